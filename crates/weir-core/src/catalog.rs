@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What tools may know of a component: the facts of its C descriptor and the text of its header.
+
+use serde::Serialize;
+
+/// Purpose of a component (source 0, 5.2 and 5.8.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    Filter,
+    Order,
+    Distribute,
+    Merge,
+    Annotate,
+    Service,
+}
+
+/// How an order component treats the order of its in-pipe; decides what may be composed
+/// on one path (source 0, 5.8.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ordering {
+    /// Keeps the in-pipe's order (head queue, round robin, filters, distributors).
+    Keep,
+    /// Sorts by a coarse key and keeps the in-pipe's order among equals (priority).
+    Stable,
+    /// Imposes an order of its own on all tasks: what an earlier stage sorted is lost (FCFS, LCFS).
+    Total,
+}
+
+/// Unit of a parameter; the language accepts only values with a fitting suffix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Nanoseconds; written with `ns`, `us`, `ms` or `s`.
+    Ns,
+    /// A plain number.
+    Count,
+    /// Percent; written with `%`.
+    Pct,
+    /// Bytes; written plain or with `KiB`, `MiB`, `GiB`.
+    Bytes,
+    /// `true`/`false`, stored as 1/0.
+    Flag,
+}
+
+/// One run-time parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ParamInfo {
+    pub name: String,
+    pub unit: Unit,
+    pub default: u64,
+    /// Inclusive range.
+    pub min: u64,
+    pub max: u64,
+    pub help: String,
+}
+
+/// What labels the out-ports of a component: `lb[cpu 0]`, `split[accel]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PortLabel {
+    /// Ports differ only by what is connected to them.
+    None,
+    /// Ports are told apart by instruction set (`isa_demux`).
+    Isa,
+}
+
+/// One component class.
+#[derive(Clone, Debug, Serialize)]
+pub struct ComponentInfo {
+    /// Lower-case word: file, C prefix, class in topologies, trace label.
+    pub name: String,
+    /// Class id of the generated dispatch table.
+    pub id: u16,
+    pub class: Class,
+    pub ordering: Ordering,
+    /// Verb phrase, first line of the header.
+    pub summary: String,
+    /// Allowed number of in- and out-pipes, inclusive; `u32::MAX` is "any number".
+    pub ins: (u32, u32),
+    pub outs: (u32, u32),
+    pub out_label: PortLabel,
+    pub params: Vec<ParamInfo>,
+    /// Topic names it subscribes to, publishes, asks and answers.
+    pub listens: Vec<String>,
+    pub publishes: Vec<String>,
+    pub asks: Vec<String>,
+    /// Subset of `asks` without whose responder it cannot work.
+    pub needs: Vec<String>,
+    pub answers: Vec<String>,
+    /// Bytes of private memory per task, 0 if none.
+    pub per_task: u32,
+    /// Out-pipes are keyed (sorted by a 64-bit key) rather than lists.
+    pub keyed_out: bool,
+    /// Whole header comment of the source file: the manual page.
+    pub manual: String,
+    /// Path of the source below the repository root.
+    pub source: String,
+}
+
+impl ComponentInfo {
+    pub fn param(&self, name: &str) -> Option<(usize, &ParamInfo)> {
+        self.params.iter().enumerate().find(|(_, p)| p.name == name)
+    }
+}
+
+/// All components linked into this program.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Catalog {
+    pub components: Vec<ComponentInfo>,
+}
+
+impl Catalog {
+    pub fn get(&self, name: &str) -> Option<&ComponentInfo> {
+        self.components.iter().find(|c| c.name == name)
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What happened in a run: one vocabulary for the simulator, the live kernel and every report.
+//!
+//! A runtime calls [`Observer::event`] in order of time. Metrics, traces and checkers are
+//! observers; none of them may influence the run.
+
+/// Task number, dense from 0 in order of creation.
+pub type TaskNo = u32;
+/// CPU number.
+pub type CpuNo = u32;
+
+/// Why a task left its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stop {
+    /// Displaced while still runnable: counts as a preemption.
+    Preempted,
+    /// Its slice ran out (it may be picked again at once; a preemption only if another task follows).
+    SliceEnd,
+    /// It yielded.
+    Yield,
+    /// It waits for time, a lock, a message …
+    Block,
+    /// It ended.
+    Exit,
+}
+
+/// Core calls that a runtime makes, for accounting (`schedule.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Call {
+    Admit,
+    Unblock,
+    Relinquish,
+    Block,
+    Exit,
+    Pick,
+    Notify,
+    Timer,
+    Swap,
+}
+
+/// One event. Names are borrowed: an observer copies what it keeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event<'a> {
+    /// A task is known from now on.
+    TaskNew {
+        task: TaskNo,
+        name: &'a str,
+        group: &'a str,
+    },
+    TaskExit {
+        task: TaskNo,
+    },
+    /// A job is released (periodic release or wake-up); `deadline_ns` is absolute.
+    JobRelease {
+        task: TaskNo,
+        job: u32,
+        deadline_ns: Option<u64>,
+    },
+    /// The job's work is done; `response_ns` counts from its release.
+    JobDone {
+        task: TaskNo,
+        job: u32,
+        response_ns: u64,
+        missed: bool,
+    },
+    /// The deadline passed with the job unfinished (once a job, at the deadline or at the job's end).
+    DeadlineMiss {
+        task: TaskNo,
+        job: u32,
+        deadline_ns: u64,
+    },
+    /// The task became schedulable. `wakeup` is false where it only went back after running.
+    Ready {
+        task: TaskNo,
+        wakeup: bool,
+    },
+    /// The task runs on `cpu`; `migrated` if it last ran on another one. `waited_ns` counts from `Ready`.
+    Run {
+        task: TaskNo,
+        cpu: CpuNo,
+        migrated: bool,
+        switched: bool,
+        wakeup: bool,
+        waited_ns: u64,
+    },
+    /// The task stops running.
+    Off {
+        task: TaskNo,
+        cpu: CpuNo,
+        why: Stop,
+        ran_ns: u64,
+    },
+    /// `preempted` was confirmed: after `Stop::SliceEnd` or `Stop::Yield` another task was picked.
+    Preempted {
+        task: TaskNo,
+        cpu: CpuNo,
+    },
+    /// The CPU has nothing to run / has work again.
+    Idle {
+        cpu: CpuNo,
+        idle: bool,
+    },
+    /// `cpu` ran scheduler code for `ns` ending now, `lock_wait_ns` of it waiting for pipe locks.
+    Sched {
+        cpu: CpuNo,
+        call: Call,
+        ns: u64,
+        lock_wait_ns: u64,
+    },
+    /// Share of a pipe's lock or of an instance's code in scheduler time.
+    PipeLock {
+        pipe: u32,
+        held_ns: u64,
+        wait_ns: u64,
+    },
+    InstanceTime {
+        instance: u32,
+        ns: u64,
+        updates: u32,
+    },
+    /// Tasks in a pipe after a change.
+    PipeDepth {
+        pipe: u32,
+        depth: u32,
+    },
+    /// A message passed the broker.
+    Message {
+        topic: &'a str,
+        cpu: CpuNo,
+        task: Option<TaskNo>,
+        value: u64,
+    },
+    /// The task set up an inter-processor interrupt, woke another CPU …
+    Kick {
+        cpu: CpuNo,
+    },
+    CpuOnline {
+        cpu: CpuNo,
+        online: bool,
+    },
+    /// New clock of a CPU.
+    Frequency {
+        cpu: CpuNo,
+        hz: u64,
+    },
+    /// Energy used by the machine since the last such event.
+    Energy {
+        uj: u64,
+    },
+    /// The scheduler was reconfigured.
+    Swap {
+        from: &'a str,
+        to: &'a str,
+        pause_ns: u64,
+        represented: u32,
+    },
+    /// A landmark set by user or component.
+    Marker {
+        text: &'a str,
+    },
+}
+
+/// Receives events in order of time.
+pub trait Observer {
+    /// `t_ns` is virtual (or, live, monotonic) time since the start of the run.
+    fn event(&mut self, t_ns: u64, event: &Event<'_>);
+}
+
+/// Several observers at once.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn event(&mut self, t_ns: u64, event: &Event<'_>) {
+        self.0.event(t_ns, event);
+        self.1.event(t_ns, event);
+    }
+}
+
+impl<T: Observer> Observer for Option<T> {
+    fn event(&mut self, t_ns: u64, event: &Event<'_>) {
+        if let Some(o) = self {
+            o.event(t_ns, event);
+        }
+    }
+}
+
+impl<T: Observer + ?Sized> Observer for &mut T {
+    fn event(&mut self, t_ns: u64, event: &Event<'_>) {
+        (**self).event(t_ns, event);
+    }
+}
+
+/// Observes nothing.
+impl Observer for () {
+    fn event(&mut self, _: u64, _: &Event<'_>) {}
+}

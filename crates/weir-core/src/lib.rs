@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The only place where Rust meets the C core: shared types, and a safe wrapper over `core/`.
+
+pub mod catalog;
+pub mod cpuset;
+pub mod event;
+pub mod plan;
+pub mod shape;
+
+pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
+pub use cpuset::{CpuSet, MAX_CPUS};
+pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
+pub use shape::{CpuShape, MachineShape};

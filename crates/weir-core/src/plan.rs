@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A topology as tables: what the language compiles to and what the core builds from (DESIGN D2).
+
+/// Index into [`Plan::pipes`].
+pub type PipeIdx = u32;
+/// Index into [`Plan::instances`].
+pub type InstanceIdx = u32;
+
+/// A pipe of the graph. Pipes without a receiver do not exist: an exit pipe ends in an
+/// instance of the component `termination`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanPipe {
+    /// Shown in traces, reports and diagnostics, e.g. `lb.out3` or `entry`.
+    pub name: String,
+    /// Sorted by key instead of positional; the sending component's descriptor decides.
+    pub keyed: bool,
+    /// Changes wait until an exit behind the pipe is asked (source 0, 6.1.1).
+    pub postponed: bool,
+    /// Writer, as instance and out-port; `None` for an entry pipe.
+    pub from: Option<(InstanceIdx, u32)>,
+    /// Receiver, as instance and in-port.
+    pub to: (InstanceIdx, u32),
+    /// What the writer's port is labelled with: an ISA index for `PortLabel::Isa`, otherwise 0.
+    pub label: u64,
+    /// Longest distance from an entry pipe, in pipes. It is the pipe's lock rank and hook slot:
+    /// two pipes of equal depth never lie on one path, so no task is in both (docs/decisions).
+    pub depth: u32,
+}
+
+/// An instance of a component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanInstance {
+    /// Name in the topology (`lb`) or a generated one (`round_robin@cpu3`); unique in the plan.
+    pub name: String,
+    /// `ComponentInfo::id`.
+    pub class: u16,
+    /// A value for each of the component's parameters, in descriptor order.
+    pub params: Vec<u64>,
+    /// In- and out-pipes by port number.
+    pub ins: Vec<PipeIdx>,
+    pub outs: Vec<PipeIdx>,
+}
+
+/// A checked topology for a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Topology name.
+    pub name: String,
+    pub pipes: Vec<PlanPipe>,
+    /// In an order in which every instance comes after those that feed it; annotators first.
+    pub instances: Vec<PlanInstance>,
+    /// Entry pipe of each CPU: where a task goes that this CPU admits.
+    pub entries: Vec<PipeIdx>,
+    /// Exit pipe of each CPU: where it takes its next task; `None` for a CPU the topology leaves out.
+    pub exits: Vec<Option<PipeIdx>>,
+    /// ISA index of each CPU and the other sharing indices components may ask for.
+    pub cpus: Vec<PlanCpu>,
+}
+
+/// What the core keeps of a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanCpu {
+    pub core: u32,
+    pub llc: u32,
+    pub node: u32,
+    pub isa: u16,
+    pub capacity: u32,
+}
+
+impl Plan {
+    /// Number of hook slots a task needs: the longest path, in pipes.
+    pub fn depth(&self) -> u32 {
+        self.pipes.iter().map(|p| p.depth + 1).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Deterministic discrete-event simulation of CPUs around the compiled Runweir components.
+
+pub mod machine;
+pub mod workload;
+
+pub use machine::{CpuKind, Machine, MachineEvent, OperatingPoint};
+pub use workload::{Op, Policy, TaskSpec, Timing, Workload};

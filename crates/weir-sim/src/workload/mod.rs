@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The modelled load: tasks, each with a small program, and the objects they meet at.
+
+use weir_core::CpuSet;
+
+/// What a run executes. All indices point into the vectors of this struct.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Workload {
+    /// Catalogue name, file stem or generator call.
+    pub name: String,
+    /// Tasks by template; `start` says which of them exist from the beginning.
+    pub tasks: Vec<TaskSpec>,
+    /// Names of the objects, for reports and diagnostics.
+    pub mutexes: Vec<String>,
+    pub conditions: Vec<String>,
+    /// Suspend/resume events (rt-app); a resume without a waiter is lost, as in rt-app.
+    pub events: Vec<String>,
+    /// Barriers with the number of tasks that must arrive.
+    pub barriers: Vec<(String, u32)>,
+    /// Bounded byte streams (pipes, sockets) with their capacity in bytes.
+    pub channels: Vec<(String, u64)>,
+    /// Spin flags: counters that a task may wait for without leaving its CPU.
+    pub flags: Vec<String>,
+    /// Absolute end that the workload itself asks for (rt-app `global.duration`), in ns.
+    pub duration_ns: Option<u64>,
+    /// Machine events that the workload brings along (hotplug scenarios), ascending.
+    pub machine_events: Vec<(u64, crate::machine::MachineEvent)>,
+    /// Things in the source that were read but have no counterpart here, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Linux scheduling policy asked for by the source file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    #[default]
+    Other,
+    Batch,
+    Idle,
+    Fifo,
+    RoundRobin,
+    /// SCHED_DEADLINE parameters in ns.
+    Deadline {
+        runtime_ns: u64,
+        deadline_ns: u64,
+        period_ns: u64,
+    },
+}
+
+/// A task to be created.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskSpec {
+    pub name: String,
+    /// Tasks of one group are summed up in reports (an rt-app thread's instances, a hackbench group).
+    pub group: String,
+    /// Created at this time; `None` is a template that only `Op::Fork` instantiates.
+    pub start_ns: Option<u64>,
+    pub policy: Policy,
+    /// Higher is more urgent, on one scale for all policies: -nice for fair tasks (-19..=20),
+    /// 100 + rt_priority for FIFO and RR, 300 for DEADLINE.
+    pub priority: i32,
+    /// Where it may run; `None` is everywhere.
+    pub cpus: Option<CpuSet>,
+    /// Instruction set by name; `None` is native.
+    pub isa: Option<String>,
+    /// Timing parameters known up front, for real-time components and reports.
+    pub timing: Option<Timing>,
+    pub program: Vec<Op>,
+}
+
+/// Parameters of a recurrent real-time task, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Period, or minimum inter-arrival time of a sporadic task.
+    pub period_ns: u64,
+    /// Relative deadline.
+    pub deadline_ns: u64,
+    pub wcet_ns: u64,
+}
+
+/// One step of a task's program. Work is given as time on a CPU of capacity 1024 at its top clock.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Compute; slower CPUs take longer.
+    Run {
+        ns: u64,
+    },
+    /// Compute for a time uniformly drawn from `min..=max` (seeded).
+    RunBetween {
+        min_ns: u64,
+        max_ns: u64,
+    },
+    /// Hold the CPU for this much CPU time, however fast the CPU is (rt-app `runtime`).
+    Runtime {
+        ns: u64,
+    },
+    /// Touch memory of this size: compute with the machine's memory cost (rt-app `mem`).
+    Memory {
+        bytes: u64,
+    },
+    /// Block for a time.
+    Sleep {
+        ns: u64,
+    },
+    /// Block for device I/O of this size (rt-app `iorun`).
+    Io {
+        bytes: u64,
+    },
+    /// Wait for the next multiple of `period_ns` of this task's (or the shared) timer; the first use
+    /// starts it. `relative`: the next period starts at the wake-up when the old one was overrun
+    /// (rt-app mode `relative`); otherwise overruns are caught up (mode `absolute`).
+    Timer {
+        timer: u32,
+        period_ns: u64,
+        relative: bool,
+        shared: bool,
+    },
+    /// Begin a job: blocks until its release. Releases are at `offset + k * period` (plus a seeded jitter of
+    /// up to `jitter_ns`); a sporadic task adds up to `extra_ns` to each inter-arrival time. The deadline
+    /// is relative to the release.
+    Release {
+        offset_ns: u64,
+        period_ns: u64,
+        deadline_ns: u64,
+        jitter_ns: u64,
+        extra_ns: u64,
+    },
+    Lock {
+        mutex: u32,
+    },
+    Unlock {
+        mutex: u32,
+    },
+    /// Condition variable: release the mutex, sleep, take it again.
+    Wait {
+        condition: u32,
+        mutex: u32,
+    },
+    Signal {
+        condition: u32,
+    },
+    Broadcast {
+        condition: u32,
+    },
+    /// Signal, then wait on the same condition (rt-app `sync`).
+    Sync {
+        condition: u32,
+        mutex: u32,
+    },
+    Barrier {
+        barrier: u32,
+    },
+    Suspend {
+        event: u32,
+    },
+    Resume {
+        event: u32,
+    },
+    Yield,
+    /// Write to / read from a channel: blocks while it is full / empty.
+    Write {
+        channel: u32,
+        bytes: u64,
+    },
+    Read {
+        channel: u32,
+        bytes: u64,
+    },
+    /// Add to a flag / spin (running) until it is at least `value` times the loop's iteration count
+    /// of this task plus one when `per_iteration`, otherwise until it is at least `value`.
+    Raise {
+        flag: u32,
+        by: u64,
+    },
+    SpinUntil {
+        flag: u32,
+        value: u64,
+        per_iteration: bool,
+    },
+    /// Instantiate `tasks[template]`.
+    Fork {
+        template: u32,
+    },
+    /// Change of instruction set at this point; the CPU must match before the next work.
+    SetIsa {
+        isa: Option<String>,
+    },
+    SetPriority {
+        priority: i32,
+    },
+    SetAffinity {
+        cpus: Option<CpuSet>,
+    },
+    /// `count` iterations (`None`: endless) of the ops up to the matching `LoopEnd`; loops nest.
+    Loop {
+        count: Option<u64>,
+    },
+    LoopEnd,
+    /// Show a landmark in the trace.
+    Marker {
+        text: String,
+    },
+}
