@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The modelled load: tasks, each with a small program, and the objects they meet at.
 
+use std::sync::Arc;
+
 use weir_core::CpuSet;
 
 /// What a run executes. All indices point into the vectors of this struct.
@@ -64,7 +66,8 @@ pub struct TaskSpec {
     pub isa: Option<String>,
     /// Timing parameters known up front, for real-time components and reports.
     pub timing: Option<Timing>,
-    pub program: Vec<Op>,
+    /// Shared by all instances of a template, so that a million tasks cost one program.
+    pub program: Arc<[Op]>,
 }
 
 /// Parameters of a recurrent real-time task, ns.
