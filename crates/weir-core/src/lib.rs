@@ -5,9 +5,11 @@ pub mod catalog;
 pub mod cpuset;
 pub mod event;
 pub mod plan;
+pub mod sched;
 pub mod shape;
 
 pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
 pub use cpuset::{CpuSet, MAX_CPUS};
 pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
+pub use sched::{Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Sched, SwapStats, TaskId, Topic};
 pub use shape::{CpuShape, MachineShape};
