@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Deterministic discrete-event simulation of CPUs around the compiled Runweir components.
 
+pub mod error;
 pub mod machine;
 pub mod workload;
 
+pub use error::{Error, ErrorKind, Result};
 pub use machine::{CpuKind, Machine, MachineEvent, OperatingPoint};
 pub use workload::{Op, Policy, TaskSpec, Timing, Workload};

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The one error type of this crate: what is wrong, where in which text, and how to mend it.
+//!
+//! A message names the thing that is wrong; the remedy is in `help`. Where the fault lies in a
+//! text, the error keeps that text and the byte range at fault, so that [`Error`]'s `Display` can
+//! show the line, and a command line can draw its own excerpt from [`Error::source`] and
+//! [`Error::span`].
+
+use std::fmt;
+use std::ops::Range;
+
+/// Which part of the input (or of the run) is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A machine file, preset or this host's description.
+    Machine,
+    /// A workload file or generator call.
+    Workload,
+    /// A cost table.
+    Costs,
+    /// A file could not be read.
+    Io,
+    /// The inputs are fine one by one, but this run cannot be made of them, or it broke off.
+    Run,
+}
+
+/// An error with its remedy and its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub kind: ErrorKind,
+    /// One sentence without a full stop: what is wrong.
+    pub message: String,
+    /// How to mend it.
+    pub help: Option<String>,
+    /// Name and full text of the source at fault.
+    pub source: Option<(String, String)>,
+    /// Bytes of the source text that are at fault; may be empty, at a point.
+    pub span: Option<Range<usize>>,
+}
+
+/// What fallible functions of this crate return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error without help or place; add them with [`Error::help`] and [`Error::at`].
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), help: None, source: None, span: None }
+    }
+
+    /// Wrong machine.
+    pub fn machine(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Machine, message)
+    }
+
+    /// Wrong workload.
+    pub fn workload(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Workload, message)
+    }
+
+    /// Wrong cost table.
+    pub fn costs(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Costs, message)
+    }
+
+    /// A run that cannot be made.
+    pub fn run(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Run, message)
+    }
+
+    /// A file that could not be read.
+    pub fn io(path: &str, what: &str, error: &std::io::Error) -> Self {
+        let help = match error.kind() {
+            std::io::ErrorKind::NotFound => "check the path; it is taken relative to the current directory",
+            std::io::ErrorKind::PermissionDenied => "make the file readable for this user",
+            _ => "check that this is a readable, regular file",
+        };
+        Self::new(ErrorKind::Io, format!("cannot read the {what} `{path}`: {error}")).help(help)
+    }
+
+    /// Add the remedy.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Add the remedy where there is one.
+    #[must_use]
+    pub fn maybe_help(mut self, help: Option<impl Into<String>>) -> Self {
+        if let Some(help) = help {
+            self.help = Some(help.into());
+        }
+        self
+    }
+
+    /// Add the place: the source's name and text, and the bytes at fault. The range is cut to the
+    /// text and widened to character boundaries, so that any range is safe to pass.
+    #[must_use]
+    pub fn at(mut self, name: &str, text: &str, span: Range<usize>) -> Self {
+        let mut start = span.start.min(text.len());
+        let mut end = span.end.clamp(start, text.len());
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        self.source = Some((name.to_string(), text.to_string()));
+        self.span = Some(start..end);
+        self
+    }
+
+    /// Add the source without a place in it.
+    #[must_use]
+    pub fn in_source(mut self, name: &str, text: &str) -> Self {
+        self.source = Some((name.to_string(), text.to_string()));
+        self
+    }
+
+    /// Line and column of the span's start, both from 1; the column counts characters.
+    pub fn position(&self) -> Option<(usize, usize)> {
+        let (_, text) = self.source.as_ref()?;
+        Some(line_column(text, self.span.as_ref()?.start))
+    }
+}
+
+/// Line and column (both from 1, the column in characters) of a byte offset.
+pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &text[..offset];
+    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Widest excerpt that `Display` prints, in characters; longer lines are cut around the fault.
+const EXCERPT: usize = 96;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.source, &self.span) {
+            (Some((name, text)), Some(span)) => {
+                let (line, column) = line_column(text, span.start);
+                write!(f, "{name}:{line}:{column}: {}", self.message)?;
+                excerpt(f, text, span, line)?;
+            }
+            (Some((name, _)), None) => write!(f, "{name}: {}", self.message)?,
+            _ => f.write_str(&self.message)?,
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The line at fault with a row of carets below; nothing for an empty line.
+fn excerpt(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>, line: usize) -> fmt::Result {
+    let start = text[..span.start].rfind('\n').map_or(0, |i| i + 1);
+    let end = text[span.start..].find('\n').map_or(text.len(), |i| span.start + i);
+    let content: Vec<char> = text[start..end].trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if content.is_empty() {
+        return Ok(());
+    }
+    let at = text[start..span.start].chars().count();
+    let marked = text[span.start..span.end.min(end)].chars().count().max(1);
+    // The window begins a third of its width before the fault where the line is too long.
+    let from = if content.len() <= EXCERPT { 0 } else { at.saturating_sub(EXCERPT / 3).min(content.len() - EXCERPT) };
+    let to = content.len().min(from + EXCERPT);
+    let window: String = content[from..to].iter().collect();
+    let carets = marked.min((from + EXCERPT).saturating_sub(at)).max(1);
+    let number = line.to_string();
+    let pad = " ".repeat(number.len());
+    write!(f, "\n{pad} |\n{number} | {window}\n{pad} | {}{}", " ".repeat(at - from), "^".repeat(carets))
+}
+
+impl std::error::Error for Error {}
+
+/// The candidate nearest to `word` in edit distance, if it is near enough to be what was meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|c| (strsim::damerau_levenshtein(&lower, &c.to_lowercase()), c))
+        .filter(|(d, c)| *d <= (c.chars().count().max(lower.chars().count()) / 3).max(1))
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, c)| c)
+}
+
+/// Help for an unknown name: the nearest one, else the list of what there is (in the given order).
+pub fn did_you_mean(word: &str, candidates: &[&str]) -> String {
+    match nearest(word, candidates.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known here: {}", candidates.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_place_excerpt_and_help() {
+        let e = Error::machine("unknown key `smpt`").help("did you mean `smt`?").at("m.toml", "a = 1\nsmpt = 2\n", 6..10);
+        assert_eq!(
+            e.to_string(),
+            "m.toml:2:1: unknown key `smpt`\n  |\n2 | smpt = 2\n  | ^^^^\n  help: did you mean `smt`?"
+        );
+        assert_eq!(e.position(), Some((2, 1)));
+    }
+
+    #[test]
+    fn any_span_is_safe() {
+        let text = "ä\nöü\n";
+        for start in 0..12 {
+            for end in 0..12 {
+                let span = Range { start, end };
+                let _ = Error::run("x").at("t", text, span).to_string();
+            }
+        }
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_fault() {
+        let text = format!("{}WRONG{}", "a".repeat(500), "b".repeat(500));
+        let shown = Error::run("x").at("t", &text, 500..505).to_string();
+        assert!(shown.contains("WRONG") && shown.contains("^^^^^"), "{shown}");
+        assert!(shown.lines().all(|l| l.chars().count() <= EXCERPT + 8));
+    }
+
+    #[test]
+    fn suggests_only_what_is_near() {
+        assert_eq!(nearest("epcy-64", ["epyc-64", "smp-4"]), Some("epyc-64"));
+        assert_eq!(nearest("banana", ["epyc-64", "smp-4"]), None);
+    }
+}
