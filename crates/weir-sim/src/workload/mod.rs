@@ -27,8 +27,28 @@ pub struct Workload {
     pub duration_ns: Option<u64>,
     /// Machine events that the workload brings along (hotplug scenarios), ascending.
     pub machine_events: Vec<(u64, crate::machine::MachineEvent)>,
+    /// Names of the timers that tasks share ([`Op::Timer`] with `shared`).
+    pub timers: Vec<String>,
+    /// The CPU whose speed is the unit of the work, where the source says so (rt-app calibrates on one
+    /// CPU); [`Workload::calibrate`] turns the work into that of a CPU of capacity 1024.
+    pub calibration_cpu: Option<u32>,
+    /// What a SimSo file says about the machine and the scheduler.
+    pub simso: Option<SimsoExtras>,
     /// Things in the source that were read but have no counterpart here, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// Parts of a SimSo configuration that are not workload; a caller may use them as defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SimsoExtras {
+    /// Processors in the file.
+    pub nr_cpus: u32,
+    /// Speed of each processor in percent of the nominal one.
+    pub speeds_pct: Vec<u32>,
+    /// Scheduler as written, for example `simso.schedulers.EDF`.
+    pub scheduler: Option<String>,
+    /// Simulated time that the file asks for.
+    pub duration_ns: Option<u64>,
 }
 
 /// Linux scheduling policy asked for by the source file.
@@ -108,8 +128,10 @@ pub enum Op {
     Io {
         bytes: u64,
     },
-    /// Wait for the next multiple of `period_ns` of this task's (or the shared) timer; the first use
-    /// starts it. `relative`: the next period starts at the wake-up when the old one was overrun
+    /// Wait until a period after the timer's last expiry. The reference of the first use is the start of
+    /// the using task, not the time of the use (rt-app: run 10, timer 100 wakes at 100, 200 …). `timer`
+    /// indexes `Workload::timers` when `shared`, else it is a small number private to the task.
+    /// `relative`: the next period starts at the wake-up when the old one was overrun
     /// (rt-app mode `relative`); otherwise overruns are caught up (mode `absolute`).
     Timer {
         timer: u32,
@@ -119,7 +141,8 @@ pub enum Op {
     },
     /// Begin a job: blocks until its release. Releases are at `offset + k * period` (plus a seeded jitter of
     /// up to `jitter_ns`); a sporadic task adds up to `extra_ns` to each inter-arrival time. The deadline
-    /// is relative to the release.
+    /// is relative to the release. `k` counts the task's own executions of this kind of op; where
+    /// `period_ns` is 0 there is one release at `offset_ns`, so that a list of dates is a row of these ops.
     Release {
         offset_ns: u64,
         period_ns: u64,
