@@ -1,1 +1,49 @@
-fn main() {}
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The command line of Runweir.
+//!
+//! Exit status: 0 done, 2 the user's input is wrong, 1 anything else. Results go to stdout,
+//! everything else to stderr.
+
+mod args;
+mod catalogue;
+mod fault;
+mod input;
+mod listing;
+mod outdir;
+mod output;
+mod pages;
+mod stop;
+mod units;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use fault::Result;
+
+fn main() -> ExitCode {
+    // clap ends with status 2 and its own words where the command line cannot be understood.
+    let cli = Cli::parse();
+    match catch_unwind(AssertUnwindSafe(|| dispatch(cli.command))) {
+        Ok(Ok(status)) => status,
+        Ok(Err(fault)) => {
+            output::show(&fault.diags);
+            fault.status()
+        }
+        Err(_) => {
+            output::note("runweir: this is a bug; please report the message above with the command line");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Topologies(args) => listing::topologies(&args),
+        Command::Completions { shell } => pages::completions(shell),
+        Command::Man { dir } => pages::man(&dir),
+        _ => unreachable!(),
+    }
+}

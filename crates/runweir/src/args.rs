@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The command line's words: what `--help`, the man page and the completions are made from.
+//!
+//! Names and meanings are a contract that scripts rely on; see `docs/command-line.md`.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::units::parse_duration;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const AFTER_HELP: &str = "\
+Start here:
+  runweir run -t decentral -m smp-8 -w hackbench:groups=10,loops=100
+  runweir topologies             the schedulers that come with it
+  runweir components             the parts they are made of
+
+Exit status: 0 done, 2 the input is wrong, 1 anything else.
+Results go to stdout; progress, warnings and errors go to stderr.";
+
+/// Build CPU schedulers out of components joined by pipes, and try them on simulated machines.
+#[derive(Debug, Parser)]
+#[command(name = "runweir", version, about, styles = STYLES, after_help = AFTER_HELP)]
+#[command(arg_required_else_help = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a workload under a scheduler on a simulated machine
+    Run(RunArgs),
+    /// Run the same workload under several schedulers and show them side by side
+    Compare(CompareArgs),
+    /// Check topologies without running them
+    Check(CheckArgs),
+    /// Draw a topology as SVG, DOT or Mermaid
+    Graph(GraphArgs),
+    /// Rewrite .weir files in the standard format
+    Fmt(FmtArgs),
+    /// List the components, or show the manual of one
+    Components(ListArgs),
+    /// List the topologies of the catalogue, or show one
+    Topologies(ListArgs),
+    /// List the machines of the catalogue, or describe one
+    Machines(ListArgs),
+    /// List the workloads and generators of the catalogue, or describe one
+    Workloads(ListArgs),
+    /// Print the completion script for a shell
+    Completions {
+        /// Shell to complete in
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages into a folder
+    #[command(hide = true)]
+    Man {
+        /// Folder that receives runweir.1 and a page for each command
+        #[arg(value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+}
+
+/// Where the workload runs and how long: shared by `run` and `compare`.
+#[derive(Debug, Args)]
+pub struct Setting {
+    /// Machine: a preset (smp-8, epyc-64 …), an hwloc XML file, a TOML file, or `host`
+    #[arg(short, long, value_name = "M", value_hint = ValueHint::FilePath)]
+    pub machine: Option<String>,
+    /// Workload: a catalogue name, rt-app .json, SimSo .xml, .toml, or generator:key=value,…
+    #[arg(short, long, value_name = "W", value_hint = ValueHint::FilePath)]
+    pub workload: String,
+    /// End after this much virtual time, with its unit: 500us, 20ms, 2s
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<u64>,
+    /// Set a parameter of a component or of a named instance (repeatable): round_robin.slice=1ms
+    #[arg(long, value_name = "COMP.PARAM=V")]
+    pub set: Vec<String>,
+    /// What scheduling, switching and migrating cost: zero, default, or a TOML file
+    #[arg(long, value_name = "COSTS", default_value = "default", value_hint = ValueHint::FilePath)]
+    pub costs: String,
+}
+
+/// What becomes of the results.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Write all results into this folder: a new one, an empty one, or one of earlier results
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Let --out write into a folder that holds other files (they are left alone)
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Print the results as JSON, and nothing else, on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Print no table, progress or warnings; errors still show
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir run -t decentral -m smp-8 -w hackbench:groups=10,loops=100
+  runweir run -t my.weir -m lstopo.xml -w app.json --duration 2s --out results
+  runweir run -t central -m epyc-64 -w tasks.xml --set round_robin.slice=1ms --json
+
+Without --duration a finite workload runs to its end; an endless one needs it.
+--out writes summary.json, tasks.csv, trace.pftrace (open it in ui.perfetto.dev) and report.html,
+all of them or none. The same seed gives the same bytes.
+Ctrl-C ends a run early with the results so far (`interrupted` in the summary, exit status 1).")]
+pub struct RunArgs {
+    /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
+    #[arg(short, long, value_name = "T", value_hint = ValueHint::FilePath)]
+    pub topology: String,
+    #[command(flatten)]
+    pub setting: Setting,
+    /// Seed of everything random in the run
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Check conservation after every event: no task lost, none twice (slower)
+    #[arg(long)]
+    pub checks: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir compare -t central -t decentral -m smp-8 -w hackbench:groups=4
+  runweir compare -t central -t my.weir -m lstopo.xml -w app.json -d 2s --seeds 10 --out results
+
+The first topology is the baseline. --out writes compare.json, compare.csv and compare.html, and a
+folder for each topology with the files that `run --out` writes (of the first seed).")]
+pub struct CompareArgs {
+    /// Scheduler to compare (repeat it): a catalogue name or a .weir file
+    #[arg(short, long = "topology", value_name = "T", required = true, value_hint = ValueHint::FilePath)]
+    pub topologies: Vec<String>,
+    #[command(flatten)]
+    pub setting: Setting,
+    /// First seed
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Run each topology with this many seeds, counted up from --seed
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub seeds: u32,
+    /// Runs at a time; all cores if left out
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir check decentral
+  runweir check my.weir --machine lstopo.xml
+
+Errors end with exit status 2. Warnings explain themselves and do not change the exit status.")]
+pub struct CheckArgs {
+    /// Catalogue names or .weir files; - reads stdin
+    #[arg(required = true, value_name = "T", value_hint = ValueHint::FilePath)]
+    pub topologies: Vec<String>,
+    /// Machine to check for; without it smp-8
+    #[arg(short, long, value_name = "M", value_hint = ValueHint::FilePath)]
+    pub machine: Option<String>,
+    /// Set a parameter, as in `run`
+    #[arg(long, value_name = "COMP.PARAM=V")]
+    pub set: Vec<String>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Notations of a drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Drawing {
+    /// A picture for browsers and documents
+    Svg,
+    /// Graphviz
+    Dot,
+    /// Mermaid, as Markdown pages show it
+    Mmd,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir graph decentral -o decentral.svg
+  runweir graph dual --machine smp-2 --format mmd
+  runweir graph my.weir | dot -Tpng > my.png")]
+pub struct GraphArgs {
+    /// Catalogue name or .weir file; - reads stdin
+    #[arg(value_name = "T", value_hint = ValueHint::FilePath)]
+    pub topology: String,
+    /// Machine to expand `each cpu` for; without it smp-4
+    #[arg(short, long, value_name = "M", value_hint = ValueHint::FilePath)]
+    pub machine: Option<String>,
+    /// Set a parameter, as in `run`
+    #[arg(long, value_name = "COMP.PARAM=V")]
+    pub set: Vec<String>,
+    /// File to write; its ending decides the notation. Without it the drawing goes to stdout
+    #[arg(short, long, value_name = "F.svg|F.dot|F.mmd", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Notation, where no file name decides it: dot if left out
+    #[arg(short, long, value_name = "KIND")]
+    pub format: Option<Drawing>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir fmt my.weir            rewrite the file
+  runweir fmt --check *.weir     name the files that would change; exit status 1 if there are any
+  runweir fmt - < my.weir        format stdin to stdout")]
+pub struct FmtArgs {
+    /// .weir files to rewrite; - formats stdin to stdout
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Change nothing; name the files that are not formatted and end with exit status 1
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Show this one in full
+    pub name: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Reading the user's files: bounded in size, text only, each failure with its remedy.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// Largest input file, bytes. Real ones are far below; a mistaken path to a disk image is not.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// Why a file could not be read: what is wrong, and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadError {
+    pub message: String,
+    pub help: String,
+    /// The file does not exist; callers may have better advice than ours.
+    pub missing: bool,
+}
+
+/// Text of the file at `path`; `-` is stdin where the caller allows it.
+pub fn read_text(path: &str) -> Result<String, ReadError> {
+    let fail = |message: String, help: &str| ReadError { message, help: help.into(), missing: false };
+    if path.is_empty() {
+        return Err(fail("a file name is empty".into(), "name a file; is a shell variable unset?"));
+    }
+    if path.contains('\0') {
+        return Err(fail(format!("`{}` is no file name", path.escape_debug()), "take out the NUL character"));
+    }
+    let shown = path.escape_debug().to_string();
+    let io = |e: &io::Error| ReadError {
+        message: format!("cannot read `{shown}`: {}", reason(e)),
+        help: remedy(e).into(),
+        missing: e.kind() == ErrorKind::NotFound,
+    };
+    let meta = fs::metadata(Path::new(path)).map_err(|e| io(&e))?;
+    if meta.is_dir() {
+        return Err(fail(format!("`{shown}` is a folder, not a file"), "name a file inside it"));
+    }
+    if meta.is_file() && meta.len() > MAX_BYTES {
+        return Err(too_large(&shown));
+    }
+    let file = fs::File::open(path).map_err(|e| io(&e))?;
+    read_from(file, &shown)
+}
+
+/// Text of stdin.
+pub fn read_stdin() -> Result<String, ReadError> {
+    read_from(io::stdin().lock(), "standard input")
+}
+
+/// Read at most [`MAX_BYTES`] of UTF-8 (devices and pipes have no length to ask for).
+fn read_from(input: impl Read, shown: &str) -> Result<String, ReadError> {
+    let mut bytes = Vec::new();
+    input.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| ReadError {
+        message: format!("cannot read `{shown}`: {}", reason(&e)),
+        help: remedy(&e).into(),
+        missing: false,
+    })?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(too_large(shown));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let line = e.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1;
+        ReadError {
+            message: format!("`{shown}` is not UTF-8 text: byte {at} (line {line}) is no part of a character"),
+            help: "is it a binary or compressed file? Text in another encoding: iconv -f latin1 -t utf-8".into(),
+            missing: false,
+        }
+    })
+}
+
+fn too_large(shown: &str) -> ReadError {
+    ReadError {
+        message: format!("`{shown}` is larger than {} MiB", MAX_BYTES >> 20),
+        help: "is it the right file? Split it, or use a generator for large workloads".into(),
+        missing: false,
+    }
+}
+
+/// The system's words without its error number.
+pub fn reason(e: &io::Error) -> String {
+    let text = e.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+fn remedy(e: &io::Error) -> &'static str {
+    match e.kind() {
+        ErrorKind::NotFound => "check the path; it is relative to the current folder",
+        ErrorKind::PermissionDenied => "make it readable: chmod +r",
+        _ => "check that it is a readable, ordinary file",
+    }
+}
+
+/// True where the user means a file and not a name of the catalogue: it has a slash or an extension.
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_paths() {
+        assert!(is_path("./x.weir") && is_path("x.weir") && is_path("dir/x") && is_path("x.json"));
+        assert!(!is_path("decentral") && !is_path("smp-8") && !is_path("hackbench:groups=1"));
+    }
+
+    #[test]
+    fn an_endless_device_is_refused() {
+        let error = read_text("/dev/zero").expect_err("endless");
+        assert!(error.message.contains("larger than 64 MiB"), "{error:?}");
+    }
+
+    #[test]
+    fn says_where_the_text_ends() {
+        let error = read_from(&b"ok\n\xff"[..], "x").expect_err("not UTF-8");
+        assert!(error.message.contains("byte 3 (line 2)"), "{error:?}");
+    }
+}
