@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `tasks.csv`: one line a task, quoted as RFC 4180 says, times in nanoseconds.
+
+use crate::stats::Dist;
+use crate::summary::Summary;
+use std::fmt::Write;
+
+const HEADER: &str = "id,name,group,jobs,jobs_completed,deadline_misses,preemptions,migrations,cpu_ns,wait_ns,\
+    response_min_ns,response_mean_ns,response_p50_ns,response_p95_ns,response_p99_ns,response_max_ns,\
+    wakeup_min_ns,wakeup_mean_ns,wakeup_p50_ns,wakeup_p95_ns,wakeup_p99_ns,wakeup_max_ns";
+
+/// The tasks of a run. Lines end in a line feed; a field with a comma, quote or line break is quoted.
+pub fn tasks_csv(summary: &Summary) -> String {
+    let mut out = String::with_capacity(256 + 128 * summary.tasks.len());
+    out.push_str(HEADER);
+    out.push('\n');
+    for t in &summary.tasks {
+        write!(out, "{},", t.id).expect("writing to a string");
+        field(&mut out, &t.name);
+        out.push(',');
+        field(&mut out, &t.group);
+        write!(
+            out,
+            ",{},{},{},{},{},{},{}",
+            t.jobs, t.jobs_completed, t.deadline_misses, t.preemptions, t.migrations, t.cpu_ns, t.wait_ns
+        )
+        .expect("writing to a string");
+        for Dist { min, mean, p50, p95, p99, max } in [t.response_ns, t.wakeup_latency_ns] {
+            write!(out, ",{min},{mean},{p50},{p95},{p99},{max}").expect("writing to a string");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn field(out: &mut String, text: &str) {
+    if text.contains([',', '"', '\n', '\r']) || text.trim() != text {
+        out.push('"');
+        out.push_str(&text.replace('"', "\"\""));
+        out.push('"');
+    } else {
+        out.push_str(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::TaskSummary;
+
+    #[test]
+    fn names_are_quoted() {
+        let task = |name: &str| TaskSummary {
+            name: name.into(),
+            group: "g".into(),
+            jobs: 3,
+            ..TaskSummary::default()
+        };
+        let summary = Summary {
+            tasks: ["plain", "a,b", "say \"hi\"", "two\nlines", "=1+1", " padded "].map(task).into(),
+            ..Summary::default()
+        };
+        let csv = tasks_csv(&summary);
+        let zeros = ",3,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0\n";
+        for want in [
+            "0,plain,g",
+            "0,\"a,b\",g",
+            "0,\"say \"\"hi\"\"\",g",
+            "0,\"two\nlines\",g",
+            "0,=1+1,g",
+            "0,\" padded \",g",
+        ] {
+            assert!(csv.contains(&format!("{want}{zeros}")), "{want} not in\n{csv}");
+        }
+        let header = csv.lines().next().unwrap();
+        assert_eq!(header.split(',').count(), 22);
+        assert!(!header.contains(' '));
+    }
+}

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Counts and times of a run, from its events. Definitions: `docs/metrics.md`.
+
+use crate::meta::Meta;
+use crate::stats::{Bin, Dist, Samples};
+use crate::summary::{
+    CallSummary, ComponentSummary, CpuSummary, GroupSummary, MessageSummary, PipeSummary, Summary,
+    SwapSummary, TaskSummary, Totals,
+};
+use std::collections::BTreeMap;
+use weir_core::event::{Call, Event, Observer, Stop};
+
+/// No task, no time.
+const NONE: u32 = u32::MAX;
+const NEVER: u64 = u64::MAX;
+
+const CALLS: [(Call, &str); 9] = [
+    (Call::Admit, "admit"),
+    (Call::Unblock, "unblock"),
+    (Call::Relinquish, "relinquish"),
+    (Call::Block, "block"),
+    (Call::Exit, "exit"),
+    (Call::Pick, "pick"),
+    (Call::Notify, "notify"),
+    (Call::Timer, "timer"),
+    (Call::Swap, "swap"),
+];
+
+/// Name of a core call, as in summaries and traces.
+pub(crate) fn call_name(call: Call) -> &'static str {
+    CALLS[call as usize].1
+}
+
+/// What is kept of a task: about 90 bytes and its name; the samples cost nothing until there are some.
+#[derive(Debug)]
+struct Task {
+    /// End of its name in the name arena; it begins where the task before ends.
+    name_end: usize,
+    group: u32,
+    jobs: u32,
+    jobs_completed: u32,
+    misses: u32,
+    preemptions: u32,
+    migrations: u32,
+    cpu_ns: u64,
+    wait_ns: u64,
+    /// Ready since then, or `NEVER`.
+    ready_since: u64,
+    response: Samples,
+    wakeup: Samples,
+}
+
+#[derive(Debug)]
+struct Cpu {
+    /// Running task or `NONE`.
+    task: u32,
+    run_since: u64,
+    /// Scheduler time inside the present run interval.
+    overlap_ns: u64,
+    busy_ns: u64,
+    scheduler_ns: u64,
+    lock_wait_ns: u64,
+    switches: u64,
+    offline_since: u64,
+    offline_ns: u64,
+}
+
+impl Cpu {
+    const NEW: Cpu = Cpu {
+        task: NONE,
+        run_since: 0,
+        overlap_ns: 0,
+        busy_ns: 0,
+        scheduler_ns: 0,
+        lock_wait_ns: 0,
+        switches: 0,
+        offline_since: NEVER,
+        offline_ns: 0,
+    };
+
+    /// Ends the run interval; returns its length less the scheduler time inside.
+    fn stop(&mut self, t: u64) -> u64 {
+        let ns = t.saturating_sub(self.run_since).saturating_sub(self.overlap_ns);
+        self.busy_ns += ns;
+        self.task = NONE;
+        self.overlap_ns = 0;
+        ns
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Pipe {
+    held_ns: u64,
+    wait_ns: u64,
+    depth: u32,
+    max_depth: u32,
+    since: u64,
+    /// Sum of depth times duration, task-nanoseconds.
+    area: u128,
+}
+
+/// Observes a run and sums it up.
+#[derive(Debug)]
+pub struct Metrics {
+    meta: Meta,
+    events: u64,
+    totals: Totals,
+    runs: u64,
+    names: String,
+    groups: Vec<String>,
+    group_ids: BTreeMap<String, u32>,
+    tasks: Vec<Task>,
+    cpus: Vec<Cpu>,
+    pipes: Vec<Pipe>,
+    instances: Vec<(u64, u64)>,
+    calls: [CallSummary; CALLS.len()],
+    messages: Vec<MessageSummary>,
+    swaps: Vec<SwapSummary>,
+}
+
+/// The element `index`, with the vector grown to hold it: swaps may bring new pipes and instances.
+fn slot<T>(vec: &mut Vec<T>, index: u32, new: impl FnMut() -> T) -> &mut T {
+    let index = index as usize;
+    if index >= vec.len() {
+        vec.resize_with(index + 1, new);
+    }
+    &mut vec[index]
+}
+
+impl Metrics {
+    pub fn new(meta: Meta) -> Self {
+        let cpus = (0..meta.nr_cpus).map(|_| Cpu::NEW).collect();
+        let pipes = vec![Pipe::default(); meta.pipes.len()];
+        let instances = vec![(0, 0); meta.instances.len()];
+        Self {
+            meta,
+            cpus,
+            pipes,
+            instances,
+            events: 0,
+            totals: Totals::default(),
+            runs: 0,
+            names: String::new(),
+            groups: Vec::new(),
+            group_ids: BTreeMap::new(),
+            tasks: Vec::new(),
+            calls: CALLS.map(|(_, name)| CallSummary { call: name.into(), ..CallSummary::default() }),
+            messages: Vec::new(),
+            swaps: Vec::new(),
+        }
+    }
+
+    /// The task's record. Tasks are announced densely; one that was not gets a record without a name.
+    fn task(&mut self, task: u32) -> &mut Task {
+        while self.tasks.len() <= task as usize {
+            self.add_task("", "");
+        }
+        &mut self.tasks[task as usize]
+    }
+
+    fn add_task(&mut self, name: &str, group: &str) {
+        let group = match self.group_ids.get(group) {
+            Some(&id) => id,
+            None => {
+                let id = self.groups.len() as u32;
+                self.groups.push(group.into());
+                self.group_ids.insert(group.into(), id);
+                id
+            }
+        };
+        self.names.push_str(name);
+        self.tasks.push(Task {
+            name_end: self.names.len(),
+            group,
+            jobs: 0,
+            jobs_completed: 0,
+            misses: 0,
+            preemptions: 0,
+            migrations: 0,
+            cpu_ns: 0,
+            wait_ns: 0,
+            ready_since: NEVER,
+            response: Samples::default(),
+            wakeup: Samples::default(),
+        });
+    }
+
+    fn cpu(&mut self, cpu: u32) -> &mut Cpu {
+        slot(&mut self.cpus, cpu, || Cpu::NEW)
+    }
+
+    fn preempted(&mut self, task: u32) {
+        self.totals.preemptions += 1;
+        self.task(task).preemptions += 1;
+    }
+
+    /// The run ended at `end_ns`: closes what is open and sums up. `wall_ns` is left 0 for the caller.
+    pub fn finish(mut self, end_ns: u64) -> Summary {
+        for c in 0..self.cpus.len() {
+            let cpu = &mut self.cpus[c];
+            if cpu.task != NONE {
+                let (task, ns) = (cpu.task, cpu.stop(end_ns));
+                self.task(task).cpu_ns += ns;
+            }
+            let cpu = &mut self.cpus[c];
+            if cpu.offline_since != NEVER {
+                cpu.offline_ns += end_ns.saturating_sub(cpu.offline_since);
+            }
+        }
+        for task in &mut self.tasks {
+            if task.ready_since != NEVER {
+                task.wait_ns += end_ns.saturating_sub(task.ready_since);
+            }
+        }
+        let cpus: Vec<CpuSummary> =
+            self.cpus.iter().enumerate().map(|(i, c)| cpu_summary(&self.meta, i, c, end_ns)).collect();
+        let mut totals = self.totals;
+        totals.busy_ns = cpus.iter().map(|c| c.busy_ns).sum();
+        totals.idle_ns = cpus.iter().map(|c| c.idle_ns).sum();
+        totals.scheduler_ns = cpus.iter().map(|c| c.scheduler_ns).sum();
+        totals.lock_wait_ns = cpus.iter().map(|c| c.lock_wait_ns).sum();
+        totals.decisions = self.calls[Call::Pick as usize].count;
+        if self.calls.iter().all(|c| c.count == 0) {
+            // The runtime does not report its calls: what was picked is known at least.
+            totals.decisions = self.runs;
+        }
+
+        let (groups, response, wakeup) = sum_groups(&self.tasks, &self.groups, &self.names);
+        let mut summary = Summary {
+            runweir: self.meta.runweir.clone(),
+            topology: self.meta.topology.clone(),
+            machine: self.meta.machine.clone(),
+            workload: self.meta.workload.clone(),
+            seed: self.meta.seed,
+            duration_ns: end_ns,
+            events: self.events,
+            totals,
+            cpus,
+            groups,
+            response_ns: response.0,
+            response_bins: response.1,
+            wakeup_latency_ns: wakeup.0,
+            wakeup_bins: wakeup.1,
+            calls: self.calls.into_iter().filter(|c| c.count > 0).collect(),
+            messages: self.messages,
+            swaps: self.swaps,
+            ..Summary::default()
+        };
+        summary.messages.sort_by(|a, b| a.topic.cmp(&b.topic));
+        summary.pipes = (0..)
+            .zip(&mut self.pipes)
+            .map(|(i, p)| pipe_summary(self.meta.pipe_name(i), p, end_ns))
+            .collect();
+        summary.components = (0..)
+            .zip(&self.instances)
+            .map(|(i, &(updates, ns))| ComponentSummary { name: self.meta.instance_name(i), updates, ns })
+            .collect();
+        let mut begin = 0;
+        let record = |(id, mut t): (usize, Task)| {
+            let name = &self.names[begin..t.name_end];
+            begin = t.name_end;
+            TaskSummary {
+                name: if name.is_empty() { format!("task {id}").into() } else { name.into() },
+                id: id as u32,
+                group: self.groups[t.group as usize].as_str().into(),
+                jobs: t.jobs.into(),
+                jobs_completed: t.jobs_completed.into(),
+                deadline_misses: t.misses.into(),
+                preemptions: t.preemptions.into(),
+                migrations: t.migrations.into(),
+                cpu_ns: t.cpu_ns,
+                wait_ns: t.wait_ns,
+                response_ns: t.response.dist(),
+                wakeup_latency_ns: t.wakeup.dist(),
+            }
+        };
+        summary.tasks = self.tasks.into_iter().enumerate().map(record).collect();
+        summary
+    }
+}
+
+fn cpu_summary(meta: &Meta, index: usize, c: &Cpu, end_ns: u64) -> CpuSummary {
+    let used = c.busy_ns + c.scheduler_ns + c.offline_ns;
+    CpuSummary {
+        cpu: index as u32,
+        busy_ns: c.busy_ns,
+        idle_ns: end_ns.saturating_sub(used),
+        scheduler_ns: c.scheduler_ns,
+        switches: c.switches,
+        name: meta.cpu_name(index as u32),
+        offline_ns: c.offline_ns,
+        lock_wait_ns: c.lock_wait_ns,
+    }
+}
+
+fn pipe_summary(name: String, p: &mut Pipe, end_ns: u64) -> PipeSummary {
+    p.area += u128::from(p.depth) * u128::from(end_ns.saturating_sub(p.since));
+    let mean = if end_ns == 0 { 0.0 } else { p.area as f64 / end_ns as f64 };
+    PipeSummary {
+        name,
+        lock_held_ns: p.held_ns,
+        lock_wait_ns: p.wait_ns,
+        max_depth: p.max_depth.into(),
+        mean_depth: (mean * 1000.0).round() / 1000.0,
+    }
+}
+
+type Spread = (Dist, Vec<Bin>);
+
+/// Sums over groups in order of their first task, and the two distributions over everything.
+fn sum_groups(tasks: &[Task], groups: &[String], names: &str) -> (Vec<GroupSummary>, Spread, Spread) {
+    // Tasks without a group are groups of their own, so their key is the task.
+    let mut members: Vec<u32> = (0..tasks.len() as u32).collect();
+    let key = |&i: &u32| {
+        let group = tasks[i as usize].group;
+        if groups[group as usize].is_empty() { (NONE, i) } else { (group, 0) }
+    };
+    members.sort_by_key(|i| (key(i), *i));
+    let mut sums = Vec::new();
+    let (mut all_response, mut all_wakeup) = (Samples::default(), Samples::default());
+    for group in members.chunk_by(|a, b| key(a) == key(b)) {
+        let first = group[0] as usize;
+        let mut g = GroupSummary { tasks: group.len() as u64, ..GroupSummary::default() };
+        g.name = match groups[tasks[first].group as usize].as_str() {
+            "" => {
+                let begin = first.checked_sub(1).map_or(0, |before| tasks[before].name_end);
+                match &names[begin..tasks[first].name_end] {
+                    "" => format!("task {first}"),
+                    name => name.into(),
+                }
+            }
+            name => name.into(),
+        };
+        let (mut response, mut wakeup) = (Samples::default(), Samples::default());
+        for &i in group {
+            let t = &tasks[i as usize];
+            g.jobs += u64::from(t.jobs);
+            g.jobs_completed += u64::from(t.jobs_completed);
+            g.deadline_misses += u64::from(t.misses);
+            g.preemptions += u64::from(t.preemptions);
+            g.migrations += u64::from(t.migrations);
+            g.cpu_ns += t.cpu_ns;
+            g.wait_ns += t.wait_ns;
+            response.merge(&t.response);
+            wakeup.merge(&t.wakeup);
+        }
+        g.response_ns = response.dist();
+        g.response_bins = response.bins();
+        g.wakeup_latency_ns = wakeup.dist();
+        g.wakeup_bins = wakeup.bins();
+        all_response.merge(&response);
+        all_wakeup.merge(&wakeup);
+        sums.push((first, g));
+    }
+    sums.sort_by_key(|(first, _)| *first);
+    let sums = sums.into_iter().map(|(_, g)| g).collect();
+    (sums, (all_response.dist(), all_response.bins()), (all_wakeup.dist(), all_wakeup.bins()))
+}
+
+impl Observer for Metrics {
+    fn event(&mut self, t: u64, event: &Event<'_>) {
+        self.events += 1;
+        match *event {
+            Event::Ready { task, .. } => self.task(task).ready_since = t,
+            Event::Run { task, cpu, migrated, switched, wakeup, waited_ns } => {
+                self.runs += 1;
+                let record = self.task(task);
+                record.wait_ns += waited_ns;
+                record.ready_since = NEVER;
+                if wakeup {
+                    record.wakeup.add(waited_ns);
+                }
+                if migrated {
+                    record.migrations += 1;
+                    self.totals.migrations += 1;
+                }
+                let cpu = self.cpu(cpu);
+                cpu.task = task;
+                cpu.run_since = t;
+                cpu.overlap_ns = 0;
+                cpu.switches += u64::from(switched);
+                self.totals.context_switches += u64::from(switched);
+            }
+            Event::Off { task, cpu, why, ran_ns } => {
+                self.task(task).cpu_ns += ran_ns;
+                let cpu = self.cpu(cpu);
+                if cpu.task == task {
+                    cpu.stop(t);
+                }
+                if why == Stop::Preempted {
+                    self.preempted(task);
+                }
+            }
+            Event::Preempted { task, .. } => self.preempted(task),
+            Event::Sched { cpu, call, ns, lock_wait_ns } => {
+                let record = self.cpu(cpu);
+                record.scheduler_ns += ns;
+                record.lock_wait_ns += lock_wait_ns;
+                if record.task != NONE {
+                    let room = t.saturating_sub(record.run_since).saturating_sub(record.overlap_ns);
+                    record.overlap_ns += ns.min(room);
+                }
+                let sum = &mut self.calls[call as usize];
+                sum.count += 1;
+                sum.ns += ns;
+                sum.lock_wait_ns += lock_wait_ns;
+            }
+            Event::PipeDepth { pipe, depth } => {
+                let p = slot(&mut self.pipes, pipe, Pipe::default);
+                p.area += u128::from(p.depth) * u128::from(t.saturating_sub(p.since));
+                p.since = t;
+                p.depth = depth;
+                p.max_depth = p.max_depth.max(depth);
+            }
+            Event::PipeLock { pipe, held_ns, wait_ns } => {
+                let p = slot(&mut self.pipes, pipe, Pipe::default);
+                p.held_ns += held_ns;
+                p.wait_ns += wait_ns;
+            }
+            Event::InstanceTime { instance, ns, updates } => {
+                let i = slot(&mut self.instances, instance, || (0, 0));
+                i.0 += u64::from(updates);
+                i.1 += ns;
+            }
+            Event::JobRelease { task, .. } => {
+                self.totals.jobs += 1;
+                self.task(task).jobs += 1;
+            }
+            Event::JobDone { task, response_ns, .. } => {
+                self.totals.jobs_completed += 1;
+                let record = self.task(task);
+                record.jobs_completed += 1;
+                record.response.add(response_ns);
+            }
+            Event::DeadlineMiss { task, .. } => {
+                self.totals.deadline_misses += 1;
+                self.task(task).misses += 1;
+            }
+            Event::TaskNew { task, name, group } => {
+                while self.tasks.len() < task as usize {
+                    self.add_task("", "");
+                }
+                if self.tasks.len() == task as usize {
+                    self.add_task(name, group);
+                }
+            }
+            Event::TaskExit { task } => {
+                let record = self.task(task);
+                if record.ready_since != NEVER {
+                    record.wait_ns += t.saturating_sub(record.ready_since);
+                    record.ready_since = NEVER;
+                }
+            }
+            Event::Message { topic, .. } => match self.messages.iter_mut().find(|m| m.topic == topic) {
+                Some(m) => m.count += 1,
+                None => self.messages.push(MessageSummary { topic: topic.into(), count: 1 }),
+            },
+            Event::CpuOnline { cpu, online } => {
+                let record = self.cpu(cpu);
+                if !online && record.offline_since == NEVER {
+                    record.offline_since = t;
+                } else if online && record.offline_since != NEVER {
+                    record.offline_ns += t.saturating_sub(record.offline_since);
+                    record.offline_since = NEVER;
+                }
+            }
+            Event::Energy { uj } => self.totals.energy_uj += uj,
+            Event::Swap { from, to, pause_ns, represented } => self.swaps.push(SwapSummary {
+                at_ns: t,
+                from: from.into(),
+                to: to.into(),
+                pause_ns,
+                represented: represented.into(),
+            }),
+            Event::Idle { .. } | Event::Kick { .. } | Event::Frequency { .. } | Event::Marker { .. } => {}
+        }
+    }
+}

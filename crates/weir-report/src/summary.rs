@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The result of a run: the shape of `summary.json`.
+//!
+//! Names and order of the fields are a contract with scripts: fields may be added at the end of a
+//! struct, none is renamed or moved. All times are nanoseconds.
+
+use crate::stats::{Bin, Dist};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+
+/// A run in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub runweir: String,
+    pub topology: String,
+    pub machine: String,
+    pub workload: String,
+    pub seed: u64,
+    /// Virtual time that the run covered.
+    pub duration_ns: u64,
+    /// Time that it took on the computer: 0 until the caller fills it in. See [`Summary::write_json`].
+    pub wall_ns: u64,
+    /// Events observed.
+    pub events: u64,
+    pub totals: Totals,
+    pub tasks: Vec<TaskSummary>,
+    pub cpus: Vec<CpuSummary>,
+    /// The run was stopped before its end; the numbers cover what had happened by then.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// Over all jobs of all tasks.
+    #[serde(default)]
+    pub response_ns: Dist,
+    /// Over all wake-ups of all tasks.
+    #[serde(default)]
+    pub wakeup_latency_ns: Dist,
+    #[serde(default)]
+    pub groups: Vec<GroupSummary>,
+    #[serde(default)]
+    pub pipes: Vec<PipeSummary>,
+    #[serde(default)]
+    pub components: Vec<ComponentSummary>,
+    #[serde(default)]
+    pub calls: Vec<CallSummary>,
+    #[serde(default)]
+    pub messages: Vec<MessageSummary>,
+    #[serde(default)]
+    pub swaps: Vec<SwapSummary>,
+    /// Display histograms over all tasks: for charts only.
+    #[serde(skip)]
+    pub response_bins: Vec<Bin>,
+    #[serde(skip)]
+    pub wakeup_bins: Vec<Bin>,
+}
+
+/// Sums over the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Jobs released.
+    pub jobs: u64,
+    pub jobs_completed: u64,
+    pub deadline_misses: u64,
+    pub context_switches: u64,
+    pub preemptions: u64,
+    pub migrations: u64,
+    /// Times that a CPU asked the scheduler for its next task.
+    pub decisions: u64,
+    /// Scheduler code on all CPUs, waiting for locks included.
+    pub scheduler_ns: u64,
+    pub lock_wait_ns: u64,
+    pub idle_ns: u64,
+    pub busy_ns: u64,
+    pub energy_uj: u64,
+}
+
+/// One task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskSummary {
+    pub name: Box<str>,
+    pub id: u32,
+    pub group: Box<str>,
+    pub jobs: u64,
+    pub deadline_misses: u64,
+    pub preemptions: u64,
+    pub migrations: u64,
+    /// Time it ran.
+    pub cpu_ns: u64,
+    /// Time it was ready without running.
+    pub wait_ns: u64,
+    pub response_ns: Dist,
+    pub wakeup_latency_ns: Dist,
+    #[serde(default)]
+    pub jobs_completed: u64,
+}
+
+/// One CPU. `busy + idle + scheduler + offline` is the run's duration.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuSummary {
+    pub cpu: u32,
+    pub busy_ns: u64,
+    pub idle_ns: u64,
+    pub scheduler_ns: u64,
+    pub switches: u64,
+    #[serde(default)]
+    pub name: String,
+    #[serde(default)]
+    pub offline_ns: u64,
+    #[serde(default)]
+    pub lock_wait_ns: u64,
+}
+
+/// All tasks of one group: an rt-app thread's instances, a hackbench group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupSummary {
+    /// The tasks' group; a task without one is a group by itself, under its own name.
+    pub name: String,
+    pub tasks: u64,
+    pub jobs: u64,
+    pub jobs_completed: u64,
+    pub deadline_misses: u64,
+    pub preemptions: u64,
+    pub migrations: u64,
+    pub cpu_ns: u64,
+    pub wait_ns: u64,
+    pub response_ns: Dist,
+    pub wakeup_latency_ns: Dist,
+    /// Display histograms: for charts only.
+    #[serde(skip)]
+    pub response_bins: Vec<Bin>,
+    #[serde(skip)]
+    pub wakeup_bins: Vec<Bin>,
+}
+
+/// A pipe: its lock and its filling.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PipeSummary {
+    pub name: String,
+    pub lock_held_ns: u64,
+    pub lock_wait_ns: u64,
+    /// Most tasks it held at once.
+    pub max_depth: u64,
+    /// Mean number of tasks over time, rounded to thousandths.
+    #[serde(default)]
+    pub mean_depth: f64,
+}
+
+/// An instance of a component: its share of scheduler time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComponentSummary {
+    pub name: String,
+    pub updates: u64,
+    /// Its code, without waiting for locks.
+    pub ns: u64,
+}
+
+/// A function of the scheduler's interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallSummary {
+    pub call: String,
+    pub count: u64,
+    pub ns: u64,
+    pub lock_wait_ns: u64,
+}
+
+/// Messages on one topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageSummary {
+    pub topic: String,
+    pub count: u64,
+}
+
+/// A reconfiguration of the scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapSummary {
+    pub at_ns: u64,
+    pub from: String,
+    pub to: String,
+    pub pause_ns: u64,
+    /// Tasks that were presented to the new graph.
+    pub represented: u64,
+}
+
+impl Summary {
+    /// Writes the summary as indented JSON with a final newline.
+    ///
+    /// Files in an output directory are written while `wall_ns` is still 0, so that equal runs give
+    /// equal bytes; only what goes to the terminal carries the time that the run really took.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut out = io::BufWriter::with_capacity(1 << 16, out);
+        serde_json::to_writer_pretty(&mut out, self)?;
+        out.write_all(b"\n")?;
+        out.flush()
+    }
+
+    /// The same as a string.
+    pub fn to_json(&self) -> String {
+        let mut bytes = Vec::new();
+        self.write_json(&mut bytes).expect("a summary has string keys and finite numbers only");
+        String::from_utf8(bytes).expect("JSON is UTF-8")
+    }
+
+    /// CPU time there was: CPUs times duration, less the time they were offline.
+    pub fn capacity_ns(&self) -> u64 {
+        self.totals.busy_ns + self.totals.idle_ns + self.totals.scheduler_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scripts read these names; the order is the documented one.
+    #[test]
+    fn field_names_are_the_contract() {
+        let summary = Summary {
+            wall_ns: 5,
+            tasks: vec![TaskSummary::default()],
+            cpus: vec![CpuSummary::default()],
+            groups: vec![GroupSummary::default()],
+            pipes: vec![PipeSummary::default()],
+            components: vec![ComponentSummary::default()],
+            swaps: vec![SwapSummary::default()],
+            ..Summary::default()
+        };
+        insta::assert_snapshot!(summary.to_json());
+        let back: Summary = serde_json::from_str(&summary.to_json()).unwrap();
+        assert_eq!(back, summary);
+    }
+}

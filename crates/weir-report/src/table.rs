@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The result of a run as text for a terminal, at most [`WIDTH`] columns wide.
+
+use crate::stats::Dist;
+use crate::summary::{CpuSummary, GroupSummary, Summary, TaskSummary};
+use crate::text::{Columns, WIDTH, clip, count, duration, energy_f, percent};
+use std::cmp::Reverse;
+use std::fmt::Write;
+
+/// Tasks, groups or CPUs that get a line each; more are folded.
+const LINES: usize = 16;
+/// Cells of a utilisation bar.
+const BAR: usize = 40;
+
+/// The run for a reader: what it was, totals, latencies, tasks and CPUs.
+pub fn table(summary: &Summary) -> String {
+    let mut out = String::new();
+    heading(&mut out, summary);
+    totals(&mut out, summary);
+    latencies(&mut out, summary);
+    tasks(&mut out, summary);
+    cpus(&mut out, summary);
+    contention(&mut out, summary);
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text.trim_end());
+    out.push('\n');
+}
+
+fn heading(out: &mut String, s: &Summary) {
+    line(out, &clip(&format!("{} on {} · {} · seed {}", s.topology, s.machine, s.workload, s.seed), WIDTH));
+    let mut ran = format!("{} of virtual time, {} events", duration(s.duration_ns), count(s.events));
+    if s.wall_ns > 0 {
+        let pace = s.duration_ns as f64 / s.wall_ns as f64;
+        let digits = if pace < 10.0 { 2 } else { 0 };
+        write!(ran, ", computed in {} ({pace:.digits$}x real time)", duration(s.wall_ns))
+            .expect("writing to a string");
+    }
+    line(out, &ran);
+    if s.interrupted {
+        line(out, "INTERRUPTED: the numbers cover what had happened by then");
+    }
+    out.push('\n');
+}
+
+fn totals(out: &mut String, s: &Summary) {
+    let t = &s.totals;
+    let rate = |n: u64| match s.duration_ns {
+        0 => count(n),
+        d => format!("{} ({}/s)", count(n), count((n as u128 * 1_000_000_000 / u128::from(d)) as u64)),
+    };
+    let each = |ns: u64, n: u64| {
+        if n == 0 || ns == 0 { String::new() } else { format!(" ({} each)", duration(ns / n)) }
+    };
+    let capacity = s.capacity_ns();
+    let share = |ns: u64| format!("{:>8}  {}", percent(ns, capacity), duration(ns));
+    let lock = match (t.scheduler_ns, t.lock_wait_ns) {
+        (0, _) | (_, 0) => "none".into(),
+        (all, wait) => format!("{:>8}  of scheduler time, {}", percent(wait, all), duration(wait)),
+    };
+    let rows = [
+        (
+            "jobs done",
+            format!("{} of {}", count(t.jobs_completed), count(t.jobs)),
+            "CPUs busy",
+            share(t.busy_ns),
+        ),
+        ("deadline misses", count(t.deadline_misses), "idle", share(t.idle_ns)),
+        ("context switches", rate(t.context_switches), "scheduler", share(t.scheduler_ns)),
+        ("preemptions", rate(t.preemptions), "lock waiting", lock),
+        (
+            "migrations",
+            rate(t.migrations),
+            "energy",
+            if t.energy_uj == 0 { "-".into() } else { energy_f(t.energy_uj as f64) },
+        ),
+        (
+            "decisions",
+            format!("{}{}", count(t.decisions), each(t.scheduler_ns, t.decisions)),
+            "swaps",
+            match s.swaps.iter().map(|w| w.pause_ns).max() {
+                None => "-".into(),
+                Some(max) => format!("{}, longest pause {}", s.swaps.len(), duration(max)),
+            },
+        ),
+    ];
+    for (a, b, c, d) in rows {
+        line(out, &format!("  {a:<17} {b:<31} {c:<13} {}", d.trim_start()));
+    }
+    out.push('\n');
+}
+
+fn latencies(out: &mut String, s: &Summary) {
+    let mut columns = Columns::new(["", "min", "mean", "p50", "p95", "p99", "max"]);
+    for (name, dist) in [("response time", &s.response_ns), ("wakeup latency", &s.wakeup_latency_ns)] {
+        if *dist != Dist::default() {
+            let Dist { min, mean, p50, p95, p99, max } = *dist;
+            let cells = [min, mean, p50, p95, p99, max].map(duration);
+            columns.row([name.to_string()].into_iter().chain(cells));
+        }
+    }
+    if columns.len() > 1 {
+        out.push_str(&columns.render(2, WIDTH));
+        out.push('\n');
+    }
+}
+
+/// One line of the table of tasks or groups.
+struct Line<'a> {
+    name: &'a str,
+    tasks: u64,
+    numbers: [u64; 4],
+    cpu_ns: u64,
+    wait_ns: u64,
+    response: &'a Dist,
+    wakeup: &'a Dist,
+}
+
+impl<'a> Line<'a> {
+    fn of_task(t: &'a TaskSummary) -> Self {
+        Self {
+            name: &t.name,
+            tasks: 1,
+            numbers: [t.jobs, t.deadline_misses, t.preemptions, t.migrations],
+            cpu_ns: t.cpu_ns,
+            wait_ns: t.wait_ns,
+            response: &t.response_ns,
+            wakeup: &t.wakeup_latency_ns,
+        }
+    }
+
+    fn of_group(g: &'a GroupSummary) -> Self {
+        Self {
+            name: &g.name,
+            tasks: g.tasks,
+            numbers: [g.jobs, g.deadline_misses, g.preemptions, g.migrations],
+            cpu_ns: g.cpu_ns,
+            wait_ns: g.wait_ns,
+            response: &g.response_ns,
+            wakeup: &g.wakeup_latency_ns,
+        }
+    }
+}
+
+fn tasks(out: &mut String, s: &Summary) {
+    let single = s.tasks.len() <= LINES;
+    let mut lines: Vec<Line<'_>> = if single {
+        s.tasks.iter().map(Line::of_task).collect()
+    } else {
+        s.groups.iter().map(Line::of_group).collect()
+    };
+    if lines.is_empty() {
+        return;
+    }
+    let folded = lines.len().saturating_sub(LINES);
+    if folded > 0 {
+        // The worst first: they are what a reader looks for.
+        lines.sort_by_key(|l| Reverse((l.numbers[1], l.response.p99, l.wakeup.p99)));
+        lines.truncate(LINES);
+    }
+    let mut header = vec![if single { "task" } else { "group" }];
+    header.extend((!single).then_some("tasks"));
+    header.extend([
+        "jobs", "missed", "CPU time", "waiting", "resp p50", "resp p99", "wake p99", "preempt", "migr",
+    ]);
+    let mut columns = Columns::new(header);
+    for l in &lines {
+        let [jobs, missed, preempted, migrated] = l.numbers;
+        let mut row = vec![l.name.to_string()];
+        row.extend((!single).then(|| count(l.tasks)));
+        row.extend([count(jobs), count(missed)]);
+        row.extend([l.cpu_ns, l.wait_ns, l.response.p50, l.response.p99, l.wakeup.p99].map(duration));
+        row.extend([count(preempted), count(migrated)]);
+        columns.row(row);
+    }
+    out.push_str(&columns.render(2, WIDTH));
+    if folded > 0 {
+        line(
+            out,
+            &format!(
+                "  … and {} more groups, all better than these (tasks.csv has every task)",
+                count(folded as u64)
+            ),
+        );
+    }
+    out.push('\n');
+}
+
+fn cpus(out: &mut String, s: &Summary) {
+    if s.duration_ns == 0 || s.cpus.is_empty() {
+        return;
+    }
+    if s.cpus.len() <= LINES {
+        let name = s.cpus.iter().map(|c| crate::text::cells(&c.name)).max().unwrap_or(0).min(18);
+        let heading = "  busy       sched        idle  switches";
+        line(out, &format!("  {:<name$}  {:<BAR$}{heading}", "CPU", "█ busy  ▒ scheduler  · idle"));
+        for c in &s.cpus {
+            let shares = [c.busy_ns, c.scheduler_ns, c.idle_ns].map(|ns| percent(ns, s.duration_ns));
+            let [busy, sched, idle] = shares;
+            line(
+                out,
+                &format!(
+                    "  {:<name$}  {}  {busy:>7} {sched:>8} {idle:>8}  {:>8}",
+                    clip(&c.name, name),
+                    bar(c, s.duration_ns),
+                    count(c.switches)
+                ),
+            );
+        }
+    } else {
+        strip(out, s);
+    }
+}
+
+fn bar(c: &CpuSummary, duration_ns: u64) -> String {
+    let cells = |ns: u64| ((ns as f64 / duration_ns as f64) * BAR as f64).round() as usize;
+    let busy = cells(c.busy_ns).min(BAR);
+    let sched = cells(c.busy_ns + c.scheduler_ns).min(BAR) - busy;
+    let offline = cells(c.offline_ns).min(BAR - busy - sched);
+    let idle = BAR - busy - sched - offline;
+    format!("{}{}{}{}", "█".repeat(busy), "▒".repeat(sched), "·".repeat(idle), "x".repeat(offline))
+}
+
+/// Many CPUs: one character each, or one for several next to each other.
+fn strip(out: &mut String, s: &Summary) {
+    const CELLS: usize = 64;
+    const STEPS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let used = |c: &CpuSummary| (c.busy_ns + c.scheduler_ns) as f64 / s.duration_ns as f64;
+    let per_cell = s.cpus.len().div_ceil(CELLS * 8);
+    let mut shares: Vec<f64> = s.cpus.iter().map(used).collect();
+    let cells: Vec<f64> = shares.chunks(per_cell).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect();
+    let what = if per_cell == 1 { "each CPU".to_string() } else { format!("{per_cell} CPUs a character") };
+    line(out, &format!("  utilisation, {what}"));
+    for (i, row) in cells.chunks(CELLS).enumerate() {
+        let marks: String = row.iter().map(|&u| STEPS[((u * 8.0).ceil() as usize).min(8)]).collect();
+        line(out, &format!("  {:>5}  {marks}", i * CELLS * per_cell));
+    }
+    shares.sort_by(f64::total_cmp);
+    let [min, median, max] = [0, shares.len() / 2, shares.len() - 1].map(|i| 100.0 * shares[i]);
+    line(out, &format!("  {} CPUs: least {min:.1} %, median {median:.1} %, most {max:.1} %", shares.len()));
+}
+
+/// Where scheduler time went, if there was any: the three costliest of each kind.
+fn contention(out: &mut String, s: &Summary) {
+    let top = |mut items: Vec<(&str, u64)>| {
+        items.retain(|(_, ns)| *ns > 0);
+        items.sort_by_key(|(_, ns)| Reverse(*ns));
+        items.truncate(3);
+        items
+            .iter()
+            .map(|(name, ns)| format!("{} {}", clip(name, 20), duration(*ns)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let code = top(s.components.iter().map(|c| (c.name.as_str(), c.ns)).collect());
+    let waits = top(s.pipes.iter().map(|p| (p.name.as_str(), p.lock_wait_ns)).collect());
+    if !(code.is_empty() && waits.is_empty()) {
+        out.push('\n');
+    }
+    for (title, text) in [("most scheduler code", code), ("most lock waiting", waits)] {
+        if !text.is_empty() {
+            line(out, &clip(&format!("  {title:<20} {text}"), WIDTH));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Numbers for people, and aligned columns.
+
+/// Columns that tables stay within.
+pub const WIDTH: usize = 100;
+
+/// Unit of a duration: three significant digits and `ns`, `us`, `ms` or `s`.
+pub fn duration(ns: u64) -> String {
+    duration_f(ns as f64)
+}
+
+/// A duration that is the result of a division.
+pub fn duration_f(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        x if x < 999.5 => return if x == 0.0 { "0".into() } else { format!("{} ns", significant(ns)) },
+        x if x < 999.5e3 => (ns / 1e3, "us"),
+        x if x < 999.5e6 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", significant(value))
+}
+
+/// Three significant digits, but never fewer than the whole part has.
+pub fn significant(value: f64) -> String {
+    match value.abs() {
+        x if x >= 99.95 => format!("{value:.0}"),
+        x if x >= 9.995 => format!("{value:.1}"),
+        x if x == 0.0 => "0".into(),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A count with thin groups: `1 234 567`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `part` of `whole` in percent, two significant decimals where it is small.
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".into();
+    }
+    match 100.0 * part as f64 / whole as f64 {
+        0.0 => "0 %".into(),
+        x if x < 0.01 => "<0.01 %".into(),
+        x if x < 1.0 => format!("{x:.2} %"),
+        x => format!("{x:.1} %"),
+    }
+}
+
+/// Energy, from microjoules.
+pub fn energy_f(uj: f64) -> String {
+    let (value, unit) = match uj.abs() {
+        0.0 => return "0".into(),
+        x if x < 999.5 => (uj, "uJ"),
+        x if x < 999.5e3 => (uj / 1e3, "mJ"),
+        x if x < 999.5e6 => (uj / 1e6, "J"),
+        _ => (uj / 1e9, "kJ"),
+    };
+    format!("{} {unit}", significant(value))
+}
+
+/// Cells that a string takes on a terminal; characters are counted, which is right for all names but
+/// those in wide scripts.
+pub fn cells(s: &str) -> usize {
+    s.chars().count()
+}
+
+/// At most `max` cells; what is cut is shown by an ellipsis. Control characters become spaces, so
+/// that a name can neither break a line nor talk to the terminal.
+pub fn clip(s: &str, max: usize) -> String {
+    let clean = s.chars().map(|c| if c.is_control() { ' ' } else { c });
+    if cells(s) <= max { clean.collect() } else { clean.take(max.saturating_sub(1)).chain(['…']).collect() }
+}
+
+/// Rows of cells under a header; the first column is aligned left, the others right.
+#[derive(Debug, Default)]
+pub struct Columns {
+    rows: Vec<Vec<String>>,
+}
+
+impl Columns {
+    pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
+        Self { rows: vec![header.into_iter().map(Into::into).collect()] }
+    }
+
+    pub fn row<S: Into<String>>(&mut self, row: impl IntoIterator<Item = S>) {
+        self.rows.push(row.into_iter().map(Into::into).collect());
+    }
+
+    /// Rows, the header included.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Two cells between columns; the first column gives way where the width would exceed `width`.
+    pub fn render(&self, indent: usize, width: usize) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let mut widths: Vec<usize> = (0..columns)
+            .map(|c| self.rows.iter().filter_map(|r| r.get(c)).map(|s| cells(s)).max().unwrap_or(0))
+            .collect();
+        let total = indent + widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
+        if let Some(first) = widths.first_mut() {
+            *first = (*first).saturating_sub(total.saturating_sub(width)).max(8).min(*first);
+        }
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut line = " ".repeat(indent);
+            for (c, (cell, w)) in row.iter().zip(&widths).enumerate() {
+                let cell = clip(cell, *w);
+                let pad = " ".repeat(w - cells(&cell));
+                if c == 0 {
+                    line += &(cell + &pad);
+                } else {
+                    line += &format!("  {pad}{cell}");
+                }
+            }
+            out += line.trim_end();
+            out.push('\n');
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits_and_a_unit() {
+        let shown: Vec<_> = [0, 1, 999, 1000, 1234, 12_345, 999_499, 999_500, 4_000_000, 61_000_000_000]
+            .iter()
+            .map(|&ns| duration(ns))
+            .collect();
+        assert_eq!(
+            shown,
+            ["0", "1 ns", "999 ns", "1 us", "1.23 us", "12.3 us", "999 us", "1.00 ms", "4 ms", "61.0 s"]
+        );
+    }
+
+    #[test]
+    fn counts_and_shares() {
+        assert_eq!(count(1_234_567), "1 234 567");
+        assert_eq!(count(12), "12");
+        assert_eq!(percent(1, 0), "-");
+        assert_eq!(percent(0, 5), "0 %");
+        assert_eq!(percent(1, 1_000_000), "<0.01 %");
+        assert_eq!(percent(1, 300), "0.33 %");
+        assert_eq!(percent(1, 3), "33.3 %");
+        assert_eq!(energy_f(1_500_000.0), "1.50 J");
+    }
+
+    #[test]
+    fn long_and_hostile_names_are_tamed() {
+        assert_eq!(clip("abcdef", 4), "abc…");
+        assert_eq!(clip("a\x1b[31m\nb", 20), "a [31m b");
+    }
+
+    #[test]
+    fn first_column_gives_way() {
+        let mut c = Columns::new(["name", "value"]);
+        c.row(["a-very-long-name-indeed-it-is", "12"]);
+        let text = c.render(0, 24);
+        assert!(text.lines().all(|l| cells(l) <= 24), "{text}");
+        assert!(text.contains('…'));
+    }
+}

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The run as a Perfetto trace, for ui.perfetto.dev.
+//!
+//! Four groups of tracks ("processes"): *CPUs* with the tasks as slices and scheduler calls among
+//! them, *Tasks* with their states, *Pipes* with counters of their depth, and *Scheduler* with
+//! messages, markers, deadline misses and swaps. A track's slices never overlap; scheduler calls that
+//! interrupt a task lie within its slice. Names are interned; timestamps are virtual nanoseconds.
+
+use crate::meta::Meta;
+use crate::metrics::call_name;
+use crate::proto::Buf;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use weir_core::event::{Event, Observer, Stop};
+
+/// Bytes collected before they are written.
+const CHUNK: usize = 1 << 20;
+
+// Fields of TracePacket.
+const PACKET: u32 = 1;
+const TIMESTAMP: u32 = 8;
+const SEQUENCE_ID: u32 = 10;
+const TRACK_EVENT: u32 = 11;
+const INTERNED: u32 = 12;
+const SEQUENCE_FLAGS: u32 = 13;
+const CLOCK_SNAPSHOT: u32 = 6;
+const DEFAULTS: u32 = 59;
+const DESCRIPTOR: u32 = 60;
+const FIRST_ON_SEQUENCE: u32 = 87;
+/// Values of `SEQUENCE_FLAGS`.
+const CLEARED: u64 = 1;
+const NEEDS_STATE: u64 = 2;
+/// Perfetto's default trace clock.
+const CLOCK_BOOTTIME: u64 = 6;
+
+/// Values of `TrackEvent.type`.
+#[derive(Clone, Copy)]
+enum Kind {
+    Begin = 1,
+    End = 2,
+    Instant = 3,
+    Counter = 4,
+}
+
+/// Track identifiers: an index and what it counts, in one small number.
+#[derive(Clone, Copy)]
+enum Track {
+    Process = 1,
+    Cpu,
+    Task,
+    Pipe,
+    Clock,
+    Other,
+}
+
+const fn uuid(track: Track, index: u32) -> u64 {
+    (index as u64 + 1) << 3 | track as u64
+}
+
+/// The groups of tracks, by index of their process track.
+const CPUS: u32 = 0;
+const TASKS: u32 = 1;
+const PIPES: u32 = 2;
+const SCHEDULER: u32 = 3;
+/// Single tracks within `SCHEDULER`.
+const MESSAGES: u32 = 0;
+const MISSES: u32 = 1;
+const SWAPS: u32 = 2;
+const MARKERS: u32 = 3;
+const SINGLE: [&str; 4] = ["Messages", "Deadline misses", "Swaps", "Markers"];
+
+/// Interned names of annotations.
+const NOTES: [&str; 9] = [
+    "cpu",
+    "task",
+    "lock_wait_ns",
+    "value",
+    "job",
+    "deadline_ns",
+    "pause_ns",
+    "tasks_represented",
+    "response_ns",
+];
+const CPU: u64 = 1;
+const TASK: u64 = 2;
+const LOCK_WAIT: u64 = 3;
+const VALUE: u64 = 4;
+const JOB: u64 = 5;
+const DEADLINE: u64 = 6;
+const PAUSE: u64 = 7;
+const REPRESENTED: u64 = 8;
+const RESPONSE: u64 = 9;
+
+/// Interned event names that are known beforehand; tasks and topics follow.
+const NAMES: [&str; 7] =
+    ["running", "runnable", "blocked", "lock wait (sum)", "offline", "kick", "deadline miss"];
+const RUNNING: u64 = 1;
+const RUNNABLE: u64 = 2;
+const BLOCKED: u64 = 3;
+const LOCK_WAITING: u64 = 4;
+const OFFLINE: u64 = 5;
+const KICK: u64 = 6;
+const MISS: u64 = 7;
+/// Task names have even ids from here, texts (topics, calls) the odd ones.
+const FIRST_ID: u64 = 16;
+
+const fn task_name(task: u32) -> u64 {
+    FIRST_ID + 2 * task as u64
+}
+
+/// What a task's track shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Not announced yet.
+    Unknown,
+    /// Announced, nothing open.
+    Off,
+    Running,
+    Runnable,
+    Blocked,
+}
+
+#[derive(Clone, Copy)]
+struct CpuTrack {
+    /// Task whose slice is open.
+    task: Option<u32>,
+    offline: bool,
+    /// End of the last slice: a scheduler call does not reach back behind it.
+    last_ns: u64,
+}
+
+/// Writes a run as `trace.pftrace` while it happens.
+pub struct Trace {
+    meta: Meta,
+    out: Box<dyn Write>,
+    buf: Buf,
+    error: Option<io::Error>,
+    tasks: Vec<State>,
+    cpus: Vec<CpuTrack>,
+    /// Depth of each pipe as last written, and as it is now.
+    pipes: Vec<(u32, u32)>,
+    /// Pipes whose depth changed at `now`: the last value of an instant is what counts.
+    changed: Vec<u32>,
+    clocks: Vec<bool>,
+    now: u64,
+    texts: BTreeMap<String, u64>,
+}
+
+impl Trace {
+    /// A trace into `out`. An error in writing is kept and returned by [`Trace::finish`].
+    pub fn new(meta: Meta, out: Box<dyn Write>) -> Self {
+        let mut trace = Self {
+            out,
+            buf: Buf(Vec::with_capacity(CHUNK + (64 << 10))),
+            error: None,
+            tasks: Vec::new(),
+            cpus: Vec::new(),
+            pipes: Vec::new(),
+            changed: Vec::new(),
+            clocks: Vec::new(),
+            now: 0,
+            texts: BTreeMap::new(),
+            meta,
+        };
+        trace.preamble();
+        trace
+    }
+
+    fn preamble(&mut self) {
+        self.buf.message(PACKET, |b| {
+            b.uint(SEQUENCE_ID, 1);
+            b.uint(SEQUENCE_FLAGS, CLEARED);
+            b.uint(FIRST_ON_SEQUENCE, 1);
+            b.message(DEFAULTS, |b| b.uint(58, CLOCK_BOOTTIME));
+            b.message(INTERNED, |b| {
+                for (iid, name) in (1..).zip(NAMES) {
+                    intern(b, 2, iid, name);
+                }
+                for (iid, name) in (1..).zip(NOTES) {
+                    intern(b, 3, iid, name);
+                }
+            });
+        });
+        self.buf.message(PACKET, |b| {
+            b.uint(SEQUENCE_ID, 1);
+            b.message(CLOCK_SNAPSHOT, |b| {
+                b.message(1, |b| {
+                    b.uint(1, CLOCK_BOOTTIME);
+                    b.uint(2, 0);
+                });
+                b.uint(2, CLOCK_BOOTTIME);
+            });
+        });
+        let groups = [
+            (CPUS, format!("CPUs: {} on {}", self.meta.topology, self.meta.machine)),
+            (TASKS, format!("Tasks: {}", self.meta.workload)),
+            (PIPES, "Pipes".to_string()),
+            (SCHEDULER, "Scheduler".to_string()),
+        ];
+        for (group, name) in groups {
+            self.descriptor(uuid(Track::Process, group), |b| {
+                b.message(3, |b| {
+                    b.uint(1, u64::from(group) + 1);
+                    b.string(6, &name);
+                });
+                // Children in the order of their ranks.
+                b.uint(11, 3);
+            });
+        }
+        for (i, name) in (0..).zip(SINGLE) {
+            self.child(uuid(Track::Other, i), SCHEDULER, name, i, false);
+        }
+        for cpu in 0..self.meta.nr_cpus {
+            self.cpu(cpu);
+        }
+        for pipe in 0..self.meta.pipes.len() as u32 {
+            self.pipe(pipe);
+        }
+    }
+
+    /// Stops tracing at `end_ns`: closes what is open and writes the rest. Returns the first error.
+    pub fn finish(mut self, end_ns: u64) -> io::Result<()> {
+        self.flush_depths();
+        for cpu in 0..self.cpus.len() as u32 {
+            let track = self.cpus[cpu as usize];
+            if track.task.is_some() || track.offline {
+                self.event(end_ns.max(track.last_ns), Kind::End, uuid(Track::Cpu, cpu), 0, |_| {});
+            }
+        }
+        for task in 0..self.tasks.len() as u32 {
+            if !matches!(self.tasks[task as usize], State::Unknown | State::Off) {
+                self.event(end_ns, Kind::End, uuid(Track::Task, task), 0, |_| {});
+            }
+        }
+        self.write();
+        if self.error.is_none() {
+            self.error = self.out.flush().err();
+        }
+        match self.error {
+            None => Ok(()),
+            Some(e) => Err(e),
+        }
+    }
+
+    fn write(&mut self) {
+        if self.error.is_none() {
+            self.error = self.out.write_all(&self.buf.0).err();
+        }
+        self.buf.0.clear();
+    }
+
+    fn descriptor(&mut self, uuid: u64, fill: impl FnOnce(&mut Buf)) {
+        self.buf.message(PACKET, |b| {
+            b.uint(SEQUENCE_ID, 1);
+            b.message(DESCRIPTOR, |b| {
+                b.uint(1, uuid);
+                fill(b);
+            });
+        });
+    }
+
+    /// A track within a group. Tracks of equal names are not to be merged.
+    fn child(&mut self, uuid_: u64, group: u32, name: &str, rank: u32, counter: bool) {
+        self.descriptor(uuid_, |b| {
+            b.uint(5, uuid(Track::Process, group));
+            b.string(2, name);
+            b.uint(12, u64::from(rank));
+            b.uint(15, 2);
+            if counter {
+                b.message(8, |_| {});
+            }
+        });
+    }
+
+    #[inline]
+    fn event(&mut self, t: u64, kind: Kind, track: u64, name: u64, more: impl FnOnce(&mut Buf)) {
+        self.buf.message(PACKET, |b| {
+            b.uint(TIMESTAMP, t);
+            b.uint(SEQUENCE_ID, 1);
+            b.uint(SEQUENCE_FLAGS, NEEDS_STATE);
+            b.message(TRACK_EVENT, |b| {
+                b.uint(9, kind as u64);
+                b.uint(11, track);
+                if name != 0 {
+                    b.uint(10, name);
+                }
+                more(b);
+            });
+        });
+    }
+
+    /// Id of a text, interned at its first use.
+    fn text(&mut self, text: &str) -> u64 {
+        if let Some(&id) = self.texts.get(text) {
+            return id;
+        }
+        let id = FIRST_ID + 1 + 2 * self.texts.len() as u64;
+        self.texts.insert(text.into(), id);
+        self.intern_name(id, text);
+        id
+    }
+
+    fn intern_name(&mut self, id: u64, text: &str) {
+        self.buf.message(PACKET, |b| {
+            b.uint(SEQUENCE_ID, 1);
+            b.uint(SEQUENCE_FLAGS, NEEDS_STATE);
+            b.message(INTERNED, |b| intern(b, 2, id, text));
+        });
+    }
+
+    #[inline]
+    fn cpu(&mut self, cpu: u32) -> &mut CpuTrack {
+        while self.cpus.len() <= cpu as usize {
+            let next = self.cpus.len() as u32;
+            let name = self.meta.cpu_name(next);
+            self.child(uuid(Track::Cpu, next), CPUS, &name, next, false);
+            self.cpus.push(CpuTrack { task: None, offline: false, last_ns: 0 });
+        }
+        &mut self.cpus[cpu as usize]
+    }
+
+    #[inline]
+    fn pipe(&mut self, pipe: u32) -> &mut (u32, u32) {
+        while self.pipes.len() <= pipe as usize {
+            let next = self.pipes.len() as u32;
+            let name = self.meta.pipe_name(next);
+            self.child(uuid(Track::Pipe, next), PIPES, &name, next, true);
+            self.pipes.push((0, 0));
+        }
+        &mut self.pipes[pipe as usize]
+    }
+
+    fn announce(&mut self, task: u32, name: &str) {
+        if self.tasks.len() <= task as usize {
+            self.tasks.resize(task as usize + 1, State::Unknown);
+        }
+        if self.tasks[task as usize] == State::Unknown {
+            self.tasks[task as usize] = State::Off;
+            self.child(uuid(Track::Task, task), TASKS, &format!("{name} #{task}"), task, false);
+            self.intern_name(task_name(task), name);
+        }
+    }
+
+    /// Makes sure that the task has a track, also where the runtime did not announce it.
+    #[inline]
+    fn known(&mut self, task: u32) {
+        if self.tasks.get(task as usize).is_none_or(|&s| s == State::Unknown) {
+            self.announce(task, &format!("task {task}"));
+        }
+    }
+
+    /// Ends the task's state slice and begins the next.
+    #[inline]
+    fn enter(&mut self, t: u64, task: u32, state: State, cpu: Option<u32>) {
+        self.known(task);
+        let old = std::mem::replace(&mut self.tasks[task as usize], state);
+        if old == state {
+            return;
+        }
+        let track = uuid(Track::Task, task);
+        if old != State::Off {
+            self.event(t, Kind::End, track, 0, |_| {});
+        }
+        let name = match state {
+            State::Running => RUNNING,
+            State::Runnable => RUNNABLE,
+            State::Blocked => BLOCKED,
+            State::Off | State::Unknown => return,
+        };
+        self.event(t, Kind::Begin, track, name, |b| {
+            if let Some(cpu) = cpu {
+                note(b, CPU, u64::from(cpu));
+            }
+        });
+    }
+
+    fn flush_depths(&mut self) {
+        for i in 0..self.changed.len() {
+            let pipe = self.changed[i];
+            let (written, depth) = self.pipes[pipe as usize];
+            if written != depth {
+                self.pipes[pipe as usize].0 = depth;
+                self.event(self.now, Kind::Counter, uuid(Track::Pipe, pipe), 0, |b| {
+                    b.uint(30, u64::from(depth))
+                });
+            }
+        }
+        self.changed.clear();
+    }
+
+    fn sched(&mut self, t: u64, cpu: u32, call: &'static str, ns: u64, lock_wait_ns: u64) {
+        let begin = t.saturating_sub(ns).max(self.cpu(cpu).last_ns);
+        if begin >= t {
+            return;
+        }
+        self.cpus[cpu as usize].last_ns = t;
+        let name = self.text(call);
+        let track = uuid(Track::Cpu, cpu);
+        self.event(begin, Kind::Begin, track, name, |b| {
+            if lock_wait_ns > 0 {
+                note(b, LOCK_WAIT, lock_wait_ns);
+            }
+        });
+        if lock_wait_ns > 0 {
+            self.event(begin, Kind::Begin, track, LOCK_WAITING, |_| {});
+            self.event(t.min(begin.saturating_add(lock_wait_ns)), Kind::End, track, 0, |_| {});
+        }
+        self.event(t, Kind::End, track, 0, |_| {});
+    }
+}
+
+fn intern(b: &mut Buf, field: u32, iid: u64, name: &str) {
+    b.message(field, |b| {
+        b.uint(1, iid);
+        b.string(2, name);
+    });
+}
+
+/// An annotation with a number.
+#[inline]
+fn note(b: &mut Buf, name: u64, value: u64) {
+    b.message(4, |b| {
+        b.uint(1, name);
+        b.uint(3, value);
+    });
+}
+
+impl Observer for Trace {
+    fn event(&mut self, t: u64, event: &Event<'_>) {
+        if t != self.now {
+            self.flush_depths();
+            self.now = t;
+        }
+        if self.buf.0.len() >= CHUNK {
+            self.write();
+        }
+        match *event {
+            Event::TaskNew { task, name, .. } => self.announce(task, name),
+            Event::TaskExit { task } => self.enter(t, task, State::Off, None),
+            Event::Ready { task, .. } => self.enter(t, task, State::Runnable, None),
+            Event::Run { task, cpu, .. } => {
+                self.enter(t, task, State::Running, Some(cpu));
+                let track = uuid(Track::Cpu, cpu);
+                let state = self.cpu(cpu);
+                let stale = state.task.replace(task).is_some();
+                state.last_ns = t;
+                if stale {
+                    Trace::event(self, t, Kind::End, track, 0, |_| {});
+                }
+                Trace::event(self, t, Kind::Begin, track, task_name(task), |b| {
+                    note(b, TASK, u64::from(task))
+                });
+            }
+            Event::Off { task, cpu, why, .. } => {
+                let next = match why {
+                    Stop::Preempted | Stop::SliceEnd | Stop::Yield => State::Runnable,
+                    Stop::Block => State::Blocked,
+                    Stop::Exit => State::Off,
+                };
+                self.enter(t, task, next, None);
+                let state = self.cpu(cpu);
+                if state.task.take().is_some() {
+                    state.last_ns = t;
+                    Trace::event(self, t, Kind::End, uuid(Track::Cpu, cpu), 0, |_| {});
+                }
+            }
+            Event::Sched { cpu, call, ns, lock_wait_ns } => {
+                if ns > 0 {
+                    self.sched(t, cpu, call_name(call), ns, lock_wait_ns);
+                }
+            }
+            Event::PipeDepth { pipe, depth } => {
+                self.pipe(pipe).1 = depth;
+                self.changed.push(pipe);
+            }
+            Event::JobRelease { task, job, deadline_ns: Some(deadline) } => {
+                self.known(task);
+                let name = self.text("release");
+                Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), name, |b| {
+                    note(b, JOB, u64::from(job));
+                    note(b, DEADLINE, deadline);
+                });
+            }
+            Event::JobDone { task, job, response_ns, missed: true } => {
+                self.known(task);
+                let name = self.text("late completion");
+                Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), name, |b| {
+                    note(b, JOB, u64::from(job));
+                    note(b, RESPONSE, response_ns);
+                });
+            }
+            Event::DeadlineMiss { task, job, deadline_ns } => {
+                self.known(task);
+                let notes = |b: &mut Buf| {
+                    note(b, TASK, u64::from(task));
+                    note(b, JOB, u64::from(job));
+                    note(b, DEADLINE, deadline_ns);
+                };
+                Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), MISS, notes);
+                Trace::event(self, t, Kind::Instant, uuid(Track::Other, MISSES), task_name(task), notes);
+            }
+            Event::Message { topic, cpu, task, value } => {
+                let name = self.text(topic);
+                Trace::event(self, t, Kind::Instant, uuid(Track::Other, MESSAGES), name, |b| {
+                    note(b, CPU, u64::from(cpu));
+                    if let Some(task) = task {
+                        note(b, TASK, u64::from(task));
+                    }
+                    note(b, VALUE, value);
+                });
+            }
+            Event::Kick { cpu } => {
+                self.cpu(cpu);
+                Trace::event(self, t, Kind::Instant, uuid(Track::Cpu, cpu), KICK, |_| {});
+            }
+            Event::CpuOnline { cpu, online } => {
+                let state = self.cpu(cpu);
+                if state.offline == online {
+                    state.offline = !online;
+                    state.last_ns = t;
+                    let kind = if online { Kind::End } else { Kind::Begin };
+                    Trace::event(
+                        self,
+                        t,
+                        kind,
+                        uuid(Track::Cpu, cpu),
+                        if online { 0 } else { OFFLINE },
+                        |_| {},
+                    );
+                }
+            }
+            Event::Frequency { cpu, hz } => {
+                if self.clocks.len() <= cpu as usize {
+                    self.clocks.resize(cpu as usize + 1, false);
+                }
+                let track = uuid(Track::Clock, cpu);
+                if !std::mem::replace(&mut self.clocks[cpu as usize], true) {
+                    let name = format!("{} clock (MHz)", self.meta.cpu_name(cpu));
+                    self.child(track, CPUS, &name, 100_000 + cpu, true);
+                }
+                Trace::event(self, t, Kind::Counter, track, 0, |b| b.uint(30, hz / 1_000_000));
+            }
+            Event::Swap { from, to, pause_ns, represented } => {
+                let name = self.text(&format!("swap {from} -> {to}"));
+                Trace::event(self, t, Kind::Instant, uuid(Track::Other, SWAPS), name, |b| {
+                    note(b, PAUSE, pause_ns);
+                    note(b, REPRESENTED, u64::from(represented));
+                });
+            }
+            Event::Marker { text } => {
+                let name = self.text(text);
+                Trace::event(self, t, Kind::Instant, uuid(Track::Other, MARKERS), name, |_| {});
+            }
+            Event::JobRelease { .. }
+            | Event::JobDone { .. }
+            | Event::Preempted { .. }
+            | Event::Idle { .. }
+            | Event::PipeLock { .. }
+            | Event::InstanceTime { .. }
+            | Event::Energy { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Metrics of random histories against a reference that paints every nanosecond.
+
+mod support;
+
+use proptest::prelude::*;
+use support::{Paint, Reference, meta, play, steps};
+use weir_core::event::{Event, Observer};
+use weir_report::{Dist, Metrics, Summary, compare_table, table, tasks_csv};
+
+fn dist(values: Option<&Vec<u64>>) -> Dist {
+    let Some(mut v) = values.cloned() else { return Dist::default() };
+    v.sort_unstable();
+    let rank = |pct: usize| v[(v.len() * pct).div_ceil(100) - 1];
+    let mean = v.iter().sum::<u64>() / v.len() as u64;
+    Dist { min: v[0], mean, p50: rank(50), p95: rank(95), p99: rank(99), max: v[v.len() - 1] }
+}
+
+fn check(summary: &Summary, r: &Reference) {
+    let c = &r.counts;
+    let t = &summary.totals;
+    assert_eq!(summary.duration_ns, r.end);
+    assert_eq!(summary.events, r.events);
+    let counted =
+        (t.jobs, t.jobs_completed, t.deadline_misses, t.context_switches, t.preemptions, t.migrations);
+    assert_eq!(counted, (c.jobs, c.done, c.misses, c.switches, c.preemptions, c.migrations));
+    assert_eq!((t.lock_wait_ns, t.energy_uj), (c.lock_wait_ns, c.energy_uj));
+    let calls = summary.calls.iter().map(|c| c.count).sum::<u64>();
+    assert_eq!(t.decisions, c.picks, "{calls} calls");
+    for (cpu, line) in summary.cpus.iter().zip(&r.cpus) {
+        let painted = |f: fn(&Paint) -> bool| line.iter().filter(|p| f(p)).count() as u64;
+        assert_eq!(cpu.busy_ns, painted(|p| matches!(p, Paint::Busy(_))), "busy of CPU {}", cpu.cpu);
+        assert_eq!(cpu.scheduler_ns, painted(|p| *p == Paint::Sched), "scheduler of CPU {}", cpu.cpu);
+        assert_eq!(cpu.offline_ns, painted(|p| *p == Paint::Offline), "offline of CPU {}", cpu.cpu);
+        assert_eq!(cpu.idle_ns, painted(|p| *p == Paint::Idle), "idle of CPU {}", cpu.cpu);
+        assert_eq!(cpu.busy_ns + cpu.idle_ns + cpu.scheduler_ns + cpu.offline_ns, r.end);
+    }
+    for task in &summary.tasks {
+        let painted = r.cpus.iter().flatten().filter(|p| **p == Paint::Busy(task.id)).count() as u64;
+        assert_eq!(task.cpu_ns, painted, "CPU time of task {}", task.id);
+        assert_eq!(task.wait_ns, r.waits.get(&task.id).copied().unwrap_or(0));
+        assert_eq!(task.response_ns, dist(r.responses.get(&task.id)));
+        assert_eq!(task.wakeup_latency_ns, dist(r.wakeups.get(&task.id)));
+    }
+    let all = r.responses.values().flatten().copied().collect::<Vec<_>>();
+    assert_eq!(summary.response_ns, dist((!all.is_empty()).then_some(&all)));
+    let groups: Vec<_> = summary.groups.iter().map(|g| (g.name.as_str(), g.tasks)).collect();
+    assert_eq!(groups, [("g", 2), ("a,b\"c", 1), ("h", 1), ("täsk", 1)]);
+    assert_eq!(summary.groups.iter().map(|g| g.cpu_ns).sum::<u64>(), t.busy_ns);
+    assert_eq!(summary.groups.iter().map(|g| g.wait_ns).sum::<u64>(), c.wait_ns);
+}
+
+proptest! {
+    #[test]
+    fn metrics_equal_the_painted_reference(steps in steps()) {
+        let mut metrics = Metrics::new(meta());
+        let reference = play(&steps, &mut metrics);
+        let summary = metrics.finish(reference.end);
+        check(&summary, &reference);
+
+        // Whatever happened, the texts are well formed.
+        let text = table(&summary);
+        prop_assert!(text.lines().all(|l| l.chars().count() <= 100), "{}", text);
+        prop_assert_eq!(tasks_csv(&summary).lines().count(), summary.tasks.len() + 1);
+        let compared = compare_table(&[summary.clone(), summary]);
+        prop_assert!(compared.lines().all(|l| l.chars().count() <= 100), "{}", compared);
+    }
+
+    #[test]
+    fn equal_streams_give_equal_bytes(steps in steps()) {
+        let json = || {
+            let mut metrics = Metrics::new(meta());
+            let end = play(&steps, &mut metrics).end;
+            metrics.finish(end).to_json()
+        };
+        prop_assert_eq!(json(), json());
+    }
+}
+
+#[test]
+fn pipes_and_instances_of_a_later_topology_are_counted() {
+    let mut m = Metrics::new(meta());
+    m.event(0, &Event::PipeDepth { pipe: 4, depth: 3 });
+    m.event(10, &Event::PipeDepth { pipe: 4, depth: 1 });
+    m.event(15, &Event::PipeLock { pipe: 4, held_ns: 7, wait_ns: 2 });
+    m.event(15, &Event::InstanceTime { instance: 3, ns: 9, updates: 2 });
+    let s = m.finish(20);
+    let p = &s.pipes[4];
+    assert_eq!(
+        (p.name.as_str(), p.lock_held_ns, p.lock_wait_ns, p.max_depth, p.mean_depth),
+        ("pipe 4", 7, 2, 3, 2.0)
+    );
+    assert_eq!(
+        (s.components[3].name.as_str(), s.components[3].ns, s.components[3].updates),
+        ("instance 3", 9, 2)
+    );
+}
+
+#[test]
+fn runs_stand_in_for_decisions_where_calls_are_not_reported() {
+    let mut m = Metrics::new(meta());
+    let run =
+        |task| Event::Run { task, cpu: 0, migrated: false, switched: true, wakeup: false, waited_ns: 0 };
+    m.event(0, &run(0));
+    m.event(5, &Event::Off { task: 0, cpu: 0, why: weir_core::event::Stop::Block, ran_ns: 5 });
+    m.event(5, &run(1));
+    let s = m.finish(9);
+    assert_eq!(s.totals.decisions, 2);
+    assert_eq!(s.tasks[1].name.as_ref(), "task 1");
+    assert_eq!(s.cpus[0].busy_ns, 9);
+}
