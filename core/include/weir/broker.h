@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Broker: topics, messages, requests. Source: 0, 5.4, 7.1.1, 7.3.3; docs/decisions/0004.
+ *
+ * A message of a topic reaches every subscriber once. The responder of the topic is served first,
+ * so that whoever asks it in turn gets the new value; the order of the others is unspecified.
+ * A message published from within an update is delivered when no pipe lock is held. A request is
+ * answered at once; a responder therefore never takes a pipe lock.
+ */
+#ifndef WEIR_BROKER_H
+#define WEIR_BROKER_H
+
+#include <weir/task.h>
+
+/* Topics every runtime has. The number is the index in the topic table; shared with Rust. */
+enum weir_topic_id {
+	WEIR_TOPIC_CPU_STATUS,	  /* cpu, value: 1 online, 0 offline */
+	WEIR_TOPIC_ADMIT,	  /* task, cpu */
+	WEIR_TOPIC_DISPATCH,	  /* task, cpu */
+	WEIR_TOPIC_RELINQUISH,	  /* task, cpu */
+	WEIR_TOPIC_BLOCK,	  /* task, cpu */
+	WEIR_TOPIC_UNBLOCK,	  /* task, cpu */
+	WEIR_TOPIC_EXIT,	  /* task, cpu */
+	WEIR_TOPIC_TICK,	  /* cpu */
+	WEIR_TOPIC_PRIORITY,	  /* task, value: signed, greater is more urgent */
+	WEIR_TOPIC_AFFINITY,	  /* task, mask; null: everywhere */
+	WEIR_TOPIC_DEADLINE,	  /* task, value: absolute, ns; value2: period, ns */
+	WEIR_TOPIC_ISA,		  /* task, value: instruction-set index */
+	WEIR_TOPIC_COUNTERS,	  /* task, cpu */
+	WEIR_TOPIC_POWER,	  /* value: 1 battery, 0 mains */
+	WEIR_TOPIC_THERMAL,	  /* cpu, value: millidegree Celsius */
+	WEIR_TOPIC_FREQUENCY,	  /* cpu, value: Hz */
+	WEIR_TOPIC_BURN,	  /* value: iterations; value2: instance index + 1, 0: all */
+	WEIR_TOPIC_MARKER,	  /* value: landmark number */
+	WEIR_TOPIC_PREEMPT,	  /* cpu: let it give up its task and pick again */
+	WEIR_TOPIC_KICK,	  /* cpu: idle, and there is work */
+	WEIR_TOPIC_OVERLOAD,	  /* value: instance; value2: load */
+	WEIR_TOPIC_UNDERLOAD,	  /* value: instance; value2: load */
+	WEIR_TOPIC_DEADLINE_MISS, /* task */
+	WEIR_TOPIC_SLICE,	  /* request: task; reply value: ns, 0 the runtime's default */
+	WEIR_TOPIC_LAMPORT,	  /* request: task; reply value: creation stamp */
+	WEIR_TOPIC_TCB,		  /* task, value: the runtime's pointer, value2: bytes for a deep copy */
+	WEIR_TOPIC_STATUS,	  /* request: value: what (enum weir_status_query), value2: object */
+	WEIR_TOPIC_FAULT,	  /* value: error number; a component failed and was rebuilt */
+	WEIR_TOPIC_WITHHELD,	  /* task, value: instance that has no way on for it */
+	WEIR_TOPIC_RECONFIGURE,	  /* value: tasks re-presented; value2: pause, ns */
+	WEIR_NR_STD_TOPICS,
+};
+
+#define WEIR_MAX_TOPICS 64
+#define WEIR_TOPIC_BIT(name) (1ull << WEIR_TOPIC_##name)
+
+struct weir_instance;
+struct weir_sched;
+
+/* One message, request or reply; what the fields mean is the topic's business. */
+struct weir_msg {
+	u32 topic;
+	u32 cpu; /* WEIR_NO_CPU: none */
+	struct weir_task weir_mem *task;
+	u64 value;
+	u64 value2;
+	const struct weir_cpumask weir_mem *mask;
+};
+
+struct weir_topic {
+	u64 uuid;    /* (b) 0: unused entry */
+	u32 version; /* (b) */
+	u32 users;   /* (a) subscriptions and registrations by the runtime */
+	char name[24];
+};
+
+/* What components call. weir_publish never fails: a message that finds no memory is counted as a fault. */
+void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu,
+		  u64 value);
+/* 0 and the reply in @msg, or -WEIR_ENOENT where nobody answers. */
+int weir_request(struct weir_sched weir_mem *s, struct weir_msg *msg);
+
+#endif

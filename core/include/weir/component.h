@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Components: stateless code; instances: their state. Source: 0, 2.3; docs/decisions/0005.
+ *
+ * A component is one file. Its functions have fixed names, which the generated dispatch finds:
+ *
+ *   int  X_construct(struct X *self)                       validate pipes, set up; may fail
+ *   int  X_update(struct X *self, struct weir_pipe *in)    turn the changes of @in into changes of
+ *                                                          the out-pipes; @in is locked
+ *   int  X_on_<topic>(struct X *self, const struct weir_msg *msg)              a subscription
+ *   int  X_follow_<topic>(struct X *self, const struct weir_msg *msg, struct weir_pipe *in)
+ *                             a subscription for tasks in own pipes only; @in holds it and is locked
+ *   int  X_answer_<topic>(struct X *self, struct weir_msg *msg)                the responder
+ *   int  X_on_idle(struct X *self, u32 cpu)     a CPU behind the instance found nothing; 1: look again
+ *   int  X_on_timer(struct X *self)             the timer set by weir_timer_set() is due
+ *   void X_task_init(struct X *self, struct weir_task *t), X_task_exit   private memory of a task
+ *   void X_take_state(struct X *self, struct X *old)       inherit from the instance it replaces
+ *   void X_destroy(struct X *self)
+ *
+ * The state struct begins with `struct weir_instance inst`. Instances keep no pointers to pipes:
+ * weir_in() and weir_out() name them, so a graph can be rebuilt around an instance.
+ */
+#ifndef WEIR_COMPONENT_H
+#define WEIR_COMPONENT_H
+
+#include <weir/broker.h>
+#include <weir/error.h>
+#include <weir/pipe.h>
+
+enum weir_class_kind {
+	WEIR_FILTER,
+	WEIR_ORDER,
+	WEIR_DISTRIBUTE,
+	WEIR_MERGE,
+	WEIR_ANNOTATE,
+	WEIR_SERVICE,
+};
+
+/* What an order component does to the order of its in-pipe (source 0, 5.8.1). */
+enum weir_ordering {
+	WEIR_KEEPS,  /* out-pipe in the order of the in-pipe */
+	WEIR_STABLE, /* sorts by a coarse key, keeps the in-pipe's order among equals */
+	WEIR_TOTAL,  /* an order of its own */
+};
+
+enum weir_unit { WEIR_NS, WEIR_COUNT, WEIR_PCT, WEIR_BYTES, WEIR_FLAG };
+enum weir_out_label { WEIR_UNLABELLED, WEIR_BY_ISA };
+
+#define WEIR_ANY (~0u)
+#define WEIR_MAX_PARAMS 8
+
+struct weir_param {
+	const char *name;
+	u32 unit;   /* enum weir_unit */
+	u32 offset; /* of the u64 in the state struct */
+	u64 def;
+	u64 min;
+	u64 max;
+	const char *help;
+};
+
+/* The truth about a component, for the language, the checker and the manual. */
+struct weir_descriptor {
+	const char *name;
+	const char *summary;
+	u32 cls;      /* enum weir_class_kind */
+	u32 ordering; /* enum weir_ordering */
+	u32 in_min, in_max;
+	u32 out_min, out_max;
+	u32 out_label; /* enum weir_out_label */
+	u32 keyed_out; /* out-pipes are keyed */
+	u32 hears;     /* enum weir_change_kind bits it wants in its log; 0: added and moved */
+	u32 size;      /* of the state struct */
+	u32 per_task;  /* private bytes per task */
+	u32 nr_params;
+	u64 listens;   /* topic bits; on_ and follow_ subscriptions together */
+	u64 publishes;
+	u64 asks;
+	u64 needs; /* part of asks that must have a responder */
+	u64 answers;
+	const struct weir_param *params;
+};
+
+#define WEIR_PARAM(comp, field, unit_, def_, min_, max_, help_)                                   \
+	{ .name = #field, .unit = WEIR_##unit_, .offset = __builtin_offsetof(struct comp, field), \
+	  .def = (def_), .min = (min_), .max = (max_), .help = (help_) }
+
+/* Parameters, then facts: WEIR_COMPONENT(rr, WEIR_PARAMS(rr, ...), .cls = ...). */
+#define WEIR_PARAMS(comp, ...)                                                       \
+	.params = (const struct weir_param[]){ __VA_ARGS__ },                        \
+	.nr_params = sizeof((const struct weir_param[]){ __VA_ARGS__ }) / sizeof(struct weir_param)
+
+#define WEIR_COMPONENT(comp, ...) \
+	WEIR_DESCRIPTOR(comp) = { .name = #comp, .size = sizeof(struct comp), __VA_ARGS__ }
+
+/* Which optional functions a class has; filled in by the generated dispatch. */
+enum weir_has {
+	WEIR_HAS_CONSTRUCT = 1 << 0,
+	WEIR_HAS_IDLE = 1 << 1,
+	WEIR_HAS_TIMER = 1 << 2,
+	WEIR_HAS_TASK_INIT = 1 << 3,
+	WEIR_HAS_TASK_EXIT = 1 << 4,
+	WEIR_HAS_TAKE_STATE = 1 << 5,
+	WEIR_HAS_DESTROY = 1 << 6,
+};
+
+/* The descriptor's part that the core needs at run time; lives in the arena. Shared with Rust. */
+struct weir_class {
+	u32 size;
+	u32 per_task;
+	u32 hears;
+	u32 keyed_out;
+	u32 has; /* enum weir_has */
+	u32 nr_params;
+	u64 on;	     /* topics with an on_ function */
+	u64 follows; /* topics with a follow_ function */
+	u64 answers;
+	u32 param_offset[WEIR_MAX_PARAMS];
+};
+
+#define WEIR_TASK_CHUNK 1024u /* tasks per block of records, hooks and private data */
+#define WEIR_MAX_CHUNKS 4096u
+
+/* Memory that is freed as a whole. */
+struct weir_region {
+	void weir_mem *first;
+};
+
+struct weir_instance {
+	struct weir_sched weir_mem *sched; /* (c) */
+	u32 class;  /* (c) index of the class table */
+	u32 idx;    /* (b) index in the graph */
+	u32 nr_in;  /* (b) */
+	u32 nr_out; /* (b) */
+	struct weir_pipe weir_mem *weir_mem *in;  /* (b) */
+	struct weir_pipe weir_mem *weir_mem *out; /* (b) */
+	char weir_mem *weir_mem *priv;	  /* (t) private task data by chunk, null if none */
+	u32 per_task; /* (c) */
+	u32 lock;     /* for the component's own shared fields; leaf: nothing else is taken under it */
+	u64 nr_updates; /* (a) */
+	u64 timer_ns; /* (a) armed for this time, 0: not armed */
+	struct weir_region region; /* (b) memory of weir_instance_alloc() */
+};
+
+WEIR_INLINE struct weir_pipe weir_mem *weir_in(const struct weir_instance weir_mem *self, u32 port)
+{
+	return self->in[port];
+}
+
+WEIR_INLINE struct weir_pipe weir_mem *weir_out(const struct weir_instance weir_mem *self, u32 port)
+{
+	return self->out[port];
+}
+
+/* The instance's private memory for @t: `per_task` bytes, zeroed when the task is created. */
+WEIR_INLINE void weir_mem *weir_priv(const struct weir_instance weir_mem *self,
+				     const struct weir_task weir_mem *t)
+{
+	return self->priv[t->id / WEIR_TASK_CHUNK] + (u64)(t->id % WEIR_TASK_CHUNK) * self->per_task;
+}
+
+/* The task is in a pipe behind @in. The lock of @in is held. O(depth). */
+int weir_task_placed(const struct weir_task weir_mem *t, const struct weir_pipe weir_mem *in);
+/* The in-pipe of @self that holds @t, or null. No lock needed; check again under its lock. */
+struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self,
+				       const struct weir_task weir_mem *t);
+
+/* Affinity as the topic's responder tells it; null: everywhere. */
+const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* Some CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
+int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cpumask weir_mem *mask);
+/* Queued tasks plus CPUs behind the pipe that run one; *@idle becomes the number of its idle CPUs. */
+u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
+/*
+ * Wake a CPU for @t, which was put into @pipe: its last one if idle, else the nearest idle one by core,
+ * LLC and node that its affinity allows. Publishes KICK; 0 if no such CPU is idle.
+ */
+int weir_kick_idle(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
+		   struct weir_task weir_mem *t);
+/*
+ * @t with urgency @key was put into @pipe: if no CPU behind it is idle, publish PREEMPT to the one that
+ * runs the least urgent task, provided it is less urgent than @t. O(CPUs behind the pipe).
+ */
+void weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
+		  struct weir_task weir_mem *t, u64 key);
+
+/* For the cost models: elements looked at, iterations burnt. */
+void weir_note_scan(struct weir_instance weir_mem *self, u32 n);
+void weir_note_burn(struct weir_instance weir_mem *self, u32 n);
+
+/* Time now, ns; one timer per instance, at an absolute time; 0 disarms. */
+u64 weir_now(struct weir_sched weir_mem *s);
+void weir_timer_set(struct weir_instance weir_mem *self, u64 at_ns);
+/* Memory that lives as long as the instance; zeroed; null when the arena is full. Only in construct. */
+void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 bytes);
+/* A pseudo-random number from the scheduler's seed. */
+u64 weir_random(struct weir_sched weir_mem *s);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Error numbers. Functions return 0 or the negated number; sizes are shared with Rust. */
+#ifndef WEIR_ERROR_H
+#define WEIR_ERROR_H
+
+enum weir_error {
+	WEIR_ENOMEM = 1,   /* the arena is full */
+	WEIR_EINVAL = 2,   /* an argument or a plan makes no sense */
+	WEIR_EAGAIN = 3,   /* a lock could not be had within the loop budget */
+	WEIR_ESTATE = 4,   /* the task's state does not allow the call */
+	WEIR_ENOENT = 5,   /* no such task, pipe, topic, instance */
+	WEIR_EEXIST = 6,   /* already there: second responder, task already in a pipe of this depth */
+	WEIR_EBUSY = 7,    /* topic in use; another reconfiguration runs */
+	WEIR_EDEADLK = 8,  /* reconfiguration asked for from inside a call */
+	WEIR_EPROTO = 9,   /* topic UUID or version differs from the registered one */
+	WEIR_EPORTS = 10,  /* a component refuses the number or kind of its pipes */
+	WEIR_EPARAM = 11,  /* a component refuses a parameter */
+};
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Pipes: ordered sets of tasks with a log of what changed since the receiver last looked.
+ *
+ * A *list* pipe is positional; a *keyed* pipe is sorted by a 64-bit key, ties in arrival order.
+ * Writers are the component before the pipe (adds, moves, removes) and the framework, which takes
+ * a task that leaves a pipe out of all deeper pipes too. All functions take the pipe's lock
+ * themselves; the receiver's update function is called with it held.
+ *
+ * Source: 0, 5.3 and 7.1.2; docs/decisions/0001, 0002.
+ */
+#ifndef WEIR_PIPE_H
+#define WEIR_PIPE_H
+
+#include <weir/task.h>
+
+enum weir_change_kind {
+	WEIR_VOID = 0, /* cancelled */
+	WEIR_ADDED = 1,
+	WEIR_REMOVED = 2,
+	WEIR_MOVED = 4, /* position or key changed */
+};
+
+struct weir_change {
+	struct weir_task weir_mem *task;
+	u32 kind;
+	u32 unused;
+};
+
+struct weir_sched;
+struct weir_instance;
+
+struct weir_pipe {
+	u32 lock;
+	u32 idx;	/* (c) index in the graph */
+	u32 slot;	/* (c) depth: hook index and lock rank */
+	u32 keyed;	/* (b) */
+	u32 postponed;	/* (c) processed when an exit behind it is asked */
+	u32 pending;	/* (p) on some CPU's worklist, or waiting if postponed */
+	u32 rebuild;	/* (p) the log does not tell all: present every task anew */
+	u32 nr;		/* (a) tasks, written under the lock */
+	u32 nr_log;	/* (p) */
+	u32 cap_log;	/* (p) */
+	struct weir_change weir_mem *log; /* (p) */
+	struct weir_task weir_mem *head; /* (p) */
+	struct weir_task weir_mem *tail; /* (p) */
+	struct weir_task weir_mem *root; /* (p) treap of a keyed pipe */
+	struct weir_sched weir_mem *sched; /* (c) */
+	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
+	struct weir_instance weir_mem *to; /* (b) */
+	u32 to_port;	/* (c) */
+	u32 nr_cpus;	/* (c) CPUs that can be reached through the pipe */
+	u32 cpu;	/* (c) the lowest of them */
+	u32 word_lo;	/* (c) first and last used word of @cpus */
+	u32 word_hi;
+	u32 max_nr;	/* (p) high-water mark */
+	struct weir_cpumask weir_mem *cpus; /* (c) */
+	struct weir_pipe weir_mem *work_next; /* (o) worklist */
+	u64 label;	/* (c) port label of the writer: ISA index */
+	u64 nr_added;	/* (p) since the graph was built */
+	u64 nr_removed; /* (p) */
+};
+
+/* --- for components: out-pipes ------------------------------------------------------------- */
+
+/* List pipes. @after or @before must be in the pipe. O(1). */
+int weir_pipe_append(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+int weir_pipe_prepend(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+			   struct weir_task weir_mem *after);
+/*
+ * Put @t, which is in @in, where it stands there: behind the nearest task before it that is in @pipe
+ * and has no change pending in @in. Adds or moves. O(1) for tasks that arrive at the end.
+ */
+int weir_pipe_mirror(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+		     struct weir_pipe weir_mem *in);
+/* Keyed pipes: add behind the members of equal key, or give a member another key. O(log n). */
+int weir_pipe_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
+/*
+ * As weir_pipe_insert(), but among members of equal key @t stands as it does in @in. O(log n) for the
+ * last task of @in, otherwise plus the distance to the next task of equal key there.
+ */
+int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+			    struct weir_pipe weir_mem *in);
+/* Both kinds. Takes @t out of @pipe and of every pipe behind it; a task that is not there is no error. */
+int weir_pipe_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+
+/* --- for components: in-pipes, within update ------------------------------------------------- */
+
+/* The record at or after *@pos, or null; steps *@pos and marks the record as handled. */
+struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos);
+
+#define weir_for_change(c, in)                                                              \
+	for (u32 pos_ = 0; ((c) = weir_change_next((in), &pos_)) != 0 && weir_loop;)
+
+WEIR_INLINE int weir_pipe_has(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t)
+{
+	return weir_load_acquire(&t->hooks[pipe->slot].pipe) == pipe;
+}
+
+WEIR_INLINE u32 weir_pipe_nr(const struct weir_pipe weir_mem *pipe)
+{
+	return weir_load(&pipe->nr);
+}
+
+/* Neighbours; the pipe's lock is held. */
+WEIR_INLINE struct weir_task weir_mem *weir_pipe_next(const struct weir_pipe weir_mem *pipe,
+						      const struct weir_task weir_mem *t)
+{
+	return t->hooks[pipe->slot].next;
+}
+
+WEIR_INLINE struct weir_task weir_mem *weir_pipe_prev(const struct weir_pipe weir_mem *pipe,
+						      const struct weir_task weir_mem *t)
+{
+	return t->hooks[pipe->slot].prev;
+}
+
+#define weir_for_task(t, pipe) \
+	for ((t) = (pipe)->head; (t) != 0 && weir_loop; (t) = weir_pipe_next((pipe), (t)))
+
+/* --- for the framework ----------------------------------------------------------------------- */
+
+int weir_pipe_lock(struct weir_pipe weir_mem *pipe);
+void weir_pipe_unlock(struct weir_pipe weir_mem *pipe);
+/* Take every task out of the pipes behind and log it as added, as for a new receiver; the lock is held. */
+void weir_pipe_represent(struct weir_pipe weir_mem *pipe);
+/* Forget the log: every record has been handled. */
+void weir_pipe_consume(struct weir_pipe weir_mem *pipe);
+/* Out of every pipe from depth @slot on. */
+int weir_task_withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 slot);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * All that a runtime calls.
+ *
+ * @cpu is the CPU that makes the call; no two calls with the same @cpu may overlap. Calls about one
+ * task are serialised by the runtime, but weir_pick() may claim a schedulable task at any time.
+ */
+#ifndef WEIR_SCHEDULE_H
+#define WEIR_SCHEDULE_H
+
+#include <weir/topology.h>
+
+/* Micro-operations, recorded for cost models and traces. Shared with Rust. */
+enum weir_op_kind {
+	WEIR_OP_LOCK,
+	WEIR_OP_UNLOCK,
+	WEIR_OP_ADD,
+	WEIR_OP_REMOVE,
+	WEIR_OP_MOVE,
+	WEIR_OP_UPDATE,
+	WEIR_OP_UPDATE_END,
+	WEIR_OP_REQUEST,
+	WEIR_OP_NOTIFY,
+	WEIR_OP_SCAN,
+	WEIR_OP_BURN,
+};
+
+struct weir_op {
+	u32 kind;
+	u32 object;
+	u32 n;
+};
+
+struct weir_cpu {
+	struct weir_task weir_mem *curr; /* (a) task it runs */
+	u64 curr_key;	/* (a) urgency of it; 0 while it chooses */
+	u32 online;	/* (a) */
+	u32 core;	/* (b) */
+	u32 llc;	/* (b) */
+	u32 node;	/* (b) */
+	u32 isa;	/* (b) */
+	u32 capacity;	/* (b) */
+};
+
+/* Per calling CPU. (o) all fields but @readers. */
+struct weir_ctx {
+	u32 readers; /* (a) calls under way on this CPU */
+	u32 cpu;
+	struct weir_pipe weir_mem *work_head;
+	struct weir_pipe weir_mem *work_tail;
+	struct weir_msg weir_mem *msgs; /* messages to deliver when no lock is held */
+	u32 nr_msgs;
+	u32 cap_msgs;
+	u32 nr_held; /* strict: locks held, by rank */
+	u32 nr_ops;
+	u32 cap_ops;
+	u32 draining;
+	u32 held[WEIR_MAX_DEPTH];
+	struct weir_op weir_mem *ops;
+};
+
+#define WEIR_NR_SIZES 320 /* 8 per power of two */
+
+struct weir_sched {
+	u64 arena_bytes; /* (c) the struct stands at the arena's start */
+	u64 used;	 /* (l) bytes handed out so far, free ones included */
+	u64 freed;	 /* (l) bytes in free lists */
+	u32 alloc_lock;
+	u32 task_lock;
+	u32 writer; /* (a) a reconfiguration runs or waits */
+	u32 nr_cpus;
+	u32 mask_words;
+	u32 nr_classes;
+	u32 nr_chunks;	/* (t) */
+	u32 free_task;	/* (t) */
+	u32 nr_tasks;	/* (t) */
+	u32 oplog;	/* (c) operations recorded per CPU, 0: none */
+	u64 random;	/* (a) */
+	u64 rt_topics;	/* (c) topics whose messages the runtime wants */
+	u64 cookie;	/* (c) the runtime's own */
+	u64 faults;	/* (a) components that failed and were rebuilt */
+	u64 lost_messages; /* (a) */
+	struct weir_class weir_mem *classes;
+	struct weir_cpu weir_mem *cpus;
+	struct weir_ctx weir_mem *ctx;
+	struct weir_graph weir_mem *graph; /* (b) */
+	struct weir_task weir_mem *weir_mem *chunks; /* (t) */
+	struct weir_cpumask weir_mem *idle; /* (a) waiting for a KICK */
+	struct weir_cpumask weir_mem *busy; /* (a) running a task */
+	void weir_mem *free_list[WEIR_NR_SIZES]; /* (l) */
+	struct weir_topic topics[WEIR_MAX_TOPICS];
+};
+
+struct weir_swap_stats {
+	u32 represented;
+	u32 built;
+	u32 kept;
+	u32 unused;
+	u64 pause_ns;
+};
+
+struct weir_config {
+	u64 arena_bytes;
+	u64 seed;
+	u32 nr_cpus;
+	u32 oplog; /* micro-operations recorded per call, 0: none */
+	u32 nr_classes;
+	u32 unused;
+	const struct weir_class *classes;
+};
+
+/* One instance to be put in the place of another. */
+struct weir_replacement {
+	u32 instance;
+	u32 class;
+	const u64 weir_mem *params;
+};
+
+/* @mem is the zeroed arena; the classes are copied. */
+int weir_init(struct weir_sched weir_mem *mem, const struct weir_config *config);
+/* Memory of the arena for the caller's tables. */
+void weir_mem *weir_alloc(struct weir_sched weir_mem *s, u64 bytes);
+void weir_free(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
+
+struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu, u64 cookie);
+struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id);
+
+/* unconsidered -> schedulable; the first time, and after a block. */
+int weir_admit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
+int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
+/* running -> schedulable. */
+int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
+/* running or schedulable -> unconsidered. */
+int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
+/* Any state -> gone. The record lives until the last change that names it is handled. */
+int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
+/* Claim the next task for CPU @target, or null. */
+struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target);
+/* Publish a message from the runtime or from user space. */
+int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg);
+/* Ask the responder of a topic. */
+int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg);
+int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance);
+
+/* Topics beyond the standard ones. Register: id or error; remove: -WEIR_EBUSY while in use. */
+int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version);
+int weir_topic_check(struct weir_sched weir_mem *s, u32 topic, u64 uuid, u32 version);
+int weir_topic_hold(struct weir_sched weir_mem *s, u32 topic);
+int weir_topic_release(struct weir_sched weir_mem *s, u32 topic);
+int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic);
+
+/*
+ * Replace the graph (or build the first one). New state is built beside the old; callers are held off
+ * and waited for; every schedulable task is presented to the new graph as added, in the order in which
+ * the old entry pipes held it. On error the old graph stays untouched.
+ */
+int weir_swap(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan weir_mem *plan,
+	      struct weir_swap_stats *stats);
+/* Replace one instance; the tasks of its in-pipes are presented to the new one. */
+int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu, const struct weir_replacement *with,
+		       struct weir_swap_stats *stats);
+
+/* 0, or the line of core/src/check.c whose invariant is broken. No call may be under way. */
+int weir_check(struct weir_sched weir_mem *s);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * A topology as tables, and the graph built from it. The tables come from the language compiler
+ * (weir-lang, weir-core); they are the same for every runtime. Shared with Rust.
+ */
+#ifndef WEIR_TOPOLOGY_H
+#define WEIR_TOPOLOGY_H
+
+#include <weir/component.h>
+
+#define WEIR_NONE (~0u)
+#define WEIR_MAX_DEPTH 32u
+#define WEIR_NAME_MAX 64
+
+struct weir_plan_pipe {
+	u32 slot;
+	u32 keyed;
+	u32 postponed;
+	u32 from; /* instance, WEIR_NONE for an entry pipe */
+	u32 to;
+	u32 to_port;
+	u32 mask; /* index of the CPUs reachable through it */
+	u32 unused;
+	u64 label;
+};
+
+struct weir_plan_instance {
+	u32 class;
+	u32 nr_in;
+	u32 nr_out;
+	u32 first_in;  /* into links */
+	u32 first_out; /* into links */
+	u32 first_param;
+	u32 keep; /* instance of the present graph whose state it inherits, WEIR_NONE: none */
+	u32 unused;
+};
+
+struct weir_plan_cpu {
+	u32 entry;	 /* pipe */
+	u32 exit;	 /* pipe, WEIR_NONE: the topology leaves the CPU out */
+	u32 first_postponed; /* into lists: postponed pipes before its exit, by depth */
+	u32 nr_postponed;
+	u32 first_puller; /* into lists: instances with on_idle before its exit, nearest first */
+	u32 nr_puller;
+	u32 core;
+	u32 llc;
+	u32 node;
+	u32 isa;
+	u32 capacity;
+	u32 unused;
+};
+
+struct weir_plan {
+	u32 nr_pipes;
+	u32 nr_instances;
+	u32 nr_cpus;
+	u32 nr_slots;
+	struct weir_plan_pipe weir_mem *pipes;
+	struct weir_plan_instance weir_mem *instances;
+	struct weir_plan_cpu weir_mem *cpus;
+	u32 weir_mem *links;
+	u32 weir_mem *lists;
+	u64 weir_mem *params;
+	struct weir_cpumask weir_mem *masks;
+	u32 nr_masks;
+	u32 unused;
+};
+
+struct weir_subs {
+	u32 nr;
+	u32 first; /* into graph->sub_list */
+	struct weir_instance weir_mem *responder;
+};
+
+struct weir_graph {
+	u32 nr_pipes;
+	u32 nr_instances;
+	u32 nr_slots;
+	u32 nr_cpus;
+	u64 followed; /* topics that some class follows */
+	struct weir_pipe weir_mem *pipes;
+	struct weir_instance weir_mem *weir_mem *instances;
+	struct weir_plan_cpu weir_mem *cpus;
+	u32 weir_mem *lists;
+	struct weir_instance weir_mem *weir_mem *sub_list;
+	struct weir_region region;
+	u32 nr_task_init; /* instances with task_init or task_exit, listed first in init_list */
+	u32 unused;
+	struct weir_instance weir_mem *weir_mem *init_list;
+	struct weir_subs subs[WEIR_MAX_TOPICS];
+};
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Port: a BPF program with arena memory (clang 19 or newer, -mcpu=v4, kernel 6.12 or newer).
+ * Loops are bounded by may_goto; a broken invariant is counted, not fatal.
+ */
+#ifndef WEIR_PORT_H
+#define WEIR_PORT_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+
+#define weir_mem __attribute__((address_space(1)))
+/* True until the verifier's iteration budget of this program run is used up. */
+#define weir_loop                                                                     \
+	({                                                                            \
+		__label__ l_break, l_continue;                                        \
+		int ret_ = 1;                                                         \
+		asm volatile goto("may_goto %l[l_break]" ::: : l_break);              \
+		goto l_continue;                                                      \
+	l_break:                                                                      \
+		ret_ = 0;                                                             \
+	l_continue:;                                                                  \
+		ret_;                                                                 \
+	})
+#define WEIR_STRICT 0
+#define WEIR_INLINE static inline __attribute__((always_inline, unused))
+/* One translation unit: components are static and kept apart by their prefix. */
+#define WEIR_ENTRY static __attribute__((noinline, unused))
+#define WEIR_DESCRIPTOR(name) static const struct weir_descriptor name##_descriptor __attribute__((unused))
+
+/* Broken invariants since the start; read by the loader. */
+static volatile u64 weir_port_faults __attribute__((unused));
+
+#define weir_assert(cond)                   \
+	do {                                \
+		if (!(cond))                \
+			weir_port_faults++; \
+	} while (0)
+#define weir_valid(sched, ptr) ((void)0)
+#define weir_budget_reset() ((void)0)
+
+/* BPF programs of one CPU see relaxed loads and stores; full barriers come from atomics. */
+#define weir_volatile(p) ((volatile __typeof__(*(p)) weir_mem *)(p))
+#define weir_load(p) (*weir_volatile(p))
+#define weir_load_acquire(p) (*weir_volatile(p))
+#define weir_store(p, v) ((void)(*weir_volatile(p) = (v)))
+#define weir_store_release(p, v) ((void)(*weir_volatile(p) = (v)))
+#define weir_fetch_add(p, v) __sync_fetch_and_add((p), (v))
+#define weir_fetch_or(p, v) __sync_fetch_and_or((p), (v))
+#define weir_fetch_and(p, v) __sync_fetch_and_and((p), (v))
+#define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
+static volatile u64 weir_port_fence_word __attribute__((unused));
+#define weir_fence() ((void)__sync_fetch_and_add(&weir_port_fence_word, 0))
+
+WEIR_INLINE int weir_spin_lock(u32 weir_mem *lock)
+{
+	while (weir_loop) {
+		if (weir_cas(lock, 0, 1) == 0)
+			return 0;
+	}
+	return -3; /* -WEIR_EAGAIN */
+}
+
+WEIR_INLINE void weir_spin_unlock(u32 weir_mem *lock)
+{
+	(void)__sync_lock_test_and_set(lock, 0);
+}
+
+#define weir_port_relax(spins) ((void)(spins))
+
+/* Helper 8 of the kernel: bpf_get_smp_processor_id. */
+static u32 (*const weir_bpf_smp_processor_id)(void) __attribute__((unused)) = (u32 (*)(void))8;
+
+WEIR_INLINE u32 weir_port_cpu(void)
+{
+	return weir_bpf_smp_processor_id();
+}
+
+WEIR_INLINE void weir_port_set_cpu(u32 cpu)
+{
+	(void)cpu;
+}
+
+#endif

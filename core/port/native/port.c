@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What the native and strict ports need from the C library. */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <weir/port.h>
+
+__thread u32 weir_port_cpu_tls;
+
+void weir_port_fail(const char *what, const char *file, u32 line)
+{
+	fprintf(stderr, "runweir: broken invariant: %s (%s:%u)\n", what, file, line);
+	abort();
+}
+
+/* With more threads than cores the holder may be off its core: give it ours now and then. */
+void weir_port_relax(u32 spins)
+{
+	if (spins % 64 == 63)
+		sched_yield();
+}
+
+#if WEIR_STRICT
+__thread u32 weir_strict_budget;
+
+int weir_strict_loop(void)
+{
+	weir_assert(weir_strict_budget && "loop budget of one call");
+	weir_strict_budget--;
+	return 1;
+}
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Port: an ordinary process. Memory is memory, loops may run as long as they like, and a
+ * broken invariant ends the program.
+ */
+#ifndef WEIR_PORT_H
+#define WEIR_PORT_H
+
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+
+/* Qualifies pointers into the arena; only the BPF target gives it a meaning. */
+#define weir_mem
+/* Condition of every loop whose length is data. */
+#define weir_loop 1
+/* Checks that only the strict port makes. */
+#define WEIR_STRICT 0
+#define WEIR_INLINE static inline __attribute__((always_inline))
+#define WEIR_ENTRY
+/* Program-wide facts of a component; the BPF target gets them through the class table. */
+#define WEIR_DESCRIPTOR(name) const struct weir_descriptor name##_descriptor
+
+void weir_port_fail(const char *what, const char *file, u32 line);
+
+#define weir_assert(cond) \
+	((cond) ? (void)0 : weir_port_fail(#cond, __FILE__, __LINE__))
+/* The pointer lies in the arena. */
+#define weir_valid(sched, ptr) ((void)0)
+#define weir_budget_reset() ((void)0)
+
+#define weir_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define weir_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define weir_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define weir_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/* Both return the old value. */
+#define weir_fetch_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+#define weir_fetch_or(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
+#define weir_fetch_and(p, v) __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
+#define weir_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+/* Old value; the exchange happened if it equals @old. */
+#define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
+
+/* Called between two looks at a word that another CPU will change. */
+void weir_port_relax(u32 spins);
+
+/* 0, or -WEIR_EAGAIN where a target gives up rather than spin for ever. */
+WEIR_INLINE int weir_spin_lock(u32 *lock)
+{
+	u32 spins = 0;
+
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+		weir_port_relax(spins++);
+	return 0;
+}
+
+WEIR_INLINE void weir_spin_unlock(u32 *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The CPU in whose name this thread calls; entering a call of schedule.h sets it. */
+extern __thread u32 weir_port_cpu_tls;
+
+WEIR_INLINE u32 weir_port_cpu(void)
+{
+	return weir_port_cpu_tls;
+}
+
+WEIR_INLINE void weir_port_set_cpu(u32 cpu)
+{
+	weir_port_cpu_tls = cpu;
+}
+
+#endif

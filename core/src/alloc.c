@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Memory: a bump pointer over the arena with free lists by size, eight sizes per power of two. */
+#include "internal.h"
+
+#define MIN_SHIFT 6u /* smallest block: 64 bytes */
+
+/* Index of the smallest size class that holds @bytes; *@size becomes its size. */
+static u32 size_class(u64 bytes, u64 *size)
+{
+	u32 shift = MIN_SHIFT;
+	u64 step, n;
+
+	while ((1ull << (shift + 1)) <= bytes && weir_loop)
+		shift++;
+	step = 1ull << (shift - 3);
+	n = bytes <= (1ull << shift) ? 0 : (bytes - (1ull << shift) + step - 1) / step;
+	*size = (1ull << shift) + n * step;
+	return (shift - MIN_SHIFT) * 8 + n;
+}
+
+static void zero(void weir_mem *p, u64 bytes)
+{
+	volatile u64 weir_mem *w = (volatile u64 weir_mem *)p;
+
+	for (u64 i = 0; i < bytes / 8 && weir_loop; i++)
+		w[i] = 0;
+}
+
+/* Zeroed, 8-byte aligned, or null when the arena is full. */
+void weir_mem *weir_alloc(struct weir_sched weir_mem *s, u64 bytes)
+{
+	void weir_mem *p = 0;
+	int recycled = 0;
+	u64 size;
+	u32 c;
+
+	c = size_class(bytes, &size);
+	if (c >= WEIR_NR_SIZES || weir_spin_lock(&s->alloc_lock))
+		return 0;
+	if (s->free_list[c]) {
+		p = s->free_list[c];
+		s->free_list[c] = *(void weir_mem *weir_mem *)p;
+		s->freed -= size;
+		recycled = 1;
+	} else if (s->used + size <= s->arena_bytes) {
+		p = (char weir_mem *)s + s->used;
+		s->used += size;
+	}
+	weir_spin_unlock(&s->alloc_lock);
+	if (recycled)
+		zero(p, size);
+	return p;
+}
+
+/* @bytes as given to weir_alloc(). */
+void weir_free(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes)
+{
+	u64 size;
+	u32 c;
+
+	if (!p)
+		return;
+	c = size_class(bytes, &size);
+	if (c >= WEIR_NR_SIZES || weir_spin_lock(&s->alloc_lock))
+		return;
+	*(void weir_mem *weir_mem *)p = s->free_list[c];
+	s->free_list[c] = p;
+	s->freed += size;
+	weir_spin_unlock(&s->alloc_lock);
+}
+
+struct block {
+	struct block weir_mem *next;
+	struct block weir_mem *prev;
+	u64 bytes;
+};
+
+/* Memory that goes with the region, or earlier with weir_region_drop(). */
+void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, u64 bytes)
+{
+	struct block weir_mem *b = weir_alloc(s, bytes + sizeof(struct block));
+	struct block weir_mem *first = r->first;
+
+	if (!b)
+		return 0;
+	b->bytes = bytes + sizeof(struct block);
+	b->next = first;
+	if (first)
+		first->prev = b;
+	r->first = b;
+	return b + 1;
+}
+
+void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, void weir_mem *p)
+{
+	struct block weir_mem *b = (struct block weir_mem *)p - 1;
+
+	if (!p)
+		return;
+	if (b->next)
+		b->next->prev = b->prev;
+	if (b->prev)
+		b->prev->next = b->next;
+	else
+		r->first = b->next;
+	weir_free(s, b, b->bytes);
+}
+
+void weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem *r)
+{
+	struct block weir_mem *b = r->first;
+
+	while (b && weir_loop) {
+		struct block weir_mem *next = b->next;
+
+		weir_free(s, b, b->bytes);
+		b = next;
+	}
+	r->first = 0;
+}

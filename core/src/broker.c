@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The broker: who hears what, when. */
+#include "internal.h"
+
+#define FIRST_MSGS 32u
+
+/* Queue a message of the present call; it is delivered when no pipe lock is held. */
+void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_msg weir_mem *m;
+
+	if (ctx->nr_msgs == ctx->cap_msgs) {
+		u32 cap = ctx->cap_msgs ? 2 * ctx->cap_msgs : FIRST_MSGS;
+		struct weir_msg weir_mem *all = weir_alloc(s, cap * sizeof(struct weir_msg));
+
+		if (!all) {
+			weir_fetch_add(&s->lost_messages, 1);
+			return;
+		}
+		for (u32 i = 0; i < ctx->nr_msgs && weir_loop; i++)
+			all[i] = ctx->msgs[i];
+		weir_free(s, ctx->msgs, ctx->cap_msgs * sizeof(struct weir_msg));
+		ctx->msgs = all;
+		ctx->cap_msgs = cap;
+	}
+	m = &ctx->msgs[ctx->nr_msgs++];
+	m->topic = msg->topic;
+	m->cpu = msg->cpu;
+	m->task = msg->task;
+	m->value = msg->value;
+	m->value2 = msg->value2;
+	m->mask = msg->mask;
+}
+
+void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu, u64 value)
+{
+	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t, .value = value, .value2 = self->idx };
+
+	weir_msg_push(self->sched, &msg);
+}
+
+/* Instances that follow the topic and hold the task now; each is called under the lock of its in-pipe. */
+static void deliver_followers(struct weir_sched weir_mem *s, const struct weir_msg *msg)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	u64 bit = 1ull << msg->topic;
+
+	for (u32 i = 0; i < g->nr_slots && weir_loop; i++) {
+		struct weir_pipe weir_mem *pipe = weir_load_acquire(&msg->task->hooks[i].pipe);
+
+		if (!pipe || !(s->classes[pipe->to->class].follows & bit))
+			continue;
+		if (weir_pipe_lock(pipe))
+			continue;
+		if (weir_pipe_has(pipe, msg->task))
+			weir_class_follow(pipe->to, msg, pipe);
+		weir_pipe_unlock(pipe);
+	}
+}
+
+/*
+ * The responder first: whoever reads the new value from it while the message is on its way is not
+ * overtaken by a subscriber that still acts on the old one (docs/decisions/0004).
+ */
+void weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	u32 topic = msg->topic;
+	struct weir_subs weir_mem *subs;
+
+	if (topic >= WEIR_MAX_TOPICS)
+		return;
+	weir_op(s, WEIR_OP_NOTIFY, topic, 0);
+	if (g) {
+		subs = &g->subs[topic];
+		if (subs->responder && s->classes[subs->responder->class].on >> topic & 1)
+			weir_class_on(subs->responder, msg);
+		for (u32 i = 0; i < subs->nr && weir_loop; i++)
+			if (g->sub_list[subs->first + i] != subs->responder)
+				weir_class_on(g->sub_list[subs->first + i], msg);
+		if (msg->task && g->followed >> topic & 1)
+			deliver_followers(s, msg);
+	}
+	if (s->rt_topics >> topic & 1)
+		weir_rt_message(s, msg);
+}
+
+int weir_request(struct weir_sched weir_mem *s, struct weir_msg *msg)
+{
+	struct weir_instance weir_mem *r;
+
+	if (msg->topic >= WEIR_MAX_TOPICS || !s->graph)
+		return -WEIR_ENOENT;
+	r = s->graph->subs[msg->topic].responder;
+	if (!r) {
+		/* The framework itself knows what the policy granted. */
+		if (msg->topic != WEIR_TOPIC_SLICE || !msg->task)
+			return -WEIR_ENOENT;
+		msg->value = weir_load(&msg->task->slice_ns);
+		return 0;
+	}
+	weir_op(s, WEIR_OP_REQUEST, msg->topic, 0);
+	return weir_class_answer(r, msg);
+}
+
+/* --- topics added at run time ------------------------------------------------------------------ */
+
+static int find_free(struct weir_sched weir_mem *s)
+{
+	for (u32 i = WEIR_NR_STD_TOPICS; i < WEIR_MAX_TOPICS && weir_loop; i++)
+		if (!s->topics[i].uuid)
+			return i;
+	return -WEIR_ENOMEM;
+}
+
+/* The same UUID twice gives the same id if the version fits. */
+int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version)
+{
+	int id = -WEIR_ENOMEM;
+
+	if (!uuid)
+		return -WEIR_EINVAL;
+	if (weir_spin_lock(&s->alloc_lock))
+		return -WEIR_EAGAIN;
+	for (u32 i = 0; i < WEIR_MAX_TOPICS && weir_loop; i++)
+		if (s->topics[i].uuid == uuid)
+			id = s->topics[i].version == version ? (int)i : -WEIR_EPROTO;
+	if (id == -WEIR_ENOMEM)
+		id = find_free(s);
+	if (id >= 0) {
+		s->topics[id].uuid = uuid;
+		s->topics[id].version = version;
+	}
+	weir_spin_unlock(&s->alloc_lock);
+	return id;
+}
+
+int weir_topic_check(struct weir_sched weir_mem *s, u32 topic, u64 uuid, u32 version)
+{
+	if (topic >= WEIR_MAX_TOPICS || !s->topics[topic].uuid)
+		return -WEIR_ENOENT;
+	return s->topics[topic].uuid == uuid && s->topics[topic].version == version ? 0 : -WEIR_EPROTO;
+}
+
+int weir_topic_hold(struct weir_sched weir_mem *s, u32 topic)
+{
+	if (topic >= WEIR_MAX_TOPICS || !s->topics[topic].uuid)
+		return -WEIR_ENOENT;
+	weir_fetch_add(&s->topics[topic].users, 1);
+	return 0;
+}
+
+int weir_topic_release(struct weir_sched weir_mem *s, u32 topic)
+{
+	if (topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[topic].users))
+		return -WEIR_ENOENT;
+	weir_fetch_add(&s->topics[topic].users, (u32)-1);
+	return 0;
+}
+
+int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic)
+{
+	int err = 0;
+
+	if (topic >= WEIR_MAX_TOPICS || topic < WEIR_NR_STD_TOPICS || !s->topics[topic].uuid)
+		return -WEIR_ENOENT;
+	if (weir_spin_lock(&s->alloc_lock))
+		return -WEIR_EAGAIN;
+	if (weir_load(&s->topics[topic].users))
+		err = -WEIR_EBUSY;
+	else
+		s->topics[topic].uuid = 0;
+	weir_spin_unlock(&s->alloc_lock);
+	return err;
+}

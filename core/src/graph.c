@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Building a graph from a plan. Nothing here touches the graph in use. */
+#include "internal.h"
+
+#define PRIV_BYTES (WEIR_MAX_CHUNKS * sizeof(void *))
+
+/* Private data for the tasks that exist; 0 or -WEIR_ENOMEM with nothing left behind but the region's. */
+int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst)
+{
+	if (!inst->per_task || inst->priv)
+		return 0;
+	inst->priv = weir_alloc(s, PRIV_BYTES);
+	if (!inst->priv)
+		return -WEIR_ENOMEM;
+	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
+		inst->priv[c] = weir_alloc(s, (u64)WEIR_TASK_CHUNK * inst->per_task);
+		if (!inst->priv[c])
+			return -WEIR_ENOMEM;
+	}
+	return 0;
+}
+
+void weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst)
+{
+	if (!inst->priv)
+		return;
+	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++)
+		weir_free(s, inst->priv[c], (u64)WEIR_TASK_CHUNK * inst->per_task);
+	weir_free(s, inst->priv, PRIV_BYTES);
+	inst->priv = 0;
+}
+
+struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
+						 u32 class, u32 idx)
+{
+	struct weir_instance weir_mem *inst;
+
+	if (class >= s->nr_classes)
+		return 0;
+	inst = weir_region_alloc(s, &g->region, s->classes[class].size);
+	if (!inst)
+		return 0;
+	inst->sched = s;
+	inst->class = class;
+	inst->idx = idx;
+	inst->per_task = (s->classes[class].per_task + 7) & ~7u;
+	return inst;
+}
+
+void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 bytes)
+{
+	return weir_region_alloc(self->sched, &self->region, bytes);
+}
+
+void weir_instance_params(struct weir_instance weir_mem *inst, const u64 weir_mem *params)
+{
+	struct weir_class weir_mem *class = &inst->sched->classes[inst->class];
+
+	for (u32 i = 0; i < class->nr_params && i < WEIR_MAX_PARAMS && weir_loop; i++)
+		*(u64 weir_mem *)((char weir_mem *)inst + class->param_offset[i]) = params[i];
+}
+
+static int build_pipes(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+		       struct weir_graph weir_mem *g)
+{
+	struct weir_cpumask weir_mem *masks;
+
+	masks = weir_region_alloc(s, &g->region, plan->nr_masks * sizeof(struct weir_cpumask));
+	g->pipes = weir_region_alloc(s, &g->region, plan->nr_pipes * sizeof(struct weir_pipe));
+	if (!masks || !g->pipes)
+		return -WEIR_ENOMEM;
+	for (u32 i = 0; i < plan->nr_masks && weir_loop; i++)
+		masks[i] = plan->masks[i];
+	for (u32 i = 0; i < plan->nr_pipes && weir_loop; i++) {
+		const struct weir_plan_pipe weir_mem *pp = &plan->pipes[i];
+		struct weir_pipe weir_mem *p = &g->pipes[i];
+
+		if (pp->slot >= plan->nr_slots || pp->mask >= plan->nr_masks || pp->to >= plan->nr_instances)
+			return -WEIR_EINVAL;
+		p->idx = i;
+		p->slot = pp->slot;
+		p->keyed = pp->keyed;
+		p->postponed = pp->postponed;
+		p->label = pp->label;
+		p->to_port = pp->to_port;
+		p->sched = s;
+		p->cpus = &masks[pp->mask];
+		p->cpu = WEIR_NO_CPU;
+		for (u32 w = 0; w < s->mask_words && weir_loop; w++) {
+			u64 word = p->cpus->word[w];
+
+			if (!word)
+				continue;
+			if (p->cpu == WEIR_NO_CPU) {
+				p->cpu = w * 64 + weir_lowest_bit(word);
+				p->word_lo = w;
+			}
+			p->word_hi = w;
+			p->nr_cpus += weir_count_bits(word);
+		}
+	}
+	return 0;
+}
+
+/* Link the in- and out-pipes of one instance. */
+static int wire(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g,
+		struct weir_instance weir_mem *inst, const struct weir_plan_instance weir_mem *pi)
+{
+	u32 i;
+
+	inst->nr_in = pi->nr_in;
+	inst->nr_out = pi->nr_out;
+	inst->in = weir_region_alloc(s, &g->region, (pi->nr_in + 1) * sizeof(void *));
+	inst->out = weir_region_alloc(s, &g->region, (pi->nr_out + 1) * sizeof(void *));
+	if (!inst->in || !inst->out)
+		return -WEIR_ENOMEM;
+	for (i = 0; i < pi->nr_in && weir_loop; i++) {
+		u32 p = plan->links[pi->first_in + i];
+
+		if (p >= plan->nr_pipes)
+			return -WEIR_EINVAL;
+		inst->in[i] = &g->pipes[p];
+		g->pipes[p].to = inst;
+	}
+	for (i = 0; i < pi->nr_out && weir_loop; i++) {
+		u32 p = plan->links[pi->first_out + i];
+
+		if (p >= plan->nr_pipes)
+			return -WEIR_EINVAL;
+		inst->out[i] = &g->pipes[p];
+		g->pipes[p].from = inst;
+		/* The writer decides how its out-pipes are ordered. */
+		g->pipes[p].keyed = s->classes[inst->class].keyed_out;
+	}
+	return 0;
+}
+
+static int build_instances(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+			   struct weir_graph weir_mem *g)
+{
+	int err;
+
+	g->instances = weir_region_alloc(s, &g->region, (plan->nr_instances + 1) * sizeof(void *));
+	g->init_list = weir_region_alloc(s, &g->region, (plan->nr_instances + 1) * sizeof(void *));
+	if (!g->instances || !g->init_list)
+		return -WEIR_ENOMEM;
+	for (u32 i = 0; i < plan->nr_instances && weir_loop; i++) {
+		const struct weir_plan_instance weir_mem *pi = &plan->instances[i];
+		struct weir_instance weir_mem *inst = weir_instance_new(s, g, pi->class, i);
+
+		if (!inst)
+			return pi->class >= s->nr_classes ? -WEIR_EINVAL : -WEIR_ENOMEM;
+		g->instances[i] = inst;
+		g->nr_instances = i + 1;
+		err = wire(s, plan, g, inst, pi);
+		if (err)
+			return err;
+		weir_instance_params(inst, plan->params + pi->first_param);
+	}
+	/* Construct when all is wired: a component may look at its pipes and at what they reach. */
+	for (u32 i = 0; i < plan->nr_instances && weir_loop; i++) {
+		err = weir_class_construct(g->instances[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Who listens to, answers and follows what. Also after one instance was replaced. */
+int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g)
+{
+	u32 total = 0;
+
+	g->followed = 0;
+	g->nr_task_init = 0;
+	for (u32 t = 0; t < WEIR_MAX_TOPICS && weir_loop; t++) {
+		g->subs[t].nr = 0;
+		g->subs[t].responder = 0;
+	}
+	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
+		struct weir_class weir_mem *class = &s->classes[g->instances[i]->class];
+
+		if (class->has & (WEIR_HAS_TASK_INIT | WEIR_HAS_TASK_EXIT))
+			g->init_list[g->nr_task_init++] = g->instances[i];
+		g->followed |= class->follows;
+		if (!(class->on | class->answers))
+			continue;
+		for (u32 t = 0; t < WEIR_MAX_TOPICS && weir_loop; t++) {
+			if (class->on >> t & 1) {
+				g->subs[t].nr++;
+				total++;
+			}
+			if (!(class->answers >> t & 1))
+				continue;
+			if (g->subs[t].responder)
+				return -WEIR_EEXIST;
+			g->subs[t].responder = g->instances[i];
+		}
+	}
+	weir_region_drop(s, &g->region, g->sub_list);
+	g->sub_list = weir_region_alloc(s, &g->region, (total + 1) * sizeof(void *));
+	if (!g->sub_list)
+		return -WEIR_ENOMEM;
+	total = 0;
+	for (u32 t = 0; t < WEIR_MAX_TOPICS && weir_loop; t++) {
+		g->subs[t].first = total;
+		total += g->subs[t].nr;
+		g->subs[t].nr = 0;
+	}
+	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
+		u64 on = s->classes[g->instances[i]->class].on;
+
+		for (u32 t = 0; on && t < WEIR_MAX_TOPICS && weir_loop; t++)
+			if (on >> t & 1)
+				g->sub_list[g->subs[t].first + g->subs[t].nr++] = g->instances[i];
+	}
+	return 0;
+}
+
+static int build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g)
+{
+	u32 nr_lists = 0;
+	int err;
+
+	if (plan->nr_cpus != s->nr_cpus || plan->nr_slots > WEIR_MAX_DEPTH || !plan->nr_slots)
+		return -WEIR_EINVAL;
+	g->nr_pipes = plan->nr_pipes;
+	g->nr_slots = plan->nr_slots;
+	g->nr_cpus = plan->nr_cpus;
+	err = build_pipes(s, plan, g);
+	if (err)
+		return err;
+	g->cpus = weir_region_alloc(s, &g->region, plan->nr_cpus * sizeof(struct weir_plan_cpu));
+	if (!g->cpus)
+		return -WEIR_ENOMEM;
+	for (u32 i = 0; i < plan->nr_cpus && weir_loop; i++) {
+		g->cpus[i] = plan->cpus[i];
+		nr_lists += plan->cpus[i].nr_postponed + plan->cpus[i].nr_puller;
+	}
+	g->lists = weir_region_alloc(s, &g->region, (nr_lists + 1) * sizeof(u32));
+	if (!g->lists)
+		return -WEIR_ENOMEM;
+	for (u32 i = 0; i < nr_lists && weir_loop; i++)
+		g->lists[i] = plan->lists[i];
+	err = build_instances(s, plan, g);
+	return err ? err : weir_graph_subscribe(s, g);
+}
+
+/* A complete graph in *@out, or an error and nothing left behind. */
+int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+		     struct weir_graph weir_mem *weir_mem *out)
+{
+	struct weir_graph weir_mem *g = weir_alloc(s, sizeof(struct weir_graph));
+	int err;
+
+	if (!g)
+		return -WEIR_ENOMEM;
+	err = build(s, plan, g);
+	if (err) {
+		weir_graph_free(s, g);
+		return err;
+	}
+	*out = g;
+	return 0;
+}
+
+void weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
+			struct weir_instance weir_mem *inst)
+{
+	weir_instance_priv_free(s, inst);
+	weir_region_free(s, &inst->region);
+	weir_region_drop(s, &g->region, inst);
+}
+
+void weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g)
+{
+	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
+		weir_class_destroy(g->instances[i]);
+		weir_instance_free(s, g, g->instances[i]);
+	}
+	for (u32 i = 0; g->pipes && i < g->nr_pipes && weir_loop; i++)
+		weir_free(s, g->pipes[i].log, g->pipes[i].cap_log * sizeof(struct weir_change));
+	weir_region_free(s, &g->region);
+	weir_free(s, g, sizeof(struct weir_graph));
+}

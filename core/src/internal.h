@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What the files of the core share with each other, and the generated dispatch. */
+#ifndef WEIR_INTERNAL_H
+#define WEIR_INTERNAL_H
+
+#include <weir/runtime.h>
+#include <weir/schedule.h>
+
+/* state.c */
+struct weir_ctx weir_mem *weir_ctx(struct weir_sched weir_mem *s);
+void weir_op_add(struct weir_ctx weir_mem *ctx, u32 kind, u32 object, u32 n);
+
+WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u32 n)
+{
+	if (s->oplog)
+		weir_op_add(weir_ctx(s), kind, object, n);
+}
+
+/* alloc.c */
+void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, u64 bytes);
+void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, void weir_mem *p);
+void weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem *r);
+
+/* keyed.c: the treap and list of a keyed pipe; the pipe's lock is held. */
+void weir_keyed_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
+void weir_keyed_insert_first(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
+void weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+			     struct weir_task weir_mem *after);
+void weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+
+/* pipe.c */
+void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+		    struct weir_task weir_mem *after);
+void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
+
+/* task.c */
+void weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie);
+int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir_hook weir_mem *weir_mem *hooks);
+
+/* broker.c */
+void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+void weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+
+/* graph.c */
+int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+		     struct weir_graph weir_mem *weir_mem *out);
+void weir_instance_params(struct weir_instance weir_mem *inst, const u64 weir_mem *params);
+int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
+void weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
+struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
+						 u32 class, u32 idx);
+void weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
+			struct weir_instance weir_mem *inst);
+int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
+void weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
+
+/* schedule.c */
+void weir_drain(struct weir_sched weir_mem *s);
+int weir_pipe_process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
+
+/* Generated from the files in components/. */
+int weir_class_construct(struct weir_instance weir_mem *i);
+int weir_class_update(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in);
+int weir_class_on(struct weir_instance weir_mem *i, const struct weir_msg *msg);
+int weir_class_follow(struct weir_instance weir_mem *i, const struct weir_msg *msg, struct weir_pipe weir_mem *in);
+int weir_class_answer(struct weir_instance weir_mem *i, struct weir_msg *msg);
+int weir_class_idle(struct weir_instance weir_mem *i, u32 cpu);
+int weir_class_timer(struct weir_instance weir_mem *i);
+void weir_class_task_init(struct weir_instance weir_mem *i, struct weir_task weir_mem *t);
+void weir_class_task_exit(struct weir_instance weir_mem *i, struct weir_task weir_mem *t);
+void weir_class_take_state(struct weir_instance weir_mem *i, struct weir_instance weir_mem *old);
+void weir_class_destroy(struct weir_instance weir_mem *i);
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Pipes: lists, change logs, and the rule that a task leaves all deeper pipes with the one it leaves. */
+#include "internal.h"
+
+#define FIRST_LOG 8u
+
+int weir_pipe_lock(struct weir_pipe weir_mem *pipe)
+{
+	struct weir_sched weir_mem *s = pipe->sched;
+	int err;
+
+	weir_valid(s, pipe);
+	if (WEIR_STRICT) {
+		struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+		/* Rank order: deeper than every lock held, so no two CPUs can wait for each other. */
+		weir_assert(ctx->nr_held < WEIR_MAX_DEPTH);
+		weir_assert(!ctx->nr_held || ctx->held[ctx->nr_held - 1] < pipe->slot);
+		/* An update holds its in-pipe and one more (docs/decisions/0001). */
+		weir_assert(ctx->nr_held < 2);
+		ctx->held[ctx->nr_held++] = pipe->slot;
+	}
+	err = weir_spin_lock(&pipe->lock);
+	weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
+	return err;
+}
+
+void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
+{
+	weir_op(pipe->sched, WEIR_OP_UNLOCK, pipe->idx, 0);
+	if (WEIR_STRICT) {
+		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
+
+		weir_assert(ctx->nr_held && ctx->held[ctx->nr_held - 1] == pipe->slot);
+		ctx->nr_held--;
+	}
+	weir_spin_unlock(&pipe->lock);
+}
+
+static struct weir_hook weir_mem *hook(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	return &t->hooks[pipe->slot];
+}
+
+/* --- order of a list ------------------------------------------------------------------------- */
+
+/* Behind @after, or first if that is null. */
+void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+		    struct weir_task weir_mem *after)
+{
+	struct weir_hook weir_mem *h = hook(pipe, t);
+
+	h->prev = after;
+	h->next = after ? hook(pipe, after)->next : pipe->head;
+	if (h->next)
+		hook(pipe, h->next)->prev = t;
+	else
+		pipe->tail = t;
+	if (after)
+		hook(pipe, after)->next = t;
+	else
+		pipe->head = t;
+}
+
+void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	struct weir_hook weir_mem *h = hook(pipe, t);
+
+	if (h->prev)
+		hook(pipe, h->prev)->next = h->next;
+	else
+		pipe->head = h->next;
+	if (h->next)
+		hook(pipe, h->next)->prev = h->prev;
+	else
+		pipe->tail = h->prev;
+	h->next = 0;
+	h->prev = 0;
+}
+
+/* --- change log ------------------------------------------------------------------------------ */
+
+/* Squeeze cancelled records out; 1 if that made room. */
+static int log_compact(struct weir_pipe weir_mem *pipe)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < pipe->nr_log && weir_loop; i++) {
+		struct weir_change weir_mem *c = &pipe->log[i];
+
+		if (c->kind == WEIR_VOID)
+			continue;
+		pipe->log[n].task = c->task;
+		pipe->log[n].kind = c->kind;
+		n++;
+		if (c->kind != WEIR_REMOVED && hook(pipe, c->task)->change == i + 1)
+			hook(pipe, c->task)->change = n;
+	}
+	if (n == pipe->nr_log)
+		return 0;
+	pipe->nr_log = n;
+	return 1;
+}
+
+static int log_grow(struct weir_pipe weir_mem *pipe)
+{
+	u32 cap = pipe->cap_log ? 2 * pipe->cap_log : FIRST_LOG;
+	struct weir_change weir_mem *log;
+
+	log = (struct weir_change weir_mem *)weir_alloc(pipe->sched, cap * sizeof(struct weir_change));
+	if (!log)
+		return -WEIR_ENOMEM;
+	for (u32 i = 0; i < pipe->nr_log && weir_loop; i++) {
+		log[i].task = pipe->log[i].task;
+		log[i].kind = pipe->log[i].kind;
+	}
+	weir_free(pipe->sched, pipe->log, pipe->cap_log * sizeof(struct weir_change));
+	pipe->log = log;
+	pipe->cap_log = cap;
+	return 0;
+}
+
+/* The receiver has something to do: put the pipe on this CPU's worklist, once. */
+static void wake_receiver(struct weir_pipe weir_mem *pipe)
+{
+	if (pipe->pending)
+		return;
+	pipe->pending = 1;
+	if (!pipe->postponed)
+		weir_work_push(pipe->sched, pipe);
+}
+
+/* Record a change for the receiver. A record that finds no memory makes the next update a rebuild. */
+static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 kind)
+{
+	struct weir_hook weir_mem *h = hook(pipe, t);
+	u32 hears = pipe->sched->classes[pipe->to->class].hears;
+
+	if (h->change) {
+		struct weir_change weir_mem *c = &pipe->log[h->change - 1];
+
+		if (kind != WEIR_REMOVED)
+			return; /* the receiver reads the place when it handles the pending record */
+		h->change = 0;
+		if (c->kind == WEIR_ADDED) {
+			c->kind = WEIR_VOID;
+			return;
+		}
+		c->kind = WEIR_VOID;
+	}
+	if (!(hears & kind))
+		return;
+	if (pipe->nr_log == pipe->cap_log && !log_compact(pipe) && log_grow(pipe)) {
+		pipe->rebuild = 1;
+		wake_receiver(pipe);
+		return;
+	}
+	pipe->log[pipe->nr_log].task = t;
+	pipe->log[pipe->nr_log].kind = kind;
+	pipe->nr_log++;
+	if (kind == WEIR_REMOVED)
+		weir_fetch_add(&t->refs, 1);
+	else
+		h->change = pipe->nr_log;
+	wake_receiver(pipe);
+}
+
+struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos)
+{
+	while (*pos < in->nr_log && weir_loop) {
+		struct weir_change weir_mem *c = &in->log[(*pos)++];
+
+		if (c->kind == WEIR_VOID)
+			continue;
+		if (c->kind != WEIR_REMOVED)
+			hook(in, c->task)->change = 0;
+		return c;
+	}
+	return 0;
+}
+
+void weir_pipe_consume(struct weir_pipe weir_mem *pipe)
+{
+	for (u32 i = 0; i < pipe->nr_log && weir_loop; i++) {
+		struct weir_change weir_mem *c = &pipe->log[i];
+
+		if (c->kind == WEIR_REMOVED)
+			weir_task_put(pipe->sched, c->task);
+		else if (c->kind != WEIR_VOID)
+			hook(pipe, c->task)->change = 0;
+	}
+	pipe->nr_log = 0;
+}
+
+void weir_pipe_represent(struct weir_pipe weir_mem *pipe)
+{
+	struct weir_task weir_mem *t;
+
+	weir_pipe_consume(pipe);
+	pipe->rebuild = 0;
+	weir_for_task(t, pipe) {
+		weir_task_withdraw(pipe->sched, t, pipe->slot + 1);
+		log_change(pipe, t, WEIR_ADDED);
+	}
+}
+
+/* --- members --------------------------------------------------------------------------------- */
+
+/* The lock is held and @t is linked: make it a member. */
+static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	u32 nr = pipe->nr + 1;
+
+	weir_store_release(&hook(pipe, t)->pipe, pipe);
+	weir_store(&pipe->nr, nr);
+	pipe->nr_added++;
+	if (nr > pipe->max_nr)
+		pipe->max_nr = nr;
+	log_change(pipe, t, WEIR_ADDED);
+	if (pipe->postponed)
+		weir_kick_idle(pipe->to, pipe, t);
+}
+
+static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	weir_op(pipe->sched, WEIR_OP_REMOVE, pipe->idx, 0);
+	if (pipe->keyed)
+		weir_keyed_remove(pipe, t);
+	else
+		weir_list_unlink(pipe, t);
+	log_change(pipe, t, WEIR_REMOVED);
+	weir_store(&pipe->nr, pipe->nr - 1);
+	pipe->nr_removed++;
+	weir_store_release(&hook(pipe, t)->pipe, 0);
+}
+
+/* 1: already a member, 0: free to join, negative: in another pipe of this depth, which no component may do. */
+static int membership(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *holder = weir_load(&hook(pipe, t)->pipe);
+
+	weir_valid(pipe->sched, t);
+	if (!holder)
+		return 0;
+	return holder == pipe ? 1 : -WEIR_EEXIST;
+}
+
+/* List pipes: add behind @after or, if @move, put a member there. The lock is held. */
+static int place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, struct weir_task weir_mem *after,
+		 int move)
+{
+	int member = membership(pipe, t);
+
+	if (member < 0 || pipe->keyed)
+		return member < 0 ? member : -WEIR_EINVAL;
+	if (member && !move)
+		return -WEIR_EEXIST;
+	if (after && !weir_pipe_has(pipe, after))
+		return -WEIR_ENOENT;
+	if (!member) {
+		weir_list_link(pipe, t, after);
+		weir_op(pipe->sched, WEIR_OP_ADD, pipe->idx, 0);
+		joined(pipe, t);
+	} else if (hook(pipe, t)->prev != after) {
+		weir_list_unlink(pipe, t);
+		weir_list_link(pipe, t, after);
+		weir_op(pipe->sched, WEIR_OP_MOVE, pipe->idx, 0);
+		log_change(pipe, t, WEIR_MOVED);
+	}
+	return 0;
+}
+
+int weir_pipe_append(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return err;
+	err = place(pipe, t, pipe->tail, 0);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
+int weir_pipe_prepend(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return err;
+	err = place(pipe, t, 0, 1);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
+int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+			   struct weir_task weir_mem *after)
+{
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return err;
+	err = after == t ? -WEIR_EINVAL : place(pipe, t, after, 1);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
+/*
+ * Members without a pending change stand in @pipe as in @in. Putting the task behind the nearest such
+ * member keeps that true, whatever changes are still to come.
+ */
+int weir_pipe_mirror(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *after;
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return err;
+	if (in->tail == t && !weir_pipe_has(pipe, t)) {
+		after = pipe->tail;
+	} else {
+		after = weir_pipe_prev(in, t);
+		while (after && (hook(in, after)->change || !weir_pipe_has(pipe, after)) && weir_loop)
+			after = weir_pipe_prev(in, after);
+	}
+	err = place(pipe, t, after, 1);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
+static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+			struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *after = 0;
+	int member = membership(pipe, t);
+	int last = !in || in->tail == t;
+
+	if (member < 0 || !pipe->keyed)
+		return member < 0 ? member : -WEIR_EINVAL;
+	if (member) {
+		if (!in && hook(pipe, t)->key == key)
+			return 0;
+		weir_keyed_remove(pipe, t);
+	}
+	if (!last) {
+		after = weir_pipe_prev(in, t);
+		while (after && weir_loop) {
+			if (!hook(in, after)->change && weir_pipe_has(pipe, after) && hook(pipe, after)->key == key)
+				break;
+			after = weir_pipe_prev(in, after);
+		}
+	}
+	if (last)
+		weir_keyed_insert(pipe, t, key);
+	else if (after)
+		weir_keyed_insert_after(pipe, t, key, after);
+	else
+		weir_keyed_insert_first(pipe, t, key);
+	weir_store(&t->key, key);
+	if (member)
+		log_change(pipe, t, WEIR_MOVED);
+	else
+		joined(pipe, t);
+	return 0;
+}
+
+int weir_pipe_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key)
+{
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return err;
+	err = insert_keyed(pipe, t, key, 0);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
+int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+			    struct weir_pipe weir_mem *in)
+{
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return err;
+	err = insert_keyed(pipe, t, key, in);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
+/*
+ * Shallow to deep, one lock at a time. Only the receiver of a shallower pipe that holds the task may put
+ * it into a deeper one, and does so under that pipe's lock; once the task has left the shallower pipe
+ * nobody can add it behind us (docs/decisions/0002).
+ */
+int weir_task_withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 slot)
+{
+	u32 nr = s->graph->nr_slots;
+
+	for (u32 i = slot; i < nr && weir_loop; i++) {
+		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
+		int err;
+
+		if (!pipe)
+			continue;
+		err = weir_pipe_lock(pipe);
+		if (err)
+			return err;
+		if (weir_pipe_has(pipe, t))
+			unlink_member(pipe, t);
+		weir_pipe_unlock(pipe);
+	}
+	return 0;
+}
+
+int weir_pipe_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return err;
+	if (!weir_pipe_has(pipe, t)) {
+		weir_pipe_unlock(pipe);
+		return 0;
+	}
+	unlink_member(pipe, t);
+	weir_pipe_unlock(pipe);
+	return weir_task_withdraw(pipe->sched, t, pipe->slot + 1);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The calls of a runtime: each changes an entry pipe and lets the change run through the graph. */
+#include "internal.h"
+
+/* --- readers --------------------------------------------------------------------------------- */
+
+/*
+ * A call holds off reconfiguration by a count of its own CPU; no word is shared by all CPUs. The fence
+ * pairs with the one in stop_readers(): either we see the writer or it sees us.
+ */
+static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
+{
+	struct weir_ctx weir_mem *ctx;
+	u32 spins = 0;
+
+	weir_port_set_cpu(cpu);
+	weir_budget_reset();
+	ctx = weir_ctx(s);
+	while (weir_loop) {
+		weir_store(&ctx->readers, 1);
+		weir_fence();
+		if (!weir_load_acquire(&s->writer))
+			return s->graph ? ctx : 0;
+		weir_store_release(&ctx->readers, 0);
+		while (weir_load_acquire(&s->writer) && weir_loop)
+			weir_port_relax(spins++);
+	}
+	return 0;
+}
+
+static void leave(struct weir_ctx weir_mem *ctx)
+{
+	weir_store_release(&ctx->readers, 0);
+}
+
+/* --- propagation ----------------------------------------------------------------------------- */
+
+void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	pipe->work_next = 0;
+	if (ctx->work_tail)
+		ctx->work_tail->work_next = pipe;
+	else
+		ctx->work_head = pipe;
+	ctx->work_tail = pipe;
+}
+
+/* Let the receiver handle what is in the pipe's log. */
+int weir_pipe_process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+{
+	struct weir_instance weir_mem *to = pipe->to;
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return err;
+	pipe->pending = 0;
+	if (pipe->rebuild)
+		weir_pipe_represent(pipe);
+	if (!pipe->nr_log) {
+		weir_pipe_unlock(pipe);
+		return 0;
+	}
+	weir_op(s, WEIR_OP_UPDATE, to->idx, pipe->nr_log);
+	err = weir_class_update(to, pipe);
+	weir_op(s, WEIR_OP_UPDATE_END, to->idx, 0);
+	weir_store(&to->nr_updates, weir_load(&to->nr_updates) + 1);
+	weir_pipe_consume(pipe);
+	if (err) {
+		/* What the component did of its work is undone at the next change: it starts over. */
+		struct weir_msg fault = { .topic = WEIR_TOPIC_FAULT, .cpu = WEIR_NO_CPU, .value = (u64)-err,
+					  .value2 = to->idx };
+
+		pipe->rebuild = 1;
+		weir_fetch_add(&s->faults, 1);
+		weir_msg_push(s, &fault);
+	}
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
+/* Work off pipes, then messages, until both are at rest. No pipe lock is held here. */
+void weir_drain(struct weir_sched weir_mem *s)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	u32 next_msg = 0;
+
+	if (ctx->draining)
+		return;
+	ctx->draining = 1;
+	while (weir_loop) {
+		struct weir_pipe weir_mem *pipe = ctx->work_head;
+
+		if (pipe) {
+			ctx->work_head = pipe->work_next;
+			if (!ctx->work_head)
+				ctx->work_tail = 0;
+			weir_pipe_process(s, pipe);
+		} else if (next_msg < ctx->nr_msgs) {
+			struct weir_msg weir_mem *m = &ctx->msgs[next_msg++];
+			struct weir_msg msg = { .topic = m->topic, .cpu = m->cpu, .task = m->task,
+						.value = m->value, .value2 = m->value2, .mask = m->mask };
+
+			weir_deliver(s, &msg);
+		} else {
+			break;
+		}
+	}
+	ctx->nr_msgs = 0;
+	ctx->draining = 0;
+}
+
+/* --- calls about a task ------------------------------------------------------------------------ */
+
+/* Publish a state change, if anybody cares. */
+static void announce(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t, u32 cpu)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
+
+	if (g->subs[topic].nr || g->followed >> topic & 1 || s->rt_topics >> topic & 1)
+		weir_deliver(s, &msg);
+}
+
+struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu, u64 cookie)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	struct weir_task weir_mem *t;
+
+	if (!ctx)
+		return 0;
+	t = weir_task_open(s, cookie);
+	leave(ctx);
+	return t;
+}
+
+/* Into the entry pipe of the calling CPU; the state is schedulable already. */
+static int submit(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 cpu)
+{
+	struct weir_graph weir_mem *g = s->graph;
+
+	weir_store(&t->entry_cpu, cpu);
+	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
+	weir_store(&t->key, WEIR_KEY_NONE);
+	return weir_pipe_append(&g->pipes[g->cpus[cpu].entry], t);
+}
+
+/* The CPU that ran @t has nothing now and will choose next. */
+static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	u32 c = weir_load(&t->cpu);
+	struct weir_cpu weir_mem *cpu;
+
+	if (c >= s->nr_cpus)
+		return;
+	cpu = &s->cpus[c];
+	if (weir_load(&cpu->curr) != t)
+		return;
+	weir_store(&cpu->curr, 0);
+	weir_store(&cpu->curr_key, 0);
+	weir_mask_clear(s->busy, c);
+}
+
+static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from,
+			    u32 topic)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	int err = 0;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (weir_cas(&t->state, from, WEIR_SCHEDULABLE) != from) {
+		leave(ctx);
+		return -WEIR_ESTATE;
+	}
+	if (from == WEIR_RUNNING)
+		off_cpu(s, t);
+	err = submit(s, t, cpu);
+	if (err)
+		weir_store(&t->state, WEIR_UNCONSIDERED);
+	else
+		announce(s, topic, t, cpu);
+	weir_drain(s);
+	leave(ctx);
+	return err;
+}
+
+int weir_admit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+{
+	return make_schedulable(s, cpu, t, WEIR_UNCONSIDERED, WEIR_TOPIC_ADMIT);
+}
+
+int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+{
+	return make_schedulable(s, cpu, t, WEIR_UNCONSIDERED, WEIR_TOPIC_UNBLOCK);
+}
+
+int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+{
+	return make_schedulable(s, cpu, t, WEIR_RUNNING, WEIR_TOPIC_RELINQUISH);
+}
+
+/* Out of all pipes or off its CPU, into @to. A claim that came first makes the task running; we try again. */
+static int retire(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 to)
+{
+	while (weir_loop) {
+		u32 state = weir_load_acquire(&t->state);
+
+		if (state == WEIR_FREE || state == WEIR_DEAD || (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
+			return -WEIR_ESTATE;
+		if (weir_cas(&t->state, state, to) != state)
+			continue;
+		if (state == WEIR_RUNNING)
+			off_cpu(s, t);
+		return state == WEIR_SCHEDULABLE ? weir_task_withdraw(s, t, 0) : 0;
+	}
+	return -WEIR_EAGAIN;
+}
+
+int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	int err;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	err = retire(s, t, WEIR_UNCONSIDERED);
+	if (!err)
+		announce(s, WEIR_TOPIC_BLOCK, t, cpu);
+	weir_drain(s);
+	leave(ctx);
+	return err;
+}
+
+int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	int err;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	err = retire(s, t, WEIR_DEAD);
+	if (!err) {
+		struct weir_graph weir_mem *g = s->graph;
+
+		announce(s, WEIR_TOPIC_EXIT, t, cpu);
+		weir_drain(s);
+		for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
+			weir_class_task_exit(g->init_list[i], t);
+		weir_task_put(s, t);
+	}
+	leave(ctx);
+	return err;
+}
+
+/* --- the one question ---------------------------------------------------------------------------- */
+
+/* A shared exit may hold tasks that must not run on this CPU. */
+static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit, struct weir_task weir_mem *t,
+		   u32 cpu)
+{
+	const struct weir_cpumask weir_mem *mask;
+
+	if (exit->nr_cpus == 1)
+		return 1;
+	mask = weir_affinity(s, t);
+	return !mask || weir_mask_test(mask, cpu);
+}
+
+/* First task of the exit that this CPU wins. One atomic state change decides between CPUs. */
+static struct weir_task weir_mem *claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu)
+{
+	struct weir_task weir_mem *t;
+
+	if (!weir_pipe_nr(exit) || weir_pipe_lock(exit))
+		return 0;
+	weir_for_task(t, exit)
+		if (may_run(s, exit, t, cpu) &&
+		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_RUNNING) == WEIR_SCHEDULABLE)
+			break;
+	weir_pipe_unlock(exit);
+	return t;
+}
+
+/* Postponed pipes before the exit get their update now. */
+static void catch_up(struct weir_sched weir_mem *s, const struct weir_plan_cpu weir_mem *pc)
+{
+	for (u32 i = 0; i < pc->nr_postponed && weir_loop; i++) {
+		struct weir_pipe weir_mem *pipe = &s->graph->pipes[s->graph->lists[pc->first_postponed + i]];
+
+		weir_pipe_process(s, pipe);
+		weir_drain(s);
+	}
+}
+
+/* Instances before the exit may fetch work from elsewhere. */
+static int pull(struct weir_sched weir_mem *s, const struct weir_plan_cpu weir_mem *pc, u32 cpu)
+{
+	for (u32 i = 0; i < pc->nr_puller && weir_loop; i++) {
+		int got = weir_class_idle(s->graph->instances[s->graph->lists[pc->first_puller + i]], cpu);
+
+		weir_drain(s);
+		if (got > 0)
+			return 1;
+	}
+	return 0;
+}
+
+static struct weir_task weir_mem *find(struct weir_sched weir_mem *s, u32 cpu)
+{
+	struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[cpu];
+	struct weir_pipe weir_mem *exit;
+	struct weir_task weir_mem *t;
+
+	if (pc->exit == WEIR_NONE)
+		return 0;
+	exit = &s->graph->pipes[pc->exit];
+	catch_up(s, pc);
+	t = claim(s, exit, cpu);
+	if (!t && pull(s, pc, cpu))
+		t = claim(s, exit, cpu);
+	return t;
+}
+
+struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	struct weir_cpu weir_mem *c = &s->cpus[target];
+	struct weir_task weir_mem *t;
+
+	if (!ctx)
+		return 0;
+	t = find(s, target);
+	if (!t) {
+		/* Announce idleness, then look once more: work that came in between saw nobody to wake. */
+		weir_mask_set(s->idle, target);
+		weir_fence();
+		t = find(s, target);
+	}
+	if (t) {
+		weir_mask_clear(s->idle, target);
+		weir_mask_set(s->busy, target);
+		weir_store(&t->cpu, target);
+		weir_store(&c->curr_key, weir_load(&t->key));
+		weir_store(&c->curr, t);
+		weir_task_withdraw(s, t, 0);
+		announce(s, WEIR_TOPIC_DISPATCH, t, target);
+		weir_drain(s);
+	} else {
+		weir_mask_clear(s->busy, target);
+		weir_store(&c->curr_key, WEIR_KEY_NONE);
+	}
+	leave(ctx);
+	return t;
+}
+
+/* --- messages ---------------------------------------------------------------------------------- */
+
+int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg)
+{
+	struct weir_ctx weir_mem *ctx;
+
+	if (msg->topic >= WEIR_MAX_TOPICS || !s->topics[msg->topic].uuid)
+		return -WEIR_ENOENT;
+	ctx = enter(s, cpu);
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (msg->topic == WEIR_TOPIC_CPU_STATUS && msg->cpu < s->nr_cpus) {
+		weir_store(&s->cpus[msg->cpu].online, msg->value != 0);
+		if (!msg->value)
+			weir_mask_clear(s->idle, msg->cpu);
+	}
+	weir_deliver(s, msg);
+	weir_drain(s);
+	leave(ctx);
+	return 0;
+}
+
+int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	int err;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	err = weir_request(s, msg);
+	leave(ctx);
+	return err;
+}
+
+int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	int err = -WEIR_ENOENT;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	if (instance < s->graph->nr_instances) {
+		struct weir_instance weir_mem *inst = s->graph->instances[instance];
+
+		weir_store(&inst->timer_ns, 0);
+		err = weir_class_timer(inst);
+		weir_drain(s);
+	}
+	leave(ctx);
+	return err;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Reconfiguration. Source: 0, 7.3.3; DESIGN D5; docs/decisions/0003.
+ *
+ * Everything that can fail happens before the first change: the new graph, its instances, hooks and
+ * private data stand beside the old ones. Then the tasks change over, which cannot fail.
+ */
+#include "internal.h"
+
+/* Hold off new calls and wait for those under way. */
+static int stop_readers(struct weir_sched weir_mem *s, u32 cpu)
+{
+	u32 spins = 0;
+
+	weir_port_set_cpu(cpu);
+	weir_budget_reset();
+	if (weir_load(&weir_ctx(s)->readers))
+		return -WEIR_EDEADLK;
+	if (weir_cas(&s->writer, 0, 1))
+		return -WEIR_EBUSY;
+	weir_fence();
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++)
+		while (weir_load_acquire(&s->ctx[i].readers) && weir_loop)
+			weir_port_relax(spins++);
+	return 0;
+}
+
+static void start_readers(struct weir_sched weir_mem *s)
+{
+	weir_store_release(&s->writer, 0);
+}
+
+/* The private data and state of an instance that goes on under the same class. */
+static void inherit(struct weir_sched weir_mem *s, struct weir_instance weir_mem *to, struct weir_instance weir_mem *from)
+{
+	if (to->per_task && to->per_task == from->per_task) {
+		weir_instance_priv_free(s, to);
+		to->priv = from->priv;
+		from->priv = 0;
+	}
+	if (s->classes[to->class].has & WEIR_HAS_TAKE_STATE)
+		weir_class_take_state(to, from);
+}
+
+/* Run the private constructor or destructor of one instance for every task there is. */
+static void each_task(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst, int init)
+{
+	u32 has = s->classes[inst->class].has;
+
+	if (!(has & (init ? WEIR_HAS_TASK_INIT : WEIR_HAS_TASK_EXIT)))
+		return;
+	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
+		struct weir_task weir_mem *t = &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
+
+		if (t->state == WEIR_FREE || t->state == WEIR_DEAD)
+			continue;
+		if (init)
+			weir_class_task_init(inst, t);
+		else
+			weir_class_task_exit(inst, t);
+	}
+}
+
+/* The instance of the old graph that goes on as @pi, or null. */
+static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old, const struct weir_plan_instance weir_mem *pi)
+{
+	if (!old || pi->keep >= old->nr_instances || old->instances[pi->keep]->class != pi->class)
+		return 0;
+	return old->instances[pi->keep];
+}
+
+/* Records that name tasks as removed hold references; the old logs are never read again. */
+static void drop_logs(struct weir_graph weir_mem *g)
+{
+	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++)
+		weir_pipe_consume(&g->pipes[i]);
+}
+
+/* The old hooks of @t: each block's hooks stand where its first task's pointed. */
+static struct weir_hook weir_mem *old_hook(struct weir_hook weir_mem *weir_mem *old, u32 nr_slots,
+					   const struct weir_task weir_mem *t, u32 slot)
+{
+	return &old[t->id / WEIR_TASK_CHUNK][(u64)(t->id % WEIR_TASK_CHUNK) * nr_slots + slot];
+}
+
+/* Point every task to its new hooks; the old ones go into @hooks. */
+static void exchange_hooks(struct weir_sched weir_mem *s, u32 nr_slots, struct weir_hook weir_mem *weir_mem *hooks)
+{
+	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
+		struct weir_hook weir_mem *new = hooks[c];
+
+		hooks[c] = s->chunks[c][0].hooks;
+		for (u32 i = 0; i < WEIR_TASK_CHUNK && weir_loop; i++)
+			s->chunks[c][i].hooks = new + (u64)i * nr_slots;
+	}
+}
+
+/* Present every task of the old entry pipes, in their order, to the new graph. */
+static u32 resubmit(struct weir_sched weir_mem *s, struct weir_graph weir_mem *old,
+		    struct weir_hook weir_mem *weir_mem *hooks)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	u32 n = 0;
+
+	for (u32 i = 0; i < old->nr_pipes && weir_loop; i++) {
+		struct weir_pipe weir_mem *p = &old->pipes[i];
+		struct weir_task weir_mem *t = p->head;
+
+		while (!p->from && t && weir_loop) {
+			struct weir_task weir_mem *next = old_hook(hooks, old->nr_slots, t, p->slot)->next;
+
+			weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
+			weir_store(&t->key, WEIR_KEY_NONE);
+			weir_assert(!weir_pipe_append(&g->pipes[g->cpus[t->entry_cpu].entry], t));
+			n++;
+			t = next;
+		}
+	}
+	return n;
+}
+
+static void cpus_from_plan(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan)
+{
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
+		s->cpus[i].core = plan->cpus[i].core;
+		s->cpus[i].llc = plan->cpus[i].llc;
+		s->cpus[i].node = plan->cpus[i].node;
+		s->cpus[i].isa = plan->cpus[i].isa;
+		s->cpus[i].capacity = plan->cpus[i].capacity;
+	}
+}
+
+static void hooks_free(struct weir_sched weir_mem *s, struct weir_hook weir_mem *weir_mem *hooks, u32 nr_slots)
+{
+	for (u32 c = 0; hooks && c < s->nr_chunks && weir_loop; c++)
+		weir_free(s, hooks[c], (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
+	weir_free(s, hooks, WEIR_MAX_CHUNKS * sizeof(void *));
+}
+
+/* Tables and private data beside the old ones; nothing in use is touched. */
+static int prepare(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+		   struct weir_graph weir_mem *weir_mem *g, struct weir_hook weir_mem *weir_mem *hooks)
+{
+	int err = weir_graph_build(s, plan, g);
+
+	if (err)
+		return err;
+	for (u32 i = 0; i < plan->nr_instances && !err && weir_loop; i++)
+		err = weir_instance_priv(s, (*g)->instances[i]);
+	if (!err)
+		err = weir_task_hooks_new(s, plan->nr_slots, hooks);
+	if (err)
+		weir_graph_free(s, *g);
+	return err;
+}
+
+static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g,
+		   struct weir_hook weir_mem *weir_mem *hooks, struct weir_swap_stats *stats)
+{
+	struct weir_graph weir_mem *old = s->graph;
+	u32 i;
+
+	if (old)
+		drop_logs(old);
+	for (i = 0; old && i < old->nr_instances && weir_loop; i++)
+		old->instances[i]->idx = WEIR_NONE; /* nobody goes on as it, so far */
+	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
+		struct weir_instance weir_mem *from = kept(old, &plan->instances[i]);
+
+		if (!from) {
+			stats->built++;
+			continue;
+		}
+		from->idx = i;
+		inherit(s, g->instances[i], from);
+		stats->kept++;
+	}
+	for (i = 0; old && i < old->nr_instances && weir_loop; i++) {
+		if (old->instances[i]->timer_ns)
+			weir_rt_timer(s, i, 0);
+		if (old->instances[i]->idx == WEIR_NONE)
+			each_task(s, old->instances[i], 0);
+	}
+	exchange_hooks(s, plan->nr_slots, hooks);
+	s->graph = g;
+	cpus_from_plan(s, plan);
+	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
+		if (!kept(old, &plan->instances[i]))
+			each_task(s, g->instances[i], 1);
+		if (g->instances[i]->timer_ns)
+			weir_rt_timer(s, i, g->instances[i]->timer_ns);
+	}
+	if (old)
+		stats->represented = resubmit(s, old, hooks);
+	weir_drain(s);
+}
+
+int weir_swap(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan weir_mem *plan,
+	      struct weir_swap_stats *stats)
+{
+	struct weir_hook weir_mem *weir_mem *hooks;
+	struct weir_graph weir_mem *old, *g = 0;
+	u64 start;
+	int err;
+
+	err = stop_readers(s, cpu);
+	if (err)
+		return err;
+	start = weir_rt_now(s);
+	stats->built = 0;
+	stats->kept = 0;
+	stats->represented = 0;
+	old = s->graph;
+	hooks = weir_alloc(s, WEIR_MAX_CHUNKS * sizeof(void *));
+	err = hooks ? prepare(s, plan, &g, hooks) : -WEIR_ENOMEM;
+	if (err) {
+		hooks_free(s, hooks, plan->nr_slots);
+		start_readers(s);
+		return err;
+	}
+	commit(s, plan, g, hooks, stats);
+	hooks_free(s, hooks, old ? old->nr_slots : plan->nr_slots);
+	if (old)
+		weir_graph_free(s, old);
+	stats->pause_ns = weir_rt_now(s) - start;
+	start_readers(s);
+	return 0;
+}
+
+/* --- one instance ------------------------------------------------------------------------------ */
+
+/* Exchange @old for @new in the graph's tables. */
+static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem *old, struct weir_instance weir_mem *new)
+{
+	u32 i;
+
+	for (i = 0; i < new->nr_in && weir_loop; i++)
+		new->in[i]->to = new;
+	for (i = 0; i < new->nr_out && weir_loop; i++)
+		new->out[i]->from = new;
+	g->instances[old->idx] = new;
+}
+
+int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu, const struct weir_replacement *with,
+		       struct weir_swap_stats *stats)
+{
+	u32 instance = with->instance, class = with->class;
+	struct weir_instance weir_mem *old, *new;
+	struct weir_graph weir_mem *g;
+	u64 start;
+	u32 i;
+	int err;
+
+	err = stop_readers(s, cpu);
+	if (err)
+		return err;
+	start = weir_rt_now(s);
+	stats->built = 1;
+	stats->kept = 0;
+	stats->represented = 0;
+	g = s->graph;
+	err = -WEIR_ENOENT;
+	if (!g || instance >= g->nr_instances || class >= s->nr_classes)
+		goto out;
+	old = g->instances[instance];
+	err = -WEIR_ENOMEM;
+	new = weir_instance_new(s, g, class, instance);
+	if (!new)
+		goto out;
+	new->nr_in = old->nr_in;
+	new->nr_out = old->nr_out;
+	new->in = old->in;
+	new->out = old->out;
+	weir_instance_params(new, with->params);
+	err = weir_instance_priv(s, new);
+	if (!err)
+		err = weir_class_construct(new);
+	if (err)
+		goto out_new;
+	replace(g, old, new);
+	err = weir_graph_subscribe(s, g);
+	if (err) {
+		/* A second responder, or no memory for the lists: everything back as it was. */
+		replace(g, new, old);
+		weir_assert(!weir_graph_subscribe(s, g));
+		goto out_new;
+	}
+	for (i = 0; i < new->nr_in && weir_loop; i++) {
+		stats->represented += new->in[i]->nr;
+		weir_pipe_lock(new->in[i]);
+		weir_pipe_represent(new->in[i]);
+		weir_pipe_unlock(new->in[i]);
+	}
+	for (i = 0; i < new->nr_out && weir_loop; i++)
+		new->out[i]->keyed = s->classes[class].keyed_out;
+	if (old->timer_ns)
+		weir_rt_timer(s, instance, 0);
+	if (class == old->class) {
+		inherit(s, new, old);
+		stats->kept = 1;
+	} else {
+		each_task(s, old, 0);
+		each_task(s, new, 1);
+	}
+	weir_class_destroy(old);
+	weir_instance_free(s, g, old);
+	weir_drain(s);
+	stats->pause_ns = weir_rt_now(s) - start;
+	goto out;
+out_new:
+	weir_instance_free(s, g, new);
+out:
+	start_readers(s);
+	return err;
+}

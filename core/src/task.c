@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Task records: blocks of WEIR_TASK_CHUNK, never given back, so a stale pointer is at worst outdated. */
+#include "internal.h"
+
+#define CHUNK_BYTES (WEIR_TASK_CHUNK * sizeof(struct weir_task))
+
+static struct weir_task weir_mem *record(struct weir_sched weir_mem *s, u32 id)
+{
+	return &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
+}
+
+struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id)
+{
+	struct weir_task weir_mem *t;
+
+	if (id / WEIR_TASK_CHUNK >= weir_load_acquire(&s->nr_chunks))
+		return 0;
+	t = record(s, id);
+	return weir_load(&t->state) == WEIR_FREE ? 0 : t;
+}
+
+/* task_lock is held. One more block of records, hooks, and private data of each instance that wants it. */
+static int grow(struct weir_sched weir_mem *s)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_task weir_mem *chunk;
+	struct weir_hook weir_mem *hooks;
+	u32 c = s->nr_chunks;
+	u32 i;
+
+	if (c >= WEIR_MAX_CHUNKS)
+		return -WEIR_ENOMEM;
+	chunk = weir_alloc(s, CHUNK_BYTES);
+	hooks = weir_alloc(s, (u64)WEIR_TASK_CHUNK * g->nr_slots * sizeof(struct weir_hook));
+	if (!chunk || !hooks)
+		return -WEIR_ENOMEM;
+	for (i = 0; i < g->nr_instances && weir_loop; i++) {
+		struct weir_instance weir_mem *inst = g->instances[i];
+
+		if (!inst->per_task)
+			continue;
+		inst->priv[c] = weir_alloc(s, (u64)WEIR_TASK_CHUNK * inst->per_task);
+		if (!inst->priv[c])
+			return -WEIR_ENOMEM;
+	}
+	for (i = WEIR_TASK_CHUNK; i > 0 && weir_loop; i--) {
+		struct weir_task weir_mem *t = &chunk[i - 1];
+
+		t->id = c * WEIR_TASK_CHUNK + i - 1;
+		t->hooks = hooks + (u64)(i - 1) * g->nr_slots;
+		t->next_free = s->free_task;
+		s->free_task = t->id;
+	}
+	s->chunks[c] = chunk;
+	weir_store_release(&s->nr_chunks, c + 1);
+	return 0;
+}
+
+/* A record in state unconsidered, or null when the arena is full. The caller is a reader. */
+static struct weir_task weir_mem *take(struct weir_sched weir_mem *s)
+{
+	struct weir_task weir_mem *t = 0;
+
+	if (weir_spin_lock(&s->task_lock))
+		return 0;
+	if (s->free_task != WEIR_NO_TASK || !grow(s)) {
+		t = record(s, s->free_task);
+		s->free_task = t->next_free;
+		s->nr_tasks++;
+	}
+	weir_spin_unlock(&s->task_lock);
+	return t;
+}
+
+static void private_init(struct weir_graph weir_mem *g, struct weir_task weir_mem *t)
+{
+	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
+		struct weir_instance weir_mem *inst = g->instances[i];
+		u64 weir_mem *w;
+
+		if (!inst->per_task)
+			continue;
+		w = (u64 weir_mem *)weir_priv(inst, t);
+		for (u32 k = 0; k < inst->per_task / 8 && weir_loop; k++)
+			w[k] = 0;
+	}
+	for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
+		weir_class_task_init(g->init_list[i], t);
+}
+
+struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie)
+{
+	struct weir_task weir_mem *t = take(s);
+
+	if (!t)
+		return 0;
+	t->cookie = cookie;
+	t->cpu = WEIR_NO_CPU;
+	t->slice_ns = WEIR_SLICE_DEFAULT;
+	t->key = WEIR_KEY_NONE;
+	weir_store(&t->refs, 1);
+	private_init(s->graph, t);
+	weir_store_release(&t->state, WEIR_UNCONSIDERED);
+	return t;
+}
+
+/* Drop a reference; the last one frees the record. */
+void weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	if (weir_fetch_add(&t->refs, (u32)-1) != 1)
+		return;
+	if (weir_spin_lock(&s->task_lock))
+		return;
+	weir_store(&t->state, WEIR_FREE);
+	t->next_free = s->free_task;
+	s->free_task = t->id;
+	s->nr_tasks--;
+	weir_spin_unlock(&s->task_lock);
+}
+
+/* Fresh hooks of @nr_slots for every block, into @old[block]; nothing is switched yet. */
+int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir_hook weir_mem *weir_mem *hooks)
+{
+	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
+		hooks[c] = weir_alloc(s, (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
+		if (!hooks[c])
+			return -WEIR_ENOMEM;
+	}
+	return 0;
+}
