@@ -14,7 +14,8 @@ use weir_core::event::{Call, Event, Observer, Stop};
 const NONE: u32 = u32::MAX;
 const NEVER: u64 = u64::MAX;
 
-const CALLS: [(Call, &str); 9] = [
+/// The core calls by their number, with the names that summaries and traces use.
+pub(crate) const CALLS: [(Call, &str); 9] = [
     (Call::Admit, "admit"),
     (Call::Unblock, "unblock"),
     (Call::Relinquish, "relinquish"),
@@ -25,11 +26,6 @@ const CALLS: [(Call, &str); 9] = [
     (Call::Timer, "timer"),
     (Call::Swap, "swap"),
 ];
-
-/// Name of a core call, as in summaries and traces.
-pub(crate) fn call_name(call: Call) -> &'static str {
-    CALLS[call as usize].1
-}
 
 /// What is kept of a task: about 90 bytes and its name; the samples cost nothing until there are some.
 #[derive(Debug)]
@@ -132,6 +128,7 @@ impl Metrics {
         let cpus = (0..meta.nr_cpus).map(|_| Cpu::NEW).collect();
         let pipes = vec![Pipe::default(); meta.pipes.len()];
         let instances = vec![(0, 0); meta.instances.len()];
+        debug_assert!(CALLS.iter().enumerate().all(|(i, (call, _))| *call as usize == i), "calls are in order");
         Self {
             meta,
             cpus,

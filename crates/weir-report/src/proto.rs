@@ -68,6 +68,78 @@ impl Buf {
     }
 }
 
+/// One packet with a track event, built in place. It is always shorter than 128 bytes, so that every
+/// length in it takes one byte: at most three annotations of ten-byte numbers fit.
+#[derive(Debug)]
+pub struct Packet {
+    bytes: [u8; 128],
+    len: usize,
+    /// Where the event's fields begin.
+    event: usize,
+}
+
+impl Default for Packet {
+    fn default() -> Self {
+        let mut packet = Self { bytes: [0; 128], len: 0, event: 0 };
+        // Trace.packet with its length still open; sequence id 1; flag "needs incremental state".
+        packet.bytes[..7].copy_from_slice(&[0x0a, 0, 0x50, 1, 0x68, 2, 0x40]);
+        packet
+    }
+}
+
+impl Packet {
+    /// A packet of time `t` with an empty event.
+    #[inline]
+    pub fn begin(&mut self, t: u64) {
+        self.len = 7;
+        self.varint(t);
+        self.push(0x5a);
+        self.push(0);
+        self.event = self.len;
+    }
+
+    /// Fills in the lengths; the bytes of the finished packet.
+    #[inline]
+    pub fn end(&mut self) -> &[u8] {
+        debug_assert!(self.len < 128);
+        self.bytes[self.event - 1] = (self.len - self.event) as u8;
+        self.bytes[1] = (self.len - 2) as u8;
+        &self.bytes[..self.len]
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    #[inline]
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.push(value as u8);
+    }
+
+    /// Field with an integer or enum.
+    #[inline]
+    pub fn uint(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field << 3 | VARINT));
+        self.varint(value);
+    }
+
+    /// Field with a message that `fill` writes.
+    #[inline]
+    pub fn message(&mut self, field: u32, fill: impl FnOnce(&mut Self)) {
+        self.varint(u64::from(field << 3 | BYTES));
+        self.push(0);
+        let at = self.len;
+        fill(self);
+        self.bytes[at - 1] = (self.len - at) as u8;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +152,25 @@ mod tests {
         }
         let max = [0xff; 9].into_iter().chain([1]);
         assert_eq!(b.0, [0, 1, 127, 0x80, 1, 0xac, 2].into_iter().chain(max).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn packets_hold_the_largest_event() {
+        let mut p = Packet::default();
+        p.begin(u64::MAX);
+        p.uint(11, u64::MAX);
+        p.uint(10, u64::MAX);
+        for _ in 0..3 {
+            p.message(4, |p| {
+                p.uint(1, 9);
+                p.uint(3, u64::MAX);
+            });
+        }
+        let bytes = p.end();
+        assert_eq!(usize::from(bytes[1]), bytes.len() - 2);
+        p.begin(1);
+        p.uint(9, 3);
+        assert_eq!(p.end(), [0x0a, 10, 0x50, 1, 0x68, 2, 0x40, 1, 0x5a, 2, 0x48, 3]);
     }
 
     #[test]

@@ -7,20 +7,18 @@
 //! interrupt a task lie within its slice. Names are interned; timestamps are virtual nanoseconds.
 
 use crate::meta::Meta;
-use crate::metrics::call_name;
-use crate::proto::Buf;
+use crate::metrics::CALLS;
+use crate::proto::{Buf, Packet};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use weir_core::event::{Event, Observer, Stop};
+use weir_core::event::{Call, Event, Observer, Stop};
 
 /// Bytes collected before they are written.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 128 << 10;
 
 // Fields of TracePacket.
 const PACKET: u32 = 1;
-const TIMESTAMP: u32 = 8;
 const SEQUENCE_ID: u32 = 10;
-const TRACK_EVENT: u32 = 11;
 const INTERNED: u32 = 12;
 const SEQUENCE_FLAGS: u32 = 13;
 const CLOCK_SNAPSHOT: u32 = 6;
@@ -101,8 +99,10 @@ const LOCK_WAITING: u64 = 4;
 const OFFLINE: u64 = 5;
 const KICK: u64 = 6;
 const MISS: u64 = 7;
+/// The core calls follow, in the order of [`CALLS`].
+const FIRST_CALL: u64 = 8;
 /// Task names have even ids from here, texts (topics, calls) the odd ones.
-const FIRST_ID: u64 = 16;
+const FIRST_ID: u64 = 32;
 
 const fn task_name(task: u32) -> u64 {
     FIRST_ID + 2 * task as u64
@@ -134,6 +134,7 @@ pub struct Trace {
     meta: Meta,
     out: Box<dyn Write>,
     buf: Buf,
+    packet: Packet,
     error: Option<io::Error>,
     tasks: Vec<State>,
     cpus: Vec<CpuTrack>,
@@ -151,7 +152,8 @@ impl Trace {
     pub fn new(meta: Meta, out: Box<dyn Write>) -> Self {
         let mut trace = Self {
             out,
-            buf: Buf(Vec::with_capacity(CHUNK + (64 << 10))),
+            buf: Buf(Vec::with_capacity(CHUNK + (16 << 10))),
+            packet: Packet::default(),
             error: None,
             tasks: Vec::new(),
             cpus: Vec::new(),
@@ -173,7 +175,7 @@ impl Trace {
             b.uint(FIRST_ON_SEQUENCE, 1);
             b.message(DEFAULTS, |b| b.uint(58, CLOCK_BOOTTIME));
             b.message(INTERNED, |b| {
-                for (iid, name) in (1..).zip(NAMES) {
+                for (iid, name) in (1..).zip(NAMES.into_iter().chain(CALLS.map(|(_, name)| name))) {
                     intern(b, 2, iid, name);
                 }
                 for (iid, name) in (1..).zip(NOTES) {
@@ -273,20 +275,16 @@ impl Trace {
     }
 
     #[inline]
-    fn event(&mut self, t: u64, kind: Kind, track: u64, name: u64, more: impl FnOnce(&mut Buf)) {
-        self.buf.message(PACKET, |b| {
-            b.uint(TIMESTAMP, t);
-            b.uint(SEQUENCE_ID, 1);
-            b.uint(SEQUENCE_FLAGS, NEEDS_STATE);
-            b.message(TRACK_EVENT, |b| {
-                b.uint(9, kind as u64);
-                b.uint(11, track);
-                if name != 0 {
-                    b.uint(10, name);
-                }
-                more(b);
-            });
-        });
+    fn event(&mut self, t: u64, kind: Kind, track: u64, name: u64, more: impl FnOnce(&mut Packet)) {
+        let p = &mut self.packet;
+        p.begin(t);
+        p.uint(9, kind as u64);
+        p.uint(11, track);
+        if name != 0 {
+            p.uint(10, name);
+        }
+        more(p);
+        self.buf.0.extend_from_slice(p.end());
     }
 
     /// Id of a text, interned at its first use.
@@ -388,13 +386,13 @@ impl Trace {
         self.changed.clear();
     }
 
-    fn sched(&mut self, t: u64, cpu: u32, call: &'static str, ns: u64, lock_wait_ns: u64) {
+    fn sched(&mut self, t: u64, cpu: u32, call: Call, ns: u64, lock_wait_ns: u64) {
         let begin = t.saturating_sub(ns).max(self.cpu(cpu).last_ns);
         if begin >= t {
             return;
         }
         self.cpus[cpu as usize].last_ns = t;
-        let name = self.text(call);
+        let name = FIRST_CALL + call as u64;
         let track = uuid(Track::Cpu, cpu);
         self.event(begin, Kind::Begin, track, name, |b| {
             if lock_wait_ns > 0 {
@@ -418,10 +416,10 @@ fn intern(b: &mut Buf, field: u32, iid: u64, name: &str) {
 
 /// An annotation with a number.
 #[inline]
-fn note(b: &mut Buf, name: u64, value: u64) {
-    b.message(4, |b| {
-        b.uint(1, name);
-        b.uint(3, value);
+fn note(p: &mut Packet, name: u64, value: u64) {
+    p.message(4, |p| {
+        p.uint(1, name);
+        p.uint(3, value);
     });
 }
 
@@ -466,7 +464,7 @@ impl Observer for Trace {
             }
             Event::Sched { cpu, call, ns, lock_wait_ns } => {
                 if ns > 0 {
-                    self.sched(t, cpu, call_name(call), ns, lock_wait_ns);
+                    self.sched(t, cpu, call, ns, lock_wait_ns);
                 }
             }
             Event::PipeDepth { pipe, depth } => {
@@ -491,7 +489,7 @@ impl Observer for Trace {
             }
             Event::DeadlineMiss { task, job, deadline_ns } => {
                 self.known(task);
-                let notes = |b: &mut Buf| {
+                let notes = |b: &mut Packet| {
                     note(b, TASK, u64::from(task));
                     note(b, JOB, u64::from(job));
                     note(b, DEADLINE, deadline_ns);
