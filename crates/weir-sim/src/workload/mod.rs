@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The modelled load: tasks, each with a small program, and the objects they meet at.
 
+mod build;
+mod dice;
+mod generate;
+mod resolve;
+mod rtapp;
+mod simso;
+mod tomlfile;
+mod units;
+
 use std::sync::Arc;
 
 use weir_core::CpuSet;
+
+pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
+pub use generate::{GeneratorInfo, ParamInfo, generators};
 
 /// What a run executes. All indices point into the vectors of this struct.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -139,7 +151,8 @@ pub enum Op {
         relative: bool,
         shared: bool,
     },
-    /// Begin a job: blocks until its release. Releases are at `offset + k * period` (plus a seeded jitter of
+    /// Begin a job: blocks until its release. Releases are at `offset + k * period` after the task's
+    /// start (plus a seeded jitter of
     /// up to `jitter_ns`); a sporadic task adds up to `extra_ns` to each inter-arrival time. The deadline
     /// is relative to the release. `k` counts the task's own executions of this kind of op; where
     /// `period_ns` is 0 there is one release at `offset_ns`, so that a list of dates is a row of these ops.

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Small generators: barrier rounds, plain computing, and cyclictest's wake-up measurement.
+
+use super::args::Args;
+use super::{GeneratorInfo, param};
+use crate::error::Error;
+use crate::workload::build::{Builder, Kind, plain_task, repeat};
+use crate::workload::{Op, Policy, Timing};
+
+pub(super) const BARRIER: GeneratorInfo = GeneratorInfo {
+    name: "barrier",
+    summary: "threads that compute and meet at a barrier, round by round",
+    params: &[
+        param("threads", "8", "threads that meet"),
+        param("loops", "100", "rounds"),
+        param("work", "1ms", "computing of a thread in a round"),
+        param("imbalance", "10%", "up to this much more work, drawn anew each round"),
+    ],
+};
+
+pub(super) fn barrier(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result<(), Error> {
+    let threads = args.count("threads", 1, 1_000_000)?;
+    let loops = args.count("loops", 1, 1_000_000_000)?;
+    let work = args.ns("work", 0)?;
+    let imbalance = args.share("imbalance", 0.0, 100.0)?;
+    builder.room_for_tasks(threads)?;
+    let barrier = builder.object(Kind::Barrier, "round");
+    builder.workload.barriers[barrier as usize].1 = threads as u32;
+    let extra = (work as f64 * imbalance) as u64;
+    let run =
+        if extra == 0 { Op::Run { ns: work } } else { Op::RunBetween { min_ns: work, max_ns: work + extra } };
+    let program = builder.program(repeat(Some(loops), vec![run, Op::Barrier { barrier }]))?;
+    for i in 0..threads {
+        builder.task(plain_task(format!("worker{i}"), "barrier", program.clone()))?;
+    }
+    Ok(())
+}
+
+pub(super) const COMPUTE: GeneratorInfo = GeneratorInfo {
+    name: "compute",
+    summary: "tasks that only compute, all at once",
+    params: &[
+        param("tasks", "8", "how many"),
+        param("work", "100ms", "computing of each task"),
+        param("chunks", "1", "pieces of the work; a task yields between them"),
+    ],
+};
+
+pub(super) fn compute(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result<(), Error> {
+    let tasks = args.count("tasks", 1, crate::workload::build::MAX_TASKS)?;
+    let work = args.ns("work", 1)?;
+    let chunks = args.count("chunks", 1, 1_000_000_000)?;
+    if chunks > work {
+        let help = format!("write at most {work} chunks, one a nanosecond");
+        return Err(args.wrong("chunks", "there are more chunks than nanoseconds of work", help));
+    }
+    builder.room_for_tasks(tasks)?;
+    let piece = work / chunks;
+    let mut ops = repeat(Some(chunks - 1), vec![Op::Run { ns: piece }, Op::Yield]);
+    // The last piece has the remainder, so that the sum is exact.
+    ops.push(Op::Run { ns: work - piece * (chunks - 1) });
+    let program = builder.program(ops)?;
+    for i in 0..tasks {
+        builder.task(plain_task(format!("compute{i}"), "compute", program.clone()))?;
+    }
+    Ok(())
+}
+
+pub(super) const CYCLIC: GeneratorInfo = GeneratorInfo {
+    name: "cyclic",
+    summary: "cyclictest: real-time threads, one a CPU, whose wake-up latency is the result",
+    params: &[
+        param("threads", "4", "threads; thread i is pinned to CPU i"),
+        param("interval", "1ms", "time between the wake-ups of thread 0"),
+        param("distance", "500us", "each further thread's interval is longer by this"),
+        param("priority", "80", "real-time priority (FIFO)"),
+        param("work", "3us", "computing at each wake-up"),
+        param("loops", "0", "wake-ups of each thread; 0 for ever"),
+        param("pin", "true", "pin each thread to its CPU"),
+    ],
+};
+
+pub(super) fn cyclic(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result<(), Error> {
+    let threads = args.count("threads", 1, u64::from(weir_core::cpuset::MAX_CPUS))?;
+    let interval = args.ns("interval", 1000)?;
+    let distance = args.ns("distance", 0)?;
+    let priority = args.count("priority", 1, 99)? as i32;
+    let work = args.ns("work", 0)?;
+    let loops = args.count("loops", 0, 1_000_000_000_000)?;
+    let pin = args.flag("pin")?;
+    for i in 0..threads {
+        let period_ns = interval + i * distance;
+        if work > period_ns {
+            return Err(args.wrong(
+                "work",
+                "work is longer than the interval",
+                "shorten it, or lengthen `interval`",
+            ));
+        }
+        let release = Op::Release {
+            offset_ns: period_ns,
+            period_ns,
+            deadline_ns: period_ns,
+            jitter_ns: 0,
+            extra_ns: 0,
+        };
+        let ops = repeat((loops > 0).then_some(loops), vec![release, Op::Run { ns: work }]);
+        let program = builder.program(ops)?;
+        let mut task = plain_task(format!("cyclic{i}"), "cyclic", program);
+        task.policy = Policy::Fifo;
+        task.priority = 100 + priority;
+        task.cpus = pin.then(|| [i as u32].into_iter().collect());
+        task.timing = Some(Timing { period_ns, deadline_ns: period_ns, wcet_ns: work });
+        builder.task(task)?;
+    }
+    Ok(())
+}

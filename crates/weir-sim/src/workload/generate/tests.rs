@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+use super::*;
+use crate::workload::Op;
+
+fn make(spec: &str) -> Workload {
+    generate(spec, 1, Limits::default()).expect("a generator").unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn defaults_of_all_generators_work() {
+    for g in generators() {
+        let w = make(g.name);
+        assert!(!w.tasks.is_empty(), "{}", g.name);
+        let full: Vec<String> = g.params.iter().map(|p| format!("{}={}", p.name, p.default)).collect();
+        let mut again = make(&format!("{}:{}", g.name, full.join(",")));
+        again.name = w.name.clone();
+        assert_eq!(w, again, "the defaults that {} tells are those it uses", g.name);
+    }
+}
+
+#[test]
+fn hackbench_moves_every_message() {
+    let w = make("hackbench:groups=2,fds=3,loops=5,bytes=10");
+    assert_eq!(w.tasks.len(), 1 + 2 * 6);
+    assert_eq!(w.barriers, [("start".to_string(), 13)]);
+    let forks = w.tasks[0].program.iter().filter(|op| matches!(op, Op::Fork { .. })).count();
+    assert_eq!(forks, 12);
+    let (mut written, mut read) = (vec![0; 6], vec![0; 6]);
+    for task in &w.tasks {
+        let mut times = 1;
+        for op in task.program.iter() {
+            match *op {
+                Op::Loop { count } => times = count.expect("finite"),
+                Op::Write { channel, bytes } => written[channel as usize] += times * bytes,
+                Op::Read { channel, bytes } => read[channel as usize] += times * bytes,
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(written, vec![150; 6]);
+    assert_eq!(read, written);
+    assert!(std::sync::Arc::ptr_eq(&w.tasks[4].program, &w.tasks[6].program), "senders share their program");
+}
+
+#[test]
+fn pipeline_waits_forward_then_backward() {
+    let w = make("pipeline:threads=3,work=2ms");
+    assert_eq!(w.flags.len(), 6);
+    let first = &w.tasks[0].program;
+    assert_eq!(first[0], Op::Marker { text: "forward".into() });
+    assert_eq!(first[1], Op::Run { ns: 2_000_000 });
+    assert_eq!(first[2], Op::Raise { flag: 0, by: 1 });
+    let last = &w.tasks[2].program;
+    let expected = [
+        Op::SpinUntil { flag: 1, value: 1, per_iteration: false },
+        Op::Run { ns: 2_000_000 },
+        Op::Marker { text: "backward".into() },
+        Op::Barrier { barrier: 0 },
+        Op::Run { ns: 2_000_000 },
+        Op::Raise { flag: 5, by: 1 },
+        Op::Barrier { barrier: 0 },
+    ];
+    assert_eq!(last.to_vec(), expected);
+    assert!(w.tasks.iter().all(|t| t.cpus.as_ref().is_some_and(|c| c.to_string() == "0")));
+    let blocking = make("pipeline:threads=3,spin=false,cpu=any,direction=backward");
+    assert!(blocking.flags.is_empty() && blocking.channels.len() == 3 && blocking.tasks[0].cpus.is_none());
+}
+
+#[test]
+fn compute_keeps_the_sum_of_its_chunks() {
+    for chunks in [1u64, 2, 3, 7, 1000] {
+        let w = make(&format!("compute:tasks=1,work=1000001ns,chunks={chunks}"));
+        let (mut sum, mut times) = (0, 1);
+        for op in w.tasks[0].program.iter() {
+            match *op {
+                Op::Loop { count } => times = count.expect("finite"),
+                Op::LoopEnd => times = 1,
+                Op::Run { ns } => sum += times * ns,
+                _ => {}
+            }
+        }
+        assert_eq!(sum, 1_000_001, "{chunks} chunks");
+    }
+}
+
+#[test]
+fn sets_have_the_utilization_asked_for() {
+    let utilization = |w: &Workload| -> f64 {
+        w.tasks
+            .iter()
+            .map(|t| t.timing.expect("periodic"))
+            .map(|t| t.wcet_ns as f64 / t.period_ns as f64)
+            .sum()
+    };
+    for spec in [
+        "periodic:tasks=20,util=320%",
+        "periodic:tasks=20,util=3.2,method=randfixedsum,dist=uniform,offset=random",
+        "periodic:tasks=100,util=320%,umax=50%,deadline=constrained",
+    ] {
+        let w = make(spec);
+        assert!((utilization(&w) - 3.2).abs() < 1e-4, "{spec}: {}", utilization(&w));
+        for t in w.tasks.iter().map(|t| t.timing.expect("periodic")) {
+            assert!(t.wcet_ns <= t.deadline_ns && t.deadline_ns <= t.period_ns);
+            assert!((10_000_000..=100_000_000).contains(&t.period_ns) && t.period_ns % 1000 == 0);
+        }
+    }
+    let bench = make("bench:cpus=4,per_cpu=5,load=80%");
+    assert_eq!(bench.tasks.len(), 20);
+    assert!((utilization(&bench) - 3.2).abs() < 1e-4);
+}
+
+#[test]
+fn the_seed_decides() {
+    let with = |seed, spec| generate(spec, seed, Limits::default()).expect("a generator").expect("right");
+    assert_eq!(with(1, "periodic"), with(1, "periodic"));
+    assert_ne!(with(1, "periodic"), with(2, "periodic"));
+    assert_eq!(with(1, "periodic:seed=5"), with(2, "periodic:seed=5"));
+}

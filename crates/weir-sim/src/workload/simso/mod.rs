@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! SimSo configurations (XML): real-time task sets with their processors and scheduler.
+//!
+//! Task times are milliseconds, `duration` and overheads are cycles of `cycles_per_ms`, as SimSo's own
+//! parser reads them. Job ends that start other tasks (`followed_by`) become channels of one byte a job.
+
+mod tasks;
+mod xml;
+
+use std::collections::BTreeMap;
+
+use self::tasks::{Chain, SimsoTask};
+use self::xml::Source;
+use super::build::{Builder, Kind, Limits, PIPE_BYTES};
+use super::{SimsoExtras, Workload};
+use crate::error::Error;
+
+/// How computing times are drawn (`etm`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeModel {
+    Wcet,
+    Acet,
+}
+
+/// Read a SimSo configuration.
+pub(crate) fn parse(
+    name: &str,
+    file: &str,
+    text: &str,
+    seed: u64,
+    limits: Limits,
+) -> Result<Workload, Error> {
+    let source = Source { name: file, text };
+    let document = source.parse()?;
+    let root = document.root_element();
+    if root.tag_name().name() != "simulation" {
+        let help = "a SimSo file begins with `<simulation duration=\"…\" cycles_per_ms=\"…\">`; hwloc files describe machines";
+        return Err(source.error(
+            source.tag(&root),
+            format!("this is no SimSo configuration: the outermost element is `{}`", root.tag_name().name()),
+            help,
+        ));
+    }
+    let mut builder = Builder::new(name, limits);
+    let cycles_per_ms = source.number(&root, "cycles_per_ms", 1e-3, 1e12)?.unwrap_or(1_000_000.0);
+    let duration = source.number(&root, "duration", 0.0, 1e18)?;
+    let model = time_model(source, &mut builder, &root)?;
+    for key in ["penalty_preemption", "penalty_migration"] {
+        if source.number(&root, key, 0.0, 1e18)?.is_some_and(|v| v > 0.0) {
+            builder.warn(format!("`{key}` is ignored; the machine's cost table says what switching costs"));
+        }
+    }
+    let mut extras = SimsoExtras::default();
+    if let Some(cycles) = duration {
+        let ns = cycles / cycles_per_ms * 1e6;
+        if ns > super::units::MAX_NS as f64 {
+            return Err(source.error(
+                source.attribute(&root, "duration"),
+                "the duration is longer than 10000 hours",
+                "lower `duration` (cycles), or raise `cycles_per_ms`",
+            ));
+        }
+        let ns = ns as u64;
+        if ns > 0 {
+            extras.duration_ns = Some(ns);
+            builder.workload.duration_ns = Some(ns);
+        }
+    }
+    processors(source, &mut builder, &mut extras, &root)?;
+    scheduler(source, &mut builder, &mut extras, &root)?;
+    if xml::child(&root, "caches").is_some_and(|c| c.children().any(|n| n.has_tag_name("cache"))) {
+        builder.warn("`caches` are ignored; caches are the machine's");
+    }
+    let list = read_tasks(source, &mut builder, &root)?;
+    let chains = chain(source, &mut builder, &list)?;
+    if list.iter().any(|t| t.abort_on_miss) {
+        builder.warn("`abort_on_miss`: late jobs run to their end here instead of being aborted");
+    }
+    let mut fields: Vec<&str> = list.iter().flat_map(|t| t.ignored.iter().copied()).collect();
+    fields.sort_unstable();
+    fields.dedup();
+    for field in fields {
+        builder.warn(format!("`{field}` of tasks is ignored; it belongs to SimSo's cache and cost models"));
+    }
+    tasks::lower(source, &mut builder, &list, &chains, model, seed)?;
+    builder.workload.simso = Some(extras);
+    builder.finish().map_err(|e| e.in_source(file, text))
+}
+
+fn time_model(
+    source: Source<'_>,
+    builder: &mut Builder,
+    root: &roxmltree::Node<'_, '_>,
+) -> Result<TimeModel, Error> {
+    let Some(etm) = root.attribute("etm") else {
+        if matches!(root.attribute("use_wcet"), Some(v) if v != "true" && v != "yes") {
+            builder.warn("the cache model of execution times is not there; jobs take their WCET");
+        }
+        return Ok(TimeModel::Wcet);
+    };
+    match etm {
+        "wcet" => Ok(TimeModel::Wcet),
+        "acet" => Ok(TimeModel::Acet),
+        "cache" | "fixedpenalty" => {
+            builder.warn(format!("the execution time model `{etm}` is not there; jobs take their WCET"));
+            Ok(TimeModel::Wcet)
+        }
+        other => Err(source.error(
+            source.attribute(root, "etm"),
+            format!("unknown execution time model `{other}`"),
+            crate::error::did_you_mean(other, &["wcet", "acet", "cache", "fixedpenalty"]),
+        )),
+    }
+}
+
+fn processors(
+    source: Source<'_>,
+    builder: &mut Builder,
+    extras: &mut SimsoExtras,
+    root: &roxmltree::Node<'_, '_>,
+) -> Result<(), Error> {
+    let Some(list) = xml::child(root, "processors") else { return Ok(()) };
+    let mut overhead = source.number(&list, "migration_overhead", 0.0, 1e18)?.unwrap_or(0.0);
+    for cpu in list.children().filter(|n| n.has_tag_name("processor")) {
+        if extras.nr_cpus >= weir_core::cpuset::MAX_CPUS {
+            let help = format!("describe at most {} processors", weir_core::cpuset::MAX_CPUS);
+            return Err(source.error(source.tag(&cpu), "too many processors", help));
+        }
+        extras.nr_cpus += 1;
+        let speed = source.number(&cpu, "speed", 0.01, 1000.0)?.unwrap_or(1.0);
+        extras.speeds_pct.push((speed * 100.0 + 0.5) as u32);
+        for key in ["cs_overhead", "cl_overhead"] {
+            overhead += source.number(&cpu, key, 0.0, 1e18)?.unwrap_or(0.0);
+        }
+    }
+    if overhead > 0.0 {
+        builder
+            .warn("overheads of processors are ignored; the machine's cost table says what switching costs");
+    }
+    Ok(())
+}
+
+fn scheduler(
+    source: Source<'_>,
+    builder: &mut Builder,
+    extras: &mut SimsoExtras,
+    root: &roxmltree::Node<'_, '_>,
+) -> Result<(), Error> {
+    let Some(sched) = xml::child(root, "sched") else { return Ok(()) };
+    let given = |key: &str| sched.attribute(key).filter(|v| !v.is_empty());
+    extras.scheduler = given("class").or_else(|| given("className")).map(str::to_string);
+    for key in ["overhead", "overhead_activate", "overhead_terminate"] {
+        if source.number(&sched, key, 0.0, 1e18)?.is_some_and(|v| v > 0.0) {
+            builder.warn("overheads of the scheduler are ignored; the real scheduler's cost is charged");
+        }
+    }
+    Ok(())
+}
+
+fn read_tasks(
+    source: Source<'_>,
+    builder: &mut Builder,
+    root: &roxmltree::Node<'_, '_>,
+) -> Result<Vec<SimsoTask>, Error> {
+    let Some(tasks) = xml::child(root, "tasks") else {
+        return Err(source.error(
+            source.tag(root),
+            "the file has no `tasks`",
+            "add `<tasks>` with a `<task …/>`",
+        ));
+    };
+    let mut list: Vec<SimsoTask> = Vec::new();
+    let mut ids: BTreeMap<u64, ()> = BTreeMap::new();
+    for node in tasks.children().filter(roxmltree::Node::is_element) {
+        match node.tag_name().name() {
+            "task" => {
+                builder
+                    .room_for_tasks(list.len() as u64 + 1)
+                    .map_err(|e| e.at(source.name, source.text, source.tag(&node)))?;
+                let task = SimsoTask::read(source, &node)?;
+                if ids.insert(task.id, ()).is_some() {
+                    return Err(source.error(
+                        source.attribute(&node, "id"),
+                        format!("two tasks have the id {}", task.id),
+                        "give each task its own id",
+                    ));
+                }
+                list.push(task);
+            }
+            "field" => {}
+            other => builder.warn(format!("`tasks`: the element `{other}` is ignored")),
+        }
+    }
+    if list.is_empty() {
+        return Err(source.error(source.tag(&tasks), "`tasks` has no task", "add a `<task …/>`"));
+    }
+    Ok(list)
+}
+
+/// Give each follower a channel into which its predecessors write.
+fn chain(source: Source<'_>, builder: &mut Builder, list: &[SimsoTask]) -> Result<Vec<Chain>, Error> {
+    let position: BTreeMap<u64, usize> = list.iter().enumerate().map(|(i, t)| (t.id, i)).collect();
+    let mut chains: Vec<Chain> = list.iter().map(|_| Chain::default()).collect();
+    for (i, task) in list.iter().enumerate() {
+        let Some((id, at)) = &task.followed_by else { continue };
+        let Some(&target) = position.get(id) else {
+            let help = "name the id of another task in `followed_by`, or remove it";
+            return Err(source.error(at.clone(), format!("no task has the id {id}"), help));
+        };
+        if list[target].activated_by_others() {
+            let channel = builder.object(Kind::Channel, &format!("{} activations", list[target].name));
+            // Wide enough never to hold up a predecessor; activations queue up, as in SimSo.
+            builder.workload.channels[channel as usize].1 = PIPE_BYTES << 10;
+            chains[i].starts = Some(channel);
+            chains[target].started_by = Some(channel);
+        } else {
+            builder.warn(format!(
+                "`followed_by` of `{}`: `{}` has its own activations, which alone count here",
+                task.name, list[target].name
+            ));
+        }
+    }
+    Ok(chains)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Runweir's own workload files (TOML): periodic, sporadic and programmed tasks, and machine events.
+//!
+//! `docs/workloads.md` describes the format.
+
+mod steps;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::steps::{Scope, program};
+use self::table::{Source, Table};
+use super::build::{Builder, Kind, Limits, MAX_TASKS, repeat, spins_in_place};
+use super::rtapp::{DEADLINE_PRIORITY, IDLE_PRIORITY};
+use super::{Op, Policy, TaskSpec, Timing, Workload, units};
+use crate::error::{Error, did_you_mean};
+use crate::machine::MachineEvent;
+
+const TOP: &[&str] = &["name", "description", "duration", "task", "machine_event", "barriers", "channels"];
+
+const TASK: &[&str] = &[
+    "name", "count", "group", "start", "stagger", "template", "policy", "nice", "priority", "cpus", "isa",
+    "period", "wcet", "run", "deadline", "offset", "jitter", "sporadic", "jobs", "loop", "program",
+];
+
+/// Keys that make no sense without a period.
+const PERIODIC_ONLY: &[&str] = &["wcet", "deadline", "offset", "jitter", "sporadic", "jobs"];
+
+/// Read a workload file.
+pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Result<Workload, Error> {
+    let source = Source { name: file, text };
+    let document = source.parse()?;
+    let root = Table::new(source, "the file", 0..0, document.get_ref());
+    root.only(TOP)?;
+    let title = root.string("name", "\"video\"")?.unwrap_or(name);
+    let mut builder = Builder::new(title, limits);
+    root.string("description", "\"…\"").or_else(|e| {
+        if root.has("description") && e.message.contains("too long") { Ok(None) } else { Err(e) }
+    })?;
+    builder.workload.duration_ns = root.ns("duration")?;
+    if builder.workload.duration_ns == Some(0) {
+        return Err(root.wrong(
+            "duration",
+            "a duration of 0",
+            "write how long, such as \"2s\", or leave it out",
+        ));
+    }
+    let channels = root.table("channels")?;
+    for key in channels.iter().flat_map(Table::keys) {
+        let table = channels.as_ref().expect("it has keys");
+        let capacity = table.bytes(key)?.expect("the key is there");
+        if capacity == 0 {
+            return Err(table.wrong(
+                key,
+                format!("channel `{key}` holds nothing"),
+                "give it at least 1 byte",
+            ));
+        }
+        let c = builder.object(Kind::Channel, key);
+        builder.workload.channels[c as usize].1 = capacity;
+    }
+    let barriers = root.table("barriers")?;
+    for key in barriers.iter().flat_map(Table::keys) {
+        let table = barriers.as_ref().expect("it has keys");
+        let size = table.integer(key, 1, MAX_TASKS as i64)?.expect("the key is there");
+        let b = builder.object(Kind::Barrier, key);
+        builder.workload.barriers[b as usize].1 = size as u32;
+    }
+    let declared = builder.workload.barriers.len();
+
+    let tables = root.tables("task", "a task")?;
+    if tables.is_empty() {
+        let help = "add `[[task]]` with `name = \"a\"` and `program = [\"run 2ms\", \"sleep 8ms\"]`";
+        return Err(source.error(0..0, "the file describes no task", help));
+    }
+    // Names and counts first, as programs may fork tasks that come later.
+    let mut heads = Vec::with_capacity(tables.len());
+    let mut first: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut total = 0u64;
+    for table in &tables {
+        table.only(TASK)?;
+        let head = Head::read(table)?;
+        if first.insert(head.name, total as u32).is_some() {
+            return Err(table.wrong(
+                "name",
+                format!("two tasks are called `{}`", head.name),
+                "rename one of them",
+            ));
+        }
+        total += head.count;
+        builder.room_for_tasks(total).map_err(|e| e.at(source.name, source.text, table.place("count")))?;
+        heads.push(head);
+    }
+    let mut uses = vec![0u64; declared];
+    for (table, head) in tables.iter().zip(&heads) {
+        task(&mut builder, table, head, &first, &mut uses)?;
+    }
+    for (i, users) in uses.iter().enumerate().skip(declared) {
+        builder.workload.barriers[i].1 = *users as u32;
+    }
+    if heads.iter().all(|h| h.template) {
+        return Err(source.error(
+            tables[0].at.clone(),
+            "all tasks are templates, so nothing would start",
+            "remove one `template`",
+        ));
+    }
+    for table in root.tables("machine_event", "a machine event")? {
+        machine_event(&mut builder, &table)?;
+    }
+    builder.finish()
+}
+
+/// What must be known of a task before programs are read.
+struct Head<'t> {
+    name: &'t str,
+    count: u64,
+    template: bool,
+}
+
+impl<'t> Head<'t> {
+    fn read(table: &Table<'t>) -> Result<Self, Error> {
+        let Some(name) = table.string("name", "\"worker\"")?.filter(|n| !n.is_empty()) else {
+            return Err(table.source.error(
+                table.at.clone(),
+                "a task has no name",
+                "add `name = \"worker\"`",
+            ));
+        };
+        let count = table.integer("count", 1, i64::from(u32::MAX))?.unwrap_or(1) as u64;
+        let template = table.boolean("template")?.unwrap_or(false);
+        if template && count > 1 {
+            return Err(table.wrong(
+                "count",
+                "a template has no count",
+                "remove `count`; fork it as often as needed",
+            ));
+        }
+        for key in ["start", "stagger"] {
+            if template && table.has(key) {
+                return Err(table.wrong(
+                    key,
+                    format!("a template has no `{key}`"),
+                    "begin its program with `sleep`",
+                ));
+            }
+        }
+        Ok(Self { name, count, template })
+    }
+}
+
+/// Read one task and add its instances. `uses` counts the tasks that meet at each barrier.
+fn task(
+    builder: &mut Builder,
+    table: &Table<'_>,
+    head: &Head<'_>,
+    first: &BTreeMap<&str, u32>,
+    uses: &mut Vec<u64>,
+) -> Result<(), Error> {
+    let start = table.ns("start")?.unwrap_or(0);
+    let stagger = table.ns("stagger")?.unwrap_or(0);
+    let kind = policy_name(table)?;
+    let real_time = matches!(kind, Policy::Fifo | Policy::RoundRobin);
+    let scope = Scope { tasks: first, is_real_time: real_time };
+
+    let mut body = match table.get("program") {
+        Some(value) => program(table.source, builder, &scope, value)?,
+        None => Vec::new(),
+    };
+    let run = run_range(table)?;
+    let wcet = table.ns("wcet")?;
+    if !body.is_empty() && run.is_some() {
+        return Err(table.wrong("run", "`run` beside `program`", "write `run` as a step of the program"));
+    }
+    if body.is_empty() {
+        let Some((min_ns, max_ns)) = run.or(wcet.map(|w| (w, w))) else {
+            return Err(table.source.error(
+                table.at.clone(),
+                format!("task `{}` does nothing", head.name),
+                "add `program = [\"run 2ms\", \"sleep 8ms\"]`, or `period` and `run`",
+            ));
+        };
+        body.push(if min_ns == max_ns { Op::Run { ns: min_ns } } else { Op::RunBetween { min_ns, max_ns } });
+    }
+    let (ops, timing) = match table.ns("period")? {
+        Some(period_ns) => periodic(table, period_ns, wcet, body)?,
+        None => {
+            if let Some(key) = PERIODIC_ONLY.iter().find(|k| table.has(k)) {
+                return Err(table.wrong(key, format!("`{key}` needs a `period`"), "add `period = \"10ms\"`"));
+            }
+            (repeat(loop_count(table)?, body), None)
+        }
+    };
+    if spins_in_place(&ops) {
+        return Err(table.source.error(
+            table.place("program"),
+            format!("task `{}` loops for ever without computing or waiting", head.name),
+            "add a `run`, `sleep` or `timer` to the loop",
+        ));
+    }
+    let (policy, priority) = priority(table, kind, timing)?;
+    let mentioned: BTreeSet<u32> = ops
+        .iter()
+        .filter_map(|op| if let Op::Barrier { barrier } = op { Some(*barrier) } else { None })
+        .collect();
+    for barrier in mentioned {
+        uses.resize(uses.len().max(barrier as usize + 1), 0);
+        uses[barrier as usize] += head.count;
+    }
+    let isa = table.string("isa", "\"accel\"")?.filter(|i| *i != "native").map(str::to_string);
+    let group = table.string("group", "\"video\"")?.unwrap_or(head.name).to_string();
+    let cpus = table.cpus("cpus")?;
+    let shared = builder
+        .program(ops)
+        .map_err(|e| e.at(table.source.name, table.source.text, table.place("program")))?;
+    let end = start.saturating_add(stagger.saturating_mul(head.count));
+    if end > units::MAX_NS {
+        return Err(table.wrong(
+            "stagger",
+            "the last instance starts after the end of the clock",
+            "lower `stagger`",
+        ));
+    }
+    for i in 0..head.count {
+        builder.task(TaskSpec {
+            name: if head.count == 1 { head.name.to_string() } else { format!("{}-{i}", head.name) },
+            group: group.clone(),
+            start_ns: (!head.template).then_some(start + i * stagger),
+            policy,
+            priority,
+            cpus: cpus.clone(),
+            isa: isa.clone(),
+            timing,
+            program: shared.clone(),
+        })?;
+    }
+    Ok(())
+}
+
+/// `run = "2ms"` or `"1ms..2ms"`.
+fn run_range(table: &Table<'_>) -> Result<Option<(u64, u64)>, Error> {
+    let Some(text) = table.string("run", "\"2ms\"")? else { return Ok(None) };
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    let part = |t: &str| units::duration(t).map_err(|r| table.source.refused(table.place("run"), "run", r));
+    let (low, high) = (part(low)?, part(high)?);
+    if low > high {
+        return Err(table.wrong("run", "the range is upside down", "swap its ends"));
+    }
+    Ok(Some((low, high)))
+}
+
+/// `loop = 10` or `"forever"`; once without it.
+fn loop_count(table: &Table<'_>) -> Result<Option<u64>, Error> {
+    if let Some(toml::de::DeValue::String(word)) = table.get("loop").map(toml::Spanned::get_ref) {
+        return match word.as_ref() {
+            "forever" => Ok(None),
+            other => Err(table.wrong(
+                "loop",
+                format!("`loop` cannot be `{other}`"),
+                "write a number or \"forever\"",
+            )),
+        };
+    }
+    Ok(Some(table.integer("loop", 1, 1_000_000_000_000)?.unwrap_or(1) as u64))
+}
+
+/// The program and timing of a task with a period: each job runs the body.
+fn periodic(
+    table: &Table<'_>,
+    period_ns: u64,
+    wcet: Option<u64>,
+    body: Vec<Op>,
+) -> Result<(Vec<Op>, Option<Timing>), Error> {
+    if period_ns == 0 {
+        return Err(table.wrong("period", "a period of 0", "write a period, such as \"10ms\""));
+    }
+    if table.has("loop") {
+        return Err(table.wrong(
+            "loop",
+            "`loop` beside `period`",
+            "write `jobs = 100` to end after some jobs",
+        ));
+    }
+    let deadline_ns = table.ns("deadline")?.unwrap_or(period_ns);
+    if deadline_ns == 0 {
+        return Err(table.wrong(
+            "deadline",
+            "a deadline of 0",
+            "write how long after its release a job must end",
+        ));
+    }
+    let computing = most_computing(&body);
+    let wcet_ns = wcet.unwrap_or(computing);
+    if wcet.is_some_and(|w| w < computing) && !table.has("program") {
+        return Err(table.wrong(
+            "wcet",
+            "`wcet` is shorter than the longest `run`",
+            "raise it, or leave it out",
+        ));
+    }
+    let jobs = table.integer("jobs", 1, 1_000_000_000_000)?.map(|j| j as u64);
+    let mut ops = vec![Op::Release {
+        offset_ns: table.ns("offset")?.unwrap_or(0),
+        period_ns,
+        deadline_ns,
+        jitter_ns: table.ns("jitter")?.unwrap_or(0),
+        extra_ns: table.ns("sporadic")?.unwrap_or(0),
+    }];
+    ops.extend(body);
+    Ok((repeat(jobs, ops), Some(Timing { period_ns, deadline_ns, wcet_ns })))
+}
+
+/// Most computing of a body, counting finite loops.
+fn most_computing(body: &[Op]) -> u64 {
+    let mut sums = vec![0u64];
+    let mut counts = Vec::new();
+    for op in body {
+        let add = match op {
+            Op::Run { ns } | Op::Runtime { ns } => *ns,
+            Op::RunBetween { max_ns, .. } => *max_ns,
+            Op::Loop { count } => {
+                counts.push(count.unwrap_or(1));
+                sums.push(0);
+                0
+            }
+            Op::LoopEnd => {
+                let inner = sums.pop().unwrap_or(0);
+                inner.saturating_mul(counts.pop().unwrap_or(1))
+            }
+            _ => 0,
+        };
+        if let Some(top) = sums.last_mut() {
+            *top = top.saturating_add(add);
+        }
+    }
+    sums.first().copied().unwrap_or(0)
+}
+
+/// The policy by name; the parameters of deadline come later.
+fn policy_name(table: &Table<'_>) -> Result<Policy, Error> {
+    const NAMES: &[&str] = &["other", "batch", "idle", "fifo", "rr", "deadline"];
+    Ok(match table.string("policy", "\"fifo\"")?.unwrap_or("other") {
+        "other" => Policy::Other,
+        "batch" => Policy::Batch,
+        "idle" => Policy::Idle,
+        "fifo" => Policy::Fifo,
+        "rr" => Policy::RoundRobin,
+        "deadline" => Policy::Deadline { runtime_ns: 0, deadline_ns: 0, period_ns: 0 },
+        word => {
+            return Err(table.wrong("policy", format!("unknown policy `{word}`"), did_you_mean(word, NAMES)));
+        }
+    })
+}
+
+/// Policy with its parameters, and priority on the common scale.
+fn priority(table: &Table<'_>, policy: Policy, timing: Option<Timing>) -> Result<(Policy, i32), Error> {
+    let real_time = matches!(policy, Policy::Fifo | Policy::RoundRobin);
+    if real_time && table.has("nice") {
+        return Err(table.wrong("nice", "`nice` is for fair tasks", "use `priority`, or remove `policy`"));
+    }
+    if !real_time && table.has("priority") {
+        let help = "use `nice`, or add `policy = \"fifo\"`";
+        return Err(table.wrong("priority", "`priority` is for tasks of policy fifo or rr", help));
+    }
+    let nice = table.integer("nice", -20, 19)?.unwrap_or(0) as i32;
+    Ok(match policy {
+        Policy::Other | Policy::Batch => (policy, -nice),
+        Policy::Idle => (policy, IDLE_PRIORITY),
+        Policy::Fifo | Policy::RoundRobin => {
+            (policy, 100 + table.integer("priority", 1, 99)?.unwrap_or(10) as i32)
+        }
+        Policy::Deadline { .. } => match timing {
+            Some(Timing { period_ns, deadline_ns, wcet_ns })
+                if wcet_ns <= deadline_ns && deadline_ns <= period_ns =>
+            {
+                (Policy::Deadline { runtime_ns: wcet_ns, deadline_ns, period_ns }, DEADLINE_PRIORITY)
+            }
+            Some(_) => {
+                let help = "make wcet the smallest and period the largest";
+                return Err(table.wrong("policy", "policy deadline needs wcet <= deadline <= period", help));
+            }
+            None => {
+                let help = "add `period` and `wcet`, or choose another policy";
+                return Err(table.wrong("policy", "policy deadline needs a period", help));
+            }
+        },
+    })
+}
+
+/// `at = "100ms"` with `online = 3`, `offline = 3`, or `cpu = 3` and `frequency = "1.2GHz"`.
+fn machine_event(builder: &mut Builder, table: &Table<'_>) -> Result<(), Error> {
+    table.only(&["at", "online", "offline", "cpu", "frequency"])?;
+    let help = "write `online = 3`, `offline = 3`, or `cpu = 3` with `frequency = \"1.2GHz\"`";
+    let Some(at) = table.ns("at")? else {
+        return Err(table.source.error(
+            table.at.clone(),
+            "a machine event has no time",
+            "add `at = \"100ms\"`",
+        ));
+    };
+    let max = i64::from(weir_core::cpuset::MAX_CPUS) - 1;
+    let cpu = |key: &str| table.integer(key, 0, max).map(|c| c.map(|c| c as u32));
+    let event = match (cpu("online")?, cpu("offline")?, cpu("cpu")?, table.hz("frequency")?) {
+        (Some(c), None, None, None) => MachineEvent::Online(c),
+        (None, Some(c), None, None) => MachineEvent::Offline(c),
+        (None, None, Some(c), Some(hz)) if hz > 0 => MachineEvent::Frequency(c, hz),
+        _ => {
+            return Err(table.source.error(table.at.clone(), "a machine event does exactly one thing", help));
+        }
+    };
+    builder.workload.machine_events.push((at, event));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+use super::*;
+
+fn read(text: &str) -> Workload {
+    parse("t", "t.toml", text, Limits::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn programs_in_all_spellings() {
+    let expected = [
+        Op::Run { ns: 2_000_000 },
+        Op::Loop { count: Some(10) },
+        Op::Lock { mutex: 0 },
+        Op::RunBetween { min_ns: 1_000, max_ns: 2_000 },
+        Op::Unlock { mutex: 0 },
+        Op::LoopEnd,
+        Op::Sleep { ns: 8_000_000 },
+    ];
+    for program in [
+        "\"run 2ms; loop 10 { lock m; run 1us..2us; unlock m }; sleep 8ms\"",
+        "[\"run 2ms\", \"loop 10 {\", \"  lock m\", \"  run 1us..2us\", \"  unlock m\", \"}\", \"sleep 8ms\"]",
+        "\"\"\"\nrun 2ms\nloop 10 {\n lock m\n run 1us..2us\n unlock m\n}\nsleep 8ms\n\"\"\"",
+    ] {
+        let w = read(&format!("[[task]]\nname = \"a\"\nprogram = {program}\n"));
+        assert_eq!(w.tasks[0].program.to_vec(), expected, "{program}");
+    }
+}
+
+#[test]
+fn every_step_is_read() {
+    let w = read(
+        r#"
+        channels = { c = "1KiB" }
+        barriers = { b = 7 }
+        [[task]]
+        name = "a"
+        policy = "fifo"
+        priority = 3
+        program = """
+          runtime 1ms; mem 4MiB; io 1KiB; yield; timer 1ms; timer 2ms absolute tick
+          wait q m; sync q m; signal q; broadcast q; barrier b; suspend e; resume e
+          write c 10; read c 10B; raise f; raise f 2; spin f 3; spin f each
+          fork child; isa accel; isa native; priority 4; nice 5; cpus 0-3; cpus all; marker half way
+        """
+        [[task]]
+        name = "child"
+        template = true
+        run = "1ms"
+        "#,
+    );
+    let p = &w.tasks[0].program;
+    assert_eq!(p.len(), 27);
+    assert_eq!(p[5], Op::Timer { timer: 0, period_ns: 2_000_000, relative: false, shared: true });
+    assert_eq!(p[19], Op::Fork { template: 1 });
+    assert_eq!(p[20], Op::SetIsa { isa: Some("accel".into()) });
+    assert_eq!(p[21], Op::SetIsa { isa: None });
+    assert_eq!(p[22], Op::SetPriority { priority: 104 });
+    assert_eq!(p[26], Op::Marker { text: "half way".into() });
+    assert_eq!(w.barriers, [("b".to_string(), 7)]);
+    assert_eq!(w.channels, [("c".to_string(), 1024)]);
+    assert_eq!(w.tasks[1].start_ns, None);
+}
+
+#[test]
+fn periodic_and_sporadic_tasks() {
+    let w = read(
+        r#"
+        duration = "2s"
+        [[task]]
+        name = "p"
+        count = 3
+        stagger = "1ms"
+        group = "g"
+        period = "10ms"
+        run = "1ms..3ms"
+        deadline = "8ms"
+        offset = "2ms"
+        jitter = "100us"
+        sporadic = "5ms"
+        jobs = 4
+        cpus = [1, 3]
+        isa = "accel"
+        "#,
+    );
+    assert_eq!(w.tasks.len(), 3);
+    assert_eq!((w.tasks[2].name.as_str(), w.tasks[2].start_ns), ("p-2", Some(2_000_000)));
+    assert_eq!(w.tasks[0].timing.map(|t| t.wcet_ns), Some(3_000_000));
+    assert_eq!(w.tasks[0].isa.as_deref(), Some("accel"));
+    let release = Op::Release {
+        offset_ns: 2_000_000,
+        period_ns: 10_000_000,
+        deadline_ns: 8_000_000,
+        jitter_ns: 100_000,
+        extra_ns: 5_000_000,
+    };
+    assert_eq!(w.tasks[0].program[..2], [Op::Loop { count: Some(4) }, release]);
+}
+
+#[test]
+fn barriers_count_tasks_and_events_are_sorted() {
+    let w = read(
+        r#"
+        [[task]]
+        name = "a"
+        count = 4
+        program = "barrier b; run 1ms; barrier b"
+        [[task]]
+        name = "b"
+        program = "barrier b; run 1ms; barrier b"
+        [[machine_event]]
+        at = "5ms"
+        online = 3
+        [[machine_event]]
+        at = "1ms"
+        offline = 3
+        [[machine_event]]
+        at = "2ms"
+        cpu = 0
+        frequency = "1.2GHz"
+        "#,
+    );
+    assert_eq!(w.barriers, [("b".to_string(), 5)]);
+    let expected = [
+        (1_000_000, MachineEvent::Offline(3)),
+        (2_000_000, MachineEvent::Frequency(0, 1_200_000_000)),
+        (5_000_000, MachineEvent::Online(3)),
+    ];
+    assert_eq!(w.machine_events, expected);
+}
+
+#[test]
+fn policy_deadline_takes_the_timing() {
+    let w = read("[[task]]\nname = \"d\"\npolicy = \"deadline\"\nperiod = \"10ms\"\nwcet = \"2ms\"\n");
+    let policy = Policy::Deadline { runtime_ns: 2_000_000, deadline_ns: 10_000_000, period_ns: 10_000_000 };
+    assert_eq!((w.tasks[0].policy, w.tasks[0].priority), (policy, 300));
+}
