@@ -246,24 +246,6 @@ static int build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem 
 	return err ? err : weir_graph_subscribe(s, g);
 }
 
-/* A complete graph in *@out, or an error and nothing left behind. */
-int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-		     struct weir_graph weir_mem *weir_mem *out)
-{
-	struct weir_graph weir_mem *g = weir_alloc(s, sizeof(struct weir_graph));
-	int err;
-
-	if (!g)
-		return -WEIR_ENOMEM;
-	err = build(s, plan, g);
-	if (err) {
-		weir_graph_free(s, g);
-		return err;
-	}
-	*out = g;
-	return 0;
-}
-
 void weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
 			struct weir_instance weir_mem *inst)
 {
@@ -282,4 +264,18 @@ void weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *
 		weir_free(s, g->pipes[i].log, g->pipes[i].cap_log * sizeof(struct weir_change));
 	weir_region_free(s, &g->region);
 	weir_free(s, g, sizeof(struct weir_graph));
+}
+
+/* A complete graph; or null, the reason in *@err, and nothing left behind. */
+struct weir_graph weir_mem *weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+					     int *err)
+{
+	struct weir_graph weir_mem *g = weir_alloc(s, sizeof(struct weir_graph));
+
+	*err = g ? build(s, plan, g) : -WEIR_ENOMEM;
+	if (g && *err) {
+		weir_graph_free(s, g);
+		return 0;
+	}
+	return g;
 }

@@ -16,6 +16,12 @@ WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u3
 		weir_op_add(weir_ctx(s), kind, object, n);
 }
 
+/* The membership of @t at the depth of @pipe. */
+WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	return &t->hooks[pipe->slot];
+}
+
 /* alloc.c */
 void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, u64 bytes);
 void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, void weir_mem *p);
@@ -44,8 +50,8 @@ void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 void weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 
 /* graph.c */
-int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-		     struct weir_graph weir_mem *weir_mem *out);
+struct weir_graph weir_mem *weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+					     int *err);
 void weir_instance_params(struct weir_instance weir_mem *inst, const u64 weir_mem *params);
 int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
 void weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);

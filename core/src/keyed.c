@@ -6,11 +6,6 @@
  */
 #include "internal.h"
 
-static struct weir_hook weir_mem *hook(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	return &t->hooks[pipe->slot];
-}
-
 /* Heap weight: a mix of the task's number and the pipe's traffic, so runs are repeatable. */
 static u32 weight_of(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t)
 {
@@ -27,18 +22,18 @@ static void replace_child(struct weir_pipe weir_mem *pipe, struct weir_task weir
 {
 	if (!up)
 		pipe->root = new;
-	else if (hook(pipe, up)->left == old)
-		hook(pipe, up)->left = new;
+	else if (weir_hook(pipe, up)->left == old)
+		weir_hook(pipe, up)->left = new;
 	else
-		hook(pipe, up)->right = new;
+		weir_hook(pipe, up)->right = new;
 }
 
 /* @t takes the place of its parent. */
 static void rotate_up(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	struct weir_hook weir_mem *h = hook(pipe, t);
+	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 	struct weir_task weir_mem *parent = h->up;
-	struct weir_hook weir_mem *ph = hook(pipe, parent);
+	struct weir_hook weir_mem *ph = weir_hook(pipe, parent);
 	struct weir_task weir_mem *inner;
 
 	if (ph->left == t) {
@@ -51,7 +46,7 @@ static void rotate_up(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem
 		h->left = parent;
 	}
 	if (inner)
-		hook(pipe, inner)->up = parent;
+		weir_hook(pipe, inner)->up = parent;
 	h->up = ph->up;
 	replace_child(pipe, ph->up, parent, t);
 	ph->up = t;
@@ -61,7 +56,7 @@ static void rotate_up(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem
 static void attach(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
 		   struct weir_task weir_mem *up, struct weir_task weir_mem *pred)
 {
-	struct weir_hook weir_mem *h = hook(pipe, t);
+	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
 	h->key = key;
 	h->left = 0;
@@ -71,11 +66,11 @@ static void attach(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 	if (!up)
 		pipe->root = t;
 	else if (up == pred)
-		hook(pipe, up)->right = t;
+		weir_hook(pipe, up)->right = t;
 	else
-		hook(pipe, up)->left = t;
+		weir_hook(pipe, up)->left = t;
 	weir_list_link(pipe, t, pred);
-	while (h->up && hook(pipe, h->up)->weight < h->weight && weir_loop)
+	while (h->up && weir_hook(pipe, h->up)->weight < h->weight && weir_loop)
 		rotate_up(pipe, t);
 }
 
@@ -85,21 +80,21 @@ static void insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 	struct weir_task weir_mem *up = 0, *pred = 0, *at = pipe->root;
 	u32 steps = 0;
 
-	if (behind && pipe->tail && hook(pipe, pipe->tail)->key <= key) {
+	if (behind && pipe->tail && weir_hook(pipe, pipe->tail)->key <= key) {
 		attach(pipe, t, key, pipe->tail, pipe->tail);
 		weir_op(pipe->sched, WEIR_OP_ADD, pipe->idx, 1);
 		return;
 	}
 	while (at && weir_loop) {
-		u64 k = hook(pipe, at)->key;
+		u64 k = weir_hook(pipe, at)->key;
 
 		up = at;
 		steps++;
 		if (k < key || (k == key && behind)) {
 			pred = at;
-			at = hook(pipe, at)->right;
+			at = weir_hook(pipe, at)->right;
 		} else {
-			at = hook(pipe, at)->left;
+			at = weir_hook(pipe, at)->left;
 		}
 	}
 	attach(pipe, t, key, up, pred);
@@ -122,26 +117,26 @@ void weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task w
 {
 	struct weir_task weir_mem *up = after;
 
-	if (hook(pipe, after)->right)
-		up = hook(pipe, after)->next; /* leftmost of the right subtree: has no left child */
+	if (weir_hook(pipe, after)->right)
+		up = weir_hook(pipe, after)->next; /* leftmost of the right subtree: has no left child */
 	attach(pipe, t, key, up, after);
 	weir_op(pipe->sched, WEIR_OP_ADD, pipe->idx, 1);
 }
 
 void weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	struct weir_hook weir_mem *h = hook(pipe, t);
+	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 	struct weir_task weir_mem *child;
 
 	while (h->left && h->right && weir_loop) {
-		if (hook(pipe, h->left)->weight > hook(pipe, h->right)->weight)
+		if (weir_hook(pipe, h->left)->weight > weir_hook(pipe, h->right)->weight)
 			rotate_up(pipe, h->left);
 		else
 			rotate_up(pipe, h->right);
 	}
 	child = h->left ? h->left : h->right;
 	if (child)
-		hook(pipe, child)->up = h->up;
+		weir_hook(pipe, child)->up = h->up;
 	replace_child(pipe, h->up, t, child);
 	h->left = 0;
 	h->right = 0;

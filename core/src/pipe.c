@@ -37,41 +37,36 @@ void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
 	weir_spin_unlock(&pipe->lock);
 }
 
-static struct weir_hook weir_mem *hook(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	return &t->hooks[pipe->slot];
-}
-
 /* --- order of a list ------------------------------------------------------------------------- */
 
 /* Behind @after, or first if that is null. */
 void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
 		    struct weir_task weir_mem *after)
 {
-	struct weir_hook weir_mem *h = hook(pipe, t);
+	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
 	h->prev = after;
-	h->next = after ? hook(pipe, after)->next : pipe->head;
+	h->next = after ? weir_hook(pipe, after)->next : pipe->head;
 	if (h->next)
-		hook(pipe, h->next)->prev = t;
+		weir_hook(pipe, h->next)->prev = t;
 	else
 		pipe->tail = t;
 	if (after)
-		hook(pipe, after)->next = t;
+		weir_hook(pipe, after)->next = t;
 	else
 		pipe->head = t;
 }
 
 void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	struct weir_hook weir_mem *h = hook(pipe, t);
+	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
 	if (h->prev)
-		hook(pipe, h->prev)->next = h->next;
+		weir_hook(pipe, h->prev)->next = h->next;
 	else
 		pipe->head = h->next;
 	if (h->next)
-		hook(pipe, h->next)->prev = h->prev;
+		weir_hook(pipe, h->next)->prev = h->prev;
 	else
 		pipe->tail = h->prev;
 	h->next = 0;
@@ -93,8 +88,8 @@ static int log_compact(struct weir_pipe weir_mem *pipe)
 		pipe->log[n].task = c->task;
 		pipe->log[n].kind = c->kind;
 		n++;
-		if (c->kind != WEIR_REMOVED && hook(pipe, c->task)->change == i + 1)
-			hook(pipe, c->task)->change = n;
+		if (c->kind != WEIR_REMOVED && weir_hook(pipe, c->task)->change == i + 1)
+			weir_hook(pipe, c->task)->change = n;
 	}
 	if (n == pipe->nr_log)
 		return 0;
@@ -133,7 +128,7 @@ static void wake_receiver(struct weir_pipe weir_mem *pipe)
 /* Record a change for the receiver. A record that finds no memory makes the next update a rebuild. */
 static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 kind)
 {
-	struct weir_hook weir_mem *h = hook(pipe, t);
+	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 	u32 hears = pipe->sched->classes[pipe->to->class].hears;
 
 	if (h->change) {
@@ -173,7 +168,7 @@ struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32
 		if (c->kind == WEIR_VOID)
 			continue;
 		if (c->kind != WEIR_REMOVED)
-			hook(in, c->task)->change = 0;
+			weir_hook(in, c->task)->change = 0;
 		return c;
 	}
 	return 0;
@@ -187,7 +182,7 @@ void weir_pipe_consume(struct weir_pipe weir_mem *pipe)
 		if (c->kind == WEIR_REMOVED)
 			weir_task_put(pipe->sched, c->task);
 		else if (c->kind != WEIR_VOID)
-			hook(pipe, c->task)->change = 0;
+			weir_hook(pipe, c->task)->change = 0;
 	}
 	pipe->nr_log = 0;
 }
@@ -211,7 +206,7 @@ static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 {
 	u32 nr = pipe->nr + 1;
 
-	weir_store_release(&hook(pipe, t)->pipe, pipe);
+	weir_store_release(&weir_hook(pipe, t)->pipe, pipe);
 	weir_store(&pipe->nr, nr);
 	pipe->nr_added++;
 	if (nr > pipe->max_nr)
@@ -231,13 +226,13 @@ static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir_task weir
 	log_change(pipe, t, WEIR_REMOVED);
 	weir_store(&pipe->nr, pipe->nr - 1);
 	pipe->nr_removed++;
-	weir_store_release(&hook(pipe, t)->pipe, 0);
+	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
 }
 
 /* 1: already a member, 0: free to join, negative: in another pipe of this depth, which no component may do. */
 static int membership(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	struct weir_pipe weir_mem *holder = weir_load(&hook(pipe, t)->pipe);
+	struct weir_pipe weir_mem *holder = weir_load(&weir_hook(pipe, t)->pipe);
 
 	weir_valid(pipe->sched, t);
 	if (!holder)
@@ -261,7 +256,7 @@ static int place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, 
 		weir_list_link(pipe, t, after);
 		weir_op(pipe->sched, WEIR_OP_ADD, pipe->idx, 0);
 		joined(pipe, t);
-	} else if (hook(pipe, t)->prev != after) {
+	} else if (weir_hook(pipe, t)->prev != after) {
 		weir_list_unlink(pipe, t);
 		weir_list_link(pipe, t, after);
 		weir_op(pipe->sched, WEIR_OP_MOVE, pipe->idx, 0);
@@ -319,7 +314,7 @@ int weir_pipe_mirror(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
 		after = pipe->tail;
 	} else {
 		after = weir_pipe_prev(in, t);
-		while (after && (hook(in, after)->change || !weir_pipe_has(pipe, after)) && weir_loop)
+		while (after && (weir_hook(in, after)->change || !weir_pipe_has(pipe, after)) && weir_loop)
 			after = weir_pipe_prev(in, after);
 	}
 	err = place(pipe, t, after, 1);
@@ -337,14 +332,14 @@ static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_m
 	if (member < 0 || !pipe->keyed)
 		return member < 0 ? member : -WEIR_EINVAL;
 	if (member) {
-		if (!in && hook(pipe, t)->key == key)
+		if (!in && weir_hook(pipe, t)->key == key)
 			return 0;
 		weir_keyed_remove(pipe, t);
 	}
 	if (!last) {
 		after = weir_pipe_prev(in, t);
 		while (after && weir_loop) {
-			if (!hook(in, after)->change && weir_pipe_has(pipe, after) && hook(pipe, after)->key == key)
+			if (!weir_hook(in, after)->change && weir_pipe_has(pipe, after) && weir_hook(pipe, after)->key == key)
 				break;
 			after = weir_pipe_prev(in, after);
 		}

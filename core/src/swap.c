@@ -137,21 +137,22 @@ static void hooks_free(struct weir_sched weir_mem *s, struct weir_hook weir_mem 
 	weir_free(s, hooks, WEIR_MAX_CHUNKS * sizeof(void *));
 }
 
-/* Tables and private data beside the old ones; nothing in use is touched. */
-static int prepare(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-		   struct weir_graph weir_mem *weir_mem *g, struct weir_hook weir_mem *weir_mem *hooks)
+/* Tables and private data beside the old ones; nothing in use is touched. Null and *@err on failure. */
+static struct weir_graph weir_mem *prepare(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+					   struct weir_hook weir_mem *weir_mem *hooks, int *err)
 {
-	int err = weir_graph_build(s, plan, g);
+	struct weir_graph weir_mem *g = weir_graph_build(s, plan, err);
 
-	if (err)
-		return err;
-	for (u32 i = 0; i < plan->nr_instances && !err && weir_loop; i++)
-		err = weir_instance_priv(s, (*g)->instances[i]);
-	if (!err)
-		err = weir_task_hooks_new(s, plan->nr_slots, hooks);
-	if (err)
-		weir_graph_free(s, *g);
-	return err;
+	if (!g)
+		return 0;
+	for (u32 i = 0; i < plan->nr_instances && !*err && weir_loop; i++)
+		*err = weir_instance_priv(s, g->instances[i]);
+	if (!*err)
+		*err = weir_task_hooks_new(s, plan->nr_slots, hooks);
+	if (!*err)
+		return g;
+	weir_graph_free(s, g);
+	return 0;
 }
 
 static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g,
@@ -212,8 +213,10 @@ int weir_swap(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan wei
 	stats->represented = 0;
 	old = s->graph;
 	hooks = weir_alloc(s, WEIR_MAX_CHUNKS * sizeof(void *));
-	err = hooks ? prepare(s, plan, &g, hooks) : -WEIR_ENOMEM;
-	if (err) {
+	err = -WEIR_ENOMEM;
+	if (hooks)
+		g = prepare(s, plan, hooks, &err);
+	if (!g) {
 		hooks_free(s, hooks, plan->nr_slots);
 		start_readers(s);
 		return err;

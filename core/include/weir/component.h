@@ -104,6 +104,14 @@ enum weir_has {
 	WEIR_HAS_DESTROY = 1 << 6,
 };
 
+/* Found in a component's file by the generator. */
+struct weir_entries {
+	u32 has; /* enum weir_has */
+	u64 on;	 /* topics with an on_ function */
+	u64 follows;
+	u64 answers;
+};
+
 /* The descriptor's part that the core needs at run time; lives in the arena. Shared with Rust. */
 struct weir_class {
 	u32 size;

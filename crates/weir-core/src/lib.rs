@@ -2,13 +2,17 @@
 //! The only place where Rust meets the C core: shared types, and a safe wrapper over `core/`.
 
 pub mod catalog;
+mod classes;
 pub mod cpuset;
 pub mod event;
+mod ffi;
 pub mod plan;
 pub mod sched;
 pub mod shape;
+mod tables;
 
 pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
+pub use classes::catalog;
 pub use cpuset::{CpuSet, MAX_CPUS};
 pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 pub use sched::{Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Sched, SwapStats, TaskId, Topic};

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A safe handle on one scheduler: the arena, the graph in it, and the calls of `schedule.h`.
 
+use std::collections::BTreeMap;
+use std::ptr;
+
+use memmap2::{MmapMut, MmapOptions};
+
+use crate::classes;
+use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, CReplacement, CSched, CSwapStats, CTask};
+use crate::tables::{Identity, Tables};
 use crate::{CpuSet, Plan};
 
 /// Handle of a task within a [`Sched`]; small, dense, reused after [`Sched::exit`].
@@ -27,7 +35,7 @@ pub struct Config {
 pub enum Topic {
     CpuStatus, Admit, Dispatch, Relinquish, Block, Unblock, Exit, Tick, Priority, Affinity, Deadline, Isa,
     Counters, Power, Thermal, Frequency, Burn, Marker, Preempt, Kick, Overload, Underload, DeadlineMiss,
-    Slice, Lamport, Tcb, Status, Fault,
+    Slice, Lamport, Tcb, Status, Fault, Withheld, Reconfigure,
 }
 
 /// A message of a standard topic. `value` is the topic's number: priority (signed, two's complement),
@@ -111,51 +119,528 @@ impl std::fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
-/// One scheduler. Not `Sync`: the simulator calls it from one thread; the C core itself is thread-safe.
-pub struct Sched {
-    _private: (),
+impl Topic {
+    const ALL: [Topic; 30] = {
+        use Topic::*;
+        [
+            CpuStatus, Admit, Dispatch, Relinquish, Block, Unblock, Exit, Tick, Priority, Affinity, Deadline,
+            Isa, Counters, Power, Thermal, Frequency, Burn, Marker, Preempt, Kick, Overload, Underload,
+            DeadlineMiss, Slice, Lamport, Tcb, Status, Fault, Withheld, Reconfigure,
+        ]
+    };
+
+    /// The standard topics, in order of their number.
+    pub fn all() -> impl Iterator<Item = Topic> {
+        Self::ALL.into_iter()
+    }
+
+    /// Name as in `weir/broker.h`, without the prefix.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 30] = [
+            "CPU_STATUS", "ADMIT", "DISPATCH", "RELINQUISH", "BLOCK", "UNBLOCK", "EXIT", "TICK", "PRIORITY",
+            "AFFINITY", "DEADLINE", "ISA", "COUNTERS", "POWER", "THERMAL", "FREQUENCY", "BURN", "MARKER",
+            "PREEMPT", "KICK", "OVERLOAD", "UNDERLOAD", "DEADLINE_MISS", "SLICE", "LAMPORT", "TCB", "STATUS",
+            "FAULT", "WITHHELD", "RECONFIGURE",
+        ];
+        NAMES[self as usize]
+    }
+
+    /// The topic of that name.
+    pub fn by_name(name: &str) -> Option<Topic> {
+        Self::all().find(|t| t.name() == name)
+    }
+
+    fn bit(self) -> u64 {
+        1 << self as u32
+    }
 }
 
-#[allow(unused_variables)]
+/// Messages that a runtime acts on or reports; all others stay within the policy.
+fn runtime_topics() -> u64 {
+    use Topic::*;
+    [Preempt, Kick, Overload, Underload, DeadlineMiss, Marker, Fault, Withheld, Reconfigure]
+        .into_iter()
+        .map(Topic::bit)
+        .sum()
+}
+
+fn error(code: i32, doing: &str) -> Error {
+    let why = match -code {
+        1 => "the arena is full; give it more memory",
+        2 => "an argument or the plan makes no sense",
+        3 => "a lock could not be had",
+        4 => "the task's state does not allow it",
+        5 => "no such task, pipe, topic or instance",
+        6 => "it is there already: a second responder, or a task in two pipes of one depth",
+        7 => "it is in use, or another reconfiguration runs",
+        8 => "a call on this CPU is under way",
+        9 => "the topic's UUID or version differs",
+        10 => "a component refuses its pipes",
+        11 => "a component refuses a parameter",
+        _ => "unknown reason",
+    };
+    Error { code: -code, message: format!("{doing}: {why}") }
+}
+
+fn done(code: i32, doing: &str) -> Result<(), Error> {
+    if code == 0 { Ok(()) } else { Err(error(code, doing)) }
+}
+
+/// What the core reaches through `weir_rt_*`.
+#[derive(Default)]
+struct Host {
+    now: u64,
+    messages: Vec<OutMsg>,
+    /// Time armed for each instance.
+    timers: BTreeMap<u32, u64>,
+}
+
+/// One scheduler. Not `Sync`: the simulator calls it from one thread; the C core itself is thread-safe.
+pub struct Sched {
+    s: *mut CSched,
+    host: *mut Host,
+    _arena: MmapMut,
+    nr_cpus: u32,
+    checks: bool,
+    /// Buffer that C writes to, and what of it belongs to calls since `clear_ops`.
+    op_buffer: Vec<OpRecord>,
+    ops: Vec<OpRecord>,
+    has: Vec<u32>,
+    present: Vec<Identity>,
+    slice_responder: bool,
+}
+
+/// Micro-operations that one call may record; a call that makes more is charged for these.
+const MAX_OPS: usize = 1 << 20;
+
+impl Drop for Sched {
+    fn drop(&mut self) {
+        // SAFETY: made by Box::into_raw in `new`, and C is not called any more.
+        drop(unsafe { Box::from_raw(self.host) });
+    }
+}
+
+// SAFETY: the arena and the host are reached only through this handle.
+unsafe impl Send for Sched {}
+
 impl Sched {
-    pub fn new(cfg: &Config) -> Result<Self, Error> { unimplemented!() }
+    pub fn new(cfg: &Config) -> Result<Self, Error> {
+        let arena = MmapOptions::new()
+            .len(cfg.arena_bytes)
+            .no_reserve_swap()
+            .map_anon()
+            .map_err(|e| Error { code: 1, message: format!("{} bytes of arena: {e}", cfg.arena_bytes) })?;
+        let classes = classes::table();
+        let s = arena.as_ptr().cast_mut().cast::<CSched>();
+        let config = CConfig {
+            arena_bytes: cfg.arena_bytes as u64,
+            seed: cfg.seed,
+            nr_cpus: cfg.nr_cpus,
+            oplog: 0,
+            nr_classes: classes.len() as u32,
+            unused: 0,
+            classes: classes.as_ptr(),
+        };
+        // SAFETY: `s` is zeroed memory of `arena_bytes`; the class table is copied.
+        done(unsafe { ffi::weir_init(s, &config) }, "setting up the scheduler")?;
+        let host = Box::into_raw(Box::<Host>::default());
+        // SAFETY: `s` is initialised; the cookie outlives every call.
+        unsafe { ffi::weir_host_setup(s, host as u64, runtime_topics()) };
+        let mut sched = Sched {
+            s,
+            host,
+            _arena: arena,
+            nr_cpus: cfg.nr_cpus,
+            checks: cfg.checks,
+            op_buffer: Vec::new(),
+            ops: Vec::new(),
+            has: classes.iter().map(|c| c.has).collect(),
+            present: Vec::new(),
+            slice_responder: false,
+        };
+        if cfg.oplog {
+            sched.op_buffer = vec![OpRecord { kind: OpKind::Lock, object: 0, n: 0 }; MAX_OPS];
+            // SAFETY: the buffer lives as long as the handle and is not resized.
+            unsafe { ffi::weir_host_oplog(s, sched.op_buffer.as_mut_ptr(), MAX_OPS as u32) };
+        }
+        Ok(sched)
+    }
+
     /// Build the first topology.
-    pub fn load(&mut self, plan: &Plan) -> Result<(), Error> { unimplemented!() }
-    /// Replace the topology; instances of the same name, class and parameters keep their state.
-    pub fn swap(&mut self, plan: &Plan) -> Result<SwapStats, Error> { unimplemented!() }
+    pub fn load(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.swap(plan).map(|_| ())
+    }
+
+    /// Replace the topology; instances of the same name and class keep their state.
+    pub fn swap(&mut self, plan: &Plan) -> Result<SwapStats, Error> {
+        let doing = format!("building topology `{}`", plan.name);
+        let tables = Tables::new(plan, &self.has, &self.present)?;
+        let mut stats = CSwapStats::default();
+        // SAFETY: `tables` outlives the call; C copies what it keeps.
+        let code = unsafe { ffi::weir_swap(self.s, 0, &tables.as_c(), &mut stats) };
+        done(code, &doing)?;
+        self.present = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
+        let answers = Topic::Slice.name();
+        self.slice_responder = plan.instances.iter().any(|i| {
+            classes::catalog().components[i.class as usize].answers.iter().any(|a| a == answers)
+        });
+        self.after_call(0);
+        Ok(stats.into())
+    }
+
+    /// Put an instance of `class` with `params` in the place of instance number `instance`.
+    pub fn swap_instance(&mut self, instance: u32, class: u16, params: &[u64]) -> Result<SwapStats, Error> {
+        let info = classes::catalog().components.get(class as usize);
+        if info.is_none_or(|c| c.params.len() != params.len()) {
+            return Err(error(-11, "replacing an instance"));
+        }
+        let with = CReplacement { instance, class: class.into(), params: params.as_ptr() };
+        let mut stats = CSwapStats::default();
+        // SAFETY: `with` and the parameters outlive the call.
+        let code = unsafe { ffi::weir_swap_instance(self.s, 0, &with, &mut stats) };
+        done(code, "replacing an instance")?;
+        if let Some(p) = self.present.get_mut(instance as usize) {
+            p.1 = class;
+        }
+        self.after_call(0);
+        Ok(stats.into())
+    }
+
     /// The runtime's clock, read by components; set before each call.
-    pub fn set_now(&mut self, ns: u64) { unimplemented!() }
+    pub fn set_now(&mut self, ns: u64) {
+        // SAFETY: `host` is valid; no other reference to it exists between calls.
+        unsafe { (*self.host).now = ns };
+    }
+
     /// Create an unconsidered task. `cookie` comes back from [`Sched::cookie`].
-    pub fn task_new(&mut self, cpu: u32, cookie: u64) -> Result<TaskId, Error> { unimplemented!() }
-    pub fn cookie(&self, t: TaskId) -> u64 { unimplemented!() }
-    /// unconsidered -> schedulable, first time / after a block. `cpu` is the CPU that runs the call.
-    pub fn admit(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> { unimplemented!() }
-    pub fn unblock(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> { unimplemented!() }
+    pub fn task_new(&mut self, cpu: u32, cookie: u64) -> Result<TaskId, Error> {
+        assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        // SAFETY: `s` is initialised.
+        let t = unsafe { ffi::weir_task_new(self.s, cpu, cookie) };
+        self.after_call(cpu);
+        // SAFETY: a task record stays valid for the arena's life.
+        if t.is_null() { Err(error(-1, "creating a task")) } else { Ok(TaskId(unsafe { (*t).id })) }
+    }
+
+    fn raw(&self, t: TaskId) -> *mut CTask {
+        // SAFETY: `s` is initialised; unknown numbers give null.
+        let p = unsafe { ffi::weir_task_get(self.s, t.0) };
+        assert!(!p.is_null(), "task {} does not exist", t.0);
+        p
+    }
+
+    pub fn cookie(&self, t: TaskId) -> u64 {
+        // SAFETY: `raw` gives a valid record.
+        unsafe { (*self.raw(t)).cookie }
+    }
+
+    /// State of a task as in `enum weir_task_state`: 1 unconsidered, 2 schedulable, 3 running; 0 gone.
+    pub fn state(&self, t: TaskId) -> u32 {
+        // SAFETY: `s` is initialised; unknown numbers give null.
+        unsafe {
+            let p = ffi::weir_task_get(self.s, t.0);
+            if p.is_null() { 0 } else { (*p).state }
+        }
+    }
+
+    fn on_task(
+        &mut self,
+        cpu: u32,
+        t: TaskId,
+        call: unsafe extern "C" fn(*mut CSched, u32, *mut CTask) -> i32,
+        doing: &str,
+    ) -> Result<(), Error> {
+        assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        // SAFETY: valid scheduler and record.
+        let code = unsafe { call(self.s, cpu, self.raw(t)) };
+        self.after_call(cpu);
+        done(code, doing)
+    }
+
+    /// unconsidered -> schedulable, first time. `cpu` is the CPU that runs the call.
+    pub fn admit(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
+        self.on_task(cpu, t, ffi::weir_admit, "admitting a task")
+    }
+
+    /// unconsidered -> schedulable, after a block.
+    pub fn unblock(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
+        self.on_task(cpu, t, ffi::weir_unblock, "unblocking a task")
+    }
+
     /// running -> schedulable.
-    pub fn relinquish(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> { unimplemented!() }
+    pub fn relinquish(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
+        self.on_task(cpu, t, ffi::weir_relinquish, "relinquishing a CPU")
+    }
+
     /// running or schedulable -> unconsidered.
-    pub fn block(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> { unimplemented!() }
+    pub fn block(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
+        self.on_task(cpu, t, ffi::weir_block, "blocking a task")
+    }
+
     /// Destroy from any state; the id may be reused afterwards.
-    pub fn exit(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> { unimplemented!() }
+    pub fn exit(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
+        self.on_task(cpu, t, ffi::weir_exit, "ending a task")
+    }
+
     /// Claim the next task of CPU `target`; `cpu` runs the call (differs for foreign-hosted CPUs).
-    pub fn pick(&mut self, cpu: u32, target: u32) -> Option<Picked> { unimplemented!() }
+    pub fn pick(&mut self, cpu: u32, target: u32) -> Option<Picked> {
+        assert!(cpu < self.nr_cpus && target < self.nr_cpus, "CPU {cpu}, {target} of {}", self.nr_cpus);
+        // SAFETY: `s` is initialised.
+        let t = unsafe { ffi::weir_pick(self.s, cpu, target) };
+        if t.is_null() {
+            self.after_call(cpu);
+            return None;
+        }
+        // SAFETY: a task record stays valid for the arena's life.
+        let (task, mut slice) = unsafe { (TaskId((*t).id), (*t).slice_ns) };
+        if self.slice_responder {
+            let mut msg = CMsg { task: t, ..empty(Topic::Slice) };
+            // SAFETY: valid scheduler and message.
+            if unsafe { ffi::weir_ask(self.s, cpu, &mut msg) } == 0 {
+                slice = msg.value;
+            }
+        }
+        self.after_call(cpu);
+        Some(Picked { task, slice_ns: (slice != 0).then_some(slice) })
+    }
+
     /// Publish from the runtime or from user space.
-    pub fn notify(&mut self, cpu: u32, topic: Topic, msg: &Msg) -> Result<(), Error> { unimplemented!() }
+    pub fn notify(&mut self, cpu: u32, topic: Topic, msg: &Msg) -> Result<(), Error> {
+        assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        let mask = msg.mask.as_ref().filter(|m| !m.is_empty()).map(to_mask);
+        let c = CMsg {
+            cpu: msg.cpu.unwrap_or(u32::MAX),
+            task: msg.task.map_or(ptr::null_mut(), |t| self.raw(t)),
+            value: msg.value,
+            value2: msg.value2,
+            mask: mask.as_ref().map_or(ptr::null(), |m| m as *const CMask),
+            ..empty(topic)
+        };
+        // SAFETY: valid scheduler; message and mask outlive the call.
+        let code = unsafe { ffi::weir_notify(self.s, cpu, &c) };
+        self.after_call(cpu);
+        done(code, "publishing a message")
+    }
+
     /// Ask a topic's responder; `None` if there is none.
-    pub fn request(&mut self, cpu: u32, topic: Topic, msg: &Msg) -> Option<Msg> { unimplemented!() }
-    /// Messages for the runtime since the last call of this function.
-    pub fn drain_messages(&mut self, out: &mut Vec<OutMsg>) { unimplemented!() }
+    pub fn request(&mut self, cpu: u32, topic: Topic, msg: &Msg) -> Option<Msg> {
+        let mut c = CMsg {
+            cpu: msg.cpu.unwrap_or(u32::MAX),
+            task: msg.task.map_or(ptr::null_mut(), |t| self.raw(t)),
+            value: msg.value,
+            value2: msg.value2,
+            ..empty(topic)
+        };
+        // SAFETY: valid scheduler and message.
+        let code = unsafe { ffi::weir_ask(self.s, cpu, &mut c) };
+        self.after_call(cpu);
+        if code != 0 {
+            return None;
+        }
+        Some(Msg {
+            cpu: (c.cpu != u32::MAX).then_some(c.cpu),
+            // SAFETY: a responder returns null or a task record.
+            task: unsafe { c.task.as_ref() }.map(|t| TaskId(t.id)),
+            value: c.value,
+            value2: c.value2,
+            // SAFETY: a responder returns null or a mask in the arena.
+            mask: unsafe { c.mask.as_ref() }.map(from_mask),
+        })
+    }
+
+    /// Messages for the runtime since the last call of this function, appended to `out`.
+    pub fn drain_messages(&mut self, out: &mut Vec<OutMsg>) {
+        // SAFETY: `host` is valid; no other reference to it exists between calls.
+        out.append(unsafe { &mut (*self.host).messages });
+    }
+
     /// Micro-operations since the last `clear_ops`.
-    pub fn ops(&self) -> &[OpRecord] { unimplemented!() }
-    pub fn clear_ops(&mut self) { unimplemented!() }
+    pub fn ops(&self) -> &[OpRecord] {
+        &self.ops
+    }
+
+    pub fn clear_ops(&mut self) {
+        self.ops.clear();
+    }
+
     /// Earliest timer a component armed: (time, handle); run it with `timer_expired` when due.
-    pub fn next_timer(&self) -> Option<(u64, u32)> { unimplemented!() }
-    pub fn timer_expired(&mut self, cpu: u32, handle: u32) { unimplemented!() }
-    pub fn pipe_len(&self, pipe: u32) -> u32 { unimplemented!() }
+    pub fn next_timer(&self) -> Option<(u64, u32)> {
+        // SAFETY: `host` is valid; no other reference to it exists between calls.
+        let timers = unsafe { &(*self.host).timers };
+        timers.iter().map(|(i, t)| (*t, *i)).min()
+    }
+
+    pub fn timer_expired(&mut self, cpu: u32, handle: u32) {
+        // SAFETY: as in `next_timer`.
+        unsafe { (*self.host).timers.remove(&handle) };
+        // SAFETY: valid scheduler; an unknown instance is an error that leaves everything as it is.
+        unsafe { ffi::weir_timer_expired(self.s, cpu, handle) };
+        self.after_call(cpu);
+    }
+
+    pub fn pipe_len(&self, pipe: u32) -> u32 {
+        // SAFETY: valid scheduler; an unknown pipe has length 0.
+        unsafe { ffi::weir_host_pipe_len(self.s, pipe) }
+    }
+
     /// Tasks of a pipe in order.
-    pub fn pipe_tasks(&self, pipe: u32) -> Vec<TaskId> { unimplemented!() }
+    pub fn pipe_tasks(&self, pipe: u32) -> Vec<TaskId> {
+        let n = self.pipe_len(pipe);
+        let mut ids = vec![0u32; n as usize];
+        // SAFETY: C writes at most `n` numbers.
+        let n = unsafe { ffi::weir_host_pipe_tasks(self.s, pipe, ids.as_mut_ptr(), n) };
+        ids.truncate(n as usize);
+        ids.into_iter().map(TaskId).collect()
+    }
+
+    /// Update calls of an instance since the graph was built.
+    pub fn updates(&self, instance: u32) -> u64 {
+        // SAFETY: valid scheduler; an unknown instance has none.
+        unsafe { ffi::weir_host_updates(self.s, instance) }
+    }
+
+    fn memory(&self) -> CMemory {
+        let mut m = CMemory::default();
+        // SAFETY: valid scheduler and struct.
+        unsafe { ffi::weir_host_memory(self.s, &mut m) };
+        m
+    }
+
     /// Bytes of arena memory in use.
-    pub fn memory_used(&self) -> usize { unimplemented!() }
+    pub fn memory_used(&self) -> usize {
+        self.memory().used as usize
+    }
+
     /// Bytes per task under the current topology.
-    pub fn bytes_per_task(&self) -> usize { unimplemented!() }
+    pub fn bytes_per_task(&self) -> usize {
+        self.memory().per_task as usize
+    }
+
+    /// Tasks that exist.
+    pub fn nr_tasks(&self) -> u32 {
+        self.memory().nr_tasks
+    }
+
+    /// Components that failed and were rebuilt, messages lost for want of memory.
+    pub fn faults(&self) -> (u64, u64) {
+        let m = self.memory();
+        (m.faults, m.lost_messages)
+    }
+
+    /// Register a topic beyond the standard ones, by UUID and version; gives its number.
+    pub fn topic_register(&mut self, uuid: u64, version: u32) -> Result<u32, Error> {
+        // SAFETY: valid scheduler.
+        let id = unsafe { ffi::weir_topic_register(self.s, uuid, version) };
+        if id < 0 { Err(error(id, "registering a topic")) } else { Ok(id as u32) }
+    }
+
+    /// Whether a topic number stands for this UUID and version.
+    pub fn topic_check(&self, topic: u32, uuid: u64, version: u32) -> Result<(), Error> {
+        // SAFETY: valid scheduler.
+        done(unsafe { ffi::weir_topic_check(self.s, topic, uuid, version) }, "checking a topic")
+    }
+
+    /// Count a user of a topic in, or out.
+    pub fn topic_hold(&mut self, topic: u32, hold: bool) -> Result<(), Error> {
+        let f = if hold { ffi::weir_topic_hold } else { ffi::weir_topic_release };
+        // SAFETY: valid scheduler.
+        done(unsafe { f(self.s, topic) }, "using a topic")
+    }
+
+    /// Remove a topic that nobody uses.
+    pub fn topic_remove(&mut self, topic: u32) -> Result<(), Error> {
+        // SAFETY: valid scheduler.
+        done(unsafe { ffi::weir_topic_remove(self.s, topic) }, "removing a topic")
+    }
+
+    /// All invariants; the error names the broken one by its line.
+    pub fn check(&self) -> Result<(), Error> {
+        // SAFETY: valid scheduler, no call under way.
+        let line = unsafe { ffi::weir_check(self.s) };
+        if line == 0 {
+            return Ok(());
+        }
+        let text = include_str!("../../../core/src/check.c").lines().nth(line as usize - 1).unwrap_or("");
+        Err(Error { code: 2, message: format!("broken invariant, core/src/check.c:{line}: {}", text.trim()) })
+    }
+
+    fn after_call(&mut self, cpu: u32) {
+        if !self.op_buffer.is_empty() {
+            // SAFETY: valid scheduler and CPU.
+            let n = unsafe { ffi::weir_host_take_ops(self.s, cpu) };
+            self.ops.extend_from_slice(&self.op_buffer[..n as usize]);
+        }
+        if self.checks
+            && let Err(e) = self.check()
+        {
+            panic!("{e}");
+        }
+    }
+}
+
+impl From<CSwapStats> for SwapStats {
+    fn from(s: CSwapStats) -> Self {
+        SwapStats {
+            represented: s.represented,
+            pause_ns: s.pause_ns,
+            instances_built: s.built,
+            instances_kept: s.kept,
+        }
+    }
+}
+
+fn empty(topic: Topic) -> CMsg {
+    CMsg { topic: topic as u32, cpu: u32::MAX, task: ptr::null_mut(), value: 0, value2: 0, mask: ptr::null() }
+}
+
+fn to_mask(set: &CpuSet) -> CMask {
+    let mut m = CMask { word: [0; 64] };
+    m.word[..set.words().len()].copy_from_slice(set.words());
+    m
+}
+
+fn from_mask(m: &CMask) -> CpuSet {
+    (0..crate::MAX_CPUS).filter(|c| m.word[(c / 64) as usize] >> (c % 64) & 1 == 1).collect()
+}
+
+fn host(s: *mut CSched) -> *mut Host {
+    // SAFETY: the core passes the scheduler it was called with, whose cookie `new` set.
+    unsafe { ffi::weir_host_cookie(s) as *mut Host }
+}
+
+/// Runtime function of `weir/runtime.h`.
+#[unsafe(no_mangle)]
+extern "C" fn weir_rt_now(s: *mut CSched) -> u64 {
+    // SAFETY: see `host`; the caller of the core holds no reference to it.
+    unsafe { (*host(s)).now }
+}
+
+/// Runtime function of `weir/runtime.h`.
+#[unsafe(no_mangle)]
+extern "C" fn weir_rt_message(s: *mut CSched, msg: *const CMsg) {
+    // SAFETY: see `host`; `msg` is valid for the call, its task null or a record.
+    unsafe {
+        let m = &*msg;
+        let Some(&topic) = Topic::ALL.get(m.topic as usize) else { return };
+        (*host(s)).messages.push(OutMsg {
+            topic,
+            cpu: (m.cpu != u32::MAX).then_some(m.cpu),
+            task: m.task.as_ref().map(|t| TaskId(t.id)),
+            value: m.value,
+        });
+    }
+}
+
+/// Runtime function of `weir/runtime.h`.
+#[unsafe(no_mangle)]
+extern "C" fn weir_rt_timer(s: *mut CSched, instance: u32, at_ns: u64) {
+    // SAFETY: see `host`.
+    unsafe {
+        let timers = &mut (*host(s)).timers;
+        if at_ns == 0 {
+            timers.remove(&instance);
+        } else {
+            timers.insert(instance, at_ns);
+        }
+    }
 }

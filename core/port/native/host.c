@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What a process that holds a scheduler in its own memory looks at: included behind the core's unit. */
+#include <weir/runtime.h>
+#include <weir/schedule.h>
+
+void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics)
+{
+	s->cookie = cookie;
+	s->rt_topics = rt_topics;
+}
+
+u64 weir_host_cookie(const struct weir_sched *s)
+{
+	return s->cookie;
+}
+
+/* One buffer for all CPUs: the calls come from one thread. */
+void weir_host_oplog(struct weir_sched *s, struct weir_op *ops, u32 cap)
+{
+	s->oplog = cap;
+	for (u32 i = 0; i < s->nr_cpus; i++) {
+		s->ctx[i].ops = ops;
+		s->ctx[i].cap_ops = cap;
+	}
+}
+
+/* Operations of the last call on @cpu; forgets them. */
+u32 weir_host_take_ops(struct weir_sched *s, u32 cpu)
+{
+	u32 n = s->ctx[cpu].nr_ops;
+
+	s->ctx[cpu].nr_ops = 0;
+	return n;
+}
+
+u32 weir_host_pipe_len(const struct weir_sched *s, u32 pipe)
+{
+	return pipe < s->graph->nr_pipes ? s->graph->pipes[pipe].nr : 0;
+}
+
+u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap)
+{
+	struct weir_task *t;
+	u32 n = 0;
+
+	if (pipe >= s->graph->nr_pipes)
+		return 0;
+	weir_for_task(t, &s->graph->pipes[pipe])
+		if (n < cap)
+			ids[n++] = t->id;
+	return n;
+}
+
+struct weir_host_memory {
+	u64 used;
+	u64 per_task;
+	u64 faults;
+	u64 lost_messages;
+	u32 nr_tasks;
+	u32 nr_slots;
+};
+
+/* Bytes in use, and bytes that each task adds under the present graph. */
+void weir_host_memory(const struct weir_sched *s, struct weir_host_memory *m)
+{
+	m->used = s->used - s->freed;
+	m->per_task = sizeof(struct weir_task);
+	m->nr_slots = 0;
+	m->nr_tasks = s->nr_tasks;
+	m->faults = s->faults;
+	m->lost_messages = s->lost_messages;
+	if (!s->graph)
+		return;
+	m->nr_slots = s->graph->nr_slots;
+	m->per_task += s->graph->nr_slots * sizeof(struct weir_hook);
+	for (u32 i = 0; i < s->graph->nr_instances; i++)
+		m->per_task += s->graph->instances[i]->per_task;
+}
+
+u64 weir_host_updates(const struct weir_sched *s, u32 instance)
+{
+	return instance < s->graph->nr_instances ? s->graph->instances[instance]->nr_updates : 0;
+}
+
+/* Sizes of the structs that Rust mirrors, in the order of weir-core's ffi.rs. */
+const u32 weir_host_sizes[] = {
+	sizeof(struct weir_config),	   sizeof(struct weir_class),	 sizeof(struct weir_plan),
+	sizeof(struct weir_plan_pipe),	   sizeof(struct weir_plan_instance), sizeof(struct weir_plan_cpu),
+	sizeof(struct weir_msg),	   sizeof(struct weir_op),	 sizeof(struct weir_swap_stats),
+	sizeof(struct weir_replacement),   sizeof(struct weir_descriptor), sizeof(struct weir_param),
+	sizeof(struct weir_task),	   sizeof(struct weir_cpumask),	 sizeof(struct weir_entries),
+};
+
+/* For components in other languages, which do not see the structs. */
+struct weir_pipe *weir_host_out(const struct weir_instance *inst, u32 port)
+{
+	return weir_out(inst, port);
+}
+
+u32 weir_host_instance_size(void)
+{
+	return sizeof(struct weir_instance);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The components linked into this program: descriptors read once, as catalogue and as class table.
+
+use std::ffi::{CStr, c_char};
+use std::sync::OnceLock;
+
+use crate::catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
+use crate::ffi::{self, CClass, CDescriptor, CEntries};
+use crate::sched::Topic;
+
+include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// `WEIR_ADDED | WEIR_MOVED`: what a component hears that does not say otherwise.
+const HEARS_BY_DEFAULT: u32 = 1 | 4;
+
+/// All components, in class-id order.
+pub fn catalog() -> &'static Catalog {
+    static CATALOG: OnceLock<Catalog> = OnceLock::new();
+    CATALOG.get_or_init(|| Catalog {
+        components: descriptors().enumerate().map(|(id, (d, e))| info(id as u16, d, e)).collect(),
+    })
+}
+
+/// The table that the core copies into its arena.
+pub(crate) fn table() -> Vec<CClass> {
+    descriptors().map(|(d, e)| class(d, e)).collect()
+}
+
+fn descriptors() -> impl Iterator<Item = (&'static CDescriptor, &'static CEntries)> {
+    // SAFETY: both generated tables have `weir_nr_descriptors` entries and are constant.
+    (0..unsafe { ffi::weir_nr_descriptors } as usize).map(|i| unsafe {
+        let d = *(&raw const ffi::weir_descriptors).cast::<*const CDescriptor>().add(i);
+        (&*d, &*(&raw const ffi::weir_entries).cast::<CEntries>().add(i))
+    })
+}
+
+fn text(p: *const c_char) -> String {
+    if p.is_null() {
+        return String::new();
+    }
+    // SAFETY: descriptors hold string literals.
+    unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned()
+}
+
+fn params(d: &CDescriptor) -> &[ffi::CParam] {
+    if d.nr_params == 0 {
+        return &[];
+    }
+    // SAFETY: WEIR_PARAMS derives the count from the array itself.
+    unsafe { std::slice::from_raw_parts(d.params, d.nr_params as usize) }
+}
+
+fn class(d: &CDescriptor, e: &CEntries) -> CClass {
+    let mut c = CClass {
+        size: d.size,
+        per_task: d.per_task,
+        hears: if d.hears == 0 { HEARS_BY_DEFAULT } else { d.hears },
+        keyed_out: d.keyed_out,
+        has: e.has,
+        nr_params: d.nr_params,
+        on: e.on,
+        follows: e.follows,
+        answers: e.answers,
+        ..CClass::default()
+    };
+    assert!(params(d).len() <= c.param_offset.len(), "{}: at most 8 parameters", text(d.name));
+    for (slot, p) in c.param_offset.iter_mut().zip(params(d)) {
+        *slot = p.offset;
+    }
+    c
+}
+
+fn topics(bits: u64) -> Vec<String> {
+    Topic::all().filter(|t| bits >> (*t as u32) & 1 == 1).map(|t| t.name().to_owned()).collect()
+}
+
+fn info(id: u16, d: &CDescriptor, e: &CEntries) -> ComponentInfo {
+    let name = text(d.name);
+    let (_, source, manual) =
+        SOURCES.iter().find(|s| s.0 == name).copied().unwrap_or(("", "", ""));
+    ComponentInfo {
+        id,
+        class: match d.cls {
+            0 => Class::Filter,
+            1 => Class::Order,
+            2 => Class::Distribute,
+            3 => Class::Merge,
+            4 => Class::Annotate,
+            _ => Class::Service,
+        },
+        ordering: match d.ordering {
+            0 => Ordering::Keep,
+            1 => Ordering::Stable,
+            _ => Ordering::Total,
+        },
+        summary: text(d.summary),
+        ins: (d.in_min, d.in_max),
+        outs: (d.out_min, d.out_max),
+        out_label: if d.out_label == 1 { PortLabel::Isa } else { PortLabel::None },
+        params: params(d).iter().map(param).collect(),
+        listens: topics(e.on | e.follows),
+        publishes: topics(d.publishes),
+        asks: topics(d.asks | d.needs),
+        needs: topics(d.needs),
+        answers: topics(e.answers),
+        per_task: d.per_task,
+        keyed_out: d.keyed_out != 0,
+        manual: manual.to_owned(),
+        source: source.to_owned(),
+        name,
+    }
+}
+
+fn param(p: &ffi::CParam) -> ParamInfo {
+    ParamInfo {
+        name: text(p.name),
+        unit: match p.unit {
+            0 => Unit::Ns,
+            1 => Unit::Count,
+            2 => Unit::Pct,
+            3 => Unit::Bytes,
+            _ => Unit::Flag,
+        },
+        default: p.def,
+        min: p.min,
+        max: p.max,
+        help: text(p.help),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Facts of the descriptor that the generator also sees in the code must agree.
+    #[test]
+    fn descriptors_state_what_the_code_does() {
+        for (d, e) in descriptors() {
+            let name = text(d.name);
+            assert_eq!(topics(d.listens), topics(e.on | e.follows), "{name}: listens");
+            assert_eq!(topics(d.answers), topics(e.answers), "{name}: answers");
+            assert_eq!(d.needs & !d.asks, 0, "{name}: needs is part of asks");
+            for p in params(d) {
+                assert!(p.min <= p.def && p.def <= p.max, "{name}.{}: default in range", text(p.name));
+                assert!(p.offset % 8 == 0 && p.offset + 8 <= d.size, "{name}.{}: a u64 field", text(p.name));
+            }
+        }
+    }
+
+    #[test]
+    fn every_component_has_a_manual_that_begins_with_its_summary() {
+        for c in &catalog().components {
+            let first = c.manual.lines().next().unwrap_or_default();
+            assert_eq!(first, format!("{} - {}", c.name, c.summary), "{}", c.source);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The C interface, declared once. Layouts are compared with C's by `sizes_agree_with_c`.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// `struct weir_sched`: the arena's first bytes; never looked into from here.
+#[repr(C)]
+pub struct CSched {
+    _opaque: [u8; 0],
+}
+
+#[repr(C)]
+pub struct CConfig {
+    pub arena_bytes: u64,
+    pub seed: u64,
+    pub nr_cpus: u32,
+    pub oplog: u32,
+    pub nr_classes: u32,
+    pub unused: u32,
+    pub classes: *const CClass,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct CClass {
+    pub size: u32,
+    pub per_task: u32,
+    pub hears: u32,
+    pub keyed_out: u32,
+    pub has: u32,
+    pub nr_params: u32,
+    pub on: u64,
+    pub follows: u64,
+    pub answers: u64,
+    pub param_offset: [u32; 8],
+}
+
+#[repr(C)]
+pub struct CPlan {
+    pub nr_pipes: u32,
+    pub nr_instances: u32,
+    pub nr_cpus: u32,
+    pub nr_slots: u32,
+    pub pipes: *const CPlanPipe,
+    pub instances: *const CPlanInstance,
+    pub cpus: *const CPlanCpu,
+    pub links: *const u32,
+    pub lists: *const u32,
+    pub params: *const u64,
+    pub masks: *const CMask,
+    pub nr_masks: u32,
+    pub unused: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CPlanPipe {
+    pub slot: u32,
+    pub keyed: u32,
+    pub postponed: u32,
+    pub from: u32,
+    pub to: u32,
+    pub to_port: u32,
+    pub mask: u32,
+    pub unused: u32,
+    pub label: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CPlanInstance {
+    pub class: u32,
+    pub nr_in: u32,
+    pub nr_out: u32,
+    pub first_in: u32,
+    pub first_out: u32,
+    pub first_param: u32,
+    pub keep: u32,
+    pub unused: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct CPlanCpu {
+    pub entry: u32,
+    pub exit: u32,
+    pub first_postponed: u32,
+    pub nr_postponed: u32,
+    pub first_puller: u32,
+    pub nr_puller: u32,
+    pub core: u32,
+    pub llc: u32,
+    pub node: u32,
+    pub isa: u32,
+    pub capacity: u32,
+    pub unused: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CMask {
+    pub word: [u64; 64],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CMsg {
+    pub topic: u32,
+    pub cpu: u32,
+    pub task: *mut CTask,
+    pub value: u64,
+    pub value2: u64,
+    pub mask: *const CMask,
+}
+
+#[repr(C)]
+#[derive(Default)]
+pub struct CSwapStats {
+    pub represented: u32,
+    pub built: u32,
+    pub kept: u32,
+    pub unused: u32,
+    pub pause_ns: u64,
+}
+
+#[repr(C)]
+pub struct CReplacement {
+    pub instance: u32,
+    pub class: u32,
+    pub params: *const u64,
+}
+
+#[repr(C)]
+pub struct CTask {
+    pub id: u32,
+    pub state: u32,
+    pub cookie: u64,
+    pub hooks: *mut c_void,
+    pub refs: u32,
+    pub cpu: u32,
+    pub entry_cpu: u32,
+    pub next_free: u32,
+    pub slice_ns: u64,
+    pub key: u64,
+}
+
+#[repr(C)]
+pub struct CParam {
+    pub name: *const c_char,
+    pub unit: u32,
+    pub offset: u32,
+    pub def: u64,
+    pub min: u64,
+    pub max: u64,
+    pub help: *const c_char,
+}
+
+#[repr(C)]
+pub struct CDescriptor {
+    pub name: *const c_char,
+    pub summary: *const c_char,
+    pub cls: u32,
+    pub ordering: u32,
+    pub in_min: u32,
+    pub in_max: u32,
+    pub out_min: u32,
+    pub out_max: u32,
+    pub out_label: u32,
+    pub keyed_out: u32,
+    pub hears: u32,
+    pub size: u32,
+    pub per_task: u32,
+    pub nr_params: u32,
+    pub listens: u64,
+    pub publishes: u64,
+    pub asks: u64,
+    pub needs: u64,
+    pub answers: u64,
+    pub params: *const CParam,
+}
+
+// SAFETY: descriptors are constants; their pointers lead to constants.
+unsafe impl Sync for CDescriptor {}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CEntries {
+    pub has: u32,
+    pub on: u64,
+    pub follows: u64,
+    pub answers: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+pub struct CMemory {
+    pub used: u64,
+    pub per_task: u64,
+    pub faults: u64,
+    pub lost_messages: u64,
+    pub nr_tasks: u32,
+    pub nr_slots: u32,
+}
+
+unsafe extern "C" {
+    pub static weir_descriptors: [*const CDescriptor; 0];
+    pub static weir_nr_descriptors: u32;
+    pub static weir_entries: [CEntries; 0];
+
+    pub fn weir_init(mem: *mut CSched, config: *const CConfig) -> c_int;
+    pub fn weir_task_new(s: *mut CSched, cpu: u32, cookie: u64) -> *mut CTask;
+    pub fn weir_task_get(s: *mut CSched, id: u32) -> *mut CTask;
+    pub fn weir_admit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    pub fn weir_unblock(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    pub fn weir_relinquish(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    pub fn weir_block(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    pub fn weir_exit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    pub fn weir_pick(s: *mut CSched, cpu: u32, target: u32) -> *mut CTask;
+    pub fn weir_notify(s: *mut CSched, cpu: u32, msg: *const CMsg) -> c_int;
+    pub fn weir_ask(s: *mut CSched, cpu: u32, msg: *mut CMsg) -> c_int;
+    pub fn weir_timer_expired(s: *mut CSched, cpu: u32, instance: u32) -> c_int;
+    pub fn weir_topic_register(s: *mut CSched, uuid: u64, version: u32) -> c_int;
+    pub fn weir_topic_check(s: *mut CSched, topic: u32, uuid: u64, version: u32) -> c_int;
+    pub fn weir_topic_hold(s: *mut CSched, topic: u32) -> c_int;
+    pub fn weir_topic_release(s: *mut CSched, topic: u32) -> c_int;
+    pub fn weir_topic_remove(s: *mut CSched, topic: u32) -> c_int;
+    pub fn weir_swap(s: *mut CSched, cpu: u32, plan: *const CPlan, stats: *mut CSwapStats) -> c_int;
+    pub fn weir_swap_instance(
+        s: *mut CSched,
+        cpu: u32,
+        with: *const CReplacement,
+        stats: *mut CSwapStats,
+    ) -> c_int;
+    pub fn weir_check(s: *mut CSched) -> c_int;
+
+    pub fn weir_host_setup(s: *mut CSched, cookie: u64, rt_topics: u64);
+    pub fn weir_host_cookie(s: *const CSched) -> u64;
+    pub fn weir_host_oplog(s: *mut CSched, ops: *mut crate::sched::OpRecord, cap: u32);
+    pub fn weir_host_take_ops(s: *mut CSched, cpu: u32) -> u32;
+    pub fn weir_host_pipe_len(s: *const CSched, pipe: u32) -> u32;
+    pub fn weir_host_pipe_tasks(s: *const CSched, pipe: u32, ids: *mut u32, cap: u32) -> u32;
+    pub fn weir_host_memory(s: *const CSched, m: *mut CMemory);
+    pub fn weir_host_updates(s: *const CSched, instance: u32) -> u64;
+    #[cfg(test)]
+    static weir_host_sizes: [u32; 15];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_agree_with_c() {
+        let ours = [
+            size_of::<CConfig>(),
+            size_of::<CClass>(),
+            size_of::<CPlan>(),
+            size_of::<CPlanPipe>(),
+            size_of::<CPlanInstance>(),
+            size_of::<CPlanCpu>(),
+            size_of::<CMsg>(),
+            size_of::<crate::sched::OpRecord>(),
+            size_of::<CSwapStats>(),
+            size_of::<CReplacement>(),
+            size_of::<CDescriptor>(),
+            size_of::<CParam>(),
+            size_of::<CTask>(),
+            size_of::<CMask>(),
+            size_of::<CEntries>(),
+        ];
+        // SAFETY: a constant table of C, 15 entries.
+        let theirs = unsafe { weir_host_sizes };
+        assert_eq!(ours.map(|n| n as u32), theirs);
+    }
+}

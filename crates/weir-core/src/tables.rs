@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! From a [`Plan`] to the tables of `weir/topology.h`, with what the core would otherwise search for:
+//! the CPUs behind each pipe, the postponed pipes and pulling instances before each exit.
+
+use std::collections::HashMap;
+
+use crate::ffi::{CMask, CPlan, CPlanCpu, CPlanInstance, CPlanPipe};
+use crate::plan::Plan;
+use crate::sched::Error;
+
+const NONE: u32 = u32::MAX;
+const HAS_IDLE: u32 = 1 << 1;
+
+/// Owns the tables that a `struct weir_plan` points to.
+pub(crate) struct Tables {
+    pipes: Vec<CPlanPipe>,
+    instances: Vec<CPlanInstance>,
+    cpus: Vec<CPlanCpu>,
+    links: Vec<u32>,
+    lists: Vec<u32>,
+    params: Vec<u64>,
+    masks: Vec<CMask>,
+    nr_slots: u32,
+}
+
+/// Name and class of an instance: what tells whether a new one continues it.
+pub(crate) type Identity = (String, u16);
+
+impl Tables {
+    /// `has` gives the entry points of a class; `present` are the instances of the graph in use.
+    pub(crate) fn new(plan: &Plan, has: &[u32], present: &[Identity]) -> Result<Self, Error> {
+        check(plan, has)?;
+        let mut t = Tables {
+            pipes: Vec::with_capacity(plan.pipes.len()),
+            instances: Vec::with_capacity(plan.instances.len()),
+            cpus: Vec::with_capacity(plan.exits.len()),
+            links: Vec::new(),
+            lists: Vec::new(),
+            params: Vec::new(),
+            masks: Vec::new(),
+            nr_slots: plan.depth(),
+        };
+        t.add_instances(plan, present);
+        t.add_pipes(plan);
+        t.add_cpus(plan, has);
+        Ok(t)
+    }
+
+    /// Valid as long as `self` lives and stays where it is.
+    pub(crate) fn as_c(&self) -> CPlan {
+        CPlan {
+            nr_pipes: self.pipes.len() as u32,
+            nr_instances: self.instances.len() as u32,
+            nr_cpus: self.cpus.len() as u32,
+            nr_slots: self.nr_slots,
+            pipes: self.pipes.as_ptr(),
+            instances: self.instances.as_ptr(),
+            cpus: self.cpus.as_ptr(),
+            links: self.links.as_ptr(),
+            lists: self.lists.as_ptr(),
+            params: self.params.as_ptr(),
+            masks: self.masks.as_ptr(),
+            nr_masks: self.masks.len() as u32,
+            unused: 0,
+        }
+    }
+
+    fn add_instances(&mut self, plan: &Plan, present: &[Identity]) {
+        let by_name: HashMap<(&str, u16), u32> =
+            present.iter().enumerate().map(|(i, (n, c))| ((n.as_str(), *c), i as u32)).collect();
+        for inst in &plan.instances {
+            let first_in = self.links.len() as u32;
+            self.links.extend(&inst.ins);
+            let first_out = self.links.len() as u32;
+            self.links.extend(&inst.outs);
+            let first_param = self.params.len() as u32;
+            self.params.extend(&inst.params);
+            self.instances.push(CPlanInstance {
+                class: inst.class.into(),
+                nr_in: inst.ins.len() as u32,
+                nr_out: inst.outs.len() as u32,
+                first_in,
+                first_out,
+                first_param,
+                keep: by_name.get(&(inst.name.as_str(), inst.class)).copied().unwrap_or(NONE),
+                unused: 0,
+            });
+        }
+    }
+
+    /// CPUs behind an instance: those of its exits, and those behind its out-pipes. Instances come in
+    /// topological order, so one pass from the back sees every receiver before its feeders.
+    fn add_pipes(&mut self, plan: &Plan) {
+        let mut behind = vec![CMask { word: [0; 64] }; plan.instances.len()];
+        for (cpu, exit) in plan.exits.iter().enumerate() {
+            if let Some(exit) = exit {
+                let to = plan.pipes[*exit as usize].to.0 as usize;
+                behind[to].word[cpu / 64] |= 1 << (cpu % 64);
+            }
+        }
+        for i in (0..plan.instances.len()).rev() {
+            let mut own = behind[i];
+            for out in &plan.instances[i].outs {
+                let next = behind[plan.pipes[*out as usize].to.0 as usize];
+                own.word.iter_mut().zip(next.word).for_each(|(a, b)| *a |= b);
+            }
+            behind[i] = own;
+        }
+        let mut index: HashMap<CMask, u32> = HashMap::new();
+        for pipe in &plan.pipes {
+            let mask = behind[pipe.to.0 as usize];
+            let mask = *index.entry(mask).or_insert_with(|| {
+                self.masks.push(mask);
+                self.masks.len() as u32 - 1
+            });
+            self.pipes.push(CPlanPipe {
+                slot: pipe.depth,
+                keyed: pipe.keyed.into(),
+                postponed: pipe.postponed.into(),
+                from: pipe.from.map_or(NONE, |f| f.0),
+                to: pipe.to.0,
+                to_port: pipe.to.1,
+                mask,
+                unused: 0,
+                label: pipe.label,
+            });
+        }
+    }
+
+    fn add_cpus(&mut self, plan: &Plan, has: &[u32]) {
+        let postponed = plan.pipes.iter().any(|p| p.postponed);
+        let pulls = plan.instances.iter().any(|i| has[i.class as usize] & HAS_IDLE != 0);
+        let mut walked: HashMap<u32, Upstream> = HashMap::new();
+        for (i, exit) in plan.exits.iter().enumerate() {
+            let shape = plan.cpus.get(i).copied().unwrap_or_default();
+            let mut cpu = CPlanCpu {
+                entry: plan.entries[i],
+                exit: exit.unwrap_or(NONE),
+                core: shape.core,
+                llc: shape.llc,
+                node: shape.node,
+                isa: shape.isa.into(),
+                capacity: shape.capacity,
+                ..CPlanCpu::default()
+            };
+            if let Some(exit) = exit.filter(|_| postponed || pulls) {
+                let up = walked.entry(exit).or_insert_with(|| {
+                    let (p, i) = upstream(plan, has, exit);
+                    let first_postponed = self.lists.len() as u32;
+                    self.lists.extend(&p);
+                    let first_puller = self.lists.len() as u32;
+                    self.lists.extend(&i);
+                    Upstream {
+                        first_postponed,
+                        nr_postponed: p.len() as u32,
+                        first_puller,
+                        nr_puller: i.len() as u32,
+                    }
+                });
+                cpu.first_postponed = up.first_postponed;
+                cpu.nr_postponed = up.nr_postponed;
+                cpu.first_puller = up.first_puller;
+                cpu.nr_puller = up.nr_puller;
+            }
+            self.cpus.push(cpu);
+        }
+    }
+}
+
+struct Upstream {
+    first_postponed: u32,
+    nr_postponed: u32,
+    first_puller: u32,
+    nr_puller: u32,
+}
+
+/// Postponed pipes before (and including) `exit`, shallow first, and instances with `on_idle`, nearest first.
+fn upstream(plan: &Plan, has: &[u32], exit: u32) -> (Vec<u32>, Vec<u32>) {
+    let mut pipes = vec![exit];
+    let mut seen_pipe = vec![false; plan.pipes.len()];
+    let mut seen_inst = vec![false; plan.instances.len()];
+    seen_pipe[exit as usize] = true;
+    let (mut postponed, mut pullers) = (Vec::new(), Vec::new());
+    let mut next = 0;
+    while next < pipes.len() {
+        let p = pipes[next];
+        next += 1;
+        if plan.pipes[p as usize].postponed {
+            postponed.push(p);
+        }
+        let Some((from, _)) = plan.pipes[p as usize].from else { continue };
+        if std::mem::replace(&mut seen_inst[from as usize], true) {
+            continue;
+        }
+        if has[plan.instances[from as usize].class as usize] & HAS_IDLE != 0 {
+            pullers.push(from);
+        }
+        for &i in &plan.instances[from as usize].ins {
+            if !std::mem::replace(&mut seen_pipe[i as usize], true) {
+                pipes.push(i);
+            }
+        }
+    }
+    postponed.sort_by_key(|p| (plan.pipes[*p as usize].depth, *p));
+    (postponed, pullers)
+}
+
+fn bad(message: String) -> Error {
+    Error { code: 2, message }
+}
+
+/// Indices in range, instances in topological order: what the C side relies on.
+fn check(plan: &Plan, has: &[u32]) -> Result<(), Error> {
+    let (np, ni) = (plan.pipes.len() as u32, plan.instances.len() as u32);
+    if plan.entries.len() != plan.exits.len() {
+        return Err(bad("the plan names entries and exits for different numbers of CPUs".into()));
+    }
+    let pipe_ok = |p: &u32| *p < np;
+    if !plan.entries.iter().all(pipe_ok) || !plan.exits.iter().flatten().all(pipe_ok) {
+        return Err(bad("an entry or exit names a pipe that does not exist".into()));
+    }
+    for i in &plan.instances {
+        if i.class as usize >= has.len() || !i.ins.iter().chain(&i.outs).all(pipe_ok) {
+            return Err(bad(format!("instance `{}` has an unknown class or pipe", i.name)));
+        }
+    }
+    for p in &plan.pipes {
+        let from_ok = p.from.is_none_or(|f| f.0 < ni && f.0 < p.to.0);
+        if p.to.0 >= ni || !from_ok {
+            return Err(bad(format!("pipe `{}` does not lead forward", p.name)));
+        }
+    }
+    Ok(())
+}
