@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Reading TOML with a diagnostic for every value that is not as it should be.
+//!
+//! A thin layer over `toml`'s spanned values: each accessor checks type, unit and range, and its
+//! error points at the value. Keys that no one asked for are errors too, because a misspelt key
+//! that is ignored is the hardest mistake to find.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Error, ErrorKind, Result, did_you_mean};
+use crate::units::{self, Units};
+
+/// The source text with its name, and the kind that its errors get.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub name: &'a str,
+    pub text: &'a str,
+    pub kind: ErrorKind,
+}
+
+impl<'a> Source<'a> {
+    pub fn error(&self, span: Range<usize>, message: impl Into<String>) -> Error {
+        Error::new(self.kind, message).at(self.name, self.text, span)
+    }
+
+    /// Parse the whole text.
+    pub fn parse(&self) -> Result<Spanned<DeTable<'a>>> {
+        DeTable::parse(self.text).map_err(|e| {
+            let message = e.message().lines().collect::<Vec<_>>().join("; ");
+            self.error(e.span().unwrap_or(0..0), format!("this is not TOML: {message}"))
+                .help("TOML is `key = value` lines under `[table]` headers; texts stand in quotes")
+        })
+    }
+}
+
+/// A table whose keys are all known.
+#[derive(Clone)]
+pub(crate) struct Table<'d, 'a> {
+    source: Source<'a>,
+    table: &'d DeTable<'a>,
+    /// Where to point when a key is missing.
+    span: Range<usize>,
+    /// What the table describes, for messages: `[[cpus]]`.
+    what: &'d str,
+}
+
+impl<'d, 'a> Table<'d, 'a> {
+    /// Wrap a table; a key that is not in `known` is an error.
+    pub fn new(
+        source: Source<'a>,
+        table: &'d DeTable<'a>,
+        span: Range<usize>,
+        what: &'d str,
+        known: &[&str],
+    ) -> Result<Self> {
+        // In order of the text, so that the first mistake is reported first.
+        let mut keys: Vec<_> = table.keys().collect();
+        keys.sort_by_key(|k| k.span().start);
+        for key in keys {
+            let word = key.get_ref();
+            if !known.contains(&word.as_ref()) {
+                return Err(source
+                    .error(key.span(), format!("unknown key `{word}` in {what}"))
+                    .help(did_you_mean(word, known)));
+            }
+        }
+        Ok(Self { source, table, span, what })
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &'d str) -> Option<Value<'d, 'a>> {
+        self.table.get(key).map(|v| Value { source: self.source, key, span: v.span(), value: v.get_ref() })
+    }
+
+    /// The value of a key that must be there; `example` completes the help text.
+    pub fn require(&self, key: &'d str, example: &str) -> Result<Value<'d, 'a>> {
+        self.get(key).ok_or_else(|| {
+            self.source
+                .error(self.span.clone(), format!("{} lacks `{key}`", self.what))
+                .help(format!("add `{key} = {example}`"))
+        })
+    }
+
+    /// The tables of an array of tables `[[key]]`, empty where there is none.
+    pub fn tables(&self, key: &'d str, what: &'d str, known: &[&str]) -> Result<Vec<Table<'d, 'a>>> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let wrong = |v: &Value<'_, '_>| {
+            v.error(format!("`{key}` is not a list of tables"))
+                .help(format!("begin each with a line `[[{key}]]`"))
+        };
+        let DeValue::Array(array) = value.value else { return Err(wrong(&value)) };
+        array
+            .iter()
+            .map(|item| match item.get_ref() {
+                DeValue::Table(t) => Table::new(self.source, t, item.span(), what, known),
+                _ => Err(wrong(&value)),
+            })
+            .collect()
+    }
+
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+}
+
+/// A value with its key and place.
+#[derive(Clone)]
+pub(crate) struct Value<'d, 'a> {
+    source: Source<'a>,
+    pub key: &'d str,
+    span: Range<usize>,
+    value: &'d DeValue<'a>,
+}
+
+impl<'d, 'a> Value<'d, 'a> {
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        self.source.error(self.span.clone(), message)
+    }
+
+    fn wrong_type(&self, expected: &str, example: &str) -> Error {
+        self.error(format!("`{}` is {}, not {expected}", self.key, article(self.value.type_str())))
+            .help(format!("write `{} = {example}`", self.key))
+    }
+
+    pub fn str(&self, example: &str) -> Result<&'d str> {
+        self.value.as_str().ok_or_else(|| self.wrong_type("a text", example))
+    }
+
+    pub fn bool(&self) -> Result<bool> {
+        self.value.as_bool().ok_or_else(|| self.wrong_type("true or false", "true"))
+    }
+
+    /// A whole number within `range` (inclusive).
+    pub fn int(&self, range: (u64, u64)) -> Result<u64> {
+        let Some(i) = self.value.as_integer() else {
+            return Err(self.wrong_type("a whole number", &range.0.max(1).to_string()));
+        };
+        match u64::from_str_radix(i.as_str(), i.radix()) {
+            Ok(v) if (range.0..=range.1).contains(&v) => Ok(v),
+            _ => Err(self
+                .error(format!("`{}` is {i}, outside {}..{}", self.key, range.0, range.1))
+                .help(format!("give a number from {} to {}", range.0, range.1))),
+        }
+    }
+
+    /// A quantity: a text with a unit; a bare 0 needs none.
+    pub fn quantity(&self, units: Units) -> Result<u64> {
+        match self.value {
+            DeValue::String(text) => units::parse(text, units)
+                .map_err(|e| self.error(format!("`{}`: {}", self.key, e.message)).help(e.help)),
+            DeValue::Integer(i) if i.as_str().bytes().all(|b| b == b'0') => Ok(0),
+            DeValue::Integer(_) | DeValue::Float(_) => {
+                Err(self.error(format!("`{}` has no unit", self.key)).help(format!(
+                    "write {} in quotes, like `{} = \"{}\"`",
+                    units.what, self.key, units.example
+                )))
+            }
+            _ => Err(self.wrong_type(units.what, &format!("\"{}\"", units.example))),
+        }
+    }
+
+    /// The items of a list.
+    pub fn list(&self, example: &str) -> Result<Vec<Value<'d, 'a>>> {
+        match self.value {
+            DeValue::Array(a) => Ok(a
+                .iter()
+                .map(|v| Value { source: self.source, key: self.key, span: v.span(), value: v.get_ref() })
+                .collect()),
+            _ => Err(self.wrong_type("a list", example)),
+        }
+    }
+
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    pub fn is_list(&self) -> bool {
+        self.value.is_array()
+    }
+
+    pub fn is_str(&self) -> bool {
+        self.value.is_str()
+    }
+
+    /// A table with known keys.
+    pub fn table(&self, what: &'d str, known: &[&str]) -> Result<Table<'d, 'a>> {
+        match self.value {
+            DeValue::Table(t) => Table::new(self.source, t, self.span.clone(), what, known),
+            _ => Err(self
+                .error(format!("`{}` is {}, not a table", self.key, article(self.value.type_str())))
+                .help(format!("known in it: {}", known.join(", ")))),
+        }
+    }
+}
+
+fn article(kind: &str) -> String {
+    match kind {
+        "integer" => "an integer".into(),
+        "array" => "a list".into(),
+        "string" => "a text".into(),
+        "boolean" => "true or false".into(),
+        other => format!("a {other}"),
+    }
+}
