@@ -299,6 +299,32 @@ int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task wei
 	return err;
 }
 
+/* The nearest task before @t in @in that is in @pipe and has no pending change, or null. */
+static struct weir_task weir_mem *settled_before(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+						 const struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *at = weir_pipe_prev(in, t);
+
+	while (at && (weir_hook(in, at)->change || !weir_pipe_has(pipe, at)) && weir_loop)
+		at = weir_pipe_prev(in, at);
+	return at;
+}
+
+/*
+ * @t is the first task of @in in @pipe, which also holds tasks of other in-pipes: it goes behind those,
+ * but before the next task of its own in-pipe. What it returns is the task to stand behind.
+ */
+static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+						const struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *at = weir_pipe_next(in, t);
+
+	while (at && (weir_hook(in, at)->change || !weir_pipe_has(pipe, at)) && weir_loop)
+		at = weir_pipe_next(in, at);
+	at = at ? weir_pipe_prev(pipe, at) : pipe->tail;
+	return at == t ? weir_pipe_prev(pipe, t) : at;
+}
+
 /*
  * Members without a pending change stand in @pipe as in @in. Putting the task behind the nearest such
  * member keeps that true, whatever changes are still to come.
@@ -313,9 +339,9 @@ int weir_pipe_mirror(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
 	if (in->tail == t && !weir_pipe_has(pipe, t)) {
 		after = pipe->tail;
 	} else {
-		after = weir_pipe_prev(in, t);
-		while (after && (weir_hook(in, after)->change || !weir_pipe_has(pipe, after)) && weir_loop)
-			after = weir_pipe_prev(in, after);
+		after = settled_before(pipe, t, in);
+		if (!after && pipe->from && pipe->from->nr_in > 1)
+			after = behind_others(pipe, t, in);
 	}
 	err = place(pipe, t, after, 1);
 	weir_pipe_unlock(pipe);

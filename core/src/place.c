@@ -25,6 +25,73 @@ struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self
 	return 0;
 }
 
+/* All out-pipes of an instance have the same depth, so one hook tells. */
+struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self, const struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *pipe;
+
+	if (!self->nr_out)
+		return 0;
+	pipe = weir_load_acquire(&t->hooks[self->out[0]->slot].pipe);
+	return pipe && pipe->from == self ? pipe : 0;
+}
+
+int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+	       struct weir_pipe weir_mem *to)
+{
+	struct weir_pipe weir_mem *now = weir_out_of(self, t);
+
+	if (now && now != to) {
+		int err = weir_pipe_remove(now, t);
+
+		if (err)
+			return err;
+	}
+	if (to)
+		return weir_pipe_mirror(to, t, in);
+	weir_publish(self, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, self->idx);
+	return 0;
+}
+
+struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *self,
+					      const struct weir_cpumask weir_mem *mask)
+{
+	for (u32 i = 0; i < self->nr_out && weir_loop; i++) {
+		if (weir_pipe_allows(self->out[i], mask)) {
+			weir_note_scan(self, i + 1);
+			return self->out[i];
+		}
+	}
+	weir_note_scan(self, self->nr_out);
+	return 0;
+}
+
+int weir_port_map(struct weir_instance weir_mem *self, struct weir_port_map weir_mem *map)
+{
+	u32 i;
+
+	map->nr = 0;
+	for (i = 0; i < self->nr_out && weir_loop; i++)
+		if (self->out[i]->nr_cpus && (self->out[i]->word_hi + 1) * 64 > map->nr)
+			map->nr = (self->out[i]->word_hi + 1) * 64;
+	map->pipe = weir_instance_alloc(self, (u64)map->nr * sizeof(void *) + 8);
+	if (!map->pipe)
+		return -WEIR_ENOMEM;
+	for (i = self->nr_out; i > 0 && weir_loop; i--) {
+		struct weir_pipe weir_mem *out = self->out[i - 1];
+
+		for (u32 w = out->word_lo; w <= out->word_hi && weir_loop; w++) {
+			u64 bits = out->cpus->word[w];
+
+			while (bits && weir_loop) {
+				map->pipe[w * 64 + weir_lowest_bit(bits)] = out;
+				bits &= bits - 1;
+			}
+		}
+	}
+	return 0;
+}
+
 const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
@@ -52,6 +119,25 @@ int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cp
 	return 0;
 }
 
+u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe)
+{
+	struct weir_sched weir_mem *s = pipe->sched;
+	u64 sum = 0;
+
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
+		u64 bits = pipe->cpus->word[w];
+
+		while (bits && weir_loop) {
+			struct weir_cpu weir_mem *c = &s->cpus[w * 64 + weir_lowest_bit(bits)];
+
+			bits &= bits - 1;
+			if (weir_load(&c->online))
+				sum += c->capacity;
+		}
+	}
+	return sum;
+}
+
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
@@ -74,50 +160,59 @@ static int kick(struct weir_instance weir_mem *self, struct weir_task weir_mem *
 	return 1;
 }
 
-/* How far apart two CPUs are: 0 same core, 1 same LLC, 2 same node, 3 else. */
-static u32 distance(const struct weir_cpu weir_mem *a, const struct weir_cpu weir_mem *b)
+u32 weir_distance(struct weir_sched weir_mem *s, u32 a, u32 b)
 {
-	if (a->core == b->core)
+	struct weir_cpu weir_mem *x = &s->cpus[a], *y = &s->cpus[b];
+
+	if (x->core == y->core)
 		return 0;
-	if (a->llc == b->llc)
+	if (x->llc == y->llc)
 		return 1;
-	return a->node == b->node ? 2 : 3;
+	return x->node == y->node ? 2 : 3;
 }
 
-int weir_kick_idle(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
+		   const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_sched weir_mem *s = self->sched;
-	const struct weir_cpumask weir_mem *mask = 0;
+	struct weir_sched weir_mem *s = pipe->sched;
 	u32 last = weir_load(&t->cpu);
 	u32 best = WEIR_NO_CPU, best_distance = ~0u;
 
-	if (pipe->nr_cpus == 1)
-		return weir_mask_test(s->idle, pipe->cpu) && kick(self, t, pipe->cpu);
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
 		u64 bits = pipe->cpus->word[w] & weir_load(&s->idle->word[w]);
 
+		if (mask)
+			bits &= weir_load(&mask->word[w]);
 		while (bits && weir_loop) {
 			u32 cpu = w * 64 + weir_lowest_bit(bits);
-			u32 d = 0;
+			u32 d;
 
 			bits &= bits - 1;
-			if (best == WEIR_NO_CPU)
-				mask = weir_affinity(s, t);
-			if (!weir_load(&s->cpus[cpu].online) || (mask && !weir_mask_test(mask, cpu)))
+			if (!weir_load(&s->cpus[cpu].online))
 				continue;
-			if (cpu == last)
-				return kick(self, t, cpu);
-			if (last < s->nr_cpus)
-				d = distance(&s->cpus[last], &s->cpus[cpu]);
+			if (last >= s->nr_cpus || cpu == last)
+				return cpu;
+			d = weir_distance(s, last, cpu);
 			if (d < best_distance) {
 				best = cpu;
 				best_distance = d;
 			}
-			if (last >= s->nr_cpus)
-				return kick(self, t, cpu);
 		}
 	}
-	return best != WEIR_NO_CPU && kick(self, t, best);
+	return best;
+}
+
+int weir_kick_idle(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	u32 cpu, idle;
+
+	if (pipe->nr_cpus == 1)
+		return weir_mask_test(self->sched->idle, pipe->cpu) && kick(self, t, pipe->cpu);
+	weir_pipe_load(pipe, &idle);
+	if (!idle)
+		return 0;
+	cpu = weir_idle_near(pipe, t, weir_affinity(self->sched, t));
+	return cpu != WEIR_NO_CPU && kick(self, t, cpu);
 }
 
 void weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
@@ -153,6 +248,26 @@ void weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem
 	/* Until it chooses again the CPU counts as running @t, so the next arrival looks elsewhere. */
 	weir_store(&s->cpus[worst].curr_key, key);
 	weir_publish(self, WEIR_TOPIC_PREEMPT, t, worst, key);
+}
+
+void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
+			struct weir_task weir_mem *t, u64 key)
+{
+	struct weir_sched weir_mem *s = self->sched;
+	u32 cpu = weir_load(&t->cpu);
+	u64 first = WEIR_KEY_NONE;
+
+	if (cpu >= s->nr_cpus || !weir_mask_test(pipe->cpus, cpu) || weir_load(&s->cpus[cpu].curr) != t)
+		return;
+	weir_store(&t->key, key);
+	weir_store(&s->cpus[cpu].curr_key, key);
+	if (weir_pipe_lock(pipe))
+		return;
+	if (pipe->head)
+		first = pipe->head->hooks[pipe->slot].key;
+	weir_pipe_unlock(pipe);
+	if (first < key)
+		weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, first);
 }
 
 void weir_note_scan(struct weir_instance weir_mem *self, u32 n)

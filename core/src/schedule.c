@@ -318,8 +318,10 @@ static struct weir_task weir_mem *find(struct weir_sched weir_mem *s, u32 cpu)
 	exit = &s->graph->pipes[pc->exit];
 	catch_up(s, pc);
 	t = claim(s, exit, cpu);
-	if (!t && pull(s, pc, cpu))
+	if (!t && pull(s, pc, cpu)) {
+		catch_up(s, pc);
 		t = claim(s, exit, cpu);
+	}
 	return t;
 }
 

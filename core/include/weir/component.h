@@ -173,6 +173,49 @@ int weir_task_placed(const struct weir_task weir_mem *t, const struct weir_pipe 
 struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self,
 				       const struct weir_task weir_mem *t);
 
+/* The out-pipe of @self that holds @t, or null. The in-pipe that holds @t is locked. O(1). */
+struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self,
+				       const struct weir_task weir_mem *t);
+/*
+ * For distribution: @t, which is in @in, goes to out-pipe @to and stands there as in @in; if it is in
+ * another one it leaves that first. Null withholds it and publishes WITHHELD. @in is locked.
+ */
+int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+	       struct weir_pipe weir_mem *to);
+/* First out-pipe with an online CPU in @mask (null: any), or null. O(out-pipes). */
+struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *self,
+					      const struct weir_cpumask weir_mem *mask);
+
+/* The log of @in has a record about @t: the next update will look at it. @in is locked. */
+WEIR_INLINE int weir_pending(const struct weir_pipe weir_mem *in, const struct weir_task weir_mem *t)
+{
+	return t->hooks[in->slot].change != 0;
+}
+
+/* Which out-pipe leads to a CPU; the lowest port if several do. */
+struct weir_port_map {
+	struct weir_pipe weir_mem *weir_mem *pipe; /* (b) by CPU, null: none */
+	u32 nr;					   /* (c) */
+	u32 unused;
+};
+
+/* Fill @map, only in construct. 0 or -WEIR_ENOMEM. */
+int weir_port_map(struct weir_instance weir_mem *self, struct weir_port_map weir_mem *map);
+
+/* Null also for WEIR_NO_CPU. */
+WEIR_INLINE struct weir_pipe weir_mem *weir_port_to(const struct weir_port_map weir_mem *map, u32 cpu)
+{
+	return cpu < map->nr ? map->pipe[cpu] : 0;
+}
+
+/* How far apart two CPUs are: 0 same core, 1 same LLC, 2 same node, 3 else. */
+u32 weir_distance(struct weir_sched weir_mem *s, u32 a, u32 b);
+/* Sum of the capacities of the online CPUs behind @pipe. O(CPUs behind the pipe). */
+u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe);
+/* The idle CPU behind @pipe nearest to the one where @t last ran, allowed by @mask; or WEIR_NO_CPU. */
+u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
+		   const struct weir_cpumask weir_mem *mask);
+
 /* Affinity as the topic's responder tells it; null: everywhere. */
 const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 /* Some CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
@@ -191,6 +234,12 @@ int weir_kick_idle(struct weir_instance weir_mem *self, struct weir_pipe weir_me
  */
 void weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
 		  struct weir_task weir_mem *t, u64 key);
+/*
+ * If @t runs on a CPU behind @pipe, its urgency is @key from now on; PREEMPT is published if a task that
+ * waits in @pipe is more urgent. @pipe is keyed; no lock is held.
+ */
+void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
+			struct weir_task weir_mem *t, u64 key);
 
 /* For the cost models: elements looked at, iterations burnt. */
 void weir_note_scan(struct weir_instance weir_mem *self, u32 n);
