@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Reconfiguration. Source: 0, 7.3.3; DESIGN D5; docs/decisions/0003.
+ * Reconfiguration. Source: 0, 7.3.3; DESIGN D5; docs/decisions/0006.
  *
  * Everything that can fail happens before the first change: the new graph, its instances, hooks and
  * private data stand beside the old ones. Then the tasks change over, which cannot fail.
