@@ -1,1 +1,165 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The `.weir` language: schedulers as graphs of components.
+//!
+//! [`compile`] turns a text into the tables that the core builds from, for a given machine and a
+//! given catalogue of components, or says everything that is wrong with it. [`draw`] makes pictures
+//! of the result and [`format`] lays a text out. The library reads and writes no files.
+//!
+//! `docs/language.md` describes the language.
+
+mod ast;
+mod bundle;
+mod check;
+mod diag;
+pub mod draw;
+mod emit;
+mod expand;
+mod format;
+mod graph;
+mod lex;
+mod machine;
+mod net;
+mod order;
+mod parse;
+mod settings;
+mod source;
+mod splice;
+mod units;
+mod wire;
+
+#[cfg(test)]
+mod testcat;
+
+use std::collections::BTreeSet;
+
+use weir_core::{Catalog, MAX_CPUS, MachineShape, Plan};
+
+use ast::Item;
+use check::Check;
+use diag::Sink;
+use source::{MAX_SOURCE_BYTES, Span};
+
+pub use format::format;
+pub use graph::{Edge, Graph, Node, NodeKind};
+pub use diag::{Diagnostic, Severity};
+pub use source::{Loader, NoIncludes, Source};
+
+/// A parameter from the command line: `--set round_robin.slice=1ms`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Set {
+    /// Component, instance (`lb`, `round_robin@cpu3`), sub-topology, or the topology itself by its
+    /// name or as `topology`, for its `param` statements.
+    pub component: String,
+    pub param: String,
+    /// As in a text, with unit.
+    pub value: String,
+}
+
+/// A topology for a machine, ready to run.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    pub plan: Plan,
+    pub warnings: Vec<Diagnostic>,
+    /// The same as a graph, for [`draw`] and reports.
+    pub graph: Graph,
+}
+
+/// Most files that one topology includes, itself among them.
+const MAX_SOURCES: usize = 64;
+
+/// Compile `src` for a machine. On failure all errors (and warnings) in order of place.
+///
+/// `sets` take precedence over values in the text; the last one for a parameter counts.
+pub fn compile(
+    src: &Source,
+    loader: &dyn Loader,
+    catalog: &Catalog,
+    shape: &MachineShape,
+    sets: &[Set],
+) -> Result<Compiled, Vec<Diagnostic>> {
+    let mut sink = Sink::default();
+    let items = read(src, loader, &mut sink);
+    let parse_failed = sink.has_errors();
+    let start = Span::default();
+    if shape.cpus.is_empty() || shape.nr_cpus() > MAX_CPUS || catalog.get("termination").is_none() {
+        let message = match catalog.get("termination") {
+            None => "this build has no component `termination`, at which every path ends".to_string(),
+            Some(_) => format!("machine `{}` has {} CPUs", shape.name, shape.nr_cpus()),
+        };
+        sink.error("machine", start, message).help(format!("a scheduler needs 1 to {MAX_CPUS} CPUs"));
+        return Err(sink.finish());
+    }
+    let mut expander = expand::Expander::new(catalog, shape, sets, &mut sink);
+    expander.run(&items, src.stem());
+    let (mut net, lost_annotator) = (std::mem::take(&mut expander.net), expander.lost_annotator);
+    let mut quiet = expander.broken || parse_failed;
+    quiet |= !splice::splice(&mut net, &mut sink);
+    let wired = wire::wire(&net, catalog, shape, quiet, &mut sink);
+    let order = order::topological(&net, &wired, &mut sink);
+    let mut check = Check { net: &net, wired: &wired, catalog, shape, sink: &mut sink, file: start };
+    if !parse_failed {
+        check.responders(lost_annotator);
+    }
+    check.postponed_exits();
+    if let Some(order) = &order {
+        check.orderings(order);
+        if !quiet {
+            check.coverage();
+            if !wired.broken {
+                check.reach(order);
+                check.coherence(order);
+            }
+        }
+    }
+    if quiet && !sink.has_errors() {
+        // Not reachable by design; a silent failure would be worse than a vague one.
+        sink.error("internal", start, "the topology could not be expanded").help("please report this topology");
+    }
+    match order {
+        Some(order) if !sink.has_errors() => {
+            let depths = order::depths(&wired, &order);
+            let emitted = emit::emit(src.stem(), &net, &wired, &order, &depths, catalog, shape);
+            let graph = graph::build(&net, &wired, &emitted, &order, catalog, shape);
+            Ok(Compiled { plan: emitted.plan, warnings: sink.finish(), graph })
+        }
+        _ => Err(sink.finish()),
+    }
+}
+
+/// Parse `src` and what it includes, each file once.
+fn read(src: &Source, loader: &dyn Loader, sink: &mut Sink) -> Vec<Item> {
+    let mut next_id = 0;
+    // By file, the first one last, as what is included comes first.
+    let mut items: Vec<Vec<Item>> = Vec::new();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    seen.insert(src.name.clone());
+    let mut pending = vec![(sink.add_source(src.clone()), None::<Span>)];
+    while let Some((index, from)) = pending.pop() {
+        let source = &sink.sources[index as usize];
+        if source.text.len() > MAX_SOURCE_BYTES {
+            let at = from.unwrap_or_default();
+            let message = format!("`{}` is larger than {} MiB", source.name, MAX_SOURCE_BYTES >> 20);
+            sink.error("include", at, message).help("a topology is a short text; is this the right file?");
+            continue;
+        }
+        let name = source.name.clone();
+        let parsed = parse::parse(index, sink, &mut next_id);
+        for item in &parsed {
+            let Item::Include { path, span } = item else { continue };
+            match loader.load(&name, path) {
+                Err(why) => {
+                    sink.error("include", *span, format!("cannot include `{path}`: {why}"))
+                        .help("the path is relative to the file that includes it");
+                }
+                Ok(loaded) if !seen.insert(loaded.name.clone()) => {}
+                Ok(_) if sink.sources.len() == MAX_SOURCES => {
+                    sink.error("include", *span, format!("more than {MAX_SOURCES} files are included"))
+                        .help("include fewer files");
+                }
+                Ok(loaded) => pending.push((sink.add_source(loaded), Some(*span))),
+            }
+        }
+        items.push(parsed);
+    }
+    items.into_iter().rev().flatten().collect()
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! SVG: a picture that stands alone, follows the reader's light or dark setting, and carries plan
+//! indices, so that a report can write live numbers on its pipes and boxes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::FOLD_ABOVE;
+use super::fold::{Box, Line, Picture, fold};
+use super::layout::{Layout, Point, Size, layout};
+use super::palette::{STYLES, style};
+use crate::graph::{Graph, NodeKind};
+
+/// What to add to the picture. Keys are plan indices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SvgOptions {
+    /// Text on a pipe. Of a bundle the hottest pipe speaks.
+    pub pipe_labels: BTreeMap<u32, String>,
+    /// Text below an instance's name. Of a stack the hottest instance speaks.
+    pub instance_labels: BTreeMap<u32, String>,
+    /// 0 (cold) to 1 (hot): colours and thickens the line, or colours the border of the box.
+    pub pipe_heat: BTreeMap<u32, f64>,
+    pub instance_heat: BTreeMap<u32, f64>,
+    /// Repetitions beyond this number are drawn as one stack.
+    pub fold_above: usize,
+}
+
+impl Default for SvgOptions {
+    fn default() -> Self {
+        Self {
+            pipe_labels: BTreeMap::new(),
+            instance_labels: BTreeMap::new(),
+            pipe_heat: BTreeMap::new(),
+            instance_heat: BTreeMap::new(),
+            fold_above: FOLD_ABOVE,
+        }
+    }
+}
+
+const MARGIN: f64 = 16.0;
+const TITLE_PX: f64 = 7.3;
+const DETAIL_PX: f64 = 6.1;
+const PILL_PX: f64 = 5.6;
+/// Gap between the graph and the row of annotators.
+const ROW: f64 = 34.0;
+
+/// Draw the topology. Elements of class `pipe` and `pipe-label` have `data-pipe`, those of class
+/// `box` have `data-instance`: plan indices, several with blanks between for bundles and stacks
+/// (`[data-pipe~="7"]` selects in either case).
+pub fn svg(graph: &Graph, options: &SvgOptions) -> String {
+    let picture = fold(graph, options.fold_above.max(1));
+    let (flow, apart): (Vec<usize>, Vec<usize>) =
+        (0..picture.boxes.len()).partition(|i| picture.boxes[*i].kind != NodeKind::Annotator);
+    let sizes: Vec<Size> = picture.boxes.iter().map(|b| size(b, options)).collect();
+    let index: BTreeMap<usize, usize> = flow.iter().enumerate().map(|(new, old)| (*old, new)).collect();
+    let lines: Vec<(usize, usize)> = picture.lines.iter().map(|l| (index[&l.from], index[&l.to])).collect();
+    let flow_sizes: Vec<Size> = flow.iter().map(|i| sizes[*i]).collect();
+    let last: Vec<bool> = flow.iter().map(|i| picture.boxes[*i].kind == NodeKind::Cpus).collect();
+    let plan = layout(&flow_sizes, &lines, &last);
+
+    let row_width: f64 = apart.iter().map(|i| sizes[*i].width + 14.0).sum::<f64>() - 14.0;
+    let inner = plan.width.max(row_width).max(0.0);
+    let row_height = apart.iter().map(|i| sizes[*i].height).fold(0.0, f64::max);
+    let graph_bottom = MARGIN + plan.height;
+    let extra = if apart.is_empty() { 0.0 } else { ROW + row_height };
+    let (width, height) = (inner + 2.0 * MARGIN, graph_bottom + extra + MARGIN + 6.0);
+    let shift = MARGIN + (inner - plan.width) / 2.0;
+
+    let mut out = String::new();
+    let _ = write!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"weir\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\">\n<title>{} on {}</title>\n",
+        escape(&graph.name),
+        escape(&graph.machine)
+    );
+    sheet(&mut out);
+    draw_lines(&mut out, &picture, &plan, &index, &sizes, shift, options);
+    for &i in &flow {
+        let p = plan.boxes[index[&i]];
+        let at = Point { x: p.x + shift, y: p.y + MARGIN };
+        draw_box(&mut out, &picture.boxes[i], sizes[i], at, options);
+    }
+    if !apart.is_empty() {
+        let y = graph_bottom + ROW + row_height / 2.0;
+        let mut x = MARGIN + (inner - row_width) / 2.0;
+        let rule = graph_bottom + ROW / 2.0;
+        let _ = writeln!(
+            out,
+            "<line class=\"rule\" x1=\"{MARGIN}\" x2=\"{:.1}\" y1=\"{rule:.1}\" y2=\"{rule:.1}\"/>",
+            width - MARGIN
+        );
+        for &i in &apart {
+            let at = Point { x: x + sizes[i].width / 2.0, y };
+            draw_box(&mut out, &picture.boxes[i], sizes[i], at, options);
+            x += sizes[i].width + 14.0;
+        }
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Style sheet; all rules are below `.weir`, so that a page may embed several pictures.
+fn sheet(out: &mut String) {
+    out.push_str(
+        "<style>\n\
+         .weir{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;--ink:#1f2933;--dim:#5b6773;--line:#7b8794;--paper:#fff}\n\
+         .weir text{fill:var(--ink);text-anchor:middle}\n\
+         .weir .name{font-size:13px;font-weight:600}\n\
+         .weir .detail{font-size:11px;fill:var(--dim)}\n\
+         .weir .live{font-size:11px;font-weight:600}\n\
+         .weir .count{font-size:11px;font-weight:700}\n\
+         .weir .pill{font-size:9px;letter-spacing:.3px;font-weight:600;fill:#fff}\n\
+         .weir .pipe-label{font-size:10.5px;fill:var(--dim);paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}\n\
+         .weir .pipe{fill:none;stroke:var(--line);stroke-width:1.5}\n\
+         .weir .postponed{stroke-dasharray:6 4}\n\
+         .weir .tip{fill:var(--line)}\n\
+         .weir .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 5;opacity:.6}\n\
+         .weir rect{stroke-width:1.5}\n",
+    );
+    for s in &STYLES {
+        let _ = writeln!(out, ".weir .{0} rect{{fill:{2};stroke:{1}}}.weir .{0} .tag{{fill:{1};stroke:none}}", s.word, s.border, s.light);
+    }
+    out.push_str("@media (prefers-color-scheme:dark){.weir{--ink:#e6edf3;--dim:#a3b0bd;--line:#8593a1;--paper:#0d1117}\n");
+    for s in &STYLES {
+        let _ = writeln!(out, ".weir .{} rect{{fill:{}}}", s.word, s.dark);
+    }
+    out.push_str("}\n</style>\n");
+}
+
+/// Text that a box shows below its name: live numbers of its hottest member.
+fn live<'a>(b: &Box, options: &'a SvgOptions) -> Option<&'a str> {
+    hottest(&b.instances, &options.instance_heat, &options.instance_labels)
+}
+
+/// The label of the hottest of `members` that has one.
+fn hottest<'a>(members: &[u32], heat: &BTreeMap<u32, f64>, labels: &'a BTreeMap<u32, String>) -> Option<&'a str> {
+    let heat = |i: &u32| heat.get(i).copied().unwrap_or(0.0);
+    let labelled = members.iter().filter(|i| labels.contains_key(i));
+    let best = labelled.max_by(|a, b| heat(a).total_cmp(&heat(b)).then(b.cmp(a)))?;
+    labels.get(best).map(String::as_str)
+}
+
+fn max_heat(members: &[u32], heat: &BTreeMap<u32, f64>) -> Option<f64> {
+    members.iter().filter_map(|i| heat.get(i)).copied().reduce(f64::max).map(|h| h.clamp(0.0, 1.0))
+}
+
+/// From grey over amber to red.
+fn colour(heat: f64) -> String {
+    format!("hsl({:.0},{:.0}%,48%)", 45.0 - 45.0 * heat, 35.0 + 50.0 * heat)
+}
+
+fn size(b: &Box, options: &SvgOptions) -> Size {
+    let chars = |s: &str| s.chars().count() as f64;
+    let badge = if b.count > 1 { 30.0 } else { 0.0 };
+    let mut width = chars(&b.title) * TITLE_PX + badge + 28.0;
+    let mut height = 34.0;
+    if !b.detail.is_empty() {
+        width = width.max(chars(&b.detail) * DETAIL_PX + 24.0);
+        height += 15.0;
+    }
+    if let Some(text) = live(b, options) {
+        width = width.max(chars(text) * DETAIL_PX + 24.0);
+        height += 15.0;
+    }
+    let pills: f64 = b.topics.iter().map(|t| chars(t) * PILL_PX + 14.0).sum();
+    width = width.max(pills + 16.0);
+    Size { width: width.max(72.0), height }
+}
+
+fn draw_box(out: &mut String, b: &Box, size: Size, at: Point, options: &SvgOptions) {
+    let (w, h) = (size.width, size.height);
+    let (x, y) = (at.x - w / 2.0, at.y - h / 2.0);
+    let data = join(&b.instances);
+    let data = if data.is_empty() { String::new() } else { format!(" data-instance=\"{data}\"") };
+    let _ = write!(out, "<g class=\"box {}\"{data}>", style(b.kind, b.class).word);
+    let _ = write!(out, "<title>{}</title>", escape(&format!("{} {}", b.title, b.detail)));
+    let round = match b.kind {
+        NodeKind::Entry => h / 2.0,
+        NodeKind::Cpus => 3.0,
+        _ => 8.0,
+    };
+    if b.count > 1 {
+        for d in [8.0, 4.0] {
+            let _ = write!(
+                out,
+                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"{round}\"/>",
+                x + d,
+                y - d
+            );
+        }
+    }
+    let hot = max_heat(&b.instances, &options.instance_heat)
+        .map_or(String::new(), |t| format!(" style=\"stroke:{};stroke-width:{:.1}\"", colour(t), 1.5 + 2.0 * t));
+    let _ = write!(
+        out,
+        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"{round}\"{hot}/>"
+    );
+    let badge = if b.count > 1 { format!("×{}", b.count) } else { String::new() };
+    let middle = if badge.is_empty() { at.x } else { at.x - 13.0 };
+    let mut line = y + 21.5;
+    let _ = write!(out, "<text class=\"name\" x=\"{middle:.1}\" y=\"{line:.1}\">{}</text>", escape(&b.title));
+    if !badge.is_empty() {
+        let _ = write!(
+            out,
+            "<text class=\"count\" x=\"{:.1}\" y=\"{line:.1}\" style=\"text-anchor:end\">{badge}</text>",
+            x + w - 10.0
+        );
+    }
+    if !b.detail.is_empty() {
+        line += 15.0;
+        let _ = write!(out, "<text class=\"detail\" x=\"{:.1}\" y=\"{line:.1}\">{}</text>", at.x, escape(&b.detail));
+    }
+    if let Some(text) = live(b, options) {
+        line += 15.0;
+        let _ = write!(out, "<text class=\"live\" x=\"{:.1}\" y=\"{line:.1}\">{}</text>", at.x, escape(text));
+    }
+    pills(out, b, at.x, y + h);
+    out.push_str("</g>\n");
+}
+
+/// Topics on the lower edge of a box: what an annotator answers and what a component asks have the
+/// same look, which stands for the line between them.
+fn pills(out: &mut String, b: &Box, middle: f64, y: f64) {
+    let width = |t: &String| t.chars().count() as f64 * PILL_PX + 10.0;
+    let total: f64 = b.topics.iter().map(|t| width(t) + 4.0).sum::<f64>() - 4.0;
+    let mut x = middle - total / 2.0;
+    for topic in &b.topics {
+        let w = width(topic);
+        let _ = write!(
+            out,
+            "<g class=\"annotate\"><rect class=\"tag\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{w:.1}\" height=\"13\" rx=\"6.5\"/>\
+             <text class=\"pill\" x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
+            y - 6.5,
+            x + w / 2.0,
+            y + 3.2,
+            escape(topic)
+        );
+        x += w + 4.0;
+    }
+}
+
+/// Where lines leave and reach a box: spread over its side in the order of their other ends.
+fn spread(count: usize, position: usize, height: f64) -> f64 {
+    let room = (height - 16.0).max(0.0).min(9.0 * (count.saturating_sub(1)) as f64);
+    if count < 2 { 0.0 } else { room * (position as f64 / (count - 1) as f64 - 0.5) }
+}
+
+fn draw_lines(
+    out: &mut String,
+    picture: &Picture,
+    plan: &Layout,
+    index: &BTreeMap<usize, usize>,
+    sizes: &[Size],
+    shift: f64,
+    options: &SvgOptions,
+) {
+    let centre = |b: usize| {
+        let p = plan.boxes[index[&b]];
+        Point { x: p.x + shift, y: p.y + MARGIN }
+    };
+    // Ends of the lines at each box, from top to bottom.
+    let near = |i: usize, at_start: bool| {
+        let bends = &plan.bends[i];
+        let bend = if at_start { bends.first() } else { bends.last() };
+        let other = if at_start { picture.lines[i].to } else { picture.lines[i].from };
+        bend.map_or(centre(other).y, |p| p.y + MARGIN)
+    };
+    let side = |b: usize, at_start: bool| {
+        let mut ends: Vec<usize> = (0..picture.lines.len())
+            .filter(|i| b == if at_start { picture.lines[*i].from } else { picture.lines[*i].to })
+            .collect();
+        ends.sort_by(|x, y| near(*x, at_start).total_cmp(&near(*y, at_start)).then(x.cmp(y)));
+        ends
+    };
+    let starts: Vec<Vec<usize>> = (0..picture.boxes.len()).map(|b| side(b, true)).collect();
+    let arrivals: Vec<Vec<usize>> = (0..picture.boxes.len()).map(|b| side(b, false)).collect();
+    let offset = |list: &[usize], i: usize, height: f64| {
+        spread(list.len(), list.iter().position(|x| *x == i).unwrap_or(0), height)
+    };
+    for (i, line) in picture.lines.iter().enumerate() {
+        let (a, b) = (centre(line.from), centre(line.to));
+        let (sa, sb) = (sizes[line.from], sizes[line.to]);
+        let start = Point { x: a.x + sa.width / 2.0, y: a.y + offset(&starts[line.from], i, sa.height) };
+        let end = Point { x: b.x - sb.width / 2.0, y: b.y + offset(&arrivals[line.to], i, sb.height) };
+        let bends = plan.bends[i].iter().map(|p| Point { x: p.x + shift, y: p.y + MARGIN });
+        let points: Vec<Point> = std::iter::once(start).chain(bends).chain([Point { x: end.x - 6.0, y: end.y }]).collect();
+        draw_line(out, line, &points, end, options);
+    }
+}
+
+fn draw_line(out: &mut String, line: &Line, points: &[Point], end: Point, options: &SvgOptions) {
+    let data = join(&line.pipes);
+    let mut path = format!("M{:.1} {:.1}", points[0].x, points[0].y);
+    for pair in points.windows(2) {
+        let (p, q) = (pair[0], pair[1]);
+        if (p.y - q.y).abs() < 0.1 {
+            let _ = write!(path, "L{:.1} {:.1}", q.x, q.y);
+        } else {
+            let half = (p.x + q.x) / 2.0;
+            let _ = write!(path, "C{half:.1} {:.1} {half:.1} {:.1} {:.1} {:.1}", p.y, q.y, q.x, q.y);
+        }
+    }
+    let heat = max_heat(&line.pipes, &options.pipe_heat);
+    let (stroke, fill) = heat.map_or((String::new(), String::new()), |h| {
+        let c = colour(h);
+        (format!(" style=\"stroke:{c};stroke-width:{:.1}\"", 1.5 + 4.0 * h), format!(" style=\"fill:{c}\""))
+    });
+    let class = if line.postponed { "pipe postponed" } else { "pipe" };
+    let _ = write!(out, "<path class=\"{class}\" data-pipe=\"{data}\" d=\"{path}\"{stroke}/>");
+    let _ = writeln!(
+        out,
+        "<path class=\"tip\" d=\"M{:.1} {:.1}l-8 -3.6v7.2z\"{fill}/>",
+        end.x - 0.5,
+        end.y
+    );
+    let mut label = line.label.clone();
+    if line.pipes.len() > 1 {
+        label = format!("{label} ×{}", line.pipes.len()).trim().to_string();
+    }
+    if let Some(text) = hottest(&line.pipes, &options.pipe_heat, &options.pipe_labels) {
+        label = if label.is_empty() { text.to_string() } else { format!("{label} {text}") };
+    }
+    if !label.is_empty() {
+        let (p, q) = (points[0], points[1]);
+        let _ = writeln!(
+            out,
+            "<text class=\"pipe-label\" data-pipe=\"{data}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            (p.x + q.x) / 2.0,
+            (p.y + q.y) / 2.0 - 5.0,
+            escape(&label)
+        );
+    }
+}
+
+/// Indices with blanks between.
+fn join(indices: &[u32]) -> String {
+    indices.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Text for XML.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

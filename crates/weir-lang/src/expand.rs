@@ -1,0 +1,804 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! From the syntax tree to the flat network: blocks are repeated for the machine, sub-topologies
+//! are copied in, names are looked up, elements are joined.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use weir_core::{Catalog, CpuSet, MachineShape, PortLabel, Unit};
+
+use crate::ast::*;
+use crate::bundle::{In, Out, Side, pair};
+use crate::diag::{Sink, suggest};
+use crate::machine;
+use crate::net::*;
+use crate::settings::{self, Bound, Settings, Slot};
+use crate::source::Span;
+
+/// Deepest nesting of sub-topologies.
+const MAX_USES: usize = 32;
+/// Steps after which an expansion is given up: far beyond any real topology.
+const FUEL: u64 = 4_000_000;
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+enum Thing {
+    Inst(usize),
+    /// A use of a sub-topology: joints of its two sides, and whether the body uses them.
+    Sub { joint_in: usize, joint_out: usize, has_in: bool, has_out: bool, label: String },
+}
+
+/// Names of one block.
+struct Scope {
+    names: BTreeMap<String, (Thing, Span)>,
+    parent: Option<usize>,
+}
+
+/// Where an element stands.
+#[derive(Clone)]
+struct Ctx {
+    scope: usize,
+    cpus: Rc<CpuSet>,
+    /// The CPU of the innermost `each cpu`.
+    cpu: Option<u32>,
+    /// The innermost group, such as `@llc1`; empty outside blocks.
+    tag: Rc<str>,
+    /// Sub-topologies around, such as `percpu@cpu3/`.
+    prefix: Rc<str>,
+    bound: Rc<Bound>,
+    /// `in` and `out` of the sub-topology around.
+    joints: Option<(usize, usize)>,
+    site: u32,
+}
+
+/// Runs over the tree once and fills the network.
+pub(crate) struct Expander<'a> {
+    pub catalog: &'a Catalog,
+    pub shape: &'a MachineShape,
+    pub sink: &'a mut Sink,
+    pub settings: Settings<'a>,
+    pub net: Net,
+    /// Something is missing that was reported: rules about the whole network would only echo it.
+    pub broken: bool,
+    /// An annotator is missing that was reported.
+    pub lost_annotator: bool,
+    topologies: BTreeMap<&'a str, &'a Topology>,
+    sites: BTreeMap<(u32, u32), u32>,
+    scopes: Vec<Scope>,
+    taken: HashMap<String, u32>,
+    settable: BTreeSet<String>,
+    stack: Vec<&'a str>,
+    fuel: u64,
+}
+
+impl<'a> Expander<'a> {
+    pub fn new(catalog: &'a Catalog, shape: &'a MachineShape, sets: &'a [crate::Set], sink: &'a mut Sink) -> Self {
+        Self {
+            catalog,
+            shape,
+            sink,
+            settings: Settings::new(sets),
+            net: Net::default(),
+            broken: false,
+            lost_annotator: false,
+            topologies: BTreeMap::new(),
+            sites: BTreeMap::new(),
+            scopes: Vec::new(),
+            taken: HashMap::new(),
+            settable: BTreeSet::new(),
+            stack: Vec::new(),
+            fuel: FUEL,
+        }
+    }
+
+    /// Expand all `items`; `stem` is the name of the topology.
+    pub fn run(&mut self, items: &'a [Item], stem: &str) {
+        self.declare_topologies(items);
+        let bound = self.file_parameters(items, stem);
+        for item in items {
+            if let Item::Leave(sel) = item {
+                let all = CpuSet::first(self.shape.nr_cpus());
+                match machine::select(self.shape, &all, sel, self.sink) {
+                    Some(set) => set.iter().for_each(|c| self.net.left.insert(c)),
+                    None => self.broken = true,
+                }
+            }
+        }
+        let cpus: CpuSet = (0..self.shape.nr_cpus()).filter(|c| !self.net.left.contains(*c)).collect();
+        self.scopes.push(Scope { names: BTreeMap::new(), parent: None });
+        let ctx = Ctx {
+            scope: 0,
+            cpus: Rc::new(cpus),
+            cpu: None,
+            tag: "".into(),
+            prefix: "".into(),
+            bound: Rc::new(bound),
+            joints: None,
+            site: 0,
+        };
+        for item in items {
+            if let Item::Annotate(uses) = item {
+                uses.iter().for_each(|u| self.annotate(u, &ctx));
+            }
+        }
+        let chains: Vec<&'a Chain> = items
+            .iter()
+            .filter_map(|i| match i {
+                Item::Chain(c) => Some(c),
+                _ => None,
+            })
+            .collect();
+        self.declare(&chains, &ctx);
+        for chain in &chains {
+            if let Some(arrow) = chain.lead {
+                self.sink
+                    .error("nothing-enters", arrow.span, "nothing stands before this arrow")
+                    .help("only the first chain of a block may begin with an arrow");
+            }
+            self.chain(chain, &ctx);
+        }
+        let mut names: Vec<&str> = self.settable.iter().map(String::as_str).collect();
+        names.extend([stem, "topology"]);
+        let components: Vec<&str> = self.catalog.components.iter().map(|c| c.name.as_str()).collect();
+        self.settings.finish(&names, &components, self.sink);
+    }
+
+    fn declare_topologies(&mut self, items: &'a [Item]) {
+        for item in items {
+            let Item::Topology(t) = item else { continue };
+            let name = t.name.text.as_str();
+            if self.catalog.get(name).is_some() {
+                self.sink
+                    .error("name-clash", t.name.span, format!("`{name}` is a component already"))
+                    .help("give the sub-topology another name");
+            } else if let Some(first) = self.topologies.get(name) {
+                let place = self.sink.place(first.name.span);
+                self.sink
+                    .error("name-clash", t.name.span, format!("sub-topology `{name}` is declared twice"))
+                    .also(first.name.span, "first here")
+                    .help(format!("the first is at {place}; rename or remove one"));
+            } else {
+                self.topologies.insert(name, t);
+            }
+        }
+    }
+
+    /// Values of the `param` statements.
+    fn file_parameters(&mut self, items: &'a [Item], stem: &str) -> Bound {
+        let formals: Vec<Formal> = items
+            .iter()
+            .filter_map(|i| match i {
+                Item::Param(f) => Some(f.clone()),
+                _ => None,
+            })
+            .collect();
+        let mut bound = Bound::new();
+        let slots = Slot::of_formals(&formals, self.sink);
+        if formals.iter().any(|f| f.default.is_none()) {
+            self.broken = true;
+            return bound;
+        }
+        let (names, at) = ([stem, "topology"], Span::default());
+        let what = stem;
+        let values = self.settings.values(what, &names, &slots, &[], at, &bound, self.sink);
+        for (f, v) in formals.iter().zip(values) {
+            if bound.insert(f.name.text.clone(), (v, f.unit)).is_some() {
+                let message = format!("parameter `{}` is declared twice", f.name.text);
+                self.sink.error("name-clash", f.name.span, message).help("remove one of the two");
+            }
+        }
+        bound
+    }
+
+    /// One step of work; false when the expansion must stop.
+    fn step(&mut self, at: Span) -> bool {
+        if self.fuel == 0 {
+            return false;
+        }
+        self.fuel -= 1;
+        if self.fuel == 0 || self.net.insts.len() >= MAX_INSTANCES || self.net.edges.len() >= MAX_PIPES {
+            self.fuel = 0;
+            self.broken = true;
+            self.sink
+                .error("too-big", at, format!("on machine `{}` this topology grows beyond all bounds", self.shape.name))
+                .help(format!(
+                    "at most {MAX_INSTANCES} instances and {MAX_PIPES} pipes are built; use fewer or smaller blocks"
+                ));
+            return false;
+        }
+        true
+    }
+
+    fn site(&mut self, parent: u32, id: u32) -> u32 {
+        let next = self.sites.len() as u32 + 1;
+        *self.sites.entry((parent, id)).or_insert(next)
+    }
+
+    /// A unique name: prefix, base and tag, with a number where that is taken.
+    fn unique(&mut self, base: &str, ctx: &Ctx) -> String {
+        let plain = format!("{}{base}{}", ctx.prefix, ctx.tag);
+        if !self.taken.contains_key(&plain) {
+            self.taken.insert(plain.clone(), 1);
+            return plain;
+        }
+        let mut n = self.taken[&plain];
+        loop {
+            n += 1;
+            let name = format!("{}{base}_{n}{}", ctx.prefix, ctx.tag);
+            if !self.taken.contains_key(&name) {
+                self.taken.insert(plain, n);
+                self.taken.insert(name.clone(), 1);
+                return name;
+            }
+        }
+    }
+
+    fn annotate(&mut self, used: &'a Use, ctx: &Ctx) {
+        let class = used.class.as_ref().unwrap_or(&used.word);
+        let Some(info) = self.catalog.get(&class.text) else {
+            self.lost_annotator = true;
+            let names: Vec<&str> = self
+                .catalog
+                .components
+                .iter()
+                .filter(|c| c.ins.1 == 0 && c.outs.1 == 0)
+                .map(|c| c.name.as_str())
+                .collect();
+            let help = suggest(&class.text, &names, "components to annotate with");
+            self.sink.error("unknown-component", class.span, format!("unknown component `{}`", class.text)).help(help);
+            return;
+        };
+        if info.ins.1 != 0 || info.outs.1 != 0 {
+            self.sink
+                .error("not-an-annotator", class.span, format!("`{}` has pipes", class.text))
+                .help(format!("put it into a chain: `entry -> {} -> cpus;`", class.text));
+            return;
+        }
+        let index = self.instance(used, class, ctx, true);
+        if used.class.is_some() {
+            self.name(&used.word, Thing::Inst(index), ctx);
+        }
+    }
+
+    /// Instantiate `used` as component `class`.
+    fn instance(&mut self, used: &'a Use, class: &Word, ctx: &Ctx, annotator: bool) -> usize {
+        let class_idx = self.catalog.components.iter().position(|c| c.name == class.text);
+        let base = used.word.text.as_str();
+        let name = self.unique(base, ctx);
+        let local = format!("{base}{}", ctx.tag);
+        let params = match class_idx {
+            Some(i) => {
+                let slots = Slot::of_component(&self.catalog.components[i].params);
+                let names = [class.text.as_str(), base, &local, &name];
+                for n in names {
+                    if !self.settable.contains(n) {
+                        self.settable.insert(n.to_string());
+                    }
+                }
+                self.settings.values(&class.text, &names, &slots, &used.args, used.span, &ctx.bound, self.sink)
+            }
+            None => Vec::new(),
+        };
+        let site = self.site(ctx.site, used.id);
+        let cpus = ctx.cpus.clone();
+        self.net.insts.push(Inst { name, class: class_idx, params, cpus, span: used.span, site, annotator });
+        self.net.insts.len() - 1
+    }
+
+    /// Bind a name in the scope of `ctx`.
+    fn name(&mut self, word: &Word, thing: Thing, ctx: &Ctx) {
+        let clash = self.find(&word.text, ctx).map(|(_, span)| span);
+        if let Some(first) = clash {
+            let place = self.sink.place(first);
+            self.sink
+                .error("name-clash", word.span, format!("`{}` is declared twice", word.text))
+                .label("again here")
+                .also(first, "first here")
+                .help(format!("the first is at {place}; choose another name for one of them"));
+            return;
+        }
+        if self.catalog.get(&word.text).is_some() || self.topologies.contains_key(word.text.as_str()) {
+            self.sink
+                .error("name-clash", word.span, format!("`{}` is the name of a component already", word.text))
+                .help("choose another name for the instance");
+            return;
+        }
+        self.scopes[ctx.scope].names.insert(word.text.clone(), (thing, word.span));
+    }
+
+    fn find(&self, name: &str, ctx: &Ctx) -> Option<(Thing, Span)> {
+        let mut scope = Some(ctx.scope);
+        while let Some(s) = scope {
+            if let Some(found) = self.scopes[s].names.get(name) {
+                return Some(found.clone());
+            }
+            scope = self.scopes[s].parent;
+        }
+        None
+    }
+
+    /// Create what the chains of a block declare, so that order of statements does not matter.
+    fn declare(&mut self, chains: &[&'a Chain], ctx: &Ctx) {
+        for chain in chains {
+            for elem in std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, e)| e)) {
+                let Elem::Use(used) = elem else { continue };
+                let Some(class) = &used.class else { continue };
+                if let Some(thing) = self.create(used, class, ctx) {
+                    self.name(&used.word, thing, ctx);
+                }
+            }
+        }
+    }
+
+    /// Instantiate a component or copy a sub-topology in.
+    fn create(&mut self, used: &'a Use, class: &Word, ctx: &Ctx) -> Option<Thing> {
+        if !self.step(used.span) {
+            return None;
+        }
+        if let Some(t) = self.topologies.get(class.text.as_str()).copied() {
+            return self.copy(t, used, ctx);
+        }
+        match self.catalog.get(&class.text) {
+            None => {
+                let mut names: Vec<&str> = self.catalog.components.iter().map(|c| c.name.as_str()).collect();
+                names.extend(self.topologies.keys());
+                let mut scope = Some(ctx.scope);
+                while let Some(s) = scope {
+                    names.extend(self.scopes[s].names.keys().map(String::as_str));
+                    scope = self.scopes[s].parent;
+                }
+                let help = suggest(&class.text, &names, "what there is");
+                let message = format!("unknown component `{}`", class.text);
+                self.sink.error("unknown-component", class.span, message).help(help);
+            }
+            Some(info) if info.name == "termination" => {
+                self.sink
+                    .error("explicit-termination", class.span, "`termination` is put at every exit by itself")
+                    .help("write `-> cpu` or `-> cpus` where CPUs take their tasks");
+                self.broken = true;
+                return None;
+            }
+            Some(info) if info.ins.1 == 0 && info.outs.1 == 0 => {
+                self.sink
+                    .error("no-pipes", class.span, format!("`{}` has no pipes and cannot stand in a chain", info.name))
+                    .help(format!("write `annotate {};`", info.name));
+                self.broken = true;
+                return None;
+            }
+            Some(_) => {}
+        }
+        Some(Thing::Inst(self.instance(used, class, ctx, false)))
+    }
+
+    /// Copy sub-topology `t` in as `used`.
+    fn copy(&mut self, t: &'a Topology, used: &'a Use, ctx: &Ctx) -> Option<Thing> {
+        let name = t.name.text.as_str();
+        if self.stack.contains(&name) || self.stack.len() == MAX_USES {
+            self.broken = true;
+            let (code, message) = match self.stack.contains(&name) {
+                true => ("recursive-topology", format!("sub-topology `{name}` contains itself")),
+                false => ("too-deep", format!("sub-topologies are nested more than {MAX_USES} deep")),
+            };
+            self.sink.error(code, used.span, message).help(format!("the path is {} -> {name}", self.stack.join(" -> ")));
+            return None;
+        }
+        let label = self.unique(&used.word.text, ctx);
+        let slots = Slot::of_formals(&t.formals, self.sink);
+        let names = [name, used.word.text.as_str(), &label];
+        self.settable.extend(names.iter().map(|n| n.to_string()));
+        let values = self.settings.values(name, &names, &slots, &used.args, used.span, &ctx.bound, self.sink);
+        let bound: Bound =
+            t.formals.iter().zip(values).map(|(f, v)| (f.name.text.clone(), (v, f.unit))).collect();
+        let joint = |is_in| Joint { is_in, name: label.clone(), span: used.span };
+        self.net.joints.extend([joint(true), joint(false)]);
+        let (joint_in, joint_out) = (self.net.joints.len() - 2, self.net.joints.len() - 1);
+        self.scopes.push(Scope { names: BTreeMap::new(), parent: None });
+        let inner = Ctx {
+            scope: self.scopes.len() - 1,
+            cpus: ctx.cpus.clone(),
+            cpu: ctx.cpu,
+            tag: "".into(),
+            prefix: format!("{label}/").into(),
+            bound: Rc::new(bound),
+            joints: Some((joint_in, joint_out)),
+            site: self.site(ctx.site, used.id),
+        };
+        self.stack.push(name);
+        let chains: Vec<&'a Chain> = t.body.iter().collect();
+        self.declare(&chains, &inner);
+        for chain in &chains {
+            if let Some(arrow) = chain.lead {
+                self.sink
+                    .error("nothing-enters", arrow.span, "nothing stands before this arrow")
+                    .help("what enters a sub-topology is called `in`: `in -> ...`");
+            }
+            self.chain(chain, &inner);
+        }
+        self.stack.pop();
+        let (mut has_in, mut has_out) = (false, false);
+        sides(&t.body, &mut has_in, &mut has_out);
+        Some(Thing::Sub { joint_in, joint_out, has_in, has_out, label })
+    }
+
+    /// Expand a chain; gives the sides at its two ends.
+    fn chain(&mut self, chain: &'a Chain, ctx: &Ctx) -> (Side, Side) {
+        let mut first = self.elem(&chain.first, ctx);
+        if let Some(lead) = chain.lead {
+            first.ins.iter_mut().for_each(|i| i.postponed |= lead.postponed);
+        }
+        let mut last = first.clone();
+        for (arrow, elem) in &chain.rest {
+            if !self.step(arrow.span) {
+                break;
+            }
+            let right = self.elem(elem, ctx);
+            self.join(&last, &right, *arrow);
+            last = right;
+        }
+        (first, last)
+    }
+
+    /// Lay pipes from `left` to `right`.
+    fn join(&mut self, left: &Side, right: &Side, arrow: Arrow) {
+        if left.broken || right.broken {
+            self.broken = true;
+            return;
+        }
+        if left.outs.is_empty() {
+            self.broken = true;
+            self.sink
+                .error("nothing-leaves", arrow.span, format!("nothing comes out of {}", left.what))
+                .help("end the chain before this arrow");
+            return;
+        }
+        if right.ins.is_empty() {
+            self.broken = true;
+            self.sink
+                .error("nothing-enters", arrow.span, format!("nothing can go into {}", right.what))
+                .help("an `entry` begins a chain; the first chain of a block takes what comes into the block");
+            return;
+        }
+        let room = MAX_PIPES.saturating_sub(self.net.edges.len());
+        let pairs = match pair(&left.outs, &right.ins, arrow.all, room) {
+            Ok(pairs) => pairs,
+            Err(lonely) => {
+                self.broken = true;
+                match lonely {
+                    crate::bundle::Unpaired::TooMany => {
+                        self.fuel = 1;
+                        self.step(arrow.span);
+                    }
+                    crate::bundle::Unpaired::Left(i) => self.lonely(left, right, &left.outs[i].cpus, true, arrow),
+                    crate::bundle::Unpaired::Right(i) => self.lonely(left, right, &right.ins[i].cpus, false, arrow),
+                }
+                return;
+            }
+        };
+        for (l, r) in pairs {
+            let seq = self.net.edges.len() as u32;
+            self.net.edges.push(Edge {
+                tail: left.outs[l].tail.clone(),
+                head: right.ins[r].head.clone(),
+                postponed: arrow.postponed || right.ins[r].postponed,
+                span: arrow.span,
+                tail_key: vec![seq],
+                head_key: vec![seq],
+            });
+        }
+    }
+
+    /// Report an end that belongs to nothing on the other side.
+    fn lonely(&mut self, left: &Side, right: &Side, cpus: &CpuSet, is_left: bool, arrow: Arrow) {
+        let (a, b) = if is_left { (left, right) } else { (right, left) };
+        self.sink
+            .error("no-match", arrow.span, format!("{} of CPUs {cpus} has no partner in {}", a.what, b.what))
+            .help(
+                "an arrow joins elements whose CPUs contain one another; `-> all` joins each with each",
+            );
+    }
+
+    fn elem(&mut self, elem: &'a Elem, ctx: &Ctx) -> Side {
+        match elem {
+            Elem::Entry { id, sel, span } => self.entry(*id, sel, *span, ctx),
+            Elem::Use(used) => self.used(used, ctx),
+            Elem::Each(each) => self.each(each, ctx),
+            Elem::Cpu { id, number, span } => self.exit_cpu(*id, *number, *span, ctx),
+            Elem::Cpus { id, sel, span } => {
+                let what = "`cpus`".to_string();
+                match machine::select(self.shape, &ctx.cpus, sel, self.sink) {
+                    Some(set) => {
+                        let whole = *ctx.cpus == set;
+                        let tag = if whole { ctx.tag.to_string() } else { format!("@cpus{set}") };
+                        self.exit(*id, set, tag, what, *span, ctx)
+                    }
+                    None => Side::broken(what),
+                }
+            }
+            Elem::In { port, span } | Elem::Out { port, span } => {
+                let is_in = matches!(elem, Elem::In { .. });
+                let word = if is_in { "`in`" } else { "`out`" };
+                let Some((joint_in, joint_out)) = ctx.joints else {
+                    self.sink
+                        .error("outside-topology", *span, format!("{word} has a meaning in a sub-topology only"))
+                        .help("write `entry` for where tasks come in and `cpu` or `cpus` for where they leave");
+                    return Side::broken(word.into());
+                };
+                let want = port.map_or(Want::Next, |n| Want::Number(n.value, n.span));
+                let cpus = ctx.cpus.clone();
+                let mut side = Side { what: word.into(), ..Side::default() };
+                if is_in {
+                    side.outs.push(Out { tail: Tail::Joint(joint_in, want), cpus });
+                } else {
+                    side.ins.push(In { head: Head::Joint(joint_out, want), cpus, postponed: false });
+                }
+                side
+            }
+        }
+    }
+
+    fn entry(&mut self, id: u32, sel: &'a EntrySel, span: Span, ctx: &Ctx) -> Side {
+        let what = "`entry`".to_string();
+        let sets: Option<Vec<(String, CpuSet)>> = match sel {
+            EntrySel::Scope => Some(vec![(ctx.tag.to_string(), (*ctx.cpus).clone())]),
+            EntrySel::Cpu(n) => self
+                .scoped_cpu(*n, ctx)
+                .map(|c| vec![(format!("@cpu{c}"), [c].into_iter().collect())]),
+            EntrySel::Cpus(sel) => machine::select(self.shape, &ctx.cpus, sel, self.sink)
+                .map(|set| vec![(format!("@cpus{set}"), set)]),
+            EntrySel::Each(group, filters) => self
+                .groups(group, filters, span, ctx)
+                .map(|groups| groups.into_iter().map(|g| (g.tag, g.cpus)).collect()),
+        };
+        let Some(sets) = sets else { return Side::broken(what) };
+        let site = self.site(ctx.site, id);
+        let mut side = Side { what, ..Side::default() };
+        for (tag, set) in sets {
+            let cpus = Rc::new(set);
+            let name = self.unique("entry", &Ctx { tag: tag.into(), ..ctx.clone() });
+            self.net.entries.push(Entry { name, cpus: cpus.clone(), span, site });
+            side.outs.push(Out { tail: Tail::Entry(self.net.entries.len() - 1), cpus });
+        }
+        side
+    }
+
+    /// A CPU by number, if it is in the scope.
+    fn scoped_cpu(&mut self, n: Num, ctx: &Ctx) -> Option<u32> {
+        if !machine::known_cpu(self.shape, n, self.sink) {
+            return None;
+        }
+        if !ctx.cpus.contains(n.value) {
+            let help = match self.net.left.contains(n.value) {
+                true => "`leave` takes it out of the topology; remove one of the two".to_string(),
+                false => format!("here are CPUs {}", machine::list_or_none(&ctx.cpus)),
+            };
+            let message = format!("CPU {} does not belong here", n.value);
+            self.sink.error("cpu-out-of-scope", n.span, message).help(help);
+            return None;
+        }
+        Some(n.value)
+    }
+
+    fn exit_cpu(&mut self, id: u32, number: Option<Num>, span: Span, ctx: &Ctx) -> Side {
+        let what = "`cpu`".to_string();
+        let cpu = match number {
+            Some(n) => self.scoped_cpu(n, ctx),
+            None => ctx.cpu,
+        };
+        match (cpu, number) {
+            (Some(c), _) => self.exit(id, [c].into_iter().collect(), format!("@cpu{c}"), what, span, ctx),
+            (None, Some(_)) => Side::broken(what),
+            (None, None) => {
+                self.sink
+                    .error("which-cpu", span, "which CPU? `cpu` alone stands for the CPU of an `each cpu` block")
+                    .help("write `cpu 3` for a certain CPU or `cpus` for one exit that all CPUs here share");
+                Side::broken(what)
+            }
+        }
+    }
+
+    fn exit(&mut self, id: u32, set: CpuSet, tag: String, what: String, span: Span, ctx: &Ctx) -> Side {
+        let site = self.site(ctx.site, id);
+        let cpus = Rc::new(set);
+        self.net.exits.push(Exit { cpus: cpus.clone(), span, site, tag });
+        let head = Head::Exit(self.net.exits.len() - 1);
+        Side { ins: vec![In { head, cpus, postponed: false }], what, ..Side::default() }
+    }
+
+    fn used(&mut self, used: &'a Use, ctx: &Ctx) -> Side {
+        let what = format!("`{}`", used.word.text);
+        let thing = match self.find(&used.word.text, ctx) {
+            Some((thing, declared)) => {
+                if used.class.is_none() && !used.args.is_empty() {
+                    let place = self.sink.place(declared);
+                    self.sink
+                        .error("late-parameter", used.span, format!("{what} has its parameters already"))
+                        .help(format!("give them where it is declared, at {place}"));
+                }
+                thing
+            }
+            // A declaration that failed was reported.
+            None if used.class.is_some() => return Side::broken(what),
+            None => match self.create(used, &used.word, ctx) {
+                Some(thing) => thing,
+                None => return Side::broken(what),
+            },
+        };
+        match thing {
+            Thing::Inst(i) => {
+                if self.net.insts[i].annotator {
+                    self.sink
+                        .error("no-pipes", used.span, format!("{what} has no pipes and cannot stand in a chain"))
+                        .help("annotators are connected by topics alone");
+                    return Side::broken(what);
+                }
+                let by_isa = self.net.insts[i]
+                    .class
+                    .is_some_and(|c| self.catalog.components[c].out_label == PortLabel::Isa);
+                let known = self.net.insts[i].class.is_some();
+                let in_want = self.want(used.in_port.as_ref(), false, known, &what);
+                let out_want = self.want(used.out_port.as_ref(), by_isa, known, &what);
+                let cpus = self.net.insts[i].cpus.clone();
+                Side {
+                    ins: vec![In { head: Head::Inst(i, in_want), cpus: cpus.clone(), postponed: false }],
+                    outs: vec![Out { tail: Tail::Inst(i, out_want), cpus }],
+                    what,
+                    broken: false,
+                }
+            }
+            Thing::Sub { joint_in, joint_out, has_in, has_out, label } => {
+                let number = |port: Option<&Port>, sink: &mut Sink| match port {
+                    None => Want::Next,
+                    Some(Port { sel: PortSel::Number(n), span }) => Want::Number(*n, *span),
+                    Some(Port { span, .. }) => {
+                        sink.error("wrong-port", *span, format!("ports of sub-topology `{label}` have numbers only"))
+                            .help("write a number, and select by CPU or instruction set inside the sub-topology");
+                        Want::Next
+                    }
+                };
+                let in_want = number(used.in_port.as_ref(), self.sink);
+                let out_want = number(used.out_port.as_ref(), self.sink);
+                let cpus = ctx.cpus.clone();
+                let mut side = Side { what, ..Side::default() };
+                if has_in {
+                    let head = Head::Joint(joint_in, in_want);
+                    side.ins.push(In { head, cpus: cpus.clone(), postponed: false });
+                }
+                if has_out {
+                    side.outs.push(Out { tail: Tail::Joint(joint_out, out_want), cpus });
+                }
+                side
+            }
+        }
+    }
+
+    /// What a port selector asks for on an instance.
+    fn want(&mut self, port: Option<&Port>, by_isa: bool, known: bool, what: &str) -> Want {
+        let Some(port) = port else { return Want::Next };
+        match &port.sel {
+            PortSel::Number(n) => Want::Number(*n, port.span),
+            PortSel::Cpu(c) => {
+                let span = port.span;
+                if !machine::known_cpu(self.shape, Num { value: *c, span }, self.sink) {
+                    self.broken = true;
+                }
+                if by_isa {
+                    self.sink
+                        .error("wrong-port", span, format!("ports of {what} are told apart by instruction set"))
+                        .help("write `[native]` or the name of another instruction set");
+                }
+                Want::Cpu(*c, span)
+            }
+            PortSel::Isa(name) => {
+                if !by_isa && known {
+                    self.sink
+                        .error("wrong-port", port.span, format!("{what} does not tell instruction sets apart"))
+                        .help("write `[2]` or `[cpu 2]`; instruction sets belong to the ports of `isa_demux`");
+                    return Want::Next;
+                }
+                match machine::isa(self.shape, &Word { text: name.clone(), span: port.span }, self.sink) {
+                    Some(isa) => Want::Isa(isa, port.span),
+                    None => {
+                        self.broken = true;
+                        Want::Next
+                    }
+                }
+            }
+        }
+    }
+
+    fn each(&mut self, each: &'a Each, ctx: &Ctx) -> Side {
+        let what = "the block".to_string();
+        let Some(groups) = self.groups(&each.group, &each.filters, each.span, ctx) else {
+            return Side::broken(what);
+        };
+        let chains: Vec<&'a Chain> = each.body.iter().collect();
+        for late in chains.iter().skip(1) {
+            if let Some(arrow) = late.lead {
+                self.sink
+                    .error("nothing-enters", arrow.span, "nothing stands before this arrow")
+                    .help("only the first chain of a block may begin with an arrow");
+            }
+        }
+        let mut side = Side { what, ..Side::default() };
+        for group in groups {
+            if !self.step(each.span) {
+                side.broken = true;
+                break;
+            }
+            self.scopes.push(Scope { names: BTreeMap::new(), parent: Some(ctx.scope) });
+            let inner = Ctx {
+                scope: self.scopes.len() - 1,
+                cpus: Rc::new(group.cpus),
+                cpu: group.cpu,
+                tag: group.tag.into(),
+                ..ctx.clone()
+            };
+            self.declare(&chains, &inner);
+            for (i, chain) in chains.iter().enumerate() {
+                let (first, last) = self.chain(chain, &inner);
+                side.broken |= first.broken || last.broken;
+                if i == 0 {
+                    side.ins.extend(first.ins);
+                }
+                if i + 1 == chains.len() {
+                    side.outs.extend(last.outs);
+                }
+            }
+        }
+        side
+    }
+
+    /// The groups of an `each`; `None` after a report.
+    fn groups(&mut self, group: &'a Group, filters: &'a [Where], span: Span, ctx: &Ctx) -> Option<Vec<Part>> {
+        let set = machine::filter(self.shape, &ctx.cpus, filters, self.sink)?;
+        if set.is_empty() {
+            self.sink
+                .error("empty-each", span, "no CPU of the machine fits, so the block would vanish")
+                .help(format!("the CPUs to choose from here are {}", machine::list_or_none(&ctx.cpus)));
+            return None;
+        }
+        let (numbered, word) = match group {
+            Group::Level(level) => {
+                let tag = |n| format!("@{}{n}", level.word());
+                let cpu = |n| (*level == Level::Cpu).then_some(n);
+                let groups = machine::split(self.shape, &set, *level);
+                return Some(groups.into_iter().map(|(n, cpus)| Part { tag: tag(n), cpus, cpu: cpu(n) }).collect());
+            }
+            Group::Parts(v) => (settings::value(v, Unit::Count, &ctx.bound, self.sink)?, v),
+            Group::Chunk(v) => (settings::value(v, Unit::Count, &ctx.bound, self.sink)?, v),
+        };
+        let n = set.len() as u64;
+        if numbered == 0 || numbered > n {
+            let message = format!("{n} CPUs cannot be divided like this: {numbered} is not between 1 and {n}");
+            self.sink.error("out-of-range", word.span, message).help("give a number of CPUs that the machine has");
+            return None;
+        }
+        let groups = match group {
+            Group::Parts(_) => machine::parts(&set, numbered as usize),
+            _ => machine::chunks(&set, numbered as usize),
+        };
+        let base = if ctx.tag.is_empty() { "@".to_string() } else { format!("{}.", ctx.tag) };
+        Some(groups.into_iter().map(|(n, cpus)| Part { tag: format!("{base}part{n}"), cpus, cpu: None }).collect())
+    }
+}
+
+/// A group of CPUs that a block is repeated for.
+struct Part {
+    tag: String,
+    cpus: CpuSet,
+    cpu: Option<u32>,
+}
+
+/// Do the chains use `in` and `out`?
+fn sides(chains: &[Chain], has_in: &mut bool, has_out: &mut bool) {
+    for chain in chains {
+        for elem in std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, e)| e)) {
+            match elem {
+                Elem::In { .. } => *has_in = true,
+                Elem::Out { .. } => *has_out = true,
+                Elem::Each(each) => sides(&each.body, has_in, has_out),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! From tokens to the syntax tree. A statement with a mistake is reported and dropped; parsing goes
+//! on with the next one, so that one run shows all mistakes of a file.
+
+use weir_core::Unit;
+
+use crate::ast::*;
+use crate::diag::{Sink, suggest};
+use crate::lex::{Tok, Token, lex};
+use crate::source::Span;
+
+/// Deepest nesting of blocks.
+pub(crate) const MAX_NESTING: usize = 32;
+
+/// Parse source `src` of `sink`. `next_id` numbers the elements across all sources.
+pub(crate) fn parse(src: u16, sink: &mut Sink, next_id: &mut u32) -> Vec<Item> {
+    let text = sink.sources[src as usize].text.clone();
+    let mut tokens = lex(&text, src, sink);
+    tokens.retain(|t| !matches!(t.tok, Tok::LineComment | Tok::BlockComment));
+    let mut p = Parser { text: &text, tokens, at: 0, sink, next_id, nesting: 0 };
+    let mut items = Vec::new();
+    while p.peek() != Tok::End && !p.sink.full() {
+        let before = p.at;
+        match p.item() {
+            Ok(item) => items.extend(item),
+            Err(Reported) => p.recover(),
+        }
+        if p.at == before {
+            p.bump();
+        }
+    }
+    items
+}
+
+/// A mistake was reported; the statement is lost.
+struct Reported;
+type Parsed<T> = Result<T, Reported>;
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<Token>,
+    at: usize,
+    sink: &'a mut Sink,
+    next_id: &'a mut u32,
+    nesting: usize,
+}
+
+impl Parser<'_> {
+    fn token(&self) -> Token {
+        self.tokens[self.at]
+    }
+
+    fn peek(&self) -> Tok {
+        self.token().tok
+    }
+
+    fn peek_at(&self, ahead: usize) -> Tok {
+        self.tokens.get(self.at + ahead).map_or(Tok::End, |t| t.tok)
+    }
+
+    fn span(&self) -> Span {
+        self.token().span
+    }
+
+    /// Span of the token before the current one.
+    fn last(&self) -> Span {
+        self.tokens[self.at.saturating_sub(1)].span
+    }
+
+    fn bump(&mut self) -> Token {
+        let token = self.token();
+        if token.tok != Tok::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn slice(&self, span: Span) -> &str {
+        &self.text[span.start as usize..span.end as usize]
+    }
+
+    fn word_is(&self, word: &str) -> bool {
+        self.peek() == Tok::Word && self.slice(self.span()) == word
+    }
+
+    fn eat(&mut self, tok: Tok) -> bool {
+        let hit = self.peek() == tok;
+        if hit {
+            self.bump();
+        }
+        hit
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let hit = self.word_is(word);
+        if hit {
+            self.bump();
+        }
+        hit
+    }
+
+    fn id(&mut self) -> u32 {
+        *self.next_id += 1;
+        *self.next_id
+    }
+
+    /// What stands at the current place, for messages.
+    fn found(&self) -> String {
+        match self.peek() {
+            Tok::End => "the end of the file".into(),
+            _ => {
+                let shown: String = self.slice(self.span()).chars().take(30).collect();
+                format!("`{shown}`")
+            }
+        }
+    }
+
+    /// Report that something else was expected here.
+    fn expected(&mut self, what: &str, help: Option<&str>) -> Reported {
+        let (span, found) = (self.span(), self.found());
+        self.sink.error("syntax", span, format!("expected {what}, found {found}")).help_if(help);
+        Reported
+    }
+
+    fn need(&mut self, tok: Tok, what: &str, help: Option<&str>) -> Parsed<Span> {
+        if self.peek() == tok { Ok(self.bump().span) } else { Err(self.expected(what, help)) }
+    }
+
+    /// Skip to the end of the statement, over whole blocks.
+    fn recover(&mut self) {
+        let mut depth = 0usize;
+        loop {
+            match self.peek() {
+                Tok::End => return,
+                Tok::Semi if depth == 0 => {
+                    self.bump();
+                    return;
+                }
+                Tok::CurlyOpen => depth += 1,
+                Tok::CurlyClose if depth == 0 => return,
+                Tok::CurlyClose => depth -= 1,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    fn item(&mut self) -> Parsed<Option<Item>> {
+        let start = self.span();
+        if self.eat(Tok::Semi) {
+            return Ok(None);
+        }
+        if self.peek() == Tok::CurlyClose {
+            self.sink.error("syntax", start, "this `}` closes nothing").help("remove it, or open the block before");
+            self.bump();
+            return Ok(None);
+        }
+        if self.eat_word("annotate") {
+            let mut uses = vec![self.component_use()?];
+            while self.eat(Tok::Comma) {
+                uses.push(self.component_use()?);
+            }
+            self.end("annotate")?;
+            return Ok(Some(Item::Annotate(uses)));
+        }
+        if self.eat_word("include") {
+            let span = self.need(Tok::Text, "a file name in quotes", Some("write `include \"file.weir\";`"))?;
+            let path = self.slice(span).trim_matches('"').to_string();
+            self.end("include")?;
+            return Ok(Some(Item::Include { path, span }));
+        }
+        if self.eat_word("leave") {
+            let sel = if self.eat_word("cpu") {
+                let n = self.number("the number of a CPU")?;
+                CpuSel { list: vec![(n, n)], filters: Vec::new(), span: start.to(n.span) }
+            } else if self.eat_word("cpus") {
+                self.cpu_sel(start)?
+            } else {
+                return Err(self.expected("`cpu` or `cpus`", Some("write `leave cpu 3;` or `leave cpus in node 1;`")));
+            };
+            self.end("leave")?;
+            return Ok(Some(Item::Leave(sel)));
+        }
+        if self.eat_word("param") {
+            let formal = self.formal()?;
+            if formal.default.is_none() {
+                let span = formal.name.span;
+                self.sink
+                    .error("syntax", span, format!("parameter `{}` of the file has no value", formal.name.text))
+                    .help("give it a default: `param pipes: count = 4;`");
+            }
+            self.end("param")?;
+            return Ok(Some(Item::Param(formal)));
+        }
+        if self.word_is("topology") && self.peek_at(1) == Tok::Word {
+            self.bump();
+            return self.topology().map(|t| Some(Item::Topology(t)));
+        }
+        let chain = self.chain()?;
+        self.end("chain")?;
+        Ok(Some(Item::Chain(chain)))
+    }
+
+    /// The `;` after a statement; may be missing after `}` and at the end of a block or file.
+    fn end(&mut self, what: &str) -> Parsed<()> {
+        let after_block = self.tokens[self.at.saturating_sub(1)].tok == Tok::CurlyClose;
+        if self.eat(Tok::Semi) || (after_block && !matches!(self.peek(), Tok::Arrow | Tok::Later)) {
+            return Ok(());
+        }
+        let last = self.last();
+        let found = self.found();
+        let help = match what {
+            "annotate" => "separate names with `,` and end the statement with `;`",
+            _ => "a statement ends with `;`; elements of a chain are joined by `->`",
+        };
+        // The next line goes on with a new statement: only the `;` is missing.
+        let gap = &self.text[last.end as usize..self.span().start as usize];
+        if gap.contains('\n') || self.peek() == Tok::End {
+            self.sink.error("syntax", last.after(), "expected `;` at the end of the statement").help(help);
+            return Ok(());
+        }
+        self.sink.error("syntax", self.tokens[self.at].span, format!("expected `;`, found {found}")).help(help);
+        Err(Reported)
+    }
+
+    fn topology(&mut self) -> Parsed<Topology> {
+        let name = self.name("a name for the sub-topology")?;
+        let mut formals = Vec::new();
+        if self.eat(Tok::ParenOpen) {
+            while self.peek() != Tok::ParenClose {
+                formals.push(self.formal()?);
+                if !self.eat(Tok::Comma) {
+                    break;
+                }
+            }
+            self.need(Tok::ParenClose, "`,` or `)`", Some("formals are written `(slice: ns = 3ms, work: count)`"))?;
+        }
+        let body = self.block()?;
+        self.eat(Tok::Semi);
+        Ok(Topology { name, formals, body })
+    }
+
+    fn formal(&mut self) -> Parsed<Formal> {
+        let name = self.name("the name of a parameter")?;
+        let help = "write `name: unit = default`, with unit ns, count, pct, bytes or flag";
+        self.need(Tok::Colon, "`:` and a unit", Some(help))?;
+        let span = self.need(Tok::Word, "a unit", Some(help))?;
+        let unit = match self.slice(span) {
+            "ns" => Unit::Ns,
+            "count" => Unit::Count,
+            "pct" => Unit::Pct,
+            "bytes" => Unit::Bytes,
+            "flag" => Unit::Flag,
+            other => {
+                let help = suggest(other, &["ns", "count", "pct", "bytes", "flag"], "units");
+                let message = format!("unknown unit `{other}`");
+                self.sink.error("syntax", span, message).help(help);
+                return Err(Reported);
+            }
+        };
+        let default = if self.eat(Tok::Equals) { Some(self.value()?) } else { None };
+        Ok(Formal { name, unit, default })
+    }
+
+    fn value(&mut self) -> Parsed<Value> {
+        let token = self.token();
+        match token.tok {
+            Tok::Number | Tok::Word => {
+                self.bump();
+                let text = self.slice(token.span).to_string();
+                let is_name = token.tok == Tok::Word && text != "true" && text != "false";
+                Ok(Value { text, is_name, span: token.span })
+            }
+            _ => Err(self.expected("a value", Some("values are written `3ms`, `50%`, `64KiB`, `7`, `true` or `false`"))),
+        }
+    }
+
+    /// A name that is not reserved.
+    fn name(&mut self, what: &str) -> Parsed<Word> {
+        let span = self.need(Tok::Word, what, None)?;
+        let text = self.slice(span).to_string();
+        if RESERVED.contains(&text.as_str()) {
+            self.sink
+                .error("syntax", span, format!("`{text}` is a word of the language, not {what}"))
+                .help("choose another name");
+            return Err(Reported);
+        }
+        Ok(Word { text, span })
+    }
+
+    fn number(&mut self, what: &str) -> Parsed<Num> {
+        let span = self.need(Tok::Number, what, None)?;
+        match self.slice(span).replace('_', "").parse() {
+            Ok(value) => Ok(Num { value, span }),
+            Err(_) => {
+                let message = format!("expected {what}, found `{}`", self.slice(span));
+                self.sink.error("syntax", span, message).help("write a whole number without unit");
+                Err(Reported)
+            }
+        }
+    }
+
+    /// Statements between braces; chains only.
+    fn block(&mut self) -> Parsed<Vec<Chain>> {
+        let open = self.need(Tok::CurlyOpen, "`{`", Some("what is repeated stands in braces: `each cpu { ... }`"))?;
+        if self.nesting == MAX_NESTING {
+            self.sink
+                .error("too-deep", open, format!("blocks are nested more than {MAX_NESTING} deep"))
+                .help("move inner parts to a sub-topology of their own");
+            self.at = self.tokens.len() - 1;
+            return Err(Reported);
+        }
+        self.nesting += 1;
+        let mut chains = Vec::new();
+        let mut failed = false;
+        loop {
+            match self.peek() {
+                Tok::CurlyClose => {
+                    self.bump();
+                    break;
+                }
+                Tok::End => {
+                    self.sink.error("syntax", open, "this block is never closed").help("close it with `}`");
+                    failed = true;
+                    break;
+                }
+                Tok::Semi => {
+                    self.bump();
+                    continue;
+                }
+                _ => {}
+            }
+            for word in ["annotate", "include", "leave", "param"] {
+                if self.word_is(word) && !matches!(self.peek_at(1), Tok::Arrow | Tok::Later) {
+                    let span = self.span();
+                    self.sink
+                        .error("syntax", span, format!("`{word}` stands at the top level of a file only"))
+                        .help("move the statement out of the block");
+                }
+            }
+            let before = self.at;
+            match self.chain() {
+                Ok(chain) => {
+                    chains.push(chain);
+                    if self.peek() != Tok::CurlyClose && self.end("chain").is_err() {
+                        failed = true;
+                        self.recover();
+                    }
+                }
+                Err(Reported) => {
+                    failed = true;
+                    self.recover();
+                }
+            }
+            if self.at == before {
+                self.bump();
+            }
+        }
+        self.nesting -= 1;
+        if failed {
+            return Err(Reported);
+        }
+        if chains.is_empty() {
+            self.sink.error("syntax", open.to(self.last()), "this block is empty").help("put a chain into it: `{ -> cpu }`");
+            return Err(Reported);
+        }
+        Ok(chains)
+    }
+
+    fn arrow(&mut self) -> Option<Arrow> {
+        let postponed = match self.peek() {
+            Tok::Arrow => false,
+            Tok::Later => true,
+            _ => return None,
+        };
+        let span = self.bump().span;
+        let all = self.eat_word("all");
+        Some(Arrow { postponed, all, span })
+    }
+
+    fn chain(&mut self) -> Parsed<Chain> {
+        let lead = self.arrow();
+        let first = self.elem()?;
+        let mut rest = Vec::new();
+        while let Some(arrow) = self.arrow() {
+            rest.push((arrow, self.elem()?));
+        }
+        Ok(Chain { lead, first, rest })
+    }
+
+    fn elem(&mut self) -> Parsed<Elem> {
+        let start = self.span();
+        let id = self.id();
+        if self.eat_word("entry") {
+            let sel = if self.eat_word("each") {
+                let group = self.group()?;
+                EntrySel::Each(group, self.filters()?)
+            } else if self.eat_word("cpu") {
+                EntrySel::Cpu(self.number("the number of a CPU")?)
+            } else if self.word_is("cpus") {
+                let span = self.bump().span;
+                EntrySel::Cpus(self.cpu_sel(span)?)
+            } else {
+                EntrySel::Scope
+            };
+            return Ok(Elem::Entry { id, sel, span: start.to(self.last()) });
+        }
+        if self.eat_word("each") {
+            let group = self.group()?;
+            let filters = self.filters()?;
+            let span = start.to(self.last());
+            let body = self.block()?;
+            return Ok(Elem::Each(Each { group, filters, body, span }));
+        }
+        if self.eat_word("cpu") {
+            let number = if self.peek() == Tok::Number { Some(self.number("the number of a CPU")?) } else { None };
+            return Ok(Elem::Cpu { id, number, span: start.to(self.last()) });
+        }
+        if self.eat_word("cpus") {
+            let sel = self.cpu_sel(start)?;
+            return Ok(Elem::Cpus { id, sel, span: start.to(self.last()) });
+        }
+        if self.word_is("in") || self.word_is("out") {
+            let is_in = self.word_is("in");
+            self.bump();
+            let port = if self.eat(Tok::SquareOpen) {
+                let n = self.number("the number of a port")?;
+                self.need(Tok::SquareClose, "`]`", None)?;
+                Some(n)
+            } else {
+                None
+            };
+            let span = start.to(self.last());
+            return Ok(if is_in { Elem::In { port, span } } else { Elem::Out { port, span } });
+        }
+        let in_port = if self.peek() == Tok::SquareOpen { Some(self.port()?) } else { None };
+        let mut used = self.component_use()?;
+        used.in_port = in_port;
+        if self.peek() == Tok::SquareOpen {
+            used.out_port = Some(self.port()?);
+        }
+        Ok(Elem::Use(used))
+    }
+
+    /// `name`, `name :: class`, each with arguments.
+    fn component_use(&mut self) -> Parsed<Use> {
+        let id = self.id();
+        let start = self.span();
+        if self.peek() != Tok::Word {
+            let help = "a chain joins components: `entry -> load_balancer -> each cpu { head_queue -> cpu };`";
+            return Err(self.expected("a component", Some(help)));
+        }
+        let word = self.name("the name of a component or instance")?;
+        let class = if self.eat(Tok::Is) { Some(self.name("a component after `::`")?) } else { None };
+        let mut args = Vec::new();
+        if self.eat(Tok::ParenOpen) {
+            while self.peek() != Tok::ParenClose {
+                let help = "parameters are written `(slice = 3ms)`";
+                let span = self.need(Tok::Word, "the name of a parameter", Some(help))?;
+                let name = Word { text: self.slice(span).to_string(), span };
+                self.need(Tok::Equals, "`=`", Some(help))?;
+                args.push(Arg { name, value: self.value()? });
+                if !self.eat(Tok::Comma) {
+                    break;
+                }
+            }
+            self.need(Tok::ParenClose, "`,` or `)`", Some("parameters are written `(slice = 3ms, other = 1)`"))?;
+        }
+        Ok(Use { id, in_port: None, word, class, args, out_port: None, span: start.to(self.last()) })
+    }
+
+    fn port(&mut self) -> Parsed<Port> {
+        let start = self.need(Tok::SquareOpen, "`[`", None)?;
+        let sel = if self.peek() == Tok::Number {
+            PortSel::Number(self.number("the number of a port")?.value)
+        } else if self.eat_word("cpu") {
+            PortSel::Cpu(self.number("the number of a CPU")?.value)
+        } else if matches!(self.peek(), Tok::Word | Tok::Text) {
+            let span = self.bump().span;
+            PortSel::Isa(self.slice(span).trim_matches('"').to_string())
+        } else {
+            return Err(self.expected("a port", Some("ports are written `x[2]`, `x[cpu 0]` or `x[native]`")));
+        };
+        let end = self.need(Tok::SquareClose, "`]`", None)?;
+        Ok(Port { sel, span: start.to(end) })
+    }
+
+    fn group(&mut self) -> Parsed<Group> {
+        let help = "write `each cpu`, `each core`, `each llc`, `each node`, `each package`, `each 8 cpus` or `each part of 4`";
+        if self.eat_word("part") {
+            if !self.eat_word("of") {
+                return Err(self.expected("`of`", Some(help)));
+            }
+            return Ok(Group::Parts(self.value()?));
+        }
+        if self.peek() == Tok::Word {
+            let span = self.span();
+            if let Some(level) = Level::from_word(self.slice(span)) {
+                self.bump();
+                return Ok(Group::Level(level));
+            }
+            let named_chunk = self.tokens.get(self.at + 1).is_some_and(|t| self.slice(t.span) == "cpus");
+            if !named_chunk {
+                return Err(self.expected("what to repeat for", Some(help)));
+            }
+        }
+        let value = self.value()?;
+        if !self.eat_word("cpus") {
+            return Err(self.expected("`cpus`", Some(help)));
+        }
+        Ok(Group::Chunk(value))
+    }
+
+    /// `in X`, any number of times.
+    fn filters(&mut self) -> Parsed<Vec<Where>> {
+        let mut filters = Vec::new();
+        while self.eat_word("in") {
+            let span = self.span();
+            if self.peek() == Tok::Text {
+                self.bump();
+                let text = self.slice(span).trim_matches('"').to_string();
+                filters.push(Where::Isa(Word { text, span }));
+                continue;
+            }
+            let help = "write `in native`, `in accel`, `in node 0`, `in llc 2` or `in cpus 0-3`";
+            self.need(Tok::Word, "an instruction set or a part of the machine", Some(help))?;
+            let text = self.slice(span).to_string();
+            filters.push(match Level::from_word(&text) {
+                Some(level) => Where::Level(level, self.number("a number")?),
+                None if text == "cpus" => {
+                    Where::List(self.cpu_list()?)
+                }
+                None => Where::Isa(Word { text, span }),
+            });
+        }
+        Ok(filters)
+    }
+
+    /// What follows `cpus`; `start` is where that word or its statement stands.
+    fn cpu_sel(&mut self, start: Span) -> Parsed<CpuSel> {
+        let list = if self.peek() == Tok::Number { self.cpu_list()? } else { Vec::new() };
+        let filters = self.filters()?;
+        Ok(CpuSel { list, filters, span: start.to(self.last()) })
+    }
+
+    /// `0-3,8`
+    fn cpu_list(&mut self) -> Parsed<Vec<(Num, Num)>> {
+        let mut list = Vec::new();
+        loop {
+            let low = self.number("the number of a CPU")?;
+            let high = if self.eat(Tok::Minus) { self.number("the last CPU of the range")? } else { low };
+            if high.value < low.value {
+                self.sink
+                    .error("syntax", low.span.to(high.span), "this range runs backwards")
+                    .help("write the lower CPU first");
+                return Err(Reported);
+            }
+            list.push((low, high));
+            if self.peek() != Tok::Comma || self.peek_at(1) != Tok::Number {
+                return Ok(list);
+            }
+            self.bump();
+        }
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Values of parameters: from the descriptor, from the text, from `--set`, in rising precedence.
+
+use std::collections::BTreeMap;
+
+use weir_core::{ParamInfo, Unit};
+
+use crate::Set;
+use crate::ast::{Arg, Formal, Value};
+use crate::diag::{Sink, suggest};
+use crate::source::{Source, Span};
+use crate::units;
+
+/// Parameters of the file or sub-topology around, with their values.
+pub(crate) type Bound = BTreeMap<String, (u64, Unit)>;
+
+/// What may be set on something: a component's parameters or a sub-topology's formals.
+pub(crate) struct Slot {
+    pub info: ParamInfo,
+    /// `None`: must be given.
+    pub default: Option<u64>,
+}
+
+impl Slot {
+    pub fn of_component(params: &[ParamInfo]) -> Vec<Slot> {
+        params.iter().map(|p| Slot { info: p.clone(), default: Some(p.default) }).collect()
+    }
+
+    /// Defaults of formals are literals; a mistake in one is reported.
+    pub fn of_formals(formals: &[Formal], sink: &mut Sink) -> Vec<Slot> {
+        let slot = |f: &Formal, sink: &mut Sink| Slot {
+            default: f.default.as_ref().map(|v| value(v, f.unit, &Bound::new(), sink).unwrap_or(1)),
+            info: ParamInfo {
+                name: f.name.text.clone(),
+                unit: f.unit,
+                default: 0,
+                min: 0,
+                max: u64::MAX,
+                help: String::new(),
+            },
+        };
+        formals.iter().map(|f| slot(f, sink)).collect()
+    }
+}
+
+/// Read a value that stands in the text; `None` after a report.
+pub(crate) fn value(v: &Value, unit: Unit, bound: &Bound, sink: &mut Sink) -> Option<u64> {
+    if v.is_name {
+        return match bound.get(&v.text) {
+            Some((value, u)) if *u == unit => Some(*value),
+            Some((_, u)) => {
+                let help = format!("expected {}, `{}` is {}", units::spelling(unit), v.text, units::spelling(*u));
+                sink.error("wrong-unit", v.span, format!("parameter `{}` has another unit", v.text)).help(help);
+                None
+            }
+            None => {
+                let names: Vec<&str> = bound.keys().map(String::as_str).collect();
+                let help = match names.is_empty() {
+                    true => format!("expected {}", units::spelling(unit)),
+                    false => suggest(&v.text, &names, "parameters known here"),
+                };
+                sink.error("wrong-unit", v.span, format!("`{}` is no value and no parameter known here", v.text)).help(help);
+                None
+            }
+        };
+    }
+    match units::parse(&v.text, unit) {
+        Ok(value) => Some(value),
+        Err(why) => {
+            sink.error("wrong-unit", v.span, why).help(format!("expected {}", units::spelling(unit)));
+            None
+        }
+    }
+}
+
+/// The `--set` options and what became of them.
+pub(crate) struct Settings<'a> {
+    sets: &'a [Set],
+    /// Source number of the option as text, once it was needed for a finding.
+    sources: Vec<Option<u16>>,
+    used: Vec<bool>,
+}
+
+impl<'a> Settings<'a> {
+    pub fn new(sets: &'a [Set]) -> Self {
+        Self { sets, sources: vec![None; sets.len()], used: vec![false; sets.len()] }
+    }
+
+    /// Parts of option `i` as spans of a source of its own: component, parameter, value.
+    fn spans(&mut self, i: usize, sink: &mut Sink) -> [Span; 3] {
+        let set = &self.sets[i];
+        let src = *self.sources[i].get_or_insert_with(|| {
+            let text = format!("{}.{}={}", set.component, set.param, set.value);
+            sink.add_source(Source { name: "--set".into(), text })
+        });
+        let (c, p, v) = (set.component.len() as u32, set.param.len() as u32, set.value.len() as u32);
+        let span = |start, len| Span { src, start, end: start + len };
+        [span(0, c), span(c + 1, p), span(c + p + 2, v)]
+    }
+
+    /// Values for `slots` of something that is called any of `names`.
+    pub fn values(
+        &mut self,
+        what: &str,
+        names: &[&str],
+        slots: &[Slot],
+        args: &[Arg],
+        at: Span,
+        bound: &Bound,
+        sink: &mut Sink,
+    ) -> Vec<u64> {
+        let known: Vec<&str> = slots.iter().map(|s| s.info.name.as_str()).collect();
+        let mut values: Vec<Option<u64>> = slots.iter().map(|s| s.default).collect();
+        let mut given: Vec<Option<Span>> = vec![None; slots.len()];
+        for arg in args {
+            let Some(i) = known.iter().position(|n| *n == arg.name.text) else {
+                let message = format!("`{what}` has no parameter `{}`", arg.name.text);
+                sink.error("unknown-parameter", arg.name.span, message).help(match known.is_empty() {
+                    true => format!("`{what}` takes no parameters"),
+                    false => suggest(&arg.name.text, &known, "its parameters"),
+                });
+                continue;
+            };
+            if let Some(first) = given[i].replace(arg.name.span) {
+                sink.error("double-parameter", arg.name.span, format!("`{}` is given twice", arg.name.text))
+                    .label("again here")
+                    .also(first, "first here")
+                    .help("remove one of the two");
+                continue;
+            }
+            let Some(v) = value(&arg.value, slots[i].info.unit, bound, sink) else {
+                values[i] = Some(slots[i].default.unwrap_or(1));
+                continue;
+            };
+            if let Err(why) = units::in_range(v, &slots[i].info) {
+                let help = slots[i].info.help.clone();
+                let help = (!help.is_empty()).then(|| format!("`{}` is the {help}", arg.name.text));
+                sink.error("out-of-range", arg.value.span, why).help_if(help);
+                continue;
+            }
+            values[i] = Some(v);
+        }
+        for s in 0..self.sets.len() {
+            let set = &self.sets[s];
+            if !names.contains(&set.component.as_str()) {
+                continue;
+            }
+            self.used[s] = true;
+            let Some(i) = known.iter().position(|n| *n == set.param) else {
+                let [_, param, _] = self.spans(s, sink);
+                let message = format!("`{what}` has no parameter `{}`", set.param);
+                sink.error("unknown-parameter", param, message).help(match known.is_empty() {
+                    true => format!("`{what}` takes no parameters"),
+                    false => suggest(&set.param, &known, "its parameters"),
+                });
+                continue;
+            };
+            let read = units::parse(&set.value, slots[i].info.unit);
+            match read.and_then(|v| units::in_range(v, &slots[i].info).map(|()| v)) {
+                Ok(v) => values[i] = Some(v),
+                Err(why) => {
+                    let [_, _, value] = self.spans(s, sink);
+                    let help = format!("expected {}", units::spelling(slots[i].info.unit));
+                    sink.error("out-of-range", value, why).help(help);
+                }
+            }
+        }
+        for (slot, value) in slots.iter().zip(&mut values) {
+            if value.is_none() {
+                let name = &slot.info.name;
+                sink.error("missing-parameter", at, format!("`{what}` needs a value for `{name}`"))
+                    .help(format!("write `{what}({name} = ...)`, {}", units::spelling(slot.info.unit)));
+                *value = Some(1);
+            }
+        }
+        values.into_iter().map(|v| v.unwrap_or(0)).collect()
+    }
+
+    /// Report the options that named nothing. `names` is what they could have named.
+    pub fn finish(&mut self, names: &[&str], components: &[&str], sink: &mut Sink) {
+        for s in 0..self.sets.len() {
+            if self.used[s] {
+                continue;
+            }
+            let component = &self.sets[s].component;
+            let [span, ..] = self.spans(s, sink);
+            let message = match components.contains(&component.as_str()) {
+                true => format!("this topology has no `{component}`"),
+                false => format!("there is no component or instance `{component}`"),
+            };
+            sink.error("unknown-component", span, message).help(suggest(component, names, "it has"));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A catalogue for tests, written by hand after the components' manuals, and some machines.
+
+#![allow(dead_code)]
+
+use weir_core::{Catalog, Class, ComponentInfo, MachineShape, Ordering, ParamInfo, PortLabel, Unit};
+
+const ANY: u32 = u32::MAX;
+
+fn component(name: &str, class: Class, ins: (u32, u32), outs: (u32, u32)) -> ComponentInfo {
+    ComponentInfo {
+        name: name.into(),
+        id: 0,
+        class,
+        ordering: Ordering::Keep,
+        summary: format!("{name} for tests"),
+        ins,
+        outs,
+        out_label: PortLabel::None,
+        params: Vec::new(),
+        listens: Vec::new(),
+        publishes: Vec::new(),
+        asks: Vec::new(),
+        needs: Vec::new(),
+        answers: Vec::new(),
+        per_task: 0,
+        keyed_out: false,
+        manual: String::new(),
+        source: String::new(),
+    }
+}
+
+fn param(name: &str, unit: Unit, default: u64, min: u64, max: u64) -> ParamInfo {
+    ParamInfo { name: name.into(), unit, default, min, max, help: String::new() }
+}
+
+fn topics(list: &[&str]) -> Vec<String> {
+    list.iter().map(|t| t.to_string()).collect()
+}
+
+/// The components of the first milestone.
+pub fn catalog() -> Catalog {
+    use Class::*;
+    let mut all = Vec::new();
+    for name in ["head_queue", "fifo", "rusty"] {
+        all.push(component(name, Order, (1, 1), (1, 1)));
+    }
+    for name in ["fcfs", "lcfs"] {
+        all.push(ComponentInfo {
+            ordering: Ordering::Total,
+            asks: topics(&["LAMPORT"]),
+            needs: topics(&["LAMPORT"]),
+            keyed_out: true,
+            ..component(name, Order, (1, 1), (1, 1))
+        });
+    }
+    for name in ["burn", "depth"] {
+        let params = vec![param("iterations", Unit::Count, 0, 0, 1_000_000)];
+        all.push(ComponentInfo { params, ..component(name, Order, (1, 1), (1, 1)) });
+    }
+    // There is no filter in the first milestone; two for the rules about filters.
+    for name in ["sieve", "winnow"] {
+        all.push(component(name, Filter, (1, 1), (1, 1)));
+    }
+    all.push(ComponentInfo {
+        params: vec![param("slice", Unit::Ns, 3_000_000, 100_000, 1_000_000_000)],
+        ..component("round_robin", Order, (1, 1), (1, 1))
+    });
+    all.push(ComponentInfo {
+        ordering: Ordering::Stable,
+        asks: topics(&["PRIORITY"]),
+        needs: topics(&["PRIORITY"]),
+        keyed_out: true,
+        ..component("priority_order", Order, (1, 1), (1, 1))
+    });
+    all.push(ComponentInfo {
+        ordering: Ordering::Stable,
+        asks: topics(&["DEADLINE"]),
+        needs: topics(&["DEADLINE"]),
+        keyed_out: true,
+        ..component("edf", Order, (1, 1), (1, 1))
+    });
+    for (name, ins) in [
+        ("task_distributor", (1, 1)),
+        ("task_mux", (1, ANY)),
+        ("load_balancer", (1, ANY)),
+        ("advanced_balancer", (1, ANY)),
+        ("work_stealing", (1, ANY)),
+    ] {
+        all.push(ComponentInfo { asks: topics(&["AFFINITY"]), ..component(name, Distribute, ins, (1, ANY)) });
+    }
+    all.push(ComponentInfo {
+        asks: topics(&["ISA"]),
+        needs: topics(&["ISA"]),
+        out_label: PortLabel::Isa,
+        ..component("isa_demux", Distribute, (1, ANY), (1, ANY))
+    });
+    for (name, answers) in [
+        ("affinity", "AFFINITY"),
+        ("lamport", "LAMPORT"),
+        ("priority", "PRIORITY"),
+        ("isa", "ISA"),
+        ("tcb", "TCB"),
+        ("status", "STATUS"),
+        ("deadline", "DEADLINE"),
+    ] {
+        all.push(ComponentInfo { answers: topics(&[answers]), ..component(name, Annotate, (0, 0), (0, 0)) });
+    }
+    all.push(component("marker", Service, (0, 0), (0, 0)));
+    all.push(component("termination", Service, (1, 1), (0, 0)));
+    for (id, c) in all.iter_mut().enumerate() {
+        c.id = id as u16 + 1;
+    }
+    Catalog { components: all }
+}
+
+/// `llcs` last-level caches with `per` CPUs each; two LLCs make a NUMA node, a node is a package.
+pub fn llcs(llcs: u32, per: u32) -> MachineShape {
+    let mut shape = MachineShape::flat(llcs * per);
+    shape.name = format!("llcs-{llcs}x{per}");
+    for (i, cpu) in shape.cpus.iter_mut().enumerate() {
+        cpu.llc = i as u32 / per;
+        cpu.node = cpu.llc / 2;
+        cpu.package = cpu.node;
+    }
+    shape
+}
+
+/// `native` CPUs, then CPUs of other instruction sets, hosted by CPU 0.
+pub fn foreign(native: u32, others: &[(&str, u32)]) -> MachineShape {
+    let mut shape = MachineShape::flat(native + others.iter().map(|o| o.1).sum::<u32>());
+    shape.name = format!("smp-{native}+{}", others.iter().map(|o| o.0).collect::<Vec<_>>().join("+"));
+    let mut at = native as usize;
+    for (i, (name, n)) in others.iter().enumerate() {
+        shape.isas.push(name.to_string());
+        for cpu in &mut shape.cpus[at..at + *n as usize] {
+            cpu.isa = i as u16 + 1;
+            cpu.host = Some(0);
+        }
+        at += *n as usize;
+    }
+    shape
+}
+
+/// `n` CPUs with memory of their own each.
+pub fn distributed(n: u32) -> MachineShape {
+    let mut shape = MachineShape::flat(n);
+    shape.name = format!("islands-{n}");
+    for (i, cpu) in shape.cpus.iter_mut().enumerate() {
+        cpu.coherence = i as u32;
+    }
+    shape
+}

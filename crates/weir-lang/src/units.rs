@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Values with units: `3ms`, `50%`, `64KiB`, `7`, `true`.
+
+use weir_core::{ParamInfo, Unit};
+
+/// How values of a unit are written.
+pub(crate) fn spelling(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Ns => "a time such as `3ms` (ns, us, ms or s)",
+        Unit::Count => "a plain number such as `7`",
+        Unit::Pct => "a percentage such as `50%`",
+        Unit::Bytes => "a size such as `64KiB` (KiB, MiB, GiB, or plain bytes)",
+        Unit::Flag => "`true` or `false`",
+    }
+}
+
+/// Read `text` as a value of `unit`, in base units (ns, bytes, percent). The error is a sentence.
+pub(crate) fn parse(text: &str, unit: Unit) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not {}", spelling(unit));
+    if unit == Unit::Flag {
+        return match text {
+            "true" => Ok(1),
+            "false" => Ok(0),
+            _ => Err(wrong()),
+        };
+    }
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '_' || c == '.')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(split);
+    let scale: u64 = match (unit, suffix) {
+        (Unit::Ns, "ns") | (Unit::Count, "") | (Unit::Pct, "%") | (Unit::Bytes, "" | "B") => 1,
+        (Unit::Ns, "us") => 1_000,
+        (Unit::Ns, "ms") => 1_000_000,
+        (Unit::Ns, "s") => 1_000_000_000,
+        (Unit::Bytes, "KiB") => 1 << 10,
+        (Unit::Bytes, "MiB") => 1 << 20,
+        (Unit::Bytes, "GiB") => 1 << 30,
+        (_, "") if number == "0" => 1,
+        _ => return Err(wrong()),
+    };
+    let digits = number.replace('_', "");
+    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    if whole.is_empty() || digits.ends_with('.') || fraction.contains('.') {
+        return Err(wrong());
+    }
+    let too_big = || format!("`{text}` is too large");
+    if fraction.len() > 18 {
+        return Err(format!("`{text}` has too many digits"));
+    }
+    let whole: u64 = whole.parse().map_err(|_| too_big())?;
+    let value = whole.checked_mul(scale).ok_or_else(too_big)?;
+    // The fraction must be a whole number of base units: 1.5ms is, 1.5ns is not.
+    let tens = 10u128.pow(fraction.len() as u32);
+    let part = fraction.parse::<u128>().unwrap_or(0) * u128::from(scale);
+    if part % tens != 0 {
+        return Err(format!("`{text}` is no whole number of {}", base_unit(unit)));
+    }
+    value.checked_add((part / tens) as u64).ok_or_else(too_big)
+}
+
+fn base_unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Ns => "nanoseconds",
+        Unit::Bytes => "bytes",
+        Unit::Pct => "percents",
+        Unit::Count | Unit::Flag => "ones",
+    }
+}
+
+/// `value` in the largest unit that shows it whole.
+pub(crate) fn show(value: u64, unit: Unit) -> String {
+    let whole = |steps: &[(u64, &str)], base: &str| {
+        let step = steps.iter().find(|(scale, _)| value != 0 && value % scale == 0);
+        step.map_or_else(|| format!("{value}{base}"), |(scale, word)| format!("{}{word}", value / scale))
+    };
+    match unit {
+        Unit::Ns => whole(&[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")], "ns"),
+        Unit::Count => value.to_string(),
+        Unit::Pct => format!("{value}%"),
+        Unit::Bytes => whole(&[(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")], ""),
+        Unit::Flag => (value != 0).to_string(),
+    }
+}
+
+/// Is `value` within the range of `param`? The error names the range.
+pub(crate) fn in_range(value: u64, param: &ParamInfo) -> Result<(), String> {
+    if (param.min..=param.max).contains(&value) {
+        return Ok(());
+    }
+    let (low, high) = (show(param.min, param.unit), show(param.max, param.unit));
+    Err(format!("{} is out of range: `{}` takes {low} to {high}", show(value, param.unit), param.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_units() {
+        assert_eq!(parse("3ms", Unit::Ns), Ok(3_000_000));
+        assert_eq!(parse("1.5us", Unit::Ns), Ok(1_500));
+        assert_eq!(parse("0.000000001s", Unit::Ns), Ok(1));
+        assert_eq!(parse("1_000", Unit::Count), Ok(1000));
+        assert_eq!(parse("64KiB", Unit::Bytes), Ok(65536));
+        assert_eq!(parse("1.5KiB", Unit::Bytes), Ok(1536));
+        assert_eq!(parse("true", Unit::Flag), Ok(1));
+        assert_eq!(parse("0", Unit::Ns), Ok(0));
+    }
+
+    #[test]
+    fn refuses_the_wrong_unit_and_size() {
+        for (text, unit) in [
+            ("3", Unit::Ns),
+            ("3ms", Unit::Count),
+            ("1.5ns", Unit::Ns),
+            ("99999999999999999999", Unit::Count),
+            ("99999999999s", Unit::Ns),
+            ("1", Unit::Flag),
+            ("5.5%", Unit::Pct),
+            ("1.", Unit::Count),
+            ("", Unit::Count),
+            ("__", Unit::Count),
+        ] {
+            assert!(parse(text, unit).is_err(), "{text} as {unit:?}");
+        }
+    }
+
+    #[test]
+    fn shows_what_it_reads() {
+        for text in ["3ms", "1500us", "7ns", "2s"] {
+            assert_eq!(show(parse(text, Unit::Ns).unwrap(), Unit::Ns), text);
+        }
+        assert_eq!(show(65536, Unit::Bytes), "64KiB");
+    }
+}
