@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Deterministic discrete-event simulation of CPUs around the compiled Runweir components.
 
+pub mod costs;
 pub(crate) mod document;
 pub mod error;
 pub mod machine;
 pub(crate) mod units;
 pub mod workload;
 
+pub use costs::Costs;
 pub use error::{Error, ErrorKind, Result};
 pub use machine::{CpuKind, Distance, Machine, MachineEvent, OperatingPoint};
 pub use workload::{Op, Policy, TaskSpec, Timing, Workload};

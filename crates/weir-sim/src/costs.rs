@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What scheduling costs on the modelled machine.
+//!
+//! All values are nanoseconds. The default table stands for a 2 GHz core as source 0 simulated it
+//! and for present Linux servers where the source has no figure; `docs/costs.md` says for each number
+//! where it comes from. A cost file changes single values of it.
+
+use crate::document::{Source, Table, Value};
+use crate::error::{Error, ErrorKind, Result, did_you_mean};
+use crate::machine::ReadFile;
+use crate::units::{self, RATE, TIME, Units};
+
+pub use crate::machine::Distance;
+
+/// A cost that depends on how far two CPUs are apart. Between a CPU and itself it is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByDistance {
+    /// Hardware threads of one core.
+    pub sibling: u64,
+    /// Cores with a common mid-level cache.
+    pub l2: u64,
+    /// Cores with a common last-level cache.
+    pub llc: u64,
+    /// Other last-level cache of the same NUMA node.
+    pub node: u64,
+    /// Other NUMA node at distance 20 (ACPI SLIT); other distances in proportion.
+    pub remote: u64,
+    /// Other coherence domain.
+    pub domain: u64,
+}
+
+impl ByDistance {
+    /// The cost at a distance, ns.
+    pub fn at(&self, distance: Distance) -> u64 {
+        match distance {
+            Distance::Same => 0,
+            Distance::Sibling => self.sibling,
+            Distance::L2 => self.l2,
+            Distance::Llc => self.llc,
+            Distance::Node => self.node,
+            Distance::Remote(slit) => {
+                let scaled =
+                    u128::from(self.remote) * u128::from(slit) / u128::from(crate::machine::REMOTE_DISTANCE);
+                u64::try_from(scaled).unwrap_or(u64::MAX)
+            }
+            Distance::Domain(_) => self.domain,
+        }
+    }
+}
+
+/// What the scheduler's own code costs, by micro-operation of the core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreCosts {
+    /// Entering and leaving the scheduler, for each call of a runtime.
+    pub call: u64,
+    /// Link a task into a pipe, without the lock.
+    pub pipe_add: u64,
+    /// Take a task out of a pipe.
+    pub pipe_remove: u64,
+    /// Move a task within a pipe.
+    pub pipe_move: u64,
+    /// One level walked in a keyed pipe: log2 of the tasks in it for an insertion.
+    pub key_step: u64,
+    /// Call a component's update function.
+    pub update: u64,
+    /// Each change that an update handles, beyond its pipe operations.
+    pub change: u64,
+    /// A request through the broker, with its answer.
+    pub request: u64,
+    /// A notification through the broker.
+    pub notify: u64,
+    /// Each element that a component looks at (a balancer's pipes).
+    pub scan: u64,
+    /// A thousand iterations of the component `burn`.
+    pub burn_1000: u64,
+}
+
+/// The cost table of a run; all in nanoseconds unless the name says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// Leave one task and resume another.
+    pub context_switch: u64,
+    /// Time slice of a task where no component gives one.
+    pub slice_default: u64,
+    /// Period of the scheduler tick; 0: there is none.
+    pub tick_period: u64,
+    /// Each tick.
+    pub tick: u64,
+    /// An interrupt of a timer that wakes a task or ends a slice.
+    pub timer_interrupt: u64,
+    /// Resuming a task on another CPU: its working set comes from there.
+    pub migration: ByDistance,
+    /// From sending an inter-processor interrupt until the target reacts.
+    pub wakeup_ipi: ByDistance,
+    /// Take and release a pipe lock that was free and was last held here.
+    pub lock_uncontended: u64,
+    /// More for a lock that another CPU held last.
+    pub lock_handover: ByDistance,
+    /// Scheduler code.
+    pub core: CoreCosts,
+    /// A device request, without the transfer.
+    pub io_latency: u64,
+    /// Bytes a second that a device transfers; 0: the transfer takes no time.
+    pub io_bandwidth: u64,
+    /// Touching one KiB of memory.
+    pub memory_per_kib: u64,
+}
+
+impl Default for Costs {
+    /// The calibrated table; sources in `docs/costs.md`.
+    fn default() -> Self {
+        Self {
+            context_switch: 1_500,
+            slice_default: 4_000_000,
+            tick_period: 4_000_000,
+            tick: 1_000,
+            timer_interrupt: 900,
+            migration: ByDistance {
+                sibling: 0,
+                l2: 500,
+                llc: 4_000,
+                node: 8_000,
+                remote: 15_000,
+                domain: 100_000,
+            },
+            wakeup_ipi: ByDistance {
+                sibling: 700,
+                l2: 900,
+                llc: 1_000,
+                node: 1_300,
+                remote: 1_800,
+                domain: 10_000,
+            },
+            lock_uncontended: 20,
+            lock_handover: ByDistance { sibling: 10, l2: 25, llc: 50, node: 100, remote: 200, domain: 2_000 },
+            // Source 0: 214 ns for a stage (8.6), of which an update, an addition and two locks; and
+            // 830 ns + 92 ns per CPU for an admission through one stage and a balancer (8.5).
+            core: CoreCosts {
+                call: 230,
+                pipe_add: 90,
+                pipe_remove: 90,
+                pipe_move: 60,
+                key_step: 15,
+                update: 64,
+                change: 20,
+                request: 62,
+                notify: 40,
+                scan: 92,
+                burn_1000: 2_500,
+            },
+            io_latency: 100_000,
+            io_bandwidth: 500_000_000,
+            memory_per_kib: 60,
+        }
+    }
+}
+
+/// Longest time that a cost may be: a thousand seconds, so that sums stay far from overflow.
+const MAX_NS: u64 = 1_000_000_000_000;
+
+/// One value of the table: table (empty: top level), key, unit, access.
+struct Entry {
+    table: &'static str,
+    key: &'static str,
+    units: Units,
+    get: fn(&mut Costs) -> &mut u64,
+    /// Does not make scheduling cheaper or dearer, so `zero` keeps it.
+    kept: bool,
+}
+
+macro_rules! entries {
+    ($($table:literal { $($key:literal : $units:ident $($path:ident).+ $(, $kept:ident)? ;)+ })+) => {
+        &[$($(Entry {
+            table: $table,
+            key: $key,
+            units: $units,
+            get: |c: &mut Costs| &mut c.$($path).+,
+            kept: false $(|| stringify!($kept).len() > 0)?,
+        },)+)+]
+    };
+}
+
+const ENTRIES: &[Entry] = entries! {
+    "" {
+        "context_switch": TIME context_switch;
+        "slice_default": TIME slice_default, kept;
+        "tick_period": TIME tick_period, kept;
+        "tick": TIME tick;
+        "timer_interrupt": TIME timer_interrupt;
+        "lock_uncontended": TIME lock_uncontended;
+        "io_latency": TIME io_latency, kept;
+        "io_bandwidth": RATE io_bandwidth, kept;
+        "memory_per_kib": TIME memory_per_kib, kept;
+    }
+    "migration" {
+        "sibling": TIME migration.sibling;
+        "l2": TIME migration.l2;
+        "llc": TIME migration.llc;
+        "node": TIME migration.node;
+        "remote": TIME migration.remote;
+        "domain": TIME migration.domain;
+    }
+    "wakeup_ipi" {
+        "sibling": TIME wakeup_ipi.sibling;
+        "l2": TIME wakeup_ipi.l2;
+        "llc": TIME wakeup_ipi.llc;
+        "node": TIME wakeup_ipi.node;
+        "remote": TIME wakeup_ipi.remote;
+        "domain": TIME wakeup_ipi.domain;
+    }
+    "lock_handover" {
+        "sibling": TIME lock_handover.sibling;
+        "l2": TIME lock_handover.l2;
+        "llc": TIME lock_handover.llc;
+        "node": TIME lock_handover.node;
+        "remote": TIME lock_handover.remote;
+        "domain": TIME lock_handover.domain;
+    }
+    "core" {
+        "call": TIME core.call;
+        "pipe_add": TIME core.pipe_add;
+        "pipe_remove": TIME core.pipe_remove;
+        "pipe_move": TIME core.pipe_move;
+        "key_step": TIME core.key_step;
+        "update": TIME core.update;
+        "change": TIME core.change;
+        "request": TIME core.request;
+        "notify": TIME core.notify;
+        "scan": TIME core.scan;
+        "burn_1000": TIME core.burn_1000;
+    }
+};
+
+/// Tables of a cost file.
+const TABLES: [&str; 4] = ["migration", "wakeup_ipi", "lock_handover", "core"];
+
+impl Costs {
+    /// Scheduling, switching and migrating are free, as in textbooks. What is a task's own time stays:
+    /// default slice, devices and memory; and the tick still comes, at no cost.
+    pub fn zero() -> Self {
+        let mut costs = Self::default();
+        for e in ENTRIES.iter().filter(|e| !e.kept) {
+            *(e.get)(&mut costs) = 0;
+        }
+        costs
+    }
+
+    /// Whether scheduling, switching and migrating are free.
+    pub fn is_zero(&self) -> bool {
+        let mut costs = *self;
+        ENTRIES.iter().filter(|e| !e.kept).all(|e| *(e.get)(&mut costs) == 0)
+    }
+
+    /// Time of a device transfer, ns.
+    pub fn io(&self, bytes: u64) -> u64 {
+        let transfer = match self.io_bandwidth {
+            0 => 0,
+            rate => u128::from(bytes) * 1_000_000_000 / u128::from(rate),
+        };
+        self.io_latency.saturating_add(u64::try_from(transfer).unwrap_or(u64::MAX))
+    }
+
+    /// Time to touch memory, ns; begun KiB count in proportion.
+    pub fn memory(&self, bytes: u64) -> u64 {
+        u64::try_from(u128::from(bytes) * u128::from(self.memory_per_kib) / 1024).unwrap_or(u64::MAX)
+    }
+
+    /// The table that `spec` names: `zero`, `default`, or the path of a TOML cost file.
+    pub fn resolve(spec: &str, read: ReadFile<'_>) -> Result<Self> {
+        match spec {
+            "zero" => return Ok(Self::zero()),
+            "default" => return Ok(Self::default()),
+            _ => {}
+        }
+        if !spec.contains('/') && !spec.to_ascii_lowercase().ends_with(".toml") {
+            let help = format!("{} (or name a .toml file)", did_you_mean(spec, &["zero", "default"]));
+            return Err(Error::costs(format!("there is no cost table `{spec}`")).help(help));
+        }
+        let bytes = read(spec).map_err(|e| Error::io(spec, "cost file", &e))?;
+        if bytes.len() > 1 << 20 {
+            return Err(Error::costs(format!("`{spec}` is larger than 1 MiB"))
+                .help("a cost file has about fifty lines"));
+        }
+        let text = String::from_utf8(bytes).map_err(|e| {
+            Error::costs(format!("`{spec}` is not text: byte {} is not UTF-8", e.utf8_error().valid_up_to()))
+                .help("a cost file is TOML, with lines like `context_switch = \"1.5us\"`")
+        })?;
+        Self::from_toml(spec, &text)
+    }
+
+    /// Read a cost file: values that it does not give are those of `base` (`"default"`, or `"zero"`).
+    pub fn from_toml(name: &str, text: &str) -> Result<Self> {
+        let source = Source { name, text, kind: ErrorKind::Costs };
+        let document = source.parse()?;
+        let keys =
+            |table: &str| ENTRIES.iter().filter(|e| e.table == table).map(|e| e.key).collect::<Vec<_>>();
+        let mut known = keys("");
+        known.push("base");
+        known.extend(TABLES);
+        let top = Table::new(source, document.get_ref(), 0..0, "a cost file", &known)?;
+        let mut costs = match top.get("base") {
+            None => Self::default(),
+            Some(v) => match v.str("\"zero\"")? {
+                "zero" => Self::zero(),
+                "default" => Self::default(),
+                other => {
+                    return Err(v
+                        .error(format!("there is no cost table `{other}` to begin with"))
+                        .help(did_you_mean(other, &["zero", "default"])));
+                }
+            },
+        };
+        costs.set_all(&top, "")?;
+        for table in TABLES {
+            if let Some(v) = top.get(table) {
+                costs.set_all(&v.table(&format!("[{table}]"), &keys(table))?, table)?;
+            }
+        }
+        Ok(costs)
+    }
+
+    fn set_all(&mut self, table: &Table<'_, '_>, name: &str) -> Result<()> {
+        for e in ENTRIES.iter().filter(|e| e.table == name) {
+            let Some(v) = table.get(e.key) else { continue };
+            *(e.get)(self) = Self::value(&v, e)?;
+        }
+        Ok(())
+    }
+
+    fn value(v: &Value<'_, '_>, e: &Entry) -> Result<u64> {
+        let value = v.quantity(e.units)?;
+        if e.key == "io_bandwidth" {
+            return Ok(value);
+        }
+        if value > MAX_NS {
+            return Err(v
+                .error(format!("`{}` is {}, which is longer than 1000s", e.key, units::show(value, TIME)))
+                .help("costs are nanoseconds to milliseconds"));
+        }
+        let least = if e.key == "slice_default" || (e.key == "tick_period" && value > 0) { 1_000 } else { 0 };
+        if value < least {
+            let help = if e.key == "tick_period" {
+                "0 switches the tick off; the shortest is 1us"
+            } else {
+                "the shortest is 1us"
+            };
+            return Err(v
+                .error(format!("`{}` is {}, too short to simulate", e.key, units::show(value, TIME)))
+                .help(help));
+        }
+        Ok(value)
+    }
+
+    /// The table as a cost file with every value.
+    pub fn to_toml(&self) -> String {
+        let mut costs = *self;
+        let mut out = String::new();
+        let mut table = "";
+        for e in ENTRIES {
+            if e.table != table {
+                table = e.table;
+                out.push_str(&format!("\n[{table}]\n"));
+            }
+            out.push_str(&format!("{} = \"{}\"\n", e.key, units::show(*(e.get)(&mut costs), e.units)));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Tests of the cost table: calibration, reading, diagnostics.
+
+use super::*;
+
+#[test]
+fn the_default_fits_the_source() {
+    let c = Costs::default();
+    // 8.6: one more stage is an update with one change, an addition, and the locks of two pipes.
+    let stage = c.core.update + c.core.change + c.core.pipe_add + 2 * c.lock_uncontended;
+    assert_eq!(stage, 214);
+    // 8.5: admission through `burn` and a balancer that looks at every CPU: 0.83 us + 0.092 us per CPU
+    // fits the measured 2.276, 3.740, 6.658, 12.562 and 24.195 us within a twentieth.
+    for (cpus, measured) in [(16, 2_276), (32, 3_740), (64, 6_658), (128, 12_562), (254, 24_195)] {
+        let entry = c.core.pipe_add + c.lock_uncontended;
+        let admit = c.core.call + entry + 2 * stage + c.core.request + cpus * c.core.scan;
+        let off = admit.abs_diff(measured);
+        assert!(off * 20 < measured, "{cpus} CPUs: {admit} ns against {measured} ns");
+    }
+    // 8.5, 16 CPUs: dispatch takes the task out of three pipes in 0.724 us.
+    let dispatch =
+        c.core.call + 3 * (c.core.pipe_remove + c.lock_uncontended) + 2 * (c.core.update + c.core.change);
+    assert!(dispatch.abs_diff(724) * 20 < 724, "{dispatch}");
+}
+
+#[test]
+fn zero_is_free_but_keeps_what_tasks_do() {
+    let z = Costs::zero();
+    assert!(z.is_zero() && !Costs::default().is_zero());
+    assert_eq!(
+        (z.slice_default, z.tick, z.core, z.migration),
+        (4_000_000, 0, CoreCosts::default(), ByDistance::default())
+    );
+    assert_eq!(z.io(500_000), Costs::default().io(500_000));
+}
+
+#[test]
+fn nearer_is_never_dearer() {
+    let c = Costs::default();
+    for by in [c.migration, c.wakeup_ipi, c.lock_handover] {
+        let order = [
+            Distance::Same,
+            Distance::Sibling,
+            Distance::L2,
+            Distance::Llc,
+            Distance::Node,
+            Distance::Remote(20),
+            Distance::Remote(40),
+            Distance::Domain(255),
+        ];
+        let costs: Vec<u64> = order.iter().map(|d| by.at(*d)).collect();
+        assert!(costs.is_sorted(), "{costs:?}");
+        assert_eq!(by.at(Distance::Remote(40)), 2 * by.at(Distance::Remote(20)));
+    }
+}
+
+#[test]
+fn transfers_take_latency_and_bandwidth() {
+    let c = Costs { io_latency: 1_000, io_bandwidth: 1_000_000_000, memory_per_kib: 100, ..Costs::default() };
+    assert_eq!(c.io(5_000), 6_000);
+    assert_eq!(Costs { io_bandwidth: 0, ..c }.io(u64::MAX), 1_000);
+    assert_eq!(c.memory(10 * 1024), 1_000);
+    assert_eq!(Costs { memory_per_kib: u64::MAX, ..c }.memory(u64::MAX), u64::MAX);
+}
+
+#[test]
+fn partial_files_change_single_values() {
+    let c = Costs::from_toml("c.toml", "context_switch = \"2.5us\"\n[migration]\nllc = \"1us\"\n")
+        .expect("it is valid");
+    let d = Costs::default();
+    assert_eq!(c, Costs { context_switch: 2_500, migration: ByDistance { llc: 1_000, ..d.migration }, ..d });
+    let c = Costs::from_toml("c.toml", "base = \"zero\"\ntick = \"1us\"\n").expect("it is valid");
+    assert_eq!(c, Costs { tick: 1_000, ..Costs::zero() });
+}
+
+#[test]
+fn writes_what_it_reads() {
+    for c in [Costs::default(), Costs::zero()] {
+        assert_eq!(Costs::from_toml("c.toml", &c.to_toml()), Ok(c), "{}", c.to_toml());
+    }
+}
+
+#[test]
+fn resolves_names_and_files() {
+    let read = |path: &str| match path {
+        "c.toml" => Ok(b"tick = \"3us\"".to_vec()),
+        "latin1.toml" => Ok(vec![b'#', 0xe4]),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    };
+    assert_eq!(Costs::resolve("zero", &read), Ok(Costs::zero()));
+    assert_eq!(Costs::resolve("default", &read), Ok(Costs::default()));
+    assert_eq!(Costs::resolve("c.toml", &read).expect("it is valid").tick, 3_000);
+    let wrong: Vec<String> = ["zeor", "cheap", "gone.toml", "latin1.toml"]
+        .iter()
+        .map(|spec| format!("{spec}\n{}", Costs::resolve(spec, &read).expect_err("it is wrong")))
+        .collect();
+    insta::assert_snapshot!(wrong.join("\n\n"));
+}
