@@ -155,11 +155,12 @@ fn unknown(spec: &str, catalogue: &[(&str, &str)]) -> Error {
     let names = || catalogue.iter().map(|c| stem(c.0)).chain(generators.iter().copied());
     let help = match nearest(name, names()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!(
-            "name one of the catalogue ({}), a generator ({}), or a file that ends in .json (rt-app), .xml (SimSo) or .toml",
-            catalogue.iter().map(|c| stem(c.0)).collect::<Vec<_>>().join(", "),
-            generators.join(", ")
-        ),
+        None => {
+            let files = "a file that ends in .json (rt-app), .xml (SimSo) or .toml";
+            let list: Vec<&str> = catalogue.iter().map(|c| stem(c.0)).collect();
+            let own = if list.is_empty() { String::new() } else { format!("one of {}, ", list.join(", ")) };
+            format!("name {own}a generator ({}), or {files}", generators.join(", "))
+        }
     };
     Error::workload(format!("unknown workload `{name}`")).help(help)
 }

@@ -91,6 +91,14 @@ pub(super) fn periodic(args: &Args<'_>, builder: &mut Builder, seed: u64) -> Res
     let jobs = args.count("jobs", 0, 1_000_000_000_000)?;
     let periods = Periods::parse(args, args.ns("grain", 1)?, log)?;
     if total > n as f64 * most {
+        if total > 10.0 && !args.text("util").contains('%') {
+            let help = format!("did you mean `{}%`?", args.text("util"));
+            return Err(args.wrong(
+                "util",
+                format!("{n} tasks cannot keep {} CPUs busy", args.text("util")),
+                help,
+            ));
+        }
         let help = format!(
             "with {n} tasks write at most {:.0}%, or raise `tasks` or `umax`",
             n as f64 * most * 100.0

@@ -8,6 +8,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::error::Error;
+use crate::workload::units;
 
 /// The text of the file, for diagnostics.
 #[derive(Clone, Copy)]
@@ -106,11 +107,19 @@ impl<'a> Source<'a> {
         range: std::ops::RangeInclusive<i64>,
         unit: &str,
     ) -> Result<i64, Error> {
-        let Some(number) = value.as_number_lit() else {
-            return Err(self.mismatch(value, key, "a whole number", "1000"));
-        };
         let (low, high) = (range.start(), range.end());
         let help = format!("write a whole number{unit} from {low} to {high}");
+        let Some(number) = value.as_number_lit() else {
+            let message = format!("`{key}` must be a whole number, but this is {}", describe(value));
+            // A time with a unit: say what it is in the file's unit.
+            let time = value.as_string_lit().and_then(|s| units::duration(&s.value).ok());
+            let help = match time {
+                Some(ns) if unit.contains("microseconds") => format!("write {} (microseconds)", ns / 1_000),
+                Some(ns) if unit.contains("of seconds") => format!("write {} (seconds)", ns / 1_000_000_000),
+                _ => help,
+            };
+            return Err(self.error(span(value), message, help));
+        };
         match number.value.parse::<i64>() {
             Ok(v) if range.contains(&v) => Ok(v),
             Ok(v) => Err(self.error(span(value), format!("`{key}` is {v}, out of range"), help)),

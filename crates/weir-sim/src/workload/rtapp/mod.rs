@@ -103,11 +103,12 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
     let global = global::parse(source, &mut builder, find(&root, "global"))?;
     global::resources(source, &mut builder, find(&root, "resources"))?;
     let Some(tasks) = find(&root, "tasks") else {
-        let help = match root.properties.iter().find(|p| nearest(p.name.as_str(), ["tasks"]).is_some()) {
-            Some(p) => format!("did you mean `tasks` where it says `{}`?", p.name.as_str()),
-            None => "add `\"tasks\" : { \"thread0\" : { \"run\" : 1000, \"sleep\" : 9000 } }`".to_string(),
+        let (at, help) = match root.properties.iter().find(|p| nearest(p.name.as_str(), ["tasks"]).is_some())
+        {
+            Some(p) => (span(&p.name), "did you mean `tasks` here?"),
+            None => (span(&root), "add `\"tasks\" : { \"thread0\" : { \"run\" : 1000, \"sleep\" : 9000 } }`"),
         };
-        return Err(source.error(span(&root), "the file has no `tasks`", help));
+        return Err(source.error(at, "the file has no `tasks`", help));
     };
     let tasks = source.object(&tasks.value, "tasks", "{ \"thread0\" : { … } }")?;
     if tasks.properties.is_empty() {

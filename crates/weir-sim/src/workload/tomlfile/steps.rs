@@ -206,11 +206,14 @@ impl<'t> Parser<'_, 't> {
             if n.contains(&args.len()) {
                 return Ok(());
             }
-            Err(self.source.error(
-                whole.clone(),
-                format!("`{}` takes other arguments than {}", name.text, given(args)),
-                format!("write `{text}`"),
-            ))
+            let message = match args {
+                [] => format!("`{}` needs an argument", name.text),
+                list => {
+                    let list: Vec<&str> = list.iter().map(|w| w.text).collect();
+                    format!("`{}` cannot take `{}`", name.text, list.join(" "))
+                }
+            };
+            Err(self.source.error(whole.clone(), message, format!("write `{text}`")))
         };
         let source = self.source;
         let ns =
@@ -410,13 +413,5 @@ impl<'t> Parser<'_, 't> {
             return self.error(word.at.clone(), format!("`{}` cannot be a name", word.text), help);
         }
         Ok(self.builder.object(kind, word.text))
-    }
-}
-
-/// The arguments, for a message.
-fn given(args: &[Word<'_>]) -> String {
-    match args {
-        [] => "none".to_string(),
-        list => format!("`{}`", list.iter().map(|w| w.text).collect::<Vec<_>>().join(" ")),
     }
 }
