@@ -3,6 +3,35 @@
 #include <weir/runtime.h>
 #include <weir/schedule.h>
 
+/* Generated with the unit; an entry is null where the component exists in another language only. */
+extern const struct weir_descriptor *const weir_descriptors[];
+extern const struct weir_entries weir_entries[];
+extern const u32 weir_nr_descriptors;
+
+/* The table for weir_config: @out has room for weir_nr_descriptors entries and is zeroed. */
+void weir_host_classes(struct weir_class *out)
+{
+	for (u32 i = 0; i < weir_nr_descriptors; i++) {
+		const struct weir_descriptor *d = weir_descriptors[i];
+		const struct weir_entries *e = &weir_entries[i];
+
+		if (!d)
+			continue;
+		weir_assert(d->nr_params <= WEIR_MAX_PARAMS);
+		out[i].size = d->size;
+		out[i].per_task = d->per_task;
+		out[i].hears = d->hears ? d->hears : WEIR_ADDED | WEIR_MOVED;
+		out[i].keyed_out = d->keyed_out;
+		out[i].has = e->has;
+		out[i].nr_params = d->nr_params;
+		out[i].on = e->on;
+		out[i].follows = e->follows;
+		out[i].answers = e->answers;
+		for (u32 k = 0; k < d->nr_params; k++)
+			out[i].param_offset[k] = d->params[k].offset;
+	}
+}
+
 void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics)
 {
 	s->cookie = cookie;

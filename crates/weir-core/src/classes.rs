@@ -10,9 +10,6 @@ use crate::sched::Topic;
 
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// `WEIR_ADDED | WEIR_MOVED`: what a component hears that does not say otherwise.
-const HEARS_BY_DEFAULT: u32 = 1 | 4;
-
 /// All components, in class-id order.
 pub fn catalog() -> &'static Catalog {
     static CATALOG: OnceLock<Catalog> = OnceLock::new();
@@ -23,7 +20,11 @@ pub fn catalog() -> &'static Catalog {
 
 /// The table that the core copies into its arena.
 pub(crate) fn table() -> Vec<CClass> {
-    descriptors().map(|(d, e)| class(d, e)).collect()
+    // SAFETY: a constant of the generated unit.
+    let mut classes = vec![CClass::default(); unsafe { ffi::weir_nr_descriptors } as usize];
+    // SAFETY: the table has room for every class.
+    unsafe { ffi::weir_host_classes(classes.as_mut_ptr()) };
+    classes
 }
 
 fn descriptors() -> impl Iterator<Item = (&'static CDescriptor, &'static CEntries)> {
@@ -48,26 +49,6 @@ fn params(d: &CDescriptor) -> &[ffi::CParam] {
     }
     // SAFETY: WEIR_PARAMS derives the count from the array itself.
     unsafe { std::slice::from_raw_parts(d.params, d.nr_params as usize) }
-}
-
-fn class(d: &CDescriptor, e: &CEntries) -> CClass {
-    let mut c = CClass {
-        size: d.size,
-        per_task: d.per_task,
-        hears: if d.hears == 0 { HEARS_BY_DEFAULT } else { d.hears },
-        keyed_out: d.keyed_out,
-        has: e.has,
-        nr_params: d.nr_params,
-        on: e.on,
-        follows: e.follows,
-        answers: e.answers,
-        ..CClass::default()
-    };
-    assert!(params(d).len() <= c.param_offset.len(), "{}: at most 8 parameters", text(d.name));
-    for (slot, p) in c.param_offset.iter_mut().zip(params(d)) {
-        *slot = p.offset;
-    }
-    c
 }
 
 fn topics(bits: u64) -> Vec<String> {

@@ -233,6 +233,7 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn weir_check(s: *mut CSched) -> c_int;
 
+    pub fn weir_host_classes(out: *mut CClass);
     pub fn weir_host_setup(s: *mut CSched, cookie: u64, rt_topics: u64);
     pub fn weir_host_cookie(s: *const CSched) -> u64;
     pub fn weir_host_oplog(s: *mut CSched, ops: *mut crate::sched::OpRecord, cap: u32);

@@ -138,6 +138,8 @@ pub enum Target {
     Process,
     /// BPF: C components only, no descriptors.
     Bpf,
+    /// As `Process`, for programs without Rust: C components only, null where another language is needed.
+    Plain,
 }
 
 /// One translation unit: core, components, dispatch.
@@ -160,7 +162,7 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
         }
     }
     dispatch(&mut out, &usable);
-    if target == Target::Process {
+    if target != Target::Bpf {
         descriptors(&mut out, &usable);
     }
     let mut core: Vec<PathBuf> =
@@ -250,12 +252,12 @@ fn by_topic(out: &mut String, all: &[&Component], prefix: &str, head: &str, args
 
 /// Tables for tools: descriptors, and the core's part of them.
 fn descriptors(out: &mut String, all: &[&Component]) {
-    out.push_str("\nconst struct weir_descriptor *const weir_descriptors[] = {\n");
+    out.push_str("\nconst struct weir_descriptor *const weir_descriptors[WEIR_NR_CLASSES] = {\n");
     for c in all {
         let _ = writeln!(out, "\t[WEIR_CLASS_{0}] = &{0}_descriptor,", c.name);
     }
     out.push_str("};\nconst u32 weir_nr_descriptors = WEIR_NR_CLASSES;\n\n");
-    out.push_str("/* Which entry points a class has, as bits. */\nconst struct weir_entries weir_entries[] = {\n");
+    out.push_str("/* Which entry points a class has, as bits. */\nconst struct weir_entries weir_entries[WEIR_NR_CLASSES] = {\n");
     let has = [
         ("construct", "CONSTRUCT"),
         ("on_idle", "IDLE"),

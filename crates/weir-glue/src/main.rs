@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Writes the translation unit of a target to stdout: `weir-glue process|bpf [ROOT]`.
+//! Writes the translation unit of a target to stdout: `weir-glue process|plain|bpf [ROOT]`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,9 +8,10 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let target = match args.next().as_deref() {
         Some("process") => weir_glue::Target::Process,
+        Some("plain") => weir_glue::Target::Plain,
         Some("bpf") => weir_glue::Target::Bpf,
         _ => {
-            eprintln!("usage: weir-glue process|bpf [ROOT]");
+            eprintln!("usage: weir-glue process|plain|bpf [ROOT]");
             return ExitCode::from(2);
         }
     };
