@@ -47,11 +47,11 @@ impl<'a> Source<'a> {
             let text = e.to_string();
             // The library's messages end with the place, which we show ourselves.
             let message = text.rsplit_once(" at ").map_or(text.as_str(), |m| m.0).to_string();
-            self.error(
-                at..at + 1,
-                format!("not readable as XML: {message}"),
-                "check tags, quotes and `&` here",
-            )
+            let help = match e {
+                roxmltree::Error::DtdDetected => "remove the `<!DOCTYPE …>`; SimSo files need none",
+                _ => "check tags, quotes and `&` here",
+            };
+            self.error(at..at + 1, format!("not readable as XML: {message}"), help)
         })
     }
 
