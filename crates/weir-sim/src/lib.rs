@@ -3,12 +3,14 @@
 
 pub mod costs;
 pub(crate) mod document;
+pub mod engine;
 pub mod error;
 pub mod machine;
 pub(crate) mod units;
 pub mod workload;
 
 pub use costs::Costs;
+pub use engine::{Command, CpuOutcome, Notice, Outcome, RunConfig, run};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::{CpuKind, Distance, Machine, MachineEvent, OperatingPoint};
 pub use workload::{Op, Policy, TaskSpec, Timing, Workload};

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What scheduler code costs: the core's log of micro-operations, walked with a table of prices.
+//!
+//! Each pipe's lock is a resource in virtual time. A call is walked from its local start; at a lock it
+//! waits for the first gap in which its whole critical section fits between those of the calls that
+//! were made before it, so that short sections pass where a long one begins later only.
+
+use std::collections::VecDeque;
+
+use weir_core::event::CpuNo;
+use weir_core::{OpKind, OpRecord, Plan};
+
+use crate::costs::{ByDistance, Costs};
+use crate::machine::Machine;
+
+/// One pipe's lock.
+#[derive(Debug, Default)]
+struct PipeLock {
+    /// CPU that held it last.
+    holder: Option<CpuNo>,
+    /// Critical sections that end after the present instant, ascending, not touching each other.
+    taken: VecDeque<(u64, u64)>,
+    held_ns: u64,
+    wait_ns: u64,
+    acquired: u64,
+}
+
+impl PipeLock {
+    /// Begin of the first gap of at least `ns` at or after `from`.
+    fn gap(&self, from: u64, ns: u64) -> u64 {
+        let mut at = from;
+        for &(begin, end) in &self.taken {
+            if begin >= at.saturating_add(ns) {
+                break;
+            }
+            at = at.max(end);
+        }
+        at
+    }
+
+    /// Note a critical section. Waiting inside it for another lock may have made it longer than the
+    /// gap it was put into; then it merges with its successor.
+    fn take(&mut self, begin: u64, end: u64) {
+        let i = self.taken.partition_point(|&(_, e)| e < begin);
+        if i == self.taken.len() || self.taken[i].0 > end {
+            self.taken.insert(i, (begin, end));
+            return;
+        }
+        self.taken[i].0 = self.taken[i].0.min(begin);
+        self.taken[i].1 = self.taken[i].1.max(end);
+        while i + 1 < self.taken.len() && self.taken[i + 1].0 <= self.taken[i].1 {
+            let next = self.taken.remove(i + 1).expect("the index was checked");
+            self.taken[i].1 = self.taken[i].1.max(next.1);
+        }
+    }
+
+    fn forget_before(&mut self, now: u64) {
+        while self.taken.front().is_some_and(|&(_, end)| end <= now) {
+            self.taken.pop_front();
+        }
+    }
+}
+
+/// Time of one instance's code.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InstanceTime {
+    pub ns: u64,
+    pub updates: u32,
+}
+
+/// Result of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// When the call is over.
+    pub end: u64,
+    /// How long of it was waiting for locks.
+    pub wait_ns: u64,
+}
+
+/// Prices and locks of a run.
+#[derive(Debug)]
+pub struct Charger<'a> {
+    machine: &'a Machine,
+    costs: &'a Costs,
+    locks: Vec<PipeLock>,
+    instances: Vec<InstanceTime>,
+    held: Vec<(u32, u64)>,
+    running: Vec<(u32, u64, u64)>,
+}
+
+impl<'a> Charger<'a> {
+    pub fn new(machine: &'a Machine, costs: &'a Costs, plan: &Plan) -> Self {
+        let mut c = Self {
+            machine,
+            costs,
+            locks: Vec::new(),
+            instances: Vec::new(),
+            held: Vec::new(),
+            running: Vec::new(),
+        };
+        c.reset(plan);
+        c
+    }
+
+    /// Begin anew with the pipes and instances of another topology.
+    pub fn reset(&mut self, plan: &Plan) {
+        self.locks = (0..plan.pipes.len()).map(|_| PipeLock::default()).collect();
+        self.instances = vec![InstanceTime::default(); plan.instances.len()];
+    }
+
+    /// What each pipe's lock cost so far: pipe, time held, time waited for.
+    pub fn locks(&self) -> impl Iterator<Item = (u32, u64, u64)> + '_ {
+        self.locks
+            .iter()
+            .enumerate()
+            .filter(|(_, l)| l.acquired > 0)
+            .map(|(i, l)| (i as u32, l.held_ns, l.wait_ns))
+    }
+
+    /// What each instance's code took so far, waiting for locks not included.
+    pub fn instances(&self) -> impl Iterator<Item = (u32, InstanceTime)> + '_ {
+        self.instances.iter().enumerate().filter(|(_, i)| i.updates > 0).map(|(i, t)| (i as u32, *t))
+    }
+
+    fn by_distance(&self, table: &ByDistance, a: CpuNo, b: CpuNo) -> u64 {
+        if a == b { 0 } else { table.at(self.machine.distance(a, b)) }
+    }
+
+    /// From sending an interrupt until the target reacts.
+    pub fn interrupt_ns(&self, from: CpuNo, to: CpuNo) -> u64 {
+        self.by_distance(&self.costs.wakeup_ipi, from, to)
+    }
+
+    /// What a task loses that resumes on another CPU than it last ran on.
+    pub fn migration_ns(&self, from: CpuNo, to: CpuNo) -> u64 {
+        self.by_distance(&self.costs.migration, from, to)
+    }
+
+    /// Walk the operations of `calls` calls of `cpu`, made at `now`, that it begins to execute at `start`.
+    pub fn walk(&mut self, ops: &[OpRecord], calls: u64, cpu: CpuNo, now: u64, start: u64) -> Walk {
+        let mut t = start + calls * self.costs.core.call;
+        let mut wait_ns = 0;
+        self.held.clear();
+        self.running.clear();
+        for (i, op) in ops.iter().enumerate() {
+            match op.kind {
+                OpKind::Lock => {
+                    let hold = self.section_ns(&ops[i..]);
+                    let hand_over = match slot(&mut self.locks, op.object).holder {
+                        Some(holder) => self.by_distance(&self.costs.lock_handover, holder, cpu),
+                        None => 0,
+                    };
+                    let lock = slot(&mut self.locks, op.object);
+                    lock.forget_before(now);
+                    let begin = lock.gap(t, hold + hand_over);
+                    lock.holder = Some(cpu);
+                    lock.acquired += 1;
+                    lock.wait_ns += begin - t;
+                    wait_ns += begin - t;
+                    self.held.push((op.object, begin));
+                    t = begin + hand_over + self.op_ns(op);
+                }
+                OpKind::Unlock => {
+                    t += self.op_ns(op);
+                    if let Some(at) = self.held.iter().rposition(|h| h.0 == op.object) {
+                        let (_, begin) = self.held.remove(at);
+                        let lock = slot(&mut self.locks, op.object);
+                        lock.held_ns += t - begin;
+                        lock.take(begin, t);
+                    }
+                }
+                OpKind::Update => {
+                    self.running.push((op.object, t, wait_ns));
+                    t += self.op_ns(op);
+                }
+                OpKind::UpdateEnd => {
+                    if let Some((instance, began, waited)) = self.running.pop() {
+                        let time = slot(&mut self.instances, instance);
+                        time.updates += 1;
+                        time.ns += (t - began) - (wait_ns - waited);
+                    }
+                }
+                _ => t += self.op_ns(op),
+            }
+        }
+        Walk { end: t, wait_ns }
+    }
+
+    /// Length of the critical section that begins with the first of these operations, if nothing is
+    /// waited for inside it.
+    fn section_ns(&self, ops: &[OpRecord]) -> u64 {
+        let mut ns = 0;
+        for op in ops {
+            ns += self.op_ns(op);
+            if op.kind == OpKind::Unlock && op.object == ops[0].object {
+                break;
+            }
+        }
+        ns
+    }
+
+    /// Price of one operation, without waiting and hand-over.
+    fn op_ns(&self, op: &OpRecord) -> u64 {
+        let core = &self.costs.core;
+        let n = u64::from(op.n);
+        match op.kind {
+            OpKind::Lock => self.costs.lock_uncontended,
+            OpKind::Unlock | OpKind::UpdateEnd => 0,
+            OpKind::Add => core.pipe_add + n * core.key_step,
+            OpKind::Remove => core.pipe_remove + n * core.key_step,
+            OpKind::Move => core.pipe_move + n * core.key_step,
+            OpKind::Update => core.update + n * core.change,
+            OpKind::Request => core.request,
+            OpKind::Notify => core.notify,
+            OpKind::Scan => n * core.scan,
+            OpKind::Burn => n * core.burn_1000 / 1000,
+        }
+    }
+}
+
+/// Element `index`, which is made if need be: during a swap the log names pipes of both topologies.
+fn slot<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {
+    let index = index as usize;
+    while list.len() <= index {
+        list.push(T::default());
+    }
+    &mut list[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn short_sections_pass_before_later_ones() {
+        let mut lock = PipeLock::default();
+        lock.take(30, 40);
+        assert_eq!(lock.gap(2, 3), 2);
+        assert_eq!(lock.gap(28, 3), 40);
+        assert_eq!(lock.gap(27, 3), 27);
+        lock.take(27, 30);
+        assert_eq!(lock.taken, [(27, 40)]);
+        lock.take(50, 60);
+        lock.take(35, 55);
+        assert_eq!(lock.taken, [(27, 60)]);
+        lock.forget_before(60);
+        assert!(lock.taken.is_empty());
+    }
+
+    proptest! {
+        /// Sections that fit into the gap they were given never overlap.
+        #[test]
+        fn sections_exclude_each_other(calls in proptest::collection::vec((0u64..200, 1u64..20), 1..60)) {
+            let mut lock = PipeLock::default();
+            let mut given: Vec<(u64, u64)> = Vec::new();
+            for (from, ns) in calls {
+                let begin = lock.gap(from, ns);
+                prop_assert!(begin >= from);
+                prop_assert!(given.iter().all(|&(b, e)| begin >= e || begin + ns <= b));
+                given.push((begin, begin + ns));
+                lock.take(begin, begin + ns);
+                prop_assert!(lock.taken.iter().all(|&(b, e)| b < e));
+                prop_assert!(lock.taken.iter().zip(lock.taken.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+            }
+        }
+    }
+}

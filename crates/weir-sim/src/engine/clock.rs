@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Time on CPUs: modes, progress of work, speeds that change under way, the next event of each CPU.
+
+use weir_core::event::{Call, CpuNo, Event, Observer, Stop};
+use weir_core::{Msg, Topic};
+
+use super::cpu::{FULL_SPEED, Mode, time_for, work_in};
+use super::queue::{Key, Kind, Phase};
+use super::sim::Sim;
+use super::task::{NEVER, NONE};
+
+impl<O: Observer> Sim<'_, O> {
+    /// Account for what the task on `c` did up to now.
+    pub fn progress(&mut self, c: CpuNo) {
+        let cpu = &mut self.cpus[c as usize];
+        if cpu.mode != Mode::Run {
+            return;
+        }
+        let ns = self.now - cpu.since;
+        if ns == 0 {
+            return;
+        }
+        let task = &mut self.tasks[cpu.cur as usize];
+        task.ran_ns += ns;
+        if task.spins.is_none() {
+            let speed = if task.by_time { FULL_SPEED } else { cpu.speed };
+            task.left = task.left.saturating_sub(work_in(ns, speed));
+        }
+        cpu.settle(self.now);
+    }
+
+    /// Change what `c` does; the speed of its SMT siblings follows.
+    pub fn set_mode(&mut self, c: CpuNo, mode: Mode) {
+        let cpu = &mut self.cpus[c as usize];
+        if cpu.mode == mode {
+            return;
+        }
+        let was_busy = cpu.is_busy();
+        cpu.settle(self.now);
+        cpu.since = self.now;
+        cpu.mode = mode;
+        let is_busy = cpu.is_busy();
+        if cpu.threads > 1 && was_busy != is_busy {
+            let core = cpu.core;
+            let busy = &mut self.cores.busy[core as usize];
+            *busy = if is_busy { *busy + 1 } else { *busy - 1 };
+            for i in 0..self.cpus[c as usize].threads as usize {
+                let sibling = self.cores.threads(core)[i];
+                self.update_speed(sibling);
+            }
+        }
+    }
+
+    /// Set the speed of `c` by its clock and by what its siblings do.
+    pub fn update_speed(&mut self, c: CpuNo) {
+        let cpu = &self.cpus[c as usize];
+        let others = self.cores.busy[cpu.core as usize] - u32::from(cpu.threads > 1 && cpu.is_busy());
+        let mut speed = cpu.alone_speed;
+        if others > 0 {
+            speed = (speed * self.machine.smt_pct as u64 / 100).max(1);
+        }
+        if speed != cpu.speed {
+            self.progress(c);
+            self.cpus[c as usize].speed = speed;
+            if self.cpus[c as usize].mode == Mode::Run {
+                self.rekey(c);
+            }
+        }
+    }
+
+    /// Set the next event of `c` from its state. To be called after every change of it.
+    pub fn rekey(&mut self, c: CpuNo) {
+        let cpu = &self.cpus[c as usize];
+        let key = match cpu.mode {
+            Mode::Offline => Key::NEVER,
+            Mode::Idle | Mode::Kernel if cpu.choosing && cpu.cur == NONE => {
+                Key::new(cpu.busy_until.max(self.now), Phase::Choose, Kind::Cpu, c)
+            }
+            Mode::Idle => Key::NEVER,
+            Mode::Kernel => Key::new(cpu.busy_until.max(self.now), Phase::Finish, Kind::Cpu, c),
+            Mode::Run => {
+                let task = &self.tasks[cpu.cur as usize];
+                let done = if task.spins.is_some() {
+                    NEVER
+                } else {
+                    let speed = if task.by_time { FULL_SPEED } else { cpu.speed };
+                    cpu.since.saturating_add(time_for(task.left, speed))
+                };
+                let at = done.min(cpu.slice_end).min(cpu.tick_at).max(self.now);
+                if at == NEVER { Key::NEVER } else { Key::new(at, Phase::Finish, Kind::Cpu, c) }
+            }
+        };
+        self.queue.set(c, key);
+    }
+
+    /// Kernel work keeps `c` busy until `end`; its task pauses.
+    pub fn enter_kernel(&mut self, c: CpuNo, end: u64) {
+        if self.cpus[c as usize].mode == Mode::Offline {
+            return;
+        }
+        self.progress(c);
+        self.set_mode(c, Mode::Kernel);
+        let cpu = &mut self.cpus[c as usize];
+        cpu.busy_until = cpu.busy_until.max(end);
+        self.rekey(c);
+    }
+
+    /// Tell observers once that `c` has nothing to do, or has work again.
+    pub fn tell_idle(&mut self, c: CpuNo, idle: bool) {
+        let cpu = &mut self.cpus[c as usize];
+        if cpu.told_idle != idle {
+            cpu.told_idle = idle;
+            self.obs.event(self.now, &Event::Idle { cpu: c, idle });
+        }
+    }
+
+    /// Tell observers of the kernel work that `c` has done up to now.
+    pub fn flush_calls(&mut self, c: CpuNo) {
+        if self.cpus[c as usize].calls.is_empty() {
+            return;
+        }
+        let mut calls = std::mem::take(&mut self.cpus[c as usize].calls);
+        for (call, ns, lock_wait_ns) in calls.drain(..) {
+            self.obs.event(self.now, &Event::Sched { cpu: c, call, ns, lock_wait_ns });
+        }
+        self.cpus[c as usize].calls = calls;
+    }
+
+    /// The event of `c` that is not a choice: work done, slice over, or kernel work done.
+    pub fn finish(&mut self, c: CpuNo) -> crate::Result<()> {
+        let cpu = &self.cpus[c as usize];
+        if cpu.mode == Mode::Kernel {
+            self.flush_calls(c);
+            if self.cpus[c as usize].cur != NONE {
+                return self.go_on(c);
+            }
+            self.set_mode(c, Mode::Idle);
+            self.tell_idle(c, true);
+            self.rekey(c);
+            return Ok(());
+        }
+        let task = cpu.cur;
+        self.progress(c);
+        let t = &self.tasks[task as usize];
+        if t.spins.is_none() && t.left == 0 {
+            self.step(c)?;
+        }
+        let cpu = &self.cpus[c as usize];
+        if cpu.mode == Mode::Run && cpu.cur == task {
+            if self.now >= cpu.slice_end {
+                self.charge_flat(self.caller(c), self.costs.timer_interrupt);
+                return self.part(c, Stop::SliceEnd, true);
+            }
+            if self.now >= cpu.tick_at {
+                self.tick(c)?;
+            }
+            self.rekey(c);
+        }
+        Ok(())
+    }
+
+    /// The tick of a CPU that runs a task; idle ones have none.
+    fn tick(&mut self, c: CpuNo) -> crate::Result<()> {
+        self.cpus[c as usize].tick_at = self.next_tick();
+        let h = self.caller(c);
+        let msg = Msg { cpu: Some(c), ..Msg::default() };
+        self.tell_scheduler(h, Topic::Tick, &msg)?;
+        self.account(h, Call::Notify);
+        Ok(())
+    }
+
+    fn next_tick(&self) -> u64 {
+        match self.ticking {
+            true => (self.now / self.costs.tick_period + 1) * self.costs.tick_period,
+            false => NEVER,
+        }
+    }
+
+    /// Begin or resume the task of `c`.
+    pub fn go_on(&mut self, c: CpuNo) -> crate::Result<()> {
+        if self.cpus[c as usize].starting {
+            self.begin(c);
+        }
+        self.set_mode(c, Mode::Run);
+        let tick_at = self.next_tick();
+        let cpu = &mut self.cpus[c as usize];
+        cpu.since = self.now;
+        cpu.tick_at = tick_at;
+        let t = &self.tasks[self.cpus[c as usize].cur as usize];
+        if t.spins.is_none() && t.left == 0 {
+            return self.step(c);
+        }
+        self.chill(c);
+        self.rekey(c);
+        Ok(())
+    }
+
+    /// Add what cold caches cost to the work that the task of `c` has before it.
+    pub fn chill(&mut self, c: CpuNo) {
+        let cpu = &self.cpus[c as usize];
+        let task = &mut self.tasks[cpu.cur as usize];
+        if task.penalty_ns > 0 && task.left > 0 {
+            let speed = if task.by_time { FULL_SPEED } else { cpu.speed };
+            task.left = task.left.saturating_add(work_in(task.penalty_ns, speed));
+            task.penalty_ns = 0;
+        }
+    }
+
+    /// The chosen task starts to run on `c`.
+    fn begin(&mut self, c: CpuNo) {
+        self.tell_idle(c, false);
+        let cpu = &mut self.cpus[c as usize];
+        let no = cpu.cur;
+        let task = &mut self.tasks[no as usize];
+        let migrated = task.cpu != NONE && task.cpu != c;
+        let switched = cpu.last != no;
+        let waited_ns = self.now - task.ready_ns;
+        let wakeup = task.woken;
+        task.cpu = c;
+        task.ran_ns = 0;
+        task.woken = false;
+        cpu.starting = false;
+        cpu.last = no;
+        cpu.slice_end = self.now.saturating_add(cpu.slice_ns);
+        cpu.switches += u64::from(switched);
+        self.totals.runs += 1;
+        self.totals.switches += u64::from(switched);
+        self.totals.migrations += u64::from(migrated);
+        self.obs.event(self.now, &Event::Run { task: no, cpu: c, migrated, switched, wakeup, waited_ns });
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! CPUs: what each does at the moment, how fast it is, what it draws, how far it is from others.
+
+use weir_core::event::{Call, CpuNo};
+
+use super::task::{NEVER, NONE};
+use crate::{Costs, Machine};
+
+/// Speed of a CPU of capacity 1024 at its top clock; work is kept in this fraction of a nanosecond.
+pub const FULL_SPEED: u64 = 1 << 16;
+
+/// What a CPU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Offline,
+    /// Nothing to do, or (a CPU that is served by another) waiting for an answer.
+    Idle,
+    /// Scheduler code, interrupts, a context switch, until `busy_until`.
+    Kernel,
+    /// The task `cur`.
+    Run,
+}
+
+/// One CPU.
+#[derive(Debug)]
+pub struct Cpu {
+    pub mode: Mode,
+    /// The task it has, running or about to run.
+    pub cur: u32,
+    /// `cur` was chosen and has not begun to run.
+    pub starting: bool,
+    /// It is to choose at its next event.
+    pub choosing: bool,
+    /// Observers were told that it is idle.
+    pub told_idle: bool,
+    /// Interrupts on their way to it.
+    pub kick_sent: bool,
+    pub preempt_sent: bool,
+    /// The task that it parted from and may choose again.
+    pub prev: u32,
+    /// The task that ran last: no switch if it comes again.
+    pub last: u32,
+    /// Since when it is in `mode`; in `Run`, since when its task's work is accounted.
+    pub since: u64,
+    /// Kernel work ends then.
+    pub busy_until: u64,
+    /// The task has to go then.
+    pub slice_end: u64,
+    /// Next tick, where a component listens.
+    pub tick_at: u64,
+    /// Length of the slice granted.
+    pub slice_ns: u64,
+    /// Kernel work under way, told to observers when it ends: call, time, time in lock queues.
+    pub calls: Vec<(Call, u64, u64)>,
+
+    /// Which of the machine's CPUs runs the scheduler for it; itself as a rule.
+    pub host: CpuNo,
+    pub core: u32,
+    /// Number of hardware threads of its core.
+    pub threads: u32,
+    pub isa: u16,
+    pub hz: u64,
+    /// Speed alone on its core, as a fraction of [`FULL_SPEED`].
+    pub alone_speed: u64,
+    /// Speed now.
+    pub speed: u64,
+    pub busy_mw: u32,
+    pub idle_mw: u32,
+
+    /// Totals, ns: tasks, nothing, kernel.
+    pub run_ns: u64,
+    pub idle_ns: u64,
+    pub kernel_ns: u64,
+    pub switches: u64,
+    /// Energy, millijoule / 10^9 (mW times ns).
+    pub energy_pj: u128,
+}
+
+impl Cpu {
+    pub fn new(machine: &Machine, costs: &Costs, cpu: CpuNo) -> Self {
+        let shape = &machine.shape.cpus[cpu as usize];
+        let kind = &machine.kinds[machine.kind_of[cpu as usize] as usize];
+        let mut c = Self {
+            mode: Mode::Offline,
+            cur: NONE,
+            starting: false,
+            choosing: false,
+            told_idle: false,
+            kick_sent: false,
+            preempt_sent: false,
+            prev: NONE,
+            last: NONE,
+            since: 0,
+            busy_until: 0,
+            slice_end: NEVER,
+            slice_ns: NEVER,
+            tick_at: NEVER,
+            calls: Vec::new(),
+            host: shape.host.unwrap_or(cpu),
+            core: shape.core,
+            threads: 1,
+            isa: shape.isa,
+            hz: machine.top_hz(cpu),
+            alone_speed: 0,
+            speed: 0,
+            busy_mw: 0,
+            idle_mw: kind.idle_mw,
+            run_ns: 0,
+            idle_ns: 0,
+            kernel_ns: 0,
+            switches: 0,
+            energy_pj: 0,
+        };
+        c.set_clock(machine, costs, cpu, machine.top_hz(cpu));
+        c
+    }
+
+    /// Change the clock; the caller has settled the account up to now.
+    pub fn set_clock(&mut self, machine: &Machine, costs: &Costs, cpu: CpuNo, hz: u64) {
+        let top = machine.top_hz(cpu).max(1);
+        self.hz = hz;
+        let capacity = u128::from(machine.shape.cpus[cpu as usize].capacity);
+        let mut speed = u128::from(FULL_SPEED) * capacity * u128::from(hz) / (1024 * u128::from(top));
+        // The tick of a busy CPU is so regular that it is a loss of speed rather than an event.
+        if costs.tick > 0 && costs.tick_period > costs.tick {
+            speed = speed * u128::from(costs.tick_period - costs.tick) / u128::from(costs.tick_period);
+        }
+        self.alone_speed = u64::try_from(speed).unwrap_or(u64::MAX >> 16).max(1);
+        self.speed = self.alone_speed;
+        self.busy_mw = machine.busy_mw(cpu, hz);
+    }
+
+    /// Some task or the kernel uses it.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.mode, Mode::Kernel | Mode::Run)
+    }
+
+    /// Account for the time since `since` in the present mode. In `Run` the caller also accounts for
+    /// the task.
+    pub fn settle(&mut self, now: u64) {
+        let ns = now.saturating_sub(self.since);
+        if ns == 0 {
+            return;
+        }
+        let mw = match self.mode {
+            Mode::Offline => 0,
+            Mode::Idle => {
+                self.idle_ns += ns;
+                self.idle_mw
+            }
+            Mode::Kernel => {
+                self.kernel_ns += ns;
+                self.busy_mw
+            }
+            Mode::Run => {
+                self.run_ns += ns;
+                self.busy_mw
+            }
+        };
+        self.energy_pj += mw as u128 * ns as u128;
+        self.since = now;
+    }
+}
+
+/// Time that `left` units of work take at this speed.
+pub fn time_for(left: u64, speed: u64) -> u64 {
+    if speed == FULL_SPEED {
+        return (left >> 16) + u64::from(left & (FULL_SPEED - 1) != 0);
+    }
+    left.div_ceil(speed)
+}
+
+/// Work done in a time; saturates where a time is "for ever".
+pub fn work_in(ns: u64, speed: u64) -> u64 {
+    ns.saturating_mul(speed)
+}
+
+/// Hardware threads of each core: for CPU `c` the other threads are
+/// `list[start[core]..start[core + 1]]` without `c`.
+#[derive(Debug)]
+pub struct Cores {
+    start: Vec<u32>,
+    list: Vec<CpuNo>,
+    /// Threads of each core that are busy.
+    pub busy: Vec<u32>,
+}
+
+impl Cores {
+    pub fn new(machine: &Machine) -> Self {
+        let cpus = &machine.shape.cpus;
+        let n = cpus.iter().map(|c| c.core as usize + 1).max().unwrap_or(0);
+        let mut start = vec![0u32; n + 1];
+        cpus.iter().for_each(|c| start[c.core as usize + 1] += 1);
+        for i in 0..n {
+            start[i + 1] += start[i];
+        }
+        let mut next = start.clone();
+        let mut list = vec![0; cpus.len()];
+        for (i, c) in cpus.iter().enumerate() {
+            list[next[c.core as usize] as usize] = i as CpuNo;
+            next[c.core as usize] += 1;
+        }
+        Self { start, list, busy: vec![0; n] }
+    }
+
+    pub fn threads(&self, core: u32) -> &[CpuNo] {
+        &self.list[self.start[core as usize] as usize..self.start[core as usize + 1] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_and_work_are_inverse() {
+        for speed in [FULL_SPEED, FULL_SPEED / 2, 12345, 1] {
+            for ns in [0, 1, 7, 1_000_003] {
+                assert_eq!(time_for(work_in(ns, speed), speed), ns);
+            }
+        }
+        assert_eq!(time_for(FULL_SPEED + 1, FULL_SPEED), 2);
+        assert_eq!(time_for(100 * FULL_SPEED, FULL_SPEED * 7 / 10), 143);
+    }
+}

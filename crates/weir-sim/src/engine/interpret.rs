@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The interpreter of task programs.
+//!
+//! A task on a CPU executes ops until one takes time or takes the task off the CPU. The counter of the
+//! program moves on before an op blocks: whoever wakes the task has completed the op for it.
+
+use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
+use weir_core::{Msg, Topic};
+
+use super::cpu::Mode;
+use super::program::LoopFrame;
+use super::queue::{Key, Kind, Phase};
+use super::sim::{Sim, find_isa};
+use super::sync::Pass;
+use super::task::{NONE, Wait};
+use crate::workload::Op;
+use crate::{Error, Result};
+
+/// Ops that a task may execute at one instant before it is taken to hang.
+const MAX_STEPS: u32 = 20_000_000;
+
+/// What the interpreter does after an op.
+enum Next {
+    /// The op is done; go on unless scheduler code has made the CPU busy.
+    Op,
+    /// The op takes time on the CPU.
+    Work,
+    /// The task has left the CPU.
+    Left,
+}
+
+impl<O: Observer> Sim<'_, O> {
+    /// Let the task on `c` execute ops from now on. Leaves the CPU with its next event set.
+    pub fn step(&mut self, c: CpuNo) -> Result<()> {
+        let no = self.cpus[c as usize].cur;
+        for _ in 0..MAX_STEPS {
+            match self.execute(c, no)? {
+                Next::Left => return Ok(()),
+                Next::Work => {
+                    let task = &self.tasks[no as usize];
+                    if task.spins.is_none() && task.left == 0 {
+                        continue;
+                    }
+                    self.chill(c);
+                    self.rekey(c);
+                    return Ok(());
+                }
+                // Scheduler code was run for this op: the next one follows when it is paid for.
+                Next::Op if self.cpus[c as usize].mode != Mode::Run => return Ok(()),
+                Next::Op => {}
+            }
+        }
+        Err(self.hanging(no))
+    }
+
+    fn execute(&mut self, c: CpuNo, no: TaskNo) -> Result<Next> {
+        let task = &mut self.tasks[no as usize];
+        let program = &self.programs[task.program as usize];
+        let ops = program.ops;
+        let pc = task.pc as usize;
+        let Some(op) = ops.get(pc) else {
+            self.job_done(no);
+            self.exit(c)?;
+            return Ok(Next::Left);
+        };
+        task.pc += 1;
+        match *op {
+            Op::Run { ns } => self.work(no, ns, false),
+            Op::RunBetween { min_ns, max_ns } => {
+                let ns = task.rng.between(min_ns, max_ns);
+                self.work(no, ns, false)
+            }
+            Op::Runtime { ns } => self.work(no, ns, true),
+            Op::Memory { bytes } => {
+                let ns = self.costs.memory(bytes);
+                self.work(no, ns, true)
+            }
+            Op::Sleep { ns: 0 } => Ok(Next::Op),
+            Op::Sleep { ns } => self.sleep(c, no, self.now.saturating_add(ns), Wait::Time),
+            Op::Io { bytes } => {
+                let ns = self.costs.io(bytes);
+                self.sleep(c, no, self.now.saturating_add(ns), Wait::Device)
+            }
+            Op::Timer { timer, period_ns, relative, shared } => {
+                match self.timer_expiry(no, timer, period_ns, relative, shared) {
+                    Ok(at) => self.sleep(c, no, at, Wait::Time),
+                    Err(nominal) => {
+                        self.job_done(no);
+                        self.wakeup_job(no, nominal, c)?;
+                        Ok(Next::Op)
+                    }
+                }
+            }
+            Op::Release { offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns } => {
+                self.job_done(no);
+                let release = self.next_release(no, offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns);
+                if release > self.now {
+                    return self.sleep(c, no, release, Wait::Time);
+                }
+                // The task is late for its own next job: the scheduler weighs it against the others anew.
+                self.release_job(no, c)?;
+                self.part(c, Stop::Yield, false)?;
+                Ok(Next::Left)
+            }
+            Op::Lock { mutex } => match self.objects.mutexes[mutex as usize].lock(no) {
+                Pass::Go => Ok(Next::Op),
+                Pass::Wait => self.wait(c, no, Wait::Mutex(mutex)),
+            },
+            Op::Unlock { mutex } => {
+                self.unlock(c, no, mutex)?;
+                Ok(Next::Op)
+            }
+            Op::Wait { condition, mutex } => self.wait_for(c, no, condition, mutex),
+            Op::Signal { condition } => {
+                self.signal(c, condition)?;
+                Ok(Next::Op)
+            }
+            Op::Broadcast { condition } => {
+                while self.signal(c, condition)? {}
+                Ok(Next::Op)
+            }
+            Op::Sync { condition, mutex } => {
+                self.signal(c, condition)?;
+                self.wait_for(c, no, condition, mutex)
+            }
+            Op::Barrier { barrier } => {
+                let (pass, others) = self.objects.barriers[barrier as usize].arrive(no);
+                for other in others {
+                    self.wake(other, c)?;
+                }
+                match pass {
+                    Pass::Go => Ok(Next::Op),
+                    Pass::Wait => self.wait(c, no, Wait::Barrier(barrier)),
+                }
+            }
+            Op::Suspend { event } => {
+                self.objects.events[event as usize].waiters.push(no);
+                self.wait(c, no, Wait::Event(event))
+            }
+            Op::Resume { event } => {
+                for other in std::mem::take(&mut self.objects.events[event as usize].waiters) {
+                    self.wakeup_job(other, self.now, c)?;
+                    self.wake(other, c)?;
+                }
+                Ok(Next::Op)
+            }
+            Op::Yield => {
+                self.part(c, Stop::Yield, true)?;
+                Ok(Next::Left)
+            }
+            Op::Write { channel, bytes } => {
+                let mut wakes = std::mem::take(&mut self.wakes);
+                let pass = self.objects.channels[channel as usize].write(no, bytes, &mut wakes);
+                self.transfer(c, no, pass, wakes, Wait::Write(channel))
+            }
+            Op::Read { channel, bytes } => {
+                let mut wakes = std::mem::take(&mut self.wakes);
+                let pass = self.objects.channels[channel as usize].read(no, bytes, &mut wakes);
+                self.transfer(c, no, pass, wakes, Wait::Read(channel))
+            }
+            Op::Raise { flag, by } => {
+                self.raise(flag, by);
+                Ok(Next::Op)
+            }
+            Op::SpinUntil { flag, value, per_iteration } => {
+                let round = match task.level {
+                    0 => 0,
+                    l => task.frames[l as usize - 1].done,
+                };
+                let want = if per_iteration { value.saturating_mul(round + 1) } else { value };
+                match self.objects.flags[flag as usize].spin(no, want) {
+                    Pass::Go => Ok(Next::Op),
+                    Pass::Wait => {
+                        task.spins = Some(flag);
+                        self.census.spinning += 1;
+                        Ok(Next::Work)
+                    }
+                }
+            }
+            Op::Fork { template } => {
+                self.create(template, c, false)?;
+                Ok(Next::Op)
+            }
+            Op::SetIsa { ref isa } => {
+                let name = &self.workload.tasks[task.spec as usize].name;
+                let isa = find_isa(self.machine, isa.as_deref(), name)?;
+                self.set_isa(no, isa, c)?;
+                if isa == self.cpus[c as usize].isa {
+                    return Ok(Next::Op);
+                }
+                self.part(c, Stop::Yield, false)?;
+                Ok(Next::Left)
+            }
+            Op::SetPriority { priority } => {
+                if priority == task.priority {
+                    return Ok(Next::Op);
+                }
+                self.set_priority(no, priority, c)?;
+                self.part(c, Stop::Yield, true)?;
+                Ok(Next::Left)
+            }
+            Op::SetAffinity { ref cpus } => {
+                task.cpus = cpus.as_ref();
+                self.tell_affinity(no, c)?;
+                if self.tasks[no as usize].may_run_on(c) {
+                    return Ok(Next::Op);
+                }
+                self.part(c, Stop::Yield, false)?;
+                Ok(Next::Left)
+            }
+            Op::Loop { count } => {
+                if count == Some(0) {
+                    task.pc = program.jump[pc] + 1;
+                } else {
+                    let left = count.unwrap_or(u64::MAX);
+                    task.frames[task.level as usize] = LoopFrame { left, done: 0 };
+                    task.level += 1;
+                }
+                Ok(Next::Op)
+            }
+            Op::LoopEnd => {
+                let frame = &mut task.frames[task.level as usize - 1];
+                frame.done += 1;
+                if frame.left != u64::MAX {
+                    frame.left -= 1;
+                }
+                if frame.left > 0 {
+                    task.pc = program.jump[pc] + 1;
+                } else {
+                    task.level -= 1;
+                }
+                Ok(Next::Op)
+            }
+            Op::Marker { ref text } => {
+                self.obs.event(self.now, &Event::Marker { text });
+                Ok(Next::Op)
+            }
+        }
+    }
+
+    fn work(&mut self, no: TaskNo, ns: u64, by_time: bool) -> Result<Next> {
+        let task = &mut self.tasks[no as usize];
+        task.left = ns << 16;
+        task.by_time = by_time;
+        Ok(Next::Work)
+    }
+
+    /// Block until `at`.
+    fn sleep(&mut self, c: CpuNo, no: TaskNo, at: u64, wait: Wait) -> Result<Next> {
+        if at <= self.now {
+            return Ok(Next::Op);
+        }
+        self.timers.push(Key::new(at, Phase::Timer, Kind::Wake, no));
+        self.wait(c, no, wait)
+    }
+
+    fn wait(&mut self, c: CpuNo, no: TaskNo, wait: Wait) -> Result<Next> {
+        if self.ends_job(no, wait) {
+            self.job_done(no);
+        }
+        self.block(c, wait)?;
+        Ok(Next::Left)
+    }
+
+    /// Release a mutex on behalf of `no`; its next owner is woken.
+    fn unlock(&mut self, c: CpuNo, no: TaskNo, mutex: u32) -> Result<()> {
+        match self.objects.mutexes[mutex as usize].unlock(no) {
+            Ok(Some(next)) => self.wake(next, c),
+            Ok(None) => Ok(()),
+            Err(()) => {
+                let task = &self.workload.tasks[self.tasks[no as usize].spec as usize].name;
+                let text = format!(
+                    "task `{task}` unlocks `{}`, which it does not hold",
+                    self.workload.mutexes[mutex as usize]
+                );
+                self.warn(text);
+                Ok(())
+            }
+        }
+    }
+
+    /// Condition variable: give up the mutex (if held), wait.
+    fn wait_for(&mut self, c: CpuNo, no: TaskNo, condition: u32, mutex: u32) -> Result<Next> {
+        if self.objects.mutexes[mutex as usize].owner == Some(no) {
+            self.unlock(c, no, mutex)?;
+        }
+        self.objects.conditions[condition as usize].waiters.push_back((no, mutex));
+        self.wait(c, no, Wait::Condition(condition, mutex))
+    }
+
+    /// Let the longest waiter of a condition go on, which first needs its mutex. `false`: nobody waits.
+    fn signal(&mut self, c: CpuNo, condition: u32) -> Result<bool> {
+        let Some((other, mutex)) = self.objects.conditions[condition as usize].waiters.pop_front() else {
+            return Ok(false);
+        };
+        self.wakeup_job(other, self.now, c)?;
+        match self.objects.mutexes[mutex as usize].lock(other) {
+            Pass::Go => self.wake(other, c)?,
+            Pass::Wait => self.tasks[other as usize].wait = Wait::Mutex(mutex),
+        }
+        Ok(true)
+    }
+
+    fn transfer(
+        &mut self,
+        c: CpuNo,
+        no: TaskNo,
+        pass: Pass,
+        mut wakes: Vec<TaskNo>,
+        wait: Wait,
+    ) -> Result<Next> {
+        for other in wakes.drain(..) {
+            self.wake(other, c)?;
+        }
+        self.wakes = wakes;
+        match pass {
+            Pass::Go => Ok(Next::Op),
+            Pass::Wait => self.wait(c, no, wait),
+        }
+    }
+
+    /// Raise a flag; spinners that run go on at once, the others when they run again.
+    pub fn raise(&mut self, flag: u32, by: u64) {
+        let mut done = std::mem::take(&mut self.wakes);
+        self.objects.flags[flag as usize].raise(by, &mut done);
+        for no in done.drain(..) {
+            self.census.spinning -= 1;
+            // Its time so far was spinning: account for it before it becomes work.
+            let on = self.running_on(no);
+            if on != NONE {
+                self.progress(on);
+            }
+            let task = &mut self.tasks[no as usize];
+            task.spins = None;
+            task.left = 0;
+            if on != NONE && self.cpus[on as usize].mode == Mode::Run {
+                self.rekey(on);
+            }
+        }
+        self.wakes = done;
+    }
+
+    /// The CPU that has this task, or [`NONE`].
+    pub fn running_on(&self, no: TaskNo) -> CpuNo {
+        let cpu = self.tasks[no as usize].cpu;
+        if cpu != NONE && self.cpus[cpu as usize].cur == no { cpu } else { NONE }
+    }
+
+    pub fn set_isa(&mut self, no: TaskNo, isa: u16, by: CpuNo) -> Result<()> {
+        let task = &mut self.tasks[no as usize];
+        task.isa = isa;
+        let msg = Msg { task: Some(task.id), value: isa.into(), ..Msg::default() };
+        self.announce(by, Topic::Isa, &msg, no)
+    }
+
+    pub fn set_priority(&mut self, no: TaskNo, priority: i32, by: CpuNo) -> Result<()> {
+        let task = &mut self.tasks[no as usize];
+        task.priority = priority;
+        let msg = Msg { task: Some(task.id), value: priority as i64 as u64, ..Msg::default() };
+        self.announce(by, Topic::Priority, &msg, no)
+    }
+
+    pub fn tell_affinity(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+        let task = &self.tasks[no as usize];
+        let msg = Msg { task: Some(task.id), mask: task.cpus.cloned(), ..Msg::default() };
+        self.announce(by, Topic::Affinity, &msg, no)
+    }
+
+    /// Publish a message of the runtime that observers see too.
+    pub fn announce(&mut self, by: CpuNo, topic: Topic, msg: &Msg, no: TaskNo) -> Result<()> {
+        let h = self.caller(by);
+        self.tell_scheduler(h, topic, msg)?;
+        let task = (no != NONE).then_some(no);
+        let cpu = msg.cpu.unwrap_or(by);
+        self.obs.event(self.now, &Event::Message { topic: topic.name(), cpu, task, value: msg.value });
+        self.account(h, weir_core::event::Call::Notify);
+        Ok(())
+    }
+
+    /// The task executed ops without end at one instant.
+    fn hanging(&self, no: TaskNo) -> Error {
+        let task = &self.tasks[no as usize];
+        let name = &self.workload.tasks[task.spec as usize].name;
+        Error::run(format!("task `{name}` loops without time passing, at step {} of its program", task.pc))
+            .help("put a step that takes time (run, sleep, timer) into the loop, or bound the loop")
+    }
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Around the scheduler: every call of it, what the call costs and whom it tells, choosing, parting,
+//! blocking, waking.
+//!
+//! A call changes the scheduler's state at the instant of its event; its cost then keeps the calling
+//! CPU busy, and what it causes elsewhere (interrupts) happens when the cost is paid.
+
+use weir_core::event::{Call, CpuNo, Event, Observer, Stop, TaskNo};
+use weir_core::{Msg, OpKind, Topic};
+
+use super::cpu::Mode;
+use super::queue::{Key, Kind, Phase};
+use super::sim::{Sim, refused};
+use super::task::{NEVER, NONE, State, Wait};
+use crate::{Error, Result};
+
+impl<O: Observer> Sim<'_, O> {
+    /// The CPU that runs the scheduler for `c`; the boot CPU where `c` is unknown or away.
+    pub fn caller(&self, c: CpuNo) -> CpuNo {
+        match self.cpus.get(c as usize) {
+            Some(cpu) if cpu.mode != Mode::Offline => cpu.host,
+            _ => self.boot_cpu,
+        }
+    }
+
+    /// After one or more calls of the core by `h`: charge their operations, tell observers, pass on the
+    /// messages. Returns when `h` is through.
+    pub fn account(&mut self, h: CpuNo, call: Call) -> u64 {
+        let mut end = self.now;
+        if self.oplog {
+            end = self.charge(h, call);
+        } else {
+            self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
+        }
+        self.sched.drain_messages(&mut self.messages);
+        if !self.messages.is_empty() {
+            self.pass_on(h, end);
+        }
+        self.arm_component_timer();
+        end
+    }
+
+    /// Charge the operations in the log; observers hear of the call when it is over.
+    fn charge(&mut self, h: CpuNo, call: Call) -> u64 {
+        if self.cfg.trace_pipes {
+            self.tell_depths();
+        }
+        let mut end = self.now;
+        if self.charging {
+            let start = self.now.max(self.cpus[h as usize].busy_until).max(self.frozen_until);
+            let calls = 1 + std::mem::take(&mut self.notices);
+            let walk = self.charger.walk(self.sched.ops(), calls, h, self.now, start);
+            end = walk.end;
+            let ns = end - start;
+            self.totals.scheduler_ns += ns;
+            self.totals.lock_wait_ns += walk.wait_ns;
+            if end > self.now {
+                self.enter_kernel(h, end);
+                self.cpus[h as usize].calls.push((call, ns, walk.wait_ns));
+            } else {
+                self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
+            }
+        } else {
+            self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
+        }
+        self.sched.clear_ops();
+        end
+    }
+
+    /// Depth of each pipe that the operations just made changed.
+    fn tell_depths(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.extend(
+            self.sched
+                .ops()
+                .iter()
+                .filter(|op| matches!(op.kind, OpKind::Add | OpKind::Remove))
+                .map(|op| op.object),
+        );
+        touched.sort_unstable();
+        touched.dedup();
+        for pipe in touched.drain(..) {
+            let depth = self.sched.pipe_len(pipe);
+            self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
+        }
+        self.touched = touched;
+    }
+
+    /// Tell observers what locks and instances have cost since the topology was built.
+    pub fn tell_contention(&mut self) {
+        for (pipe, held_ns, wait_ns) in self.charger.locks() {
+            self.obs.event(self.now, &Event::PipeLock { pipe, held_ns, wait_ns });
+        }
+        for (instance, time) in self.charger.instances() {
+            self.obs.event(self.now, &Event::InstanceTime { instance, ns: time.ns, updates: time.updates });
+        }
+    }
+
+    /// Kernel work of a known price that is not scheduler code (an interrupt, a timer).
+    pub fn charge_flat(&mut self, h: CpuNo, ns: u64) {
+        if ns > 0 {
+            let end = self.now.max(self.cpus[h as usize].busy_until) + ns;
+            self.enter_kernel(h, end);
+        }
+    }
+
+    /// Do what the components asked for in the call of `h` that is over at `end`.
+    fn pass_on(&mut self, h: CpuNo, end: u64) {
+        let mut messages = std::mem::take(&mut self.messages);
+        for m in messages.drain(..) {
+            match (m.topic, m.cpu) {
+                (Topic::Kick, Some(c)) if (c as usize) < self.cpus.len() => self.send_kick(h, c, end),
+                (Topic::Preempt, Some(c)) if (c as usize) < self.cpus.len() => self.send_preempt(h, c, end),
+                _ => {
+                    let task = m.task.map(|t| self.sched.cookie(t) as TaskNo);
+                    let cpu = m.cpu.unwrap_or(h);
+                    self.obs.event(
+                        self.now,
+                        &Event::Message { topic: m.topic.name(), cpu, task, value: m.value },
+                    );
+                    if m.topic == Topic::Fault {
+                        self.warn(format!("a component failed (error {}) and was rebuilt", m.value));
+                    }
+                }
+            }
+        }
+        self.messages = messages;
+    }
+
+    /// There is work for `c`. A CPU that has a task, or is about to choose, will find it by itself.
+    fn send_kick(&mut self, h: CpuNo, c: CpuNo, end: u64) {
+        let cpu = &mut self.cpus[c as usize];
+        if cpu.mode == Mode::Offline || cpu.cur != NONE || cpu.choosing || cpu.kick_sent {
+            return;
+        }
+        if c == h || cpu.host == h || !self.charging {
+            // The caller chooses (also for a CPU it serves) as soon as it is through.
+            cpu.choosing = true;
+            cpu.busy_until = cpu.busy_until.max(end);
+            self.rekey(c);
+            return;
+        }
+        cpu.kick_sent = true;
+        self.obs.event(self.now, &Event::Kick { cpu: c });
+        let at = end + self.charger.interrupt_ns(h, c);
+        self.timers.push(Key::new(at, Phase::Interrupt, Kind::Kick, c));
+    }
+
+    /// `c` is to give up its task.
+    fn send_preempt(&mut self, h: CpuNo, c: CpuNo, end: u64) {
+        let cpu = &mut self.cpus[c as usize];
+        if cpu.cur == NONE {
+            return self.send_kick(h, c, end);
+        }
+        if cpu.preempt_sent {
+            return;
+        }
+        cpu.preempt_sent = true;
+        self.obs.event(self.now, &Event::Kick { cpu: c });
+        let at = if c == h { end } else { end + self.charger.interrupt_ns(h, c) };
+        self.timers.push(Key::new(at, Phase::Interrupt, Kind::Preempt, c));
+    }
+
+    /// An interrupt arrives at `c`.
+    pub fn interrupt(&mut self, c: CpuNo, preempt: bool) -> Result<()> {
+        let cpu = &mut self.cpus[c as usize];
+        // A choice that came in between has seen what the interrupt is about.
+        let sent = if preempt { &mut cpu.preempt_sent } else { &mut cpu.kick_sent };
+        if !std::mem::take(sent) {
+            return Ok(());
+        }
+        if cpu.mode == Mode::Offline {
+            return Ok(());
+        }
+        if cpu.cur != NONE {
+            return if preempt { self.part(c, Stop::Preempted, true) } else { Ok(()) };
+        }
+        if !cpu.choosing {
+            self.ask(c);
+        }
+        Ok(())
+    }
+
+    /// Let `c`, which has no task, choose as soon as its scheduler CPU can.
+    pub fn ask(&mut self, c: CpuNo) {
+        let host = self.cpus[c as usize].host;
+        if host != c {
+            let at = (self.now + self.charger.interrupt_ns(c, host)).max(self.cpus[host as usize].busy_until);
+            self.set_mode(c, Mode::Idle);
+            self.cpus[c as usize].busy_until = at;
+        }
+        self.cpus[c as usize].choosing = true;
+        self.rekey(c);
+    }
+
+    /// `c` gives its task back to the scheduler, still runnable, and will choose anew. Observers hear of
+    /// it when the choice falls on another task, and of a preemption too if `forced`.
+    pub fn part(&mut self, c: CpuNo, why: Stop, forced: bool) -> Result<()> {
+        self.progress(c);
+        self.set_mode(c, Mode::Kernel);
+        let cpu = &mut self.cpus[c as usize];
+        let no = cpu.cur;
+        cpu.cur = NONE;
+        cpu.busy_until = cpu.busy_until.max(self.now);
+        let task = &mut self.tasks[no as usize];
+        task.state = State::Ready;
+        self.census.running -= 1;
+        self.census.ready += 1;
+        if cpu.starting {
+            cpu.starting = false;
+        } else {
+            task.parted = Some((c, why, forced));
+            task.ready_ns = self.now;
+            task.woken = false;
+            cpu.prev = no;
+        }
+        let h = self.caller(c);
+        self.sched.relinquish(h, self.tasks[no as usize].id).map_err(|e| refused("take a task back", &e))?;
+        self.account(h, Call::Relinquish);
+        self.ask(c);
+        Ok(())
+    }
+
+    /// Tell observers that a task which parted from its CPU has really left it.
+    pub fn tell_parted(&mut self, no: TaskNo, displaced: bool) {
+        let task = &mut self.tasks[no as usize];
+        let Some((cpu, why, forced)) = task.parted.take() else { return };
+        let ran_ns = task.ran_ns;
+        self.obs.event(self.now, &Event::Off { task: no, cpu, why, ran_ns });
+        self.obs.event(self.now, &Event::Ready { task: no, wakeup: false });
+        if why == Stop::Preempted {
+            self.totals.preemptions += 1;
+        } else if displaced && forced {
+            self.totals.preemptions += 1;
+            self.obs.event(self.now, &Event::Preempted { task: no, cpu });
+        }
+        self.cpus[cpu as usize].prev = NONE;
+    }
+
+    /// `c` chooses its next task.
+    pub fn choose(&mut self, c: CpuNo) -> Result<()> {
+        self.flush_calls(c);
+        let cpu = &mut self.cpus[c as usize];
+        cpu.choosing = false;
+        cpu.kick_sent = false;
+        cpu.preempt_sent = false;
+        cpu.busy_until = cpu.busy_until.max(self.now);
+        let host = cpu.host;
+        self.totals.decisions += 1;
+        let picked = self.sched.pick(host, c);
+        let end = self.account(host, Call::Pick);
+        let prev = self.cpus[c as usize].prev;
+        let Some(picked) = picked else {
+            if prev != NONE {
+                self.tell_parted(prev, false);
+            }
+            if host != c || end <= self.now {
+                self.set_mode(c, Mode::Idle);
+                self.tell_idle(c, true);
+            }
+            self.rekey(c);
+            return Ok(());
+        };
+        let no = self.sched.cookie(picked.task) as TaskNo;
+        let slice_ns = match picked.slice_ns {
+            None => self.costs.slice_default,
+            Some(ns) => ns,
+        };
+        self.census.ready -= 1;
+        self.census.running += 1;
+        let task = &mut self.tasks[no as usize];
+        task.state = State::Running;
+        let isa = task.isa;
+        if isa != self.cpus[c as usize].isa {
+            return Err(self.wrong_isa(no, c));
+        }
+        let mut ready = if host == c { end } else { end + self.charger.interrupt_ns(host, c) };
+        let same = prev == no && matches!(self.tasks[no as usize].parted, Some((p, ..)) if p == c);
+        if same {
+            self.tasks[no as usize].parted = None;
+            let cpu = &mut self.cpus[c as usize];
+            cpu.prev = NONE;
+            cpu.slice_end = ready.saturating_add(slice_ns);
+        } else {
+            if prev != NONE {
+                self.tell_parted(prev, true);
+            }
+            self.tell_parted(no, false);
+            let task = &mut self.tasks[no as usize];
+            if self.charging {
+                if self.cpus[c as usize].last != no {
+                    ready += self.costs.context_switch;
+                }
+                if task.cpu != NONE && task.cpu != c {
+                    task.penalty_ns = self.charger.migration_ns(task.cpu, c);
+                }
+            }
+            self.cpus[c as usize].starting = true;
+        }
+        let cpu = &mut self.cpus[c as usize];
+        cpu.cur = no;
+        cpu.choosing = false;
+        cpu.slice_ns = slice_ns;
+        if ready > self.now {
+            self.set_mode(c, Mode::Kernel);
+            self.cpus[c as usize].busy_until = ready;
+            self.rekey(c);
+            return Ok(());
+        }
+        self.go_on(c)
+    }
+
+    /// The task on `c` waits from now on.
+    pub fn block(&mut self, c: CpuNo, wait: Wait) -> Result<()> {
+        let no = self.leave(c, Stop::Block);
+        let task = &mut self.tasks[no as usize];
+        task.state = State::Blocked;
+        task.wait = wait;
+        if wait.is_timed() {
+            self.census.timed += 1;
+        }
+        let h = self.caller(c);
+        self.sched.block(h, self.tasks[no as usize].id).map_err(|e| refused("block a task", &e))?;
+        self.account(h, Call::Block);
+        self.ask(c);
+        Ok(())
+    }
+
+    /// The task on `c` has ended.
+    pub fn exit(&mut self, c: CpuNo) -> Result<()> {
+        let no = self.leave(c, Stop::Exit);
+        let task = &mut self.tasks[no as usize];
+        task.state = State::Gone;
+        self.census.alive -= 1;
+        self.obs.event(self.now, &Event::TaskExit { task: no });
+        self.cpus[c as usize].last = NONE;
+        let h = self.caller(c);
+        self.sched.exit(h, self.tasks[no as usize].id).map_err(|e| refused("end a task", &e))?;
+        self.account(h, Call::Exit);
+        self.ask(c);
+        Ok(())
+    }
+
+    /// Take the task off `c` because it does not want to run any more.
+    fn leave(&mut self, c: CpuNo, why: Stop) -> TaskNo {
+        self.progress(c);
+        self.set_mode(c, Mode::Kernel);
+        let cpu = &mut self.cpus[c as usize];
+        let no = cpu.cur;
+        cpu.cur = NONE;
+        cpu.busy_until = cpu.busy_until.max(self.now);
+        self.census.running -= 1;
+        let ran_ns = self.tasks[no as usize].ran_ns;
+        self.obs.event(self.now, &Event::Off { task: no, cpu: c, why, ran_ns });
+        no
+    }
+
+    /// What `no` waited for has happened; `by` runs the scheduler.
+    pub fn wake(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+        let task = &mut self.tasks[no as usize];
+        debug_assert_eq!(task.state, State::Blocked);
+        if task.wait.is_timed() {
+            self.census.timed -= 1;
+        }
+        task.wait = Wait::No;
+        task.state = State::Ready;
+        task.woken = true;
+        task.ready_ns = self.now;
+        self.census.ready += 1;
+        let (id, first) = (task.id, !std::mem::replace(&mut task.admitted, true));
+        self.obs.event(self.now, &Event::Ready { task: no, wakeup: true });
+        let h = self.caller(by);
+        let (done, call) = if first {
+            (self.sched.admit(h, id), Call::Admit)
+        } else {
+            (self.sched.unblock(h, id), Call::Unblock)
+        };
+        done.map_err(|e| refused("take in a task", &e))?;
+        self.account(h, call);
+        Ok(())
+    }
+
+    /// Publish a message about a task; the caller accounts for it with what follows.
+    pub fn tell_scheduler(&mut self, h: CpuNo, topic: Topic, msg: &Msg) -> Result<()> {
+        self.notices += 1;
+        self.sched.notify(h, topic, msg).map_err(|e| refused("take a message", &e))
+    }
+
+    /// Queue an event for the earliest timer that a component armed.
+    pub fn arm_component_timer(&mut self) {
+        if let Some((at, _)) = self.sched.next_timer() {
+            let at = at.max(self.now);
+            if at < self.component_at {
+                self.component_at = at;
+                self.timers.push(Key::new(at, Phase::Timer, Kind::Component, 0));
+            }
+        }
+    }
+
+    /// A component's timer is due.
+    pub fn component_timer(&mut self) -> Result<()> {
+        if self.component_at == self.now {
+            self.component_at = NEVER;
+        }
+        let mut fired = 0;
+        while let Some((at, handle)) = self.sched.next_timer() {
+            if at > self.now {
+                break;
+            }
+            fired += 1;
+            if fired > 1_000_000 {
+                return Err(Error::run("a component arms its timer for now again and again")
+                    .help("let the component's period be at least a microsecond"));
+            }
+            let h = self.boot_cpu;
+            self.sched.timer_expired(h, handle);
+            self.account(h, Call::Timer);
+        }
+        self.arm_component_timer();
+        Ok(())
+    }
+
+    fn wrong_isa(&self, no: TaskNo, c: CpuNo) -> Error {
+        let isas = &self.machine.shape.isas;
+        let name = |i: u16| isas.get(i as usize).map_or("?", String::as_str);
+        let task = &self.tasks[no as usize];
+        Error::run(format!(
+            "topology `{}` gave task `{}` (instruction set `{}`) to CPU {c} (`{}`)",
+            self.plan.name,
+            self.workload.tasks[task.spec as usize].name,
+            name(task.isa),
+            name(self.cpus[c as usize].isa),
+        ))
+        .help("tell instruction sets apart with `isa_demux`, and add `annotate isa`")
+    }
+}

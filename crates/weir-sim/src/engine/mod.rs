@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The discrete-event simulator: runs a workload on a modelled machine under the real scheduler code.
+//!
+//! Virtual time is in integer nanoseconds. The scheduler is the compiled core with the components of a
+//! [`Plan`]; everything around it is modelled here. The same inputs and seed give the same events. The
+//! model and its limits are described in `docs/simulator.md`.
+
+mod charge;
+mod checks;
+mod clock;
+mod cpu;
+mod interpret;
+mod jobs;
+mod kernel;
+mod program;
+mod queue;
+mod rng;
+mod sim;
+mod stuck;
+mod sync;
+mod task;
+mod world;
+
+use std::sync::atomic::AtomicBool;
+
+use weir_core::event::{Observer, TaskNo};
+use weir_core::{CpuSet, Plan, Topic};
+
+use crate::costs::Costs;
+use crate::{Machine, Result, Workload};
+
+/// How to run.
+#[derive(Default)]
+pub struct RunConfig<'a> {
+    /// Seed of everything random: run times, jitter, the core's tie-breaking.
+    pub seed: u64,
+    /// End in virtual time, ns. Without it a finite workload runs until its last task has ended; an
+    /// endless one is refused. The workload may ask for an earlier end.
+    pub duration_ns: Option<u64>,
+    /// Check the invariants of core and engine after every event (slow).
+    pub checks: bool,
+    /// Emit `PipeDepth` events; costs time even where nobody looks at them.
+    pub trace_pipes: bool,
+    /// Set from outside (Ctrl-C) to end the run with the results so far.
+    pub stop: Option<&'a AtomicBool>,
+    /// Called now and then with virtual time and number of events.
+    pub progress: Option<&'a dyn Fn(u64, u64)>,
+    /// What is done to the scheduler from outside, by time in ns; in any order.
+    pub scripted: Vec<(u64, Command)>,
+}
+
+/// Something done to the scheduler from outside.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Replace the topology.
+    Swap(Box<Plan>),
+    /// Publish a message, as user space may. For the topics PRIORITY, AFFINITY and ISA the task itself
+    /// changes too.
+    Notify(Notice),
+}
+
+/// A message from outside; tasks are named by their number in the run.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    pub topic: Topic,
+    pub cpu: Option<u32>,
+    pub task: Option<TaskNo>,
+    pub value: u64,
+    pub value2: u64,
+    /// Only for `Topic::Affinity`; `None` is everywhere.
+    pub mask: Option<CpuSet>,
+}
+
+/// What became of a run. Times are virtual, in ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// When the run ended: last exit, duration, standstill or interruption.
+    pub end_ns: u64,
+    /// Events that the engine handled.
+    pub events: u64,
+    /// It was stopped from outside.
+    pub interrupted: bool,
+    /// Tasks created; their names were told to the observer.
+    pub tasks: u32,
+    /// Tasks that had not ended.
+    pub alive: u32,
+    /// Times that a CPU asked for a task.
+    pub decisions: u64,
+    /// Times that a task went onto a CPU.
+    pub runs: u64,
+    pub context_switches: u64,
+    pub preemptions: u64,
+    pub migrations: u64,
+    pub jobs: u64,
+    pub jobs_completed: u64,
+    pub deadline_misses: u64,
+    /// Scheduler code, lock queues included, and those alone.
+    pub scheduler_ns: u64,
+    pub lock_wait_ns: u64,
+    /// Sums over the CPUs: tasks, nothing to do, kernel work (scheduler, interrupts, switches).
+    pub busy_ns: u64,
+    pub idle_ns: u64,
+    pub kernel_ns: u64,
+    pub energy_uj: u64,
+    pub cpus: Vec<CpuOutcome>,
+    /// Bytes of arena memory at the end, and per task.
+    pub memory_bytes: usize,
+    pub bytes_per_task: usize,
+    /// What the user should know: standstills, steps that had no effect, refused reconfigurations.
+    pub warnings: Vec<String>,
+}
+
+/// Where the time of one CPU went, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuOutcome {
+    pub busy_ns: u64,
+    pub idle_ns: u64,
+    pub kernel_ns: u64,
+    pub switches: u64,
+}
+
+/// Run `workload` on `machine` under the topology `plan`.
+///
+/// Errors: the three do not fit together (kind `Run`), a program is malformed (kind `Workload`), an
+/// endless workload has no duration, a task loops without time passing, the core refuses a call.
+pub fn run<O: Observer>(
+    machine: &Machine,
+    plan: &Plan,
+    workload: &Workload,
+    costs: &Costs,
+    cfg: &RunConfig<'_>,
+    observer: &mut O,
+) -> Result<Outcome> {
+    sim::Sim::new(machine, plan, workload, costs, cfg, observer)?.run()
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The event queue: what happens next, and in which order within one instant.
+//!
+//! An event is one 128-bit number: time, then class, then kind, then index. Comparing two events is
+//! comparing two numbers, so the order of simultaneous events is total and does not depend on the
+//! history of the queue. Two structures share that order: a heap for timers, of which there may be
+//! millions, and a tree of minima with one entry a CPU, whose next event changes all the time.
+
+/// Order of events at equal times: all changes of state come before any decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Phase {
+    /// Work completed, slice used up, scheduler code done.
+    Finish = 0,
+    /// Timers, releases, wake-ups, machine events, commands.
+    Timer = 1,
+    /// Inter-processor interrupts arrive.
+    Interrupt = 2,
+    /// CPUs choose what to run.
+    Choose = 3,
+}
+
+/// What an event is about; the order of simultaneous events of one [`Phase`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// Index: CPU.
+    Cpu = 0,
+    /// Index: entry of the list of machine events.
+    Machine = 1,
+    /// Index: entry of the list of commands.
+    Command = 2,
+    /// Index: task whose job has its deadline now.
+    Deadline = 3,
+    /// Index: workload entry to be created.
+    Start = 4,
+    /// Index: task whose sleep is over.
+    Wake = 5,
+    /// A component's timer.
+    Component = 6,
+    /// Index: CPU that is told that there is work.
+    Kick = 7,
+    /// Index: CPU that is told to give up its task.
+    Preempt = 8,
+}
+
+const KINDS: [Kind; 9] = [
+    Kind::Cpu,
+    Kind::Machine,
+    Kind::Command,
+    Kind::Deadline,
+    Kind::Start,
+    Kind::Wake,
+    Kind::Component,
+    Kind::Kick,
+    Kind::Preempt,
+];
+
+/// An event, ordered by time, phase, kind and index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(u128);
+
+impl Key {
+    /// Later than every event.
+    pub const NEVER: Key = Key(u128::MAX);
+
+    pub fn new(time: u64, phase: Phase, kind: Kind, index: u32) -> Self {
+        Self((time as u128) << 64 | (phase as u128) << 48 | (kind as u128) << 40 | index as u128)
+    }
+
+    pub fn time(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    pub fn is_choose(self) -> bool {
+        (self.0 >> 48) as u16 == Phase::Choose as u16
+    }
+
+    pub fn is_finish(self) -> bool {
+        (self.0 >> 48) as u16 == Phase::Finish as u16
+    }
+
+    pub fn kind(self) -> Kind {
+        KINDS[(self.0 >> 40) as u8 as usize]
+    }
+
+    pub fn index(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// A heap of timers; four children a node, which halves the depth of a binary one.
+#[derive(Debug, Default)]
+pub struct TimerHeap {
+    keys: Vec<Key>,
+}
+
+impl TimerHeap {
+    pub fn peek(&self) -> Key {
+        self.keys.first().copied().unwrap_or(Key::NEVER)
+    }
+
+    pub fn push(&mut self, key: Key) {
+        let mut hole = self.keys.len();
+        self.keys.push(key);
+        while hole > 0 {
+            let parent = (hole - 1) / 4;
+            if self.keys[parent] <= key {
+                break;
+            }
+            self.keys[hole] = self.keys[parent];
+            hole = parent;
+        }
+        self.keys[hole] = key;
+    }
+
+    pub fn pop(&mut self) -> Option<Key> {
+        let top = *self.keys.first()?;
+        let last = self.keys.pop().expect("the heap has a first element");
+        let len = self.keys.len();
+        if len == 0 {
+            return Some(top);
+        }
+        let mut hole = 0;
+        loop {
+            let first = 4 * hole + 1;
+            if first >= len {
+                break;
+            }
+            let mut least = first;
+            let mut least_key = self.keys[first];
+            for child in first + 1..(first + 4).min(len) {
+                let k = self.keys[child];
+                if k < least_key {
+                    least = child;
+                    least_key = k;
+                }
+            }
+            if last <= least_key {
+                break;
+            }
+            self.keys[hole] = least_key;
+            hole = least;
+        }
+        self.keys[hole] = last;
+        Some(top)
+    }
+}
+
+/// Entries a node of [`CpuQueue`] has.
+const FAN: usize = 8;
+
+/// The next event of each CPU: a tree whose nodes hold the least key below them.
+///
+/// Setting a key costs a scan of eight neighbours a level, and stops at the first level that does not
+/// change; most keys that are set lie far in the future and change nothing above.
+#[derive(Debug)]
+pub struct CpuQueue {
+    /// `levels[0]` has a key for each CPU, the last level has one node.
+    levels: Vec<Vec<Key>>,
+}
+
+impl CpuQueue {
+    pub fn new(nr_cpus: u32) -> Self {
+        let mut levels = Vec::new();
+        let mut n = (nr_cpus as usize).max(1);
+        loop {
+            levels.push(vec![Key::NEVER; n.next_multiple_of(FAN)]);
+            n = n.div_ceil(FAN);
+            if n == 1 {
+                break;
+            }
+        }
+        levels.push(vec![Key::NEVER]);
+        Self { levels }
+    }
+
+    pub fn peek(&self) -> Key {
+        self.levels[self.levels.len() - 1][0]
+    }
+
+    pub fn get(&self, cpu: u32) -> Key {
+        self.levels[0][cpu as usize]
+    }
+
+    pub fn set(&mut self, cpu: u32, key: Key) {
+        let mut at = cpu as usize;
+        if self.levels[0][at] == key {
+            return;
+        }
+        self.levels[0][at] = key;
+        for level in 1..self.levels.len() {
+            at /= FAN;
+            let group = &self.levels[level - 1][at * FAN..at * FAN + FAN];
+            let mut least = group[0];
+            for &k in &group[1..] {
+                if k < least {
+                    least = k;
+                }
+            }
+            if self.levels[level][at] == least {
+                return;
+            }
+            self.levels[level][at] = least;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn order_within_an_instant() {
+        let mut keys = [
+            Key::new(5, Phase::Choose, Kind::Cpu, 0),
+            Key::new(5, Phase::Interrupt, Kind::Preempt, 0),
+            Key::new(5, Phase::Timer, Kind::Wake, 9),
+            Key::new(5, Phase::Timer, Kind::Wake, 2),
+            Key::new(5, Phase::Timer, Kind::Deadline, 7),
+            Key::new(5, Phase::Finish, Kind::Cpu, 3),
+            Key::new(4, Phase::Choose, Kind::Cpu, 1),
+        ];
+        keys.sort();
+        let shown: Vec<_> = keys.iter().map(|k| (k.time(), k.kind(), k.index())).collect();
+        assert_eq!(
+            shown,
+            [
+                (4, Kind::Cpu, 1),
+                (5, Kind::Cpu, 3),
+                (5, Kind::Deadline, 7),
+                (5, Kind::Wake, 2),
+                (5, Kind::Wake, 9),
+                (5, Kind::Preempt, 0),
+                (5, Kind::Cpu, 0),
+            ]
+        );
+        assert!(keys[6].is_choose() && !keys[1].is_choose());
+    }
+
+    proptest! {
+        #[test]
+        fn heap_sorts(mut times in proptest::collection::vec(0u64..50, 0..200)) {
+            let mut heap = TimerHeap::default();
+            for (i, &t) in times.iter().enumerate() {
+                heap.push(Key::new(t, Phase::Timer, Kind::Wake, i as u32));
+            }
+            times.sort();
+            let mut popped = Vec::new();
+            while let Some(k) = heap.pop() {
+                popped.push(k);
+            }
+            prop_assert!(popped.windows(2).all(|w| w[0] < w[1]));
+            prop_assert_eq!(popped.iter().map(|k| k.time()).collect::<Vec<_>>(), times);
+        }
+
+        #[test]
+        fn tree_finds_the_least(cpus in 1u32..200, steps in proptest::collection::vec((0u32..200, 0u64..30), 0..300)) {
+            let mut q = CpuQueue::new(cpus);
+            let mut plain = vec![Key::NEVER; cpus as usize];
+            for (c, t) in steps {
+                let c = c % cpus;
+                let key = if t == 0 { Key::NEVER } else { Key::new(t, Phase::Finish, Kind::Cpu, c) };
+                q.set(c, key);
+                plain[c as usize] = key;
+                prop_assert_eq!(q.peek(), *plain.iter().min().unwrap());
+                prop_assert_eq!(q.get(c), key);
+            }
+        }
+    }
+}

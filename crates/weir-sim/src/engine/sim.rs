@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The simulation as a whole: set-up, main loop, results.
+
+use std::sync::atomic::Ordering;
+
+use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
+use weir_core::{Config, MAX_CPUS, Msg, OutMsg, Plan, Sched, Topic};
+
+use super::charge::Charger;
+use super::cpu::{Cores, Cpu, Mode};
+use super::program::{self, Program};
+use super::queue::{CpuQueue, Key, Kind, Phase, TimerHeap};
+use super::sync::Objects;
+use super::task::{NEVER, NONE, Task};
+use super::{CpuOutcome, Outcome, RunConfig};
+use crate::costs::Costs;
+use crate::machine::MachineEvent;
+use crate::{Error, Machine, Result, Workload};
+
+/// Address space of the arena: what a thousand bytes a task and a few pages a CPU need, and then some;
+/// pages are used when touched.
+fn arena_bytes(tasks: usize, cpus: u32, plan: &Plan) -> usize {
+    let per_task = 512 + 128 * plan.depth() as usize;
+    let fixed = 64 << 20;
+    let wiring = (plan.pipes.len() + plan.instances.len()) * 16384 + cpus as usize * 65536;
+    (fixed + wiring + 2 * tasks.max(1024) * per_task).next_power_of_two()
+}
+
+/// Numbers of the whole run.
+#[derive(Debug, Default)]
+pub struct Totals {
+    pub events: u64,
+    pub decisions: u64,
+    pub runs: u64,
+    pub switches: u64,
+    pub preemptions: u64,
+    pub migrations: u64,
+    pub jobs: u64,
+    pub jobs_completed: u64,
+    pub misses: u64,
+    pub scheduler_ns: u64,
+    pub lock_wait_ns: u64,
+}
+
+/// How many tasks are in which situation.
+#[derive(Debug, Default)]
+pub struct Census {
+    /// Created and not ended.
+    pub alive: u32,
+    /// Schedulable.
+    pub ready: u32,
+    /// On a CPU.
+    pub running: u32,
+    /// Ready or running, but only spinning.
+    pub spinning: u32,
+    /// Blocked, and a timer will wake them.
+    pub timed: u32,
+    /// To be created later.
+    pub starts: u32,
+}
+
+impl Census {
+    /// Tasks that can still make something happen.
+    pub fn movers(&self) -> u32 {
+        self.ready + self.running - self.spinning + self.timed + self.starts
+    }
+}
+
+/// A run under way.
+pub struct Sim<'a, O: Observer> {
+    pub cfg: &'a RunConfig<'a>,
+    pub machine: &'a Machine,
+    pub workload: &'a Workload,
+    pub costs: &'a Costs,
+    pub obs: &'a mut O,
+    pub sched: Sched,
+    /// Topology in force.
+    pub plan: &'a Plan,
+    pub now: u64,
+    pub timers: TimerHeap,
+    pub queue: CpuQueue,
+    pub cpus: Vec<Cpu>,
+    pub cores: Cores,
+    pub tasks: Vec<Task<'a>>,
+    pub programs: Vec<Program<'a>>,
+    /// Program and instruction set of each template; instances made of it so far.
+    pub program_of: Vec<u32>,
+    pub isa_of: Vec<u16>,
+    pub instances_of: Vec<u32>,
+    pub objects: Objects,
+    pub charger: Charger<'a>,
+    /// Scheduling costs time.
+    pub charging: bool,
+    /// The core records its operations.
+    pub oplog: bool,
+    pub messages: Vec<OutMsg>,
+    /// Tasks to wake, collected while an object is in use.
+    pub wakes: Vec<TaskNo>,
+    /// Pipes that changed in a call.
+    pub touched: Vec<u32>,
+    pub census: Census,
+    pub totals: Totals,
+    /// A reconfiguration holds everybody off until then.
+    pub frozen_until: u64,
+    /// Time of the component timer that is queued.
+    pub component_at: u64,
+    /// First CPU that can run the scheduler; it does what has no CPU of its own.
+    pub boot_cpu: CpuNo,
+    /// Machine events of machine and workload by time.
+    pub machine_events: Vec<(u64, MachineEvent)>,
+    pub warnings: Vec<String>,
+    /// Events since time last moved on, or since something else than component timers happened.
+    pub still: u64,
+    pub idle_timers: u64,
+    pub energy_told_uj: u64,
+    /// Messages published since the last account.
+    pub notices: u64,
+    /// Some component listens to ticks.
+    pub ticking: bool,
+}
+
+impl<'a, O: Observer> Sim<'a, O> {
+    /// Check that the parts fit together, and build everything; no time passes.
+    pub fn new(
+        machine: &'a Machine,
+        plan: &'a Plan,
+        workload: &'a Workload,
+        costs: &'a Costs,
+        cfg: &'a RunConfig<'a>,
+        obs: &'a mut O,
+    ) -> Result<Self> {
+        let nr_cpus = machine.shape.nr_cpus();
+        fits(machine, plan)?;
+        let (programs, program_of) = program::compile(workload)?;
+        let isa_of = workload
+            .tasks
+            .iter()
+            .map(|t| find_isa(machine, t.isa.as_deref(), &t.name))
+            .collect::<Result<Vec<_>>>()?;
+        bounded(workload, cfg, &programs, &program_of)?;
+
+        let charging = !costs.is_zero();
+        let oplog = charging || cfg.trace_pipes;
+        let core = Config {
+            nr_cpus,
+            arena_bytes: arena_bytes(workload.tasks.len(), nr_cpus, plan),
+            checks: cfg.checks,
+            oplog,
+            seed: cfg.seed,
+        };
+        let mut sched = Sched::new(&core).map_err(|e| refused("set up the scheduler", &e))?;
+        sched.load(plan).map_err(|e| refused("build the topology", &e))?;
+        sched.clear_ops();
+
+        let mut machine_events: Vec<_> =
+            machine.events.iter().chain(&workload.machine_events).cloned().collect();
+        machine_events.sort_by_key(|e| e.0);
+        let mut cpus: Vec<Cpu> = (0..nr_cpus).map(|c| Cpu::new(machine, costs, c)).collect();
+        let cores = Cores::new(machine);
+        for cpu in &mut cpus {
+            cpu.threads = cores.threads(cpu.core).len() as u32;
+        }
+        let boot_cpu =
+            machine.shape.cpus.iter().position(|c| c.online && c.host.is_none()).unwrap_or(0) as u32;
+        let starts = workload.tasks.iter().filter(|t| t.start_ns.is_some()).count() as u32;
+        let mut sim = Self {
+            cfg,
+            machine,
+            workload,
+            costs,
+            obs,
+            sched,
+            plan,
+            now: 0,
+            timers: TimerHeap::default(),
+            queue: CpuQueue::new(nr_cpus),
+            cpus,
+            cores,
+            tasks: Vec::with_capacity(starts as usize),
+            programs,
+            program_of,
+            isa_of,
+            instances_of: vec![0; workload.tasks.len()],
+            objects: Objects::new(workload),
+            charger: Charger::new(machine, costs, plan),
+            charging,
+            oplog,
+            messages: Vec::new(),
+            wakes: Vec::new(),
+            touched: Vec::new(),
+            census: Census { starts, ..Census::default() },
+            totals: Totals::default(),
+            frozen_until: 0,
+            component_at: NEVER,
+            boot_cpu,
+            machine_events,
+            warnings: workload.warnings.clone(),
+            still: 0,
+            idle_timers: 0,
+            energy_told_uj: 0,
+            notices: 0,
+            ticking: listens_to_ticks(plan) && costs.tick_period > 0,
+        };
+        sim.set_up()?;
+        Ok(sim)
+    }
+
+    /// What is done before the clock starts, free of charge: CPUs report, the first tasks are created.
+    fn set_up(&mut self) -> Result<()> {
+        for c in 0..self.cpus.len() as u32 {
+            let online = self.machine.shape.cpus[c as usize].online;
+            let msg = Msg { cpu: Some(c), value: u64::from(online), ..Msg::default() };
+            self.sched
+                .notify(self.boot_cpu, Topic::CpuStatus, &msg)
+                .map_err(|e| refused("announce a CPU", &e))?;
+            if !online {
+                self.obs.event(0, &Event::CpuOnline { cpu: c, online: false });
+            }
+        }
+        for c in 0..self.cpus.len() as u32 {
+            if self.machine.shape.cpus[c as usize].online {
+                // An idle CPU has asked once and found nothing; from then on the scheduler kicks it.
+                let none = self.sched.pick(self.cpus[c as usize].host, c);
+                debug_assert!(none.is_none(), "no task exists yet");
+                self.cpus[c as usize].mode = Mode::Idle;
+                self.tell_idle(c, true);
+            }
+        }
+        self.sched.clear_ops();
+        self.sched.drain_messages(&mut self.messages);
+        self.messages.clear();
+        for (i, (t, _)) in self.machine_events.iter().enumerate() {
+            self.timers.push(Key::new(*t, Phase::Timer, Kind::Machine, i as u32));
+        }
+        for (i, (t, _)) in self.cfg.scripted.iter().enumerate() {
+            self.timers.push(Key::new(*t, Phase::Timer, Kind::Command, i as u32));
+        }
+        for (i, spec) in self.workload.tasks.iter().enumerate() {
+            if let Some(t) = spec.start_ns {
+                self.timers.push(Key::new(t, Phase::Timer, Kind::Start, i as u32));
+            }
+        }
+        self.arm_component_timer();
+        Ok(())
+    }
+
+    /// Handle events until the end, whatever the end is.
+    pub fn run(mut self) -> Result<Outcome> {
+        let horizon = match (self.cfg.duration_ns, self.workload.duration_ns) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b).unwrap_or(NEVER),
+        };
+        let mut interrupted = false;
+        let end = loop {
+            let (cpu, timer) = (self.queue.peek(), self.timers.peek());
+            let key = cpu.min(timer);
+            let time = key.time();
+            if self.census.alive == 0 && self.census.starts == 0 {
+                break self.now;
+            }
+            if key != Key::NEVER && (time > horizon || (time == horizon && !key.is_finish())) {
+                break horizon;
+            }
+            if self.is_stuck(key) {
+                self.explain_standstill();
+                break self.now;
+            }
+            if time > self.now {
+                self.now = time;
+                self.still = 0;
+                self.sched.set_now(time);
+            }
+            self.totals.events += 1;
+            self.still += 1;
+            if self.still > 20_000_000 + 64 * (self.tasks.len() as u64 + self.cpus.len() as u64) {
+                return Err(self.standing_clock());
+            }
+            if self.totals.events & 0xfff == 0 {
+                if let Some(progress) = self.cfg.progress {
+                    progress(self.now, self.totals.events);
+                }
+                if self.cfg.stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
+                    interrupted = true;
+                    break self.now;
+                }
+            }
+            if key == cpu {
+                if key.is_choose() { self.choose(key.index())? } else { self.finish(key.index())? }
+            } else {
+                self.timers.pop();
+                self.timer(key)?;
+            }
+            if self.cfg.checks {
+                self.check();
+            }
+        };
+        Ok(self.outcome(end, interrupted))
+    }
+
+    /// A timer or an interrupt.
+    fn timer(&mut self, key: Key) -> Result<()> {
+        let index = key.index();
+        self.idle_timers = if key.kind() == Kind::Component { self.idle_timers + 1 } else { 0 };
+        match key.kind() {
+            Kind::Machine => self.machine_event(index),
+            Kind::Command => self.command(index),
+            Kind::Deadline => self.deadline_passed(index),
+            Kind::Start => {
+                self.census.starts -= 1;
+                self.create(index, self.boot_cpu, self.now == 0)
+            }
+            Kind::Wake => self.timed_wake(index),
+            Kind::Component => self.component_timer(),
+            Kind::Kick => self.interrupt(index, false),
+            Kind::Preempt => self.interrupt(index, true),
+            Kind::Cpu => unreachable!("events of CPUs are in the other queue"),
+        }
+    }
+
+    /// Settle all accounts at `end` and sum up.
+    fn outcome(mut self, end: u64, interrupted: bool) -> Outcome {
+        self.now = end.max(self.now);
+        for c in 0..self.cpus.len() as u32 {
+            self.flush_calls(c);
+            self.progress(c);
+            self.cpus[c as usize].settle(self.now);
+        }
+        // A task that is on a CPU at the end has run there: observers see how long.
+        for c in 0..self.cpus.len() {
+            let cpu = &self.cpus[c];
+            if cpu.cur != NONE && !cpu.starting {
+                let (task, ran_ns) = (cpu.cur, self.tasks[cpu.cur as usize].ran_ns);
+                let why = Stop::SliceEnd;
+                self.obs.event(self.now, &Event::Off { task, cpu: c as u32, why, ran_ns });
+            }
+        }
+        self.tell_contention();
+        self.tell_energy();
+        let total = |f: fn(&Cpu) -> u64| self.cpus.iter().map(f).sum();
+        Outcome {
+            end_ns: self.now,
+            events: self.totals.events,
+            interrupted,
+            tasks: self.tasks.len() as u32,
+            alive: self.census.alive,
+            decisions: self.totals.decisions,
+            runs: self.totals.runs,
+            context_switches: self.totals.switches,
+            preemptions: self.totals.preemptions,
+            migrations: self.totals.migrations,
+            jobs: self.totals.jobs,
+            jobs_completed: self.totals.jobs_completed,
+            deadline_misses: self.totals.misses,
+            scheduler_ns: self.totals.scheduler_ns,
+            lock_wait_ns: self.totals.lock_wait_ns,
+            busy_ns: total(|c| c.run_ns),
+            idle_ns: total(|c| c.idle_ns),
+            kernel_ns: total(|c| c.kernel_ns),
+            energy_uj: self.energy_uj(),
+            cpus: self
+                .cpus
+                .iter()
+                .map(|c| CpuOutcome {
+                    busy_ns: c.run_ns,
+                    idle_ns: c.idle_ns,
+                    kernel_ns: c.kernel_ns,
+                    switches: c.switches,
+                })
+                .collect(),
+            memory_bytes: self.sched.memory_used(),
+            bytes_per_task: self.sched.bytes_per_task(),
+            warnings: self.warnings,
+        }
+    }
+
+    /// Energy of all CPUs up to their last settlement, microjoule.
+    pub fn energy_uj(&self) -> u64 {
+        (self.cpus.iter().map(|c| c.energy_pj).sum::<u128>() / 1_000_000) as u64
+    }
+
+    /// Tell observers the energy since the last time.
+    pub fn tell_energy(&mut self) {
+        let uj = self.energy_uj();
+        self.obs.event(self.now, &Event::Energy { uj: uj - self.energy_told_uj });
+        self.energy_told_uj = uj;
+    }
+
+    /// A sentence for the user.
+    pub fn warn(&mut self, text: String) {
+        if !self.warnings.contains(&text) {
+            self.warnings.push(text);
+        }
+    }
+}
+
+/// Whether a component of the topology wants to hear of ticks.
+pub fn listens_to_ticks(plan: &Plan) -> bool {
+    let catalog = weir_core::catalog();
+    plan.instances.iter().any(|i| {
+        catalog
+            .components
+            .get(i.class as usize)
+            .is_some_and(|c| c.listens.iter().any(|t| t == Topic::Tick.name()))
+    })
+}
+
+/// The core said no where the engine keeps to the rules: a fault of the topology's components, or a
+/// limit such as memory.
+pub fn refused(what: &str, e: &weir_core::Error) -> Error {
+    Error::run(format!("the scheduler could not {what}: {e}"))
+        .help("check the topology with `runweir check`; with fewer tasks or CPUs it may fit into memory")
+}
+
+/// Index of an instruction set by name; `None` is the native one.
+pub fn find_isa(machine: &Machine, isa: Option<&str>, task: &str) -> Result<u16> {
+    let Some(name) = isa else { return Ok(0) };
+    let isas = &machine.shape.isas;
+    if name == "native" {
+        return Ok(0);
+    }
+    isas.iter().position(|i| i == name).map(|i| i as u16).ok_or_else(|| {
+        let known: Vec<&str> = isas.iter().map(String::as_str).collect();
+        Error::run(format!(
+            "task `{task}` needs the instruction set `{name}`, which machine `{}` lacks",
+            machine.shape.name
+        ))
+        .help(crate::error::did_you_mean(name, &known))
+    })
+}
+
+/// Machine and plan are for the same CPUs.
+fn fits(machine: &Machine, plan: &Plan) -> Result<()> {
+    let n = machine.shape.nr_cpus();
+    if n == 0 || n > MAX_CPUS {
+        return Err(Error::run(format!("machine `{}` has {n} CPUs", machine.shape.name))
+            .help(format!("1 to {MAX_CPUS} CPUs can be simulated")));
+    }
+    if plan.exits.len() != n as usize || plan.entries.len() != n as usize {
+        let text = format!(
+            "topology `{}` was compiled for {} CPUs, machine `{}` has {n}",
+            plan.name,
+            plan.exits.len(),
+            machine.shape.name
+        );
+        return Err(Error::run(text).help("compile the topology for the machine that it runs on"));
+    }
+    if machine.kind_of.len() != n as usize {
+        return Err(Error::machine(format!(
+            "machine `{}` does not say of what kind each CPU is",
+            machine.shape.name
+        ))
+        .help("give `kind_of` one entry a CPU"));
+    }
+    if !machine.shape.cpus.iter().any(|c| c.online && c.host.is_none()) {
+        return Err(Error::run(format!(
+            "no CPU of machine `{}` can run the scheduler at the start",
+            machine.shape.name
+        ))
+        .help("let at least one CPU be online that is not hosted by another"));
+    }
+    Ok(())
+}
+
+/// An endless workload needs a duration.
+fn bounded(w: &Workload, cfg: &RunConfig<'_>, programs: &[Program<'_>], program_of: &[u32]) -> Result<()> {
+    if cfg.duration_ns.is_some() || w.duration_ns.is_some() {
+        return Ok(());
+    }
+    let endless =
+        w.tasks.iter().zip(program_of).find(|(t, p)| t.start_ns.is_some() && programs[**p as usize].endless);
+    match endless {
+        None => Ok(()),
+        Some((t, _)) => {
+            Err(Error::run(format!("workload `{}` never ends: task `{}` loops for ever", w.name, t.name))
+                .help("say how long to run it, for example `--duration 2s`"))
+        }
+    }
+}

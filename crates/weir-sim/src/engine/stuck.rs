@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Standstill: nothing can happen any more, or nothing but the same instant. Says who waits for what.
+
+use weir_core::event::{Observer, TaskNo};
+
+use super::queue::{Key, Kind};
+use super::sim::Sim;
+use super::task::{State, Wait};
+use crate::Error;
+
+/// Component timers in a row after which a scheduler that runs nothing is taken to have lost its tasks.
+const PATIENCE: u64 = 10_000;
+/// Tasks named in a message.
+const NAMED: usize = 8;
+
+impl<O: Observer> Sim<'_, O> {
+    /// Nobody is left who could make something happen, or nothing is queued but timers of components.
+    pub fn is_stuck(&self, next: Key) -> bool {
+        if self.census.alive == 0 {
+            return false;
+        }
+        if self.census.movers() == 0 || next == Key::NEVER {
+            return true;
+        }
+        next.kind() == Kind::Component && self.idle_timers > PATIENCE && self.census.running == 0
+    }
+
+    /// Tell the user about a standstill.
+    pub fn explain_standstill(&mut self) {
+        let mut lines = Vec::new();
+        let waiting = self.tasks.iter().enumerate().filter(|(_, t)| t.state != State::Gone);
+        for (no, _) in waiting.take(NAMED) {
+            lines.push(self.situation(no as TaskNo));
+        }
+        let more = (self.census.alive as usize).saturating_sub(lines.len());
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        let what = if self.census.ready > self.census.spinning {
+            "no CPU takes the tasks that are ready"
+        } else {
+            "deadlock"
+        };
+        let text = format!("{what} at {} ns: {}", self.now, lines.join("; "));
+        self.warn(text);
+    }
+
+    fn name(&self, no: TaskNo) -> &str {
+        &self.workload.tasks[self.tasks[no as usize].spec as usize].name
+    }
+
+    /// What a task does or waits for, in words.
+    fn situation(&self, no: TaskNo) -> String {
+        let w = self.workload;
+        let task = &self.tasks[no as usize];
+        let name = self.name(no);
+        if let Some(flag) = task.spins {
+            let flag_name = &w.flags[flag as usize];
+            let f = &self.objects.flags[flag as usize];
+            let want = f.spinners.iter().find(|s| s.0 == no).map_or(0, |s| s.1);
+            return format!("`{name}` spins until `{flag_name}` is {want} (it is {})", f.value);
+        }
+        match task.state {
+            State::Ready => {
+                let whom = match task.cpus {
+                    Some(set) => format!(" (it may run on CPUs {set} only)"),
+                    None => String::new(),
+                };
+                return format!("`{name}` is ready, but no CPU is offered it{whom}");
+            }
+            State::Running => return format!("`{name}` runs"),
+            State::Blocked | State::Gone => {}
+        }
+        match task.wait {
+            Wait::Mutex(m) => {
+                let object = &w.mutexes[m as usize];
+                match self.objects.mutexes[m as usize].owner {
+                    Some(owner) if owner == no => {
+                        format!("`{name}` waits for `{object}`, which it holds itself")
+                    }
+                    Some(owner) if self.tasks[owner as usize].state == State::Gone => {
+                        format!(
+                            "`{name}` waits for `{object}`, which `{}` held when it ended",
+                            self.name(owner)
+                        )
+                    }
+                    Some(owner) => {
+                        format!("`{name}` waits for `{object}`, which `{}` holds", self.name(owner))
+                    }
+                    None => format!("`{name}` waits for `{object}`"),
+                }
+            }
+            Wait::Condition(c, _) => format!("`{name}` waits for a signal of `{}`", w.conditions[c as usize]),
+            Wait::Event(e) => {
+                format!("`{name}` is suspended until someone resumes `{}`", w.events[e as usize])
+            }
+            Wait::Barrier(b) => {
+                let barrier = &self.objects.barriers[b as usize];
+                format!(
+                    "`{name}` waits at `{}`, where {} of {} have arrived",
+                    w.barriers[b as usize].0,
+                    barrier.waiters.len(),
+                    barrier.need
+                )
+            }
+            Wait::Read(c) => format!("`{name}` waits for data in `{}`", w.channels[c as usize].0),
+            Wait::Write(c) => format!("`{name}` waits for room in `{}`", w.channels[c as usize].0),
+            Wait::Time | Wait::Device => format!("`{name}` waits for a time"),
+            Wait::No => format!("`{name}` has not begun"),
+        }
+    }
+
+    /// Very many events without time passing.
+    pub fn standing_clock(&self) -> Error {
+        let busy = self.cpus.iter().find(|c| c.last != super::task::NONE).map(|c| self.name(c.last));
+        let who = busy.map(|n| format!("; task `{n}` is among those that run")).unwrap_or_default();
+        Error::run(format!("time stands still at {} ns: tasks wake or yield to each other without end{who}", self.now))
+            .help("put a step that takes time (run, sleep, timer) into their loops, or use a cost table other than zero")
+    }
+}

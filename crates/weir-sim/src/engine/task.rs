@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What the engine knows of a task. There may be millions, so the record is kept small.
+
+use weir_core::event::{CpuNo, Stop, TaskNo};
+use weir_core::{CpuSet, TaskId};
+
+use super::program::{LoopFrame, Program};
+use super::rng::Rng;
+use crate::workload::TaskSpec;
+
+/// No CPU, no task.
+pub const NONE: u32 = u32::MAX;
+/// No time.
+pub const NEVER: u64 = u64::MAX;
+
+/// Where a task is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The scheduler may choose it.
+    Ready,
+    /// A CPU has it: it runs, or is about to.
+    Running,
+    /// It waits; see [`Wait`].
+    Blocked,
+    /// It ended.
+    Gone,
+}
+
+/// What a blocked task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Nothing (not blocked).
+    No,
+    /// A time; an event of kind `Wake` is queued.
+    Time,
+    /// Device input or output, which takes a time.
+    Device,
+    Mutex(u32),
+    /// A condition and its mutex.
+    Condition(u32, u32),
+    Event(u32),
+    Barrier(u32),
+    Read(u32),
+    Write(u32),
+}
+
+impl Wait {
+    /// It ends by itself.
+    pub fn is_timed(self) -> bool {
+        matches!(self, Wait::Time | Wait::Device)
+    }
+}
+
+/// A task, from its creation to the end of the run.
+#[derive(Debug)]
+pub struct Task<'a> {
+    /// Handle in the scheduler.
+    pub id: TaskId,
+    /// Index into the workload's templates, and of their program.
+    pub spec: u32,
+    pub program: u32,
+    pub pc: u32,
+    /// Loops under way, outermost first.
+    pub level: u32,
+    pub frames: Box<[LoopFrame]>,
+    /// Next expiry of each private timer, [`NEVER`] before the first use.
+    pub timers: Box<[u64]>,
+    pub rng: Rng,
+
+    pub state: State,
+    pub wait: Wait,
+    /// The work left is time on any CPU, however fast.
+    pub by_time: bool,
+    /// It spins on a flag (index); the work left is meaningless.
+    pub spins: Option<u32>,
+    /// Its CPU gave it back to the scheduler and has not chosen yet: that CPU, why, and whether it is a
+    /// preemption if another task follows. If the CPU chooses it again, it has never stopped.
+    pub parted: Option<(CpuNo, Stop, bool)>,
+    /// The scheduler has seen it before.
+    pub admitted: bool,
+    /// It was woken (and not displaced) before its next run.
+    pub woken: bool,
+    /// It waits for its first job, or no job is open.
+    pub job_open: bool,
+    pub job_missed: bool,
+
+    /// Work left in the current op, in 2^-16 ns.
+    pub left: u64,
+    /// Time lost to cold caches, to be added to the next work, ns.
+    pub penalty_ns: u64,
+    /// CPU it runs on or last ran on; [`NONE`] before the first run.
+    pub cpu: CpuNo,
+    pub priority: i32,
+    pub isa: u16,
+    pub cpus: Option<&'a CpuSet>,
+
+    /// Since when it is ready.
+    pub ready_ns: u64,
+    /// Since when it runs without interruption; time it ran since then.
+    pub ran_ns: u64,
+    pub start_ns: u64,
+
+    pub job: u32,
+    pub job_release_ns: u64,
+    /// Absolute, or [`NEVER`].
+    pub job_deadline_ns: u64,
+    /// Period told to the scheduler along with a deadline, 0 if there is none, ns.
+    pub period_ns: u64,
+    /// Releases so far, and what sporadic inter-arrival times added to them, ns.
+    pub releases: u32,
+    pub release_shift_ns: u64,
+}
+
+impl<'a> Task<'a> {
+    pub fn new(
+        no: TaskNo,
+        id: TaskId,
+        spec_idx: u32,
+        spec: &'a TaskSpec,
+        program: u32,
+        p: &Program<'_>,
+        isa: u16,
+        seed: u64,
+        now: u64,
+    ) -> Self {
+        Self {
+            id,
+            spec: spec_idx,
+            program,
+            pc: 0,
+            level: 0,
+            frames: vec![LoopFrame::default(); p.depth as usize].into_boxed_slice(),
+            timers: vec![NEVER; p.timers as usize].into_boxed_slice(),
+            rng: Rng::new(seed, no as u64),
+            state: State::Blocked,
+            wait: Wait::No,
+            by_time: false,
+            spins: None,
+            parted: None,
+            admitted: false,
+            woken: false,
+            job_open: false,
+            job_missed: false,
+            left: 0,
+            penalty_ns: 0,
+            cpu: NONE,
+            priority: spec.priority,
+            isa,
+            cpus: spec.cpus.as_ref(),
+            ready_ns: now,
+            ran_ns: 0,
+            start_ns: now,
+            job: 0,
+            job_release_ns: now,
+            job_deadline_ns: NEVER,
+            period_ns: 0,
+            releases: 0,
+            release_shift_ns: 0,
+        }
+    }
+
+    /// It is allowed to run there.
+    pub fn may_run_on(&self, cpu: CpuNo) -> bool {
+        self.cpus.is_none_or(|set| set.contains(cpu))
+    }
+}

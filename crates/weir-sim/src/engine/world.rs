@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What happens to machine and scheduler from outside: CPUs come and go, clocks change, topologies are
+//! swapped, messages are published.
+
+use weir_core::event::{Call, CpuNo, Event, Observer, Stop};
+use weir_core::{Msg, Topic};
+
+use super::cpu::Mode;
+use super::sim::{Sim, listens_to_ticks};
+use super::task::NONE;
+use super::{Command, Notice};
+use crate::machine::MachineEvent;
+use crate::{Error, Result};
+
+impl<'a, O: Observer> Sim<'a, O> {
+    /// Entry `index` of the list of machine events.
+    pub fn machine_event(&mut self, index: u32) -> Result<()> {
+        match self.machine_events[index as usize].1.clone() {
+            MachineEvent::Online(c) if self.known(c, "goes online") => self.online(c),
+            MachineEvent::Offline(c) if self.known(c, "goes offline") => self.offline(c),
+            MachineEvent::Frequency(c, hz) if self.known(c, "changes its clock") => self.frequency(c, hz),
+            _ => Ok(()),
+        }
+    }
+
+    fn known(&mut self, c: CpuNo, what: &str) -> bool {
+        let known = (c as usize) < self.cpus.len();
+        if !known {
+            self.warn(format!(
+                "CPU {c} {what} at {} ns, but the machine has only {} CPUs",
+                self.now,
+                self.cpus.len()
+            ));
+        }
+        known
+    }
+
+    fn online(&mut self, c: CpuNo) -> Result<()> {
+        if self.cpus[c as usize].mode != Mode::Offline {
+            return Ok(());
+        }
+        self.set_mode(c, Mode::Idle);
+        self.cpus[c as usize].busy_until = self.now;
+        self.choose_boot_cpu();
+        self.obs.event(self.now, &Event::CpuOnline { cpu: c, online: true });
+        let msg = Msg { cpu: Some(c), value: 1, ..Msg::default() };
+        self.announce(c, Topic::CpuStatus, &msg, NONE)?;
+        // A CPU that arrives asks for work of its own accord.
+        if self.cpus[c as usize].cur == NONE && !self.cpus[c as usize].choosing {
+            self.ask(c);
+        }
+        Ok(())
+    }
+
+    fn offline(&mut self, c: CpuNo) -> Result<()> {
+        if self.cpus[c as usize].mode == Mode::Offline {
+            return Ok(());
+        }
+        if self.cpus.iter().filter(|cpu| cpu.mode != Mode::Offline).count() == 1 {
+            self.warn(format!("CPU {c} stayed online at {} ns: it was the last one", self.now));
+            return Ok(());
+        }
+        if self.cpus[c as usize].cur != NONE {
+            self.part(c, Stop::Preempted, true)?;
+        }
+        if self.cpus[c as usize].prev != NONE {
+            let prev = self.cpus[c as usize].prev;
+            self.tell_parted(prev, false);
+        }
+        self.flush_calls(c);
+        self.set_mode(c, Mode::Offline);
+        let cpu = &mut self.cpus[c as usize];
+        cpu.choosing = false;
+        cpu.told_idle = false;
+        cpu.last = NONE;
+        self.rekey(c);
+        self.choose_boot_cpu();
+        self.obs.event(self.now, &Event::CpuOnline { cpu: c, online: false });
+        let msg = Msg { cpu: Some(c), value: 0, ..Msg::default() };
+        self.announce(self.boot_cpu, Topic::CpuStatus, &msg, NONE)
+    }
+
+    /// The boot CPU is the first that is online and runs the scheduler; a CPU whose host has gone is
+    /// served by it.
+    fn choose_boot_cpu(&mut self) {
+        let serves = |c: usize| self.machine.shape.cpus[c].host.is_none();
+        let online = |c: usize| self.cpus[c].mode != Mode::Offline;
+        let all = 0..self.cpus.len();
+        let boot = all.clone().find(|&c| online(c) && serves(c)).or_else(|| all.clone().find(|&c| online(c)));
+        self.boot_cpu = boot.unwrap_or(0) as CpuNo;
+        for c in all {
+            let host = match self.machine.shape.cpus[c].host {
+                None => c as CpuNo,
+                Some(h) if self.cpus[h as usize].mode != Mode::Offline => h,
+                Some(_) => self.boot_cpu,
+            };
+            self.cpus[c].host = host;
+        }
+    }
+
+    fn frequency(&mut self, c: CpuNo, hz: u64) -> Result<()> {
+        self.progress(c);
+        let cpu = &mut self.cpus[c as usize];
+        cpu.settle(self.now);
+        cpu.set_clock(self.machine, self.costs, c, hz);
+        self.update_speed(c);
+        self.rekey(c);
+        self.obs.event(self.now, &Event::Frequency { cpu: c, hz });
+        self.tell_energy();
+        let msg = Msg { cpu: Some(c), value: hz, ..Msg::default() };
+        self.announce(c, Topic::Frequency, &msg, NONE)
+    }
+
+    /// Entry `index` of the script.
+    pub fn command(&mut self, index: u32) -> Result<()> {
+        let cfg = self.cfg;
+        match &cfg.scripted[index as usize].1 {
+            Command::Swap(plan) => self.swap(plan),
+            Command::Notify(notice) => self.notice(notice),
+        }
+    }
+
+    /// Replace the topology. Whoever calls the scheduler in the meantime waits.
+    fn swap(&mut self, plan: &'a weir_core::Plan) -> Result<()> {
+        if plan.exits.len() != self.cpus.len() {
+            return Err(Error::run(format!(
+                "topology `{}` was compiled for {} CPUs, the machine has {}",
+                plan.name,
+                plan.exits.len(),
+                self.cpus.len()
+            ))
+            .help("compile the new topology for the machine that it runs on"));
+        }
+        let stats = match self.sched.swap(plan) {
+            Ok(stats) => stats,
+            Err(e) => {
+                self.warn(format!(
+                    "at {} ns topology `{}` could not replace `{}`, which stays: {e}",
+                    self.now, plan.name, self.plan.name
+                ));
+                self.sched.clear_ops();
+                return Ok(());
+            }
+        };
+        self.tell_contention();
+        self.charger.reset(plan);
+        let begin = self.now.max(self.cpus[self.boot_cpu as usize].busy_until).max(self.frozen_until);
+        let end = self.account(self.boot_cpu, Call::Swap);
+        self.frozen_until = self.frozen_until.max(end);
+        let pause_ns = end.saturating_sub(begin.min(end));
+        self.obs.event(
+            self.now,
+            &Event::Swap { from: &self.plan.name, to: &plan.name, pause_ns, represented: stats.represented },
+        );
+        self.plan = plan;
+        self.ticking = listens_to_ticks(plan) && self.costs.tick_period > 0;
+        if self.cfg.trace_pipes {
+            for pipe in 0..plan.pipes.len() as u32 {
+                let depth = self.sched.pipe_len(pipe);
+                self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
+            }
+        }
+        // Idle CPUs look at what the new exits hold.
+        for c in 0..self.cpus.len() as CpuNo {
+            let cpu = &self.cpus[c as usize];
+            if cpu.mode == Mode::Idle && cpu.cur == NONE && !cpu.choosing {
+                self.cpus[c as usize].busy_until = end;
+                self.cpus[c as usize].choosing = true;
+                self.rekey(c);
+            }
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, n: &'a Notice) -> Result<()> {
+        let by = self.boot_cpu;
+        let Some(no) = n.task else {
+            let msg = Msg { cpu: n.cpu, task: None, value: n.value, value2: n.value2, mask: n.mask.clone() };
+            return self.announce(by, n.topic, &msg, NONE);
+        };
+        let Some(task) = self.tasks.get_mut(no as usize) else {
+            self.warn(format!("a message at {} ns names task {no}, which does not exist then", self.now));
+            return Ok(());
+        };
+        if task.state == super::task::State::Gone {
+            self.warn(format!("a message at {} ns names task {no}, which has ended", self.now));
+            return Ok(());
+        }
+        match n.topic {
+            Topic::Priority => self.set_priority(no, n.value as i64 as i32, by)?,
+            Topic::Isa => self.set_isa(no, n.value as u16, by)?,
+            Topic::Affinity => {
+                task.cpus = n.mask.as_ref();
+                self.tell_affinity(no, by)?;
+            }
+            _ => {
+                let msg = Msg {
+                    cpu: n.cpu,
+                    task: Some(task.id),
+                    value: n.value,
+                    value2: n.value2,
+                    mask: n.mask.clone(),
+                };
+                return self.announce(by, n.topic, &msg, no);
+            }
+        }
+        // A running task that may not stay where it is, or may have become less urgent, gives way.
+        let on = self.running_on(no);
+        if on != NONE {
+            self.part(on, Stop::Preempted, true)?;
+        }
+        Ok(())
+    }
+}
