@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * affinity - remember on which CPUs each task may run
+ *
+ * class:    annotate
+ * pipes:    none
+ * listens:  AFFINITY: store the task's mask; null means everywhere
+ * answers:  AFFINITY: the task's mask; null means everywhere
+ * params:   -
+ * per-task: 16 bytes, and a mask of the machine's size for tasks that were ever bound
+ * cost:     O(words of CPUs) per message, O(1) per answer; its own lock when a task is bound first
+ * batch:    no pipes
+ * source:   CoBaS 5.7.4 and appendix A.1, component 0x20
+ *
+ * A mask is changed in place, word by word, and its memory never serves anything but masks as long as
+ * the instance lives, so a reader without a lock sees at worst a mask that is being changed: the message
+ * that follows the change puts right what was decided by it.
+ *
+ * example:  annotate affinity;
+ */
+#include <weir/component.h>
+#include <weir/schedule.h>
+
+/* A mask and the way to it: all are chained for destroy, those without a task also in the free list. */
+struct affinity_mask {
+	struct affinity_mask weir_mem *all;
+	struct affinity_mask weir_mem *free; /* own lock */
+	struct weir_cpumask mask;	     /* (a) only the machine's words exist */
+};
+
+struct affinity_task {
+	struct affinity_mask weir_mem *mask; /* (a) null: never bound */
+	u64 bound;			     /* (a) */
+};
+
+struct affinity {
+	struct weir_instance inst;
+	struct affinity_mask weir_mem *all;  /* own lock */
+	struct affinity_mask weir_mem *free; /* own lock */
+};
+
+WEIR_COMPONENT(affinity, .summary = "remember on which CPUs each task may run", .cls = WEIR_ANNOTATE,
+	       .listens = WEIR_TOPIC_BIT(AFFINITY), .answers = WEIR_TOPIC_BIT(AFFINITY),
+	       .per_task = sizeof(struct affinity_task));
+
+static u64 affinity_bytes(const struct affinity weir_mem *self)
+{
+	return __builtin_offsetof(struct affinity_mask, mask) + (u64)self->inst.sched->mask_words * sizeof(u64);
+}
+
+/* A mask for a task that has none, or null when the arena is full. */
+static struct affinity_mask weir_mem *affinity_get(struct affinity weir_mem *self)
+{
+	struct affinity_mask weir_mem *m;
+
+	if (weir_spin_lock(&self->inst.lock))
+		return 0;
+	m = self->free;
+	if (m)
+		self->free = m->free;
+	weir_spin_unlock(&self->inst.lock);
+	if (m)
+		return m;
+	m = weir_alloc(self->inst.sched, affinity_bytes(self));
+	if (!m || weir_spin_lock(&self->inst.lock))
+		return 0;
+	m->all = self->all;
+	self->all = m;
+	weir_spin_unlock(&self->inst.lock);
+	return m;
+}
+
+WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct weir_msg *msg)
+{
+	struct affinity_task weir_mem *p;
+	struct affinity_mask weir_mem *m;
+
+	if (!msg->task)
+		return -WEIR_EINVAL;
+	p = weir_priv(&self->inst, msg->task);
+	if (!msg->mask) {
+		weir_store_release(&p->bound, 0);
+		return 0;
+	}
+	m = p->mask;
+	if (!m)
+		m = affinity_get(self);
+	if (!m)
+		return -WEIR_ENOMEM;
+	for (u32 w = 0; w < self->inst.sched->mask_words && weir_loop; w++)
+		weir_store(&m->mask.word[w], weir_load(&msg->mask->word[w]));
+	weir_store(&p->mask, m);
+	weir_store_release(&p->bound, 1);
+	return 0;
+}
+
+WEIR_ENTRY int affinity_answer_affinity(struct affinity weir_mem *self, struct weir_msg *msg)
+{
+	struct affinity_task weir_mem *p;
+
+	if (!msg->task)
+		return -WEIR_EINVAL;
+	p = weir_priv(&self->inst, msg->task);
+	msg->mask = weir_load_acquire(&p->bound) ? &weir_load(&p->mask)->mask : 0;
+	return 0;
+}
+
+WEIR_ENTRY void affinity_task_exit(struct affinity weir_mem *self, struct weir_task weir_mem *t)
+{
+	struct affinity_task weir_mem *p = weir_priv(&self->inst, t);
+	struct affinity_mask weir_mem *m = p->mask;
+
+	if (!m)
+		return;
+	weir_store(&p->bound, 0);
+	weir_store(&p->mask, 0);
+	if (weir_spin_lock(&self->inst.lock))
+		return;
+	m->free = self->free;
+	self->free = m;
+	weir_spin_unlock(&self->inst.lock);
+}
+
+WEIR_ENTRY void affinity_take_state(struct affinity weir_mem *self, struct affinity weir_mem *old)
+{
+	self->all = old->all;
+	self->free = old->free;
+	old->all = 0;
+	old->free = 0;
+}
+
+WEIR_ENTRY void affinity_destroy(struct affinity weir_mem *self)
+{
+	struct affinity_mask weir_mem *m = self->all;
+
+	while (m && weir_loop) {
+		struct affinity_mask weir_mem *next = m->all;
+
+		weir_free(self->inst.sched, m, affinity_bytes(self));
+		m = next;
+	}
+}

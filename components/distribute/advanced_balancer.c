@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * advanced_balancer - spread tasks by the capacity behind each pipe
+ *
+ * class:     distribute
+ * pipes:     in 1.., out 1..
+ * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
+ * publishes: WITHHELD: no CPU that the task may use is there
+ * asks:      AFFINITY: where the task may run; needed
+ * answers:   -
+ * params:    -
+ * cost:      O(out-pipes) per added task, O(CPUs + tasks) when a CPU comes or goes; takes the in-pipe
+ *            lock and one out-pipe lock
+ * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld
+ *            if there is none; every out-pipe keeps the order of each in-pipe
+ * source:    CoBaS 6.1 and appendix A.1, component 0x13
+ *
+ * An out-pipe may stand for several CPUs, as in a hierarchy, and CPUs may differ: the load of a pipe is
+ * counted per unit of capacity of its online CPUs. Pipes with an idle CPU come first, then the smallest
+ * load after the task has come; among equals the task's last pipe, then the lowest. On a machine of
+ * equal CPUs with a pipe each this is load_balancer at a higher price.
+ *
+ * example:   annotate affinity; entry -> advanced_balancer -> each llc { head_queue -> cpus };
+ */
+#include <weir/component.h>
+
+struct advanced_balancer {
+	struct weir_instance inst;
+	struct weir_port_map map;
+	u64 weir_mem *capacity; /* (a) by out-pipe; sum of its online CPUs */
+	u32 known;		/* (a) @capacity is filled in */
+};
+
+WEIR_COMPONENT(advanced_balancer, .summary = "spread tasks by the capacity behind each pipe",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(AFFINITY));
+
+/* When construct runs the framework does not know the CPUs yet. */
+static void advanced_balancer_measure(struct advanced_balancer weir_mem *self)
+{
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++)
+		weir_store(&self->capacity[i], weir_pipe_capacity(weir_out(&self->inst, i)));
+	weir_store_release(&self->known, 1);
+}
+
+static struct weir_pipe weir_mem *advanced_balancer_choose(struct advanced_balancer weir_mem *self,
+							   struct weir_task weir_mem *t,
+							   const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_pipe weir_mem *last = weir_port_to(&self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *best = 0;
+	u64 best_load = 0, best_capacity = 0;
+	u32 best_idle = 0;
+
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+		u64 capacity = weir_load(&self->capacity[i]);
+		u64 load, mine, theirs;
+		u32 idle;
+
+		if (!weir_pipe_allows(out, mask))
+			continue;
+		load = (u64)weir_pipe_load(out, &idle) + 1;
+		/* load / capacity, compared without division. */
+		mine = load * best_capacity;
+		theirs = best_load * capacity;
+		if (!best || (idle && !best_idle) ||
+		    (!idle == !best_idle && (mine < theirs || (mine == theirs && out == last)))) {
+			best = out;
+			best_load = load;
+			best_capacity = capacity;
+			best_idle = idle;
+		}
+	}
+	weir_note_scan(&self->inst, self->inst.nr_out);
+	return best;
+}
+
+/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
+static int advanced_balancer_review(struct advanced_balancer weir_mem *self, struct weir_pipe weir_mem *in,
+		      struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
+	struct weir_pipe weir_mem *to;
+
+	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))
+		return 0;
+	to = advanced_balancer_choose(self, t, mask);
+	return now == to ? 0 : weir_route(&self->inst, in, t, to);
+}
+
+static int advanced_balancer_review_all(struct advanced_balancer weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *t;
+	int err = weir_pipe_lock(in);
+
+	if (err)
+		return err;
+	weir_for_task(t, in) {
+		err = advanced_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
+		if (err)
+			break;
+	}
+	weir_pipe_unlock(in);
+	return err;
+}
+
+WEIR_ENTRY int advanced_balancer_construct(struct advanced_balancer weir_mem *self)
+{
+	self->capacity = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64));
+	if (!self->capacity)
+		return -WEIR_ENOMEM;
+	return weir_port_map(&self->inst, &self->map);
+}
+
+WEIR_ENTRY int advanced_balancer_update(struct advanced_balancer weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	if (!weir_load_acquire(&self->known))
+		advanced_balancer_measure(self);
+	weir_for_change(c, in) {
+		struct weir_task weir_mem *t = c->task;
+		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
+
+		if (!to || !weir_pipe_allows(to, mask))
+			to = advanced_balancer_choose(self, t, mask);
+		err = weir_route(&self->inst, in, t, to);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int advanced_balancer_on_cpu_status(struct advanced_balancer weir_mem *self, const struct weir_msg *msg)
+{
+	int err = 0;
+
+	(void)msg;
+	advanced_balancer_measure(self);
+	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)
+		err = advanced_balancer_review_all(self, weir_in(&self->inst, i));
+	return err;
+}
+
+WEIR_ENTRY int advanced_balancer_follow_affinity(struct advanced_balancer weir_mem *self, const struct weir_msg *msg,
+				   struct weir_pipe weir_mem *in)
+{
+	return advanced_balancer_review(self, in, msg->task, msg->mask);
+}

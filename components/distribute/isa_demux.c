@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * isa_demux - send each task to the pipe for its instruction set
+ *
+ * class:     distribute
+ * pipes:     in 1.., out 1.., labelled with an instruction set
+ * listens:   ISA: move the task
+ * publishes: WITHHELD: no out-pipe is for the task's instruction set
+ * asks:      ISA: the index of the task's instruction set; needed
+ * answers:   -
+ * params:    -
+ * cost:      O(out-pipes) per added task; takes the in-pipe lock and one out-pipe lock
+ * batch:     each task is in the first out-pipe whose label is its instruction set, or is withheld if
+ *            there is none; every out-pipe keeps the order of each in-pipe
+ * source:    CoBaS 8.3 and appendix A.1, component 0x14
+ *
+ * Which CPUs of the instruction set are there, and which the task may use, is the business of the
+ * stages behind. A withheld task goes on when its instruction set changes to one that is served.
+ *
+ * example:   annotate isa, affinity; entry -> split :: isa_demux;
+ *            split[native] -> load_balancer -> each cpu in native { -> cpu };
+ */
+#include <weir/component.h>
+
+struct isa_demux {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(isa_demux, .summary = "send each task to the pipe for its instruction set", .cls = WEIR_DISTRIBUTE,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	       .out_label = WEIR_BY_ISA, .listens = WEIR_TOPIC_BIT(ISA), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+	       .asks = WEIR_TOPIC_BIT(ISA), .needs = WEIR_TOPIC_BIT(ISA));
+
+static struct weir_pipe weir_mem *isa_demux_choose(struct isa_demux weir_mem *self, u64 isa)
+{
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+
+		if (out->label == isa) {
+			weir_note_scan(&self->inst, i + 1);
+			return out;
+		}
+	}
+	weir_note_scan(&self->inst, self->inst.nr_out);
+	return 0;
+}
+
+WEIR_ENTRY int isa_demux_update(struct isa_demux weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_ISA, .task = c->task };
+
+		err = weir_request(self->inst.sched, &msg);
+		if (!err)
+			err = weir_route(&self->inst, in, c->task, isa_demux_choose(self, msg.value));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* A task that update has still to look at is left to it. */
+WEIR_ENTRY int isa_demux_follow_isa(struct isa_demux weir_mem *self, const struct weir_msg *msg,
+				    struct weir_pipe weir_mem *in)
+{
+	struct weir_pipe weir_mem *to = isa_demux_choose(self, msg->value);
+
+	if (weir_pending(in, msg->task) || (to && to == weir_out_of(&self->inst, msg->task)))
+		return 0;
+	return weir_route(&self->inst, in, msg->task, to);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * load_balancer - spread tasks so that every pipe has the same load
+ *
+ * class:     distribute
+ * pipes:     in 1.., out 1..
+ * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
+ * publishes: WITHHELD: no CPU that the task may use is there
+ * asks:      AFFINITY: where the task may run; needed
+ * answers:   -
+ * params:    -
+ * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU comes or
+ *            goes; takes the in-pipe lock and one out-pipe lock
+ * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld
+ *            if there is none; every out-pipe keeps the order of each in-pipe
+ * source:    CoBaS 8.7.3 and appendix A.1, component 0x12
+ *
+ * A task goes back to the CPU where it last ran if that one is idle, else to an idle CPU, else to the
+ * pipe with the fewest tasks waiting and running; among equals its last one, then the lowest. A task is
+ * placed once, when it comes; nothing is moved later to even the load out. Each out-pipe counts alike:
+ * use advanced_balancer where pipes stand for several CPUs or CPUs differ.
+ *
+ * example:   annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };
+ */
+#include <weir/component.h>
+
+struct load_balancer {
+	struct weir_instance inst;
+	struct weir_port_map map;
+};
+
+WEIR_COMPONENT(load_balancer, .summary = "spread tasks so that every pipe has the same load",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(AFFINITY));
+
+static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir_mem *self,
+						       struct weir_task weir_mem *t,
+						       const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_pipe weir_mem *last = weir_port_to(&self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *best = 0;
+	u32 best_load = 0, best_idle = 0, load, idle, i;
+
+	if (last && weir_pipe_allows(last, mask)) {
+		best = last;
+		best_load = weir_pipe_load(last, &best_idle);
+		if (best_idle)
+			return best;
+	}
+	for (i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+
+		if (out == last || !weir_pipe_allows(out, mask))
+			continue;
+		load = weir_pipe_load(out, &idle);
+		if (!best || (idle && !best_idle) || (!idle == !best_idle && load < best_load)) {
+			best = out;
+			best_load = load;
+			best_idle = idle;
+		}
+	}
+	weir_note_scan(&self->inst, self->inst.nr_out);
+	return best;
+}
+
+/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
+static int load_balancer_review(struct load_balancer weir_mem *self, struct weir_pipe weir_mem *in,
+		      struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
+	struct weir_pipe weir_mem *to;
+
+	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))
+		return 0;
+	to = load_balancer_choose(self, t, mask);
+	return now == to ? 0 : weir_route(&self->inst, in, t, to);
+}
+
+static int load_balancer_review_all(struct load_balancer weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *t;
+	int err = weir_pipe_lock(in);
+
+	if (err)
+		return err;
+	weir_for_task(t, in) {
+		err = load_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
+		if (err)
+			break;
+	}
+	weir_pipe_unlock(in);
+	return err;
+}
+
+WEIR_ENTRY int load_balancer_construct(struct load_balancer weir_mem *self)
+{
+	return weir_port_map(&self->inst, &self->map);
+}
+
+WEIR_ENTRY int load_balancer_update(struct load_balancer weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct weir_task weir_mem *t = c->task;
+		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
+
+		if (!to || !weir_pipe_allows(to, mask))
+			to = load_balancer_choose(self, t, mask);
+		err = weir_route(&self->inst, in, t, to);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int load_balancer_on_cpu_status(struct load_balancer weir_mem *self, const struct weir_msg *msg)
+{
+	int err = 0;
+
+	(void)msg;
+	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)
+		err = load_balancer_review_all(self, weir_in(&self->inst, i));
+	return err;
+}
+
+WEIR_ENTRY int load_balancer_follow_affinity(struct load_balancer weir_mem *self, const struct weir_msg *msg,
+				   struct weir_pipe weir_mem *in)
+{
+	return load_balancer_review(self, in, msg->task, msg->mask);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * task_distributor - send each task to the first CPU that it may use
+ *
+ * class:     distribute
+ * pipes:     in 1, out 1..
+ * listens:   AFFINITY: move the task. CPU_STATUS: look at all tasks again
+ * publishes: WITHHELD: no CPU that the task may use is there
+ * asks:      AFFINITY: where the task may run; needed
+ * answers:   -
+ * params:    -
+ * cost:      O(out-pipes) per added task, O(tasks) when a CPU comes or goes; takes the in-pipe lock
+ *            and one out-pipe lock
+ * batch:     each task is in the first out-pipe that leads to an online CPU which it may use, or is
+ *            withheld if there is none; every out-pipe
+ *            keeps the in-pipe's order
+ * source:    CoBaS appendix A.1, component 0x10
+ *
+ * The least that a machine with several CPUs needs: tasks bound to a CPU get there, all others go to the
+ * first one. A task whose CPU is absent waits for it.
+ *
+ * example:   annotate affinity; entry -> task_distributor -> each cpu { -> cpu };
+ */
+#include <weir/component.h>
+
+struct task_distributor {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(task_distributor, .summary = "send each task to the first CPU that it may use",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
+	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(AFFINITY));
+
+WEIR_ENTRY int task_distributor_update(struct task_distributor weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct weir_task weir_mem *t = c->task;
+
+		err = weir_route(&self->inst, in, t,
+				 weir_first_allowed(&self->inst, weir_affinity(self->inst.sched, t)));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Nothing happens to a task that is in the right place, or that update has still to look at. */
+static int task_distributor_review(struct task_distributor weir_mem *self, struct weir_pipe weir_mem *in,
+		     struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_pipe weir_mem *to = weir_first_allowed(&self->inst, mask);
+
+	if (weir_pending(in, t) || to == weir_out_of(&self->inst, t))
+		return 0;
+	return weir_route(&self->inst, in, t, to);
+}
+
+static int task_distributor_review_all(struct task_distributor weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *t;
+	int err = weir_pipe_lock(in);
+
+	if (err)
+		return err;
+	weir_for_task(t, in) {
+		err = task_distributor_review(self, in, t, weir_affinity(self->inst.sched, t));
+		if (err)
+			break;
+	}
+	weir_pipe_unlock(in);
+	return err;
+}
+
+WEIR_ENTRY int task_distributor_on_cpu_status(struct task_distributor weir_mem *self, const struct weir_msg *msg)
+{
+	int err = 0;
+
+	(void)msg;
+	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)
+		err = task_distributor_review_all(self, weir_in(&self->inst, i));
+	return err;
+}
+
+WEIR_ENTRY int task_distributor_follow_affinity(struct task_distributor weir_mem *self, const struct weir_msg *msg,
+				  struct weir_pipe weir_mem *in)
+{
+	return task_distributor_review(self, in, msg->task, msg->mask);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * merge - join several pipes, by arrival
+ *
+ * class:    merge
+ * pipes:    in 1.., out 1
+ * listens:  -
+ * answers:  -
+ * params:   -
+ * cost:     O(1) per change; takes one in-pipe lock and the out-pipe lock
+ * batch:    the out-pipe holds the tasks of all in-pipes; those of one in-pipe stand in its order, and
+ *           what came later stands behind what other in-pipes sent before
+ * source:   CoBaS 5.8.2, consolidating
+ *
+ * CPUs can fill the in-pipes at the same time; they meet only at the out-pipe. A task that an in-pipe
+ * inserts before others goes before those of its own pipe only. For a fixed order of precedence among
+ * the pipes use port_order.
+ *
+ * example:  entry each cpu -> merge -> cpus;
+ */
+#include <weir/component.h>
+
+struct merge {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(merge, .summary = "join several pipes, by arrival", .cls = WEIR_MERGE, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = 1);
+
+WEIR_ENTRY int merge_update(struct merge weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		err = weir_pipe_mirror(out, c->task, in);
+		if (err)
+			return err;
+	}
+	return 0;
+}

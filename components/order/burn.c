@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * burn - pass tasks on, at the price of a busy loop
+ *
+ * class:    order
+ * pipes:    in 1, out 1
+ * listens:  BURN: value is the new number of iterations; value2 is 1 + the instance meant, 0 means all
+ * answers:  -
+ * params:   iterations count 500 [0, 10000000]; turns of the empty loop at each update
+ * cost:     the loop per update, O(1) per change; takes the in-pipe lock and the out-pipe lock
+ * batch:    the out-pipe holds the tasks of the in-pipe, in its order
+ * source:   CoBaS appendix A.1, component 0x04; 8.5
+ *
+ * Stands for a policy that computes: in front of a pipe's lock it shows how the time under a lock limits
+ * the number of CPUs that can share a pipe.
+ *
+ * example:  annotate affinity; entry -> burn(iterations = 1000) -> load_balancer -> each cpu { -> cpu };
+ */
+#include <weir/component.h>
+
+struct burn {
+	struct weir_instance inst;
+	u64 iterations; /* (a) */
+};
+
+WEIR_COMPONENT(burn, .summary = "pass tasks on, at the price of a busy loop", .cls = WEIR_ORDER,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .listens = WEIR_TOPIC_BIT(BURN),
+	       WEIR_PARAMS(burn, WEIR_PARAM(burn, iterations, COUNT, 500, 0, 10000000,
+					    "turns of the empty loop at each update")));
+
+WEIR_ENTRY int burn_update(struct burn weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	u64 n = weir_load(&self->iterations);
+	struct weir_change weir_mem *c;
+	int err;
+
+	/* The compiler must not see that the loop does nothing. */
+	for (u64 i = 0; i < n && weir_loop; i++)
+		__asm__ volatile("" ::: "memory");
+	weir_note_burn(&self->inst, n);
+	weir_for_change(c, in) {
+		err = weir_pipe_mirror(out, c->task, in);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int burn_on_burn(struct burn weir_mem *self, const struct weir_msg *msg)
+{
+	if (!msg->value2 || msg->value2 == (u64)self->inst.idx + 1)
+		weir_store(&self->iterations, msg->value);
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * edf - run the task first whose deadline comes first
+ *
+ * class:     order
+ * pipes:     in 1, out 1, keyed
+ * listens:   DEADLINE: a waiting task takes its new place; a running one gives way if it must
+ * publishes: PREEMPT: a CPU runs something less urgent than a task that came
+ * asks:      DEADLINE: absolute, ns, 0: none; needed. AFFINITY: which CPUs the task may take
+ * answers:   -
+ * params:    -
+ * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
+ *            takes the in-pipe lock and the out-pipe lock
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by deadline, those without last
+ * source:    Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time
+ *            environment", 1973
+ *
+ * Earliest deadline first: optimal on one CPU up to full load, global on several CPUs if they share the
+ * out-pipe. Under overload it may miss all deadlines one after the other.
+ *
+ * example:   annotate deadline; entry -> edf -> cpus;
+ */
+#include <weir/component.h>
+
+struct edf {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(edf, .summary = "run the task first whose deadline comes first", .cls = WEIR_ORDER,
+	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .listens = WEIR_TOPIC_BIT(DEADLINE), .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(DEADLINE));
+
+static u64 edf_key(u64 deadline)
+{
+	return deadline ? deadline : WEIR_KEY_NONE;
+}
+
+static int edf_put(struct edf weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u64 key)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	int err = weir_pipe_insert_stable(out, t, key, in);
+
+	if (err)
+		return err;
+	weir_preempt(&self->inst, out, t, key);
+	return 0;
+}
+
+WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_DEADLINE, .task = c->task };
+
+		err = weir_request(self->inst.sched, &msg);
+		if (err)
+			return err;
+		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
+		err = edf_put(self, in, c->task, edf_key(msg.value));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int edf_on_deadline(struct edf weir_mem *self, const struct weir_msg *msg)
+{
+	if (msg->task)
+		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task, edf_key(msg->value));
+	return 0;
+}
+
+/* A task that update has still to look at gets its key there. */
+WEIR_ENTRY int edf_follow_deadline(struct edf weir_mem *self, const struct weir_msg *msg,
+				   struct weir_pipe weir_mem *in)
+{
+	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
+		return 0;
+	return edf_put(self, in, msg->task, edf_key(msg->value));
+}

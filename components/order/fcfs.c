@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * fcfs - run the task first that was created first
+ *
+ * class:    order
+ * pipes:    in 1, out 1, keyed
+ * listens:  -
+ * asks:     LAMPORT: when the task was created; needed
+ * answers:  -
+ * params:   -
+ * cost:     O(log n) per added task; takes the in-pipe lock and the out-pipe lock
+ * batch:    the out-pipe holds the tasks of the in-pipe, by creation stamp, smallest first
+ * source:   CoBaS appendix A.1, component 0x02
+ *
+ * The order is that of creation, not of arrival: a task that blocks and comes back, or that gives up its
+ * CPU, stands again where its age puts it. Starves the young while the old can run.
+ *
+ * example:  annotate lamport; entry -> fcfs -> cpus;
+ */
+#include <weir/component.h>
+
+struct fcfs {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(fcfs, .summary = "run the task first that was created first", .cls = WEIR_ORDER,
+	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .hears = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT), .needs = WEIR_TOPIC_BIT(LAMPORT));
+
+WEIR_ENTRY int fcfs_update(struct fcfs weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_LAMPORT, .task = c->task };
+
+		err = weir_request(self->inst.sched, &msg);
+		if (!err)
+			err = weir_pipe_insert(out, c->task, msg.value);
+		if (err)
+			return err;
+	}
+	return 0;
+}

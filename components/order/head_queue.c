@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * head_queue - pass tasks on in the order in which they come
+ *
+ * class:    order
+ * pipes:    in 1, out 1
+ * listens:  -
+ * answers:  -
+ * params:   -
+ * cost:     O(1) per change; takes the in-pipe lock and the out-pipe lock
+ * batch:    the out-pipe holds the tasks of the in-pipe, in its order
+ * source:   CoBaS 5.2 and appendix A.1, component 0x01
+ *
+ * The simplest component there is. A task that gives up its CPU comes back at the tail of the
+ * entry pipe, so with a runtime that has a default slice this behaves as round robin.
+ *
+ * example:  entry -> head_queue -> cpus;
+ */
+#include <weir/component.h>
+
+struct head_queue {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(head_queue, .summary = "pass tasks on in the order in which they come", .cls = WEIR_ORDER,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1);
+
+WEIR_ENTRY int head_queue_update(struct head_queue weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		err = weir_pipe_mirror(out, c->task, in);
+		if (err)
+			return err;
+	}
+	return 0;
+}

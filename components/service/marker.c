@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * marker - be a landmark in traces
+ *
+ * class:    service
+ * pipes:    none
+ * listens:  MARKER: run through here; value is the landmark's number
+ * answers:  -
+ * params:   -
+ * cost:     O(1); no lock
+ * batch:    no pipes
+ * source:   CoBaS appendix A.1, component 0x24
+ *
+ * A message from user space leads a call through this file, where a function trace of the scheduler
+ * shows it: what lies between two of them is the part to look at.
+ *
+ * example:  annotate marker;
+ */
+#include <weir/component.h>
+
+struct marker {
+	struct weir_instance inst;
+	u64 nr;	  /* (a) landmarks passed */
+	u64 last; /* (a) number of the last one */
+};
+
+WEIR_COMPONENT(marker, .summary = "be a landmark in traces", .cls = WEIR_SERVICE, .listens = WEIR_TOPIC_BIT(MARKER));
+
+WEIR_ENTRY int marker_on_marker(struct marker weir_mem *self, const struct weir_msg *msg)
+{
+	weir_fetch_add(&self->nr, 1);
+	weir_store(&self->last, msg->value);
+	return 0;
+}
+
+WEIR_ENTRY void marker_take_state(struct marker weir_mem *self, struct marker weir_mem *old)
+{
+	self->nr = old->nr;
+	self->last = old->last;
+}

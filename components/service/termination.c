@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * termination - end a path: CPUs take their tasks from the pipe that leads here
+ *
+ * class:     service
+ * pipes:     in 1, out 0
+ * listens:   -
+ * publishes: KICK: a CPU that waits for work has some now
+ * asks:      AFFINITY: which of several idle CPUs may run the task
+ * answers:   -
+ * params:    -
+ * cost:      O(1) per added task, plus the search for an idle CPU if several share the pipe; takes the
+ *            in-pipe lock
+ * batch:     no out-pipes
+ * source:    CoBaS appendix A.1, component 0xFD
+ *
+ * Put in by the language wherever a path ends at CPUs; nobody writes it down.
+ *
+ * example:   entry -> head_queue -> cpus;
+ */
+#include <weir/component.h>
+
+struct termination {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(termination, .summary = "end a path: CPUs take their tasks from the pipe that leads here",
+	       .cls = WEIR_SERVICE, .in_min = 1, .in_max = 1, .hears = WEIR_ADDED,
+	       .publishes = WEIR_TOPIC_BIT(KICK), .asks = WEIR_TOPIC_BIT(AFFINITY));
+
+WEIR_ENTRY int termination_update(struct termination weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+
+	weir_for_change(c, in)
+		weir_kick_idle(&self->inst, in, c->task);
+	return 0;
+}
