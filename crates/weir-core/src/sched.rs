@@ -443,9 +443,18 @@ impl Sched {
             task: unsafe { c.task.as_ref() }.map(|t| TaskId(t.id)),
             value: c.value,
             value2: c.value2,
-            // SAFETY: a responder returns null or a mask in the arena.
-            mask: unsafe { c.mask.as_ref() }.map(from_mask),
+            mask: self.read_mask(c.mask),
         })
+    }
+
+    /// Responders keep only the words of a mask that the machine has.
+    fn read_mask(&self, mask: *const CMask) -> Option<CpuSet> {
+        if mask.is_null() {
+            return None;
+        }
+        // SAFETY: a responder returns null or a mask in the arena with a bit for each CPU.
+        let word = |i: u32| unsafe { ptr::addr_of!((*mask).word).cast::<u64>().add(i as usize).read() };
+        Some((0..self.nr_cpus).filter(|c| word(c / 64) >> (c % 64) & 1 == 1).collect())
     }
 
     /// Messages for the runtime since the last call of this function, appended to `out`.
@@ -597,10 +606,6 @@ fn to_mask(set: &CpuSet) -> CMask {
     let mut m = CMask { word: [0; 64] };
     m.word[..set.words().len()].copy_from_slice(set.words());
     m
-}
-
-fn from_mask(m: &CMask) -> CpuSet {
-    (0..crate::MAX_CPUS).filter(|c| m.word[(c / 64) as usize] >> (c % 64) & 1 == 1).collect()
 }
 
 fn host(s: *mut CSched) -> *mut Host {
