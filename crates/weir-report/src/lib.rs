@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What a run was like: metrics, tables, a Perfetto trace and a self-contained HTML report.
 //!
-//! [`Metrics`] and [`Trace`] are observers of [`weir_core::event`]; they may be joined in
+//! [`Metrics`], [`Trace`] and [`Gantt`] are observers of [`weir_core::event`]; they may be joined in
 //! tuples and see the same stream. [`Metrics::finish`] makes a [`Summary`], from which everything
-//! readable is derived: [`table`], [`compare_table`], [`tasks_csv`] and, by
+//! readable is derived: [`table`], [`compare_table`], [`tasks_csv`], [`html`], [`html_compare`] and, by
 //! serde, `summary.json`. How each number is defined is written down in `docs/metrics.md`.
 //!
 //! Nothing here reads a clock or depends on hash order: equal event streams give equal bytes.
 
 mod compare;
 mod csv;
+mod gantt;
+mod html;
 mod meta;
 mod metrics;
 mod proto;
@@ -21,6 +23,8 @@ mod trace;
 
 pub use compare::compare_table;
 pub use csv::tasks_csv;
+pub use gantt::Gantt;
+pub use html::{CompareExtras, HtmlExtras, html, html_compare};
 pub use meta::Meta;
 pub use metrics::Metrics;
 pub use stats::{Dist, MeanCi};

@@ -128,7 +128,10 @@ impl Metrics {
         let cpus = (0..meta.nr_cpus).map(|_| Cpu::NEW).collect();
         let pipes = vec![Pipe::default(); meta.pipes.len()];
         let instances = vec![(0, 0); meta.instances.len()];
-        debug_assert!(CALLS.iter().enumerate().all(|(i, (call, _))| *call as usize == i), "calls are in order");
+        debug_assert!(
+            CALLS.iter().enumerate().all(|(i, (call, _))| *call as usize == i),
+            "calls are in order"
+        );
         Self {
             meta,
             cpus,

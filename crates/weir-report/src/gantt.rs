@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Who ran where and when, in bounded memory, for the chart in the HTML report.
+//!
+//! Slices are kept as they are until there are too many. Then neighbours that together last no longer
+//! than a quantum become one piece that knows its busy share, and the quantum doubles until enough
+//! room is left. A run of any length thus has its whole extent in the chart, the finer the shorter it
+//! is; the Perfetto trace has every detail.
+
+use weir_core::event::{Event, Observer};
+
+/// Pieces that are kept unless the caller says otherwise.
+const PIECES: usize = 120_000;
+/// Deadline misses, swaps and markers that are kept.
+const MARKS: usize = 2_000;
+/// First quantum, ns.
+const QUANTUM_NS: u64 = 1_000;
+
+/// Task of a piece that several tasks share.
+pub(crate) const MIXED: u32 = u32::MAX;
+
+/// A time in which a CPU ran a task, or scheduler code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    /// Task, or `MIXED`; 0 for scheduler code.
+    pub task: u32,
+    /// Time within the piece that was really used; less than its length where pieces were joined.
+    pub used_ns: u64,
+    /// Part of `used_ns` spent waiting for locks.
+    pub lock_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MarkKind {
+    Miss,
+    Swap,
+    Marker,
+    Online,
+    Offline,
+}
+
+/// Something that happened at an instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub at_ns: u64,
+    pub kind: MarkKind,
+    /// Task of a miss, CPU of a hotplug event.
+    pub who: u32,
+    pub text: String,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    pub runs: Vec<Piece>,
+    pub sched: Vec<Piece>,
+    open: Option<(u32, u64)>,
+}
+
+/// Observes who runs where.
+#[derive(Debug)]
+pub struct Gantt {
+    limit: usize,
+    pieces: usize,
+    quantum_ns: u64,
+    rows: Vec<Row>,
+    marks: Vec<Mark>,
+    marks_left_out: u64,
+    end_ns: u64,
+}
+
+impl Default for Gantt {
+    fn default() -> Self {
+        Self::new(PIECES)
+    }
+}
+
+impl Gantt {
+    /// Keeps about `limit` pieces at most, 40 bytes each.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit: limit.max(16),
+            pieces: 0,
+            quantum_ns: 0,
+            rows: Vec::new(),
+            marks: Vec::new(),
+            marks_left_out: 0,
+            end_ns: 0,
+        }
+    }
+
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    pub(crate) fn marks(&self) -> (&[Mark], u64) {
+        (&self.marks, self.marks_left_out)
+    }
+
+    /// Shortest time that the chart tells apart; 0 where it has every slice.
+    pub(crate) fn quantum_ns(&self) -> u64 {
+        self.quantum_ns
+    }
+
+    /// The run ended: slices that are open end now.
+    pub fn finish(&mut self, end_ns: u64) {
+        self.end_ns = end_ns;
+        for cpu in 0..self.rows.len() {
+            if let Some((task, since)) = self.rows[cpu].open.take() {
+                self.run(cpu, task, since, end_ns);
+            }
+        }
+    }
+
+    fn row(&mut self, cpu: u32) -> &mut Row {
+        let cpu = cpu as usize;
+        if cpu >= self.rows.len() {
+            self.rows.resize_with(cpu + 1, Row::default);
+        }
+        &mut self.rows[cpu]
+    }
+
+    fn run(&mut self, cpu: usize, task: u32, begin_ns: u64, end_ns: u64) {
+        if end_ns > begin_ns {
+            let piece = Piece { begin_ns, end_ns, task, used_ns: end_ns - begin_ns, lock_ns: 0 };
+            let added = push(&mut self.rows[cpu].runs, piece, self.quantum_ns);
+            self.count(added, end_ns);
+        }
+    }
+
+    fn count(&mut self, added: usize, now_ns: u64) {
+        self.pieces += added;
+        if self.pieces <= self.limit {
+            return;
+        }
+        // Some room besides, so that the next slices do not double the quantum again at once.
+        while self.pieces > self.limit / 4 * 3 && self.quantum_ns < now_ns {
+            self.quantum_ns = (self.quantum_ns * 2).max(QUANTUM_NS);
+            self.pieces = 0;
+            for row in &mut self.rows {
+                for list in [&mut row.runs, &mut row.sched] {
+                    let old = std::mem::take(list);
+                    for piece in old {
+                        push(list, piece, self.quantum_ns);
+                    }
+                    self.pieces += list.len();
+                }
+            }
+        }
+    }
+
+    fn mark(&mut self, at_ns: u64, kind: MarkKind, who: u32, text: &str) {
+        if self.marks.len() < MARKS {
+            self.marks.push(Mark { at_ns, kind, who, text: text.into() });
+        } else {
+            self.marks_left_out += 1;
+        }
+    }
+}
+
+/// Appends a piece, or joins it with the last where both fit into the quantum; returns how many
+/// pieces came to the list.
+fn push(list: &mut Vec<Piece>, piece: Piece, quantum_ns: u64) -> usize {
+    if let Some(last) = list.last_mut()
+        && piece.end_ns - last.begin_ns <= quantum_ns
+    {
+        last.end_ns = piece.end_ns;
+        last.used_ns += piece.used_ns;
+        last.lock_ns += piece.lock_ns;
+        if last.task != piece.task {
+            last.task = MIXED;
+        }
+        return 0;
+    }
+    list.push(piece);
+    1
+}
+
+impl Observer for Gantt {
+    fn event(&mut self, t: u64, event: &Event<'_>) {
+        match *event {
+            Event::Run { task, cpu, .. } => {
+                if let Some((old, since)) = self.row(cpu).open.replace((task, t)) {
+                    self.run(cpu as usize, old, since, t);
+                }
+            }
+            Event::Off { cpu, .. } => {
+                if let Some((task, since)) = self.row(cpu).open.take() {
+                    self.run(cpu as usize, task, since, t);
+                }
+            }
+            Event::Sched { cpu, ns, lock_wait_ns, .. } => {
+                let quantum_ns = self.quantum_ns;
+                let list = &mut self.row(cpu).sched;
+                let begin_ns = t.saturating_sub(ns).max(list.last().map_or(0, |p| p.end_ns));
+                if t > begin_ns {
+                    let used_ns = t - begin_ns;
+                    let lock_ns = lock_wait_ns.min(used_ns);
+                    let added =
+                        push(list, Piece { begin_ns, end_ns: t, task: 0, used_ns, lock_ns }, quantum_ns);
+                    self.count(added, t);
+                }
+            }
+            Event::DeadlineMiss { task, .. } => self.mark(t, MarkKind::Miss, task, ""),
+            Event::Swap { from, to, .. } => self.mark(t, MarkKind::Swap, 0, &format!("{from} → {to}")),
+            Event::Marker { text } => self.mark(t, MarkKind::Marker, 0, text),
+            Event::CpuOnline { cpu, online } => {
+                let kind = if online { MarkKind::Online } else { MarkKind::Offline };
+                self.mark(t, kind, cpu, "");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weir_core::event::{Call, Stop};
+
+    fn run(g: &mut Gantt, cpu: u32, task: u32, begin: u64, end: u64) {
+        g.event(
+            begin,
+            &Event::Run { task, cpu, migrated: false, switched: true, wakeup: false, waited_ns: 0 },
+        );
+        g.event(end, &Event::Off { task, cpu, why: Stop::Block, ran_ns: end - begin });
+    }
+
+    #[test]
+    fn few_slices_are_kept_as_they_are() {
+        let mut g = Gantt::default();
+        run(&mut g, 1, 7, 10, 20);
+        g.event(25, &Event::Sched { cpu: 1, call: Call::Pick, ns: 5, lock_wait_ns: 2 });
+        g.event(
+            30,
+            &Event::Run { task: 8, cpu: 1, migrated: false, switched: true, wakeup: false, waited_ns: 0 },
+        );
+        g.finish(35);
+        let row = &g.rows()[1];
+        let slices: Vec<_> = row.runs.iter().map(|p| (p.begin_ns, p.end_ns, p.task)).collect();
+        assert_eq!(slices, [(10, 20, 7), (30, 35, 8)]);
+        assert_eq!(row.sched[0], Piece { begin_ns: 20, end_ns: 25, task: 0, used_ns: 5, lock_ns: 2 });
+        assert_eq!(g.quantum_ns(), 0);
+    }
+
+    proptest! {
+        /// However much is joined, busy time is kept exactly, pieces stay ordered and apart, and the
+        /// bound holds.
+        #[test]
+        fn joined_pieces_keep_the_busy_time(slices in prop::collection::vec((0u32..3, 0u32..9, 0u64..5_000, 1u64..9_000), 1..3000)) {
+            let mut g = Gantt::new(100);
+            let mut busy = [0u64; 3];
+            let mut t = 0;
+            for (cpu, task, gap, len) in slices {
+                run(&mut g, cpu, task, t + gap, t + gap + len);
+                t += gap + len;
+                busy[cpu as usize] += len;
+            }
+            g.finish(t);
+            prop_assert!(g.pieces <= 100);
+            prop_assert_eq!(g.pieces, g.rows().iter().map(|r| r.runs.len() + r.sched.len()).sum::<usize>());
+            for (row, busy) in g.rows().iter().zip(busy) {
+                prop_assert_eq!(row.runs.iter().map(|p| p.used_ns).sum::<u64>(), busy);
+                prop_assert!(row.runs.windows(2).all(|w| w[0].end_ns <= w[1].begin_ns));
+                prop_assert!(row.runs.iter().all(|p| p.used_ns <= p.end_ns - p.begin_ns));
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The report of one run.
+
+use super::data::{GanttData, GroupData, SpreadData, groups, tasks};
+use super::page::{Tile, escape, page, tiles};
+use crate::gantt::Gantt;
+use crate::summary::{
+    CallSummary, ComponentSummary, CpuSummary, MessageSummary, PipeSummary, Summary, SwapSummary,
+};
+use crate::text::{count, duration, energy_f, percent};
+use serde::Serialize;
+
+const SCRIPT: &str = include_str!("assets/run.js");
+
+/// What a report shows besides the summary.
+#[derive(Debug, Default)]
+pub struct HtmlExtras {
+    /// Drawing of the topology. Elements with the attributes `data-pipe` or `data-instance`, naming a
+    /// pipe or instance (by name or index), are coloured and labelled with their numbers.
+    pub graph_svg: Option<String>,
+    /// Who ran where; [`Gantt::finish`] was called.
+    pub gantt: Option<Gantt>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    duration: u64,
+    capacity: u64,
+    busy: u64,
+    idle: u64,
+    scheduler: u64,
+    lock_wait: u64,
+    nr_tasks: usize,
+    nr_groups: usize,
+    cpus: &'a [CpuSummary],
+    pipes: &'a [PipeSummary],
+    components: &'a [ComponentSummary],
+    calls: &'a [CallSummary],
+    messages: &'a [MessageSummary],
+    swaps: &'a [SwapSummary],
+    all: [SpreadData; 2],
+    groups: Vec<GroupData>,
+    tasks: Vec<(u32, &'a str, &'a str, [u64; 12])>,
+    gantt: Option<GanttData>,
+    graph: Option<&'a str>,
+}
+
+/// The report of a run as one HTML file.
+pub fn html(summary: &Summary, extras: &HtmlExtras) -> String {
+    let t = &summary.totals;
+    let data = Data {
+        duration: summary.duration_ns,
+        capacity: summary.capacity_ns(),
+        busy: t.busy_ns,
+        idle: t.idle_ns,
+        scheduler: t.scheduler_ns,
+        lock_wait: t.lock_wait_ns,
+        nr_tasks: summary.tasks.len(),
+        nr_groups: summary.groups.len(),
+        cpus: &summary.cpus,
+        pipes: &summary.pipes,
+        components: &summary.components,
+        calls: &summary.calls,
+        messages: &summary.messages,
+        swaps: &summary.swaps,
+        all: [
+            SpreadData::new(&summary.response_ns, &summary.response_bins),
+            SpreadData::new(&summary.wakeup_latency_ns, &summary.wakeup_bins),
+        ],
+        groups: groups(summary),
+        tasks: tasks(summary),
+        gantt: extras.gantt.as_ref().map(|g| GanttData::new(g, summary)),
+        graph: extras.graph_svg.as_deref(),
+    };
+    let title = format!("{} on {}", escape(&summary.topology), escape(&summary.machine));
+    let interrupted = if summary.interrupted {
+        "<p class=\"banner\">Interrupted: the numbers cover what had happened by then.</p>"
+    } else {
+        ""
+    };
+    let body = format!(
+        "<header><div><h1>{} <span>on</span> {}</h1>\
+         <p class=\"sub\"><b>{}</b> · seed {} · {} of virtual time · {} events</p></div></header>\n{interrupted}\n\
+         {}\n<main></main>\n<noscript><p class=\"banner\">Charts and tables need JavaScript; \
+         summary.json and tasks.csv have the numbers.</p></noscript>\n\
+         <footer>runweir {}</footer>",
+        escape(&summary.topology),
+        escape(&summary.machine),
+        escape(&summary.workload),
+        summary.seed,
+        duration(summary.duration_ns),
+        count(summary.events),
+        tiles(&headline(summary)),
+        escape(&summary.runweir),
+    );
+    page(&title, &body, &data, SCRIPT)
+}
+
+fn per_second(n: u64, ns: u64) -> String {
+    match ns {
+        0 => String::new(),
+        _ => format!("{} a second", count((u128::from(n) * 1_000_000_000 / u128::from(ns)) as u64)),
+    }
+}
+
+fn headline(s: &Summary) -> Vec<Tile> {
+    let t = &s.totals;
+    let tile = |label, value: String, note: String| Tile { label, value, note, alert: false };
+    let mut out = Vec::new();
+    if t.jobs > 0 {
+        let open = t.jobs.saturating_sub(t.jobs_completed);
+        let note =
+            if open == 0 { "all that were released".into() } else { format!("{} still open", count(open)) };
+        out.push(tile("jobs done", count(t.jobs_completed), note));
+        out.push(Tile {
+            alert: t.deadline_misses > 0,
+            ..tile(
+                "deadline misses",
+                count(t.deadline_misses),
+                format!("{} of the jobs", percent(t.deadline_misses, t.jobs)),
+            )
+        });
+    }
+    for (label, d) in [("response p99", &s.response_ns), ("wakeup latency p99", &s.wakeup_latency_ns)] {
+        if d.max > 0 {
+            out.push(tile(
+                label,
+                duration(d.p99),
+                format!("p50 {} · max {}", duration(d.p50), duration(d.max)),
+            ));
+        }
+    }
+    let capacity = s.capacity_ns();
+    out.push(tile(
+        "CPUs busy",
+        percent(t.busy_ns, capacity),
+        format!("{} idle", percent(t.idle_ns, capacity)),
+    ));
+    let each = match t.decisions {
+        0 => String::new(),
+        n => format!("{} a decision", duration(t.scheduler_ns / n)),
+    };
+    out.push(tile("scheduler", percent(t.scheduler_ns, capacity), each));
+    out.push(Tile {
+        alert: t.lock_wait_ns > 0 && t.lock_wait_ns >= t.scheduler_ns / 5,
+        ..tile(
+            "waiting for locks",
+            duration(t.lock_wait_ns),
+            match t.scheduler_ns {
+                0 => String::new(),
+                all => format!("{} of scheduler time", percent(t.lock_wait_ns, all)),
+            },
+        )
+    });
+    out.push(tile(
+        "context switches",
+        count(t.context_switches),
+        per_second(t.context_switches, s.duration_ns),
+    ));
+    out.push(tile("preemptions", count(t.preemptions), per_second(t.preemptions, s.duration_ns)));
+    out.push(tile("migrations", count(t.migrations), per_second(t.migrations, s.duration_ns)));
+    if t.energy_uj > 0 {
+        let watts = t.energy_uj as f64 * 1e3 / s.duration_ns.max(1) as f64;
+        out.push(tile(
+            "energy",
+            energy_f(t.energy_uj as f64),
+            format!("{} W on average", crate::text::significant(watts)),
+        ));
+    }
+    if let Some(max) = s.swaps.iter().map(|w| w.pause_ns).max() {
+        out.push(tile("swaps", count(s.swaps.len() as u64), format!("longest pause {}", duration(max))));
+    }
+    out
+}
