@@ -5,6 +5,8 @@
 //! and for present Linux servers where the source has no figure; `docs/costs.md` says for each number
 //! where it comes from. A cost file changes single values of it.
 
+use weir_core::{OpKind, OpRecord};
+
 use crate::document::{Source, Table, Value};
 use crate::error::{Error, ErrorKind, Result, did_you_mean};
 use crate::machine::ReadFile;
@@ -157,6 +159,8 @@ impl Default for Costs {
 
 /// Longest time that a cost may be: a thousand seconds, so that sums stay far from overflow.
 const MAX_NS: u64 = 1_000_000_000_000;
+/// Longest micro-operation: it is multiplied by up to 2^32 steps.
+const MAX_OP_NS: u64 = 1_000_000_000;
 
 /// One value of the table: table (empty: top level), key, unit, access.
 struct Entry {
@@ -251,6 +255,40 @@ impl Costs {
         ENTRIES.iter().filter(|e| !e.kept).all(|e| *(e.get)(&mut costs) == 0)
     }
 
+    /// Time of one micro-operation of the core, ns. A lock is charged half when it is taken and half
+    /// when it is released; waiting for it and fetching it from another CPU come on top.
+    pub fn op(&self, op: &OpRecord) -> u64 {
+        let (c, n) = (&self.core, u64::from(op.n));
+        match op.kind {
+            OpKind::Lock => self.lock_uncontended.div_ceil(2),
+            OpKind::Unlock => self.lock_uncontended / 2,
+            OpKind::Add => c.pipe_add + n * c.key_step,
+            OpKind::Remove => c.pipe_remove + n * c.key_step,
+            OpKind::Move => c.pipe_move + n * c.key_step,
+            OpKind::Update => c.update + n * c.change,
+            OpKind::UpdateEnd => 0,
+            OpKind::Request => c.request,
+            OpKind::Notify => c.notify,
+            OpKind::Scan => n * c.scan,
+            OpKind::Burn => n * c.burn_1000 / 1_000,
+        }
+    }
+
+    /// Cost of resuming a task at a distance from where it last ran, ns.
+    pub fn migrate(&self, distance: Distance) -> u64 {
+        self.migration.at(distance)
+    }
+
+    /// Time that an inter-processor interrupt takes over a distance, ns.
+    pub fn ipi(&self, distance: Distance) -> u64 {
+        self.wakeup_ipi.at(distance)
+    }
+
+    /// Extra cost of a lock that was last held at a distance, ns.
+    pub fn handover(&self, distance: Distance) -> u64 {
+        self.lock_handover.at(distance)
+    }
+
     /// Time of a device transfer, ns.
     pub fn io(&self, bytes: u64) -> u64 {
         let transfer = match self.io_bandwidth {
@@ -332,9 +370,10 @@ impl Costs {
         if e.key == "io_bandwidth" {
             return Ok(value);
         }
-        if value > MAX_NS {
+        let (most, shown) = if e.table == "core" { (MAX_OP_NS, "1s") } else { (MAX_NS, "1000s") };
+        if value > most {
             return Err(v
-                .error(format!("`{}` is {}, which is longer than 1000s", e.key, units::show(value, TIME)))
+                .error(format!("`{}` is {}, longer than {shown}", e.key, units::show(value, TIME)))
                 .help("costs are nanoseconds to milliseconds"));
         }
         let least = if e.key == "slice_default" || (e.key == "tick_period" && value > 0) { 1_000 } else { 0 };

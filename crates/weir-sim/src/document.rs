@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 use crate::error::{Error, ErrorKind, Result, did_you_mean};
 use crate::units::{self, Units};
@@ -136,7 +136,10 @@ impl<'d, 'a> Value<'d, 'a> {
     /// A whole number within `range` (inclusive).
     pub fn int(&self, range: (u64, u64)) -> Result<u64> {
         let Some(i) = self.value.as_integer() else {
-            return Err(self.wrong_type("a whole number", &range.0.max(1).to_string()));
+            // A number in quotes is the usual mistake.
+            let quoted = self.value.as_str().map(str::trim).filter(|t| t.parse::<u64>().is_ok());
+            let example = quoted.map_or_else(|| range.0.max(1).to_string(), str::to_string);
+            return Err(self.wrong_type("a whole number", &example));
         };
         match u64::from_str_radix(i.as_str(), i.radix()) {
             Ok(v) if (range.0..=range.1).contains(&v) => Ok(v),
@@ -144,6 +147,33 @@ impl<'d, 'a> Value<'d, 'a> {
                 .error(format!("`{}` is {i}, outside {}..{}", self.key, range.0, range.1))
                 .help(format!("give a number from {} to {}", range.0, range.1))),
         }
+    }
+
+    /// A whole number within `range` (inclusive) that may be negative.
+    pub fn signed(&self, range: (i64, i64)) -> Result<i64> {
+        let Some(i) = self.value.as_integer() else {
+            return Err(self.wrong_type("a whole number", &range.0.max(1).to_string()));
+        };
+        match i64::from_str_radix(i.as_str(), i.radix()) {
+            Ok(v) if (range.0..=range.1).contains(&v) => Ok(v),
+            _ => Err(self
+                .error(format!("`{}` is {i}, outside {}..{}", self.key, range.0, range.1))
+                .help(format!("give a number from {} to {}", range.0, range.1))),
+        }
+    }
+
+    /// The entries of a table whose keys are free, in the order of the text.
+    pub fn entries(&self, example: &str) -> Result<Vec<Value<'d, 'a>>> {
+        let DeValue::Table(table) = self.value else { return Err(self.wrong_type("a table", example)) };
+        let value = |(key, v): (&'d Spanned<DeString<'a>>, &'d Spanned<DeValue<'a>>)| Value {
+            source: self.source,
+            key: key.get_ref(),
+            span: v.span(),
+            value: v.get_ref(),
+        };
+        let mut all: Vec<_> = table.iter().map(value).collect();
+        all.sort_by_key(|v| v.span.start);
+        Ok(all)
     }
 
     /// A quantity: a text with a unit; a bare 0 needs none.
@@ -179,6 +209,10 @@ impl<'d, 'a> Value<'d, 'a> {
 
     pub fn is_list(&self) -> bool {
         self.value.is_array()
+    }
+
+    pub fn is_int(&self) -> bool {
+        self.value.is_integer()
     }
 
     pub fn is_str(&self) -> bool {

@@ -161,14 +161,19 @@ impl fmt::Display for Error {
 fn excerpt(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>, line: usize) -> fmt::Result {
     let start = text[..span.start].rfind('\n').map_or(0, |i| i + 1);
     let end = text[span.start..].find('\n').map_or(text.len(), |i| span.start + i);
-    let content: Vec<char> = text[start..end].trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let content: Vec<char> =
+        text[start..end].trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if content.is_empty() {
         return Ok(());
     }
     let at = text[start..span.start].chars().count();
     let marked = text[span.start..span.end.min(end)].chars().count().max(1);
     // The window begins a third of its width before the fault where the line is too long.
-    let from = if content.len() <= EXCERPT { 0 } else { at.saturating_sub(EXCERPT / 3).min(content.len() - EXCERPT) };
+    let from = if content.len() <= EXCERPT {
+        0
+    } else {
+        at.saturating_sub(EXCERPT / 3).min(content.len() - EXCERPT)
+    };
     let to = content.len().min(from + EXCERPT);
     let window: String = content[from..to].iter().collect();
     let carets = marked.min((from + EXCERPT).saturating_sub(at)).max(1);
@@ -204,7 +209,11 @@ mod tests {
 
     #[test]
     fn shows_place_excerpt_and_help() {
-        let e = Error::machine("unknown key `smpt`").help("did you mean `smt`?").at("m.toml", "a = 1\nsmpt = 2\n", 6..10);
+        let e = Error::machine("unknown key `smpt`").help("did you mean `smt`?").at(
+            "m.toml",
+            "a = 1\nsmpt = 2\n",
+            6..10,
+        );
         assert_eq!(
             e.to_string(),
             "m.toml:2:1: unknown key `smpt`\n  |\n2 | smpt = 2\n  | ^^^^\n  help: did you mean `smt`?"

@@ -24,6 +24,22 @@ fn the_default_fits_the_source() {
 }
 
 #[test]
+fn operations_are_charged_by_kind_and_steps() {
+    let c = Costs::default();
+    let op = |kind, n| c.op(&OpRecord { kind, object: 0, n });
+    assert_eq!(op(OpKind::Lock, 0) + op(OpKind::Unlock, 0), c.lock_uncontended);
+    assert_eq!(op(OpKind::Add, 10), c.core.pipe_add + 10 * c.core.key_step);
+    assert_eq!(op(OpKind::Scan, 64), 64 * c.core.scan);
+    // Source 0, 8.5: 500, 1000 and 2000 iterations take 1.25, 2.5 and 5 us.
+    assert_eq!([500, 1_000, 2_000].map(|n| op(OpKind::Burn, n)), [1_250, 2_500, 5_000]);
+    // The longest that a file may ask for stays in range.
+    let dear = Costs { core: CoreCosts { scan: MAX_OP_NS, ..c.core }, ..c };
+    assert!(dear.op(&OpRecord { kind: OpKind::Scan, object: 0, n: u32::MAX }) > 0);
+    let z = Costs::zero();
+    assert_eq!(z.op(&OpRecord { kind: OpKind::Update, object: 0, n: 9 }), 0);
+}
+
+#[test]
 fn zero_is_free_but_keeps_what_tasks_do() {
     let z = Costs::zero();
     assert!(z.is_zero() && !Costs::default().is_zero());

@@ -43,6 +43,9 @@ impl Bitmap {
             if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
                 return Err(format!("`{w}` is not a hexadecimal word"));
             }
+            if digits.len() > 8 {
+                return Err(format!("`{w}` is longer than 32 bits"));
+            }
             u32::from_str_radix(digits, 16).map_err(|_| format!("`{w}` is longer than 32 bits"))
         };
         let mut words = text.split(',').rev().map(word).collect::<Result<Vec<u32>, String>>()?;

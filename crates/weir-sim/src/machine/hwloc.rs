@@ -123,6 +123,10 @@ fn broken_xml(file: &File<'_>, e: &roxmltree::Error) -> Error {
         roxmltree::Error::UnclosedRootNode => {
             "the file is cut off; export it again with `lstopo --of xml`".to_string()
         }
+        roxmltree::Error::EntityReferenceLoop(_) => {
+            "hwloc needs no entities; remove the <!ENTITY> declarations, or export the machine again"
+                .to_string()
+        }
         roxmltree::Error::NodesLimitReached => {
             format!(
                 "a machine file has at most {MAX_NODES} XML nodes; export it with `lstopo --no-io --of xml`"
@@ -375,9 +379,7 @@ impl<'a, 'i> Tree<'a, 'i> {
         let complete = file.bitmap(machine, "complete_cpuset")?.map_or(0, |c| c.count() as usize);
         let absent = dropped + complete.saturating_sub(known);
         if absent > 0 {
-            facts
-                .warnings
-                .push(format!("{absent} CPUs of the machine are offline or not allowed; they are left out"));
+            facts.warnings.push(format!("CPUs left out because they are offline or not allowed: {absent}"));
         }
         Ok(())
     }
@@ -423,11 +425,11 @@ impl<'a, 'i> Tree<'a, 'i> {
             labels.push(label);
         }
         if lost > 0 {
-            facts.warnings.push(format!("{lost} CPUs are on NUMA nodes without usable memory"));
+            facts.warnings.push(format!("CPUs whose NUMA node has no usable memory: {lost}"));
         }
         let idle = self.numas.iter().filter(|n| !used.contains(&n.os_index)).count();
         if idle > 0 {
-            facts.warnings.push(format!("{idle} NUMA nodes have no CPU of their own; they are left out"));
+            facts.warnings.push(format!("NUMA nodes left out because they have no CPU of their own: {idle}"));
         }
         Ok(labels)
     }

@@ -34,7 +34,7 @@ impl Machine {
         writeln!(out, "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">")?;
         let objects = self.objects();
         let mut gp = 0u64;
-        // Objects come sorted so that what contains comes before what is contained.
+        // Objects come depth first, each after what contains it.
         let mut open: Vec<&Object> = Vec::new();
         for object in &objects {
             while let Some(top) = open.last() {
@@ -82,8 +82,8 @@ impl Machine {
         write!(out, "{} gp_index=\"{gp}\"", object.extra)
     }
 
-    /// All objects in the order of the file: larger sets first, and for equal sets from the machine
-    /// inwards; sets that a NUMA node has to itself get a group to stand in.
+    /// All objects in the order of the file. hwloc attaches a NUMA node to the object with the very same
+    /// CPUs; where there is none, a group is made.
     fn objects(&self) -> Vec<Object> {
         let present: Vec<u32> = (0..self.nr_cpus()).filter(|&c| self.shape.cpus[c as usize].online).collect();
         let mut all =
@@ -129,9 +129,14 @@ impl Machine {
             extra: String::new(),
         });
         all.extend(pus);
-        // The order above is that of nesting for equal sets, and sorting is stable. Sets are nested or
-        // apart, so that comparing by first CPU and then by size puts each after what contains it,
-        // provided that what lies between belongs to the container: children are gathered below.
+        // A package or machine with the very CPUs of a node needs no group to hold it.
+        let held =
+            |o: &Object| all.iter().any(|p| matches!(p.kind, "Machine" | "Package") && p.cpus == o.cpus);
+        let spare: Vec<usize> = (0..all.len()).filter(|&i| all[i].kind == "Group" && held(&all[i])).collect();
+        spare.into_iter().rev().for_each(|i| {
+            all.remove(i);
+        });
+        // For equal sets, the order of addition above is that of nesting.
         order_nested(all)
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Tests of the machine readers and writers.
 
+mod catalogue;
 mod files;
 mod presets;
 mod shared;
