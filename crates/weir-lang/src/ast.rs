@@ -201,9 +201,16 @@ pub(crate) struct CpuSel {
     pub span: Span,
 }
 
-/// `in accel`, `in node 0`, `in cpus 0-3`
+/// `in accel`, `except cpu 3`
 #[derive(Clone, Debug)]
-pub(crate) enum Where {
+pub(crate) struct Where {
+    pub except: bool,
+    pub which: Which,
+}
+
+/// `accel`, `node 0`, `cpus 0-3`
+#[derive(Clone, Debug)]
+pub(crate) enum Which {
     Isa(Word),
     Level(Level, Num),
     List(Vec<(Num, Num)>),

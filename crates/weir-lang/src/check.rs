@@ -12,6 +12,9 @@ use crate::net::Net;
 use crate::source::Span;
 use crate::wire::{From, To, Wired};
 
+/// Longest path, in pipes: `WEIR_MAX_DEPTH` in `weir/topology.h`.
+const MAX_DEPTH: u32 = 32;
+
 /// What the rules look at.
 pub(crate) struct Check<'a> {
     pub net: &'a Net,
@@ -74,7 +77,8 @@ impl<'a> Check<'a> {
                 if info.needs.contains(topic) {
                     let message = format!("`{name}` needs {topic} and nothing answers it");
                     self.sink.error("missing-responder", span, message).help(help);
-                } else if !providers.is_empty() {
+                } else if !providers.is_empty() && info.class == Class::Distribute {
+                    // Without the answer the choice of a path is blind; orders merely fall back to arrival.
                     let message = format!("`{name}` asks {topic} and nothing answers it");
                     self.sink
                         .warning("no-responder", span, message)
@@ -280,18 +284,16 @@ impl<'a> Check<'a> {
             let (mut above, mut filtered) = (self.merge(i, &sorted), self.merge(i, &filters));
             let inst = &self.net.insts[i];
             if let Some(info) = self.info(i) {
-                if info.ordering == Ordering::Total {
+                if info.ordering == Ordering::Total && !above.is_empty() {
+                    let names: Vec<String> =
+                        above.values().map(|a| format!("`{}`", self.net.insts[*a].name)).collect();
+                    let message = format!("`{}` undoes the order that {} made", inst.name, names.join(" and "));
+                    let mut note = self.sink.error("order-lost", inst.span, message).label("sorts all tasks anew").help(
+                        "of two components on one path the later must refine the earlier: \
+                         remove one, or let the coarser criterion come last",
+                    );
                     for first in above.values() {
-                        let a = &self.net.insts[*first];
-                        let place = self.sink.place(a.span);
-                        self.sink
-                            .error("order-lost", inst.span, format!("`{}` undoes the order that `{}` made", inst.name, a.name))
-                            .label("sorts all tasks anew")
-                            .also(a.span, "sorts first")
-                            .help(format!(
-                                "of two components on one path the later must refine the earlier (see {place}); \
-                                 remove one, or put the coarser criterion last"
-                            ));
+                        note = note.also(self.net.insts[*first].span, "sorts before");
                     }
                 }
                 if info.ordering != Ordering::Keep {
@@ -398,6 +400,17 @@ impl<'a> Check<'a> {
     fn runs(&self, cpu: u32) -> u32 {
         let host = self.shape.cpus[cpu as usize].host;
         host.filter(|h| *h < self.shape.nr_cpus()).unwrap_or(cpu)
+    }
+
+    /// A task has a hook for each pipe of its path; the core has so many.
+    pub fn depth(&mut self, depths: &[u32]) {
+        let Some((w, depth)) = depths.iter().enumerate().max_by_key(|(_, d)| **d) else { return };
+        if *depth >= MAX_DEPTH {
+            let message = format!("a task would pass {} pipes one after the other", depth + 1);
+            self.sink
+                .error("too-deep", self.wired.wires[w].span, message)
+                .help(format!("at most {MAX_DEPTH} are possible; join stages or put them side by side"));
+        }
     }
 
     /// A postponed exit pipe has nothing to postpone.

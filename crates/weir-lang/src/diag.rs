@@ -56,8 +56,9 @@ impl fmt::Display for Diagnostic {
         };
         write!(f, "{kind}: {} [{}]", self.message, self.code)?;
         if let Some((_, text)) = &self.source {
+            let mut shown = 0;
             for (range, remark) in &self.labels {
-                excerpt(f, text, range, remark)?;
+                shown = excerpt(f, text, range, remark, shown)?;
             }
         }
         if let Some(help) = &self.help {
@@ -69,8 +70,14 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Print the line of `range` with carets below it.
-fn excerpt(f: &mut fmt::Formatter<'_>, text: &str, range: &Range<usize>, remark: &str) -> fmt::Result {
+/// Print the line of `range`, unless `before` is that line, with carets below it; gives the line.
+fn excerpt(
+    f: &mut fmt::Formatter<'_>,
+    text: &str,
+    range: &Range<usize>,
+    remark: &str,
+    before: usize,
+) -> Result<usize, fmt::Error> {
     let (line, col) = line_col(text, range.start);
     let shown = text.split('\n').nth(line - 1).unwrap_or("").trim_end_matches('\r');
     let chars: Vec<char> = shown.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -80,11 +87,15 @@ fn excerpt(f: &mut fmt::Formatter<'_>, text: &str, range: &Range<usize>, remark:
     let window: String = chars.iter().skip(from).take(EXCERPT_CHARS).collect();
     let carets = len.min(EXCERPT_CHARS.saturating_sub(col - 1 - from)).max(1);
     let pad = col - 1 - from;
-    write!(f, "\n{line:>5} | {}\n      | {:pad$}{}", window.trim_end(), "", "^".repeat(carets))?;
+    // A line that was cut has its own window for each place.
+    if line != before || from > 0 {
+        write!(f, "\n{line:>5} | {}", window.trim_end())?;
+    }
+    write!(f, "\n      | {:pad$}{}", "", "^".repeat(carets))?;
     if !remark.is_empty() {
         write!(f, " {remark}")?;
     }
-    Ok(())
+    Ok(line)
 }
 
 /// Number of findings after which no more are kept.
@@ -179,13 +190,6 @@ impl Note<'_> {
             self.sink.all[i].help = Some(text.into());
         }
         self
-    }
-
-    pub fn help_if(self, text: Option<impl Into<String>>) -> Self {
-        match text {
-            Some(text) => self.help(text),
-            None => self,
-        }
     }
 
     /// Remark at the place of the finding.

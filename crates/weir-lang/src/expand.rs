@@ -275,7 +275,9 @@ impl<'a> Expander<'a> {
                         self.settable.insert(n.to_string());
                     }
                 }
-                self.settings.values(&class.text, &names, &slots, &used.args, used.span, &ctx.bound, self.sink)
+                let (what, bound) = (&class.text, &ctx.bound);
+                let values = self.settings.values(what, &names, &slots, &used.args, used.span, bound, self.sink);
+                values.into_iter().zip(&slots).map(|(v, s)| v.unwrap_or(s.info.default)).collect()
             }
             None => Vec::new(),
         };

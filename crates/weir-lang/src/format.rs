@@ -245,18 +245,26 @@ fn print_body(body: &Body, indent: usize, out: &mut String) {
     body.dangling.iter().for_each(|c| comment(c, &mut first, out));
 }
 
-/// The statement on several lines.
+/// Width of a chain's next element, with the blank before it.
+fn until_arrow(parts: &[Part]) -> usize {
+    let end = parts.iter().position(|p| matches!(p, Part::Token(Tok::Arrow | Tok::Later, _)));
+    flat(&parts[..end.unwrap_or(parts.len())]).map_or(0, |s| s.chars().count() + 1)
+}
+
+/// The statement on several lines: long chains are filled, blocks opened.
 fn broken(parts: &[Part], indent: usize, out: &mut String) {
     let deeper = indent + INDENT;
     let has_block = parts.iter().any(|p| matches!(p, Part::Block(_)));
     let mut last: Option<Tok> = None;
     // The next token begins a line, as a line comment ended the last one.
     let mut fresh = false;
-    for part in parts {
+    for (i, part) in parts.iter().enumerate() {
         match part {
             Part::Token(tok, text) => {
                 let arrow = matches!(tok, Tok::Arrow | Tok::Later);
-                if fresh || (arrow && !has_block && last.is_some()) {
+                let column = out.chars().rev().take_while(|c| *c != '\n').count();
+                let long = || column + 2 + until_arrow(&parts[i + 1..]) + text.len() > WIDTH;
+                if fresh || (arrow && !has_block && last.is_some() && long()) {
                     if !fresh {
                         out.push('\n');
                     }
@@ -346,7 +354,7 @@ mod tests {
     fn long_chains_break_before_arrows() {
         let long = format!("entry -> {} -> cpus;", vec!["depth(iterations = 1000)"; 6].join(" -> "));
         let out = fmt(&long);
-        assert!(out.lines().count() == 8 && out.lines().all(|l| l.len() <= WIDTH), "{out}");
+        assert!(out.lines().count() == 2 && out.lines().all(|l| l.len() <= WIDTH), "{out}");
     }
 
     #[test]

@@ -130,6 +130,10 @@ pub(crate) fn lex(text: &str, src: u16, sink: &mut Sink) -> Vec<Token> {
             _ => {
                 at += text[at..].chars().next().map_or(1, char::len_utf8);
                 let here = span(at);
+                if c == b'#' {
+                    // Meant as a comment: what follows on the line is no text of ours.
+                    at = text[at..].find('\n').map_or(bytes.len(), |i| at + i);
+                }
                 // Neighbouring strangers make one finding.
                 match &mut bad {
                     Some(b) if b.end == here.start => b.end = here.end,
@@ -193,7 +197,8 @@ mod tests {
 
     #[test]
     fn reports_strangers_once_a_run() {
-        assert_eq!(toks("a ### b § c").1, 2);
+        assert_eq!(toks("a §§ b ~ c").1, 2);
+        assert_eq!(toks("a # b § c\n§").1, 2);
         assert_eq!(toks("/* x").1, 1);
         assert_eq!(toks("include \"x\n;").1, 1);
     }

@@ -103,6 +103,7 @@ pub fn compile(
     check.postponed_exits();
     if let Some(order) = &order {
         check.orderings(order);
+        check.depth(&order::depths(&wired, order));
         if !quiet {
             check.coverage();
             if !wired.broken {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use weir_core::{CpuSet, MachineShape};
 
-use crate::ast::{CpuSel, Level, Num, Where, Word};
+use crate::ast::{CpuSel, Level, Num, Where, Which, Word};
 use crate::diag::{Sink, suggest};
 
 /// Index of what `cpu` shares at `level`.
@@ -52,10 +52,7 @@ pub(crate) fn isa(shape: &MachineShape, word: &Word, sink: &mut Sink) -> Option<
         names.push("native");
         let machine = &shape.name;
         sink.error("unknown-isa", word.span, format!("machine `{machine}` has no instruction set `{}`", word.text))
-            .help(format!(
-                "{}; a machine gives the names of its instruction sets",
-                suggest(&word.text, &names, "instruction sets of this machine")
-            ));
+            .help(suggest(&word.text, &names, "instruction sets of this machine"));
     }
     found.map(|i| i as u16)
 }
@@ -91,28 +88,36 @@ pub(crate) fn list(shape: &MachineShape, list: &[(Num, Num)], sink: &mut Sink) -
 pub(crate) fn filter(shape: &MachineShape, from: &CpuSet, filters: &[Where], sink: &mut Sink) -> Option<CpuSet> {
     let mut set = from.clone();
     for f in filters {
-        set = match f {
-            Where::Isa(word) => {
+        let all = CpuSet::first(shape.nr_cpus());
+        let named: CpuSet = match &f.which {
+            Which::Isa(word) => {
                 let isa = isa(shape, word, sink)?;
-                set.iter().filter(|&c| shape.cpus[c as usize].isa == isa).collect()
+                all.iter().filter(|&c| shape.cpus[c as usize].isa == isa).collect()
             }
-            Where::Level(level, number) => {
-                let kept: CpuSet = set.iter().filter(|&c| group_of(shape, c, *level) == number.value).collect();
-                let exists = (0..shape.nr_cpus()).any(|c| group_of(shape, c, *level) == number.value);
-                if !exists {
-                    let (machine, word) = (&shape.name, level.word());
-                    let last = (0..shape.nr_cpus()).map(|c| group_of(shape, c, *level)).max().unwrap_or(0);
-                    let message = format!("machine `{machine}` has no {word} {}", number.value);
-                    sink.error("unknown-cpu", number.span, message).help(format!("they are numbered 0 to {last}"));
+            Which::Level(Level::Cpu, number) => {
+                if !known_cpu(shape, *number, sink) {
                     return None;
                 }
-                kept
+                [number.value].into_iter().collect()
             }
-            Where::List(l) => {
-                let named = list(shape, l, sink)?;
-                set.iter().filter(|&c| named.contains(c)).collect()
+            Which::Level(level, number) => {
+                let named: CpuSet = all.iter().filter(|&c| group_of(shape, c, *level) == number.value).collect();
+                if named.is_empty() {
+                    let (machine, word) = (&shape.name, level.word());
+                    let last = all.iter().map(|c| group_of(shape, c, *level)).max().unwrap_or(0);
+                    let message = format!("machine `{machine}` has no {word} {}", number.value);
+                    let help = match last {
+                        0 => format!("its only {word} is 0"),
+                        _ => format!("they are numbered 0 to {last}"),
+                    };
+                    sink.error("unknown-cpu", number.span, message).help(help);
+                    return None;
+                }
+                named
             }
+            Which::List(l) => list(shape, l, sink)?,
         };
+        set = set.iter().filter(|&c| named.contains(c) != f.except).collect();
     }
     Some(set)
 }

@@ -117,8 +117,9 @@ impl Parser<'_> {
 
     /// Report that something else was expected here.
     fn expected(&mut self, what: &str, help: Option<&str>) -> Reported {
+        let help = help.unwrap_or("`docs/language.md` has the grammar");
         let (span, found) = (self.span(), self.found());
-        self.sink.error("syntax", span, format!("expected {what}, found {found}")).help_if(help);
+        self.sink.error("syntax", span, format!("expected {what}, found {found}")).help(help);
         Reported
     }
 
@@ -156,9 +157,15 @@ impl Parser<'_> {
             return Ok(None);
         }
         if self.eat_word("annotate") {
-            let mut uses = vec![self.component_use()?];
-            while self.eat(Tok::Comma) {
+            let mut uses = Vec::new();
+            loop {
+                if self.peek() != Tok::Word {
+                    return Err(self.expected("a component", Some("write `annotate affinity, lamport;`")));
+                }
                 uses.push(self.component_use()?);
+                if !self.eat(Tok::Comma) {
+                    break;
+                }
             }
             self.end("annotate")?;
             return Ok(Some(Item::Annotate(uses)));
@@ -277,7 +284,8 @@ impl Parser<'_> {
 
     /// A name that is not reserved.
     fn name(&mut self, what: &str) -> Parsed<Word> {
-        let span = self.need(Tok::Word, what, None)?;
+        let help = "write `component`, or `name :: component` to give the instance a name";
+        let span = self.need(Tok::Word, what, Some(help))?;
         let text = self.slice(span).to_string();
         if RESERVED.contains(&text.as_str()) {
             self.sink
@@ -289,7 +297,7 @@ impl Parser<'_> {
     }
 
     fn number(&mut self, what: &str) -> Parsed<Num> {
-        let span = self.need(Tok::Number, what, None)?;
+        let span = self.need(Tok::Number, what, Some("write a whole number, such as `3`"))?;
         match self.slice(span).replace('_', "").parse() {
             Ok(value) => Ok(Num { value, span }),
             Err(_) => {
@@ -425,7 +433,7 @@ impl Parser<'_> {
             self.bump();
             let port = if self.eat(Tok::SquareOpen) {
                 let n = self.number("the number of a port")?;
-                self.need(Tok::SquareClose, "`]`", None)?;
+                self.need(Tok::SquareClose, "`]`", Some("ports are written `x[2]`, `x[cpu 0]` or `x[native]`"))?;
                 Some(n)
             } else {
                 None
@@ -481,7 +489,7 @@ impl Parser<'_> {
         } else {
             return Err(self.expected("a port", Some("ports are written `x[2]`, `x[cpu 0]` or `x[native]`")));
         };
-        let end = self.need(Tok::SquareClose, "`]`", None)?;
+        let end = self.need(Tok::SquareClose, "`]`", Some("ports are written `x[2]`, `x[cpu 0]` or `x[native]`"))?;
         Ok(Port { sel, span: start.to(end) })
     }
 
@@ -503,6 +511,8 @@ impl Parser<'_> {
             if !named_chunk {
                 return Err(self.expected("what to repeat for", Some(help)));
             }
+        } else if self.peek() != Tok::Number {
+            return Err(self.expected("what to repeat for", Some(help)));
         }
         let value = self.value()?;
         if !self.eat_word("cpus") {
@@ -511,29 +521,32 @@ impl Parser<'_> {
         Ok(Group::Chunk(value))
     }
 
-    /// `in X`, any number of times.
+    /// `in X` and `except X`, any number of times.
     fn filters(&mut self) -> Parsed<Vec<Where>> {
         let mut filters = Vec::new();
-        while self.eat_word("in") {
-            let span = self.span();
-            if self.peek() == Tok::Text {
-                self.bump();
-                let text = self.slice(span).trim_matches('"').to_string();
-                filters.push(Where::Isa(Word { text, span }));
-                continue;
+        loop {
+            let except = self.word_is("except");
+            if !self.eat_word("in") && !self.eat_word("except") {
+                return Ok(filters);
             }
-            let help = "write `in native`, `in accel`, `in node 0`, `in llc 2` or `in cpus 0-3`";
-            self.need(Tok::Word, "an instruction set or a part of the machine", Some(help))?;
-            let text = self.slice(span).to_string();
-            filters.push(match Level::from_word(&text) {
-                Some(level) => Where::Level(level, self.number("a number")?),
-                None if text == "cpus" => {
-                    Where::List(self.cpu_list()?)
-                }
-                None => Where::Isa(Word { text, span }),
-            });
+            filters.push(Where { except, which: self.which()? });
         }
-        Ok(filters)
+    }
+
+    fn which(&mut self) -> Parsed<Which> {
+        let span = self.span();
+        if self.eat(Tok::Text) {
+            let text = self.slice(span).trim_matches('"').to_string();
+            return Ok(Which::Isa(Word { text, span }));
+        }
+        let help = "write `in native`, `in accel`, `in node 0`, `in cpus 0-3` or `except cpu 3`";
+        self.need(Tok::Word, "an instruction set or a part of the machine", Some(help))?;
+        let text = self.slice(span).to_string();
+        Ok(match Level::from_word(&text) {
+            Some(level) => Which::Level(level, self.number("a number")?),
+            None if text == "cpus" => Which::List(self.cpu_list()?),
+            None => Which::Isa(Word { text, span }),
+        })
     }
 
     /// What follows `cpus`; `start` is where that word or its statement stands.

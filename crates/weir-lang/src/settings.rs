@@ -11,25 +11,26 @@ use crate::diag::{Sink, suggest};
 use crate::source::{Source, Span};
 use crate::units;
 
-/// Parameters of the file or sub-topology around, with their values.
-pub(crate) type Bound = BTreeMap<String, (u64, Unit)>;
+/// Parameters of the file or sub-topology around, with their values; `None` where a mistake in the
+/// value was reported.
+pub(crate) type Bound = BTreeMap<String, (Option<u64>, Unit)>;
 
 /// What may be set on something: a component's parameters or a sub-topology's formals.
 pub(crate) struct Slot {
     pub info: ParamInfo,
-    /// `None`: must be given.
-    pub default: Option<u64>,
+    /// `None`: must be given. `Some(None)`: its mistake was reported.
+    pub default: Option<Option<u64>>,
 }
 
 impl Slot {
     pub fn of_component(params: &[ParamInfo]) -> Vec<Slot> {
-        params.iter().map(|p| Slot { info: p.clone(), default: Some(p.default) }).collect()
+        params.iter().map(|p| Slot { info: p.clone(), default: Some(Some(p.default)) }).collect()
     }
 
     /// Defaults of formals are literals; a mistake in one is reported.
     pub fn of_formals(formals: &[Formal], sink: &mut Sink) -> Vec<Slot> {
         let slot = |f: &Formal, sink: &mut Sink| Slot {
-            default: f.default.as_ref().map(|v| value(v, f.unit, &Bound::new(), sink).unwrap_or(1)),
+            default: f.default.as_ref().map(|v| value(v, f.unit, &Bound::new(), sink)),
             info: ParamInfo {
                 name: f.name.text.clone(),
                 unit: f.unit,
@@ -47,7 +48,7 @@ impl Slot {
 pub(crate) fn value(v: &Value, unit: Unit, bound: &Bound, sink: &mut Sink) -> Option<u64> {
     if v.is_name {
         return match bound.get(&v.text) {
-            Some((value, u)) if *u == unit => Some(*value),
+            Some((value, u)) if *u == unit => *value,
             Some((_, u)) => {
                 let help = format!("expected {}, `{}` is {}", units::spelling(unit), v.text, units::spelling(*u));
                 sink.error("wrong-unit", v.span, format!("parameter `{}` has another unit", v.text)).help(help);
@@ -98,7 +99,7 @@ impl<'a> Settings<'a> {
         [span(0, c), span(c + 1, p), span(c + p + 2, v)]
     }
 
-    /// Values for `slots` of something that is called any of `names`.
+    /// Values for `slots` of something that is called any of `names`; `None` after a report.
     pub fn values(
         &mut self,
         what: &str,
@@ -108,9 +109,9 @@ impl<'a> Settings<'a> {
         at: Span,
         bound: &Bound,
         sink: &mut Sink,
-    ) -> Vec<u64> {
+    ) -> Vec<Option<u64>> {
         let known: Vec<&str> = slots.iter().map(|s| s.info.name.as_str()).collect();
-        let mut values: Vec<Option<u64>> = slots.iter().map(|s| s.default).collect();
+        let mut values: Vec<Option<Option<u64>>> = slots.iter().map(|s| s.default).collect();
         let mut given: Vec<Option<Span>> = vec![None; slots.len()];
         for arg in args {
             let Some(i) = known.iter().position(|n| *n == arg.name.text) else {
@@ -129,16 +130,18 @@ impl<'a> Settings<'a> {
                 continue;
             }
             let Some(v) = value(&arg.value, slots[i].info.unit, bound, sink) else {
-                values[i] = Some(slots[i].default.unwrap_or(1));
+                values[i] = Some(None);
                 continue;
             };
             if let Err(why) = units::in_range(v, &slots[i].info) {
-                let help = slots[i].info.help.clone();
-                let help = (!help.is_empty()).then(|| format!("`{}` is the {help}", arg.name.text));
-                sink.error("out-of-range", arg.value.span, why).help_if(help);
+                let info = &slots[i].info;
+                let default = units::show(info.default, info.unit);
+                let meaning = if info.help.is_empty() { String::new() } else { format!(" ({})", info.help) };
+                let help = format!("without a value `{}`{meaning} is {default}", info.name);
+                sink.error("out-of-range", arg.value.span, why).help(help);
                 continue;
             }
-            values[i] = Some(v);
+            values[i] = Some(Some(v));
         }
         for s in 0..self.sets.len() {
             let set = &self.sets[s];
@@ -155,25 +158,25 @@ impl<'a> Settings<'a> {
                 });
                 continue;
             };
-            let read = units::parse(&set.value, slots[i].info.unit);
-            match read.and_then(|v| units::in_range(v, &slots[i].info).map(|()| v)) {
-                Ok(v) => values[i] = Some(v),
-                Err(why) => {
+            let read = units::parse(&set.value, slots[i].info.unit).map_err(|why| ("wrong-unit", why));
+            let ranged = |v| units::in_range(v, &slots[i].info).map(|()| v).map_err(|why| ("out-of-range", why));
+            match read.and_then(ranged) {
+                Ok(v) => values[i] = Some(Some(v)),
+                Err((code, why)) => {
                     let [_, _, value] = self.spans(s, sink);
                     let help = format!("expected {}", units::spelling(slots[i].info.unit));
-                    sink.error("out-of-range", value, why).help(help);
+                    sink.error(code, value, why).help(help);
                 }
             }
         }
-        for (slot, value) in slots.iter().zip(&mut values) {
+        for (slot, value) in slots.iter().zip(&values) {
             if value.is_none() {
                 let name = &slot.info.name;
                 sink.error("missing-parameter", at, format!("`{what}` needs a value for `{name}`"))
                     .help(format!("write `{what}({name} = ...)`, {}", units::spelling(slot.info.unit)));
-                *value = Some(1);
             }
         }
-        values.into_iter().map(|v| v.unwrap_or(0)).collect()
+        values.into_iter().map(Option::flatten).collect()
     }
 
     /// Report the options that named nothing. `names` is what they could have named.

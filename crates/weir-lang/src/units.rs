@@ -16,7 +16,14 @@ pub(crate) fn spelling(unit: Unit) -> &'static str {
 
 /// Read `text` as a value of `unit`, in base units (ns, bytes, percent). The error is a sentence.
 pub(crate) fn parse(text: &str, unit: Unit) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not {}", spelling(unit));
+    let noun = match unit {
+        Unit::Ns => "time with a unit",
+        Unit::Count => "plain number",
+        Unit::Pct => "percentage",
+        Unit::Bytes => "size in bytes",
+        Unit::Flag => "truth value",
+    };
+    let wrong = || format!("`{text}` is no {noun}");
     if unit == Unit::Flag {
         return match text {
             "true" => Ok(1),

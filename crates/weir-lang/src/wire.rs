@@ -207,6 +207,7 @@ fn number(wants: &[&Want], name: &str, is_in: bool, quiet: bool, sink: &mut Sink
 fn isa_ports(wants: &[&Want], net: &Net, i: usize, shape: &MachineShape, sink: &mut Sink) -> bool {
     let name = &net.insts[i].name;
     let mut seen: BTreeMap<u16, Span> = BTreeMap::new();
+    let mut ok = true;
     for want in wants {
         match want {
             Want::Isa(isa, span) => {
@@ -214,18 +215,18 @@ fn isa_ports(wants: &[&Want], net: &Net, i: usize, shape: &MachineShape, sink: &
                     let isa = &shape.isas[*isa as usize];
                     sink.error("double-port", *span, format!("port `{isa}` of `{name}` is connected more than once"))
                         .help("put a `load_balancer` between, or let the CPUs share one exit: `cpus in ...`");
-                    return false;
+                    ok = false;
                 }
             }
-            Want::Cpu(..) => return false,
+            Want::Cpu(..) => ok = false,
             _ => {
                 sink.error("unnamed-port", net.insts[i].span, format!("a pipe leaves `{name}` without an instruction set"))
                     .help(format!("write `{name}[native] -> ...` and the same for the others: {}", shape.isas.join(", ")));
-                return false;
+                ok = false;
             }
         }
     }
-    true
+    ok
 }
 
 /// Is the number of pipes within what the component takes?
