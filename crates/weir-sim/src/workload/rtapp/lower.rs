@@ -101,6 +101,11 @@ fn gather(source: Source<'_>, builder: &mut Builder, threads: &[Thread]) -> Resu
         absolute: BTreeSet::new(),
         templates: BTreeMap::new(),
     };
+    // The first of a name counts, as in rt-app.
+    let mut by_name = BTreeMap::new();
+    for (i, thread) in threads.iter().enumerate() {
+        by_name.entry(thread.name.as_str()).or_insert(i);
+    }
     for (i, thread) in threads.iter().enumerate() {
         for event in thread.phases.iter().flat_map(|p| &p.events) {
             match event {
@@ -119,12 +124,19 @@ fn gather(source: Source<'_>, builder: &mut Builder, threads: &[Thread]) -> Resu
                 }
                 Event::Barrier(name) => {
                     // Every mention counts, as in rt-app; forked threads are not counted.
+                    if thread.instances == 0 {
+                        let text = format!(
+                            "thread `{}` has 0 instances, so that the barrier `{name}` does not count it",
+                            thread.name
+                        );
+                        builder.warn(text);
+                    }
                     let b = builder.object(Kind::Barrier, name) as usize;
                     let users = &mut builder.workload.barriers[b].1;
                     *users = users.saturating_add(thread.instances as u32);
                 }
                 Event::Fork { thread: name, at } => {
-                    let Some(target) = threads.iter().position(|t| t.name == *name) else {
+                    let Some(&target) = by_name.get(name.as_str()) else {
                         return Err(unknown_thread(source, name, at, threads));
                     };
                     facts.templates.insert(name.clone(), (target, 0));
@@ -158,7 +170,7 @@ fn program(builder: &mut Builder, global: &Global, facts: &Facts, index: usize, 
         return Vec::new();
     }
     let pinned = thread.phases.iter().any(|p| p.cpus.is_some());
-    let mut private_timers: Vec<&str> = Vec::new();
+    let mut private_timers = BTreeMap::new();
     let mut body = Vec::new();
     let single = thread.phases.len() == 1;
     for (k, phase) in thread.phases.iter().enumerate() {
@@ -195,7 +207,7 @@ fn phase_ops<'t>(
     facts: &Facts,
     index: usize,
     phase: &'t Phase,
-    private_timers: &mut Vec<&'t str>,
+    private_timers: &mut BTreeMap<&'t str, u32>,
 ) -> Vec<Op> {
     let mut ops = Vec::with_capacity(phase.events.len());
     for event in &phase.events {
@@ -225,11 +237,8 @@ fn phase_ops<'t>(
                 let timer = if shared {
                     builder.object(Kind::Timer, name)
                 } else {
-                    let known = private_timers.iter().position(|t| t == name);
-                    known.unwrap_or_else(|| {
-                        private_timers.push(name);
-                        private_timers.len() - 1
-                    }) as u32
+                    let next = private_timers.len() as u32;
+                    *private_timers.entry(name).or_insert(next)
                 };
                 let scope = if shared { None } else { Some(index) };
                 let relative = !facts.absolute.contains(&(scope, name.clone()));

@@ -9,12 +9,14 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::steps::{Scope, program};
-use self::table::{Source, Table};
+use self::table::Table;
 use super::build::{Builder, Kind, Limits, MAX_TASKS, repeat, spins_in_place};
 use super::rtapp::{DEADLINE_PRIORITY, IDLE_PRIORITY};
 use super::{Op, Policy, TaskSpec, Timing, Workload, units};
-use crate::error::{Error, did_you_mean};
+use crate::document::{self, Source};
+use crate::error::{Error, ErrorKind, did_you_mean};
 use crate::machine::MachineEvent;
+use crate::units::SIZE;
 
 const TOP: &[&str] = &["name", "description", "duration", "task", "machine_event", "barriers", "channels"];
 
@@ -23,62 +25,40 @@ const TASK: &[&str] = &[
     "period", "wcet", "run", "deadline", "offset", "jitter", "sporadic", "jobs", "loop", "program",
 ];
 
+const MACHINE_EVENT: &[&str] = &["at", "online", "offline", "cpu", "frequency"];
+
 /// Keys that make no sense without a period.
 const PERIODIC_ONLY: &[&str] = &["wcet", "deadline", "offset", "jitter", "sporadic", "jobs"];
 
 /// Read a workload file.
 pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Result<Workload, Error> {
-    let source = Source { name: file, text };
+    let source = Source { name: file, text, kind: ErrorKind::Workload };
     let document = source.parse()?;
-    let root = Table::new(source, "the file", 0..0, document.get_ref());
-    root.only(TOP)?;
+    let root = document::Table::new(source, document.get_ref(), 0..0, "the file", TOP)?;
+    let root = Table::new(source, root);
     let title = root.string("name", "\"video\"")?.unwrap_or(name);
     let mut builder = Builder::new(title, limits);
-    root.string("description", "\"…\"").or_else(|e| {
-        if root.has("description") && e.message.contains("too long") { Ok(None) } else { Err(e) }
-    })?;
+    if let Some(text) = root.get("description") {
+        text.str("\"what it shows\"")?;
+    }
     builder.workload.duration_ns = root.ns("duration")?;
     if builder.workload.duration_ns == Some(0) {
-        return Err(root.wrong(
-            "duration",
-            "a duration of 0",
-            "write how long, such as \"2s\", or leave it out",
-        ));
+        let help = "write how long, such as \"2s\", or leave it out";
+        return Err(root.wrong("duration", "a duration of 0", help));
     }
-    let channels = root.table("channels")?;
-    for key in channels.iter().flat_map(Table::keys) {
-        let table = channels.as_ref().expect("it has keys");
-        let capacity = table.bytes(key)?.expect("the key is there");
-        if capacity == 0 {
-            return Err(table.wrong(
-                key,
-                format!("channel `{key}` holds nothing"),
-                "give it at least 1 byte",
-            ));
-        }
-        let c = builder.object(Kind::Channel, key);
-        builder.workload.channels[c as usize].1 = capacity;
-    }
-    let barriers = root.table("barriers")?;
-    for key in barriers.iter().flat_map(Table::keys) {
-        let table = barriers.as_ref().expect("it has keys");
-        let size = table.integer(key, 1, MAX_TASKS as i64)?.expect("the key is there");
-        let b = builder.object(Kind::Barrier, key);
-        builder.workload.barriers[b as usize].1 = size as u32;
-    }
+    declarations(&mut builder, &root)?;
     let declared = builder.workload.barriers.len();
 
-    let tables = root.tables("task", "a task")?;
+    let tables = root.tables("task", "[[task]]", TASK)?;
     if tables.is_empty() {
         let help = "add `[[task]]` with `name = \"a\"` and `program = [\"run 2ms\", \"sleep 8ms\"]`";
-        return Err(source.error(0..0, "the file describes no task", help));
+        return Err(root.error("the file describes no task", help));
     }
     // Names and counts first, as programs may fork tasks that come later.
     let mut heads = Vec::with_capacity(tables.len());
     let mut first: BTreeMap<&str, u32> = BTreeMap::new();
     let mut total = 0u64;
     for table in &tables {
-        table.only(TASK)?;
         let head = Head::read(table)?;
         if first.insert(head.name, total as u32).is_some() {
             return Err(table.wrong(
@@ -93,22 +73,42 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
     }
     let mut uses = vec![0u64; declared];
     for (table, head) in tables.iter().zip(&heads) {
-        task(&mut builder, table, head, &first, &mut uses)?;
+        task(&mut builder, table, head, &first, declared, &mut uses)?;
     }
     for (i, users) in uses.iter().enumerate().skip(declared) {
         builder.workload.barriers[i].1 = *users as u32;
     }
     if heads.iter().all(|h| h.template) {
-        return Err(source.error(
-            tables[0].at.clone(),
-            "all tasks are templates, so nothing would start",
-            "remove one `template`",
-        ));
+        return Err(
+            tables[0].error("all tasks are templates, so nothing would start", "remove one `template`")
+        );
     }
-    for table in root.tables("machine_event", "a machine event")? {
+    for table in root.tables("machine_event", "[[machine_event]]", MACHINE_EVENT)? {
         machine_event(&mut builder, &table)?;
     }
     builder.finish()
+}
+
+/// `channels` and `barriers`: objects with a size.
+fn declarations(builder: &mut Builder, root: &Table<'_>) -> Result<(), Error> {
+    for channel in
+        root.get("channels").map(|v| v.entries("{ requests = \"4KiB\" }")).transpose()?.unwrap_or_default()
+    {
+        // A bare number counts bytes.
+        let capacity = if channel.is_int() { channel.int((0, 1 << 50))? } else { channel.quantity(SIZE)? };
+        if capacity == 0 {
+            let message = format!("channel `{}` holds nothing", channel.key);
+            return Err(channel.error(message).help("give it at least 1 byte"));
+        }
+        let c = builder.object(Kind::Channel, channel.key);
+        builder.workload.channels[c as usize].1 = capacity;
+    }
+    for barrier in root.get("barriers").map(|v| v.entries("{ start = 9 }")).transpose()?.unwrap_or_default() {
+        let size = barrier.int((1, MAX_TASKS))?;
+        let b = builder.object(Kind::Barrier, barrier.key);
+        builder.workload.barriers[b as usize].1 = size as u32;
+    }
+    Ok(())
 }
 
 /// What must be known of a task before programs are read.
@@ -121,13 +121,9 @@ struct Head<'t> {
 impl<'t> Head<'t> {
     fn read(table: &Table<'t>) -> Result<Self, Error> {
         let Some(name) = table.string("name", "\"worker\"")?.filter(|n| !n.is_empty()) else {
-            return Err(table.source.error(
-                table.at.clone(),
-                "a task has no name",
-                "add `name = \"worker\"`",
-            ));
+            return Err(table.error("a task has no name", "add `name = \"worker\"`"));
         };
-        let count = table.integer("count", 1, i64::from(u32::MAX))?.unwrap_or(1) as u64;
+        let count = table.count("count", 1, u64::from(u32::MAX))?.unwrap_or(1);
         let template = table.boolean("template")?.unwrap_or(false);
         if template && count > 1 {
             return Err(table.wrong(
@@ -149,12 +145,14 @@ impl<'t> Head<'t> {
     }
 }
 
-/// Read one task and add its instances. `uses` counts the tasks that meet at each barrier.
+/// Read one task and add its instances. `uses` counts the tasks that meet at each barrier; the first
+/// `declared` barriers have their size already.
 fn task(
     builder: &mut Builder,
     table: &Table<'_>,
     head: &Head<'_>,
     first: &BTreeMap<&str, u32>,
+    declared: usize,
     uses: &mut Vec<u64>,
 ) -> Result<(), Error> {
     let start = table.ns("start")?.unwrap_or(0);
@@ -164,7 +162,7 @@ fn task(
     let scope = Scope { tasks: first, is_real_time: real_time };
 
     let mut body = match table.get("program") {
-        Some(value) => program(table.source, builder, &scope, value)?,
+        Some(value) => program(table.source, builder, &scope, &value)?,
         None => Vec::new(),
     };
     let run = run_range(table)?;
@@ -174,8 +172,7 @@ fn task(
     }
     if body.is_empty() {
         let Some((min_ns, max_ns)) = run.or(wcet.map(|w| (w, w))) else {
-            return Err(table.source.error(
-                table.at.clone(),
+            return Err(table.error(
                 format!("task `{}` does nothing", head.name),
                 "add `program = [\"run 2ms\", \"sleep 8ms\"]`, or `period` and `run`",
             ));
@@ -192,8 +189,8 @@ fn task(
         }
     };
     if spins_in_place(&ops) {
-        return Err(table.source.error(
-            table.place("program"),
+        return Err(table.wrong(
+            "program",
             format!("task `{}` loops for ever without computing or waiting", head.name),
             "add a `run`, `sleep` or `timer` to the loop",
         ));
@@ -204,6 +201,13 @@ fn task(
         .filter_map(|op| if let Op::Barrier { barrier } = op { Some(*barrier) } else { None })
         .collect();
     for barrier in mentioned {
+        if head.template && barrier as usize >= declared {
+            let name = &builder.workload.barriers[barrier as usize].0;
+            let message =
+                format!("the template meets others at the barrier `{name}`, whose size is not told");
+            let help = format!("add `barriers = {{ {name} = 8 }}` at the top of the file");
+            return Err(table.wrong("program", message, help));
+        }
         uses.resize(uses.len().max(barrier as usize + 1), 0);
         uses[barrier as usize] += head.count;
     }
@@ -241,7 +245,8 @@ fn task(
 fn run_range(table: &Table<'_>) -> Result<Option<(u64, u64)>, Error> {
     let Some(text) = table.string("run", "\"2ms\"")? else { return Ok(None) };
     let (low, high) = text.split_once("..").unwrap_or((text, text));
-    let part = |t: &str| units::duration(t).map_err(|r| table.source.refused(table.place("run"), "run", r));
+    let part =
+        |t: &str| units::duration(t).map_err(|r| table.wrong("run", format!("run: {}", r.message), r.help));
     let (low, high) = (part(low)?, part(high)?);
     if low > high {
         return Err(table.wrong("run", "the range is upside down", "swap its ends"));
@@ -251,17 +256,15 @@ fn run_range(table: &Table<'_>) -> Result<Option<(u64, u64)>, Error> {
 
 /// `loop = 10` or `"forever"`; once without it.
 fn loop_count(table: &Table<'_>) -> Result<Option<u64>, Error> {
-    if let Some(toml::de::DeValue::String(word)) = table.get("loop").map(toml::Spanned::get_ref) {
-        return match word.as_ref() {
+    if let Some(word) = table.get("loop").filter(document::Value::is_str) {
+        return match word.str("\"forever\"")? {
             "forever" => Ok(None),
-            other => Err(table.wrong(
-                "loop",
-                format!("`loop` cannot be `{other}`"),
-                "write a number or \"forever\"",
-            )),
+            other => {
+                Err(word.error(format!("`loop` cannot be `{other}`")).help("write a number or \"forever\""))
+            }
         };
     }
-    Ok(Some(table.integer("loop", 1, 1_000_000_000_000)?.unwrap_or(1) as u64))
+    Ok(Some(table.count("loop", 1, 1_000_000_000_000)?.unwrap_or(1)))
 }
 
 /// The program and timing of a task with a period: each job runs the body.
@@ -298,7 +301,7 @@ fn periodic(
             "raise it, or leave it out",
         ));
     }
-    let jobs = table.integer("jobs", 1, 1_000_000_000_000)?.map(|j| j as u64);
+    let jobs = table.count("jobs", 1, 1_000_000_000_000)?;
     let mut ops = vec![Op::Release {
         offset_ns: table.ns("offset")?.unwrap_or(0),
         period_ns,
@@ -362,12 +365,12 @@ fn priority(table: &Table<'_>, policy: Policy, timing: Option<Timing>) -> Result
         let help = "use `nice`, or add `policy = \"fifo\"`";
         return Err(table.wrong("priority", "`priority` is for tasks of policy fifo or rr", help));
     }
-    let nice = table.integer("nice", -20, 19)?.unwrap_or(0) as i32;
+    let nice = table.signed("nice", -20, 19)?.unwrap_or(0) as i32;
     Ok(match policy {
         Policy::Other | Policy::Batch => (policy, -nice),
         Policy::Idle => (policy, IDLE_PRIORITY),
         Policy::Fifo | Policy::RoundRobin => {
-            (policy, 100 + table.integer("priority", 1, 99)?.unwrap_or(10) as i32)
+            (policy, 100 + table.count("priority", 1, 99)?.unwrap_or(10) as i32)
         }
         Policy::Deadline { .. } => match timing {
             Some(Timing { period_ns, deadline_ns, wcet_ns })
@@ -389,23 +392,18 @@ fn priority(table: &Table<'_>, policy: Policy, timing: Option<Timing>) -> Result
 
 /// `at = "100ms"` with `online = 3`, `offline = 3`, or `cpu = 3` and `frequency = "1.2GHz"`.
 fn machine_event(builder: &mut Builder, table: &Table<'_>) -> Result<(), Error> {
-    table.only(&["at", "online", "offline", "cpu", "frequency"])?;
     let help = "write `online = 3`, `offline = 3`, or `cpu = 3` with `frequency = \"1.2GHz\"`";
     let Some(at) = table.ns("at")? else {
-        return Err(table.source.error(
-            table.at.clone(),
-            "a machine event has no time",
-            "add `at = \"100ms\"`",
-        ));
+        return Err(table.error("a machine event has no time", "add `at = \"100ms\"`"));
     };
-    let max = i64::from(weir_core::cpuset::MAX_CPUS) - 1;
-    let cpu = |key: &str| table.integer(key, 0, max).map(|c| c.map(|c| c as u32));
+    let max = u64::from(weir_core::cpuset::MAX_CPUS) - 1;
+    let cpu = |key: &'static str| table.count(key, 0, max).map(|c| c.map(|c| c as u32));
     let event = match (cpu("online")?, cpu("offline")?, cpu("cpu")?, table.hz("frequency")?) {
         (Some(c), None, None, None) => MachineEvent::Online(c),
         (None, Some(c), None, None) => MachineEvent::Offline(c),
         (None, None, Some(c), Some(hz)) if hz > 0 => MachineEvent::Frequency(c, hz),
         _ => {
-            return Err(table.source.error(table.at.clone(), "a machine event does exactly one thing", help));
+            return Err(table.error("a machine event does exactly one thing", help));
         }
     };
     builder.workload.machine_events.push((at, event));

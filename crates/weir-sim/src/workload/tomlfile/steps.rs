@@ -7,14 +7,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use toml::Spanned;
-use toml::de::DeValue;
-
-use super::table::{Source, describe};
+use crate::document::{Source, Value};
 use crate::error::{Error, did_you_mean};
 use crate::workload::Op;
 use crate::workload::build::{Builder, Kind};
-use crate::workload::units;
+use crate::workload::units::{self, Refusal};
 
 /// A step's name, its arguments and what it does; the table of `docs/workloads.md`.
 const STEPS: &[&str] = &[
@@ -70,33 +67,21 @@ pub(super) fn program<'t>(
     source: Source<'t>,
     builder: &mut Builder,
     scope: &Scope<'_>,
-    value: &'t Spanned<DeValue<'t>>,
+    value: &Value<'t, 't>,
 ) -> Result<Vec<Op>, Error> {
     let mut parser = Parser { source, builder, scope, ops: Vec::new(), open: Vec::new() };
-    match value.get_ref() {
-        DeValue::String(_) => parser.text(value)?,
-        DeValue::Array(list) => {
-            for item in list.iter() {
-                parser.text(item)?;
-            }
-        }
-        other => {
-            return Err(source.error(
-                value.span(),
-                format!("`program` must be an array of strings, but this is {}", describe(other)),
-                "write, for example, `program = [\"run 2ms\", \"sleep 8ms\"]`",
-            ));
+    if value.is_str() {
+        parser.text(value)?;
+    } else {
+        for item in value.list("[\"run 2ms\", \"sleep 8ms\"]")? {
+            parser.text(&item)?;
         }
     }
     if let Some(at) = parser.open.pop() {
-        return Err(source.error(at, "this loop is not closed", "close it with `}`"));
+        return Err(source.error(at, "this loop is not closed").help("close it with `}`"));
     }
     if parser.ops.is_empty() {
-        return Err(source.error(
-            value.span(),
-            "the program has no step",
-            "write, for example, `\"run 2ms\"`",
-        ));
+        return Err(value.error("the program has no step").help("write, for example, `\"run 2ms\"`"));
     }
     Ok(parser.ops)
 }
@@ -112,17 +97,11 @@ struct Parser<'p, 't> {
 
 impl<'t> Parser<'_, 't> {
     /// Read the steps of one string.
-    fn text(&mut self, value: &'t Spanned<DeValue<'t>>) -> Result<(), Error> {
-        let DeValue::String(text) = value.get_ref() else {
-            return Err(self.source.error(
-                value.span(),
-                format!("a step must be a string, but this is {}", describe(value.get_ref())),
-                "write steps in quotes, for example `\"run 2ms\"`",
-            ));
-        };
+    fn text(&mut self, value: &Value<'t, 't>) -> Result<(), Error> {
+        let text = value.str("[\"run 2ms\"]")?;
         // Where the text stands in the file as it is, words have their own places.
         let raw = &self.source.text[value.span()];
-        let base = raw.find(text.as_ref()).map(|i| value.span().start + i);
+        let base = raw.find(text).map(|i| value.span().start + i);
         let mut step: Vec<Word> = Vec::new();
         let mut rest = 0;
         let bytes = text.as_bytes();
@@ -137,11 +116,7 @@ impl<'t> Parser<'_, 't> {
                     } else {
                         self.step(std::mem::take(&mut step))?;
                         if self.open.pop().is_none() {
-                            return Err(self.source.error(
-                                at,
-                                "`}` closes nothing",
-                                "remove it, or open a loop before",
-                            ));
+                            return self.error(at, "`}` closes nothing", "remove it, or open a loop before");
                         }
                         self.ops.push(Op::LoopEnd);
                     }
@@ -169,7 +144,7 @@ impl<'t> Parser<'_, 't> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Result<T, Error> {
-        Err(self.source.error(at, message, help))
+        Err(self.source.error(at, message).help(help))
     }
 
     /// `loop` or `loop N` before a brace.
@@ -190,7 +165,7 @@ impl<'t> Parser<'_, 't> {
             None => None,
             Some(w) => {
                 let n = units::count(w.text, 1, 1_000_000_000_000);
-                Some(n.map_err(|r| self.source.refused(w.at.clone(), "loop", r))?)
+                Some(n.map_err(|r| refused(self.source, w.at.clone(), "loop", r))?)
             }
         };
         self.open.push(first.at.start..brace.end);
@@ -213,13 +188,13 @@ impl<'t> Parser<'_, 't> {
                     format!("`{}` cannot take `{}`", name.text, list.join(" "))
                 }
             };
-            Err(self.source.error(whole.clone(), message, format!("write `{text}`")))
+            Err(self.source.error(whole.clone(), message).help(format!("write `{text}`")))
         };
         let source = self.source;
         let ns =
-            |w: &Word<'_>| units::duration(w.text).map_err(|r| source.refused(w.at.clone(), name.text, r));
+            |w: &Word<'_>| units::duration(w.text).map_err(|r| refused(source, w.at.clone(), name.text, r));
         let bytes =
-            |w: &Word<'_>| units::bytes(w.text).map_err(|r| source.refused(w.at.clone(), name.text, r));
+            |w: &Word<'_>| units::bytes(w.text).map_err(|r| refused(source, w.at.clone(), name.text, r));
         let op = match name.text {
             "run" => {
                 usage(1..2, "run 2ms` or `run 1ms..2ms")?;
@@ -332,7 +307,7 @@ impl<'t> Parser<'_, 't> {
             "nice" => {
                 usage(1..2, "nice -5")?;
                 let nice = units::integer(args[0].text, -20, 19)
-                    .map_err(|r| source.refused(args[0].at.clone(), "nice", r))?;
+                    .map_err(|r| refused(source, args[0].at.clone(), "nice", r))?;
                 Op::SetPriority { priority: -(nice as i32) }
             }
             "priority" => {
@@ -342,7 +317,7 @@ impl<'t> Parser<'_, 't> {
                     return self.error(whole, "`priority` is for tasks of policy fifo or rr", help);
                 }
                 let p = units::integer(args[0].text, 1, 99)
-                    .map_err(|r| source.refused(args[0].at.clone(), "priority", r))?;
+                    .map_err(|r| refused(source, args[0].at.clone(), "priority", r))?;
                 Op::SetPriority { priority: 100 + p as i32 }
             }
             "cpus" => {
@@ -350,7 +325,7 @@ impl<'t> Parser<'_, 't> {
                 let cpus = match args[0].text {
                     "all" => None,
                     list => Some(
-                        units::cpu_list(list).map_err(|r| source.refused(args[0].at.clone(), "cpus", r))?,
+                        units::cpu_list(list).map_err(|r| refused(source, args[0].at.clone(), "cpus", r))?,
                     ),
                 };
                 Op::SetAffinity { cpus }
@@ -402,7 +377,7 @@ impl<'t> Parser<'_, 't> {
     /// A count of 1 unless given.
     fn number(&self, word: Option<&Word<'_>>, key: &str) -> Result<u64, Error> {
         let Some(word) = word else { return Ok(1) };
-        units::count(word.text, 1, 1 << 40).map_err(|r| self.source.refused(word.at.clone(), key, r))
+        units::count(word.text, 1, 1 << 40).map_err(|r| refused(self.source, word.at.clone(), key, r))
     }
 
     /// An object by name.
@@ -414,4 +389,9 @@ impl<'t> Parser<'_, 't> {
         }
         Ok(self.builder.object(kind, word.text))
     }
+}
+
+/// A refused argument at its place.
+fn refused(source: Source<'_>, at: Range<usize>, step: &str, refusal: Refusal) -> Error {
+    source.error(at, format!("{step}: {}", refusal.message)).help(refusal.help)
 }
