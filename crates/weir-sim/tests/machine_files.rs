@@ -3,6 +3,7 @@
 //! readers that neither panic nor hang whatever they are given.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use weir_sim::{Costs, Error, Machine};
@@ -117,27 +118,35 @@ fn apply(text: &mut String, edit: &Edit) {
     }
 }
 
-fn seeds() -> Vec<String> {
-    let preset = |name: &str| {
-        Machine::resolve(name, &|_| Err(std::io::ErrorKind::NotFound.into()), &[]).expect("a preset")
-    };
-    let mut all: Vec<String> = ["i7-2600", "hybrid-2p4e", "opteron-64", "accel-4x2", "cluster-2x3"]
-        .iter()
-        .map(|name| preset(name))
-        .flat_map(|m| [m.to_toml(), m.to_hwloc_xml()])
-        .collect();
-    all.extend(["machine-xml", "machine-toml"].iter().flat_map(|k| files(k)).map(|(_, text)| text));
-    all
+/// Texts to begin with: written machines and all wrong files.
+fn seeds() -> &'static [String] {
+    static SEEDS: OnceLock<Vec<String>> = OnceLock::new();
+    SEEDS.get_or_init(|| {
+        let no_file = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+        let preset = |name: &str| Machine::resolve(name, &no_file, &[]).expect("a preset");
+        let mut all: Vec<String> = ["i7-2600", "hybrid-2p4e", "opteron-64", "accel-4x2", "cluster-2x3"]
+            .iter()
+            .map(|name| preset(name))
+            .flat_map(|m| [m.to_toml(), m.to_hwloc_xml()])
+            .collect();
+        all.extend(["machine-xml", "machine-toml"].iter().flat_map(|k| files(k)).map(|(_, text)| text));
+        all
+    })
+}
+
+/// Number of cases: enough for every build; `PROPTEST_CASES` asks for more, to fuzz for minutes.
+fn cases() -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(1000), ..ProptestConfig::default() }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(cases())]
 
     /// Mutated files are read or refused, and what is read is sound enough to be described and written.
     #[test]
     fn mutated_machines_never_panic(seed in 0usize..1000, edits in prop::collection::vec(edit(), 1..6)) {
-        let seeds = seeds();
-        let mut text = seeds[seed % seeds.len()].clone();
+        let mut text = seeds()[seed % seeds().len()].clone();
         edits.iter().for_each(|e| apply(&mut text, e));
         match Machine::from_text("x", &text, "x") {
             Ok(mut m) => {
