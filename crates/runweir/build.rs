@@ -26,7 +26,8 @@ fn main() {
             f.is_file() && f.extension().and_then(|e| e.to_str()).is_some_and(|e| extensions.contains(&e))
         });
         files.sort();
-        writeln!(code, "/// The files of `{folder}/`, by name.\npub const {table}: &[Entry] = &[").expect("to memory");
+        writeln!(code, "/// The files of `{folder}/`, by name.\npub const {table}: &[Entry] = &[")
+            .expect("to memory");
         for file in files {
             println!("cargo:rerun-if-changed={}", file.display());
             let path = fs::canonicalize(&file).expect("the file was just listed");
@@ -35,7 +36,7 @@ fn main() {
             writeln!(
                 code,
                 "    Entry {{ name: {name:?}, file: {:?}, text: include_str!({:?}) }},",
-                format!("{folder}/{file_name}"),
+                format!("catalogue:/{folder}/{file_name}"),
                 path.display().to_string(),
             )
             .expect("to memory");

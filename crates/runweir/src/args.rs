@@ -66,6 +66,13 @@ pub enum Command {
         #[arg(value_hint = ValueHint::DirPath)]
         dir: PathBuf,
     },
+    /// Write the Markdown pages made from the program (components.md, help.md) into a folder
+    #[command(hide = true)]
+    Docs {
+        /// Folder that receives the pages
+        #[arg(value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
 }
 
 /// Where the workload runs and how long: shared by `run` and `compare`.
@@ -170,7 +177,7 @@ pub struct CheckArgs {
     /// Catalogue names or .weir files; - reads stdin
     #[arg(required = true, value_name = "T", value_hint = ValueHint::FilePath)]
     pub topologies: Vec<String>,
-    /// Machine to check for; without it smp-8
+    /// Machine to check for; without it the one in the file's first comment, else smp-8
     #[arg(short, long, value_name = "M", value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Set a parameter, as in `run`
@@ -205,7 +212,7 @@ pub struct GraphArgs {
     /// Catalogue name or .weir file; - reads stdin
     #[arg(value_name = "T", value_hint = ValueHint::FilePath)]
     pub topology: String,
-    /// Machine to expand `each cpu` for; without it smp-4
+    /// Machine to expand `each cpu` for; without it the one in the file's first comment, else smp-8
     #[arg(short, long, value_name = "M", value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Set a parameter, as in `run`

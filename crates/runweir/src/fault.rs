@@ -61,6 +61,7 @@ impl From<Diag> for Fault {
 pub struct Diag {
     severity: Severity,
     message: String,
+    code: Option<String>,
     help: Option<String>,
     source: Option<NamedSource<String>>,
     labels: Vec<LabeledSpan>,
@@ -78,13 +79,20 @@ impl Diag {
     }
 
     fn new(severity: Severity, message: impl Into<String>) -> Self {
-        Self { severity, message: message.into(), help: None, source: None, labels: Vec::new() }
+        Self { severity, message: message.into(), code: None, help: None, source: None, labels: Vec::new() }
     }
 
     /// Add the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Add the stable word for the rule that is broken.
+    #[must_use]
+    pub fn code(mut self, code: &str) -> Self {
+        self.code = Some(code.to_string());
         self
     }
 
@@ -117,6 +125,10 @@ impl std::error::Error for Diag {}
 impl miette::Diagnostic for Diag {
     fn severity(&self) -> Option<Severity> {
         Some(self.severity)
+    }
+
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.code.as_ref().map(|c| Box::new(c) as Box<dyn fmt::Display>)
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {

@@ -63,8 +63,11 @@ fn read_from(input: impl Read, shown: &str) -> Result<String, ReadError> {
         let at = e.utf8_error().valid_up_to();
         let line = e.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1;
         ReadError {
-            message: format!("`{shown}` is not UTF-8 text: byte {at} (line {line}) is no part of a character"),
-            help: "is it a binary or compressed file? Text in another encoding: iconv -f latin1 -t utf-8".into(),
+            message: format!(
+                "`{shown}` is not UTF-8 text: byte {at} (line {line}) is no part of a character"
+            ),
+            help: "is it a binary or compressed file? Text in another encoding: iconv -f latin1 -t utf-8"
+                .into(),
             missing: false,
         }
     })

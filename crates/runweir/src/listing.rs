@@ -1,37 +1,167 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `runweir components | topologies | machines | workloads`: what there is to choose from.
+//! `runweir components | topologies`: what schedulers there are and what they are made of.
 
 use std::process::ExitCode;
 
 use serde::Serialize;
+use weir_core::{Class, ComponentInfo, ParamInfo, Unit};
 
 use crate::args::ListArgs;
-use crate::catalogue::{self, TOPOLOGIES, unknown};
+use crate::catalogue::{self, Entry, TOPOLOGIES, unknown};
 use crate::fault::Result;
 use crate::output::{columns, json, print};
 
 /// A line of a list.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+pub struct Row {
+    pub name: String,
+    pub summary: String,
+}
+
+impl Row {
+    /// A line made of a catalogue file.
+    pub fn of(entry: &Entry) -> Self {
+        Row { name: entry.name.to_string(), summary: entry.summary() }
+    }
+}
+
+/// Groups of lines under a heading each, or all of them as JSON.
+pub fn print_rows(groups: &[(&str, Vec<Row>)], as_json: bool) -> Result<ExitCode> {
+    let text = if as_json {
+        json(&groups.iter().flat_map(|(_, rows)| rows).collect::<Vec<_>>())?
+    } else {
+        let groups = groups.iter().filter(|(_, rows)| !rows.is_empty());
+        groups.map(|(heading, rows)| section(heading, rows)).collect::<Vec<_>>().join("\n")
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn section(heading: &str, rows: &[Row]) -> String {
+    let lines = columns(&rows.iter().map(|r| (r.name.clone(), r.summary.clone())).collect::<Vec<_>>());
+    if heading.is_empty() { lines } else { format!("{heading}:\n{lines}") }
+}
+
+/// A catalogue file in full.
+#[derive(Debug, Serialize)]
+struct Whole<'a> {
     name: &'a str,
     summary: String,
+    file: &'a str,
+    text: &'a str,
+}
+
+/// Print a catalogue file.
+pub fn print_entry(entry: &Entry, as_json: bool) -> Result<ExitCode> {
+    let Entry { name, file, text } = *entry;
+    if as_json {
+        print(&json(&Whole { name, summary: entry.summary(), file, text })?)?;
+    } else {
+        print(text)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `runweir topologies [NAME]`.
 pub fn topologies(args: &ListArgs) -> Result<ExitCode> {
+    let Some(name) = &args.name else {
+        return print_rows(&[("", TOPOLOGIES.iter().map(Row::of).collect())], args.json);
+    };
+    match catalogue::find(TOPOLOGIES, name) {
+        Some(entry) => print_entry(entry, args.json),
+        None => {
+            let names: Vec<&str> = TOPOLOGIES.iter().map(|e| e.name).collect();
+            Err(unknown("topology", "topologies", name, &names))
+        }
+    }
+}
+
+/// Classes in the order in which a task meets them.
+pub const CLASSES: [(Class, &str); 6] = [
+    (Class::Annotate, "annotate: keep what is known of tasks and answer questions about it"),
+    (Class::Filter, "filter: let some tasks pass and withhold others"),
+    (Class::Order, "order: decide who goes first"),
+    (Class::Distribute, "distribute: choose one of several out-pipes for each task"),
+    (Class::Merge, "merge: join several in-pipes"),
+    (Class::Service, "service: end a path, count, or mark"),
+];
+
+/// `runweir components [NAME]`.
+pub fn components(args: &ListArgs) -> Result<ExitCode> {
+    let catalog = weir_core::catalog();
     if let Some(name) = &args.name {
-        let names: Vec<&str> = TOPOLOGIES.iter().map(|e| e.name).collect();
-        let Some(entry) = catalogue::find(TOPOLOGIES, name) else {
-            return Err(unknown("topology", "topologies", name, &names));
+        let Some(component) = catalog.get(name) else {
+            let names: Vec<&str> = catalog.components.iter().map(|c| c.name.as_str()).collect();
+            return Err(unknown("component", "components", name, &names));
         };
-        print(entry.text)?;
+        print(&if args.json { json(component)? } else { manual(component) })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let rows: Vec<Row> = TOPOLOGIES.iter().map(|e| Row { name: e.name, summary: e.summary() }).collect();
     if args.json {
-        print(&json(&rows)?)?;
-    } else {
-        print(&columns(&rows.into_iter().map(|r| (r.name.to_string(), r.summary)).collect::<Vec<_>>()))?;
+        print(&json(catalog)?)?;
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(ExitCode::SUCCESS)
+    let rows = |class| {
+        let mut rows: Vec<Row> = catalog
+            .components
+            .iter()
+            .filter(|c| c.class == class)
+            .map(|c| Row { name: c.name.clone(), summary: c.summary.clone() })
+            .collect();
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        rows
+    };
+    let groups: Vec<(&str, Vec<Row>)> =
+        CLASSES.iter().map(|(class, heading)| (*heading, rows(*class))).collect();
+    print_rows(&groups, false)
+}
+
+/// The header of the component's source, and its parameters as the language takes them.
+pub fn manual(component: &ComponentInfo) -> String {
+    let mut text = component.manual.trim_end().to_string() + "\n";
+    if !component.params.is_empty() {
+        text += "\nparameters:\n";
+        text += &columns(&component.params.iter().map(|p| (p.name.clone(), param(p))).collect::<Vec<_>>());
+    }
+    format!("{text}\nfile: {}\n", component.source)
+}
+
+/// `run time before the task goes to the tail (3ms; 100us to 1s)`
+fn param(p: &ParamInfo) -> String {
+    let show = |v| value(v, p.unit);
+    match p.unit {
+        Unit::Flag => format!("{} ({})", p.help, show(p.default)),
+        _ if p.max == u64::MAX => format!("{} ({}; from {})", p.help, show(p.default), show(p.min)),
+        _ => format!("{} ({}; {} to {})", p.help, show(p.default), show(p.min), show(p.max)),
+    }
+}
+
+/// A parameter's value as one writes it in a topology.
+fn value(v: u64, unit: Unit) -> String {
+    let scaled = |scale: &[(u64, &str)], plain: &str| {
+        let fits = scale.iter().find(|(factor, _)| v >= *factor && v.is_multiple_of(*factor));
+        fits.map_or_else(|| format!("{v}{plain}"), |(factor, suffix)| format!("{}{suffix}", v / factor))
+    };
+    match unit {
+        Unit::Ns => scaled(&[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")], "ns"),
+        Unit::Bytes => scaled(&[(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")], ""),
+        Unit::Pct => format!("{v}%"),
+        Unit::Flag => if v == 0 { "false" } else { "true" }.to_string(),
+        Unit::Count => v.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_read_as_they_are_written() {
+        assert_eq!(value(3_000_000, Unit::Ns), "3ms");
+        assert_eq!(value(1_500, Unit::Ns), "1500ns");
+        assert_eq!(value(0, Unit::Ns), "0ns");
+        assert_eq!(value(64 << 10, Unit::Bytes), "64KiB");
+        assert_eq!(value(50, Unit::Pct), "50%");
+        assert_eq!(value(1, Unit::Flag), "true");
+    }
 }

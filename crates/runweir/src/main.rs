@@ -2,17 +2,27 @@
 //! The command line of Runweir.
 //!
 //! Exit status: 0 done, 2 the user's input is wrong, 1 anything else. Results go to stdout,
-//! everything else to stderr.
+//! everything else to stderr. `docs/command-line.md` is the contract.
 
 mod args;
 mod catalogue;
+mod check;
+mod compare;
+mod drawing;
 mod fault;
+mod formatting;
 mod input;
 mod listing;
+mod machine;
+mod models;
 mod outdir;
 mod output;
 mod pages;
+mod progress;
+mod run;
+mod session;
 mod stop;
+mod topology;
 mod units;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,9 +51,17 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<ExitCode> {
     match command {
+        Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Graph(args) => drawing::graph(&args),
+        Command::Fmt(args) => formatting::fmt(&args),
+        Command::Components(args) => listing::components(&args),
         Command::Topologies(args) => listing::topologies(&args),
+        Command::Machines(args) => models::machines(&args),
+        Command::Workloads(args) => models::workloads(&args),
         Command::Completions { shell } => pages::completions(shell),
         Command::Man { dir } => pages::man(&dir),
-        _ => unreachable!(),
+        Command::Docs { dir } => pages::docs(&dir),
     }
 }

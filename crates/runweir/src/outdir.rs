@@ -34,7 +34,10 @@ impl OutDir {
     /// changes before [`OutDir::commit`].
     pub fn prepare(target: &Path, force: bool) -> Result<Self> {
         if target.as_os_str().is_empty() {
-            return Err(Fault::user("the folder name of --out is empty", "name a folder, for example --out results"));
+            return Err(Fault::user(
+                "the folder name of --out is empty",
+                "name a folder, for example --out results",
+            ));
         }
         match fs::metadata(target) {
             Ok(meta) if !meta.is_dir() => {
@@ -202,7 +205,10 @@ pub fn write_error(path: &Path, e: &io::Error) -> Fault {
 pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let fail = |e: &io::Error| {
-        Fault::user(format!("cannot write `{}`: {}", path.display(), reason(e)), "name a place that you may write to")
+        Fault::user(
+            format!("cannot write `{}`: {}", path.display(), reason(e)),
+            "name a place that you may write to",
+        )
     };
     if path.is_dir() {
         return Err(Fault::user(format!("{} is a folder", path.display()), "name a file"));

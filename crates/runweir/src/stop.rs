@@ -24,7 +24,9 @@ pub fn install() -> Result<()> {
         }
         std::process::exit(1);
     })
-    .map_err(|e| Fault::system(format!("cannot catch Ctrl-C: {e}"), "this is a bug in runweir; please report it"))
+    .map_err(|e| {
+        Fault::system(format!("cannot catch Ctrl-C: {e}"), "this is a bug in runweir; please report it")
+    })
 }
 
 /// The flag that running simulations watch.

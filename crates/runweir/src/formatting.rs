@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir fmt`: one format for all topologies.
+
+use std::process::ExitCode;
+
+use weir_lang::Source;
+
+use crate::args::FmtArgs;
+use crate::fault::{Blame, Fault, Result};
+use crate::outdir::replace_file;
+use crate::{input, output, topology};
+
+/// Rewrite (or with `--check` only examine) every file; a wrong one does not keep the others from it.
+pub fn fmt(args: &FmtArgs) -> Result<ExitCode> {
+    let mut errors = Vec::new();
+    let mut blame = Blame::User;
+    let mut unformatted = 0;
+    for path in &args.files {
+        let name = path.to_string_lossy();
+        match one(&name, args.check) {
+            Ok(same) => unformatted += u32::from(!same),
+            Err(fault) => {
+                blame = fault.blame;
+                errors.extend(fault.diags);
+            }
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Fault { blame, diags: errors });
+    }
+    Ok(if args.check && unformatted > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// True if the file is formatted already.
+fn one(name: &str, check: bool) -> Result<bool> {
+    let stdin = name == "-";
+    let source = if stdin {
+        topology::source("-")?
+    } else {
+        Source { name: name.to_string(), text: input::read_text(name)? }
+    };
+    let text = weir_lang::format(&source).map_err(topology::fault)?;
+    let same = text == source.text;
+    match (check, stdin) {
+        (true, _) if !same => output::print(&format!("{}\n", source.name))?,
+        (true, _) => {}
+        (false, true) => output::print(&text)?,
+        (false, false) if !same => replace_file(name.as_ref(), text.as_bytes())?,
+        (false, false) => {}
+    }
+    Ok(same)
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The bar of a long run: only on a terminal, only after a second, never with `--quiet`.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A run shorter than this shows no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Steps of a full bar.
+const STEPS: u64 = 1000;
+
+/// Progress of one or several runs; may be told from several threads.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    began: Instant,
+    /// Virtual time of each run so far, and the end it is headed for (0: unknown).
+    runs: Vec<(AtomicU64, AtomicU64)>,
+}
+
+impl Progress {
+    /// For `runs` runs; `wanted` is false with `--quiet`.
+    pub fn new(runs: usize, wanted: bool) -> Self {
+        let shown = wanted && std::io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+        let style =
+            ProgressStyle::with_template("{bar:32} {percent:>3} %  {msg}  {elapsed} so far, {eta} to go");
+        bar.set_style(style.expect("the template is valid"));
+        let runs = (0..runs).map(|_| (AtomicU64::new(0), AtomicU64::new(0))).collect();
+        Self { bar, began: Instant::now(), runs }
+    }
+
+    /// Run `run` has reached `now_ns` on its way to `end_ns` (`None`: nobody knows).
+    pub fn at(&self, run: usize, now_ns: u64, end_ns: Option<u64>) {
+        let (now, end) = &self.runs[run];
+        now.store(now_ns, Ordering::Relaxed);
+        end.store(end_ns.unwrap_or(0), Ordering::Relaxed);
+        if !self.bar.is_hidden() && self.began.elapsed() > PATIENCE {
+            self.draw();
+        }
+    }
+
+    fn draw(&self) {
+        let mut share = 0.0;
+        let mut virtual_ns = 0;
+        for (now, end) in &self.runs {
+            let (now, end) = (now.load(Ordering::Relaxed), end.load(Ordering::Relaxed));
+            virtual_ns += now;
+            if end > 0 {
+                share += (now.min(end) as f64 / end as f64) / self.runs.len() as f64;
+            }
+        }
+        self.bar.set_position((share * STEPS as f64) as u64);
+        self.bar.set_message(format!("{} of virtual time", crate::units::show_ns(virtual_ns)));
+    }
+
+    /// Take the bar off the screen.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

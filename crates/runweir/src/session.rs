@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! One run, from names to a summary and its files: shared by `run` and `compare`.
+
+use std::time::Instant;
+
+use weir_core::Plan;
+use weir_lang::draw::SvgOptions;
+use weir_lang::{Graph, Set};
+use weir_report::{Gantt, HtmlExtras, Meta, Metrics, Summary, Trace};
+use weir_sim::engine::{self, RunConfig};
+use weir_sim::{Costs, Machine, Workload};
+
+use crate::args::Setting;
+use crate::fault::{Diag, Fault, Result};
+use crate::outdir::{OutDir, write_error};
+use crate::progress::Progress;
+use crate::{machine, output, stop, topology};
+
+/// What all runs of a command have in common.
+pub struct Session {
+    pub machine: Machine,
+    pub workload: Workload,
+    costs: Costs,
+    sets: Vec<Set>,
+    /// Spec and seed of `workload`; other seeds are made from the spec.
+    spec: String,
+    seed: u64,
+    duration_ns: Option<u64>,
+    pub checks: bool,
+}
+
+/// A topology that is ready to run on the session's machine.
+pub struct Candidate {
+    pub plan: Plan,
+    graph: Graph,
+}
+
+impl Session {
+    /// Read machine, workload and costs. Warnings are shown unless `quiet`.
+    pub fn open(setting: &Setting, seed: u64, quiet: bool) -> Result<Self> {
+        let sets = topology::parse_sets(&setting.set)?;
+        let mut workload = machine::workload(&setting.workload, seed)?;
+        let machine = match (&setting.machine, &workload.simso) {
+            (Some(spec), _) => machine::resolve(spec)?,
+            (None, Some(simso)) => machine::resolve(&format!("smp-{}", simso.nr_cpus))?,
+            (None, None) => {
+                return Err(Fault::user(
+                    "no machine is named, and the workload does not say which it wants",
+                    "add --machine, for example --machine smp-8; `runweir machines` lists them",
+                ));
+            }
+        };
+        workload.calibrate(&machine.shape).map_err(machine::fault)?;
+        let costs = machine::costs(&setting.costs)?;
+        let duration_ns =
+            setting.duration.or(workload.duration_ns).or(workload.simso.as_ref().and_then(|s| s.duration_ns));
+        if duration_ns.is_none() && workload.loops_forever() {
+            return Err(Fault::user(
+                format!("the workload `{}` never ends by itself", workload.name),
+                "say how much virtual time to run, for example --duration 2s",
+            ));
+        }
+        if !quiet {
+            warn(machine.warnings.iter().chain(&workload.warnings));
+        }
+        let spec = setting.workload.clone();
+        Ok(Self { machine, workload, costs, sets, spec, seed, duration_ns, checks: false })
+    }
+
+    /// Compile a topology for the session's machine. Warnings are shown unless `quiet`.
+    pub fn candidate(&self, name: &str, quiet: bool) -> Result<Candidate> {
+        let source = topology::source(name)?;
+        let compiled = topology::compile(&source, &self.machine.shape, &self.sets)?;
+        if !quiet {
+            output::show(&compiled.warnings.iter().map(topology::diag).collect::<Vec<_>>());
+        }
+        Ok(Candidate { plan: compiled.plan, graph: compiled.graph })
+    }
+
+    /// Run once. With `files`, trace and reports go into that folder of it.
+    pub fn run(
+        &self,
+        candidate: &Candidate,
+        seed: u64,
+        files: Option<(&OutDir, &str)>,
+        progress: (&Progress, usize),
+    ) -> Result<Done> {
+        let other_seed;
+        let workload = if seed == self.seed {
+            &self.workload
+        } else {
+            let mut made = machine::workload(&self.spec, seed)?;
+            made.calibrate(&self.machine.shape).map_err(machine::fault)?;
+            other_seed = made;
+            &other_seed
+        };
+        let meta = self.meta(&candidate.plan, workload, seed);
+        let trace = match files {
+            Some((out, folder)) => {
+                let file = out.create(&format!("{folder}trace.pftrace"))?;
+                Some(Trace::new(meta.clone(), Box::new(file)))
+            }
+            None => None,
+        };
+        let gantt = files.map(|_| Gantt::default());
+        let mut observer = (Metrics::new(meta), (trace, gantt));
+        let (bar, index) = progress;
+        let tell = |now_ns: u64, _events: u64| bar.at(index, now_ns, self.duration_ns);
+        let config = RunConfig {
+            seed,
+            duration_ns: self.duration_ns,
+            checks: self.checks,
+            trace_pipes: files.is_some(),
+            stop: Some(stop::flag()),
+            progress: Some(&tell),
+            ..RunConfig::default()
+        };
+        let began = Instant::now();
+        let outcome =
+            engine::run(&self.machine, &candidate.plan, workload, &self.costs, &config, &mut observer)
+                .map_err(machine::fault)?;
+        let wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let (metrics, (trace, gantt)) = observer;
+        let mut summary = metrics.finish(outcome.end_ns);
+        summary.interrupted = outcome.interrupted;
+        // The engine's count: that of the observers depends on what they ask to be told.
+        summary.events = outcome.events;
+        if let (Some((out, folder)), Some(trace), Some(mut gantt)) = (files, trace, gantt) {
+            let name = format!("{folder}trace.pftrace");
+            trace.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
+            gantt.finish(outcome.end_ns);
+            let picture = weir_lang::draw::svg(&candidate.graph, &SvgOptions::default());
+            let extras = HtmlExtras { graph_svg: Some(picture), gantt: Some(gantt) };
+            out.write(&format!("{folder}summary.json"), summary.to_json().as_bytes())?;
+            out.write(&format!("{folder}tasks.csv"), weir_report::tasks_csv(&summary).as_bytes())?;
+            out.write(&format!("{folder}report.html"), weir_report::html(&summary, &extras).as_bytes())?;
+        }
+        summary.wall_ns = wall_ns;
+        Ok(Done { summary, warnings: outcome.warnings })
+    }
+
+    fn meta(&self, plan: &Plan, workload: &Workload, seed: u64) -> Meta {
+        let kinds = self.machine.kinds.len();
+        let cpu_name = |cpu: u32| {
+            if kinds > 1 { format!("{} {cpu}", self.machine.kind(cpu).name) } else { String::new() }
+        };
+        Meta {
+            runweir: env!("CARGO_PKG_VERSION").into(),
+            topology: plan.name.clone(),
+            machine: self.machine.shape.name.clone(),
+            workload: workload.name.clone(),
+            seed,
+            nr_cpus: self.machine.nr_cpus(),
+            cpu_names: (0..self.machine.nr_cpus()).map(cpu_name).collect(),
+            pipes: plan.pipes.iter().map(|p| p.name.clone()).collect(),
+            instances: plan.instances.iter().map(|i| i.name.clone()).collect(),
+        }
+    }
+}
+
+/// A finished run.
+pub struct Done {
+    pub summary: Summary,
+    /// What the user should know of it.
+    pub warnings: Vec<String>,
+}
+
+/// Show sentences as warnings.
+pub fn warn<'a>(sentences: impl Iterator<Item = &'a String>) {
+    output::show(&sentences.map(Diag::warning).collect::<Vec<_>>());
+}

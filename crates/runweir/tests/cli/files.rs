@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `--out DIR`: which files, the same bytes for the same seed, nothing of others touched.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::{good_in, json, runweir_in, temp, with};
+
+/// Every file below `dir` with its bytes.
+fn tree(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![dir.to_path_buf()];
+    while let Some(at) = open.pop() {
+        for entry in fs::read_dir(&at).expect("listable") {
+            let path = entry.expect("listable").path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(dir).expect("below").display().to_string();
+                found.insert(name, fs::read(&path).expect("readable"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn run_writes_its_four_files() {
+    let dir = temp();
+    good_in(dir.path(), &with(&["--out", "a/b", "--quiet"]));
+    let files = tree(dir.path());
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    assert_eq!(names, ["a/b/report.html", "a/b/summary.json", "a/b/tasks.csv", "a/b/trace.pftrace"]);
+    assert!(files.values().all(|f| !f.is_empty()));
+    let html = String::from_utf8_lossy(&files["a/b/report.html"]).into_owned();
+    assert!(!html.contains("src=\"http") && !html.contains("href=\"http"), "the report needs no network");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let dir = temp();
+    let args = [
+        "run",
+        "-t",
+        "decentral",
+        "-m",
+        "hybrid-8p16e",
+        "-w",
+        "hackbench:groups=3,loops=10",
+        "-s",
+        "5",
+        "-q",
+        "-o",
+    ];
+    for out in ["one", "two"] {
+        good_in(dir.path(), &[&args[..], &[out]].concat());
+    }
+    let (one, two) = (tree(&dir.path().join("one")), tree(&dir.path().join("two")));
+    assert_eq!(one.len(), 4);
+    for (name, bytes) in &one {
+        assert!(bytes == &two[name], "{name} differs");
+    }
+}
+
+#[test]
+fn json_is_the_summary_but_for_the_time_it_took() {
+    let dir = temp();
+    let mut printed = json(&good_in(dir.path(), &with(&["--out", "o", "--json"])));
+    let written = json(&fs::read_to_string(dir.path().join("o/summary.json")).expect("readable"));
+    assert_eq!(written["wall_ns"], 0);
+    printed["wall_ns"] = 0.into();
+    assert_eq!(printed, written);
+}
+
+#[test]
+fn earlier_results_are_replaced_and_notes_beside_them_stay() {
+    let dir = temp();
+    good_in(dir.path(), &with(&["--out", "o", "-q", "-s", "1"]));
+    let before = fs::read(dir.path().join("o/summary.json")).expect("readable");
+    fs::write(dir.path().join("o/notes.txt"), "mine").expect("writable");
+    good_in(dir.path(), &with(&["--out", "o", "-q", "-s", "2"]));
+    assert_ne!(before, fs::read(dir.path().join("o/summary.json")).expect("readable"));
+    assert_eq!(fs::read_to_string(dir.path().join("o/notes.txt")).expect("kept"), "mine");
+    assert_eq!(tree(dir.path()).len(), 5, "no scratch files");
+}
+
+#[test]
+fn a_folder_of_others_is_refused_without_force() {
+    let dir = temp();
+    fs::write(dir.path().join("thesis.tex"), "mine").expect("writable");
+    let ran = runweir_in(dir.path(), &with(&["--out", "."]));
+    assert_eq!(ran.status, 2);
+    assert!(ran.stderr.contains("thesis.tex") && ran.stderr.contains("--force"), "{}", ran.stderr);
+    assert_eq!(tree(dir.path()).len(), 1);
+    good_in(dir.path(), &with(&["--out", ".", "--force", "-q"]));
+    assert_eq!(tree(dir.path()).len(), 5);
+}
+
+/// A wrong input after the folder was named leaves no trace of it.
+#[test]
+fn nothing_is_written_where_the_input_is_wrong() {
+    let dir = temp();
+    fs::write(dir.path().join("w.json"), "{ \"tasks\": {} ").expect("writable");
+    for args in [
+        &["run", "-t", "decentral", "-m", "smp-2", "-w", "w.json", "-o", "out"][..],
+        &["run", "-t", "decentral", "-m", "smp-2", "-w", "nothing", "-o", "out"],
+        &["run", "-t", "decentral", "-m", "smp-2", "-w", "hackbench", "--set", "x.y=1", "-o", "out"],
+        &["compare", "-t", "decentral", "-t", "centrall", "-m", "smp-2", "-w", "hackbench", "-o", "out"],
+    ] {
+        assert_eq!(runweir_in(dir.path(), args).status, 2, "{args:?}");
+        assert_eq!(tree(dir.path()).len(), 1, "{args:?}");
+        assert_eq!(fs::read_dir(dir.path()).expect("listable").count(), 1, "{args:?}");
+    }
+}
+
+#[test]
+fn compare_writes_a_folder_for_each_topology() {
+    let dir = temp();
+    let args =
+        ["compare", "-t", "central", "-t", "decentral", "-m", "smp-2", "-w", "hackbench:groups=1,loops=5"];
+    let more = ["--seeds", "2", "--out", "o", "-q"];
+    for out in ["o", "p"] {
+        let more = more.map(|m| if m == "o" { out } else { m });
+        good_in(dir.path(), &[&args[..], &more].concat());
+    }
+    let files = tree(&dir.path().join("o"));
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    let mut wanted = vec!["compare.csv".to_string(), "compare.html".into(), "compare.json".into()];
+    for topology in ["central", "decentral"] {
+        wanted.extend(
+            ["report.html", "summary.json", "tasks.csv", "trace.pftrace"].map(|f| format!("{topology}/{f}")),
+        );
+    }
+    wanted.sort();
+    assert_eq!(names, wanted);
+    assert_eq!(files, tree(&dir.path().join("p")), "the same seeds give the same bytes");
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `components`, `topologies`, `machines`, `workloads`: everything listed is usable as listed.
+
+use super::{good, json};
+
+fn names(command: &str) -> Vec<String> {
+    let list = json(&good(&[command, "--json"]));
+    let rows = list["components"].as_array().or(list.as_array()).expect("a list").clone();
+    rows.iter().map(|r| r["name"].as_str().expect("a name").to_string()).collect()
+}
+
+#[test]
+fn every_component_has_a_manual() {
+    let table = good(&["components"]);
+    for name in names("components") {
+        assert!(table.contains(&name), "{name} is not listed");
+        let manual = good(&["components", &name]);
+        assert!(manual.starts_with(&name) && manual.contains("file: components/"), "{name}: {manual}");
+        assert_eq!(json(&good(&["components", &name, "--json"]))["name"], name.as_str());
+    }
+}
+
+#[test]
+fn every_topology_is_described_and_shown_as_it_is() {
+    let rows = json(&good(&["topologies", "--json"]));
+    for row in rows.as_array().expect("a list") {
+        let name = row["name"].as_str().expect("a name");
+        assert!(!row["summary"].as_str().expect("a text").is_empty(), "{name} has no first comment line");
+        let text = good(&["topologies", name]);
+        let source =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../topologies/{name}.weir"));
+        assert_eq!(text, std::fs::read_to_string(source).expect("readable"), "{name}");
+    }
+}
+
+#[test]
+fn machines_are_described() {
+    for name in names("machines").iter().filter(|n| *n != "smp-N" && *n != "host") {
+        let text = good(&["machines", name]);
+        assert!(text.starts_with(&format!("{name}: ")) && text.contains("CPU"), "{name}: {text}");
+        let m = json(&good(&["machines", name, "--json"]));
+        assert!(m["cpus"].as_array().is_some_and(|c| !c.is_empty()), "{name}");
+    }
+    assert!(good(&["machines"]).contains("smp-N"));
+    assert!(good(&["machines", "smp-3"]).contains("3 CPUs"));
+}
+
+#[test]
+fn workloads_and_generators_are_described() {
+    for name in names("workloads") {
+        let text = good(&["workloads", &name]);
+        assert!(text.contains(name.trim_end_matches(":…")), "{name}: {text}");
+        good(&["workloads", &name, "--json"]);
+    }
+    let hackbench = good(&["workloads", "hackbench"]);
+    assert!(hackbench.contains("groups") && hackbench.contains("loops"), "{hackbench}");
+}
+
+#[test]
+fn every_workload_of_the_catalogue_has_a_description() {
+    for row in json(&good(&["workloads", "--json"])).as_array().expect("a list") {
+        assert!(!row["summary"].as_str().expect("a text").is_empty(), "{row}");
+    }
+    for row in json(&good(&["machines", "--json"])).as_array().expect("a list") {
+        assert!(!row["summary"].as_str().expect("a text").is_empty(), "{row}");
+    }
+}
+
+#[test]
+fn completions_and_man_pages_are_made() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(good(&["completions", shell]).contains("runweir"), "{shell}");
+    }
+    let dir = super::temp();
+    super::good_in(dir.path(), &["man", "pages"]);
+    let page = std::fs::read_to_string(dir.path().join("pages/runweir-run.1")).expect("made");
+    assert!(page.contains("topology"), "{page}");
+}

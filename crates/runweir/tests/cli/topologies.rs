@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `check`, `graph` and `fmt`.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use super::{Ran, good, good_in, json, program, runweir, runweir_in, temp};
+
+const WEIR: &str =
+    "// Two queues.\nannotate affinity;\nentry -> load_balancer -> each cpu { head_queue -> cpu };\n";
+
+#[test]
+fn check_takes_several_and_says_ok() {
+    let text = good(&["check", "decentral", "central"]);
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(text.lines().all(|l| l.contains(": ok on smp-8")), "{text}");
+    let found = json(&good(&["check", "decentral", "--json"]));
+    assert_eq!((&found[0]["ok"], &found[0]["topology"]), (&true.into(), &"decentral".into()));
+}
+
+#[test]
+fn check_goes_on_after_a_wrong_file() {
+    let dir = temp();
+    fs::write(dir.path().join("bad.weir"), "entry -> nonsense -> cpus;\n").expect("writable");
+    let ran = runweir_in(dir.path(), &["check", "bad.weir", "decentral"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.stdout.contains("decentral: ok"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("bad.weir:1:"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_topology_may_come_from_stdin() {
+    let feed = |args: &[&str], text: &str| -> Ran {
+        let mut child = program(temp().path())
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .current_dir("/")
+            .spawn()
+            .expect("the program starts");
+        child.stdin.take().expect("piped").write_all(text.as_bytes()).expect("read");
+        child.wait_with_output().expect("ends").into()
+    };
+    let ran = feed(&["check", "-"], WEIR);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let ran = feed(&["fmt", "-"], "entry->  head_queue->cpus ;");
+    assert_eq!(ran.stdout, "entry -> head_queue -> cpus;\n");
+}
+
+#[test]
+fn graph_writes_what_the_ending_says() {
+    let dir = temp();
+    for (file, begins) in [("g.svg", "<"), ("g.dot", "digraph"), ("g.mmd", "flowchart")] {
+        good_in(dir.path(), &["graph", "decentral", "-o", file]);
+        let text = fs::read_to_string(dir.path().join(file)).expect("written");
+        let body = text
+            .lines()
+            .find(|l| !l.starts_with("//") && !l.starts_with("%%") && !l.starts_with("<?"))
+            .expect("text");
+        assert!(body.trim_start().starts_with(begins), "{file}: {body}");
+    }
+    assert!(good(&["graph", "decentral"]).contains("digraph"), "DOT goes to stdout");
+    assert!(good(&["graph", "decentral", "--format", "svg"]).contains("<svg"));
+}
+
+#[test]
+fn graph_refuses_an_unknown_ending() {
+    let ran = runweir(&["graph", "decentral", "-o", "g.png"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.stderr.contains(".svg, .dot, .mmd"), "{}", ran.stderr);
+}
+
+#[test]
+fn fmt_rewrites_checks_and_keeps_comments() {
+    let dir = temp();
+    let file = dir.path().join("x.weir");
+    fs::write(&file, "// kept\nentry->head_queue   -> cpus;").expect("writable");
+    let ran = runweir_in(dir.path(), &["fmt", "--check", "x.weir"]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, "x.weir\n"), "{}", ran.stderr);
+    good_in(dir.path(), &["fmt", "x.weir"]);
+    assert_eq!(fs::read_to_string(&file).expect("there"), "// kept\nentry -> head_queue -> cpus;\n");
+    good_in(dir.path(), &["fmt", "--check", "x.weir"]);
+}
+
+#[test]
+fn fmt_leaves_a_wrong_file_alone_and_does_the_others() {
+    let dir = temp();
+    fs::write(dir.path().join("bad.weir"), "entry -> -> cpus").expect("writable");
+    fs::write(dir.path().join("good.weir"), "entry->head_queue->cpus;").expect("writable");
+    let ran = runweir_in(dir.path(), &["fmt", "bad.weir", "good.weir"]);
+    assert_eq!(ran.status, 2);
+    assert_eq!(fs::read_to_string(dir.path().join("bad.weir")).expect("there"), "entry -> -> cpus");
+    assert_eq!(
+        fs::read_to_string(dir.path().join("good.weir")).expect("there"),
+        "entry -> head_queue -> cpus;\n"
+    );
+}
+
+#[test]
+fn includes_are_found_beside_the_file() {
+    let dir = temp();
+    fs::create_dir(dir.path().join("lib")).expect("writable");
+    fs::write(dir.path().join("lib/notes.weir"), "annotate affinity;\n").expect("writable");
+    fs::write(
+        dir.path().join("main.weir"),
+        "include \"lib/notes.weir\";\nentry -> load_balancer -> each cpu { head_queue -> cpu };\n",
+    )
+    .expect("writable");
+    good_in(dir.path(), &["check", "main.weir"]);
+    good_in(temp().path(), &["check", dir.path().join("main.weir").to_str().expect("UTF-8")]);
+}
+
+#[test]
+fn the_whole_catalogue_is_formatted() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topologies");
+    let mut files: Vec<String> = fs::read_dir(dir)
+        .expect("listable")
+        .map(|e| e.expect("listable").path().display().to_string())
+        .filter(|p| p.ends_with(".weir"))
+        .collect();
+    files.sort();
+    let args: Vec<&str> = ["fmt", "--check"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    assert_eq!(good(&args), "");
+}

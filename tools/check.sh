@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# What must hold besides format and lints: licence lines, the catalogue's format, generated files up
+# to date. Prints every violation; changes nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+bad=0
+complain() {
+	echo "check: $*" >&2
+	bad=1
+}
+
+# Every source file of ours says its licence in the first lines.
+while IFS= read -r file; do
+	head -3 "$file" | grep -q 'SPDX-License-Identifier' || complain "$file: no SPDX-License-Identifier line"
+done < <(git ls-files '*.rs' '*.c' '*.h' '*.sh' '*.weir' Makefile)
+
+# The format of the catalogue's topologies, and the pages made from the program.
+target=${CARGO_TARGET_DIR:-target}
+cargo build --locked --quiet --package runweir
+runweir=$target/debug/runweir
+unformatted=$("$runweir" fmt --check topologies/*.weir) || complain "not formatted (make fmt): $unformatted"
+
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+tools/docs.sh "$runweir" "$fresh"
+while IFS= read -r file; do
+	cmp -s "$fresh/$file" "docs/$file" || complain "docs/$file is out of date: run \`make docs\`"
+done < <(cd "$fresh" && find . -type f | sed 's|^\./||' | sort)
+
+if ((bad)); then exit 1; fi
+echo "check: all well"
