@@ -6,8 +6,9 @@ use weir_core::event::{Call, CpuNo};
 use super::task::{NEVER, NONE};
 use crate::{Costs, Machine};
 
-/// Speed of a CPU of capacity 1024 at its top clock; work is kept in this fraction of a nanosecond.
-pub const FULL_SPEED: u64 = 1 << 16;
+/// Speed of a CPU of capacity 1024 at its top clock: work is kept in this fraction of a nanosecond, of
+/// which capacities and percentages are whole multiples.
+pub const FULL_SPEED: u64 = 102_400;
 
 /// What a CPU does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +126,7 @@ impl Cpu {
         if costs.tick > 0 && costs.tick_period > costs.tick {
             speed = speed * u128::from(costs.tick_period - costs.tick) / u128::from(costs.tick_period);
         }
-        self.alone_speed = u64::try_from(speed).unwrap_or(u64::MAX >> 16).max(1);
+        self.alone_speed = u64::try_from(speed).unwrap_or(u64::MAX / 1024).max(1);
         self.speed = self.alone_speed;
         self.busy_mw = machine.busy_mw(cpu, hz);
     }
@@ -165,7 +166,7 @@ impl Cpu {
 /// Time that `left` units of work take at this speed.
 pub fn time_for(left: u64, speed: u64) -> u64 {
     if speed == FULL_SPEED {
-        return (left >> 16) + u64::from(left & (FULL_SPEED - 1) != 0);
+        return left.div_ceil(FULL_SPEED);
     }
     left.div_ceil(speed)
 }

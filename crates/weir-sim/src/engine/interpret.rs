@@ -7,7 +7,7 @@
 use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
 use weir_core::{Msg, Topic};
 
-use super::cpu::Mode;
+use super::cpu::{FULL_SPEED, Mode};
 use super::program::LoopFrame;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, find_isa};
@@ -240,7 +240,7 @@ impl<O: Observer> Sim<'_, O> {
 
     fn work(&mut self, no: TaskNo, ns: u64, by_time: bool) -> Result<Next> {
         let task = &mut self.tasks[no as usize];
-        task.left = ns << 16;
+        task.left = ns.saturating_mul(FULL_SPEED);
         task.by_time = by_time;
         Ok(Next::Work)
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::workload::{Op, TaskSpec, Workload};
 use crate::{Error, Result};
 
-/// Most nanoseconds of work in one op: 2^47, about 39 hours. Work is kept in 2^-16 ns.
-pub const MAX_WORK_NS: u64 = 1 << 47;
+/// Most nanoseconds of work in one op: a day. Work is kept in fractions of a nanosecond.
+pub const MAX_WORK_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 /// A checked program, shared by all tasks that have the same ops.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl<'a> Program<'a> {
                     return Ok(());
                 }
                 Err(bad(i, format!("works for {ns} ns at once")).help(format!(
-                    "at most {MAX_WORK_NS} ns (39 hours) are possible; put a shorter step in a loop"
+                    "at most {MAX_WORK_NS} ns (a day) are possible; put a shorter step in a loop"
                 )))
             };
             match op {

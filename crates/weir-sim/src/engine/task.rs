@@ -84,7 +84,7 @@ pub struct Task<'a> {
     pub job_open: bool,
     pub job_missed: bool,
 
-    /// Work left in the current op, in 2^-16 ns.
+    /// Work left in the current op, in fractions of a nanosecond (`FULL_SPEED` of them).
     pub left: u64,
     /// Time lost to cold caches, to be added to the next work, ns.
     pub penalty_ns: u64,

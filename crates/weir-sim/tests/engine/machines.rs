@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What the machine does: speeds, SMT, CPUs that come and go, foreign instruction sets, energy.
+
+use weir_core::CpuSet;
+use weir_sim::{Costs, Machine, MachineEvent, Op, RunConfig, Workload};
+
+use crate::common::*;
+
+const FIFO: &str = "entry -> head_queue -> cpus;";
+const SPREAD: &str = "annotate affinity; entry -> load_balancer -> each cpu { head_queue -> cpu };";
+
+fn run(machine: &Machine, topology: &str, w: &Workload) -> (Gantt, weir_sim::Outcome) {
+    let mut g = Gantt::default();
+    let out = run_on(machine, topology, w, &Costs::zero(), RunConfig::default(), &mut g).unwrap();
+    (g, out)
+}
+
+fn run_for(name: &str, ms: u64) -> weir_sim::TaskSpec {
+    task(name, vec![Op::Run { ns: ms * MS }])
+}
+
+#[test]
+fn smt_siblings_slow_each_other_down() {
+    let mut machine = Machine::smp(2);
+    machine.smt_pct = 60;
+    machine.shape.cpus[1].core = machine.shape.cpus[0].core;
+    // Together at 60 %: b is done at 5; then a has 3 of 6 left and runs alone.
+    let (g, out) = run(&machine, FIFO, &workload(vec![run_for("a", 6), run_for("b", 3)]));
+    assert_eq!(g.exits, [("b".to_string(), 5 * MS), ("a".into(), 8 * MS)]);
+    assert_eq!(out.end_ns, 8 * MS);
+}
+
+#[test]
+fn smt_slowdown_ends_and_begins_with_the_sibling_s_sleep() {
+    let mut machine = Machine::smp(2);
+    machine.smt_pct = 50;
+    machine.shape.cpus[1].core = machine.shape.cpus[0].core;
+    let b = task("b", vec![Op::Run { ns: MS }, Op::Sleep { ns: 2 * MS }, Op::Run { ns: MS }]);
+    // a: 0-2 half, 2-4 full, 4-6 half: 4 ms of work by 6, then alone.
+    let (g, _) = run(&machine, FIFO, &workload(vec![run_for("a", 10), b]));
+    assert_eq!(g.exits, [("b".to_string(), 6 * MS), ("a".into(), 12 * MS)]);
+}
+
+#[test]
+fn a_clock_change_counts_from_its_instant() {
+    let mut machine = Machine::smp(1);
+    let top = machine.top_hz(0);
+    machine.events = vec![(4 * MS, MachineEvent::Frequency(0, top / 2)), (8 * MS, MachineEvent::Frequency(0, top))];
+    // 4 at full speed, 4 at half, 4 left.
+    let (g, _) = run(&machine, FIFO, &workload(vec![run_for("a", 10)]));
+    assert_eq!(g.exits, [("a".to_string(), 12 * MS)]);
+}
+
+#[test]
+fn energy_is_power_times_time() {
+    let machine = Machine::smp(2);
+    let (busy, idle) = (u64::from(machine.busy_mw(0, machine.top_hz(0))), u64::from(machine.kind(0).idle_mw));
+    let (_, out) = run(&machine, FIFO, &workload(vec![run_for("a", 10)]));
+    assert_eq!(out.energy_uj, (busy + idle) * 10);
+}
+
+#[test]
+fn a_leaving_cpu_hands_its_task_on() {
+    let mut machine = Machine::smp(2);
+    machine.events = vec![(3 * MS, MachineEvent::Offline(1)), (6 * MS, MachineEvent::Online(1))];
+    let w = workload(vec![run_for("a", 5), run_for("b", 5)]);
+    for topology in [FIFO, SPREAD] {
+        let (g, out) = run(&machine, topology, &w);
+        // The default slice is 4 ms.
+        assert_eq!(g.cpu(0).split(',').next(), Some("a 0-4"), "{topology}");
+        assert!(g.bars.iter().all(|b| b.1 == 0 || b.3 <= 3 * MS || b.2 >= 6 * MS), "{topology}");
+        assert_eq!(g.exits.len(), 2);
+        assert_eq!(out.end_ns, 7 * MS, "{topology}");
+    }
+}
+
+#[test]
+fn a_bound_task_waits_for_its_cpu() {
+    let mut machine = Machine::smp(2);
+    machine.shape.cpus[1].online = false;
+    machine.events = vec![(8 * MS, MachineEvent::Online(1))];
+    let mut bound = run_for("bound", 2);
+    bound.cpus = Some(CpuSet::from_iter([1]));
+    let (g, out) = run(&machine, SPREAD, &workload(vec![bound, run_for("free", 1)]));
+    assert_eq!(g.cpu(0), "free 0-1");
+    assert_eq!(g.cpu(1), "bound 8-10");
+    assert_eq!(out.end_ns, 10 * MS);
+}
+
+#[test]
+fn setting_the_affinity_moves_a_running_task_at_once() {
+    let only = |c: u32| Op::SetAffinity { cpus: Some(CpuSet::from_iter([c])) };
+    let w = workload(vec![task(
+        "a",
+        vec![only(0), Op::Run { ns: 2 * MS }, only(1), Op::Run { ns: 2 * MS }, only(0), Op::Run { ns: MS }],
+    )]);
+    let (g, out) = run(&Machine::smp(2), SPREAD, &w);
+    let on: Vec<_> = g.bars.iter().filter(|b| b.3 > b.2).map(|b| (b.1, b.2 / MS, b.3 / MS)).collect();
+    assert_eq!(on, [(0, 0, 2), (1, 2, 4), (0, 4, 5)]);
+    assert_eq!((out.preemptions, g.preemptions), (0, 0));
+    assert!(out.migrations >= 2);
+}
+
+fn with_accelerator(host: Option<u32>) -> Machine {
+    let mut machine = Machine::smp(3);
+    machine.shape.isas.push("accel".into());
+    machine.shape.cpus[2].isa = 1;
+    machine.shape.cpus[2].host = host;
+    machine
+}
+
+const MIXED: &str = "annotate affinity, isa, lamport; entry -> split :: isa_demux;
+split[native] -> load_balancer -> each cpu in native { head_queue -> cpu };
+split[accel] -> fcfs -> each cpu in accel { -> cpu };";
+
+#[test]
+fn a_task_changes_its_instruction_set_and_returns() {
+    let program = vec![
+        Op::Run { ns: MS },
+        Op::SetIsa { isa: Some("accel".into()) },
+        Op::Run { ns: 4 * MS },
+        Op::SetIsa { isa: None },
+        Op::Run { ns: MS },
+    ];
+    let mut alone = run_for("standalone", 2);
+    alone.isa = Some("accel".into());
+    let w = workload(vec![task("a", program), alone]);
+    for host in [None, Some(0)] {
+        let (g, out) = run(&with_accelerator(host), MIXED, &w);
+        assert_eq!(g.cpu(2), "standalone 0-2, a 2-6");
+        assert_eq!((out.end_ns, out.alive), (7 * MS, 0));
+    }
+}
+
+#[test]
+fn the_host_pays_for_the_accelerator() {
+    let accel = |n: &str| {
+        let mut t = task(n, repeat(Some(200), vec![Op::Run { ns: 20 * US }, Op::Sleep { ns: 30 * US }]));
+        t.isa = Some("accel".into());
+        t
+    };
+    let w = workload(vec![accel("x"), accel("y")]);
+    let kernel = |host| {
+        let out = run_on(&with_accelerator(host), MIXED, &w, &Costs::default(), RunConfig::default(), &mut ()).unwrap();
+        assert_eq!(out.alive, 0);
+        out.cpus.iter().map(|c| c.kernel_ns).collect::<Vec<_>>()
+    };
+    let (own, hosted) = (kernel(None), kernel(Some(1)));
+    assert!(own[2] > 100 * US && own[1] == 0, "{own:?}");
+    assert!(hosted[1] > 100 * US && hosted[2] < own[2] + hosted[1], "{hosted:?}");
+}
+
+#[test]
+fn a_topology_without_isa_demux_is_found_out() {
+    let mut t = run_for("a", 1);
+    t.isa = Some("accel".into());
+    let mut g = Gantt::default();
+    let e = run_on(&with_accelerator(None), FIFO, &workload(vec![t]), &Costs::zero(), RunConfig::default(), &mut g)
+        .unwrap_err();
+    assert!(e.message.contains("gave task `a`") && e.help.unwrap().contains("isa_demux"), "{}", e.message);
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The simulator with real components: what runs where and when.
+
+mod common;
+mod machines;
+mod meeting;
+mod overheads;
+mod rtapp;
+mod standstill;
+mod textbook;
