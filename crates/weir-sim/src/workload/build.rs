@@ -61,10 +61,18 @@ impl Builder {
         Self { workload, limits, names: BTreeMap::new(), ops: 0 }
     }
 
+    /// Whether warnings are still kept: a thousand say it all.
+    pub fn may_warn(&self) -> bool {
+        self.workload.warnings.len() < 1000
+    }
+
+    /// Add a warning, once.
     pub fn warn(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        if !self.workload.warnings.contains(&text) && self.workload.warnings.len() < 1000 {
-            self.workload.warnings.push(text);
+        if self.may_warn() {
+            let text = text.into();
+            if !self.workload.warnings.contains(&text) {
+                self.workload.warnings.push(text);
+            }
         }
     }
 

@@ -15,8 +15,11 @@ use crate::workload::{Op, Timing};
 /// Longest time of a task, ms: 10,000 hours.
 const MAX_MS: f64 = 36e9;
 
-/// Jobs whose computing time is drawn before the row of draws repeats.
+/// Jobs whose computing time is drawn before the row of draws repeats; fewer with very many tasks.
 const DRAWS: u64 = 1024;
+
+/// Draws of all tasks together.
+const ALL_DRAWS: u64 = 2_000_000;
 
 /// What makes a task's jobs arrive.
 enum Arrival {
@@ -167,7 +170,7 @@ impl SimsoTask {
             // SimSo cuts at the WCET only; a job that takes no time at all is cut here.
             (drawn.max(1.0) as u64).min(self.wcet_ns)
         };
-        (0..jobs.min(DRAWS)).map(draw).collect()
+        (0..jobs).map(draw).collect()
     }
 }
 
@@ -201,6 +204,7 @@ pub(super) fn lower(
     seed: u64,
 ) -> Result<(), Error> {
     let end = builder.workload.duration_ns.unwrap_or(u64::MAX);
+    let draws = (ALL_DRAWS / list.len().max(1) as u64).clamp(1, DRAWS);
     for (task, chain) in list.iter().zip(chains) {
         let place = task.at.clone();
         let job = |ns: u64, ops: &mut Vec<Op>| {
@@ -222,14 +226,14 @@ pub(super) fn lower(
             Arrival::Periodic => {
                 let jobs = end.saturating_sub(task.offset_ns) / task.period_ns + 1;
                 let mut body = Vec::new();
-                for ns in task.computing(model, jobs, seed) {
+                for ns in task.computing(model, jobs.min(draws), seed) {
                     body.push(release(task.offset_ns, task.period_ns));
                     job(ns, &mut body);
                 }
                 ops = repeat(None, body);
             }
             Arrival::Dates(dates) => {
-                let times = task.computing(model, dates.len() as u64, seed);
+                let times = task.computing(model, draws.min(dates.len() as u64), seed);
                 for (k, &date) in dates.iter().enumerate() {
                     ops.push(release(date, 0));
                     job(times[k % times.len()], &mut ops);
@@ -242,7 +246,7 @@ pub(super) fn lower(
             Arrival::Followed => match chain.started_by {
                 Some(channel) => {
                     let mut body = Vec::new();
-                    for ns in task.computing(model, DRAWS, seed) {
+                    for ns in task.computing(model, draws, seed) {
                         body.push(Op::Read { channel, bytes: 1 });
                         job(ns, &mut body);
                     }
