@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * fifo - run tasks to completion in order of arrival, waking an idle CPU at once
+ * fifo - run tasks to completion in the order in which they come
  *
- * class:     order
- * pipes:     in 1, out 1
- * listens:   -
- * publishes: KICK: a CPU that waits for work gets the newcomer
- * asks:      AFFINITY: which of several idle CPUs may run the newcomer
- * answers:   -
- * params:    -
- * cost:      O(1) per change, plus the search for an idle CPU if the out-pipe leads to several;
- *            takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe, in its order; none has a slice
- * source:    ours
+ * class:    order
+ * pipes:    in 1, out 1
+ * listens:  -
+ * answers:  -
+ * params:   -
+ * cost:     O(1) per change; takes the in-pipe lock and the out-pipe lock
+ * batch:    the out-pipe holds the tasks of the in-pipe, in its order; none has a slice
+ * source:   ours
  *
- * The kick is sent before later stages and postponed pipes have seen the task. The newcomer is not put
- * ahead of others for that: a CPU is idle only if none of those that wait may run on it, so it is the
- * newcomer that the CPU finds. A long task delays all behind it; use round_robin for interactive work.
+ * A task keeps its CPU until it blocks or ends. One that comes while a CPU waits is dispatched at once:
+ * the end of the path wakes the CPU. It need not go ahead of others for that, as a CPU waits only if
+ * none of them may run on it. A long task delays all behind it; use round_robin for interactive work.
  *
- * example:   entry -> fifo -> cpus;
+ * example:  entry -> fifo -> cpus;
  */
 #include <weir/component.h>
 
@@ -26,9 +23,8 @@ struct fifo {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(fifo, .summary = "run tasks to completion in order of arrival, waking an idle CPU at once",
-	       .cls = WEIR_ORDER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .publishes = WEIR_TOPIC_BIT(KICK), .asks = WEIR_TOPIC_BIT(AFFINITY));
+WEIR_COMPONENT(fifo, .summary = "run tasks to completion in the order in which they come", .cls = WEIR_ORDER,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1);
 
 WEIR_ENTRY int fifo_update(struct fifo weir_mem *self, struct weir_pipe weir_mem *in)
 {
@@ -41,8 +37,6 @@ WEIR_ENTRY int fifo_update(struct fifo weir_mem *self, struct weir_pipe weir_mem
 		err = weir_pipe_mirror(out, c->task, in);
 		if (err)
 			return err;
-		if (c->kind == WEIR_ADDED)
-			weir_kick_idle(&self->inst, out, c->task);
 	}
 	return 0;
 }

@@ -38,6 +38,7 @@ unsafe extern "C" {
     fn weir_pipe_mirror(out: *mut c_void, task: *mut CTask, pipe: *mut c_void) -> c_int;
     fn weir_pipe_remove(out: *mut c_void, task: *mut CTask) -> c_int;
     fn weir_host_out(instance: *mut c_void, port: u32) -> *mut c_void;
+    #[cfg(test)]
     fn weir_host_instance_size() -> u32;
 }
 

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The framework's central law: what the out-pipes of an instance hold follows from its in-pipes.
+//!
+//! For the components we know, [`check`] computes the batch meaning that the component's header states
+//! and compares. A component it does not know (a user's own) is held to what its class promises.
+
+use std::collections::BTreeSet;
+
+use weir_core::{Class, ComponentInfo, CpuSet, Ordering, TaskId, Topic, catalog};
+
+use crate::Lab;
+
+/// Check every instance whose in-pipes are up to date. Of postponed pipes only those before the exit
+/// of `asked`, the CPU that has just picked, are.
+pub fn check(lab: &mut Lab, asked: Option<u32>) -> Result<(), String> {
+    let fresh: BTreeSet<u32> = asked.map(|c| lab.upstream(c)).unwrap_or_default().into_iter().collect();
+    for i in 0..lab.plan.instances.len() {
+        let inst = &lab.plan.instances[i];
+        let stale = inst.ins.iter().any(|p| lab.plan.pipes[*p as usize].postponed && !fresh.contains(p));
+        if stale || inst.ins.is_empty() {
+            continue;
+        }
+        check_instance(lab, i).map_err(|e| format!("instance `{}`: {e}", lab.plan.instances[i].name))?;
+    }
+    Ok(())
+}
+
+/// Out-pipes of instances whose batch meaning leaves no choice, so that a fresh instance must agree.
+pub fn determined(lab: &Lab) -> Vec<u32> {
+    let mut sure = vec![true; lab.plan.pipes.len()];
+    // Instances stand in topological order: what feeds an instance was looked at before.
+    for inst in &lab.plan.instances {
+        let class = catalog().components[inst.class as usize].class;
+        let free = matches!(class, Class::Distribute | Class::Merge) || inst.ins.iter().any(|p| !sure[*p as usize]);
+        for out in &inst.outs {
+            sure[*out as usize] = !free && !lab.plan.pipes[*out as usize].postponed;
+        }
+        if inst.ins.iter().any(|p| lab.plan.pipes[*p as usize].postponed) {
+            inst.outs.iter().for_each(|o| sure[*o as usize] = false);
+        }
+    }
+    (0..sure.len() as u32).filter(|p| sure[*p as usize]).collect()
+}
+
+fn check_instance(lab: &mut Lab, i: usize) -> Result<(), String> {
+    let inst = lab.plan.instances[i].clone();
+    let info = &catalog().components[inst.class as usize];
+    let ins: Vec<Vec<TaskId>> = inst.ins.iter().map(|p| lab.tasks(*p)).collect();
+    let outs: Vec<Vec<TaskId>> = inst.outs.iter().map(|p| lab.tasks(*p)).collect();
+    let only = || ins[0].clone();
+    match info.name.as_str() {
+        "termination" => Ok(()),
+        "head_queue" | "round_robin" | "fifo" | "burn" | "depth" | "rusty" => same(&only(), &outs[0]),
+        "fcfs" => same(&by(lab, only(), Topic::Lamport, |v| v), &outs[0]),
+        "lcfs" => same(&by(lab, only(), Topic::Lamport, |v| !v), &outs[0]),
+        "priority_order" => same(&by(lab, only(), Topic::Priority, |v| !(v ^ 1 << 63)), &outs[0]),
+        "edf" => same(&by(lab, only(), Topic::Deadline, |v| if v == 0 { u64::MAX } else { v }), &outs[0]),
+        "top" => same(&only().into_iter().take(inst.params[0] as usize).collect::<Vec<_>>(), &outs[0]),
+        "affinity_filter" => {
+            let pass = only().into_iter().filter(|t| allowed(lab, inst.outs[0], *t)).collect::<Vec<_>>();
+            same(&pass, &outs[0])
+        }
+        "port_order" => same(&ins.concat(), &outs[0]),
+        "task_distributor" | "task_mux" => {
+            let want = |lab: &mut Lab, t| inst.outs.iter().position(|p| allowed(lab, *p, t));
+            exact(lab, &ins, &outs, want)
+        }
+        "isa_demux" => {
+            let labels: Vec<u64> = inst.outs.iter().map(|p| lab.plan.pipes[*p as usize].label).collect();
+            exact(lab, &ins, &outs, |lab, t| {
+                let isa = lab.ask(Topic::Isa, t).map_or(0, |m| m.value);
+                labels.iter().position(|l| *l == isa)
+            })
+        }
+        "load_balancer" | "advanced_balancer" | "work_stealing" => {
+            distributed(&ins, &outs)?;
+            for t in ins.iter().flatten() {
+                let at = outs.iter().position(|o| o.contains(t));
+                let could = inst.outs.iter().any(|p| allowed(lab, *p, *t));
+                match at {
+                    Some(o) if !allowed(lab, inst.outs[o], *t) => {
+                        return Err(format!("task {} is in out-pipe {o}, which it may not use", t.0));
+                    }
+                    None if could => return Err(format!("task {} is withheld without need", t.0)),
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+        _ => by_class(info, &ins, &outs),
+    }
+}
+
+/// What the class alone promises.
+fn by_class(info: &ComponentInfo, ins: &[Vec<TaskId>], outs: &[Vec<TaskId>]) -> Result<(), String> {
+    let Some(out) = outs.first() else { return Ok(()) };
+    match (info.class, info.ordering) {
+        (Class::Order, Ordering::Keep) => same(&ins.concat(), out),
+        (Class::Order | Class::Merge, _) => {
+            let sorted = |mut v: Vec<TaskId>| {
+                v.sort();
+                v
+            };
+            same(&sorted(ins.concat()), &sorted(out.clone()))
+        }
+        _ => distributed(ins, outs),
+    }
+}
+
+fn same(want: &[TaskId], have: &[TaskId]) -> Result<(), String> {
+    if want == have { Ok(()) } else { Err(format!("should hold {}, holds {}", list(want), list(have))) }
+}
+
+fn list(tasks: &[TaskId]) -> String {
+    format!("{:?}", tasks.iter().map(|t| t.0).collect::<Vec<_>>())
+}
+
+/// Stably sorted by what the topic's responder says.
+fn by(lab: &mut Lab, mut tasks: Vec<TaskId>, topic: Topic, key: impl Fn(u64) -> u64) -> Vec<TaskId> {
+    tasks.sort_by_cached_key(|t| key(lab.ask(topic, *t).map_or(0, |m| m.value)));
+    tasks
+}
+
+fn mask_of(lab: &mut Lab, t: TaskId) -> Option<CpuSet> {
+    lab.ask(Topic::Affinity, t).and_then(|m| m.mask)
+}
+
+fn allowed(lab: &mut Lab, pipe: u32, t: TaskId) -> bool {
+    let mask = mask_of(lab, t);
+    lab.allows(pipe, mask.as_ref())
+}
+
+/// No task twice, none from nowhere, and every out-pipe keeps the order of every in-pipe.
+fn distributed(ins: &[Vec<TaskId>], outs: &[Vec<TaskId>]) -> Result<(), String> {
+    let all: BTreeSet<TaskId> = ins.iter().flatten().copied().collect();
+    let mut seen = BTreeSet::new();
+    for (o, out) in outs.iter().enumerate() {
+        for t in out {
+            if !seen.insert(*t) {
+                return Err(format!("task {} is in two out-pipes", t.0));
+            }
+            if !all.contains(t) {
+                return Err(format!("task {} in out-pipe {o} is in no in-pipe", t.0));
+            }
+        }
+        for (i, input) in ins.iter().enumerate() {
+            let here: Vec<TaskId> = out.iter().filter(|t| input.contains(t)).copied().collect();
+            let order: Vec<TaskId> = input.iter().filter(|t| out.contains(t)).copied().collect();
+            if here != order {
+                return Err(format!(
+                    "out-pipe {o} has {} of in-pipe {i}, which has them as {}",
+                    list(&here),
+                    list(&order)
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Each task in the out-pipe that `want` names, or in none.
+fn exact(
+    lab: &mut Lab,
+    ins: &[Vec<TaskId>],
+    outs: &[Vec<TaskId>],
+    want: impl Fn(&mut Lab, TaskId) -> Option<usize>,
+) -> Result<(), String> {
+    distributed(ins, outs)?;
+    for t in ins.iter().flatten() {
+        let have = outs.iter().position(|o| o.contains(t));
+        let want = want(lab, *t);
+        if have != want {
+            return Err(format!("task {} is in out-pipe {have:?}, should be in {want:?}", t.0));
+        }
+    }
+    Ok(())
+}

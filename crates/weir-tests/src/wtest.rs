@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `.wtest` files: a topology, a machine, and a script of what happens and what must be true then.
+//! `docs/wtest.md` describes them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use weir_core::{CpuSet, Msg, Picked, TaskId, Topic, catalog};
+
+use crate::lab::compile;
+use crate::{Lab, TARGET, machine};
+
+/// Where and why a test failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// From 1; 0: the file as a whole.
+    pub line: usize,
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+/// How a test came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Passed,
+    /// `%targets` does not name the linked port.
+    Skipped,
+}
+
+/// The parts of a file; each line with its number.
+#[derive(Default)]
+struct File<'a> {
+    parts: BTreeMap<&'a str, Vec<(usize, &'a str)>>,
+}
+
+impl<'a> File<'a> {
+    fn parse(text: &'a str) -> Result<Self, Failure> {
+        const PARTS: [&str; 5] = ["info", "topology", "machine", "script", "targets"];
+        let mut file = File::default();
+        let mut now = None;
+        for (i, line) in text.lines().enumerate() {
+            let fail = |message: String| Failure { line: i + 1, message };
+            if let Some(head) = line.strip_prefix('%') {
+                let (name, rest) = head.split_once(char::is_whitespace).unwrap_or((head, ""));
+                if !PARTS.contains(&name) {
+                    return Err(fail(format!("unknown part `%{name}`; there are %{}", PARTS.join(", %"))));
+                }
+                if file.parts.contains_key(name) {
+                    return Err(fail(format!("`%{name}` is there twice")));
+                }
+                let lines = file.parts.entry(name).or_default();
+                if !rest.trim().is_empty() {
+                    lines.push((i + 1, rest));
+                }
+                now = Some(name);
+            } else if let Some(part) = now {
+                file.parts.entry(part).or_default().push((i + 1, line));
+            } else if !line.trim().is_empty() && !line.starts_with("//") {
+                return Err(fail("a file begins with `%info`".into()));
+            }
+        }
+        for need in ["info", "topology", "script", "targets"] {
+            if file.text(need).trim().is_empty() {
+                return Err(Failure { line: 0, message: format!("`%{need}` is missing or empty") });
+            }
+        }
+        Ok(file)
+    }
+
+    fn lines(&self, part: &str) -> &[(usize, &'a str)] {
+        self.parts.get(part).map_or(&[], Vec::as_slice)
+    }
+
+    fn text(&self, part: &str) -> String {
+        self.lines(part).iter().map(|(_, l)| format!("{l}\n")).collect()
+    }
+}
+
+/// Run the text of a `.wtest` file with the linked port.
+pub fn run(text: &str) -> Result<Outcome, Failure> {
+    let file = File::parse(text)?;
+    let whole = |message: String| Failure { line: file.lines("topology")[0].0, message };
+    for target in file.text("targets").split_whitespace() {
+        if !["native", "strict"].contains(&target) {
+            return Err(Failure { line: file.lines("targets")[0].0, message: format!("unknown target `{target}`") });
+        }
+    }
+    if !file.text("targets").split_whitespace().any(|t| t == TARGET) {
+        return Ok(Outcome::Skipped);
+    }
+    let words = file.text("machine");
+    let words = if words.trim().is_empty() { "smp-2".into() } else { words };
+    let shape = machine::parse(&words).map_err(whole)?;
+    let text = file.text("topology");
+    let plan = compile("test", &text, &shape).map_err(whole)?;
+    let mut bench = Bench { lab: Lab::new(plan, shape).map_err(whole)?, tasks: BTreeMap::new(), last: None };
+    for (line, words) in file.lines("script") {
+        let words = words.split('#').next().unwrap_or_default().trim();
+        if !words.is_empty() {
+            bench.step(words).map_err(|message| Failure { line: *line, message: format!("{words}: {message}") })?;
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+/// A lab whose tasks have names.
+struct Bench {
+    lab: Lab,
+    tasks: BTreeMap<String, TaskId>,
+    /// Result of the last `pick`.
+    last: Option<Picked>,
+}
+
+type Step = Result<(), String>;
+
+impl Bench {
+    fn step(&mut self, line: &str) -> Step {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["new", names @ ..] => self.each_new(names, |_, _, _| Ok(())),
+            ["admit", names @ ..] => self.each_new(names, |lab, cpu, t| lab.admit(cpu, t)),
+            ["unblock", names @ ..] => {
+                let (names, cpu) = split_on(names)?;
+                names.iter().try_for_each(|n| {
+                    let t = self.task(n)?;
+                    self.lab.unblock(cpu, t)
+                })
+            }
+            ["relinquish", names @ ..] => self.each(names, |lab, t| lab.relinquish(t)),
+            ["block", names @ ..] => self.each(names, |lab, t| lab.block(t)),
+            ["exit", names @ ..] => {
+                self.each(names, |lab, t| lab.exit(t))?;
+                for n in names {
+                    self.tasks.remove(*n);
+                }
+                Ok(())
+            }
+            ["pick", cpu] => {
+                self.last = self.lab.pick(number(cpu)?)?;
+                Ok(())
+            }
+            ["pick", cpu, "=", want] => {
+                self.last = self.lab.pick(number(cpu)?)?;
+                let have = self.last.map_or("none".into(), |p| self.name(p.task));
+                if have == *want { Ok(()) } else { Err(format!("it is {have}")) }
+            }
+            ["priority", t, v] => {
+                let v: i64 = v.parse().map_err(|_| format!("`{v}` is no number"))?;
+                self.tell(Topic::Priority, t, v as u64)
+            }
+            ["deadline", t, v] => self.tell(Topic::Deadline, t, time(v)?),
+            ["isa", t, v] => {
+                let isa = self.isa(v)?;
+                self.tell(Topic::Isa, t, isa)
+            }
+            ["tcb", t, v] => self.tell(Topic::Tcb, t, number(v)?),
+            ["affinity", t, cpus] => {
+                let mask = match *cpus {
+                    "all" => CpuSet::new(),
+                    list => machine::cpus_of(list, self.lab.shape.nr_cpus())?,
+                };
+                let t = self.task(t)?;
+                self.lab.affinity(t, mask)
+            }
+            ["cpu", cpu, "online"] => self.lab.cpu_status(number(cpu)?, true),
+            ["cpu", cpu, "offline"] => self.lab.cpu_status(number(cpu)?, false),
+            ["burn", n] => self.lab.notify(Topic::Burn, &Msg { value: number(n)?, ..Msg::default() }),
+            ["burn", n, inst] => {
+                let value2 = u64::from(self.instance(inst)?) + 1;
+                self.lab.notify(Topic::Burn, &Msg { value: number(n)?, value2, ..Msg::default() })
+            }
+            ["marker", n] => self.lab.notify(Topic::Marker, &Msg { value: number(n)?, ..Msg::default() }),
+            ["swap"] => self.lab.swap(self.lab.plan.clone()).map(|_| ()),
+            ["replace", inst, class] => {
+                let inst = self.instance(inst)?;
+                self.lab.replace(inst, class, None).map(|_| ())
+            }
+            ["forget", "messages"] => {
+                self.lab.messages.clear();
+                Ok(())
+            }
+            ["expect", rest @ ..] => self.expect(rest),
+            _ => Err("unknown statement; docs/wtest.md lists them".into()),
+        }
+    }
+
+    fn expect(&mut self, words: &[&str]) -> Step {
+        match words {
+            ["pipe", name, want @ ..] => {
+                let name = name.strip_suffix(':').ok_or("write `expect pipe NAME: TASK …`")?;
+                let pipe = self.lab.pipe(name).ok_or_else(|| {
+                    let all: Vec<&str> = self.lab.plan.pipes.iter().map(|p| p.name.as_str()).collect();
+                    format!("no pipe `{name}`; there are {}", all.join(", "))
+                })?;
+                let have: Vec<String> = self.lab.tasks(pipe).iter().map(|t| self.name(*t)).collect();
+                let want: Vec<&str> = want.iter().copied().filter(|w| *w != "-").collect();
+                equal(&want.join(" "), &have.join(" "))
+            }
+            ["slice", want] => {
+                let have = match self.last.ok_or("no task was picked")?.slice_ns {
+                    None => "default".to_owned(),
+                    Some(u64::MAX) => "unlimited".to_owned(),
+                    Some(ns) => format!("{ns}ns"),
+                };
+                let want = if want.starts_with(|c: char| c.is_ascii_digit()) { format!("{}ns", time(want)?) } else { (*want).into() };
+                equal(&want, &have)
+            }
+            ["state", t, want] => {
+                let state = self.lab.sched.state(self.task(t)?);
+                equal(want, ["gone", "unconsidered", "schedulable", "running"][state as usize & 3])
+            }
+            ["no", "message"] => {
+                let all: Vec<String> = self.lab.messages.iter().map(|m| self.show(m)).collect();
+                equal("", &all.join(", "))
+            }
+            ["message", want @ ..] => {
+                let want = want.join(" ");
+                let at = self.lab.messages.iter().position(|m| self.show(m) == want);
+                let at = at.ok_or_else(|| {
+                    let all: Vec<String> = self.lab.messages.iter().map(|m| self.show(m)).collect();
+                    format!("there is: {}", if all.is_empty() { "none".into() } else { all.join(", ") })
+                })?;
+                self.lab.messages.remove(at);
+                Ok(())
+            }
+            ["error", rest @ ..] => match self.step(&rest.join(" ")) {
+                Ok(()) => Err("it went well".into()),
+                Err(_) => Ok(()),
+            },
+            ["fault", want] => equal(want, &self.lab.sched.faults().0.to_string()),
+            [topic, t, "=", want] => {
+                let topic = Topic::by_name(topic).ok_or_else(|| format!("no topic `{topic}`"))?;
+                let id = self.task(t)?;
+                let msg = self.lab.ask(topic, id).ok_or("nobody answers")?;
+                let have = match topic {
+                    Topic::Affinity => msg.mask.map_or("all".to_owned(), |m| show_cpus(&m)),
+                    Topic::Priority => (msg.value as i64).to_string(),
+                    _ => msg.value.to_string(),
+                };
+                let want = match topic {
+                    Topic::Deadline => time(want)?.to_string(),
+                    Topic::Isa => self.isa(want)?.to_string(),
+                    _ => (*want).to_owned(),
+                };
+                equal(&want, &have)
+            }
+            ["STATUS", what, object, "=", want] => {
+                let msg = Msg { value: number(what)?, value2: number(object)?, ..Msg::default() };
+                let have = self.lab.sched.request(0, Topic::Status, &msg).ok_or("nobody answers")?;
+                equal(want, &have.value.to_string())
+            }
+            _ => Err("unknown expectation; docs/wtest.md lists them".into()),
+        }
+    }
+
+    fn task(&self, name: &str) -> Result<TaskId, String> {
+        self.tasks.get(name).copied().ok_or_else(|| format!("there is no task `{name}`"))
+    }
+
+    fn name(&self, t: TaskId) -> String {
+        let named = self.tasks.iter().find(|(_, id)| **id == t);
+        named.map_or_else(|| format!("?{}", t.0), |(n, _)| n.clone())
+    }
+
+    /// `KICK 1`, `WITHHELD a`, `PREEMPT 0 a`: topic, CPU, task, as far as there are.
+    fn show(&self, m: &weir_core::OutMsg) -> String {
+        let mut words = vec![m.topic.name().to_owned()];
+        words.extend(m.cpu.map(|c| c.to_string()));
+        words.extend(m.task.map(|t| self.name(t)));
+        words.join(" ")
+    }
+
+    fn instance(&self, name: &str) -> Result<u32, String> {
+        let at = self.lab.plan.instances.iter().position(|i| i.name == name);
+        at.map(|i| i as u32).ok_or_else(|| format!("no instance `{name}`"))
+    }
+
+    fn isa(&self, name: &str) -> Result<u64, String> {
+        let at = self.lab.shape.isas.iter().position(|i| i == name);
+        at.map(|i| i as u64).or_else(|| name.parse().ok()).ok_or_else(|| format!("no instruction set `{name}`"))
+    }
+
+    fn tell(&mut self, topic: Topic, t: &str, value: u64) -> Step {
+        let t = self.task(t)?;
+        self.lab.tell(topic, t, value)
+    }
+
+    fn each(&mut self, names: &[&str], f: impl Fn(&mut Lab, TaskId) -> Step) -> Step {
+        names.iter().try_for_each(|n| {
+            let t = self.task(n)?;
+            f(&mut self.lab, t)
+        })
+    }
+
+    /// `NAME … [on CPU]`; tasks that do not exist yet are created.
+    fn each_new(&mut self, names: &[&str], f: impl Fn(&mut Lab, u32, TaskId) -> Step) -> Step {
+        let (names, cpu) = split_on(names)?;
+        for n in names {
+            let t = match self.tasks.get(*n) {
+                Some(t) => *t,
+                None => {
+                    let t = self.lab.create(cpu)?;
+                    self.tasks.insert((*n).into(), t);
+                    t
+                }
+            };
+            f(&mut self.lab, cpu, t)?;
+        }
+        Ok(())
+    }
+}
+
+fn split_on<'a, 'b>(words: &'a [&'b str]) -> Result<(&'a [&'b str], u32), String> {
+    match words {
+        [names @ .., "on", cpu] => Ok((names, number(cpu)?)),
+        names => Ok((names, 0)),
+    }
+}
+
+fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
+    word.parse().map_err(|_| format!("`{word}` is no number"))
+}
+
+/// Nanoseconds, with a unit.
+fn time(word: &str) -> Result<u64, String> {
+    let at = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
+    let scale = match &word[at..] {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "" if word == "0" => 1,
+        unit => return Err(format!("`{unit}` is no unit of time; use ns, us, ms or s")),
+    };
+    number::<u64>(&word[..at]).map(|n| n * scale)
+}
+
+fn show_cpus(set: &CpuSet) -> String {
+    set.iter().map(|c| c.to_string()).collect::<Vec<_>>().join(",")
+}
+
+fn equal(want: &str, have: &str) -> Step {
+    let shown = |s: &str| if s.is_empty() { "nothing".to_owned() } else { s.to_owned() };
+    if want == have { Ok(()) } else { Err(format!("expected {}, there is {}", shown(want), shown(have))) }
+}
+
+/// Every component and whether a test of its name lies beside it.
+pub fn missing_tests(root: &std::path::Path) -> Vec<String> {
+    let beside = |source: &str| root.join(source).with_extension("wtest").is_file();
+    catalog().components.iter().filter(|c| !beside(&c.source)).map(|c| c.source.clone()).collect()
+}
