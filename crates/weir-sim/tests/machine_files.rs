@@ -170,3 +170,48 @@ proptest! {
         }
     }
 }
+
+/// Files that are all size: each is refused with its reason, long before memory or patience run out.
+#[test]
+fn monstrous_files_are_refused() {
+    let topology = |inside: String| format!("<topology version=\"2.0\">{inside}</topology>");
+    let pu = |i: u32| format!("<object type=\"PU\" os_index=\"{i}\"/>");
+    let machine =
+        |inside: String| topology(format!("<object type=\"Machine\" os_index=\"0\">{inside}</object>"));
+    let deep = 100_000;
+    let cases: Vec<(&str, String)> = vec![
+        ("nested deeper", topology("<object type=\"Group\">".repeat(deep) + &"</object>".repeat(deep))),
+        ("has 5000 CPUs", machine((0..5_000).map(pu).collect())),
+        ("more than 65536 CPUs", machine((0..70_000).map(pu).collect())),
+        (
+            "more than 4096 NUMA nodes",
+            machine((0..5_000).map(|i| format!("<object type=\"NUMANode\" os_index=\"{i}\"/>")).collect()),
+        ),
+        (
+            "longer than",
+            machine(pu(0)).replacen(
+                "<object",
+                &format!("<object allowed_cpuset=\"{}\"", ",".repeat(1_000_000)),
+                1,
+            ),
+        ),
+        ("not below 1000000", machine(pu(4_000_000_000))),
+        ("nodes", machine("<info/>".repeat(2_100_000))),
+        ("more than 4096 CPUs", "[[cpus]]\ncount = 4096\n".repeat(1_000)),
+        (
+            "names",
+            format!(
+                "[[cpus]]\ncount = 1\n[[event]]\nat = \"1s\"\noffline = \"{}\"",
+                "0-999999,".repeat(100_000)
+            ),
+        ),
+        ("at most 256 kinds", (0..5_000).map(|i| format!("[[kind]]\nname = \"{i}\"\n")).collect()),
+        ("this is not TOML", format!("cpus = {}", "[".repeat(100_000))),
+    ];
+    let started = std::time::Instant::now();
+    for (reason, text) in cases {
+        let error = Machine::from_text("huge", &text, "huge").expect_err(reason);
+        assert!(error.message.contains(reason), "{reason}: {}", error.message);
+    }
+    assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
+}

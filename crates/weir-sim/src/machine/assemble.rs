@@ -11,6 +11,9 @@ use weir_core::{CpuShape, MachineShape};
 
 use super::{CpuKind, DOMAIN_DISTANCE, LOCAL_DISTANCE, Machine, MachineEvent, REMOTE_DISTANCE};
 
+/// Numbers of CPUs and nodes stay below this in every source.
+pub(super) const MAX_NUMBER: u32 = 1_000_000;
+
 /// What a reader knows of one CPU. Labels are compared with labels of the same field only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuFacts {

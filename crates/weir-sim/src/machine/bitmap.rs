@@ -129,6 +129,9 @@ pub(super) fn parse_list(text: &str, max: u32) -> Result<Vec<u32>, String> {
                 if a > b {
                     return Err(format!("the range `{}` runs backwards", part.trim()));
                 }
+                if all.len() + (b - a) as usize > 2 * MAX_BITS as usize {
+                    return Err("it names the same numbers over and over".into());
+                }
                 all.extend(a..=b);
             }
         }
@@ -182,6 +185,7 @@ mod tests {
         assert_eq!(parse_list("", 100).unwrap(), []);
         assert!(parse_list("0-4000000000", 4096).is_err());
         assert!(parse_list("3-1", 10).is_err());
+        assert!(parse_list(&"0-999999,".repeat(1_000_000), 1_000_000).is_err());
         assert!(parse_list("x", 10).is_err());
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::assemble::{CpuFacts, Facts, scale_capacities};
+use super::assemble::{CpuFacts, Facts, MAX_NUMBER, scale_capacities};
 use super::bitmap::parse_list;
 use super::check::{self, Fault};
 use super::power;
@@ -18,8 +18,6 @@ use weir_core::MAX_CPUS;
 
 const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
-/// Highest number of a CPU or node.
-const MAX_NUMBER: u32 = 1 << 20;
 /// Caches of one CPU.
 const MAX_CACHES: u32 = 12;
 const KHZ: u64 = 1_000;
@@ -41,7 +39,7 @@ impl Sys<'_> {
     }
 
     fn list(&self, path: &str) -> Option<Vec<u32>> {
-        parse_list(&self.text(path)?, MAX_NUMBER).ok().filter(|l| !l.is_empty())
+        parse_list(&self.text(path)?, MAX_NUMBER - 1).ok().filter(|l| !l.is_empty())
     }
 }
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 use roxmltree::{Document, Node, NodeId, ParsingOptions};
 use weir_core::MAX_CPUS;
 
-use super::assemble::{CpuFacts, Facts, scale_capacities};
+use super::assemble::{CpuFacts, Facts, MAX_NUMBER, scale_capacities};
 use super::bitmap::Bitmap;
 use super::check::{self, Fault, Place};
 use super::{Machine, power};
@@ -26,8 +26,6 @@ const MAX_NODES: u32 = 2_000_000;
 /// Most PUs that are looked at, allowed or not, and most NUMA nodes.
 const MAX_PUS: usize = 65_536;
 const MAX_NUMAS: usize = 4_096;
-/// CPU numbers stay below this.
-const MAX_OS_INDEX: u32 = 1 << 20;
 /// Deepest nesting that is followed; real files stay below 30.
 const MAX_DEPTH: usize = 200;
 
@@ -237,9 +235,9 @@ impl<'a, 'i> Tree<'a, 'i> {
 
     fn pu(&mut self, file: &File<'_>, node: Node<'a, 'i>, path: &[Node<'a, 'i>]) -> Result<()> {
         let os_index = Self::os_index(file, node, "PU")?;
-        if os_index >= MAX_OS_INDEX {
+        if os_index >= MAX_NUMBER {
             return Err(file
-                .at(node, format!("CPU number {os_index} is beyond {MAX_OS_INDEX}"))
+                .at(node, format!("CPU number {os_index} is not below {MAX_NUMBER}"))
                 .help("the file is damaged; export it again with `lstopo --of xml`"));
         }
         if self.pus.len() == MAX_PUS {
@@ -394,23 +392,31 @@ impl<'a, 'i> Tree<'a, 'i> {
                     .help("each NUMANode needs an `os_index` of its own"));
             }
         }
-        let serves = |numa: &Numa<'_, '_>, pu: &Pu<'_, '_>| match &numa.cpuset {
-            Some(set) => set.contains(pu.os_index),
-            // Version 1 nodes contain their CPUs; later ones stand beside them.
-            None if self.first.contains_key(&numa.node.id()) => pu.ancestors.contains(&numa.node.id()),
-            None => pu.ancestors.contains(&numa.attached),
+        let mut with_set: Vec<(u32, &Bitmap, u32)> = Vec::new();
+        // Nodes that say nothing of their CPUs: version 1 nodes contain them, later ones stand beside.
+        let mut around: HashMap<NodeId, u32> = HashMap::new();
+        for numa in &self.numas {
+            if let Some(set) = &numa.cpuset {
+                with_set.push((set.count(), set, numa.os_index));
+                continue;
+            }
+            let own = numa.node.id();
+            let object = if self.first.contains_key(&own) { own } else { numa.attached };
+            around.entry(object).and_modify(|n| *n = numa.os_index.min(*n)).or_insert(numa.os_index);
+        }
+        with_set.sort_by_key(|(size, _, number)| (*size, *number));
+        let home = |pu: &Pu<'_, '_>| {
+            let by_set = with_set.iter().find(|(_, set, _)| set.contains(pu.os_index)).map(|(_, _, n)| *n);
+            by_set.or_else(|| pu.ancestors.iter().rev().find_map(|a| around.get(a).copied()))
         };
-        let size = |numa: &Numa<'_, '_>| numa.cpuset.as_ref().map_or(u32::MAX, Bitmap::count);
-        let mut order: Vec<&Numa<'_, '_>> = self.numas.iter().collect();
-        order.sort_by_key(|n| (size(n), n.os_index));
         let mut used = BTreeSet::new();
         let mut labels = Vec::with_capacity(self.pus.len());
         let mut lost = 0u32;
         for pu in &self.pus {
-            let label = match order.iter().find(|n| serves(n, pu)) {
+            let label = match home(pu) {
                 Some(n) => {
-                    used.insert(n.os_index);
-                    u64::from(n.os_index)
+                    used.insert(n);
+                    u64::from(n)
                 }
                 None => {
                     lost += u32::from(!self.numas.is_empty());

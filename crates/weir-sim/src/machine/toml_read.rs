@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use weir_core::MAX_CPUS;
 
-use super::assemble::{CpuFacts, DEFAULT_SMT_PCT, Facts};
+use super::assemble::{CpuFacts, DEFAULT_SMT_PCT, Facts, MAX_NUMBER};
 use super::bitmap::parse_list;
 use super::check::{self, Fault, Place};
 use super::{CpuKind, Machine, MachineEvent, OperatingPoint, power};
@@ -41,8 +41,8 @@ const CPUS: &[&str] = &[
 ];
 const EVENT: &[&str] = &["at", "online", "offline", "cpus", "clock"];
 
-/// Labels in files stay below this; defaults lie above, so that they never meet.
-const MAX_LABEL: u64 = 1 << 20;
+/// Labels in files are at most this; defaults lie above, so that they never meet.
+const MAX_LABEL: u64 = MAX_NUMBER as u64 - 1;
 const DEFAULT_LABEL: u64 = 1 << 32;
 
 /// Read a machine from TOML text.
@@ -281,6 +281,15 @@ impl Reader<'_> {
         }
         let numbers: Vec<u32> = os.iter().map(|o| *o as u32).collect();
         for (i, os_index) in numbers.iter().enumerate() {
+            if *os_index >= MAX_NUMBER {
+                return Err(self
+                    .source
+                    .error(
+                        t.get("first").map_or(t.span(), |v| v.span()),
+                        format!("CPU number {os_index} is not below {MAX_NUMBER}"),
+                    )
+                    .help("begin lower with `first`"));
+            }
             let taken = self.facts.cpus.iter().any(|c| c.os_index == *os_index);
             if taken || numbers[..i].contains(os_index) {
                 return Err(self
@@ -354,7 +363,7 @@ impl Reader<'_> {
             v.list("[0, 1]")?.iter().map(|i| i.int((0, MAX_LABEL))).collect::<Result<Vec<u64>>>()?
         } else if v.is_str() {
             let text = v.str("\"0-3\"")?;
-            let list = parse_list(text, 1_000_000).map_err(|e| {
+            let list = parse_list(text, MAX_NUMBER - 1).map_err(|e| {
                 v.error(format!("`{}` is not a list of CPUs: {e}", v.key)).help("write it like `\"0-3,8\"`")
             })?;
             list.into_iter().map(u64::from).collect()
@@ -469,11 +478,11 @@ fn labels(
                     .error(format!("`{}` has no meaning beside a list", p.key))
                     .help("drop one of the two"));
             }
-            items.iter().map(|i| i.int((0, MAX_LABEL - 1))).collect::<Result<_>>()?
+            items.iter().map(|i| i.int((0, MAX_LABEL))).collect::<Result<_>>()?
         }
         given => {
             let first = match &given {
-                Some(v) => Some(v.int((0, MAX_LABEL - u64::from(MAX_CPUS)))?),
+                Some(v) => Some(v.int((0, MAX_LABEL))?),
                 None if per > 0 => Some(*next),
                 None => None,
             };
