@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser as Text;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
@@ -79,19 +80,19 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Setting {
     /// Machine: a preset (smp-8, epyc-64 …), an hwloc XML file, a TOML file, or `host`
-    #[arg(short, long, value_name = "M", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Workload: a catalogue name, rt-app .json, SimSo .xml, .toml, or generator:key=value,…
-    #[arg(short, long, value_name = "W", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub workload: String,
     /// End after this much virtual time, with its unit: 500us, 20ms, 2s
-    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Option<u64>,
     /// Set a parameter of a component or of a named instance (repeatable): round_robin.slice=1ms
-    #[arg(long, value_name = "COMP.PARAM=V")]
+    #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
     /// What scheduling, switching and migrating cost: zero, default, or a TOML file
-    #[arg(long, value_name = "COSTS", default_value = "default", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "COSTS", value_parser = Text::new(), default_value = "default", value_hint = ValueHint::FilePath)]
     pub costs: String,
 }
 
@@ -125,12 +126,12 @@ all of them or none. The same seed gives the same bytes.
 Ctrl-C ends a run early with the results so far (`interrupted` in the summary, exit status 1).")]
 pub struct RunArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
-    #[arg(short, long, value_name = "T", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topology: String,
     #[command(flatten)]
     pub setting: Setting,
     /// Seed of everything random in the run
-    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = parse_seed, allow_negative_numbers = true)]
     pub seed: u64,
     /// Check conservation after every event: no task lost, none twice (slower)
     #[arg(long)]
@@ -149,12 +150,12 @@ The first topology is the baseline. --out writes compare.json, compare.csv and c
 folder for each topology with the files that `run --out` writes (of the first seed).")]
 pub struct CompareArgs {
     /// Scheduler to compare (repeat it): a catalogue name or a .weir file
-    #[arg(short, long = "topology", value_name = "T", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(short, long = "topology", value_name = "T", value_parser = Text::new(), required = true, value_hint = ValueHint::FilePath)]
     pub topologies: Vec<String>,
     #[command(flatten)]
     pub setting: Setting,
     /// First seed
-    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = parse_seed, allow_negative_numbers = true)]
     pub seed: u64,
     /// Run each topology with this many seeds, counted up from --seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -175,13 +176,13 @@ Examples:
 Errors end with exit status 2. Warnings explain themselves and do not change the exit status.")]
 pub struct CheckArgs {
     /// Catalogue names or .weir files; - reads stdin
-    #[arg(required = true, value_name = "T", value_hint = ValueHint::FilePath)]
+    #[arg(required = true, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topologies: Vec<String>,
     /// Machine to check for; without it the one in the file's first comment, else smp-8
-    #[arg(short, long, value_name = "M", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Set a parameter, as in `run`
-    #[arg(long, value_name = "COMP.PARAM=V")]
+    #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
     /// Print what was found as JSON
     #[arg(long)]
@@ -210,13 +211,13 @@ Examples:
   runweir graph my.weir | dot -Tpng > my.png")]
 pub struct GraphArgs {
     /// Catalogue name or .weir file; - reads stdin
-    #[arg(value_name = "T", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topology: String,
     /// Machine to expand `each cpu` for; without it the one in the file's first comment, else smp-8
-    #[arg(short, long, value_name = "M", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Set a parameter, as in `run`
-    #[arg(long, value_name = "COMP.PARAM=V")]
+    #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
     /// File to write; its ending decides the notation. Without it the drawing goes to stdout
     #[arg(short, long, value_name = "F.svg|F.dot|F.mmd", value_hint = ValueHint::FilePath)]
@@ -248,6 +249,11 @@ pub struct ListArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Any 64-bit number is a seed.
+fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
 #[cfg(test)]

@@ -59,10 +59,11 @@ fn first_paragraph(text: &str) -> String {
             break;
         }
         in_block = in_block || matches!(opens, Some(&"/*" | &"<!--"));
-        let closes = in_block && (line.ends_with("*/") || line.ends_with("-->"));
+        let end = ["*/", "-->"].iter().find_map(|m| line.find(m)).filter(|_| in_block);
+        let closes = end.is_some();
         in_block &= !closes;
-        let prose = line.trim_start_matches(['/', '*', '#', '<', '!', '-', ' ']);
-        let prose = prose.trim_end_matches("*/").trim_end_matches("-->").trim();
+        let prose =
+            line[..end.unwrap_or(line.len())].trim_start_matches(['/', '*', '#', '<', '!', '-', ' ']).trim();
         if prose.is_empty() && !words.is_empty() {
             break;
         }

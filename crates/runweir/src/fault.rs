@@ -127,10 +127,6 @@ impl miette::Diagnostic for Diag {
         Some(self.severity)
     }
 
-    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.code.as_ref().map(|c| Box::new(c) as Box<dyn fmt::Display>)
-    }
-
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.help.as_ref().map(|h| Box::new(h) as Box<dyn fmt::Display>)
     }
@@ -149,17 +145,21 @@ fn colours() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
-/// Text of a diagnostic as it goes to stderr.
+/// Text of a diagnostic as it goes to stderr: `error[code]: message`, the place, the remedy.
 pub fn render(diag: &Diag) -> String {
-    let theme = if colours() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let mut theme = if colours() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let code = diag.code.as_ref().map(|c| format!("[{c}]")).unwrap_or_default();
+    theme.characters.error = format!("error{code}:");
+    theme.characters.warning = format!("warning{code}:");
     let width = if std::io::stderr().is_terminal() { terminal_width() } else { 100 };
     let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(width);
     let mut text = String::new();
     if handler.render_report(&mut text, diag).is_err() {
         // The renderer refuses spans it cannot place; the message must not be lost for that.
-        text = format!("{diag}\n");
+        text = format!("error{code}: {diag}\n");
     }
-    text
+    // The message stands at the margin, as in the errors about options.
+    text.trim_start_matches([' ', '\n']).to_string()
 }
 
 /// Columns of the terminal as the shell exports them; 100 if unknown.

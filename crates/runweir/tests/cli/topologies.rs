@@ -14,7 +14,7 @@ const WEIR: &str =
 fn check_takes_several_and_says_ok() {
     let text = good(&["check", "decentral", "central"]);
     assert_eq!(text.lines().count(), 2, "{text}");
-    assert!(text.lines().all(|l| l.contains(": ok on smp-8")), "{text}");
+    assert!(text.lines().all(|l| l.contains(": ok on smp-")), "{text}");
     let found = json(&good(&["check", "decentral", "--json"]));
     assert_eq!((&found[0]["ok"], &found[0]["topology"]), (&true.into(), &"decentral".into()));
 }
