@@ -9,8 +9,8 @@
 use weir_core::event::{Event, Observer};
 
 /// Pieces that are kept unless the caller says otherwise.
-const PIECES: usize = 120_000;
-/// Deadline misses, swaps and markers that are kept.
+const PIECES: usize = 200_000;
+/// Deadline misses, and other marks, that are kept.
 const MARKS: usize = 2_000;
 /// First quantum, ns.
 const QUANTUM_NS: u64 = 1_000;
@@ -64,8 +64,8 @@ pub struct Gantt {
     pieces: usize,
     quantum_ns: u64,
     rows: Vec<Row>,
-    marks: Vec<Mark>,
-    marks_left_out: u64,
+    marks: Marks,
+    misses: Marks,
     end_ns: u64,
 }
 
@@ -83,8 +83,8 @@ impl Gantt {
             pieces: 0,
             quantum_ns: 0,
             rows: Vec::new(),
-            marks: Vec::new(),
-            marks_left_out: 0,
+            marks: Marks::default(),
+            misses: Marks::default(),
             end_ns: 0,
         }
     }
@@ -93,8 +93,14 @@ impl Gantt {
         &self.rows
     }
 
-    pub(crate) fn marks(&self) -> (&[Mark], u64) {
-        (&self.marks, self.marks_left_out)
+    /// Swaps, markers and hotplug events, then deadline misses.
+    pub(crate) fn marks(&self) -> impl Iterator<Item = &Mark> {
+        self.marks.kept.iter().chain(&self.misses.kept)
+    }
+
+    /// Marks that happened but were not kept.
+    pub(crate) fn marks_left_out(&self) -> u64 {
+        [&self.marks, &self.misses].map(|m| m.seen - m.kept.len() as u64).iter().sum()
     }
 
     /// Shortest time that the chart tells apart; 0 where it has every slice.
@@ -150,11 +156,37 @@ impl Gantt {
     }
 
     fn mark(&mut self, at_ns: u64, kind: MarkKind, who: u32, text: &str) {
-        if self.marks.len() < MARKS {
-            self.marks.push(Mark { at_ns, kind, who, text: text.into() });
-        } else {
-            self.marks_left_out += 1;
+        let marks = if kind == MarkKind::Miss { &mut self.misses } else { &mut self.marks };
+        marks.add(|| Mark { at_ns, kind, who, text: text.into() });
+    }
+}
+
+/// Marks in bounded number: where there are too many, every second one goes, and of the next ones only
+/// every second, fourth … is taken, so that what is kept is spread over the whole run.
+#[derive(Debug, Default)]
+struct Marks {
+    kept: Vec<Mark>,
+    seen: u64,
+    /// Every `2^thinning`th is taken.
+    thinning: u32,
+}
+
+impl Marks {
+    fn add(&mut self, mark: impl FnOnce() -> Mark) {
+        if self.seen.trailing_zeros() >= self.thinning {
+            if self.kept.len() == MARKS {
+                let mut index = 0;
+                self.kept.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.thinning += 1;
+            }
+            if self.seen.trailing_zeros() >= self.thinning {
+                self.kept.push(mark());
+            }
         }
+        self.seen += 1;
     }
 }
 
@@ -242,6 +274,20 @@ mod tests {
         assert_eq!(slices, [(10, 20, 7), (30, 35, 8)]);
         assert_eq!(row.sched[0], Piece { begin_ns: 20, end_ns: 25, task: 0, used_ns: 5, lock_ns: 2 });
         assert_eq!(g.quantum_ns(), 0);
+    }
+
+    #[test]
+    fn marks_are_thinned_evenly() {
+        let mut g = Gantt::default();
+        for t in 0..10_000 {
+            g.event(t, &Event::DeadlineMiss { task: 1, job: 0, deadline_ns: t });
+        }
+        g.event(10_000, &Event::Marker { text: "here" });
+        let at: Vec<u64> = g.marks().map(|m| m.at_ns).collect();
+        assert_eq!(at[0], 10_000);
+        assert!(at.len() > MARKS / 2 && at.len() <= MARKS + 1);
+        assert!(at[1..].windows(2).all(|w| w[1] - w[0] == 8), "{at:?}");
+        assert_eq!(g.marks_left_out(), 10_001 - at.len() as u64);
     }
 
     proptest! {

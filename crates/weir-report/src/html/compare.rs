@@ -2,7 +2,7 @@
 //! The comparison of several runs.
 
 use super::data::SpreadData;
-use super::page::{escape, page};
+use super::page::{escape, micro, page};
 use crate::compare::{Better, columns, shown};
 use crate::stats::{Bin, MeanCi};
 use crate::summary::Summary;
@@ -60,7 +60,11 @@ pub fn html_compare(runs: &[Summary], extras: &CompareExtras) -> String {
                 Better::Higher => "higher",
                 Better::None => "",
             },
-            cells: cells.iter().zip(best).map(|(c, best)| (c.mean, c.ci95, m.show_ci(c), best)).collect(),
+            cells: cells
+                .iter()
+                .zip(best)
+                .map(|(c, best)| (c.mean, c.ci95, micro(&m.show_ci(c)), best))
+                .collect(),
         }
     };
     let address = |s: &Summary| {

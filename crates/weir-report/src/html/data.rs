@@ -161,7 +161,6 @@ impl GanttData {
             }
             sched.push(list);
         }
-        let (marks, marks_left_out) = gantt.marks();
         let mark = |m: &crate::gantt::Mark| match m.kind {
             MarkKind::Miss => {
                 let name = s
@@ -175,7 +174,8 @@ impl GanttData {
             MarkKind::Online => (m.at_ns, "hotplug", format!("CPU {} online", m.who)),
             MarkKind::Offline => (m.at_ns, "hotplug", format!("CPU {} offline", m.who)),
         };
-        let marks = marks.iter().map(mark).collect();
+        let marks = gantt.marks().map(mark).collect();
+        let marks_left_out = gantt.marks_left_out();
         Self { quantum: gantt.quantum_ns(), runs, sched, marks, marks_left_out, tasks }
     }
 }

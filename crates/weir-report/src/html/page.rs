@@ -35,6 +35,11 @@ pub fn json(value: &impl Serialize) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
+/// A text with the micro sign, which every browser has and not every terminal.
+pub fn micro(text: &str) -> String {
+    text.replace(" us", " µs")
+}
+
 /// A headline number: label, value, and a remark below; `alert` colours it.
 pub struct Tile {
     pub label: &'static str,
@@ -50,8 +55,8 @@ pub fn tiles(tiles: &[Tile]) -> String {
             "<div class=\"tile{}\"><dt>{}</dt><dd>{}</dd><small>{}</small></div>",
             if t.alert { " alert" } else { "" },
             escape(t.label),
-            escape(&t.value),
-            escape(&t.note)
+            escape(&micro(&t.value)),
+            escape(&micro(&t.note))
         )
     };
     format!("<dl class=\"tiles\">{}</dl>", tiles.iter().map(tile).collect::<String>())

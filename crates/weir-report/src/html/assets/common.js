@@ -39,11 +39,16 @@ function pct(part, whole) {
   const x = (100 * part) / whole;
   return x === 0 ? "0 %" : x < 0.01 ? "<0.01 %" : (x < 1 ? x.toFixed(2) : x.toFixed(1)) + " %";
 }
-/** A position on the time axis, as exact as the ticks `step` apart need. */
-function timeLabel(ns, step) {
-  const [unit, name] = ns === 0 ? [1, ""] : step >= 1e8 ? [1e9, " s"] : step >= 1e5 ? [1e6, " ms"] : step >= 1e2 ? [1e3, " µs"] : [1, " ns"];
-  const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
-  return (ns / unit).toFixed(ns === 0 ? 0 : Math.min(6, digits)) + name;
+/** A position on an axis that ends at `end`, as exact as ticks `step` apart need. */
+function timeLabel(ns, step, end) {
+  if (ns === 0) return "0";
+  const [unit, name] = end >= 1e9 ? [1e9, " s"] : end >= 1e6 ? [1e6, " ms"] : end >= 1e3 ? [1e3, " µs"] : [1, " ns"];
+  return (ns / unit).toFixed(Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9))) + name;
+}
+/** A point in time with all its digits. */
+function stamp(ns) {
+  const [unit, name] = ns >= 1e9 ? [1e9, " s"] : ns >= 1e6 ? [1e6, " ms"] : ns >= 1e3 ? [1e3, " µs"] : [1, " ns"];
+  return String(+(ns / unit).toFixed(9)) + name;
 }
 /** Step of about `count` round ticks over `span`. */
 function tickStep(span, count) {
@@ -70,7 +75,7 @@ document.querySelector("header").append(
   el("div", { class: "screen" }, el("button", { title: "light or dark", onclick: () => setTheme(root.dataset.theme === "dark" ? "light" : "dark") }, "◐")));
 
 // Tooltip: lines of text; the first is bold.
-const tip = el("div", { class: "tip", role: "tooltip" });
+const tip = el("div", { class: "hover", role: "tooltip" });
 document.body.append(tip);
 function showTip(event, lines) {
   if (!lines || !lines.length) return hideTip();
@@ -152,7 +157,7 @@ function distribution(series) {
     if (mode === 2) shown.forEach((s, i) => s.bins.forEach((b) => { peak = Math.max(peak, b[1] / sums[i]); }));
     const ticks = mode === 1 ? [1, 0.1, 0.01, 0.001] : mode === 2 ? [0.25, 0.5, 0.75, 1].map((f) => f * peak) : [0, 0.25, 0.5, 0.75, 1];
     const place = (f) => mode === 1 ? tail(f) : mode === 2 ? Y(f / peak) : Y(f);
-    for (const f of ticks) { line(left, place(f), w - right, place(f), "grid"); text(left - 7, place(f) + 4, "end", sig(+(100 * f).toPrecision(2)) + " %"); }
+    for (const f of ticks) { line(left, place(f), w - right, place(f), "grid"); text(left - 7, place(f) + 4, "end", +(100 * f).toPrecision(2) + " %"); }
     line(left, h - bottom, w - right, h - bottom, "axis");
     shown.forEach((s, i) => {
       let below = 0, path = "";

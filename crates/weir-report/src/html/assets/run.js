@@ -30,7 +30,10 @@ function boxIn(svg, node) {
 }
 /** The transform that takes those units back to the drawing's own. */
 function inverse(svg) {
-  const m = svg.getCTM();
+  const probe = el("svg:g", {});
+  svg.append(probe);
+  const m = probe.getCTM();
+  probe.remove();
   if (!m) return "";
   const i = m.inverse();
   return `matrix(${i.a},${i.b},${i.c},${i.d},${i.e},${i.f})`;
@@ -48,6 +51,14 @@ function graph() {
     if (/^on/i.test(a.name) || (/href$/i.test(a.name) && !a.value.startsWith("#"))) n.removeAttribute(a.name);
   }
   const frame = el("div", { class: "graph" }, svg);
+  // A drawing that knows of dark screens follows the page's button; another one is inverted.
+  const media = () => [...svg.querySelectorAll("style")].flatMap((n) => (n.sheet ? [...n.sheet.cssRules] : [])).filter((r) => r.media && (r.dark = r.dark || /color-scheme:\s*dark/.test(r.media.mediaText)));
+  const themed = () => {
+    const rules = media();
+    for (const r of rules) r.media.mediaText = root.dataset.theme === "dark" ? "all" : "not all";
+    frame.classList.toggle("adapts", rules.length > 0);
+  };
+  redraw.push(themed);
   const heat = (f) => { // white - yellow - red - dark red
     const stops = [[222, 228, 236], [255, 209, 92], [232, 72, 52], [140, 10, 40]];
     const x = Math.min(0.9999, Math.max(0, f)) * 3, i = Math.floor(x), t = x - i;
@@ -65,51 +76,77 @@ function graph() {
   };
   const sum = (list, k) => list.reduce((a, p) => a + p[k], 0);
   const section_ = section("Topology", el("span", { class: "key" }, el("span", {}, what), el("span", {}, "none", el("span", { class: "ramp", style: `background:linear-gradient(90deg,${[0, .33, .67, 1].map(heat).join(",")})` }), waits || locked ? dur(top) : sig(top))),
-    frame, el("p", { class: "note" }, "Pipes are coloured by what the scale says; darker components used more of the scheduler's time. Point at either for its numbers."));
+    frame, el("p", { class: "note" }, "Pipes are coloured by what the scale says, and labelled with it and their mean depth; components with a warm border used most of the scheduler's time. Point at either for its numbers."));
+  themed();
+  // Larger than drawn where there is room: the numbers need some between the boxes.
+  const natural = svg.viewBox.baseVal;
+  if (natural && natural.width) svg.style.width = Math.max(1, Math.min(1.5, (frame.clientWidth - 20) / natural.width, 690 / natural.height)) * natural.width + "px";
   const labels = [];
   for (const node of svg.querySelectorAll("[data-pipe]")) {
     const pipes = find(D.pipes, node.getAttribute("data-pipe"));
     if (!pipes.length) continue;
     const value = Math.max(...pipes.map(measure));
     const fill = heat(Math.sqrt(value / top));
-    for (const shape of node.matches("path,line,polyline,polygon") ? [node] : node.querySelectorAll("path,line,polyline,polygon")) {
+    const arrow = node.nextElementSibling;
+    for (const shape of node.matches("path,line,polyline") ? [node] : node.querySelectorAll("path,line,polyline")) {
       if (shape.closest("marker")) continue;
-      const filled = shape.tagName === "polygon" || (shape.getAttribute("fill") || "none") !== "none" && shape.tagName !== "line";
       shape.style.stroke = fill;
-      if (filled) shape.style.fill = fill; else shape.style.strokeWidth = 1.5 + 3 * Math.sqrt(value / top);
+      shape.style.strokeWidth = 1.6 + 3 * Math.sqrt(value / top);
     }
+    if (arrow && arrow.classList.contains("tip")) arrow.style.fill = fill;
     tips(node, () => [pipes.length > 1 ? `${pipes.length} pipes: ${pipes[0].name} …` : pipes[0].name,
       `waiting for the lock ${dur(sum(pipes, "lock_wait_ns"))}`, `lock held ${dur(sum(pipes, "lock_held_ns"))}`,
       `depth ${sig(sum(pipes, "mean_depth") / pipes.length)} on average, ${num(Math.max(...pipes.map((p) => p.max_depth)))} at most`]);
     labels.push([node, value, pipes]);
   }
+  const costs = [];
   for (const node of svg.querySelectorAll("[data-instance]")) {
     const list = find(D.components, node.getAttribute("data-instance"));
     if (!list.length) continue;
     const ns = sum(list, "ns");
-    const shape = node.matches("rect,polygon,ellipse,path") ? node : node.querySelector("rect,polygon,ellipse,path");
-    if (shape && ns > 0) shape.style.fill = `rgba(230, 154, 23, ${0.08 + 0.42 * Math.sqrt(Math.max(...list.map((c) => c.ns)) / topNs)})`;
+    const shape = node.matches("rect,polygon,ellipse") ? node : [...node.children].filter((n) => /^(rect|polygon|ellipse)$/.test(n.tagName)).pop();
+    if (shape && ns > 0) {
+      const f = Math.sqrt(Math.max(...list.map((c) => c.ns)) / topNs);
+      shape.style.stroke = heat(0.25 + 0.5 * f);
+      shape.style.strokeWidth = 1.5 + 2 * f;
+      costs.push([shape, ns, list]);
+    }
     tips(node, () => [list.length > 1 ? `${list.length} instances: ${list[0].name} …` : list[0].name, `${dur(ns)} of code in ${num(sum(list, "updates"))} updates`,
       ns ? `${dur(ns / Math.max(1, sum(list, "updates")))} an update, ${pct(ns, D.scheduler)} of scheduler time` : ""].filter(Boolean));
   }
   // Numbers beside the busiest pipes, where there is room on the pipe.
   labels.sort((a, b) => b[1] - a[1]);
-  const taken = [...svg.querySelectorAll("[data-instance]")].map((n) => boxIn(svg, n)).filter(Boolean);
+  const taken = [...svg.querySelectorAll("[data-instance], .pipe-label, .name, .tag")].map((n) => boxIn(svg, n)).filter(Boolean);
+  const unit = inverse(svg);
+  const half = (label) => (5.6 * label.length + 9) / 2;
+  const badge = (label, x, y) => {
+    const width = 2 * half(label), height = 14, box = { x: x - width / 2, y: y - height / 2, w: width, h: height };
+    if (taken.some((t) => t.x < box.x + box.w && box.x < t.x + t.w && t.y < box.y + box.h && box.y < t.y + t.h)) return false;
+    taken.push(box);
+    svg.append(el("svg:g", { class: "badge", "pointer-events": "none", transform: `${unit} translate(${box.x},${box.y})` },
+      el("svg:rect", { width, height, rx: 4 }), el("svg:text", { x: width / 2, y: 10.4 }, label)));
+    return true;
+  };
   for (const [node, value, pipes] of labels.slice(0, 60)) {
     const path = node.matches("path") ? node : node.querySelector("path");
     if (!path || !value) continue;
-    const label = (waits || locked ? dur(value) + " · " : "") + "depth " + sig(pipes[0].mean_depth);
-    const width = 6.2 * label.length + 10, height = 17;
-    for (const part of [0.5, 0.7, 0.6, 0.4, 0.8, 0.3]) {
-      let p;
-      try { p = path.getPointAtLength(path.getTotalLength() * part).matrixTransform(path.getCTM()); } catch { break; }
-      const box = { x: p.x - width / 2, y: p.y - height / 2, w: width, h: height };
-      if (taken.some((t) => t.x < box.x + box.w && box.x < t.x + t.w && t.y < box.y + box.h && box.y < t.y + t.h)) continue;
-      taken.push(box);
-      svg.append(el("svg:g", { class: "badge", "pointer-events": "none", transform: `${inverse(svg)} translate(${box.x},${box.y})` },
-        el("svg:rect", { width, height, rx: 5 }), el("svg:text", { x: width / 2, y: 12.2, "text-anchor": "middle" }, label)));
-      break;
-    }
+    const depth = "depth " + sig(+(sum(pipes, "mean_depth") / pipes.length).toFixed(2));
+    const time = waits || locked ? dur(sum(pipes, waits ? "lock_wait_ns" : "lock_held_ns")) : null;
+    let from, to, middle;
+    try {
+      const length = path.getTotalLength(), m = path.getCTM();
+      [from, middle, to] = [0, 0.5, 1].map((part) => path.getPointAtLength(length * part).matrixTransform(m));
+    } catch { continue; }
+    const short = time || depth, long = time ? time + ", " + depth : depth;
+    // A level pipe has its label above the middle; one of a fan at its end, where it is alone.
+    const level = Math.abs(from.y - to.y) < 8, left = to.x - half(short) - 10;
+    (level && [[long, middle.x, middle.y - 13], [long, middle.x, middle.y + 13], [short, middle.x, middle.y - 13]].some((spot) => badge(...spot)))
+      || [[short, left, to.y - 10], [short, left, to.y + 10], [short, middle.x, middle.y]].some((spot) => badge(...spot));
+  }
+  costs.sort((a, b) => b[1] - a[1]);
+  for (const [shape, ns] of costs.slice(0, 60)) {
+    const box = boxIn(svg, shape), label = dur(ns) + " code";
+    if (box) [[box.x + box.w - half(label), box.y + box.h + 9], [box.x + half(label), box.y + box.h + 9], [box.x + box.w / 2, box.y - 10]].some(([x, y]) => badge(label, x, y));
   }
   return section_;
 }
@@ -161,7 +198,7 @@ function gantt() {
       el("span", {}, el("i", { style: "background:var(--sched)" }), "scheduler code (strip below)"), el("span", {}, el("i", { style: "background:var(--lock)" }), "lock waiting, missed deadlines")),
     el("p", { class: "note" }, "Wheel: zoom · drag or shift + wheel: move · click: follow a task · double click: whole run · keys: w a s d or arrows. ",
       G.quantum ? `Slices closer than ${dur(G.quantum)} are drawn as one, paler by their idle share; trace.pftrace has every slice.` : "Every slice is here.",
-      G.marks_left_out ? ` The first ${num(G.marks.length)} of ${num(G.marks.length + G.marks_left_out)} marks are shown.` : ""));
+      G.marks_left_out ? ` ${num(G.marks_left_out)} of the missed deadlines and other marks are left out, evenly over time.` : ""));
 
   const lower = (list, t) => { let a = 0, b = list.length; while (a < b) { const m = (a + b) >> 1; if (list[m] < t) a = m + 1; else b = m; } return a; };
   let width = 800;
@@ -182,7 +219,7 @@ function gantt() {
     for (let t = Math.ceil(view.a / step) * step; t <= view.b + 1e-9; t += step) {
       const x = X(t);
       c.fillStyle = grid; c.fillRect(x, top - 4, 1, height - top);
-      c.fillStyle = soft; c.textAlign = x > width - 40 ? "right" : "center"; c.fillText(timeLabel(t, step), Math.min(x, width - 2), 8);
+      c.fillStyle = soft; c.textAlign = x > width - 40 ? "right" : "center"; c.fillText(timeLabel(t, step, view.b), Math.min(x, width - 2), 8);
     }
     const word = search.value.toLowerCase();
     const match = G.tasks.map((t) => (picked === null || t[0] === picked) && (!word || t[1].toLowerCase().includes(word) || t[2].toLowerCase() === word));
@@ -209,7 +246,7 @@ function gantt() {
           c.globalAlpha = on ? 1 : 0.35; c.fillStyle = runs.used[k] < 0.7 ? ink : "#fff"; c.textAlign = "left";
           const name = G.tasks[i][1];
           const fit = Math.floor((w - 8) / 6.3);
-          if (fit > 2) c.fillText(name.length > fit ? name.slice(0, fit - 1) + "…" : name, x0 + 4, y + 1.5 + barH / 2);
+          if (fit > 2) c.fillText(name.length > fit ? name.slice(0, fit - 1) + "…" : name, x0 + 4, y + 2 + barH / 2);
         }
       }
       c.globalAlpha = 1;
@@ -264,20 +301,20 @@ function gantt() {
     return { r, t, k: find(rows[r].runs), s: find(rows[r].sched), strip };
   }
   function describe(x, y) {
-    for (const [t, kind, text] of G.marks) if (y < top + 4 && Math.abs(X(t) - x) < 4) return [kind === "miss" ? `${text} missed its deadline` : text, "at " + timeLabel(t, 1)];
+    for (const [t, kind, text] of G.marks) if (y < top + 4 && Math.abs(X(t) - x) < 4) return [kind === "miss" ? `${text} missed its deadline` : text, "at " + stamp(t)];
     const u = under(x, y);
     if (!u) return [];
     const { runs, sched, cpu } = rows[u.r], lines = [];
     if (u.s >= 0 && (u.strip || u.k < 0)) {
-      lines.push("scheduler code", `${cpu.name}, ${dur((sched.e[u.s] - sched.b[u.s]) * sched.used[u.s])} before ${timeLabel(sched.e[u.s], 1)}`);
+      lines.push("scheduler code", `${cpu.name}, ${dur((sched.e[u.s] - sched.b[u.s]) * sched.used[u.s])} before ${stamp(sched.e[u.s])}`);
       if (sched.lock[u.s] > 0) lines.push(`${dur((sched.e[u.s] - sched.b[u.s]) * sched.lock[u.s])} of it waiting for locks`);
     } else if (u.k >= 0) {
       const i = runs.task[u.k], len = runs.e[u.k] - runs.b[u.k];
       lines.push(i >= 0 ? G.tasks[i][1] : "several tasks");
       if (i >= 0) lines.push(`task ${G.tasks[i][0]}${G.tasks[i][2] ? ", group " + G.tasks[i][2] : ""}`);
-      lines.push(`${cpu.name}, from ${timeLabel(runs.b[u.k], 1)} for ${dur(len)}`);
+      lines.push(`${cpu.name}, from ${stamp(runs.b[u.k])} for ${dur(len)}`);
       if (runs.used[u.k] < 1 || i < 0) lines.push(`several slices, busy ${pct(runs.used[u.k], 1)} of the time`);
-    } else lines.push(`${cpu.name} idle`, "at " + timeLabel(u.t, 1));
+    } else lines.push(`${cpu.name} idle`, "at " + stamp(u.t));
     return lines;
   }
   let drag = null;
