@@ -40,11 +40,11 @@ void weir_mem *weir_alloc(struct weir_sched weir_mem *s, u64 bytes)
 	if (s->free_list[c]) {
 		p = s->free_list[c];
 		s->free_list[c] = *(void weir_mem *weir_mem *)p;
-		s->freed -= size;
+		weir_store(&s->freed, s->freed - size);
 		recycled = 1;
 	} else if (s->used + size <= s->arena_bytes) {
 		p = (char weir_mem *)s + s->used;
-		s->used += size;
+		weir_store(&s->used, s->used + size);
 	}
 	weir_spin_unlock(&s->alloc_lock);
 	if (recycled)
@@ -65,7 +65,7 @@ void weir_free(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes)
 		return;
 	*(void weir_mem *weir_mem *)p = s->free_list[c];
 	s->free_list[c] = p;
-	s->freed += size;
+	weir_store(&s->freed, s->freed + size);
 	weir_spin_unlock(&s->alloc_lock);
 }
 

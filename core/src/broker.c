@@ -79,8 +79,11 @@ void weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 		for (u32 i = 0; i < subs->nr && weir_loop; i++)
 			if (g->sub_list[subs->first + i] != subs->responder)
 				weir_class_on(g->sub_list[subs->first + i], msg);
-		if (msg->task && g->followed >> topic & 1)
+		if (msg->task && g->followed >> topic & 1) {
+			/* Whoever puts the task into a pipe where we do not yet find it asks for the new value. */
+			weir_fence();
 			deliver_followers(s, msg);
+		}
 	}
 	if (s->rt_topics >> topic & 1)
 		weir_rt_message(s, msg);
@@ -129,8 +132,8 @@ int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version)
 	if (id == -WEIR_ENOMEM)
 		id = find_free(s);
 	if (id >= 0) {
-		s->topics[id].uuid = uuid;
-		s->topics[id].version = version;
+		weir_store(&s->topics[id].version, version);
+		weir_store_release(&s->topics[id].uuid, uuid);
 	}
 	weir_spin_unlock(&s->alloc_lock);
 	return id;
@@ -138,39 +141,54 @@ int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version)
 
 int weir_topic_check(struct weir_sched weir_mem *s, u32 topic, u64 uuid, u32 version)
 {
-	if (topic >= WEIR_MAX_TOPICS || !s->topics[topic].uuid)
+	u64 present = topic < WEIR_MAX_TOPICS ? weir_load_acquire(&s->topics[topic].uuid) : 0;
+
+	if (!present)
 		return -WEIR_ENOENT;
-	return s->topics[topic].uuid == uuid && s->topics[topic].version == version ? 0 : -WEIR_EPROTO;
+	return present == uuid && weir_load(&s->topics[topic].version) == version ? 0 : -WEIR_EPROTO;
 }
 
 int weir_topic_hold(struct weir_sched weir_mem *s, u32 topic)
 {
-	if (topic >= WEIR_MAX_TOPICS || !s->topics[topic].uuid)
-		return -WEIR_ENOENT;
-	weir_fetch_add(&s->topics[topic].users, 1);
-	return 0;
+	int err = -WEIR_ENOENT;
+
+	/* Under the lock of weir_topic_remove(), which must not miss the new user. */
+	if (weir_spin_lock(&s->alloc_lock))
+		return -WEIR_EAGAIN;
+	if (topic < WEIR_MAX_TOPICS && s->topics[topic].uuid) {
+		weir_fetch_add(&s->topics[topic].users, 1);
+		err = 0;
+	}
+	weir_spin_unlock(&s->alloc_lock);
+	return err;
 }
 
 int weir_topic_release(struct weir_sched weir_mem *s, u32 topic)
 {
-	if (topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[topic].users))
-		return -WEIR_ENOENT;
-	weir_fetch_add(&s->topics[topic].users, (u32)-1);
-	return 0;
+	int err = -WEIR_ENOENT;
+
+	if (weir_spin_lock(&s->alloc_lock))
+		return -WEIR_EAGAIN;
+	if (topic < WEIR_MAX_TOPICS && s->topics[topic].users) {
+		weir_fetch_add(&s->topics[topic].users, (u32)-1);
+		err = 0;
+	}
+	weir_spin_unlock(&s->alloc_lock);
+	return err;
 }
 
 int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic)
 {
 	int err = 0;
 
-	if (topic >= WEIR_MAX_TOPICS || topic < WEIR_NR_STD_TOPICS || !s->topics[topic].uuid)
+	if (topic >= WEIR_MAX_TOPICS || topic < WEIR_NR_STD_TOPICS || !weir_load(&s->topics[topic].uuid))
 		return -WEIR_ENOENT;
 	if (weir_spin_lock(&s->alloc_lock))
 		return -WEIR_EAGAIN;
 	if (weir_load(&s->topics[topic].users))
 		err = -WEIR_EBUSY;
 	else
-		s->topics[topic].uuid = 0;
+		weir_store(&s->topics[topic].uuid, 0);
 	weir_spin_unlock(&s->alloc_lock);
 	return err;
 }

@@ -88,6 +88,7 @@ int weir_check(struct weir_sched weir_mem *s)
 	u32 total = 0, entered = 0, schedulable = 0;
 	int line;
 
+	weir_budget_reset();
 	if (!g)
 		return 0;
 	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {

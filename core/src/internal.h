@@ -64,7 +64,6 @@ void weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance
 
 /* schedule.c */
 void weir_drain(struct weir_sched weir_mem *s);
-int weir_pipe_process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
 
 /* Generated from the files in components/. */
 int weir_class_construct(struct weir_instance weir_mem *i);

@@ -208,9 +208,9 @@ static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 
 	weir_store_release(&weir_hook(pipe, t)->pipe, pipe);
 	weir_store(&pipe->nr, nr);
-	pipe->nr_added++;
+	weir_store(&pipe->nr_added, pipe->nr_added + 1);
 	if (nr > pipe->max_nr)
-		pipe->max_nr = nr;
+		weir_store(&pipe->max_nr, nr);
 	log_change(pipe, t, WEIR_ADDED);
 	if (pipe->postponed)
 		weir_kick_idle(pipe->to, pipe, t);
@@ -225,7 +225,7 @@ static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir_task weir
 		weir_list_unlink(pipe, t);
 	log_change(pipe, t, WEIR_REMOVED);
 	weir_store(&pipe->nr, pipe->nr - 1);
-	pipe->nr_removed++;
+	weir_store(&pipe->nr_removed, pipe->nr_removed + 1);
 	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
 }
 

@@ -206,6 +206,8 @@ int weir_kick_idle(struct weir_instance weir_mem *self, struct weir_pipe weir_me
 {
 	u32 cpu, idle;
 
+	/* Pairs with the fence in weir_pick(): either we see the idle CPU, or it sees @t in the pipe. */
+	weir_fence();
 	if (pipe->nr_cpus == 1)
 		return weir_mask_test(self->sched->idle, pipe->cpu) && kick(self, t, pipe->cpu);
 	weir_pipe_load(pipe, &idle);

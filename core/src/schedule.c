@@ -19,8 +19,12 @@ static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
 	while (weir_loop) {
 		weir_store(&ctx->readers, 1);
 		weir_fence();
-		if (!weir_load_acquire(&s->writer))
-			return s->graph ? ctx : 0;
+		if (!weir_load_acquire(&s->writer)) {
+			if (s->graph)
+				return ctx;
+			weir_store_release(&ctx->readers, 0);
+			return 0;
+		}
 		weir_store_release(&ctx->readers, 0);
 		while (weir_load_acquire(&s->writer) && weir_loop)
 			weir_port_relax(spins++);
@@ -47,25 +51,24 @@ void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
 	ctx->work_tail = pipe;
 }
 
-/* Let the receiver handle what is in the pipe's log. */
-int weir_pipe_process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+/* Let the receiver handle what is in the pipe's log. The pipe is locked. */
+static void process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
 {
 	struct weir_instance weir_mem *to = pipe->to;
-	int err = weir_pipe_lock(pipe);
+	int err;
 
-	if (err)
-		return err;
-	pipe->pending = 0;
-	if (pipe->rebuild)
+	if (pipe->rebuild) {
+		/* Its records are handled below and need no other turn: a receiver that fails would never end. */
+		pipe->pending = 1;
 		weir_pipe_represent(pipe);
-	if (!pipe->nr_log) {
-		weir_pipe_unlock(pipe);
-		return 0;
 	}
+	pipe->pending = 0;
+	if (!pipe->nr_log)
+		return;
 	weir_op(s, WEIR_OP_UPDATE, to->idx, pipe->nr_log);
 	err = weir_class_update(to, pipe);
 	weir_op(s, WEIR_OP_UPDATE_END, to->idx, 0);
-	weir_store(&to->nr_updates, weir_load(&to->nr_updates) + 1);
+	weir_fetch_add(&to->nr_updates, 1);
 	weir_pipe_consume(pipe);
 	if (err) {
 		/* What the component did of its work is undone at the next change: it starts over. */
@@ -76,8 +79,6 @@ int weir_pipe_process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *
 		weir_fetch_add(&s->faults, 1);
 		weir_msg_push(s, &fault);
 	}
-	weir_pipe_unlock(pipe);
-	return err;
 }
 
 /* Work off pipes, then messages, until both are at rest. No pipe lock is held here. */
@@ -93,10 +94,13 @@ void weir_drain(struct weir_sched weir_mem *s)
 		struct weir_pipe weir_mem *pipe = ctx->work_head;
 
 		if (pipe) {
+			if (weir_pipe_lock(pipe))
+				break; /* the loop budget is used up: the next call on this CPU goes on */
 			ctx->work_head = pipe->work_next;
 			if (!ctx->work_head)
 				ctx->work_tail = 0;
-			weir_pipe_process(s, pipe);
+			process(s, pipe);
+			weir_pipe_unlock(pipe);
 		} else if (next_msg < ctx->nr_msgs) {
 			struct weir_msg weir_mem *m = &ctx->msgs[next_msg++];
 			struct weir_msg msg = { .topic = m->topic, .cpu = m->cpu, .task = m->task,
@@ -107,6 +111,8 @@ void weir_drain(struct weir_sched weir_mem *s)
 			break;
 		}
 	}
+	if (next_msg < ctx->nr_msgs)
+		weir_fetch_add(&s->lost_messages, ctx->nr_msgs - next_msg);
 	ctx->nr_msgs = 0;
 	ctx->draining = 0;
 }
@@ -201,12 +207,21 @@ int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task wei
 	return make_schedulable(s, cpu, t, WEIR_RUNNING, WEIR_TOPIC_RELINQUISH);
 }
 
-/* Out of all pipes or off its CPU, into @to. A claim that came first makes the task running; we try again. */
+/*
+ * Out of all pipes or off its CPU, into @to. A claim that came first makes the task running, once pick has
+ * taken it out of all pipes; before that it could take it out of those that it meets again after us.
+ */
 static int retire(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 to)
 {
+	u32 spins = 0;
+
 	while (weir_loop) {
 		u32 state = weir_load_acquire(&t->state);
 
+		if (state == WEIR_CLAIMED) {
+			weir_port_relax(spins++);
+			continue;
+		}
 		if (state == WEIR_FREE || state == WEIR_DEAD || (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
 			return -WEIR_ESTATE;
 		if (weir_cas(&t->state, state, to) != state)
@@ -268,7 +283,10 @@ static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_me
 	return !mask || weir_mask_test(mask, cpu);
 }
 
-/* First task of the exit that this CPU wins. One atomic state change decides between CPUs. */
+/*
+ * First task of the exit that this CPU wins. One atomic state change decides between CPUs. What the CPU
+ * runs is told under the exit's lock: whoever puts a more urgent task there later sees it (weir_preempt()).
+ */
 static struct weir_task weir_mem *claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu)
 {
 	struct weir_task weir_mem *t;
@@ -277,8 +295,16 @@ static struct weir_task weir_mem *claim(struct weir_sched weir_mem *s, struct we
 		return 0;
 	weir_for_task(t, exit)
 		if (may_run(s, exit, t, cpu) &&
-		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_RUNNING) == WEIR_SCHEDULABLE)
+		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
 			break;
+	if (t) {
+		struct weir_cpu weir_mem *c = &s->cpus[cpu];
+
+		weir_store(&t->cpu, cpu);
+		weir_store(&c->curr_key, weir_load(&t->key));
+		weir_store(&c->curr, t);
+		weir_mask_set(s->busy, cpu);
+	}
 	weir_pipe_unlock(exit);
 	return t;
 }
@@ -289,7 +315,10 @@ static void catch_up(struct weir_sched weir_mem *s, const struct weir_plan_cpu w
 	for (u32 i = 0; i < pc->nr_postponed && weir_loop; i++) {
 		struct weir_pipe weir_mem *pipe = &s->graph->pipes[s->graph->lists[pc->first_postponed + i]];
 
-		weir_pipe_process(s, pipe);
+		if (weir_pipe_lock(pipe))
+			return;
+		process(s, pipe);
+		weir_pipe_unlock(pipe);
 		weir_drain(s);
 	}
 }
@@ -328,7 +357,6 @@ static struct weir_task weir_mem *find(struct weir_sched weir_mem *s, u32 cpu)
 struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
-	struct weir_cpu weir_mem *c = &s->cpus[target];
 	struct weir_task weir_mem *t;
 
 	if (!ctx)
@@ -342,16 +370,14 @@ struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32
 	}
 	if (t) {
 		weir_mask_clear(s->idle, target);
-		weir_mask_set(s->busy, target);
-		weir_store(&t->cpu, target);
-		weir_store(&c->curr_key, weir_load(&t->key));
-		weir_store(&c->curr, t);
 		weir_task_withdraw(s, t, 0);
 		announce(s, WEIR_TOPIC_DISPATCH, t, target);
 		weir_drain(s);
+		/* From here on it may be blocked or destroyed by another CPU. */
+		weir_store_release(&t->state, WEIR_RUNNING);
 	} else {
 		weir_mask_clear(s->busy, target);
-		weir_store(&c->curr_key, WEIR_KEY_NONE);
+		weir_store(&s->cpus[target].curr_key, WEIR_KEY_NONE);
 	}
 	leave(ctx);
 	return t;
@@ -363,7 +389,7 @@ int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *m
 {
 	struct weir_ctx weir_mem *ctx;
 
-	if (msg->topic >= WEIR_MAX_TOPICS || !s->topics[msg->topic].uuid)
+	if (msg->topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[msg->topic].uuid))
 		return -WEIR_ENOENT;
 	ctx = enter(s, cpu);
 	if (!ctx)

@@ -68,6 +68,7 @@ int weir_init(struct weir_sched weir_mem *s, const struct weir_config *config)
 {
 	if (!config->nr_cpus || config->nr_cpus > WEIR_MAX_CPUS || config->arena_bytes < sizeof(struct weir_sched))
 		return -WEIR_EINVAL;
+	weir_budget_reset();
 	s->arena_bytes = config->arena_bytes;
 	s->used = (sizeof(struct weir_sched) + 63) & ~63ull;
 	s->nr_cpus = config->nr_cpus;

@@ -19,9 +19,20 @@ static int stop_readers(struct weir_sched weir_mem *s, u32 cpu)
 	if (weir_cas(&s->writer, 0, 1))
 		return -WEIR_EBUSY;
 	weir_fence();
-	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++)
-		while (weir_load_acquire(&s->ctx[i].readers) && weir_loop)
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
+		u32 busy = weir_load_acquire(&s->ctx[i].readers);
+
+		/* Once seen at 0 it only rises for a moment: whoever comes sees the writer and goes back. */
+		while (busy && weir_loop) {
 			weir_port_relax(spins++);
+			busy = weir_load_acquire(&s->ctx[i].readers);
+		}
+		if (busy) {
+			/* The loop budget is used up; nothing has changed yet. */
+			weir_store_release(&s->writer, 0);
+			return -WEIR_EAGAIN;
+		}
+	}
 	return 0;
 }
 

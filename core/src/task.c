@@ -66,7 +66,7 @@ static struct weir_task weir_mem *take(struct weir_sched weir_mem *s)
 	if (s->free_task != WEIR_NO_TASK || !grow(s)) {
 		t = record(s, s->free_task);
 		s->free_task = t->next_free;
-		s->nr_tasks++;
+		weir_store(&s->nr_tasks, s->nr_tasks + 1);
 	}
 	weir_spin_unlock(&s->task_lock);
 	return t;
@@ -94,10 +94,10 @@ struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 coo
 
 	if (!t)
 		return 0;
-	t->cookie = cookie;
-	t->cpu = WEIR_NO_CPU;
-	t->slice_ns = WEIR_SLICE_DEFAULT;
-	t->key = WEIR_KEY_NONE;
+	weir_store(&t->cookie, cookie);
+	weir_store(&t->cpu, WEIR_NO_CPU);
+	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
+	weir_store(&t->key, WEIR_KEY_NONE);
 	weir_store(&t->refs, 1);
 	private_init(s->graph, t);
 	weir_store_release(&t->state, WEIR_UNCONSIDERED);
@@ -114,7 +114,7 @@ void weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 	weir_store(&t->state, WEIR_FREE);
 	t->next_free = s->free_task;
 	s->free_task = t->id;
-	s->nr_tasks--;
+	weir_store(&s->nr_tasks, s->nr_tasks - 1);
 	weir_spin_unlock(&s->task_lock);
 }
 

@@ -126,8 +126,10 @@ struct weir_class {
 	u32 param_offset[WEIR_MAX_PARAMS];
 };
 
+#ifndef WEIR_TASK_CHUNK /* the model checker takes small ones */
 #define WEIR_TASK_CHUNK 1024u /* tasks per block of records, hooks and private data */
 #define WEIR_MAX_CHUNKS 4096u
+#endif
 
 /* Memory that is freed as a whole. */
 struct weir_region {

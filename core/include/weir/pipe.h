@@ -53,12 +53,12 @@ struct weir_pipe {
 	u32 cpu;	/* (c) the lowest of them */
 	u32 word_lo;	/* (c) first and last used word of @cpus */
 	u32 word_hi;
-	u32 max_nr;	/* (p) high-water mark */
+	u32 max_nr;	/* (a) high-water mark, written under the lock */
 	struct weir_cpumask weir_mem *cpus; /* (c) */
 	struct weir_pipe weir_mem *work_next; /* (o) worklist */
 	u64 label;	/* (c) port label of the writer: ISA index */
-	u64 nr_added;	/* (p) since the graph was built */
-	u64 nr_removed; /* (p) */
+	u64 nr_added;	/* (a) since the graph was built, written under the lock */
+	u64 nr_removed; /* (a) likewise */
 };
 
 /* --- for components: out-pipes ------------------------------------------------------------- */

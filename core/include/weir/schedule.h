@@ -3,7 +3,9 @@
  * All that a runtime calls.
  *
  * @cpu is the CPU that makes the call; no two calls with the same @cpu may overlap. Calls about one
- * task are serialised by the runtime, but weir_pick() may claim a schedulable task at any time.
+ * task are serialised by the runtime, but weir_pick() may claim a schedulable task at any time, and
+ * another CPU may block or destroy that task before the one that picked it looks at the answer. Two
+ * picks for one @target do not overlap either, nor does a pick with the calls that take its task away.
  */
 #ifndef WEIR_SCHEDULE_H
 #define WEIR_SCHEDULE_H
@@ -63,8 +65,8 @@ struct weir_ctx {
 
 struct weir_sched {
 	u64 arena_bytes; /* (c) the struct stands at the arena's start */
-	u64 used;	 /* (l) bytes handed out so far, free ones included */
-	u64 freed;	 /* (l) bytes in free lists */
+	u64 used;	 /* (a) bytes handed out so far, free ones included; written under alloc_lock */
+	u64 freed;	 /* (a) bytes in free lists; likewise */
 	u32 alloc_lock;
 	u32 task_lock;
 	u32 writer; /* (a) a reconfiguration runs or waits */
@@ -73,7 +75,7 @@ struct weir_sched {
 	u32 nr_classes;
 	u32 nr_chunks;	/* (t) */
 	u32 free_task;	/* (t) */
-	u32 nr_tasks;	/* (t) */
+	u32 nr_tasks;	/* (a) written under task_lock */
 	u32 oplog;	/* (c) operations recorded per CPU, 0: none */
 	u64 random;	/* (a) */
 	u64 rt_topics;	/* (c) topics whose messages the runtime wants */

@@ -15,13 +15,17 @@
 #define WEIR_SLICE_DEFAULT 0	     /* the runtime chooses */
 #define WEIR_SLICE_UNLIMITED (~0ull) /* until it blocks or is preempted */
 
-/* Source 0, 5.1.1. FREE and DEAD are ours: an unused record, and one that waits for its last reference. */
+/*
+ * Source 0, 5.1.1. The others are ours: an unused record, one that waits for its last reference, and one that
+ * weir_pick() has won and still takes out of the pipes; until it is running nobody else may change it.
+ */
 enum weir_task_state {
 	WEIR_FREE = 0,
 	WEIR_UNCONSIDERED = 1,
 	WEIR_SCHEDULABLE = 2,
 	WEIR_RUNNING = 3,
 	WEIR_DEAD = 4,
+	WEIR_CLAIMED = 5,
 };
 
 struct weir_pipe;
@@ -43,7 +47,7 @@ struct weir_hook {
 struct weir_task {
 	u32 id;			/* (c) */
 	u32 state;		/* (a) enum weir_task_state */
-	u64 cookie;		/* (c) the runtime's own record */
+	u64 cookie;		/* (a) the runtime's own record; a record that is used again gets another */
 	struct weir_hook weir_mem *hooks; /* (b) one per depth of the current graph */
 	u32 refs;		/* (a) one for being alive, one per REMOVED record that names it */
 	u32 cpu;		/* (a) where it runs or last ran; WEIR_NO_CPU: never ran */
