@@ -59,6 +59,11 @@ pub(crate) fn pair(lefts: &[Out], rights: &[In], all: bool, room: usize) -> Resu
         }
         return Ok((0..lefts.len()).flat_map(|l| (0..rights.len()).map(move |r| (l, r))).collect());
     }
+    if let ([l], [r]) = (lefts, rights) {
+        if Rc::ptr_eq(&l.cpus, &r.cpus) {
+            return Ok(vec![(0, 0)]);
+        }
+    }
     // Left ends by CPU, so that large bundles are not compared each with each.
     let top = lefts.iter().flat_map(|l| l.cpus.iter().last()).max().map_or(0, |c| c as usize + 1);
     let mut by_cpu: Vec<Vec<usize>> = vec![Vec::new(); top];

@@ -18,7 +18,7 @@ use crate::source::Span;
 /// Deepest nesting of sub-topologies.
 const MAX_USES: usize = 32;
 /// Steps after which an expansion is given up: far beyond any real topology.
-const FUEL: u64 = 4_000_000;
+const FUEL: u64 = 1_000_000;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -60,6 +60,8 @@ pub(crate) struct Expander<'a> {
     pub net: Net,
     /// Something is missing that was reported: rules about the whole network would only echo it.
     pub broken: bool,
+    /// The expansion was given up; what there is of the network is worth nothing.
+    pub halted: bool,
     /// An annotator is missing that was reported.
     pub lost_annotator: bool,
     topologies: BTreeMap<&'a str, &'a Topology>,
@@ -80,6 +82,7 @@ impl<'a> Expander<'a> {
             settings: Settings::new(sets),
             net: Net::default(),
             broken: false,
+            halted: false,
             lost_annotator: false,
             topologies: BTreeMap::new(),
             sites: BTreeMap::new(),
@@ -147,11 +150,7 @@ impl<'a> Expander<'a> {
         for item in items {
             let Item::Topology(t) = item else { continue };
             let name = t.name.text.as_str();
-            if self.catalog.get(name).is_some() {
-                self.sink
-                    .error("name-clash", t.name.span, format!("`{name}` is a component already"))
-                    .help("give the sub-topology another name");
-            } else if let Some(first) = self.topologies.get(name) {
+            if let Some(first) = self.topologies.get(name) {
                 let place = self.sink.place(first.name.span);
                 self.sink
                     .error("name-clash", t.name.span, format!("sub-topology `{name}` is declared twice"))
@@ -198,6 +197,7 @@ impl<'a> Expander<'a> {
         self.fuel -= 1;
         if self.fuel == 0 || self.net.insts.len() >= MAX_INSTANCES || self.net.edges.len() >= MAX_PIPES {
             self.fuel = 0;
+            self.halted = true;
             self.broken = true;
             self.sink
                 .error("too-big", at, format!("on machine `{}` this topology grows beyond all bounds", self.shape.name))
@@ -270,11 +270,8 @@ impl<'a> Expander<'a> {
             Some(i) => {
                 let slots = Slot::of_component(&self.catalog.components[i].params);
                 let names = [class.text.as_str(), base, &local, &name];
-                for n in names {
-                    if !self.settable.contains(n) {
-                        self.settable.insert(n.to_string());
-                    }
-                }
+                self.remember(class.text.as_str());
+                self.remember(base);
                 let (what, bound) = (&class.text, &ctx.bound);
                 let values = self.settings.values(what, &names, &slots, &used.args, used.span, bound, self.sink);
                 values.into_iter().zip(&slots).map(|(v, s)| v.unwrap_or(s.info.default)).collect()
@@ -285,6 +282,13 @@ impl<'a> Expander<'a> {
         let cpus = ctx.cpus.clone();
         self.net.insts.push(Inst { name, class: class_idx, params, cpus, span: used.span, site, annotator });
         self.net.insts.len() - 1
+    }
+
+    /// Note a name that `--set` may use, for the help of those who mistype it.
+    fn remember(&mut self, name: &str) {
+        if !self.settable.contains(name) {
+            self.settable.insert(name.to_string());
+        }
     }
 
     /// Bind a name in the scope of `ctx`.
@@ -299,9 +303,10 @@ impl<'a> Expander<'a> {
                 .help(format!("the first is at {place}; choose another name for one of them"));
             return;
         }
-        if self.catalog.get(&word.text).is_some() || self.topologies.contains_key(word.text.as_str()) {
+        // Names of components are no clash: a component that is added must not break any text.
+        if self.topologies.contains_key(word.text.as_str()) {
             self.sink
-                .error("name-clash", word.span, format!("`{}` is the name of a component already", word.text))
+                .error("name-clash", word.span, format!("`{}` is the name of a sub-topology already", word.text))
                 .help("choose another name for the instance");
             return;
         }
@@ -382,12 +387,17 @@ impl<'a> Expander<'a> {
                 false => ("too-deep", format!("sub-topologies are nested more than {MAX_USES} deep")),
             };
             self.sink.error(code, used.span, message).help(format!("the path is {} -> {name}", self.stack.join(" -> ")));
+            if code == "too-deep" {
+                // There may be millions of such paths.
+                (self.fuel, self.halted) = (0, true);
+            }
             return None;
         }
         let label = self.unique(&used.word.text, ctx);
         let slots = Slot::of_formals(&t.formals, self.sink);
         let names = [name, used.word.text.as_str(), &label];
-        self.settable.extend(names.iter().map(|n| n.to_string()));
+        self.remember(name);
+        self.remember(used.word.text.as_str());
         let values = self.settings.values(name, &names, &slots, &used.args, used.span, &ctx.bound, self.sink);
         let bound: Bound =
             t.formals.iter().zip(values).map(|(f, v)| (f.name.text.clone(), (v, f.unit))).collect();

@@ -91,6 +91,9 @@ pub fn compile(
     }
     let mut expander = expand::Expander::new(catalog, shape, sets, &mut sink);
     expander.run(&items, src.stem());
+    if expander.halted {
+        return Err(sink.finish());
+    }
     let (mut net, lost_annotator) = (std::mem::take(&mut expander.net), expander.lost_annotator);
     let mut quiet = expander.broken || parse_failed;
     quiet |= !splice::splice(&mut net, &mut sink);

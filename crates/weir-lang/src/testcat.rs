@@ -87,8 +87,11 @@ pub fn catalog() -> Catalog {
         ("advanced_balancer", (1, ANY)),
         ("work_stealing", (1, ANY)),
     ] {
-        all.push(ComponentInfo { asks: topics(&["AFFINITY"]), ..component(name, Distribute, ins, (1, ANY)) });
+        let asks = topics(&["AFFINITY"]);
+        all.push(ComponentInfo { needs: asks.clone(), asks, ..component(name, Distribute, ins, (1, ANY)) });
     }
+    // Asks without needing, for the rule about such topics.
+    all.push(ComponentInfo { asks: topics(&["AFFINITY"]), ..component("scatter", Distribute, (1, 1), (1, ANY)) });
     all.push(ComponentInfo {
         asks: topics(&["ISA"]),
         needs: topics(&["ISA"]),

@@ -252,7 +252,7 @@ fn count(name: &str, class: &str, span: Span, got: usize, (min, max): (u32, u32)
             (false, _) => {
                 format!("`{class}` has at most {max}; put a `load_balancer` behind it, or let CPUs share an exit with `cpus`")
             }
-            (true, _) => format!("`{class}` takes at most {max}; put a `task_mux` before it"),
+            (true, _) => format!("`{class}` takes at most {max}; put a `merge` before it"),
         };
         sink.error("too-many-pipes", span, format!("`{name}` has {got} {side}-pipes")).help(help);
         return false;
@@ -289,7 +289,7 @@ fn ends(net: &Net, wired: &mut Wired, quiet: bool, sink: &mut Sink) {
             }
             n => {
                 let message = format!("{n} pipes end at this exit, a CPU takes its tasks from one");
-                sink.error("double-exit", exit.span, message).help("merge them first: `... -> task_mux -> cpus`");
+                sink.error("double-exit", exit.span, message).help("join them first: `... -> merge -> cpus`");
                 wired.broken = true;
             }
         }

@@ -181,3 +181,33 @@ fn large_machines_compile() {
     let p = plan("hierarchical", "smp-4096");
     assert_eq!(p.exits.len(), 4096);
 }
+
+/// The same with the components of this build instead of the hand-written catalogue.
+#[test]
+fn every_topology_checks_with_the_real_components() {
+    let components = weir_core::catalog();
+    for (name, text) in weir_files(&topologies()) {
+        for m in machines_of(&name) {
+            let source = Source { name: format!("{name}.weir"), text: text.clone() };
+            match weir_lang::compile(&source, &weir_lang::NoIncludes, components, &machine(m), &[]) {
+                Ok(c) => assert!(c.warnings.is_empty(), "{name} on {m}:\n{}", show(&c.warnings)),
+                Err(findings) => panic!("{name} on {m}:\n{}", show(&findings)),
+            }
+        }
+    }
+}
+
+/// What the language's tests take for granted of components is what they say of themselves.
+#[test]
+fn the_hand_written_catalogue_agrees_with_the_components() {
+    let real = weir_core::catalog();
+    for test in &testcat::catalog().components {
+        let Some(c) = real.get(&test.name) else {
+            assert!(["sieve", "winnow", "scatter"].contains(&test.name.as_str()), "there is no component {}", test.name);
+            continue;
+        };
+        assert_eq!((c.ins, c.outs), (test.ins, test.outs), "{}", c.name);
+        assert_eq!((c.ordering, c.out_label), (test.ordering, test.out_label), "{}", c.name);
+        assert_eq!((&c.needs, &c.answers), (&test.needs, &test.answers), "{}", c.name);
+    }
+}

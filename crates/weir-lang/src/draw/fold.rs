@@ -50,40 +50,43 @@ pub(crate) fn fold(graph: &Graph, above: usize) -> Picture {
     }
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); n];
     graph.edges.iter().for_each(|e| before[e.to].push(e.from));
-    // Nodes are in topological order, so a group's members are placed before what follows them.
+    // By distance from the entries, so that what comes before a node has its group already.
+    let depth = depths(&before);
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by_key(|i| (depth[*i], *i));
     let mut group_of = vec![usize::MAX; n];
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut by_key: BTreeMap<(u32, Vec<usize>), usize> = BTreeMap::new();
-    for i in 0..n {
+    for i in order {
         if group_of[i] != usize::MAX {
             continue;
         }
-        let members = &sites[&graph.nodes[i].site];
-        let ready = |m: &usize| before[*m].iter().all(|b| group_of[*b] != usize::MAX);
-        if members.len() <= above || !members.iter().all(ready) {
-            group_of[i] = groups.len();
-            groups.push(vec![i]);
-            continue;
+        let mut members = vec![i];
+        if sites[&graph.nodes[i].site].len() > above {
+            let same = |m: &&usize| group_of[**m] == usize::MAX && depth[**m] == depth[i];
+            members = sites[&graph.nodes[i].site].iter().filter(same).copied().collect();
         }
-        let key = |m: usize, group_of: &[usize]| {
+        let key = |m: usize| {
             let mut k: Vec<usize> = before[m].iter().map(|b| group_of[*b]).collect();
             k.sort_unstable();
             k.dedup();
-            (graph.nodes[m].site, k)
+            k
         };
-        let mut keys: Vec<_> = members.iter().map(|m| key(*m, &group_of)).collect();
-        keys.sort();
-        keys.dedup();
-        let one = keys.len() > above;
-        for &m in members {
-            let k = if one { (graph.nodes[m].site, Vec::new()) } else { key(m, &group_of) };
-            let g = *by_key.entry(k).or_insert_with(|| {
-                groups.push(Vec::new());
-                groups.len() - 1
-            });
-            groups[g].push(m);
-            group_of[m] = g;
+        let mut by_key: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        members.iter().for_each(|m| by_key.entry(key(*m)).or_default().push(*m));
+        if by_key.len() > above {
+            by_key = BTreeMap::from([(Vec::new(), members)]);
         }
+        for members in by_key.into_values() {
+            members.iter().for_each(|m| group_of[*m] = groups.len());
+            groups.push(members);
+        }
+    }
+    // Boxes in the order of their first nodes.
+    let mut sequence: Vec<usize> = (0..groups.len()).collect();
+    sequence.sort_by_key(|g| groups[*g][0]);
+    let groups: Vec<Vec<usize>> = sequence.into_iter().map(|g| std::mem::take(&mut groups[g])).collect();
+    for (g, members) in groups.iter().enumerate() {
+        members.iter().for_each(|m| group_of[*m] = g);
     }
     let boxes = groups.iter().map(|members| boxed(graph, members)).collect();
     let mut lines: BTreeMap<(usize, usize, String, bool), Vec<u32>> = BTreeMap::new();
@@ -99,6 +102,16 @@ pub(crate) fn fold(graph: &Graph, above: usize) -> Picture {
     Picture { boxes, lines }
 }
 
+/// Longest distance of each node from one without predecessors. Edges lead from lower to higher
+/// nodes, except into the CPUs, which come last.
+fn depths(before: &[Vec<usize>]) -> Vec<usize> {
+    let mut depth = vec![0; before.len()];
+    for i in 0..before.len() {
+        depth[i] = before[i].iter().map(|b| depth[*b] + 1).max().unwrap_or(0);
+    }
+    depth
+}
+
 /// The box for one or several nodes of a site.
 fn boxed(graph: &Graph, members: &[usize]) -> Box {
     let first = &graph.nodes[members[0]];
@@ -106,7 +119,6 @@ fn boxed(graph: &Graph, members: &[usize]) -> Box {
     let mut cpus = CpuSet::new();
     members.iter().for_each(|m| graph.nodes[*m].cpus.iter().for_each(|c| cpus.insert(c)));
     let (title, detail) = match first.kind {
-        NodeKind::Entry if count == 1 => (first.name.replace('@', " "), cpu_words(&cpus)),
         NodeKind::Entry => ("entry".to_string(), cpu_words(&cpus)),
         NodeKind::Cpus if count > 1 => (cpu_words(&cpus), "an exit each".to_string()),
         NodeKind::Cpus if cpus.len() > 1 => (cpu_words(&cpus), "one exit, shared".to_string()),
@@ -121,13 +133,18 @@ fn boxed(graph: &Graph, members: &[usize]) -> Box {
             (title, detail.join(", "))
         }
     };
-    let topics = if first.kind == NodeKind::Annotator { &first.answers } else { &first.asks };
+    // A question that nobody answers is no relation to show.
+    let answered = |t: &&String| graph.nodes.iter().any(|n| n.answers.contains(t));
+    let topics: Vec<String> = match first.kind {
+        NodeKind::Annotator => first.answers.clone(),
+        _ => first.asks.iter().filter(answered).cloned().collect(),
+    };
     Box {
         kind: first.kind,
         class: first.class,
         title,
         detail,
-        topics: topics.clone(),
+        topics,
         instances: members.iter().filter_map(|m| graph.nodes[*m].instance).collect(),
         count,
     }

@@ -31,10 +31,6 @@ pub(crate) struct Layout {
 
 /// Gap between boxes of a layer.
 const ROW_GAP: f64 = 18.0;
-/// Room that a line needs in a layer it passes.
-const LANE: f64 = 10.0;
-/// Gap between layers.
-const LAYER_GAP: f64 = 64.0;
 
 /// A box or a bend.
 struct Vertex {
@@ -44,8 +40,9 @@ struct Vertex {
     after: Vec<usize>,
 }
 
-/// Lay out boxes of `sizes` that `lines` join, without cycles; `last` boxes go to the last layer.
-pub(crate) fn layout(sizes: &[Size], lines: &[(usize, usize)], last: &[bool]) -> Layout {
+/// Lay out boxes of `sizes` that `lines` join, without cycles; `last` boxes go to the last layer,
+/// and `gap` lies between layers.
+pub(crate) fn layout(sizes: &[Size], lines: &[(usize, usize)], last: &[bool], gap: f64) -> Layout {
     let layers_of = longest_paths(sizes.len(), lines, last);
     let mut vertices: Vec<Vertex> = sizes
         .iter()
@@ -57,7 +54,8 @@ pub(crate) fn layout(sizes: &[Size], lines: &[(usize, usize)], last: &[bool]) ->
         let mut at = from;
         let mut pass = Vec::new();
         for layer in layers_of[from] + 1..layers_of[to] {
-            let size = Size { width: 0.0, height: LANE };
+            // As high as the box it leads to, which then may stand beside its neighbours in line.
+            let size = Size { width: 0.0, height: sizes[to].height };
             vertices.push(Vertex { layer, size, before: vec![at], after: Vec::new() });
             let bend = vertices.len() - 1;
             vertices[at].after.push(bend);
@@ -70,7 +68,7 @@ pub(crate) fn layout(sizes: &[Size], lines: &[(usize, usize)], last: &[bool]) ->
     }
     let layers = order(&vertices);
     let ys = heights(&vertices, &layers);
-    place(sizes.len(), &vertices, &layers, &ys, &passes)
+    place(sizes.len(), &vertices, &layers, &ys, &passes, gap)
 }
 
 /// Layer of each box: its longest distance from a box without predecessors.
@@ -210,16 +208,23 @@ fn separate(layer: &[usize], vertices: &[Vertex], wish: &[f64], ys: &mut [f64]) 
 }
 
 /// Turn layers and heights into points, with the top left corner at the origin.
-fn place(n: usize, vertices: &[Vertex], layers: &[Vec<usize>], ys: &[f64], passes: &[Vec<usize>]) -> Layout {
+fn place(
+    n: usize,
+    vertices: &[Vertex],
+    layers: &[Vec<usize>],
+    ys: &[f64],
+    passes: &[Vec<usize>],
+    gap: f64,
+) -> Layout {
     let widths: Vec<f64> =
         layers.iter().map(|l| l.iter().map(|v| vertices[*v].size.width).fold(0.0, f64::max)).collect();
     let mut left = Vec::with_capacity(layers.len());
     let mut x = 0.0;
     for w in &widths {
         left.push(x);
-        x += w + LAYER_GAP;
+        x += w + gap;
     }
-    let width = (x - LAYER_GAP).max(0.0);
+    let width = (x - gap).max(0.0);
     let top = (0..vertices.len()).map(|v| ys[v] - vertices[v].size.height / 2.0).fold(f64::INFINITY, f64::min);
     let bottom = (0..vertices.len()).map(|v| ys[v] + vertices[v].size.height / 2.0).fold(f64::NEG_INFINITY, f64::max);
     let (top, bottom) = if n == 0 { (0.0, 0.0) } else { (top, bottom) };
@@ -248,7 +253,7 @@ mod tests {
     fn boxes_do_not_overlap() {
         let size = Size { width: 50.0, height: 30.0 };
         let lines: Vec<(usize, usize)> = (1..9).map(|i| (0, i)).chain((1..9).map(|i| (i, 9))).collect();
-        let l = layout(&[size; 10], &lines, &[false; 10]);
+        let l = layout(&[size; 10], &lines, &[false; 10], 60.0);
         for a in 0..10 {
             for b in 0..a {
                 let (p, q) = (l.boxes[a], l.boxes[b]);
@@ -261,13 +266,13 @@ mod tests {
     #[test]
     fn a_chain_is_straight() {
         let size = Size { width: 50.0, height: 30.0 };
-        let l = layout(&[size; 4], &[(0, 1), (1, 2), (2, 3)], &[false; 4]);
+        let l = layout(&[size; 4], &[(0, 1), (1, 2), (2, 3)], &[false; 4], 60.0);
         assert!(l.boxes.windows(2).all(|w| w[0].y == w[1].y && w[0].x < w[1].x));
     }
 
     #[test]
     fn nothing_is_nothing() {
-        let l = layout(&[], &[], &[]);
+        let l = layout(&[], &[], &[], 60.0);
         assert_eq!((l.width, l.height), (0.0, 0.0));
     }
 }

@@ -40,7 +40,10 @@ impl Default for SvgOptions {
 const MARGIN: f64 = 16.0;
 const TITLE_PX: f64 = 7.3;
 const DETAIL_PX: f64 = 6.1;
-const PILL_PX: f64 = 5.6;
+const PILL_PX: f64 = 6.4;
+const COUNT_PX: f64 = 7.0;
+/// Least gap between layers.
+const LAYER_GAP: f64 = 56.0;
 /// Gap between the graph and the row of annotators.
 const ROW: f64 = 34.0;
 
@@ -56,7 +59,9 @@ pub fn svg(graph: &Graph, options: &SvgOptions) -> String {
     let lines: Vec<(usize, usize)> = picture.lines.iter().map(|l| (index[&l.from], index[&l.to])).collect();
     let flow_sizes: Vec<Size> = flow.iter().map(|i| sizes[*i]).collect();
     let last: Vec<bool> = flow.iter().map(|i| picture.boxes[*i].kind == NodeKind::Cpus).collect();
-    let plan = layout(&flow_sizes, &lines, &last);
+    let text = picture.lines.iter().filter_map(|l| label(&picture, l, options)).map(|t| t.chars().count()).max();
+    let gap = LAYER_GAP.max(text.map_or(0.0, |n| n as f64 * DETAIL_PX + 30.0));
+    let plan = layout(&flow_sizes, &lines, &last, gap);
 
     let row_width: f64 = apart.iter().map(|i| sizes[*i].width + 14.0).sum::<f64>() - 14.0;
     let inner = plan.width.max(row_width).max(0.0);
@@ -150,9 +155,28 @@ fn colour(heat: f64) -> String {
     format!("hsl({:.0},{:.0}%,48%)", 45.0 - 45.0 * heat, 35.0 + 50.0 * heat)
 }
 
+/// `×64`, for a stack.
+fn badge(b: &Box) -> Option<String> {
+    (b.count > 1).then(|| format!("×{}", b.count))
+}
+
+/// Text on a line, if any: instruction set, number of pipes where it is no one's count, live numbers.
+fn label(picture: &Picture, line: &Line, options: &SvgOptions) -> Option<String> {
+    let mut parts = Vec::new();
+    if !line.label.is_empty() {
+        parts.push(line.label.clone());
+    }
+    let n = line.pipes.len();
+    if n > 1 && n != picture.boxes[line.from].count && n != picture.boxes[line.to].count {
+        parts.push(format!("×{n}"));
+    }
+    parts.extend(hottest(&line.pipes, &options.pipe_heat, &options.pipe_labels).map(str::to_string));
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
 fn size(b: &Box, options: &SvgOptions) -> Size {
     let chars = |s: &str| s.chars().count() as f64;
-    let badge = if b.count > 1 { 30.0 } else { 0.0 };
+    let badge = badge(b).map_or(0.0, |t| chars(&t) * COUNT_PX + 6.0);
     let mut width = chars(&b.title) * TITLE_PX + badge + 28.0;
     let mut height = 34.0;
     if !b.detail.is_empty() {
@@ -165,6 +189,9 @@ fn size(b: &Box, options: &SvgOptions) -> Size {
     }
     let pills: f64 = b.topics.iter().map(|t| chars(t) * PILL_PX + 14.0).sum();
     width = width.max(pills + 16.0);
+    if !b.topics.is_empty() {
+        height += 4.0;
+    }
     Size { width: width.max(72.0), height }
 }
 
@@ -196,8 +223,8 @@ fn draw_box(out: &mut String, b: &Box, size: Size, at: Point, options: &SvgOptio
         out,
         "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"{round}\"{hot}/>"
     );
-    let badge = if b.count > 1 { format!("×{}", b.count) } else { String::new() };
-    let middle = if badge.is_empty() { at.x } else { at.x - 13.0 };
+    let badge = badge(b).unwrap_or_default();
+    let middle = at.x - if badge.is_empty() { 0.0 } else { (badge.chars().count() as f64 * COUNT_PX + 6.0) / 2.0 };
     let mut line = y + 21.5;
     let _ = write!(out, "<text class=\"name\" x=\"{middle:.1}\" y=\"{line:.1}\">{}</text>", escape(&b.title));
     if !badge.is_empty() {
@@ -285,11 +312,18 @@ fn draw_lines(
         let end = Point { x: b.x - sb.width / 2.0, y: b.y + offset(&arrivals[line.to], i, sb.height) };
         let bends = plan.bends[i].iter().map(|p| Point { x: p.x + shift, y: p.y + MARGIN });
         let points: Vec<Point> = std::iter::once(start).chain(bends).chain([Point { x: end.x - 6.0, y: end.y }]).collect();
-        draw_line(out, line, &points, end, options);
+        draw_line(out, line, &points, end, label(picture, line, options), options);
     }
 }
 
-fn draw_line(out: &mut String, line: &Line, points: &[Point], end: Point, options: &SvgOptions) {
+fn draw_line(
+    out: &mut String,
+    line: &Line,
+    points: &[Point],
+    end: Point,
+    label: Option<String>,
+    options: &SvgOptions,
+) {
     let data = join(&line.pipes);
     let mut path = format!("M{:.1} {:.1}", points[0].x, points[0].y);
     for pair in points.windows(2) {
@@ -314,20 +348,13 @@ fn draw_line(out: &mut String, line: &Line, points: &[Point], end: Point, option
         end.x - 0.5,
         end.y
     );
-    let mut label = line.label.clone();
-    if line.pipes.len() > 1 {
-        label = format!("{label} ×{}", line.pipes.len()).trim().to_string();
-    }
-    if let Some(text) = hottest(&line.pipes, &options.pipe_heat, &options.pipe_labels) {
-        label = if label.is_empty() { text.to_string() } else { format!("{label} {text}") };
-    }
-    if !label.is_empty() {
-        let (p, q) = (points[0], points[1]);
+    if let Some(label) = label {
+        // At the arrow's head, where lines of a fan are apart.
         let _ = writeln!(
             out,
-            "<text class=\"pipe-label\" data-pipe=\"{data}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            (p.x + q.x) / 2.0,
-            (p.y + q.y) / 2.0 - 5.0,
+            "<text class=\"pipe-label\" data-pipe=\"{data}\" x=\"{:.1}\" y=\"{:.1}\" style=\"text-anchor:end\">{}</text>",
+            end.x - 11.0,
+            end.y - 5.0,
             escape(&label)
         );
     }
