@@ -128,7 +128,7 @@ fn timer<'a>(source: Source<'a>, key: &str, value: &Value<'a>) -> Result<Event, 
         let help = format!("write, for example, `\"{key}\" : {example}`");
         return Err(source.error(span(value), format!("`{key}` lacks `period`"), help));
     };
-    let us = source.integer(&period.value, "period", 1..=MAX_INT, " of microseconds")? as u64;
+    let us = source.integer(&period.value, "period", 0..=MAX_INT, " of microseconds")? as u64;
     let absolute = match find(object, "mode") {
         None => false,
         Some(p) => match source.string(&p.value, "mode", "\"absolute\"")? {

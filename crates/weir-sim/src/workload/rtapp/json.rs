@@ -7,14 +7,16 @@ use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
+use super::filled::Filled;
 use crate::error::Error;
 use crate::workload::units;
 
-/// The text of the file, for diagnostics.
+/// The file, for diagnostics, and its text with missing values filled in.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub name: &'a str,
     pub text: &'a str,
+    pub filled: &'a Filled,
 }
 
 /// Byte range of a node.
@@ -37,7 +39,12 @@ fn describe(value: &Value) -> &'static str {
 
 impl<'a> Source<'a> {
     pub fn error(&self, at: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Error {
-        Error::workload(message).help(help).at(self.name, self.text, at)
+        self.locate(Error::workload(message).help(help), at)
+    }
+
+    /// Add a place, given as a range of the parsed text.
+    pub fn locate(&self, error: Error, at: Range<usize>) -> Error {
+        error.at(self.name, self.text, self.filled.place(at))
     }
 
     /// Parse the whole file: comments and trailing commas are allowed, as workgen allows them.
@@ -54,7 +61,7 @@ impl<'a> Source<'a> {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         };
-        let tree = parse_to_ast(self.text, &CollectOptions::default(), &options).map_err(|e| {
+        let tree = parse_to_ast(&self.filled.text, &CollectOptions::default(), &options).map_err(|e| {
             let r = e.range();
             let help = "check quotes, commas and braces here; comments and trailing commas are fine";
             self.error(r.start..r.end, format!("not readable as JSON: {}", e.kind()), help)

@@ -39,7 +39,7 @@ pub(super) fn lower(
     let total: u64 = threads.iter().map(|t| t.instances).sum();
     if let Err(e) = builder.room_for_tasks(total) {
         let most = threads.iter().max_by_key(|t| t.instances).expect("there are threads");
-        return Err(e.at(source.name, source.text, most.at.clone()));
+        return Err(source.locate(e, most.at.clone()));
     }
     let mut facts = gather(source, &mut builder, threads)?;
     // Templates come after all instances, so that instances are numbered as rt-app numbers threads.
@@ -58,7 +58,7 @@ pub(super) fn lower(
                 "add a `run`, `sleep` or `timer` to the loop",
             ));
         }
-        let shared = builder.program(ops).map_err(|e| e.at(source.name, source.text, thread.at.clone()))?;
+        let shared = builder.program(ops).map_err(|e| source.locate(e, thread.at.clone()))?;
         programs.push(shared);
     }
     let spec = |thread: &Thread, i: usize, name: String, start_ns: Option<u64>| TaskSpec {
@@ -232,6 +232,8 @@ fn phase_ops<'t>(
             Event::Barrier(b) => Op::Barrier { barrier: builder.object(Kind::Barrier, b) },
             Event::Yield => Op::Yield,
             Event::Fork { thread, .. } => Op::Fork { template: facts.templates[thread].1 },
+            // Nothing to wait for: tools write period 0 to switch a timer off.
+            Event::Timer { us: 0, .. } => continue,
             Event::Timer { name, us, .. } => {
                 let shared = !is_private(name);
                 let timer = if shared {
@@ -303,5 +305,9 @@ fn timing(thread: &Thread) -> Option<Timing> {
             _ => {}
         }
     }
-    (timers == 1 && wcet_ns > 0).then_some(Timing { period_ns, deadline_ns: period_ns, wcet_ns })
+    (timers == 1 && wcet_ns > 0 && period_ns > 0).then_some(Timing {
+        period_ns,
+        deadline_ns: period_ns,
+        wcet_ns,
+    })
 }

@@ -6,6 +6,7 @@
 //! (logging, memory locking, NUMA binding …) is read, checked and reported as a warning.
 
 mod events;
+mod filled;
 mod global;
 mod json;
 mod lower;
@@ -18,6 +19,7 @@ use weir_core::CpuSet;
 use weir_core::cpuset::MAX_CPUS;
 
 use self::events::Event;
+use self::filled::Filled;
 use self::global::Global;
 use self::json::{Source, find, span};
 use self::sched::Sched;
@@ -91,7 +93,8 @@ const PHASE_KEYS: &[&str] = &[
 
 /// Read an rt-app file.
 pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Result<Workload, Error> {
-    let source = Source { name: file, text };
+    let filled = Filled::new(text);
+    let source = Source { name: file, text, filled: &filled };
     let root = source.parse()?;
     let mut builder = Builder::new(name, limits);
     for p in &root.properties {
@@ -154,7 +157,8 @@ fn thread<'a>(
     let delay_us = number("delay", 0..=max, " of microseconds", 0)? as u64;
     let sched = sched::parse(source, object, global.policy, true)?.expect("a thread always has a policy");
     let group = taskgroup(source, object, Some(sched))?;
-    placement_warnings(builder, &place, object);
+    let is_deadline = matches!(sched.policy, super::Policy::Deadline { .. });
+    ignored_keys(builder, &place, object, is_deadline);
 
     let phases_key = find(object, "phases");
     let mut phases = Vec::new();
@@ -178,7 +182,7 @@ fn thread<'a>(
                     unknown_key(builder, &place, key, PHASE_KEYS.iter().copied().chain(events::names()));
                 }
             }
-            placement_warnings(builder, &place, body);
+            ignored_keys(builder, &place, body, is_deadline || find(body, "policy").is_some());
             if taskgroup(source, body, None)?.is_some() {
                 builder.warn(format!(
                     "{place}: the change of task group is ignored; groups hold for whole threads"
@@ -188,7 +192,7 @@ fn thread<'a>(
         }
         for p in &object.properties {
             let key = p.name.as_str();
-            let legacy = key == "runtime" && matches!(sched.policy, super::Policy::Deadline { .. });
+            let legacy = key == "runtime" && is_deadline;
             if events::event_name(key).is_some() && !legacy {
                 builder.warn(format!(
                     "{place}: `{key}` beside `phases` is ignored, as in rt-app; move it into a phase"
@@ -296,11 +300,16 @@ fn taskgroup<'a>(
 }
 
 /// What the simulation does not model about a thread or phase.
-fn placement_warnings(builder: &mut Builder, place: &str, object: &Object<'_>) {
+fn ignored_keys(builder: &mut Builder, place: &str, object: &Object<'_>, is_deadline: bool) {
     for key in ["nodes_membind", "membind_nodes"] {
         if find(object, key).is_some() {
             builder.warn(format!("{place}: `{key}` is ignored; memory is not placed on nodes here"));
         }
+    }
+    let deadline = ["dl-runtime", "dl-period", "dl-deadline"].into_iter().find(|k| find(object, k).is_some());
+    if let (Some(key), false) = (deadline, is_deadline) {
+        builder
+            .warn(format!("{place}: `{key}` without SCHED_DEADLINE is ignored; slices are the scheduler's"));
     }
     for key in ["util_min", "util_max"] {
         if find(object, key).is_some() {

@@ -80,6 +80,25 @@ fn suspend_is_an_event_unless_its_name_is_a_condition() {
 }
 
 #[test]
+fn values_may_be_missing_where_workgen_fills_them_in() {
+    let w = read("{ \"tasks\" : { \"t\" : { \"suspend\", \"run\" : 5, \"yield\" } } }");
+    assert_eq!(w.events, ["t"]);
+    assert_eq!(w.tasks[0].program[1..4], [Op::Suspend { event: 0 }, Op::Run { ns: 5_000 }, Op::Yield]);
+    let e = parse(
+        "t",
+        "t.json",
+        "{ \"tasks\" : { \"t\" : { \"suspend\", \"run\" : \"x\" } } }",
+        Limits::default(),
+    );
+    let e = e.expect_err("run needs a number");
+    assert_eq!(e.position(), Some((1, 42)));
+    let off = read(
+        "{ \"tasks\" : { \"t\" : { \"loop\" : 1, \"run\" : 5, \"timer\" : { \"ref\" : \"unique\", \"period\" : 0 } } } }",
+    );
+    assert_eq!(off.tasks[0].program.to_vec(), [Op::Run { ns: 5_000 }]);
+}
+
+#[test]
 fn names_priorities_and_groups() {
     let w = read(
         r#"{ "global" : { "default_policy" : "SCHED_FIFO" }, "tasks" : {
