@@ -10,14 +10,24 @@ use weir_core::{Class, ComponentInfo, CpuSet, Ordering, TaskId, Topic, catalog};
 
 use crate::Lab;
 
+/// A CPU that has just asked for a task.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    pub cpu: u32,
+    /// It got one: this task has left the pipes since they were brought up to date.
+    pub got: bool,
+}
+
 /// Check every instance whose in-pipes are up to date. Of postponed pipes only those before the exit
-/// of `asked`, the CPU that has just picked, are.
-pub fn check(lab: &mut Lab, asked: Option<u32>) -> Result<(), String> {
-    let fresh: BTreeSet<u32> = asked.map(|c| lab.upstream(c)).unwrap_or_default().into_iter().collect();
+/// of the CPU that has just asked are; a filter may have to let another task pass for the one that left.
+pub fn check(lab: &mut Lab, asked: Option<Asked>) -> Result<(), String> {
+    let fresh: BTreeSet<u32> = asked.map(|a| lab.upstream(a.cpu)).unwrap_or_default().into_iter().collect();
+    let got = asked.is_some_and(|a| a.got);
     for i in 0..lab.plan.instances.len() {
         let inst = &lab.plan.instances[i];
-        let stale = inst.ins.iter().any(|p| lab.plan.pipes[*p as usize].postponed && !fresh.contains(p));
-        if stale || inst.ins.is_empty() {
+        let filter = catalog().components[inst.class as usize].class == Class::Filter;
+        let stale = |p: &u32| lab.plan.pipes[*p as usize].postponed && (!fresh.contains(p) || (filter && got));
+        if inst.ins.iter().any(stale) || inst.ins.is_empty() {
             continue;
         }
         check_instance(lab, i).map_err(|e| format!("instance `{}`: {e}", lab.plan.instances[i].name))?;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the tests of components and topologies share: a scheduler with its graph laid open ([`Lab`]),
-//! the batch meaning of every component ([`law`]), and the runner of `.wtest` files ([`wtest`]).
+//! the batch meaning of every component ([`law`]), random histories ([`history`]), and the runner of `.wtest` files ([`wtest`]).
 
+pub mod history;
 pub mod lab;
 pub mod law;
 pub mod machine;

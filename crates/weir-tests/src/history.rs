@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Random histories: what tasks, users and machines may do to a scheduler, in any order.
+//!
+//! An [`Op`] names tasks and CPUs by numbers that are taken modulo what there is, so every sequence
+//! makes sense and proptest can leave out any part of it when it looks for the shortest one that fails.
+
+use proptest::prelude::*;
+use weir_core::{CpuSet, Msg, Plan, TaskId, Topic};
+
+use crate::Lab;
+use crate::law::{self, Asked};
+
+/// One step.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// A new task comes through the entry pipe of a CPU.
+    Admit { cpu: u8 },
+    /// A task that blocked may go on.
+    Unblock { n: u8, cpu: u8 },
+    /// A CPU gives up its task, if it has one, and asks for the next.
+    Pick { cpu: u8 },
+    /// A running task gives up its CPU, which does not ask yet.
+    Relinquish { n: u8 },
+    /// A running or schedulable task must wait.
+    Block { n: u8 },
+    /// A task ends in whatever state.
+    Exit { n: u8 },
+    Priority { n: u8, value: i8 },
+    Deadline { n: u8, value: u8 },
+    /// Bit i stands for every CPU whose number is i modulo 8; 0: everywhere.
+    Affinity { n: u8, mask: u8 },
+    Isa { n: u8, value: u8 },
+    Cpu { cpu: u8, online: bool },
+    Burn { value: u8 },
+    /// The same topology once more, every task presented anew.
+    Represent,
+    /// One instance once more, by a new one of its own class.
+    Replace { n: u8 },
+    /// Another topology, of those that the test offers.
+    Swap { n: u8 },
+}
+
+/// A step; `swaps` says how often the topology changes, against 24 for picks.
+pub fn op(swaps: u32) -> impl Strategy<Value = Op> {
+    let (n, cpu) = (any::<u8>(), any::<u8>());
+    prop_oneof![
+        16 => cpu.prop_map(|cpu| Op::Admit { cpu }),
+        12 => (n, cpu).prop_map(|(n, cpu)| Op::Unblock { n, cpu }),
+        24 => cpu.prop_map(|cpu| Op::Pick { cpu }),
+        6 => n.prop_map(|n| Op::Relinquish { n }),
+        8 => n.prop_map(|n| Op::Block { n }),
+        4 => n.prop_map(|n| Op::Exit { n }),
+        6 => (n, -2..3i8).prop_map(|(n, value)| Op::Priority { n, value }),
+        5 => (n, 0..5u8).prop_map(|(n, value)| Op::Deadline { n, value }),
+        7 => (n, any::<u8>()).prop_map(|(n, mask)| Op::Affinity { n, mask }),
+        4 => (n, 0..5u8).prop_map(|(n, value)| Op::Isa { n, value }),
+        5 => (cpu, any::<bool>()).prop_map(|(cpu, online)| Op::Cpu { cpu, online }),
+        1 => (0..50u8).prop_map(|value| Op::Burn { value }),
+        3 => Just(Op::Represent),
+        3 => n.prop_map(|n| Op::Replace { n }),
+        swaps.max(1) => n.prop_map(|n| Op::Swap { n }),
+    ]
+}
+
+/// What the test knows of a task; the core must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Unconsidered = 1,
+    Schedulable = 2,
+    Running = 3,
+}
+
+/// A scheduler with its tasks, and the topologies that it may change to.
+pub struct World {
+    pub lab: Lab,
+    tasks: Vec<(TaskId, State)>,
+    plans: Vec<Plan>,
+    /// Changes of topology or instance so far.
+    pub swaps: u32,
+}
+
+impl World {
+    pub fn new(lab: Lab, plans: Vec<Plan>) -> Self {
+        Self { lab, tasks: Vec::new(), plans, swaps: 0 }
+    }
+
+    /// Carry out one step, then check the law for every instance, the state of every task, and (within
+    /// the core) all invariants.
+    pub fn step(&mut self, op: &Op) -> Result<(), String> {
+        let asked = self.apply(op)?;
+        self.lab.messages.clear();
+        for (t, state) in &self.tasks {
+            let have = self.lab.sched.state(*t);
+            if have != *state as u32 {
+                return Err(format!("task {} is in state {have}, should be {state:?}", t.0));
+            }
+        }
+        if self.lab.sched.faults() != (0, 0) {
+            return Err(format!("a component failed: {:?}", self.lab.sched.faults()));
+        }
+        law::check(&mut self.lab, asked)
+    }
+
+    /// Gives the CPU that asked for a task.
+    fn apply(&mut self, op: &Op) -> Result<Option<Asked>, String> {
+        match *op {
+            Op::Admit { cpu } => {
+                let cpu = self.cpu(cpu);
+                let t = self.lab.create(cpu)?;
+                self.lab.admit(cpu, t)?;
+                self.tasks.push((t, State::Schedulable));
+            }
+            Op::Unblock { n, cpu } => {
+                let cpu = self.cpu(cpu);
+                if let Some(i) = self.nth(n, |s| s == State::Unconsidered) {
+                    self.lab.unblock(cpu, self.tasks[i].0)?;
+                    self.tasks[i].1 = State::Schedulable;
+                }
+            }
+            Op::Pick { cpu } => {
+                let cpu = self.cpu(cpu);
+                if !self.lab.online[cpu as usize] {
+                    return Ok(None);
+                }
+                if let Some(t) = self.lab.running[cpu as usize] {
+                    self.lab.relinquish(t)?;
+                    self.set(t, State::Schedulable);
+                }
+                let exit = self.lab.plan.exits[cpu as usize];
+                let picked = self.lab.pick(cpu)?;
+                if let Some(p) = picked {
+                    let was = self.tasks.iter().find(|(t, _)| *t == p.task).map(|(_, s)| *s);
+                    if was != Some(State::Schedulable) {
+                        return Err(format!("CPU {cpu} got task {}, which was {was:?}", p.task.0));
+                    }
+                    self.set(p.task, State::Running);
+                } else if let Some(exit) = exit {
+                    self.nothing_there(cpu, exit)?;
+                }
+                return Ok(Some(Asked { cpu, got: picked.is_some() }));
+            }
+            Op::Relinquish { n } => {
+                if let Some(i) = self.nth(n, |s| s == State::Running) {
+                    self.lab.relinquish(self.tasks[i].0)?;
+                    self.tasks[i].1 = State::Schedulable;
+                }
+            }
+            Op::Block { n } => {
+                if let Some(i) = self.nth(n, |s| s != State::Unconsidered) {
+                    self.lab.block(self.tasks[i].0)?;
+                    self.tasks[i].1 = State::Unconsidered;
+                }
+            }
+            Op::Exit { n } => {
+                if let Some(i) = self.nth(n, |_| true) {
+                    self.lab.exit(self.tasks[i].0)?;
+                    self.tasks.swap_remove(i);
+                }
+            }
+            Op::Priority { n, value } => self.tell(n, Topic::Priority, value as i64 as u64)?,
+            Op::Deadline { n, value } => self.tell(n, Topic::Deadline, value.into())?,
+            Op::Isa { n, value } => self.tell(n, Topic::Isa, value.into())?,
+            Op::Affinity { n, mask } => {
+                let set: CpuSet = (0..self.lab.shape.nr_cpus()).filter(|c| mask >> (c % 8) & 1 == 1).collect();
+                if let Some(i) = self.nth(n, |_| true) {
+                    self.lab.affinity(self.tasks[i].0, set)?;
+                }
+            }
+            Op::Cpu { cpu, online } => {
+                let cpu = self.cpu(cpu);
+                if let Some(t) = self.lab.running[cpu as usize].filter(|_| !online) {
+                    self.set(t, State::Schedulable);
+                }
+                self.lab.cpu_status(cpu, online)?;
+            }
+            Op::Burn { value } => {
+                self.lab.notify(Topic::Burn, &Msg { value: value.into(), ..Msg::default() })?;
+            }
+            Op::Represent => self.compare(|lab| lab.swap(lab.plan.clone()).map(|_| ()))?,
+            Op::Replace { n } => {
+                let instance = u32::from(n) % self.lab.plan.instances.len() as u32;
+                let inst = self.lab.plan.instances[instance as usize].clone();
+                let class = weir_core::catalog().components[inst.class as usize].name.clone();
+                self.compare(|lab| lab.replace(instance, &class, Some(inst.params)).map(|_| ()))?;
+            }
+            Op::Swap { .. } if self.plans.is_empty() => {}
+            Op::Swap { n } => {
+                let plan = self.plans[usize::from(n) % self.plans.len()].clone();
+                self.lab.swap(plan)?;
+                self.swaps += 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The graph is built anew, in whole or in part: where its components leave no choice, it must come
+    /// out as all the small changes before had made it.
+    fn compare(&mut self, rebuild: impl FnOnce(&mut Lab) -> Result<(), String>) -> Result<(), String> {
+        let before = self.lab.dump();
+        rebuild(&mut self.lab)?;
+        self.swaps += 1;
+        let after = self.lab.dump();
+        let entries = self.lab.plan.entries.iter().copied();
+        for p in law::determined(&self.lab).into_iter().chain(entries) {
+            let p = p as usize;
+            if before[p] != after[p] {
+                let name = &self.lab.plan.pipes[p].name;
+                return Err(format!("pipe `{name}` held {:?}, built anew {:?}", before[p], after[p]));
+            }
+        }
+        Ok(())
+    }
+
+    /// A CPU was told that there is nothing: then its exit holds nothing that it may run.
+    fn nothing_there(&mut self, cpu: u32, exit: u32) -> Result<(), String> {
+        for t in self.lab.tasks(exit) {
+            let mask = self.lab.ask(Topic::Affinity, t).and_then(|m| m.mask);
+            if mask.is_none_or(|m| m.contains(cpu)) {
+                return Err(format!("CPU {cpu} was told there is nothing, but task {} waits at its exit", t.0));
+            }
+        }
+        Ok(())
+    }
+
+    /// Everybody may run everywhere, all CPUs come back and run task after task to its end: nothing may
+    /// be left over.
+    pub fn drain(&mut self) -> Result<(), String> {
+        for cpu in 0..self.lab.shape.nr_cpus() {
+            self.lab.cpu_status(cpu, true)?;
+        }
+        for (t, state) in self.tasks.clone() {
+            self.lab.affinity(t, CpuSet::new())?;
+            self.lab.tell(Topic::Isa, t, 0)?;
+            if state == State::Unconsidered {
+                self.lab.unblock(0, t)?;
+                self.set(t, State::Schedulable);
+            }
+        }
+        let mut idle = 0;
+        let mut cpu = 0;
+        while idle < self.lab.shape.nr_cpus() {
+            if let Some(t) = self.lab.running[cpu as usize] {
+                self.lab.exit(t)?;
+                self.tasks.retain(|(id, _)| *id != t);
+            }
+            idle = if self.lab.pick(cpu)?.is_some() { 0 } else { idle + 1 };
+            cpu = (cpu + 1) % self.lab.shape.nr_cpus();
+        }
+        match self.tasks.first() {
+            None if self.lab.sched.nr_tasks() == 0 => Ok(()),
+            None => Err(format!("{} records of ended tasks are left", self.lab.sched.nr_tasks())),
+            Some((t, s)) => Err(format!("{} tasks were never run, such as {} ({s:?})", self.tasks.len(), t.0)),
+        }
+    }
+
+    fn cpu(&self, n: u8) -> u32 {
+        u32::from(n) % self.lab.shape.nr_cpus()
+    }
+
+    fn nth(&self, n: u8, fits: impl Fn(State) -> bool) -> Option<usize> {
+        let all: Vec<usize> = (0..self.tasks.len()).filter(|i| fits(self.tasks[*i].1)).collect();
+        (!all.is_empty()).then(|| all[usize::from(n) % all.len()])
+    }
+
+    fn set(&mut self, t: TaskId, state: State) {
+        if let Some(entry) = self.tasks.iter_mut().find(|(id, _)| *id == t) {
+            entry.1 = state;
+        }
+    }
+
+    fn tell(&mut self, n: u8, topic: Topic, value: u64) -> Result<(), String> {
+        match self.nth(n, |_| true) {
+            Some(i) => self.lab.tell(topic, self.tasks[i].0, value),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Conservation: whatever happens to a scheduler from the catalogue, no task is lost or run twice, and
+//! at the end every task comes to run. Histories include the end of tasks in any state and changes from
+//! one topology of the catalogue to another. The law of `law.rs` is checked on the way.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use weir_core::{MachineShape, Plan};
+use weir_tests::history::{Op, World, op};
+use weir_tests::lab::compile;
+use weir_tests::{Lab, machine, root};
+
+/// Every topology of the catalogue runs on one of these at least.
+const MACHINES: [&str; 7] = [
+    "smp-1",
+    "smp-2",
+    "smp-4 core=2 llc=2 offline=3",
+    "smp-8 core=2 llc=2 node=4 capacity=4-7:512 offline=2,5",
+    "smp-6 accel=4-5",
+    "smp-6 alpha=4 beta=5",
+    "smp-5 beta=3-4 offline=1",
+];
+
+struct Catalogue {
+    shape: MachineShape,
+    plans: Vec<(String, Plan)>,
+}
+
+fn catalogues() -> Vec<Catalogue> {
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    for entry in std::fs::read_dir(root().join("topologies")).expect("the catalogue is there").flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|e| e == "weir") {
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            texts.insert(name, std::fs::read_to_string(&path).expect("readable"));
+        }
+    }
+    MACHINES
+        .iter()
+        .map(|m| {
+            let shape = machine::parse(m).expect("a machine");
+            let legal = |(n, t): (&String, &String)| compile(n, t, &shape).ok().map(|p| (n.clone(), p));
+            Catalogue { plans: texts.iter().filter_map(legal).collect(), shape }
+        })
+        .collect()
+}
+
+fn run(c: &Catalogue, first: usize, history: &[Op]) -> Result<u32, String> {
+    let (name, plan) = &c.plans[first];
+    let plans = c.plans.iter().map(|(_, p)| p.clone()).collect();
+    let mut world = World::new(Lab::new(plan.clone(), c.shape.clone())?, plans);
+    for (i, op) in history.iter().enumerate() {
+        let now = world.lab.plan.name.clone();
+        world.step(op).map_err(|e| format!("{}, begun with {name}, in {now}: step {i}, {op:?}: {e}", c.shape.name))?;
+    }
+    let now = world.lab.plan.name.clone();
+    world.drain().map_err(|e| format!("{}, begun with {name}, in {now}: at the end: {e}", c.shape.name))?;
+    Ok(world.swaps)
+}
+
+#[test]
+fn every_topology_runs_on_some_machine() {
+    let all = catalogues();
+    for entry in std::fs::read_dir(root().join("topologies")).expect("the catalogue is there").flatten() {
+        let name = entry.path().file_stem().expect("a name").to_string_lossy().into_owned();
+        if entry.path().extension().is_some_and(|e| e == "weir") {
+            assert!(all.iter().any(|c| c.plans.iter().any(|(n, _)| *n == name)), "{name} compiles on none of {MACHINES:?}");
+        }
+    }
+}
+
+#[test]
+fn each_topology_conserves_tasks() {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(12);
+    for c in catalogues() {
+        for first in 0..c.plans.len() {
+            let mut runner = TestRunner::new(ProptestConfig {
+                cases,
+                max_shrink_iters: 4000,
+                failure_persistence: None,
+                ..ProptestConfig::default()
+            });
+            runner
+                .run(&prop::collection::vec(op(2), 1..70), |history| {
+                    run(&c, first, &history).map(|_| ()).map_err(TestCaseError::fail)
+                })
+                .unwrap_or_else(|e| panic!("{}: {e}", c.plans[first].0));
+        }
+    }
+}
+
+/// One long life: thousands of steps, hundreds of changes of topology, on each machine.
+#[test]
+fn hundreds_of_swaps_under_load() {
+    for c in catalogues() {
+        let mut runner = TestRunner::new_with_rng(
+            ProptestConfig::default(),
+            TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]),
+        );
+        let history = prop::collection::vec(op(24), 1500..1501).new_tree(&mut runner).expect("a history").current();
+        let swaps = run(&c, 0, &history).unwrap_or_else(|e| panic!("{e}"));
+        println!("{}: {swaps} swaps", c.shape.name);
+        assert!(swaps > 200, "{}: only {swaps} swaps", c.shape.name);
+    }
+}
