@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Workloads through the public interface: wrong inputs and their diagnostics, the catalogue, and mutations.
 
+// Errors carry the text at fault; they are rare and not on a hot path.
+#![allow(clippy::result_large_err)]
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -139,6 +142,7 @@ fn check(w: &Workload) {
         }
         assert_eq!(depth, 0, "{}: a loop is open", task.name);
     }
+    assert!(w.barriers.iter().all(|b| b.1 > 0), "{}: a barrier for nobody", w.name);
     assert!(w.machine_events.is_sorted_by_key(|e| e.0));
 }
 

@@ -62,7 +62,7 @@ mod tests {
         let mut dice = Dice::new(5);
         for _ in 0..1000 {
             let p = dice.log_uniform(10_000_000, 100_000_000, 1_000_000);
-            assert!((10_000_000..=100_000_000).contains(&p) && p % 1_000_000 == 0);
+            assert!((10_000_000..=100_000_000).contains(&p) && p.is_multiple_of(1_000_000));
         }
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! From what a user names to a workload: catalogue, file or generator.
 
+use std::sync::Arc;
+
 use super::build::{Limits, MAX_FILE};
 use super::generate::{generate, generators};
 use super::{Op, Workload, rtapp, simso, tomlfile};
@@ -122,10 +124,11 @@ impl Workload {
             return Ok(());
         }
         let scale = |ns: &mut u64| *ns = (u128::from(*ns) * capacity / 1024) as u64;
-        let mut done: Option<(std::sync::Arc<[Op]>, std::sync::Arc<[Op]>)> = None;
+        // Old and new program of the task before: instances go on sharing theirs.
+        let mut done: Option<[Arc<[Op]>; 2]> = None;
         for task in &mut self.tasks {
-            if let Some((old, new)) = &done
-                && std::sync::Arc::ptr_eq(old, &task.program)
+            if let Some([old, new]) = &done
+                && Arc::ptr_eq(old, &task.program)
             {
                 task.program = new.clone();
                 continue;
@@ -142,7 +145,7 @@ impl Workload {
                 }
             }
             let old = std::mem::replace(&mut task.program, ops.into());
-            done = Some((old, task.program.clone()));
+            done = Some([old, task.program.clone()]);
         }
         Ok(())
     }

@@ -79,7 +79,7 @@ pub(super) fn parse<'a>(
     };
     let mut timing = None;
     if let Policy::Deadline { .. } = policy {
-        let at = policy_key.or(priority_key).map_or_else(|| span(object), |p| span(p));
+        let at = policy_key.or(priority_key).map_or_else(|| span(object), span);
         let runtime = us(&old("dl-runtime", "runtime"))?;
         if runtime.is_none() && inherited == policy && policy_key.is_none() && !legacy {
             return Ok(None);
