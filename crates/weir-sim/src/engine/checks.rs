@@ -4,7 +4,6 @@
 use weir_core::event::Observer;
 
 use super::cpu::Mode;
-use super::queue::Key;
 use super::sim::Sim;
 use super::task::{NONE, State};
 
@@ -30,7 +29,7 @@ impl<O: Observer> Sim<'_, O> {
                 assert_eq!(task.state, State::Running, "invariant running-state of task {}", cpu.cur);
                 assert!(cpu.starting || task.cpu == c as u32, "invariant running-cpu of task {}", cpu.cur);
             }
-            let has_event = self.queue.get(c as u32) != Key::NEVER;
+            let has_event = self.queue.has(c as u32);
             match cpu.mode {
                 Mode::Offline => assert!(!has_event && cpu.cur == NONE, "invariant offline of CPU {c}"),
                 Mode::Idle => {

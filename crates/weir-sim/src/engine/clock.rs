@@ -5,7 +5,7 @@ use weir_core::event::{Call, CpuNo, Event, Observer, Stop};
 use weir_core::{Msg, Topic};
 
 use super::cpu::{FULL_SPEED, Mode, time_for, work_in};
-use super::queue::{Key, Kind, Phase};
+use super::queue::HORIZON;
 use super::sim::Sim;
 use super::task::{NEVER, NONE};
 
@@ -71,13 +71,13 @@ impl<O: Observer> Sim<'_, O> {
     /// Set the next event of `c` from its state. To be called after every change of it.
     pub fn rekey(&mut self, c: CpuNo) {
         let cpu = &self.cpus[c as usize];
-        let key = match cpu.mode {
-            Mode::Offline => Key::NEVER,
+        match cpu.mode {
+            Mode::Offline => self.queue.clear(c),
             Mode::Idle | Mode::Kernel if cpu.choosing && cpu.cur == NONE => {
-                Key::new(cpu.busy_until.max(self.now), Phase::Choose, Kind::Cpu, c)
+                self.queue.choose(c, cpu.busy_until.max(self.now));
             }
-            Mode::Idle => Key::NEVER,
-            Mode::Kernel => Key::new(cpu.busy_until.max(self.now), Phase::Finish, Kind::Cpu, c),
+            Mode::Idle => self.queue.clear(c),
+            Mode::Kernel => self.queue.finish(c, cpu.busy_until.max(self.now)),
             Mode::Run => {
                 let task = &self.tasks[cpu.cur as usize];
                 let done = if task.spins.is_some() {
@@ -87,10 +87,9 @@ impl<O: Observer> Sim<'_, O> {
                     cpu.since.saturating_add(time_for(task.left, speed))
                 };
                 let at = done.min(cpu.slice_end).min(cpu.tick_at).max(self.now);
-                if at == NEVER { Key::NEVER } else { Key::new(at, Phase::Finish, Kind::Cpu, c) }
+                if at >= HORIZON { self.queue.clear(c) } else { self.queue.finish(c, at) }
             }
-        };
-        self.queue.set(c, key);
+        }
     }
 
     /// Kernel work keeps `c` busy until `end`; its task pauses.

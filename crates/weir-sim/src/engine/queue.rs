@@ -147,57 +147,125 @@ impl TimerHeap {
     }
 }
 
+/// Times from here on never come: 146 years.
+pub const HORIZON: u64 = 1 << 62;
+
 /// Entries a node of [`CpuQueue`] has.
 const FAN: usize = 8;
+/// No event.
+const IDLE: u64 = u64::MAX;
 
-/// The next event of each CPU: a tree whose nodes hold the least key below them.
+/// The next event of each CPU: a tree whose nodes hold the least entry below them.
 ///
-/// Setting a key costs a scan of eight neighbours a level, and stops at the first level that does not
-/// change; most keys that are set lie far in the future and change nothing above.
+/// An entry is twice the time, plus one if the event is a choice; equal entries are ordered by CPU.
+/// Setting one costs a scan of eight neighbours a level, and stops at the first level that does not
+/// change; most lie far in the future and change nothing above. Choices due at once, the most frequent
+/// kind without costs, do not go through the tree but into a set of their own.
 #[derive(Debug)]
 pub struct CpuQueue {
-    /// `levels[0]` has a key for each CPU, the last level has one node.
-    levels: Vec<Vec<Key>>,
+    /// `levels[0]` has an entry for each CPU, the last level has one node.
+    levels: Vec<Vec<u64>>,
+    /// CPUs that choose at the present instant, a bit each, and the words that have any.
+    choosing: Vec<u64>,
+    words: u64,
+    /// The present instant.
+    now: u64,
 }
 
 impl CpuQueue {
     pub fn new(nr_cpus: u32) -> Self {
         let mut levels = Vec::new();
         let mut n = (nr_cpus as usize).max(1);
+        let words = n.div_ceil(64);
+        assert!(words <= 64, "one word has a bit for each word of CPUs");
         loop {
-            levels.push(vec![Key::NEVER; n.next_multiple_of(FAN)]);
+            levels.push(vec![IDLE; n.next_multiple_of(FAN)]);
             n = n.div_ceil(FAN);
             if n == 1 {
                 break;
             }
         }
-        levels.push(vec![Key::NEVER]);
-        Self { levels }
+        levels.push(vec![IDLE]);
+        Self { levels, choosing: vec![0; words], words: 0, now: 0 }
     }
 
+    /// Time moves on; the caller has handled all events before `now`.
+    pub fn advance(&mut self, now: u64) {
+        debug_assert!(self.words == 0, "choices of an instant are made in it");
+        self.now = now;
+    }
+
+    /// The first event of all CPUs.
     pub fn peek(&self) -> Key {
-        self.levels[self.levels.len() - 1][0]
+        let least = self.levels[self.levels.len() - 1][0];
+        let chooser = self.now << 1 | 1;
+        if self.words != 0 && chooser <= least {
+            let word = self.words.trailing_zeros();
+            let cpu = word * 64 + self.choosing[word as usize].trailing_zeros();
+            return Key::new(self.now, Phase::Choose, Kind::Cpu, cpu);
+        }
+        if least == IDLE {
+            return Key::NEVER;
+        }
+        let mut at = 0;
+        for level in self.levels.iter().rev().skip(1) {
+            let group = &level[at * FAN..at * FAN + FAN];
+            at = at * FAN + group.iter().position(|&k| k == least).expect("a node holds the least entry below it");
+        }
+        let phase = if least & 1 == 1 { Phase::Choose } else { Phase::Finish };
+        Key::new(least >> 1, phase, Kind::Cpu, at as u32)
     }
 
-    pub fn get(&self, cpu: u32) -> Key {
-        self.levels[0][cpu as usize]
+    /// Whether an event of this CPU is queued.
+    pub fn has(&self, cpu: u32) -> bool {
+        self.levels[0][cpu as usize] != IDLE || self.choosing[cpu as usize / 64] >> (cpu % 64) & 1 == 1
     }
 
-    pub fn set(&mut self, cpu: u32, key: Key) {
+    /// The next event of this CPU is a choice at this time.
+    pub fn choose(&mut self, cpu: u32, at: u64) {
+        let (word, bit) = (cpu as usize / 64, 1 << (cpu % 64));
+        if at <= self.now {
+            self.choosing[word] |= bit;
+            self.words |= 1 << word;
+            self.set(cpu, IDLE);
+        } else {
+            self.forget_choice(cpu);
+            self.set(cpu, at << 1 | 1);
+        }
+    }
+
+    /// The next event of this CPU is the end of something at this time.
+    pub fn finish(&mut self, cpu: u32, at: u64) {
+        self.forget_choice(cpu);
+        self.set(cpu, at << 1);
+    }
+
+    /// This CPU has no event.
+    pub fn clear(&mut self, cpu: u32) {
+        self.forget_choice(cpu);
+        self.set(cpu, IDLE);
+    }
+
+    fn forget_choice(&mut self, cpu: u32) {
+        let (word, bit) = (cpu as usize / 64, 1u64 << (cpu % 64));
+        self.choosing[word] &= !bit;
+        if self.choosing[word] == 0 {
+            self.words &= !(1 << word);
+        }
+    }
+
+    fn set(&mut self, cpu: u32, entry: u64) {
         let mut at = cpu as usize;
-        if self.levels[0][at] == key {
+        if self.levels[0][at] == entry {
             return;
         }
-        self.levels[0][at] = key;
+        self.levels[0][at] = entry;
         for level in 1..self.levels.len() {
             at /= FAN;
-            let group = &self.levels[level - 1][at * FAN..at * FAN + FAN];
-            let mut least = group[0];
-            for &k in &group[1..] {
-                if k < least {
-                    least = k;
-                }
-            }
+            let group: &[u64; FAN] = self.levels[level - 1][at * FAN..at * FAN + FAN]
+                .try_into()
+                .expect("levels are padded to whole nodes");
+            let least = group.iter().fold(IDLE, |a, &b| a.min(b));
             if self.levels[level][at] == least {
                 return;
             }
@@ -256,16 +324,30 @@ mod tests {
         }
 
         #[test]
-        fn tree_finds_the_least(cpus in 1u32..200, steps in proptest::collection::vec((0u32..200, 0u64..30), 0..300)) {
+        fn tree_finds_the_first(cpus in 1u32..200, steps in proptest::collection::vec((0u32..200, 0u64..30, 0u8..3), 0..300)) {
             let mut q = CpuQueue::new(cpus);
             let mut plain = vec![Key::NEVER; cpus as usize];
-            for (c, t) in steps {
+            for (c, t, what) in steps {
+                let t = t.max(q.now);
                 let c = c % cpus;
-                let key = if t == 0 { Key::NEVER } else { Key::new(t, Phase::Finish, Kind::Cpu, c) };
-                q.set(c, key);
-                plain[c as usize] = key;
-                prop_assert_eq!(q.peek(), *plain.iter().min().unwrap());
-                prop_assert_eq!(q.get(c), key);
+                plain[c as usize] = match what {
+                    0 => { q.clear(c); Key::NEVER }
+                    1 => { q.choose(c, t); Key::new(t, Phase::Choose, Kind::Cpu, c) }
+                    _ => { q.finish(c, t); Key::new(t, Phase::Finish, Kind::Cpu, c) }
+                };
+                let first = *plain.iter().min().unwrap();
+                prop_assert_eq!(q.peek(), first);
+                prop_assert_eq!(q.has(c), plain[c as usize] != Key::NEVER);
+                if first != Key::NEVER && first.time() > q.now {
+                    q.advance(first.time());
+                }
+                // What is due is handled before time moves on, as in the simulation.
+                while q.peek() != Key::NEVER && q.peek().time() <= q.now {
+                    let c = q.peek().index();
+                    prop_assert_eq!(q.peek(), *plain.iter().min().unwrap());
+                    q.clear(c);
+                    plain[c as usize] = Key::NEVER;
+                }
             }
         }
     }

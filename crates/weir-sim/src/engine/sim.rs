@@ -267,6 +267,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             }
             if time > self.now {
                 self.now = time;
+                self.queue.advance(time);
                 self.still = 0;
                 self.sched.set_now(time);
             }
