@@ -9,18 +9,27 @@ program=${1:?usage: demo.sh PROGRAM DIR}
 dir=${2:?usage: demo.sh PROGRAM DIR}
 root=$(cd "$(dirname "$0")/.." && pwd)
 
-"$program" compare \
-	--topology central --topology decentral \
-	--machine "$root/machines/MACHINE.xml" \
-	--workload "$root/workloads/WORKLOAD.json" \
-	--out "$dir"
+cat <<EOF
+A video player and a parallel build share a desktop with four cores. The player has 16.7 ms for a
+frame and 5.3 ms for each sound buffer; the build takes what it gets. Who should run when?
 
+  decentral   a balancer, then turns of 3 ms on each CPU, whoever it is
+  priority    the same balancer, then the most urgent task first
+
+\$ runweir compare -t decentral -t priority -m machines/desktop.xml -w workloads/video.json --out $dir
+
+EOF
+"$program" compare -t decentral -t priority -m "$root/machines/desktop.xml" \
+	-w "$root/workloads/video.json" --out "$dir"
 cat <<EOF
 
 Look further:
-  $dir/compare.html                    both side by side, in a browser
-  $dir/central/report.html             one run in detail: graph, Gantt chart, latencies
-  $dir/central/trace.pftrace           every event: open it at https://ui.perfetto.dev
-  $dir/decentral/report.html
-  $dir/decentral/trace.pftrace
+  $dir/compare.html                both side by side, in a browser
+  $dir/decentral/report.html       a run in detail: its graph, who ran where, latencies, lock waiting
+  $dir/priority/report.html
+  $dir/decentral/trace.pftrace     every event: open it at https://ui.perfetto.dev
+  $dir/priority/trace.pftrace
+
+The two schedulers are the few lines of topologies/decentral.weir and topologies/priority.weir.
+Next: docs/tutorial.md, your own component in ten minutes.
 EOF
