@@ -13,7 +13,7 @@ const SCRIPT: &str = include_str!("assets/compare.js");
 /// What a comparison shows besides the summaries.
 #[derive(Debug, Default)]
 pub struct CompareExtras {
-    /// Relative address of each run's own report, in the order of the summaries; may be shorter.
+    /// Relative address of each run's own report, in the order of the summaries; may be shorter, and an empty one is none.
     pub reports: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ pub fn html_compare(runs: &[Summary], extras: &CompareExtras) -> String {
     };
     let address = |s: &Summary| {
         let index = all.iter().position(|other| std::ptr::eq(*other, s))?;
-        let address = extras.reports.get(index)?;
+        let address = extras.reports.get(index).filter(|a| !a.is_empty())?;
         Some((format!("seed {}", s.seed), address.clone()))
     };
     let data = Data {
