@@ -6,6 +6,7 @@ pub mod history;
 pub mod lab;
 pub mod law;
 pub mod machine;
+pub mod pipe_lab;
 pub mod wtest;
 
 pub use lab::Lab;
