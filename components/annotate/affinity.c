@@ -12,16 +12,19 @@
  * batch:    no pipes
  * source:   CoBaS 5.7.4 and appendix A.1, component 0x20
  *
- * A mask is changed in place, word by word, and its memory never serves anything but masks as long as
- * the instance lives, so a reader without a lock sees at worst a mask that is being changed: the message
- * that follows the change puts right what was decided by it.
+ * A mask is changed in place, word by word, and its memory never serves anything but masks as long
+ * as the instance lives, so a reader without a lock sees at worst a mask that is being changed: the
+ * message that follows the change puts right what was decided by it.
  *
  * example:  annotate affinity;
  */
 #include <weir/component.h>
 #include <weir/schedule.h>
 
-/* A mask and the way to it: all are chained for destroy, those without a task also in the free list. */
+/*
+ * A mask and the way to it: all are chained for destroy, those without a task also in the free
+ * list.
+ */
 struct affinity_mask {
 	struct affinity_mask weir_mem *all;
 	struct affinity_mask weir_mem *free; /* own lock */
@@ -39,13 +42,14 @@ struct affinity {
 	struct affinity_mask weir_mem *free; /* own lock */
 };
 
-WEIR_COMPONENT(affinity, .summary = "remember on which CPUs each task may run", .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(AFFINITY), .answers = WEIR_TOPIC_BIT(AFFINITY),
-	       .per_task = sizeof(struct affinity_task));
+WEIR_COMPONENT(affinity, .summary = "remember on which CPUs each task may run",
+	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(AFFINITY),
+	       .answers = WEIR_TOPIC_BIT(AFFINITY), .per_task = sizeof(struct affinity_task));
 
 static u64 affinity_bytes(const struct affinity weir_mem *self)
 {
-	return __builtin_offsetof(struct affinity_mask, mask) + (u64)self->inst.sched->mask_words * sizeof(u64);
+	return __builtin_offsetof(struct affinity_mask, mask) +
+	       (u64)self->inst.sched->mask_words * sizeof(u64);
 }
 
 /* A mask for a task that has none, or null when the arena is full. */

@@ -12,8 +12,8 @@
  * batch:    no pipes
  * source:   CoBaS appendix A.1, component 0x21
  *
- * The counter goes on when the scheduler is reconfigured. Tasks that existed before the first instance
- * was built are stamped by their number, as nobody knows better.
+ * The counter goes on when the scheduler is reconfigured. Tasks that existed before the first
+ * instance was built are stamped by their number, as nobody knows better.
  *
  * example:  annotate lamport; entry -> fcfs -> cpus;
  */
@@ -24,8 +24,8 @@ struct lamport {
 	u64 last; /* (a) stamp given last */
 };
 
-WEIR_COMPONENT(lamport, .summary = "stamp each task with its number in the order of creation", .cls = WEIR_ANNOTATE,
-	       .answers = WEIR_TOPIC_BIT(LAMPORT), .per_task = sizeof(u64));
+WEIR_COMPONENT(lamport, .summary = "stamp each task with its number in the order of creation",
+	       .cls = WEIR_ANNOTATE, .answers = WEIR_TOPIC_BIT(LAMPORT), .per_task = sizeof(u64));
 
 WEIR_ENTRY int lamport_answer_lamport(struct lamport weir_mem *self, struct weir_msg *msg)
 {

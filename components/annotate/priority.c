@@ -12,7 +12,8 @@
  * batch:    no pipes
  * source:   CoBaS 5.7.3
  *
- * What the numbers mean is the topology's affair; the runtime's nice values, for example, arrive negated.
+ * What the numbers mean is the topology's affair; the runtime's nice values, for example, arrive
+ * negated.
  *
  * example:  annotate priority; entry -> priority_order -> cpus;
  */
@@ -23,7 +24,8 @@ struct priority {
 };
 
 WEIR_COMPONENT(priority, .summary = "remember how urgent each task is", .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(PRIORITY), .answers = WEIR_TOPIC_BIT(PRIORITY), .per_task = sizeof(u64));
+	       .listens = WEIR_TOPIC_BIT(PRIORITY), .answers = WEIR_TOPIC_BIT(PRIORITY),
+	       .per_task = sizeof(u64));
 
 WEIR_ENTRY int priority_on_priority(struct priority weir_mem *self, const struct weir_msg *msg)
 {

@@ -5,17 +5,18 @@
  * class:    annotate
  * pipes:    none
  * listens:  TCB: store the reference and the size of the data, 0 if it must not be looked into
- * answers:  TCB: the reference in value and the size in value2; if value2 of the request is the address
- *           of a buffer of that size, the data is copied there as well
+ * answers:  TCB: the reference in value and the size in value2; if value2 of the request is the
+ *           address of a buffer of that size, the data is copied there as well
  * params:   -
  * per-task: 16 bytes
  * cost:     O(1), O(bytes) for a deep copy; no lock
  * batch:    no pipes
  * source:   CoBaS 8.3 and appendix A.1, component 0x23
  *
- * A shallow request returns the reference, a deep one duplicates what it leads to: the copy stays as it
- * is when the runtime changes the original. Data for deep copies lies in memory that the framework can
- * read, at most 4096 bytes of it. Who runs a task of a foreign instruction set finds here what to run.
+ * A shallow request returns the reference, a deep one duplicates what it leads to: the copy stays
+ * as it is when the runtime changes the original. Data for deep copies lies in memory that the
+ * framework can read, at most 4096 bytes of it. Who runs a task of a foreign instruction set finds
+ * here what to run.
  *
  * example:  annotate tcb;
  */
@@ -32,8 +33,9 @@ struct tcb {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(tcb, .summary = "keep a reference to data of the runtime for each task", .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(TCB), .answers = WEIR_TOPIC_BIT(TCB), .per_task = sizeof(struct tcb_task));
+WEIR_COMPONENT(tcb, .summary = "keep a reference to data of the runtime for each task",
+	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(TCB), .answers = WEIR_TOPIC_BIT(TCB),
+	       .per_task = sizeof(struct tcb_task));
 
 WEIR_ENTRY int tcb_on_tcb(struct tcb weir_mem *self, const struct weir_msg *msg)
 {

@@ -9,16 +9,16 @@
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
  * params:    -
- * cost:      O(out-pipes) per added task, O(CPUs + tasks) when a CPU comes or goes; takes the in-pipe
- *            lock and one out-pipe lock
- * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld
- *            if there is none; every out-pipe keeps the order of each in-pipe
+ * cost:      O(out-pipes) per added task, O(CPUs + tasks) when a CPU comes or goes; takes the in-
+ *            pipe lock and one out-pipe lock
+ * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
+ *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 6.1 and appendix A.1, component 0x13
  *
- * An out-pipe may stand for several CPUs, as in a hierarchy, and CPUs may differ: the load of a pipe is
- * counted per unit of capacity of its online CPUs. Pipes with an idle CPU come first, then the smallest
- * load after the task has come; among equals the task's last pipe, then the lowest. On a machine of
- * equal CPUs with a pipe each this is load_balancer at a higher price.
+ * An out-pipe may stand for several CPUs, as in a hierarchy, and CPUs may differ: the load of a
+ * pipe is counted per unit of capacity of its online CPUs. Pipes with an idle CPU come first, then
+ * the smallest load after the task has come; among equals the task's last pipe, then the lowest. On
+ * a machine of equal CPUs with a pipe each this is load_balancer at a higher price.
  *
  * example:   annotate affinity; entry -> advanced_balancer -> each llc { head_queue -> cpus };
  */
@@ -32,8 +32,8 @@ struct advanced_balancer {
 };
 
 WEIR_COMPONENT(advanced_balancer, .summary = "spread tasks by the capacity behind each pipe",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS,
-	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY));
@@ -79,9 +79,12 @@ static struct weir_pipe weir_mem *advanced_balancer_choose(struct advanced_balan
 	return best;
 }
 
-/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-static int advanced_balancer_review(struct advanced_balancer weir_mem *self, struct weir_pipe weir_mem *in,
-		      struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+/*
+ * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
+ */
+static int advanced_balancer_review(struct advanced_balancer weir_mem *self,
+				    struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+				    const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 	struct weir_pipe weir_mem *to;
@@ -92,7 +95,8 @@ static int advanced_balancer_review(struct advanced_balancer weir_mem *self, str
 	return now == to ? 0 : weir_route(&self->inst, in, t, to);
 }
 
-static int advanced_balancer_review_all(struct advanced_balancer weir_mem *self, struct weir_pipe weir_mem *in)
+static int advanced_balancer_review_all(struct advanced_balancer weir_mem *self,
+					struct weir_pipe weir_mem *in)
 {
 	struct weir_task weir_mem *t;
 	int err = weir_pipe_lock(in);
@@ -116,7 +120,8 @@ WEIR_ENTRY int advanced_balancer_construct(struct advanced_balancer weir_mem *se
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int advanced_balancer_update(struct advanced_balancer weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY int advanced_balancer_update(struct advanced_balancer weir_mem *self,
+					struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
 	int err;
@@ -137,7 +142,8 @@ WEIR_ENTRY int advanced_balancer_update(struct advanced_balancer weir_mem *self,
 	return 0;
 }
 
-WEIR_ENTRY int advanced_balancer_on_cpu_status(struct advanced_balancer weir_mem *self, const struct weir_msg *msg)
+WEIR_ENTRY int advanced_balancer_on_cpu_status(struct advanced_balancer weir_mem *self,
+					       const struct weir_msg *msg)
 {
 	int err = 0;
 
@@ -148,8 +154,9 @@ WEIR_ENTRY int advanced_balancer_on_cpu_status(struct advanced_balancer weir_mem
 	return err;
 }
 
-WEIR_ENTRY int advanced_balancer_follow_affinity(struct advanced_balancer weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
+WEIR_ENTRY int advanced_balancer_follow_affinity(struct advanced_balancer weir_mem *self,
+						 const struct weir_msg *msg,
+						 struct weir_pipe weir_mem *in)
 {
 	return advanced_balancer_review(self, in, msg->task, msg->mask);
 }

@@ -10,8 +10,8 @@
  * answers:   -
  * params:    -
  * cost:      O(out-pipes) per added task; takes the in-pipe lock and one out-pipe lock
- * batch:     each task is in the first out-pipe whose label is its instruction set, or is withheld if
- *            there is none; every out-pipe keeps the order of each in-pipe
+ * batch:     each task is in the first out-pipe whose label is its instruction set, or is withheld
+ *            if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 8.3 and appendix A.1, component 0x14
  *
  * Which CPUs of the instruction set are there, and which the task may use, is the business of the
@@ -26,9 +26,10 @@ struct isa_demux {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(isa_demux, .summary = "send each task to the pipe for its instruction set", .cls = WEIR_DISTRIBUTE,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
-	       .out_label = WEIR_BY_ISA, .listens = WEIR_TOPIC_BIT(ISA), .publishes = WEIR_TOPIC_BIT(WITHHELD),
+WEIR_COMPONENT(isa_demux, .summary = "send each task to the pipe for its instruction set",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY, .out_label = WEIR_BY_ISA,
+	       .listens = WEIR_TOPIC_BIT(ISA), .publishes = WEIR_TOPIC_BIT(WITHHELD),
 	       .asks = WEIR_TOPIC_BIT(ISA), .needs = WEIR_TOPIC_BIT(ISA));
 
 static struct weir_pipe weir_mem *isa_demux_choose(struct isa_demux weir_mem *self, u64 isa)
@@ -55,7 +56,8 @@ WEIR_ENTRY int isa_demux_update(struct isa_demux weir_mem *self, struct weir_pip
 
 		err = weir_request(self->inst.sched, &msg);
 		if (!err)
-			err = weir_route(&self->inst, in, c->task, isa_demux_choose(self, msg.value));
+			err = weir_route(&self->inst, in, c->task,
+					 isa_demux_choose(self, msg.value));
 		if (err)
 			return err;
 	}

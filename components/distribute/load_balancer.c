@@ -11,14 +11,14 @@
  * params:    -
  * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU comes or
  *            goes; takes the in-pipe lock and one out-pipe lock
- * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld
- *            if there is none; every out-pipe keeps the order of each in-pipe
+ * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
+ *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 8.7.3 and appendix A.1, component 0x12
  *
- * A task goes back to the CPU where it last ran if that one is idle, else to an idle CPU, else to the
- * pipe with the fewest tasks waiting and running; among equals its last one, then the lowest. A task is
- * placed once, when it comes; nothing is moved later to even the load out. Each out-pipe counts alike:
- * use advanced_balancer where pipes stand for several CPUs or CPUs differ.
+ * A task goes back to the CPU where it last ran if that one is idle, else to an idle CPU, else to
+ * the pipe with the fewest tasks waiting and running; among equals its last one, then the lowest. A
+ * task is placed once, when it comes; nothing is moved later to even the load out. Each out-pipe
+ * counts alike: use advanced_balancer where pipes stand for several CPUs or CPUs differ.
  *
  * example:   annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };
  */
@@ -30,8 +30,8 @@ struct load_balancer {
 };
 
 WEIR_COMPONENT(load_balancer, .summary = "spread tasks so that every pipe has the same load",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS,
-	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY));
@@ -66,9 +66,12 @@ static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir
 	return best;
 }
 
-/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
+/*
+ * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
+ */
 static int load_balancer_review(struct load_balancer weir_mem *self, struct weir_pipe weir_mem *in,
-		      struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+				struct weir_task weir_mem *t,
+				const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 	struct weir_pipe weir_mem *to;
@@ -79,7 +82,8 @@ static int load_balancer_review(struct load_balancer weir_mem *self, struct weir
 	return now == to ? 0 : weir_route(&self->inst, in, t, to);
 }
 
-static int load_balancer_review_all(struct load_balancer weir_mem *self, struct weir_pipe weir_mem *in)
+static int load_balancer_review_all(struct load_balancer weir_mem *self,
+				    struct weir_pipe weir_mem *in)
 {
 	struct weir_task weir_mem *t;
 	int err = weir_pipe_lock(in);
@@ -100,7 +104,8 @@ WEIR_ENTRY int load_balancer_construct(struct load_balancer weir_mem *self)
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int load_balancer_update(struct load_balancer weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY int load_balancer_update(struct load_balancer weir_mem *self,
+				    struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
 	int err;
@@ -119,7 +124,8 @@ WEIR_ENTRY int load_balancer_update(struct load_balancer weir_mem *self, struct 
 	return 0;
 }
 
-WEIR_ENTRY int load_balancer_on_cpu_status(struct load_balancer weir_mem *self, const struct weir_msg *msg)
+WEIR_ENTRY int load_balancer_on_cpu_status(struct load_balancer weir_mem *self,
+					   const struct weir_msg *msg)
 {
 	int err = 0;
 
@@ -129,8 +135,9 @@ WEIR_ENTRY int load_balancer_on_cpu_status(struct load_balancer weir_mem *self, 
 	return err;
 }
 
-WEIR_ENTRY int load_balancer_follow_affinity(struct load_balancer weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
+WEIR_ENTRY int load_balancer_follow_affinity(struct load_balancer weir_mem *self,
+					     const struct weir_msg *msg,
+					     struct weir_pipe weir_mem *in)
 {
 	return load_balancer_review(self, in, msg->task, msg->mask);
 }

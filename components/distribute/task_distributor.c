@@ -16,8 +16,8 @@
  *            keeps the in-pipe's order
  * source:    CoBaS appendix A.1, component 0x10
  *
- * The least that a machine with several CPUs needs: tasks bound to a CPU get there, all others go to the
- * first one. A task whose CPU is absent waits for it.
+ * The least that a machine with several CPUs needs: tasks bound to a CPU get there, all others go
+ * to the first one. A task whose CPU is absent waits for it.
  *
  * example:   annotate affinity; entry -> task_distributor -> each cpu { -> cpu };
  */
@@ -28,13 +28,14 @@ struct task_distributor {
 };
 
 WEIR_COMPONENT(task_distributor, .summary = "send each task to the first CPU that it may use",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS,
-	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY));
 
-WEIR_ENTRY int task_distributor_update(struct task_distributor weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY int task_distributor_update(struct task_distributor weir_mem *self,
+				       struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
 	int err;
@@ -42,8 +43,9 @@ WEIR_ENTRY int task_distributor_update(struct task_distributor weir_mem *self, s
 	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
 
-		err = weir_route(&self->inst, in, t,
-				 weir_first_allowed(&self->inst, weir_affinity(self->inst.sched, t)));
+		err = weir_route(
+			&self->inst, in, t,
+			weir_first_allowed(&self->inst, weir_affinity(self->inst.sched, t)));
 		if (err)
 			return err;
 	}
@@ -51,8 +53,9 @@ WEIR_ENTRY int task_distributor_update(struct task_distributor weir_mem *self, s
 }
 
 /* Nothing happens to a task that is in the right place, or that update has still to look at. */
-static int task_distributor_review(struct task_distributor weir_mem *self, struct weir_pipe weir_mem *in,
-		     struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+static int task_distributor_review(struct task_distributor weir_mem *self,
+				   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+				   const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *to = weir_first_allowed(&self->inst, mask);
 
@@ -61,7 +64,8 @@ static int task_distributor_review(struct task_distributor weir_mem *self, struc
 	return weir_route(&self->inst, in, t, to);
 }
 
-static int task_distributor_review_all(struct task_distributor weir_mem *self, struct weir_pipe weir_mem *in)
+static int task_distributor_review_all(struct task_distributor weir_mem *self,
+				       struct weir_pipe weir_mem *in)
 {
 	struct weir_task weir_mem *t;
 	int err = weir_pipe_lock(in);
@@ -77,7 +81,8 @@ static int task_distributor_review_all(struct task_distributor weir_mem *self, s
 	return err;
 }
 
-WEIR_ENTRY int task_distributor_on_cpu_status(struct task_distributor weir_mem *self, const struct weir_msg *msg)
+WEIR_ENTRY int task_distributor_on_cpu_status(struct task_distributor weir_mem *self,
+					      const struct weir_msg *msg)
 {
 	int err = 0;
 
@@ -87,8 +92,9 @@ WEIR_ENTRY int task_distributor_on_cpu_status(struct task_distributor weir_mem *
 	return err;
 }
 
-WEIR_ENTRY int task_distributor_follow_affinity(struct task_distributor weir_mem *self, const struct weir_msg *msg,
-				  struct weir_pipe weir_mem *in)
+WEIR_ENTRY int task_distributor_follow_affinity(struct task_distributor weir_mem *self,
+						const struct weir_msg *msg,
+						struct weir_pipe weir_mem *in)
 {
 	return task_distributor_review(self, in, msg->task, msg->mask);
 }

@@ -27,9 +27,10 @@ struct task_mux {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(task_mux, .summary = "send the tasks of several pipes each to the first CPU that it may use",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS,
-	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+WEIR_COMPONENT(task_mux,
+	       .summary = "send the tasks of several pipes each to the first CPU that it may use",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY));
@@ -42,8 +43,9 @@ WEIR_ENTRY int task_mux_update(struct task_mux weir_mem *self, struct weir_pipe 
 	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
 
-		err = weir_route(&self->inst, in, t,
-				 weir_first_allowed(&self->inst, weir_affinity(self->inst.sched, t)));
+		err = weir_route(
+			&self->inst, in, t,
+			weir_first_allowed(&self->inst, weir_affinity(self->inst.sched, t)));
 		if (err)
 			return err;
 	}
@@ -52,7 +54,7 @@ WEIR_ENTRY int task_mux_update(struct task_mux weir_mem *self, struct weir_pipe 
 
 /* Nothing happens to a task that is in the right place, or that update has still to look at. */
 static int task_mux_review(struct task_mux weir_mem *self, struct weir_pipe weir_mem *in,
-		     struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+			   struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *to = weir_first_allowed(&self->inst, mask);
 
@@ -88,7 +90,7 @@ WEIR_ENTRY int task_mux_on_cpu_status(struct task_mux weir_mem *self, const stru
 }
 
 WEIR_ENTRY int task_mux_follow_affinity(struct task_mux weir_mem *self, const struct weir_msg *msg,
-				  struct weir_pipe weir_mem *in)
+					struct weir_pipe weir_mem *in)
 {
 	return task_mux_review(self, in, msg->task, msg->mask);
 }

@@ -9,17 +9,19 @@
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
  * params:    reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
- * cost:      O(words of CPUs) per added task, O(out-pipes of the LLC, the node, then all) when a CPU
- *            runs dry, O(tasks) when a CPU comes or goes; takes the in-pipe lock and one out-pipe lock
- * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld
- *            if there is none; every out-pipe keeps the order of each in-pipe
+ * cost:      O(words of CPUs) per added task, O(out-pipes of the LLC, the node, then all) when a
+ *            CPU runs dry, O(tasks) when a CPU comes or goes; takes the in-pipe lock and one out-
+ *            pipe lock
+ * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
+ *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours, after Blumofe and Leiserson, "Scheduling multithreaded computations by work
  *            stealing", 1999, and Mitzenmacher, "The power of two choices", 2001
  *
- * A task goes back to the CPU where it last ran if that one is idle, else to the nearest idle CPU by
- * core, LLC and node, else to the shorter of two pipes: its last one and a random one. A CPU that finds
- * nothing takes the last task of the longest pipe near it that has one waiting behind a running one: of
- * its LLC, else of its node, else of the machine. Placing costs little, so this suits many CPUs.
+ * A task goes back to the CPU where it last ran if that one is idle, else to the nearest idle CPU
+ * by core, LLC and node, else to the shorter of two pipes: its last one and a random one. A CPU
+ * that finds nothing takes the last task of the longest pipe near it that has one waiting behind a
+ * running one: of its LLC, else of its node, else of the machine. Placing costs little, so this
+ * suits many CPUs.
  *
  * example:   annotate affinity; entry -> work_stealing -> each cpu { round_robin -> cpu };
  */
@@ -31,14 +33,17 @@ struct work_stealing {
 	u64 reach; /* (c) tasks looked at in a victim's pipe, from its tail */
 };
 
-WEIR_COMPONENT(work_stealing, .summary = "keep tasks near where they ran, let idle CPUs fetch from loaded ones",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS,
-	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
-	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY),
-	       WEIR_PARAMS(work_stealing, WEIR_PARAM(work_stealing, reach, COUNT, 8, 1, 4096,
-						     "tasks looked at in another CPU's pipe for one that may move")));
+WEIR_COMPONENT(
+	work_stealing,
+	.summary = "keep tasks near where they ran, let idle CPUs fetch from loaded ones",
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	.out_min = 1, .out_max = WEIR_ANY,
+	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	.publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
+	.needs = WEIR_TOPIC_BIT(AFFINITY),
+	WEIR_PARAMS(work_stealing,
+		    WEIR_PARAM(work_stealing, reach, COUNT, 8, 1, 4096,
+			       "tasks looked at in another CPU's pipe for one that may move")));
 
 /* The shorter of two allowed pipes: the last one and one that chance names. */
 static struct weir_pipe weir_mem *work_stealing_shorter(struct work_stealing weir_mem *self,
@@ -84,9 +89,12 @@ static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir
 	return near ? near : work_stealing_shorter(self, last, mask);
 }
 
-/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
+/*
+ * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
+ */
 static int work_stealing_review(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in,
-		      struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+				struct weir_task weir_mem *t,
+				const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 	struct weir_pipe weir_mem *to;
@@ -97,7 +105,8 @@ static int work_stealing_review(struct work_stealing weir_mem *self, struct weir
 	return now == to ? 0 : weir_route(&self->inst, in, t, to);
 }
 
-static int work_stealing_review_all(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in)
+static int work_stealing_review_all(struct work_stealing weir_mem *self,
+				    struct weir_pipe weir_mem *in)
 {
 	struct weir_task weir_mem *t;
 	int err = weir_pipe_lock(in);
@@ -118,7 +127,8 @@ WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 	return weir_port_map(&self->inst, &self->map);
 }
 
-WEIR_ENTRY int work_stealing_update(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY int work_stealing_update(struct work_stealing weir_mem *self,
+				    struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
 	int err;
@@ -137,7 +147,8 @@ WEIR_ENTRY int work_stealing_update(struct work_stealing weir_mem *self, struct 
 	return 0;
 }
 
-WEIR_ENTRY int work_stealing_on_cpu_status(struct work_stealing weir_mem *self, const struct weir_msg *msg)
+WEIR_ENTRY int work_stealing_on_cpu_status(struct work_stealing weir_mem *self,
+					   const struct weir_msg *msg)
 {
 	int err = 0;
 
@@ -147,13 +158,16 @@ WEIR_ENTRY int work_stealing_on_cpu_status(struct work_stealing weir_mem *self, 
 	return err;
 }
 
-WEIR_ENTRY int work_stealing_follow_affinity(struct work_stealing weir_mem *self, const struct weir_msg *msg,
-				   struct weir_pipe weir_mem *in)
+WEIR_ENTRY int work_stealing_follow_affinity(struct work_stealing weir_mem *self,
+					     const struct weir_msg *msg,
+					     struct weir_pipe weir_mem *in)
 {
 	return work_stealing_review(self, in, msg->task, msg->mask);
 }
 
-/* Tasks that wait in the pipe behind a running one; where none runs the CPU is about to take them. */
+/*
+ * Tasks that wait in the pipe behind a running one; where none runs the CPU is about to take them.
+ */
 static u32 work_stealing_spare(struct weir_pipe weir_mem *pipe)
 {
 	u32 idle, load = weir_pipe_load(pipe, &idle);
@@ -163,7 +177,8 @@ static u32 work_stealing_spare(struct weir_pipe weir_mem *pipe)
 }
 
 /* The pipe with the most to spare among those no further away than @limit, for @cpu. */
-static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir_mem *self, u32 cpu, u32 limit)
+static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir_mem *self, u32 cpu,
+						       u32 limit)
 {
 	struct weir_pipe weir_mem *mine = weir_port_to(&self->map, cpu), *best = 0;
 	u32 most = 0;
@@ -172,7 +187,8 @@ static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir
 		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
 		u32 spare;
 
-		if (out == mine || !weir_pipe_nr(out) || weir_distance(self->inst.sched, cpu, out->cpu) > limit)
+		if (out == mine || !weir_pipe_nr(out) ||
+		    weir_distance(self->inst.sched, cpu, out->cpu) > limit)
 			continue;
 		spare = work_stealing_spare(out);
 		if (spare > most) {
@@ -184,7 +200,10 @@ static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir
 	return best;
 }
 
-/* The last task of @victim that may run on @cpu, or null; it may be gone when the caller looks again. */
+/*
+ * The last task of @victim that may run on @cpu, or null; it may be gone when the caller looks
+ * again.
+ */
 static struct weir_task weir_mem *work_stealing_last(struct work_stealing weir_mem *self,
 						     struct weir_pipe weir_mem *victim, u32 cpu)
 {
@@ -196,7 +215,8 @@ static struct weir_task weir_mem *work_stealing_last(struct work_stealing weir_m
 	for (t = victim->tail; t && n < self->reach && weir_loop; t = weir_pipe_prev(victim, t)) {
 		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
 
-		if (weir_load(&t->state) == WEIR_SCHEDULABLE && (!mask || weir_mask_test(mask, cpu)))
+		if (weir_load(&t->state) == WEIR_SCHEDULABLE &&
+		    (!mask || weir_mask_test(mask, cpu)))
 			break;
 		n++;
 	}

@@ -11,12 +11,12 @@
  * params:    -
  * cost:      O(1) per change, O(tasks) when a CPU comes or goes; takes the in-pipe lock and the
  *            out-pipe lock
- * batch:     the out-pipe holds those tasks of the in-pipe that may run on an online CPU behind it, in
- *            the in-pipe's order
+ * batch:     the out-pipe holds those tasks of the in-pipe that may run on an online CPU behind it,
+ *            in the in-pipe's order
  * source:    CoBaS 5.8.2, filtering
  *
- * Put it before a shared exit, whose CPUs would otherwise look at tasks again and again that none of
- * them may take. Distributors need no such filter: they withhold by themselves.
+ * Put it before a shared exit, whose CPUs would otherwise look at tasks again and again that none
+ * of them may take. Distributors need no such filter: they withhold by themselves.
  *
  * example:   annotate affinity; entry -> affinity_filter -> head_queue -> cpus;
  */
@@ -26,13 +26,14 @@ struct affinity_filter {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(affinity_filter, .summary = "hold back tasks that may run on no CPU behind", .cls = WEIR_FILTER,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+WEIR_COMPONENT(affinity_filter, .summary = "hold back tasks that may run on no CPU behind",
+	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY));
 
-WEIR_ENTRY int affinity_filter_update(struct affinity_filter weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY int affinity_filter_update(struct affinity_filter weir_mem *self,
+				      struct weir_pipe weir_mem *in)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	struct weir_change weir_mem *c;
@@ -49,9 +50,12 @@ WEIR_ENTRY int affinity_filter_update(struct affinity_filter weir_mem *self, str
 	return 0;
 }
 
-/* Nothing happens to a task that is on the right side already, or that update has still to look at. */
-static int affinity_filter_review(struct affinity_filter weir_mem *self, struct weir_pipe weir_mem *in,
-				  struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
+/*
+ * Nothing happens to a task that is on the right side already, or that update has still to look at.
+ */
+static int affinity_filter_review(struct affinity_filter weir_mem *self,
+				  struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+				  const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	int pass = weir_pipe_allows(out, mask);
@@ -61,7 +65,8 @@ static int affinity_filter_review(struct affinity_filter weir_mem *self, struct 
 	return weir_route(&self->inst, in, t, pass ? out : 0);
 }
 
-WEIR_ENTRY int affinity_filter_on_cpu_status(struct affinity_filter weir_mem *self, const struct weir_msg *msg)
+WEIR_ENTRY int affinity_filter_on_cpu_status(struct affinity_filter weir_mem *self,
+					     const struct weir_msg *msg)
 {
 	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	struct weir_task weir_mem *t;
@@ -80,7 +85,8 @@ WEIR_ENTRY int affinity_filter_on_cpu_status(struct affinity_filter weir_mem *se
 	return err;
 }
 
-WEIR_ENTRY int affinity_filter_follow_affinity(struct affinity_filter weir_mem *self, const struct weir_msg *msg,
+WEIR_ENTRY int affinity_filter_follow_affinity(struct affinity_filter weir_mem *self,
+					       const struct weir_msg *msg,
 					       struct weir_pipe weir_mem *in)
 {
 	return affinity_filter_review(self, in, msg->task, msg->mask);

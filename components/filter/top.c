@@ -11,8 +11,8 @@
  * batch:    the out-pipe holds the first tasks of the in-pipe, at most the limit, in its order
  * source:   CoBaS 5.8.2, filtering; 5.8.1, absolute decisions
  *
- * Hands only what is most urgent to the stages behind, which then order or place few tasks instead of
- * all. As tasks leave, the next ones follow.
+ * Hands only what is most urgent to the stages behind, which then order or place few tasks instead
+ * of all. As tasks leave, the next ones follow.
  *
  * example:  annotate priority; entry -> priority_order -> top(limit = 8) -> head_queue -> cpus;
  */
@@ -23,14 +23,16 @@ struct top {
 	u64 limit; /* (c) */
 };
 
-WEIR_COMPONENT(top, .summary = "let only the first tasks pass", .cls = WEIR_FILTER, .ordering = WEIR_KEEPS,
-	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+WEIR_COMPONENT(top, .summary = "let only the first tasks pass", .cls = WEIR_FILTER,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .hears = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
-	       WEIR_PARAMS(top, WEIR_PARAM(top, limit, COUNT, 1, 1, 65536, "tasks that pass at most")));
+	       WEIR_PARAMS(top,
+			   WEIR_PARAM(top, limit, COUNT, 1, 1, 65536, "tasks that pass at most")));
 
 /*
- * Moved tasks step out first, so those that stay stand as in the in-pipe. One walk over the first tasks
- * then puts in what is missing; what has too many tasks in front of it now follows directly behind.
+ * Moved tasks step out first, so those that stay stand as in the in-pipe. One walk over the first
+ * tasks then puts in what is missing; what has too many tasks in front of it now follows directly
+ * behind.
  */
 WEIR_ENTRY int top_update(struct top weir_mem *self, struct weir_pipe weir_mem *in)
 {
@@ -54,7 +56,8 @@ WEIR_ENTRY int top_update(struct top weir_mem *self, struct weir_pipe weir_mem *
 		if (n >= self->limit)
 			err = weir_pipe_remove(out, t);
 		else if (!weir_pipe_has(out, t))
-			err = before ? weir_pipe_insert_after(out, t, before) : weir_pipe_prepend(out, t);
+			err = before ? weir_pipe_insert_after(out, t, before)
+				     : weir_pipe_prepend(out, t);
 		if (err)
 			return err;
 		before = t;

@@ -8,13 +8,13 @@
  * answers:  -
  * params:   -
  * cost:     O(1) per change; takes one in-pipe lock and the out-pipe lock
- * batch:    the out-pipe holds the tasks of all in-pipes; those of one in-pipe stand in its order, and
- *           what came later stands behind what other in-pipes sent before
+ * batch:    the out-pipe holds the tasks of all in-pipes; those of one in-pipe stand in its order,
+ *           and what came later stands behind what other in-pipes sent before
  * source:   CoBaS 5.8.2, consolidating
  *
- * CPUs can fill the in-pipes at the same time; they meet only at the out-pipe. A task that an in-pipe
- * inserts before others goes before those of its own pipe only. For a fixed order of precedence among
- * the pipes use port_order.
+ * CPUs can fill the in-pipes at the same time; they meet only at the out-pipe. A task that an in-
+ * pipe inserts before others goes before those of its own pipe only. For a fixed order of
+ * precedence among the pipes use port_order.
  *
  * example:  entry each cpu -> merge -> cpus;
  */
@@ -24,8 +24,8 @@ struct merge {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(merge, .summary = "join several pipes, by arrival", .cls = WEIR_MERGE, .ordering = WEIR_KEEPS,
-	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = 1);
+WEIR_COMPONENT(merge, .summary = "join several pipes, by arrival", .cls = WEIR_MERGE,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = 1);
 
 WEIR_ENTRY int merge_update(struct merge weir_mem *self, struct weir_pipe weir_mem *in)
 {

@@ -8,11 +8,12 @@
  * answers:  -
  * params:   -
  * cost:     O(log n) per change; takes one in-pipe lock and the out-pipe lock
- * batch:    the out-pipe holds the tasks of in-port 0 in their order, then those of in-port 1, and so on
+ * batch:    the out-pipe holds the tasks of in-port 0 in their order, then those of in-port 1, and
+ *           so on
  * source:   CoBaS 5.8.2, consolidating
  *
- * Classes of service: what comes in at a lower port goes first, always. The upper ports starve while
- * the lower ones have work; use merge where all should get their share. Nothing is preempted.
+ * Classes of service: what comes in at a lower port goes first, always. The upper ports starve
+ * while the lower ones have work; use merge where all should get their share. Nothing is preempted.
  *
  * example:  annotate isa; entry -> s :: isa_demux; p :: port_order; s[native] -> p; s[accel] -> p;
  *           p -> cpus;
@@ -23,9 +24,10 @@ struct port_order {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(port_order, .summary = "join several pipes, all of the first before any of the second",
-	       .cls = WEIR_MERGE, .ordering = WEIR_STABLE, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1,
-	       .out_max = 1, .keyed_out = 1);
+WEIR_COMPONENT(port_order,
+	       .summary = "join several pipes, all of the first before any of the second",
+	       .cls = WEIR_MERGE, .ordering = WEIR_STABLE, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = 1, .keyed_out = 1);
 
 WEIR_ENTRY int port_order_update(struct port_order weir_mem *self, struct weir_pipe weir_mem *in)
 {

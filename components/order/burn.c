@@ -4,17 +4,19 @@
  *
  * class:    order
  * pipes:    in 1, out 1
- * listens:  BURN: value is the new number of iterations; value2 is 1 + the instance meant, 0 means all
+ * listens:  BURN: value is the new number of iterations; value2 is 1 + the instance meant, 0 means
+ *           all
  * answers:  -
  * params:   iterations count 500 [0, 10000000]; turns of the empty loop at each update
  * cost:     the loop per update, O(1) per change; takes the in-pipe lock and the out-pipe lock
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order
  * source:   CoBaS appendix A.1, component 0x04; 8.5
  *
- * Stands for a policy that computes: in front of a pipe's lock it shows how the time under a lock limits
- * the number of CPUs that can share a pipe.
+ * Stands for a policy that computes: in front of a pipe's lock it shows how the time under a lock
+ * limits the number of CPUs that can share a pipe.
  *
- * example:  annotate affinity; entry -> burn(iterations = 1000) -> load_balancer -> each cpu { -> cpu };
+ * example:  annotate affinity; entry -> burn(iterations = 1000) -> load_balancer -> each cpu { ->
+ *           cpu };
  */
 #include <weir/component.h>
 

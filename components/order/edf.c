@@ -11,12 +11,13 @@
  * params:    -
  * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
  *            takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by deadline, those without last
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by deadline, those without
+ *            last
  * source:    Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time
  *            environment", 1973
  *
- * Earliest deadline first: optimal on one CPU up to full load, global on several CPUs if they share the
- * out-pipe. Under overload it may miss all deadlines one after the other.
+ * Earliest deadline first: optimal on one CPU up to full load, global on several CPUs if they share
+ * the out-pipe. Under overload it may miss all deadlines one after the other.
  *
  * example:   annotate deadline; entry -> edf -> cpus;
  */
@@ -27,16 +28,19 @@ struct edf {
 };
 
 WEIR_COMPONENT(edf, .summary = "run the task first whose deadline comes first", .cls = WEIR_ORDER,
-	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	       .listens = WEIR_TOPIC_BIT(DEADLINE), .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(DEADLINE));
+	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(DEADLINE));
 
 static u64 edf_key(u64 deadline)
 {
 	return deadline ? deadline : WEIR_KEY_NONE;
 }
 
-static int edf_put(struct edf weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u64 key)
+static int edf_put(struct edf weir_mem *self, struct weir_pipe weir_mem *in,
+		   struct weir_task weir_mem *t, u64 key)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	int err = weir_pipe_insert_stable(out, t, key, in);
@@ -69,7 +73,8 @@ WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *
 WEIR_ENTRY int edf_on_deadline(struct edf weir_mem *self, const struct weir_msg *msg)
 {
 	if (msg->task)
-		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task, edf_key(msg->value));
+		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
+				   edf_key(msg->value));
 	return 0;
 }
 

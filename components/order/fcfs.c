@@ -12,8 +12,8 @@
  * batch:    the out-pipe holds the tasks of the in-pipe, by creation stamp, smallest first
  * source:   CoBaS appendix A.1, component 0x02
  *
- * The order is that of creation, not of arrival: a task that blocks and comes back, or that gives up its
- * CPU, stands again where its age puts it. Starves the young while the old can run.
+ * The order is that of creation, not of arrival: a task that blocks and comes back, or that gives
+ * up its CPU, stands again where its age puts it. Starves the young while the old can run.
  *
  * example:  annotate lamport; entry -> fcfs -> cpus;
  */
@@ -24,8 +24,9 @@ struct fcfs {
 };
 
 WEIR_COMPONENT(fcfs, .summary = "run the task first that was created first", .cls = WEIR_ORDER,
-	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	       .hears = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT), .needs = WEIR_TOPIC_BIT(LAMPORT));
+	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .hears = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT),
+	       .needs = WEIR_TOPIC_BIT(LAMPORT));
 
 WEIR_ENTRY int fcfs_update(struct fcfs weir_mem *self, struct weir_pipe weir_mem *in)
 {

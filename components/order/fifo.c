@@ -11,9 +11,10 @@
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order; none has a slice
  * source:   ours
  *
- * A task keeps its CPU until it blocks or ends. One that comes while a CPU waits is dispatched at once:
- * the end of the path wakes the CPU. It need not go ahead of others for that, as a CPU waits only if
- * none of them may run on it. A long task delays all behind it; use round_robin for interactive work.
+ * A task keeps its CPU until it blocks or ends. One that comes while a CPU waits is dispatched at
+ * once: the end of the path wakes the CPU. It need not go ahead of others for that, as a CPU waits
+ * only if none of them may run on it. A long task delays all behind it; use round_robin for
+ * interactive work.
  *
  * example:  entry -> fifo -> cpus;
  */
@@ -23,8 +24,9 @@ struct fifo {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(fifo, .summary = "run tasks to completion in the order in which they come", .cls = WEIR_ORDER,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1);
+WEIR_COMPONENT(fifo, .summary = "run tasks to completion in the order in which they come",
+	       .cls = WEIR_ORDER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1);
 
 WEIR_ENTRY int fifo_update(struct fifo weir_mem *self, struct weir_pipe weir_mem *in)
 {

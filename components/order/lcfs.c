@@ -12,8 +12,8 @@
  * batch:    the out-pipe holds the tasks of the in-pipe, by creation stamp, greatest first
  * source:   CoBaS appendix A.1, component 0x03
  *
- * The reverse of fcfs: the youngest task that can run goes first. Useful where later stages of a pipeline
- * must catch up with earlier ones (CoBaS 8.8). Starves the old while the young can run.
+ * The reverse of fcfs: the youngest task that can run goes first. Useful where later stages of a
+ * pipeline must catch up with earlier ones (CoBaS 8.8). Starves the old while the young can run.
  *
  * example:  annotate lamport; entry -> lcfs -> cpus;
  */
@@ -24,8 +24,9 @@ struct lcfs {
 };
 
 WEIR_COMPONENT(lcfs, .summary = "run the task first that was created last", .cls = WEIR_ORDER,
-	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	       .hears = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT), .needs = WEIR_TOPIC_BIT(LAMPORT));
+	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .hears = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT),
+	       .needs = WEIR_TOPIC_BIT(LAMPORT));
 
 WEIR_ENTRY int lcfs_update(struct lcfs weir_mem *self, struct weir_pipe weir_mem *in)
 {

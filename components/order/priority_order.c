@@ -14,8 +14,8 @@
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by falling priority
  * source:    CoBaS 5.7
  *
- * Fixed priorities: an urgent task that never blocks starves all below it. Stable, so an order that an
- * earlier stage made survives among equals (CoBaS 5.8.1, refinement).
+ * Fixed priorities: an urgent task that never blocks starves all below it. Stable, so an order that
+ * an earlier stage made survives among equals (CoBaS 5.8.1, refinement).
  *
  * example:   annotate priority; entry -> priority_order -> cpus;
  */
@@ -26,12 +26,16 @@ struct priority_order {
 	u64 slice; /* (c) ns, 0: unlimited */
 };
 
-WEIR_COMPONENT(priority_order, .summary = "run the most urgent task first, equals in the order in which they come",
-	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(PRIORITY), .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	       .asks = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(AFFINITY), .needs = WEIR_TOPIC_BIT(PRIORITY),
-	       WEIR_PARAMS(priority_order, WEIR_PARAM(priority_order, slice, NS, 0, 0, 10000000000ull,
-						      "run time among equals, 0: until it blocks")));
+WEIR_COMPONENT(priority_order,
+	       .summary = "run the most urgent task first, equals in the order in which they come",
+	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(PRIORITY),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(PRIORITY),
+	       WEIR_PARAMS(priority_order,
+			   WEIR_PARAM(priority_order, slice, NS, 0, 0, 10000000000ull,
+				      "run time among equals, 0: until it blocks")));
 
 /* Greater priorities, signed, become smaller keys, unsigned. */
 static u64 priority_order_key(u64 priority)
@@ -51,7 +55,8 @@ static int priority_order_put(struct priority_order weir_mem *self, struct weir_
 	return 0;
 }
 
-WEIR_ENTRY int priority_order_update(struct priority_order weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY int priority_order_update(struct priority_order weir_mem *self,
+				     struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
 	int err;
@@ -70,15 +75,18 @@ WEIR_ENTRY int priority_order_update(struct priority_order weir_mem *self, struc
 	return 0;
 }
 
-WEIR_ENTRY int priority_order_on_priority(struct priority_order weir_mem *self, const struct weir_msg *msg)
+WEIR_ENTRY int priority_order_on_priority(struct priority_order weir_mem *self,
+					  const struct weir_msg *msg)
 {
 	if (msg->task)
-		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task, priority_order_key(msg->value));
+		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
+				   priority_order_key(msg->value));
 	return 0;
 }
 
 /* A task that update has still to look at gets its key there. */
-WEIR_ENTRY int priority_order_follow_priority(struct priority_order weir_mem *self, const struct weir_msg *msg,
+WEIR_ENTRY int priority_order_follow_priority(struct priority_order weir_mem *self,
+					      const struct weir_msg *msg,
 					      struct weir_pipe weir_mem *in)
 {
 	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))

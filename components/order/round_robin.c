@@ -11,8 +11,9 @@
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order; each has the slice
  * source:   CoBaS 5.2
  *
- * The framework owns no timer: the slice is told to the runtime, which takes the CPU away when it is
- * over. Fair only among tasks that use up their slice; a task that blocks early loses the rest of it.
+ * The framework owns no timer: the slice is told to the runtime, which takes the CPU away when it
+ * is over. Fair only among tasks that use up their slice; a task that blocks early loses the rest
+ * of it.
  *
  * example:  entry -> round_robin(slice = 2ms) -> cpus;
  */
@@ -25,8 +26,9 @@ struct round_robin {
 
 WEIR_COMPONENT(round_robin, .summary = "let tasks take turns of one slice each", .cls = WEIR_ORDER,
 	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       WEIR_PARAMS(round_robin, WEIR_PARAM(round_robin, slice, NS, 3000000, 100000, 1000000000,
-						   "run time before the task goes to the tail")));
+	       WEIR_PARAMS(round_robin,
+			   WEIR_PARAM(round_robin, slice, NS, 3000000, 100000, 1000000000,
+				      "run time before the task goes to the tail")));
 
 WEIR_ENTRY int round_robin_update(struct round_robin weir_mem *self, struct weir_pipe weir_mem *in)
 {

@@ -24,7 +24,8 @@ struct marker {
 	u64 last; /* (a) number of the last one */
 };
 
-WEIR_COMPONENT(marker, .summary = "be a landmark in traces", .cls = WEIR_SERVICE, .listens = WEIR_TOPIC_BIT(MARKER));
+WEIR_COMPONENT(marker, .summary = "be a landmark in traces", .cls = WEIR_SERVICE,
+	       .listens = WEIR_TOPIC_BIT(MARKER));
 
 WEIR_ENTRY int marker_on_marker(struct marker weir_mem *self, const struct weir_msg *msg)
 {

@@ -61,7 +61,8 @@ static u64 status_schedulable(const struct weir_graph weir_mem *g)
 	return n;
 }
 
-static u64 status_count(const struct weir_sched weir_mem *s, const struct weir_cpumask weir_mem *mask)
+static u64 status_count(const struct weir_sched weir_mem *s,
+			const struct weir_cpumask weir_mem *mask)
 {
 	u64 n = 0;
 
@@ -90,7 +91,8 @@ WEIR_ENTRY int status_answer_status(struct status weir_mem *self, struct weir_ms
 	case WEIR_STATUS_PIPE_MAX:
 	case WEIR_STATUS_PIPE_ADDED:
 	case WEIR_STATUS_PIPE_REMOVED:
-		return msg->value2 < g->nr_pipes ? status_of_pipe(&g->pipes[msg->value2], msg) : -WEIR_ENOENT;
+		return msg->value2 < g->nr_pipes ? status_of_pipe(&g->pipes[msg->value2], msg)
+						 : -WEIR_ENOENT;
 	case WEIR_STATUS_NR_PIPES:
 		msg->value = g->nr_pipes;
 		return 0;

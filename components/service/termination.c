@@ -9,8 +9,8 @@
  * asks:      AFFINITY: which of several idle CPUs may run the task
  * answers:   -
  * params:    -
- * cost:      O(1) per added task, plus the search for an idle CPU if several share the pipe; takes the
- *            in-pipe lock
+ * cost:      O(1) per added task, plus the search for an idle CPU if several share the pipe; takes
+ *            the in-pipe lock
  * batch:     no out-pipes
  * source:    CoBaS appendix A.1, component 0xFD
  *
@@ -24,7 +24,8 @@ struct termination {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(termination, .summary = "end a path: CPUs take their tasks from the pipe that leads here",
+WEIR_COMPONENT(termination,
+	       .summary = "end a path: CPUs take their tasks from the pipe that leads here",
 	       .cls = WEIR_SERVICE, .in_min = 1, .in_max = 1, .hears = WEIR_ADDED,
 	       .publishes = WEIR_TOPIC_BIT(KICK), .asks = WEIR_TOPIC_BIT(AFFINITY));
 
