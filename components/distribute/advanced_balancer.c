@@ -50,7 +50,7 @@ static struct weir_pipe weir_mem *advanced_balancer_choose(struct advanced_balan
 							   struct weir_task weir_mem *t,
 							   const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
 	struct weir_pipe weir_mem *best = 0;
 	u64 best_load = 0, best_capacity = 0;
 	u32 best_idle = 0;

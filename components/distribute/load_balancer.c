@@ -8,7 +8,7 @@
  * publishes: WITHHELD: no CPU that the task may use is there
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
- * params:    -
+ * params:    quick flag 0 [0, 1]; find an idle CPU in the machine's set of them, not by the scan
  * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU comes or
  *            goes; takes the in-pipe lock and one out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
@@ -27,6 +27,7 @@
 struct load_balancer {
 	struct weir_instance inst;
 	struct weir_port_map map;
+	u64 quick; /* (c) */
 };
 
 WEIR_COMPONENT(load_balancer, .summary = "spread tasks so that every pipe has the same load",
@@ -34,13 +35,16 @@ WEIR_COMPONENT(load_balancer, .summary = "spread tasks so that every pipe has th
 	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY));
+	       .needs = WEIR_TOPIC_BIT(AFFINITY),
+	       WEIR_PARAMS(load_balancer,
+			   WEIR_PARAM(load_balancer, quick, FLAG, 0, 0, 1,
+				      "find an idle CPU in the machine's set of them, not by the scan")));
 
 static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir_mem *self,
 						       struct weir_task weir_mem *t,
 						       const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
 	struct weir_pipe weir_mem *best = 0;
 	u32 best_load = 0, best_idle = 0, load, idle, i;
 
@@ -49,6 +53,14 @@ static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir
 		best_load = weir_pipe_load(last, &best_idle);
 		if (best_idle)
 			return best;
+	}
+	if (self->quick) {
+		struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+		u32 cpu = weir_idle_near(in, t, mask);
+
+		weir_note_scan(&self->inst, in->word_hi - in->word_lo + 1);
+		if (cpu != WEIR_NO_CPU)
+			return weir_port_to(&self->inst, &self->map, cpu);
 	}
 	for (i = 0; i < self->inst.nr_out && weir_loop; i++) {
 		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);

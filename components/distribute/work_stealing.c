@@ -74,7 +74,7 @@ static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir
 						       struct weir_task weir_mem *t,
 						       const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_pipe weir_mem *last = weir_port_to(&self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
 	struct weir_pipe weir_mem *near;
 	u32 idle;
 
@@ -85,7 +85,7 @@ static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir
 		if (idle)
 			return last;
 	}
-	near = weir_port_to(&self->map, weir_idle_near(weir_in(&self->inst, 0), t, mask));
+	near = weir_port_to(&self->inst, &self->map, weir_idle_near(weir_in(&self->inst, 0), t, mask));
 	return near ? near : work_stealing_shorter(self, last, mask);
 }
 
@@ -180,7 +180,7 @@ static u32 work_stealing_spare(struct weir_pipe weir_mem *pipe)
 static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir_mem *self, u32 cpu,
 						       u32 limit)
 {
-	struct weir_pipe weir_mem *mine = weir_port_to(&self->map, cpu), *best = 0;
+	struct weir_pipe weir_mem *mine = weir_port_to(&self->inst, &self->map, cpu), *best = 0;
 	u32 most = 0;
 
 	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
@@ -234,7 +234,7 @@ static int work_stealing_take(struct work_stealing weir_mem *self, struct weir_t
 	if (!in || weir_pipe_lock(in))
 		return 0;
 	if (weir_pipe_has(in, t) && weir_out_of(&self->inst, t) == victim)
-		taken = !weir_route(&self->inst, in, t, weir_port_to(&self->map, cpu));
+		taken = !weir_route(&self->inst, in, t, weir_port_to(&self->inst, &self->map, cpu));
 	weir_pipe_unlock(in);
 	return taken;
 }
@@ -244,7 +244,7 @@ WEIR_ENTRY int work_stealing_on_idle(struct work_stealing weir_mem *self, u32 cp
 {
 	u32 waiting = 0;
 
-	if (!weir_port_to(&self->map, cpu))
+	if (!weir_port_to(&self->inst, &self->map, cpu))
 		return 0;
 	for (u32 i = 0; i < self->inst.nr_in && !waiting && weir_loop; i++)
 		waiting = weir_pipe_nr(weir_in(&self->inst, i));

@@ -74,8 +74,8 @@ int weir_port_map(struct weir_instance weir_mem *self, struct weir_port_map weir
 	for (i = 0; i < self->nr_out && weir_loop; i++)
 		if (self->out[i]->nr_cpus && (self->out[i]->word_hi + 1) * 64 > map->nr)
 			map->nr = (self->out[i]->word_hi + 1) * 64;
-	map->pipe = weir_instance_alloc(self, (u64)map->nr * sizeof(void *) + 8);
-	if (!map->pipe)
+	map->port = weir_instance_alloc(self, (u64)map->nr * sizeof(u32) + 8);
+	if (!map->port)
 		return -WEIR_ENOMEM;
 	for (i = self->nr_out; i > 0 && weir_loop; i--) {
 		struct weir_pipe weir_mem *out = self->out[i - 1];
@@ -84,7 +84,7 @@ int weir_port_map(struct weir_instance weir_mem *self, struct weir_port_map weir
 			u64 bits = out->cpus->word[w];
 
 			while (bits && weir_loop) {
-				map->pipe[w * 64 + weir_lowest_bit(bits)] = out;
+				map->port[w * 64 + weir_lowest_bit(bits)] = i;
 				bits &= bits - 1;
 			}
 		}
@@ -177,8 +177,13 @@ u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 last = weir_load(&t->cpu);
 	u32 best = WEIR_NO_CPU, best_distance = ~0u;
+	u32 nr = pipe->word_hi - pipe->word_lo + 1;
+	u32 w = pipe->word_lo;
 
-	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
+	/* Begin where neighbours most likely are. */
+	if (last < s->nr_cpus && last / 64 > pipe->word_lo && last / 64 <= pipe->word_hi)
+		w = last / 64;
+	for (u32 i = 0; i < nr && best_distance > 1 && weir_loop; i++) {
 		u64 bits = pipe->cpus->word[w] & weir_load(&s->idle->word[w]);
 
 		if (mask)
@@ -198,6 +203,7 @@ u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task
 				best_distance = d;
 			}
 		}
+		w = w == pipe->word_hi ? pipe->word_lo : w + 1;
 	}
 	return best;
 }

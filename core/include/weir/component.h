@@ -196,25 +196,31 @@ WEIR_INLINE int weir_pending(const struct weir_pipe weir_mem *in, const struct w
 
 /* Which out-pipe leads to a CPU; the lowest port if several do. */
 struct weir_port_map {
-	struct weir_pipe weir_mem *weir_mem *pipe; /* (b) by CPU, null: none */
-	u32 nr;					   /* (c) */
+	u32 weir_mem *port; /* (c) by CPU, 1 + port, 0: none */
+	u32 nr;		    /* (c) */
 	u32 unused;
 };
 
 /* Fill @map, only in construct. 0 or -WEIR_ENOMEM. */
 int weir_port_map(struct weir_instance weir_mem *self, struct weir_port_map weir_mem *map);
 
-/* Null also for WEIR_NO_CPU. */
-WEIR_INLINE struct weir_pipe weir_mem *weir_port_to(const struct weir_port_map weir_mem *map, u32 cpu)
+/* The out-pipe that leads to @cpu, or null; null also for WEIR_NO_CPU. */
+WEIR_INLINE struct weir_pipe weir_mem *weir_port_to(const struct weir_instance weir_mem *self,
+						    const struct weir_port_map weir_mem *map, u32 cpu)
 {
-	return cpu < map->nr ? map->pipe[cpu] : 0;
+	u32 port = cpu < map->nr ? map->port[cpu] : 0;
+
+	return port ? self->out[port - 1] : 0;
 }
 
 /* How far apart two CPUs are: 0 same core, 1 same LLC, 2 same node, 3 else. */
 u32 weir_distance(struct weir_sched weir_mem *s, u32 a, u32 b);
 /* Sum of the capacities of the online CPUs behind @pipe. O(CPUs behind the pipe). */
 u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe);
-/* The idle CPU behind @pipe nearest to the one where @t last ran, allowed by @mask; or WEIR_NO_CPU. */
+/*
+ * An idle CPU behind @pipe, allowed by @mask, near the one where @t last ran: of its LLC, else of its
+ * node, else any; or WEIR_NO_CPU. O(words + idle CPUs), less where one is near.
+ */
 u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
 		   const struct weir_cpumask weir_mem *mask);
 
@@ -225,8 +231,8 @@ int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cp
 /* Queued tasks plus CPUs behind the pipe that run one; *@idle becomes the number of its idle CPUs. */
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
 /*
- * Wake a CPU for @t, which was put into @pipe: its last one if idle, else the nearest idle one by core,
- * LLC and node that its affinity allows. Publishes KICK; 0 if no such CPU is idle.
+ * Wake a CPU for @t, which was put into @pipe: its last one if idle, else the nearest idle one by LLC
+ * and node that its affinity allows. Publishes KICK; 0 if no such CPU is idle.
  */
 int weir_kick_idle(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
 		   struct weir_task weir_mem *t);
