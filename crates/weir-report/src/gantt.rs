@@ -54,7 +54,18 @@ pub(crate) struct Mark {
 pub(crate) struct Row {
     pub runs: Vec<Piece>,
     pub sched: Vec<Piece>,
-    open: Option<(u32, u64)>,
+    open: Option<Open>,
+    /// Scheduler calls that ended at the same instant, one after the other: not yet a piece.
+    pending: Option<Piece>,
+}
+
+/// A slice that has begun.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    task: u32,
+    since_ns: u64,
+    /// Scheduler time since then.
+    nested_ns: u64,
 }
 
 /// Observes who runs where.
@@ -112,8 +123,9 @@ impl Gantt {
     pub fn finish(&mut self, end_ns: u64) {
         self.end_ns = end_ns;
         for cpu in 0..self.rows.len() {
-            if let Some((task, since)) = self.rows[cpu].open.take() {
-                self.run(cpu, task, since, end_ns);
+            self.flush(cpu);
+            if let Some(open) = self.rows[cpu].open.take() {
+                self.run(cpu, open, end_ns);
             }
         }
     }
@@ -126,11 +138,28 @@ impl Gantt {
         &mut self.rows[cpu]
     }
 
-    fn run(&mut self, cpu: usize, task: u32, begin_ns: u64, end_ns: u64) {
+    fn run(&mut self, cpu: usize, open: Open, end_ns: u64) {
+        let begin_ns = open.since_ns;
         if end_ns > begin_ns {
-            let piece = Piece { begin_ns, end_ns, task, used_ns: end_ns - begin_ns, lock_ns: 0 };
+            let piece = Piece { begin_ns, end_ns, task: open.task, used_ns: end_ns - begin_ns, lock_ns: 0 };
             let added = push(&mut self.rows[cpu].runs, piece, self.quantum_ns);
             self.count(added, end_ns);
+        }
+    }
+
+    /// Makes a piece of the scheduler calls that ended last.
+    fn flush(&mut self, cpu: usize) {
+        if let Some(mut piece) = self.rows[cpu].pending.take() {
+            let list = &mut self.rows[cpu].sched;
+            piece.begin_ns =
+                piece.end_ns.saturating_sub(piece.used_ns).max(list.last().map_or(0, |p| p.end_ns));
+            piece.used_ns = piece.end_ns - piece.begin_ns;
+            piece.lock_ns = piece.lock_ns.min(piece.used_ns);
+            if piece.used_ns > 0 {
+                let end_ns = piece.end_ns;
+                let added = push(list, piece, self.quantum_ns);
+                self.count(added, end_ns);
+            }
         }
     }
 
@@ -212,25 +241,34 @@ impl Observer for Gantt {
     fn event(&mut self, t: u64, event: &Event<'_>) {
         match *event {
             Event::Run { task, cpu, .. } => {
-                if let Some((old, since)) = self.row(cpu).open.replace((task, t)) {
-                    self.run(cpu as usize, old, since, t);
+                let open = Open { task, since_ns: t, nested_ns: 0 };
+                if let Some(old) = self.row(cpu).open.replace(open) {
+                    self.run(cpu as usize, old, t);
                 }
             }
-            Event::Off { cpu, .. } => {
-                if let Some((task, since)) = self.row(cpu).open.take() {
-                    self.run(cpu as usize, task, since, t);
+            Event::Off { cpu, ran_ns, .. } => {
+                if let Some(open) = self.row(cpu).open.take() {
+                    // Where the report comes late, the slice ended when the task had run for its time.
+                    let end_ns = open.since_ns.saturating_add(ran_ns).saturating_add(open.nested_ns).min(t);
+                    self.run(cpu as usize, open, end_ns);
                 }
             }
             Event::Sched { cpu, ns, lock_wait_ns, .. } => {
-                let quantum_ns = self.quantum_ns;
-                let list = &mut self.row(cpu).sched;
-                let begin_ns = t.saturating_sub(ns).max(list.last().map_or(0, |p| p.end_ns));
-                if t > begin_ns {
-                    let used_ns = t - begin_ns;
-                    let lock_ns = lock_wait_ns.min(used_ns);
-                    let added =
-                        push(list, Piece { begin_ns, end_ns: t, task: 0, used_ns, lock_ns }, quantum_ns);
-                    self.count(added, t);
+                let row = self.row(cpu);
+                if let Some(open) = &mut row.open {
+                    open.nested_ns = open.nested_ns.saturating_add(ns).min(t.saturating_sub(open.since_ns));
+                }
+                match &mut row.pending {
+                    Some(last) if last.end_ns == t => {
+                        last.used_ns += ns;
+                        last.lock_ns += lock_wait_ns;
+                    }
+                    _ => {
+                        self.flush(cpu as usize);
+                        let piece =
+                            Piece { begin_ns: 0, end_ns: t, task: 0, used_ns: ns, lock_ns: lock_wait_ns };
+                        self.row(cpu).pending = Some(piece);
+                    }
                 }
             }
             Event::DeadlineMiss { task, .. } => self.mark(t, MarkKind::Miss, task, ""),
@@ -274,6 +312,23 @@ mod tests {
         assert_eq!(slices, [(10, 20, 7), (30, 35, 8)]);
         assert_eq!(row.sched[0], Piece { begin_ns: 20, end_ns: 25, task: 0, used_ns: 5, lock_ns: 2 });
         assert_eq!(g.quantum_ns(), 0);
+    }
+
+    #[test]
+    fn calls_that_end_together_lie_one_after_the_other() {
+        let mut g = Gantt::default();
+        g.event(
+            0,
+            &Event::Run { task: 1, cpu: 0, migrated: false, switched: true, wakeup: false, waited_ns: 0 },
+        );
+        // The task left at 100; the runtime says so at 130, when the call that took it back was over.
+        g.event(130, &Event::Off { task: 1, cpu: 0, why: Stop::SliceEnd, ran_ns: 100 });
+        g.event(150, &Event::Sched { cpu: 0, call: Call::Relinquish, ns: 30, lock_wait_ns: 0 });
+        g.event(150, &Event::Sched { cpu: 0, call: Call::Pick, ns: 20, lock_wait_ns: 5 });
+        g.finish(200);
+        let row = &g.rows()[0];
+        assert_eq!((row.runs[0].begin_ns, row.runs[0].end_ns), (0, 100));
+        assert_eq!(row.sched, [Piece { begin_ns: 100, end_ns: 150, task: 0, used_ns: 50, lock_ns: 5 }]);
     }
 
     #[test]

@@ -74,12 +74,11 @@ impl Cpu {
         offline_ns: 0,
     };
 
-    /// Ends the run interval; returns its length less the scheduler time inside.
-    fn stop(&mut self, t: u64) -> u64 {
+    /// Ends a run interval that no event ended; its length less the scheduler time inside.
+    fn cut(&mut self, t: u64) -> u64 {
         let ns = t.saturating_sub(self.run_since).saturating_sub(self.overlap_ns);
         self.busy_ns += ns;
         self.task = NONE;
-        self.overlap_ns = 0;
         ns
     }
 }
@@ -199,7 +198,7 @@ impl Metrics {
         for c in 0..self.cpus.len() {
             let cpu = &mut self.cpus[c];
             if cpu.task != NONE {
-                let (task, ns) = (cpu.task, cpu.stop(end_ns));
+                let (task, ns) = (cpu.task, cpu.cut(end_ns));
                 self.task(task).cpu_ns += ns;
             }
             let cpu = &mut self.cpus[c];
@@ -280,16 +279,17 @@ impl Metrics {
 }
 
 fn cpu_summary(meta: &Meta, index: usize, c: &Cpu, end_ns: u64) -> CpuSummary {
-    let used = c.busy_ns + c.scheduler_ns + c.offline_ns;
+    // A call that was under way at the end counts as far as it got.
+    let scheduler_ns = c.scheduler_ns.min(end_ns.saturating_sub(c.busy_ns + c.offline_ns));
     CpuSummary {
         cpu: index as u32,
         busy_ns: c.busy_ns,
-        idle_ns: end_ns.saturating_sub(used),
-        scheduler_ns: c.scheduler_ns,
+        idle_ns: end_ns.saturating_sub(c.busy_ns + scheduler_ns + c.offline_ns),
+        scheduler_ns,
         switches: c.switches,
         name: meta.cpu_name(index as u32),
         offline_ns: c.offline_ns,
-        lock_wait_ns: c.lock_wait_ns,
+        lock_wait_ns: c.lock_wait_ns.min(scheduler_ns),
     }
 }
 
@@ -384,8 +384,10 @@ impl Observer for Metrics {
             Event::Off { task, cpu, why, ran_ns } => {
                 self.task(task).cpu_ns += ran_ns;
                 let cpu = self.cpu(cpu);
+                // The runtime knows best: a task may have been told to go long before it is reported off.
+                cpu.busy_ns += ran_ns;
                 if cpu.task == task {
-                    cpu.stop(t);
+                    cpu.task = NONE;
                 }
                 if why == Stop::Preempted {
                     self.preempted(task);

@@ -124,6 +124,9 @@ enum State {
 struct CpuTrack {
     /// Task whose slice is open.
     task: Option<u32>,
+    since_ns: u64,
+    /// Scheduler time within the slice.
+    nested_ns: u64,
     offline: bool,
     /// End of the last slice: a scheduler call does not reach back behind it.
     last_ns: u64,
@@ -144,6 +147,8 @@ pub struct Trace {
     changed: Vec<u32>,
     clocks: Vec<bool>,
     now: u64,
+    /// Scheduler calls that ended at `now`: CPU, call, time, part of it waiting for locks.
+    calls: Vec<(u32, Call, u64, u64)>,
     texts: BTreeMap<String, u64>,
 }
 
@@ -161,6 +166,7 @@ impl Trace {
             changed: Vec::new(),
             clocks: Vec::new(),
             now: 0,
+            calls: Vec::new(),
             texts: BTreeMap::new(),
             meta,
         };
@@ -222,6 +228,7 @@ impl Trace {
 
     /// Stops tracing at `end_ns`: closes what is open and writes the rest. Returns the first error.
     pub fn finish(mut self, end_ns: u64) -> io::Result<()> {
+        self.flush_calls();
         self.flush_depths();
         for cpu in 0..self.cpus.len() as u32 {
             let track = self.cpus[cpu as usize];
@@ -312,7 +319,7 @@ impl Trace {
             let next = self.cpus.len() as u32;
             let name = self.meta.cpu_name(next);
             self.child(uuid(Track::Cpu, next), CPUS, &name, next, false);
-            self.cpus.push(CpuTrack { task: None, offline: false, last_ns: 0 });
+            self.cpus.push(CpuTrack { task: None, since_ns: 0, nested_ns: 0, offline: false, last_ns: 0 });
         }
         &mut self.cpus[cpu as usize]
     }
@@ -386,12 +393,34 @@ impl Trace {
         self.changed.clear();
     }
 
+    /// Writes the calls that ended at `now`. Those of one CPU were made one after the other, the last
+    /// of them ending now.
+    fn flush_calls(&mut self) {
+        if self.calls.is_empty() {
+            return;
+        }
+        let mut calls = std::mem::take(&mut self.calls);
+        calls.sort_by_key(|c| c.0);
+        for of_cpu in calls.chunk_by(|a, b| a.0 == b.0) {
+            let mut left: u64 = of_cpu.iter().map(|c| c.2).sum();
+            for &(cpu, call, ns, lock_wait_ns) in of_cpu {
+                left -= ns;
+                self.sched(self.now.saturating_sub(left), cpu, call, ns, lock_wait_ns);
+            }
+        }
+        calls.clear();
+        self.calls = calls;
+    }
+
+    /// A slice for a call that ended at `t`.
     fn sched(&mut self, t: u64, cpu: u32, call: Call, ns: u64, lock_wait_ns: u64) {
         let begin = t.saturating_sub(ns).max(self.cpu(cpu).last_ns);
         if begin >= t {
             return;
         }
-        self.cpus[cpu as usize].last_ns = t;
+        let state = &mut self.cpus[cpu as usize];
+        state.last_ns = t;
+        state.nested_ns += t - begin;
         let name = FIRST_CALL + call as u64;
         let track = uuid(Track::Cpu, cpu);
         self.event(begin, Kind::Begin, track, name, |b| {
@@ -426,6 +455,7 @@ fn note(p: &mut Packet, name: u64, value: u64) {
 impl Observer for Trace {
     fn event(&mut self, t: u64, event: &Event<'_>) {
         if t != self.now {
+            self.flush_calls();
             self.flush_depths();
             self.now = t;
         }
@@ -437,11 +467,12 @@ impl Observer for Trace {
             Event::TaskExit { task } => self.enter(t, task, State::Off, None),
             Event::Ready { task, .. } => self.enter(t, task, State::Runnable, None),
             Event::Run { task, cpu, .. } => {
+                self.flush_calls();
                 self.enter(t, task, State::Running, Some(cpu));
                 let track = uuid(Track::Cpu, cpu);
                 let state = self.cpu(cpu);
                 let stale = state.task.replace(task).is_some();
-                state.last_ns = t;
+                (state.since_ns, state.nested_ns, state.last_ns) = (t, 0, t);
                 if stale {
                     Trace::event(self, t, Kind::End, track, 0, |_| {});
                 }
@@ -449,22 +480,27 @@ impl Observer for Trace {
                     note(b, TASK, u64::from(task))
                 });
             }
-            Event::Off { task, cpu, why, .. } => {
+            Event::Off { task, cpu, why, ran_ns } => {
+                self.flush_calls();
                 let next = match why {
                     Stop::Preempted | Stop::SliceEnd | Stop::Yield => State::Runnable,
                     Stop::Block => State::Blocked,
                     Stop::Exit => State::Off,
                 };
-                self.enter(t, task, next, None);
                 let state = self.cpu(cpu);
+                let mut end = t;
                 if state.task.take().is_some() {
-                    state.last_ns = t;
-                    Trace::event(self, t, Kind::End, uuid(Track::Cpu, cpu), 0, |_| {});
+                    // Where the report comes late, the slice ended when the task had run for its time.
+                    end = state.since_ns.saturating_add(ran_ns).saturating_add(state.nested_ns).min(t);
+                    end = end.max(state.last_ns);
+                    state.last_ns = end;
+                    Trace::event(self, end, Kind::End, uuid(Track::Cpu, cpu), 0, |_| {});
                 }
+                self.enter(end, task, next, None);
             }
             Event::Sched { cpu, call, ns, lock_wait_ns } => {
                 if ns > 0 {
-                    self.sched(t, cpu, call, ns, lock_wait_ns);
+                    self.calls.push((cpu, call, ns, lock_wait_ns));
                 }
             }
             Event::PipeDepth { pipe, depth } => {
@@ -512,6 +548,7 @@ impl Observer for Trace {
                 Trace::event(self, t, Kind::Instant, uuid(Track::Cpu, cpu), KICK, |_| {});
             }
             Event::CpuOnline { cpu, online } => {
+                self.flush_calls();
                 let state = self.cpu(cpu);
                 if state.offline == online {
                     state.offline = !online;

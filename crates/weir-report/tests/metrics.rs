@@ -96,6 +96,24 @@ fn pipes_and_instances_of_a_later_topology_are_counted() {
     );
 }
 
+/// See the test of the same kind for traces: busy time is what the runtime says, so that scheduler time
+/// between a task's end and the report of it is not counted twice.
+#[test]
+fn late_reports_count_once() {
+    let mut m = Metrics::new(meta());
+    m.event(0, &Event::Run { task: 0, cpu: 0, migrated: false, switched: true, wakeup: false, waited_ns: 0 });
+    m.event(130, &Event::Off { task: 0, cpu: 0, why: weir_core::event::Stop::SliceEnd, ran_ns: 100 });
+    let call = |call, ns| Event::Sched { cpu: 0, call, ns, lock_wait_ns: ns };
+    m.event(150, &call(weir_core::event::Call::Relinquish, 30));
+    m.event(150, &call(weir_core::event::Call::Pick, 20));
+    // Under way at the end: counts as far as it got.
+    m.event(160, &call(weir_core::event::Call::Block, 90));
+    let s = m.finish(160);
+    let cpu = &s.cpus[0];
+    assert_eq!((cpu.busy_ns, cpu.scheduler_ns, cpu.lock_wait_ns, cpu.idle_ns), (100, 60, 60, 0));
+    assert_eq!(s.tasks[0].cpu_ns, 100);
+}
+
 #[test]
 fn runs_stand_in_for_decisions_where_calls_are_not_reported() {
     let mut m = Metrics::new(meta());

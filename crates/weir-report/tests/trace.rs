@@ -205,6 +205,42 @@ fn a_call_that_claims_too_much_time_stays_within_its_place() {
     assert_eq!(slices, [slice("lock wait (sum)", 10, 12), slice("timer", 10, 12), slice("a", 10, 14)]);
 }
 
+/// A runtime that takes a task back reports it off only when it knows who follows, and the calls in
+/// between when the CPU is through with both of them.
+#[test]
+fn late_reports_are_put_where_they_belong() {
+    let bytes = record(|t| {
+        t.event(0, &Event::TaskNew { task: 0, name: "a", group: "" });
+        t.event(
+            0,
+            &Event::Run { task: 0, cpu: 0, migrated: false, switched: true, wakeup: true, waited_ns: 0 },
+        );
+        t.event(130, &Event::Off { task: 0, cpu: 0, why: Stop::SliceEnd, ran_ns: 100 });
+        t.event(130, &Event::Ready { task: 0, wakeup: false });
+        t.event(150, &Event::Sched { cpu: 1, call: Call::Timer, ns: 1, lock_wait_ns: 0 });
+        t.event(150, &Event::Sched { cpu: 0, call: Call::Relinquish, ns: 30, lock_wait_ns: 0 });
+        t.event(150, &Event::Sched { cpu: 0, call: Call::Pick, ns: 20, lock_wait_ns: 0 });
+        t.event(
+            150,
+            &Event::Run { task: 0, cpu: 0, migrated: false, switched: false, wakeup: false, waited_ns: 50 },
+        );
+        160
+    });
+    let decoded = decode(&bytes);
+    let of = |track: &str| -> Vec<_> {
+        decoded.slices[track].iter().map(|s| (s.name.clone(), s.begin, s.end)).collect()
+    };
+    let slice = |name: &str, begin, end| (name.to_string(), begin, end);
+    assert_eq!(
+        of("CPUs/P 0"),
+        [slice("a", 0, 100), slice("relinquish", 100, 130), slice("pick", 130, 150), slice("a", 150, 160)]
+    );
+    assert_eq!(
+        of("Tasks/a #0"),
+        [slice("running", 0, 100), slice("runnable", 100, 150), slice("running", 150, 160)]
+    );
+}
+
 #[test]
 fn a_full_disk_is_reported_at_the_end() {
     struct Full;
