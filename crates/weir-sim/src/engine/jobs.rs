@@ -8,14 +8,37 @@
 use weir_core::event::{Call, CpuNo, Event, Observer, TaskNo};
 use weir_core::{Msg, Topic};
 
+use super::cpu::Mode;
 use super::program::LoopFrame;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
-use super::task::{NEVER, State, Task, Wait};
+use super::task::{NEVER, NONE, State, Task, Wait};
 use crate::Result;
 use crate::workload::Op;
 
 impl<O: Observer> Sim<'_, O> {
+    /// The CPU where a task comes into being that nobody forks: in turn each of those that it may use,
+    /// so that schedulers without a balancer have something to do everywhere.
+    pub fn home(&self, template: u32) -> CpuNo {
+        let isa = self.isa_of[template as usize];
+        let fits = |c: CpuNo| {
+            self.cpus.get(c as usize).is_some_and(|cpu| cpu.mode != Mode::Offline && cpu.isa == isa)
+        };
+        let turn = self.tasks.len() as u32;
+        let found = match &self.workload.tasks[template as usize].cpus {
+            Some(set) => {
+                let start = (turn % set.len().max(1)) as usize;
+                set.iter().skip(start).chain(set.iter().take(start)).find(|&c| fits(c))
+            }
+            None => {
+                let n = self.cpus.len() as u32;
+                let start = turn % n;
+                (start..n).chain(0..start).find(|&c| fits(c))
+            }
+        };
+        found.unwrap_or(self.boot_cpu)
+    }
+
     /// Create a task from a template, on CPU `by`; `free`: before the clock starts, at no cost.
     pub fn create(&mut self, template: u32, by: CpuNo, free: bool) -> Result<()> {
         let workload = self.workload;
@@ -66,6 +89,7 @@ impl<O: Observer> Sim<'_, O> {
                 let task = &mut self.tasks[no as usize];
                 task.state = State::Blocked;
                 task.wait = Wait::Time;
+                task.home = by;
                 self.census.timed += 1;
                 self.timers.push(Key::new(release, Phase::Timer, Kind::Wake, no));
                 self.account(h, Call::Notify);
@@ -76,13 +100,13 @@ impl<O: Observer> Sim<'_, O> {
         } else {
             self.wakeup_job(no, self.now, by)?;
         }
-        if free { self.wake_free(no) } else { self.wake(no, by) }
+        if free { self.wake_free(no, by) } else { self.wake(no, by) }
     }
 
     /// A wake-up before the clock starts: nobody pays for it.
-    fn wake_free(&mut self, no: TaskNo) -> Result<()> {
+    fn wake_free(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let charging = std::mem::replace(&mut self.charging, false);
-        let done = self.wake(no, self.boot_cpu);
+        let done = self.wake(no, by);
         self.charging = charging;
         done
     }
@@ -176,7 +200,7 @@ impl<O: Observer> Sim<'_, O> {
     pub fn timed_wake(&mut self, no: TaskNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         debug_assert!(task.wait.is_timed(), "only tasks that wait for a time have such an event");
-        let (cpu, wait) = (task.cpu, task.wait);
+        let (cpu, wait) = (if task.cpu == NONE { task.home } else { task.cpu }, task.wait);
         let h = self.caller(cpu);
         self.charge_flat(h, self.costs.timer_interrupt);
         if self.programs[self.tasks[no as usize].program as usize].has_release {

@@ -195,6 +195,15 @@ impl CpuQueue {
         self.now = now;
     }
 
+    /// Whether the first event of the CPUs comes before a timer.
+    pub fn comes_before(&self, timer: Key) -> bool {
+        let least = self.levels[self.levels.len() - 1][0];
+        let least = if self.words != 0 { least.min(self.now << 1 | 1) } else { least };
+        // Twice the time of the timer stands between an end and a choice of that time.
+        let time = timer.time().min(HORIZON);
+        least < time << 1 || (least == time << 1 && least != IDLE)
+    }
+
     /// The first event of all CPUs.
     pub fn peek(&self) -> Key {
         let least = self.levels[self.levels.len() - 1][0];
@@ -337,6 +346,11 @@ mod tests {
                 };
                 let first = *plain.iter().min().unwrap();
                 prop_assert_eq!(q.peek(), first);
+                for phase in [Phase::Timer, Phase::Interrupt] {
+                    let timer = Key::new(t, phase, Kind::Wake, 0);
+                    prop_assert_eq!(q.comes_before(timer), first < timer);
+                }
+                prop_assert_eq!(q.comes_before(Key::NEVER), first != Key::NEVER);
                 prop_assert_eq!(q.has(c), plain[c as usize] != Key::NEVER);
                 if first != Key::NEVER && first.time() > q.now {
                     q.advance(first.time());

@@ -252,8 +252,9 @@ impl<'a, O: Observer> Sim<'a, O> {
         };
         let mut interrupted = false;
         let end = loop {
-            let (cpu, timer) = (self.queue.peek(), self.timers.peek());
-            let key = cpu.min(timer);
+            let timer = self.timers.peek();
+            let of_cpu = self.queue.comes_before(timer);
+            let key = if of_cpu { self.queue.peek() } else { timer };
             let time = key.time();
             if self.census.alive == 0 && self.census.starts == 0 {
                 break self.now;
@@ -285,7 +286,7 @@ impl<'a, O: Observer> Sim<'a, O> {
                     break self.now;
                 }
             }
-            if key == cpu {
+            if of_cpu {
                 if key.is_choose() { self.choose(key.index())? } else { self.finish(key.index())? }
             } else {
                 self.timers.pop();
@@ -308,7 +309,8 @@ impl<'a, O: Observer> Sim<'a, O> {
             Kind::Deadline => self.deadline_passed(index),
             Kind::Start => {
                 self.census.starts -= 1;
-                self.create(index, self.boot_cpu, self.now == 0)
+                let home = self.home(index);
+                self.create(index, home, self.now == 0)
             }
             Kind::Wake => self.timed_wake(index),
             Kind::Component => self.component_timer(),

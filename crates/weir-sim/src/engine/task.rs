@@ -90,6 +90,8 @@ pub struct Task<'a> {
     pub penalty_ns: u64,
     /// CPU it runs on or last ran on; [`NONE`] before the first run.
     pub cpu: CpuNo,
+    /// CPU that takes it in when its first release comes, if it waits for that.
+    pub home: CpuNo,
     pub priority: i32,
     pub isa: u16,
     pub cpus: Option<&'a CpuSet>,
@@ -144,6 +146,7 @@ impl<'a> Task<'a> {
             left: 0,
             penalty_ns: 0,
             cpu: NONE,
+            home: NONE,
             priority: spec.priority,
             isa,
             cpus: spec.cpus.as_ref(),
