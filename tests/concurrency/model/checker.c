@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The search. One process, one operating-system thread; a logical thread is a context with its own stack. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include "model.h"
+#include <weir/runtime.h>
+
+#define MAX_STEPS 20000u
+#define STACK_BYTES (256u << 10)
+#define NR_WORDS 4096u /* hash table of words; a power of two */
+#define NOBODY MODEL_MAX_THREADS
+
+struct op {
+	const volatile void *word;
+	const char *what;
+	u32 line;
+	enum model_kind kind;
+	u32 bytes; /* MODEL_AWAIT: of the value that must change */
+	u64 value;
+};
+
+typedef u32 clocks[MODEL_MAX_THREADS]; /* 1 + index of the last step known of each thread */
+
+/* A state on the way: what could be done in it, and what was. Masks are sets of threads. */
+struct step {
+	struct op next[MODEL_MAX_THREADS];
+	u32 enabled;
+	u32 todo;  /* to be tried */
+	u32 done;  /* tried */
+	u32 sleep; /* what leads to nothing new */
+	u32 thread;
+	u32 preemptions; /* before this step */
+};
+
+struct word {
+	const volatile void *word;
+	u32 run; /* entry is of this run, otherwise empty */
+	clocks written;
+	clocks read;
+};
+
+struct thread {
+	ucontext_t context;
+	struct op next;
+	struct op last_load;
+	clocks known;
+	u32 cpu;
+	int finished;
+	char *stack;
+};
+
+struct weir_sched *sched;
+struct outcome outcome;
+
+static const struct scenario *scenario;
+static struct thread threads[MODEL_MAX_THREADS];
+static struct step steps[MAX_STEPS];
+static struct word words[NR_WORDS];
+static u32 depth;    /* steps of the present run */
+static u32 replay;   /* steps that are given */
+static u32 current;  /* thread that runs */
+static u32 own_cpu;  /* of set-up and checks */
+static int active;   /* a run is under way */
+static int complete; /* search mode */
+static u32 bound;
+static u32 run;
+static ucontext_t home;
+static enum { RUN_ENDED, RUN_PRUNED } ending;
+
+/* --- reports ----------------------------------------------------------------------------------- */
+
+static const char *kind_name(enum model_kind kind)
+{
+	static const char *const names[] = { "read", "write", "lock", "unlock", "await" };
+
+	return names[kind];
+}
+
+static void print_schedule(void)
+{
+	for (u32 i = 0; i < depth; i++) {
+		const struct op *op = &steps[i].next[steps[i].thread];
+
+		fprintf(stderr, "  %s%u: %s %s :%u %p\n", i && steps[i].thread != steps[i - 1].thread ? "-> " : "   ",
+			steps[i].thread, kind_name(op->kind), op->what, op->line, (const void *)op->word);
+	}
+}
+
+void model_fail(const char *what, const char *file, u32 line)
+{
+	active = 0;
+	fprintf(stderr, "model: %s: %s (%s:%u) after this schedule:\n", scenario->name, what, file, line);
+	print_schedule();
+	exit(3);
+}
+
+void weir_port_fail(const char *what, const char *file, u32 line)
+{
+	model_fail(what, file, line);
+}
+
+/* --- the runtime --------------------------------------------------------------------------------- */
+
+u64 weir_rt_now(struct weir_sched *s)
+{
+	(void)s;
+	return 0;
+}
+
+void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
+{
+	(void)s;
+	if (msg->topic == WEIR_TOPIC_KICK)
+		outcome.kicks[msg->cpu]++;
+	else
+		outcome.preempts[msg->cpu]++;
+}
+
+void weir_rt_timer(struct weir_sched *s, u32 instance, u64 at_ns)
+{
+	(void)s;
+	(void)instance;
+	(void)at_ns;
+}
+
+u32 weir_port_cpu(void)
+{
+	return active ? threads[current].cpu : own_cpu;
+}
+
+void weir_port_set_cpu(u32 cpu)
+{
+	if (active)
+		threads[current].cpu = cpu;
+	else
+		own_cpu = cpu;
+}
+
+/* --- what depends on what ------------------------------------------------------------------------ */
+
+static int writes(const struct op *op)
+{
+	return op->kind != MODEL_READ && op->kind != MODEL_AWAIT;
+}
+
+static int dependent(const struct op *a, const struct op *b)
+{
+	return a->word == b->word && (writes(a) || writes(b));
+}
+
+static u64 value_of(const struct op *op)
+{
+	switch (op->bytes) {
+	case 1:
+		return *(const volatile u8 *)op->word;
+	case 4:
+		return *(const volatile u32 *)op->word;
+	default:
+		return *(const volatile u64 *)op->word;
+	}
+}
+
+static int is_enabled(const struct thread *t)
+{
+	if (t->finished)
+		return 0;
+	if (t->next.kind == MODEL_LOCK)
+		return !*(const volatile u32 *)t->next.word;
+	return t->next.kind != MODEL_AWAIT || value_of(&t->next) != t->next.value;
+}
+
+static struct word *word_of(const volatile void *p)
+{
+	u32 at = (u32)((u64)p >> 2) * 2654435761u >> 20;
+
+	while (words[at % NR_WORDS].run == run && words[at % NR_WORDS].word != p)
+		at++;
+	at %= NR_WORDS;
+	if (words[at].run != run)
+		words[at] = (struct word){ .word = p, .run = run };
+	return &words[at];
+}
+
+static void join(clocks to, const clocks from)
+{
+	for (u32 i = 0; i < MODEL_MAX_THREADS; i++)
+		if (from[i] > to[i])
+			to[i] = from[i];
+}
+
+/* The step happens: what came before it in every equivalent schedule. */
+static void advance_clocks(struct thread *t, u32 index)
+{
+	struct word *w = word_of(t->next.word);
+
+	join(t->known, w->written);
+	if (writes(&t->next))
+		join(t->known, w->read);
+	t->known[t - threads] = index + 1;
+	if (writes(&t->next))
+		memcpy(w->written, t->known, sizeof(clocks));
+	join(w->read, t->known);
+}
+
+/* --- the complete search --------------------------------------------------------------------------- */
+
+/* The last step that could as well have come after @t's next one: that order is to be tried too. */
+static void find_race(struct thread *t)
+{
+	u32 p = t - threads;
+
+	if (t->finished || t->next.kind == MODEL_UNLOCK)
+		return;
+	for (u32 i = depth; i-- > 0;) {
+		struct step *s = &steps[i];
+		const struct op *op = &s->next[s->thread];
+
+		if (s->thread == p || !dependent(op, &t->next) || i < t->known[s->thread])
+			continue;
+		/* Never possible in the same state as taking the lock. */
+		if (op->kind == MODEL_UNLOCK && t->next.kind == MODEL_LOCK)
+			continue;
+		if (s->enabled >> p & 1)
+			s->todo |= 1u << p;
+		else
+			s->todo |= s->enabled;
+		return;
+	}
+}
+
+static u32 lowest(u32 set)
+{
+	return (u32)__builtin_ctz(set);
+}
+
+/* In a new state: whom to let go on. NOBODY: all that is left has been seen elsewhere. */
+static u32 choose_complete(struct step *s)
+{
+	u32 open;
+
+	if (depth) {
+		const struct step *before = s - 1;
+		u32 asleep = (before->sleep | before->done) & ~(1u << before->thread);
+
+		for (u32 i = 0; i < scenario->nr_threads; i++)
+			if (asleep >> i & 1 && !dependent(&before->next[i], &before->next[before->thread]))
+				s->sleep |= 1u << i;
+	}
+	for (u32 i = 0; i < scenario->nr_threads; i++)
+		find_race(&threads[i]);
+	open = s->enabled & ~s->sleep;
+	if (!open)
+		return NOBODY;
+	s->thread = depth && open >> s[-1].thread & 1 ? s[-1].thread : lowest(open);
+	s->todo |= 1u << s->thread;
+	return s->thread;
+}
+
+static int next_complete(void)
+{
+	while (depth-- > 0) {
+		struct step *s = &steps[depth];
+		u32 open = s->todo & s->enabled & ~s->done & ~s->sleep;
+
+		if (!open)
+			continue;
+		s->thread = lowest(open);
+		replay = depth + 1;
+		return 1;
+	}
+	return 0;
+}
+
+/* --- the bounded search ---------------------------------------------------------------------------- */
+
+/* Letting @thread go on instead of the last one, which could, costs a preemption. */
+static u32 cost_of(const struct step *s, u32 thread)
+{
+	return s > steps && s[-1].thread != thread && s->enabled >> s[-1].thread & 1;
+}
+
+static u32 choose_bounded(struct step *s)
+{
+	s->preemptions = depth ? s[-1].preemptions + cost_of(s - 1, s[-1].thread) : 0;
+	s->thread = depth && s->enabled >> s[-1].thread & 1 ? s[-1].thread : lowest(s->enabled);
+	return s->thread;
+}
+
+static int next_bounded(void)
+{
+	while (depth-- > 0) {
+		struct step *s = &steps[depth];
+
+		for (u32 i = 0; i < scenario->nr_threads; i++) {
+			if (!(s->enabled & ~s->done & 1u << i) || s->preemptions + cost_of(s, i) > bound)
+				continue;
+			s->thread = i;
+			replay = depth + 1;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* --- runs ------------------------------------------------------------------------------------------- */
+
+/* The thread whose turn it is, or NOBODY when the run is over. */
+static u32 decide(void)
+{
+	struct step *s = &steps[depth];
+	u32 enabled = 0, finished = 0;
+
+	if (depth >= MAX_STEPS)
+		model_fail("the schedule does not end", __FILE__, __LINE__);
+	for (u32 i = 0; i < scenario->nr_threads; i++) {
+		finished += threads[i].finished != 0;
+		enabled |= (u32)is_enabled(&threads[i]) << i;
+	}
+	if (depth >= replay) {
+		memset(s, 0, sizeof(*s));
+		s->enabled = enabled;
+		s->thread = NOBODY;
+		for (u32 i = 0; i < scenario->nr_threads; i++)
+			s->next[i] = threads[i].next;
+		ending = RUN_ENDED;
+		if (finished == scenario->nr_threads)
+			return NOBODY;
+		if (!enabled)
+			model_fail("deadlock", __FILE__, __LINE__);
+		ending = RUN_PRUNED;
+		if ((complete ? choose_complete(s) : choose_bounded(s)) == NOBODY)
+			return NOBODY;
+	} else if (s->enabled != enabled) {
+		model_fail("a replayed schedule went another way", __FILE__, __LINE__);
+	}
+	s->done |= 1u << s->thread;
+	if (complete)
+		advance_clocks(&threads[s->thread], depth);
+	depth++;
+	return s->thread;
+}
+
+static void go_on(u32 self)
+{
+	u32 next = decide();
+
+	if (next == self)
+		return;
+	current = next;
+	swapcontext(&threads[self].context, next == NOBODY ? &home : &threads[next].context);
+}
+
+static void announce(struct op op)
+{
+	u32 self = current;
+
+	threads[self].next = op;
+	go_on(self);
+}
+
+void model_point(const volatile void *word, enum model_kind kind, const char *what, u32 line)
+{
+	if (active)
+		announce((struct op){ .word = word, .what = what, .line = line, .kind = kind });
+	else if (kind == MODEL_LOCK)
+		weir_assert(!*(const volatile u32 *)word);
+}
+
+void model_loaded(const volatile void *word, u32 bytes, u64 value)
+{
+	if (active)
+		threads[current].last_load = (struct op){ .word = word, .what = "spin", .kind = MODEL_AWAIT,
+							  .bytes = bytes, .value = value };
+}
+
+void model_relax(void)
+{
+	weir_assert(active);
+	announce(threads[current].last_load);
+}
+
+/* First thing in a thread: a step of its own on a word of its own, so that every thread has a next step. */
+static void body(void)
+{
+	u32 self = current;
+
+	scenario->thread[self]();
+	threads[self].finished = 1;
+	threads[self].next = (struct op){ .word = &threads[self], .what = "end" };
+	go_on(self);
+}
+
+static void start_threads(void)
+{
+	for (u32 i = 0; i < scenario->nr_threads; i++) {
+		struct thread *t = &threads[i];
+		char *stack = t->stack ? t->stack : malloc(STACK_BYTES);
+
+		*t = (struct thread){ .stack = stack, .next = { .word = t, .what = "begin" } };
+		getcontext(&t->context);
+		t->context.uc_stack.ss_sp = stack;
+		t->context.uc_stack.ss_size = STACK_BYTES;
+		makecontext(&t->context, body, 0);
+	}
+}
+
+/* --- searches ---------------------------------------------------------------------------------------- */
+
+static char *snapshot;
+static u64 snapshot_bytes;
+
+static void restore(void)
+{
+	u64 used = sched->used;
+
+	memcpy(sched, snapshot, snapshot_bytes);
+	if (used > snapshot_bytes)
+		memset((char *)sched + snapshot_bytes, 0, used - snapshot_bytes);
+	memset(&outcome, 0, sizeof(outcome));
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/*
+ * Final states, by hash: two schedules that differ in the order of what commutes end in the same one, so
+ * the complete search must meet every state that the bounded one met. That tests the checker itself.
+ */
+#define NR_STATES (1u << 16)
+struct states {
+	u64 hash[NR_STATES];
+	u32 nr;
+};
+
+static struct states seen[2]; /* bounded, complete */
+
+/* FNV-1a over words (Fowler, Noll and Vo). */
+static u64 state_hash(void)
+{
+	const u64 *word = (const u64 *)sched;
+	u64 h = 0xcbf29ce484222325ull;
+
+	for (u64 i = 0; i < sched->used / 8; i++)
+		h = (h ^ word[i]) * 0x100000001b3ull;
+	return h ? h : 1;
+}
+
+/* 1: it is there already. */
+static int state_find(struct states *all, u64 hash, int add)
+{
+	u32 at = (u32)(hash >> 32) % NR_STATES;
+
+	while (all->hash[at] && all->hash[at] != hash)
+		at = (at + 1) % NR_STATES;
+	if (all->hash[at])
+		return 1;
+	if (add && all->nr < NR_STATES / 2) {
+		all->hash[at] = hash;
+		all->nr++;
+	}
+	return 0;
+}
+
+static void compare_states(void)
+{
+	for (u32 i = 0; i < NR_STATES; i++)
+		if (seen[0].hash[i] && !state_find(&seen[1], seen[0].hash[i], 0))
+			model_fail("the complete search missed a final state", __FILE__, __LINE__);
+}
+
+struct tally {
+	u64 schedules;
+	u64 pruned;
+	u32 longest;
+	int finished; /* the whole space was seen */
+};
+
+static void check(void)
+{
+	int line;
+
+	active = 0;
+	line = weir_check(sched);
+	if (line) {
+		fprintf(stderr, "model: core/src/check.c:%d does not hold\n", line);
+		model_fail("weir_check", __FILE__, __LINE__);
+	}
+	REQUIRE(!sched->faults && !sched->lost_messages);
+	scenario->check();
+}
+
+static struct tally search(double until)
+{
+	struct tally n = { .finished = 1 };
+	int more = 1;
+
+	replay = 0;
+	while (more) {
+		restore();
+		start_threads();
+		depth = 0;
+		run++;
+		active = 1;
+		current = decide();
+		swapcontext(&home, &threads[current].context);
+		active = 0;
+		if (depth > n.longest)
+			n.longest = depth;
+		if (ending == RUN_ENDED) {
+			state_find(&seen[complete], state_hash(), 1);
+			check();
+			n.schedules++;
+		} else {
+			n.pruned++;
+		}
+		more = complete ? next_complete() : next_bounded();
+		if (more && (n.schedules + n.pruned) % 64 == 0 && seconds() > until) {
+			n.finished = 0;
+			break;
+		}
+	}
+	return n;
+}
+
+/* Bounded with a growing bound for a third of the time, then complete. */
+static u64 explore(double budget)
+{
+	double start = seconds();
+	struct tally n = { 0 };
+	u64 total = 0;
+	int whole;
+
+	printf("%-28s", scenario->name);
+	fflush(stdout);
+	memset(seen, 0, sizeof(seen));
+	scenario->setup();
+	snapshot_bytes = sched->used;
+	snapshot = realloc(snapshot, snapshot_bytes);
+	memcpy(snapshot, sched, snapshot_bytes);
+	complete = 0;
+	for (bound = 0; bound < 12; bound++) {
+		struct tally b = search(start + budget / 3);
+
+		total += b.schedules;
+		if (!b.finished)
+			break;
+		whole = bound && b.schedules == n.schedules;
+		n = b;
+		if (whole)
+			break;
+	}
+	printf(" %8llu up to %2u preemptions,", (unsigned long long)n.schedules, bound - 1);
+	complete = 1;
+	n = search(start + budget);
+	total += n.schedules;
+	if (n.finished)
+		compare_states();
+	printf(" %6llu %s, %4u states, %4u steps, %.1f s\n", (unsigned long long)n.schedules,
+	       n.finished ? "complete  " : "incomplete", seen[1].nr, n.longest, seconds() - start);
+	return total;
+}
+
+int main(int argc, char **argv)
+{
+	double budget = argc > 1 ? atof(argv[1]) : 4;
+	u64 total = 0;
+	u32 nr = 0;
+
+	for (u32 i = 0; i < nr_scenarios; i++) {
+		if (argc > 2 && strcmp(argv[2], scenarios[i].name) != 0)
+			continue;
+		scenario = &scenarios[i];
+		total += explore(budget);
+		nr++;
+	}
+	printf("model: %u scenarios, %llu schedules, all as required\n", nr, (unsigned long long)total);
+	return !nr;
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What is tried: two or three calls at the same time on the smallest graph that can show the fault. */
+#include "model.h"
+
+#define ARENA (1ull << 20)
+#define CTL 2u /* the CPU that reconfigures */
+
+static struct weir_task *a, *b, *c;
+static struct plan first, second;
+static const u64 no_params[WEIR_MAX_PARAMS] = { 1000000 };
+
+/* --- graphs: CPUs 0 and 1 run tasks ------------------------------------------------------------ */
+
+static void shared(struct plan *p, const char *order)
+{
+	u32 queue, end, exit;
+
+	plan_begin(p, 3);
+	plan_instance(p, "priority");
+	queue = plan_instance(p, order);
+	end = plan_instance(p, "termination");
+	plan_pipe(p, WEIR_NONE, queue);
+	exit = plan_pipe(p, queue, end);
+	p->cpus[0].exit = exit;
+	p->cpus[1].exit = exit;
+	plan_end(p);
+}
+
+static void balanced(struct plan *p, const char *balancer, int postponed)
+{
+	u32 lb, end[2];
+
+	plan_begin(p, 3);
+	plan_instance(p, "affinity");
+	lb = plan_instance(p, balancer);
+	end[0] = plan_instance(p, "termination");
+	end[1] = plan_instance(p, "termination");
+	plan_pipe(p, WEIR_NONE, lb);
+	p->cpus[0].exit = plan_pipe(p, lb, end[0]);
+	p->cpus[1].exit = plan_pipe(p, lb, end[1]);
+	p->pipes[0].postponed = (u32)postponed;
+	plan_end(p);
+}
+
+/* --- steps of set-up ------------------------------------------------------------------------------ */
+
+static void swap(const struct plan *p)
+{
+	struct weir_swap_stats stats;
+
+	REQUIRE(!weir_swap(sched, CTL, &p->tables, &stats));
+}
+
+static void bind(struct weir_task *t, u32 cpu)
+{
+	struct weir_cpumask mask = { .word = { 1ull << cpu } };
+	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .cpu = cpu, .task = t, .mask = &mask };
+
+	REQUIRE(!weir_notify(sched, cpu, &msg));
+}
+
+static void set_priority(struct weir_task *t, u64 priority)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_PRIORITY, .task = t, .value = priority };
+
+	REQUIRE(!weir_notify(sched, CTL, &msg));
+}
+
+/* Tasks a, b and c; every pipe has had a task, so that no log must grow later. */
+static void begin(const struct plan *p)
+{
+	sched = plan_sched(3, ARENA, 1);
+	sched->rt_topics = WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT);
+	swap(p);
+	a = weir_task_new(sched, CTL, 0);
+	b = weir_task_new(sched, CTL, 1);
+	c = weir_task_new(sched, CTL, 2);
+	for (u32 cpu = 0; cpu < 2; cpu++) {
+		struct weir_task *t = cpu ? b : a;
+
+		if (p->pipes[p->cpus[0].exit].from == p->pipes[p->cpus[1].exit].from &&
+		    p->cpus[0].exit != p->cpus[1].exit)
+			bind(t, cpu);
+		REQUIRE(!weir_admit(sched, cpu, t));
+		REQUIRE(weir_pick(sched, cpu, cpu) == t);
+		REQUIRE(!weir_block(sched, cpu, t));
+	}
+}
+
+static void begin_shared(void)
+{
+	shared(&first, "head_queue");
+	begin(&first);
+}
+
+static void begin_balanced(void)
+{
+	balanced(&first, "load_balancer", 0);
+	begin(&first);
+}
+
+/* CPU @cpu has nothing and waits for a KICK. */
+static void make_idle(u32 cpu)
+{
+	REQUIRE(!weir_pick(sched, cpu, cpu));
+}
+
+static void admit(u32 cpu, struct weir_task *t)
+{
+	REQUIRE(!weir_admit(sched, cpu, t));
+}
+
+/* --- what must hold ------------------------------------------------------------------------------ */
+
+static int running(const struct weir_task *t)
+{
+	return t->state == WEIR_RUNNING && t->cpu < 2 && sched->cpus[t->cpu].curr == t;
+}
+
+static u32 length(u32 cpu)
+{
+	return sched->graph->pipes[sched->graph->cpus[cpu].exit].nr;
+}
+
+static int waits_in(const struct weir_task *t, u32 cpu)
+{
+	return weir_pipe_has(&sched->graph->pipes[sched->graph->cpus[cpu].exit], t);
+}
+
+/* No task waits in the exit of a CPU that believes that it will be kicked for one. */
+static void no_lost_wakeup(u32 cpu)
+{
+	REQUIRE(!length(cpu) || !weir_mask_test(sched->idle, cpu));
+}
+
+/* --- threads -------------------------------------------------------------------------------------- */
+
+static void pick_0(void)
+{
+	outcome.picked[0] = weir_pick(sched, 0, 0);
+}
+
+static void pick_1(void)
+{
+	outcome.picked[1] = weir_pick(sched, 1, 1);
+}
+
+static void admit_a_0(void)
+{
+	admit(0, a);
+}
+
+static void admit_a_1(void)
+{
+	admit(1, a);
+}
+
+static void admit_b_1(void)
+{
+	admit(1, b);
+}
+
+static void block_a_1(void)
+{
+	REQUIRE(!weir_block(sched, 1, a));
+}
+
+static void block_a_2(void)
+{
+	REQUIRE(!weir_block(sched, 2, a));
+}
+
+static void block_unblock_a_1(void)
+{
+	block_a_1();
+	REQUIRE(!weir_unblock(sched, 1, a));
+}
+
+static void exit_a_1(void)
+{
+	REQUIRE(!weir_exit(sched, 1, a));
+}
+
+static void exit_a_new_1(void)
+{
+	struct weir_task *t;
+
+	exit_a_1();
+	t = weir_task_new(sched, 1, 3);
+	REQUIRE(t);
+	admit(1, t);
+	outcome.picked[2] = t;
+}
+
+static void move_a_1(void)
+{
+	bind(a, 1);
+}
+
+static void swap_ctl(void)
+{
+	struct weir_swap_stats stats;
+
+	outcome.err[2] = weir_swap(sched, CTL, &second.tables, &stats);
+}
+
+static void swap_1(void)
+{
+	struct weir_swap_stats stats;
+
+	outcome.err[1] = weir_swap(sched, 1, &second.tables, &stats);
+}
+
+static void replace_queue(void)
+{
+	struct weir_replacement with = { .instance = 1, .class = plan_class("round_robin"), .params = no_params };
+	struct weir_swap_stats stats;
+
+	outcome.err[2] = weir_swap_instance(sched, CTL, &with, &stats);
+}
+
+/* --- two CPUs, one exit --------------------------------------------------------------------------- */
+
+static void one_task_setup(void)
+{
+	begin_shared();
+	admit(0, a);
+}
+
+static void two_tasks_setup(void)
+{
+	one_task_setup();
+	admit(0, b);
+}
+
+static void claim_one_check(void)
+{
+	REQUIRE(running(a));
+	REQUIRE(outcome.picked[a->cpu] == a && !outcome.picked[!a->cpu]);
+	REQUIRE(weir_mask_test(sched->idle, !a->cpu));
+}
+
+static void claim_two_check(void)
+{
+	REQUIRE(running(a) && running(b) && a->cpu != b->cpu);
+	REQUIRE(outcome.picked[a->cpu] == a && outcome.picked[b->cpu] == b);
+}
+
+static void claim_block_check(void)
+{
+	REQUIRE(a->state == WEIR_UNCONSIDERED && !sched->cpus[0].curr);
+	REQUIRE(!outcome.picked[0] || outcome.picked[0] == a);
+}
+
+static void claim_block_unblock_check(void)
+{
+	if (running(a))
+		REQUIRE(outcome.picked[0] == a && !length(0));
+	else
+		REQUIRE(a->state == WEIR_SCHEDULABLE && length(0) == 1);
+	no_lost_wakeup(0);
+}
+
+static void claim_exit_check(void)
+{
+	REQUIRE(a->state == WEIR_FREE && !sched->cpus[0].curr && sched->nr_tasks == 2);
+}
+
+static void claim_exit_new_check(void)
+{
+	struct weir_task *t = outcome.picked[2];
+
+	REQUIRE(sched->nr_tasks == 3);
+	REQUIRE(running(t) ? outcome.picked[0] == t : t->state == WEIR_SCHEDULABLE && length(0) == 1);
+	no_lost_wakeup(0);
+}
+
+static void three_check(void)
+{
+	REQUIRE(a->state == WEIR_UNCONSIDERED && running(b));
+	REQUIRE(outcome.picked[b->cpu] == b);
+	REQUIRE(!outcome.picked[!b->cpu] || outcome.picked[!b->cpu] == a);
+}
+
+/* --- change log ---------------------------------------------------------------------------------- */
+
+static void idle_setup(void)
+{
+	begin_shared();
+	make_idle(0);
+	make_idle(1);
+}
+
+static void admit_admit_check(void)
+{
+	struct weir_pipe *entry = &sched->graph->pipes[0], *exit = &sched->graph->pipes[1];
+
+	REQUIRE(entry->nr == 2 && exit->nr == 2);
+	REQUIRE(entry->head == exit->head && entry->tail == exit->tail);
+	REQUIRE(outcome.kicks[0] == 1 && outcome.kicks[1] == 1);
+}
+
+static void admit_block_setup(void)
+{
+	begin_shared();
+	admit(0, a);
+}
+
+static void admit_b_0(void)
+{
+	admit(0, b);
+}
+
+/* Where CPU 0 propagates for both, a leaves while its arrival is still in the log. */
+static void admit_block_a_1(void)
+{
+	admit(1, a);
+	block_a_1();
+}
+
+static void admit_block_check(void)
+{
+	REQUIRE(a->state == WEIR_UNCONSIDERED && b->state == WEIR_SCHEDULABLE && length(0) == 1);
+}
+
+/* --- idleness -------------------------------------------------------------------------------------- */
+
+static void idle_check(void)
+{
+	REQUIRE(running(a) ? outcome.picked[0] == a : length(0) == 1);
+	no_lost_wakeup(0);
+}
+
+static void postponed_setup(void)
+{
+	balanced(&first, "load_balancer", 1);
+	begin(&first);
+	bind(a, 0);
+}
+
+static void postponed_check(void)
+{
+	REQUIRE(running(a) ? outcome.picked[0] == a : sched->graph->pipes[0].nr == 1);
+	if (!running(a))
+		REQUIRE(!weir_mask_test(sched->idle, 0));
+}
+
+/* --- migration ------------------------------------------------------------------------------------- */
+
+static void move_setup(void)
+{
+	begin_balanced();
+	bind(a, 0);
+	admit(0, a);
+	make_idle(1);
+}
+
+static void move_claim_check(void)
+{
+	if (running(a)) {
+		REQUIRE(outcome.picked[0] == a && a->cpu == 0);
+		return;
+	}
+	REQUIRE(waits_in(a, 1) && length(1) == 1 && !length(0));
+	REQUIRE(outcome.kicks[1] == 1);
+	no_lost_wakeup(1);
+}
+
+static void admit_move_setup(void)
+{
+	begin_balanced();
+	bind(a, 0);
+	bind(b, 0);
+}
+
+static void admit_move_a_1(void)
+{
+	admit(1, a);
+	bind(a, 1);
+}
+
+static void admit_move_check(void)
+{
+	REQUIRE(waits_in(a, 1) && waits_in(b, 0));
+}
+
+static void steal_setup(void)
+{
+	balanced(&first, "work_stealing", 0);
+	begin(&first);
+	bind(c, 0);
+	admit(0, c);
+	REQUIRE(weir_pick(sched, 0, 0) == c);
+	bind(a, 0);
+	bind(b, 0);
+	admit(0, a);
+	admit(0, b);
+	bind(c, 1);
+	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = b };
+
+	REQUIRE(!weir_notify(sched, CTL, &msg));
+}
+
+static void block_pick_0(void)
+{
+	REQUIRE(!weir_block(sched, 0, c));
+	pick_0();
+}
+
+static void steal_check(void)
+{
+	REQUIRE(outcome.picked[0]);
+	REQUIRE(running(a) && a->cpu == 0 ? 1 : running(b));
+	REQUIRE(outcome.picked[0] != outcome.picked[1]);
+	no_lost_wakeup(0);
+	no_lost_wakeup(1);
+}
+
+/* --- urgency --------------------------------------------------------------------------------------- */
+
+static void urgent_setup(void)
+{
+	shared(&first, "priority_order");
+	first.cpus[1].exit = WEIR_NONE;
+	plan_begin(&second, 3);
+	plan_instance(&second, "priority");
+	plan_instance(&second, "priority_order");
+	plan_instance(&second, "termination");
+	plan_pipe(&second, WEIR_NONE, 1);
+	second.cpus[0].exit = plan_pipe(&second, 1, 2);
+	plan_end(&second);
+	sched = plan_sched(3, ARENA, 1);
+	sched->rt_topics = WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT);
+	swap(&second);
+	b = weir_task_new(sched, CTL, 1);
+	a = weir_task_new(sched, CTL, 0);
+	set_priority(a, 5);
+	set_priority(b, 1);
+	admit(0, a);
+	REQUIRE(weir_pick(sched, 0, 0) == a);
+	REQUIRE(!weir_block(sched, 0, a));
+	admit(0, b);
+}
+
+static void urgent_check(void)
+{
+	REQUIRE(running(outcome.picked[0]));
+	REQUIRE(outcome.picked[0] == a || outcome.preempts[0]);
+}
+
+/* --- reconfiguration ------------------------------------------------------------------------------- */
+
+static void swap_setup(void)
+{
+	shared(&second, "round_robin");
+	begin_shared();
+	make_idle(0);
+}
+
+static void swap_admit_check(void)
+{
+	REQUIRE(!outcome.err[2]);
+	REQUIRE(a->state == WEIR_SCHEDULABLE && length(0) == 1);
+	no_lost_wakeup(0);
+}
+
+static void swap_pick_setup(void)
+{
+	swap_setup();
+	admit(0, a);
+}
+
+static void swap_pick_check(void)
+{
+	REQUIRE(!outcome.err[2] && running(a) && outcome.picked[0] == a);
+}
+
+static void swap_block_check(void)
+{
+	REQUIRE(!outcome.err[2] && a->state == WEIR_UNCONSIDERED && !length(0));
+}
+
+static void swap_swap_check(void)
+{
+	REQUIRE(!outcome.err[1] || outcome.err[1] == -WEIR_EBUSY);
+	REQUIRE(!outcome.err[2] || outcome.err[2] == -WEIR_EBUSY);
+	REQUIRE(!outcome.err[1] || !outcome.err[2]);
+	REQUIRE(a->state == WEIR_SCHEDULABLE && length(0) == 1);
+}
+
+/* --- topics ---------------------------------------------------------------------------------------- */
+
+static int topic;
+
+static void topic_setup(void)
+{
+	begin_shared();
+	topic = weir_topic_register(sched, 1000, 1);
+	REQUIRE(topic > 0);
+}
+
+static void topic_hold(void)
+{
+	outcome.err[0] = weir_topic_hold(sched, (u32)topic);
+}
+
+static void topic_remove(void)
+{
+	outcome.err[1] = weir_topic_remove(sched, (u32)topic);
+}
+
+static void topic_check(void)
+{
+	REQUIRE(!outcome.err[0] ? outcome.err[1] == -WEIR_EBUSY : !outcome.err[1]);
+}
+
+#define TWO(name_, setup_, x, y, check_) { name_, 2, setup_, { x, y }, check_ }
+#define THREE(name_, setup_, x, y, z, check_) { name_, 3, setup_, { x, y, z }, check_ }
+
+const struct scenario scenarios[] = {
+	TWO("claim-one-task", one_task_setup, pick_0, pick_1, claim_one_check),
+	TWO("claim-two-tasks", two_tasks_setup, pick_0, pick_1, claim_two_check),
+	TWO("claim-block", one_task_setup, pick_0, block_a_1, claim_block_check),
+	TWO("claim-block-unblock", one_task_setup, pick_0, block_unblock_a_1, claim_block_unblock_check),
+	TWO("claim-exit", one_task_setup, pick_0, exit_a_1, claim_exit_check),
+	TWO("claim-exit-new", one_task_setup, pick_0, exit_a_new_1, claim_exit_new_check),
+	THREE("claim-claim-block", two_tasks_setup, pick_0, pick_1, block_a_2, three_check),
+	TWO("admit-admit", idle_setup, admit_a_0, admit_b_1, admit_admit_check),
+	TWO("admit-admit-block", begin_shared, admit_b_0, admit_block_a_1, admit_block_check),
+	TWO("admit-block", admit_block_setup, admit_b_0, block_a_1, admit_block_check),
+	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
+	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
+	TWO("move-claim", move_setup, pick_0, move_a_1, move_claim_check),
+	TWO("move-admit", admit_move_setup, admit_b_0, admit_move_a_1, admit_move_check),
+	TWO("steal-claim", steal_setup, block_pick_0, pick_1, steal_check),
+	TWO("urgent-claim", urgent_setup, pick_0, admit_a_1, urgent_check),
+	TWO("swap-admit", swap_setup, admit_a_0, swap_ctl, swap_admit_check),
+	TWO("swap-pick", swap_pick_setup, pick_0, swap_ctl, swap_pick_check),
+	TWO("swap-block", swap_pick_setup, block_a_1, swap_ctl, swap_block_check),
+	TWO("swap-swap", swap_pick_setup, swap_1, swap_ctl, swap_swap_check),
+	THREE("swap-admit-pick", swap_setup, pick_0, admit_a_1, swap_ctl, idle_check),
+	TWO("replace-admit", swap_setup, admit_a_0, replace_queue, swap_admit_check),
+	TWO("replace-pick", swap_pick_setup, pick_0, replace_queue, swap_pick_check),
+	TWO("topic-hold-remove", topic_setup, topic_hold, topic_remove, topic_check),
+};
+const u32 nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);

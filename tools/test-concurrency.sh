@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# The core under concurrency (docs/concurrency.md): real threads under ThreadSanitizer, then every
+# interleaving of small scenarios, then both again on broken code, which they must refuse.
+#
+#   tools/test-concurrency.sh [seconds of stress, 20 unless told] [seed]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-20}
+seed=${2:-1}
+cc=${CC:-gcc}
+root=$PWD
+conc=tests/concurrency
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+pass() { passed=$((passed + 1)) && echo "ok   $1"; }
+fail() { failed=$((failed + 1)) && echo "FAIL $1"; }
+
+cargo build --locked --quiet --package weir-glue
+glue=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/weir-glue
+
+flags=(-std=gnu11 -g -Wall -Wextra -Werror -Wno-unused-parameter)
+# ThreadSanitizer does not model fences; what they order is also ordered by acquire and release.
+tsan=(-O1 -fsanitize=thread)
+[[ $("$cc" --version) == *clang* ]] || tsan+=(-Wno-tsan)
+# Its shadow memory needs addresses where kernels with much randomisation do not always leave room.
+plainly=()
+setarch -R true 2>/dev/null && plainly=(setarch -R)
+
+# tree: where core/ and components/ are; port: folder of weir/port.h
+build_stress() { # tree port output flags...
+	local tree=$1 port=$2 out=$3
+	shift 3
+	"$glue" plain "$tree" >"$work/unit.c"
+	"$cc" "${flags[@]}" "$@" -I"$root/core/include" -I"$port" -I"$tree/core/src" -o "$out" \
+		"$work/unit.c" core/port/native/{port,host}.c $conc/{plan,graphs,stress}.c -lpthread
+}
+
+# Everything but the core itself is the same for all models.
+includes=(-I$conc/model -I"$root/core/include")
+for file in core/port/native/host.c $conc/plan.c $conc/model/*.c; do
+	"$cc" "${flags[@]}" -O2 "${includes[@]}" -c -o "$work/$(basename "$file" .c).model.o" "$file"
+done
+
+build_model() { # tree output flags...
+	local tree=$1 out=$2
+	shift 2
+	"$glue" plain "$tree" >"$work/unit.c"
+	"$cc" "${flags[@]}" "$@" "${includes[@]}" -I"$tree/core/src" -o "$out" "$work/unit.c" "$work"/*.model.o
+}
+
+stress() { # name binary seconds seed
+	if "${plainly[@]}" "$2" "$3" "$4" >"$work/log" 2>&1; then
+		grep '^stress:' "$work/log"
+		pass "$1"
+	else
+		head -80 "$work/log"
+		fail "$1"
+	fi
+}
+
+# --- real threads ---------------------------------------------------------------------------------
+
+if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/try" - 2>"$work/log" &&
+	"${plainly[@]}" "$work/try" 2>>"$work/log"; then
+	build_stress . core/port/native "$work/stress" "${tsan[@]}"
+	stress "stress, ThreadSanitizer" "$work/stress" $((seconds * 3 / 5)) "$seed"
+	build_stress . core/port/strict "$work/strict" "${tsan[@]}"
+	stress "stress, strict port, ThreadSanitizer" "$work/strict" $((seconds / 5)) $((seed + 1))
+	# A lock that does not lock: the sanitizer must see it.
+	mkdir -p "$work/port/weir"
+	sed 's/while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))/while (0)/' core/port/native/weir/port.h \
+		>"$work/port/weir/port.h"
+	cmp -s core/port/native/weir/port.h "$work/port/weir/port.h" && fail "mutant: port without locks: does not apply"
+	build_stress . "$work/port" "$work/broken" "${tsan[@]}"
+	if TSAN_OPTIONS=halt_on_error=1 timeout 60 "${plainly[@]}" "$work/broken" 2 1 >"$work/log" 2>&1 ||
+		! grep -q 'data race' "$work/log"; then
+		fail "mutant: port without locks: not seen"
+	else
+		pass "mutant: port without locks: seen by ThreadSanitizer"
+	fi
+else
+	echo "skip stress under ThreadSanitizer: $cc cannot build or run it: $(tail -1 "$work/log")"
+fi
+build_stress . core/port/native "$work/fast" -O2
+stress "stress, full speed" "$work/fast" $((seconds / 5)) $((seed + 2))
+
+# --- every interleaving -----------------------------------------------------------------------------
+
+build_model . "$work/model" -O2
+if timeout 90 "$work/model" 2; then pass "model"; else fail "model"; fi
+
+refused() { # name binary
+	local status=0
+	timeout 60 "$2" 0.5 >"$work/log" 2>&1 || status=$?
+	if ((status == 3)); then
+		pass "mutant: $1: seen by $(grep -o 'model: .* after this' "$work/log" | sed 's/^model: //; s/ ([^ ]*) after this$//')"
+	else
+		fail "mutant: $1: not seen (status $status)"
+	fi
+}
+
+# mutant: name file sed-script
+mutant() {
+	local tree=$work/tree
+	rm -rf "$tree"
+	mkdir -p "$tree/core"
+	cp -r core/src "$tree/core/src"
+	ln -s "$root/components" "$tree/components"
+	sed -i "$3" "$tree/core/src/$2"
+	if cmp -s "core/src/$2" "$tree/core/src/$2"; then
+		fail "mutant: $1: does not apply to core/src/$2"
+		return
+	fi
+	build_model "$tree" "$work/mutant" -O1 -Wno-unused -Wno-error
+	refused "$1" "$work/mutant"
+}
+
+for break in 1 2; do
+	build_model . "$work/mutant" -O1 -DWEIR_MODEL_BREAK=$break
+	refused "$([[ $break == 1 ]] && echo "exchange in two steps" || echo "lock in two steps")" "$work/mutant"
+done
+mutant "a claimed task counts as running" schedule.c 's/WEIR_SCHEDULABLE, WEIR_CLAIMED)/WEIR_SCHEDULABLE, WEIR_RUNNING)/'
+mutant "no second look before idling" schedule.c '/^\t\tt = find(s, target);/d'
+mutant "callers do not look for a writer" schedule.c 's/if (!weir_load_acquire(&s->writer)) {/if (1) {/'
+mutant "a writer does not wait for callers" swap.c 's/while (busy \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
+mutant "a pipe stays on the worklist" schedule.c 's/^\tpipe->pending = 0;/\t;/'
+mutant "a pipe is queued by every writer" pipe.c '/^static void wake_receiver/,/^}/s/if (pipe->pending)/if (0)/'
+mutant "removal leaves its record" pipe.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
+mutant "withdrawal from deep to shallow" pipe.c '/^int weir_task_withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
+mutant "urgency told after the lock" schedule.c '/^static struct weir_task weir_mem \*claim/,/^}/{/c->curr_key/d;/s->busy/d};s/^\t\tweir_mask_clear(s->idle, target);/&weir_store(\&s->cpus[target].curr_key, weir_load(\&t->key));weir_mask_set(s->busy, target);/'
+mutant "followers served without the lock" broker.c '/^static void deliver_followers/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//}'
+mutant "kick without taking the idle bit" place.c 's/if (!weir_mask_clear(self->sched->idle, cpu))/if (0)/'
+mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/weir_spin_lock(&s->alloc_lock)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
+
+echo "$passed passed, $failed failed"
+((failed == 0))
