@@ -147,10 +147,11 @@ function distribution(series) {
     const line = (x1, y1, x2, y2, cls) => svg.append(el("svg:line", { x1, y1, x2, y2, class: cls }));
     const text = (x, y, anchor, t) => svg.append(el("svg:text", { x, y, "text-anchor": anchor }, t));
     const decades = span > 7 ? 2 : 1;
-    for (let d = Math.ceil(lx); d <= lx + span; d += decades) {
-      line(X(10 ** d), top, X(10 ** d), h - bottom, "grid");
-      text(X(10 ** d), h - bottom + 18, "middle", dur(10 ** d));
-      if (span < 2.2) for (const m of [2, 5]) if (m * 10 ** d < hi) { line(X(m * 10 ** d), top, X(m * 10 ** d), h - bottom, "grid"); text(X(m * 10 ** d), h - bottom + 18, "middle", dur(m * 10 ** d)); }
+    for (let d = Math.floor(lx); d <= lx + span; d += decades) for (const m of span < 2.2 ? [1, 2, 5] : [1]) {
+      const v = m * 10 ** d;
+      if (v < lo || v > hi) continue;
+      line(X(v), top, X(v), h - bottom, "grid");
+      text(X(v), h - bottom + 18, "middle", dur(v));
     }
     const sums = shown.map((s) => s.bins.reduce((a, b) => a + b[1], 0));
     let peak = 0;

@@ -398,9 +398,14 @@ function schedulerTime() {
     name: c.call, parts: [[c.ns - Math.min(c.ns, c.lock_wait_ns), S], [Math.min(c.ns, c.lock_wait_ns), L]], value: dur(c.ns), extra: pct(c.ns, D.scheduler),
     tip: [c.call, `${num(c.count)} calls, ${dur(c.ns / c.count)} each`, `${dur(c.lock_wait_ns)} waiting for locks`],
   })), 12)]);
-  const component = (each) => bars((each ? D.components : fold(D.components, ["ns", "updates"])).filter((c) => c.ns).sort((a, b) => b.ns - a.ns).map((c) => ({
-    name: c.name, parts: [[c.ns, S]], value: dur(c.ns), extra: pct(c.ns, D.scheduler), tip: [c.name, `${num(c.updates)} updates, ${dur(c.ns / Math.max(1, c.updates))} each`],
-  })), 12);
+  // What is left of the code is the framework's own: pipes, broker, bookkeeping.
+  const own = code - D.components.reduce((a, c) => a + c.ns, 0);
+  const component = (each) => {
+    const rows = (each ? D.components : fold(D.components, ["ns", "updates"])).filter((c) => c.ns).map((c) => ({
+      name: c.name, ns: c.ns, fill: S, tip: [c.name, `${num(c.updates)} updates, ${dur(c.ns / Math.max(1, c.updates))} each`] }));
+    if (own > 0) rows.push({ name: "pipes and broker", ns: own, fill: "var(--faint)", tip: ["the framework itself", "pipes, broker, bookkeeping: scheduler code that is no component's"] });
+    return bars(rows.sort((a, b) => b.ns - a.ns).map((r) => ({ name: r.name, parts: [[r.ns, r.fill]], value: dur(r.ns), extra: pct(r.ns, D.scheduler), tip: r.tip })), 12);
+  };
   if (D.components.some((c) => c.ns)) cols.push(["By component", component]);
   const pipe = (each) => bars((each ? D.pipes : fold(D.pipes, ["lock_held_ns", "lock_wait_ns", "mean_depth"])).filter((p) => p.lock_held_ns + p.lock_wait_ns).sort((a, b) => b.lock_wait_ns - a.lock_wait_ns || b.lock_held_ns - a.lock_held_ns).map((p) => ({
     name: p.name, parts: [[p.lock_held_ns, "var(--busy)"], [p.lock_wait_ns, L]], value: dur(p.lock_wait_ns), extra: "waited",
