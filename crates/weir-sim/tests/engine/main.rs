@@ -5,6 +5,7 @@ mod common;
 mod machines;
 mod meeting;
 mod overheads;
+mod random;
 mod rtapp;
 mod standstill;
 mod textbook;
