@@ -74,15 +74,19 @@ impl Buf {
 pub struct Packet {
     bytes: [u8; 128],
     len: usize,
-    /// Where the event's fields begin.
+    /// Time in the bytes, and where the event's fields begin: many packets have the time of the last.
+    t: u64,
     event: usize,
 }
 
+/// Trace.packet with its length still open; sequence id 1; flag "needs incremental state"; timestamp.
+const HEAD: [u8; 7] = [0x0a, 0, 0x50, 1, 0x68, 2, 0x40];
+
 impl Default for Packet {
     fn default() -> Self {
-        let mut packet = Self { bytes: [0; 128], len: 0, event: 0 };
-        // Trace.packet with its length still open; sequence id 1; flag "needs incremental state".
-        packet.bytes[..7].copy_from_slice(&[0x0a, 0, 0x50, 1, 0x68, 2, 0x40]);
+        let mut packet = Self { bytes: [0; 128], len: 0, t: 0, event: 0 };
+        packet.bytes[..HEAD.len()].copy_from_slice(&HEAD);
+        packet.head(0);
         packet
     }
 }
@@ -91,10 +95,18 @@ impl Packet {
     /// A packet of time `t` with an empty event.
     #[inline]
     pub fn begin(&mut self, t: u64) {
-        self.len = 7;
+        if t != self.t {
+            self.head(t);
+        }
+        self.len = self.event;
+    }
+
+    fn head(&mut self, t: u64) {
+        self.len = HEAD.len();
         self.varint(t);
         self.push(0x5a);
         self.push(0);
+        self.t = t;
         self.event = self.len;
     }
 
@@ -102,14 +114,16 @@ impl Packet {
     #[inline]
     pub fn end(&mut self) -> &[u8] {
         debug_assert!(self.len < 128);
-        self.bytes[self.event - 1] = (self.len - self.event) as u8;
-        self.bytes[1] = (self.len - 2) as u8;
-        &self.bytes[..self.len]
+        let (event, len) = (self.event & 127, self.len & 127);
+        self.bytes[event - 1] = (len - event) as u8;
+        self.bytes[1] = (len - 2) as u8;
+        &self.bytes[..len]
     }
 
     #[inline]
     fn push(&mut self, byte: u8) {
-        self.bytes[self.len] = byte;
+        // The mask changes nothing, but tells the compiler that the index is in range.
+        self.bytes[self.len & 127] = byte;
         self.len += 1;
     }
 
@@ -136,7 +150,7 @@ impl Packet {
         self.push(0);
         let at = self.len;
         fill(self);
-        self.bytes[at - 1] = (self.len - at) as u8;
+        self.bytes[(at - 1) & 127] = (self.len - at) as u8;
     }
 }
 

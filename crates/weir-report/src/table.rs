@@ -180,7 +180,7 @@ fn tasks(out: &mut String, s: &Summary) {
         line(
             out,
             &format!(
-                "  … and {} more groups, all better than these (tasks.csv has every task)",
+                "  … and {} more groups, none worse than these (tasks.csv has every task)",
                 count(folded as u64)
             ),
         );
