@@ -24,16 +24,7 @@ struct termination {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(termination,
-	       .summary = "end a path: CPUs take their tasks from the pipe that leads here",
-	       .cls = WEIR_SERVICE, .in_min = 1, .in_max = 1, .hears = WEIR_ADDED,
+/* No update: the core wakes a CPU for every task that comes to a pipe without one. */
+WEIR_COMPONENT(termination, .summary = "end a path: CPUs take their tasks from the pipe that leads here",
+	       .cls = WEIR_SERVICE, .in_min = 1, .in_max = 1,
 	       .publishes = WEIR_TOPIC_BIT(KICK), .asks = WEIR_TOPIC_BIT(AFFINITY));
-
-WEIR_ENTRY int termination_update(struct termination weir_mem *self, struct weir_pipe weir_mem *in)
-{
-	struct weir_change weir_mem *c;
-
-	weir_for_change(c, in)
-		weir_kick_idle(&self->inst, in, c->task);
-	return 0;
-}

@@ -81,7 +81,7 @@ void weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 				weir_class_on(g->sub_list[subs->first + i], msg);
 		if (msg->task && g->followed >> topic & 1) {
 			/* Whoever puts the task into a pipe where we do not yet find it asks for the new value. */
-			weir_fence();
+			weir_barrier(s);
 			deliver_followers(s, msg);
 		}
 	}
@@ -122,6 +122,7 @@ int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version)
 {
 	int id = -WEIR_ENOMEM;
 
+	weir_budget_reset();
 	if (!uuid)
 		return -WEIR_EINVAL;
 	if (weir_spin_lock(&s->alloc_lock))

@@ -115,7 +115,7 @@ int weir_check(struct weir_sched weir_mem *s)
 		struct weir_task weir_mem *t = s->cpus[i].curr;
 
 		REQUIRE(!t || (t->state == WEIR_RUNNING && t->cpu == i));
-		REQUIRE(!t == !weir_mask_test(s->busy, i));
+		REQUIRE(!t || weir_mask_test(s->busy, i));
 		REQUIRE(!s->ctx[i].nr_held && !s->ctx[i].work_head && !s->ctx[i].nr_msgs);
 	}
 	return 0;

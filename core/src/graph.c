@@ -121,6 +121,7 @@ static int wire(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *
 			return -WEIR_EINVAL;
 		inst->in[i] = &g->pipes[p];
 		g->pipes[p].to = inst;
+		g->pipes[p].hears = s->classes[inst->class].hears;
 	}
 	for (i = 0; i < pi->nr_out && weir_loop; i++) {
 		u32 p = plan->links[pi->first_out + i];

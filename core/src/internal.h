@@ -16,6 +16,13 @@ WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u3
 		weir_op_add(weir_ctx(s), kind, object, n);
 }
 
+/* A full barrier between CPUs, where there are several. */
+WEIR_INLINE void weir_barrier(const struct weir_sched weir_mem *s)
+{
+	if (!s->exclusive)
+		weir_fence();
+}
+
 /* The membership of @t at the depth of @pipe. */
 WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {

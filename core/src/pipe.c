@@ -20,7 +20,7 @@ int weir_pipe_lock(struct weir_pipe weir_mem *pipe)
 		weir_assert(ctx->nr_held < 2);
 		ctx->held[ctx->nr_held++] = pipe->slot;
 	}
-	err = weir_spin_lock(&pipe->lock);
+	err = s->exclusive ? 0 : weir_spin_lock(&pipe->lock);
 	weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
 	return err;
 }
@@ -34,7 +34,8 @@ void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
 		weir_assert(ctx->nr_held && ctx->held[ctx->nr_held - 1] == pipe->slot);
 		ctx->nr_held--;
 	}
-	weir_spin_unlock(&pipe->lock);
+	if (!pipe->sched->exclusive)
+		weir_spin_unlock(&pipe->lock);
 }
 
 /* --- order of a list ------------------------------------------------------------------------- */
@@ -129,7 +130,6 @@ static void wake_receiver(struct weir_pipe weir_mem *pipe)
 static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 kind)
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
-	u32 hears = pipe->sched->classes[pipe->to->class].hears;
 
 	if (h->change) {
 		struct weir_change weir_mem *c = &pipe->log[h->change - 1];
@@ -143,7 +143,7 @@ static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_me
 		}
 		c->kind = WEIR_VOID;
 	}
-	if (!(hears & kind))
+	if (!(pipe->hears & kind))
 		return;
 	if (pipe->nr_log == pipe->cap_log && !log_compact(pipe) && log_grow(pipe)) {
 		pipe->rebuild = 1;
@@ -212,7 +212,8 @@ static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 	if (nr > pipe->max_nr)
 		weir_store(&pipe->max_nr, nr);
 	log_change(pipe, t, WEIR_ADDED);
-	if (pipe->postponed)
+	/* The way ends here, or goes on only when a CPU asks: somebody has to wake it. */
+	if (pipe->postponed || !pipe->hears)
 		weir_kick_idle(pipe->to, pipe, t);
 }
 
@@ -274,6 +275,16 @@ int weir_pipe_append(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
 	err = place(pipe, t, pipe->tail, 0);
 	weir_pipe_unlock(pipe);
 	return err;
+}
+
+int weir_pipe_append_locked(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	return place(pipe, t, pipe->tail, 0);
+}
+
+void weir_pipe_take(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	unlink_member(pipe, t);
 }
 
 int weir_pipe_prepend(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)

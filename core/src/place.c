@@ -138,11 +138,21 @@ u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe)
 	return sum;
 }
 
+/* The CPU runs a task; one that is about to choose does not. */
+static u32 weir_runs(const struct weir_cpu weir_mem *cpu)
+{
+	return weir_load(&cpu->curr) != 0;
+}
+
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 busy = 0;
 
+	if (pipe->nr_cpus == 1) {
+		*idle = weir_mask_test(s->idle, pipe->cpu);
+		return weir_pipe_nr(pipe) + weir_runs(&s->cpus[pipe->cpu]);
+	}
 	*idle = 0;
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
 		busy += weir_count_bits(pipe->cpus->word[w] & weir_load(&s->busy->word[w]));
@@ -213,7 +223,7 @@ int weir_kick_idle(struct weir_instance weir_mem *self, struct weir_pipe weir_me
 	u32 cpu, idle;
 
 	/* Pairs with the fence in weir_pick(): either we see the idle CPU, or it sees @t in the pipe. */
-	weir_fence();
+	weir_barrier(self->sched);
 	if (pipe->nr_cpus == 1)
 		return weir_mask_test(self->sched->idle, pipe->cpu) && kick(self, t, pipe->cpu);
 	weir_pipe_load(pipe, &idle);

@@ -18,7 +18,7 @@ static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
 	ctx = weir_ctx(s);
 	while (weir_loop) {
 		weir_store(&ctx->readers, 1);
-		weir_fence();
+		weir_barrier(s);
 		if (!weir_load_acquire(&s->writer)) {
 			if (s->graph)
 				return ctx;
@@ -52,17 +52,19 @@ void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
 }
 
 /* Let the receiver handle what is in the pipe's log. The pipe is locked. */
-static void process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+static void update(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
 {
 	struct weir_instance weir_mem *to = pipe->to;
 	int err;
 
 	if (pipe->rebuild) {
 		/* Its records are handled below and need no other turn: a receiver that fails would never end. */
+		u32 was_pending = pipe->pending;
+
 		pipe->pending = 1;
 		weir_pipe_represent(pipe);
+		pipe->pending = was_pending;
 	}
-	pipe->pending = 0;
 	if (!pipe->nr_log)
 		return;
 	weir_op(s, WEIR_OP_UPDATE, to->idx, pipe->nr_log);
@@ -79,6 +81,12 @@ static void process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
 		weir_fetch_add(&s->faults, 1);
 		weir_msg_push(s, &fault);
 	}
+}
+
+static void process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+{
+	pipe->pending = 0;
+	update(s, pipe);
 }
 
 /* Work off pipes, then messages, until both are at rest. No pipe lock is held here. */
@@ -141,15 +149,33 @@ struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu,
 	return t;
 }
 
-/* Into the entry pipe of the calling CPU; the state is schedulable already. */
+/*
+ * Into the entry pipe of the calling CPU, whose receiver runs under the same lock; the state is schedulable
+ * already. Marked pending, the pipe stays off our worklist; a CPU that has it on its own finds an empty log.
+ */
 static int submit(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 cpu)
 {
 	struct weir_graph weir_mem *g = s->graph;
+	struct weir_pipe weir_mem *entry = &g->pipes[g->cpus[cpu].entry];
+	u32 was_pending;
+	int err;
 
 	weir_store(&t->entry_cpu, cpu);
 	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	weir_store(&t->key, WEIR_KEY_NONE);
-	return weir_pipe_append(&g->pipes[g->cpus[cpu].entry], t);
+	if (entry->postponed)
+		return weir_pipe_append(entry, t);
+	err = weir_pipe_lock(entry);
+	if (err)
+		return err;
+	was_pending = entry->pending;
+	entry->pending = 1;
+	err = weir_pipe_append_locked(entry, t);
+	if (!err)
+		update(s, entry);
+	entry->pending = was_pending;
+	weir_pipe_unlock(entry);
+	return err;
 }
 
 /* The CPU that ran @t has nothing now and will choose next. */
@@ -165,7 +191,6 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 		return;
 	weir_store(&cpu->curr, 0);
 	weir_store(&cpu->curr_key, 0);
-	weir_mask_clear(s->busy, c);
 }
 
 static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from,
@@ -303,7 +328,10 @@ static struct weir_task weir_mem *claim(struct weir_sched weir_mem *s, struct we
 		weir_store(&t->cpu, cpu);
 		weir_store(&c->curr_key, weir_load(&t->key));
 		weir_store(&c->curr, t);
-		weir_mask_set(s->busy, cpu);
+		if (!weir_mask_test(s->busy, cpu))
+			weir_mask_set(s->busy, cpu);
+		/* Nobody else takes it now; the walk through the other pipes needs this lock no more. */
+		weir_pipe_take(exit, t);
 	}
 	weir_pipe_unlock(exit);
 	return t;
@@ -336,7 +364,8 @@ static int pull(struct weir_sched weir_mem *s, const struct weir_plan_cpu weir_m
 	return 0;
 }
 
-static struct weir_task weir_mem *find(struct weir_sched weir_mem *s, u32 cpu)
+/* With @dry, instances may fetch a task from elsewhere. */
+static struct weir_task weir_mem *find(struct weir_sched weir_mem *s, u32 cpu, int dry)
 {
 	struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[cpu];
 	struct weir_pipe weir_mem *exit;
@@ -347,7 +376,7 @@ static struct weir_task weir_mem *find(struct weir_sched weir_mem *s, u32 cpu)
 	exit = &s->graph->pipes[pc->exit];
 	catch_up(s, pc);
 	t = claim(s, exit, cpu);
-	if (!t && pull(s, pc, cpu)) {
+	if (!t && dry && pull(s, pc, cpu)) {
 		catch_up(s, pc);
 		t = claim(s, exit, cpu);
 	}
@@ -361,15 +390,16 @@ struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32
 
 	if (!ctx)
 		return 0;
-	t = find(s, target);
+	t = find(s, target, 0);
 	if (!t) {
 		/* Announce idleness, then look once more: work that came in between saw nobody to wake. */
 		weir_mask_set(s->idle, target);
-		weir_fence();
-		t = find(s, target);
+		weir_barrier(s);
+		t = find(s, target, 1);
 	}
 	if (t) {
-		weir_mask_clear(s->idle, target);
+		if (weir_mask_test(s->idle, target))
+			weir_mask_clear(s->idle, target);
 		weir_task_withdraw(s, t, 0);
 		announce(s, WEIR_TOPIC_DISPATCH, t, target);
 		weir_drain(s);

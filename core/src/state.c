@@ -75,6 +75,7 @@ int weir_init(struct weir_sched weir_mem *s, const struct weir_config *config)
 	s->mask_words = (config->nr_cpus + 63) / 64;
 	s->random = config->seed;
 	s->oplog = config->oplog;
+	s->exclusive = config->exclusive;
 	s->free_task = WEIR_NO_TASK;
 	s->nr_classes = config->nr_classes;
 	s->classes = weir_alloc(s, config->nr_classes * sizeof(struct weir_class));

@@ -248,8 +248,10 @@ static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem
 {
 	u32 i;
 
-	for (i = 0; i < new->nr_in && weir_loop; i++)
+	for (i = 0; i < new->nr_in && weir_loop; i++) {
 		new->in[i]->to = new;
+		new->in[i]->hears = new->sched->classes[new->class].hears;
+	}
 	for (i = 0; i < new->nr_out && weir_loop; i++)
 		new->out[i]->from = new;
 	g->instances[old->idx] = new;

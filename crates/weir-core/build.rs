@@ -26,6 +26,10 @@ fn main() {
         .include(root.join("core/src"))
         .flag("-std=gnu11")
         .flag("-ffreestanding")
+        // One unit, linked into one program: let the compiler inline across what it contains.
+        .flag("-fvisibility=hidden")
+        .flag("-ftls-model=initial-exec")
+        .force_frame_pointer(false)
         // Generated dispatch functions whose class has no such entry point.
         .flag("-Wno-unused-parameter")
         .opt_level(2)

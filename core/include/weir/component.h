@@ -102,6 +102,7 @@ enum weir_has {
 	WEIR_HAS_TASK_EXIT = 1 << 4,
 	WEIR_HAS_TAKE_STATE = 1 << 5,
 	WEIR_HAS_DESTROY = 1 << 6,
+	WEIR_HAS_UPDATE = 1 << 7,
 };
 
 /* Found in a component's file by the generator. */

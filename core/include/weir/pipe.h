@@ -49,6 +49,8 @@ struct weir_pipe {
 	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
 	struct weir_instance weir_mem *to; /* (b) */
 	u32 to_port;	/* (c) */
+	u32 hears;	/* (b) changes the receiver wants to know; 0: it has no update, the way ends */
+	u32 unused;
 	u32 nr_cpus;	/* (c) CPUs that can be reached through the pipe */
 	u32 cpu;	/* (c) the lowest of them */
 	u32 word_lo;	/* (c) first and last used word of @cpus */
@@ -127,6 +129,9 @@ void weir_pipe_unlock(struct weir_pipe weir_mem *pipe);
 void weir_pipe_represent(struct weir_pipe weir_mem *pipe);
 /* Forget the log: every record has been handled. */
 void weir_pipe_consume(struct weir_pipe weir_mem *pipe);
+/* Add at the tail, or take one member out; the lock is held. */
+int weir_pipe_append_locked(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+void weir_pipe_take(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 /* Out of every pipe from depth @slot on. */
 int weir_task_withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 slot);
 

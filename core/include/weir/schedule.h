@@ -77,6 +77,8 @@ struct weir_sched {
 	u32 free_task;	/* (t) */
 	u32 nr_tasks;	/* (a) written under task_lock */
 	u32 oplog;	/* (c) operations recorded per CPU, 0: none */
+	u32 exclusive;	/* (c) calls never overlap */
+	u32 unused;
 	u64 random;	/* (a) */
 	u64 rt_topics;	/* (c) topics whose messages the runtime wants */
 	u64 cookie;	/* (c) the runtime's own */
@@ -88,7 +90,7 @@ struct weir_sched {
 	struct weir_graph weir_mem *graph; /* (b) */
 	struct weir_task weir_mem *weir_mem *chunks; /* (t) */
 	struct weir_cpumask weir_mem *idle; /* (a) waiting for a KICK */
-	struct weir_cpumask weir_mem *busy; /* (a) running a task */
+	struct weir_cpumask weir_mem *busy; /* (a) running a task, or choosing the next one */
 	void weir_mem *free_list[WEIR_NR_SIZES]; /* (l) */
 	struct weir_topic topics[WEIR_MAX_TOPICS];
 };
@@ -107,7 +109,7 @@ struct weir_config {
 	u32 nr_cpus;
 	u32 oplog; /* micro-operations recorded per call, 0: none */
 	u32 nr_classes;
-	u32 unused;
+	u32 exclusive; /* calls never overlap: pipe locks are recorded but not taken */
 	const struct weir_class *classes;
 };
 

@@ -16,7 +16,7 @@ pub struct CConfig {
     pub nr_cpus: u32,
     pub oplog: u32,
     pub nr_classes: u32,
-    pub unused: u32,
+    pub exclusive: u32,
     pub classes: *const CClass,
 }
 

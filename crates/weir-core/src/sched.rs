@@ -238,7 +238,7 @@ impl Sched {
             nr_cpus: cfg.nr_cpus,
             oplog: 0,
             nr_classes: classes.len() as u32,
-            unused: 0,
+            exclusive: 1,
             classes: classes.as_ptr(),
         };
         // SAFETY: `s` is zeroed memory of `arena_bytes`; the class table is copied.

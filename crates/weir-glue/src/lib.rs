@@ -266,6 +266,7 @@ fn descriptors(out: &mut String, all: &[&Component]) {
         ("task_exit", "TASK_EXIT"),
         ("take_state", "TAKE_STATE"),
         ("destroy", "DESTROY"),
+        ("update", "UPDATE"),
     ];
     for c in all {
         let bits = |prefix: &str| {
