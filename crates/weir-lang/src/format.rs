@@ -2,6 +2,8 @@
 //! The canonical layout of a text: one statement a line, blocks indented by four, short blocks on
 //! one line, spaces where they help. Comments and single blank lines stay.
 
+use std::fmt::Write;
+
 use crate::diag::{Diagnostic, Sink};
 use crate::lex::{Tok, Token, lex};
 use crate::parse::parse;
@@ -254,7 +256,11 @@ fn until_arrow(parts: &[Part]) -> usize {
 /// The statement on several lines: long chains are filled, blocks opened.
 fn broken(parts: &[Part], indent: usize, out: &mut String) {
     let deeper = indent + INDENT;
-    let has_block = parts.iter().any(|p| matches!(p, Part::Block(_)));
+    // One block is opened; of several, short ones keep their line and the chain is filled.
+    let blocks = parts.iter().filter(|p| matches!(p, Part::Block(_))).count();
+    let fits = |s: &[Part]| flat(s).is_some_and(|s| s.chars().count() + deeper + 4 <= WIDTH);
+    let fill = blocks == 0
+        || blocks > 1 && parts.split(|p| matches!(p, Part::Token(Tok::Arrow | Tok::Later, _))).all(fits);
     let mut last: Option<Tok> = None;
     // The next token begins a line, as a line comment ended the last one.
     let mut fresh = false;
@@ -264,7 +270,7 @@ fn broken(parts: &[Part], indent: usize, out: &mut String) {
                 let arrow = matches!(tok, Tok::Arrow | Tok::Later);
                 let column = out.chars().rev().take_while(|c| *c != '\n').count();
                 let long = || column + 2 + until_arrow(&parts[i + 1..]) + text.len() > WIDTH;
-                if fresh || (arrow && !has_block && last.is_some() && long()) {
+                if fresh || (arrow && fill && last.is_some() && long()) {
                     if !fresh {
                         out.push('\n');
                     }
@@ -297,10 +303,17 @@ fn broken(parts: &[Part], indent: usize, out: &mut String) {
                     out.push(' ');
                 }
                 fresh = false;
-                out.push_str("{\n");
-                print_body(body, deeper, out);
-                out.push_str(&" ".repeat(indent));
-                out.push('}');
+                match body.stmts.first().and_then(|s| flat(&s.parts)) {
+                    Some(line) if fill => {
+                        let _ = write!(out, "{{ {line} }}");
+                    }
+                    _ => {
+                        out.push_str("{\n");
+                        print_body(body, deeper, out);
+                        out.push_str(&" ".repeat(indent));
+                        out.push('}');
+                    }
+                }
                 last = Some(Tok::CurlyClose);
             }
         }
@@ -355,6 +368,12 @@ mod tests {
         let long = format!("entry -> {} -> cpus;", vec!["depth(iterations = 1000)"; 6].join(" -> "));
         let out = fmt(&long);
         assert!(out.lines().count() == 2 && out.lines().all(|l| l.len() <= WIDTH), "{out}");
+    }
+
+    #[test]
+    fn chains_of_short_blocks_are_filled() {
+        let text = "each cpu { entry -> balancer :: load_balancer } ~> all each cpu { inbox :: task_mux -> head_queue -> cpu };";
+        assert_eq!(fmt(text), text.replace("} ~>", "}\n    ~>") + "\n");
     }
 
     #[test]

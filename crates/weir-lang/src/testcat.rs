@@ -90,6 +90,8 @@ pub fn catalog() -> Catalog {
         let asks = topics(&["AFFINITY"]);
         all.push(ComponentInfo { needs: asks.clone(), asks, ..component(name, Distribute, ins, (1, ANY)) });
     }
+    // Swallows tasks.
+    all.push(component("drain", Service, (1, ANY), (0, 0)));
     // Asks without needing, for the rule about such topics.
     all.push(ComponentInfo { asks: topics(&["AFFINITY"]), ..component("scatter", Distribute, (1, 1), (1, ANY)) });
     all.push(ComponentInfo {
