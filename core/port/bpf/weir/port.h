@@ -43,7 +43,10 @@ static volatile u64 weir_port_faults __attribute__((unused));
 #define weir_valid(sched, ptr) ((void)0)
 #define weir_budget_reset() ((void)0)
 
-/* BPF programs of one CPU see relaxed loads and stores; full barriers come from atomics. */
+/*
+ * There is no instruction for acquire and release before Linux 6.15: plain accesses keep that order where
+ * the machine does (x86). Full barriers come from atomics.
+ */
 #define weir_volatile(p) ((volatile __typeof__(*(p)) weir_mem *)(p))
 #define weir_load(p) (*weir_volatile(p))
 #define weir_load_acquire(p) (*weir_volatile(p))
@@ -53,8 +56,18 @@ static volatile u64 weir_port_faults __attribute__((unused));
 #define weir_fetch_or(p, v) __sync_fetch_and_or((p), (v))
 #define weir_fetch_and(p, v) __sync_fetch_and_and((p), (v))
 #define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
-static volatile u64 weir_port_fence_word __attribute__((unused));
-#define weir_fence() ((void)__sync_fetch_and_add(&weir_port_fence_word, 0))
+/*
+ * A full barrier: an atomic addition that returns the old value, on a word of our own stack, so that CPUs
+ * share no line for it. In assembler, since the compiler drops the result, and with it the order.
+ */
+#define weir_fence()                                                               \
+	do {                                                                       \
+		u64 own_ = 0, sum_ = 0;                                            \
+		asm volatile("%0 = atomic_fetch_add((u64 *)(%1 + 0), %0)"          \
+			     : "+r"(sum_)                                          \
+			     : "r"(&own_)                                          \
+			     : "memory");                                          \
+	} while (0)
 
 WEIR_INLINE int weir_spin_lock(u32 weir_mem *lock)
 {

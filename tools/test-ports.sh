@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# One C source, every target: core and all components as one unit, through each port and compiler that
+# is here. A warning fails, and so does a symbol that neither the unit nor a runtime defines.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+pass() { passed=$((passed + 1)) && echo "ok   $1"; }
+fail() { failed=$((failed + 1)) && echo "FAIL $1" && head -40 "$work/log"; }
+
+cargo build --locked --quiet --package weir-glue
+glue=${CARGO_TARGET_DIR:-target}/debug/weir-glue
+"$glue" plain . >"$work/plain.c"
+"$glue" bpf . >"$work/bpf.c"
+
+# The newest clang that knows BPF, from 19 on.
+bpf_clang=
+for name in clang clang-{19..25}; do
+	version=$("$name" -dumpversion 2>/dev/null | cut -d. -f1) || continue
+	if ((${version:-0} >= 19)) && "$name" -print-targets | grep -qw bpf; then
+		bpf_clang=$name
+	fi
+done
+tool() { # llvm tool of the same installation
+	command -v "${bpf_clang/clang/$1}" || command -v "$1"
+}
+
+warnings=(-Wall -Wextra -Werror -Wno-unused-parameter)
+
+# --- native and strict: as crates/weir-core/build.rs compiles them --------------------------------
+
+compilers=(gcc)
+[[ -n $bpf_clang ]] && compilers+=("$bpf_clang")
+for cc in "${compilers[@]}"; do
+	if ! command -v "$cc" >/dev/null; then
+		echo "skip $cc: not installed"
+		continue
+	fi
+	for port in native strict; do
+		include=(-std=gnu11 -Icore/include -Icore/port/$port -Icore/src)
+		if "$cc" -O2 -ffreestanding "${warnings[@]}" "${include[@]}" -c -o "$work/unit.o" "$work/plain.c" \
+			>"$work/log" 2>&1; then
+			pass "$port, $cc: unit"
+		else
+			fail "$port, $cc: unit"
+			continue
+		fi
+		# A compiler may call memcpy and the like even for freestanding code.
+		nm -u "$work/unit.o" | awk '{ print $2 }' |
+			grep -vE '^(weir_rt_.*|weir_port_.*|weir_strict_.*|mem(cpy|set|move|cmp)|_GLOBAL_OFFSET_TABLE_|__tls_get_addr)$' \
+				>"$work/log" || true
+		if [[ -s $work/log ]]; then fail "$port, $cc: symbols that no runtime provides"; else
+			pass "$port, $cc: needs a runtime and nothing else"
+		fi
+		# The least runtime is enough for a whole program.
+		echo 'extern const unsigned weir_nr_descriptors; int main(void) { return !weir_nr_descriptors; }' >"$work/main.c"
+		if "$cc" -O2 "${warnings[@]}" "${include[@]}" -o "$work/zero" "$work/main.c" "$work/unit.o" \
+			core/port/native/{port,host}.c runtimes/zero/zero.c >"$work/log" 2>&1 && "$work/zero"; then
+			pass "$port, $cc: runs with the zero runtime"
+		else
+			fail "$port, $cc: does not run with the zero runtime"
+		fi
+	done
+done
+
+# --- BPF --------------------------------------------------------------------------------------------
+
+if [[ -z $bpf_clang ]]; then
+	echo "skip bpf: no clang 19 or newer with the BPF target"
+else
+	if "$bpf_clang" -target bpf -mcpu=v4 -O2 -g -std=gnu11 -ffreestanding -fno-builtin -fno-jump-tables \
+		"${warnings[@]}" -Wno-unused-function -Wno-duplicate-decl-specifier \
+		-Icore/include -Icore/port/bpf -Icore/src -c -o "$work/bpf.o" "$work/bpf.c" >"$work/log" 2>&1 &&
+		[[ ! -s $work/log ]]; then
+		pass "bpf, $bpf_clang: unit"
+		"$(tool llvm-readelf)" -s "$work/bpf.o" | awk '$7 == "UND" && $8 != "" { print $8 }' |
+			grep -v '^weir_rt_' >"$work/log" || true
+		if [[ -s $work/log ]]; then fail "bpf: symbols that no runtime provides"; else
+			pass "bpf: needs a runtime and nothing else"
+		fi
+		if "$(tool llvm-readelf)" -S "$work/bpf.o" | grep -q '\.BTF '; then pass "bpf: describes its types"; else
+			fail "bpf: no BTF"
+		fi
+		if "$(tool llvm-objdump)" -dr "$work/bpf.o" | awk -f tools/bpf-stack.awk >"$work/chains"; then
+			pass "bpf: no recursion"
+			# A measure: a program starts at some of these functions, and newer kernels give long chains a
+			# stack of their own.
+			echo "     deepest chain, of 512 bytes: $(sort -rn "$work/chains" | head -1)"
+			echo "     longest chain, of 8 frames:  $(sort -k2,2rn -k1,1rn "$work/chains" | head -1)"
+		else
+			cp "$work/chains" "$work/log"
+			fail "bpf: recursion"
+		fi
+	else
+		fail "bpf, $bpf_clang: unit"
+	fi
+fi
+
+echo "$passed passed, $failed failed"
+((failed == 0))
