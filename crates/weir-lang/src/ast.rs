@@ -17,7 +17,10 @@ pub(crate) enum Item {
     /// `annotate affinity, lamport;`
     Annotate(Vec<Use>),
     /// `include "x.weir";`
-    Include { path: String, span: Span },
+    Include {
+        path: String,
+        span: Span,
+    },
     /// `topology name(formals) { ... }`
     Topology(Topology),
     /// `leave cpu 3;`
@@ -75,16 +78,34 @@ pub(crate) struct Arrow {
 #[derive(Clone, Debug)]
 pub(crate) enum Elem {
     /// Where tasks come in. `id` tells the element apart from all others of a compilation.
-    Entry { id: u32, sel: EntrySel, span: Span },
+    Entry {
+        id: u32,
+        sel: EntrySel,
+        span: Span,
+    },
     Use(Use),
     Each(Each),
     /// `cpu` or `cpu 3`
-    Cpu { id: u32, number: Option<Num>, span: Span },
+    Cpu {
+        id: u32,
+        number: Option<Num>,
+        span: Span,
+    },
     /// `cpus`, `cpus 0-3`, `cpus in accel`
-    Cpus { id: u32, sel: CpuSel, span: Span },
+    Cpus {
+        id: u32,
+        sel: CpuSel,
+        span: Span,
+    },
     /// `in` or `in[1]` of a sub-topology
-    In { port: Option<Num>, span: Span },
-    Out { port: Option<Num>, span: Span },
+    In {
+        port: Option<Num>,
+        span: Span,
+    },
+    Out {
+        port: Option<Num>,
+        span: Span,
+    },
 }
 
 /// Which entry pipes an `entry` stands for.
@@ -218,5 +239,6 @@ pub(crate) enum Which {
 
 /// Words that name no component, instance or sub-topology.
 pub(crate) const RESERVED: [&str; 13] = [
-    "annotate", "all", "cpu", "cpus", "each", "entry", "false", "in", "include", "leave", "out", "param", "true",
+    "annotate", "all", "cpu", "cpus", "each", "entry", "false", "in", "include", "leave", "out", "param",
+    "true",
 ];

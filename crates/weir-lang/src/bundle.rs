@@ -52,7 +52,12 @@ pub(crate) enum Unpaired {
 }
 
 /// Pairs of indices to be joined, ordered by left and then by right end; at most `room`.
-pub(crate) fn pair(lefts: &[Out], rights: &[In], all: bool, room: usize) -> Result<Vec<(usize, usize)>, Unpaired> {
+pub(crate) fn pair(
+    lefts: &[Out],
+    rights: &[In],
+    all: bool,
+    room: usize,
+) -> Result<Vec<(usize, usize)>, Unpaired> {
     if all {
         if lefts.len().saturating_mul(rights.len()) > room {
             return Err(Unpaired::TooMany);
@@ -108,7 +113,9 @@ mod tests {
     use super::*;
 
     fn outs(sets: &[&[u32]]) -> Vec<Out> {
-        sets.iter().map(|s| Out { tail: Tail::Entry(0), cpus: Rc::new(s.iter().copied().collect()) }).collect()
+        sets.iter()
+            .map(|s| Out { tail: Tail::Entry(0), cpus: Rc::new(s.iter().copied().collect()) })
+            .collect()
     }
 
     fn ins(sets: &[&[u32]]) -> Vec<In> {

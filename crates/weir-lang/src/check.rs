@@ -45,7 +45,11 @@ impl<'a> Check<'a> {
                         let (a, b) = (&self.net.insts[first], &self.net.insts[i]);
                         let place = self.sink.place(a.span);
                         self.sink
-                            .error("double-responder", b.span, format!("`{}` and `{}` both answer {topic}", a.name, b.name))
+                            .error(
+                                "double-responder",
+                                b.span,
+                                format!("`{}` and `{}` both answer {topic}", a.name, b.name),
+                            )
                             .label("second here")
                             .also(a.span, "first here")
                             .help(format!("a topic has one responder; keep this one or the one at {place}"));
@@ -118,13 +122,21 @@ impl<'a> Check<'a> {
         if !error.is_empty() {
             let span = self.last_exit();
             self.sink
-                .error("no-exit", span, format!("{} no exit and would stay idle", many(&error, "has", "have")))
+                .error(
+                    "no-exit",
+                    span,
+                    format!("{} no exit and would stay idle", many(&error, "has", "have")),
+                )
                 .help(help(&error));
         }
         if !warning.is_empty() {
             let span = self.last_exit();
             self.sink
-                .warning("no-exit", span, format!("{} no exit and will stay idle", many(&warning, "has", "have")))
+                .warning(
+                    "no-exit",
+                    span,
+                    format!("{} no exit and will stay idle", many(&warning, "has", "have")),
+                )
                 .help(help(&warning));
         }
         if self.net.entries.is_empty() {
@@ -133,9 +145,9 @@ impl<'a> Check<'a> {
                 .help("begin a chain with `entry -> ...`");
         } else if !no_entry.is_empty() {
             let span = self.net.entries[self.net.entries.len() - 1].span;
-            self.sink
-                .error("no-entry", span, format!("{} no entry", many(&no_entry, "has", "have")))
-                .help("tasks that these CPUs admit need a way in: write `entry each cpu` or one `entry` for all");
+            self.sink.error("no-entry", span, format!("{} no entry", many(&no_entry, "has", "have"))).help(
+                "tasks that these CPUs admit need a way in: write `entry each cpu` or one `entry` for all",
+            );
         }
     }
 
@@ -158,7 +170,11 @@ impl<'a> Check<'a> {
                 continue;
             }
             self.sink
-                .error("dead-end", self.net.insts[i].span, format!("no exit lies behind `{}`", self.net.insts[i].name))
+                .error(
+                    "dead-end",
+                    self.net.insts[i].span,
+                    format!("no exit lies behind `{}`", self.net.insts[i].name),
+                )
                 .help("tasks that come here would never run; let the chain end at `cpu` or `cpus`");
         }
         for (i, set) in behind.iter().enumerate() {
@@ -167,7 +183,10 @@ impl<'a> Check<'a> {
                 let wire = &self.wired.wires[*w];
                 let to = self.wire_cpus(*w, &behind);
                 if let Some(cpu) = wire.for_cpu.filter(|c| !to.contains(*c)) {
-                    let message = format!("port `[cpu {cpu}]` of `{}` does not lead to CPU {cpu}", self.net.insts[i].name);
+                    let message = format!(
+                        "port `[cpu {cpu}]` of `{}` does not lead to CPU {cpu}",
+                        self.net.insts[i].name
+                    );
                     self.sink
                         .error("wrong-port", wire.span, message)
                         .help(format!("it leads to CPUs {}", list_or_none(&to)));
@@ -191,8 +210,10 @@ impl<'a> Check<'a> {
         let name = &self.shape.isas[isa];
         if let Some(cpu) = to.iter().find(|&c| self.shape.cpus[c as usize].isa as usize != isa) {
             let other = &self.shape.isas[self.shape.cpus[cpu as usize].isa as usize];
-            let message =
-                format!("port `[{name}]` of `{}` leads to CPU {cpu}, whose instruction set is {other}", self.net.insts[i].name);
+            let message = format!(
+                "port `[{name}]` of `{}` leads to CPU {cpu}, whose instruction set is {other}",
+                self.net.insts[i].name
+            );
             self.sink
                 .error("wrong-isa", wire.span, message)
                 .help(format!("restrict what follows: `each cpu in {name} {{ ... }}` or `cpus in {name}`"));
@@ -211,7 +232,10 @@ impl<'a> Check<'a> {
                 .any(|(c, cpu)| cpu.isa as usize == isa && !self.net.left.contains(c as u32));
             if used && !ports.contains(&(isa as u64)) {
                 let inst = &self.net.insts[i];
-                let message = format!("`{}` has no port for instruction set {name}: its tasks could reach no exit", inst.name);
+                let message = format!(
+                    "`{}` has no port for instruction set {name}: its tasks could reach no exit",
+                    inst.name
+                );
                 self.sink
                     .error("isa-without-exit", inst.span, message)
                     .help(format!("add `{}[{name}] -> ... -> cpus in {name};`", inst.name));
@@ -248,7 +272,11 @@ impl<'a> Check<'a> {
         if isas.len() > 1 {
             let names: Vec<&str> = isas.iter().map(|i| self.shape.isas[*i as usize].as_str()).collect();
             let inst = &self.net.insts[i];
-            let message = format!("`{}` sends tasks to CPUs of several instruction sets ({})", inst.name, names.join(", "));
+            let message = format!(
+                "`{}` sends tasks to CPUs of several instruction sets ({})",
+                inst.name,
+                names.join(", ")
+            );
             self.sink.warning("isa-mixed", inst.span, message).help(
                 "tell them apart first: `annotate isa;` and `entry -> split :: isa_demux; split[native] -> ...`",
             );
@@ -287,11 +315,13 @@ impl<'a> Check<'a> {
                 if info.ordering == Ordering::Total && !above.is_empty() {
                     let names: Vec<String> =
                         above.values().map(|a| format!("`{}`", self.net.insts[*a].name)).collect();
-                    let message = format!("`{}` undoes the order that {} made", inst.name, names.join(" and "));
-                    let mut note = self.sink.error("order-lost", inst.span, message).label("sorts all tasks anew").help(
-                        "of two components on one path the later must refine the earlier: \
+                    let message =
+                        format!("`{}` undoes the order that {} made", inst.name, names.join(" and "));
+                    let mut note =
+                        self.sink.error("order-lost", inst.span, message).label("sorts all tasks anew").help(
+                            "of two components on one path the later must refine the earlier: \
                          remove one, or let the coarser criterion come last",
-                    );
+                        );
                     for first in above.values() {
                         note = note.also(self.net.insts[*first].span, "sorts before");
                     }
@@ -309,7 +339,9 @@ impl<'a> Check<'a> {
                                 format!("`{}` after `{}` may leave no task at all", inst.name, a.name),
                             )
                             .also(a.span, "filters first")
-                            .help("make sure that some tasks pass both, or give the others a path of their own");
+                            .help(
+                                "make sure that some tasks pass both, or give the others a path of their own",
+                            );
                     }
                     Rc::make_mut(&mut filtered).insert(inst.site, i);
                 }
@@ -388,7 +420,8 @@ impl<'a> Check<'a> {
             let cpus: Vec<u32> = users[i].values().copied().collect();
             if let ([a, b], false) = (&cpus[..], self.net.insts[i].annotator) {
                 let inst = &self.net.insts[i];
-                let message = format!("`{}` is used by CPU {a} and CPU {b}, which share no memory", inst.name);
+                let message =
+                    format!("`{}` is used by CPU {a} and CPU {b}, which share no memory", inst.name);
                 self.sink.error("no-shared-memory", inst.span, message).help(
                     "give each coherence domain its own instance, and let tasks cross through postponed pipes (`~>`)",
                 );
@@ -418,7 +451,11 @@ impl<'a> Check<'a> {
         for wire in &self.wired.wires {
             if wire.postponed && matches!(wire.to, To::Exit(_)) {
                 self.sink
-                    .warning("postponed-exit", wire.span, "nothing follows an exit pipe, so nothing is postponed")
+                    .warning(
+                        "postponed-exit",
+                        wire.span,
+                        "nothing follows an exit pipe, so nothing is postponed",
+                    )
                     .help("write `->`");
             }
         }

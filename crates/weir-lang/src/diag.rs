@@ -81,7 +81,8 @@ fn excerpt(
     let (line, col) = line_col(text, range.start);
     let shown = text.split('\n').nth(line - 1).unwrap_or("").trim_end_matches('\r');
     let chars: Vec<char> = shown.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let len = text.get(range.clone()).map_or(1, |s| s.split('\n').next().unwrap_or("").chars().count()).max(1);
+    let len =
+        text.get(range.clone()).map_or(1, |s| s.split('\n').next().unwrap_or("").chars().count()).max(1);
     // A very long line is cut to a window around the place.
     let from = if col > EXCERPT_CHARS { col - EXCERPT_CHARS / 2 } else { 0 };
     let window: String = chars.iter().skip(from).take(EXCERPT_CHARS).collect();

@@ -111,7 +111,8 @@ impl<'a> Reader<'a> {
     }
 
     fn stmt(&mut self, leading: Vec<Comment<'a>>) -> Stmt<'a> {
-        let mut stmt = Stmt { leading, blank: self.blank_before(self.at), parts: Vec::new(), trailing: Vec::new() };
+        let mut stmt =
+            Stmt { leading, blank: self.blank_before(self.at), parts: Vec::new(), trailing: Vec::new() };
         loop {
             match self.tok() {
                 Tok::End | Tok::CurlyClose => break,
@@ -342,10 +343,7 @@ mod tests {
     #[test]
     fn blocks_break_when_they_must() {
         assert_eq!(fmt("each cpu{entry->rr->cpu}"), "each cpu { entry -> rr -> cpu };\n");
-        assert_eq!(
-            fmt("each cpu{entry->rr; rr->cpu}"),
-            "each cpu {\n    entry -> rr;\n    rr -> cpu;\n};\n"
-        );
+        assert_eq!(fmt("each cpu{entry->rr; rr->cpu}"), "each cpu {\n    entry -> rr;\n    rr -> cpu;\n};\n");
         assert_eq!(fmt("topology t(s:ns=1ms){in->out}"), "topology t(s: ns = 1ms) { in -> out }\n");
     }
 

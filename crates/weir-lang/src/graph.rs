@@ -141,7 +141,9 @@ pub(crate) fn build(
         .enumerate()
         .map(|(w, wire)| {
             let by_isa = match wire.from {
-                From::Inst(i, _) => net.insts[i].class.is_some_and(|c| catalog.components[c].out_label == PortLabel::Isa),
+                From::Inst(i, _) => {
+                    net.insts[i].class.is_some_and(|c| catalog.components[c].out_label == PortLabel::Isa)
+                }
                 From::Entry(_) => false,
             };
             let pipe = &emitted.plan.pipes[emitted.pipe[w] as usize];

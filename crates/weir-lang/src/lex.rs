@@ -71,7 +71,8 @@ pub(crate) fn lex(text: &str, src: u16, sink: &mut Sink) -> Vec<Token> {
                     Tok::BlockComment
                 }
                 None => {
-                    sink.error("syntax", span(start + 2), "this comment never ends").help("close it with `*/`");
+                    sink.error("syntax", span(start + 2), "this comment never ends")
+                        .help("close it with `*/`");
                     at = bytes.len();
                     Tok::BlockComment
                 }
@@ -83,7 +84,8 @@ pub(crate) fn lex(text: &str, src: u16, sink: &mut Sink) -> Vec<Token> {
                 }
                 found => {
                     at = found.map_or(bytes.len(), |i| at + 1 + i);
-                    sink.error("syntax", span(at), "this text never ends").help("close it with `\"` on the same line");
+                    sink.error("syntax", span(at), "this text never ends")
+                        .help("close it with `\"` on the same line");
                     Tok::Text
                 }
             },

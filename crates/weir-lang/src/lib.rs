@@ -39,9 +39,9 @@ use check::Check;
 use diag::Sink;
 use source::{MAX_SOURCE_BYTES, Span};
 
+pub use diag::{Diagnostic, Severity};
 pub use format::format;
 pub use graph::{Edge, Graph, Node, NodeKind};
-pub use diag::{Diagnostic, Severity};
 pub use source::{Loader, NoIncludes, Source};
 
 /// A parameter from the command line: `--set round_robin.slice=1ms`.
@@ -117,7 +117,8 @@ pub fn compile(
     }
     if quiet && !sink.has_errors() {
         // Not reachable by design; a silent failure would be worse than a vague one.
-        sink.error("internal", start, "the topology could not be expanded").help("please report this topology");
+        sink.error("internal", start, "the topology could not be expanded")
+            .help("please report this topology");
     }
     match order {
         Some(order) if !sink.has_errors() => {

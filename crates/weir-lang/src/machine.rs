@@ -33,7 +33,9 @@ pub(crate) fn split(shape: &MachineShape, cpus: &CpuSet, level: Level) -> Vec<(u
 pub(crate) fn parts(cpus: &CpuSet, parts: usize) -> Vec<(u32, CpuSet)> {
     let all: Vec<u32> = cpus.iter().collect();
     (0..parts)
-        .map(|i| (i as u32, all[i * all.len() / parts..(i + 1) * all.len() / parts].iter().copied().collect()))
+        .map(|i| {
+            (i as u32, all[i * all.len() / parts..(i + 1) * all.len() / parts].iter().copied().collect())
+        })
         .collect()
 }
 
@@ -51,8 +53,12 @@ pub(crate) fn isa(shape: &MachineShape, word: &Word, sink: &mut Sink) -> Option<
         let mut names: Vec<&str> = shape.isas.iter().map(String::as_str).collect();
         names.push("native");
         let machine = &shape.name;
-        sink.error("unknown-isa", word.span, format!("machine `{machine}` has no instruction set `{}`", word.text))
-            .help(suggest(&word.text, &names, "instruction sets of this machine"));
+        sink.error(
+            "unknown-isa",
+            word.span,
+            format!("machine `{machine}` has no instruction set `{}`", word.text),
+        )
+        .help(suggest(&word.text, &names, "instruction sets of this machine"));
     }
     found.map(|i| i as u16)
 }
@@ -85,7 +91,12 @@ pub(crate) fn list(shape: &MachineShape, list: &[(Num, Num)], sink: &mut Sink) -
 }
 
 /// Members of `from` that pass all `filters`; `None` after a report.
-pub(crate) fn filter(shape: &MachineShape, from: &CpuSet, filters: &[Where], sink: &mut Sink) -> Option<CpuSet> {
+pub(crate) fn filter(
+    shape: &MachineShape,
+    from: &CpuSet,
+    filters: &[Where],
+    sink: &mut Sink,
+) -> Option<CpuSet> {
     let mut set = from.clone();
     for f in filters {
         let all = CpuSet::first(shape.nr_cpus());
@@ -101,7 +112,8 @@ pub(crate) fn filter(shape: &MachineShape, from: &CpuSet, filters: &[Where], sin
                 [number.value].into_iter().collect()
             }
             Which::Level(level, number) => {
-                let named: CpuSet = all.iter().filter(|&c| group_of(shape, c, *level) == number.value).collect();
+                let named: CpuSet =
+                    all.iter().filter(|&c| group_of(shape, c, *level) == number.value).collect();
                 if named.is_empty() {
                     let (machine, word) = (&shape.name, level.word());
                     let last = all.iter().map(|c| group_of(shape, c, *level)).max().unwrap_or(0);

@@ -50,8 +50,10 @@ pub(crate) fn value(v: &Value, unit: Unit, bound: &Bound, sink: &mut Sink) -> Op
         return match bound.get(&v.text) {
             Some((value, u)) if *u == unit => *value,
             Some((_, u)) => {
-                let help = format!("expected {}, `{}` is {}", units::spelling(unit), v.text, units::spelling(*u));
-                sink.error("wrong-unit", v.span, format!("parameter `{}` has another unit", v.text)).help(help);
+                let help =
+                    format!("expected {}, `{}` is {}", units::spelling(unit), v.text, units::spelling(*u));
+                sink.error("wrong-unit", v.span, format!("parameter `{}` has another unit", v.text))
+                    .help(help);
                 None
             }
             None => {
@@ -60,7 +62,12 @@ pub(crate) fn value(v: &Value, unit: Unit, bound: &Bound, sink: &mut Sink) -> Op
                     true => format!("expected {}", units::spelling(unit)),
                     false => suggest(&v.text, &names, "parameters known here"),
                 };
-                sink.error("wrong-unit", v.span, format!("`{}` is no value and no parameter known here", v.text)).help(help);
+                sink.error(
+                    "wrong-unit",
+                    v.span,
+                    format!("`{}` is no value and no parameter known here", v.text),
+                )
+                .help(help);
                 None
             }
         };
@@ -159,7 +166,8 @@ impl<'a> Settings<'a> {
                 continue;
             };
             let read = units::parse(&set.value, slots[i].info.unit).map_err(|why| ("wrong-unit", why));
-            let ranged = |v| units::in_range(v, &slots[i].info).map(|()| v).map_err(|why| ("out-of-range", why));
+            let ranged =
+                |v| units::in_range(v, &slots[i].info).map(|()| v).map_err(|why| ("out-of-range", why));
             match read.and_then(ranged) {
                 Ok(v) => values[i] = Some(Some(v)),
                 Err((code, why)) => {

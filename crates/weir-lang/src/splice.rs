@@ -65,7 +65,13 @@ pub(crate) fn splice(net: &mut Net, sink: &mut Sink) -> bool {
 
 /// Which pipe continues which: by port number, or, where one side has a single pipe without a
 /// number, that one for all of the other side.
-fn numbered(net: &Net, j: usize, coming: &[Edge], going: &[Edge], sink: &mut Sink) -> Option<Vec<(usize, usize)>> {
+fn numbered(
+    net: &Net,
+    j: usize,
+    coming: &[Edge],
+    going: &[Edge],
+    sink: &mut Sink,
+) -> Option<Vec<(usize, usize)>> {
     let joint = &net.joints[j];
     let side = if joint.is_in { "in" } else { "out" };
     if coming.is_empty() && going.is_empty() {
@@ -108,8 +114,12 @@ fn numbered(net: &Net, j: usize, coming: &[Edge], going: &[Edge], sink: &mut Sin
     let mut used = vec![false; going.len()];
     for (c, port) in c_ports.iter().enumerate() {
         let Some(g) = g_ports.iter().position(|p| p == port) else {
-            sink.error("open-port", coming[c].span, format!("`{side}[{port}]` of `{}` leads nowhere", joint.name))
-                .help("use the port on both sides, inside the sub-topology and where it is used");
+            sink.error(
+                "open-port",
+                coming[c].span,
+                format!("`{side}[{port}]` of `{}` leads nowhere", joint.name),
+            )
+            .help("use the port on both sides, inside the sub-topology and where it is used");
             return None;
         };
         used[g] = true;
@@ -117,8 +127,12 @@ fn numbered(net: &Net, j: usize, coming: &[Edge], going: &[Edge], sink: &mut Sin
     }
     if let Some(g) = used.iter().position(|u| !u) {
         let port = g_ports[g];
-        sink.error("open-port", going[g].span, format!("nothing arrives at `{side}[{port}]` of `{}`", joint.name))
-            .help("use the port on both sides, inside the sub-topology and where it is used");
+        sink.error(
+            "open-port",
+            going[g].span,
+            format!("nothing arrives at `{side}[{port}]` of `{}`", joint.name),
+        )
+        .help("use the port on both sides, inside the sub-topology and where it is used");
         return None;
     }
     Some(pairs)

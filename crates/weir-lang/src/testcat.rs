@@ -93,7 +93,10 @@ pub fn catalog() -> Catalog {
     // Swallows tasks.
     all.push(component("drain", Service, (1, ANY), (0, 0)));
     // Asks without needing, for the rule about such topics.
-    all.push(ComponentInfo { asks: topics(&["AFFINITY"]), ..component("scatter", Distribute, (1, 1), (1, ANY)) });
+    all.push(ComponentInfo {
+        asks: topics(&["AFFINITY"]),
+        ..component("scatter", Distribute, (1, 1), (1, ANY))
+    });
     all.push(ComponentInfo {
         asks: topics(&["ISA"]),
         needs: topics(&["ISA"]),

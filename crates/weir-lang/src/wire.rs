@@ -49,7 +49,13 @@ pub(crate) struct Wired {
 }
 
 /// Number ports. With `quiet`, counts are not checked, as pipes are missing for reported reasons.
-pub(crate) fn wire(net: &Net, catalog: &Catalog, shape: &MachineShape, quiet: bool, sink: &mut Sink) -> Wired {
+pub(crate) fn wire(
+    net: &Net,
+    catalog: &Catalog,
+    shape: &MachineShape,
+    quiet: bool,
+    sink: &mut Sink,
+) -> Wired {
     let n = net.insts.len();
     let mut wired = Wired {
         wires: Vec::with_capacity(net.edges.len()),
@@ -113,7 +119,8 @@ pub(crate) fn wire(net: &Net, catalog: &Catalog, shape: &MachineShape, quiet: bo
         for (wants, list, is_in) in [(&in_wants, &mut ins, true), (&out_wants, &mut outs, false)] {
             match number(wants, name, is_in, quiet, sink) {
                 Some(ports) => {
-                    let mut by_port: Vec<(u32, usize)> = ports.iter().copied().zip(list.iter().copied()).collect();
+                    let mut by_port: Vec<(u32, usize)> =
+                        ports.iter().copied().zip(list.iter().copied()).collect();
                     by_port.sort_unstable();
                     *list = by_port.iter().map(|(_, e)| *e).collect();
                     for (port, (_, e)) in by_port.iter().enumerate() {
@@ -162,8 +169,12 @@ fn number(wants: &[&Want], name: &str, is_in: bool, quiet: bool, sink: &mut Sink
     for (i, want) in wants.iter().enumerate() {
         if let Want::Cpu(c, span) = want {
             if cpus.iter().any(|(other, _)| other == c) {
-                sink.error("double-port", *span, format!("the port for CPU {c} of `{name}` is connected twice"))
-                    .help("a port has one pipe");
+                sink.error(
+                    "double-port",
+                    *span,
+                    format!("the port for CPU {c} of `{name}` is connected twice"),
+                )
+                .help("a port has one pipe");
                 return None;
             }
             cpus.push((*c, i));
@@ -194,8 +205,12 @@ fn number(wants: &[&Want], name: &str, is_in: bool, quiet: bool, sink: &mut Sink
             if !quiet {
                 let side = if is_in { "in" } else { "out" };
                 let n = wants.len();
-                sink.error("port-gap", *span, format!("`{name}` has {n} {side}-pipes, so there is no port {last}"))
-                    .help("ports are numbered from 0 without gaps");
+                sink.error(
+                    "port-gap",
+                    *span,
+                    format!("`{name}` has {n} {side}-pipes, so there is no port {last}"),
+                )
+                .help("ports are numbered from 0 without gaps");
             }
             return None;
         }
@@ -213,15 +228,26 @@ fn isa_ports(wants: &[&Want], net: &Net, i: usize, shape: &MachineShape, sink: &
             Want::Isa(isa, span) => {
                 if seen.insert(*isa, *span).is_some() {
                     let isa = &shape.isas[*isa as usize];
-                    sink.error("double-port", *span, format!("port `{isa}` of `{name}` is connected more than once"))
-                        .help("put a `load_balancer` between, or let the CPUs share one exit: `cpus in ...`");
+                    sink.error(
+                        "double-port",
+                        *span,
+                        format!("port `{isa}` of `{name}` is connected more than once"),
+                    )
+                    .help("put a `load_balancer` between, or let the CPUs share one exit: `cpus in ...`");
                     ok = false;
                 }
             }
             Want::Cpu(..) => ok = false,
             _ => {
-                sink.error("unnamed-port", net.insts[i].span, format!("a pipe leaves `{name}` without an instruction set"))
-                    .help(format!("write `{name}[native] -> ...` and the same for the others: {}", shape.isas.join(", ")));
+                sink.error(
+                    "unnamed-port",
+                    net.insts[i].span,
+                    format!("a pipe leaves `{name}` without an instruction set"),
+                )
+                .help(format!(
+                    "write `{name}[native] -> ...` and the same for the others: {}",
+                    shape.isas.join(", ")
+                ));
                 ok = false;
             }
         }
@@ -230,7 +256,15 @@ fn isa_ports(wants: &[&Want], net: &Net, i: usize, shape: &MachineShape, sink: &
 }
 
 /// Is the number of pipes within what the component takes?
-fn count(name: &str, class: &str, span: Span, got: usize, (min, max): (u32, u32), is_in: bool, sink: &mut Sink) -> bool {
+fn count(
+    name: &str,
+    class: &str,
+    span: Span,
+    got: usize,
+    (min, max): (u32, u32),
+    is_in: bool,
+    sink: &mut Sink,
+) -> bool {
     let side = if is_in { "in" } else { "out" };
     if got < min as usize {
         let (message, help) = match (got, is_in) {
@@ -238,9 +272,10 @@ fn count(name: &str, class: &str, span: Span, got: usize, (min, max): (u32, u32)
                 format!("nothing leads into `{name}`"),
                 format!("join it: `... -> {name}`; tasks come from an `entry`"),
             ),
-            (0, false) => {
-                (format!("nothing follows `{name}`"), format!("join it: `{name} -> ...`; a chain ends at `cpu` or `cpus`"))
-            }
+            (0, false) => (
+                format!("nothing follows `{name}`"),
+                format!("join it: `{name} -> ...`; a chain ends at `cpu` or `cpus`"),
+            ),
             _ => (format!("`{name}` has {got} {side}-pipes"), format!("`{class}` needs at least {min}")),
         };
         sink.error("open-port", span, message).help(help);
@@ -250,7 +285,9 @@ fn count(name: &str, class: &str, span: Span, got: usize, (min, max): (u32, u32)
         let help = match (is_in, max) {
             (_, 0) => format!("`{class}` has no {side}-pipes"),
             (false, _) => {
-                format!("`{class}` has at most {max}; put a `load_balancer` behind it, or let CPUs share an exit with `cpus`")
+                format!(
+                    "`{class}` has at most {max}; put a `load_balancer` behind it, or let CPUs share an exit with `cpus`"
+                )
             }
             (true, _) => format!("`{class}` takes at most {max}; put a `merge` before it"),
         };
@@ -297,8 +334,18 @@ fn ends(net: &Net, wired: &mut Wired, quiet: bool, sink: &mut Sink) {
     let nr = net.entries.iter().map(|e| &e.cpus).chain(net.exits.iter().map(|e| &e.cpus));
     let nr = nr.filter_map(|c| c.iter().last()).max().map_or(0, |c| c as usize + 1);
     let sets: [(Vec<(&CpuSet, Span)>, &'static str, &str, &str); 2] = [
-        (net.entries.iter().map(|e| (&*e.cpus, e.span)).collect(), "double-entry", "entries", "a task enters at one place"),
-        (net.exits.iter().map(|e| (&*e.cpus, e.span)).collect(), "double-exit", "exits", "a CPU takes its tasks from one pipe"),
+        (
+            net.entries.iter().map(|e| (&*e.cpus, e.span)).collect(),
+            "double-entry",
+            "entries",
+            "a task enters at one place",
+        ),
+        (
+            net.exits.iter().map(|e| (&*e.cpus, e.span)).collect(),
+            "double-exit",
+            "exits",
+            "a CPU takes its tasks from one pipe",
+        ),
     ];
     for (list, code, word, help) in sets {
         let mut owner: Vec<Option<usize>> = vec![None; nr];

@@ -19,13 +19,18 @@ fn wrong_topologies_get_good_diagnostics() {
             continue; // included by others
         };
         let source = Source { name: format!("{name}.weir"), text: text.clone() };
-        let result = weir_lang::compile(&source, &Folder(folder.clone()), &testcat::catalog(), &machine(m), &[]);
+        let result =
+            weir_lang::compile(&source, &Folder(folder.clone()), &testcat::catalog(), &machine(m), &[]);
         let findings = match result {
             Ok(compiled) => compiled.warnings,
             Err(findings) => findings,
         };
         assert!(!findings.is_empty(), "{name} should be wrong");
-        assert!(findings.iter().all(|d| d.help.is_some()), "{name}: a finding without help:\n{}", show(&findings));
+        assert!(
+            findings.iter().all(|d| d.help.is_some()),
+            "{name}: a finding without help:\n{}",
+            show(&findings)
+        );
         insta::with_settings!({ snapshot_path => "bad/snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(name.as_str(), show(&findings));
         });
@@ -48,8 +53,13 @@ fn wrong_settings_get_good_diagnostics() {
         ("t", "pipes", "1"),
     ] {
         let sets = [Set { component: component.into(), param: param.into(), value: value.into() }];
-        let result =
-            weir_lang::compile(&source, &weir_lang::NoIncludes, &testcat::catalog(), &machine("smp-2"), &sets);
+        let result = weir_lang::compile(
+            &source,
+            &weir_lang::NoIncludes,
+            &testcat::catalog(),
+            &machine("smp-2"),
+            &sets,
+        );
         all += &show(&result.expect_err("each is wrong"));
         all.push('\n');
     }
@@ -61,12 +71,18 @@ fn wrong_settings_get_good_diagnostics() {
 /// A setting may name the component, one instance, or the instance of all blocks.
 #[test]
 fn settings_reach_what_they_name() {
-    let text = "annotate affinity;\nentry -> load_balancer -> each cpu { q :: round_robin(slice = 2ms) -> cpu };\n";
+    let text =
+        "annotate affinity;\nentry -> load_balancer -> each cpu { q :: round_robin(slice = 2ms) -> cpu };\n";
     let source = Source { name: "t.weir".into(), text: text.into() };
     let slices = |component: &str| -> Vec<u64> {
         let sets = [Set { component: component.into(), param: "slice".into(), value: "1ms".into() }];
-        let compiled =
-            weir_lang::compile(&source, &weir_lang::NoIncludes, &testcat::catalog(), &machine("smp-2"), &sets);
+        let compiled = weir_lang::compile(
+            &source,
+            &weir_lang::NoIncludes,
+            &testcat::catalog(),
+            &machine("smp-2"),
+            &sets,
+        );
         let plan = compiled.unwrap_or_else(|e| panic!("{}", show(&e))).plan;
         plan.instances.iter().filter(|i| i.name.starts_with("q@")).map(|i| i.params[0]).collect()
     };

@@ -55,9 +55,14 @@ fn sound(name: &str, plan: &Plan) {
         match pipe.from {
             None => assert_eq!(pipe.depth, 0, "{name}: entry pipes have depth 0"),
             Some((from, port)) => {
-                assert_eq!(plan.instances[from as usize].outs[port as usize], p as u32, "{name}: {}", pipe.name);
+                assert_eq!(
+                    plan.instances[from as usize].outs[port as usize], p as u32,
+                    "{name}: {}",
+                    pipe.name
+                );
                 assert!(from < to, "{name}: {} leads backwards", pipe.name);
-                let longest = plan.instances[from as usize].ins.iter().map(|i| plan.pipes[*i as usize].depth).max();
+                let longest =
+                    plan.instances[from as usize].ins.iter().map(|i| plan.pipes[*i as usize].depth).max();
                 assert_eq!(Some(pipe.depth), longest.map(|d| d + 1), "{name}: {}", pipe.name);
             }
         }
@@ -131,8 +136,12 @@ fn distributed_joins_each_with_each_through_postponed_pipes() {
     let p = plan("distributed", "islands");
     assert_eq!(p.pipes.iter().filter(|p| p.postponed).count(), 16);
     let inbox = p.instances.iter().find(|i| i.name == "inbox@cpu2").expect("one per CPU");
-    let writers: Vec<&str> =
-        inbox.ins.iter().map(|i| p.pipes[*i as usize].from.expect("no entry").0).map(|w| p.instances[w as usize].name.as_str()).collect();
+    let writers: Vec<&str> = inbox
+        .ins
+        .iter()
+        .map(|i| p.pipes[*i as usize].from.expect("no entry").0)
+        .map(|w| p.instances[w as usize].name.as_str())
+        .collect();
     assert_eq!(writers, ["balancer@cpu0", "balancer@cpu1", "balancer@cpu2", "balancer@cpu3"]);
     assert_eq!(p.entries, [0, 1, 2, 3]);
 }
@@ -203,11 +212,28 @@ fn the_hand_written_catalogue_agrees_with_the_components() {
     let real = weir_core::catalog();
     for test in &testcat::catalog().components {
         let Some(c) = real.get(&test.name) else {
-            assert!(["sieve", "winnow", "scatter", "drain"].contains(&test.name.as_str()), "there is no component {}", test.name);
+            assert!(
+                ["sieve", "winnow", "scatter", "drain"].contains(&test.name.as_str()),
+                "there is no component {}",
+                test.name
+            );
             continue;
         };
         assert_eq!((c.ins, c.outs), (test.ins, test.outs), "{}", c.name);
         assert_eq!((c.ordering, c.out_label), (test.ordering, test.out_label), "{}", c.name);
         assert_eq!((&c.needs, &c.answers), (&test.needs, &test.answers), "{}", c.name);
+    }
+}
+
+/// The examples of the language's page are text of the language.
+#[test]
+fn examples_of_the_documentation_parse() {
+    let page = topologies().join("../docs/language.md");
+    let page = std::fs::read_to_string(page).expect("the page exists");
+    let blocks: Vec<&str> = page.split("```").skip(1).step_by(2).filter(|b| !b.starts_with("ebnf")).collect();
+    assert!(blocks.len() >= 4);
+    for block in blocks {
+        let source = Source { name: "language.md".into(), text: block.into() };
+        assert!(weir_lang::format(&source).is_ok(), "{block}");
     }
 }

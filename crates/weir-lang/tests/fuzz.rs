@@ -13,7 +13,8 @@ fn all(text: &str, m: &str) {
     let shape = machine(m);
     match compile(&source, &NoIncludes, &testcat::catalog(), &shape, &[]) {
         Ok(compiled) => {
-            let again = compile(&source, &NoIncludes, &testcat::catalog(), &shape, &[]).expect("it did before");
+            let again =
+                compile(&source, &NoIncludes, &testcat::catalog(), &shape, &[]).expect("it did before");
             assert_eq!(compiled.plan, again.plan);
             draw::svg(&compiled.graph, &draw::SvgOptions::default());
             draw::dot(&compiled.graph);
@@ -21,7 +22,8 @@ fn all(text: &str, m: &str) {
             // The layout of the text does not change its meaning.
             let formatted = format(&source).expect("it compiled");
             let source = Source { text: formatted, ..source };
-            let moved = compile(&source, &NoIncludes, &testcat::catalog(), &shape, &[]).expect("it did before");
+            let moved =
+                compile(&source, &NoIncludes, &testcat::catalog(), &shape, &[]).expect("it did before");
             assert_eq!(compiled.plan, moved.plan);
         }
         Err(findings) => {
@@ -42,23 +44,114 @@ fn source_of(text: &str) -> Source {
 }
 
 const WORDS: [&str; 70] = [
-    "annotate", "entry", "each", "cpu", "cpus", "core", "llc", "node", "package", "in", "out", "include", "topology",
-    "leave", "param", "all", "except", "part", "of", "true", "native", "accel", "->", "~>", "::", ":", ",", ";", ";", ";",
-    "=", "-", "(", ")", "[", "]", "{", "}", "{", "}", "0", "1", "2", "3ms", "50%", "4KiB", "count", "ns", "x", "y", "lb",
-    "t", "affinity", "isa", "lamport", "load_balancer", "isa_demux", "head_queue", "fcfs", "round_robin", "task_mux",
-    "termination", "// c\n", "/* d */", "\"s\"", "\n", "\n\n", "§", "#", "99999999999999999999",
+    "annotate",
+    "entry",
+    "each",
+    "cpu",
+    "cpus",
+    "core",
+    "llc",
+    "node",
+    "package",
+    "in",
+    "out",
+    "include",
+    "topology",
+    "leave",
+    "param",
+    "all",
+    "except",
+    "part",
+    "of",
+    "true",
+    "native",
+    "accel",
+    "->",
+    "~>",
+    "::",
+    ":",
+    ",",
+    ";",
+    ";",
+    ";",
+    "=",
+    "-",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "{",
+    "}",
+    "0",
+    "1",
+    "2",
+    "3ms",
+    "50%",
+    "4KiB",
+    "count",
+    "ns",
+    "x",
+    "y",
+    "lb",
+    "t",
+    "affinity",
+    "isa",
+    "lamport",
+    "load_balancer",
+    "isa_demux",
+    "head_queue",
+    "fcfs",
+    "round_robin",
+    "task_mux",
+    "termination",
+    "// c\n",
+    "/* d */",
+    "\"s\"",
+    "\n",
+    "\n\n",
+    "§",
+    "#",
+    "99999999999999999999",
 ];
 
 /// Pieces that are well-formed, so that soup of them gets past the parser.
 const PIECES: [&str; 34] = [
-    "annotate affinity;", "annotate affinity, lamport, isa;", "leave cpu 1;", "param k: count = 2;",
-    "topology t(s: ns = 1ms) { in -> round_robin(slice = s) -> out }", "topology u { in -> t -> t -> out }",
-    "topology w { in[0] -> out[1]; in[1] -> out[0] }", "entry -> ", "entry each cpu -> ", "entry each part of k -> ",
-    "entry each 2 cpus in native -> ", "lb :: load_balancer -> ", "load_balancer -> ", "load_balancer ~> all ", "lb -> ",
-    "lb[cpu 0] -> ", "lb[1] -> ", "[0]lb -> ", "x :: isa_demux -> ", "x[native] -> ", "x[accel] -> ", "head_queue -> ",
-    "fcfs -> ", "t -> ", "u(s = 2ms) -> ", "w -> ", "y :: w; y -> [1]y; lb -> y; y[1] -> ", "each cpu { entry -> round_robin -> cpu };",
-    "each cpu { -> cpu };", "each llc { task_mux -> each cpu { head_queue -> cpu } };", "each cpu in accel { head_queue ~> cpu };",
-    "cpus;", "cpu 0;", "each cpu except cpu 0 { entry -> head_queue } -> ",
+    "annotate affinity;",
+    "annotate affinity, lamport, isa;",
+    "leave cpu 1;",
+    "param k: count = 2;",
+    "topology t(s: ns = 1ms) { in -> round_robin(slice = s) -> out }",
+    "topology u { in -> t -> t -> out }",
+    "topology w { in[0] -> out[1]; in[1] -> out[0] }",
+    "entry -> ",
+    "entry each cpu -> ",
+    "entry each part of k -> ",
+    "entry each 2 cpus in native -> ",
+    "lb :: load_balancer -> ",
+    "load_balancer -> ",
+    "load_balancer ~> all ",
+    "lb -> ",
+    "lb[cpu 0] -> ",
+    "lb[1] -> ",
+    "[0]lb -> ",
+    "x :: isa_demux -> ",
+    "x[native] -> ",
+    "x[accel] -> ",
+    "head_queue -> ",
+    "fcfs -> ",
+    "t -> ",
+    "u(s = 2ms) -> ",
+    "w -> ",
+    "y :: w; y -> [1]y; lb -> y; y[1] -> ",
+    "each cpu { entry -> round_robin -> cpu };",
+    "each cpu { -> cpu };",
+    "each llc { task_mux -> each cpu { head_queue -> cpu } };",
+    "each cpu in accel { head_queue ~> cpu };",
+    "cpus;",
+    "cpu 0;",
+    "each cpu except cpu 0 { entry -> head_queue } -> ",
 ];
 
 proptest! {
@@ -131,7 +224,9 @@ fn hostile_texts_end_soon() {
         doubling(20),
         doubling(200),
         empty_doubling,
-        "each cpu { entry -> load_balancer }".to_string() + &" -> all each cpu { task_mux }".repeat(60) + "-> each cpu { -> cpu };",
+        "each cpu { entry -> load_balancer }".to_string()
+            + &" -> all each cpu { task_mux }".repeat(60)
+            + "-> each cpu { -> cpu };",
     ];
     for text in texts {
         let start: String = text.chars().take(40).collect();

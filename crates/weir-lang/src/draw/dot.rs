@@ -26,7 +26,8 @@ pub fn dot(graph: &Graph) -> String {
             let _ = write!(label, "\\n{}", quote(&b.detail));
         }
         let s = style(b.kind, b.class);
-        let _ = writeln!(out, "  n{i} [label=\"{label}\", color=\"{}\", fillcolor=\"{}\"];", s.border, s.light);
+        let _ =
+            writeln!(out, "  n{i} [label=\"{label}\", color=\"{}\", fillcolor=\"{}\"];", s.border, s.light);
     }
     for line in &picture.lines {
         let mut label = quote(&line.label);

@@ -141,7 +141,8 @@ fn crossings(vertices: &[Vertex], layers: &[Vec<usize>]) -> usize {
             continue;
         }
         for (i, a) in ends.iter().enumerate() {
-            total += ends[i + 1..].iter().filter(|b| (a.0 < b.0 && a.1 > b.1) || (a.0 > b.0 && a.1 < b.1)).count();
+            total +=
+                ends[i + 1..].iter().filter(|b| (a.0 < b.0 && a.1 > b.1) || (a.0 > b.0 && a.1 < b.1)).count();
         }
     }
     total
@@ -225,8 +226,10 @@ fn place(
         x += w + gap;
     }
     let width = (x - gap).max(0.0);
-    let top = (0..vertices.len()).map(|v| ys[v] - vertices[v].size.height / 2.0).fold(f64::INFINITY, f64::min);
-    let bottom = (0..vertices.len()).map(|v| ys[v] + vertices[v].size.height / 2.0).fold(f64::NEG_INFINITY, f64::max);
+    let top =
+        (0..vertices.len()).map(|v| ys[v] - vertices[v].size.height / 2.0).fold(f64::INFINITY, f64::min);
+    let bottom =
+        (0..vertices.len()).map(|v| ys[v] + vertices[v].size.height / 2.0).fold(f64::NEG_INFINITY, f64::max);
     let (top, bottom) = if n == 0 { (0.0, 0.0) } else { (top, bottom) };
     let boxes = (0..n)
         .map(|v| Point { x: left[vertices[v].layer] + widths[vertices[v].layer] / 2.0, y: ys[v] - top })

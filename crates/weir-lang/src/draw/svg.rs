@@ -59,7 +59,8 @@ pub fn svg(graph: &Graph, options: &SvgOptions) -> String {
     let lines: Vec<(usize, usize)> = picture.lines.iter().map(|l| (index[&l.from], index[&l.to])).collect();
     let flow_sizes: Vec<Size> = flow.iter().map(|i| sizes[*i]).collect();
     let last: Vec<bool> = flow.iter().map(|i| picture.boxes[*i].kind == NodeKind::Cpus).collect();
-    let text = picture.lines.iter().filter_map(|l| label(&picture, l, options)).map(|t| t.chars().count()).max();
+    let text =
+        picture.lines.iter().filter_map(|l| label(&picture, l, options)).map(|t| t.chars().count()).max();
     let gap = LAYER_GAP.max(text.map_or(0.0, |n| n as f64 * DETAIL_PX + 30.0));
     let plan = layout(&flow_sizes, &lines, &last, gap);
 
@@ -124,7 +125,11 @@ fn sheet(out: &mut String) {
          .weir rect{stroke-width:1.5}\n",
     );
     for s in &STYLES {
-        let _ = writeln!(out, ".weir .{0} rect{{fill:{2};stroke:{1}}}.weir .{0} .tag{{fill:{1};stroke:none}}", s.word, s.border, s.light);
+        let _ = writeln!(
+            out,
+            ".weir .{0} rect{{fill:{2};stroke:{1}}}.weir .{0} .tag{{fill:{1};stroke:none}}",
+            s.word, s.border, s.light
+        );
     }
     out.push_str("@media (prefers-color-scheme:dark){.weir{--ink:#e6edf3;--dim:#a3b0bd;--line:#8593a1;--paper:#0d1117}\n");
     for s in &STYLES {
@@ -139,7 +144,11 @@ fn live<'a>(b: &Box, options: &'a SvgOptions) -> Option<&'a str> {
 }
 
 /// The label of the hottest of `members` that has one.
-fn hottest<'a>(members: &[u32], heat: &BTreeMap<u32, f64>, labels: &'a BTreeMap<u32, String>) -> Option<&'a str> {
+fn hottest<'a>(
+    members: &[u32],
+    heat: &BTreeMap<u32, f64>,
+    labels: &'a BTreeMap<u32, String>,
+) -> Option<&'a str> {
     let heat = |i: &u32| heat.get(i).copied().unwrap_or(0.0);
     let labelled = members.iter().filter(|i| labels.contains_key(i));
     let best = labelled.max_by(|a, b| heat(a).total_cmp(&heat(b)).then(b.cmp(a)))?;
@@ -217,14 +226,16 @@ fn draw_box(out: &mut String, b: &Box, size: Size, at: Point, options: &SvgOptio
             );
         }
     }
-    let hot = max_heat(&b.instances, &options.instance_heat)
-        .map_or(String::new(), |t| format!(" style=\"stroke:{};stroke-width:{:.1}\"", colour(t), 1.5 + 2.0 * t));
+    let hot = max_heat(&b.instances, &options.instance_heat).map_or(String::new(), |t| {
+        format!(" style=\"stroke:{};stroke-width:{:.1}\"", colour(t), 1.5 + 2.0 * t)
+    });
     let _ = write!(
         out,
         "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"{round}\"{hot}/>"
     );
     let badge = badge(b).unwrap_or_default();
-    let middle = at.x - if badge.is_empty() { 0.0 } else { (badge.chars().count() as f64 * COUNT_PX + 6.0) / 2.0 };
+    let middle =
+        at.x - if badge.is_empty() { 0.0 } else { (badge.chars().count() as f64 * COUNT_PX + 6.0) / 2.0 };
     let mut line = y + 21.5;
     let _ = write!(out, "<text class=\"name\" x=\"{middle:.1}\" y=\"{line:.1}\">{}</text>", escape(&b.title));
     if !badge.is_empty() {
@@ -236,7 +247,12 @@ fn draw_box(out: &mut String, b: &Box, size: Size, at: Point, options: &SvgOptio
     }
     if !b.detail.is_empty() {
         line += 15.0;
-        let _ = write!(out, "<text class=\"detail\" x=\"{:.1}\" y=\"{line:.1}\">{}</text>", at.x, escape(&b.detail));
+        let _ = write!(
+            out,
+            "<text class=\"detail\" x=\"{:.1}\" y=\"{line:.1}\">{}</text>",
+            at.x,
+            escape(&b.detail)
+        );
     }
     if let Some(text) = live(b, options) {
         line += 15.0;
@@ -311,7 +327,8 @@ fn draw_lines(
         let start = Point { x: a.x + sa.width / 2.0, y: a.y + offset(&starts[line.from], i, sa.height) };
         let end = Point { x: b.x - sb.width / 2.0, y: b.y + offset(&arrivals[line.to], i, sb.height) };
         let bends = plan.bends[i].iter().map(|p| Point { x: p.x + shift, y: p.y + MARGIN });
-        let points: Vec<Point> = std::iter::once(start).chain(bends).chain([Point { x: end.x - 6.0, y: end.y }]).collect();
+        let points: Vec<Point> =
+            std::iter::once(start).chain(bends).chain([Point { x: end.x - 6.0, y: end.y }]).collect();
         draw_line(out, line, &points, end, label(picture, line, options), options);
     }
 }
@@ -342,12 +359,7 @@ fn draw_line(
     });
     let class = if line.postponed { "pipe postponed" } else { "pipe" };
     let _ = write!(out, "<path class=\"{class}\" data-pipe=\"{data}\" d=\"{path}\"{stroke}/>");
-    let _ = writeln!(
-        out,
-        "<path class=\"tip\" d=\"M{:.1} {:.1}l-8 -3.6v7.2z\"{fill}/>",
-        end.x - 0.5,
-        end.y
-    );
+    let _ = writeln!(out, "<path class=\"tip\" d=\"M{:.1} {:.1}l-8 -3.6v7.2z\"{fill}/>", end.x - 0.5, end.y);
     if let Some(label) = label {
         // At the arrow's head, where lines of a fan are apart.
         let _ = writeln!(
