@@ -321,17 +321,24 @@ static struct weir_task weir_mem *settled_before(const struct weir_pipe weir_mem
 	return at;
 }
 
+#define NEAR 64u /* steps that fairness among in-pipes is worth */
+
 /*
- * @t is the first task of @in in @pipe, which also holds tasks of other in-pipes: it goes behind those,
- * but before the next task of its own in-pipe. What it returns is the task to stand behind.
+ * What @t is to stand behind if @pipe holds tasks of other in-pipes too: as late as the order of its own
+ * in-pipe lets it, so that it does not pass what came earlier from elsewhere.
  */
 static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
 						const struct weir_pipe weir_mem *in)
 {
 	struct weir_task weir_mem *at = weir_pipe_next(in, t);
+	u32 n = 0;
 
-	while (at && (weir_hook(in, at)->change || !weir_pipe_has(pipe, at)) && weir_loop)
+	while (at && (weir_hook(in, at)->change || !weir_pipe_has(pipe, at)) && n < NEAR && weir_loop) {
 		at = weir_pipe_next(in, at);
+		n++;
+	}
+	if (n == NEAR)
+		return settled_before(pipe, t, in);
 	at = at ? weir_pipe_prev(pipe, at) : pipe->tail;
 	return at == t ? weir_pipe_prev(pipe, t) : at;
 }
@@ -350,9 +357,10 @@ int weir_pipe_mirror(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
 	if (in->tail == t && !weir_pipe_has(pipe, t)) {
 		after = pipe->tail;
 	} else {
-		after = settled_before(pipe, t, in);
-		if (!after && pipe->from && pipe->from->nr_in > 1)
+		if (pipe->from && pipe->from->nr_in > 1)
 			after = behind_others(pipe, t, in);
+		else
+			after = settled_before(pipe, t, in);
 	}
 	err = place(pipe, t, after, 1);
 	weir_pipe_unlock(pipe);
