@@ -5,10 +5,26 @@
 //! makes sense and proptest can leave out any part of it when it looks for the shortest one that fails.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use weir_core::{CpuSet, Msg, Plan, TaskId, Topic};
 
 use crate::Lab;
 use crate::law::{self, Asked};
+
+/// How properties are tested: `cases` histories, the same ones in every run, so that a failure is
+/// there again tomorrow. `PROPTEST_CASES` and `PROPTEST_RNG_SEED` in the environment ask for more and
+/// for others.
+pub fn config(cases: u32) -> ProptestConfig {
+    let given = |name| std::env::var(name).is_ok();
+    let mut config = ProptestConfig { failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() };
+    if !given("PROPTEST_CASES") {
+        config.cases = cases;
+    }
+    if !given("PROPTEST_RNG_SEED") {
+        config.rng_seed = RngSeed::Fixed(1);
+    }
+    config
+}
 
 /// One step.
 #[derive(Clone, Debug)]

@@ -98,7 +98,7 @@ pub fn run(text: &str) -> Result<Outcome, Failure> {
     let shape = machine::parse(&words).map_err(whole)?;
     let text = file.text("topology");
     let plan = compile("test", &text, &shape).map_err(whole)?;
-    let mut bench = Bench { lab: Lab::new(plan, shape).map_err(whole)?, tasks: BTreeMap::new(), last: None };
+    let mut bench = Bench { lab: Lab::new(plan, shape).map_err(whole)?, tasks: BTreeMap::new(), last: None, now_ns: 0 };
     for (line, words) in file.lines("script") {
         let words = words.split('#').next().unwrap_or_default().trim();
         if !words.is_empty() {
@@ -114,6 +114,8 @@ struct Bench {
     tasks: BTreeMap<String, TaskId>,
     /// Result of the last `pick`.
     last: Option<Picked>,
+    /// The clock that components read; only `wait` moves it.
+    now_ns: u64,
 }
 
 type Step = Result<(), String>;
@@ -122,6 +124,11 @@ impl Bench {
     fn step(&mut self, line: &str) -> Step {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
+            ["wait", t] => {
+                self.now_ns = self.now_ns.checked_add(time(t)?).ok_or("the clock would overflow")?;
+                self.lab.sched.set_now(self.now_ns);
+                Ok(())
+            }
             ["new", names @ ..] => self.each_new(names, |_, _, _| Ok(())),
             ["admit", names @ ..] => self.each_new(names, |lab, cpu, t| lab.admit(cpu, t)),
             ["unblock", names @ ..] => {

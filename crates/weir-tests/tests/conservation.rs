@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use weir_core::{MachineShape, Plan};
-use weir_tests::history::{Op, World, op};
+use weir_tests::history::{Op, World, config, op};
 use weir_tests::lab::compile;
 use weir_tests::{Lab, machine, root};
 
@@ -74,15 +74,9 @@ fn every_topology_runs_on_some_machine() {
 
 #[test]
 fn each_topology_conserves_tasks() {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(12);
     for c in catalogues() {
         for first in 0..c.plans.len() {
-            let mut runner = TestRunner::new(ProptestConfig {
-                cases,
-                max_shrink_iters: 4000,
-                failure_persistence: None,
-                ..ProptestConfig::default()
-            });
+            let mut runner = TestRunner::new(config(12));
             runner
                 .run(&prop::collection::vec(op(2), 1..70), |history| {
                     run(&c, first, &history).map(|_| ()).map_err(TestCaseError::fail)

@@ -5,8 +5,9 @@
 //! The graphs are made from the components' descriptors, so a new component is tested without a word here.
 
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use weir_core::{Class, ComponentInfo, MachineShape, PortLabel, catalog};
-use weir_tests::history::{Op, World, op};
+use weir_tests::history::{Op, World, config, op};
 use weir_tests::lab::compile;
 use weir_tests::{Lab, machine};
 
@@ -96,14 +97,8 @@ fn holds(info: &ComponentInfo, history: &[Op]) -> Result<(), String> {
 
 /// Numbers of the components of a class, so that classes run as tests of their own.
 fn law_of(class: &[Class]) -> Result<(), TestCaseError> {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(48);
     for info in catalog().components.iter().filter(|c| class.contains(&c.class)) {
-        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-            cases,
-            max_shrink_iters: 4000,
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        });
+        let mut runner = TestRunner::new(config(48));
         runner
             .run(&prop::collection::vec(op(0), 1..80), |history| {
                 holds(info, &history).map_err(TestCaseError::fail)

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use weir_tests::history::config;
 use weir_tests::pipe_lab::{Change, Pipe, PipeLab};
 
 #[derive(Clone, Debug)]
@@ -237,7 +238,7 @@ fn mirrors(ops: &[Op]) -> Result<(), String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(200))]
 
     #[test]
     fn a_list_is_a_vec(ops in prop::collection::vec(list_op(), 1..200)) {
