@@ -25,7 +25,7 @@ pub use compare::compare_table;
 pub use csv::tasks_csv;
 pub use gantt::Gantt;
 pub use html::{CompareExtras, HtmlExtras, html, html_compare};
-pub use meta::Meta;
+pub use meta::{Meta, Names};
 pub use metrics::Metrics;
 pub use stats::{Dist, MeanCi};
 pub use summary::{

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What a report must be told about a run, because the events do not say it.
 
+use std::collections::BTreeMap;
+
 /// Names and numbers of a run; index = number in the events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
@@ -20,20 +22,18 @@ pub struct Meta {
     pub instances: Vec<String>,
 }
 
+/// Names of a topology that takes over during a run; found by the name that the swap gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    pub topology: String,
+    pub pipes: Vec<String>,
+    pub instances: Vec<String>,
+}
+
 impl Meta {
     /// Label of a CPU.
     pub fn cpu_name(&self, cpu: u32) -> String {
         named(&self.cpu_names, cpu, "CPU")
-    }
-
-    /// Name of a pipe; pipes that came with a swap may have none.
-    pub fn pipe_name(&self, pipe: u32) -> String {
-        named(&self.pipes, pipe, "pipe")
-    }
-
-    /// Name of an instance; instances that came with a swap may have none.
-    pub fn instance_name(&self, instance: u32) -> String {
-        named(&self.instances, instance, "instance")
     }
 }
 
@@ -41,6 +41,88 @@ fn named(names: &[String], index: u32, kind: &str) -> String {
     match names.get(index as usize) {
         Some(name) if !name.is_empty() => name.clone(),
         _ => format!("{kind} {index}"),
+    }
+}
+
+/// Which of the reported things an index in an event means. The indices of pipes and instances begin anew
+/// with every topology; what has the same name in the next one goes on where it was.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    kind: &'static str,
+    /// Name of each slot.
+    pub names: Vec<String>,
+    /// Slot of each index of the present topology.
+    slot_of: Vec<u32>,
+    /// In front of names that have to be made up.
+    prefix: String,
+    /// Names of the topologies by the topology's name; those of the first come first.
+    known: Vec<(String, Vec<String>)>,
+}
+
+impl Slots {
+    pub fn pipes(meta: &Meta) -> Self {
+        Self::new("pipe", &meta.topology, &meta.pipes)
+    }
+
+    pub fn instances(meta: &Meta) -> Self {
+        Self::new("instance", &meta.topology, &meta.instances)
+    }
+
+    fn new(kind: &'static str, topology: &str, names: &[String]) -> Self {
+        let known = vec![(topology.to_string(), names.to_vec())];
+        let mut slots = Self { kind, names: Vec::new(), slot_of: Vec::new(), prefix: String::new(), known };
+        slots.adopt(names);
+        slots
+    }
+
+    /// Makes the names of a topology known that may take over.
+    pub fn learn(&mut self, topology: &str, names: &[String]) {
+        self.known.push((topology.into(), names.into()));
+    }
+
+    /// Slot of an index. One beyond the known names gets a slot of its own.
+    #[inline]
+    pub fn slot(&mut self, index: u32) -> usize {
+        match self.slot_of.get(index as usize) {
+            Some(&slot) => slot as usize,
+            None => self.extend(index),
+        }
+    }
+
+    #[cold]
+    fn extend(&mut self, index: u32) -> usize {
+        while self.slot_of.len() <= index as usize {
+            let name = format!("{}{} {}", self.prefix, self.kind, self.slot_of.len());
+            self.slot_of.push(self.names.len() as u32);
+            self.names.push(name);
+        }
+        self.slot_of[index as usize] as usize
+    }
+
+    /// Topology `to` takes over: from now on indices are its own.
+    pub fn swap(&mut self, to: &str) {
+        let names =
+            self.known.iter().find(|(t, _)| t == to).map(|(_, names)| names.clone()).unwrap_or_default();
+        self.prefix = format!("{to}: ");
+        self.slot_of.clear();
+        self.adopt(&names);
+    }
+
+    fn adopt(&mut self, names: &[String]) {
+        let known: BTreeMap<&str, u32> = (0..).zip(&self.names).map(|(i, n)| (n.as_str(), i)).collect();
+        let mut fresh = Vec::new();
+        for (index, name) in names.iter().enumerate() {
+            let slot = match known.get(name.as_str()) {
+                Some(&slot) => slot,
+                None => {
+                    let made_up = || format!("{}{} {index}", self.prefix, self.kind);
+                    fresh.push(if name.is_empty() { made_up() } else { name.clone() });
+                    (self.names.len() + fresh.len() - 1) as u32
+                }
+            };
+            self.slot_of.push(slot);
+        }
+        self.names.append(&mut fresh);
     }
 }
 
@@ -53,7 +135,25 @@ mod tests {
         let meta = Meta { cpu_names: vec!["P-core 0".into(), String::new()], ..Meta::default() };
         assert_eq!(meta.cpu_name(0), "P-core 0");
         assert_eq!(meta.cpu_name(1), "CPU 1");
-        assert_eq!(meta.pipe_name(7), "pipe 7");
-        assert_eq!(meta.instance_name(2), "instance 2");
+        let mut pipes = Slots::pipes(&meta);
+        assert_eq!(pipes.slot(1), 1);
+        assert_eq!(pipes.names, ["pipe 0", "pipe 1"]);
+    }
+
+    #[test]
+    fn a_swap_keeps_what_has_the_same_name() {
+        let names = |list: &[&str]| list.iter().map(|s| s.to_string()).collect::<Vec<_>>();
+        let meta =
+            Meta { topology: "a".into(), pipes: names(&["entry", "lb.out0", "lb.out1"]), ..Meta::default() };
+        let mut pipes = Slots::pipes(&meta);
+        pipes.learn("b", &names(&["fifo.out", "entry"]));
+        assert_eq!([0, 1, 2].map(|i| pipes.slot(i)), [0, 1, 2]);
+        pipes.swap("b");
+        assert_eq!([0, 1, 2].map(|i| pipes.slot(i)), [3, 0, 4]);
+        pipes.swap("unknown");
+        assert_eq!(pipes.slot(0), 5);
+        pipes.swap("a");
+        assert_eq!([0, 1, 2].map(|i| pipes.slot(i)), [0, 1, 2]);
+        assert_eq!(pipes.names, ["entry", "lb.out0", "lb.out1", "fifo.out", "b: pipe 2", "unknown: pipe 0"]);
     }
 }

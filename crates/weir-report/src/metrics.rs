@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Counts and times of a run, from its events. Definitions: `docs/metrics.md`.
 
-use crate::meta::Meta;
+use crate::meta::{Meta, Names, Slots};
 use crate::stats::{Bin, Dist, Samples};
 use crate::summary::{
     CallSummary, ComponentSummary, CpuSummary, GroupSummary, MessageSummary, PipeSummary, Summary,
@@ -94,6 +94,15 @@ struct Pipe {
     area: u128,
 }
 
+impl Pipe {
+    fn set_depth(&mut self, t: u64, depth: u32) {
+        self.area += u128::from(self.depth) * u128::from(t.saturating_sub(self.since));
+        self.since = t;
+        self.depth = depth;
+        self.max_depth = self.max_depth.max(depth);
+    }
+}
+
 /// Observes a run and sums it up.
 #[derive(Debug)]
 pub struct Metrics {
@@ -106,7 +115,9 @@ pub struct Metrics {
     group_ids: BTreeMap<String, u32>,
     tasks: Vec<Task>,
     cpus: Vec<Cpu>,
+    pipe_slots: Slots,
     pipes: Vec<Pipe>,
+    instance_slots: Slots,
     instances: Vec<(u64, u64)>,
     calls: [CallSummary; CALLS.len()],
     messages: Vec<MessageSummary>,
@@ -114,8 +125,8 @@ pub struct Metrics {
 }
 
 /// The element `index`, with the vector grown to hold it: swaps may bring new pipes and instances.
-fn slot<T>(vec: &mut Vec<T>, index: u32, new: impl FnMut() -> T) -> &mut T {
-    let index = index as usize;
+#[inline]
+fn slot<T>(vec: &mut Vec<T>, index: usize, new: impl FnMut() -> T) -> &mut T {
     if index >= vec.len() {
         vec.resize_with(index + 1, new);
     }
@@ -125,8 +136,9 @@ fn slot<T>(vec: &mut Vec<T>, index: u32, new: impl FnMut() -> T) -> &mut T {
 impl Metrics {
     pub fn new(meta: Meta) -> Self {
         let cpus = (0..meta.nr_cpus).map(|_| Cpu::NEW).collect();
-        let pipes = vec![Pipe::default(); meta.pipes.len()];
-        let instances = vec![(0, 0); meta.instances.len()];
+        let (pipe_slots, instance_slots) = (Slots::pipes(&meta), Slots::instances(&meta));
+        let pipes = vec![Pipe::default(); pipe_slots.names.len()];
+        let instances = vec![(0, 0); instance_slots.names.len()];
         debug_assert!(
             CALLS.iter().enumerate().all(|(i, (call, _))| *call as usize == i),
             "calls are in order"
@@ -134,7 +146,9 @@ impl Metrics {
         Self {
             meta,
             cpus,
+            pipe_slots,
             pipes,
+            instance_slots,
             instances,
             events: 0,
             totals: Totals::default(),
@@ -147,6 +161,13 @@ impl Metrics {
             messages: Vec::new(),
             swaps: Vec::new(),
         }
+    }
+
+    /// Makes the names of a topology known that a swap may bring. What has the same name in both goes on
+    /// being summed up; what is not known is numbered.
+    pub fn know(&mut self, later: &Names) {
+        self.pipe_slots.learn(&later.topology, &later.pipes);
+        self.instance_slots.learn(&later.topology, &later.instances);
     }
 
     /// The task's record. Tasks are announced densely; one that was not gets a record without a name.
@@ -185,7 +206,7 @@ impl Metrics {
     }
 
     fn cpu(&mut self, cpu: u32) -> &mut Cpu {
-        slot(&mut self.cpus, cpu, || Cpu::NEW)
+        slot(&mut self.cpus, cpu as usize, || Cpu::NEW)
     }
 
     fn preempted(&mut self, task: u32) {
@@ -224,6 +245,8 @@ impl Metrics {
             totals.decisions = self.runs;
         }
 
+        self.pipes.resize(self.pipe_slots.names.len(), Pipe::default());
+        self.instances.resize(self.instance_slots.names.len(), (0, 0));
         let (groups, response, wakeup) = sum_groups(&self.tasks, &self.groups, &self.names);
         let mut summary = Summary {
             runweir: self.meta.runweir.clone(),
@@ -246,14 +269,17 @@ impl Metrics {
             ..Summary::default()
         };
         summary.messages.sort_by(|a, b| a.topic.cmp(&b.topic));
-        summary.pipes = (0..)
+        summary.pipes = self
+            .pipe_slots
+            .names
+            .into_iter()
             .zip(&mut self.pipes)
-            .map(|(i, p)| pipe_summary(self.meta.pipe_name(i), p, end_ns))
+            .map(|(n, p)| pipe_summary(n, p, end_ns))
             .collect();
-        summary.components = (0..)
-            .zip(&self.instances)
-            .map(|(i, &(updates, ns))| ComponentSummary { name: self.meta.instance_name(i), updates, ns })
-            .collect();
+        let component =
+            |(name, &(updates, ns)): (String, &(u64, u64))| ComponentSummary { name, updates, ns };
+        summary.components =
+            self.instance_slots.names.into_iter().zip(&self.instances).map(component).collect();
         let mut begin = 0;
         let record = |(id, mut t): (usize, Task)| {
             let name = &self.names[begin..t.name_end];
@@ -408,19 +434,15 @@ impl Observer for Metrics {
                 sum.lock_wait_ns += lock_wait_ns;
             }
             Event::PipeDepth { pipe, depth } => {
-                let p = slot(&mut self.pipes, pipe, Pipe::default);
-                p.area += u128::from(p.depth) * u128::from(t.saturating_sub(p.since));
-                p.since = t;
-                p.depth = depth;
-                p.max_depth = p.max_depth.max(depth);
+                slot(&mut self.pipes, self.pipe_slots.slot(pipe), Pipe::default).set_depth(t, depth);
             }
             Event::PipeLock { pipe, held_ns, wait_ns } => {
-                let p = slot(&mut self.pipes, pipe, Pipe::default);
+                let p = slot(&mut self.pipes, self.pipe_slots.slot(pipe), Pipe::default);
                 p.held_ns += held_ns;
                 p.wait_ns += wait_ns;
             }
             Event::InstanceTime { instance, ns, updates } => {
-                let i = slot(&mut self.instances, instance, || (0, 0));
+                let i = slot(&mut self.instances, self.instance_slots.slot(instance), || (0, 0));
                 i.0 += u64::from(updates);
                 i.1 += ns;
             }
@@ -467,13 +489,19 @@ impl Observer for Metrics {
                 }
             }
             Event::Energy { uj } => self.totals.energy_uj += uj,
-            Event::Swap { from, to, pause_ns, represented } => self.swaps.push(SwapSummary {
-                at_ns: t,
-                from: from.into(),
-                to: to.into(),
-                pause_ns,
-                represented: represented.into(),
-            }),
+            Event::Swap { from, to, pause_ns, represented } => {
+                self.pipes.iter_mut().for_each(|p| p.set_depth(t, 0));
+                self.pipe_slots.swap(to);
+                self.instance_slots.swap(to);
+                let represented = represented.into();
+                self.swaps.push(SwapSummary {
+                    at_ns: t,
+                    from: from.into(),
+                    to: to.into(),
+                    pause_ns,
+                    represented,
+                });
+            }
             Event::Idle { .. } | Event::Kick { .. } | Event::Frequency { .. } | Event::Marker { .. } => {}
         }
     }

@@ -6,7 +6,7 @@
 //! messages, markers, deadline misses and swaps. A track's slices never overlap; scheduler calls that
 //! interrupt a task lie within its slice. Names are interned; timestamps are virtual nanoseconds.
 
-use crate::meta::Meta;
+use crate::meta::{Meta, Names, Slots};
 use crate::metrics::CALLS;
 use crate::proto::{Buf, Packet};
 use std::collections::BTreeMap;
@@ -141,10 +141,11 @@ pub struct Trace {
     error: Option<io::Error>,
     tasks: Vec<State>,
     cpus: Vec<CpuTrack>,
+    slots: Slots,
     /// Depth of each pipe as last written, and as it is now.
     pipes: Vec<(u32, u32)>,
     /// Pipes whose depth changed at `now`: the last value of an instant is what counts.
-    changed: Vec<u32>,
+    changed: Vec<usize>,
     clocks: Vec<bool>,
     now: u64,
     /// Scheduler calls that ended at `now`: CPU, call, time, part of it waiting for locks.
@@ -162,6 +163,7 @@ impl Trace {
             error: None,
             tasks: Vec::new(),
             cpus: Vec::new(),
+            slots: Slots::pipes(&meta),
             pipes: Vec::new(),
             changed: Vec::new(),
             clocks: Vec::new(),
@@ -172,6 +174,11 @@ impl Trace {
         };
         trace.preamble();
         trace
+    }
+
+    /// Makes the pipes of a topology known that a swap may bring.
+    pub fn know(&mut self, later: &Names) {
+        self.slots.learn(&later.topology, &later.pipes);
     }
 
     fn preamble(&mut self) {
@@ -220,9 +227,6 @@ impl Trace {
         }
         for cpu in 0..self.meta.nr_cpus {
             self.cpu(cpu);
-        }
-        for pipe in 0..self.meta.pipes.len() as u32 {
-            self.pipe(pipe);
         }
     }
 
@@ -324,15 +328,17 @@ impl Trace {
         &mut self.cpus[cpu as usize]
     }
 
+    /// The pipe's place in `pipes`; its track is there from its first change on.
     #[inline]
-    fn pipe(&mut self, pipe: u32) -> &mut (u32, u32) {
-        while self.pipes.len() <= pipe as usize {
-            let next = self.pipes.len() as u32;
-            let name = self.meta.pipe_name(next);
-            self.child(uuid(Track::Pipe, next), PIPES, &name, next, true);
+    fn pipe(&mut self, pipe: u32) -> usize {
+        let slot = self.slots.slot(pipe);
+        while self.pipes.len() <= slot {
+            let next = self.pipes.len();
+            let name = self.slots.names[next].clone();
+            self.child(uuid(Track::Pipe, next as u32), PIPES, &name, next as u32, true);
             self.pipes.push((0, 0));
         }
-        &mut self.pipes[pipe as usize]
+        slot
     }
 
     fn announce(&mut self, task: u32, name: &str) {
@@ -382,10 +388,10 @@ impl Trace {
     fn flush_depths(&mut self) {
         for i in 0..self.changed.len() {
             let pipe = self.changed[i];
-            let (written, depth) = self.pipes[pipe as usize];
+            let (written, depth) = self.pipes[pipe];
             if written != depth {
-                self.pipes[pipe as usize].0 = depth;
-                self.event(self.now, Kind::Counter, uuid(Track::Pipe, pipe), 0, |b| {
+                self.pipes[pipe].0 = depth;
+                self.event(self.now, Kind::Counter, uuid(Track::Pipe, pipe as u32), 0, |b| {
                     b.uint(30, u64::from(depth))
                 });
             }
@@ -504,8 +510,9 @@ impl Observer for Trace {
                 }
             }
             Event::PipeDepth { pipe, depth } => {
-                self.pipe(pipe).1 = depth;
-                self.changed.push(pipe);
+                let slot = self.pipe(pipe);
+                self.pipes[slot].1 = depth;
+                self.changed.push(slot);
             }
             Event::JobRelease { task, job, deadline_ns: Some(deadline) } => {
                 self.known(task);
@@ -576,6 +583,10 @@ impl Observer for Trace {
                 Trace::event(self, t, Kind::Counter, track, 0, |b| b.uint(30, hz / 1_000_000));
             }
             Event::Swap { from, to, pause_ns, represented } => {
+                // The old pipes are gone; the new ones report their depths after this.
+                self.pipes.iter_mut().for_each(|p| p.1 = 0);
+                self.changed.extend(0..self.pipes.len());
+                self.slots.swap(to);
                 let name = self.text(&format!("swap {from} -> {to}"));
                 Trace::event(self, t, Kind::Instant, uuid(Track::Other, SWAPS), name, |b| {
                     note(b, PAUSE, pause_ns);

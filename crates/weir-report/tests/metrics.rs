@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use support::{Paint, Reference, meta, play, steps};
 use weir_core::event::{Event, Observer};
-use weir_report::{Dist, Metrics, Summary, compare_table, table, tasks_csv};
+use weir_report::{Dist, Metrics, Names, Summary, compare_table, table, tasks_csv};
 
 fn dist(values: Option<&Vec<u64>>) -> Dist {
     let Some(mut v) = values.cloned() else { return Dist::default() };
@@ -94,6 +94,24 @@ fn pipes_and_instances_of_a_later_topology_are_counted() {
         (s.components[3].name.as_str(), s.components[3].ns, s.components[3].updates),
         ("instance 3", 9, 2)
     );
+}
+
+#[test]
+fn a_swap_ends_the_depths_of_the_old_pipes() {
+    let mut m = Metrics::new(meta());
+    let pipes = vec!["fifo".into(), "entry".into()];
+    m.know(&Names { topology: "next".into(), pipes, instances: vec!["fifo".into()] });
+    m.event(0, &Event::PipeDepth { pipe: 0, depth: 4 });
+    m.event(0, &Event::PipeDepth { pipe: 1, depth: 2 });
+    m.event(50, &Event::PipeLock { pipe: 0, held_ns: 1, wait_ns: 1 });
+    m.event(50, &Event::Swap { from: "toy", to: "next", pause_ns: 3, represented: 4 });
+    m.event(50, &Event::PipeDepth { pipe: 0, depth: 8 });
+    m.event(100, &Event::PipeLock { pipe: 1, held_ns: 2, wait_ns: 0 });
+    m.event(100, &Event::InstanceTime { instance: 0, ns: 5, updates: 1 });
+    let s = m.finish(100);
+    let pipes: Vec<_> = s.pipes.iter().map(|p| (p.name.as_str(), p.mean_depth, p.lock_held_ns)).collect();
+    assert_eq!(pipes, [("entry", 2.0, 3), ("lb.out0", 1.0, 0), ("fifo", 4.0, 0)]);
+    assert_eq!((s.components[2].name.as_str(), s.components[2].ns), ("fifo", 5));
 }
 
 /// See the test of the same kind for traces: busy time is what the runtime says, so that scheduler time
