@@ -253,13 +253,30 @@ static int work_stealing_take(struct work_stealing weir_mem *self, struct weir_t
 	return taken;
 }
 
-/* Fetch a task for @cpu from places @from to before @to. 1: done. */
+static int work_stealing_from(struct work_stealing weir_mem *self,
+			      struct weir_pipe weir_mem *victim, u32 cpu)
+{
+	struct weir_task weir_mem *t = work_stealing_last(self, victim, cpu);
+
+	return t && work_stealing_take(self, t, victim, cpu);
+}
+
+/* Fetch a task for @cpu from places @from to before @to: the longest pipe, else any. 1: done. */
 static int work_stealing_fetch(struct work_stealing weir_mem *self, u32 cpu, u32 from, u32 to)
 {
 	struct weir_pipe weir_mem *victim = work_stealing_victim(self, from, to);
-	struct weir_task weir_mem *t = victim ? work_stealing_last(self, victim, cpu) : 0;
 
-	return t && work_stealing_take(self, t, victim, cpu);
+	if (!victim)
+		return 0;
+	if (work_stealing_from(self, victim, cpu))
+		return 1;
+	for (u32 i = from; i < to && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, self->order[i]);
+
+		if (out != victim && work_stealing_spare(out) && work_stealing_from(self, out, cpu))
+			return 1;
+	}
+	return 0;
 }
 
 /* First place of those around @place, itself among them, that are of the same LLC or node. */
