@@ -87,7 +87,10 @@ pub fn run(text: &str) -> Result<Outcome, Failure> {
     let whole = |message: String| Failure { line: file.lines("topology")[0].0, message };
     for target in file.text("targets").split_whitespace() {
         if !["native", "strict"].contains(&target) {
-            return Err(Failure { line: file.lines("targets")[0].0, message: format!("unknown target `{target}`") });
+            return Err(Failure {
+                line: file.lines("targets")[0].0,
+                message: format!("unknown target `{target}`"),
+            });
         }
     }
     if !file.text("targets").split_whitespace().any(|t| t == TARGET) {
@@ -98,11 +101,14 @@ pub fn run(text: &str) -> Result<Outcome, Failure> {
     let shape = machine::parse(&words).map_err(whole)?;
     let text = file.text("topology");
     let plan = compile("test", &text, &shape).map_err(whole)?;
-    let mut bench = Bench { lab: Lab::new(plan, shape).map_err(whole)?, tasks: BTreeMap::new(), last: None, now_ns: 0 };
+    let mut bench =
+        Bench { lab: Lab::new(plan, shape).map_err(whole)?, tasks: BTreeMap::new(), last: None, now_ns: 0 };
     for (line, words) in file.lines("script") {
         let words = words.split('#').next().unwrap_or_default().trim();
         if !words.is_empty() {
-            bench.step(words).map_err(|message| Failure { line: *line, message: format!("{words}: {message}") })?;
+            bench
+                .step(words)
+                .map_err(|message| Failure { line: *line, message: format!("{words}: {message}") })?;
         }
     }
     Ok(Outcome::Passed)
@@ -214,7 +220,11 @@ impl Bench {
                     Some(u64::MAX) => "unlimited".to_owned(),
                     Some(ns) => format!("{ns}ns"),
                 };
-                let want = if want.starts_with(|c: char| c.is_ascii_digit()) { format!("{}ns", time(want)?) } else { (*want).into() };
+                let want = if want.starts_with(|c: char| c.is_ascii_digit()) {
+                    format!("{}ns", time(want)?)
+                } else {
+                    (*want).into()
+                };
                 equal(&want, &have)
             }
             ["state", t, want] => {
@@ -289,7 +299,9 @@ impl Bench {
 
     fn isa(&self, name: &str) -> Result<u64, String> {
         let at = self.lab.shape.isas.iter().position(|i| i == name);
-        at.map(|i| i as u64).or_else(|| name.parse().ok()).ok_or_else(|| format!("no instruction set `{name}`"))
+        at.map(|i| i as u64)
+            .or_else(|| name.parse().ok())
+            .ok_or_else(|| format!("no instruction set `{name}`"))
     }
 
     fn tell(&mut self, topic: Topic, t: &str, value: u64) -> Step {
