@@ -16,7 +16,8 @@ use crate::law::{self, Asked};
 /// for others.
 pub fn config(cases: u32) -> ProptestConfig {
     let given = |name| std::env::var(name).is_ok();
-    let mut config = ProptestConfig { failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() };
+    let mut config =
+        ProptestConfig { failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() };
     if !given("PROPTEST_CASES") {
         config.cases = cases;
     }
@@ -30,30 +31,64 @@ pub fn config(cases: u32) -> ProptestConfig {
 #[derive(Clone, Debug)]
 pub enum Op {
     /// A new task comes through the entry pipe of a CPU.
-    Admit { cpu: u8 },
+    Admit {
+        cpu: u8,
+    },
     /// A task that blocked may go on.
-    Unblock { n: u8, cpu: u8 },
+    Unblock {
+        n: u8,
+        cpu: u8,
+    },
     /// A CPU gives up its task, if it has one, and asks for the next.
-    Pick { cpu: u8 },
+    Pick {
+        cpu: u8,
+    },
     /// A running task gives up its CPU, which does not ask yet.
-    Relinquish { n: u8 },
+    Relinquish {
+        n: u8,
+    },
     /// A running or schedulable task must wait.
-    Block { n: u8 },
+    Block {
+        n: u8,
+    },
     /// A task ends in whatever state.
-    Exit { n: u8 },
-    Priority { n: u8, value: i8 },
-    Deadline { n: u8, value: u8 },
+    Exit {
+        n: u8,
+    },
+    Priority {
+        n: u8,
+        value: i8,
+    },
+    Deadline {
+        n: u8,
+        value: u8,
+    },
     /// Bit i stands for every CPU whose number is i modulo 8; 0: everywhere.
-    Affinity { n: u8, mask: u8 },
-    Isa { n: u8, value: u8 },
-    Cpu { cpu: u8, online: bool },
-    Burn { value: u8 },
+    Affinity {
+        n: u8,
+        mask: u8,
+    },
+    Isa {
+        n: u8,
+        value: u8,
+    },
+    Cpu {
+        cpu: u8,
+        online: bool,
+    },
+    Burn {
+        value: u8,
+    },
     /// The same topology once more, every task presented anew.
     Represent,
     /// One instance once more, by a new one of its own class.
-    Replace { n: u8 },
+    Replace {
+        n: u8,
+    },
     /// Another topology, of those that the test offers.
-    Swap { n: u8 },
+    Swap {
+        n: u8,
+    },
 }
 
 /// A step; `swaps` says how often the topology changes, against 24 for picks.
@@ -177,7 +212,8 @@ impl World {
             Op::Deadline { n, value } => self.tell(n, Topic::Deadline, value.into())?,
             Op::Isa { n, value } => self.tell(n, Topic::Isa, value.into())?,
             Op::Affinity { n, mask } => {
-                let set: CpuSet = (0..self.lab.shape.nr_cpus()).filter(|c| mask >> (c % 8) & 1 == 1).collect();
+                let set: CpuSet =
+                    (0..self.lab.shape.nr_cpus()).filter(|c| mask >> (c % 8) & 1 == 1).collect();
                 if let Some(i) = self.nth(n, |_| true) {
                     self.lab.affinity(self.tasks[i].0, set)?;
                 }
@@ -232,7 +268,10 @@ impl World {
         for t in self.lab.tasks(exit) {
             let mask = self.lab.ask(Topic::Affinity, t).and_then(|m| m.mask);
             if mask.is_none_or(|m| m.contains(cpu)) {
-                return Err(format!("CPU {cpu} was told there is nothing, but task {} waits at its exit", t.0));
+                return Err(format!(
+                    "CPU {cpu} was told there is nothing, but task {} waits at its exit",
+                    t.0
+                ));
             }
         }
         Ok(())
@@ -265,7 +304,9 @@ impl World {
         match self.tasks.first() {
             None if self.lab.sched.nr_tasks() == 0 => Ok(()),
             None => Err(format!("{} records of ended tasks are left", self.lab.sched.nr_tasks())),
-            Some((t, s)) => Err(format!("{} tasks were never run, such as {} ({s:?})", self.tasks.len(), t.0)),
+            Some((t, s)) => {
+                Err(format!("{} tasks were never run, such as {} ({s:?})", self.tasks.len(), t.0))
+            }
         }
     }
 

@@ -173,7 +173,12 @@ impl Lab {
     }
 
     /// Replace one instance by one of another component with default parameters, or the given ones.
-    pub fn replace(&mut self, instance: u32, class: &str, params: Option<Vec<u64>>) -> Result<SwapStats, String> {
+    pub fn replace(
+        &mut self,
+        instance: u32,
+        class: &str,
+        params: Option<Vec<u64>>,
+    ) -> Result<SwapStats, String> {
         let info = catalog().get(class).ok_or_else(|| format!("no component `{class}`"))?;
         let params = params.unwrap_or_else(|| info.params.iter().map(|p| p.default).collect());
         let stats = self.sched.swap_instance(instance, info.id, &params).map_err(|e| e.to_string())?;

@@ -26,7 +26,8 @@ pub fn check(lab: &mut Lab, asked: Option<Asked>) -> Result<(), String> {
     for i in 0..lab.plan.instances.len() {
         let inst = &lab.plan.instances[i];
         let filter = catalog().components[inst.class as usize].class == Class::Filter;
-        let stale = |p: &u32| lab.plan.pipes[*p as usize].postponed && (!fresh.contains(p) || (filter && got));
+        let stale =
+            |p: &u32| lab.plan.pipes[*p as usize].postponed && (!fresh.contains(p) || (filter && got));
         if inst.ins.iter().any(stale) || inst.ins.is_empty() {
             continue;
         }
@@ -41,7 +42,8 @@ pub fn determined(lab: &Lab) -> Vec<u32> {
     // Instances stand in topological order: what feeds an instance was looked at before.
     for inst in &lab.plan.instances {
         let class = catalog().components[inst.class as usize].class;
-        let free = matches!(class, Class::Distribute | Class::Merge) || inst.ins.iter().any(|p| !sure[*p as usize]);
+        let free =
+            matches!(class, Class::Distribute | Class::Merge) || inst.ins.iter().any(|p| !sure[*p as usize]);
         for out in &inst.outs {
             sure[*out as usize] = !free && !lab.plan.pipes[*out as usize].postponed;
         }

@@ -16,7 +16,9 @@ pub fn parse(text: &str) -> Result<MachineShape, String> {
     let mut shape = MachineShape::flat(n);
     for word in words {
         let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not key=value"))?;
-        let number = || value.parse::<u32>().ok().filter(|v| *v > 0).ok_or_else(|| format!("`{word}`: a number above 0"));
+        let number = || {
+            value.parse::<u32>().ok().filter(|v| *v > 0).ok_or_else(|| format!("`{word}`: a number above 0"))
+        };
         let group = |per: u32, set: &mut dyn FnMut(usize, u32)| (0..n).for_each(|c| set(c as usize, c / per));
         match key {
             "core" => group(number()?, &mut |c, g| shape.cpus[c].core = g),
@@ -26,7 +28,8 @@ pub fn parse(text: &str) -> Result<MachineShape, String> {
                 shape.cpus[c].package = g;
             }),
             "capacity" => {
-                let (cpus, cap) = value.split_once(':').ok_or_else(|| format!("`{word}`: capacity=CPUS:VALUE"))?;
+                let (cpus, cap) =
+                    value.split_once(':').ok_or_else(|| format!("`{word}`: capacity=CPUS:VALUE"))?;
                 let cap = cap.parse().map_err(|_| format!("`{word}`: a capacity is a number"))?;
                 cpus_of(cpus, n)?.iter().for_each(|c| shape.cpus[c as usize].capacity = cap);
             }

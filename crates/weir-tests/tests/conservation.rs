@@ -54,7 +54,9 @@ fn run(c: &Catalogue, first: usize, history: &[Op]) -> Result<u32, String> {
     let mut world = World::new(Lab::new(plan.clone(), c.shape.clone())?, plans);
     for (i, op) in history.iter().enumerate() {
         let now = world.lab.plan.name.clone();
-        world.step(op).map_err(|e| format!("{}, begun with {name}, in {now}: step {i}, {op:?}: {e}", c.shape.name))?;
+        world
+            .step(op)
+            .map_err(|e| format!("{}, begun with {name}, in {now}: step {i}, {op:?}: {e}", c.shape.name))?;
     }
     let now = world.lab.plan.name.clone();
     world.drain().map_err(|e| format!("{}, begun with {name}, in {now}: at the end: {e}", c.shape.name))?;
@@ -67,7 +69,10 @@ fn every_topology_runs_on_some_machine() {
     for entry in std::fs::read_dir(root().join("topologies")).expect("the catalogue is there").flatten() {
         let name = entry.path().file_stem().expect("a name").to_string_lossy().into_owned();
         if entry.path().extension().is_some_and(|e| e == "weir") {
-            assert!(all.iter().any(|c| c.plans.iter().any(|(n, _)| *n == name)), "{name} compiles on none of {MACHINES:?}");
+            assert!(
+                all.iter().any(|c| c.plans.iter().any(|(n, _)| *n == name)),
+                "{name} compiles on none of {MACHINES:?}"
+            );
         }
     }
 }
@@ -94,7 +99,8 @@ fn hundreds_of_swaps_under_load() {
             ProptestConfig::default(),
             TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]),
         );
-        let history = prop::collection::vec(op(24), 1500..1501).new_tree(&mut runner).expect("a history").current();
+        let history =
+            prop::collection::vec(op(24), 1500..1501).new_tree(&mut runner).expect("a history").current();
         let swaps = run(&c, 0, &history).unwrap_or_else(|e| panic!("{e}"));
         println!("{}: {swaps} swaps", c.shape.name);
         assert!(swaps > 200, "{}: only {swaps} swaps", c.shape.name);

@@ -126,7 +126,8 @@ fn call(lab: &mut PipeLab, op: &Op, ids: &[u32]) -> Result<(), i32> {
 /// A receiver that keeps a copy and knows nothing but the log and where a task stands when it gets
 /// to the record about it.
 fn replay(copy: &mut Vec<u32>, log: &[(u32, Change)], pipe: &[u32]) -> Result<(), String> {
-    let mut open: BTreeSet<u32> = log.iter().filter(|(_, k)| *k != Change::Removed).map(|(t, _)| *t).collect();
+    let mut open: BTreeSet<u32> =
+        log.iter().filter(|(_, k)| *k != Change::Removed).map(|(t, _)| *t).collect();
     for (t, kind) in log {
         let had = copy.iter().position(|x| x == t);
         match kind {

@@ -45,7 +45,9 @@ fn initial() -> Example {
     let text = std::fs::read_to_string(root().join("topologies/dual.weir")).expect("the catalogue is there");
     let lab = Lab::from_text(&text, machine::parse("smp-2").expect("a machine")).expect("dual is legal");
     let mut x = Example { lab, names: Vec::new() };
-    for (name, cpu, priority) in [("red", 0, 1), ("blue", 0, 0), ("green", 0, 1), ("yellow", 1, 0), ("violet", 1, 0)] {
+    for (name, cpu, priority) in
+        [("red", 0, 1), ("blue", 0, 0), ("green", 0, 1), ("yellow", 1, 0), ("violet", 1, 0)]
+    {
         let t = x.create(name);
         x.affinity(name, &[cpu]);
         x.lab.tell(Topic::Priority, t, priority).expect("the message is delivered");

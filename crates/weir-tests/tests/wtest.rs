@@ -49,7 +49,11 @@ fn every_component_has_one() {
 /// The runner must not take a wrong file for a right one.
 #[test]
 fn wrong_files_are_refused() {
-    let file = |script: &str| format!("%info\nx\n%topology\nentry -> head_queue -> cpus;\n%targets native strict\n%script\n{script}\n");
+    let file = |script: &str| {
+        format!(
+            "%info\nx\n%topology\nentry -> head_queue -> cpus;\n%targets native strict\n%script\n{script}\n"
+        )
+    };
     assert_eq!(wtest::run(&file("admit a\nexpect pipe entry: a")), Ok(Outcome::Passed));
     for (script, says) in [
         ("admit a\nexpect pipe entry: b", "expected b, there is a"),
@@ -75,7 +79,10 @@ fn wrong_files_are_refused() {
         ("%info\nx\n", "missing"),
         ("%info\nx\n%topology\nentry -> nothing -> cpus;\n%script\nx\n%targets native strict", "nothing"),
         ("%info\nx\n%topology\nentry -> head_queue -> cpus;\n%script\nx\n%targets fpga", "unknown target"),
-        ("%info\nx\n%topology\nentry -> head_queue -> cpus;\n%machine big\n%script\nx\n%targets native strict", "smp-"),
+        (
+            "%info\nx\n%topology\nentry -> head_queue -> cpus;\n%machine big\n%script\nx\n%targets native strict",
+            "smp-",
+        ),
     ] {
         let failure = wtest::run(text).expect_err(text);
         assert!(failure.to_string().contains(says), "{text}: {failure}");
