@@ -64,10 +64,10 @@ pub(crate) fn pair(
         }
         return Ok((0..lefts.len()).flat_map(|l| (0..rights.len()).map(move |r| (l, r))).collect());
     }
-    if let ([l], [r]) = (lefts, rights) {
-        if Rc::ptr_eq(&l.cpus, &r.cpus) {
-            return Ok(vec![(0, 0)]);
-        }
+    if let ([l], [r]) = (lefts, rights)
+        && Rc::ptr_eq(&l.cpus, &r.cpus)
+    {
+        return Ok(vec![(0, 0)]);
     }
     // Left ends by CPU, so that large bundles are not compared each with each.
     let top = lefts.iter().flat_map(|l| l.cpus.iter().last()).max().map_or(0, |c| c as usize + 1);

@@ -106,7 +106,7 @@ impl<'a> Check<'a> {
             }
             if !exits.contains(c) {
                 // A foreign CPU may stay idle if the topology knows nothing of its kind at all.
-                let strict = cpu.isa == 0 && cpu.online || with_exit(cpu.isa) && cpu.online;
+                let strict = cpu.online && (cpu.isa == 0 || with_exit(cpu.isa));
                 if strict { &mut error } else { &mut warning }.insert(c);
             }
             let hosted = cpu.host.is_some_and(|h| entries.contains(h));

@@ -203,10 +203,10 @@ impl Note<'_> {
 
     /// Remark at another place of the same source; places in other sources are left to the message.
     pub fn also(self, span: Span, text: impl Into<String>) -> Self {
-        if let Some(i) = self.index {
-            if span.src == self.src {
-                self.sink.all[i].labels.push((span.start as usize..span.end as usize, text.into()));
-            }
+        if let Some(i) = self.index
+            && span.src == self.src
+        {
+            self.sink.all[i].labels.push((span.start as usize..span.end as usize, text.into()));
         }
         self
     }

@@ -157,14 +157,15 @@ impl<'a> Reader<'a> {
 
 /// Is there a space between two tokens?
 fn spaced(a: Tok, b: Tok) -> bool {
-    match (a, b) {
-        (_, Tok::Comma | Tok::Semi | Tok::ParenClose | Tok::SquareClose | Tok::Colon) => false,
-        (Tok::ParenOpen | Tok::SquareOpen | Tok::Minus, _) | (_, Tok::Minus) => false,
-        (Tok::Word, Tok::ParenOpen) => false,
-        (Tok::Word | Tok::ParenClose, Tok::SquareOpen) => false,
-        (Tok::SquareClose, Tok::Word) => false,
-        _ => true,
-    }
+    let tight = matches!(
+        (a, b),
+        (_, Tok::Comma | Tok::Semi | Tok::ParenClose | Tok::SquareClose | Tok::Colon | Tok::Minus)
+            | (Tok::ParenOpen | Tok::SquareOpen | Tok::Minus, _)
+            | (Tok::Word, Tok::ParenOpen)
+            | (Tok::Word | Tok::ParenClose, Tok::SquareOpen)
+            | (Tok::SquareClose, Tok::Word)
+    );
+    !tight
 }
 
 /// The statement on one line without its `;`, if it may stand on one.
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn long_chains_break_before_arrows() {
-        let long = format!("entry -> {} -> cpus;", vec!["depth(iterations = 1000)"; 6].join(" -> "));
+        let long = format!("entry -> {} -> cpus;", ["depth(iterations = 1000)"; 6].join(" -> "));
         let out = fmt(&long);
         assert!(out.lines().count() == 2 && out.lines().all(|l| l.len() <= WIDTH), "{out}");
     }

@@ -81,6 +81,17 @@ pub(crate) fn value(v: &Value, unit: Unit, bound: &Bound, sink: &mut Sink) -> Op
     }
 }
 
+/// Something that has parameters.
+pub(crate) struct Target<'t> {
+    /// What to call it in messages.
+    pub what: &'t str,
+    /// By what `--set` may call it.
+    pub names: &'t [&'t str],
+    pub slots: &'t [Slot],
+    /// Where it stands.
+    pub at: Span,
+}
+
 /// The `--set` options and what became of them.
 pub(crate) struct Settings<'a> {
     sets: &'a [Set],
@@ -106,17 +117,15 @@ impl<'a> Settings<'a> {
         [span(0, c), span(c + 1, p), span(c + p + 2, v)]
     }
 
-    /// Values for `slots` of something that is called any of `names`; `None` after a report.
+    /// Values for the slots of a target; `None` after a report.
     pub fn values(
         &mut self,
-        what: &str,
-        names: &[&str],
-        slots: &[Slot],
+        target: Target<'_>,
         args: &[Arg],
-        at: Span,
         bound: &Bound,
         sink: &mut Sink,
     ) -> Vec<Option<u64>> {
+        let Target { what, names, slots, at } = target;
         let known: Vec<&str> = slots.iter().map(|s| s.info.name.as_str()).collect();
         let mut values: Vec<Option<Option<u64>>> = slots.iter().map(|s| s.default).collect();
         let mut given: Vec<Option<Span>> = vec![None; slots.len()];

@@ -142,13 +142,13 @@ fn numbered(
 fn ports(wants: &[Want], edges: &[Edge], name: &str, sink: &mut Sink) -> Option<Vec<u32>> {
     let mut taken: std::collections::BTreeMap<u32, Span> = std::collections::BTreeMap::new();
     for want in wants {
-        if let Want::Number(n, span) = want {
-            if let Some(first) = taken.insert(*n, *span) {
-                sink.error("double-port", *span, format!("port {n} of `{name}` is used twice"))
-                    .also(first, "first here")
-                    .help("a port has one pipe; use another number");
-                return None;
-            }
+        if let Want::Number(n, span) = want
+            && let Some(first) = taken.insert(*n, *span)
+        {
+            sink.error("double-port", *span, format!("port {n} of `{name}` is used twice"))
+                .also(first, "first here")
+                .help("a port has one pipe; use another number");
+            return None;
         }
     }
     let mut next = 0;

@@ -76,7 +76,7 @@ fn base_unit(unit: Unit) -> &'static str {
 /// `value` in the largest unit that shows it whole.
 pub(crate) fn show(value: u64, unit: Unit) -> String {
     let whole = |steps: &[(u64, &str)], base: &str| {
-        let step = steps.iter().find(|(scale, _)| value != 0 && value % scale == 0);
+        let step = steps.iter().find(|(scale, _)| value != 0 && value.is_multiple_of(*scale));
         step.map_or_else(|| format!("{value}{base}"), |(scale, word)| format!("{}{word}", value / scale))
     };
     match unit {

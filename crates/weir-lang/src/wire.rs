@@ -154,14 +154,14 @@ pub(crate) fn wire(
 fn number(wants: &[&Want], name: &str, is_in: bool, quiet: bool, sink: &mut Sink) -> Option<Vec<u32>> {
     let mut taken: BTreeMap<u32, Span> = BTreeMap::new();
     for want in wants {
-        if let Want::Number(n, span) = want {
-            if let Some(first) = taken.insert(*n, *span) {
-                let side = if is_in { "in" } else { "out" };
-                sink.error("double-port", *span, format!("{side}-port {n} of `{name}` is connected twice"))
-                    .also(first, "first here")
-                    .help("a port has one pipe; use another number");
-                return None;
-            }
+        if let Want::Number(n, span) = want
+            && let Some(first) = taken.insert(*n, *span)
+        {
+            let side = if is_in { "in" } else { "out" };
+            sink.error("double-port", *span, format!("{side}-port {n} of `{name}` is connected twice"))
+                .also(first, "first here")
+                .help("a port has one pipe; use another number");
+            return None;
         }
     }
     // Ports that were asked for by CPU are numbered in order of CPUs, among the places they hold.
@@ -200,20 +200,20 @@ fn number(wants: &[&Want], name: &str, is_in: bool, quiet: bool, sink: &mut Sink
             }
         };
     }
-    if let Some((last, span)) = taken.last_key_value() {
-        if *last as usize >= wants.len() {
-            if !quiet {
-                let side = if is_in { "in" } else { "out" };
-                let n = wants.len();
-                sink.error(
-                    "port-gap",
-                    *span,
-                    format!("`{name}` has {n} {side}-pipes, so there is no port {last}"),
-                )
-                .help("ports are numbered from 0 without gaps");
-            }
-            return None;
+    if let Some((last, span)) = taken.last_key_value()
+        && *last as usize >= wants.len()
+    {
+        if !quiet {
+            let side = if is_in { "in" } else { "out" };
+            let n = wants.len();
+            sink.error(
+                "port-gap",
+                *span,
+                format!("`{name}` has {n} {side}-pipes, so there is no port {last}"),
+            )
+            .help("ports are numbered from 0 without gaps");
         }
+        return None;
     }
     Some(ports)
 }
@@ -333,7 +333,9 @@ fn ends(net: &Net, wired: &mut Wired, quiet: bool, sink: &mut Sink) {
     }
     let nr = net.entries.iter().map(|e| &e.cpus).chain(net.exits.iter().map(|e| &e.cpus));
     let nr = nr.filter_map(|c| c.iter().last()).max().map_or(0, |c| c as usize + 1);
-    let sets: [(Vec<(&CpuSet, Span)>, &'static str, &str, &str); 2] = [
+    /// CPU sets with their places, code, noun and rule.
+    type Sets<'a> = (Vec<(&'a CpuSet, Span)>, &'static str, &'a str, &'a str);
+    let sets: [Sets<'_>; 2] = [
         (
             net.entries.iter().map(|e| (&*e.cpus, e.span)).collect(),
             "double-entry",

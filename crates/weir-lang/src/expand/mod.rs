@@ -14,13 +14,13 @@ use crate::bundle::{Side, pair};
 use crate::diag::{Sink, suggest};
 use crate::machine;
 use crate::net::*;
-use crate::settings::{Bound, Settings, Slot};
+use crate::settings::{Bound, Settings, Slot, Target};
 use crate::source::Span;
 
 /// Deepest nesting of sub-topologies.
 const MAX_USES: usize = 32;
 /// Steps after which an expansion is given up: far beyond any real topology.
-const FUEL: u64 = 1_000_000;
+const FUEL: u64 = 500_000;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -192,7 +192,8 @@ impl<'a> Expander<'a> {
         }
         let (names, at) = ([stem, "topology"], Span::default());
         let what = stem;
-        let values = self.settings.values(what, &names, &slots, &[], at, &bound, self.sink);
+        let values =
+            self.settings.values(Target { what, names: &names, slots: &slots, at }, &[], &bound, self.sink);
         for (f, v) in formals.iter().zip(values) {
             if bound.insert(f.name.text.clone(), (v, f.unit)).is_some() {
                 let message = format!("parameter `{}` is declared twice", f.name.text);
@@ -208,6 +209,11 @@ impl<'a> Expander<'a> {
             return false;
         }
         self.fuel -= 1;
+        if self.sink.full() {
+            // Nobody reads on.
+            (self.fuel, self.halted) = (0, true);
+            return false;
+        }
         if self.fuel == 0 || self.net.insts.len() >= MAX_INSTANCES || self.net.edges.len() >= MAX_PIPES {
             self.fuel = 0;
             self.halted = true;
@@ -288,8 +294,12 @@ impl<'a> Expander<'a> {
                 self.remember(class.text.as_str());
                 self.remember(base);
                 let (what, bound) = (&class.text, &ctx.bound);
-                let values =
-                    self.settings.values(what, &names, &slots, &used.args, used.span, bound, self.sink);
+                let values = self.settings.values(
+                    Target { what, names: &names, slots: &slots, at: used.span },
+                    &used.args,
+                    bound,
+                    self.sink,
+                );
                 values.into_iter().zip(&slots).map(|(v, s)| v.unwrap_or(s.info.default)).collect()
             }
             None => Vec::new(),
@@ -424,7 +434,12 @@ impl<'a> Expander<'a> {
         let names = [name, used.word.text.as_str(), &label];
         self.remember(name);
         self.remember(used.word.text.as_str());
-        let values = self.settings.values(name, &names, &slots, &used.args, used.span, &ctx.bound, self.sink);
+        let values = self.settings.values(
+            Target { what: name, names: &names, slots: &slots, at: used.span },
+            &used.args,
+            &ctx.bound,
+            self.sink,
+        );
         let bound: Bound =
             t.formals.iter().zip(values).map(|(f, v)| (f.name.text.clone(), (v, f.unit))).collect();
         let joint = |is_in| Joint { is_in, name: label.clone(), span: used.span };
