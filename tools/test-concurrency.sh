@@ -125,11 +125,11 @@ for break in 1 2; do
 	refused "$([[ $break == 1 ]] && echo "exchange in two steps" || echo "lock in two steps")" "$work/mutant"
 done
 mutant "a claimed task counts as running" schedule.c 's/WEIR_SCHEDULABLE, WEIR_CLAIMED)/WEIR_SCHEDULABLE, WEIR_RUNNING)/'
-mutant "no second look before idling" schedule.c '/^\t\tt = find(s, target);/d'
+mutant "no second look before idling" schedule.c '/^\t\tt = find(s, target, 1);/d'
 mutant "callers do not look for a writer" schedule.c 's/if (!weir_load_acquire(&s->writer)) {/if (1) {/'
 mutant "a writer does not wait for callers" swap.c 's/while (busy \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 mutant "a pipe stays on the worklist" schedule.c 's/^\tpipe->pending = 0;/\t;/'
-mutant "a pipe is queued by every writer" pipe.c '/^static void wake_receiver/,/^}/s/if (pipe->pending)/if (0)/'
+mutant "a receiver runs without its lock" schedule.c '/^void weir_drain/,/^}/s/process(s, pipe);/weir_pipe_unlock(pipe);process(s, pipe);weir_pipe_lock(pipe);/'
 mutant "removal leaves its record" pipe.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
 mutant "withdrawal from deep to shallow" pipe.c '/^int weir_task_withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
 mutant "urgency told after the lock" schedule.c '/^static struct weir_task weir_mem \*claim/,/^}/{/c->curr_key/d;/s->busy/d};s/^\t\tweir_mask_clear(s->idle, target);/&weir_store(\&s->cpus[target].curr_key, weir_load(\&t->key));weir_mask_set(s->busy, target);/'

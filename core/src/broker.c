@@ -59,6 +59,20 @@ static void deliver_followers(struct weir_sched weir_mem *s, const struct weir_m
 	}
 }
 
+/* At an exit that several CPUs share, one that may run the task only now can be idle. */
+static void wake_for_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	for (u32 i = 0; i < s->graph->nr_slots && weir_loop; i++) {
+		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
+
+		if (!pipe || pipe->hears || pipe->nr_cpus < 2 || weir_pipe_lock(pipe))
+			continue;
+		if (weir_pipe_has(pipe, t))
+			weir_kick_idle(pipe->to, pipe, t);
+		weir_pipe_unlock(pipe);
+	}
+}
+
 /*
  * The responder first: whoever reads the new value from it while the message is on its way is not
  * overtaken by a subscriber that still acts on the old one (docs/decisions/0004).
@@ -83,6 +97,10 @@ void weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 			/* Whoever puts the task into a pipe where we do not yet find it asks for the new value. */
 			weir_barrier(s);
 			deliver_followers(s, msg);
+		}
+		if (msg->task && topic == WEIR_TOPIC_AFFINITY) {
+			weir_barrier(s);
+			wake_for_affinity(s, msg->task);
 		}
 	}
 	if (s->rt_topics >> topic & 1)

@@ -542,6 +542,7 @@ static u64 explore(double budget)
 	printf("%-28s", scenario->name);
 	fflush(stdout);
 	memset(seen, 0, sizeof(seen));
+	depth = 0;
 	scenario->setup();
 	snapshot_bytes = sched->used;
 	snapshot = realloc(snapshot, snapshot_bytes);

@@ -11,15 +11,34 @@ static const u64 no_params[WEIR_MAX_PARAMS] = { 1000000 };
 
 /* --- graphs: CPUs 0 and 1 run tasks ------------------------------------------------------------ */
 
-static void shared(struct plan *p, const char *order)
+static void shared(struct plan *p, const char *annotate, const char *order)
 {
 	u32 queue, end, exit;
 
 	plan_begin(p, 3);
-	plan_instance(p, "priority");
+	plan_instance(p, annotate);
 	queue = plan_instance(p, order);
 	end = plan_instance(p, "termination");
 	plan_pipe(p, WEIR_NONE, queue);
+	exit = plan_pipe(p, queue, end);
+	p->cpus[0].exit = exit;
+	p->cpus[1].exit = exit;
+	plan_end(p);
+}
+
+/* An entry for each CPU; what comes in on both meets in one pipe, whose log two CPUs write. */
+static void merged(struct plan *p, int postponed)
+{
+	u32 merge, queue, end, exit, middle;
+
+	plan_begin(p, 3);
+	merge = plan_instance(p, "merge");
+	queue = plan_instance(p, "round_robin");
+	end = plan_instance(p, "termination");
+	for (u32 cpu = 0; cpu < 3; cpu++)
+		p->cpus[cpu].entry = plan_pipe(p, WEIR_NONE, merge);
+	middle = plan_pipe(p, merge, queue);
+	p->pipes[middle].postponed = (u32)postponed;
 	exit = plan_pipe(p, queue, end);
 	p->cpus[0].exit = exit;
 	p->cpus[1].exit = exit;
@@ -51,12 +70,13 @@ static void swap(const struct plan *p)
 	REQUIRE(!weir_swap(sched, CTL, &p->tables, &stats));
 }
 
-static void bind(struct weir_task *t, u32 cpu)
+/* Told by CPU @by, as every call of a thread is by its own. */
+static void bind(u32 by, struct weir_task *t, u32 cpu)
 {
 	struct weir_cpumask mask = { .word = { 1ull << cpu } };
-	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .cpu = cpu, .task = t, .mask = &mask };
+	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t, .mask = &mask };
 
-	REQUIRE(!weir_notify(sched, cpu, &msg));
+	REQUIRE(!weir_notify(sched, by, &msg));
 }
 
 static void set_priority(struct weir_task *t, u64 priority)
@@ -80,7 +100,7 @@ static void begin(const struct plan *p)
 
 		if (p->pipes[p->cpus[0].exit].from == p->pipes[p->cpus[1].exit].from &&
 		    p->cpus[0].exit != p->cpus[1].exit)
-			bind(t, cpu);
+			bind(CTL, t, cpu);
 		REQUIRE(!weir_admit(sched, cpu, t));
 		REQUIRE(weir_pick(sched, cpu, cpu) == t);
 		REQUIRE(!weir_block(sched, cpu, t));
@@ -89,7 +109,7 @@ static void begin(const struct plan *p)
 
 static void begin_shared(void)
 {
-	shared(&first, "head_queue");
+	shared(&first, "priority", "head_queue");
 	begin(&first);
 }
 
@@ -194,7 +214,7 @@ static void exit_a_new_1(void)
 
 static void move_a_1(void)
 {
-	bind(a, 1);
+	bind(1, a, 1);
 }
 
 static void swap_ctl(void)
@@ -284,31 +304,49 @@ static void three_check(void)
 
 /* --- change log ---------------------------------------------------------------------------------- */
 
-static void idle_setup(void)
+static void merged_setup(void)
 {
-	begin_shared();
+	merged(&first, 0);
+	begin(&first);
+}
+
+static void merged_idle_setup(void)
+{
+	merged_setup();
 	make_idle(0);
 	make_idle(1);
 }
 
-static void admit_admit_check(void)
+static void merged_one_setup(void)
 {
-	struct weir_pipe *entry = &sched->graph->pipes[0], *exit = &sched->graph->pipes[1];
-
-	REQUIRE(entry->nr == 2 && exit->nr == 2);
-	REQUIRE(entry->head == exit->head && entry->tail == exit->tail);
-	REQUIRE(outcome.kicks[0] == 1 && outcome.kicks[1] == 1);
+	merged_setup();
+	admit(0, a);
 }
 
-static void admit_block_setup(void)
+static void merged_postponed_setup(void)
 {
-	begin_shared();
+	merged(&first, 1);
+	begin(&first);
 	admit(0, a);
+}
+
+static void admit_admit_check(void)
+{
+	struct weir_pipe *middle = &sched->graph->pipes[3], *exit = &sched->graph->pipes[4];
+
+	REQUIRE(middle->nr == 2 && exit->nr == 2);
+	REQUIRE(middle->head == exit->head && middle->tail == exit->tail);
+	REQUIRE(outcome.kicks[0] == 1 && outcome.kicks[1] == 1);
 }
 
 static void admit_b_0(void)
 {
 	admit(0, b);
+}
+
+static void admit_b_2(void)
+{
+	admit(2, b);
 }
 
 /* Where CPU 0 propagates for both, a leaves while its arrival is still in the log. */
@@ -323,6 +361,23 @@ static void admit_block_check(void)
 	REQUIRE(a->state == WEIR_UNCONSIDERED && b->state == WEIR_SCHEDULABLE && length(0) == 1);
 }
 
+static void admit_pick_check(void)
+{
+	struct weir_task *t = outcome.picked[0];
+
+	REQUIRE(t && running(t));
+	REQUIRE((t == a ? b : a)->state == WEIR_SCHEDULABLE);
+}
+
+/* The pick may come before both; then it must be woken by one of them. */
+static void admit_admit_pick_check(void)
+{
+	struct weir_task *t = outcome.picked[0];
+
+	REQUIRE(t ? running(t) && length(0) == 1 : length(0) == 2);
+	no_lost_wakeup(0);
+}
+
 /* --- idleness -------------------------------------------------------------------------------------- */
 
 static void idle_check(void)
@@ -335,7 +390,7 @@ static void postponed_setup(void)
 {
 	balanced(&first, "load_balancer", 1);
 	begin(&first);
-	bind(a, 0);
+	bind(CTL, a, 0);
 }
 
 static void postponed_check(void)
@@ -350,7 +405,7 @@ static void postponed_check(void)
 static void move_setup(void)
 {
 	begin_balanced();
-	bind(a, 0);
+	bind(CTL, a, 0);
 	admit(0, a);
 	make_idle(1);
 }
@@ -366,17 +421,37 @@ static void move_claim_check(void)
 	no_lost_wakeup(1);
 }
 
+/* The exit is shared and the task bound to CPU 1, until it may run on CPU 0. */
+static void rebind_setup(void)
+{
+	shared(&first, "affinity", "head_queue");
+	begin(&first);
+	bind(CTL, a, 1);
+	admit(0, a);
+}
+
+static void rebind_a_1(void)
+{
+	bind(1, a, 0);
+}
+
+static void rebind_check(void)
+{
+	REQUIRE(running(a) ? outcome.picked[0] == a && a->cpu == 0 : length(0) == 1);
+	no_lost_wakeup(0);
+}
+
 static void admit_move_setup(void)
 {
 	begin_balanced();
-	bind(a, 0);
-	bind(b, 0);
+	bind(CTL, a, 0);
+	bind(CTL, b, 0);
 }
 
 static void admit_move_a_1(void)
 {
 	admit(1, a);
-	bind(a, 1);
+	bind(1, a, 1);
 }
 
 static void admit_move_check(void)
@@ -388,14 +463,14 @@ static void steal_setup(void)
 {
 	balanced(&first, "work_stealing", 0);
 	begin(&first);
-	bind(c, 0);
+	bind(CTL, c, 0);
 	admit(0, c);
 	REQUIRE(weir_pick(sched, 0, 0) == c);
-	bind(a, 0);
-	bind(b, 0);
+	bind(CTL, a, 0);
+	bind(CTL, b, 0);
 	admit(0, a);
 	admit(0, b);
-	bind(c, 1);
+	bind(CTL, c, 1);
 	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = b };
 
 	REQUIRE(!weir_notify(sched, CTL, &msg));
@@ -420,8 +495,6 @@ static void steal_check(void)
 
 static void urgent_setup(void)
 {
-	shared(&first, "priority_order");
-	first.cpus[1].exit = WEIR_NONE;
 	plan_begin(&second, 3);
 	plan_instance(&second, "priority");
 	plan_instance(&second, "priority_order");
@@ -452,7 +525,7 @@ static void urgent_check(void)
 
 static void swap_setup(void)
 {
-	shared(&second, "round_robin");
+	shared(&second, "priority", "round_robin");
 	begin_shared();
 	make_idle(0);
 }
@@ -525,12 +598,16 @@ const struct scenario scenarios[] = {
 	TWO("claim-exit", one_task_setup, pick_0, exit_a_1, claim_exit_check),
 	TWO("claim-exit-new", one_task_setup, pick_0, exit_a_new_1, claim_exit_new_check),
 	THREE("claim-claim-block", two_tasks_setup, pick_0, pick_1, block_a_2, three_check),
-	TWO("admit-admit", idle_setup, admit_a_0, admit_b_1, admit_admit_check),
-	TWO("admit-admit-block", begin_shared, admit_b_0, admit_block_a_1, admit_block_check),
-	TWO("admit-block", admit_block_setup, admit_b_0, block_a_1, admit_block_check),
+	TWO("admit-admit", merged_idle_setup, admit_a_0, admit_b_1, admit_admit_check),
+	TWO("admit-admit-block", merged_setup, admit_b_0, admit_block_a_1, admit_block_check),
+	TWO("admit-block", merged_one_setup, admit_b_0, block_a_1, admit_block_check),
+	TWO("admit-pick", merged_one_setup, pick_0, admit_b_1, admit_pick_check),
+	TWO("admit-pick-postponed", merged_postponed_setup, pick_0, admit_b_1, admit_pick_check),
+	THREE("admit-admit-pick", merged_setup, pick_0, admit_a_1, admit_b_2, admit_admit_pick_check),
 	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
 	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
 	TWO("move-claim", move_setup, pick_0, move_a_1, move_claim_check),
+	TWO("rebind-idle", rebind_setup, pick_0, rebind_a_1, rebind_check),
 	TWO("move-admit", admit_move_setup, admit_b_0, admit_move_a_1, admit_move_check),
 	TWO("steal-claim", steal_setup, block_pick_0, pick_1, steal_check),
 	TWO("urgent-claim", urgent_setup, pick_0, admit_a_1, urgent_check),
