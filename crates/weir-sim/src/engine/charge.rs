@@ -232,6 +232,44 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn record(kind: OpKind, object: u32, n: u32) -> OpRecord {
+        OpRecord { kind, object, n }
+    }
+
+    #[test]
+    fn a_call_waits_for_the_locks_of_the_calls_before() {
+        let machine = Machine::smp(2);
+        let mut costs = Costs::zero();
+        costs.lock_uncontended = 10;
+        costs.lock_handover.llc = 50;
+        costs.core.call = 100;
+        costs.core.pipe_add = 30;
+        costs.core.update = 5;
+        let mut c = Charger::new(&machine, &costs, &Plan::default());
+        // Lock 0, an update that adds under lock 1, unlock both.
+        let ops = [
+            record(OpKind::Lock, 0, 0),
+            record(OpKind::Update, 7, 1),
+            record(OpKind::Lock, 1, 0),
+            record(OpKind::Add, 1, 0),
+            record(OpKind::Unlock, 1, 0),
+            record(OpKind::UpdateEnd, 7, 0),
+            record(OpKind::Unlock, 0, 0),
+        ];
+        let alone = 100 + 10 + 5 + 10 + 30;
+        assert_eq!(c.walk(&ops, 1, 0, 1000, 1000), Walk { end: 1000 + alone, wait_ns: 0 });
+        // CPU 1 comes 20 ns later: it waits for the end of the first section, then for nothing, and pays
+        // for two hand-overs.
+        let first_end = 1000 + alone;
+        let walk = c.walk(&ops, 1, 1, 1020, 1020);
+        assert_eq!(walk, Walk { end: first_end + 55 + alone - 100 + 45, wait_ns: first_end - 1120 });
+        let locks: Vec<_> = c.locks().collect();
+        assert_eq!(locks[0], (0, 55 + 155, first_end - 1120));
+        assert_eq!(locks[1], (1, 40 + 90, 0));
+        let (instance, time) = c.instances().next().unwrap();
+        assert_eq!((instance, time.updates, time.ns), (7, 2, 45 + 95));
+    }
+
     #[test]
     fn short_sections_pass_before_later_ones() {
         let mut lock = PipeLock::default();

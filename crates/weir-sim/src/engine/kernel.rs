@@ -331,6 +331,8 @@ impl<O: Observer> Sim<'_, O> {
         let no = self.leave(c, Stop::Exit);
         let task = &mut self.tasks[no as usize];
         task.state = State::Gone;
+        task.frames = Box::default();
+        task.timers = Box::default();
         self.census.alive -= 1;
         self.obs.event(self.now, &Event::TaskExit { task: no });
         self.cpus[c as usize].last = NONE;

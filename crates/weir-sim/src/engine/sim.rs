@@ -17,13 +17,12 @@ use crate::costs::Costs;
 use crate::machine::MachineEvent;
 use crate::{Error, Machine, Result, Workload};
 
-/// Address space of the arena: what a thousand bytes a task and a few pages a CPU need, and then some;
-/// pages are used when touched.
+/// Address space of the arena: at least 4 GiB, so that a workload may fork many more tasks than it
+/// starts with. Pages are used when touched.
 fn arena_bytes(tasks: usize, cpus: u32, plan: &Plan) -> usize {
     let per_task = 512 + 128 * plan.depth() as usize;
-    let fixed = 64 << 20;
     let wiring = (plan.pipes.len() + plan.instances.len()) * 16384 + cpus as usize * 65536;
-    (fixed + wiring + 2 * tasks.max(1024) * per_task).next_power_of_two()
+    (wiring + 4 * tasks * per_task).next_power_of_two().max(1 << 32)
 }
 
 /// Numbers of the whole run.

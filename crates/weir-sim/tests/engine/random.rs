@@ -81,11 +81,12 @@ fn workload_of() -> impl Strategy<Value = Workload> {
     })
 }
 
-fn machine(events: Vec<(u64, u32, u8)>) -> Machine {
+fn machine(events: Vec<(u64, u32, u8)>, hosted: bool) -> Machine {
     let mut machine = Machine::smp(CPUS);
     machine.smt_pct = 70;
     machine.shape.cpus[1].core = machine.shape.cpus[0].core;
     machine.shape.cpus[3].capacity = 400;
+    machine.shape.cpus[2].host = hosted.then_some(0);
     let top = machine.top_hz(0);
     machine.events = events
         .into_iter()
@@ -113,9 +114,10 @@ proptest! {
         first in 0..TOPOLOGIES.len(),
         swaps in prop::collection::vec((0..40 * MS, 0..TOPOLOGIES.len()), 0..5),
         costly in any::<bool>(),
+        hosted in any::<bool>(),
         seed in 0..1000u64,
     ) {
-        let machine = machine(events);
+        let machine = machine(events, hosted);
         let costs = if costly { Costs::default() } else { Costs::zero() };
         let scripted: Vec<_> = swaps
             .iter()

@@ -113,7 +113,7 @@ fn runtime_ignores_the_speed_of_the_cpu_and_run_does_not() {
         t
     };
     let topology = "annotate affinity; entry -> load_balancer -> each cpu { head_queue -> cpu };";
-    let mut end = |op| {
+    let end = |op| {
         let mut g = Gantt::default();
         let w = workload(vec![on("t", op)]);
         run_on(&machine, topology, &w, &weir_sim::Costs::zero(), Default::default(), &mut g).unwrap().end_ns
