@@ -6,7 +6,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use weir_core::{CpuSet, Msg, Plan, TaskId, Topic};
+use weir_core::{Class, ComponentInfo, CpuSet, Msg, Plan, TaskId, Topic, catalog};
 
 use crate::Lab;
 use crate::law::{self, Asked};
@@ -85,6 +85,11 @@ pub enum Op {
     Replace {
         n: u8,
     },
+    /// An ordering instance by one of another component, as an adaptive scheduler does.
+    Exchange {
+        n: u8,
+        by: u8,
+    },
     /// Another topology, of those that the test offers.
     Swap {
         n: u8,
@@ -109,6 +114,7 @@ pub fn op(swaps: u32) -> impl Strategy<Value = Op> {
         1 => (0..50u8).prop_map(|value| Op::Burn { value }),
         3 => Just(Op::Represent),
         3 => n.prop_map(|n| Op::Replace { n }),
+        2 => (n, any::<u8>()).prop_map(|(n, by)| Op::Exchange { n, by }),
         swaps.max(1) => n.prop_map(|n| Op::Swap { n }),
     ]
 }
@@ -128,16 +134,25 @@ pub struct World {
     plans: Vec<Plan>,
     /// Changes of topology or instance so far.
     pub swaps: u32,
+    now_ns: u64,
 }
+
+/// Time that passes with each step.
+const STEP_NS: u64 = 700_000;
 
 impl World {
     pub fn new(lab: Lab, plans: Vec<Plan>) -> Self {
-        Self { lab, tasks: Vec::new(), plans, swaps: 0 }
+        Self { lab, tasks: Vec::new(), plans, swaps: 0, now_ns: 0 }
     }
 
     /// Carry out one step, then check the law for every instance, the state of every task, and (within
     /// the core) all invariants.
     pub fn step(&mut self, op: &Op) -> Result<(), String> {
+        self.now_ns += STEP_NS;
+        self.lab.sched.set_now(self.now_ns);
+        while let Some((_, handle)) = self.lab.sched.next_timer().filter(|(due, _)| *due <= self.now_ns) {
+            self.lab.sched.timer_expired(0, handle);
+        }
         let asked = self.apply(op)?;
         self.lab.messages.clear();
         for (t, state) in &self.tasks {
@@ -235,6 +250,7 @@ impl World {
                 let class = weir_core::catalog().components[inst.class as usize].name.clone();
                 self.compare(|lab| lab.replace(instance, &class, Some(inst.params)).map(|_| ()))?;
             }
+            Op::Exchange { n, by } => self.exchange(n, by)?,
             Op::Swap { .. } if self.plans.is_empty() => {}
             Op::Swap { n } => {
                 let plan = self.plans[usize::from(n) % self.plans.len()].clone();
@@ -243,6 +259,24 @@ impl World {
             }
         }
         Ok(None)
+    }
+
+    /// Any component of the class will do whose questions somebody answers.
+    fn exchange(&mut self, n: u8, by: u8) -> Result<(), String> {
+        let all = &catalog().components;
+        let plan = &self.lab.plan;
+        let answered = |topic: &String| plan.instances.iter().any(|i| all[i.class as usize].answers.contains(topic));
+        let fits = |c: &&ComponentInfo| c.class == Class::Order && c.needs.iter().all(answered);
+        let ordering = |i: &usize| all[plan.instances[*i].class as usize].class == Class::Order;
+        let from: Vec<usize> = (0..plan.instances.len()).filter(ordering).collect();
+        let to: Vec<&ComponentInfo> = all.iter().filter(fits).collect();
+        if from.is_empty() || to.is_empty() {
+            return Ok(());
+        }
+        let instance = from[usize::from(n) % from.len()] as u32;
+        let class = to[usize::from(by) % to.len()].name.clone();
+        self.swaps += 1;
+        self.lab.replace(instance, &class, None).map(|_| ())
     }
 
     /// The graph is built anew, in whole or in part: where its components leave no choice, it must come
