@@ -34,8 +34,8 @@ enum weir_topic_id {
 	WEIR_TOPIC_MARKER,	  /* value: landmark number */
 	WEIR_TOPIC_PREEMPT,	  /* cpu: let it give up its task and pick again */
 	WEIR_TOPIC_KICK,	  /* cpu: idle, and there is work */
-	WEIR_TOPIC_OVERLOAD,	  /* value: instance; value2: load */
-	WEIR_TOPIC_UNDERLOAD,	  /* value: instance; value2: load */
+	WEIR_TOPIC_OVERLOAD,	  /* cpu, value: tasks that wait; value2: instance */
+	WEIR_TOPIC_UNDERLOAD,	  /* cpu, value: tasks that wait; value2: instance */
 	WEIR_TOPIC_DEADLINE_MISS, /* task */
 	WEIR_TOPIC_SLICE,	  /* request: task; reply value: ns, 0 the runtime's default */
 	WEIR_TOPIC_LAMPORT,	  /* request: task; reply value: creation stamp */
