@@ -29,109 +29,111 @@ pub struct Bin {
 
 /// Collects durations: exact up to [`EXACT_MAX`], then in a histogram that keeps three significant
 /// digits. Minimum, mean and maximum are always exact. Allocates nothing before the first sample.
-#[derive(Debug, Default)]
-pub struct Samples(Option<Box<Inner>>);
-
 #[derive(Debug)]
-struct Inner {
-    count: u64,
-    sum: u64,
-    min: u64,
-    max: u64,
-    store: Store,
-}
+pub struct Samples(Store);
 
 #[derive(Debug)]
 enum Store {
     Exact(Vec<u64>),
-    Histogram(Histogram<u64>),
+    Histogram(Box<Rounded>),
 }
 
-impl Inner {
-    fn new() -> Self {
-        Self { count: 0, sum: 0, min: u64::MAX, max: 0, store: Store::Exact(Vec::new()) }
+/// Many samples: rounded values, and what is known exactly.
+#[derive(Debug)]
+struct Rounded {
+    values: Histogram<u64>,
+    sum: u64,
+    min: u64,
+    max: u64,
+}
+
+const TAKES_ALL: &str = "a resizing histogram takes every value";
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self(Store::Exact(Vec::new()))
+    }
+}
+
+impl Rounded {
+    fn new(exact: &[u64]) -> Box<Self> {
+        let values = Histogram::new(3).expect("three digits are within the library's range");
+        let mut rounded = Box::new(Self { values, sum: 0, min: u64::MAX, max: 0 });
+        exact.iter().for_each(|&v| rounded.add(v));
+        rounded
     }
 
-    fn count_in(&mut self, ns: u64, times: u64) {
-        self.count += times;
-        self.sum = self.sum.saturating_add(ns.saturating_mul(times));
+    fn add(&mut self, ns: u64) {
+        self.values.record(ns).expect(TAKES_ALL);
+        self.sum = self.sum.saturating_add(ns);
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
-    }
-
-    fn to_histogram(&mut self) -> &mut Histogram<u64> {
-        if let Store::Exact(values) = &self.store {
-            let mut h = Histogram::new(3).expect("three digits are within the library's range");
-            for &v in values {
-                h.record(v).expect("a resizing histogram takes every value");
-            }
-            self.store = Store::Histogram(h);
-        }
-        match &mut self.store {
-            Store::Histogram(h) => h,
-            Store::Exact(_) => unreachable!("converted above"),
-        }
     }
 }
 
 impl Samples {
     /// Adds a duration.
     pub fn add(&mut self, ns: u64) {
-        let inner = self.0.get_or_insert_with(|| Box::new(Inner::new()));
-        inner.count_in(ns, 1);
-        match &mut inner.store {
+        match &mut self.0 {
             Store::Exact(values) if values.len() < EXACT_MAX => values.push(ns),
-            Store::Exact(_) => {
-                inner.to_histogram().record(ns).expect("a resizing histogram takes every value");
-            }
-            Store::Histogram(h) => h.record(ns).expect("a resizing histogram takes every value"),
+            _ => self.rounded().add(ns),
+        }
+    }
+
+    /// The histogram, to which the samples are converted if they were exact yet.
+    fn rounded(&mut self) -> &mut Rounded {
+        if let Store::Exact(values) = &self.0 {
+            self.0 = Store::Histogram(Rounded::new(values));
+        }
+        match &mut self.0 {
+            Store::Histogram(rounded) => rounded,
+            Store::Exact(_) => unreachable!("converted above"),
         }
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Samples) {
-        let Some(from) = &other.0 else { return };
-        match &from.store {
+        match &other.0 {
             Store::Exact(values) => values.iter().for_each(|&v| self.add(v)),
-            Store::Histogram(h) => {
-                let inner = self.0.get_or_insert_with(|| Box::new(Inner::new()));
-                inner.to_histogram().add(h).expect("a resizing histogram takes every other one");
-                inner.count += from.count;
-                inner.sum = inner.sum.saturating_add(from.sum);
-                inner.min = inner.min.min(from.min);
-                inner.max = inner.max.max(from.max);
+            Store::Histogram(from) => {
+                let to = self.rounded();
+                to.values.add(&from.values).expect(TAKES_ALL);
+                to.sum = to.sum.saturating_add(from.sum);
+                to.min = to.min.min(from.min);
+                to.max = to.max.max(from.max);
             }
         }
     }
 
     /// The six numbers that reports show.
     pub fn dist(&mut self) -> Dist {
-        let Some(inner) = &mut self.0 else { return Dist::default() };
-        let (count, min, max) = (inner.count, inner.min, inner.max);
-        let mut d = Dist { min, mean: inner.sum / count, max, ..Dist::default() };
-        match &mut inner.store {
+        match &mut self.0 {
             Store::Exact(values) => {
                 values.sort_unstable();
-                let rank = |pct: u64| values[((count * pct).div_ceil(100).max(1) - 1) as usize];
-                (d.p50, d.p95, d.p99) = (rank(50), rank(95), rank(99));
+                let (Some(&min), Some(&max)) = (values.first(), values.last()) else {
+                    return Dist::default();
+                };
+                let rank = |pct: usize| values[(values.len() * pct).div_ceil(100) - 1];
+                let sum: u128 = values.iter().map(|&v| u128::from(v)).sum();
+                let mean = (sum / values.len() as u128) as u64;
+                Dist { min, mean, p50: rank(50), p95: rank(95), p99: rank(99), max }
             }
-            Store::Histogram(h) => {
-                let rank = |q: f64| h.value_at_quantile(q).clamp(min, max);
-                (d.p50, d.p95, d.p99) = (rank(0.50), rank(0.95), rank(0.99));
+            Store::Histogram(r) => {
+                let rank = |q: f64| r.values.value_at_quantile(q).clamp(r.min, r.max);
+                let (p50, p95, p99) = (rank(0.50), rank(0.95), rank(0.99));
+                Dist { min: r.min, mean: r.sum / r.values.len().max(1), p50, p95, p99, max: r.max }
             }
         }
-        d
     }
 
     /// The distribution in buckets an eighth of an octave wide, ascending, empty ones left out.
     pub fn bins(&self) -> Vec<Bin> {
-        let mut values: Vec<(u64, u64)> = match self.0.as_deref() {
-            None => return Vec::new(),
-            Some(Inner { store: Store::Exact(v), .. }) => v.iter().map(|&v| (v, 1)).collect(),
-            Some(Inner { store: Store::Histogram(h), min, .. }) => h
-                .iter_recorded()
-                .map(|i| (h.lowest_equivalent(i.value_iterated_to()).max(*min), i.count_at_value()))
-                .collect(),
+        let mut values: Vec<(u64, u64)> = match &self.0 {
+            Store::Exact(v) => v.iter().map(|&v| (v, 1)).collect(),
+            Store::Histogram(r) => {
+                let value = |v: u64| r.values.lowest_equivalent(v).max(r.min);
+                r.values.iter_recorded().map(|i| (value(i.value_iterated_to()), i.count_at_value())).collect()
+            }
         };
         values.sort_unstable();
         let mut bins: Vec<Bin> = Vec::new();
@@ -210,7 +212,7 @@ mod tests {
     fn nothing_is_zero() {
         assert_eq!(Samples::default().dist(), Dist::default());
         assert!(Samples::default().bins().is_empty());
-        assert_eq!(size_of::<Samples>(), 8, "a task without samples must cost one pointer");
+        assert_eq!(size_of::<Samples>(), 24, "a million tasks hold two of them each");
     }
 
     #[test]

@@ -181,13 +181,13 @@ pub struct SwapSummary {
 }
 
 impl Summary {
-    /// Writes the summary as indented JSON with a final newline.
+    /// Writes the summary as JSON, a task, CPU or pipe a line, with a final newline.
     ///
     /// Files in an output directory are written while `wall_ns` is still 0, so that equal runs give
     /// equal bytes; only what goes to the terminal carries the time that the run really took.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut out = io::BufWriter::with_capacity(1 << 16, out);
-        serde_json::to_writer_pretty(&mut out, self)?;
+        self.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Lines::default()))?;
         out.write_all(b"\n")?;
         out.flush()
     }
@@ -202,6 +202,78 @@ impl Summary {
     /// CPU time there was: CPUs times duration, less the time they were offline.
     pub fn capacity_ns(&self) -> u64 {
         self.totals.busy_ns + self.totals.idle_ns + self.totals.scheduler_ns
+    }
+}
+
+/// JSON with a line for each field of the outermost object and each element of its lists.
+#[derive(Default)]
+struct Lines {
+    depth: usize,
+    /// The list or object just opened has nothing in it yet.
+    empty: bool,
+}
+
+impl Lines {
+    /// Objects and lists within this depth are spread over lines.
+    const SPREAD: usize = 2;
+
+    fn open<W: ?Sized + Write>(&mut self, out: &mut W, mark: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        self.empty = true;
+        out.write_all(mark)
+    }
+
+    fn item<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.empty = false;
+        if !first {
+            out.write_all(b",")?;
+        }
+        if self.depth <= Self::SPREAD {
+            out.write_all(&b"\n    "[..1 + 2 * self.depth])
+        } else if first {
+            Ok(())
+        } else {
+            out.write_all(b" ")
+        }
+    }
+
+    fn close<W: ?Sized + Write>(&mut self, out: &mut W, mark: &[u8]) -> io::Result<()> {
+        self.depth -= 1;
+        if self.depth < Self::SPREAD && !self.empty {
+            out.write_all(&b"\n    "[..1 + 2 * self.depth])?;
+        }
+        self.empty = false;
+        out.write_all(mark)
+    }
+}
+
+impl serde_json::ser::Formatter for Lines {
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(out, b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(out, b"]")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.item(out, first)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(out, b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(out, b"}")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.item(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
     }
 }
 

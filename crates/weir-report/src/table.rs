@@ -195,7 +195,18 @@ fn cpus(out: &mut String, s: &Summary) {
     if s.cpus.len() <= LINES {
         let name = s.cpus.iter().map(|c| crate::text::cells(&c.name)).max().unwrap_or(0).min(18);
         let heading = "  busy       sched        idle  switches";
-        line(out, &format!("  {:<name$}  {:<BAR$}{heading}", "CPU", "█ busy  ▒ scheduler  · idle"));
+        line(
+            out,
+            &format!(
+                "  {:<name$}  {:<BAR$}{heading}",
+                "CPU",
+                if s.cpus.iter().any(|c| c.offline_ns > 0) {
+                    "█ busy  ▒ scheduler  · idle  x offline"
+                } else {
+                    "█ busy  ▒ scheduler  · idle"
+                }
+            ),
+        );
         for c in &s.cpus {
             let shares = [c.busy_ns, c.scheduler_ns, c.idle_ns].map(|ns| percent(ns, s.duration_ns));
             let [busy, sched, idle] = shares;
