@@ -32,7 +32,10 @@ fn main() {
         .force_frame_pointer(false)
         // Generated dispatch functions whose class has no such entry point.
         .flag("-Wno-unused-parameter")
-        .opt_level(2)
+        // Many small functions on a hot path: inline them.
+        .opt_level(3)
+        .flag_if_supported("--param=max-inline-insns-auto=120")
+        .flag_if_supported("--param=inline-unit-growth=300")
         .warnings(true)
         .extra_warnings(true)
         .warnings_into_errors(true)
