@@ -15,6 +15,10 @@ use crate::wire::{From, To, Wired};
 /// Longest path, in pipes: `WEIR_MAX_DEPTH` in `weir/topology.h`.
 const MAX_DEPTH: u32 = 32;
 
+/// Help where tasks meet CPUs that cannot run them.
+const TELL_APART: &str =
+    "tell them apart first: `annotate isa;` and `entry -> split :: isa_demux; split[native] -> ...`";
+
 /// What the rules look at.
 pub(crate) struct Check<'a> {
     pub net: &'a Net,
@@ -164,6 +168,7 @@ impl<'a> Check<'a> {
     /// Everything leads to an exit and comes from an entry; demultiplexers send each instruction set
     /// to CPUs that have it.
     pub fn reach(&mut self, order: &[usize]) {
+        self.exits_mixed();
         let behind = self.behind(order);
         for (i, set) in behind.iter().enumerate() {
             if self.net.insts[i].annotator || !set.is_empty() || self.wired.outs[i].is_empty() {
@@ -268,19 +273,29 @@ impl<'a> Check<'a> {
 
     /// A distributor that knows nothing of instruction sets sends tasks to CPUs of several.
     fn isa_mixed(&mut self, i: usize, cpus: &CpuSet) {
-        let isas: BTreeSet<u16> = cpus.iter().map(|c| self.shape.cpus[c as usize].isa).collect();
-        if isas.len() > 1 {
-            let names: Vec<&str> = isas.iter().map(|i| self.shape.isas[*i as usize].as_str()).collect();
+        if let Some(names) = self.isas(cpus) {
             let inst = &self.net.insts[i];
-            let message = format!(
-                "`{}` sends tasks to CPUs of several instruction sets ({})",
-                inst.name,
-                names.join(", ")
-            );
-            self.sink.warning("isa-mixed", inst.span, message).help(
-                "tell them apart first: `annotate isa;` and `entry -> split :: isa_demux; split[native] -> ...`",
-            );
+            let message =
+                format!("`{}` sends tasks to CPUs of several instruction sets ({names})", inst.name);
+            self.sink.warning("isa-mixed", inst.span, message).help(TELL_APART);
         }
+    }
+
+    /// CPUs of several instruction sets share an exit.
+    fn exits_mixed(&mut self) {
+        for exit in &self.net.exits {
+            if let Some(names) = self.isas(&exit.cpus) {
+                let message = format!("CPUs of several instruction sets share this exit ({names})");
+                self.sink.warning("isa-mixed", exit.span, message).help(TELL_APART);
+            }
+        }
+    }
+
+    /// Names of the instruction sets of `cpus`, if there are several.
+    fn isas(&self, cpus: &CpuSet) -> Option<String> {
+        let isas: BTreeSet<u16> = cpus.iter().map(|c| self.shape.cpus[c as usize].isa).collect();
+        let names: Vec<&str> = isas.iter().map(|i| self.shape.isas[*i as usize].as_str()).collect();
+        (names.len() > 1).then(|| names.join(", "))
     }
 
     /// CPUs whose exits lie behind each instance.

@@ -34,8 +34,16 @@ pub fn dot(graph: &Graph) -> String {
         if line.pipes.len() > 1 {
             label = format!("{label} x{}", line.pipes.len()).trim().to_string();
         }
-        let dash = if line.postponed { ", style=dashed" } else { "" };
-        let _ = writeln!(out, "  n{} -> n{} [label=\"{label}\"{dash}];", line.from, line.to);
+        let mut attributes = Vec::new();
+        if !label.is_empty() {
+            attributes.push(format!("label=\"{label}\""));
+        }
+        if line.postponed {
+            attributes.push("style=dashed".to_string());
+        }
+        let list =
+            if attributes.is_empty() { String::new() } else { format!(" [{}]", attributes.join(", ")) };
+        let _ = writeln!(out, "  n{} -> n{}{list};", line.from, line.to);
     }
     for (a, annotator) in picture.boxes.iter().enumerate().filter(|(_, b)| b.kind == NodeKind::Annotator) {
         for topic in &annotator.topics {

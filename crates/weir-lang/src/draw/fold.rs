@@ -124,12 +124,17 @@ fn boxed(graph: &Graph, members: &[usize]) -> Box {
         NodeKind::Cpus if cpus.len() > 1 => (cpu_words(&cpus), "one exit, shared".to_string()),
         NodeKind::Cpus => (cpu_words(&cpus), String::new()),
         NodeKind::Component | NodeKind::Annotator => {
-            let title = if count == 1 { first.name.replace('@', " ") } else { first.base.clone() };
+            let local = first.name.rsplit('/').next().unwrap_or(&first.name);
+            let title = if count == 1 { local.replace('@', " ") } else { first.base.clone() };
             let mut detail = Vec::new();
             if first.base != first.component {
                 detail.push(first.component.clone());
             }
             detail.extend(first.params.iter().cloned());
+            if let Some((around, _)) = first.name.rsplit_once('/') {
+                let around = if count == 1 { around.replace('@', " ") } else { within(around) };
+                detail.push(format!("in {around}"));
+            }
             (title, detail.join(", "))
         }
     };
@@ -148,6 +153,11 @@ fn boxed(graph: &Graph, members: &[usize]) -> Box {
         instances: members.iter().filter_map(|m| graph.nodes[*m].instance).collect(),
         count,
     }
+}
+
+/// The sub-topologies around, without the groups they are repeated for.
+fn within(around: &str) -> String {
+    around.split('/').map(|part| part.split('@').next().unwrap_or(part)).collect::<Vec<_>>().join("/")
 }
 
 /// `CPU 3`, `CPUs 0-7`; long lists are counted.

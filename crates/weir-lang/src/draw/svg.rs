@@ -42,6 +42,8 @@ const TITLE_PX: f64 = 7.3;
 const DETAIL_PX: f64 = 6.1;
 const PILL_PX: f64 = 6.4;
 const COUNT_PX: f64 = 7.0;
+/// Distance of arrows that leave or reach a box.
+const ARROW_GAP: f64 = 9.0;
 /// Least gap between layers.
 const LAYER_GAP: f64 = 56.0;
 /// Gap between the graph and the row of annotators.
@@ -54,7 +56,13 @@ pub fn svg(graph: &Graph, options: &SvgOptions) -> String {
     let picture = fold(graph, options.fold_above.max(1));
     let (flow, apart): (Vec<usize>, Vec<usize>) =
         (0..picture.boxes.len()).partition(|i| picture.boxes[*i].kind != NodeKind::Annotator);
-    let sizes: Vec<Size> = picture.boxes.iter().map(|b| size(b, options)).collect();
+    let mut sizes: Vec<Size> = picture.boxes.iter().map(|b| size(b, options)).collect();
+    for (i, size) in sizes.iter_mut().enumerate() {
+        // Room for the arrows of a fan.
+        let ends = |at: fn(&Line) -> usize| picture.lines.iter().filter(|l| at(l) == i).count();
+        let most = ends(|l| l.from).max(ends(|l| l.to));
+        size.height = size.height.max(most.min(40) as f64 * ARROW_GAP + 8.0);
+    }
     let index: BTreeMap<usize, usize> = flow.iter().enumerate().map(|(new, old)| (*old, new)).collect();
     let lines: Vec<(usize, usize)> = picture.lines.iter().map(|l| (index[&l.from], index[&l.to])).collect();
     let flow_sizes: Vec<Size> = flow.iter().map(|i| sizes[*i]).collect();
@@ -236,7 +244,10 @@ fn draw_box(out: &mut String, b: &Box, size: Size, at: Point, options: &SvgOptio
     let badge = badge(b).unwrap_or_default();
     let middle =
         at.x - if badge.is_empty() { 0.0 } else { (badge.chars().count() as f64 * COUNT_PX + 6.0) / 2.0 };
-    let mut line = y + 21.5;
+    // The lines of text stand in the middle, whatever the height.
+    let lines = 1 + usize::from(!b.detail.is_empty()) + usize::from(live(b, options).is_some());
+    let pill = if b.topics.is_empty() { 0.0 } else { 4.0 };
+    let mut line = at.y - pill / 2.0 + 4.5 - 7.5 * (lines - 1) as f64;
     let _ = write!(out, "<text class=\"name\" x=\"{middle:.1}\" y=\"{line:.1}\">{}</text>", escape(&b.title));
     if !badge.is_empty() {
         let _ = write!(
@@ -285,7 +296,7 @@ fn pills(out: &mut String, b: &Box, middle: f64, y: f64) {
 
 /// Where lines leave and reach a box: spread over its side in the order of their other ends.
 fn spread(count: usize, position: usize, height: f64) -> f64 {
-    let room = (height - 16.0).max(0.0).min(9.0 * (count.saturating_sub(1)) as f64);
+    let room = (height - 16.0).max(0.0).min(ARROW_GAP * (count.saturating_sub(1)) as f64);
     if count < 2 { 0.0 } else { room * (position as f64 / (count - 1) as f64 - 0.5) }
 }
 

@@ -157,6 +157,7 @@ impl<'a> Expander<'a> {
         names.extend([stem, "topology"]);
         let components: Vec<&str> = self.catalog.components.iter().map(|c| c.name.as_str()).collect();
         self.settings.finish(&names, &components, self.sink);
+        self.unused();
     }
 
     fn declare_topologies(&mut self, items: &'a [Item]) {
@@ -171,6 +172,23 @@ impl<'a> Expander<'a> {
                     .help(format!("the first is at {place}; rename or remove one"));
             } else {
                 self.topologies.insert(name, t);
+            }
+        }
+    }
+
+    /// Sub-topologies of the file itself that nothing uses: nothing of them was looked at.
+    fn unused(&mut self) {
+        if self.halted || self.sink.has_errors() {
+            return;
+        }
+        for (name, t) in &self.topologies {
+            // What is in use was remembered for `--set`.
+            if t.name.span.src == 0 && !self.settable.contains(*name) {
+                self.sink
+                    .warning("unused-topology", t.name.span, format!("sub-topology `{name}` is not used"))
+                    .help(
+                        "its contents were not checked; use it, remove it, or move it to a file to include",
+                    );
             }
         }
     }
