@@ -20,7 +20,7 @@ use crate::{Error, Result};
 const MAX_STEPS: u32 = 20_000_000;
 
 /// What the interpreter does after an op.
-enum Next {
+pub enum Next {
     /// The op is done; go on unless scheduler code has made the CPU busy.
     Op,
     /// The op takes time on the CPU.
@@ -91,17 +91,7 @@ impl<O: Observer> Sim<'_, O> {
                     }
                 }
             }
-            Op::Release { offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns } => {
-                self.job_done(no);
-                let release = self.next_release(no, offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns);
-                if release > self.now {
-                    return self.sleep(c, no, release, Wait::Time);
-                }
-                // The task is late for its own next job: the scheduler weighs it against the others anew.
-                self.release_job(no, c)?;
-                self.part(c, Stop::Yield, false)?;
-                Ok(Next::Left)
-            }
+            Op::Release { .. } => self.release_op(c, no, op),
             Op::Lock { mutex } => match self.objects.mutexes[mutex as usize].lock(no) {
                 Pass::Go => Ok(Next::Op),
                 Pass::Wait => self.wait(c, no, Wait::Mutex(mutex)),
@@ -246,7 +236,7 @@ impl<O: Observer> Sim<'_, O> {
     }
 
     /// Block until `at`.
-    fn sleep(&mut self, c: CpuNo, no: TaskNo, at: u64, wait: Wait) -> Result<Next> {
+    pub fn sleep(&mut self, c: CpuNo, no: TaskNo, at: u64, wait: Wait) -> Result<Next> {
         if at <= self.now {
             return Ok(Next::Op);
         }
@@ -254,7 +244,7 @@ impl<O: Observer> Sim<'_, O> {
         self.wait(c, no, wait)
     }
 
-    fn wait(&mut self, c: CpuNo, no: TaskNo, wait: Wait) -> Result<Next> {
+    pub fn wait(&mut self, c: CpuNo, no: TaskNo, wait: Wait) -> Result<Next> {
         if self.ends_job(no, wait) {
             self.job_done(no);
         }

@@ -5,14 +5,15 @@
 //! by time or event (sleep, timer, suspend, condition) to the next such wait, the first from its
 //! start; waits for mutexes, barriers, channels and devices are part of the job.
 
-use weir_core::event::{Call, CpuNo, Event, Observer, TaskNo};
+use weir_core::event::{Call, CpuNo, Event, Observer, Stop, TaskNo};
 use weir_core::{Msg, Topic};
 
 use super::cpu::Mode;
+use super::interpret::Next;
 use super::program::LoopFrame;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
-use super::task::{NEVER, NONE, State, Task, Wait};
+use super::task::{Backlog, NEVER, NONE, State, Task, Wait};
 use crate::Result;
 use crate::workload::Op;
 
@@ -41,6 +42,14 @@ impl<O: Observer> Sim<'_, O> {
 
     /// Create a task from a template, on CPU `by`; `free`: before the clock starts, at no cost.
     pub fn create(&mut self, template: u32, by: CpuNo, free: bool) -> Result<()> {
+        let charging = self.charging;
+        self.charging &= !free;
+        let done = self.create_task(template, by);
+        self.charging = charging;
+        done
+    }
+
+    fn create_task(&mut self, template: u32, by: CpuNo) -> Result<()> {
         let workload = self.workload;
         let spec = &workload.tasks[template as usize];
         let no = self.tasks.len() as TaskNo;
@@ -78,37 +87,23 @@ impl<O: Observer> Sim<'_, O> {
         if isa != 0 {
             self.tell_scheduler(h, Topic::Isa, &Msg { task: Some(id), value: isa.into(), ..Msg::default() })?;
         }
-        if free {
-            self.sched.clear_ops();
-            self.notices = 0;
-        }
         if self.programs[program as usize].has_release {
-            if let Some(release) = self.first_release(no)
-                && release > self.now
-            {
-                let task = &mut self.tasks[no as usize];
-                task.state = State::Blocked;
-                task.wait = Wait::Time;
-                task.home = by;
-                self.census.timed += 1;
-                self.timers.push(Key::new(release, Phase::Timer, Kind::Wake, no));
-                self.account(h, Call::Notify);
-                return Ok(());
-            } else if self.tasks[no as usize].releases > 0 {
-                self.release_job(no, by)?;
+            if let Some(release) = self.first_release(no) {
+                if release > self.now {
+                    let task = &mut self.tasks[no as usize];
+                    task.state = State::Blocked;
+                    task.wait = Wait::Release;
+                    task.home = by;
+                    self.census.timed += 1;
+                    self.account(h, Call::Notify);
+                    return Ok(());
+                }
+                self.begin_upcoming(no, by)?;
             }
         } else {
             self.wakeup_job(no, self.now, by)?;
         }
-        if free { self.wake_free(no, by) } else { self.wake(no, by) }
-    }
-
-    /// A wake-up before the clock starts: nobody pays for it.
-    fn wake_free(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
-        let charging = std::mem::replace(&mut self.charging, false);
-        let done = self.wake(no, by);
-        self.charging = charging;
-        done
+        self.wake(no, by)
     }
 
     /// If the program begins with a release (loops around it do not matter), execute that much of it
@@ -117,9 +112,10 @@ impl<O: Observer> Sim<'_, O> {
         let task = &self.tasks[no as usize];
         let ops = self.programs[task.program as usize].ops;
         let depth = ops.iter().position(|op| !matches!(op, Op::Loop { count } if *count != Some(0)))?;
-        let Op::Release { offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns } = ops[depth] else {
+        let op = &ops[depth];
+        if !matches!(op, Op::Release { .. }) {
             return None;
-        };
+        }
         let task = &mut self.tasks[no as usize];
         for (frame, op) in task.frames.iter_mut().zip(ops) {
             if let Op::Loop { count } = op {
@@ -128,34 +124,117 @@ impl<O: Observer> Sim<'_, O> {
         }
         task.level = depth as u32;
         task.pc = depth as u32 + 1;
-        Some(self.next_release(no, offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns))
+        let release = self.draw_release(no, op);
+        self.arm_upcoming(no);
+        Some(release)
     }
 
-    /// Time of the next release; the job's release and deadline are noted in the task.
-    pub fn next_release(
-        &mut self,
-        no: TaskNo,
-        offset: u64,
-        period: u64,
-        deadline: u64,
-        jitter: u64,
-        extra: u64,
-    ) -> u64 {
+    /// Work out the next release of a task and keep it as its upcoming one.
+    fn draw_release(&mut self, no: TaskNo, op: &Op) -> u64 {
+        let Op::Release { offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns } = *op else {
+            unreachable!("called for releases only")
+        };
         let task = &mut self.tasks[no as usize];
-        if task.releases > 0 && extra > 0 {
-            task.release_shift_ns += task.rng.between(0, extra);
+        if task.releases > 0 && extra_ns > 0 {
+            task.release_shift_ns += task.rng.between(0, extra_ns);
         }
-        let nominal = task
+        let release = task
             .start_ns
-            .saturating_add(offset)
-            .saturating_add((task.releases as u64).saturating_mul(period))
-            .saturating_add(task.release_shift_ns);
+            .saturating_add(offset_ns)
+            .saturating_add((task.releases as u64).saturating_mul(period_ns))
+            .saturating_add(task.release_shift_ns)
+            .saturating_add(if jitter_ns > 0 { task.rng.between(0, jitter_ns) } else { 0 });
         task.releases += 1;
-        let release = nominal.saturating_add(if jitter > 0 { task.rng.between(0, jitter) } else { 0 });
-        task.job_release_ns = release;
-        task.job_deadline_ns = release.saturating_add(deadline);
-        task.period_ns = period;
+        task.period_ns = period_ns;
+        task.upcoming = (release.max(self.now), release, release.saturating_add(deadline_ns));
         release
+    }
+
+    /// Queue the timer of the upcoming release if it lies ahead.
+    fn arm_upcoming(&mut self, no: TaskNo) {
+        let at = self.tasks[no as usize].upcoming.0;
+        if at > self.now {
+            self.timers.push(Key::new(at, Phase::Timer, Kind::Wake, no));
+        }
+    }
+
+    /// The upcoming release becomes the task's job; where releases can be foreseen, the next one is
+    /// upcoming from now on.
+    fn begin_upcoming(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+        let task = &mut self.tasks[no as usize];
+        let (_, release, deadline) = std::mem::replace(&mut task.upcoming, (NEVER, 0, 0));
+        task.job_release_ns = release;
+        task.job_deadline_ns = deadline;
+        self.release_job(no, by)?;
+        self.foresee(no);
+        Ok(())
+    }
+
+    fn foresee(&mut self, no: TaskNo) {
+        let task = &self.tasks[no as usize];
+        let program = &self.programs[task.program as usize];
+        if program.releases.is_some_and(|n| u64::from(task.releases) < n) {
+            let ops = program.ops;
+            let op = ops.iter().find(|op| matches!(op, Op::Release { .. })).expect("the program has a release");
+            self.draw_release(no, op);
+            let at = self.tasks[no as usize].upcoming.0;
+            self.timers.push(Key::new(at, Phase::Timer, Kind::Wake, no));
+        }
+    }
+
+    /// A task on `c` executes a release: the job before is done, and it waits for the next one or, late,
+    /// begins it.
+    pub fn release_op(&mut self, c: CpuNo, no: TaskNo, op: &Op) -> Result<Next> {
+        self.job_done(no);
+        let task = &mut self.tasks[no as usize];
+        let program = &self.programs[task.program as usize];
+        if program.releases.is_some() && task.releases > 0 {
+            let Some(next) = task.backlog.as_mut().and_then(|b| b.pop_front()) else {
+                return self.wait(c, no, Wait::Release);
+            };
+            task.job_release_ns = next.release_ns;
+            task.job_deadline_ns = next.deadline_ns;
+            task.job_missed = next.missed;
+            task.job_open = true;
+            self.tell_deadline(no, c)?;
+        } else {
+            if self.draw_release(no, op) > self.now {
+                self.arm_upcoming(no);
+                return self.wait(c, no, Wait::Release);
+            }
+            self.begin_upcoming(no, c)?;
+        }
+        // The task is late for its own next job: the scheduler weighs it against the others anew.
+        self.part(c, Stop::Yield, false)?;
+        Ok(Next::Left)
+    }
+
+    /// The upcoming release is due. A task that waits for it is woken, one that still has another job
+    /// gets it later.
+    fn release_due(&mut self, no: TaskNo) -> Result<()> {
+        let task = &self.tasks[no as usize];
+        if task.wait == Wait::Release {
+            let h = self.caller(if task.cpu == NONE { task.home } else { task.cpu });
+            self.charge_flat(h, self.costs.timer_interrupt);
+            self.begin_upcoming(no, h)?;
+            return self.wake(no, h);
+        }
+        let now = self.now;
+        let task = &mut self.tasks[no as usize];
+        let (_, release_ns, deadline) = std::mem::replace(&mut task.upcoming, (NEVER, 0, 0));
+        let backlog = task.backlog.get_or_insert_default();
+        let job = task.job + u32::from(task.job_open) + backlog.len() as u32;
+        backlog.push_back(Backlog { release_ns, deadline_ns: deadline, missed: deadline <= now });
+        let deadline_ns = (deadline != NEVER).then_some(deadline);
+        self.totals.jobs += 1;
+        self.obs.event(now, &Event::JobRelease { task: no, job, deadline_ns });
+        if deadline <= now {
+            self.tell_miss(no, job, deadline);
+        } else if deadline != NEVER {
+            self.timers.push(Key::new(deadline, Phase::Timer, Kind::Deadline, no));
+        }
+        self.foresee(no);
+        Ok(())
     }
 
     /// Next expiry of a timer, or, if that is already past, when it was.
@@ -196,19 +275,17 @@ impl<O: Observer> Sim<'_, O> {
             && matches!(wait, Wait::Time | Wait::Event(_) | Wait::Condition(..))
     }
 
-    /// The time that a task waited for has come.
+    /// A release is due, or the time that a task waited for has come.
     pub fn timed_wake(&mut self, no: TaskNo) -> Result<()> {
         let task = &self.tasks[no as usize];
+        if task.upcoming.0 == self.now {
+            return self.release_due(no);
+        }
         debug_assert!(task.wait.is_timed(), "only tasks that wait for a time have such an event");
-        let (cpu, wait) = (if task.cpu == NONE { task.home } else { task.cpu }, task.wait);
-        let h = self.caller(cpu);
+        let wait = task.wait;
+        let h = self.caller(task.cpu);
         self.charge_flat(h, self.costs.timer_interrupt);
-        if self.programs[self.tasks[no as usize].program as usize].has_release {
-            let task = &self.tasks[no as usize];
-            if wait == Wait::Time && !task.job_open && task.releases > 0 {
-                self.release_job(no, h)?;
-            }
-        } else if wait == Wait::Time {
+        if wait == Wait::Time {
             self.wakeup_job(no, self.now, h)?;
         }
         self.wake(no, h)
@@ -233,14 +310,12 @@ impl<O: Observer> Sim<'_, O> {
         let task = &mut self.tasks[no as usize];
         task.job_open = true;
         task.job_missed = false;
-        let (job, deadline, id, period) = (task.job, task.job_deadline_ns, task.id, task.period_ns);
+        let (job, deadline) = (task.job, task.job_deadline_ns);
         let deadline_ns = (deadline != NEVER).then_some(deadline);
         self.totals.jobs += 1;
         self.obs.event(now, &Event::JobRelease { task: no, job, deadline_ns });
         if deadline != NEVER {
-            let h = self.caller(by);
-            let msg = Msg { task: Some(id), value: deadline, value2: period, ..Msg::default() };
-            self.tell_scheduler(h, Topic::Deadline, &msg)?;
+            self.tell_deadline(no, by)?;
             if deadline > now {
                 self.timers.push(Key::new(deadline, Phase::Timer, Kind::Deadline, no));
             } else {
@@ -248,6 +323,17 @@ impl<O: Observer> Sim<'_, O> {
             }
         }
         Ok(())
+    }
+
+    /// Tell the scheduler the deadline of the job that begins.
+    fn tell_deadline(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+        let task = &self.tasks[no as usize];
+        if task.job_deadline_ns == NEVER {
+            return Ok(());
+        }
+        let msg = Msg { task: Some(task.id), value: task.job_deadline_ns, value2: task.period_ns, ..Msg::default() };
+        let h = self.caller(by);
+        self.tell_scheduler(h, Topic::Deadline, &msg)
     }
 
     /// The open job, if any, is complete.
@@ -271,9 +357,17 @@ impl<O: Observer> Sim<'_, O> {
 
     /// The deadline of a job that may long be complete.
     pub fn deadline_passed(&mut self, no: TaskNo) -> Result<()> {
-        let task = &self.tasks[no as usize];
-        if task.job_open && !task.job_missed && task.job_deadline_ns == self.now {
+        let now = self.now;
+        let task = &mut self.tasks[no as usize];
+        if task.job_open && !task.job_missed && task.job_deadline_ns == now {
             self.miss(no);
+            return Ok(());
+        }
+        let first = task.job + u32::from(task.job_open);
+        let Some(backlog) = &mut task.backlog else { return Ok(()) };
+        if let Some((i, b)) = backlog.iter_mut().enumerate().find(|(_, b)| b.deadline_ns == now && !b.missed) {
+            b.missed = true;
+            self.tell_miss(no, first + i as u32, now);
         }
         Ok(())
     }
@@ -281,8 +375,12 @@ impl<O: Observer> Sim<'_, O> {
     fn miss(&mut self, no: TaskNo) {
         let task = &mut self.tasks[no as usize];
         task.job_missed = true;
-        self.totals.misses += 1;
         let (job, deadline_ns) = (task.job, task.job_deadline_ns);
+        self.tell_miss(no, job, deadline_ns);
+    }
+
+    fn tell_miss(&mut self, no: TaskNo, job: u32, deadline_ns: u64) {
+        self.totals.misses += 1;
         self.obs.event(self.now, &Event::DeadlineMiss { task: no, job, deadline_ns });
     }
 }

@@ -61,6 +61,7 @@ impl<O: Observer> Sim<'_, O> {
                 self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
             }
         } else {
+            self.notices = 0;
             self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
         }
         self.sched.clear_ops();

@@ -21,6 +21,9 @@ pub struct Program<'a> {
     pub timers: u32,
     /// Jobs begin at `Release` ops only, not at wake-ups.
     pub has_release: bool,
+    /// For a program with a single periodic release: how often it is executed (`u64::MAX`: for ever).
+    /// Then jobs are released in time even while their predecessors run.
+    pub releases: Option<u64>,
     /// It has a loop without end.
     pub endless: bool,
 }
@@ -114,8 +117,34 @@ impl<'a> Program<'a> {
                 bad(start, "begins a loop that is not ended".into()).help("end the loop after its last step")
             );
         }
-        Ok(Self { ops, jump, depth, timers, has_release, endless })
+        let releases = periodic_releases(ops);
+        Ok(Self { ops, jump, depth, timers, has_release, releases, endless })
     }
+}
+
+/// Executions of the only release of a program, if its releases can be foreseen.
+fn periodic_releases(ops: &[Op]) -> Option<u64> {
+    let mut counts: Vec<u64> = Vec::new();
+    let mut found = None;
+    for op in ops {
+        match op {
+            Op::Loop { count } => counts.push(count.unwrap_or(u64::MAX)),
+            Op::LoopEnd => _ = counts.pop(),
+            Op::Release { .. } if found.is_some() => return None,
+            Op::Release { period_ns, .. } => {
+                let n = match counts.contains(&0) {
+                    true => 0,
+                    false => counts.iter().fold(1u64, |a, &b| a.saturating_mul(b)),
+                };
+                if *period_ns == 0 && n > 1 {
+                    return None;
+                }
+                found = Some(n);
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The programs of all task templates: for each template the index of its program.
@@ -175,6 +204,24 @@ mod tests {
         let (p, _) = compile(&w).unwrap();
         assert_eq!(*p[0].jump, [4, 3, 0, 1, 0]);
         assert_eq!((p[0].depth, p[0].endless), (2, true));
+    }
+
+    #[test]
+    fn releases_are_foreseen_where_they_can_be() {
+        let release = |period_ns| Op::Release { offset_ns: 0, period_ns, deadline_ns: 1, jitter_ns: 0, extra_ns: 0 };
+        let within = |counts: &[Option<u64>], op: Op| {
+            let mut ops: Vec<Op> = counts.iter().map(|&count| Op::Loop { count }).collect();
+            ops.push(op);
+            ops.extend(counts.iter().map(|_| Op::LoopEnd));
+            periodic_releases(&ops)
+        };
+        assert_eq!(within(&[None], release(5)), Some(u64::MAX));
+        assert_eq!(within(&[Some(3), Some(4)], release(5)), Some(12));
+        assert_eq!(within(&[Some(0), None], release(5)), Some(0));
+        assert_eq!(within(&[], release(0)), Some(1));
+        assert_eq!(within(&[None], release(0)), None);
+        assert_eq!(within(&[None], Op::Yield), None);
+        assert_eq!(periodic_releases(&[release(5), release(5)]), None);
     }
 
     #[test]

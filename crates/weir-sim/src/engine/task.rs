@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the engine knows of a task. There may be millions, so the record is kept small.
 
+use std::collections::VecDeque;
+
 use weir_core::event::{CpuNo, Stop, TaskNo};
 use weir_core::{CpuSet, TaskId};
 
@@ -33,6 +35,8 @@ pub enum Wait {
     No,
     /// A time; an event of kind `Wake` is queued.
     Time,
+    /// Its next release.
+    Release,
     /// Device input or output, which takes a time.
     Device,
     Mutex(u32),
@@ -47,8 +51,16 @@ pub enum Wait {
 impl Wait {
     /// It ends by itself.
     pub fn is_timed(self) -> bool {
-        matches!(self, Wait::Time | Wait::Device)
+        matches!(self, Wait::Time | Wait::Release | Wait::Device)
     }
+}
+
+/// A job that was released while its predecessor was not done.
+#[derive(Clone, Copy, Debug)]
+pub struct Backlog {
+    pub release_ns: u64,
+    pub deadline_ns: u64,
+    pub missed: bool,
 }
 
 /// A task, from its creation to the end of the run.
@@ -108,6 +120,10 @@ pub struct Task<'a> {
     pub job_deadline_ns: u64,
     /// Period told to the scheduler along with a deadline, 0 if there is none, ns.
     pub period_ns: u64,
+    /// The release that a timer is queued for: time of the timer ([`NEVER`]: none), release, deadline.
+    pub upcoming: (u64, u64, u64),
+    /// Jobs that wait for the present one; boxed because most tasks never have any.
+    pub backlog: Option<Box<VecDeque<Backlog>>>,
     /// Releases so far, and what sporadic inter-arrival times added to them, ns.
     pub releases: u32,
     pub release_shift_ns: u64,
@@ -157,6 +173,8 @@ impl<'a> Task<'a> {
             job_release_ns: now,
             job_deadline_ns: NEVER,
             period_ns: 0,
+            upcoming: (NEVER, 0, 0),
+            backlog: None,
             releases: 0,
             release_shift_ns: 0,
         }
