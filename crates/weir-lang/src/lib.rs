@@ -81,12 +81,8 @@ pub fn compile(
     let items = read(src, loader, &mut sink);
     let parse_failed = sink.has_errors();
     let start = Span::default();
-    if shape.cpus.is_empty() || shape.nr_cpus() > MAX_CPUS || catalog.get("termination").is_none() {
-        let message = match catalog.get("termination") {
-            None => "this build has no component `termination`, at which every path ends".to_string(),
-            Some(_) => format!("machine `{}` has {} CPUs", shape.name, shape.nr_cpus()),
-        };
-        sink.error("machine", start, message).help(format!("a scheduler needs 1 to {MAX_CPUS} CPUs"));
+    if let Some((message, help)) = unusable(catalog, shape) {
+        sink.error("machine", start, message).help(help);
         return Err(sink.finish());
     }
     let mut expander = expand::Expander::new(catalog, shape, sets, &mut sink);
@@ -129,6 +125,29 @@ pub fn compile(
         }
         _ => Err(sink.finish()),
     }
+}
+
+/// Why nothing at all can be compiled with this catalogue for this machine, and the remedy.
+fn unusable(catalog: &Catalog, shape: &MachineShape) -> Option<(String, String)> {
+    let machine = &shape.name;
+    let n = shape.cpus.len();
+    if catalog.get("termination").is_none() {
+        return Some((
+            "this build has no component `termination`, at which every path ends".into(),
+            "build with all of `components/`".into(),
+        ));
+    }
+    if n == 0 || n > MAX_CPUS as usize {
+        return Some((
+            format!("machine `{machine}` has {n} CPUs"),
+            format!("a scheduler needs 1 to {MAX_CPUS} CPUs"),
+        ));
+    }
+    let lost = shape.cpus.iter().position(|c| usize::from(c.isa) >= shape.isas.len())?;
+    Some((
+        format!("machine `{machine}` does not say which instruction set CPU {lost} has"),
+        "a machine names the instruction sets of all its CPUs, the native one first".into(),
+    ))
 }
 
 /// Parse `src` and what it includes, each file once.

@@ -90,3 +90,21 @@ fn settings_reach_what_they_name() {
     assert_eq!(slices("q"), [1_000_000, 1_000_000]);
     assert_eq!(slices("q@cpu1"), [2_000_000, 1_000_000]);
 }
+
+/// Machines that no topology can run on.
+#[test]
+fn unusable_machines_are_refused() {
+    let text = "entry -> round_robin -> cpus;";
+    let source = Source { name: "t.weir".into(), text: text.into() };
+    let mut nameless = machine("smp-2");
+    nameless.isas.clear();
+    let mut all = String::new();
+    for shape in [machine("smp-0"), machine("smp-5000"), nameless] {
+        let result = weir_lang::compile(&source, &weir_lang::NoIncludes, &testcat::catalog(), &shape, &[]);
+        all += &show(&result.expect_err("each is unusable"));
+        all.push('\n');
+    }
+    insta::with_settings!({ snapshot_path => "bad/snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("machines", all);
+    });
+}

@@ -237,3 +237,57 @@ fn examples_of_the_documentation_parse() {
         assert!(weir_lang::format(&source).is_ok(), "{block}");
     }
 }
+
+/// A block of one CPU at the end of a component with one out-port needs no distributor.
+#[test]
+fn a_block_for_a_single_cpu_is_an_exit() {
+    let text = "annotate affinity, isa, lamport, tcb;
+        entry -> split :: isa_demux;
+        split[native] -> load_balancer -> each cpu in native { head_queue -> cpu };
+        split[accel] -> fcfs -> each cpu in accel { -> cpu };";
+    let one = testcat::foreign(2, &[("accel", 1)]);
+    assert_eq!(good("t", text, &one).plan.exits.len(), 3);
+    let findings =
+        compile("t", text, &testcat::foreign(2, &[("accel", 2)])).expect_err("fcfs has one out-port");
+    assert_eq!(findings.iter().map(|d| d.code).collect::<Vec<_>>(), ["too-many-pipes"]);
+}
+
+/// Sub-topologies with numbered and with unnumbered sides, in blocks and in one another.
+#[test]
+fn sub_topologies_are_spliced_in_order() {
+    let text = "annotate affinity;
+        topology cross { in[0] -> a :: head_queue -> out[1]; in[1] -> b :: head_queue -> out[0] }
+        topology row { in -> task_mux -> out }
+        entry -> lb :: load_balancer;
+        x :: cross;
+        lb -> x;
+        lb -> x;
+        x -> row -> cpu 0;
+        x -> row -> cpu 1;";
+    let p = good("t", text, &MachineShape::flat(2)).plan;
+    let at =
+        |name: &str| p.instances.iter().position(|i| i.name == name).unwrap_or_else(|| panic!("no {name}"));
+    let next = |i: usize, port: usize| p.pipes[p.instances[i].outs[port] as usize].to.0 as usize;
+    assert_eq!(next(at("lb"), 0), at("x/a"));
+    assert_eq!(next(at("lb"), 1), at("x/b"));
+    // `out[0]` comes from b and goes to the first row.
+    assert_eq!(next(at("x/b"), 0), at("row/task_mux"));
+    assert_eq!(next(at("x/a"), 0), at("row_2/task_mux"));
+    assert_eq!(
+        p.pipes[p.exits[0].expect("it has one") as usize].from.expect("no entry").0 as usize,
+        at("row/task_mux")
+    );
+}
+
+/// One side without numbers stands for as many pipes as the other side has.
+#[test]
+fn sides_of_sub_topologies_fan_out() {
+    let text = "annotate affinity;
+        topology spread { in -> load_balancer -> out }
+        entry each cpu -> spread ~> each cpu { head_queue -> cpu };";
+    let p = good("t", text, &MachineShape::flat(3)).plan;
+    let lb = p.instances.iter().find(|i| i.name == "spread/load_balancer").expect("copied in");
+    assert_eq!((lb.ins.as_slice(), lb.outs.len()), ([0, 1, 2].as_slice(), 3));
+    assert!(lb.outs.iter().all(|o| p.pipes[*o as usize].postponed));
+    assert_eq!(p.entries, [0, 1, 2]);
+}

@@ -29,6 +29,7 @@ fn all(text: &str, m: &str) {
         Err(findings) => {
             assert!(!findings.is_empty());
             for f in findings {
+                assert!(!f.to_string().is_empty());
                 assert!(f.help.is_some(), "without help: {f}");
             }
         }
@@ -177,6 +178,17 @@ proptest! {
     fn pieces(picks in proptest::collection::vec(0..PIECES.len(), 0..14), m in 0..5usize) {
         let text: String = picks.iter().map(|i| PIECES[*i]).collect();
         all(&text, ["smp-1", "smp-2", "accel", "llcs", "islands"][m]);
+    }
+
+    /// Settings are texts of the user as well.
+    #[test]
+    fn settings(component in "[a-z@0-9. §]{0,12}|round_robin|lb|f", param in "[a-z§]{0,6}|slice|k", value in "\\PC{0,12}|[0-9]{1,25}(ms|s|%|KiB)?") {
+        let text = "param k: count = 1; annotate affinity; entry each part of k -> lb :: load_balancer -> each cpu { round_robin -> cpu };";
+        let sets = [weir_lang::Set { component, param, value }];
+        match compile(&source_of(text), &NoIncludes, &testcat::catalog(), &machine("smp-2"), &sets) {
+            Ok(c) => assert!(c.warnings.is_empty()),
+            Err(findings) => findings.iter().for_each(|f| assert!(!f.to_string().is_empty() && f.help.is_some())),
+        }
     }
 
     /// One word of a good topology is changed, dropped or doubled.
