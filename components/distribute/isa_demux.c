@@ -52,12 +52,9 @@ WEIR_ENTRY int isa_demux_update(struct isa_demux weir_mem *self, struct weir_pip
 	int err;
 
 	weir_for_change(c, in) {
-		struct weir_msg msg = { .topic = WEIR_TOPIC_ISA, .task = c->task };
+		u64 isa = weir_property(self->inst.sched, WEIR_TOPIC_ISA, c->task);
 
-		err = weir_request(self->inst.sched, &msg);
-		if (!err)
-			err = weir_route(&self->inst, in, c->task,
-					 isa_demux_choose(self, msg.value));
+		err = weir_route(&self->inst, in, c->task, isa_demux_choose(self, isa));
 		if (err)
 			return err;
 	}

@@ -57,13 +57,10 @@ WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *
 	int err;
 
 	weir_for_change(c, in) {
-		struct weir_msg msg = { .topic = WEIR_TOPIC_DEADLINE, .task = c->task };
+		u64 deadline = weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, c->task);
 
-		err = weir_request(self->inst.sched, &msg);
-		if (err)
-			return err;
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = edf_put(self, in, c->task, edf_key(msg.value));
+		err = edf_put(self, in, c->task, edf_key(deadline));
 		if (err)
 			return err;
 	}

@@ -35,11 +35,9 @@ WEIR_ENTRY int lcfs_update(struct lcfs weir_mem *self, struct weir_pipe weir_mem
 	int err;
 
 	weir_for_change(c, in) {
-		struct weir_msg msg = { .topic = WEIR_TOPIC_LAMPORT, .task = c->task };
+		u64 stamp = weir_property(self->inst.sched, WEIR_TOPIC_LAMPORT, c->task);
 
-		err = weir_request(self->inst.sched, &msg);
-		if (!err)
-			err = weir_pipe_insert(out, c->task, ~msg.value);
+		err = weir_pipe_insert(out, c->task, ~stamp);
 		if (err)
 			return err;
 	}

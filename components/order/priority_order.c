@@ -62,13 +62,10 @@ WEIR_ENTRY int priority_order_update(struct priority_order weir_mem *self,
 	int err;
 
 	weir_for_change(c, in) {
-		struct weir_msg msg = { .topic = WEIR_TOPIC_PRIORITY, .task = c->task };
+		u64 priority = weir_property(self->inst.sched, WEIR_TOPIC_PRIORITY, c->task);
 
-		err = weir_request(self->inst.sched, &msg);
-		if (err)
-			return err;
 		weir_store(&c->task->slice_ns, self->slice ? self->slice : WEIR_SLICE_UNLIMITED);
-		err = priority_order_put(self, in, c->task, priority_order_key(msg.value));
+		err = priority_order_put(self, in, c->task, priority_order_key(priority));
 		if (err)
 			return err;
 	}

@@ -92,6 +92,13 @@ int weir_port_map(struct weir_instance weir_mem *self, struct weir_port_map weir
 	return 0;
 }
 
+u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t)
+{
+	struct weir_msg msg = { .topic = topic, .task = t };
+
+	return weir_request(s, &msg) ? 0 : msg.value;
+}
+
 const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
