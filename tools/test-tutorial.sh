@@ -6,9 +6,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
-
-copy=$(mktemp -d)
+work=${CARGO_TARGET_DIR:-$root/target}/tutorial
+# A target folder of its own: cargo takes two trees of the same layout for one.
+export CARGO_TARGET_DIR=$work/target
+copy=$work/tree
+rm -rf "$copy"
+mkdir -p "$copy"
 trap 'rm -rf "$copy"' EXIT
 git ls-files -z | tar --null --files-from=- --create | tar --extract --directory "$copy"
 cd "$copy"

@@ -67,7 +67,7 @@ pub enum Command {
         #[arg(value_hint = ValueHint::DirPath)]
         dir: PathBuf,
     },
-    /// Write the Markdown pages made from the program (components.md, help.md) into a folder
+    /// Write the Markdown pages made from the program (reference.md, help.md) into a folder
     #[command(hide = true)]
     Docs {
         /// Folder that receives the pages

@@ -35,10 +35,10 @@ pub fn man(dir: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `runweir docs DIR`: `components.md` and `help.md`.
+/// `runweir docs DIR`: `reference.md` and `help.md`.
 pub fn docs(dir: &Path) -> Result<ExitCode> {
     make(dir)?;
-    replace_file(&dir.join("components.md"), components().as_bytes())?;
+    replace_file(&dir.join("reference.md"), components().as_bytes())?;
     replace_file(&dir.join("help.md"), help().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
