@@ -50,7 +50,7 @@ fmt: build ## format the Rust code and the catalogue's topologies
 	$(CARGO) fmt --all
 	$(RUNWEIR) fmt topologies/*.weir
 
-bench: setup ## the benchmarks; results go to bench/results/
+bench: setup ## the benchmarks: stages against a monolith, simulator speed
 	@tools/bench.sh
 
 docs: build ## regenerate the pages, man pages and pictures that are made from the program
