@@ -165,11 +165,11 @@ impl<O: Observer> Sim<'_, O> {
         let (_, release, deadline) = std::mem::replace(&mut task.upcoming, (NEVER, 0, 0));
         task.job_release_ns = release;
         task.job_deadline_ns = deadline;
-        self.release_job(no, by)?;
         self.foresee(no);
-        Ok(())
+        self.release_job(no, by)
     }
 
+    /// Draw the next release if it can be foreseen, and queue its timer.
     fn foresee(&mut self, no: TaskNo) {
         let task = &self.tasks[no as usize];
         let program = &self.programs[task.program as usize];
@@ -212,6 +212,7 @@ impl<O: Observer> Sim<'_, O> {
     /// The upcoming release is due. A task that waits for it is woken, one that still has another job
     /// gets it later.
     fn release_due(&mut self, no: TaskNo) -> Result<()> {
+        self.deadline_passed(no)?;
         let task = &self.tasks[no as usize];
         if task.wait == Wait::Release {
             let h = self.caller(if task.cpu == NONE { task.home } else { task.cpu });
@@ -228,12 +229,12 @@ impl<O: Observer> Sim<'_, O> {
         let deadline_ns = (deadline != NEVER).then_some(deadline);
         self.totals.jobs += 1;
         self.obs.event(now, &Event::JobRelease { task: no, job, deadline_ns });
+        self.foresee(no);
         if deadline <= now {
             self.tell_miss(no, job, deadline);
-        } else if deadline != NEVER {
-            self.timers.push(Key::new(deadline, Phase::Timer, Kind::Deadline, no));
+        } else {
+            self.arm_deadline(no, deadline);
         }
-        self.foresee(no);
         Ok(())
     }
 
@@ -317,12 +318,20 @@ impl<O: Observer> Sim<'_, O> {
         if deadline != NEVER {
             self.tell_deadline(no, by)?;
             if deadline > now {
-                self.timers.push(Key::new(deadline, Phase::Timer, Kind::Deadline, no));
+                self.arm_deadline(no, deadline);
             } else {
                 self.miss(no);
             }
         }
         Ok(())
+    }
+
+    /// Look at the job again at its deadline. Where that is the time of the next release, as with most
+    /// periodic tasks, the release does it.
+    fn arm_deadline(&mut self, no: TaskNo, deadline: u64) {
+        if deadline != NEVER && deadline != self.tasks[no as usize].upcoming.0 {
+            self.timers.push(Key::new(deadline, Phase::Timer, Kind::Deadline, no));
+        }
     }
 
     /// Tell the scheduler the deadline of the job that begins.
@@ -358,16 +367,22 @@ impl<O: Observer> Sim<'_, O> {
     /// The deadline of a job that may long be complete.
     pub fn deadline_passed(&mut self, no: TaskNo) -> Result<()> {
         let now = self.now;
-        let task = &mut self.tasks[no as usize];
+        let task = &self.tasks[no as usize];
+        let first = task.job + u32::from(task.job_open);
         if task.job_open && !task.job_missed && task.job_deadline_ns == now {
             self.miss(no);
-            return Ok(());
         }
-        let first = task.job + u32::from(task.job_open);
-        let Some(backlog) = &mut task.backlog else { return Ok(()) };
-        if let Some((i, b)) = backlog.iter_mut().enumerate().find(|(_, b)| b.deadline_ns == now && !b.missed) {
-            b.missed = true;
-            self.tell_miss(no, first + i as u32, now);
+        let n = self.tasks[no as usize].backlog.as_ref().map_or(0, |b| b.len());
+        // Later jobs have later deadlines, so only the last ones can be concerned.
+        for i in (0..n).rev() {
+            let backlog = self.tasks[no as usize].backlog.as_mut().expect("it has a length");
+            if backlog[i].deadline_ns < now {
+                break;
+            }
+            if backlog[i].deadline_ns == now && !backlog[i].missed {
+                backlog[i].missed = true;
+                self.tell_miss(no, first + i as u32, now);
+            }
         }
         Ok(())
     }
