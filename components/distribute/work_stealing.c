@@ -3,15 +3,15 @@
  * work_stealing - keep tasks near where they ran, let idle CPUs fetch from loaded ones
  *
  * class:     distribute
- * pipes:     in 1.., out 1..
+ * pipes:     in 1.., out 1..4096
  * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
  * publishes: WITHHELD: no CPU that the task may use is there
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
  * params:    reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
- * cost:      O(words of CPUs) per added task; O(out-pipes of the LLC, else of the node, else all)
- *            when a CPU runs dry; O(tasks) when a CPU comes or goes; takes the in-pipe lock and one
- *            out-pipe lock
+ * cost:      O(words of CPUs) per added task; O(words, and at most 64 loaded pipes each of LLC,
+ *            node and machine) when a CPU runs dry; O(tasks) when a CPU comes or goes; takes the
+ *            in-pipe lock and one out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours, after Blumofe and Leiserson, "Scheduling multithreaded computations by work
@@ -28,21 +28,29 @@
 #include <weir/component.h>
 #include <weir/schedule.h>
 
+/* Places from @begin to before @end. */
+struct work_stealing_range {
+	u32 begin;
+	u32 end;
+};
+
 struct work_stealing {
 	struct weir_instance inst;
 	struct weir_port_map map;
 	u64 reach;	     /* (c) tasks looked at in a victim's pipe, from its tail */
-	u32 weir_mem *order; /* own lock until known, then (c): ports by node, then by LLC */
-	u32 weir_mem *place; /* as @order; by port: where it stands there */
-	u32 weir_mem *count; /* own lock; for sorting */
-	u32 known;	     /* (a) @order is filled in */
+	u32 weir_mem *order; /* (c) ports by node, then by LLC */
+	u32 weir_mem *place; /* (c) by port: where it stands there */
+	u32 weir_mem *count; /* (c) for sorting */
+	struct work_stealing_range weir_mem *llc; /* (c) by place */
+	struct work_stealing_range weir_mem *node; /* (c) by place */
+	struct weir_cpumask queued; /* (a) by place: pipes that hold tasks, or did a moment ago */
 };
 
 WEIR_COMPONENT(
 	work_stealing,
 	.summary = "keep tasks near where they ran, let idle CPUs fetch from loaded ones",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
-	.out_min = 1, .out_max = WEIR_ANY,
+	.out_min = 1, .out_max = WEIR_MAX_CPUS,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	.publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	.needs = WEIR_TOPIC_BIT(AFFINITY),
@@ -95,6 +103,17 @@ static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir
 	return near ? near : work_stealing_shorter(self, last, mask);
 }
 
+/* Route, and remember that the pipe holds something. */
+static int work_stealing_send(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in,
+			      struct weir_task weir_mem *t, struct weir_pipe weir_mem *to)
+{
+	int err = weir_route(&self->inst, in, t, to);
+
+	if (to && !weir_mask_test(&self->queued, self->place[to->from_port]))
+		weir_mask_set(&self->queued, self->place[to->from_port]);
+	return err;
+}
+
 /*
  * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
  */
@@ -108,7 +127,7 @@ static int work_stealing_review(struct work_stealing weir_mem *self, struct weir
 	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))
 		return 0;
 	to = work_stealing_choose(self, t, mask);
-	return now == to ? 0 : weir_route(&self->inst, in, t, to);
+	return now == to ? 0 : work_stealing_send(self, in, t, to);
 }
 
 static int work_stealing_review_all(struct work_stealing weir_mem *self,
@@ -160,19 +179,38 @@ static void work_stealing_sort(struct work_stealing weir_mem *self, const u32 we
 	}
 }
 
-/* When construct runs the framework does not know the CPUs yet. */
-static void work_stealing_learn(struct work_stealing weir_mem *self)
+/* For each place, where the places of its LLC and of its node begin and end. */
+static void work_stealing_groups(struct work_stealing weir_mem *self, int node)
 {
-	if (weir_spin_lock(&self->inst.lock))
-		return;
-	if (!self->known) {
-		work_stealing_sort(self, 0, self->place, 0);
-		work_stealing_sort(self, self->place, self->order, 1);
-		for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++)
-			self->place[self->order[i]] = i;
-		weir_store_release(&self->known, 1);
+	struct work_stealing_range weir_mem *ranges = node ? self->node : self->llc;
+	u32 nr = self->inst.nr_out, begin = 0;
+
+	for (u32 i = 0; i < nr && weir_loop; i++) {
+		if (work_stealing_group(self, self->order[i], node) !=
+		    work_stealing_group(self, self->order[begin], node))
+			begin = i;
+		ranges[i].begin = begin;
 	}
-	weir_spin_unlock(&self->inst.lock);
+	for (u32 i = nr; i > 0 && weir_loop; i--) {
+		int last = i == nr || ranges[i].begin != ranges[i - 1].begin;
+
+		ranges[i - 1].end = last ? i : ranges[i].end;
+	}
+}
+
+/* The next place from @from on, before @to, whose pipe holds tasks; @to if none does. */
+static u32 work_stealing_next(const struct work_stealing weir_mem *self, u32 from, u32 to)
+{
+	while (from < to && weir_loop) {
+		u64 bits = weir_load(&self->queued.word[from / 64]) >> (from % 64);
+
+		if (bits) {
+			from += weir_lowest_bit(bits);
+			return from < to ? from : to;
+		}
+		from = (from / 64 + 1) * 64;
+	}
+	return to;
 }
 
 /* Tasks that the pipe can do without: a CPU that runs none is about to take one of them. */
@@ -185,23 +223,35 @@ static u32 work_stealing_spare(struct weir_pipe weir_mem *pipe)
 	return weir_pipe_load(pipe, &idle) > nr ? nr : nr - 1;
 }
 
+/* Loaded pipes compared before one is chosen: enough to find a long one, few on a large machine. */
+#define WORK_STEALING_LOOK 64u
+
 /* The pipe with the most to spare among places @from to before @to, or null. */
 static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir_mem *self,
 						       u32 from, u32 to)
 {
 	struct weir_pipe weir_mem *best = 0;
-	u32 most = 0;
+	u32 most = 0, looked = 0;
 
-	for (u32 i = from; i < to && weir_loop; i++) {
+	for (u32 i = work_stealing_next(self, from, to);
+	     i < to && looked < WORK_STEALING_LOOK && weir_loop;
+	     i = work_stealing_next(self, i + 1, to)) {
 		struct weir_pipe weir_mem *out = weir_out(&self->inst, self->order[i]);
 		u32 spare = work_stealing_spare(out);
 
+		looked++;
+		if (!weir_pipe_nr(out)) {
+			/* Whoever fills it in between sets the bit again after us. */
+			weir_mask_clear(&self->queued, i);
+			if (weir_pipe_nr(out))
+				weir_mask_set(&self->queued, i);
+		}
 		if (spare > most) {
 			best = out;
 			most = spare;
 		}
 	}
-	weir_note_scan(&self->inst, to - from);
+	weir_note_scan(&self->inst, looked + (to - from + 63) / 64);
 	return best;
 }
 
@@ -248,7 +298,7 @@ static int work_stealing_take(struct work_stealing weir_mem *self, struct weir_t
 		return 0;
 	if (weir_pipe_has(in, t) && weir_out_of(&self->inst, t) == victim &&
 	    work_stealing_may(self, t, cpu))
-		taken = !weir_route(&self->inst, in, t, weir_port_to(&self->inst, &self->map, cpu));
+		taken = !work_stealing_send(self, in, t, weir_port_to(&self->inst, &self->map, cpu));
 	weir_pipe_unlock(in);
 	return taken;
 }
@@ -270,7 +320,8 @@ static int work_stealing_fetch(struct work_stealing weir_mem *self, u32 cpu, u32
 		return 0;
 	if (work_stealing_from(self, victim, cpu))
 		return 1;
-	for (u32 i = from; i < to && weir_loop; i++) {
+	for (u32 i = work_stealing_next(self, from, to); i < to && weir_loop;
+	     i = work_stealing_next(self, i + 1, to)) {
 		struct weir_pipe weir_mem *out = weir_out(&self->inst, self->order[i]);
 
 		if (out != victim && work_stealing_spare(out) && work_stealing_from(self, out, cpu))
@@ -279,42 +330,24 @@ static int work_stealing_fetch(struct work_stealing weir_mem *self, u32 cpu, u32
 	return 0;
 }
 
-/* First place of those around @place, itself among them, that are of the same LLC or node. */
-static u32 work_stealing_first(const struct work_stealing weir_mem *self, u32 place, int node)
-{
-	u32 group = work_stealing_group(self, self->order[place], node);
-
-	while (place > 0 && weir_loop) {
-		if (work_stealing_group(self, self->order[place - 1], node) != group)
-			break;
-		place--;
-	}
-	return place;
-}
-
-/* The place behind the last of them. */
-static u32 work_stealing_end(const struct work_stealing weir_mem *self, u32 place, int node)
-{
-	u32 group = work_stealing_group(self, self->order[place], node);
-
-	while (place < self->inst.nr_out && weir_loop) {
-		if (work_stealing_group(self, self->order[place], node) != group)
-			break;
-		place++;
-	}
-	return place;
-}
-
 WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 {
-	u64 ports = (u64)self->inst.nr_out * sizeof(u32);
+	u64 nr = self->inst.nr_out;
 
-	self->order = weir_instance_alloc(&self->inst, ports);
-	self->place = weir_instance_alloc(&self->inst, ports);
+	self->order = weir_instance_alloc(&self->inst, nr * sizeof(u32));
+	self->place = weir_instance_alloc(&self->inst, nr * sizeof(u32));
 	self->count = weir_instance_alloc(&self->inst,
 					  ((u64)self->inst.sched->nr_cpus + 1) * sizeof(u32));
-	if (!self->order || !self->place || !self->count)
+	self->llc = weir_instance_alloc(&self->inst, nr * sizeof(struct work_stealing_range));
+	self->node = weir_instance_alloc(&self->inst, nr * sizeof(struct work_stealing_range));
+	if (!self->order || !self->place || !self->count || !self->llc || !self->node)
 		return -WEIR_ENOMEM;
+	work_stealing_sort(self, 0, self->place, 0);
+	work_stealing_sort(self, self->place, self->order, 1);
+	for (u32 i = 0; i < nr && weir_loop; i++)
+		self->place[self->order[i]] = i;
+	work_stealing_groups(self, 0);
+	work_stealing_groups(self, 1);
 	return weir_port_map(&self->inst, &self->map);
 }
 
@@ -331,7 +364,7 @@ WEIR_ENTRY int work_stealing_update(struct work_stealing weir_mem *self,
 
 		if (!to || !weir_pipe_allows(to, mask))
 			to = work_stealing_choose(self, t, mask);
-		err = weir_route(&self->inst, in, t, to);
+		err = work_stealing_send(self, in, t, to);
 		if (err)
 			return err;
 	}
@@ -360,24 +393,16 @@ WEIR_ENTRY int work_stealing_follow_affinity(struct work_stealing weir_mem *self
 WEIR_ENTRY int work_stealing_on_idle(struct work_stealing weir_mem *self, u32 cpu)
 {
 	u32 port = cpu < self->map.nr ? self->map.port[cpu] : 0;
-	u32 waiting = 0, place, llc, llc_end, node, node_end;
+	struct work_stealing_range weir_mem *llc;
+	struct work_stealing_range weir_mem *node;
 
-	for (u32 i = 0; i < self->inst.nr_in && !waiting && weir_loop; i++)
-		waiting = weir_pipe_nr(weir_in(&self->inst, i));
-	if (!port || !waiting)
+	if (!port)
 		return 0;
-	if (!weir_load_acquire(&self->known))
-		work_stealing_learn(self);
-	place = self->place[port - 1];
-	llc = work_stealing_first(self, place, 0);
-	llc_end = work_stealing_end(self, place, 0);
-	if (work_stealing_fetch(self, cpu, llc, llc_end))
-		return 1;
-	node = work_stealing_first(self, llc, 1);
-	node_end = work_stealing_end(self, llc, 1);
-	if (work_stealing_fetch(self, cpu, node, llc) ||
-	    work_stealing_fetch(self, cpu, llc_end, node_end))
-		return 1;
-	return work_stealing_fetch(self, cpu, node_end, self->inst.nr_out) ||
-	       work_stealing_fetch(self, cpu, 0, node);
+	llc = &self->llc[self->place[port - 1]];
+	node = &self->node[self->place[port - 1]];
+	return work_stealing_fetch(self, cpu, llc->begin, llc->end) ||
+	       work_stealing_fetch(self, cpu, node->begin, llc->begin) ||
+	       work_stealing_fetch(self, cpu, llc->end, node->end) ||
+	       work_stealing_fetch(self, cpu, node->end, self->inst.nr_out) ||
+	       work_stealing_fetch(self, cpu, 0, node->begin);
 }

@@ -130,6 +130,7 @@ static int wire(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *
 			return -WEIR_EINVAL;
 		inst->out[i] = &g->pipes[p];
 		g->pipes[p].from = inst;
+		g->pipes[p].from_port = i;
 		/* The writer decides how its out-pipes are ordered. */
 		g->pipes[p].keyed = s->classes[inst->class].keyed_out;
 	}
@@ -218,6 +219,18 @@ int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_m
 	return 0;
 }
 
+/* Facts of the machine, the same in every plan for it; components may sort by them in construct. */
+static void cpus_from_plan(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan)
+{
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
+		s->cpus[i].core = plan->cpus[i].core;
+		s->cpus[i].llc = plan->cpus[i].llc;
+		s->cpus[i].node = plan->cpus[i].node;
+		s->cpus[i].isa = plan->cpus[i].isa;
+		s->cpus[i].capacity = plan->cpus[i].capacity;
+	}
+}
+
 static int build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g)
 {
 	u32 nr_lists = 0;
@@ -225,6 +238,7 @@ static int build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem 
 
 	if (plan->nr_cpus != s->nr_cpus || plan->nr_slots > WEIR_MAX_DEPTH || !plan->nr_slots)
 		return -WEIR_EINVAL;
+	cpus_from_plan(s, plan);
 	g->nr_pipes = plan->nr_pipes;
 	g->nr_slots = plan->nr_slots;
 	g->nr_cpus = plan->nr_cpus;

@@ -130,17 +130,6 @@ static u32 resubmit(struct weir_sched weir_mem *s, struct weir_graph weir_mem *o
 	return n;
 }
 
-static void cpus_from_plan(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan)
-{
-	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
-		s->cpus[i].core = plan->cpus[i].core;
-		s->cpus[i].llc = plan->cpus[i].llc;
-		s->cpus[i].node = plan->cpus[i].node;
-		s->cpus[i].isa = plan->cpus[i].isa;
-		s->cpus[i].capacity = plan->cpus[i].capacity;
-	}
-}
-
 static void hooks_free(struct weir_sched weir_mem *s, struct weir_hook weir_mem *weir_mem *hooks, u32 nr_slots)
 {
 	for (u32 c = 0; hooks && c < s->nr_chunks && weir_loop; c++)
@@ -195,7 +184,6 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 	}
 	exchange_hooks(s, plan->nr_slots, hooks);
 	s->graph = g;
-	cpus_from_plan(s, plan);
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
 		if (!kept(old, &plan->instances[i]))
 			each_task(s, g->instances[i], 1);
