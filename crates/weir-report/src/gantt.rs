@@ -6,6 +6,7 @@
 //! room is left. A run of any length thus has its whole extent in the chart, the finer the shorter it
 //! is; the Perfetto trace has every detail.
 
+use std::collections::BTreeMap;
 use weir_core::event::{Event, Observer};
 
 /// Pieces that are kept unless the caller says otherwise.
@@ -15,15 +16,17 @@ const MARKS: usize = 2_000;
 /// First quantum, ns.
 const QUANTUM_NS: u64 = 1_000;
 
-/// Task of a piece that several tasks share.
+/// Task of a piece that tasks of several groups share.
 pub(crate) const MIXED: u32 = u32::MAX;
+/// Added to the number of a group, in a piece that several of its tasks share.
+pub(crate) const GROUP: u32 = 1 << 31;
 
 /// A time in which a CPU ran a task, or scheduler code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub begin_ns: u64,
     pub end_ns: u64,
-    /// Task, or `MIXED`; 0 for scheduler code.
+    /// Task, `GROUP` and a group, or `MIXED`; 0 for scheduler code.
     pub task: u32,
     /// Time within the piece that was really used; less than its length where pieces were joined.
     pub used_ns: u64,
@@ -75,6 +78,7 @@ pub struct Gantt {
     pieces: usize,
     quantum_ns: u64,
     rows: Vec<Row>,
+    groups: Groups,
     marks: Marks,
     misses: Marks,
     end_ns: u64,
@@ -94,6 +98,7 @@ impl Gantt {
             pieces: 0,
             quantum_ns: 0,
             rows: Vec::new(),
+            groups: Groups::default(),
             marks: Marks::default(),
             misses: Marks::default(),
             end_ns: 0,
@@ -112,6 +117,11 @@ impl Gantt {
     /// Marks that happened but were not kept.
     pub(crate) fn marks_left_out(&self) -> u64 {
         [&self.marks, &self.misses].map(|m| m.seen - m.kept.len() as u64).iter().sum()
+    }
+
+    /// Name of the group of a joined piece.
+    pub(crate) fn group(&self, task: u32) -> &str {
+        self.groups.names.get((task & !GROUP) as usize).map_or("", String::as_str)
     }
 
     /// Shortest time that the chart tells apart; 0 where it has every slice.
@@ -142,7 +152,7 @@ impl Gantt {
         let begin_ns = open.since_ns;
         if end_ns > begin_ns {
             let piece = Piece { begin_ns, end_ns, task: open.task, used_ns: end_ns - begin_ns, lock_ns: 0 };
-            let added = push(&mut self.rows[cpu].runs, piece, self.quantum_ns);
+            let added = push(&mut self.rows[cpu].runs, piece, self.quantum_ns, &self.groups);
             self.count(added, end_ns);
         }
     }
@@ -157,7 +167,7 @@ impl Gantt {
             piece.lock_ns = piece.lock_ns.min(piece.used_ns);
             if piece.used_ns > 0 {
                 let end_ns = piece.end_ns;
-                let added = push(list, piece, self.quantum_ns);
+                let added = push(list, piece, self.quantum_ns, &self.groups);
                 self.count(added, end_ns);
             }
         }
@@ -176,7 +186,7 @@ impl Gantt {
                 for list in [&mut row.runs, &mut row.sched] {
                     let old = std::mem::take(list);
                     for piece in old {
-                        push(list, piece, self.quantum_ns);
+                        push(list, piece, self.quantum_ns, &self.groups);
                     }
                     self.pieces += list.len();
                 }
@@ -187,6 +197,40 @@ impl Gantt {
     fn mark(&mut self, at_ns: u64, kind: MarkKind, who: u32, text: &str) {
         let marks = if kind == MarkKind::Miss { &mut self.misses } else { &mut self.marks };
         marks.add(|| Mark { at_ns, kind, who, text: text.into() });
+    }
+}
+
+/// Which group each task belongs to, so that joined slices of one group keep its colour.
+#[derive(Debug, Default)]
+struct Groups {
+    names: Vec<String>,
+    numbers: BTreeMap<String, u32>,
+    of_task: Vec<u32>,
+}
+
+impl Groups {
+    fn add(&mut self, task: u32, group: &str) {
+        if group.is_empty() {
+            return;
+        }
+        let number = match self.numbers.get(group) {
+            Some(&number) => number,
+            None => {
+                let number = self.names.len() as u32;
+                self.names.push(group.into());
+                self.numbers.insert(group.into(), number);
+                number
+            }
+        };
+        if self.of_task.len() <= task as usize {
+            self.of_task.resize(task as usize + 1, MIXED);
+        }
+        self.of_task[task as usize] = GROUP | number;
+    }
+
+    /// What a piece shows that is no longer of this task alone.
+    fn of(&self, task: u32) -> u32 {
+        if task >= GROUP { task } else { self.of_task.get(task as usize).copied().unwrap_or(MIXED) }
     }
 }
 
@@ -221,7 +265,7 @@ impl Marks {
 
 /// Appends a piece, or joins it with the last where both fit into the quantum; returns how many
 /// pieces came to the list.
-fn push(list: &mut Vec<Piece>, piece: Piece, quantum_ns: u64) -> usize {
+fn push(list: &mut Vec<Piece>, piece: Piece, quantum_ns: u64, groups: &Groups) -> usize {
     if let Some(last) = list.last_mut()
         && piece.end_ns - last.begin_ns <= quantum_ns
     {
@@ -229,7 +273,8 @@ fn push(list: &mut Vec<Piece>, piece: Piece, quantum_ns: u64) -> usize {
         last.used_ns += piece.used_ns;
         last.lock_ns += piece.lock_ns;
         if last.task != piece.task {
-            last.task = MIXED;
+            let (a, b) = (groups.of(last.task), groups.of(piece.task));
+            last.task = if a == b { a } else { MIXED };
         }
         return 0;
     }
@@ -240,6 +285,7 @@ fn push(list: &mut Vec<Piece>, piece: Piece, quantum_ns: u64) -> usize {
 impl Observer for Gantt {
     fn event(&mut self, t: u64, event: &Event<'_>) {
         match *event {
+            Event::TaskNew { task, group, .. } => self.groups.add(task, group),
             Event::Run { task, cpu, .. } => {
                 let open = Open { task, since_ns: t, nested_ns: 0 };
                 if let Some(old) = self.row(cpu).open.replace(open) {
@@ -329,6 +375,25 @@ mod tests {
         let row = &g.rows()[0];
         assert_eq!((row.runs[0].begin_ns, row.runs[0].end_ns), (0, 100));
         assert_eq!(row.sched, [Piece { begin_ns: 100, end_ns: 150, task: 0, used_ns: 50, lock_ns: 5 }]);
+    }
+
+    #[test]
+    fn joined_slices_of_one_group_stay_the_groups() {
+        let mut g = Gantt::new(16);
+        for (task, group) in [(0, "a"), (1, "a"), (2, "b"), (3, "")] {
+            g.event(0, &Event::TaskNew { task, name: "t", group });
+        }
+        // Pairs within the first quantum, far enough apart not to be joined with the next.
+        for (i, pair) in
+            [(0, 1), (1, 2), (3, 3), (0, 0), (3, 0), (0, 1), (1, 0), (0, 1), (1, 0)].into_iter().enumerate()
+        {
+            let t = 5_000 * i as u64;
+            run(&mut g, 0, pair.0, t, t + 400);
+            run(&mut g, 0, pair.1, t + 500, t + 900);
+        }
+        let tasks: Vec<u32> = g.rows()[0].runs.iter().map(|p| p.task).collect();
+        assert_eq!(tasks[..6], [GROUP, MIXED, 3, 0, MIXED, GROUP]);
+        assert_eq!(g.group(GROUP), "a");
     }
 
     #[test]

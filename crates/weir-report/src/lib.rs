@@ -20,6 +20,7 @@ mod summary;
 mod table;
 mod text;
 mod trace;
+mod trace_ids;
 
 pub use compare::compare_table;
 pub use csv::tasks_csv;

@@ -25,7 +25,7 @@ pub fn significant(value: f64) -> String {
     match value.abs() {
         x if x >= 99.95 => format!("{value:.0}"),
         x if x >= 9.995 => format!("{value:.1}"),
-        x if x == 0.0 => "0".into(),
+        0.0 => "0".into(),
         _ if value.fract() == 0.0 => format!("{value:.0}"),
         _ => format!("{value:.2}"),
     }

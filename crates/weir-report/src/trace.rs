@@ -7,106 +7,14 @@
 //! interrupt a task lie within its slice. Names are interned; timestamps are virtual nanoseconds.
 
 use crate::meta::{Meta, Names, Slots};
-use crate::metrics::CALLS;
 use crate::proto::{Buf, Packet};
+use crate::trace_ids::*;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use weir_core::event::{Call, Event, Observer, Stop};
 
 /// Bytes collected before they are written.
 const CHUNK: usize = 128 << 10;
-
-// Fields of TracePacket.
-const PACKET: u32 = 1;
-const SEQUENCE_ID: u32 = 10;
-const INTERNED: u32 = 12;
-const SEQUENCE_FLAGS: u32 = 13;
-const CLOCK_SNAPSHOT: u32 = 6;
-const DEFAULTS: u32 = 59;
-const DESCRIPTOR: u32 = 60;
-const FIRST_ON_SEQUENCE: u32 = 87;
-/// Values of `SEQUENCE_FLAGS`.
-const CLEARED: u64 = 1;
-const NEEDS_STATE: u64 = 2;
-/// Perfetto's default trace clock.
-const CLOCK_BOOTTIME: u64 = 6;
-
-/// Values of `TrackEvent.type`.
-#[derive(Clone, Copy)]
-enum Kind {
-    Begin = 1,
-    End = 2,
-    Instant = 3,
-    Counter = 4,
-}
-
-/// Track identifiers: an index and what it counts, in one small number.
-#[derive(Clone, Copy)]
-enum Track {
-    Process = 1,
-    Cpu,
-    Task,
-    Pipe,
-    Clock,
-    Other,
-}
-
-const fn uuid(track: Track, index: u32) -> u64 {
-    (index as u64 + 1) << 3 | track as u64
-}
-
-/// The groups of tracks, by index of their process track.
-const CPUS: u32 = 0;
-const TASKS: u32 = 1;
-const PIPES: u32 = 2;
-const SCHEDULER: u32 = 3;
-/// Single tracks within `SCHEDULER`.
-const MESSAGES: u32 = 0;
-const MISSES: u32 = 1;
-const SWAPS: u32 = 2;
-const MARKERS: u32 = 3;
-const SINGLE: [&str; 4] = ["Messages", "Deadline misses", "Swaps", "Markers"];
-
-/// Interned names of annotations.
-const NOTES: [&str; 9] = [
-    "cpu",
-    "task",
-    "lock_wait_ns",
-    "value",
-    "job",
-    "deadline_ns",
-    "pause_ns",
-    "tasks_represented",
-    "response_ns",
-];
-const CPU: u64 = 1;
-const TASK: u64 = 2;
-const LOCK_WAIT: u64 = 3;
-const VALUE: u64 = 4;
-const JOB: u64 = 5;
-const DEADLINE: u64 = 6;
-const PAUSE: u64 = 7;
-const REPRESENTED: u64 = 8;
-const RESPONSE: u64 = 9;
-
-/// Interned event names that are known beforehand; tasks and topics follow.
-const NAMES: [&str; 7] =
-    ["running", "runnable", "blocked", "lock wait (sum)", "offline", "kick", "deadline miss"];
-const RUNNING: u64 = 1;
-const RUNNABLE: u64 = 2;
-const BLOCKED: u64 = 3;
-const LOCK_WAITING: u64 = 4;
-const OFFLINE: u64 = 5;
-const KICK: u64 = 6;
-const MISS: u64 = 7;
-/// The core calls follow, in the order of [`CALLS`].
-const FIRST_CALL: u64 = 8;
-/// Task names have even ids from here, texts (topics, calls) the odd ones.
-const FIRST_ID: u64 = 32;
-
-const fn task_name(task: u32) -> u64 {
-    FIRST_ID + 2 * task as u64
-}
 
 /// What a task's track shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -188,7 +96,7 @@ impl Trace {
             b.uint(FIRST_ON_SEQUENCE, 1);
             b.message(DEFAULTS, |b| b.uint(58, CLOCK_BOOTTIME));
             b.message(INTERNED, |b| {
-                for (iid, name) in (1..).zip(NAMES.into_iter().chain(CALLS.map(|(_, name)| name))) {
+                for (iid, name) in (1..).zip(NAMES).chain(call_names()) {
                     intern(b, 2, iid, name);
                 }
                 for (iid, name) in (1..).zip(NOTES) {

@@ -32,8 +32,7 @@ fn record(run: impl FnOnce(&mut Trace) -> u64) -> Vec<u8> {
     let mut trace = Trace::new(meta(), Box::new(out.clone()));
     let end = run(&mut trace);
     trace.finish(end).unwrap();
-    let bytes = out.0.lock().unwrap().clone();
-    bytes
+    std::mem::take(&mut *out.0.lock().unwrap())
 }
 
 #[derive(Debug, PartialEq)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The data that the pages' scripts draw: a selection of the summary, bounded in size.
 
-use crate::gantt::{Gantt, MIXED, MarkKind};
+use crate::gantt::{GROUP, Gantt, MIXED, MarkKind};
 use crate::stats::{Bin, Dist};
 use crate::summary::{GroupSummary, Summary, TaskSummary};
 use serde::Serialize;
@@ -127,8 +127,10 @@ impl GanttData {
         let mut index: BTreeMap<u32, u64> = BTreeMap::new();
         let mut tasks = Vec::new();
         let mut index_of = |task: u32| {
+            // Joined pieces of a group have an entry, too, with the group's code for a task number.
             *index.entry(task).or_insert_with(|| {
                 let (name, group) = match s.tasks.get(task as usize) {
+                    _ if task >= GROUP => ("several tasks".into(), gantt.group(task).to_string()),
                     Some(t) => (t.name.to_string(), t.group.to_string()),
                     None => (format!("task {task}"), String::new()),
                 };
@@ -143,7 +145,7 @@ impl GanttData {
             let mut at = 0;
             for p in &row.runs {
                 let len = p.end_ns - p.begin_ns;
-                let joined = p.task == MIXED || p.used_ns < len;
+                let joined = p.task >= GROUP || p.used_ns < len;
                 let task = if p.task == MIXED { 0 } else { index_of(p.task) + 1 };
                 list.extend([p.begin_ns - at, len, 2 * task + u64::from(joined)]);
                 if joined {

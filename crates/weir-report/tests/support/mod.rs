@@ -179,14 +179,14 @@ impl Run<'_> {
                 }
                 self.emit(&Event::Ready { task, wakeup: true });
             }
-            2 | 3 | 4 if self.running[c].is_none() && self.online[c] => {
+            2..=4 if self.running[c].is_none() && self.online[c] => {
                 self.sched(cpu, Call::Pick, u64::from(number % 9));
                 let ready = |i: &u32| matches!(self.tasks[*i as usize], Task::Ready { .. });
                 if let Some(task) = (0..TASKS).map(|i| (i + u32::from(number)) % TASKS).find(ready) {
                     self.run(task, cpu);
                 }
             }
-            5 | 6 | 7 => {
+            5..=7 => {
                 if let Some(task) = self.running[c] {
                     self.off(task, cpu, number);
                 }
@@ -248,7 +248,7 @@ impl Run<'_> {
         if let (true, (Some(release), job)) = (ends, self.jobs[t]) {
             let response_ns = self.now - release;
             self.jobs[t].0 = None;
-            let missed = number % 5 == 0;
+            let missed = number.is_multiple_of(5);
             if missed {
                 self.reference.counts.misses += 1;
                 self.emit(&Event::DeadlineMiss { task, job, deadline_ns: self.now });

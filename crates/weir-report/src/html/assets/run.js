@@ -170,6 +170,7 @@ function gantt() {
     return { cpu, runs, sched };
   });
   const fills = G.tasks.map((t) => groupColor(t[2] || t[1]));
+  const single = (i) => G.tasks[i][0] < 2 ** 31;
   const n = rows.length, end = D.duration;
   const left = 86, worded = G.marks.some((m) => m[1] !== "miss"), top = worded ? 40 : 24;
   const height = Math.min(580, Math.max(150, top + 6 + n * 24));
@@ -242,7 +243,7 @@ function gantt() {
         c.globalAlpha = on ? 0.3 + 0.7 * runs.used[k] : 0.13;
         c.fillStyle = i >= 0 ? fills[i] : faint;
         c.fillRect(x0, y + 1, w, barH);
-        if (w > 34 && barH >= 11 && i >= 0) {
+        if (w > 34 && barH >= 11 && i >= 0 && single(i)) {
           c.globalAlpha = on ? 1 : 0.35; c.fillStyle = runs.used[k] < 0.7 ? ink : "#fff"; c.textAlign = "left";
           const name = G.tasks[i][1];
           const fit = Math.floor((w - 8) / 6.3);
@@ -311,7 +312,7 @@ function gantt() {
     } else if (u.k >= 0) {
       const i = runs.task[u.k], len = runs.e[u.k] - runs.b[u.k];
       lines.push(i >= 0 ? G.tasks[i][1] : "several tasks");
-      if (i >= 0) lines.push(`task ${G.tasks[i][0]}${G.tasks[i][2] ? ", group " + G.tasks[i][2] : ""}`);
+      if (i >= 0) lines.push(`${single(i) ? `task ${G.tasks[i][0]}, ` : ""}${G.tasks[i][2] ? "group " + G.tasks[i][2] : "no group"}`);
       lines.push(`${cpu.name}, from ${stamp(runs.b[u.k])} for ${dur(len)}`);
       if (runs.used[u.k] < 1 || i < 0) lines.push(`several slices, busy ${pct(runs.used[u.k], 1)} of the time`);
     } else lines.push(`${cpu.name} idle`, "at " + stamp(u.t));
@@ -337,7 +338,7 @@ function gantt() {
     canvas.classList.remove("dragging");
     if (drag && !drag.moved) {
       const u = under(...at(e)), i = u && u.k >= 0 ? rows[u.r].runs.task[u.k] : -1;
-      const id = i >= 0 ? G.tasks[i][0] : null;
+      const id = i >= 0 && single(i) ? G.tasks[i][0] : null;
       picked = picked === id ? null : id;
       draw();
     }
