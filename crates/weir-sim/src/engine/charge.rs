@@ -41,6 +41,9 @@ impl PipeLock {
     /// Note a critical section. Waiting inside it for another lock may have made it longer than the
     /// gap it was put into; then it merges with its successor.
     fn take(&mut self, begin: u64, end: u64) {
+        if self.taken.back().is_none_or(|&(_, e)| e < begin) {
+            return self.taken.push_back((begin, end));
+        }
         let i = self.taken.partition_point(|&(_, e)| e < begin);
         if i == self.taken.len() || self.taken[i].0 > end {
             self.taken.insert(i, (begin, end));
@@ -86,7 +89,12 @@ pub struct Charger<'a> {
     instances: Vec<InstanceTime>,
     held: Vec<(u32, u64)>,
     running: Vec<(u32, u64, u64)>,
+    prices: [(u64, u64); KINDS],
+    call_ns: u64,
 }
+
+/// Kinds of operations.
+const KINDS: usize = OpKind::Burn as usize + 1;
 
 impl<'a> Charger<'a> {
     pub fn new(machine: &'a Machine, costs: &'a Costs, plan: &Plan) -> Self {
@@ -97,6 +105,8 @@ impl<'a> Charger<'a> {
             instances: Vec::new(),
             held: Vec::new(),
             running: Vec::new(),
+            prices: prices(costs),
+            call_ns: costs.core.call,
         };
         c.reset(plan);
         c
@@ -138,21 +148,27 @@ impl<'a> Charger<'a> {
 
     /// Walk the operations of `calls` calls of `cpu`, made at `now`, that it begins to execute at `start`.
     pub fn walk(&mut self, ops: &[OpRecord], calls: u64, cpu: CpuNo, now: u64, start: u64) -> Walk {
-        let mut t = start + calls * self.costs.core.call;
+        let mut t = start + calls * self.call_ns;
         let mut wait_ns = 0;
         self.held.clear();
         self.running.clear();
         for (i, op) in ops.iter().enumerate() {
             match op.kind {
                 OpKind::Lock => {
-                    let hold = self.section_ns(&ops[i..]);
                     let hand_over = match slot(&mut self.locks, op.object).holder {
                         Some(holder) => self.by_distance(&self.costs.lock_handover, holder, cpu),
                         None => 0,
                     };
                     let lock = slot(&mut self.locks, op.object);
                     lock.forget_before(now);
-                    let begin = lock.gap(t, hold + hand_over);
+                    let free = lock.taken.back().is_none_or(|&(_, end)| end <= t);
+                    let begin = if free {
+                        t
+                    } else {
+                        let hold = self.section_ns(&ops[i..]);
+                        self.locks[op.object as usize].gap(t, hold + hand_over)
+                    };
+                    let lock = &mut self.locks[op.object as usize];
                     lock.holder = Some(cpu);
                     lock.acquired += 1;
                     lock.wait_ns += begin - t;
@@ -201,21 +217,29 @@ impl<'a> Charger<'a> {
 
     /// Price of one operation, without waiting and hand-over.
     fn op_ns(&self, op: &OpRecord) -> u64 {
-        let core = &self.costs.core;
-        let n = u64::from(op.n);
+        let (base, each) = self.prices[op.kind as usize];
         match op.kind {
-            OpKind::Lock => self.costs.lock_uncontended,
-            OpKind::Unlock | OpKind::UpdateEnd => 0,
-            OpKind::Add => core.pipe_add + n * core.key_step,
-            OpKind::Remove => core.pipe_remove + n * core.key_step,
-            OpKind::Move => core.pipe_move + n * core.key_step,
-            OpKind::Update => core.update + n * core.change,
-            OpKind::Request => core.request,
-            OpKind::Notify => core.notify,
-            OpKind::Scan => n * core.scan,
-            OpKind::Burn => n * core.burn_1000 / 1000,
+            OpKind::Burn => u64::from(op.n) * each / 1000,
+            _ => base + u64::from(op.n) * each,
         }
     }
+}
+
+/// Price of each kind of operation, and of each of its steps; those of `Burn` are thousandths.
+fn prices(costs: &Costs) -> [(u64, u64); KINDS] {
+    let core = &costs.core;
+    let mut prices = [(0, 0); KINDS];
+    let mut set = |kind: OpKind, base, each| prices[kind as usize] = (base, each);
+    set(OpKind::Lock, costs.lock_uncontended, 0);
+    set(OpKind::Add, core.pipe_add, core.key_step);
+    set(OpKind::Remove, core.pipe_remove, core.key_step);
+    set(OpKind::Move, core.pipe_move, core.key_step);
+    set(OpKind::Update, core.update, core.change);
+    set(OpKind::Request, core.request, 0);
+    set(OpKind::Notify, core.notify, 0);
+    set(OpKind::Scan, 0, core.scan);
+    set(OpKind::Burn, 0, core.burn_1000);
+    prices
 }
 
 /// Element `index`, which is made if need be: during a swap the log names pipes of both topologies.

@@ -68,8 +68,26 @@ impl<O: Observer> Sim<'_, O> {
         }
     }
 
-    /// Set the next event of `c` from its state. To be called after every change of it.
+    /// The next event of `c` is to be worked out anew. To be called after every change of its state; done
+    /// once, when the present event has been handled.
     pub fn rekey(&mut self, c: CpuNo) {
+        let cpu = &mut self.cpus[c as usize];
+        if !cpu.changed {
+            cpu.changed = true;
+            self.changed.push(c);
+        }
+    }
+
+    /// Queue the next events of all CPUs that have changed.
+    pub fn queue_changes(&mut self) {
+        while let Some(c) = self.changed.pop() {
+            self.cpus[c as usize].changed = false;
+            self.queue_next(c);
+        }
+    }
+
+    /// Set the next event of `c` from its state.
+    fn queue_next(&mut self, c: CpuNo) {
         let cpu = &self.cpus[c as usize];
         match cpu.mode {
             Mode::Offline => self.queue.clear(c),

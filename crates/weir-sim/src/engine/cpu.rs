@@ -32,6 +32,8 @@ pub struct Cpu {
     pub starting: bool,
     /// It is to choose at its next event.
     pub choosing: bool,
+    /// Its next event is to be worked out anew.
+    pub changed: bool,
     /// Observers were told that it is idle.
     pub told_idle: bool,
     /// Interrupts on their way to it.
@@ -86,6 +88,7 @@ impl Cpu {
             cur: NONE,
             starting: false,
             choosing: false,
+            changed: false,
             told_idle: false,
             kick_sent: false,
             preempt_sent: false,

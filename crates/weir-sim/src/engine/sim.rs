@@ -80,6 +80,8 @@ pub struct Sim<'a, O: Observer> {
     pub queue: CpuQueue,
     pub cpus: Vec<Cpu>,
     pub cores: Cores,
+    /// CPUs whose next event is to be worked out anew.
+    pub changed: Vec<CpuNo>,
     pub tasks: Vec<Task<'a>>,
     pub programs: Vec<Program<'a>>,
     /// Program and instruction set of each template; instances made of it so far.
@@ -175,6 +177,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             queue: CpuQueue::new(nr_cpus),
             cpus,
             cores,
+            changed: Vec::new(),
             tasks: Vec::with_capacity(starts as usize),
             programs,
             program_of,
@@ -291,6 +294,7 @@ impl<'a, O: Observer> Sim<'a, O> {
                 self.timers.pop();
                 self.timer(key)?;
             }
+            self.queue_changes();
             if self.cfg.checks {
                 self.check();
             }

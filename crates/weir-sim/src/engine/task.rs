@@ -123,6 +123,7 @@ pub struct Task<'a> {
     /// The release that a timer is queued for: time of the timer ([`NEVER`]: none), release, deadline.
     pub upcoming: (u64, u64, u64),
     /// Jobs that wait for the present one; boxed because most tasks never have any.
+    #[allow(clippy::box_collection)]
     pub backlog: Option<Box<VecDeque<Backlog>>>,
     /// Releases so far, and what sporadic inter-arrival times added to them, ns.
     pub releases: u32,
