@@ -75,11 +75,11 @@ impl Metric {
         }
     }
 
-    /// Mean and, of several runs, the confidence interval.
+    /// Mean and, of several runs that differ, the confidence interval.
     pub fn show_ci(&self, m: &MeanCi) -> String {
-        match m.runs {
-            0 | 1 => self.show(m.mean),
-            _ => format!("{} ± {}", self.show(m.mean), self.show(m.ci95)),
+        match m.ci95 {
+            0.0 => self.show(m.mean),
+            ci95 => format!("{} ± {}", self.show(m.mean), self.show(ci95)),
         }
     }
 
@@ -166,7 +166,7 @@ pub fn compare_table(runs: &[Summary]) -> String {
     if seeds > 1 {
         writeln!(
             out,
-            "mean ± half of the 95 % confidence interval (Student's t), up to {seeds} runs a topology"
+            "mean ± half of the 95 % confidence interval (Student's t) of up to {seeds} runs; without ± all were equal"
         )
         .expect("writing to a string");
     }

@@ -159,7 +159,7 @@ fn bin_floor(ns: u64) -> u64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeanCi {
     pub mean: f64,
-    /// Zero for a single run: nothing is known of the spread then.
+    /// Zero where all runs gave the same, and for a single run, of whose spread nothing is known.
     pub ci95: f64,
     pub runs: usize,
 }
@@ -171,10 +171,11 @@ impl MeanCi {
         if n == 0 {
             return Self::default();
         }
-        let mean = values.iter().sum::<f64>() / n as f64;
-        if n == 1 {
-            return Self { mean, ci95: 0.0, runs: 1 };
+        // Rounding must not turn equal values into a spread.
+        if values.iter().all(|v| *v == values[0]) {
+            return Self { mean: values[0], ci95: 0.0, runs: n };
         }
+        let mean = values.iter().sum::<f64>() / n as f64;
         let var = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
         Self { mean, ci95: student_t95(n - 1) * (var / n as f64).sqrt(), runs: n }
     }

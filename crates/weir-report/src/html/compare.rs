@@ -95,7 +95,10 @@ pub fn html_compare(runs: &[Summary], extras: &CompareExtras) -> String {
     let mut facts: Vec<String> =
         [same(|s| &s.workload), same(|s| &s.machine)].into_iter().flatten().collect();
     if data.seeds > 1 {
-        facts.push(format!("up to {} runs each, mean ± half of the 95 % confidence interval", data.seeds));
+        facts.push(format!(
+            "up to {} runs each: mean ± half of the 95 % confidence interval, without ± where all were equal",
+            data.seeds
+        ));
     }
     let interrupted = if all.iter().any(|s| s.interrupted) {
         "<p class=\"banner\">Interrupted: some runs did not reach their end.</p>"
