@@ -28,7 +28,6 @@ struct advanced_balancer {
 	struct weir_instance inst;
 	struct weir_port_map map;
 	u64 weir_mem *capacity; /* (a) by out-pipe; sum of its online CPUs */
-	u32 known;		/* (a) @capacity is filled in */
 };
 
 WEIR_COMPONENT(advanced_balancer, .summary = "spread tasks by the capacity behind each pipe",
@@ -38,12 +37,10 @@ WEIR_COMPONENT(advanced_balancer, .summary = "spread tasks by the capacity behin
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY));
 
-/* When construct runs the framework does not know the CPUs yet. */
 static void advanced_balancer_measure(struct advanced_balancer weir_mem *self)
 {
 	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++)
 		weir_store(&self->capacity[i], weir_pipe_capacity(weir_out(&self->inst, i)));
-	weir_store_release(&self->known, 1);
 }
 
 static struct weir_pipe weir_mem *advanced_balancer_choose(struct advanced_balancer weir_mem *self,
@@ -117,6 +114,7 @@ WEIR_ENTRY int advanced_balancer_construct(struct advanced_balancer weir_mem *se
 	self->capacity = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64));
 	if (!self->capacity)
 		return -WEIR_ENOMEM;
+	advanced_balancer_measure(self);
 	return weir_port_map(&self->inst, &self->map);
 }
 
@@ -126,8 +124,6 @@ WEIR_ENTRY int advanced_balancer_update(struct advanced_balancer weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	if (!weir_load_acquire(&self->known))
-		advanced_balancer_measure(self);
 	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
 		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
