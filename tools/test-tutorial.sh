@@ -32,26 +32,26 @@ misses() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "deadline_miss
 says() { grep -qF "$1" "$page" || { echo "the tutorial no longer says: $1" >&2; exit 1; }; }
 
 save components/local/sjf.c
-save components/local/sjf.weir
+save components/local/shortest.weir
 save components/local/sjf.wtest
 
 says 'cargo runweir components sjf'
 cargo runweir components sjf | grep -q 'how much the last run counts'
-says 'cargo runweir check components/local/sjf.weir'
-cargo runweir check components/local/sjf.weir | grep -q 'sjf: ok on smp-8'
-says 'cargo runweir graph components/local/sjf.weir -o sjf.svg'
-cargo runweir graph components/local/sjf.weir -o sjf.svg
+says 'cargo runweir check components/local/shortest.weir'
+cargo runweir check components/local/shortest.weir | grep -q 'shortest: ok on smp-8'
+says 'cargo runweir graph components/local/shortest.weir -o sjf.svg'
+cargo runweir graph components/local/shortest.weir -o sjf.svg
 grep -q '<svg' sjf.svg
 says 'WTEST=local/sjf cargo test -q -p weir-tests --test wtest all_files_pass'
 WTEST=local/sjf cargo test -q -p weir-tests --test wtest all_files_pass
 says 'cargo test -q -p weir-tests --test law orders'
 PROPTEST_CASES=${PROPTEST_CASES:-8} cargo test -q -p weir-tests --test law orders
 
-compare='cargo runweir compare -t decentral -t components/local/sjf.weir -m smp-2 -w robot --out out/sjf'
+compare='cargo runweir compare -t decentral -t components/local/shortest.weir -m smp-2 -w robot --out out/sjf'
 says "$compare"
 $compare
 before=$(misses)
-for file in compare.html sjf/trace.pftrace sjf/report.html; do
+for file in compare.html shortest/trace.pftrace shortest/report.html; do
 	[[ -s out/sjf/$file ]]
 done
 
@@ -66,4 +66,4 @@ $compare
 after=$(misses)
 echo "missed deadlines: $before before, $after after"
 ((after * 10 < before))
-cargo runweir run -t components/local/sjf.weir -m smp-2 -w robot --set sjf.weight=90% --quiet
+cargo runweir run -t components/local/shortest.weir -m smp-2 -w robot --set sjf.weight=90% --quiet
