@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-// Helpers of both pages. Text always reaches the document as text nodes.
+// What both pages use. Text always reaches the document as text nodes.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const root = document.documentElement;
