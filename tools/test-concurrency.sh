@@ -135,6 +135,9 @@ mutant "withdrawal from deep to shallow" pipe.c '/^int weir_task_withdraw/,/^}/s
 mutant "urgency told after the lock" schedule.c '/^static struct weir_task weir_mem \*claim/,/^}/{/c->curr_key/d;/s->busy/d};s/^\t\tweir_mask_clear(s->idle, target);/&weir_store(\&s->cpus[target].curr_key, weir_load(\&t->key));weir_mask_set(s->busy, target);/'
 mutant "followers served without the lock" broker.c '/^static void deliver_followers/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//}'
 mutant "kick without taking the idle bit" place.c 's/if (!weir_mask_clear(self->sched->idle, cpu))/if (0)/'
+# Seen with store buffers only.
+mutant "no barrier before the look for a writer" schedule.c '/^static struct weir_ctx weir_mem \*enter/,/^}/s/weir_barrier(s);//'
+mutant "no barrier before the look for idle CPUs" place.c '/^int weir_kick_idle/,/^}/s/weir_barrier(self->sched);//'
 mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/weir_spin_lock(&s->alloc_lock)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 
 echo "$passed passed, $failed failed"

@@ -12,22 +12,24 @@
 #define MAX_STEPS 20000u
 #define STACK_BYTES (256u << 10)
 #define NR_WORDS 4096u /* hash table of words; a power of two */
-#define NOBODY MODEL_MAX_THREADS
+#define MAX_ACTORS (2 * MODEL_MAX_THREADS) /* threads, then a store buffer for each */
+#define NOBODY MAX_ACTORS
+#define BUFFER 64u
 
 struct op {
 	const volatile void *word;
 	const char *what;
 	u32 line;
 	enum model_kind kind;
-	u32 bytes; /* MODEL_AWAIT: of the value that must change */
+	u32 bytes; /* MODEL_AWAIT: of the value that must change; a store in a buffer: that is written */
 	u64 value;
 };
 
-typedef u32 clocks[MODEL_MAX_THREADS]; /* 1 + index of the last step known of each thread */
+typedef u32 clocks[MAX_ACTORS]; /* 1 + index of the last step known of each */
 
-/* A state on the way: what could be done in it, and what was. Masks are sets of threads. */
+/* A state on the way: what could be done in it, and what was. Masks are sets of threads and buffers. */
 struct step {
-	struct op next[MODEL_MAX_THREADS];
+	struct op next[MAX_ACTORS];
 	u32 enabled;
 	u32 todo;  /* to be tried */
 	u32 done;  /* tried */
@@ -43,21 +45,25 @@ struct word {
 	clocks read;
 };
 
+/* A thread, or what writes its buffered stores to memory, oldest first. */
 struct thread {
 	ucontext_t context;
 	struct op next;
 	struct op last_load;
 	clocks known;
 	u32 cpu;
-	int finished;
+	int finished; /* a buffer: it is empty */
 	char *stack;
+	u32 first, last; /* of a buffer's stores */
+	struct op stores[BUFFER];
+	clocks stored[BUFFER]; /* what their thread knew */
 };
 
 struct weir_sched *sched;
 struct outcome outcome;
 
 static const struct scenario *scenario;
-static struct thread threads[MODEL_MAX_THREADS];
+static struct thread threads[MAX_ACTORS];
 static struct step steps[MAX_STEPS];
 static struct word words[NR_WORDS];
 static u32 depth;    /* steps of the present run */
@@ -66,6 +72,7 @@ static u32 current;  /* thread that runs */
 static u32 own_cpu;  /* of set-up and checks */
 static int active;   /* a run is under way */
 static int complete; /* search mode */
+static int buffered; /* stores wait in buffers */
 static u32 bound;
 static u32 run;
 static ucontext_t home;
@@ -75,7 +82,7 @@ static enum { RUN_ENDED, RUN_PRUNED } ending;
 
 static const char *kind_name(enum model_kind kind)
 {
-	static const char *const names[] = { "read", "write", "lock", "unlock", "await" };
+	static const char *const names[] = { "read", "write", "lock", "unlock", "await", "fence" };
 
 	return names[kind];
 }
@@ -85,8 +92,11 @@ static void print_schedule(void)
 	for (u32 i = 0; i < depth; i++) {
 		const struct op *op = &steps[i].next[steps[i].thread];
 
-		fprintf(stderr, "  %s%u: %s %s :%u %p\n", i && steps[i].thread != steps[i - 1].thread ? "-> " : "   ",
-			steps[i].thread, kind_name(op->kind), op->what, op->line, (const void *)op->word);
+		u32 owner = steps[i].thread % scenario->nr_threads;
+
+		fprintf(stderr, "  %s%u: %s%s %s :%u %p\n", i && steps[i].thread != steps[i - 1].thread ? "-> " : "   ",
+			owner, owner == steps[i].thread ? "" : "buffered ", kind_name(op->kind), op->what, op->line,
+			(const void *)op->word);
 	}
 }
 
@@ -142,6 +152,28 @@ void weir_port_set_cpu(u32 cpu)
 
 /* --- what depends on what ------------------------------------------------------------------------ */
 
+static u32 nr_actors(void)
+{
+	return scenario->nr_threads * (buffered ? 2 : 1);
+}
+
+/* The store buffer of a thread; null for a buffer, and where there are none. */
+static struct thread *buffer_of(struct thread *t)
+{
+	return buffered && t < threads + scenario->nr_threads ? t + scenario->nr_threads : 0;
+}
+
+static int is_buffer(const struct thread *t)
+{
+	return t >= threads + scenario->nr_threads;
+}
+
+/* The buffer has to be empty before it. */
+static int drains(const struct op *op)
+{
+	return op->kind == MODEL_WRITE || op->kind == MODEL_LOCK || op->kind == MODEL_FENCE;
+}
+
 static int writes(const struct op *op)
 {
 	return op->kind != MODEL_READ && op->kind != MODEL_AWAIT;
@@ -164,9 +196,11 @@ static u64 value_of(const struct op *op)
 	}
 }
 
-static int is_enabled(const struct thread *t)
+static int is_enabled(struct thread *t)
 {
-	if (t->finished)
+	const struct thread *buffer = buffer_of(t);
+
+	if (t->finished || (buffer && drains(&t->next) && !buffer->finished))
 		return 0;
 	if (t->next.kind == MODEL_LOCK)
 		return !*(const volatile u32 *)t->next.word;
@@ -197,6 +231,8 @@ static void advance_clocks(struct thread *t, u32 index)
 {
 	struct word *w = word_of(t->next.word);
 
+	if (buffer_of(t) && drains(&t->next))
+		join(t->known, buffer_of(t)->known);
 	join(t->known, w->written);
 	if (writes(&t->next))
 		join(t->known, w->read);
@@ -212,19 +248,24 @@ static void advance_clocks(struct thread *t, u32 index)
 static void find_race(struct thread *t)
 {
 	u32 p = t - threads;
+	clocks known;
 
 	if (t->finished || t->next.kind == MODEL_UNLOCK)
 		return;
+	memcpy(known, t->known, sizeof(clocks));
+	if (buffer_of(t) && drains(&t->next))
+		join(known, buffer_of(t)->known);
 	for (u32 i = depth; i-- > 0;) {
 		struct step *s = &steps[i];
 		const struct op *op = &s->next[s->thread];
 
-		if (s->thread == p || !dependent(op, &t->next) || i < t->known[s->thread])
+		if (s->thread == p || !dependent(op, &t->next) || i < known[s->thread])
 			continue;
 		/* Never possible in the same state as taking the lock. */
 		if (op->kind == MODEL_UNLOCK && t->next.kind == MODEL_LOCK)
 			continue;
-		if (s->enabled >> p & 1)
+		/* A store reaches its buffer by steps of its thread, so that one does not stand for both. */
+		if (s->enabled >> p & 1 && !buffered)
 			s->todo |= 1u << p;
 		else
 			s->todo |= s->enabled;
@@ -246,11 +287,11 @@ static u32 choose_complete(struct step *s)
 		const struct step *before = s - 1;
 		u32 asleep = (before->sleep | before->done) & ~(1u << before->thread);
 
-		for (u32 i = 0; i < scenario->nr_threads; i++)
+		for (u32 i = 0; i < nr_actors(); i++)
 			if (asleep >> i & 1 && !dependent(&before->next[i], &before->next[before->thread]))
 				s->sleep |= 1u << i;
 	}
-	for (u32 i = 0; i < scenario->nr_threads; i++)
+	for (u32 i = 0; i < nr_actors(); i++)
 		find_race(&threads[i]);
 	open = s->enabled & ~s->sleep;
 	if (!open)
@@ -316,7 +357,7 @@ static u32 decide(void)
 
 	if (depth >= MAX_STEPS)
 		model_fail("the schedule does not end", __FILE__, __LINE__);
-	for (u32 i = 0; i < scenario->nr_threads; i++) {
+	for (u32 i = 0; i < nr_actors(); i++) {
 		finished += threads[i].finished != 0;
 		enabled |= (u32)is_enabled(&threads[i]) << i;
 	}
@@ -324,10 +365,10 @@ static u32 decide(void)
 		memset(s, 0, sizeof(*s));
 		s->enabled = enabled;
 		s->thread = NOBODY;
-		for (u32 i = 0; i < scenario->nr_threads; i++)
+		for (u32 i = 0; i < nr_actors(); i++)
 			s->next[i] = threads[i].next;
 		ending = RUN_ENDED;
-		if (finished == scenario->nr_threads)
+		if (finished == nr_actors())
 			return NOBODY;
 		if (!enabled)
 			model_fail("deadlock", __FILE__, __LINE__);
@@ -344,9 +385,47 @@ static u32 decide(void)
 	return s->thread;
 }
 
-static void go_on(u32 self)
+/* The oldest store of the buffer is what it does next. */
+static void look_ahead(struct thread *buffer)
+{
+	buffer->finished = buffer->first == buffer->last;
+	if (buffer->finished)
+		return;
+	buffer->next = buffer->stores[buffer->first % BUFFER];
+	join(buffer->known, buffer->stored[buffer->first % BUFFER]);
+}
+
+static void write_back(struct thread *buffer)
+{
+	const struct op *op = &buffer->stores[buffer->first++ % BUFFER];
+
+	switch (op->bytes) {
+	case 4:
+		*(volatile u32 *)op->word = (u32)op->value;
+		break;
+	default:
+		weir_assert(op->bytes == 8);
+		*(volatile u64 *)op->word = op->value;
+		break;
+	}
+	look_ahead(buffer);
+}
+
+/* Buffers take their turns here, threads in their contexts. */
+static u32 next_thread(void)
 {
 	u32 next = decide();
+
+	while (next != NOBODY && is_buffer(&threads[next])) {
+		write_back(&threads[next]);
+		next = decide();
+	}
+	return next;
+}
+
+static void go_on(u32 self)
+{
+	u32 next = next_thread();
 
 	if (next == self)
 		return;
@@ -368,6 +447,44 @@ void model_point(const volatile void *word, enum model_kind kind, const char *wh
 		announce((struct op){ .word = word, .what = what, .line = line, .kind = kind });
 	else if (kind == MODEL_LOCK)
 		weir_assert(!*(const volatile u32 *)word);
+}
+
+int model_store(volatile void *word, u32 bytes, u64 value, enum model_kind kind, const char *what, u32 line)
+{
+	struct thread *buffer = active ? buffer_of(&threads[current]) : 0;
+
+	if (!buffer) {
+		model_point(word, kind, what, line);
+		return 0;
+	}
+	weir_assert(buffer->last - buffer->first < BUFFER);
+	buffer->stores[buffer->last % BUFFER] = (struct op){ .word = word, .what = what, .line = line, .kind = kind,
+							     .bytes = bytes, .value = value };
+	memcpy(buffer->stored[buffer->last % BUFFER], threads[current].known, sizeof(clocks));
+	buffer->last++;
+	if (buffer->finished)
+		look_ahead(buffer);
+	return 1;
+}
+
+int model_forward(const volatile void *word, u64 *value)
+{
+	struct thread *buffer = active ? buffer_of(&threads[current]) : 0;
+
+	*value = 0;
+	for (u32 i = buffer ? buffer->last : 0; buffer && i > buffer->first; i--) {
+		if (buffer->stores[(i - 1) % BUFFER].word != word)
+			continue;
+		*value = buffer->stores[(i - 1) % BUFFER].value;
+		return 1;
+	}
+	return 0;
+}
+
+void model_fence(u32 line)
+{
+	if (active && buffered)
+		announce((struct op){ .word = &threads[current], .what = "fence", .line = line, .kind = MODEL_FENCE });
 }
 
 void model_loaded(const volatile void *word, u32 bytes, u64 value)
@@ -394,18 +511,22 @@ static void body(void)
 	go_on(self);
 }
 
-static void start_threads(void)
+static void start_thread(struct thread *t)
 {
-	for (u32 i = 0; i < scenario->nr_threads; i++) {
-		struct thread *t = &threads[i];
-		char *stack = t->stack ? t->stack : malloc(STACK_BYTES);
+	char *stack = t->stack ? t->stack : malloc(STACK_BYTES);
 
-		*t = (struct thread){ .stack = stack, .next = { .word = t, .what = "begin" } };
-		getcontext(&t->context);
-		t->context.uc_stack.ss_sp = stack;
-		t->context.uc_stack.ss_size = STACK_BYTES;
-		makecontext(&t->context, body, 0);
-	}
+	memset(t->known, 0, sizeof(clocks));
+	t->stack = stack;
+	t->next = (struct op){ .word = t, .what = "begin" };
+	t->first = 0;
+	t->last = 0;
+	t->finished = is_buffer(t);
+	if (t->finished)
+		return;
+	getcontext(&t->context);
+	t->context.uc_stack.ss_sp = stack;
+	t->context.uc_stack.ss_size = STACK_BYTES;
+	makecontext(&t->context, body, 0);
 }
 
 /* --- searches ---------------------------------------------------------------------------------------- */
@@ -441,7 +562,7 @@ struct states {
 	u32 nr;
 };
 
-static struct states seen[2]; /* bounded, complete */
+static struct states seen[3]; /* bounded, complete, with store buffers */
 
 /* FNV-1a over words (Fowler, Noll and Vo). */
 static u64 state_hash(void)
@@ -506,17 +627,18 @@ static struct tally search(double until)
 	replay = 0;
 	while (more) {
 		restore();
-		start_threads();
+		for (u32 i = 0; i < nr_actors(); i++)
+			start_thread(&threads[i]);
 		depth = 0;
 		run++;
 		active = 1;
-		current = decide();
+		current = next_thread();
 		swapcontext(&home, &threads[current].context);
 		active = 0;
 		if (depth > n.longest)
 			n.longest = depth;
 		if (ending == RUN_ENDED) {
-			state_find(&seen[complete], state_hash(), 1);
+			state_find(&seen[complete + buffered], state_hash(), 1);
 			check();
 			n.schedules++;
 		} else {
@@ -548,6 +670,7 @@ static u64 explore(double budget)
 	snapshot = realloc(snapshot, snapshot_bytes);
 	memcpy(snapshot, sched, snapshot_bytes);
 	complete = 0;
+	buffered = 0;
 	for (bound = 0; bound < 12; bound++) {
 		struct tally b = search(start + budget / 3);
 
@@ -565,8 +688,14 @@ static u64 explore(double budget)
 	total += n.schedules;
 	if (n.finished)
 		compare_states();
-	printf(" %6llu %s, %4u states, %4u steps, %.1f s\n", (unsigned long long)n.schedules,
-	       n.finished ? "complete  " : "incomplete", seen[1].nr, n.longest, seconds() - start);
+	printf(" %6llu %s, %3u states,", (unsigned long long)n.schedules, n.finished ? "complete" : "cut off",
+	       seen[1].nr);
+	fflush(stdout);
+	buffered = 1;
+	n = search(seconds() + budget);
+	total += n.schedules;
+	printf(" %6llu with buffers%s, %3u states, %3u steps, %.1f s\n", (unsigned long long)n.schedules,
+	       n.finished ? "" : ", cut off", seen[2].nr, n.longest, seconds() - start);
 	return total;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Port: the core under the model checker. Each atomic access and each lock operation is a point where
- * the checker may let another logical thread go on. Memory is sequentially consistent, so fences are
- * nothing; a lock that is taken blocks; a spin loop blocks until the word that it looked at changes.
+ * the checker may let another logical thread go on. A lock that is taken blocks; a spin loop blocks until
+ * the word that it looked at changes. Atomic stores take effect at once, or wait in a buffer of their
+ * thread as on x86 (Sewell et al., "x86-TSO", 2010) until a fence, a lock or an exchange.
  */
 #ifndef WEIR_PORT_H
 #define WEIR_PORT_H
@@ -35,10 +36,15 @@ void weir_port_fail(const char *what, const char *file, u32 line);
 	weir_assert((u64)(ptr) - (u64)(sched) < (sched)->arena_bytes)
 #define weir_budget_reset() ((void)0)
 
-enum model_kind { MODEL_READ, MODEL_WRITE, MODEL_LOCK, MODEL_UNLOCK, MODEL_AWAIT };
+enum model_kind { MODEL_READ, MODEL_WRITE, MODEL_LOCK, MODEL_UNLOCK, MODEL_AWAIT, MODEL_FENCE };
 
 /* The present thread is about to do this; it comes back when it is this thread's turn. */
 void model_point(const volatile void *word, enum model_kind kind, const char *what, u32 line);
+/* 1: the store waits in the thread's buffer. 0: the caller makes it. */
+int model_store(volatile void *word, u32 bytes, u64 value, enum model_kind kind, const char *what, u32 line);
+/* 1: the thread has a store to the word in its buffer, with this value. */
+int model_forward(const volatile void *word, u64 *value);
+void model_fence(u32 line);
 /* What it read last, for spin loops. */
 void model_loaded(const volatile void *word, u32 bytes, u64 value);
 
@@ -53,20 +59,31 @@ void model_loaded(const volatile void *word, u32 bytes, u64 value);
 #define MODEL_LOAD(p)                                                  \
 	({                                                             \
 		__auto_type p_ = (p);                                  \
+		u64 own_;                                              \
 		model_point(p_, MODEL_READ, #p, __LINE__);             \
-		__auto_type v_ = *(volatile __typeof__(*p_) *)p_;      \
+		__auto_type v_ = model_forward(p_, &own_)              \
+			? (__typeof__(*p_))own_                        \
+			: *(volatile __typeof__(*p_) *)p_;             \
 		model_loaded(p_, sizeof(*p_), (u64)v_);                \
 		v_;                                                    \
+	})
+#define MODEL_STORE(p, v)                                                                     \
+	({                                                                                    \
+		__auto_type p_ = (p);                                                         \
+		__typeof__(*p_) v_ = (v);                                                     \
+		if (!model_store(p_, sizeof(*p_), (u64)v_, MODEL_WRITE, #p, __LINE__))        \
+			*p_ = v_;                                                             \
+		(void)0;                                                                      \
 	})
 
 #define weir_load(p) MODEL_LOAD(p)
 #define weir_load_acquire(p) MODEL_LOAD(p)
-#define weir_store(p, v) MODEL_DO(p, v, MODEL_WRITE, (void)(*p_ = v_))
-#define weir_store_release(p, v) MODEL_DO(p, v, MODEL_WRITE, (void)(*p_ = v_))
+#define weir_store(p, v) MODEL_STORE(p, v)
+#define weir_store_release(p, v) MODEL_STORE(p, v)
 #define weir_fetch_add(p, v) MODEL_DO(p, v, MODEL_WRITE, __sync_fetch_and_add(p_, v_))
 #define weir_fetch_or(p, v) MODEL_DO(p, v, MODEL_WRITE, __sync_fetch_and_or(p_, v_))
 #define weir_fetch_and(p, v) MODEL_DO(p, v, MODEL_WRITE, __sync_fetch_and_and(p_, v_))
-#define weir_fence() ((void)0)
+#define weir_fence() model_fence(__LINE__)
 
 /* WEIR_MODEL_BREAK builds a checker that must find something: 1 makes an exchange two steps, 2 a lock. */
 #if WEIR_MODEL_BREAK == 1
@@ -98,8 +115,8 @@ WEIR_INLINE int weir_spin_lock(u32 *lock)
 
 WEIR_INLINE void weir_spin_unlock(u32 *lock)
 {
-	model_point(lock, MODEL_UNLOCK, "lock", __LINE__);
-	*lock = 0;
+	if (!model_store(lock, sizeof(*lock), 0, MODEL_UNLOCK, "lock", __LINE__))
+		*lock = 0;
 }
 
 u32 weir_port_cpu(void);
