@@ -265,7 +265,8 @@ impl World {
     fn exchange(&mut self, n: u8, by: u8) -> Result<(), String> {
         let all = &catalog().components;
         let plan = &self.lab.plan;
-        let answered = |topic: &String| plan.instances.iter().any(|i| all[i.class as usize].answers.contains(topic));
+        let answered =
+            |topic: &String| plan.instances.iter().any(|i| all[i.class as usize].answers.contains(topic));
         let fits = |c: &&ComponentInfo| c.class == Class::Order && c.needs.iter().all(answered);
         let ordering = |i: &usize| all[plan.instances[*i].class as usize].class == Class::Order;
         let from: Vec<usize> = (0..plan.instances.len()).filter(ordering).collect();

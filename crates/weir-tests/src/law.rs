@@ -62,7 +62,9 @@ fn check_instance(lab: &mut Lab, i: usize) -> Result<(), String> {
     let only = || ins[0].clone();
     match info.name.as_str() {
         "termination" => Ok(()),
-        "head_queue" | "round_robin" | "fifo" | "burn" | "depth" | "rusty" | "watermark" => same(&only(), &outs[0]),
+        "head_queue" | "round_robin" | "fifo" | "burn" | "depth" | "rusty" | "watermark" => {
+            same(&only(), &outs[0])
+        }
         "fcfs" => same(&by(lab, only(), Topic::Lamport, |v| v), &outs[0]),
         "lcfs" => same(&by(lab, only(), Topic::Lamport, |v| !v), &outs[0]),
         "priority_order" => same(&by(lab, only(), Topic::Priority, |v| !(v ^ 1 << 63)), &outs[0]),
