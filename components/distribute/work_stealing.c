@@ -41,8 +41,10 @@ struct work_stealing {
 	u32 weir_mem *order; /* (c) ports by node, then by LLC */
 	u32 weir_mem *place; /* (c) by port: where it stands there */
 	u32 weir_mem *count; /* (c) for sorting */
-	struct work_stealing_range weir_mem *llc; /* (c) by place */
+	struct work_stealing_range weir_mem *llc;  /* (c) by place */
 	struct work_stealing_range weir_mem *node; /* (c) by place */
+	u32 single;				   /* (c) every out-pipe leads to one CPU */
+	u32 unused;
 	struct weir_cpumask queued; /* (a) by place: pipes that hold tasks, or did a moment ago */
 };
 
@@ -83,6 +85,58 @@ static struct weir_pipe weir_mem *work_stealing_shorter(struct work_stealing wei
 	return weir_pipe_load(other, &idle) < weir_pipe_load(last, &idle) ? other : last;
 }
 
+static int work_stealing_idle(const struct work_stealing weir_mem *self, u32 cpu,
+			      const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	return weir_mask_test(s->idle, cpu) && weir_load(&s->cpus[cpu].online) &&
+	       (!mask || weir_mask_test(mask, cpu));
+}
+
+/* An idle CPU of one cache, of @last's core if there is one. */
+static u32 work_stealing_idle_among(const struct work_stealing weir_mem *self, u32 last,
+				    struct work_stealing_range places,
+				    const struct weir_cpumask weir_mem *mask)
+{
+	u32 second = WEIR_NO_CPU;
+
+	for (u32 i = places.begin; i < places.end && weir_loop; i++) {
+		u32 cpu = weir_out(&self->inst, self->order[i])->cpu;
+
+		if (!work_stealing_idle(self, cpu, mask))
+			continue;
+		if (self->inst.sched->cpus[cpu].core == self->inst.sched->cpus[last].core)
+			return cpu;
+		if (second == WEIR_NO_CPU)
+			second = cpu;
+	}
+	return second;
+}
+
+/* As weir_idle_near(), by places: cache and node of the last CPU before all the others. */
+static u32 work_stealing_near(const struct work_stealing weir_mem *self,
+			      const struct weir_task weir_mem *t,
+			      const struct weir_cpumask weir_mem *mask)
+{
+	u32 last = weir_load(&t->cpu), port = last < self->map.nr ? self->map.port[last] : 0;
+	struct work_stealing_range llc, node;
+	u32 cpu;
+
+	if (!port || !self->single)
+		return weir_idle_near(weir_in(&self->inst, 0), t, mask);
+	llc = self->llc[self->place[port - 1]];
+	cpu = work_stealing_idle_among(self, last, llc, mask);
+	node = self->node[self->place[port - 1]];
+	for (u32 i = node.begin; i < node.end && cpu == WEIR_NO_CPU && weir_loop; i++) {
+		u32 other = weir_out(&self->inst, self->order[i])->cpu;
+
+		if (work_stealing_idle(self, other, mask))
+			cpu = other;
+	}
+	return cpu != WEIR_NO_CPU ? cpu : weir_idle_near(weir_in(&self->inst, 0), t, mask);
+}
+
 static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir_mem *self,
 						       struct weir_task weir_mem *t,
 						       const struct weir_cpumask weir_mem *mask)
@@ -98,8 +152,7 @@ static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir
 		if (idle)
 			return last;
 	}
-	near = weir_port_to(&self->inst, &self->map,
-			    weir_idle_near(weir_in(&self->inst, 0), t, mask));
+	near = weir_port_to(&self->inst, &self->map, work_stealing_near(self, t, mask));
 	return near ? near : work_stealing_shorter(self, last, mask);
 }
 
@@ -298,7 +351,8 @@ static int work_stealing_take(struct work_stealing weir_mem *self, struct weir_t
 		return 0;
 	if (weir_pipe_has(in, t) && weir_out_of(&self->inst, t) == victim &&
 	    work_stealing_may(self, t, cpu))
-		taken = !work_stealing_send(self, in, t, weir_port_to(&self->inst, &self->map, cpu));
+		taken = !work_stealing_send(self, in, t,
+					    weir_port_to(&self->inst, &self->map, cpu));
 	weir_pipe_unlock(in);
 	return taken;
 }
@@ -344,8 +398,11 @@ WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 		return -WEIR_ENOMEM;
 	work_stealing_sort(self, 0, self->place, 0);
 	work_stealing_sort(self, self->place, self->order, 1);
-	for (u32 i = 0; i < nr && weir_loop; i++)
+	self->single = 1;
+	for (u32 i = 0; i < nr && weir_loop; i++) {
 		self->place[self->order[i]] = i;
+		self->single &= weir_out(&self->inst, i)->nr_cpus == 1;
+	}
 	work_stealing_groups(self, 0);
 	work_stealing_groups(self, 1);
 	return weir_port_map(&self->inst, &self->map);
