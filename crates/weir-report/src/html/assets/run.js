@@ -127,8 +127,12 @@ function graph() {
       el("svg:rect", { width, height, rx: 4 }), el("svg:text", { x: width / 2, y: 10.4 }, label)));
     return true;
   };
+  const pathOf = (node) => (node.matches("path") ? node : node.querySelector("path"));
+  const ends = labels.map((l) => pathOf(l[0])).filter(Boolean).slice(0, 4000).flatMap((path) => {
+    try { return [path.getPointAtLength(path.getTotalLength()).matrixTransform(path.getCTM())]; } catch { return []; }
+  });
   for (const [node, value, pipes] of labels.slice(0, 60)) {
-    const path = node.matches("path") ? node : node.querySelector("path");
+    const path = pathOf(node);
     if (!path || !value) continue;
     const depth = "depth " + sig(+(sum(pipes, "mean_depth") / pipes.length).toFixed(2));
     const time = waits || locked ? dur(sum(pipes, waits ? "lock_wait_ns" : "lock_held_ns")) : null;
@@ -138,10 +142,13 @@ function graph() {
       [from, middle, to] = [0, 0.5, 1].map((part) => path.getPointAtLength(length * part).matrixTransform(m));
     } catch { continue; }
     const short = time || depth, long = time ? time + ", " + depth : depth;
-    // A level pipe has its label above the middle; one of a fan at its end, where it is alone.
-    const level = Math.abs(from.y - to.y) < 8, left = to.x - half(short) - 10;
+    // A level pipe has its label above the middle; one of a fan where it is alone: at its end, or at its
+    // beginning where many come together.
+    const level = Math.abs(from.y - to.y) < 8;
+    const meet = ends.filter((e) => Math.abs(e.x - to.x) < 4 && Math.abs(e.y - to.y) < 14).length > 1;
+    const [x, y] = meet ? [from.x + half(short) + 6, from.y] : [to.x - half(short) - 10, to.y];
     (level && [[long, middle.x, middle.y - 13], [long, middle.x, middle.y + 13], [short, middle.x, middle.y - 13]].some((spot) => badge(...spot)))
-      || [[short, left, to.y - 10], [short, left, to.y + 10], [short, middle.x, middle.y]].some((spot) => badge(...spot));
+      || [[short, x, y - 10], [short, x, y + 10], [short, middle.x, middle.y]].some((spot) => badge(...spot));
   }
   costs.sort((a, b) => b[1] - a[1]);
   for (const [shape, ns] of costs.slice(0, 60)) {
