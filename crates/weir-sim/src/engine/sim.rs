@@ -223,6 +223,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             if self.machine.shape.cpus[c as usize].online {
                 // An idle CPU has asked once and found nothing; from then on the scheduler kicks it.
                 let none = self.sched.pick(self.cpus[c as usize].host, c);
+                self.sched.clear_ops();
                 debug_assert!(none.is_none(), "no task exists yet");
                 self.cpus[c as usize].mode = Mode::Idle;
                 self.tell_idle(c, true);
