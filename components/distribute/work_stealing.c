@@ -292,13 +292,13 @@ static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir
 		struct weir_pipe weir_mem *out = weir_out(&self->inst, self->order[i]);
 		u32 spare = work_stealing_spare(out);
 
-		looked++;
 		if (!weir_pipe_nr(out)) {
 			/* Whoever fills it in between sets the bit again after us. */
 			weir_mask_clear(&self->queued, i);
 			if (weir_pipe_nr(out))
 				weir_mask_set(&self->queued, i);
 		}
+		looked += spare != 0;
 		if (spare > most) {
 			best = out;
 			most = spare;
