@@ -22,7 +22,7 @@ glue=${CARGO_TARGET_DIR:-target}/debug/weir-glue
 bpf_clang=
 for name in clang clang-{19..25}; do
 	version=$("$name" -dumpversion 2>/dev/null | cut -d. -f1) || continue
-	if ((${version:-0} >= 19)) && "$name" -print-targets | grep -qw bpf; then
+	if ((${version:-0} >= 19)) && [[ $("$name" -print-targets) == *' bpf '* ]]; then
 		bpf_clang=$name
 	fi
 done
@@ -83,15 +83,15 @@ else
 		if [[ -s $work/log ]]; then fail "bpf: symbols that no runtime provides"; else
 			pass "bpf: needs a runtime and nothing else"
 		fi
-		if "$(tool llvm-readelf)" -S "$work/bpf.o" | grep -q '\.BTF '; then pass "bpf: describes its types"; else
+		if [[ $("$(tool llvm-readelf)" -S "$work/bpf.o") == *' .BTF '* ]]; then pass "bpf: describes its types"; else
 			fail "bpf: no BTF"
 		fi
 		if "$(tool llvm-objdump)" -dr "$work/bpf.o" | awk -f tools/bpf-stack.awk >"$work/chains"; then
 			pass "bpf: no recursion"
 			# A measure: a program starts at some of these functions, and newer kernels give long chains a
 			# stack of their own.
-			echo "     deepest chain, of 512 bytes: $(sort -rn "$work/chains" | head -1)"
-			echo "     longest chain, of 8 frames:  $(sort -k2,2rn -k1,1rn "$work/chains" | head -1)"
+			echo "     deepest chain, of 512 bytes: $(sort -rn "$work/chains" | sed -n 1p)"
+			echo "     longest chain, of 8 frames:  $(sort -k2,2rn -k1,1rn "$work/chains" | sed -n 1p)"
 		else
 			cp "$work/chains" "$work/log"
 			fail "bpf: recursion"
