@@ -50,7 +50,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
 
     let jobs: Vec<(usize, u64)> =
         (0..candidates.len()).flat_map(|c| seeds.iter().map(move |s| (c, *s))).collect();
-    let progress = Progress::new(jobs.len(), !options.quiet);
+    let progress = Progress::new(jobs.len(), session.is_bounded(), !options.quiet);
     let one = |(index, (c, seed)): (usize, &(usize, u64))| -> Result<Option<Done>> {
         if stop::requested() {
             return Ok(None);

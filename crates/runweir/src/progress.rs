@@ -16,22 +16,26 @@ const STEPS: u64 = 1000;
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
+    bounded: bool,
     began: Instant,
     /// Virtual time of each run so far, and the end it is headed for (0: unknown).
     runs: Vec<(AtomicU64, AtomicU64)>,
 }
 
 impl Progress {
-    /// For `runs` runs; `wanted` is false with `--quiet`.
-    pub fn new(runs: usize, wanted: bool) -> Self {
+    /// For `runs` runs; `wanted` is false with `--quiet`, `bounded` where the end is a known time.
+    pub fn new(runs: usize, bounded: bool, wanted: bool) -> Self {
         let shown = wanted && std::io::stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        let style =
-            ProgressStyle::with_template("{bar:32} {percent:>3} %  {msg}  {elapsed} so far, {eta} to go");
+        let bar = ProgressBar::with_draw_target(bounded.then_some(STEPS), target);
+        let style = if bounded {
+            ProgressStyle::with_template("{bar:32} {percent:>3} %  {msg}  {elapsed} so far, {eta} to go")
+        } else {
+            ProgressStyle::with_template("{spinner} {msg}  {elapsed} so far, until all tasks have ended")
+        };
         bar.set_style(style.expect("the template is valid"));
         let runs = (0..runs).map(|_| (AtomicU64::new(0), AtomicU64::new(0))).collect();
-        Self { bar, began: Instant::now(), runs }
+        Self { bar, bounded, began: Instant::now(), runs }
     }
 
     /// Run `run` has reached `now_ns` on its way to `end_ns` (`None`: nobody knows).
@@ -54,7 +58,11 @@ impl Progress {
                 share += (now.min(end) as f64 / end as f64) / self.runs.len() as f64;
             }
         }
-        self.bar.set_position((share * STEPS as f64) as u64);
+        if self.bounded {
+            self.bar.set_position((share * STEPS as f64) as u64);
+        } else {
+            self.bar.tick();
+        }
         self.bar.set_message(format!("{} of virtual time", crate::units::show_ns(virtual_ns)));
     }
 

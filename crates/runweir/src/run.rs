@@ -19,7 +19,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let candidate = session.candidate(&args.topology, options.quiet)?;
     let out = options.out.as_deref().map(|dir| OutDir::prepare(dir, options.force)).transpose()?;
     stop::install()?;
-    let progress = Progress::new(1, !options.quiet);
+    let progress = Progress::new(1, session.is_bounded(), !options.quiet);
     let done = session.run(&candidate, args.seed, out.as_ref().map(|o| (o, "")), (&progress, 0));
     progress.finish();
     let done = done?;

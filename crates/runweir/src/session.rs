@@ -67,6 +67,11 @@ impl Session {
         Ok(Self { machine, workload, costs, sets, spec, seed, duration_ns, checks: false })
     }
 
+    /// True where the end of the runs is a known time.
+    pub fn is_bounded(&self) -> bool {
+        self.duration_ns.is_some()
+    }
+
     /// Compile a topology for the session's machine. Warnings are shown unless `quiet`.
     pub fn candidate(&self, name: &str, quiet: bool) -> Result<Candidate> {
         let source = topology::source(name)?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Ctrl-C: the first ends the run cleanly with the results so far, the second ends the program.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +17,11 @@ static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
 pub fn install() -> Result<()> {
     ctrlc::set_handler(|| {
         if !STOP.swap(true, Ordering::Relaxed) {
-            note("ending the run with the results so far; once more ends at once and keeps nothing");
+            // On a terminal the line begins with ^C or a progress bar.
+            let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
+            note(&format!(
+                "{line}ending the run with the results so far; once more ends at once and keeps nothing"
+            ));
             return;
         }
         if let Some(dir) = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner).take() {

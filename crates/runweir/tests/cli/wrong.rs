@@ -191,7 +191,7 @@ fn unreadable_files_are_named() {
     let dir = temp();
     let file = dir.path().join("secret.weir");
     fs::write(&file, "entry -> cpus;").expect("writable");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0)).expect("ours");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).expect("ours");
     if fs::read(&file).is_ok() {
         return;
     }
