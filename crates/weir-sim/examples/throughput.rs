@@ -78,7 +78,10 @@ fn main() {
     let topology = value("--topology").unwrap_or_else(|| TOPOLOGY.into());
     let slices: u64 = value("--slices").and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
     let cpus = value("--cpus").unwrap_or_else(|| "4,64,256,1024,4096".into());
-    println!("{:>6} {:>9} {:>10} {:>10} {:>9} {:>8} {:>10}", "cpus", "tasks", "slices", "slices/s", "set-up s", "run s", "peak MiB");
+    println!(
+        "{:>6} {:>9} {:>10} {:>10} {:>9} {:>8} {:>10}",
+        "cpus", "tasks", "slices", "slices/s", "set-up s", "run s", "peak MiB"
+    );
     for n in cpus.split(',').map(|n| n.parse::<u32>().expect("a number of CPUs")) {
         let machine = Machine::smp(n);
         let src = Source { name: "throughput.weir".into(), text: topology.clone() };

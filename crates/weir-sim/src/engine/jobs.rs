@@ -175,7 +175,8 @@ impl<O: Observer> Sim<'_, O> {
         let program = &self.programs[task.program as usize];
         if program.releases.is_some_and(|n| u64::from(task.releases) < n) {
             let ops = program.ops;
-            let op = ops.iter().find(|op| matches!(op, Op::Release { .. })).expect("the program has a release");
+            let op =
+                ops.iter().find(|op| matches!(op, Op::Release { .. })).expect("the program has a release");
             self.draw_release(no, op);
             let at = self.tasks[no as usize].upcoming.0;
             self.timers.push(Key::new(at, Phase::Timer, Kind::Wake, no));
@@ -340,7 +341,12 @@ impl<O: Observer> Sim<'_, O> {
         if task.job_deadline_ns == NEVER {
             return Ok(());
         }
-        let msg = Msg { task: Some(task.id), value: task.job_deadline_ns, value2: task.period_ns, ..Msg::default() };
+        let msg = Msg {
+            task: Some(task.id),
+            value: task.job_deadline_ns,
+            value2: task.period_ns,
+            ..Msg::default()
+        };
         let h = self.caller(by);
         self.tell_scheduler(h, Topic::Deadline, &msg)
     }

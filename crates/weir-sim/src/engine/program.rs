@@ -208,7 +208,8 @@ mod tests {
 
     #[test]
     fn releases_are_foreseen_where_they_can_be() {
-        let release = |period_ns| Op::Release { offset_ns: 0, period_ns, deadline_ns: 1, jitter_ns: 0, extra_ns: 0 };
+        let release =
+            |period_ns| Op::Release { offset_ns: 0, period_ns, deadline_ns: 1, jitter_ns: 0, extra_ns: 0 };
         let within = |counts: &[Option<u64>], op: Op| {
             let mut ops: Vec<Op> = counts.iter().map(|&count| Op::Loop { count }).collect();
             ops.push(op);

@@ -219,7 +219,8 @@ impl CpuQueue {
         let mut at = 0;
         for level in self.levels.iter().rev().skip(1) {
             let group = &level[at * FAN..at * FAN + FAN];
-            at = at * FAN + group.iter().position(|&k| k == least).expect("a node holds the least entry below it");
+            at = at * FAN
+                + group.iter().position(|&k| k == least).expect("a node holds the least entry below it");
         }
         let phase = if least & 1 == 1 { Phase::Choose } else { Phase::Finish };
         Key::new(least >> 1, phase, Kind::Cpu, at as u32)

@@ -131,6 +131,7 @@ pub struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         no: TaskNo,
         id: TaskId,

@@ -37,7 +37,8 @@ pub fn task(name: &str, program: Vec<Op>) -> TaskSpec {
 
 /// A periodic task with its deadline at the end of the period.
 pub fn periodic(name: &str, wcet: u64, period: u64, priority: i32) -> TaskSpec {
-    let release = Op::Release { offset_ns: 0, period_ns: period, deadline_ns: period, jitter_ns: 0, extra_ns: 0 };
+    let release =
+        Op::Release { offset_ns: 0, period_ns: period, deadline_ns: period, jitter_ns: 0, extra_ns: 0 };
     let program = vec![Op::Loop { count: None }, release, Op::Run { ns: wcet }, Op::LoopEnd];
     TaskSpec { priority, ..task(name, program) }
 }
@@ -96,7 +97,9 @@ impl Observer for Gantt {
             Event::JobDone { task, job, response_ns, .. } => {
                 self.done.push((self.names[task as usize].clone(), job, response_ns));
             }
-            Event::DeadlineMiss { task, job, .. } => self.missed.push((self.names[task as usize].clone(), job, t)),
+            Event::DeadlineMiss { task, job, .. } => {
+                self.missed.push((self.names[task as usize].clone(), job, t))
+            }
             Event::Marker { text } => self.markers.push((t, text.into())),
             Event::TaskExit { task } => self.exits.push((self.names[task as usize].clone(), t)),
             _ => {}
@@ -128,8 +131,15 @@ impl Observer for Transcript {
 }
 
 /// Run with all checks on.
-pub fn run_on<O: Observer>(machine: &Machine, topology: &str, w: &Workload, costs: &Costs, cfg: RunConfig<'_>,
-                           observer: &mut O) -> Result<Outcome> {
+#[allow(clippy::result_large_err)]
+pub fn run_on<O: Observer>(
+    machine: &Machine,
+    topology: &str,
+    w: &Workload,
+    costs: &Costs,
+    cfg: RunConfig<'_>,
+    observer: &mut O,
+) -> Result<Outcome> {
     let plan = plan(topology, &machine.shape);
     weir_sim::run(machine, &plan, w, costs, &RunConfig { checks: true, ..cfg }, observer)
 }

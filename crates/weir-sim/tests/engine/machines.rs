@@ -45,7 +45,8 @@ fn smt_slowdown_ends_and_begins_with_the_sibling_s_sleep() {
 fn a_clock_change_counts_from_its_instant() {
     let mut machine = Machine::smp(1);
     let top = machine.top_hz(0);
-    machine.events = vec![(4 * MS, MachineEvent::Frequency(0, top / 2)), (8 * MS, MachineEvent::Frequency(0, top))];
+    machine.events =
+        vec![(4 * MS, MachineEvent::Frequency(0, top / 2)), (8 * MS, MachineEvent::Frequency(0, top))];
     // 4 at full speed, 4 at half, 4 left.
     let (g, _) = run(&machine, FIFO, &workload(vec![run_for("a", 10)]));
     assert_eq!(g.exits, [("a".to_string(), 12 * MS)]);
@@ -141,7 +142,9 @@ fn the_host_pays_for_the_accelerator() {
     };
     let w = workload(vec![accel("x"), accel("y")]);
     let kernel = |host| {
-        let out = run_on(&with_accelerator(host), MIXED, &w, &Costs::default(), RunConfig::default(), &mut ()).unwrap();
+        let out =
+            run_on(&with_accelerator(host), MIXED, &w, &Costs::default(), RunConfig::default(), &mut ())
+                .unwrap();
         assert_eq!(out.alive, 0);
         out.cpus.iter().map(|c| c.kernel_ns).collect::<Vec<_>>()
     };
@@ -155,7 +158,14 @@ fn a_topology_without_isa_demux_is_found_out() {
     let mut t = run_for("a", 1);
     t.isa = Some("accel".into());
     let mut g = Gantt::default();
-    let e = run_on(&with_accelerator(None), FIFO, &workload(vec![t]), &Costs::zero(), RunConfig::default(), &mut g)
-        .unwrap_err();
+    let e = run_on(
+        &with_accelerator(None),
+        FIFO,
+        &workload(vec![t]),
+        &Costs::zero(),
+        RunConfig::default(),
+        &mut g,
+    )
+    .unwrap_err();
     assert!(e.message.contains("gave task `a`") && e.help.unwrap().contains("isa_demux"), "{}", e.message);
 }

@@ -9,7 +9,9 @@ const FIFO: &str = "entry -> head_queue -> cpus;";
 
 #[test]
 fn a_mutex_goes_from_hand_to_hand() {
-    let program = |n: u64| vec![Op::Run { ns: n * MS }, Op::Lock { mutex: 0 }, Op::Run { ns: 5 * MS }, Op::Unlock { mutex: 0 }];
+    let program = |n: u64| {
+        vec![Op::Run { ns: n * MS }, Op::Lock { mutex: 0 }, Op::Run { ns: 5 * MS }, Op::Unlock { mutex: 0 }]
+    };
     let w = Workload {
         mutexes: vec!["m".into()],
         ..workload(vec![task("a", program(1)), task("b", program(2)), task("c", program(3))])

@@ -15,10 +15,15 @@ fn chatter(groups: u32) -> Workload {
         for r in 0..4u32 {
             let channel = g * 4 + r;
             channels.push((format!("c{channel}"), 65536));
-            tasks.push(task(&format!("r{channel}"), repeat(Some(80), vec![Op::Read { channel, bytes: 100 }, Op::Run { ns: US }])));
+            tasks.push(task(
+                &format!("r{channel}"),
+                repeat(Some(80), vec![Op::Read { channel, bytes: 100 }, Op::Run { ns: US }]),
+            ));
         }
         for s in 0..4u32 {
-            let writes = (0..4).flat_map(|r| [Op::Run { ns: US }, Op::Write { channel: g * 4 + r, bytes: 100 }]).collect();
+            let writes = (0..4)
+                .flat_map(|r| [Op::Run { ns: US }, Op::Write { channel: g * 4 + r, bytes: 100 }])
+                .collect();
             tasks.push(task(&format!("s{g}.{s}"), repeat(Some(20), writes)));
         }
     }
@@ -26,7 +31,8 @@ fn chatter(groups: u32) -> Workload {
 }
 
 fn chat(cpus: u32, topology: &str, observer: &mut impl Observer) -> Outcome {
-    run_on(&Machine::smp(cpus), topology, &chatter(cpus), &Costs::default(), RunConfig::default(), observer).unwrap()
+    run_on(&Machine::smp(cpus), topology, &chatter(cpus), &Costs::default(), RunConfig::default(), observer)
+        .unwrap()
 }
 
 #[test]
@@ -67,7 +73,8 @@ impl Observer for Sums {
 #[test]
 fn the_parts_add_up() {
     let mut sums = Sums::default();
-    let out = chat(8, "annotate affinity; entry -> load_balancer -> each cpu { head_queue -> cpu };", &mut sums);
+    let out =
+        chat(8, "annotate affinity; entry -> load_balancer -> each cpu { head_queue -> cpu };", &mut sums);
     assert_eq!(sums.sched_ns, out.scheduler_ns);
     assert_eq!(sums.wait_ns, out.lock_wait_ns);
     assert_eq!(sums.pipe_wait_ns, out.lock_wait_ns);
@@ -87,7 +94,9 @@ fn every_price_of_one_wake_up_and_switch() {
     costs.core.call = 10;
     let w = workload(vec![task("a", vec![Op::Run { ns: MS }, Op::Sleep { ns: MS }, Op::Run { ns: MS }])]);
     let mut g = Gantt::default();
-    let out = run_on(&Machine::smp(1), "entry -> head_queue -> cpus;", &w, &costs, RunConfig::default(), &mut g).unwrap();
+    let out =
+        run_on(&Machine::smp(1), "entry -> head_queue -> cpus;", &w, &costs, RunConfig::default(), &mut g)
+            .unwrap();
     // Creation is free. pick 10, switch 1000, run; block 10, pick 10 in vain; timer 100, unblock 10,
     // pick 10, no switch as nobody else ran; run; exit.
     let first = 10 + 1_000;

@@ -53,8 +53,13 @@ fn program() -> impl Strategy<Value = Vec<Op>> {
 
 fn jobs() -> impl Strategy<Value = TaskSpec> {
     (0..2 * MS, MS..6 * MS, 1..4 * MS, 0..MS).prop_map(|(offset_ns, period_ns, ns, extra)| {
-        let release =
-            Op::Release { offset_ns, period_ns, deadline_ns: period_ns, jitter_ns: extra / 2, extra_ns: extra };
+        let release = Op::Release {
+            offset_ns,
+            period_ns,
+            deadline_ns: period_ns,
+            jitter_ns: extra / 2,
+            extra_ns: extra,
+        };
         task("job", repeat(None, vec![release, Op::Run { ns }]))
     })
 }
@@ -65,20 +70,22 @@ fn workload_of() -> impl Strategy<Value = Workload> {
         priority,
         ..task("free", p)
     });
-    (prop::collection::vec(prop_oneof![3 => free, 1 => jobs()], 1..10), 0..2 * MS).prop_map(|(mut tasks, ns)| {
-        // What is forked does not fork.
-        tasks.insert(0, TaskSpec { start_ns: None, ..task("child", vec![Op::Run { ns }]) });
-        Workload {
-            mutexes: vec!["m0".into(), "m1".into()],
-            conditions: vec!["c0".into()],
-            events: vec!["e0".into()],
-            barriers: vec![("b0".into(), 2)],
-            channels: vec![("ch0".into(), 150)],
-            flags: vec!["f0".into()],
-            timers: vec!["t0".into()],
-            ..workload(tasks)
-        }
-    })
+    (prop::collection::vec(prop_oneof![3 => free, 1 => jobs()], 1..10), 0..2 * MS).prop_map(
+        |(mut tasks, ns)| {
+            // What is forked does not fork.
+            tasks.insert(0, TaskSpec { start_ns: None, ..task("child", vec![Op::Run { ns }]) });
+            Workload {
+                mutexes: vec!["m0".into(), "m1".into()],
+                conditions: vec!["c0".into()],
+                events: vec!["e0".into()],
+                barriers: vec![("b0".into(), 2)],
+                channels: vec![("ch0".into(), 150)],
+                flags: vec!["f0".into()],
+                timers: vec!["t0".into()],
+                ..workload(tasks)
+            }
+        },
+    )
 }
 
 fn machine(events: Vec<(u64, u32, u8)>, hosted: bool) -> Machine {

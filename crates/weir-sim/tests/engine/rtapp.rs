@@ -85,12 +85,17 @@ fn a_resume_wakes_the_suspended_and_is_lost_otherwise() {
 
 #[test]
 fn sync_signals_and_waits() {
-    let program = |n| repeat(Some(n), vec![
-        Op::Lock { mutex: 0 },
-        Op::Run { ns: MS },
-        Op::Sync { condition: 0, mutex: 0 },
-        Op::Unlock { mutex: 0 },
-    ]);
+    let program = |n| {
+        repeat(
+            Some(n),
+            vec![
+                Op::Lock { mutex: 0 },
+                Op::Run { ns: MS },
+                Op::Sync { condition: 0, mutex: 0 },
+                Op::Unlock { mutex: 0 },
+            ],
+        )
+    };
     let mut last = program(3);
     last.push(Op::Signal { condition: 0 });
     let w = Workload {

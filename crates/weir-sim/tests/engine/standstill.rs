@@ -26,7 +26,9 @@ fn a_deadlock_is_explained() {
     assert_eq!((out.end_ns, out.alive), (MS, 2));
     assert_eq!(
         out.warnings,
-        ["deadlock at 1000000 ns: `a` waits for `right`, which `b` holds; `b` waits for `left`, which `a` holds"]
+        [
+            "deadlock at 1000000 ns: `a` waits for `right`, which `b` holds; `b` waits for `left`, which `a` holds"
+        ]
     );
 }
 
@@ -69,11 +71,13 @@ fn tasks_that_no_cpu_takes_are_named() {
     let mut t = task("bound", vec![Op::Run { ns: MS }]);
     t.cpus = Some([1].into_iter().collect());
     let topology = "annotate affinity; entry -> load_balancer -> each cpu { head_queue -> cpu };";
-    let out =
-        run_on(&machine, topology, &workload(vec![t]), &Costs::zero(), RunConfig::default(), &mut ()).unwrap();
+    let out = run_on(&machine, topology, &workload(vec![t]), &Costs::zero(), RunConfig::default(), &mut ())
+        .unwrap();
     assert_eq!(
         out.warnings,
-        ["no CPU takes the tasks that are ready at 0 ns: `bound` is ready, but no CPU is offered it (it may run on CPUs 1 only)"]
+        [
+            "no CPU takes the tasks that are ready at 0 ns: `bound` is ready, but no CPU is offered it (it may run on CPUs 1 only)"
+        ]
     );
 }
 
@@ -89,10 +93,11 @@ fn an_endless_workload_needs_a_duration() {
 
 #[test]
 fn a_loop_without_time_is_found_out() {
-    let w = Workload { duration_ns: Some(MS), flags: vec!["f".into()], ..workload(vec![task(
-        "mad",
-        repeat(None, vec![Op::Raise { flag: 0, by: 1 }]),
-    )]) };
+    let w = Workload {
+        duration_ns: Some(MS),
+        flags: vec!["f".into()],
+        ..workload(vec![task("mad", repeat(None, vec![Op::Raise { flag: 0, by: 1 }]))])
+    };
     let e = fails(1, &w);
     assert!(e.message.starts_with("task `mad` loops without time passing"), "{}", e.message);
 }
@@ -101,7 +106,8 @@ fn a_loop_without_time_is_found_out() {
 fn machine_and_topology_must_fit() {
     let plan = plan(FIFO, &Machine::smp(4).shape);
     let w = workload(vec![task("t", vec![])]);
-    let e = weir_sim::run(&Machine::smp(8), &plan, &w, &Costs::zero(), &RunConfig::default(), &mut ()).unwrap_err();
+    let e = weir_sim::run(&Machine::smp(8), &plan, &w, &Costs::zero(), &RunConfig::default(), &mut ())
+        .unwrap_err();
     assert_eq!(e.message, "topology `test` was compiled for 4 CPUs, machine `smp-8` has 8");
     let mut t = task("t", vec![]);
     t.isa = Some("gpu".into());
@@ -110,7 +116,8 @@ fn machine_and_topology_must_fit() {
 
 #[test]
 fn unlocking_what_one_does_not_hold_is_warned_about() {
-    let w = Workload { mutexes: vec!["m".into()], ..workload(vec![task("t", vec![Op::Unlock { mutex: 0 }])]) };
+    let w =
+        Workload { mutexes: vec!["m".into()], ..workload(vec![task("t", vec![Op::Unlock { mutex: 0 }])]) };
     let (_, out) = gantt(1, FIFO, &w, 0);
     assert_eq!(out.warnings, ["task `t` unlocks `m`, which it does not hold"]);
 }

@@ -48,7 +48,11 @@ fn edf_meets_all_deadlines_up_to_full_load() {
 #[test]
 fn fixed_priorities_miss_beyond_their_bound() {
     let (g, _) = gantt(1, FP, &two(), 35 * MS);
-    assert!(g.cpu(0).starts_with("a 0-2, b 2-5, a 5-7, b 7-10, a 10-12, b 12-14, b 14-15, a 15-17"), "{}", g.cpu(0));
+    assert!(
+        g.cpu(0).starts_with("a 0-2, b 2-5, a 5-7, b 7-10, a 10-12, b 12-14, b 14-15, a 15-17"),
+        "{}",
+        g.cpu(0)
+    );
     assert_eq!(g.missed[0], ("b".into(), 0, 7 * MS));
     assert!(g.missed.iter().all(|m| m.0 == "b"));
     assert_eq!(g.done[2], ("b".into(), 0, 8 * MS));
@@ -88,7 +92,13 @@ fn deadlines_and_releases_at_one_instant() {
 
 #[test]
 fn sporadic_and_jittered_releases_keep_their_distance() {
-    let release = Op::Release { offset_ns: MS, period_ns: 10 * MS, deadline_ns: 10 * MS, jitter_ns: 0, extra_ns: 5 * MS };
+    let release = Op::Release {
+        offset_ns: MS,
+        period_ns: 10 * MS,
+        deadline_ns: 10 * MS,
+        jitter_ns: 0,
+        extra_ns: 5 * MS,
+    };
     let w = workload(vec![task("s", repeat(Some(50), vec![release, Op::Run { ns: MS }]))]);
     let (g, _) = gantt(1, EDF, &w, 0);
     assert_eq!(g.bars.len(), 50);
@@ -100,8 +110,12 @@ fn sporadic_and_jittered_releases_keep_their_distance() {
 
 #[test]
 fn same_seed_same_events() {
-    let mut tasks: Vec<_> = (0..6).map(|i| periodic(&format!("p{i}"), (1 + i) * MS, (9 + 3 * i) * MS, 0)).collect();
-    tasks.push(task("r", repeat(Some(40), vec![Op::RunBetween { min_ns: 1, max_ns: 3 * MS }, Op::Sleep { ns: 3_333_333 }])));
+    let mut tasks: Vec<_> =
+        (0..6).map(|i| periodic(&format!("p{i}"), (1 + i) * MS, (9 + 3 * i) * MS, 0)).collect();
+    tasks.push(task(
+        "r",
+        repeat(Some(40), vec![Op::RunBetween { min_ns: 1, max_ns: 3 * MS }, Op::Sleep { ns: 3_333_333 }]),
+    ));
     let w = workload(tasks);
     let once = |seed| {
         let mut t = Transcript::default();
