@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Memory of a task depends on the depth of the graph, not on the machine (docs/decisions/0002).
+
+use weir_core::{Config, MachineShape, Sched, catalog};
+use weir_lang::{NoIncludes, Source};
+use weir_tests::root;
+
+/// Bytes per task of a catalogue topology on `n` equal CPUs.
+fn bytes_per_task(topology: &str, n: u32) -> usize {
+    let file = root().join(format!("topologies/{topology}.weir"));
+    let text = std::fs::read_to_string(file).expect("the catalogue is there");
+    let source = Source { name: topology.into(), text };
+    let compiled = weir_lang::compile(&source, &NoIncludes, catalog(), &MachineShape::flat(n), &[])
+        .unwrap_or_else(|d| panic!("{}", d[0]));
+    let config = Config { nr_cpus: n, arena_bytes: 1 << 30, checks: false, oplog: false, seed: 1 };
+    let mut s = Sched::new(&config).expect("1 GiB of address space");
+    s.load(&compiled.plan).expect("a checked plan");
+    s.bytes_per_task()
+}
+
+#[test]
+fn equal_depth_costs_equal_memory_on_any_machine() {
+    for topology in ["decentral", "worksteal", "global_rr"] {
+        let bytes = [8, 256, 4096].map(|n| bytes_per_task(topology, n));
+        println!("{topology}: {bytes:?} bytes per task on 8, 256 and 4,096 CPUs");
+        assert!(bytes.iter().all(|b| *b == bytes[0]), "{topology}: {bytes:?}");
+    }
+}
+
+#[test]
+fn a_stage_costs_one_hook() {
+    let bytes: Vec<usize> = (1..=6).map(|n| bytes_per_task(&format!("chain{n}"), 1)).collect();
+    let steps: Vec<usize> = bytes.windows(2).map(|w| w[1] - w[0]).collect();
+    assert!(steps.iter().all(|s| *s == 64), "{bytes:?}: a hook is one cache line");
+}
