@@ -115,7 +115,8 @@ impl Session {
             seed,
             duration_ns: self.duration_ns,
             checks: self.checks,
-            trace_pipes: files.is_some(),
+            // Always: the depths of pipes are part of the summary.
+            trace_pipes: true,
             stop: Some(stop::flag()),
             progress: Some(&tell),
             ..RunConfig::default()

@@ -71,6 +71,10 @@ fn json_is_the_summary_but_for_the_time_it_took() {
     assert_eq!(written["wall_ns"], 0);
     printed["wall_ns"] = 0.into();
     assert_eq!(printed, written);
+    // Nor does it matter whether files are written.
+    let mut alone = json(&good_in(dir.path(), &with(&["--json"])));
+    alone["wall_ns"] = 0.into();
+    assert_eq!(alone, written);
 }
 
 #[test]
