@@ -144,7 +144,8 @@ static int build_instances(struct weir_sched weir_mem *s, const struct weir_plan
 
 	g->instances = weir_region_alloc(s, &g->region, (plan->nr_instances + 1) * sizeof(void *));
 	g->init_list = weir_region_alloc(s, &g->region, (plan->nr_instances + 1) * sizeof(void *));
-	if (!g->instances || !g->init_list)
+	g->priv_list = weir_region_alloc(s, &g->region, (plan->nr_instances + 1) * sizeof(void *));
+	if (!g->instances || !g->init_list || !g->priv_list)
 		return -WEIR_ENOMEM;
 	for (u32 i = 0; i < plan->nr_instances && weir_loop; i++) {
 		const struct weir_plan_instance weir_mem *pi = &plan->instances[i];
@@ -175,6 +176,7 @@ int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_m
 
 	g->followed = 0;
 	g->nr_task_init = 0;
+	g->nr_priv = 0;
 	for (u32 t = 0; t < WEIR_MAX_TOPICS && weir_loop; t++) {
 		g->subs[t].nr = 0;
 		g->subs[t].responder = 0;
@@ -184,6 +186,8 @@ int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_m
 
 		if (class->has & (WEIR_HAS_TASK_INIT | WEIR_HAS_TASK_EXIT))
 			g->init_list[g->nr_task_init++] = g->instances[i];
+		if (g->instances[i]->per_task)
+			g->priv_list[g->nr_priv++] = g->instances[i];
 		g->followed |= class->follows;
 		if (!(class->on | class->answers))
 			continue;

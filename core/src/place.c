@@ -157,8 +157,11 @@ u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 	u32 busy = 0;
 
 	if (pipe->nr_cpus == 1) {
-		*idle = weir_mask_test(s->idle, pipe->cpu);
-		return weir_pipe_nr(pipe) + weir_runs(&s->cpus[pipe->cpu]);
+		u32 load = weir_pipe_nr(pipe) + weir_runs(&s->cpus[pipe->cpu]);
+
+		/* A CPU that chooses and has nothing to choose from will take what comes, unkicked. */
+		*idle = !load || weir_mask_test(s->idle, pipe->cpu);
+		return load;
 	}
 	*idle = 0;
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {

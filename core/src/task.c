@@ -74,12 +74,10 @@ static struct weir_task weir_mem *take(struct weir_sched weir_mem *s)
 
 static void private_init(struct weir_graph weir_mem *g, struct weir_task weir_mem *t)
 {
-	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
-		struct weir_instance weir_mem *inst = g->instances[i];
+	for (u32 i = 0; i < g->nr_priv && weir_loop; i++) {
+		struct weir_instance weir_mem *inst = g->priv_list[i];
 		u64 weir_mem *w;
 
-		if (!inst->per_task)
-			continue;
 		w = (u64 weir_mem *)weir_priv(inst, t);
 		for (u32 k = 0; k < inst->per_task / 8 && weir_loop; k++)
 			w[k] = 0;

@@ -231,7 +231,10 @@ u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task wei
 const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 /* Some CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
 int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cpumask weir_mem *mask);
-/* Queued tasks plus CPUs behind the pipe that run one; *@idle becomes the number of its idle CPUs. */
+/*
+ * Queued tasks plus CPUs behind the pipe that run one; *@idle becomes the number of its CPUs that wait for
+ * work, one that is about to look for some in an empty pipe of its own among them.
+ */
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
 /*
  * Wake a CPU for @t, which was put into @pipe: its last one if idle, else the nearest idle one by LLC

@@ -84,9 +84,10 @@ struct weir_graph {
 	u32 weir_mem *lists;
 	struct weir_instance weir_mem *weir_mem *sub_list;
 	struct weir_region region;
-	u32 nr_task_init; /* instances with task_init or task_exit, listed first in init_list */
-	u32 unused;
+	u32 nr_task_init; /* instances with task_init or task_exit */
+	u32 nr_priv;	  /* instances with private data per task */
 	struct weir_instance weir_mem *weir_mem *init_list;
+	struct weir_instance weir_mem *weir_mem *priv_list;
 	struct weir_subs subs[WEIR_MAX_TOPICS];
 };
 
