@@ -3,7 +3,7 @@
  * work_stealing - keep tasks near where they ran, let idle CPUs fetch from loaded ones
  *
  * class:     distribute
- * pipes:     in 1.., out 1..4096
+ * pipes:     in 1.., out 1..
  * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
  * publishes: WITHHELD: no CPU that the task may use is there
  * asks:      AFFINITY: where the task may run; needed
@@ -52,7 +52,7 @@ WEIR_COMPONENT(
 	work_stealing,
 	.summary = "keep tasks near where they ran, let idle CPUs fetch from loaded ones",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
-	.out_min = 1, .out_max = WEIR_MAX_CPUS,
+	.out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	.publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	.needs = WEIR_TOPIC_BIT(AFFINITY),
@@ -388,6 +388,8 @@ WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 {
 	u64 nr = self->inst.nr_out;
 
+	if (nr > WEIR_MAX_CPUS)
+		return -WEIR_EPORTS;
 	self->order = weir_instance_alloc(&self->inst, nr * sizeof(u32));
 	self->place = weir_instance_alloc(&self->inst, nr * sizeof(u32));
 	self->count = weir_instance_alloc(&self->inst,
