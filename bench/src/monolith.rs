@@ -33,10 +33,7 @@ pub struct Monolith {
 
 impl Monolith {
     pub fn new(nr_tasks: u32) -> Self {
-        let task = |_| Task {
-            state: AtomicU32::new(UNCONSIDERED),
-            links: UnsafeCell::new((NONE, NONE)),
-        };
+        let task = |_| Task { state: AtomicU32::new(UNCONSIDERED), links: UnsafeCell::new((NONE, NONE)) };
         Monolith {
             tasks: (0..nr_tasks).map(task).collect(),
             lock: AtomicU32::new(0),

@@ -91,7 +91,9 @@ pub fn run() {
     }
 
     let mono_ns = results[0].quiet();
-    println!("admit+pick, one CPU, {QUEUED} tasks queued, 10th percentile of {ROUNDS} rounds of {PAIRS} pairs");
+    println!(
+        "admit+pick, one CPU, {QUEUED} tasks queued, 10th percentile of {ROUNDS} rounds of {PAIRS} pairs"
+    );
     println!("{:<12} {:>9} {:>12} {:>22}", "scheduler", "ns/pair", "x monolith", "added / first stage");
     println!("{:<12} {:>9.1} {:>12} {:>22}", "monolith", mono_ns, "1.00", "");
     let mut before = 0.0;

@@ -57,8 +57,7 @@ fn topics(bits: u64) -> Vec<String> {
 
 fn info(id: u16, d: &CDescriptor, e: &CEntries) -> ComponentInfo {
     let name = text(d.name);
-    let (_, source, manual) =
-        SOURCES.iter().find(|s| s.0 == name).copied().unwrap_or(("", "", ""));
+    let (_, source, manual) = SOURCES.iter().find(|s| s.0 == name).copied().unwrap_or(("", "", ""));
     ComponentInfo {
         id,
         class: match d.cls {

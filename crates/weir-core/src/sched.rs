@@ -33,9 +33,36 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Topic {
-    CpuStatus, Admit, Dispatch, Relinquish, Block, Unblock, Exit, Tick, Priority, Affinity, Deadline, Isa,
-    Counters, Power, Thermal, Frequency, Burn, Marker, Preempt, Kick, Overload, Underload, DeadlineMiss,
-    Slice, Lamport, Tcb, Status, Fault, Withheld, Reconfigure,
+    CpuStatus,
+    Admit,
+    Dispatch,
+    Relinquish,
+    Block,
+    Unblock,
+    Exit,
+    Tick,
+    Priority,
+    Affinity,
+    Deadline,
+    Isa,
+    Counters,
+    Power,
+    Thermal,
+    Frequency,
+    Burn,
+    Marker,
+    Preempt,
+    Kick,
+    Overload,
+    Underload,
+    DeadlineMiss,
+    Slice,
+    Lamport,
+    Tcb,
+    Status,
+    Fault,
+    Withheld,
+    Reconfigure,
 }
 
 /// A message of a standard topic. `value` is the topic's number: priority (signed, two's complement),
@@ -74,11 +101,17 @@ pub struct OpRecord {
 #[repr(u32)]
 pub enum OpKind {
     /// `object` = pipe. Everything until the matching `Unlock` happens under the lock; nesting is possible.
-    Lock = 0, Unlock, Add, Remove, Move,
+    Lock = 0,
+    Unlock,
+    Add,
+    Remove,
+    Move,
     /// `object` = instance whose code runs from here to the next `UpdateEnd`.
-    Update, UpdateEnd,
+    Update,
+    UpdateEnd,
     /// `object` = topic.
-    Request, Notify,
+    Request,
+    Notify,
     /// `n` elements looked at (a balancer's scan).
     Scan,
     /// `n` iterations of a busy loop of the component `burn`.
@@ -123,9 +156,36 @@ impl Topic {
     const ALL: [Topic; 30] = {
         use Topic::*;
         [
-            CpuStatus, Admit, Dispatch, Relinquish, Block, Unblock, Exit, Tick, Priority, Affinity, Deadline,
-            Isa, Counters, Power, Thermal, Frequency, Burn, Marker, Preempt, Kick, Overload, Underload,
-            DeadlineMiss, Slice, Lamport, Tcb, Status, Fault, Withheld, Reconfigure,
+            CpuStatus,
+            Admit,
+            Dispatch,
+            Relinquish,
+            Block,
+            Unblock,
+            Exit,
+            Tick,
+            Priority,
+            Affinity,
+            Deadline,
+            Isa,
+            Counters,
+            Power,
+            Thermal,
+            Frequency,
+            Burn,
+            Marker,
+            Preempt,
+            Kick,
+            Overload,
+            Underload,
+            DeadlineMiss,
+            Slice,
+            Lamport,
+            Tcb,
+            Status,
+            Fault,
+            Withheld,
+            Reconfigure,
         ]
     };
 
@@ -137,10 +197,36 @@ impl Topic {
     /// Name as in `weir/broker.h`, without the prefix.
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 30] = [
-            "CPU_STATUS", "ADMIT", "DISPATCH", "RELINQUISH", "BLOCK", "UNBLOCK", "EXIT", "TICK", "PRIORITY",
-            "AFFINITY", "DEADLINE", "ISA", "COUNTERS", "POWER", "THERMAL", "FREQUENCY", "BURN", "MARKER",
-            "PREEMPT", "KICK", "OVERLOAD", "UNDERLOAD", "DEADLINE_MISS", "SLICE", "LAMPORT", "TCB", "STATUS",
-            "FAULT", "WITHHELD", "RECONFIGURE",
+            "CPU_STATUS",
+            "ADMIT",
+            "DISPATCH",
+            "RELINQUISH",
+            "BLOCK",
+            "UNBLOCK",
+            "EXIT",
+            "TICK",
+            "PRIORITY",
+            "AFFINITY",
+            "DEADLINE",
+            "ISA",
+            "COUNTERS",
+            "POWER",
+            "THERMAL",
+            "FREQUENCY",
+            "BURN",
+            "MARKER",
+            "PREEMPT",
+            "KICK",
+            "OVERLOAD",
+            "UNDERLOAD",
+            "DEADLINE_MISS",
+            "SLICE",
+            "LAMPORT",
+            "TCB",
+            "STATUS",
+            "FAULT",
+            "WITHHELD",
+            "RECONFIGURE",
         ];
         NAMES[self as usize]
     }
@@ -281,9 +367,10 @@ impl Sched {
         done(code, &doing)?;
         self.present = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
         let answers = Topic::Slice.name();
-        self.slice_responder = plan.instances.iter().any(|i| {
-            classes::catalog().components[i.class as usize].answers.iter().any(|a| a == answers)
-        });
+        self.slice_responder = plan
+            .instances
+            .iter()
+            .any(|i| classes::catalog().components[i.class as usize].answers.iter().any(|a| a == answers));
         self.after_call(0);
         Ok(stats.into())
     }

@@ -64,7 +64,10 @@ pub fn scan(root: &Path) -> io::Result<Vec<Component>> {
             let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
             let text = fs::read_to_string(&path)?;
             found.push(Component {
-                source: format!("components/{folder}/{}", path.file_name().unwrap_or_default().to_string_lossy()),
+                source: format!(
+                    "components/{folder}/{}",
+                    path.file_name().unwrap_or_default().to_string_lossy()
+                ),
                 entries: entries(&name, &text, language),
                 manual: manual(&text),
                 name,
@@ -82,10 +85,9 @@ pub fn scan(root: &Path) -> io::Result<Vec<Component>> {
 fn duplicate(found: &[Component]) -> Option<String> {
     let mut names: Vec<(&str, &str)> = found.iter().map(|c| (c.name.as_str(), c.source.as_str())).collect();
     names.sort();
-    names
-        .windows(2)
-        .find(|w| w[0].0 == w[1].0)
-        .map(|w| format!("two components are called `{}`: {} and {}; rename one file", w[0].0, w[0].1, w[1].1))
+    names.windows(2).find(|w| w[0].0 == w[1].0).map(|w| {
+        format!("two components are called `{}`: {} and {}; rename one file", w[0].0, w[0].1, w[1].1)
+    })
 }
 
 /// Entry points are functions marked `WEIR_ENTRY` (C) or `extern "C"` (Rust) whose name begins with
@@ -100,7 +102,8 @@ fn entries(name: &str, text: &str, language: Language) -> Vec<String> {
     for (at, _) in text.match_indices(mark) {
         let rest = &text[at + mark.len()..];
         let Some(open) = rest.find('(') else { continue };
-        let Some(word) = rest[..open].split(|c: char| !c.is_alphanumeric() && c != '_').rfind(|w| !w.is_empty())
+        let Some(word) =
+            rest[..open].split(|c: char| !c.is_alphanumeric() && c != '_').rfind(|w| !w.is_empty())
         else {
             continue;
         };
@@ -146,7 +149,9 @@ pub enum Target {
 pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result<String> {
     let usable: Vec<&Component> =
         components.iter().filter(|c| target == Target::Process || c.language == Language::C).collect();
-    let mut out = String::from("/* Generated from the files in core/src and components/. */\n#include \"internal.h\"\n\n");
+    let mut out = String::from(
+        "/* Generated from the files in core/src and components/. */\n#include \"internal.h\"\n\n",
+    );
     // Class ids are the same for every target, so one plan fits all.
     out.push_str("enum weir_class_id {\n");
     for c in components {
@@ -207,18 +212,40 @@ fn dispatch(out: &mut String, all: &[&Component]) {
     );
     one(out, &format!("int weir_class_idle({inst}, u32 cpu)"), "on_idle", ", cpu", "return 0");
     one(out, &format!("int weir_class_timer({inst})"), "on_timer", "", "return -WEIR_ENOENT");
-    one(out, &format!("void weir_class_task_init({inst}, struct weir_task weir_mem *t)"), "task_init", ", t", "");
-    one(out, &format!("void weir_class_task_exit({inst}, struct weir_task weir_mem *t)"), "task_exit", ", t", "");
+    one(
+        out,
+        &format!("void weir_class_task_init({inst}, struct weir_task weir_mem *t)"),
+        "task_init",
+        ", t",
+        "",
+    );
+    one(
+        out,
+        &format!("void weir_class_task_exit({inst}, struct weir_task weir_mem *t)"),
+        "task_exit",
+        ", t",
+        "",
+    );
     one(out, &format!("void weir_class_destroy({inst})"), "destroy", "", "");
     let _ = writeln!(out, "\nvoid weir_class_take_state({inst}, struct weir_instance weir_mem *old)");
     out.push_str("{\n\tswitch (i->class) {\n");
     for c in all.iter().filter(|c| c.has("take_state")) {
         let n = &c.name;
         let _ = writeln!(out, "\tcase WEIR_CLASS_{n}:");
-        let _ = writeln!(out, "\t\t{n}_take_state((struct {n} weir_mem *)i, (struct {n} weir_mem *)old);\n\t\tbreak;");
+        let _ = writeln!(
+            out,
+            "\t\t{n}_take_state((struct {n} weir_mem *)i, (struct {n} weir_mem *)old);\n\t\tbreak;"
+        );
     }
     out.push_str("\tdefault:\n\t\tbreak;\n\t}\n}\n");
-    by_topic(out, all, "on_", &format!("int weir_class_on({inst}, const struct weir_msg *msg)"), "msg", "return 0");
+    by_topic(
+        out,
+        all,
+        "on_",
+        &format!("int weir_class_on({inst}, const struct weir_msg *msg)"),
+        "msg",
+        "return 0",
+    );
     by_topic(
         out,
         all,
