@@ -17,10 +17,11 @@ fn main() {
         }
         ["stages"] => stages::run(),
         ["sim"] => sim::run(),
-        ["sim-one", cpus, seconds, mode] => sim::one(
+        ["sim-one", cpus, seconds, mode, subject] => sim::one(
             cpus.parse().expect("a number of CPUs"),
             seconds.parse().expect("a number of seconds"),
             mode,
+            subject.parse().expect("the number of a subject"),
         ),
         _ => {
             eprintln!("usage: weir-bench [stages|sim]");

@@ -12,10 +12,15 @@ use weir_report::{Meta, Metrics, Trace};
 use weir_sim::engine::{self, RunConfig};
 use weir_sim::{Costs, Machine, Workload};
 
-const TOPOLOGY: &str = include_str!("../../topologies/worksteal.weir");
+/// What is measured: a topology, and whether scheduling costs virtual time.
+const SUBJECTS: [(&str, &str, &str); 3] = [
+    ("partitioned", include_str!("../../topologies/partitioned.weir"), "zero"),
+    ("partitioned", include_str!("../../topologies/partitioned.weir"), "default"),
+    ("worksteal", include_str!("../../topologies/worksteal.weir"), "default"),
+];
 /// Virtual time by machine size: about the same number of slices each.
-const SIZES: [(u32, u64); 5] = [(4, 300), (64, 20), (256, 5), (1024, 2), (4096, 1)];
-const REPEATS: usize = 3;
+const SIZES: [(u32, u64); 5] = [(4, 200), (64, 16), (256, 4), (1024, 1), (4096, 1)];
+const REPEATS: usize = 2;
 
 struct NoIncludes;
 
@@ -36,7 +41,9 @@ enum Mode {
 const MODES: [(Mode, &str); 3] = [(Mode::Bare, "bare"), (Mode::Metrics, "metrics"), (Mode::Trace, "trace")];
 
 /// One measurement, in a process of its own: prints slices, nanoseconds and peak KiB.
-pub fn one(nr_cpus: u32, seconds: u64, mode: &str) {
+pub fn one(nr_cpus: u32, seconds: u64, mode: &str, subject: usize) {
+    let (topology, text, costs) = SUBJECTS[subject];
+    let costs = if costs == "zero" { Costs::zero() } else { Costs::default() };
     let (mode, _) = MODES.into_iter().find(|m| m.1 == mode).expect("bare, metrics or trace");
     let no_files = |name: &str| Err(std::io::Error::new(std::io::ErrorKind::NotFound, name.to_owned()));
     let machine = match nr_cpus {
@@ -47,7 +54,7 @@ pub fn one(nr_cpus: u32, seconds: u64, mode: &str) {
     let machine = Machine::resolve(&machine, &no_files, &[]).expect("a preset");
     let spec = format!("bench:cpus={nr_cpus},load=80%,per_cpu=5,pmin=10ms,pmax=100ms");
     let workload = Workload::resolve(&spec, 1, &no_files, &[]).expect("a generator");
-    let source = Source { name: "worksteal.weir".into(), text: TOPOLOGY.into() };
+    let source = Source { name: format!("{topology}.weir"), text: text.into() };
     let compiled = weir_lang::compile(&source, &NoIncludes, weir_core::catalog(), &machine.shape, &[])
         .unwrap_or_else(|d| panic!("{}", d[0]));
     let config = RunConfig {
@@ -58,7 +65,7 @@ pub fn one(nr_cpus: u32, seconds: u64, mode: &str) {
     };
     let meta = Meta {
         runweir: env!("CARGO_PKG_VERSION").into(),
-        topology: "worksteal".into(),
+        topology: topology.into(),
         machine: machine.shape.name.clone(),
         workload: spec,
         seed: 1,
@@ -66,7 +73,6 @@ pub fn one(nr_cpus: u32, seconds: u64, mode: &str) {
         cpu_names: vec![],
         pipes: compiled.plan.pipes.iter().map(|p| p.name.clone()).collect(),
         instances: compiled.plan.instances.iter().map(|i| i.name.clone()).collect(),
-        ..Meta::default()
     };
     let go = |observer: &mut dyn FnMut() -> u64| {
         let began = cpu_ns();
@@ -74,12 +80,12 @@ pub fn one(nr_cpus: u32, seconds: u64, mode: &str) {
         (slices, cpu_ns() - began)
     };
     let run = |o: &mut dyn Observer| {
-        engine::run(&machine, &compiled.plan, &workload, &Costs::default(), &config, &mut { o })
+        engine::run(&machine, &compiled.plan, &workload, &costs, &config, &mut { o })
             .expect("a valid workload")
     };
     let (slices, ns) = match mode {
         Mode::Bare => go(&mut || {
-            engine::run(&machine, &compiled.plan, &workload, &Costs::default(), &config, &mut ())
+            engine::run(&machine, &compiled.plan, &workload, &costs, &config, &mut ())
                 .expect("a valid workload")
                 .runs
         }),
@@ -114,37 +120,42 @@ fn peak_kib() -> u64 {
     line.and_then(|l| l.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// All sizes and modes, in turn, best of [`REPEATS`].
+/// All sizes, subjects and modes, in turn, best of [`REPEATS`].
 pub fn run() {
     let me = std::env::current_exe().expect("a running program has a path");
-    println!("simulator, topology worksteal, 80 % load, 5 tasks a CPU, periods 10 to 100 ms");
+    println!("simulator: run slices a second of CPU time; 80 % load, 5 tasks a CPU, periods 10 to 100 ms");
     println!(
-        "{:>6} {:>10} {:>14} {:>14} {:>14} {:>10}",
-        "CPUs", "slices", "bare /s", "metrics /s", "trace /s", "peak MiB"
+        "{:>6} {:<12} {:<8} {:>9} {:>11} {:>11} {:>11} {:>9}",
+        "CPUs", "topology", "costs", "slices", "bare", "metrics", "with trace", "peak MiB"
     );
     for (cpus, seconds) in SIZES {
-        let mut rate = [0.0f64; 3];
-        let (mut slices, mut peak) = (0, 0);
-        for _ in 0..REPEATS {
-            for (i, (_, name)) in MODES.into_iter().enumerate() {
-                let args = ["sim-one", &cpus.to_string(), &seconds.to_string(), name];
-                let out = Command::new(&me).args(args).output().expect("it started once");
-                let text = String::from_utf8_lossy(&out.stdout);
-                let n: Vec<u64> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();
-                let [s, ns, kib] = n[..] else {
-                    panic!("{}", String::from_utf8_lossy(&out.stderr));
-                };
-                slices = s;
-                peak = peak.max(kib);
-                rate[i] = rate[i].max(s as f64 * 1e9 / ns as f64);
-            }
+        for (subject, (topology, _, costs)) in SUBJECTS.into_iter().enumerate() {
+            let (slices, rate, peak) = measure(&me, cpus, seconds, subject);
+            println!(
+                "{cpus:>6} {topology:<12} {costs:<8} {slices:>9} {:>11.0} {:>11.0} {:>11.0} {peak:>9}",
+                rate[0], rate[1], rate[2]
+            );
         }
-        println!(
-            "{cpus:>6} {slices:>10} {:>14.0} {:>14.0} {:>14.0} {:>10}",
-            rate[0],
-            rate[1],
-            rate[2],
-            peak / 1024
-        );
     }
+}
+
+/// Slices of a run, their rate in each mode, and the peak of memory in MiB.
+fn measure(me: &std::path::Path, cpus: u32, seconds: u64, subject: usize) -> (u64, [f64; 3], u64) {
+    let mut rate = [0.0f64; 3];
+    let (mut slices, mut peak) = (0, 0);
+    for _ in 0..REPEATS {
+        for (i, (_, name)) in MODES.into_iter().enumerate() {
+            let args = ["sim-one", &cpus.to_string(), &seconds.to_string(), name, &subject.to_string()];
+            let out = Command::new(me).args(args).output().expect("it started once");
+            let text = String::from_utf8_lossy(&out.stdout);
+            let n: Vec<u64> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+            let [s, ns, kib] = n[..] else {
+                panic!("{}", String::from_utf8_lossy(&out.stderr));
+            };
+            slices = s;
+            peak = peak.max(kib / 1024);
+            rate[i] = rate[i].max(s as f64 * 1e9 / ns as f64);
+        }
+    }
+    (slices, rate, peak)
 }

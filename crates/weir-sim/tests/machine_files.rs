@@ -2,6 +2,9 @@
 //! Machine and cost files from the outside: the diagnostics of every wrong file in `tests/bad`, and
 //! readers that neither panic nor hang whatever they are given.
 
+// As in the library: a diagnostic carries its source text, and errors are rare.
+#![allow(clippy::result_large_err)]
+
 use std::path::PathBuf;
 use std::sync::OnceLock;
 

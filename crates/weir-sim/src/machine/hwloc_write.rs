@@ -191,17 +191,17 @@ fn order_nested(mut all: Vec<Object>) -> Vec<Object> {
     let mut children: Vec<Vec<usize>> = (0..all.len()).map(|_| Vec::new()).collect();
     // Innermost object so far around each CPU.
     let mut around: BTreeMap<u32, usize> = BTreeMap::new();
-    for i in 0..all.len() {
-        let parent = around.get(&all[i].cpus[0]).copied();
-        let crosses = all[i].cpus.iter().any(|c| around.get(c).copied() != parent);
+    for (i, object) in all.iter().enumerate() {
+        let parent = around.get(&object.cpus[0]).copied();
+        let crosses = object.cpus.iter().any(|c| around.get(c).copied() != parent);
         if crosses {
             continue;
         }
         if let Some(p) = parent {
             children[p].push(i);
         }
-        if all[i].kind != "NUMANode" {
-            all[i].cpus.iter().for_each(|c| {
+        if object.kind != "NUMANode" {
+            object.cpus.iter().for_each(|c| {
                 around.insert(*c, i);
             });
         }

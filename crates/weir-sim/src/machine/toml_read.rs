@@ -183,7 +183,7 @@ impl Reader<'_> {
                 let point = item.table("an operating point", POINT)?;
                 let clock = point.require("clock", "\"2GHz\"")?;
                 let hz = clock.quantity(units::CLOCK)?;
-                if hz < 1_000 || hz > 1_000_000_000_000 {
+                if !(1_000..=1_000_000_000_000).contains(&hz) {
                     return Err(clock
                         .error("this clock is not between 1kHz and 1000GHz")
                         .help("write it like `2.8GHz`"));
