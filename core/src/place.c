@@ -2,16 +2,6 @@
 /* What components ask about tasks, CPUs and pipes, and how they wake or preempt a CPU. */
 #include "internal.h"
 
-int weir_task_placed(const struct weir_task weir_mem *t, const struct weir_pipe weir_mem *in)
-{
-	u32 nr = in->sched->graph->nr_slots;
-
-	for (u32 i = in->slot + 1; i < nr && weir_loop; i++)
-		if (weir_load_acquire(&t->hooks[i].pipe))
-			return 1;
-	return 0;
-}
-
 struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self, const struct weir_task weir_mem *t)
 {
 	u32 nr = self->sched->graph->nr_slots;

@@ -170,8 +170,6 @@ WEIR_INLINE void weir_mem *weir_priv(const struct weir_instance weir_mem *self,
 	return self->priv[t->id / WEIR_TASK_CHUNK] + (u64)(t->id % WEIR_TASK_CHUNK) * self->per_task;
 }
 
-/* The task is in a pipe behind @in. The lock of @in is held. O(depth). */
-int weir_task_placed(const struct weir_task weir_mem *t, const struct weir_pipe weir_mem *in);
 /* The in-pipe of @self that holds @t, or null. No lock needed; check again under its lock. */
 struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self,
 				       const struct weir_task weir_mem *t);

@@ -10,6 +10,7 @@ pub mod plan;
 pub mod sched;
 pub mod shape;
 mod tables;
+mod topic;
 
 pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
 pub use classes::catalog;

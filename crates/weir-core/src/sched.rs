@@ -9,6 +9,7 @@ use memmap2::{MmapMut, MmapOptions};
 use crate::classes;
 use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, CReplacement, CSched, CSwapStats, CTask};
 use crate::tables::{Identity, Tables};
+pub use crate::topic::Topic;
 use crate::{CpuSet, Plan};
 
 /// Handle of a task within a [`Sched`]; small, dense, reused after [`Sched::exit`].
@@ -27,42 +28,6 @@ pub struct Config {
     pub oplog: bool,
     /// Seed of the core's few random choices (treap priorities, steal victims).
     pub seed: u64,
-}
-
-/// Standard topics (`weir/broker.h`); the number is the array index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum Topic {
-    CpuStatus,
-    Admit,
-    Dispatch,
-    Relinquish,
-    Block,
-    Unblock,
-    Exit,
-    Tick,
-    Priority,
-    Affinity,
-    Deadline,
-    Isa,
-    Counters,
-    Power,
-    Thermal,
-    Frequency,
-    Burn,
-    Marker,
-    Preempt,
-    Kick,
-    Overload,
-    Underload,
-    DeadlineMiss,
-    Slice,
-    Lamport,
-    Tcb,
-    Status,
-    Fault,
-    Withheld,
-    Reconfigure,
 }
 
 /// A message of a standard topic. `value` is the topic's number: priority (signed, two's complement),
@@ -151,95 +116,6 @@ impl std::fmt::Display for Error {
     }
 }
 impl std::error::Error for Error {}
-
-impl Topic {
-    const ALL: [Topic; 30] = {
-        use Topic::*;
-        [
-            CpuStatus,
-            Admit,
-            Dispatch,
-            Relinquish,
-            Block,
-            Unblock,
-            Exit,
-            Tick,
-            Priority,
-            Affinity,
-            Deadline,
-            Isa,
-            Counters,
-            Power,
-            Thermal,
-            Frequency,
-            Burn,
-            Marker,
-            Preempt,
-            Kick,
-            Overload,
-            Underload,
-            DeadlineMiss,
-            Slice,
-            Lamport,
-            Tcb,
-            Status,
-            Fault,
-            Withheld,
-            Reconfigure,
-        ]
-    };
-
-    /// The standard topics, in order of their number.
-    pub fn all() -> impl Iterator<Item = Topic> {
-        Self::ALL.into_iter()
-    }
-
-    /// Name as in `weir/broker.h`, without the prefix.
-    pub fn name(self) -> &'static str {
-        const NAMES: [&str; 30] = [
-            "CPU_STATUS",
-            "ADMIT",
-            "DISPATCH",
-            "RELINQUISH",
-            "BLOCK",
-            "UNBLOCK",
-            "EXIT",
-            "TICK",
-            "PRIORITY",
-            "AFFINITY",
-            "DEADLINE",
-            "ISA",
-            "COUNTERS",
-            "POWER",
-            "THERMAL",
-            "FREQUENCY",
-            "BURN",
-            "MARKER",
-            "PREEMPT",
-            "KICK",
-            "OVERLOAD",
-            "UNDERLOAD",
-            "DEADLINE_MISS",
-            "SLICE",
-            "LAMPORT",
-            "TCB",
-            "STATUS",
-            "FAULT",
-            "WITHHELD",
-            "RECONFIGURE",
-        ];
-        NAMES[self as usize]
-    }
-
-    /// The topic of that name.
-    pub fn by_name(name: &str) -> Option<Topic> {
-        Self::all().find(|t| t.name() == name)
-    }
-
-    fn bit(self) -> u64 {
-        1 << self as u32
-    }
-}
 
 /// Messages that a runtime acts on or reports; all others stay within the policy.
 fn runtime_topics() -> u64 {

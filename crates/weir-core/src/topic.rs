@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The standard topics of `weir/broker.h`, listed once.
+
+macro_rules! topics {
+    ($($topic:ident => $name:literal,)*) => {
+        /// Standard topics (`weir/broker.h`); the number is the array index.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        pub enum Topic {
+            $($topic,)*
+        }
+
+        impl Topic {
+            /// In order of their number.
+            pub(crate) const ALL: &[Topic] = &[$(Topic::$topic,)*];
+
+            /// Name as in `weir/broker.h`, without the prefix.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Topic::$topic => $name,)*
+                }
+            }
+        }
+    };
+}
+
+topics! {
+    CpuStatus => "CPU_STATUS",
+    Admit => "ADMIT",
+    Dispatch => "DISPATCH",
+    Relinquish => "RELINQUISH",
+    Block => "BLOCK",
+    Unblock => "UNBLOCK",
+    Exit => "EXIT",
+    Tick => "TICK",
+    Priority => "PRIORITY",
+    Affinity => "AFFINITY",
+    Deadline => "DEADLINE",
+    Isa => "ISA",
+    Counters => "COUNTERS",
+    Power => "POWER",
+    Thermal => "THERMAL",
+    Frequency => "FREQUENCY",
+    Burn => "BURN",
+    Marker => "MARKER",
+    Preempt => "PREEMPT",
+    Kick => "KICK",
+    Overload => "OVERLOAD",
+    Underload => "UNDERLOAD",
+    DeadlineMiss => "DEADLINE_MISS",
+    Slice => "SLICE",
+    Lamport => "LAMPORT",
+    Tcb => "TCB",
+    Status => "STATUS",
+    Fault => "FAULT",
+    Withheld => "WITHHELD",
+    Reconfigure => "RECONFIGURE",
+}
+
+impl Topic {
+    /// The standard topics, in order of their number.
+    pub fn all() -> impl Iterator<Item = Topic> {
+        Self::ALL.iter().copied()
+    }
+
+    /// The topic of that name.
+    pub fn by_name(name: &str) -> Option<Topic> {
+        Self::all().find(|t| t.name() == name)
+    }
+
+    /// The topic's bit in a set of topics.
+    pub(crate) fn bit(self) -> u64 {
+        1 << self as u32
+    }
+}
