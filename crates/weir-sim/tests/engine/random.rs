@@ -107,13 +107,21 @@ fn machine(events: Vec<(u64, u32, u8)>, hosted: bool) -> Machine {
     machine
 }
 
+/// The same cases in every run, so that a failure is a change's own; `PROPTEST_RNG_SEED` asks for others.
+fn seed() -> proptest::test_runner::RngSeed {
+    match std::env::var_os("PROPTEST_RNG_SEED") {
+        Some(_) => ProptestConfig::default().rng_seed,
+        None => proptest::test_runner::RngSeed::Fixed(1),
+    }
+}
+
 /// `PROPTEST_CASES` asks for more than the few of a quick test.
 fn cases() -> u32 {
     if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { 64 }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), rng_seed: seed(), ..ProptestConfig::default() })]
     #[test]
     fn anything_may_happen(
         w in workload_of(),
