@@ -47,6 +47,8 @@ pub enum Command {
     Graph(GraphArgs),
     /// Rewrite .weir files in the standard format
     Fmt(FmtArgs),
+    /// Run a command in a virtual machine whose kernel has sched_ext, under a scheduler or not
+    Vm(Box<crate::vm::VmArgs>),
     /// List the components, or show the manual of one
     Components(ListArgs),
     /// List the topologies of the catalogue, or show one

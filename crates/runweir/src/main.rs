@@ -24,6 +24,7 @@ mod session;
 mod stop;
 mod topology;
 mod units;
+mod vm;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Check(args) => check::check(&args),
         Command::Graph(args) => drawing::graph(&args),
         Command::Fmt(args) => formatting::fmt(&args),
+        Command::Vm(args) => vm::vm(&args),
         Command::Components(args) => listing::components(&args),
         Command::Topologies(args) => listing::topologies(&args),
         Command::Machines(args) => models::machines(&args),

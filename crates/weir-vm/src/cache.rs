@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Where fetched kernels and prepared archives are kept: `${XDG_CACHE_HOME:-~/.cache}/runweir/vm`.
+//!
+//! Everything appears by a rename, whole or not at all; who prepares something holds a lock, so that
+//! two programs do not download the same twice. The folder may be deleted at any time.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Prepared archives kept; the least recently made go first.
+const ARCHIVES: usize = 8;
+
+/// Begin of the names of unfinished folders.
+const UNFINISHED: &str = ".new-";
+
+/// The cache folder.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    dir: PathBuf,
+}
+
+impl Cache {
+    /// The user's cache.
+    pub fn open() -> Result<Self> {
+        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|h| h.join(".cache")));
+        let base = base.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Input,
+                "there is no place for the kernel: neither XDG_CACHE_HOME nor HOME is set",
+            )
+            .help("set one of them to a folder")
+        })?;
+        Self::at(&base.join("runweir/vm"))
+    }
+
+    /// A cache in a folder of one's own choice.
+    pub fn at(dir: &Path) -> Result<Self> {
+        fs::create_dir_all(dir).map_err(|e| Error::io("make the folder", dir, &e))?;
+        Ok(Self { dir: dir.to_path_buf() })
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Path of something in the cache.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Wait until nobody else prepares something, and keep others out until the result is dropped.
+    pub fn lock(&self) -> Result<File> {
+        let path = self.path("lock");
+        let file = File::create(&path).map_err(|e| Error::io("make", &path, &e))?;
+        file.lock().map_err(|e| Error::io("lock", &path, &e))?;
+        // What is unfinished now was left by somebody who was killed.
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        Ok(file)
+    }
+
+    /// A folder for unfinished things on the cache's own file system; it vanishes when dropped. Only
+    /// who holds the lock may make one.
+    pub fn scratch(&self) -> Result<tempfile::TempDir> {
+        tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempdir_in(&self.dir)
+            .map_err(|e| Error::io("make a folder in", &self.dir, &e))
+    }
+
+    /// A file that depends on nothing but `key`: made by `make` unless it is there.
+    pub fn archive(
+        &self,
+        kind: &str,
+        key: &impl Hash,
+        make: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<PathBuf> {
+        // The hasher has fixed keys, so that the same inputs find the same file again.
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let path = self.path(&format!("{kind}-{:016x}.cpio", hasher.finish()));
+        if path.exists() {
+            return Ok(path);
+        }
+        let _lock = self.lock()?;
+        if path.exists() {
+            return Ok(path);
+        }
+        self.forget(ARCHIVES - 1);
+        let scratch = self.scratch()?;
+        let unfinished = scratch.path().join("archive");
+        make(&unfinished)?;
+        fs::rename(&unfinished, &path).map_err(|e| Error::io("write", &path, &e))?;
+        Ok(path)
+    }
+
+    /// Remove all but the `keep` youngest archives; a failure costs only space.
+    fn forget(&self, keep: usize) {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return };
+        let mut archives: Vec<_> = entries
+            .filter_map(std::result::Result::ok)
+            .map(|e| e.path())
+            .filter(|p| p.extension().is_some_and(|e| e == "cpio"))
+            .filter_map(|p| Some((p.metadata().ok()?.modified().ok()?, p)))
+            .collect();
+        archives.sort();
+        archives.reverse();
+        for (_, path) in archives.iter().skip(keep) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_are_made_once_and_forgotten() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(dir.path()).expect("a cache");
+        let make = |text: &'static str| {
+            move |path: &Path| fs::write(path, text).map_err(|e| Error::io("write", path, &e))
+        };
+        let first = cache.archive("a", &1, make("one")).expect("made");
+        assert_eq!(cache.archive("a", &1, make("two")).expect("found"), first);
+        assert_eq!(fs::read_to_string(&first).expect("there"), "one");
+        for key in 2..20 {
+            cache.archive("a", &key, make("more")).expect("made");
+        }
+        let left = fs::read_dir(dir.path()).expect("a folder");
+        let left =
+            left.filter(|e| e.as_ref().is_ok_and(|e| e.path().extension().is_some_and(|x| x == "cpio")));
+        assert_eq!(left.count(), ARCHIVES);
+    }
+
+    #[test]
+    fn a_failure_leaves_nothing() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(dir.path()).expect("a cache");
+        let fail = |path: &Path| {
+            fs::write(path, "half").expect("written");
+            Err(Error::new(ErrorKind::Io, "no"))
+        };
+        assert!(cache.archive("a", &1, fail).is_err());
+        let names: Vec<_> =
+            fs::read_dir(dir.path()).expect("a folder").map(|e| e.expect("an entry").file_name()).collect();
+        assert_eq!(names, ["lock"]);
+    }
+}

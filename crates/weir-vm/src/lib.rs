@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A virtual machine whose kernel has sched_ext: fetch the kernel, boot it, run a command in it.
+//!
+//! [`kernel::ensure`] finds, downloads and checks a stock Debian kernel and caches it;
+//! [`Layout`] turns a machine model into QEMU's words; [`run`] boots, runs a [`Job`] and brings back
+//! exit status, output and recordings in an [`Outcome`]. Nothing is installed on the host and nothing
+//! needs root: emulation in software is the rule, KVM is used where it works. `docs/vm.md` is the
+//! user's page.
+
+pub mod accel;
+pub mod btf;
+pub mod cache;
+pub mod cpio;
+mod error;
+pub mod image;
+mod initramfs;
+pub mod kernel;
+mod layout;
+mod lines;
+mod qemu;
+mod run;
+mod scratch;
+mod suites;
+pub mod tool;
+
+pub use accel::Accel;
+pub use error::{Error, ErrorKind, Result};
+pub use initramfs::Files;
+pub use layout::{Hotplug, Layout, MAX_CPUS};
+pub use run::{Job, Outcome, Sinks, Spec, run};
+
+/// How far a slow step is: a download, a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What is being done, for people.
+    pub what: String,
+    /// Bytes so far, or hundredths of a per cent where `total` is 10000.
+    pub done: u64,
+    /// All of it; 0 where nobody knows.
+    pub total: u64,
+}
+
+/// Told of every [`Step`]; must be quick.
+pub type Tell<'a> = &'a dyn Fn(&Step);
