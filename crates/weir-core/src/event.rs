@@ -47,6 +47,12 @@ pub enum Event<'a> {
         name: &'a str,
         group: &'a str,
     },
+    /// The task, or its thread in a live kernel, goes by another name and group from now on.
+    TaskName {
+        task: TaskNo,
+        name: &'a str,
+        group: &'a str,
+    },
     TaskExit {
         task: TaskNo,
     },

@@ -285,7 +285,9 @@ fn push(list: &mut Vec<Piece>, piece: Piece, quantum_ns: u64, groups: &Groups) -
 impl Observer for Gantt {
     fn event(&mut self, t: u64, event: &Event<'_>) {
         match *event {
-            Event::TaskNew { task, group, .. } => self.groups.add(task, group),
+            Event::TaskNew { task, group, .. } | Event::TaskName { task, group, .. } => {
+                self.groups.add(task, group)
+            }
             Event::Run { task, cpu, .. } => {
                 let open = Open { task, since_ns: t, nested_ns: 0 };
                 if let Some(old) = self.row(cpu).open.replace(open) {

@@ -114,6 +114,8 @@ pub struct Metrics {
     groups: Vec<String>,
     group_ids: BTreeMap<String, u32>,
     tasks: Vec<Task>,
+    /// Last names of tasks that did not keep their first.
+    renamed: BTreeMap<u32, String>,
     cpus: Vec<Cpu>,
     pipe_slots: Slots,
     pipes: Vec<Pipe>,
@@ -157,6 +159,7 @@ impl Metrics {
             groups: Vec::new(),
             group_ids: BTreeMap::new(),
             tasks: Vec::new(),
+            renamed: BTreeMap::new(),
             calls: CALLS.map(|(_, name)| CallSummary { call: name.into(), ..CallSummary::default() }),
             messages: Vec::new(),
             swaps: Vec::new(),
@@ -178,8 +181,8 @@ impl Metrics {
         &mut self.tasks[task as usize]
     }
 
-    fn add_task(&mut self, name: &str, group: &str) {
-        let group = match self.group_ids.get(group) {
+    fn group(&mut self, group: &str) -> u32 {
+        match self.group_ids.get(group) {
             Some(&id) => id,
             None => {
                 let id = self.groups.len() as u32;
@@ -187,7 +190,26 @@ impl Metrics {
                 self.group_ids.insert(group.into(), id);
                 id
             }
-        };
+        }
+    }
+
+    /// Writes the names of tasks anew, with those that came later.
+    fn settle_names(&mut self) {
+        if self.renamed.is_empty() {
+            return;
+        }
+        let old = std::mem::take(&mut self.names);
+        let mut begin = 0;
+        for (id, task) in (0..).zip(&mut self.tasks) {
+            let first = &old[begin..task.name_end];
+            begin = task.name_end;
+            self.names.push_str(self.renamed.get(&id).map_or(first, String::as_str));
+            task.name_end = self.names.len();
+        }
+    }
+
+    fn add_task(&mut self, name: &str, group: &str) {
+        let group = self.group(group);
         self.names.push_str(name);
         self.tasks.push(Task {
             name_end: self.names.len(),
@@ -216,6 +238,7 @@ impl Metrics {
 
     /// The run ended at `end_ns`: closes what is open and sums up. `wall_ns` is left 0 for the caller.
     pub fn finish(mut self, end_ns: u64) -> Summary {
+        self.settle_names();
         for c in 0..self.cpus.len() {
             let cpu = &mut self.cpus[c];
             if cpu.task != NONE {
@@ -467,6 +490,11 @@ impl Observer for Metrics {
                 if self.tasks.len() == task as usize {
                     self.add_task(name, group);
                 }
+            }
+            Event::TaskName { task, name, group } => {
+                let group = self.group(group);
+                self.task(task).group = group;
+                self.renamed.insert(task, name.into());
             }
             Event::TaskExit { task } => {
                 let record = self.task(task);

@@ -46,6 +46,13 @@ pub struct Summary {
     pub messages: Vec<MessageSummary>,
     #[serde(default)]
     pub swaps: Vec<SwapSummary>,
+    /// Events that a recording of a live kernel lost, because they came faster than they were read. Where
+    /// it is not 0, counts are too low and times uncertain by as much. A simulation loses none.
+    #[serde(default)]
+    pub lost_events: u64,
+    /// Recorded from a live kernel: times are those of the machine's clock, and there is no seed.
+    #[serde(default)]
+    pub live: bool,
     /// Display histograms over all tasks: for charts only.
     #[serde(skip)]
     pub response_bins: Vec<Bin>,

@@ -30,8 +30,13 @@ fn line(out: &mut String, text: &str) {
 }
 
 fn heading(out: &mut String, s: &Summary) {
-    line(out, &clip(&format!("{} on {} · {} · seed {}", s.topology, s.machine, s.workload, s.seed), WIDTH));
-    let mut ran = format!("{} of virtual time, {} events", duration(s.duration_ns), count(s.events));
+    let mut what = format!("{} on {} · {}", s.topology, s.machine, s.workload);
+    if !s.live {
+        write!(what, " · seed {}", s.seed).expect("writing to a string");
+    }
+    line(out, &clip(&what, WIDTH));
+    let time = if s.live { "real" } else { "virtual" };
+    let mut ran = format!("{} of {time} time, {} events", duration(s.duration_ns), count(s.events));
     if s.wall_ns > 0 {
         let pace = s.duration_ns as f64 / s.wall_ns as f64;
         let digits = if pace < 10.0 { 2 } else { 0 };
@@ -41,6 +46,10 @@ fn heading(out: &mut String, s: &Summary) {
     line(out, &ran);
     if s.interrupted {
         line(out, "INTERRUPTED: the numbers cover what had happened by then");
+    }
+    if s.lost_events > 0 {
+        let what = "events were lost, so counts are too low";
+        line(out, &format!("INCOMPLETE: {} {what}", count(s.lost_events)));
     }
     out.push('\n');
 }

@@ -43,7 +43,7 @@ struct CpuTrack {
 /// Writes a run as `trace.pftrace` while it happens.
 pub struct Trace {
     meta: Meta,
-    out: Box<dyn Write>,
+    out: Box<dyn Write + Send>,
     buf: Buf,
     packet: Packet,
     error: Option<io::Error>,
@@ -59,11 +59,13 @@ pub struct Trace {
     /// Scheduler calls that ended at `now`: CPU, call, time, part of it waiting for locks.
     calls: Vec<(u32, Call, u64, u64)>,
     texts: BTreeMap<String, u64>,
+    /// Interned names of tasks that did not keep their first.
+    renamed: BTreeMap<u32, u64>,
 }
 
 impl Trace {
     /// A trace into `out`. An error in writing is kept and returned by [`Trace::finish`].
-    pub fn new(meta: Meta, out: Box<dyn Write>) -> Self {
+    pub fn new(meta: Meta, out: Box<dyn Write + Send>) -> Self {
         let mut trace = Self {
             out,
             buf: Buf(Vec::with_capacity(CHUNK + (16 << 10))),
@@ -78,6 +80,7 @@ impl Trace {
             now: 0,
             calls: Vec::new(),
             texts: BTreeMap::new(),
+            renamed: BTreeMap::new(),
             meta,
         };
         trace.preamble();
@@ -260,6 +263,15 @@ impl Trace {
         }
     }
 
+    /// Id of the name that the task has now.
+    #[inline]
+    fn name_of(&self, task: u32) -> u64 {
+        match self.renamed.is_empty() {
+            true => task_name(task),
+            false => self.renamed.get(&task).copied().unwrap_or_else(|| task_name(task)),
+        }
+    }
+
     /// Makes sure that the task has a track, also where the runtime did not announce it.
     #[inline]
     fn known(&mut self, task: u32) {
@@ -378,6 +390,12 @@ impl Observer for Trace {
         }
         match *event {
             Event::TaskNew { task, name, .. } => self.announce(task, name),
+            Event::TaskName { task, name, .. } => {
+                // A viewer takes the name of a track from its first descriptor; slices get the new one.
+                self.known(task);
+                let name = self.text(name);
+                self.renamed.insert(task, name);
+            }
             Event::TaskExit { task } => self.enter(t, task, State::Off, None),
             Event::Ready { task, .. } => self.enter(t, task, State::Runnable, None),
             Event::Run { task, cpu, .. } => {
@@ -390,9 +408,8 @@ impl Observer for Trace {
                 if stale {
                     Trace::event(self, t, Kind::End, track, 0, |_| {});
                 }
-                Trace::event(self, t, Kind::Begin, track, task_name(task), |b| {
-                    note(b, TASK, u64::from(task))
-                });
+                let name = self.name_of(task);
+                Trace::event(self, t, Kind::Begin, track, name, |b| note(b, TASK, u64::from(task)));
             }
             Event::Off { task, cpu, why, ran_ns } => {
                 self.flush_calls();
@@ -446,7 +463,8 @@ impl Observer for Trace {
                     note(b, DEADLINE, deadline_ns);
                 };
                 Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), MISS, notes);
-                Trace::event(self, t, Kind::Instant, uuid(Track::Other, MISSES), task_name(task), notes);
+                let name = self.name_of(task);
+                Trace::event(self, t, Kind::Instant, uuid(Track::Other, MISSES), name, notes);
             }
             Event::Message { topic, cpu, task, value } => {
                 let name = self.text(topic);

@@ -145,3 +145,16 @@ fn runs_stand_in_for_decisions_where_calls_are_not_reported() {
     assert_eq!(s.tasks[1].name.as_ref(), "task 1");
     assert_eq!(s.cpus[0].busy_ns, 9);
 }
+
+#[test]
+fn a_task_is_summed_up_under_its_last_name() {
+    let mut m = Metrics::new(meta());
+    for (task, name) in [(0, "sh"), (1, "other"), (2, "sh")] {
+        m.event(0, &Event::TaskNew { task, name, group: name });
+    }
+    m.event(5, &Event::TaskName { task: 0, name: "make", group: "make" });
+    m.event(6, &Event::TaskName { task: 0, name: "cc1", group: "cc1" });
+    let s = m.finish(10);
+    let names: Vec<_> = s.tasks.iter().map(|t| (&*t.name, &*t.group)).collect();
+    assert_eq!(names, [("cc1", "cc1"), ("other", "other"), ("sh", "sh")]);
+}

@@ -130,3 +130,19 @@ fn many_topologies_come_in_blocks() {
     assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
     insta::assert_snapshot!(text);
 }
+
+#[test]
+fn a_recording_says_that_it_is_one() {
+    let summary = Summary {
+        topology: "decentral".into(),
+        machine: "host".into(),
+        workload: "live".into(),
+        duration_ns: 2_000_000_000,
+        live: true,
+        lost_events: 1200,
+        ..Summary::default()
+    };
+    let text = table(&summary);
+    assert!(text.starts_with("decentral on host · live\n2 s of real time, 0 events\n"), "{text}");
+    assert!(text.contains("INCOMPLETE: 1 200 events were lost"), "{text}");
+}
