@@ -3,6 +3,7 @@
 //! under load, and tells what goes on inside without stopping anything.
 
 pub mod event;
+pub mod record;
 pub mod snapshot;
 
 pub use event::{EventSink, LiveEvent, LiveEventKind};

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A live run, recorded: the kernel's events become those that reports are made from.
+//!
+//! The kernel sends little (see `runtimes/linux/live.h`): who woke up, who runs, who stopped. What
+//! reports want besides is derived here, as `docs/metrics.md` defines it: how long a task waited and ran,
+//! whether it migrated, whether it was displaced. Three things differ from a simulation:
+//!
+//! - The kernel uses a task's number again after its end. Here every task has a number of its own, so
+//!   tasks that ended stay in the results.
+//! - A *job* is what a task does from one wake-up to the next time that it blocks. What a task did before
+//!   its first wake-up in the recording belongs to no job.
+//! - `ran_ns` is the time on the CPU less the calls of the scheduler within it, so that each nanosecond of
+//!   a CPU is counted once. `status` and the kernel count such calls as the task's.
+
+mod order;
+mod story;
+#[cfg(test)]
+mod tests;
+
+use weir_core::event::Observer;
+
+use crate::event::{EventSink, LiveEvent};
+use crate::snapshot::Snapshot;
+use order::Window;
+use story::Story;
+
+/// How long events wait for older ones of other CPUs.
+const WINDOW_NS: u64 = 100_000_000;
+
+/// Who a task is, in the kernel's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Number of the thread; 0: not known.
+    pub pid: u32,
+    /// Number of the process.
+    pub tgid: u32,
+    /// Name of the thread; empty: not known.
+    pub comm: String,
+}
+
+/// Finds out who a task number is that no event announced: the recording began later, or the event
+/// was lost.
+pub type Resolve = Box<dyn FnMut(u32) -> Option<Identity> + Send>;
+
+/// A task of the recording; its index is its number there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    pub pid: u32,
+    pub tgid: u32,
+    /// The last name that it had.
+    pub name: String,
+    /// When the recording first saw it, ns from its start.
+    pub began_ns: u64,
+    /// When it ended or left this scheduler; `None`: it was there at the end.
+    pub ended_ns: Option<u64>,
+}
+
+/// How sound a recording is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Events that came.
+    pub events: u64,
+    /// Events that came after the window, and were moved up in time.
+    pub late: u64,
+    /// Contradictions: places where events must be missing. Each gap was closed.
+    pub mended: u64,
+    /// Tasks whose name could not be found out.
+    pub nameless: u64,
+}
+
+/// What waits for its turn.
+enum Item {
+    Event(LiveEvent),
+    Sample { topology: String, depths: Vec<u32>, updates: Vec<u64> },
+    Expect(String),
+    Marker(String),
+}
+
+/// Feeds observers with what happens in the kernel.
+pub struct Recorder<O> {
+    window: Window<Item>,
+    story: Story<O>,
+    start_ns: u64,
+    events: u64,
+}
+
+/// A finished recording.
+pub struct Recording<O> {
+    pub observer: O,
+    /// Length, ns.
+    pub duration_ns: u64,
+    pub threads: Vec<Thread>,
+    pub counts: Counts,
+}
+
+impl<O: Observer> Recorder<O> {
+    /// A recording that begins at `start_ns` (CLOCK_MONOTONIC) under `topology`. `resolve` is asked who a
+    /// task is that was not announced.
+    pub fn new(topology: &str, start_ns: u64, observer: O, resolve: Resolve) -> Self {
+        let window = Window::new(WINDOW_NS);
+        Self { window, story: Story::new(topology, observer, resolve), start_ns, events: 0 }
+    }
+
+    /// The observers, to make names of pipes known to them.
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.story.obs
+    }
+
+    /// Topology `name` is about to be presented to the kernel (CLOCK_MONOTONIC `t_ns`): the next swap that
+    /// the kernel reports is to it.
+    pub fn expect(&mut self, t_ns: u64, name: &str) {
+        self.push(t_ns, Item::Expect(name.into()));
+    }
+
+    /// The kernel refused what was to be expected.
+    pub fn refused(&mut self) {
+        self.story.forget();
+    }
+
+    /// Sets a landmark at CLOCK_MONOTONIC `t_ns`.
+    pub fn marker(&mut self, t_ns: u64, text: &str) {
+        self.push(t_ns, Item::Marker(text.into()));
+    }
+
+    /// Takes depths of pipes and updates of instances from a snapshot, and the present names of tasks.
+    /// The depths of a recording are samples: as many as there were snapshots.
+    pub fn sample(&mut self, s: &Snapshot) {
+        for task in &s.tasks {
+            let who = Identity { pid: task.pid, tgid: task.tgid, comm: task.comm.clone() };
+            self.story.learn(task.id, who);
+        }
+        let depths = s.pipes.iter().map(|p| p.depth).collect();
+        let updates = s.instances.iter().map(|i| i.updates).collect();
+        self.push(s.t_ns, Item::Sample { topology: s.topology.clone(), depths, updates });
+        self.advance(s.t_ns);
+    }
+
+    /// It is `now_ns` (CLOCK_MONOTONIC): what waited long enough is told to the observers.
+    pub fn advance(&mut self, now_ns: u64) {
+        self.window.advance(now_ns.saturating_sub(self.start_ns));
+        while let Some((t_ns, item)) = self.window.pop() {
+            self.tell(t_ns, item);
+        }
+    }
+
+    /// Ends the recording at CLOCK_MONOTONIC `end_ns`.
+    pub fn finish(mut self, end_ns: u64) -> Recording<O> {
+        while let Some((t_ns, item)) = self.window.pop_now() {
+            self.tell(t_ns, item);
+        }
+        let duration_ns = end_ns.saturating_sub(self.start_ns).max(self.story.now_ns);
+        let counts = Counts { events: self.events, late: self.window.late, ..self.story.counts };
+        Recording { observer: self.story.obs, duration_ns, threads: self.story.threads, counts }
+    }
+
+    fn push(&mut self, t_ns: u64, item: Item) {
+        // What was under way when the recording began is told at its beginning.
+        self.window.push(t_ns.saturating_sub(self.start_ns), item);
+    }
+
+    fn tell(&mut self, t_ns: u64, item: Item) {
+        match item {
+            Item::Event(event) => self.story.event(t_ns, &event),
+            Item::Expect(name) => self.story.expect(&name),
+            Item::Marker(text) => self.story.marker(t_ns, &text),
+            Item::Sample { topology, depths, updates } => {
+                self.story.depths(t_ns, &topology, &depths);
+                self.story.updates(&topology, &updates);
+            }
+        }
+    }
+}
+
+impl<O: Observer + Send> EventSink for Recorder<O> {
+    fn event(&mut self, event: &LiveEvent) {
+        self.events += 1;
+        self.push(event.t_ns, Item::Event(event.clone()));
+        while let Some((t_ns, item)) = self.window.pop() {
+            self.tell(t_ns, item);
+        }
+    }
+}
