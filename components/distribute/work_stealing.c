@@ -157,7 +157,7 @@ static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir
 }
 
 /* Route, and remember that the pipe holds something. */
-static int work_stealing_send(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in,
+WEIR_FLAT static int work_stealing_send(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in,
 			      struct weir_task weir_mem *t, struct weir_pipe weir_mem *to)
 {
 	int err = weir_route(&self->inst, in, t, to);
@@ -201,7 +201,8 @@ static int work_stealing_review_all(struct work_stealing weir_mem *self,
 }
 
 /* LLC or node of an out-pipe, below the number of CPUs. */
-static u32 work_stealing_group(const struct work_stealing weir_mem *self, u32 port, int node)
+WEIR_HELPER u32 work_stealing_group(const struct work_stealing weir_mem *self weir_arg, u32 port,
+				    int node)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u32 cpu = weir_out(&self->inst, port)->cpu;
@@ -214,45 +215,51 @@ static u32 work_stealing_group(const struct work_stealing weir_mem *self, u32 po
 }
 
 /* Counting sort, stable; @from null: the ports as they are numbered. */
-static void work_stealing_sort(struct work_stealing weir_mem *self, const u32 weir_mem *from,
-			       u32 weir_mem *to, int node)
+WEIR_HELPER int work_stealing_sort(struct work_stealing weir_mem *self weir_arg,
+				   const u32 weir_mem *from weir_arg, u32 weir_mem *to weir_arg,
+				   int node)
 {
-	u32 nr = self->inst.nr_out, i;
+	u32 i;
 
-	for (i = 0; i <= self->inst.sched->nr_cpus && weir_loop; i++)
+	/* Each loop reads its limit anew: one that two share tells the verifier how the first one ended. */
+	for (i = 0; i <= weir_load(&self->inst.sched->nr_cpus) && weir_loop; i++)
 		self->count[i] = 0;
-	for (i = 0; i < nr && weir_loop; i++)
+	for (i = 0; i < weir_load(&self->inst.nr_out) && weir_loop; i++)
 		self->count[work_stealing_group(self, i, node) + 1]++;
-	for (i = 0; i < self->inst.sched->nr_cpus && weir_loop; i++)
+	for (i = 0; i < weir_load(&self->inst.sched->nr_cpus) && weir_loop; i++)
 		self->count[i + 1] += self->count[i];
-	for (i = 0; i < nr && weir_loop; i++) {
+	for (i = 0; i < weir_load(&self->inst.nr_out) && weir_loop; i++) {
 		u32 port = from ? from[i] : i;
 
 		to[self->count[work_stealing_group(self, port, node)]++] = port;
 	}
+	return 0;
 }
 
 /* For each place, where the places of its LLC and of its node begin and end. */
-static void work_stealing_groups(struct work_stealing weir_mem *self, int node)
+WEIR_HELPER int work_stealing_groups(struct work_stealing weir_mem *self weir_arg, int node)
 {
 	struct work_stealing_range weir_mem *ranges = node ? self->node : self->llc;
-	u32 nr = self->inst.nr_out, begin = 0;
+	u32 begin = 0;
 
-	for (u32 i = 0; i < nr && weir_loop; i++) {
+	for (u32 i = 0; i < weir_load(&self->inst.nr_out) && weir_loop; i++) {
 		if (work_stealing_group(self, self->order[i], node) !=
 		    work_stealing_group(self, self->order[begin], node))
 			begin = i;
 		ranges[i].begin = begin;
 	}
-	for (u32 i = nr; i > 0 && weir_loop; i--) {
-		int last = i == nr || ranges[i].begin != ranges[i - 1].begin;
+	begin = weir_load(&self->inst.nr_out);
+	for (u32 i = begin; i > 0 && weir_loop; i--) {
+		int last = i == begin || ranges[i].begin != ranges[i - 1].begin;
 
 		ranges[i - 1].end = last ? i : ranges[i].end;
 	}
+	return 0;
 }
 
 /* The next place from @from on, before @to, whose pipe holds tasks; @to if none does. */
-static u32 work_stealing_next(const struct work_stealing weir_mem *self, u32 from, u32 to)
+WEIR_HELPER u32 work_stealing_next(const struct work_stealing weir_mem *self weir_arg, u32 from,
+				   u32 to)
 {
 	while (from < to && weir_loop) {
 		u64 bits = weir_load(&self->queued.word[from / 64]) >> (from % 64);
@@ -267,7 +274,7 @@ static u32 work_stealing_next(const struct work_stealing weir_mem *self, u32 fro
 }
 
 /* Tasks that the pipe can do without: a CPU that runs none is about to take one of them. */
-static u32 work_stealing_spare(struct weir_pipe weir_mem *pipe)
+WEIR_HELPER u32 work_stealing_spare(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	u32 nr = weir_pipe_nr(pipe), idle;
 
@@ -341,7 +348,7 @@ static struct weir_task weir_mem *work_stealing_last(struct work_stealing weir_m
  * Move @t from @victim to the pipe of @cpu. 1: done. Only under the in-pipe's lock is what is known
  * of the task certain: a change of its affinity that we do not see now is followed after us.
  */
-static int work_stealing_take(struct work_stealing weir_mem *self, struct weir_task weir_mem *t,
+WEIR_FLAT static int work_stealing_take(struct work_stealing weir_mem *self, struct weir_task weir_mem *t,
 			      struct weir_pipe weir_mem *victim, u32 cpu)
 {
 	struct weir_pipe weir_mem *in = weir_holder(&self->inst, t);
@@ -357,8 +364,8 @@ static int work_stealing_take(struct work_stealing weir_mem *self, struct weir_t
 	return taken;
 }
 
-static int work_stealing_from(struct work_stealing weir_mem *self,
-			      struct weir_pipe weir_mem *victim, u32 cpu)
+WEIR_HELPER int work_stealing_from(struct work_stealing weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *victim weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t = work_stealing_last(self, victim, cpu);
 

@@ -26,8 +26,8 @@ static void zero(void weir_mem *p, u64 bytes)
 		w[i] = 0;
 }
 
-/* Zeroed, 8-byte aligned, or null when the arena is full. */
-void weir_mem *weir_alloc(struct weir_sched weir_mem *s, u64 bytes)
+/* 8-byte aligned. */
+WEIR_GLOBAL u64 weir_alloc_at(struct weir_sched weir_mem *s weir_arg, u64 bytes)
 {
 	void weir_mem *p = 0;
 	int recycled = 0;
@@ -49,24 +49,36 @@ void weir_mem *weir_alloc(struct weir_sched weir_mem *s, u64 bytes)
 	weir_spin_unlock(&s->alloc_lock);
 	if (recycled)
 		zero(p, size);
-	return p;
+	return (u64)p;
+}
+
+/* A record from one place of the arena to another: the kernel's compiler copies no whole structs there. */
+WEIR_GLOBAL int weir_copy(void weir_mem *to weir_arg, const void weir_mem *from weir_arg, u64 bytes)
+{
+	volatile u64 weir_mem *w = (volatile u64 weir_mem *)to;
+	const volatile u64 weir_mem *r = (const volatile u64 weir_mem *)from;
+
+	for (u64 i = 0; i < bytes / 8 && weir_loop; i++)
+		w[i] = r[i];
+	return 0;
 }
 
 /* @bytes as given to weir_alloc(). */
-void weir_free(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes)
+WEIR_GLOBAL int weir_free(struct weir_sched weir_mem *s weir_arg, void weir_mem *p weir_arg, u64 bytes)
 {
 	u64 size;
 	u32 c;
 
 	if (!p)
-		return;
+		return 0;
 	c = size_class(bytes, &size);
 	if (c >= WEIR_NR_SIZES || weir_spin_lock(&s->alloc_lock))
-		return;
+		return -WEIR_EAGAIN;
 	*(void weir_mem *weir_mem *)p = s->free_list[c];
 	s->free_list[c] = p;
 	weir_store(&s->freed, s->freed + size);
 	weir_spin_unlock(&s->alloc_lock);
+	return 0;
 }
 
 struct block {
@@ -106,7 +118,7 @@ void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem
 	weir_free(s, b, b->bytes);
 }
 
-void weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem *r)
+WEIR_GLOBAL int weir_region_free(struct weir_sched weir_mem *s weir_arg, struct weir_region weir_mem *r weir_arg)
 {
 	struct block weir_mem *b = r->first;
 
@@ -117,4 +129,5 @@ void weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem
 		b = next;
 	}
 	r->first = 0;
+	return 0;
 }

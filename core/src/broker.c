@@ -2,28 +2,31 @@
 /* The broker: who hears what, when. */
 #include "internal.h"
 
-#define FIRST_MSGS 32u
+/* Room for one more message, or -WEIR_ENOMEM. */
+WEIR_GLOBAL int weir_msgs_room(struct weir_sched weir_mem *s weir_arg, struct weir_ctx weir_mem *ctx weir_arg)
+{
+	u32 cap = ctx->cap_msgs ? 2 * ctx->cap_msgs : WEIR_FIRST_MSGS;
+	struct weir_msg weir_mem *all = weir_alloc(s, cap * sizeof(struct weir_msg));
+
+	if (!all) {
+		weir_fetch_add(&s->lost_messages, 1);
+		return -WEIR_ENOMEM;
+	}
+	weir_copy(all, ctx->msgs, ctx->nr_msgs * sizeof(struct weir_msg));
+	weir_free(s, ctx->msgs, ctx->cap_msgs * sizeof(struct weir_msg));
+	ctx->msgs = all;
+	ctx->cap_msgs = cap;
+	return 0;
+}
 
 /* Queue a message of the present call; it is delivered when no pipe lock is held. */
-void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg)
+WEIR_FLAT void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_msg weir_mem *m;
 
-	if (ctx->nr_msgs == ctx->cap_msgs) {
-		u32 cap = ctx->cap_msgs ? 2 * ctx->cap_msgs : FIRST_MSGS;
-		struct weir_msg weir_mem *all = weir_alloc(s, cap * sizeof(struct weir_msg));
-
-		if (!all) {
-			weir_fetch_add(&s->lost_messages, 1);
-			return;
-		}
-		for (u32 i = 0; i < ctx->nr_msgs && weir_loop; i++)
-			all[i] = ctx->msgs[i];
-		weir_free(s, ctx->msgs, ctx->cap_msgs * sizeof(struct weir_msg));
-		ctx->msgs = all;
-		ctx->cap_msgs = cap;
-	}
+	if (ctx->nr_msgs == ctx->cap_msgs && weir_msgs_room(s, ctx))
+		return;
 	m = &ctx->msgs[ctx->nr_msgs++];
 	m->topic = msg->topic;
 	m->cpu = msg->cpu;
@@ -33,7 +36,7 @@ void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 	m->mask = msg->mask;
 }
 
-void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu, u64 value)
+WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu, u64 value)
 {
 	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t, .value = value, .value2 = self->idx };
 
@@ -41,7 +44,7 @@ void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_ta
 }
 
 /* Instances that follow the topic and hold the task now; each is called under the lock of its in-pipe. */
-static void deliver_followers(struct weir_sched weir_mem *s, const struct weir_msg *msg)
+WEIR_FLAT static void deliver_followers(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	u64 bit = 1ull << msg->topic;
@@ -60,7 +63,7 @@ static void deliver_followers(struct weir_sched weir_mem *s, const struct weir_m
 }
 
 /* At an exit that several CPUs share, one that may run the task only now can be idle. */
-static void wake_for_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+WEIR_FLAT static void wake_for_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	for (u32 i = 0; i < s->graph->nr_slots && weir_loop; i++) {
 		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
@@ -68,7 +71,7 @@ static void wake_for_affinity(struct weir_sched weir_mem *s, struct weir_task we
 		if (!pipe || pipe->hears || pipe->nr_cpus < 2 || weir_pipe_lock(pipe))
 			continue;
 		if (weir_pipe_has(pipe, t))
-			weir_kick_idle(pipe->to, pipe, t);
+			weir_kick_later(pipe, t);
 		weir_pipe_unlock(pipe);
 	}
 }
@@ -77,14 +80,14 @@ static void wake_for_affinity(struct weir_sched weir_mem *s, struct weir_task we
  * The responder first: whoever reads the new value from it while the message is on its way is not
  * overtaken by a subscriber that still acts on the old one (docs/decisions/0004).
  */
-void weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg)
+WEIR_FLAT int weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	u32 topic = msg->topic;
 	struct weir_subs weir_mem *subs;
 
 	if (topic >= WEIR_MAX_TOPICS)
-		return;
+		return -WEIR_ENOENT;
 	weir_op(s, WEIR_OP_NOTIFY, topic, 0);
 	if (g) {
 		subs = &g->subs[topic];
@@ -105,9 +108,10 @@ void weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 	}
 	if (s->rt_topics >> topic & 1)
 		weir_rt_message(s, msg);
+	return 0;
 }
 
-int weir_request(struct weir_sched weir_mem *s, struct weir_msg *msg)
+WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg, struct weir_msg *msg weir_arg_record)
 {
 	struct weir_instance weir_mem *r;
 
@@ -129,7 +133,7 @@ int weir_request(struct weir_sched weir_mem *s, struct weir_msg *msg)
 
 static int find_free(struct weir_sched weir_mem *s)
 {
-	for (u32 i = WEIR_NR_STD_TOPICS; i < WEIR_MAX_TOPICS && weir_loop; i++)
+	for (u32 i = WEIR_NR_STD_TOPICS; i < weir_limit(WEIR_MAX_TOPICS) && weir_loop; i++)
 		if (!s->topics[i].uuid)
 			return i;
 	return -WEIR_ENOMEM;
@@ -145,7 +149,7 @@ int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version)
 		return -WEIR_EINVAL;
 	if (weir_spin_lock(&s->alloc_lock))
 		return -WEIR_EAGAIN;
-	for (u32 i = 0; i < WEIR_MAX_TOPICS && weir_loop; i++)
+	for (u32 i = 0; i < weir_limit(WEIR_MAX_TOPICS) && weir_loop; i++)
 		if (s->topics[i].uuid == uuid)
 			id = s->topics[i].version == version ? (int)i : -WEIR_EPROTO;
 	if (id == -WEIR_ENOMEM)

@@ -5,7 +5,7 @@
 #define PRIV_BYTES (WEIR_MAX_CHUNKS * sizeof(void *))
 
 /* Private data for the tasks that exist; 0 or -WEIR_ENOMEM with nothing left behind but the region's. */
-int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst)
+WEIR_GLOBAL int weir_instance_priv(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg)
 {
 	if (!inst->per_task || inst->priv)
 		return 0;
@@ -20,14 +20,15 @@ int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_
 	return 0;
 }
 
-void weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst)
+WEIR_GLOBAL int weir_instance_priv_free(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg)
 {
 	if (!inst->priv)
-		return;
+		return 0;
 	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++)
 		weir_free(s, inst->priv[c], (u64)WEIR_TASK_CHUNK * inst->per_task);
 	weir_free(s, inst->priv, PRIV_BYTES);
 	inst->priv = 0;
+	return 0;
 }
 
 struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
@@ -52,16 +53,17 @@ void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 byte
 	return weir_region_alloc(self->sched, &self->region, bytes);
 }
 
-void weir_instance_params(struct weir_instance weir_mem *inst, const u64 weir_mem *params)
+WEIR_GLOBAL int weir_instance_params(struct weir_instance weir_mem *inst weir_arg, const u64 weir_mem *params weir_arg)
 {
 	struct weir_class weir_mem *class = &inst->sched->classes[inst->class];
 
-	for (u32 i = 0; i < class->nr_params && i < WEIR_MAX_PARAMS && weir_loop; i++)
+	for (u32 i = 0; i < class->nr_params && i < weir_limit(WEIR_MAX_PARAMS) && weir_loop; i++)
 		*(u64 weir_mem *)((char weir_mem *)inst + class->param_offset[i]) = params[i];
+	return 0;
 }
 
-static int build_pipes(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-		       struct weir_graph weir_mem *g)
+WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
+				 struct weir_graph weir_mem *g weir_arg)
 {
 	struct weir_cpumask weir_mem *masks;
 
@@ -69,8 +71,7 @@ static int build_pipes(struct weir_sched weir_mem *s, const struct weir_plan wei
 	g->pipes = weir_region_alloc(s, &g->region, plan->nr_pipes * sizeof(struct weir_pipe));
 	if (!masks || !g->pipes)
 		return -WEIR_ENOMEM;
-	for (u32 i = 0; i < plan->nr_masks && weir_loop; i++)
-		masks[i] = plan->masks[i];
+	weir_copy(masks, plan->masks, plan->nr_masks * sizeof(struct weir_cpumask));
 	for (u32 i = 0; i < plan->nr_pipes && weir_loop; i++) {
 		const struct weir_plan_pipe weir_mem *pp = &plan->pipes[i];
 		struct weir_pipe weir_mem *p = &g->pipes[i];
@@ -103,8 +104,9 @@ static int build_pipes(struct weir_sched weir_mem *s, const struct weir_plan wei
 }
 
 /* Link the in- and out-pipes of one instance. */
-static int wire(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g,
-		struct weir_instance weir_mem *inst, const struct weir_plan_instance weir_mem *pi)
+WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
+			  struct weir_graph weir_mem *g weir_arg, struct weir_instance weir_mem *inst weir_arg,
+			  const struct weir_plan_instance weir_mem *pi weir_arg)
 {
 	u32 i;
 
@@ -137,8 +139,8 @@ static int wire(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *
 	return 0;
 }
 
-static int build_instances(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-			   struct weir_graph weir_mem *g)
+WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
+				     struct weir_graph weir_mem *g weir_arg)
 {
 	int err;
 
@@ -155,7 +157,7 @@ static int build_instances(struct weir_sched weir_mem *s, const struct weir_plan
 			return pi->class >= s->nr_classes ? -WEIR_EINVAL : -WEIR_ENOMEM;
 		g->instances[i] = inst;
 		g->nr_instances = i + 1;
-		err = wire(s, plan, g, inst, pi);
+		err = weir_wire(s, plan, g, inst, pi);
 		if (err)
 			return err;
 		weir_instance_params(inst, plan->params + pi->first_param);
@@ -170,14 +172,14 @@ static int build_instances(struct weir_sched weir_mem *s, const struct weir_plan
 }
 
 /* Who listens to, answers and follows what. Also after one instance was replaced. */
-int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g)
+WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg)
 {
 	u32 total = 0;
 
 	g->followed = 0;
 	g->nr_task_init = 0;
 	g->nr_priv = 0;
-	for (u32 t = 0; t < WEIR_MAX_TOPICS && weir_loop; t++) {
+	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
 		g->subs[t].nr = 0;
 		g->subs[t].responder = 0;
 	}
@@ -191,7 +193,7 @@ int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_m
 		g->followed |= class->follows;
 		if (!(class->on | class->answers))
 			continue;
-		for (u32 t = 0; t < WEIR_MAX_TOPICS && weir_loop; t++) {
+		for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
 			if (class->on >> t & 1) {
 				g->subs[t].nr++;
 				total++;
@@ -208,7 +210,7 @@ int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_m
 	if (!g->sub_list)
 		return -WEIR_ENOMEM;
 	total = 0;
-	for (u32 t = 0; t < WEIR_MAX_TOPICS && weir_loop; t++) {
+	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
 		g->subs[t].first = total;
 		total += g->subs[t].nr;
 		g->subs[t].nr = 0;
@@ -216,7 +218,7 @@ int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_m
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
 		u64 on = s->classes[g->instances[i]->class].on;
 
-		for (u32 t = 0; on && t < WEIR_MAX_TOPICS && weir_loop; t++)
+		for (u32 t = 0; on && t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++)
 			if (on >> t & 1)
 				g->sub_list[g->subs[t].first + g->subs[t].nr++] = g->instances[i];
 	}
@@ -235,7 +237,9 @@ static void cpus_from_plan(struct weir_sched weir_mem *s, const struct weir_plan
 	}
 }
 
-static int build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g)
+/* Make a complete graph of the zeroed @g, which weir_graph_free() frees, also after an error. */
+WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
+				 struct weir_graph weir_mem *g weir_arg)
 {
 	u32 nr_lists = 0;
 	int err;
@@ -246,34 +250,34 @@ static int build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem 
 	g->nr_pipes = plan->nr_pipes;
 	g->nr_slots = plan->nr_slots;
 	g->nr_cpus = plan->nr_cpus;
-	err = build_pipes(s, plan, g);
+	err = weir_build_pipes(s, plan, g);
 	if (err)
 		return err;
 	g->cpus = weir_region_alloc(s, &g->region, plan->nr_cpus * sizeof(struct weir_plan_cpu));
 	if (!g->cpus)
 		return -WEIR_ENOMEM;
-	for (u32 i = 0; i < plan->nr_cpus && weir_loop; i++) {
-		g->cpus[i] = plan->cpus[i];
+	weir_copy(g->cpus, plan->cpus, plan->nr_cpus * sizeof(struct weir_plan_cpu));
+	for (u32 i = 0; i < plan->nr_cpus && weir_loop; i++)
 		nr_lists += plan->cpus[i].nr_postponed + plan->cpus[i].nr_puller;
-	}
 	g->lists = weir_region_alloc(s, &g->region, (nr_lists + 1) * sizeof(u32));
 	if (!g->lists)
 		return -WEIR_ENOMEM;
 	for (u32 i = 0; i < nr_lists && weir_loop; i++)
 		g->lists[i] = plan->lists[i];
-	err = build_instances(s, plan, g);
+	err = weir_build_instances(s, plan, g);
 	return err ? err : weir_graph_subscribe(s, g);
 }
 
-void weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
-			struct weir_instance weir_mem *inst)
+WEIR_GLOBAL int weir_instance_free(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+				   struct weir_instance weir_mem *inst weir_arg)
 {
 	weir_instance_priv_free(s, inst);
 	weir_region_free(s, &inst->region);
 	weir_region_drop(s, &g->region, inst);
+	return 0;
 }
 
-void weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g)
+WEIR_GLOBAL int weir_graph_free(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg)
 {
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
 		weir_class_destroy(g->instances[i]);
@@ -283,18 +287,5 @@ void weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *
 		weir_free(s, g->pipes[i].log, g->pipes[i].cap_log * sizeof(struct weir_change));
 	weir_region_free(s, &g->region);
 	weir_free(s, g, sizeof(struct weir_graph));
-}
-
-/* A complete graph; or null, the reason in *@err, and nothing left behind. */
-struct weir_graph weir_mem *weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-					     int *err)
-{
-	struct weir_graph weir_mem *g = weir_alloc(s, sizeof(struct weir_graph));
-
-	*err = g ? build(s, plan, g) : -WEIR_ENOMEM;
-	if (g && *err) {
-		weir_graph_free(s, g);
-		return 0;
-	}
-	return g;
+	return 0;
 }

@@ -29,17 +29,27 @@ WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem
 	return &t->hooks[pipe->slot];
 }
 
+/* place.c */
+/*
+ * A CPU behind @pipe is to take @t: once no lock is held, a KICK goes to the CPU where it last ran if that
+ * is idle, else to the nearest idle one by LLC and node that its affinity allows.
+ */
+int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+/* The idle CPU that is kicked for @t in pipe @idx, no longer idle; WEIR_NO_CPU if none is left. */
+u32 weir_kick_whom(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 idx);
+
 /* alloc.c */
+int weir_copy(void weir_mem *to, const void weir_mem *from, u64 bytes); /* a multiple of 8 */
 void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, u64 bytes);
 void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, void weir_mem *p);
-void weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem *r);
+int weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem *r);
 
 /* keyed.c: the treap and list of a keyed pipe; the pipe's lock is held. */
-void weir_keyed_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
-void weir_keyed_insert_first(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
-void weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+int weir_keyed_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
+int weir_keyed_insert_first(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
+int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
 			     struct weir_task weir_mem *after);
-void weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+int weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
 /* pipe.c */
 void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
@@ -48,29 +58,34 @@ void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem
 void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
 
 /* task.c */
-void weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+int weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie);
 int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir_hook weir_mem *weir_mem *hooks);
 
 /* broker.c */
+#define WEIR_FIRST_MSGS 4u /* there from the beginning, so that a call always has room for its own */
+int weir_msgs_room(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
-void weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+int weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 
 /* graph.c */
-struct weir_graph weir_mem *weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-					     int *err);
-void weir_instance_params(struct weir_instance weir_mem *inst, const u64 weir_mem *params);
+int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g);
+int weir_instance_params(struct weir_instance weir_mem *inst, const u64 weir_mem *params);
 int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
-void weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
+int weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
 struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
 						 u32 class, u32 idx);
-void weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
+int weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
 			struct weir_instance weir_mem *inst);
 int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
-void weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
+int weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 
 /* schedule.c */
-void weir_drain(struct weir_sched weir_mem *s);
+/*
+ * Let changes run through the graph and deliver messages until both are at rest. First, @pipe (null: none) gets
+ * @add (null: nothing) at its tail and its receiver handles it, under one lock. No pipe lock is held here.
+ */
+int weir_drain(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *add);
 
 /* Generated from the files in components/. */
 int weir_class_construct(struct weir_instance weir_mem *i);
@@ -80,9 +95,9 @@ int weir_class_follow(struct weir_instance weir_mem *i, const struct weir_msg *m
 int weir_class_answer(struct weir_instance weir_mem *i, struct weir_msg *msg);
 int weir_class_idle(struct weir_instance weir_mem *i, u32 cpu);
 int weir_class_timer(struct weir_instance weir_mem *i);
-void weir_class_task_init(struct weir_instance weir_mem *i, struct weir_task weir_mem *t);
-void weir_class_task_exit(struct weir_instance weir_mem *i, struct weir_task weir_mem *t);
-void weir_class_take_state(struct weir_instance weir_mem *i, struct weir_instance weir_mem *old);
-void weir_class_destroy(struct weir_instance weir_mem *i);
+int weir_class_task_init(struct weir_instance weir_mem *i, struct weir_task weir_mem *t);
+int weir_class_task_exit(struct weir_instance weir_mem *i, struct weir_task weir_mem *t);
+int weir_class_take_state(struct weir_instance weir_mem *i, struct weir_instance weir_mem *old);
+int weir_class_destroy(struct weir_instance weir_mem *i);
 
 #endif

@@ -101,19 +101,21 @@ static void insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 	weir_op(pipe->sched, WEIR_OP_ADD, pipe->idx, steps);
 }
 
-void weir_keyed_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key)
+WEIR_GLOBAL int weir_keyed_insert(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg, u64 key)
 {
 	insert(pipe, t, key, 1);
+	return 0;
 }
 
-void weir_keyed_insert_first(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key)
+WEIR_GLOBAL int weir_keyed_insert_first(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg, u64 key)
 {
 	insert(pipe, t, key, 0);
+	return 0;
 }
 
 /* Directly behind @after, whose key is @key. */
-void weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
-			     struct weir_task weir_mem *after)
+WEIR_GLOBAL int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg, u64 key,
+				      struct weir_task weir_mem *after weir_arg)
 {
 	struct weir_task weir_mem *up = after;
 
@@ -121,9 +123,10 @@ void weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task w
 		up = weir_hook(pipe, after)->next; /* leftmost of the right subtree: has no left child */
 	attach(pipe, t, key, up, after);
 	weir_op(pipe->sched, WEIR_OP_ADD, pipe->idx, 1);
+	return 0;
 }
 
-void weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_keyed_remove(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 	struct weir_task weir_mem *child;
@@ -142,4 +145,5 @@ void weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_me
 	h->right = 0;
 	h->up = 0;
 	weir_list_unlink(pipe, t);
+	return 0;
 }

@@ -4,7 +4,7 @@
 
 #define FIRST_LOG 8u
 
-int weir_pipe_lock(struct weir_pipe weir_mem *pipe)
+WEIR_GLOBAL int weir_pipe_lock(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	int err;
@@ -25,7 +25,7 @@ int weir_pipe_lock(struct weir_pipe weir_mem *pipe)
 	return err;
 }
 
-void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
+WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
 {
 	weir_op(pipe->sched, WEIR_OP_UNLOCK, pipe->idx, 0);
 	if (WEIR_STRICT) {
@@ -41,7 +41,7 @@ void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
 /* --- order of a list ------------------------------------------------------------------------- */
 
 /* Behind @after, or first if that is null. */
-void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+WEIR_FLAT void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
 		    struct weir_task weir_mem *after)
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
@@ -58,7 +58,7 @@ void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *
 		pipe->head = t;
 }
 
-void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_FLAT void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
@@ -98,11 +98,14 @@ static int log_compact(struct weir_pipe weir_mem *pipe)
 	return 1;
 }
 
-static int log_grow(struct weir_pipe weir_mem *pipe)
+/* Room for one more record, or -WEIR_ENOMEM. */
+WEIR_GLOBAL int weir_log_room(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	u32 cap = pipe->cap_log ? 2 * pipe->cap_log : FIRST_LOG;
 	struct weir_change weir_mem *log;
 
+	if (log_compact(pipe))
+		return 0;
 	log = (struct weir_change weir_mem *)weir_alloc(pipe->sched, cap * sizeof(struct weir_change));
 	if (!log)
 		return -WEIR_ENOMEM;
@@ -117,7 +120,7 @@ static int log_grow(struct weir_pipe weir_mem *pipe)
 }
 
 /* The receiver has something to do: put the pipe on this CPU's worklist, once. */
-static void wake_receiver(struct weir_pipe weir_mem *pipe)
+WEIR_FLAT static void wake_receiver(struct weir_pipe weir_mem *pipe)
 {
 	if (pipe->pending)
 		return;
@@ -127,7 +130,7 @@ static void wake_receiver(struct weir_pipe weir_mem *pipe)
 }
 
 /* Record a change for the receiver. A record that finds no memory makes the next update a rebuild. */
-static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 kind)
+WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 kind)
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
@@ -145,7 +148,7 @@ static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_me
 	}
 	if (!(pipe->hears & kind))
 		return;
-	if (pipe->nr_log == pipe->cap_log && !log_compact(pipe) && log_grow(pipe)) {
+	if (pipe->nr_log == pipe->cap_log && weir_log_room(pipe)) {
 		pipe->rebuild = 1;
 		wake_receiver(pipe);
 		return;
@@ -160,7 +163,7 @@ static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_me
 	wake_receiver(pipe);
 }
 
-struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos)
+WEIR_FLAT struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos)
 {
 	while (*pos < in->nr_log && weir_loop) {
 		struct weir_change weir_mem *c = &in->log[(*pos)++];
@@ -174,7 +177,7 @@ struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32
 	return 0;
 }
 
-void weir_pipe_consume(struct weir_pipe weir_mem *pipe)
+WEIR_GLOBAL int weir_pipe_consume(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	for (u32 i = 0; i < pipe->nr_log && weir_loop; i++) {
 		struct weir_change weir_mem *c = &pipe->log[i];
@@ -185,9 +188,10 @@ void weir_pipe_consume(struct weir_pipe weir_mem *pipe)
 			weir_hook(pipe, c->task)->change = 0;
 	}
 	pipe->nr_log = 0;
+	return 0;
 }
 
-void weir_pipe_represent(struct weir_pipe weir_mem *pipe)
+WEIR_GLOBAL int weir_pipe_represent(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	struct weir_task weir_mem *t;
 
@@ -197,12 +201,13 @@ void weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 		weir_task_withdraw(pipe->sched, t, pipe->slot + 1);
 		log_change(pipe, t, WEIR_ADDED);
 	}
+	return 0;
 }
 
 /* --- members --------------------------------------------------------------------------------- */
 
 /* The lock is held and @t is linked: make it a member. */
-static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	u32 nr = pipe->nr + 1;
 
@@ -214,10 +219,10 @@ static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 	log_change(pipe, t, WEIR_ADDED);
 	/* The way ends here, or goes on only when a CPU asks: somebody has to wake it. */
 	if (pipe->postponed || !pipe->hears)
-		weir_kick_idle(pipe->to, pipe, t);
+		weir_kick_later(pipe, t);
 }
 
-static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_FLAT static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	weir_op(pipe->sched, WEIR_OP_REMOVE, pipe->idx, 0);
 	if (pipe->keyed)
@@ -231,7 +236,7 @@ static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir_task weir
 }
 
 /* 1: already a member, 0: free to join, negative: in another pipe of this depth, which no component may do. */
-static int membership(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_FLAT static int membership(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *holder = weir_load(&weir_hook(pipe, t)->pipe);
 
@@ -242,7 +247,7 @@ static int membership(const struct weir_pipe weir_mem *pipe, struct weir_task we
 }
 
 /* List pipes: add behind @after or, if @move, put a member there. The lock is held. */
-static int place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, struct weir_task weir_mem *after,
+WEIR_FLAT static int place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, struct weir_task weir_mem *after,
 		 int move)
 {
 	int member = membership(pipe, t);
@@ -266,7 +271,7 @@ static int place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, 
 	return 0;
 }
 
-int weir_pipe_append(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_pipe_append(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	int err = weir_pipe_lock(pipe);
 
@@ -277,17 +282,18 @@ int weir_pipe_append(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
 	return err;
 }
 
-int weir_pipe_append_locked(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_pipe_append_locked(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	return place(pipe, t, pipe->tail, 0);
 }
 
-void weir_pipe_take(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_pipe_take(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	unlink_member(pipe, t);
+	return 0;
 }
 
-int weir_pipe_prepend(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_pipe_prepend(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	int err = weir_pipe_lock(pipe);
 
@@ -298,8 +304,8 @@ int weir_pipe_prepend(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem
 	return err;
 }
 
-int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
-			   struct weir_task weir_mem *after)
+WEIR_GLOBAL int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg,
+				       struct weir_task weir_mem *after weir_arg)
 {
 	int err = weir_pipe_lock(pipe);
 
@@ -347,7 +353,8 @@ static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem 
  * Members without a pending change stand in @pipe as in @in. Putting the task behind the nearest such
  * member keeps that true, whatever changes are still to come.
  */
-int weir_pipe_mirror(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, struct weir_pipe weir_mem *in)
+WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg,
+				 struct weir_pipe weir_mem *in weir_arg)
 {
 	struct weir_task weir_mem *after;
 	int err = weir_pipe_lock(pipe);
@@ -367,7 +374,7 @@ int weir_pipe_mirror(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
 	return err;
 }
 
-static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
 			struct weir_pipe weir_mem *in)
 {
 	struct weir_task weir_mem *after = 0;
@@ -403,7 +410,7 @@ static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_m
 	return 0;
 }
 
-int weir_pipe_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key)
+WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg, u64 key)
 {
 	int err = weir_pipe_lock(pipe);
 
@@ -414,8 +421,8 @@ int weir_pipe_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
 	return err;
 }
 
-int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
-			    struct weir_pipe weir_mem *in)
+WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg,
+					u64 key, struct weir_pipe weir_mem *in weir_arg)
 {
 	int err = weir_pipe_lock(pipe);
 
@@ -431,7 +438,7 @@ int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe, struct weir_task we
  * it into a deeper one, and does so under that pipe's lock; once the task has left the shallower pipe
  * nobody can add it behind us (docs/decisions/0002).
  */
-int weir_task_withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 slot)
+WEIR_FLAT static int withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 slot)
 {
 	u32 nr = s->graph->nr_slots;
 
@@ -451,17 +458,13 @@ int weir_task_withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem 
 	return 0;
 }
 
-int weir_pipe_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg,
+				   u32 slot)
 {
-	int err = weir_pipe_lock(pipe);
+	return withdraw(s, t, slot);
+}
 
-	if (err)
-		return err;
-	if (!weir_pipe_has(pipe, t)) {
-		weir_pipe_unlock(pipe);
-		return 0;
-	}
-	unlink_member(pipe, t);
-	weir_pipe_unlock(pipe);
-	return weir_task_withdraw(pipe->sched, t, pipe->slot + 1);
+WEIR_GLOBAL int weir_pipe_remove(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	return weir_pipe_has(pipe, t) ? withdraw(pipe->sched, t, pipe->slot) : 0;
 }

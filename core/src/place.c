@@ -26,8 +26,8 @@ struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self
 	return pipe && pipe->from == self ? pipe : 0;
 }
 
-int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-	       struct weir_pipe weir_mem *to)
+WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+			 struct weir_pipe weir_mem *to)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(self, t);
 
@@ -56,7 +56,7 @@ struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *sel
 	return 0;
 }
 
-int weir_port_map(struct weir_instance weir_mem *self, struct weir_port_map weir_mem *map)
+WEIR_GLOBAL int weir_port_map(struct weir_instance weir_mem *self weir_arg, struct weir_port_map weir_mem *map weir_arg)
 {
 	u32 i;
 
@@ -96,7 +96,7 @@ const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s,
 	return weir_request(s, &msg) ? 0 : msg.mask;
 }
 
-int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cpumask weir_mem *mask)
+WEIR_GLOBAL int weir_pipe_allows(const struct weir_pipe weir_mem *pipe weir_arg, const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 
@@ -116,7 +116,7 @@ int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cp
 	return 0;
 }
 
-u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe)
+WEIR_GLOBAL u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	u64 sum = 0;
@@ -141,7 +141,7 @@ static u32 weir_runs(const struct weir_cpu weir_mem *cpu)
 	return weir_load(&cpu->curr) != 0;
 }
 
-u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
+WEIR_GLOBAL u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe weir_arg, u32 *idle weir_arg_record)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 busy = 0;
@@ -161,15 +161,6 @@ u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 	return weir_pipe_nr(pipe) + busy;
 }
 
-/* Take @cpu out of the idle set; whoever does wakes it. */
-static int kick(struct weir_instance weir_mem *self, struct weir_task weir_mem *t, u32 cpu)
-{
-	if (!weir_mask_clear(self->sched->idle, cpu))
-		return 0;
-	weir_publish(self, WEIR_TOPIC_KICK, t, cpu, 0);
-	return 1;
-}
-
 u32 weir_distance(struct weir_sched weir_mem *s, u32 a, u32 b)
 {
 	struct weir_cpu weir_mem *x = &s->cpus[a], *y = &s->cpus[b];
@@ -181,8 +172,8 @@ u32 weir_distance(struct weir_sched weir_mem *s, u32 a, u32 b)
 	return x->node == y->node ? 2 : 3;
 }
 
-u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
-		   const struct weir_cpumask weir_mem *mask)
+WEIR_GLOBAL u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg, const struct weir_task weir_mem *t weir_arg,
+			       const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 last = weir_load(&t->cpu);
@@ -218,54 +209,83 @@ u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task
 	return best;
 }
 
-int weir_kick_idle(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+/* Some CPU behind @pipe waits for work. */
+WEIR_FLAT static int anybody_idle(const struct weir_pipe weir_mem *pipe)
 {
-	u32 cpu, idle;
+	struct weir_sched weir_mem *s = pipe->sched;
 
-	/* Pairs with the fence in weir_pick(): either we see the idle CPU, or it sees @t in the pipe. */
-	weir_barrier(self->sched);
 	if (pipe->nr_cpus == 1)
-		return weir_mask_test(self->sched->idle, pipe->cpu) && kick(self, t, pipe->cpu);
-	weir_pipe_load(pipe, &idle);
-	if (!idle)
-		return 0;
-	cpu = weir_idle_near(pipe, t, weir_affinity(self->sched, t));
-	return cpu != WEIR_NO_CPU && kick(self, t, cpu);
+		return weir_mask_test(s->idle, pipe->cpu);
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++)
+		if (pipe->cpus->word[w] & weir_load(&s->idle->word[w]))
+			return 1;
+	return 0;
 }
 
-void weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
-		  u64 key)
+WEIR_FLAT int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	struct weir_sched weir_mem *s = self->sched;
-	const struct weir_cpumask weir_mem *mask = 0;
-	u32 worst = WEIR_NO_CPU;
-	u64 worst_key = key;
+	/* Pairs with the fence in weir_pick(): either we see the idle CPU, or it sees @t in the pipe. */
+	weir_barrier(pipe->sched);
+	if (pipe->nr_cpus && anybody_idle(pipe)) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_KICK, .cpu = WEIR_NO_CPU, .task = t,
+					.value = pipe->idx, .value2 = pipe->to->idx };
+
+		weir_msg_push(pipe->sched, &msg);
+	}
+	return 0;
+}
+
+WEIR_GLOBAL u32 weir_kick_whom(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 idx)
+{
+	struct weir_pipe weir_mem *pipe = &s->graph->pipes[idx];
+	u32 cpu = pipe->cpu;
 
 	if (pipe->nr_cpus > 1)
-		mask = weir_affinity(s, t);
+		cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
+	/* Whoever takes a CPU out of the idle set wakes it. */
+	return cpu < s->nr_cpus && weir_mask_clear(s->idle, cpu) ? cpu : WEIR_NO_CPU;
+}
+
+/* The CPU behind @pipe, allowed by @mask, that runs the task least urgent of those less urgent than @key; none if one is idle. */
+WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg, const struct weir_cpumask weir_mem *mask weir_arg,
+				  u64 key)
+{
+	struct weir_sched weir_mem *s = pipe->sched;
+	u32 worst = WEIR_NO_CPU;
+
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
 		u64 bits = pipe->cpus->word[w] & (mask ? weir_load(&mask->word[w]) : ~0ull);
 
 		if (bits & weir_load(&s->idle->word[w]))
-			return;
+			return WEIR_NO_CPU;
 		bits &= weir_load(&s->busy->word[w]);
-		weir_note_scan(self, weir_count_bits(bits));
 		while (bits && weir_loop) {
 			u32 cpu = w * 64 + weir_lowest_bit(bits);
 			u64 k = weir_load(&s->cpus[cpu].curr_key);
 
 			bits &= bits - 1;
-			if (k > worst_key) {
+			if (k > key) {
 				worst = cpu;
-				worst_key = k;
+				key = k;
 			}
 		}
 	}
-	if (worst == WEIR_NO_CPU)
-		return;
+	return worst;
+}
+
+WEIR_GLOBAL int weir_preempt(struct weir_instance weir_mem *self weir_arg, struct weir_pipe weir_mem *pipe weir_arg,
+			     struct weir_task weir_mem *t weir_arg, u64 key)
+{
+	struct weir_sched weir_mem *s = self->sched;
+	u32 cpu = weir_least_urgent(pipe, pipe->nr_cpus > 1 ? weir_affinity(s, t) : 0, key);
+
+	weir_note_scan(self, pipe->nr_cpus);
+	if (cpu == WEIR_NO_CPU)
+		return 0;
 	/* Until it chooses again the CPU counts as running @t, so the next arrival looks elsewhere. */
-	weir_store(&s->cpus[worst].curr_key, key);
-	weir_publish(self, WEIR_TOPIC_PREEMPT, t, worst, key);
+	weir_store(&s->cpus[cpu].curr_key, key);
+	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, key);
+	return 1;
 }
 
 void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,

@@ -8,7 +8,7 @@
  * A call holds off reconfiguration by a count of its own CPU; no word is shared by all CPUs. The fence
  * pairs with the one in stop_readers(): either we see the writer or it sees us.
  */
-static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
+WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
 {
 	struct weir_ctx weir_mem *ctx;
 	u32 spins = 0;
@@ -83,38 +83,69 @@ static void update(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pip
 	}
 }
 
-static void process(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+/* Deliver one message of this call. A KICK that names no CPU yet gets one, if one still waits. */
+static void deliver_next(struct weir_sched weir_mem *s, const struct weir_msg weir_mem *m)
 {
-	pipe->pending = 0;
-	update(s, pipe);
+	struct weir_msg msg = { .topic = m->topic, .cpu = m->cpu, .task = m->task,
+				.value = m->value, .value2 = m->value2, .mask = m->mask };
+
+	if (msg.topic == WEIR_TOPIC_KICK && msg.cpu == WEIR_NO_CPU) {
+		msg.cpu = weir_kick_whom(s, msg.task, msg.value);
+		msg.value = 0;
+		if (msg.cpu == WEIR_NO_CPU)
+			return;
+	}
+	weir_deliver(s, &msg);
 }
 
-/* Work off pipes, then messages, until both are at rest. No pipe lock is held here. */
-void weir_drain(struct weir_sched weir_mem *s)
+/*
+ * The pipe that is given needs no place on the worklist: it counts as pending while it gets @add. A CPU that has
+ * it there finds an empty log. (One function for all updates: the kernel bounds the depth of calls.)
+ */
+WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *pipe weir_arg,
+			   struct weir_task weir_mem *add weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	u32 next_msg = 0;
+	int listed = 0;
+	int err = 0;
 
 	if (ctx->draining)
-		return;
+		return 0;
 	ctx->draining = 1;
 	while (weir_loop) {
-		struct weir_pipe weir_mem *pipe = ctx->work_head;
-
+		if (!pipe) {
+			pipe = ctx->work_head;
+			listed = 1;
+		}
 		if (pipe) {
-			if (weir_pipe_lock(pipe))
-				break; /* the loop budget is used up: the next call on this CPU goes on */
-			ctx->work_head = pipe->work_next;
-			if (!ctx->work_head)
-				ctx->work_tail = 0;
-			process(s, pipe);
-			weir_pipe_unlock(pipe);
-		} else if (next_msg < ctx->nr_msgs) {
-			struct weir_msg weir_mem *m = &ctx->msgs[next_msg++];
-			struct weir_msg msg = { .topic = m->topic, .cpu = m->cpu, .task = m->task,
-						.value = m->value, .value2 = m->value2, .mask = m->mask };
+			u32 still = 0;
 
-			weir_deliver(s, &msg);
+			if (weir_pipe_lock(pipe)) {
+				/* The loop budget is used up: the next call on this CPU goes on with its list. */
+				if (!listed)
+					err = -WEIR_EAGAIN;
+				break;
+			}
+			if (listed) {
+				ctx->work_head = pipe->work_next;
+				if (!ctx->work_head)
+					ctx->work_tail = 0;
+			} else if (add) {
+				still = pipe->pending;
+				pipe->pending = 1;
+				err = weir_pipe_append_locked(pipe, add);
+			}
+			pipe->pending = still;
+			if (!err)
+				update(s, pipe);
+			weir_pipe_unlock(pipe);
+			pipe = 0;
+			add = 0;
+			if (err)
+				break;
+		} else if (next_msg < ctx->nr_msgs) {
+			deliver_next(s, &ctx->msgs[next_msg++]);
 		} else {
 			break;
 		}
@@ -123,18 +154,19 @@ void weir_drain(struct weir_sched weir_mem *s)
 		weir_fetch_add(&s->lost_messages, ctx->nr_msgs - next_msg);
 	ctx->nr_msgs = 0;
 	ctx->draining = 0;
+	return err;
 }
 
 /* --- calls about a task ------------------------------------------------------------------------ */
 
-/* Publish a state change, if anybody cares. */
+/* Publish a state change, if anybody cares; it is delivered when the call settles. */
 static void announce(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t, u32 cpu)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
 
 	if (g->subs[topic].nr || g->followed >> topic & 1 || s->rt_topics >> topic & 1)
-		weir_deliver(s, &msg);
+		weir_msg_push(s, &msg);
 }
 
 struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu, u64 cookie)
@@ -149,33 +181,23 @@ struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu,
 	return t;
 }
 
-/*
- * Into the entry pipe of the calling CPU, whose receiver runs under the same lock; the state is schedulable
- * already. Marked pending, the pipe stays off our worklist; a CPU that has it on its own finds an empty log.
- */
+/* Into the entry pipe of the calling CPU; the state is schedulable already. */
 static int submit(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 cpu)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_pipe weir_mem *entry = &g->pipes[g->cpus[cpu].entry];
-	u32 was_pending;
-	int err;
 
 	weir_store(&t->entry_cpu, cpu);
 	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	weir_store(&t->key, WEIR_KEY_NONE);
-	if (entry->postponed)
-		return weir_pipe_append(entry, t);
-	err = weir_pipe_lock(entry);
-	if (err)
-		return err;
-	was_pending = entry->pending;
-	entry->pending = 1;
-	err = weir_pipe_append_locked(entry, t);
-	if (!err)
-		update(s, entry);
-	entry->pending = was_pending;
-	weir_pipe_unlock(entry);
-	return err;
+	return entry->postponed ? weir_pipe_append(entry, t) : weir_drain(s, entry, t);
+}
+
+/* What a message or a postponed entry left to do. */
+static void settle(struct weir_sched weir_mem *s, const struct weir_ctx weir_mem *ctx)
+{
+	if (ctx->work_head || ctx->nr_msgs)
+		weir_drain(s, 0, 0);
 }
 
 /* The CPU that ran @t has nothing now and will choose next. */
@@ -193,7 +215,7 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 	weir_store(&cpu->curr_key, 0);
 }
 
-static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from,
+WEIR_FLAT static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from,
 			    u32 topic)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
@@ -212,22 +234,22 @@ static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, struct weir_
 		weir_store(&t->state, WEIR_UNCONSIDERED);
 	else
 		announce(s, topic, t, cpu);
-	weir_drain(s);
+	settle(s, ctx);
 	leave(ctx);
 	return err;
 }
 
-int weir_admit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_admit(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
 {
 	return make_schedulable(s, cpu, t, WEIR_UNCONSIDERED, WEIR_TOPIC_ADMIT);
 }
 
-int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_unblock(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
 {
 	return make_schedulable(s, cpu, t, WEIR_UNCONSIDERED, WEIR_TOPIC_UNBLOCK);
 }
 
-int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_relinquish(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
 {
 	return make_schedulable(s, cpu, t, WEIR_RUNNING, WEIR_TOPIC_RELINQUISH);
 }
@@ -258,7 +280,7 @@ static int retire(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u
 	return -WEIR_EAGAIN;
 }
 
-int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_block(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err;
@@ -268,12 +290,12 @@ int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem
 	err = retire(s, t, WEIR_UNCONSIDERED);
 	if (!err)
 		announce(s, WEIR_TOPIC_BLOCK, t, cpu);
-	weir_drain(s);
+	settle(s, ctx);
 	leave(ctx);
 	return err;
 }
 
-int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_exit(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err;
@@ -285,7 +307,7 @@ int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem 
 		struct weir_graph weir_mem *g = s->graph;
 
 		announce(s, WEIR_TOPIC_EXIT, t, cpu);
-		weir_drain(s);
+		settle(s, ctx);
 		for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
 			weir_class_task_exit(g->init_list[i], t);
 		weir_task_put(s, t);
@@ -343,11 +365,7 @@ static void catch_up(struct weir_sched weir_mem *s, const struct weir_plan_cpu w
 	for (u32 i = 0; i < pc->nr_postponed && weir_loop; i++) {
 		struct weir_pipe weir_mem *pipe = &s->graph->pipes[s->graph->lists[pc->first_postponed + i]];
 
-		if (weir_pipe_lock(pipe))
-			return;
-		process(s, pipe);
-		weir_pipe_unlock(pipe);
-		weir_drain(s);
+		weir_drain(s, pipe, 0);
 	}
 }
 
@@ -357,7 +375,7 @@ static int pull(struct weir_sched weir_mem *s, const struct weir_plan_cpu weir_m
 	for (u32 i = 0; i < pc->nr_puller && weir_loop; i++) {
 		int got = weir_class_idle(s->graph->instances[s->graph->lists[pc->first_puller + i]], cpu);
 
-		weir_drain(s);
+		weir_drain(s, 0, 0);
 		if (got > 0)
 			return 1;
 	}
@@ -402,7 +420,7 @@ struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32
 			weir_mask_clear(s->idle, target);
 		weir_task_withdraw(s, t, 0);
 		announce(s, WEIR_TOPIC_DISPATCH, t, target);
-		weir_drain(s);
+		settle(s, ctx);
 		/* From here on it may be blocked or destroyed by another CPU. */
 		weir_store_release(&t->state, WEIR_RUNNING);
 	} else {
@@ -415,7 +433,7 @@ struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
-int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg)
+WEIR_GLOBAL int weir_notify(struct weir_sched weir_mem *s weir_arg, u32 cpu, const struct weir_msg *msg weir_arg_record)
 {
 	struct weir_ctx weir_mem *ctx;
 
@@ -429,8 +447,8 @@ int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *m
 		if (!msg->value)
 			weir_mask_clear(s->idle, msg->cpu);
 	}
-	weir_deliver(s, msg);
-	weir_drain(s);
+	weir_msg_push(s, msg);
+	settle(s, ctx);
 	leave(ctx);
 	return 0;
 }
@@ -447,7 +465,7 @@ int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg)
 	return err;
 }
 
-int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance)
+WEIR_GLOBAL int weir_timer_expired(struct weir_sched weir_mem *s weir_arg, u32 cpu, u32 instance)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err = -WEIR_ENOENT;
@@ -459,7 +477,7 @@ int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance)
 
 		weir_store(&inst->timer_ns, 0);
 		err = weir_class_timer(inst);
-		weir_drain(s);
+		settle(s, ctx);
 	}
 	leave(ctx);
 	return err;

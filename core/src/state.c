@@ -41,7 +41,7 @@ u64 weir_random(struct weir_sched weir_mem *s)
 static void topics_init(struct weir_sched weir_mem *s)
 {
 	/* Standard topics have UUIDs 1, 2, …: they are part of the interface and never collide. */
-	for (u32 i = 0; i < WEIR_NR_STD_TOPICS && weir_loop; i++) {
+	for (u32 i = 0; i < weir_limit(WEIR_NR_STD_TOPICS) && weir_loop; i++) {
 		s->topics[i].uuid = i + 1;
 		s->topics[i].version = 1;
 		s->topics[i].users = 1;
@@ -54,6 +54,8 @@ static int cpus_init(struct weir_sched weir_mem *s)
 		s->ctx[i].cpu = i;
 		s->cpus[i].online = 1;
 		s->cpus[i].curr_key = WEIR_KEY_NONE;
+		if (weir_msgs_room(s, &s->ctx[i]))
+			return -WEIR_ENOMEM;
 		if (!s->oplog)
 			continue;
 		s->ctx[i].ops = weir_alloc(s, s->oplog * sizeof(struct weir_op));

@@ -8,14 +8,10 @@
 #include "internal.h"
 
 /* Hold off new calls and wait for those under way. */
-static int stop_readers(struct weir_sched weir_mem *s, u32 cpu)
+WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 {
 	u32 spins = 0;
 
-	weir_port_set_cpu(cpu);
-	weir_budget_reset();
-	if (weir_load(&weir_ctx(s)->readers))
-		return -WEIR_EDEADLK;
 	if (weir_cas(&s->writer, 0, 1))
 		return -WEIR_EBUSY;
 	weir_fence();
@@ -54,12 +50,12 @@ static void inherit(struct weir_sched weir_mem *s, struct weir_instance weir_mem
 }
 
 /* Run the private constructor or destructor of one instance for every task there is. */
-static void each_task(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst, int init)
+WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg, int init)
 {
 	u32 has = s->classes[inst->class].has;
 
 	if (!(has & (init ? WEIR_HAS_TASK_INIT : WEIR_HAS_TASK_EXIT)))
-		return;
+		return 0;
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
 		struct weir_task weir_mem *t = &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
 
@@ -70,6 +66,7 @@ static void each_task(struct weir_sched weir_mem *s, struct weir_instance weir_m
 		else
 			weir_class_task_exit(inst, t);
 	}
+	return 0;
 }
 
 /* The instance of the old graph that goes on as @pi, or null. */
@@ -81,10 +78,11 @@ static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old, cons
 }
 
 /* Records that name tasks as removed hold references; the old logs are never read again. */
-static void drop_logs(struct weir_graph weir_mem *g)
+WEIR_GLOBAL int weir_drop_logs(struct weir_graph weir_mem *g weir_arg)
 {
 	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++)
 		weir_pipe_consume(&g->pipes[i]);
+	return 0;
 }
 
 /* The old hooks of @t: each block's hooks stand where its first task's pointed. */
@@ -95,20 +93,22 @@ static struct weir_hook weir_mem *old_hook(struct weir_hook weir_mem *weir_mem *
 }
 
 /* Point every task to its new hooks; the old ones go into @hooks. */
-static void exchange_hooks(struct weir_sched weir_mem *s, u32 nr_slots, struct weir_hook weir_mem *weir_mem *hooks)
+WEIR_GLOBAL int weir_exchange_hooks(struct weir_sched weir_mem *s weir_arg, u32 nr_slots,
+				    struct weir_hook weir_mem *weir_mem *hooks weir_arg)
 {
 	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
 		struct weir_hook weir_mem *new = hooks[c];
 
 		hooks[c] = s->chunks[c][0].hooks;
-		for (u32 i = 0; i < WEIR_TASK_CHUNK && weir_loop; i++)
+		for (u32 i = 0; i < weir_limit(WEIR_TASK_CHUNK) && weir_loop; i++)
 			s->chunks[c][i].hooks = new + (u64)i * nr_slots;
 	}
+	return 0;
 }
 
 /* Present every task of the old entry pipes, in their order, to the new graph. */
-static u32 resubmit(struct weir_sched weir_mem *s, struct weir_graph weir_mem *old,
-		    struct weir_hook weir_mem *weir_mem *hooks)
+WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *old weir_arg,
+			      struct weir_hook weir_mem *weir_mem *hooks weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	u32 n = 0;
@@ -130,29 +130,34 @@ static u32 resubmit(struct weir_sched weir_mem *s, struct weir_graph weir_mem *o
 	return n;
 }
 
-static void hooks_free(struct weir_sched weir_mem *s, struct weir_hook weir_mem *weir_mem *hooks, u32 nr_slots)
+WEIR_GLOBAL int weir_hooks_free(struct weir_sched weir_mem *s weir_arg, struct weir_hook weir_mem *weir_mem *hooks weir_arg,
+				u32 nr_slots)
 {
 	for (u32 c = 0; hooks && c < s->nr_chunks && weir_loop; c++)
 		weir_free(s, hooks[c], (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
 	weir_free(s, hooks, WEIR_MAX_CHUNKS * sizeof(void *));
+	return 0;
 }
 
-/* Tables and private data beside the old ones; nothing in use is touched. Null and *@err on failure. */
-static struct weir_graph weir_mem *prepare(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
-					   struct weir_hook weir_mem *weir_mem *hooks, int *err)
+/* Private data and hooks for the tasks that exist, beside the old ones; nothing in use is touched. */
+WEIR_GLOBAL int weir_prepare(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+			     struct weir_hook weir_mem *weir_mem *hooks weir_arg)
 {
-	struct weir_graph weir_mem *g = weir_graph_build(s, plan, err);
+	int err = 0;
 
-	if (!g)
-		return 0;
-	for (u32 i = 0; i < plan->nr_instances && !*err && weir_loop; i++)
-		*err = weir_instance_priv(s, g->instances[i]);
-	if (!*err)
-		*err = weir_task_hooks_new(s, plan->nr_slots, hooks);
-	if (!*err)
-		return g;
-	weir_graph_free(s, g);
-	return 0;
+	for (u32 i = 0; i < g->nr_instances && !err && weir_loop; i++)
+		err = weir_instance_priv(s, g->instances[i]);
+	return err ? err : weir_task_hooks_new(s, g->nr_slots, hooks);
+}
+
+/* Worklists and messages name pipes of the old graph, whose tasks are presented anew. */
+static void forget_work(struct weir_sched weir_mem *s)
+{
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
+		s->ctx[i].work_head = 0;
+		s->ctx[i].work_tail = 0;
+		s->ctx[i].nr_msgs = 0;
+	}
 }
 
 static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g,
@@ -162,7 +167,8 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 	u32 i;
 
 	if (old)
-		drop_logs(old);
+		weir_drop_logs(old);
+	forget_work(s);
 	for (i = 0; old && i < old->nr_instances && weir_loop; i++)
 		old->instances[i]->idx = WEIR_NONE; /* nobody goes on as it, so far */
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
@@ -180,53 +186,79 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		if (old->instances[i]->timer_ns)
 			weir_rt_timer(s, i, 0);
 		if (old->instances[i]->idx == WEIR_NONE)
-			each_task(s, old->instances[i], 0);
+			weir_each_task(s, old->instances[i], 0);
 	}
-	exchange_hooks(s, plan->nr_slots, hooks);
+	weir_exchange_hooks(s, plan->nr_slots, hooks);
 	s->graph = g;
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
 		if (!kept(old, &plan->instances[i]))
-			each_task(s, g->instances[i], 1);
+			weir_each_task(s, g->instances[i], 1);
 		if (g->instances[i]->timer_ns)
 			weir_rt_timer(s, i, g->instances[i]->timer_ns);
 	}
 	if (old)
-		stats->represented = resubmit(s, old, hooks);
-	weir_drain(s);
+		stats->represented = weir_resubmit(s, old, hooks);
 }
 
-int weir_swap(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan weir_mem *plan,
-	      struct weir_swap_stats *stats)
+/* A call is under way on this CPU: a component may not swap what it runs in. */
+static int inside_call(struct weir_sched weir_mem *s, u32 cpu)
 {
-	struct weir_hook weir_mem *weir_mem *hooks;
-	struct weir_graph weir_mem *old, *g = 0;
-	u64 start;
-	int err;
+	weir_port_set_cpu(cpu);
+	weir_budget_reset();
+	return weir_load(&weir_ctx(s)->readers) != 0;
+}
 
-	err = stop_readers(s, cpu);
+/* The change-over with the new graph at hand: the only part that callers wait for. */
+WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
+				 struct weir_graph weir_mem *g weir_arg,
+				 struct weir_hook weir_mem *weir_mem *hooks weir_arg,
+				 struct weir_swap_stats *stats weir_arg_record)
+{
+	u64 start = weir_rt_now(s);
+	int err = weir_stop_readers(s);
+
 	if (err)
 		return err;
-	start = weir_rt_now(s);
 	stats->built = 0;
 	stats->kept = 0;
 	stats->represented = 0;
-	old = s->graph;
-	hooks = weir_alloc(s, WEIR_MAX_CHUNKS * sizeof(void *));
-	err = -WEIR_ENOMEM;
-	if (hooks)
-		g = prepare(s, plan, hooks, &err);
-	if (!g) {
-		hooks_free(s, hooks, plan->nr_slots);
-		start_readers(s);
-		return err;
-	}
-	commit(s, plan, g, hooks, stats);
-	hooks_free(s, hooks, old ? old->nr_slots : plan->nr_slots);
-	if (old)
-		weir_graph_free(s, old);
+	err = weir_prepare(s, g, hooks);
+	if (!err)
+		commit(s, plan, g, hooks, stats);
 	stats->pause_ns = weir_rt_now(s) - start;
 	start_readers(s);
-	return 0;
+	return err;
+}
+
+WEIR_GLOBAL int weir_swap(struct weir_sched weir_mem *s weir_arg, u32 cpu, const struct weir_plan weir_mem *plan weir_arg,
+			  struct weir_swap_stats *stats weir_arg_record)
+{
+	struct weir_hook weir_mem *weir_mem *hooks;
+	struct weir_graph weir_mem *g, *old;
+	int err;
+
+	if (inside_call(s, cpu))
+		return -WEIR_EDEADLK;
+	/* Two swaps at a time would each free what the other one built upon. */
+	if (weir_cas(&s->swapping, 0, 1))
+		return -WEIR_EBUSY;
+	old = s->graph;
+	hooks = weir_alloc(s, WEIR_MAX_CHUNKS * sizeof(void *));
+	g = weir_alloc(s, sizeof(struct weir_graph));
+	err = hooks && g ? weir_graph_build(s, plan, g) : -WEIR_ENOMEM;
+	if (!err)
+		err = weir_change_over(s, plan, g, hooks, stats);
+	/* The tasks stand at the entry; they go on their way while other CPUs call already. */
+	if (!err)
+		weir_drain(s, 0, 0);
+	/* What is left over: the old graph, or the new one that did not come to be. */
+	weir_hooks_free(s, hooks, old && !err ? old->nr_slots : plan->nr_slots);
+	if (err)
+		old = g;
+	if (old)
+		weir_graph_free(s, old);
+	weir_store_release(&s->swapping, 0);
+	return err;
 }
 
 /* --- one instance ------------------------------------------------------------------------------ */
@@ -245,8 +277,9 @@ static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem
 	g->instances[old->idx] = new;
 }
 
-int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu, const struct weir_replacement *with,
-		       struct weir_swap_stats *stats)
+WEIR_GLOBAL int weir_swap_instance(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+				   const struct weir_replacement *with weir_arg_record,
+				   struct weir_swap_stats *stats weir_arg_record)
 {
 	u32 instance = with->instance, class = with->class;
 	struct weir_instance weir_mem *old, *new;
@@ -255,10 +288,16 @@ int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu, const struct weir
 	u32 i;
 	int err;
 
-	err = stop_readers(s, cpu);
-	if (err)
-		return err;
+	if (inside_call(s, cpu))
+		return -WEIR_EDEADLK;
+	if (weir_cas(&s->swapping, 0, 1))
+		return -WEIR_EBUSY;
 	start = weir_rt_now(s);
+	err = weir_stop_readers(s);
+	if (err) {
+		weir_store_release(&s->swapping, 0);
+		return err;
+	}
 	stats->built = 1;
 	stats->kept = 0;
 	stats->represented = 0;
@@ -303,17 +342,18 @@ int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu, const struct weir
 		inherit(s, new, old);
 		stats->kept = 1;
 	} else {
-		each_task(s, old, 0);
-		each_task(s, new, 1);
+		weir_each_task(s, old, 0);
+		weir_each_task(s, new, 1);
 	}
 	weir_class_destroy(old);
 	weir_instance_free(s, g, old);
-	weir_drain(s);
+	weir_drain(s, 0, 0);
 	stats->pause_ns = weir_rt_now(s) - start;
 	goto out;
 out_new:
 	weir_instance_free(s, g, new);
 out:
 	start_readers(s);
+	weir_store_release(&s->swapping, 0);
 	return err;
 }

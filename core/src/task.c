@@ -20,7 +20,7 @@ struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id)
 }
 
 /* task_lock is held. One more block of records, hooks, and private data of each instance that wants it. */
-static int grow(struct weir_sched weir_mem *s)
+WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_task weir_mem *chunk;
@@ -43,7 +43,7 @@ static int grow(struct weir_sched weir_mem *s)
 		if (!inst->priv[c])
 			return -WEIR_ENOMEM;
 	}
-	for (i = WEIR_TASK_CHUNK; i > 0 && weir_loop; i--) {
+	for (i = weir_limit(WEIR_TASK_CHUNK); i > 0 && weir_loop; i--) {
 		struct weir_task weir_mem *t = &chunk[i - 1];
 
 		t->id = c * WEIR_TASK_CHUNK + i - 1;
@@ -63,7 +63,7 @@ static struct weir_task weir_mem *take(struct weir_sched weir_mem *s)
 
 	if (weir_spin_lock(&s->task_lock))
 		return 0;
-	if (s->free_task != WEIR_NO_TASK || !grow(s)) {
+	if (s->free_task != WEIR_NO_TASK || !weir_task_grow(s)) {
 		t = record(s, s->free_task);
 		s->free_task = t->next_free;
 		weir_store(&s->nr_tasks, s->nr_tasks + 1);
@@ -72,7 +72,7 @@ static struct weir_task weir_mem *take(struct weir_sched weir_mem *s)
 	return t;
 }
 
-static void private_init(struct weir_graph weir_mem *g, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_task_private(struct weir_graph weir_mem *g weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	for (u32 i = 0; i < g->nr_priv && weir_loop; i++) {
 		struct weir_instance weir_mem *inst = g->priv_list[i];
@@ -84,6 +84,7 @@ static void private_init(struct weir_graph weir_mem *g, struct weir_task weir_me
 	}
 	for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
 		weir_class_task_init(g->init_list[i], t);
+	return 0;
 }
 
 struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie)
@@ -97,27 +98,29 @@ struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 coo
 	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	weir_store(&t->key, WEIR_KEY_NONE);
 	weir_store(&t->refs, 1);
-	private_init(s->graph, t);
+	weir_task_private(s->graph, t);
 	weir_store_release(&t->state, WEIR_UNCONSIDERED);
 	return t;
 }
 
 /* Drop a reference; the last one frees the record. */
-void weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_task_put(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	if (weir_fetch_add(&t->refs, (u32)-1) != 1)
-		return;
+		return 0;
 	if (weir_spin_lock(&s->task_lock))
-		return;
+		return -WEIR_EAGAIN;
 	weir_store(&t->state, WEIR_FREE);
 	t->next_free = s->free_task;
 	s->free_task = t->id;
 	weir_store(&s->nr_tasks, s->nr_tasks - 1);
 	weir_spin_unlock(&s->task_lock);
+	return 0;
 }
 
 /* Fresh hooks of @nr_slots for every block, into @old[block]; nothing is switched yet. */
-int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir_hook weir_mem *weir_mem *hooks)
+WEIR_GLOBAL int weir_task_hooks_new(struct weir_sched weir_mem *s weir_arg, u32 nr_slots,
+				    struct weir_hook weir_mem *weir_mem *hooks weir_arg)
 {
 	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
 		hooks[c] = weir_alloc(s, (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));

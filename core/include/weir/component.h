@@ -235,16 +235,10 @@ int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cp
  */
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
 /*
- * Wake a CPU for @t, which was put into @pipe: its last one if idle, else the nearest idle one by LLC
- * and node that its affinity allows. Publishes KICK; 0 if no such CPU is idle.
- */
-int weir_kick_idle(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
-		   struct weir_task weir_mem *t);
-/*
  * @t with urgency @key was put into @pipe: if no CPU behind it is idle, publish PREEMPT to the one that
- * runs the least urgent task, provided it is less urgent than @t. O(CPUs behind the pipe).
+ * runs the least urgent task, provided it is less urgent than @t; 1: published. O(CPUs behind the pipe).
  */
-void weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
+int weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
 		  struct weir_task weir_mem *t, u64 key);
 /*
  * If @t runs on a CPU behind @pipe, its urgency is @key from now on; PREEMPT is published if a task that

@@ -33,40 +33,18 @@ WEIR_INLINE int weir_mask_clear(struct weir_cpumask weir_mem *m, u32 cpu)
 	return (weir_fetch_and(&m->word[(cpu / 64) & (WEIR_MASK_WORDS - 1)], ~bit) & bit) != 0;
 }
 
-/* Index of the lowest set bit of @w, which is not 0. */
-WEIR_INLINE u32 weir_lowest_bit(u64 w)
-{
-	u32 n = 0;
-
-	if (!(w & 0xffffffffull)) {
-		n += 32;
-		w >>= 32;
-	}
-	if (!(w & 0xffff)) {
-		n += 16;
-		w >>= 16;
-	}
-	if (!(w & 0xff)) {
-		n += 8;
-		w >>= 8;
-	}
-	if (!(w & 0xf)) {
-		n += 4;
-		w >>= 4;
-	}
-	if (!(w & 3)) {
-		n += 2;
-		w >>= 2;
-	}
-	return n + !(w & 1);
-}
-
 WEIR_INLINE u32 weir_count_bits(u64 w)
 {
 	w -= w >> 1 & 0x5555555555555555ull;
 	w = (w & 0x3333333333333333ull) + (w >> 2 & 0x3333333333333333ull);
 	w = (w + (w >> 4)) & 0x0f0f0f0f0f0f0f0full;
 	return (w * 0x0101010101010101ull) >> 56;
+}
+
+/* Index of the lowest set bit of @w, which is not 0. */
+WEIR_INLINE u32 weir_lowest_bit(u64 w)
+{
+	return weir_ctz(w);
 }
 
 #endif

@@ -126,12 +126,12 @@ WEIR_INLINE struct weir_task weir_mem *weir_pipe_prev(const struct weir_pipe wei
 int weir_pipe_lock(struct weir_pipe weir_mem *pipe);
 void weir_pipe_unlock(struct weir_pipe weir_mem *pipe);
 /* Take every task out of the pipes behind and log it as added, as for a new receiver; the lock is held. */
-void weir_pipe_represent(struct weir_pipe weir_mem *pipe);
+int weir_pipe_represent(struct weir_pipe weir_mem *pipe);
 /* Forget the log: every record has been handled. */
-void weir_pipe_consume(struct weir_pipe weir_mem *pipe);
+int weir_pipe_consume(struct weir_pipe weir_mem *pipe);
 /* Add at the tail, or take one member out; the lock is held. */
 int weir_pipe_append_locked(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-void weir_pipe_take(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+int weir_pipe_take(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 /* Out of every pipe from depth @slot on. */
 int weir_task_withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 slot);
 

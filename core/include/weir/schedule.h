@@ -78,7 +78,7 @@ struct weir_sched {
 	u32 nr_tasks;	/* (a) written under task_lock */
 	u32 oplog;	/* (c) operations recorded per CPU, 0: none */
 	u32 exclusive;	/* (c) calls never overlap */
-	u32 unused;
+	u32 swapping;	/* (a) a swap builds, changes over or cleans up */
 	u64 random;	/* (a) */
 	u64 rt_topics;	/* (c) topics whose messages the runtime wants */
 	u64 cookie;	/* (c) the runtime's own */
@@ -122,9 +122,14 @@ struct weir_replacement {
 
 /* @mem is the zeroed arena; the classes are copied. */
 int weir_init(struct weir_sched weir_mem *mem, const struct weir_config *config);
-/* Memory of the arena for the caller's tables. */
-void weir_mem *weir_alloc(struct weir_sched weir_mem *s, u64 bytes);
-void weir_free(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
+/* Memory of the arena for the caller's tables: its address, zeroed; 0 when the arena is full. */
+u64 weir_alloc_at(struct weir_sched weir_mem *s, u64 bytes);
+int weir_free(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
+
+WEIR_INLINE void weir_mem *weir_alloc(struct weir_sched weir_mem *s, u64 bytes)
+{
+	return (void weir_mem *)weir_alloc_at(s, bytes);
+}
 
 struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu, u64 cookie);
 struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id);

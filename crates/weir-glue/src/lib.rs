@@ -166,7 +166,7 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
             Language::Rust => foreign(&mut out, c),
         }
     }
-    dispatch(&mut out, &usable);
+    dispatch(&mut out, &usable, target);
     if target != Target::Bpf {
         descriptors(&mut out, &usable);
     }
@@ -187,94 +187,105 @@ fn foreign(out: &mut String, c: &Component) {
     let _ = writeln!(out, "int {n}_update(struct {n} *self, struct weir_pipe *in);");
 }
 
-/// One `switch` per kind of entry point.
-fn dispatch(out: &mut String, all: &[&Component]) {
-    let one = |out: &mut String, head: &str, entry: &str, args: &str, ret: &str| {
-        let _ = writeln!(out, "\n{head}\n{{\n\tswitch (i->class) {{");
-        for c in all.iter().filter(|c| c.has(entry)) {
-            let call = format!("{0}_{entry}((struct {0} weir_mem *)i{args})", c.name);
-            if ret.is_empty() {
-                let _ = writeln!(out, "\tcase WEIR_CLASS_{}:\n\t\t{call};\n\t\tbreak;", c.name);
-            } else {
-                let _ = writeln!(out, "\tcase WEIR_CLASS_{}:\n\t\treturn {call};", c.name);
-            }
-        }
-        let _ = writeln!(out, "\tdefault:\n\t\t{};\n\t}}\n}}", if ret.is_empty() { "break" } else { ret });
-    };
-    let inst = "struct weir_instance weir_mem *i";
-    one(out, &format!("int weir_class_construct({inst})"), "construct", "", "return 0");
-    one(
-        out,
-        &format!("int weir_class_update({inst}, struct weir_pipe weir_mem *in)"),
-        "update",
-        ", in",
-        "return -WEIR_EINVAL",
-    );
-    one(out, &format!("int weir_class_idle({inst}, u32 cpu)"), "on_idle", ", cpu", "return 0");
-    one(out, &format!("int weir_class_timer({inst})"), "on_timer", "", "return -WEIR_ENOENT");
-    one(
-        out,
-        &format!("void weir_class_task_init({inst}, struct weir_task weir_mem *t)"),
-        "task_init",
-        ", t",
-        "",
-    );
-    one(
-        out,
-        &format!("void weir_class_task_exit({inst}, struct weir_task weir_mem *t)"),
-        "task_exit",
-        ", t",
-        "",
-    );
-    one(out, &format!("void weir_class_destroy({inst})"), "destroy", "", "");
-    let _ = writeln!(out, "\nvoid weir_class_take_state({inst}, struct weir_instance weir_mem *old)");
-    out.push_str("{\n\tswitch (i->class) {\n");
-    for c in all.iter().filter(|c| c.has("take_state")) {
-        let n = &c.name;
-        let _ = writeln!(out, "\tcase WEIR_CLASS_{n}:");
-        let _ = writeln!(
-            out,
-            "\t\t{n}_take_state((struct {n} weir_mem *)i, (struct {n} weir_mem *)old);\n\t\tbreak;"
-        );
-    }
-    out.push_str("\tdefault:\n\t\tbreak;\n\t}\n}\n");
-    by_topic(
-        out,
-        all,
-        "on_",
-        &format!("int weir_class_on({inst}, const struct weir_msg *msg)"),
-        "msg",
-        "return 0",
-    );
-    by_topic(
-        out,
-        all,
-        "follow_",
-        &format!("int weir_class_follow({inst}, const struct weir_msg *msg, struct weir_pipe weir_mem *in)"),
-        "msg, in",
-        "return 0",
-    );
-    by_topic(
-        out,
-        all,
-        "answer_",
-        &format!("int weir_class_answer({inst}, struct weir_msg *msg)"),
-        "msg",
-        "return -WEIR_ENOENT",
-    );
+/// A kind of entry point: `int weir_class_<name>(instance, args…)`.
+struct Entry {
+    name: &'static str,
+    /// What the component's function is called, without the component's name; a prefix if it names a topic.
+    function: &'static str,
+    by_topic: bool,
+    /// Type, with what the verifier is told, and name of each argument after the instance.
+    args: &'static [(&'static str, &'static str)],
+    /// The component's function returns nothing.
+    void: bool,
+    /// Answer of a class without the function.
+    none: &'static str,
 }
 
-/// Class and topic choose the function; both fit one `switch`.
-fn by_topic(out: &mut String, all: &[&Component], prefix: &str, head: &str, args: &str, none: &str) {
-    let _ = writeln!(out, "\n{head}\n{{\n\tswitch (i->class * WEIR_MAX_TOPICS + msg->topic) {{");
-    for c in all {
-        for (entry, topic) in c.topics(prefix) {
+const MSG: &str = "const struct weir_msg *msg weir_arg_record";
+const PIPE: &str = "struct weir_pipe weir_mem *in weir_arg";
+const TASK: &str = "struct weir_task weir_mem *t weir_arg";
+
+const fn entry(name: &'static str, function: &'static str, args: &'static [(&'static str, &'static str)]) -> Entry {
+    Entry { name, function, by_topic: false, args, void: false, none: "0" }
+}
+
+const ENTRIES: [Entry; 11] = [
+    entry("construct", "construct", &[]),
+    Entry { none: "-WEIR_EINVAL", ..entry("update", "update", &[(PIPE, "in")]) },
+    entry("idle", "on_idle", &[("u32 cpu", "cpu")]),
+    Entry { none: "-WEIR_ENOENT", ..entry("timer", "on_timer", &[]) },
+    Entry { void: true, ..entry("task_init", "task_init", &[(TASK, "t")]) },
+    Entry { void: true, ..entry("task_exit", "task_exit", &[(TASK, "t")]) },
+    Entry { void: true, ..entry("destroy", "destroy", &[]) },
+    Entry {
+        void: true,
+        ..entry("take_state", "take_state", &[("struct weir_instance weir_mem *old weir_arg", "(void weir_mem *)old")])
+    },
+    Entry { by_topic: true, ..entry("on", "on_", &[(MSG, "msg")]) },
+    Entry { by_topic: true, ..entry("follow", "follow_", &[(MSG, "msg"), (PIPE, "in")]) },
+    Entry {
+        by_topic: true,
+        none: "-WEIR_ENOENT",
+        ..entry("answer", "answer_", &[("struct weir_msg *msg weir_arg_record", "msg")])
+    },
+];
+
+/// One `switch` per kind of entry point. In the kernel each function gets a frame that the verifier checks once.
+fn dispatch(out: &mut String, all: &[&Component], target: Target) {
+    for e in &ENTRIES {
+        let mut cases = String::new();
+        for c in all {
             let n = &c.name;
-            let _ = writeln!(out, "\tcase WEIR_CLASS_{n} * WEIR_MAX_TOPICS + WEIR_TOPIC_{topic}:");
-            let _ = writeln!(out, "\t\treturn {n}_{entry}((struct {n} weir_mem *)i, {args});");
+            let found: Vec<(String, String)> = if e.by_topic {
+                let case = |topic: &str| format!("WEIR_CLASS_{n} * WEIR_MAX_TOPICS + WEIR_TOPIC_{topic}");
+                c.topics(e.function).into_iter().map(|(f, topic)| (f, case(&topic))).collect()
+            } else if c.has(e.function) {
+                vec![(e.function.to_owned(), format!("WEIR_CLASS_{n}"))]
+            } else {
+                Vec::new()
+            };
+            for (function, case) in found {
+                let direct = call(c, e, &function);
+                if target == Target::Bpf {
+                    let _ = writeln!(out, "\nWEIR_GLOBAL int weir_{n}_{function}({})\n{{", e.parameters());
+                    // The compiler drops arguments that a function does not look at; the verifier wants them.
+                    let uses: String =
+                        e.args.iter().map(|(_, a)| format!("\tweir_use({});\n", bare(a))).collect();
+                    let _ = writeln!(out, "\tweir_use(i);\n{uses}{direct}}}");
+                    let names: String = e.args.iter().map(|(_, a)| format!(", {}", bare(a))).collect();
+                    let _ = writeln!(cases, "\tcase {case}:\n\t\treturn weir_{n}_{function}(i{names});");
+                } else {
+                    let _ = write!(cases, "\tcase {case}:\n{}", direct.replace("\t", "\t\t"));
+                }
+            }
         }
+        let on = if e.by_topic { "i->class * WEIR_MAX_TOPICS + msg->topic" } else { "i->class" };
+        let _ = writeln!(out, "\nWEIR_FLAT int weir_class_{}({})\n{{\n\tswitch ({on}) {{", e.name, e.parameters());
+        let _ = writeln!(out, "{cases}\tdefault:\n\t\treturn {};\n\t}}\n}}", e.none);
     }
-    let _ = writeln!(out, "\tdefault:\n\t\t{none};\n\t}}\n}}");
+}
+
+impl Entry {
+    fn parameters(&self) -> String {
+        let rest: String = self.args.iter().map(|(declaration, _)| format!(", {declaration}")).collect();
+        format!("struct weir_instance weir_mem *i weir_arg{rest}")
+    }
+}
+
+/// The name of an argument without a cast.
+fn bare(argument: &str) -> &str {
+    argument.trim_start_matches("(void weir_mem *)")
+}
+
+/// The call of a component's function and the return of its result.
+fn call(c: &Component, e: &Entry, function: &str) -> String {
+    let n = &c.name;
+    let args: String = e.args.iter().map(|(_, a)| format!(", {a}")).collect();
+    if e.void {
+        format!("\t{n}_{function}((struct {n} weir_mem *)i{args});\n\treturn 0;\n")
+    } else {
+        format!("\treturn {n}_{function}((struct {n} weir_mem *)i{args});\n")
+    }
 }
 
 /// Tables for tools: descriptors, and the core's part of them.

@@ -145,5 +145,5 @@ u32 lab_changes(struct weir_sched *s, u32 pipe, u32 *pairs, u32 cap)
 void lab_drain(struct weir_sched *s)
 {
 	weir_budget_reset();
-	weir_drain(s);
+	weir_drain(s, 0, 0);
 }

@@ -29,7 +29,28 @@ typedef long long s64;
 #define WEIR_STRICT 0
 #define WEIR_INLINE static inline __attribute__((always_inline, unused))
 /* One translation unit: components are static and kept apart by their prefix. */
-#define WEIR_ENTRY static __attribute__((noinline, unused))
+#define WEIR_ENTRY static __attribute__((unused))
+/*
+ * A function that the verifier checks once, by itself, instead of anew at each call (the unit is compiled
+ * with hidden visibility, which makes all others static to the verifier). It returns a number, and its
+ * arguments that are pointers say where they point.
+ */
+#define WEIR_GLOBAL __attribute__((noinline, visibility("default")))
+/* The same for a function of a component beside its entry points. */
+#define WEIR_HELPER WEIR_GLOBAL
+/* No instruction for it; and a search by branches would cost the verifier a walk through all 64 ways. */
+#define weir_ctz(w) weir_count_bits(((w) & -(w)) - 1)
+#define weir_use(v) asm volatile("" ::"r"(v))
+/* A call chain has eight frames and 512 bytes: this function uses none of them. */
+#define WEIR_FLAT __attribute__((always_inline))
+#define weir_arg __attribute__((btf_decl_tag("arg:arena")))
+#define weir_arg_record __attribute__((btf_decl_tag("arg:nonnull")))
+/*
+ * @n, read from memory: a constant limit beside a live counter makes the verifier walk through every turn of
+ * a loop.
+ */
+static volatile u32 weir_port_zero __attribute__((unused));
+#define weir_limit(n) ((n) + weir_port_zero)
 #define WEIR_DESCRIPTOR(name) static const struct weir_descriptor name##_descriptor __attribute__((unused))
 
 /* Broken invariants since the start; read by the loader. */
@@ -53,9 +74,22 @@ static volatile u64 weir_port_faults __attribute__((unused));
 #define weir_store(p, v) ((void)(*weir_volatile(p) = (v)))
 #define weir_store_release(p, v) ((void)(*weir_volatile(p) = (v)))
 #define weir_fetch_add(p, v) __sync_fetch_and_add((p), (v))
-#define weir_fetch_or(p, v) __sync_fetch_and_or((p), (v))
-#define weir_fetch_and(p, v) __sync_fetch_and_and((p), (v))
 #define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
+/* On arena memory the kernel refuses the instructions that combine bits and tell the old value. */
+#define weir_fetch_op(p, new)                                        \
+	({                                                           \
+		__typeof__(p) word_ = (p);                           \
+		u64 old_ = weir_load(word_);                         \
+		while (weir_loop) {                                  \
+			u64 seen_ = weir_cas(word_, old_, (new));    \
+			if (seen_ == old_)                           \
+				break;                               \
+			old_ = seen_;                                \
+		}                                                    \
+		old_;                                                \
+	})
+#define weir_fetch_or(p, v) weir_fetch_op(p, old_ | (v))
+#define weir_fetch_and(p, v) weir_fetch_op(p, old_ & (v))
 /*
  * A full barrier: an atomic addition that returns the old value, on a word of our own stack, so that CPUs
  * share no line for it. In assembler, since the compiler drops the result, and with it the order.
@@ -95,7 +129,7 @@ WEIR_INLINE u32 weir_port_cpu(void)
 
 WEIR_INLINE void weir_port_set_cpu(u32 cpu)
 {
-	(void)cpu;
+	weir_use(cpu); /* it is the CPU that runs this; as an argument it stays one */
 }
 
 #endif

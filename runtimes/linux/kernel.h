@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * All that the adapter knows of the kernel: the few members of its types, found in the running kernel when the
+ * object is loaded (CO-RE), and its functions, some of which have changed names. sched_ext gives no promise of
+ * stability; whatever moves, moves here.
+ */
+#ifndef WEIR_KERNEL_H
+#define WEIR_KERNEL_H
+
+#include <weir/port.h>
+
+#define SEC(name) __attribute__((section(name), used, visibility("default")))
+/* Shared with the loader or with the kernel: not hidden like the rest of the unit. */
+#define WEIR_VISIBLE __attribute__((visibility("default")))
+#define __ksym __attribute__((section(".ksyms"), visibility("default")))
+#define __ksym_weak __attribute__((section(".ksyms"), weak, visibility("default")))
+
+typedef _Bool bool;
+
+/* --- types ----------------------------------------------------------------------------------------- */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sched_ext_entity {
+	u32 flags;
+	u64 slice;
+};
+
+struct cpumask {
+	unsigned long bits[1];
+};
+
+struct task_struct {
+	unsigned int flags;
+	int static_prio;
+	int nr_cpus_allowed;
+	const struct cpumask *cpus_ptr;
+	unsigned short migration_disabled;
+	struct sched_ext_entity scx;
+	s32 pid;
+	s32 tgid;
+	char comm[16];
+};
+
+struct scx_init_task_args {
+	bool fork;
+};
+
+struct scx_exit_task_args {
+	bool cancelled;
+};
+
+struct scx_cpu_release_args;
+struct scx_cpu_acquire_args;
+
+enum scx_exit_kind { SCX_EXIT_NONE };
+
+struct scx_exit_info {
+	enum scx_exit_kind kind;
+	s64 exit_code;
+	const char *reason;
+	char *msg;
+};
+
+#pragma clang attribute pop
+
+/* Members that we set; libbpf matches them by name. */
+struct sched_ext_ops {
+	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
+	void (*enqueue)(struct task_struct *p, u64 enq_flags);
+	void (*dequeue)(struct task_struct *p, u64 deq_flags);
+	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*tick)(struct task_struct *p);
+	void (*runnable)(struct task_struct *p, u64 enq_flags);
+	void (*running)(struct task_struct *p);
+	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
+	void (*set_weight)(struct task_struct *p, u32 weight);
+	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
+	void (*update_idle)(s32 cpu, bool idle);
+	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
+	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
+	void (*enable)(struct task_struct *p);
+	void (*disable)(struct task_struct *p);
+	void (*cpu_online)(s32 cpu);
+	void (*cpu_offline)(s32 cpu);
+	s32 (*init)(void);
+	void (*exit)(struct scx_exit_info *info);
+	u64 flags;
+	u32 timeout_ms;
+	char name[128];
+};
+
+enum {
+	PF_KTHREAD = 0x00200000,
+	SCX_TASK_QUEUED = 1,
+	SCX_OPS_ENQ_LAST = 2,
+	SCX_ENQ_WAKEUP = 1,
+	SCX_KICK_IDLE = 1,
+	SCX_KICK_PREEMPT = 2,
+};
+
+#define SCX_DSQ_LOCAL 0x8000000000000002ull
+
+/* --- helpers of BPF (include/uapi/linux/bpf.h, by number) -------------------------------------------- */
+
+#define WEIR_BPF_HELPER(nr, type, name, ...) \
+	static type (*const name)(__VA_ARGS__) __attribute__((unused)) = (type(*)(__VA_ARGS__))(nr)
+
+WEIR_BPF_HELPER(5, u64, bpf_ktime_get_ns, void);
+WEIR_BPF_HELPER(113, long, bpf_probe_read_kernel, void *to, u32 bytes, const void *from);
+WEIR_BPF_HELPER(115, long, bpf_probe_read_kernel_str, void *to, u32 bytes, const void *from);
+WEIR_BPF_HELPER(131, void *, bpf_ringbuf_reserve, void *ring, u64 bytes, u64 flags);
+WEIR_BPF_HELPER(132, void, bpf_ringbuf_submit, void *record, u64 flags);
+WEIR_BPF_HELPER(156, void *, bpf_task_storage_get, void *map, struct task_struct *p, void *value, u64 flags);
+
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1
+
+/* --- functions of the kernel ------------------------------------------------------------------------- */
+
+extern s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
+extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+extern void scx_bpf_dispatch_cancel(void) __ksym;
+extern s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+extern s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
+extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+extern void bpf_task_release(struct task_struct *p) __ksym;
+extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
+
+/* Linux 6.12: dispatch and consume; from 6.13 dsq_insert and dsq_move_to_local; from 6.19 and 7.1 a second version. */
+extern void scx_bpf_dispatch___compat(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym_weak;
+extern void scx_bpf_dsq_insert___compat(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym_weak;
+extern bool scx_bpf_dsq_insert___v2___compat(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym_weak;
+extern bool scx_bpf_consume___compat(u64 dsq_id) __ksym_weak;
+extern bool scx_bpf_dsq_move_to_local___compat(u64 dsq_id) __ksym_weak;
+extern bool scx_bpf_dsq_move_to_local___v2___compat(u64 dsq_id, u64 enq_flags) __ksym_weak;
+/* Linux 6.19; before, the member is written. */
+extern bool scx_bpf_task_set_slice___compat(struct task_struct *p, u64 slice) __ksym_weak;
+extern u32 scx_bpf_reenqueue_local___compat(void) __ksym_weak;
+extern void scx_bpf_reenqueue_local___v2___compat(void) __ksym_weak;
+
+/* The kernel has the function; the verifier drops the branch where it has not. */
+#define weir_kernel_has(function) (!!(function))
+
+WEIR_INLINE void weir_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+{
+	if (weir_kernel_has(scx_bpf_dsq_insert___v2___compat))
+		scx_bpf_dsq_insert___v2___compat(p, dsq_id, slice, enq_flags);
+	else if (weir_kernel_has(scx_bpf_dsq_insert___compat))
+		scx_bpf_dsq_insert___compat(p, dsq_id, slice, enq_flags);
+	else
+		scx_bpf_dispatch___compat(p, dsq_id, slice, enq_flags);
+}
+
+WEIR_INLINE bool weir_dsq_move_to_local(u64 dsq_id)
+{
+	if (weir_kernel_has(scx_bpf_dsq_move_to_local___v2___compat))
+		return scx_bpf_dsq_move_to_local___v2___compat(dsq_id, 0);
+	if (weir_kernel_has(scx_bpf_dsq_move_to_local___compat))
+		return scx_bpf_dsq_move_to_local___compat(dsq_id);
+	return scx_bpf_consume___compat(dsq_id);
+}
+
+WEIR_INLINE void weir_set_slice(struct task_struct *p, u64 slice)
+{
+	if (weir_kernel_has(scx_bpf_task_set_slice___compat))
+		scx_bpf_task_set_slice___compat(p, slice);
+	else
+		p->scx.slice = slice;
+}
+
+WEIR_INLINE void weir_reenqueue_local(void)
+{
+	if (weir_kernel_has(scx_bpf_reenqueue_local___v2___compat))
+		scx_bpf_reenqueue_local___v2___compat();
+	else
+		scx_bpf_reenqueue_local___compat();
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the loader and the kernel side share beside the arena: one record of global data, mapped into the
+ * loader, and the records of the event ring. The loader reads at any time; it writes only where it says so.
+ */
+#ifndef WEIR_LIVE_H
+#define WEIR_LIVE_H
+
+#include <weir/schedule.h>
+
+#define WEIR_LIVE_COMM 16u
+
+/* Counters of one CPU, written by it alone. (a) all */
+struct weir_live_cpu {
+	u64 enqueues;	/* tasks that entered the graph */
+	u64 dispatches; /* tasks that left it for a CPU */
+	u64 dequeues;	/* tasks that left it because the kernel took them */
+	u64 direct;	/* tasks that must not wait: per-CPU kernel threads, and those that the kernel pinned */
+	u64 aside;	/* tasks that no exit leads to: run beside the graph */
+	u64 empty;	/* picks that found nothing */
+	u64 dropped;	/* picks whose task was gone or changed before it got here */
+	u64 kept;	/* the task that ran was picked again */
+	u64 kicks;
+	u64 preempts;
+	u64 runs;	/* context switches to a task */
+	u64 migrations; /* of these, to a task that last ran elsewhere */
+	u64 messages;	/* that reached the runtime */
+	u64 failures;	/* calls of the core that failed */
+	u64 busy_ns;	/* run time of tasks of this class, up to the last switch */
+	u64 lost_events; /* the ring was full */
+	u64 requests;	/* of the loader, carried out here */
+	u64 curr_pid;	/* task of this class that runs; 0: none */
+	u64 unused[14];
+};
+
+/* What is known of a task, by task number. Written by the CPU that has the task. (a) all */
+struct weir_live_task {
+	u32 pid;	/* 0: no such task */
+	u32 tgid;
+	u64 since_ns;	/* in the graph since; 0: not in it */
+	u64 run_ns;	/* on a CPU so far */
+	u64 wait_ns;	/* in the graph so far */
+	u64 started_ns; /* on its CPU since; 0: on none */
+	u32 cpu;	/* where it ran last, WEIR_NO_CPU: nowhere */
+	u32 nr_runs;
+	u32 nr_migrations;
+	u32 withheld;	/* 1: a component had no way on for it */
+	char comm[WEIR_LIVE_COMM];
+};
+
+enum weir_live_request_state {
+	WEIR_LIVE_FREE = 0,
+	WEIR_LIVE_POSTED = 1, /* by the loader */
+	WEIR_LIVE_UNDER_WAY = 2,
+	WEIR_LIVE_DONE = 3, /* the loader reads the result and frees it */
+};
+
+enum weir_live_request_kind {
+	WEIR_LIVE_SWAP = 1,	/* @plan */
+	WEIR_LIVE_REPLACE = 2,	/* @instance, @class, @plan: its parameters */
+	WEIR_LIVE_NOTIFY = 3,	/* @topic, @cpu, @task, @value, @value2 */
+	WEIR_LIVE_TIMER = 4,	/* @instance */
+};
+
+/* One wish of the loader at a time; carried out by the next dispatch on any CPU. */
+struct weir_live_request {
+	u32 state; /* (a) enum weir_live_request_state */
+	u32 kind;
+	u64 plan; /* address in the arena */
+	u32 instance;
+	u32 class;
+	u32 topic;
+	u32 cpu;
+	u32 task; /* number, WEIR_NO_TASK: none */
+	s32 result; /* 0 or the core's error */
+	u64 value;
+	u64 value2;
+	struct weir_swap_stats stats;
+	u64 done_ns;
+};
+
+struct weir_live {
+	u64 sched; /* (loader, before attach) address of struct weir_sched in the arena */
+	u64 tasks; /* (loader, before attach) address of struct weir_live_task[max_tasks + 1] */
+	u32 max_tasks; /* (loader, before attach) */
+	u32 nr_cpus;   /* (loader, before attach) */
+	u32 recording; /* (loader) events go to the ring */
+	u32 attached;  /* the kernel called init */
+	u64 slice_ns;  /* (loader) of tasks to which no component grants one */
+	u64 nr_tasks;  /* (a) tasks known now */
+	u64 no_memory; /* (a) tasks that run beside the graph because the arena is full */
+	u64 swaps;     /* (a) */
+	u64 faults;    /* (a) broken invariants of the core, counted instead of fatal */
+	u32 leave;     /* (loader) 1: let no task into the graph any more */
+	u32 bind;      /* (loader, with each topology) 1: nobody answers AFFINITY: bound tasks run beside the graph */
+	s32 exit_kind; /* enum scx_exit_kind of the kernel; 0: runs */
+	u32 unused;
+	u64 exit_code;
+	char exit_reason[128];
+	char exit_msg[1024];
+	struct weir_live_request request;
+	struct weir_live_cpu cpus[WEIR_MAX_CPUS];
+};
+
+/* A word of the record that another CPU or the loader changes. */
+#define weir_live_u32(word) (*(volatile u32 *)&(word))
+
+/* --- the event ring ---------------------------------------------------------------------------- */
+
+enum weir_live_event_kind {
+	WEIR_EVENT_TASK = 1,	 /* task is known: pid, value: tgid, comm */
+	WEIR_EVENT_EXIT = 2,	 /* task */
+	WEIR_EVENT_READY = 3,	 /* task; value 1: woke up, 0: went back after running */
+	WEIR_EVENT_RUN = 4,	 /* task on cpu */
+	WEIR_EVENT_OFF = 5,	 /* task on cpu; value: enum weir_live_stop */
+	WEIR_EVENT_IDLE = 6,	 /* cpu; value 1: has nothing to run, 0: has work again */
+	WEIR_EVENT_KICK = 7,	 /* cpu */
+	WEIR_EVENT_MESSAGE = 8,	 /* topic in pid, task, cpu, value */
+	WEIR_EVENT_SWAP = 9,	 /* value: pause, ns; pid: tasks re-presented */
+	WEIR_EVENT_ONLINE = 10,	 /* cpu; value 1: online, 0: offline */
+	WEIR_EVENT_SCHED = 11,	 /* cpu; value: ns in the core; pid: enum weir_live_call */
+};
+
+enum weir_live_stop { WEIR_STOP_PREEMPTED, WEIR_STOP_SLICE, WEIR_STOP_YIELD, WEIR_STOP_BLOCK };
+enum weir_live_call {
+	WEIR_CALL_ADMIT,
+	WEIR_CALL_UNBLOCK,
+	WEIR_CALL_RELINQUISH,
+	WEIR_CALL_BLOCK,
+	WEIR_CALL_EXIT,
+	WEIR_CALL_PICK,
+	WEIR_CALL_NOTIFY,
+};
+
+struct weir_live_event {
+	u64 t_ns; /* CLOCK_MONOTONIC */
+	u32 kind;
+	u32 cpu;
+	u32 task; /* number; a number is used again after its EXIT */
+	u32 pid;
+	u64 value;
+	char comm[WEIR_LIVE_COMM]; /* TASK only */
+};
+
+#endif

@@ -1,0 +1,838 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The live Linux kernel as a runtime: sched_ext's callbacks become calls of schedule.h, and what the components
+ * ask for becomes calls of the kernel. The core and the components are included as they are.
+ *
+ * All callbacks that call the core run with interrupts off and the run queue locked, so calls of one CPU never
+ * overlap, and a CPU that holds a lock of the core goes on to release it. What comes in other contexts (a CPU
+ * comes or goes, a wish of the loader) is noted and carried out by the next dispatch.
+ *
+ * Whose a task is. Between enqueue and the moment when a dispatch hands it over, the graph has it. A dispatch may
+ * choose a task that the kernel takes away, changes or queues again at the same time: the kernel drops a task whose
+ * queueing is not the one that was seen, and we give up one that is no longer ours (see hand_over()).
+ */
+#include "weir_unit.c"
+
+#include "kernel.h"
+#include "live.h"
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+WEIR_VISIBLE struct weir_live weir_live;
+
+/* The kernel finds the arena by the map that a program names. */
+struct {
+	int (*type)[33];	   /* BPF_MAP_TYPE_ARENA */
+	int (*map_flags)[1 << 10]; /* BPF_F_MMAPABLE */
+	int (*max_entries)[16384]; /* pages; the loader sets it */
+	enum { weir_arena_base = 1ull << 44 } map_extra; /* the same addresses in the loader */
+} arena SEC(".maps");
+
+struct {
+	int (*type)[27]; /* BPF_MAP_TYPE_RINGBUF */
+	int (*max_entries)[1 << 22];
+} events SEC(".maps");
+
+/* What the adapter keeps of a task of the kernel. */
+struct weir_linux_task {
+	u64 task;  /* address of struct weir_task in the arena; 0: none, it runs beside the graph */
+	u32 dirty; /* enum weir_linux_dirty: what the graph is to be told when the task next enters it */
+	u32 flags; /* enum weir_linux_flag */
+};
+
+enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2 };
+enum weir_linux_flag { WOKEN = 1, YIELDED = 2, KNOWN = 4 };
+
+struct {
+	int (*type)[29];      /* BPF_MAP_TYPE_TASK_STORAGE */
+	int (*map_flags)[1];  /* BPF_F_NO_PREALLOC */
+	int *key;
+	struct weir_linux_task *value;
+} tasks SEC(".maps");
+
+#define IN_ARENA asm volatile("" ::"r"(&arena))
+#define SCHED ((struct weir_sched weir_mem *)weir_live.sched)
+
+/* A queue a CPU for tasks that no exit leads to; numbers without the topmost bit are ours. */
+#define ASIDE(cpu) (0x77656972ull << 16 | (u32)(cpu))
+
+/* Address in the arena of a word a CPU: it came (1) or went (2), and the graph does not know yet. */
+static u64 cpu_news;
+static u32 any_cpu_news;
+#define CPU_NEWS(cpu) ((u32 weir_mem *)cpu_news + (cpu))
+/* And of another one: a waiting task, by number in the kernel, whose priority was changed there. */
+#define PRIORITY_NEWS(cpu) ((u32 weir_mem *)cpu_news + weir_live.nr_cpus + (cpu))
+/* Whose turn it is: the graph's or the queue beside it. */
+static u32 turns[WEIR_MAX_CPUS];
+/* Address in the arena of one mask a CPU, to tell an affinity. */
+static u64 masks;
+
+/* --- counting and recording ---------------------------------------------------------------------------- */
+
+WEIR_INLINE struct weir_live_cpu *counters(void)
+{
+	return &weir_live.cpus[weir_port_cpu() & (WEIR_MAX_CPUS - 1)];
+}
+
+#define COUNT(field) (counters()->field++)
+
+WEIR_INLINE struct weir_live_task weir_mem *live_task(u32 id)
+{
+	struct weir_live_task weir_mem *all = (struct weir_live_task weir_mem *)weir_live.tasks;
+
+	/* Numbers beyond the table share its last entry, which nobody reads. */
+	return &all[id < weir_live.max_tasks ? id : weir_live.max_tasks];
+}
+
+WEIR_GLOBAL int weir_linux_tell(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
+{
+	struct weir_live_event *e;
+
+	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		COUNT(lost_events);
+		return 0;
+	}
+	e->t_ns = bpf_ktime_get_ns();
+	e->kind = kind;
+	e->cpu = cpu;
+	e->task = task;
+	e->pid = pid;
+	e->value = value;
+	bpf_ringbuf_submit(e, 0);
+	return 0;
+}
+
+WEIR_INLINE void tell(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
+{
+	if (weir_live.recording)
+		weir_linux_tell(kind, cpu, task, pid, value);
+}
+
+static void tell_task(struct task_struct *p, u32 task)
+{
+	struct weir_live_event *e;
+
+	if (!weir_live.recording)
+		return;
+	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		COUNT(lost_events);
+		return;
+	}
+	e->t_ns = bpf_ktime_get_ns();
+	e->kind = WEIR_EVENT_TASK;
+	e->cpu = 0;
+	e->task = task;
+	e->pid = p->pid;
+	e->value = p->tgid;
+	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), p->comm);
+	bpf_ringbuf_submit(e, 0);
+}
+
+/* --- what the core needs (runtime.h) -------------------------------------------------------------------- */
+
+WEIR_FLAT u64 weir_rt_now(struct weir_sched weir_mem *s)
+{
+	return bpf_ktime_get_ns();
+}
+
+/* The loader sees the due time in the instance and posts the expiry. */
+WEIR_FLAT void weir_rt_timer(struct weir_sched weir_mem *s, u32 instance, u64 at_ns)
+{
+}
+
+WEIR_FLAT void weir_rt_message(struct weir_sched weir_mem *s, const struct weir_msg *msg)
+{
+	struct weir_task weir_mem *t = msg->task;
+
+	switch (msg->topic) {
+	case WEIR_TOPIC_KICK:
+		COUNT(kicks);
+		scx_bpf_kick_cpu(msg->cpu, SCX_KICK_IDLE);
+		break;
+	case WEIR_TOPIC_PREEMPT:
+		COUNT(preempts);
+		scx_bpf_kick_cpu(msg->cpu, SCX_KICK_PREEMPT);
+		break;
+	case WEIR_TOPIC_WITHHELD:
+		if (t)
+			weir_store(&live_task(t->id)->withheld, 1);
+		break;
+	}
+	COUNT(messages);
+	tell(WEIR_EVENT_MESSAGE, msg->cpu, t ? t->id : WEIR_NO_TASK, msg->topic, msg->value);
+}
+
+/* --- tasks ------------------------------------------------------------------------------------------------ */
+
+WEIR_INLINE struct weir_linux_task *of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, 0, 0);
+}
+
+WEIR_INLINE struct weir_task weir_mem *task_of(const struct weir_linux_task *own)
+{
+	return (struct weir_task weir_mem *)own->task;
+}
+
+/* Must not wait for any policy: the kernel relies on it. */
+WEIR_INLINE bool is_urgent(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
+}
+
+WEIR_INLINE bool is_bound(const struct task_struct *p)
+{
+	return p->nr_cpus_allowed < weir_live.nr_cpus;
+}
+
+/* Beside the graph: the queue of the CPU where the kernel has the task, which takes turns with the graph. */
+static void run_aside(struct task_struct *p, u64 enq_flags)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+
+	COUNT(aside);
+	weir_dsq_insert(p, ASIDE(cpu), weir_live.slice_ns, enq_flags);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* The kernel's set of CPUs at @from into the mask that CPU @cpu tells affinities with. */
+WEIR_GLOBAL int weir_linux_copy_mask(u32 cpu, u64 from)
+{
+	struct weir_cpumask weir_mem *mask = (struct weir_cpumask weir_mem *)masks + cpu;
+	u64 word;
+
+	for (u32 w = 0; w < weir_load(&SCHED->mask_words) && weir_loop; w++) {
+		word = 0;
+		bpf_probe_read_kernel(&word, sizeof(word), (const void *)(from + w * 8));
+		weir_store(&mask->word[w & (WEIR_MASK_WORDS - 1)], word);
+	}
+	return 0;
+}
+
+/* Tell the graph on which CPUs the task may run. */
+static void tell_affinity(struct task_struct *p, struct weir_msg *msg)
+{
+	/* Read as a number: the verifier follows a pointer through a loop turn by turn. */
+	bpf_probe_read_kernel(&msg->value, sizeof(msg->value), &p->cpus_ptr);
+	weir_linux_copy_mask(msg->cpu, msg->value);
+	msg->topic = WEIR_TOPIC_AFFINITY;
+	msg->mask = is_bound(p) ? (struct weir_cpumask weir_mem *)masks + msg->cpu : 0;
+	weir_notify(SCHED, msg->cpu, msg);
+}
+
+static void tell_priority(struct task_struct *p, struct weir_msg *msg)
+{
+	msg->topic = WEIR_TOPIC_PRIORITY;
+	msg->value = (u64)(s64)(120 - p->static_prio);
+	weir_notify(SCHED, msg->cpu, msg);
+}
+
+/* Out of the graph, and counted. */
+static void take_out(struct weir_task weir_mem *t)
+{
+	struct weir_live_task weir_mem *live = live_task(t->id);
+	u64 since = live->since_ns;
+
+	if (since) {
+		live->wait_ns += bpf_ktime_get_ns() - since;
+		weir_store(&live->since_ns, 0);
+	}
+}
+
+WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
+{
+	u32 state = weir_load(&t->state);
+
+	/* A CPU that has just chosen it is not through yet; it needs nothing that we hold. */
+	while (state == WEIR_CLAIMED && weir_loop)
+		state = weir_load(&t->state);
+	return state;
+}
+
+/* --- callbacks -------------------------------------------------------------------------------------------- */
+
+SEC("struct_ops/weir_select_cpu")
+s32 weir_select_cpu(u64 *ctx)
+{
+	/* Where a task waits is the graph's decision, and it falls when the task enters. */
+	return (s32)ctx[1];
+}
+
+SEC("struct_ops/weir_enqueue")
+int weir_enqueue(u64 *ctx)
+{
+	struct task_struct *p = (struct task_struct *)ctx[0];
+	u64 enq_flags = ctx[1];
+	struct weir_linux_task *own = of(p);
+	struct weir_live_task weir_mem *live;
+	struct weir_task weir_mem *t;
+	u32 cpu = weir_port_cpu(), state, call;
+	u64 start;
+	int err;
+
+	IN_ARENA;
+	if (is_urgent(p)) {
+		COUNT(direct);
+		weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_live.slice_ns, enq_flags);
+		return 0;
+	}
+	if (!own || !own->task || weir_live.leave) {
+		run_aside(p, enq_flags);
+		return 0;
+	}
+	t = task_of(own);
+	state = state_of(t);
+	if (weir_live.bind && is_bound(p)) {
+		if (state != WEIR_UNCONSIDERED)
+			weir_block(SCHED, cpu, t);
+		run_aside(p, enq_flags);
+		return 0;
+	}
+	if (own->dirty) {
+		struct weir_msg msg = { .cpu = cpu, .task = t };
+
+		if (own->dirty & DIRTY_AFFINITY)
+			tell_affinity(p, &msg);
+		if (own->dirty & DIRTY_PRIORITY)
+			tell_priority(p, &msg);
+		own->dirty = 0;
+	}
+	/* The dispatch that ended its turn has put it back already; or it never left the graph (see weir_quiescent). */
+	if (state == WEIR_SCHEDULABLE)
+		return 0;
+	live = live_task(t->id);
+	weir_store(&live->withheld, 0);
+	start = bpf_ktime_get_ns();
+	weir_store(&live->since_ns, start);
+	tell(WEIR_EVENT_READY, cpu, t->id, p->pid, own->flags & WOKEN);
+	if (state == WEIR_RUNNING) {
+		call = WEIR_CALL_RELINQUISH;
+		err = weir_relinquish(SCHED, cpu, t);
+	} else {
+		call = own->flags & KNOWN ? WEIR_CALL_UNBLOCK : WEIR_CALL_ADMIT;
+		err = own->flags & KNOWN ? weir_unblock(SCHED, cpu, t) : weir_admit(SCHED, cpu, t);
+	}
+	own->flags = KNOWN;
+	tell(WEIR_EVENT_SCHED, cpu, t->id, call, bpf_ktime_get_ns() - start);
+	if (!err && !weir_load(&live->withheld)) {
+		COUNT(enqueues);
+		return 0;
+	}
+	if (err)
+		COUNT(failures);
+	else
+		weir_block(SCHED, cpu, t);
+	weir_store(&live->since_ns, 0);
+	run_aside(p, enq_flags);
+	return 0;
+}
+
+/* --- dispatch --- */
+
+static u64 slice_of(struct weir_task weir_mem *t)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .task = t };
+
+	if (weir_request(SCHED, &msg) || msg.value == WEIR_SLICE_DEFAULT)
+		return weir_live.slice_ns;
+	return msg.value;
+}
+
+/*
+ * Give a task that weir_pick() chose to the kernel. The insertion notes the task's present queueing; only then we
+ * look whether the task is still ours and may run here. Whatever changes afterwards changes the queueing, and the
+ * kernel drops the insertion. 1: done.
+ */
+static int hand_over(struct weir_task weir_mem *t, s32 cpu)
+{
+	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
+	struct weir_linux_task *own;
+	int done = 0;
+
+	if (!p)
+		return 0;
+	own = of(p);
+	if (own && own->task == (u64)t) {
+		weir_dsq_insert(p, SCX_DSQ_LOCAL, slice_of(t), 0);
+		done = weir_load(&t->state) == WEIR_RUNNING && weir_load(&t->cpu) == (u32)cpu;
+		if (!done) {
+			scx_bpf_dispatch_cancel();
+		} else if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled > 1) {
+			/* A graph that knows no affinities, or not this one yet: it may not run here. */
+			scx_bpf_dispatch_cancel();
+			weir_block(SCHED, weir_port_cpu(), t);
+			own->dirty |= DIRTY_AFFINITY;
+			run_aside(p, 0);
+			done = 0;
+		}
+	}
+	bpf_task_release(p);
+	return done;
+}
+
+/* Carry out what the loader wishes. */
+static int carry_out(struct weir_live_request *r)
+{
+	struct weir_sched weir_mem *s = SCHED;
+	u32 cpu = weir_port_cpu();
+
+	if (r->kind == WEIR_LIVE_SWAP)
+		return weir_swap(s, cpu, (const struct weir_plan weir_mem *)r->plan, &r->stats);
+	if (r->kind == WEIR_LIVE_REPLACE) {
+		struct weir_replacement with = { .instance = r->instance, .class = r->class,
+						 .params = (const u64 weir_mem *)r->plan };
+
+		return weir_swap_instance(s, cpu, &with, &r->stats);
+	}
+	if (r->kind == WEIR_LIVE_TIMER)
+		return weir_timer_expired(s, cpu, r->instance);
+	if (r->kind == WEIR_LIVE_NOTIFY) {
+		struct weir_msg msg = { .topic = r->topic, .cpu = r->cpu, .value = r->value, .value2 = r->value2 };
+
+		if (r->task != WEIR_NO_TASK) {
+			msg.task = weir_task_get(s, r->task);
+			if (!msg.task)
+				return -WEIR_ENOENT;
+		}
+		return weir_notify(s, cpu, &msg);
+	}
+	return -WEIR_EINVAL;
+}
+
+static void serve_loader(void)
+{
+	struct weir_live_request *r = &weir_live.request;
+
+	if (weir_cas(&r->state, WEIR_LIVE_POSTED, WEIR_LIVE_UNDER_WAY) != WEIR_LIVE_POSTED)
+		return;
+	r->result = carry_out(r);
+	r->done_ns = bpf_ktime_get_ns();
+	COUNT(requests);
+	if (!r->result && (r->kind == WEIR_LIVE_SWAP || r->kind == WEIR_LIVE_REPLACE)) {
+		weir_fetch_add(&weir_live.swaps, 1);
+		tell(WEIR_EVENT_SWAP, weir_port_cpu(), WEIR_NO_TASK, r->stats.represented, r->stats.pause_ns);
+	}
+	weir_fence();
+	*(volatile u32 *)&r->state = WEIR_LIVE_DONE;
+}
+
+/* CPUs that came or went since. */
+WEIR_GLOBAL int weir_linux_serve_cpu_news(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS };
+
+	weir_live_u32(any_cpu_news) = 0;
+	for (u32 i = 0; i < weir_load(&s->nr_cpus) && weir_loop; i++) {
+		u32 news = weir_load(CPU_NEWS(i));
+
+		if (!news)
+			continue;
+		weir_store(CPU_NEWS(i), 0);
+		msg.cpu = i;
+		msg.value = news == 1;
+		weir_notify(s, weir_port_cpu(), &msg);
+		tell(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
+	}
+	return 0;
+}
+
+/* A waiting task got another priority. */
+static void serve_priority_news(void)
+{
+	u32 weir_mem *news = PRIORITY_NEWS(weir_port_cpu());
+	struct task_struct *p = bpf_task_from_pid(weir_load(news));
+	struct weir_linux_task *own;
+
+	weir_store(news, 0);
+	if (!p)
+		return;
+	own = of(p);
+	if (own && own->task) {
+		struct weir_msg msg = { .cpu = weir_port_cpu(), .task = task_of(own) };
+
+		tell_priority(p, &msg);
+	}
+	bpf_task_release(p);
+}
+
+SEC("struct_ops/weir_dispatch")
+int weir_dispatch(u64 *ctx)
+{
+	s32 cpu = (s32)ctx[0];
+	struct task_struct *prev = (struct task_struct *)ctx[1];
+	u32 *turn = &turns[cpu & (WEIR_MAX_CPUS - 1)];
+	struct weir_linux_task *own = 0;
+	struct weir_task weir_mem *t = 0;
+	u64 start, ran = 0;
+
+	IN_ARENA;
+	if (weir_live.request.state == WEIR_LIVE_POSTED)
+		serve_loader();
+	if (weir_live_u32(any_cpu_news))
+		weir_linux_serve_cpu_news(SCHED);
+	if (weir_load(PRIORITY_NEWS(cpu)))
+		serve_priority_news();
+	if (++*turn & 1 && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
+		return 0;
+	start = bpf_ktime_get_ns();
+	/* Its turn is over, but it would run on: it competes with what waits, as it does in every other runtime. */
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED && !weir_live.leave) {
+		own = of(prev);
+		if (own && own->task && weir_load(&task_of(own)->state) == WEIR_RUNNING) {
+			ran = own->task;
+			weir_store(&live_task(task_of(own)->id)->since_ns, start);
+			if (weir_relinquish(SCHED, cpu, task_of(own)))
+				ran = 0;
+			else
+				COUNT(enqueues);
+		}
+	}
+	while (weir_loop) {
+		t = weir_pick(SCHED, cpu, cpu);
+		if (!t)
+			break;
+		if ((u64)t == ran && prev) {
+			COUNT(kept);
+			COUNT(dispatches);
+			take_out(t);
+			weir_set_slice(prev, slice_of(t));
+			break;
+		}
+		if (hand_over(t, cpu)) {
+			COUNT(dispatches);
+			take_out(t);
+			break;
+		}
+		COUNT(dropped);
+	}
+	tell(WEIR_EVENT_SCHED, cpu, WEIR_NO_TASK, WEIR_CALL_PICK, bpf_ktime_get_ns() - start);
+	if (t)
+		return 0;
+	COUNT(empty);
+	if (!(*turn & 1))
+		weir_dsq_move_to_local(ASIDE(cpu));
+	return 0;
+}
+
+/* (loader, before load) some component listens to TICK; if none does, the verifier drops the call. */
+WEIR_VISIBLE const volatile u32 weir_linux_ticks SEC(".rodata");
+
+SEC("struct_ops/weir_tick")
+int weir_tick(u64 *ctx)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_TICK, .cpu = weir_port_cpu() };
+
+	IN_ARENA;
+	if (weir_linux_ticks && SCHED->graph && SCHED->graph->subs[WEIR_TOPIC_TICK].nr)
+		weir_notify(SCHED, msg.cpu, &msg);
+	return 0;
+}
+
+SEC("struct_ops/weir_runnable")
+int weir_runnable(u64 *ctx)
+{
+	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
+
+	if (own && ctx[1] & SCX_ENQ_WAKEUP)
+		own->flags |= WOKEN;
+	return 0;
+}
+
+SEC("struct_ops/weir_running")
+int weir_running(u64 *ctx)
+{
+	struct task_struct *p = (struct task_struct *)ctx[0];
+	struct weir_linux_task *own = of(p);
+	struct weir_live_task weir_mem *live;
+	struct weir_task weir_mem *t;
+	u32 cpu = weir_port_cpu();
+
+	IN_ARENA;
+	if (!own || !own->task)
+		return 0;
+	t = task_of(own);
+	COUNT(runs);
+	live = live_task(t->id);
+	if (live->cpu != WEIR_NO_CPU && live->cpu != cpu) {
+		live->nr_migrations++;
+		COUNT(migrations);
+	}
+	live->nr_runs++;
+	weir_store(&live->cpu, cpu);
+	weir_store(&live->started_ns, bpf_ktime_get_ns());
+	weir_store(&weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].curr_pid, p->pid);
+	tell(WEIR_EVENT_RUN, cpu, t->id, p->pid, 0);
+	return 0;
+}
+
+SEC("struct_ops/weir_stopping")
+int weir_stopping(u64 *ctx)
+{
+	struct task_struct *p = (struct task_struct *)ctx[0];
+	struct weir_linux_task *own = of(p);
+	struct weir_live_task weir_mem *live;
+	u64 ran, stop = WEIR_STOP_BLOCK;
+
+	IN_ARENA;
+	if (!own || !own->task)
+		return 0;
+	live = live_task(task_of(own)->id);
+	if (live->started_ns) {
+		ran = bpf_ktime_get_ns() - live->started_ns;
+		weir_store(&live->run_ns, live->run_ns + ran);
+		weir_store(&live->started_ns, 0);
+		counters()->busy_ns += ran;
+	}
+	weir_store(&weir_live.cpus[weir_port_cpu() & (WEIR_MAX_CPUS - 1)].curr_pid, 0);
+	if (ctx[1])
+		stop = own->flags & YIELDED ? WEIR_STOP_YIELD : p->scx.slice ? WEIR_STOP_PREEMPTED : WEIR_STOP_SLICE;
+	own->flags &= ~YIELDED;
+	tell(WEIR_EVENT_OFF, weir_port_cpu(), task_of(own)->id, p->pid, stop);
+	return 0;
+}
+
+/*
+ * The task waits for something else than a CPU, or changes. There is no dequeue callback: where this one does not
+ * follow, the task is enqueued again at once and finds itself in the graph. A CPU that chooses it in between is
+ * told by the kernel that there is nothing to hand over, and the enqueue puts the task back.
+ */
+SEC("struct_ops/weir_quiescent")
+int weir_quiescent(u64 *ctx)
+{
+	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
+	struct weir_task weir_mem *t;
+	u32 state;
+
+	IN_ARENA;
+	if (!own || !own->task)
+		return 0;
+	t = task_of(own);
+	state = state_of(t);
+	if (state != WEIR_RUNNING && state != WEIR_SCHEDULABLE)
+		return 0;
+	if (weir_block(SCHED, weir_port_cpu(), t))
+		return 0;
+	if (state == WEIR_SCHEDULABLE)
+		COUNT(dequeues);
+	take_out(t);
+	return 0;
+}
+
+SEC("struct_ops/weir_yield")
+bool weir_yield(u64 *ctx)
+{
+	struct task_struct *from = (struct task_struct *)ctx[0];
+	struct weir_linux_task *own = of(from);
+
+	if (ctx[1])
+		return 0; /* a wish for a certain successor: the graph decides */
+	if (own)
+		own->flags |= YIELDED;
+	weir_set_slice(from, 0);
+	return 0;
+}
+
+SEC("struct_ops/weir_set_weight")
+int weir_set_weight(u64 *ctx)
+{
+	struct task_struct *p = (struct task_struct *)ctx[0];
+	struct weir_linux_task *own = of(p);
+
+	IN_ARENA;
+	if (!own || !own->task)
+		return 0;
+	own->dirty |= DIRTY_PRIORITY;
+	/* A task that starves for its low priority may have been given a higher one for that reason: tell soon. */
+	if (weir_load(&task_of(own)->state) == WEIR_SCHEDULABLE)
+		weir_store(PRIORITY_NEWS(weir_port_cpu()), p->pid);
+	return 0;
+}
+
+SEC("struct_ops/weir_set_cpumask")
+int weir_set_cpumask(u64 *ctx)
+{
+	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
+
+	/* The kernel takes a waiting task out before, and enqueues it again after. */
+	if (own)
+		own->dirty |= DIRTY_AFFINITY;
+	return 0;
+}
+
+/* A task of a higher class takes the CPU: what waits for it may go elsewhere. */
+SEC("struct_ops/weir_cpu_release")
+int weir_cpu_release(u64 *ctx)
+{
+	weir_reenqueue_local();
+	return 0;
+}
+
+static void note_cpu(u32 cpu, u32 news)
+{
+	weir_store(CPU_NEWS(cpu), news);
+	weir_fence();
+	weir_live_u32(any_cpu_news) = 1;
+	/* Somebody has to look: this CPU, once the thread that changes the machine waits. */
+	scx_bpf_kick_cpu(weir_port_cpu(), SCX_KICK_PREEMPT);
+}
+
+SEC("struct_ops/weir_cpu_online")
+int weir_cpu_online(u64 *ctx)
+{
+	IN_ARENA;
+	note_cpu(ctx[0], 1);
+	return 0;
+}
+
+SEC("struct_ops/weir_cpu_offline")
+int weir_cpu_offline(u64 *ctx)
+{
+	IN_ARENA;
+	note_cpu(ctx[0], 2);
+	return 0;
+}
+
+SEC("struct_ops.s/weir_init_task")
+s32 weir_init_task(u64 *ctx)
+{
+	struct weir_linux_task *own =
+		bpf_task_storage_get(&tasks, (struct task_struct *)ctx[0], 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	return own ? 0 : -12; /* -ENOMEM */
+}
+
+/* The task is of our class from now on; unlike in init_task, nothing else happens on this CPU meanwhile. */
+SEC("struct_ops/weir_enable")
+int weir_enable(u64 *ctx)
+{
+	struct task_struct *p = (struct task_struct *)ctx[0];
+	struct weir_linux_task *own = of(p);
+	struct weir_live_task weir_mem *live;
+	struct weir_task weir_mem *t;
+
+	IN_ARENA;
+	if (!own || own->task)
+		return 0;
+	t = weir_task_new(SCHED, weir_port_cpu(), (u32)p->pid);
+	if (!t) {
+		weir_fetch_add(&weir_live.no_memory, 1);
+		return 0;
+	}
+	own->task = (u64)t;
+	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0);
+	own->flags = 0;
+	live = live_task(t->id);
+	live->tgid = p->tgid;
+	live->since_ns = 0;
+	live->run_ns = 0;
+	live->wait_ns = 0;
+	live->started_ns = 0;
+	live->cpu = WEIR_NO_CPU;
+	live->nr_runs = 0;
+	live->nr_migrations = 0;
+	live->withheld = 0;
+	{
+		char comm[WEIR_LIVE_COMM] = {};
+		u64 *from = (u64 *)comm;
+		u64 weir_mem *to = (u64 weir_mem *)live->comm;
+
+		bpf_probe_read_kernel_str(comm, sizeof(comm), p->comm);
+		to[0] = from[0];
+		to[1] = from[1];
+	}
+	weir_store(&live->pid, p->pid);
+	weir_fetch_add(&weir_live.nr_tasks, 1);
+	tell_task(p, t->id);
+	return 0;
+}
+
+/* The task leaves our class, or the kernel. */
+static void forget(struct task_struct *p)
+{
+	struct weir_linux_task *own = of(p);
+	struct weir_task weir_mem *t;
+	u32 id;
+
+	if (!own || !own->task)
+		return;
+	t = task_of(own);
+	id = t->id;
+	own->task = 0;
+	if (state_of(t) == WEIR_SCHEDULABLE) {
+		COUNT(dequeues);
+		take_out(t);
+	}
+	weir_store(&live_task(id)->pid, 0);
+	weir_store(&live_task(id)->since_ns, 0);
+	weir_exit(SCHED, weir_port_cpu(), t);
+	weir_fetch_add(&weir_live.nr_tasks, (u64)-1);
+	tell(WEIR_EVENT_EXIT, weir_port_cpu(), id, p->pid, 0);
+}
+
+SEC("struct_ops/weir_disable")
+int weir_disable(u64 *ctx)
+{
+	IN_ARENA;
+	forget((struct task_struct *)ctx[0]);
+	return 0;
+}
+
+SEC("struct_ops.s/weir_init")
+s32 weir_init_scheduler(u64 *ctx)
+{
+	u32 nr = weir_live.nr_cpus;
+	s32 err = 0;
+
+	IN_ARENA;
+	masks = weir_alloc_at(SCHED, nr * sizeof(struct weir_cpumask));
+	cpu_news = weir_alloc_at(SCHED, nr * 2 * sizeof(u32));
+	if (!masks || !cpu_news)
+		return -12; /* -ENOMEM */
+	for (u32 i = 0; i < nr && !err && weir_loop; i++)
+		err = scx_bpf_create_dsq(ASIDE(i), -1);
+	if (!err)
+		weir_live.attached = 1;
+	return err;
+}
+
+SEC("struct_ops/weir_exit_scheduler")
+int weir_exit_scheduler(u64 *ctx)
+{
+	struct scx_exit_info *info = (struct scx_exit_info *)ctx[0];
+
+	bpf_probe_read_kernel_str(weir_live.exit_reason, sizeof(weir_live.exit_reason), info->reason);
+	bpf_probe_read_kernel_str(weir_live.exit_msg, sizeof(weir_live.exit_msg), info->msg);
+	weir_live.exit_code = info->exit_code;
+	weir_live.faults = weir_port_faults;
+	weir_fence();
+	weir_live_u32(weir_live.exit_kind) = info->kind;
+	return 0;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops weir_ops = {
+	.select_cpu = (void *)weir_select_cpu,
+	.enqueue = (void *)weir_enqueue,
+	.dispatch = (void *)weir_dispatch,
+	.tick = (void *)weir_tick,
+	.runnable = (void *)weir_runnable,
+	.running = (void *)weir_running,
+	.stopping = (void *)weir_stopping,
+	.quiescent = (void *)weir_quiescent,
+	.yield = (void *)weir_yield,
+	.set_weight = (void *)weir_set_weight,
+	.set_cpumask = (void *)weir_set_cpumask,
+	.cpu_release = (void *)weir_cpu_release,
+	.init_task = (void *)weir_init_task,
+	.enable = (void *)weir_enable,
+	.disable = (void *)weir_disable,
+	.cpu_online = (void *)weir_cpu_online,
+	.cpu_offline = (void *)weir_cpu_offline,
+	.init = (void *)weir_init_scheduler,
+	.exit = (void *)weir_exit_scheduler,
+	.flags = SCX_OPS_ENQ_LAST,
+	.timeout_ms = 10000,
+	.name = "weir",
+};
