@@ -10,11 +10,24 @@ need() { # COMMAND PACKAGE: the package brings the command
 	command -v "$1" >/dev/null 2>&1 || packages+=("$2")
 }
 
+need_file() { # FILE PACKAGE: the package brings the file
+	[[ -e $1 ]] || packages+=("$2")
+}
+
 need cc build-essential
 need make build-essential
 need clang-19 clang-19       # compiles core and components for the kernel's BPF target
 need llvm-objdump-19 llvm-19 # looks into those objects
 need column bsdextrautils
+# For `runweir vm`: the emulator, what the guest is made of, and the loads that run in it.
+need qemu-system-x86_64 qemu-system-x86
+need busybox busybox-static
+need hackbench rt-tests
+need stress-ng stress-ng
+need rt-app rt-app
+need pkg-config pkg-config # finds the libraries of the kernel loader
+need_file /usr/include/libelf.h libelf-dev
+need_file /usr/include/zlib.h zlib1g-dev
 
 if ((${#packages[@]})); then
 	echo "setup: installing ${packages[*]}" >&2

@@ -13,6 +13,8 @@ const MAGIC: u16 = 0xeb9f;
 
 const KIND_PTR: u32 = 2;
 const KIND_STRUCT: u32 = 4;
+const KIND_VOLATILE: u32 = 9;
+const KIND_RESTRICT: u32 = 11;
 const KIND_FUNC: u32 = 12;
 const KIND_FUNC_PROTO: u32 = 13;
 const KIND_DECL_TAG: u32 = 17;
@@ -84,11 +86,24 @@ fn wrong_function(types: &[Type], btf: &[u8], function: &Type) -> Option<String>
     }
     let (name, id) = last?;
     let pointer = &types[id as usize];
-    let prog_aux = pointer.kind == KIND_PTR
-        && types.get(pointer.target as usize).is_some_and(|t| t.name == "bpf_prog_aux");
+    let prog_aux =
+        pointer.kind == KIND_PTR && plain(types, pointer.target).is_some_and(|t| t.name == "bpf_prog_aux");
     (name == "aux" && prog_aux).then(|| {
         "has the parameter `aux`, which the kernel passes by itself and programs must not see".into()
     })
+}
+
+/// A type without `const` and the like.
+fn plain<'a>(types: &'a [Type<'a>], id: u32) -> Option<&'a Type<'a>> {
+    let mut found = types.get(id as usize)?;
+    // Types of one another would be a circle; real ones have two or three.
+    for _ in 0..8 {
+        if !(KIND_VOLATILE..=KIND_RESTRICT).contains(&found.kind) {
+            break;
+        }
+        found = types.get(found.target as usize)?;
+    }
+    Some(found)
 }
 
 /// All types by number; number 0 is `void`.
@@ -150,14 +165,26 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// One sentence for the findings in a kernel.
+/// One sentence for the findings in a kernel; the same damage is told once.
 pub fn describe(findings: &[Finding]) -> String {
-    let shown: Vec<_> = findings.iter().take(3).map(|f| format!("`{}` {}", f.name, f.what)).collect();
-    let more = match findings.len().saturating_sub(shown.len()) {
-        0 => String::new(),
-        n => format!("; and {n} more like these"),
+    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    for f in findings {
+        match told.iter_mut().find(|(what, _)| *what == f.what) {
+            Some((_, names)) => names.push(&f.name),
+            None => told.push((&f.what, vec![&f.name])),
+        }
+    }
+    let clause = |(what, names): &(&str, Vec<&str>)| {
+        let others: Vec<String> = names[1..].iter().take(2).map(|n| format!("`{n}`")).collect();
+        let more = names.len() - 1 - others.len();
+        let others = match (others.is_empty(), more) {
+            (true, _) => String::new(),
+            (false, 0) => format!(" (likewise {})", others.join(", ")),
+            (false, n) => format!(" (likewise {} and {n} more)", others.join(", ")),
+        };
+        format!("`{}`{others} {what}", names[0])
     };
-    format!("{}{more}", shown.join("; "))
+    told.iter().take(3).map(clause).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -216,6 +243,7 @@ pub(crate) mod tests {
         let mut m = Maker::new();
         m.add("sched_ext_ops", KIND_STRUCT, 0, 0, &[]);
         let aux = m.add("bpf_prog_aux", KIND_STRUCT, 0, 0, &[]);
+        let aux = m.add("", 10, 0, aux, &[]);
         let aux = m.add("", KIND_PTR, 0, aux, &[]);
         for name in WANTED {
             m.function(name, &[("dsq_id", 2)]);
@@ -235,12 +263,17 @@ pub(crate) mod tests {
     fn findings_name_function_and_damage() {
         let (mut m, aux) = kernel();
         m.function("scx_bpf_exit_bstr", &[("exit_code", 2), ("aux", aux)]);
-        m.function("scx_bpf_get_idle_cpumask", &[("aux", aux)]);
+        for name in ["scx_bpf_get_idle_cpumask", "scx_bpf_get_idle_smtmask", "scx_bpf_nr_slots"] {
+            m.function(name, &[("aux", aux)]);
+        }
         m.add("scx_bpf_no_proto", KIND_FUNC, 0, 1, &[]);
         m.function("scx_bpf_far_type", &[("x", 4711)]);
         let findings = check(&m.bytes()).expect("readable");
-        insta::assert_snapshot!(describe(&findings), @"`scx_bpf_exit_bstr` has the parameter `aux`, which the kernel passes by itself and programs must not see; `scx_bpf_far_type` has parameter 1 of type 4711, which does not exist; `scx_bpf_get_idle_cpumask` has the parameter `aux`, which the kernel passes by itself and programs must not see; and 1 more like these");
-        assert_eq!(findings[3].what, "has type 1, which is no function's");
+        insta::assert_snapshot!(describe(&findings).replace("; ", "\n"), @"
+        `scx_bpf_exit_bstr` (likewise `scx_bpf_get_idle_cpumask`, `scx_bpf_get_idle_smtmask` and 1 more) has the parameter `aux`, which the kernel passes by itself and programs must not see
+        `scx_bpf_far_type` has parameter 1 of type 4711, which does not exist
+        `scx_bpf_no_proto` has type 1, which is no function's
+        ");
     }
 
     #[test]

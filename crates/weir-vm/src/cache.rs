@@ -8,10 +8,11 @@ use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Prepared archives kept; the least recently made go first.
+/// Prepared archives kept; the least recently used go first.
 const ARCHIVES: usize = 8;
 
 /// Begin of the names of unfinished folders.
@@ -82,27 +83,27 @@ impl Cache {
         kind: &str,
         key: &impl Hash,
         make: impl FnOnce(&Path) -> Result<()>,
-    ) -> Result<PathBuf> {
+    ) -> Result<File> {
         // The hasher has fixed keys, so that the same inputs find the same file again.
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
         let path = self.path(&format!("{kind}-{:016x}.cpio", hasher.finish()));
-        if path.exists() {
-            return Ok(path);
+        if let Some(file) = used(&path) {
+            return Ok(file);
         }
         let _lock = self.lock()?;
-        if path.exists() {
-            return Ok(path);
+        if let Some(file) = used(&path) {
+            return Ok(file);
         }
         self.forget(ARCHIVES - 1);
         let scratch = self.scratch()?;
         let unfinished = scratch.path().join("archive");
         make(&unfinished)?;
         fs::rename(&unfinished, &path).map_err(|e| Error::io("write", &path, &e))?;
-        Ok(path)
+        File::open(&path).map_err(|e| Error::io("read", &path, &e))
     }
 
-    /// Remove all but the `keep` youngest archives; a failure costs only space.
+    /// Remove all but the `keep` archives that were used last; a failure costs only space.
     fn forget(&self, keep: usize) {
         let Ok(entries) = fs::read_dir(&self.dir) else { return };
         let mut archives: Vec<_> = entries
@@ -119,6 +120,14 @@ impl Cache {
     }
 }
 
+/// An archive that is there, marked as used now. Once open it may be forgotten.
+fn used(path: &Path) -> Option<File> {
+    let file = File::options().read(true).append(true).open(path).or_else(|_| File::open(path)).ok()?;
+    // Without the mark it may be made anew sooner than needed.
+    let _ = file.set_modified(SystemTime::now());
+    Some(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,11 +139,13 @@ mod tests {
         let make = |text: &'static str| {
             move |path: &Path| fs::write(path, text).map_err(|e| Error::io("write", path, &e))
         };
-        let first = cache.archive("a", &1, make("one")).expect("made");
-        assert_eq!(cache.archive("a", &1, make("two")).expect("found"), first);
-        assert_eq!(fs::read_to_string(&first).expect("there"), "one");
+        let text = |file: File| std::io::read_to_string(file).expect("readable");
+        assert_eq!(text(cache.archive("a", &1, make("one")).expect("made")), "one");
+        assert_eq!(text(cache.archive("a", &1, make("two")).expect("found")), "one");
         for key in 2..20 {
             cache.archive("a", &key, make("more")).expect("made");
+            // What is in use stays.
+            assert_eq!(text(cache.archive("a", &1, make("two")).expect("found")), "one");
         }
         let left = fs::read_dir(dir.path()).expect("a folder");
         let left =

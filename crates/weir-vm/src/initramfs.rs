@@ -43,7 +43,7 @@ pub struct Files {
 type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 /// The archive with busybox, the load generators and the first program.
-pub fn tools(cache: &Cache) -> Result<PathBuf> {
+pub fn tools(cache: &Cache) -> Result<File> {
     let busybox =
         tool::find("busybox").ok_or_else(|| tool::require(tool::NEEDED).expect_err("busybox is missing"))?;
     let loads: Vec<PathBuf> = tool::LOADS.iter().filter_map(|(name, _)| tool::find(name)).collect();
@@ -65,7 +65,7 @@ pub fn tools(cache: &Cache) -> Result<PathBuf> {
 }
 
 /// The archive with this program as `/usr/local/bin/runweir`.
-pub fn program(cache: &Cache, program: &Path) -> Result<PathBuf> {
+pub fn program(cache: &Cache, program: &Path) -> Result<File> {
     cache.archive("runweir", &stamp(&[program.to_path_buf()]), |path| {
         let mut bundle = Bundle::create(path)?;
         bundle.needs_of(program)?;
@@ -91,12 +91,11 @@ pub fn job(path: &Path, files: &Files) -> Result<()> {
 }
 
 /// Put archives one after the other; returns the size in bytes.
-pub fn join(parts: &[PathBuf], to: &Path) -> Result<u64> {
+pub fn join(parts: Vec<File>, to: &Path) -> Result<u64> {
     let mut out = File::create(to).map_err(|e| Error::io("write", to, &e))?;
     let mut size = 0;
-    for part in parts {
-        let mut input = File::open(part).map_err(|e| Error::io("read", part, &e))?;
-        size += io::copy(&mut input, &mut out).map_err(|e| Error::io("write", to, &e))?;
+    for mut part in parts {
+        size += io::copy(&mut part, &mut out).map_err(|e| Error::io("write", to, &e))?;
     }
     Ok(size)
 }

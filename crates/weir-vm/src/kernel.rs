@@ -47,8 +47,9 @@ impl Kernel {
     pub fn takes_schedulers(&self) -> Result<()> {
         match &self.damage {
             None => Ok(()),
+            // Only the user's own kernels can be damaged: others are checked before they are kept.
             Some(why) => Err(Error::new(
-                ErrorKind::Kernel,
+                ErrorKind::Input,
                 format!("schedulers cannot be loaded into kernel {}: {why}", self.version),
             )
             .help("leave out --kernel, and a kernel that works is fetched; or name another build")),

@@ -138,8 +138,8 @@ fn prepare(cache: &Cache, spec: &Spec, job: &Job, scratch: &Scratch) -> Result<(
     if let Some(program) = &job.runweir {
         parts.push(initramfs::program(cache, program)?);
     }
-    parts.push(of_job);
-    let bytes = initramfs::join(&parts, &scratch.path("initrd"))?;
+    parts.push(fs::File::open(&of_job).map_err(|e| Error::io("read", &of_job, &e))?);
+    let bytes = initramfs::join(parts, &scratch.path("initrd"))?;
     // It is in memory twice while the kernel unpacks it, and there must be room to run.
     let needed = (bytes >> 20) * 2 + 256;
     if needed > u64::from(spec.memory_mib) {
@@ -276,7 +276,10 @@ fn drive(spec: &Spec, job: &Job, sinks: Sinks, stop: &AtomicBool, scratch: &Scra
     heard.try_iter().for_each(|line| progress.hear(&line, total));
     let console =
         String::from_utf8_lossy(&fs::read(scratch.path("console")).unwrap_or_default()).into_owned();
-    ended.and_then(|()| outcome(&progress, job, scratch, total)).map_err(|e| explain(e, &console, scratch))
+    let booted = progress.ready.is_some();
+    ended
+        .and_then(|()| outcome(&progress, job, scratch, total))
+        .map_err(|e| explain(e, &console, booted, scratch))
 }
 
 fn listen(path: &Path) -> Result<UnixListener> {
@@ -364,7 +367,9 @@ fn wait(
             let message =
                 format!("the virtual machine took longer than {seconds} s, {}", progress.stage(topology));
             let help = match progress.ready {
-                None => "give it more time with --timeout; if it never boots, look at the console below",
+                None => {
+                    "give it more time with --timeout; if it never boots, the end of its console says why"
+                }
                 Some(_) => "give it more time with --timeout",
             };
             return Err(Error::new(ErrorKind::Timeout, message).help(help));
@@ -410,7 +415,7 @@ fn outcome(progress: &Progress, job: &Job, scratch: &Scratch, total: Duration) -
 }
 
 /// Add what console and QEMU say to an error about the guest.
-fn explain(e: Error, console: &str, scratch: &Scratch) -> Error {
+fn explain(e: Error, console: &str, booted: bool, scratch: &Scratch) -> Error {
     if !matches!(e.kind, ErrorKind::Guest | ErrorKind::Timeout) || e.log.is_some() {
         return e;
     }
@@ -423,6 +428,7 @@ fn explain(e: Error, console: &str, scratch: &Scratch) -> Error {
     match (tail.is_empty(), messages.is_empty()) {
         (false, _) => e.log("console", &tail),
         (true, false) => e.log("QEMU", &messages),
+        (true, true) if booted => e,
         (true, true) => e.log("console", "(nothing: the kernel did not come as far as its first message)"),
     }
 }
@@ -484,17 +490,17 @@ mod tests {
     fn deaths_are_explained() {
         let scratch = Scratch::new().expect("a folder");
         let died = || Error::new(ErrorKind::Guest, "the virtual machine died");
-        let e = explain(died(), "[    1.0] Kernel panic - not syncing: VFS\n", &scratch);
+        let e = explain(died(), "[    1.0] Kernel panic - not syncing: VFS\n", false, &scratch);
         insta::assert_snapshot!(e, @"
         the virtual machine died; its kernel panicked: VFS
         console:
           [    1.0] Kernel panic - not syncing: VFS
         ");
-        let e = explain(died(), "", &scratch);
+        let e = explain(died(), "", false, &scratch);
         assert!(e.log.is_some_and(|(_, text)| text.starts_with("(nothing")));
         fs::write(scratch.path("qemu"), "qemu: no memory\n").expect("written");
-        let e = explain(died(), "", &scratch);
+        let e = explain(died(), "", false, &scratch);
         assert_eq!(e.log, Some(("QEMU".into(), "qemu: no memory".into())));
-        assert_eq!(explain(interrupted(), "x", &scratch).log, None);
+        assert_eq!(explain(interrupted(), "x", true, &scratch).log, None);
     }
 }

@@ -121,7 +121,8 @@ if [ -n "$live" ]; then
 	if kill -0 "$live" 2>/dev/null; then
 		say "stopping"
 		kill -INT "$live"
-		(sleep 30; kill -KILL "$live") 2>/dev/null &
+		# Background jobs begin with SIGINT ignored; a program that leaves it so gets another chance.
+		(sleep 5; kill -TERM "$live"; sleep 30; kill -KILL "$live") 2>/dev/null &
 	fi
 	live_over
 	[ -s /run/live.out ] && cp /run/live.out /rec/live.txt
