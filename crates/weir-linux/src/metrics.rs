@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A snapshot in Prometheus' text format 0.0.4.
+//!
+//! Names follow its conventions: base units (seconds, bytes) at the end, `_total` for what only grows.
+//! Counters of pipes and components start anew with each switch and carry the topology's name, so that
+//! two topologies never share a series. There is no series per task: tasks come and go by the
+//! thousand, and a monitoring system keeps every series that it ever saw.
+
+use std::fmt::Write;
+
+use crate::snapshot::{CpuView, Snapshot};
+
+/// Value of `Content-Type`.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Value of a counter of one CPU.
+type OfCpu = fn(&CpuView) -> u64;
+
+/// Counters that each CPU has: name without prefix and suffix, meaning, value.
+const CPU_COUNTERS: [(&str, &str, OfCpu); 15] = [
+    ("context_switches", "Context switches to a task of this scheduler, by CPU.", |c| c.runs),
+    ("migrations", "Context switches to a task that last ran on another CPU.", |c| c.migrations),
+    ("enqueues", "Tasks that entered the graph, by the CPU that brought them.", |c| c.enqueues),
+    ("dispatches", "Tasks that left the graph for a CPU, by that CPU.", |c| c.dispatches),
+    ("dequeues", "Tasks that left the graph because the kernel took them back.", |c| c.dequeues),
+    ("direct", "Tasks that could not wait (per-CPU kernel threads, pinned tasks), run at once.", |c| {
+        c.direct
+    }),
+    ("aside", "Tasks that no exit of the topology leads to, run beside the graph.", |c| c.aside),
+    ("empty_picks", "Choices that found no task.", |c| c.empty),
+    ("dropped_picks", "Choices whose task was gone or changed before it got to its CPU.", |c| c.dropped),
+    ("kept", "Choices of the task that was running.", |c| c.kept),
+    ("kicks", "Idle CPUs that were told of work.", |c| c.kicks),
+    ("preempts", "CPUs that were told to give up their task.", |c| c.preempts),
+    ("messages", "Messages of components that reached the runtime.", |c| c.messages),
+    ("failures", "Calls of the scheduler's core that failed.", |c| c.failures),
+    ("lost_events", "Events of a recording that found the ring full.", |c| c.lost_events),
+];
+
+/// The snapshot as a page that Prometheus reads. `version` is that of Runweir.
+pub fn prometheus(s: &Snapshot, version: &str) -> String {
+    let mut page = Page::default();
+    let t = &s.totals;
+    page.family("info", "gauge", "Version and topology, as labels of a constant 1.");
+    page.sample("info", &[("version", version), ("topology", &s.topology)], "1");
+    page.single("attached", "gauge", "1 while the kernel runs its tasks through this scheduler.", {
+        u64::from(s.attached).to_string()
+    });
+    page.single("uptime_seconds", "gauge", "Time since the attachment.", seconds(s.uptime_ns));
+    cpus(&mut page, s);
+    pipes(&mut page, s);
+    page.family("component_updates_total", "counter", "Update calls of a component instance.");
+    for i in &s.instances {
+        let labels = [("topology", &*s.topology), ("instance", &*i.name), ("component", &*i.component)];
+        page.sample("component_updates_total", &labels, &i.updates.to_string());
+    }
+    page.single("tasks", "gauge", "Tasks of this scheduler.", t.tasks.to_string());
+    page.single("tasks_in_graph", "gauge", "Tasks that wait in the graph.", t.in_graph.to_string());
+    page.single("longest_wait_seconds", "gauge", "How long the task has waited that waits longest.", {
+        seconds(longest_wait_ns(s))
+    });
+    let singles = [
+        ("swaps", "Changes of topology.", t.swaps),
+        ("requests", "Requests of the loader that the kernel side carried out.", t.requests),
+        ("faults", "Broken invariants of the core, counted instead of fatal.", t.faults),
+        ("lost_messages", "Messages of components lost for want of memory.", t.lost_messages),
+        ("no_memory_tasks", "Tasks that run beside the graph because the arena was full.", t.no_memory),
+    ];
+    for (name, help, value) in singles {
+        page.single(&format!("{name}_total"), "counter", help, value.to_string());
+    }
+    if let Some(swap) = &s.last_swap {
+        let labels = [("from", &*swap.from), ("to", &*swap.to)];
+        page.family(
+            "swap_pause_seconds",
+            "gauge",
+            "How long the last change of topology held scheduling up.",
+        );
+        page.sample("swap_pause_seconds", &labels, &seconds(swap.pause_ns));
+        page.family("swap_represented_tasks", "gauge", "Waiting tasks presented to the last new graph.");
+        page.sample("swap_represented_tasks", &labels, &swap.represented.to_string());
+    }
+    page.single("arena_used_bytes", "gauge", "Memory of the core in use.", t.arena_used.to_string());
+    page.single("arena_size_bytes", "gauge", "Memory of the core.", t.arena_bytes.to_string());
+    page.text
+}
+
+fn cpus(page: &mut Page, s: &Snapshot) {
+    let numbers: Vec<String> = s.cpus.iter().map(|c| c.cpu.to_string()).collect();
+    page.family("cpu_online", "gauge", "1 where the CPU is online.");
+    for (c, cpu) in s.cpus.iter().zip(&numbers) {
+        page.sample("cpu_online", &[("cpu", cpu)], if c.online { "1" } else { "0" });
+    }
+    page.family("cpu_busy_seconds_total", "counter", "Run time of tasks, up to the last context switch.");
+    for (c, cpu) in s.cpus.iter().zip(&numbers) {
+        page.sample("cpu_busy_seconds_total", &[("cpu", cpu)], &seconds(c.busy_ns));
+    }
+    for (name, help, value) in CPU_COUNTERS {
+        let name = format!("{name}_total");
+        page.family(&name, "counter", help);
+        for (c, cpu) in s.cpus.iter().zip(&numbers) {
+            page.sample(&name, &[("cpu", cpu)], &value(c).to_string());
+        }
+    }
+}
+
+fn pipes(page: &mut Page, s: &Snapshot) {
+    let families = [
+        ("pipe_depth", "gauge", "Tasks in the pipe."),
+        ("pipe_max_depth", "gauge", "Most tasks in the pipe at a time."),
+        ("pipe_added_total", "counter", "Tasks added to the pipe."),
+        ("pipe_removed_total", "counter", "Tasks removed from the pipe."),
+    ];
+    for (at, (name, kind, help)) in families.into_iter().enumerate() {
+        page.family(name, kind, help);
+        for p in &s.pipes {
+            let labels = [("topology", &*s.topology), ("pipe", &*p.name), ("from", &*p.from), ("to", &*p.to)];
+            let value = [p.depth.into(), p.max_depth.into(), p.added, p.removed][at];
+            page.sample(name, &labels, &value.to_string());
+        }
+    }
+}
+
+/// Time for which the task has waited that waits longest, ns.
+pub fn longest_wait_ns(s: &Snapshot) -> u64 {
+    let since = s.tasks.iter().map(|t| t.waiting_since_ns).filter(|since| *since > 0).min();
+    since.map_or(0, |since| s.t_ns.saturating_sub(since))
+}
+
+/// Exact seconds.
+fn seconds(ns: u64) -> String {
+    let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        self.text.write_fmt(line).expect("writing to a string");
+        self.text.push('\n');
+    }
+
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP runweir_{name} {}", help.replace('\\', "\\\\").replace('\n', "\\n")));
+        self.line(format_args!("# TYPE runweir_{name} {kind}"));
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: &str) {
+        let labels: Vec<String> =
+            labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escape(value))).collect();
+        match labels.is_empty() {
+            true => self.line(format_args!("runweir_{name} {value}")),
+            false => self.line(format_args!("runweir_{name}{{{}}} {value}", labels.join(","))),
+        }
+    }
+
+    /// A family of one sample without labels.
+    fn single(&mut self, name: &str, kind: &str, help: &str, value: String) {
+        self.family(name, kind, help);
+        self.sample(name, &[], &value);
+    }
+}
+
+/// A label's value. Control characters besides the line feed are legal there, and shown as spaces.
+fn escape(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for c in value.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::snapshot::{InstanceView, PipeView, SwapReport, TaskView, Totals};
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
+            t_ns: 9_000_000_000,
+            topology: "my \"own\"".into(),
+            nr_cpus: 2,
+            uptime_ns: 1_500_000_000,
+            attached: true,
+            cpus: (0..2)
+                .map(|cpu| CpuView {
+                    cpu,
+                    online: cpu == 0,
+                    busy_ns: 1_000_000_001,
+                    enqueues: 7,
+                    ..CpuView::default()
+                })
+                .collect(),
+            pipes: vec![
+                PipeView {
+                    name: "lb\\out0".into(),
+                    from: "lb".into(),
+                    depth: 3,
+                    added: 9,
+                    removed: 6,
+                    ..PipeView::default()
+                },
+                PipeView { name: "two\nlines".into(), ..PipeView::default() },
+            ],
+            instances: vec![InstanceView {
+                name: "lb".into(),
+                component: "load_balancer".into(),
+                updates: 5,
+                idx: 0,
+            }],
+            tasks: vec![
+                TaskView { waiting_since_ns: 8_750_000_000, ..TaskView::default() },
+                TaskView { waiting_since_ns: 0, ..TaskView::default() },
+            ],
+            totals: Totals { enqueues: 14, swaps: 2, tasks: 2, arena_bytes: 1 << 26, ..Totals::default() },
+            last_swap: Some(SwapReport {
+                from: "a".into(),
+                to: "b".into(),
+                pause_ns: 120_500,
+                ..SwapReport::default()
+            }),
+            ..Snapshot::default()
+        }
+    }
+
+    type Sample = (String, BTreeMap<String, String>, f64);
+
+    /// A sample's line, read by the grammar of the format's specification and nothing more lenient.
+    fn read(line: &str) -> Sample {
+        let at = line.find(['{', ' ']).expect("a name and a value");
+        let (name, mut rest) = line.split_at(at);
+        let mut labels = BTreeMap::new();
+        if let Some(inside) = rest.strip_prefix('{') {
+            rest = inside;
+            while let Some((label, value)) = rest.split_once("=\"") {
+                let mut text = String::new();
+                let mut chars = value.char_indices();
+                let end = loop {
+                    match chars.next().expect("a closing quote") {
+                        (end, '"') => break end,
+                        (_, '\\') => match chars.next().expect("an escaped character").1 {
+                            'n' => text.push('\n'),
+                            c @ ('\\' | '"') => text.push(c),
+                            c => panic!("escaped {c}: {line}"),
+                        },
+                        (_, c) => text.push(c),
+                    }
+                };
+                assert!(label.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "label {label}: {line}");
+                assert!(labels.insert(label.to_owned(), text).is_none(), "{label} twice: {line}");
+                rest = &value[end + 1..];
+                match rest.strip_prefix(',') {
+                    Some(more) => rest = more,
+                    None => break,
+                }
+            }
+            rest = rest.strip_prefix('}').unwrap_or_else(|| panic!("no closing brace: {line}"));
+        }
+        let value = rest.strip_prefix(' ').expect("one space").parse().expect("a number");
+        (name.into(), labels, value)
+    }
+
+    fn samples(text: &str) -> Vec<Sample> {
+        text.lines().filter(|l| !l.starts_with('#')).map(read).collect()
+    }
+
+    #[test]
+    fn every_sample_can_be_read() {
+        let samples = samples(&prometheus(&snapshot(), "0.1.0"));
+        let value = |metric: &str, label: &str, is: &str| {
+            let fits =
+                |s: &&Sample| s.0 == metric && (label.is_empty() || s.1.get(label).is_some_and(|v| v == is));
+            samples.iter().find(fits).unwrap_or_else(|| panic!("{metric} {label}")).2
+        };
+        assert_eq!(value("runweir_attached", "", ""), 1.0);
+        assert_eq!(value("runweir_uptime_seconds", "", ""), 1.5);
+        assert_eq!(value("runweir_cpu_busy_seconds_total", "cpu", "1"), 1.000000001);
+        assert_eq!(value("runweir_cpu_online", "cpu", "1"), 0.0);
+        assert_eq!(value("runweir_enqueues_total", "cpu", "0"), 7.0);
+        assert_eq!(value("runweir_pipe_depth", "pipe", "lb\\out0"), 3.0);
+        assert_eq!(value("runweir_pipe_depth", "pipe", "two\nlines"), 0.0);
+        assert_eq!(value("runweir_longest_wait_seconds", "", ""), 0.25);
+        assert_eq!(value("runweir_swap_pause_seconds", "to", "b"), 0.0001205);
+        assert_eq!(value("runweir_info", "topology", "my \"own\""), 1.0);
+    }
+
+    /// What `promtool check metrics` would say.
+    #[test]
+    fn the_page_keeps_the_conventions() {
+        let text = prometheus(&snapshot(), "0.1.0");
+        assert!(text.ends_with('\n') && !text.contains("\n\n"));
+        let mut types = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        let mut last = String::new();
+        for line in text.lines() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                let (name, help) = help.split_once(' ').expect("a text");
+                assert!(
+                    help.ends_with('.') && help.chars().next().is_some_and(|c| !c.is_lowercase()),
+                    "{line}"
+                );
+                last = name.into();
+            } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = kind.split_once(' ').expect("a type");
+                assert_eq!(name, last, "HELP comes right before TYPE");
+                assert_eq!(kind == "counter", name.ends_with("_total"), "{name}");
+                for unit in ["_ns", "_ms", "_us", "_kib", "_seconds_count"] {
+                    assert!(!name.ends_with(unit), "{name}: base units");
+                }
+                assert!(types.insert(name.to_owned(), kind.to_owned()).is_none(), "{name} twice");
+            } else {
+                let name = line.split(['{', ' ']).next().expect("a name");
+                assert_eq!(name, last, "samples of a family stand together");
+                assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{name}");
+                let series = line.rsplit_once(' ').expect("a value").0;
+                assert!(seen.insert(series.to_owned()), "{series} twice");
+            }
+        }
+        assert!(types.len() > 30);
+    }
+
+    #[test]
+    fn hostile_names_stay_within_their_quotes() {
+        let mut s = snapshot();
+        for name in ["a\"} 7\nrunweir_fake 1", "\\", "\u{1b}[2J", "ß\u{2028}", ""] {
+            s.pipes[0].name = name.into();
+            let samples = samples(&prometheus(&s, "0.1.0"));
+            let depths: Vec<_> = samples.iter().filter(|s| s.0 == "runweir_pipe_depth").collect();
+            assert_eq!(depths.len(), 2);
+            assert!(samples.iter().all(|s| s.0 != "runweir_fake"));
+            let shown = name.replace('\u{1b}', " ");
+            assert_eq!((&depths[0].1["pipe"], depths[0].2), (&shown, 3.0));
+        }
+    }
+
+    #[test]
+    fn seconds_are_exact() {
+        let shown = [0, 1, 1_500_000_000, 60_000_000_000, u64::MAX].map(seconds);
+        assert_eq!(shown, ["0", "0.000000001", "1.5", "60", "18446744073.709551615"]);
+    }
+}
