@@ -81,7 +81,7 @@ static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir
 /*
  * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
  */
-static int load_balancer_review(struct load_balancer weir_mem *self, struct weir_pipe weir_mem *in,
+WEIR_FLAT static int load_balancer_review(struct load_balancer weir_mem *self, struct weir_pipe weir_mem *in,
 				struct weir_task weir_mem *t,
 				const struct weir_cpumask weir_mem *mask)
 {

@@ -170,7 +170,7 @@ WEIR_FLAT static int work_stealing_send(struct work_stealing weir_mem *self, str
 /*
  * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
  */
-static int work_stealing_review(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in,
+WEIR_FLAT static int work_stealing_review(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in,
 				struct weir_task weir_mem *t,
 				const struct weir_cpumask weir_mem *mask)
 {

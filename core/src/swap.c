@@ -277,39 +277,26 @@ static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem
 	g->instances[old->idx] = new;
 }
 
-WEIR_GLOBAL int weir_swap_instance(struct weir_sched weir_mem *s weir_arg, u32 cpu,
-				   const struct weir_replacement *with weir_arg_record,
-				   struct weir_swap_stats *stats weir_arg_record)
+/* The exchange itself; nobody else calls meanwhile. */
+WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
+				       const struct weir_replacement *with weir_arg_record,
+				       struct weir_swap_stats *stats weir_arg_record)
 {
 	u32 instance = with->instance, class = with->class;
 	struct weir_instance weir_mem *old, *new;
-	struct weir_graph weir_mem *g;
-	u64 start;
+	struct weir_graph weir_mem *g = s->graph;
 	u32 i;
 	int err;
 
-	if (inside_call(s, cpu))
-		return -WEIR_EDEADLK;
-	if (weir_cas(&s->swapping, 0, 1))
-		return -WEIR_EBUSY;
-	start = weir_rt_now(s);
-	err = weir_stop_readers(s);
-	if (err) {
-		weir_store_release(&s->swapping, 0);
-		return err;
-	}
 	stats->built = 1;
 	stats->kept = 0;
 	stats->represented = 0;
-	g = s->graph;
-	err = -WEIR_ENOENT;
 	if (!g || instance >= g->nr_instances || class >= s->nr_classes)
-		goto out;
+		return -WEIR_ENOENT;
 	old = g->instances[instance];
-	err = -WEIR_ENOMEM;
 	new = weir_instance_new(s, g, class, instance);
 	if (!new)
-		goto out;
+		return -WEIR_ENOMEM;
 	new->nr_in = old->nr_in;
 	new->nr_out = old->nr_out;
 	new->in = old->in;
@@ -318,15 +305,18 @@ WEIR_GLOBAL int weir_swap_instance(struct weir_sched weir_mem *s weir_arg, u32 c
 	err = weir_instance_priv(s, new);
 	if (!err)
 		err = weir_class_construct(new);
-	if (err)
-		goto out_new;
-	replace(g, old, new);
-	err = weir_graph_subscribe(s, g);
+	if (!err) {
+		replace(g, old, new);
+		err = weir_graph_subscribe(s, g);
+		if (err) {
+			/* A second responder, or no memory for the lists: everything back as it was. */
+			replace(g, new, old);
+			weir_assert(!weir_graph_subscribe(s, g));
+		}
+	}
 	if (err) {
-		/* A second responder, or no memory for the lists: everything back as it was. */
-		replace(g, new, old);
-		weir_assert(!weir_graph_subscribe(s, g));
-		goto out_new;
+		weir_instance_free(s, g, new);
+		return err;
 	}
 	for (i = 0; i < new->nr_in && weir_loop; i++) {
 		stats->represented += new->in[i]->nr;
@@ -346,14 +336,28 @@ WEIR_GLOBAL int weir_swap_instance(struct weir_sched weir_mem *s weir_arg, u32 c
 		weir_each_task(s, new, 1);
 	}
 	weir_class_destroy(old);
-	weir_instance_free(s, g, old);
-	weir_drain(s, 0, 0);
-	stats->pause_ns = weir_rt_now(s) - start;
-	goto out;
-out_new:
-	weir_instance_free(s, g, new);
-out:
-	start_readers(s);
+	return weir_instance_free(s, g, old);
+}
+
+WEIR_GLOBAL int weir_swap_instance(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+				   const struct weir_replacement *with weir_arg_record,
+				   struct weir_swap_stats *stats weir_arg_record)
+{
+	u64 start = weir_rt_now(s);
+	int err;
+
+	if (inside_call(s, cpu))
+		return -WEIR_EDEADLK;
+	if (weir_cas(&s->swapping, 0, 1))
+		return -WEIR_EBUSY;
+	err = weir_stop_readers(s);
+	if (!err) {
+		err = weir_exchange_instance(s, with, stats);
+		stats->pause_ns = weir_rt_now(s) - start;
+		start_readers(s);
+	}
+	if (!err)
+		weir_drain(s, 0, 0);
 	weir_store_release(&s->swapping, 0);
 	return err;
 }

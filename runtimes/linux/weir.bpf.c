@@ -56,12 +56,18 @@ struct {
 /* A queue a CPU for tasks that no exit leads to; numbers without the topmost bit are ours. */
 #define ASIDE(cpu) (0x77656972ull << 16 | (u32)(cpu))
 
-/* Address in the arena of a word a CPU: it came (1) or went (2), and the graph does not know yet. */
-static u64 cpu_news;
+/* What the graph is still to be told; the next dispatch does. */
+struct weir_linux_news {
+	u32 cpu;      /* (a) this CPU came (1) or went (2) */
+	u32 priority; /* (o) a waiting task, by number in the kernel, whose priority was changed here */
+	u32 gone;     /* (o) 1 + the number of a task that is no more, head of a list */
+	u32 unused;
+};
+
+/* Address in the arena of the news of each CPU. */
+static u64 all_news;
 static u32 any_cpu_news;
-#define CPU_NEWS(cpu) ((u32 weir_mem *)cpu_news + (cpu))
-/* And of another one: a waiting task, by number in the kernel, whose priority was changed there. */
-#define PRIORITY_NEWS(cpu) ((u32 weir_mem *)cpu_news + weir_live.nr_cpus + (cpu))
+#define NEWS(cpu) ((struct weir_linux_news weir_mem *)all_news + (cpu))
 /* Whose turn it is: the graph's or the queue beside it. */
 static u32 turns[WEIR_MAX_CPUS];
 /* Address in the arena of one mask a CPU, to tell an affinity. */
@@ -372,33 +378,52 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu)
 	return done;
 }
 
+/* A new graph, or a new instance in the present one. */
+WEIR_GLOBAL int weir_linux_reconfigure(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_live_request *r = &weir_live.request;
+	struct weir_replacement with = { .instance = r->instance, .class = r->class,
+					 .params = (const u64 weir_mem *)r->plan };
+	u32 cpu = weir_port_cpu();
+	int err;
+
+	err = r->kind == WEIR_LIVE_SWAP ? weir_swap(s, cpu, (const struct weir_plan weir_mem *)r->plan, &r->stats) :
+					  weir_swap_instance(s, cpu, &with, &r->stats);
+	if (err)
+		return err;
+	weir_fetch_add(&weir_live.swaps, 1);
+	tell(WEIR_EVENT_SWAP, cpu, WEIR_NO_TASK, r->stats.represented, r->stats.pause_ns);
+	return 0;
+}
+
 /* Carry out what the loader wishes. */
 static int carry_out(struct weir_live_request *r)
 {
 	struct weir_sched weir_mem *s = SCHED;
-	u32 cpu = weir_port_cpu();
+	struct weir_msg msg;
 
-	if (r->kind == WEIR_LIVE_SWAP)
-		return weir_swap(s, cpu, (const struct weir_plan weir_mem *)r->plan, &r->stats);
-	if (r->kind == WEIR_LIVE_REPLACE) {
-		struct weir_replacement with = { .instance = r->instance, .class = r->class,
-						 .params = (const u64 weir_mem *)r->plan };
-
-		return weir_swap_instance(s, cpu, &with, &r->stats);
-	}
-	if (r->kind == WEIR_LIVE_TIMER)
-		return weir_timer_expired(s, cpu, r->instance);
-	if (r->kind == WEIR_LIVE_NOTIFY) {
-		struct weir_msg msg = { .topic = r->topic, .cpu = r->cpu, .value = r->value, .value2 = r->value2 };
-
+	switch (r->kind) {
+	case WEIR_LIVE_SWAP:
+	case WEIR_LIVE_REPLACE:
+		return weir_linux_reconfigure(s);
+	case WEIR_LIVE_TIMER:
+		return weir_timer_expired(s, weir_port_cpu(), r->instance);
+	case WEIR_LIVE_NOTIFY:
+		msg.topic = r->topic;
+		msg.cpu = r->cpu;
+		msg.task = 0;
+		msg.value = r->value;
+		msg.value2 = r->value2;
+		msg.mask = 0;
 		if (r->task != WEIR_NO_TASK) {
 			msg.task = weir_task_get(s, r->task);
 			if (!msg.task)
 				return -WEIR_ENOENT;
 		}
-		return weir_notify(s, cpu, &msg);
+		return weir_notify(s, weir_port_cpu(), &msg);
+	default:
+		return -WEIR_EINVAL;
 	}
-	return -WEIR_EINVAL;
 }
 
 static void serve_loader(void)
@@ -410,26 +435,22 @@ static void serve_loader(void)
 	r->result = carry_out(r);
 	r->done_ns = bpf_ktime_get_ns();
 	COUNT(requests);
-	if (!r->result && (r->kind == WEIR_LIVE_SWAP || r->kind == WEIR_LIVE_REPLACE)) {
-		weir_fetch_add(&weir_live.swaps, 1);
-		tell(WEIR_EVENT_SWAP, weir_port_cpu(), WEIR_NO_TASK, r->stats.represented, r->stats.pause_ns);
-	}
 	weir_fence();
 	*(volatile u32 *)&r->state = WEIR_LIVE_DONE;
 }
 
 /* CPUs that came or went since. */
-WEIR_GLOBAL int weir_linux_serve_cpu_news(struct weir_sched weir_mem *s weir_arg)
+WEIR_FLAT static int serve_cpu_news(struct weir_sched weir_mem *s)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS };
 
 	weir_live_u32(any_cpu_news) = 0;
 	for (u32 i = 0; i < weir_load(&s->nr_cpus) && weir_loop; i++) {
-		u32 news = weir_load(CPU_NEWS(i));
+		u32 news = weir_load(&NEWS(i)->cpu);
 
 		if (!news)
 			continue;
-		weir_store(CPU_NEWS(i), 0);
+		weir_store(&NEWS(i)->cpu, 0);
 		msg.cpu = i;
 		msg.value = news == 1;
 		weir_notify(s, weir_port_cpu(), &msg);
@@ -441,11 +462,11 @@ WEIR_GLOBAL int weir_linux_serve_cpu_news(struct weir_sched weir_mem *s weir_arg
 /* A waiting task got another priority. */
 static void serve_priority_news(void)
 {
-	u32 weir_mem *news = PRIORITY_NEWS(weir_port_cpu());
-	struct task_struct *p = bpf_task_from_pid(weir_load(news));
+	struct weir_linux_news weir_mem *news = NEWS(weir_port_cpu());
+	struct task_struct *p = bpf_task_from_pid(weir_load(&news->priority));
 	struct weir_linux_task *own;
 
-	weir_store(news, 0);
+	weir_store(&news->priority, 0);
 	if (!p)
 		return;
 	own = of(p);
@@ -455,6 +476,22 @@ static void serve_priority_news(void)
 		tell_priority(p, &msg);
 	}
 	bpf_task_release(p);
+}
+
+/* Tasks that are no more. */
+WEIR_FLAT static int serve_gone(struct weir_sched weir_mem *s, u32 cpu)
+{
+	while (weir_loop) {
+		u32 id = weir_load(&NEWS(cpu)->gone);
+
+		if (!id)
+			break;
+		id--;
+		weir_store(&NEWS(cpu)->gone, live_task(id)->next_gone);
+		tell(WEIR_EVENT_EXIT, cpu, id, 0, 0);
+		weir_exit(s, cpu, weir_task_get(s, id));
+	}
+	return 0;
 }
 
 SEC("struct_ops/weir_dispatch")
@@ -471,9 +508,11 @@ int weir_dispatch(u64 *ctx)
 	if (weir_live.request.state == WEIR_LIVE_POSTED)
 		serve_loader();
 	if (weir_live_u32(any_cpu_news))
-		weir_linux_serve_cpu_news(SCHED);
-	if (weir_load(PRIORITY_NEWS(cpu)))
+		serve_cpu_news(SCHED);
+	if (weir_load(&NEWS(cpu)->priority))
 		serve_priority_news();
+	if (weir_load(&NEWS(cpu)->gone))
+		serve_gone(SCHED, cpu);
 	if (++*turn & 1 && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	start = bpf_ktime_get_ns();
@@ -646,7 +685,7 @@ int weir_set_weight(u64 *ctx)
 	own->dirty |= DIRTY_PRIORITY;
 	/* A task that starves for its low priority may have been given a higher one for that reason: tell soon. */
 	if (weir_load(&task_of(own)->state) == WEIR_SCHEDULABLE)
-		weir_store(PRIORITY_NEWS(weir_port_cpu()), p->pid);
+		weir_store(&NEWS(weir_port_cpu())->priority, p->pid);
 	return 0;
 }
 
@@ -671,7 +710,7 @@ int weir_cpu_release(u64 *ctx)
 
 static void note_cpu(u32 cpu, u32 news)
 {
-	weir_store(CPU_NEWS(cpu), news);
+	weir_store(&NEWS(cpu)->cpu, news);
 	weir_fence();
 	weir_live_u32(any_cpu_news) = 1;
 	/* Somebody has to look: this CPU, once the thread that changes the machine waits. */
@@ -715,8 +754,10 @@ int weir_enable(u64 *ctx)
 	IN_ARENA;
 	if (!own || own->task)
 		return 0;
-	t = weir_task_new(SCHED, weir_port_cpu(), (u32)p->pid);
-	if (!t) {
+	/* As many as the loader made room for; the others run beside the graph. */
+	t = weir_load(&SCHED->nr_tasks) < weir_live.max_tasks ?
+		    weir_task_new(SCHED, weir_port_cpu(), (u32)p->pid) : 0;
+	if (!t || t->id >= weir_live.max_tasks) {
 		weir_fetch_add(&weir_live.no_memory, 1);
 		return 0;
 	}
@@ -748,34 +789,28 @@ int weir_enable(u64 *ctx)
 	return 0;
 }
 
-/* The task leaves our class, or the kernel. */
-static void forget(struct task_struct *p)
-{
-	struct weir_linux_task *own = of(p);
-	struct weir_task weir_mem *t;
-	u32 id;
-
-	if (!own || !own->task)
-		return;
-	t = task_of(own);
-	id = t->id;
-	own->task = 0;
-	if (state_of(t) == WEIR_SCHEDULABLE) {
-		COUNT(dequeues);
-		take_out(t);
-	}
-	weir_store(&live_task(id)->pid, 0);
-	weir_store(&live_task(id)->since_ns, 0);
-	weir_exit(SCHED, weir_port_cpu(), t);
-	weir_fetch_add(&weir_live.nr_tasks, (u64)-1);
-	tell(WEIR_EVENT_EXIT, weir_port_cpu(), id, p->pid, 0);
-}
-
+/*
+ * The task leaves our class, or the kernel. It is in no pipe any more, for it was quiescent before; its record
+ * goes with the next dispatch here, for what that takes the verifier has seen there.
+ */
 SEC("struct_ops/weir_disable")
 int weir_disable(u64 *ctx)
 {
+	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
+	u32 cpu = weir_port_cpu(), id;
+
 	IN_ARENA;
-	forget((struct task_struct *)ctx[0]);
+	if (!own || !own->task)
+		return 0;
+	id = task_of(own)->id;
+	own->task = 0;
+	weir_fetch_add(&weir_live.nr_tasks, (u64)-1);
+	if (id >= weir_live.max_tasks)
+		return 0;
+	weir_store(&live_task(id)->pid, 0);
+	weir_store(&live_task(id)->since_ns, 0);
+	weir_store(&live_task(id)->next_gone, weir_load(&NEWS(cpu)->gone));
+	weir_store(&NEWS(cpu)->gone, id + 1);
 	return 0;
 }
 
@@ -787,8 +822,8 @@ s32 weir_init_scheduler(u64 *ctx)
 
 	IN_ARENA;
 	masks = weir_alloc_at(SCHED, nr * sizeof(struct weir_cpumask));
-	cpu_news = weir_alloc_at(SCHED, nr * 2 * sizeof(u32));
-	if (!masks || !cpu_news)
+	all_news = weir_alloc_at(SCHED, nr * sizeof(struct weir_linux_news));
+	if (!masks || !all_news)
 		return -12; /* -ENOMEM */
 	for (u32 i = 0; i < nr && !err && weir_loop; i++)
 		err = scx_bpf_create_dsq(ASIDE(i), -1);
