@@ -16,7 +16,7 @@ RUNWEIR := $(TARGET)/release/runweir
 CARGO := cargo
 LOCKED := --locked
 
-.PHONY: help setup build demo test test-rust test-tools check fmt bench docs install uninstall clean
+.PHONY: help setup build demo test test-rust test-tools check fmt vm-setup bench docs install uninstall clean
 
 help: ## this list
 	@echo "Runweir: CPU schedulers made of components. Targets:"
@@ -49,6 +49,9 @@ check: setup ## what must hold before a commit: format, lints, generated files
 fmt: build ## format the Rust code and the catalogue's topologies
 	$(CARGO) fmt --all
 	$(RUNWEIR) fmt topologies/*.weir
+
+vm-setup: build ## fetch and check the kernel of the virtual machine, boot it once
+	$(RUNWEIR) vm -- uname -sr
 
 bench: setup ## the benchmarks: stages against a monolith, simulator speed
 	@tools/bench.sh

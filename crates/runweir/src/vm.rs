@@ -102,10 +102,9 @@ pub struct VmArgs {
 pub fn vm(args: &VmArgs) -> Result<ExitCode> {
     let terminal = interactive(args)?;
     let (machine, layout, warnings) = layout(args)?;
-    if !args.quiet {
-        let name = &machine.shape.name;
-        let warn = |w: &String| Diag::warning(format!("the virtual machine is not quite `{name}`: {w}"));
-        show(&warnings.iter().map(warn).collect::<Vec<_>>());
+    if !args.quiet && !warnings.is_empty() {
+        let (name, how) = (&machine.shape.name, warnings.join("; "));
+        show(&[Diag::warning(format!("the virtual machine is not quite `{name}`: {how}"))]);
     }
     let mut files = Files { with: args.with.clone(), made: Vec::new() };
     let topology = args.topology.as_deref().map(|t| topology_file(t, &machine, &mut files)).transpose()?;
