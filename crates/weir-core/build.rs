@@ -21,6 +21,7 @@ fn main() {
         .file(&file)
         .file(root.join("core/port/native/port.c"))
         .file(root.join("core/port/native/host.c"))
+        .file(root.join("core/port/native/view.c"))
         .include(root.join("core/include"))
         .include(root.join("core/port").join(port))
         .include(root.join("core/src"))

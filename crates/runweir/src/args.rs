@@ -47,6 +47,12 @@ pub enum Command {
     Graph(GraphArgs),
     /// Rewrite .weir files in the standard format
     Fmt(FmtArgs),
+    /// Put a scheduler in charge of this machine (Linux with sched_ext)
+    Live(Box<crate::live::LiveArgs>),
+    /// Give the machine another scheduler without a pause
+    Switch(crate::switch::SwitchArgs),
+    /// Show what the scheduler in charge is doing
+    Status(crate::status::StatusArgs),
     /// Run a command in a virtual machine whose kernel has sched_ext, under a scheduler or not
     Vm(Box<crate::vm::VmArgs>),
     /// List the components, or show the manual of one

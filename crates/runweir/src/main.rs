@@ -13,6 +13,7 @@ mod fault;
 mod formatting;
 mod input;
 mod listing;
+mod live;
 mod machine;
 mod models;
 mod outdir;
@@ -21,7 +22,9 @@ mod pages;
 mod progress;
 mod run;
 mod session;
+mod status;
 mod stop;
+mod switch;
 mod topology;
 mod units;
 mod vm;
@@ -57,6 +60,9 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Check(args) => check::check(&args),
         Command::Graph(args) => drawing::graph(&args),
         Command::Fmt(args) => formatting::fmt(&args),
+        Command::Live(args) => live::live(&args),
+        Command::Switch(args) => switch::switch(&args),
+        Command::Status(args) => status::status(&args),
         Command::Vm(args) => vm::vm(&args),
         Command::Components(args) => listing::components(&args),
         Command::Topologies(args) => listing::topologies(&args),

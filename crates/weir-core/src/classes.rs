@@ -27,6 +27,15 @@ pub(crate) fn table() -> Vec<CClass> {
     classes
 }
 
+/// Ids of the components that set timers.
+pub fn classes_with_timer() -> &'static [u16] {
+    static IDS: OnceLock<Vec<u16>> = OnceLock::new();
+    const HAS_TIMER: u32 = 1 << 2;
+    IDS.get_or_init(|| {
+        descriptors().enumerate().filter(|(_, (_, e))| e.has & HAS_TIMER != 0).map(|(i, _)| i as u16).collect()
+    })
+}
+
 fn descriptors() -> impl Iterator<Item = (&'static CDescriptor, &'static CEntries)> {
     // SAFETY: both generated tables have `weir_nr_descriptors` entries and are constant.
     (0..unsafe { ffi::weir_nr_descriptors } as usize).map(|i| unsafe {

@@ -208,6 +208,7 @@ unsafe extern "C" {
     pub static weir_entries: [CEntries; 0];
 
     pub fn weir_init(mem: *mut CSched, config: *const CConfig) -> c_int;
+    pub fn weir_alloc_at(s: *mut CSched, bytes: u64) -> u64;
     pub fn weir_task_new(s: *mut CSched, cpu: u32, cookie: u64) -> *mut CTask;
     pub fn weir_task_get(s: *mut CSched, id: u32) -> *mut CTask;
     pub fn weir_admit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;

@@ -7,14 +7,16 @@ pub mod cpuset;
 pub mod event;
 mod ffi;
 pub mod plan;
+pub mod raw;
 pub mod sched;
 pub mod shape;
 mod tables;
 mod topic;
 
 pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
-pub use classes::catalog;
+pub use classes::{catalog, classes_with_timer};
 pub use cpuset::{CpuSet, MAX_CPUS};
 pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 pub use sched::{Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Sched, SwapStats, TaskId, Topic};
 pub use shape::{CpuShape, MachineShape};
+pub use tables::Image;

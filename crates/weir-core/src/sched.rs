@@ -126,6 +126,13 @@ fn runtime_topics() -> u64 {
         .sum()
 }
 
+impl Error {
+    /// What a function of the core means by the negative number that it gave while `doing` something.
+    pub fn of(code: i32, doing: &str) -> Error {
+        error(code, doing)
+    }
+}
+
 fn error(code: i32, doing: &str) -> Error {
     let why = match -code {
         1 => "the arena is full; give it more memory",
@@ -161,7 +168,8 @@ struct Host {
 pub struct Sched {
     s: *mut CSched,
     host: *mut Host,
-    _arena: MmapMut,
+    /// Our own memory; `None` where it is somebody else's.
+    _arena: Option<MmapMut>,
     nr_cpus: u32,
     checks: bool,
     /// Buffer that C writes to, and what of it belongs to calls since `clear_ops`.
@@ -192,15 +200,36 @@ impl Sched {
             .no_reserve_swap()
             .map_anon()
             .map_err(|e| Error { code: 1, message: format!("{} bytes of arena: {e}", cfg.arena_bytes) })?;
+        let memory = arena.as_ptr().cast_mut();
+        // SAFETY: fresh, zeroed and page-aligned; it lives as long as the handle.
+        let mut sched = unsafe { Self::set_up(cfg, memory, true) }?;
+        sched._arena = Some(arena);
+        Ok(sched)
+    }
+
+    /// Set up a scheduler in the memory of somebody who is going to run it, here in this process and then
+    /// elsewhere: see [`Sched::hand_over`]. Calls on several CPUs may overlap there.
+    ///
+    /// # Safety
+    /// `memory` points to `cfg.arena_bytes` zeroed bytes, aligned to 4096, that nobody else uses before
+    /// the handle is gone.
+    pub unsafe fn within(cfg: &Config, memory: *mut u8) -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::set_up(cfg, memory, false) }
+    }
+
+    /// # Safety
+    /// As [`Sched::within`].
+    unsafe fn set_up(cfg: &Config, memory: *mut u8, exclusive: bool) -> Result<Self, Error> {
         let classes = classes::table();
-        let s = arena.as_ptr().cast_mut().cast::<CSched>();
+        let s = memory.cast::<CSched>();
         let config = CConfig {
             arena_bytes: cfg.arena_bytes as u64,
             seed: cfg.seed,
             nr_cpus: cfg.nr_cpus,
             oplog: 0,
             nr_classes: classes.len() as u32,
-            exclusive: 1,
+            exclusive: exclusive.into(),
             classes: classes.as_ptr(),
         };
         // SAFETY: `s` is zeroed memory of `arena_bytes`; the class table is copied.
@@ -211,7 +240,7 @@ impl Sched {
         let mut sched = Sched {
             s,
             host,
-            _arena: arena,
+            _arena: None,
             nr_cpus: cfg.nr_cpus,
             checks: cfg.checks,
             op_buffer: Vec::new(),
@@ -226,6 +255,26 @@ impl Sched {
             unsafe { ffi::weir_host_oplog(s, sched.op_buffer.as_mut_ptr(), MAX_OPS as u32) };
         }
         Ok(sched)
+    }
+
+    /// Address of the scheduler, which stands at the beginning of its memory.
+    pub fn address(&self) -> u64 {
+        self.s as u64
+    }
+
+    /// Memory for the caller's tables, zeroed: its address. It is never given back.
+    pub fn alloc(&mut self, bytes: u64) -> Result<u64, Error> {
+        // SAFETY: valid scheduler.
+        match unsafe { ffi::weir_alloc_at(self.s, bytes) } {
+            0 => Err(error(-1, "setting tables up")),
+            at => Ok(at),
+        }
+    }
+
+    /// Leave the scheduler, set up with [`Sched::within`], to whoever runs it from now on.
+    pub fn hand_over(self) {
+        // SAFETY: valid scheduler; without a cookie nothing of this process is left in it.
+        unsafe { ffi::weir_host_setup(self.s, 0, runtime_topics()) };
     }
 
     /// Build the first topology.

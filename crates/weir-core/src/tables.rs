@@ -65,6 +65,51 @@ impl Tables {
         }
     }
 
+    /// Bytes that [`Tables::place`] writes.
+    fn bytes(&self) -> usize {
+        size_of::<CPlan>() + self.parts().map(|p| p.len().next_multiple_of(8)).sum::<usize>()
+    }
+
+    /// The tables' bytes, in the order of `CPlan`'s pointers.
+    fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        [
+            as_bytes(&self.pipes),
+            as_bytes(&self.instances),
+            as_bytes(&self.cpus),
+            as_bytes(&self.links),
+            as_bytes(&self.lists),
+            as_bytes(&self.params),
+            as_bytes(&self.masks),
+        ]
+        .into_iter()
+    }
+
+    /// The plan and its tables, one after the other, as they stand in memory at `address`.
+    fn place(&self, address: u64) -> Vec<u8> {
+        let mut at = address + size_of::<CPlan>() as u64;
+        let mut body = Vec::with_capacity(self.bytes());
+        let mut place = [0u64; 7];
+        for (part, place) in self.parts().zip(&mut place) {
+            *place = at;
+            body.extend_from_slice(part);
+            body.resize(body.len().next_multiple_of(8), 0);
+            at = address + (size_of::<CPlan>() + body.len()) as u64;
+        }
+        let plan = CPlan {
+            pipes: place[0] as *const _,
+            instances: place[1] as *const _,
+            cpus: place[2] as *const _,
+            links: place[3] as *const _,
+            lists: place[4] as *const _,
+            params: place[5] as *const _,
+            masks: place[6] as *const _,
+            ..self.as_c()
+        };
+        let mut all = as_bytes(std::slice::from_ref(&plan)).to_vec();
+        all.append(&mut body);
+        all
+    }
+
     fn add_instances(&mut self, plan: &Plan, present: &[Identity]) {
         let by_name: HashMap<(&str, u16), u32> =
             present.iter().enumerate().map(|(i, (n, c))| ((n.as_str(), *c), i as u32)).collect();
@@ -164,6 +209,38 @@ impl Tables {
             }
             self.cpus.push(cpu);
         }
+    }
+}
+
+/// The bytes of plain records without padding.
+fn as_bytes<T>(records: &[T]) -> &[u8] {
+    // SAFETY: used for `#[repr(C)]` records of integers (and, in `CPlan`, addresses) that name their padding.
+    unsafe { std::slice::from_raw_parts(records.as_ptr().cast(), size_of_val(records)) }
+}
+
+/// A `struct weir_plan` with its tables, for a scheduler that runs in other hands: it reads them there.
+pub struct Image {
+    tables: Tables,
+}
+
+impl Image {
+    /// `present` is the plan of the graph in use, whose instances go on under the same name and class.
+    pub fn new(plan: &Plan, present: Option<&Plan>) -> Result<Self, Error> {
+        let has: Vec<u32> = crate::classes::table().iter().map(|c| c.has).collect();
+        let present: Vec<Identity> = present
+            .map(|p| p.instances.iter().map(|i| (i.name.clone(), i.class)).collect())
+            .unwrap_or_default();
+        Ok(Image { tables: Tables::new(plan, &has, &present)? })
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.tables.bytes()
+    }
+
+    /// The bytes to be put at `address`, which is a multiple of 8; the plan stands at their beginning.
+    pub fn at(&self, address: u64) -> Vec<u8> {
+        self.tables.place(address)
     }
 }
 

@@ -127,6 +127,15 @@ pub fn compile(
     }
 }
 
+/// The value of a parameter as a text would write it (`3ms`, `7`), in base units; the error is a sentence.
+pub fn param_value(param: &weir_core::ParamInfo, text: &str) -> Result<u64, String> {
+    let value = units::parse(text, param.unit)?;
+    if value < param.min || value > param.max {
+        return Err(format!("`{text}` is not from {} to {}", param.min, param.max));
+    }
+    Ok(value)
+}
+
 /// Why nothing at all can be compiled with this catalogue for this machine, and the remedy.
 fn unusable(catalog: &Catalog, shape: &MachineShape) -> Option<(String, String)> {
     let machine = &shape.name;

@@ -2,11 +2,32 @@
 //! Runweir in the live Linux kernel: loads the core as a sched_ext scheduler, switches topologies
 //! under load, and tells what goes on inside without stopping anything.
 
+pub mod client;
+pub mod clock;
+mod control;
+pub mod diagnose;
+pub mod endpoint;
+mod error;
 pub mod event;
+mod layout;
+mod live;
+pub mod machine;
+mod memory;
+pub mod metrics;
+mod object;
+pub mod protocol;
 pub mod record;
+mod server;
 pub mod snapshot;
+mod view;
+mod watchdog;
 
+pub use control::{Control, compile};
+pub use error::{Error, ErrorKind, Result};
 pub use event::{EventSink, LiveEvent, LiveEventKind};
+pub use live::{Ended, Live, Options};
+pub use server::DEFAULT_SOCKET;
 pub use snapshot::{
     CpuView, InstanceView, PipeView, Snapshot, SnapshotSource, SwapReport, TaskState, TaskView, Totals,
 };
+pub use watchdog::Stall;

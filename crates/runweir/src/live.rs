@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir live`: a topology in charge of this machine.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use clap::ValueHint;
+use clap::builder::NonEmptyStringValueParser as Text;
+use weir_core::MachineShape;
+use weir_linux::diagnose::Host;
+use weir_linux::machine::{host_shape, possible_cpus, stand_in};
+use weir_linux::{Ended, ErrorKind, Live, Options, client};
+
+use crate::fault::{Blame, Diag, Fault, Result};
+use crate::output::{self, note};
+use crate::units::{parse_duration, show_ns};
+use crate::{machine, topology};
+
+mod summary;
+
+/// Set by signals.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo runweir live decentral
+  sudo runweir live my.weir --duration 10s --json
+  sudo runweir switch fair                       from another terminal: another policy, no pause
+  runweir vm -t my.weir -- hackbench             try it in a virtual machine first
+
+It stays until Ctrl-C, SIGTERM, --duration or `stop` at its socket, and then leaves the machine on its
+default scheduler; so does killing it. `attached` on stderr tells that it is in charge.
+Exit status 1: the kernel or the watchdog ended it; the message says why.")]
+pub struct LiveArgs {
+    /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub topology: String,
+    /// Leave after this much time, with its unit: 10s, 5m
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub duration: Option<u64>,
+    /// Print the results as JSON on stdout at the end
+    #[arg(long)]
+    pub json: bool,
+    /// Leave when a task has waited this long in the scheduler
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s", allow_hyphen_values = true)]
+    pub watchdog: u64,
+    /// What the CPUs are like, where the system does not know it (instruction sets): as many CPUs as here
+    #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub machine: Option<String>,
+    /// Set a parameter, as in `run`
+    #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
+    pub set: Vec<String>,
+    /// Memory for the scheduler, with its unit: 64MiB. Enough for the CPUs if left out
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub memory: Option<u64>,
+    /// Threads of which figures are kept; more are scheduled all the same
+    #[arg(long, value_name = "N", default_value_t = 32768, value_parser = clap::value_parser!(u32).range(1024..=4_194_304))]
+    pub max_tasks: u32,
+    /// Slice of tasks to which the topology grants none
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5ms")]
+    pub slice: u64,
+    /// Socket for `switch`, `status` and `top`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Be in charge until the end.
+pub fn live(args: &LiveArgs) -> Result<ExitCode> {
+    let sets = topology::parse_sets(&args.set)?;
+    let source = topology::source(&args.topology)?;
+    let shape = shape(args.machine.as_deref())?;
+    let compiled = topology::compile(&source, &shape, &sets)?;
+    if !args.quiet {
+        output::show(&compiled.warnings.iter().map(topology::diag).collect::<Vec<_>>());
+    }
+    catch_signals()?;
+    let nr_cpus = shape.nr_cpus();
+    let online = shape.cpus.iter().filter(|c| c.online).count();
+    let (name, machine) = (compiled.plan.name.clone(), shape.name.clone());
+    let options = Options {
+        plan: compiled.plan,
+        source: source.text,
+        shape,
+        memory: args.memory.unwrap_or_else(|| Options::default_memory(nr_cpus)),
+        max_tasks: args.max_tasks,
+        slice_ns: args.slice,
+        watchdog: Duration::from_nanos(args.watchdog),
+        socket: client::socket_path(args.socket.as_deref()),
+        sinks: Vec::new(),
+    };
+    let mut live = Live::attach(options, &Host).map_err(fault)?;
+    let began = Instant::now();
+    note(&format!("attached {name} ({online} CPU{}, machine {machine})", if online == 1 { "" } else { "s" }));
+    let limit = args.duration.map(Duration::from_nanos);
+    let mut over = |_: &Live| STOP.load(Ordering::Relaxed) || limit.is_some_and(|l| began.elapsed() >= l);
+    let ended = live.run(&mut over).map_err(fault)?;
+    let wall = began.elapsed();
+    let last = live.snapshot();
+    drop(live);
+    let summary = summary::from_counters(&last, &machine, wall, limit);
+    if args.json {
+        let mut text = Vec::new();
+        summary
+            .write_json(&mut text)
+            .map_err(|e| Fault::system(format!("cannot write JSON: {e}"), "report it"))?;
+        output::print(&String::from_utf8_lossy(&text))?;
+    } else if !args.quiet {
+        note(&farewell(&last));
+    }
+    finish(ended)
+}
+
+/// What it came to, in two lines.
+fn farewell(s: &weir_linux::Snapshot) -> String {
+    let t = &s.totals;
+    format!(
+        "detached {} after {}: {} tasks entered, {} were handed to a CPU, {} taken back by the kernel; \
+         {} beside the graph, {} switches of topology",
+        s.topology,
+        show_ns(s.uptime_ns),
+        t.enqueues,
+        t.dispatches,
+        t.dequeues,
+        t.aside,
+        t.swaps
+    )
+}
+
+fn finish(ended: Ended) -> Result<ExitCode> {
+    match ended {
+        Ended::Asked => Ok(ExitCode::SUCCESS),
+        Ended::Ejected { reason, message } => {
+            let why = if message.is_empty() { reason } else { format!("{reason}: {message}") };
+            Err(Fault::system(
+                format!("the kernel ended the scheduler: {why}"),
+                "the machine is back on its default scheduler; dmesg | grep sched_ext says more",
+            ))
+        }
+        Ended::Stalled(s) => Err(Fault::system(
+            format!("task {} (`{}`) waited {} in pipe `{}`", s.pid, s.comm, show_ns(s.waited_ns), s.pipe),
+            "the machine is back on its default scheduler. Does the topology serve every task, and every CPU's \
+             exit? --watchdog TIME allows for longer waits",
+        )),
+    }
+}
+
+/// This machine's CPUs by their number, or those that the user describes in their place.
+fn shape(named: Option<&str>) -> Result<MachineShape> {
+    let possible = possible_cpus().map_err(fault)?;
+    let own = host_shape(&machine::resolve("host")?.shape, possible);
+    match named {
+        None | Some("host") => Ok(own),
+        Some(name) => stand_in(&machine::resolve(name)?.shape, &own).map_err(fault),
+    }
+}
+
+/// An error of the live scheduler, with the excerpts of a topology where that is the cause.
+pub fn fault(e: weir_linux::Error) -> Fault {
+    let blame = match e.kind {
+        ErrorKind::Internal | ErrorKind::Io => Blame::System,
+        _ => Blame::User,
+    };
+    if e.findings.is_empty() {
+        return Fault { blame, diags: vec![Diag::error(e.message).help(e.help)] };
+    }
+    Fault { blame, diags: e.findings.iter().map(finding).collect() }
+}
+
+/// A finding of the compiler that came through the socket.
+pub fn finding(f: &weir_linux::protocol::Finding) -> Diag {
+    let mut diag = if f.error { Diag::error(&f.message) } else { Diag::warning(&f.message) };
+    diag = diag.code(&f.code);
+    if let Some(help) = &f.help {
+        diag = diag.help(help);
+    }
+    if let Some((name, text)) = &f.source {
+        diag = diag.source(name, text);
+        for (start, end, remark) in &f.labels {
+            diag = diag.label(*start..*end, Some(remark.clone()).filter(|r| !r.is_empty()));
+        }
+    }
+    diag
+}
+
+/// The first signal ends it cleanly; a second does not hurry what the kernel has to do.
+fn catch_signals() -> Result<()> {
+    ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)).map_err(|e| {
+        Fault::system(format!("cannot catch Ctrl-C: {e}"), "this is a bug in runweir; please report it")
+    })
+}
+
+/// `64MiB`, `1GiB`; the result is in bytes.
+fn parse_memory(text: &str) -> std::result::Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let scale = match unit {
+        "MiB" | "M" => 1u64 << 20,
+        "GiB" | "G" => 1 << 30,
+        "" => return Err(format!("the unit is missing: write {digits}MiB or {digits}GiB")),
+        other => return Err(format!("unknown unit `{other}`: use MiB or GiB")),
+    };
+    let number: u64 = digits.parse().map_err(|_| "memory is a whole number with its unit, like 64MiB")?;
+    match number.saturating_mul(scale) {
+        bytes if (4 << 20..=4 << 30).contains(&bytes) => Ok(bytes),
+        _ => Err("a scheduler can have from 4MiB to 4GiB".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_has_a_unit() {
+        assert_eq!(parse_memory("64MiB"), Ok(64 << 20));
+        assert_eq!(parse_memory("4GiB"), Ok(4 << 30));
+        for wrong in ["64", "1MiB", "5GiB", "x", "", "-4MiB", "1.5GiB", "99999999999999999999GiB"] {
+            assert!(parse_memory(wrong).is_err(), "{wrong}");
+        }
+    }
+}

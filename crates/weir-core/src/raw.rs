@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Records of the core as they stand in its memory, for those who look at a scheduler that others run.
+//!
+//! Nothing here writes. What is read may be half changed; whoever follows an address first makes
+//! sure that it lies within the scheduler's memory. Layouts are compared with C's by a test.
+
+/// Tasks per block of records (`WEIR_TASK_CHUNK`).
+pub const TASK_CHUNK: u32 = 1024;
+/// Most blocks (`WEIR_MAX_CHUNKS`).
+pub const MAX_CHUNKS: u32 = 4096;
+/// Most pipes on a path (`WEIR_MAX_DEPTH`).
+pub const MAX_DEPTH: u32 = 32;
+
+/// A record that any bytes are a valid value of.
+///
+/// # Safety
+/// `#[repr(C)]`, of integers and arrays of integers only.
+pub unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($(#[$doc:meta])* $c:literal $name:ident { $($(#[$fdoc:meta])* $field:ident: $ty:ty,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            #[repr(C)]
+            pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* }
+            // SAFETY: `#[repr(C)]`, and of integers only.
+            unsafe impl Plain for $name {}
+        )*
+
+        /// C's name, size and offsets of each record, for the test against C.
+        #[cfg(test)]
+        fn layouts() -> Vec<(&'static str, Vec<u32>)> {
+            vec![$(($c, vec![
+                size_of::<$name>() as u32,
+                $(std::mem::offset_of!($name, $field) as u32,)*
+            ]),)*]
+        }
+    };
+}
+
+plain! {
+    /// The beginning of `struct weir_sched`; addresses are `u64`.
+    "weir_sched" Sched {
+        arena_bytes: u64,
+        used: u64,
+        freed: u64,
+        alloc_lock: u32,
+        task_lock: u32,
+        writer: u32,
+        nr_cpus: u32,
+        mask_words: u32,
+        nr_classes: u32,
+        nr_chunks: u32,
+        free_task: u32,
+        nr_tasks: u32,
+        oplog: u32,
+        exclusive: u32,
+        swapping: u32,
+        random: u64,
+        rt_topics: u64,
+        cookie: u64,
+        faults: u64,
+        lost_messages: u64,
+        classes: u64,
+        cpus: u64,
+        ctx: u64,
+        graph: u64,
+        chunks: u64,
+        idle: u64,
+        busy: u64,
+    }
+    /// `struct weir_cpu`.
+    "weir_cpu" Cpu {
+        curr: u64,
+        curr_key: u64,
+        online: u32,
+        core: u32,
+        llc: u32,
+        node: u32,
+        isa: u32,
+        capacity: u32,
+    }
+    /// The beginning of `struct weir_graph`.
+    "weir_graph" Graph {
+        nr_pipes: u32,
+        nr_instances: u32,
+        nr_slots: u32,
+        nr_cpus: u32,
+        followed: u64,
+        pipes: u64,
+        instances: u64,
+    }
+    /// `struct weir_pipe`.
+    "weir_pipe" Pipe {
+        lock: u32,
+        idx: u32,
+        slot: u32,
+        keyed: u32,
+        postponed: u32,
+        pending: u32,
+        rebuild: u32,
+        nr: u32,
+        nr_log: u32,
+        cap_log: u32,
+        log: u64,
+        head: u64,
+        tail: u64,
+        root: u64,
+        sched: u64,
+        from: u64,
+        to: u64,
+        to_port: u32,
+        hears: u32,
+        from_port: u32,
+        nr_cpus: u32,
+        cpu: u32,
+        word_lo: u32,
+        word_hi: u32,
+        max_nr: u32,
+        cpus: u64,
+        work_next: u64,
+        label: u64,
+        nr_added: u64,
+        nr_removed: u64,
+    }
+    /// `struct weir_instance`.
+    "weir_instance" Instance {
+        sched: u64,
+        class: u32,
+        idx: u32,
+        nr_in: u32,
+        nr_out: u32,
+        ins: u64,
+        out: u64,
+        private: u64,
+        per_task: u32,
+        lock: u32,
+        nr_updates: u64,
+        timer_ns: u64,
+        region: u64,
+    }
+    /// `struct weir_task`.
+    "weir_task" Task {
+        id: u32,
+        state: u32,
+        cookie: u64,
+        hooks: u64,
+        refs: u32,
+        cpu: u32,
+        entry_cpu: u32,
+        next_free: u32,
+        slice_ns: u64,
+        key: u64,
+    }
+    /// `struct weir_hook`.
+    "weir_hook" Hook {
+        pipe: u64,
+        next: u64,
+        prev: u64,
+        key: u64,
+        left: u64,
+        right: u64,
+        up: u64,
+        weight: u32,
+        change: u32,
+    }
+}
+
+// SAFETY: integers.
+unsafe impl Plain for u32 {}
+// SAFETY: integers.
+unsafe impl Plain for u64 {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" {
+        static weir_view_layout: [u32; 256];
+        static weir_view_layout_len: u32;
+    }
+
+    /// Where only the beginning is mirrored, C's record is larger.
+    const BEGINNINGS: [&str; 2] = ["weir_sched", "weir_graph"];
+
+    #[test]
+    fn layouts_agree_with_c() {
+        // SAFETY: a constant table of C and its length.
+        let theirs = unsafe {
+            std::slice::from_raw_parts(
+                (&raw const weir_view_layout).cast::<u32>(),
+                weir_view_layout_len as usize,
+            )
+        };
+        let mut rest = theirs;
+        for (name, ours) in layouts() {
+            let (own, more) = rest.split_at(ours.len());
+            assert_eq!(own[1..], ours[1..], "offsets in struct {name}");
+            if BEGINNINGS.contains(&name) {
+                assert!(own[0] >= ours[0], "size of struct {name}");
+            } else {
+                assert_eq!(own[0], ours[0], "size of struct {name}");
+            }
+            rest = more;
+        }
+        assert!(rest.is_empty());
+    }
+}

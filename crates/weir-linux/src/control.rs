@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Carrying out what is asked for: compile, put the tables into the staging area, have the kernel
+//! side do it, keep the books.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use weir_core::{Image, MachineShape, Plan, Topic, catalog};
+use weir_lang::{Compiled, Loader, Source};
+
+use crate::clock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
+use crate::protocol::{Answer, File, Finding, Notify, Replace, Request, Switch, Switched};
+use crate::snapshot::{Snapshot, SnapshotSource, SwapReport};
+use crate::view::{Facts, View};
+
+/// How long the kernel side has for a request.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A running scheduler, seen from the loader. Shared by all its threads.
+pub struct Control {
+    pub(crate) view: View,
+    shape: MachineShape,
+    /// Where plans are put: memory of the arena that the core does not know.
+    staging: (u64, u64),
+    /// One request at a time.
+    desk: Mutex<()>,
+    facts: Mutex<Facts>,
+    stop: AtomicBool,
+}
+
+impl Control {
+    pub(crate) fn new(view: View, shape: MachineShape, staging: (u64, u64), facts: Facts) -> Self {
+        Self {
+            view,
+            shape,
+            staging,
+            desk: Mutex::new(()),
+            facts: Mutex::new(facts),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Somebody asked us to leave.
+    pub fn stop_requested(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ask to leave.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Carry a request out.
+    pub fn serve(&self, request: &Request) -> Answer {
+        let result = match request {
+            Request::Status {} => return Answer::result(&self.snapshot()),
+            Request::Switch(s) => self.switch(s).map(|s| Answer::result(&s)),
+            Request::Replace(r) => self.replace(r).map(|s| Answer::result(&s)),
+            Request::Notify(n) => self.notify(n).map(|()| Answer::result(&serde_json::json!({}))),
+            Request::Stop {} => {
+                self.stop();
+                return Answer::result(&serde_json::json!({}));
+            }
+        };
+        result.unwrap_or_else(|e| Answer::error(&e))
+    }
+
+    /// Another topology.
+    pub fn switch(&self, wish: &Switch) -> Result<Switched> {
+        let compiled = compile(wish, &self.shape)?;
+        let mut done = Switched {
+            dry_run: wish.dry_run,
+            pipes: compiled.plan.pipes.len() as u32,
+            instances: compiled.plan.instances.len() as u32,
+            warnings: compiled.warnings.iter().map(Finding::from).collect(),
+            ..Switched::default()
+        };
+        if wish.dry_run {
+            done.report.to = compiled.plan.name;
+            return Ok(done);
+        }
+        done.report = self.swap(compiled.plan, wish.source.clone())?;
+        Ok(done)
+    }
+
+    /// Have the kernel side build `plan` and change over to it.
+    pub fn swap(&self, plan: Plan, source: String) -> Result<SwapReport> {
+        takes(&plan)?;
+        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let (image, from, was_bound) = {
+            let facts = self.facts();
+            let image = Image::new(&plan, Some(&facts.plan)).map_err(|e| core_error(&e))?;
+            (image, facts.plan.name.clone(), binds(&facts.plan))
+        };
+        let at = self.stage(&image)?;
+        // Until both know affinities, bound tasks go beside the graph: to the new one after the change only.
+        let will_bind = binds(&plan);
+        self.view.shared.set_bind(was_bound || will_bind);
+        let request = LiveRequest { kind: kind::SWAP, plan: at, ..empty() };
+        let done = self.post(&desk, &request, &format!("building topology `{}`", plan.name));
+        self.view.shared.set_bind(if done.is_ok() { will_bind } else { was_bound });
+        let report = report(&done?, from, plan.name.clone());
+        let mut facts = self.facts();
+        facts.plan = plan;
+        facts.source = source;
+        facts.last_swap = Some(report.clone());
+        Ok(report)
+    }
+
+    /// Another component, or other parameters, for one instance.
+    fn replace(&self, wish: &Replace) -> Result<Switched> {
+        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plan = self.facts().plan.clone();
+        let idx = replacement(&mut plan, wish)?;
+        takes(&plan)?;
+        let (class, params) = {
+            let i = &plan.instances[idx as usize];
+            (i.class, i.params.clone())
+        };
+        let bytes: Vec<u8> = params.iter().flat_map(|p| p.to_ne_bytes()).collect();
+        let at = self.staging.0;
+        if bytes.len() as u64 > self.staging.1 || !self.view.memory.write(at, &bytes) {
+            return Err(Error::bug("parameters do not fit"));
+        }
+        let request =
+            LiveRequest { kind: kind::REPLACE, plan: at, instance: idx, class: class.into(), ..empty() };
+        let done = self.post(&desk, &request, &format!("replacing instance `{}`", wish.instance))?;
+        self.view.shared.set_bind(binds(&plan));
+        let report = report(&done, plan.name.clone(), plan.name.clone());
+        let (pipes, instances) = (plan.pipes.len() as u32, plan.instances.len() as u32);
+        let mut facts = self.facts();
+        facts.plan = plan;
+        facts.last_swap = Some(report.clone());
+        Ok(Switched { report, pipes, instances, ..Switched::default() })
+    }
+
+    /// A message for those who listen to its topic.
+    fn notify(&self, wish: &Notify) -> Result<()> {
+        let topic = Topic::by_name(&wish.topic.to_uppercase()).ok_or_else(|| {
+            let names: Vec<&str> = Topic::all().map(Topic::name).collect();
+            unknown("topic", &wish.topic, &names)
+        })?;
+        if [Topic::CpuStatus, Topic::Affinity, Topic::Tcb].contains(&topic) {
+            return Err(input(
+                format!("messages of {} come from the kernel alone", topic.name()),
+                "what concerns CPUs and affinities is set with the kernel's own means (taskset, hotplug)",
+            ));
+        }
+        let nr_cpus = self.shape.nr_cpus();
+        if wish.cpu.is_some_and(|c| c >= nr_cpus) {
+            return Err(input(
+                format!("there is no CPU {}", wish.cpu.unwrap_or(0)),
+                format!("the machine has CPUs 0 to {}", nr_cpus - 1),
+            ));
+        }
+        let task = match wish.task {
+            None => NONE,
+            Some(pid) => self.view.task_of(pid).ok_or_else(|| {
+                input(
+                    format!("thread {pid} is no task of the scheduler"),
+                    "name the thread's number (not that of a thread of a real-time class): ps -eLo tid,cls,comm",
+                )
+            })?,
+        };
+        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let request = LiveRequest {
+            kind: kind::NOTIFY,
+            topic: topic as u32,
+            cpu: wish.cpu.unwrap_or(NONE),
+            task,
+            value: wish.value.bits(),
+            value2: wish.value2.bits(),
+            ..empty()
+        };
+        self.post(&desk, &request, "publishing a message").map(|_| ())
+    }
+
+    /// Run the timer of an instance that is due.
+    pub(crate) fn timer(&self, instance: u32) -> Result<()> {
+        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let request = LiveRequest { kind: kind::TIMER, instance, ..empty() };
+        self.post(&desk, &request, "running a timer").map(|_| ())
+    }
+
+    /// Put a plan into the staging area; its address.
+    fn stage(&self, image: &Image) -> Result<u64> {
+        let (at, room) = self.staging;
+        if image.bytes() as u64 > room || !self.view.memory.write(at, &image.at(at)) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the topology's tables take {} KiB, and {} KiB are set aside for them",
+                    image.bytes().div_ceil(1024),
+                    room / 1024
+                ),
+                "attach with more memory: runweir live --memory 256MiB",
+            ));
+        }
+        Ok(at)
+    }
+
+    /// Have the kernel side carry out a request. The desk is ours meanwhile.
+    fn post(&self, _desk: &MutexGuard<'_, ()>, request: &LiveRequest, doing: &str) -> Result<LiveRequest> {
+        let shared = &self.view.shared;
+        let word = shared.request_state();
+        let left = || {
+            Error::new(
+                ErrorKind::Internal,
+                format!("{doing}: the scheduler is not in charge any more"),
+                "`runweir live` says why it left",
+            )
+        };
+        if shared.exit_kind() != 0 {
+            return Err(left());
+        }
+        if word.load(Ordering::Acquire) != state::FREE {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                format!("{doing}: the kernel side is still busy with an earlier request"),
+                "wait a moment and try again; if it lasts, `runweir live` has to be restarted",
+            ));
+        }
+        shared.fill_request(request);
+        word.store(state::POSTED, Ordering::Release);
+        let began = Instant::now();
+        let mut looks = 0u32;
+        while word.load(Ordering::Acquire) != state::DONE {
+            if shared.exit_kind() != 0 {
+                return Err(left());
+            }
+            let free =
+                || word.compare_exchange(state::POSTED, state::FREE, Ordering::AcqRel, Ordering::Acquire);
+            if began.elapsed() > PATIENCE && free().is_ok() {
+                return Err(Error::new(
+                    ErrorKind::Busy,
+                    format!("{doing}: no CPU took the request within {} s", PATIENCE.as_secs()),
+                    "nothing was changed; is a real-time program holding all CPUs?",
+                ));
+            }
+            if began.elapsed() > 2 * PATIENCE {
+                return Err(Error::new(
+                    ErrorKind::Internal,
+                    format!("{doing}: the kernel side began and did not end"),
+                    "`runweir live` has to be restarted",
+                ));
+            }
+            // A dispatch anywhere carries it out; our going to sleep is one.
+            match looks {
+                0..16 => std::thread::yield_now(),
+                _ => std::thread::sleep(Duration::from_micros(200)),
+            }
+            looks += 1;
+        }
+        let done = shared.request();
+        word.store(state::FREE, Ordering::Release);
+        if done.result == 0 { Ok(done) } else { Err(core_error(&weir_core::Error::of(done.result, doing))) }
+    }
+}
+
+impl SnapshotSource for Control {
+    fn snapshot(&self) -> Snapshot {
+        let facts = self.facts().clone();
+        self.view.snapshot(&facts, clock::now_ns(), &clock::thread_name)
+    }
+}
+
+fn empty() -> LiveRequest {
+    LiveRequest {
+        state: 0,
+        kind: 0,
+        plan: 0,
+        instance: 0,
+        class: 0,
+        topic: 0,
+        cpu: NONE,
+        task: NONE,
+        result: 0,
+        value: 0,
+        value2: 0,
+        stats: LiveStats { represented: 0, built: 0, kept: 0, unused: 0, pause_ns: 0 },
+        done_ns: 0,
+    }
+}
+
+fn report(done: &LiveRequest, from: String, to: String) -> SwapReport {
+    SwapReport {
+        t_ns: done.done_ns,
+        from,
+        to,
+        pause_ns: done.stats.pause_ns,
+        represented: done.stats.represented,
+        built: done.stats.built,
+        kept: done.stats.kept,
+    }
+}
+
+fn input(message: impl Into<String>, help: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Input, message, help)
+}
+
+/// A name that nothing has.
+fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
+    let name = name.escape_debug().to_string();
+    let near = known.iter().min_by_key(|k| strsim::levenshtein(k, &name));
+    let help = match near.filter(|k| strsim::levenshtein(k, &name) <= 1 + name.chars().count() / 3) {
+        Some(near) => format!("do you mean `{near}`?"),
+        None if known.len() <= 40 => format!("there are: {}", known.join(", ")),
+        None => "`runweir status` lists them".into(),
+    };
+    input(format!("there is no {what} `{name}`"), help)
+}
+
+fn core_error(e: &weir_core::Error) -> Error {
+    let help = match e.code {
+        1 => "attach with more memory: runweir live --memory 256MiB",
+        3 | 7 => "nothing was changed; try again",
+        10 | 11 => "`runweir components NAME` says what a component takes",
+        _ => "nothing was changed",
+    };
+    let kind = if matches!(e.code, 3 | 7) { ErrorKind::Busy } else { ErrorKind::Input };
+    Error::new(kind, e.message.clone(), help)
+}
+
+/// Compile a topology that came as text.
+pub fn compile(wish: &Switch, shape: &MachineShape) -> Result<Compiled> {
+    let source = Source { name: wish.topology.clone(), text: wish.source.clone() };
+    weir_lang::compile(&source, &Carried(&wish.files), catalog(), shape, &wish.sets()).map_err(|found| {
+        let errors = found.iter().filter(|d| d.severity == weir_lang::Severity::Error).count();
+        let mut e = input(
+            format!("topology `{}` has {errors} error{}", wish.topology, if errors == 1 { "" } else { "s" }),
+            format!("`runweir check {} --machine host` shows them", wish.topology),
+        );
+        e.findings = found.iter().map(Finding::from).collect();
+        e
+    })
+}
+
+/// Included files that came with the text. None are read here.
+struct Carried<'a>(&'a [File]);
+
+impl Loader for Carried<'_> {
+    fn load(&self, from: &str, include: &str) -> std::result::Result<Source, String> {
+        let found = self.0.iter().find(|f| f.from == from && f.include == include);
+        let found = found.ok_or_else(|| "it did not come along with the request".to_owned())?;
+        Ok(Source { name: found.name.clone(), text: found.text.clone() })
+    }
+}
+
+/// The kernel side can run every component of the plan.
+pub(crate) fn takes(plan: &Plan) -> Result<()> {
+    for i in &plan.instances {
+        let Some(c) = catalog().components.get(i.class as usize) else { continue };
+        if !c.source.ends_with(".c") {
+            return Err(input(
+                format!(
+                    "component `{}` of `{}` is not written in C, and the kernel takes no other",
+                    c.name, plan.name
+                ),
+                format!("use another component; {} runs in the simulator only", c.source),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// No instance knows affinities.
+pub(crate) fn binds(plan: &Plan) -> bool {
+    let answers = Topic::Affinity.name();
+    !plan.instances.iter().any(|i| {
+        catalog().components.get(i.class as usize).is_some_and(|c| c.answers.iter().any(|a| a == answers))
+    })
+}
+
+/// Change one instance in `plan`; its index.
+fn replacement(plan: &mut Plan, wish: &Replace) -> Result<u32> {
+    let names: Vec<&str> = plan.instances.iter().map(|i| i.name.as_str()).collect();
+    let idx = names
+        .iter()
+        .position(|n| *n == wish.instance)
+        .ok_or_else(|| unknown("instance", &wish.instance, &names))?;
+    let instance = &mut plan.instances[idx];
+    let all = &catalog().components;
+    let old = &all[instance.class as usize];
+    let new = match &wish.component {
+        None => old,
+        Some(name) => catalog().get(name).ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(|c| c.name.as_str()).collect();
+            unknown("component", name, &known)
+        })?,
+    };
+    for (what, n, (min, max)) in
+        [("in", instance.ins.len() as u32, new.ins), ("out", instance.outs.len() as u32, new.outs)]
+    {
+        if n < min || n > max {
+            return Err(input(
+                format!(
+                    "`{}` has {n} {what}-pipes, and component `{}` takes {min} to {max}",
+                    wish.instance, new.name
+                ),
+                "switch to a topology that is wired for it: runweir switch",
+            ));
+        }
+    }
+    if new.answers != old.answers {
+        return Err(input(
+            format!("`{}` and `{}` do not answer the same topics", old.name, new.name),
+            "switch to a topology that is checked as a whole: runweir switch",
+        ));
+    }
+    if new.id != old.id {
+        instance.class = new.id;
+        instance.params = new.params.iter().map(|p| p.default).collect();
+    }
+    for (name, value) in &wish.params {
+        let (i, info) = new.param(name).ok_or_else(|| {
+            let known: Vec<&str> = new.params.iter().map(|p| p.name.as_str()).collect();
+            unknown("parameter", name, &known)
+        })?;
+        let says = |why: String| {
+            input(
+                format!("{}.{name}: {why}", new.name),
+                format!("`runweir components {}` lists the ranges", new.name),
+            )
+        };
+        instance.params[i] = weir_lang::param_value(info, value).map_err(says)?;
+    }
+    Ok(idx as u32)
+}

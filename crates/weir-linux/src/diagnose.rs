@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Why a scheduler cannot be attached here, in words that say what to do.
+//!
+//! Facts of the system come in through [`System`], so that each diagnostic can be tested anywhere.
+
+use std::path::Path;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// What is asked of the operating system before anything is loaded.
+pub trait System {
+    /// Text of a small file below `/proc` or `/sys`, trimmed.
+    fn text(&self, path: &str) -> Option<String>;
+    fn exists(&self, path: &str) -> bool;
+}
+
+/// The system that we run on.
+pub struct Host;
+
+impl System for Host {
+    fn text(&self, path: &str) -> Option<String> {
+        std::fs::read_to_string(path).ok().map(|t| t.trim().to_owned())
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        Path::new(path).exists()
+    }
+}
+
+const SCHED_EXT: &str = "/sys/kernel/sched_ext";
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
+
+/// Remedies that several diagnostics share.
+const WHICH_KERNEL: &str = "sched_ext is part of Linux from 6.12 on where it is built with CONFIG_SCHED_CLASS_EXT=y; \
+    Debian's kernels have it from 7.0 on (trixie-backports and later). `runweir vm` tries a topology in a \
+    virtual machine with such a kernel";
+const BAD_BUILDS: &str = "known to be damaged: Debian's backports builds 7.1.13 and 7.2.12; install another build \
+    of the kernel (7.0.13 of the backports and 7.2.13 are sound). `runweir vm` chooses a sound one";
+const LEAVE_OTHER: &str = "stop it first: end its process (for a scheduler run as a service: \
+    `systemctl stop scx` or `scx_loader`); the kernel runs one such scheduler at a time";
+
+/// The first thing in the way of attaching, if there is one.
+pub fn preflight(system: &dyn System) -> Result<()> {
+    if !system.exists(SCHED_EXT) {
+        return Err(no_sched_ext(system));
+    }
+    missing_capabilities(system)?;
+    if !system.exists(BTF) {
+        return Err(Error::new(
+            ErrorKind::Kernel,
+            format!("the kernel does not describe its types: {BTF} is missing"),
+            "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are",
+        ));
+    }
+    if system.text(&format!("{SCHED_EXT}/state")).is_some_and(|s| s != "disabled") {
+        return Err(other_scheduler(system));
+    }
+    Ok(())
+}
+
+/// Version of the running kernel, for messages.
+fn release(system: &dyn System) -> String {
+    system.text("/proc/sys/kernel/osrelease").unwrap_or_else(|| "of unknown version".into())
+}
+
+fn no_sched_ext(system: &dyn System) -> Error {
+    let message = format!("this kernel ({}) has no sched_ext: {SCHED_EXT} is missing", release(system));
+    Error::new(ErrorKind::Kernel, message, WHICH_KERNEL)
+}
+
+/// What `SYS_ADMIN` stands for, singly.
+fn missing_capabilities(system: &dyn System) -> Result<()> {
+    let status = system.text("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    let Some(effective) = effective.and_then(|e| u64::from_str_radix(e.trim(), 16).ok()) else {
+        return Ok(()); // then the kernel will say it
+    };
+    let has = |cap: u32| effective >> cap & 1 == 1;
+    if has(CAP_SYS_ADMIN) {
+        return Ok(());
+    }
+    let missing: Vec<&str> =
+        [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON"), (CAP_NET_ADMIN, "CAP_NET_ADMIN")]
+            .iter()
+            .filter(|(cap, _)| !has(*cap))
+            .map(|(_, name)| *name)
+            .collect();
+    if missing.is_empty() { Ok(()) } else { Err(permission(&missing.join(", "))) }
+}
+
+fn permission(missing: &str) -> Error {
+    Error::new(
+        ErrorKind::Permission,
+        format!("attaching a scheduler needs more than this process may: {missing} missing"),
+        "run it as root (sudo runweir live …); in a container, give it CAP_SYS_ADMIN, or CAP_BPF with \
+         CAP_PERFMON and CAP_NET_ADMIN",
+    )
+}
+
+/// A sched_ext scheduler that is not ours is in charge.
+pub fn other_scheduler(system: &dyn System) -> Error {
+    let name = system.text(&format!("{SCHED_EXT}/root/ops")).unwrap_or_else(|| "of unknown name".into());
+    Error::new(ErrorKind::Busy, format!("another scheduler is in charge already: `{name}`"), LEAVE_OTHER)
+}
+
+/// We are in charge already.
+pub fn ourselves(topology: &str) -> Error {
+    Error::new(
+        ErrorKind::Busy,
+        format!("runweir is in charge already, with topology `{topology}`"),
+        "`runweir switch T` replaces its topology without a pause; `runweir status` shows it",
+    )
+}
+
+/// What libbpf's words mean. `log` is all it printed while it failed with `errno` (positive); `saved`
+/// says where the log was put.
+pub fn load_failure(log: &str, errno: i32, saved: Option<&Path>, system: &dyn System) -> Error {
+    let kernel = release(system);
+    let at = saved.map_or(String::new(), |p| format!("; all of it: {}", p.display()));
+    if log.contains("sched_ext_ops is not found") {
+        return no_sched_ext(system);
+    }
+    if let Some(line) = find(log, &["incompatible with vmlinux", "func_proto", "is incompatible"]) {
+        return Error::new(
+            ErrorKind::Kernel,
+            format!("this kernel ({kernel}) describes one of its functions wrongly: {line}"),
+            format!("its BTF is malformed; {BAD_BUILDS}"),
+        );
+    }
+    if let Some(line) = find(log, &["not found in kernel or module BTFs"]) {
+        return Error::new(
+            ErrorKind::Kernel,
+            format!("this kernel ({kernel}) lacks a function that the scheduler calls: {line}"),
+            format!("either it is older than 6.12, or its BTF is malformed; {BAD_BUILDS}"),
+        );
+    }
+    if let Some(line) = find(log, &["struct_ops init_kern", "struct_ops reloc"]) {
+        return Error::new(
+            ErrorKind::Kernel,
+            format!("this kernel's ({kernel}) sched_ext differs from what the scheduler knows: {line}"),
+            format!("Linux 6.12 to 7.2 were tried{at}"),
+        );
+    }
+    if log.contains("BEGIN PROG LOAD LOG") {
+        let program = find(log, &["BPF program load failed"]).unwrap_or("a program");
+        return Error::new(
+            ErrorKind::Internal,
+            format!(
+                "the verifier of this kernel ({kernel}) refuses the scheduler: {program}: {}",
+                verdict(log)
+            ),
+            format!("please report it with the verifier's log{at}; another kernel version may accept it"),
+        );
+    }
+    if errno == libc::EPERM || errno == libc::EACCES {
+        return permission("the kernel answers `operation not permitted`; CAP_SYS_ADMIN");
+    }
+    if errno == libc::ENOMEM {
+        return Error::new(
+            ErrorKind::Io,
+            "the kernel has not enough memory for the scheduler's arena",
+            "ask for less: --memory 32MiB",
+        );
+    }
+    let last = log.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("no reason was given");
+    Error::new(
+        ErrorKind::Internal,
+        format!(
+            "this kernel ({kernel}) does not take the scheduler: {}",
+            last.trim_start_matches("libbpf: ")
+        ),
+        format!("please report it with the log{at}"),
+    )
+}
+
+/// Attaching failed with `errno` (positive).
+pub fn attach_failure(errno: i32, log: &str, system: &dyn System) -> Error {
+    match errno {
+        libc::EBUSY => other_scheduler(system),
+        libc::EPERM | libc::EACCES => {
+            permission("the kernel answers `operation not permitted`; CAP_SYS_ADMIN")
+        }
+        libc::ENOMEM => Error::new(
+            ErrorKind::Io,
+            "the kernel has not enough memory to attach the scheduler",
+            "free some, or ask for less: --memory 32MiB",
+        ),
+        _ => {
+            let reason = std::io::Error::from_raw_os_error(errno);
+            let last = log.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or_default();
+            Error::new(
+                ErrorKind::Internal,
+                format!("the kernel refused to attach the scheduler: {reason} {last}").trim_end().to_owned(),
+                "the kernel's log says why: dmesg | grep sched_ext",
+            )
+        }
+    }
+}
+
+/// The first line that has one of `words`, without libbpf's prefix.
+fn find<'a>(log: &'a str, words: &[&str]) -> Option<&'a str> {
+    let line = words.iter().find_map(|w| log.lines().find(|l| l.contains(w)))?;
+    Some(line.trim().trim_start_matches("libbpf: "))
+}
+
+/// The verifier's last words before its statistics.
+fn verdict(log: &str) -> &str {
+    let end = log.find("END PROG LOAD LOG").unwrap_or(log.len());
+    log[..end]
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|l| {
+            !(l.is_empty()
+                || l.starts_with("--")
+                || l.starts_with("processed ")
+                || l.starts_with("stack depth")
+                || l.starts_with("verification time"))
+        })
+        .unwrap_or("no reason was given")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::fmt::Write as _;
+
+    #[derive(Default)]
+    struct Fake(BTreeMap<&'static str, &'static str>);
+
+    impl System for Fake {
+        fn text(&self, path: &str) -> Option<String> {
+            self.0.get(path).map(|t| (*t).to_owned())
+        }
+
+        fn exists(&self, path: &str) -> bool {
+            self.0.contains_key(path)
+        }
+    }
+
+    const ROOT: &str = "Name:\trunweir\nCapEff:\t000001ffffffffff\nSeccomp:\t0";
+
+    fn good() -> Fake {
+        Fake(BTreeMap::from([
+            ("/proc/sys/kernel/osrelease", "7.2.13-amd64"),
+            ("/proc/self/status", ROOT),
+            (SCHED_EXT, ""),
+            ("/sys/kernel/sched_ext/state", "disabled"),
+            (BTF, ""),
+        ]))
+    }
+
+    #[test]
+    fn nothing_is_in_the_way() {
+        preflight(&good()).expect("a good system");
+        let mut three = good();
+        three.0.insert("/proc/self/status", "CapEff:\t000000c000001000");
+        preflight(&three).expect("the three single capabilities do");
+    }
+
+    #[test]
+    fn each_obstacle_is_named_with_its_remedy() {
+        let mut text = String::new();
+        let mut tell =
+            |title: &str, e: Error| writeln!(text, "# {title} ({:?})\n{e}\n", e.kind).expect("memory");
+        let without = |path: &str| {
+            let mut system = good();
+            system.0.remove(path);
+            preflight(&system).expect_err("an obstacle")
+        };
+        let with = |path: &'static str, value: &'static str| {
+            let mut system = good();
+            system.0.insert(path, value);
+            system
+        };
+        tell("no sched_ext", without(SCHED_EXT));
+        tell("no BTF", without(BTF));
+        let user = with("/proc/self/status", "CapEff:\t0000000000000000");
+        tell("an ordinary user", preflight(&user).expect_err("an obstacle"));
+        let some = with("/proc/self/status", "CapEff:\t0000008000000000");
+        tell("CAP_BPF alone", preflight(&some).expect_err("an obstacle"));
+        let mut busy = with("/sys/kernel/sched_ext/state", "enabled");
+        busy.0.insert("/sys/kernel/sched_ext/root/ops", "bpfland_1.1.4");
+        tell("another scheduler", preflight(&busy).expect_err("an obstacle"));
+        tell("ourselves", ourselves("decentral"));
+        tell("EBUSY at attachment", attach_failure(libc::EBUSY, "", &busy));
+        tell("EPERM at attachment", attach_failure(libc::EPERM, "", &good()));
+        tell("ENOMEM at attachment", attach_failure(libc::ENOMEM, "", &good()));
+        tell("EINVAL at attachment", attach_failure(libc::EINVAL, "", &good()));
+        let load =
+            |log: &str, errno: i32| load_failure(log, errno, Some(Path::new("/tmp/weir-load.log")), &good());
+        tell(
+            "a function is described wrongly",
+            load(
+                "libbpf: extern (func ksym) 'scx_bpf_kick_cpu': func_proto [12] incompatible with vmlinux [3456]\n\
+                 libbpf: failed to load BPF skeleton",
+                libc::EINVAL,
+            ),
+        );
+        tell(
+            "a function is missing",
+            load("libbpf: extern (func ksym) 'scx_bpf_create_dsq': not found in kernel or module BTFs", 22),
+        );
+        tell(
+            "no sched_ext_ops",
+            load(
+                "libbpf: struct_ops init_kern weir_ops: struct sched_ext_ops is not found in kernel BTF",
+                22,
+            ),
+        );
+        tell(
+            "another sched_ext",
+            load("libbpf: struct_ops init_kern weir_ops: cannot find member tick in kernel BTF", 95),
+        );
+        tell(
+            "the verifier",
+            load(
+                "libbpf: prog 'weir_enqueue': BPF program load failed: Permission denied\n\
+                 libbpf: prog 'weir_enqueue': -- BEGIN PROG LOAD LOG --\n\
+                 0: R1=ctx() R10=fp0\n\
+                 R2 invalid mem access 'scalar'\n\
+                 verification time 34 usec\n\
+                 processed 12 insns (limit 1000000) max_states_per_insn 0\n\
+                 -- END PROG LOAD LOG --\n\
+                 libbpf: failed to load object 'weir'",
+                libc::EACCES,
+            ),
+        );
+        tell("no permission", load("libbpf: something", libc::EPERM));
+        tell("no memory", load("", libc::ENOMEM));
+        tell("anything else", load("libbpf: the last words\n\n", libc::EINVAL));
+        insta::assert_snapshot!(text);
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What the loader and the kernel side share beside the arena: `runtimes/linux/live.h`, as Rust types.
+//! Layouts are compared with C's by a test.
+
+use weir_core::raw::Plain;
+
+/// `WEIR_MAX_CPUS`.
+pub(crate) const MAX_CPUS: usize = weir_core::MAX_CPUS as usize;
+/// `WEIR_NO_CPU`, `WEIR_NO_TASK`.
+pub(crate) const NONE: u32 = u32::MAX;
+
+macro_rules! plain {
+    ($($(#[$doc:meta])* $c:literal $name:ident { $($(#[$fdoc:meta])* $field:ident: $ty:ty,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            #[repr(C)]
+            pub(crate) struct $name { $($(#[$fdoc])* pub $field: $ty,)* }
+            // SAFETY: `#[repr(C)]`, of integers and arrays of integers only.
+            unsafe impl Plain for $name {}
+        )*
+
+        #[cfg(test)]
+        fn layouts() -> Vec<(&'static str, Vec<u32>)> {
+            vec![$(($c, vec![
+                size_of::<$name>() as u32,
+                $(std::mem::offset_of!($name, $field) as u32,)*
+            ]),)*]
+        }
+    };
+}
+
+plain! {
+    /// Counters of one CPU.
+    "weir_live_cpu" LiveCpu {
+        enqueues: u64,
+        dispatches: u64,
+        dequeues: u64,
+        direct: u64,
+        aside: u64,
+        empty: u64,
+        dropped: u64,
+        kept: u64,
+        kicks: u64,
+        preempts: u64,
+        runs: u64,
+        migrations: u64,
+        messages: u64,
+        failures: u64,
+        busy_ns: u64,
+        lost_events: u64,
+        requests: u64,
+        /// Task of our class that runs; 0: none.
+        curr_pid: u64,
+        unused: [u64; 14],
+    }
+    /// What is known of a task, by task number.
+    "weir_live_task" LiveTask {
+        /// 0: no such task.
+        pid: u32,
+        tgid: u32,
+        since_ns: u64,
+        run_ns: u64,
+        wait_ns: u64,
+        started_ns: u64,
+        cpu: u32,
+        nr_runs: u32,
+        nr_migrations: u32,
+        withheld: u32,
+        next_gone: u32,
+        unused: u32,
+        comm: [u8; 16],
+    }
+    /// `struct weir_swap_stats`.
+    "weir_swap_stats" LiveStats {
+        represented: u32,
+        built: u32,
+        kept: u32,
+        unused: u32,
+        pause_ns: u64,
+    }
+    /// One wish of the loader.
+    "weir_live_request" LiveRequest {
+        state: u32,
+        kind: u32,
+        plan: u64,
+        instance: u32,
+        class: u32,
+        topic: u32,
+        cpu: u32,
+        task: u32,
+        result: i32,
+        value: u64,
+        value2: u64,
+        stats: LiveStats,
+        done_ns: u64,
+    }
+    /// The record of global data, without the CPUs behind it.
+    "weir_live" LiveHead {
+        sched: u64,
+        tasks: u64,
+        max_tasks: u32,
+        nr_cpus: u32,
+        recording: u32,
+        attached: u32,
+        slice_ns: u64,
+        nr_tasks: u64,
+        no_memory: u64,
+        swaps: u64,
+        faults: u64,
+        leave: u32,
+        bind: u32,
+        exit_kind: i32,
+        unused: u32,
+        exit_code: u64,
+        exit_reason: [u8; 128],
+        exit_msg: [u8; 1024],
+        request: LiveRequest,
+    }
+}
+
+/// `struct weir_live`.
+#[repr(C)]
+pub(crate) struct Live {
+    pub head: LiveHead,
+    pub cpus: [LiveCpu; MAX_CPUS],
+}
+
+/// `enum weir_live_request_state`.
+pub(crate) mod state {
+    pub const FREE: u32 = 0;
+    pub const POSTED: u32 = 1;
+    pub const DONE: u32 = 3;
+}
+
+/// `enum weir_live_request_kind`.
+pub(crate) mod kind {
+    pub const SWAP: u32 = 1;
+    pub const REPLACE: u32 = 2;
+    pub const NOTIFY: u32 = 3;
+    pub const TIMER: u32 = 4;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" {
+        static weir_live_layout: [u32; 256];
+        static weir_live_layout_len: u32;
+    }
+
+    #[test]
+    fn layouts_agree_with_c() {
+        // SAFETY: a constant table of C and its length.
+        let theirs = unsafe {
+            std::slice::from_raw_parts(
+                (&raw const weir_live_layout).cast::<u32>(),
+                weir_live_layout_len as usize,
+            )
+        };
+        let (total, mut rest) = theirs.split_last().expect("the table ends with the size of all");
+        assert_eq!(*total as usize, size_of::<Live>());
+        for (name, ours) in layouts() {
+            let (own, more) = rest.split_at(ours.len());
+            assert_eq!(own[1..], ours[1..], "offsets in struct {name}");
+            if name != "weir_live" {
+                assert_eq!(own[0], ours[0], "size of struct {name}");
+            }
+            rest = more;
+        }
+        let (cpus, rest) = rest.split_first().expect("the offset of the CPUs");
+        assert_eq!(*cpus as usize, std::mem::offset_of!(Live, cpus));
+        assert!(rest.is_empty());
+    }
+}

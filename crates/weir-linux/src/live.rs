@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A topology in charge of the machine, from attaching to leaving.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use libbpf_rs::{Link, RingBuffer};
+use weir_core::{Config, MachineShape, Msg, Plan, Sched, Topic, classes_with_timer};
+
+use crate::client;
+use crate::clock;
+use crate::control::{self, Control};
+use crate::diagnose::{self, System};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{EventSink, comm};
+use crate::layout::LiveTask;
+use crate::memory::{Memory, Shared};
+use crate::object::{Loaded, MAX_ARENA};
+use crate::protocol::{Answer, Request};
+use crate::server::{Handler, Server};
+use crate::snapshot::{Snapshot, SnapshotSource};
+use crate::view::{Facts, View};
+use crate::watchdog::{Stall, Watchdog};
+
+/// Part of the arena that is the loader's, for the tables of topologies to switch to: an eighth.
+const STAGING_SHARE: u64 = 8;
+/// How long the kernel may take to let go.
+const LEAVING: Duration = Duration::from_secs(10);
+
+/// How to be in charge.
+pub struct Options {
+    /// The topology, compiled for `shape`, and its text.
+    pub plan: Plan,
+    pub source: String,
+    /// CPU `n` is the kernel's CPU `n`: see [`crate::machine::host_shape`].
+    pub shape: MachineShape,
+    /// Memory for all that the scheduler keeps, bytes.
+    pub memory: u64,
+    /// Tasks of which figures are kept; more are scheduled all the same.
+    pub max_tasks: u32,
+    /// Slice of tasks to which no component grants one, ns.
+    pub slice_ns: u64,
+    /// Leave when a task has waited so long in the graph.
+    pub watchdog: Duration,
+    pub socket: PathBuf,
+    /// Told every event; without any, none are recorded.
+    pub sinks: Vec<Box<dyn EventSink>>,
+}
+
+impl Options {
+    /// Memory for a machine of `nr_cpus` where the user names none.
+    pub fn default_memory(nr_cpus: u32) -> u64 {
+        (64 << 20) + u64::from(nr_cpus) * (256 << 10)
+    }
+}
+
+/// Why it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The caller's condition, or a request at the socket.
+    Asked,
+    /// The kernel threw us out, for example because a task was not run for long.
+    Ejected { reason: String, message: String },
+    /// A task waited too long in our pipes.
+    Stalled(Stall),
+}
+
+/// Being in charge. Ends when the link goes, whoever drops it.
+pub(crate) struct Charge {
+    link: Mutex<Option<Link>>,
+    shared: Shared,
+}
+
+impl Charge {
+    /// Give the machine back to its default scheduler.
+    pub fn leave(&self) {
+        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if link.is_some() {
+            self.shared.set_leave(true);
+        }
+        // The kernel moves every task before this returns.
+        drop(link);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// A topology in charge. Dropping it gives the machine back.
+pub struct Live {
+    // In the order in which they go: nobody is answered any more, nobody watches, the link goes, then the memory.
+    server: Option<Server>,
+    watchdog: Option<Watchdog>,
+    charge: Arc<Charge>,
+    ring: Option<RingBuffer<'static>>,
+    control: Arc<Control>,
+    /// The last look before it left: the tasks that it had.
+    last: Option<Snapshot>,
+    loaded: Loaded,
+}
+
+impl Live {
+    /// Load, build the topology, attach.
+    pub fn attach(options: Options, system: &dyn System) -> Result<Self> {
+        check_free(&options, system)?;
+        control::takes(&options.plan)?;
+        let nr_cpus = options.shape.nr_cpus();
+        let memory = options.memory.clamp(1 << 20, MAX_ARENA) / 4096 * 4096;
+        let mut loaded = Loaded::load(memory, system)?;
+        loaded.memory.touch();
+        let own = memory / STAGING_SHARE / 4096 * 4096;
+        let tasks = build(&options, loaded.memory, memory - own)?;
+        let shared = loaded.shared;
+        shared.set_up(loaded.memory.base(), tasks, options.max_tasks, nr_cpus, options.slice_ns);
+        shared.set_bind(control::binds(&options.plan));
+        let recording = !options.sinks.is_empty();
+        let mut sinks = options.sinks;
+        let tell = move |event: &crate::LiveEvent| sinks.iter_mut().for_each(|s| s.event(event));
+        let ring = recording.then(|| loaded.events(tell)).transpose()?;
+        shared.set_recording(recording);
+        let facts = Facts {
+            plan: options.plan,
+            source: options.source,
+            attached_ns: clock::now_ns(),
+            last_swap: None,
+        };
+        let view = View { memory: loaded.memory, shared };
+        let staging = (loaded.memory.base() + memory - own, own);
+        let control = Arc::new(Control::new(view, options.shape, staging, facts));
+        // Before the attachment: a socket that cannot be made must not leave a scheduler behind.
+        let gate = Arc::new(Gate(control.clone()));
+        let server = Server::open(&options.socket, gate)?;
+        let link = loaded.attach(system)?;
+        control.facts().attached_ns = clock::now_ns();
+        let charge = Arc::new(Charge { link: Mutex::new(Some(link)), shared });
+        let watchdog = Watchdog::start(control.clone(), charge.clone(), options.watchdog)?;
+        Ok(Self {
+            server: Some(server),
+            watchdog: Some(watchdog),
+            charge,
+            ring,
+            control,
+            last: None,
+            loaded,
+        })
+    }
+
+    /// What requests and snapshots go to.
+    pub fn control(&self) -> Arc<Control> {
+        self.control.clone()
+    }
+
+    /// Do what is to be done in user space until `over`, a request, or a mishap ends it. `over` is asked
+    /// every 50 ms or oftener, and may look around.
+    pub fn run(&mut self, over: &mut dyn FnMut(&Live) -> bool) -> Result<Ended> {
+        loop {
+            if self.watchdog.as_ref().and_then(Watchdog::stall).is_some() || self.shared().exit_kind() != 0 {
+                break;
+            }
+            if over(self) || self.control.stop_requested() {
+                break;
+            }
+            let pause = self.timers();
+            match &self.ring {
+                Some(ring) => {
+                    let _ = ring.poll_raw(pause);
+                }
+                None => std::thread::sleep(pause),
+            }
+        }
+        self.leave()
+    }
+
+    fn shared(&self) -> Shared {
+        self.loaded.shared
+    }
+
+    /// Run what is due; how long until something may be.
+    fn timers(&self) -> Duration {
+        const IDLE: Duration = Duration::from_millis(50);
+        let timed = classes_with_timer();
+        let instances: Vec<u32> = {
+            let facts = self.control.facts();
+            let with = |(i, inst): (usize, &weir_core::PlanInstance)| {
+                timed.contains(&inst.class).then_some(i as u32)
+            };
+            facts.plan.instances.iter().enumerate().filter_map(with).collect()
+        };
+        let Some(graph) = self.control.view.graph().filter(|_| !instances.is_empty()) else { return IDLE };
+        let now = clock::now_ns();
+        let mut next = now + IDLE.as_nanos() as u64;
+        for i in instances {
+            let due = self.control.view.instance(&graph, i).map_or(0, |inst| inst.timer_ns);
+            if due != 0 && due <= now {
+                // Whoever is busy with a switch will look again.
+                let _ = self.control.timer(i);
+            } else if due != 0 {
+                next = next.min(due);
+            }
+        }
+        Duration::from_nanos(next.saturating_sub(now)).max(Duration::from_micros(200))
+    }
+
+    /// Give the machine back, and say why.
+    fn leave(&mut self) -> Result<Ended> {
+        self.server = None;
+        self.last = Some(self.control.snapshot());
+        let ejected = self.shared().exit_kind() != 0;
+        self.charge.leave();
+        let began = Instant::now();
+        while self.shared().exit_kind() == 0 && began.elapsed() < LEAVING {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let stall = self.watchdog.take().and_then(|w| w.stall());
+        if let Some(ring) = &self.ring {
+            let _ = ring.consume_raw();
+        }
+        if let Some(stall) = stall {
+            return Ok(Ended::Stalled(stall));
+        }
+        if ejected {
+            let head = self.shared().head();
+            let (reason, message) = (comm(&head.exit_reason), comm(&head.exit_msg));
+            return Ok(Ended::Ejected { reason, message });
+        }
+        Ok(Ended::Asked)
+    }
+
+    /// What can be seen; after the end, the final counters with the tasks that there were.
+    pub fn snapshot(&self) -> Snapshot {
+        let now = self.control.snapshot();
+        match &self.last {
+            Some(last) => Snapshot { tasks: last.tasks.clone(), uptime_ns: last.uptime_ns, ..now },
+            None => now,
+        }
+    }
+}
+
+/// Answers nobody before we are in charge.
+struct Gate(Arc<Control>);
+
+impl Handler for Gate {
+    fn handle(&self, request: &Request) -> Answer {
+        let early =
+            !self.0.view.shared.attached() && matches!(request, Request::Switch(_) | Request::Replace(_));
+        if early {
+            let e = Error::new(ErrorKind::Busy, "the scheduler is being attached", "try again in a moment");
+            return Answer::error(&e);
+        }
+        self.0.serve(request)
+    }
+}
+
+/// Nobody is in charge, and we may be.
+fn check_free(options: &Options, system: &dyn System) -> Result<()> {
+    if let Ok(s) = client::status(&options.socket) {
+        return Err(diagnose::ourselves(&s.topology));
+    }
+    diagnose::preflight(system)
+}
+
+/// Set the scheduler up in the arena while nobody else sees it; the address of the table of tasks.
+fn build(options: &Options, memory: Memory, arena_bytes: u64) -> Result<u64> {
+    let more = || "attach with more memory: --memory 256MiB";
+    let failed = |e: weir_core::Error| Error::new(ErrorKind::Input, e.message, more());
+    let nr_cpus = options.shape.nr_cpus();
+    let config = Config { nr_cpus, arena_bytes: arena_bytes as usize, checks: false, oplog: false, seed: 1 };
+    // SAFETY: the arena is zeroed, page-aligned, and nobody else's before the attachment.
+    let mut sched = unsafe { Sched::within(&config, memory.base() as *mut u8) }.map_err(failed)?;
+    // One more record than tasks: those beyond share it.
+    let bytes = (u64::from(options.max_tasks) + 1) * size_of::<LiveTask>() as u64;
+    let tasks = sched.alloc(bytes).map_err(failed)?;
+    sched.set_now(clock::now_ns());
+    sched.load(&options.plan).map_err(failed)?;
+    for (cpu, shape) in options.shape.cpus.iter().enumerate().filter(|(_, c)| !c.online) {
+        let msg = Msg { cpu: Some(cpu as u32), value: u64::from(shape.online), ..Msg::default() };
+        sched.notify(0, Topic::CpuStatus, &msg).map_err(failed)?;
+    }
+    sched.hand_over();
+    Ok(tasks)
+}

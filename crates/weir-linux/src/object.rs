@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The object for the kernel: loading it, finding its memory, attaching it.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use libbpf_rs::btf::types::{DataSec, Var};
+use libbpf_rs::{
+    AsRawLibbpf, Link, MapCore, MapMut, Object, ObjectBuilder, PrintLevel, RingBuffer, RingBufferBuilder,
+};
+
+use crate::diagnose::{self, System};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::LiveEvent;
+use crate::layout::Live;
+use crate::memory::{Memory, Shared};
+
+#[cfg(weir_no_clang)]
+compile_error!(
+    "weir-linux compiles the scheduler for the kernel with clang 19 or newer: apt-get install clang-19"
+);
+
+/// Compiled from `runtimes/linux/weir.bpf.c` by the build script.
+#[cfg(not(weir_no_clang))]
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir.bpf.o"));
+#[cfg(weir_no_clang)]
+static OBJECT: &[u8] = &[];
+
+const PAGE: u64 = 4096;
+/// Most bytes that an arena can have.
+pub(crate) const MAX_ARENA: u64 = 1 << 32;
+
+/// What libbpf says; it has one printer for the whole process.
+static LOG: Mutex<String> = Mutex::new(String::new());
+/// Where it stops being kept: the log of a verifier can be long.
+const MAX_LOG: usize = 64 << 20;
+
+fn keep(_: PrintLevel, text: String) {
+    let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    if log.len() + text.len() <= MAX_LOG {
+        log.push_str(&text);
+    }
+}
+
+fn take_log() -> String {
+    std::mem::take(&mut *LOG.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Loaded into the kernel, not yet in charge.
+pub(crate) struct Loaded {
+    object: Object,
+    pub memory: Memory,
+    pub shared: Shared,
+}
+
+impl Loaded {
+    /// Load with an arena of `bytes`.
+    pub fn load(bytes: u64, system: &dyn System) -> Result<Self> {
+        libbpf_rs::set_print(Some((PrintLevel::Info, keep)));
+        take_log();
+        let failed = |e: &libbpf_rs::Error| {
+            let log = take_log();
+            let saved = save(&log);
+            diagnose::load_failure(&log, errno(e), saved.as_deref(), system)
+        };
+        let mut open = ObjectBuilder::default()
+            .name("weir")
+            .and_then(|b| b.open_memory(OBJECT))
+            .map_err(|e| Error::bug(format!("the scheduler's object cannot be read: {e}")))?;
+        let pages = u32::try_from(bytes / PAGE).map_err(|_| Error::bug("an arena beyond 4 GiB"))?;
+        let mut arena = open
+            .maps_mut()
+            .find(|m| m.name() == "arena")
+            .ok_or_else(|| Error::bug("the scheduler's object has no arena"))?;
+        arena.set_max_entries(pages).map_err(|e| Error::bug(format!("the arena's size: {e}")))?;
+        let mut object = open.load().map_err(|e| failed(&e))?;
+        let memory = arena_memory(&mut object, u64::from(pages) * PAGE)?;
+        let shared = global_record(&mut object)?;
+        Ok(Self { object, memory, shared })
+    }
+
+    /// Be in charge of the machine's tasks until the link is dropped.
+    pub fn attach(&mut self, system: &dyn System) -> Result<Link> {
+        take_log();
+        let mut map = map(&mut self.object, "weir_ops")?;
+        map.attach_struct_ops().map_err(|e| {
+            let exit = crate::event::comm(&self.shared.head().exit_msg);
+            match exit.is_empty() {
+                true => diagnose::attach_failure(errno(&e), &take_log(), system),
+                false => Error::new(
+                    ErrorKind::Internal,
+                    format!("the kernel took the scheduler and threw it out at once: {exit}"),
+                    "the kernel's log says more: dmesg | grep sched_ext",
+                ),
+            }
+        })
+    }
+
+    /// A reader of the event ring that tells `tell`.
+    pub fn events(&mut self, mut tell: impl FnMut(&LiveEvent) + 'static) -> Result<RingBuffer<'static>> {
+        let map = map(&mut self.object, "events")?;
+        let mut ring = RingBufferBuilder::new();
+        let take = move |record: &[u8]| {
+            if let Some(event) = LiveEvent::decode(record) {
+                tell(&event);
+            }
+            0
+        };
+        ring.add(&map, take).map_err(|e| Error::bug(format!("the event ring cannot be read: {e}")))?;
+        ring.build().map_err(|e| Error::bug(format!("the event ring cannot be read: {e}")))
+    }
+}
+
+fn map<'a>(object: &'a mut Object, name: &str) -> Result<MapMut<'a>> {
+    object
+        .maps_mut()
+        .find(|m| m.name() == name)
+        .ok_or_else(|| Error::bug(format!("the scheduler's object has no map `{name}`")))
+}
+
+/// Positive number of libbpf's error, 0 if it has none.
+fn errno(e: &libbpf_rs::Error) -> i32 {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(e);
+    while let Some(e) = source {
+        if let Some(io) = e.downcast_ref::<std::io::Error>()
+            && let Some(n) = io.raw_os_error()
+        {
+            return n.abs();
+        }
+        source = e.source();
+    }
+    match e.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => libc::EPERM,
+        libbpf_rs::ErrorKind::OutOfMemory => libc::ENOMEM,
+        _ => libc::EINVAL,
+    }
+}
+
+/// The whole log into a file, where it is of any length.
+fn save(log: &str) -> Option<PathBuf> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    if log.is_empty() {
+        return None;
+    }
+    let path = std::env::temp_dir().join(format!("runweir-load-{}.log", std::process::id()));
+    // Never through somebody else's link: the folder is everybody's.
+    let _ = std::fs::remove_file(&path);
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).ok()?;
+    file.write_all(log.as_bytes()).ok()?;
+    Some(path)
+}
+
+/// libbpf maps the arena at the address that the object asks for: the same as the kernel side's.
+fn arena_memory(object: &mut Object, bytes: u64) -> Result<Memory> {
+    let map = map(object, "arena")?;
+    let mut size = 0;
+    // SAFETY: a loaded map; `size` is written.
+    let at = unsafe { libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &mut size) };
+    if at.is_null() {
+        return Err(Error::bug("the arena is not mapped"));
+    }
+    // SAFETY: a loaded map.
+    let wanted = unsafe { libbpf_sys::bpf_map__map_extra(map.as_libbpf_object().as_ptr()) };
+    // The address is that of the object's own data in the arena, of which it has none: the pages begin or end there.
+    if !(wanted..=wanted + bytes).contains(&(at as u64)) {
+        return Err(Error::bug(format!("the arena is at {at:p} instead of {wanted:#x}")));
+    }
+    // SAFETY: libbpf maps the whole arena there, until the object is dropped.
+    Ok(unsafe { Memory::new(wanted, bytes) })
+}
+
+/// Where the variable `weir_live` stands among the global data.
+fn global_record(object: &mut Object) -> Result<Shared> {
+    let offset = offset_of_global(object, "weir_live")?;
+    let map = object
+        .maps_mut()
+        .find(|m| m.name().to_string_lossy().ends_with(".bss"))
+        .ok_or_else(|| Error::bug("the scheduler's object has no global data"))?;
+    let mut size = 0;
+    // SAFETY: a loaded map; `size` is written.
+    let at = unsafe { libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &mut size) };
+    if at.is_null() || offset as usize + size_of::<Live>() > size as usize {
+        return Err(Error::bug("the scheduler's global data is not as expected"));
+    }
+    // SAFETY: in bounds of the mapping, which lives as long as the object.
+    Ok(unsafe { Shared::new(at.cast::<u8>().add(offset as usize).cast::<Live>()) })
+}
+
+fn offset_of_global(object: &Object, name: &str) -> Result<u32> {
+    let gone = || Error::bug(format!("the scheduler's object does not describe `{name}`"));
+    let btf = object.btf().ok().flatten().ok_or_else(gone)?;
+    let section = btf.type_by_name::<DataSec<'_>>(".bss").ok_or_else(gone)?;
+    let found = section
+        .iter()
+        .find(|v| btf.type_by_id::<Var<'_>>(v.ty).and_then(|t| t.name()).is_some_and(|n| n == name))
+        .map(|v| (v.offset, v.size));
+    match found {
+        Some((offset, size)) if size == size_of::<Live>() => Ok(offset),
+        Some((_, size)) => Err(Error::bug(format!(
+            "the kernel side's record has {size} bytes, the loader's {}",
+            size_of::<Live>()
+        ))),
+        None => Err(gone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What can be known of the object without a kernel that takes it.
+    #[test]
+    fn the_object_is_as_the_loader_expects() {
+        let object = ObjectBuilder::default().open_memory(OBJECT).expect("an object");
+        let names: Vec<String> = object.maps().map(|m| m.name().to_string_lossy().into_owned()).collect();
+        for name in ["arena", "events", "weir_ops"] {
+            assert!(names.iter().any(|n| n == name), "{name} in {names:?}");
+        }
+        let btf = libbpf_rs::btf::Btf::from_raw("weir", OBJECT).expect("readable").expect("has BTF");
+        let section = btf.type_by_name::<DataSec<'_>>(".bss").expect("global data");
+        let size = section.iter().find_map(|v| {
+            let var = btf.type_by_id::<Var<'_>>(v.ty)?;
+            (var.name()? == "weir_live").then_some(v.size)
+        });
+        assert_eq!(size, Some(size_of::<Live>()));
+    }
+}

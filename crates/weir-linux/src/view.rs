@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A [`Snapshot`] from the scheduler's memory, while it runs.
+
+use std::collections::HashMap;
+
+use weir_core::raw::{self, Plain};
+use weir_core::{CpuSet, Plan, catalog};
+
+use crate::event::comm;
+use crate::layout::{LiveTask, NONE};
+use crate::memory::{Memory, Shared};
+use crate::snapshot::{CpuView, InstanceView, PipeView, Snapshot, SwapReport, TaskState, TaskView, Totals};
+
+/// Where to look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    pub memory: Memory,
+    pub shared: Shared,
+}
+
+/// What the memory does not tell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    pub plan: Plan,
+    /// The topology's text.
+    pub source: String,
+    pub attached_ns: u64,
+    pub last_swap: Option<SwapReport>,
+}
+
+/// A task that waits in the graph, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Waiter {
+    pub id: u32,
+    pub pid: u32,
+    pub comm: String,
+    pub waited_ns: u64,
+    /// Index of the deepest pipe that holds it.
+    pub pipe: Option<u32>,
+}
+
+impl View {
+    pub fn sched(&self) -> Option<raw::Sched> {
+        self.memory.read(self.memory.base())
+    }
+
+    pub fn graph(&self) -> Option<raw::Graph> {
+        self.memory.read(self.sched()?.graph)
+    }
+
+    /// All that can be seen. `now_ns` is CLOCK_MONOTONIC; `name` gives a thread's present name.
+    pub fn snapshot(&self, facts: &Facts, now_ns: u64, name: &dyn Fn(u32) -> Option<String>) -> Snapshot {
+        let head = self.shared.head();
+        let sched = self.sched();
+        let nr_cpus = head.nr_cpus.min(weir_core::MAX_CPUS);
+        let mut tasks = self.tasks(now_ns);
+        rename(&mut tasks, name);
+        let by_pid: HashMap<u32, &str> = tasks.iter().map(|t| (t.pid, t.comm.as_str())).collect();
+        let mut totals = Totals::default();
+        let cpus: Vec<CpuView> = (0..nr_cpus)
+            .map(|c| {
+                let mut view = self.cpu(c, sched.as_ref(), &mut totals);
+                if let Some(pid) = view.curr {
+                    view.curr_comm = by_pid.get(&pid).copied().unwrap_or_default().to_owned();
+                }
+                view
+            })
+            .collect();
+        totals.in_graph = tasks.iter().filter(|t| t.state == TaskState::Waiting).count() as u64;
+        totals.tasks = head.nr_tasks;
+        totals.no_memory = head.no_memory;
+        totals.swaps = head.swaps;
+        totals.faults = head.faults;
+        if let Some(s) = &sched {
+            totals.faults += s.faults;
+            totals.lost_messages = s.lost_messages;
+            totals.arena_used = s.used.saturating_sub(s.freed);
+            totals.arena_bytes = s.arena_bytes;
+        }
+        Snapshot {
+            t_ns: now_ns,
+            topology: facts.plan.name.clone(),
+            source: facts.source.clone(),
+            nr_cpus,
+            uptime_ns: now_ns.saturating_sub(facts.attached_ns),
+            attached: head.attached != 0 && head.exit_kind == 0,
+            cpus,
+            pipes: self.pipes(&facts.plan),
+            instances: self.instances(&facts.plan),
+            tasks,
+            totals,
+            last_swap: facts.last_swap.clone(),
+        }
+    }
+
+    fn cpu(&self, c: u32, sched: Option<&raw::Sched>, totals: &mut Totals) -> CpuView {
+        let core = sched.and_then(|s| self.memory.entry::<raw::Cpu>(s.cpus, c.into()));
+        let Some(n) = self.shared.cpu(c) else { return CpuView { cpu: c, ..CpuView::default() } };
+        totals.enqueues += n.enqueues;
+        totals.dispatches += n.dispatches;
+        totals.dequeues += n.dequeues;
+        totals.direct += n.direct;
+        totals.aside += n.aside;
+        totals.empty += n.empty;
+        totals.dropped += n.dropped;
+        totals.kept += n.kept;
+        totals.kicks += n.kicks;
+        totals.preempts += n.preempts;
+        totals.runs += n.runs;
+        totals.migrations += n.migrations;
+        totals.messages += n.messages;
+        totals.failures += n.failures;
+        totals.busy_ns += n.busy_ns;
+        totals.lost_events += n.lost_events;
+        totals.requests += n.requests;
+        CpuView {
+            cpu: c,
+            online: core.is_some_and(|c| c.online != 0),
+            curr: (n.curr_pid != 0).then_some(n.curr_pid as u32),
+            curr_comm: String::new(),
+            busy_ns: n.busy_ns,
+            runs: n.runs,
+            migrations: n.migrations,
+            enqueues: n.enqueues,
+            dispatches: n.dispatches,
+            dequeues: n.dequeues,
+            direct: n.direct,
+            aside: n.aside,
+            empty: n.empty,
+            dropped: n.dropped,
+            kept: n.kept,
+            kicks: n.kicks,
+            preempts: n.preempts,
+            messages: n.messages,
+            failures: n.failures,
+            lost_events: n.lost_events,
+        }
+    }
+
+    /// Pipes of the graph in use. The plan names them; where the two disagree, a switch is under way.
+    fn pipes(&self, plan: &Plan) -> Vec<PipeView> {
+        let Some(graph) = self.graph() else { return Vec::new() };
+        let mut out = Vec::with_capacity(plan.pipes.len());
+        let instance = |i: u32| plan.instances.get(i as usize).map_or("?", |i| i.name.as_str()).to_owned();
+        for (idx, p) in plan.pipes.iter().enumerate().take(graph.nr_pipes as usize) {
+            let Some(raw) = self.memory.entry::<raw::Pipe>(graph.pipes, idx as u64) else { break };
+            out.push(PipeView {
+                idx: idx as u32,
+                name: p.name.clone(),
+                from: p.from.map_or("entry".into(), |(i, _)| instance(i)),
+                to: instance(p.to.0),
+                depth: raw.nr,
+                max_depth: raw.max_nr,
+                added: raw.nr_added,
+                removed: raw.nr_removed,
+                cpus: self.cpus_behind(&raw),
+            });
+        }
+        out
+    }
+
+    fn cpus_behind(&self, pipe: &raw::Pipe) -> String {
+        let mut set = CpuSet::new();
+        for w in pipe.word_lo..=pipe.word_hi.min(weir_core::MAX_CPUS / 64 - 1) {
+            let word = self.memory.entry::<u64>(pipe.cpus, w.into()).unwrap_or(0);
+            (0..64).filter(|b| word >> b & 1 == 1).for_each(|b| set.insert(w * 64 + b));
+        }
+        set.to_string()
+    }
+
+    fn instances(&self, plan: &Plan) -> Vec<InstanceView> {
+        let Some(graph) = self.graph() else { return Vec::new() };
+        let mut out = Vec::with_capacity(plan.instances.len());
+        for (idx, i) in plan.instances.iter().enumerate().take(graph.nr_instances as usize) {
+            let Some(raw) = self.instance(&graph, idx as u32) else { break };
+            let component = catalog().components.get(i.class as usize).map_or("?", |c| c.name.as_str());
+            out.push(InstanceView {
+                idx: idx as u32,
+                name: i.name.clone(),
+                component: component.into(),
+                updates: raw.nr_updates,
+            });
+        }
+        out
+    }
+
+    pub fn instance(&self, graph: &raw::Graph, idx: u32) -> Option<raw::Instance> {
+        let at: u64 = self.memory.entry(graph.instances, idx.into())?;
+        self.memory.read(at)
+    }
+
+    /// The numbers of tasks that may exist, and each one's record.
+    fn live_tasks(&self) -> impl Iterator<Item = (u32, LiveTask)> + '_ {
+        let head = self.shared.head();
+        let chunks = self.sched().map_or(0, |s| s.nr_chunks.min(raw::MAX_CHUNKS));
+        let n = head.max_tasks.min(chunks * raw::TASK_CHUNK);
+        (0..n).filter_map(move |id| {
+            let t: LiveTask = self.memory.entry(head.tasks, id.into())?;
+            (t.pid != 0).then_some((id, t))
+        })
+    }
+
+    fn tasks(&self, now_ns: u64) -> Vec<TaskView> {
+        self.live_tasks()
+            .map(|(id, t)| TaskView {
+                id,
+                pid: t.pid,
+                tgid: t.tgid,
+                comm: comm(&t.comm),
+                cpu: (t.cpu != NONE).then_some(t.cpu),
+                run_ns: t.run_ns + since(t.started_ns, now_ns),
+                wait_ns: t.wait_ns + since(t.since_ns, now_ns),
+                waiting_since_ns: t.since_ns,
+                runs: t.nr_runs,
+                migrations: t.nr_migrations,
+                state: match (t.since_ns, t.started_ns) {
+                    (0, 0) => TaskState::Blocked,
+                    (0, _) => TaskState::Running,
+                    _ => TaskState::Waiting,
+                },
+                aside: t.withheld != 0,
+            })
+            .collect()
+    }
+
+    /// The task that waits in the graph for the longest time, if that is `limit_ns` or more.
+    pub fn longest_waiter(&self, now_ns: u64, limit_ns: u64) -> Option<Waiter> {
+        let (id, t) = self
+            .live_tasks()
+            .filter(|(_, t)| t.since_ns != 0 && now_ns.saturating_sub(t.since_ns) >= limit_ns)
+            .min_by_key(|(_, t)| t.since_ns)?;
+        Some(Waiter {
+            id,
+            pid: t.pid,
+            comm: comm(&t.comm),
+            waited_ns: now_ns.saturating_sub(t.since_ns),
+            pipe: self.deepest_pipe(id),
+        })
+    }
+
+    /// Record of a task by number.
+    fn record<T: Plain>(&self, id: u32) -> Option<T> {
+        let sched = self.sched()?;
+        let chunk: u64 = self.memory.entry(sched.chunks, (id / raw::TASK_CHUNK).into())?;
+        self.memory.read(chunk + u64::from(id % raw::TASK_CHUNK) * size_of::<raw::Task>() as u64)
+    }
+
+    /// Index of the deepest pipe that holds a task.
+    fn deepest_pipe(&self, id: u32) -> Option<u32> {
+        let task: raw::Task = self.record(id)?;
+        let slots = self.graph()?.nr_slots.min(raw::MAX_DEPTH);
+        (0..slots).rev().find_map(|slot| {
+            let hook: raw::Hook = self.memory.entry(task.hooks, slot.into())?;
+            Some(self.memory.read::<raw::Pipe>(hook.pipe)?.idx)
+        })
+    }
+
+    /// Number of the task that is thread `pid`.
+    pub fn task_of(&self, pid: u32) -> Option<u32> {
+        self.live_tasks().find(|(_, t)| t.pid == pid).map(|(id, _)| id)
+    }
+}
+
+/// Time since `start_ns`; none where it is 0 or still to come.
+fn since(start_ns: u64, now_ns: u64) -> u64 {
+    if start_ns == 0 { 0 } else { now_ns.saturating_sub(start_ns) }
+}
+
+/// Threads whose names are asked for: a snapshot of a machine with very many must stay quick.
+const MAX_NAMES: usize = 1024;
+
+/// A thread is known by its name when it was made; programs change theirs.
+fn rename(tasks: &mut [TaskView], name: &dyn Fn(u32) -> Option<String>) {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    if order.len() > MAX_NAMES {
+        order.sort_by_key(|i| std::cmp::Reverse(tasks[*i].run_ns));
+        order.truncate(MAX_NAMES);
+    }
+    for i in order {
+        if let Some(now) = name(tasks[i].pid) {
+            tasks[i].comm = now;
+        }
+    }
+}
+
+/// How people know a pipe: `lb -> fifo@cpu0`.
+pub(crate) fn pipe_title(plan: &Plan, pipe: u32) -> String {
+    let Some(p) = plan.pipes.get(pipe as usize) else { return format!("pipe {pipe}") };
+    let of = |i: u32| plan.instances.get(i as usize).map_or("?", |i| i.name.as_str());
+    match p.from {
+        Some((i, port)) => format!("{}[{port}] -> {}", of(i), of(p.to.0)),
+        None => format!("entry -> {}", of(p.to.0)),
+    }
+}

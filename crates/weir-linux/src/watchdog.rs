@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Looks after the tasks: one that waits in our pipes for too long makes us leave, and say where it
+//! was, before the kernel's own watchdog throws us out.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::clock;
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::live::Charge;
+use crate::view::{Waiter, pipe_title};
+
+/// A task that waited too long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stall {
+    pub pid: u32,
+    pub comm: String,
+    pub waited_ns: u64,
+    /// The deepest pipe that held it: `lb[0] -> fifo@cpu0`.
+    pub pipe: String,
+}
+
+/// Watches until it is dropped.
+pub(crate) struct Watchdog {
+    over: Arc<AtomicBool>,
+    found: Arc<Mutex<Option<Stall>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// Leave (drop the charge) once a task has waited `limit`.
+    pub fn start(control: Arc<Control>, charge: Arc<Charge>, limit: Duration) -> Result<Self> {
+        let over = Arc::new(AtomicBool::new(false));
+        let found = Arc::new(Mutex::new(None));
+        let (flag, place) = (over.clone(), found.clone());
+        let thread = std::thread::Builder::new()
+            .name("weir-watchdog".into())
+            .spawn(move || {
+                favour();
+                watch(&control, &charge, limit, &flag, &place);
+            })
+            .map_err(|e| Error::io("start a thread", &e, "the system is out of threads"))?;
+        Ok(Self { over, found, thread: Some(thread) })
+    }
+
+    /// What it found, if anything.
+    pub fn stall(&self) -> Option<Stall> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Above the class of tasks that it watches, and never waiting for a page. Where this is not
+/// allowed, it still works as long as its own task is served.
+fn favour() {
+    let param = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the calling thread, and a record that is ours.
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &param);
+        libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE);
+    }
+}
+
+fn watch(
+    control: &Control,
+    charge: &Charge,
+    limit: Duration,
+    over: &AtomicBool,
+    found: &Mutex<Option<Stall>>,
+) {
+    let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+    let pause = (limit / 8).clamp(Duration::from_millis(10), Duration::from_millis(100));
+    while !over.load(Ordering::Relaxed) && control.view.shared.exit_kind() == 0 {
+        if let Some(waiter) = control.view.longest_waiter(clock::now_ns(), limit_ns) {
+            // A second look: the first may have seen a task on its way.
+            std::thread::sleep(Duration::from_millis(2));
+            let again = control.view.longest_waiter(clock::now_ns(), limit_ns);
+            if again.as_ref().is_some_and(|w| w.id == waiter.id) {
+                let stall = describe(control, waiter);
+                *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(stall);
+                charge.leave();
+                return;
+            }
+        }
+        std::thread::sleep(pause);
+    }
+}
+
+fn describe(control: &Control, waiter: Waiter) -> Stall {
+    let pipe = match waiter.pipe {
+        Some(p) => pipe_title(&control.facts().plan, p),
+        None => "no pipe".into(),
+    };
+    let comm = clock::thread_name(waiter.pid).unwrap_or(waiter.comm);
+    Stall { pid: waiter.pid, comm, waited_ns: waiter.waited_ns, pipe }
+}
