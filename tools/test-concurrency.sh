@@ -128,16 +128,16 @@ mutant "a claimed task counts as running" schedule.c 's/WEIR_SCHEDULABLE, WEIR_C
 mutant "no second look before idling" schedule.c '/^\t\tt = find(s, target, 1);/d'
 mutant "callers do not look for a writer" schedule.c 's/if (!weir_load_acquire(&s->writer)) {/if (1) {/'
 mutant "a writer does not wait for callers" swap.c 's/while (busy \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
-mutant "a pipe stays on the worklist" schedule.c 's/^\tpipe->pending = 0;/\t;/'
-mutant "a receiver runs without its lock" schedule.c '/^void weir_drain/,/^}/s/process(s, pipe);/weir_pipe_unlock(pipe);process(s, pipe);weir_pipe_lock(pipe);/'
+mutant "a pipe stays on the worklist" schedule.c 's/^\t\t\tpipe->pending = still;/\t\t\t;/'
+mutant "a receiver runs without its lock" schedule.c '/int weir_drain/,/^}/s/update(s, pipe);/{ weir_pipe_unlock(pipe); update(s, pipe); weir_pipe_lock(pipe); }/'
 mutant "removal leaves its record" pipe.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
-mutant "withdrawal from deep to shallow" pipe.c '/^int weir_task_withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
+mutant "withdrawal from deep to shallow" pipe.c '/static int withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
 mutant "urgency told after the lock" schedule.c '/^static struct weir_task weir_mem \*claim/,/^}/{/c->curr_key/d;/s->busy/d};s/^\t\tweir_mask_clear(s->idle, target);/&weir_store(\&s->cpus[target].curr_key, weir_load(\&t->key));weir_mask_set(s->busy, target);/'
-mutant "followers served without the lock" broker.c '/^static void deliver_followers/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//}'
-mutant "kick without taking the idle bit" place.c 's/if (!weir_mask_clear(self->sched->idle, cpu))/if (0)/'
+mutant "followers served without the lock" broker.c '/static void deliver_followers/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//}'
+mutant "kick without taking the idle bit" place.c 's/\&\& weir_mask_clear(s->idle, cpu) ? cpu/? cpu/'
 # Seen with store buffers only.
-mutant "no barrier before the look for a writer" schedule.c '/^static struct weir_ctx weir_mem \*enter/,/^}/s/weir_barrier(s);//'
-mutant "no barrier before the look for idle CPUs" place.c '/^int weir_kick_idle/,/^}/s/weir_barrier(self->sched);//'
+mutant "no barrier before the look for a writer" schedule.c '/static struct weir_ctx weir_mem \*enter/,/^}/s/weir_barrier(s);//'
+mutant "no barrier before the look for idle CPUs" place.c '/int weir_kick_later/,/^}/s/weir_barrier(pipe->sched);//'
 mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/weir_spin_lock(&s->alloc_lock)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 
 echo "$passed passed, $failed failed"

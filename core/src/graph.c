@@ -225,15 +225,22 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg, str
 	return 0;
 }
 
+static void learn(u32 weir_mem *fact, u32 value)
+{
+	if (weir_load(fact) != value)
+		weir_store(fact, value);
+}
+
 /* Facts of the machine, the same in every plan for it; components may sort by them in construct. */
 static void cpus_from_plan(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan)
 {
-	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
-		s->cpus[i].core = plan->cpus[i].core;
-		s->cpus[i].llc = plan->cpus[i].llc;
-		s->cpus[i].node = plan->cpus[i].node;
-		s->cpus[i].isa = plan->cpus[i].isa;
-		s->cpus[i].capacity = plan->cpus[i].capacity;
+	/* Others read them meanwhile; only the first graph tells anything new. */
+	for (u32 i = 0; i < weir_load(&s->nr_cpus) && weir_loop; i++) {
+		learn(&s->cpus[i].core, plan->cpus[i].core);
+		learn(&s->cpus[i].llc, plan->cpus[i].llc);
+		learn(&s->cpus[i].node, plan->cpus[i].node);
+		learn(&s->cpus[i].isa, plan->cpus[i].isa);
+		learn(&s->cpus[i].capacity, plan->cpus[i].capacity);
 	}
 }
 
