@@ -260,7 +260,7 @@ pub struct ListArgs {
 }
 
 /// Any 64-bit number is a seed.
-fn parse_seed(text: &str) -> Result<u64, String> {
+pub fn parse_seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 

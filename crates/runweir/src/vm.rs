@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use weir_lang::{Loader, Source};
@@ -18,6 +19,7 @@ use weir_vm::cache::Cache;
 use weir_vm::kernel::{self, Kernel};
 use weir_vm::{ErrorKind, Files, Job, Layout, Outcome, Sinks, Spec, Step, tool};
 
+use crate::args::parse_seed;
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::replace_file;
 use crate::output::{note, show};
@@ -61,10 +63,10 @@ pub struct VmArgs {
     #[arg(short, long, value_name = "N", conflicts_with = "machine", value_parser = clap::value_parser!(u32).range(1..=i64::from(weir_vm::MAX_CPUS)))]
     pub cpus: Option<u32>,
     /// Machine to be like: a preset (smp-8, opteron-64 …), an hwloc XML file, a TOML file, or `host`
-    #[arg(short, long, value_name = "M", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Scheduler in charge while COMMAND runs: a catalogue name or a .weir file; - reads it from stdin
-    #[arg(short, long, value_name = "T", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topology: Option<String>,
     /// Memory of the guest, with its unit: 512MiB, 2GiB. Enough for the CPUs if left out
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
@@ -85,7 +87,7 @@ pub struct VmArgs {
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub accel: Accel,
     /// Count instructions instead of time, so that equal runs give equal bytes (emulation only)
-    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = parse_seed)]
     pub icount: Option<u64>,
     /// Keep the machine's files (console, first file system, QEMU's command line) and say where
     #[arg(long)]
@@ -107,7 +109,10 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
         show(&[Diag::warning(format!("the virtual machine is not quite `{name}`: {how}"))]);
     }
     let mut files = Files { with: args.with.clone(), made: Vec::new() };
+    files.check().map_err(fault)?;
     let topology = args.topology.as_deref().map(|t| topology_file(t, &machine, &mut files)).transpose()?;
+    let accel = accel(args)?;
+    let own_kernel = args.kernel.as_deref().map(Kernel::of_file).transpose().map_err(fault)?;
     let cwd = std::env::current_dir()
         .map_err(|e| Fault::system(format!("the current folder is unknown: {e}"), "change to another one"))?;
     bring_command(args.command.first(), &mut files);
@@ -120,13 +125,16 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
     let steps = Steps::new(!args.quiet);
     let tell = |step: &Step| steps.show(step);
     let cache = Cache::open().map_err(fault)?;
-    let kernel = choose_kernel(args, &cache, &tell)?;
+    let kernel = match own_kernel {
+        Some(kernel) => kernel,
+        None => kernel::ensure(&cache, &tell).map_err(|e| if stopped() { ended() } else { fault(e) })?,
+    };
     if topology.is_some() {
         kernel.takes_schedulers().map_err(fault)?;
     } else if let Some(why) = kernel.damage.as_ref().filter(|_| !args.quiet) {
         show(&[Diag::warning(format!("schedulers cannot be loaded into kernel {}: {why}", kernel.version))]);
     }
-    let kvm = accel(args, &cache, &kernel, &tell)?;
+    let kvm = accel.is_kvm(&cache, &kernel, &STOP, &tell).map_err(fault)?;
     steps.finish();
 
     let memory_mib = args.memory.unwrap_or_else(|| layout.default_memory());
@@ -151,7 +159,7 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
     match result {
         Ok(outcome) => finish(args, &outcome),
         // The reader of our output closed it: its decision and no error.
-        Err(e) if e.kind == ErrorKind::Interrupted && !STOP.load(Ordering::Relaxed) => Ok(ExitCode::SUCCESS),
+        Err(e) if e.kind == ErrorKind::Interrupted && !stopped() => Ok(ExitCode::SUCCESS),
         Err(e) => Err(fault(e)),
     }
 }
@@ -280,27 +288,21 @@ fn applets() -> BTreeSet<String> {
     String::from_utf8_lossy(&list).lines().map(str::to_string).collect()
 }
 
-fn choose_kernel(args: &VmArgs, cache: &Cache, tell: &dyn Fn(&Step)) -> Result<Kernel> {
-    let kernel = match &args.kernel {
-        Some(path) => Kernel::of_file(path),
-        None => kernel::ensure(cache, tell),
-    };
-    kernel.map_err(|e| if STOP.load(Ordering::Relaxed) { ended() } else { fault(e) })
+/// How instructions are to be executed.
+fn accel(args: &VmArgs) -> Result<weir_vm::Accel> {
+    match (args.accel, args.icount) {
+        (Accel::Kvm, Some(_)) => {
+            Err(Fault::user("--icount counts instructions, which KVM cannot", "leave out --accel kvm"))
+        }
+        (Accel::Tcg, _) | (_, Some(_)) => Ok(weir_vm::Accel::Tcg),
+        (Accel::Auto, None) => Ok(weir_vm::Accel::Auto),
+        (Accel::Kvm, None) => Ok(weir_vm::Accel::Kvm),
+    }
 }
 
-fn accel(args: &VmArgs, cache: &Cache, kernel: &Kernel, tell: &dyn Fn(&Step)) -> Result<bool> {
-    let how = match (args.accel, args.icount) {
-        (Accel::Kvm, Some(_)) => {
-            return Err(Fault::user(
-                "--icount counts instructions, which KVM cannot",
-                "leave out --accel kvm",
-            ));
-        }
-        (Accel::Tcg, _) | (_, Some(_)) => weir_vm::Accel::Tcg,
-        (Accel::Auto, None) => weir_vm::Accel::Auto,
-        (Accel::Kvm, None) => weir_vm::Accel::Kvm,
-    };
-    how.is_kvm(cache, kernel, &STOP, tell).map_err(fault)
+/// True once the user asked to end.
+fn stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
 }
 
 fn ended() -> Fault {

@@ -39,6 +39,35 @@ pub struct Files {
     pub made: Vec<(PathBuf, u32, Vec<u8>)>,
 }
 
+impl Files {
+    /// Check that all files can be had, before anything slow is done.
+    pub fn check(&self) -> Result<()> {
+        self.with.iter().try_for_each(|path| found(path).map(|_| ()))
+    }
+}
+
+/// The file, folder or program that the user names, by its full path.
+fn found(path: &Path) -> Result<PathBuf> {
+    let wrong = |why: &str, help: &str| {
+        Err(Error::new(ErrorKind::Input, format!("`{}` {why}", path.display())).help(help.to_string()))
+    };
+    let bare = path.components().count() == 1 && !path.starts_with("/");
+    let found = match path {
+        p if p.exists() => Some(p.to_path_buf()),
+        p if bare => p.to_str().and_then(tool::find),
+        _ => None,
+    };
+    let Some(found) = found else {
+        let help = "check the path; it is relative to the current folder";
+        return wrong("is neither a file nor a program on this computer", help);
+    };
+    let absolute = normal(&std::path::absolute(&found).map_err(|e| Error::io("find", &found, &e))?);
+    if absolute == Path::new("/") || ["/proc", "/sys", "/dev"].iter().any(|p| absolute.starts_with(p)) {
+        return wrong("cannot be taken into the virtual machine", "name ordinary files and folders");
+    }
+    Ok(absolute)
+}
+
 /// What a cached archive depends on: path, size and time of change of each file.
 type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
@@ -85,7 +114,7 @@ pub fn job(path: &Path, files: &Files) -> Result<()> {
         bundle.made(place, *mode, bytes)?;
     }
     for path in &files.with {
-        bundle.with(path)?;
+        bundle.tree(&found(path)?)?;
     }
     bundle.finish()
 }
@@ -202,30 +231,6 @@ impl Bundle {
             self.check(result)?;
         }
         Ok(())
-    }
-
-    /// A file, folder or program that the user names.
-    fn with(&mut self, path: &Path) -> Result<()> {
-        let missing = |help: &str| {
-            let message = format!("`{}` is neither a file nor a program on this computer", path.display());
-            Err(Error::new(ErrorKind::Input, message).help(help.to_string()))
-        };
-        let bare = path.components().count() == 1 && !path.starts_with("/");
-        let found = match path {
-            p if p.exists() => Some(p.to_path_buf()),
-            p if bare => p.to_str().and_then(tool::find),
-            _ => None,
-        };
-        let Some(found) = found else {
-            return missing("check the path; it is relative to the current folder");
-        };
-        let absolute = std::path::absolute(&found).map_err(|e| Error::io("find", &found, &e))?;
-        let absolute = normal(&absolute);
-        if absolute == Path::new("/") || ["/proc", "/sys", "/dev"].iter().any(|p| absolute.starts_with(p)) {
-            let message = format!("`{}` cannot be taken into the virtual machine", path.display());
-            return Err(Error::new(ErrorKind::Input, message).help("name ordinary files and folders"));
-        }
-        self.tree(&absolute)
     }
 
     /// A file with what it needs, or a folder with all that is in it.

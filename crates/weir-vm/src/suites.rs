@@ -52,9 +52,12 @@ impl Apt {
         for mirror in &mirrors {
             apt.configure(mirror)?;
             match apt.run(&["update"], "asking Debian's package lists", tell) {
-                Ok(()) if !apt.candidates()?.is_empty() => return Ok(apt),
-                Ok(()) => complaints.push_str("the lists name no kernel with sched_ext\n"),
-                Err(text) => complaints.push_str(&text),
+                Ok(_) if !apt.candidates()?.is_empty() => return Ok(apt),
+                // apt is content with lists that it could not get.
+                Ok(text) if text.is_empty() => {
+                    complaints.push_str("the lists name no kernel with sched_ext\n")
+                }
+                Ok(text) | Err(text) => complaints.push_str(&text),
             }
         }
         Err(Error::new(ErrorKind::Kernel, "cannot get Debian's package lists to choose a kernel from")
@@ -134,8 +137,8 @@ impl Apt {
         Ok(())
     }
 
-    /// Run `apt-get`, telling its progress; an error is what it complained about.
-    fn run(&self, args: &[&str], what: &str, tell: Tell) -> std::result::Result<(), String> {
+    /// Run `apt-get`, telling its progress; the result, good or bad, is what it complained about.
+    fn run(&self, args: &[&str], what: &str, tell: Tell) -> std::result::Result<String, String> {
         let mut child = self
             .command("apt-get")
             .map_err(|e| e.to_string())?
@@ -162,7 +165,7 @@ impl Apt {
         }
         let done = child.wait().is_ok_and(|s| s.success());
         let complaints = complaints.join().unwrap_or_default();
-        if done { Ok(()) } else { Err(complaints) }
+        if done { Ok(complaints) } else { Err(complaints) }
     }
 
     fn command(&self, program: &str) -> Result<std::process::Command> {

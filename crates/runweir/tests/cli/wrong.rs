@@ -199,3 +199,36 @@ fn unreadable_files_are_named() {
     assert_eq!(ran.status, 2);
     assert!(ran.stderr.contains("secret.weir") && ran.stderr.contains("chmod"), "{}", ran.stderr);
 }
+
+#[test]
+fn virtual_machines() {
+    let dir = temp();
+    fs::write(dir.path().join("notes.txt"), "hello").expect("written");
+    fs::write(dir.path().join("bad.weir"), "entry -> ;\n").expect("written");
+    let lines = [
+        "vm",
+        "vm uname",
+        "vm --cpus 0 -- true",
+        "vm --cpus 256 -- true",
+        "vm --cpus 4 --machine smp-4 -- true",
+        "vm --machine mesh-256 -- true",
+        "vm --machine cluster-4x8 -- true",
+        "vm --machine accel-4x2 -- true",
+        "vm --machine opteron -- true",
+        "vm --topology decentrl -- true",
+        "vm --topology bad.weir -- true",
+        "vm --topology '' -- true",
+        "vm --memory 512 -- true",
+        "vm --memory 1MiB -- true",
+        "vm --timeout 10 -- true",
+        "vm --icount=x -- true",
+        "vm --icount --accel kvm -- true",
+        "vm --accel fast -- true",
+        "vm --kernel absent -- true",
+        "vm --kernel notes.txt -- true",
+        "vm --record notes.txt -- true",
+        "vm --with absent -- true",
+        "vm --with /proc/self -- true",
+    ];
+    snapshot!("virtual_machines", refused(dir.path(), &lines));
+}
