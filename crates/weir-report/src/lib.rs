@@ -34,4 +34,5 @@ pub use summary::{
     SwapSummary, TaskSummary, Totals,
 };
 pub use table::table;
+pub use text::{clip, duration};
 pub use trace::Trace;
