@@ -236,15 +236,22 @@ static void tell_priority(struct task_struct *p, struct weir_msg *msg)
 }
 
 /* Out of the graph, and counted. */
-static void take_out(struct weir_task weir_mem *t)
+static void take_out(struct weir_task weir_mem *t, u64 now)
 {
 	struct weir_live_task weir_mem *live = live_task(t->id);
 	u64 since = live->since_ns;
 
 	if (since) {
-		live->wait_ns += bpf_ktime_get_ns() - since;
+		live->wait_ns += now - since;
 		weir_store(&live->since_ns, 0);
 	}
+}
+
+/* How long a call of the core took, where somebody records it. */
+WEIR_INLINE void tell_cost(u32 call, u32 task, u64 start)
+{
+	if (weir_live.recording)
+		weir_linux_tell(WEIR_EVENT_SCHED, weir_port_cpu(), task, call, bpf_ktime_get_ns() - start);
 }
 
 WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
@@ -321,7 +328,7 @@ int weir_enqueue(u64 *ctx)
 		err = own->flags & KNOWN ? weir_unblock(SCHED, cpu, t) : weir_admit(SCHED, cpu, t);
 	}
 	own->flags = KNOWN;
-	tell(WEIR_EVENT_SCHED, cpu, t->id, call, bpf_ktime_get_ns() - start);
+	tell_cost(call, t->id, start);
 	if (!err && !weir_load(&live->withheld)) {
 		COUNT(enqueues);
 		return 0;
@@ -365,7 +372,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu)
 		done = weir_load(&t->state) == WEIR_RUNNING && weir_load(&t->cpu) == (u32)cpu;
 		if (!done) {
 			scx_bpf_dispatch_cancel();
-		} else if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled > 1) {
+		} else if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled) {
 			/* A graph that knows no affinities, or not this one yet: it may not run here. */
 			scx_bpf_dispatch_cancel();
 			weir_block(SCHED, weir_port_cpu(), t);
@@ -516,8 +523,11 @@ int weir_dispatch(u64 *ctx)
 	if (++*turn & 1 && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	start = bpf_ktime_get_ns();
-	/* Its turn is over, but it would run on: it competes with what waits, as it does in every other runtime. */
-	if (prev && prev->scx.flags & SCX_TASK_QUEUED && !weir_live.leave) {
+	/*
+	 * Its turn is over, but it would run on: it competes with what waits, as it does in every other runtime. One
+	 * that may not leave this CPU now (our own program counts once) stays with the kernel.
+	 */
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED && prev->migration_disabled <= 1 && !weir_live.leave) {
 		own = of(prev);
 		if (own && own->task && weir_load(&task_of(own)->state) == WEIR_RUNNING) {
 			ran = own->task;
@@ -535,18 +545,18 @@ int weir_dispatch(u64 *ctx)
 		if ((u64)t == ran && prev) {
 			COUNT(kept);
 			COUNT(dispatches);
-			take_out(t);
+			take_out(t, start);
 			weir_set_slice(prev, slice_of(t));
 			break;
 		}
 		if (hand_over(t, cpu)) {
 			COUNT(dispatches);
-			take_out(t);
+			take_out(t, start);
 			break;
 		}
 		COUNT(dropped);
 	}
-	tell(WEIR_EVENT_SCHED, cpu, WEIR_NO_TASK, WEIR_CALL_PICK, bpf_ktime_get_ns() - start);
+	tell_cost(WEIR_CALL_PICK, WEIR_NO_TASK, start);
 	if (t)
 		return 0;
 	COUNT(empty);
@@ -655,7 +665,7 @@ int weir_quiescent(u64 *ctx)
 		return 0;
 	if (state == WEIR_SCHEDULABLE)
 		COUNT(dequeues);
-	take_out(t);
+	take_out(t, bpf_ktime_get_ns());
 	return 0;
 }
 
