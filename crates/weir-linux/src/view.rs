@@ -292,3 +292,165 @@ pub(crate) fn pipe_title(plan: &Plan, pipe: u32) -> String {
         None => format!("entry -> {}", of(p.to.0)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Live;
+    use crate::memory::zeroed_live;
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+    use weir_core::{Config, MachineShape, Picked, Sched, TaskId};
+    use weir_lang::{NoIncludes, Source};
+
+    const BYTES: usize = 32 << 20;
+    const MAX_TASKS: u32 = 1024;
+    const TEXT: &str = "annotate affinity; entry -> lb :: load_balancer -> each cpu { round_robin -> cpu };";
+
+    /// A scheduler in ordinary memory, with the adapter's tables filled by the test.
+    struct Rig {
+        memory: *mut u8,
+        live: Box<Live>,
+        sched: Sched,
+        view: View,
+        facts: Facts,
+    }
+
+    fn layout() -> Layout {
+        Layout::from_size_align(BYTES, 4096).expect("a power of two")
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let shape = MachineShape::flat(2);
+            let source = Source { name: "test.weir".into(), text: TEXT.into() };
+            let plan =
+                weir_lang::compile(&source, &NoIncludes, catalog(), &shape, &[]).expect("a topology").plan;
+            // SAFETY: not of size zero.
+            let memory = unsafe { alloc_zeroed(layout()) };
+            let config = Config { nr_cpus: 2, arena_bytes: BYTES, checks: false, oplog: false, seed: 1 };
+            // SAFETY: zeroed, aligned, ours until `drop`.
+            let mut sched = unsafe { Sched::within(&config, memory) }.expect("fits");
+            let tasks = sched.alloc(u64::from(MAX_TASKS + 1) * size_of::<LiveTask>() as u64).expect("fits");
+            sched.load(&plan).expect("a sound plan");
+            let mut live = zeroed_live();
+            // SAFETY: the box lives as long as the rig.
+            let shared = unsafe { Shared::new(&raw mut *live) };
+            shared.set_up(sched.address(), tasks, MAX_TASKS, 2, 5_000_000);
+            // SAFETY: ours until `drop`.
+            let memory_range = unsafe { Memory::new(memory as u64, BYTES as u64) };
+            let view = View { memory: memory_range, shared };
+            let facts = Facts { plan, source: TEXT.into(), attached_ns: 100, last_swap: None };
+            Rig { memory, live, sched, view, facts }
+        }
+
+        /// What the adapter notes of a task.
+        fn note(&mut self, id: TaskId, pid: u32, since_ns: u64, started_ns: u64) {
+            let at = self.view.shared.head().tasks + u64::from(id.0) * size_of::<LiveTask>() as u64;
+            let mut comm = [0; 16];
+            comm[..4].copy_from_slice(b"task");
+            // SAFETY: within the table, which is ours.
+            unsafe {
+                let t = at as *mut LiveTask;
+                (*t).pid = pid;
+                (*t).since_ns = since_ns;
+                (*t).started_ns = started_ns;
+                (*t).cpu = NONE;
+                (*t).comm = comm;
+            }
+        }
+
+        fn snapshot(&self, now_ns: u64) -> Snapshot {
+            self.view.snapshot(&self.facts, now_ns, &|_| None)
+        }
+    }
+
+    impl Drop for Rig {
+        fn drop(&mut self) {
+            // SAFETY: of this layout; the scheduler in it makes no calls when it is dropped.
+            unsafe { dealloc(self.memory, layout()) };
+        }
+    }
+
+    #[test]
+    fn the_figures_are_those_of_the_scheduler() {
+        let mut rig = Rig::new();
+        let ids: Vec<TaskId> = (0..5).map(|i| rig.sched.task_new(0, 70 + i).expect("memory")).collect();
+        for (i, id) in ids.iter().enumerate() {
+            rig.sched.admit(0, *id).expect("a new task");
+            rig.note(*id, 70 + i as u32, 1000 * (i as u64 + 1), 0);
+        }
+        let Picked { task, .. } = rig.sched.pick(1, 1).expect("there is one");
+        rig.note(task, 70 + task.0, 0, 9_000);
+        rig.live.cpus[1].dispatches = 1;
+        rig.live.cpus[1].curr_pid = u64::from(70 + task.0);
+        rig.live.cpus[0].enqueues = 5;
+        rig.live.head.attached = 1;
+        let s = rig.snapshot(10_000);
+        assert_eq!((s.topology.as_str(), s.nr_cpus, s.uptime_ns, s.attached), ("test", 2, 9_900, true));
+        assert_eq!((s.totals.enqueues, s.totals.dispatches, s.totals.in_graph), (5, 1, 4));
+        assert_eq!((s.cpus[1].curr, s.cpus[1].curr_comm.as_str()), (Some(70 + task.0), "task"));
+        assert!(s.cpus.iter().all(|c| c.online));
+        for p in &s.pipes {
+            assert_eq!(p.depth, rig.sched.pipe_len(p.idx), "{}", p.name);
+            assert_eq!(p.added - p.removed, u64::from(p.depth), "{}", p.name);
+        }
+        let names: Vec<(&str, &str, &str)> =
+            s.pipes.iter().map(|p| (p.from.as_str(), p.to.as_str(), p.cpus.as_str())).collect();
+        assert!(names.contains(&("entry", "lb", "0-1")), "{names:?}");
+        assert!(names.contains(&("lb", "round_robin@cpu1", "1")), "{names:?}");
+        for i in &s.instances {
+            assert_eq!(i.updates, rig.sched.updates(i.idx), "{}", i.name);
+        }
+        let running = s.tasks.iter().find(|t| t.state == TaskState::Running).expect("one runs");
+        assert_eq!((running.id, running.run_ns), (task.0, 1_000));
+        assert_eq!(s.totals.arena_used, rig.sched.memory_used() as u64);
+    }
+
+    #[test]
+    fn the_longest_waiter_and_its_pipe_are_found() {
+        let mut rig = Rig::new();
+        let ids: Vec<TaskId> = (0..3).map(|i| rig.sched.task_new(0, i).expect("memory")).collect();
+        for (i, id) in ids.iter().enumerate() {
+            rig.sched.admit(0, *id).expect("a new task");
+            rig.note(*id, 70 + i as u32, 5_000 - 1_000 * i as u64, 0);
+        }
+        assert_eq!(rig.view.longest_waiter(5_000, 4_000), None);
+        let w = rig.view.longest_waiter(9_000, 4_000).expect("three of them");
+        assert_eq!((w.id, w.pid, w.waited_ns), (ids[2].0, 72, 6_000));
+        let title = pipe_title(&rig.facts.plan, w.pipe.expect("it is in the graph"));
+        assert!(title.starts_with("round_robin@cpu") && title.contains(" -> termination"), "{title}");
+        assert_eq!(rig.view.task_of(71), Some(ids[1].0));
+        assert_eq!(rig.view.task_of(99), None);
+    }
+
+    /// Whatever stands in memory, reading it ends, and stays inside.
+    #[test]
+    fn rubbish_in_memory_does_no_harm() {
+        let mut rig = Rig::new();
+        let id = rig.sched.task_new(0, 0).expect("memory");
+        rig.sched.admit(0, id).expect("a new task");
+        rig.note(id, 70, 1, 0);
+        let mut x = 88_172_645_463_325_252u64;
+        for round in 0..6u64 {
+            for _ in 0..2_000 {
+                x ^= x << 13;
+                x ^= x >> 7;
+                x ^= x << 17;
+                // The beginning, where the tables are; all address-like values, half of them within.
+                let at = (x >> 20) as usize % (1 << 20) / 8 * 8;
+                let inside = rig.memory as u64 + x % BYTES as u64;
+                let value = if x & 1 == 0 { x } else { inside };
+                // SAFETY: in bounds.
+                unsafe { rig.memory.add(at).cast::<u64>().write(value) };
+            }
+            if round % 2 == 0 {
+                rig.live.head.max_tasks = x as u32;
+                rig.live.head.tasks = x;
+                rig.live.head.nr_cpus = (x >> 32) as u32;
+            }
+            let s = rig.snapshot(x);
+            assert!(s.pipes.len() <= rig.facts.plan.pipes.len());
+            let _ = rig.view.longest_waiter(x, 0);
+        }
+    }
+}
