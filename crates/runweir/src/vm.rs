@@ -146,6 +146,7 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
         command: if args.command.is_empty() { vec!["sh".into()] } else { args.command.clone() },
         cwd,
         topology,
+        record: args.record.is_some(),
         runweir: Some(runweir),
         files,
         timeout: if terminal.is_some() { Duration::MAX / 4 } else { Duration::from_nanos(args.timeout) },

@@ -51,6 +51,8 @@ pub struct Job {
     pub cwd: PathBuf,
     /// Topology that schedules while the command runs: a name, or a path in the guest.
     pub topology: Option<String>,
+    /// The scheduler records what it does; that costs it some time.
+    pub record: bool,
     /// This program, for the guest; without it there is no `runweir` there.
     pub runweir: Option<PathBuf>,
     pub files: Files,
@@ -162,6 +164,7 @@ fn job_script(job: &Job) -> String {
     let mut script = format!("cwd={}\nwait_s={ATTACH_S}\n", quoted(&cwd.to_string_lossy()));
     if let Some(topology) = &job.topology {
         script.push_str(&format!("topology={}\n", quoted(topology)));
+        script.push_str(if job.record { "record='--record /rec'\n" } else { "" });
     }
     if let Some((settings, term)) = &job.terminal {
         script.push_str(&format!("interactive={}\nterm={}\n", quoted(settings), quoted(term)));
@@ -443,12 +446,14 @@ mod tests {
             command: vec!["sh".into(), "-c".into(), "echo 'it''s'; $x".into()],
             cwd: "/some where".into(),
             topology: Some("decentral".into()),
+            record: true,
             ..Job::default()
         };
         insta::assert_snapshot!(job_script(&job), @r"
         cwd='/some where'
         wait_s=60
         topology='decentral'
+        record='--record /rec'
         set -- 'sh' '-c' 'echo '\''it'\'''\''s'\''; $x'
         ");
     }

@@ -3,8 +3,8 @@
 #
 # First program of the guest: mounts what programs expect, runs the job, sends results, powers off.
 #
-# /.runweir/job.sh sets: cwd, topology, wait_s (for the scheduler to attach), interactive, and
-# the command as positional parameters; `hotplug` runs in the background, if it is there.
+# /.runweir/job.sh sets: cwd, topology, record (options), wait_s (for the scheduler to attach),
+# interactive, and the command as positional parameters; `hotplug` runs in the background, if it is there.
 # Ports to the host, by name: out and err (the command's output), log (the scheduler's messages), rec
 # (recordings, an archive), ctl (what happens, a line each: ready, attached, live STATUS, exit STATUS).
 
@@ -38,7 +38,7 @@ done
 exec 7>/run/weir/ctl
 say() { echo "$*" >&7; }
 
-interactive= topology= wait_s=60 cwd=/
+interactive= topology= record= wait_s=60 cwd=/
 . /.runweir/job.sh
 export RUNWEIR_RECORD=/rec
 say "ready"
@@ -87,7 +87,7 @@ if [ -n "$topology" ]; then
 	mkfifo /run/log.pipe
 	relay </run/log.pipe &
 	relay=$!
-	RUNWEIR_IN_VM=1 runweir live "$topology" --record /rec 2>/run/log.pipe >/run/live.out 7>&- 8>&- 9>&- &
+	RUNWEIR_IN_VM=1 runweir live "$topology" $record 2>/run/log.pipe >/run/live.out 7>&- 8>&- 9>&- &
 	live=$!
 	waited=0
 	until [ -e /run/attached ]; do
