@@ -309,3 +309,92 @@ fn check(plan: &Plan, has: &[u32]) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::{self, CSched, CSwapStats};
+    use crate::{Config, PlanCpu, PlanInstance, PlanPipe, Sched};
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+
+    const BYTES: usize = 16 << 20;
+    const STAGING: usize = 1 << 20;
+
+    /// `entry -> fifo -> termination` for one CPU; `fifo` may have another name.
+    fn plan(name: &str) -> Plan {
+        let class = |name: &str| {
+            let c = crate::catalog().get(name).expect("a component of the catalogue");
+            (c.id, c.params.iter().map(|p| p.default).collect::<Vec<_>>())
+        };
+        let instance = |name: &str, component: &str, ins: Vec<u32>, outs: Vec<u32>| {
+            let (class, params) = class(component);
+            PlanInstance { name: name.into(), class, params, ins, outs }
+        };
+        let pipe = |name: &str, from, to, depth| PlanPipe {
+            name: name.into(),
+            keyed: false,
+            postponed: false,
+            from,
+            to,
+            label: 0,
+            depth,
+        };
+        Plan {
+            name: name.into(),
+            pipes: vec![pipe("entry", None, (0, 0), 0), pipe("out", Some((0, 0)), (1, 0), 1)],
+            instances: vec![
+                instance(name, "head_queue", vec![0], vec![1]),
+                instance("end", "termination", vec![1], vec![]),
+            ],
+            entries: vec![0],
+            exits: vec![Some(1)],
+            cpus: vec![PlanCpu { capacity: 1024, ..PlanCpu::default() }],
+        }
+    }
+
+    /// The way of a live scheduler: set up in given memory, later plans as bytes behind the core's part.
+    #[test]
+    fn a_plan_placed_in_memory_is_what_the_core_builds() {
+        let layout = Layout::from_size_align(BYTES, 4096).expect("a power of two");
+        // SAFETY: not of size zero.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let config = Config { nr_cpus: 1, arena_bytes: BYTES - STAGING, checks: true, oplog: false, seed: 1 };
+        // SAFETY: zeroed, aligned, ours until the end.
+        let mut sched = unsafe { Sched::within(&config, memory) }.expect("fits");
+        assert_eq!(sched.address(), memory as u64);
+        let own = sched.alloc(1000).expect("fits");
+        assert!((memory as u64..memory as u64 + (BYTES - STAGING) as u64).contains(&own));
+        let (first, second) = (plan("first"), plan("second"));
+        sched.load(&first).expect("a sound plan");
+        let tasks: Vec<_> = (0..3).map(|i| sched.task_new(0, i).expect("memory")).collect();
+        tasks.iter().for_each(|t| sched.admit(0, *t).expect("a new task"));
+        for (next, kept) in [(&second, 1), (&second, 2)] {
+            let present = if kept == 1 { &first } else { &second };
+            let image = Image::new(next, Some(present)).expect("a sound plan");
+            // SAFETY: the staging area is ours.
+            let at = unsafe { memory.add(BYTES - STAGING) };
+            let bytes = image.at(at as u64);
+            assert_eq!(bytes.len(), image.bytes());
+            let mut stats = CSwapStats::default();
+            // SAFETY: the bytes fit; the scheduler is valid, and the plan stands at `at`.
+            let code = unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+                ffi::weir_swap(sched.address() as *mut CSched, 0, at.cast(), &mut stats)
+            };
+            assert_eq!((code, stats.kept, stats.represented), (0, kept, 3));
+            sched.check().expect("all invariants hold");
+        }
+        let picked: Vec<_> = (0..3).map(|_| sched.pick(0, 0).expect("a task").task).collect();
+        assert_eq!(picked, tasks);
+        sched.hand_over();
+        // SAFETY: of this layout; nobody uses it any more.
+        unsafe { dealloc(memory, layout) };
+    }
+
+    #[test]
+    fn a_plan_that_leads_nowhere_is_refused() {
+        let mut wrong = plan("wrong");
+        wrong.pipes[1].to = (7, 0);
+        assert!(Image::new(&wrong, None).is_err());
+    }
+}
