@@ -73,7 +73,7 @@ done
 if [[ -z $bpf_clang ]]; then
 	echo "skip bpf: no clang 19 or newer with the BPF target"
 else
-	if "$bpf_clang" -target bpf -mcpu=v4 -O2 -g -std=gnu11 -ffreestanding -fno-builtin -fno-jump-tables \
+	if "$bpf_clang" -target bpf -mcpu=v4 -O2 -g -std=gnu11 -ffreestanding -fvisibility=hidden -fno-builtin -fno-jump-tables \
 		"${warnings[@]}" -Wno-unused-function -Wno-duplicate-decl-specifier \
 		-Icore/include -Icore/port/bpf -Icore/src -c -o "$work/bpf.o" "$work/bpf.c" >"$work/log" 2>&1 &&
 		[[ ! -s $work/log ]]; then
@@ -88,13 +88,32 @@ else
 		fi
 		if "$(tool llvm-objdump)" -dr "$work/bpf.o" | awk -f tools/bpf-stack.awk >"$work/chains"; then
 			pass "bpf: no recursion"
-			# A measure: a program starts at some of these functions, and newer kernels give long chains a
-			# stack of their own.
+			# A measure: programs start at some of these functions, what the verifier adds for loops is not in it,
+			# and newer kernels give long chains a stack of their own. Whether it loads, tools/test-live.sh tells.
 			echo "     deepest chain, of 512 bytes: $(sort -rn "$work/chains" | sed -n 1p)"
 			echo "     longest chain, of 8 frames:  $(sort -k2,2rn -k1,1rn "$work/chains" | sed -n 1p)"
 		else
 			cp "$work/chains" "$work/log"
 			fail "bpf: recursion"
+		fi
+		# The live scheduler is made of these very files and of no other version of any (DESIGN D1).
+		mkdir "$work/live"
+		cp "$work/bpf.c" "$work/live/weir_unit.c"
+		if "$bpf_clang" -target bpf -mcpu=v4 -O2 -g -std=gnu11 -ffreestanding -fvisibility=hidden -fno-builtin \
+			-fno-jump-tables "${warnings[@]}" -Wno-unused-function -Wno-duplicate-decl-specifier -Icore/include \
+			-Icore/port/bpf -Icore/src -Iruntimes/linux -I"$work/live" -MD -MF "$work/live/files" \
+			-c -o "$work/live/weir.bpf.o" runtimes/linux/weir.bpf.c >"$work/log" 2>&1; then
+			pass "bpf, $bpf_clang: live scheduler"
+		else
+			fail "bpf, $bpf_clang: live scheduler"
+		fi
+		tr -s ' \\' '\n' <"$work/live/files" | sed "s|^$PWD/||" | grep -E '\.c$' | grep -v "^$work/" |
+			grep -v '^runtimes/linux/weir.bpf.c$' | sort >"$work/used"
+		ls core/src/*.c components/*/*.c | sort >"$work/there"
+		if diff "$work/there" "$work/used" >"$work/log"; then
+			pass "bpf: the live scheduler holds every file of core and components as it is"
+		else
+			fail "bpf: the live scheduler is made of other files than core and components"
 		fi
 	else
 		fail "bpf, $bpf_clang: unit"

@@ -190,7 +190,7 @@ WEIR_INLINE bool is_urgent(const struct task_struct *p)
 
 WEIR_INLINE bool is_bound(const struct task_struct *p)
 {
-	return p->nr_cpus_allowed < weir_live.nr_cpus;
+	return (u32)p->nr_cpus_allowed < weir_live.nr_cpus;
 }
 
 /* Beside the graph: the queue of the CPU where the kernel has the task, which takes turns with the graph. */
