@@ -126,9 +126,12 @@ pub fn run(cache: &Cache, spec: &Spec, job: &Job, sinks: Sinks, stop: &AtomicBoo
 fn prepare(cache: &Cache, spec: &Spec, job: &Job, scratch: &Scratch) -> Result<()> {
     let mut files = job.files.clone();
     files.made.insert(0, ("/.runweir/job.sh".into(), 0o644, job_script(job).into_bytes()));
-    if !spec.layout.hotplug.is_empty() {
-        let script = hotplug_script(&spec.layout.hotplug);
-        files.made.push(("/.runweir/hotplug.sh".into(), 0o644, script.into_bytes()));
+    let (absent, later): (Vec<_>, Vec<_>) = spec.layout.hotplug.iter().partition(|h| h.at_ns == 0);
+    for (name, events) in [("absent", absent), ("hotplug", later)] {
+        if !events.is_empty() {
+            let path = format!("/.runweir/{name}.sh").into();
+            files.made.push((path, 0o644, hotplug_script(&events).into_bytes()));
+        }
     }
     if let Some(config) = &spec.kernel.config {
         let bytes = fs::read(config).map_err(|e| Error::io("read", config, &e))?;

@@ -4,7 +4,8 @@
 # First program of the guest: mounts what programs expect, runs the job, sends results, powers off.
 #
 # /.runweir/job.sh sets: cwd, topology, record (options), wait_s (for the scheduler to attach),
-# interactive, and the command as positional parameters; `hotplug` runs in the background, if it is there.
+# interactive, and the command as positional parameters. absent.sh takes CPUs away before anything else,
+# hotplug.sh makes them come and go beside the command, if they are there.
 # Ports to the host, by name: out and err (the command's output), log (the scheduler's messages), rec
 # (recordings, an archive), ctl (what happens, a line each: ready, attached, live STATUS, exit STATUS).
 
@@ -41,6 +42,7 @@ say() { echo "$*" >&7; }
 interactive= topology= record= wait_s=60 cwd=/
 . /.runweir/job.sh
 export RUNWEIR_RECORD=/rec
+[ -e /.runweir/absent.sh ] && sh /.runweir/absent.sh 7>&-
 say "ready"
 
 mkfifo /run/out.pipe /run/err.pipe
