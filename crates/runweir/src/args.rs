@@ -53,6 +53,8 @@ pub enum Command {
     Switch(crate::switch::SwitchArgs),
     /// Show what the scheduler in charge is doing
     Status(crate::status::StatusArgs),
+    /// Watch the scheduler in charge: graph, CPUs and tasks on the terminal
+    Top(crate::top::TopArgs),
     /// Run a command in a virtual machine whose kernel has sched_ext, under a scheduler or not
     Vm(Box<crate::vm::VmArgs>),
     /// List the components, or show the manual of one

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `runweir live`: a topology in charge of this machine.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +12,18 @@ use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
 use weir_core::MachineShape;
 use weir_linux::diagnose::Host;
+use weir_linux::endpoint::{Endpoint, listen_address};
 use weir_linux::machine::{host_shape, possible_cpus, stand_in};
 use weir_linux::{Ended, ErrorKind, Live, Options, client};
 
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::output::{self, note};
+use crate::session::warn;
 use crate::units::{parse_duration, show_ns};
 use crate::{machine, topology};
+use recording::Recording;
 
+mod recording;
 mod summary;
 
 /// Set by signals.
@@ -66,6 +71,15 @@ pub struct LiveArgs {
     /// Socket for `switch`, `status` and `top`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub socket: Option<PathBuf>,
+    /// Record the run into this folder: summary.json, tasks.csv, trace.pftrace, report.html, threads.csv
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub record: Option<PathBuf>,
+    /// Let --record write into a folder that holds other files (they are left alone)
+    #[arg(long, requires = "record")]
+    pub force: bool,
+    /// Serve the figures for Prometheus at this address: 127.0.0.1:9100, or the port alone
+    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
+    pub metrics: Option<SocketAddr>,
     /// Print nothing but errors
     #[arg(short, long)]
     pub quiet: bool,
@@ -81,6 +95,10 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         output::show(&compiled.warnings.iter().map(topology::diag).collect::<Vec<_>>());
     }
     catch_signals()?;
+    let mut recording = match &args.record {
+        Some(dir) => Some(Recording::prepare(dir, args.force, &compiled, &shape)?),
+        None => None,
+    };
     let nr_cpus = shape.nr_cpus();
     let online = shape.cpus.iter().filter(|c| c.online).count();
     let (name, machine) = (compiled.plan.name.clone(), shape.name.clone());
@@ -93,18 +111,50 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         slice_ns: args.slice,
         watchdog: Duration::from_nanos(args.watchdog),
         socket: client::socket_path(args.socket.as_deref()),
-        sinks: Vec::new(),
+        sinks: recording.iter().map(Recording::sink).collect(),
     };
     let mut live = Live::attach(options, &Host).map_err(fault)?;
     let began = Instant::now();
+    if let Some(recording) = &mut recording {
+        recording.begin(&live);
+    }
+    let endpoint = args.metrics.map(|at| endpoint(at, &live)).transpose()?;
     note(&format!("attached {name} ({online} CPU{}, machine {machine})", if online == 1 { "" } else { "s" }));
     let limit = args.duration.map(Duration::from_nanos);
-    let mut over = |_: &Live| STOP.load(Ordering::Relaxed) || limit.is_some_and(|l| began.elapsed() >= l);
+    let mut over = |live: &Live| {
+        if let Some(recording) = &mut recording {
+            recording.tick(live);
+        }
+        STOP.load(Ordering::Relaxed) || limit.is_some_and(|l| began.elapsed() >= l)
+    };
     let ended = live.run(&mut over).map_err(fault)?;
     let wall = began.elapsed();
     let last = live.snapshot();
+    drop(endpoint);
+    let early = limit.is_some_and(|l| wall < l) || ended != Ended::Asked;
+    let recorded = recording.map(|r| r.finish(&live, &last, early)).transpose();
     drop(live);
-    let summary = summary::from_counters(&last, &machine, wall, limit);
+    let mut summary = summary::from_counters(&last, &machine, wall, limit);
+    // Where the files could not be written, the reason for the end is still told first.
+    let recorded = match (recorded, &ended) {
+        (Err(fault), Ended::Asked) => return Err(fault),
+        (Err(fault), _) => {
+            output::show(&fault.diags);
+            None
+        }
+        (Ok(recorded), _) => recorded,
+    };
+    if let Some(recorded) = recorded {
+        summary = recorded.summary;
+        summary.wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
+        if !args.quiet {
+            warn(recorded.remarks.iter());
+            if !args.json {
+                output::print(&weir_report::table(&summary))?;
+            }
+            note(&format!("written: {}", recorded.written));
+        }
+    }
     if args.json {
         let mut text = Vec::new();
         summary
@@ -115,6 +165,22 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         note(&farewell(&last));
     }
     finish(ended)
+}
+
+/// Serve the figures at `at`.
+fn endpoint(at: SocketAddr, live: &Live) -> Result<Endpoint> {
+    let endpoint = Endpoint::start(at, live.control(), env!("CARGO_PKG_VERSION")).map_err(|e| {
+        Fault::user(
+            format!("the figures cannot be served at {at}: {e}"),
+            "is the port in use? --metrics 127.0.0.1:0 takes a free one",
+        )
+    })?;
+    let at = endpoint.address();
+    if !at.ip().is_loopback() {
+        warn([format!("the figures at {at} can be read by everybody who reaches this address")].iter());
+    }
+    note(&format!("figures at http://{at}/metrics"));
+    Ok(endpoint)
 }
 
 /// What it came to, in two lines.

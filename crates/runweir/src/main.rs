@@ -25,6 +25,7 @@ mod session;
 mod status;
 mod stop;
 mod switch;
+mod top;
 mod topology;
 mod units;
 mod vm;
@@ -63,6 +64,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Live(args) => live::live(&args),
         Command::Switch(args) => switch::switch(&args),
         Command::Status(args) => status::status(&args),
+        Command::Top(args) => top::top(&args),
         Command::Vm(args) => vm::vm(&args),
         Command::Components(args) => listing::components(&args),
         Command::Topologies(args) => listing::topologies(&args),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use weir_core::{Image, MachineShape, Plan, Topic, catalog};
 use weir_lang::{Compiled, Loader, Source};
 
+use crate::changes::Changes;
 use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
@@ -28,6 +29,7 @@ pub struct Control {
     /// One request at a time.
     desk: Mutex<()>,
     facts: Mutex<Facts>,
+    pub(crate) changes: Changes,
     stop: AtomicBool,
 }
 
@@ -39,6 +41,7 @@ impl Control {
             staging,
             desk: Mutex::new(()),
             facts: Mutex::new(facts),
+            changes: Changes::default(),
             stop: AtomicBool::new(false),
         }
     }
@@ -107,6 +110,7 @@ impl Control {
         let done = self.post(&desk, &request, &format!("building topology `{}`", plan.name));
         self.view.shared.set_bind(if done.is_ok() { will_bind } else { was_bound });
         let report = report(&done?, from, plan.name.clone());
+        self.changes.add(&report, &plan);
         let mut facts = self.facts();
         facts.plan = plan;
         facts.source = source;
@@ -135,6 +139,7 @@ impl Control {
         self.view.shared.set_bind(binds(&plan));
         let report = report(&done, plan.name.clone(), plan.name.clone());
         let (pipes, instances) = (plan.pipes.len() as u32, plan.instances.len() as u32);
+        self.changes.add(&report, &plan);
         let mut facts = self.facts();
         facts.plan = plan;
         facts.last_swap = Some(report.clone());
@@ -433,3 +438,6 @@ fn replacement(plan: &mut Plan, wish: &Replace) -> Result<u32> {
     }
     Ok(idx as u32)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 //! Runweir in the live Linux kernel: loads the core as a sched_ext scheduler, switches topologies
 //! under load, and tells what goes on inside without stopping anything.
 
+mod changes;
 pub mod client;
 pub mod clock;
 mod control;
@@ -17,11 +18,14 @@ pub mod metrics;
 mod object;
 pub mod protocol;
 pub mod record;
+#[cfg(test)]
+mod rig;
 mod server;
 pub mod snapshot;
 mod view;
 mod watchdog;
 
+pub use changes::Change;
 pub use control::{Control, compile};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{EventSink, LiveEvent, LiveEventKind};

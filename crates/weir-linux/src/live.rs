@@ -25,6 +25,10 @@ use crate::watchdog::{Stall, Watchdog};
 
 /// Part of the arena that is the loader's, for the tables of topologies to switch to: an eighth.
 const STAGING_SHARE: u64 = 8;
+/// Events that are read in a row before anything else gets its turn.
+const BATCH: usize = 8192;
+/// Time between two looks at the ring when it was empty. It holds 70 000 events.
+const LOOK: Duration = Duration::from_millis(5);
 /// How long the kernel may take to let go.
 const LEAVING: Duration = Duration::from_secs(10);
 
@@ -138,15 +142,7 @@ impl Live {
         control.facts().attached_ns = clock::now_ns();
         let charge = Arc::new(Charge { link: Mutex::new(Some(link)), shared });
         let watchdog = Watchdog::start(control.clone(), charge.clone(), options.watchdog)?;
-        Ok(Self {
-            server: Some(server),
-            watchdog: Some(watchdog),
-            charge,
-            ring,
-            control,
-            last: None,
-            loaded,
-        })
+        Ok(Self { server: Some(server), watchdog: Some(watchdog), charge, ring, control, last: None, loaded })
     }
 
     /// What requests and snapshots go to.
@@ -166,9 +162,9 @@ impl Live {
             }
             let pause = self.timers();
             match &self.ring {
-                Some(ring) => {
-                    let _ = ring.poll_raw(pause);
-                }
+                // Not until it is empty: events may come as fast as they are read.
+                Some(ring) if ring.consume_raw_n(BATCH) >= BATCH as i32 => {}
+                Some(_) => std::thread::sleep(pause.min(LOOK)),
                 None => std::thread::sleep(pause),
             }
         }

@@ -72,7 +72,6 @@ pub struct Counts {
 enum Item {
     Event(LiveEvent),
     Sample { topology: String, depths: Vec<u32>, updates: Vec<u64> },
-    Expect(String),
     Marker(String),
 }
 
@@ -80,7 +79,8 @@ enum Item {
 pub struct Recorder<O> {
     window: Window<Item>,
     story: Story<O>,
-    start_ns: u64,
+    /// CLOCK_MONOTONIC; not known before the first event.
+    start_ns: Option<u64>,
     events: u64,
 }
 
@@ -94,9 +94,9 @@ pub struct Recording<O> {
 }
 
 impl<O: Observer> Recorder<O> {
-    /// A recording that begins at `start_ns` (CLOCK_MONOTONIC) under `topology`. `resolve` is asked who a
-    /// task is that was not announced.
-    pub fn new(topology: &str, start_ns: u64, observer: O, resolve: Resolve) -> Self {
+    /// A recording that begins at `start_ns` (CLOCK_MONOTONIC), or else with the first event, under
+    /// `topology`. `resolve` is asked who a task is that was not announced.
+    pub fn new(topology: &str, start_ns: Option<u64>, observer: O, resolve: Resolve) -> Self {
         let window = Window::new(WINDOW_NS);
         Self { window, story: Story::new(topology, observer, resolve), start_ns, events: 0 }
     }
@@ -106,15 +106,10 @@ impl<O: Observer> Recorder<O> {
         &mut self.story.obs
     }
 
-    /// Topology `name` is about to be presented to the kernel (CLOCK_MONOTONIC `t_ns`): the next swap that
-    /// the kernel reports is to it.
-    pub fn expect(&mut self, t_ns: u64, name: &str) {
-        self.push(t_ns, Item::Expect(name.into()));
-    }
-
-    /// The kernel refused what was to be expected.
-    pub fn refused(&mut self) {
-        self.story.forget();
+    /// Topology `name` took over at CLOCK_MONOTONIC `t_ns`. To be told soon after: the kernel's own event
+    /// of it, which has no name, waits for 100 ms.
+    pub fn changed(&mut self, t_ns: u64, name: &str) {
+        self.story.changed(t_ns, name);
     }
 
     /// Sets a landmark at CLOCK_MONOTONIC `t_ns`.
@@ -137,7 +132,7 @@ impl<O: Observer> Recorder<O> {
 
     /// It is `now_ns` (CLOCK_MONOTONIC): what waited long enough is told to the observers.
     pub fn advance(&mut self, now_ns: u64) {
-        self.window.advance(now_ns.saturating_sub(self.start_ns));
+        self.window.advance(now_ns);
         while let Some((t_ns, item)) = self.window.pop() {
             self.tell(t_ns, item);
         }
@@ -148,20 +143,21 @@ impl<O: Observer> Recorder<O> {
         while let Some((t_ns, item)) = self.window.pop_now() {
             self.tell(t_ns, item);
         }
-        let duration_ns = end_ns.saturating_sub(self.start_ns).max(self.story.now_ns);
+        let start_ns = self.start_ns.unwrap_or(end_ns);
+        let duration_ns = end_ns.saturating_sub(start_ns).max(self.story.now_ns);
         let counts = Counts { events: self.events, late: self.window.late, ..self.story.counts };
         Recording { observer: self.story.obs, duration_ns, threads: self.story.threads, counts }
     }
 
     fn push(&mut self, t_ns: u64, item: Item) {
-        // What was under way when the recording began is told at its beginning.
-        self.window.push(t_ns.saturating_sub(self.start_ns), item);
+        self.window.push(t_ns, item);
     }
 
-    fn tell(&mut self, t_ns: u64, item: Item) {
+    fn tell(&mut self, at_ns: u64, item: Item) {
+        // What was under way when the recording began is told at its beginning.
+        let t_ns = at_ns.saturating_sub(*self.start_ns.get_or_insert(at_ns));
         match item {
-            Item::Event(event) => self.story.event(t_ns, &event),
-            Item::Expect(name) => self.story.expect(&name),
+            Item::Event(event) => self.story.event(t_ns, at_ns, &event),
             Item::Marker(text) => self.story.marker(t_ns, &text),
             Item::Sample { topology, depths, updates } => {
                 self.story.depths(t_ns, &topology, &depths);

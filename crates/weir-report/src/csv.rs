@@ -3,6 +3,7 @@
 
 use crate::stats::Dist;
 use crate::summary::Summary;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 const HEADER: &str = "id,name,group,jobs,jobs_completed,deadline_misses,preemptions,migrations,cpu_ns,wait_ns,\
@@ -16,9 +17,9 @@ pub fn tasks_csv(summary: &Summary) -> String {
     out.push('\n');
     for t in &summary.tasks {
         write!(out, "{},", t.id).expect("writing to a string");
-        field(&mut out, &t.name);
+        out += &csv_field(&t.name);
         out.push(',');
-        field(&mut out, &t.group);
+        out += &csv_field(&t.group);
         write!(
             out,
             ",{},{},{},{},{},{},{}",
@@ -33,13 +34,12 @@ pub fn tasks_csv(summary: &Summary) -> String {
     out
 }
 
-fn field(out: &mut String, text: &str) {
+/// A text as a field, quoted where it has to be.
+pub fn csv_field(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) || text.trim() != text {
-        out.push('"');
-        out.push_str(&text.replace('"', "\"\""));
-        out.push('"');
+        format!("\"{}\"", text.replace('"', "\"\"")).into()
     } else {
-        out.push_str(text);
+        text.into()
     }
 }
 

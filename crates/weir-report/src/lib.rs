@@ -23,7 +23,7 @@ mod trace;
 mod trace_ids;
 
 pub use compare::compare_table;
-pub use csv::tasks_csv;
+pub use csv::{csv_field, tasks_csv};
 pub use gantt::Gantt;
 pub use html::{CompareExtras, HtmlExtras, html, html_compare};
 pub use meta::{Meta, Names};

@@ -13,6 +13,9 @@ use weir_core::event::{Call, Event, Observer, Stop, TaskNo};
 use super::{Counts, Identity, Resolve, Thread};
 use crate::event::{LiveEvent, LiveEventKind};
 
+/// A swap's report and its event are about the same one if they are nearer than this, ns.
+const NEAR_NS: u64 = 1_000_000_000;
+
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -69,9 +72,9 @@ pub(super) struct Story<O> {
     slots: Vec<Option<Slot>>,
     cpus: Vec<Cpu>,
     pub threads: Vec<Thread>,
-    /// Topology in charge, and those that were announced to come.
+    /// Topology in charge, and those that took over since, with the time (CLOCK_MONOTONIC) of it.
     topology: String,
-    coming: VecDeque<String>,
+    coming: VecDeque<(u64, String)>,
     /// Updates of each instance that were told so far.
     updates: BTreeMap<u32, u64>,
     pub counts: Counts,
@@ -94,14 +97,9 @@ impl<O: Observer> Story<O> {
         }
     }
 
-    /// A topology will take over with the next swap.
-    pub fn expect(&mut self, topology: &str) {
-        self.coming.push_back(topology.into());
-    }
-
-    /// That topology will not come: the kernel refused it.
-    pub fn forget(&mut self) {
-        self.coming.pop_back();
+    /// A topology took over at `at_ns`; the event of it is still to come.
+    pub fn changed(&mut self, at_ns: u64, topology: &str) {
+        self.coming.push_back((at_ns, topology.into()));
     }
 
     /// Tasks in each pipe, from a snapshot of the topology named.
@@ -136,8 +134,9 @@ impl<O: Observer> Story<O> {
         self.tell(&Event::Marker { text });
     }
 
-    /// The next event; `t_ns` counts from the recording's start and never goes back.
-    pub fn event(&mut self, t_ns: u64, event: &LiveEvent) {
+    /// The next event. `t_ns` counts from the recording's start and never goes back; `at_ns` is the same
+    /// as CLOCK_MONOTONIC.
+    pub fn event(&mut self, t_ns: u64, at_ns: u64, event: &LiveEvent) {
         self.now_ns = self.now_ns.max(t_ns);
         let cpu = event.cpu;
         match event.kind {
@@ -151,7 +150,7 @@ impl<O: Observer> Story<O> {
             LiveEventKind::Idle { idle } => self.idle(cpu, idle),
             LiveEventKind::Kick => self.tell(&Event::Kick { cpu }),
             LiveEventKind::Message { topic, task, value } => self.message(topic, cpu, task, value),
-            LiveEventKind::Swap { pause_ns, represented } => self.swap(pause_ns, represented),
+            LiveEventKind::Swap { pause_ns, represented } => self.swap(at_ns, pause_ns, represented),
             LiveEventKind::Online { online } => self.online(cpu, online),
             LiveEventKind::Sched { call, ns } => self.sched(cpu, call, ns),
         }
@@ -405,8 +404,15 @@ impl<O: Observer> Story<O> {
         }
     }
 
-    fn swap(&mut self, pause_ns: u64, represented: u32) {
-        let to = self.coming.pop_front().unwrap_or_else(|| self.topology.clone());
+    fn swap(&mut self, at_ns: u64, pause_ns: u64, represented: u32) {
+        // The one that is nearest in time: where an event was lost, its name must not go to the next.
+        let nearest = self.coming.iter().enumerate().min_by_key(|(_, c)| c.0.abs_diff(at_ns));
+        let to = match nearest.map(|(i, c)| (i, c.0.abs_diff(at_ns))) {
+            Some((i, away)) if away < NEAR_NS => {
+                self.coming.drain(..=i).next_back().expect("there are more than i").1
+            }
+            _ => self.topology.clone(),
+        };
         let from = std::mem::replace(&mut self.topology, to.clone());
         self.updates.clear();
         self.tell(&Event::Swap { from: &from, to: &to, pause_ns, represented });

@@ -217,7 +217,7 @@ fn history(steps: &[(u8, u8, u8, u16)]) -> Toy {
 
 fn play(events: &[LiveEvent], end: u64) -> Recording<(Checker, Metrics)> {
     let metrics = Metrics::new(Meta { nr_cpus: CPUS, ..Meta::default() });
-    let mut recorder = Recorder::new("toy", START, (Checker::default(), metrics), nobody());
+    let mut recorder = Recorder::new("toy", Some(START), (Checker::default(), metrics), nobody());
     for event in events {
         recorder.event(event);
     }
@@ -371,7 +371,7 @@ fn the_end_of_a_slice_preempts_if_another_follows() {
 fn names_come_from_whoever_knows_them() {
     let who = |task| (task == 3).then(|| Identity { pid: 30, tgid: 30, comm: "kworker/2:1".into() });
     let metrics = Metrics::new(Meta { nr_cpus: 1, ..Meta::default() });
-    let mut recorder = Recorder::new("toy", START, metrics, Box::new(who));
+    let mut recorder = Recorder::new("toy", Some(START), metrics, Box::new(who));
     for task in [3, 5] {
         recorder.event(&at(10, 0, Kind::Ready { task, wakeup: true }));
     }
@@ -397,15 +397,22 @@ fn names_come_from_whoever_knows_them() {
 #[test]
 fn swaps_have_names_and_pauses() {
     let metrics = Metrics::new(Meta { topology: "one".into(), nr_cpus: 1, ..Meta::default() });
-    let mut recorder = Recorder::new("one", START, metrics, nobody());
+    let mut recorder = Recorder::new("one", Some(START), metrics, nobody());
     let swap = |t| at(t, 0, Kind::Swap { pause_ns: 9, represented: 3 });
-    recorder.expect(START + 50, "two");
+    let second = 1_000_000_000;
+    recorder.changed(START + 110, "two");
     recorder.event(&swap(100));
-    recorder.event(&swap(200));
-    let done = recorder.finish(START + 300);
+    // Another without a name: an instance was replaced.
+    recorder.event(&swap(2 * second));
+    // The event of `three` was lost.
+    recorder.changed(START + 5 * second, "three");
+    recorder.changed(START + 6 * second, "four");
+    recorder.event(&swap(6 * second - 7));
+    let done = recorder.finish(START + 7 * second);
     let s = done.observer.finish(done.duration_ns);
     let swaps: Vec<_> = s.swaps.iter().map(|s| (s.at_ns, &*s.from, &*s.to, s.represented)).collect();
-    assert_eq!(swaps, [(100, "one", "two", 3), (200, "two", "two", 3)]);
+    let all = [(100, "one", "two", 3), (2 * second, "two", "two", 3), (6 * second - 7, "two", "four", 3)];
+    assert_eq!(swaps, all);
 }
 
 #[test]
@@ -431,5 +438,5 @@ fn a_recorder_can_be_fed_by_another_thread() {
     fn is_send<T: Send>(_: &T) {}
     let trace = Trace::new(Meta::default(), Box::new(Vec::new()));
     let metrics = Metrics::new(Meta::default());
-    is_send(&Recorder::new("t", 0, (metrics, trace), nobody()));
+    is_send(&Recorder::new("t", None, (metrics, trace), nobody()));
 }

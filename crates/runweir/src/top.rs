@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir top`: the scheduler in charge, on a terminal.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use weir_linux::client;
+
+use crate::fault::{Fault, Result};
+use crate::live::fault;
+use crate::output::{note, print};
+use crate::units::parse_duration;
+
+/// Set by signals: the terminal is put in order before the program ends.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Shortest time between two pictures: each costs the machine a look at all tasks.
+const SHORTEST: Duration = Duration::from_millis(50);
+/// Size of a picture without a terminal, where the environment does not tell.
+const SIZE: (u16, u16) = (100, 50);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Keys:
+  q, Esc, Ctrl-C   leave                      p, space   hold the picture, or go on
+  Tab, ←, →        another pane in front      s, S       sort tasks by CPU time, waiting, switches …
+  ↑, ↓, PageUp …   scroll the pane in front
+
+Rates are those between two looks. The latency of a pipe is its mean depth divided by what leaves it in a
+second (Little's law); docs/observing.md says what each number means. Reading disturbs nothing.")]
+pub struct TopArgs {
+    /// Time between two pictures, with its unit
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, default_value = "500ms", allow_hyphen_values = true)]
+    pub interval: u64,
+    /// Print one picture as text and end, as it happens where there is no terminal
+    #[arg(long)]
+    pub once: bool,
+    /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+}
+
+/// Show until the user leaves.
+pub fn top(args: &TopArgs) -> Result<ExitCode> {
+    let interval = Duration::from_nanos(args.interval).max(SHORTEST);
+    let socket = client::socket_path(args.socket.as_deref());
+    let first = client::status(&socket).map_err(fault)?;
+    if args.once || !weir_top::usable() {
+        std::thread::sleep(interval);
+        let now = client::status(&socket).map_err(fault)?;
+        let (width, height) = (size("COLUMNS", SIZE.0), size("LINES", SIZE.1));
+        print(&weir_top::once(Some(&first), &now, width, height))?;
+        if !args.once {
+            note("this is no terminal: one picture was printed. `runweir status` has counts and --json");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stop = || STOP.store(true, std::sync::atomic::Ordering::Relaxed);
+    ctrlc::set_handler(stop).map_err(|e| terminal(&e))?;
+    let fetch = move || client::status(&socket).map_err(|e| e.message);
+    weir_top::run(first, fetch, interval, &STOP).map_err(|e| terminal(&e))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn terminal(e: &dyn std::fmt::Display) -> Fault {
+    Fault::system(
+        format!("the terminal cannot be used: {e}"),
+        "runweir top --once prints one picture as text",
+    )
+}
+
+/// A size that the shell exports.
+fn size(variable: &str, otherwise: u16) -> u16 {
+    let told = std::env::var(variable).ok().and_then(|v| v.parse().ok());
+    told.filter(|n| (20..=1000).contains(n)).unwrap_or(otherwise)
+}
