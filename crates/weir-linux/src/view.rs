@@ -296,80 +296,8 @@ pub(crate) fn pipe_title(plan: &Plan, pipe: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Live;
-    use crate::memory::zeroed_live;
-    use std::alloc::{Layout, alloc_zeroed, dealloc};
-    use weir_core::{Config, MachineShape, Picked, Sched, TaskId};
-    use weir_lang::{NoIncludes, Source};
-
-    const BYTES: usize = 32 << 20;
-    const MAX_TASKS: u32 = 1024;
-    const TEXT: &str = "annotate affinity; entry -> lb :: load_balancer -> each cpu { round_robin -> cpu };";
-
-    /// A scheduler in ordinary memory, with the adapter's tables filled by the test.
-    struct Rig {
-        memory: *mut u8,
-        live: Box<Live>,
-        sched: Sched,
-        view: View,
-        facts: Facts,
-    }
-
-    fn layout() -> Layout {
-        Layout::from_size_align(BYTES, 4096).expect("a power of two")
-    }
-
-    impl Rig {
-        fn new() -> Self {
-            let shape = MachineShape::flat(2);
-            let source = Source { name: "test.weir".into(), text: TEXT.into() };
-            let plan =
-                weir_lang::compile(&source, &NoIncludes, catalog(), &shape, &[]).expect("a topology").plan;
-            // SAFETY: not of size zero.
-            let memory = unsafe { alloc_zeroed(layout()) };
-            let config = Config { nr_cpus: 2, arena_bytes: BYTES, checks: false, oplog: false, seed: 1 };
-            // SAFETY: zeroed, aligned, ours until `drop`.
-            let mut sched = unsafe { Sched::within(&config, memory) }.expect("fits");
-            let tasks = sched.alloc(u64::from(MAX_TASKS + 1) * size_of::<LiveTask>() as u64).expect("fits");
-            sched.load(&plan).expect("a sound plan");
-            let mut live = zeroed_live();
-            // SAFETY: the box lives as long as the rig.
-            let shared = unsafe { Shared::new(&raw mut *live) };
-            shared.set_up(sched.address(), tasks, MAX_TASKS, 2, 5_000_000);
-            // SAFETY: ours until `drop`.
-            let memory_range = unsafe { Memory::new(memory as u64, BYTES as u64) };
-            let view = View { memory: memory_range, shared };
-            let facts = Facts { plan, source: TEXT.into(), attached_ns: 100, last_swap: None };
-            Rig { memory, live, sched, view, facts }
-        }
-
-        /// What the adapter notes of a task.
-        fn note(&mut self, id: TaskId, pid: u32, since_ns: u64, started_ns: u64) {
-            let at = self.view.shared.head().tasks + u64::from(id.0) * size_of::<LiveTask>() as u64;
-            let mut comm = [0; 16];
-            comm[..4].copy_from_slice(b"task");
-            // SAFETY: within the table, which is ours.
-            unsafe {
-                let t = at as *mut LiveTask;
-                (*t).pid = pid;
-                (*t).since_ns = since_ns;
-                (*t).started_ns = started_ns;
-                (*t).cpu = NONE;
-                (*t).comm = comm;
-            }
-        }
-
-        fn snapshot(&self, now_ns: u64) -> Snapshot {
-            self.view.snapshot(&self.facts, now_ns, &|_| None)
-        }
-    }
-
-    impl Drop for Rig {
-        fn drop(&mut self) {
-            // SAFETY: of this layout; the scheduler in it makes no calls when it is dropped.
-            unsafe { dealloc(self.memory, layout()) };
-        }
-    }
+    use crate::rig::{BYTES, Rig};
+    use weir_core::{Picked, TaskId};
 
     #[test]
     fn the_figures_are_those_of_the_scheduler() {

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Requests, with a thread in the place of the kernel side.
+
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Weak};
+
+use super::*;
+use crate::memory::Shared;
+use crate::rig::{BYTES, Rig, TEXT};
+
+const STAGING: u64 = 1 << 20;
+
+/// Answers requests until the control is gone.
+fn kernel(shared: Shared, alive: Weak<Control>, answer: impl Fn(&mut LiveRequest) + Send + 'static) {
+    std::thread::spawn(move || {
+        while let Some(control) = alive.upgrade() {
+            let word = shared.request_state();
+            if word.compare_exchange(state::POSTED, 2, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                let mut r = shared.request();
+                answer(&mut r);
+                shared.fill_request(&r);
+                word.store(state::DONE, Ordering::Release);
+            }
+            drop(control);
+            std::thread::yield_now();
+        }
+    });
+}
+
+fn control(rig: &Rig) -> Arc<Control> {
+    let staging = (rig.memory as u64 + BYTES as u64 - STAGING, STAGING);
+    Arc::new(Control::new(rig.view, MachineShape::flat(2), staging, rig.facts.clone()))
+}
+
+fn wish(text: &str) -> Switch {
+    Switch { topology: "next.weir".into(), source: text.into(), ..Switch::default() }
+}
+
+/// A control whose requests are all carried out, and a count of them.
+fn obedient(rig: &Rig) -> (Arc<Control>, Arc<AtomicUsize>) {
+    let control = control(rig);
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = count.clone();
+    kernel(rig.view.shared, Arc::downgrade(&control), move |r| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        r.stats = LiveStats { represented: 3, built: 4, kept: 5, unused: 0, pause_ns: 700 };
+        r.done_ns = 42;
+    });
+    (control, count)
+}
+
+#[test]
+fn a_switch_is_carried_out_and_remembered() {
+    let rig = Rig::new();
+    let (control, count) = obedient(&rig);
+    let done = control.switch(&wish("entry -> fifo -> cpus;")).expect("a sound topology");
+    assert_eq!((done.report.from.as_str(), done.report.to.as_str()), ("test", "next"));
+    assert_eq!((done.report.represented, done.report.pause_ns, done.report.t_ns), (3, 700, 42));
+    assert_eq!(control.facts().plan.name, "next");
+    assert_eq!(control.snapshot().last_swap, Some(done.report));
+    assert_eq!(rig.view.shared.head().bind, 1, "nobody knows affinities now");
+    control.switch(&wish(TEXT)).expect("a sound topology");
+    assert_eq!(rig.view.shared.head().bind, 0);
+    let dry = Switch { dry_run: true, ..wish("entry -> fifo -> cpus;") };
+    assert!(control.switch(&dry).expect("a sound topology").dry_run);
+    assert_eq!((control.facts().plan.name.as_str(), count.load(Ordering::Relaxed)), ("next", 2));
+    assert_eq!(rig.view.shared.request_state().load(Ordering::Relaxed), state::FREE);
+}
+
+#[test]
+fn what_the_kernel_refuses_leaves_everything_as_it_was() {
+    let rig = Rig::new();
+    let control = control(&rig);
+    kernel(rig.view.shared, Arc::downgrade(&control), |r| r.result = -1);
+    let e = control.switch(&wish("entry -> fifo -> cpus;")).expect_err("no memory");
+    assert!(e.message.contains("arena is full") && e.help.contains("--memory"), "{e}");
+    assert_eq!((control.facts().plan.name.as_str(), rig.view.shared.head().bind), ("test", 0));
+    assert_eq!(rig.view.shared.request_state().load(Ordering::Relaxed), state::FREE);
+}
+
+#[test]
+fn a_request_that_nobody_takes_is_taken_back() {
+    let rig = Rig::new();
+    let control = control(&rig);
+    let e = control.switch(&wish("entry -> fifo -> cpus;")).expect_err("nobody there");
+    assert_eq!(e.kind, ErrorKind::Busy, "{e}");
+    assert_eq!(rig.view.shared.request_state().load(Ordering::Relaxed), state::FREE);
+}
+
+#[test]
+fn after_the_end_requests_are_refused() {
+    let mut rig = Rig::new();
+    rig.live.head.exit_kind = 64;
+    let e = control(&rig).switch(&wish("entry -> fifo -> cpus;")).expect_err("it is over");
+    assert!(e.message.contains("not in charge any more"), "{e}");
+}
+
+#[test]
+fn tables_that_do_not_fit_are_refused() {
+    let rig = Rig::new();
+    let control = Control::new(rig.view, MachineShape::flat(2), (rig.memory as u64, 64), rig.facts.clone());
+    let e = control.switch(&wish("entry -> fifo -> cpus;")).expect_err("64 bytes");
+    assert!(e.message.contains("set aside") && e.help.contains("--memory"), "{e}");
+}
+
+#[test]
+fn an_instance_is_replaced() {
+    let rig = Rig::new();
+    let (control, _) = obedient(&rig);
+    let replace = |instance: &str, component: Option<&str>, params: &[(&str, &str)]| {
+        control.replace(&Replace {
+            instance: instance.into(),
+            component: component.map(Into::into),
+            params: params.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+        })
+    };
+    replace("round_robin@cpu0", None, &[("slice", "2ms")]).expect("in range");
+    let of = |name: &str| {
+        let facts = control.facts();
+        facts.plan.instances.iter().find(|i| i.name == name).expect("there").clone()
+    };
+    assert!(of("round_robin@cpu0").params.contains(&2_000_000));
+    replace("round_robin@cpu1", Some("fifo"), &[]).expect("fits");
+    assert_eq!(of("round_robin@cpu1").class, catalog().get("fifo").expect("there").id);
+
+    let mut text = String::new();
+    for (instance, component, params) in [
+        ("round_robin", None, &[][..]),
+        ("", None, &[]),
+        ("lb", Some("fifoo"), &[]),
+        ("lb", Some("termination"), &[]),
+        ("affinity", Some("priority"), &[]),
+        ("round_robin@cpu0", None, &[("slice", "9000s")]),
+        ("round_robin@cpu0", None, &[("slice", "5")]),
+        ("round_robin@cpu0", None, &[("slcie", "5ms")]),
+    ] {
+        let e = replace(instance, component, params).expect_err(instance);
+        writeln!(text, "{instance} {component:?} {params:?}\n{e}\n").expect("memory");
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_message_is_published() {
+    let mut rig = Rig::new();
+    let id = rig.sched.task_new(0, 0).expect("memory");
+    rig.note(id, 77, 0, 0);
+    let control = control(&rig);
+    kernel(rig.view.shared, Arc::downgrade(&control), move |r| {
+        assert_eq!((r.kind, r.topic), (kind::NOTIFY, Topic::Priority as u32));
+        assert_eq!((r.value as i64, r.task, r.cpu), (-5, id.0, NONE));
+    });
+    let json = |text: &str| crate::protocol::parse(text.as_bytes()).expect("a request");
+    let good = json(r#"{"verb":"notify","topic":"priority","value":-5,"task":77}"#);
+    assert!(control.serve(&good).ok);
+
+    let mut text = String::new();
+    for request in [
+        r#"{"verb":"notify","topic":"PRIORTY"}"#,
+        r#"{"verb":"notify","topic":"AFFINITY","task":77}"#,
+        r#"{"verb":"notify","topic":"CPU_STATUS","cpu":0,"value":0}"#,
+        r#"{"verb":"notify","topic":"MARKER","cpu":2}"#,
+        r#"{"verb":"notify","topic":"MARKER","task":78}"#,
+    ] {
+        let e = control.serve(&json(request)).error.expect(request);
+        writeln!(text, "{request}\n{}\n  help: {}\n", e.message, e.help).expect("memory");
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_faulty_topology_is_told_with_its_places() {
+    let rig = Rig::new();
+    let (control, count) = obedient(&rig);
+    let e = control.switch(&wish("entry -> fifoo -> cpus;")).expect_err("no such component");
+    assert!(e.message.contains("`next.weir` has 1 error"), "{e}");
+    let found = &e.findings[0];
+    assert!(found.error && found.help.as_ref().is_some_and(|h| h.contains("fifo")), "{found:?}");
+    assert_eq!(found.labels[0].0, 9);
+    let e = control.switch(&wish("include \"x.weir\"; entry -> fifo -> cpus;")).expect_err("not sent");
+    assert!(e.findings[0].message.contains("did not come along"), "{e:?}");
+    assert_eq!(count.load(Ordering::Relaxed), 0);
+    let file = File {
+        from: "next.weir".into(),
+        include: "x.weir".into(),
+        name: "x.weir".into(),
+        text: "topology q { fifo }".into(),
+    };
+    let sent = Switch { files: vec![file], ..wish("include \"x.weir\"; entry -> q -> cpus;") };
+    if let Err(e) = control.switch(&sent) {
+        assert!(!e.findings.iter().any(|f| f.message.contains("come along")), "{e:?}");
+    }
+}
+
+#[test]
+fn components_that_the_kernel_cannot_take_are_refused() {
+    let shape = MachineShape::flat(2);
+    let rusty = catalog().components.iter().find(|c| c.source.ends_with(".rs")).expect("one is in Rust");
+    let text = format!("annotate affinity; entry -> load_balancer -> each cpu {{ {} -> cpu }};", rusty.name);
+    let plan = compile(&wish(&text), &shape).expect("a sound topology").plan;
+    let e = takes(&plan).expect_err("not in C");
+    assert!(e.message.contains(&rusty.name) && e.help.contains(".rs"), "{e}");
+}
