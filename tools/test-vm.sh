@@ -72,7 +72,7 @@ echo "64 CPUs"
 vm 0 --cpus 64 -- nproc
 [[ $(<out) == 64 ]] || fail "nproc: $(<out)"
 
-echo "a machine: 2 packages of 2 caches of 2 cores of 2 threads, 2 NUMA nodes"
+echo "a scheduler on a machine: 2 packages of 2 caches of 2 cores of 2 threads, 2 NUMA nodes"
 cat >machine.toml <<'TOML'
 name = "two-by-two"
 cpus = [{ count = 16, smt = 2, cpus_per_llc = 4, cpus_per_package = 8, cpus_per_node = 8, llc_size = "16MiB" }]
@@ -86,8 +86,9 @@ for c in 0 5 9 15; do
 	echo "$c: $thr $llc $pkg"
 done
 cat node/node*/cpulist node/node*/distance
+cat /sys/kernel/sched_ext/state
 SHOW
-vm 0 --machine machine.toml --with show -- sh show
+vm 0 --machine machine.toml --topology decentral --record live --with show -- sh show
 expected='0: 0-1 0-3 0-7
 5: 4-5 4-7 0-7
 9: 8-9 8-11 8-15
@@ -95,8 +96,13 @@ expected='0: 0-1 0-3 0-7
 0-7
 8-15
 10 20
-20 10'
+20 10
+enabled'
 [[ $(<out) == "$expected" ]] || fail "topology: $(<out)"
+says err "attached decentral"
+for file in summary.json tasks.csv trace.pftrace dmesg.txt; do
+	[[ -s live/$file ]] || fail "no recording $file: $(ls live)"
+done
 
 echo "the same seed gives the same bytes"
 for run in 1 2; do
