@@ -10,7 +10,7 @@ pub fn now_ns() -> u64 {
 }
 
 /// Present name of a thread.
-pub(crate) fn thread_name(tid: u32) -> Option<String> {
+pub fn thread_name(tid: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/{tid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned())
 }

@@ -19,13 +19,29 @@ mod tests;
 
 use weir_core::event::Observer;
 
-use crate::event::{EventSink, LiveEvent};
-use crate::snapshot::Snapshot;
+use crate::event::{EventSink, LiveEvent, LiveEventKind};
+use crate::snapshot::TaskView;
 use order::Window;
 use story::Story;
 
 /// How long events wait for older ones of other CPUs.
 const WINDOW_NS: u64 = 100_000_000;
+
+/// How long a swap waits besides for the name of what took over.
+const NAME_NS: u64 = 2_000_000_000;
+
+/// How deep the pipes are at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// CLOCK_MONOTONIC.
+    pub t_ns: u64,
+    /// Topology in charge.
+    pub topology: String,
+    /// Tasks in each pipe.
+    pub depths: Vec<u32>,
+    /// Update calls of each instance so far.
+    pub updates: Vec<u64>,
+}
 
 /// Who a task is, in the kernel's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,7 +87,7 @@ pub struct Counts {
 /// What waits for its turn.
 enum Item {
     Event(LiveEvent),
-    Sample { topology: String, depths: Vec<u32>, updates: Vec<u64> },
+    Sample(Sample),
     Marker(String),
 }
 
@@ -106,8 +122,8 @@ impl<O: Observer> Recorder<O> {
         &mut self.story.obs
     }
 
-    /// Topology `name` took over at CLOCK_MONOTONIC `t_ns`. To be told soon after: the kernel's own event
-    /// of it, which has no name, waits for 100 ms.
+    /// Topology `name` took over at CLOCK_MONOTONIC `t_ns`. The kernel's own event of it has no name, and
+    /// waits for this up to two seconds.
     pub fn changed(&mut self, t_ns: u64, name: &str) {
         self.story.changed(t_ns, name);
     }
@@ -117,25 +133,31 @@ impl<O: Observer> Recorder<O> {
         self.push(t_ns, Item::Marker(text.into()));
     }
 
-    /// Takes depths of pipes and updates of instances from a snapshot, and the present names of tasks.
-    /// The depths of a recording are samples: as many as there were snapshots.
-    pub fn sample(&mut self, s: &Snapshot) {
-        for task in &s.tasks {
-            let who = Identity { pid: task.pid, tgid: task.tgid, comm: task.comm.clone() };
-            self.story.learn(task.id, who);
+    /// Takes in how deep the pipes are. The depths of a recording are such samples.
+    pub fn sample(&mut self, s: Sample) {
+        let t_ns = s.t_ns;
+        self.push(t_ns, Item::Sample(s));
+        self.advance(t_ns);
+    }
+
+    /// Takes in the present names of tasks.
+    pub fn names(&mut self, tasks: &[TaskView]) {
+        for t in tasks {
+            let who = Identity { pid: t.pid, tgid: t.tgid, comm: t.comm.clone() };
+            self.story.learn(t.id, who);
         }
-        let depths = s.pipes.iter().map(|p| p.depth).collect();
-        let updates = s.instances.iter().map(|i| i.updates).collect();
-        self.push(s.t_ns, Item::Sample { topology: s.topology.clone(), depths, updates });
-        self.advance(s.t_ns);
+    }
+
+    /// Asks `name` for the names of tasks that came since the last time: a new thread begins with its
+    /// maker's name and soon gets its own. `name` is given the thread's number.
+    pub fn name_new_tasks(&mut self, name: impl Fn(u32) -> Option<String>) {
+        self.story.name_new_tasks(name);
     }
 
     /// It is `now_ns` (CLOCK_MONOTONIC): what waited long enough is told to the observers.
     pub fn advance(&mut self, now_ns: u64) {
         self.window.advance(now_ns);
-        while let Some((t_ns, item)) = self.window.pop() {
-            self.tell(t_ns, item);
-        }
+        self.pass_on();
     }
 
     /// Ends the recording at CLOCK_MONOTONIC `end_ns`.
@@ -153,15 +175,31 @@ impl<O: Observer> Recorder<O> {
         self.window.push(t_ns, item);
     }
 
+    /// Tells the observers what has waited long enough.
+    fn pass_on(&mut self) {
+        loop {
+            let story = &self.story;
+            let next = self.window.pop(|t_ns, item| match item {
+                // The loader's word of a switch may come late where the machine is busy.
+                Item::Event(e) if matches!(e.kind, LiveEventKind::Swap { .. }) && !story.knows(t_ns) => {
+                    NAME_NS
+                }
+                _ => 0,
+            });
+            let Some((t_ns, item)) = next else { break };
+            self.tell(t_ns, item);
+        }
+    }
+
     fn tell(&mut self, at_ns: u64, item: Item) {
         // What was under way when the recording began is told at its beginning.
         let t_ns = at_ns.saturating_sub(*self.start_ns.get_or_insert(at_ns));
         match item {
             Item::Event(event) => self.story.event(t_ns, at_ns, &event),
             Item::Marker(text) => self.story.marker(t_ns, &text),
-            Item::Sample { topology, depths, updates } => {
-                self.story.depths(t_ns, &topology, &depths);
-                self.story.updates(&topology, &updates);
+            Item::Sample(s) => {
+                self.story.depths(t_ns, &s.topology, &s.depths);
+                self.story.updates(&s.topology, &s.updates);
             }
         }
     }
@@ -171,8 +209,6 @@ impl<O: Observer + Send> EventSink for Recorder<O> {
     fn event(&mut self, event: &LiveEvent) {
         self.events += 1;
         self.push(event.t_ns, Item::Event(event.clone()));
-        while let Some((t_ns, item)) = self.window.pop() {
-            self.tell(t_ns, item);
-        }
+        self.pass_on();
     }
 }

@@ -20,6 +20,8 @@ use crate::outdir::{OutDir, write_error};
 
 /// Time between two looks at the depths of pipes.
 const SAMPLE: Duration = Duration::from_millis(100);
+/// Looks at depths for each look at the names of all tasks.
+const NAMES_EVERY: u32 = 10;
 
 /// Names of the files, as they are told to the user.
 const FILES: [&str; 5] = ["report.html", "trace.pftrace", "summary.json", "tasks.csv", "threads.csv"];
@@ -35,6 +37,7 @@ pub struct Recording {
     control: Arc<OnceLock<Arc<Control>>>,
     picture: String,
     next: Instant,
+    looks: u32,
 }
 
 /// What the ring of events is read into.
@@ -71,7 +74,7 @@ impl Recording {
         let recorder = Recorder::new(&plan.name, None, observers, Box::new(resolve));
         let picture = weir_lang::draw::svg(&topology.graph, &SvgOptions::default());
         let recorder = Arc::new(Mutex::new(Some(recorder)));
-        Ok(Self { out, recorder, control, picture, next: Instant::now() })
+        Ok(Self { out, recorder, control, picture, next: Instant::now(), looks: 0 })
     }
 
     /// The receiver of events.
@@ -94,7 +97,12 @@ impl Recording {
         changes(recorder, &control);
         if Instant::now() >= self.next {
             self.next = Instant::now() + SAMPLE;
-            recorder.sample(&control.snapshot());
+            recorder.sample(control.sample());
+            recorder.name_new_tasks(clock::thread_name);
+            if self.looks.is_multiple_of(NAMES_EVERY) {
+                recorder.names(&control.snapshot().tasks);
+            }
+            self.looks = self.looks.wrapping_add(1);
         }
     }
 
@@ -103,6 +111,7 @@ impl Recording {
         let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut recorder = recorder.expect("it is taken once, here");
         changes(&mut recorder, &live.control());
+        recorder.names(&last.tasks);
         let done = recorder.finish(clock::now_ns());
         let (metrics, (trace, mut gantt)) = done.observer;
         let mut summary = metrics.finish(done.duration_ns);

@@ -47,10 +47,12 @@ impl<T> Window<T> {
         self.newest_ns = self.newest_ns.max(now_ns);
     }
 
-    /// The next event that has waited long enough, with its time.
-    pub fn pop(&mut self) -> Option<(u64, T)> {
-        let (t_ns, _) = self.waiting.front()?;
-        if t_ns.saturating_add(self.span_ns) > self.newest_ns && self.waiting.len() <= MOST {
+    /// The next event that has waited long enough, with its time. `extra` is asked how much longer than
+    /// others it has to wait, ns.
+    pub fn pop(&mut self, extra: impl FnOnce(u64, &T) -> u64) -> Option<(u64, T)> {
+        let (t_ns, item) = self.waiting.front()?;
+        let span_ns = self.span_ns.saturating_add(extra(*t_ns, item));
+        if t_ns.saturating_add(span_ns) > self.newest_ns && self.waiting.len() <= MOST {
             return None;
         }
         self.pop_now()
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
 
     fn ready(w: &mut Window<char>) -> String {
-        std::iter::from_fn(|| w.pop()).map(|(_, c)| c).collect()
+        std::iter::from_fn(|| w.pop(|_, _| 0)).map(|(_, c)| c).collect()
     }
 
     #[test]
@@ -91,8 +93,9 @@ mod tests {
     fn what_comes_too_late_is_moved_up_and_counted() {
         let mut w = Window::new(10);
         w.push(100, 'a');
-        w.advance(200);
-        assert_eq!(w.pop(), Some((100, 'a')));
+        w.advance(170);
+        assert_eq!(w.pop(|t, c| if (t, *c) == (100, 'a') { 61 } else { 0 }), None);
+        assert_eq!(w.pop(|_, _| 60), Some((100, 'a')), "longer than others, and it is time");
         w.push(40, 'b');
         assert_eq!((w.pop_now(), w.late), (Some((100, 'b')), 1));
     }
@@ -103,7 +106,7 @@ mod tests {
         for t in 0..=MOST as u64 {
             w.push(t, ());
         }
-        assert_eq!(w.pop(), Some((0, ())));
-        assert_eq!(w.pop(), None);
+        assert_eq!(w.pop(|_, _| 0), Some((0, ())));
+        assert_eq!(w.pop(|_, _| 0), None);
     }
 }

@@ -77,6 +77,8 @@ pub(super) struct Story<O> {
     coming: VecDeque<(u64, String)>,
     /// Updates of each instance that were told so far.
     updates: BTreeMap<u32, u64>,
+    /// Tasks that nobody was asked for the present name of, by the kernel's number.
+    fresh: Vec<u32>,
     pub counts: Counts,
     pub now_ns: u64,
 }
@@ -92,6 +94,7 @@ impl<O: Observer> Story<O> {
             topology: topology.into(),
             coming: VecDeque::new(),
             updates: BTreeMap::new(),
+            fresh: Vec::new(),
             counts: Counts::default(),
             now_ns: 0,
         }
@@ -100,6 +103,23 @@ impl<O: Observer> Story<O> {
     /// A topology took over at `at_ns`; the event of it is still to come.
     pub fn changed(&mut self, at_ns: u64, topology: &str) {
         self.coming.push_back((at_ns, topology.into()));
+    }
+
+    /// A topology is known that took over at about `at_ns`.
+    pub fn knows(&self, at_ns: u64) -> bool {
+        self.coming.iter().any(|c| c.0.abs_diff(at_ns) < NEAR_NS)
+    }
+
+    /// Asks for the names of tasks that were announced since the last time.
+    pub fn name_new_tasks(&mut self, name: impl Fn(u32) -> Option<String>) {
+        for task in std::mem::take(&mut self.fresh) {
+            let Some(Some(slot)) = self.slots.get(task as usize) else { continue };
+            let thread = &self.threads[slot.no as usize];
+            let (pid, tgid) = (thread.pid, thread.tgid);
+            if let Some(comm) = name(pid).filter(|_| pid != 0) {
+                self.learn(task, Identity { pid, tgid, comm });
+            }
+        }
     }
 
     /// Tasks in each pipe, from a snapshot of the topology named.
@@ -197,6 +217,7 @@ impl<O: Observer> Story<O> {
         self.tell(&Event::TaskNew { task: no, name: &name, group: group(&name) });
         let (began_ns, ended_ns) = (self.now_ns, None);
         self.threads.push(Thread { pid, tgid, name, began_ns, ended_ns });
+        self.fresh.push(task);
     }
 
     /// The task goes by another name now: it executed a program, or named itself.

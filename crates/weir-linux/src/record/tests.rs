@@ -9,7 +9,6 @@ use weir_report::{Meta, Metrics, Summary, Trace};
 
 use super::*;
 use crate::event::LiveEventKind as Kind;
-use crate::snapshot::{InstanceView, PipeView, TaskView};
 
 const CPUS: u32 = 3;
 const START: u64 = 1_000_000;
@@ -377,19 +376,19 @@ fn names_come_from_whoever_knows_them() {
     }
     recorder.advance(START + 1_000_000_000);
     let view = |id, pid, comm: &str| TaskView { id, pid, comm: comm.into(), ..TaskView::default() };
-    recorder.sample(&Snapshot {
+    recorder.names(&[view(5, 50, "late"), view(3, 31, "not the same one")]);
+    recorder.name_new_tasks(|pid| (pid == 30).then(|| "kworker/2:1-events".into()));
+    recorder.sample(Sample {
         t_ns: START + 1_000_000_000,
         topology: "toy".into(),
-        tasks: vec![view(5, 50, "late"), view(3, 31, "not the same one")],
-        pipes: vec![PipeView { depth: 2, ..PipeView::default() }],
-        instances: vec![InstanceView { updates: 7, ..InstanceView::default() }],
-        ..Snapshot::default()
+        depths: vec![2],
+        updates: vec![7],
     });
     let done = recorder.finish(START + 2_000_000_000);
     assert_eq!((done.counts.nameless, done.threads[1].pid), (1, 50));
     let s = done.observer.finish(done.duration_ns);
     let names: Vec<_> = s.tasks.iter().map(|t| (&*t.name, &*t.group)).collect();
-    assert_eq!(names, [("kworker/2:1", "kworker"), ("late", "late")]);
+    assert_eq!(names, [("kworker/2:1-events", "kworker"), ("late", "late")]);
     assert_eq!((s.pipes[0].max_depth, s.pipes[0].mean_depth), (2, 1.0));
     assert_eq!(s.components[0].updates, 7);
 }
@@ -400,8 +399,10 @@ fn swaps_have_names_and_pauses() {
     let mut recorder = Recorder::new("one", Some(START), metrics, nobody());
     let swap = |t| at(t, 0, Kind::Swap { pause_ns: 9, represented: 3 });
     let second = 1_000_000_000;
-    recorder.changed(START + 110, "two");
     recorder.event(&swap(100));
+    // The loader is slow to tell.
+    recorder.advance(START + second);
+    recorder.changed(START + 110, "two");
     // Another without a name: an instance was replaced.
     recorder.event(&swap(2 * second));
     // The event of `three` was lost.
