@@ -2,8 +2,9 @@
 //! Carrying out what is asked for: compile, put the tables into the staging area, have the kernel
 //! side do it, keep the books.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_core::{Image, MachineShape, Plan, Topic, catalog};
@@ -31,10 +32,19 @@ pub struct Control {
     facts: Mutex<Facts>,
     pub(crate) changes: Changes,
     stop: AtomicBool,
+    /// What the view looks at lives as long as this.
+    _keep: Arc<dyn Any + Send + Sync>,
 }
 
 impl Control {
-    pub(crate) fn new(view: View, shape: MachineShape, staging: (u64, u64), facts: Facts) -> Self {
+    /// `keep` owns the memory of `view`, which outlives whoever still holds this.
+    pub(crate) fn new(
+        view: View,
+        shape: MachineShape,
+        staging: (u64, u64),
+        facts: Facts,
+        keep: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
         Self {
             view,
             shape,
@@ -43,6 +53,7 @@ impl Control {
             facts: Mutex::new(facts),
             changes: Changes::default(),
             stop: AtomicBool::new(false),
+            _keep: keep,
         }
     }
 

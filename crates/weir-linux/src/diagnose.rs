@@ -57,10 +57,23 @@ pub fn preflight(system: &dyn System) -> Result<()> {
             "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are",
         ));
     }
-    if system.text(&format!("{SCHED_EXT}/state")).is_some_and(|s| s != "disabled") {
+    if state(system).is_some_and(|s| s != "disabled") {
         return Err(other_scheduler(system));
     }
     Ok(())
+}
+
+/// What sched_ext is doing. One that is being taken down needs a moment: that is waited for.
+fn state(system: &dyn System) -> Option<String> {
+    let mut state = None;
+    for _ in 0..30 {
+        state = system.text(&format!("{SCHED_EXT}/state"));
+        if state.as_deref() != Some("disabling") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    state
 }
 
 /// Version of the running kernel, for messages.

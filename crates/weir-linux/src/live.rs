@@ -55,7 +55,7 @@ pub struct Options {
 impl Options {
     /// Memory for a machine of `nr_cpus` where the user names none.
     pub fn default_memory(nr_cpus: u32) -> u64 {
-        (64 << 20) + u64::from(nr_cpus) * (256 << 10)
+        (64 << 20) + u64::from(nr_cpus) * (64 << 10)
     }
 }
 
@@ -114,7 +114,7 @@ impl Live {
         control::takes(&options.plan)?;
         let nr_cpus = options.shape.nr_cpus();
         let memory = options.memory.clamp(1 << 20, MAX_ARENA) / 4096 * 4096;
-        let mut loaded = Loaded::load(memory, system)?;
+        let loaded = Loaded::load(memory, system)?;
         loaded.memory.touch();
         let own = memory / STAGING_SHARE / 4096 * 4096;
         let tasks = build(&options, loaded.memory, memory - own)?;
@@ -134,7 +134,7 @@ impl Live {
         };
         let view = View { memory: loaded.memory, shared };
         let staging = (loaded.memory.base() + memory - own, own);
-        let control = Arc::new(Control::new(view, options.shape, staging, facts));
+        let control = Arc::new(Control::new(view, options.shape, staging, facts, loaded.keep()));
         // Before the attachment: a socket that cannot be made must not leave a scheduler behind.
         let gate = Arc::new(Gate(control.clone()));
         let server = Server::open(&options.socket, gate)?;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The object for the kernel: loading it, finding its memory, attaching it.
 
+use std::any::Any;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::btf::types::{DataSec, Var};
 use libbpf_rs::{
@@ -48,7 +49,8 @@ fn take_log() -> String {
 
 /// Loaded into the kernel, not yet in charge.
 pub(crate) struct Loaded {
-    object: Object,
+    /// Shared with whoever looks at its memory, which goes with it.
+    object: Arc<Mutex<Object>>,
     pub memory: Memory,
     pub shared: Shared,
 }
@@ -76,13 +78,23 @@ impl Loaded {
         let mut object = open.load().map_err(|e| failed(&e))?;
         let memory = arena_memory(&mut object, u64::from(pages) * PAGE)?;
         let shared = global_record(&mut object)?;
-        Ok(Self { object, memory, shared })
+        Ok(Self { object: Arc::new(Mutex::new(object)), memory, shared })
+    }
+
+    fn object(&self) -> MutexGuard<'_, Object> {
+        self.object.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As long as the result exists, so do arena and global data.
+    pub fn keep(&self) -> Arc<dyn Any + Send + Sync> {
+        self.object.clone()
     }
 
     /// Be in charge of the machine's tasks until the link is dropped.
-    pub fn attach(&mut self, system: &dyn System) -> Result<Link> {
+    pub fn attach(&self, system: &dyn System) -> Result<Link> {
         take_log();
-        let mut map = map(&mut self.object, "weir_ops")?;
+        let mut object = self.object();
+        let mut map = map(&mut object, "weir_ops")?;
         map.attach_struct_ops().map_err(|e| {
             let exit = crate::event::comm(&self.shared.head().exit_msg);
             match exit.is_empty() {
@@ -97,8 +109,9 @@ impl Loaded {
     }
 
     /// A reader of the event ring that tells `tell`.
-    pub fn events(&mut self, mut tell: impl FnMut(&LiveEvent) + 'static) -> Result<RingBuffer<'static>> {
-        let map = map(&mut self.object, "events")?;
+    pub fn events(&self, mut tell: impl FnMut(&LiveEvent) + 'static) -> Result<RingBuffer<'static>> {
+        let mut object = self.object();
+        let map = map(&mut object, "events")?;
         let mut ring = RingBufferBuilder::new();
         let take = move |record: &[u8]| {
             if let Some(event) = LiveEvent::decode(record) {

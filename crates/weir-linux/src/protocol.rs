@@ -107,7 +107,7 @@ pub struct Notify {
 
 /// A 64-bit number, signed or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a number must be a whole one of 64 bits, signed or not")]
 pub enum Number {
     Unsigned(u64),
     Signed(i64),

@@ -2,8 +2,8 @@
 //! Requests, with a thread in the place of the kernel side.
 
 use std::fmt::Write as _;
+use std::sync::Weak;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Weak};
 
 use super::*;
 use crate::memory::Shared;
@@ -30,7 +30,7 @@ fn kernel(shared: Shared, alive: Weak<Control>, answer: impl Fn(&mut LiveRequest
 
 fn control(rig: &Rig) -> Arc<Control> {
     let staging = (rig.memory as u64 + BYTES as u64 - STAGING, STAGING);
-    Arc::new(Control::new(rig.view, MachineShape::flat(2), staging, rig.facts.clone()))
+    Arc::new(Control::new(rig.view, MachineShape::flat(2), staging, rig.facts.clone(), Arc::new(())))
 }
 
 fn wish(text: &str) -> Switch {
@@ -99,7 +99,13 @@ fn after_the_end_requests_are_refused() {
 #[test]
 fn tables_that_do_not_fit_are_refused() {
     let rig = Rig::new();
-    let control = Control::new(rig.view, MachineShape::flat(2), (rig.memory as u64, 64), rig.facts.clone());
+    let control = Control::new(
+        rig.view,
+        MachineShape::flat(2),
+        (rig.memory as u64, 64),
+        rig.facts.clone(),
+        Arc::new(()),
+    );
     let e = control.switch(&wish("entry -> fifo -> cpus;")).expect_err("64 bytes");
     assert!(e.message.contains("set aside") && e.help.contains("--memory"), "{e}");
 }
