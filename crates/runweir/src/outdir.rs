@@ -33,30 +33,35 @@ impl OutDir {
     /// Check that `target` may be written, and open the scratch folder. Nothing of the user's
     /// changes before [`OutDir::commit`].
     pub fn prepare(target: &Path, force: bool) -> Result<Self> {
+        Self::named("--out", target, force)
+    }
+
+    /// The same for the folder that `option` names.
+    pub fn named(option: &str, target: &Path, force: bool) -> Result<Self> {
         if target.as_os_str().is_empty() {
             return Err(Fault::user(
-                "the folder name of --out is empty",
-                "name a folder, for example --out results",
+                format!("the folder name of {option} is empty"),
+                format!("name a folder, for example {option} results"),
             ));
         }
         match fs::metadata(target) {
             Ok(meta) if !meta.is_dir() => {
                 return Err(Fault::user(
-                    format!("--out {} is a file", target.display()),
+                    format!("{option} {} is a file", target.display()),
                     "name a folder; it is made if it does not exist",
                 ));
             }
-            Ok(_) if !force => refuse_foreign(target)?,
+            Ok(_) if !force => refuse_foreign(option, target)?,
             Ok(_) => {}
             Err(e) if e.kind() == ErrorKind::NotFound => {}
-            Err(e) => return Err(unwritable(target, &e)),
+            Err(e) => return Err(unwritable(option, target, &e)),
         }
         // The scratch folder must be on the same file system, so that moving is renaming.
         let place = if target.is_dir() { target.to_path_buf() } else { nearest_folder(target) };
         let scratch = tempfile::Builder::new()
             .prefix(SCRATCH)
             .tempdir_in(&place)
-            .map_err(|e| unwritable(target, &e))?;
+            .map_err(|e| unwritable(option, target, &e))?;
         stop::scratch(Some(scratch.path()));
         Ok(Self { target: target.to_path_buf(), scratch })
     }
@@ -146,19 +151,19 @@ fn move_into(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Refuse a folder with files of others in it.
-fn refuse_foreign(target: &Path) -> Result<()> {
+fn refuse_foreign(option: &str, target: &Path) -> Result<()> {
     if MARKS.iter().any(|m| is_ours(&target.join(m))) {
         return Ok(());
     }
     let mut names = Vec::new();
-    for entry in fs::read_dir(target).map_err(|e| unwritable(target, &e))? {
-        names.push(entry.map_err(|e| unwritable(target, &e))?.file_name());
+    for entry in fs::read_dir(target).map_err(|e| unwritable(option, target, &e))? {
+        names.push(entry.map_err(|e| unwritable(option, target, &e))?.file_name());
     }
     // What a killed run left behind is nobody's.
     names.retain(|n| !n.to_string_lossy().starts_with(SCRATCH));
     let Some(first) = names.iter().min() else { return Ok(()) };
     Err(Fault::user(
-        format!("--out {} holds other files, for example {}", target.display(), first.display()),
+        format!("{option} {} holds other files, for example {}", target.display(), first.display()),
         "name a new folder, or say --force: results are then written beside those files",
     ))
 }
@@ -185,9 +190,9 @@ fn nearest_folder(target: &Path) -> PathBuf {
 }
 
 /// The place the user named cannot be written.
-fn unwritable(target: &Path, e: &io::Error) -> Fault {
+fn unwritable(option: &str, target: &Path, e: &io::Error) -> Fault {
     Fault::user(
-        format!("cannot write into --out {}: {}", target.display(), reason(e)),
+        format!("cannot write into {option} {}: {}", target.display(), reason(e)),
         "name a folder that you may write to",
     )
 }

@@ -133,9 +133,10 @@ fn header<'a>(p: &Picture<'_>, r: &Rates, width: usize) -> Vec<Line<'a>> {
     let cpus =
         if online == s.cpus.len() { format!("{online}") } else { format!("{online} of {}", s.cpus.len()) };
     let first = format!(
-        "{}{state} · {} in charge · {cpus} CPUs · {} tasks, {} waiting",
+        "{}{state} · {} in charge · {cpus} CPU{} · {} tasks, {} waiting",
         s.topology,
         duration(s.uptime_ns / 1_000_000_000 * 1_000_000_000),
+        if s.cpus.len() == 1 { "" } else { "s" },
         t.tasks,
         t.in_graph
     );

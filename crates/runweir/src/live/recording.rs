@@ -54,7 +54,7 @@ impl EventSink for Feed {
 impl Recording {
     /// Check that `dir` may be written and get ready; nothing of the user's changes yet.
     pub fn prepare(dir: &Path, force: bool, topology: &Compiled, machine: &MachineShape) -> Result<Self> {
-        let out = OutDir::prepare(dir, force)?;
+        let out = OutDir::named("--record", dir, force)?;
         let plan = &topology.plan;
         let meta = Meta {
             runweir: env!("CARGO_PKG_VERSION").into(),

@@ -4,6 +4,7 @@
 mod compare;
 mod files;
 mod lists;
+mod live;
 mod run;
 mod signals;
 mod topologies;
