@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What the tests of the live scheduler do that a shell cannot: see [`HELP`]. Runs in the guest of
+//! `tools/test-live.sh`.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use weir_linux::protocol::Request;
+use weir_linux::{Snapshot, client};
+
+mod fuzz;
+mod load;
+mod rival;
+mod switches;
+
+const HELP: &str = "\
+probe settled [LOST]          wait until the counters add up and nothing failed; tell them
+probe get FIELD               a total of the status by its name
+probe switches N T.weir…      switch N times between topologies, with pauses; tell how long tasks waited
+probe stop                    ask the scheduler to leave
+probe fuzz SEED N             N requests to the control socket, most of them wrong
+probe threads N               N threads at once that compute, yield and sleep
+probe hog CPU SECONDS         compute on a CPU in the real-time class
+probe rival OBJECT            attach a sched_ext scheduler that is not ours, until killed
+probe as UID COMMAND…         run a command as another user";
+
+/// What went wrong, in one line.
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args[..] {
+        ["settled", ref rest @ ..] => settled(rest.first().copied()),
+        ["get", field] => get(field),
+        ["switches", n, ref topologies @ ..] if topologies.len() > 1 => {
+            number(n).and_then(|n| switches::run(n, topologies))
+        }
+        ["stop"] => client::ask(&socket(), &Request::Stop {}).map(|_| ()).map_err(|e| e.to_string()),
+        ["fuzz", seed, n] => number(seed).and_then(|seed| fuzz::run(seed, number(n)?)),
+        ["threads", n] => number(n).and_then(load::threads),
+        ["hog", cpu, seconds] => number(cpu).and_then(|cpu| load::hog(cpu, number(seconds)?)),
+        ["rival", object] => rival::run(object),
+        ["as", uid, program, ref rest @ ..] => number(uid).and_then(|uid| run_as(uid, program, rest)),
+        _ => Err(HELP.into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("probe: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number"))
+}
+
+/// Where `runweir live` listens.
+fn socket() -> PathBuf {
+    client::socket_path(None)
+}
+
+fn status() -> Result<Snapshot, String> {
+    client::status(&socket()).map_err(|e| e.to_string())
+}
+
+/// What does not add up in a moment of the scheduler; `lost`: tasks without memory are expected.
+fn complaint(s: &Snapshot, lost: bool) -> Option<String> {
+    let t = &s.totals;
+    let (came, went) = (t.enqueues, t.dispatches + t.dequeues + t.in_graph);
+    if !s.attached {
+        return Some("it is not attached".into());
+    }
+    if came != went {
+        let missing = came as i64 - went as i64;
+        return Some(format!(
+            "{came} enqueues = {} dispatches + {} dequeues + {} in the graph + {missing}",
+            t.dispatches, t.dequeues, t.in_graph
+        ));
+    }
+    let counted = [("failures", t.failures), ("faults", t.faults), ("lost messages", t.lost_messages)];
+    if let Some((name, n)) = counted.iter().find(|(_, n)| *n > 0) {
+        return Some(format!("{n} {name}"));
+    }
+    (t.no_memory > 0 && !lost).then(|| format!("{} tasks without memory", t.no_memory))
+}
+
+/// Two numbers of a snapshot may be microseconds apart, so a sum that is wrong is looked at again.
+fn settled(lost: Option<&str>) -> Outcome {
+    let mut last = String::new();
+    for _ in 0..60 {
+        let s = status()?;
+        let Some(wrong) = complaint(&s, lost.is_some()) else {
+            let t = &s.totals;
+            println!(
+                "{}: {} enqueues = {} dispatches + {} dequeues + {} in the graph; {} beside it, {} direct, {} kept, \
+                 {} dropped, {} runs, {} migrations, {} switches",
+                s.topology,
+                t.enqueues,
+                t.dispatches,
+                t.dequeues,
+                t.in_graph,
+                t.aside,
+                t.direct,
+                t.kept,
+                t.dropped,
+                t.runs,
+                t.migrations,
+                t.swaps
+            );
+            return Ok(());
+        };
+        last = wrong;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Err(last)
+}
+
+fn get(field: &str) -> Outcome {
+    let totals = serde_json::to_value(status()?.totals).map_err(|e| e.to_string())?;
+    println!("{}", totals.get(field).ok_or_else(|| format!("no total is called `{field}`"))?);
+    Ok(())
+}
+
+fn run_as(uid: u64, program: &str, rest: &[&str]) -> Outcome {
+    use std::os::unix::process::CommandExt;
+    let uid = uid as u32;
+    Err(Command::new(program).args(rest).uid(uid).gid(uid).exec().to_string())
+}
+
+/// Text of a small file, trimmed.
+fn text(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path).map(|t| t.trim().to_owned()).map_err(|e| format!("{path}: {e}"))
+}
+
+/// Smallest, middle and largest of a sample: `min 1 p50 2 p95 3 p99 4 max 5`.
+fn spread(sample: &mut [u64], unit: u64) -> String {
+    sample.sort_unstable();
+    let Some(last) = sample.len().checked_sub(1) else { return "nothing".into() };
+    let at = |permille: usize| sample[(last * permille).div_ceil(1000)] as f64 / unit as f64;
+    format!("min {:.3} p50 {:.3} p95 {:.3} p99 {:.3} max {:.3}", at(0), at(500), at(950), at(990), at(1000))
+}

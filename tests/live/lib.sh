@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# What the guest scripts of tools/test-live.sh share. $PROBE is the example program `probe`.
+
+log=/tmp/live.log
+live=
+
+step() { echo "- $*"; }
+fail() {
+	echo "FAILED: $*"
+	echo "the loader said:"
+	sed 's/^/  /' $log 2>/dev/null
+	echo "the kernel said:"
+	dmesg | tail -15 | sed 's/^/  /'
+	exit 1
+}
+uptime_s() { cut -d. -f1 /proc/uptime; }
+
+# `attach ARGUMENTS…` of `runweir live`; back when it is in charge.
+attach() {
+	: >$log
+	runweir live "$@" 2>$log >/tmp/live.out &
+	live=$!
+	until grep -q ^attached $log; do
+		kill -0 $live 2>/dev/null || fail "runweir live $* ended at once"
+		usleep 100000
+	done
+	[ "$(cat /sys/kernel/sched_ext/state)" = enabled ] || fail "attached, but sched_ext is not enabled"
+}
+# `ended STATUS`: the loader ended, or does so within 20 s, with this status, and the machine has its default scheduler.
+ended() {
+	waited=0
+	while kill -0 $live 2>/dev/null; do
+		[ $waited -lt 200 ] || fail "the loader does not end"
+		waited=$((waited + 1))
+		usleep 100000
+	done
+	wait $live
+	status=$?
+	[ $status = "$1" ] || fail "the loader ended with $status, not $1"
+	back
+}
+# The default scheduler is in charge, and works.
+back() {
+	waited=0
+	until [ "$(cat /sys/kernel/sched_ext/state)" = disabled ]; do
+		[ $waited -lt 100 ] || fail "sched_ext is $(cat /sys/kernel/sched_ext/state)"
+		waited=$((waited + 1))
+		usleep 100000
+	done
+	hackbench -g 1 -l 5 >/dev/null || fail "no work is done after the end"
+}
+detach() {
+	kill -INT $live
+	ended 0
+}
+# Nobody left, nothing failed, the counters add up.
+settled() {
+	kill -0 $live 2>/dev/null || fail "the scheduler left"
+	$PROBE settled "$@" || fail "$(runweir status | head -12)"
+}
+# `says WORDS`: the loader's messages have them, whatever the line breaks.
+says() { tr -s ' \n' '  ' <$log | grep -qF -- "$1" || fail "no \`$1\` in what the loader said"; }
+# `refused STATUS WORDS COMMAND…`: it ends with the status and says the words.
+refused() {
+	wanted=$1 words=$2
+	shift 2
+	timeout 120 "$@" >/tmp/refused 2>&1
+	status=$?
+	[ $status = "$wanted" ] || fail "$* ended with $status, not $wanted: $(cat /tmp/refused)"
+	tr -s ' \n' '  ' </tmp/refused | grep -qF -- "$words" || fail "no \`$words\` in: $(cat /tmp/refused)"
+	echo "  $(grep -m1 error: /tmp/refused)"
+}
+# Nothing in the kernel's log that a scheduler could be to blame for. Nothing is excepted.
+clean() {
+	bad='WARNING|BUG:|Oops|general protection|[Ss]talls? |stalled|lockup|blocked for more than|Call Trace|scx_.*error|sched_ext:.*error'
+	! dmesg | grep -E "$bad" >/tmp/bad || fail "the kernel's log: $(head -3 /tmp/bad)"
+}
+
+# `load SECONDS`: all kinds of threads at once; CPU 1 goes and comes meanwhile.
+load() {
+	timeout 100 hackbench -g 1 -l 30 >/tmp/hackbench 2>&1 &
+	messages=$!
+	timeout 100 stress-ng --cpu 1 --switch 1 --fork 1 --pthread 1 --pthread-max 16 --affinity 1 --yield 1 --cyclic 1 \
+		--cyclic-policy rr --futex 1 --timeout "$1" --quiet >/tmp/stress 2>&1 &
+	stress=$!
+	timeout 100 rt-app app.json >/tmp/rt-app 2>&1 &
+	paced=$!
+	usleep 300000
+	hotplug 0
+	usleep 400000
+	hotplug 1
+	wait $messages || fail "hackbench: $(cat /tmp/hackbench)"
+	wait $stress || fail "stress-ng: $(cat /tmp/stress)"
+	wait $paced || fail "rt-app: $(tail -3 /tmp/rt-app)"
+}
+hotplug() {
+	[ ! -e /sys/devices/system/cpu/cpu1/online ] || echo "$1" >/sys/devices/system/cpu/cpu1/online || fail "CPU 1 does not change"
+}
+
+cd "$(dirname "$0")" || exit 1

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# Little memory, many threads, fork bombs, senseless requests.
+#
+# vm: --cpus 4 --memory 1GiB
+. "$(dirname "$0")/lib.sh"
+
+step "10,000 threads"
+attach decentral --watchdog 9s
+$PROBE threads 10000 || fail "threads"
+settled
+
+step "senseless requests under load"
+stress-ng --switch 2 --cpu 1 --timeout 300 --quiet &
+stress=$!
+$PROBE fuzz 20261121 400 || fail "see above"
+kill $stress
+wait $stress
+settled
+
+step "a fork bomb in a group of 150 threads"
+mkdir /sys/fs/cgroup/bomb
+echo +pids >/sys/fs/cgroup/cgroup.subtree_control
+echo 150 >/sys/fs/cgroup/bomb/pids.max || fail "no limit on threads"
+(
+	echo 0 >/sys/fs/cgroup/bomb/cgroup.procs
+	bomb() { bomb 2>/dev/null & bomb 2>/dev/null; }
+	(bomb) 2>/dev/null &
+	sleep 3
+) 2>/dev/null &
+usleep 2500000
+began=$(uptime_s)
+hackbench -g 1 -l 5 >/dev/null || fail "hackbench beside the bomb"
+echo "  hackbench beside it: $(($(uptime_s) - began)) s"
+echo 1 >/sys/fs/cgroup/bomb/cgroup.kill
+sleep 1
+settled
+
+step "memory pressure"
+timeout 60 stress-ng --vm 2 --vm-bytes 60% --fork 2 --timeout 4 --quiet || echo "  (stress-ng was short of memory)"
+settled
+detach
+
+step "an arena that is too small for all"
+attach decentral --memory 4MiB --max-tasks 1024 --watchdog 9s
+$PROBE threads 3000 || fail "threads"
+settled lost
+echo "  $($PROBE get no_memory) tasks ran beside the graph for want of memory"
+[ "$($PROBE get no_memory)" -gt 0 ] || fail "it had room for all"
+load 2
+settled lost
+detach
+clean

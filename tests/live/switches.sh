@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# 500 switches between five topologies under load: no task is lost, the default scheduler is never in between. How
+# long tasks wait is told; the limit holds for what the emulation itself does not delay (see docs/sched-ext-semantics.md).
+#
+# vm: --cpus 4
+. "$(dirname "$0")/lib.sh"
+
+attach decentral --watchdog 9s
+timeout 200 stress-ng --cpu 2 --switch 2 --fork 1 --yield 1 --futex 1 --timeout 300 --quiet &
+stress=$!
+(while [ ! -e /tmp/over ]; do timeout 100 hackbench -g 1 -l 20 >/tmp/hackbench 2>&1 || exit 1; done) &
+messages=$!
+t=../../topologies
+$PROBE switches 500 $t/fifo.weir $t/worksteal.weir $t/global_rr.weir $t/hierarchical.weir $t/decentral.weir || fail "see above"
+touch /tmp/over
+wait $messages || fail "hackbench: $(cat /tmp/hackbench)"
+kill $stress
+wait $stress
+settled
+detach
+clean

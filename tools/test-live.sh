@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# The live scheduler in real kernels: every script of tests/live in a guest of its own, as many at a time as there are
+# CPUs (an emulated guest takes one). `tools/test-live.sh switches ends` runs only these. A line `# vm: …` in a script
+# holds the options of its guest. RUNWEIR and PROBE name programs that are built already.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+for tool in qemu-system-x86_64 busybox hackbench stress-ng rt-app chrt; do
+	PATH=$PATH:/usr/sbin command -v $tool >/dev/null || { echo "skipped: no $tool (tools/setup.sh installs it)"; exit 77; }
+done
+[[ $(uname -m) == x86_64 ]] || { echo "skipped: the virtual machine needs an x86-64 computer"; exit 77; }
+clang=$(command -v "${WEIR_CLANG:-clang-19}" || command -v clang) || { echo "skipped: no clang-19 (tools/setup.sh installs it)"; exit 77; }
+
+# Release programs: an emulated guest is slow enough.
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+if [[ -z ${RUNWEIR:-} || -z ${PROBE:-} ]]; then
+	cargo build --locked --quiet --release --package runweir
+	cargo build --locked --quiet --release --package weir-linux --example probe
+fi
+work=$(mktemp -d)
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+# Copies, for a build that goes on meanwhile must not change them.
+cp "${RUNWEIR:-$target/release/runweir}" "$work/runweir"
+cp "${PROBE:-$target/release/examples/probe}" "$work/probe"
+strip "$work/runweir" "$work/probe" 2>/dev/null || true
+runweir=$work/runweir
+
+# The first call may have to fetch a kernel: that needs the network.
+status=0
+"$runweir" vm --timeout 100s -- true >"$work/out" 2>"$work/err" || status=$?
+if ((status)) && grep -qE "cannot (get Debian's package lists|download)" "$work/err"; then
+	echo "skipped: no kernel in the cache and none to be had: $(tail -3 "$work/err")"
+	exit 77
+fi
+((status == 0)) || { cat "$work/err" >&2; exit 1; }
+
+# The guest sees the scripts where they are here: the same paths, with what belongs to them.
+mkdir -p "$work/tests"
+cp -r tests/live "$work/tests/live"
+cp -r topologies "$work/topologies"
+"$clang" -target bpf -mcpu=v4 -O2 -g -c tests/live/rival.bpf.c -o "$work/tests/live/rival.bpf.o"
+
+guest() { # NAME: run the script in its guest
+	local name=$1 options status=0 began=$SECONDS
+	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
+	# shellcheck disable=SC2086 # the options are words
+	(cd "$work" && "$runweir" vm $options --accel tcg --timeout 600s --quiet \
+		--with tests/live --with topologies --with probe --with "$(command -v chrt)" \
+		-- env "PROBE=$work/probe" sh "tests/live/$name.sh") >"$work/$name.log" 2>&1 </dev/null || status=$?
+	echo "$status $((SECONDS - began))" >"$work/$name.status"
+}
+
+# The longest first.
+names=("$@")
+(($#)) || names=(catalogue ends limits semantics switches instruction-sets numa watchdog two-cpus)
+for script in tests/live/*.sh; do
+	name=$(basename "$script" .sh)
+	[[ $# -gt 0 || $name == lib || " ${names[*]} " == *" $name "* ]] || { echo "$script is in no list" >&2; exit 1; }
+done
+for name in "${names[@]}"; do
+	while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
+	guest "$name" &
+	pids+=($!)
+done
+wait "${pids[@]}" || true
+pids=()
+
+failed=0
+for name in "${names[@]}"; do
+	read -r status seconds <"$work/$name.status"
+	echo "== $name: $([[ $status == 0 ]] && echo passed || echo "FAILED ($status)") in $seconds s"
+	sed 's/^/   /' "$work/$name.log"
+	((status == 0)) || failed=1
+done
+exit $failed
