@@ -3,7 +3,7 @@
 //!
 //! Facts of the system come in through [`System`], so that each diagnostic can be tested anywhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -40,7 +40,7 @@ const WHICH_KERNEL: &str = "sched_ext is part of Linux from 6.12 on where it is 
     Debian's kernels have it from 7.0 on (trixie-backports and later). `runweir vm` tries a topology in a \
     virtual machine with such a kernel";
 const BAD_BUILDS: &str = "known to be damaged: Debian's backports builds 7.1.13 and 7.2.12; install another build \
-    of the kernel (7.0.13 of the backports and 7.2.13 are sound). `runweir vm` chooses a sound one";
+    of the kernel (7.2.13 is sound). `runweir vm` chooses a sound one";
 const LEAVE_OTHER: &str = "stop it first: end its process (for a scheduler run as a service: \
     `systemctl stop scx` or `scx_loader`); the kernel runs one such scheduler at a time";
 
@@ -130,11 +130,11 @@ pub fn ourselves(topology: &str) -> Error {
     )
 }
 
-/// What libbpf's words mean. `log` is all it printed while it failed with `errno` (positive); `saved`
-/// says where the log was put.
-pub fn load_failure(log: &str, errno: i32, saved: Option<&Path>, system: &dyn System) -> Error {
+/// What libbpf's words mean. `log` is all it printed while it failed with `errno` (positive); `save`
+/// puts the log where the message can point to, if it does.
+pub fn load_failure(log: &str, errno: i32, save: &dyn Fn() -> Option<PathBuf>, system: &dyn System) -> Error {
     let kernel = release(system);
-    let at = saved.map_or(String::new(), |p| format!("; all of it: {}", p.display()));
+    let at = || save().map_or(String::new(), |p| format!("; all of it: {}", p.display()));
     if log.contains("sched_ext_ops is not found") {
         return no_sched_ext(system);
     }
@@ -156,7 +156,7 @@ pub fn load_failure(log: &str, errno: i32, saved: Option<&Path>, system: &dyn Sy
         return Error::new(
             ErrorKind::Kernel,
             format!("this kernel's ({kernel}) sched_ext differs from what the scheduler knows: {line}"),
-            format!("Linux 6.12 to 7.2 were tried{at}"),
+            format!("Linux 7.2 was tried{}", at()),
         );
     }
     if log.contains("BEGIN PROG LOAD LOG") {
@@ -167,7 +167,7 @@ pub fn load_failure(log: &str, errno: i32, saved: Option<&Path>, system: &dyn Sy
                 "the verifier of this kernel ({kernel}) refuses the scheduler: {program}: {}",
                 verdict(log)
             ),
-            format!("please report it with the verifier's log{at}; another kernel version may accept it"),
+            format!("please report it with the verifier's log{}; another kernel version may accept it", at()),
         );
     }
     if errno == libc::EPERM || errno == libc::EACCES {
@@ -187,7 +187,7 @@ pub fn load_failure(log: &str, errno: i32, saved: Option<&Path>, system: &dyn Sy
             "this kernel ({kernel}) does not take the scheduler: {}",
             last.trim_start_matches("libbpf: ")
         ),
-        format!("please report it with the log{at}"),
+        format!("please report it with the log{}", at()),
     )
 }
 
@@ -307,7 +307,7 @@ mod tests {
         tell("ENOMEM at attachment", attach_failure(libc::ENOMEM, "", &good()));
         tell("EINVAL at attachment", attach_failure(libc::EINVAL, "", &good()));
         let load =
-            |log: &str, errno: i32| load_failure(log, errno, Some(Path::new("/tmp/weir-load.log")), &good());
+            |log: &str, errno: i32| load_failure(log, errno, &|| Some("/tmp/weir-load.log".into()), &good());
         tell(
             "a function is described wrongly",
             load(

@@ -62,8 +62,7 @@ impl Loaded {
         take_log();
         let failed = |e: &libbpf_rs::Error| {
             let log = take_log();
-            let saved = save(&log);
-            diagnose::load_failure(&log, errno(e), saved.as_deref(), system)
+            diagnose::load_failure(&log, errno(e), &|| save(&log), system)
         };
         let mut open = ObjectBuilder::default()
             .name("weir")

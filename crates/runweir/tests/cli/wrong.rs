@@ -232,3 +232,32 @@ fn virtual_machines() {
     ];
     snapshot!("virtual_machines", refused(dir.path(), &lines));
 }
+
+#[test]
+fn live() {
+    let dir = temp();
+    fs::write(dir.path().join("bad.weir"), "entry -> fifoo -> cpus;\n").expect("writable");
+    fs::write(dir.path().join("file.sock"), "").expect("writable");
+    let lines = [
+        "live",
+        "live nonsense",
+        "live fifo --memory 64",
+        "live fifo --memory 1MiB",
+        "live fifo --watchdog 2",
+        "live fifo --duration 0s",
+        "live fifo --max-tasks 1",
+        "live fifo --metrics somewhere",
+        "live fifo --set slice=1ms",
+        "switch",
+        "switch nonsense",
+        "switch missing.weir",
+        "switch fifo --set x",
+        "switch fifo --socket none.sock",
+        "switch fifo --socket file.sock",
+        "switch bad.weir --socket none.sock",
+        "status --socket none.sock",
+        "status --socket none.sock --json",
+        "status now",
+    ];
+    snapshot!("live", refused(dir.path(), &lines));
+}
