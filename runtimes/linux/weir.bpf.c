@@ -298,8 +298,10 @@ int weir_enqueue(u64 *ctx)
 	t = task_of(own);
 	state = state_of(t);
 	if (weir_live.bind && is_bound(p)) {
-		if (state != WEIR_UNCONSIDERED)
-			weir_block(SCHED, cpu, t);
+		if (state != WEIR_UNCONSIDERED && !weir_block(SCHED, cpu, t) && state == WEIR_SCHEDULABLE) {
+			COUNT(dequeues);
+			take_out(t, bpf_ktime_get_ns());
+		}
 		run_aside(p, enq_flags);
 		return 0;
 	}
@@ -554,7 +556,9 @@ int weir_dispatch(u64 *ctx)
 			take_out(t, start);
 			break;
 		}
+		/* It left the graph all the same: the kernel has it, and enqueues it again if it is to come back. */
 		COUNT(dropped);
+		COUNT(dequeues);
 	}
 	tell_cost(WEIR_CALL_PICK, WEIR_NO_TASK, start);
 	if (t)
