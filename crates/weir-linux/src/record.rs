@@ -135,9 +135,7 @@ impl<O: Observer> Recorder<O> {
 
     /// Takes in how deep the pipes are. The depths of a recording are such samples.
     pub fn sample(&mut self, s: Sample) {
-        let t_ns = s.t_ns;
-        self.push(t_ns, Item::Sample(s));
-        self.advance(t_ns);
+        self.push(s.t_ns, Item::Sample(s));
     }
 
     /// Takes in the present names of tasks.
@@ -152,12 +150,6 @@ impl<O: Observer> Recorder<O> {
     /// maker's name and soon gets its own. `name` is given the thread's number.
     pub fn name_new_tasks(&mut self, name: impl Fn(u32) -> Option<String>) {
         self.story.name_new_tasks(name);
-    }
-
-    /// It is `now_ns` (CLOCK_MONOTONIC): what waited long enough is told to the observers.
-    pub fn advance(&mut self, now_ns: u64) {
-        self.window.advance(now_ns);
-        self.pass_on();
     }
 
     /// Ends the recording at CLOCK_MONOTONIC `end_ns`.
@@ -209,6 +201,7 @@ impl<O: Observer + Send> EventSink for Recorder<O> {
     fn event(&mut self, event: &LiveEvent) {
         self.events += 1;
         self.push(event.t_ns, Item::Event(event.clone()));
+        self.window.advance(event.t_ns);
         self.pass_on();
     }
 }

@@ -37,7 +37,7 @@ fn heading(out: &mut String, s: &Summary) {
     line(out, &clip(&what, WIDTH));
     let time = if s.live { "real" } else { "virtual" };
     let mut ran = format!("{} of {time} time, {} events", duration(s.duration_ns), count(s.events));
-    if s.wall_ns > 0 {
+    if s.wall_ns > 0 && !s.live {
         let pace = s.duration_ns as f64 / s.wall_ns as f64;
         let digits = if pace < 10.0 { 2 } else { 0 };
         write!(ran, ", computed in {} ({pace:.digits$}x real time)", duration(s.wall_ns))

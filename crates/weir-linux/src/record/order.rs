@@ -33,7 +33,6 @@ impl<T> Window<T> {
     pub fn push(&mut self, t_ns: u64, item: T) {
         self.late += u64::from(t_ns < self.left_ns);
         let t_ns = t_ns.max(self.left_ns);
-        self.newest_ns = self.newest_ns.max(t_ns);
         // Nearly sorted: the place is at the end or a few steps before it.
         let mut at = self.waiting.len();
         while at > 0 && self.waiting[at - 1].0 > t_ns {
@@ -42,7 +41,8 @@ impl<T> Window<T> {
         self.waiting.insert(at, (t_ns, item));
     }
 
-    /// It is `now_ns`: events may leave although no younger one came.
+    /// The ring was read up to an event of `now_ns`. No clock may be asked instead: where the reader is kept
+    /// waiting, older events are still in the ring.
     pub fn advance(&mut self, now_ns: u64) {
         self.newest_ns = self.newest_ns.max(now_ns);
     }
@@ -79,11 +79,14 @@ mod tests {
         let mut w = Window::new(10);
         for (t, c) in [(5, 'b'), (3, 'a'), (5, 'c'), (12, 'e'), (8, 'd')] {
             w.push(t, c);
+            w.advance(t);
         }
         assert_eq!(ready(&mut w), "", "nothing is 10 ns old yet");
         w.advance(15);
         assert_eq!(ready(&mut w), "abc");
         w.push(30, 'f');
+        assert_eq!(ready(&mut w), "", "the reader is not that far");
+        w.advance(30);
         assert_eq!(ready(&mut w), "de");
         assert_eq!(w.pop_now(), Some((30, 'f')));
         assert_eq!(w.late, 0);

@@ -374,7 +374,7 @@ fn names_come_from_whoever_knows_them() {
     for task in [3, 5] {
         recorder.event(&at(10, 0, Kind::Ready { task, wakeup: true }));
     }
-    recorder.advance(START + 1_000_000_000);
+    recorder.event(&at(1_000_000_000, 0, Kind::Kick));
     let view = |id, pid, comm: &str| TaskView { id, pid, comm: comm.into(), ..TaskView::default() };
     recorder.names(&[view(5, 50, "late"), view(3, 31, "not the same one")]);
     recorder.name_new_tasks(|pid| (pid == 30).then(|| "kworker/2:1-events".into()));
@@ -393,6 +393,22 @@ fn names_come_from_whoever_knows_them() {
     assert_eq!(s.components[0].updates, 7);
 }
 
+/// A machine so busy that the reader did not run for long: what it looked at itself is younger than what it
+/// finds in the ring, and must not push that aside.
+#[test]
+fn a_starved_reader_loses_no_order() {
+    let metrics = Metrics::new(Meta { nr_cpus: 1, ..Meta::default() });
+    let mut recorder = Recorder::new("toy", Some(START), metrics, nobody());
+    let second = 1_000_000_000;
+    recorder.event(&at(0, 0, task(0, 1, "a")));
+    recorder.sample(Sample { t_ns: START + 3 * second, topology: "toy".into(), ..Sample::default() });
+    recorder.event(&at(second, 0, Kind::Ready { task: 0, wakeup: true }));
+    recorder.event(&at(2 * second, 0, Kind::Run { task: 0 }));
+    let done = recorder.finish(START + 4 * second);
+    assert_eq!(done.counts.late, 0);
+    assert_eq!(done.observer.finish(done.duration_ns).wakeup_latency_ns.max, second);
+}
+
 #[test]
 fn swaps_have_names_and_pauses() {
     let metrics = Metrics::new(Meta { topology: "one".into(), nr_cpus: 1, ..Meta::default() });
@@ -401,7 +417,7 @@ fn swaps_have_names_and_pauses() {
     let second = 1_000_000_000;
     recorder.event(&swap(100));
     // The loader is slow to tell.
-    recorder.advance(START + second);
+    recorder.event(&at(second, 0, Kind::Kick));
     recorder.changed(START + 110, "two");
     // Another without a name: an instance was replaced.
     recorder.event(&swap(2 * second));
