@@ -38,6 +38,7 @@ struct weir_linux_task {
 	u64 task;  /* address of struct weir_task in the arena; 0: none, it runs beside the graph */
 	u32 dirty; /* enum weir_linux_dirty: what the graph is to be told when the task next enters it */
 	u32 flags; /* enum weir_linux_flag */
+	u64 epoch; /* swaps that there had been when the graph was last told about the task */
 };
 
 enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2 };
@@ -305,6 +306,11 @@ int weir_enqueue(u64 *ctx)
 		run_aside(p, enq_flags);
 		return 0;
 	}
+	/* A graph that came since may have annotators that know nothing yet. */
+	if (own->epoch != weir_live.swaps) {
+		own->epoch = weir_live.swaps;
+		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) | (p->static_prio != 120 ? DIRTY_PRIORITY : 0);
+	}
 	if (own->dirty) {
 		struct weir_msg msg = { .cpu = cpu, .task = t };
 
@@ -462,7 +468,13 @@ WEIR_FLAT static int serve_cpu_news(struct weir_sched weir_mem *s)
 		weir_store(&NEWS(i)->cpu, 0);
 		msg.cpu = i;
 		msg.value = news == 1;
-		weir_notify(s, weir_port_cpu(), &msg);
+		if (weir_notify(s, weir_port_cpu(), &msg)) {
+			/* A swap took too long to wait for: the next dispatch tries again. */
+			weir_store(&NEWS(i)->cpu, news);
+			weir_live_u32(any_cpu_news) = 1;
+			COUNT(failures);
+			continue;
+		}
 		tell(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
 	}
 	return 0;
@@ -778,6 +790,7 @@ int weir_enable(u64 *ctx)
 	own->task = (u64)t;
 	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0);
 	own->flags = 0;
+	own->epoch = weir_live.swaps;
 	live = live_task(t->id);
 	live->tgid = p->tgid;
 	live->since_ns = 0;

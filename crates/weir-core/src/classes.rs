@@ -32,7 +32,11 @@ pub fn classes_with_timer() -> &'static [u16] {
     static IDS: OnceLock<Vec<u16>> = OnceLock::new();
     const HAS_TIMER: u32 = 1 << 2;
     IDS.get_or_init(|| {
-        descriptors().enumerate().filter(|(_, (_, e))| e.has & HAS_TIMER != 0).map(|(i, _)| i as u16).collect()
+        descriptors()
+            .enumerate()
+            .filter(|(_, (_, e))| e.has & HAS_TIMER != 0)
+            .map(|(i, _)| i as u16)
+            .collect()
     })
 }
 

@@ -205,7 +205,11 @@ const MSG: &str = "const struct weir_msg *msg weir_arg_record";
 const PIPE: &str = "struct weir_pipe weir_mem *in weir_arg";
 const TASK: &str = "struct weir_task weir_mem *t weir_arg";
 
-const fn entry(name: &'static str, function: &'static str, args: &'static [(&'static str, &'static str)]) -> Entry {
+const fn entry(
+    name: &'static str,
+    function: &'static str,
+    args: &'static [(&'static str, &'static str)],
+) -> Entry {
     Entry { name, function, by_topic: false, args, void: false, none: "0" }
 }
 
@@ -219,7 +223,11 @@ const ENTRIES: [Entry; 11] = [
     Entry { void: true, ..entry("destroy", "destroy", &[]) },
     Entry {
         void: true,
-        ..entry("take_state", "take_state", &[("struct weir_instance weir_mem *old weir_arg", "(void weir_mem *)old")])
+        ..entry(
+            "take_state",
+            "take_state",
+            &[("struct weir_instance weir_mem *old weir_arg", "(void weir_mem *)old")],
+        )
     },
     Entry { by_topic: true, ..entry("on", "on_", &[(MSG, "msg")]) },
     Entry { by_topic: true, ..entry("follow", "follow_", &[(MSG, "msg"), (PIPE, "in")]) },
@@ -260,7 +268,12 @@ fn dispatch(out: &mut String, all: &[&Component], target: Target) {
             }
         }
         let on = if e.by_topic { "i->class * WEIR_MAX_TOPICS + msg->topic" } else { "i->class" };
-        let _ = writeln!(out, "\nWEIR_FLAT int weir_class_{}({})\n{{\n\tswitch ({on}) {{", e.name, e.parameters());
+        let _ = writeln!(
+            out,
+            "\nWEIR_FLAT int weir_class_{}({})\n{{\n\tswitch ({on}) {{",
+            e.name,
+            e.parameters()
+        );
         let _ = writeln!(out, "{cases}\tdefault:\n\t\treturn {};\n\t}}\n}}", e.none);
     }
 }

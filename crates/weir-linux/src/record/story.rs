@@ -334,7 +334,7 @@ impl<O: Observer> Story<O> {
         if let Some(before) = displaced {
             self.tell(&Event::Preempted { task: before, cpu });
         }
-        if std::mem::replace(&mut self.cpu(cpu).idle, Some(false)) == Some(true) {
+        if self.cpu(cpu).idle.replace(false) == Some(true) {
             self.tell(&Event::Idle { cpu, idle: false });
         }
         self.tell(&Event::Run { task: no, cpu, migrated, switched, wakeup, waited_ns });

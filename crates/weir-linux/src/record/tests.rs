@@ -167,9 +167,9 @@ impl Toy {
             2..=4 => {
                 let Some((1, _)) = self.tasks.get(&task) else { return };
                 self.off(cpu, if what % 2 == 0 { Stop::Preempted } else { Stop::SliceEnd });
-                for sliced in self.sliced.iter().filter(|s| *s.0 != cpu && *s.1 == task).map(|s| *s.0) {
+                let elsewhere = self.sliced.iter().find(|s| *s.0 != cpu && *s.1 == task).map(|s| *s.0);
+                if let Some(sliced) = elsewhere {
                     self.sliced.remove(&sliced);
-                    break;
                 }
                 if let Some(before) = self.sliced.remove(&cpu) {
                     self.preempted += u64::from(before != task);
