@@ -9,6 +9,13 @@
 
 # CPUs on which a process may run, and where it is: field 39 of its stat, after the name.
 where() { sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f37; }
+# What is set aside for deadlines, on any CPU: one value, if all is well.
+bandwidth() { grep -h 'dl_bw->total_bw' /sys/kernel/debug/sched/debug | sort -u; }
+# Threads of the normal classes (SCHED_OTHER, BATCH, IDLE, EXT): field 41 of their stat.
+normal_threads() {
+	cat /proc/[0-9]*/task/[0-9]*/stat 2>/dev/null | sed 's/.*) //' | cut -d' ' -f39 | grep -c '^[0357]$'
+}
+before_all=$(bandwidth)
 spin() { while :; do :; done; }
 
 for t in partitioned decentral fifo; do
@@ -79,16 +86,28 @@ kill $bound
 wait $bound 2>/dev/null
 settled
 
+step "1,000 forks later there are as many records as tasks"
+stress-ng --fork 2 --fork-ops 1000 --quiet || fail "stress-ng"
+sleep 1
+there=$(normal_threads)
+known=$($PROBE get tasks)
+echo "  $known records, $there threads"
+[ $((known - there)) -lt 10 ] && [ $((there - known)) -lt 10 ] || fail "records and threads do not match"
+
+step "bandwidth set aside for deadlines"
+[ "$(bandwidth)" = "$before_all" ] || fail "total_bw was $before_all, is $(bandwidth)"
+
 step "threads of the kernel that belong to a CPU are unharmed"
 [ "$($PROBE get direct)" -gt 0 ] || fail "none came along"
 
 step "again and again"
 detach
 for turn in 1 2 3 4; do
-	attach fifo --quiet
+	attach fifo --watchdog 9s
 	load 1
 	settled
 	detach
 done
 [ "$(cat /sys/kernel/sched_ext/enable_seq)" = 5 ] || fail "enable_seq is $(cat /sys/kernel/sched_ext/enable_seq)"
+[ "$(bandwidth)" = "$before_all" ] || fail "total_bw was $before_all, is $(bandwidth)"
 clean
