@@ -2,10 +2,11 @@
 #
 # Little memory, many threads, fork bombs, senseless requests.
 #
-# vm: --cpus 4 --memory 1GiB
+# vm: --cpus 4 --memory 2GiB
 . "$(dirname "$0")/lib.sh"
 
 step "10,000 threads"
+echo 20000 >/proc/sys/kernel/threads-max
 attach decentral --watchdog 9s
 $PROBE threads 10000 || fail "threads"
 settled
