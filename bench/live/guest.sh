@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# In the guest: guest.sh ROUNDS SCHEDULER… Prints `load,scheduler,round,value` and, for `stats`, `callback,scheduler,name,runs,ns`.
+here=${0%/*} rounds=$1
+shift
+tool=$here/weir-bench-live
+ops=/sys/kernel/sched_ext
+start() { # SCHEDULER
+	case $1 in
+	default) return ;;
+	fifo) "$tool" fifo "$here/fifo.bpf.o" >/run/sched.log 2>&1 & ;;
+	bpfland) "$here/scx_bpfland" >/run/sched.log 2>&1 & ;;
+	*) runweir live "$1" --quiet >/run/sched.log 2>&1 & ;;
+	esac
+	pid=$!
+	for _ in $(seq 600); do
+		[ "$(cat $ops/state)" = enabled ] && return
+		kill -0 "$pid" 2>/dev/null || break
+		usleep 50000
+	done
+	echo "guest.sh: $1 does not start: $(tail -3 /run/sched.log)" >&2
+	return 1
+}
+stop() {
+	[ "$1" = default ] && return
+	kill -INT "$pid"
+	wait "$pid"
+	while [ "$(cat $ops/state)" != disabled ]; do usleep 20000; done
+}
+load() {
+	case $1 in
+	hackbench) hackbench -g 2 -l 50 | sed -n 's/^Time: //p' ;;
+	pingpong) "$tool" pingpong 1000 ;;
+	wakeup) "$tool" wakeup 8 20 ;;
+	switch) stress-ng --switch 2 --switch-ops 4000 --metrics-brief 2>&1 | sed -n 's/.* \([0-9.]*\) nanosecs per context switch.*/\1/p' ;;
+	esac
+}
+# Rotate who goes first; a short load warms each up.
+for round in $(seq "$rounds"); do
+	for scheduler in "$@"; do
+		start "$scheduler" || continue
+		hackbench -g 1 -l 5 >/dev/null
+		for what in hackbench pingpong wakeup switch; do
+			echo "$what,$scheduler,$round,$(load $what)"
+		done
+		stop "$scheduler"
+	done
+	first=$1
+	shift
+	set -- "$@" "$first"
+done
+# What each callback costs: apart, for counting takes time itself.
+echo 1 >/proc/sys/kernel/bpf_stats_enabled
+for scheduler in "$@"; do
+	[ "$scheduler" = default ] && continue
+	start "$scheduler" || continue
+	hackbench -g 2 -l 50 >/dev/null
+	"$tool" stats | sed "s/^/callback,$scheduler,/"
+	stop "$scheduler"
+done
