@@ -24,7 +24,7 @@ start() { # SCHEDULER
 }
 stop() {
 	[ "$1" = default ] && return
-	kill -INT "$pid"
+	kill -TERM "$pid" # a background job of sh begins with SIGINT ignored
 	wait "$pid"
 	while [ "$(cat $ops/state)" != disabled ]; do usleep 20000; done
 }
