@@ -16,7 +16,7 @@ RUNWEIR := $(TARGET)/release/runweir
 CARGO := cargo
 LOCKED := --locked
 
-.PHONY: help setup build demo test test-rust test-tools check fmt vm-setup bench docs install uninstall clean
+.PHONY: help setup build demo test test-rust test-live test-tools check fmt vm-setup bench docs install uninstall clean
 
 help: ## this list
 	@echo "Runweir: CPU schedulers made of components. Targets:"
@@ -37,6 +37,9 @@ test: setup ## the whole test suite (up to 30 minutes on 2 cores)
 
 test-rust: ## only the Rust tests, which need neither clang nor root
 	$(CARGO) test $(LOCKED) --workspace
+
+test-live: setup ## the live scheduler in virtual machines: topologies, switches, ends, limits (not part of `test` yet)
+	@tools/live-tests.sh
 
 test-tools: setup ## only the tests of tools/test-*.sh: ports, sanitizers, walk-throughs
 	@tools/test.sh tools

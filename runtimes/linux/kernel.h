@@ -94,6 +94,7 @@ struct sched_ext_ops {
 };
 
 enum {
+	PF_EXITING = 0x00000004,
 	PF_KTHREAD = 0x00200000,
 	SCX_TASK_QUEUED = 1,
 	SCX_OPS_ENQ_LAST = 2,

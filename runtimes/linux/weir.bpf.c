@@ -372,8 +372,11 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu)
 	struct weir_linux_task *own;
 	int done = 0;
 
-	if (!p)
+	if (!p) {
+		/* It ended since; its record goes when the kernel has told. */
+		weir_store(&live_task(t->id)->since_ns, 0);
 		return 0;
+	}
 	own = of(p);
 	if (own && own->task == (u64)t) {
 		weir_dsq_insert(p, SCX_DSQ_LOCAL, slice_of(t), 0);
@@ -539,9 +542,10 @@ int weir_dispatch(u64 *ctx)
 	start = bpf_ktime_get_ns();
 	/*
 	 * Its turn is over, but it would run on: it competes with what waits, as it does in every other runtime. One
-	 * that may not leave this CPU now (our own program counts once) stays with the kernel.
+	 * that may not leave this CPU now (our own program counts once), or that ends, stays with the kernel.
 	 */
-	if (prev && prev->scx.flags & SCX_TASK_QUEUED && prev->migration_disabled <= 1 && !weir_live.leave) {
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED && prev->migration_disabled <= 1 && !(prev->flags & PF_EXITING) &&
+	    !weir_live.leave) {
 		own = of(prev);
 		if (own && own->task && weir_load(&task_of(own)->state) == WEIR_RUNNING) {
 			ran = own->task;
