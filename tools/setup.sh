@@ -19,6 +19,7 @@ need make build-essential
 need clang-19 clang-19       # compiles core and components for the kernel's BPF target
 need llvm-objdump-19 llvm-19 # looks into those objects
 need column bsdextrautils
+need jq jq # experiments read summaries with it
 # For `runweir vm`: the emulator, what the guest is made of, and the loads that run in it.
 need qemu-system-x86_64 qemu-system-x86
 need busybox busybox-static
