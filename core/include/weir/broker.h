@@ -44,6 +44,8 @@ enum weir_topic_id {
 	WEIR_TOPIC_FAULT,	  /* value: error number; a component failed and was rebuilt */
 	WEIR_TOPIC_WITHHELD,	  /* task, value: instance that has no way on for it */
 	WEIR_TOPIC_RECONFIGURE,	  /* value: tasks re-presented; value2: pause, ns */
+	WEIR_TOPIC_JOB,		  /* task, value: WCET at capacity 1024, ns; value2: relative deadline, ns;
+				   * told at each release, before DEADLINE */
 	WEIR_NR_STD_TOPICS,
 };
 

@@ -55,6 +55,7 @@ topics! {
     Fault => "FAULT",
     Withheld => "WITHHELD",
     Reconfigure => "RECONFIGURE",
+    Job => "JOB",
 }
 
 impl Topic {

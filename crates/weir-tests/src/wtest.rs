@@ -167,6 +167,8 @@ impl Bench {
                 self.tell(Topic::Priority, t, v as u64)
             }
             ["deadline", t, v] => self.tell(Topic::Deadline, t, time(v)?),
+            ["deadline", t, v, period] => self.tell_two(Topic::Deadline, t, time(v)?, time(period)?),
+            ["job", t, wcet, relative] => self.tell_two(Topic::Job, t, time(wcet)?, time(relative)?),
             ["isa", t, v] => {
                 let isa = self.isa(v)?;
                 self.tell(Topic::Isa, t, isa)
@@ -260,7 +262,7 @@ impl Bench {
                     _ => msg.value.to_string(),
                 };
                 let want = match topic {
-                    Topic::Deadline => time(want)?.to_string(),
+                    Topic::Deadline | Topic::Job => time(want)?.to_string(),
                     Topic::Isa => self.isa(want)?.to_string(),
                     _ => (*want).to_owned(),
                 };
@@ -307,6 +309,11 @@ impl Bench {
     fn tell(&mut self, topic: Topic, t: &str, value: u64) -> Step {
         let t = self.task(t)?;
         self.lab.tell(topic, t, value)
+    }
+
+    fn tell_two(&mut self, topic: Topic, t: &str, value: u64, value2: u64) -> Step {
+        let task = Some(self.task(t)?);
+        self.lab.notify(topic, &Msg { task, value, value2, ..Msg::default() })
     }
 
     fn each(&mut self, names: &[&str], f: impl Fn(&mut Lab, TaskId) -> Step) -> Step {

@@ -335,19 +335,26 @@ impl<O: Observer> Sim<'_, O> {
         }
     }
 
-    /// Tell the scheduler the deadline of the job that begins.
+    /// Tell the scheduler what the job that begins may need (JOB, if a component wants to know and the
+    /// task's parameters are known), then until when (DEADLINE).
     fn tell_deadline(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         if task.job_deadline_ns == NEVER {
             return Ok(());
         }
+        let h = self.caller(by);
+        if let Some(timing) = self.workload.tasks[task.spec as usize].timing.filter(|_| self.job_wanted) {
+            let value2 = task.job_deadline_ns.saturating_sub(task.job_release_ns);
+            let msg = Msg { task: Some(task.id), value: timing.wcet_ns, value2, ..Msg::default() };
+            self.tell_scheduler(h, Topic::Job, &msg)?;
+        }
+        let task = &self.tasks[no as usize];
         let msg = Msg {
             task: Some(task.id),
             value: task.job_deadline_ns,
             value2: task.period_ns,
             ..Msg::default()
         };
-        let h = self.caller(by);
         self.tell_scheduler(h, Topic::Deadline, &msg)
     }
 

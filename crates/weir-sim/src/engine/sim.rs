@@ -118,6 +118,8 @@ pub struct Sim<'a, O: Observer> {
     pub notices: u64,
     /// Some component listens to ticks.
     pub ticking: bool,
+    /// Some component listens to the parameters of jobs.
+    pub job_wanted: bool,
 }
 
 impl<'a, O: Observer> Sim<'a, O> {
@@ -201,7 +203,8 @@ impl<'a, O: Observer> Sim<'a, O> {
             idle_timers: 0,
             energy_told_uj: 0,
             notices: 0,
-            ticking: listens_to_ticks(plan) && costs.tick_period > 0,
+            ticking: listens(plan, Topic::Tick) && costs.tick_period > 0,
+            job_wanted: listens(plan, Topic::Job),
         };
         sim.set_up()?;
         Ok(sim)
@@ -400,14 +403,11 @@ impl<'a, O: Observer> Sim<'a, O> {
     }
 }
 
-/// Whether a component of the topology wants to hear of ticks.
-pub fn listens_to_ticks(plan: &Plan) -> bool {
+/// Whether a component of the topology wants to hear of a topic.
+pub fn listens(plan: &Plan, topic: Topic) -> bool {
     let catalog = weir_core::catalog();
     plan.instances.iter().any(|i| {
-        catalog
-            .components
-            .get(i.class as usize)
-            .is_some_and(|c| c.listens.iter().any(|t| t == Topic::Tick.name()))
+        catalog.components.get(i.class as usize).is_some_and(|c| c.listens.iter().any(|t| t == topic.name()))
     })
 }
 

@@ -6,7 +6,7 @@ use weir_core::event::{Call, CpuNo, Event, Observer, Stop};
 use weir_core::{Msg, Topic};
 
 use super::cpu::Mode;
-use super::sim::{Sim, listens_to_ticks};
+use super::sim::{Sim, listens};
 use super::task::NONE;
 use super::{Command, Notice};
 use crate::machine::MachineEvent;
@@ -153,7 +153,8 @@ impl<'a, O: Observer> Sim<'a, O> {
             &Event::Swap { from: &self.plan.name, to: &plan.name, pause_ns, represented: stats.represented },
         );
         self.plan = plan;
-        self.ticking = listens_to_ticks(plan) && self.costs.tick_period > 0;
+        self.ticking = listens(plan, Topic::Tick) && self.costs.tick_period > 0;
+        self.job_wanted = listens(plan, Topic::Job);
         if self.cfg.trace_pipes {
             for pipe in 0..plan.pipes.len() as u32 {
                 let depth = self.sched.pipe_len(pipe);
