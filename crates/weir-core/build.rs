@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Compiles the core and every component found, as one unit, with the native or the strict port.
 
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::env;
+use std::path::PathBuf;
 
 fn main() {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"))
@@ -13,8 +13,8 @@ fn main() {
     let components = weir_glue::scan(&root).unwrap_or_else(|e| panic!("components/: {e}"));
     let unit = weir_glue::unit(&root, &components, weir_glue::Target::Process).expect("core/src is readable");
     let file = out.join("weir_unit.c");
-    write_if_changed(&file, &unit);
-    write_if_changed(&out.join("sources.rs"), &sources(&components));
+    weir_glue::write_if_changed(&file, &unit);
+    weir_glue::write_if_changed(&out.join("sources.rs"), &sources(&components));
 
     let port = if env::var_os("CARGO_FEATURE_STRICT").is_some() { "strict" } else { "native" };
     cc::Build::new()
@@ -43,7 +43,7 @@ fn main() {
         .compile("weir");
 
     for dir in ["core", "components"] {
-        watch(&root.join(dir));
+        weir_glue::watch(&root.join(dir));
     }
 }
 
@@ -58,23 +58,4 @@ fn sources(components: &[weir_glue::Component]) -> String {
         text.push_str(&format!("#[path = {:?}]\nmod {};\n", c.path.display().to_string(), c.name));
     }
     text
-}
-
-fn write_if_changed(file: &Path, text: &str) {
-    if fs::read_to_string(file).ok().as_deref() != Some(text) {
-        fs::write(file, text).expect("OUT_DIR is writable");
-    }
-}
-
-/// Rebuild when a file changes, appears or disappears.
-fn watch(dir: &Path) {
-    println!("cargo:rerun-if-changed={}", dir.display());
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            watch(&path);
-        } else {
-            println!("cargo:rerun-if-changed={}", path.display());
-        }
-    }
 }

@@ -2,9 +2,9 @@
 //! Compiles `runtimes/linux/weir.bpf.c`, with the core and the components as they are, for the
 //! kernel; the object becomes part of the program.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
 
 /// Compilers that know arena memory, best first. `WEIR_CLANG` names another one.
 const CLANGS: [&str; 6] = ["clang-19", "clang-20", "clang-21", "clang-22", "clang-23", "clang"];
@@ -19,12 +19,12 @@ fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     println!("cargo:rerun-if-env-changed=WEIR_CLANG");
     for dir in ["core", "components", "runtimes/linux"] {
-        watch(&root.join(dir));
+        weir_glue::watch(&root.join(dir));
     }
 
     let components = weir_glue::scan(&root).unwrap_or_else(|e| panic!("components/: {e}"));
     let unit = weir_glue::unit(&root, &components, weir_glue::Target::Bpf).expect("core/src is readable");
-    write_if_changed(&out.join("weir_unit.c"), &unit);
+    weir_glue::write_if_changed(&out.join("weir_unit.c"), &unit);
     let object = out.join("weir.bpf.o");
     let Some(clang) = clang() else {
         // The crate's own compile_error! says it once more, where it cannot be overlooked.
@@ -78,23 +78,4 @@ fn clang() -> Option<String> {
 fn version(clang: &str) -> Option<u32> {
     let output = Command::new(clang).arg("-dumpversion").output().ok()?;
     String::from_utf8_lossy(&output.stdout).split('.').next()?.trim().parse().ok()
-}
-
-fn write_if_changed(file: &Path, text: &str) {
-    if fs::read_to_string(file).ok().as_deref() != Some(text) {
-        fs::write(file, text).expect("OUT_DIR is writable");
-    }
-}
-
-/// Rebuild when a file changes, appears or disappears.
-fn watch(dir: &Path) {
-    println!("cargo:rerun-if-changed={}", dir.display());
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            watch(&path);
-        } else {
-            println!("cargo:rerun-if-changed={}", path.display());
-        }
-    }
 }

@@ -26,6 +26,7 @@ struct sched_ext_entity {
 	u64 slice;
 };
 
+/* Complete, for the kernel compares the types of its functions' arguments. */
 struct cpumask {
 	unsigned long bits[1];
 };
@@ -42,16 +43,8 @@ struct task_struct {
 	char comm[16];
 };
 
-struct scx_init_task_args {
-	bool fork;
-};
-
-struct scx_exit_task_args {
-	bool cancelled;
-};
-
+struct scx_init_task_args;
 struct scx_cpu_release_args;
-struct scx_cpu_acquire_args;
 
 enum scx_exit_kind { SCX_EXIT_NONE };
 
@@ -68,7 +61,6 @@ struct scx_exit_info {
 struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
-	void (*dequeue)(struct task_struct *p, u64 deq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
 	void (*tick)(struct task_struct *p);
 	void (*runnable)(struct task_struct *p, u64 enq_flags);
@@ -78,10 +70,8 @@ struct sched_ext_ops {
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
-	void (*update_idle)(s32 cpu, bool idle);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
-	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);
 	void (*disable)(struct task_struct *p);
 	void (*cpu_online)(s32 cpu);

@@ -91,11 +91,11 @@ WEIR_INLINE struct weir_live_task weir_mem *live_task(u32 id)
 	return &all[id < weir_live.max_tasks ? id : weir_live.max_tasks];
 }
 
-WEIR_GLOBAL int weir_linux_tell(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
+/* A record of the ring, to be submitted; null and counted if the ring is full. */
+WEIR_INLINE struct weir_live_event *new_event(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
 {
-	struct weir_live_event *e;
+	struct weir_live_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 
-	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		COUNT(lost_events);
 		return 0;
@@ -106,7 +106,15 @@ WEIR_GLOBAL int weir_linux_tell(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
 	e->task = task;
 	e->pid = pid;
 	e->value = value;
-	bpf_ringbuf_submit(e, 0);
+	return e;
+}
+
+WEIR_GLOBAL int weir_linux_tell(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
+{
+	struct weir_live_event *e = new_event(kind, cpu, task, pid, value);
+
+	if (e)
+		bpf_ringbuf_submit(e, 0);
 	return 0;
 }
 
@@ -122,17 +130,9 @@ static void tell_task(struct task_struct *p, u32 task)
 
 	if (!weir_live.recording)
 		return;
-	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
-	if (!e) {
-		COUNT(lost_events);
+	e = new_event(WEIR_EVENT_TASK, 0, task, p->pid, p->tgid);
+	if (!e)
 		return;
-	}
-	e->t_ns = bpf_ktime_get_ns();
-	e->kind = WEIR_EVENT_TASK;
-	e->cpu = 0;
-	e->task = task;
-	e->pid = p->pid;
-	e->value = p->tgid;
 	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), p->comm);
 	bpf_ringbuf_submit(e, 0);
 }

@@ -343,6 +343,26 @@ fn descriptors(out: &mut String, all: &[&Component]) {
     out.push_str("};\n\n");
 }
 
+/// For a build script: write a generated file unless it says so already, lest what depends on it be built again.
+pub fn write_if_changed(file: &Path, text: &str) {
+    if fs::read_to_string(file).ok().as_deref() != Some(text) {
+        fs::write(file, text).expect("OUT_DIR is writable");
+    }
+}
+
+/// For a build script: run it again when a file below `dir` changes, appears or disappears.
+pub fn watch(dir: &Path) {
+    println!("cargo:rerun-if-changed={}", dir.display());
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            watch(&path);
+        } else {
+            println!("cargo:rerun-if-changed={}", path.display());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

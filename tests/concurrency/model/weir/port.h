@@ -9,6 +9,7 @@
 #define WEIR_PORT_H
 
 #include <stdint.h>
+#include <weir/unverified.h>
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -22,20 +23,6 @@ typedef int64_t s64;
 #define WEIR_STRICT 1 /* rank order of locks is asserted */
 #define WEIR_INLINE static inline __attribute__((always_inline))
 #define WEIR_ENTRY
-/*
- * Only the BPF target's verifier needs these: a function of the core and one of a component that it checks
- * once instead of at each call, one that may not cost a frame of the eight, an argument that points into the
- * arena, an argument that points to a record of the caller's, and a limit of a loop that it must not take for a
- * constant, lest it walk through every turn.
- */
-#define WEIR_GLOBAL
-#define WEIR_HELPER static
-#define WEIR_FLAT
-#define weir_arg
-#define weir_arg_record
-#define weir_limit(n) (n)
-/* Zero bits below the lowest set one of a 64-bit word that is not 0. */
-#define weir_ctz(w) ((u32)__builtin_ctzll(w))
 #define WEIR_DESCRIPTOR(name) const struct weir_descriptor name##_descriptor
 
 /* A few tasks are enough, and the arena is restored before each schedule. */
