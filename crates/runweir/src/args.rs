@@ -131,8 +131,8 @@ Examples:
   runweir run -t central -m epyc-64 -w tasks.xml --set round_robin.slice=1ms --json
 
 Without --duration a finite workload runs to its end; an endless one needs it.
---out writes summary.json, tasks.csv, trace.pftrace (open it in ui.perfetto.dev) and report.html,
-all of them or none. The same seed gives the same bytes.
+--out writes summary.json, tasks.csv, jobs.csv, trace.pftrace (open it in ui.perfetto.dev) and
+report.html, all of them or none. The same seed gives the same bytes.
 Ctrl-C ends a run early with the results so far (`interrupted` in the summary, exit status 1).")]
 pub struct RunArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin

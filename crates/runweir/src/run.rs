@@ -27,7 +27,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         warn(done.warnings.iter());
     }
     let written = out.as_ref().map(|o| {
-        let names = ["report.html", "trace.pftrace", "summary.json", "tasks.csv"];
+        let names = ["report.html", "trace.pftrace", "summary.json", "tasks.csv", "jobs.csv"];
         names.map(|n| o.shown(n)).join("  ")
     });
     if let Some(out) = out {

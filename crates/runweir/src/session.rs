@@ -6,7 +6,7 @@ use std::time::Instant;
 use weir_core::Plan;
 use weir_lang::draw::SvgOptions;
 use weir_lang::{Graph, Set};
-use weir_report::{Gantt, HtmlExtras, Meta, Metrics, Summary, Trace};
+use weir_report::{Gantt, HtmlExtras, Jobs, Meta, Metrics, Summary, Trace};
 use weir_sim::engine::{self, RunConfig};
 use weir_sim::{Costs, Machine, Workload};
 
@@ -100,15 +100,16 @@ impl Session {
             &other_seed
         };
         let meta = self.meta(&candidate.plan, workload, seed);
-        let trace = match files {
+        let (trace, jobs) = match files {
             Some((out, folder)) => {
                 let file = out.create(&format!("{folder}trace.pftrace"))?;
-                Some(Trace::new(meta.clone(), Box::new(file)))
+                let jobs = out.create(&format!("{folder}jobs.csv"))?;
+                (Some(Trace::new(meta.clone(), Box::new(file))), Some(Jobs::new(Box::new(jobs))))
             }
-            None => None,
+            None => (None, None),
         };
         let gantt = files.map(|_| Gantt::default());
-        let mut observer = (Metrics::new(meta), (trace, gantt));
+        let mut observer = (Metrics::new(meta), ((trace, jobs), gantt));
         let (bar, index) = progress;
         let tell = |now_ns: u64, _events: u64| bar.at(index, now_ns, self.duration_ns);
         let config = RunConfig {
@@ -126,14 +127,16 @@ impl Session {
             engine::run(&self.machine, &candidate.plan, workload, &self.costs, &config, &mut observer)
                 .map_err(machine::fault)?;
         let wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let (metrics, (trace, gantt)) = observer;
+        let (metrics, ((trace, jobs), gantt)) = observer;
         let mut summary = metrics.finish(outcome.end_ns);
         summary.interrupted = outcome.interrupted;
         // The engine's count: that of the observers depends on what they ask to be told.
         summary.events = outcome.events;
-        if let (Some((out, folder)), Some(trace), Some(mut gantt)) = (files, trace, gantt) {
+        if let (Some((out, folder)), Some(trace), Some(jobs), Some(mut gantt)) = (files, trace, jobs, gantt) {
             let name = format!("{folder}trace.pftrace");
             trace.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
+            let name = format!("{folder}jobs.csv");
+            jobs.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
             gantt.finish(outcome.end_ns);
             let picture = weir_lang::draw::svg(&candidate.graph, &SvgOptions::default());
             let extras = HtmlExtras { graph_svg: Some(picture), gantt: Some(gantt) };

@@ -75,6 +75,11 @@ pub enum Event<'a> {
         job: u32,
         deadline_ns: u64,
     },
+    /// The job ends without its work done: aborted at its deadline, skipped, or shed by a change of mode.
+    JobDropped {
+        task: TaskNo,
+        job: u32,
+    },
     /// The task became schedulable. `wakeup` is false where it only went back after running.
     Ready {
         task: TaskNo,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What a run was like: metrics, tables, a Perfetto trace and a self-contained HTML report.
 //!
-//! [`Metrics`], [`Trace`] and [`Gantt`] are observers of [`weir_core::event`]; they may be joined in
+//! [`Metrics`], [`Trace`], [`Jobs`] and [`Gantt`] are observers of [`weir_core::event`]; they may be joined in
 //! tuples and see the same stream. [`Metrics::finish`] makes a [`Summary`], from which everything
 //! readable is derived: [`table`], [`compare_table`], [`tasks_csv`], [`html`], [`html_compare`] and, by
 //! serde, `summary.json`. How each number is defined is written down in `docs/metrics.md`.
@@ -12,6 +12,7 @@ mod compare;
 mod csv;
 mod gantt;
 mod html;
+mod jobs;
 mod meta;
 mod metrics;
 mod proto;
@@ -26,6 +27,7 @@ pub use compare::compare_table;
 pub use csv::{csv_field, tasks_csv};
 pub use gantt::Gantt;
 pub use html::{CompareExtras, HtmlExtras, html, html_compare};
+pub use jobs::Jobs;
 pub use meta::{Meta, Names};
 pub use metrics::Metrics;
 pub use stats::{Dist, MeanCi};

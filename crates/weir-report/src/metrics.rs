@@ -483,6 +483,7 @@ impl Observer for Metrics {
                 self.totals.deadline_misses += 1;
                 self.task(task).misses += 1;
             }
+            Event::JobDropped { .. } => self.totals.jobs_dropped += 1,
             Event::TaskNew { task, name, group } => {
                 while self.tasks.len() < task as usize {
                     self.add_task("", "");

@@ -78,6 +78,9 @@ pub struct Totals {
     pub idle_ns: u64,
     pub busy_ns: u64,
     pub energy_uj: u64,
+    /// Jobs that ended without their work done: aborted, skipped, or shed by a change of mode.
+    #[serde(default)]
+    pub jobs_dropped: u64,
 }
 
 /// One task.

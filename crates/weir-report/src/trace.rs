@@ -455,6 +455,13 @@ impl Observer for Trace {
                     note(b, RESPONSE, response_ns);
                 });
             }
+            Event::JobDropped { task, job } => {
+                self.known(task);
+                let name = self.text("dropped");
+                Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), name, |b| {
+                    note(b, JOB, u64::from(job));
+                });
+            }
             Event::DeadlineMiss { task, job, deadline_ns } => {
                 self.known(task);
                 let notes = |b: &mut Packet| {

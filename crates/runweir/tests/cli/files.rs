@@ -26,12 +26,15 @@ fn tree(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn run_writes_its_four_files() {
+fn run_writes_its_files() {
     let dir = temp();
     good_in(dir.path(), &with(&["--out", "a/b", "--quiet"]));
     let files = tree(dir.path());
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
-    assert_eq!(names, ["a/b/report.html", "a/b/summary.json", "a/b/tasks.csv", "a/b/trace.pftrace"]);
+    assert_eq!(
+        names,
+        ["a/b/jobs.csv", "a/b/report.html", "a/b/summary.json", "a/b/tasks.csv", "a/b/trace.pftrace"]
+    );
     assert!(files.values().all(|f| !f.is_empty()));
     let html = String::from_utf8_lossy(&files["a/b/report.html"]).into_owned();
     assert!(!html.contains("src=\"http") && !html.contains("href=\"http"), "the report needs no network");
@@ -57,7 +60,7 @@ fn the_same_seed_gives_the_same_bytes() {
         good_in(dir.path(), &[&args[..], &[out]].concat());
     }
     let (one, two) = (tree(&dir.path().join("one")), tree(&dir.path().join("two")));
-    assert_eq!(one.len(), 4);
+    assert_eq!(one.len(), 5);
     for (name, bytes) in &one {
         assert!(bytes == &two[name], "{name} differs");
     }
@@ -86,7 +89,7 @@ fn earlier_results_are_replaced_and_notes_beside_them_stay() {
     good_in(dir.path(), &with(&["--out", "o", "-q", "-s", "2"]));
     assert_ne!(before, fs::read(dir.path().join("o/summary.json")).expect("readable"));
     assert_eq!(fs::read_to_string(dir.path().join("o/notes.txt")).expect("kept"), "mine");
-    assert_eq!(tree(dir.path()).len(), 5, "no scratch files");
+    assert_eq!(tree(dir.path()).len(), 6, "no scratch files");
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn a_folder_of_others_is_refused_without_force() {
     assert!(ran.stderr.contains("thesis.tex") && ran.stderr.contains("--force"), "{}", ran.stderr);
     assert_eq!(tree(dir.path()).len(), 1);
     good_in(dir.path(), &with(&["--out", ".", "--force", "-q"]));
-    assert_eq!(tree(dir.path()).len(), 5);
+    assert_eq!(tree(dir.path()).len(), 6);
 }
 
 /// A wrong input after the folder was named leaves no trace of it.
@@ -133,7 +136,8 @@ fn compare_writes_a_folder_for_each_topology() {
     let mut wanted = vec!["compare.csv".to_string(), "compare.html".into(), "compare.json".into()];
     for topology in ["central", "decentral"] {
         wanted.extend(
-            ["report.html", "summary.json", "tasks.csv", "trace.pftrace"].map(|f| format!("{topology}/{f}")),
+            ["jobs.csv", "report.html", "summary.json", "tasks.csv", "trace.pftrace"]
+                .map(|f| format!("{topology}/{f}")),
         );
     }
     wanted.sort();

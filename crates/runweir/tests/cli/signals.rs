@@ -43,7 +43,7 @@ fn an_interrupted_run_keeps_its_results() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     let s = json(&String::from_utf8_lossy(&output.stdout));
     assert_eq!(s["interrupted"], true);
-    for file in ["summary.json", "tasks.csv", "trace.pftrace", "report.html"] {
+    for file in ["summary.json", "tasks.csv", "jobs.csv", "trace.pftrace", "report.html"] {
         assert!(dir.path().join("o").join(file).exists(), "{file}");
     }
 }
