@@ -54,8 +54,11 @@ WEIR_FLAT static void deliver_followers(struct weir_sched weir_mem *s, const str
 
 		if (!pipe || !(s->classes[pipe->to->class].follows & bit))
 			continue;
-		if (weir_pipe_lock(pipe))
+		if (weir_pipe_lock(pipe)) {
+			/* Its receiver sees every task anew at the next change, and asks. */
+			weir_store(&pipe->rebuild, 1);
 			continue;
+		}
 		if (weir_pipe_has(pipe, msg->task))
 			weir_class_follow(pipe->to, msg, pipe);
 		weir_pipe_unlock(pipe);

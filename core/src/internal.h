@@ -81,6 +81,7 @@ int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_
 int weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 
 /* schedule.c */
+int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
 /*
  * Let changes run through the graph and deliver messages until both are at rest. First, @pipe (null: none) gets
  * @add (null: nothing) at its tail and its receiver handles it, under one lock. No pipe lock is held here.

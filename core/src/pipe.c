@@ -20,9 +20,15 @@ WEIR_GLOBAL int weir_pipe_lock(struct weir_pipe weir_mem *pipe weir_arg)
 		weir_assert(ctx->nr_held < 2);
 		ctx->held[ctx->nr_held++] = pipe->slot;
 	}
-	err = s->exclusive ? 0 : weir_spin_lock(&pipe->lock);
+	err = s->exclusive ? 0 : weir_impatient_lock(&pipe->lock);
+	if (err) {
+		weir_ctx(s)->gave_up = 1;
+		if (WEIR_STRICT)
+			weir_ctx(s)->nr_held--;
+		return err;
+	}
 	weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
-	return err;
+	return 0;
 }
 
 WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
@@ -198,10 +204,25 @@ WEIR_GLOBAL int weir_pipe_represent(struct weir_pipe weir_mem *pipe weir_arg)
 	weir_pipe_consume(pipe);
 	pipe->rebuild = 0;
 	weir_for_task(t, pipe) {
-		weir_task_withdraw(pipe->sched, t, pipe->slot + 1);
+		if (weir_task_withdraw(pipe->sched, t, pipe->slot + 1)) {
+			pipe->rebuild = 1;
+			return -WEIR_EAGAIN;
+		}
 		log_change(pipe, t, WEIR_ADDED);
 	}
 	return 0;
+}
+
+/* The same for a receiver that is about to be called: it needs no other turn, or one that fails would never end. */
+WEIR_GLOBAL int weir_pipe_rebuild(struct weir_pipe weir_mem *pipe weir_arg)
+{
+	u32 was_pending = pipe->pending;
+	int err;
+
+	pipe->pending = 1;
+	err = weir_pipe_represent(pipe);
+	pipe->pending = was_pending;
+	return err;
 }
 
 /* --- members --------------------------------------------------------------------------------- */
@@ -461,7 +482,12 @@ WEIR_FLAT static int withdraw(struct weir_sched weir_mem *s, struct weir_task we
 WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg,
 				   u32 slot)
 {
-	return withdraw(s, t, slot);
+	int err = withdraw(s, t, slot);
+
+	/* Nobody takes it meanwhile: it is in no state for that. Who owns it goes on later. */
+	if (!slot && (err || weir_load(&t->torn)))
+		weir_store(&t->torn, err != 0);
+	return err;
 }
 
 WEIR_GLOBAL int weir_pipe_remove(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)

@@ -243,11 +243,14 @@ WEIR_GLOBAL u32 weir_kick_whom(struct weir_sched weir_mem *s weir_arg, struct we
 	if (pipe->nr_cpus > 1) {
 		/* Where it may run is asked while it is there: later the record can be another task's. */
 		cpu = WEIR_NO_CPU;
-		if (weir_pipe_lock(pipe))
-			return cpu;
-		if (weir_pipe_has(pipe, t))
-			cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
-		weir_pipe_unlock(pipe);
+		if (weir_pipe_lock(pipe)) {
+			/* It may be another task's record by now, so its affinity is nobody's. */
+			cpu = weir_idle_near(pipe, t, 0);
+		} else {
+			if (weir_pipe_has(pipe, t))
+				cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
+			weir_pipe_unlock(pipe);
+		}
 	}
 	/* Whoever takes a CPU out of the idle set wakes it. */
 	return cpu < s->nr_cpus && weir_mask_clear(s->idle, cpu) ? cpu : WEIR_NO_CPU;

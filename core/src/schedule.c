@@ -11,7 +11,7 @@
 WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
 {
 	struct weir_ctx weir_mem *ctx;
-	u32 spins = 0;
+	WEIR_WAIT(wait);
 
 	weir_port_set_cpu(cpu);
 	weir_budget_reset();
@@ -26,10 +26,25 @@ WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, 
 			return 0;
 		}
 		weir_store_release(&ctx->readers, 0);
-		while (weir_load_acquire(&s->writer) && weir_loop)
-			weir_port_relax(spins++);
+		while (weir_load_acquire(&s->writer) && weir_loop) {
+			if (!weir_wait(wait)) {
+				ctx->gave_up = 1;
+				return 0;
+			}
+		}
 	}
+	ctx->gave_up = 1;
 	return 0;
+}
+
+int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu)
+{
+	struct weir_ctx weir_mem *ctx = &s->ctx[cpu];
+
+	if (!ctx->gave_up && !ctx->work_head)
+		return 0;
+	ctx->gave_up = 0;
+	return 1;
 }
 
 static void leave(struct weir_ctx weir_mem *ctx)
@@ -51,36 +66,42 @@ void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
 	ctx->work_tail = pipe;
 }
 
-/* Let the receiver handle what is in the pipe's log. The pipe is locked. */
-static void update(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+/* A component failed. (A function of its own: its message would be part of the frame of all updates.) */
+WEIR_GLOBAL int weir_fault(struct weir_sched weir_mem *s weir_arg, u32 instance, int err)
+{
+	struct weir_msg fault = { .topic = WEIR_TOPIC_FAULT, .cpu = WEIR_NO_CPU, .value = (u64)-err,
+				  .value2 = instance };
+
+	weir_fetch_add(&s->faults, 1);
+	weir_msg_push(s, &fault);
+	return 0;
+}
+
+/* Let the receiver handle what is in the pipe's log. The pipe is locked. -WEIR_EAGAIN: it is to be tried again. */
+static int update(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
 {
 	struct weir_instance weir_mem *to = pipe->to;
-	int err;
+	int err = pipe->rebuild ? weir_pipe_rebuild(pipe) : 0;
 
-	if (pipe->rebuild) {
-		/* Its records are handled below and need no other turn: a receiver that fails would never end. */
-		u32 was_pending = pipe->pending;
-
+	if (!err && pipe->nr_log) {
+		weir_op(s, WEIR_OP_UPDATE, to->idx, pipe->nr_log);
+		err = weir_class_update(to, pipe);
+		weir_op(s, WEIR_OP_UPDATE_END, to->idx, 0);
+		weir_fetch_add(&to->nr_updates, 1);
+		weir_pipe_consume(pipe);
+	}
+	if (!err)
+		return 0;
+	/* What the component did of its work is undone at the next change: it starts over. */
+	pipe->rebuild = 1;
+	if (err != -WEIR_EAGAIN) {
+		weir_fault(s, to->idx, err);
+	} else if (!pipe->pending && !pipe->postponed) {
+		/* A deeper pipe could not be had: no change need come, so this CPU looks again by itself. */
 		pipe->pending = 1;
-		weir_pipe_represent(pipe);
-		pipe->pending = was_pending;
+		weir_work_push(s, pipe);
 	}
-	if (!pipe->nr_log)
-		return;
-	weir_op(s, WEIR_OP_UPDATE, to->idx, pipe->nr_log);
-	err = weir_class_update(to, pipe);
-	weir_op(s, WEIR_OP_UPDATE_END, to->idx, 0);
-	weir_fetch_add(&to->nr_updates, 1);
-	weir_pipe_consume(pipe);
-	if (err) {
-		/* What the component did of its work is undone at the next change: it starts over. */
-		struct weir_msg fault = { .topic = WEIR_TOPIC_FAULT, .cpu = WEIR_NO_CPU, .value = (u64)-err,
-					  .value2 = to->idx };
-
-		pipe->rebuild = 1;
-		weir_fetch_add(&s->faults, 1);
-		weir_msg_push(s, &fault);
-	}
+	return err;
 }
 
 /* Deliver one message of this call. A KICK that names no CPU yet gets one, if one still waits. */
@@ -106,15 +127,17 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_p
 			   struct weir_task weir_mem *add weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	u32 next_msg = 0;
 	int listed = 0;
 	int err = 0;
 
 	if (ctx->draining)
 		return 0;
 	ctx->draining = 1;
+	ctx->next_msg = 0;
+	ctx->tired = 0;
 	while (weir_loop) {
-		if (!pipe) {
+		/* Once it has waited in vain it only tells what it has to tell: the next call goes on with the list. */
+		if (!pipe && !ctx->tired) {
 			pipe = ctx->work_head;
 			listed = 1;
 		}
@@ -122,10 +145,11 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_p
 			u32 still = 0;
 
 			if (weir_pipe_lock(pipe)) {
-				/* The loop budget is used up: the next call on this CPU goes on with its list. */
 				if (!listed)
 					err = -WEIR_EAGAIN;
-				break;
+				ctx->tired = 1;
+				pipe = 0;
+				continue;
 			}
 			if (listed) {
 				ctx->work_head = pipe->work_next;
@@ -137,21 +161,19 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_p
 				err = weir_pipe_append_locked(pipe, add);
 			}
 			pipe->pending = still;
-			if (!err)
-				update(s, pipe);
+			if ((listed || !err) && update(s, pipe) == -WEIR_EAGAIN)
+				ctx->tired = 1;
 			weir_pipe_unlock(pipe);
 			pipe = 0;
 			add = 0;
-			if (err)
-				break;
-		} else if (next_msg < ctx->nr_msgs) {
-			deliver_next(s, &ctx->msgs[next_msg++]);
+		} else if (ctx->next_msg < ctx->nr_msgs) {
+			deliver_next(s, &ctx->msgs[ctx->next_msg++]);
 		} else {
 			break;
 		}
 	}
-	if (next_msg < ctx->nr_msgs)
-		weir_fetch_add(&s->lost_messages, ctx->nr_msgs - next_msg);
+	if (ctx->next_msg < ctx->nr_msgs)
+		weir_fetch_add(&s->lost_messages, ctx->nr_msgs - ctx->next_msg);
 	ctx->nr_msgs = 0;
 	ctx->draining = 0;
 	return err;
@@ -223,9 +245,13 @@ WEIR_FLAT static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, st
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	if (weir_cas(&t->state, from, WEIR_SCHEDULABLE) != from) {
+	if (weir_load(&t->torn))
+		err = weir_task_withdraw(s, t, 0);
+	if (!err && weir_cas(&t->state, from, WEIR_SCHEDULABLE) != from)
+		err = -WEIR_ESTATE;
+	if (err) {
 		leave(ctx);
-		return -WEIR_ESTATE;
+		return err;
 	}
 	if (from == WEIR_RUNNING)
 		off_cpu(s, t);
@@ -260,14 +286,15 @@ WEIR_GLOBAL int weir_relinquish(struct weir_sched weir_mem *s weir_arg, u32 cpu,
  */
 static int retire(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 to)
 {
-	u32 spins = 0;
+	WEIR_WAIT(wait);
 
 	while (weir_loop) {
 		u32 state = weir_load_acquire(&t->state);
 
 		if (state == WEIR_CLAIMED) {
-			weir_port_relax(spins++);
-			continue;
+			if (weir_wait(wait))
+				continue;
+			break;
 		}
 		if (state == WEIR_FREE || state == WEIR_DEAD || (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
 			return -WEIR_ESTATE;
@@ -275,8 +302,11 @@ static int retire(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u
 			continue;
 		if (state == WEIR_RUNNING)
 			off_cpu(s, t);
-		return state == WEIR_SCHEDULABLE ? weir_task_withdraw(s, t, 0) : 0;
+		if (state == WEIR_SCHEDULABLE)
+			weir_task_withdraw(s, t, 0);
+		return 0;
 	}
+	weir_ctx(s)->gave_up = 1;
 	return -WEIR_EAGAIN;
 }
 
@@ -298,11 +328,15 @@ WEIR_GLOBAL int weir_block(struct weir_sched weir_mem *s weir_arg, u32 cpu, stru
 WEIR_GLOBAL int weir_exit(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
-	int err;
+	int err = 0;
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = retire(s, t, WEIR_DEAD);
+	/* A call that is made again found it torn: its record must not go while a pipe has it. */
+	if (weir_load(&t->state) != WEIR_DEAD || !weir_load(&t->torn))
+		err = retire(s, t, WEIR_DEAD);
+	if (!err && weir_load(&t->torn))
+		err = weir_task_withdraw(s, t, 0);
 	if (!err) {
 		struct weir_graph weir_mem *g = s->graph;
 
@@ -408,6 +442,8 @@ struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32
 
 	if (!ctx)
 		return 0;
+	/* What an earlier call of this CPU left undone. */
+	settle(s, ctx);
 	t = find(s, target, 0);
 	if (!t) {
 		/* Announce idleness, then look once more: work that came in between saw nobody to wake. */

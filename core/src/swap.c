@@ -10,7 +10,7 @@
 /* Hold off new calls and wait for those under way. */
 WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 {
-	u32 spins = 0;
+	WEIR_WAIT(wait);
 
 	if (weir_cas(&s->writer, 0, 1))
 		return -WEIR_EBUSY;
@@ -19,12 +19,10 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 		u32 busy = weir_load_acquire(&s->ctx[i].readers);
 
 		/* Once seen at 0 it only rises for a moment: whoever comes sees the writer and goes back. */
-		while (busy && weir_loop) {
-			weir_port_relax(spins++);
+		while (busy && weir_wait(wait) && weir_loop)
 			busy = weir_load_acquire(&s->ctx[i].readers);
-		}
 		if (busy) {
-			/* The loop budget is used up; nothing has changed yet. */
+			/* Waited too long; nothing has changed yet. */
 			weir_store_release(&s->writer, 0);
 			return -WEIR_EAGAIN;
 		}
@@ -120,6 +118,12 @@ WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg, struct wei
 		while (!p->from && t && weir_loop) {
 			struct weir_task weir_mem *next = old_hook(hooks, old->nr_slots, t, p->slot)->next;
 
+			if (weir_load(&t->torn)) {
+				/* Half taken out; the new pipes know nothing of it. */
+				weir_store(&t->torn, 0);
+				t = next;
+				continue;
+			}
 			weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 			weir_store(&t->key, WEIR_KEY_NONE);
 			weir_assert(!weir_pipe_append(&g->pipes[g->cpus[t->entry_cpu].entry], t));
@@ -217,8 +221,10 @@ WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg, const s
 	u64 start = weir_rt_now(s);
 	int err = weir_stop_readers(s);
 
-	if (err)
+	if (err) {
+		stats->pause_ns = weir_rt_now(s) - start;
 		return err;
+	}
 	stats->built = 0;
 	stats->kept = 0;
 	stats->represented = 0;
@@ -351,6 +357,7 @@ WEIR_GLOBAL int weir_swap_instance(struct weir_sched weir_mem *s weir_arg, u32 c
 	if (weir_cas(&s->swapping, 0, 1))
 		return -WEIR_EBUSY;
 	err = weir_stop_readers(s);
+	stats->pause_ns = weir_rt_now(s) - start;
 	if (!err) {
 		err = weir_exchange_instance(s, with, stats);
 		stats->pause_ns = weir_rt_now(s) - start;

@@ -30,7 +30,8 @@ struct weir_live_cpu {
 	u64 lost_events; /* the ring was full */
 	u64 requests;	/* of the loader, carried out here */
 	u64 curr_pid;	/* task of this class that runs; 0: none */
-	u64 unused[14];
+	u64 gave_up;	/* calls of the core that waited too long for another CPU: made again, or without effect */
+	u64 unused[13];
 };
 
 /* What is known of a task, by task number. Written by the CPU that has the task. (a) all */
@@ -77,9 +78,13 @@ struct weir_live_request {
 	s32 result; /* 0 or the core's error */
 	u64 value;
 	u64 value2;
-	struct weir_swap_stats stats;
+	struct weir_swap_stats stats; /* pause_ns: of all attempts */
 	u64 done_ns;
+	u32 attempts; /* of which all but the last gave up, because some CPU did not come to an end */
+	u32 unused;
 };
+
+#define WEIR_LIVE_ATTEMPTS 1000u
 
 struct weir_live {
 	u64 sched; /* (loader, before attach) address of struct weir_sched in the arena */

@@ -42,7 +42,7 @@ struct weir_linux_task {
 };
 
 enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2 };
-enum weir_linux_flag { WOKEN = 1, YIELDED = 2, KNOWN = 4 };
+enum weir_linux_flag { WOKEN = 1, YIELDED = 2, KNOWN = 4, NEW = 8 };
 
 struct {
 	int (*type)[29];      /* BPF_MAP_TYPE_TASK_STORAGE */
@@ -236,6 +236,19 @@ static void tell_priority(struct task_struct *p, struct weir_msg *msg)
 	weir_notify(SCHED, msg->cpu, msg);
 }
 
+/* What the graph is to be told before the task enters it. (Not inline: the message's bytes would weigh on each enqueue.) */
+__attribute__((noinline)) static int tell_changes(struct task_struct *p, struct weir_linux_task *own)
+{
+	struct weir_msg msg = { .cpu = weir_port_cpu(), .task = task_of(own) };
+
+	if (own->dirty & DIRTY_AFFINITY)
+		tell_affinity(p, &msg);
+	if (own->dirty & DIRTY_PRIORITY)
+		tell_priority(p, &msg);
+	own->dirty = 0;
+	return 0;
+}
+
 /* Out of the graph, and counted. */
 static void take_out(struct weir_task weir_mem *t, u64 now)
 {
@@ -246,6 +259,24 @@ static void take_out(struct weir_task weir_mem *t, u64 now)
 		live->wait_ns += now - since;
 		weir_store(&live->since_ns, 0);
 	}
+}
+
+/* Calls of this CPU gave up waiting for another one: it chooses again soon, and does what they left undone. */
+WEIR_INLINE void go_on(void)
+{
+	u32 cpu = weir_port_cpu();
+
+	if (weir_gave_up(SCHED, cpu)) {
+		COUNT(gave_up);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
+}
+
+/* A call of the core ended with @err. */
+WEIR_INLINE void note_failure(int err)
+{
+	if (err && err != -WEIR_EAGAIN)
+		COUNT(failures);
 }
 
 /* How long a call of the core took, where somebody records it. */
@@ -265,6 +296,55 @@ WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
 	return state;
 }
 
+/*
+ * A record for a task that has none: as many as the loader made room for; the others run beside the graph. NEW
+ * stays where the core had no time for us, for another attempt.
+ */
+__attribute__((noinline)) static int get_to_know(struct task_struct *p, struct weir_linux_task *own)
+{
+	struct weir_live_task weir_mem *live;
+	struct weir_task weir_mem *t = 0;
+
+	own->flags = 0;
+	if (weir_load(&SCHED->nr_tasks) < weir_live.max_tasks)
+		t = weir_task_new(SCHED, weir_port_cpu(), (u32)p->pid);
+	if (!t && weir_gave_up(SCHED, weir_port_cpu())) {
+		COUNT(gave_up);
+		own->flags = NEW;
+		return 0;
+	}
+	if (!t || t->id >= weir_live.max_tasks) {
+		weir_fetch_add(&weir_live.no_memory, 1);
+		return 0;
+	}
+	own->task = (u64)t;
+	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0);
+	own->epoch = weir_live.swaps;
+	live = live_task(t->id);
+	live->tgid = p->tgid;
+	live->since_ns = 0;
+	live->run_ns = 0;
+	live->wait_ns = 0;
+	live->started_ns = 0;
+	live->cpu = WEIR_NO_CPU;
+	live->nr_runs = 0;
+	live->nr_migrations = 0;
+	live->withheld = 0;
+	{
+		char comm[WEIR_LIVE_COMM] = {};
+		u64 *from = (u64 *)comm;
+		u64 weir_mem *to = (u64 weir_mem *)live->comm;
+
+		bpf_probe_read_kernel_str(comm, sizeof(comm), p->comm);
+		to[0] = from[0];
+		to[1] = from[1];
+	}
+	weir_store(&live->pid, p->pid);
+	weir_fetch_add(&weir_live.nr_tasks, 1);
+	tell_task(p, t->id);
+	return 0;
+}
+
 /* --- callbacks -------------------------------------------------------------------------------------------- */
 
 SEC("struct_ops/weir_select_cpu")
@@ -282,7 +362,7 @@ int weir_enqueue(u64 *ctx)
 	struct weir_linux_task *own = of(p);
 	struct weir_live_task weir_mem *live;
 	struct weir_task weir_mem *t;
-	u32 cpu = weir_port_cpu(), state, call;
+	u32 state, call;
 	u64 start;
 	int err;
 
@@ -292,6 +372,8 @@ int weir_enqueue(u64 *ctx)
 		weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_live.slice_ns, enq_flags);
 		return 0;
 	}
+	if (own && own->flags & NEW)
+		get_to_know(p, own);
 	if (!own || !own->task || weir_live.leave) {
 		run_aside(p, enq_flags);
 		return 0;
@@ -299,7 +381,7 @@ int weir_enqueue(u64 *ctx)
 	t = task_of(own);
 	state = state_of(t);
 	if (weir_live.bind && is_bound(p)) {
-		if (state != WEIR_UNCONSIDERED && !weir_block(SCHED, cpu, t) && state == WEIR_SCHEDULABLE) {
+		if (state != WEIR_UNCONSIDERED && !weir_block(SCHED, weir_port_cpu(), t) && state == WEIR_SCHEDULABLE) {
 			COUNT(dequeues);
 			take_out(t, bpf_ktime_get_ns());
 		}
@@ -311,15 +393,8 @@ int weir_enqueue(u64 *ctx)
 		own->epoch = weir_live.swaps;
 		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) | (p->static_prio != 120 ? DIRTY_PRIORITY : 0);
 	}
-	if (own->dirty) {
-		struct weir_msg msg = { .cpu = cpu, .task = t };
-
-		if (own->dirty & DIRTY_AFFINITY)
-			tell_affinity(p, &msg);
-		if (own->dirty & DIRTY_PRIORITY)
-			tell_priority(p, &msg);
-		own->dirty = 0;
-	}
+	if (own->dirty)
+		tell_changes(p, own);
 	/* The dispatch that ended its turn has put it back already; or it never left the graph (see weir_quiescent). */
 	if (state == WEIR_SCHEDULABLE)
 		return 0;
@@ -327,25 +402,27 @@ int weir_enqueue(u64 *ctx)
 	weir_store(&live->withheld, 0);
 	start = bpf_ktime_get_ns();
 	weir_store(&live->since_ns, start);
-	tell(WEIR_EVENT_READY, cpu, t->id, p->pid, own->flags & WOKEN);
+	tell(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid, own->flags & WOKEN);
 	if (state == WEIR_RUNNING) {
 		call = WEIR_CALL_RELINQUISH;
-		err = weir_relinquish(SCHED, cpu, t);
+		err = weir_relinquish(SCHED, weir_port_cpu(), t);
 	} else {
 		call = own->flags & KNOWN ? WEIR_CALL_UNBLOCK : WEIR_CALL_ADMIT;
-		err = own->flags & KNOWN ? weir_unblock(SCHED, cpu, t) : weir_admit(SCHED, cpu, t);
+		err = own->flags & KNOWN ? weir_unblock(SCHED, weir_port_cpu(), t) : weir_admit(SCHED, weir_port_cpu(), t);
 	}
 	own->flags = KNOWN;
 	tell_cost(call, t->id, start);
 	if (!err && !weir_load(&live->withheld)) {
 		COUNT(enqueues);
+		go_on();
 		return 0;
 	}
 	if (err)
-		COUNT(failures);
+		note_failure(err);
 	else
-		weir_block(SCHED, cpu, t);
+		weir_block(SCHED, weir_port_cpu(), t);
 	weir_store(&live->since_ns, 0);
+	go_on();
 	run_aside(p, enq_flags);
 	return 0;
 }
@@ -387,6 +464,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu)
 			/* A graph that knows no affinities, or not this one yet: it may not run here. */
 			scx_bpf_dispatch_cancel();
 			weir_block(SCHED, weir_port_cpu(), t);
+			take_out(t, bpf_ktime_get_ns());
 			own->dirty |= DIRTY_AFFINITY;
 			run_aside(p, 0);
 			done = 0;
@@ -447,10 +525,19 @@ static int carry_out(struct weir_live_request *r)
 static void serve_loader(void)
 {
 	struct weir_live_request *r = &weir_live.request;
+	u64 paused = 0;
 
 	if (weir_cas(&r->state, WEIR_LIVE_POSTED, WEIR_LIVE_UNDER_WAY) != WEIR_LIVE_POSTED)
 		return;
+	if (r->attempts++)
+		paused = r->stats.pause_ns;
 	r->result = carry_out(r);
+	r->stats.pause_ns += paused;
+	if (r->result == -WEIR_EAGAIN && r->attempts < WEIR_LIVE_ATTEMPTS) {
+		/* The CPU that did not come to an end has no turn, perhaps: another dispatch tries again. */
+		*(volatile u32 *)&r->state = WEIR_LIVE_POSTED;
+		return;
+	}
 	r->done_ns = bpf_ktime_get_ns();
 	COUNT(requests);
 	weir_fence();
@@ -475,7 +562,6 @@ WEIR_FLAT static int serve_cpu_news(struct weir_sched weir_mem *s)
 			/* A swap took too long to wait for: the next dispatch tries again. */
 			weir_store(&NEWS(i)->cpu, news);
 			weir_live_u32(any_cpu_news) = 1;
-			COUNT(failures);
 			continue;
 		}
 		tell(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
@@ -506,14 +592,17 @@ static void serve_priority_news(void)
 WEIR_FLAT static int serve_gone(struct weir_sched weir_mem *s, u32 cpu)
 {
 	while (weir_loop) {
-		u32 id = weir_load(&NEWS(cpu)->gone);
+		u32 id = weir_load(&NEWS(cpu)->gone), next;
 
 		if (!id)
 			break;
 		id--;
-		weir_store(&NEWS(cpu)->gone, live_task(id)->next_gone);
+		next = live_task(id)->next_gone;
+		/* The number may belong to another task right after. */
 		tell(WEIR_EVENT_EXIT, cpu, id, 0, 0);
-		weir_exit(s, cpu, weir_task_get(s, id));
+		if (weir_exit(s, cpu, weir_task_get(s, id)) == -WEIR_EAGAIN)
+			break;
+		weir_store(&NEWS(cpu)->gone, next);
 	}
 	return 0;
 }
@@ -577,6 +666,7 @@ int weir_dispatch(u64 *ctx)
 		COUNT(dequeues);
 	}
 	tell_cost(WEIR_CALL_PICK, WEIR_NO_TASK, start);
+	go_on();
 	if (t)
 		return 0;
 	COUNT(empty);
@@ -630,6 +720,9 @@ int weir_running(u64 *ctx)
 	}
 	live->nr_runs++;
 	weir_store(&live->cpu, cpu);
+	/* Whatever way it took to get here. */
+	if (live->since_ns)
+		take_out(t, bpf_ktime_get_ns());
 	weir_store(&live->started_ns, bpf_ktime_get_ns());
 	weir_store(&weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].curr_pid, p->pid);
 	tell(WEIR_EVENT_RUN, cpu, t->id, p->pid, 0);
@@ -681,11 +774,12 @@ int weir_quiescent(u64 *ctx)
 	state = state_of(t);
 	if (state != WEIR_RUNNING && state != WEIR_SCHEDULABLE)
 		return 0;
-	if (weir_block(SCHED, weir_port_cpu(), t))
-		return 0;
-	if (state == WEIR_SCHEDULABLE)
-		COUNT(dequeues);
-	take_out(t, bpf_ktime_get_ns());
+	if (!weir_block(SCHED, weir_port_cpu(), t)) {
+		if (state == WEIR_SCHEDULABLE)
+			COUNT(dequeues);
+		take_out(t, bpf_ktime_get_ns());
+	}
+	go_on();
 	return 0;
 }
 
@@ -778,45 +872,10 @@ int weir_enable(u64 *ctx)
 {
 	struct task_struct *p = (struct task_struct *)ctx[0];
 	struct weir_linux_task *own = of(p);
-	struct weir_live_task weir_mem *live;
-	struct weir_task weir_mem *t;
 
 	IN_ARENA;
-	if (!own || own->task)
-		return 0;
-	/* As many as the loader made room for; the others run beside the graph. */
-	t = weir_load(&SCHED->nr_tasks) < weir_live.max_tasks ?
-		    weir_task_new(SCHED, weir_port_cpu(), (u32)p->pid) : 0;
-	if (!t || t->id >= weir_live.max_tasks) {
-		weir_fetch_add(&weir_live.no_memory, 1);
-		return 0;
-	}
-	own->task = (u64)t;
-	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0);
-	own->flags = 0;
-	own->epoch = weir_live.swaps;
-	live = live_task(t->id);
-	live->tgid = p->tgid;
-	live->since_ns = 0;
-	live->run_ns = 0;
-	live->wait_ns = 0;
-	live->started_ns = 0;
-	live->cpu = WEIR_NO_CPU;
-	live->nr_runs = 0;
-	live->nr_migrations = 0;
-	live->withheld = 0;
-	{
-		char comm[WEIR_LIVE_COMM] = {};
-		u64 *from = (u64 *)comm;
-		u64 weir_mem *to = (u64 weir_mem *)live->comm;
-
-		bpf_probe_read_kernel_str(comm, sizeof(comm), p->comm);
-		to[0] = from[0];
-		to[1] = from[1];
-	}
-	weir_store(&live->pid, p->pid);
-	weir_fetch_add(&weir_live.nr_tasks, 1);
-	tell_task(p, t->id);
+	if (own && !own->task)
+		get_to_know(p, own);
 	return 0;
 }
 

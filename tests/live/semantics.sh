@@ -18,7 +18,7 @@ normal_threads() {
 before_all=$(bandwidth)
 spin() { while :; do :; done; }
 
-for t in partitioned decentral fifo; do
+for t in partitioned decentral global_rr; do
 	[ -n "$live" ] && { runweir switch --quiet $t || fail "no switch"; } || attach $t --watchdog 9s
 	step "$t: a task runs where it may, and only there"
 	stress-ng --cpu 4 --timeout 100 --quiet &

@@ -57,6 +57,10 @@ struct weir_ctx {
 	u32 nr_ops;
 	u32 cap_ops;
 	u32 draining;
+	u32 gave_up; /* a call waited too long for another CPU, and left something undone */
+	u32 tired;   /* so did the present weir_drain() */
+	u32 next_msg; /* the first of `msgs` that is not delivered yet */
+	u32 unused;
 	u32 held[WEIR_MAX_DEPTH];
 	struct weir_op weir_mem *ops;
 };
@@ -150,6 +154,11 @@ int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *m
 /* Ask the responder of a topic. */
 int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg);
 int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance);
+/*
+ * 1 if a call on @cpu waited too long for another CPU since the last question: it failed with -WEIR_EAGAIN, or left
+ * something undone that the next weir_pick() of this CPU does. The runtime sees to it that there is one soon.
+ */
+int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu);
 
 /* Topics beyond the standard ones. Register: id or error; remove: -WEIR_EBUSY while in use. */
 int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version);

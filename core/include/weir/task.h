@@ -53,6 +53,8 @@ struct weir_task {
 	u32 cpu;		/* (a) where it runs or last ran; WEIR_NO_CPU: never ran */
 	u32 entry_cpu;		/* (a) CPU through whose entry pipe it came */
 	u32 next_free;		/* (t) free list */
+	u32 torn;		/* (o) 1: taken out, but a lock could not be had: it may still be in pipes */
+	u32 unused;
 	u64 slice_ns;		/* (a) run time granted by the policy */
 	u64 key;		/* (a) urgency given by the last ordering stage, smaller is more urgent */
 };

@@ -17,4 +17,15 @@
 /* Zero bits below the lowest set one of a 64-bit word that is not 0. */
 #define weir_ctz(w) ((u32)__builtin_ctzll(w))
 
+/*
+ * Waiting for another CPU. A kernel may not wait for long with interrupts off, for the other CPU can be a virtual
+ * one that has no turn: there the lock is not had, or weir_wait() tells to go on without (docs/decisions/0014).
+ */
+#define WEIR_WAIT(name) u32 name = 0
+/* Between two looks; 0: give up. */
+#define weir_wait(name) (weir_port_relax((name)++), 1)
+#ifndef weir_impatient_lock
+#define weir_impatient_lock(lock) weir_spin_lock(lock)
+#endif
+
 #endif

@@ -73,6 +73,7 @@ fn table(s: &Snapshot, rows: usize) -> String {
     let mishaps = [
         (t.faults, "faults"),
         (t.failures, "failed calls"),
+        (t.gave_up, "waits given up"),
         (t.lost_messages, "lost messages"),
         (t.no_memory, "tasks without memory"),
         (t.lost_events, "lost events"),

@@ -140,6 +140,8 @@ pub struct CTask {
     pub cpu: u32,
     pub entry_cpu: u32,
     pub next_free: u32,
+    pub torn: u32,
+    pub unused: u32,
     pub slice_ns: u64,
     pub key: u64,
 }

@@ -150,6 +150,8 @@ plain! {
         cpu: u32,
         entry_cpu: u32,
         next_free: u32,
+        torn: u32,
+        unused: u32,
         slice_ns: u64,
         key: u64,
     }

@@ -302,6 +302,8 @@ fn empty() -> LiveRequest {
         value2: 0,
         stats: LiveStats { represented: 0, built: 0, kept: 0, unused: 0, pause_ns: 0 },
         done_ns: 0,
+        attempts: 0,
+        unused: 0,
     }
 }
 

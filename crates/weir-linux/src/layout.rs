@@ -52,7 +52,8 @@ plain! {
         requests: u64,
         /// Task of our class that runs; 0: none.
         curr_pid: u64,
-        unused: [u64; 14],
+        gave_up: u64,
+        unused: [u64; 13],
     }
     /// What is known of a task, by task number.
     "weir_live_task" LiveTask {
@@ -94,6 +95,8 @@ plain! {
         value2: u64,
         stats: LiveStats,
         done_ns: u64,
+        attempts: u32,
+        unused: u32,
     }
     /// The record of global data, without the CPUs behind it.
     "weir_live" LiveHead {

@@ -76,6 +76,9 @@ pub struct CpuView {
     pub messages: u64,
     /// Calls of the core that failed.
     pub failures: u64,
+    /// Calls that waited too long for another CPU: they were made again, or their task ran beside the graph.
+    #[serde(default)]
+    pub gave_up: u64,
     /// Events that found the ring full.
     pub lost_events: u64,
 }
@@ -165,6 +168,9 @@ pub struct Totals {
     pub migrations: u64,
     pub messages: u64,
     pub failures: u64,
+    /// Calls that waited too long for another CPU: they were made again, or their task ran beside the graph.
+    #[serde(default)]
+    pub gave_up: u64,
     pub busy_ns: u64,
     pub lost_events: u64,
     /// Requests of the loader that the kernel side carried out.

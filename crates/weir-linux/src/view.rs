@@ -110,6 +110,7 @@ impl View {
         totals.migrations += n.migrations;
         totals.messages += n.messages;
         totals.failures += n.failures;
+        totals.gave_up += n.gave_up;
         totals.busy_ns += n.busy_ns;
         totals.lost_events += n.lost_events;
         totals.requests += n.requests;
@@ -133,6 +134,7 @@ impl View {
             preempts: n.preempts,
             messages: n.messages,
             failures: n.failures,
+            gave_up: n.gave_up,
             lost_events: n.lost_events,
         }
     }

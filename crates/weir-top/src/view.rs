@@ -177,6 +177,7 @@ fn trouble(s: &Snapshot) -> String {
     let counts = [
         ("faults of the core", t.faults),
         ("failed calls", t.failures),
+        ("waits given up", t.gave_up),
         ("tasks beside the graph for want of memory", t.no_memory),
         ("messages lost", t.lost_messages),
         ("events lost", t.lost_events),

@@ -103,6 +103,35 @@ static volatile u64 weir_port_faults __attribute__((unused));
 			     : "memory");                                          \
 	} while (0)
 
+/* Helper 5 of the kernel: bpf_ktime_get_ns. */
+static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64 (*)(void))5;
+
+/* How long a call waits for another CPU, with interrupts off: an age for a lock, little for a task. */
+#define WEIR_WAIT_NS 2000000ull
+
+/* Told by the clock: a count would be a new state for the verifier at each look. */
+#define WEIR_WAIT(name) u64 name = 0
+#define weir_wait(name)                                         \
+	({                                                      \
+		u64 now_ = weir_bpf_ktime_get_ns();             \
+		(name) = (name) ? (name) : now_ + WEIR_WAIT_NS; \
+		now_ < (name);                                  \
+	})
+
+WEIR_INLINE int weir_impatient_lock(u32 weir_mem *lock)
+{
+	WEIR_WAIT(w);
+
+	while (weir_loop) {
+		if (weir_cas(lock, 0, 1) == 0)
+			return 0;
+		if (!weir_wait(w))
+			break;
+	}
+	return -3; /* -WEIR_EAGAIN */
+}
+
+/* A lock that is held for a few instructions, and whose user has no way out: as long as loops may last. */
 WEIR_INLINE int weir_spin_lock(u32 weir_mem *lock)
 {
 	while (weir_loop) {
@@ -116,8 +145,6 @@ WEIR_INLINE void weir_spin_unlock(u32 weir_mem *lock)
 {
 	(void)__sync_lock_test_and_set(lock, 0);
 }
-
-#define weir_port_relax(spins) ((void)(spins))
 
 /* Helper 8 of the kernel: bpf_get_smp_processor_id. */
 static u32 (*const weir_bpf_smp_processor_id)(void) __attribute__((unused)) = (u32 (*)(void))8;

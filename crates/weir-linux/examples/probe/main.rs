@@ -97,7 +97,7 @@ fn settled(lost: Option<&str>) -> Outcome {
             let t = &s.totals;
             println!(
                 "{}: {} enqueues = {} dispatches + {} dequeues + {} in the graph; {} beside it, {} direct, {} kept, \
-                 {} dropped, {} runs, {} migrations, {} switches",
+                 {} dropped, {} runs, {} migrations, {} switches, {} waits given up",
                 s.topology,
                 t.enqueues,
                 t.dispatches,
@@ -109,7 +109,8 @@ fn settled(lost: Option<&str>) -> Outcome {
                 t.dropped,
                 t.runs,
                 t.migrations,
-                t.swaps
+                t.swaps,
+                t.gave_up
             );
             return Ok(());
         };
