@@ -262,7 +262,7 @@ impl Bench {
                     _ => msg.value.to_string(),
                 };
                 let want = match topic {
-                    Topic::Deadline | Topic::Job => time(want)?.to_string(),
+                    Topic::Deadline | Topic::Job | Topic::Executed => time(want)?.to_string(),
                     Topic::Isa => self.isa(want)?.to_string(),
                     _ => (*want).to_owned(),
                 };
