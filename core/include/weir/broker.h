@@ -46,6 +46,8 @@ enum weir_topic_id {
 	WEIR_TOPIC_RECONFIGURE,	  /* value: tasks re-presented; value2: pause, ns */
 	WEIR_TOPIC_JOB,		  /* task, value: WCET at capacity 1024, ns; value2: relative deadline, ns;
 				   * told at each release, before DEADLINE */
+	WEIR_TOPIC_EXECUTED,	  /* request: task; reply value: what its job has executed, as on a CPU of
+				   * capacity 1024, ns */
 	WEIR_NR_STD_TOPICS,
 };
 

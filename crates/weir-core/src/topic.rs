@@ -56,6 +56,7 @@ topics! {
     Withheld => "WITHHELD",
     Reconfigure => "RECONFIGURE",
     Job => "JOB",
+    Executed => "EXECUTED",
 }
 
 impl Topic {

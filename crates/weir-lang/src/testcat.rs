@@ -80,6 +80,18 @@ pub fn catalog() -> Catalog {
         keyed_out: true,
         ..component("edf", Order, (1, 1), (1, 1))
     });
+    for name in ["rm", "dm", "edf_us", "edzl", "llf"] {
+        all.push(ComponentInfo {
+            ordering: Ordering::Stable,
+            params: vec![param("tick", Unit::Ns, 100_000, 0, 1_000_000_000)],
+            keyed_out: true,
+            ..component(name, Order, (1, 1), (1, 1))
+        });
+    }
+    all.push(ComponentInfo {
+        params: vec![param("bound", Unit::Pct, 100, 1, 100)],
+        ..component("partition", Distribute, (1, ANY), (1, ANY))
+    });
     for (name, ins) in [
         ("task_distributor", (1, 1)),
         ("task_mux", (1, ANY)),
@@ -108,6 +120,8 @@ pub fn catalog() -> Catalog {
         ("lamport", "LAMPORT"),
         ("priority", "PRIORITY"),
         ("isa", "ISA"),
+        ("job", "JOB"),
+        ("executed", "EXECUTED"),
         ("tcb", "TCB"),
         ("status", "STATUS"),
         ("deadline", "DEADLINE"),

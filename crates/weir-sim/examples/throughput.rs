@@ -7,7 +7,7 @@
 
 use weir_core::event::{Event, Observer};
 use weir_lang::{NoIncludes, Source};
-use weir_sim::{Costs, Machine, Op, Policy, RunConfig, TaskSpec, Timing, Workload};
+use weir_sim::{Costs, Machine, OnMiss, Op, Policy, RunConfig, TaskSpec, Timing, Workload};
 
 const TOPOLOGY: &str = "annotate deadline, affinity; entry each cpu { edf -> cpu };";
 
@@ -41,6 +41,7 @@ fn workload(tasks: u32) -> Workload {
         cpus: None,
         isa: None,
         timing: Some(Timing { period_ns, deadline_ns: period_ns, wcet_ns }),
+        on_miss: OnMiss::Continue,
         program: vec![
             Op::Loop { count: None },
             Op::Release { offset_ns, period_ns, deadline_ns: period_ns, jitter_ns: 0, extra_ns: 0 },

@@ -59,7 +59,13 @@ pub enum Op {
         n: u8,
         value: i8,
     },
+    /// Absolute, and the period.
     Deadline {
+        n: u8,
+        value: u8,
+    },
+    /// A job's worst-case execution time and relative deadline.
+    Job {
         n: u8,
         value: u8,
     },
@@ -107,7 +113,8 @@ pub fn op(swaps: u32) -> impl Strategy<Value = Op> {
         8 => n.prop_map(|n| Op::Block { n }),
         4 => n.prop_map(|n| Op::Exit { n }),
         6 => (n, -2..3i8).prop_map(|(n, value)| Op::Priority { n, value }),
-        5 => (n, 0..5u8).prop_map(|(n, value)| Op::Deadline { n, value }),
+        5 => (n, any::<u8>()).prop_map(|(n, value)| Op::Deadline { n, value }),
+        4 => (n, 0..5u8).prop_map(|(n, value)| Op::Job { n, value }),
         7 => (n, any::<u8>()).prop_map(|(n, mask)| Op::Affinity { n, mask }),
         4 => (n, 0..5u8).prop_map(|(n, value)| Op::Isa { n, value }),
         5 => (cpu, any::<bool>()).prop_map(|(cpu, online)| Op::Cpu { cpu, online }),
@@ -224,7 +231,15 @@ impl World {
                 }
             }
             Op::Priority { n, value } => self.tell(n, Topic::Priority, value as i64 as u64)?,
-            Op::Deadline { n, value } => self.tell(n, Topic::Deadline, value.into())?,
+            // Small ones are all past, and often equal; the others lie about now.
+            Op::Deadline { n, value } => {
+                let at = if value < 64 { u64::from(value % 5) } else { u64::from(value) * STEP_NS };
+                self.tell_two(n, Topic::Deadline, at, u64::from(value % 4) * STEP_NS)?;
+            }
+            Op::Job { n, value } => {
+                let wcet = u64::from(value) * STEP_NS;
+                self.tell_two(n, Topic::Job, wcet, 2 * wcet)?;
+            }
             Op::Isa { n, value } => self.tell(n, Topic::Isa, value.into())?,
             Op::Affinity { n, mask } => {
                 let set: CpuSet =
@@ -327,6 +342,7 @@ impl World {
             }
         }
         let mut idle = 0;
+        let mut waits = 0;
         let mut cpu = 0;
         while idle < self.lab.shape.nr_cpus() {
             if let Some(t) = self.lab.running[cpu as usize] {
@@ -335,6 +351,16 @@ impl World {
             }
             idle = if self.lab.pick(cpu)?.is_some() { 0 } else { idle + 1 };
             cpu = (cpu + 1) % self.lab.shape.nr_cpus();
+            // Some wait for a time only: budgets, quanta.
+            if idle == self.lab.shape.nr_cpus() && !self.tasks.is_empty() && waits < 10_000 {
+                if let Some((due, handle)) = self.lab.sched.next_timer() {
+                    waits += 1;
+                    self.now_ns = self.now_ns.max(due);
+                    self.lab.sched.set_now(self.now_ns);
+                    self.lab.sched.timer_expired(0, handle);
+                    idle = 0;
+                }
+            }
         }
         match self.tasks.first() {
             None if self.lab.sched.nr_tasks() == 0 => Ok(()),
@@ -361,9 +387,11 @@ impl World {
     }
 
     fn tell(&mut self, n: u8, topic: Topic, value: u64) -> Result<(), String> {
-        match self.nth(n, |_| true) {
-            Some(i) => self.lab.tell(topic, self.tasks[i].0, value),
-            None => Ok(()),
-        }
+        self.tell_two(n, topic, value, 0)
+    }
+
+    fn tell_two(&mut self, n: u8, topic: Topic, value: u64, value2: u64) -> Result<(), String> {
+        let Some(i) = self.nth(n, |_| true) else { return Ok(()) };
+        self.lab.notify(topic, &Msg { task: Some(self.tasks[i].0), value, value2, ..Msg::default() })
     }
 }

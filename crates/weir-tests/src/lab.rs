@@ -159,6 +159,12 @@ impl Lab {
         self.notify(Topic::CpuStatus, &Msg { cpu: Some(cpu), value: online.into(), ..Msg::default() })
     }
 
+    /// The timer of an instance is due.
+    pub fn timer(&mut self, handle: u32) -> Result<(), String> {
+        self.sched.timer_expired(0, handle);
+        self.done(Ok(()))
+    }
+
     /// Ask a topic's responder about a task.
     pub fn ask(&mut self, topic: Topic, t: TaskId) -> Option<Msg> {
         self.sched.request(0, topic, &Msg { task: Some(t), ..Msg::default() })

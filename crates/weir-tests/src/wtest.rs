@@ -131,8 +131,19 @@ impl Bench {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["wait", t] => {
-                self.now_ns = self.now_ns.checked_add(time(t)?).ok_or("the clock would overflow")?;
-                self.lab.sched.set_now(self.now_ns);
+                let end = self.now_ns.checked_add(time(t)?).ok_or("the clock would overflow")?;
+                // A component may arm its timer anew for the same time: bounded, lest a broken one never end.
+                for _ in 0..1_000_000 {
+                    let Some((due, handle)) = self.lab.sched.next_timer().filter(|(due, _)| *due <= end)
+                    else {
+                        break;
+                    };
+                    self.now_ns = self.now_ns.max(due);
+                    self.lab.sched.set_now(self.now_ns);
+                    self.lab.timer(handle)?;
+                }
+                self.now_ns = end;
+                self.lab.sched.set_now(end);
                 Ok(())
             }
             ["new", names @ ..] => self.each_new(names, |_, _, _| Ok(())),
@@ -262,7 +273,7 @@ impl Bench {
                     _ => msg.value.to_string(),
                 };
                 let want = match topic {
-                    Topic::Deadline | Topic::Job => time(want)?.to_string(),
+                    Topic::Deadline | Topic::Job | Topic::Executed => time(want)?.to_string(),
                     Topic::Isa => self.isa(want)?.to_string(),
                     _ => (*want).to_owned(),
                 };

@@ -93,7 +93,10 @@ impl<O: Observer> Sim<'_, O> {
             }
             Op::Release { .. } => self.release_op(c, no, op),
             Op::Lock { mutex } => match self.objects.mutexes[mutex as usize].lock(no) {
-                Pass::Go => Ok(Next::Op),
+                Pass::Go => {
+                    task.held.push(mutex);
+                    Ok(Next::Op)
+                }
                 Pass::Wait => self.wait(c, no, Wait::Mutex(mutex)),
             },
             Op::Unlock { mutex } => {
@@ -240,6 +243,7 @@ impl<O: Observer> Sim<'_, O> {
         if at <= self.now {
             return Ok(Next::Op);
         }
+        self.tasks[no as usize].wake_at = at;
         self.timers.push(Key::new(at, Phase::Timer, Kind::Wake, no));
         self.wait(c, no, wait)
     }
@@ -253,9 +257,19 @@ impl<O: Observer> Sim<'_, O> {
     }
 
     /// Release a mutex on behalf of `no`; its next owner is woken.
-    fn unlock(&mut self, c: CpuNo, no: TaskNo, mutex: u32) -> Result<()> {
-        match self.objects.mutexes[mutex as usize].unlock(no) {
-            Ok(Some(next)) => self.wake(next, c),
+    pub fn unlock(&mut self, c: CpuNo, no: TaskNo, mutex: u32) -> Result<()> {
+        let done = self.objects.mutexes[mutex as usize].unlock(no);
+        if done.is_ok() {
+            let held = &mut self.tasks[no as usize].held;
+            if let Some(at) = held.iter().rposition(|&m| m == mutex) {
+                held.remove(at);
+            }
+        }
+        match done {
+            Ok(Some(next)) => {
+                self.tasks[next as usize].held.push(mutex);
+                self.wake(next, c)
+            }
             Ok(None) => Ok(()),
             Err(()) => {
                 let task = &self.workload.tasks[self.tasks[no as usize].spec as usize].name;
@@ -285,7 +299,10 @@ impl<O: Observer> Sim<'_, O> {
         };
         self.wakeup_job(other, self.now, c)?;
         match self.objects.mutexes[mutex as usize].lock(other) {
-            Pass::Go => self.wake(other, c)?,
+            Pass::Go => {
+                self.tasks[other as usize].held.push(mutex);
+                self.wake(other, c)?;
+            }
             Pass::Wait => self.tasks[other as usize].wait = Wait::Mutex(mutex),
         }
         Ok(true)

@@ -15,7 +15,7 @@ use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
 use super::task::{Backlog, NEVER, NONE, State, Task, Wait};
 use crate::Result;
-use crate::workload::Op;
+use crate::workload::{OnMiss, Op};
 
 impl<O: Observer> Sim<'_, O> {
     /// The CPU where a task comes into being that nobody forks: in turn each of those that it may use,
@@ -193,10 +193,7 @@ impl<O: Observer> Sim<'_, O> {
             let Some(next) = task.backlog.as_mut().and_then(|b| b.pop_front()) else {
                 return self.wait(c, no, Wait::Release);
             };
-            task.job_release_ns = next.release_ns;
-            task.job_deadline_ns = next.deadline_ns;
-            task.job_missed = next.missed;
-            task.job_open = true;
+            task.take(next);
             self.tell_deadline(no, c)?;
         } else {
             if self.draw_release(no, op) > self.now {
@@ -215,6 +212,9 @@ impl<O: Observer> Sim<'_, O> {
     fn release_due(&mut self, no: TaskNo) -> Result<()> {
         self.deadline_passed(no)?;
         let task = &self.tasks[no as usize];
+        if task.state == State::Gone {
+            return Ok(());
+        }
         if task.wait == Wait::Release {
             let h = self.caller(if task.cpu == NONE { task.home } else { task.cpu });
             self.charge_flat(h, self.costs.timer_interrupt);
@@ -224,12 +224,21 @@ impl<O: Observer> Sim<'_, O> {
         let now = self.now;
         let task = &mut self.tasks[no as usize];
         let (_, release_ns, deadline) = std::mem::replace(&mut task.upcoming, (NEVER, 0, 0));
-        let backlog = task.backlog.get_or_insert_default();
-        let job = task.job + u32::from(task.job_open) + backlog.len() as u32;
-        backlog.push_back(Backlog { release_ns, deadline_ns: deadline, missed: deadline <= now });
+        let job = task.next_job;
+        task.next_job += 1;
+        let late = task.job_open && (task.job_missed || task.job_deadline_ns <= now);
         let deadline_ns = (deadline != NEVER).then_some(deadline);
         self.totals.jobs += 1;
         self.obs.event(now, &Event::JobRelease { task: no, job, deadline_ns });
+        let on_miss = self.workload.tasks[task.spec as usize].on_miss;
+        if on_miss == OnMiss::Skip && late {
+            self.tell_miss(no, job, deadline);
+            self.tell_dropped(no, job);
+            self.foresee(no);
+            return Ok(());
+        }
+        let waiting = Backlog { job, release_ns, deadline_ns: deadline, missed: deadline <= now };
+        self.tasks[no as usize].backlog.get_or_insert_default().push_back(waiting);
         self.foresee(no);
         if deadline <= now {
             self.tell_miss(no, job, deadline);
@@ -283,7 +292,12 @@ impl<O: Observer> Sim<'_, O> {
         if task.upcoming.0 == self.now {
             return self.release_due(no);
         }
-        debug_assert!(task.wait.is_timed(), "only tasks that wait for a time have such an event");
+        if task.wake_at != self.now {
+            // The wait was called off.
+            return Ok(());
+        }
+        self.tasks[no as usize].wake_at = NEVER;
+        let task = &self.tasks[no as usize];
         let wait = task.wait;
         let h = self.caller(task.cpu);
         self.charge_flat(h, self.costs.timer_interrupt);
@@ -310,6 +324,8 @@ impl<O: Observer> Sim<'_, O> {
     pub fn release_job(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let now = self.now;
         let task = &mut self.tasks[no as usize];
+        task.job = task.next_job;
+        task.next_job += 1;
         task.job_open = true;
         task.job_missed = false;
         let (job, deadline) = (task.job, task.job_deadline_ns);
@@ -337,7 +353,7 @@ impl<O: Observer> Sim<'_, O> {
 
     /// Tell the scheduler what the job that begins may need (JOB, if a component wants to know and the
     /// task's parameters are known), then until when (DEADLINE).
-    fn tell_deadline(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+    pub fn tell_deadline(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         if task.job_deadline_ns == NEVER {
             return Ok(());
@@ -371,7 +387,6 @@ impl<O: Observer> Sim<'_, O> {
         }
         let task = &mut self.tasks[no as usize];
         let (job, missed) = (task.job, task.job_missed);
-        task.job += 1;
         let response_ns = now - task.job_release_ns.min(now);
         self.totals.jobs_completed += 1;
         self.obs.event(now, &Event::JobDone { task: no, job, response_ns, missed });
@@ -381,9 +396,12 @@ impl<O: Observer> Sim<'_, O> {
     pub fn deadline_passed(&mut self, no: TaskNo) -> Result<()> {
         let now = self.now;
         let task = &self.tasks[no as usize];
-        let first = task.job + u32::from(task.job_open);
+        let abort = self.workload.tasks[task.spec as usize].on_miss == OnMiss::Abort;
         if task.job_open && !task.job_missed && task.job_deadline_ns == now {
             self.miss(no);
+            if abort {
+                self.abort_job(no)?;
+            }
         }
         let n = self.tasks[no as usize].backlog.as_ref().map_or(0, |b| b.len());
         // Later jobs have later deadlines, so only the last ones can be concerned.
@@ -394,7 +412,14 @@ impl<O: Observer> Sim<'_, O> {
             }
             if backlog[i].deadline_ns == now && !backlog[i].missed {
                 backlog[i].missed = true;
-                self.tell_miss(no, first + i as u32, now);
+                let job = backlog[i].job;
+                if abort {
+                    backlog.remove(i);
+                }
+                self.tell_miss(no, job, now);
+                if abort {
+                    self.tell_dropped(no, job);
+                }
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ mod charge;
 mod checks;
 mod clock;
 mod cpu;
+mod drop;
 mod interpret;
 mod jobs;
 mod kernel;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::workload::{Op, TaskSpec, Workload};
+use crate::workload::{OnMiss, Op, TaskSpec, Workload};
 use crate::{Error, Result};
 
 /// Most nanoseconds of work in one op: a day. Work is kept in fractions of a nanosecond.
@@ -118,8 +118,24 @@ impl<'a> Program<'a> {
             );
         }
         let releases = periodic_releases(ops);
+        if spec.on_miss != OnMiss::Continue && !can_rewind(ops) {
+            return Err(Error::workload(format!(
+                "late jobs of task `{}` cannot be thrown away: its program has steps before its release or after its loop",
+                spec.name
+            ))
+            .help("give the task a period, or leave `on_miss` at `continue`"));
+        }
         Ok(Self { ops, jump, depth, timers, has_release, releases, endless })
     }
+}
+
+/// The program is one release at the beginning of its loops and what follows it: where its job is thrown
+/// away, it goes on at the release.
+fn can_rewind(ops: &[Op]) -> bool {
+    let depth = ops.iter().take_while(|op| matches!(op, Op::Loop { .. })).count();
+    let tail = ops.iter().rev().take_while(|op| matches!(op, Op::LoopEnd)).count();
+    let releases = ops.iter().filter(|op| matches!(op, Op::Release { .. })).count();
+    releases == 1 && tail >= depth && matches!(ops.get(depth), Some(Op::Release { .. }))
 }
 
 /// Executions of the only release of a program, if its releases can be foreseen.
@@ -187,6 +203,7 @@ mod tests {
             cpus: None,
             isa: None,
             timing: None,
+            on_miss: Default::default(),
             program: p.into(),
         };
         Workload { tasks: programs.into_iter().enumerate().map(spec).collect(), ..Default::default() }

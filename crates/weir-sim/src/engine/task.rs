@@ -58,6 +58,7 @@ impl Wait {
 /// A job that was released while its predecessor was not done.
 #[derive(Clone, Copy, Debug)]
 pub struct Backlog {
+    pub job: u32,
     pub release_ns: u64,
     pub deadline_ns: u64,
     pub missed: bool,
@@ -96,6 +97,11 @@ pub struct Task<'a> {
     pub job_open: bool,
     pub job_missed: bool,
 
+    /// Mutexes that it holds, in the order in which it got them.
+    pub held: Vec<u32>,
+    /// When the time comes that it waits for; [`NEVER`] where it waits for no time, or not any more.
+    pub wake_at: u64,
+
     /// Work left in the current op, in fractions of a nanosecond (`FULL_SPEED` of them).
     pub left: u64,
     /// Time lost to cold caches, to be added to the next work, ns.
@@ -114,7 +120,9 @@ pub struct Task<'a> {
     pub ran_ns: u64,
     pub start_ns: u64,
 
+    /// Number of the present job, or of the last one; number of the next one to be released.
     pub job: u32,
+    pub next_job: u32,
     pub job_release_ns: u64,
     /// Absolute, or [`NEVER`].
     pub job_deadline_ns: u64,
@@ -161,6 +169,8 @@ impl<'a> Task<'a> {
             woken: false,
             job_open: false,
             job_missed: false,
+            held: Vec::new(),
+            wake_at: NEVER,
             left: 0,
             penalty_ns: 0,
             cpu: NONE,
@@ -172,6 +182,7 @@ impl<'a> Task<'a> {
             ran_ns: 0,
             start_ns: now,
             job: 0,
+            next_job: 0,
             job_release_ns: now,
             job_deadline_ns: NEVER,
             period_ns: 0,
@@ -180,6 +191,15 @@ impl<'a> Task<'a> {
             releases: 0,
             release_shift_ns: 0,
         }
+    }
+
+    /// A job that waited for its predecessor is the task's job from now on.
+    pub fn take(&mut self, next: Backlog) {
+        self.job = next.job;
+        self.job_release_ns = next.release_ns;
+        self.job_deadline_ns = next.deadline_ns;
+        self.job_missed = next.missed;
+        self.job_open = true;
     }
 
     /// It is allowed to run there.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Op, Policy, TaskSpec, Workload};
+use super::{OnMiss, Op, Policy, TaskSpec, Workload};
 use crate::error::Error;
 
 /// Most tasks in a workload.
@@ -169,6 +169,7 @@ pub(crate) fn plain_task(name: impl Into<String>, group: impl Into<String>, prog
         cpus: None,
         isa: None,
         timing: None,
+        on_miss: OnMiss::Continue,
         program,
     }
 }

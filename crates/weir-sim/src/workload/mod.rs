@@ -98,8 +98,22 @@ pub struct TaskSpec {
     pub isa: Option<String>,
     /// Timing parameters known up front, for real-time components and reports.
     pub timing: Option<Timing>,
+    /// What becomes of jobs that are not complete at their deadline.
+    pub on_miss: OnMiss,
     /// Shared by all instances of a template, so that a million tasks cost one program.
     pub program: Arc<[Op]>,
+}
+
+/// What becomes of a job that is not complete at its deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMiss {
+    /// It goes on; later jobs wait for it.
+    #[default]
+    Continue,
+    /// It is thrown away at its deadline.
+    Abort,
+    /// It goes on; jobs that are released until it is done are thrown away.
+    Skip,
 }
 
 /// Parameters of a recurrent real-time task, ns.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use weir_core::event::{Event, Observer, Stop};
 use weir_core::{MachineShape, Plan};
 use weir_lang::{NoIncludes, Source};
-use weir_sim::{Costs, Machine, Op, Outcome, Policy, Result, RunConfig, TaskSpec, Workload};
+use weir_sim::{Costs, Machine, OnMiss, Op, Outcome, Policy, Result, RunConfig, TaskSpec, Workload};
 
 pub const MS: u64 = 1_000_000;
 pub const US: u64 = 1_000;
@@ -31,6 +31,7 @@ pub fn task(name: &str, program: Vec<Op>) -> TaskSpec {
         cpus: None,
         isa: None,
         timing: None,
+        on_miss: OnMiss::Continue,
         program: program.into(),
     }
 }

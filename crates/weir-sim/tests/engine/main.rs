@@ -2,6 +2,7 @@
 //! The simulator with real components: what runs where and when.
 
 mod common;
+mod late;
 mod machines;
 mod meeting;
 mod overheads;

@@ -9,7 +9,7 @@ use super::json::Source;
 use super::{Phase, Thread, unknown_thread};
 use crate::error::Error;
 use crate::workload::build::{Builder, Kind, repeat, spins_in_place};
-use crate::workload::{Op, Policy, TaskSpec, Timing, Workload};
+use crate::workload::{OnMiss, Op, Policy, TaskSpec, Timing, Workload};
 
 /// What must be known of all threads before the first one is translated.
 struct Facts {
@@ -70,6 +70,7 @@ pub(super) fn lower(
         cpus: thread.phases[0].cpus.clone().or_else(|| thread.cpus.clone()),
         isa: None,
         timing: thread.sched.timing.or_else(|| timing(thread)),
+        on_miss: OnMiss::Continue,
         program: programs[i].clone(),
     };
     let mut number = 0;

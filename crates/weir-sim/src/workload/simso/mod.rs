@@ -73,9 +73,6 @@ pub(crate) fn parse(
     }
     let list = read_tasks(source, &mut builder, &root)?;
     let chains = chain(source, &mut builder, &list)?;
-    if list.iter().any(|t| t.abort_on_miss) {
-        builder.warn("`abort_on_miss`: late jobs run to their end here instead of being aborted");
-    }
     let mut fields: Vec<&str> = list.iter().flat_map(|t| t.ignored.iter().copied()).collect();
     fields.sort_unstable();
     fields.dedup();

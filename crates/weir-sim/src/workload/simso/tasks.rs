@@ -10,7 +10,7 @@ use super::xml::Source;
 use crate::error::{Error, did_you_mean};
 use crate::workload::build::{Builder, plain_task, repeat};
 use crate::workload::dice::Dice;
-use crate::workload::{Op, Timing};
+use crate::workload::{OnMiss, Op, Timing};
 
 /// Longest time of a task, ms: 10,000 hours.
 const MAX_MS: f64 = 36e9;
@@ -35,6 +35,8 @@ pub(super) struct SimsoTask {
     pub name: String,
     pub id: u64,
     pub abort_on_miss: bool,
+    /// The field that SimSo's fixed priority scheduler reads; higher is more urgent.
+    pub priority: i32,
     /// The follower's id and the place where it says so.
     pub followed_by: Option<(u64, Range<usize>)>,
     /// Attributes that are given, not trivial, and have no counterpart.
@@ -138,6 +140,7 @@ impl SimsoTask {
             name,
             id: number,
             abort_on_miss: node.attribute("abort_on_miss").is_none_or(|v| v == "yes"),
+            priority: source.number(node, "priority", -1e9, 1e9)?.unwrap_or(0.0) as i32,
             followed_by,
             ignored,
             at: source.tag(node),
@@ -260,7 +263,17 @@ pub(super) fn lower(
             },
         }
         let program = builder.program(ops).map_err(|e| e.at(source.name, source.text, place))?;
+        let releases = program.iter().filter(|op| matches!(op, Op::Release { .. })).count();
         let mut spec = plain_task(task.name.clone(), task.name.clone(), program);
+        spec.priority = task.priority;
+        if task.abort_on_miss && releases == 1 && task.period_ns > 0 {
+            spec.on_miss = OnMiss::Abort;
+        } else if task.abort_on_miss && releases > 0 {
+            builder.warn(format!(
+                "`abort_on_miss` of `{}` is ignored: only periodic tasks with the same computing time in each job are aborted",
+                task.name
+            ));
+        }
         if task.period_ns > 0 {
             spec.timing = Some(Timing { period_ns: task.period_ns, deadline_ns, wcet_ns: task.wcet_ns });
         }

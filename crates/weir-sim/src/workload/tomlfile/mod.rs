@@ -12,7 +12,7 @@ use self::steps::{Scope, program};
 use self::table::Table;
 use super::build::{Builder, Kind, Limits, MAX_TASKS, repeat, spins_in_place};
 use super::rtapp::{DEADLINE_PRIORITY, IDLE_PRIORITY};
-use super::{Op, Policy, TaskSpec, Timing, Workload, units};
+use super::{OnMiss, Op, Policy, TaskSpec, Timing, Workload, units};
 use crate::document::{self, Source};
 use crate::error::{Error, ErrorKind, did_you_mean};
 use crate::machine::MachineEvent;
@@ -22,13 +22,14 @@ const TOP: &[&str] = &["name", "description", "duration", "task", "machine_event
 
 const TASK: &[&str] = &[
     "name", "count", "group", "start", "stagger", "template", "policy", "nice", "priority", "cpus", "isa",
-    "period", "wcet", "run", "deadline", "offset", "jitter", "sporadic", "jobs", "loop", "program",
+    "period", "wcet", "run", "deadline", "offset", "jitter", "sporadic", "jobs", "on_miss", "loop",
+    "program",
 ];
 
 const MACHINE_EVENT: &[&str] = &["at", "online", "offline", "cpu", "frequency"];
 
 /// Keys that make no sense without a period.
-const PERIODIC_ONLY: &[&str] = &["wcet", "deadline", "offset", "jitter", "sporadic", "jobs"];
+const PERIODIC_ONLY: &[&str] = &["wcet", "deadline", "offset", "jitter", "sporadic", "jobs", "on_miss"];
 
 /// Read a workload file.
 pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Result<Workload, Error> {
@@ -195,6 +196,7 @@ fn task(
             "add a `run`, `sleep` or `timer` to the loop",
         ));
     }
+    let on_miss = on_miss(table)?;
     let (policy, priority) = priority(table, kind, timing)?;
     let mentioned: BTreeSet<u32> = ops
         .iter()
@@ -235,6 +237,7 @@ fn task(
             cpus: cpus.clone(),
             isa: isa.clone(),
             timing,
+            on_miss,
             program: shared.clone(),
         })?;
     }
@@ -337,6 +340,19 @@ fn most_computing(body: &[Op]) -> u64 {
         }
     }
     sums.first().copied().unwrap_or(0)
+}
+
+/// `on_miss = "abort"`: what becomes of late jobs.
+fn on_miss(table: &Table<'_>) -> Result<OnMiss, Error> {
+    Ok(match table.string("on_miss", "\"abort\"")? {
+        None | Some("continue") => OnMiss::Continue,
+        Some("abort") => OnMiss::Abort,
+        Some("skip") => OnMiss::Skip,
+        Some(word) => {
+            let help = did_you_mean(word, &["continue", "abort", "skip"]);
+            return Err(table.wrong("on_miss", format!("`on_miss` cannot be `{word}`"), help));
+        }
+    })
 }
 
 /// The policy by name; the parameters of deadline come later.

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * partition - give each task a pipe for good, by load
+ *
+ * class:     distribute
+ * pipes:     in 1.., out 1..
+ * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again. EXIT: its load
+ *            goes with it
+ * publishes: OVERLOAD: the task fits nowhere. WITHHELD: no CPU that it may use is there
+ * asks:      AFFINITY: where the task may run; DEADLINE: the period in value2; JOB: the worst-case
+ *            execution time, and the relative deadline in value2; all needed
+ * answers:   -
+ * params:    fit count 0 [0, 2]; of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest
+ *            bound pct 100 [1, 100]; load that a CPU may have
+ * per-task:  16 bytes
+ * cost:      O(out-pipes) for a task's first job, then O(1), O(tasks) when a CPU comes or goes; takes
+ *            the in-pipe lock and one out-pipe lock
+ * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld
+ *            if there is none; every out-pipe keeps the order of each in-pipe
+ * source:    Dhall and Liu, "On a real-time scheduling problem", 1978; Lopez, Diaz and Garcia, 2004
+ *
+ * Load is the execution time over the period or the relative deadline, whichever is shorter; it
+ * counts against the CPUs behind a pipe by their capacity. A task that fits nowhere goes to the
+ * emptiest pipe. Tasks are placed in the order in which they come; the classic heuristics sort
+ * them by falling load first.
+ *
+ * example:   annotate affinity, deadline, job; entry -> partition(fit = 0) -> each cpu { edf -> cpu };
+ */
+#include <weir/component.h>
+
+/* Load of one CPU of capacity 1024. */
+#define PARTITION_FULL (1ull << 32)
+
+struct partition_task {
+	u64 load; /* (l) what is booked */
+	u32 port; /* (l) 1 + the pipe where it is, 0: not placed */
+	u32 unused;
+};
+
+struct partition {
+	struct weir_instance inst;
+	u64 fit;   /* (c) */
+	u64 bound; /* (c) percent */
+	u64 weir_mem *load; /* (l) by out-pipe */
+};
+
+WEIR_COMPONENT(partition, .summary = "give each task a pipe for good, by load",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY,
+	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
+			  WEIR_TOPIC_BIT(EXIT),
+	       .publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(OVERLOAD),
+	       .asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
+	       .needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
+	       .per_task = sizeof(struct partition_task),
+	       WEIR_PARAMS(partition,
+			   WEIR_PARAM(partition, fit, COUNT, 0, 0, 2,
+				      "of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest"),
+			   WEIR_PARAM(partition, bound, PCT, 100, 1, 100,
+				      "load that a CPU may have")));
+
+/* Execution time over the shorter of period and relative deadline, PARTITION_FULL: 1; rounded down. */
+static u64 partition_load(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };
+	struct weir_msg deadline = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
+	u64 wcet, span;
+
+	if (weir_request(s, &job) || weir_request(s, &deadline))
+		return 0;
+	wcet = job.value;
+	span = deadline.value2;
+	if (job.value2 && (!span || job.value2 < span))
+		span = job.value2;
+	if (!span)
+		return 0;
+	if (wcet >= span)
+		return PARTITION_FULL;
+	while (wcet >= PARTITION_FULL && weir_loop) {
+		wcet >>= 1;
+		span >>= 1;
+	}
+	return wcet * PARTITION_FULL / span;
+}
+
+/* What pipe @i may carry. */
+static u64 partition_room(struct partition weir_mem *self, u32 i)
+{
+	u64 capacity = weir_pipe_capacity(weir_out(&self->inst, i));
+
+	return PARTITION_FULL / 1024 * capacity / 100 * self->bound +
+	       PARTITION_FULL / 1024 * capacity % 100 * self->bound / 100;
+}
+
+/* The lock of the instance is held. The port, or the number of ports if the task may use none. */
+static u32 partition_choose(struct partition weir_mem *self, struct weir_task weir_mem *t, u64 load)
+{
+	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+	u32 nr = self->inst.nr_out, best = nr, least = nr;
+
+	for (u32 i = 0; i < nr && weir_loop; i++) {
+		if (!weir_pipe_allows(weir_out(&self->inst, i), mask))
+			continue;
+		if (least == nr || self->load[i] < self->load[least])
+			least = i;
+		if (self->load[i] + load > partition_room(self, i))
+			continue;
+		if (best == nr || (self->fit == 1 && self->load[i] > self->load[best]) ||
+		    (self->fit == 2 && self->load[i] < self->load[best]))
+			best = i;
+	}
+	weir_note_scan(&self->inst, nr);
+	if (best == nr && least < nr)
+		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, load);
+	return best < nr ? best : least;
+}
+
+/* Take what the task has booked back. The lock of the instance is held. */
+static void partition_unbook(struct partition weir_mem *self, struct partition_task weir_mem *p)
+{
+	if (p->port && p->port <= self->inst.nr_out) {
+		u64 weir_mem *load = &self->load[p->port - 1];
+
+		*load -= p->load < *load ? p->load : *load;
+	}
+	p->port = 0;
+	p->load = 0;
+}
+
+/* Where @t goes, which is in @in; it stays where it is if it may. */
+static int partition_place(struct partition weir_mem *self, struct weir_pipe weir_mem *in,
+			   struct weir_task weir_mem *t)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct partition_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 load = partition_load(s, t);
+	int err = weir_spin_lock(&self->inst.lock);
+	u32 port;
+
+	if (err)
+		return err;
+	port = p->port - 1;
+	if (port >= self->inst.nr_out ||
+	    !weir_pipe_allows(weir_out(&self->inst, port), weir_affinity(s, t))) {
+		partition_unbook(self, p);
+		port = partition_choose(self, t, load);
+	}
+	if (port < self->inst.nr_out && (!p->port || p->load != load)) {
+		partition_unbook(self, p);
+		p->port = port + 1;
+		p->load = load;
+		self->load[port] += load;
+	}
+	weir_spin_unlock(&self->inst.lock);
+	return weir_route(&self->inst, in, t, port < self->inst.nr_out ? weir_out(&self->inst, port) : 0);
+}
+
+WEIR_ENTRY int partition_construct(struct partition weir_mem *self)
+{
+	self->load = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64));
+	return self->load ? 0 : -WEIR_ENOMEM;
+}
+
+WEIR_ENTRY int partition_update(struct partition weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		err = partition_place(self, in, c->task);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int partition_follow_affinity(struct partition weir_mem *self, const struct weir_msg *msg,
+					 struct weir_pipe weir_mem *in)
+{
+	return weir_pending(in, msg->task) ? 0 : partition_place(self, in, msg->task);
+}
+
+WEIR_ENTRY int partition_on_cpu_status(struct partition weir_mem *self, const struct weir_msg *msg)
+{
+	int err = 0;
+
+	(void)msg;
+	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++) {
+		struct weir_pipe weir_mem *in = weir_in(&self->inst, i);
+		struct weir_task weir_mem *t;
+
+		err = weir_pipe_lock(in);
+		if (err)
+			break;
+		weir_for_task(t, in) {
+			if (!weir_pending(in, t))
+				err = partition_place(self, in, t);
+			if (err)
+				break;
+		}
+		weir_pipe_unlock(in);
+	}
+	return err;
+}
+
+WEIR_ENTRY int partition_on_exit(struct partition weir_mem *self, const struct weir_msg *msg)
+{
+	int err = weir_spin_lock(&self->inst.lock);
+
+	if (err)
+		return err;
+	partition_unbook(self, weir_priv(&self->inst, msg->task));
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+/* As before: tasks find their places again, and nothing is booked yet but here. */
+WEIR_ENTRY void partition_take_state(struct partition weir_mem *self, struct partition weir_mem *old)
+{
+	for (u32 i = 0; i < self->inst.nr_out && i < old->inst.nr_out && weir_loop; i++)
+		self->load[i] = old->load[i];
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * pd2 - give each task its share of the CPUs in every interval, a quantum at a time
+ *
+ * class:     distribute
+ * pipes:     in 1, out 1..
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide anew. AFFINITY: a
+ *            task that is bound to some CPUs is a guest
+ * publishes: PREEMPT: a CPU runs a task whose quantum is over
+ * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
+ *            AFFINITY: which CPUs the task may take
+ * answers:   -
+ * params:    quantum ns 1000000 [1000, 1000000000]; length of a slot; slots begin at its multiples
+ *            early flag 0 [0, 1]; a subtask may run as soon as the one before it is done
+ *            ties flag 1 [0, 1]; break ties among deadlines by overlap and group deadline
+ *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
+ * per-task:  8 bytes, and 136 for each of `tasks`
+ * cost:      O(n log CPUs + CPUs) a quantum for n real-time tasks; takes the in-pipe lock and one
+ *            out-pipe lock
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
+ *            CPUs were given, in the order of the in-pipe
+ * source:    Srinivasan and Anderson, "Optimal rate-based scheduling on multiprocessors", 2002 (PD2,
+ *            its priorities in section 2); Anderson and Srinivasan, "Early-release fair scheduling",
+ *            2000; for `ties` off (EPDF) Anderson and Srinivasan, "A new look at pfair priorities"
+ *
+ * A job that needs e quanta and has p of them until its deadline is a row of e subtasks; number i is
+ * released floor((i-1)p/e) quanta after the job and due at ceil(ip/e). In every slot the released
+ * subtasks run whose deadlines come first; among equals one whose window overlaps the next one's, then
+ * one of the later group deadline, then one that keeps its CPU. No deadline is missed if execution
+ * times, periods and releases are multiples of the quantum, deadlines are not before the ends of periods,
+ * and the shares e/p add up to no more than the CPUs, which are alike. Other times are rounded: execution
+ * up, the ends of windows inwards. Without `ties` that holds on up to two CPUs only.
+ *
+ * A task that computes longer than it told goes on at its rate. Tasks without parameters, and those
+ * bound to some of the CPUs, take turns on CPUs that a slot leaves idle. Times are below 2^32 quanta.
+ *
+ * example:   annotate affinity, job, deadline; entry -> pd2(quantum = 1ms) -> each cpu { -> cpu };
+ */
+#include <weir/component.h>
+#include <weir/seats.h>
+
+struct pd2 {
+	struct weir_instance inst;
+	struct weir_seats seats;
+	u64 quantum;	    /* (c) ns */
+	u64 early;	    /* (c) */
+	u64 ties;	    /* (c) */
+	u64 tasks;	    /* (c) */
+	u64 slot;	    /* (p) 1 + slot decided last, 0: none */
+	u32 weir_mem *heap; /* (p) rows chosen for the slot, the least urgent one at the root */
+	u32 nr_heap;	    /* (p) */
+	u32 unused;
+};
+
+/* A row's words. Slots are absolute. */
+enum pd2_word {
+	PD2_START,    /* slot in which the job's first window begins */
+	PD2_NEED,     /* quanta of a job */
+	PD2_SPAN,     /* quanta until its deadline */
+	PD2_DONE,     /* subtasks of the job that are done */
+	PD2_CHOSEN,   /* it has the slot decided last */
+	PD2_DEADLINE, /* of its next subtask; with `ties` twice that, and 1 less for an overlap */
+	PD2_GROUP,    /* group deadline */
+};
+
+WEIR_COMPONENT(
+	pd2,
+	.summary = "give each task its share of the CPUs in every interval, a quantum at a time",
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
+	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_SEATS_LISTENS,
+	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_SEATS_ASKS, .needs = WEIR_SEATS_NEEDS,
+	WEIR_PARAMS(pd2,
+		    WEIR_PARAM(pd2, quantum, NS, 1000000, 1000, 1000000000,
+			       "length of a slot; slots begin at its multiples"),
+		    WEIR_PARAM(pd2, early, FLAG, 0, 0, 1,
+			       "a subtask may run as soon as the one before it is done"),
+		    WEIR_PARAM(pd2, ties, FLAG, 1, 0, 1,
+			       "break ties among deadlines by overlap and group deadline"),
+		    WEIR_PARAM(pd2, tasks, COUNT, 1024, 1, 65536,
+			       "most tasks of which JOB is known; others are guests")));
+
+static u64 pd2_ceil(u64 a, u64 b)
+{
+	return (a + b - 1) / b;
+}
+
+/* Windows of a job that just began. An overrun of the job before is paid for: they begin after it. */
+static void pd2_begin(struct pd2 weir_mem *self, struct weir_rt weir_mem *r)
+{
+	u64 first = pd2_ceil(r->release, self->quantum), span = r->deadline - r->release;
+	u64 need = pd2_ceil(r->wcet, self->quantum), paid = 0;
+
+	if (r->x[PD2_NEED])
+		paid = r->x[PD2_START] + r->x[PD2_DONE] * r->x[PD2_SPAN] / r->x[PD2_NEED];
+	if (r->period && r->period < span)
+		span = r->period;
+	span = (r->release + span) / self->quantum;
+	span = span > first ? span - first : 1;
+	if (span > ~0u)
+		span = ~0u;
+	if (need > span)
+		need = span;
+	r->x[PD2_START] = first > paid ? first : paid;
+	r->x[PD2_NEED] = need;
+	r->x[PD2_SPAN] = span;
+	r->x[PD2_DONE] = 0;
+}
+
+/* Slot in which the next subtask is released, if each waits for its window. */
+static u64 pd2_release(const struct weir_rt weir_mem *r)
+{
+	return r->x[PD2_START] + r->x[PD2_DONE] * r->x[PD2_SPAN] / r->x[PD2_NEED];
+}
+
+/* Take note of the slots that passed since the last decision, and of what happened to the task. */
+static void pd2_catch_up(struct pd2 weir_mem *self, struct weir_rt weir_mem *r, u64 now, u64 passed)
+{
+	if (r->x[PD2_CHOSEN] && passed) {
+		r->x[PD2_DONE] += passed;
+		r->x[PD2_CHOSEN] = 0;
+	}
+	if (r->state & WEIR_RT_FRESH) {
+		pd2_begin(self, r);
+	} else if (r->x[PD2_DONE] >= r->x[PD2_NEED]) {
+		/* It needs more than it told: another job's worth of windows. */
+		r->x[PD2_START] += r->x[PD2_DONE] / r->x[PD2_NEED] * r->x[PD2_SPAN];
+		r->x[PD2_DONE] %= r->x[PD2_NEED];
+	}
+	/* While it waited for something its windows did not move on. */
+	if ((r->state & (WEIR_RT_FRESH | WEIR_RT_WOKEN)) == WEIR_RT_WOKEN && pd2_release(r) < now)
+		r->x[PD2_START] += now - pd2_release(r);
+	r->state &= ~(u32)(WEIR_RT_FRESH | WEIR_RT_WOKEN | WEIR_RT_WANT);
+}
+
+/* Priority of the next subtask; all within a job, so products stay below 2^64. */
+static void pd2_weigh(struct pd2 weir_mem *self, struct weir_rt weir_mem *r)
+{
+	u64 need = r->x[PD2_NEED], span = r->x[PD2_SPAN], rest = span - need;
+	u64 ends = (r->x[PD2_DONE] + 1) * span, due = pd2_ceil(ends, need), group = 0;
+
+	if (2 * need >= span && rest)
+		group = r->x[PD2_START] + pd2_ceil(pd2_ceil(due * rest, span) * span, rest);
+	r->x[PD2_DEADLINE] = 2 * (r->x[PD2_START] + due) - (self->ties && ends % need);
+	r->x[PD2_GROUP] = self->ties && ends % need ? group : 0;
+}
+
+/* Row @a goes before row @b. */
+static int pd2_before(const struct pd2 weir_mem *self, u32 a, u32 b)
+{
+	const struct weir_rt weir_mem *x = &self->seats.row[a];
+	const struct weir_rt weir_mem *y = &self->seats.row[b];
+
+	if (x->x[PD2_DEADLINE] != y->x[PD2_DEADLINE])
+		return x->x[PD2_DEADLINE] < y->x[PD2_DEADLINE];
+	if (x->x[PD2_GROUP] != y->x[PD2_GROUP])
+		return x->x[PD2_GROUP] > y->x[PD2_GROUP];
+	if (!x->cpu != !y->cpu)
+		return x->cpu != 0;
+	return a < b;
+}
+
+/* The root is replaced by @row, which sinks to its place. */
+WEIR_HELPER int pd2_sink(struct pd2 weir_mem *self weir_arg, u32 row)
+{
+	u32 at = 0;
+
+	while (weir_loop) {
+		u32 child = 2 * at + 1;
+
+		if (child >= self->nr_heap)
+			break;
+		if (child + 1 < self->nr_heap &&
+		    pd2_before(self, self->heap[child], self->heap[child + 1]))
+			child++;
+		if (!pd2_before(self, row, self->heap[child]))
+			break;
+		self->heap[at] = self->heap[child];
+		at = child;
+	}
+	self->heap[at] = row;
+	return 0;
+}
+
+/* @row among the @room most urgent ones so far. */
+WEIR_HELPER int pd2_offer(struct pd2 weir_mem *self weir_arg, u32 row, u32 room)
+{
+	u32 at = self->nr_heap;
+
+	if (at == room)
+		return room && pd2_before(self, row, self->heap[0]) ? pd2_sink(self, row) : 0;
+	self->nr_heap++;
+	while (at && pd2_before(self, self->heap[(at - 1) / 2], row) && weir_loop) {
+		self->heap[at] = self->heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	self->heap[at] = row;
+	return 0;
+}
+
+/* Choose for the slot of @now, which may have been decided before; the in-pipe is locked. */
+WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg,
+			   struct weir_pipe weir_mem *in weir_arg, u64 now)
+{
+	u64 slot = now / self->quantum, passed = self->slot ? slot + 1 - self->slot : 0;
+	u32 room = weir_seats_cpus(&self->inst, &self->seats), ready = 0;
+
+	weir_seats_settle(&self->inst, &self->seats, now);
+	self->nr_heap = 0;
+	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->seats.row[i];
+
+		if (!r->task || (!(r->state & WEIR_RT_FRESH) && !r->x[PD2_NEED]))
+			continue;
+		pd2_catch_up(self, r, slot, passed);
+		r->x[PD2_CHOSEN] = 0;
+		if (!(r->state & WEIR_RT_READY))
+			continue;
+		ready++;
+		if ((self->early ? r->x[PD2_START] : pd2_release(r)) > slot)
+			continue;
+		pd2_weigh(self, r);
+		pd2_offer(self, i, room);
+	}
+	for (u32 i = 0; i < weir_load(&self->nr_heap) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->seats.row[self->heap[i]];
+
+		r->state |= WEIR_RT_WANT;
+		r->x[PD2_CHOSEN] = 1;
+	}
+	self->slot = slot + 1;
+	weir_note_scan(&self->inst, self->seats.nr);
+	if (ready)
+		weir_seats_arm(&self->inst, (slot + 1) * self->quantum);
+	return weir_seats_place(&self->inst, &self->seats, in);
+}
+
+/* A task came: it is considered at the beginning of a slot, now if this is one. */
+static void pd2_soon(struct pd2 weir_mem *self)
+{
+	u64 now = weir_now(self->inst.sched);
+
+	weir_seats_arm(&self->inst, pd2_ceil(now, self->quantum) * self->quantum);
+}
+
+WEIR_ENTRY int pd2_construct(struct pd2 weir_mem *self)
+{
+	u64 nr_cpus = self->inst.sched->nr_cpus;
+
+	self->seats.cap = self->tasks;
+	self->heap = weir_instance_alloc(&self->inst, nr_cpus * sizeof(u32) + 8);
+	if (!self->heap)
+		return -WEIR_ENOMEM;
+	return weir_seats_construct(&self->inst, &self->seats);
+}
+
+WEIR_ENTRY int pd2_update(struct pd2 weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	int err = weir_seats_update(&self->inst, &self->seats, in);
+
+	if (err <= 0)
+		return err;
+	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
+	if (!weir_now(self->inst.sched))
+		return pd2_decide(self, in, 0);
+	pd2_soon(self);
+	return 0;
+}
+
+WEIR_ENTRY int pd2_on_dispatch(struct pd2 weir_mem *self, const struct weir_msg *msg)
+{
+	weir_seats_on(&self->inst, &self->seats, msg);
+	return 0;
+}
+
+WEIR_ENTRY int pd2_on_block(struct pd2 weir_mem *self, const struct weir_msg *msg)
+{
+	weir_seats_on(&self->inst, &self->seats, msg);
+	return 0;
+}
+
+WEIR_ENTRY int pd2_on_exit(struct pd2 weir_mem *self, const struct weir_msg *msg)
+{
+	weir_seats_on(&self->inst, &self->seats, msg);
+	return 0;
+}
+
+WEIR_ENTRY int pd2_on_cpu_status(struct pd2 weir_mem *self, const struct weir_msg *msg)
+{
+	if (weir_seats_on(&self->inst, &self->seats, msg))
+		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+	return 0;
+}
+
+WEIR_ENTRY int pd2_follow_affinity(struct pd2 weir_mem *self, const struct weir_msg *msg,
+				   struct weir_pipe weir_mem *in)
+{
+	return weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+}
+
+WEIR_ENTRY int pd2_on_idle(struct pd2 weir_mem *self, u32 cpu)
+{
+	return weir_seats_idle(&self->inst, &self->seats, cpu);
+}
+
+WEIR_ENTRY int pd2_on_timer(struct pd2 weir_mem *self)
+{
+	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	int err = weir_pipe_lock(in);
+
+	if (err)
+		return err;
+	err = pd2_decide(self, in, weir_now(self->inst.sched));
+	weir_pipe_unlock(in);
+	return err;
+}
+
+WEIR_ENTRY void pd2_take_state(struct pd2 weir_mem *self, struct pd2 weir_mem *old)
+{
+	if (self->quantum == old->quantum)
+		self->slot = old->slot;
+	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * dm - run the task first that has the shortest relative deadline
+ *
+ * class:     order
+ * pipes:     in 1, out 1, keyed
+ * listens:   JOB: a waiting task takes its new place; a running one gives way if it must
+ * publishes: PREEMPT: a CPU runs a task of longer relative deadline than one that came
+ * asks:      JOB: the relative deadline in value2, ns, 0: none; needed. AFFINITY: which CPUs the task
+ *            may take
+ * answers:   -
+ * params:    -
+ * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
+ *            takes the in-pipe lock and the out-pipe lock
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by relative deadline, those
+ *            without last
+ * source:    Leung and Whitehead, "On the complexity of fixed-priority scheduling of periodic,
+ *            real-time tasks", 1982
+ *
+ * Deadline monotonic: the best fixed priorities on one CPU where deadlines are at most periods, and
+ * the same as rm where they are equal.
+ *
+ * example:   annotate job; entry -> dm -> cpus;
+ */
+#include <weir/component.h>
+
+struct dm {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(dm, .summary = "run the task first that has the shortest relative deadline",
+	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(JOB),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(JOB));
+
+static u64 dm_key(u64 relative)
+{
+	return relative ? relative : WEIR_KEY_NONE;
+}
+
+static int dm_put(struct dm weir_mem *self, struct weir_pipe weir_mem *in,
+		  struct weir_task weir_mem *t, u64 key)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	int err = weir_pipe_insert_stable(out, t, key, in);
+
+	if (err)
+		return err;
+	weir_preempt(&self->inst, out, t, key);
+	return 0;
+}
+
+WEIR_ENTRY int dm_update(struct dm weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = c->task };
+		u64 relative = weir_request(self->inst.sched, &msg) ? 0 : msg.value2;
+
+		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
+		err = dm_put(self, in, c->task, dm_key(relative));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int dm_on_job(struct dm weir_mem *self, const struct weir_msg *msg)
+{
+	if (msg->task)
+		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
+				   dm_key(msg->value2));
+	return 0;
+}
+
+/* A task that update has still to look at gets its key there. */
+WEIR_ENTRY int dm_follow_job(struct dm weir_mem *self, const struct weir_msg *msg,
+			     struct weir_pipe weir_mem *in)
+{
+	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
+		return 0;
+	return dm_put(self, in, msg->task, dm_key(msg->value2));
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * edf_us - run heavy tasks first, all others by deadline
+ *
+ * class:     order
+ * pipes:     in 1, out 1, keyed
+ * listens:   DEADLINE: a waiting task takes its new place; a running one gives way if it must
+ * publishes: PREEMPT: a CPU runs something less urgent than a task that came
+ * asks:      DEADLINE: absolute, and the period; needed. JOB: the worst-case execution time; needed.
+ *            AFFINITY: which CPUs the task may take
+ * answers:   -
+ * params:    threshold pct 50 [0, 100]; load of one CPU above which a task is heavy
+ * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
+ *            takes the in-pipe lock and the out-pipe lock
+ * batch:     the out-pipe holds the tasks of the in-pipe: first the heavy ones, as they came, then the
+ *            others stably sorted by deadline, those without last
+ * source:    Srinivasan and Baruah, "Deadline-based scheduling of periodic task systems on
+ *            multiprocessors", 2002; the threshold of 1/2 by Baker, 2005
+ *
+ * Global edf can miss a deadline at a load just above 1, however many CPUs there are, where one task
+ * is heavy. With heavy tasks first, m CPUs carry (m + 1) / 2 of any implicit-deadline tasks (threshold
+ * 50 %), or m^2 / (2m - 1) with the threshold m / (2m - 1).
+ *
+ * example:   annotate deadline, job; entry -> edf_us(threshold = 50%) -> cpus;
+ */
+#include <weir/component.h>
+
+struct edf_us {
+	struct weir_instance inst;
+	u64 threshold; /* (c) percent */
+};
+
+WEIR_COMPONENT(edf_us, .summary = "run heavy tasks first, all others by deadline",
+	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
+	       WEIR_PARAMS(edf_us,
+			   WEIR_PARAM(edf_us, threshold, PCT, 50, 0, 100,
+				      "load of one CPU above which a task is heavy")));
+
+static u64 edf_us_key(struct edf_us weir_mem *self, struct weir_task weir_mem *t)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
+	u64 wcet = weir_property(self->inst.sched, WEIR_TOPIC_JOB, t);
+
+	if (weir_request(self->inst.sched, &msg) || !msg.value)
+		return WEIR_KEY_NONE;
+	return wcet * 100 > self->threshold * msg.value2 && msg.value2 ? 0 : msg.value;
+}
+
+static int edf_us_put(struct edf_us weir_mem *self, struct weir_pipe weir_mem *in,
+		      struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	u64 key = edf_us_key(self, t);
+	int err = weir_pipe_insert_stable(out, t, key, in);
+
+	if (err)
+		return err;
+	weir_preempt(&self->inst, out, t, key);
+	return 0;
+}
+
+WEIR_ENTRY int edf_us_update(struct edf_us weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
+		err = edf_us_put(self, in, c->task);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int edf_us_on_deadline(struct edf_us weir_mem *self, const struct weir_msg *msg)
+{
+	if (msg->task)
+		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
+				   edf_us_key(self, msg->task));
+	return 0;
+}
+
+/* A task that update has still to look at gets its key there. */
+WEIR_ENTRY int edf_us_follow_deadline(struct edf_us weir_mem *self, const struct weir_msg *msg,
+				      struct weir_pipe weir_mem *in)
+{
+	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
+		return 0;
+	return edf_us_put(self, in, msg->task);
+}

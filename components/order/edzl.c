@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * edzl - run by deadline, but first what would miss it if it waited any longer
+ *
+ * class:     order
+ * pipes:     in 1, out 1, keyed
+ * listens:   DEADLINE, JOB: a waiting task takes its new place; a running one gives way if it must
+ * publishes: PREEMPT: a CPU runs something less urgent than a task that came or can wait no longer
+ * asks:      DEADLINE: absolute, ns, 0: none; JOB: the worst-case execution time; EXECUTED: how much of
+ *            it is done; all needed. AFFINITY: which CPUs the task may take
+ * answers:   -
+ * params:    -
+ * per-task:  8 bytes
+ * cost:      O(log n) per change and per task that runs out of laxity, plus a look at each CPU behind
+ *            the out-pipe for preemption; takes the in-pipe lock and the out-pipe lock
+ * batch:     the out-pipe holds the tasks of the in-pipe: first those whose laxity is or was zero in
+ *            this job, then the others stably sorted by deadline, those without last
+ * source:    Lee, "On-line multiprocessor scheduling algorithms for real-time tasks", 1994
+ *
+ * Earliest deadline until zero laxity: laxity is the time to the deadline less the work left. It
+ * schedules whatever global edf does, and more, with few switches more. A job without laxity keeps its
+ * rank until the next one is released, also when it is late.
+ *
+ * example:   annotate deadline, job, executed; entry -> edzl -> cpus;
+ */
+#include <weir/due.h>
+
+struct edzl_task {
+	u32 place;  /* (l) in the heap */
+	u32 urgent; /* (a) the job has had no laxity */
+};
+
+struct edzl {
+	struct weir_instance inst;
+	struct weir_due due; /* waiting tasks by the time at which their laxity ends */
+};
+
+WEIR_COMPONENT(edzl, .summary = "run by deadline, but first what would miss it if it waited any longer",
+	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1,
+	       .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED) |
+		       WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED),
+	       .per_task = sizeof(struct edzl_task));
+
+static int edzl_put(struct edzl weir_mem *self, struct weir_pipe weir_mem *in,
+		    struct weir_task weir_mem *t)
+{
+	struct edzl_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u64 latest = weir_latest_start(s, t);
+	u64 key;
+	int err;
+
+	if (latest <= weir_now(s))
+		weir_store(&p->urgent, 1);
+	key = weir_load(&p->urgent) ? 0 : weir_property(s, WEIR_TOPIC_DEADLINE, t);
+	if (!key && !weir_load(&p->urgent))
+		key = WEIR_KEY_NONE;
+	if (key && latest != WEIR_KEY_NONE)
+		err = weir_due_set(&self->due, t, latest);
+	else
+		err = weir_due_clear(&self->due, t);
+	if (!err)
+		err = weir_pipe_insert_stable(out, t, key, in);
+	if (err)
+		return err;
+	weir_preempt(&self->inst, out, t, key);
+	return 0;
+}
+
+WEIR_ENTRY int edzl_construct(struct edzl weir_mem *self)
+{
+	weir_due_init(&self->due, &self->inst, __builtin_offsetof(struct edzl_task, place));
+	return 0;
+}
+
+WEIR_ENTRY int edzl_update(struct edzl weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
+		err = edzl_put(self, in, c->task);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int edzl_on_deadline(struct edzl weir_mem *self, const struct weir_msg *msg)
+{
+	struct edzl_task weir_mem *p;
+
+	if (!msg->task)
+		return 0;
+	p = weir_priv(&self->inst, msg->task);
+	weir_store(&p->urgent, 0);
+	weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
+			   msg->value ? msg->value : WEIR_KEY_NONE);
+	return 0;
+}
+
+/* A task that update has still to look at gets its key there. */
+WEIR_ENTRY int edzl_follow_deadline(struct edzl weir_mem *self, const struct weir_msg *msg,
+				    struct weir_pipe weir_mem *in)
+{
+	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edzl_put(self, in, msg->task) : 0;
+}
+
+WEIR_ENTRY int edzl_follow_job(struct edzl weir_mem *self, const struct weir_msg *msg,
+			       struct weir_pipe weir_mem *in)
+{
+	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edzl_put(self, in, msg->task) : 0;
+}
+
+/* Those that have left in the meantime run or block; they are looked at when they come back. */
+WEIR_ENTRY int edzl_on_timer(struct edzl weir_mem *self)
+{
+	u64 now = weir_now(self->inst.sched);
+	struct weir_task weir_mem *t;
+	int err = 0;
+
+	while (!err && weir_loop) {
+		struct weir_pipe weir_mem *in;
+
+		t = weir_due_pop(&self->due, now);
+		if (!t)
+			break;
+		in = weir_holder(&self->inst, t);
+		if (!in)
+			continue;
+		err = weir_pipe_lock(in);
+		if (err)
+			break;
+		if (weir_pipe_has(in, t) && !weir_pending(in, t))
+			err = edzl_put(self, in, t);
+		weir_pipe_unlock(in);
+	}
+	return err;
+}
+
+WEIR_ENTRY void edzl_task_exit(struct edzl weir_mem *self, struct weir_task weir_mem *t)
+{
+	weir_due_clear(&self->due, t);
+}
+
+WEIR_ENTRY void edzl_destroy(struct edzl weir_mem *self)
+{
+	weir_due_free(&self->due);
+}

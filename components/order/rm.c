@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * rm - run the task first that has the shortest period
+ *
+ * class:     order
+ * pipes:     in 1, out 1, keyed
+ * listens:   DEADLINE: a waiting task takes its new place; a running one gives way if it must
+ * publishes: PREEMPT: a CPU runs a task of longer period than one that came
+ * asks:      DEADLINE: the period in value2, ns, 0: none; needed. AFFINITY: which CPUs the task may take
+ * answers:   -
+ * params:    -
+ * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
+ *            takes the in-pipe lock and the out-pipe lock
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by period, those without last
+ * source:    Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time
+ *            environment", 1973
+ *
+ * Rate monotonic: the best fixed priorities on one CPU where deadlines are periods; n tasks never miss
+ * up to a load of n (2^(1/n) - 1). On several CPUs a task of little load can make another one miss
+ * (Dhall and Liu, 1978): use dm where deadlines are shorter than periods, edf for more load.
+ *
+ * example:   annotate deadline; entry -> rm -> cpus;
+ */
+#include <weir/component.h>
+
+struct rm {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(rm, .summary = "run the task first that has the shortest period", .cls = WEIR_ORDER,
+	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(DEADLINE));
+
+static u64 rm_key(u64 period)
+{
+	return period ? period : WEIR_KEY_NONE;
+}
+
+static int rm_put(struct rm weir_mem *self, struct weir_pipe weir_mem *in,
+		  struct weir_task weir_mem *t, u64 key)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	int err = weir_pipe_insert_stable(out, t, key, in);
+
+	if (err)
+		return err;
+	weir_preempt(&self->inst, out, t, key);
+	return 0;
+}
+
+WEIR_ENTRY int rm_update(struct rm weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_DEADLINE, .task = c->task };
+		u64 period = weir_request(self->inst.sched, &msg) ? 0 : msg.value2;
+
+		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
+		err = rm_put(self, in, c->task, rm_key(period));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int rm_on_deadline(struct rm weir_mem *self, const struct weir_msg *msg)
+{
+	if (msg->task)
+		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
+				   rm_key(msg->value2));
+	return 0;
+}
+
+/* A task that update has still to look at gets its key there. */
+WEIR_ENTRY int rm_follow_deadline(struct rm weir_mem *self, const struct weir_msg *msg,
+				  struct weir_pipe weir_mem *in)
+{
+	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
+		return 0;
+	return rm_put(self, in, msg->task, rm_key(msg->value2));
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Tasks by the time at which an instance has to look at them again: a binary heap, one entry a task.
+ * For components whose decisions depend on time, as laxities and budgets do.
+ *
+ * The private memory of a task holds its place in the heap, a u32 at @offset; zero: none. The place is
+ * checked against the heap, so that memory inherited from another instance does no harm. All functions
+ * take the instance's own lock, under which no pipe is touched; any pipe lock may be held.
+ */
+#ifndef WEIR_DUE_H
+#define WEIR_DUE_H
+
+#include <weir/component.h>
+
+struct weir_due_entry {
+	u64 at; /* ns */
+	struct weir_task weir_mem *task;
+};
+
+/* Part of a component's state, after its struct weir_instance. */
+struct weir_due {
+	struct weir_instance weir_mem *inst;	  /* (c) */
+	struct weir_due_entry weir_mem *heap; /* (l) the instance's lock */
+	u32 nr;				  /* (l) */
+	u32 cap;				  /* (l) */
+	u32 offset;				  /* (c) of the u32 in the private memory */
+	u32 unused;
+};
+
+/* In construct. */
+WEIR_INLINE void weir_due_init(struct weir_due weir_mem *d, struct weir_instance weir_mem *inst, u32 offset)
+{
+	d->inst = inst;
+	d->offset = offset;
+}
+
+/*
+ * Look at @t again at @at, ns, instead of what was set before, and see to it that the instance's timer
+ * comes in time. O(log n). 0 or -WEIR_ENOMEM.
+ */
+int weir_due_set(struct weir_due weir_mem *d, struct weir_task weir_mem *t, u64 at);
+/* Forget @t. O(log n). */
+int weir_due_clear(struct weir_due weir_mem *d, struct weir_task weir_mem *t);
+/*
+ * The task to look at first, if its time is not after @now: it is taken out. Null: none; then the
+ * instance's timer is set for the next one. For on_timer. O(log n).
+ */
+struct weir_task weir_mem *weir_due_pop(struct weir_due weir_mem *d, u64 now);
+/* In destroy. */
+void weir_due_free(struct weir_due weir_mem *d);
+
+#endif

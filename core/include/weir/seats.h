@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Seats: which real-time task is to run on which CPU, for components that decide about all CPUs at once
+ * (Pfair, fluid and reduction policies). Such a component is a distributor with one in-pipe: the task that
+ * has a CPU's seat is in the out-pipe that leads there, or runs there already; all others stay in the
+ * in-pipe. The component says who gets a seat; what is here keeps tasks where they are if they keep one,
+ * preempts, and measures how long each job ran.
+ *
+ * A real-time task is one of which JOB and DEADLINE are known and which may run on every CPU behind the
+ * component. All others are guests: they take turns, by arrival, on CPUs that would be idle.
+ *
+ * All state lies under the lock of the instance's in-pipe. Time in ns. Source: ours.
+ */
+#ifndef WEIR_SEATS_H
+#define WEIR_SEATS_H
+
+#include <weir/component.h>
+
+/* Words that a policy has for each task. */
+#define WEIR_RT_WORDS 8
+
+enum weir_rt_state {
+	WEIR_RT_READY = 1, /* it has a job and does not wait for anything else */
+	WEIR_RT_RUNS = 2,  /* on a CPU, since `since` */
+	WEIR_RT_FRESH = 4, /* a job began; the policy clears this when it has seen it */
+	WEIR_RT_WOKEN = 8, /* it came back from waiting; likewise */
+	WEIR_RT_WANT = 16, /* set by the policy: it is to have a seat */
+};
+
+/* A real-time task: a row of the table. */
+struct weir_rt {
+	struct weir_task weir_mem *task; /* (p) null: a free row */
+	u64 wcet;     /* (p) of the job, at capacity 1024 */
+	u64 release;  /* (p) of the job, absolute */
+	u64 deadline; /* (p) of the job, absolute */
+	u64 period;   /* (p) 0: unknown */
+	u64 used;     /* (p) that it ran up to `since`; the policy sets it to 0 */
+	u64 since;    /* (p) */
+	u32 state;    /* (p) enum weir_rt_state */
+	u32 cpu;      /* (p) 1 + CPU of its seat, 0: none */
+	u32 want_cpu; /* (p) set by the policy: 1 + CPU of the seat it is to have, 0: any */
+	u32 unused;
+	u64 x[WEIR_RT_WORDS]; /* (p) the policy's own */
+};
+
+/* Private memory of a task. */
+struct weir_rt_task {
+	u32 row;   /* (p) 1 + row, 0: none */
+	u32 guest; /* (p) 1 + CPU that it was sent to without a seat and has not reached, 0: none */
+};
+
+struct weir_seats {
+	struct weir_port_map map;
+	struct weir_rt weir_mem *row;		       /* (c) */
+	u32 weir_mem *by_cpu;			       /* (p) 1 + row that has the CPU's seat, 0: free */
+	struct weir_task weir_mem *weir_mem *guest;    /* (p) by CPU: who was sent there without a seat */
+	u64 cap;				       /* (c) rows; a parameter of the component */
+	u32 nr;					       /* (p) rows ever used */
+	u32 withheld;				       /* (p) a guest may be waiting for a CPU */
+};
+
+/* Topics that a component with seats hears and asks. */
+#define WEIR_SEATS_LISTENS                                                                  \
+	(WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |          \
+	 WEIR_TOPIC_BIT(CPU_STATUS) | WEIR_TOPIC_BIT(AFFINITY))
+#define WEIR_SEATS_ASKS (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY))
+#define WEIR_SEATS_NEEDS (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE))
+
+/* Memory for @cap rows; in construct. 0 or an error. */
+int weir_seats_construct(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats);
+/* Go on with the rows and seats of the instance that is replaced; in take_state. */
+int weir_seats_take(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+		    struct weir_instance weir_mem *from, struct weir_seats weir_mem *old);
+/* The update function. 1: a job began or a task came back, so the policy is to decide; 0; or an error. */
+int weir_seats_update(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+		      struct weir_pipe weir_mem *in);
+/* Messages. 1: the policy is to decide. They take the in-pipe's lock. */
+int weir_seats_on(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+		  const struct weir_msg *msg);
+int weir_seats_affinity(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+			struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+			const struct weir_cpumask weir_mem *mask);
+/* @cpu has nothing to do: send it a guest. 1: done. Takes the in-pipe's lock. */
+int weir_seats_idle(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, u32 cpu);
+
+/* --- for the decision; the in-pipe is locked ------------------------------------------------- */
+
+/* Bring `used` of all rows up to @now, free the rows of tasks that are gone. O(rows). */
+int weir_seats_settle(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, u64 now);
+/* Online CPUs that can have a seat. O(CPUs). */
+u32 weir_seats_cpus(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats);
+/*
+ * Seats for the rows with WEIR_RT_WANT and for no others: those that have one keep it unless they want
+ * another; the rest go where they ran last if that is free, else to an idle CPU, else to any.
+ * O(rows + CPUs), and a scan of the CPUs for each row that must move.
+ */
+int weir_seats_place(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+		     struct weir_pipe weir_mem *in);
+/* Arm the instance's timer for @at unless it is armed for an earlier time. */
+void weir_seats_arm(struct weir_instance weir_mem *self, u64 at);
+
+#endif

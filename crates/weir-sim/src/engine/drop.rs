@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Jobs that end without their work done: aborted at their deadline, skipped, or shed.
+//!
+//! Where its job is thrown away, a task goes on at its next release, whatever it was doing: it leaves
+//! its CPU, the scheduler's pipes, or whatever it waits for, and gives back the mutexes that it holds.
+
+use weir_core::event::{Call, CpuNo, Event, Observer, TaskNo};
+
+use super::cpu::Mode;
+use super::program::LoopFrame;
+use super::sim::{Sim, refused};
+use super::task::{NEVER, NONE, State, Wait};
+use crate::Result;
+use crate::workload::Op;
+
+impl<O: Observer> Sim<'_, O> {
+    /// Observers hear of a job that is thrown away.
+    pub fn tell_dropped(&mut self, no: TaskNo, job: u32) {
+        self.obs.event(self.now, &Event::JobDropped { task: no, job });
+    }
+
+    /// Throw the open job of `no` away. Its program has a single release, at the beginning of its loops
+    /// ([`super::program::Program::can_abort`]).
+    pub fn abort_job(&mut self, no: TaskNo) -> Result<()> {
+        let task = &mut self.tasks[no as usize];
+        task.job_open = false;
+        let (job, cpu) = (task.job, task.cpu);
+        let by = self.caller(cpu);
+        self.tell_dropped(no, job);
+        let on = self.running_on_or_starting(no);
+        if on != NONE {
+            self.progress(on);
+        }
+        self.give_up(no, by)?;
+        let goes_on = self.rewind(no);
+        if on != NONE {
+            // The task executes its release, or its end, by itself.
+            let task = &mut self.tasks[no as usize];
+            task.left = 0;
+            task.penalty_ns = 0;
+            if self.cpus[on as usize].mode == Mode::Run {
+                return self.step(on);
+            }
+            return Ok(());
+        }
+        if !goes_on {
+            return self.exit_off_cpu(no, by);
+        }
+        let task = &mut self.tasks[no as usize];
+        task.pc += 1;
+        task.left = 0;
+        match task.backlog.as_mut().and_then(|b| b.pop_front()) {
+            Some(next) => {
+                task.take(next);
+                self.tell_deadline(no, by)?;
+                if self.tasks[no as usize].state == State::Blocked {
+                    return self.wake(no, by);
+                }
+                self.account(by, Call::Notify);
+                Ok(())
+            }
+            None => self.withdraw(no, by),
+        }
+    }
+
+    /// The CPU that has this task or is about to begin it, or [`NONE`].
+    fn running_on_or_starting(&self, no: TaskNo) -> CpuNo {
+        if self.tasks[no as usize].state != State::Running {
+            return NONE;
+        }
+        let on = self.running_on(no);
+        if on != NONE {
+            return on;
+        }
+        self.cpus.iter().position(|c| c.cur == no).map_or(NONE, |c| c as CpuNo)
+    }
+
+    /// Give back mutexes and places in queues; spinning ends.
+    fn give_up(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+        let task = &mut self.tasks[no as usize];
+        if task.spins.take().is_some() {
+            self.census.spinning -= 1;
+            self.objects.flags.iter_mut().for_each(|f| f.spinners.retain(|s| s.0 != no));
+        }
+        match task.wait {
+            Wait::No | Wait::Release | Wait::Time | Wait::Device => {}
+            Wait::Mutex(m) => self.objects.mutexes[m as usize].waiters.retain(|&w| w != no),
+            Wait::Condition(c, _) => self.objects.conditions[c as usize].waiters.retain(|w| w.0 != no),
+            Wait::Event(e) => self.objects.events[e as usize].waiters.retain(|&w| w != no),
+            Wait::Barrier(b) => self.objects.barriers[b as usize].waiters.retain(|&w| w != no),
+            Wait::Read(c) => self.objects.channels[c as usize].readers.retain(|r| r.0 != no),
+            Wait::Write(c) => self.objects.channels[c as usize].writers.retain(|w| w.0 != no),
+        }
+        self.tasks[no as usize].wake_at = NEVER;
+        while let Some(&mutex) = self.tasks[no as usize].held.last() {
+            self.unlock(by, no, mutex)?;
+        }
+        Ok(())
+    }
+
+    /// Set the program back to its release, through the ends of the loops around it. `false`: the loops
+    /// are done, and so is the task.
+    fn rewind(&mut self, no: TaskNo) -> bool {
+        let task = &mut self.tasks[no as usize];
+        let program = &self.programs[task.program as usize];
+        let depth = program.ops.iter().take_while(|op| matches!(op, Op::Loop { .. })).count();
+        task.level = depth as u32;
+        while task.level > 0 {
+            let frame = &mut task.frames[task.level as usize - 1];
+            frame.done += 1;
+            if frame.left != u64::MAX {
+                frame.left -= 1;
+            }
+            if frame.left == 0 {
+                task.level -= 1;
+                continue;
+            }
+            // Back into this loop, and into those within it from their beginning.
+            for (level, op) in program.ops.iter().enumerate().take(depth).skip(task.level as usize) {
+                if let Op::Loop { count } = op {
+                    task.frames[level] = LoopFrame { left: count.unwrap_or(u64::MAX), done: 0 };
+                }
+            }
+            task.level = depth as u32;
+            task.pc = depth as u32;
+            return true;
+        }
+        task.pc = program.ops.len() as u32;
+        false
+    }
+
+    /// A task that is not on a CPU waits for its next release.
+    fn withdraw(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+        let task = &mut self.tasks[no as usize];
+        match task.state {
+            State::Ready => {
+                self.tell_parted(no, false);
+                let task = &mut self.tasks[no as usize];
+                task.state = State::Blocked;
+                task.wait = Wait::Release;
+                self.census.ready -= 1;
+                self.census.timed += 1;
+                self.sched.block(by, self.tasks[no as usize].id).map_err(|e| refused("block a task", &e))?;
+                self.account(by, Call::Block);
+            }
+            State::Blocked => {
+                if !task.wait.is_timed() {
+                    self.census.timed += 1;
+                }
+                task.wait = Wait::Release;
+            }
+            State::Running | State::Gone => unreachable!("the task has no CPU and is alive"),
+        }
+        Ok(())
+    }
+
+    /// The end of a task that is not on a CPU.
+    fn exit_off_cpu(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+        let task = &mut self.tasks[no as usize];
+        if task.state == State::Ready {
+            self.tell_parted(no, false);
+            self.census.ready -= 1;
+        } else if task.wait.is_timed() {
+            self.census.timed -= 1;
+        }
+        let task = &mut self.tasks[no as usize];
+        task.state = State::Gone;
+        task.wait = Wait::No;
+        self.census.alive -= 1;
+        self.obs.event(self.now, &Event::TaskExit { task: no });
+        self.sched.exit(by, self.tasks[no as usize].id).map_err(|e| refused("end a task", &e))?;
+        self.account(by, Call::Exit);
+        Ok(())
+    }
+}
