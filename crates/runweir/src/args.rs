@@ -135,9 +135,9 @@ Without --duration a finite workload runs to its end; an endless one needs it.
 report.html, all of them or none. The same seed gives the same bytes.
 Ctrl-C ends a run early with the results so far (`interrupted` in the summary, exit status 1).")]
 pub struct RunArgs {
-    /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
+    /// Scheduler: a catalogue name or a .weir file; - reads stdin; a SimSo file's own if left out
     #[arg(short, long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    pub topology: String,
+    pub topology: Option<String>,
     #[command(flatten)]
     pub setting: Setting,
     /// Seed of everything random in the run

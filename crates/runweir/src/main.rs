@@ -22,6 +22,7 @@ mod pages;
 mod progress;
 mod run;
 mod session;
+mod simso;
 mod status;
 mod stop;
 mod switch;

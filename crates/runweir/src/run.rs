@@ -9,14 +9,18 @@ use crate::outdir::OutDir;
 use crate::output::{note, print};
 use crate::progress::Progress;
 use crate::session::{Session, warn};
-use crate::stop;
+use crate::{simso, stop};
 
 /// Run once, write and print the results.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let options = &args.output;
     let mut session = Session::open(&args.setting, args.seed, options.quiet)?;
     session.checks = args.checks;
-    let candidate = session.candidate(&args.topology, options.quiet)?;
+    let topology = match &args.topology {
+        Some(name) => name.clone(),
+        None => simso::topology(session.workload.simso.as_ref())?.to_string(),
+    };
+    let candidate = session.candidate(&topology, options.quiet)?;
     let out = options.out.as_deref().map(|dir| OutDir::prepare(dir, options.force)).transpose()?;
     stop::install()?;
     let progress = Progress::new(1, session.is_bounded(), !options.quiet);

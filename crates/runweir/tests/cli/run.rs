@@ -207,3 +207,28 @@ fn every_example_of_the_help_is_about_real_options() {
         assert!(!commands.contains(&absent), "{absent} is not there yet, or not for users");
     }
 }
+
+/// A SimSo file's own processors and scheduler stand in for options that are left out.
+#[test]
+fn a_simso_file_brings_machine_and_scheduler() {
+    let dir = temp();
+    let file = |class: &str| {
+        format!(
+            r#"<simulation duration="100000000" cycles_per_ms="1000000"><sched class="{class}"/>
+<processors><processor name="a" id="1"/><processor name="b" id="2"/></processors>
+<tasks><task name="T" id="1" period="10" deadline="10" WCET="4"/></tasks></simulation>"#
+        )
+    };
+    std::fs::write(dir.path().join("rm.xml"), file("simso.schedulers.RM")).expect("writable");
+    let s = json(&good_in(dir.path(), &["run", "-w", "rm.xml", "--costs", "zero", "--json"]));
+    assert_eq!((&s["topology"], &s["machine"]), (&"rm".into(), &"smp-2".into()));
+    assert_eq!((&s["totals"]["jobs_completed"], &s["totals"]["deadline_misses"]), (&10.into(), &0.into()));
+    std::fs::write(dir.path().join("odd.xml"), file("simso.schedulers.EKG")).expect("writable");
+    let ran = super::runweir_in(dir.path(), &["run", "-w", "odd.xml"]);
+    assert_eq!(ran.status, 2);
+    assert!(
+        ran.stderr.contains("simso.schedulers.EKG") && ran.stderr.contains("--topology"),
+        "{}",
+        ran.stderr
+    );
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The scheduler that a SimSo file asks for, as a topology of the catalogue.
+
+use weir_sim::workload::SimsoExtras;
+
+use crate::catalogue::{self, TOPOLOGIES};
+use crate::fault::{Fault, Result};
+
+/// SimSo's class, without its module, and our topology.
+const CLASSES: &[(&str, &str)] = &[
+    ("EDF", "edf"),
+    ("EDF2", "edf"),
+    ("EDF_mono", "edf"),
+    ("RM", "rm"),
+    ("RM_mono", "rm"),
+    ("FP", "fp"),
+    ("EDF_US", "edf-us"),
+    ("EDZL", "edzl"),
+    ("LLF", "llf"),
+    ("MLLF", "mllf"),
+    ("EPDF", "epdf"),
+    ("PD2", "pd2"),
+    ("ER_PD2", "er-pd2"),
+    ("LLREF", "llref"),
+    ("LLREF2", "llref"),
+    ("LRE_TL", "lre-tl"),
+    ("DP_WRAP", "dp-wrap"),
+    ("RUN", "run"),
+    ("U_EDF", "u-edf"),
+    ("P_EDF", "p-edf"),
+    ("P_EDF2", "p-edf"),
+    ("P_RM", "p-rm"),
+];
+
+/// The topology for the scheduler of a SimSo file, where the user names none.
+pub fn topology(extras: Option<&SimsoExtras>) -> Result<&'static str> {
+    let Some(extras) = extras else {
+        return Err(Fault::user(
+            "no topology is named, and the workload does not say which scheduler it wants",
+            "add --topology, for example --topology edf; `runweir topologies` lists them",
+        ));
+    };
+    let Some(class) = &extras.scheduler else {
+        return Err(Fault::user(
+            "no topology is named, and the SimSo file has no `<sched class=\"…\">`",
+            "add --topology, for example --topology edf; `runweir topologies` lists them",
+        ));
+    };
+    if class.ends_with(".py") {
+        return Err(Fault::user(
+            format!(
+                "the file's scheduler `{}` is Python code, which only SimSo can run",
+                class.escape_debug()
+            ),
+            "name a topology instead, for example --topology edf, or write one (docs/tutorial.md)",
+        ));
+    }
+    let name = class.rsplit('.').next().unwrap_or(class);
+    let found = CLASSES.iter().find(|c| c.0 == name).map(|c| c.1);
+    match found.filter(|t| catalogue::find(TOPOLOGIES, t).is_some()) {
+        Some(topology) => Ok(topology),
+        None => Err(Fault::user(
+            format!("the file's scheduler `{}` has no counterpart in the catalogue", class.escape_debug()),
+            "name the topology to use instead, for example --topology edf; `runweir topologies` lists them",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(class: &str) -> Result<&'static str> {
+        topology(Some(&SimsoExtras { scheduler: Some(class.into()), ..SimsoExtras::default() }))
+    }
+
+    #[test]
+    fn classes_have_counterparts_or_a_clear_word() {
+        assert_eq!(of("simso.schedulers.EDF").expect("known"), "edf");
+        assert_eq!(of("simso.schedulers.RM_mono").expect("known"), "rm");
+        for (class, word) in [("simso.schedulers.EKG", "EKG"), ("./mine.py", "Python code")] {
+            let fault = of(class).expect_err("no counterpart");
+            assert!(fault.diags[0].to_string().contains(word), "{fault:?}");
+        }
+        assert!(topology(None).is_err() && topology(Some(&SimsoExtras::default())).is_err());
+    }
+}
