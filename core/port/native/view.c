@@ -105,6 +105,8 @@ const u32 weir_view_layout[] = {
 	AT(weir_task, cpu),
 	AT(weir_task, entry_cpu),
 	AT(weir_task, next_free),
+	AT(weir_task, torn),
+	AT(weir_task, unused),
 	AT(weir_task, slice_ns),
 	AT(weir_task, key),
 	SIZE(weir_hook),

@@ -80,9 +80,17 @@ pub fn catalog() -> Catalog {
         keyed_out: true,
         ..component("edf", Order, (1, 1), (1, 1))
     });
-    for name in ["rm", "dm", "edf_us", "edzl", "llf"] {
+    for (name, needs) in [
+        ("rm", &["DEADLINE"][..]),
+        ("dm", &["JOB"]),
+        ("edf_us", &["DEADLINE", "JOB"]),
+        ("edzl", &["DEADLINE", "JOB", "EXECUTED"]),
+        ("llf", &["DEADLINE", "JOB", "EXECUTED"]),
+    ] {
         all.push(ComponentInfo {
             ordering: Ordering::Stable,
+            asks: topics(needs),
+            needs: topics(needs),
             params: vec![param("tick", Unit::Ns, 100_000, 0, 1_000_000_000)],
             keyed_out: true,
             ..component(name, Order, (1, 1), (1, 1))
@@ -90,7 +98,15 @@ pub fn catalog() -> Catalog {
     }
     all.push(ComponentInfo {
         params: vec![param("bound", Unit::Pct, 100, 1, 100)],
+        asks: topics(&["AFFINITY", "DEADLINE", "JOB"]),
+        needs: topics(&["AFFINITY", "DEADLINE", "JOB"]),
         ..component("partition", Distribute, (1, ANY), (1, ANY))
+    });
+    all.push(ComponentInfo {
+        asks: topics(&["DEADLINE", "JOB"]),
+        needs: topics(&["DEADLINE", "JOB"]),
+        params: ["early", "ties"].map(|name| param(name, Unit::Flag, 0, 0, 1)).to_vec(),
+        ..component("pd2", Distribute, (1, 1), (1, ANY))
     });
     for (name, ins) in [
         ("task_distributor", (1, 1)),
