@@ -10,6 +10,7 @@
  * asks:      AFFINITY: where the task may run; DEADLINE: the period in value2; JOB: the worst-case
  *            execution time, and the relative deadline in value2; all needed
  * answers:   -
+ * kernel:    no, its calls are nested deeper than the verifier allows
  * params:    fit count 0 [0, 2]; of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest
  *            bound pct 100 [1, 100]; load that a CPU may have
  * per-task:  16 bytes

@@ -10,6 +10,7 @@
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
+ * kernel:   no, its calls are nested deeper than the verifier allows
  * params:    quantum ns 1000000 [1000, 1000000000]; length of a slot; slots begin at its multiples
  *            early flag 0 [0, 1]; a subtask may run as soon as the one before it is done
  *            ties flag 1 [0, 1]; break ties among deadlines by overlap and group deadline

@@ -9,6 +9,7 @@
  * asks:      DEADLINE: absolute, ns, 0: none; JOB: the worst-case execution time; EXECUTED: how much of
  *            it is done; all needed. AFFINITY: which CPUs the task may take
  * answers:   -
+ * kernel:    no, its calls are nested deeper than the verifier allows
  * params:    tick ns 100000 [0, 1000000000]; laxities are compared at its multiples, 0: never
  *            eager flag 1 [0, 1]; and also when a task comes
  * cost:      O(log n) per change, plus O(CPUs) for laxities and per preemption, at each tick while a
