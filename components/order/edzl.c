@@ -20,7 +20,8 @@
  *
  * Earliest deadline until zero laxity: laxity is the time to the deadline less the work left. It
  * schedules whatever global edf does, and more, with few switches more. A job without laxity keeps its
- * rank until the next one is released, also when it is late.
+ * rank until the next one is released, also when it is late. Where there are more such jobs than CPUs, one
+ * must miss; those that run go on, and the others follow in the order of the in-pipe.
  *
  * example:   annotate deadline, job, executed; entry -> edzl -> cpus;
  */

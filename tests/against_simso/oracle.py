@@ -2,9 +2,9 @@
 """A third opinion: the textbook schedule of a set, in whole numbers.
 
 Jobs of one task run one after the other; at every instant the `m` most urgent ready jobs run. The oracle
-says whether a tie ever decided: two jobs of equal urgency of which one had to wait. Then both programs may
-rightly differ; where no tie decided, the schedule's jobs have one finish time each, and a program that
-disagrees is wrong.
+says when a tie decided first: two jobs of equal urgency of which one had to wait. From then on both programs
+may rightly differ; before, the schedule's jobs have one finish time each, and a program that disagrees is
+wrong.
 """
 
 from simso_side import Job
@@ -25,16 +25,16 @@ def earliest(job, task, now):
 POLICIES = {"rm": rate, "dm": deadline, "edf": earliest}
 
 
-def zero_laxity(job, left, now):
-    """EDZL: jobs without slack come first."""
-    return 0 if job.deadline - now - left <= 0 else 1
+def laxity(job, now):
+    """EDZL puts jobs first that have none, and leaves open which of those goes before another."""
+    return job.deadline - now - job.left
 
 
 def simulate(made, policy):
-    """The jobs by (task, number), and whether a tie decided."""
+    """The jobs by (task, number), and when a tie decided first, or None."""
     edzl = policy == "edzl"
     urgency = POLICIES["edf" if edzl else policy]
-    tasks, found, tie = made.tasks, {}, False
+    tasks, found, tie = made.tasks, {}, None
     next_release = [t.offset for t in tasks]
     numbers = [0] * len(tasks)
     queues = [[] for _ in tasks]
@@ -52,12 +52,14 @@ def simulate(made, policy):
         for i, queue in enumerate(queues):
             if queue:
                 job = queue[0]
-                key = (zero_laxity(job, job.left, now),) if edzl else ()
-                ready.append((key + (urgency(job, tasks[i], now),), id(job) not in running, i, job))
+                key = (urgency(job, tasks[i], now),)
+                if edzl:
+                    key = (1,) + key if laxity(job, now) > 0 else (0,)
+                ready.append((key, id(job) not in running, i, job))
         ready.sort(key=lambda r: r[:3])
         chosen, waiting = ready[: made.cpus], ready[made.cpus :]
-        if waiting and chosen[-1][0] == waiting[0][0]:
-            tie = True
+        if waiting and chosen[-1][0] == waiting[0][0] and tie is None:
+            tie = now
         step = min(next_release)
         for _, _, _, job in chosen:
             step = min(step, now + job.left)
