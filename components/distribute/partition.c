@@ -13,6 +13,7 @@
  * kernel:    no, its calls are nested deeper than the verifier allows
  * params:    fit count 0 [0, 2]; of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest
  *            bound pct 100 [1, 100]; load that a CPU may have
+ *            unknown pct 0 [0, 100]; load to reckon for a task of which no job is known
  * per-task:  16 bytes
  * cost:      O(out-pipes) for a task's first job, then O(1), O(tasks) when a CPU comes or goes; takes
  *            the in-pipe lock and one out-pipe lock
@@ -22,7 +23,8 @@
  *
  * Load is the execution time over the period or the relative deadline, whichever is shorter; it
  * counts against the CPUs behind a pipe by their capacity. A task that fits nowhere goes to the
- * emptiest pipe. Tasks are placed in the order in which they come; the classic heuristics sort
+ * emptiest pipe. Tasks of which no job is known weigh nothing, or what `unknown` says: with `fit` 2 they
+ * then spread. Tasks are placed in the order in which they come; the classic heuristics sort
  * them by falling load first.
  *
  * example:   annotate affinity, deadline, job; entry -> partition(fit = 0) -> each cpu { edf -> cpu };
@@ -40,29 +42,32 @@ struct partition_task {
 
 struct partition {
 	struct weir_instance inst;
-	u64 fit;   /* (c) */
-	u64 bound; /* (c) percent */
+	u64 fit;	    /* (c) */
+	u64 bound;	    /* (c) percent */
+	u64 unknown;	    /* (c) percent */
 	u64 weir_mem *load; /* (l) by out-pipe */
 };
 
-WEIR_COMPONENT(partition, .summary = "give each task a pipe for good, by load",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
-	       .out_min = 1, .out_max = WEIR_ANY,
-	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
-			  WEIR_TOPIC_BIT(EXIT),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(OVERLOAD),
-	       .asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
-	       .per_task = sizeof(struct partition_task),
-	       WEIR_PARAMS(partition,
-			   WEIR_PARAM(partition, fit, COUNT, 0, 0, 2,
-				      "of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest"),
-			   WEIR_PARAM(partition, bound, PCT, 100, 1, 100,
-				      "load that a CPU may have")));
+WEIR_COMPONENT(
+	partition, .summary = "give each task a pipe for good, by load", .cls = WEIR_DISTRIBUTE,
+	.ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) | WEIR_TOPIC_BIT(EXIT),
+	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(OVERLOAD),
+	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
+	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
+	.per_task = sizeof(struct partition_task),
+	WEIR_PARAMS(
+		partition,
+		WEIR_PARAM(partition, fit, COUNT, 0, 0, 2,
+			   "of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest"),
+		WEIR_PARAM(partition, bound, PCT, 100, 1, 100, "load that a CPU may have"),
+		WEIR_PARAM(partition, unknown, PCT, 0, 0, 100,
+			   "load to reckon for a task of which no job is known")));
 
 /* Execution time over the shorter of period and relative deadline, PARTITION_FULL: 1; rounded down. */
-static u64 partition_load(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+static u64 partition_load(struct partition weir_mem *self, struct weir_task weir_mem *t)
 {
+	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };
 	struct weir_msg deadline = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
 	u64 wcet, span;
@@ -73,8 +78,8 @@ static u64 partition_load(struct weir_sched weir_mem *s, struct weir_task weir_m
 	span = deadline.value2;
 	if (job.value2 && (!span || job.value2 < span))
 		span = job.value2;
-	if (!span)
-		return 0;
+	if (!span || !wcet)
+		return PARTITION_FULL / 100 * self->unknown;
 	if (wcet >= span)
 		return PARTITION_FULL;
 	while (wcet >= PARTITION_FULL && weir_loop) {
@@ -134,7 +139,7 @@ static int partition_place(struct partition weir_mem *self, struct weir_pipe wei
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct partition_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 load = partition_load(s, t);
+	u64 load = partition_load(self, t);
 	int err = weir_spin_lock(&self->inst.lock);
 	u32 port;
 
@@ -153,7 +158,8 @@ static int partition_place(struct partition weir_mem *self, struct weir_pipe wei
 		self->load[port] += load;
 	}
 	weir_spin_unlock(&self->inst.lock);
-	return weir_route(&self->inst, in, t, port < self->inst.nr_out ? weir_out(&self->inst, port) : 0);
+	return weir_route(&self->inst, in, t,
+			  port < self->inst.nr_out ? weir_out(&self->inst, port) : 0);
 }
 
 WEIR_ENTRY int partition_construct(struct partition weir_mem *self)
@@ -175,8 +181,8 @@ WEIR_ENTRY int partition_update(struct partition weir_mem *self, struct weir_pip
 	return 0;
 }
 
-WEIR_ENTRY int partition_follow_affinity(struct partition weir_mem *self, const struct weir_msg *msg,
-					 struct weir_pipe weir_mem *in)
+WEIR_ENTRY int partition_follow_affinity(struct partition weir_mem *self,
+					 const struct weir_msg *msg, struct weir_pipe weir_mem *in)
 {
 	return weir_pending(in, msg->task) ? 0 : partition_place(self, in, msg->task);
 }
@@ -216,7 +222,8 @@ WEIR_ENTRY int partition_on_exit(struct partition weir_mem *self, const struct w
 }
 
 /* As before: tasks find their places again, and nothing is booked yet but here. */
-WEIR_ENTRY void partition_take_state(struct partition weir_mem *self, struct partition weir_mem *old)
+WEIR_ENTRY void partition_take_state(struct partition weir_mem *self,
+				     struct partition weir_mem *old)
 {
 	for (u32 i = 0; i < self->inst.nr_out && i < old->inst.nr_out && weir_loop; i++)
 		self->load[i] = old->load[i];

@@ -149,6 +149,29 @@ WEIR_FLAT struct weir_task weir_mem *weir_due_pop(struct weir_due weir_mem *d, u
 	return t;
 }
 
+WEIR_FLAT struct weir_task weir_mem *weir_due_pop_waiting(struct weir_due weir_mem *d, u64 now,
+							   struct weir_pipe weir_mem **in)
+{
+	while (weir_loop) {
+		struct weir_task weir_mem *t = weir_due_pop(d, now);
+
+		if (!t)
+			return 0;
+		/* Those that have left in the meantime run or block; they are looked at when they come back. */
+		*in = weir_holder(d->inst, t);
+		if (!*in)
+			continue;
+		if (weir_pipe_lock(*in)) {
+			weir_due_set(d, t, now);
+			return 0;
+		}
+		if (weir_pipe_has(*in, t) && !weir_pending(*in, t))
+			return t;
+		weir_pipe_unlock(*in);
+	}
+	return 0;
+}
+
 WEIR_FLAT void weir_due_free(struct weir_due weir_mem *d)
 {
 	if (d->cap)

@@ -47,8 +47,30 @@ enum weir_topic_id {
 	WEIR_TOPIC_JOB,		  /* task, value: WCET at capacity 1024, ns; value2: relative deadline, ns;
 				   * told at each release, before DEADLINE */
 	WEIR_TOPIC_EXECUTED,	  /* request: task; reply value: what its job has executed, as on a CPU of
-				   * capacity 1024, ns */
+				   * capacity 1024, ns; value2: all that it has executed */
+	WEIR_TOPIC_POLICY,	  /* task, value: scheduling policy (enum weir_policy) */
+	WEIR_TOPIC_CRITICALITY,	  /* task, value: enum weir_criticality; value2: what a job needs at most
+				   * by the assumptions of the high level, at capacity 1024, ns */
+	WEIR_TOPIC_BUDGET,	  /* request: task; reply value: 1 it may run, 0 its budget is used up; value2:
+				   * when to ask again, ns */
 	WEIR_NR_STD_TOPICS,
+};
+
+/* Values of POLICY, numbered as in Linux. */
+enum weir_policy {
+	WEIR_POLICY_OTHER = 0,
+	WEIR_POLICY_FIFO = 1,
+	WEIR_POLICY_RR = 2,
+	WEIR_POLICY_BATCH = 3,
+	WEIR_POLICY_IDLE = 5,
+	WEIR_POLICY_DEADLINE = 6,
+};
+
+/* Values of CRITICALITY. */
+enum weir_criticality {
+	WEIR_CRITICALITY_NONE = 0,
+	WEIR_CRITICALITY_LO = 1,
+	WEIR_CRITICALITY_HI = 2,
 };
 
 #define WEIR_MAX_TOPICS 64

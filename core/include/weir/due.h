@@ -46,6 +46,12 @@ int weir_due_clear(struct weir_due weir_mem *d, struct weir_task weir_mem *t);
  * instance's timer is set for the next one. For on_timer. O(log n).
  */
 struct weir_task weir_mem *weir_due_pop(struct weir_due weir_mem *d, u64 now);
+/*
+ * As weir_due_pop(), but only a task that waits in an in-pipe of the instance, which is then locked; its
+ * receiver has no update about the task before it. The caller unlocks *@in.
+ */
+struct weir_task weir_mem *weir_due_pop_waiting(struct weir_due weir_mem *d, u64 now,
+						struct weir_pipe weir_mem **in);
 /* In destroy. */
 void weir_due_free(struct weir_due weir_mem *d);
 

@@ -57,6 +57,9 @@ topics! {
     Reconfigure => "RECONFIGURE",
     Job => "JOB",
     Executed => "EXECUTED",
+    Policy => "POLICY",
+    Criticality => "CRITICALITY",
+    Budget => "BUDGET",
 }
 
 impl Topic {

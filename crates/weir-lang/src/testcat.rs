@@ -58,8 +58,8 @@ pub fn catalog() -> Catalog {
         let params = vec![param("iterations", Unit::Count, 0, 0, 1_000_000)];
         all.push(ComponentInfo { params, ..component(name, Order, (1, 1), (1, 1)) });
     }
-    // There is no filter in the first milestone; two for the rules about filters.
-    for name in ["sieve", "winnow"] {
+    // Two for the rules about filters.
+    for name in ["sieve", "winnow", "urgent"] {
         all.push(component(name, Filter, (1, 1), (1, 1)));
     }
     all.push(ComponentInfo {
@@ -86,6 +86,7 @@ pub fn catalog() -> Catalog {
         ("edf_us", &["DEADLINE", "JOB"]),
         ("edzl", &["DEADLINE", "JOB", "EXECUTED"]),
         ("llf", &["DEADLINE", "JOB", "EXECUTED"]),
+        ("rbed", &["DEADLINE", "JOB", "EXECUTED"]),
     ] {
         all.push(ComponentInfo {
             ordering: Ordering::Stable,
@@ -97,7 +98,11 @@ pub fn catalog() -> Catalog {
         });
     }
     all.push(ComponentInfo {
-        params: vec![param("bound", Unit::Pct, 100, 1, 100)],
+        params: vec![
+            param("fit", Unit::Count, 0, 0, 2),
+            param("bound", Unit::Pct, 100, 1, 100),
+            param("unknown", Unit::Pct, 0, 0, 100),
+        ],
         asks: topics(&["AFFINITY", "DEADLINE", "JOB"]),
         needs: topics(&["AFFINITY", "DEADLINE", "JOB"]),
         ..component("partition", Distribute, (1, ANY), (1, ANY))
@@ -138,6 +143,7 @@ pub fn catalog() -> Catalog {
         ("isa", "ISA"),
         ("job", "JOB"),
         ("executed", "EXECUTED"),
+        ("criticality", "CRITICALITY"),
         ("tcb", "TCB"),
         ("status", "STATUS"),
         ("deadline", "DEADLINE"),

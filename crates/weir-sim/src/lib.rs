@@ -16,4 +16,4 @@ pub use costs::Costs;
 pub use engine::{Command, CpuOutcome, Notice, Outcome, RunConfig, run};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::{CpuKind, Distance, Machine, MachineEvent, OperatingPoint};
-pub use workload::{OnMiss, Op, Policy, TaskSpec, Timing, Workload};
+pub use workload::{Criticality, OnMiss, Op, Policy, TaskSpec, Timing, Workload};

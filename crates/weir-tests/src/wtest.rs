@@ -180,6 +180,11 @@ impl Bench {
             ["deadline", t, v] => self.tell(Topic::Deadline, t, time(v)?),
             ["deadline", t, v, period] => self.tell_two(Topic::Deadline, t, time(v)?, time(period)?),
             ["job", t, wcet, relative] => self.tell_two(Topic::Job, t, time(wcet)?, time(relative)?),
+            ["criticality", t, level, wcet] => {
+                let level = ["none", "lo", "hi"].iter().position(|l| l == level);
+                let level = level.ok_or("write `criticality TASK none|lo|hi WCET`")?;
+                self.tell_two(Topic::Criticality, t, level as u64, time(wcet)?)
+            }
             ["isa", t, v] => {
                 let isa = self.isa(v)?;
                 self.tell(Topic::Isa, t, isa)

@@ -87,6 +87,7 @@ impl<O: Observer> Sim<'_, O> {
         if isa != 0 {
             self.tell_scheduler(h, Topic::Isa, &Msg { task: Some(id), value: isa.into(), ..Msg::default() })?;
         }
+        self.tell_classes(h, template, id)?;
         if self.programs[program as usize].has_release {
             if let Some(release) = self.first_release(no) {
                 if release > self.now {

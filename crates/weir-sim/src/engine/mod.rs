@@ -7,6 +7,7 @@
 
 mod charge;
 mod checks;
+mod classes;
 mod clock;
 mod cpu;
 mod drop;

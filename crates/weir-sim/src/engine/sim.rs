@@ -7,6 +7,7 @@ use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
 use weir_core::{Config, MAX_CPUS, Msg, OutMsg, Plan, Sched, Topic};
 
 use super::charge::Charger;
+use super::classes::Wanted;
 use super::cpu::{Cores, Cpu, Mode};
 use super::program::{self, Program};
 use super::queue::{CpuQueue, Key, Kind, Phase, TimerHeap};
@@ -120,6 +121,8 @@ pub struct Sim<'a, O: Observer> {
     pub ticking: bool,
     /// Some component listens to the parameters of jobs.
     pub job_wanted: bool,
+    /// Some component listens to what kind of task each is.
+    pub classes_wanted: Wanted,
 }
 
 impl<'a, O: Observer> Sim<'a, O> {
@@ -205,6 +208,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             notices: 0,
             ticking: listens(plan, Topic::Tick) && costs.tick_period > 0,
             job_wanted: listens(plan, Topic::Job),
+            classes_wanted: Wanted::of(plan),
         };
         sim.set_up()?;
         Ok(sim)

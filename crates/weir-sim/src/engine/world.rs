@@ -5,6 +5,7 @@
 use weir_core::event::{Call, CpuNo, Event, Observer, Stop};
 use weir_core::{Msg, Topic};
 
+use super::classes::Wanted;
 use super::cpu::Mode;
 use super::sim::{Sim, listens};
 use super::task::NONE;
@@ -155,6 +156,7 @@ impl<'a, O: Observer> Sim<'a, O> {
         self.plan = plan;
         self.ticking = listens(plan, Topic::Tick) && self.costs.tick_period > 0;
         self.job_wanted = listens(plan, Topic::Job);
+        self.classes_wanted = Wanted::of(plan);
         if self.cfg.trace_pipes {
             for pipe in 0..plan.pipes.len() as u32 {
                 let depth = self.sched.pipe_len(pipe);

@@ -2,6 +2,7 @@
 //! The modelled load: tasks, each with a small program, and the objects they meet at.
 
 mod build;
+mod criticality;
 mod dice;
 mod generate;
 mod resolve;
@@ -10,11 +11,13 @@ mod simso;
 mod tomlfile;
 mod units;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_core::CpuSet;
 
 pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
+pub use criticality::Criticality;
 pub use generate::{GeneratorInfo, ParamInfo, generators};
 
 /// What a run executes. All indices point into the vectors of this struct.
@@ -24,6 +27,8 @@ pub struct Workload {
     pub name: String,
     /// Tasks by template; `start` says which of them exist from the beginning.
     pub tasks: Vec<TaskSpec>,
+    /// How critical tasks are, by index in `tasks`; those that are not here have no level.
+    pub criticality: BTreeMap<u32, Criticality>,
     /// Names of the objects, for reports and diagnostics.
     pub mutexes: Vec<String>,
     pub conditions: Vec<String>,

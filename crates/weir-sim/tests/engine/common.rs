@@ -152,3 +152,30 @@ pub fn gantt(n: u32, topology: &str, w: &Workload, end: u64) -> (Gantt, Outcome)
     let out = run_on(&Machine::smp(n), topology, w, &Costs::zero(), cfg, &mut g).unwrap();
     (g, out)
 }
+
+/// A topology of the catalogue, as text.
+pub fn catalogue(name: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../topologies/{name}.weir"));
+    std::fs::read_to_string(path).expect("the catalogue has it")
+}
+
+/// A periodic task that tells `wcet` and needs `run` in each job.
+pub fn real_time(name: &str, wcet: u64, run: u64, period: u64, deadline: u64) -> TaskSpec {
+    let release =
+        Op::Release { offset_ns: 0, period_ns: period, deadline_ns: deadline, jitter_ns: 0, extra_ns: 0 };
+    let program = repeat(None, vec![release, Op::Run { ns: run }]);
+    let timing = weir_sim::Timing { period_ns: period, deadline_ns: deadline, wcet_ns: wcet };
+    TaskSpec { timing: Some(timing), ..task(name, program) }
+}
+
+/// A task that always computes.
+pub fn hog(name: &str) -> TaskSpec {
+    task(name, repeat(None, vec![Op::Run { ns: 100 * MS }]))
+}
+
+impl Gantt {
+    /// Time that a task was on CPUs, ns.
+    pub fn ran(&self, name: &str) -> u64 {
+        self.bars.iter().filter(|b| b.0 == name).map(|b| b.3 - b.2).sum()
+    }
+}

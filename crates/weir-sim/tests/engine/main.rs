@@ -7,6 +7,7 @@ mod machines;
 mod meeting;
 mod overheads;
 mod random;
+mod rbed;
 mod rtapp;
 mod standstill;
 mod textbook;

@@ -3,6 +3,7 @@
 //!
 //! `docs/workloads.md` describes the format.
 
+mod criticality;
 mod steps;
 mod table;
 
@@ -21,15 +22,37 @@ use crate::units::SIZE;
 const TOP: &[&str] = &["name", "description", "duration", "task", "machine_event", "barriers", "channels"];
 
 const TASK: &[&str] = &[
-    "name", "count", "group", "start", "stagger", "template", "policy", "nice", "priority", "cpus", "isa",
-    "period", "wcet", "run", "deadline", "offset", "jitter", "sporadic", "jobs", "on_miss", "loop",
+    "name",
+    "count",
+    "group",
+    "start",
+    "stagger",
+    "template",
+    "policy",
+    "nice",
+    "priority",
+    "cpus",
+    "isa",
+    "period",
+    "wcet",
+    "criticality",
+    "wcet_hi",
+    "run",
+    "deadline",
+    "offset",
+    "jitter",
+    "sporadic",
+    "jobs",
+    "on_miss",
+    "loop",
     "program",
 ];
 
 const MACHINE_EVENT: &[&str] = &["at", "online", "offline", "cpu", "frequency"];
 
 /// Keys that make no sense without a period.
-const PERIODIC_ONLY: &[&str] = &["wcet", "deadline", "offset", "jitter", "sporadic", "jobs", "on_miss"];
+const PERIODIC_ONLY: &[&str] =
+    &["wcet", "criticality", "wcet_hi", "deadline", "offset", "jitter", "sporadic", "jobs", "on_miss"];
 
 /// Read a workload file.
 pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Result<Workload, Error> {
@@ -227,8 +250,9 @@ fn task(
             "lower `stagger`",
         ));
     }
+    let criticality = criticality::read(table, timing)?;
     for i in 0..head.count {
-        builder.task(TaskSpec {
+        let index = builder.task(TaskSpec {
             name: if head.count == 1 { head.name.to_string() } else { format!("{}-{i}", head.name) },
             group: group.clone(),
             start_ns: (!head.template).then_some(start + i * stagger),
@@ -240,6 +264,7 @@ fn task(
             on_miss,
             program: shared.clone(),
         })?;
+        builder.workload.criticality.extend(criticality.map(|c| (index, c)));
     }
     Ok(())
 }
@@ -297,7 +322,8 @@ fn periodic(
     }
     let computing = most_computing(&body);
     let wcet_ns = wcet.unwrap_or(computing);
-    if wcet.is_some_and(|w| w < computing) && !table.has("program") {
+    let most = table.ns("wcet_hi")?.or(wcet);
+    if most.is_some_and(|w| w < computing) && !table.has("program") {
         return Err(table.wrong(
             "wcet",
             "`wcet` is shorter than the longest `run`",

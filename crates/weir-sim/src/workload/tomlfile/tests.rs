@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 use super::*;
+use crate::workload::Criticality;
 
 fn read(text: &str) -> Workload {
     parse("t", "t.toml", text, Limits::default()).unwrap_or_else(|e| panic!("{e}"))
@@ -133,4 +134,16 @@ fn policy_deadline_takes_the_timing() {
     let w = read("[[task]]\nname = \"d\"\npolicy = \"deadline\"\nperiod = \"10ms\"\nwcet = \"2ms\"\n");
     let policy = Policy::Deadline { runtime_ns: 2_000_000, deadline_ns: 10_000_000, period_ns: 10_000_000 };
     assert_eq!((w.tasks[0].policy, w.tasks[0].priority), (policy, 300));
+}
+
+#[test]
+fn criticality_has_two_execution_times() {
+    let w = read(
+        "[[task]]\nname = \"hi\"\ncount = 2\nperiod = \"10ms\"\nwcet = \"2ms\"\nwcet_hi = \"5ms\"\nrun = \"1ms..4ms\"\n\
+         criticality = \"hi\"\n[[task]]\nname = \"lo\"\nperiod = \"10ms\"\nrun = \"1ms\"\ncriticality = \"lo\"\n\
+         [[task]]\nname = \"none\"\nrun = \"1ms\"\n",
+    );
+    let hi = Criticality::Hi { wcet_ns: 5_000_000 };
+    assert_eq!(Vec::from_iter(w.criticality), [(0, hi), (1, hi), (2, Criticality::Lo)]);
+    assert_eq!(w.tasks[0].timing.map(|t| t.wcet_ns), Some(2_000_000));
 }

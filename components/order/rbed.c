@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * rbed - hard, soft and best-effort tasks by one rule: a rate, and the earliest deadline first
+ *
+ * class:     order
+ * pipes:     in 1, out 1, keyed
+ * listens:   DEADLINE: a job of a waiting task began. UNBLOCK: a best-effort task came back.
+ *            RELINQUISH: it gave up its CPU
+ * publishes: PREEMPT: a CPU runs something less urgent than a task that came. OVERLOAD: a hard task is
+ *            not admitted. DEADLINE_MISS: a real-time task is late
+ * asks:      JOB: execution time and relative deadline; DEADLINE: absolute, and the period; EXECUTED:
+ *            what the task has run; all needed. CRITICALITY: low is soft. PRIORITY: weight of best
+ *            effort. AFFINITY: which CPUs the task may take
+ * answers:   -
+ * kernel:    no, its calls are nested deeper than the verifier allows
+ * params:    slice ns 80000000 [100000, 10000000000]; a best-effort task's period is this times the
+ *            number of such tasks
+ *            floor pct 10 [1, 100]; load that is kept for best effort
+ * per-task:  112 bytes
+ * cost:      O(log n) per change; O(n) when a best-effort task begins a turn or a hard task is admitted
+ *            or goes; a look at each CPU behind the out-pipe; takes the in-pipe lock and the out-pipe lock
+ * batch:     the out-pipe holds the tasks of the in-pipe: real-time tasks with budget and best-effort
+ *            tasks stably sorted by deadline, then, without a key, real-time tasks whose budget is used up
+ * source:    Brandt, Banachowski, Lin and Bisson, "Dynamic integrated scheduling of hard real-time, soft
+ *            real-time, and non-real-time processes", 2003; release times and the end of a period:
+ *            Peter, 2012, 3.6.4; the deadlines of best effort: Spuri and Buttazzo, 1996
+ *
+ * A task with JOB and DEADLINE is hard, or soft if its criticality is low; any other is best effort, and
+ * so is a hard one that would leave less than the floor. A hard task runs its execution time each period
+ * at most. Soft tasks get that too, or all the same part of it if they need more than is left. Best
+ * effort divides what hard and soft leave, at least the floor, by weight, which is 21 and the priority:
+ * a turn is share times period long. A budget is a slice, which the runtime's timer ends. Put `urgent`
+ * behind it, and no idle time goes to real-time tasks without budget.
+ *
+ * Two things differ from Barrelfish. A best-effort turn that is used up is followed by one that is due
+ * a period later, instead of one released at once: that one's deadlines would stay near for ever, and
+ * keep a hard task of a longer period waiting beyond its own. And where a deadline comes before the end
+ * of the period, a hard task's rate is by deadline, and a soft task goes by its period; the sum of the
+ * rates would say too little otherwise.
+ *
+ * One instance a CPU, and tasks that stay (partition): a hard task's rate stays booked until its end.
+ *
+ * example:   annotate affinity, deadline, job, executed, priority;
+ *            entry -> partition(fit = 2, bound = 90%, unknown = 1%)
+ *            -> each cpu { rbed(slice = 80ms) -> urgent -> cpu };
+ */
+#include <weir/due.h>
+
+/* Rate of one CPU of capacity 1024. */
+#define RBED_FULL 1000000ull
+/* Longest time that is multiplied by a rate, ns: 4 hours. */
+#define RBED_LONG (1ull << 44)
+
+enum rbed_kind { RBED_NEW, RBED_BEST_EFFORT, RBED_SOFT, RBED_HARD };
+
+struct rbed_task {
+	u64 release;  /* (p) ns; of the period or turn */
+	u64 deadline; /* (p) ns, absolute */
+	u64 period;   /* (p) ns */
+	u64 budget;   /* (p) ns of work in the period or turn */
+	u64 limit;    /* (p) soft: no more than this, for rates have grown in this period */
+	u64 used;     /* (p) of it */
+	u64 seen;     /* (p) EXECUTED when `used` was right */
+	u64 due;      /* (p) of the job, as told; ns, absolute */
+	u64 wcet;     /* (p) what was booked for, with `period` and `relative` */
+	u64 relative; /* (p) */
+	u64 rate;     /* (p) booked, RBED_FULL: one CPU */
+	u32 kind;     /* (p) enum rbed_kind */
+	u32 late;     /* (p) DEADLINE_MISS was published for the job */
+	u32 place;    /* (l) in the heap */
+	u32 begun;    /* (p) real time: `release` is known. Best effort: it has run in its turn */
+};
+
+/* What happened to a task that is to be put in its place. */
+enum rbed_event { RBED_MOVED, RBED_WOKEN, RBED_GAVE_UP };
+
+struct rbed {
+	struct weir_instance inst;
+	struct weir_due due; /* real-time tasks that wait for their next period */
+	u64 slice;	     /* (c) ns */
+	u64 floor;	     /* (c) percent */
+	u64 hard;	     /* (p) rates booked */
+	u64 soft;	     /* (p) */
+	u64 chain; /* (p) ns; until then the best-effort turns given out keep their rate busy */
+};
+
+WEIR_COMPONENT(
+	rbed,
+	.summary = "hard, soft and best-effort tasks by one rule: a rate, and the earliest "
+		   "deadline first",
+	.cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
+	.out_max = 1, .keyed_out = 1,
+	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(UNBLOCK) | WEIR_TOPIC_BIT(RELINQUISH),
+	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD) |
+		     WEIR_TOPIC_BIT(DEADLINE_MISS),
+	.asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
+		WEIR_TOPIC_BIT(CRITICALITY) | WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(AFFINITY),
+	.needs = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED),
+	.per_task = sizeof(struct rbed_task),
+	WEIR_PARAMS(
+		rbed,
+		WEIR_PARAM(rbed, slice, NS, 80000000, 100000, 10000000000ull,
+			   "a best-effort task's period is this times the number of such tasks"),
+		WEIR_PARAM(rbed, floor, PCT, 10, 1, 100, "load that is kept for best effort")));
+
+static u64 rbed_ratio(u64 part, u64 whole)
+{
+	if (part > RBED_LONG)
+		part = RBED_LONG;
+	return whole ? (part * RBED_FULL + whole - 1) / whole : 0;
+}
+
+/* Rate of the CPUs behind the instance; that of one while all are offline. */
+static u64 rbed_full(struct rbed weir_mem *self)
+{
+	u64 capacity = weir_pipe_capacity(weir_out(&self->inst, 0));
+
+	return RBED_FULL * (capacity ? capacity : 1024) / 1024;
+}
+
+/* What hard tasks and the floor leave to soft ones. */
+static u64 rbed_room(struct rbed weir_mem *self)
+{
+	u64 full = rbed_full(self), taken = self->hard + full * self->floor / 100;
+
+	return taken < full ? full - taken : 0;
+}
+
+/* Rate of all best-effort tasks together. */
+static u64 rbed_rest(struct rbed weir_mem *self)
+{
+	u64 full = rbed_full(self), room = rbed_room(self);
+	u64 least = full * self->floor / 100;
+	u64 taken = self->hard + (self->soft < room ? self->soft : room);
+
+	return taken + least < full ? full - taken : (least ? least : 1);
+}
+
+static u64 rbed_weight(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	s64 weight = (s64)weir_property(s, WEIR_TOPIC_PRIORITY, t) + 21;
+
+	return weight < 1 ? 1 : weight > 1000 ? 1000 : (u64)weight;
+}
+
+/* --- best effort --------------------------------------------------------------------------------- */
+
+/* Best-effort tasks that wait or run here, and their weights; @t is one of them anyway. */
+static u64 rbed_count(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
+		      struct weir_task weir_mem *t, u64 *weights)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_task weir_mem *other;
+	u64 n = 1;
+
+	*weights = rbed_weight(s, t);
+	weir_for_task(other, in) {
+		struct rbed_task weir_mem *p = weir_priv(&self->inst, other);
+
+		/* Those that update has still to look at are counted by what they will be most likely. */
+		if (other == t || p->kind == RBED_SOFT || p->kind == RBED_HARD ||
+		    (p->kind == RBED_NEW && weir_property(s, WEIR_TOPIC_JOB, other)))
+			continue;
+		*weights += rbed_weight(s, other);
+		n++;
+	}
+	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
+		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
+
+		while (bits && weir_loop) {
+			struct weir_task weir_mem *curr = weir_load(
+				&s->cpus[w * 64 + weir_lowest_bit(bits)].curr);
+
+			bits &= bits - 1;
+			if (!curr || curr == t || weir_pipe_has(in, curr) ||
+			    ((struct rbed_task weir_mem *)weir_priv(&self->inst, curr))->kind !=
+				    RBED_BEST_EFFORT)
+				continue;
+			*weights += rbed_weight(s, curr);
+			n++;
+		}
+	}
+	weir_note_scan(&self->inst, weir_pipe_nr(in));
+	return n;
+}
+
+/*
+ * A turn: share times period, due a period from now. All turns together use the rate of best effort up to
+ * the end of the chain (a total bandwidth server), so real-time tasks never wait for them too long.
+ */
+static void rbed_turn(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
+		      struct weir_task weir_mem *t, struct rbed_task weir_mem *p, u64 now)
+{
+	u64 rest = rbed_rest(self), weights;
+	u64 n = rbed_count(self, in, t, &weights), all;
+
+	p->period = n * self->slice;
+	all = p->period < RBED_LONG ? p->period * rest / RBED_FULL : p->period;
+	p->budget = all * rbed_weight(self->inst.sched, t) / weights;
+	if (!p->budget)
+		p->budget = 1;
+	p->used = 0;
+	p->begun = 0;
+	p->release = now;
+	self->chain = (self->chain > now ? self->chain : now) + rbed_ratio(p->budget, rest);
+	p->deadline = now + p->period;
+	if (p->deadline < self->chain)
+		p->deadline = self->chain;
+}
+
+/* --- rates change -------------------------------------------------------------------------------- */
+
+/* Bring what the task has used up to date. */
+static void rbed_charge(struct rbed weir_mem *self, struct weir_task weir_mem *t,
+			struct rbed_task weir_mem *p)
+{
+	struct weir_msg run = { .topic = WEIR_TOPIC_EXECUTED, .task = t };
+
+	if (weir_request(self->inst.sched, &run))
+		return;
+	if (p->kind != RBED_NEW && run.value2 != p->seen) {
+		p->used += run.value2 - p->seen;
+		p->begun = 1;
+	}
+	p->seen = run.value2;
+}
+
+/* The runtime's timer ends what is left of the budget. */
+static void rbed_slice(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
+		       struct weir_task weir_mem *t, const struct rbed_task weir_mem *p)
+{
+	u64 left = p->used < p->budget ? p->budget - p->used : 1, capacity = 1024;
+
+	if (in->nr_cpus == 1)
+		capacity = self->inst.sched->cpus[in->cpu].capacity;
+	if (left < RBED_LONG)
+		left = (left * 1024 + capacity - 1) / capacity;
+	weir_store(&t->slice_ns, left);
+}
+
+/* Part of its rate that a soft task gets of @amount. */
+static u64 rbed_granted(struct rbed weir_mem *self, u64 amount)
+{
+	u64 room = rbed_room(self);
+
+	if (self->soft <= room)
+		return amount;
+	return amount < RBED_LONG ? amount * room / self->soft : amount / self->soft * room;
+}
+
+/*
+ * A real-time task was admitted, and less is left to this one. What is left of a turn is due later; in its
+ * period a soft task goes on by its new rate, for others have been promised the rest.
+ */
+static void rbed_squeeze(struct rbed weir_mem *self, struct weir_task weir_mem *t,
+			 struct rbed_task weir_mem *p, u64 now)
+{
+	u64 left;
+
+	rbed_charge(self, t, p);
+	if (p->used >= p->budget)
+		return;
+	if (p->kind == RBED_BEST_EFFORT) {
+		self->chain += rbed_ratio(p->budget - p->used, rbed_rest(self));
+		if (p->deadline < self->chain)
+			p->deadline = self->chain;
+	}
+	if (p->kind != RBED_SOFT || !p->begun)
+		return;
+	left = p->deadline > now ? p->deadline - now : 0;
+	left = rbed_granted(self, left < RBED_LONG ? left * p->rate / RBED_FULL : left);
+	if (p->used + left < p->budget)
+		p->limit = p->budget = p->used + (left ? left : 1);
+}
+
+/* Those that run here. One that has to stop earlier than its slice says is asked in again. */
+static void rbed_squeeze_running(struct rbed weir_mem *self, struct weir_pipe weir_mem *in, u64 now)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
+		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
+
+		while (bits && weir_loop) {
+			u32 cpu = w * 64 + weir_lowest_bit(bits);
+			struct weir_task weir_mem *t = weir_load(&s->cpus[cpu].curr);
+			struct rbed_task weir_mem *p;
+			u64 before;
+
+			bits &= bits - 1;
+			if (!t || weir_pipe_has(in, t))
+				continue;
+			p = weir_priv(&self->inst, t);
+			before = p->limit;
+			rbed_squeeze(self, t, p, now);
+			if (p->kind == RBED_BEST_EFFORT)
+				weir_store(&s->cpus[cpu].curr_key, p->deadline);
+			else if (p->kind == RBED_SOFT && p->limit != before)
+				weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, cpu, 0);
+		}
+	}
+}
+
+static int rbed_squeeze_all(struct rbed weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	u64 now = weir_now(self->inst.sched);
+	struct weir_task weir_mem *t;
+	int err = 0;
+
+	if (self->chain < now)
+		self->chain = now;
+	rbed_squeeze_running(self, in, now);
+	weir_for_task(t, in) {
+		struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+
+		rbed_squeeze(self, t, p, now);
+		if (!weir_pipe_has(out, t))
+			continue;
+		rbed_slice(self, in, t, p);
+		if (p->kind == RBED_BEST_EFFORT)
+			err = weir_pipe_insert_stable(out, t, p->deadline, in);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+/* --- real time ----------------------------------------------------------------------------------- */
+
+static void rbed_unbook(struct rbed weir_mem *self, struct rbed_task weir_mem *p)
+{
+	if (p->kind == RBED_HARD)
+		self->hard -= p->rate < self->hard ? p->rate : self->hard;
+	if (p->kind == RBED_SOFT)
+		self->soft -= p->rate < self->soft ? p->rate : self->soft;
+}
+
+/* Book what the task needs, hard or soft; 1: less is left to others. */
+static int rbed_admit(struct rbed weir_mem *self, struct weir_task weir_mem *t,
+		      struct rbed_task weir_mem *p, u32 kind)
+{
+	u64 full = rbed_full(self);
+
+	rbed_unbook(self, p);
+	p->rate = rbed_ratio(p->wcet, kind == RBED_HARD && p->relative < p->period ? p->relative
+										   : p->period);
+	if (kind == RBED_HARD && self->hard + p->rate + full * self->floor / 100 > full) {
+		kind = RBED_BEST_EFFORT;
+		p->used = p->budget = 0; /* its first turn is to come */
+		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, p->rate);
+	}
+	p->kind = kind;
+	if (kind == RBED_HARD)
+		self->hard += p->rate;
+	if (kind == RBED_SOFT)
+		self->soft += p->rate;
+	return kind != RBED_BEST_EFFORT;
+}
+
+/* Ask what the task is. 1: less is left to best effort than before. */
+static int rbed_learn(struct rbed weir_mem *self, struct weir_task weir_mem *t,
+		      struct rbed_task weir_mem *p)
+{
+	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };
+	struct weir_msg due = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u64 period;
+	u32 kind;
+
+	if (weir_request(s, &job) || weir_request(s, &due) || !job.value || !job.value2 ||
+	    due.value < job.value2) {
+		if (p->kind == RBED_BEST_EFFORT)
+			return 0;
+		rbed_unbook(self, p);
+		p->wcet = p->used = p->budget = 0;
+		p->kind = RBED_BEST_EFFORT;
+		return 0;
+	}
+	kind = weir_property(s, WEIR_TOPIC_CRITICALITY, t) == WEIR_CRITICALITY_LO ? RBED_SOFT
+										  : RBED_HARD;
+	period = due.value2 ? due.value2 : job.value2;
+	if (p->wcet == job.value && p->relative == job.value2 &&
+	    (p->kind == kind || (p->kind == RBED_BEST_EFFORT && kind == RBED_HARD))) {
+		/* A refused task is not asked for again; its period is that of its turn. */
+		if (p->kind == RBED_BEST_EFFORT || p->period == period) {
+			if (p->due != due.value)
+				p->late = 0;
+			p->due = due.value;
+			return 0;
+		}
+	}
+	p->wcet = job.value;
+	p->relative = job.value2;
+	p->period = period;
+	if (p->kind <= RBED_BEST_EFFORT)
+		p->begun = 0;
+	p->due = due.value;
+	p->late = 0;
+	return rbed_admit(self, t, p, kind);
+}
+
+/* The period that the task is in, and what it may still run in it. */
+static void rbed_period(struct rbed weir_mem *self, struct weir_task weir_mem *t,
+			struct rbed_task weir_mem *p, u64 now)
+{
+	u64 told = p->due - p->relative,
+	    budget = p->kind == RBED_SOFT ? rbed_granted(self, p->wcet) : p->wcet;
+
+	if (!budget)
+		budget = 1;
+	if (!p->begun || told > p->release) {
+		p->begun = 1;
+		p->release = told;
+		p->limit = budget;
+		p->used = 0;
+	}
+	if (p->used >= p->limit) {
+		p->release += p->period;
+		p->used -= p->limit;
+		p->limit = budget;
+		p->release += p->used / budget * p->period;
+		p->used %= budget;
+	}
+	p->budget = p->limit < budget ? p->limit : budget;
+	if (p->used >= p->budget)
+		p->limit = p->budget = p->used + 1;
+	p->deadline = p->release + (p->kind == RBED_HARD ? p->relative : p->period);
+	if (now >= p->due && !p->late) {
+		p->late = 1;
+		weir_publish(&self->inst, WEIR_TOPIC_DEADLINE_MISS, t, WEIR_NO_CPU, p->due);
+	}
+}
+
+/* --- both ---------------------------------------------------------------------------------------- */
+
+/* It gave up its CPU, and nobody more urgent waits. */
+static int rbed_yielded(struct rbed weir_mem *self, struct rbed_task weir_mem *p)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	int yielded = 0;
+
+	if (weir_pipe_lock(out))
+		return 0;
+	yielded = !out->head || out->head->hooks[out->slot].key >= p->deadline;
+	weir_pipe_unlock(out);
+	return yielded;
+}
+
+/* A best-effort task takes up its turn again, unless it is over, or came to nothing. */
+static int rbed_turn_over(struct rbed weir_mem *self, struct rbed_task weir_mem *p, u64 now,
+			  u32 event)
+{
+	if (p->used >= p->budget)
+		return 1;
+	if (event == RBED_GAVE_UP)
+		return p->begun && rbed_yielded(self, p);
+	if (event != RBED_WOKEN)
+		return 0;
+	/* What is left of it must not be more than its rate until the deadline. */
+	return p->deadline <= now || rbed_ratio(p->budget - p->used, p->deadline - now) >
+					     rbed_ratio(p->budget, p->period);
+}
+
+/* Where a task belongs by what it has used. */
+static u64 rbed_key(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
+		    struct weir_task weir_mem *t, u32 event)
+{
+	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 now = weir_now(self->inst.sched);
+
+	rbed_charge(self, t, p);
+	if (rbed_learn(self, t, p))
+		rbed_squeeze_all(self, in);
+	if (p->kind != RBED_BEST_EFFORT) {
+		rbed_period(self, t, p, now);
+		return p->release <= now ? p->deadline : WEIR_KEY_NONE;
+	}
+	if (rbed_turn_over(self, p, now, event))
+		rbed_turn(self, in, t, p, now);
+	return p->deadline;
+}
+
+static int rbed_put(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
+		    struct weir_task weir_mem *t, u32 event)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 key = rbed_key(self, in, t, event);
+	int err;
+
+	rbed_slice(self, in, t, p);
+	if (key == WEIR_KEY_NONE)
+		err = weir_due_set(&self->due, t, p->release);
+	else
+		err = weir_due_clear(&self->due, t);
+	if (!err)
+		err = weir_pipe_insert_stable(out, t, key, in);
+	if (err)
+		return err;
+	if (key != WEIR_KEY_NONE)
+		weir_preempt(&self->inst, out, t, key);
+	return 0;
+}
+
+WEIR_ENTRY int rbed_construct(struct rbed weir_mem *self)
+{
+	weir_due_init(&self->due, &self->inst, __builtin_offsetof(struct rbed_task, place));
+	return 0;
+}
+
+WEIR_ENTRY int rbed_update(struct rbed weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		err = rbed_put(self, in, c->task, RBED_MOVED);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* A task that update has still to look at gets its place there. */
+static int rbed_again(struct rbed weir_mem *self, const struct weir_msg *msg,
+		      struct weir_pipe weir_mem *in, u32 event)
+{
+	return weir_pipe_has(weir_out(&self->inst, 0), msg->task)
+		       ? rbed_put(self, in, msg->task, event)
+		       : 0;
+}
+
+WEIR_ENTRY int rbed_follow_deadline(struct rbed weir_mem *self, const struct weir_msg *msg,
+				    struct weir_pipe weir_mem *in)
+{
+	return rbed_again(self, msg, in, RBED_MOVED);
+}
+
+WEIR_ENTRY int rbed_follow_unblock(struct rbed weir_mem *self, const struct weir_msg *msg,
+				   struct weir_pipe weir_mem *in)
+{
+	return rbed_again(self, msg, in, RBED_WOKEN);
+}
+
+WEIR_ENTRY int rbed_follow_relinquish(struct rbed weir_mem *self, const struct weir_msg *msg,
+				      struct weir_pipe weir_mem *in)
+{
+	return rbed_again(self, msg, in, RBED_GAVE_UP);
+}
+
+/* The next period of tasks that wait for it begins. */
+WEIR_ENTRY int rbed_on_timer(struct rbed weir_mem *self)
+{
+	u64 now = weir_now(self->inst.sched);
+	struct weir_pipe weir_mem *in;
+	struct weir_task weir_mem *t;
+	int err = 0;
+
+	while (!err && weir_loop) {
+		t = weir_due_pop_waiting(&self->due, now, &in);
+		if (!t)
+			break;
+		err = rbed_put(self, in, t, RBED_MOVED);
+		weir_pipe_unlock(in);
+	}
+	return err;
+}
+
+/* Fields of the books are written under the in-pipe's lock, and so here. */
+WEIR_ENTRY void rbed_task_exit(struct rbed weir_mem *self, struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+
+	weir_due_clear(&self->due, t);
+	if (weir_pipe_lock(in))
+		return;
+	rbed_unbook(self, weir_priv(&self->inst, t));
+	weir_pipe_unlock(in);
+}
+
+/* The books come along; tasks are presented anew and stay what they are. */
+WEIR_ENTRY void rbed_take_state(struct rbed weir_mem *self, struct rbed weir_mem *old)
+{
+	self->hard = old->hard;
+	self->soft = old->soft;
+	self->chain = old->chain;
+}
+
+WEIR_ENTRY void rbed_destroy(struct rbed weir_mem *self)
+{
+	weir_due_free(&self->due);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Mixed criticality: two levels, and for the high one two execution times (Vestal, 2007).
+
+/// How critical a task is, and what that says of its execution time. The time that is expected of any
+/// task is its `wcet_ns` ([`super::Timing`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Criticality {
+    /// May be set aside when a task of the high level needs more than expected.
+    Lo,
+    /// Must meet its deadlines even then.
+    Hi {
+        /// What a job needs at most, on a CPU of capacity 1024, ns.
+        wcet_ns: u64,
+    },
+}
