@@ -91,6 +91,19 @@ fn settings_reach_what_they_name() {
     assert_eq!(slices("q@cpu1"), [2_000_000, 1_000_000]);
 }
 
+/// `--set llf.tick=1ms` was refused for the topology `llf`, which has no parameters of its own: its name hid that
+/// of the component.
+#[test]
+fn a_file_without_parameters_does_not_hide_a_component() {
+    let text = "annotate affinity;\nentry -> round_robin -> cpus;\n";
+    let source = Source { name: "dir/round_robin.weir".into(), text: text.into() };
+    let sets = [Set { component: "round_robin".into(), param: "slice".into(), value: "1ms".into() }];
+    let compiled =
+        weir_lang::compile(&source, &weir_lang::NoIncludes, &testcat::catalog(), &machine("smp-2"), &sets);
+    let plan = compiled.unwrap_or_else(|e| panic!("{}", show(&e))).plan;
+    assert!(plan.instances.iter().any(|i| i.params == [1_000_000]), "{:?}", plan.instances);
+}
+
 /// Machines that no topology can run on.
 #[test]
 fn unusable_machines_are_refused() {

@@ -208,7 +208,9 @@ impl<'a> Expander<'a> {
             self.broken = true;
             return bound;
         }
-        let (names, at) = ([stem, "topology"], Span::default());
+        // A file without parameters leaves its name to a component that is called the same.
+        let own = if formals.is_empty() && self.catalog.get(stem).is_some() { "topology" } else { stem };
+        let (names, at) = ([own, "topology"], Span::default());
         let what = stem;
         let values =
             self.settings.values(Target { what, names: &names, slots: &slots, at }, &[], &bound, self.sink);
