@@ -4,6 +4,7 @@
 mod args;
 mod hackbench;
 mod periodic;
+mod periods;
 mod pipeline;
 mod simple;
 mod taskset;

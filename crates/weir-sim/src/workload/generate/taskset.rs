@@ -120,6 +120,36 @@ mod tests {
         assert!(means.iter().all(|m| (m - 0.625).abs() < 0.01), "{means:?}");
     }
 
+    /// Share of draws of the first coordinate below `x`, with five standard deviations.
+    fn below(draw: impl Fn(&mut Dice) -> Vec<f64>, x: f64) -> (f64, f64) {
+        let mut dice = Dice::new(3);
+        let draws = 20_000;
+        let p = (0..draws).filter(|_| draw(&mut dice)[0] < x).count() as f64 / f64::from(draws);
+        (p, 5.0 * (0.25 / f64::from(draws)).sqrt())
+    }
+
+    /// Marginal of a uniform vector with sum U: P(u < x) = 1 - (1 - x/U)^(n-1) (Bini and Buttazzo, 2005).
+    #[test]
+    fn uunifast_has_the_marginal_of_a_uniform_vector() {
+        for (n, total, x) in [(2, 1.0, 0.3), (5, 0.8, 0.1), (10, 0.7, 0.2)] {
+            let want = 1.0 - libm::pow(1.0 - x / total, n as f64 - 1.0);
+            let (got, slack) = below(|d| uunifast(n, total, d), x);
+            assert!((got - want).abs() < slack, "{n} tasks: {got}, not {want}");
+        }
+    }
+
+    /// Given three uniform numbers with sum 3/2, the density of one is that of the sum of two others (a
+    /// triangle) at 3/2 - x, over 3/4: P(x < 1/4) = 5/24. Discarding gives the same law.
+    #[test]
+    fn bounded_shares_have_the_conditional_marginal() {
+        let want = 5.0 / 24.0;
+        let (got, slack) = below(|d| rand_fixed_sum(3, 1.5, 1.0, d), 0.25);
+        assert!((got - want).abs() < slack, "{got}");
+        let (got, slack) =
+            below(|d| uunifast_discard(3, 1.5, 1.0, d).expect("half of the tries are good"), 0.25);
+        assert!((got - want).abs() < slack, "{got}");
+    }
+
     #[test]
     fn discarding_gives_up() {
         let mut dice = Dice::new(1);

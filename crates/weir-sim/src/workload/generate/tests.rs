@@ -116,3 +116,67 @@ fn the_seed_decides() {
     assert_ne!(with(1, "periodic"), with(2, "periodic"));
     assert_eq!(with(1, "periodic:seed=5"), with(2, "periodic:seed=5"));
 }
+
+/// Period, deadline, computing time and release of each task.
+fn sets(spec: &str) -> Vec<(u64, u64, u64, Op)> {
+    let of = |t: &crate::workload::TaskSpec| {
+        let timing = t.timing.expect("periodic");
+        let release = t.program.iter().find(|op| matches!(op, Op::Release { .. }));
+        (timing.period_ns, timing.deadline_ns, timing.wcet_ns, release.expect("periodic").clone())
+    };
+    make(spec).tasks.iter().map(of).collect()
+}
+
+#[test]
+fn utilizations_sum_up() {
+    for dist in ["loguniform", "uniform", "harmonic", "automotive", "list,periods=3ms/7ms"] {
+        for method in ["uunifast", "uunifast-discard", "randfixedsum"] {
+            let set = sets(&format!("periodic:tasks=12,util=290%,method={method},dist={dist}"));
+            let sum: f64 = set.iter().map(|(p, _, c, _)| *c as f64 / *p as f64).sum();
+            // Each computing time is rounded down to a nanosecond.
+            assert!(sum <= 2.9 + 1e-9 && sum > 2.9 - 1e-4, "{dist} {method}: {sum}");
+        }
+    }
+}
+
+#[test]
+fn deadlines_are_where_they_should() {
+    assert!(sets("periodic:tasks=50").iter().all(|(p, d, ..)| p == d));
+    let constrained = sets("periodic:tasks=50,deadline=constrained");
+    assert!(
+        constrained.iter().all(|(p, d, c, _)| c <= d && d <= p) && constrained.iter().any(|(p, d, ..)| d < p)
+    );
+    let arbitrary = sets("periodic:tasks=50,deadline=arbitrary,dmax=300%");
+    assert!(
+        arbitrary.iter().all(|(p, d, c, _)| c <= d && *d <= 3 * p)
+            && arbitrary.iter().any(|(p, d, ..)| d > p)
+    );
+}
+
+#[test]
+fn integer_parameters_are_whole_units() {
+    let ms = 1_000_000;
+    let set =
+        sets("periodic:tasks=60,util=300%,pmin=5ms,pmax=20ms,unit=1ms,offset=random,deadline=constrained");
+    for (p, d, c, release) in &set {
+        let Op::Release { offset_ns, .. } = release else { unreachable!("asked for") };
+        assert!([*p, *d, *c, *offset_ns].iter().all(|v| v.is_multiple_of(ms)), "{p} {d} {c} {offset_ns}");
+        assert!(*c >= ms && c <= d && offset_ns < p);
+    }
+    let sum: f64 = set.iter().map(|(p, _, c, _)| *c as f64 / *p as f64).sum();
+    assert!(sum > 2.0, "rounding up to one unit raises it, rounding to the nearest keeps it: {sum}");
+}
+
+#[test]
+fn wrong_combinations_are_explained() {
+    for (spec, says) in [
+        ("periodic:dist=list", "needs 1 to 1000 `periods`"),
+        ("periodic:dist=list,periods=5ms/x", "`x` is not a time"),
+        ("periodic:dist=harmonc", "did you mean `harmonic`?"),
+        ("periodic:unit=7ms", "no multiples of `unit`"),
+        ("periodic:deadline=arbitrary,dmax=50%", "out of range"),
+    ] {
+        let error = generate(spec, 1, Limits::default()).expect("a generator").expect_err(spec).to_string();
+        assert!(error.contains(says), "{spec}: {error}");
+    }
+}
