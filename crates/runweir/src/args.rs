@@ -41,6 +41,10 @@ pub enum Command {
     Run(RunArgs),
     /// Run the same workload under several schedulers and show them side by side
     Compare(CompareArgs),
+    /// Run a grid of parameters and seeds, and draw success ratios
+    Sweep(crate::sweep::SweepArgs),
+    /// Say without running them which task sets meet their deadlines
+    Analyze(crate::analyze::AnalyzeArgs),
     /// Check topologies without running them
     Check(CheckArgs),
     /// Draw a topology as SVG, DOT or Mermaid

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use weir_report::{CompareExtras, Summary};
+use weir_report::{CompareExtras, Summary, csv_field};
 
 use crate::args::CompareArgs;
+use crate::columns::{COLUMNS, headings};
 use crate::fault::{Fault, Result};
 use crate::outdir::OutDir;
 use crate::output::{json, note, print};
@@ -132,52 +133,11 @@ fn unique_names(candidates: &mut [Candidate]) {
 
 /// A line for each run.
 fn csv(runs: &[Summary]) -> String {
-    let mut text = String::from(
-        "topology,machine,workload,seed,duration_ns,jobs,jobs_completed,deadline_misses,context_switches,\
-         preemptions,migrations,decisions,scheduler_ns,lock_wait_ns,idle_ns,busy_ns,energy_uj,\
-         response_mean_ns,response_p50_ns,response_p95_ns,response_p99_ns,response_max_ns,\
-         wakeup_mean_ns,wakeup_p50_ns,wakeup_p95_ns,wakeup_p99_ns,wakeup_max_ns\n",
-    );
+    let mut text = format!("topology,machine,workload,seed,{}\n", headings());
     for s in runs {
-        let t = &s.totals;
-        let words = [&s.topology, &s.machine, &s.workload].map(|w| quoted(w));
-        let (r, w) = (&s.response_ns, &s.wakeup_latency_ns);
-        let numbers = [
-            s.seed,
-            s.duration_ns,
-            t.jobs,
-            t.jobs_completed,
-            t.deadline_misses,
-            t.context_switches,
-            t.preemptions,
-            t.migrations,
-            t.decisions,
-            t.scheduler_ns,
-            t.lock_wait_ns,
-            t.idle_ns,
-            t.busy_ns,
-            t.energy_uj,
-            r.mean,
-            r.p50,
-            r.p95,
-            r.p99,
-            r.max,
-            w.mean,
-            w.p50,
-            w.p95,
-            w.p99,
-            w.max,
-        ]
-        .map(|n| n.to_string());
-        let _ = writeln!(text, "{},{}", words.join(","), numbers.join(","));
+        let words = [&s.topology, &s.machine, &s.workload].map(|w| csv_field(w));
+        let numbers = COLUMNS.map(|c| (c.1)(s).to_string());
+        let _ = writeln!(text, "{},{},{}", words.join(","), s.seed, numbers.join(","));
     }
     text
-}
-
-fn quoted(word: &str) -> String {
-    if word.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", word.replace('"', "\"\""))
-    } else {
-        word.to_string()
-    }
 }

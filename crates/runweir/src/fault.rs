@@ -78,6 +78,11 @@ impl Diag {
         Self::new(Severity::Warning, message)
     }
 
+    /// A remark on the diagnostics before it.
+    pub fn advice(message: impl Into<String>) -> Self {
+        Self::new(Severity::Advice, message)
+    }
+
     fn new(severity: Severity, message: impl Into<String>) -> Self {
         Self { severity, message: message.into(), code: None, help: None, source: None, labels: Vec::new() }
     }
@@ -151,6 +156,7 @@ pub fn render(diag: &Diag) -> String {
     let code = diag.code.as_ref().map(|c| format!("[{c}]")).unwrap_or_default();
     theme.characters.error = format!("error{code}:");
     theme.characters.warning = format!("warning{code}:");
+    theme.characters.advice = "note:".into();
     let width = if std::io::stderr().is_terminal() { terminal_width() } else { 100 };
     let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(width);
     let mut text = String::new();

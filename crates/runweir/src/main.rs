@@ -4,9 +4,11 @@
 //! Exit status: 0 done, 2 the user's input is wrong, 1 anything else. Results go to stdout,
 //! everything else to stderr. `docs/command-line.md` is the contract.
 
+mod analyze;
 mod args;
 mod catalogue;
 mod check;
+mod columns;
 mod compare;
 mod drawing;
 mod fault;
@@ -25,6 +27,7 @@ mod session;
 mod simso;
 mod status;
 mod stop;
+mod sweep;
 mod switch;
 mod top;
 mod topology;
@@ -59,6 +62,8 @@ fn dispatch(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
+        Command::Analyze(args) => analyze::analyze(&args),
         Command::Check(args) => check::check(&args),
         Command::Graph(args) => drawing::graph(&args),
         Command::Fmt(args) => formatting::fmt(&args),

@@ -17,10 +17,10 @@ use crate::input::reason;
 use crate::stop;
 
 /// Files that mark a folder as earlier results.
-const MARKS: [&str; 2] = ["summary.json", "compare.json"];
+const MARKS: [&str; 3] = ["summary.json", "compare.json", "sweep.json"];
 
 /// Begin of the names of unfinished files and folders.
-const SCRATCH: &str = ".runweir-";
+pub const SCRATCH: &str = ".runweir-";
 
 /// Results on their way to `--out DIR`.
 #[derive(Debug)]

@@ -71,3 +71,37 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 }
+
+/// Progress of many short runs: how many are done.
+#[derive(Debug)]
+pub struct Counter {
+    bar: ProgressBar,
+    began: Instant,
+    done: AtomicU64,
+}
+
+impl Counter {
+    /// For `all` runs of which `before` are done already; `wanted` is false with `--quiet`.
+    pub fn new(all: u64, before: u64, wanted: bool) -> Self {
+        let shown = wanted && std::io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(all), target).with_position(before);
+        let style = "{bar:32} {percent:>3} %  {human_pos} of {human_len} runs  {elapsed} so far, {eta} to go";
+        bar.set_style(ProgressStyle::with_template(style).expect("the template is valid"));
+        bar.reset_eta();
+        Self { bar, began: Instant::now(), done: AtomicU64::new(before) }
+    }
+
+    /// One more run is done.
+    pub fn one(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if !self.bar.is_hidden() && self.began.elapsed() > PATIENCE {
+            self.bar.set_position(done);
+        }
+    }
+
+    /// Take the bar off the screen.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

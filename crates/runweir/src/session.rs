@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! One run, from names to a summary and its files: shared by `run` and `compare`.
 
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use weir_core::Plan;
+use weir_core::event::{Event, Observer};
 use weir_lang::draw::SvgOptions;
 use weir_lang::{Graph, Set};
 use weir_report::{Gantt, HtmlExtras, Jobs, Meta, Metrics, Summary, Trace};
@@ -90,15 +93,8 @@ impl Session {
         files: Option<(&OutDir, &str)>,
         progress: (&Progress, usize),
     ) -> Result<Done> {
-        let other_seed;
-        let workload = if seed == self.seed {
-            &self.workload
-        } else {
-            let mut made = machine::workload(&self.spec, seed)?;
-            made.calibrate(&self.machine.shape).map_err(machine::fault)?;
-            other_seed = made;
-            &other_seed
-        };
+        let made = self.made(seed)?;
+        let workload = made.as_ref();
         let meta = self.meta(&candidate.plan, workload, seed);
         let (trace, jobs) = match files {
             Some((out, folder)) => {
@@ -148,6 +144,35 @@ impl Session {
         Ok(Done { summary, warnings: outcome.warnings })
     }
 
+    /// The workload that this seed makes.
+    fn made(&self, seed: u64) -> Result<Cow<'_, Workload>> {
+        if seed == self.seed {
+            return Ok(Cow::Borrowed(&self.workload));
+        }
+        let mut made = machine::workload(&self.spec, seed)?;
+        made.calibrate(&self.machine.shape).map_err(machine::fault)?;
+        Ok(Cow::Owned(made))
+    }
+
+    /// Run once for the numbers alone. With `until_miss` the run ends soon after its first missed deadline.
+    /// `None` where the user has asked to end.
+    pub fn brief(&self, plan: &Plan, seed: u64, until_miss: bool) -> Result<Option<Brief>> {
+        let workload = self.made(seed)?;
+        let ended = AtomicBool::new(false);
+        let mut observer =
+            (Metrics::new(self.meta(plan, &workload, seed)), Watch { ended: &ended, until_miss, events: 0 });
+        let config =
+            RunConfig { seed, duration_ns: self.duration_ns, stop: Some(&ended), ..RunConfig::default() };
+        let outcome = engine::run(&self.machine, plan, &workload, &self.costs, &config, &mut observer)
+            .map_err(machine::fault)?;
+        if stop::requested() {
+            return Ok(None);
+        }
+        let mut summary = observer.0.finish(outcome.end_ns);
+        summary.events = outcome.events;
+        Ok(Some(Brief { load: Load::of(&workload), summary, warnings: outcome.warnings }))
+    }
+
     fn meta(&self, plan: &Plan, workload: &Workload, seed: u64) -> Meta {
         let kinds = self.machine.kinds.len();
         let cpu_name = |cpu: u32| {
@@ -172,6 +197,56 @@ pub struct Done {
     pub summary: Summary,
     /// What the user should know of it.
     pub warnings: Vec<String>,
+}
+
+/// A finished run without files.
+pub struct Brief {
+    pub summary: Summary,
+    pub load: Load,
+    pub warnings: Vec<String>,
+}
+
+/// How much a workload's recurrent tasks ask for, in millionths of a CPU of capacity 1024.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    pub tasks: u64,
+    /// Sum of WCET / period.
+    pub utilization_ppm: u64,
+    /// Sum of WCET / the shorter of period and relative deadline.
+    pub density_ppm: u64,
+}
+
+impl Load {
+    fn of(workload: &Workload) -> Self {
+        let mut load = Self { tasks: workload.tasks.len() as u64, ..Self::default() };
+        // In billionths, so that the rounding of many tasks does not show.
+        let (mut utilization, mut density) = (0u128, 0u128);
+        for t in workload.tasks.iter().filter_map(|t| t.timing) {
+            let share = |ns: u64| u128::from(t.wcet_ns) * 1_000_000_000 / u128::from(ns.max(1));
+            utilization += share(t.period_ns);
+            density += share(t.period_ns.min(t.deadline_ns));
+        }
+        let ppm = |billionths: u128| u64::try_from((billionths + 500) / 1000).unwrap_or(u64::MAX);
+        (load.utilization_ppm, load.density_ppm) = (ppm(utilization), ppm(density));
+        load
+    }
+}
+
+/// Ends a run from within: at its first miss where that is wanted, and where the user asks for it.
+struct Watch<'a> {
+    ended: &'a AtomicBool,
+    until_miss: bool,
+    events: u32,
+}
+
+impl Observer for Watch<'_> {
+    fn event(&mut self, _: u64, event: &Event<'_>) {
+        self.events = self.events.wrapping_add(1);
+        let missed = self.until_miss && matches!(event, Event::DeadlineMiss { .. });
+        if missed || (self.events.is_multiple_of(1024) && stop::requested()) {
+            self.ended.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Show sentences as warnings.

@@ -15,13 +15,16 @@ static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Catch Ctrl-C, SIGTERM and SIGHUP from now on.
 pub fn install() -> Result<()> {
-    ctrlc::set_handler(|| {
+    install_saying("ending the run with the results so far; once more ends at once and keeps nothing")
+}
+
+/// The same; `words` tell the user what happens now.
+pub fn install_saying(words: &'static str) -> Result<()> {
+    ctrlc::set_handler(move || {
         if !STOP.swap(true, Ordering::Relaxed) {
             // On a terminal the line begins with ^C or a progress bar.
             let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
-            note(&format!(
-                "{line}ending the run with the results so far; once more ends at once and keeps nothing"
-            ));
+            note(&format!("{line}{words}"));
             return;
         }
         if let Some(dir) = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner).take() {

@@ -4,7 +4,7 @@
 //! [`Metrics`], [`Trace`], [`Jobs`] and [`Gantt`] are observers of [`weir_core::event`]; they may be joined in
 //! tuples and see the same stream. [`Metrics::finish`] makes a [`Summary`], from which everything
 //! readable is derived: [`table`], [`compare_table`], [`tasks_csv`], [`html`], [`html_compare`] and, by
-//! serde, `summary.json`. How each number is defined is written down in `docs/metrics.md`.
+//! serde, `summary.json`. A [`SweepReport`] does the same for grids of runs. How each number is defined is written down in `docs/metrics.md`.
 //!
 //! Nothing here reads a clock or depends on hash order: equal event streams give equal bytes.
 
@@ -15,9 +15,11 @@ mod html;
 mod jobs;
 mod meta;
 mod metrics;
+mod plot;
 mod proto;
 mod stats;
 mod summary;
+mod sweep;
 mod table;
 mod text;
 mod trace;
@@ -30,11 +32,12 @@ pub use html::{CompareExtras, HtmlExtras, html, html_compare};
 pub use jobs::Jobs;
 pub use meta::{Meta, Names};
 pub use metrics::Metrics;
-pub use stats::{Dist, MeanCi};
+pub use stats::{Dist, MeanCi, Ratio};
 pub use summary::{
     CallSummary, ComponentSummary, CpuSummary, GroupSummary, MessageSummary, PipeSummary, Summary,
     SwapSummary, TaskSummary, Totals,
 };
+pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;
 pub use text::{clip, duration};
 pub use trace::Trace;

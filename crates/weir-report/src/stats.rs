@@ -186,6 +186,36 @@ impl MeanCi {
     }
 }
 
+/// How often something came true in independent trials, with E. B. Wilson's interval ("Probable inference,
+/// the law of succession, and statistical inference", 1927), which holds for few trials and near 0 and 1 too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Ratio {
+    pub hits: u64,
+    pub trials: u64,
+    /// `hits / trials`; 0 without trials.
+    pub ratio: f64,
+    /// Bounds of the 95 % interval; 0 and 1 without trials.
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Ratio {
+    /// `hits` of `trials`, at most all of them.
+    pub fn of(hits: u64, trials: u64) -> Self {
+        if trials == 0 {
+            return Self { high: 1.0, ..Self::default() };
+        }
+        let (n, p, z) = (trials as f64, hits as f64 / trials as f64, 1.959_964_f64);
+        let shrink = 1.0 + z * z / n;
+        let middle = (p + z * z / (2.0 * n)) / shrink;
+        let half = z / shrink * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+        // At the ends the bound is exact; rounding must not move it.
+        let low = if hits == 0 { 0.0 } else { (middle - half).max(0.0) };
+        let high = if hits == trials { 1.0 } else { (middle + half).min(1.0) };
+        Self { hits, trials, ratio: p, low, high }
+    }
+}
+
 /// Two-sided 95 % quantile of Student's t distribution: tabled to 30 degrees of freedom, then by
 /// Fisher's expansion around the normal quantile (error below 0.001).
 fn student_t95(df: usize) -> f64 {
@@ -233,6 +263,22 @@ mod tests {
         {
             assert!((student_t95(df) - t).abs() < 0.0011, "df {df}: {}", student_t95(df));
         }
+    }
+
+    /// Values of Newcombe's comparison of methods (1998), table I, and the ends.
+    #[test]
+    fn wilson_matches_a_printed_table() {
+        for (hits, trials, low, high) in [
+            (81, 263, 0.2553, 0.3662),
+            (15, 148, 0.0624, 0.1605),
+            (0, 20, 0.0, 0.1611),
+            (1, 29, 0.0061, 0.1718),
+        ] {
+            let r = Ratio::of(hits, trials);
+            assert!((r.low - low).abs() < 5e-5 && (r.high - high).abs() < 5e-5, "{r:?}");
+        }
+        assert_eq!(Ratio::of(20, 20).high, 1.0);
+        assert_eq!(Ratio::of(0, 0), Ratio { high: 1.0, ..Ratio::default() });
     }
 
     #[test]

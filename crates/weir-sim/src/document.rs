@@ -15,7 +15,7 @@ use crate::units::{self, Units};
 
 /// The source text with its name, and the kind that its errors get.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub struct Source<'a> {
     pub name: &'a str,
     pub text: &'a str,
     pub kind: ErrorKind,
@@ -38,7 +38,7 @@ impl<'a> Source<'a> {
 
 /// A table whose keys are all known.
 #[derive(Clone)]
-pub(crate) struct Table<'d, 'a> {
+pub struct Table<'d, 'a> {
     source: Source<'a>,
     table: &'d DeTable<'a>,
     /// Where to point when a key is missing.
@@ -108,7 +108,7 @@ impl<'d, 'a> Table<'d, 'a> {
 
 /// A value with its key and place.
 #[derive(Clone)]
-pub(crate) struct Value<'d, 'a> {
+pub struct Value<'d, 'a> {
     source: Source<'a>,
     pub key: &'d str,
     span: Range<usize>,
@@ -127,6 +127,17 @@ impl<'d, 'a> Value<'d, 'a> {
 
     pub fn str(&self, example: &str) -> Result<&'d str> {
         self.value.as_str().ok_or_else(|| self.wrong_type("a text", example))
+    }
+
+    /// A single value as it is written: a text without its quotes, a number, true or false.
+    pub fn word(&self, example: &str) -> Result<String> {
+        match self.value {
+            DeValue::String(s) => Ok(s.to_string()),
+            DeValue::Integer(i) => Ok(i.as_str().to_string()),
+            DeValue::Float(f) => Ok(f.as_str().to_string()),
+            DeValue::Boolean(b) => Ok(b.to_string()),
+            _ => Err(self.wrong_type("a single value", example)),
+        }
     }
 
     pub fn bool(&self) -> Result<bool> {
@@ -209,6 +220,10 @@ impl<'d, 'a> Value<'d, 'a> {
 
     pub fn is_list(&self) -> bool {
         self.value.is_array()
+    }
+
+    pub fn is_table(&self) -> bool {
+        self.value.is_table()
     }
 
     pub fn is_int(&self) -> bool {

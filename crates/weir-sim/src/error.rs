@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Workload,
     /// A cost table.
     Costs,
+    /// The specification of a sweep.
+    Sweep,
     /// A file could not be read.
     Io,
     /// The inputs are fine one by one, but this run cannot be made of them, or it broke off.

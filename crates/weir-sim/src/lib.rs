@@ -5,11 +5,11 @@
 #![allow(clippy::result_large_err)]
 
 pub mod costs;
-pub(crate) mod document;
+pub mod document;
 pub mod engine;
 pub mod error;
 pub mod machine;
-pub(crate) mod units;
+pub mod units;
 pub mod workload;
 
 pub use costs::Costs;

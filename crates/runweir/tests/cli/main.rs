@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The contract of the command line, tested from outside on the built program.
 
+mod analyze;
 mod compare;
 mod files;
 mod lists;
 mod live;
 mod run;
 mod signals;
+mod sweep;
 mod topologies;
 mod wrong;
 

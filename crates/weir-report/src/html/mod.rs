@@ -10,6 +10,8 @@ mod compare;
 mod data;
 mod page;
 mod run;
+mod sweep;
 
 pub use compare::{CompareExtras, html_compare};
+pub(crate) use page::escape;
 pub use run::{HtmlExtras, html};

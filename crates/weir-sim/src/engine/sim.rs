@@ -291,10 +291,11 @@ impl<'a, O: Observer> Sim<'a, O> {
                 if let Some(progress) = self.cfg.progress {
                     progress(self.now, self.totals.events);
                 }
-                if self.cfg.stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
-                    interrupted = true;
-                    break self.now;
-                }
+            }
+            // Often: an observer may be what ends the run, at its first miss for example.
+            if self.totals.events & 0xf == 0 && self.cfg.stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
+                interrupted = true;
+                break self.now;
             }
             if of_cpu {
                 if key.is_choose() { self.choose(key.index())? } else { self.finish(key.index())? }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir analyze`: what can be said of a workload without running it.
+
+mod overheads;
+mod report;
+mod scheduler;
+mod tasks;
+
+use std::process::ExitCode;
+
+use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, ValueHint};
+use weir_analysis::policy::{analyze as run_tests, conclude};
+use weir_analysis::{Finding, Overheads, Policy, Task, Verdict};
+
+use crate::args::parse_seed;
+use crate::fault::{Fault, Result};
+use crate::output::{json, print};
+use crate::session::warn;
+use crate::{machine, simso, topology};
+use report::{Judged, Report, Section};
+use scheduler::Named;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir analyze --schedulability -w avionics -m smp-4
+  runweir analyze edf --schedulability -w set.xml
+  runweir analyze p-rm --schedulability -w periodic:tasks=8,util=150% -m smp-2 --costs zero --json
+
+Without a topology every policy that has a test is judged. Tests are exact, sufficient or necessary: where a
+sufficient one fails the question stays open (`undecided`). With costs each test is made again with computing
+times that hold switches, migrations, release interrupts and ticks; waiting for locks is not part of it.
+Times are in ns, worst-case execution times those of the workload. Exit status 0 whatever the verdict.")]
+pub struct AnalyzeArgs {
+    /// Scheduler: a catalogue name or a .weir file; a SimSo file's own, else every policy, if left out
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub topology: Option<String>,
+    /// The same as an option
+    #[arg(short, long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
+    pub topology_option: Option<String>,
+    /// Which task sets meet all deadlines: exact, sufficient and necessary tests
+    #[arg(long)]
+    pub schedulability: bool,
+    /// Machine: a preset (smp-8, epyc-64 …), an hwloc XML file, a TOML file, or `host`
+    #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub machine: Option<String>,
+    /// Workload with recurrent tasks: a catalogue name, SimSo .xml, .toml, or generator:key=value,…
+    #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub workload: String,
+    /// Set a parameter of a component, as in `run`
+    #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
+    pub set: Vec<String>,
+    /// What scheduling, switching and migrating cost: zero, default, or a TOML file
+    #[arg(long, value_name = "COSTS", value_parser = Text::new(), default_value = "default", value_hint = ValueHint::FilePath)]
+    pub costs: String,
+    /// Seed of a random workload
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = parse_seed, allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Print the results as JSON, and nothing else, on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Print no warnings; errors still show
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Look everything up, judge, print.
+pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
+    if !args.schedulability {
+        return Err(Fault::user(
+            "analyze needs to be told what to look at",
+            "add --schedulability, the one analysis that there is so far; to see contention, run the workload \
+             and look at lock_wait_ns: `runweir run`",
+        ));
+    }
+    let workload = machine::workload(&args.workload, args.seed)?;
+    let extras = workload.simso.as_ref();
+    let machine = match (&args.machine, extras) {
+        (Some(name), _) => machine::resolve(name)?,
+        (None, Some(simso)) => machine::resolve(&format!("smp-{}", simso.nr_cpus))?,
+        (None, None) => {
+            return Err(Fault::user(
+                "no machine is named, and the workload does not say which it wants",
+                "add --machine, for example --machine smp-4; `runweir machines` lists them",
+            ));
+        }
+    };
+    let mut workload = workload.clone();
+    workload.calibrate(&machine.shape).map_err(machine::fault)?;
+    let costs = machine::costs(&args.costs)?;
+    let mut named = args.topology.clone().or_else(|| args.topology_option.clone());
+    if named.is_none() && extras.is_some_and(|e| e.scheduler.is_some()) {
+        named = simso::topology(extras).ok().map(str::to_string);
+    }
+    let mut warnings = machine.warnings.clone();
+    warnings.extend(workload.warnings.iter().cloned());
+    let platform = tasks::platform(&machine, &mut warnings)?;
+    let tasks = tasks::recurrent(&workload, &platform, &mut warnings)?;
+    let mut plan = None;
+    let policies: Vec<Named> = match &named {
+        Some(name) => {
+            let sets = topology::parse_sets(&args.set)?;
+            let compiled = topology::compile(&topology::source(name)?, &machine.shape, &sets)?;
+            let found = scheduler::of(&compiled.plan, platform.cpus);
+            if found.is_none() {
+                warnings.push(format!(
+                    "no schedulability test is known for the graph of `{}`: only what holds for every policy is told",
+                    compiled.plan.name
+                ));
+            }
+            let named = Named { name: compiled.plan.name.clone(), policy: found };
+            plan = Some(compiled.plan);
+            vec![named]
+        }
+        None if !args.set.is_empty() => {
+            return Err(Fault::user(
+                "--set needs a topology",
+                "name one: `runweir analyze edf-us --schedulability …`",
+            ));
+        }
+        None => scheduler::all(platform.cpus),
+    };
+    let overheads = overheads::of(&costs, &machine, plan.as_ref(), tasks.len());
+    let judge = |n: Named| section(n, &tasks, platform.cpus, platform.mixed, &overheads);
+    let report = Report {
+        topology: named,
+        machine: machine.shape.name.clone(),
+        workload: workload.name.clone(),
+        costs: args.costs.clone(),
+        cpus: platform.cpus,
+        sections: policies.into_iter().map(judge).collect(),
+        tasks,
+        overheads,
+    };
+    if !args.quiet {
+        warn(warnings.iter());
+    }
+    print(&if args.json { json(&report.json())? } else { report.text() })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All tests of a policy, without and with costs.
+fn section(named: Named, tasks: &[Task], cpus: u32, mixed: bool, overheads: &Overheads) -> Section {
+    let Some(policy) = named.policy else {
+        let milder = !weir_analysis::task::can_be_synchronous(tasks);
+        let found = vec![weir_analysis::global_bounds::feasible(tasks, cpus, milder)];
+        return Section { name: named.name, plain: judged(found, mixed), costly: None, shares: None };
+    };
+    let plain = judged(run_tests(tasks, cpus, &policy), mixed);
+    let migrates = policy.migrates(cpus);
+    let shares = (!overheads.is_zero()).then(|| overheads.switch_share(tasks, cpus, &policy, migrates));
+    let costly = (!overheads.is_zero()).then(|| inflated(tasks, cpus, &policy, mixed, overheads));
+    Section { name: named.name, plain, costly, shares }
+}
+
+/// The tests again with computing times that hold the costs. A failure says nothing: costs are upper bounds.
+fn inflated(tasks: &[Task], cpus: u32, policy: &Policy, mixed: bool, overheads: &Overheads) -> Judged {
+    let found = match overheads.inflate(tasks, policy, policy.migrates(cpus)) {
+        Some(longer) => run_tests(&longer, cpus, policy)
+            .into_iter()
+            .map(|f| f.unless(true, "with costs at their bounds"))
+            .collect(),
+        None => Vec::new(),
+    };
+    judged(found, mixed)
+}
+
+fn judged(found: Vec<Finding>, mixed: bool) -> Judged {
+    let found: Vec<Finding> =
+        found.into_iter().map(|f| f.unless(mixed, "faster CPUs may make up for it")).collect();
+    let verdict = if found.is_empty() { Verdict::Undecided } else { conclude(&found) };
+    Judged { verdict, found }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What a sweep has done so far, so that it can go on after it was ended or killed.
+//!
+//! In the results' folder, `.runweir-sweep/identity` says which sweep it is and `.runweir-sweep/runs` has a line
+//! for each finished run: its number, then its values. A line is written by one call, so a killed process
+//! leaves at most one line without its end, which the next one takes away.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::Row;
+use crate::fault::{Fault, Result};
+use crate::input::reason;
+use crate::outdir::{replace_file, write_error};
+
+/// The finished runs, on disk.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+/// What was found: the journal, and the runs that are done already.
+pub type Opened = (Journal, Vec<(u64, Row)>);
+
+impl Journal {
+    /// Open the journal in `dir` for the sweep that `identity` describes in full, or begin it. `fresh` throws
+    /// away what an earlier sweep left.
+    ///
+    /// # Errors
+    /// The user's, where the journal is another sweep's or is in use; the system's, where it cannot be written.
+    pub fn open(dir: &Path, identity: &str, fresh: bool) -> Result<Opened> {
+        let folder = dir.join(format!("{}sweep", crate::outdir::SCRATCH));
+        let fail = |path: &Path, e: &io::Error| {
+            Fault::user(
+                format!("cannot write {}: {}", path.display(), reason(e)),
+                "name a folder with --out that you may write to",
+            )
+        };
+        fs::create_dir_all(&folder).map_err(|e| fail(&folder, &e))?;
+        let path = folder.join("runs");
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create(true).open(&path).map_err(|e| fail(&path, &e))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Fault::user(
+                    format!("another sweep is writing into {}", dir.display()),
+                    "wait for its end, or name another folder with --out",
+                ));
+            }
+            Err(TryLockError::Error(e)) => return Err(write_error(&path, &e)),
+        }
+        let named = folder.join("identity");
+        let known = match fs::read_to_string(&named) {
+            Ok(text) => Some(text),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(fail(&named, &e)),
+        };
+        let mut done = Vec::new();
+        match known {
+            Some(known) if !fresh && known != identity => return Err(changed(dir, &known, identity)),
+            Some(_) if !fresh => done = read(&path, &file)?,
+            _ => {
+                file.set_len(0).map_err(|e| write_error(&path, &e))?;
+                replace_file(&named, identity.as_bytes())?;
+            }
+        }
+        Ok((Self { path, file: Mutex::new(file) }, done))
+    }
+
+    /// Note a finished run.
+    pub fn append(&self, run: u64, row: &Row) -> Result<()> {
+        let mut line = run.to_string();
+        for value in row {
+            let _ = write!(line, ",{value}");
+        }
+        line.push('\n');
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(line.as_bytes()).map_err(|e| write_error(&self.path, &e))
+    }
+}
+
+/// The runs of a journal; a line without its end is cut off.
+fn read(path: &Path, file: &File) -> Result<Vec<(u64, Row)>> {
+    let text = fs::read(path).map_err(|e| write_error(path, &e))?;
+    let end = text.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    if end < text.len() {
+        file.set_len(end as u64).map_err(|e| write_error(path, &e))?;
+    }
+    let broken = |line: usize| {
+        Fault::user(
+            format!("line {line} of {} is damaged", path.display()),
+            "say --fresh to throw the runs made so far away and begin anew",
+        )
+    };
+    let text = std::str::from_utf8(&text[..end]).map_err(|_| broken(1))?;
+    let mut done = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let mut values = line.split(',').map(str::parse::<u64>);
+        let run = values.next().and_then(std::result::Result::ok).ok_or_else(|| broken(number + 1))?;
+        let values: Vec<u64> =
+            values.collect::<std::result::Result<_, _>>().map_err(|_| broken(number + 1))?;
+        done.push((run, values.try_into().map_err(|_| broken(number + 1))?));
+    }
+    Ok(done)
+}
+
+/// The folder belongs to another sweep: say where the two first differ.
+fn changed(dir: &Path, known: &str, identity: &str) -> Fault {
+    let pair = known.lines().zip(identity.lines()).find(|(a, b)| a != b);
+    let difference = match pair {
+        Some((was, is)) => format!("was `{}`, is `{}`", clip(was), clip(is)),
+        None => "one has more lines than the other".to_string(),
+    };
+    Fault::user(
+        format!("{} holds runs of another sweep, or this one has changed since: {difference}", dir.display()),
+        "name another folder with --out, or say --fresh to throw those runs away and begin anew",
+    )
+}
+
+fn clip(text: &str) -> String {
+    let text = text.trim();
+    if text.chars().count() <= 60 {
+        text.into()
+    } else {
+        text.chars().take(57).chain("...".chars()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(n: u64) -> Row {
+        let mut row = Row::default();
+        row.fill(n);
+        row
+    }
+
+    #[test]
+    fn goes_on_where_it_was_cut() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (journal, done) = Journal::open(dir.path(), "a\nb", false).expect("new");
+        assert!(done.is_empty());
+        journal.append(7, &row(1)).expect("writable");
+        let busy = Journal::open(dir.path(), "a\nb", false).expect_err("in use");
+        assert!(busy.diags[0].to_string().contains("another sweep is writing"), "{busy:?}");
+        drop(journal);
+        let path = dir.path().join(".runweir-sweep/runs");
+        let mut torn = fs::read(&path).expect("there");
+        torn.extend(b"8,1,2");
+        fs::write(&path, &torn).expect("writable");
+        let (journal, done) = Journal::open(dir.path(), "a\nb", false).expect("known");
+        assert_eq!(done, [(7, row(1))]);
+        journal.append(9, &row(2)).expect("writable");
+        drop(journal);
+        assert_eq!(Journal::open(dir.path(), "a\nb", false).expect("known").1, [(7, row(1)), (9, row(2))]);
+    }
+
+    #[test]
+    fn another_sweep_is_refused_unless_told() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (journal, _) = Journal::open(dir.path(), "a\nb", false).expect("new");
+        journal.append(1, &row(1)).expect("writable");
+        drop(journal);
+        let fault = Journal::open(dir.path(), "a\nc", false).expect_err("changed");
+        assert!(fault.diags[0].to_string().contains("was `b`, is `c`"), "{fault:?}");
+        assert!(Journal::open(dir.path(), "a\nc", true).expect("fresh").1.is_empty());
+    }
+
+    #[test]
+    fn damage_is_told() {
+        let dir = tempfile::tempdir().expect("a folder");
+        drop(Journal::open(dir.path(), "a", false).expect("new"));
+        fs::write(dir.path().join(".runweir-sweep/runs"), "1,x\n").expect("writable");
+        let fault = Journal::open(dir.path(), "a", false).expect_err("damaged");
+        assert!(fault.diags[0].to_string().contains("line 1"), "{fault:?}");
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir analyze`.
+
+use super::{good, json, runweir};
+
+fn analysis(args: &[&str]) -> serde_json::Value {
+    json(&good(&[&["analyze", "--schedulability", "--json"], args].concat()))
+}
+
+fn verdict(section: &serde_json::Value, id: &str) -> String {
+    let tests = section["tests"].as_array().expect("a list");
+    let test = tests.iter().find(|t| t["id"] == id).unwrap_or_else(|| panic!("no {id} in {section}"));
+    test["verdict"].as_str().expect("a word").to_string()
+}
+
+#[test]
+fn without_a_mode_it_says_what_there_is() {
+    let ran = runweir(&["analyze", "edf", "-w", "avionics"]);
+    assert!(ran.status == 2 && ran.stderr.contains("--schedulability"), "{}", ran.stderr);
+}
+
+/// The verdict does not change the exit status.
+#[test]
+fn an_impossible_set_is_told_and_no_error() {
+    let a = analysis(&["-m", "smp-1", "-w", "periodic:tasks=4,util=150%", "--costs", "zero"]);
+    for section in a["policies"].as_array().expect("a list") {
+        assert_eq!(section["verdict"], "not schedulable", "{section}");
+        assert!(section.get("with_costs").is_none());
+    }
+    assert_eq!(a["tasks"].as_array().expect("a list").len(), 4);
+}
+
+#[test]
+fn each_scheduler_gets_its_tests() {
+    let set = ["-m", "smp-4", "-w", "periodic:tasks=12,util=120%,unit=1ms", "--costs", "zero"];
+    for (topology, id) in [
+        ("edf", "gfb"),
+        ("rm", "rta-fp"),
+        ("dm", "rta-fp"),
+        ("fp", "rta-fp"),
+        ("edzl", "gfb"),
+        ("edf-us", "edf-us"),
+        ("pd2", "optimal"),
+        ("p-edf", "partitioned"),
+        ("p-rm", "partitioned"),
+        ("llf", "feasible"),
+    ] {
+        let by_place = analysis(&[&[topology], &set[..]].concat());
+        let section = &by_place["policies"][0];
+        assert_eq!(section["policy"], topology);
+        let wanted = if ["llf", "fp"].contains(&topology) { "undecided" } else { "schedulable" };
+        assert_eq!(verdict(section, id), wanted, "{section}");
+        assert_eq!(by_place, analysis(&[&["-t", topology], &set[..]].concat()));
+    }
+}
+
+/// The source's formulas (1) and (2) differ by the tick of each CPU.
+#[test]
+fn costs_make_tests_stricter_and_are_told() {
+    let a = analysis(&["edf", "-m", "smp-2", "-w", "periodic:tasks=6,util=100%"]);
+    let section = &a["policies"][0];
+    let o = &section["overhead"];
+    let number = |v: &serde_json::Value| v.as_f64().expect("a number");
+    assert!(number(&o["switches"]) > 0.0);
+    assert!((number(&o["formula_1"]) - number(&o["formula_2"]) - 2.0 * number(&o["tick"])).abs() < 1e-9);
+    let bounds = |s: &serde_json::Value| {
+        let test =
+            s["tests"].as_array().expect("a list").iter().find(|t| t["id"] == "rta-edf").expect("there");
+        test["response_ns"].as_array().expect("a list").iter().map(|v| v.as_u64()).collect::<Vec<_>>()
+    };
+    let (plain, costly) = (bounds(section), bounds(&section["with_costs"]));
+    assert!(plain.iter().zip(&costly).all(|(a, b)| a.is_some() && a < b), "{plain:?} {costly:?}");
+}
+
+#[test]
+fn unknown_graphs_and_odd_tasks_are_told() {
+    let ran = runweir(&["analyze", "decentral", "--schedulability", "-w", "avionics", "-m", "smp-2"]);
+    assert!(ran.status == 0 && ran.stderr.contains("no schedulability test is known"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("without a period"), "{}", ran.stderr);
+    let ran = runweir(&["analyze", "--schedulability", "-w", "hackbench", "-m", "smp-2"]);
+    assert!(ran.status == 2 && ran.stderr.contains("no task with a period"), "{}", ran.stderr);
+    let ran = runweir(&["analyze", "--schedulability", "-w", "periodic"]);
+    assert!(ran.status == 2 && ran.stderr.contains("add --machine"), "{}", ran.stderr);
+}

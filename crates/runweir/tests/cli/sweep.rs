@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir sweep`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use super::{good_in, json, program, runweir_in, temp};
+
+const SPEC: &str = r#"
+topology = ["edf", { name = "llf slow", topology = "llf", set = { "llf.tick" = "1ms" } }]
+machine = "smp-2"
+workload = "periodic"
+costs = "zero"
+seeds = 3
+duration = "60ms"
+[keys]
+tasks = 4
+util = { from = "120%", to = "200%", step = "80%" }
+[plot]
+y = ["success", "preemptions"]
+"#;
+
+fn spec(dir: &Path, text: &str) {
+    fs::write(dir.join("grid.toml"), text).expect("writable");
+}
+
+fn read(dir: &Path, name: &str) -> String {
+    fs::read_to_string(dir.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+#[test]
+fn the_same_bytes_whatever_the_number_of_jobs() {
+    let dir = temp();
+    spec(dir.path(), SPEC);
+    for jobs in ["1", "3"] {
+        good_in(dir.path(), &["sweep", "grid.toml", "--out", jobs, "--jobs", jobs, "-q"]);
+    }
+    for name in ["results.csv", "summary.csv", "sweep.json", "sweep.html", "success.svg", "preemptions.svg"] {
+        assert_eq!(read(dir.path(), &format!("1/{name}")), read(dir.path(), &format!("3/{name}")), "{name}");
+    }
+    let rows = read(dir.path(), "1/results.csv");
+    assert_eq!(rows.lines().count(), 1 + 2 * 2 * 3);
+    assert!(rows.starts_with("topology,machine,workload,costs,keys.tasks,keys.util,seed,tasks,"), "{rows}");
+}
+
+/// A row is what `run` says of that point.
+#[test]
+fn a_row_is_the_run_alone() {
+    let dir = temp();
+    spec(dir.path(), SPEC);
+    good_in(dir.path(), &["sweep", "grid.toml", "--out", "o", "-q"]);
+    let rows = read(dir.path(), "o/results.csv");
+    let heads: Vec<&str> = rows.lines().next().expect("a heading").split(',').collect();
+    let row: Vec<&str> = rows.lines().nth(11).expect("the last but one").split(',').collect();
+    let cell = |name: &str| row[heads.iter().position(|h| *h == name).expect(name)];
+    assert_eq!((cell("topology"), cell("keys.util"), cell("seed")), ("llf slow", "200%", "2"));
+    let workload = "periodic:tasks=4,util=200%";
+    let alone =
+        ["run", "-t", "llf", "--set", "llf.tick=1ms", "-m", "smp-2", "-w", workload, "--costs", "zero"];
+    let alone = json(&good_in(dir.path(), &[&alone[..], &["-d", "60ms", "-s", "2", "--json"]].concat()));
+    for name in ["jobs", "deadline_misses", "preemptions", "migrations", "context_switches", "busy_ns"] {
+        assert_eq!(cell(name), alone["totals"][name].to_string(), "{name}");
+    }
+    assert_eq!(cell("response_max_ns"), alone["response_ns"]["max"].to_string());
+    assert_eq!(cell("events"), alone["events"].to_string());
+}
+
+#[test]
+fn a_changed_sweep_is_refused_and_fresh_begins_anew() {
+    let dir = temp();
+    spec(dir.path(), SPEC);
+    good_in(dir.path(), &["sweep", "grid.toml", "--out", "o", "-q"]);
+    let again = runweir_in(dir.path(), &["sweep", "grid.toml", "--out", "o"]);
+    assert!(
+        again.status == 0 && again.stderr.contains("12 of 12 runs are there already"),
+        "{}",
+        again.stderr
+    );
+    spec(dir.path(), &SPEC.replace("seeds = 3", "seeds = 2"));
+    let refused = runweir_in(dir.path(), &["sweep", "grid.toml", "--out", "o"]);
+    assert!(refused.status == 2 && refused.stderr.contains("seeds = 1..3"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--fresh"), "{}", refused.stderr);
+    good_in(dir.path(), &["sweep", "grid.toml", "--out", "o", "--fresh", "-q"]);
+    assert_eq!(read(dir.path(), "o/results.csv").lines().count(), 9);
+}
+
+/// Kill it in the middle; the next one makes the rest, and the result is that of one that was never killed.
+#[test]
+fn a_killed_sweep_goes_on() {
+    let dir = temp();
+    spec(dir.path(), &SPEC.replace("seeds = 3", "seeds = 40").replace("60ms", "300ms"));
+    let mut child = program(dir.path())
+        .args(["sweep", "grid.toml", "--out", "o", "--jobs", "1", "-q"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let journal = dir.path().join("o/.runweir-sweep/runs");
+    let until = Instant::now() + Duration::from_secs(120);
+    while fs::read_to_string(&journal).map_or(0, |t| t.lines().count()) < 5 {
+        assert!(Instant::now() < until, "the sweep does not get on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("ours");
+    child.wait().expect("killed");
+    assert!(!dir.path().join("o/results.csv").exists());
+    // A line of which the end was never written.
+    let mut torn = fs::read(&journal).expect("there");
+    torn.extend(b"159,4,");
+    fs::write(&journal, torn).expect("writable");
+    let rest = runweir_in(dir.path(), &["sweep", "grid.toml", "--out", "o"]);
+    assert!(rest.status == 0 && rest.stderr.contains("of 160 runs are there already"), "{}", rest.stderr);
+    good_in(dir.path(), &["sweep", "grid.toml", "--out", "whole", "-q"]);
+    assert_eq!(read(dir.path(), "o/results.csv"), read(dir.path(), "whole/results.csv"));
+    assert_eq!(read(dir.path(), "o/sweep.json"), read(dir.path(), "whole/sweep.json"));
+}
+
+#[test]
+fn a_dry_run_lists_and_makes_nothing() {
+    let dir = temp();
+    spec(dir.path(), SPEC);
+    let list = good_in(dir.path(), &["sweep", "grid.toml", "--dry-run", "--out", "o"]);
+    assert_eq!(list.lines().count(), 13);
+    assert!(list.contains("\n11,llf slow,smp-2,periodic,zero,4,200%,3\n"), "{list}");
+    let runs = json(&good_in(dir.path(), &["sweep", "grid.toml", "--dry-run", "--json"]));
+    assert_eq!(runs[11]["keys.util"], "200%");
+    assert_eq!(fs::read_dir(dir.path()).expect("listable").count(), 1);
+}
+
+#[test]
+fn without_a_folder_the_summary_is_printed() {
+    let dir = temp();
+    spec(dir.path(), SPEC);
+    let table = good_in(dir.path(), &["sweep", "grid.toml"]);
+    assert!(table.contains("no miss") && table.contains("llf slow"), "{table}");
+    let summary = json(&good_in(dir.path(), &["sweep", "grid.toml", "--json"]));
+    assert_eq!(summary["points"][0]["runs"], 3);
+    assert_eq!(summary["points"][0]["mean"]["tasks"], 4.0);
+    assert_eq!(fs::read_dir(dir.path()).expect("listable").count(), 1);
+}
+
+/// The run ends at the first miss, and counts as one without success.
+#[test]
+fn runs_may_end_at_their_first_miss() {
+    let dir = temp();
+    let short = SPEC
+        .replace("seeds = 3", "seeds = 3\nstop_at_miss = true")
+        .replace("tasks = 4", "tasks = 3\npmax = \"11ms\"");
+    spec(dir.path(), &short.replace("120%", "199%").replace("step = \"80%\"", "step = \"1%\""));
+    let summary = json(&good_in(dir.path(), &["sweep", "grid.toml", "--json"]));
+    let points = summary["points"].as_array().expect("a list");
+    for p in points {
+        let (failed, duration) = (3 - p["success"].as_u64().expect("a count"), &p["mean"]["duration_ns"]);
+        assert_eq!(failed > 0, duration.as_f64().expect("a number") < 60e6, "{p}");
+    }
+    assert!(points.iter().any(|p| p["success"] != 3), "one heavy set misses under EDF: {summary}");
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    let dir = temp();
+    for (from, to, says) in [
+        ("machine", "mashine", "did you mean `machine`?"),
+        ("\"smp-2\"", "\"smp2\"", "there is no machine `smp2`"),
+        ("llf.tick", "llf.tik", "the grid point is topology = llf slow"),
+        ("200%", "800%", "cannot reach a utilization"),
+    ] {
+        spec(dir.path(), &SPEC.replacen(from, to, 1));
+        let ran = runweir_in(dir.path(), &["sweep", "grid.toml", "--out", "o"]);
+        assert!(ran.status == 2 && ran.stderr.contains(says), "{to}: {}", ran.stderr);
+        assert!(!dir.path().join("o").exists(), "{to}");
+    }
+    let ran = runweir_in(dir.path(), &["sweep", "missing.toml"]);
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What a test says.
+
+use std::fmt;
+
+/// What can be concluded from a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Both answers are final.
+    Exact,
+    /// A set that passes meets all deadlines.
+    Sufficient,
+    /// A set that fails misses some, whatever the policy.
+    Necessary,
+}
+
+/// Whether all deadlines are met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    Schedulable,
+    Unschedulable,
+    Undecided,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Exact => "exact",
+            Kind::Sufficient => "sufficient",
+            Kind::Necessary => "necessary",
+        })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Schedulable => "schedulable",
+            Verdict::Unschedulable => "not schedulable",
+            Verdict::Undecided => "undecided",
+        })
+    }
+}
+
+/// The result of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Short and stable, for scripts: `rta`, `qpa`, `gfb`.
+    pub id: &'static str,
+    /// For people.
+    pub test: &'static str,
+    /// Authors and year.
+    pub source: &'static str,
+    pub kind: Kind,
+    pub verdict: Verdict,
+    /// The numbers behind the verdict, or why the test says nothing about this set.
+    pub remark: String,
+    /// Bound of each task's response time, ns; empty where the test has none, `None` where it found none.
+    pub response: Vec<Option<u64>>,
+}
+
+impl Finding {
+    /// A sufficient test: passed, or nothing is known.
+    pub fn sufficient(
+        id: &'static str,
+        test: &'static str,
+        source: &'static str,
+        passed: bool,
+        remark: String,
+    ) -> Self {
+        let verdict = if passed { Verdict::Schedulable } else { Verdict::Undecided };
+        Self { id, test, source, kind: Kind::Sufficient, verdict, remark, response: Vec::new() }
+    }
+
+    /// An exact test.
+    pub fn exact(
+        id: &'static str,
+        test: &'static str,
+        source: &'static str,
+        passed: bool,
+        remark: String,
+    ) -> Self {
+        let verdict = if passed { Verdict::Schedulable } else { Verdict::Unschedulable };
+        Self { id, test, source, kind: Kind::Exact, verdict, remark, response: Vec::new() }
+    }
+
+    /// A necessary test.
+    pub fn necessary(
+        id: &'static str,
+        test: &'static str,
+        source: &'static str,
+        passed: bool,
+        remark: String,
+    ) -> Self {
+        let verdict = if passed { Verdict::Undecided } else { Verdict::Unschedulable };
+        Self { id, test, source, kind: Kind::Necessary, verdict, remark, response: Vec::new() }
+    }
+
+    /// A test that says nothing about sets of this kind.
+    #[must_use]
+    pub fn inapplicable(mut self, why: &str) -> Self {
+        self.verdict = Verdict::Undecided;
+        self.remark = format!("does not apply: {why}");
+        self.response.clear();
+        self
+    }
+
+    /// Add bounds of response times.
+    #[must_use]
+    pub fn with_response(mut self, response: Vec<Option<u64>>) -> Self {
+        self.response = response;
+        self
+    }
+
+    /// Take a refusal back where the worst case that the test assumes need not happen.
+    #[must_use]
+    pub fn unless(mut self, milder: bool, why: &str) -> Self {
+        if milder && self.verdict == Verdict::Unschedulable {
+            self.verdict = Verdict::Undecided;
+            self.remark = format!("{}; {why}", self.remark);
+        }
+        self
+    }
+}

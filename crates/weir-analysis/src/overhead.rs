@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What switches, interrupts and ticks take, as utilization and as longer computing times.
+//!
+//! With a tick of cost s every T, a switch of cost d, and at most N_i switches a job, a scheduler takes
+//!
+//!   (1)  U_ov = d * sum(N_i / p_i) + s / T    where a tick drives it, and
+//!   (2)  U_ov = d * sum(N_i / p_i)            where it has no tick
+//!
+//! (R. Mancuso, P. Srivastava, D. Chen and M. Caccamo, "A hardware architecture to deploy complex multiprocessor
+//! scheduling algorithms", section IV-B4), and where decisions fall on ticks only, at most d / T of each CPU (V-B2).
+
+use num_traits::Zero;
+
+use crate::policy::Policy;
+use crate::task::{Exact, Task, ratio, whole};
+
+/// Costs, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overheads {
+    /// Leave one task and resume another.
+    pub switch_ns: u64,
+    /// More, where it last ran on another CPU.
+    pub migration_ns: u64,
+    /// A decision of the scheduler, with all its code.
+    pub decision_ns: u64,
+    /// The interrupt that releases a job, and that which tells another CPU of it.
+    pub release_ns: u64,
+    /// A tick, and its period; no tick where that is 0.
+    pub tick_ns: u64,
+    pub tick_period_ns: u64,
+}
+
+/// How often a policy switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switching {
+    /// At most so often a job: priorities of jobs change a fixed number of times.
+    PerJob(u64),
+    /// At most once an interval of so many ns on each CPU.
+    PerInterval(u64),
+}
+
+impl Policy {
+    /// How often it switches at most. A job that comes or rises in priority displaces one other at most, so each
+    /// such change is charged two switches: there and back.
+    pub fn switching(&self) -> Switching {
+        match self {
+            Policy::Fixed(_) | Policy::Edf | Policy::EdfUs { .. } | Policy::RmUs => Switching::PerJob(2),
+            Policy::Edzl => Switching::PerJob(4),
+            Policy::Llf { tick_ns } => Switching::PerInterval((*tick_ns).max(1)),
+            Policy::Optimal { quantum_ns } if *quantum_ns > 0 => Switching::PerInterval(*quantum_ns),
+            // McNaughton's rule between two deadlines: at most two switches a task in each such interval.
+            Policy::Optimal { .. } => Switching::PerJob(4),
+            Policy::Partitioned { local, .. } => local.switching(),
+        }
+    }
+}
+
+impl Overheads {
+    /// Nothing costs anything.
+    pub fn is_zero(&self) -> bool {
+        *self == Self { tick_period_ns: self.tick_period_ns, ..Self::default() }
+    }
+
+    /// A switch with its decision; with a migration where tasks may migrate.
+    pub fn switch(&self, migrates: bool) -> u64 {
+        self.switch_ns + self.decision_ns + if migrates { self.migration_ns } else { 0 }
+    }
+
+    /// s / T: share of a CPU that ticks take.
+    pub fn tick_share(&self) -> Exact {
+        if self.tick_period_ns == 0 { Exact::zero() } else { ratio(self.tick_ns, self.tick_period_ns) }
+    }
+
+    /// Formula (2): share that switches take, of all CPUs together (1 is one CPU), on `m` CPUs.
+    pub fn switch_share(&self, tasks: &[Task], m: u32, policy: &Policy, migrates: bool) -> Exact {
+        let cost = self.switch(migrates);
+        match policy.switching() {
+            Switching::PerJob(n) => {
+                tasks.iter().fold(Exact::zero(), |sum, t| sum + ratio(n * cost, t.period))
+            }
+            Switching::PerInterval(ns) => whole(u64::from(m)) * ratio(cost, ns),
+        }
+    }
+
+    /// Tasks whose computing times hold everything that delays them beyond other tasks: their own switches, the
+    /// interrupts of all releases in their window, and ticks. A set that is schedulable with these and without
+    /// costs is so with its own and these costs, as far as waiting for locks of the scheduler is left aside.
+    ///
+    /// `None` where ticks or intervals leave no time.
+    pub fn inflate(&self, tasks: &[Task], policy: &Policy, migrates: bool) -> Option<Vec<Task>> {
+        let cost = u128::from(self.switch(migrates));
+        let release = u128::from(self.release_ns + self.decision_ns);
+        let one = |t: &Task| {
+            let window = t.deadline.min(t.period).max(1);
+            let releases: u128 =
+                tasks.iter().map(|o| u128::from((window + o.jitter).div_ceil(o.period)) + 1).sum();
+            let mut wcet = u128::from(t.wcet) + releases * release;
+            match policy.switching() {
+                Switching::PerJob(n) => wcet += u128::from(n) * cost,
+                Switching::PerInterval(ns) => {
+                    // Of each interval only what a switch leaves is work.
+                    let left = u128::from(ns).checked_sub(cost).filter(|l| *l > 0)?;
+                    wcet = (wcet * u128::from(ns)).div_ceil(left) + cost;
+                }
+            }
+            if self.tick_period_ns > 0 && self.tick_ns > 0 {
+                let (tick, period) = (u128::from(self.tick_ns), u128::from(self.tick_period_ns));
+                wcet = (wcet * period).div_ceil(period.checked_sub(tick).filter(|l| *l > 0)?) + tick;
+            }
+            Some(Task { wcet: u64::try_from(wcet).ok()?, ..t.clone() })
+        };
+        tasks.iter().map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Priorities;
+
+    /// The source's figures: 651 cycles of 667 MHz each 100 us are 0.976 %.
+    #[test]
+    fn the_bound_of_the_prototype() {
+        let costs = Overheads { switch_ns: 976, ..Overheads::default() };
+        let share = costs.switch_share(&[], 1, &Policy::Llf { tick_ns: 100_000 }, false);
+        assert_eq!(share, ratio(976, 100_000));
+        assert!(costs.tick_share().is_zero());
+    }
+
+    #[test]
+    fn formulas_differ_by_the_tick() {
+        let tasks = [Task::implicit(1_000, 10_000), Task::implicit(1_000, 20_000)];
+        let costs = Overheads { switch_ns: 100, tick_ns: 10, tick_period_ns: 4_000, ..Overheads::default() };
+        assert_eq!(
+            costs.switch_share(&tasks, 1, &Policy::Edf, false),
+            ratio(200, 10_000) + ratio(200, 20_000)
+        );
+        assert_eq!(costs.tick_share(), ratio(1, 400));
+    }
+
+    #[test]
+    fn inflation_holds_switches_releases_and_ticks() {
+        let tasks = [Task::implicit(1_000, 10_000), Task::implicit(1_000, 20_000)];
+        let none = Overheads::default();
+        let fp = Policy::Fixed(Priorities::Rate);
+        assert!(none.is_zero());
+        assert_eq!(none.inflate(&tasks, &fp, true).expect("free"), tasks);
+        let costs = Overheads { switch_ns: 100, release_ns: 10, ..none };
+        // Two switches; in 10 us one release of each and one more that came before.
+        assert_eq!(costs.inflate(&tasks, &fp, false).expect("fits")[0].wcet, 1_000 + 200 + 4 * 10);
+        let all = Overheads { tick_ns: 4_000, tick_period_ns: 4_000, ..none };
+        assert!(all.inflate(&tasks, &fp, false).is_none());
+        assert!(costs.inflate(&tasks, &Policy::Llf { tick_ns: 100 }, false).is_none());
+    }
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Which tests fit a policy.
+
+use crate::finding::{Finding, Verdict};
+use crate::global_window::{Rivals, bcl, edzl, global_rta};
+use crate::partition::{Fit, partition};
+use crate::task::{Task, can_be_synchronous, ratio};
+use crate::{global_bounds, uni_edf, uni_fixed};
+
+/// Where fixed priorities come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priorities {
+    /// Shorter periods first.
+    Rate,
+    /// Shorter relative deadlines first.
+    Deadline,
+    /// As the tasks say.
+    Given,
+}
+
+/// A scheduling policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Policy {
+    Fixed(Priorities),
+    Edf,
+    /// Tasks above the threshold first, all others by deadline.
+    EdfUs {
+        threshold_pct: u64,
+    },
+    RmUs,
+    Edzl,
+    /// Least laxity, compared at each tick.
+    Llf {
+        tick_ns: u64,
+    },
+    /// Optimal for implicit deadlines; `quantum_ns` 0: no quanta.
+    Optimal {
+        quantum_ns: u64,
+    },
+    /// Tasks have a CPU for good, where a local policy runs.
+    Partitioned {
+        fit: Fit,
+        bound_pct: u64,
+        local: Box<Policy>,
+    },
+}
+
+impl Policy {
+    /// Whether tasks may change CPUs on `m` of them.
+    pub fn migrates(&self, m: u32) -> bool {
+        m > 1 && !matches!(self, Policy::Partitioned { .. })
+    }
+}
+
+/// All tests of `policy` on `m` equal CPUs; responses are in the order of `tasks`.
+///
+/// # Panics
+/// Where `tasks` is empty, `m` is 0, or a period is 0.
+pub fn analyze(tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
+    assert!(
+        !tasks.is_empty() && m > 0 && tasks.iter().all(|t| t.period > 0),
+        "there is something to analyze"
+    );
+    let milder = !can_be_synchronous(tasks);
+    let mut found = vec![global_bounds::feasible(tasks, m, milder)];
+    if let Policy::Partitioned { fit, bound_pct, local } = policy {
+        found.push(partitioned(tasks, m, *fit, *bound_pct, local));
+    } else if m == 1 {
+        found.extend(one_cpu(tasks, policy, milder));
+    } else {
+        found.extend(many_cpus(tasks, m, policy));
+    }
+    found
+}
+
+/// The conclusion of several tests: one that is sure decides.
+pub fn conclude(found: &[Finding]) -> Verdict {
+    let any = |v: Verdict| found.iter().any(|f| f.verdict == v);
+    match () {
+        () if any(Verdict::Unschedulable) => Verdict::Unschedulable,
+        () if any(Verdict::Schedulable) => Verdict::Schedulable,
+        () => Verdict::Undecided,
+    }
+}
+
+fn one_cpu(tasks: &[Task], policy: &Policy, milder: bool) -> Vec<Finding> {
+    match policy {
+        Policy::Fixed(by) => {
+            let ranked = ranked(tasks, *by);
+            let rate = *by == Priorities::Rate || rate_like(&ranked);
+            vec![
+                uni_fixed::liu_layland(&ranked, rate),
+                uni_fixed::hyperbolic(&ranked, rate),
+                uni_fixed::response_times(&ranked, milder),
+            ]
+        }
+        Policy::Edf => vec![
+            uni_edf::full_utilization(tasks),
+            uni_edf::full_density(tasks),
+            uni_edf::quick_demand(tasks, milder),
+            uni_edf::processor_demand(tasks, milder),
+        ],
+        // What EDF can do EDZL can do: a task without laxity exists only where EDF misses.
+        Policy::Edzl => vec![uni_edf::full_utilization(tasks), uni_edf::quick_demand(tasks, milder)],
+        Policy::EdfUs { threshold_pct } => {
+            vec![global_bounds::edf_us(tasks, 1, &ratio(*threshold_pct, 100))]
+        }
+        Policy::RmUs => vec![global_bounds::rm_us(tasks, 1)],
+        Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, 1, *quantum_ns)],
+        Policy::Llf { .. } | Policy::Partitioned { .. } => Vec::new(),
+    }
+}
+
+fn many_cpus(tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
+    let edf = || {
+        vec![
+            global_bounds::gfb(tasks, m),
+            global_bounds::bak(tasks, m),
+            bcl(tasks, m),
+            global_rta(tasks, m, Rivals::Edf),
+        ]
+    };
+    match policy {
+        Policy::Fixed(by) => {
+            let ranked = ranked(tasks, *by);
+            let mut found = vec![global_rta(&ranked, m, Rivals::Higher)];
+            if *by == Priorities::Rate || rate_like(&ranked) {
+                found.insert(0, global_bounds::rm_global(tasks, m));
+            }
+            found
+        }
+        Policy::Edf => edf(),
+        // EDZL meets all deadlines that EDF meets (M. Park et al. 2005), so EDF's tests hold for it.
+        Policy::Edzl => {
+            let mut found = edf();
+            found.iter_mut().for_each(|f| f.response.clear());
+            found.push(edzl(tasks, m));
+            found
+        }
+        Policy::EdfUs { threshold_pct } => {
+            vec![global_bounds::edf_us(tasks, m, &ratio(*threshold_pct, 100))]
+        }
+        Policy::RmUs => vec![global_bounds::rm_us(tasks, m)],
+        Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, m, *quantum_ns)],
+        Policy::Llf { .. } | Policy::Partitioned { .. } => Vec::new(),
+    }
+}
+
+/// Each CPU by itself, with the tests of the local policy.
+fn partitioned(tasks: &[Task], m: u32, fit: Fit, bound_pct: u64, local: &Policy) -> Finding {
+    let placed = partition(tasks, m, fit, bound_pct);
+    let mut response = vec![None; tasks.len()];
+    let mut verdict = Verdict::Schedulable;
+    let mut failed = None;
+    for (cpu, own) in placed.cpus.iter().enumerate().filter(|c| !c.1.is_empty()) {
+        let set: Vec<Task> = own.iter().map(|i| tasks[*i].clone()).collect();
+        let found = analyze(&set, 1, local);
+        for bounds in found.iter().map(|f| &f.response).filter(|r| !r.is_empty()) {
+            own.iter().zip(bounds).for_each(|(i, r)| response[*i] = *r);
+        }
+        match conclude(&found) {
+            Verdict::Schedulable => {}
+            worse => {
+                if verdict != Verdict::Unschedulable {
+                    (verdict, failed) = (worse, Some(cpu));
+                }
+            }
+        }
+    }
+    let sizes: Vec<String> = placed.cpus.iter().map(|c| c.len().to_string()).collect();
+    let mut remark = format!("tasks a CPU: {}", sizes.join(" "));
+    if let Some(cpu) = failed {
+        remark = format!("CPU {cpu} is {verdict}; {remark}");
+    }
+    if placed.overload {
+        remark = format!("{remark}; a task had no room");
+    }
+    if response.iter().all(Option::is_none) {
+        response.clear();
+    }
+    let found = Finding::exact(
+        "partitioned",
+        "each CPU with the tasks that it gets",
+        "Dhall and Liu 1978; Lopez, Diaz and Garcia 2004",
+        true,
+        remark,
+    );
+    Finding { verdict, ..found.with_response(response) }
+}
+
+/// The tasks with priorities by which they can be compared: equal ones where the policy has none.
+fn ranked(tasks: &[Task], by: Priorities) -> Vec<Task> {
+    let level = |t: &Task| match by {
+        Priorities::Rate => -i64::try_from(t.period).unwrap_or(i64::MAX),
+        Priorities::Deadline => -i64::try_from(t.deadline).unwrap_or(i64::MAX),
+        Priorities::Given => t.priority,
+    };
+    tasks.iter().map(|t| Task { priority: level(t), ..t.clone() }).collect()
+}
+
+/// Whether priorities order the tasks as their rates do, without ties between different ones.
+fn rate_like(ranked: &[Task]) -> bool {
+    let agree = |a: &Task, b: &Task| (a.period < b.period) == (a.priority > b.priority);
+    ranked.iter().all(|a| ranked.iter().all(|b| agree(a, b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(found: &[Finding]) -> Vec<&str> {
+        found.iter().map(|f| f.id).collect()
+    }
+
+    #[test]
+    fn each_policy_has_its_tests() {
+        let tasks = [Task::implicit(2, 10), Task::implicit(3, 15)];
+        let rm = Policy::Fixed(Priorities::Rate);
+        assert_eq!(ids(&analyze(&tasks, 1, &rm)), ["feasible", "ll-rm", "hyperbolic", "rta"]);
+        assert_eq!(ids(&analyze(&tasks, 2, &rm)), ["feasible", "bcl-rm", "rta-fp"]);
+        assert_eq!(
+            ids(&analyze(&tasks, 1, &Policy::Edf)),
+            ["feasible", "ll-edf", "density", "qpa", "demand"]
+        );
+        assert_eq!(ids(&analyze(&tasks, 4, &Policy::Edf)), ["feasible", "gfb", "bak", "bcl", "rta-edf"]);
+        assert_eq!(analyze(&tasks, 4, &Policy::Edzl).len(), 6);
+        assert_eq!(ids(&analyze(&tasks, 2, &Policy::Llf { tick_ns: 1 })), ["feasible"]);
+        for policy in [rm, Policy::Edf, Policy::Edzl, Policy::Optimal { quantum_ns: 0 }] {
+            assert_eq!(conclude(&analyze(&tasks, 2, &policy)), Verdict::Schedulable, "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_come_in_the_order_of_the_tasks() {
+        let tasks = [Task::implicit(5, 20), Task::implicit(3, 7), Task::implicit(3, 12)];
+        let found = analyze(&tasks, 1, &Policy::Fixed(Priorities::Deadline));
+        assert_eq!(found[3].response, [Some(20), Some(3), Some(6)]);
+        assert!(found[1].remark.starts_with("U ="), "by deadline is by rate here: {}", found[1].remark);
+    }
+
+    #[test]
+    fn partitions_are_judged_cpu_by_cpu() {
+        let local = Box::new(Policy::Edf);
+        let policy = Policy::Partitioned { fit: Fit::First, bound_pct: 100, local };
+        let found = &analyze(&vec![Task::implicit(2, 3); 3], 2, &policy)[1];
+        assert_eq!(found.verdict, Verdict::Unschedulable);
+        assert!(
+            found.remark.contains("CPU 0 is not schedulable") && found.remark.contains("no room"),
+            "{found:?}"
+        );
+        let found = &analyze(&vec![Task::implicit(1, 2); 4], 2, &policy)[1];
+        assert_eq!((found.verdict, found.remark.as_str()), (Verdict::Schedulable, "tasks a CPU: 2 2"));
+    }
+
+    #[test]
+    fn different_offsets_soften_refusals() {
+        // At once: 2 + 2 of work in 3. Two apart: each alone.
+        let task = Task::implicit(2, 4).with_deadline(3);
+        let apart = Task { offset: 2, ..task.clone() };
+        assert_eq!(
+            conclude(&analyze(&[task.clone(), task.clone()], 1, &Policy::Edf)),
+            Verdict::Unschedulable
+        );
+        assert_eq!(conclude(&analyze(&[task, apart], 1, &Policy::Edf)), Verdict::Undecided);
+    }
+}
