@@ -15,7 +15,7 @@
  *            early flag 0 [0, 1]; a subtask may run as soon as the one before it is done
  *            ties flag 1 [0, 1]; break ties among deadlines by overlap and group deadline
  *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
- * per-task:  8 bytes, and 136 for each of `tasks`
+ * per-task:  8 bytes, and 200 for each of `tasks`
  * cost:      O(n log CPUs + CPUs) a quantum for n real-time tasks; takes the in-pipe lock and one
  *            out-pipe lock
  * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
@@ -38,19 +38,17 @@
  * example:   annotate affinity, job, deadline; entry -> pd2(quantum = 1ms) -> each cpu { -> cpu };
  */
 #include <weir/component.h>
-#include <weir/seats.h>
+#include <weir/best.h>
 
 struct pd2 {
 	struct weir_instance inst;
 	struct weir_seats seats;
-	u64 quantum;	    /* (c) ns */
-	u64 early;	    /* (c) */
-	u64 ties;	    /* (c) */
-	u64 tasks;	    /* (c) */
-	u64 slot;	    /* (p) 1 + slot decided last, 0: none */
-	u32 weir_mem *heap; /* (p) rows chosen for the slot, the least urgent one at the root */
-	u32 nr_heap;	    /* (p) */
-	u32 unused;
+	u64 quantum;	       /* (c) ns */
+	u64 early;	       /* (c) */
+	u64 ties;	       /* (c) */
+	u64 tasks;	       /* (c) */
+	u64 slot;	       /* (p) 1 + slot decided last, 0: none */
+	struct weir_best best; /* (p) rows chosen for the slot */
 };
 
 /* A row's words. Slots are absolute. */
@@ -61,7 +59,7 @@ enum pd2_word {
 	PD2_DONE,     /* subtasks of the job that are done */
 	PD2_CHOSEN,   /* it has the slot decided last */
 	PD2_DEADLINE, /* of its next subtask; with `ties` twice that, and 1 less for an overlap */
-	PD2_GROUP,    /* group deadline */
+	PD2_GROUP,    /* group deadline, inverted: the later one goes first */
 };
 
 WEIR_COMPONENT(
@@ -142,60 +140,7 @@ static void pd2_weigh(struct pd2 weir_mem *self, struct weir_rt weir_mem *r)
 	if (2 * need >= span && rest)
 		group = r->x[PD2_START] + pd2_ceil(pd2_ceil(due * rest, span) * span, rest);
 	r->x[PD2_DEADLINE] = 2 * (r->x[PD2_START] + due) - (self->ties && ends % need);
-	r->x[PD2_GROUP] = self->ties && ends % need ? group : 0;
-}
-
-/* Row @a goes before row @b. */
-static int pd2_before(const struct pd2 weir_mem *self, u32 a, u32 b)
-{
-	const struct weir_rt weir_mem *x = &self->seats.row[a];
-	const struct weir_rt weir_mem *y = &self->seats.row[b];
-
-	if (x->x[PD2_DEADLINE] != y->x[PD2_DEADLINE])
-		return x->x[PD2_DEADLINE] < y->x[PD2_DEADLINE];
-	if (x->x[PD2_GROUP] != y->x[PD2_GROUP])
-		return x->x[PD2_GROUP] > y->x[PD2_GROUP];
-	if (!x->cpu != !y->cpu)
-		return x->cpu != 0;
-	return a < b;
-}
-
-/* The root is replaced by @row, which sinks to its place. */
-WEIR_HELPER int pd2_sink(struct pd2 weir_mem *self weir_arg, u32 row)
-{
-	u32 at = 0;
-
-	while (weir_loop) {
-		u32 child = 2 * at + 1;
-
-		if (child >= self->nr_heap)
-			break;
-		if (child + 1 < self->nr_heap &&
-		    pd2_before(self, self->heap[child], self->heap[child + 1]))
-			child++;
-		if (!pd2_before(self, row, self->heap[child]))
-			break;
-		self->heap[at] = self->heap[child];
-		at = child;
-	}
-	self->heap[at] = row;
-	return 0;
-}
-
-/* @row among the @room most urgent ones so far. */
-WEIR_HELPER int pd2_offer(struct pd2 weir_mem *self weir_arg, u32 row, u32 room)
-{
-	u32 at = self->nr_heap;
-
-	if (at == room)
-		return room && pd2_before(self, row, self->heap[0]) ? pd2_sink(self, row) : 0;
-	self->nr_heap++;
-	while (at && pd2_before(self, self->heap[(at - 1) / 2], row) && weir_loop) {
-		self->heap[at] = self->heap[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	self->heap[at] = row;
-	return 0;
+	r->x[PD2_GROUP] = ~(self->ties && ends % need ? group : 0);
 }
 
 /* Choose for the slot of @now, which may have been decided before; the in-pipe is locked. */
@@ -203,10 +148,10 @@ WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg,
 			   struct weir_pipe weir_mem *in weir_arg, u64 now)
 {
 	u64 slot = now / self->quantum, passed = self->slot ? slot + 1 - self->slot : 0;
-	u32 room = weir_seats_cpus(&self->inst, &self->seats), ready = 0;
+	u32 ready = 0;
 
 	weir_seats_settle(&self->inst, &self->seats, now);
-	self->nr_heap = 0;
+	weir_best_clear(&self->best, weir_seats_cpus(&self->inst, &self->seats));
 	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &self->seats.row[i];
 
@@ -220,10 +165,10 @@ WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg,
 		if ((self->early ? r->x[PD2_START] : pd2_release(r)) > slot)
 			continue;
 		pd2_weigh(self, r);
-		pd2_offer(self, i, room);
+		weir_best_offer(&self->best, &self->seats, i);
 	}
-	for (u32 i = 0; i < weir_load(&self->nr_heap) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[self->heap[i]];
+	for (u32 i = 0; i < weir_load(&self->best.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->seats.row[self->best.heap[i]];
 
 		r->state |= WEIR_RT_WANT;
 		r->x[PD2_CHOSEN] = 1;
@@ -245,13 +190,10 @@ static void pd2_soon(struct pd2 weir_mem *self)
 
 WEIR_ENTRY int pd2_construct(struct pd2 weir_mem *self)
 {
-	u64 nr_cpus = self->inst.sched->nr_cpus;
+	int err = weir_best_construct(&self->inst, &self->best, PD2_DEADLINE);
 
 	self->seats.cap = self->tasks;
-	self->heap = weir_instance_alloc(&self->inst, nr_cpus * sizeof(u32) + 8);
-	if (!self->heap)
-		return -WEIR_ENOMEM;
-	return weir_seats_construct(&self->inst, &self->seats);
+	return err ? err : weir_seats_construct(&self->inst, &self->seats);
 }
 
 WEIR_ENTRY int pd2_update(struct pd2 weir_mem *self, struct weir_pipe weir_mem *in)

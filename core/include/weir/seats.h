@@ -17,7 +17,7 @@
 #include <weir/component.h>
 
 /* Words that a policy has for each task. */
-#define WEIR_RT_WORDS 8
+#define WEIR_RT_WORDS 16
 
 enum weir_rt_state {
 	WEIR_RT_READY = 1, /* it has a job and does not wait for anything else */
@@ -82,6 +82,13 @@ int weir_seats_affinity(struct weir_instance weir_mem *self, struct weir_seats w
 			const struct weir_cpumask weir_mem *mask);
 /* @cpu has nothing to do: send it a guest. 1: done. Takes the in-pipe's lock. */
 int weir_seats_idle(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, u32 cpu);
+
+/* The CPU is online and has a way out. */
+WEIR_INLINE int weir_seat_exists(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats, u32 cpu)
+{
+	return cpu < self->sched->nr_cpus && weir_port_to(self, &seats->map, cpu) &&
+	       weir_load(&self->sched->cpus[cpu].online);
+}
 
 /* --- for the decision; the in-pipe is locked ------------------------------------------------- */
 

@@ -113,6 +113,14 @@ pub fn catalog() -> Catalog {
         params: ["early", "ties"].map(|name| param(name, Unit::Flag, 0, 0, 1)).to_vec(),
         ..component("pd2", Distribute, (1, 1), (1, ANY))
     });
+    for name in ["dp_wrap", "llref", "run"] {
+        all.push(ComponentInfo {
+            asks: topics(&["DEADLINE", "JOB"]),
+            needs: topics(&["DEADLINE", "JOB"]),
+            params: vec![param("lazy", Unit::Flag, 0, 0, 1)],
+            ..component(name, Distribute, (1, 1), (1, ANY))
+        });
+    }
     for (name, ins) in [
         ("task_distributor", (1, 1)),
         ("task_mux", (1, ANY)),

@@ -9,14 +9,30 @@ fn sets() -> u64 {
     std::env::var("WEIR_FLUID_SETS").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
 }
 
-fn optimal(name: &str, cpus: &[u32]) {
+/// What sets are tried: offsets, and the length of their unit of time.
+struct Kind {
+    offsets: bool,
+    unit_ns: u64,
+}
+
+/// All tasks begin at once, times in whole milliseconds.
+const PLAIN: Kind = Kind { offsets: false, unit_ns: MS };
+/// Tasks begin at different times, so that jobs come that no component expects, in units of about 7 us.
+const ODD: Kind = Kind { offsets: true, unit_ns: 6_997 };
+
+fn optimal(name: &str, cpus: &[u32], kind: Kind) {
     for &m in cpus {
         let plan = plan(name, m);
         let mut dice = Dice::new(u64::from(m));
         let mut moved = (0, 0, 0);
         for i in 0..sets() {
-            let set = full(u64::from(m), &mut dice);
-            match meets_all(&plan, m, &set, MS, 2) {
+            let mut set = full(u64::from(m), &mut dice);
+            if kind.offsets {
+                for t in &mut set.tasks {
+                    t.offset = dice.below(t.period);
+                }
+            }
+            match meets_all(&plan, m, &set, kind.unit_ns, 2) {
                 Ok(out) => {
                     moved.0 += out.preemptions;
                     moved.1 += out.migrations;
@@ -37,15 +53,50 @@ fn optimal(name: &str, cpus: &[u32]) {
 
 #[test]
 fn pd2() {
-    optimal("pd2", &[2, 4, 8]);
+    optimal("pd2", &[2, 4, 8], PLAIN);
 }
 
 #[test]
 fn er_pd2() {
-    optimal("er-pd2", &[2, 4, 8]);
+    optimal("er-pd2", &[2, 4, 8], PLAIN);
 }
 
 #[test]
 fn epdf() {
-    optimal("epdf", &[1, 2]);
+    optimal("epdf", &[1, 2], PLAIN);
+}
+
+#[test]
+fn dp_wrap() {
+    optimal("dp-wrap", &[2, 4, 8], PLAIN);
+}
+
+#[test]
+fn llref() {
+    optimal("llref", &[2, 4, 8], PLAIN);
+}
+
+#[test]
+fn lre_tl() {
+    optimal("lre-tl", &[2, 4, 8], PLAIN);
+}
+
+#[test]
+fn dp_wrap_with_offsets() {
+    optimal("dp-wrap", &[2, 4, 8], ODD);
+}
+
+#[test]
+fn llref_with_offsets() {
+    optimal("llref", &[2, 4, 8], ODD);
+}
+
+#[test]
+fn lre_tl_with_offsets() {
+    optimal("lre-tl", &[2, 4, 8], ODD);
+}
+
+#[test]
+fn reduction_to_uniprocessors() {
+    optimal("run", &[2, 4, 8], PLAIN);
 }

@@ -72,9 +72,10 @@ pub fn run<O: Observer>(plan: &Plan, cpus: u32, w: &Workload, end: u64, observer
 /// Run a fully loading set for some hyperperiods; what went wrong, if anything did.
 pub fn meets_all(plan: &Plan, cpus: u32, set: &Set, unit: u64, periods: u64) -> Result<Outcome, String> {
     let w = workload(&set.tasks, unit);
-    let end = periods * set.hyperperiod * unit;
+    let begin = set.tasks.iter().map(|t| t.offset).max().unwrap_or(0);
+    let end = (begin + periods * set.hyperperiod) * unit;
     let out = run(plan, cpus, &w, end, &mut Blind);
-    if out.deadline_misses > 0 || out.idle_ns > 0 || !out.warnings.is_empty() {
+    if out.deadline_misses > 0 || (begin == 0 && out.idle_ns > 0) || !out.warnings.is_empty() {
         return Err(format!(
             "{} misses, {} ns idle, {:?} with {:?}",
             out.deadline_misses, out.idle_ns, out.warnings, set

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * dp_wrap - lay the shares of all tasks side by side on the CPUs, from deadline to deadline
+ *
+ * class:     distribute
+ * pipes:     in 1, out 1..
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide anew. AFFINITY: a
+ *            task that is bound to some CPUs is a guest
+ * publishes: PREEMPT: a CPU runs a task whose part of the slice is over
+ * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
+ *            AFFINITY: which CPUs the task may take
+ * answers:   -
+ * kernel:    no, its calls are nested deeper than the verifier allows
+ * params:    mirror flag 1 [0, 1]; every second full slice runs backwards, so that tasks go on where they are
+ *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
+ * per-task:  8 bytes, and 200 for each of `tasks`
+ * cost:      O(n + CPUs) for n real-time tasks at each end of a task's part, at most n + CPUs a slice; takes
+ *            the in-pipe lock and one out-pipe lock
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
+ *            CPUs were given, in the order of the in-pipe
+ * source:    Levin, Funk, Sadowski, Pye and Brandt, "DP-FAIR: a simple model for understanding optimal
+ *            multiprocessor scheduling", 2010; the layout: McNaughton, 1959
+ *
+ * Time is cut into slices at all deadlines. In each, every task has its share of the slice, and the shares
+ * are laid one behind the other over the CPUs: at most one task fewer than there are CPUs moves in a slice.
+ * No deadline is missed if the shares add up to no more than the CPUs, which are alike, and deadlines are
+ * not before the ends of periods (weir/fluid.h says what becomes of fractions of a nanosecond). A job that is
+ * done early leaves its time to nobody but guests: tasks without parameters, and those bound to some of the
+ * CPUs, which take turns on CPUs that have nothing else.
+ *
+ * example:   annotate affinity, job, deadline; entry -> dp_wrap -> each cpu { -> cpu };
+ */
+#include <weir/fluid.h>
+
+struct dp_wrap {
+	struct weir_instance inst;
+	struct weir_seats seats;
+	struct weir_fluid fluid;
+	u64 mirror;	   /* (c) */
+	u64 tasks;	   /* (c) */
+	u32 weir_mem *cpu; /* (p) CPUs of the slice, in the order of the layout */
+	u32 backwards;	   /* (p) the slice runs from its end to its beginning */
+	u32 anew;	   /* (p) the slice is to end at once */
+};
+
+/* A row's words, behind those of the slice: where its lot begins. */
+enum dp_wrap_word {
+	DP_WRAP_CPU = WEIR_FLUID_WORDS, /* index in `cpu` */
+	DP_WRAP_AT,			/* ns from the slice's beginning, or end */
+};
+
+WEIR_COMPONENT(
+	dp_wrap,
+	.summary =
+		"lay the shares of all tasks side by side on the CPUs, from deadline to deadline",
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
+	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_SEATS_LISTENS,
+	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_SEATS_ASKS, .needs = WEIR_SEATS_NEEDS,
+	WEIR_PARAMS(dp_wrap,
+		    WEIR_PARAM(dp_wrap, mirror, FLAG, 1, 0, 1,
+			       "every second full slice runs backwards, so that tasks go on where "
+			       "they are"),
+		    WEIR_PARAM(dp_wrap, tasks, COUNT, 1024, 1, 65536,
+			       "most tasks of which JOB is known; others are guests")));
+
+/* The slice's lots, one behind the other, CPU by CPU. */
+static void dp_wrap_lay(struct dp_wrap weir_mem *self)
+{
+	u64 length = self->fluid.end - self->fluid.start, at = 0;
+	u32 nr = 0, on = 0;
+
+	for (u32 cpu = 0; cpu < weir_load(&self->inst.sched->nr_cpus) && weir_loop; cpu++)
+		if (weir_seat_exists(&self->inst, &self->seats, cpu))
+			self->cpu[nr++] = cpu;
+	/* Only a full slice can be mirrored: idle time must come last, for tasks that nobody expects. */
+	self->backwards = self->mirror && self->fluid.lots == length * nr && !self->backwards;
+	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->seats.row[i];
+
+		if (!r->task || !r->x[WEIR_FLUID_LOT])
+			continue;
+		r->x[DP_WRAP_CPU] = on;
+		r->x[DP_WRAP_AT] = at;
+		at += r->x[WEIR_FLUID_LOT];
+		if (at >= length) {
+			at -= length;
+			on++;
+		}
+	}
+}
+
+/* When, in ns from where the layout begins, the first end of a part of @r after @cell is, or @none. */
+static u64 dp_wrap_turn(const struct weir_rt weir_mem *r, u64 length, u64 now, int backwards)
+{
+	u64 begin = r->x[DP_WRAP_AT], end = begin + r->x[WEIR_FLUID_LOT], best = length, at;
+
+	if (end > length)
+		end -= length;
+	at = backwards ? length - begin : begin;
+	if (at > now && at < best)
+		best = at;
+	at = backwards ? length - end : end;
+	return at > now && at < best ? at : best;
+}
+
+/* Who runs where from @now on; the in-pipe is locked. */
+WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg,
+			       struct weir_pipe weir_mem *in weir_arg, u64 now)
+{
+	u64 length, since, cell, next;
+
+	if (self->anew || now >= self->fluid.end) {
+		weir_fluid_slice(&self->inst, &self->seats, &self->fluid, now);
+		dp_wrap_lay(self);
+		self->anew = 0;
+	}
+	length = self->fluid.end - self->fluid.start;
+	since = now - self->fluid.start;
+	cell = self->backwards ? length - 1 - since : since;
+	next = length;
+	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->seats.row[i];
+		u64 begin = r->x[DP_WRAP_AT], end = begin + r->x[WEIR_FLUID_LOT], turn;
+		u32 on = r->x[DP_WRAP_CPU];
+
+		r->state &= ~(u32)WEIR_RT_WANT;
+		if (!r->task || !r->x[WEIR_FLUID_LOT] || !length)
+			continue;
+		turn = dp_wrap_turn(r, length, since, self->backwards);
+		if (turn < next)
+			next = turn;
+		if (cell < begin && cell + length < end)
+			on++;
+		else if (cell < begin || cell >= end)
+			continue;
+		if (!(r->state & WEIR_RT_READY))
+			continue;
+		r->state |= WEIR_RT_WANT;
+		r->want_cpu = self->cpu[on] + 1;
+	}
+	weir_note_scan(&self->inst, self->seats.nr);
+	if (length)
+		weir_seats_arm(&self->inst, self->fluid.start + next);
+	return weir_seats_place(&self->inst, &self->seats, in);
+}
+
+WEIR_ENTRY int dp_wrap_construct(struct dp_wrap weir_mem *self)
+{
+	self->seats.cap = self->tasks;
+	self->cpu = weir_instance_alloc(&self->inst, self->inst.sched->nr_cpus * sizeof(u32) + 8);
+	return self->cpu ? weir_seats_construct(&self->inst, &self->seats) : -WEIR_ENOMEM;
+}
+
+WEIR_ENTRY int dp_wrap_update(struct dp_wrap weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	int err = weir_seats_update(&self->inst, &self->seats, in);
+	u64 now = weir_now(self->inst.sched);
+
+	if (err <= 0)
+		return err;
+	self->anew = 1;
+	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
+	if (!now)
+		return dp_wrap_decide(self, in, 0);
+	weir_seats_arm(&self->inst, now);
+	return 0;
+}
+
+WEIR_ENTRY int dp_wrap_on_dispatch(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
+{
+	weir_seats_on(&self->inst, &self->seats, msg);
+	return 0;
+}
+
+WEIR_ENTRY int dp_wrap_on_block(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
+{
+	weir_seats_on(&self->inst, &self->seats, msg);
+	return 0;
+}
+
+WEIR_ENTRY int dp_wrap_on_exit(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
+{
+	weir_seats_on(&self->inst, &self->seats, msg);
+	return 0;
+}
+
+WEIR_ENTRY int dp_wrap_on_cpu_status(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
+{
+	if (weir_seats_on(&self->inst, &self->seats, msg)) {
+		weir_store(&self->anew, 1);
+		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+	}
+	return 0;
+}
+
+WEIR_ENTRY int dp_wrap_follow_affinity(struct dp_wrap weir_mem *self, const struct weir_msg *msg,
+				       struct weir_pipe weir_mem *in)
+{
+	return weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+}
+
+WEIR_ENTRY int dp_wrap_on_idle(struct dp_wrap weir_mem *self, u32 cpu)
+{
+	return weir_seats_idle(&self->inst, &self->seats, cpu);
+}
+
+WEIR_ENTRY int dp_wrap_on_timer(struct dp_wrap weir_mem *self)
+{
+	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	int err = weir_pipe_lock(in);
+
+	if (err)
+		return err;
+	err = dp_wrap_decide(self, in, weir_now(self->inst.sched));
+	weir_pipe_unlock(in);
+	return err;
+}
+
+WEIR_ENTRY void dp_wrap_take_state(struct dp_wrap weir_mem *self, struct dp_wrap weir_mem *old)
+{
+	self->fluid.start = old->fluid.start;
+	self->fluid.end = old->fluid.end;
+	self->anew = 1;
+	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * llref - from deadline to deadline, run what has most left of its share first
+ *
+ * class:     distribute
+ * pipes:     in 1, out 1..
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide anew. AFFINITY: a
+ *            task that is bound to some CPUs is a guest
+ * publishes: PREEMPT: a CPU runs a task that is to wait
+ * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
+ *            AFFINITY: which CPUs the task may take
+ * answers:   -
+ * kernel:    no, its calls are nested deeper than the verifier allows
+ * params:    lazy flag 0 [0, 1]; at an event, let those that run go on if they may (LRE-TL)
+ *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
+ * per-task:  8 bytes, and 200 for each of `tasks`
+ * cost:      O(n log CPUs + CPUs) an event for n real-time tasks, at most n + CPUs events a slice; takes the
+ *            in-pipe lock and one out-pipe lock
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
+ *            CPUs were given, in the order of the in-pipe
+ * source:    Cho, Ravindran and Jensen, "An optimal real-time scheduling algorithm for multiprocessors",
+ *            2006; `lazy`: Funk, "LRE-TL: an optimal multiprocessor algorithm for sporadic task sets
+ *            with unconstrained deadlines", 2010
+ *
+ * Time is cut into slices at all deadlines, and in each every task has its share of the slice. It is worked
+ * off on a plane of time and what is left: a running task's token falls, that of a waiting task stays
+ * where it is. Whenever a token comes to the bottom, its share done, or to the ceiling, where it must run to
+ * the slice's end, it is chosen anew, those with most left first. With `lazy` one task replaces one other at
+ * an event, which saves most of the preemptions.
+ *
+ * No deadline is missed if the shares add up to no more than the CPUs, which are alike, and deadlines are
+ * not before the ends of periods (weir/fluid.h says what becomes of fractions of a nanosecond). Tasks without
+ * parameters, and those bound to some of the CPUs, take turns on CPUs that have nothing else.
+ *
+ * example:   annotate affinity, job, deadline; entry -> llref -> each cpu { -> cpu };
+ */
+#include <weir/best.h>
+#include <weir/fluid.h>
+
+struct llref {
+	struct weir_instance inst;
+	struct weir_seats seats;
+	struct weir_fluid fluid;
+	struct weir_best best; /* (p) rows that are to run */
+	u64 lazy;	       /* (c) */
+	u64 tasks;	       /* (c) */
+	u32 anew;	       /* (p) the slice is to end at once */
+	u32 unused;
+};
+
+/* A row's words, behind those of the slice. */
+enum llref_word {
+	LLREF_RANK = WEIR_FLUID_WORDS, /* with `lazy` 0: it must run, 1: it runs, 2: it waits */
+	LLREF_LEFT,		       /* of its share, inverted: more goes first */
+};
+
+WEIR_COMPONENT(llref,
+	       .summary = "from deadline to deadline, run what has most left of its share first",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
+	       .listens = WEIR_SEATS_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_SEATS_ASKS, .needs = WEIR_SEATS_NEEDS,
+	       WEIR_PARAMS(llref,
+			   WEIR_PARAM(llref, lazy, FLAG, 0, 0, 1,
+				      "at an event, let those that run go on if they may (LRE-TL)"),
+			   WEIR_PARAM(llref, tasks, COUNT, 1024, 1, 65536,
+				      "most tasks of which JOB is known; others are guests")));
+
+/* Who is offered a seat; `rest` is what remains of the slice. */
+static void llref_choose(struct llref weir_mem *self, u64 rest)
+{
+	weir_best_clear(&self->best, weir_seats_cpus(&self->inst, &self->seats));
+	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->seats.row[i];
+		u64 left;
+
+		r->state &= ~(u32)WEIR_RT_WANT;
+		left = r->task ? weir_fluid_left(r) : 0;
+		if (!left)
+			continue;
+		r->x[LLREF_RANK] = !self->lazy || left >= rest ? 0 : r->cpu ? 1 : 2;
+		r->x[LLREF_LEFT] = ~left;
+		weir_best_offer(&self->best, &self->seats, i);
+	}
+	for (u32 i = 0; i < weir_load(&self->best.nr) && weir_loop; i++)
+		self->seats.row[self->best.heap[i]].state |= WEIR_RT_WANT;
+}
+
+/* How long until a token comes to the bottom or to the ceiling, at most @rest. */
+static u64 llref_event(const struct llref weir_mem *self, u64 rest)
+{
+	u64 first = rest;
+
+	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
+		const struct weir_rt weir_mem *r = &self->seats.row[i];
+		u64 left = r->task ? weir_fluid_left(r) : 0, at;
+
+		if (!left)
+			continue;
+		at = r->state & WEIR_RT_WANT ? left : rest - left;
+		if (at && at < first)
+			first = at;
+	}
+	return first;
+}
+
+/* Who runs from @now on; the in-pipe is locked. */
+WEIR_HELPER int llref_decide(struct llref weir_mem *self weir_arg,
+			     struct weir_pipe weir_mem *in weir_arg, u64 now)
+{
+	u64 rest;
+
+	if (self->anew || now >= self->fluid.end) {
+		weir_fluid_slice(&self->inst, &self->seats, &self->fluid, now);
+		self->anew = 0;
+	} else {
+		weir_seats_settle(&self->inst, &self->seats, now);
+	}
+	rest = self->fluid.end - now;
+	llref_choose(self, rest);
+	if (rest)
+		weir_seats_arm(&self->inst, now + llref_event(self, rest));
+	weir_note_scan(&self->inst, 2 * self->seats.nr);
+	return weir_seats_place(&self->inst, &self->seats, in);
+}
+
+WEIR_ENTRY int llref_construct(struct llref weir_mem *self)
+{
+	int err = weir_best_construct(&self->inst, &self->best, LLREF_RANK);
+
+	self->seats.cap = self->tasks;
+	return err ? err : weir_seats_construct(&self->inst, &self->seats);
+}
+
+WEIR_ENTRY int llref_update(struct llref weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	int err = weir_seats_update(&self->inst, &self->seats, in);
+	u64 now = weir_now(self->inst.sched);
+
+	if (err <= 0)
+		return err;
+	self->anew = 1;
+	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
+	if (!now)
+		return llref_decide(self, in, 0);
+	weir_seats_arm(&self->inst, now);
+	return 0;
+}
+
+WEIR_ENTRY int llref_on_dispatch(struct llref weir_mem *self, const struct weir_msg *msg)
+{
+	weir_seats_on(&self->inst, &self->seats, msg);
+	return 0;
+}
+
+/* Its token is at the bottom: another task takes the CPU. */
+WEIR_ENTRY int llref_on_block(struct llref weir_mem *self, const struct weir_msg *msg)
+{
+	if (weir_seats_on(&self->inst, &self->seats, msg))
+		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+	return 0;
+}
+
+WEIR_ENTRY int llref_on_exit(struct llref weir_mem *self, const struct weir_msg *msg)
+{
+	if (weir_seats_on(&self->inst, &self->seats, msg))
+		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+	return 0;
+}
+
+WEIR_ENTRY int llref_on_cpu_status(struct llref weir_mem *self, const struct weir_msg *msg)
+{
+	if (weir_seats_on(&self->inst, &self->seats, msg)) {
+		weir_store(&self->anew, 1);
+		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+	}
+	return 0;
+}
+
+WEIR_ENTRY int llref_follow_affinity(struct llref weir_mem *self, const struct weir_msg *msg,
+				     struct weir_pipe weir_mem *in)
+{
+	return weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+}
+
+WEIR_ENTRY int llref_on_idle(struct llref weir_mem *self, u32 cpu)
+{
+	return weir_seats_idle(&self->inst, &self->seats, cpu);
+}
+
+WEIR_ENTRY int llref_on_timer(struct llref weir_mem *self)
+{
+	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	int err = weir_pipe_lock(in);
+
+	if (err)
+		return err;
+	err = llref_decide(self, in, weir_now(self->inst.sched));
+	weir_pipe_unlock(in);
+	return err;
+}
+
+WEIR_ENTRY void llref_take_state(struct llref weir_mem *self, struct llref weir_mem *old)
+{
+	self->fluid.start = old->fluid.start;
+	self->fluid.end = old->fluid.end;
+	self->anew = 1;
+	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+}

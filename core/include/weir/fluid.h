@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Fluid shares in whole nanoseconds, for components with seats that cut time at deadlines.
+ *
+ * Between its release and its deadline a job is to advance in proportion to time. Time is cut into slices
+ * at all deadlines and expected releases; in a slice each job gets a lot, the time for which it is to run
+ * there. Lots are whole: the jobs' ideal progress is summed up in the order of the rows, the sums are
+ * rounded up, and what a job is to have is the difference of its two neighbours. So a job has exactly its
+ * execution time at its deadline, the lots of a slice never add up to more than the CPUs have if the shares
+ * do not, and no lot is longer than the slice as long as each job's share of a slice, and the rest of the
+ * slice, come to 2 ns or more; else a job may be late by a nanosecond.
+ *
+ * Where a release comes that nobody expected, the slice ends there. What was still to be had in it is
+ * then spread evenly over the time until its former end, which leaves the newcomer all of its share. That
+ * holds for three such releases within each other; further ones may come out late.
+ *
+ * Source: Levin, Funk, Sadowski, Pye and Brandt, "DP-FAIR: a simple model for understanding optimal
+ * multiprocessor scheduling", 2010, for slices; the rounding is ours (docs/decisions/0013).
+ */
+#ifndef WEIR_FLUID_H
+#define WEIR_FLUID_H
+
+#include <weir/seats.h>
+
+/* Slices cut short within each other of which a row keeps track. */
+#define WEIR_FLUID_MAX_LEGS 3
+
+/* Words of a row that the functions below keep. Times in ns, absolute where not said otherwise. */
+enum weir_fluid_word {
+	WEIR_FLUID_FROM, /* when the job's time began */
+	WEIR_FLUID_SPAN, /* until it ends; 0: no job yet */
+	WEIR_FLUID_BASE, /* `used` when the slice began */
+	WEIR_FLUID_LOT,  /* for which it is to run in the slice */
+	WEIR_FLUID_LEG_FROM, /* when the first leg began, if there are any */
+	WEIR_FLUID_LEG_BASE, /* `used` by then */
+	WEIR_FLUID_LEGS, /* of the way back to the line from release to deadline, at most WEIR_FLUID_MAX_LEGS */
+	WEIR_FLUID_LEG,	 /* pairs, one a leg: when it ends, and what `used` is to be there */
+	WEIR_FLUID_WORDS = WEIR_FLUID_LEG + 2 * WEIR_FLUID_MAX_LEGS,
+};
+
+/* The slice; part of a component's state, under the lock of the in-pipe. */
+struct weir_fluid {
+	u64 start; /* (p) ns */
+	u64 end;   /* (p) ns; 0: there has been none */
+	u64 lots;  /* (p) their sum, ns */
+	u64 jobs;  /* (p) rows with a lot */
+};
+
+/* Bits of a part: fractions count in 2^-31. */
+#define WEIR_PART_BITS 31
+
+/*
+ * a * b / c without overflow, and the remainder's part of c in 2^-31, rounded down. @a is not above @c, which
+ * is below 2^63 and not zero. O(1); the product of large numbers takes 64 steps.
+ */
+u64 weir_share(u64 a, u64 b, u64 c, u64 *part);
+
+/*
+ * A slice begins at @now: jobs that began are taken up, each row that is ready gets its lot, in
+ * WEIR_FLUID_LOT, and `end` says when to call again, if nothing comes before. All flags of the rows but
+ * READY and RUNS are cleared. The in-pipe is locked. O(rows).
+ */
+int weir_fluid_slice(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+		     struct weir_fluid weir_mem *fluid, u64 now);
+
+/* What @r has still to run in the slice; `used` is up to date. */
+WEIR_INLINE u64 weir_fluid_left(const struct weir_rt weir_mem *r)
+{
+	u64 had = r->used - r->x[WEIR_FLUID_BASE];
+
+	return r->state & WEIR_RT_READY && r->x[WEIR_FLUID_LOT] > had ? r->x[WEIR_FLUID_LOT] - had : 0;
+}
+
+#endif
