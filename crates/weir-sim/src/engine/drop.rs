@@ -27,6 +27,7 @@ impl<O: Observer> Sim<'_, O> {
         let (job, cpu) = (task.job, task.cpu);
         let by = self.caller(cpu);
         self.tell_dropped(no, job);
+        self.node_done(no, by)?;
         let on = self.running_on_or_starting(no);
         if on != NONE {
             self.progress(on);
@@ -54,7 +55,7 @@ impl<O: Observer> Sim<'_, O> {
                 task.take(next);
                 self.tell_deadline(no, by)?;
                 if self.tasks[no as usize].state == State::Blocked {
-                    return self.wake(no, by);
+                    return self.wake_job(no, by);
                 }
                 self.account(by, Call::Notify);
                 Ok(())
@@ -84,7 +85,11 @@ impl<O: Observer> Sim<'_, O> {
         }
         match task.wait {
             Wait::No | Wait::Release | Wait::Time | Wait::Device => {}
-            Wait::Mutex(m) => self.objects.mutexes[m as usize].waiters.retain(|&w| w != no),
+            Wait::Join => {}
+            Wait::Mutex(m) => {
+                self.objects.mutexes[m as usize].waiters.retain(|&w| w != no);
+                self.leave_queue(no, m, by)?;
+            }
             Wait::Condition(c, _) => self.objects.conditions[c as usize].waiters.retain(|w| w.0 != no),
             Wait::Event(e) => self.objects.events[e as usize].waiters.retain(|&w| w != no),
             Wait::Barrier(b) => self.objects.barriers[b as usize].waiters.retain(|&w| w != no),

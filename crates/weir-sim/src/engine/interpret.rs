@@ -13,7 +13,7 @@ use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, find_isa};
 use super::sync::Pass;
 use super::task::{NONE, Wait};
-use crate::workload::Op;
+use crate::workload::{Op, Protocol};
 use crate::{Error, Result};
 
 /// Ops that a task may execute at one instant before it is taken to hang.
@@ -60,6 +60,7 @@ impl<O: Observer> Sim<'_, O> {
         let pc = task.pc as usize;
         let Some(op) = ops.get(pc) else {
             self.job_done(no);
+            self.node_done(no, c)?;
             self.exit(c)?;
             return Ok(Next::Left);
         };
@@ -68,6 +69,10 @@ impl<O: Observer> Sim<'_, O> {
             Op::Run { ns } => self.work(no, ns, false),
             Op::RunBetween { min_ns, max_ns } => {
                 let ns = task.rng.between(min_ns, max_ns);
+                self.work(no, ns, false)
+            }
+            Op::RunDrawn { ref dist } => {
+                let ns = dist.draw(&mut task.rng);
                 self.work(no, ns, false)
             }
             Op::Runtime { ns } => self.work(no, ns, true),
@@ -91,13 +96,21 @@ impl<O: Observer> Sim<'_, O> {
                     }
                 }
             }
-            Op::Release { .. } => self.release_op(c, no, op),
-            Op::Lock { mutex } => match self.objects.mutexes[mutex as usize].lock(no) {
+            Op::Release { .. } | Op::Arrive { .. } => self.release_op(c, no, op),
+            Op::Join { .. } => match self.may_join(no) {
+                true => Ok(Next::Op),
+                false => self.wait(c, no, Wait::Join),
+            },
+            Op::Lock { mutex } => match self.take(no, mutex) {
                 Pass::Go => {
-                    task.held.push(mutex);
+                    self.refresh(no, c)?;
                     Ok(Next::Op)
                 }
-                Pass::Wait => self.wait(c, no, Wait::Mutex(mutex)),
+                Pass::Wait => {
+                    let next = self.wait(c, no, Wait::Mutex(mutex))?;
+                    self.refresh_obstacle(no, c)?;
+                    Ok(next)
+                }
             },
             Op::Unlock { mutex } => {
                 self.unlock(c, no, mutex)?;
@@ -258,6 +271,11 @@ impl<O: Observer> Sim<'_, O> {
 
     /// Release a mutex on behalf of `no`; its next owner is woken.
     pub fn unlock(&mut self, c: CpuNo, no: TaskNo, mutex: u32) -> Result<()> {
+        if self.locking.protocol(mutex) != Protocol::None
+            && self.objects.mutexes[mutex as usize].owner == Some(no)
+        {
+            return self.unlock_by_protocol(c, no, mutex);
+        }
         let done = self.objects.mutexes[mutex as usize].unlock(no);
         if done.is_ok() {
             let held = &mut self.tasks[no as usize].held;
@@ -298,12 +316,15 @@ impl<O: Observer> Sim<'_, O> {
             return Ok(false);
         };
         self.wakeup_job(other, self.now, c)?;
-        match self.objects.mutexes[mutex as usize].lock(other) {
+        match self.take(other, mutex) {
             Pass::Go => {
-                self.tasks[other as usize].held.push(mutex);
+                self.refresh(other, c)?;
                 self.wake(other, c)?;
             }
-            Pass::Wait => self.tasks[other as usize].wait = Wait::Mutex(mutex),
+            Pass::Wait => {
+                self.tasks[other as usize].wait = Wait::Mutex(mutex);
+                self.refresh_obstacle(other, c)?;
+            }
         }
         Ok(true)
     }
@@ -361,9 +382,10 @@ impl<O: Observer> Sim<'_, O> {
     }
 
     pub fn set_priority(&mut self, no: TaskNo, priority: i32, by: CpuNo) -> Result<()> {
-        let task = &mut self.tasks[no as usize];
-        task.priority = priority;
-        let msg = Msg { task: Some(task.id), value: priority as i64 as u64, ..Msg::default() };
+        self.tasks[no as usize].priority = priority;
+        let told = self.note_urgency(no).priority;
+        let id = self.tasks[no as usize].id;
+        let msg = Msg { task: Some(id), value: told as i64 as u64, ..Msg::default() };
         self.announce(by, Topic::Priority, &msg, no)
     }
 

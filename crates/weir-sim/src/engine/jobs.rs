@@ -9,6 +9,7 @@ use weir_core::event::{Call, CpuNo, Event, Observer, Stop, TaskNo};
 use weir_core::{Msg, Topic};
 
 use super::cpu::Mode;
+use super::inherit::Urgency;
 use super::interpret::Next;
 use super::program::LoopFrame;
 use super::queue::{Key, Kind, Phase};
@@ -70,6 +71,7 @@ impl<O: Observer> Sim<'_, O> {
         );
         self.tasks.push(task);
         self.census.alive += 1;
+        self.enter_graph(no);
         let instance = &mut self.instances_of[template as usize];
         *instance += 1;
         if *instance == 1 {
@@ -104,7 +106,7 @@ impl<O: Observer> Sim<'_, O> {
         } else {
             self.wakeup_job(no, self.now, by)?;
         }
-        self.wake(no, by)
+        self.wake_job(no, by)
     }
 
     /// If the program begins with a release (loops around it do not matter), execute that much of it
@@ -114,7 +116,7 @@ impl<O: Observer> Sim<'_, O> {
         let ops = self.programs[task.program as usize].ops;
         let depth = ops.iter().position(|op| !matches!(op, Op::Loop { count } if *count != Some(0)))?;
         let op = &ops[depth];
-        if !matches!(op, Op::Release { .. }) {
+        if !op.is_release() {
             return None;
         }
         let task = &mut self.tasks[no as usize];
@@ -132,19 +134,25 @@ impl<O: Observer> Sim<'_, O> {
 
     /// Work out the next release of a task and keep it as its upcoming one.
     fn draw_release(&mut self, no: TaskNo, op: &Op) -> u64 {
-        let Op::Release { offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns } = *op else {
-            unreachable!("called for releases only")
-        };
         let task = &mut self.tasks[no as usize];
-        if task.releases > 0 && extra_ns > 0 {
-            task.release_shift_ns += task.rng.between(0, extra_ns);
-        }
-        let release = task
-            .start_ns
-            .saturating_add(offset_ns)
-            .saturating_add((task.releases as u64).saturating_mul(period_ns))
-            .saturating_add(task.release_shift_ns)
-            .saturating_add(if jitter_ns > 0 { task.rng.between(0, jitter_ns) } else { 0 });
+        let rng = task.release_rng.as_mut().unwrap_or(&mut task.rng);
+        let (nominal, period_ns, deadline_ns, jitter_ns) = match *op {
+            Op::Release { offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns } => {
+                if task.releases > 0 && extra_ns > 0 {
+                    task.release_shift_ns += rng.between(0, extra_ns);
+                }
+                let since = (task.releases as u64).saturating_mul(period_ns);
+                let nominal = offset_ns.saturating_add(since).saturating_add(task.release_shift_ns);
+                (nominal, period_ns, deadline_ns, jitter_ns)
+            }
+            Op::Arrive { ref arrivals, offset_ns, period_ns, deadline_ns, jitter_ns } => {
+                let arrival = task.flow.get_or_insert_default().next(rng, arrivals);
+                (offset_ns.saturating_add(arrival), period_ns, deadline_ns, jitter_ns)
+            }
+            _ => unreachable!("called for releases only"),
+        };
+        let late = if jitter_ns > 0 { rng.between(0, jitter_ns) } else { 0 };
+        let release = task.start_ns.saturating_add(nominal).saturating_add(late);
         task.releases += 1;
         task.period_ns = period_ns;
         task.upcoming = (release.max(self.now), release, release.saturating_add(deadline_ns));
@@ -176,8 +184,7 @@ impl<O: Observer> Sim<'_, O> {
         let program = &self.programs[task.program as usize];
         if program.releases.is_some_and(|n| u64::from(task.releases) < n) {
             let ops = program.ops;
-            let op =
-                ops.iter().find(|op| matches!(op, Op::Release { .. })).expect("the program has a release");
+            let op = ops.iter().find(|op| op.is_release()).expect("the program has a release");
             self.draw_release(no, op);
             let at = self.tasks[no as usize].upcoming.0;
             self.timers.push(Key::new(at, Phase::Timer, Kind::Wake, no));
@@ -188,6 +195,7 @@ impl<O: Observer> Sim<'_, O> {
     /// begins it.
     pub fn release_op(&mut self, c: CpuNo, no: TaskNo, op: &Op) -> Result<Next> {
         self.job_done(no);
+        self.node_done(no, c)?;
         let task = &mut self.tasks[no as usize];
         let program = &self.programs[task.program as usize];
         if program.releases.is_some() && task.releases > 0 {
@@ -196,6 +204,10 @@ impl<O: Observer> Sim<'_, O> {
             };
             task.take(next);
             self.tell_deadline(no, c)?;
+            if !self.may_join(no) {
+                self.tasks[no as usize].pc += 1;
+                return self.wait(c, no, Wait::Join);
+            }
         } else {
             if self.draw_release(no, op) > self.now {
                 self.arm_upcoming(no);
@@ -220,7 +232,7 @@ impl<O: Observer> Sim<'_, O> {
             let h = self.caller(if task.cpu == NONE { task.home } else { task.cpu });
             self.charge_flat(h, self.costs.timer_interrupt);
             self.begin_upcoming(no, h)?;
-            return self.wake(no, h);
+            return self.wake_job(no, h);
         }
         let now = self.now;
         let task = &mut self.tasks[no as usize];
@@ -356,20 +368,29 @@ impl<O: Observer> Sim<'_, O> {
     /// task's parameters are known), then until when (DEADLINE).
     pub fn tell_deadline(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
-        if task.job_deadline_ns == NEVER {
+        if task.job_deadline_ns == NEVER && task.boost.is_none() {
             return Ok(());
         }
+        let urgency = self.note_urgency(no);
+        self.tell_timing(no, &urgency, by)
+    }
+
+    /// Tell the scheduler relative deadline and deadline, as they are or as a mutex has made them.
+    pub fn tell_timing(&mut self, no: TaskNo, urgency: &Urgency, by: CpuNo) -> Result<()> {
+        let task = &self.tasks[no as usize];
         let h = self.caller(by);
+        // Where there is none the scheduler is told 0.
+        let known = |ns: u64| if ns == NEVER { 0 } else { ns };
         if let Some(timing) = self.workload.tasks[task.spec as usize].timing.filter(|_| self.job_wanted) {
-            let value2 = task.job_deadline_ns.saturating_sub(task.job_release_ns);
+            let value2 = known(urgency.relative_ns);
             let msg = Msg { task: Some(task.id), value: timing.wcet_ns, value2, ..Msg::default() };
             self.tell_scheduler(h, Topic::Job, &msg)?;
         }
         let task = &self.tasks[no as usize];
         let msg = Msg {
             task: Some(task.id),
-            value: task.job_deadline_ns,
-            value2: task.period_ns,
+            value: known(urgency.deadline_ns),
+            value2: known(urgency.period_ns),
             ..Msg::default()
         };
         self.tell_scheduler(h, Topic::Deadline, &msg)

@@ -30,6 +30,10 @@ impl<O: Observer> Sim<'_, O> {
         if self.oplog {
             end = self.charge(h, call);
         } else {
+            self.notices = 0;
+            if !self.depths.is_empty() {
+                self.poll_depths();
+            }
             self.obs.event(self.now, &Event::Sched { cpu: h, call, ns: 0, lock_wait_ns: 0 });
         }
         self.sched.drain_messages(&mut self.messages);
@@ -85,6 +89,17 @@ impl<O: Observer> Sim<'_, O> {
             self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
         }
         self.touched = touched;
+    }
+
+    /// Depth of each pipe that has another one than at the last call: cheaper than recording operations where
+    /// there are few pipes.
+    fn poll_depths(&mut self) {
+        for pipe in 0..self.depths.len() as u32 {
+            let depth = self.sched.pipe_len(pipe);
+            if std::mem::replace(&mut self.depths[pipe as usize], depth) != depth {
+                self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
+            }
+        }
     }
 
     /// Tell observers what locks and instances have cost since the topology was built.

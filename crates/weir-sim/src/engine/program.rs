@@ -26,6 +26,8 @@ pub struct Program<'a> {
     pub releases: Option<u64>,
     /// It has a loop without end.
     pub endless: bool,
+    /// The graph of tasks that it belongs to, and its node there.
+    pub node: Option<(u32, u32)>,
 }
 
 /// One level of a task's loops.
@@ -44,7 +46,7 @@ impl<'a> Program<'a> {
         let mut jump = vec![0u32; ops.len()].into_boxed_slice();
         let mut open = Vec::new();
         let (mut depth, mut timers) = (0, 0);
-        let (mut has_release, mut endless) = (false, false);
+        let (mut has_release, mut endless, mut node) = (false, false, None);
         let bad = |at: usize, what: String| {
             Error::workload(format!("step {} of task `{}` {what}", at + 1, spec.name))
         };
@@ -85,7 +87,13 @@ impl<'a> Program<'a> {
                     timers = timers.max(timer + 1);
                 }
                 Op::Timer { timer, shared: true, .. } => range("shared timer", *timer, w.timers.len())?,
-                Op::Release { .. } => has_release = true,
+                Op::Release { .. } | Op::Arrive { .. } => has_release = true,
+                Op::RunDrawn { dist } => work(dist.max_ns)?,
+                Op::Join { dag, node: at } => {
+                    range("graph", *dag, w.dags.len())?;
+                    range("node", *at, w.dags[*dag as usize].nodes.len())?;
+                    node = Some((*dag, *at));
+                }
                 Op::Run { ns } | Op::Runtime { ns } | Op::RunBetween { max_ns: ns, .. } => work(*ns)?,
                 Op::Lock { mutex } | Op::Unlock { mutex } => range("mutex", *mutex, w.mutexes.len())?,
                 Op::Wait { condition, mutex } | Op::Sync { condition, mutex } => {
@@ -125,7 +133,7 @@ impl<'a> Program<'a> {
             ))
             .help("give the task a period, or leave `on_miss` at `continue`"));
         }
-        Ok(Self { ops, jump, depth, timers, has_release, releases, endless })
+        Ok(Self { ops, jump, depth, timers, has_release, releases, endless, node })
     }
 }
 
@@ -134,8 +142,8 @@ impl<'a> Program<'a> {
 fn can_rewind(ops: &[Op]) -> bool {
     let depth = ops.iter().take_while(|op| matches!(op, Op::Loop { .. })).count();
     let tail = ops.iter().rev().take_while(|op| matches!(op, Op::LoopEnd)).count();
-    let releases = ops.iter().filter(|op| matches!(op, Op::Release { .. })).count();
-    releases == 1 && tail >= depth && matches!(ops.get(depth), Some(Op::Release { .. }))
+    let releases = ops.iter().filter(|op| op.is_release()).count();
+    releases == 1 && tail >= depth && ops.get(depth).is_some_and(Op::is_release)
 }
 
 /// Executions of the only release of a program, if its releases can be foreseen.
@@ -146,13 +154,13 @@ fn periodic_releases(ops: &[Op]) -> Option<u64> {
         match op {
             Op::Loop { count } => counts.push(count.unwrap_or(u64::MAX)),
             Op::LoopEnd => _ = counts.pop(),
-            Op::Release { .. } if found.is_some() => return None,
-            Op::Release { period_ns, .. } => {
+            op if op.is_release() && found.is_some() => return None,
+            op if op.is_release() => {
                 let n = match counts.contains(&0) {
                     true => 0,
                     false => counts.iter().fold(1u64, |a, &b| a.saturating_mul(b)),
                 };
-                if *period_ns == 0 && n > 1 {
+                if matches!(op, Op::Release { period_ns: 0, .. }) && n > 1 {
                     return None;
                 }
                 found = Some(n);

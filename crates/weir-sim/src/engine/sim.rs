@@ -9,6 +9,8 @@ use weir_core::{Config, MAX_CPUS, Msg, OutMsg, Plan, Sched, Topic};
 use super::charge::Charger;
 use super::classes::Wanted;
 use super::cpu::{Cores, Cpu, Mode};
+use super::dag::Graphs;
+use super::inherit::Locking;
 use super::program::{self, Program};
 use super::queue::{CpuQueue, Key, Kind, Phase, TimerHeap};
 use super::sync::Objects;
@@ -25,6 +27,9 @@ fn arena_bytes(tasks: usize, cpus: u32, plan: &Plan) -> usize {
     let wiring = (plan.pipes.len() + plan.instances.len()) * 16384 + cpus as usize * 65536;
     (wiring + 4 * tasks * per_task).next_power_of_two().max(1 << 32)
 }
+
+/// Pipes that it is cheaper to look at after every call than to record the core's operations for.
+const FEW_PIPES: usize = 8;
 
 /// Numbers of the whole run.
 #[derive(Debug, Default)]
@@ -90,11 +95,16 @@ pub struct Sim<'a, O: Observer> {
     pub isa_of: Vec<u16>,
     pub instances_of: Vec<u32>,
     pub objects: Objects,
+    /// Protocols of mutexes, and graphs of tasks.
+    pub locking: Locking,
+    pub graphs: Graphs,
     pub charger: Charger<'a>,
     /// Scheduling costs time.
     pub charging: bool,
     /// The core records its operations.
     pub oplog: bool,
+    /// Where it does not, and depths are wanted: the last known depth of each pipe.
+    pub depths: Vec<u32>,
     pub messages: Vec<OutMsg>,
     /// Tasks to wake, collected while an object is in use.
     pub wakes: Vec<TaskNo>,
@@ -146,7 +156,8 @@ impl<'a, O: Observer> Sim<'a, O> {
         bounded(workload, cfg, &programs, &program_of)?;
 
         let charging = !costs.is_zero();
-        let oplog = charging || cfg.trace_pipes;
+        let polled = !charging && cfg.trace_pipes && plan.pipes.len() <= FEW_PIPES;
+        let oplog = charging || (cfg.trace_pipes && !polled);
         let core = Config {
             nr_cpus,
             arena_bytes: arena_bytes(workload.tasks.len(), nr_cpus, plan),
@@ -189,9 +200,12 @@ impl<'a, O: Observer> Sim<'a, O> {
             isa_of,
             instances_of: vec![0; workload.tasks.len()],
             objects: Objects::new(workload),
+            locking: Locking::new(workload),
+            graphs: Graphs::new(workload),
             charger: Charger::new(machine, costs, plan),
             charging,
             oplog,
+            depths: if polled { vec![0; plan.pipes.len()] } else { Vec::new() },
             messages: Vec::new(),
             wakes: Vec::new(),
             touched: Vec::new(),

@@ -105,6 +105,7 @@ impl<O: Observer> Sim<'_, O> {
             }
             Wait::Read(c) => format!("`{name}` waits for data in `{}`", w.channels[c as usize].0),
             Wait::Write(c) => format!("`{name}` waits for room in `{}`", w.channels[c as usize].0),
+            Wait::Join => format!("`{name}` waits for the tasks before it in its graph"),
             Wait::Time | Wait::Release | Wait::Device => format!("`{name}` waits for a time"),
             Wait::No => format!("`{name}` has not begun"),
         }

@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use weir_core::event::{CpuNo, Stop, TaskNo};
 use weir_core::{CpuSet, TaskId};
 
+use super::draw::Flow;
+use super::inherit::Urgency;
 use super::program::{LoopFrame, Program};
 use super::rng::Rng;
 use crate::workload::TaskSpec;
@@ -46,6 +48,8 @@ pub enum Wait {
     Barrier(u32),
     Read(u32),
     Write(u32),
+    /// The nodes before it in its graph.
+    Join,
 }
 
 impl Wait {
@@ -133,6 +137,12 @@ pub struct Task<'a> {
     /// Jobs that wait for the present one; boxed because most tasks never have any.
     #[allow(clippy::box_collection)]
     pub backlog: Option<Box<VecDeque<Backlog>>>,
+    /// What mutexes with a protocol have made of its urgency, if that differs from its own.
+    pub boost: Option<Box<Urgency>>,
+    /// Where its arrivals stand, if they are drawn or listed.
+    pub flow: Option<Box<Flow>>,
+    /// The stream of its releases, where other tasks draw the same.
+    pub release_rng: Option<Rng>,
     /// Releases so far, and what sporadic inter-arrival times added to them, ns.
     pub releases: u32,
     pub release_shift_ns: u64,
@@ -188,6 +198,9 @@ impl<'a> Task<'a> {
             period_ns: 0,
             upcoming: (NEVER, 0, 0),
             backlog: None,
+            boost: None,
+            flow: None,
+            release_rng: p.node.map(|(dag, _)| Rng::new(!seed, u64::from(dag))),
             releases: 0,
             release_shift_ns: 0,
         }

@@ -158,8 +158,14 @@ impl<'a, O: Observer> Sim<'a, O> {
         self.job_wanted = listens(plan, Topic::Job);
         self.classes_wanted = Wanted::of(plan);
         if self.cfg.trace_pipes {
+            if !self.depths.is_empty() {
+                self.depths = vec![0; plan.pipes.len()];
+            }
             for pipe in 0..plan.pipes.len() as u32 {
                 let depth = self.sched.pipe_len(pipe);
+                if let Some(last) = self.depths.get_mut(pipe as usize) {
+                    *last = depth;
+                }
                 self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
             }
         }

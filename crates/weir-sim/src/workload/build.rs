@@ -194,6 +194,8 @@ fn takes_time(op: &Op) -> bool {
     match *op {
         Op::Run { ns } | Op::Runtime { ns } | Op::Sleep { ns } => ns > 0,
         Op::RunBetween { max_ns, .. } => max_ns > 0,
+        Op::RunDrawn { ref dist } => dist.max_ns > 0,
+        Op::Arrive { .. } => true,
         Op::Memory { bytes } | Op::Io { bytes } => bytes > 0,
         Op::Timer { period_ns, .. } | Op::Release { period_ns, .. } => period_ns > 0,
         Op::Wait { .. } | Op::Sync { .. } | Op::Barrier { .. } | Op::Suspend { .. } => true,

@@ -5,6 +5,7 @@ mod build;
 mod criticality;
 mod dice;
 mod generate;
+mod models;
 mod resolve;
 mod rtapp;
 mod simso;
@@ -19,6 +20,7 @@ use weir_core::CpuSet;
 pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
 pub use criticality::Criticality;
 pub use generate::{GeneratorInfo, ParamInfo, generators};
+pub use models::{Arrivals, Dag, DagNode, Dist, Phase, Protocol, Shape};
 
 /// What a run executes. All indices point into the vectors of this struct.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +33,10 @@ pub struct Workload {
     pub criticality: BTreeMap<u32, Criticality>,
     /// Names of the objects, for reports and diagnostics.
     pub mutexes: Vec<String>,
+    /// Protocol of each mutex; those behind the end of the list have none.
+    pub protocols: Vec<Protocol>,
+    /// Graphs of tasks, which [`Op::Join`] refers to.
+    pub dags: Vec<Dag>,
     pub conditions: Vec<String>,
     /// Suspend/resume events (rt-app); a resume without a waiter is lost, as in rt-app.
     pub events: Vec<String>,
@@ -143,6 +149,10 @@ pub enum Op {
         min_ns: u64,
         max_ns: u64,
     },
+    /// Compute for a time drawn from a distribution (seeded).
+    RunDrawn {
+        dist: Arc<Dist>,
+    },
     /// Hold the CPU for this much CPU time, however fast the CPU is (rt-app `runtime`).
     Runtime {
         ns: u64,
@@ -181,6 +191,20 @@ pub enum Op {
         deadline_ns: u64,
         jitter_ns: u64,
         extra_ns: u64,
+    },
+    /// Begin a job, as `Release` does, when the next one arrives. A deadline of `u64::MAX` is none;
+    /// `period_ns` is what the scheduler is told along with a deadline.
+    Arrive {
+        arrivals: Arc<Arrivals>,
+        offset_ns: u64,
+        period_ns: u64,
+        deadline_ns: u64,
+        jitter_ns: u64,
+    },
+    /// Behind the release of a node of a graph: wait until the same job of each node before it is done.
+    Join {
+        dag: u32,
+        node: u32,
     },
     Lock {
         mutex: u32,
@@ -257,4 +281,11 @@ pub enum Op {
     Marker {
         text: String,
     },
+}
+
+impl Op {
+    /// A job begins here.
+    pub fn is_release(&self) -> bool {
+        matches!(self, Op::Release { .. } | Op::Arrive { .. })
+    }
 }

@@ -24,11 +24,12 @@ pub(crate) fn parse(
     text: &str,
     seed: u64,
     limits: Limits,
+    files: tomlfile::Files<'_>,
 ) -> Result<Workload, Error> {
     match format {
         Format::RtApp => rtapp::parse(name, file, text, limits),
         Format::Simso => simso::parse(name, file, text, seed, limits),
-        Format::Toml => tomlfile::parse(name, file, text, limits),
+        Format::Toml => tomlfile::parse(name, file, text, limits, files),
     }
 }
 
@@ -63,7 +64,8 @@ impl Workload {
         let spec = spec.trim();
         let limits = Limits::default();
         if let Some((name, text)) = catalogue.iter().find(|(name, _)| *name == spec || stem(name) == spec) {
-            return parse(sniff(text), stem(name), name, text, seed, limits);
+            let none = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+            return parse(sniff(text), stem(name), name, text, seed, limits, &none);
         }
         if let Some(result) = generate(spec, seed, limits) {
             return result;
@@ -87,7 +89,10 @@ impl Workload {
                 .help("save it as UTF-8")
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        parse(format, stem(spec), spec, text, seed, limits)
+        let folder = spec.rfind(['/', '\\']).map_or("", |i| &spec[..=i]);
+        let beside =
+            |path: &str| if path.starts_with('/') { read(path) } else { read(&format!("{folder}{path}")) };
+        parse(format, stem(spec), spec, text, seed, limits, &beside)
     }
 
     /// Whether the workload never ends by itself: some task loops for ever, and no duration is set.
@@ -141,6 +146,7 @@ impl Workload {
                         scale(min_ns);
                         scale(max_ns);
                     }
+                    Op::RunDrawn { .. } => unreachable!("rt-app, which calibrates, draws no times"),
                     _ => {}
                 }
             }

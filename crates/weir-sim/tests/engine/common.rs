@@ -179,3 +179,9 @@ impl Gantt {
         self.bars.iter().filter(|b| b.0 == name).map(|b| b.3 - b.2).sum()
     }
 }
+
+/// A workload from the text of a TOML file.
+pub fn toml(text: &str) -> Workload {
+    Workload::resolve("test.toml", 1, &|_| Ok(text.as_bytes().to_vec()), &[])
+        .unwrap_or_else(|e| panic!("{e}"))
+}

@@ -3,8 +3,10 @@
 
 mod common;
 mod late;
+mod locking;
 mod machines;
 mod meeting;
+mod models;
 mod overheads;
 mod random;
 mod rbed;

@@ -4,22 +4,25 @@
 //! `docs/workloads.md` describes the format.
 
 mod criticality;
+mod dag;
 mod steps;
 mod table;
+mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::steps::{Scope, program};
 use self::table::Table;
-use super::build::{Builder, Kind, Limits, MAX_TASKS, repeat, spins_in_place};
+use super::build::{Builder, Kind, Limits, MAX_FILE, MAX_TASKS, repeat, spins_in_place};
 use super::rtapp::{DEADLINE_PRIORITY, IDLE_PRIORITY};
-use super::{OnMiss, Op, Policy, TaskSpec, Timing, Workload, units};
+use super::{Arrivals, Dist, OnMiss, Op, Policy, Protocol, Shape, TaskSpec, Timing, Workload, units};
 use crate::document::{self, Source};
 use crate::error::{Error, ErrorKind, did_you_mean};
 use crate::machine::MachineEvent;
-use crate::units::SIZE;
+use crate::units::{SIZE, TIME};
 
-const TOP: &[&str] = &["name", "description", "duration", "task", "machine_event", "barriers", "channels"];
+const TOP: &[&str] =
+    &["name", "description", "duration", "task", "machine_event", "barriers", "channels", "mutexes", "dag"];
 
 const TASK: &[&str] = &[
     "name",
@@ -37,6 +40,9 @@ const TASK: &[&str] = &[
     "wcet",
     "criticality",
     "wcet_hi",
+    "arrivals",
+    "acet",
+    "deviation",
     "run",
     "deadline",
     "offset",
@@ -54,8 +60,17 @@ const MACHINE_EVENT: &[&str] = &["at", "online", "offline", "cpu", "frequency"];
 const PERIODIC_ONLY: &[&str] =
     &["wcet", "criticality", "wcet_hi", "deadline", "offset", "jitter", "sporadic", "jobs", "on_miss"];
 
+/// Reads a file that a workload names, by a path relative to the workload's.
+pub(crate) type Files<'a> = &'a dyn Fn(&str) -> std::io::Result<Vec<u8>>;
+
 /// Read a workload file.
-pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Result<Workload, Error> {
+pub(crate) fn parse(
+    name: &str,
+    file: &str,
+    text: &str,
+    limits: Limits,
+    files: Files<'_>,
+) -> Result<Workload, Error> {
     let source = Source { name: file, text, kind: ErrorKind::Workload };
     let document = source.parse()?;
     let root = document::Table::new(source, document.get_ref(), 0..0, "the file", TOP)?;
@@ -74,7 +89,8 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
     let declared = builder.workload.barriers.len();
 
     let tables = root.tables("task", "[[task]]", TASK)?;
-    if tables.is_empty() {
+    let graphs = root.tables("dag", "[[dag]]", dag::KEYS)?;
+    if tables.is_empty() && graphs.is_empty() {
         let help = "add `[[task]]` with `name = \"a\"` and `program = [\"run 2ms\", \"sleep 8ms\"]`";
         return Err(root.error("the file describes no task", help));
     }
@@ -97,12 +113,21 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
     }
     let mut uses = vec![0u64; declared];
     for (table, head) in tables.iter().zip(&heads) {
-        task(&mut builder, table, head, &first, declared, &mut uses)?;
+        task(&mut builder, table, head, &first, declared, &mut uses, files)?;
     }
     for (i, users) in uses.iter().enumerate().skip(declared) {
         builder.workload.barriers[i].1 = *users as u32;
     }
-    if heads.iter().all(|h| h.template) {
+    for table in &graphs {
+        dag::dag(&mut builder, table)?;
+    }
+    let mut names: Vec<&str> = builder.workload.tasks.iter().map(|t| t.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|w| w[0] == w[1] && !graphs.is_empty()) {
+        let message = format!("two tasks are called `{}`", twice[0]);
+        return Err(graphs[0].error(message, "rename the graph, its node or the task"));
+    }
+    if graphs.is_empty() && heads.iter().all(|h| h.template) {
         return Err(
             tables[0].error("all tasks are templates, so nothing would start", "remove one `template`")
         );
@@ -126,6 +151,23 @@ fn declarations(builder: &mut Builder, root: &Table<'_>) -> Result<(), Error> {
         }
         let c = builder.object(Kind::Channel, channel.key);
         builder.workload.channels[c as usize].1 = capacity;
+    }
+    for mutex in
+        root.get("mutexes").map(|v| v.entries("{ bus = \"inherit\" }")).transpose()?.unwrap_or_default()
+    {
+        let protocol = match mutex.str("\"inherit\"")? {
+            "none" => Protocol::None,
+            "inherit" => Protocol::Inherit,
+            "ceiling" => Protocol::Ceiling,
+            "pcp" => Protocol::Classic,
+            word => {
+                let help = did_you_mean(word, &["none", "inherit", "ceiling", "pcp"]);
+                return Err(mutex.error(format!("unknown protocol `{word}`")).help(help));
+            }
+        };
+        let m = builder.object(Kind::Mutex, mutex.key) as usize;
+        builder.workload.protocols.resize(m + 1, Protocol::None);
+        builder.workload.protocols[m] = protocol;
     }
     for barrier in root.get("barriers").map(|v| v.entries("{ start = 9 }")).transpose()?.unwrap_or_default() {
         let size = barrier.int((1, MAX_TASKS))?;
@@ -178,32 +220,37 @@ fn task(
     first: &BTreeMap<&str, u32>,
     declared: usize,
     uses: &mut Vec<u64>,
+    files: Files<'_>,
 ) -> Result<(), Error> {
     let start = table.ns("start")?.unwrap_or(0);
     let stagger = table.ns("stagger")?.unwrap_or(0);
     let kind = policy_name(table)?;
     let real_time = matches!(kind, Policy::Fifo | Policy::RoundRobin);
-    let scope = Scope { tasks: first, is_real_time: real_time };
+    let wcet = table.ns("wcet")?;
+    let scope = Scope { tasks: first, is_real_time: real_time, wcet };
 
     let mut body = match table.get("program") {
         Some(value) => program(table.source, builder, &scope, &value)?,
         None => Vec::new(),
     };
-    let run = run_range(table)?;
-    let wcet = table.ns("wcet")?;
+    let run = match computing(table, wcet)? {
+        None => average(table, wcet)?,
+        given => given,
+    };
     if !body.is_empty() && run.is_some() {
         return Err(table.wrong("run", "`run` beside `program`", "write `run` as a step of the program"));
     }
     if body.is_empty() {
-        let Some((min_ns, max_ns)) = run.or(wcet.map(|w| (w, w))) else {
+        let Some(run) = run.or(wcet.map(|ns| Op::Run { ns })) else {
             return Err(table.error(
                 format!("task `{}` does nothing", head.name),
                 "add `program = [\"run 2ms\", \"sleep 8ms\"]`, or `period` and `run`",
             ));
         };
-        body.push(if min_ns == max_ns { Op::Run { ns: min_ns } } else { Op::RunBetween { min_ns, max_ns } });
+        body.push(run);
     }
     let (ops, timing) = match table.ns("period")? {
+        period if table.has("arrivals") => aperiodic(table, period, wcet, body, files)?,
         Some(period_ns) => periodic(table, period_ns, wcet, body)?,
         None => {
             if let Some(key) = PERIODIC_ONLY.iter().find(|k| table.has(k)) {
@@ -269,17 +316,38 @@ fn task(
     Ok(())
 }
 
-/// `run = "2ms"` or `"1ms..2ms"`.
-fn run_range(table: &Table<'_>) -> Result<Option<(u64, u64)>, Error> {
+/// `run = "2ms"`, `"1ms..2ms"` or a distribution.
+fn computing(table: &Table<'_>, wcet: Option<u64>) -> Result<Option<Op>, Error> {
     let Some(text) = table.string("run", "\"2ms\"")? else { return Ok(None) };
-    let (low, high) = text.split_once("..").unwrap_or((text, text));
-    let part =
-        |t: &str| units::duration(t).map_err(|r| table.wrong("run", format!("run: {}", r.message), r.help));
-    let (low, high) = (part(low)?, part(high)?);
-    if low > high {
-        return Err(table.wrong("run", "the range is upside down", "swap its ends"));
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let run = times::computing(&words, wcet);
+    run.map(Some).map_err(|r| table.wrong("run", format!("run: {}", r.message), r.help))
+}
+
+/// `acet = "1ms"` with `deviation` and `wcet`: normally distributed, cut at the WCET.
+fn average(table: &Table<'_>, wcet: Option<u64>) -> Result<Option<Op>, Error> {
+    let deviation_ns = table.ns("deviation")?;
+    let Some(mean_ns) = table.ns("acet")? else {
+        return match deviation_ns {
+            None => Ok(None),
+            Some(_) => Err(table.wrong("deviation", "`deviation` needs an `acet`", "add `acet = \"1ms\"`")),
+        };
+    };
+    let Some(max_ns) = wcet.filter(|w| *w >= mean_ns && mean_ns > 0) else {
+        let help = "add the longest time, at least as long, such as `wcet = \"2ms\"`";
+        return Err(table.wrong("acet", "`acet` needs a `wcet` that is not shorter", help));
+    };
+    if table.has("program") {
+        let help = "write `run normal MEAN DEVIATION LONGEST` as a step of the program";
+        return Err(table.wrong("acet", "`acet` beside `program`", help));
     }
-    Ok(Some((low, high)))
+    Ok(Some(match deviation_ns.unwrap_or(0) {
+        0 => Op::Run { ns: mean_ns },
+        deviation_ns => {
+            let shape = Shape::Normal { mean_ns, deviation_ns };
+            Op::RunDrawn { dist: Dist { shape, min_ns: 1, max_ns, clamp: false }.into() }
+        }
+    }))
 }
 
 /// `loop = 10` or `"forever"`; once without it.
@@ -330,7 +398,7 @@ fn periodic(
             "raise it, or leave it out",
         ));
     }
-    let jobs = table.count("jobs", 1, 1_000_000_000_000)?;
+    let jobs = count_of_jobs(table)?;
     let mut ops = vec![Op::Release {
         offset_ns: table.ns("offset")?.unwrap_or(0),
         period_ns,
@@ -342,6 +410,87 @@ fn periodic(
     Ok((repeat(jobs, ops), Some(Timing { period_ns, deadline_ns, wcet_ns })))
 }
 
+/// How many jobs; without, they never end.
+fn count_of_jobs(table: &Table<'_>) -> Result<Option<u64>, Error> {
+    table.count("jobs", 1, 1_000_000_000_000)
+}
+
+/// The program and timing of a task whose jobs arrive at drawn or recorded times. Without a deadline it has
+/// none; `period` is what components are told along with a deadline, the mean gap where it is left out.
+fn aperiodic(
+    table: &Table<'_>,
+    period: Option<u64>,
+    wcet: Option<u64>,
+    body: Vec<Op>,
+    files: Files<'_>,
+) -> Result<(Vec<Op>, Option<Timing>), Error> {
+    if let Some(key) = ["loop", "sporadic"].into_iter().find(|k| table.has(k)) {
+        return Err(table.wrong(key, format!("`{key}` beside `arrivals`"), format!("remove `{key}`")));
+    }
+    let arrivals = arrivals(table, files)?;
+    let listed = if let Arrivals::List(times) = &arrivals { Some(times.len() as u64) } else { None };
+    let deadline = table.ns("deadline")?;
+    if deadline == Some(0) {
+        return Err(table.wrong(
+            "deadline",
+            "a deadline of 0",
+            "write how long after its arrival a job must end",
+        ));
+    }
+    if deadline.is_none() && table.has("on_miss") {
+        return Err(table.wrong("on_miss", "`on_miss` needs a `deadline`", "add `deadline = \"10ms\"`"));
+    }
+    let period_ns = period.unwrap_or_else(|| arrivals.mean_ns());
+    let wcet_ns = wcet.unwrap_or_else(|| most_computing(&body));
+    let timing = deadline.map(|deadline_ns| Timing { period_ns, deadline_ns, wcet_ns });
+    let mut ops = vec![Op::Arrive {
+        arrivals: arrivals.into(),
+        offset_ns: table.ns("offset")?.unwrap_or(0),
+        period_ns,
+        deadline_ns: deadline.unwrap_or(u64::MAX),
+        jitter_ns: table.ns("jitter")?.unwrap_or(0),
+    }];
+    ops.extend(body);
+    let jobs = count_of_jobs(table)?;
+    let jobs = listed.map_or(jobs, |n| Some(jobs.unwrap_or(n).min(n)));
+    Ok((repeat(jobs, ops), timing))
+}
+
+/// `arrivals = "poisson 10ms"`, a file of recorded times, or a list of them.
+fn arrivals(table: &Table<'_>, files: Files<'_>) -> Result<Arrivals, Error> {
+    let value = table.get("arrivals").expect("the caller has seen it");
+    let mut times = Vec::new();
+    if value.is_list() {
+        for item in value.list("[\"1ms\", \"2.5ms\"]")? {
+            times.push(item.quantity(TIME)?);
+        }
+    } else {
+        let text = value.str("\"poisson 10ms\"")?;
+        let Some(path) = text.strip_prefix("file ").map(str::trim) else {
+            return times::arrivals(text).map_err(|r| table.wrong("arrivals", r.message, r.help));
+        };
+        let bytes = files(path).map_err(|e| {
+            let help = "name a file that stands beside the workload, one time a line";
+            table.wrong("arrivals", format!("`{path}` cannot be read: {e}"), help)
+        })?;
+        if bytes.len() > MAX_FILE {
+            return Err(table.wrong("arrivals", format!("`{path}` is too large"), "64 MiB are possible"));
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        times = times::recorded(&text)
+            .map_err(|r| table.wrong("arrivals", format!("`{path}`, {}", r.message), r.help))?;
+    }
+    if let Some(at) = times.windows(2).position(|w| w[0] > w[1]) {
+        let message = format!("arrival {} comes before the one before it", at + 2);
+        return Err(table.wrong("arrivals", message, "sort the times"));
+    }
+    if times.is_empty() || times.last().is_some_and(|&t| t > units::MAX_NS) {
+        let help = "write at least one time, and none beyond 10000 hours";
+        return Err(table.wrong("arrivals", "no arrivals, or too late ones", help));
+    }
+    Ok(Arrivals::List(times.into()))
+}
+
 /// Most computing of a body, counting finite loops.
 fn most_computing(body: &[Op]) -> u64 {
     let mut sums = vec![0u64];
@@ -350,6 +499,7 @@ fn most_computing(body: &[Op]) -> u64 {
         let add = match op {
             Op::Run { ns } | Op::Runtime { ns } => *ns,
             Op::RunBetween { max_ns, .. } => *max_ns,
+            Op::RunDrawn { dist } => dist.max_ns,
             Op::Loop { count } => {
                 counts.push(count.unwrap_or(1));
                 sums.push(0);

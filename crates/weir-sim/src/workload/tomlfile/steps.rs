@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::times;
 use crate::document::{Source, Value};
 use crate::error::{Error, did_you_mean};
 use crate::workload::Op;
@@ -60,6 +61,8 @@ pub(super) struct Scope<'s> {
     pub tasks: &'s BTreeMap<&'s str, u32>,
     /// Whether the task may set real-time priorities.
     pub is_real_time: bool,
+    /// The task's WCET, where it tells one: the longest time of distributions that name none.
+    pub wcet: Option<u64>,
 }
 
 /// Read a `program`: a string or an array of strings.
@@ -197,22 +200,10 @@ impl<'t> Parser<'_, 't> {
             |w: &Word<'_>| units::bytes(w.text).map_err(|r| refused(source, w.at.clone(), name.text, r));
         let op = match name.text {
             "run" => {
-                usage(1..2, "run 2ms` or `run 1ms..2ms")?;
-                match args[0].text.split_once("..") {
-                    None => Op::Run { ns: ns(&args[0])? },
-                    Some((low, high)) => {
-                        let part = |text| ns(&Word { text, at: args[0].at.clone() });
-                        let (min_ns, max_ns) = (part(low)?, part(high)?);
-                        if min_ns > max_ns {
-                            return self.error(
-                                args[0].at.clone(),
-                                "the range is upside down",
-                                "swap its ends",
-                            );
-                        }
-                        Op::RunBetween { min_ns, max_ns }
-                    }
-                }
+                usage(1..1000, times::USAGE)?;
+                let words: Vec<&str> = args.iter().map(|w| w.text).collect();
+                let at = args[0].at.start..whole.end;
+                times::computing(&words, self.scope.wcet).map_err(|r| refused(source, at, "run", r))?
             }
             "runtime" => {
                 usage(1..2, "runtime 2ms")?;
