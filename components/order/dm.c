@@ -35,23 +35,6 @@ WEIR_COMPONENT(dm, .summary = "run the task first that has the shortest relative
 	       .asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(JOB));
 
-static u64 dm_key(u64 relative)
-{
-	return relative ? relative : WEIR_KEY_NONE;
-}
-
-static int dm_put(struct dm weir_mem *self, struct weir_pipe weir_mem *in,
-		  struct weir_task weir_mem *t, u64 key)
-{
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	int err = weir_pipe_insert_stable(out, t, key, in);
-
-	if (err)
-		return err;
-	weir_preempt(&self->inst, out, t, key);
-	return 0;
-}
-
 WEIR_ENTRY int dm_update(struct dm weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
@@ -62,7 +45,7 @@ WEIR_ENTRY int dm_update(struct dm weir_mem *self, struct weir_pipe weir_mem *in
 		u64 relative = weir_request(self->inst.sched, &msg) ? 0 : msg.value2;
 
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = dm_put(self, in, c->task, dm_key(relative));
+		err = weir_insert_urgent(&self->inst, c->task, weir_key(relative), in);
 		if (err)
 			return err;
 	}
@@ -73,7 +56,7 @@ WEIR_ENTRY int dm_on_job(struct dm weir_mem *self, const struct weir_msg *msg)
 {
 	if (msg->task)
 		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-				   dm_key(msg->value2));
+				   weir_key(msg->value2));
 	return 0;
 }
 
@@ -83,5 +66,5 @@ WEIR_ENTRY int dm_follow_job(struct dm weir_mem *self, const struct weir_msg *ms
 {
 	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
 		return 0;
-	return dm_put(self, in, msg->task, dm_key(msg->value2));
+	return weir_insert_urgent(&self->inst, msg->task, weir_key(msg->value2), in);
 }

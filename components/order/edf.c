@@ -34,23 +34,6 @@ WEIR_COMPONENT(edf, .summary = "run the task first whose deadline comes first", 
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE));
 
-static u64 edf_key(u64 deadline)
-{
-	return deadline ? deadline : WEIR_KEY_NONE;
-}
-
-static int edf_put(struct edf weir_mem *self, struct weir_pipe weir_mem *in,
-		   struct weir_task weir_mem *t, u64 key)
-{
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	int err = weir_pipe_insert_stable(out, t, key, in);
-
-	if (err)
-		return err;
-	weir_preempt(&self->inst, out, t, key);
-	return 0;
-}
-
 WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
@@ -60,7 +43,7 @@ WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *
 		u64 deadline = weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, c->task);
 
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = edf_put(self, in, c->task, edf_key(deadline));
+		err = weir_insert_urgent(&self->inst, c->task, weir_key(deadline), in);
 		if (err)
 			return err;
 	}
@@ -71,7 +54,7 @@ WEIR_ENTRY int edf_on_deadline(struct edf weir_mem *self, const struct weir_msg 
 {
 	if (msg->task)
 		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-				   edf_key(msg->value));
+				   weir_key(msg->value));
 	return 0;
 }
 
@@ -81,5 +64,5 @@ WEIR_ENTRY int edf_follow_deadline(struct edf weir_mem *self, const struct weir_
 {
 	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
 		return 0;
-	return edf_put(self, in, msg->task, edf_key(msg->value));
+	return weir_insert_urgent(&self->inst, msg->task, weir_key(msg->value), in);
 }

@@ -37,9 +37,8 @@ WEIR_COMPONENT(edf_us, .summary = "run heavy tasks first, all others by deadline
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
-	       WEIR_PARAMS(edf_us,
-			   WEIR_PARAM(edf_us, threshold, PCT, 50, 0, 100,
-				      "load of one CPU above which a task is heavy")));
+	       WEIR_PARAMS(edf_us, WEIR_PARAM(edf_us, threshold, PCT, 50, 0, 100,
+					      "load of one CPU above which a task is heavy")));
 
 static u64 edf_us_key(struct edf_us weir_mem *self, struct weir_task weir_mem *t)
 {
@@ -51,19 +50,6 @@ static u64 edf_us_key(struct edf_us weir_mem *self, struct weir_task weir_mem *t
 	return wcet * 100 > self->threshold * msg.value2 && msg.value2 ? 0 : msg.value;
 }
 
-static int edf_us_put(struct edf_us weir_mem *self, struct weir_pipe weir_mem *in,
-		      struct weir_task weir_mem *t)
-{
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u64 key = edf_us_key(self, t);
-	int err = weir_pipe_insert_stable(out, t, key, in);
-
-	if (err)
-		return err;
-	weir_preempt(&self->inst, out, t, key);
-	return 0;
-}
-
 WEIR_ENTRY int edf_us_update(struct edf_us weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
@@ -71,7 +57,7 @@ WEIR_ENTRY int edf_us_update(struct edf_us weir_mem *self, struct weir_pipe weir
 
 	weir_for_change(c, in) {
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = edf_us_put(self, in, c->task);
+		err = weir_insert_urgent(&self->inst, c->task, edf_us_key(self, c->task), in);
 		if (err)
 			return err;
 	}
@@ -92,5 +78,5 @@ WEIR_ENTRY int edf_us_follow_deadline(struct edf_us weir_mem *self, const struct
 {
 	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
 		return 0;
-	return edf_us_put(self, in, msg->task);
+	return weir_insert_urgent(&self->inst, msg->task, edf_us_key(self, msg->task), in);
 }

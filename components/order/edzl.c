@@ -37,7 +37,8 @@ struct edzl {
 	struct weir_due due; /* waiting tasks by the time at which their laxity ends */
 };
 
-WEIR_COMPONENT(edzl, .summary = "run by deadline, but first what would miss it if it waited any longer",
+WEIR_COMPONENT(edzl,
+	       .summary = "run by deadline, but first what would miss it if it waited any longer",
 	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1,
 	       .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
@@ -51,7 +52,6 @@ static int edzl_put(struct edzl weir_mem *self, struct weir_pipe weir_mem *in,
 		    struct weir_task weir_mem *t)
 {
 	struct edzl_task weir_mem *p = weir_priv(&self->inst, t);
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 latest = weir_latest_start(s, t);
 	u64 key;
@@ -59,19 +59,12 @@ static int edzl_put(struct edzl weir_mem *self, struct weir_pipe weir_mem *in,
 
 	if (latest <= weir_now(s))
 		weir_store(&p->urgent, 1);
-	key = weir_load(&p->urgent) ? 0 : weir_property(s, WEIR_TOPIC_DEADLINE, t);
-	if (!key && !weir_load(&p->urgent))
-		key = WEIR_KEY_NONE;
+	key = weir_load(&p->urgent) ? 0 : weir_key(weir_property(s, WEIR_TOPIC_DEADLINE, t));
 	if (key && latest != WEIR_KEY_NONE)
 		err = weir_due_set(&self->due, t, latest);
 	else
 		err = weir_due_clear(&self->due, t);
-	if (!err)
-		err = weir_pipe_insert_stable(out, t, key, in);
-	if (err)
-		return err;
-	weir_preempt(&self->inst, out, t, key);
-	return 0;
+	return err ? err : weir_insert_urgent(&self->inst, t, key, in);
 }
 
 WEIR_ENTRY int edzl_construct(struct edzl weir_mem *self)
@@ -102,8 +95,7 @@ WEIR_ENTRY int edzl_on_deadline(struct edzl weir_mem *self, const struct weir_ms
 		return 0;
 	p = weir_priv(&self->inst, msg->task);
 	weir_store(&p->urgent, 0);
-	weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-			   msg->value ? msg->value : WEIR_KEY_NONE);
+	weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task, weir_key(msg->value));
 	return 0;
 }
 
@@ -111,13 +103,15 @@ WEIR_ENTRY int edzl_on_deadline(struct edzl weir_mem *self, const struct weir_ms
 WEIR_ENTRY int edzl_follow_deadline(struct edzl weir_mem *self, const struct weir_msg *msg,
 				    struct weir_pipe weir_mem *in)
 {
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edzl_put(self, in, msg->task) : 0;
+	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edzl_put(self, in, msg->task)
+								  : 0;
 }
 
 WEIR_ENTRY int edzl_follow_job(struct edzl weir_mem *self, const struct weir_msg *msg,
 			       struct weir_pipe weir_mem *in)
 {
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edzl_put(self, in, msg->task) : 0;
+	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edzl_put(self, in, msg->task)
+								  : 0;
 }
 
 /* Those that have left in the meantime run or block; they are looked at when they come back. */

@@ -43,18 +43,6 @@ static u64 priority_order_key(u64 priority)
 	return (1ull << 63) - 1 - priority;
 }
 
-static int priority_order_put(struct priority_order weir_mem *self, struct weir_pipe weir_mem *in,
-			      struct weir_task weir_mem *t, u64 key)
-{
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	int err = weir_pipe_insert_stable(out, t, key, in);
-
-	if (err)
-		return err;
-	weir_preempt(&self->inst, out, t, key);
-	return 0;
-}
-
 WEIR_ENTRY int priority_order_update(struct priority_order weir_mem *self,
 				     struct weir_pipe weir_mem *in)
 {
@@ -65,7 +53,7 @@ WEIR_ENTRY int priority_order_update(struct priority_order weir_mem *self,
 		u64 priority = weir_property(self->inst.sched, WEIR_TOPIC_PRIORITY, c->task);
 
 		weir_store(&c->task->slice_ns, self->slice ? self->slice : WEIR_SLICE_UNLIMITED);
-		err = priority_order_put(self, in, c->task, priority_order_key(priority));
+		err = weir_insert_urgent(&self->inst, c->task, priority_order_key(priority), in);
 		if (err)
 			return err;
 	}
@@ -88,5 +76,5 @@ WEIR_ENTRY int priority_order_follow_priority(struct priority_order weir_mem *se
 {
 	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
 		return 0;
-	return priority_order_put(self, in, msg->task, priority_order_key(msg->value));
+	return weir_insert_urgent(&self->inst, msg->task, priority_order_key(msg->value), in);
 }

@@ -34,23 +34,6 @@ WEIR_COMPONENT(rm, .summary = "run the task first that has the shortest period",
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE));
 
-static u64 rm_key(u64 period)
-{
-	return period ? period : WEIR_KEY_NONE;
-}
-
-static int rm_put(struct rm weir_mem *self, struct weir_pipe weir_mem *in,
-		  struct weir_task weir_mem *t, u64 key)
-{
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	int err = weir_pipe_insert_stable(out, t, key, in);
-
-	if (err)
-		return err;
-	weir_preempt(&self->inst, out, t, key);
-	return 0;
-}
-
 WEIR_ENTRY int rm_update(struct rm weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
@@ -61,7 +44,7 @@ WEIR_ENTRY int rm_update(struct rm weir_mem *self, struct weir_pipe weir_mem *in
 		u64 period = weir_request(self->inst.sched, &msg) ? 0 : msg.value2;
 
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = rm_put(self, in, c->task, rm_key(period));
+		err = weir_insert_urgent(&self->inst, c->task, weir_key(period), in);
 		if (err)
 			return err;
 	}
@@ -72,7 +55,7 @@ WEIR_ENTRY int rm_on_deadline(struct rm weir_mem *self, const struct weir_msg *m
 {
 	if (msg->task)
 		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-				   rm_key(msg->value2));
+				   weir_key(msg->value2));
 	return 0;
 }
 
@@ -82,5 +65,5 @@ WEIR_ENTRY int rm_follow_deadline(struct rm weir_mem *self, const struct weir_ms
 {
 	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
 		return 0;
-	return rm_put(self, in, msg->task, rm_key(msg->value2));
+	return weir_insert_urgent(&self->inst, msg->task, weir_key(msg->value2), in);
 }

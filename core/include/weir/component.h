@@ -240,6 +240,28 @@ u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
  */
 int weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
 		  struct weir_task weir_mem *t, u64 key);
+/* The key of a task by a number that a responder told; one without the number comes last. */
+WEIR_INLINE u64 weir_key(u64 told)
+{
+	return told ? told : WEIR_KEY_NONE;
+}
+
+/*
+ * @t, which is in @in, goes to the only out-pipe with @key, or changes its key there, and a CPU that runs
+ * something less urgent hears of it. @in is locked. Inline: a frame less where the kernel counts them.
+ */
+WEIR_INLINE int weir_insert_urgent(struct weir_instance weir_mem *self, struct weir_task weir_mem *t, u64 key,
+				   struct weir_pipe weir_mem *in)
+{
+	struct weir_pipe weir_mem *out = weir_out(self, 0);
+	int err = weir_pipe_insert_stable(out, t, key, in);
+
+	if (err)
+		return err;
+	weir_preempt(self, out, t, key);
+	return 0;
+}
+
 /*
  * If @t runs on a CPU behind @pipe, its urgency is @key from now on; PREEMPT is published if a task that
  * waits in @pipe is more urgent. @pipe is keyed; no lock is held.

@@ -11,12 +11,10 @@ use std::io::{self, Write};
 use weir_core::event::{CpuNo, Event, Observer, Stop};
 
 use crate::csv::csv_field;
+use crate::sink::Sink;
 
 const HEADER: &str = "task,name,job,release_ns,deadline_ns,start_ns,finish_ns,cpu_ns,preemptions,migrations,\
     missed,end\n";
-
-/// Bytes collected before they are written.
-const CHUNK: usize = 128 << 10;
 
 /// A job that is released and not written yet.
 #[derive(Clone, Copy, Debug)]
@@ -71,17 +69,17 @@ impl Task {
 
 /// Writes the jobs of a run as `jobs.csv` while it happens.
 pub struct Jobs {
-    out: Box<dyn Write + Send>,
+    out: Sink,
     text: String,
-    error: Option<io::Error>,
     tasks: Vec<Task>,
 }
 
 impl Jobs {
     /// Jobs into `out`. An error in writing is kept and returned by [`Jobs::finish`].
     pub fn new(out: Box<dyn Write + Send>) -> Self {
-        let text = HEADER.to_string();
-        Self { out, text, error: None, tasks: Vec::new() }
+        let mut out = Sink::new(out);
+        out.put(HEADER.as_bytes());
+        Self { out, text: String::new(), tasks: Vec::new() }
     }
 
     /// Stops at `end_ns`: adds the jobs that are open. Returns the first error.
@@ -96,14 +94,7 @@ impl Jobs {
                 self.line(task, &job, None, "open");
             }
         }
-        self.write();
-        if self.error.is_none() {
-            self.error = self.out.flush().err();
-        }
-        match self.error {
-            None => Ok(()),
-            Some(e) => Err(e),
-        }
+        self.out.finish()
     }
 
     fn task(&mut self, task: u32) -> &mut Task {
@@ -120,22 +111,14 @@ impl Jobs {
         let (deadline, start, finish) = (text(job.deadline_ns), text(job.start_ns), text(finish_ns));
         let missed = u8::from(job.missed);
         let name = csv_field(&self.tasks[task as usize].name);
+        self.text.clear();
         writeln!(
             self.text,
             "{task},{name},{number},{release_ns},{deadline},{start},{finish},{cpu_ns},{preemptions},{migrations},\
              {missed},{how}"
         )
         .expect("writing to a string");
-        if self.text.len() >= CHUNK {
-            self.write();
-        }
-    }
-
-    fn write(&mut self) {
-        if self.error.is_none() {
-            self.error = self.out.write_all(self.text.as_bytes()).err();
-        }
-        self.text.clear();
+        self.out.put(self.text.as_bytes());
     }
 
     /// Write the job that is over, with what is known of its time.

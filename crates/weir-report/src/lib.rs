@@ -17,6 +17,7 @@ mod meta;
 mod metrics;
 mod plot;
 mod proto;
+mod sink;
 mod stats;
 mod summary;
 mod sweep;

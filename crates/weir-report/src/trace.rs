@@ -8,13 +8,11 @@
 
 use crate::meta::{Meta, Names, Slots};
 use crate::proto::{Buf, Packet};
+use crate::sink::Sink;
 use crate::trace_ids::*;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use weir_core::event::{Call, Event, Observer, Stop};
-
-/// Bytes collected before they are written.
-const CHUNK: usize = 128 << 10;
 
 /// What a task's track shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,10 +41,8 @@ struct CpuTrack {
 /// Writes a run as `trace.pftrace` while it happens.
 pub struct Trace {
     meta: Meta,
-    out: Box<dyn Write + Send>,
-    buf: Buf,
+    out: Sink,
     packet: Packet,
-    error: Option<io::Error>,
     tasks: Vec<State>,
     cpus: Vec<CpuTrack>,
     slots: Slots,
@@ -67,10 +63,8 @@ impl Trace {
     /// A trace into `out`. An error in writing is kept and returned by [`Trace::finish`].
     pub fn new(meta: Meta, out: Box<dyn Write + Send>) -> Self {
         let mut trace = Self {
-            out,
-            buf: Buf(Vec::with_capacity(CHUNK + (16 << 10))),
+            out: Sink::new(out),
             packet: Packet::default(),
-            error: None,
             tasks: Vec::new(),
             cpus: Vec::new(),
             slots: Slots::pipes(&meta),
@@ -93,8 +87,7 @@ impl Trace {
     }
 
     fn preamble(&mut self) {
-        self.buf.message(PACKET, |b| {
-            b.uint(SEQUENCE_ID, 1);
+        self.write_packet(|b| {
             b.uint(SEQUENCE_FLAGS, CLEARED);
             b.uint(FIRST_ON_SEQUENCE, 1);
             b.message(DEFAULTS, |b| b.uint(58, CLOCK_BOOTTIME));
@@ -107,8 +100,7 @@ impl Trace {
                 }
             });
         });
-        self.buf.message(PACKET, |b| {
-            b.uint(SEQUENCE_ID, 1);
+        self.write_packet(|b| {
             b.message(CLOCK_SNAPSHOT, |b| {
                 b.message(1, |b| {
                     b.uint(1, CLOCK_BOOTTIME);
@@ -156,26 +148,21 @@ impl Trace {
                 self.event(end_ns, Kind::End, uuid(Track::Task, task), 0, |_| {});
             }
         }
-        self.write();
-        if self.error.is_none() {
-            self.error = self.out.flush().err();
-        }
-        match self.error {
-            None => Ok(()),
-            Some(e) => Err(e),
-        }
+        self.out.finish()
     }
 
-    fn write(&mut self) {
-        if self.error.is_none() {
-            self.error = self.out.write_all(&self.buf.0).err();
-        }
-        self.buf.0.clear();
+    /// A packet that is no event: these are few.
+    fn write_packet(&mut self, fill: impl FnOnce(&mut Buf)) {
+        let mut buf = Buf(Vec::new());
+        buf.message(PACKET, |b| {
+            b.uint(SEQUENCE_ID, 1);
+            fill(b);
+        });
+        self.out.put(&buf.0);
     }
 
     fn descriptor(&mut self, uuid: u64, fill: impl FnOnce(&mut Buf)) {
-        self.buf.message(PACKET, |b| {
-            b.uint(SEQUENCE_ID, 1);
+        self.write_packet(|b| {
             b.message(DESCRIPTOR, |b| {
                 b.uint(1, uuid);
                 fill(b);
@@ -206,7 +193,7 @@ impl Trace {
             p.uint(10, name);
         }
         more(p);
-        self.buf.0.extend_from_slice(p.end());
+        self.out.put(p.end());
     }
 
     /// Id of a text, interned at its first use.
@@ -221,8 +208,7 @@ impl Trace {
     }
 
     fn intern_name(&mut self, id: u64, text: &str) {
-        self.buf.message(PACKET, |b| {
-            b.uint(SEQUENCE_ID, 1);
+        self.write_packet(|b| {
             b.uint(SEQUENCE_FLAGS, NEEDS_STATE);
             b.message(INTERNED, |b| intern(b, 2, id, text));
         });
@@ -384,9 +370,6 @@ impl Observer for Trace {
             self.flush_calls();
             self.flush_depths();
             self.now = t;
-        }
-        if self.buf.0.len() >= CHUNK {
-            self.write();
         }
         match *event {
             Event::TaskNew { task, name, .. } => self.announce(task, name),
