@@ -7,7 +7,7 @@
 
 use weir_core::event::{Event, Observer};
 use weir_lang::{NoIncludes, Source};
-use weir_sim::{Costs, Machine, OnMiss, Op, Policy, RunConfig, TaskSpec, Timing, Workload};
+use weir_sim::{Costs, Machine, RunConfig, TaskSpec, Timing, Workload};
 
 const TOPOLOGY: &str = "annotate deadline, affinity; entry each cpu { edf -> cpu };";
 
@@ -32,23 +32,8 @@ fn workload(tasks: u32) -> Workload {
         state ^= state << 17;
         lo + state % (hi - lo + 1)
     };
-    let spec = |i: u32, offset_ns: u64, period_ns: u64, wcet_ns: u64| TaskSpec {
-        name: format!("p{i}"),
-        group: String::new(),
-        start_ns: Some(0),
-        policy: Policy::Other,
-        priority: 0,
-        cpus: None,
-        isa: None,
-        timing: Some(Timing { period_ns, deadline_ns: period_ns, wcet_ns }),
-        on_miss: OnMiss::Continue,
-        program: vec![
-            Op::Loop { count: None },
-            Op::Release { offset_ns, period_ns, deadline_ns: period_ns, jitter_ns: 0, extra_ns: 0 },
-            Op::Run { ns: wcet_ns },
-            Op::LoopEnd,
-        ]
-        .into(),
+    let spec = |i: u32, offset_ns: u64, period_ns: u64, wcet_ns: u64| {
+        TaskSpec::periodic(format!("p{i}"), Timing { period_ns, deadline_ns: period_ns, wcet_ns }, offset_ns)
     };
     let tasks = (0..tasks)
         .map(|i| {

@@ -202,18 +202,7 @@ mod tests {
     use super::*;
 
     fn workload(programs: Vec<Vec<Op>>) -> Workload {
-        let spec = |(i, p): (usize, Vec<Op>)| TaskSpec {
-            name: format!("t{i}"),
-            group: String::new(),
-            start_ns: Some(0),
-            policy: Default::default(),
-            priority: 0,
-            cpus: None,
-            isa: None,
-            timing: None,
-            on_miss: Default::default(),
-            program: p.into(),
-        };
+        let spec = |(i, p)| TaskSpec::new(format!("t{i}"), "", p);
         Workload { tasks: programs.into_iter().enumerate().map(spec).collect(), ..Default::default() }
     }
 

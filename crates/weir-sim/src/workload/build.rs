@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{OnMiss, Op, Policy, TaskSpec, Workload};
+use super::{Op, TaskSpec, Workload};
 use crate::error::Error;
 
 /// Most tasks in a workload.
@@ -158,22 +158,6 @@ impl Builder {
     }
 }
 
-/// A fair task with nice 0 that starts at once, runs anywhere and does nothing yet.
-pub(crate) fn plain_task(name: impl Into<String>, group: impl Into<String>, program: Arc<[Op]>) -> TaskSpec {
-    TaskSpec {
-        name: name.into(),
-        group: group.into(),
-        start_ns: Some(0),
-        policy: Policy::Other,
-        priority: 0,
-        cpus: None,
-        isa: None,
-        timing: None,
-        on_miss: OnMiss::Continue,
-        program,
-    }
-}
-
 /// Put `body` into a loop; `count` as in [`Op::Loop`]. A single iteration needs no loop.
 pub(crate) fn repeat(count: Option<u64>, body: Vec<Op>) -> Vec<Op> {
     match count {
@@ -258,7 +242,7 @@ mod tests {
         let mut b = Builder::new("t", Limits { tasks: 1, ops: 2 });
         let program = b.program(vec![Op::Yield, Op::Yield]).expect("two fit");
         assert!(b.program(vec![Op::Yield]).is_err());
-        b.task(plain_task("a", "a", program.clone())).expect("one fits");
-        assert!(b.task(plain_task("b", "b", program)).unwrap_err().to_string().contains("limit of 1"));
+        b.task(TaskSpec::new("a", "a", program.clone())).expect("one fits");
+        assert!(b.task(TaskSpec::new("b", "b", program)).unwrap_err().to_string().contains("limit of 1"));
     }
 }

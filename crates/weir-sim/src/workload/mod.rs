@@ -115,6 +115,32 @@ pub struct TaskSpec {
     pub program: Arc<[Op]>,
 }
 
+impl TaskSpec {
+    /// A fair task with nice 0 that starts at once and runs anywhere.
+    pub fn new(name: impl Into<String>, group: impl Into<String>, program: impl Into<Arc<[Op]>>) -> Self {
+        Self {
+            name: name.into(),
+            group: group.into(),
+            start_ns: Some(0),
+            policy: Policy::Other,
+            priority: 0,
+            cpus: None,
+            isa: None,
+            timing: None,
+            on_miss: OnMiss::Continue,
+            program: program.into(),
+        }
+    }
+
+    /// A strictly periodic task without end: a job of `wcet_ns` every period, the first at `offset_ns`.
+    pub fn periodic(name: impl Into<String>, timing: Timing, offset_ns: u64) -> Self {
+        let Timing { period_ns, deadline_ns, wcet_ns } = timing;
+        let release = Op::Release { offset_ns, period_ns, deadline_ns, jitter_ns: 0, extra_ns: 0 };
+        let program = [Op::Loop { count: None }, release, Op::Run { ns: wcet_ns }, Op::LoopEnd];
+        Self { timing: Some(timing), ..Self::new(name, "", program) }
+    }
+}
+
 /// What becomes of a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMiss {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use weir_core::event::{Event, Observer, Stop};
 use weir_core::{MachineShape, Plan};
 use weir_lang::{NoIncludes, Source};
-use weir_sim::{Costs, Machine, OnMiss, Op, Outcome, Policy, Result, RunConfig, TaskSpec, Workload};
+use weir_sim::{Costs, Machine, Op, Outcome, Result, RunConfig, TaskSpec, Workload};
 
 pub const MS: u64 = 1_000_000;
 pub const US: u64 = 1_000;
@@ -22,18 +22,7 @@ pub fn plan(text: &str, shape: &MachineShape) -> Plan {
 
 /// A task that exists from the beginning.
 pub fn task(name: &str, program: Vec<Op>) -> TaskSpec {
-    TaskSpec {
-        name: name.into(),
-        group: String::new(),
-        start_ns: Some(0),
-        policy: Policy::Other,
-        priority: 0,
-        cpus: None,
-        isa: None,
-        timing: None,
-        on_miss: OnMiss::Continue,
-        program: program.into(),
-    }
+    TaskSpec::new(name, "", program)
 }
 
 /// A periodic task with its deadline at the end of the period.

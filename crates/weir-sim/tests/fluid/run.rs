@@ -6,7 +6,7 @@ use std::path::Path;
 use weir_core::Plan;
 use weir_core::event::{Event, Observer};
 use weir_lang::{NoIncludes, Source};
-use weir_sim::{Costs, Machine, Op, Outcome, Policy, RunConfig, TaskSpec, Workload};
+use weir_sim::{Costs, Machine, Outcome, RunConfig, TaskSpec, Timing, Workload};
 
 use crate::sets::{Set, Task};
 
@@ -24,30 +24,9 @@ pub fn plan(name: &str, cpus: u32) -> Plan {
 /// The periodic tasks of a set; `unit` is the length of its unit of time, ns.
 pub fn workload(tasks: &[Task], unit: u64) -> Workload {
     let spec = |(i, t): (usize, &Task)| {
-        let release = Op::Release {
-            offset_ns: t.offset * unit,
-            period_ns: t.period * unit,
-            deadline_ns: t.period * unit,
-            jitter_ns: 0,
-            extra_ns: 0,
-        };
-        TaskSpec {
-            name: format!("t{i}"),
-            group: String::new(),
-            start_ns: Some(0),
-            policy: Policy::Other,
-            priority: 0,
-            cpus: None,
-            isa: None,
-            timing: Some(weir_sim::Timing {
-                period_ns: t.period * unit,
-                deadline_ns: t.period * unit,
-                wcet_ns: t.wcet * unit,
-            }),
-            on_miss: Default::default(),
-            program: vec![Op::Loop { count: None }, release, Op::Run { ns: t.wcet * unit }, Op::LoopEnd]
-                .into(),
-        }
+        let period_ns = t.period * unit;
+        let timing = Timing { period_ns, deadline_ns: period_ns, wcet_ns: t.wcet * unit };
+        TaskSpec::periodic(format!("t{i}"), timing, t.offset * unit)
     };
     Workload {
         name: "set".into(),

@@ -8,8 +8,8 @@
 use super::args::Args;
 use super::{GeneratorInfo, param};
 use crate::error::Error;
-use crate::workload::Op;
-use crate::workload::build::{Builder, Kind, PIPE_BYTES, plain_task, repeat};
+use crate::workload::build::{Builder, Kind, PIPE_BYTES, repeat};
+use crate::workload::{Op, TaskSpec};
 
 pub(super) const HACKBENCH: GeneratorInfo = GeneratorInfo {
     name: "hackbench",
@@ -62,7 +62,7 @@ pub(super) fn hackbench(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> R
     }
     creator.push(Op::Barrier { barrier: start });
     let creator = builder.program(creator)?;
-    builder.task(plain_task("hackbench", "hackbench", creator))?;
+    builder.task(TaskSpec::new("hackbench", "hackbench", creator))?;
 
     let room = capacity(socket, bytes);
     for g in 0..groups {
@@ -75,7 +75,7 @@ pub(super) fn hackbench(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> R
             let mut ops = vec![Op::Barrier { barrier: start }];
             ops.extend(repeat(Some(loops * fds), body));
             let program = builder.program(ops)?;
-            let mut task = plain_task(format!("group{g}.receiver{r}"), group.clone(), program);
+            let mut task = TaskSpec::new(format!("group{g}.receiver{r}"), group.clone(), program);
             task.start_ns = None;
             builder.task(task)?;
         }
@@ -88,7 +88,7 @@ pub(super) fn hackbench(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> R
         ops.extend(repeat(Some(loops), body));
         let program = builder.program(ops)?;
         for s in 0..fds {
-            let mut task = plain_task(format!("group{g}.sender{s}"), group.clone(), program.clone());
+            let mut task = TaskSpec::new(format!("group{g}.sender{s}"), group.clone(), program.clone());
             task.start_ns = None;
             builder.task(task)?;
         }

@@ -6,9 +6,9 @@ use super::periods::{Periods, Shape};
 use super::taskset::{rand_fixed_sum, uunifast, uunifast_discard};
 use super::{GeneratorInfo, param};
 use crate::error::Error;
-use crate::workload::build::{Builder, plain_task, repeat};
+use crate::workload::build::{Builder, repeat};
 use crate::workload::dice::Dice;
-use crate::workload::{Op, Timing};
+use crate::workload::{Op, TaskSpec, Timing};
 
 pub(super) const PERIODIC: GeneratorInfo = GeneratorInfo {
     name: "periodic",
@@ -164,7 +164,7 @@ pub(super) fn periodic(args: &Args<'_>, builder: &mut Builder, seed: u64) -> Res
         let release = Op::Release { offset_ns, period_ns, deadline_ns, jitter_ns, extra_ns };
         let ops = repeat((jobs > 0).then_some(jobs), vec![release, Op::Run { ns: wcet_ns }]);
         let program = builder.program(ops)?;
-        let mut task = plain_task(format!("periodic{i}"), "periodic", program);
+        let mut task = TaskSpec::new(format!("periodic{i}"), "periodic", program);
         task.timing = Some(Timing { period_ns, deadline_ns, wcet_ns });
         builder.task(task)?;
     }
@@ -188,7 +188,7 @@ pub(super) fn bench(args: &Args<'_>, builder: &mut Builder, seed: u64) -> Result
             let release =
                 Op::Release { offset_ns, period_ns, deadline_ns: period_ns, jitter_ns: 0, extra_ns: 0 };
             let program = builder.program(repeat(None, vec![release, Op::Run { ns: wcet_ns }]))?;
-            let mut task = plain_task(format!("bench{}", cpu * per_cpu + i as u64), "bench", program);
+            let mut task = TaskSpec::new(format!("bench{}", cpu * per_cpu + i as u64), "bench", program);
             task.timing = Some(Timing { period_ns, deadline_ns: period_ns, wcet_ns });
             builder.task(task)?;
         }

@@ -9,8 +9,8 @@
 use super::args::Args;
 use super::{GeneratorInfo, param};
 use crate::error::Error;
-use crate::workload::Op;
-use crate::workload::build::{Builder, Kind, plain_task, repeat};
+use crate::workload::build::{Builder, Kind, repeat};
+use crate::workload::{Op, TaskSpec};
 
 pub(super) const PIPELINE: GeneratorInfo = GeneratorInfo {
     name: "pipeline",
@@ -86,7 +86,7 @@ pub(super) fn pipeline(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Re
         }
         ops.extend(repeat(Some(loops), body));
         let program = builder.program(ops)?;
-        let mut task = plain_task(format!("stage{i}"), "pipeline", program);
+        let mut task = TaskSpec::new(format!("stage{i}"), "pipeline", program);
         task.cpus = cpu.map(|c| [c].into_iter().collect());
         builder.task(task)?;
     }

@@ -4,8 +4,8 @@
 use super::args::Args;
 use super::{GeneratorInfo, param};
 use crate::error::Error;
-use crate::workload::build::{Builder, Kind, plain_task, repeat};
-use crate::workload::{Op, Policy, Timing};
+use crate::workload::build::{Builder, Kind, repeat};
+use crate::workload::{Op, Policy, TaskSpec, Timing};
 
 pub(super) const BARRIER: GeneratorInfo = GeneratorInfo {
     name: "barrier",
@@ -31,7 +31,7 @@ pub(super) fn barrier(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Res
         if extra == 0 { Op::Run { ns: work } } else { Op::RunBetween { min_ns: work, max_ns: work + extra } };
     let program = builder.program(repeat(Some(loops), vec![run, Op::Barrier { barrier }]))?;
     for i in 0..threads {
-        builder.task(plain_task(format!("worker{i}"), "barrier", program.clone()))?;
+        builder.task(TaskSpec::new(format!("worker{i}"), "barrier", program.clone()))?;
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ pub(super) fn compute(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Res
     ops.push(Op::Run { ns: work - piece * (chunks - 1) });
     let program = builder.program(ops)?;
     for i in 0..tasks {
-        builder.task(plain_task(format!("compute{i}"), "compute", program.clone()))?;
+        builder.task(TaskSpec::new(format!("compute{i}"), "compute", program.clone()))?;
     }
     Ok(())
 }
@@ -106,7 +106,7 @@ pub(super) fn cyclic(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Resu
         };
         let ops = repeat((loops > 0).then_some(loops), vec![release, Op::Run { ns: work }]);
         let program = builder.program(ops)?;
-        let mut task = plain_task(format!("cyclic{i}"), "cyclic", program);
+        let mut task = TaskSpec::new(format!("cyclic{i}"), "cyclic", program);
         task.policy = Policy::Fifo;
         task.priority = 100 + priority;
         task.cpus = pin.then(|| [i as u32].into_iter().collect());

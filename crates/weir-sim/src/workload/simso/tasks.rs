@@ -8,9 +8,9 @@ use roxmltree::Node;
 use super::TimeModel;
 use super::xml::Source;
 use crate::error::{Error, did_you_mean};
-use crate::workload::build::{Builder, plain_task, repeat};
+use crate::workload::build::{Builder, repeat};
 use crate::workload::dice::Dice;
-use crate::workload::{OnMiss, Op, Timing};
+use crate::workload::{OnMiss, Op, TaskSpec, Timing};
 
 /// Longest time of a task, ms: 10,000 hours.
 const MAX_MS: f64 = 36e9;
@@ -264,7 +264,7 @@ pub(super) fn lower(
         }
         let program = builder.program(ops).map_err(|e| e.at(source.name, source.text, place))?;
         let releases = program.iter().filter(|op| matches!(op, Op::Release { .. })).count();
-        let mut spec = plain_task(task.name.clone(), task.name.clone(), program);
+        let mut spec = TaskSpec::new(task.name.clone(), task.name.clone(), program);
         spec.priority = task.priority;
         if task.abort_on_miss && releases == 1 && task.period_ns > 0 {
             spec.on_miss = OnMiss::Abort;
