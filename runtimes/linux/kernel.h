@@ -44,6 +44,7 @@ struct task_struct {
 };
 
 struct scx_init_task_args;
+struct scx_cpu_acquire_args;
 struct scx_cpu_release_args;
 
 enum scx_exit_kind { SCX_EXIT_NONE };
@@ -70,6 +71,7 @@ struct sched_ext_ops {
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
+	void (*cpu_acquire)(s32 cpu, struct scx_cpu_acquire_args *args);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*enable)(struct task_struct *p);

@@ -26,6 +26,8 @@ const u32 weir_live_layout[] = {
 	AT(weir_live_cpu, requests),
 	AT(weir_live_cpu, curr_pid),
 	AT(weir_live_cpu, gave_up),
+	AT(weir_live_cpu, away_ns),
+	AT(weir_live_cpu, told_away),
 	AT(weir_live_cpu, unused),
 	SIZE(weir_live_task),
 	AT(weir_live_task, pid),

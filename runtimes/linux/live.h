@@ -31,7 +31,9 @@ struct weir_live_cpu {
 	u64 requests;	/* of the loader, carried out here */
 	u64 curr_pid;	/* task of this class that runs; 0: none */
 	u64 gave_up;	/* calls of the core that waited too long for another CPU: made again, or without effect */
-	u64 unused[13];
+	u64 away_ns;	/* a higher class has had the CPU since; 0: it has not */
+	u64 told_away;	/* (a) 1: the graph counts the CPU as offline because of that */
+	u64 unused[11];
 };
 
 /* What is known of a task, by task number. Written by the CPU that has the task. (a) all */
@@ -63,6 +65,7 @@ enum weir_live_request_kind {
 	WEIR_LIVE_REPLACE = 2,	/* @instance, @class, @plan: its parameters */
 	WEIR_LIVE_NOTIFY = 3,	/* @topic, @cpu, @task, @value, @value2 */
 	WEIR_LIVE_TIMER = 4,	/* @instance */
+	WEIR_LIVE_AWAY = 5,	/* @cpu: if a higher class still has it, it counts as offline for the graph */
 };
 
 /* One wish of the loader at a time; carried out by the next dispatch on any CPU. */

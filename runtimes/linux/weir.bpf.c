@@ -272,13 +272,6 @@ WEIR_INLINE void go_on(void)
 	}
 }
 
-/* A call of the core ended with @err. */
-WEIR_INLINE void note_failure(int err)
-{
-	if (err && err != -WEIR_EAGAIN)
-		COUNT(failures);
-}
-
 /* How long a call of the core took, where somebody records it. */
 WEIR_INLINE void tell_cost(u32 call, u32 task, u64 start)
 {
@@ -386,7 +379,7 @@ int weir_enqueue(u64 *ctx)
 			take_out(t, bpf_ktime_get_ns());
 		}
 		run_aside(p, enq_flags);
-		return 0;
+		goto out;
 	}
 	/* A graph that came since may have annotators that know nothing yet. */
 	if (own->epoch != weir_live.swaps) {
@@ -397,7 +390,7 @@ int weir_enqueue(u64 *ctx)
 		tell_changes(p, own);
 	/* The dispatch that ended its turn has put it back already; or it never left the graph (see weir_quiescent). */
 	if (state == WEIR_SCHEDULABLE)
-		return 0;
+		goto out;
 	live = live_task(t->id);
 	weir_store(&live->withheld, 0);
 	start = bpf_ktime_get_ns();
@@ -414,16 +407,16 @@ int weir_enqueue(u64 *ctx)
 	tell_cost(call, t->id, start);
 	if (!err && !weir_load(&live->withheld)) {
 		COUNT(enqueues);
-		go_on();
-		return 0;
+		goto out;
 	}
-	if (err)
-		note_failure(err);
-	else
+	if (!err)
 		weir_block(SCHED, weir_port_cpu(), t);
+	else if (err != -WEIR_EAGAIN)
+		COUNT(failures);
 	weir_store(&live->since_ns, 0);
-	go_on();
 	run_aside(p, enq_flags);
+out:
+	go_on();
 	return 0;
 }
 
@@ -492,6 +485,24 @@ WEIR_GLOBAL int weir_linux_reconfigure(struct weir_sched weir_mem *s weir_arg)
 	return 0;
 }
 
+/*
+ * A higher class holds a CPU for long: the graph is to look elsewhere. The fence pairs with the one in
+ * weir_cpu_acquire(): either we see that the CPU is back, or it sees that the graph has to hear so.
+ */
+static int tell_away(struct weir_sched weir_mem *s, u32 cpu)
+{
+	struct weir_live_cpu *c = &weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)];
+	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS, .cpu = cpu };
+
+	*(volatile u64 *)&c->told_away = 1;
+	weir_fence();
+	if (!*(volatile u64 *)&c->away_ns) {
+		*(volatile u64 *)&c->told_away = 0;
+		return 0;
+	}
+	return weir_notify(s, weir_port_cpu(), &msg);
+}
+
 /* Carry out what the loader wishes. */
 static int carry_out(struct weir_live_request *r)
 {
@@ -504,6 +515,8 @@ static int carry_out(struct weir_live_request *r)
 		return weir_linux_reconfigure(s);
 	case WEIR_LIVE_TIMER:
 		return weir_timer_expired(s, weir_port_cpu(), r->instance);
+	case WEIR_LIVE_AWAY:
+		return tell_away(s, r->cpu);
 	case WEIR_LIVE_NOTIFY:
 		msg.topic = r->topic;
 		msg.cpu = r->cpu;
@@ -824,14 +837,6 @@ int weir_set_cpumask(u64 *ctx)
 	return 0;
 }
 
-/* A task of a higher class takes the CPU: what waits for it may go elsewhere. */
-SEC("struct_ops/weir_cpu_release")
-int weir_cpu_release(u64 *ctx)
-{
-	weir_reenqueue_local();
-	return 0;
-}
-
 static void note_cpu(u32 cpu, u32 news)
 {
 	weir_store(&NEWS(cpu)->cpu, news);
@@ -839,6 +844,30 @@ static void note_cpu(u32 cpu, u32 news)
 	weir_live_u32(any_cpu_news) = 1;
 	/* Somebody has to look: this CPU, once the thread that changes the machine waits. */
 	scx_bpf_kick_cpu(weir_port_cpu(), SCX_KICK_PREEMPT);
+}
+
+/* A task of a higher class takes the CPU: what waits for it may go elsewhere. The loader looks how long that lasts. */
+SEC("struct_ops/weir_cpu_release")
+int weir_cpu_release(u64 *ctx)
+{
+	*(volatile u64 *)&weir_live.cpus[ctx[0] & (WEIR_MAX_CPUS - 1)].away_ns = bpf_ktime_get_ns();
+	weir_reenqueue_local();
+	return 0;
+}
+
+SEC("struct_ops/weir_cpu_acquire")
+int weir_cpu_acquire(u64 *ctx)
+{
+	struct weir_live_cpu *c = &weir_live.cpus[ctx[0] & (WEIR_MAX_CPUS - 1)];
+
+	IN_ARENA;
+	*(volatile u64 *)&c->away_ns = 0;
+	weir_fence();
+	if (*(volatile u64 *)&c->told_away) {
+		*(volatile u64 *)&c->told_away = 0;
+		note_cpu(ctx[0], 1);
+	}
+	return 0;
 }
 
 SEC("struct_ops/weir_cpu_online")
@@ -949,6 +978,7 @@ struct sched_ext_ops weir_ops = {
 	.yield = (void *)weir_yield,
 	.set_weight = (void *)weir_set_weight,
 	.set_cpumask = (void *)weir_set_cpumask,
+	.cpu_acquire = (void *)weir_cpu_acquire,
 	.cpu_release = (void *)weir_cpu_release,
 	.init_task = (void *)weir_init_task,
 	.enable = (void *)weir_enable,

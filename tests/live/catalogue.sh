@@ -10,11 +10,14 @@
 attach decentral --watchdog 9s
 for t in decentral central chain1 chain2 chain3 chain4 chain5 chain6 distributed fifo global_rr halves headq \
 	hierarchical multipipe multipipe_postponed partitioned postponed priority scaling worksteal pipeline_fcfs \
-	pipeline_lcfs foreign single; do
+	pipeline_lcfs foreign single rm dm fp edf c-edf; do
 	[ $t = decentral ] || runweir switch --quiet $t || fail "no switch to $t"
 	load 2
 	settled
 	clean
 done
+step "what the kernel cannot run is refused"
+refused 2 "does not run in the kernel" runweir switch edzl
+settled
 detach
 clean

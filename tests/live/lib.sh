@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# What the guest scripts of tools/live-tests.sh share. $PROBE is the example program `probe`.
+# What the guest scripts of tools/test-live.sh share. $PROBE is the example program `probe`.
 
 log=/tmp/live.log
 live=
@@ -77,12 +77,13 @@ clean() {
 	! dmesg | grep -E "$bad" >/tmp/bad || fail "the kernel's log: $(head -3 /tmp/bad)"
 }
 
-# `load SECONDS`: all kinds of threads at once; CPU 1 goes and comes meanwhile.
+# `load SECONDS`: all kinds of threads at once; CPU 1 goes and comes meanwhile. (A real-time thread that wakes more often than
+# every millisecond would have an emulated CPU for itself.)
 load() {
 	timeout 100 hackbench -g 1 -l 30 >/tmp/hackbench 2>&1 &
 	messages=$!
 	timeout 100 stress-ng --cpu 1 --switch 1 --fork 1 --pthread 1 --pthread-max 16 --affinity 1 --yield 1 --cyclic 1 \
-		--cyclic-policy rr --futex 1 --timeout "$1" --quiet >/tmp/stress 2>&1 &
+		--cyclic-policy rr --cyclic-sleep 2000000 --futex 1 --timeout "$1" --quiet >/tmp/stress 2>&1 &
 	stress=$!
 	timeout 100 rt-app app.json >/tmp/rt-app 2>&1 &
 	paced=$!

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 attach decentral --watchdog 9s
-timeout 590 stress-ng --cpu 2 --switch 2 --fork 1 --yield 1 --futex 1 --timeout 580 --quiet &
+timeout 590 stress-ng --cpu 1 --switch 1 --fork 1 --yield 1 --futex 1 --timeout 580 --quiet &
 stress=$!
 (while [ ! -e /tmp/over ]; do timeout 100 hackbench -g 1 -l 20 >/tmp/hackbench 2>&1 || exit 1; done) &
 messages=$!

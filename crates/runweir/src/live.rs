@@ -210,7 +210,14 @@ fn finish(ended: Ended) -> Result<ExitCode> {
             ))
         }
         Ended::Stalled(s) => Err(Fault::system(
-            format!("task {} (`{}`) waited {} in pipe `{}`", s.pid, s.comm, show_ns(s.waited_ns), s.pipe),
+            format!(
+                "task {} (`{}`) waited {} in pipe `{}`{}",
+                s.pid,
+                s.comm,
+                show_ns(s.waited_ns),
+                s.pipe,
+                s.obstacle.map_or(String::new(), |why| format!(": {why}"))
+            ),
             "the machine is back on its default scheduler. Does the topology serve every task, and every CPU's \
              exit? --watchdog TIME allows for longer waits",
         )),

@@ -103,6 +103,12 @@ impl ComponentInfo {
     pub fn param(&self, name: &str) -> Option<(usize, &ParamInfo)> {
         self.params.iter().enumerate().find(|(_, p)| p.name == name)
     }
+
+    /// Why the live kernel does not take it: what the manual says behind `kernel: no,`.
+    pub fn not_in_kernel(&self) -> Option<&str> {
+        let rest = self.manual.lines().find_map(|l| l.trim().strip_prefix("kernel:"))?.trim();
+        Some(rest.strip_prefix("no")?.trim_start_matches(',').trim_start())
+    }
 }
 
 /// All components linked into this program.

@@ -36,7 +36,6 @@ impl Component {
         self.entries.iter().any(|e| e == entry)
     }
 
-    /// Topics of the entries that begin with `prefix`, upper case.
     /// Its manual does not say `kernel: no, …`.
     fn in_kernel(&self) -> bool {
         !self
@@ -45,6 +44,7 @@ impl Component {
             .any(|l| l.trim_start().strip_prefix("kernel:").is_some_and(|l| l.trim_start().starts_with("no")))
     }
 
+    /// Topics of the entries that begin with `prefix`, upper case.
     fn topics(&self, prefix: &str) -> Vec<(String, String)> {
         let special = ["on_idle", "on_timer"];
         self.entries

@@ -205,6 +205,13 @@ impl Control {
         self.post(&desk, &request, "running a timer").map(|_| ())
     }
 
+    /// The graph is to do without a CPU that a higher class holds, until the kernel side tells that it is back.
+    pub(crate) fn away(&self, cpu: u32) -> Result<()> {
+        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let request = LiveRequest { kind: kind::AWAY, cpu, ..empty() };
+        self.post(&desk, &request, "telling that a CPU is taken").map(|_| ())
+    }
+
     /// Put a plan into the staging area; its address.
     fn stage(&self, image: &Image) -> Result<u64> {
         let (at, room) = self.staging;
@@ -382,6 +389,12 @@ pub(crate) fn takes(plan: &Plan) -> Result<()> {
                     c.name, plan.name
                 ),
                 format!("use another component; {} runs in the simulator only", c.source),
+            ));
+        }
+        if let Some(why) = c.not_in_kernel() {
+            return Err(input(
+                format!("component `{}` of `{}` does not run in the kernel: {why}", c.name, plan.name),
+                "use another component here; the simulator runs this one",
             ));
         }
     }

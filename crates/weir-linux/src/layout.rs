@@ -53,7 +53,10 @@ plain! {
         /// Task of our class that runs; 0: none.
         curr_pid: u64,
         gave_up: u64,
-        unused: [u64; 13],
+        /// A higher class has had the CPU since; 0: it has not.
+        away_ns: u64,
+        told_away: u64,
+        unused: [u64; 11],
     }
     /// What is known of a task, by task number.
     "weir_live_task" LiveTask {
@@ -142,6 +145,7 @@ pub(crate) mod kind {
     pub const REPLACE: u32 = 2;
     pub const NOTIFY: u32 = 3;
     pub const TIMER: u32 = 4;
+    pub const AWAY: u32 = 5;
 }
 
 #[cfg(test)]

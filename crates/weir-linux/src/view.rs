@@ -225,6 +225,33 @@ impl View {
             .collect()
     }
 
+    /// CPUs that a higher class has had for `limit_ns` or more, and the graph has not been told.
+    pub fn held_cpus(&self, now_ns: u64, limit_ns: u64) -> Vec<u32> {
+        let held = |c: &u32| {
+            self.shared.cpu(*c).is_some_and(|n| n.told_away == 0 && since(n.away_ns, now_ns) >= limit_ns)
+        };
+        (0..self.shared.head().nr_cpus.min(weir_core::MAX_CPUS)).filter(held).collect()
+    }
+
+    /// Why the only CPU behind a pipe takes nothing from it, if that is not the graph's doing.
+    pub fn obstacle(&self, pipe: u32, now_ns: u64) -> Option<String> {
+        let p: raw::Pipe = self.memory.entry(self.graph()?.pipes, pipe.into())?;
+        if p.nr_cpus != 1 {
+            return None;
+        }
+        let away_ns = since(self.shared.cpu(p.cpu)?.away_ns, now_ns);
+        let online = self.memory.entry::<raw::Cpu>(self.sched()?.cpus, p.cpu.into())?.online != 0;
+        match (away_ns, online) {
+            (0, true) => None,
+            (0, false) => Some(format!("CPU {}, to which it leads, is offline", p.cpu)),
+            _ => Some(format!(
+                "a real-time program has had CPU {}, to which it leads, for {} ms",
+                p.cpu,
+                away_ns / 1_000_000
+            )),
+        }
+    }
+
     /// The task that waits in the graph for the longest time, if that is `limit_ns` or more.
     pub fn longest_waiter(&self, now_ns: u64, limit_ns: u64) -> Option<Waiter> {
         let (id, t) = self

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Looks after the tasks: one that waits in our pipes for too long makes us leave, and say where it
-//! was, before the kernel's own watchdog throws us out.
+//! was, before the kernel's own watchdog throws us out. And after the CPUs: the graph hears of one that a
+//! real-time program keeps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +22,13 @@ pub struct Stall {
     pub waited_ns: u64,
     /// The deepest pipe that held it: `lb[0] -> fifo@cpu0`.
     pub pipe: String,
+    /// What kept the pipe's CPU from it, if that was not the graph.
+    pub obstacle: Option<String>,
 }
+
+/// For how long a higher class has a CPU before the graph counts it as gone: longer than real-time programs that are
+/// well-behaved compute at a stretch, far shorter than anybody's patience.
+const HELD_NS: u64 = 100_000_000;
 
 /// Watches until it is dropped.
 pub(crate) struct Watchdog {
@@ -93,6 +100,10 @@ fn watch(
                 return;
             }
         }
+        for cpu in control.view.held_cpus(clock::now_ns(), HELD_NS) {
+            // Whoever is busy with the request's place now leaves it to us at the next look.
+            let _ = control.away(cpu);
+        }
         std::thread::sleep(pause);
     }
 }
@@ -103,5 +114,6 @@ fn describe(control: &Control, waiter: Waiter) -> Stall {
         None => "no pipe".into(),
     };
     let comm = clock::thread_name(waiter.pid).unwrap_or(waiter.comm);
-    Stall { pid: waiter.pid, comm, waited_ns: waiter.waited_ns, pipe }
+    let obstacle = waiter.pipe.and_then(|p| control.view.obstacle(p, clock::now_ns()));
+    Stall { pid: waiter.pid, comm, waited_ns: waiter.waited_ns, pipe, obstacle }
 }
