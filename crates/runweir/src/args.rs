@@ -105,7 +105,7 @@ pub struct Setting {
     /// Set a parameter of a component or of a named instance (repeatable): round_robin.slice=1ms
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
-    /// What scheduling, switching and migrating cost: zero, default, or a TOML file
+    /// What scheduling, switching and migrating cost: zero, default, a TOML file, or workload (a SimSo file's own)
     #[arg(long, value_name = "COSTS", value_parser = Text::new(), default_value = "default", value_hint = ValueHint::FilePath)]
     pub costs: String,
 }

@@ -29,6 +29,8 @@ pub struct Session {
     spec: String,
     seed: u64,
     duration_ns: Option<u64>,
+    /// The machine is the one that the workload describes.
+    own_machine: bool,
     pub checks: bool,
 }
 
@@ -45,16 +47,30 @@ impl Session {
         let mut workload = machine::workload(&setting.workload, seed)?;
         let machine = match (&setting.machine, &workload.simso) {
             (Some(spec), _) => machine::resolve(spec)?,
-            (None, Some(simso)) => machine::resolve(&format!("smp-{}", simso.nr_cpus))?,
-            (None, None) => {
+            (None, Some(simso)) if simso.nr_cpus > 0 => {
+                let machine = simso.machine().expect("it has processors");
+                workload.for_own_machine();
+                machine
+            }
+            (None, _) => {
                 return Err(Fault::user(
                     "no machine is named, and the workload does not say which it wants",
                     "add --machine, for example --machine smp-8; `runweir machines` lists them",
                 ));
             }
         };
+        let own_machine = setting.machine.is_none();
         workload.calibrate(&machine.shape).map_err(machine::fault)?;
-        let costs = machine::costs(&setting.costs)?;
+        let costs = match (&workload.simso, setting.costs.as_str()) {
+            (Some(simso), "workload") => simso.costs.table(),
+            (None, "workload") => {
+                return Err(Fault::user(
+                    "the workload does not say what scheduling costs",
+                    "choose --costs zero, default or a cost file; only SimSo files bring costs along",
+                ));
+            }
+            (_, spec) => machine::costs(spec)?,
+        };
         let duration_ns =
             setting.duration.or(workload.duration_ns).or(workload.simso.as_ref().and_then(|s| s.duration_ns));
         if duration_ns.is_none() && workload.loops_forever() {
@@ -67,7 +83,7 @@ impl Session {
             warn(machine.warnings.iter().chain(&workload.warnings));
         }
         let spec = setting.workload.clone();
-        Ok(Self { machine, workload, costs, sets, spec, seed, duration_ns, checks: false })
+        Ok(Self { machine, workload, costs, sets, spec, seed, duration_ns, own_machine, checks: false })
     }
 
     /// True where the end of the runs is a known time.
@@ -150,6 +166,9 @@ impl Session {
             return Ok(Cow::Borrowed(&self.workload));
         }
         let mut made = machine::workload(&self.spec, seed)?;
+        if self.own_machine {
+            made.for_own_machine();
+        }
         made.calibrate(&self.machine.shape).map_err(machine::fault)?;
         Ok(Cow::Owned(made))
     }

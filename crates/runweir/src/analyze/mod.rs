@@ -78,8 +78,8 @@ pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
     let extras = workload.simso.as_ref();
     let machine = match (&args.machine, extras) {
         (Some(name), _) => machine::resolve(name)?,
-        (None, Some(simso)) => machine::resolve(&format!("smp-{}", simso.nr_cpus))?,
-        (None, None) => {
+        (None, Some(simso)) if simso.nr_cpus > 0 => simso.machine().expect("it has processors"),
+        (None, _) => {
             return Err(Fault::user(
                 "no machine is named, and the workload does not say which it wants",
                 "add --machine, for example --machine smp-4; `runweir machines` lists them",
@@ -87,6 +87,9 @@ pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
         }
     };
     let mut workload = workload.clone();
+    if args.machine.is_none() {
+        workload.for_own_machine();
+    }
     workload.calibrate(&machine.shape).map_err(machine::fault)?;
     let costs = machine::costs(&args.costs)?;
     let mut named = args.topology.clone().or_else(|| args.topology_option.clone());

@@ -47,7 +47,9 @@ pub fn recurrent(workload: &Workload, platform: &Platform, warnings: &mut Vec<St
     let mut tasks = Vec::new();
     let (mut others, mut waiting, mut bound) = (0, 0, 0);
     for spec in &workload.tasks {
-        let Some(timing) = spec.timing.filter(|t| t.period_ns > 0) else {
+        // What arrives at random has no least distance that a bound could use.
+        let arrives = spec.program.iter().any(|op| matches!(op, Op::Arrive { .. }));
+        let Some(timing) = spec.timing.filter(|t| t.period_ns > 0 && !arrives) else {
             others += 1;
             continue;
         };
@@ -61,6 +63,7 @@ pub fn recurrent(workload: &Workload, platform: &Platform, warnings: &mut Vec<St
                 }
                 Op::Run { .. }
                 | Op::RunBetween { .. }
+                | Op::RunDrawn { .. }
                 | Op::Runtime { .. }
                 | Op::Loop { .. }
                 | Op::LoopEnd

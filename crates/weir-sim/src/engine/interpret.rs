@@ -150,6 +150,28 @@ impl<O: Observer> Sim<'_, O> {
                 }
                 Ok(Next::Op)
             }
+            Op::Await { event } => {
+                self.job_done(no);
+                let Some(at) = self.objects.events[event as usize].pending.pop_front() else {
+                    self.objects.events[event as usize].waiters.push(no);
+                    return self.wait(c, no, Wait::Event(event));
+                };
+                self.wakeup_job(no, at, c)?;
+                self.part(c, Stop::Yield, false)?;
+                Ok(Next::Left)
+            }
+            Op::Activate { event } => {
+                let now = self.now;
+                let object = &mut self.objects.events[event as usize];
+                if object.waiters.is_empty() {
+                    object.pending.push_back(now);
+                } else {
+                    let other = object.waiters.remove(0);
+                    self.wakeup_job(other, now, c)?;
+                    self.wake(other, c)?;
+                }
+                Ok(Next::Op)
+            }
             Op::Yield => {
                 self.part(c, Stop::Yield, true)?;
                 Ok(Next::Left)

@@ -103,10 +103,29 @@ impl<O: Observer> Sim<'_, O> {
                 }
                 self.begin_upcoming(no, by)?;
             }
+        } else if let Some(event) = self.first_await(no) {
+            let task = &mut self.tasks[no as usize];
+            task.state = State::Blocked;
+            task.wait = Wait::Event(event);
+            self.objects.events[event as usize].waiters.push(no);
+            self.account(h, Call::Notify);
+            return Ok(());
         } else {
             self.wakeup_job(no, self.now, by)?;
         }
         self.wake_job(no, by)
+    }
+
+    /// If the program begins by awaiting an activation, the task waits for that from the beginning.
+    fn first_await(&mut self, no: TaskNo) -> Option<u32> {
+        let task = &mut self.tasks[no as usize];
+        let ops = self.programs[task.program as usize].ops;
+        let depth = ops.iter().position(|op| !matches!(op, Op::Loop { count: None }))?;
+        let Op::Await { event } = ops[depth] else { return None };
+        task.frames[..depth].fill(LoopFrame { left: u64::MAX, done: 0 });
+        task.level = depth as u32;
+        task.pc = depth as u32 + 1;
+        Some(event)
     }
 
     /// If the program begins with a release (loops around it do not matter), execute that much of it

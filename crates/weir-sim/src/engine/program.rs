@@ -104,7 +104,10 @@ impl<'a> Program<'a> {
                     range("condition", *condition, w.conditions.len())?
                 }
                 Op::Barrier { barrier } => range("barrier", *barrier, w.barriers.len())?,
-                Op::Suspend { event } | Op::Resume { event } => range("event", *event, w.events.len())?,
+                Op::Suspend { event }
+                | Op::Resume { event }
+                | Op::Await { event }
+                | Op::Activate { event } => range("event", *event, w.events.len())?,
                 Op::Write { channel, .. } | Op::Read { channel, .. } => {
                     range("channel", *channel, w.channels.len())?
                 }

@@ -54,6 +54,8 @@ pub struct Condition {
 #[derive(Debug, Default)]
 pub struct Suspension {
     pub waiters: Vec<TaskNo>,
+    /// Times of activations that nobody has awaited yet, ns.
+    pub pending: VecDeque<u64>,
 }
 
 /// Opens for all when the last one arrives, and is closed again at once.

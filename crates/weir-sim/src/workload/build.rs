@@ -179,7 +179,7 @@ fn takes_time(op: &Op) -> bool {
         Op::Run { ns } | Op::Runtime { ns } | Op::Sleep { ns } => ns > 0,
         Op::RunBetween { max_ns, .. } => max_ns > 0,
         Op::RunDrawn { ref dist } => dist.max_ns > 0,
-        Op::Arrive { .. } => true,
+        Op::Arrive { .. } | Op::Await { .. } => true,
         Op::Memory { bytes } | Op::Io { bytes } => bytes > 0,
         Op::Timer { period_ns, .. } | Op::Release { period_ns, .. } => period_ns > 0,
         Op::Wait { .. } | Op::Sync { .. } | Op::Barrier { .. } | Op::Suspend { .. } => true,

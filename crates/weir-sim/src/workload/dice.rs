@@ -25,12 +25,6 @@ impl Dice {
         low + ((u128::from(self.0.next_u64()) * width) >> 64) as u64
     }
 
-    /// Standard normal (Box and Muller).
-    pub fn normal(&mut self) -> f64 {
-        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
-        radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
-    }
-
     /// Logarithmically uniform in `low..=high`, rounded to `grain`.
     pub fn log_uniform(&mut self, low: u64, high: u64, grain: u64) -> u64 {
         let (a, b) = (libm::log(low as f64), libm::log((high + grain) as f64));

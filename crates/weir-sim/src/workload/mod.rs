@@ -62,16 +62,39 @@ pub struct Workload {
 }
 
 /// Parts of a SimSo configuration that are not workload; a caller may use them as defaults.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SimsoExtras {
     /// Processors in the file.
     pub nr_cpus: u32,
-    /// Speed of each processor in percent of the nominal one.
-    pub speeds_pct: Vec<u32>,
+    /// Speed of each processor; execution times are those of speed 1.
+    pub speeds: Vec<f64>,
+    /// What the file says about costs.
+    pub costs: SimsoCosts,
     /// Scheduler as written, for example `simso.schedulers.EDF`.
     pub scheduler: Option<String>,
     /// Simulated time that the file asks for.
     pub duration_ns: Option<u64>,
+}
+
+/// Costs of a SimSo file that have a counterpart in a cost table, ns; of processors that differ the largest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimsoCosts {
+    /// Saving a context and loading one.
+    pub switch_ns: u64,
+    /// A job that goes on elsewhere, under the execution time model `fixedpenalty`.
+    pub migration_ns: u64,
+}
+
+impl SimsoCosts {
+    /// The cost table of the file; everything that it does not know is free.
+    pub fn table(&self) -> crate::Costs {
+        let far =
+            |ns| crate::costs::ByDistance { sibling: ns, l2: ns, llc: ns, node: ns, remote: ns, domain: ns };
+        let mut costs = crate::Costs::zero();
+        costs.context_switch = self.switch_ns;
+        costs.migration = far(self.migration_ns);
+        costs
+    }
 }
 
 /// Linux scheduling policy asked for by the source file.
@@ -261,6 +284,15 @@ pub enum Op {
         event: u32,
     },
     Resume {
+        event: u32,
+    },
+    /// Begin a job when another task activates it; activations queue up. The deadline is the relative one of
+    /// the task's timing, counted from the activation.
+    Await {
+        event: u32,
+    },
+    /// Activate a job of whoever awaits it, now or later.
+    Activate {
         event: u32,
     },
     Yield,

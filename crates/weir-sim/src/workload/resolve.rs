@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::build::{Limits, MAX_FILE};
 use super::generate::{generate, generators};
-use super::{Op, Workload, rtapp, simso, tomlfile};
+use super::{Op, Shape, SimsoExtras, Workload, rtapp, simso, tomlfile};
+use crate::Machine;
 use crate::error::{Error, ErrorKind, nearest};
 
 /// The formats of workload files.
@@ -22,13 +23,12 @@ pub(crate) fn parse(
     name: &str,
     file: &str,
     text: &str,
-    seed: u64,
     limits: Limits,
     files: tomlfile::Files<'_>,
 ) -> Result<Workload, Error> {
     match format {
         Format::RtApp => rtapp::parse(name, file, text, limits),
-        Format::Simso => simso::parse(name, file, text, seed, limits),
+        Format::Simso => simso::parse(name, file, text, limits),
         Format::Toml => tomlfile::parse(name, file, text, limits, files),
     }
 }
@@ -65,7 +65,7 @@ impl Workload {
         let limits = Limits::default();
         if let Some((name, text)) = catalogue.iter().find(|(name, _)| *name == spec || stem(name) == spec) {
             let none = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
-            return parse(sniff(text), stem(name), name, text, seed, limits, &none);
+            return parse(sniff(text), stem(name), name, text, limits, &none);
         }
         if let Some(result) = generate(spec, seed, limits) {
             return result;
@@ -92,7 +92,7 @@ impl Workload {
         let folder = spec.rfind(['/', '\\']).map_or("", |i| &spec[..=i]);
         let beside =
             |path: &str| if path.starts_with('/') { read(path) } else { read(&format!("{folder}{path}")) };
-        parse(format, stem(spec), spec, text, seed, limits, &beside)
+        parse(format, stem(spec), spec, text, limits, &beside)
     }
 
     /// Whether the workload never ends by itself: some task loops for ever, and no duration is set.
@@ -154,6 +154,59 @@ impl Workload {
             done = Some([old, task.program.clone()]);
         }
         Ok(())
+    }
+}
+
+impl SimsoExtras {
+    /// The machine that the file describes: equal processors but for their speeds.
+    pub fn machine(&self) -> Option<Machine> {
+        if self.nr_cpus == 0 {
+            return None;
+        }
+        let mut machine = Machine::smp(self.nr_cpus);
+        let fastest = self.speeds.iter().copied().fold(1.0, f64::max);
+        for (cpu, speed) in machine.shape.cpus.iter_mut().zip(&self.speeds) {
+            cpu.capacity = ((speed / fastest * 1024.0).round() as u32).max(1);
+        }
+        if machine.shape.cpus.iter().any(|c| c.capacity != 1024) {
+            machine.shape.name = format!("simso-{}", self.nr_cpus);
+        }
+        Some(machine)
+    }
+}
+
+impl Workload {
+    /// Turn the times of a SimSo file, which are those of a processor of speed 1, into times of the file's
+    /// fastest one, if that is faster; for runs on the machine of the file.
+    pub fn for_own_machine(&mut self) {
+        let Some(simso) = &self.simso else { return };
+        let fastest = simso.speeds.iter().copied().fold(1.0, f64::max);
+        if fastest <= 1.0 {
+            return;
+        }
+        let scale = |ns: u64| ((ns as f64 / fastest).round() as u64).max(u64::from(ns > 0));
+        for task in &mut self.tasks {
+            let mut ops = task.program.to_vec();
+            for op in &mut ops {
+                match op {
+                    Op::Run { ns } => *ns = scale(*ns),
+                    Op::RunDrawn { dist } => {
+                        let mut drawn = (**dist).clone();
+                        drawn.max_ns = scale(drawn.max_ns);
+                        if let Shape::Normal { mean_ns, deviation_ns } = &mut drawn.shape {
+                            *mean_ns = scale(*mean_ns);
+                            *deviation_ns = scale(*deviation_ns);
+                        }
+                        *dist = Arc::new(drawn);
+                    }
+                    _ => {}
+                }
+            }
+            task.program = ops.into();
+            if let Some(timing) = &mut task.timing {
+                timing.wcet_ns = scale(timing.wcet_ns);
+            }
+        }
     }
 }
 

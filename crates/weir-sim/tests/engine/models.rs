@@ -168,3 +168,32 @@ fn a_job_may_suspend_itself() {
     assert_eq!(g.cpu(0), "a 0-1, b 1-3, a 3-4, b 4-7, a 10-11, a 13-14");
     assert_eq!((out.jobs, out.jobs_completed, out.deadline_misses), (3, 3, 0));
 }
+
+/// A task that is activated by others has a job for each activation, whose deadline counts from that.
+#[test]
+fn activations_queue_up() {
+    let text = r#"<simulation duration="40000000" cycles_per_ms="1000000">
+      <sched class="simso.schedulers.EDF"/>
+      <processors><processor name="1" id="1"/><processor name="2" id="2" speed="0.5"/></processors>
+      <tasks>
+        <task name="a" id="1" task_type="Sporadic" WCET="1" deadline="5" period="0" followed_by="2"
+              list_activation_dates="1, 2, 20"/>
+        <task name="b" id="2" task_type="APeriodic" WCET="3" deadline="4" period="0"/>
+      </tasks></simulation>"#;
+    let w = Workload::resolve("t.xml", 1, &|_| Ok(text.as_bytes().to_vec()), &[]).expect("right");
+    let (t, out) = times(2, &w, 40 * MS, 1);
+    let ends = |name: &str| t.done.iter().filter(|d| d.0 == name).map(|d| d.2 / MS).collect::<Vec<_>>();
+    assert_eq!(ends("a"), [2, 3, 21]);
+    // Activated at 2, 3 and 21; the second job waits for the first and is late.
+    assert_eq!(ends("b"), [5, 8, 24]);
+    assert_eq!((out.jobs, out.jobs_completed, out.deadline_misses), (6, 6, 1));
+    // On the machine of the file the work is done by processors of different speeds.
+    let machine = w.simso.as_ref().and_then(|s| s.machine()).expect("it has processors");
+    let mut seen = Times::default();
+    run_on(&machine, EDF, &w, &Costs::zero(), RunConfig::default(), &mut seen).expect("it runs");
+    assert!(
+        seen.done.iter().any(|d| d.0 == "b" && d.2 / MS > 8),
+        "the slower one takes part: {:?}",
+        seen.done
+    );
+}

@@ -2,8 +2,9 @@
 //! SimSo configurations (XML): real-time task sets with their processors and scheduler.
 //!
 //! Task times are milliseconds, `duration` and overheads are cycles of `cycles_per_ms`, as SimSo's own
-//! parser reads them. Job ends that start other tasks (`followed_by`) become channels of one byte a job.
+//! parser reads them. What has no counterpart here is told, with what follows from that, as a warning.
 
+mod known;
 mod tasks;
 mod xml;
 
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 
 use self::tasks::{Chain, SimsoTask};
 use self::xml::Source;
-use super::build::{Builder, Kind, Limits, PIPE_BYTES};
+use super::build::{Builder, Kind, Limits};
 use super::{SimsoExtras, Workload};
 use crate::error::Error;
 
@@ -20,16 +21,16 @@ use crate::error::Error;
 pub(crate) enum TimeModel {
     Wcet,
     Acet,
+    /// As `Wcet`, and migrations cost what the file says.
+    FixedPenalty,
 }
 
+/// SimSo's own defaults where attributes are missing, in cycles.
+const DURATION: f64 = 50_000.0;
+const PENALTY: f64 = 100_000.0;
+
 /// Read a SimSo configuration.
-pub(crate) fn parse(
-    name: &str,
-    file: &str,
-    text: &str,
-    seed: u64,
-    limits: Limits,
-) -> Result<Workload, Error> {
+pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Result<Workload, Error> {
     let source = Source { name: file, text };
     let document = source.parse()?;
     let root = document.root_element();
@@ -44,15 +45,11 @@ pub(crate) fn parse(
     let mut builder = Builder::new(name, limits);
     let cycles_per_ms = source.number(&root, "cycles_per_ms", 1e-3, 1e12)?.unwrap_or(1_000_000.0);
     let duration = source.number(&root, "duration", 0.0, 1e18)?;
-    let model = time_model(source, &mut builder, &root)?;
-    for key in ["penalty_preemption", "penalty_migration"] {
-        if source.number(&root, key, 0.0, 1e18)?.is_some_and(|v| v > 0.0) {
-            builder.warn(format!("`{key}` is ignored; the machine's cost table says what switching costs"));
-        }
-    }
+    known::check(&mut builder, &root);
     let mut extras = SimsoExtras::default();
-    if let Some(cycles) = duration {
-        let ns = cycles / cycles_per_ms * 1e6;
+    let model = time_model(source, &mut builder, &mut extras, &root, cycles_per_ms)?;
+    {
+        let ns = duration.unwrap_or(DURATION) / cycles_per_ms * 1e6;
         if ns > super::units::MAX_NS as f64 {
             return Err(source.error(
                 source.attribute(&root, "duration"),
@@ -66,10 +63,12 @@ pub(crate) fn parse(
             builder.workload.duration_ns = Some(ns);
         }
     }
-    processors(source, &mut builder, &mut extras, &root)?;
+    processors(source, &mut builder, &mut extras, &root, cycles_per_ms)?;
     scheduler(source, &mut builder, &mut extras, &root)?;
     if xml::child(&root, "caches").is_some_and(|c| c.children().any(|n| n.has_tag_name("cache"))) {
-        builder.warn("`caches` are ignored; caches are the machine's");
+        builder.warn(
+            "`caches` have no effect: how fast a task computes does not depend on caches here, so sharing one slows nobody down",
+        );
     }
     let list = read_tasks(source, &mut builder, &root)?;
     let chains = chain(source, &mut builder, &list)?;
@@ -77,30 +76,50 @@ pub(crate) fn parse(
     fields.sort_unstable();
     fields.dedup();
     for field in fields {
-        builder.warn(format!("`{field}` of tasks is ignored; it belongs to SimSo's cache and cost models"));
+        builder.warn(format!("`{field}` of tasks has no effect: {}", tasks::consequence(field)));
     }
-    tasks::lower(source, &mut builder, &list, &chains, model, seed)?;
+    tasks::lower(source, &mut builder, &list, &chains, model)?;
     builder.workload.simso = Some(extras);
     builder.finish().map_err(|e| e.in_source(file, text))
 }
 
+/// What becomes of SimSo's cache model.
+const NO_CACHE_MODEL: &str = "the cache model of execution times is not there: jobs take their WCET, whatever \
+    `instructions`, `mix`, `base_cpi`, `stack` and the caches say";
+
 fn time_model(
     source: Source<'_>,
     builder: &mut Builder,
+    extras: &mut SimsoExtras,
     root: &roxmltree::Node<'_, '_>,
+    cycles_per_ms: f64,
 ) -> Result<TimeModel, Error> {
+    let penalty = |key: &str| source.number(root, key, 0.0, 1e18);
+    let (preemption, migration) = (penalty("penalty_preemption")?, penalty("penalty_migration")?);
     let Some(etm) = root.attribute("etm") else {
         if matches!(root.attribute("use_wcet"), Some(v) if v != "true" && v != "yes") {
-            builder.warn("the cache model of execution times is not there; jobs take their WCET");
+            builder.warn(NO_CACHE_MODEL);
         }
         return Ok(TimeModel::Wcet);
     };
     match etm {
         "wcet" => Ok(TimeModel::Wcet),
         "acet" => Ok(TimeModel::Acet),
-        "cache" | "fixedpenalty" => {
-            builder.warn(format!("the execution time model `{etm}` is not there; jobs take their WCET"));
+        "cache" => {
+            builder.warn(NO_CACHE_MODEL);
             Ok(TimeModel::Wcet)
+        }
+        "fixedpenalty" => {
+            extras.costs.migration_ns = (migration.unwrap_or(PENALTY) / cycles_per_ms * 1e6) as u64;
+            if extras.costs.migration_ns > 0 {
+                builder.warn("`penalty_migration` is charged with `--costs workload` only");
+            }
+            if preemption.unwrap_or(PENALTY) > 0.0 {
+                builder.warn(
+                    "`penalty_preemption` has no counterpart: a job that goes on where it was preempted computes no longer than its WCET",
+                );
+            }
+            Ok(TimeModel::FixedPenalty)
         }
         other => Err(source.error(
             source.attribute(root, "etm"),
@@ -115,9 +134,13 @@ fn processors(
     builder: &mut Builder,
     extras: &mut SimsoExtras,
     root: &roxmltree::Node<'_, '_>,
+    cycles_per_ms: f64,
 ) -> Result<(), Error> {
     let Some(list) = xml::child(root, "processors") else { return Ok(()) };
-    let mut overhead = source.number(&list, "migration_overhead", 0.0, 1e18)?.unwrap_or(0.0);
+    if source.number(&list, "migration_overhead", 0.0, 1e18)?.is_some_and(|v| v > 0.0) {
+        builder.warn("`migration_overhead` has no effect, as in SimSo, which reads it and does not use it");
+    }
+    let mut switches = Vec::new();
     for cpu in list.children().filter(|n| n.has_tag_name("processor")) {
         if extras.nr_cpus >= weir_core::cpuset::MAX_CPUS {
             let help = format!("describe at most {} processors", weir_core::cpuset::MAX_CPUS);
@@ -125,14 +148,28 @@ fn processors(
         }
         extras.nr_cpus += 1;
         let speed = source.number(&cpu, "speed", 0.01, 1000.0)?.unwrap_or(1.0);
-        extras.speeds_pct.push((speed * 100.0 + 0.5) as u32);
+        extras.speeds.push(speed);
+        let mut switch = 0.0;
         for key in ["cs_overhead", "cl_overhead"] {
-            overhead += source.number(&cpu, key, 0.0, 1e18)?.unwrap_or(0.0);
+            switch += source.number(&cpu, key, 0.0, 1e18)?.unwrap_or(0.0);
         }
+        switches.push((switch / cycles_per_ms * 1e6) as u64);
     }
-    if overhead > 0.0 {
-        builder
-            .warn("overheads of processors are ignored; the machine's cost table says what switching costs");
+    extras.costs.switch_ns = switches.iter().copied().max().unwrap_or(0);
+    if extras.costs.switch_ns > 0 {
+        let most = if switches.iter().all(|s| *s == extras.costs.switch_ns) {
+            ""
+        } else {
+            ", the largest everywhere"
+        };
+        builder.warn(format!(
+            "`cl_overhead` and `cs_overhead` are charged with `--costs workload` only, for each switch between tasks{most}; SimSo \
+             charges them whenever anything happens on the processor"
+        ));
+    }
+    let fastest = extras.speeds.iter().copied().fold(1.0, f64::max);
+    if extras.speeds.iter().any(|s| ((s / fastest * 1024.0).round() - s / fastest * 1024.0).abs() > 1e-9) {
+        builder.warn("`speed` of processors is rounded to 1/1024 of the fastest one's");
     }
     Ok(())
 }
@@ -148,7 +185,9 @@ fn scheduler(
     extras.scheduler = given("class").or_else(|| given("className")).map(str::to_string);
     for key in ["overhead", "overhead_activate", "overhead_terminate"] {
         if source.number(&sched, key, 0.0, 1e18)?.is_some_and(|v| v > 0.0) {
-            builder.warn("overheads of the scheduler are ignored; the real scheduler's cost is charged");
+            builder.warn(
+                "overheads of the scheduler have no effect: with costs, what the topology really does is charged (docs/costs.md)",
+            );
         }
     }
     Ok(())
@@ -194,7 +233,7 @@ fn read_tasks(
     Ok(list)
 }
 
-/// Give each follower a channel into which its predecessors write.
+/// Give each follower an event by which its predecessors activate it.
 fn chain(source: Source<'_>, builder: &mut Builder, list: &[SimsoTask]) -> Result<Vec<Chain>, Error> {
     let position: BTreeMap<u64, usize> = list.iter().enumerate().map(|(i, t)| (t.id, i)).collect();
     let mut chains: Vec<Chain> = list.iter().map(|_| Chain::default()).collect();
@@ -205,11 +244,9 @@ fn chain(source: Source<'_>, builder: &mut Builder, list: &[SimsoTask]) -> Resul
             return Err(source.error(at.clone(), format!("no task has the id {id}"), help));
         };
         if list[target].activated_by_others() {
-            let channel = builder.object(Kind::Channel, &format!("{} activations", list[target].name));
-            // Wide enough never to hold up a predecessor; activations queue up, as in SimSo.
-            builder.workload.channels[channel as usize].1 = PIPE_BYTES << 10;
-            chains[i].starts = Some(channel);
-            chains[target].started_by = Some(channel);
+            let event = builder.object(Kind::Event, &format!("{} activations", list[target].name));
+            chains[i].starts = Some(event);
+            chains[target].started_by = Some(event);
         } else {
             builder.warn(format!(
                 "`followed_by` of `{}`: `{}` has its own activations, which alone count here",

@@ -9,17 +9,10 @@ use super::TimeModel;
 use super::xml::Source;
 use crate::error::{Error, did_you_mean};
 use crate::workload::build::{Builder, repeat};
-use crate::workload::dice::Dice;
-use crate::workload::{OnMiss, Op, TaskSpec, Timing};
+use crate::workload::{Arrivals, Dist, OnMiss, Op, Shape, TaskSpec, Timing};
 
 /// Longest time of a task, ms: 10,000 hours.
 const MAX_MS: f64 = 36e9;
-
-/// Jobs whose computing time is drawn before the row of draws repeats; fewer with very many tasks.
-const DRAWS: u64 = 1024;
-
-/// Draws of all tasks together.
-const ALL_DRAWS: u64 = 2_000_000;
 
 /// What makes a task's jobs arrive.
 enum Arrival {
@@ -51,12 +44,12 @@ pub(super) struct SimsoTask {
     deviation_ns: u64,
 }
 
-/// Channels that join a task with its followers.
+/// Events that join a task with its followers.
 #[derive(Default)]
 pub(super) struct Chain {
-    /// Each job of the task starts the follower through this channel.
+    /// Each job of the task activates the follower by this event.
     pub starts: Option<u32>,
-    /// Each job of the task begins with an activation from this channel.
+    /// Each job of the task begins with an activation by this event.
     pub started_by: Option<u32>,
 }
 
@@ -108,7 +101,8 @@ impl SimsoTask {
             None => "Periodic",
         };
         let wcet_ns = required("WCET")?;
-        let mut period_ns = 0;
+        // Of other kinds of tasks it is data for schedulers only.
+        let mut period_ns = if kind == "Periodic" { 0 } else { ms("period")?.unwrap_or(0) };
         let arrival = match kind {
             "Periodic" => {
                 period_ns = required("period")?;
@@ -122,7 +116,7 @@ impl SimsoTask {
             _ => Arrival::Followed,
         };
         let deadline_ns = match ms("deadline")? {
-            Some(0) | None if period_ns > 0 => period_ns,
+            Some(0) | None if period_ns > 0 && kind == "Periodic" => period_ns,
             Some(d) => d,
             None => required("deadline")?,
         };
@@ -159,21 +153,39 @@ impl SimsoTask {
         matches!(self.arrival, Arrival::Followed)
     }
 
-    /// Computing times of the jobs, in turn: one where all are equal.
-    fn computing(&self, model: TimeModel, jobs: u64, seed: u64) -> Vec<u64> {
-        if model == TimeModel::Wcet || jobs == 0 {
-            return vec![self.wcet_ns];
+    /// The computing of a job.
+    fn computing(&self, model: TimeModel) -> Op {
+        match model {
+            TimeModel::Wcet | TimeModel::FixedPenalty => Op::Run { ns: self.wcet_ns },
+            TimeModel::Acet if self.deviation_ns == 0 => Op::Run { ns: self.acet_ns.min(self.wcet_ns) },
+            TimeModel::Acet => {
+                let shape = Shape::Normal { mean_ns: self.acet_ns, deviation_ns: self.deviation_ns };
+                // SimSo clamps at the WCET only; a job that takes no time at all is clamped here.
+                Op::RunDrawn {
+                    dist: Dist { shape, min_ns: 1, max_ns: self.wcet_ns.max(1), clamp: true }.into(),
+                }
+            }
         }
-        if self.deviation_ns == 0 {
-            return vec![self.acet_ns.min(self.wcet_ns)];
-        }
-        let mut dice = Dice::new(seed ^ self.id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let draw = |_| {
-            let drawn = self.acet_ns as f64 + self.deviation_ns as f64 * dice.normal();
-            // SimSo cuts at the WCET only; a job that takes no time at all is cut here.
-            (drawn.max(1.0) as u64).min(self.wcet_ns)
+    }
+
+    /// Period for the scheduler, ns: that of the file, or the least distance of dates, or the deadline.
+    fn timing_period_ns(&self) -> u64 {
+        let least = match &self.arrival {
+            Arrival::Dates(dates) => dates.windows(2).map(|w| w[1] - w[0]).min().unwrap_or(0),
+            _ => 0,
         };
-        (0..jobs).map(draw).collect()
+        [self.period_ns, least, self.deadline_ns].into_iter().find(|ns| *ns > 0).unwrap_or(0)
+    }
+}
+
+/// What follows from an attribute that has no effect.
+pub(super) fn consequence(field: &str) -> &'static str {
+    match field {
+        "preemption_cost" => {
+            "it is data for schedulers of SimSo's own, and a preempted job computes no longer"
+        }
+        "stack" => "its file is not read; how fast a task computes does not depend on caches here",
+        _ => "it belongs to SimSo's cache model; how fast a task computes does not depend on caches here",
     }
 }
 
@@ -204,78 +216,62 @@ pub(super) fn lower(
     list: &[SimsoTask],
     chains: &[Chain],
     model: TimeModel,
-    seed: u64,
 ) -> Result<(), Error> {
-    let end = builder.workload.duration_ns.unwrap_or(u64::MAX);
-    let draws = (ALL_DRAWS / list.len().max(1) as u64).clamp(1, DRAWS);
     for (task, chain) in list.iter().zip(chains) {
-        let place = task.at.clone();
-        let job = |ns: u64, ops: &mut Vec<Op>| {
-            ops.push(Op::Run { ns });
-            if let Some(channel) = chain.starts {
-                ops.push(Op::Write { channel, bytes: 1 });
-            }
-        };
         let deadline_ns = task.deadline_ns;
-        let release = |offset_ns, period_ns| Op::Release {
-            offset_ns,
-            period_ns,
-            deadline_ns,
-            jitter_ns: 0,
-            extra_ns: 0,
-        };
-        let mut ops = Vec::new();
+        let mut body = Vec::new();
         match &task.arrival {
-            Arrival::Periodic => {
-                let jobs = end.saturating_sub(task.offset_ns) / task.period_ns + 1;
-                let mut body = Vec::new();
-                for ns in task.computing(model, jobs.min(draws), seed) {
-                    body.push(release(task.offset_ns, task.period_ns));
-                    job(ns, &mut body);
-                }
-                ops = repeat(None, body);
-            }
-            Arrival::Dates(dates) => {
-                let times = task.computing(model, draws.min(dates.len() as u64), seed);
-                for (k, &date) in dates.iter().enumerate() {
-                    ops.push(release(date, 0));
-                    job(times[k % times.len()], &mut ops);
-                }
-                if dates.is_empty() {
-                    builder
-                        .warn(format!("`{}` is sporadic without activation dates and never runs", task.name));
-                }
+            Arrival::Periodic => body.push(Op::Release {
+                offset_ns: task.offset_ns,
+                period_ns: task.period_ns,
+                deadline_ns,
+                jitter_ns: 0,
+                extra_ns: 0,
+            }),
+            Arrival::Dates(dates) if !dates.is_empty() => body.push(Op::Arrive {
+                arrivals: Arrivals::List(dates.clone().into()).into(),
+                offset_ns: 0,
+                period_ns: task.timing_period_ns(),
+                deadline_ns,
+                jitter_ns: 0,
+            }),
+            Arrival::Dates(_) => {
+                builder.warn(format!("`{}` is sporadic without activation dates and never runs", task.name));
             }
             Arrival::Followed => match chain.started_by {
-                Some(channel) => {
-                    let mut body = Vec::new();
-                    for ns in task.computing(model, draws, seed) {
-                        body.push(Op::Read { channel, bytes: 1 });
-                        job(ns, &mut body);
-                    }
-                    ops = repeat(None, body);
-                    builder.warn("deadlines of tasks that follow others are not watched");
-                }
+                Some(event) => body.push(Op::Await { event }),
                 None => builder.warn(format!(
                     "`{}` is aperiodic, but no task is followed by it: it never runs",
                     task.name
                 )),
             },
         }
-        let program = builder.program(ops).map_err(|e| e.at(source.name, source.text, place))?;
-        let releases = program.iter().filter(|op| matches!(op, Op::Release { .. })).count();
-        let mut spec = TaskSpec::new(task.name.clone(), task.name.clone(), program);
-        spec.priority = task.priority;
-        if task.abort_on_miss && releases == 1 && task.period_ns > 0 {
-            spec.on_miss = OnMiss::Abort;
-        } else if task.abort_on_miss && releases > 0 {
+        let mut on_miss = if task.abort_on_miss { OnMiss::Abort } else { OnMiss::Continue };
+        if !body.is_empty() {
+            body.push(task.computing(model));
+            body.extend(chain.starts.map(|event| Op::Activate { event }));
+        }
+        if body.is_empty() {
+            on_miss = OnMiss::Continue;
+        } else if matches!(body[0], Op::Await { .. }) && task.abort_on_miss {
+            on_miss = OnMiss::Continue;
             builder.warn(format!(
-                "`abort_on_miss` of `{}` is ignored: only periodic tasks with the same computing time in each job are aborted",
+                "`abort_on_miss` of `{}` has no effect: late jobs of a task that follows another are counted, and go on",
                 task.name
             ));
         }
-        if task.period_ns > 0 {
-            spec.timing = Some(Timing { period_ns: task.period_ns, deadline_ns, wcet_ns: task.wcet_ns });
+        let jobs = match &task.arrival {
+            Arrival::Dates(dates) => Some(dates.len() as u64),
+            _ => None,
+        };
+        let ops = if body.is_empty() { body } else { repeat(jobs, body) };
+        let program = builder.program(ops).map_err(|e| e.at(source.name, source.text, task.at.clone()))?;
+        let mut spec = TaskSpec::new(task.name.clone(), task.name.clone(), program);
+        spec.priority = task.priority;
+        spec.on_miss = on_miss;
+        let period_ns = task.timing_period_ns();
+        if period_ns > 0 {
+            spec.timing = Some(Timing { period_ns, deadline_ns, wcet_ns: task.wcet_ns });
         }
         builder.task(spec)?;
     }
