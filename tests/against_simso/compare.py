@@ -4,7 +4,7 @@
     compare.py --runweir PROGRAM [--sets 1000] [--jobs 2] [--seed 1] [--keep DIR]
 
 One processor (rm, dm, edf): every job must have the same release, start, finish, number of preemptions and
-verdict on its deadline. Several processors: the same jobs must miss their deadlines; where they do
+verdict on its deadline. Several processors: the same jobs must miss their deadlines (under pd2 and er-pd2 none); where they do
 not, a tie must have decided, or the textbook schedule (oracle.py) must agree with Runweir. Prints a line a
 policy and ends with 1 where anything is unexplained.
 """
@@ -27,9 +27,15 @@ import simso_side
 
 # Runweir's topology, SimSo's class, processors, share of the sets that is tried.
 UNI = [("rm", "RM", 1), ("dm", "FP", 1), ("edf", "EDF", 1)]
-GLOBAL = [(name, name.upper(), cpus) for name in ("edf", "rm", "edzl") for cpus in (2, 4)]
+GLOBAL = [(name, name.upper(), cpus) for name in ("edf", "rm", "edzl", "llf") for cpus in (2, 4)]
+# Fair policies, on sets that they schedule without a miss: quanta of 0.1 ms, as SimSo's.
+FAIR = [("pd2", "PD2", 2), ("pd2", "PD2", 4), ("er-pd2", "ER_PD2", 2), ("er-pd2", "ER_PD2", 4)]
 
-SAME, TIE, SIMSO, OURS = "same", "tie", "SimSo", "UNEXPLAINED"
+# SimSo compares laxities each millisecond.
+TICK = 1_000_000
+SETTINGS = {"llf": ["--set", "llf.tick=1ms"], "pd2": ["--set", "pd2.quantum=100us"], "er-pd2": ["--set", "pd2.quantum=100us"]}
+
+SAME, TIE, RULE, SIMSO, OURS = "same", "tie", "rule", "SimSo", "UNEXPLAINED"
 
 
 def made_set(seed, topology, cpus, whole_ms=False):
@@ -43,7 +49,7 @@ def both(options, made, topology, scheduler, where):
     path = where / "set.xml"
     path.write_text(sets.to_xml(made, f"simso.schedulers.{scheduler}"))
     theirs = simso_side.jobs_of(simso_side.simulate(path))
-    ours = runweir_side.simulate(options.runweir, path, where / "out", options.alias.get(topology, topology), f"smp-{made.cpus}")
+    ours = runweir_side.simulate(options.runweir, path, where / "out", options.alias.get(topology, topology), f"smp-{made.cpus}", SETTINGS.get(topology, ()))
     return ours, theirs
 
 
@@ -107,16 +113,48 @@ def judge_global(options, made, topology, scheduler, where):
     return (SIMSO if agrees(ours, truth, verdict, tie, lambda job: job.deadline) else OURS), text
 
 
+def judge_llf(options, made, topology, scheduler, where):
+    """As judge_global; the two may also compare laxities at other times (oracle.simulate_llf)."""
+    ours, theirs = both(options, made, topology, scheduler, where)
+    verdict, settled = verdict_of(made), lambda job: job.deadline
+    wrong = differences(ours, theirs, verdict)
+    if not wrong:
+        return SAME, ""
+    text = f"{len(wrong)} verdicts, first {wrong[0]}: {ours.get(wrong[0])} against {theirs.get(wrong[0])}"
+    truth, tie = oracle.simulate_llf(made, TICK, again_at_ends=False)
+    if explained(wrong, truth, tie, settled):
+        return TIE, text
+    if not agrees(ours, truth, verdict, tie, settled):
+        return OURS, text
+    other, other_tie = oracle.simulate_llf(made, TICK, again_at_ends=True)
+    return (RULE if agrees(theirs, other, verdict, other_tie, settled) else SIMSO), text
+
+
+def judge_fair(options, made, topology, scheduler, where):
+    """Both policies are optimal, so no deadline may be missed (Srinivasan and Anderson 2002): who misses one is wrong."""
+    ours, theirs = both(options, made, topology, scheduler, where)
+    missed = {who: [k for k, j in jobs.items() if j.deadline < made.duration and j.missed] for who, jobs in ((OURS, ours), (SIMSO, theirs))}
+    for who in (OURS, SIMSO):
+        if missed[who]:
+            return who, f"{len(missed[who])} misses at a load of {made.utilization:.3f}, first {(ours if who == OURS else theirs)[missed[who][0]]}"
+    return (SAME, "") if set(ours) == set(theirs) else (OURS, "other jobs")
+
+
+JUDGES = {"llf": judge_llf, "pd2": judge_fair, "er-pd2": judge_fair}
+
+
 def work(job):
     options, kind, topology, scheduler, cpus, seed, whole_ms = job
-    made = made_set(seed, topology, cpus, whole_ms)
-    judge = judge_uni if kind == "uni" else judge_global
+    made = sets.fair_set(seed, cpus) if kind == "fair" else made_set(seed, topology, cpus, whole_ms)
+    judge = JUDGES.get(topology, judge_uni if kind == "uni" else judge_global)
     with tempfile.TemporaryDirectory(prefix="against-simso-") as folder:
         where = pathlib.Path(folder)
         try:
             answer, text = judge(options, made, topology, scheduler, where)
         except RuntimeError as e:
             answer, text = OURS, str(e)
+        except (IndexError, ValueError, AssertionError, ZeroDivisionError) as e:
+            answer, text = SIMSO, f"SimSo's scheduler fails: {type(e).__name__} {e}"
         if answer in (OURS, SIMSO) and options.keep:
             options.keep.mkdir(parents=True, exist_ok=True)
             name = f"{topology}-{cpus}-{seed}{'-ms' if whole_ms else ''}.xml"
@@ -139,19 +177,20 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the sets that differ without a tie")
     parser.add_argument("--only", help="one topology only")
+    parser.add_argument("--uni", action="store_true", help="only the policies on one processor")
     parser.add_argument("--alias", action="append", default=[], help="NAME=T: use T where NAME is meant")
     options = parser.parse_args()
     options.alias = dict(pair.split("=", 1) for pair in options.alias)
 
     todo = []
-    for kind, table, share in (("uni", UNI, 1), ("global", GLOBAL, 4)):
+    for kind, table, share in (("uni", UNI, 1), ("global", GLOBAL, 4), ("fair", FAIR, 10)):
         for topology, scheduler, cpus in table:
-            if options.only and topology != options.only:
+            if (options.only and topology != options.only) or (options.uni and kind != "uni"):
                 continue
             if not has_topology(options, topology):
                 print(f"skipped: the catalogue has no topology `{topology}`")
                 continue
-            for whole_ms in (False, True):
+            for whole_ms in (True,) if kind == "fair" else (False, True):
                 part = max(1, options.sets // share // (4 if whole_ms else 1))
                 for seed in range(options.seed, options.seed + part):
                     todo.append((options, kind, topology, scheduler, cpus, seed, whole_ms))
@@ -161,16 +200,16 @@ def main():
     with multiprocessing.Pool(options.jobs) as pool:
         for what, seed, answer, text in pool.imap_unordered(work, todo, chunksize=4):
             answers[what][answer] += 1
-            if answer in (OURS, SIMSO, TIE):
+            if answer != SAME:
                 examples[what].append((answer, seed, text))
 
-    print(f"{'policy':8}{'CPUs':>5}  {'times':12}{'sets':>6}{'same':>7}{'tie':>6}{'SimSo':>7}{'unexplained':>13}")
+    print(f"{'policy':8}{'CPUs':>5}  {'times':12}{'sets':>6}{'same':>7}{'tie':>6}{'rule':>6}{'SimSo':>7}{'unexplained':>13}")
     for what in sorted(answers):
         kind, topology, cpus, whole_ms = what
         counts = answers[what]
         grid = "whole ms" if whole_ms else "1/64 ms"
         print(
-            f"{topology:8}{cpus:5}  {grid:12}{sum(counts.values()):6}{counts[SAME]:7}{counts[TIE]:6}"
+            f"{topology:8}{cpus:5}  {grid:12}{sum(counts.values()):6}{counts[SAME]:7}{counts[TIE]:6}{counts[RULE]:6}"
             f"{counts[SIMSO]:7}{counts[OURS]:13}"
         )
     for what in sorted(examples):

@@ -89,6 +89,25 @@ def random_set(seed, cpus, tasks=None, load=None, whole_ms=False, abort=False):
     return made
 
 
+def fair_set(seed, cpus):
+    """A set that fair policies schedule: periods of whole milliseconds, times of half ones (whole quanta of
+    both programs, and numbers that floating point holds), deadlines at the ends of periods, load at most that
+    of the processors."""
+    dice = random.Random(f"fair/{seed}/{cpus}")
+    made = TaskSet(seed=seed, cpus=cpus, duration=0)
+    half = 500_000
+    total = dice.uniform(0.6, 1.0) * cpus
+    for i, share in enumerate(uunifast_discard(dice, 3 * cpus + dice.randint(0, 2 * cpus), total)):
+        period = dice.choice([5, 8, 10, 12, 16, 20, 25]) * 1_000_000
+        wcet = min(max(1, round(period * share / half)) * half, period)
+        if made.utilization + wcet / period > cpus:
+            continue
+        offset = dice.randint(0, 5) * 1_000_000 if seed % 2 else 0
+        made.tasks.append(Task(f"T{i}", period, period, wcet, offset))
+    made.duration = 3 * max(t.period for t in made.tasks) + 7_000
+    return made
+
+
 def deadline_monotonic(tasks):
     """Give the priorities that a shorter deadline deserves; equal deadlines share one."""
     ranks = {d: i for i, d in enumerate(sorted({t.deadline for t in tasks}, reverse=True), start=1)}
