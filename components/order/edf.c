@@ -12,12 +12,14 @@
  * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
  *            takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by deadline, those without
- *            last
+ *            last, as urgent as the stage before made them
  * source:    Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time
  *            environment", 1973
  *
  * Earliest deadline first: optimal on one CPU up to full load, global on several CPUs if they share
- * the out-pipe. Under overload it may miss all deadlines one after the other.
+ * the out-pipe. Under overload it may miss all deadlines one after the other, unless `cbs` gives the
+ * deadlines in the place of `deadline`. Tasks without one keep the order and the slice of the stage
+ * before: behind `rt` and `round_robin` these are the lower classes.
  *
  * example:   annotate deadline; entry -> edf -> cpus;
  */
@@ -34,6 +36,17 @@ WEIR_COMPONENT(edf, .summary = "run the task first whose deadline comes first", 
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE));
 
+/* @deadline: of @t, 0 for none. */
+static int edf_put(struct edf weir_mem *self, struct weir_pipe weir_mem *in,
+		   struct weir_task weir_mem *t, u64 deadline)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+
+	if (!deadline)
+		return weir_pipe_insert_stable(out, t, weir_key_before(in, t), in);
+	return weir_insert_urgent(&self->inst, t, deadline, in);
+}
+
 WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
@@ -42,19 +55,22 @@ WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *
 	weir_for_change(c, in) {
 		u64 deadline = weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, c->task);
 
-		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = weir_insert_urgent(&self->inst, c->task, weir_key(deadline), in);
+		if (deadline || weir_load(&c->task->slice_ns) == WEIR_SLICE_DEFAULT)
+			weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
+		err = edf_put(self, in, c->task, deadline);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
+/* What the message says is the job's; whoever answers may know another one. */
 WEIR_ENTRY int edf_on_deadline(struct edf weir_mem *self, const struct weir_msg *msg)
 {
 	if (msg->task)
-		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-				   weir_key(msg->value));
+		weir_rekey_running(
+			&self->inst, weir_out(&self->inst, 0), msg->task,
+			weir_key(weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, msg->task)));
 	return 0;
 }
 
@@ -64,5 +80,6 @@ WEIR_ENTRY int edf_follow_deadline(struct edf weir_mem *self, const struct weir_
 {
 	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
 		return 0;
-	return weir_insert_urgent(&self->inst, msg->task, weir_key(msg->value), in);
+	return edf_put(self, in, msg->task,
+		       weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, msg->task));
 }

@@ -16,7 +16,7 @@
  * params:    slice ns 80000000 [100000, 10000000000]; a best-effort task's period is this times the
  *            number of such tasks
  *            floor pct 10 [1, 100]; load that is kept for best effort
- * per-task:  112 bytes
+ * per-task:  120 bytes
  * cost:      O(log n) per change; O(n) when a best-effort task begins a turn or a hard task is admitted
  *            or goes; a look at each CPU behind the out-pipe; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe: real-time tasks with budget and best-effort
@@ -54,21 +54,23 @@
 enum rbed_kind { RBED_NEW, RBED_BEST_EFFORT, RBED_SOFT, RBED_HARD };
 
 struct rbed_task {
-	u64 release;  /* (p) ns; of the period or turn */
-	u64 deadline; /* (p) ns, absolute */
-	u64 period;   /* (p) ns */
-	u64 budget;   /* (p) ns of work in the period or turn */
-	u64 limit;    /* (p) soft: no more than this, for rates have grown in this period */
-	u64 used;     /* (p) of it */
-	u64 seen;     /* (p) EXECUTED when `used` was right */
-	u64 due;      /* (p) of the job, as told; ns, absolute */
-	u64 wcet;     /* (p) what was booked for, with `period` and `relative` */
-	u64 relative; /* (p) */
-	u64 rate;     /* (p) booked, RBED_FULL: one CPU */
-	u32 kind;     /* (p) enum rbed_kind */
-	u32 late;     /* (p) DEADLINE_MISS was published for the job */
-	u32 place;    /* (l) in the heap */
-	u32 begun;    /* (p) real time: `release` is known. Best effort: it has run in its turn */
+	u64 release;	/* (p) ns; of the period or turn */
+	u64 deadline;	/* (p) ns, absolute */
+	u64 period;	/* (p) ns */
+	u64 budget;	/* (p) ns of work in the period or turn */
+	u64 limit;	/* (p) soft: no more than this, for rates have grown in this period */
+	u64 used;	/* (p) of it */
+	u64 seen;	/* (p) EXECUTED when `used` was right */
+	u64 due;	/* (p) of the job, as told; ns, absolute */
+	u64 wcet;	/* (p) what was booked for, with `period` and `relative` */
+	u64 relative;	/* (p) */
+	u64 rate;	/* (p) booked, RBED_FULL: one CPU */
+	u32 kind;	/* (p) enum rbed_kind */
+	u32 late;	/* (p) DEADLINE_MISS was published for the job */
+	u32 place;	/* (l) in the heap */
+	u32 begun;	/* (p) real time: `release` is known. Best effort: it has run in its turn */
+	u32 seen_epoch; /* (p) admissions that the turn or period reckons with */
+	u32 unused;
 };
 
 /* What happened to a task that is to be put in its place. */
@@ -82,6 +84,8 @@ struct rbed {
 	u64 hard;	     /* (p) rates booked */
 	u64 soft;	     /* (p) */
 	u64 chain; /* (p) ns; until then the best-effort turns given out keep their rate busy */
+	u32 epoch; /* (p) admissions so far */
+	u32 unused;
 };
 
 WEIR_COMPONENT(
@@ -201,6 +205,7 @@ static void rbed_turn(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
 		p->budget = 1;
 	p->used = 0;
 	p->begun = 0;
+	p->seen_epoch = self->epoch;
 	p->release = now;
 	self->chain = (self->chain > now ? self->chain : now) + rbed_ratio(p->budget, rest);
 	p->deadline = now + p->period;
@@ -249,8 +254,9 @@ static u64 rbed_granted(struct rbed weir_mem *self, u64 amount)
 }
 
 /*
- * A real-time task was admitted, and less is left to this one. What is left of a turn is due later; in its
- * period a soft task goes on by its new rate, for others have been promised the rest.
+ * A real-time task was admitted, and less is left to this one. What is left of a turn is due later, and
+ * gone if the task waits for something in between. In its period a soft task goes on by its new rate, for
+ * others have been promised the rest.
  */
 static void rbed_squeeze(struct rbed weir_mem *self, struct weir_task weir_mem *t,
 			 struct rbed_task weir_mem *p, u64 now)
@@ -267,6 +273,7 @@ static void rbed_squeeze(struct rbed weir_mem *self, struct weir_task weir_mem *
 	}
 	if (p->kind != RBED_SOFT || !p->begun)
 		return;
+	p->seen_epoch = self->epoch;
 	left = p->deadline > now ? p->deadline - now : 0;
 	left = rbed_granted(self, left < RBED_LONG ? left * p->rate / RBED_FULL : left);
 	if (p->used + left < p->budget)
@@ -308,6 +315,7 @@ static int rbed_squeeze_all(struct rbed weir_mem *self, struct weir_pipe weir_me
 	struct weir_task weir_mem *t;
 	int err = 0;
 
+	self->epoch++;
 	if (self->chain < now)
 		self->chain = now;
 	rbed_squeeze_running(self, in, now);
@@ -411,6 +419,7 @@ static void rbed_period(struct rbed weir_mem *self, struct weir_task weir_mem *t
 		budget = 1;
 	if (!p->begun || told > p->release) {
 		p->begun = 1;
+		p->seen_epoch = self->epoch;
 		p->release = told;
 		p->limit = budget;
 		p->used = 0;
@@ -457,9 +466,10 @@ static int rbed_turn_over(struct rbed weir_mem *self, struct rbed_task weir_mem 
 		return p->begun && rbed_yielded(self, p);
 	if (event != RBED_WOKEN)
 		return 0;
-	/* What is left of it must not be more than its rate until the deadline. */
-	return p->deadline <= now || rbed_ratio(p->budget - p->used, p->deadline - now) >
-					     rbed_ratio(p->budget, p->period);
+	/* What is left of it must not be more than its rate until the deadline, as rates are now. */
+	return p->deadline <= now || p->seen_epoch != self->epoch ||
+	       rbed_ratio(p->budget - p->used, p->deadline - now) >
+		       rbed_ratio(p->budget, p->period);
 }
 
 /* Where a task belongs by what it has used. */
@@ -473,6 +483,8 @@ static u64 rbed_key(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
 	if (rbed_learn(self, t, p))
 		rbed_squeeze_all(self, in);
 	if (p->kind != RBED_BEST_EFFORT) {
+		if (event == RBED_WOKEN && p->seen_epoch != self->epoch)
+			rbed_squeeze(self, t, p, now);
 		rbed_period(self, t, p, now);
 		return p->release <= now ? p->deadline : WEIR_KEY_NONE;
 	}
@@ -585,6 +597,7 @@ WEIR_ENTRY void rbed_take_state(struct rbed weir_mem *self, struct rbed weir_mem
 	self->hard = old->hard;
 	self->soft = old->soft;
 	self->chain = old->chain;
+	self->epoch = old->epoch;
 }
 
 WEIR_ENTRY void rbed_destroy(struct rbed weir_mem *self)

@@ -277,6 +277,20 @@ u64 weir_remaining(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
  */
 u64 weir_latest_start(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 
+/*
+ * One scale of urgency, so that classes of service can stand behind one another: deadlines and other times
+ * in ns lie below WEIR_KEY_FIXED, fixed priorities from there on, WEIR_KEY_NONE is what has neither.
+ */
+#define WEIR_KEY_FIXED (1ull << 60)
+
+/* For tasks that are not an order's own: the urgency that the stage before gave, below all times. */
+WEIR_INLINE u64 weir_key_before(const struct weir_pipe weir_mem *in, const struct weir_task weir_mem *t)
+{
+	u64 key = in->keyed ? t->hooks[in->slot].key : WEIR_KEY_NONE;
+
+	return key < WEIR_KEY_FIXED ? WEIR_KEY_FIXED : key;
+}
+
 /* For the cost models: elements looked at, iterations burnt. */
 void weir_note_scan(struct weir_instance weir_mem *self, u32 n);
 void weir_note_burn(struct weir_instance weir_mem *self, u32 n);

@@ -63,6 +63,20 @@ pub fn catalog() -> Catalog {
         all.push(component(name, Filter, (1, 1), (1, 1)));
     }
     all.push(ComponentInfo {
+        asks: topics(&["BUDGET"]),
+        needs: topics(&["BUDGET"]),
+        ..component("throttle", Filter, (1, 1), (1, 1))
+    });
+    all.push(ComponentInfo {
+        answers: topics(&["DEADLINE", "BUDGET"]),
+        params: ["hard", "policy"]
+            .map(|name| param(name, Unit::Flag, 0, 0, 1))
+            .into_iter()
+            .chain([param("bound", Unit::Pct, 0, 0, 100)])
+            .collect(),
+        ..component("cbs", Annotate, (0, 0), (0, 0))
+    });
+    all.push(ComponentInfo {
         params: vec![param("slice", Unit::Ns, 3_000_000, 100_000, 1_000_000_000)],
         ..component("round_robin", Order, (1, 1), (1, 1))
     });
@@ -87,12 +101,17 @@ pub fn catalog() -> Catalog {
         ("edzl", &["DEADLINE", "JOB", "EXECUTED"]),
         ("llf", &["DEADLINE", "JOB", "EXECUTED"]),
         ("rbed", &["DEADLINE", "JOB", "EXECUTED"]),
+        ("rt", &["PRIORITY"]),
     ] {
         all.push(ComponentInfo {
             ordering: Ordering::Stable,
             asks: topics(needs),
             needs: topics(needs),
-            params: vec![param("tick", Unit::Ns, 100_000, 0, 1_000_000_000)],
+            params: vec![
+                param("tick", Unit::Ns, 100_000, 0, 1_000_000_000),
+                param("slice", Unit::Ns, 100_000_000, 100_000, 10_000_000_000),
+                param("rr", Unit::Flag, 0, 0, 1),
+            ],
             keyed_out: true,
             ..component(name, Order, (1, 1), (1, 1))
         });
@@ -152,6 +171,8 @@ pub fn catalog() -> Catalog {
         ("job", "JOB"),
         ("executed", "EXECUTED"),
         ("criticality", "CRITICALITY"),
+        ("policy", "POLICY"),
+        ("sporadic", "BUDGET"),
         ("tcb", "TCB"),
         ("status", "STATUS"),
         ("deadline", "DEADLINE"),

@@ -284,6 +284,10 @@ impl World {
             |topic: &String| plan.instances.iter().any(|i| all[i.class as usize].answers.contains(topic));
         let fits = |c: &&ComponentInfo| c.class == Class::Order && c.needs.iter().all(answered);
         let ordering = |i: &usize| all[plan.instances[*i].class as usize].class == Class::Order;
+        // `urgent` may hold a task back for ever if another order gives it no urgency.
+        if plan.instances.iter().any(|i| all[i.class as usize].name == "urgent") {
+            return Ok(());
+        }
         let from: Vec<usize> = (0..plan.instances.len()).filter(ordering).collect();
         let to: Vec<&ComponentInfo> = all.iter().filter(fits).collect();
         if from.is_empty() || to.is_empty() {

@@ -185,6 +185,12 @@ impl Bench {
                 let level = level.ok_or("write `criticality TASK none|lo|hi WCET`")?;
                 self.tell_two(Topic::Criticality, t, level as u64, time(wcet)?)
             }
+            ["policy", t, name] => {
+                let names = ["other", "fifo", "rr", "batch", "", "idle", "deadline"];
+                let policy = names.iter().position(|n| n == name);
+                let policy = policy.ok_or("write `policy TASK other|fifo|rr|batch|idle|deadline`")?;
+                self.tell(Topic::Policy, t, policy as u64)
+            }
             ["isa", t, v] => {
                 let isa = self.isa(v)?;
                 self.tell(Topic::Isa, t, isa)

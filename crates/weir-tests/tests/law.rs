@@ -18,7 +18,9 @@ const MACHINE_ISA: &str = "smp-4 llc=2 accel=2 other=3";
 fn annotate(info: &ComponentInfo, more: &[&str]) -> String {
     let mut names: Vec<&str> = more.to_vec();
     for topic in info.asks.iter() {
-        let who = catalog().components.iter().find(|c| c.answers.contains(topic));
+        // Where several answer, the one that just remembers what was told: it is called like the topic.
+        let all = || catalog().components.iter().filter(|c| c.answers.contains(topic));
+        let who = all().find(|c| c.name == topic.to_lowercase()).or(all().next());
         names.extend(who.map(|c| c.name.as_str()));
     }
     names.sort();

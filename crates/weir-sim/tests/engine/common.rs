@@ -174,3 +174,20 @@ pub fn toml(text: &str) -> Workload {
     Workload::resolve("test.toml", 1, &|_| Ok(text.as_bytes().to_vec()), &[])
         .unwrap_or_else(|e| panic!("{e}"))
 }
+
+/// How properties are tested: the same cases in every run; `PROPTEST_CASES` and `PROPTEST_RNG_SEED` in the
+/// environment ask for more and for others.
+pub fn config(cases: u32) -> proptest::test_runner::Config {
+    let given = |name| std::env::var(name).is_ok();
+    let mut config = proptest::test_runner::Config {
+        failure_persistence: None,
+        ..proptest::test_runner::Config::default()
+    };
+    if !given("PROPTEST_CASES") {
+        config.cases = cases;
+    }
+    if !given("PROPTEST_RNG_SEED") {
+        config.rng_seed = proptest::test_runner::RngSeed::Fixed(1);
+    }
+    config
+}

@@ -11,5 +11,6 @@ mod overheads;
 mod random;
 mod rbed;
 mod rtapp;
+mod servers;
 mod standstill;
 mod textbook;

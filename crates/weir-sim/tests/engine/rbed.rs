@@ -130,7 +130,7 @@ fn mixed() -> impl Strategy<Value = Workload> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(config(400))]
 
     /// No hard deadline is missed for any admitted set.
     #[test]
@@ -157,4 +157,16 @@ proptest! {
         let missed: Vec<_> = g.missed.iter().filter(|m| m.0.starts_with("hard")).collect();
         prop_assert!(missed.is_empty(), "{:?}", missed);
     }
+}
+
+/// A best-effort task sleeps with most of a turn left while a hard one is admitted: what was promised to
+/// it before does not count any more when it comes back.
+#[test]
+fn a_sleeper_does_not_bring_old_promises() {
+    let hard = real_time("h", 8 * MS / 10, 8 * MS / 10, 2 * MS, 19 * MS / 10);
+    let sleeper = task("x", repeat(None, vec![Op::Run { ns: 20_375_196 }, Op::Sleep { ns: 6_124_804 }]));
+    let tasks =
+        vec![TaskSpec { start_ns: Some(87 * MS), ..hard }, TaskSpec { start_ns: Some(34 * MS), ..sleeper }];
+    let (_, out) = gantt(1, ONE, &workload(tasks), 1000 * MS);
+    assert_eq!(out.deadline_misses, 0);
 }

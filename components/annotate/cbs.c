@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * cbs - give each task a server: no more than its budget each period, by a deadline of the server's
+ *
+ * class:     annotate
+ * pipes:     none
+ * listens:   JOB, DEADLINE: budget and period. POLICY: which tasks ask for the deadline policy. DISPATCH,
+ *            RELINQUISH, BLOCK, EXIT: the budget is charged
+ * publishes: OVERLOAD: the task is not admitted
+ * answers:   DEADLINE: that of the task's server, 0 without one; the period in value2. BUDGET: whether
+ *            the task has budget, and when it will have
+ * params:    hard flag 0 [0, 1]; without budget a task waits (with throttle) for its next period
+ *            bound pct 0 [0, 100]; load of the CPUs that is admitted, 0: all
+ *            policy flag 0 [0, 1]; only tasks of the deadline policy get a server
+ *            budget ns 0 [0, 10000000000]; of tasks that tell no job, 0: they get no server
+ *            period ns 100000000 [1000, 10000000000]; of these
+ * per-task:  96 bytes
+ * cost:      O(1) per message and per answer; takes the instance's lock
+ * batch:     no pipes
+ * source:    Abeni and Buttazzo, "Integrating multimedia applications in hard real-time systems", 1998;
+ *            hard and with admission: Linux, SCHED_DEADLINE (Lelli, Scordino, Abeni and Faggioli, 2016)
+ *
+ * Constant bandwidth: a task that wakes keeps deadline and budget unless that would be more than its rate
+ * until then; if so it gets a whole budget and a deadline from now. When the budget is used up, the
+ * deadline moves on by a period and the budget is filled: the task goes on, but less urgent, so that one
+ * that needs more than it told is late itself and nobody else. With `hard` it waits until the period is
+ * over. Budget and period are those that the task tells by JOB and DEADLINE.
+ *
+ * It takes the place of `deadline`, before any component that goes by deadlines. The CPU's capacity
+ * counts, its clock does not. A task that is not admitted has no deadline: it runs below those that are,
+ * by what the stage before edf says. The bound counts budgets against all CPUs that are online; on
+ * several CPUs it keeps global edf from falling behind for ever, but does not promise each deadline.
+ *
+ * example:   annotate affinity, job, cbs(hard = true, bound = 95%); entry -> throttle -> edf -> cpus;
+ */
+#include <weir/reserve.h>
+
+enum cbs_state { CBS_NONE, CBS_ADMITTED, CBS_REFUSED };
+
+struct cbs_task {
+	struct weir_reserve r; /* (l) */
+	u64 used;	       /* (l) ns of the budget */
+	u64 deadline;	       /* (l) ns, absolute; 0: none yet */
+	u64 rate;	       /* (l) booked */
+	u64 policy;	       /* (l) as told */
+	u32 state;	       /* (l) enum cbs_state */
+	u32 waits;	       /* (l) hard: for the end of its period */
+};
+
+struct cbs {
+	struct weir_instance inst;
+	u64 hard;   /* (c) */
+	u64 bound;  /* (c) percent */
+	u64 policy; /* (c) */
+	u64 budget; /* (c) ns */
+	u64 period; /* (c) ns */
+	u64 load;   /* (l) booked */
+};
+
+WEIR_COMPONENT(
+	cbs,
+	.summary = "give each task a server: no more than its budget each period, by a deadline of "
+		   "the server's",
+	.cls = WEIR_ANNOTATE,
+	.listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(DISPATCH) |
+		   WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
+		   WEIR_TOPIC_BIT(POLICY),
+	.publishes = WEIR_TOPIC_BIT(OVERLOAD),
+	.answers = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(BUDGET),
+	.per_task = sizeof(struct cbs_task),
+	WEIR_PARAMS(cbs,
+		    WEIR_PARAM(cbs, hard, FLAG, 0, 0, 1,
+			       "without budget a task waits (with throttle) for its next period"),
+		    WEIR_PARAM(cbs, bound, PCT, 0, 0, 100,
+			       "load of the CPUs that is admitted, 0: all"),
+		    WEIR_PARAM(cbs, policy, FLAG, 0, 0, 1,
+			       "only tasks of the deadline policy get a server"),
+		    WEIR_PARAM(cbs, budget, NS, 0, 0, 10000000000ull,
+			       "of tasks that tell no job, 0: they get no server"),
+		    WEIR_PARAM(cbs, period, NS, 100000000, 1000, 10000000000ull, "of these")));
+
+static u64 cbs_capacity(struct weir_sched weir_mem *s)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++)
+		if (weir_load(&s->cpus[i].online))
+			sum += s->cpus[i].capacity;
+	return sum;
+}
+
+/* Book what the task's parameters say, or refuse it. Under the lock, like all that follows. */
+static void cbs_admit(struct cbs weir_mem *self, struct weir_task weir_mem *t,
+		      struct cbs_task weir_mem *p)
+{
+	u64 rate = weir_reserve_rate(p->r.budget, p->r.relative);
+
+	self->load -= p->rate;
+	p->rate = 0;
+	p->state = CBS_ADMITTED;
+	p->deadline = 0;
+	p->used = 0;
+	if (self->bound && (self->load + rate) / self->bound > cbs_capacity(self->inst.sched) *
+								       (WEIR_RESERVE_FULL / 1024) /
+								       100) {
+		p->state = CBS_REFUSED;
+		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, rate);
+		return;
+	}
+	p->rate = rate;
+	self->load += rate;
+}
+
+static int cbs_serves(const struct cbs weir_mem *self, const struct cbs_task weir_mem *p)
+{
+	return !self->policy || p->policy == WEIR_POLICY_DEADLINE;
+}
+
+/* The server's next periods, as far as the budget has been used up. */
+static void cbs_fill(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u64 now)
+{
+	u64 periods = p->used / p->r.budget, begin;
+
+	if (!self->hard) {
+		p->deadline += periods * p->r.period;
+		p->used -= periods * p->r.budget;
+		return;
+	}
+	begin = p->deadline - p->r.relative;
+	if (begin + p->r.period > now) {
+		p->waits = 1;
+		return;
+	}
+	/* One that was kept from the CPUs so long that its period is over does not get all that it missed. */
+	begin += p->r.period;
+	p->used -= p->r.budget;
+	if (!p->waits || p->used >= p->r.budget || begin + p->r.relative <= now) {
+		begin = now;
+		p->used = 0;
+	}
+	p->waits = 0;
+	p->deadline = begin + p->r.relative;
+}
+
+/* What the rules say of a task that may run. */
+static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
+			struct cbs_task weir_mem *p)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u64 now = weir_now(s), left;
+
+	if (p->state == CBS_NONE && self->budget && cbs_serves(self, p)) {
+		p->r.wcet = self->budget;
+		p->r.within = self->period;
+		if (weir_reserve_learn(&p->r, self->period))
+			cbs_admit(self, t, p);
+	}
+	if (p->state != CBS_ADMITTED)
+		return;
+	p->used += weir_reserve_charge(s, &p->r, t, !weir_reserve_on_cpu(t));
+	if (weir_load(&t->state) == WEIR_UNCONSIDERED)
+		return;
+	left = p->used < p->r.budget ? p->r.budget - p->used : 0;
+	if (!p->deadline ||
+	    (p->r.idle &&
+	     (p->deadline <= now || weir_reserve_rate(left, p->deadline - now) >
+					    weir_reserve_rate(p->r.budget, p->r.relative)))) {
+		/* A hard server without budget, or between deadline and the end of its period, has to wait. */
+		if (!p->deadline || !self->hard ||
+		    p->deadline - p->r.relative + p->r.period <= now ||
+		    (left && p->deadline > now)) {
+			p->deadline = now + p->r.relative;
+			p->used = 0;
+		} else {
+			p->used = p->r.budget;
+		}
+	}
+	p->r.idle = 0;
+	if (p->used >= p->r.budget)
+		cbs_fill(self, p, now);
+}
+
+/* Take the lock and find the task's memory; null: the message is about no task. */
+static struct cbs_task weir_mem *cbs_open(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	if (!msg->task || weir_spin_lock(&self->inst.lock))
+		return 0;
+	return weir_priv(&self->inst, msg->task);
+}
+
+WEIR_ENTRY int cbs_on_policy(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = cbs_open(self, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	p->policy = msg->value;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int cbs_on_job(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = cbs_open(self, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	p->r.wcet = msg->value;
+	p->r.within = msg->value2;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+/* The job's deadline itself does not matter. */
+WEIR_ENTRY int cbs_on_deadline(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = cbs_open(self, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	if (cbs_serves(self, p) && p->r.wcet && (msg->value2 || p->r.within) &&
+	    weir_reserve_learn(&p->r, msg->value2))
+		cbs_admit(self, msg->task, p);
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int cbs_on_dispatch(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = cbs_open(self, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	cbs_refresh(self, msg->task, p);
+	weir_reserve_start(self->inst.sched, &p->r);
+	if (p->state == CBS_ADMITTED)
+		weir_store(&msg->task->slice_ns,
+			   weir_reserve_time(self->inst.sched, msg->cpu,
+					     p->used < p->r.budget ? p->r.budget - p->used : 0));
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int cbs_on_relinquish(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = cbs_open(self, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	/* The message may be late: perhaps it runs again. */
+	if (!weir_reserve_on_cpu(msg->task))
+		p->used += weir_reserve_charge(self->inst.sched, &p->r, msg->task, 1);
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int cbs_on_block(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = cbs_open(self, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	p->used += weir_reserve_charge(self->inst.sched, &p->r, msg->task, 1);
+	p->r.idle = 1;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int cbs_on_exit(struct cbs weir_mem *self, const struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = cbs_open(self, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	self->load -= p->rate;
+	p->rate = 0;
+	p->state = CBS_REFUSED;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int cbs_answer_deadline(struct cbs weir_mem *self, struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = cbs_open(self, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	cbs_refresh(self, msg->task, p);
+	msg->value = p->state == CBS_ADMITTED ? p->deadline : 0;
+	msg->value2 = p->r.period;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int cbs_answer_budget(struct cbs weir_mem *self, struct weir_msg *msg)
+{
+	struct cbs_task weir_mem *p = cbs_open(self, msg);
+
+	if (!p)
+		return -WEIR_EINVAL;
+	cbs_refresh(self, msg->task, p);
+	msg->value = p->state != CBS_ADMITTED || p->used < p->r.budget;
+	msg->value2 = msg->value ? 0 : p->deadline - p->r.relative + p->r.period;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY void cbs_take_state(struct cbs weir_mem *self, struct cbs weir_mem *old)
+{
+	self->load = old->load;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * policy - remember which scheduling policy each task asked for
+ *
+ * class:    annotate
+ * pipes:    none
+ * listens:  POLICY: store it
+ * answers:  POLICY: the number that Linux has for it; 0 (other) if none was ever told
+ * params:   -
+ * per-task: 8 bytes
+ * cost:     O(1) per message and per answer; no lock
+ * batch:    no pipes
+ * source:   POSIX.1-2017, sched.h; Linux, sched(7)
+ *
+ * Only a wish: `rt` tells FIFO and round robin apart by it, `cbs` may serve the deadline policy alone.
+ * The runtime tells it when the task comes into being.
+ *
+ * example:  annotate affinity, executed, policy, priority; entry -> rt -> cpus;
+ */
+#include <weir/component.h>
+
+struct policy {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(policy, .summary = "remember which scheduling policy each task asked for",
+	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(POLICY),
+	       .answers = WEIR_TOPIC_BIT(POLICY), .per_task = sizeof(u64));
+
+WEIR_ENTRY int policy_on_policy(struct policy weir_mem *self, const struct weir_msg *msg)
+{
+	if (!msg->task)
+		return -WEIR_EINVAL;
+	weir_store((u64 weir_mem *)weir_priv(&self->inst, msg->task), msg->value);
+	return 0;
+}
+
+WEIR_ENTRY int policy_answer_policy(struct policy weir_mem *self, struct weir_msg *msg)
+{
+	if (!msg->task)
+		return -WEIR_EINVAL;
+	msg->value = weir_load((u64 weir_mem *)weir_priv(&self->inst, msg->task));
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What servers have in common: a task's budget and period, and the clock that runs while it is on a CPU.
+ * Part of a component's private memory of a task; all under the lock of the instance.
+ */
+#ifndef WEIR_RESERVE_H
+#define WEIR_RESERVE_H
+
+#include <weir/component.h>
+
+/* Times are kept below this, so that products with rates stay in 64 bits, ns: 4 hours. */
+#define WEIR_RESERVE_LONG (1ull << 44)
+/* A rate of one CPU of capacity 1024. */
+#define WEIR_RESERVE_FULL (1ull << 19)
+
+struct weir_reserve {
+	u64 budget;   /* ns of work each period, at capacity 1024; 0: no server */
+	u64 period;   /* ns */
+	u64 relative; /* ns; deadline */
+	u64 wcet;     /* as told by JOB, for the next DEADLINE */
+	u64 within;   /* likewise, the relative deadline */
+	u64 since;    /* ns; on a CPU since then */
+	u32 running;
+	u32 idle;     /* it waits for something else than a CPU, or waited and was not looked at since */
+};
+
+/* @part of @whole as a rate, rounded up. */
+WEIR_INLINE u64 weir_reserve_rate(u64 part, u64 whole)
+{
+	if (part > WEIR_RESERVE_LONG)
+		part = WEIR_RESERVE_LONG;
+	return whole ? (part * WEIR_RESERVE_FULL + whole - 1) / whole : ~0ull;
+}
+
+/* On a CPU, or about to be. */
+WEIR_INLINE int weir_reserve_on_cpu(const struct weir_task weir_mem *t)
+{
+	u32 state = weir_load(&t->state);
+
+	return state == WEIR_RUNNING || state == WEIR_CLAIMED;
+}
+
+/* @t came onto @cpu: its clock runs. */
+WEIR_INLINE void weir_reserve_start(struct weir_sched weir_mem *s, struct weir_reserve weir_mem *r)
+{
+	r->since = weir_now(s);
+	r->running = 1;
+	r->idle = 0;
+}
+
+/* Work of @t, which is on a CPU or was until now, since it was charged last, ns. @stop: it is off. */
+WEIR_INLINE u64 weir_reserve_charge(struct weir_sched weir_mem *s, struct weir_reserve weir_mem *r,
+				    struct weir_task weir_mem *t, int stop)
+{
+	u64 now = weir_now(s), ran = 0;
+	u32 cpu = weir_load(&t->cpu);
+
+	if (r->running && now > r->since && cpu < s->nr_cpus)
+		ran = (now - r->since) * s->cpus[cpu].capacity >> 10;
+	r->since = now;
+	if (stop)
+		r->running = 0;
+	return ran;
+}
+
+/* The time that @work takes on @cpu, rounded up, at least 1. */
+WEIR_INLINE u64 weir_reserve_time(struct weir_sched weir_mem *s, u32 cpu, u64 work)
+{
+	u64 capacity = cpu < s->nr_cpus ? s->cpus[cpu].capacity : 1024;
+
+	if (!work)
+		return 1;
+	return work < WEIR_RESERVE_LONG ? (work * 1024 + capacity - 1) / capacity : work;
+}
+
+/* What JOB and DEADLINE say, as budget and period. 1: they are others than before. */
+WEIR_INLINE int weir_reserve_learn(struct weir_reserve weir_mem *r, u64 period)
+{
+	u64 relative = r->within;
+
+	if (!period)
+		period = relative;
+	if (!relative || relative > period)
+		relative = period;
+	if (r->budget == r->wcet && r->period == period && r->relative == relative)
+		return 0;
+	r->budget = r->wcet < period ? r->wcet : period;
+	r->period = period;
+	r->relative = relative;
+	return 1;
+}
+
+#endif
