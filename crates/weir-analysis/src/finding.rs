@@ -60,40 +60,14 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A sufficient test: passed, or nothing is known.
-    pub fn sufficient(
-        id: &'static str,
-        test: &'static str,
-        source: &'static str,
-        passed: bool,
-        remark: String,
-    ) -> Self {
-        let verdict = if passed { Verdict::Schedulable } else { Verdict::Undecided };
-        Self { id, test, source, kind: Kind::Sufficient, verdict, remark, response: Vec::new() }
-    }
-
-    /// An exact test.
-    pub fn exact(
-        id: &'static str,
-        test: &'static str,
-        source: &'static str,
-        passed: bool,
-        remark: String,
-    ) -> Self {
-        let verdict = if passed { Verdict::Schedulable } else { Verdict::Unschedulable };
-        Self { id, test, source, kind: Kind::Exact, verdict, remark, response: Vec::new() }
-    }
-
-    /// A necessary test.
-    pub fn necessary(
-        id: &'static str,
-        test: &'static str,
-        source: &'static str,
-        passed: bool,
-        remark: String,
-    ) -> Self {
-        let verdict = if passed { Verdict::Undecided } else { Verdict::Unschedulable };
-        Self { id, test, source, kind: Kind::Necessary, verdict, remark, response: Vec::new() }
+    /// A test with its short name, its name for people and its paper; what follows from `passed` is up to its kind.
+    pub fn new(kind: Kind, [id, test, source]: [&'static str; 3], passed: bool, remark: String) -> Self {
+        let verdict = match (kind, passed) {
+            (Kind::Exact | Kind::Sufficient, true) => Verdict::Schedulable,
+            (Kind::Exact | Kind::Necessary, false) => Verdict::Unschedulable,
+            (Kind::Sufficient, false) | (Kind::Necessary, true) => Verdict::Undecided,
+        };
+        Self { id, test, source, kind, verdict, remark, response: Vec::new() }
     }
 
     /// A test that says nothing about sets of this kind.

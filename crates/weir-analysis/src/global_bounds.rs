@@ -3,7 +3,7 @@
 
 use num_traits::{One, Zero};
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Kind};
 use crate::task::{
     Exact, Task, all_constrained, all_implicit, density, largest, no_jitter, ratio, shown, utilization, whole,
 };
@@ -17,10 +17,9 @@ const POINTS: usize = 20_000;
 pub fn feasible(tasks: &[Task], m: u32, milder: bool) -> Finding {
     let u = utilization(tasks);
     let make = |passed, remark| {
-        Finding::necessary(
-            "feasible",
-            "what any policy needs",
-            "Baruah et al. 1996; Baker and Cirinei 2006",
+        Finding::new(
+            Kind::Necessary,
+            ["feasible", "what any policy needs", "Baruah et al. 1996; Baker and Cirinei 2006"],
             passed,
             remark,
         )
@@ -51,10 +50,9 @@ pub fn gfb(tasks: &[Task], m: u32) -> Finding {
     let (sum, most) = (density(tasks), largest(tasks.iter().map(Task::density)));
     let bound = whole(u64::from(m)) - whole(u64::from(m) - 1) * &most;
     let remark = format!("density {}, largest {}, bound {}", shown(&sum), shown(&most), shown(&bound));
-    let found = Finding::sufficient(
-        "gfb",
-        "density bound of global EDF",
-        "Goossens, Funk and Baruah 2003",
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["gfb", "density bound of global EDF", "Goossens, Funk and Baruah 2003"],
         sum <= bound && most <= whole(1),
         remark,
     );
@@ -75,10 +73,13 @@ pub fn optimal(tasks: &[Task], m: u32, quantum: u64) -> Finding {
     let most = largest(rounded.iter().map(Task::utilization));
     let passed = u <= whole(u64::from(m)) && most <= whole(1);
     let remark = format!("U = {}, bound {m}", shown(&u));
-    let found = Finding::exact(
-        "optimal",
-        "utilization bound of optimal policies",
-        "Baruah, Cohen, Plaxton and Varvel 1996; Anderson and Srinivasan 2001",
+    let found = Finding::new(
+        Kind::Exact,
+        [
+            "optimal",
+            "utilization bound of optimal policies",
+            "Baruah, Cohen, Plaxton and Varvel 1996; Anderson and Srinivasan 2001",
+        ],
         passed,
         remark,
     );
@@ -109,10 +110,9 @@ pub fn edf_us(tasks: &[Task], m: u32, threshold: &Exact) -> Finding {
         && heavy.iter().all(|t| t.utilization() <= whole(1))
         && (light.is_empty() || (left > 0 && rest.verdict == crate::Verdict::Schedulable));
     let remark = format!("{} heavy tasks; for the others, on {left} CPUs: {}", heavy.len(), rest.remark);
-    let found = Finding::sufficient(
-        "edf-us",
-        "bound of EDF-US",
-        "Srinivasan and Baruah 2002; Baker 2005",
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["edf-us", "bound of EDF-US", "Srinivasan and Baruah 2002; Baker 2005"],
         passed,
         remark,
     );
@@ -125,8 +125,12 @@ pub fn rm_us(tasks: &[Task], m: u32) -> Finding {
     let (u, bound) = (utilization(tasks), ratio(m * m, 3 * m - 2));
     let passed = u <= bound && tasks.iter().all(|t| t.utilization() <= whole(1));
     let remark = format!("U = {}, bound {}", shown(&u), shown(&bound));
-    let found =
-        Finding::sufficient("rm-us", "bound of RM-US", "Andersson, Baruah and Jonsson 2001", passed, remark);
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["rm-us", "bound of RM-US", "Andersson, Baruah and Jonsson 2001"],
+        passed,
+        remark,
+    );
     fixed_shape(found, tasks)
 }
 
@@ -136,10 +140,9 @@ pub fn rm_global(tasks: &[Task], m: u32) -> Finding {
     let bound = ratio(u64::from(m), 2) * (whole(1) - &most) + &most;
     let remark = format!("U = {}, largest {}, bound {}", shown(&u), shown(&most), shown(&bound));
     let passed = u <= bound && most <= Exact::one();
-    let found = Finding::sufficient(
-        "bcl-rm",
-        "utilization bound of global RM",
-        "Bertogna, Cirinei and Lipari 2005",
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["bcl-rm", "utilization bound of global RM", "Bertogna, Cirinei and Lipari 2005"],
         passed,
         remark,
     );
@@ -172,10 +175,9 @@ pub fn bak(tasks: &[Task], m: u32) -> Finding {
         own > whole(1) || load > whole(m) - whole(m - 1) * own
     });
     let remark = failed.map_or("all tasks pass".to_string(), |k| format!("fails for `{}`", k.name));
-    let found = Finding::sufficient(
-        "bak",
-        "load of a problem window, global EDF",
-        "Baker 2003",
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["bak", "load of a problem window, global EDF", "Baker 2003"],
         failed.is_none(),
         remark,
     );

@@ -106,14 +106,17 @@ fn fitting(found: Finding, tasks: &[Task]) -> Finding {
 
 /// Response-time analysis of global EDF, or of global fixed priorities. Pseudo-polynomial.
 pub fn global_rta(tasks: &[Task], m: u32, rivals: Rivals) -> Finding {
-    let empty = Finding::sufficient(
-        if rivals == Rivals::Edf { "rta-edf" } else { "rta-fp" },
-        if rivals == Rivals::Edf {
-            "response times under global EDF"
-        } else {
-            "response times under global fixed priorities"
-        },
-        "Bertogna and Cirinei 2007",
+    let empty = Finding::new(
+        Kind::Sufficient,
+        [
+            if rivals == Rivals::Edf { "rta-edf" } else { "rta-fp" },
+            if rivals == Rivals::Edf {
+                "response times under global EDF"
+            } else {
+                "response times under global fixed priorities"
+            },
+            "Bertogna and Cirinei 2007",
+        ],
         false,
         String::new(),
     );
@@ -145,10 +148,9 @@ pub fn bcl(tasks: &[Task], m: u32) -> Finding {
         !(sum < room || (sum == room && work.iter().any(|w| 0 < *w && *w <= spare)))
     });
     let remark = failed.map_or("all tasks pass".to_string(), |k| format!("fails for `{}`", tasks[k].name));
-    let found = Finding::sufficient(
-        "bcl",
-        "interference under global EDF",
-        "Bertogna, Cirinei and Lipari 2005",
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["bcl", "interference under global EDF", "Bertogna, Cirinei and Lipari 2005"],
         failed.is_none(),
         remark,
     );
@@ -171,10 +173,9 @@ pub fn edzl(tasks: &[Task], m: u32) -> Finding {
         .count();
     let fit = tasks.iter().all(|t| t.wcet <= t.deadline);
     let remark = format!("{critical} tasks may run out of laxity; {m} at once do no harm");
-    let found = Finding::sufficient(
-        "edzl",
-        "tasks without laxity under EDZL",
-        "Cirinei and Baker 2007",
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["edzl", "tasks without laxity under EDZL", "Cirinei and Baker 2007"],
         fit && critical <= m as usize,
         remark,
     );

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Which tests fit a policy.
 
-use crate::finding::{Finding, Verdict};
+use crate::finding::{Finding, Kind, Verdict};
 use crate::global_window::{Rivals, bcl, edzl, global_rta};
 use crate::partition::{Fit, partition};
 use crate::task::{Task, can_be_synchronous, ratio};
@@ -178,10 +178,13 @@ fn partitioned(tasks: &[Task], m: u32, fit: Fit, bound_pct: u64, local: &Policy)
     if response.iter().all(Option::is_none) {
         response.clear();
     }
-    let found = Finding::exact(
-        "partitioned",
-        "each CPU with the tasks that it gets",
-        "Dhall and Liu 1978; Lopez, Diaz and Garcia 2004",
+    let found = Finding::new(
+        Kind::Exact,
+        [
+            "partitioned",
+            "each CPU with the tasks that it gets",
+            "Dhall and Liu 1978; Lopez, Diaz and Garcia 2004",
+        ],
         true,
         remark,
     );

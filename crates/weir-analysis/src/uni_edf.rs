@@ -6,7 +6,7 @@
 
 use num_traits::ToPrimitive;
 
-use crate::finding::{Finding, Verdict};
+use crate::finding::{Finding, Kind, Verdict};
 use crate::task::{Exact, Task, all_implicit, density, no_jitter, shown, utilization, whole};
 
 /// Most points of an interval test; sets that need more are left undecided.
@@ -16,8 +16,12 @@ const POINTS: u64 = 2_000_000;
 pub fn full_utilization(tasks: &[Task]) -> Finding {
     let u = utilization(tasks);
     let remark = format!("U = {}, bound 1", shown(&u));
-    let found =
-        Finding::exact("ll-edf", "utilization bound of EDF", "Liu and Layland 1973", u <= whole(1), remark);
+    let found = Finding::new(
+        Kind::Exact,
+        ["ll-edf", "utilization bound of EDF", "Liu and Layland 1973"],
+        u <= whole(1),
+        remark,
+    );
     if found.verdict == Verdict::Unschedulable || (all_implicit(tasks) && no_jitter(tasks)) {
         found
     } else {
@@ -29,10 +33,9 @@ pub fn full_utilization(tasks: &[Task]) -> Finding {
 pub fn full_density(tasks: &[Task]) -> Finding {
     let sum = density(tasks);
     let remark = format!("density {}, bound 1", shown(&sum));
-    let found = Finding::sufficient(
-        "density",
-        "density bound of EDF",
-        "Liu and Layland 1973",
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["density", "density bound of EDF", "Liu and Layland 1973"],
         sum <= whole(1),
         remark,
     );
@@ -90,7 +93,12 @@ fn busy_period(tasks: &[Task]) -> Option<u128> {
 /// The demand of every interval that ends at a deadline, one after the other. Pseudo-polynomial for U < 1.
 pub fn processor_demand(tasks: &[Task], milder: bool) -> Finding {
     let make = |passed, remark| {
-        Finding::exact("demand", "processor demand", "Baruah, Rosier and Howell 1990", passed, remark)
+        Finding::new(
+            Kind::Exact,
+            ["demand", "processor demand", "Baruah, Rosier and Howell 1990"],
+            passed,
+            remark,
+        )
     };
     if utilization(tasks) > whole(1) {
         return make(false, format!("U = {}", shown(&utilization(tasks))));
@@ -121,7 +129,12 @@ pub fn processor_demand(tasks: &[Task], milder: bool) -> Finding {
 /// (F. Zhang and A. Burns 2009).
 pub fn quick_demand(tasks: &[Task], milder: bool) -> Finding {
     let make = |passed, remark| {
-        Finding::exact("qpa", "quick processor-demand analysis", "Zhang and Burns 2009", passed, remark)
+        Finding::new(
+            Kind::Exact,
+            ["qpa", "quick processor-demand analysis", "Zhang and Burns 2009"],
+            passed,
+            remark,
+        )
     };
     if utilization(tasks) > whole(1) {
         return make(false, format!("U = {}", shown(&utilization(tasks))));

@@ -3,7 +3,7 @@
 
 use num_traits::ToPrimitive;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Kind};
 use crate::task::{Exact, Task, all_implicit, no_jitter, shown, utilization, whole};
 
 /// Errors of the floating point comparison fall on the safe side by this much.
@@ -28,8 +28,12 @@ pub fn liu_layland(tasks: &[Task], rate_monotonic: bool) -> Finding {
     let u = utilization(tasks);
     let passed = u.to_f64().is_some_and(|u| u <= bound - MARGIN) || (tasks.len() == 1 && u <= whole(1));
     let remark = format!("U = {}, bound {bound:.3}", shown(&u));
-    let found =
-        Finding::sufficient("ll-rm", "utilization bound of RM", "Liu and Layland 1973", passed, remark);
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["ll-rm", "utilization bound of RM", "Liu and Layland 1973"],
+        passed,
+        remark,
+    );
     unfit(tasks, rate_monotonic).map_or(found.clone(), |why| found.inapplicable(why))
 }
 
@@ -37,10 +41,9 @@ pub fn liu_layland(tasks: &[Task], rate_monotonic: bool) -> Finding {
 pub fn hyperbolic(tasks: &[Task], rate_monotonic: bool) -> Finding {
     let product = tasks.iter().fold(whole(1), |p: Exact, t| p * (t.utilization() + whole(1)));
     let remark = format!("product {}, bound 2", shown(&product));
-    let found = Finding::sufficient(
-        "hyperbolic",
-        "hyperbolic bound of RM",
-        "Bini, Buttazzo and Buttazzo 2003",
+    let found = Finding::new(
+        Kind::Sufficient,
+        ["hyperbolic", "hyperbolic bound of RM", "Bini, Buttazzo and Buttazzo 2003"],
         product <= whole(2),
         remark,
     );
@@ -134,10 +137,11 @@ pub fn response_times(tasks: &[Task], milder: bool) -> Finding {
     } else {
         "Joseph and Pandya 1986; Audsley et al. 1993"
     };
-    let mut found = Finding::exact("rta", "response-time analysis", source, failed.is_none(), remark)
-        .with_response(
-            all.iter().map(|r| if let Response::Worst(r) = r { Some(*r) } else { None }).collect(),
-        );
+    let mut found =
+        Finding::new(Kind::Exact, ["rta", "response-time analysis", source], failed.is_none(), remark)
+            .with_response(
+                all.iter().map(|r| if let Response::Worst(r) = r { Some(*r) } else { None }).collect(),
+            );
     if unknown && failed.is_none() {
         found.verdict = crate::Verdict::Undecided;
     }

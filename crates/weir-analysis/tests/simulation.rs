@@ -29,7 +29,9 @@ struct Dice(u64);
 impl Dice {
     fn new(case: u64) -> Self {
         let mut dice = Self(case.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        (0..4).for_each(|_| drop(dice.next(2)));
+        for _ in 0..4 {
+            dice.next(2);
+        }
         dice
     }
 

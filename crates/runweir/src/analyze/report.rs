@@ -137,9 +137,9 @@ impl Report {
             .iter()
             .map(|f| {
                 let again = costly.and_then(|c| c.found.iter().find(|o| o.id == f.id));
-                let again = again.map_or(String::new(), |o| format!(" ({} with costs)", o.verdict));
-                let line = format!("{}{again}: {}. {} test, {}", f.verdict, f.remark, f.kind, f.source);
-                (f.test.to_string(), line)
+                let again = again.filter(|o| o.verdict != f.verdict);
+                let again = again.map_or(String::new(), |o| format!(", with costs {}", o.verdict));
+                (f.id.to_string(), format!("{}{again}: {} ({}; {})", f.verdict, f.remark, f.source, f.kind))
             })
             .collect();
         text.push_str(&columns(&rows));

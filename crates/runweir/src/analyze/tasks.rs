@@ -45,7 +45,7 @@ pub fn platform(machine: &Machine, warnings: &mut Vec<String>) -> Result<Platfor
 /// The workload's recurrent tasks. What the analysis cannot see is told as a warning.
 pub fn recurrent(workload: &Workload, platform: &Platform, warnings: &mut Vec<String>) -> Result<Vec<Task>> {
     let mut tasks = Vec::new();
-    let (mut others, mut waiting, mut bound) = (0, 0, 0);
+    let (mut others, mut waiting, mut bound, mut drawn) = (0, 0, 0, 0);
     for spec in &workload.tasks {
         // What arrives at random has no least distance that a bound could use.
         let arrives = spec.program.iter().any(|op| matches!(op, Op::Arrive { .. }));
@@ -53,6 +53,10 @@ pub fn recurrent(workload: &Workload, platform: &Platform, warnings: &mut Vec<St
             others += 1;
             continue;
         };
+        if spec.program.iter().any(|op| matches!(op, Op::Arrive { .. })) {
+            drawn += 1;
+            continue;
+        }
         let (mut offset, mut jitter, mut sporadic) = (spec.start_ns.unwrap_or(0), 0, false);
         for op in spec.program.iter() {
             match op {
@@ -97,6 +101,7 @@ pub fn recurrent(workload: &Workload, platform: &Platform, warnings: &mut Vec<St
     let plural = |n: u32| if n == 1 { "1 task".to_string() } else { format!("{n} tasks") };
     for (n, what) in [
         (others, "without a period: left out, though what they do delays others"),
+        (drawn, "whose arrivals follow a law or a trace: left out, as no least distance is known"),
         (
             waiting,
             "with steps that may wait for others (locks, channels, devices): that time is not part of the analysis",

@@ -82,3 +82,26 @@ fn unknown_graphs_and_odd_tasks_are_told() {
     let ran = runweir(&["analyze", "--schedulability", "-w", "periodic"]);
     assert!(ran.status == 2 && ran.stderr.contains("add --machine"), "{}", ran.stderr);
 }
+
+/// With costs, and periods so short that they matter: what is accepted misses nothing in a run with the same costs.
+#[test]
+fn what_is_accepted_with_costs_meets_its_deadlines() {
+    let mut accepted = 0;
+    let mut refused = 0;
+    for (i, topology) in ["edf", "rm", "edzl", "p-edf", "p-rm"].iter().cycle().take(40).enumerate() {
+        let seed = (i / 5 + 1).to_string();
+        let set = format!("periodic:tasks=6,util={}%,umax=70%,pmin=400us,pmax=4ms", 50 + 15 * (i / 5));
+        let common = ["-m", "smp-2", "-w", &set, "-s", &seed];
+        let a = analysis(&[&[*topology], &common[..]].concat());
+        if a["policies"][0]["with_costs"]["verdict"] != "schedulable" {
+            refused += 1;
+            continue;
+        }
+        accepted += 1;
+        let run = [&["run", "-t", topology, "-d", "200ms", "--json", "-q"], &common[..]].concat();
+        let totals = &json(&good(&run))["totals"];
+        assert_eq!(totals["deadline_misses"], 0, "{topology} {set} seed {seed}: {a}");
+        assert!(totals["jobs_completed"].as_u64().is_some_and(|n| n > 100));
+    }
+    assert!(accepted >= 8 && refused >= 8, "{accepted} accepted, {refused} not");
+}
