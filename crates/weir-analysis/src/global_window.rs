@@ -80,9 +80,9 @@ fn rounds(tasks: &[Task], m: u32, rivals: Rivals) -> Vec<Option<u128>> {
     let mut bounds = vec![None; tasks.len()];
     for _ in 0..ROUNDS {
         let mut better = false;
-        for k in 0..tasks.len() {
+        for (k, bound) in bounds.iter_mut().enumerate() {
             let Some(r) = response(tasks, k, m, &slack, rivals) else { continue };
-            bounds[k] = Some(bounds[k].map_or(r, |b: u128| b.min(r)));
+            *bound = Some(bound.map_or(r, |b: u128| b.min(r)));
             let spare = u128::from(tasks[k].deadline) - r;
             if spare > slack[k] {
                 slack[k] = spare;

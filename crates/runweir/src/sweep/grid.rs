@@ -4,6 +4,7 @@
 //! All of it is checked before the first run, with the first seed.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
 use weir_core::Plan;
@@ -46,7 +47,7 @@ impl Grid {
                 grid.sessions.insert(at[1..].to_vec(), session);
             }
             let key = grid.plan_key(&at);
-            if !grid.plans.contains_key(&key) {
+            if let Entry::Vacant(place) = grid.plans.entry(key) {
                 let variant = &spec.variants[at[TOPOLOGY]];
                 let source = topology::source(&variant.topology)?;
                 let mut sets = topology::parse_sets(&variant.sets)?;
@@ -54,7 +55,7 @@ impl Grid {
                 let shape = &grid.sessions[&at[1..]].machine.shape;
                 let mut compiled = topology::compile(&source, shape, &sets).map_err(told)?;
                 compiled.plan.name.clone_from(&variant.name);
-                grid.plans.insert(key, compiled.plan);
+                place.insert(compiled.plan);
             }
         }
         Ok(grid)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The specification of a sweep: a TOML file whose values may be lists. `docs/sweep.md` describes it.
 
+// An error carries its source text and place; it is made once a command, so its size does not matter.
+#![allow(clippy::result_large_err)]
+
 use std::path::Path;
 
 use weir_sim::document::{Source, Table, Value};
