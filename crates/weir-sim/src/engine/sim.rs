@@ -301,10 +301,10 @@ impl<'a, O: Observer> Sim<'a, O> {
             if self.still > 20_000_000 + 64 * (self.tasks.len() as u64 + self.cpus.len() as u64) {
                 return Err(self.standing_clock());
             }
-            if self.totals.events & 0xfff == 0 {
-                if let Some(progress) = self.cfg.progress {
-                    progress(self.now, self.totals.events);
-                }
+            if self.totals.events & 0xfff == 0
+                && let Some(progress) = self.cfg.progress
+            {
+                progress(self.now, self.totals.events);
             }
             // Often: an observer may be what ends the run, at its first miss for example.
             if self.totals.events & 0xf == 0 && self.cfg.stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
