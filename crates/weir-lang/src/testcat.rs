@@ -132,7 +132,7 @@ pub fn catalog() -> Catalog {
         params: ["early", "ties"].map(|name| param(name, Unit::Flag, 0, 0, 1)).to_vec(),
         ..component("pd2", Distribute, (1, 1), (1, ANY))
     });
-    for name in ["dp_wrap", "llref", "run"] {
+    for name in ["dp_wrap", "llref", "run", "u_edf"] {
         all.push(ComponentInfo {
             asks: topics(&["DEADLINE", "JOB"]),
             needs: topics(&["DEADLINE", "JOB"]),

@@ -100,3 +100,13 @@ fn lre_tl_with_offsets() {
 fn reduction_to_uniprocessors() {
     optimal("run", &[2, 4, 8], PLAIN);
 }
+
+#[test]
+fn u_edf() {
+    optimal("u-edf", &[2, 4, 8], PLAIN);
+}
+
+#[test]
+fn u_edf_with_offsets() {
+    optimal("u-edf", &[2, 4, 8], ODD);
+}
