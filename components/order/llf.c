@@ -4,7 +4,8 @@
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE, JOB: a waiting task takes its new place; a running one gives way if it must
+ * listens:   DEADLINE, JOB: a waiting task takes its new place; a running one gives way if it must.
+ *            DISPATCH: with `defer`, when to decide again
  * publishes: PREEMPT: a CPU runs a task of more laxity than one that waits
  * asks:      DEADLINE: absolute, ns, 0: none; JOB: the worst-case execution time; EXECUTED: how much of
  *            it is done; all needed. AFFINITY: which CPUs the task may take
@@ -12,18 +13,25 @@
  * kernel:    no, its calls are nested deeper than the verifier allows
  * params:    tick ns 100000 [0, 1000000000]; laxities are compared at its multiples, 0: never
  *            eager flag 1 [0, 1]; and also when a task comes
+ *            defer flag 0 [0, 1]; not at ticks, but when those that wait cannot be put off any longer (MLLF)
  * cost:      O(log n) per change, plus O(CPUs) for laxities and per preemption, at each tick while a
  *            task waits too; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by laxity, those without a
  *            deadline last
  * source:    Mok and Dertouzos, "Multiprocessor scheduling in a hard real-time environment", 1978;
- *            ticks and ties: Mancuso et al., hardware scheduling engine, V-B
+ *            ticks and ties: Mancuso et al., hardware scheduling engine, V-B; `defer`: Oh and Yang, "A
+ *            modified least-laxity-first scheduling algorithm for real-time tasks", 1998
  *
  * Laxity is the time to the deadline less the work left. It shrinks while a task waits and stays while
  * it runs, so among waiting tasks the order by deadline less work left never changes, and only running
  * ones are weighed anew. A task that runs keeps its CPU against one of equal laxity. Optimal on one CPU
  * with a fine tick; ties make it switch at each. Without ticks a task that comes to be in a hurry waits
  * for the next arrival or end.
+ *
+ * With `defer` a task that runs goes on against others of equal and, for a time, of less laxity: until the
+ * earliest deadline of those that wait is as far away as the running one has laxity. On one CPU that is
+ * early enough wherever all deadlines can be met. On several it may not be, so that a task which waits
+ * also calls for a decision when its laxity ends; this is ours.
  *
  * example:   annotate deadline, job, executed; entry -> llf(tick = 1ms) -> cpus;
  */
@@ -33,12 +41,14 @@ struct llf {
 	struct weir_instance inst;
 	u64 tick;    /* (c) ns */
 	u64 eager;   /* (c) */
+	u64 defer;   /* (c) */
 	u64 weighed; /* (a) ns + 1; running tasks were weighed then */
 };
 
 WEIR_COMPONENT(llf, .summary = "run the task first that can wait least", .cls = WEIR_ORDER,
 	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
+	       .keyed_out = 1,
+	       .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DISPATCH),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED) |
 		       WEIR_TOPIC_BIT(AFFINITY),
@@ -46,7 +56,10 @@ WEIR_COMPONENT(llf, .summary = "run the task first that can wait least", .cls = 
 	       WEIR_PARAMS(llf,
 			   WEIR_PARAM(llf, tick, NS, 100000, 0, 1000000000,
 				      "laxities are compared at its multiples, 0: never"),
-			   WEIR_PARAM(llf, eager, FLAG, 1, 0, 1, "and also when a task comes")));
+			   WEIR_PARAM(llf, eager, FLAG, 1, 0, 1, "and also when a task comes"),
+			   WEIR_PARAM(llf, defer, FLAG, 0, 0, 1,
+				      "not at ticks, but when those that wait cannot be put off "
+				      "any longer (MLLF)")));
 
 /*
  * Tell the framework how urgent the running tasks are by now, once an instant: afterwards a CPU that was
@@ -80,16 +93,104 @@ static void llf_weigh(struct llf weir_mem *self)
 	weir_note_scan(&self->inst, out->nr_cpus);
 }
 
-/* The next tick, if ticks are wanted and a task waits. */
+/* The most laxity, ns, that a task has which runs now; the keys of running tasks are up to date. */
+static u64 llf_most_laxity(const struct llf weir_mem *self, u64 now)
+{
+	const struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u64 most = 0;
+
+	for (u32 w = out->word_lo; w <= out->word_hi && weir_loop; w++) {
+		u64 bits = out->cpus->word[w] & weir_load(&s->busy->word[w]);
+
+		while (bits && weir_loop) {
+			u64 key = weir_load(&s->cpus[w * 64 + weir_lowest_bit(bits)].curr_key);
+
+			bits &= bits - 1;
+			if (key != WEIR_KEY_NONE && key > now + most)
+				most = key - now;
+		}
+	}
+	return most;
+}
+
+/* When those that wait cannot be put off any longer, ns; 0: nobody waits who has a deadline ahead. */
+static u64 llf_put_off(struct llf weir_mem *self, u64 now)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	u64 most = llf_most_laxity(self, now), at = 0;
+	struct weir_task weir_mem *t;
+	u32 n = 0;
+
+	if (weir_pipe_lock(out))
+		return now + self->tick;
+	weir_for_task(t, out) {
+		u64 latest = weir_load(&t->key), deadline;
+
+		n++;
+		if (latest == WEIR_KEY_NONE)
+			break;
+		deadline = weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, t);
+		if (latest > now && (!at || latest < at))
+			at = latest;
+		if (deadline > now + most && deadline - most < at)
+			at = deadline - most;
+	}
+	weir_pipe_unlock(out);
+	weir_note_scan(&self->inst, n);
+	return at;
+}
+
+/* The next tick, if ticks are wanted and a task waits; or what stands for it. */
 static void llf_arm(struct llf weir_mem *self)
 {
-	u64 at;
+	u64 now = weir_now(self->inst.sched), at;
 
 	if (!self->tick || !weir_pipe_nr(weir_out(&self->inst, 0)))
 		return;
-	at = (weir_now(self->inst.sched) / self->tick + 1) * self->tick;
-	if (weir_load(&self->inst.timer_ns) != at)
+	at = self->defer ? llf_put_off(self, now) : (now / self->tick + 1) * self->tick;
+	if (at && weir_load(&self->inst.timer_ns) != at)
 		weir_timer_set(&self->inst, at);
+}
+
+/*
+ * @t takes the CPU of a running task of more laxity: of the most there is, and among equals of the youngest
+ * one, as older tasks go first. 1: it is told to give way; 0: none, or a CPU is idle.
+ */
+static int llf_preempt(struct llf weir_mem *self, struct weir_task weir_mem *t, u64 key)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	struct weir_sched weir_mem *s = self->inst.sched;
+	const struct weir_cpumask weir_mem *mask = weir_affinity(s, t);
+	u64 most = key;
+	u32 cpu = WEIR_NO_CPU, youngest = 0;
+
+	weir_note_scan(&self->inst, out->nr_cpus);
+	for (u32 w = out->word_lo; w <= out->word_hi && weir_loop; w++) {
+		u64 bits = out->cpus->word[w] & (mask ? weir_load(&mask->word[w]) : ~0ull);
+
+		if (bits & weir_load(&s->idle->word[w]))
+			return 0;
+		bits &= weir_load(&s->busy->word[w]);
+		while (bits && weir_loop) {
+			u32 at = w * 64 + weir_lowest_bit(bits);
+			struct weir_task weir_mem *runs = weir_load(&s->cpus[at].curr);
+			u64 k = weir_load(&s->cpus[at].curr_key);
+
+			bits &= bits - 1;
+			if (!runs || k <= key || k < most || (k == most && runs->id < youngest))
+				continue;
+			most = k;
+			youngest = runs->id;
+			cpu = at;
+		}
+	}
+	if (cpu == WEIR_NO_CPU)
+		return 0;
+	/* Until it chooses again the CPU counts as running @t, so the next one looks elsewhere. */
+	weir_store(&s->cpus[cpu].curr_key, key);
+	weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, cpu, key);
+	return 1;
 }
 
 static int llf_put(struct llf weir_mem *self, struct weir_pipe weir_mem *in,
@@ -103,7 +204,7 @@ static int llf_put(struct llf weir_mem *self, struct weir_pipe weir_mem *in,
 		return err;
 	if (self->eager) {
 		llf_weigh(self);
-		weir_preempt(&self->inst, out, t, key);
+		llf_preempt(self, t, key);
 	}
 	llf_arm(self);
 	return 0;
@@ -123,6 +224,17 @@ WEIR_ENTRY int llf_update(struct llf weir_mem *self, struct weir_pipe weir_mem *
 	return 0;
 }
 
+/* Who runs decides how long the others can be put off. */
+WEIR_ENTRY int llf_on_dispatch(struct llf weir_mem *self, const struct weir_msg *msg)
+{
+	(void)msg;
+	if (self->defer) {
+		llf_weigh(self);
+		llf_arm(self);
+	}
+	return 0;
+}
+
 WEIR_ENTRY int llf_on_deadline(struct llf weir_mem *self, const struct weir_msg *msg)
 {
 	if (msg->task)
@@ -135,13 +247,15 @@ WEIR_ENTRY int llf_on_deadline(struct llf weir_mem *self, const struct weir_msg 
 WEIR_ENTRY int llf_follow_deadline(struct llf weir_mem *self, const struct weir_msg *msg,
 				   struct weir_pipe weir_mem *in)
 {
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? llf_put(self, in, msg->task) : 0;
+	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? llf_put(self, in, msg->task)
+								  : 0;
 }
 
 WEIR_ENTRY int llf_follow_job(struct llf weir_mem *self, const struct weir_msg *msg,
 			      struct weir_pipe weir_mem *in)
 {
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? llf_put(self, in, msg->task) : 0;
+	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? llf_put(self, in, msg->task)
+								  : 0;
 }
 
 /* A tick: waiting tasks, most urgent first, take CPUs until nobody that runs has more laxity. */
@@ -156,7 +270,7 @@ WEIR_ENTRY int llf_on_timer(struct llf weir_mem *self)
 	if (err)
 		return err;
 	weir_for_task(t, out)
-		if (!weir_preempt(&self->inst, out, t, weir_load(&t->key)))
+		if (!llf_preempt(self, t, weir_load(&t->key)))
 			break;
 	weir_pipe_unlock(out);
 	llf_arm(self);

@@ -111,6 +111,7 @@ pub fn catalog() -> Catalog {
                 param("tick", Unit::Ns, 100_000, 0, 1_000_000_000),
                 param("slice", Unit::Ns, 100_000_000, 100_000, 10_000_000_000),
                 param("rr", Unit::Flag, 0, 0, 1),
+                param("defer", Unit::Flag, 0, 0, 1),
             ],
             keyed_out: true,
             ..component(name, Order, (1, 1), (1, 1))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Policies that are optimal on several CPUs meet every deadline of sets that load all CPUs fully.
 
+mod lag;
 mod optimal;
 mod run;
 mod sets;
+mod vectors;
