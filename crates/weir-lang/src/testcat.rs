@@ -101,6 +101,7 @@ pub fn catalog() -> Catalog {
         ("edzl", &["DEADLINE", "JOB", "EXECUTED"]),
         ("llf", &["DEADLINE", "JOB", "EXECUTED"]),
         ("rbed", &["DEADLINE", "JOB", "EXECUTED"]),
+        ("edf_vd", &["DEADLINE", "JOB", "EXECUTED"]),
         ("rt", &["PRIORITY"]),
     ] {
         all.push(ComponentInfo {

@@ -6,6 +6,7 @@ mod late;
 mod locking;
 mod machines;
 mod meeting;
+mod mixed;
 mod models;
 mod overheads;
 mod random;

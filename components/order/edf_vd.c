@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * edf_vd - mixed criticality: earliest virtual deadline first, and when a critical task overruns, by real ones
+ *
+ * class:     order
+ * pipes:     in 1, out 1, keyed
+ * listens:   DEADLINE: a job of a waiting task began
+ * publishes: PREEMPT: a CPU runs something less urgent than a task that came. OVERLOAD: the tasks are too
+ *            many for the test of the paper
+ * asks:      JOB: expected execution time and relative deadline; DEADLINE: absolute, and the period;
+ *            EXECUTED: how much of the job is done; all needed. CRITICALITY: the level, and the execution
+ *            time of the high one. AFFINITY: which CPUs the task may take
+ * answers:   -
+ * kernel:    no, its calls are nested deeper than the verifier allows
+ * params:    -
+ * per-task:  64 bytes
+ * cost:      O(log n) per change; O(n log n) when the mode or the set of tasks changes, O(n) per new job in
+ *            the high mode; takes the in-pipe lock and the out-pipe lock
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted: in the low mode by deadline, that of
+ *            a task of high criticality brought forward; in the high mode those by real deadlines, all
+ *            others behind them; who has used more than his execution time, or was set aside, is last
+ * source:    Baruah, Bonifaci, D'Angelo, Li, Marchetti-Spaccamela, van der Ster and Stougie, "The
+ *            preemptive uniprocessor scheduling of mixed-criticality implicit-deadline sporadic task
+ *            systems", 2012, section 4
+ *
+ * With l the load of the low tasks, h that of the high ones as expected and H at most: if l + H <= 1, this
+ * is edf. Otherwise relative deadlines of high tasks shrink to x = h / (1 - l) of what they are, and all
+ * deadlines are met as long as no job needs more than expected. If a high one does, the mode changes:
+ * low tasks are set aside, and high ones meet their deadlines if x l + H <= 1. When no high task has a job
+ * any more, the low mode comes back. A low job that was set aside, and one that needs more than it told,
+ * run on what is left until they end; with `on_miss = "abort"` in the workload they are dropped.
+ *
+ * For one CPU; on several give each its own (partition). Deadlines are those of the ends of periods.
+ *
+ * example:   annotate affinity, criticality, deadline, executed, job; entry -> edf_vd -> cpus;
+ */
+#include <weir/component.h>
+
+/* Load of one CPU of capacity 1024. */
+#define EDF_VD_FULL 1000000ull
+/* Longest time that is multiplied by a load, ns: 4 hours. */
+#define EDF_VD_LONG (1ull << 44)
+
+struct edf_vd_task {
+	u64 wcet;     /* (p) expected, ns */
+	u64 wcet_hi;  /* (p) at most; high criticality only */
+	u64 relative; /* (p) ns */
+	u64 period;   /* (p) ns */
+	u64 load;     /* (p) booked, expected */
+	u64 load_hi;  /* (p) booked, at most */
+	u64 due;      /* (p) absolute deadline of the job seen last */
+	u32 level;    /* (p) as booked: enum weir_criticality */
+	u32 aside;    /* (p) the job was set aside */
+};
+
+struct edf_vd {
+	struct weir_instance inst;
+	u64 lo;	  /* (p) booked by low tasks */
+	u64 hi;	  /* (p) by high ones, expected */
+	u64 most; /* (p) by high ones, at most */
+	u64 x; /* (p) part of a high task's relative deadline in the low mode, EDF_VD_FULL: all */
+	u32 mode;   /* (p) 1: high */
+	u32 warned; /* (p) OVERLOAD was published for the present set */
+};
+
+WEIR_COMPONENT(edf_vd,
+	       .summary = "mixed criticality: earliest virtual deadline first, and when a critical "
+			  "task overruns, by real ones",
+	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD),
+	       .asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
+		       WEIR_TOPIC_BIT(CRITICALITY) | WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED),
+	       .per_task = sizeof(struct edf_vd_task));
+
+static u64 edf_vd_load(u64 wcet, u64 period)
+{
+	if (wcet > EDF_VD_LONG)
+		wcet = EDF_VD_LONG;
+	return period ? (wcet * EDF_VD_FULL + period - 1) / period : 0;
+}
+
+static u64 edf_vd_full(struct edf_vd weir_mem *self)
+{
+	u64 capacity = weir_pipe_capacity(weir_out(&self->inst, 0));
+
+	return EDF_VD_FULL * (capacity ? capacity : 1024) / 1024;
+}
+
+/* The part of the deadlines, after the set of tasks has changed. */
+static void edf_vd_plan(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
+{
+	u64 full = edf_vd_full(self);
+
+	self->x = EDF_VD_FULL;
+	if (self->lo + self->most <= full) {
+		self->warned = 0;
+		return;
+	}
+	if (self->lo < full)
+		self->x = (self->hi * EDF_VD_FULL + full - self->lo - 1) / (full - self->lo);
+	if (self->x > EDF_VD_FULL)
+		self->x = EDF_VD_FULL;
+	if (self->lo < full && self->x * self->lo / EDF_VD_FULL + self->most <= full &&
+	    self->lo + self->hi <= full) {
+		self->warned = 0;
+		return;
+	}
+	if (!self->warned)
+		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU,
+			     self->lo + self->most);
+	self->warned = 1;
+}
+
+static void edf_vd_unbook(struct edf_vd weir_mem *self, struct edf_vd_task weir_mem *p)
+{
+	if (p->level == WEIR_CRITICALITY_HI) {
+		self->hi -= p->load < self->hi ? p->load : self->hi;
+		self->most -= p->load_hi < self->most ? p->load_hi : self->most;
+	} else {
+		self->lo -= p->load < self->lo ? p->load : self->lo;
+	}
+	p->load = p->load_hi = 0;
+}
+
+/* Ask what the task needs. 1: the books have changed. */
+static int edf_vd_learn(struct edf_vd weir_mem *self, struct weir_task weir_mem *t,
+			struct edf_vd_task weir_mem *p)
+{
+	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };
+	struct weir_msg due = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
+	struct weir_msg level = { .topic = WEIR_TOPIC_CRITICALITY, .task = t };
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	if (weir_request(s, &job) || weir_request(s, &due) || due.value < job.value2)
+		due.value = 0;
+	if (weir_request(s, &level) || level.value != WEIR_CRITICALITY_HI)
+		level.value = level.value2 = 0;
+	if (p->due != due.value)
+		p->aside = 0;
+	p->due = due.value;
+	if (!due.value || !job.value2)
+		return 0;
+	if (!due.value2)
+		due.value2 = job.value2;
+	if (level.value && level.value2 < job.value)
+		level.value2 = job.value;
+	if (p->wcet == job.value && p->relative == job.value2 && p->period == due.value2 &&
+	    p->level == level.value && p->wcet_hi == level.value2)
+		return 0;
+	edf_vd_unbook(self, p);
+	p->wcet = job.value;
+	p->relative = job.value2;
+	p->period = due.value2;
+	p->level = level.value;
+	p->wcet_hi = level.value2;
+	p->load = edf_vd_load(p->wcet, p->period);
+	p->load_hi = edf_vd_load(p->wcet_hi, p->period);
+	if (p->level == WEIR_CRITICALITY_HI) {
+		self->hi += p->load;
+		self->most += p->load_hi;
+	} else {
+		self->lo += p->load;
+	}
+	edf_vd_plan(self, t);
+	return 1;
+}
+
+/* What the job may still run before somebody has to look at it, ns. */
+static u64 edf_vd_left(struct edf_vd weir_mem *self, struct weir_task weir_mem *t,
+		       const struct edf_vd_task weir_mem *p)
+{
+	int most = p->level == WEIR_CRITICALITY_HI && (self->mode || self->x == EDF_VD_FULL);
+	u64 limit = most ? p->wcet_hi : p->wcet;
+	u64 used = weir_property(self->inst.sched, WEIR_TOPIC_EXECUTED, t);
+
+	return limit > used ? limit - used : 0;
+}
+
+/* Urgency of a task by the present mode; WEIR_KEY_NONE: it runs on what is left. */
+static u64 edf_vd_key(struct edf_vd weir_mem *self, struct weir_task weir_mem *t,
+		      const struct edf_vd_task weir_mem *p)
+{
+	u64 within;
+
+	if (!p->due || !p->relative || p->aside || !edf_vd_left(self, t, p))
+		return WEIR_KEY_NONE;
+	if (p->level != WEIR_CRITICALITY_HI || self->mode)
+		return p->due;
+	within = p->relative < EDF_VD_LONG ? p->relative * self->x / EDF_VD_FULL : p->relative;
+	return p->due - p->relative + within;
+}
+
+static int edf_vd_place(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in,
+			struct weir_task weir_mem *t)
+{
+	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 key = edf_vd_key(self, t, p), left = edf_vd_left(self, t, p), capacity = 1024;
+
+	if (in->nr_cpus == 1)
+		capacity = self->inst.sched->cpus[in->cpu].capacity;
+	if (key == WEIR_KEY_NONE || left >= EDF_VD_LONG)
+		weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
+	else
+		weir_store(&t->slice_ns, (left * 1024 + capacity - 1) / capacity);
+	return weir_insert_urgent(&self->inst, t, key, in);
+}
+
+/* The mode or the set has changed: all that wait get their places anew. */
+static int edf_vd_place_all(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *t;
+	int err = 0;
+
+	weir_for_task(t, in) {
+		struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
+
+		if (self->mode && p->level != WEIR_CRITICALITY_HI && p->due)
+			p->aside = 1;
+		if (weir_pipe_has(weir_out(&self->inst, 0), t))
+			err = edf_vd_place(self, in, t);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+/* A high task other than @t has a job. */
+static int edf_vd_critical(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in,
+			   struct weir_task weir_mem *t)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_task weir_mem *other;
+
+	weir_for_task(other, in)
+		if (other != t &&
+		    ((struct edf_vd_task weir_mem *)weir_priv(&self->inst, other))->level ==
+			    WEIR_CRITICALITY_HI)
+			return 1;
+	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
+		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
+
+		while (bits && weir_loop) {
+			other = weir_load(&s->cpus[w * 64 + weir_lowest_bit(bits)].curr);
+			bits &= bits - 1;
+			if (other && other != t &&
+			    ((struct edf_vd_task weir_mem *)weir_priv(&self->inst, other))->level ==
+				    WEIR_CRITICALITY_HI)
+				return 1;
+		}
+	}
+	return 0;
+}
+
+static int edf_vd_put(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in,
+		      struct weir_task weir_mem *t)
+{
+	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 before = p->due;
+	int changed = edf_vd_learn(self, t, p), err;
+
+	if (self->mode && p->due != before && !edf_vd_critical(self, in, t)) {
+		self->mode = 0;
+		changed = 1;
+	} else if (!self->mode && self->x < EDF_VD_FULL && p->level == WEIR_CRITICALITY_HI &&
+		   p->due && !edf_vd_left(self, t, p)) {
+		self->mode = 1;
+		changed = 1;
+	} else if (self->mode && p->level != WEIR_CRITICALITY_HI && p->due) {
+		p->aside = 1;
+	}
+	err = edf_vd_place(self, in, t);
+	return err || !changed ? err : edf_vd_place_all(self, in);
+}
+
+WEIR_ENTRY int edf_vd_construct(struct edf_vd weir_mem *self)
+{
+	self->x = EDF_VD_FULL;
+	return 0;
+}
+
+WEIR_ENTRY int edf_vd_update(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		err = edf_vd_put(self, in, c->task);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* A task that update has still to look at gets its place there. */
+WEIR_ENTRY int edf_vd_follow_deadline(struct edf_vd weir_mem *self, const struct weir_msg *msg,
+				      struct weir_pipe weir_mem *in)
+{
+	return weir_pipe_has(weir_out(&self->inst, 0), msg->task) ? edf_vd_put(self, in, msg->task)
+								  : 0;
+}
+
+/* Nothing is left to do, for critical tasks neither. */
+WEIR_ENTRY int edf_vd_on_idle(struct edf_vd weir_mem *self, u32 cpu)
+{
+	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	int err = 0;
+
+	(void)cpu;
+	if (!weir_load(&self->mode) || weir_pipe_lock(in))
+		return 0;
+	if (!edf_vd_critical(self, in, 0)) {
+		self->mode = 0;
+		err = edf_vd_place_all(self, in);
+	}
+	weir_pipe_unlock(in);
+	return err;
+}
+
+/* The books are written under the in-pipe's lock. */
+WEIR_ENTRY void edf_vd_task_exit(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+
+	if (weir_pipe_lock(in))
+		return;
+	edf_vd_unbook(self, weir_priv(&self->inst, t));
+	edf_vd_plan(self, t);
+	weir_pipe_unlock(in);
+}
+
+WEIR_ENTRY void edf_vd_take_state(struct edf_vd weir_mem *self, struct edf_vd weir_mem *old)
+{
+	self->lo = old->lo;
+	self->hi = old->hi;
+	self->most = old->most;
+	self->x = old->x;
+	self->mode = old->mode;
+	self->warned = old->warned;
+}
