@@ -104,7 +104,7 @@ pub fn optimal(tasks: &[Task], m: u32, quantum: u64) -> Finding {
 pub fn edf_us(tasks: &[Task], m: u32, threshold: &Exact) -> Finding {
     let (heavy, light): (Vec<Task>, Vec<Task>) =
         tasks.iter().cloned().partition(|t| t.utilization() > *threshold);
-    let left = (m as usize).checked_sub(heavy.len()).unwrap_or_default() as u32;
+    let left = (m as usize).saturating_sub(heavy.len()) as u32;
     let rest = if left > 0 { gfb(&light, left) } else { gfb(&light, 1) };
     let passed = heavy.len() <= m as usize
         && heavy.iter().all(|t| t.utilization() <= whole(1))
