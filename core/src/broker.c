@@ -59,8 +59,8 @@ WEIR_FLAT static void deliver_followers(struct weir_sched weir_mem *s, const str
 			weir_store(&pipe->rebuild, 1);
 			continue;
 		}
-		if (weir_pipe_has(pipe, msg->task))
-			weir_class_follow(pipe->to, msg, pipe);
+		if (weir_pipe_has(pipe, msg->task) && weir_class_follow(pipe->to, msg, pipe) == -WEIR_EAGAIN)
+			weir_start_over(pipe);
 		weir_pipe_unlock(pipe);
 	}
 }

@@ -56,6 +56,11 @@ void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *
 		    struct weir_task weir_mem *after);
 void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
+/*
+ * Work on a task of @pipe could not be done to the end, for a deeper pipe could not be had: its receiver starts over with all
+ * tasks. No change need come for that: this CPU looks again by itself. The pipe is locked.
+ */
+void weir_start_over(struct weir_pipe weir_mem *pipe);
 
 /* task.c */
 int weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);

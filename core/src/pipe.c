@@ -213,7 +213,7 @@ WEIR_GLOBAL int weir_pipe_represent(struct weir_pipe weir_mem *pipe weir_arg)
 	return 0;
 }
 
-/* The same for a receiver that is about to be called: it needs no other turn, or one that fails would never end. */
+/* A receiver that fails would never end if it got another turn of its own here. */
 WEIR_GLOBAL int weir_pipe_rebuild(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	u32 was_pending = pipe->pending;

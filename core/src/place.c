@@ -30,17 +30,18 @@ WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe w
 			 struct weir_pipe weir_mem *to)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(self, t);
+	int err = 0;
 
-	if (now && now != to) {
-		int err = weir_pipe_remove(now, t);
-
-		if (err)
-			return err;
-	}
-	if (to)
-		return weir_pipe_mirror(to, t, in);
-	weir_publish(self, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, self->idx);
-	return 0;
+	if (now && now != to)
+		err = weir_pipe_remove(now, t);
+	if (!err && to)
+		err = weir_pipe_mirror(to, t, in);
+	/* Outside of an update nobody else would look at a task that has left one pipe and not reached the other. */
+	if (err == -WEIR_EAGAIN)
+		weir_start_over(in);
+	if (!err && !to)
+		weir_publish(self, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, self->idx);
+	return err;
 }
 
 struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *self,

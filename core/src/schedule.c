@@ -66,6 +66,15 @@ void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
 	ctx->work_tail = pipe;
 }
 
+void weir_start_over(struct weir_pipe weir_mem *pipe)
+{
+	pipe->rebuild = 1;
+	if (pipe->pending || pipe->postponed)
+		return;
+	pipe->pending = 1;
+	weir_work_push(pipe->sched, pipe);
+}
+
 /* A component failed. (A function of its own: its message would be part of the frame of all updates.) */
 WEIR_GLOBAL int weir_fault(struct weir_sched weir_mem *s weir_arg, u32 instance, int err)
 {
@@ -92,14 +101,12 @@ static int update(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe
 	}
 	if (!err)
 		return 0;
-	/* What the component did of its work is undone at the next change: it starts over. */
-	pipe->rebuild = 1;
-	if (err != -WEIR_EAGAIN) {
+	if (err == -WEIR_EAGAIN) {
+		weir_start_over(pipe);
+	} else {
+		/* What the component did of its work is undone at the next change. */
+		pipe->rebuild = 1;
 		weir_fault(s, to->idx, err);
-	} else if (!pipe->pending && !pipe->postponed) {
-		/* A deeper pipe could not be had: no change need come, so this CPU looks again by itself. */
-		pipe->pending = 1;
-		weir_work_push(s, pipe);
 	}
 	return err;
 }

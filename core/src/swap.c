@@ -119,8 +119,7 @@ WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg, struct wei
 			struct weir_task weir_mem *next = old_hook(hooks, old->nr_slots, t, p->slot)->next;
 
 			if (weir_load(&t->torn)) {
-				/* Half taken out; the new pipes know nothing of it. */
-				weir_store(&t->torn, 0);
+				/* Half taken out: the new pipes know nothing of it, and its owner finds nothing left to do. */
 				t = next;
 				continue;
 			}

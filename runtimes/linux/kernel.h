@@ -33,6 +33,7 @@ struct cpumask {
 
 struct task_struct {
 	unsigned int flags;
+	int prio; /* below 100: of a class above ours */
 	int static_prio;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
@@ -44,7 +45,6 @@ struct task_struct {
 };
 
 struct scx_init_task_args;
-struct scx_cpu_acquire_args;
 struct scx_cpu_release_args;
 
 enum scx_exit_kind { SCX_EXIT_NONE };
@@ -71,7 +71,6 @@ struct sched_ext_ops {
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
-	void (*cpu_acquire)(s32 cpu, struct scx_cpu_acquire_args *args);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*enable)(struct task_struct *p);
@@ -95,6 +94,7 @@ enum {
 	SCX_KICK_PREEMPT = 2,
 };
 
+#define SCX_DSQ_GLOBAL 0x8000000000000001ull
 #define SCX_DSQ_LOCAL 0x8000000000000002ull
 
 /* --- helpers of BPF (include/uapi/linux/bpf.h, by number) -------------------------------------------- */
@@ -117,6 +117,7 @@ extern s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 extern void scx_bpf_dispatch_cancel(void) __ksym;
 extern s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+extern bool scx_bpf_task_running(const struct task_struct *p) __ksym;
 extern s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;

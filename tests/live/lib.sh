@@ -78,13 +78,16 @@ clean() {
 }
 
 # `load SECONDS`: all kinds of threads at once; CPU 1 goes and comes meanwhile. (A real-time thread that wakes more often than
-# every millisecond would have an emulated CPU for itself.)
+# every millisecond would have an emulated CPU for itself. And stress-ng's threads are counted instead of timed: version 0.15 ends with a
+# fault if the time is over while one of its threads has not run yet.)
 load() {
 	timeout 100 hackbench -g 1 -l 30 >/tmp/hackbench 2>&1 &
 	messages=$!
-	timeout 100 stress-ng --cpu 1 --switch 1 --fork 1 --pthread 1 --pthread-max 16 --affinity 1 --yield 1 --cyclic 1 \
+	timeout 100 stress-ng --cpu 1 --switch 1 --fork 1 --affinity 1 --yield 1 --cyclic 1 \
 		--cyclic-policy rr --cyclic-sleep 2000000 --futex 1 --timeout "$1" --quiet >/tmp/stress 2>&1 &
 	stress=$!
+	timeout 100 stress-ng --pthread 1 --pthread-max 16 --pthread-ops 100 --quiet >/tmp/pthread 2>&1 &
+	threads=$!
 	timeout 100 rt-app app.json >/tmp/rt-app 2>&1 &
 	paced=$!
 	usleep 300000
@@ -93,6 +96,7 @@ load() {
 	hotplug 1
 	wait $messages || fail "hackbench: $(cat /tmp/hackbench)"
 	wait $stress || fail "stress-ng: $(cat /tmp/stress)"
+	wait $threads || fail "stress-ng --pthread: $(cat /tmp/pthread)"
 	wait $paced || fail "rt-app: $(tail -3 /tmp/rt-app)"
 }
 hotplug() {

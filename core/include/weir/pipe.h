@@ -127,6 +127,7 @@ int weir_pipe_lock(struct weir_pipe weir_mem *pipe);
 void weir_pipe_unlock(struct weir_pipe weir_mem *pipe);
 /* Take every task out of the pipes behind and log it as added, as for a new receiver; the lock is held. */
 int weir_pipe_represent(struct weir_pipe weir_mem *pipe);
+/* The same without a place on the worklist: the receiver is called right after. */
 int weir_pipe_rebuild(struct weir_pipe weir_mem *pipe);
 /* Forget the log: every record has been handled. */
 int weir_pipe_consume(struct weir_pipe weir_mem *pipe);

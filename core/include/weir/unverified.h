@@ -19,13 +19,10 @@
 
 /*
  * Waiting for another CPU. A kernel may not wait for long with interrupts off, for the other CPU can be a virtual
- * one that has no turn: there the lock is not had, or weir_wait() tells to go on without (docs/decisions/0014).
+ * one that has no turn: there weir_impatient_lock() fails, or weir_wait() tells to go on without (docs/decisions/0014).
  */
 #define WEIR_WAIT(name) u32 name = 0
 /* Between two looks; 0: give up. */
 #define weir_wait(name) (weir_port_relax((name)++), 1)
-#ifndef weir_impatient_lock
-#define weir_impatient_lock(lock) weir_spin_lock(lock)
-#endif
 
 #endif

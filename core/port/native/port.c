@@ -33,4 +33,23 @@ int weir_strict_loop(void)
 	weir_strict_budget--;
 	return 1;
 }
+
+static __thread u32 impatience; /* of 1024 attempts to have a pipe's lock, how many are to fail */
+static __thread u64 dice;
+
+void weir_strict_impatience(u32 of_1024, u64 seed)
+{
+	impatience = of_1024;
+	dice = seed | 1;
+}
+
+int weir_strict_gives_up(void)
+{
+	if (!impatience)
+		return 0;
+	dice ^= dice << 13;
+	dice ^= dice >> 7;
+	dice ^= dice << 17;
+	return (dice >> 20) % 1024 < impatience;
+}
 #endif

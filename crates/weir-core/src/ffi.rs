@@ -204,6 +204,11 @@ pub struct CMemory {
     pub nr_slots: u32,
 }
 
+#[cfg(feature = "strict")]
+unsafe extern "C" {
+    pub fn weir_strict_impatience(of_1024: u32, seed: u64);
+}
+
 unsafe extern "C" {
     pub static weir_descriptors: [*const CDescriptor; 0];
     pub static weir_nr_descriptors: u32;
@@ -218,6 +223,7 @@ unsafe extern "C" {
     pub fn weir_relinquish(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
     pub fn weir_block(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
     pub fn weir_exit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    pub fn weir_gave_up(s: *mut CSched, cpu: u32) -> c_int;
     pub fn weir_pick(s: *mut CSched, cpu: u32, target: u32) -> *mut CTask;
     pub fn weir_notify(s: *mut CSched, cpu: u32, msg: *const CMsg) -> c_int;
     pub fn weir_ask(s: *mut CSched, cpu: u32, msg: *mut CMsg) -> c_int;

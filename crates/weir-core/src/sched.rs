@@ -164,6 +164,14 @@ struct Host {
     timers: BTreeMap<u32, u64>,
 }
 
+/// From now on, this many of 1024 attempts of this thread to have a pipe's lock fail, as they may in the kernel
+/// (docs/decisions/0014). Schedulers made by [`Sched::new`] take no locks.
+#[cfg(feature = "strict")]
+pub fn strict_impatience(of_1024: u32, seed: u64) {
+    // SAFETY: thread-local numbers.
+    unsafe { ffi::weir_strict_impatience(of_1024, seed) }
+}
+
 /// One scheduler. Not `Sync`: the simulator calls it from one thread; the C core itself is thread-safe.
 pub struct Sched {
     s: *mut CSched,
@@ -392,6 +400,14 @@ impl Sched {
     /// Destroy from any state; the id may be reused afterwards.
     pub fn exit(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
         self.on_task(cpu, t, ffi::weir_exit, "ending a task")
+    }
+
+    /// Did calls of this CPU give up waiting for another one since it was last asked, or leave work behind? Then it
+    /// has to [pick](Sched::pick) again soon.
+    pub fn gave_up(&mut self, cpu: u32) -> bool {
+        assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        // SAFETY: valid scheduler.
+        unsafe { ffi::weir_gave_up(self.s, cpu) != 0 }
     }
 
     /// Claim the next task of CPU `target`; `cpu` runs the call (differs for foreign-hosted CPUs).

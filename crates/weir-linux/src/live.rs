@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{Link, RingBuffer};
+use libbpf_rs::RingBuffer;
 use weir_core::{Config, MachineShape, Msg, Plan, Sched, Topic, classes_with_timer};
 
 use crate::client;
@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventSink, comm};
 use crate::layout::LiveTask;
 use crate::memory::{Memory, Shared};
-use crate::object::{Loaded, MAX_ARENA};
+use crate::object::{Attached, Loaded, MAX_ARENA};
 use crate::protocol::{Answer, Request};
 use crate::server::{Handler, Server};
 use crate::snapshot::{Snapshot, SnapshotSource};
@@ -72,7 +72,7 @@ pub enum Ended {
 
 /// Being in charge. Ends when the link goes, whoever drops it.
 pub(crate) struct Charge {
-    link: Mutex<Option<Link>>,
+    link: Mutex<Option<Attached>>,
     shared: Shared,
 }
 

@@ -55,6 +55,13 @@ pub(crate) struct Loaded {
     pub shared: Shared,
 }
 
+/// What the kernel holds for us; it goes with this, the scheduler first.
+pub(crate) struct Attached {
+    _scheduler: Link,
+    /// Tells which CPUs higher classes have.
+    _switches: Link,
+}
+
 impl Loaded {
     /// Load with an arena of `bytes`.
     pub fn load(bytes: u64, system: &dyn System) -> Result<Self> {
@@ -89,12 +96,12 @@ impl Loaded {
         self.object.clone()
     }
 
-    /// Be in charge of the machine's tasks until the link is dropped.
-    pub fn attach(&self, system: &dyn System) -> Result<Link> {
+    /// Be in charge of the machine's tasks until the result is dropped.
+    pub fn attach(&self, system: &dyn System) -> Result<Attached> {
         take_log();
         let mut object = self.object();
         let mut map = map(&mut object, "weir_ops")?;
-        map.attach_struct_ops().map_err(|e| {
+        let scheduler = map.attach_struct_ops().map_err(|e| {
             let exit = crate::event::comm(&self.shared.head().exit_msg);
             match exit.is_empty() {
                 true => diagnose::attach_failure(errno(&e), &take_log(), system),
@@ -104,7 +111,20 @@ impl Loaded {
                     "the kernel's log says more: dmesg | grep sched_ext",
                 ),
             }
-        })
+        })?;
+        let switches = object
+            .progs_mut()
+            .find(|p| p.name() == "weir_switched")
+            .ok_or_else(|| Error::bug("the scheduler's object does not watch context switches"))?
+            .attach()
+            .map_err(|e| {
+                Error::io(
+                    "watch context switches",
+                    &std::io::Error::from_raw_os_error(errno(&e)),
+                    "does this kernel have CONFIG_BPF_EVENTS?",
+                )
+            })?;
+        Ok(Attached { _scheduler: scheduler, _switches: switches })
     }
 
     /// A reader of the event ring that tells `tell`.

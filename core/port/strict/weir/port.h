@@ -7,6 +7,7 @@
 #define WEIR_PORT_H
 
 #include <stdint.h>
+#include <weir/error.h>
 #include <weir/unverified.h>
 
 typedef uint8_t u8;
@@ -64,6 +65,14 @@ WEIR_INLINE int weir_spin_lock(u32 *lock)
 	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
 		weir_port_relax(spins++);
 	return 0;
+}
+
+/* A test wants this attempt to fail as if another CPU had the lock for too long. */
+int weir_strict_gives_up(void);
+
+WEIR_INLINE int weir_impatient_lock(u32 *lock)
+{
+	return weir_strict_gives_up() ? -WEIR_EAGAIN : weir_spin_lock(lock);
 }
 
 WEIR_INLINE void weir_spin_unlock(u32 *lock)

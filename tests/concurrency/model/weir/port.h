@@ -114,6 +114,9 @@ WEIR_INLINE int weir_spin_lock(u32 *lock)
 	return 0;
 }
 
+/* This port has all the time that it takes. */
+#define weir_impatient_lock(lock) weir_spin_lock(lock)
+
 WEIR_INLINE void weir_spin_unlock(u32 *lock)
 {
 	if (!model_store(lock, sizeof(*lock), 0, MODEL_UNLOCK, "lock", __LINE__))
