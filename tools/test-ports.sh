@@ -89,7 +89,7 @@ else
 		if "$(tool llvm-objdump)" -dr "$work/bpf.o" | awk -f tools/bpf-stack.awk >"$work/chains"; then
 			pass "bpf: no recursion"
 			# A measure: programs start at some of these functions, what the verifier adds for loops is not in it,
-			# and newer kernels give long chains a stack of their own. Whether it loads, tools/test-live.sh tells.
+			# and newer kernels give long chains a stack of their own. Whether it loads, tools/live-tests.sh tells.
 			echo "     deepest chain, of 512 bytes: $(sort -rn "$work/chains" | sed -n 1p)"
 			echo "     longest chain, of 8 frames:  $(sort -k2,2rn -k1,1rn "$work/chains" | sed -n 1p)"
 		else

@@ -245,8 +245,8 @@ WEIR_GLOBAL u32 weir_kick_whom(struct weir_sched weir_mem *s weir_arg, struct we
 		/* Where it may run is asked while it is there: later the record can be another task's. */
 		cpu = WEIR_NO_CPU;
 		if (weir_pipe_lock(pipe)) {
-			/* It may be another task's record by now, so its affinity is nobody's. */
-			cpu = weir_idle_near(pipe, t, 0);
+			/* If it is another task's record by now, ours is gone, and whoever is kicked finds nothing. */
+			cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
 		} else {
 			if (weir_pipe_has(pipe, t))
 				cpu = weir_idle_near(pipe, t, weir_affinity(s, t));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# What the guest scripts of tools/test-live.sh share. $PROBE is the example program `probe`.
+# What the guest scripts of tools/live-tests.sh share. $PROBE is the example program `probe`.
 
 log=/tmp/live.log
 live=

@@ -17,8 +17,8 @@ pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel,
 pub use classes::{catalog, classes_with_timer};
 pub use cpuset::{CpuSet, MAX_CPUS};
 pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
-pub use sched::{Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Sched, SwapStats, TaskId, Topic};
 #[cfg(feature = "strict")]
 pub use sched::strict_impatience;
+pub use sched::{Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Sched, SwapStats, TaskId, Topic};
 pub use shape::{CpuShape, MachineShape};
 pub use tables::Image;

@@ -356,14 +356,16 @@ impl World {
             idle = if self.lab.pick(cpu)?.is_some() { 0 } else { idle + 1 };
             cpu = (cpu + 1) % self.lab.shape.nr_cpus();
             // Some wait for a time only: budgets, quanta.
-            if idle == self.lab.shape.nr_cpus() && !self.tasks.is_empty() && waits < 10_000 {
-                if let Some((due, handle)) = self.lab.sched.next_timer() {
-                    waits += 1;
-                    self.now_ns = self.now_ns.max(due);
-                    self.lab.sched.set_now(self.now_ns);
-                    self.lab.sched.timer_expired(0, handle);
-                    idle = 0;
-                }
+            if idle == self.lab.shape.nr_cpus()
+                && !self.tasks.is_empty()
+                && waits < 10_000
+                && let Some((due, handle)) = self.lab.sched.next_timer()
+            {
+                waits += 1;
+                self.now_ns = self.now_ns.max(due);
+                self.lab.sched.set_now(self.now_ns);
+                self.lab.sched.timer_expired(0, handle);
+                idle = 0;
             }
         }
         match self.tasks.first() {

@@ -208,7 +208,9 @@ impl Runtime {
             // It may have left its CPU or the graph already.
             Err(e) if e.code == AGAIN && self.sched.state(t) != RUNNING => self.left(i, at, At::Ending),
             Err(e) if e.code == AGAIN => {}
-            Err(e) => return Err(format!("task {}, {at:?}, in state {} ends: {e}", t.0, self.sched.state(t))),
+            Err(e) => {
+                return Err(format!("task {}, {at:?}, in state {} ends: {e}", t.0, self.sched.state(t)));
+            }
         }
         self.heard(cpu);
         Ok(())

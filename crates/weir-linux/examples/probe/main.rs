@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the tests of the live scheduler do that a shell cannot: see [`HELP`]. Runs in the guest of
-//! `tools/test-live.sh`.
+//! `tools/live-tests.sh`.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The live scheduler in real kernels: every script of tests/live in a guest of its own, as many at a time as there are
-# CPUs (an emulated guest takes one). `tools/test-live.sh switches ends` runs only these. A line `# vm: …` in a script
+# CPUs (an emulated guest takes one). `tools/live-tests.sh switches ends` runs only these. A line `# vm: …` in a script
 # holds the options of its guest. RUNWEIR and PROBE name programs that are built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
