@@ -56,7 +56,7 @@ pub fn full(m: u64, dice: &mut Dice) -> Set {
 
 fn attempt(m: u64, dice: &mut Dice) -> Option<Set> {
     let h = HYPERPERIODS[dice.below(HYPERPERIODS.len() as u64) as usize];
-    let periods: Vec<u64> = (3..=h).filter(|p| h % p == 0).collect();
+    let periods: Vec<u64> = (3..=h).filter(|p| h.is_multiple_of(*p)).collect();
     let n = m + 1 + dice.below(3 * m);
     // Cuts of the interval [0, mH) are uniform; shares above 1 are cut down by the rounding below.
     let mut cuts: Vec<u64> = (0..n - 1).map(|_| dice.below(m * h)).collect();
