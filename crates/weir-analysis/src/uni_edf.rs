@@ -90,6 +90,14 @@ fn busy_period(tasks: &[Task]) -> Option<u128> {
     None
 }
 
+/// The longest interval whose demand matters, ns; or what can be said without looking at any.
+fn longest_interval(tasks: &[Task], make: impl Fn(bool, String) -> Finding) -> Result<u128, Finding> {
+    if utilization(tasks) > whole(1) {
+        return Err(make(false, format!("U = {}", shown(&utilization(tasks)))));
+    }
+    horizon(tasks).ok_or_else(|| make(true, String::new()).inapplicable("the busy period is too long"))
+}
+
 /// The demand of every interval that ends at a deadline, one after the other. Pseudo-polynomial for U < 1.
 pub fn processor_demand(tasks: &[Task], milder: bool) -> Finding {
     let make = |passed, remark| {
@@ -100,11 +108,9 @@ pub fn processor_demand(tasks: &[Task], milder: bool) -> Finding {
             remark,
         )
     };
-    if utilization(tasks) > whole(1) {
-        return make(false, format!("U = {}", shown(&utilization(tasks))));
-    }
-    let Some(end) = horizon(tasks) else {
-        return make(true, String::new()).inapplicable("the busy period is too long");
+    let end = match longest_interval(tasks, make) {
+        Ok(end) => end,
+        Err(finding) => return finding,
     };
     let points: u128 = tasks.iter().map(|t| end / u128::from(t.period) + 1).sum();
     if points > u128::from(POINTS) {
@@ -136,11 +142,9 @@ pub fn quick_demand(tasks: &[Task], milder: bool) -> Finding {
             remark,
         )
     };
-    if utilization(tasks) > whole(1) {
-        return make(false, format!("U = {}", shown(&utilization(tasks))));
-    }
-    let Some(end) = horizon(tasks) else {
-        return make(true, String::new()).inapplicable("the busy period is too long");
+    let end = match longest_interval(tasks, make) {
+        Ok(end) => end,
+        Err(finding) => return finding,
     };
     let first = tasks.iter().map(|t| u128::from(t.deadline.saturating_sub(t.jitter))).min().unwrap_or(0);
     let mut looked = 0u64;
