@@ -53,6 +53,10 @@ enum weir_topic_id {
 				   * by the assumptions of the high level, at capacity 1024, ns */
 	WEIR_TOPIC_BUDGET,	  /* request: task; reply value: 1 it may run, 0 its budget is used up; value2:
 				   * when to ask again, ns */
+	WEIR_TOPIC_WEIGHT,	  /* task, value: load weight as in Linux, 1024 at nice 0 */
+	WEIR_TOPIC_GROUP,	  /* task, value: number of its group, 0 the root */
+	WEIR_TOPIC_PENALTY,	  /* request: task; reply value: by how much its virtual runtime is stretched,
+				   * signed, 1/1024; value2: by how much its slice shrinks, signed, 1/1024 */
 	WEIR_NR_STD_TOPICS,
 };
 

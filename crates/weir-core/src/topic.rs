@@ -60,6 +60,9 @@ topics! {
     Policy => "POLICY",
     Criticality => "CRITICALITY",
     Budget => "BUDGET",
+    Weight => "WEIGHT",
+    Group => "GROUP",
+    Penalty => "PENALTY",
 }
 
 impl Topic {
