@@ -26,6 +26,14 @@ struct sched_ext_entity {
 	u64 slice;
 };
 
+struct load_weight {
+	unsigned long weight; /* 1024 << 10 at nice 0 */
+};
+
+struct sched_entity {
+	struct load_weight load;
+};
+
 /* Complete, for the kernel compares the types of its functions' arguments. */
 struct cpumask {
 	unsigned long bits[1];
@@ -38,6 +46,7 @@ struct task_struct {
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;
+	struct sched_entity se;
 	struct sched_ext_entity scx;
 	s32 pid;
 	s32 tgid;

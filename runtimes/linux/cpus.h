@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * CPUs that come and go, or that a higher class keeps: what the kernel tells is noted, the next dispatch tells the
+ * graph. docs/decisions/0016.
+ */
+#ifndef WEIR_LINUX_CPUS_H
+#define WEIR_LINUX_CPUS_H
+
+#include "tasks.h"
+
+/* A CPU came (1) or went (2): the next dispatch tells. */
+static void note_cpu(u32 cpu, u32 news)
+{
+	weir_store(&NEWS(cpu)->cpu, news);
+	weir_fence();
+	weir_live_u32(any_cpu_news) = 1;
+}
+
+#define FIRST_OF_OURS 100 /* prio of a task from which on it is of no higher class */
+
+/*
+ * Since when a higher class has a CPU: the kernel's own callbacks do not tell of one that was idle before. The loader
+ * looks at it every now and then, and its doing so makes some CPU dispatch when this one is back.
+ */
+static void note_class(u32 cpu, bool taken)
+{
+	struct weir_live_cpu *c = &weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)];
+
+	if (taken == !!c->away_ns)
+		return;
+	*(volatile u64 *)&c->away_ns = taken ? bpf_ktime_get_ns() : 0;
+	weir_fence();
+	if (!taken && *(volatile u64 *)&c->told_away) {
+		*(volatile u64 *)&c->told_away = 0;
+		note_cpu(cpu, 1);
+	}
+}
+
+/* The task changed its class while it ran. */
+static void note_class_of(struct task_struct *p)
+{
+	if (scx_bpf_task_running(p))
+		note_class(scx_bpf_task_cpu(p), p->prio < FIRST_OF_OURS);
+}
+
+/*
+ * A higher class holds a CPU for long: the graph is to look elsewhere. The fence pairs with the one in
+ * note_class(): either we see that the CPU is back, or it sees that the graph has to hear so.
+ */
+static int tell_away(struct weir_sched weir_mem *s, u32 cpu)
+{
+	struct weir_live_cpu *c = &weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)];
+	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS, .cpu = cpu };
+
+	*(volatile u64 *)&c->told_away = 1;
+	weir_fence();
+	if (!*(volatile u64 *)&c->away_ns) {
+		*(volatile u64 *)&c->told_away = 0;
+		return 0;
+	}
+	weir_live_u32(some_gone) = 1;
+	return weir_notify(s, weir_port_cpu(), &msg);
+}
+
+/* @t was chosen in the name of a CPU that takes no tasks: it runs beside the graph, wherever it may, and enters anew. */
+__attribute__((noinline)) static int rescue(struct weir_task weir_mem *t)
+{
+	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
+	struct weir_linux_task *own;
+
+	if (!p) {
+		weir_store(&live_task(t->id)->since_ns, 0);
+		return 0;
+	}
+	own = of(p);
+	if (own && own->task == (u64)t && !weir_block(SCHED, weir_port_cpu(), t)) {
+		take_out(t, bpf_ktime_get_ns());
+		COUNT(dequeues);
+		COUNT(aside);
+		weir_dsq_insert(p, SCX_DSQ_GLOBAL, weir_live.slice_ns, 0);
+	}
+	bpf_task_release(p);
+	return 0;
+}
+
+#define RESCUED_AT_ONCE 8 /* a dispatch may insert 32 */
+
+/*
+ * A topology that follows no CPU_STATUS leaves tasks at the exit of a CPU that takes none, and the kernel waits for them before it
+ * lets a CPU go. One CPU is looked at in a call: number @turn.
+ */
+WEIR_GLOBAL int weir_linux_rescue(u32 cpu, u32 turn)
+{
+	struct weir_sched weir_mem *s = SCHED;
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_pipe weir_mem *exit;
+	struct weir_task weir_mem *t;
+	u32 gone = s->nr_cpus ? turn % s->nr_cpus : 0;
+
+	if (!g || weir_load(&s->cpus[gone].online) || g->cpus[gone].exit == WEIR_NONE)
+		return 0;
+	exit = &g->pipes[g->cpus[gone].exit];
+	if (!weir_pipe_nr(exit) || weir_pipe_allows(exit, 0))
+		return 0;
+	for (u32 i = 0; i < weir_limit(RESCUED_AT_ONCE) && weir_loop; i++) {
+		t = weir_pick(s, cpu, gone);
+		if (!t) {
+			/* It does not wait for work. */
+			weir_mask_clear(s->idle, gone);
+			break;
+		}
+		rescue(t);
+	}
+	return 0;
+}
+
+/* CPUs that came or went since. */
+WEIR_FLAT static int serve_cpu_news(struct weir_sched weir_mem *s)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS };
+
+	weir_live_u32(any_cpu_news) = 0;
+	for (u32 i = 0; i < weir_load(&s->nr_cpus) && weir_loop; i++) {
+		u32 news = weir_load(&NEWS(i)->cpu);
+
+		if (!news)
+			continue;
+		weir_store(&NEWS(i)->cpu, 0);
+		msg.cpu = i;
+		msg.value = news == 1;
+		if (weir_notify(s, weir_port_cpu(), &msg)) {
+			/* A swap took too long to wait for: the next dispatch tries again. */
+			weir_store(&NEWS(i)->cpu, news);
+			weir_live_u32(any_cpu_news) = 1;
+			continue;
+		}
+		weir_live_u32(some_gone) = 1;
+		tell(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
+	}
+	return 0;
+}
+
+/* --- callbacks --- */
+
+/* A task of a higher class takes the CPU: what the kernel has queued there already may go elsewhere. */
+SEC("struct_ops/weir_cpu_release")
+int weir_cpu_release(u64 *ctx)
+{
+	weir_reenqueue_local();
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int weir_switched(u64 *ctx)
+{
+	const struct task_struct *next = (const struct task_struct *)ctx[2];
+
+	IN_ARENA;
+	note_class(weir_port_cpu(), next->prio < FIRST_OF_OURS);
+	return 0;
+}
+
+/* Somebody has to look: this CPU, once the thread that changes the machine waits. */
+static void look(void)
+{
+	scx_bpf_kick_cpu(weir_port_cpu(), SCX_KICK_PREEMPT);
+}
+
+SEC("struct_ops/weir_cpu_online")
+int weir_cpu_online(u64 *ctx)
+{
+	IN_ARENA;
+	note_cpu(ctx[0], 1);
+	look();
+	return 0;
+}
+
+SEC("struct_ops/weir_cpu_offline")
+int weir_cpu_offline(u64 *ctx)
+{
+	IN_ARENA;
+	note_cpu(ctx[0], 2);
+	look();
+	return 0;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* All global state of the adapter, and what it keeps of a task and of a CPU. */
+#ifndef WEIR_LINUX_STATE_H
+#define WEIR_LINUX_STATE_H
+
+#include "kernel.h"
+#include "live.h"
+
+WEIR_VISIBLE struct weir_live weir_live;
+
+/* The kernel finds the arena by the map that a program names. */
+struct {
+	int (*type)[33];	   /* BPF_MAP_TYPE_ARENA */
+	int (*map_flags)[1 << 10]; /* BPF_F_MMAPABLE */
+	int (*max_entries)[16384]; /* pages; the loader sets it */
+	enum { weir_arena_base = 1ull << 44 } map_extra; /* the same addresses in the loader */
+} arena SEC(".maps");
+
+struct {
+	int (*type)[27]; /* BPF_MAP_TYPE_RINGBUF */
+	int (*max_entries)[1 << 22];
+} events SEC(".maps");
+
+/* What the adapter keeps of a task of the kernel. */
+struct weir_linux_task {
+	u64 task;  /* address of struct weir_task in the arena; 0: none, it runs beside the graph */
+	u32 dirty; /* enum weir_linux_dirty: what the graph is to be told when the task next enters it */
+	u32 flags; /* enum weir_linux_flag */
+	u64 epoch; /* swaps that there had been when the graph was last told about the task */
+};
+
+enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2 };
+enum weir_linux_flag { WOKEN = 1, YIELDED = 2, KNOWN = 4, NEW = 8 };
+
+struct {
+	int (*type)[29];      /* BPF_MAP_TYPE_TASK_STORAGE */
+	int (*map_flags)[1];  /* BPF_F_NO_PREALLOC */
+	int *key;
+	struct weir_linux_task *value;
+} tasks SEC(".maps");
+
+#define IN_ARENA asm volatile("" ::"r"(&arena))
+#define SCHED ((struct weir_sched weir_mem *)weir_live.sched)
+
+/* A queue a CPU for tasks that no exit leads to; numbers without the topmost bit are ours. */
+#define ASIDE(cpu) (0x77656972ull << 16 | (u32)(cpu))
+
+/* What the graph is still to be told; the next dispatch does. */
+struct weir_linux_news {
+	u32 cpu;      /* (a) this CPU came (1) or went (2) */
+	u32 priority; /* (o) a waiting task, by number in the kernel, whose priority was changed here */
+	u32 gone;     /* (o) 1 + the number of a task that is no more, head of a list */
+	u32 unused;
+};
+
+/* Address in the arena of the news of each CPU. */
+static u64 all_news;
+static u32 any_cpu_news;
+/* Some CPU went, or was kept by a higher class, since the start. */
+static u32 some_gone;
+#define NEWS(cpu) ((struct weir_linux_news weir_mem *)all_news + (cpu))
+/* Whose turn it is: the graph's or the queue beside it. */
+static u32 turns[WEIR_MAX_CPUS];
+/* Address in the arena of one mask a CPU, to tell an affinity. */
+static u64 masks;
+
+#endif

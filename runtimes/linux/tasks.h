@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The kernel's tasks and their records in the graph: which one belongs to which, and what the graph is told of them. */
+#ifndef WEIR_LINUX_TASKS_H
+#define WEIR_LINUX_TASKS_H
+
+#include "tell.h"
+
+WEIR_INLINE struct weir_linux_task *of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, 0, 0);
+}
+
+WEIR_INLINE struct weir_task weir_mem *task_of(const struct weir_linux_task *own)
+{
+	return (struct weir_task weir_mem *)own->task;
+}
+
+/* Must not wait for any policy: the kernel relies on it. */
+WEIR_INLINE bool is_urgent(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
+}
+
+WEIR_INLINE bool is_bound(const struct task_struct *p)
+{
+	return (u32)p->nr_cpus_allowed < weir_live.nr_cpus;
+}
+
+/* Beside the graph: the queue of the CPU where the kernel has the task, which takes turns with the graph. */
+static void run_aside(struct task_struct *p, u64 enq_flags)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+
+	COUNT(aside);
+	weir_dsq_insert(p, ASIDE(cpu), weir_live.slice_ns, enq_flags);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* The kernel's set of CPUs at @from into the mask that CPU @cpu tells affinities with. */
+WEIR_GLOBAL int weir_linux_copy_mask(u32 cpu, u64 from)
+{
+	struct weir_cpumask weir_mem *mask = (struct weir_cpumask weir_mem *)masks + cpu;
+	u64 word;
+
+	for (u32 w = 0; w < weir_load(&SCHED->mask_words) && weir_loop; w++) {
+		word = 0;
+		bpf_probe_read_kernel(&word, sizeof(word), (const void *)(from + w * 8));
+		weir_store(&mask->word[w & (WEIR_MASK_WORDS - 1)], word);
+	}
+	return 0;
+}
+
+/* Tell the graph on which CPUs the task may run. */
+static void tell_affinity(struct task_struct *p, struct weir_msg *msg)
+{
+	/* Read as a number: the verifier follows a pointer through a loop turn by turn. */
+	bpf_probe_read_kernel(&msg->value, sizeof(msg->value), &p->cpus_ptr);
+	weir_linux_copy_mask(msg->cpu, msg->value);
+	msg->topic = WEIR_TOPIC_AFFINITY;
+	msg->mask = is_bound(p) ? (struct weir_cpumask weir_mem *)masks + msg->cpu : 0;
+	weir_notify(SCHED, msg->cpu, msg);
+}
+
+#define WEIGHT_SHIFT 10 /* the kernel's weights have that many bits more than its tables */
+
+/* The nice value of the task, in both forms that components know. */
+static void tell_priority(struct task_struct *p, struct weir_msg *msg)
+{
+	msg->topic = WEIR_TOPIC_PRIORITY;
+	msg->value = (u64)(s64)(120 - p->static_prio);
+	weir_notify(SCHED, msg->cpu, msg);
+	msg->topic = WEIR_TOPIC_WEIGHT;
+	msg->value = p->se.load.weight >> WEIGHT_SHIFT;
+	weir_notify(SCHED, msg->cpu, msg);
+}
+
+/* What the graph is to be told before the task enters it. (Not inline: the message's bytes would weigh on each enqueue.) */
+__attribute__((noinline)) static int tell_changes(struct task_struct *p, struct weir_linux_task *own)
+{
+	struct weir_msg msg = { .cpu = weir_port_cpu(), .task = task_of(own) };
+
+	if (own->dirty & DIRTY_AFFINITY)
+		tell_affinity(p, &msg);
+	if (own->dirty & DIRTY_PRIORITY)
+		tell_priority(p, &msg);
+	own->dirty = 0;
+	return 0;
+}
+
+/* Out of the graph, and counted. */
+static void take_out(struct weir_task weir_mem *t, u64 now)
+{
+	struct weir_live_task weir_mem *live = live_task(t->id);
+	u64 since = live->since_ns;
+
+	if (since) {
+		live->wait_ns += now - since;
+		weir_store(&live->since_ns, 0);
+	}
+}
+
+/* Calls of this CPU gave up waiting for another one: it chooses again soon, and does what they left undone. */
+WEIR_INLINE void go_on(void)
+{
+	u32 cpu = weir_port_cpu();
+
+	if (weir_gave_up(SCHED, cpu)) {
+		COUNT(gave_up);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
+}
+
+/* How long a call of the core took, where somebody records it. */
+WEIR_INLINE void tell_cost(u32 call, u32 task, u64 start)
+{
+	if (weir_live.recording)
+		weir_linux_tell(WEIR_EVENT_SCHED, weir_port_cpu(), task, call, bpf_ktime_get_ns() - start);
+}
+
+WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
+{
+	u32 state = weir_load(&t->state);
+
+	/* A CPU that has just chosen it is not through yet; it needs nothing that we hold. */
+	while (state == WEIR_CLAIMED && weir_loop)
+		state = weir_load(&t->state);
+	return state;
+}
+
+/*
+ * A record for a task that has none: as many as the loader made room for; the others run beside the graph. NEW
+ * stays where the core had no time for us, for another attempt.
+ */
+__attribute__((noinline)) static int get_to_know(struct task_struct *p, struct weir_linux_task *own)
+{
+	struct weir_live_task weir_mem *live;
+	struct weir_task weir_mem *t = 0;
+
+	own->flags = 0;
+	if (weir_load(&SCHED->nr_tasks) < weir_live.max_tasks)
+		t = weir_task_new(SCHED, weir_port_cpu(), (u32)p->pid);
+	if (!t && weir_gave_up(SCHED, weir_port_cpu())) {
+		COUNT(gave_up);
+		own->flags = NEW;
+		return 0;
+	}
+	if (!t || t->id >= weir_live.max_tasks) {
+		weir_fetch_add(&weir_live.no_memory, 1);
+		return 0;
+	}
+	own->task = (u64)t;
+	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0);
+	own->epoch = weir_live.swaps;
+	live = live_task(t->id);
+	live->tgid = p->tgid;
+	live->since_ns = 0;
+	live->run_ns = 0;
+	live->wait_ns = 0;
+	live->started_ns = 0;
+	live->cpu = WEIR_NO_CPU;
+	live->nr_runs = 0;
+	live->nr_migrations = 0;
+	live->withheld = 0;
+	{
+		char comm[WEIR_LIVE_COMM] = {};
+		u64 *from = (u64 *)comm;
+		u64 weir_mem *to = (u64 weir_mem *)live->comm;
+
+		bpf_probe_read_kernel_str(comm, sizeof(comm), p->comm);
+		to[0] = from[0];
+		to[1] = from[1];
+	}
+	weir_store(&live->pid, p->pid);
+	weir_fetch_add(&weir_live.nr_tasks, 1);
+	tell_task(p, t->id);
+	return 0;
+}
+
+/* A waiting task got another priority. */
+static void serve_priority_news(void)
+{
+	struct weir_linux_news weir_mem *news = NEWS(weir_port_cpu());
+	struct task_struct *p = bpf_task_from_pid(weir_load(&news->priority));
+	struct weir_linux_task *own;
+
+	weir_store(&news->priority, 0);
+	if (!p)
+		return;
+	own = of(p);
+	if (own && own->task) {
+		struct weir_msg msg = { .cpu = weir_port_cpu(), .task = task_of(own) };
+
+		tell_priority(p, &msg);
+	}
+	bpf_task_release(p);
+}
+
+/* Tasks that are no more. */
+WEIR_FLAT static int serve_gone(struct weir_sched weir_mem *s, u32 cpu)
+{
+	while (weir_loop) {
+		u32 id = weir_load(&NEWS(cpu)->gone), next;
+
+		if (!id)
+			break;
+		id--;
+		next = live_task(id)->next_gone;
+		/* The number may belong to another task right after. */
+		tell(WEIR_EVENT_EXIT, cpu, id, 0, 0);
+		if (weir_exit(s, cpu, weir_task_get(s, id)) == -WEIR_EAGAIN)
+			break;
+		weir_store(&NEWS(cpu)->gone, next);
+	}
+	return 0;
+}
+
+#endif
