@@ -20,7 +20,8 @@ static void note_cpu(u32 cpu, u32 news)
 
 /*
  * Since when a higher class has a CPU: the kernel's own callbacks do not tell of one that was idle before. The loader
- * looks at it every now and then, and its doing so makes some CPU dispatch when this one is back.
+ * looks at it every now and then, and its doing so makes some CPU dispatch when this one is back. (A CPU on its way
+ * out is not back: the thread that stops it is of a higher class, too.)
  */
 static void note_class(u32 cpu, bool taken)
 {
@@ -32,7 +33,8 @@ static void note_class(u32 cpu, bool taken)
 	weir_fence();
 	if (!taken && *(volatile u64 *)&c->told_away) {
 		*(volatile u64 *)&c->told_away = 0;
-		note_cpu(cpu, 1);
+		if (!weir_live_u32(stopped[cpu & (WEIR_MAX_CPUS - 1)]))
+			note_cpu(cpu, 1);
 	}
 }
 
@@ -45,21 +47,20 @@ static void note_class_of(struct task_struct *p)
 
 /*
  * A higher class holds a CPU for long: the graph is to look elsewhere. The fence pairs with the one in
- * note_class(): either we see that the CPU is back, or it sees that the graph has to hear so.
+ * note_class(): either we see that the CPU is back, or it sees that the graph has to hear so; both may tell it.
  */
-static int tell_away(struct weir_sched weir_mem *s, u32 cpu)
+static int tell_away(u32 cpu)
 {
 	struct weir_live_cpu *c = &weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)];
-	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS, .cpu = cpu };
 
+	note_cpu(cpu, 2);
 	*(volatile u64 *)&c->told_away = 1;
 	weir_fence();
-	if (!*(volatile u64 *)&c->away_ns) {
+	if (!*(volatile u64 *)&c->away_ns && !weir_live_u32(stopped[cpu & (WEIR_MAX_CPUS - 1)])) {
 		*(volatile u64 *)&c->told_away = 0;
-		return 0;
+		note_cpu(cpu, 1);
 	}
-	weir_live_u32(some_gone) = 1;
-	return weir_notify(s, weir_port_cpu(), &msg);
+	return 0;
 }
 
 /* @t was chosen in the name of a CPU that takes no tasks: it runs beside the graph, wherever it may, and enters anew. */
@@ -105,8 +106,9 @@ WEIR_GLOBAL int weir_linux_rescue(u32 cpu, u32 turn)
 	for (u32 i = 0; i < weir_limit(RESCUED_AT_ONCE) && weir_loop; i++) {
 		t = weir_pick(s, cpu, gone);
 		if (!t) {
-			/* It does not wait for work. */
+			/* It does not wait for work; should it be back by now and do so, it looks again and says so itself. */
 			weir_mask_clear(s->idle, gone);
+			scx_bpf_kick_cpu(gone, SCX_KICK_IDLE);
 			break;
 		}
 		rescue(t);
@@ -114,29 +116,33 @@ WEIR_GLOBAL int weir_linux_rescue(u32 cpu, u32 turn)
 	return 0;
 }
 
-/* CPUs that came or went since. */
+/* CPUs that came or went since. One CPU at a time tells: an older state must not be told after a newer one. */
 WEIR_FLAT static int serve_cpu_news(struct weir_sched weir_mem *s)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS };
 
+	if (weir_cas(&telling_cpus, 0, 1))
+		return 0;
 	weir_live_u32(any_cpu_news) = 0;
+	weir_fence();
 	for (u32 i = 0; i < weir_load(&s->nr_cpus) && weir_loop; i++) {
 		u32 news = weir_load(&NEWS(i)->cpu);
 
-		if (!news)
+		if (!news || weir_cas(&NEWS(i)->cpu, news, 0) != news)
 			continue;
-		weir_store(&NEWS(i)->cpu, 0);
 		msg.cpu = i;
 		msg.value = news == 1;
 		if (weir_notify(s, weir_port_cpu(), &msg)) {
-			/* A swap took too long to wait for: the next dispatch tries again. */
-			weir_store(&NEWS(i)->cpu, news);
+			/* A swap took too long to wait for: the next dispatch tries again, unless there are newer news. */
+			weir_cas(&NEWS(i)->cpu, 0, news);
 			weir_live_u32(any_cpu_news) = 1;
 			continue;
 		}
 		weir_live_u32(some_gone) = 1;
 		tell(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
 	}
+	weir_fence();
+	weir_live_u32(telling_cpus) = 0;
 	return 0;
 }
 
@@ -170,6 +176,7 @@ SEC("struct_ops/weir_cpu_online")
 int weir_cpu_online(u64 *ctx)
 {
 	IN_ARENA;
+	weir_live_u32(stopped[ctx[0] & (WEIR_MAX_CPUS - 1)]) = 0;
 	note_cpu(ctx[0], 1);
 	look();
 	return 0;
@@ -179,6 +186,7 @@ SEC("struct_ops/weir_cpu_offline")
 int weir_cpu_offline(u64 *ctx)
 {
 	IN_ARENA;
+	weir_live_u32(stopped[ctx[0] & (WEIR_MAX_CPUS - 1)]) = 1;
 	note_cpu(ctx[0], 2);
 	look();
 	return 0;

@@ -36,7 +36,7 @@ static int carry_out(struct weir_live_request *r)
 	case WEIR_LIVE_TIMER:
 		return weir_timer_expired(s, weir_port_cpu(), r->instance);
 	case WEIR_LIVE_AWAY:
-		return tell_away(s, r->cpu);
+		return tell_away(r->cpu);
 	case WEIR_LIVE_NOTIFY:
 		msg.topic = r->topic;
 		msg.cpu = r->cpu;

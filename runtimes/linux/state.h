@@ -56,6 +56,10 @@ struct weir_linux_news {
 /* Address in the arena of the news of each CPU. */
 static u64 all_news;
 static u32 any_cpu_news;
+/* (a) 1: some CPU is telling them. */
+static u32 telling_cpus;
+/* By CPU: the kernel has taken it offline, or is about to. */
+static u32 stopped[WEIR_MAX_CPUS];
 /* Some CPU went, or was kept by a higher class, since the start. */
 static u32 some_gone;
 #define NEWS(cpu) ((struct weir_linux_news weir_mem *)all_news + (cpu))
