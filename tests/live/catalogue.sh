@@ -10,7 +10,7 @@
 attach decentral --watchdog 9s
 for t in decentral central chain1 chain2 chain3 chain4 chain5 chain6 distributed fifo global_rr halves headq \
 	hierarchical multipipe multipipe_postponed partitioned postponed priority scaling worksteal pipeline_fcfs \
-	pipeline_lcfs foreign single rm dm fp edf c-edf; do
+	pipeline_lcfs foreign rm dm fp edf; do
 	[ $t = decentral ] || runweir switch --quiet $t || fail "no switch to $t"
 	load 2
 	settled
