@@ -197,12 +197,13 @@ impl<O: Observer> Sim<'_, O> {
         Ok(())
     }
 
-    /// Let `c`, which has no task, choose as soon as its scheduler CPU can.
+    /// Let `c`, which has no task, choose as soon as its scheduler CPU can. One that gave a task back and may get it again
+    /// is not idle while it waits for the answer.
     pub fn ask(&mut self, c: CpuNo) {
         let host = self.cpus[c as usize].host;
         if host != c {
             let at = (self.now + self.charger.interrupt_ns(c, host)).max(self.cpus[host as usize].busy_until);
-            self.set_mode(c, Mode::Idle);
+            self.set_mode(c, if self.cpus[c as usize].prev == NONE { Mode::Idle } else { Mode::Kernel });
             self.cpus[c as usize].busy_until = at;
         }
         self.cpus[c as usize].choosing = true;

@@ -153,6 +153,29 @@ fn the_host_pays_for_the_accelerator() {
     assert!(hosted[1] > 100 * US && hosted[2] < own[2] + hosted[1], "{hosted:?}");
 }
 
+/// A task that gives its CPU back and gets it again has not left it; while the host decides, the CPU is not idle.
+#[test]
+fn a_hosted_cpu_waits_for_its_host_while_it_keeps_a_task() {
+    let turns = "annotate affinity, isa, lamport; entry -> split :: isa_demux;
+        split[native] -> load_balancer -> each cpu in native { head_queue -> cpu };
+        split[accel] -> each cpu in accel { round_robin(slice = 1ms) -> cpu };";
+    let mut t = run_for("a", 10);
+    t.isa = Some("accel".into());
+    let mut g = Gantt::default();
+    let out = run_on(
+        &with_accelerator(Some(0)),
+        turns,
+        &workload(vec![t]),
+        &Costs::default(),
+        RunConfig::default(),
+        &mut g,
+    )
+    .unwrap();
+    let ran: u64 = g.bars.iter().map(|b| b.3 - b.2).sum();
+    assert_eq!((out.preemptions, g.bars.len()), (0, 1));
+    assert!(ran > out.busy_ns && ran <= out.busy_ns + out.cpus[2].kernel_ns, "{ran} {out:?}");
+}
+
 #[test]
 fn a_topology_without_isa_demux_is_found_out() {
     let mut t = run_for("a", 1);
