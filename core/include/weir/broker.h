@@ -10,6 +10,7 @@
 #ifndef WEIR_BROKER_H
 #define WEIR_BROKER_H
 
+#include <weir/counters.h>
 #include <weir/task.h>
 
 /* Topics every runtime has. The number is the index in the topic table; shared with Rust. */
@@ -26,7 +27,9 @@ enum weir_topic_id {
 	WEIR_TOPIC_AFFINITY,	  /* task, mask; null: everywhere */
 	WEIR_TOPIC_DEADLINE,	  /* task, value: absolute, ns; value2: period, ns */
 	WEIR_TOPIC_ISA,		  /* task, value: instruction-set index */
-	WEIR_TOPIC_COUNTERS,	  /* task, cpu */
+	WEIR_TOPIC_COUNTERS,	  /* task, cpu, counters: what it did since the message before, told when it
+				   * leaves a CPU or its CPU chooses anew; request: task; reply counters: what
+				   * it did lately, value: loads of the last-level cache in 1024 instructions */
 	WEIR_TOPIC_POWER,	  /* value: 1 battery, 0 mains */
 	WEIR_TOPIC_THERMAL,	  /* cpu, value: millidegree Celsius */
 	WEIR_TOPIC_FREQUENCY,	  /* cpu, value: Hz */
@@ -90,7 +93,10 @@ struct weir_msg {
 	struct weir_task weir_mem *task;
 	u64 value;
 	u64 value2;
-	const struct weir_cpumask weir_mem *mask;
+	union {
+		const struct weir_cpumask weir_mem *mask;
+		const struct weir_counters weir_mem *counters; /* COUNTERS: valid during the call */
+	};
 };
 
 struct weir_topic {

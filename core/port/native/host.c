@@ -120,6 +120,7 @@ const u32 weir_host_sizes[] = {
 	sizeof(struct weir_msg),	   sizeof(struct weir_op),	 sizeof(struct weir_swap_stats),
 	sizeof(struct weir_replacement),   sizeof(struct weir_descriptor), sizeof(struct weir_param),
 	sizeof(struct weir_task),	   sizeof(struct weir_cpumask),	 sizeof(struct weir_entries),
+	sizeof(struct weir_counters),
 };
 
 /* For components in other languages, which do not see the structs. */

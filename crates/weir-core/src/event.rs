@@ -4,6 +4,8 @@
 //! A runtime calls [`Observer::event`] in order of time. Metrics, traces and checkers are
 //! observers; none of them may influence the run.
 
+use crate::Counters;
+
 /// Task number, dense from 0 in order of creation.
 pub type TaskNo = u32;
 /// CPU number.
@@ -164,6 +166,14 @@ pub enum Event<'a> {
         to: &'a str,
         pause_ns: u64,
         represented: u32,
+    },
+    /// What a task did since it was last told of; and, where a component answers PENALTY, by how much the
+    /// task's virtual runtime is stretched and its slice shrinks from now on, 1/1024.
+    Counters {
+        task: TaskNo,
+        cpu: CpuNo,
+        counts: &'a Counters,
+        penalty: Option<(i64, i64)>,
     },
     /// A landmark set by user or component.
     Marker {

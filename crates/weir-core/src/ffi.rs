@@ -252,7 +252,7 @@ unsafe extern "C" {
     pub fn weir_host_memory(s: *const CSched, m: *mut CMemory);
     pub fn weir_host_updates(s: *const CSched, instance: u32) -> u64;
     #[cfg(test)]
-    static weir_host_sizes: [u32; 15];
+    static weir_host_sizes: [u32; 16];
 }
 
 #[cfg(test)]
@@ -277,8 +277,9 @@ mod tests {
             size_of::<CTask>(),
             size_of::<CMask>(),
             size_of::<CEntries>(),
+            size_of::<crate::Counters>(),
         ];
-        // SAFETY: a constant table of C, 15 entries.
+        // SAFETY: a constant table of C, 16 entries.
         let theirs = unsafe { weir_host_sizes };
         assert_eq!(ours.map(|n| n as u32), theirs);
     }

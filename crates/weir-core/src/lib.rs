@@ -3,6 +3,7 @@
 
 pub mod catalog;
 mod classes;
+mod counters;
 pub mod cpuset;
 pub mod event;
 mod ffi;
@@ -15,6 +16,7 @@ mod topic;
 
 pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
 pub use classes::{catalog, classes_with_timer};
+pub use counters::Counters;
 pub use cpuset::{CpuSet, MAX_CPUS};
 pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 #[cfg(feature = "strict")]

@@ -10,7 +10,7 @@ use crate::classes;
 use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, CReplacement, CSched, CSwapStats, CTask};
 use crate::tables::{Identity, Tables};
 pub use crate::topic::Topic;
-use crate::{CpuSet, Plan};
+use crate::{Counters, CpuSet, Plan};
 
 /// Handle of a task within a [`Sched`]; small, dense, reused after [`Sched::exit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -471,8 +471,33 @@ impl Sched {
             task: unsafe { c.task.as_ref() }.map(|t| TaskId(t.id)),
             value: c.value,
             value2: c.value2,
-            mask: self.read_mask(c.mask),
+            mask: if topic == Topic::Affinity { self.read_mask(c.mask) } else { None },
         })
+    }
+
+    /// Tell what `t` did on CPU `on` since the last such message.
+    pub fn tell_counters(&mut self, cpu: u32, on: u32, t: TaskId, counts: &Counters) -> Result<(), Error> {
+        assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        // The field is a union in C, of pointers to what the topic carries.
+        let mask = ptr::from_ref(counts).cast::<CMask>();
+        let c = CMsg { cpu: on, task: self.raw(t), mask, ..empty(Topic::Counters) };
+        // SAFETY: valid scheduler; message and counters outlive the call, which delivers the message.
+        let code = unsafe { ffi::weir_notify(self.s, cpu, &c) };
+        self.after_call(cpu);
+        done(code, "publishing a message")
+    }
+
+    /// What `t` did lately, or in all its life, and its loads of the last-level cache in 1024 instructions;
+    /// `None` where nobody answers.
+    pub fn ask_counters(&mut self, cpu: u32, t: TaskId, all: bool) -> Option<(Counters, u64)> {
+        let mut c = CMsg { task: self.raw(t), value: all.into(), ..empty(Topic::Counters) };
+        // SAFETY: valid scheduler and message.
+        let code = unsafe { ffi::weir_ask(self.s, cpu, &mut c) };
+        self.after_call(cpu);
+        // SAFETY: a responder of the topic returns null or its record in the arena.
+        let counts = unsafe { c.mask.cast::<Counters>().as_ref() };
+        (code == 0).then_some(())?;
+        counts.map(|counts| (*counts, c.value))
     }
 
     /// Responders keep only the words of a mask that the machine has.

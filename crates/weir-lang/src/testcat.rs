@@ -142,6 +142,26 @@ pub fn catalog() -> Catalog {
             ..component(name, Distribute, (1, 1), (1, ANY))
         });
     }
+    let asks = topics(&["AFFINITY", "COUNTERS"]);
+    all.push(ComponentInfo {
+        needs: asks.clone(),
+        asks,
+        ..component("cache_balancer", Distribute, (1, ANY), (1, ANY))
+    });
+    all.push(ComponentInfo {
+        answers: topics(&["PENALTY"]),
+        params: vec![
+            param("level", Unit::Count, 1, 1, 3),
+            param("branch", Unit::Flag, 0, 0, 1),
+            param("cache_weight", Unit::Pct, 50, 0, 100),
+            param("reward", Unit::Flag, 0, 0, 1),
+            param("log_only", Unit::Flag, 0, 0, 1),
+            param("scale", Unit::Count, 0, 0, 2),
+            param("slice_rule", Unit::Count, 0, 0, 2),
+            param("alpha", Unit::Pct, 50, 1, 100),
+        ],
+        ..component("pmc_fair", Annotate, (0, 0), (0, 0))
+    });
     for (name, ins) in [
         ("task_distributor", (1, 1)),
         ("task_mux", (1, ANY)),
@@ -169,6 +189,7 @@ pub fn catalog() -> Catalog {
         ("affinity", "AFFINITY"),
         ("lamport", "LAMPORT"),
         ("priority", "PRIORITY"),
+        ("counters", "COUNTERS"),
         ("isa", "ISA"),
         ("job", "JOB"),
         ("executed", "EXECUTED"),

@@ -484,6 +484,7 @@ impl Observer for Metrics {
                 self.task(task).misses += 1;
             }
             Event::JobDropped { .. } => self.totals.jobs_dropped += 1,
+            Event::Counters { .. } => {}
             Event::TaskNew { task, name, group } => {
                 while self.tasks.len() < task as usize {
                     self.add_task("", "");

@@ -438,6 +438,7 @@ impl Observer for Trace {
                     note(b, RESPONSE, response_ns);
                 });
             }
+            Event::Counters { .. } => {}
             Event::JobDropped { task, job } => {
                 self.known(task);
                 let name = self.text("dropped");

@@ -5,6 +5,7 @@
 #![allow(clippy::result_large_err)]
 
 pub mod costs;
+pub mod counters;
 pub mod document;
 pub mod engine;
 pub mod error;

@@ -3,8 +3,8 @@
 //! whose pipes can be looked into.
 
 use weir_core::{
-    Config, CpuSet, MachineShape, Msg, OutMsg, Picked, PipeIdx, Plan, Sched, SwapStats, TaskId, Topic,
-    catalog,
+    Config, Counters, CpuSet, MachineShape, Msg, OutMsg, Picked, PipeIdx, Plan, Sched, SwapStats, TaskId,
+    Topic, catalog,
 };
 use weir_lang::{NoIncludes, Set, Source};
 
@@ -143,6 +143,13 @@ impl Lab {
 
     pub fn tell(&mut self, topic: Topic, t: TaskId, value: u64) -> Result<(), String> {
         self.notify(topic, &Msg { task: Some(t), value, ..Msg::default() })
+    }
+
+    /// What the task did, where it runs or last ran.
+    pub fn counters(&mut self, t: TaskId, counts: &Counters) -> Result<(), String> {
+        let on = self.cpu_of(t).unwrap_or(0);
+        let r = self.sched.tell_counters(0, on, t, counts);
+        self.done(r)
     }
 
     /// An empty set means everywhere.

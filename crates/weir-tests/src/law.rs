@@ -86,7 +86,7 @@ fn check_instance(lab: &mut Lab, i: usize) -> Result<(), String> {
                 labels.iter().position(|l| *l == isa)
             })
         }
-        "load_balancer" | "advanced_balancer" | "work_stealing" => {
+        "load_balancer" | "advanced_balancer" | "cache_balancer" | "work_stealing" => {
             distributed(&ins, &outs)?;
             for t in ins.iter().flatten() {
                 let at = outs.iter().position(|o| o.contains(t));

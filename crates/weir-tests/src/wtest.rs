@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use weir_core::{CpuSet, Msg, Picked, TaskId, Topic, catalog};
+use weir_core::{Counters, CpuSet, Msg, Picked, TaskId, Topic, catalog};
 
 use crate::lab::compile;
 use crate::{Lab, TARGET, machine};
@@ -185,6 +185,11 @@ impl Bench {
                 let level = level.ok_or("write `criticality TASK none|lo|hi WCET`")?;
                 self.tell_two(Topic::Criticality, t, level as u64, time(wcet)?)
             }
+            ["counters", t, counts @ ..] => {
+                let t = self.task(t)?;
+                let counts = counters(counts)?;
+                self.lab.counters(t, &counts)
+            }
             ["policy", t, name] => {
                 let names = ["other", "fifo", "rr", "batch", "", "idle", "deadline"];
                 let policy = names.iter().position(|n| n == name);
@@ -274,6 +279,24 @@ impl Bench {
                 Err(_) => Ok(()),
             },
             ["fault", want] => equal(want, &self.lab.sched.faults().0.to_string()),
+            ["PENALTY", "counter", n, "=", want] => {
+                let msg = Msg { value: number(n)?, ..Msg::default() };
+                let have = self.lab.sched.request(0, Topic::Penalty, &msg).ok_or("nobody answers")?;
+                equal(want, &have.value.to_string())
+            }
+            ["PENALTY", t, "=", runtime, slice] => {
+                let t = self.task(t)?;
+                let have = self.lab.ask(Topic::Penalty, t).ok_or("nobody answers")?;
+                equal(&format!("{runtime} {slice}"), &format!("{} {}", have.value as i64, have.value2 as i64))
+            }
+            ["COUNTERS", t, field @ .., "=", want] if !field.is_empty() => {
+                let t = self.task(t)?;
+                let name = field[field.len() - 1];
+                let all = matches!(field, ["in", "all", _]);
+                let (have, _) = self.lab.sched.ask_counters(0, t, all).ok_or("nobody answers")?;
+                let at = Counters::NAMES.iter().position(|n| *n == name);
+                equal(want, &have.to_array()[at.ok_or_else(|| format!("no counter `{name}`"))?].to_string())
+            }
             [topic, t, "=", want] => {
                 let topic = Topic::by_name(topic).ok_or_else(|| format!("no topic `{topic}`"))?;
                 let id = self.task(t)?;
@@ -361,6 +384,17 @@ impl Bench {
         }
         Ok(())
     }
+}
+
+/// `l1_hits=90 l1_misses=10`; what is not named is 0.
+fn counters(words: &[&str]) -> Result<Counters, String> {
+    let mut all = Counters::default().to_array();
+    for word in words {
+        let (name, value) = word.split_once('=').ok_or("write `counters TASK NAME=NUMBER ...`")?;
+        let at = Counters::NAMES.iter().position(|n| *n == name);
+        all[at.ok_or_else(|| format!("no counter `{name}`"))?] = number(value)?;
+    }
+    Ok(Counters::from_array(all))
 }
 
 fn split_on<'a, 'b>(words: &'a [&'b str]) -> Result<(&'a [&'b str], u32), String> {

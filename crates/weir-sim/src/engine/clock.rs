@@ -8,6 +8,7 @@ use super::cpu::{FULL_SPEED, Mode, time_for, work_in};
 use super::queue::HORIZON;
 use super::sim::Sim;
 use super::task::{NEVER, NONE};
+use crate::counters::table::times;
 
 impl<O: Observer> Sim<'_, O> {
     /// Account for what the task on `c` did up to now.
@@ -20,6 +21,8 @@ impl<O: Observer> Sim<'_, O> {
         if ns == 0 {
             return;
         }
+        self.count(c, ns);
+        let cpu = &mut self.cpus[c as usize];
         let task = &mut self.tasks[cpu.cur as usize];
         task.ran_ns += ns;
         if task.spins.is_none() {
@@ -55,9 +58,14 @@ impl<O: Observer> Sim<'_, O> {
     pub fn update_speed(&mut self, c: CpuNo) {
         let cpu = &self.cpus[c as usize];
         let others = self.cores.busy[cpu.core as usize] - u32::from(cpu.threads > 1 && cpu.is_busy());
+        self.refresh_rates(c, others > 0);
+        let cpu = &self.cpus[c as usize];
         let mut speed = cpu.alone_speed;
         if others > 0 {
             speed = (speed * self.machine.smt_pct as u64 / 100).max(1);
+        }
+        if self.pmu.on {
+            speed = times(speed, self.pmu.slow(c)).max(1);
         }
         if speed != cpu.speed {
             self.progress(c);
@@ -244,5 +252,6 @@ impl<O: Observer> Sim<'_, O> {
         self.totals.switches += u64::from(switched);
         self.totals.migrations += u64::from(migrated);
         self.obs.event(self.now, &Event::Run { task: no, cpu: c, migrated, switched, wakeup, waited_ns });
+        self.begin_stint(c);
     }
 }

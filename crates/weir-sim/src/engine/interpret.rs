@@ -41,6 +41,7 @@ impl<O: Observer> Sim<'_, O> {
                     if task.spins.is_none() && task.left == 0 {
                         continue;
                     }
+                    self.expect_work(c);
                     self.chill(c);
                     self.rekey(c);
                     return Ok(());

@@ -70,6 +70,7 @@ impl<O: Observer> Sim<'_, O> {
             self.now,
         );
         self.tasks.push(task);
+        self.pmu.add(template, no);
         self.census.alive += 1;
         self.enter_graph(no);
         let instance = &mut self.instances_of[template as usize];

@@ -232,8 +232,11 @@ impl<O: Observer> Sim<'_, O> {
             cpu.prev = no;
         }
         let h = self.caller(c);
+        let counts = self.end_stint(c, no);
         self.sched.relinquish(h, self.tasks[no as usize].id).map_err(|e| refused("take a task back", &e))?;
         self.account(h, Call::Relinquish);
+        // The stint is charged for already: what it counted matters from the next choice on.
+        self.tell_counters(c, no, counts)?;
         self.ask(c);
         Ok(())
     }
@@ -271,6 +274,7 @@ impl<O: Observer> Sim<'_, O> {
             if prev != NONE {
                 self.tell_parted(prev, false);
             }
+            self.occupy(c, 0);
             if host != c || end <= self.now {
                 self.set_mode(c, Mode::Idle);
                 self.tell_idle(c, true);
@@ -308,7 +312,7 @@ impl<O: Observer> Sim<'_, O> {
                 if self.cpus[c as usize].last != no {
                     ready += self.costs.context_switch;
                 }
-                if task.cpu != NONE && task.cpu != c {
+                if task.cpu != NONE && task.cpu != c && !self.pmu.is_modelled(no) {
                     task.penalty_ns = self.charger.migration_ns(task.cpu, c);
                 }
             }
@@ -318,6 +322,9 @@ impl<O: Observer> Sim<'_, O> {
         cpu.cur = no;
         cpu.choosing = false;
         cpu.slice_ns = slice_ns;
+        if same {
+            self.begin_stint(c);
+        }
         if ready > self.now {
             self.set_mode(c, Mode::Kernel);
             self.cpus[c as usize].busy_until = ready;
@@ -337,8 +344,10 @@ impl<O: Observer> Sim<'_, O> {
             self.census.timed += 1;
         }
         let h = self.caller(c);
+        let counts = self.end_stint(c, no);
         self.sched.block(h, self.tasks[no as usize].id).map_err(|e| refused("block a task", &e))?;
         self.account(h, Call::Block);
+        self.tell_counters(c, no, counts)?;
         self.ask(c);
         Ok(())
     }
@@ -351,6 +360,8 @@ impl<O: Observer> Sim<'_, O> {
         task.frames = Box::default();
         task.timers = Box::default();
         self.census.alive -= 1;
+        let counts = self.end_stint(c, no);
+        self.tell_counters(c, no, counts)?;
         self.obs.event(self.now, &Event::TaskExit { task: no });
         self.cpus[c as usize].last = NONE;
         let h = self.caller(c);

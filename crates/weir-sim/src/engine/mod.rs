@@ -17,6 +17,7 @@ mod inherit;
 mod interpret;
 mod jobs;
 mod kernel;
+mod pmu;
 mod program;
 mod queue;
 mod rng;
@@ -27,6 +28,8 @@ mod task;
 mod world;
 
 use std::sync::atomic::AtomicBool;
+
+pub(crate) use rng::Rng;
 
 use weir_core::event::{Observer, TaskNo};
 use weir_core::{CpuSet, Plan, Topic};

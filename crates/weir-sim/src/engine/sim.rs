@@ -11,6 +11,7 @@ use super::classes::Wanted;
 use super::cpu::{Cores, Cpu, Mode};
 use super::dag::Graphs;
 use super::inherit::Locking;
+use super::pmu::Pmu;
 use super::program::{self, Program};
 use super::queue::{CpuQueue, Key, Kind, Phase, TimerHeap};
 use super::sync::Objects;
@@ -99,6 +100,8 @@ pub struct Sim<'a, O: Observer> {
     pub locking: Locking,
     pub graphs: Graphs,
     pub charger: Charger<'a>,
+    /// Counters, and what shared caches do.
+    pub pmu: Pmu,
     /// Scheduling costs time.
     pub charging: bool,
     /// The core records its operations.
@@ -203,6 +206,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             locking: Locking::new(workload),
             graphs: Graphs::new(workload),
             charger: Charger::new(machine, costs, plan),
+            pmu: Pmu::new(machine, plan, workload, cfg.seed),
             charging,
             oplog,
             depths: if polled { vec![0; plan.pipes.len()] } else { Vec::new() },
@@ -224,6 +228,13 @@ impl<'a, O: Observer> Sim<'a, O> {
             job_wanted: listens(plan, Topic::Job),
             classes_wanted: Wanted::of(plan),
         };
+        if sim.pmu.is_missed() {
+            sim.warn(
+                "a component wants to know what tasks do to the caches, but no task has a `profile`: as on a \
+                 machine without counters, it hears nothing"
+                    .into(),
+            );
+        }
         sim.set_up()?;
         Ok(sim)
     }

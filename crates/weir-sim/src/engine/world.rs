@@ -156,6 +156,7 @@ impl<'a, O: Observer> Sim<'a, O> {
         self.plan = plan;
         self.ticking = listens(plan, Topic::Tick) && self.costs.tick_period > 0;
         self.job_wanted = listens(plan, Topic::Job);
+        self.pmu.rewired(plan);
         self.classes_wanted = Wanted::of(plan);
         if self.cfg.trace_pipes {
             if !self.depths.is_empty() {

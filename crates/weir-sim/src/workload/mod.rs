@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use weir_core::CpuSet;
 
+use crate::counters::Profile;
 pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
 pub use criticality::Criticality;
 pub use generate::{GeneratorInfo, ParamInfo, generators};
@@ -31,6 +32,10 @@ pub struct Workload {
     pub tasks: Vec<TaskSpec>,
     /// How critical tasks are, by index in `tasks`; those that are not here have no level.
     pub criticality: BTreeMap<u32, Criticality>,
+    /// How tasks use caches and predictors, and which profile each has, by index in `tasks`; those that are not here
+    /// are not counted.
+    pub profiles: Vec<Profile>,
+    pub profile_of: BTreeMap<u32, u32>,
     /// Names of the objects, for reports and diagnostics.
     pub mutexes: Vec<String>,
     /// Protocol of each mutex; those behind the end of the list have none.

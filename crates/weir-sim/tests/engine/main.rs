@@ -2,6 +2,7 @@
 //! The simulator with real components: what runs where and when.
 
 mod common;
+mod counters;
 mod late;
 mod locking;
 mod machines;

@@ -5,6 +5,7 @@
 
 mod criticality;
 mod dag;
+mod profile;
 mod steps;
 mod table;
 mod times;
@@ -21,13 +22,24 @@ use crate::error::{Error, ErrorKind, did_you_mean};
 use crate::machine::MachineEvent;
 use crate::units::{SIZE, TIME};
 
-const TOP: &[&str] =
-    &["name", "description", "duration", "task", "machine_event", "barriers", "channels", "mutexes", "dag"];
+const TOP: &[&str] = &[
+    "name",
+    "description",
+    "duration",
+    "task",
+    "machine_event",
+    "barriers",
+    "channels",
+    "mutexes",
+    "dag",
+    "profile",
+];
 
 const TASK: &[&str] = &[
     "name",
     "count",
     "group",
+    "profile",
     "start",
     "stagger",
     "template",
@@ -88,6 +100,14 @@ pub(crate) fn parse(
     declarations(&mut builder, &root)?;
     let declared = builder.workload.barriers.len();
 
+    for table in root.tables("profile", "[[profile]]", profile::KEYS)? {
+        let profile = profile::profile(&table, files)?;
+        if builder.workload.profiles.iter().any(|p| p.name == profile.name) {
+            let message = format!("two profiles are called `{}`", profile.name);
+            return Err(table.wrong("name", message, "rename one of them"));
+        }
+        builder.workload.profiles.push(profile);
+    }
     let tables = root.tables("task", "[[task]]", TASK)?;
     let graphs = root.tables("dag", "[[dag]]", dag::KEYS)?;
     if tables.is_empty() && graphs.is_empty() {
@@ -298,6 +318,8 @@ fn task(
         ));
     }
     let criticality = criticality::read(table, timing)?;
+    let first_index = builder.workload.tasks.len() as u32;
+    profile::assign(&mut builder.workload, table, first_index, first_index + head.count as u32)?;
     for i in 0..head.count {
         let index = builder.task(TaskSpec {
             name: if head.count == 1 { head.name.to_string() } else { format!("{}-{i}", head.name) },

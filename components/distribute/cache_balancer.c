@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * cache_balancer - keep tasks apart that would fight for a cache
+ *
+ * class:     distribute
+ * pipes:     in 1.., out 1..
+ * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
+ * publishes: WITHHELD: no CPU that the task may use is there
+ * asks:      AFFINITY: where the task may run; needed. COUNTERS: how much it loads from the last-
+ *            level cache; needed
+ * answers:   -
+ * params:    hungry count 4 [1, 1024]; loads of the last-level cache in 1024 instructions that make
+ *            a task one to keep apart
+ *            slack pct 25 [0, 400]; how much more load than the least a pipe may have to be considered
+ *            for such a task, in tasks a CPU
+ * per-task:  8 bytes
+ * cost:      O(CPUs) per added task, O(tasks) when a CPU comes or goes; takes the in-pipe lock and one
+ *            out-pipe lock
+ * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
+ *            withheld if there is none; every out-pipe keeps the order of each in-pipe
+ * source:    ours; asked for as future work by Izzi 7, the idea of pairing tasks by what they do to
+ *            shared caches is that of contention-aware schedulers
+ *
+ * Give it an out-pipe for each shared cache. A task that leaves the last-level cache alone goes where
+ * the load is least, to its last pipe among equals. A hungry one goes, among the pipes that have an
+ * idle CPU, or else hardly more load than the least, to the one whose running tasks load least from
+ * their cache. The load counts more than the cache: a CPU is never left idle to keep tasks apart. It
+ * decides when a task comes; nothing that runs is moved. Without counters it balances by load alone.
+ *
+ * example:   annotate affinity, counters; entry -> cache_balancer -> each llc { fifo -> cpus };
+ */
+#include <weir/component.h>
+#include <weir/schedule.h>
+
+struct cache_balancer {
+	struct weir_instance inst;
+	struct weir_port_map map;
+	u64 hungry; /* (c) */
+	u64 slack;  /* (c) percent of a task */
+};
+
+/* Behind all pipes with an idle CPU. */
+#define CACHE_BALANCER_BUSY (1u << 30)
+
+WEIR_COMPONENT(
+	cache_balancer, .summary = "keep tasks apart that would fight for a cache",
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	.out_min = 1, .out_max = WEIR_ANY,
+	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	.publishes = WEIR_TOPIC_BIT(WITHHELD),
+	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS),
+	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS), .per_task = sizeof(u64),
+	WEIR_PARAMS(cache_balancer,
+		    WEIR_PARAM(cache_balancer, hungry, COUNT, 4, 1, 1024,
+			       "loads of the last-level cache in 1024 instructions that make a "
+			       "task one to keep apart"),
+		    WEIR_PARAM(cache_balancer, slack, PCT, 25, 0, 400,
+			       "how much more load than the least a pipe may have to be considered "
+			       "for such a task, in tasks a CPU")));
+
+/* What the tasks that run behind the pipe loaded from their cache when they were placed. */
+static u64 cache_balancer_fight(struct cache_balancer weir_mem *self,
+				const struct weir_pipe weir_mem *pipe)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u64 sum = 0;
+
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
+		u64 bits = pipe->cpus->word[w];
+
+		while (bits && weir_loop) {
+			struct weir_cpu weir_mem *cpu = &s->cpus[w * 64 + weir_lowest_bit(bits)];
+			struct weir_task weir_mem *t = weir_load(&cpu->curr);
+
+			bits &= bits - 1;
+			if (t)
+				sum += weir_load((u64 weir_mem *)weir_priv(&self->inst, t));
+		}
+	}
+	return sum;
+}
+
+/* Tasks with one more, in 1/100 of a CPU; a pipe without an idle CPU comes behind all others. */
+static u32 cache_balancer_rank(const struct weir_pipe weir_mem *pipe)
+{
+	u32 idle, load = (weir_pipe_load(pipe, &idle) + 1) * 100 / pipe->nr_cpus;
+
+	if (load >= CACHE_BALANCER_BUSY)
+		load = CACHE_BALANCER_BUSY - 1;
+	return idle ? load : load + CACHE_BALANCER_BUSY;
+}
+
+/* The least rank of the pipes that the task may use, or ~0. */
+static u32 cache_balancer_least(struct cache_balancer weir_mem *self,
+				const struct weir_cpumask weir_mem *mask)
+{
+	u32 least = ~0u;
+
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+		u32 rank = weir_pipe_allows(out, mask) ? cache_balancer_rank(out) : ~0u;
+
+		if (rank < least)
+			least = rank;
+	}
+	weir_note_scan(&self->inst, self->inst.nr_out);
+	return least;
+}
+
+/* Of the pipes up to a rank, the one whose cache is fought for least, or that of the least rank. */
+static struct weir_pipe weir_mem *cache_balancer_best(struct cache_balancer weir_mem *self,
+						      struct weir_task weir_mem *t,
+						      const struct weir_cpumask weir_mem *mask,
+						      u32 most, int hungry)
+{
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *best = 0;
+	u64 least = 0;
+
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+		u64 score;
+
+		if (!weir_pipe_allows(out, mask))
+			continue;
+		score = cache_balancer_rank(out);
+		if (score > most)
+			continue;
+		if (hungry)
+			score = cache_balancer_fight(self, out);
+		if (!best || score < least || (score == least && out == last)) {
+			best = out;
+			least = score;
+		}
+	}
+	return best;
+}
+
+/* Where the task goes; what it loads has been noted. */
+static struct weir_pipe weir_mem *cache_balancer_choose(struct cache_balancer weir_mem *self,
+							struct weir_task weir_mem *t,
+							const struct weir_cpumask weir_mem *mask)
+{
+	int hungry = weir_load((u64 weir_mem *)weir_priv(&self->inst, t)) >= self->hungry;
+	u32 most = cache_balancer_least(self, mask);
+	struct weir_pipe weir_mem *best;
+
+	if (most == ~0u)
+		return 0;
+	best = cache_balancer_best(self, t, mask, hungry ? most + (u32)self->slack : most, hungry);
+	/* All have become busier since. */
+	return best ? best : weir_first_allowed(&self->inst, mask);
+}
+
+/* Ask what the task loads, for now and for as long as it runs. */
+WEIR_FLAT static void cache_balancer_note(struct cache_balancer weir_mem *self,
+					  struct weir_task weir_mem *t)
+{
+	weir_store((u64 weir_mem *)weir_priv(&self->inst, t),
+		   weir_property(self->inst.sched, WEIR_TOPIC_COUNTERS, t));
+}
+
+/*
+ * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
+ */
+WEIR_FLAT static int cache_balancer_review(struct cache_balancer weir_mem *self,
+					   struct weir_pipe weir_mem *in,
+					   struct weir_task weir_mem *t,
+					   const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
+	struct weir_pipe weir_mem *to;
+
+	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))
+		return 0;
+	cache_balancer_note(self, t);
+	to = cache_balancer_choose(self, t, mask);
+	return now == to ? 0 : weir_route(&self->inst, in, t, to);
+}
+
+static int cache_balancer_review_all(struct cache_balancer weir_mem *self,
+				     struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *t;
+	int err = weir_pipe_lock(in);
+
+	if (err)
+		return err;
+	weir_for_task(t, in) {
+		err = cache_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
+		if (err)
+			break;
+	}
+	weir_pipe_unlock(in);
+	return err;
+}
+
+WEIR_ENTRY int cache_balancer_construct(struct cache_balancer weir_mem *self)
+{
+	return weir_port_map(&self->inst, &self->map);
+}
+
+WEIR_ENTRY int cache_balancer_update(struct cache_balancer weir_mem *self,
+				     struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct weir_task weir_mem *t = c->task;
+		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
+
+		if (!to || !weir_pipe_allows(to, mask)) {
+			cache_balancer_note(self, t);
+			to = cache_balancer_choose(self, t, mask);
+		}
+		err = weir_route(&self->inst, in, t, to);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int cache_balancer_on_cpu_status(struct cache_balancer weir_mem *self,
+					    const struct weir_msg *msg)
+{
+	int err = 0;
+
+	(void)msg;
+	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)
+		err = cache_balancer_review_all(self, weir_in(&self->inst, i));
+	return err;
+}
+
+WEIR_ENTRY int cache_balancer_follow_affinity(struct cache_balancer weir_mem *self,
+					      const struct weir_msg *msg,
+					      struct weir_pipe weir_mem *in)
+{
+	return cache_balancer_review(self, in, msg->task, msg->mask);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the hardware counted of a task: the payload of COUNTERS. Shared with Rust.
+ *
+ * The runtime tells, whenever a task leaves its CPU or the CPU chooses anew, what the task did since the
+ * message before. The loads are counted as on Intel's Haswell (source 4, section 2): a load that misses a level is
+ * counted once for its line, further loads of a line that is already on its way are `lfb_hits`. What a runtime
+ * cannot count is 0. No field exceeds 48 bits, so that it may be shifted by 10 without loss.
+ */
+#ifndef WEIR_COUNTERS_H
+#define WEIR_COUNTERS_H
+
+#include <weir/port.h>
+
+struct weir_counters {
+	u64 instructions;
+	u64 cycles;
+	u64 l1_hits;
+	u64 l1_misses;
+	u64 lfb_hits; /* misses of L1 whose line another miss fetches */
+	u64 l2_hits;
+	u64 l2_misses;
+	u64 l3_hits;
+	u64 l3_misses;
+	u64 branches;
+	u64 mispredicts;
+};
+
+#define WEIR_COUNTER_BITS 48
+
+/* @part of @whole in 1/1024, rounded down, at most 1024; 0 where there is no whole. */
+WEIR_INLINE u64 weir_share_q10(u64 part, u64 whole)
+{
+	if (!whole)
+		return 0;
+	return part >= whole ? 1024 : (part << 10) / whole;
+}
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Counters of modelled CPUs: recorded rates come back, caches are fought for, schedulers are told in time.
+
+use weir_core::Counters;
+use weir_core::event::{Event, Observer};
+use weir_sim::{Costs, Machine, RunConfig, Workload};
+
+use crate::common::*;
+
+/// What was told of each task: stints, and their sum.
+#[derive(Default)]
+struct Told {
+    stints: Vec<Vec<Counters>>,
+    total: Vec<Counters>,
+    penalties: Vec<Option<(i64, i64)>>,
+    exits: Vec<u64>,
+    order: String,
+}
+
+impl Observer for Told {
+    fn event(&mut self, t: u64, event: &Event<'_>) {
+        match *event {
+            Event::TaskNew { .. } => {
+                self.stints.push(Vec::new());
+                self.total.push(Counters::default());
+                self.penalties.push(None);
+                self.exits.push(0);
+            }
+            Event::Counters { task, counts, penalty, .. } => {
+                self.stints[task as usize].push(*counts);
+                self.total[task as usize] += *counts;
+                self.penalties[task as usize] = penalty;
+                self.order.push('c');
+            }
+            Event::Run { .. } => self.order.push('r'),
+            Event::Off { .. } => self.order.push('o'),
+            Event::TaskExit { task } => self.exits[task as usize] = t,
+            _ => {}
+        }
+    }
+}
+
+fn toml(text: &str) -> Workload {
+    let text = text.to_string();
+    let read = move |_: &str| Ok(text.clone().into_bytes());
+    Workload::resolve("test.toml", 1, &read, &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(machine: &Machine, topology: &str, text: &str) -> Told {
+    let mut told = Told::default();
+    run_on(machine, topology, &toml(text), &Costs::zero(), RunConfig::default(), &mut told).unwrap();
+    told
+}
+
+const QUEUE: &str = "entry -> fifo -> cpus;";
+const TURNS: &str = "annotate affinity, counters; entry -> round_robin(slice = 1ms) -> cpus;";
+
+fn rate(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+#[test]
+fn recorded_rates_come_back_exactly() {
+    let told = run(
+        &Machine::smp(1),
+        TURNS,
+        r#"
+        profile = [{ name = "p", cpi = "0.5", loads = "25%", branches = "10%",
+                     rates = "l1=10% lfb=5% l2=50% l3=20% branch=2.5%" }]
+        task = [{ name = "a", profile = "p", run = "10ms" }, { name = "b", run = "10ms" }]
+        "#,
+    );
+    let c = told.total[0];
+    // 10 ms at 2 GHz, two instructions a cycle.
+    assert_eq!((c.cycles, c.instructions), (20_000_000, 40_000_000 - 1));
+    let loads = c.l1_hits + c.l1_misses + c.lfb_hits;
+    assert_eq!(loads, c.instructions / 4);
+    let near = |have: f64, want: f64| assert!((have - want).abs() < 1e-5, "{have} {want}");
+    near(rate(c.l1_misses, loads), 0.10);
+    near(rate(c.lfb_hits, loads), 0.05);
+    assert_eq!(c.l2_hits + c.l2_misses, c.l1_misses);
+    assert_eq!(c.l3_hits + c.l3_misses, c.l2_misses);
+    near(rate(c.l2_misses, c.l1_misses), 0.5);
+    near(rate(c.l3_misses, c.l2_misses), 0.2);
+    near(rate(c.mispredicts, c.branches), 0.025);
+    // Told at the end of every slice, whoever comes next; the other task is not counted.
+    assert_eq!((told.stints[0].len(), told.stints[1].len()), (10, 0));
+}
+
+#[test]
+fn a_task_alone_is_told_of_at_every_choice() {
+    let text = r#"
+        profile = [{ name = "p", rates = "l1=10%" }]
+        task = [{ name = "a", profile = "p", run = "5ms" }]
+    "#;
+    let told = run(&Machine::smp(1), TURNS, text);
+    assert_eq!(told.stints[0].len(), 5);
+    // It never stopped in between: on, five times counted (the last time when it ends), off.
+    assert_eq!(told.order, "rccccoc");
+}
+
+#[test]
+fn phases_follow_the_task_s_own_time() {
+    let told = run(
+        &Machine::smp(1),
+        TURNS,
+        r#"
+        profile = [{ name = "p", rates = ["2ms l1=10%", "1ms l1=40%"] }]
+        task = [{ name = "a", profile = "p", run = "6ms" }, { name = "b", run = "6ms" }]
+        "#,
+    );
+    let percent: Vec<u64> = told.stints[0]
+        .iter()
+        .map(|c| (100.0 * rate(c.l1_misses, c.l1_hits + c.l1_misses)).round() as u64)
+        .collect();
+    assert_eq!(percent, [10, 10, 40, 10, 10, 40]);
+}
+
+const HUNGRY: &str = r#"
+    [[profile]]
+    name = "hungry"
+    reuse = ["8KiB 90%", "128KiB 4%", "3MiB 5%"]
+    [[profile]]
+    name = "modest"
+    reuse = ["8KiB 99%", "16KiB 1%"]
+"#;
+
+/// Two tasks that each need most of the last-level cache: together they are slower than one alone, and miss more; beside
+/// a modest one they are not.
+#[test]
+fn co_runners_fight_for_the_shared_cache() {
+    let one = |other: &str| {
+        let text =
+            format!("{HUNGRY}\n[[task]]\nname = \"a\"\nprofile = \"hungry\"\nrun = \"200ms\"\n{other}");
+        let mut machine = Machine::smp(2);
+        machine.llc_bytes = vec![4 << 20];
+        let told = run(&machine, QUEUE, &text);
+        (told.exits[0], rate(told.total[0].l3_misses, told.total[0].l2_misses))
+    };
+    let (alone, few) = one("");
+    let (modest, _) = one("[[task]]\nname = \"b\"\nprofile = \"modest\"\nrun = \"300ms\"\n");
+    let (hungry, many) = one("[[task]]\nname = \"b\"\nprofile = \"hungry\"\nrun = \"300ms\"\n");
+    assert!((200 * MS..206 * MS).contains(&alone), "alone {alone}");
+    assert!(modest < alone + MS, "beside a modest one {modest}");
+    assert!(hungry > alone * 11 / 10, "beside a hungry one {hungry}, alone {alone}");
+    assert!(many > few + 0.1, "misses of L3 {many:.3}, alone {few:.3}");
+}
+
+/// Short turns cost refills of the caches: the same work takes longer the shorter the slices are.
+#[test]
+fn short_slices_cost_refills() {
+    let end = |slice: &str| {
+        let text =
+            format!("{HUNGRY}\n[[task]]\nname = \"t\"\ncount = 2\nprofile = \"hungry\"\nrun = \"100ms\"\n");
+        let topology = format!("entry -> round_robin(slice = {slice}) -> cpus;");
+        *run(&Machine::smp(1), &topology, &text).exits.iter().max().expect("two tasks")
+    };
+    let (short, long) = (end("200us"), end("20ms"));
+    assert!(long >= 200 * MS && short > long + 5 * MS, "{short} {long}");
+}
+
+/// A task on the second thread of a core leaves half of L1 and L2.
+#[test]
+fn hardware_threads_share_a_core_s_caches() {
+    let misses = |machine: &Machine| {
+        let text =
+            format!("{HUNGRY}\n[[task]]\nname = \"t\"\ncount = 2\nprofile = \"hungry\"\nrun = \"50ms\"\n");
+        let told = run(machine, QUEUE, &text);
+        let c = told.total[0];
+        rate(c.l1_misses, c.l1_hits + c.l1_misses) * rate(c.l2_misses, c.l1_misses)
+    };
+    let apart = Machine::smp(2);
+    let mut together = Machine::smp(2);
+    together.shape.cpus[1].core = 0;
+    together.l2_of = vec![0, 0];
+    let (near, far) = (misses(&together), misses(&apart));
+    assert!(near > far * 1.05, "on one core {near:.4}, apart {far:.4}");
+}
+
+#[test]
+fn nobody_counts_without_profiles() {
+    let mut told = Told::default();
+    let w = toml(r#"task = [{ name = "a", run = "5ms" }]"#);
+    let out = run_on(&Machine::smp(1), TURNS, &w, &Costs::zero(), RunConfig::default(), &mut told).unwrap();
+    assert!(told.stints[0].is_empty());
+    assert!(out.warnings.iter().any(|w| w.contains("no task has a `profile`")), "{:?}", out.warnings);
+}
+
+/// A penalty follows the stint that has just ended; the rates of different random draws do not move the work.
+#[test]
+fn penalties_are_told_after_the_stint() {
+    let text = r#"
+        profile = [{ name = "p", rates = "l1=100%" }]
+        task = [{ name = "a", profile = "p", run = "3ms" }]
+    "#;
+    let topology = "annotate affinity, pmc_fair; entry -> round_robin(slice = 1ms) -> cpus;";
+    let told = run(&Machine::smp(1), topology, text);
+    assert_eq!(told.stints[0].len(), 3);
+    assert_eq!(told.penalties[0], Some((448, 448)));
+}
