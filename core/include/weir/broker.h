@@ -60,6 +60,9 @@ enum weir_topic_id {
 	WEIR_TOPIC_GROUP,	  /* task, value: number of its group, 0 the root */
 	WEIR_TOPIC_PENALTY,	  /* request: task; reply value: by how much its virtual runtime is stretched,
 				   * signed, 1/1024; value2: by how much its slice shrinks, signed, 1/1024 */
+	WEIR_TOPIC_FAIR,	  /* request: task; reply value: address of its record (weir/fair.h); value2: of the
+				   * queues' marks */
+	WEIR_TOPIC_LATENCY,	  /* task, value: for how long it wants to run at a time, ns; 0: as others do */
 	WEIR_NR_STD_TOPICS,
 };
 

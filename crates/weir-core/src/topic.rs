@@ -63,6 +63,8 @@ topics! {
     Weight => "WEIGHT",
     Group => "GROUP",
     Penalty => "PENALTY",
+    Fair => "FAIR",
+    Latency => "LATENCY",
 }
 
 impl Topic {

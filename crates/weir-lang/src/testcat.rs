@@ -162,6 +162,25 @@ pub fn catalog() -> Catalog {
         ],
         ..component("pmc_fair", Annotate, (0, 0), (0, 0))
     });
+    for name in ["stride", "lottery", "bvt"] {
+        all.push(ComponentInfo {
+            ordering: Ordering::Total,
+            asks: topics(&["WEIGHT", "EXECUTED", "LATENCY"]),
+            needs: topics(&["EXECUTED", "WEIGHT"]),
+            keyed_out: true,
+            ..component(name, Order, (1, 1), (1, 1))
+        });
+    }
+    for name in ["cfs", "eevdf"] {
+        all.push(ComponentInfo {
+            ordering: Ordering::Total,
+            asks: topics(&["FAIR", "WEIGHT", "PENALTY", "LATENCY", "AFFINITY"]),
+            needs: topics(&["WEIGHT", "FAIR"]),
+            params: vec![param("tick", Unit::Ns, 0, 0, 1_000_000_000)],
+            keyed_out: true,
+            ..component(name, Order, (1, 1), (1, 1))
+        });
+    }
     for (name, ins) in [
         ("task_distributor", (1, 1)),
         ("task_mux", (1, ANY)),
@@ -199,6 +218,9 @@ pub fn catalog() -> Catalog {
         ("tcb", "TCB"),
         ("status", "STATUS"),
         ("deadline", "DEADLINE"),
+        ("weight", "WEIGHT"),
+        ("fair", "FAIR"),
+        ("latency", "LATENCY"),
     ] {
         all.push(ComponentInfo { answers: topics(&[answers]), ..component(name, Annotate, (0, 0), (0, 0)) });
     }

@@ -177,6 +177,10 @@ impl Bench {
                 let v: i64 = v.parse().map_err(|_| format!("`{v}` is no number"))?;
                 self.tell(Topic::Priority, t, v as u64)
             }
+            ["weight", t, v] => self.tell(Topic::Weight, t, number(v)?),
+            ["latency", t, v] => self.tell(Topic::Latency, t, time(v)?),
+            ["group", t, v] => self.tell(Topic::Group, t, number(v)?),
+            ["tick", cpu] => self.lab.notify(Topic::Tick, &Msg { cpu: Some(number(cpu)?), ..Msg::default() }),
             ["deadline", t, v] => self.tell(Topic::Deadline, t, time(v)?),
             ["deadline", t, v, period] => self.tell_two(Topic::Deadline, t, time(v)?, time(period)?),
             ["job", t, wcet, relative] => self.tell_two(Topic::Job, t, time(wcet)?, time(relative)?),

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * weight - remember how much of a CPU each task is to get
+ *
+ * class:     annotate
+ * pipes:     none
+ * listens:   PRIORITY: the weight of that nice value. WEIGHT: any other weight; the last one told counts
+ * publishes: WEIGHT: a nice value was told, and this is its weight
+ * answers:   WEIGHT: the task's weight, 1024 if nothing was ever told; in value2 2^32 over the weight
+ * params:    -
+ * per-task:  8 bytes
+ * cost:      O(1) per message and per answer; no lock
+ * batch:     no pipes
+ * source:    weights of Linux, spec/4 section 5
+ *
+ * Priorities arrive as negated nice values: 20 is nice -20 and -19 nice 19. -20, which SCHED_IDLE has, is
+ * weight 3, and what is above 20, a real-time priority, counts as nice -20. A step of nice is a tenth of a CPU
+ * between two tasks, so the weights are powers of 1.25, rounded as Linux has them.
+ *
+ * example:   annotate weight, fair; entry -> cfs -> cpus;
+ */
+#include <weir/fair.h>
+
+struct weight {
+	struct weir_instance inst;
+};
+
+struct weight_task {
+	u32 weight;  /* (a) 0: never told */
+	u32 inverse; /* (a) */
+};
+
+WEIR_COMPONENT(weight, .summary = "remember how much of a CPU each task is to get",
+	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT),
+	       .publishes = WEIR_TOPIC_BIT(WEIGHT), .answers = WEIR_TOPIC_BIT(WEIGHT),
+	       .per_task = sizeof(struct weight_task));
+
+/* By nice + 20; then up to a power of two by nice 19. Both in one row: weight, 2^32 / weight. */
+static const u32 weight_table[64][2] = {
+	{ 88761, 48388 },  { 71755, 59856 },  { 56483, 76040 },	 { 46273, 92818 },
+	{ 36291, 118348 }, { 29154, 147320 }, { 23254, 184698 }, { 18705, 229616 },
+	{ 14949, 287308 }, { 11916, 360437 }, { 9548, 449829 },	 { 7620, 563644 },
+	{ 6100, 704093 },  { 4904, 875809 },  { 3906, 1099582 }, { 3121, 1376151 },
+	{ 2501, 1717300 }, { 1991, 2157191 }, { 1586, 2708050 }, { 1277, 3363326 },
+	{ 1024, 4194304 }, { 820, 5237765 },  { 655, 6557202 },	 { 526, 8165337 },
+	{ 423, 10153587 }, { 335, 12820798 }, { 272, 15790321 }, { 215, 19976592 },
+	{ 172, 24970740 }, { 137, 31350126 }, { 110, 39045157 }, { 87, 49367440 },
+	{ 70, 61356676 },  { 56, 76695844 },  { 45, 95443717 },	 { 36, 119304647 },
+	{ 29, 148102320 }, { 23, 186737708 }, { 18, 238609294 }, { 15, 286331153 },
+};
+
+WEIR_ENTRY int weight_on_priority(struct weight weir_mem *self, const struct weir_msg *msg)
+{
+	s64 nice = -(s64)msg->value;
+	struct weight_task weir_mem *p;
+	u32 weight, inverse;
+
+	if (!msg->task)
+		return -WEIR_EINVAL;
+	if (nice > 19) {
+		weight = WEIR_WEIGHT_IDLE;
+		inverse = weir_fair_inverse(WEIR_WEIGHT_IDLE);
+	} else {
+		u32 row = nice < -20 ? 0 : (u32)(nice + 20);
+
+		weight = weight_table[row & 63][0];
+		inverse = weight_table[row & 63][1];
+	}
+	p = weir_priv(&self->inst, msg->task);
+	if (weir_load(&p->weight) == weight ||
+	    (!weir_load(&p->weight) && weight == WEIR_WEIGHT_NICE_0))
+		return 0;
+	weir_store(&p->inverse, inverse);
+	weir_store(&p->weight, weight);
+	weir_publish(&self->inst, WEIR_TOPIC_WEIGHT, msg->task, WEIR_NO_CPU, weight);
+	return 0;
+}
+
+/* Also what we published, which is known already. */
+WEIR_ENTRY int weight_on_weight(struct weight weir_mem *self, const struct weir_msg *msg)
+{
+	struct weight_task weir_mem *p;
+
+	if (!msg->task || !msg->value || msg->value > WEIR_WEIGHT_MAX)
+		return -WEIR_EINVAL;
+	p = weir_priv(&self->inst, msg->task);
+	if (weir_load(&p->weight) == msg->value)
+		return 0;
+	weir_store(&p->inverse, (u32)weir_fair_inverse(msg->value));
+	weir_store(&p->weight, (u32)msg->value);
+	return 0;
+}
+
+WEIR_ENTRY int weight_answer_weight(struct weight weir_mem *self, struct weir_msg *msg)
+{
+	struct weight_task weir_mem *p;
+
+	if (!msg->task)
+		return -WEIR_EINVAL;
+	p = weir_priv(&self->inst, msg->task);
+	msg->value = weir_load(&p->weight);
+	msg->value2 = weir_load(&p->inverse);
+	if (!msg->value) {
+		msg->value = WEIR_WEIGHT_NICE_0;
+		msg->value2 = 1u << 22;
+	}
+	return 0;
+}

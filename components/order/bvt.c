@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * bvt - share by weight, and let some tasks borrow from their future
+ *
+ * class:     order
+ * pipes:     in 1, out 1, keyed
+ * listens:   -
+ * publishes: PREEMPT: a CPU runs a task with more virtual time than one that came
+ * asks:      WEIGHT, and EXECUTED: what the task has run; both needed. LATENCY: a task that asks for short
+ *            turns is warped. AFFINITY: which CPUs the task may take
+ * answers:   -
+ * kernel:    no, its calls are nested deeper than the verifier allows
+ * params:    allowance ns 3000000 [100000, 1000000000]; run time before another task may have its turn
+ *            warp ns 20000000 [0, 10000000000]; how far a warped task is put back
+ * per-task:  24 bytes
+ * cost:      O(log n) per added task, plus a look at each CPU behind the out-pipe; takes the in-pipe lock and
+ *            the out-pipe lock
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by effective virtual time
+ * source:    Duda and Cheriton, "Borrowed-virtual-time (BVT) scheduling: supporting latency-sensitive threads
+ *            in a general-purpose scheduler", 1999
+ *
+ * Run time over weight is a task's actual virtual time; who has least runs next, and one that comes from sleep
+ * has at least as much as the least of the others. A warped task counts as having had `warp` less: it goes first
+ * when it wakes, and pays when it runs for longer, since what it had is not forgotten. Shares stay those of the
+ * weights. The limits on how long a task may be warped are not here.
+ *
+ * example:   annotate affinity, weight, executed, latency; entry -> bvt(warp = 50ms) -> cpus;
+ */
+#include <weir/component.h>
+
+struct bvt {
+	struct weir_instance inst;
+	u64 allowance; /* (c) ns */
+	u64 warp;      /* (c) ns */
+	u64 least; /* (p) scheduler virtual time: the least of those that waited when one was chosen */
+};
+
+struct bvt_task {
+	u64 time; /* (p) actual virtual time, ns at weight 1024 */
+	u64 seen; /* (p) EXECUTED so far */
+	u32 here; /* (p) it has been here before */
+	u32 unused;
+};
+
+WEIR_COMPONENT(bvt, .summary = "share by weight, and let some tasks borrow from their future",
+	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1, .hears = WEIR_ADDED,
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED) | WEIR_TOPIC_BIT(LATENCY) |
+		       WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
+	       .per_task = sizeof(struct bvt_task),
+	       WEIR_PARAMS(bvt,
+			   WEIR_PARAM(bvt, allowance, NS, 3000000, 100000, 1000000000,
+				      "run time before another task may have its turn"),
+			   WEIR_PARAM(bvt, warp, NS, 20000000, 0, 10000000000ull,
+				      "how far a warped task is put back")));
+
+/* Charge a task that has run @ran in all. Who comes, and does not just stay, is not behind the others. */
+static void bvt_charge(struct bvt weir_mem *self, struct bvt_task weir_mem *p, u64 ran, u64 weight,
+		       u64 ahead)
+{
+	/* It was chosen because nobody was further back. */
+	if (p->here && p->time + ahead > self->warp + self->least)
+		self->least = p->time + ahead - self->warp;
+	p->time += (ran - p->seen) * 1024 / (weight ? weight : 1024);
+	p->seen = ran;
+	p->here = 1;
+	if (p->time < self->least)
+		p->time = self->least;
+}
+
+/* All that the task has run, ns. */
+WEIR_HELPER u64 bvt_ran(struct bvt weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_msg ran = { .topic = WEIR_TOPIC_EXECUTED, .task = t };
+
+	return weir_request(self->inst.sched, &ran) ? 0 : ran.value2;
+}
+
+WEIR_ENTRY int bvt_update(struct bvt weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct weir_task weir_mem *t = c->task;
+		struct bvt_task weir_mem *p = weir_priv(&self->inst, t);
+		u64 ran = bvt_ran(self, t);
+		/* All but the warped are put forward, which is the same and needs no negative numbers. */
+		u64 ahead = weir_property(s, WEIR_TOPIC_LATENCY, t) ? 0 : self->warp;
+
+		if (!p->here || ran > p->seen)
+			bvt_charge(self, p, ran, weir_property(s, WEIR_TOPIC_WEIGHT, t), ahead);
+		weir_store(&t->slice_ns, self->allowance);
+		err = weir_insert_urgent(&self->inst, t, p->time + ahead, in);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY void bvt_take_state(struct bvt weir_mem *self, struct bvt weir_mem *old)
+{
+	self->least = old->least;
+}

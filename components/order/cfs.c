@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * cfs - run the task first that has had least, by weight
+ *
+ * class:     order
+ * pipes:     in 1, out 1, keyed
+ * listens:   TICK: the running task's turn may be over, or others far behind it. WEIGHT: of a waiting task
+ * publishes: PREEMPT: a task that woke is far enough behind the running one, or a tick found so
+ * asks:      FAIR: the task's record, and WEIGHT; both needed. PENALTY: of its
+ *            virtual time and its slice. AFFINITY: which CPUs the task may take
+ * answers:   -
+ * params:    latency ns 6000000 [100000, 1000000000]; in which everybody runs once, while they are few
+ *            granularity ns 750000 [10000, 1000000000]; least turn while they are many
+ *            wakeup ns 1000000 [0, 1000000000]; how far a task that woke must be behind to displace another
+ *            scale flag 1 [0, 1]; these three times 1 + log2 of the CPUs, of 8 at most
+ *            tick ns 0 [0, 1000000000]; turns end at multiples of this, 0: by a timer
+ *            gentle flag 1 [0, 1]; sleepers are ahead by half the latency at most, else by all of it
+ *            debit flag 1 [0, 1]; new tasks begin one turn behind
+ * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe; O(n) when a waiting task
+ *            leaves for another queue or to block; takes the in-pipe lock and the out-pipe lock
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by virtual time
+ * source:    Linux 5.4 as in spec/4, section 5; PENALTY: spec/4, sections 6 and 7
+ *
+ * The completely fair scheduler. Time that a task runs counts as virtual time, the less the more weight it
+ * has; who has least runs next. A turn is the task's part, by weight, of a period in which everybody runs once.
+ * One that woke is not put further back than half a period before the others, so sleeping saves up little. One
+ * that comes from another CPU's queue is as far ahead of the least there as it was here.
+ *
+ * With one CPU behind each instance this is Linux's; several CPUs may share one too. Without ticks from the
+ * runtime a turn ends by the timer only, and is as long as it was when it began. Not modelled: the hints of
+ * `next`, `last` and `skip`, so a task that yields may go on at once. Groups: by weight, see `group_weight`.
+ *
+ * PENALTY is asked when a task gets its CPU, and holds until it gets the next: a turn is charged by what was
+ * known before it.
+ *
+ * example:   annotate affinity, weight, fair;
+ *            entry -> load_balancer -> each cpu { cfs -> cpu };
+ */
+#include <weir/fair.h>
+
+struct cfs {
+	struct weir_instance inst;
+	u64 latency;	 /* (c) ns */
+	u64 granularity; /* (c) ns */
+	u64 wakeup;	 /* (c) ns */
+	u64 scale;	 /* (c) */
+	u64 tick;	 /* (c) ns */
+	u64 gentle;	 /* (c) */
+	u64 debit;	 /* (c) */
+	u64 few;	 /* (c) tasks that share `latency`; more lengthen the period */
+	u64 least;	 /* (p) virtual time; never falls */
+	struct weir_fair_queue q;
+};
+
+WEIR_COMPONENT(
+	cfs, .summary = "run the task first that has had least, by weight", .cls = WEIR_ORDER,
+	.ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	.keyed_out = 1, .hears = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
+	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT),
+	.publishes = WEIR_TOPIC_BIT(PREEMPT),
+	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(PENALTY) |
+		WEIR_TOPIC_BIT(AFFINITY),
+	.needs = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT),
+	WEIR_PARAMS(cfs,
+		    WEIR_PARAM(cfs, latency, NS, 6000000, 100000, 1000000000,
+			       "in which everybody runs once, while they are few"),
+		    WEIR_PARAM(cfs, granularity, NS, 750000, 10000, 1000000000,
+			       "least turn while they are many"),
+		    WEIR_PARAM(cfs, wakeup, NS, 1000000, 0, 1000000000,
+			       "how far a task that woke must be behind to displace another"),
+		    WEIR_PARAM(cfs, scale, FLAG, 1, 0, 1,
+			       "these three times 1 + log2 of the CPUs, of 8 at most"),
+		    WEIR_PARAM(cfs, tick, NS, 0, 0, 1000000000,
+			       "turns end at multiples of this, 0: by a timer"),
+		    WEIR_PARAM(cfs, gentle, FLAG, 1, 0, 1,
+			       "sleepers are ahead by half the latency at most, else by all of it"),
+		    WEIR_PARAM(cfs, debit, FLAG, 1, 0, 1, "new tasks begin one turn behind")));
+
+/* Least virtual time of those that wait, or WEIR_KEY_NONE. */
+WEIR_INLINE u64 cfs_first(struct cfs weir_mem *self)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	u64 first = WEIR_KEY_NONE;
+
+	if (weir_pipe_lock(out))
+		return first;
+	if (out->head)
+		first = out->head->hooks[out->slot].key;
+	weir_pipe_unlock(out);
+	return first;
+}
+
+/* The least virtual time follows the least of all tasks, those at @first and those that run; it never falls. */
+WEIR_INLINE void cfs_advance(struct cfs weir_mem *self, u64 first)
+{
+	u64 least = first < self->q.run_least ? first : self->q.run_least;
+
+	if (least != WEIR_KEY_NONE && least > self->least)
+		self->least = least;
+}
+
+/*
+ * A turn of a task of weight @weight among @nr tasks of weight @load, itself included. CPUs that share the
+ * queue serve as many tasks at a time.
+ */
+WEIR_INLINE u64 cfs_turn(struct cfs weir_mem *self, u64 weight, u64 load, u64 nr)
+{
+	u64 cpus = weir_out(&self->inst, 0)->nr_cpus, period = self->latency, turn;
+
+	if (cpus > 1)
+		nr = (nr + cpus - 1) / cpus;
+	if (nr > self->few)
+		period = nr * self->granularity;
+	turn = weir_fair_scale(period, weight, weir_fair_inverse(load));
+	if (cpus > 1)
+		turn *= cpus;
+	return turn < period ? turn : period;
+}
+
+/* Of a task that waits or runs: less what its penalty takes. */
+WEIR_INLINE u64 cfs_slice(struct cfs weir_mem *self, const struct weir_fair weir_mem *f)
+{
+	u64 turn = cfs_turn(self, f->weight, self->q.load + self->q.run_load,
+			    self->q.nr + self->q.run_nr);
+
+	return f->shrink ? turn - (u64)weir_fair_part(turn, f->shrink) : turn;
+}
+
+WEIR_INLINE void cfs_grant(struct cfs weir_mem *self, struct weir_task weir_mem *t,
+			   const struct weir_fair weir_mem *f)
+{
+	weir_store(&t->slice_ns, weir_fair_until(self->inst.sched, cfs_slice(self, f), self->tick));
+}
+
+/* The least virtual time of the queue that it comes from; its own is up to date. */
+WEIR_INLINE u64 cfs_origin(struct cfs weir_mem *self, const struct weir_fair weir_mem *f)
+{
+	struct weir_fair_mark weir_mem *mark = weir_fair_mark_of(self->inst.sched, f->queue);
+	u64 least, now;
+
+	if (!mark)
+		return f->base;
+	least = weir_load(&mark->least);
+	if (f->flags & (WEIR_FAIR_SLEPT | WEIR_FAIR_WAITS))
+		return least;
+	/* It ran there until now, and the least has followed since that queue was looked at. */
+	now = weir_load(&mark->waiting);
+	if (f->vruntime < now)
+		now = f->vruntime;
+	return now > least ? now : least;
+}
+
+/* Its virtual time in this queue. It comes from elsewhere, has slept, or gave up its CPU a moment ago. */
+WEIR_INLINE void cfs_place(struct cfs weir_mem *self, struct weir_fair weir_mem *f)
+{
+	u64 v = f->vruntime, least = self->least;
+	u64 bound = least - (self->gentle ? self->latency / 2 : self->latency);
+
+	if (!f->queue) {
+		v = least;
+		if (self->debit)
+			v += weir_fair_virtual(cfs_turn(self, f->weight,
+							self->q.load + self->q.run_load + f->weight,
+							self->q.nr + self->q.run_nr + 1),
+					       f);
+	} else if (f->queue != self->q.id) {
+		v += least - cfs_origin(self, f);
+		/* Who is further ahead than there is room had been away for years. */
+		if (v > 1ull << 62)
+			v = bound;
+	}
+	if (f->flags & WEIR_FAIR_SLEPT && v < bound)
+		v = bound;
+	weir_store(&f->vruntime, v);
+}
+
+/* The CPU whose task @t, which woke, displaces; WEIR_NO_CPU: none. */
+WEIR_INLINE u32 cfs_victim(struct cfs weir_mem *self, struct weir_pipe weir_mem *in,
+			   struct weir_task weir_mem *t, const struct weir_fair weir_mem *f)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	const struct weir_cpumask weir_mem *mask = 0;
+	u64 lead = weir_fair_virtual(self->wakeup, f);
+	u32 victim = WEIR_NO_CPU, nr = self->inst.sched->nr_cpus;
+
+	if (f->weight == WEIR_WEIGHT_IDLE)
+		return victim;
+	if (out->nr_cpus > 1) {
+		mask = weir_affinity(self->inst.sched, t);
+		if (weir_idle_near(out, t, mask) != WEIR_NO_CPU)
+			return victim;
+	}
+	for (u32 cpu = weir_fair_busy(out, 0); cpu < nr && weir_loop;
+	     cpu = weir_fair_busy(out, cpu + 1)) {
+		struct weir_task weir_mem *runs;
+		struct weir_fair weir_mem *r;
+		u64 v;
+
+		if (mask && !weir_mask_test(mask, cpu))
+			continue;
+		r = weir_fair_runs(&self->inst, &self->q, in, cpu, &runs);
+		if (!r || r->flags & WEIR_FAIR_TOLD)
+			continue;
+		v = r->weight == WEIR_WEIGHT_IDLE ? WEIR_KEY_NONE : weir_load(&r->vruntime);
+		if (v > f->vruntime && v - f->vruntime > lead) {
+			lead = v - f->vruntime;
+			victim = cpu;
+		}
+	}
+	return victim;
+}
+
+WEIR_ENTRY int cfs_construct(struct cfs weir_mem *self)
+{
+	u64 factor = self->scale ? weir_fair_factor(self->inst.sched) : 1;
+
+	self->few = (self->latency + self->granularity - 1) / self->granularity;
+	self->latency *= factor;
+	self->granularity *= factor;
+	self->wakeup *= factor;
+	weir_fair_open(&self->inst, &self->q);
+	self->least = self->q.zero;
+	return 0;
+}
+
+/* @t has left the in-pipe: for a CPU of ours, where its turn begins, or elsewhere. 1: sum up anew. */
+WEIR_HELPER int cfs_left(struct cfs weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
+
+	if (!f || !weir_fair_waits(&self->q, f))
+		return 1;
+	f->base = self->least;
+	if (!weir_fair_claimed(&self->inst, t)) {
+		if (weir_load(&t->state) != WEIR_SCHEDULABLE)
+			f->flags &= ~WEIR_FAIR_WAITS;
+		return 1;
+	}
+	weir_fair_leave(&self->q, f);
+	weir_fair_begin(self->inst.sched, t, f);
+	cfs_grant(self, t, f);
+	return 0;
+}
+
+/* @t has come, was moved, or is presented anew; *@first: least virtual time of those that wait. */
+WEIR_INLINE int cfs_came(struct cfs weir_mem *self, struct weir_pipe weir_mem *in,
+			 struct weir_task weir_mem *t, u64 *first)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
+	u32 victim = WEIR_NO_CPU;
+	int err;
+
+	if (!f)
+		return -WEIR_EINVAL;
+	if (!weir_fair_waits(&self->q, f)) {
+		int woke = !f->queue || f->flags & WEIR_FAIR_SLEPT;
+
+		weir_fair_charge(s, t, f);
+		weir_fair_weigh(s, t, f);
+		cfs_place(self, f);
+		f->queue = self->q.id;
+		f->base = self->least;
+		f->flags = WEIR_FAIR_WAITS;
+		weir_fair_enter(&self->q, f);
+		cfs_grant(self, t, f);
+		if (woke)
+			victim = cfs_victim(self, in, t, f);
+	}
+	if (f->vruntime < *first)
+		*first = f->vruntime;
+	err = weir_pipe_insert_stable(weir_out(&self->inst, 0), t, f->vruntime, in);
+	if (!err && victim != WEIR_NO_CPU)
+		weir_fair_displace(&self->inst, &self->q, in, victim, t);
+	return err;
+}
+
+WEIR_ENTRY int cfs_update(struct cfs weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int anew = 0, err;
+	u64 first;
+
+	weir_fair_look(&self->inst, &self->q, in);
+	first = cfs_first(self);
+	cfs_advance(self, first);
+	weir_for_change(c, in) {
+		if (c->kind == WEIR_REMOVED) {
+			anew |= cfs_left(self, c->task);
+			continue;
+		}
+		err = cfs_came(self, in, c->task, &first);
+		if (err)
+			return err;
+	}
+	if (anew || self->q.nr != weir_pipe_nr(in))
+		weir_fair_recount(&self->inst, &self->q, in);
+	weir_fair_publish(self->inst.sched, self->q.id, self->least, first);
+	return 0;
+}
+
+/* The running task has had its turn, or a turn more than who waits longest. */
+WEIR_ENTRY int cfs_on_tick(struct cfs weir_mem *self, const struct weir_msg *msg)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0), *in = weir_in(&self->inst, 0);
+	struct weir_sched weir_mem *s = self->inst.sched;
+	struct weir_fair weir_mem *f;
+	struct weir_task weir_mem *t;
+	u64 first, turn, ran;
+
+	if (msg->cpu >= s->nr_cpus || !out->nr_cpus || !weir_mask_test(out->cpus, msg->cpu) ||
+	    !weir_pipe_nr(in) || weir_pipe_lock(in))
+		return 0;
+	weir_fair_look(&self->inst, &self->q, in);
+	first = cfs_first(self);
+	cfs_advance(self, first);
+	weir_fair_publish(self->inst.sched, self->q.id, self->least, first);
+	f = weir_fair_runs(&self->inst, &self->q, in, msg->cpu, &t);
+	if (f && first != WEIR_KEY_NONE && !(f->flags & WEIR_FAIR_TOLD)) {
+		turn = cfs_slice(self, f);
+		ran = weir_load(&f->seen) - f->began;
+		if (ran > turn ||
+		    (ran >= self->granularity && f->vruntime > first && f->vruntime - first > turn))
+			weir_fair_displace(&self->inst, &self->q, in, msg->cpu, t);
+	}
+	weir_pipe_unlock(in);
+	return 0;
+}
+
+/* A waiting task keeps its place; its part of what comes is another. */
+WEIR_ENTRY int cfs_follow_weight(struct cfs weir_mem *self, const struct weir_msg *msg,
+				 struct weir_pipe weir_mem *in)
+{
+	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, msg->task);
+
+	if (!f || !weir_fair_waits(&self->q, f))
+		return 0;
+	weir_fair_weigh(self->inst.sched, msg->task, f);
+	weir_fair_recount(&self->inst, &self->q, in);
+	cfs_grant(self, msg->task, f);
+	return 0;
+}
+
+/* The queue goes on: tasks that wait are presented anew and keep their places. */
+WEIR_ENTRY void cfs_take_state(struct cfs weir_mem *self, struct cfs weir_mem *old)
+{
+	self->q.id = old->q.id;
+	self->q.zero = old->q.zero;
+	self->least = old->least;
+}

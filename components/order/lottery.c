@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * lottery - draw the task that runs next, each with a chance by its weight
+ *
+ * class:    order
+ * pipes:    in 1, out 1, keyed
+ * listens:  DISPATCH: the task has won
+ * asks:     WEIGHT: the number of tickets, and EXECUTED: what the task has run; both needed
+ * answers:  -
+ * params:   quantum ns 3000000 [100000, 1000000000]; run time before the next drawing
+ * per-task: 32 bytes
+ * cost:     O(log n) per added task; takes the in-pipe lock and the out-pipe lock
+ * batch:    the out-pipe holds the tasks of the in-pipe, stably sorted by the time at which they win
+ * source:   Waldspurger and Weihl, "Lottery scheduling: flexible proportional-share resource
+ *           management", 1994; the order of exponential times: ours
+ *
+ * Shares are right on the average only, but nobody starves and nothing has to be remembered. A task that used
+ * a part of its quantum wins the sooner the next time, by that part (compensation tickets).
+ *
+ * There is no drum: each task draws, once it comes, when it will win next. Times are exponential with the
+ * weight as rate, so the first of several is each with a chance by its weight, and that stays so when time has
+ * passed and others have won; drawing anew each time would change nothing.
+ *
+ * example:  annotate weight, executed; entry -> lottery -> cpus;
+ */
+#include <weir/component.h>
+
+struct lottery {
+	struct weir_instance inst;
+	u64 quantum; /* (c) ns */
+	u64 clock;   /* (a) when the last winner won */
+};
+
+struct lottery_task {
+	u64 wins; /* (p) when it will win */
+	u64 seen; /* (p) EXECUTED so far */
+	u64 used; /* (p) ns that it ran when it had won last */
+	u32 drew; /* (a) `wins` still counts */
+	u32 unused;
+};
+
+WEIR_COMPONENT(lottery, .summary = "draw the task that runs next, each with a chance by its weight",
+	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DISPATCH),
+	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
+	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
+	       .per_task = sizeof(struct lottery_task),
+	       WEIR_PARAMS(lottery, WEIR_PARAM(lottery, quantum, NS, 3000000, 100000, 1000000000,
+					       "run time before the next drawing")));
+
+/* An exponential time: the negative logarithm, to the base of 2, of a number between 0 and 1; in 2^-20. */
+static u64 lottery_draw(struct weir_sched weir_mem *s)
+{
+	u64 x = weir_random(s) | 1, whole = 1, part = 0;
+
+	while (!(x >> 63) && weir_loop) {
+		x <<= 1;
+		whole++;
+	}
+	/* What is left lies between 1 and 2: squared it tells one bit more of its logarithm. */
+	x >>= 32;
+	for (u32 i = 0; i < weir_limit(20) && weir_loop; i++) {
+		x = x * x >> 31;
+		part = part << 1 | x >> 32;
+		x >>= x >> 32;
+	}
+	return (whole << 20) - part;
+}
+
+/* When the task will win, counted from the last winner on. */
+static u64 lottery_wait(struct lottery weir_mem *self, struct weir_task weir_mem *t,
+			struct lottery_task weir_mem *p)
+{
+	u64 weight = weir_property(self->inst.sched, WEIR_TOPIC_WEIGHT, t);
+	u64 wait = lottery_draw(self->inst.sched) * 1024 / (weight ? weight : 1024);
+
+	if (!p->used || p->used >= self->quantum)
+		return wait;
+	/* In thousandths: it has had no more than this. */
+	return wait * (p->used * 1000 / self->quantum + 1) / 1000;
+}
+
+WEIR_ENTRY int lottery_update(struct lottery weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct lottery_task weir_mem *p = weir_priv(&self->inst, c->task);
+		struct weir_msg ran = { .topic = WEIR_TOPIC_EXECUTED, .task = c->task };
+
+		if (!weir_load(&p->drew)) {
+			if (!weir_request(self->inst.sched, &ran)) {
+				p->used = ran.value2 - p->seen;
+				p->seen = ran.value2;
+			}
+			p->wins = weir_load(&self->clock) + lottery_wait(self, c->task, p);
+			weir_store(&p->drew, 1);
+		}
+		weir_store(&c->task->slice_ns, self->quantum);
+		err = weir_pipe_insert_stable(weir_out(&self->inst, 0), c->task, p->wins, in);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int lottery_on_dispatch(struct lottery weir_mem *self, const struct weir_msg *msg)
+{
+	struct lottery_task weir_mem *p = weir_priv(&self->inst, msg->task);
+
+	if (!weir_load(&p->drew))
+		return 0;
+	weir_store(&p->drew, 0);
+	if (p->wins > weir_load(&self->clock))
+		weir_store(&self->clock, p->wins);
+	return 0;
+}
+
+WEIR_ENTRY void lottery_take_state(struct lottery weir_mem *self, struct lottery weir_mem *old)
+{
+	self->clock = old->clock;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * stride - take turns so that each task gets its share exactly
+ *
+ * class:    order
+ * pipes:    in 1, out 1, keyed
+ * listens:  BLOCK: the task stands still while the others go on
+ * asks:     WEIGHT, and EXECUTED: what the task has run; both needed
+ * answers:  -
+ * params:   quantum ns 3000000 [100000, 1000000000]; run time before another task has its turn
+ * per-task: 24 bytes
+ * cost:     O(log n) per added task; takes the in-pipe lock and the out-pipe lock
+ * batch:    the out-pipe holds the tasks of the in-pipe, stably sorted by pass
+ * source:   Waldspurger and Weihl, "Stride scheduling: deterministic proportional-share resource
+ *           management", 1995
+ *
+ * Each task walks: a nanosecond of run time is a step, the shorter the more weight it has. Who is furthest
+ * behind runs next, so all stay together, and shares are exact to a quantum. A task that blocks keeps its
+ * distance from the others, for better or worse: it can save nothing up. `cfs` is this idea with turns that
+ * follow the load, and with help for tasks that wake.
+ *
+ * example:  annotate weight, executed; entry -> stride -> cpus;
+ */
+#include <weir/component.h>
+
+struct stride {
+	struct weir_instance inst;
+	u64 quantum; /* (c) ns */
+	u64 here;    /* (a) how far those who run now have come */
+};
+
+/* How far a task has come; while it is away, how far it is ahead of the others. */
+struct stride_task {
+	u64 pass; /* (p) ns at weight 1024 */
+	u64 seen; /* (p) EXECUTED so far */
+	u32 here; /* (p) it takes part */
+	u32 unused;
+};
+
+WEIR_COMPONENT(stride, .summary = "take turns so that each task gets its share exactly",
+	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(BLOCK),
+	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
+	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
+	       .per_task = sizeof(struct stride_task),
+	       WEIR_PARAMS(stride, WEIR_PARAM(stride, quantum, NS, 3000000, 100000, 1000000000,
+					      "run time before another task has its turn")));
+
+/* Go on by what the task has run since we looked last. */
+static void stride_walk(struct stride weir_mem *self, struct weir_task weir_mem *t,
+			struct stride_task weir_mem *p)
+{
+	struct weir_msg ran = { .topic = WEIR_TOPIC_EXECUTED, .task = t };
+	u64 weight = weir_property(self->inst.sched, WEIR_TOPIC_WEIGHT, t);
+
+	if (weir_request(self->inst.sched, &ran) || ran.value2 <= p->seen)
+		return;
+	/* Whoever runs was the last of all, so the others are about where he started. */
+	if (p->here && p->pass > weir_load(&self->here))
+		weir_store(&self->here, p->pass);
+	p->pass += (ran.value2 - p->seen) * 1024 / (weight ? weight : 1024);
+	p->seen = ran.value2;
+}
+
+WEIR_ENTRY int stride_update(struct stride weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		struct stride_task weir_mem *p = weir_priv(&self->inst, c->task);
+
+		stride_walk(self, c->task, p);
+		if (!p->here) {
+			p->here = 1;
+			p->pass += weir_load(&self->here);
+		}
+		weir_store(&c->task->slice_ns, self->quantum);
+		err = weir_pipe_insert_stable(weir_out(&self->inst, 0), c->task, p->pass, in);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int stride_on_block(struct stride weir_mem *self, const struct weir_msg *msg)
+{
+	struct stride_task weir_mem *p = weir_priv(&self->inst, msg->task);
+
+	if (!p->here)
+		return 0;
+	stride_walk(self, msg->task, p);
+	p->here = 0;
+	p->pass -= weir_load(&self->here);
+	/* Behind the others, because it had hardly been there: then it begins where they are. */
+	if ((s64)p->pass < 0)
+		p->pass = 0;
+	return 0;
+}
+
+WEIR_ENTRY void stride_take_state(struct stride weir_mem *self, struct stride weir_mem *old)
+{
+	self->here = old->here;
+}

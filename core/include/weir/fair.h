@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What fair orders share: weights, virtual time, and what they remember of a task wherever it goes.
+ *
+ * Virtual time passes the slower the more weight a task has: it is run time times 1024 / weight. It has a
+ * meaning within one queue only, an instance of an order; a task that changes its queue takes along how far
+ * it was ahead of the old one's least. The record of a task therefore belongs to no instance of an order but
+ * to whoever answers FAIR: its state begins with struct weir_fair_book, its private memory of a task is a
+ * struct weir_fair. Records are read there, without a request, since all that happens to a task needs them.
+ *
+ * Times in ns. Source: the fair scheduling class of Linux 5.4, as the digest of counter-driven CFS
+ * describes it (spec/4, section 5); Linux kernel, kernel/sched/fair.c, for the fixed-point format.
+ */
+#ifndef WEIR_FAIR_H
+#define WEIR_FAIR_H
+
+#include <weir/component.h>
+#include <weir/schedule.h>
+
+#define WEIR_WEIGHT_NICE_0 1024u
+/* Weight of SCHED_IDLE, less than that of any nice value. */
+#define WEIR_WEIGHT_IDLE 3u
+#define WEIR_WEIGHT_MAX (1u << 20)
+/* ns; shorter turns are not worth a timer. */
+#define WEIR_FAIR_LEAST_TURN 10000u
+
+enum weir_fair_flag {
+	WEIR_FAIR_WAITS = 1, /* in the in-pipe of its queue, and counted there */
+	WEIR_FAIR_SLEPT = 2, /* it has blocked since it ran last */
+	WEIR_FAIR_TOLD = 4,  /* it runs, and was told to give way */
+	WEIR_FAIR_LAGS = 8,  /* eevdf: `lag` says how it left its queue */
+};
+
+/* Of one task. (p): written by the instance whose in-pipe holds it or held it last, under that pipe's lock. */
+struct weir_fair {
+	u64 vruntime; /* (a) */
+	u64 queue;    /* (p) which one `vruntime` belongs to, 0: none yet */
+	u64 base;     /* (p) least virtual time of the queue when the task was last looked at there */
+	u64 ran;      /* (a) ns on CPUs, up to `since` if it runs */
+	u64 since;    /* (a) ns; when it got its CPU */
+	u64 seen;     /* (a) of what it ran this much is charged */
+	u64 began;    /* (p) what it had run when it got its CPU */
+	u64 slice;    /* (p) for which it runs at a time */
+	u64 deadline; /* (p) eevdf: virtual; relative to `vruntime` while it is in no queue */
+	s64 lag;      /* (p) eevdf: what it was owed when it left its queue, in virtual time */
+	u64 key;      /* (p) eevdf: with which it waits */
+	u32 weight;   /* (p) as in Linux, 1024 at nice 0 */
+	u32 inverse;  /* (p) 2^32 / weight */
+	u32 flags;    /* (p) enum weir_fair_flag */
+	s32 stretch;  /* (p) PENALTY when it got its CPU: of virtual time, 1/1024 */
+	s32 shrink;   /* (p) likewise, of the slice, 1/1024 */
+	u32 running;  /* (a) the time since `since` is still to be added */
+};
+
+/* What a queue lets others know, for tasks that leave it without its being asked. */
+struct weir_fair_mark {
+	u64 queue;   /* (a) whose it is */
+	u64 least;   /* (a) least virtual time; eevdf: the weighted mean */
+	u64 waiting; /* (a) least virtual time of those that wait, WEIR_KEY_NONE: none; eevdf: the sum of weights */
+};
+
+/* Who keeps the records. Marks by number of the queue, modulo; a later one may take the place of an earlier one. */
+struct weir_fair_book {
+	struct weir_instance inst;
+	u64 nr; /* (c) marks, a power of two */
+	struct weir_fair_mark weir_mem *mark; /* (c) */
+};
+
+/*
+ * @delta times @weight over the weight that @inverse belongs to, as Linux computes it: 32 significant bits of
+ * @weight * @inverse, rounded down. O(1).
+ */
+WEIR_INLINE u64 weir_fair_scale(u64 delta, u64 weight, u64 inverse)
+{
+	u64 fact = weight, high = delta >> 32;
+	u32 shift = 32;
+
+	while (fact >> 32 && weir_loop) {
+		fact >>= 1;
+		shift--;
+	}
+	fact *= inverse;
+	while (fact >> 32 && weir_loop) {
+		fact >>= 1;
+		shift--;
+	}
+	delta = ((delta & 0xffffffffull) * fact) >> shift;
+	return high ? delta + ((high * fact) << (32 - shift)) : delta;
+}
+
+/* 2^32 / @weight, for weights that are in no table. */
+WEIR_INLINE u64 weir_fair_inverse(u64 weight)
+{
+	return weight ? 0xffffffffull / weight : 0xffffffffull;
+}
+
+/* Virtual time for which a task of this record runs in @delta. Exact at nice 0. */
+WEIR_INLINE u64 weir_fair_virtual(u64 delta, const struct weir_fair weir_mem *f)
+{
+	return f->weight == WEIR_WEIGHT_NICE_0 ? delta : weir_fair_scale(delta, WEIR_WEIGHT_NICE_0, f->inverse);
+}
+
+/* @part, signed, in 1/1024 of @whole, rounded to the nearest (spec/4, section 7). */
+WEIR_INLINE s64 weir_fair_part(u64 whole, s64 part)
+{
+	return ((s64)whole * part + 512) >> 10;
+}
+
+/* @t runs, or a CPU is about to. */
+WEIR_INLINE int weir_fair_on_cpu(const struct weir_task weir_mem *t)
+{
+	u32 state = weir_load(&t->state);
+
+	return state == WEIR_RUNNING || state == WEIR_CLAIMED;
+}
+
+/*
+ * All that @t has run, ns. One that has left its CPU is settled by whoever notices it first, which may be before the
+ * message of it has come round.
+ */
+WEIR_INLINE u64 weir_fair_ran(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+			      struct weir_fair weir_mem *f)
+{
+	u64 ran = weir_load(&f->ran), now, since;
+
+	if (!weir_load(&f->running))
+		return ran;
+	now = weir_now(s);
+	since = weir_load(&f->since);
+	if (now > since)
+		ran += now - since;
+	if (weir_fair_on_cpu(t))
+		return ran;
+	if (weir_cas(&f->running, 1, 0) != 1)
+		return weir_load(&f->ran);
+	weir_store(&f->ran, ran);
+	return ran;
+}
+
+/*
+ * Charge @t with what it ran since it was charged last; of two who do so at once, one does. The lock of the
+ * queue's in-pipe, or of the one where the task has come, is held.
+ */
+WEIR_INLINE void weir_fair_charge(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+				  struct weir_fair weir_mem *f)
+{
+	u64 seen = weir_load(&f->seen), ran = weir_fair_ran(s, t, f), delta;
+
+	if (ran <= seen || weir_cas(&f->seen, seen, ran) != seen)
+		return;
+	delta = weir_fair_virtual(ran - seen, f);
+	if (f->stretch)
+		delta += (u64)weir_fair_part(delta, f->stretch);
+	weir_fetch_add(&f->vruntime, delta);
+}
+
+/* The task's weight as it is told now. O(1). */
+int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, struct weir_fair weir_mem *f);
+/* For how long @t wants to run at a time, ns; 0: as others do. O(1). */
+u64 weir_fair_latency(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* @f begins a turn: what of its penalty holds for that, and where it stands. O(1). */
+int weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, struct weir_fair weir_mem *f);
+
+/* Who answers FAIR, or null. */
+WEIR_INLINE struct weir_fair_book weir_mem *weir_fair_book(const struct weir_sched weir_mem *s)
+{
+	return (struct weir_fair_book weir_mem *)s->graph->subs[WEIR_TOPIC_FAIR].responder;
+}
+
+/* The record of @t; null where nobody keeps records. */
+WEIR_INLINE struct weir_fair weir_mem *weir_fair_of(const struct weir_sched weir_mem *s,
+						    const struct weir_task weir_mem *t)
+{
+	struct weir_fair_book weir_mem *book = weir_fair_book(s);
+
+	return book ? weir_priv(&book->inst, t) : 0;
+}
+
+/* Let others know. */
+WEIR_INLINE void weir_fair_publish(struct weir_sched weir_mem *s, u64 queue, u64 least, u64 waiting)
+{
+	struct weir_fair_book weir_mem *book = weir_fair_book(s);
+	struct weir_fair_mark weir_mem *m;
+
+	if (!book)
+		return;
+	m = &book->mark[queue & (book->nr - 1)];
+	weir_store(&m->least, least);
+	weir_store(&m->waiting, waiting);
+	weir_store_release(&m->queue, queue);
+}
+
+/* The mark of @queue, or null: nobody has told, or another queue has told since. */
+WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched weir_mem *s, u64 queue)
+{
+	struct weir_fair_book weir_mem *book = weir_fair_book(s);
+	struct weir_fair_mark weir_mem *m;
+
+	if (!book)
+		return 0;
+	m = &book->mark[queue & (book->nr - 1)];
+	return weir_load_acquire(&m->queue) == queue ? m : 0;
+}
+
+/* --- a queue: the tasks in the in-pipe of one instance, and those of them that run -------------------- */
+
+struct weir_fair_queue {
+	u64 id;	      /* (c) unlike that of any other; whoever takes the instance's place goes on with it */
+	u64 zero;     /* (p) virtual time from which sums are counted */
+	u64 load;     /* (p) weights of the tasks that wait */
+	u64 nr;	      /* (p) how many they are */
+	u64 sum;      /* (p) their virtual times from `zero` on, signed, each times its weight */
+	u64 run_load; /* (p) the same of those that run, as weir_fair_look() found it */
+	u64 run_nr;   /* (p) */
+	u64 run_sum;  /* (p) */
+	u64 run_least; /* (p) least virtual time of those that run, WEIR_KEY_NONE: none does */
+};
+
+/* Of a queue without history: room for those who come from elsewhere and are ahead of it. */
+#define WEIR_FAIR_BASE (1ull << 40)
+
+/* In construct. */
+WEIR_INLINE void weir_fair_open(const struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q)
+{
+	q->id = weir_random(self->sched) | 1ull << 63;
+	q->zero = WEIR_FAIR_BASE;
+}
+
+/* The next CPU behind @out from @from on that has a task or chooses one, or WEIR_NO_CPU. */
+WEIR_INLINE u32 weir_fair_busy(const struct weir_pipe weir_mem *out, u32 from)
+{
+	struct weir_sched weir_mem *s = out->sched;
+	u32 w = from / 64;
+
+	if (!out->nr_cpus)
+		return WEIR_NO_CPU;
+	if (w < out->word_lo) {
+		w = out->word_lo;
+		from = w * 64;
+	}
+	while (w <= out->word_hi && weir_loop) {
+		u64 bits = out->cpus->word[w & (WEIR_MASK_WORDS - 1)] &
+			   weir_load(&s->busy->word[w & (WEIR_MASK_WORDS - 1)]);
+
+		bits &= ~0ull << (from % 64);
+		if (bits)
+			return w * 64 + weir_lowest_bit(bits);
+		w++;
+		from = w * 64;
+	}
+	return WEIR_NO_CPU;
+}
+
+/* What runs on @cpu and belongs to the queue, with its record; null: nothing. */
+WEIR_INLINE struct weir_fair weir_mem *weir_fair_runs(const struct weir_instance weir_mem *self,
+						      const struct weir_fair_queue weir_mem *q,
+						      const struct weir_pipe weir_mem *in, u32 cpu,
+						      struct weir_task weir_mem **task)
+{
+	struct weir_task weir_mem *t = weir_load(&self->sched->cpus[cpu].curr);
+	struct weir_fair weir_mem *f;
+
+	/* A task that @in holds again runs no longer, whatever its CPU says. */
+	if (!t || weir_pipe_has(in, t))
+		return 0;
+	f = weir_fair_of(self->sched, t);
+	*task = t;
+	return f && f->queue == q->id && !(f->flags & WEIR_FAIR_SLEPT) ? f : 0;
+}
+
+/* Charge the tasks of the queue that run, and sum them up. @in is locked. O(CPUs behind). */
+int weir_fair_look(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
+		   const struct weir_pipe weir_mem *in);
+/* Sum up anew those that wait: somebody left whose numbers are no longer known. O(n). */
+int weir_fair_recount(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
+		      const struct weir_pipe weir_mem *in);
+/* What runs on @cpu is to give way to @t. */
+int weir_fair_displace(struct weir_instance weir_mem *self, const struct weir_fair_queue weir_mem *q,
+		       const struct weir_pipe weir_mem *in, u32 cpu, struct weir_task weir_mem *t);
+
+/* One more waits, or one less. */
+WEIR_INLINE void weir_fair_enter(struct weir_fair_queue weir_mem *q, const struct weir_fair weir_mem *f)
+{
+	q->load += f->weight;
+	q->sum += (f->vruntime - q->zero) * f->weight;
+	q->nr++;
+}
+
+WEIR_INLINE void weir_fair_leave(struct weir_fair_queue weir_mem *q, const struct weir_fair weir_mem *f)
+{
+	q->load -= f->weight;
+	q->sum -= (f->vruntime - q->zero) * f->weight;
+	q->nr--;
+}
+
+/* It is one of those that wait, and was counted. */
+WEIR_INLINE int weir_fair_waits(const struct weir_fair_queue weir_mem *q, const struct weir_fair weir_mem *f)
+{
+	return f->queue == q->id && (f->flags & (WEIR_FAIR_WAITS | WEIR_FAIR_SLEPT)) == WEIR_FAIR_WAITS;
+}
+
+/* @t has been claimed by a CPU behind the instance, and has left the in-pipe for it. */
+WEIR_INLINE int weir_fair_claimed(const struct weir_instance weir_mem *self, struct weir_task weir_mem *t)
+{
+	u32 cpu = weir_load(&t->cpu), state = weir_load(&t->state);
+
+	return (state == WEIR_CLAIMED || state == WEIR_RUNNING) && cpu < self->sched->nr_cpus &&
+	       weir_load(&self->sched->cpus[cpu].curr) == t;
+}
+
+/* No shorter than the timers of Linux; with ticks, up to the first one at which @turn is over. */
+WEIR_INLINE u64 weir_fair_until(struct weir_sched weir_mem *s, u64 turn, u64 tick)
+{
+	u64 now;
+
+	if (turn < WEIR_FAIR_LEAST_TURN)
+		turn = WEIR_FAIR_LEAST_TURN;
+	if (!tick)
+		return turn;
+	now = weir_now(s);
+	return ((now + turn) / tick + 1) * tick - now;
+}
+
+/* 1 + log2 of the CPUs, of 8 at most: the larger the machine, the longer the turns. */
+WEIR_INLINE u64 weir_fair_factor(const struct weir_sched weir_mem *s)
+{
+	return s->nr_cpus < 2 ? 1 : s->nr_cpus < 4 ? 2 : s->nr_cpus < 8 ? 3 : 4;
+}
+
+#endif

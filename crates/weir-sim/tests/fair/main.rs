@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Fair orders: shares by weight, nobody starves, and what sleeping, waking and migrating do to a share.
+
+#[path = "../engine/common.rs"]
+#[allow(dead_code)]
+mod common;
+
+mod shares;
+mod sleep;
+
+use weir_sim::TaskSpec;
+
+/// Weights of nice -20 to 19.
+pub const WEIGHTS: [u64; 40] = [
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121,
+    2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29,
+    23, 18, 15,
+];
+
+pub fn weight(nice: i32) -> u64 {
+    WEIGHTS[(nice + 20) as usize]
+}
+
+/// The same task with a nice value.
+pub fn nice(n: i32, spec: TaskSpec) -> TaskSpec {
+    TaskSpec { priority: -n, ..spec }
+}
+
+/// Topologies of one CPU whose shares follow weights exactly.
+pub const EXACT: &[&str] = &["cfs", "eevdf"];
