@@ -49,6 +49,7 @@ struct cfs {
 	u64 debit;	 /* (c) */
 	u64 few;	 /* (c) tasks that share `latency`; more lengthen the period */
 	u64 least;	 /* (p) virtual time; never falls */
+	u64 first;	 /* (p) least virtual time of those that wait, WEIR_KEY_NONE: nobody does */
 	struct weir_fair_queue q;
 };
 
@@ -76,25 +77,25 @@ WEIR_COMPONENT(
 			       "sleepers are ahead by half the latency at most, else by all of it"),
 		    WEIR_PARAM(cfs, debit, FLAG, 1, 0, 1, "new tasks begin one turn behind")));
 
-/* Least virtual time of those that wait, or WEIR_KEY_NONE. */
-WEIR_INLINE u64 cfs_first(struct cfs weir_mem *self)
+/*
+ * Bring the queue's times up to date. The least virtual time follows the least of all tasks, those that wait and
+ * those that run; it never falls. @in is locked.
+ */
+WEIR_INLINE void cfs_advance(struct cfs weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u64 first = WEIR_KEY_NONE;
+	u64 least;
 
-	if (weir_pipe_lock(out))
-		return first;
-	if (out->head)
-		first = out->head->hooks[out->slot].key;
-	weir_pipe_unlock(out);
-	return first;
-}
-
-/* The least virtual time follows the least of all tasks, those at @first and those that run; it never falls. */
-WEIR_INLINE void cfs_advance(struct cfs weir_mem *self, u64 first)
-{
-	u64 least = first < self->q.run_least ? first : self->q.run_least;
-
+	weir_fair_look(&self->inst, &self->q, in);
+	least = self->q.run_least;
+	self->first = WEIR_KEY_NONE;
+	if (!weir_pipe_lock(out)) {
+		if (out->head)
+			self->first = out->head->hooks[out->slot].key;
+		weir_pipe_unlock(out);
+	}
+	if (self->first < least)
+		least = self->first;
 	if (least != WEIR_KEY_NONE && least > self->least)
 		self->least = least;
 }
@@ -174,22 +175,22 @@ WEIR_INLINE void cfs_place(struct cfs weir_mem *self, struct weir_fair weir_mem 
 	weir_store(&f->vruntime, v);
 }
 
-/* The CPU whose task @t, which woke, displaces; WEIR_NO_CPU: none. */
-WEIR_INLINE u32 cfs_victim(struct cfs weir_mem *self, struct weir_pipe weir_mem *in,
-			   struct weir_task weir_mem *t, const struct weir_fair weir_mem *f)
+/* @t, which may run on @mask (null: everywhere), woke: the CPU whose task it displaces; WEIR_NO_CPU: none. */
+WEIR_HELPER u32 cfs_victim(struct cfs weir_mem *self weir_arg,
+			   struct weir_pipe weir_mem *in weir_arg,
+			   struct weir_task weir_mem *t weir_arg,
+			   const struct weir_cpumask weir_mem *mask weir_arg)
 {
+	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	const struct weir_cpumask weir_mem *mask = 0;
-	u64 lead = weir_fair_virtual(self->wakeup, f);
 	u32 victim = WEIR_NO_CPU, nr = self->inst.sched->nr_cpus;
+	u64 lead;
 
-	if (f->weight == WEIR_WEIGHT_IDLE)
+	if (!f || f->weight == WEIR_WEIGHT_IDLE)
 		return victim;
-	if (out->nr_cpus > 1) {
-		mask = weir_affinity(self->inst.sched, t);
-		if (weir_idle_near(out, t, mask) != WEIR_NO_CPU)
-			return victim;
-	}
+	if (out->nr_cpus > 1 && weir_idle_near(out, t, mask) != WEIR_NO_CPU)
+		return victim;
+	lead = weir_fair_virtual(self->wakeup, f);
 	for (u32 cpu = weir_fair_busy(out, 0); cpu < nr && weir_loop;
 	     cpu = weir_fair_busy(out, cpu + 1)) {
 		struct weir_task weir_mem *runs;
@@ -224,11 +225,10 @@ WEIR_ENTRY int cfs_construct(struct cfs weir_mem *self)
 }
 
 /* @t has left the in-pipe: for a CPU of ours, where its turn begins, or elsewhere. 1: sum up anew. */
-WEIR_HELPER int cfs_left(struct cfs weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_HELPER int cfs_left(struct cfs weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg,
+			 struct weir_fair weir_mem *f weir_arg)
 {
-	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
-
-	if (!f || !weir_fair_waits(&self->q, f))
+	if (!weir_fair_waits(&self->q, f))
 		return 1;
 	f->base = self->least;
 	if (!weir_fair_claimed(&self->inst, t)) {
@@ -242,34 +242,39 @@ WEIR_HELPER int cfs_left(struct cfs weir_mem *self weir_arg, struct weir_task we
 	return 0;
 }
 
-/* @t has come, was moved, or is presented anew; *@first: least virtual time of those that wait. */
-WEIR_INLINE int cfs_came(struct cfs weir_mem *self, struct weir_pipe weir_mem *in,
-			 struct weir_task weir_mem *t, u64 *first)
+/* @t, which is charged and weighed, has come: its place. 1: it woke. */
+WEIR_HELPER int cfs_came(struct cfs weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg,
+			 struct weir_fair weir_mem *f weir_arg)
 {
-	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
+	int woke = !f->queue || f->flags & WEIR_FAIR_SLEPT;
+
+	cfs_place(self, f);
+	f->queue = self->q.id;
+	f->base = self->least;
+	f->flags = WEIR_FAIR_WAITS;
+	weir_fair_enter(&self->q, f);
+	cfs_grant(self, t, f);
+	return woke;
+}
+
+/* @t has come, charged and weighed, was moved, or is presented anew. */
+WEIR_HELPER int cfs_put(struct cfs weir_mem *self weir_arg, struct weir_pipe weir_mem *in weir_arg,
+			struct weir_task weir_mem *t weir_arg,
+			struct weir_fair weir_mem *f weir_arg)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	u32 victim = WEIR_NO_CPU;
 	int err;
 
-	if (!f)
-		return -WEIR_EINVAL;
 	if (!weir_fair_waits(&self->q, f)) {
-		int woke = !f->queue || f->flags & WEIR_FAIR_SLEPT;
-
-		weir_fair_charge(s, t, f);
-		weir_fair_weigh(s, t, f);
-		cfs_place(self, f);
-		f->queue = self->q.id;
-		f->base = self->least;
-		f->flags = WEIR_FAIR_WAITS;
-		weir_fair_enter(&self->q, f);
-		cfs_grant(self, t, f);
-		if (woke)
-			victim = cfs_victim(self, in, t, f);
+		if (cfs_came(self, t, f))
+			victim = cfs_victim(self, in, t,
+					    out->nr_cpus > 1 ? weir_affinity(self->inst.sched, t)
+							     : 0);
 	}
-	if (f->vruntime < *first)
-		*first = f->vruntime;
-	err = weir_pipe_insert_stable(weir_out(&self->inst, 0), t, f->vruntime, in);
+	if (f->vruntime < self->first)
+		self->first = f->vruntime;
+	err = weir_pipe_insert_stable(out, t, f->vruntime, in);
 	if (!err && victim != WEIR_NO_CPU)
 		weir_fair_displace(&self->inst, &self->q, in, victim, t);
 	return err;
@@ -279,23 +284,28 @@ WEIR_ENTRY int cfs_update(struct cfs weir_mem *self, struct weir_pipe weir_mem *
 {
 	struct weir_change weir_mem *c;
 	int anew = 0, err;
-	u64 first;
 
-	weir_fair_look(&self->inst, &self->q, in);
-	first = cfs_first(self);
-	cfs_advance(self, first);
+	cfs_advance(self, in);
 	weir_for_change(c, in) {
+		struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, c->task);
+
+		if (!f)
+			return -WEIR_EINVAL;
 		if (c->kind == WEIR_REMOVED) {
-			anew |= cfs_left(self, c->task);
+			anew |= cfs_left(self, c->task, f);
 			continue;
 		}
-		err = cfs_came(self, in, c->task, &first);
+		if (!weir_fair_waits(&self->q, f)) {
+			weir_fair_charge(self->inst.sched, c->task, f);
+			weir_fair_weigh(self->inst.sched, c->task, f);
+		}
+		err = cfs_put(self, in, c->task, f);
 		if (err)
 			return err;
 	}
 	if (anew || self->q.nr != weir_pipe_nr(in))
 		weir_fair_recount(&self->inst, &self->q, in);
-	weir_fair_publish(self->inst.sched, self->q.id, self->least, first);
+	weir_fair_publish(self->inst.sched, self->q.id, self->least, self->first);
 	return 0;
 }
 
@@ -303,24 +313,21 @@ WEIR_ENTRY int cfs_update(struct cfs weir_mem *self, struct weir_pipe weir_mem *
 WEIR_ENTRY int cfs_on_tick(struct cfs weir_mem *self, const struct weir_msg *msg)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0), *in = weir_in(&self->inst, 0);
-	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_fair weir_mem *f;
 	struct weir_task weir_mem *t;
-	u64 first, turn, ran;
+	u64 turn, ran;
 
-	if (msg->cpu >= s->nr_cpus || !out->nr_cpus || !weir_mask_test(out->cpus, msg->cpu) ||
-	    !weir_pipe_nr(in) || weir_pipe_lock(in))
+	if (msg->cpu >= self->inst.sched->nr_cpus || !out->nr_cpus ||
+	    !weir_mask_test(out->cpus, msg->cpu) || !weir_pipe_nr(in) || weir_pipe_lock(in))
 		return 0;
-	weir_fair_look(&self->inst, &self->q, in);
-	first = cfs_first(self);
-	cfs_advance(self, first);
-	weir_fair_publish(self->inst.sched, self->q.id, self->least, first);
+	cfs_advance(self, in);
+	weir_fair_publish(self->inst.sched, self->q.id, self->least, self->first);
 	f = weir_fair_runs(&self->inst, &self->q, in, msg->cpu, &t);
-	if (f && first != WEIR_KEY_NONE && !(f->flags & WEIR_FAIR_TOLD)) {
+	if (f && self->first != WEIR_KEY_NONE && !(f->flags & WEIR_FAIR_TOLD)) {
 		turn = cfs_slice(self, f);
 		ran = weir_load(&f->seen) - f->began;
-		if (ran > turn ||
-		    (ran >= self->granularity && f->vruntime > first && f->vruntime - first > turn))
+		if (ran > turn || (ran >= self->granularity && f->vruntime > self->first &&
+				   f->vruntime - self->first > turn))
 			weir_fair_displace(&self->inst, &self->q, in, msg->cpu, t);
 	}
 	weir_pipe_unlock(in);

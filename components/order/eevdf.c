@@ -278,7 +278,7 @@ WEIR_ENTRY int eevdf_construct(struct eevdf weir_mem *self)
 }
 
 /* What became of tasks that left or came; bits. */
-enum { EEVDF_ANEW = 1, EEVDF_EVENT = 2 };
+enum { EEVDF_ANEW = 1, EEVDF_EVENT = 2, EEVDF_BEGAN = 4 };
 
 /* @f leaves those that compete, with its lag; it is summed up in `run_` or not at all. */
 WEIR_INLINE void eevdf_part(struct eevdf weir_mem *self, struct weir_fair weir_mem *f, u64 mean)
@@ -288,13 +288,12 @@ WEIR_INLINE void eevdf_part(struct eevdf weir_mem *self, struct weir_fair weir_m
 	f->flags |= WEIR_FAIR_LAGS;
 }
 
-/* @t has left the in-pipe: for a CPU of ours, where it goes on with its turn, or elsewhere. */
+/* @t has left the in-pipe: for a CPU of ours, where its turn is to begin, or elsewhere. */
 WEIR_HELPER int eevdf_left(struct eevdf weir_mem *self weir_arg,
-			   struct weir_task weir_mem *t weir_arg)
+			   struct weir_task weir_mem *t weir_arg,
+			   struct weir_fair weir_mem *f weir_arg)
 {
-	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
-
-	if (!f || !weir_fair_waits(&self->q, f))
+	if (!weir_fair_waits(&self->q, f))
 		return EEVDF_ANEW;
 	if (!weir_fair_claimed(&self->inst, t)) {
 		if (weir_load(&t->state) == WEIR_SCHEDULABLE)
@@ -304,9 +303,7 @@ WEIR_HELPER int eevdf_left(struct eevdf weir_mem *self weir_arg,
 		return EEVDF_ANEW | EEVDF_EVENT;
 	}
 	weir_fair_leave(&self->q, f);
-	weir_fair_begin(self->inst.sched, t, f);
-	eevdf_grant(self, t, f);
-	return EEVDF_EVENT;
+	return EEVDF_EVENT | EEVDF_BEGAN;
 }
 
 /*
@@ -342,13 +339,19 @@ WEIR_ENTRY int eevdf_update(struct eevdf weir_mem *self, struct weir_pipe weir_m
 		struct weir_fair weir_mem *f;
 		u64 before;
 
-		if (c->kind == WEIR_REMOVED) {
-			what |= eevdf_left(self, t);
-			continue;
-		}
 		f = weir_fair_of(self->inst.sched, t);
 		if (!f)
 			return -WEIR_EINVAL;
+		if (c->kind == WEIR_REMOVED) {
+			int left = eevdf_left(self, t, f);
+
+			if (left & EEVDF_BEGAN) {
+				weir_fair_begin(self->inst.sched, t, f);
+				eevdf_grant(self, t, f);
+			}
+			what |= left;
+			continue;
+		}
 		if (weir_fair_waits(&self->q, f)) {
 			/* The law: an order that is presented anew is the same, whatever the time. */
 			err = weir_pipe_insert_stable(out, t, f->key, in);
