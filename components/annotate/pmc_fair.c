@@ -40,7 +40,7 @@
  * Debug counters: 0 cache rates above one, 1 branch rates above one, 2 branch rates above 10 %, which
  * ten times are cut to one, 3 combinations above one, 4 penalties beyond the bounds, 5 updates.
  *
- * example:  annotate affinity, weight, group, counters, pmc_fair(level = 1, reward = true);
+ * example:  annotate affinity, weight, fair, pmc_fair(level = 1, reward = true);
  *           entry -> load_balancer -> each cpu { cfs -> cpu };
  */
 #include <weir/component.h>

@@ -183,13 +183,12 @@ pub fn tally(results: &Results) -> (usize, usize, usize) {
         for c in matrix::policies() {
             let policy = c.policy.expect("policies have one");
             let stated = published::direction(workload, c.level, c.model, policy);
-            match (gain(results, workload, &c), stated) {
-                (Some(g), Some(d)) => match agrees(g, d) {
+            if let (Some(g), Some(d)) = (gain(results, workload, &c), stated) {
+                match agrees(g, d) {
                     Some(true) => yes += 1,
                     Some(false) => no += 1,
                     None => open += 1,
-                },
-                _ => {}
+                }
             }
         }
     }
