@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Embeds the catalogue: every file of `topologies/`, `machines/` and `workloads/` becomes part of
-//! the program, so that an installed `runweir` needs no files beside it.
+//! the program, so that an installed `runweir` needs no files beside it; and what the experiments found.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,24 @@ fn main() {
         }
         code.push_str("];\n\n");
     }
-    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("catalogue.rs");
-    fs::write(out, code).expect("the build directory is writable");
+    let out = env::var("OUT_DIR").expect("cargo sets it");
+    fs::write(Path::new(&out).join("catalogue.rs"), code).expect("the build directory is writable");
+    fs::write(Path::new(&out).join("recorded.rs"), recorded(&root)).expect("the build directory is writable");
+}
+
+/// The `result.json` of each folder of `experiments/` that has one.
+fn recorded(root: &Path) -> String {
+    let dir = root.join("experiments");
+    println!("cargo:rerun-if-changed={}", dir.display());
+    let mut files: Vec<PathBuf> = fs::read_dir(&dir)
+        .map(|entries| entries.filter_map(|e| e.ok().map(|e| e.path().join("result.json"))).collect())
+        .unwrap_or_default();
+    files.retain(|f| f.is_file());
+    files.sort();
+    let mut code = String::from("const RECORDED: &[&str] = &[\n");
+    for file in files {
+        let path = fs::canonicalize(&file).expect("the file was just listed");
+        writeln!(code, "    include_str!({:?}),", path.display().to_string()).expect("to memory");
+    }
+    code + "];\n"
 }

@@ -43,8 +43,10 @@ pub enum Command {
     Compare(CompareArgs),
     /// Run a grid of parameters and seeds, and draw success ratios
     Sweep(crate::sweep::SweepArgs),
-    /// Say without running them which task sets meet their deadlines
+    /// Find what limits a topology, or say without running them which task sets meet their deadlines
     Analyze(crate::analyze::AnalyzeArgs),
+    /// Make the sources' tables and figures anew, with a verdict for each claim
+    Reproduce(crate::reproduce::ReproduceArgs),
     /// Check topologies without running them
     Check(CheckArgs),
     /// Draw a topology as SVG, DOT or Mermaid

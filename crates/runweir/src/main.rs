@@ -22,6 +22,7 @@ mod outdir;
 mod output;
 mod pages;
 mod progress;
+mod reproduce;
 mod run;
 mod session;
 mod simso;
@@ -64,6 +65,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Compare(args) => compare::compare(&args),
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Analyze(args) => analyze::analyze(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Check(args) => check::check(&args),
         Command::Graph(args) => drawing::graph(&args),
         Command::Fmt(args) => formatting::fmt(&args),

@@ -17,7 +17,7 @@ use crate::input::reason;
 use crate::stop;
 
 /// Files that mark a folder as earlier results.
-const MARKS: [&str; 3] = ["summary.json", "compare.json", "sweep.json"];
+const MARKS: [&str; 4] = ["summary.json", "compare.json", "sweep.json", "result.json"];
 
 /// Begin of the names of unfinished files and folders.
 pub const SCRATCH: &str = ".runweir-";

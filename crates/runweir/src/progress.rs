@@ -92,6 +92,11 @@ impl Counter {
         Self { bar, began: Instant::now(), done: AtomicU64::new(before) }
     }
 
+    /// More runs are to be made than was known.
+    pub fn more(&self, runs: u64) {
+        self.bar.inc_length(runs);
+    }
+
     /// One more run is done.
     pub fn one(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;

@@ -33,6 +33,7 @@ pub use html::{CompareExtras, HtmlExtras, html, html_compare};
 pub use jobs::Jobs;
 pub use meta::{Meta, Names};
 pub use metrics::Metrics;
+pub use plot::{Curve, Plot, Spot};
 pub use stats::{Dist, MeanCi, Ratio};
 pub use summary::{
     CallSummary, ComponentSummary, CpuSummary, GroupSummary, MessageSummary, PipeSummary, Summary,

@@ -7,7 +7,7 @@ use crate::html::escape;
 
 /// A point of a curve with the bounds of its interval, in units of the vertical axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spot {
+pub struct Spot {
     /// Index of the value on the horizontal axis.
     pub x: usize,
     pub y: f64,
@@ -15,22 +15,35 @@ pub(crate) struct Spot {
     pub high: f64,
 }
 
+impl Spot {
+    /// A value that is known exactly.
+    pub fn at(x: usize, y: f64) -> Self {
+        Self { x, y, low: y, high: y }
+    }
+}
+
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Curve {
+pub struct Curve {
     pub name: String,
     pub spots: Vec<Spot>,
+    /// Colour by number; the curve's place in the list if left out.
+    pub colour: Option<usize>,
+    /// Drawn in dashes: what others measured beside what was measured here, for example.
+    pub dashed: bool,
 }
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Plot {
+pub struct Plot {
     pub x_title: String,
     pub y_title: String,
     /// Values of the horizontal axis as they were written.
     pub x_values: Vec<String>,
     /// The vertical axis goes from 0 to 100.
     pub percent: bool,
+    /// Its steps are powers of ten; all values have to be above 0.
+    pub log: bool,
     pub curves: Vec<Curve>,
 }
 
@@ -76,12 +89,47 @@ impl Plot {
         numbers.iter().map(|n| (n.0 - low) / (high - low)).collect()
     }
 
+    /// Highest value that is drawn.
+    fn top(&self) -> f64 {
+        self.curves.iter().flat_map(|c| &c.spots).map(|s| s.high).fold(0.0, f64::max).max(1e-9)
+    }
+
+    /// Powers of ten at the ends of a logarithmic axis, at least one apart.
+    fn decades(&self) -> (i32, i32) {
+        let lows = self.curves.iter().flat_map(|c| &c.spots).map(|s| s.low).filter(|v| *v > 0.0);
+        let low = lows.fold(self.top(), f64::min);
+        let first = libm::floor(libm::log10(low)) as i32;
+        // A value that is a power of ten but for rounding needs no decade of its own.
+        (first, (libm::ceil(libm::log10(self.top()) - 1e-9) as i32).max(first + 1))
+    }
+
+    /// Values of the vertical axis that get a line.
+    fn lines(&self) -> Vec<f64> {
+        if self.log {
+            let (first, last) = self.decades();
+            return (first..=last).map(|e| libm::pow(10.0, f64::from(e))).collect();
+        }
+        let (top, step) = self.scale();
+        (0..).map(|i| f64::from(i) * step).take_while(|v| *v <= top + step / 2.0).collect()
+    }
+
+    /// Place of a value on the vertical axis, from 0 to 1.
+    fn height(&self, value: f64) -> f64 {
+        let share = if self.log {
+            let (first, last) = self.decades();
+            (libm::log10(value.max(1e-300)) - f64::from(first)) / f64::from(last - first)
+        } else {
+            value / self.scale().0
+        };
+        share.clamp(0.0, 1.0)
+    }
+
     /// End of the vertical axis and the distance of its lines.
     fn scale(&self) -> (f64, f64) {
         if self.percent {
             return (100.0, 20.0);
         }
-        let top = self.curves.iter().flat_map(|c| &c.spots).map(|s| s.high).fold(0.0, f64::max).max(1e-9);
+        let top = self.top();
         let base = libm::pow(10.0, libm::floor(libm::log10(top / 5.0)));
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|f| f * base).find(|s| top / s <= 6.0);
         let step = step.unwrap_or(10.0 * base);
@@ -91,9 +139,8 @@ impl Plot {
     /// Draw it.
     pub fn svg(&self) -> String {
         let places = self.places();
-        let (top, step) = self.scale();
         let x = |i: usize| LEFT + places[i] * (WIDTH - LEFT - RIGHT);
-        let y = |v: f64| HEIGHT - BOTTOM - (v / top).clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM);
+        let y = |v: f64| HEIGHT - BOTTOM - self.height(v) * (HEIGHT - TOP - BOTTOM);
         let rows = self.legend();
         let height = HEIGHT + rows.iter().map(|r| r.1).fold(0.0, f64::max) + LINE;
         let mut out = format!(
@@ -109,8 +156,7 @@ impl Plot {
             escape(&self.x_title)
         );
         let w = &mut out;
-        let mut v = 0.0;
-        while v <= top + step / 2.0 {
+        for v in self.lines() {
             put(
                 w,
                 format_args!(
@@ -122,7 +168,6 @@ impl Plot {
                     number(v)
                 ),
             );
-            v += step;
         }
         self.ticks(w, &places);
         put(
@@ -136,8 +181,9 @@ impl Plot {
             ),
         );
         for (i, curve) in self.curves.iter().enumerate() {
-            let colour = PALETTE[i % PALETTE.len()];
-            let dash = DASHES[i / PALETTE.len() % DASHES.len()];
+            let which = curve.colour.unwrap_or(i);
+            let colour = PALETTE[which % PALETTE.len()];
+            let dash = DASHES[(which / PALETTE.len() + usize::from(curve.dashed)) % DASHES.len()];
             let line = |of: fn(&Spot) -> f64, spots: &mut dyn Iterator<Item = &Spot>| {
                 spots.map(|s| format!("{:.1},{:.1}", x(s.x), y(of(s)))).collect::<Vec<_>>().join(" ")
             };
@@ -233,7 +279,8 @@ fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
 
 /// A value with at most three digits behind the point.
 fn number(value: f64) -> String {
-    let text = format!("{value:.3}");
+    let text =
+        if value != 0.0 && value.abs() < 0.001 { format!("{value:.9}") } else { format!("{value:.3}") };
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
@@ -247,9 +294,12 @@ mod tests {
             y_title: "y".into(),
             x_values: values.iter().map(|v| v.to_string()).collect(),
             percent: false,
+            log: false,
             curves: vec![Curve {
                 name: "c".into(),
                 spots: vec![Spot { x: 0, y: 7.0, low: 6.0, high: 23.0 }],
+                colour: None,
+                dashed: false,
             }],
         }
     }
@@ -269,5 +319,16 @@ mod tests {
         assert_eq!(plot(&["1"]).scale(), (25.0, 5.0));
         assert_eq!(Plot { percent: true, ..plot(&["1"]) }.scale(), (100.0, 20.0));
         assert_eq!(number(2.5), "2.5");
+    }
+
+    #[test]
+    fn a_logarithmic_axis_goes_by_decades() {
+        let mut p = Plot { log: true, ..plot(&["1"]) };
+        assert_eq!(p.decades(), (0, 2));
+        assert_eq!(p.lines(), [1.0, 10.0, 100.0]);
+        assert!((p.height(10.0) - 0.5).abs() < 1e-9 && p.height(0.5) == 0.0);
+        p.curves[0].spots[0] = Spot::at(0, 100.0);
+        assert_eq!(p.decades(), (2, 3));
+        assert_eq!(number(0.0001), "0.0001");
     }
 }

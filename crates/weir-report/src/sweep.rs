@@ -201,7 +201,7 @@ impl SweepReport {
                         if *i == 0 { value.clone() } else { format!("{name} {value}") }
                     });
                     let name = words.collect::<Vec<_>>().join(", ");
-                    curves.push((key, Curve { name, spots: vec![spot] }));
+                    curves.push((key, Curve { name, spots: vec![spot], colour: None, dashed: false }));
                 }
             }
         }
@@ -214,6 +214,7 @@ impl SweepReport {
             y_title: title,
             x_values: self.axes[x].values.clone(),
             percent: column.is_none(),
+            log: false,
             curves: curves.into_iter().map(|c| c.1).collect(),
         })
     }

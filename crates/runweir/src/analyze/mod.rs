@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `runweir analyze`: what can be said of a workload without running it.
+//! `runweir analyze`: what limits a topology, and what can be said of a workload without running it.
 
+pub mod contention;
 mod overheads;
 mod report;
 mod scheduler;
@@ -17,6 +18,7 @@ use crate::args::parse_seed;
 use crate::fault::{Fault, Result};
 use crate::output::{json, print};
 use crate::session::warn;
+use crate::units::parse_duration;
 use crate::{machine, simso, topology};
 use report::{Judged, Report, Section};
 use scheduler::Named;
@@ -24,11 +26,17 @@ use scheduler::Named;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  runweir analyze decentral -m smp-64 -w hackbench:groups=100,loops=100
+  runweir analyze global_rr -m eight-nodes -w tokens:pairs=128,loops=0 --share 20%
   runweir analyze --schedulability -w avionics -m smp-4
-  runweir analyze edf --schedulability -w set.xml
   runweir analyze p-rm --schedulability -w periodic:tasks=8,util=150% -m smp-2 --costs zero --json
 
-Without a topology every policy that has a test is judged. Tests are exact, sufficient or necessary: where a
+Contention (the default; docs/analysis.md): short runs on parts of the machine show which pipe's lock or which
+component limits the topology. From them the largest machine is foreseen on which the scheduler takes at most
+--share, with as much load a CPU; simulations check it. Where the machine is beyond that, the smallest change of
+the topology that helps is looked for, shown, and run.
+
+Schedulability: without a topology every policy that has a test is judged. Tests are exact, sufficient or necessary: where a
 sufficient one fails the question stays open (`undecided`). With costs each test is made again with computing
 times that hold switches, migrations, release interrupts and ticks; waiting for locks is not part of it.
 Times are in ns, worst-case execution times those of the workload. Exit status 0 whatever the verdict.")]
@@ -42,10 +50,19 @@ pub struct AnalyzeArgs {
     /// Which task sets meet all deadlines: exact, sufficient and necessary tests
     #[arg(long)]
     pub schedulability: bool,
+    /// Most that the scheduler may take of the machine, waiting for its locks included
+    #[arg(long, value_name = "PERCENT", value_parser = parse_share, default_value = "10%", conflicts_with = "schedulability")]
+    pub share: f64,
+    /// End of each run in virtual time, if it has not shown enough by then
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "schedulability")]
+    pub duration: Option<u64>,
+    /// Simulations at a time; all cores if left out
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
     /// Machine: a preset (smp-8, epyc-64 …), an hwloc XML file, a TOML file, or `host`
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
-    /// Workload with recurrent tasks: a catalogue name, SimSo .xml, .toml, or generator:key=value,…
+    /// Workload: as in `run`; with --schedulability one with recurrent tasks
     #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub workload: String,
     /// Set a parameter of a component, as in `run`
@@ -65,14 +82,25 @@ pub struct AnalyzeArgs {
     pub quiet: bool,
 }
 
+/// `10%`, `0.5 %`: between nothing and everything.
+fn parse_share(text: &str) -> std::result::Result<f64, String> {
+    let wrong = || "a share is a percentage between 0 and 100, for example 10%".to_string();
+    let number = text.trim().strip_suffix('%').ok_or_else(wrong)?;
+    let value: f64 = number.trim().parse().map_err(|_| wrong())?;
+    if value > 0.0 && value < 100.0 { Ok(value / 100.0) } else { Err(wrong()) }
+}
+
 /// Look everything up, judge, print.
 pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
     if !args.schedulability {
-        return Err(Fault::user(
-            "analyze needs to be told what to look at",
-            "add --schedulability, the one analysis that there is so far; to see contention, run the workload \
-             and look at lock_wait_ns: `runweir run`",
-        ));
+        let name = args.topology.as_deref().or(args.topology_option.as_deref()).ok_or_else(|| {
+            Fault::user(
+                "no topology is named",
+                "name the one whose contention is to be analyzed, or add --schedulability, which judges every policy \
+                 without one",
+            )
+        })?;
+        return contention::contention(args, name);
     }
     let workload = machine::workload(&args.workload, args.seed)?;
     let extras = workload.simso.as_ref();

@@ -15,7 +15,7 @@ fn verdict(section: &serde_json::Value, id: &str) -> String {
 
 #[test]
 fn without_a_mode_it_says_what_there_is() {
-    let ran = runweir(&["analyze", "edf", "-w", "avionics"]);
+    let ran = runweir(&["analyze", "-w", "avionics"]);
     assert!(ran.status == 2 && ran.stderr.contains("--schedulability"), "{}", ran.stderr);
 }
 
@@ -104,4 +104,55 @@ fn what_is_accepted_with_costs_meets_its_deadlines() {
         assert!(totals["jobs_completed"].as_u64().is_some_and(|n| n > 100));
     }
     assert!(accepted >= 8 && refused >= 8, "{accepted} accepted, {refused} not");
+}
+
+fn contention(args: &[&str]) -> serde_json::Value {
+    json(&good(&[&["analyze", "--json", "-q"], args].concat()))
+}
+
+/// One queue for eight CPUs that do nothing but switch: its lock is found, and a change that helps.
+#[test]
+fn a_shared_queue_is_found_and_split() {
+    let a = contention(&["global_rr", "-m", "smp-16", "-w", "tokens:pairs=16,loops=300", "--share", "20%"]);
+    assert_eq!(a["bottleneck"]["pipes"], 1, "{a}");
+    assert_eq!(a["measure"], "waiting");
+    let before = a["now"]["run"]["waiting"].as_f64().expect("a number");
+    let after = a["change"]["run"]["waiting"].as_f64().expect("a number");
+    assert!(before > 0.2 && after < before / 2.0, "{before} {after}");
+    assert!(a["change"]["topology"].as_str().expect("a text").contains("load_balancer"), "{a}");
+    // The changed topology is one: it can be run as it stands.
+    let dir = super::temp();
+    std::fs::write(dir.path().join("t.weir"), a["change"]["topology"].as_str().expect("a text"))
+        .expect("writable");
+    super::good_in(dir.path(), &["check", "t.weir", "-m", "smp-16"]);
+}
+
+/// A queue for each CPU under a light load: nothing to mend.
+#[test]
+fn what_is_well_needs_no_change() {
+    let a = contention(&["multipipe", "-m", "smp-4", "-w", "bench:cpus=4,load=50%,per_cpu=2", "-d", "200ms"]);
+    assert!(a["change"].is_null() && a["tried"].as_array().expect("a list").is_empty(), "{a}");
+    assert!(a["now"]["largest_simulated"].as_u64().expect("a number") >= 4, "{a}");
+    let text = good(&[
+        "analyze",
+        "multipipe",
+        "-m",
+        "smp-4",
+        "-w",
+        "bench:cpus=4,load=50%,per_cpu=2",
+        "-d",
+        "200ms",
+        "-q",
+    ]);
+    assert!(text.contains("no change is needed"), "{text}");
+}
+
+#[test]
+fn shares_are_percentages() {
+    for share in ["0%", "100%", "10", "x%"] {
+        let ran = runweir(&["analyze", "edf", "-m", "smp-2", "-w", "periodic", "--share", share]);
+        assert!(ran.status == 2 && ran.stderr.contains("percentage"), "{share}: {}", ran.stderr);
+    }
+    let ran = runweir(&["analyze", "edf", "-m", "smp-2", "-w", "periodic", "--costs", "zero"]);
+    assert!(ran.status == 2 && ran.stderr.contains("nothing to analyze"), "{}", ran.stderr);
 }

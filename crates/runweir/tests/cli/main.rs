@@ -6,6 +6,7 @@ mod compare;
 mod files;
 mod lists;
 mod live;
+mod reproduce;
 mod run;
 mod signals;
 mod sweep;

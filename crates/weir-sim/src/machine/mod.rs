@@ -13,6 +13,7 @@ mod hwloc;
 mod hwloc_write;
 mod power;
 mod preset;
+mod resize;
 mod resolve;
 mod toml_read;
 mod toml_write;

@@ -8,6 +8,7 @@ mod generate;
 mod models;
 mod resolve;
 mod rtapp;
+mod scale;
 mod simso;
 mod tomlfile;
 mod units;

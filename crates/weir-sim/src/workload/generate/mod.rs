@@ -45,6 +45,7 @@ const GENERATORS: &[(GeneratorInfo, Make)] = &[
     (hackbench::HACKBENCH, hackbench::hackbench),
     (periodic::PERIODIC, periodic::periodic),
     (pipeline::PIPELINE, pipeline::pipeline),
+    (simple::TOKENS, simple::tokens),
 ];
 
 /// All generators, by name.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Small generators: barrier rounds, plain computing, and cyclictest's wake-up measurement.
+//! Small generators: barrier rounds, plain computing, cyclictest's wake-up measurement, and tokens in pipes.
 
 use super::args::Args;
 use super::{GeneratorInfo, param};
 use crate::error::Error;
-use crate::workload::build::{Builder, Kind, repeat};
+use crate::workload::build::{Builder, Kind, PIPE_BYTES, repeat};
 use crate::workload::{Op, Policy, TaskSpec, Timing};
 
 pub(super) const BARRIER: GeneratorInfo = GeneratorInfo {
@@ -112,6 +112,42 @@ pub(super) fn cyclic(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Resu
         task.cpus = pin.then(|| [i as u32].into_iter().collect());
         task.timing = Some(Timing { period_ns, deadline_ns: period_ns, wcet_ns: work });
         builder.task(task)?;
+    }
+    Ok(())
+}
+
+pub(super) const TOKENS: GeneratorInfo = GeneratorInfo {
+    name: "tokens",
+    summary: "pairs of tasks that hand a token back and forth through two pipes: nothing but switching",
+    params: &[
+        param("pairs", "8", "pairs of tasks"),
+        param("loops", "1000", "rounds of each pair; 0 for ever"),
+        param("work", "500ns", "computing for each pass of the token: a read and a write"),
+        param("bytes", "4", "size of the token"),
+    ],
+};
+
+/// As Unixbench's pipe-based context switching does it, with many pairs at once.
+pub(super) fn tokens(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result<(), Error> {
+    let pairs = args.count("pairs", 1, 1_000_000)?;
+    let loops = args.count("loops", 0, 1_000_000_000_000)?;
+    let work = args.ns("work", 1)?;
+    let bytes = args.bytes("bytes")?;
+    if bytes == 0 || bytes > PIPE_BYTES {
+        return Err(args.wrong("bytes", "bytes is not between 1 and 64KiB", "Unixbench has 4"));
+    }
+    builder.room_for_tasks(pairs * 2)?;
+    let loops = (loops > 0).then_some(loops);
+    for i in 0..pairs {
+        let there = builder.object(Kind::Channel, &format!("there{i}"));
+        let back = builder.object(Kind::Channel, &format!("back{i}"));
+        let run = Op::Run { ns: work };
+        let first = vec![run.clone(), Op::Write { channel: there, bytes }, Op::Read { channel: back, bytes }];
+        let second = vec![Op::Read { channel: there, bytes }, run, Op::Write { channel: back, bytes }];
+        for (name, body) in [("first", first), ("second", second)] {
+            let program = builder.program(repeat(loops, body))?;
+            builder.task(TaskSpec::new(format!("{name}{i}"), format!("pair{i}"), program))?;
+        }
     }
     Ok(())
 }

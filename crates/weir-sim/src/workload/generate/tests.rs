@@ -180,3 +180,19 @@ fn wrong_combinations_are_explained() {
         assert!(error.contains(says), "{spec}: {error}");
     }
 }
+
+#[test]
+fn a_token_goes_there_and_back() {
+    let w = make("tokens:pairs=2,loops=3");
+    assert_eq!(
+        w.channels.iter().map(|c| c.0.as_str()).collect::<Vec<_>>(),
+        ["there0", "back0", "there1", "back1"]
+    );
+    let steps = |task: usize| {
+        w.tasks[task].program.iter().filter(|op| !matches!(op, Op::Run { .. })).cloned().collect::<Vec<_>>()
+    };
+    let (write, read) = (|channel| Op::Write { channel, bytes: 4 }, |channel| Op::Read { channel, bytes: 4 });
+    assert_eq!(steps(2), [Op::Loop { count: Some(3) }, write(2), read(3), Op::LoopEnd]);
+    assert_eq!(steps(3), [Op::Loop { count: Some(3) }, read(2), write(3), Op::LoopEnd]);
+    assert!(matches!(make("tokens:loops=0").tasks[0].program[0], Op::Loop { count: None }));
+}

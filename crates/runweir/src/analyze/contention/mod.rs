@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Contention analysis (source 0, 9.4.3): which lock or component limits a topology, on how many CPUs, and the smallest
+//! change that helps, tried out.
+
+mod change;
+mod model;
+mod report;
+mod run;
+
+use std::process::ExitCode;
+
+use rayon::prelude::*;
+use weir_lang::Source;
+
+use super::AnalyzeArgs;
+use crate::fault::{Fault, Result};
+use crate::output::{json, note, print};
+use crate::progress::Counter;
+use crate::session::warn;
+use crate::{machine, stop, topology};
+use change::Change;
+use model::{Forecast, Model, Sample, ladder};
+use report::Tried;
+pub use report::{Report, simulated};
+pub use run::Field;
+use run::{counts, interrupted};
+
+/// Largest machine that is foreseen, and simulated to see whether that was right.
+const MOST_FORESEEN: u32 = weir_core::MAX_CPUS;
+const MOST_SIMULATED: u32 = 512;
+
+/// How a topology does on machines of many sizes.
+pub struct Study {
+    /// On the machine itself.
+    pub own: Sample,
+    /// Runs that the model was fitted to, none larger than a quarter of the machine (or 8 CPUs).
+    pub fitted: Vec<Sample>,
+    pub forecasts: Vec<Forecast>,
+    /// Largest size with at most the stated share: foreseen, and found by simulation. `None`: not even one CPU.
+    pub foreseen: Option<u32>,
+    pub found: Option<u32>,
+    /// `found` is a lower bound: larger machines were not simulated.
+    pub open: bool,
+    /// Simulations on the way to `found`.
+    pub checked: Vec<Sample>,
+}
+
+/// What is limited: the scheduler's share as a whole, or its waiting alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    Share,
+    /// Where even a single CPU spends more than the stated share on scheduling.
+    Wait,
+}
+
+impl Measure {
+    pub fn of(self, sample: &Sample) -> f64 {
+        match self {
+            Measure::Share => sample.share(),
+            Measure::Wait => sample.wait_share(),
+        }
+    }
+
+    fn foreseen(self, forecast: &Forecast) -> f64 {
+        match self {
+            Measure::Share => forecast.share,
+            Measure::Wait => forecast.wait_share,
+        }
+    }
+}
+
+/// `runweir analyze T --machine M --workload W`.
+pub fn contention(args: &AnalyzeArgs, name: &str) -> Result<ExitCode> {
+    let source = topology::source(name)?;
+    let sets = topology::parse_sets(&args.set)?;
+    let mut workload = machine::workload(&args.workload, args.seed)?;
+    let machine = match (&args.machine, &workload.simso) {
+        (Some(name), _) => machine::resolve(name)?,
+        (None, Some(simso)) if simso.nr_cpus > 0 => simso.machine().expect("it has processors"),
+        (None, _) => {
+            return Err(Fault::user(
+                "no machine is named, and the workload does not say which it wants",
+                "add --machine, for example --machine smp-64; `runweir machines` lists them",
+            ));
+        }
+    };
+    if args.machine.is_none() {
+        workload.for_own_machine();
+    }
+    workload.calibrate(&machine.shape).map_err(machine::fault)?;
+    let costs = machine::costs(&args.costs)?;
+    if costs.is_zero() {
+        return Err(Fault::user(
+            "with --costs zero scheduling takes no time, so there is nothing to analyze",
+            "leave --costs out, or name a cost file",
+        ));
+    }
+    let duration_ns = args.duration.or(workload.duration_ns);
+    // Runs end when they have shown enough; a workload without end needs a bound only for the engine's sake.
+    let bound = duration_ns.or_else(|| workload.loops_forever().then_some(10_000_000_000));
+    let field = Field {
+        machine: &machine,
+        workload: &workload,
+        costs: &costs,
+        sets: &sets,
+        duration_ns: bound,
+        seed: args.seed,
+    };
+    // What is wrong with the topology is told before anything runs.
+    field.plan(&source, &machine)?;
+    stop::install_saying("ending without results")?;
+    let counter = Counter::new(0, 0, !args.quiet);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.map_or(0, |j| j as usize)).build();
+    let pool = pool.map_err(|e| Fault::system(format!("cannot start threads: {e}"), "try --jobs 1"))?;
+    let report = pool.install(|| analyze(&field, &source, args.share, &counter));
+    counter.finish();
+    let report = match report {
+        Err(_) if stop::requested() => {
+            note("interrupted: there are no results");
+            return Ok(ExitCode::from(1));
+        }
+        other => other?,
+    };
+    if !args.quiet {
+        warn(machine.warnings.iter().chain(&workload.warnings).chain(&report.warnings));
+    }
+    print(&if args.json { json(&report.json())? } else { report.text() })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The whole analysis but for its words.
+pub fn analyze(field: &Field<'_>, source: &Source, share: f64, counter: &Counter) -> Result<Report> {
+    let mut warnings = Vec::new();
+    let resizable = field.machine.resized(1).is_some();
+    if !resizable {
+        warnings.push(
+            "the machine's CPUs are not all of one kind: other sizes of it are not foreseen".to_string(),
+        );
+    }
+    let mut measure = Measure::Share;
+    let mut study = look(field, source, share, measure, counter)?;
+    if study.foreseen.is_none() && study.found.is_none() && resizable {
+        measure = Measure::Wait;
+        warnings.push(format!(
+            "scheduling takes more than {:.0} % of even a single CPU under this load: the limit is put to the waiting \
+             for locks alone",
+            100.0 * share
+        ));
+        study = look(field, source, share, measure, counter)?;
+    }
+    // A topology that does well needs no change.
+    let needed = measure.of(&study.own) > share;
+    let tried = if needed { attempt(field, source, share, measure, counter)? } else { Vec::new() };
+    let chosen = choose(&tried, share, measure, &study.own);
+    let after = match chosen {
+        Some(i) => Some(look(field, &changed(source, &tried[i].change), share, measure, counter)?),
+        None => None,
+    };
+    Ok(Report {
+        topology: field.plan(source, field.machine)?.name,
+        machine: field.machine.shape.name.clone(),
+        workload: field.workload.name.clone(),
+        cpus: field.machine.nr_cpus(),
+        share,
+        measure,
+        source: source.text.clone(),
+        study,
+        tried,
+        chosen,
+        after,
+        warnings,
+    })
+}
+
+/// Run, fit, foresee, check.
+fn look(
+    field: &Field<'_>,
+    source: &Source,
+    share: f64,
+    measure: Measure,
+    counter: &Counter,
+) -> Result<Study> {
+    let own_size = field.machine.nr_cpus();
+    let mut sizes: Vec<u32> =
+        (1..12).map(|e| 1u32 << e).filter(|n| *n <= (own_size / 4).max(8).min(own_size)).collect();
+    if sizes.is_empty() || field.machine.resized(1).is_none() {
+        sizes = vec![own_size];
+    }
+    let mut all = sizes.clone();
+    if !all.contains(&own_size) {
+        all.push(own_size);
+    }
+    counter.more(all.len() as u64);
+    let runs = |sizes: &[u32]| -> Result<Vec<Sample>> {
+        sizes
+            .par_iter()
+            .map(|n| {
+                let sample = field.sample(source, *n)?.ok_or_else(interrupted);
+                counter.one();
+                sample
+            })
+            .collect()
+    };
+    let samples = runs(&all)?;
+    let own = samples.iter().find(|s| s.cpus == own_size).expect("it was run").clone();
+    let fitted: Vec<Sample> = samples.into_iter().filter(|s| sizes.contains(&s.cpus)).collect();
+    let model = Model::fit(&fitted);
+    let mut forecasts = Vec::new();
+    for n in ladder(MOST_FORESEEN).into_iter().chain([own_size]) {
+        let Some(machine) = field.machine(n) else { continue };
+        // A topology may be for certain sizes only.
+        let Ok(plan) = field.plan(source, &machine) else { continue };
+        let of = counts(&plan);
+        forecasts.push(model.forecast(n, |name| of.get(name).copied().unwrap_or(1)));
+    }
+    forecasts.sort_by_key(|f| f.cpus);
+    forecasts.dedup_by_key(|f| f.cpus);
+    let foreseen = forecasts.iter().take_while(|f| measure.foreseen(f) <= share).last().map(|f| f.cpus);
+    let mut study = Study { own, fitted, forecasts, foreseen, found: None, open: false, checked: Vec::new() };
+    check(field, source, share, measure, &mut study, counter)?;
+    Ok(study)
+}
+
+/// Find by simulation the largest size that keeps to the share, beginning at the one foreseen.
+fn check(
+    field: &Field<'_>,
+    source: &Source,
+    share: f64,
+    measure: Measure,
+    study: &mut Study,
+    counter: &Counter,
+) -> Result<()> {
+    let most = MOST_SIMULATED.max(field.machine.nr_cpus());
+    let sizes: Vec<u32> = study.forecasts.iter().map(|f| f.cpus).filter(|n| *n <= most).collect();
+    if sizes.is_empty() {
+        return Ok(());
+    }
+    let mut good = |n: u32| -> Result<bool> {
+        let known = study.fitted.iter().chain(&study.checked).chain([&study.own]).find(|s| s.cpus == n);
+        let value = match known {
+            Some(s) => measure.of(s),
+            None => {
+                counter.more(1);
+                let sample = field.sample(source, n)?.ok_or_else(interrupted)?;
+                counter.one();
+                let value = measure.of(&sample);
+                study.checked.push(sample);
+                value
+            }
+        };
+        Ok(value <= share)
+    };
+    let start = study.foreseen.unwrap_or(1).min(most);
+    let mut at = sizes.iter().rposition(|n| *n <= start).unwrap_or(0);
+    let mut found = None;
+    if good(sizes[at])? {
+        found = Some(sizes[at]);
+        while at + 1 < sizes.len() && good(sizes[at + 1])? {
+            at += 1;
+            found = Some(sizes[at]);
+        }
+        study.open = at + 1 == sizes.len();
+    } else {
+        while at > 0 {
+            at -= 1;
+            if good(sizes[at])? {
+                found = Some(sizes[at]);
+                break;
+            }
+        }
+    }
+    study.found = found;
+    study.checked.sort_by_key(|s| s.cpus);
+    Ok(())
+}
+
+fn changed(source: &Source, change: &Change) -> Source {
+    Source { name: source.name.clone(), text: change.text.clone() }
+}
+
+/// Run every change that is a topology on the machine itself.
+fn attempt(
+    field: &Field<'_>,
+    source: &Source,
+    share: f64,
+    measure: Measure,
+    counter: &Counter,
+) -> Result<Vec<Tried>> {
+    let mut plans: Vec<weir_core::Plan> = vec![field.plan(source, field.machine)?];
+    let mut valid = Vec::new();
+    for change in change::candidates(&source.text) {
+        let Ok(plan) = field.plan(&changed(source, &change), field.machine) else { continue };
+        // Two texts may be one graph: a machine with one cache has one entry a cache.
+        let same = |p: &weir_core::Plan| (&p.pipes, &p.instances) == (&plan.pipes, &plan.instances);
+        if !plans.iter().any(same) {
+            plans.push(plan);
+            valid.push(change);
+        }
+    }
+    let mut tried: Vec<Tried> = Vec::new();
+    // Pairs of edits are tried only where no single one is enough.
+    let mut edits: Vec<u32> = valid.iter().map(|c| c.edits).collect();
+    edits.dedup();
+    for edits in edits {
+        let these: Vec<&Change> = valid.iter().filter(|c| c.edits == edits).collect();
+        counter.more(these.len() as u64);
+        let runs: Vec<Result<Tried>> = these
+            .par_iter()
+            .map(|change| {
+                let sample = field.sample(&changed(source, change), field.machine.nr_cpus());
+                counter.one();
+                Ok(Tried { change: (*change).clone(), sample: sample?.ok_or_else(interrupted)? })
+            })
+            .collect();
+        for run in runs {
+            tried.push(run?);
+        }
+        if tried.iter().any(|t| measure.of(&t.sample) <= share) {
+            break;
+        }
+    }
+    Ok(tried)
+}
+
+/// The smallest change that brings the share down far enough, of equally small ones the best; where none does, the one
+/// that takes most of the waiting away, if any does.
+fn choose(tried: &[Tried], share: f64, measure: Measure, own: &Sample) -> Option<usize> {
+    let value = |i: &usize| measure.of(&tried[*i].sample);
+    let by_value = |a: &usize, b: &usize| value(a).total_cmp(&value(b));
+    let enough = (0..tried.len()).filter(|i| value(i) <= share);
+    let smallest = enough.clone().map(|i| tried[i].change.edits).min();
+    let chosen = enough.filter(|i| Some(tried[*i].change.edits) == smallest).min_by(by_value);
+    chosen.or_else(|| (0..tried.len()).min_by(by_value).filter(|i| value(i) < measure.of(own)))
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir reproduce`: the sources' tables and figures made anew, with a verdict for each claim.
+//!
+//! An experiment is a function from a [`lab::Lab`] to a [`report::Report`]; [`registry`] lists them. What the
+//! last full runs found is kept in `experiments/` and is part of the program.
+
+mod adaptation;
+mod collapse;
+mod composition;
+mod foreign;
+mod hackbench;
+mod heterogeneity;
+mod lab;
+mod native;
+mod recorded;
+mod registry;
+mod report;
+mod results;
+mod scaling;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, ValueHint};
+
+use crate::catalogue;
+use crate::fault::{Fault, Result};
+use crate::outdir::OutDir;
+use crate::output::{json, note, print};
+use crate::progress::Counter;
+use crate::stop;
+use lab::{Halt, Lab};
+use registry::{EXPERIMENTS, Experiment};
+use report::{Record, Report};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir reproduce                          list the experiments with their last verdicts
+  runweir reproduce cobas-8.5 --quick        a reduced sweep of one
+  runweir reproduce cobas-8.5 --out results  data, pictures and verdicts in a folder
+  runweir reproduce --all --out experiments --force   all of them, and RESULTS.md
+
+Each claim of the source gets a verdict: holds, partly, or does not hold, with the figure measured beside the
+source's. --out writes result.json and, of each table and picture, a .csv and an .svg; all of them or none.
+Exit status 0 whatever the verdicts. Ctrl-C ends without results.")]
+pub struct ReproduceArgs {
+    /// Experiment: an id or alias of the list; without it the list is shown
+    #[arg(value_name = "ID", value_parser = Text::new())]
+    pub id: Option<String>,
+    /// Run all experiments
+    #[arg(long, conflicts_with = "id")]
+    pub all: bool,
+    /// A reduced sweep: all experiments together in less than a minute
+    #[arg(long)]
+    pub quick: bool,
+    /// Simulations at a time; all cores if left out
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+    /// Write data, pictures and verdicts into this folder; with --all into a folder each, and RESULTS.md
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Let --out write into a folder that holds other files (they are left alone)
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Print as JSON, and nothing else, on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Print no table, progress or warnings; errors still show
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// List the experiments, or run one or all of them.
+pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode> {
+    let chosen: Vec<&Experiment> = match &args.id {
+        Some(name) => vec![registry::find(name).ok_or_else(|| unknown(name))?],
+        None if args.all => EXPERIMENTS.iter().collect(),
+        None => return list(args),
+    };
+    let out = args.out.as_deref().map(|dir| OutDir::prepare(dir, args.force)).transpose()?;
+    stop::install_saying("ending without results; nothing is written")?;
+    let counter = Counter::new(0, 0, !args.quiet);
+    let threads = args.jobs.map_or(0, |j| j as usize);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|e| Fault::system(format!("cannot start threads: {e}"), "try --jobs 1"))?;
+    let mut done = Vec::new();
+    for experiment in chosen {
+        let began = Instant::now();
+        let lab = Lab::new(args.quick, &counter);
+        match pool.install(|| (experiment.run)(&lab)) {
+            Ok(mut report) => {
+                report.runs = lab.runs();
+                let record = record(experiment, &report, args.quick);
+                done.push((report, record, began.elapsed().as_secs_f64()));
+            }
+            Err(Halt::Interrupted) => {
+                counter.finish();
+                note("interrupted: nothing is written");
+                return Ok(ExitCode::from(1));
+            }
+            Err(Halt::Fault(fault)) => {
+                counter.finish();
+                return Err(fault);
+            }
+        }
+    }
+    counter.finish();
+    finish(args, out, &done)
+}
+
+/// Write and print what was found.
+fn finish(args: &ReproduceArgs, out: Option<OutDir>, done: &[(Report, Record, f64)]) -> Result<ExitCode> {
+    let mut written = None;
+    if let Some(out) = out {
+        for (report, record, _) in done {
+            let folder = if args.all { format!("{}/", record.id) } else { String::new() };
+            report::write(&out, &folder, report, record)?;
+        }
+        let all: Vec<&Record> = done.iter().map(|d| &d.1).collect();
+        let name = if args.all { "RESULTS.md" } else { "result.json" };
+        if args.all {
+            out.write(name, results::page(&all).as_bytes())?;
+        }
+        written = Some(out.shown(name));
+        out.commit()?;
+    }
+    if args.json {
+        let objects: Vec<_> = done.iter().map(|(report, record, _)| full(report, record)).collect();
+        match (&objects[..], args.all) {
+            ([one], false) => print(&json(one)?)?,
+            _ => print(&json(&objects)?)?,
+        }
+    } else if !args.quiet {
+        let texts: Vec<String> = done.iter().map(|d| d.1.text()).collect();
+        print(&texts.join("\n"))?;
+    }
+    if !args.quiet {
+        let seconds: f64 = done.iter().map(|d| d.2).sum();
+        let runs: u64 = done.iter().map(|d| d.1.runs).sum();
+        note(&format!("{runs} simulations in {seconds:.1} s"));
+        match written {
+            Some(written) => note(&format!("written: {written} and what it names")),
+            None => note("data and pictures: the same with --out DIR"),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is kept of a finished experiment.
+fn record(experiment: &Experiment, report: &Report, quick: bool) -> Record {
+    Record {
+        runweir: env!("CARGO_PKG_VERSION").into(),
+        id: experiment.id.into(),
+        title: experiment.title.into(),
+        source: experiment.source.into(),
+        quick,
+        claims: report.claims.clone(),
+        notes: report.notes.clone(),
+        runs: report.runs,
+        files: report::files(report),
+    }
+}
+
+/// The record with its data.
+fn full(report: &Report, record: &Record) -> serde_json::Value {
+    let mut value = serde_json::to_value(record).expect("strings and numbers only");
+    let table = |t: &report::Table| {
+        let row = |cells: &Vec<String>| -> serde_json::Map<String, serde_json::Value> {
+            let number = |c: &String| match c.parse::<serde_json::Number>() {
+                Ok(n) => serde_json::Value::from(n),
+                Err(_) => serde_json::Value::from(c.as_str()),
+            };
+            t.heads.iter().zip(cells).map(|(h, c)| (h.clone(), number(c))).collect()
+        };
+        (t.name.clone(), t.rows.iter().map(row).collect::<Vec<_>>().into())
+    };
+    let tables: serde_json::Map<String, serde_json::Value> = report.tables.iter().map(table).collect();
+    value["tables"] = tables.into();
+    value
+}
+
+/// The list, with what the last full runs found.
+fn list(args: &ReproduceArgs) -> Result<ExitCode> {
+    if args.quick || args.out.is_some() {
+        return Err(Fault::user(
+            "no experiment is named",
+            "name one, or say --all; `runweir reproduce` lists them",
+        ));
+    }
+    let recorded = |id: &str| recorded::all().into_iter().find(|r| r.id == id);
+    if args.json {
+        let entry = |e: &Experiment| {
+            serde_json::json!({
+                "id": e.id, "aliases": e.aliases, "title": e.title, "source": e.source,
+                "claims": recorded(e.id).map_or(Vec::new(), |r| r.claims),
+            })
+        };
+        print(&json(&EXPERIMENTS.iter().map(entry).collect::<Vec<_>>())?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let row = |e: &Experiment| {
+        let last = recorded(e.id).map_or("not run yet".to_string(), |r| r.verdicts());
+        (e.id.to_string(), format!("{} ({}); last verdicts: {last}", e.title, e.source))
+    };
+    let rows: Vec<(String, String)> = EXPERIMENTS.iter().map(row).collect();
+    print(&crate::output::columns(&rows))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unknown(name: &str) -> Fault {
+    let names: Vec<&str> = EXPERIMENTS.iter().map(|e| e.id).collect();
+    let help = match catalogue::nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? `runweir reproduce` lists them all"),
+        None => format!("there are {}; `runweir reproduce` says what they are", names.join(", ")),
+    };
+    Fault::user(format!("there is no experiment called `{}`", name.escape_debug()), help)
+}
