@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use weir_core::event::{Call, Event, Observer};
 use weir_sim::{Costs, Machine};
 
 use super::lab::{self, Calls, Done, Figures, Lab, Run, Spent};
@@ -46,7 +47,10 @@ type At = (u32, u32, u32);
 /// What a point showed.
 struct Point {
     at: At,
+    /// Without the burst at the beginning, but for admissions.
     calls: Calls,
+    /// With it.
+    all: Calls,
     /// Of the CPU time that was not idle: scheduler code, and waiting for its locks.
     share: f64,
     wait_share: f64,
@@ -57,11 +61,40 @@ struct Point {
 /// fewer loops, for the sake of time.
 fn load(cpus: u32, quick: bool) -> String {
     if quick {
-        return "hackbench:groups=4,loops=30".into();
+        return "hackbench:groups=8,loops=60".into();
     }
     let groups = 100.max(cpus * 100 / 254);
     let loops = if MEASURED.contains(&cpus) { 100 } else { 20 };
     format!("hackbench:groups={groups},loops={loops}")
+}
+
+/// Time after the burst until those who waited for it are through, ns.
+const SETTLING_NS: u64 = 2_000_000;
+
+/// Observer that leaves out the burst: when all tasks exist, one CPU wakes them from their barrier. The simulator makes
+/// these calls at one instant, so that whoever comes to the same lock waits for all of them together; on a real
+/// machine the others get in between.
+struct Settled {
+    calls: Calls,
+    all: Calls,
+    /// Wake-ups of the burst that are still to come.
+    burst: u64,
+    from_ns: u64,
+}
+
+impl Observer for Settled {
+    fn event(&mut self, t_ns: u64, event: &Event<'_>) {
+        self.all.event(t_ns, event);
+        match *event {
+            Event::Sched { call: Call::Unblock, .. } if self.burst > 0 => {
+                self.burst -= 1;
+                self.from_ns = t_ns + SETTLING_NS;
+            }
+            Event::Sched { call: Call::Admit, .. } => self.calls.event(t_ns, event),
+            _ if self.burst == 0 && t_ns > self.from_ns => self.calls.event(t_ns, event),
+            _ => {}
+        }
+    }
 }
 
 fn measure(lab: &Lab<'_>, at: At) -> Done<Point> {
@@ -70,14 +103,21 @@ fn measure(lab: &Lab<'_>, at: At) -> Done<Point> {
     let sets = [("scaling", "pipes", pipes.to_string()), ("burn", "iterations", iterations.to_string())];
     let plan = lab::plan("scaling", &machine, &sets)?;
     let workload = lab::workload(&load(cpus, lab.quick))?;
-    let mut calls = Calls::new(&costs);
-    // A dispatch burns too; without it, it is a call and the look at an empty pipe.
-    calls.least_ns += u64::from(iterations) * costs.core.burn_1000 / 1000;
-    let outcome = lab.run(&Run::new(&machine, &plan, &workload, &costs), &mut calls)?;
+    let calls = || {
+        let mut calls = Calls::new(&costs);
+        // A dispatch burns too; without it, it is a call and the look at an empty pipe.
+        calls.least_ns += u64::from(iterations) * costs.core.burn_1000 / 1000;
+        calls
+    };
+    // All tasks but the one that creates them wait at the barrier.
+    let burst = workload.tasks.len() as u64 - 1;
+    let mut seen = Settled { calls: calls(), all: calls(), burst, from_ns: 0 };
+    let outcome = lab.run(&Run::new(&machine, &plan, &workload, &costs), &mut seen)?;
     let used = (outcome.busy_ns + outcome.kernel_ns).max(1) as f64;
     Ok(Point {
         at,
-        calls,
+        calls: seen.calls,
+        all: seen.all,
         share: outcome.scheduler_ns as f64 / used,
         wait_share: outcome.lock_wait_ns as f64 / used,
         end_ns: outcome.end_ns,
@@ -85,7 +125,7 @@ fn measure(lab: &Lab<'_>, at: At) -> Done<Point> {
 }
 
 fn run(lab: &Lab<'_>) -> Done<Report> {
-    let sizes = lab.pick(SIZES.to_vec(), vec![(16, &[1, 4, 8, 16], &[])]);
+    let sizes = lab.pick(SIZES.to_vec(), vec![(16, &[1, 4, 8, 16], &[]), (32, &[1, 4, 16, 32], &[])]);
     let burns: &[u32] = lab.pick(&BURNS, &[0, 2000]);
     let mut grid: Vec<At> = Vec::new();
     for &(cpus, pipes, few) in &sizes {
@@ -355,7 +395,7 @@ impl Study<'_> {
 
     fn count_claim(&self) -> Option<Claim> {
         let calls = |of: &dyn Fn(At) -> Option<f64>| Some(of((16, 2000, 1))? / of((16, 2000, 16))?);
-        let here = |at: At| self.points.get(&at).map(|p| p.calls.unblock.calls as f64);
+        let here = |at: At| self.points.get(&at).map(|p| p.all.unblock.calls as f64);
         let there = |at: At| self.source(at, "unblock_calls");
         let (h, t) = (calls(&here)?, calls(&there)?);
         let show = |of: &dyn Fn(At) -> Option<f64>, ratio: f64| {
@@ -407,14 +447,15 @@ impl Study<'_> {
             let mut row = vec![at.0.to_string(), at.1.to_string(), at.2.to_string()];
             let c = &p.calls;
             let (activate, schedule) = (c.activate(), c.schedule_us());
-            let of = |s: &Spent| (s.mean_us(), s.calls);
+            let all = &p.all;
+            let of = |s: &Spent, all: &Spent| (s.mean_us(), all.calls);
             let values = [
-                of(&activate),
-                (schedule, c.pick.calls),
-                of(&c.admit),
-                of(&c.dispatch),
-                of(&c.relinquish),
-                of(&c.unblock),
+                of(&activate, &all.activate()),
+                (schedule, all.pick.calls),
+                of(&c.admit, &all.admit),
+                of(&c.dispatch, &all.dispatch),
+                of(&c.relinquish, &all.relinquish),
+                of(&c.unblock, &all.unblock),
             ];
             for (name, (us, calls)) in FUNCTIONS.iter().zip(values) {
                 let there = |what: &str| {
