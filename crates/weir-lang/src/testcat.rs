@@ -162,6 +162,12 @@ pub fn catalog() -> Catalog {
         ],
         ..component("pmc_fair", Annotate, (0, 0), (0, 0))
     });
+    let asks = topics(&["AFFINITY", "WEIGHT"]);
+    all.push(ComponentInfo {
+        needs: asks.clone(),
+        asks,
+        ..component("fair_balancer", Distribute, (1, ANY), (1, ANY))
+    });
     for name in ["stride", "lottery", "bvt"] {
         all.push(ComponentInfo {
             ordering: Ordering::Total,
