@@ -35,42 +35,19 @@ WEIR_COMPONENT(weight, .summary = "remember how much of a CPU each task is to ge
 	       .publishes = WEIR_TOPIC_BIT(WEIGHT), .answers = WEIR_TOPIC_BIT(WEIGHT),
 	       .per_task = sizeof(struct weight_task));
 
-/* By nice + 20; then up to a power of two by nice 19. Both in one row: weight, 2^32 / weight. */
-static const u32 weight_table[64][2] = {
-	{ 88761, 48388 },  { 71755, 59856 },  { 56483, 76040 },	 { 46273, 92818 },
-	{ 36291, 118348 }, { 29154, 147320 }, { 23254, 184698 }, { 18705, 229616 },
-	{ 14949, 287308 }, { 11916, 360437 }, { 9548, 449829 },	 { 7620, 563644 },
-	{ 6100, 704093 },  { 4904, 875809 },  { 3906, 1099582 }, { 3121, 1376151 },
-	{ 2501, 1717300 }, { 1991, 2157191 }, { 1586, 2708050 }, { 1277, 3363326 },
-	{ 1024, 4194304 }, { 820, 5237765 },  { 655, 6557202 },	 { 526, 8165337 },
-	{ 423, 10153587 }, { 335, 12820798 }, { 272, 15790321 }, { 215, 19976592 },
-	{ 172, 24970740 }, { 137, 31350126 }, { 110, 39045157 }, { 87, 49367440 },
-	{ 70, 61356676 },  { 56, 76695844 },  { 45, 95443717 },	 { 36, 119304647 },
-	{ 29, 148102320 }, { 23, 186737708 }, { 18, 238609294 }, { 15, 286331153 },
-};
-
 WEIR_ENTRY int weight_on_priority(struct weight weir_mem *self, const struct weir_msg *msg)
 {
-	s64 nice = -(s64)msg->value;
 	struct weight_task weir_mem *p;
-	u32 weight, inverse;
+	u32 weight;
 
 	if (!msg->task)
 		return -WEIR_EINVAL;
-	if (nice > 19) {
-		weight = WEIR_WEIGHT_IDLE;
-		inverse = weir_fair_inverse(WEIR_WEIGHT_IDLE);
-	} else {
-		u32 row = nice < -20 ? 0 : (u32)(nice + 20);
-
-		weight = weight_table[row & 63][0];
-		inverse = weight_table[row & 63][1];
-	}
+	weight = weir_fair_nice(-(s64)msg->value);
 	p = weir_priv(&self->inst, msg->task);
 	if (weir_load(&p->weight) == weight ||
 	    (!weir_load(&p->weight) && weight == WEIR_WEIGHT_NICE_0))
 		return 0;
-	weir_store(&p->inverse, inverse);
+	weir_store(&p->inverse, weir_fair_nice_inverse(-(s64)msg->value));
 	weir_store(&p->weight, weight);
 	weir_publish(&self->inst, WEIR_TOPIC_WEIGHT, msg->task, WEIR_NO_CPU, weight);
 	return 0;

@@ -3,6 +3,36 @@
 #include "internal.h"
 #include <weir/fair.h>
 
+/* By nice + 20: weight, 2^32 / weight; the last is that of SCHED_IDLE. As in Linux, spec/4 section 5. */
+static const u32 fair_table[64][2] = {
+	{ 88761, 48388 },  { 71755, 59856 },  { 56483, 76040 },	 { 46273, 92818 },
+	{ 36291, 118348 }, { 29154, 147320 }, { 23254, 184698 }, { 18705, 229616 },
+	{ 14949, 287308 }, { 11916, 360437 }, { 9548, 449829 },	 { 7620, 563644 },
+	{ 6100, 704093 },  { 4904, 875809 },  { 3906, 1099582 }, { 3121, 1376151 },
+	{ 2501, 1717300 }, { 1991, 2157191 }, { 1586, 2708050 }, { 1277, 3363326 },
+	{ 1024, 4194304 }, { 820, 5237765 },  { 655, 6557202 },	 { 526, 8165337 },
+	{ 423, 10153587 }, { 335, 12820798 }, { 272, 15790321 }, { 215, 19976592 },
+	{ 172, 24970740 }, { 137, 31350126 }, { 110, 39045157 }, { 87, 49367440 },
+	{ 70, 61356676 },  { 56, 76695844 },  { 45, 95443717 },	 { 36, 119304647 },
+	{ 29, 148102320 }, { 23, 186737708 }, { 18, 238609294 }, { 15, 286331153 },
+	{ WEIR_WEIGHT_IDLE, 1431655765 },
+};
+
+static u32 fair_row(s64 nice)
+{
+	return nice > 19 ? 40 : nice < -20 ? 0 : (u32)(nice + 20);
+}
+
+WEIR_GLOBAL u32 weir_fair_nice(s64 nice)
+{
+	return fair_table[fair_row(nice) & 63][0];
+}
+
+WEIR_GLOBAL u32 weir_fair_nice_inverse(s64 nice)
+{
+	return fair_table[fair_row(nice) & 63][1];
+}
+
 WEIR_GLOBAL int weir_fair_weigh(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg,
 				struct weir_fair weir_mem *f weir_arg)
 {

@@ -57,12 +57,15 @@ enum weir_topic_id {
 	WEIR_TOPIC_BUDGET,	  /* request: task; reply value: 1 it may run, 0 its budget is used up; value2:
 				   * when to ask again, ns */
 	WEIR_TOPIC_WEIGHT,	  /* task, value: load weight as in Linux, 1024 at nice 0 */
-	WEIR_TOPIC_GROUP,	  /* task, value: number of its group, 0 the root */
+	WEIR_TOPIC_GROUP,	  /* task, value: number of its group, 0 the root; without a task value2: the group's
+				   * weight, and its parent from bit 32 on */
 	WEIR_TOPIC_PENALTY,	  /* request: task; reply value: by how much its virtual runtime is stretched,
 				   * signed, 1/1024; value2: by how much its slice shrinks, signed, 1/1024 */
 	WEIR_TOPIC_FAIR,	  /* request: task; reply value: address of its record (weir/fair.h); value2: of the
 				   * queues' marks */
 	WEIR_TOPIC_LATENCY,	  /* task, value: for how long it wants to run at a time, ns; 0: as others do */
+	WEIR_TOPIC_LIMIT,	  /* value: number of a group, and its period in us from bit 32 on; value2: what it
+				   * may run in that, ns, 0: as much as it likes */
 	WEIR_NR_STD_TOPICS,
 };
 

@@ -154,6 +154,9 @@ WEIR_INLINE void weir_fair_charge(struct weir_sched weir_mem *s, struct weir_tas
 	weir_fetch_add(&f->vruntime, delta);
 }
 
+/* Weight of a nice value, and 2^32 over it; below -20 as -20, above 19 that of SCHED_IDLE. O(1). */
+u32 weir_fair_nice(s64 nice);
+u32 weir_fair_nice_inverse(s64 nice);
 /* The task's weight as it is told now. O(1). */
 int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, struct weir_fair weir_mem *f);
 /* For how long @t wants to run at a time, ns; 0: as others do. O(1). */

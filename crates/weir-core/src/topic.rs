@@ -65,6 +65,7 @@ topics! {
     Penalty => "PENALTY",
     Fair => "FAIR",
     Latency => "LATENCY",
+    Limit => "LIMIT",
 }
 
 impl Topic {

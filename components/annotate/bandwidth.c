@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * bandwidth - limit how much CPU time each group has in a period
+ *
+ * class:    annotate
+ * pipes:    none
+ * listens:  GROUP: the task's group. LIMIT: a group's quota and period. DISPATCH: the task takes a slice of the quota.
+ *           RELINQUISH, BLOCK, EXIT: it gives back what it has not used
+ * answers:  BUDGET: 0 while the group's quota is used up, and when it is filled again
+ * params:   slice ns 5000000 [100000, 1000000000]; most that a CPU takes of a quota at a time
+ * per-task: 24 bytes
+ * cost:     O(1) per message and per answer; takes the instance's own lock
+ * batch:    no pipes
+ * source:   Turner, Rao and Rao, "CPU bandwidth control for CFS", 2010
+ *
+ * Keeps the books; `throttle` in front of any order holds the tasks of a group back whose quota is used up. A
+ * task that gets a CPU takes a slice of the quota, which becomes the length of its turn if that is longer, and
+ * gives back what it has not used; so no group has more than its quota, on however many CPUs. What a
+ * late timer lets it run beyond is taken off the next period. Quotas of groups within groups are not
+ * added up: a task has the limit of its own group. Group 0 and groups without a limit have none.
+ *
+ * example:  annotate affinity, weight, fair, bandwidth; entry -> throttle -> cfs -> cpus;
+ */
+#include <weir/component.h>
+
+#define BANDWIDTH_GROUPS 256u
+/* ns; less is not worth a turn. */
+#define BANDWIDTH_LEAST 100000ull
+
+struct bandwidth_task {
+	u64 since; /* (l) ns; it runs since then */
+	u64 lease; /* (l) ns that it took of the quota, 0: it does not run */
+	u32 group; /* (l) */
+	u32 unused;
+};
+
+struct bandwidth_group {
+	u64 quota;  /* (l) ns, 0: no limit */
+	u64 period; /* (l) ns */
+	u64 until;  /* (l) ns; end of the present period */
+	u64 used;   /* (l) ns in it, slices that were taken among it */
+};
+
+struct bandwidth {
+	struct weir_instance inst;
+	u64 slice;					/* (c) ns */
+	struct bandwidth_group group[BANDWIDTH_GROUPS]; /* (l) */
+};
+
+WEIR_COMPONENT(bandwidth, .summary = "limit how much CPU time each group has in a period",
+	       .cls = WEIR_ANNOTATE,
+	       .listens = WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(LIMIT) | WEIR_TOPIC_BIT(DISPATCH) |
+			  WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
+	       .answers = WEIR_TOPIC_BIT(BUDGET), .per_task = sizeof(struct bandwidth_task),
+	       WEIR_PARAMS(bandwidth, WEIR_PARAM(bandwidth, slice, NS, 5000000, 100000, 1000000000,
+						 "most that a CPU takes of a quota at a time")));
+
+/* The task's group, brought up to date; null: it has no limit. The lock is held. */
+static struct bandwidth_group weir_mem *
+bandwidth_group(struct bandwidth weir_mem *self, const struct bandwidth_task weir_mem *p, u64 now)
+{
+	struct bandwidth_group weir_mem *g = &self->group[p->group & (BANDWIDTH_GROUPS - 1)];
+	u64 passed;
+
+	if (!g->quota)
+		return 0;
+	if (!g->until) {
+		g->until = now + g->period;
+	} else if (now >= g->until) {
+		passed = (now - g->until) / g->period + 1;
+		g->until += passed * g->period;
+		/* Slices that are out, and what was too much, count in the period that begins. */
+		g->used = g->used > g->quota ? g->used - g->quota : 0;
+		if (passed > 1)
+			g->used = 0;
+	}
+	return g;
+}
+
+/* The task runs no longer. The lock is held. */
+static void bandwidth_settle(struct bandwidth weir_mem *self, struct bandwidth_task weir_mem *p,
+			     u64 now)
+{
+	struct bandwidth_group weir_mem *g;
+	u64 ran = now - p->since;
+
+	if (!p->lease)
+		return;
+	g = bandwidth_group(self, p, now);
+	if (g) {
+		u64 used = g->used + ran;
+
+		g->used = used > p->lease ? used - p->lease : 0;
+	}
+	p->lease = 0;
+}
+
+static int bandwidth_runs(const struct weir_task weir_mem *t)
+{
+	u32 state = weir_load(&t->state);
+
+	return state == WEIR_RUNNING || state == WEIR_CLAIMED;
+}
+
+/* Take the lock and find the task's memory, settled if it has stopped; null: the message is about no task. */
+static struct bandwidth_task weir_mem *bandwidth_open(struct bandwidth weir_mem *self,
+						      const struct weir_msg *msg, u64 now)
+{
+	struct bandwidth_task weir_mem *p;
+
+	if (!msg->task || weir_spin_lock(&self->inst.lock))
+		return 0;
+	p = weir_priv(&self->inst, msg->task);
+	if (!bandwidth_runs(msg->task))
+		bandwidth_settle(self, p, now);
+	return p;
+}
+
+WEIR_ENTRY int bandwidth_on_group(struct bandwidth weir_mem *self, const struct weir_msg *msg)
+{
+	u64 now = weir_now(self->inst.sched);
+	struct bandwidth_task weir_mem *p;
+
+	if (!msg->task)
+		return 0;
+	if (msg->value >= BANDWIDTH_GROUPS)
+		return -WEIR_EINVAL;
+	p = bandwidth_open(self, msg, now);
+	if (!p)
+		return -WEIR_EAGAIN;
+	bandwidth_settle(self, p, now);
+	p->group = (u32)msg->value;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+/* value: the group, and from bit 32 on the period in us; value2: the quota in ns, 0: no limit. */
+WEIR_ENTRY int bandwidth_on_limit(struct bandwidth weir_mem *self, const struct weir_msg *msg)
+{
+	u32 g = (u32)msg->value;
+	u64 period = (msg->value >> 32) * 1000;
+	struct bandwidth_group weir_mem *group;
+
+	if (!g || g >= BANDWIDTH_GROUPS || (msg->value2 && !period))
+		return -WEIR_EINVAL;
+	if (weir_spin_lock(&self->inst.lock))
+		return -WEIR_EAGAIN;
+	group = &self->group[g & (BANDWIDTH_GROUPS - 1)];
+	group->quota = msg->value2;
+	group->period = period;
+	group->until = 0;
+	group->used = 0;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int bandwidth_on_dispatch(struct bandwidth weir_mem *self, const struct weir_msg *msg)
+{
+	u64 now = weir_now(self->inst.sched), left, turn = weir_load(&msg->task->slice_ns);
+	struct bandwidth_task weir_mem *p = bandwidth_open(self, msg, now);
+	struct bandwidth_group weir_mem *g;
+
+	if (!p)
+		return -WEIR_EAGAIN;
+	g = bandwidth_group(self, p, now);
+	if (g) {
+		left = g->used < g->quota ? g->quota - g->used : 0;
+		if (left > self->slice)
+			left = self->slice;
+		/* Another CPU was faster, or little is left: a short turn, on credit. */
+		if (left < BANDWIDTH_LEAST)
+			left = BANDWIDTH_LEAST;
+		if (turn == WEIR_SLICE_DEFAULT || turn > left)
+			weir_store(&msg->task->slice_ns, left);
+		p->lease = left;
+		p->since = now;
+		g->used += left;
+	}
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+static int bandwidth_stop(struct bandwidth weir_mem *self, const struct weir_msg *msg)
+{
+	/* What is to be done is done on the way. */
+	if (!bandwidth_open(self, msg, weir_now(self->inst.sched)))
+		return -WEIR_EAGAIN;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int bandwidth_on_relinquish(struct bandwidth weir_mem *self, const struct weir_msg *msg)
+{
+	return bandwidth_stop(self, msg);
+}
+
+WEIR_ENTRY int bandwidth_on_block(struct bandwidth weir_mem *self, const struct weir_msg *msg)
+{
+	return bandwidth_stop(self, msg);
+}
+
+WEIR_ENTRY int bandwidth_on_exit(struct bandwidth weir_mem *self, const struct weir_msg *msg)
+{
+	return bandwidth_stop(self, msg);
+}
+
+WEIR_ENTRY int bandwidth_answer_budget(struct bandwidth weir_mem *self, struct weir_msg *msg)
+{
+	u64 now = weir_now(self->inst.sched);
+	struct bandwidth_task weir_mem *p = bandwidth_open(self, msg, now);
+	struct bandwidth_group weir_mem *g;
+
+	if (!p)
+		return -WEIR_EINVAL;
+	g = bandwidth_group(self, p, now);
+	msg->value = !g || g->used < g->quota;
+	msg->value2 = g ? g->until : 0;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY void bandwidth_take_state(struct bandwidth weir_mem *self,
+				     struct bandwidth weir_mem *old)
+{
+	for (u32 i = 0; i < weir_limit(BANDWIDTH_GROUPS) && weir_loop; i++) {
+		self->group[i].quota = old->group[i].quota;
+		self->group[i].period = old->group[i].period;
+		self->group[i].until = old->group[i].until;
+		self->group[i].used = old->group[i].used;
+	}
+}

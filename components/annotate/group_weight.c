@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * group_weight - divide each group's weight among its tasks
+ *
+ * class:     annotate
+ * pipes:     none
+ * listens:   PRIORITY: the weight of that nice value within the group. WEIGHT: any other. GROUP: the task's group;
+ *            without a task, a group's weight and parent. BLOCK, EXIT: the task wants no share any more
+ * answers:   WEIGHT: the task's part of the weights of the groups that it is in; in value2 2^32 over it
+ * params:    -
+ * per-task:  16 bytes
+ * cost:      O(depth of the groups) per message and per answer; takes the instance's own lock
+ * batch:     no pipes
+ * source:    Linux: group scheduling, spec/4 section 5; as weights of tasks: ours
+ *
+ * Takes the place of `weight`, in front of any order that goes by weights. A group competes as one task of its
+ * weight would, and its runnable members divide what it gets by theirs; groups may be within groups. So a task's weight
+ * is its own times, for each group that it is in, the group's weight over the sum of those who compete in the group.
+ *
+ * The sums change when members come and go; an order hears of that when it asks again, for most a turn later.
+ * Group 0 is the root, and holds whoever is in no other; groups are numbered up to 255, parents before their children.
+ *
+ * example:   annotate affinity, group_weight, fair; entry -> cfs -> cpus;
+ */
+#include <weir/fair.h>
+
+#define GROUP_WEIGHT_GROUPS 256u
+#define GROUP_WEIGHT_DEPTH 8u
+
+struct group_weight_task {
+	u32 weight;  /* (l) its own, 0: never told */
+	u32 group;   /* (l) */
+	u32 counted; /* (l) weight with which it competes in its group, 0: it does not */
+	u32 unused;
+};
+
+struct group_weight_group {
+	u64 sum;    /* (l) weights of those who compete in it */
+	u32 weight; /* (l) 0: never told, 1024 */
+	u32 parent; /* (l) less than its own number */
+};
+
+struct group_weight {
+	struct weir_instance inst;
+	struct group_weight_group group[GROUP_WEIGHT_GROUPS]; /* (l) */
+};
+
+WEIR_COMPONENT(group_weight, .summary = "divide each group's weight among its tasks",
+	       .cls = WEIR_ANNOTATE,
+	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT) |
+			  WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
+	       .answers = WEIR_TOPIC_BIT(WEIGHT), .per_task = sizeof(struct group_weight_task));
+
+static struct group_weight_group weir_mem *group_weight_at(struct group_weight weir_mem *self,
+							   u32 g)
+{
+	return &self->group[g & (GROUP_WEIGHT_GROUPS - 1)];
+}
+
+static u64 group_weight_of(const struct group_weight_group weir_mem *g)
+{
+	return g->weight ? g->weight : WEIR_WEIGHT_NICE_0;
+}
+
+/* @add more competes in group @g, and @take less; a group without anybody competes nowhere. */
+static void group_weight_sum(struct group_weight weir_mem *self, u32 g, u64 add, u64 take)
+{
+	for (u32 i = 0; i < weir_limit(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {
+		struct group_weight_group weir_mem *group = group_weight_at(self, g);
+		u64 was = group->sum;
+
+		group->sum = was + add > take ? was + add - take : 0;
+		if (!g || !was == !group->sum)
+			return;
+		add = was ? 0 : group_weight_of(group);
+		take = was ? group_weight_of(group) : 0;
+		g = group->parent;
+	}
+}
+
+/* The task competes with @weight from now on; 0: not at all. */
+static void group_weight_count(struct group_weight weir_mem *self,
+			       struct group_weight_task weir_mem *p, u32 weight)
+{
+	if (p->counted == weight)
+		return;
+	group_weight_sum(self, p->group, weight, p->counted);
+	p->counted = weight;
+}
+
+static u32 group_weight_own(const struct group_weight_task weir_mem *p)
+{
+	return p->weight ? p->weight : WEIR_WEIGHT_NICE_0;
+}
+
+/* Its own weight, or group, is another one. */
+static int group_weight_change(struct group_weight weir_mem *self, struct weir_task weir_mem *t,
+			       u32 weight, u32 group)
+{
+	struct group_weight_task weir_mem *p = weir_priv(&self->inst, t);
+	int err = weir_spin_lock(&self->inst.lock);
+	u32 counted;
+
+	if (err)
+		return err;
+	counted = p->counted;
+	group_weight_count(self, p, 0);
+	p->weight = weight ? weight : p->weight;
+	p->group = group < GROUP_WEIGHT_GROUPS ? group : p->group;
+	group_weight_count(self, p, counted ? group_weight_own(p) : 0);
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int group_weight_on_priority(struct group_weight weir_mem *self,
+					const struct weir_msg *msg)
+{
+	if (!msg->task)
+		return -WEIR_EINVAL;
+	return group_weight_change(self, msg->task, weir_fair_nice(-(s64)msg->value), ~0u);
+}
+
+WEIR_ENTRY int group_weight_on_weight(struct group_weight weir_mem *self,
+				      const struct weir_msg *msg)
+{
+	if (!msg->task || !msg->value || msg->value > WEIR_WEIGHT_MAX)
+		return -WEIR_EINVAL;
+	return group_weight_change(self, msg->task, (u32)msg->value, ~0u);
+}
+
+/* Without a task: value is the group, value2 its weight, and from bit 32 on its parent. */
+WEIR_ENTRY int group_weight_on_group(struct group_weight weir_mem *self, const struct weir_msg *msg)
+{
+	u32 g = (u32)msg->value, weight = (u32)msg->value2, parent = (u32)(msg->value2 >> 32);
+	struct group_weight_group weir_mem *group;
+	int err;
+
+	if (msg->value >= GROUP_WEIGHT_GROUPS)
+		return -WEIR_EINVAL;
+	if (msg->task)
+		return group_weight_change(self, msg->task, 0, g);
+	if (!g || parent >= g || !weight || weight > WEIR_WEIGHT_MAX)
+		return -WEIR_EINVAL;
+	err = weir_spin_lock(&self->inst.lock);
+	if (err)
+		return err;
+	group = group_weight_at(self, g);
+	if (group->sum)
+		group_weight_sum(self, group->parent, 0, group_weight_of(group));
+	group->weight = weight;
+	group->parent = parent;
+	if (group->sum)
+		group_weight_sum(self, parent, weight, 0);
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+static int group_weight_rest(struct group_weight weir_mem *self, struct weir_task weir_mem *t)
+{
+	int err = weir_spin_lock(&self->inst.lock);
+
+	if (err)
+		return err;
+	group_weight_count(self, weir_priv(&self->inst, t), 0);
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
+WEIR_ENTRY int group_weight_on_block(struct group_weight weir_mem *self, const struct weir_msg *msg)
+{
+	return weir_load(&msg->task->state) == WEIR_UNCONSIDERED
+		       ? group_weight_rest(self, msg->task)
+		       : 0;
+}
+
+WEIR_ENTRY int group_weight_on_exit(struct group_weight weir_mem *self, const struct weir_msg *msg)
+{
+	return group_weight_rest(self, msg->task);
+}
+
+/* Whoever asks about a task that is not counted asks because it has come. */
+WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, struct weir_msg *msg)
+{
+	struct group_weight_task weir_mem *p;
+	u64 weight;
+	u32 state, g;
+	int err;
+
+	if (!msg->task)
+		return -WEIR_EINVAL;
+	p = weir_priv(&self->inst, msg->task);
+	err = weir_spin_lock(&self->inst.lock);
+	if (err)
+		return err;
+	state = weir_load(&msg->task->state);
+	if (state != WEIR_UNCONSIDERED && state != WEIR_DEAD)
+		group_weight_count(self, p, group_weight_own(p));
+	/* 10 bits more, so that what is rounded off on the way does not count. */
+	weight = (u64)group_weight_own(p) << 10;
+	g = p->group;
+	for (u32 i = 0; g && i < weir_limit(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {
+		struct group_weight_group weir_mem *group = group_weight_at(self, g);
+
+		weight = weight * group_weight_of(group) / (group->sum ? group->sum : 1);
+		g = group->parent;
+	}
+	weir_spin_unlock(&self->inst.lock);
+	weight = (weight + 512) >> 10;
+	/* As little as Linux gives a group. */
+	msg->value = weight < 2 ? 2 : weight > WEIR_WEIGHT_MAX ? WEIR_WEIGHT_MAX : weight;
+	msg->value2 = weir_fair_inverse(msg->value);
+	return 0;
+}
+
+WEIR_ENTRY void group_weight_take_state(struct group_weight weir_mem *self,
+					struct group_weight weir_mem *old)
+{
+	for (u32 i = 0; i < weir_limit(GROUP_WEIGHT_GROUPS) && weir_loop; i++) {
+		self->group[i].sum = old->group[i].sum;
+		self->group[i].weight = old->group[i].weight;
+		self->group[i].parent = old->group[i].parent;
+	}
+}
