@@ -226,6 +226,8 @@ pub fn catalog() -> Catalog {
         ("deadline", "DEADLINE"),
         ("weight", "WEIGHT"),
         ("fair", "FAIR"),
+        ("group_weight", "WEIGHT"),
+        ("bandwidth", "BUDGET"),
         ("latency", "LATENCY"),
     ] {
         all.push(ComponentInfo { answers: topics(&[answers]), ..component(name, Annotate, (0, 0), (0, 0)) });

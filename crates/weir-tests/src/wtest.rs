@@ -180,6 +180,18 @@ impl Bench {
             ["weight", t, v] => self.tell(Topic::Weight, t, number(v)?),
             ["latency", t, v] => self.tell(Topic::Latency, t, time(v)?),
             ["group", t, v] => self.tell(Topic::Group, t, number(v)?),
+            ["group", g, "weight", w] => {
+                let msg = Msg { value: number(g)?, value2: number(w)?, ..Msg::default() };
+                self.lab.notify(Topic::Group, &msg)
+            }
+            ["group", g, "in", parent, "weight", w] => {
+                let value2 = number::<u64>(w)? | number::<u64>(parent)? << 32;
+                self.lab.notify(Topic::Group, &Msg { value: number(g)?, value2, ..Msg::default() })
+            }
+            ["limit", g, quota, period] => {
+                let value = number::<u64>(g)? | (time(period)? / 1000) << 32;
+                self.lab.notify(Topic::Limit, &Msg { value, value2: time(quota)?, ..Msg::default() })
+            }
             ["tick", cpu] => self.lab.notify(Topic::Tick, &Msg { cpu: Some(number(cpu)?), ..Msg::default() }),
             ["deadline", t, v] => self.tell(Topic::Deadline, t, time(v)?),
             ["deadline", t, v, period] => self.tell_two(Topic::Deadline, t, time(v)?, time(period)?),

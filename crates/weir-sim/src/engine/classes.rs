@@ -1,23 +1,36 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What kind of task it is: its policy and its criticality, told once, when it comes into being.
+//! What kind of task it is: its policy, its criticality, and what fair policies go by; told when it comes into being, and
+//! to a topology that asks for more than the one before.
 
 use weir_core::event::{CpuNo, Observer};
 use weir_core::{Msg, Plan, TaskId, Topic};
 
 use super::sim::{Sim, listens};
+use super::task::State;
 use crate::Result;
 use crate::workload::{Criticality, Policy};
 
 /// Which of these topics some component listens to. Others are not told, so that they cost nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     policy: bool,
     criticality: bool,
+    weight: bool,
+    latency: bool,
+    group: bool,
+    limit: bool,
 }
 
 impl Wanted {
     pub fn of(plan: &Plan) -> Self {
-        Self { policy: listens(plan, Topic::Policy), criticality: listens(plan, Topic::Criticality) }
+        Self {
+            policy: listens(plan, Topic::Policy),
+            criticality: listens(plan, Topic::Criticality),
+            weight: listens(plan, Topic::Weight),
+            latency: listens(plan, Topic::Latency),
+            group: listens(plan, Topic::Group),
+            limit: listens(plan, Topic::Limit),
+        }
     }
 }
 
@@ -40,6 +53,7 @@ impl<O: Observer> Sim<'_, O> {
             let value = number(self.workload.tasks[template as usize].policy);
             self.tell_scheduler(h, Topic::Policy, &Msg { task: Some(id), value, ..Msg::default() })?;
         }
+        self.tell_fairness(h, template, id)?;
         if !self.classes_wanted.criticality {
             return Ok(());
         }
@@ -52,5 +66,72 @@ impl<O: Observer> Sim<'_, O> {
             Some(Criticality::Hi { wcet_ns }) => (2, *wcet_ns),
         };
         self.tell_scheduler(h, Topic::Criticality, &Msg { task: Some(id), value, value2, ..Msg::default() })
+    }
+
+    /// Weights and limits of the groups.
+    pub fn tell_groups(&mut self, h: CpuNo) -> Result<()> {
+        for (i, group) in self.workload.fairness.groups.iter().enumerate() {
+            let number = i as u64 + 1;
+            if self.classes_wanted.group {
+                let value2 = u64::from(group.weight) | u64::from(group.parent) << 32;
+                self.tell_scheduler(h, Topic::Group, &Msg { value: number, value2, ..Msg::default() })?;
+            }
+            if self.classes_wanted.limit && group.quota_ns > 0 {
+                let value = number | (group.period_ns / 1000) << 32;
+                self.tell_scheduler(
+                    h,
+                    Topic::Limit,
+                    &Msg { value, value2: group.quota_ns, ..Msg::default() },
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_fairness(&mut self, h: CpuNo, template: u32, id: TaskId) -> Result<()> {
+        let Some(fair) = self.workload.fairness.tasks.get(&template).copied() else { return Ok(()) };
+        let told = |value: u64| Msg { task: Some(id), value, ..Msg::default() };
+        if let (true, Some(weight)) = (self.classes_wanted.weight, fair.weight) {
+            self.tell_scheduler(h, Topic::Weight, &told(weight.into()))?;
+        }
+        if let (true, Some(slice)) = (self.classes_wanted.latency, fair.slice_ns) {
+            self.tell_scheduler(h, Topic::Latency, &told(slice))?;
+        }
+        if self.classes_wanted.group && fair.group > 0 {
+            self.tell_scheduler(h, Topic::Group, &told(fair.group.into()))?;
+        }
+        Ok(())
+    }
+
+    /// A topology has come: what only it listens to was never told. It costs nothing; the swap has its price.
+    pub fn tell_again(&mut self, h: CpuNo, before: &Plan, now: &Plan) -> Result<()> {
+        let new = |topic| listens(now, topic) && !listens(before, topic);
+        let classes = Wanted::of(now) != Wanted::of(before);
+        let (priority, affinity) = (new(Topic::Priority), new(Topic::Affinity));
+        if !classes && !priority && !affinity {
+            return Ok(());
+        }
+        if classes {
+            self.tell_groups(h)?;
+        }
+        for no in 0..self.tasks.len() {
+            let task = &self.tasks[no];
+            if task.state == State::Gone {
+                continue;
+            }
+            let (id, template, value) = (task.id, task.spec, task.priority as i64 as u64);
+            let mask = task.cpus.cloned();
+            if priority && value != 0 {
+                self.tell_scheduler(h, Topic::Priority, &Msg { task: Some(id), value, ..Msg::default() })?;
+            }
+            if affinity && mask.is_some() {
+                self.tell_scheduler(h, Topic::Affinity, &Msg { task: Some(id), mask, ..Msg::default() })?;
+            }
+            if classes {
+                self.tell_classes(h, template, id)?;
+            }
+        }
+        self.notices = 0;
+        Ok(())
     }
 }

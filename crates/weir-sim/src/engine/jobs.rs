@@ -90,6 +90,9 @@ impl<O: Observer> Sim<'_, O> {
         if isa != 0 {
             self.tell_scheduler(h, Topic::Isa, &Msg { task: Some(id), value: isa.into(), ..Msg::default() })?;
         }
+        if no == 0 {
+            self.tell_groups(h)?;
+        }
         self.tell_classes(h, template, id)?;
         if self.programs[program as usize].has_release {
             if let Some(release) = self.first_release(no) {

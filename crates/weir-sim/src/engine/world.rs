@@ -153,11 +153,12 @@ impl<'a, O: Observer> Sim<'a, O> {
             self.now,
             &Event::Swap { from: &self.plan.name, to: &plan.name, pause_ns, represented: stats.represented },
         );
-        self.plan = plan;
+        let before = std::mem::replace(&mut self.plan, plan);
         self.ticking = listens(plan, Topic::Tick) && self.costs.tick_period > 0;
         self.job_wanted = listens(plan, Topic::Job);
         self.pmu.rewired(plan);
         self.classes_wanted = Wanted::of(plan);
+        self.tell_again(self.boot_cpu, before, plan)?;
         if self.cfg.trace_pipes {
             if !self.depths.is_empty() {
                 self.depths = vec![0; plan.pipes.len()];

@@ -4,6 +4,7 @@
 mod build;
 mod criticality;
 mod dice;
+mod fairness;
 mod generate;
 mod models;
 mod resolve;
@@ -21,6 +22,7 @@ use weir_core::CpuSet;
 use crate::counters::Profile;
 pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
 pub use criticality::Criticality;
+pub use fairness::{FairGroup, FairTask, Fairness};
 pub use generate::{GeneratorInfo, ParamInfo, generators};
 pub use models::{Arrivals, Dag, DagNode, Dist, Phase, Protocol, Shape};
 
@@ -37,6 +39,8 @@ pub struct Workload {
     /// are not counted.
     pub profiles: Vec<Profile>,
     pub profile_of: BTreeMap<u32, u32>,
+    /// Weights, turns and groups for fair policies.
+    pub fairness: Fairness,
     /// Names of the objects, for reports and diagnostics.
     pub mutexes: Vec<String>,
     /// Protocol of each mutex; those behind the end of the list have none.

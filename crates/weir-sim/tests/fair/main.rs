@@ -5,6 +5,9 @@
 #[allow(dead_code)]
 mod common;
 
+mod balance;
+mod groups;
+mod lag;
 mod shares;
 mod sleep;
 

@@ -5,6 +5,7 @@
 
 mod criticality;
 mod dag;
+mod fairness;
 mod profile;
 mod steps;
 mod table;
@@ -32,6 +33,7 @@ const TOP: &[&str] = &[
     "channels",
     "mutexes",
     "dag",
+    "group",
     "profile",
 ];
 
@@ -52,6 +54,8 @@ const TASK: &[&str] = &[
     "wcet",
     "criticality",
     "wcet_hi",
+    "weight",
+    "slice",
     "arrivals",
     "acet",
     "deviation",
@@ -110,6 +114,7 @@ pub(crate) fn parse(
     }
     let tables = root.tables("task", "[[task]]", TASK)?;
     let graphs = root.tables("dag", "[[dag]]", dag::KEYS)?;
+    fairness::groups(&mut builder, &root.tables("group", "[[group]]", fairness::KEYS)?)?;
     if tables.is_empty() && graphs.is_empty() {
         let help = "add `[[task]]` with `name = \"a\"` and `program = [\"run 2ms\", \"sleep 8ms\"]`";
         return Err(root.error("the file describes no task", help));
@@ -318,6 +323,7 @@ fn task(
         ));
     }
     let criticality = criticality::read(table, timing)?;
+    let fair = fairness::read(table, builder, &group)?;
     let first_index = builder.workload.tasks.len() as u32;
     profile::assign(&mut builder.workload, table, first_index, first_index + head.count as u32)?;
     for i in 0..head.count {
@@ -334,6 +340,7 @@ fn task(
             program: shared.clone(),
         })?;
         builder.workload.criticality.extend(criticality.map(|c| (index, c)));
+        builder.workload.fairness.tasks.extend(fair.map(|f| (index, f)));
     }
     Ok(())
 }

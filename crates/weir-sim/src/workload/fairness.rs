@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What fair policies are told beside nice values: weights, turns, groups with weights and limits.
+
+use std::collections::BTreeMap;
+
+/// Of a workload; what is not said here is as the policy has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fairness {
+    /// By index of the task.
+    pub tasks: BTreeMap<u32, FairTask>,
+    /// Group `i` has the number `i + 1`; parents come before their children.
+    pub groups: Vec<FairGroup>,
+}
+
+/// Of one task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FairTask {
+    /// Load weight, 1024 at nice 0, instead of that of the nice value.
+    pub weight: Option<u32>,
+    /// For how long it wants to run at a time, ns.
+    pub slice_ns: Option<u64>,
+    /// Number of its group, 0: none.
+    pub group: u32,
+}
+
+/// One group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FairGroup {
+    pub name: String,
+    /// As of a task, 1024 at nice 0.
+    pub weight: u32,
+    /// Number of the group that it is in, 0: none.
+    pub parent: u32,
+    /// CPU time in a period, ns; 0: no limit.
+    pub quota_ns: u64,
+    pub period_ns: u64,
+}

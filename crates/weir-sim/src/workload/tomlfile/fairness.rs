@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `[[group]]`, and the keys `weight` and `slice` of a task.
+
+use super::table::Table;
+use crate::error::{Error, did_you_mean};
+use crate::workload::build::Builder;
+use crate::workload::{FairGroup, FairTask, Fairness};
+
+/// Keys of a `[[group]]`.
+pub(super) const KEYS: &[&str] = &["name", "parent", "weight", "quota", "period"];
+
+/// Most groups that components know, without the root.
+const MAX_GROUPS: usize = 255;
+/// Most that a weight may be.
+const MAX_WEIGHT: u64 = 1 << 20;
+
+/// Read the groups, parents first.
+pub(super) fn groups(builder: &mut Builder, tables: &[Table<'_>]) -> Result<(), Error> {
+    for table in tables {
+        let all = &builder.workload.fairness.groups;
+        let Some(name) = table.string("name", "\"batch\"")?.filter(|n| !n.is_empty()) else {
+            return Err(table.error("a group has no name", "add `name = \"batch\"`"));
+        };
+        if number(&builder.workload.fairness, name) != 0 {
+            let message = format!("two groups are called `{name}`");
+            return Err(table.wrong("name", message, "rename one of them"));
+        }
+        if all.len() == MAX_GROUPS {
+            return Err(table.error(format!("more than {MAX_GROUPS} groups"), "remove some"));
+        }
+        let parent = match table.string("parent", "\"users\"")? {
+            None => 0,
+            Some(parent) => match number(&builder.workload.fairness, parent) {
+                0 => {
+                    let names: Vec<&str> = all.iter().map(|g| g.name.as_str()).collect();
+                    let help = match names.is_empty() {
+                        true => "write the group that it is in before it".to_string(),
+                        false => did_you_mean(parent, &names),
+                    };
+                    return Err(table.wrong("parent", format!("no group `{parent}` before this one"), help));
+                }
+                number => number,
+            },
+        };
+        let weight = table.count("weight", 1, MAX_WEIGHT)?.unwrap_or(1024) as u32;
+        let quota_ns = table.ns("quota")?.unwrap_or(0);
+        let period_ns = table.ns("period")?.unwrap_or(100_000_000);
+        if !(1_000_000..=1_000_000_000).contains(&period_ns) {
+            return Err(table.wrong("period", "a period of less than 1ms or more than 1s", "write `100ms`"));
+        }
+        if table.has("quota") && quota_ns < 1_000_000 {
+            let help = "write at least `1ms`, or leave it out: then there is no limit";
+            return Err(table.wrong("quota", "a quota of less than 1ms", help));
+        }
+        builder.workload.fairness.groups.push(FairGroup {
+            name: name.into(),
+            weight,
+            parent,
+            quota_ns,
+            period_ns,
+        });
+    }
+    Ok(())
+}
+
+/// Number of a group by its name, 0: there is none.
+fn number(fairness: &Fairness, name: &str) -> u32 {
+    fairness.groups.iter().position(|g| g.name == name).map_or(0, |i| i as u32 + 1)
+}
+
+/// What a task says, and its group if that is one; `None`: nothing.
+pub(super) fn read(table: &Table<'_>, builder: &Builder, group: &str) -> Result<Option<FairTask>, Error> {
+    let weight = table.count("weight", 1, MAX_WEIGHT)?.map(|w| w as u32);
+    if weight.is_some() && table.has("nice") {
+        return Err(table.wrong("weight", "`weight` beside `nice`", "remove one of them"));
+    }
+    let slice_ns = table.ns("slice")?;
+    if slice_ns.is_some_and(|s| !(100_000..=100_000_000).contains(&s)) {
+        return Err(table.wrong("slice", "a slice of less than 100us or more than 100ms", "write `1ms`"));
+    }
+    let fair = FairTask { weight, slice_ns, group: number(&builder.workload.fairness, group) };
+    Ok((fair != FairTask::default()).then_some(fair))
+}

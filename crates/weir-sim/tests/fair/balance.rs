@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The balancer of the topology `linux`: idle CPUs are found, loads evened out, caches kept.
+
+use weir_sim::{Costs, Machine, Op, RunConfig};
+
+use crate::common::*;
+use crate::nice;
+
+fn run(machine: &Machine, tasks: Vec<weir_sim::TaskSpec>, ms: u64) -> (Gantt, weir_sim::Outcome) {
+    let mut g = Gantt::default();
+    let plan = plan(&catalogue("linux"), &machine.shape);
+    let cfg = RunConfig { duration_ns: Some(ms * MS), ..RunConfig::default() };
+    let out =
+        weir_sim::run(machine, &plan, &workload(tasks), &Costs::default(), &cfg, &mut g).expect("it runs");
+    (g, out)
+}
+
+/// As many tasks as CPUs: one each, and hardly a move.
+#[test]
+fn no_cpu_is_idle_while_a_task_waits() {
+    let tasks = (0..8).map(|i| hog(&format!("t{i}"))).collect();
+    let (g, out) = run(&Machine::smp(8), tasks, 1000);
+    assert!(out.idle_ns < 8 * MS, "{} ns idle", out.idle_ns);
+    assert!(g.migrations < 16, "{} moves", g.migrations);
+}
+
+/// Three tasks on two CPUs take turns at being alone, so that none has much less than two thirds of a CPU.
+#[test]
+fn load_is_evened_out_over_time() {
+    let tasks = (0..3).map(|i| hog(&format!("t{i}"))).collect();
+    let (g, _) = run(&Machine::smp(2), tasks, 4000);
+    for i in 0..3 {
+        let share = g.ran(&format!("t{i}")) as f64 / (4000 * MS) as f64;
+        assert!(share > 0.49, "t{i} has {share}");
+    }
+}
+
+/// Where CPUs differ, what computes all the time belongs on the large ones.
+#[test]
+fn large_cpus_are_used_first() {
+    let machine =
+        Machine::resolve("hybrid-2p2e", &|_| Err(std::io::Error::other("no files")), &[]).expect("a preset");
+    let work = |name: &str| task(name, repeat(None, vec![Op::Run { ns: 8 * MS }, Op::Sleep { ns: 2 * MS }]));
+    let (g, _) = run(&machine, vec![work("a"), work("b")], 2000);
+    let large: Vec<u32> =
+        (0..machine.shape.nr_cpus()).filter(|c| machine.shape.cpus[*c as usize].capacity == 1024).collect();
+    let on = |large_ones: bool| -> u64 {
+        g.bars.iter().filter(|b| large.contains(&b.1) == large_ones).map(|b| b.3 - b.2).sum()
+    };
+    assert!(on(true) > 9 * on(false), "{} on large ones, {} on small ones", on(true), on(false));
+}
+
+/// The heavy task of two keeps its share although others come and go on its CPU.
+#[test]
+fn weights_hold_across_cpus() {
+    let nap = |name: &str| task(name, repeat(None, vec![Op::Run { ns: MS }, Op::Sleep { ns: MS }]));
+    let mut tasks = vec![nice(-10, hog("heavy"))];
+    tasks.extend((0..6).map(|i| nap(&format!("n{i}"))));
+    let (g, _) = run(&Machine::smp(2), tasks, 2000);
+    let share = g.ran("heavy") as f64 / (2000 * MS) as f64;
+    assert!(share > 0.8, "{share}");
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Groups: shares by their weights, whatever their number of tasks, and limits.
+
+use weir_core::event::{Event, Observer};
+use weir_sim::{Costs, Machine, RunConfig, Workload};
+
+use crate::common::*;
+
+/// CPU time by group.
+#[derive(Default)]
+struct ByGroup {
+    group: Vec<String>,
+    since: Vec<u64>,
+    ran: std::collections::BTreeMap<String, u64>,
+}
+
+impl Observer for ByGroup {
+    fn event(&mut self, t: u64, event: &Event<'_>) {
+        match *event {
+            Event::TaskNew { group, .. } => {
+                self.group.push(group.into());
+                self.since.push(0);
+            }
+            Event::Run { task, .. } => self.since[task as usize] = t,
+            Event::Off { task, .. } => {
+                let ran = t - self.since[task as usize];
+                *self.ran.entry(self.group[task as usize].clone()).or_default() += ran;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn run(topology: &str, machine: &Machine, w: &Workload, ms: u64) -> ByGroup {
+    let mut seen = ByGroup::default();
+    let cfg = RunConfig { duration_ns: Some(ms * MS), ..RunConfig::default() };
+    let plan = plan(topology, &machine.shape);
+    weir_sim::run(machine, &plan, w, &Costs::zero(), &cfg, &mut seen).expect("it runs");
+    seen
+}
+
+const HOG: &str = "program = [\"run 10ms\"]\nloop = \"forever\"\n";
+
+/// One policy after the other: the annotator takes the place of `weight`.
+const POLICIES: [&str; 3] = ["cfs", "eevdf", "stride"];
+
+fn one_cpu(policy: &str, more: &str) -> String {
+    format!("annotate affinity, group_weight, executed, fair{more}; entry -> {policy} -> cpus;")
+}
+
+/// Eight tasks of one group have together what the one task of the other has.
+#[test]
+fn groups_share_by_weight_not_by_number() {
+    let text = format!(
+        "[[group]]\nname = \"many\"\n[[group]]\nname = \"one\"\nweight = 3072\n\
+         [[task]]\nname = \"a\"\ngroup = \"many\"\ncount = 8\n{HOG}[[task]]\nname = \"b\"\ngroup = \"one\"\n{HOG}"
+    );
+    for policy in POLICIES {
+        let seen = run(&one_cpu(policy, ""), &Machine::smp(1), &toml(&text), 8000);
+        let share = seen.ran["many"] as f64 / (8000 * MS) as f64;
+        assert!((share - 0.25).abs() < 0.01, "{policy}: {share}");
+    }
+}
+
+/// A group within a group divides what that gets; nice values count within their group.
+#[test]
+fn groups_within_groups() {
+    let text = format!(
+        "[[group]]\nname = \"g\"\n[[group]]\nname = \"in\"\nparent = \"g\"\n\
+         [[task]]\nname = \"x\"\ngroup = \"in\"\ncount = 3\n{HOG}\
+         [[task]]\nname = \"y\"\ngroup = \"g\"\n{HOG}[[task]]\nname = \"z\"\nnice = 0\n{HOG}"
+    );
+    for policy in POLICIES {
+        let seen = run(&one_cpu(policy, ""), &Machine::smp(1), &toml(&text), 8000);
+        let share = |g: &str| seen.ran[g] as f64 / (8000 * MS) as f64;
+        // A quarter, a quarter, and a half for who is in no group.
+        for (group, want) in [("in", 0.25), ("g", 0.25), ("z", 0.5)] {
+            assert!((share(group) - want).abs() < 0.015, "{policy}, {group}: {}", share(group));
+        }
+    }
+}
+
+/// Half a CPU and one and a half, on four CPUs that are otherwise idle.
+#[test]
+fn a_group_has_no_more_than_its_quota() {
+    let text = format!(
+        "[[group]]\nname = \"half\"\nquota = \"20ms\"\nperiod = \"40ms\"\n\
+         [[group]]\nname = \"more\"\nquota = \"150ms\"\nperiod = \"100ms\"\n\
+         [[task]]\nname = \"a\"\ngroup = \"half\"\ncount = 3\n{HOG}[[task]]\nname = \"b\"\ngroup = \"more\"\ncount = 4\n{HOG}"
+    );
+    for order in ["fifo", "cfs", "eevdf", "edf"] {
+        let topology = format!(
+            "annotate affinity, weight, fair, deadline, bandwidth; entry -> throttle -> load_balancer -> each cpu {{ {order} -> cpu }};"
+        );
+        let seen = run(&topology, &Machine::smp(4), &toml(&text), 4000);
+        for (group, want) in [("half", 0.5), ("more", 1.5)] {
+            let cpus = seen.ran[group] as f64 / (4000 * MS) as f64;
+            assert!(cpus < want * 1.01 && cpus > want * 0.93, "{order}, {group}: {cpus}");
+        }
+    }
+}
+
+/// The topology of the catalogue does both.
+#[test]
+fn the_catalogue_serves_groups() {
+    let w = Workload::resolve(
+        "groups.toml",
+        1,
+        &|_| std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/groups.toml")),
+        &[],
+    )
+    .expect("it is a workload");
+    let seen = run(&catalogue("groups"), &Machine::smp(4), &w, 2000);
+    let cpus = |g: &str| seen.ran[g] as f64 / (2000 * MS) as f64;
+    assert!(cpus("batch") < 2.02, "{}", cpus("batch"));
+    let gold = cpus("gold-web") + cpus("gold-db");
+    assert!(gold > cpus("silver"), "{gold} against {}", cpus("silver"));
+}
