@@ -13,10 +13,11 @@ use weir_sim::engine::{self, RunConfig};
 use weir_sim::{Costs, Machine, Workload};
 
 /// What is measured: a topology, and whether scheduling costs virtual time.
-const SUBJECTS: [(&str, &str, &str); 3] = [
+const SUBJECTS: [(&str, &str, &str); 4] = [
     ("partitioned", include_str!("../../topologies/partitioned.weir"), "zero"),
     ("partitioned", include_str!("../../topologies/partitioned.weir"), "default"),
     ("worksteal", include_str!("../../topologies/worksteal.weir"), "default"),
+    ("linux", include_str!("../../topologies/linux.weir"), "default"),
 ];
 /// Virtual time by machine size: about the same number of slices each.
 const SIZES: [(u32, u64); 5] = [(4, 200), (64, 16), (256, 4), (1024, 1), (4096, 1)];

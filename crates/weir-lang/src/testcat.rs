@@ -173,6 +173,7 @@ pub fn catalog() -> Catalog {
             ordering: Ordering::Total,
             asks: topics(&["WEIGHT", "EXECUTED", "LATENCY"]),
             needs: topics(&["EXECUTED", "WEIGHT"]),
+            params: vec![param("quantum", Unit::Ns, 3_000_000, 100_000, 1_000_000_000)],
             keyed_out: true,
             ..component(name, Order, (1, 1), (1, 1))
         });
@@ -182,7 +183,15 @@ pub fn catalog() -> Catalog {
             ordering: Ordering::Total,
             asks: topics(&["FAIR", "WEIGHT", "PENALTY", "LATENCY", "AFFINITY"]),
             needs: topics(&["WEIGHT", "FAIR"]),
-            params: vec![param("tick", Unit::Ns, 0, 0, 1_000_000_000)],
+            params: vec![
+                param("tick", Unit::Ns, 0, 0, 1_000_000_000),
+                param("latency", Unit::Ns, 6_000_000, 100_000, 1_000_000_000),
+                param("granularity", Unit::Ns, 750_000, 10_000, 1_000_000_000),
+                param("wakeup", Unit::Ns, 1_000_000, 0, 1_000_000_000),
+                param("slice", Unit::Ns, 750_000, 10_000, 1_000_000_000),
+                param("scale", Unit::Flag, 1, 0, 1),
+                param("gentle", Unit::Flag, 1, 0, 1),
+            ],
             keyed_out: true,
             ..component(name, Order, (1, 1), (1, 1))
         });
