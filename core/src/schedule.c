@@ -16,6 +16,8 @@ WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, 
 	weir_port_set_cpu(cpu);
 	weir_budget_reset();
 	ctx = weir_ctx(s);
+	if (!WEIR_SWAPS)
+		return s->graph ? ctx : 0;
 	while (weir_loop) {
 		weir_store(&ctx->readers, 1);
 		weir_barrier(s);
@@ -49,7 +51,8 @@ int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu)
 
 static void leave(struct weir_ctx weir_mem *ctx)
 {
-	weir_store_release(&ctx->readers, 0);
+	if (WEIR_SWAPS)
+		weir_store_release(&ctx->readers, 0);
 }
 
 /* --- propagation ----------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 //! Compiles the core and every component found, as one unit, with the native or the strict port.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn main() {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"))
@@ -11,17 +11,26 @@ fn main() {
         .expect("the workspace is two levels up");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     let components = weir_glue::scan(&root).unwrap_or_else(|e| panic!("components/: {e}"));
-    let unit = weir_glue::unit(&root, &components, weir_glue::Target::Process).expect("core/src is readable");
+    let port = if env::var_os("CARGO_FEATURE_STRICT").is_some() { "strict" } else { "native" };
+    let headers = headers(&root, port);
+    let texts: Vec<(&str, String)> = headers
+        .iter()
+        .map(|(name, path)| (*name, std::fs::read_to_string(path).expect("the header is there")))
+        .collect();
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let mut unit =
+        weir_glue::unit(&root, &components, weir_glue::Target::Process).expect("core/src is readable");
+    unit.push_str(&weir_glue::plugin::exports(&texts));
     let file = out.join("weir_unit.c");
     weir_glue::write_if_changed(&file, &unit);
-    weir_glue::write_if_changed(&out.join("sources.rs"), &sources(&components));
+    weir_glue::write_if_changed(&out.join("sources.rs"), &sources(&components, &headers));
 
-    let port = if env::var_os("CARGO_FEATURE_STRICT").is_some() { "strict" } else { "native" };
     cc::Build::new()
         .file(&file)
         .file(root.join("core/port/native/port.c"))
         .file(root.join("core/port/native/host.c"))
         .file(root.join("core/port/native/view.c"))
+        .file(root.join("core/port/native/loaded.c"))
         .include(root.join("core/include"))
         .include(root.join("core/port").join(port))
         .include(root.join("core/src"))
@@ -47,11 +56,25 @@ fn main() {
     }
 }
 
-/// The manual of each component, and the Rust files among them.
-fn sources(components: &[weir_glue::Component]) -> String {
+/// What a component that is built elsewhere includes: names below `weir/` and their files.
+fn headers(root: &Path, port: &str) -> Vec<(&'static str, PathBuf)> {
+    let mut all = vec![("port.h", root.join("core/port").join(port).join("weir/port.h"))];
+    all.extend(weir_glue::plugin::HEADERS.map(|name| (name, root.join("core/include/weir").join(name))));
+    all
+}
+
+/// The manual of each component, the Rust files among them, and the headers.
+fn sources(components: &[weir_glue::Component], headers: &[(&str, PathBuf)]) -> String {
     let mut text = String::from("pub(crate) const SOURCES: &[(&str, &str, &str)] = &[\n");
     for c in components {
         text.push_str(&format!("    ({:?}, {:?}, {:?}),\n", c.name, c.source, c.manual));
+    }
+    text.push_str(
+        "];\n/// Headers that a component which is built elsewhere includes, by their names below `weir/`.\n",
+    );
+    text.push_str("pub const HEADERS: &[(&str, &str)] = &[\n");
+    for (name, path) in headers {
+        text.push_str(&format!("    ({name:?}, include_str!({:?})),\n", path.display().to_string()));
     }
     text.push_str("];\n");
     for c in components.iter().filter(|c| c.language == weir_glue::Language::Rust) {

@@ -12,6 +12,10 @@
 
 #include <weir/topology.h>
 
+#ifndef WEIR_SWAPS /* 0: the graph that is built first stays; for measuring what swaps cost (bench/swap-cost) */
+#define WEIR_SWAPS 1
+#endif
+
 /* Micro-operations, recorded for cost models and traces. Shared with Rust. */
 enum weir_op_kind {
 	WEIR_OP_LOCK,

@@ -3,27 +3,65 @@
 
 use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
+use crate::catalog::{self, Catalog, Class, ComponentInfo, ParamInfo, PortLabel, Unit};
 use crate::ffi::{self, CClass, CDescriptor, CEntries};
 use crate::sched::Topic;
 
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// All components, in class-id order.
+/// All components, in class-id order: the built-in ones, and behind them those that were loaded.
 pub fn catalog() -> &'static Catalog {
-    static CATALOG: OnceLock<Catalog> = OnceLock::new();
-    CATALOG.get_or_init(|| Catalog {
-        components: descriptors().enumerate().map(|(id, (d, e))| info(id as u16, d, e)).collect(),
-    })
+    let now = CATALOG.load(Ordering::Acquire);
+    if now.is_null() {
+        // SAFETY: whoever is first sets it; a catalogue lives for ever.
+        return unsafe { &*first() };
+    }
+    // SAFETY: set by `replace` to a catalogue that lives for ever.
+    unsafe { &*now }
 }
 
-/// The table that the core copies into its arena.
-pub(crate) fn table() -> Vec<CClass> {
+/// The catalogue in force; null until somebody asks.
+static CATALOG: AtomicPtr<Catalog> = AtomicPtr::new(std::ptr::null_mut());
+
+fn first() -> *mut Catalog {
+    let components = descriptors().enumerate().map(|(id, (d, e))| info(id as u16, d, e)).collect();
+    let made = Box::into_raw(Box::new(Catalog { components }));
+    let null = std::ptr::null_mut();
+    match CATALOG.compare_exchange(null, made, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => made,
+        Err(other) => {
+            // SAFETY: nobody else has seen it.
+            drop(unsafe { Box::from_raw(made) });
+            other
+        }
+    }
+}
+
+/// Let another catalogue be in force. The old one stays in memory, as others may hold it; loading is rare.
+pub(crate) fn replace(catalog: Catalog) {
+    CATALOG.store(Box::into_raw(Box::new(catalog)), Ordering::Release);
+}
+
+/// Number of built-in components.
+pub(crate) fn nr_built_in() -> usize {
     // SAFETY: a constant of the generated unit.
-    let mut classes = vec![CClass::default(); unsafe { ffi::weir_nr_descriptors } as usize];
+    unsafe { ffi::weir_nr_descriptors as usize }
+}
+
+/// The table of the built-in components.
+pub(crate) fn built_in() -> Vec<CClass> {
+    let mut classes = vec![CClass::default(); nr_built_in()];
     // SAFETY: the table has room for every class.
     unsafe { ffi::weir_host_classes(classes.as_mut_ptr()) };
+    classes
+}
+
+/// The table that the core copies into its arena, with room for classes to come.
+pub(crate) fn table() -> Vec<CClass> {
+    let mut classes = built_in();
+    classes.extend(crate::loaded::classes());
     classes
 }
 
@@ -48,7 +86,7 @@ fn descriptors() -> impl Iterator<Item = (&'static CDescriptor, &'static CEntrie
     })
 }
 
-fn text(p: *const c_char) -> String {
+pub(crate) fn text(p: *const c_char) -> String {
     if p.is_null() {
         return String::new();
     }
@@ -56,7 +94,7 @@ fn text(p: *const c_char) -> String {
     unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned()
 }
 
-fn params(d: &CDescriptor) -> &[ffi::CParam] {
+pub(crate) fn params(d: &CDescriptor) -> &[ffi::CParam] {
     if d.nr_params == 0 {
         return &[];
     }
@@ -71,6 +109,11 @@ fn topics(bits: u64) -> Vec<String> {
 fn info(id: u16, d: &CDescriptor, e: &CEntries) -> ComponentInfo {
     let name = text(d.name);
     let (_, source, manual) = SOURCES.iter().find(|s| s.0 == name).copied().unwrap_or(("", "", ""));
+    described(id, d, e, source, manual)
+}
+
+/// What tools may know of a component.
+pub(crate) fn described(id: u16, d: &CDescriptor, e: &CEntries, source: &str, manual: &str) -> ComponentInfo {
     ComponentInfo {
         id,
         class: match d.cls {
@@ -82,9 +125,9 @@ fn info(id: u16, d: &CDescriptor, e: &CEntries) -> ComponentInfo {
             _ => Class::Service,
         },
         ordering: match d.ordering {
-            0 => Ordering::Keep,
-            1 => Ordering::Stable,
-            _ => Ordering::Total,
+            0 => catalog::Ordering::Keep,
+            1 => catalog::Ordering::Stable,
+            _ => catalog::Ordering::Total,
         },
         summary: text(d.summary),
         ins: (d.in_min, d.in_max),
@@ -100,7 +143,7 @@ fn info(id: u16, d: &CDescriptor, e: &CEntries) -> ComponentInfo {
         keyed_out: d.keyed_out != 0,
         manual: manual.to_owned(),
         source: source.to_owned(),
-        name,
+        name: text(d.name),
     }
 }
 

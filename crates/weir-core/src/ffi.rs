@@ -21,7 +21,7 @@ pub struct CConfig {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CClass {
     pub size: u32,
     pub per_task: u32,
@@ -193,6 +193,18 @@ pub struct CEntries {
     pub answers: u64,
 }
 
+/// The head of `struct weir_plugin`; behind it stand functions, which only C calls.
+#[repr(C)]
+pub struct CPlugin {
+    pub magic: u64,
+    pub abi: u64,
+    pub descriptor: *const CDescriptor,
+    pub manual: *const c_char,
+    pub entries: CEntries,
+    pub imports: *mut *const c_void,
+    pub nr_imports: u64,
+}
+
 #[repr(C)]
 #[derive(Default)]
 pub struct CMemory {
@@ -242,7 +254,14 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn weir_check(s: *mut CSched) -> c_int;
 
+    pub static weir_exports: [*const c_void; 0];
+    pub static weir_nr_exports: u32;
+    pub static weir_abi: u64;
+
     pub fn weir_host_classes(out: *mut CClass);
+    pub fn weir_host_plugin(slot: u32, plugin: *const CPlugin);
+    pub fn weir_host_class_of(d: *const CDescriptor, e: *const CEntries, out: *mut CClass);
+    pub fn weir_host_learn_class(s: *mut CSched, id: u32, class: *const CClass);
     pub fn weir_host_setup(s: *mut CSched, cookie: u64, rt_topics: u64);
     pub fn weir_host_cookie(s: *const CSched) -> u64;
     pub fn weir_host_oplog(s: *mut CSched, ops: *mut crate::sched::OpRecord, cap: u32);

@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::ptr;
+use std::sync::Arc;
+use std::time::Instant;
 
 use memmap2::{MmapMut, MmapOptions};
 
 use crate::classes;
 use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, CReplacement, CSched, CSwapStats, CTask};
+use crate::loaded::{Loaded, is_loaded, of_class};
 use crate::tables::{Identity, Tables};
 pub use crate::topic::Topic;
 use crate::{Counters, CpuSet, Plan};
@@ -159,6 +162,8 @@ fn done(code: i32, doing: &str) -> Result<(), Error> {
 #[derive(Default)]
 struct Host {
     now: u64,
+    /// Real time from here on, for measurements.
+    began: Option<Instant>,
     messages: Vec<OutMsg>,
     /// Time armed for each instance.
     timers: BTreeMap<u32, u64>,
@@ -186,6 +191,8 @@ pub struct Sched {
     has: Vec<u32>,
     present: Vec<Identity>,
     slice_responder: bool,
+    /// Components of the present graph that were loaded: they stay as long as it does.
+    loaded: Vec<Arc<Loaded>>,
 }
 
 /// Micro-operations that one call may record; a call that makes more is charged for these.
@@ -256,6 +263,7 @@ impl Sched {
             has: classes.iter().map(|c| c.has).collect(),
             present: Vec::new(),
             slice_responder: false,
+            loaded: Vec::new(),
         };
         if cfg.oplog {
             sched.op_buffer = vec![OpRecord { kind: OpKind::Lock, object: 0, n: 0 }; MAX_OPS];
@@ -293,19 +301,47 @@ impl Sched {
     /// Replace the topology; instances of the same name and class keep their state.
     pub fn swap(&mut self, plan: &Plan) -> Result<SwapStats, Error> {
         let doing = format!("building topology `{}`", plan.name);
+        let loaded = self.learn(plan.instances.iter().map(|i| i.class))?;
         let tables = Tables::new(plan, &self.has, &self.present)?;
         let mut stats = CSwapStats::default();
         // SAFETY: `tables` outlives the call; C copies what it keeps.
         let code = unsafe { ffi::weir_swap(self.s, 0, &tables.as_c(), &mut stats) };
         done(code, &doing)?;
         self.present = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
-        let answers = Topic::Slice.name();
-        self.slice_responder = plan
-            .instances
-            .iter()
-            .any(|i| classes::catalog().components[i.class as usize].answers.iter().any(|a| a == answers));
+        self.loaded = loaded;
+        self.find_slice_responder();
         self.after_call(0);
         Ok(stats.into())
+    }
+
+    /// Let the core know classes that were loaded, before it builds instances of them.
+    fn learn(&mut self, classes: impl Iterator<Item = u16>) -> Result<Vec<Arc<Loaded>>, Error> {
+        let mut new: Vec<u16> = classes.filter(|c| is_loaded(*c)).collect();
+        new.sort_unstable();
+        new.dedup();
+        let mut held = Vec::new();
+        for class in new {
+            let Some(component) = of_class(class) else {
+                return Err(Error {
+                    code: 5,
+                    message: "a component of the topology is not loaded any more".into(),
+                });
+            };
+            // Where instances are of the class already it is known; writing it again changes nothing.
+            self.has[usize::from(class)] = component.class().has;
+            // SAFETY: valid scheduler; the core has room for this many classes.
+            unsafe { ffi::weir_host_learn_class(self.s, class.into(), component.class()) };
+            held.push(component);
+        }
+        Ok(held)
+    }
+
+    /// Is there one who says how long a task may run?
+    fn find_slice_responder(&mut self) {
+        let answers = Topic::Slice.name();
+        let components = &classes::catalog().components;
+        self.slice_responder =
+            self.present.iter().any(|(_, c)| components[*c as usize].answers.iter().any(|a| a == answers));
     }
 
     /// Put an instance of `class` with `params` in the place of instance number `instance`.
@@ -314,6 +350,8 @@ impl Sched {
         if info.is_none_or(|c| c.params.len() != params.len()) {
             return Err(error(-11, "replacing an instance"));
         }
+        let old = self.present.iter().enumerate().filter(|(i, _)| *i != instance as usize).map(|(_, p)| p.1);
+        let loaded = self.learn(old.chain([class]).collect::<Vec<_>>().into_iter())?;
         let with = CReplacement { instance, class: class.into(), params: params.as_ptr() };
         let mut stats = CSwapStats::default();
         // SAFETY: `with` and the parameters outlive the call.
@@ -322,6 +360,8 @@ impl Sched {
         if let Some(p) = self.present.get_mut(instance as usize) {
             p.1 = class;
         }
+        self.loaded = loaded;
+        self.find_slice_responder();
         self.after_call(0);
         Ok(stats.into())
     }
@@ -330,6 +370,12 @@ impl Sched {
     pub fn set_now(&mut self, ns: u64) {
         // SAFETY: `host` is valid; no other reference to it exists between calls.
         unsafe { (*self.host).now = ns };
+    }
+
+    /// From now on the clock is that of this computer: for measuring pauses, not for runs that are to be repeated.
+    pub fn use_real_time(&mut self) {
+        // SAFETY: `host` is valid; no other reference to it exists between calls.
+        unsafe { (*self.host).began = Some(Instant::now()) };
     }
 
     /// Create an unconsidered task. `cookie` comes back from [`Sched::cookie`].
@@ -670,7 +716,8 @@ fn host(s: *mut CSched) -> *mut Host {
 #[unsafe(no_mangle)]
 extern "C" fn weir_rt_now(s: *mut CSched) -> u64 {
     // SAFETY: see `host`; the caller of the core holds no reference to it.
-    unsafe { (*host(s)).now }
+    let host = unsafe { &*host(s) };
+    host.began.map_or(host.now, |t| u64::try_from(t.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Runtime function of `weir/runtime.h`.

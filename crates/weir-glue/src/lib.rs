@@ -2,6 +2,8 @@
 //! Finds the components and generates what joins them to the core: one translation unit with a
 //! `switch` over class ids for every entry point. Nothing is listed by hand: a component is a file.
 
+pub mod plugin;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -166,6 +168,9 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
         let _ = writeln!(out, "\tWEIR_CLASS_{},", c.name);
     }
     out.push_str("\tWEIR_NR_CLASSES,\n};\n\n#include <weir/component.h>\n");
+    if target == Target::Process {
+        out.push_str("#include <weir/plugin.h>\n");
+    }
     for c in &usable {
         match c.language {
             Language::C => {
@@ -285,7 +290,9 @@ fn dispatch(out: &mut String, all: &[&Component], target: Target) {
             e.name,
             e.parameters()
         );
-        let _ = writeln!(out, "{cases}\tdefault:\n\t\treturn {};\n\t}}\n}}", e.none);
+        let names: String = e.args.iter().map(|(_, a)| format!(", {}", bare(a))).collect();
+        let none = plugin::fallback(target, e.name, &names, e.none);
+        let _ = writeln!(out, "{cases}\tdefault:\n\t\treturn {none};\n\t}}\n}}");
     }
 }
 
@@ -320,6 +327,14 @@ fn descriptors(out: &mut String, all: &[&Component]) {
     }
     out.push_str("};\nconst u32 weir_nr_descriptors = WEIR_NR_CLASSES;\n\n");
     out.push_str("/* Which entry points a class has, as bits. */\nconst struct weir_entries weir_entries[WEIR_NR_CLASSES] = {\n");
+    for c in all {
+        let _ = writeln!(out, "\t[WEIR_CLASS_{}] = {},", c.name, entries_of(c));
+    }
+    out.push_str("};\n\n");
+}
+
+/// The entry points of a class as an initialiser of `struct weir_entries`.
+fn entries_of(c: &Component) -> String {
     let has = [
         ("construct", "CONSTRUCT"),
         ("on_idle", "IDLE"),
@@ -330,28 +345,36 @@ fn descriptors(out: &mut String, all: &[&Component]) {
         ("destroy", "DESTROY"),
         ("update", "UPDATE"),
     ];
-    for c in all {
-        let bits = |prefix: &str| {
-            let t: Vec<String> =
-                c.topics(prefix).iter().map(|(_, t)| format!("WEIR_TOPIC_BIT({t})")).collect();
-            if t.is_empty() { "0".to_owned() } else { t.join(" | ") }
-        };
-        let mut flags: Vec<String> =
-            has.iter().filter(|(e, _)| c.has(e)).map(|(_, f)| format!("WEIR_HAS_{f}")).collect();
-        if flags.is_empty() {
-            flags.push("0".into());
-        }
-        let _ = writeln!(
-            out,
-            "\t[WEIR_CLASS_{}] = {{ .has = {}, .on = {}, .follows = {}, .answers = {} }},",
-            c.name,
-            flags.join(" | "),
-            bits("on_"),
-            bits("follow_"),
-            bits("answer_")
-        );
+    let bits = |prefix: &str| {
+        let t: Vec<String> = c.topics(prefix).iter().map(|(_, t)| format!("WEIR_TOPIC_BIT({t})")).collect();
+        if t.is_empty() { "0".to_owned() } else { t.join(" | ") }
+    };
+    let mut flags: Vec<String> =
+        has.iter().filter(|(e, _)| c.has(e)).map(|(_, f)| format!("WEIR_HAS_{f}")).collect();
+    if flags.is_empty() {
+        flags.push("0".into());
     }
-    out.push_str("};\n\n");
+    format!(
+        "{{ .has = {}, .on = {}, .follows = {}, .answers = {} }}",
+        flags.join(" | "),
+        bits("on_"),
+        bits("follow_"),
+        bits("answer_")
+    )
+}
+
+/// A component that stands alone: a file outside of the tree.
+pub fn single(path: &Path) -> io::Result<Component> {
+    let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
+    let text = fs::read_to_string(path)?;
+    Ok(Component {
+        source: path.display().to_string(),
+        path: fs::canonicalize(path)?,
+        language: Language::C,
+        entries: entries(&name, &text, Language::C),
+        manual: manual(&text),
+        name,
+    })
 }
 
 /// For a build script: write a generated file unless it says so already, lest what depends on it be built again.

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What a component that is loaded at run time hands to the process that loads it. Source: 0, 7.4; docs/decisions/0019.
+ *
+ * Only processes load components: there are function pointers in here, which the BPF target does not know. The struct
+ * and the functions in it are generated (weir-glue); a component's source is the same as that of a built-in one.
+ */
+#ifndef WEIR_PLUGIN_H
+#define WEIR_PLUGIN_H
+
+#include <weir/component.h>
+
+/* Classes that may be loaded beside the built-in ones, at a time. */
+#define WEIR_MAX_LOADED 16u
+#define WEIR_PLUGIN_MAGIC 0x314e4947554c5057ull
+
+struct weir_plugin {
+	u64 magic;
+	u64 abi; /* hash of the headers it was built with */
+	const struct weir_descriptor *descriptor;
+	const char *manual;
+	struct weir_entries entries;
+	/* Functions of the framework: the loader puts their addresses here, in the order of the ABI. */
+	void **imports;
+	u64 nr_imports;
+	int (*construct)(struct weir_instance *i);
+	int (*update)(struct weir_instance *i, struct weir_pipe *in);
+	int (*idle)(struct weir_instance *i, u32 cpu);
+	int (*timer)(struct weir_instance *i);
+	int (*task_init)(struct weir_instance *i, struct weir_task *t);
+	int (*task_exit)(struct weir_instance *i, struct weir_task *t);
+	int (*destroy)(struct weir_instance *i);
+	int (*take_state)(struct weir_instance *i, struct weir_instance *old);
+	int (*on)(struct weir_instance *i, const struct weir_msg *msg);
+	int (*follow)(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in);
+	int (*answer)(struct weir_instance *i, struct weir_msg *msg);
+};
+
+/* The generated dispatch comes here with classes that it does not know. */
+int weir_loaded_construct(struct weir_instance *i);
+int weir_loaded_update(struct weir_instance *i, struct weir_pipe *in);
+int weir_loaded_idle(struct weir_instance *i, u32 cpu);
+int weir_loaded_timer(struct weir_instance *i);
+int weir_loaded_task_init(struct weir_instance *i, struct weir_task *t);
+int weir_loaded_task_exit(struct weir_instance *i, struct weir_task *t);
+int weir_loaded_destroy(struct weir_instance *i);
+int weir_loaded_take_state(struct weir_instance *i, struct weir_instance *old);
+int weir_loaded_on(struct weir_instance *i, const struct weir_msg *msg);
+int weir_loaded_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in);
+int weir_loaded_answer(struct weir_instance *i, struct weir_msg *msg);
+
+#endif

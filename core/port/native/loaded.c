@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Components that came at run time: their class ids follow those of the built-in ones. docs/decisions/0019 */
+#include <weir/plugin.h>
+#include <weir/schedule.h>
+
+extern const u32 weir_nr_descriptors;
+
+static const struct weir_plugin *loaded[WEIR_MAX_LOADED];
+
+/* The plugin of an instance's class, or null. */
+static const struct weir_plugin *of(const struct weir_instance *i)
+{
+	u32 slot = i->class - weir_nr_descriptors;
+
+	return slot < WEIR_MAX_LOADED ? loaded[slot] : 0;
+}
+
+/* Put @plugin into @slot, or null to take it out. Nobody calls a scheduler that uses the slot meanwhile. */
+void weir_host_plugin(u32 slot, const struct weir_plugin *plugin)
+{
+	if (slot < WEIR_MAX_LOADED)
+		loaded[slot] = plugin;
+}
+
+/* What the core keeps of a class. @out is zeroed. */
+void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entries *e, struct weir_class *out)
+{
+	out->size = d->size;
+	out->per_task = d->per_task;
+	out->hears = d->hears;
+	if (!d->hears && e->has & WEIR_HAS_UPDATE)
+		out->hears = WEIR_ADDED | WEIR_MOVED;
+	out->keyed_out = d->keyed_out;
+	out->has = e->has;
+	out->nr_params = d->nr_params;
+	out->on = e->on;
+	out->follows = e->follows;
+	out->answers = e->answers;
+	for (u32 k = 0; k < d->nr_params && k < WEIR_MAX_PARAMS; k++)
+		out->param_offset[k] = d->params[k].offset;
+}
+
+/* Let a scheduler know class @id. None of its instances is of that class. */
+void weir_host_learn_class(struct weir_sched *s, u32 id, const struct weir_class *class)
+{
+	if (id < s->nr_classes)
+		s->classes[id] = *class;
+}
+
+#define CALL(name, none, ...)                                          \
+	const struct weir_plugin *p = of(i);                           \
+	return p && p->name ? p->name(i, ##__VA_ARGS__) : (none)
+
+int weir_loaded_construct(struct weir_instance *i)
+{
+	CALL(construct, 0);
+}
+
+int weir_loaded_update(struct weir_instance *i, struct weir_pipe *in)
+{
+	CALL(update, -WEIR_EINVAL, in);
+}
+
+int weir_loaded_idle(struct weir_instance *i, u32 cpu)
+{
+	CALL(idle, 0, cpu);
+}
+
+int weir_loaded_timer(struct weir_instance *i)
+{
+	CALL(timer, -WEIR_ENOENT);
+}
+
+int weir_loaded_task_init(struct weir_instance *i, struct weir_task *t)
+{
+	CALL(task_init, 0, t);
+}
+
+int weir_loaded_task_exit(struct weir_instance *i, struct weir_task *t)
+{
+	CALL(task_exit, 0, t);
+}
+
+int weir_loaded_destroy(struct weir_instance *i)
+{
+	CALL(destroy, 0);
+}
+
+int weir_loaded_take_state(struct weir_instance *i, struct weir_instance *old)
+{
+	CALL(take_state, 0, old);
+}
+
+int weir_loaded_on(struct weir_instance *i, const struct weir_msg *msg)
+{
+	CALL(on, 0, msg);
+}
+
+int weir_loaded_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in)
+{
+	CALL(follow, 0, msg, in);
+}
+
+int weir_loaded_answer(struct weir_instance *i, struct weir_msg *msg)
+{
+	CALL(answer, -WEIR_ENOENT, msg);
+}

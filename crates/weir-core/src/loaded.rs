@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Components that come while the program runs (source 0, 7.4.1; docs/decisions/0019).
+//!
+//! A plugin is a shared object that weir-glue's generated unit makes of a component's file. It is looked at as a file first
+//! ([`crate::elf`]); only what passes is mapped. Its class id is one of a few that stand behind the built-in ones, and it is
+//! in the catalogue from then on, so that everything that knows components knows it as well.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use crate::catalog::{Catalog, ComponentInfo};
+use crate::classes;
+use crate::elf;
+use crate::ffi::{self, CClass, CPlugin};
+
+/// `WEIR_MAX_LOADED`.
+const SLOTS: usize = 16;
+const MAX_PARAMS: u32 = 8;
+/// Largest file.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// A component in memory. Schedulers whose topology uses it hold on to it.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub name: String,
+    class: CClass,
+    /// Dropped last: nothing of it may be called after.
+    _library: Library,
+}
+
+impl Loaded {
+    pub fn class(&self) -> &CClass {
+        &self.class
+    }
+}
+
+/// Why a component was not loaded or unloaded: what is wrong, and how to mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    pub message: String,
+    pub help: String,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+pub(crate) fn refuse(message: impl Into<String>, help: impl Into<String>) -> LoadError {
+    LoadError { message: message.into(), help: help.into() }
+}
+
+/// Slots of all loaded components.
+static SLOTS_IN_USE: Mutex<[Option<Arc<Loaded>>; SLOTS]> = Mutex::new([const { None }; SLOTS]);
+
+fn slots() -> MutexGuard<'static, [Option<Arc<Loaded>>; SLOTS]> {
+    SLOTS_IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Classes of the slots, empty where there is none.
+pub(crate) fn classes() -> Vec<CClass> {
+    slots().iter().map(|s| s.as_ref().map_or_else(CClass::default, |l| l.class)).collect()
+}
+
+/// The component of a class id, if it was loaded.
+pub(crate) fn of_class(class: u16) -> Option<Arc<Loaded>> {
+    let slot = usize::from(class).checked_sub(classes::nr_built_in())?;
+    slots().get(slot)?.clone()
+}
+
+/// Is this the class of a component that was loaded? The kernel's side does not have it.
+pub fn is_loaded(class: u16) -> bool {
+    usize::from(class) >= classes::nr_built_in()
+}
+
+/// Would an object with these contents be mapped? Its description is looked at only by [`load`].
+///
+/// # Errors
+/// As [`load`].
+pub fn inspect(bytes: &[u8]) -> Result<(), LoadError> {
+    // SAFETY: a constant of the generated unit.
+    elf::check(bytes, unsafe { ffi::weir_abi })
+}
+
+/// Load the component in a file; its description.
+///
+/// # Errors
+/// The file is no component for this program: another version, foreign symbols, a wrong description, a name that is taken.
+pub fn load(path: &Path) -> Result<ComponentInfo, LoadError> {
+    let shown = path.display();
+    let read = |e: std::io::Error| refuse(format!("cannot read `{shown}`: {e}"), "check the path");
+    let meta = std::fs::metadata(path).map_err(read)?;
+    if !meta.is_file() || meta.len() > MAX_BYTES {
+        return Err(refuse(format!("`{shown}` is no file of at most 16 MiB"), "name a shared object"));
+    }
+    let bytes = std::fs::read(path).map_err(read)?;
+    inspect(&bytes).map_err(|e| refuse(format!("`{shown}` is refused: {}", e.message), e.help))?;
+
+    let mut slots = slots();
+    let Some(slot) = slots.iter().position(Option::is_none) else {
+        return Err(refuse(format!("{SLOTS} components are loaded already"), "unload one first"));
+    };
+    let full = std::fs::canonicalize(path).map_err(read)?;
+    // SAFETY: the file has no code that runs by itself (no initialisers, no other objects): `elf::check`.
+    let library = unsafe { Library::open(Some(&full), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| {
+        refuse(format!("`{shown}` cannot be mapped: {e}"), "build it again for this computer")
+    })?;
+    // SAFETY: `elf::check` saw a data symbol of this name, with our magic and the hash of our headers.
+    let plugin: *const CPlugin = unsafe {
+        let symbol = library.get::<*const CPlugin>(b"weir_plugin\0");
+        symbol.map_err(|e| refuse(e.to_string(), "build it again"))?.into_raw().cast()
+    };
+    // SAFETY: as above; constants as long as the library is mapped.
+    let (p, descriptor) = unsafe { (&*plugin, &*(*plugin).descriptor) };
+    let info = classes::described(
+        (classes::nr_built_in() + slot) as u16,
+        descriptor,
+        &p.entries,
+        &shown.to_string(),
+        &format!(
+            "{}kernel: no, loaded at run time: a kernel runs what its verifier has seen\n",
+            classes::text(p.manual)
+        ),
+    );
+    sound(&info, descriptor, &p.entries)
+        .map_err(|e| refuse(format!("`{shown}` is refused: {e}"), "mend its descriptor"))?;
+    let catalog = classes::catalog();
+    if let Some(other) = catalog.get(&info.name) {
+        let message = format!("there is a component `{}` already ({})", info.name, other.source);
+        return Err(refuse(message, "rename the file's component, or unload the other"));
+    }
+    // SAFETY: the table of imports has an entry for each function of the ABI, whose hash agrees.
+    unsafe {
+        let n = ffi::weir_nr_exports as usize;
+        if p.nr_imports as usize != n {
+            return Err(refuse(
+                format!("`{shown}` is refused: it knows {} functions of {n}", p.nr_imports),
+                "build it again",
+            ));
+        }
+        std::ptr::copy_nonoverlapping((&raw const ffi::weir_exports).cast::<*const c_void>(), p.imports, n);
+    }
+    let mut class = CClass::default();
+    // SAFETY: valid descriptor and record; nobody calls a scheduler that uses a free slot.
+    unsafe {
+        ffi::weir_host_class_of(descriptor, &p.entries, &mut class);
+        ffi::weir_host_plugin(slot as u32, plugin);
+    }
+    slots[slot] = Some(Arc::new(Loaded { name: info.name.clone(), class, _library: library }));
+    publish(&slots, Some(info.clone()));
+    Ok(info)
+}
+
+/// Unload a component by its name.
+///
+/// # Errors
+/// No such component was loaded, or a topology uses it.
+pub fn unload(name: &str) -> Result<(), LoadError> {
+    let mut slots = slots();
+    let Some(slot) = slots.iter().position(|s| s.as_ref().is_some_and(|l| l.name == name)) else {
+        return Err(refuse(format!("no component `{name}` was loaded"), "built-in components stay"));
+    };
+    if slots[slot].as_ref().is_some_and(|l| Arc::strong_count(l) > 1) {
+        return Err(refuse(format!("a topology uses `{name}`"), "swap its instances for others first"));
+    }
+    // SAFETY: no scheduler has the class.
+    unsafe { ffi::weir_host_plugin(slot as u32, std::ptr::null()) };
+    slots[slot] = None;
+    publish(&slots, None);
+    Ok(())
+}
+
+/// A catalogue of what there is now. Slots without a component have an entry that nobody can name.
+fn publish(slots: &[Option<Arc<Loaded>>; SLOTS], new: Option<ComponentInfo>) {
+    let before = classes::catalog();
+    let built_in = classes::nr_built_in();
+    let mut components = before.components[..built_in].to_vec();
+    let last = slots.iter().rposition(Option::is_some).map_or(0, |i| i + 1);
+    for (i, slot) in slots.iter().take(last).enumerate() {
+        let id = (built_in + i) as u16;
+        let known = new.iter().chain(before.components.get(built_in + i)).find(|c| c.id == id);
+        components.push(match (slot, known) {
+            (Some(_), Some(info)) => info.clone(),
+            _ => ComponentInfo {
+                name: String::new(),
+                id,
+                summary: "(unloaded)".into(),
+                ..before.components[0].clone()
+            },
+        });
+    }
+    classes::replace(Catalog { components });
+}
+
+/// What a test sees to for built-in components: the description agrees with the code.
+fn sound(info: &ComponentInfo, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Result<(), String> {
+    let word = |s: &str| {
+        !s.is_empty()
+            && s.len() < 64
+            && s.starts_with(|c: char| c.is_ascii_lowercase())
+            && s.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    if !word(&info.name) {
+        return Err(format!("`{}` is no name of a component", info.name.escape_debug()));
+    }
+    if d.listens != e.on | e.follows || d.answers != e.answers {
+        return Err("its descriptor names other topics than its functions".into());
+    }
+    if d.needs & !d.asks != 0 {
+        return Err("it needs a topic that it does not ask".into());
+    }
+    if d.nr_params > MAX_PARAMS || (d.nr_params > 0 && d.params.is_null()) {
+        return Err(format!("it has {} parameters, and 8 are possible", d.nr_params));
+    }
+    for p in classes::params(d) {
+        if !(p.min <= p.def && p.def <= p.max)
+            || p.offset % 8 != 0
+            || u64::from(p.offset) + 8 > u64::from(d.size)
+        {
+            return Err(format!("its parameter `{}` is out of range", classes::text(p.name)));
+        }
+    }
+    if d.cls > 5
+        || d.ordering > 2
+        || d.in_min > d.in_max
+        || d.out_min > d.out_max
+        || d.size > 1 << 20
+        || d.size < 64
+    {
+        return Err("its descriptor makes no sense".into());
+    }
+    Ok(())
+}
