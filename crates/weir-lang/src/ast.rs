@@ -23,6 +23,10 @@ pub(crate) enum Item {
     },
     /// `topology name(formals) { ... }`
     Topology(Topology),
+    /// `package name(formals) { in -> ... -> out }`
+    Package(Topology),
+    /// `claim cpus in accel;` of a package
+    Claim(CpuSel),
     /// `leave cpu 3;`
     Leave(CpuSel),
     /// `param pipes: count = 4;`
@@ -30,7 +34,7 @@ pub(crate) enum Item {
     Chain(Chain),
 }
 
-/// A named sub-topology.
+/// A named sub-topology, or a package.
 #[derive(Clone, Debug)]
 pub(crate) struct Topology {
     pub name: Word,

@@ -114,7 +114,7 @@ impl<'a> Check<'a> {
                 if strict { &mut error } else { &mut warning }.insert(c);
             }
             let hosted = cpu.host.is_some_and(|h| entries.contains(h));
-            if !entries.contains(c) && !hosted && exits.contains(c) {
+            if !entries.contains(c) && !hosted && exits.contains(c) && !self.net.claimed.contains(c) {
                 no_entry.insert(c);
             }
         }

@@ -11,7 +11,9 @@ mod ast;
 mod bundle;
 mod check;
 mod diag;
+mod diff;
 pub mod draw;
+mod edit;
 mod emit;
 mod expand;
 mod format;
@@ -40,6 +42,8 @@ use diag::Sink;
 use source::{MAX_SOURCE_BYTES, Span};
 
 pub use diag::{Diagnostic, Severity};
+pub use diff::{Diff, diff};
+pub use edit::Edit;
 pub use format::format;
 pub use graph::{Edge, Graph, Node, NodeKind};
 pub use source::{Loader, NoIncludes, Source};
@@ -77,8 +81,24 @@ pub fn compile(
     shape: &MachineShape,
     sets: &[Set],
 ) -> Result<Compiled, Vec<Diagnostic>> {
+    compile_with(src, loader, catalog, shape, sets, &[])
+}
+
+/// As [`compile`], with changes made to the topology one after the other. The result is checked as any topology is.
+pub fn compile_with(
+    src: &Source,
+    loader: &dyn Loader,
+    catalog: &Catalog,
+    shape: &MachineShape,
+    sets: &[Set],
+    edits: &[Edit],
+) -> Result<Compiled, Vec<Diagnostic>> {
     let mut sink = Sink::default();
-    let items = read(src, loader, &mut sink);
+    let (mut next_id, mut seen) = (0, BTreeSet::new());
+    let items = read(src, loader, &mut sink, &mut next_id, &mut seen);
+    let edits = edit::read(edits, &mut sink, &mut next_id, |package, sink, next_id| {
+        read(package, loader, sink, next_id, &mut seen)
+    });
     let parse_failed = sink.has_errors();
     let start = Span::default();
     if let Some((message, help)) = unusable(catalog, shape) {
@@ -86,7 +106,7 @@ pub fn compile(
         return Err(sink.finish());
     }
     let mut expander = expand::Expander::new(catalog, shape, sets, &mut sink);
-    expander.run(&items, src.stem());
+    expander.run(&items, &edits, src.stem());
     if expander.halted {
         return Err(sink.finish());
     }
@@ -160,11 +180,15 @@ fn unusable(catalog: &Catalog, shape: &MachineShape) -> Option<(String, String)>
 }
 
 /// Parse `src` and what it includes, each file once.
-fn read(src: &Source, loader: &dyn Loader, sink: &mut Sink) -> Vec<Item> {
-    let mut next_id = 0;
+fn read(
+    src: &Source,
+    loader: &dyn Loader,
+    sink: &mut Sink,
+    next_id: &mut u32,
+    seen: &mut BTreeSet<String>,
+) -> Vec<Item> {
     // By file, the first one last, as what is included comes first.
     let mut items: Vec<Vec<Item>> = Vec::new();
-    let mut seen: BTreeSet<String> = BTreeSet::new();
     seen.insert(src.name.clone());
     let mut pending = vec![(sink.add_source(src.clone()), None::<Span>)];
     while let Some((index, from)) = pending.pop() {
@@ -176,7 +200,7 @@ fn read(src: &Source, loader: &dyn Loader, sink: &mut Sink) -> Vec<Item> {
             continue;
         }
         let name = source.name.clone();
-        let parsed = parse::parse(index, sink, &mut next_id);
+        let parsed = parse::parse(index, sink, next_id);
         for item in &parsed {
             let Item::Include { path, span } = item else { continue };
             match loader.load(&name, path) {

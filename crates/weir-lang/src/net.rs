@@ -106,4 +106,6 @@ pub(crate) struct Net {
     pub joints: Vec<Joint>,
     /// CPUs that the topology leaves out.
     pub left: CpuSet,
+    /// CPUs that packages serve. They admit tasks where others do.
+    pub claimed: CpuSet,
 }

@@ -45,6 +45,10 @@ pub fn catalog() -> Catalog {
     for name in ["head_queue", "fifo", "rusty"] {
         all.push(component(name, Order, (1, 1), (1, 1)));
     }
+    all.push(ComponentInfo {
+        params: vec![param("high", Unit::Count, 8, 1, 1_000_000), param("low", Unit::Count, 1, 0, 999_999)],
+        ..component("watermark", Order, (1, 1), (1, 1))
+    });
     for name in ["fcfs", "lcfs"] {
         all.push(ComponentInfo {
             ordering: Ordering::Total,

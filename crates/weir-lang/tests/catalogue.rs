@@ -15,6 +15,7 @@ fn machines_of(name: &str) -> &'static [&'static str] {
         "accelerator" | "extended" => &["accel"],
         "fpga_before" => &["fpga-before"],
         "fpga_after" => &["fpga-after"],
+        "fpga_watched" | "fpga_reshaped" => &["fpga-shell"],
         "flat_mesh" => &["llcs"],
         "pipeline_fcfs" | "pipeline_lcfs" => &["smp-4", "smp-8"],
         "halves" | "foreign" => &["smp-2", "smp-5", "llcs"],

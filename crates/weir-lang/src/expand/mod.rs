@@ -3,6 +3,8 @@
 //! are copied in, names are looked up, elements are joined.
 
 mod elem;
+mod merge;
+mod patch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -12,10 +14,12 @@ use weir_core::{Catalog, CpuSet, MachineShape};
 use crate::ast::*;
 use crate::bundle::{Side, pair};
 use crate::diag::{Sink, suggest};
+use crate::edit::{Package, Parsed};
 use crate::machine;
 use crate::net::*;
 use crate::settings::{Bound, Settings, Slot, Target};
 use crate::source::Span;
+use crate::splice::splice;
 
 /// Deepest nesting of sub-topologies.
 const MAX_USES: usize = 32;
@@ -107,9 +111,42 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Expand all `items`; `stem` is the name of the topology.
-    pub fn run(&mut self, items: &'a [Item], stem: &str) {
+    /// Expand all `items`, then change what became of them; `stem` is the name of the topology.
+    pub fn run(&mut self, items: &'a [Item], edits: &'a [Parsed], stem: &str) {
+        let packages: Vec<&'a Package> = edits
+            .iter()
+            .filter_map(|e| match e {
+                Parsed::Merge(package) => Some(package),
+                _ => None,
+            })
+            .collect();
         self.declare_topologies(items);
+        packages.iter().for_each(|p| self.declare_topologies(&p.items));
+        self.net.claimed = self.claims(&packages);
+        self.chains_of(items, stem);
+        for edit in edits {
+            if self.halted || self.broken || self.sink.has_errors() {
+                break;
+            }
+            if !splice(&mut self.net, self.sink) {
+                self.broken = true;
+                break;
+            }
+            match edit {
+                Parsed::Instance { name, used } => self.exchange(name, used),
+                Parsed::Subgraph { names, body, span } => self.replace(names, body, *span),
+                Parsed::Merge(package) => self.merge(package),
+            }
+        }
+        let mut names: Vec<&str> = self.settable.iter().map(String::as_str).collect();
+        names.extend([stem, "topology"]);
+        let components: Vec<&str> = self.catalog.components.iter().map(|c| c.name.as_str()).collect();
+        self.settings.finish(&names, &components, self.sink);
+        self.unused();
+    }
+
+    /// The topology itself.
+    fn chains_of(&mut self, items: &'a [Item], stem: &str) {
         let bound = self.file_parameters(items, stem);
         for item in items {
             if let Item::Leave(sel) = item {
@@ -120,7 +157,21 @@ impl<'a> Expander<'a> {
                 }
             }
         }
-        let cpus: CpuSet = (0..self.shape.nr_cpus()).filter(|c| !self.net.left.contains(*c)).collect();
+        for item in items {
+            let (Item::Package(Topology { name: Word { span, .. }, .. }) | Item::Claim(CpuSel { span, .. })) =
+                item
+            else {
+                continue;
+            };
+            self.broken = true;
+            self.sink
+                .error("package", *span, "this is a package, a part of a topology")
+                .help("merge it into one: `runweir check decentral --with FILE@entry`; docs/packages.md");
+        }
+        let outside = |c: &u32| self.net.left.contains(*c) || self.net.claimed.contains(*c);
+        let cpus: CpuSet = (0..self.shape.nr_cpus()).filter(|c| !outside(c)).collect();
+        let served: CpuSet = self.net.left.iter().filter(|c| !self.net.claimed.contains(*c)).collect();
+        self.net.left = served;
         self.scopes.push(Scope { names: BTreeMap::new(), parent: None });
         let ctx = Ctx {
             scope: 0,
@@ -153,11 +204,6 @@ impl<'a> Expander<'a> {
             }
             self.chain(chain, &ctx);
         }
-        let mut names: Vec<&str> = self.settable.iter().map(String::as_str).collect();
-        names.extend([stem, "topology"]);
-        let components: Vec<&str> = self.catalog.components.iter().map(|c| c.name.as_str()).collect();
-        self.settings.finish(&names, &components, self.sink);
-        self.unused();
     }
 
     fn declare_topologies(&mut self, items: &'a [Item]) {
@@ -477,16 +523,7 @@ impl<'a> Expander<'a> {
             site: self.site(ctx.site, used.id),
         };
         self.stack.push(name);
-        let chains: Vec<&'a Chain> = t.body.iter().collect();
-        self.declare(&chains, &inner);
-        for chain in &chains {
-            if let Some(arrow) = chain.lead {
-                self.sink
-                    .error("nothing-enters", arrow.span, "nothing stands before this arrow")
-                    .help("what enters a sub-topology is called `in`: `in -> ...`");
-            }
-            self.chain(chain, &inner);
-        }
+        self.chains(&t.body, &inner);
         self.stack.pop();
         let (mut has_in, mut has_out) = (false, false);
         sides(&t.body, &mut has_in, &mut has_out);

@@ -34,6 +34,36 @@ pub(crate) fn parse(src: u16, sink: &mut Sink, next_id: &mut u32) -> Vec<Item> {
     items
 }
 
+/// Parse source `src` as nothing but a component: `fcfs` or `round_robin(slice = 1ms)`. `None` after a report.
+pub(crate) fn component(src: u16, sink: &mut Sink, next_id: &mut u32) -> Option<Use> {
+    alone(src, sink, next_id, |p| p.component_use())
+}
+
+/// Parse source `src` as nothing but a block: `{ in -> fifo -> out }`. `None` after a report.
+pub(crate) fn body(src: u16, sink: &mut Sink, next_id: &mut u32) -> Option<Vec<Chain>> {
+    alone(src, sink, next_id, |p| p.block())
+}
+
+/// A text that holds one thing.
+fn alone<T>(
+    src: u16,
+    sink: &mut Sink,
+    next_id: &mut u32,
+    read: fn(&mut Parser<'_>) -> Parsed<T>,
+) -> Option<T> {
+    let text = sink.sources[src as usize].text.clone();
+    let mut tokens = lex(&text, src, sink);
+    tokens.retain(|t| !matches!(t.tok, Tok::LineComment | Tok::BlockComment));
+    let mut p = Parser { text: &text, tokens, at: 0, sink, next_id, nesting: 0 };
+    let thing = read(&mut p).ok()?;
+    p.eat(Tok::Semi);
+    if p.peek() != Tok::End {
+        p.expected("nothing more", None);
+        return None;
+    }
+    Some(thing)
+}
+
 /// A mistake was reported; the statement is lost.
 struct Reported;
 type Parsed<T> = Result<T, Reported>;
@@ -182,16 +212,7 @@ impl Parser<'_> {
             return Ok(Some(Item::Include { path, span }));
         }
         if self.eat_word("leave") {
-            let sel = if self.eat_word("cpu") {
-                let n = self.number("the number of a CPU")?;
-                CpuSel { list: vec![(n, n)], filters: Vec::new(), span: start.to(n.span) }
-            } else if self.eat_word("cpus") {
-                self.cpu_sel(start)?
-            } else {
-                return Err(
-                    self.expected("`cpu` or `cpus`", Some("write `leave cpu 3;` or `leave cpus in node 1;`"))
-                );
-            };
+            let sel = self.cpus_of_statement(start, "leave")?;
             self.end("leave")?;
             return Ok(Some(Item::Leave(sel)));
         }
@@ -210,13 +231,37 @@ impl Parser<'_> {
             self.end("param")?;
             return Ok(Some(Item::Param(formal)));
         }
+        // No reserved words, so that they may name instances as well: no chain has two words in a row.
         if self.word_is("topology") && self.peek_at(1) == Tok::Word {
             self.bump();
             return self.topology().map(|t| Some(Item::Topology(t)));
         }
+        if self.word_is("package") && self.peek_at(1) == Tok::Word {
+            self.bump();
+            return self.topology().map(|t| Some(Item::Package(t)));
+        }
+        if self.word_is("claim") && self.peek_at(1) == Tok::Word {
+            self.bump();
+            let sel = self.cpus_of_statement(start, "claim")?;
+            self.end("claim")?;
+            return Ok(Some(Item::Claim(sel)));
+        }
         let chain = self.chain()?;
         self.end("chain")?;
         Ok(Some(Item::Chain(chain)))
+    }
+
+    /// `cpu 3` or `cpus in node 1` after the word of a statement.
+    fn cpus_of_statement(&mut self, start: Span, word: &str) -> Parsed<CpuSel> {
+        if self.eat_word("cpu") {
+            let n = self.number("the number of a CPU")?;
+            return Ok(CpuSel { list: vec![(n, n)], filters: Vec::new(), span: start.to(n.span) });
+        }
+        if self.eat_word("cpus") {
+            return self.cpu_sel(start);
+        }
+        let help = format!("write `{word} cpu 3;` or `{word} cpus in node 1;`");
+        Err(self.expected("`cpu` or `cpus`", Some(&help)))
     }
 
     /// The `;` after a statement; may be missing after `}` and at the end of a block or file.

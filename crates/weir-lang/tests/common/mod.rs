@@ -17,6 +17,7 @@ pub fn machine(name: &str) -> MachineShape {
         "accel" => testcat::foreign(4, &[("accel", 2)]),
         "fpga-before" => testcat::foreign(2, &[("alpha", 1), ("beta", 1)]),
         "fpga-after" => testcat::foreign(2, &[("beta", 2)]),
+        "fpga-shell" => testcat::foreign(2, &[("alpha", 1), ("beta", 2)]),
         "llcs" => testcat::llcs(4, 4),
         "islands" => testcat::distributed(4),
         _ => {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Changes of a topology as text, and how they are read.
+//!
+//! A changed topology is the first text plus a list of changes: it is expanded, changed and checked anew each time, so a
+//! change that is taken back leaves no trace, and the rules of a topology hold for a changed one as well
+//! (docs/decisions/0017). What the changes do to the network is in `expand::patch` and `expand::merge`.
+
+use crate::Source;
+use crate::ast::{Chain, Item, Topology, Use};
+use crate::diag::Sink;
+use crate::parse;
+use crate::source::Span;
+
+/// A change of a topology.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Another component in the place of an instance, or of all copies of it. The place keeps its name.
+    Instance {
+        /// `policy`, `round_robin@cpu3`, or `round_robin` for the copies of all CPUs.
+        name: String,
+        /// `fcfs` or `round_robin(slice = 1ms)`.
+        with: Source,
+    },
+    /// Other components in the place of some, joined to what is around by `in` and `out`.
+    Subgraph {
+        /// Names as for an instance.
+        names: Vec<String>,
+        /// `{ in -> fifo -> out }`.
+        with: Source,
+    },
+    /// A package in a pipe (docs/packages.md).
+    Merge { package: Source, at: String },
+}
+
+impl Edit {
+    /// What a person calls it.
+    pub fn describe(&self) -> String {
+        match self {
+            Edit::Instance { name, with } => format!("swap instance {name} = {}", with.text.trim()),
+            Edit::Subgraph { names, with } => {
+                format!("replace {} with {}", names.join(", "), with.text.trim())
+            }
+            Edit::Merge { package, at } => format!("merge {} at {at}", package.stem()),
+        }
+    }
+}
+
+/// An edit as a tree.
+#[derive(Debug)]
+pub(crate) enum Parsed {
+    Instance { name: String, used: Use },
+    Subgraph { names: Vec<String>, body: Vec<Chain>, span: Span },
+    Merge(Package),
+}
+
+/// A package with where it goes.
+#[derive(Debug)]
+pub(crate) struct Package {
+    pub items: Vec<Item>,
+    pub at: String,
+    /// The text of `at`, for messages.
+    pub port: Span,
+}
+
+impl Package {
+    /// The one `package` statement.
+    pub fn topology(&self) -> Option<&Topology> {
+        self.items.iter().find_map(|i| match i {
+            Item::Package(t) => Some(t),
+            _ => None,
+        })
+    }
+}
+
+/// Reads edits; `next_id` goes on with that of the topology. `files` reads a source with what it includes.
+pub(crate) fn read(
+    edits: &[Edit],
+    sink: &mut Sink,
+    next_id: &mut u32,
+    mut files: impl FnMut(&Source, &mut Sink, &mut u32) -> Vec<Item>,
+) -> Vec<Parsed> {
+    let mut out = Vec::new();
+    for edit in edits {
+        match edit {
+            Edit::Instance { name, with } => {
+                let src = sink.add_source(with.clone());
+                if let Some(used) = parse::component(src, sink, next_id) {
+                    out.push(Parsed::Instance { name: name.clone(), used });
+                }
+            }
+            Edit::Subgraph { names, with } => {
+                let mut with = with.clone();
+                if !with.text.trim_start().starts_with('{') {
+                    with.text = format!("{{ {} }}", with.text.trim_end().trim_end_matches(';'));
+                }
+                let end = with.text.len() as u32;
+                let src = sink.add_source(with);
+                if let Some(body) = parse::body(src, sink, next_id) {
+                    let span = Span { src, start: 0, end };
+                    out.push(Parsed::Subgraph { names: names.clone(), body, span });
+                }
+            }
+            Edit::Merge { package, at } => {
+                let items = files(package, sink, next_id);
+                let src = sink
+                    .add_source(Source { name: format!("merge {} at", package.stem()), text: at.clone() });
+                let port = Span { src, start: 0, end: at.len() as u32 };
+                out.push(Parsed::Merge(Package { items, at: at.clone(), port }));
+            }
+        }
+    }
+    out
+}
+
+/// The name that a place in the text has in all blocks: `round_robin` for `round_robin@cpu3`, `x/q` for `x@cpu3/q`.
+pub(crate) fn base(name: &str) -> String {
+    let parts: Vec<&str> = name.split('/').map(|part| part.split('@').next().unwrap_or(part)).collect();
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bases_lose_the_groups() {
+        assert_eq!(base("round_robin@cpu3"), "round_robin");
+        assert_eq!(base("percpu@cpu3/rr@part1"), "percpu/rr");
+        assert_eq!(base("lb"), "lb");
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Changes of a topology: one instance, a part, a package; what each makes of the graph, and what is refused.
+
+mod common;
+
+use common::{Folder, machine, show, testcat, topologies};
+use weir_core::MachineShape;
+use weir_lang::{Compiled, Edit, Source, compile_with, diff};
+
+const DECENTRAL: &str = "annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };";
+
+fn part(text: &str) -> Source {
+    Source { name: "change".into(), text: text.into() }
+}
+
+fn instance(name: &str, with: &str) -> Edit {
+    Edit::Instance { name: name.into(), with: part(with) }
+}
+
+fn replace(names: &[&str], with: &str) -> Edit {
+    Edit::Subgraph { names: names.iter().map(|n| n.to_string()).collect(), with: part(with) }
+}
+
+fn merge(text: &str, at: &str) -> Edit {
+    Edit::Merge { package: Source { name: "pack.weir".into(), text: text.into() }, at: at.into() }
+}
+
+fn changed(text: &str, edits: &[Edit], shape: &MachineShape) -> Result<Compiled, String> {
+    let source = Source { name: "t.weir".into(), text: text.into() };
+    compile_with(&source, &Folder(topologies()), &testcat::catalog(), shape, &[], edits).map_err(|f| show(&f))
+}
+
+/// What a change changes, as text.
+fn what(text: &str, edits: &[Edit], shape: &MachineShape) -> String {
+    let before = changed(text, &[], shape).unwrap_or_else(|e| panic!("{e}"));
+    let after = changed(text, edits, shape).unwrap_or_else(|e| panic!("{e}"));
+    diff(&before.graph, &after.graph).to_string()
+}
+
+fn refused(text: &str, edits: &[Edit], shape: &MachineShape, part: &str) {
+    match changed(text, edits, shape) {
+        Ok(_) => panic!("{edits:?} was not refused"),
+        Err(e) => assert!(e.contains(part), "{edits:?}:\n{e}"),
+    }
+}
+
+#[test]
+fn one_instance_of_many() {
+    let smp = machine("smp-4");
+    let one =
+        changed(DECENTRAL, &[instance("round_robin@cpu2", "fifo")], &smp).unwrap_or_else(|e| panic!("{e}"));
+    let of = |plan: &weir_core::Plan, name: &str| {
+        let class = plan.instances.iter().find(|i| i.name == name).map(|i| i.class);
+        testcat::catalog().components.into_iter().find(|c| Some(c.id) == class).map(|c| c.name)
+    };
+    assert_eq!(of(&one.plan, "round_robin@cpu2").as_deref(), Some("fifo"), "the place keeps its name");
+    assert_eq!(of(&one.plan, "round_robin@cpu1").as_deref(), Some("round_robin"));
+    let all = changed(DECENTRAL, &[instance("round_robin", "fifo")], &smp).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(all.plan.instances.iter().filter(|i| i.name.starts_with("round_robin@")).count(), 4);
+    assert!(all.graph.nodes.iter().all(|n| n.component != "round_robin"));
+    insta::assert_snapshot!(what(DECENTRAL, &[instance("round_robin", "round_robin(slice = 1ms)")], &smp));
+}
+
+#[test]
+fn a_part_is_replaced_copy_by_copy() {
+    let smp = machine("smp-4");
+    let edits = [replace(&["round_robin"], "{ in -> burn -> round_robin -> out }")];
+    insta::assert_snapshot!(what(DECENTRAL, &edits, &smp));
+    let all = changed(DECENTRAL, &edits, &smp).unwrap_or_else(|e| panic!("{e}"));
+    assert!(
+        all.plan.instances.iter().any(|i| i.name == "round_robin@cpu3"),
+        "what goes on keeps its name, and so its state"
+    );
+    assert_eq!(all.plan.exits.iter().flatten().count(), 4);
+}
+
+#[test]
+fn a_part_may_bring_its_own_exits() {
+    let smp = machine("smp-4");
+    let edits = [replace(&["load_balancer", "round_robin"], "in -> fifo -> cpus")];
+    insta::assert_snapshot!(what(DECENTRAL, &edits, &smp));
+    // Then the next change starts from what there is.
+    let two = [edits[0].clone(), instance("fifo", "head_queue")];
+    let made = changed(DECENTRAL, &two, &smp).unwrap_or_else(|e| panic!("{e}"));
+    assert!(made.graph.nodes.iter().any(|n| n.name == "fifo" && n.component == "head_queue"));
+}
+
+#[test]
+fn what_makes_no_sound_topology_is_refused() {
+    let smp = machine("smp-4");
+    refused(DECENTRAL, &[instance("round_robbin", "fifo")], &smp, "did you mean `round_robin`?");
+    refused(DECENTRAL, &[instance("round_robin", "fiffo")], &smp, "did you mean `fifo`?");
+    refused(DECENTRAL, &[instance("round_robin", "fcfs")], &smp, "needs LAMPORT");
+    refused(DECENTRAL, &[instance("round_robin", "affinity")], &smp, "cannot stand in the place");
+    refused(DECENTRAL, &[instance("load_balancer", "fifo")], &smp, "fifo");
+    refused(DECENTRAL, &[instance("round_robin", "round_robin(slice = 1)")], &smp, "slice");
+    refused(DECENTRAL, &[replace(&["affinity"], "{ in -> fifo -> out }")], &smp, "has no pipes");
+    refused(DECENTRAL, &[replace(&["round_robin"], "{ fifo -> out }")], &smp, "in");
+    refused(DECENTRAL, &[replace(&["round_robin"], "{ in -> -> out }")], &smp, "expected");
+    refused(DECENTRAL, &[replace(&["round_robin"], "in -> fifo -> cpus 0-1")], &smp, "CPU");
+}
+
+const PACKAGE: &str = "annotate isa; claim cpus in accel;
+package npu(slice: ns = 3ms) {
+    in -> split :: isa_demux;
+    split[native] -> out;
+    split[accel] -> round_robin(slice = slice) -> cpus in accel;
+}";
+
+#[test]
+fn a_package_serves_the_cpus_that_it_claims() {
+    let accel = machine("accel");
+    let made = changed(DECENTRAL, &[merge(PACKAGE, "entry")], &accel).unwrap_or_else(|e| panic!("{e}"));
+    assert!(made.warnings.is_empty(), "{}", show(&made.warnings));
+    assert_eq!(made.plan.exits.iter().flatten().count(), 6);
+    assert!(made.plan.instances.iter().any(|i| i.name == "npu/split"));
+    insta::assert_snapshot!(what(DECENTRAL, &[merge(PACKAGE, "entry")], &accel));
+    // The same place by another name.
+    let named =
+        changed(DECENTRAL, &[merge(PACKAGE, "load_balancer.in")], &accel).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(named.plan, made.plan);
+}
+
+#[test]
+fn annotators_are_shared_where_they_are_equal() {
+    let accel = machine("accel");
+    let with = "annotate affinity, isa; entry -> load_balancer -> each cpu { round_robin -> cpu };";
+    let made = changed(with, &[merge(PACKAGE, "entry")], &accel).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(made.graph.nodes.iter().filter(|n| n.component == "isa").count(), 1);
+}
+
+#[test]
+fn what_is_ambiguous_is_not_merged() {
+    let accel = machine("accel");
+    refused(DECENTRAL, &[merge(PACKAGE, "load_balancer.out")], &accel, "stands for 4 pipes");
+    refused(DECENTRAL, &[merge(PACKAGE, "round_robin.in")], &accel, "stands for 4 pipes");
+    refused(DECENTRAL, &[merge(PACKAGE, "entri")], &accel, "did you mean `entry`?");
+    refused(DECENTRAL, &[merge(PACKAGE, "entry"), merge(PACKAGE, "entry")], &accel, "already");
+    let other = PACKAGE.replace("npu", "gpu");
+    refused(
+        DECENTRAL,
+        &[merge(PACKAGE, "entry"), merge(&other, "entry")],
+        &accel,
+        "another package serves CPU 4",
+    );
+    refused(DECENTRAL, &[merge("package p { in -> fifo; }", "entry")], &accel, "has no `out`");
+    refused(DECENTRAL, &[merge("entry -> fifo -> cpus;", "entry")], &accel, "holds no package");
+    refused(
+        DECENTRAL,
+        &[merge("leave cpu 1; package p { in -> fifo -> out }", "entry")],
+        &accel,
+        "takes no CPUs out",
+    );
+    refused(
+        DECENTRAL,
+        &[merge("package p { in -> fifo -> out; fifo -> cpus }", "entry")],
+        &machine("smp-2"),
+        "CPU",
+    );
+    refused(PACKAGE, &[], &accel, "this is a package");
+}
+
+#[test]
+fn a_package_stands_where_it_was_put() {
+    let smp = machine("smp-2");
+    let watch = "package watch(high: count = 16) { in -> watermark(high = high) -> out }";
+    let made =
+        changed(DECENTRAL, &[merge(watch, "round_robin@cpu1.in")], &smp).unwrap_or_else(|e| panic!("{e}"));
+    let pipe = |a: &str, b: &str| {
+        made.graph
+            .edges
+            .iter()
+            .any(|e| made.graph.nodes[e.from].name == a && made.graph.nodes[e.to].name == b)
+    };
+    assert!(pipe("load_balancer", "watch/watermark") && pipe("watch/watermark", "round_robin@cpu1"));
+    assert!(pipe("load_balancer", "round_robin@cpu0"));
+}
