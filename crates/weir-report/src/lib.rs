@@ -36,8 +36,8 @@ pub use metrics::Metrics;
 pub use plot::{Curve, Plot, Spot};
 pub use stats::{Dist, MeanCi, Ratio};
 pub use summary::{
-    CallSummary, ComponentSummary, CpuSummary, GroupSummary, MessageSummary, PipeSummary, Summary,
-    SwapSummary, TaskSummary, Totals,
+    CallSummary, ComponentSummary, CpuSummary, GroupSummary, MessageSummary, PipeSummary,
+    ReconfigurationSummary, Summary, SwapSummary, TaskSummary, Totals,
 };
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;

@@ -53,6 +53,9 @@ pub struct Summary {
     /// Recorded from a live kernel: times are those of the machine's clock, and there is no seed.
     #[serde(default)]
     pub live: bool,
+    /// What a scenario did, refused attempts included; each that was done is among `swaps` as well.
+    #[serde(default)]
+    pub reconfigurations: Vec<ReconfigurationSummary>,
     /// Display histograms over all tasks: for charts only.
     #[serde(skip)]
     pub response_bins: Vec<Bin>,
@@ -188,6 +191,33 @@ pub struct SwapSummary {
     pub pause_ns: u64,
     /// Tasks that were presented to the new graph.
     pub represented: u64,
+}
+
+/// A step of a scenario, or an action of one of its rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReconfigurationSummary {
+    pub at_ns: u64,
+    /// `step 2`, `rule overload`, `rule overload, back`.
+    pub cause: String,
+    pub verbs: Vec<String>,
+    pub done: bool,
+    /// Why it was refused; empty where it was done.
+    pub why: String,
+    pub from: String,
+    pub to: String,
+    /// `topology`, `instance`, or `none` where the graph stayed.
+    pub kind: String,
+    pub pause_ns: u64,
+    /// Tasks on CPUs, which were not disturbed.
+    pub running: u32,
+    /// Schedulable tasks that were at no exit yet.
+    pub drained: u32,
+    /// Tasks that were presented anew.
+    pub represented: u32,
+    pub instances_built: u32,
+    pub instances_kept: u32,
+    /// What changed in the graph, a line each.
+    pub diff: Vec<String>,
 }
 
 impl Summary {

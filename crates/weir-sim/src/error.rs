@@ -21,6 +21,8 @@ pub enum ErrorKind {
     Costs,
     /// The specification of a sweep.
     Sweep,
+    /// A scenario.
+    Scenario,
     /// A file could not be read.
     Io,
     /// The inputs are fine one by one, but this run cannot be made of them, or it broke off.

@@ -10,11 +10,13 @@ pub mod document;
 pub mod engine;
 pub mod error;
 pub mod machine;
+pub mod scenario;
 pub mod units;
 pub mod workload;
 
 pub use costs::Costs;
-pub use engine::{Command, CpuOutcome, Notice, Outcome, RunConfig, run};
+pub use engine::{Command, Control, CpuOutcome, Notice, Outcome, RunConfig, run};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::{CpuKind, Distance, Machine, MachineEvent, OperatingPoint};
+pub use scenario::{Composer, Proposal, Reconfiguration, Scenario, Verb};
 pub use workload::{Criticality, OnMiss, Op, Policy, TaskSpec, Timing, Workload};

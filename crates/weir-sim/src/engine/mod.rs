@@ -22,11 +22,13 @@ mod program;
 mod queue;
 mod rng;
 mod sim;
+mod steer;
 mod stuck;
 mod sync;
 mod task;
 mod world;
 
+use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
 pub(crate) use rng::Rng;
@@ -35,6 +37,7 @@ use weir_core::event::{Observer, TaskNo};
 use weir_core::{CpuSet, Plan, Topic};
 
 use crate::costs::Costs;
+use crate::scenario::{Composer, Reconfiguration, Scenario, Tap, Watch};
 use crate::{Machine, Result, Workload};
 
 /// How to run.
@@ -55,6 +58,15 @@ pub struct RunConfig<'a> {
     pub progress: Option<&'a dyn Fn(u64, u64)>,
     /// What is done to the scheduler from outside, by time in ns; in any order.
     pub scripted: Vec<(u64, Command)>,
+    /// A scenario, and who makes the topologies that it asks for.
+    pub control: Option<Control<'a>>,
+}
+
+/// A scenario that is to be carried out.
+#[derive(Clone, Copy)]
+pub struct Control<'a> {
+    pub scenario: &'a Scenario,
+    pub composer: &'a dyn Composer,
 }
 
 /// Something done to the scheduler from outside.
@@ -116,6 +128,8 @@ pub struct Outcome {
     pub bytes_per_task: usize,
     /// What the user should know: standstills, steps that had no effect, refused reconfigurations.
     pub warnings: Vec<String>,
+    /// What the scenario did, and what of it was refused, in order of time.
+    pub reconfigurations: Vec<Reconfiguration>,
 }
 
 /// Where the time of one CPU went, ns.
@@ -139,5 +153,12 @@ pub fn run<O: Observer>(
     cfg: &RunConfig<'_>,
     observer: &mut O,
 ) -> Result<Outcome> {
-    sim::Sim::new(machine, plan, workload, costs, cfg, observer)?.run()
+    let rules = cfg.control.filter(|c| !c.scenario.rules.is_empty());
+    let Some(control) = rules else {
+        return sim::Sim::new(machine, plan, workload, costs, cfg, None, observer)?.run();
+    };
+    let online = machine.shape.cpus.len() as u32;
+    let watch = RefCell::new(Watch::new(control.scenario, online));
+    let mut both = (observer, Tap(&watch));
+    sim::Sim::new(machine, plan, workload, costs, cfg, Some(&watch), &mut both)?.run()
 }

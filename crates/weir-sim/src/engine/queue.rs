@@ -30,28 +30,34 @@ pub enum Kind {
     Machine = 1,
     /// Index: entry of the list of commands.
     Command = 2,
+    /// Index: step of the scenario.
+    Step = 3,
     /// Index: task whose job has its deadline now.
-    Deadline = 3,
+    Deadline = 4,
     /// Index: workload entry to be created.
-    Start = 4,
+    Start = 5,
     /// Index: task whose sleep is over.
-    Wake = 5,
+    Wake = 6,
     /// A component's timer.
-    Component = 6,
+    Component = 7,
+    /// The scenario's rules look at the run.
+    Sample = 8,
     /// Index: CPU that is told that there is work.
-    Kick = 7,
+    Kick = 9,
     /// Index: CPU that is told to give up its task.
-    Preempt = 8,
+    Preempt = 10,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 11] = [
     Kind::Cpu,
     Kind::Machine,
     Kind::Command,
+    Kind::Step,
     Kind::Deadline,
     Kind::Start,
     Kind::Wake,
     Kind::Component,
+    Kind::Sample,
     Kind::Kick,
     Kind::Preempt,
 ];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The simulation as a whole: set-up, main loop, results.
 
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 
 use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
@@ -14,11 +15,13 @@ use super::inherit::Locking;
 use super::pmu::Pmu;
 use super::program::{self, Program};
 use super::queue::{CpuQueue, Key, Kind, Phase, TimerHeap};
+use super::steer::{InForce, RuleState};
 use super::sync::Objects;
 use super::task::{NEVER, NONE, Task};
 use super::{CpuOutcome, Outcome, RunConfig};
 use crate::costs::Costs;
 use crate::machine::MachineEvent;
+use crate::scenario::{Reconfiguration, Watch};
 use crate::{Error, Machine, Result, Workload};
 
 /// Address space of the arena: at least 4 GiB, so that a workload may fork many more tasks than it
@@ -81,7 +84,7 @@ pub struct Sim<'a, O: Observer> {
     pub obs: &'a mut O,
     pub sched: Sched,
     /// Topology in force.
-    pub plan: &'a Plan,
+    pub plan: InForce<'a>,
     pub now: u64,
     pub timers: TimerHeap,
     pub queue: CpuQueue,
@@ -136,6 +139,11 @@ pub struct Sim<'a, O: Observer> {
     pub job_wanted: bool,
     /// Some component listens to what kind of task each is.
     pub classes_wanted: Wanted,
+    /// What the scenario's rules know, and what each is doing.
+    pub watch: Option<&'a RefCell<Watch>>,
+    pub rules: Vec<RuleState>,
+    pub idle_samples: u32,
+    pub reconfigurations: Vec<Reconfiguration>,
 }
 
 impl<'a, O: Observer> Sim<'a, O> {
@@ -146,6 +154,7 @@ impl<'a, O: Observer> Sim<'a, O> {
         workload: &'a Workload,
         costs: &'a Costs,
         cfg: &'a RunConfig<'a>,
+        watch: Option<&'a RefCell<Watch>>,
         obs: &'a mut O,
     ) -> Result<Self> {
         let nr_cpus = machine.shape.nr_cpus();
@@ -190,7 +199,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             costs,
             obs,
             sched,
-            plan,
+            plan: InForce::Given(plan),
             now: 0,
             timers: TimerHeap::default(),
             queue: CpuQueue::new(nr_cpus),
@@ -227,6 +236,10 @@ impl<'a, O: Observer> Sim<'a, O> {
             ticking: listens(plan, Topic::Tick) && costs.tick_period > 0,
             job_wanted: listens(plan, Topic::Job),
             classes_wanted: Wanted::of(plan),
+            watch,
+            rules: Vec::new(),
+            idle_samples: 0,
+            reconfigurations: Vec::new(),
         };
         if sim.pmu.is_missed() {
             sim.warn(
@@ -270,6 +283,7 @@ impl<'a, O: Observer> Sim<'a, O> {
         for (i, (t, _)) in self.cfg.scripted.iter().enumerate() {
             self.timers.push(Key::new(*t, Phase::Timer, Kind::Command, i as u32));
         }
+        self.queue_scenario();
         for (i, spec) in self.workload.tasks.iter().enumerate() {
             if let Some(t) = spec.start_ns {
                 self.timers.push(Key::new(t, Phase::Timer, Kind::Start, i as u32));
@@ -328,6 +342,9 @@ impl<'a, O: Observer> Sim<'a, O> {
                 self.timers.pop();
                 self.timer(key)?;
             }
+            if self.watch.is_some() {
+                self.heed()?;
+            }
             self.queue_changes();
             if self.cfg.checks {
                 self.check();
@@ -343,6 +360,8 @@ impl<'a, O: Observer> Sim<'a, O> {
         match key.kind() {
             Kind::Machine => self.machine_event(index),
             Kind::Command => self.command(index),
+            Kind::Step => self.scenario_step(index),
+            Kind::Sample => self.sample(),
             Kind::Deadline => self.deadline_passed(index),
             Kind::Start => {
                 self.census.starts -= 1;
@@ -410,6 +429,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             memory_bytes: self.sched.memory_used(),
             bytes_per_task: self.sched.bytes_per_task(),
             warnings: self.warnings,
+            reconfigurations: self.reconfigurations,
         }
     }
 

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What happens to machine and scheduler from outside: CPUs come and go, clocks change, topologies are
-//! swapped, messages are published.
+//! What happens to machine and scheduler from outside: CPUs come and go, clocks change, messages are published.
 
-use weir_core::event::{Call, CpuNo, Event, Observer, Stop};
+use weir_core::event::{CpuNo, Event, Observer, Stop};
 use weir_core::{Msg, Topic};
 
-use super::classes::Wanted;
 use super::cpu::Mode;
-use super::sim::{Sim, listens};
+use super::sim::Sim;
 use super::task::NONE;
 use super::{Command, Notice};
+use crate::Result;
 use crate::machine::MachineEvent;
-use crate::{Error, Result};
 
 impl<'a, O: Observer> Sim<'a, O> {
     /// Entry `index` of the list of machine events.
     pub fn machine_event(&mut self, index: u32) -> Result<()> {
-        match self.machine_events[index as usize].1.clone() {
+        self.happen(self.machine_events[index as usize].1.clone())
+    }
+
+    /// Something happens to the machine.
+    pub fn happen(&mut self, event: MachineEvent) -> Result<()> {
+        match event {
             MachineEvent::Online(c) if self.known(c, "goes online") => self.online(c),
             MachineEvent::Offline(c) if self.known(c, "goes offline") => self.offline(c),
             MachineEvent::Frequency(c, hz) if self.known(c, "changes its clock") => self.frequency(c, hz),
@@ -121,69 +124,18 @@ impl<'a, O: Observer> Sim<'a, O> {
         }
     }
 
-    /// Replace the topology. Whoever calls the scheduler in the meantime waits.
-    fn swap(&mut self, plan: &'a weir_core::Plan) -> Result<()> {
-        if plan.exits.len() != self.cpus.len() {
-            return Err(Error::run(format!(
-                "topology `{}` was compiled for {} CPUs, the machine has {}",
-                plan.name,
-                plan.exits.len(),
-                self.cpus.len()
-            ))
-            .help("compile the new topology for the machine that it runs on"));
+    /// Publish a message of the script, which may change where a task may run.
+    fn notice(&mut self, n: &'a Notice) -> Result<()> {
+        if let (Topic::Affinity, Some(no)) = (n.topic, n.task)
+            && let Some(task) = self.tasks.get_mut(no as usize)
+        {
+            task.cpus = n.mask.as_ref();
         }
-        let stats = match self.sched.swap(plan) {
-            Ok(stats) => stats,
-            Err(e) => {
-                self.warn(format!(
-                    "at {} ns topology `{}` could not replace `{}`, which stays: {e}",
-                    self.now, plan.name, self.plan.name
-                ));
-                self.sched.clear_ops();
-                return Ok(());
-            }
-        };
-        self.tell_contention();
-        self.charger.reset(plan);
-        let begin = self.now.max(self.cpus[self.boot_cpu as usize].busy_until).max(self.frozen_until);
-        let end = self.account(self.boot_cpu, Call::Swap);
-        self.frozen_until = self.frozen_until.max(end);
-        let pause_ns = end.saturating_sub(begin.min(end));
-        self.obs.event(
-            self.now,
-            &Event::Swap { from: &self.plan.name, to: &plan.name, pause_ns, represented: stats.represented },
-        );
-        let before = std::mem::replace(&mut self.plan, plan);
-        self.ticking = listens(plan, Topic::Tick) && self.costs.tick_period > 0;
-        self.job_wanted = listens(plan, Topic::Job);
-        self.pmu.rewired(plan);
-        self.classes_wanted = Wanted::of(plan);
-        self.tell_again(self.boot_cpu, before, plan)?;
-        if self.cfg.trace_pipes {
-            if !self.depths.is_empty() {
-                self.depths = vec![0; plan.pipes.len()];
-            }
-            for pipe in 0..plan.pipes.len() as u32 {
-                let depth = self.sched.pipe_len(pipe);
-                if let Some(last) = self.depths.get_mut(pipe as usize) {
-                    *last = depth;
-                }
-                self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
-            }
-        }
-        // Idle CPUs look at what the new exits hold.
-        for c in 0..self.cpus.len() as CpuNo {
-            let cpu = &self.cpus[c as usize];
-            if cpu.mode == Mode::Idle && cpu.cur == NONE && !cpu.choosing {
-                self.cpus[c as usize].busy_until = end;
-                self.cpus[c as usize].choosing = true;
-                self.rekey(c);
-            }
-        }
-        Ok(())
+        self.publish(n)
     }
 
-    fn notice(&mut self, n: &'a Notice) -> Result<()> {
+    /// Publish a message from outside.
+    pub fn publish(&mut self, n: &Notice) -> Result<()> {
         let by = self.boot_cpu;
         let Some(no) = n.task else {
             let msg = Msg { cpu: n.cpu, task: None, value: n.value, value2: n.value2, mask: n.mask.clone() };
@@ -200,10 +152,7 @@ impl<'a, O: Observer> Sim<'a, O> {
         match n.topic {
             Topic::Priority => self.set_priority(no, n.value as i64 as i32, by)?,
             Topic::Isa => self.set_isa(no, n.value as u16, by)?,
-            Topic::Affinity => {
-                task.cpus = n.mask.as_ref();
-                self.tell_affinity(no, by)?;
-            }
+            Topic::Affinity => self.tell_affinity(no, by)?,
             _ => {
                 let msg = Msg {
                     cpu: n.cpu,

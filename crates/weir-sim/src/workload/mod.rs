@@ -60,6 +60,8 @@ pub struct Workload {
     pub duration_ns: Option<u64>,
     /// Machine events that the workload brings along (hotplug scenarios), ascending.
     pub machine_events: Vec<(u64, crate::machine::MachineEvent)>,
+    /// What is done to the scheduler while the workload runs, where its file says so.
+    pub scenario: Option<crate::scenario::Scenario>,
     /// Names of the timers that tasks share ([`Op::Timer`] with `shared`).
     pub timers: Vec<String>,
     /// The CPU whose speed is the unit of the work, where the source says so (rt-app calibrates on one

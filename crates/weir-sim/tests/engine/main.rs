@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The simulator with real components: what runs where and when.
 
+mod adapt;
 mod common;
 mod counters;
 mod late;

@@ -35,6 +35,9 @@ const TOP: &[&str] = &[
     "dag",
     "group",
     "profile",
+    "sample",
+    "at",
+    "rule",
 ];
 
 const TASK: &[&str] = &[
@@ -90,9 +93,14 @@ pub(crate) fn parse(
     let source = Source { name: file, text, kind: ErrorKind::Workload };
     let document = source.parse()?;
     let root = document::Table::new(source, document.get_ref(), 0..0, "the file", TOP)?;
+    let mut scenario = crate::scenario::tables(source, &root)?;
     let root = Table::new(source, root);
     let title = root.string("name", "\"video\"")?.unwrap_or(name);
     let mut builder = Builder::new(title, limits);
+    if !scenario.is_empty() {
+        scenario.name = title.to_string();
+        builder.workload.scenario = Some(scenario);
+    }
     if let Some(text) = root.get("description") {
         text.str("\"what it shows\"")?;
     }

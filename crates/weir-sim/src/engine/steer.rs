@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Carrying out a scenario: steps by time, rules by condition, each as one transaction.
+//!
+//! A transaction's topology takes over first, as only that can fail; then CPUs leave, then CPUs arrive, then messages are
+//! published. What is refused leaves everything as it was, and the outcome says why.
+
+use std::ops::Deref;
+use std::rc::Rc;
+
+use weir_core::event::{Call, CpuNo, Event, Observer};
+use weir_core::{Plan, SwapStats, Topic};
+
+use super::Notice;
+use super::classes::Wanted;
+use super::cpu::Mode;
+use super::queue::{Key, Kind, Phase};
+use super::sim::{Sim, listens};
+use super::task::{NONE, State};
+use crate::Result;
+use crate::machine::MachineEvent;
+use crate::scenario::{Proposal, Publication, Reconfiguration, Rule, Verb};
+
+/// Samples in a row without anything else queued after which nothing more is expected.
+const PATIENCE: u32 = 1_000;
+
+/// The topology in force: the caller's, or one that a scenario made.
+#[derive(Clone, Debug)]
+pub enum InForce<'a> {
+    Given(&'a Plan),
+    Made(Rc<Plan>),
+}
+
+impl Deref for InForce<'_> {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        match self {
+            InForce::Given(plan) => plan,
+            InForce::Made(plan) => plan,
+        }
+    }
+}
+
+/// What a rule is doing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RuleState {
+    /// It has acted, and waits for the way back; without one, for its condition to end.
+    acted: bool,
+    /// Since when the condition it waits for has held.
+    since: Option<u64>,
+    /// It rests until then.
+    rests_until: u64,
+}
+
+/// How a topology takes over.
+#[derive(Debug)]
+enum Change {
+    Whole,
+    /// One instance in its place; number in both plans.
+    Instance(u32),
+}
+
+/// What a change did, and when the scheduler could be called again.
+struct Changed {
+    stats: SwapStats,
+    pause_ns: u64,
+    end: u64,
+}
+
+impl<'a, O: Observer> Sim<'a, O> {
+    /// Queue the scenario's steps and the first look at its rules.
+    pub fn queue_scenario(&mut self) {
+        let Some(control) = self.cfg.control else { return };
+        for (i, step) in control.scenario.steps.iter().enumerate() {
+            self.timers.push(Key::new(step.at_ns, Phase::Timer, Kind::Step, i as u32));
+        }
+        if !control.scenario.rules.is_empty() {
+            self.rules = vec![RuleState::default(); control.scenario.rules.len()];
+            self.timers.push(Key::new(0, Phase::Timer, Kind::Sample, 0));
+        }
+    }
+
+    /// Step `index` of the scenario is due.
+    pub fn scenario_step(&mut self, index: u32) -> Result<()> {
+        let Some(control) = self.cfg.control else { return Ok(()) };
+        let step = &control.scenario.steps[index as usize];
+        self.transact(format!("step {}", index + 1), &step.verbs, None).map(|_| ())
+    }
+
+    /// Take a sample, look at the rules, and come again.
+    pub fn sample(&mut self) -> Result<()> {
+        let (Some(control), Some(watch)) = (self.cfg.control, self.watch) else { return Ok(()) };
+        watch.borrow_mut().sample(self.now);
+        self.look_at_rules()?;
+        let alone = self.timers.peek() == Key::NEVER && self.queue.peek() == Key::NEVER;
+        self.idle_samples = if alone { self.idle_samples + 1 } else { 0 };
+        if self.idle_samples <= PATIENCE {
+            let at = self.now + control.scenario.sample_ns;
+            self.timers.push(Key::new(at, Phase::Timer, Kind::Sample, 0));
+        }
+        Ok(())
+    }
+
+    /// Rules hear of messages at the end of the event in which they were published.
+    pub fn heed(&mut self) -> Result<()> {
+        let Some(watch) = self.watch else { return Ok(()) };
+        let news = std::mem::take(&mut watch.borrow_mut().news);
+        if news { self.look_at_rules() } else { Ok(()) }
+    }
+
+    fn look_at_rules(&mut self) -> Result<()> {
+        let (Some(control), Some(watch)) = (self.cfg.control, self.watch) else { return Ok(()) };
+        for (i, rule) in control.scenario.rules.iter().enumerate() {
+            let state = self.rules[i];
+            let holds = |c| watch.borrow().holds(c, rule.window_ns, self.census.ready);
+            let (met, hold_ns) = match (&rule.back, state.acted) {
+                (_, false) => (holds(&rule.when), rule.hold_ns),
+                (Some(back), true) => (holds(&back.when), back.hold_ns),
+                (None, true) => {
+                    // It acts again only after its condition has ended in between.
+                    self.rules[i].acted = holds(&rule.when);
+                    continue;
+                }
+            };
+            if !met {
+                self.rules[i].since = None;
+                continue;
+            }
+            let since = *self.rules[i].since.get_or_insert(self.now);
+            if self.now - since >= hold_ns && self.now >= state.rests_until {
+                self.act(i, rule, state.acted)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, index: usize, rule: &'a Rule, back: bool) -> Result<()> {
+        let (verbs, cause) = match &rule.back {
+            Some(way) if back => (&way.verbs, format!("rule {}, back", rule.name)),
+            _ => (&rule.verbs, format!("rule {}", rule.name)),
+        };
+        let done = self.transact(cause, verbs, Some(index))?;
+        let state = &mut self.rules[index];
+        state.since = None;
+        state.rests_until = self.now + rule.cooldown_ns;
+        if done {
+            state.acted = !back;
+        }
+        Ok(())
+    }
+
+    /// Do all of `verbs` or none; says which.
+    fn transact(&mut self, cause: String, verbs: &'a [Verb], rule: Option<usize>) -> Result<bool> {
+        let mut record = Reconfiguration {
+            at_ns: self.now,
+            cause,
+            verbs: verbs.iter().map(Verb::to_string).collect(),
+            from: self.plan.name.clone(),
+            to: self.plan.name.clone(),
+            kind: "none",
+            running: self.census.running,
+            ..Reconfiguration::default()
+        };
+        let refused = match self.possible(verbs) {
+            Ok(()) => self.reshape(verbs, rule, &mut record).err(),
+            Err(why) => Some(why),
+        };
+        let done = refused.is_none();
+        if let Some(why) = &refused {
+            let text = format!("at {} ns {} was refused, and nothing changed: {why}", self.now, record.cause);
+            self.warn(text);
+        } else {
+            self.then(verbs)?;
+        }
+        record.refused = refused;
+        self.reconfigurations.push(record);
+        Ok(done)
+    }
+
+    /// Why CPUs or messages of a transaction cannot be had.
+    fn possible(&self, verbs: &[Verb]) -> std::result::Result<(), String> {
+        let nr = self.cpus.len() as u32;
+        let known =
+            |c: u32| if c < nr { Ok(()) } else { Err(format!("there is no CPU {c}; the machine has {nr}")) };
+        let mut online: Vec<bool> = self.cpus.iter().map(|c| c.mode != Mode::Offline).collect();
+        for verb in verbs {
+            match verb {
+                Verb::Cpu { cpu, online: on } => {
+                    known(*cpu)?;
+                    online[*cpu as usize] = *on;
+                }
+                Verb::Publish(p) => {
+                    p.cpu.map_or(Ok(()), known)?;
+                    if let Some(name) = &p.task {
+                        self.task_called(name)
+                            .ok_or_else(|| format!("no task called `{name}` is there now"))?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let serves = |c: usize| self.machine.shape.cpus[c].host.is_none();
+        match (0..online.len()).any(|c| online[c] && serves(c)) {
+            true => Ok(()),
+            false => Err("no CPU that can run the scheduler would be left".into()),
+        }
+    }
+
+    fn task_called(&self, name: &str) -> Option<u32> {
+        let spec = |t: &super::task::Task<'_>| self.workload.tasks[t.spec as usize].name == name;
+        self.tasks.iter().position(|t| t.state != State::Gone && spec(t)).map(|i| i as u32)
+    }
+
+    /// Let the topology that the verbs ask for take over.
+    fn reshape(
+        &mut self,
+        verbs: &[Verb],
+        rule: Option<usize>,
+        record: &mut Reconfiguration,
+    ) -> std::result::Result<(), String> {
+        let Some(control) = self.cfg.control.filter(|_| verbs.iter().any(Verb::reshapes)) else {
+            return Ok(());
+        };
+        let Proposal { plan, diff } = control.composer.compose(verbs, rule)?;
+        let withheld = self.drained();
+        let change = how(&self.plan, &plan);
+        let changed = match self.take_over(InForce::Made(plan), &change) {
+            Ok(changed) => changed,
+            Err(e) => {
+                control.composer.reject();
+                return Err(e.to_string());
+            }
+        };
+        for text in control.composer.accept() {
+            self.warn(text);
+        }
+        record.to = self.plan.name.clone();
+        record.kind = if matches!(change, Change::Whole) { "topology" } else { "instance" };
+        record.pause_ns = changed.pause_ns;
+        record.drained = withheld;
+        record.represented = changed.stats.represented;
+        record.built = changed.stats.instances_built;
+        record.kept = changed.stats.instances_kept;
+        record.diff = diff;
+        Ok(())
+    }
+
+    /// Schedulable tasks that are at no exit.
+    fn drained(&self) -> u32 {
+        let sum = |pipes: &mut Vec<u32>| -> u32 {
+            pipes.sort_unstable();
+            pipes.dedup();
+            pipes.iter().map(|p| self.sched.pipe_len(*p)).sum()
+        };
+        let entered = sum(&mut self.plan.entries.clone());
+        entered.saturating_sub(sum(&mut self.plan.exits.iter().flatten().copied().collect()))
+    }
+
+    /// CPUs and messages of a transaction.
+    fn then(&mut self, verbs: &'a [Verb]) -> Result<()> {
+        for wanted in [false, true] {
+            for verb in verbs {
+                if let Verb::Cpu { cpu, online } = verb
+                    && *online == wanted
+                {
+                    let event =
+                        if *online { MachineEvent::Online(*cpu) } else { MachineEvent::Offline(*cpu) };
+                    self.happen(event)?;
+                }
+            }
+        }
+        for verb in verbs {
+            if let Verb::Publish(p) = verb {
+                let Publication { topic, value, cpu, .. } = *p;
+                let task = p.task.as_deref().and_then(|name| self.task_called(name));
+                if topic == Topic::Affinity && task.is_some() {
+                    self.warn("a scenario cannot change an affinity: the message has no mask".into());
+                    continue;
+                }
+                let value = value.unwrap_or(0);
+                self.publish(&Notice { topic, cpu, task, value, value2: 0, mask: None })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Put `plan` in charge. Whoever calls the scheduler in the meantime waits.
+    fn take_over(
+        &mut self,
+        plan: InForce<'a>,
+        change: &Change,
+    ) -> std::result::Result<Changed, weir_core::Error> {
+        let stats = match change {
+            Change::Whole => self.sched.swap(&plan),
+            Change::Instance(i) => {
+                let new = &plan.instances[*i as usize];
+                self.sched.swap_instance(*i, new.class, &new.params)
+            }
+        };
+        let stats = match stats {
+            Ok(stats) => stats,
+            Err(e) => {
+                self.sched.clear_ops();
+                return Err(e);
+            }
+        };
+        self.tell_contention();
+        self.charger.reset(&plan);
+        let begin = self.now.max(self.cpus[self.boot_cpu as usize].busy_until).max(self.frozen_until);
+        let end = self.account(self.boot_cpu, Call::Swap);
+        self.frozen_until = self.frozen_until.max(end);
+        let pause_ns = end.saturating_sub(begin.min(end));
+        let represented = stats.represented;
+        self.obs
+            .event(self.now, &Event::Swap { from: &self.plan.name, to: &plan.name, pause_ns, represented });
+        let now = plan.clone();
+        let before = std::mem::replace(&mut self.plan, plan);
+        self.ticking = listens(&self.plan, Topic::Tick) && self.costs.tick_period > 0;
+        self.job_wanted = listens(&self.plan, Topic::Job);
+        self.pmu.rewired(&self.plan);
+        self.classes_wanted = Wanted::of(&self.plan);
+        if let Err(e) = self.tell_again(self.boot_cpu, &before, &now) {
+            self.warn(format!("the new topology was not told everything: {}", e.message));
+        }
+        self.tell_all_depths();
+        // Idle CPUs look at what the new exits hold.
+        for c in 0..self.cpus.len() as CpuNo {
+            let cpu = &self.cpus[c as usize];
+            if cpu.mode == Mode::Idle && cpu.cur == NONE && !cpu.choosing {
+                self.cpus[c as usize].busy_until = end;
+                self.cpus[c as usize].choosing = true;
+                self.rekey(c);
+            }
+        }
+        Ok(Changed { stats, pause_ns, end })
+    }
+
+    fn tell_all_depths(&mut self) {
+        if !self.cfg.trace_pipes {
+            return;
+        }
+        let nr = self.plan.pipes.len();
+        if !self.depths.is_empty() {
+            self.depths = vec![0; nr];
+        }
+        for pipe in 0..nr as u32 {
+            let depth = self.sched.pipe_len(pipe);
+            if let Some(last) = self.depths.get_mut(pipe as usize) {
+                *last = depth;
+            }
+            self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
+        }
+    }
+
+    /// Replace the topology by one of the script's.
+    pub fn swap(&mut self, plan: &'a Plan) -> Result<()> {
+        if plan.exits.len() != self.cpus.len() {
+            let text = format!(
+                "topology `{}` was compiled for {} CPUs, the machine has {}",
+                plan.name,
+                plan.exits.len(),
+                self.cpus.len()
+            );
+            return Err(
+                crate::Error::run(text).help("compile the new topology for the machine that it runs on")
+            );
+        }
+        match self.take_over(InForce::Given(plan), &Change::Whole) {
+            Ok(changed) => debug_assert!(changed.end >= self.now),
+            Err(e) => self.warn(format!(
+                "at {} ns topology `{}` could not replace `{}`, which stays: {e}",
+                self.now, plan.name, self.plan.name
+            )),
+        }
+        Ok(())
+    }
+}
+
+/// One instance in its place, where all the rest is equal.
+fn how(old: &Plan, new: &Plan) -> Change {
+    let same_pipes = old.pipes.len() == new.pipes.len()
+        && old.pipes.iter().zip(&new.pipes).all(|(a, b)| {
+            (&a.name, a.postponed, a.from, a.to, a.label, a.depth)
+                == (&b.name, b.postponed, b.from, b.to, b.label, b.depth)
+        });
+    let same_ends = old.entries == new.entries && old.exits == new.exits;
+    if !same_pipes || !same_ends || old.instances.len() != new.instances.len() {
+        return Change::Whole;
+    }
+    let mut other = None;
+    for (i, (a, b)) in old.instances.iter().zip(&new.instances).enumerate() {
+        if (&a.name, &a.ins, &a.outs) != (&b.name, &b.ins, &b.outs) {
+            return Change::Whole;
+        }
+        if (a.class, &a.params) != (b.class, &b.params) && other.replace(i as u32).is_some() {
+            return Change::Whole;
+        }
+    }
+    other.map_or(Change::Whole, Change::Instance)
+}

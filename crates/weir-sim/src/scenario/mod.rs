@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Scenarios: what happens to a running scheduler from outside, by time and by rule.
+//!
+//! A [`Scenario`] is data, read from TOML (`docs/scenarios.md`). The engine carries it out; what a verb does to the
+//! topology is the business of a [`Composer`], as this crate knows plans but no topologies.
+
+mod condition;
+mod read;
+mod verb;
+mod watch;
+
+use std::rc::Rc;
+
+use weir_core::Plan;
+
+pub use condition::{Compare, Condition, Metric, Statistic, Term};
+pub(crate) use read::tables;
+pub use read::{File, parse};
+pub use verb::{Publication, Verb};
+pub(crate) use watch::{Tap, Watch};
+
+/// What is done to a running scheduler.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scenario {
+    pub name: String,
+    /// By time.
+    pub steps: Vec<Step>,
+    pub rules: Vec<Rule>,
+    /// How often rules look at the run's metrics, ns.
+    pub sample_ns: u64,
+}
+
+/// Verbs that take effect together at a time, all or none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub at_ns: u64,
+    pub verbs: Vec<Verb>,
+}
+
+/// Verbs that take effect when something is the case, and perhaps others when it is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    pub name: String,
+    pub when: Condition,
+    /// The condition must have held for so long, ns.
+    pub hold_ns: u64,
+    pub verbs: Vec<Verb>,
+    /// The way back has a condition of its own, so that the rule does not swing to and fro.
+    pub back: Option<Back>,
+    /// The rule rests for so long after it has acted, ns.
+    pub cooldown_ns: u64,
+    /// Metrics are those of so long a time, ns.
+    pub window_ns: u64,
+}
+
+/// How a rule is taken back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Back {
+    pub when: Condition,
+    pub hold_ns: u64,
+    pub verbs: Vec<Verb>,
+}
+
+impl Scenario {
+    /// Nothing is ever done.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.rules.is_empty()
+    }
+}
+
+/// A topology that verbs lead to.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    pub plan: Rc<Plan>,
+    /// Difference to the topology in force, for people.
+    pub diff: String,
+}
+
+/// Makes topologies of verbs. A proposal is accepted or rejected before the next one is asked for.
+pub trait Composer {
+    /// The topology after these verbs (those about topologies; others are skipped). `rule` is the number of the rule
+    /// that acts; [`Verb::Undo`] returns to the topology that was in force before it did.
+    ///
+    /// # Errors
+    /// A sentence for the user: the verbs make no sense, or no sound topology.
+    fn compose(&self, verbs: &[Verb], rule: Option<usize>) -> Result<Proposal, String>;
+    /// The proposal is in force. Gives what the user should know.
+    fn accept(&self) -> Vec<String>;
+    /// It is not, and the topology before stays.
+    fn reject(&self);
+}
+
+/// A reconfiguration, or the attempt at one. Times are virtual, ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reconfiguration {
+    pub at_ns: u64,
+    /// `step 2`, `rule overload`, `rule overload, back`.
+    pub cause: String,
+    pub verbs: Vec<String>,
+    /// Why nothing was done; `None` if it was.
+    pub refused: Option<String>,
+    /// Topologies before and after, by name.
+    pub from: String,
+    pub to: String,
+    /// `topology`: a new graph took over. `instance`: one instance was exchanged in its place. `none`: the graph stayed.
+    pub kind: &'static str,
+    /// How long callers of the scheduler were held off.
+    pub pause_ns: u64,
+    /// Tasks on CPUs, which went on undisturbed.
+    pub running: u32,
+    /// Schedulable tasks that had not reached an exit: withheld, or on their way in postponed pipes.
+    pub drained: u32,
+    /// Tasks that were presented anew.
+    pub represented: u32,
+    pub built: u32,
+    pub kept: u32,
+    pub diff: String,
+}

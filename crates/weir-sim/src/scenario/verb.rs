@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What a scenario may do, as text and as data: `cpu 3 offline`, `swap central`, `set rr.slice = 1ms` …
+
+use std::fmt;
+
+use weir_core::Topic;
+
+use crate::error::did_you_mean;
+use crate::units::{self, UnitError};
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// `cpu 3 online`, `cpu 3 offline`
+    Cpu { cpu: u32, online: bool },
+    /// `swap central`: another topology, by catalogue name or file.
+    Swap { topology: String },
+    /// `swap instance policy = fcfs`
+    Instance { name: String, with: String },
+    /// `replace a, b with { in -> c -> out }`
+    Replace { names: Vec<String>, with: String },
+    /// `set round_robin.slice = 1ms`
+    Set { component: String, param: String, value: String },
+    /// `merge npu at entry`: a package, by file or catalogue name.
+    Merge { package: String, at: String },
+    /// `unmerge npu`
+    Unmerge { package: String },
+    /// `load mine.so`: a component that the program does not have.
+    Load { file: String },
+    /// `unload mine`
+    Unload { component: String },
+    /// `publish POWER = 1`
+    Publish(Publication),
+    /// `undo`: the topology that was in force before the rule acted.
+    Undo,
+}
+
+/// A message from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publication {
+    pub topic: Topic,
+    /// 0 where it is not told.
+    pub value: Option<u64>,
+    pub cpu: Option<u32>,
+    /// By name.
+    pub task: Option<String>,
+}
+
+/// Words that a verb begins with.
+const VERBS: [&str; 10] =
+    ["cpu", "swap", "replace", "set", "merge", "unmerge", "load", "unload", "publish", "undo"];
+
+fn wrong<T>(message: impl Into<String>, help: impl Into<String>) -> Result<T, UnitError> {
+    Err(UnitError { message: message.into(), help: help.into() })
+}
+
+impl Verb {
+    /// Read a verb.
+    ///
+    /// # Errors
+    /// Message and remedy.
+    pub fn parse(text: &str) -> Result<Verb, UnitError> {
+        let text = text.trim();
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let rest = rest.trim();
+        match word {
+            "cpu" => cpu(rest),
+            "swap" => swap(rest),
+            "replace" => replace(rest),
+            "set" => set(rest),
+            "merge" => merge(rest),
+            "unmerge" => {
+                one(rest, "unmerge npu", "the name of a package").map(|package| Verb::Unmerge { package })
+            }
+            "load" => one(rest, "load mine.so", "a file").map(|file| Verb::Load { file }),
+            "unload" => one(rest, "unload mine", "the name of a component")
+                .map(|component| Verb::Unload { component }),
+            "publish" => publish(rest),
+            "undo" if rest.is_empty() => Ok(Verb::Undo),
+            "undo" => wrong("`undo` stands alone", "write `undo`"),
+            _ => wrong(format!("unknown verb `{word}`"), did_you_mean(word, &VERBS)),
+        }
+    }
+
+    /// It asks for another topology.
+    pub fn reshapes(&self) -> bool {
+        !matches!(self, Verb::Cpu { .. } | Verb::Publish(_))
+    }
+}
+
+fn one(rest: &str, example: &str, what: &str) -> Result<String, UnitError> {
+    match rest {
+        "" => wrong(format!("{what} is missing"), format!("write `{example}`")),
+        _ => Ok(rest.to_string()),
+    }
+}
+
+fn cpu(rest: &str) -> Result<Verb, UnitError> {
+    let help = "write `cpu 3 online` or `cpu 3 offline`";
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let [number, state] = words[..] else {
+        return wrong("`cpu` takes a number and `online` or `offline`", help);
+    };
+    let Ok(cpu) = number.parse() else { return wrong(format!("`{number}` is no number of a CPU"), help) };
+    match state {
+        "online" => Ok(Verb::Cpu { cpu, online: true }),
+        "offline" => Ok(Verb::Cpu { cpu, online: false }),
+        _ => wrong(format!("a CPU goes online or offline, not `{state}`"), help),
+    }
+}
+
+fn swap(rest: &str) -> Result<Verb, UnitError> {
+    let help = "write `swap central`, or `swap instance policy = fcfs`";
+    let Some(instance) = rest.strip_prefix("instance").filter(|r| r.starts_with(char::is_whitespace)) else {
+        return one(rest, "swap central", "the topology").map(|topology| Verb::Swap { topology });
+    };
+    match instance.split_once('=').map(|(a, b)| (a.trim(), b.trim())) {
+        Some((name, with)) if !name.is_empty() && !with.is_empty() && !name.contains('(') => {
+            Ok(Verb::Instance { name: name.into(), with: with.into() })
+        }
+        _ => wrong("an instance and what takes its place are joined by `=`", help),
+    }
+}
+
+fn replace(rest: &str) -> Result<Verb, UnitError> {
+    let help = "write `replace policy, other with { in -> fifo -> out }`";
+    let Some((names, with)) = rest.split_once(" with ") else {
+        return wrong("`replace` lacks its `with`", help);
+    };
+    let names: Vec<String> = names.split(',').map(|n| n.trim().to_string()).collect();
+    if names.iter().any(String::is_empty) || with.trim().is_empty() {
+        return wrong("`replace` names instances and what takes their place", help);
+    }
+    Ok(Verb::Replace { names, with: with.trim().into() })
+}
+
+fn set(rest: &str) -> Result<Verb, UnitError> {
+    let parts = rest.split_once('=').and_then(|(left, value)| {
+        let (component, param) = left.trim().rsplit_once('.')?;
+        let parts = [component, param, value].map(|p| p.trim().to_string());
+        parts.iter().all(|p| !p.is_empty()).then_some(parts)
+    });
+    match parts {
+        Some([component, param, value]) => Ok(Verb::Set { component, param, value }),
+        None => wrong("`set` takes component, parameter and value", "write `set round_robin.slice = 1ms`"),
+    }
+}
+
+fn merge(rest: &str) -> Result<Verb, UnitError> {
+    match rest.rsplit_once(" at ").map(|(p, at)| (p.trim(), at.trim())) {
+        Some((package, at)) if !package.is_empty() && !at.is_empty() => {
+            Ok(Verb::Merge { package: package.into(), at: at.into() })
+        }
+        _ => wrong("`merge` takes a package and the port that it goes to", "write `merge npu.weir at entry`"),
+    }
+}
+
+fn publish(rest: &str) -> Result<Verb, UnitError> {
+    let help = "write `publish POWER = 1`, `publish BURN`, `publish PRIORITY = 5 task worker-3`, `… cpu 2`";
+    let spaced = rest.replace('=', " = ");
+    let mut words = spaced.split_whitespace();
+    let Some(name) = words.next() else { return wrong("`publish` takes a topic", help) };
+    let Some(topic) = Topic::by_name(name) else {
+        let names: Vec<&str> = Topic::all().map(Topic::name).collect();
+        return wrong(format!("unknown topic `{name}`"), did_you_mean(name, &names));
+    };
+    let mut out = Publication { topic, value: None, cpu: None, task: None };
+    while let Some(word) = words.next() {
+        let Some(what) = words.next() else {
+            return wrong(format!("`{word}` of a message is not told"), help);
+        };
+        let number = || {
+            value(what)
+                .ok_or_else(|| UnitError { message: format!("`{what}` is no number"), help: help.into() })
+        };
+        match word {
+            "=" => out.value = Some(number()?),
+            "cpu" => out.cpu = Some(number()? as u32),
+            "task" => out.task = Some(what.to_string()),
+            _ => return wrong(format!("a message has no `{word}`"), help),
+        }
+    }
+    Ok(Verb::Publish(out))
+}
+
+/// A number, perhaps negative (two's complement), or a time.
+fn value(text: &str) -> Option<u64> {
+    let signed = text.parse::<i64>().ok().map(|v| v as u64);
+    signed.or_else(|| text.parse().ok()).or_else(|| units::parse(text, units::TIME).ok())
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verb::Cpu { cpu, online } => {
+                write!(f, "cpu {cpu} {}", if *online { "online" } else { "offline" })
+            }
+            Verb::Swap { topology } => write!(f, "swap {topology}"),
+            Verb::Instance { name, with } => write!(f, "swap instance {name} = {with}"),
+            Verb::Replace { names, with } => write!(f, "replace {} with {with}", names.join(", ")),
+            Verb::Set { component, param, value } => write!(f, "set {component}.{param} = {value}"),
+            Verb::Merge { package, at } => write!(f, "merge {package} at {at}"),
+            Verb::Unmerge { package } => write!(f, "unmerge {package}"),
+            Verb::Load { file } => write!(f, "load {file}"),
+            Verb::Unload { component } => write!(f, "unload {component}"),
+            Verb::Publish(p) => {
+                write!(f, "publish {}", p.topic.name())?;
+                if let Some(value) = p.value {
+                    write!(f, " = {}", value as i64)?;
+                }
+                if let Some(cpu) = p.cpu {
+                    write!(f, " cpu {cpu}")?;
+                }
+                p.task.iter().try_for_each(|t| write!(f, " task {t}"))
+            }
+            Verb::Undo => f.write_str("undo"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written_alike() {
+        for text in [
+            "cpu 3 online",
+            "cpu 3 offline",
+            "swap central",
+            "swap ./mine.weir",
+            "swap instance policy = round_robin(slice = 1ms)",
+            "replace a, b@cpu3 with { in -> fifo -> out }",
+            "set round_robin.slice = 1ms",
+            "merge npu.weir at lb.out3",
+            "unmerge npu",
+            "load ./mine.so",
+            "unload mine",
+            "publish POWER = 0",
+            "publish BURN",
+            "publish PRIORITY = -5 task worker-3",
+            "publish FREQUENCY = 7 cpu 2",
+            "undo",
+        ] {
+            let verb = Verb::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+            assert_eq!(verb.to_string(), text);
+            assert_eq!(Verb::parse(&format!("  {verb} ")), Ok(verb));
+        }
+    }
+
+    #[test]
+    fn mistakes_have_a_remedy() {
+        for (text, part) in [
+            ("", "unknown verb"),
+            ("swp central", "unknown verb `swp`"),
+            ("cpu three online", "no number"),
+            ("cpu 3 gone", "online or offline"),
+            ("cpu 3", "takes a number"),
+            ("swap", "topology is missing"),
+            ("swap instance x", "joined by `=`"),
+            ("replace x { }", "lacks its `with`"),
+            ("set slice = 1ms", "component, parameter"),
+            ("merge npu", "port"),
+            ("publish NOISE", "unknown topic"),
+            ("publish BURN = x", "no number"),
+            ("publish BURN loudly", "not told"),
+            ("undo it", "stands alone"),
+        ] {
+            let error = Verb::parse(text).expect_err(text);
+            assert!(error.message.contains(part) && !error.help.is_empty(), "{text}: {error:?}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Schedulers that change while they run: CPUs that come and go, transactions, rules.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use weir_core::event::{Event, Observer};
+use weir_core::{CpuSet, Plan};
+use weir_lang::{Edit, NoIncludes, Source};
+use weir_sim::engine::Control;
+use weir_sim::scenario::{self, Composer, Proposal, Verb};
+use weir_sim::{Costs, Machine, Op, Outcome, RunConfig, TaskSpec, Workload, engine};
+
+const MS: u64 = 1_000_000;
+
+/// Knows topologies by name, and changes of one instance.
+struct Names {
+    texts: BTreeMap<&'static str, &'static str>,
+    machine: Machine,
+    now: RefCell<(String, Vec<Edit>)>,
+    next: RefCell<Option<(String, Vec<Edit>)>>,
+    before: RefCell<Option<(String, Vec<Edit>)>>,
+}
+
+impl Names {
+    fn new(machine: &Machine, texts: &[(&'static str, &'static str)], first: &str) -> Self {
+        Names {
+            texts: texts.iter().copied().collect(),
+            machine: machine.clone(),
+            now: RefCell::new((first.into(), Vec::new())),
+            next: RefCell::new(None),
+            before: RefCell::new(None),
+        }
+    }
+
+    fn plan(&self, recipe: &(String, Vec<Edit>)) -> Result<Plan, String> {
+        let text = self.texts.get(recipe.0.as_str()).ok_or_else(|| format!("no topology `{}`", recipe.0))?;
+        let source = Source { name: format!("{}.weir", recipe.0), text: text.to_string() };
+        let catalog = weir_core::catalog();
+        weir_lang::compile_with(&source, &NoIncludes, catalog, &self.machine.shape, &[], &recipe.1)
+            .map(|c| c.plan)
+            .map_err(|all| all[0].to_string())
+    }
+
+    fn first(&self) -> Plan {
+        self.plan(&self.now.borrow()).expect("sound")
+    }
+}
+
+impl Composer for Names {
+    fn compose(&self, verbs: &[Verb], _: Option<usize>) -> Result<Proposal, String> {
+        let mut next = self.now.borrow().clone();
+        for verb in verbs {
+            match verb {
+                Verb::Swap { topology } => next = (topology.clone(), Vec::new()),
+                Verb::Instance { name, with } => {
+                    let with = Source { name: "change".into(), text: with.clone() };
+                    next.1.push(Edit::Instance { name: name.clone(), with });
+                }
+                Verb::Undo => next = self.before.borrow().clone().ok_or("nothing to undo")?,
+                _ => {}
+            }
+        }
+        let plan = Rc::new(self.plan(&next)?);
+        *self.next.borrow_mut() = Some(next);
+        Ok(Proposal { plan, diff: String::new() })
+    }
+
+    fn accept(&self) -> Vec<String> {
+        if let Some(next) = self.next.borrow_mut().take() {
+            *self.before.borrow_mut() = Some(self.now.replace(next));
+        }
+        Vec::new()
+    }
+
+    fn reject(&self) {
+        *self.next.borrow_mut() = None;
+    }
+}
+
+/// When each task ran, as (from, to, CPU).
+#[derive(Default)]
+struct Runs {
+    names: Vec<String>,
+    since: BTreeMap<u32, (u64, u32)>,
+    runs: Vec<Vec<(u64, u64, u32)>>,
+}
+
+impl Observer for Runs {
+    fn event(&mut self, t: u64, event: &Event<'_>) {
+        match *event {
+            Event::TaskNew { name, .. } => {
+                self.names.push(name.into());
+                self.runs.push(Vec::new());
+            }
+            Event::Run { task, cpu, .. } => {
+                assert!(self.since.insert(task, (t, cpu)).is_none(), "task {task} runs twice at {t}");
+            }
+            Event::Off { task, .. } => {
+                let (from, cpu) = self.since.remove(&task).expect("it ran");
+                self.runs[task as usize].push((from, t, cpu));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Runs {
+    /// Time that a task ran within `from..to`.
+    fn within(&self, task: usize, from: u64, to: u64) -> u64 {
+        self.runs[task].iter().map(|(a, b, _)| (*b).min(to).saturating_sub((*a).max(from))).sum()
+    }
+}
+
+fn task(name: &str, cpus: Option<CpuSet>) -> TaskSpec {
+    let program = [Op::Loop { count: None }, Op::Run { ns: 100 * MS }, Op::LoopEnd];
+    TaskSpec { cpus, ..TaskSpec::new(name, "", program) }
+}
+
+fn run(machine: &Machine, workload: &Workload, text: &str, names: &Names, ms: u64) -> (Outcome, Runs) {
+    let file = scenario::parse("test", "test.toml", text).unwrap_or_else(|e| panic!("{e}"));
+    let mut runs = Runs::default();
+    let control = Some(Control { scenario: &file.scenario, composer: names });
+    let cfg = RunConfig { duration_ns: Some(ms * MS), checks: true, control, ..RunConfig::default() };
+    let plan = names.first();
+    let outcome = engine::run(machine, &plan, workload, &Costs::default(), &cfg, &mut runs)
+        .unwrap_or_else(|e| panic!("{e}"));
+    (outcome, runs)
+}
+
+fn two_of_four() -> Machine {
+    let mut machine = Machine::smp(4);
+    machine.shape.cpus[2].online = false;
+    machine.shape.cpus[3].online = false;
+    machine
+}
+
+const CPUS: &str =
+    "annotate affinity; entry -> load_balancer -> each cpu { round_robin(slice = 3ms) -> cpu };";
+const GLOBAL: &str = "annotate affinity; entry -> policy :: round_robin(slice = 3ms) -> cpus;";
+const GROW: &str = "
+[[at]]
+time = \"200ms\"
+do = [\"cpu 2 online\", \"cpu 3 online\"]
+[[at]]
+time = \"600ms\"
+do = [\"cpu 1 offline\", \"cpu 2 offline\", \"cpu 3 offline\"]
+";
+
+/// 2 -> 4 -> 1 CPUs (source 0, 5.6.2): bound tasks are withheld while their CPU is away, nothing is lost, and shares are even
+/// again at the latest 60 ms after a change.
+fn follows(text: &'static str, slack: u64) {
+    let machine = two_of_four();
+    let names = Names::new(&machine, &[("t", text)], "t");
+    let bound: CpuSet = [3].into_iter().collect();
+    let mut tasks: Vec<TaskSpec> = (0..12).map(|i| task(&format!("equal-{i}"), None)).collect();
+    tasks.extend((0..2).map(|i| task(&format!("bound-{i}"), Some(bound.clone()))));
+    let workload = Workload { name: "grow".into(), tasks, ..Workload::default() };
+    let (outcome, runs) = run(&machine, &workload, GROW, &names, 1_000);
+    assert_eq!((outcome.alive, outcome.reconfigurations.len()), (14, 2));
+    for bound in [12, 13] {
+        assert_eq!(runs.within(bound, 0, 200 * MS), 0, "withheld before its CPU came");
+        assert!(runs.within(bound, 200 * MS, 260 * MS) > 0, "it runs soon after");
+        assert_eq!(runs.within(bound, 601 * MS, 1_000 * MS), 0, "withheld after its CPU has gone");
+        assert!(runs.runs[bound].iter().all(|r| r.2 == 3), "on its CPU only");
+    }
+    // Windows of steady state: every one of the equal tasks gets its share of what the bound ones leave.
+    for (from, to, cpus) in [(60, 200, 2), (260, 600, 4), (660, 1_000, 1)] {
+        let (from, to) = (from * MS, to * MS);
+        let taken: u64 = (12..14).map(|t| runs.within(t, from, to)).sum();
+        let share = ((to - from) * cpus - taken) / 12;
+        for t in 0..12 {
+            let got = runs.within(t, from, to);
+            assert!(
+                got.abs_diff(share) <= slack,
+                "{from}..{to}: {} got {got}, its share is {share}",
+                runs.names[t]
+            );
+        }
+        let busy: u64 = (0..14).map(|t| runs.within(t, from, to)).sum();
+        assert!(busy * 100 >= (to - from) * cpus * 97, "{from}..{to}: {cpus} CPUs are busy, not {busy} ns");
+    }
+}
+
+#[test]
+fn one_queue_follows_the_machine() {
+    // Within three slices.
+    follows(GLOBAL, 9 * MS);
+}
+
+#[test]
+fn queues_of_cpus_follow_the_machine() {
+    // The balancer evens counts out, not times: with 14 tasks on 4 queues some hold three, some four.
+    follows(CPUS, 40 * MS);
+}
+
+#[test]
+fn a_transaction_is_all_or_nothing() {
+    let machine = Machine::smp(2);
+    let names = Names::new(&machine, &[("cpus", CPUS), ("global", GLOBAL)], "cpus");
+    let workload =
+        Workload { name: "w".into(), tasks: vec![task("a", None), task("b", None)], ..Workload::default() };
+    let text = "
+[[at]]
+time = \"10ms\"
+do = [\"cpu 1 offline\", \"swap nowhere\"]
+[[at]]
+time = \"20ms\"
+do = [\"swap global\", \"cpu 7 offline\"]
+[[at]]
+time = \"30ms\"
+do = [\"cpu 0 offline\", \"cpu 1 offline\", \"swap global\"]
+[[at]]
+time = \"40ms\"
+do = [\"swap global\", \"publish PRIORITY = 3 task nobody\"]
+[[at]]
+time = \"50ms\"
+do = [\"swap global\", \"cpu 1 offline\"]
+[[at]]
+time = \"60ms\"
+do = \"swap instance policy = fifo\"
+";
+    let (outcome, runs) = run(&machine, &workload, text, &names, 100);
+    let told: Vec<(bool, &str, u32)> =
+        outcome.reconfigurations.iter().map(|r| (r.refused.is_none(), r.kind, r.represented)).collect();
+    let no = (false, "none", 0);
+    assert_eq!(told, [no, no, no, no, (true, "topology", 0), (true, "instance", 1)]);
+    let why: Vec<&str> = outcome.reconfigurations.iter().filter_map(|r| r.refused.as_deref()).collect();
+    for (why, part) in why.iter().zip([
+        "no topology `nowhere`",
+        "no CPU 7",
+        "no CPU that can run",
+        "no task called `nobody`",
+    ]) {
+        assert!(why.contains(part), "{why}");
+    }
+    // Both CPUs worked until the one that was accepted.
+    assert!(runs.within(0, 0, 50 * MS) > 49 * MS && runs.within(1, 0, 50 * MS) > 49 * MS);
+    let last = &outcome.reconfigurations[5];
+    assert_eq!((last.running, last.drained), (1, 0));
+    assert_eq!(outcome.warnings.len(), 4);
+}
+
+#[test]
+fn a_rule_waits_acts_rests_and_goes_back() {
+    let machine = Machine::smp(2);
+    let names = Names::new(&machine, &[("cpus", CPUS), ("global", GLOBAL)], "cpus");
+    let busy = |name: &str, start: u64, ms: u64| TaskSpec {
+        start_ns: Some(start),
+        ..TaskSpec::new(name, "", [Op::Run { ns: ms * MS }])
+    };
+    let sleeper = TaskSpec::new("s", "", [Op::Sleep { ns: 900 * MS }]);
+    // Four tasks from 100 to 200 ms on two CPUs, a short spell at 300 ms, then nothing.
+    let mut tasks = vec![sleeper];
+    tasks.extend((0..4).map(|i| busy(&format!("a{i}"), 100 * MS, 50)));
+    tasks.extend((0..4).map(|i| busy(&format!("b{i}"), 300 * MS, 4)));
+    let workload = Workload { name: "w".into(), tasks, ..Workload::default() };
+    let text = "
+[[rule]]
+name = \"crowd\"
+when = \"ready > 1\"
+for = \"20ms\"
+do = \"swap global\"
+back = \"utilization < 20%\"
+back_for = \"10ms\"
+window = \"20ms\"
+cooldown = \"30ms\"
+";
+    let (outcome, _) = run(&machine, &workload, text, &names, 1_000);
+    let told: Vec<(u64, &str, &str)> =
+        outcome.reconfigurations.iter().map(|r| (r.at_ns / MS, r.cause.as_str(), r.to.as_str())).collect();
+    // 20 ms after the crowd came; back when 20 ms were mostly idle and 10 ms more; the short spell is too short.
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!((told[0].1, told[0].2), ("rule crowd", "global"));
+    assert!((120..=122).contains(&told[0].0), "{told:?}");
+    assert_eq!((told[1].1, told[1].2), ("rule crowd, back", "cpus"));
+    assert!((225..=232).contains(&told[1].0), "{told:?}");
+}
+
+#[test]
+fn a_rule_without_a_way_back_acts_once_for_each_time() {
+    let machine = Machine::smp(1);
+    let names = Names::new(&machine, &[("global", GLOBAL)], "global");
+    let workload = Workload { name: "w".into(), tasks: vec![task("a", None)], ..Workload::default() };
+    let text = "
+[[at]]
+time = \"10ms\"
+do = \"publish POWER = 1\"
+[[at]]
+time = \"400ms\"
+do = \"publish POWER = 0\"
+[[at]]
+time = \"600ms\"
+do = \"publish POWER = 1\"
+[[rule]]
+when = \"battery\"
+do = \"swap instance policy = fifo\"
+";
+    let (outcome, _) = run(&machine, &workload, text, &names, 900);
+    let times: Vec<u64> =
+        outcome.reconfigurations.iter().filter(|r| r.cause == "rule 1").map(|r| r.at_ns / MS).collect();
+    assert_eq!(times, [10, 600]);
+}
