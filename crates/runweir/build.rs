@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Embeds the catalogue: every file of `topologies/`, `machines/` and `workloads/` becomes part of
-//! the program, so that an installed `runweir` needs no files beside it; and what the experiments found.
+//! Embeds the catalogue: every file of `topologies/`, `machines/`, `workloads/`, `scenarios/` and `packages/` becomes
+//! part of the program, so that an installed `runweir` needs no files beside it; and what the experiments found.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Folder below the repository root, name of the generated table, extensions that count.
-const KINDS: [(&str, &str, &[&str]); 3] = [
+const KINDS: [(&str, &str, &[&str]); 5] = [
     ("topologies", "TOPOLOGIES", &["weir"]),
     ("machines", "MACHINES", &["xml", "toml"]),
     ("workloads", "WORKLOADS", &["json", "xml", "toml"]),
+    ("scenarios", "SCENARIOS", &["toml"]),
+    ("packages", "PACKAGES", &["weir"]),
 ];
 
 fn main() {

@@ -31,6 +31,9 @@ Results go to stdout; progress, warnings and errors go to stderr.";
 #[command(name = "runweir", version, about, styles = STYLES, after_help = AFTER_HELP)]
 #[command(arg_required_else_help = true, max_term_width = 100)]
 pub struct Cli {
+    /// Load a component that `runweir component build` has made (repeatable); simulations only
+    #[arg(long, global = true, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
+    pub load: Vec<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -65,12 +68,19 @@ pub enum Command {
     Vm(Box<crate::vm::VmArgs>),
     /// List the components, or show the manual of one
     Components(ListArgs),
+    /// Build a component of your own, to be loaded while the program runs
+    #[command(subcommand)]
+    Component(crate::component::ComponentCommand),
     /// List the topologies of the catalogue, or show one
     Topologies(ListArgs),
     /// List the machines of the catalogue, or describe one
     Machines(ListArgs),
     /// List the workloads and generators of the catalogue, or describe one
     Workloads(ListArgs),
+    /// List the scenarios of the catalogue, or show one
+    Scenarios(ListArgs),
+    /// List the packages of the catalogue, or show one
+    Packages(ListArgs),
     /// Print the completion script for a shell
     Completions {
         /// Shell to complete in
@@ -93,14 +103,14 @@ pub enum Command {
 }
 
 /// Where the workload runs and how long: shared by `run` and `compare`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Setting {
     /// Machine: a preset (smp-8, epyc-64 …), an hwloc XML file, a TOML file, or `host`
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Workload: a catalogue name, rt-app .json, SimSo .xml, .toml, or generator:key=value,…
     #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    pub workload: String,
+    pub workload: Option<String>,
     /// End after this much virtual time, with its unit: 500us, 20ms, 2s
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Option<u64>,
@@ -135,6 +145,7 @@ Examples:
   runweir run -t decentral -m smp-8 -w hackbench:groups=10,loops=100
   runweir run -t my.weir -m lstopo.xml -w app.json --duration 2s --out results
   runweir run -t central -m epyc-64 -w tasks.xml --set round_robin.slice=1ms --json
+  runweir run --scenario fpga        the scheduler changes while it runs; --dry-run only shows how
 
 Without --duration a finite workload runs to its end; an endless one needs it.
 --out writes summary.json, tasks.csv, jobs.csv, trace.pftrace (open it in ui.perfetto.dev) and
@@ -152,6 +163,12 @@ pub struct RunArgs {
     /// Check conservation after every event: no task lost, none twice (slower)
     #[arg(long)]
     pub checks: bool,
+    /// What happens to the scheduler meanwhile: a catalogue name or a TOML file. It may also name topology, machine and workload
+    #[arg(long, value_name = "S", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub scenario: Option<String>,
+    /// Only try the changes that the scenario may make, and show what each changes in the graph
+    #[arg(long)]
+    pub dry_run: bool,
     #[command(flatten)]
     pub output: Output,
 }
@@ -188,6 +205,7 @@ pub struct CompareArgs {
 Examples:
   runweir check decentral
   runweir check my.weir --machine lstopo.xml
+  runweir check decentral --machine accel-4x2 --with npu@entry
 
 Errors end with exit status 2. Warnings explain themselves and do not change the exit status.")]
 pub struct CheckArgs {
@@ -200,6 +218,9 @@ pub struct CheckArgs {
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
+    /// Merge a package, a catalogue name or a file, at a port of the topology (repeatable)
+    #[arg(long, value_name = "PACKAGE@PORT", value_parser = Text::new())]
+    pub with: Vec<String>,
     /// Print what was found as JSON
     #[arg(long)]
     pub json: bool,
@@ -224,7 +245,8 @@ pub enum Drawing {
 Examples:
   runweir graph decentral -o decentral.svg
   runweir graph dual --machine smp-2 --format mmd
-  runweir graph my.weir | dot -Tpng > my.png")]
+  runweir graph my.weir | dot -Tpng > my.png
+  runweir graph decentral --diff central")]
 pub struct GraphArgs {
     /// Catalogue name or .weir file; - reads stdin
     #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
@@ -235,6 +257,12 @@ pub struct GraphArgs {
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
+    /// Merge a package, a catalogue name or a file, at a port of the topology (repeatable)
+    #[arg(long, value_name = "PACKAGE@PORT", value_parser = Text::new())]
+    pub with: Vec<String>,
+    /// Do not draw, but say in words what another topology has different
+    #[arg(long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, conflicts_with_all = ["output", "format"])]
+    pub diff: Option<String>,
     /// File to write; its ending decides the notation. Without it the drawing goes to stdout
     #[arg(short, long, value_name = "F.svg|F.dot|F.mmd", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,

@@ -22,7 +22,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
                 Some(machine) => machine.clone(),
                 None => topology::default_machine(&source)?,
             };
-            Ok((topology::compile(&source, &machine.shape, &sets)?, machine))
+            Ok((topology::compile_with(&source, &machine.shape, &sets, &args.with)?, machine))
         });
         match compiled {
             Ok((compiled, machine)) => {

@@ -20,8 +20,13 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
         None => topology::default_machine(&source)?,
     };
     let sets = topology::parse_sets(&args.set)?;
-    let compiled = topology::compile(&source, &machine.shape, &sets)?;
+    let compiled = topology::compile_with(&source, &machine.shape, &sets, &args.with)?;
     output::show(&compiled.warnings.iter().map(topology::diag).collect::<Vec<_>>());
+    if let Some(other) = &args.diff {
+        let other = topology::compile(&topology::source(other)?, &machine.shape, &sets)?;
+        output::print(&weir_lang::diff(&compiled.graph, &other.graph).to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let text = match kind {
         Drawing::Svg => weir_lang::draw::svg(&compiled.graph, &SvgOptions::default()),
         Drawing::Dot => weir_lang::draw::dot(&compiled.graph),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `runweir components | topologies`: what schedulers there are and what they are made of.
+//! `runweir components | topologies | scenarios | packages`: what schedulers there are and what they are made of.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use weir_core::{Class, ComponentInfo, ParamInfo, Unit};
 
 use crate::args::ListArgs;
-use crate::catalogue::{self, Entry, TOPOLOGIES, unknown};
+use crate::catalogue::{self, Entry, unknown};
 use crate::fault::Result;
 use crate::output::{columns, json, print};
 
@@ -62,16 +62,16 @@ pub fn print_entry(entry: &Entry, as_json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `runweir topologies [NAME]`.
-pub fn topologies(args: &ListArgs) -> Result<ExitCode> {
+/// `runweir topologies [NAME]`, and the like for other files of the catalogue; `what` and `command` are the words for them.
+pub fn files(args: &ListArgs, what: &str, command: &str, entries: &'static [Entry]) -> Result<ExitCode> {
     let Some(name) = &args.name else {
-        return print_rows(&[("", TOPOLOGIES.iter().map(Row::of).collect())], args.json);
+        return print_rows(&[("", entries.iter().map(Row::of).collect())], args.json);
     };
-    match catalogue::find(TOPOLOGIES, name) {
+    match catalogue::find(entries, name) {
         Some(entry) => print_entry(entry, args.json),
         None => {
-            let names: Vec<&str> = TOPOLOGIES.iter().map(|e| e.name).collect();
-            Err(unknown("topology", "topologies", name, &names))
+            let names: Vec<&str> = entries.iter().map(|e| e.name).collect();
+            Err(unknown(what, command, name, &names))
         }
     }
 }

@@ -10,6 +10,7 @@ mod catalogue;
 mod check;
 mod columns;
 mod compare;
+mod component;
 mod drawing;
 mod fault;
 mod formatting;
@@ -24,6 +25,7 @@ mod pages;
 mod progress;
 mod reproduce;
 mod run;
+mod scenario;
 mod session;
 mod simso;
 mod status;
@@ -46,7 +48,9 @@ use fault::Result;
 fn main() -> ExitCode {
     // clap ends with status 2 and its own words where the command line cannot be understood.
     let cli = Cli::parse();
-    match catch_unwind(AssertUnwindSafe(|| dispatch(cli.command))) {
+    match catch_unwind(AssertUnwindSafe(|| {
+        component::load_all(&cli.load).and_then(|()| dispatch(cli.command))
+    })) {
         Ok(Ok(status)) => status,
         Ok(Err(fault)) => {
             output::show(&fault.diags);
@@ -75,9 +79,12 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Top(args) => top::top(&args),
         Command::Vm(args) => vm::vm(&args),
         Command::Components(args) => listing::components(&args),
-        Command::Topologies(args) => listing::topologies(&args),
+        Command::Component(command) => component::component(&command),
+        Command::Topologies(args) => listing::files(&args, "topology", "topologies", catalogue::TOPOLOGIES),
         Command::Machines(args) => models::machines(&args),
         Command::Workloads(args) => models::workloads(&args),
+        Command::Scenarios(args) => listing::files(&args, "scenario", "scenarios", catalogue::SCENARIOS),
+        Command::Packages(args) => listing::files(&args, "package", "packages", catalogue::PACKAGES),
         Command::Completions { shell } => pages::completions(shell),
         Command::Man { dir } => pages::man(&dir),
         Command::Docs { dir } => pages::docs(&dir),

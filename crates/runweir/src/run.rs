@@ -3,28 +3,53 @@
 
 use std::process::ExitCode;
 
+use weir_sim::Control;
+
 use crate::args::RunArgs;
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::outdir::OutDir;
 use crate::output::{note, print};
 use crate::progress::Progress;
 use crate::session::{Session, warn};
-use crate::{simso, stop};
+use crate::{scenario, simso, stop};
 
 /// Run once, write and print the results.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let options = &args.output;
-    let mut session = Session::open(&args.setting, args.seed, options.quiet)?;
+    let found = args.scenario.as_deref().map(scenario::find).transpose()?;
+    let file = found.as_ref().map(|f| &f.file);
+    let mut setting = args.setting.clone();
+    let beside =
+        |name: &Option<String>| name.as_ref().map(|n| found.as_ref().map_or(n.clone(), |f| f.beside(n)));
+    setting.machine = setting.machine.or_else(|| beside(&file?.machine));
+    setting.workload = setting.workload.or_else(|| beside(&file?.workload));
+    setting.duration = setting.duration.or_else(|| file?.duration_ns);
+    let mut session = Session::open(&setting, args.seed, options.quiet)?;
     session.checks = args.checks;
-    let topology = match &args.topology {
-        Some(name) => name.clone(),
+    let topology = match args.topology.clone().or_else(|| beside(&file?.topology)) {
+        Some(name) => name,
         None => simso::topology(session.workload.simso.as_ref())?.to_string(),
     };
     let candidate = session.candidate(&topology, options.quiet)?;
+    let scenario = scenario::join(session.workload.scenario.as_ref(), file.map(|f| &f.scenario));
+    let folder = found.as_ref().map_or("", |f| f.folder.as_str());
+    let workshop = session.workshop(&candidate, folder);
+    if args.dry_run {
+        let Some(scenario) = &scenario else {
+            return Err(Fault::user(
+                "there is no scenario to try",
+                "add --scenario, or a workload that has one",
+            ));
+        };
+        let (plan, quiet) = (&candidate.plan, options.quiet);
+        return scenario::dry_run(scenario, &workshop, &session.machine, plan, options.json, quiet);
+    }
     let out = options.out.as_deref().map(|dir| OutDir::prepare(dir, options.force)).transpose()?;
     stop::install()?;
     let progress = Progress::new(1, session.is_bounded(), !options.quiet);
-    let done = session.run(&candidate, args.seed, out.as_ref().map(|o| (o, "")), (&progress, 0));
+    let control = scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
+    let files = out.as_ref().map(|o| (o, ""));
+    let done = session.run_with(&candidate, args.seed, files, (&progress, 0), control);
     progress.finish();
     let done = done?;
     if !options.quiet {

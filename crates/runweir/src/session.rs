@@ -8,15 +8,16 @@ use std::time::Instant;
 use weir_core::Plan;
 use weir_core::event::{Event, Observer};
 use weir_lang::draw::SvgOptions;
-use weir_lang::{Graph, Set};
+use weir_lang::{Graph, Set, Source};
 use weir_report::{Gantt, HtmlExtras, Jobs, Meta, Metrics, Summary, Trace};
-use weir_sim::engine::{self, RunConfig};
+use weir_sim::engine::{self, Control, RunConfig};
 use weir_sim::{Costs, Machine, Workload};
 
 use crate::args::Setting;
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::{OutDir, write_error};
 use crate::progress::Progress;
+use crate::scenario::{self, Workshop};
 use crate::{machine, output, stop, topology};
 
 /// What all runs of a command have in common.
@@ -37,14 +38,21 @@ pub struct Session {
 /// A topology that is ready to run on the session's machine.
 pub struct Candidate {
     pub plan: Plan,
-    graph: Graph,
+    pub graph: Graph,
+    source: Source,
 }
 
 impl Session {
     /// Read machine, workload and costs. Warnings are shown unless `quiet`.
     pub fn open(setting: &Setting, seed: u64, quiet: bool) -> Result<Self> {
         let sets = topology::parse_sets(&setting.set)?;
-        let mut workload = machine::workload(&setting.workload, seed)?;
+        let Some(spec) = setting.workload.clone() else {
+            return Err(Fault::user(
+                "no workload is named",
+                "add --workload, for example --workload hackbench:groups=10; `runweir workloads` lists them",
+            ));
+        };
+        let mut workload = machine::workload(&spec, seed)?;
         let machine = match (&setting.machine, &workload.simso) {
             (Some(spec), _) => machine::resolve(spec)?,
             (None, Some(simso)) if simso.nr_cpus > 0 => {
@@ -82,7 +90,6 @@ impl Session {
         if !quiet {
             warn(machine.warnings.iter().chain(&workload.warnings));
         }
-        let spec = setting.workload.clone();
         Ok(Self { machine, workload, costs, sets, spec, seed, duration_ns, own_machine, checks: false })
     }
 
@@ -98,16 +105,37 @@ impl Session {
         if !quiet {
             output::show(&compiled.warnings.iter().map(topology::diag).collect::<Vec<_>>());
         }
-        Ok(Candidate { plan: compiled.plan, graph: compiled.graph })
+        Ok(Candidate { plan: compiled.plan, graph: compiled.graph, source })
     }
 
-    /// Run once. With `files`, trace and reports go into that folder of it.
+    /// Who makes the topologies that a scenario asks for, beginning with this one. Its paths are relative to `folder`.
+    pub fn workshop(&self, candidate: &Candidate, folder: &str) -> Workshop {
+        let Candidate { source, graph, .. } = candidate;
+        Workshop::new(source.clone(), &self.sets, &self.machine.shape, graph, folder)
+    }
+
+    /// Run once. With `files`, trace and reports go into that folder of it. The workload's own scenario is carried out.
     pub fn run(
         &self,
         candidate: &Candidate,
         seed: u64,
         files: Option<(&OutDir, &str)>,
         progress: (&Progress, usize),
+    ) -> Result<Done> {
+        let workshop = self.workshop(candidate, "");
+        let control =
+            self.workload.scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
+        self.run_with(candidate, seed, files, progress, control)
+    }
+
+    /// Run once with a scenario.
+    pub fn run_with(
+        &self,
+        candidate: &Candidate,
+        seed: u64,
+        files: Option<(&OutDir, &str)>,
+        progress: (&Progress, usize),
+        control: Option<Control<'_>>,
     ) -> Result<Done> {
         let made = self.made(seed)?;
         let workload = made.as_ref();
@@ -132,6 +160,7 @@ impl Session {
             trace_pipes: true,
             stop: Some(stop::flag()),
             progress: Some(&tell),
+            control,
             ..RunConfig::default()
         };
         let began = Instant::now();
@@ -144,6 +173,7 @@ impl Session {
         summary.interrupted = outcome.interrupted;
         // The engine's count: that of the observers depends on what they ask to be told.
         summary.events = outcome.events;
+        summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
         if let (Some((out, folder)), Some(trace), Some(jobs), Some(mut gantt)) = (files, trace, jobs, gantt) {
             let name = format!("{folder}trace.pftrace");
             trace.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;

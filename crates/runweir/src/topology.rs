@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use weir_core::MachineShape;
-use weir_lang::{Compiled, Diagnostic, Loader, Set, Source};
+use weir_lang::{Compiled, Diagnostic, Edit, Loader, Set, Source};
 use weir_sim::Machine;
 
 use crate::catalogue::{self, TOPOLOGIES, unknown};
@@ -86,6 +86,30 @@ pub fn default_machine(source: &Source) -> Result<Machine> {
 /// Compile for a machine.
 pub fn compile(source: &Source, shape: &MachineShape, sets: &[Set]) -> Result<Compiled> {
     weir_lang::compile(source, &Includes, weir_core::catalog(), shape, sets).map_err(fault)
+}
+
+/// As [`compile`], with packages merged: `--with npu@entry`.
+pub fn compile_with(
+    source: &Source,
+    shape: &MachineShape,
+    sets: &[Set],
+    with: &[String],
+) -> Result<Compiled> {
+    let edits = with.iter().map(|text| parse_with(text)).collect::<Result<Vec<_>>>()?;
+    weir_lang::compile_with(source, &Includes, weir_core::catalog(), shape, sets, &edits).map_err(fault)
+}
+
+/// A `--with` option: `package@port`. Ports may contain an `@` as well (`round_robin@cpu3.in`), names of packages do not.
+fn parse_with(text: &str) -> Result<Edit> {
+    match text.split_once('@') {
+        Some((package, at)) if !package.is_empty() && !at.is_empty() => {
+            Ok(Edit::Merge { package: crate::scenario::package(package)?, at: at.into() })
+        }
+        _ => Err(Fault::user(
+            format!("`--with {}` is not of the form package@port", text.escape_debug()),
+            "for example --with npu@entry; `runweir packages` lists those of the catalogue",
+        )),
+    }
 }
 
 /// A `--set` option: `comp.param=V`. Instances may have dots in their names, parameters have none.

@@ -125,7 +125,13 @@ fn setting(spec: &Spec, at: &[usize]) -> Setting {
             set.push(format!("{param}={}", axis.values[at[i]]));
         }
     }
-    Setting { machine: Some(value(MACHINE)), workload, duration: spec.duration_ns, set, costs: value(COSTS) }
+    Setting {
+        machine: Some(value(MACHINE)),
+        workload: Some(workload),
+        duration: spec.duration_ns,
+        set,
+        costs: value(COSTS),
+    }
 }
 
 /// A fault with the point at which it happened.

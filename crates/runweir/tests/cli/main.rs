@@ -8,6 +8,7 @@ mod lists;
 mod live;
 mod reproduce;
 mod run;
+mod scenario;
 mod signals;
 mod sweep;
 mod topologies;

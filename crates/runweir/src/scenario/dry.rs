@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Trying a scenario without a run: every transaction is compiled, checked and built, and its difference shown.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use weir_core::{Config, Plan, Sched};
+use weir_sim::scenario::Verb;
+use weir_sim::{Composer, Machine, Scenario};
+
+use super::Workshop;
+use crate::fault::{Diag, Fault, Result};
+use crate::output::{json, print};
+use crate::units::show_ns;
+
+/// Address space for graphs that nobody runs.
+const ARENA: usize = 1 << 32;
+
+/// A transaction and what would become of it.
+#[derive(Debug, Serialize)]
+struct Tried {
+    cause: String,
+    verbs: Vec<String>,
+    ok: bool,
+    why: String,
+    from: String,
+    to: String,
+    instances_built: u32,
+    instances_kept: u32,
+    diff: Vec<String>,
+}
+
+/// Try all steps in order of time; each rule, with its way back, from the topology at the begin.
+pub fn dry_run(
+    scenario: &Scenario,
+    workshop: &Workshop,
+    machine: &Machine,
+    plan: &Plan,
+    as_json: bool,
+    quiet: bool,
+) -> Result<ExitCode> {
+    let begin = workshop.clone();
+    let mut tried = Vec::new();
+    let mut bench = Bench::new(machine, plan)?;
+    for (i, step) in scenario.steps.iter().enumerate() {
+        let cause = format!("step {} at {}", i + 1, show_ns(step.at_ns));
+        tried.push(bench.attempt(workshop, cause, &step.verbs, None));
+    }
+    for (i, rule) in scenario.rules.iter().enumerate() {
+        let workshop = begin.clone();
+        let mut bench = Bench::new(machine, plan)?;
+        let cause = format!("rule {}, when {}", rule.name, rule.when);
+        tried.push(bench.attempt(&workshop, cause, &rule.verbs, Some(i)));
+        if let Some(back) = &rule.back
+            && tried.last().is_some_and(|t| t.ok)
+        {
+            let cause = format!("rule {}, back when {}", rule.name, back.when);
+            tried.push(bench.attempt(&workshop, cause, &back.verbs, Some(i)));
+        }
+    }
+    if as_json {
+        print(&json(&tried)?)?;
+    } else if !quiet {
+        print(&tried.iter().map(show).collect::<Vec<_>>().join("\n"))?;
+    }
+    let bad: Vec<Diag> = tried
+        .iter()
+        .filter(|t| !t.ok)
+        .map(|t| {
+            Diag::error(format!("{}: {}", t.cause, t.why))
+                .help("nothing would change then; mend the scenario")
+        })
+        .collect();
+    if bad.is_empty() {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(Fault { blame: crate::fault::Blame::User, diags: bad })
+    }
+}
+
+fn show(t: &Tried) -> String {
+    let mut text = format!("{}: {}\n", t.cause, t.verbs.join("; "));
+    if !t.ok {
+        text.push_str(&format!("  refused: {}\n", t.why));
+    } else if !t.diff.is_empty() {
+        text.push_str(&format!(
+            "  {} -> {}: {} instances built, {} of them new\n",
+            t.from,
+            t.to,
+            t.instances_built + t.instances_kept,
+            t.instances_built
+        ));
+        t.diff.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    text
+}
+
+/// A scheduler without tasks, in which graphs are really built.
+struct Bench {
+    sched: Sched,
+    nr_cpus: u32,
+    name: String,
+}
+
+impl Bench {
+    fn new(machine: &Machine, plan: &Plan) -> Result<Self> {
+        let nr_cpus = machine.nr_cpus();
+        let config = Config { nr_cpus, arena_bytes: ARENA, checks: true, oplog: false, seed: 1 };
+        let told = |e: weir_core::Error| {
+            Fault::user(format!("the topology cannot be built: {e}"), "see `runweir check`")
+        };
+        let mut sched = Sched::new(&config).map_err(told)?;
+        sched.load(plan).map_err(told)?;
+        Ok(Self { sched, nr_cpus, name: plan.name.clone() })
+    }
+
+    fn attempt(&mut self, workshop: &Workshop, cause: String, verbs: &[Verb], rule: Option<usize>) -> Tried {
+        let mut tried = Tried {
+            cause,
+            verbs: verbs.iter().map(Verb::to_string).collect(),
+            ok: true,
+            why: String::new(),
+            from: self.name.clone(),
+            to: self.name.clone(),
+            instances_built: 0,
+            instances_kept: 0,
+            diff: Vec::new(),
+        };
+        let unknown = verbs.iter().find_map(|v| match v {
+            Verb::Cpu { cpu, .. } if *cpu >= self.nr_cpus => Some(*cpu),
+            _ => None,
+        });
+        let done = match unknown {
+            Some(cpu) => Err(format!("there is no CPU {cpu}; the machine has {}", self.nr_cpus)),
+            None if verbs.iter().any(Verb::reshapes) => self.build(workshop, verbs, rule, &mut tried),
+            None => Ok(()),
+        };
+        if let Err(why) = done {
+            (tried.ok, tried.why) = (false, why);
+        }
+        tried
+    }
+
+    fn build(
+        &mut self,
+        workshop: &Workshop,
+        verbs: &[Verb],
+        rule: Option<usize>,
+        tried: &mut Tried,
+    ) -> std::result::Result<(), String> {
+        let proposal = workshop.compose(verbs, rule)?;
+        let stats = self.sched.swap(&proposal.plan).map_err(|e| {
+            workshop.reject();
+            e.to_string()
+        })?;
+        workshop.accept();
+        self.name = proposal.plan.name.clone();
+        tried.to = self.name.clone();
+        (tried.instances_built, tried.instances_kept) = (stats.instances_built, stats.instances_kept);
+        tried.diff = proposal.diff.lines().map(|l| l.trim_end().to_string()).collect();
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Scenarios, packages and components of one's own, from outside.
+
+use serde_json::Value;
+
+use crate::{runweir, runweir_in, temp};
+
+fn summary(args: &[&str]) -> Value {
+    let ran = runweir(args);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).expect("JSON")
+}
+
+/// Source 0, 6.3: overload of beta and underload of alpha reshape the FPGA, and an alpha task leads back.
+#[test]
+fn the_fpga_follows_its_load() {
+    let s = summary(&["run", "--scenario", "fpga", "--checks", "--json"]);
+    let done = s["reconfigurations"].as_array().expect("a list");
+    let causes: Vec<&str> = done.iter().map(|r| r["cause"].as_str().expect("a text")).collect();
+    assert!(causes.len() >= 2 && causes[..2] == ["rule reshape", "rule reshape, back"], "{causes:?}");
+    assert!(
+        done.iter().all(|r| r["done"] == true && r["kind"] == "topology" && r["pause_ns"].as_u64() > Some(0))
+    );
+    let first = &done[0];
+    assert_eq!((&first["from"], &first["to"]), (&"fpga_watched".into(), &"fpga_reshaped".into()));
+    assert!(
+        first["diff"].as_array().expect("lines").iter().any(|l| l == "+ split -> load_balancer_2"),
+        "{first}"
+    );
+    assert!(s["cpus"][4]["busy_ns"].as_u64() > Some(100_000_000), "the second beta core works");
+    assert!(s["swaps"].as_array().expect("a list").len() == done.len());
+    // Without the scenario the beta tasks get less done in the same time.
+    let alone = summary(&["run", "-t", "fpga_watched", "-m", "fpga-shell", "-w", "fpga", "--json"]);
+    let beta = |s: &Value| -> u64 {
+        let groups = s["groups"].as_array().expect("a list");
+        groups
+            .iter()
+            .filter(|g| g["name"].as_str().is_some_and(|n| n.contains("beta")))
+            .filter_map(|g| g["cpu_ns"].as_u64())
+            .sum()
+    };
+    assert!(beta(&s) * 10 > beta(&alone) * 13, "{} against {}", beta(&s), beta(&alone));
+}
+
+#[test]
+fn every_scenario_of_the_catalogue_runs_and_nothing_is_refused() {
+    let list = runweir(&["scenarios", "--json"]);
+    let list: Value = serde_json::from_str(&list.stdout).expect("JSON");
+    for entry in list.as_array().expect("a list") {
+        let name = entry["name"].as_str().expect("a name");
+        let dry = runweir(&["run", "--scenario", name, "--dry-run", "--quiet"]);
+        assert_eq!(dry.status, 0, "{name}: {}", dry.stderr);
+        let s = summary(&["run", "--scenario", name, "--checks", "--json", "--quiet"]);
+        let done = s["reconfigurations"].as_array().expect("a list");
+        assert!(!done.is_empty() && done.iter().all(|r| r["done"] == true), "{name}: {done:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_what_would_change() {
+    let dir = temp();
+    let text = "[[at]]\ntime = \"1ms\"\ndo = \"swap instance round_robin = fifo\"\n\
+                [[at]]\ntime = \"2ms\"\ndo = [\"set load_balancer.quick = true\", \"swap instance round_robin = fcfs\"]\n\
+                [[at]]\ntime = \"3ms\"\ndo = \"replace load_balancer, round_robin with { in -> fifo -> cpus }\"\n\
+                [[at]]\ntime = \"4ms\"\ndo = [\"merge overload-watch at entry\", \"cpu 9 offline\"]\n";
+    std::fs::write(dir.path().join("s.toml"), text).expect("writable");
+    let args = [
+        "run",
+        "--scenario",
+        "s.toml",
+        "-t",
+        "decentral",
+        "-m",
+        "smp-4",
+        "-w",
+        "compute:tasks=4",
+        "--dry-run",
+    ];
+    let ran = runweir_in(dir.path(), &args);
+    assert_eq!(ran.status, 2);
+    insta::assert_snapshot!(format!("{}\n---\n{}", ran.stdout, ran.stderr));
+}
+
+#[test]
+fn a_workload_may_have_a_scenario() {
+    let dir = temp();
+    let text = "duration = \"50ms\"\n[[task]]\nname = \"a\"\ncount = 3\nloop = \"forever\"\nprogram = \"run 5ms\"\n\
+                [[at]]\ntime = \"20ms\"\ndo = \"swap instance round_robin = fifo\"\n";
+    std::fs::write(dir.path().join("w.toml"), text).expect("writable");
+    let ran = runweir_in(dir.path(), &["run", "-t", "global_rr", "-m", "smp-2", "-w", "w.toml", "--json"]);
+    let s: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let r = &s["reconfigurations"][0];
+    assert_eq!(
+        (&r["cause"], &r["kind"], &r["to"]),
+        (&"step 1".into(), &"instance".into(), &"global_rr*".into())
+    );
+}
+
+#[test]
+fn a_wrong_scenario_is_one_diagnostic() {
+    let dir = temp();
+    std::fs::write(dir.path().join("s.toml"), "[[at]]\ntime = \"1ms\"\ndo = \"swp central\"\n")
+        .expect("writable");
+    let ran =
+        runweir_in(dir.path(), &["run", "--scenario", "s.toml", "-t", "central", "-m", "smp-2", "-w", "web"]);
+    assert_eq!(ran.status, 2);
+    assert!(
+        ran.stderr.contains("unknown verb `swp`") && ran.stderr.contains("did you mean `swap`?"),
+        "{}",
+        ran.stderr
+    );
+    let ran = runweir(&["run", "--scenario", "fpgaa"]);
+    assert!(ran.status == 2 && ran.stderr.contains("did you mean `fpga`?"), "{}", ran.stderr);
+    let ran = runweir(&["run", "-t", "central", "-m", "smp-2", "-w", "web", "--dry-run"]);
+    assert!(ran.status == 2 && ran.stderr.contains("no scenario to try"), "{}", ran.stderr);
+    let ran = runweir(&["run", "-t", "central", "-m", "smp-2"]);
+    assert!(ran.status == 2 && ran.stderr.contains("no workload is named"), "{}", ran.stderr);
+}
+
+#[test]
+fn packages_are_checked_with_a_topology() {
+    let ran = runweir(&["check", "decentral", "-m", "npu-board", "--with", "npu@entry"]);
+    assert_eq!(
+        (ran.status, ran.stderr.as_str()),
+        (0, ""),
+        "no CPU of the accelerator is left to the balancer"
+    );
+    assert!(ran.stdout.contains("decentral: ok on npu-board"), "{}", ran.stdout);
+    let ran = runweir(&["check", "decentral", "-m", "npu-board", "--with", "npu@load_balancer.out"]);
+    assert!(ran.status == 2 && ran.stderr.contains("stands for 4 pipes"), "{}", ran.stderr);
+    let ran = runweir(&["check", "decentral", "--with", "npu"]);
+    assert!(ran.status == 2 && ran.stderr.contains("package@port"), "{}", ran.stderr);
+}
+
+#[test]
+fn graphs_are_compared_in_words() {
+    let ran = runweir(&["graph", "decentral", "-m", "smp-4", "--diff", "central"]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    insta::assert_snapshot!(ran.stdout);
+}
+
+#[test]
+fn a_component_of_ones_own_is_built_loaded_and_run() {
+    let dir = temp();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../weir-tests/native/loaded/newest_first.c");
+    let built =
+        runweir(&["component", "build", source, "-o", dir.path().join("n.so").to_str().expect("UTF-8")]);
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    let said = runweir_in(dir.path(), &["component", "check", "n.so"]);
+    assert_eq!(said.stdout, "newest_first: the task that came last goes first\n");
+    let manual = runweir_in(dir.path(), &["--load", "n.so", "components", "newest_first"]);
+    assert!(manual.stdout.contains("newest_first - the task that came last goes first"), "{}", manual.stdout);
+    std::fs::write(dir.path().join("t.weir"), "annotate affinity;\nentry -> newest_first -> cpus;\n")
+        .expect("writable");
+    let args =
+        ["run", "-t", "t.weir", "-m", "smp-2", "-w", "compute:tasks=4,work=2ms", "--json", "--load", "n.so"];
+    let ran = runweir_in(dir.path(), &args);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let text = "[[at]]\ntime = \"1ms\"\ndo = [\"load n.so\", \"swap instance round_robin = newest_first\"]\n\
+                [[at]]\ntime = \"2ms\"\ndo = \"unload newest_first\"\n\
+                [[at]]\ntime = \"3ms\"\ndo = [\"swap instance round_robin = fifo\", \"unload newest_first\"]\n\
+                [[at]]\ntime = \"4ms\"\ndo = \"swap instance round_robin = newest_first\"\n\
+                [[at]]\ntime = \"5ms\"\ndo = \"load none.so\"\n";
+    std::fs::write(dir.path().join("s.toml"), text).expect("writable");
+    let args = [
+        "run",
+        "-t",
+        "global_rr",
+        "-m",
+        "smp-2",
+        "-w",
+        "compute:tasks=6,work=5ms",
+        "--scenario",
+        "s.toml",
+        "--json",
+    ];
+    let ran = runweir_in(dir.path(), &args);
+    let s: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let done: Vec<bool> =
+        s["reconfigurations"].as_array().expect("a list").iter().map(|r| r["done"] == true).collect();
+    assert_eq!(done, [true, false, true, false, false], "{}", s["reconfigurations"]);
+    assert!(s["reconfigurations"][1]["why"].as_str().is_some_and(|w| w.contains("cannot be unloaded")));
+    let live = runweir_in(dir.path(), &["--load", "n.so", "live", "t.weir", "--duration", "1s"]);
+    assert!(live.status != 0, "{}", live.stdout);
+}
