@@ -334,30 +334,63 @@ impl World {
     /// Everybody may run everywhere, all CPUs come back and run task after task to its end: nothing may
     /// be left over.
     pub fn drain(&mut self) -> Result<(), String> {
-        for cpu in 0..self.lab.shape.nr_cpus() {
+        self.run_each(true)?;
+        match self.lab.sched.nr_tasks() {
+            0 => Ok(()),
+            n => Err(format!("{n} records of ended tasks are left")),
+        }
+    }
+
+    /// Everybody may run everywhere, all CPUs come back, and each task that waits comes to run: nobody starves. Who has
+    /// run blocks meanwhile, and waits again afterwards.
+    pub fn nobody_starves(&mut self) -> Result<(), String> {
+        self.run_each(false)
+    }
+
+    /// Tasks that exist.
+    pub fn nr_tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Task after task runs, and then ends or blocks.
+    fn run_each(&mut self, to_the_end: bool) -> Result<(), String> {
+        let nr_cpus = self.lab.shape.nr_cpus();
+        for cpu in 0..nr_cpus {
             self.lab.cpu_status(cpu, true)?;
         }
+        let mut waiting = 0;
         for (t, state) in self.tasks.clone() {
             self.lab.affinity(t, CpuSet::new())?;
             self.lab.tell(Topic::Isa, t, 0)?;
-            if state == State::Unconsidered {
+            if to_the_end && state == State::Unconsidered {
                 self.lab.unblock(0, t)?;
                 self.set(t, State::Schedulable);
             }
+            waiting += usize::from(to_the_end || state != State::Unconsidered);
         }
-        let mut idle = 0;
-        let mut waits = 0;
-        let mut cpu = 0;
-        while idle < self.lab.shape.nr_cpus() {
+        let mut again = Vec::new();
+        let (mut idle, mut waits, mut cpu) = (0, 0, 0);
+        while idle < nr_cpus {
             if let Some(t) = self.lab.running[cpu as usize] {
-                self.lab.exit(t)?;
-                self.tasks.retain(|(id, _)| *id != t);
+                waiting -= 1;
+                if to_the_end {
+                    self.lab.exit(t)?;
+                    self.tasks.retain(|(id, _)| *id != t);
+                } else {
+                    self.lab.block(t)?;
+                    self.set(t, State::Unconsidered);
+                    again.push(t);
+                }
             }
-            idle = if self.lab.pick(cpu)?.is_some() { 0 } else { idle + 1 };
-            cpu = (cpu + 1) % self.lab.shape.nr_cpus();
+            let picked = self.lab.pick(cpu)?;
+            if let Some(p) = picked {
+                self.set(p.task, State::Running);
+            }
+            idle = if picked.is_some() { 0 } else { idle + 1 };
+            cpu = (cpu + 1) % nr_cpus;
             // Some wait for a time only: budgets, quanta.
-            if idle == self.lab.shape.nr_cpus()
-                && !self.tasks.is_empty()
+            if idle == nr_cpus
+                && waiting > 0
                 && waits < 10_000
                 && let Some((due, handle)) = self.lab.sched.next_timer()
             {
@@ -368,13 +401,15 @@ impl World {
                 idle = 0;
             }
         }
-        match self.tasks.first() {
-            None if self.lab.sched.nr_tasks() == 0 => Ok(()),
-            None => Err(format!("{} records of ended tasks are left", self.lab.sched.nr_tasks())),
-            Some((t, s)) => {
-                Err(format!("{} tasks were never run, such as {} ({s:?})", self.tasks.len(), t.0))
-            }
+        if waiting > 0 {
+            let left = self.tasks.iter().find(|(_, s)| to_the_end || *s != State::Unconsidered);
+            return Err(format!("{waiting} tasks were never run, such as {left:?}"));
         }
+        for t in again {
+            self.lab.unblock(0, t)?;
+            self.set(t, State::Schedulable);
+        }
+        Ok(())
     }
 
     fn cpu(&self, n: u8) -> u32 {

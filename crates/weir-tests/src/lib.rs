@@ -7,6 +7,7 @@ pub mod lab;
 pub mod law;
 pub mod machine;
 pub mod pipe_lab;
+pub mod plugin;
 pub mod wtest;
 
 pub use lab::Lab;

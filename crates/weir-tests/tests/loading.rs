@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Components that the running program has never seen: built, looked at, loaded, used in a live topology, unloaded again; bad
+//! ones are refused with their reason (source 0, 7.4.1). Plugins are for the native port.
+#![cfg(not(feature = "strict"))]
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use weir_core::{HEADERS, MachineShape, catalog, loaded};
+use weir_glue::plugin;
+use weir_tests::lab::compile;
+use weir_tests::{Lab, root};
+
+/// What is loaded belongs to the whole program: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn example() -> PathBuf {
+    root().join("crates/weir-tests/native/loaded/newest_first.c")
+}
+
+/// The example with a change, built with these headers.
+fn variant(
+    folder: &Path,
+    name: &str,
+    change: impl Fn(String) -> String,
+    headers: &[(&str, &str)],
+) -> PathBuf {
+    let source = folder.join(format!("{name}.c"));
+    let text =
+        std::fs::read_to_string(example()).expect("the example is there").replace("newest_first", name);
+    std::fs::write(&source, change(text)).expect("writable");
+    let object = folder.join(format!("{name}.so"));
+    let done = plugin::build(&source, headers, &folder.join(name), &object, "cc").expect("a C compiler");
+    assert!(done.ok, "{}", done.said);
+    object
+}
+
+fn refused(object: &Path, part: &str) {
+    let error = loaded::load(object).expect_err("it is bad");
+    assert!(error.message.contains(part) && !error.help.is_empty(), "{}: {error:?}", object.display());
+}
+
+const BEFORE: &str = "annotate affinity; entry -> policy :: head_queue -> cpus;";
+const WITH: &str = "annotate affinity; entry -> policy :: newest_first(scale = 2) -> cpus;";
+
+#[test]
+fn a_component_comes_into_a_live_topology_and_leaves() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let object = weir_tests::plugin::build(&example(), folder.path());
+    let shape = MachineShape::flat(1);
+    let mut lab = Lab::from_text(BEFORE, shape.clone()).expect("sound");
+    let tasks: Vec<_> = (0..4).map(|_| lab.create(0).expect("memory")).collect();
+    tasks.iter().for_each(|t| lab.admit(0, *t).expect("new"));
+    assert!(compile("with", WITH, &shape).is_err(), "nobody knows it yet");
+
+    let info = loaded::load(&object).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((info.name.as_str(), info.params.len()), ("newest_first", 1));
+    assert!(info.not_in_kernel().is_some() && info.manual.contains("the one that came last first"));
+    assert!(loaded::is_loaded(info.id) && !loaded::is_loaded(0));
+    let stats = lab.swap(compile("with", WITH, &shape).expect("sound")).expect("it takes over");
+    assert_eq!(stats.represented, 4);
+    let order = |lab: &mut Lab| lab.tasks(lab.plan.exits[0].expect("an exit"));
+    assert_eq!(order(&mut lab), tasks.iter().rev().copied().collect::<Vec<_>>());
+    refused_unload("newest_first", "a topology uses");
+
+    // In the place of one instance as well, and out again.
+    lab.swap(compile("before", BEFORE, &shape).expect("sound")).expect("it takes over");
+    assert_eq!(order(&mut lab), tasks);
+    let policy = lab.plan.instances.iter().position(|i| i.name == "policy").expect("it is there") as u32;
+    lab.replace(policy, "newest_first", None).expect("in its place");
+    let picked = lab.pick(0).expect("a CPU").expect("a task");
+    assert_eq!(picked.task, tasks[3]);
+    refused_unload("newest_first", "a topology uses");
+    lab.replace(policy, "head_queue", None).expect("in its place");
+    loaded::unload("newest_first").unwrap_or_else(|e| panic!("{e}"));
+    assert!(catalog().get("newest_first").is_none());
+    assert!(compile("with", WITH, &shape).is_err(), "nobody knows it any more");
+    refused_unload("newest_first", "no component `newest_first` was loaded");
+    refused_unload("head_queue", "no component");
+
+    // A plan of former days does not bring back what is gone.
+    let again = loaded::load(&object).unwrap_or_else(|e| panic!("{e}"));
+    let old = compile("with", WITH, &shape).expect("sound");
+    loaded::unload(&again.name).unwrap_or_else(|e| panic!("{e}"));
+    assert!(lab.swap(old).expect_err("gone").contains("not loaded any more"));
+    assert_eq!(order(&mut lab).len(), 3);
+}
+
+fn refused_unload(name: &str, part: &str) {
+    let error = loaded::unload(name).expect_err(name);
+    assert!(error.message.contains(part), "{error:?}");
+}
+
+#[test]
+fn a_bad_one_is_refused_with_its_reason() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path();
+    let same = |text: String| text;
+
+    let text = dir.join("text.so");
+    std::fs::write(&text, "no ELF").expect("writable");
+    refused(&text, "no 64-bit ELF file");
+    refused(&dir.join("missing.so"), "cannot read");
+    refused(&std::env::current_exe().expect("a program"), "no component");
+
+    let foreign = |t: String| {
+        format!("int printf(const char *, ...);\n{}", t.replace("int err;", "int err = printf(\"x\");"))
+    };
+    refused(&variant(dir, "chatty", foreign, HEADERS), "it uses `printf`");
+    let own =
+        |t: String| format!("int weir_secret(void);\n{}", t.replace("int err;", "int err = weir_secret();"));
+    refused(&variant(dir, "curious", own, HEADERS), "it uses `weir_secret`");
+    let runs =
+        |t: String| t + "\n__attribute__((constructor)) static void runs(void) { __asm__ volatile(\"\"); }\n";
+    refused(&variant(dir, "eager", runs, HEADERS), "runs by itself");
+
+    let changed: Vec<(&str, String)> = HEADERS
+        .iter()
+        .map(|(n, t)| {
+            (
+                *n,
+                if *n == "component.h" {
+                    t.replace("per_task; /* (c) */", "per_task; /* (c)  */")
+                } else {
+                    t.to_string()
+                },
+            )
+        })
+        .collect();
+    let changed: Vec<(&str, &str)> = changed.iter().map(|(n, t)| (*n, t.as_str())).collect();
+    refused(&variant(dir, "older", same, &changed), "another version of the component interface");
+
+    let listens =
+        |t: String| t.replace(".cls = WEIR_ORDER,", ".cls = WEIR_ORDER, .listens = WEIR_TOPIC_BIT(TICK),");
+    refused(&variant(dir, "liar", listens, HEADERS), "other topics than its functions");
+    let range = |t: String| t.replace("COUNT, 1, 1, 1000", "COUNT, 7, 1, 3");
+    refused(&variant(dir, "strayed", range, HEADERS), "out of range");
+    refused(&variant(dir, "fifo", same, HEADERS), "there is a component `fifo` already");
+
+    let mut bytes = std::fs::read(variant(dir, "cut", same, HEADERS)).expect("built");
+    bytes.truncate(bytes.len() / 3);
+    let cut = dir.join("half.so");
+    std::fs::write(&cut, bytes).expect("writable");
+    assert!(loaded::load(&cut).is_err());
+    assert_eq!(
+        catalog().components.iter().filter(|c| loaded::is_loaded(c.id) && !c.name.is_empty()).count(),
+        0
+    );
+}
