@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Benchmarks: ratios within one run, printed for the record (`bench/RESULTS.md`), never asserted.
 //!
-//! `weir-bench [stages|sim]`; without an argument, both.
+//! `weir-bench [stages|sim]`; without an argument, both. `weir-bench swap FOLDER [--quick]` is the measurement of
+//! `experiments/swap-pause`.
 
 mod monolith;
 mod sim;
 mod stages;
+mod swap;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -23,8 +25,10 @@ fn main() {
             mode,
             subject.parse().expect("the number of a subject"),
         ),
+        ["swap", folder] => swap::run(folder.as_ref(), false).expect("the folder is writable"),
+        ["swap", folder, "--quick"] => swap::run(folder.as_ref(), true).expect("the folder is writable"),
         _ => {
-            eprintln!("usage: weir-bench [stages|sim]");
+            eprintln!("usage: weir-bench [stages|sim|swap FOLDER [--quick]]");
             std::process::exit(2);
         }
     }
