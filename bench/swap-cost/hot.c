@@ -57,9 +57,18 @@ static void load(struct weir_sched *s, u32 cpus)
 	static struct weir_cpumask masks[MAX_THREADS];
 	static u32 links[4 * MAX_THREADS];
 	static u64 params[8];
-	struct weir_plan plan = { .nr_pipes = 2 * cpus, .nr_instances = 2 * cpus, .nr_cpus = cpus, .nr_slots = 2,
-				  .pipes = pipes, .instances = instances, .cpus = plan_cpus, .links = links,
-				  .lists = links, .params = params, .masks = masks, .nr_masks = cpus };
+	struct weir_plan plan = { .nr_pipes = 2 * cpus,
+				  .nr_instances = 2 * cpus,
+				  .nr_cpus = cpus,
+				  .nr_slots = 2,
+				  .pipes = pipes,
+				  .instances = instances,
+				  .cpus = plan_cpus,
+				  .links = links,
+				  .lists = links,
+				  .params = params,
+				  .masks = masks,
+				  .nr_masks = cpus };
 	struct weir_swap_stats stats;
 	u32 queue = class_called("head_queue"), end = class_called("termination");
 
@@ -69,13 +78,24 @@ static void load(struct weir_sched *s, u32 cpus)
 		masks[c].word[0] = 1ull << c;
 		links[2 * c] = in;
 		links[2 * c + 1] = out;
-		pipes[in] = (struct weir_plan_pipe){ .slot = 0, .from = WEIR_NONE, .to = c, .mask = c };
-		pipes[out] = (struct weir_plan_pipe){ .slot = 1, .from = c, .to = cpus + c, .mask = c };
-		instances[c] = (struct weir_plan_instance){ .class = queue, .nr_in = 1, .nr_out = 1, .first_in = 2 * c,
-							    .first_out = 2 * c + 1, .keep = WEIR_NONE };
-		instances[cpus + c] = (struct weir_plan_instance){ .class = end, .nr_in = 1, .first_in = 2 * c + 1,
-								   .keep = WEIR_NONE };
-		plan_cpus[c] = (struct weir_plan_cpu){ .entry = in, .exit = out, .core = c, .capacity = 1024 };
+		pipes[in] = (struct weir_plan_pipe){
+			.slot = 0, .from = WEIR_NONE, .to = c, .mask = c
+		};
+		pipes[out] = (struct weir_plan_pipe){
+			.slot = 1, .from = c, .to = cpus + c, .mask = c
+		};
+		instances[c] = (struct weir_plan_instance){ .class = queue,
+							    .nr_in = 1,
+							    .nr_out = 1,
+							    .first_in = 2 * c,
+							    .first_out = 2 * c + 1,
+							    .keep = WEIR_NONE };
+		instances[cpus + c] = (struct weir_plan_instance){
+			.class = end, .nr_in = 1, .first_in = 2 * c + 1, .keep = WEIR_NONE
+		};
+		plan_cpus[c] = (struct weir_plan_cpu){
+			.entry = in, .exit = out, .core = c, .capacity = 1024
+		};
 	}
 	if (weir_swap(s, 0, &plan, &stats)) {
 		fprintf(stderr, "the graph cannot be built\n");
@@ -114,7 +134,9 @@ int main(int argc, char **argv)
 {
 	u32 threads = argc > 1 ? atoi(argv[1]) : 1, ms = argc > 2 ? atoi(argv[2]) : 500;
 	struct weir_class *classes = calloc(weir_nr_descriptors, sizeof(*classes));
-	struct weir_config config = { .arena_bytes = ARENA, .seed = 1, .nr_classes = weir_nr_descriptors };
+	struct weir_config config = { .arena_bytes = ARENA,
+				      .seed = 1,
+				      .nr_classes = weir_nr_descriptors };
 	struct timespec from, to, nap = { ms / 1000, ms % 1000 * 1000000l };
 	pthread_t ids[MAX_THREADS];
 	u64 total = 0, ns;

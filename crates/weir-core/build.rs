@@ -15,7 +15,7 @@ fn main() {
     let headers = headers(&root, port);
     let texts: Vec<(&str, String)> = headers
         .iter()
-        .map(|(name, path)| (*name, std::fs::read_to_string(path).expect("the header is there")))
+        .map(|(name, path)| (name.as_str(), std::fs::read_to_string(path).expect("the header is there")))
         .collect();
     let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let mut unit =
@@ -57,14 +57,15 @@ fn main() {
 }
 
 /// What a component that is built elsewhere includes: names below `weir/` and their files.
-fn headers(root: &Path, port: &str) -> Vec<(&'static str, PathBuf)> {
-    let mut all = vec![("port.h", root.join("core/port").join(port).join("weir/port.h"))];
-    all.extend(weir_glue::plugin::HEADERS.map(|name| (name, root.join("core/include/weir").join(name))));
+fn headers(root: &Path, port: &str) -> Vec<(String, PathBuf)> {
+    let mut all = vec![("port.h".to_owned(), root.join("core/port").join(port).join("weir/port.h"))];
+    let names = weir_glue::plugin::header_names(root).expect("core/include is readable");
+    all.extend(names.into_iter().map(|name| (name.clone(), root.join("core/include/weir").join(name))));
     all
 }
 
 /// The manual of each component, the Rust files among them, and the headers.
-fn sources(components: &[weir_glue::Component], headers: &[(&str, PathBuf)]) -> String {
+fn sources(components: &[weir_glue::Component], headers: &[(String, PathBuf)]) -> String {
     let mut text = String::from("pub(crate) const SOURCES: &[(&str, &str, &str)] = &[\n");
     for c in components {
         text.push_str(&format!("    ({:?}, {:?}, {:?}),\n", c.name, c.source, c.manual));

@@ -23,7 +23,8 @@ void weir_host_plugin(u32 slot, const struct weir_plugin *plugin)
 }
 
 /* What the core keeps of a class. @out is zeroed. */
-void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entries *e, struct weir_class *out)
+void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entries *e,
+			struct weir_class *out)
 {
 	out->size = d->size;
 	out->per_task = d->per_task;
@@ -47,8 +48,8 @@ void weir_host_learn_class(struct weir_sched *s, u32 id, const struct weir_class
 		s->classes[id] = *class;
 }
 
-#define CALL(name, none, ...)                                          \
-	const struct weir_plugin *p = of(i);                           \
+#define CALL(name, none, ...)                                                                      \
+	const struct weir_plugin *p = of(i);                                                       \
 	return p && p->name ? p->name(i, ##__VA_ARGS__) : (none)
 
 int weir_loaded_construct(struct weir_instance *i)

@@ -12,24 +12,25 @@ use std::{fs, io};
 
 use crate::{Component, ENTRIES, Target, call};
 
-/// Headers that a component may include, in the order in which they depend on each other.
-pub const HEADERS: [&str; 15] = [
-    "unverified.h",
-    "error.h",
-    "cpumask.h",
-    "task.h",
-    "broker.h",
-    "pipe.h",
-    "component.h",
-    "seats.h",
-    "best.h",
-    "due.h",
-    "fluid.h",
-    "reduce.h",
-    "reserve.h",
-    "status.h",
-    "plugin.h",
-];
+/// Headers for those who run a scheduler: inline functions of others need their structs, but their functions are no
+/// component's business.
+const FOR_RUNTIMES: [&str; 3] = ["runtime.h", "schedule.h", "topology.h"];
+
+/// Headers that a component may include, by name.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn header_names(root: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root.join("core/include/weir"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".h") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
 
 /// A header by its name, with its text.
 pub type Header<'a> = (&'a str, &'a str);
@@ -49,7 +50,7 @@ pub struct Function {
 /// Functions that the headers declare, in their order. What stands behind "for the framework" is none of a component's business.
 pub fn functions(headers: &[Header<'_>]) -> Vec<Function> {
     let mut found = Vec::new();
-    for (name, text) in headers.iter().filter(|h| h.0 != "plugin.h" && h.0 != "topology.h") {
+    for (name, text) in headers.iter().filter(|h| h.0 != "plugin.h" && !FOR_RUNTIMES.contains(&h.0)) {
         let text = text.split("/* --- for the framework").next().unwrap_or(text);
         let mut statement = String::new();
         for line in without_comments(text).lines() {
@@ -144,11 +145,11 @@ pub fn exports(headers: &[Header<'_>]) -> String {
 pub fn unit(component: &Component, headers: &[Header<'_>]) -> String {
     let all = functions(headers);
     let n = &component.name;
-    let mut out = String::from("/* Generated. */\n#include <weir/plugin.h>\n");
-    for header in ["seats.h", "best.h", "due.h", "fluid.h", "reduce.h", "reserve.h", "status.h"] {
-        if headers.iter().any(|h| h.0 == header) {
-            let _ = writeln!(out, "#include <weir/{header}>");
-        }
+    let mut out = String::from(
+        "/* Generated. */\n#include <weir/plugin.h>\n#include <weir/runtime.h>\n#include <weir/schedule.h>\n",
+    );
+    for (header, _) in headers {
+        let _ = writeln!(out, "#include <weir/{header}>");
     }
     let _ = writeln!(out, "\nstatic void *imports[{}];\n", all.len());
     for (i, f) in all.iter().enumerate() {

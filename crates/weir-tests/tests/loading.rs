@@ -106,7 +106,7 @@ fn a_bad_one_is_refused_with_its_reason() {
     std::fs::write(&text, "no ELF").expect("writable");
     refused(&text, "no 64-bit ELF file");
     refused(&dir.join("missing.so"), "cannot read");
-    refused(&std::env::current_exe().expect("a program"), "no component");
+    refused(&std::env::current_exe().expect("a program"), "at most 16 MiB");
 
     let foreign = |t: String| {
         format!("int printf(const char *, ...);\n{}", t.replace("int err;", "int err = printf(\"x\");"))

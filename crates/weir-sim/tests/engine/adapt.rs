@@ -302,3 +302,58 @@ do = \"swap instance policy = fifo\"
         outcome.reconfigurations.iter().filter(|r| r.cause == "rule 1").map(|r| r.at_ns / MS).collect();
     assert_eq!(times, [10, 600]);
 }
+
+const ISLANDS: &str = "annotate affinity;
+each cpu { entry -> balancer :: load_balancer }
+    ~> all each cpu { inbox :: task_mux -> round_robin(slice = 3ms) -> cpu };";
+
+/// A task of CPU 0 forks one that only CPU 1 may run; gives how long the child waits for its first turn.
+fn crossing(machine: &Machine) -> u64 {
+    let names = Names::new(machine, &[("t", ISLANDS)], "t");
+    let only = |c: u32| Some([c].into_iter().collect::<CpuSet>());
+    let parent = [Op::Run { ns: MS }, Op::Fork { template: 1 }, Op::Run { ns: 5 * MS }];
+    let tasks = vec![
+        TaskSpec { cpus: only(0), ..TaskSpec::new("parent", "", parent) },
+        TaskSpec { cpus: only(1), start_ns: None, ..TaskSpec::new("child", "", [Op::Run { ns: MS }]) },
+    ];
+    let workload = Workload { name: "cross".into(), tasks, ..Workload::default() };
+    let mut runs = Runs::default();
+    let cfg = RunConfig { checks: true, ..RunConfig::default() };
+    engine::run(machine, &names.first(), &workload, &Costs::default(), &cfg, &mut runs)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let child = runs.runs[1][0];
+    assert_eq!(child.2, 1);
+    let forked = runs.runs[0][0].0 + MS;
+    assert!(child.0 > forked && child.0 < forked + 2 * MS, "{child:?} after {forked}");
+    child.0 - forked
+}
+
+/// Source 0, 6.2: between CPUs without common memory a task is left in a letter box, and telling the other side takes the time
+/// of a message.
+#[test]
+fn between_islands_messages_take_time() {
+    let none = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    let islands = Machine::resolve("cluster-2x1", &none, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let message = Costs::default().wakeup_ipi.domain;
+    let (far, near) = (crossing(&islands), crossing(&Machine::smp(2)));
+    assert!(far >= message && near < message, "{far} and {near} ns, a message takes {message} ns");
+}
+
+/// Source 0, 6.1.4: one CPU computes the schedule of all others and runs no task.
+#[test]
+fn a_core_may_do_nothing_but_schedule() {
+    let mut machine = Machine::smp(4);
+    (1..4).for_each(|c| machine.shape.cpus[c].host = Some(0));
+    let text = "annotate affinity; leave cpu 0; entry -> load_balancer -> each cpu { round_robin(slice = 1ms) -> cpu };";
+    let names = Names::new(&machine, &[("t", text)], "t");
+    let tasks = (0..6).map(|i| task(&format!("t{i}"), None)).collect();
+    let workload = Workload { name: "w".into(), tasks, ..Workload::default() };
+    let mut runs = Runs::default();
+    let cfg = RunConfig { duration_ns: Some(100 * MS), checks: true, ..RunConfig::default() };
+    let outcome = engine::run(&machine, &names.first(), &workload, &Costs::default(), &cfg, &mut runs)
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(outcome.cpus[0].busy_ns, 0);
+    assert!(outcome.cpus[0].kernel_ns > 0 && outcome.scheduler_ns > 0);
+    assert!(outcome.cpus[1..].iter().all(|c| c.busy_ns > 95 * MS), "{:?}", outcome.cpus);
+    assert!((0..6).all(|t| runs.within(t, 0, 100 * MS) > 40 * MS));
+}

@@ -23,7 +23,8 @@ WEIR_COMPONENT(newest_first, .summary = "the task that came last goes first", .c
 	       WEIR_PARAMS(newest_first, WEIR_PARAM(newest_first, scale, COUNT, 1, 1, 1000,
 						    "unused but by tests")));
 
-WEIR_ENTRY int newest_first_update(struct newest_first weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_ENTRY int newest_first_update(struct newest_first weir_mem *self,
+				   struct weir_pipe weir_mem *in)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	struct weir_change weir_mem *c;
