@@ -29,8 +29,8 @@ const SHARED_INDEX: [f64; 2] = [596.0, 171.0];
 
 /// Topologies with a queue for each CPU and a way in for each; with one way in; with one queue for all. Those that
 /// the catalogue lacks are left out.
-const PER_CPU: [&str; 4] = ["linux", "cfs", "worksteal", "multipipe"];
-const ONE_ENTRY: [&str; 2] = ["decentral", "postponed"];
+const PER_CPU: [&str; 3] = ["linux", "worksteal", "multipipe"];
+const ONE_ENTRY: [&str; 4] = ["decentral", "postponed", "cfs", "eevdf"];
 const SHARED: [&str; 3] = ["global_rr", "fifo", "rt-rr"];
 
 /// The scheduler that the analysis is asked about.

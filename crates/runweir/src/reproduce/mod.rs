@@ -56,6 +56,9 @@ pub struct ReproduceArgs {
     /// A reduced sweep: all experiments together in less than a minute
     #[arg(long)]
     pub quick: bool,
+    /// Print the page RESULTS.md of the last full runs and run nothing
+    #[arg(long, conflicts_with_all = ["id", "all", "quick", "out", "json"])]
+    pub page: bool,
     /// Simulations at a time; all cores if left out
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
@@ -75,6 +78,10 @@ pub struct ReproduceArgs {
 
 /// List the experiments, or run one or all of them.
 pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode> {
+    if args.page {
+        print(&results::page(&recorded::all().iter().collect::<Vec<_>>()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let chosen: Vec<&Experiment> = match &args.id {
         Some(name) => vec![registry::find(name).ok_or_else(|| unknown(name))?],
         None if args.all => EXPERIMENTS.iter().collect(),

@@ -11,7 +11,7 @@ pub fn page(records: &[&Record]) -> String {
     let quick = if records.iter().any(|r| r.quick) { " (reduced sweeps)" } else { "" };
     let mut text = format!(
         "# Results{quick}\n\n\
-         Written by `runweir reproduce --all`; do not edit. Each claim of a source with the source's figure, the figure\n\
+         Written by `runweir reproduce`; do not edit. Each claim of a source with the source's figure, the figure\n\
          measured here, and the verdict. What each experiment does is in the README of its folder.\n\n\
          {} claims: {} hold, {} hold partly, {} do not.\n\n\
          | experiment | source | verdicts |\n|---|---|---|\n",
@@ -44,4 +44,22 @@ pub fn page(records: &[&Record]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recorded;
+    use super::*;
+
+    /// The committed page is what the committed records make.
+    #[test]
+    fn the_page_is_up_to_date() {
+        let all = recorded::all();
+        let page = page(&all.iter().collect::<Vec<_>>());
+        let committed = include_str!("../../../../experiments/RESULTS.md");
+        assert!(
+            page == committed,
+            "write it anew: `runweir reproduce --page > experiments/RESULTS.md`\n{page}"
+        );
+    }
 }

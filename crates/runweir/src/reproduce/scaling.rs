@@ -210,7 +210,7 @@ impl Study<'_> {
         let mut claims = Vec::new();
         claims.extend(self.gain_claims());
         claims.extend(self.knee_claims());
-        claims.push(self.slope_claim());
+        claims.extend(self.slope_claim());
         claims.extend(self.half_claim());
         claims.extend(self.progress_claim());
         claims.extend(self.admit_claim());
@@ -279,18 +279,23 @@ impl Study<'_> {
             .collect()
     }
 
-    fn slope_claim(&self) -> Claim {
+    fn slope_claim(&self) -> Option<Claim> {
         let sizes: Vec<u32> = self.sizes().into_iter().filter(|c| MEASURED.contains(c)).collect();
+        if sizes.len() < 2 {
+            return None;
+        }
         let here = self.slope(&sizes, |at| self.points.get(&at).map(|p| p.calls.admit.mean_us()));
         let there = self.slope(&[16, 32, 64, 128, 254], |at| self.source(at, "admit_us"));
         let show = |(slope, offset): (f64, f64)| format!("{offset:.2} us + {slope:.4} us a CPU");
-        Claim::new(
-            "admission grows in proportion to the CPUs: the balancer looks at each",
-            show(there),
-            show(here),
-            Verdict::near(here.0, there.0, 1.1, 1.5),
+        Some(
+            Claim::new(
+                "admission grows in proportion to the CPUs: the balancer looks at each",
+                show(there),
+                show(here),
+                Verdict::near(here.0, there.0, 1.1, 1.5),
+            )
+            .remark("the cost table was fitted to this line, once"),
         )
-        .remark("the cost table was fitted to this line, once")
     }
 
     /// One pipe a CPU is not necessary.

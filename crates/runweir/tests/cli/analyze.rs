@@ -113,7 +113,7 @@ fn contention(args: &[&str]) -> serde_json::Value {
 /// One queue for eight CPUs that do nothing but switch: its lock is found, and a change that helps.
 #[test]
 fn a_shared_queue_is_found_and_split() {
-    let a = contention(&["global_rr", "-m", "smp-16", "-w", "tokens:pairs=16,loops=300", "--share", "20%"]);
+    let a = contention(&["global_rr", "-m", "smp-8", "-w", "tokens:pairs=8,loops=300", "--share", "20%"]);
     assert_eq!(a["bottleneck"]["pipes"], 1, "{a}");
     assert_eq!(a["measure"], "waiting");
     let before = a["now"]["run"]["waiting"].as_f64().expect("a number");
@@ -124,7 +124,7 @@ fn a_shared_queue_is_found_and_split() {
     let dir = super::temp();
     std::fs::write(dir.path().join("t.weir"), a["change"]["topology"].as_str().expect("a text"))
         .expect("writable");
-    super::good_in(dir.path(), &["check", "t.weir", "-m", "smp-16"]);
+    super::good_in(dir.path(), &["check", "t.weir", "-m", "smp-8"]);
 }
 
 /// A queue for each CPU under a light load: nothing to mend.

@@ -25,9 +25,10 @@ pub use report::{Report, simulated};
 pub use run::Field;
 use run::{counts, interrupted};
 
-/// Largest machine that is foreseen, and simulated to see whether that was right.
+/// Largest machine that is foreseen.
 const MOST_FORESEEN: u32 = weir_core::MAX_CPUS;
-const MOST_SIMULATED: u32 = 512;
+/// Up to so many times the machine is simulated to see whether the forecast was right.
+const TIMES_SIMULATED: u32 = 4;
 
 /// How a topology does on machines of many sizes.
 pub struct Study {
@@ -230,7 +231,7 @@ fn check(
     study: &mut Study,
     counter: &Counter,
 ) -> Result<()> {
-    let most = MOST_SIMULATED.max(field.machine.nr_cpus());
+    let most = (TIMES_SIMULATED * field.machine.nr_cpus()).min(MOST_FORESEEN);
     let sizes: Vec<u32> = study.forecasts.iter().map(|f| f.cpus).filter(|n| *n <= most).collect();
     if sizes.is_empty() {
         return Ok(());
