@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Benchmarks: ratios within one run, printed for the record (`bench/RESULTS.md`), never asserted.
 //!
-//! `weir-bench [stages|sim]`; without an argument, both. `weir-bench swap FOLDER [--quick]` is the measurement of
+//! `weir-bench [stages|fair|sim]`; without an argument, all. `weir-bench swap FOLDER [--quick]` is the measurement of
 //! `experiments/swap-pause`.
 
+mod fair;
 mod monolith;
 mod sim;
 mod stages;
@@ -15,9 +16,12 @@ fn main() {
         [] => {
             stages::run();
             println!();
+            fair::run();
+            println!();
             sim::run();
         }
         ["stages"] => stages::run(),
+        ["fair"] => fair::run(),
         ["sim"] => sim::run(),
         ["sim-one", cpus, seconds, mode, subject] => sim::one(
             cpus.parse().expect("a number of CPUs"),
@@ -28,7 +32,7 @@ fn main() {
         ["swap", folder] => swap::run(folder.as_ref(), false).expect("the folder is writable"),
         ["swap", folder, "--quick"] => swap::run(folder.as_ref(), true).expect("the folder is writable"),
         _ => {
-            eprintln!("usage: weir-bench [stages|sim|swap FOLDER [--quick]]");
+            eprintln!("usage: weir-bench [stages|fair|sim|swap FOLDER [--quick]]");
             std::process::exit(2);
         }
     }

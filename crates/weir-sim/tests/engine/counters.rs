@@ -198,3 +198,41 @@ fn penalties_are_told_after_the_stint() {
     assert_eq!(told.stints[0].len(), 3);
     assert_eq!(told.penalties[0], Some((448, 448)));
 }
+
+/// On two caches with two CPUs each, two hungry tasks end sooner if the balancer keeps them apart. Modest ones come and
+/// go beside them, so that places by load alone are a matter of chance.
+#[test]
+fn a_balancer_that_knows_keeps_hungry_tasks_apart() {
+    let text = format!(
+        r#"{HUNGRY}
+        [[task]]
+        name = "hungry"
+        count = 2
+        profile = "hungry"
+        loop = 60
+        program = "run 3ms; sleep 500us"
+        [[task]]
+        name = "modest"
+        count = 2
+        profile = "modest"
+        loop = 200
+        program = "run 1ms..2ms; sleep 300us"
+        "#
+    );
+    let end = |balancer: &str| {
+        let mut machine = Machine::smp(4);
+        for (i, cpu) in machine.shape.cpus.iter_mut().enumerate() {
+            cpu.llc = i as u32 / 2;
+        }
+        machine.llc_bytes = vec![4 << 20; 2];
+        let topology =
+            format!("annotate affinity, counters; entry -> {balancer} -> each llc {{ fifo -> cpus }};");
+        let told = run(&machine, &topology, &text);
+        let misses = |c: &Counters| rate(c.l3_misses, c.l2_misses);
+        (told.exits[0].max(told.exits[1]), misses(&told.total[0]))
+    };
+    let (blind, many) = end("advanced_balancer");
+    let (aware, few) = end("cache_balancer");
+    assert!(aware * 100 < blind * 97, "cache_balancer {aware}, advanced_balancer {blind}");
+    assert!(few < many, "{few:.3} {many:.3}");
+}
