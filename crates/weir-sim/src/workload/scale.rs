@@ -84,7 +84,8 @@ impl Workload {
             all.barriers.extend(self.barriers.iter().map(|b| (name(&b.0), b.1)));
             all.channels.extend(self.channels.iter().map(|c| (name(&c.0), c.1)));
             all.dags.extend(self.dags.iter().cloned());
-            all.criticality.extend(self.criticality.iter().map(|(t, c)| (t + k * lengths[7], c.clone())));
+            all.criticality.extend(self.criticality.iter().map(|(t, c)| (t + k * lengths[7], *c)));
+            all.profile_of.extend(self.profile_of.iter().map(|(t, p)| (t + k * lengths[7], *p)));
             let mut programs: BTreeMap<*const Op, Arc<[Op]>> = BTreeMap::new();
             let mut program = |old: &Arc<[Op]>| -> Arc<[Op]> {
                 let made = programs.entry(old.as_ptr()).or_insert_with(|| {
