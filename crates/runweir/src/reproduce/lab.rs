@@ -49,6 +49,11 @@ impl<'a> Lab<'a> {
         self.runs.load(Ordering::Relaxed)
     }
 
+    /// A simulation was made elsewhere.
+    pub fn ran(&self) {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Progress, for work that is not made of [`Lab::points`].
     pub fn counter(&self) -> &'a Counter {
         self.counter

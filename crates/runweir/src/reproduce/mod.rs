@@ -7,6 +7,7 @@
 mod adaptation;
 mod collapse;
 mod composition;
+mod counters;
 mod foreign;
 mod hackbench;
 mod heterogeneity;

@@ -3,7 +3,7 @@
 
 use super::lab::{Done, Lab};
 use super::report::Report;
-use super::{adaptation, collapse, composition, foreign, hackbench, heterogeneity, scaling};
+use super::{adaptation, collapse, composition, counters, foreign, hackbench, heterogeneity, scaling};
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
 pub struct Experiment {
@@ -26,6 +26,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     adaptation::EXPERIMENT,
     foreign::EXPERIMENT,
     collapse::EXPERIMENT,
+    counters::EXPERIMENT,
 ];
 
 /// The experiment that the user names, by id or alias.

@@ -146,6 +146,8 @@ pub struct Report {
     pub claims: Vec<Claim>,
     pub tables: Vec<Table>,
     pub pictures: Vec<Picture>,
+    /// Pictures that an experiment draws itself: name and SVG.
+    pub drawings: Vec<(String, String)>,
     /// Paragraphs for the reader.
     pub notes: Vec<String>,
     /// Simulations made.
@@ -228,13 +230,17 @@ pub fn write(out: &OutDir, folder: &str, report: &Report, record: &Record) -> Re
     for picture in &report.pictures {
         out.write(&format!("{folder}{}.svg", picture.name), picture.plot.svg().as_bytes())?;
     }
+    for (name, svg) in &report.drawings {
+        out.write(&format!("{folder}{name}.svg"), svg.as_bytes())?;
+    }
     out.write(&format!("{folder}result.json"), json(record)?.as_bytes())
 }
 
 /// Names of the files that [`write`] makes, but for the record.
 pub fn files(report: &Report) -> Vec<String> {
     let tables = report.tables.iter().map(|t| format!("{}.csv", t.name));
-    tables.chain(report.pictures.iter().map(|p| format!("{}.svg", p.name))).collect()
+    let pictures = report.pictures.iter().map(|p| &p.name).chain(report.drawings.iter().map(|d| &d.0));
+    tables.chain(pictures.map(|name| format!("{name}.svg"))).collect()
 }
 
 /// A number with about three significant digits.
