@@ -44,7 +44,7 @@ END {
 		for (i = 1; i <= nr_names; i++) {
 			if (!((scheds[s], names[i]) in cost)) continue
 			short = names[i]; sub(/^(weir|fifo|bpfland)_/, "", short)
-			yard = cost["fifo", "fifo_" short]
+			yard = cost["fifo", short] # its programs have no prefix
 			printf " %s %.0f (%d%s)", short, cost[scheds[s], names[i]], runs[scheds[s], names[i]], yard ? sprintf("; %.2f", cost[scheds[s], names[i]] / yard) : ""
 		}
 		print ""
