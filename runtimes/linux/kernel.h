@@ -108,10 +108,17 @@ enum {
 
 /* --- helpers of BPF (include/uapi/linux/bpf.h, by number) -------------------------------------------- */
 
+struct bpf_perf_event_value {
+	u64 counter;
+	u64 enabled; /* ns */
+	u64 running; /* ns, of these: less where events share a counter */
+};
+
 #define WEIR_BPF_HELPER(nr, type, name, ...) \
 	static type (*const name)(__VA_ARGS__) __attribute__((unused)) = (type(*)(__VA_ARGS__))(nr)
 
 WEIR_BPF_HELPER(5, u64, bpf_ktime_get_ns, void);
+WEIR_BPF_HELPER(55, long, bpf_perf_event_read_value, void *map, u64 index, struct bpf_perf_event_value *to, u32 bytes);
 WEIR_BPF_HELPER(113, long, bpf_probe_read_kernel, void *to, u32 bytes, const void *from);
 WEIR_BPF_HELPER(115, long, bpf_probe_read_kernel_str, void *to, u32 bytes, const void *from);
 WEIR_BPF_HELPER(131, void *, bpf_ringbuf_reserve, void *ring, u64 bytes, u64 flags);

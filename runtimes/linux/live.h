@@ -33,7 +33,9 @@ struct weir_live_cpu {
 	u64 gave_up;	/* calls of the core that waited too long for another CPU: made again, or without effect */
 	u64 away_ns;	/* a higher class has had the CPU since; 0: it has not */
 	u64 told_away;	/* (a) 1: the graph counts the CPU as offline because of that */
-	u64 unused[11];
+	u64 stints;	/* of tasks whose hardware counters were told */
+	u64 instructions; /* in these */
+	u64 unused[9];
 };
 
 /* What is known of a task, by task number. Written by the CPU that has the task. (a) all */
@@ -89,6 +91,10 @@ struct weir_live_request {
 
 #define WEIR_LIVE_ATTEMPTS 1000u
 
+/* The counter behind the hits of this level counts all loads. */
+#define WEIR_COUNT_L1_LOADS (1u << 16)
+#define WEIR_COUNT_L3_LOADS (1u << 17)
+
 struct weir_live {
 	u64 sched; /* (loader, before attach) address of struct weir_sched in the arena */
 	u64 tasks; /* (loader, before attach) address of struct weir_live_task[max_tasks + 1] */
@@ -104,7 +110,7 @@ struct weir_live {
 	u32 leave;     /* (loader) 1: let no task into the graph any more */
 	u32 bind;      /* (loader, with each topology) 1: nobody answers AFFINITY: bound tasks run beside the graph */
 	s32 exit_kind; /* enum scx_exit_kind of the kernel; 0: runs */
-	u32 unused;
+	u32 counting;  /* (loader, before attach) bit n: field n of struct weir_counters is counted; WEIR_COUNT_… */
 	u64 exit_code;
 	char exit_reason[128];
 	char exit_msg[1024];

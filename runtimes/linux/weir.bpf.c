@@ -12,10 +12,12 @@
  * queueing is not the one that was seen, and we give up one that is no longer ours (see hand_over()).
  *
  * The rest is in headers, for the verifier sees one program: state.h, tell.h (counters and events), tasks.h, cpus.h
- * (CPUs that come, go or are kept) and requests.h (the loader's wishes); kernel.h is all that is known of the kernel.
+ * (CPUs that come, go or are kept), pmu.h (what the hardware counts) and requests.h (the loader's wishes); kernel.h is
+ * all that is known of the kernel.
  */
 #include "weir_unit.c"
 
+#include "pmu.h"
 #include "requests.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
@@ -253,16 +255,13 @@ int weir_dispatch(u64 *ctx)
 	return 0;
 }
 
-/* (loader, before load) some component listens to TICK; if none does, the verifier drops the call. */
-WEIR_VISIBLE const volatile u32 weir_linux_ticks SEC(".rodata");
-
 SEC("struct_ops/weir_tick")
 int weir_tick(u64 *ctx)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_TICK, .cpu = weir_port_cpu() };
 
 	IN_ARENA;
-	if (weir_linux_ticks && SCHED->graph && SCHED->graph->subs[WEIR_TOPIC_TICK].nr)
+	if (SCHED->graph && SCHED->graph->subs[WEIR_TOPIC_TICK].nr)
 		weir_notify(SCHED, msg.cpu, &msg);
 	return 0;
 }
@@ -304,6 +303,7 @@ int weir_running(u64 *ctx)
 	weir_store(&live->started_ns, bpf_ktime_get_ns());
 	weir_store(&weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].curr_pid, p->pid);
 	tell(WEIR_EVENT_RUN, cpu, t->id, p->pid, 0);
+	stint_begins(cpu);
 	return 0;
 }
 
@@ -318,6 +318,7 @@ int weir_stopping(u64 *ctx)
 	IN_ARENA;
 	if (!own || !own->task)
 		return 0;
+	stint_ends(task_of(own));
 	live = live_task(task_of(own)->id);
 	if (live->started_ns) {
 		ran = bpf_ktime_get_ns() - live->started_ns;
@@ -461,7 +462,7 @@ s32 weir_init_scheduler(u64 *ctx)
 	IN_ARENA;
 	masks = weir_alloc_at(SCHED, nr * sizeof(struct weir_cpumask));
 	all_news = weir_alloc_at(SCHED, nr * sizeof(struct weir_linux_news));
-	if (!masks || !all_news)
+	if (!masks || !all_news || !make_pmus(nr))
 		return -12; /* -ENOMEM */
 	for (u32 i = 0; i < nr && !err && weir_loop; i++)
 		err = scx_bpf_create_dsq(ASIDE(i), -1);

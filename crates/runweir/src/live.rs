@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
-use weir_core::MachineShape;
+use weir_core::{MachineShape, Topic};
 use weir_linux::diagnose::Host;
 use weir_linux::endpoint::{Endpoint, listen_address};
 use weir_linux::machine::{host_shape, possible_cpus, stand_in};
-use weir_linux::{Ended, ErrorKind, Live, Options, client};
+use weir_linux::pmu::Counting;
+use weir_linux::{Ended, ErrorKind, Live, Options, client, listens};
 
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::output::{self, note};
@@ -59,6 +60,10 @@ pub struct LiveArgs {
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
+    /// What the hardware counts for components that listen to COUNTERS: auto (all, if there is one), all, none, software (the
+    /// kernel's own events, to try it without a PMU), or a list such as cycles,l1_hits,l1_misses
+    #[arg(long, value_name = "WHAT", default_value = "auto")]
+    pub counters: Counting,
     /// Memory for the scheduler, with its unit: 64MiB. Enough for the CPUs if left out
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
@@ -109,10 +114,12 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         memory: args.memory.unwrap_or_else(|| Options::default_memory(nr_cpus)),
         max_tasks: args.max_tasks,
         slice_ns: args.slice,
+        counting: args.counters,
         watchdog: Duration::from_nanos(args.watchdog),
         socket: client::socket_path(args.socket.as_deref()),
         sinks: recording.iter().map(Recording::sink).collect(),
     };
+    let wanted = args.counters != Counting::Nothing && (args.counters != Counting::Auto || listens(&options.plan, Topic::Counters));
     let mut live = Live::attach(options, &Host).map_err(fault)?;
     let began = Instant::now();
     if let Some(recording) = &mut recording {
@@ -120,6 +127,12 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     }
     let endpoint = args.metrics.map(|at| endpoint(at, &live)).transpose()?;
     note(&format!("attached {name} ({online} CPU{}, machine {machine})", if online == 1 { "" } else { "s" }));
+    if wanted {
+        match live.counting() {
+            Ok(names) => note(&format!("counters: {}", names.join(", "))),
+            Err(why) => note(&format!("counters: none; {why}. Components that listen to COUNTERS hear nothing")),
+        }
+    }
     let limit = args.duration.map(Duration::from_nanos);
     let mut over = |live: &Live| {
         if let Some(recording) = &mut recording {

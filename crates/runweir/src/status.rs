@@ -69,6 +69,9 @@ fn table(s: &Snapshot, rows: usize) -> String {
         "switches   {} to a task, {} migrations, {} kicks, {} preemptions asked for, {} messages",
         t.runs, t.migrations, t.kicks, t.preempts, t.messages
     ));
+    if t.stints > 0 {
+        line(format!("counters   {} instructions in {} stints of tasks", t.instructions, t.stints));
+    }
     line(format!("memory     {} of {} KiB used", t.arena_used.div_ceil(1024), t.arena_bytes / 1024));
     let mishaps = [
         (t.faults, "faults"),

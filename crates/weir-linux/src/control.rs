@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_core::{Image, MachineShape, Plan, Topic, catalog};
+use weir_core::{ComponentInfo, Image, MachineShape, Plan, Topic, catalog};
 use weir_lang::{Compiled, Loader, Source};
 
 use crate::changes::Changes;
@@ -403,10 +403,16 @@ pub(crate) fn takes(plan: &Plan) -> Result<()> {
 
 /// No instance knows affinities.
 pub(crate) fn binds(plan: &Plan) -> bool {
-    let answers = Topic::Affinity.name();
-    !plan.instances.iter().any(|i| {
-        catalog().components.get(i.class as usize).is_some_and(|c| c.answers.iter().any(|a| a == answers))
-    })
+    !has(plan, |c| c.answers.iter().any(|a| a == Topic::Affinity.name()))
+}
+
+/// Some component of the plan hears `topic`.
+pub fn listens(plan: &Plan, topic: Topic) -> bool {
+    has(plan, |c| c.listens.iter().any(|l| l == topic.name()))
+}
+
+fn has(plan: &Plan, test: impl Fn(&ComponentInfo) -> bool) -> bool {
+    plan.instances.iter().any(|i| catalog().components.get(i.class as usize).is_some_and(&test))
 }
 
 /// Change one instance in `plan`; its index.

@@ -56,7 +56,9 @@ plain! {
         /// A higher class has had the CPU since; 0: it has not.
         away_ns: u64,
         told_away: u64,
-        unused: [u64; 11],
+        stints: u64,
+        instructions: u64,
+        unused: [u64; 9],
     }
     /// What is known of a task, by task number.
     "weir_live_task" LiveTask {
@@ -117,7 +119,7 @@ plain! {
         leave: u32,
         bind: u32,
         exit_kind: i32,
-        unused: u32,
+        counting: u32,
         exit_code: u64,
         exit_reason: [u8; 128],
         exit_msg: [u8; 1024],

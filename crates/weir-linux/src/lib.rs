@@ -16,6 +16,7 @@ pub mod machine;
 mod memory;
 pub mod metrics;
 mod object;
+pub mod pmu;
 pub mod protocol;
 pub mod record;
 #[cfg(test)]
@@ -26,7 +27,7 @@ mod view;
 mod watchdog;
 
 pub use changes::Change;
-pub use control::{Control, compile};
+pub use control::{Control, compile, listens};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{EventSink, LiveEvent, LiveEventKind};
 pub use live::{Ended, Live, Options};

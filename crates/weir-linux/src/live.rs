@@ -17,6 +17,7 @@ use crate::event::{EventSink, comm};
 use crate::layout::LiveTask;
 use crate::memory::{Memory, Shared};
 use crate::object::{Attached, Loaded, MAX_ARENA};
+use crate::pmu::{Counters, Counting};
 use crate::protocol::{Answer, Request};
 use crate::server::{Handler, Server};
 use crate::snapshot::{Snapshot, SnapshotSource};
@@ -45,6 +46,8 @@ pub struct Options {
     pub max_tasks: u32,
     /// Slice of tasks to which no component grants one, ns.
     pub slice_ns: u64,
+    /// What the hardware is to count for components that listen to COUNTERS.
+    pub counting: Counting,
     /// Leave when a task has waited so long in the graph.
     pub watchdog: Duration,
     pub socket: PathBuf,
@@ -105,6 +108,7 @@ pub struct Live {
     /// The last look before it left: the tasks that it had.
     last: Option<Snapshot>,
     loaded: Loaded,
+    counting: Counted,
 }
 
 impl Live {
@@ -114,13 +118,14 @@ impl Live {
         control::takes(&options.plan)?;
         let nr_cpus = options.shape.nr_cpus();
         let memory = options.memory.clamp(1 << 20, MAX_ARENA) / 4096 * 4096;
-        let loaded = Loaded::load(memory, system)?;
+        let (loaded, counting) = load(memory, &options, system)?;
         loaded.memory.touch();
         let own = memory / STAGING_SHARE / 4096 * 4096;
         let tasks = build(&options, loaded.memory, memory - own)?;
         let shared = loaded.shared;
         shared.set_up(loaded.memory.base(), tasks, options.max_tasks, nr_cpus, options.slice_ns);
         shared.set_bind(control::binds(&options.plan));
+        shared.set_counting(counting.as_ref().map_or(0, |c| c.counting));
         let recording = !options.sinks.is_empty();
         let mut sinks = options.sinks;
         let tell = move |event: &crate::LiveEvent| sinks.iter_mut().for_each(|s| s.event(event));
@@ -142,7 +147,7 @@ impl Live {
         control.facts().attached_ns = clock::now_ns();
         let charge = Arc::new(Charge { link: Mutex::new(Some(link)), shared });
         let watchdog = Watchdog::start(control.clone(), charge.clone(), options.watchdog)?;
-        Ok(Self { server: Some(server), watchdog: Some(watchdog), charge, ring, control, last: None, loaded })
+        Ok(Self { server: Some(server), watchdog: Some(watchdog), charge, ring, control, last: None, loaded, counting })
     }
 
     /// What requests and snapshots go to.
@@ -169,6 +174,11 @@ impl Live {
             }
         }
         self.leave()
+    }
+
+    /// Names of what the hardware counts, or why it counts nothing.
+    pub fn counting(&self) -> std::result::Result<Vec<&'static str>, &str> {
+        self.counting.as_ref().map(Counters::names).map_err(String::as_str)
     }
 
     fn shared(&self) -> Shared {
@@ -248,6 +258,38 @@ impl Handler for Gate {
             return Answer::error(&e);
         }
         self.0.serve(request)
+    }
+}
+
+/// Counters that are open, or why there are none.
+type Counted = std::result::Result<Counters, String>;
+
+/// Load the kernel side, with counters if they are wanted and there are any.
+fn load(memory: u64, options: &Options, system: &dyn System) -> Result<(Loaded, Counted)> {
+    let nr_cpus = options.shape.nr_cpus();
+    let wanted = match options.counting {
+        Counting::Nothing => false,
+        Counting::Auto => control::listens(&options.plan, Topic::Counters),
+        Counting::Software | Counting::Fields(_) => true,
+    };
+    if !wanted {
+        return Ok((Loaded::load(memory, None, nr_cpus, system)?, Err("nobody asked for them".into())));
+    }
+    let counters = match Counters::open(options.counting, nr_cpus) {
+        Ok(counters) => counters,
+        Err(e) => {
+            let why = format!("this machine has none that may be used ({e})");
+            return Ok((Loaded::load(memory, None, nr_cpus, system)?, Err(why)));
+        }
+    };
+    match Loaded::load(memory, Some(&counters), nr_cpus, system) {
+        Ok(loaded) => Ok((loaded, Ok(counters))),
+        // Before Linux 6.15 a scheduler may not read counters: without them it may load.
+        Err(e) if e.kind == ErrorKind::Kernel || e.kind == ErrorKind::Internal => {
+            let why = "this kernel lets no scheduler read them (Linux 6.15 does)".into();
+            Ok((Loaded::load(memory, None, nr_cpus, system)?, Err(why)))
+        }
+        Err(e) => Err(e),
     }
 }
 

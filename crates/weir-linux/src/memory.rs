@@ -145,6 +145,11 @@ impl Shared {
         set!(self.bind = on.into());
     }
 
+    /// Fields of `weir_counters` that are counted, and how.
+    pub fn set_counting(&self, counting: u32) {
+        set!(self.counting = counting);
+    }
+
     /// No task enters the graph any more.
     pub fn set_leave(&self, on: bool) {
         set!(self.leave = on.into());

@@ -17,7 +17,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 type OfCpu = fn(&CpuView) -> u64;
 
 /// Counters that each CPU has: name without prefix and suffix, meaning, value.
-const CPU_COUNTERS: [(&str, &str, OfCpu); 16] = [
+const CPU_COUNTERS: [(&str, &str, OfCpu); 18] = [
     ("context_switches", "Context switches to a task of this scheduler, by CPU.", |c| c.runs),
     ("migrations", "Context switches to a task that last ran on another CPU.", |c| c.migrations),
     ("enqueues", "Tasks that entered the graph, by the CPU that brought them.", |c| c.enqueues),
@@ -35,6 +35,8 @@ const CPU_COUNTERS: [(&str, &str, OfCpu); 16] = [
     ("messages", "Messages of components that reached the runtime.", |c| c.messages),
     ("failures", "Calls of the scheduler's core that failed.", |c| c.failures),
     ("waits_given_up", "Calls that waited too long for another CPU.", |c| c.gave_up),
+    ("stints_counted", "Stints of tasks whose hardware counters were told.", |c| c.stints),
+    ("instructions", "Instructions in stints whose hardware counters were told.", |c| c.instructions),
     ("lost_events", "Events of a recording that found the ring full.", |c| c.lost_events),
 ];
 

@@ -2,12 +2,15 @@
 //! The object for the kernel: loading it, finding its memory, attaching it.
 
 use std::any::Any;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{DataSec, Var};
 use libbpf_rs::{
-    AsRawLibbpf, Link, MapCore, MapMut, Object, ObjectBuilder, PrintLevel, RingBuffer, RingBufferBuilder,
+    AsRawLibbpf, Link, MapCore, MapFlags, MapMut, Object, ObjectBuilder, OpenObject, PrintLevel, RingBuffer,
+    RingBufferBuilder,
 };
 
 use crate::diagnose::{self, System};
@@ -15,6 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::LiveEvent;
 use crate::layout::Live;
 use crate::memory::{Memory, Shared};
+use crate::pmu::{Counters, FIELDS};
 
 #[cfg(weir_no_clang)]
 compile_error!(
@@ -63,8 +67,8 @@ pub(crate) struct Attached {
 }
 
 impl Loaded {
-    /// Load with an arena of `bytes`.
-    pub fn load(bytes: u64, system: &dyn System) -> Result<Self> {
+    /// Load with an arena of `bytes`; with `counters`, the kernel side looks at them.
+    pub fn load(bytes: u64, counters: Option<&Counters>, nr_cpus: u32, system: &dyn System) -> Result<Self> {
         libbpf_rs::set_print(Some((PrintLevel::Info, keep)));
         take_log();
         let failed = |e: &libbpf_rs::Error| {
@@ -81,7 +85,18 @@ impl Loaded {
             .find(|m| m.name() == "arena")
             .ok_or_else(|| Error::bug("the scheduler's object has no arena"))?;
         arena.set_max_entries(pages).map_err(|e| Error::bug(format!("the arena's size: {e}")))?;
+        if counters.is_some() {
+            look_at_counters(&mut open, nr_cpus)?;
+        }
         let mut object = open.load().map_err(|e| failed(&e))?;
+        if let Some(counters) = counters {
+            let table = map(&mut object, "perf_events")?;
+            for (place, event) in &counters.events {
+                table
+                    .update(&place.to_ne_bytes(), &event.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+                    .map_err(|e| Error::bug(format!("a counter cannot be handed to the kernel side: {e}")))?;
+            }
+        }
         let memory = arena_memory(&mut object, u64::from(pages) * PAGE)?;
         let shared = global_record(&mut object)?;
         Ok(Self { object: Arc::new(Mutex::new(object)), memory, shared })
@@ -148,6 +163,23 @@ fn map<'a>(object: &'a mut Object, name: &str) -> Result<MapMut<'a>> {
         .maps_mut()
         .find(|m| m.name() == name)
         .ok_or_else(|| Error::bug(format!("the scheduler's object has no map `{name}`")))
+}
+
+/// Room for the events of all CPUs, and the word that keeps the code for them.
+fn look_at_counters(open: &mut OpenObject, nr_cpus: u32) -> Result<()> {
+    let gone = || Error::bug("the scheduler's object does not describe `weir_linux_pmu`");
+    let btf = Btf::from_raw("weir", OBJECT).ok().flatten().ok_or_else(gone)?;
+    let at = offset_of(&btf, ".rodata", "weir_linux_pmu").map(|(at, _)| at as usize).ok_or_else(gone)?;
+    for mut map in open.maps_mut() {
+        if map.name() == "perf_events" {
+            map.set_max_entries(FIELDS.len() as u32 * nr_cpus)
+                .map_err(|e| Error::bug(format!("the table of counters: {e}")))?;
+        } else if map.name().to_string_lossy().ends_with(".rodata") {
+            let word = map.initial_value_mut().and_then(|v| v.get_mut(at..at + 4)).ok_or_else(gone)?;
+            word.copy_from_slice(&1u32.to_ne_bytes());
+        }
+    }
+    Ok(())
 }
 
 /// Positive number of libbpf's error, 0 if it has none.
@@ -219,15 +251,19 @@ fn global_record(object: &mut Object) -> Result<Shared> {
     Ok(unsafe { Shared::new(at.cast::<u8>().add(offset as usize).cast::<Live>()) })
 }
 
+/// Offset and size of a variable in a section.
+fn offset_of(btf: &Btf<'_>, section: &str, name: &str) -> Option<(u32, usize)> {
+    let section = btf.type_by_name::<DataSec<'_>>(section)?;
+    section
+        .iter()
+        .find(|v| btf.type_by_id::<Var<'_>>(v.ty).and_then(|t| t.name()).is_some_and(|n| n == name))
+        .map(|v| (v.offset, v.size))
+}
+
 fn offset_of_global(object: &Object, name: &str) -> Result<u32> {
     let gone = || Error::bug(format!("the scheduler's object does not describe `{name}`"));
     let btf = object.btf().ok().flatten().ok_or_else(gone)?;
-    let section = btf.type_by_name::<DataSec<'_>>(".bss").ok_or_else(gone)?;
-    let found = section
-        .iter()
-        .find(|v| btf.type_by_id::<Var<'_>>(v.ty).and_then(|t| t.name()).is_some_and(|n| n == name))
-        .map(|v| (v.offset, v.size));
-    match found {
+    match offset_of(&btf, ".bss", name) {
         Some((offset, size)) if size == size_of::<Live>() => Ok(offset),
         Some((_, size)) => Err(Error::bug(format!(
             "the kernel side's record has {size} bytes, the loader's {}",
@@ -246,15 +282,12 @@ mod tests {
     fn the_object_is_as_the_loader_expects() {
         let object = ObjectBuilder::default().open_memory(OBJECT).expect("an object");
         let names: Vec<String> = object.maps().map(|m| m.name().to_string_lossy().into_owned()).collect();
-        for name in ["arena", "events", "weir_ops"] {
+        for name in ["arena", "events", "perf_events", "weir_ops"] {
             assert!(names.iter().any(|n| n == name), "{name} in {names:?}");
         }
-        let btf = libbpf_rs::btf::Btf::from_raw("weir", OBJECT).expect("readable").expect("has BTF");
-        let section = btf.type_by_name::<DataSec<'_>>(".bss").expect("global data");
-        let size = section.iter().find_map(|v| {
-            let var = btf.type_by_id::<Var<'_>>(v.ty)?;
-            (var.name()? == "weir_live").then_some(v.size)
-        });
+        let btf = Btf::from_raw("weir", OBJECT).expect("readable").expect("has BTF");
+        let size = offset_of(&btf, ".bss", "weir_live").map(|(_, size)| size);
         assert_eq!(size, Some(size_of::<Live>()));
+        assert!(offset_of(&btf, ".rodata", "weir_linux_pmu").is_some());
     }
 }

@@ -79,6 +79,12 @@ pub struct CpuView {
     /// Calls that waited too long for another CPU: they were made again, or their task ran beside the graph.
     #[serde(default)]
     pub gave_up: u64,
+    /// Stints of tasks whose hardware counters were told to components.
+    #[serde(default)]
+    pub stints: u64,
+    /// Instructions in these.
+    #[serde(default)]
+    pub instructions: u64,
     /// Events that found the ring full.
     pub lost_events: u64,
 }
@@ -171,6 +177,12 @@ pub struct Totals {
     /// Calls that waited too long for another CPU: they were made again, or their task ran beside the graph.
     #[serde(default)]
     pub gave_up: u64,
+    /// Stints of tasks whose hardware counters were told to components.
+    #[serde(default)]
+    pub stints: u64,
+    /// Instructions in these.
+    #[serde(default)]
+    pub instructions: u64,
     pub busy_ns: u64,
     pub lost_events: u64,
     /// Requests of the loader that the kernel side carried out.

@@ -111,6 +111,8 @@ impl View {
         totals.messages += n.messages;
         totals.failures += n.failures;
         totals.gave_up += n.gave_up;
+        totals.stints += n.stints;
+        totals.instructions += n.instructions;
         totals.busy_ns += n.busy_ns;
         totals.lost_events += n.lost_events;
         totals.requests += n.requests;
@@ -135,6 +137,8 @@ impl View {
             messages: n.messages,
             failures: n.failures,
             gave_up: n.gave_up,
+            stints: n.stints,
+            instructions: n.instructions,
             lost_events: n.lost_events,
         }
     }

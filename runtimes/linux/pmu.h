@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the hardware counts of each stint of a task: perf events that the loader opened on each CPU, told to the graph
+ * as COUNTERS when the task stops. Without them (weir_linux_pmu 0) the verifier drops all of it.
+ *
+ * A kernel that shares its counters among more events than there are tells how long each was counted: what is
+ * missing is filled up in proportion.
+ */
+#ifndef WEIR_LINUX_PMU_H
+#define WEIR_LINUX_PMU_H
+
+#include "tell.h"
+
+#define NR_COUNTED ((u32)(sizeof(struct weir_counters) / sizeof(u64)))
+
+/* (loader, before load) 1: perf events are there, and a program like ours may read them (Linux 6.15). */
+WEIR_VISIBLE const volatile u32 weir_linux_pmu SEC(".rodata");
+
+/* By field of struct weir_counters * CPUs + CPU. */
+struct {
+	int (*type)[4]; /* BPF_MAP_TYPE_PERF_EVENT_ARRAY */
+	u32 *key;
+	u32 *value;
+	int (*max_entries)[NR_COUNTED]; /* the loader sets it */
+} perf_events SEC(".maps");
+
+/* Of one CPU, written by it alone. */
+struct weir_linux_pmu {
+	struct weir_counters stint;
+	struct bpf_perf_event_value start[NR_COUNTED];
+	u64 began; /* 1: a stint began, and its start is known */
+};
+
+/* Address in the arena of struct weir_linux_pmu of each CPU. */
+static u64 pmus;
+
+static int make_pmus(u32 nr_cpus)
+{
+	if (weir_linux_pmu)
+		pmus = weir_alloc_at(SCHED, nr_cpus * sizeof(struct weir_linux_pmu));
+	return !weir_linux_pmu || pmus;
+}
+
+/* Events between two looks at a counter. */
+static u64 counted(const struct bpf_perf_event_value weir_mem *from, const struct bpf_perf_event_value *to)
+{
+	u64 events = to->counter - from->counter;
+	u64 enabled = to->enabled - from->enabled, running = to->running - from->running;
+
+	if (!running)
+		return 0;
+	if (running < enabled)
+		events = events * ((enabled << 10) / running) >> 10;
+	return events & ((1ull << WEIR_COUNTER_BITS) - 1);
+}
+
+/* Where only all loads of a level can be counted, those that miss are taken off. */
+static void take_off(u64 weir_mem *loads, u64 misses)
+{
+	*loads -= misses < *loads ? misses : *loads;
+}
+
+/* Look at all counters of this CPU: the stint begins, or (@ends) it is over. */
+WEIR_GLOBAL int weir_linux_count(u32 cpu, u32 ends)
+{
+	struct weir_linux_pmu weir_mem *pmu = (struct weir_linux_pmu weir_mem *)pmus + cpu;
+	u64 weir_mem *stint = (u64 weir_mem *)&pmu->stint;
+	struct bpf_perf_event_value now;
+
+	for (u32 i = 0; i < weir_limit(NR_COUNTED) && weir_loop; i++) {
+		struct bpf_perf_event_value weir_mem *start = &pmu->start[i];
+		u64 events = 0;
+
+		if (weir_live.counting >> i & 1 &&
+		    !bpf_perf_event_read_value(&perf_events, i * weir_live.nr_cpus + cpu, &now, sizeof(now))) {
+			if (ends)
+				events = counted(start, &now);
+			start->counter = now.counter;
+			start->enabled = now.enabled;
+			start->running = now.running;
+		}
+		if (ends)
+			stint[i] = events;
+	}
+	if (ends && weir_live.counting & WEIR_COUNT_L1_LOADS)
+		take_off(&pmu->stint.l1_hits, pmu->stint.l1_misses);
+	if (ends && weir_live.counting & WEIR_COUNT_L3_LOADS)
+		take_off(&pmu->stint.l3_hits, pmu->stint.l3_misses);
+	return 0;
+}
+
+/* Some component of the present graph listens. */
+WEIR_INLINE bool counters_wanted(void)
+{
+	return weir_linux_pmu && SCHED->graph && SCHED->graph->subs[WEIR_TOPIC_COUNTERS].nr;
+}
+
+WEIR_INLINE void stint_begins(u32 cpu)
+{
+	if (!counters_wanted())
+		return;
+	weir_linux_count(cpu, 0);
+	((struct weir_linux_pmu weir_mem *)pmus)[cpu].began = 1;
+}
+
+/* (Not inline: the message's bytes would weigh on the caller.) */
+__attribute__((noinline)) static int tell_stint(struct weir_task weir_mem *t)
+{
+	u32 cpu = weir_port_cpu();
+	struct weir_linux_pmu weir_mem *pmu = (struct weir_linux_pmu weir_mem *)pmus + cpu;
+	struct weir_msg msg = { .topic = WEIR_TOPIC_COUNTERS, .cpu = cpu, .task = t };
+
+	if (!pmu->began)
+		return 0;
+	pmu->began = 0;
+	weir_linux_count(cpu, 1);
+	COUNT(stints);
+	counters()->instructions += pmu->stint.instructions;
+	msg.counters = &pmu->stint;
+	return weir_notify(SCHED, cpu, &msg);
+}
+
+WEIR_INLINE void stint_ends(struct weir_task weir_mem *t)
+{
+	if (counters_wanted())
+		tell_stint(t);
+}
+
+#endif

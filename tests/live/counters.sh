@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# Hardware counters as information: a machine without any says so and the scheduler runs on; the way that they take is
+# tried with events of the kernel.
+#
+# vm: --cpus 2
+. "$(dirname "$0")/lib.sh"
+
+cat >/tmp/counting.weir <<'WEIR'
+annotate affinity, counters;
+
+entry -> cache_balancer -> each cpu { round_robin(slice = 3ms) -> cpu };
+WEIR
+step "none"
+attach /tmp/counting.weir --watchdog 9s
+says "counters: none; this machine has none"
+load 1
+settled
+[ "$($PROBE get stints)" = 0 ] || fail "counters where there are none"
+detach
+
+step "events of the kernel in their place"
+attach /tmp/counting.weir --watchdog 9s --counters software
+says "counters: instructions, cycles, l1_hits, l1_misses"
+load 1
+settled
+stints=$($PROBE get stints) counted=$($PROBE get instructions) runs=$($PROBE get runs) busy=$($PROBE get busy_ns)
+echo "  $counted ns in $stints of $runs stints, $busy ns by the scheduler's clock"
+[ "$stints" -gt $((runs / 2)) ] || fail "few stints were told"
+# The same time by two clocks, which are read at slightly different moments.
+[ "$counted" -gt $((busy / 10 * 8)) ] && [ "$counted" -lt $((busy / 10 * 12)) ] || fail "the counters are off"
+step "a topology that hears none is told none"
+runweir switch --quiet decentral || fail "no switch"
+hackbench -g 1 -l 10 >/dev/null
+stints=$($PROBE get stints)
+hackbench -g 1 -l 10 >/dev/null
+[ "$($PROBE get stints)" = "$stints" ] || fail "counters are told to nobody"
+detach
+step "wrong words are refused"
+refused 2 "is no counter" runweir live decentral --counters tlb
+clean
