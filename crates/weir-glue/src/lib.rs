@@ -22,6 +22,8 @@ pub struct Component {
     pub language: Language,
     /// Names without the prefix: `update`, `on_priority` …
     pub entries: Vec<String>,
+    /// An annotator without loops and functions of its own.
+    pub plain: bool,
     /// Header comment without the comment marks.
     pub manual: String,
 }
@@ -79,6 +81,7 @@ pub fn scan(root: &Path) -> io::Result<Vec<Component>> {
                     path.file_name().unwrap_or_default().to_string_lossy()
                 ),
                 entries: entries(&name, &text, language),
+                plain: folder == "annotate" && !["weir_loop", "WEIR_HELPER", "weir_for_"].iter().any(|w| text.contains(w)),
                 manual: manual(&text),
                 name,
                 path,
@@ -254,7 +257,8 @@ const ENTRIES: [Entry; 11] = [
     },
 ];
 
-/// One `switch` per kind of entry point. In the kernel each function gets a frame that the verifier checks once.
+/// One `switch` per kind of entry point. In the kernel each function gets a frame that the verifier checks once; a program
+/// has room for 256 of them (BPF_MAX_SUBPROGS), so what is plain enough does without.
 fn dispatch(out: &mut String, all: &[&Component], target: Target) {
     for e in &ENTRIES {
         let mut cases = String::new();
@@ -270,7 +274,7 @@ fn dispatch(out: &mut String, all: &[&Component], target: Target) {
             };
             for (function, case) in found {
                 let direct = call(c, e, &function);
-                if target == Target::Bpf {
+                if target == Target::Bpf && !c.plain {
                     let _ = writeln!(out, "\nWEIR_GLOBAL int weir_{n}_{function}({})\n{{", e.parameters());
                     // The compiler drops arguments that a function does not look at; the verifier wants them.
                     let uses: String =
@@ -372,6 +376,7 @@ pub fn single(path: &Path) -> io::Result<Component> {
         path: fs::canonicalize(path)?,
         language: Language::C,
         entries: entries(&name, &text, Language::C),
+        plain: false,
         manual: manual(&text),
         name,
     })
@@ -421,6 +426,7 @@ mod tests {
             source: source.into(),
             language: Language::C,
             entries: vec![],
+            plain: false,
             manual: String::new(),
         };
         let message = duplicate(&[c("a/rr.c"), c("b/rr.c")]).expect("a diagnostic");

@@ -313,6 +313,7 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             source: "mine.c".into(),
             language: crate::Language::C,
             entries: vec!["on_priority".into(), "update".into()],
+            plain: false,
             manual: "mine - say \"hello\"\n".into(),
         };
         let text = unit(&component, &[("pipe.h", PIPE)]);
