@@ -9,6 +9,7 @@
  * answers:  BUDGET: 0 while the group's quota is used up, and when it is filled again
  * params:   slice ns 5000000 [100000, 1000000000]; most that a CPU takes of a quota at a time
  * per-task: 24 bytes
+ * kernel:   no, the live scheduler tells no groups
  * cost:     O(1) per message and per answer; takes the instance's own lock
  * batch:    no pipes
  * source:   Turner, Rao and Rao, "CPU bandwidth control for CFS", 2010

@@ -225,8 +225,8 @@ WEIR_ENTRY int cfs_construct(struct cfs weir_mem *self)
 }
 
 /* @t has left the in-pipe: for a CPU of ours, where its turn begins, or elsewhere. 1: sum up anew. */
-WEIR_HELPER int cfs_left(struct cfs weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg,
-			 struct weir_fair weir_mem *f weir_arg)
+WEIR_INLINE int cfs_left(struct cfs weir_mem *self, struct weir_task weir_mem *t,
+			 struct weir_fair weir_mem *f)
 {
 	if (!weir_fair_waits(&self->q, f))
 		return 1;
@@ -258,9 +258,8 @@ WEIR_HELPER int cfs_came(struct cfs weir_mem *self weir_arg, struct weir_task we
 }
 
 /* @t has come, charged and weighed, was moved, or is presented anew. */
-WEIR_HELPER int cfs_put(struct cfs weir_mem *self weir_arg, struct weir_pipe weir_mem *in weir_arg,
-			struct weir_task weir_mem *t weir_arg,
-			struct weir_fair weir_mem *f weir_arg)
+WEIR_INLINE int cfs_put(struct cfs weir_mem *self, struct weir_pipe weir_mem *in,
+			struct weir_task weir_mem *t, struct weir_fair weir_mem *f)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	u32 victim = WEIR_NO_CPU;
