@@ -119,7 +119,8 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         socket: client::socket_path(args.socket.as_deref()),
         sinks: recording.iter().map(Recording::sink).collect(),
     };
-    let wanted = args.counters != Counting::Nothing && (args.counters != Counting::Auto || listens(&options.plan, Topic::Counters));
+    let wanted = args.counters != Counting::Nothing
+        && (args.counters != Counting::Auto || listens(&options.plan, Topic::Counters));
     let mut live = Live::attach(options, &Host).map_err(fault)?;
     let began = Instant::now();
     if let Some(recording) = &mut recording {
@@ -130,7 +131,9 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     if wanted {
         match live.counting() {
             Ok(names) => note(&format!("counters: {}", names.join(", "))),
-            Err(why) => note(&format!("counters: none; {why}. Components that listen to COUNTERS hear nothing")),
+            Err(why) => {
+                note(&format!("counters: none; {why}. Components that listen to COUNTERS hear nothing"))
+            }
         }
     }
     let limit = args.duration.map(Duration::from_nanos);

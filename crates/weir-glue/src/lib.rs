@@ -81,7 +81,8 @@ pub fn scan(root: &Path) -> io::Result<Vec<Component>> {
                     path.file_name().unwrap_or_default().to_string_lossy()
                 ),
                 entries: entries(&name, &text, language),
-                plain: folder == "annotate" && !["weir_loop", "WEIR_HELPER", "weir_for_"].iter().any(|w| text.contains(w)),
+                plain: folder == "annotate"
+                    && !["weir_loop", "WEIR_HELPER", "weir_for_"].iter().any(|w| text.contains(w)),
                 manual: manual(&text),
                 name,
                 path,

@@ -147,7 +147,16 @@ impl Live {
         control.facts().attached_ns = clock::now_ns();
         let charge = Arc::new(Charge { link: Mutex::new(Some(link)), shared });
         let watchdog = Watchdog::start(control.clone(), charge.clone(), options.watchdog)?;
-        Ok(Self { server: Some(server), watchdog: Some(watchdog), charge, ring, control, last: None, loaded, counting })
+        Ok(Self {
+            server: Some(server),
+            watchdog: Some(watchdog),
+            charge,
+            ring,
+            control,
+            last: None,
+            loaded,
+            counting,
+        })
     }
 
     /// What requests and snapshots go to.

@@ -59,9 +59,13 @@ impl FromStr for Counting {
         let mut fields = 0;
         for name in text.split(',') {
             let known = FIELDS.iter().position(|f| *f == name.trim());
-            fields |= 1 << known.ok_or_else(|| {
-                format!("`{name}` is no counter; there are {}, or auto, all, none, software", FIELDS.join(", "))
-            })?;
+            fields |= 1
+                << known.ok_or_else(|| {
+                    format!(
+                        "`{name}` is no counter; there are {}, or auto, all, none, software",
+                        FIELDS.join(", ")
+                    )
+                })?;
         }
         Ok(Counting::Fields(fields))
     }
@@ -103,14 +107,11 @@ impl Model {
             let config = u64::from(pmu.unwrap_or(0)) << 32 | config;
             Some(Event { kind: perf::PERF_TYPE_HW_CACHE, config })
         };
-        let loads = |umask: u64| {
-            Some(Event { kind: pmu.unwrap_or(perf::PERF_TYPE_RAW), config: umask << 8 | 0xd1 })
-        };
+        let loads =
+            |umask: u64| Some(Event { kind: pmu.unwrap_or(perf::PERF_TYPE_RAW), config: umask << 8 | 0xd1 });
         let software = |id: u32| Some(Event { kind: perf::PERF_TYPE_SOFTWARE, config: u64::from(id) });
         use perf::{PERF_COUNT_HW_CACHE_L1D as L1, PERF_COUNT_HW_CACHE_LL as LL};
-        use perf::{
-            PERF_COUNT_HW_CACHE_RESULT_ACCESS as ACCESS, PERF_COUNT_HW_CACHE_RESULT_MISS as MISS,
-        };
+        use perf::{PERF_COUNT_HW_CACHE_RESULT_ACCESS as ACCESS, PERF_COUNT_HW_CACHE_RESULT_MISS as MISS};
         match (self, field) {
             (Model::Software, "instructions") => software(perf::PERF_COUNT_SW_CPU_CLOCK),
             (Model::Software, "cycles") => software(perf::PERF_COUNT_SW_CPU_CLOCK),
@@ -145,7 +146,8 @@ fn model_of(cpuinfo: &str) -> Model {
             (k.trim() == key).then(|| v.trim().to_owned())
         })
     };
-    let intel = word("vendor_id").as_deref() == Some("GenuineIntel") && word("cpu family").as_deref() == Some("6");
+    let intel =
+        word("vendor_id").as_deref() == Some("GenuineIntel") && word("cpu family").as_deref() == Some("6");
     match word("model").as_deref() {
         Some("60" | "63" | "69" | "70") if intel => Model::Haswell,
         _ => Model::Generic,
@@ -162,8 +164,11 @@ fn listed(list: &str, cpu: u32) -> bool {
 
 /// Number of the PMU of `cpu` where the machine has several kinds of CPUs; none where one PMU serves all.
 fn pmu_of(devices: &Path, cpu: u32) -> Option<u32> {
-    let mut kinds: Vec<PathBuf> =
-        fs::read_dir(devices).ok()?.filter_map(|d| Some(d.ok()?.path())).filter(|d| d.join("cpus").exists()).collect();
+    let mut kinds: Vec<PathBuf> = fs::read_dir(devices)
+        .ok()?
+        .filter_map(|d| Some(d.ok()?.path()))
+        .filter(|d| d.join("cpus").exists())
+        .collect();
     kinds.sort();
     let own = kinds.iter().find(|d| fs::read_to_string(d.join("cpus")).is_ok_and(|l| listed(&l, cpu)))?;
     fs::read_to_string(own.join("type")).ok()?.trim().parse().ok()

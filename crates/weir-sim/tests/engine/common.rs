@@ -142,16 +142,6 @@ pub fn gantt(n: u32, topology: &str, w: &Workload, end: u64) -> (Gantt, Outcome)
     (g, out)
 }
 
-/// As [`gantt`], for long runs: invariants are not checked after every event.
-pub fn gantt_unchecked(n: u32, topology: &str, w: &Workload, end: u64) -> (Gantt, Outcome) {
-    let mut g = Gantt::default();
-    let machine = Machine::smp(n);
-    let cfg = RunConfig { duration_ns: Some(end), ..RunConfig::default() };
-    let plan = plan(topology, &machine.shape);
-    let out = weir_sim::run(&machine, &plan, w, &Costs::zero(), &cfg, &mut g).unwrap();
-    (g, out)
-}
-
 /// A topology of the catalogue, as text.
 pub fn catalogue(name: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../topologies/{name}.weir"));

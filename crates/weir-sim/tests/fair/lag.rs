@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::common::*;
-use crate::{nice, weight};
+use crate::{gantt_unchecked, nice, weight};
 
 const TURN: u64 = 3 * MS;
 

@@ -11,7 +11,8 @@ mod lag;
 mod shares;
 mod sleep;
 
-use weir_sim::TaskSpec;
+use common::{Gantt, plan};
+use weir_sim::{Costs, Machine, Outcome, RunConfig, TaskSpec, Workload};
 
 /// Weights of nice -20 to 19.
 pub const WEIGHTS: [u64; 40] = [
@@ -31,3 +32,13 @@ pub fn nice(n: i32, spec: TaskSpec) -> TaskSpec {
 
 /// Topologies of one CPU whose shares follow weights exactly.
 pub const EXACT: &[&str] = &["cfs", "eevdf"];
+
+/// Run without costs on `n` equal CPUs until `end`. Long runs: invariants are not checked after every event.
+pub fn gantt_unchecked(n: u32, topology: &str, w: &Workload, end: u64) -> (Gantt, Outcome) {
+    let mut g = Gantt::default();
+    let machine = Machine::smp(n);
+    let cfg = RunConfig { duration_ns: Some(end), ..RunConfig::default() };
+    let plan = plan(topology, &machine.shape);
+    let out = weir_sim::run(&machine, &plan, w, &Costs::zero(), &cfg, &mut g).unwrap();
+    (g, out)
+}

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use weir_sim::Op;
 
 use crate::common::*;
-use crate::{EXACT, nice, weight};
+use crate::{EXACT, gantt_unchecked, nice, weight};
 
 /// Share of each of some tasks that always compute, on one CPU, once they have settled: new tasks begin behind.
 fn shares(topology: &str, mix: &[i32], span: u64) -> Vec<f64> {

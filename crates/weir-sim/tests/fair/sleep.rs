@@ -4,7 +4,7 @@
 use weir_sim::{Op, TaskSpec};
 
 use crate::common::*;
-use crate::{EXACT, nice};
+use crate::{EXACT, gantt_unchecked, nice};
 
 fn sleeps_then_computes(name: &str, ns: u64) -> TaskSpec {
     let mut program = vec![Op::Run { ns: MS }, Op::Sleep { ns }];
