@@ -48,7 +48,7 @@ guest() { # NAME: run the script in its guest
 	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
 	# shellcheck disable=SC2086 # the options are words
 	(cd "$work" && "$runweir" vm $options --accel tcg --timeout 600s --quiet \
-		--with tests/live --with topologies --with probe --with "$(command -v chrt)" \
+		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
 		-- env "PROBE=$work/probe" sh "tests/live/$name.sh") >"$work/$name.log" 2>&1 </dev/null || status=$?
 	echo "$status $((SECONDS - began))" >"$work/$name.status"
 }

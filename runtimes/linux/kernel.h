@@ -26,14 +26,6 @@ struct sched_ext_entity {
 	u64 slice;
 };
 
-struct load_weight {
-	unsigned long weight; /* 1024 << 10 at nice 0 */
-};
-
-struct sched_entity {
-	struct load_weight load;
-};
-
 /* Complete, for the kernel compares the types of its functions' arguments. */
 struct cpumask {
 	unsigned long bits[1];
@@ -43,10 +35,10 @@ struct task_struct {
 	unsigned int flags;
 	int prio; /* below 100: of a class above ours */
 	int static_prio;
+	unsigned int policy;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;
-	struct sched_entity se;
 	struct sched_ext_entity scx;
 	s32 pid;
 	s32 tgid;

@@ -61,16 +61,19 @@ static void tell_affinity(struct task_struct *p, struct weir_msg *msg)
 	weir_notify(SCHED, msg->cpu, msg);
 }
 
-#define WEIGHT_SHIFT 10 /* the kernel's weights have that many bits more than its tables */
+#define SCHED_IDLE 5
+#define LEAST_URGENT (-20) /* of class idle: below nice 19 */
 
-/* The nice value of the task, in both forms that components know. */
+/* (The weight follows from it; what the kernel keeps as such is not kept up for our class.) */
+WEIR_INLINE s32 negated_nice(const struct task_struct *p)
+{
+	return p->policy == SCHED_IDLE ? LEAST_URGENT : 120 - p->static_prio;
+}
+
 static void tell_priority(struct task_struct *p, struct weir_msg *msg)
 {
 	msg->topic = WEIR_TOPIC_PRIORITY;
-	msg->value = (u64)(s64)(120 - p->static_prio);
-	weir_notify(SCHED, msg->cpu, msg);
-	msg->topic = WEIR_TOPIC_WEIGHT;
-	msg->value = p->se.load.weight >> WEIGHT_SHIFT;
+	msg->value = (u64)(s64)negated_nice(p);
 	weir_notify(SCHED, msg->cpu, msg);
 }
 

@@ -102,7 +102,7 @@ int weir_enqueue(u64 *ctx)
 	/* A graph that came since may have annotators that know nothing yet. */
 	if (own->epoch != weir_live.swaps) {
 		own->epoch = weir_live.swaps;
-		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) | (p->static_prio != 120 ? DIRTY_PRIORITY : 0);
+		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) | (negated_nice(p) ? DIRTY_PRIORITY : 0);
 	}
 	if (own->dirty)
 		tell_changes(p, own);

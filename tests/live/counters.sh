@@ -22,7 +22,8 @@ detach
 step "events of the kernel in their place"
 attach /tmp/counting.weir --watchdog 9s --counters software
 says "counters: instructions, cycles, l1_hits, l1_misses"
-load 1
+# No CPU goes away: it would be counted no more.
+stress-ng --cpu 2 --switch 1 --fork 1 --timeout 4 --quiet || fail "stress-ng"
 settled
 stints=$($PROBE get stints) counted=$($PROBE get instructions) runs=$($PROBE get runs) busy=$($PROBE get busy_ns)
 echo "  $counted ns in $stints of $runs stints, $busy ns by the scheduler's clock"

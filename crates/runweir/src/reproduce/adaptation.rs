@@ -86,8 +86,7 @@ impl Bench {
     fn new() -> Done<Self> {
         // The source's i7-2600 with its second threads switched off.
         let machine = Machine::smp(4);
-        let mut costs = Costs::default();
-        costs.slice_default = SLICE_NS;
+        let costs = Costs { slice_default: SLICE_NS, ..Costs::default() };
         let mut plans = BTreeMap::new();
         for name in
             ["headq", "pipeline_fcfs", "pipeline_lcfs"].into_iter().chain(FAIR.into_iter().filter(|f| has(f)))

@@ -245,15 +245,14 @@ pub fn files(report: &Report) -> Vec<String> {
 
 /// A number with about three significant digits.
 pub fn short(value: f64) -> String {
-    let text = match value.abs() {
-        v if v == 0.0 => return "0".into(),
-        v if v >= 100.0 => return group(&format!("{value:.0}")),
+    match value.abs() {
+        0.0 => "0".into(),
+        v if v >= 100.0 => group(&format!("{value:.0}")),
         v if v >= 10.0 => format!("{value:.1}"),
         v if v >= 1.0 => format!("{value:.2}"),
         v if v >= 0.01 => format!("{value:.3}"),
-        _ => return format!("{value:.2e}"),
-    };
-    text
+        _ => format!("{value:.2e}"),
+    }
 }
 
 /// Thousands set apart.

@@ -32,7 +32,7 @@ pub fn page(records: &[&Record]) -> String {
         );
     }
     for r in records {
-        let _ = write!(text, "\n## {}: {}\n\n{}\n{}", r.id, r.title, r.source, "\n");
+        let _ = write!(text, "\n## {}: {}\n\n{}\n\n", r.id, r.title, r.source);
         text.push_str(&r.markdown());
         for note in &r.notes {
             let _ = write!(text, "\n{note}\n");

@@ -316,7 +316,8 @@ impl Study<'_> {
             .collect();
         let worst = list.iter().map(|l| l.1).fold(0.0, f64::max);
         let show = |v: Option<f64>| v.map_or("?".into(), |v| format!("{:.1} %", 100.0 * (v - 1.0)));
-        let words = |f: &dyn Fn(&(u32, f64, Option<f64>)) -> Option<f64>| {
+        type Cost = (u32, f64, Option<f64>);
+        let words = |f: &dyn Fn(&Cost) -> Option<f64>| {
             list.iter().map(|l| format!("{} ({})", show(f(l)), l.0)).collect::<Vec<_>>().join(", ")
         };
         (!list.is_empty()).then(|| {
