@@ -28,7 +28,7 @@ fail() {
 vm() {
 	local wanted=$1 status=0
 	shift
-	TMPDIR=$work "$runweir" vm --timeout 300s "$@" >out 2>err || status=$?
+	TMPDIR=$work "$runweir" vm --timeout 600s "$@" >out 2>err || status=$?
 	[[ $status == "$wanted" ]] || fail "runweir vm $* ended with $status, not $wanted"
 }
 # `says FILE WORDS`: the file has them.

@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// QEMU has this long to end after the guest said that it is done.
 const GRACE: Duration = Duration::from_secs(10);
 /// Seconds that a scheduler has to attach.
-const ATTACH_S: u64 = 60;
+const ATTACH_S: u64 = 240;
 
 /// The machine.
 #[derive(Clone, Debug)]
