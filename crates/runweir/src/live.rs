@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
-use weir_core::{MachineShape, Topic};
+use weir_core::MachineShape;
 use weir_linux::diagnose::Host;
 use weir_linux::endpoint::{Endpoint, listen_address};
 use weir_linux::machine::{host_shape, possible_cpus, stand_in};
 use weir_linux::pmu::Counting;
-use weir_linux::{Ended, ErrorKind, Live, Options, client, listens};
+use weir_linux::{Ended, ErrorKind, Live, Options, client};
 
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::output::{self, note};
@@ -119,8 +119,6 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         socket: client::socket_path(args.socket.as_deref()),
         sinks: recording.iter().map(Recording::sink).collect(),
     };
-    let wanted = args.counters != Counting::Nothing
-        && (args.counters != Counting::Auto || listens(&options.plan, Topic::Counters));
     let mut live = Live::attach(options, &Host).map_err(fault)?;
     let began = Instant::now();
     if let Some(recording) = &mut recording {
@@ -128,12 +126,11 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     }
     let endpoint = args.metrics.map(|at| endpoint(at, &live)).transpose()?;
     note(&format!("attached {name} ({online} CPU{}, machine {machine})", if online == 1 { "" } else { "s" }));
-    if wanted {
-        match live.counting() {
-            Ok(names) => note(&format!("counters: {}", names.join(", "))),
-            Err(why) => {
-                note(&format!("counters: none; {why}. Components that listen to COUNTERS hear nothing"))
-            }
+    match live.counting() {
+        None => {}
+        Some(Ok(names)) => note(&format!("counters: {}", names.join(", "))),
+        Some(Err(why)) => {
+            note(&format!("counters: none; {why}. Components that listen to COUNTERS hear nothing"))
         }
     }
     let limit = args.duration.map(Duration::from_nanos);

@@ -407,7 +407,7 @@ pub(crate) fn binds(plan: &Plan) -> bool {
 }
 
 /// Some component of the plan hears `topic`.
-pub fn listens(plan: &Plan, topic: Topic) -> bool {
+pub(crate) fn listens(plan: &Plan, topic: Topic) -> bool {
     has(plan, |c| c.listens.iter().any(|l| l == topic.name()))
 }
 

@@ -27,7 +27,7 @@ mod view;
 mod watchdog;
 
 pub use changes::Change;
-pub use control::{Control, compile, listens};
+pub use control::{Control, compile};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{EventSink, LiveEvent, LiveEventKind};
 pub use live::{Ended, Live, Options};

@@ -125,7 +125,7 @@ impl Live {
         let shared = loaded.shared;
         shared.set_up(loaded.memory.base(), tasks, options.max_tasks, nr_cpus, options.slice_ns);
         shared.set_bind(control::binds(&options.plan));
-        shared.set_counting(counting.as_ref().map_or(0, |c| c.counting));
+        shared.set_counting(counting.as_ref().and_then(|c| c.as_ref().ok()).map_or(0, |c| c.counting));
         let recording = !options.sinks.is_empty();
         let mut sinks = options.sinks;
         let tell = move |event: &crate::LiveEvent| sinks.iter_mut().for_each(|s| s.event(event));
@@ -185,9 +185,9 @@ impl Live {
         self.leave()
     }
 
-    /// Names of what the hardware counts, or why it counts nothing.
-    pub fn counting(&self) -> std::result::Result<Vec<&'static str>, &str> {
-        self.counting.as_ref().map(Counters::names).map_err(String::as_str)
+    /// Names of what the hardware counts, or why it counts nothing; none where nobody wants any.
+    pub fn counting(&self) -> Option<std::result::Result<Vec<&'static str>, &str>> {
+        Some(self.counting.as_ref()?.as_ref().map(Counters::names).map_err(String::as_str))
     }
 
     fn shared(&self) -> Shared {
@@ -270,8 +270,8 @@ impl Handler for Gate {
     }
 }
 
-/// Counters that are open, or why there are none.
-type Counted = std::result::Result<Counters, String>;
+/// Counters that are open, or why there are none; none where nobody wants any.
+type Counted = Option<std::result::Result<Counters, String>>;
 
 /// Load the kernel side, with counters if they are wanted and there are any.
 fn load(memory: u64, options: &Options, system: &dyn System) -> Result<(Loaded, Counted)> {
@@ -282,21 +282,21 @@ fn load(memory: u64, options: &Options, system: &dyn System) -> Result<(Loaded, 
         Counting::Software | Counting::Fields(_) => true,
     };
     if !wanted {
-        return Ok((Loaded::load(memory, None, nr_cpus, system)?, Err("nobody asked for them".into())));
+        return Ok((Loaded::load(memory, None, nr_cpus, system)?, None));
     }
     let counters = match Counters::open(options.counting, nr_cpus) {
         Ok(counters) => counters,
         Err(e) => {
             let why = format!("this machine has none that may be used ({e})");
-            return Ok((Loaded::load(memory, None, nr_cpus, system)?, Err(why)));
+            return Ok((Loaded::load(memory, None, nr_cpus, system)?, Some(Err(why))));
         }
     };
     match Loaded::load(memory, Some(&counters), nr_cpus, system) {
-        Ok(loaded) => Ok((loaded, Ok(counters))),
+        Ok(loaded) => Ok((loaded, Some(Ok(counters)))),
         // Before Linux 6.15 a scheduler may not read counters: without them it may load.
         Err(e) if e.kind == ErrorKind::Kernel || e.kind == ErrorKind::Internal => {
             let why = "this kernel lets no scheduler read them (Linux 6.15 does)".into();
-            Ok((Loaded::load(memory, None, nr_cpus, system)?, Err(why)))
+            Ok((Loaded::load(memory, None, nr_cpus, system)?, Some(Err(why))))
         }
         Err(e) => Err(e),
     }

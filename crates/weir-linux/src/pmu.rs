@@ -15,19 +15,7 @@ use std::str::FromStr;
 use perf_event_open_sys::{self as sys, bindings as perf};
 
 /// Fields of `struct weir_counters`, in its order.
-pub const FIELDS: [&str; 11] = [
-    "instructions",
-    "cycles",
-    "l1_hits",
-    "l1_misses",
-    "lfb_hits",
-    "l2_hits",
-    "l2_misses",
-    "l3_hits",
-    "l3_misses",
-    "branches",
-    "mispredicts",
-];
+pub const FIELDS: [&str; 11] = weir_core::Counters::NAMES;
 /// `WEIR_COUNT_L1_LOADS` and `WEIR_COUNT_L3_LOADS` of `runtimes/linux/live.h`.
 const L1_LOADS: u32 = 1 << 16;
 const L3_LOADS: u32 = 1 << 17;
@@ -99,23 +87,19 @@ impl Model {
 
     /// The event of a field on a CPU whose PMU has number `pmu` (none: the only one).
     fn event(self, field: &str, pmu: Option<u32>) -> Option<Event> {
-        let hardware = |id: u32| {
-            let config = u64::from(pmu.unwrap_or(0)) << 32 | u64::from(id);
-            Some(Event { kind: perf::PERF_TYPE_HARDWARE, config })
-        };
-        let cached = |config: u64| {
-            let config = u64::from(pmu.unwrap_or(0)) << 32 | config;
-            Some(Event { kind: perf::PERF_TYPE_HW_CACHE, config })
-        };
+        let on_pmu =
+            |kind: u32, config: u64| Some(Event { kind, config: u64::from(pmu.unwrap_or(0)) << 32 | config });
+        let hardware = |id: u32| on_pmu(perf::PERF_TYPE_HARDWARE, id.into());
+        let cached = |config: u64| on_pmu(perf::PERF_TYPE_HW_CACHE, config);
         let loads =
             |umask: u64| Some(Event { kind: pmu.unwrap_or(perf::PERF_TYPE_RAW), config: umask << 8 | 0xd1 });
         let software = |id: u32| Some(Event { kind: perf::PERF_TYPE_SOFTWARE, config: u64::from(id) });
         use perf::{PERF_COUNT_HW_CACHE_L1D as L1, PERF_COUNT_HW_CACHE_LL as LL};
         use perf::{PERF_COUNT_HW_CACHE_RESULT_ACCESS as ACCESS, PERF_COUNT_HW_CACHE_RESULT_MISS as MISS};
         match (self, field) {
-            (Model::Software, "instructions") => software(perf::PERF_COUNT_SW_CPU_CLOCK),
-            (Model::Software, "cycles") => software(perf::PERF_COUNT_SW_CPU_CLOCK),
-            (Model::Software, "l1_hits") => software(perf::PERF_COUNT_SW_CPU_CLOCK),
+            (Model::Software, "instructions" | "cycles" | "l1_hits") => {
+                software(perf::PERF_COUNT_SW_CPU_CLOCK)
+            }
             (Model::Software, "l1_misses") => software(perf::PERF_COUNT_SW_PAGE_FAULTS),
             (Model::Software, _) => None,
             (_, "instructions") => hardware(perf::PERF_COUNT_HW_INSTRUCTIONS),
