@@ -454,7 +454,7 @@ mod tests {
         };
         insta::assert_snapshot!(job_script(&job), @r"
         cwd='/some where'
-        wait_s=60
+        wait_s=240
         topology='decentral'
         record='--record /rec'
         set -- 'sh' '-c' 'echo '\''it'\'''\''s'\''; $x'
