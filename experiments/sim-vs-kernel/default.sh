@@ -4,84 +4,103 @@
 # The topology `linux` in the simulator beside Linux's own default scheduler in the virtual machine: the same rt-app files and
 # machines, and the error of each metric.
 #
-#   experiments/sim-vs-kernel/default.sh [--quick]
-#   experiments/sim-vs-kernel/default.sh --from SUMMARY.json RECORDING CASE     # compare what is there
+#   experiments/sim-vs-kernel/default.sh [--quick | --simulate]
 #
-# RUNWEIR names the program (default: target/release/runweir). Writes data/default/*.csv, a line a thread, and
-# data/default-errors.csv, a line a case. --quick runs one case into a temporary folder. Needs jq.
+# RUNWEIR names the program (default: target/release/runweir), TOPOLOGY what stands for Linux (default: linux), KEEP a folder for
+# the kernel's traces. JOBS cases run at a time (default 1). Writes data/default/kernel/*.csv, what the kernel did, a line
+# a thread; data/default/*.csv, both sides; and data/default-errors.csv, a line a case. --simulate takes the kernel's side as it
+# was recorded, and needs no virtual machine; --quick runs one case into a temporary folder. Needs jq.
 set -euo pipefail
 cd "$(dirname "$0")"
 runweir=${RUNWEIR:-../../target/release/runweir}
+[[ -x $runweir ]] || { echo "$0: no $runweir; run \`make build\`, or set RUNWEIR" >&2; exit 2; }
+runweir=$(realpath "$runweir")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cases=("smp-1 periodic" "smp-1 mix" "smp-1 pipeline" "smp-4 periodic" "smp-4 mix" "smp-4 pipeline" "numa-smt-8 mix")
 data=data/default
-
-# A line a thread: name, CPU time in us, p50, p95, p99 of the wakeup latency in us, migrations, preemptions.
-simulated() { # SUMMARY
-	jq -r '.tasks[] | [.name, (.cpu_ns / 1000), .wakeup_latency_ns.p50 / 1000, .wakeup_latency_ns.p95 / 1000,
-		.wakeup_latency_ns.p99 / 1000, .migrations, .preemptions] | @tsv' "$1" | sort
-}
-
-# The same of the kernel: counts from the samples, latencies from rt-app's own logs (the column wu_lat, us). Threads without a
-# number are numbered in the order of their birth, as the simulator numbers them.
-recorded() { # FOLDER
-	awk '{ last[$1] = $0 } END { for (t in last) print last[t] }' "$1/samples" | sort -n |
-		awk '$2 != "rt-app" { if ($2 !~ /-[0-9]+$/) $2 = $2 "-" n + 0; n++; print }' |
-		while read -r _ name ran _ _ moves _ involuntary; do
-			log=$(ls "$1"/*"$name".log 2>/dev/null | head -1 || true)
-			p50=0 p95=0 p99=0
-			if [[ -n $log ]]; then
-				read -r p50 p95 p99 < <(awk '!/^#/ && NF { print $NF }' "$log" | sort -n | awk '{ v[NR] = $1 }
-					END { print v[int((NR + 1) * .5)] + 0, v[int(NR * .95 + .999)] + 0, v[int(NR * .99 + .999)] + 0 }')
-			fi
-			printf '%s\t%d\t%s\t%s\t%s\t%d\t%d\n' "$name" $((ran / 1000)) "$p50" "$p95" "$p99" "$moves" "$involuntary"
-		done | sort
-}
-
-compare() { # SUMMARY RECORDING CASE
-	mkdir -p "$data"
-	join -t $'\t' <(simulated "$1") <(recorded "$2") >"$work/joined.tsv"
-	[[ -s $work/joined.tsv ]] || { echo "$3: the recording has none of the workload's threads" >&2; return 1; }
-	awk -F'\t' -v OFS=, -v case="$3" '{
-		print case, $1, int($2 / 1000), int($8 / 1000), int($3), int($9), int($4), int($10), int($5), int($11), $6, $12, $7, $13
-	}' "$work/joined.tsv" >"$data/${3//,/-}.csv"
-}
-
-one() { # CASE
-	local machine workload m out
-	read -r machine workload <<<"$1"
-	m=$machine
-	[[ -e $m.toml ]] && m=./$m.toml
-	out=$work/$machine-$workload
-	mkdir -p "$out"
-	sed 's|"global" : {|"global" : { "logdir" : "./", "log_basename" : "log",|' "$workload.json" >"$out/w.json"
-	if [[ $machine == smp-1 ]]; then
-		sed -i 's/"runtime"/"run"/; s/"calibration" : 100/"calibration" : "CPU0"/' "$out/w.json"
-	fi
-	"$runweir" run --quiet -t linux -m "$m" -w "$out/w.json" --json >"$out/sim.json"
-	"$runweir" vm --quiet -m "$m" --record "$out/kernel" --icount --timeout 900s --with "$out/w.json" --with "$PWD/sample.sh" \
-		-- sh -c "cd \$RUNWEIR_RECORD && sh $PWD/sample.sh $out/w.json" >"$out/log" 2>&1 ||
-		{ tail -20 "$out/log" >&2; return 1; }
-	compare "$out/sim.json" "$out/kernel" "$machine,linux,$workload"
-	echo "$1: done" >&2
-}
-
-if [[ ${1:-} == --from ]]; then
-	data=$work/data
-	compare "$2" "$3" "$4"
-	cat "$data"/*.csv
-	exit
-fi
-[[ -x $runweir ]] || { echo "$0: no $runweir; run \`make build\`, or set RUNWEIR" >&2; exit 2; }
-runweir=$(realpath "$runweir")
 errors=data/default-errors.csv
-if [[ ${1:-} == --quick ]]; then
+recorded=
+case ${1:-} in
+--quick)
 	cases=("smp-1 periodic")
 	data=$work/data
 	errors=/dev/null
-fi
+	;;
+--simulate) recorded=y ;;
+'') ;;
+*)
+	echo "$0: usage: $0 [--quick | --simulate]" >&2
+	exit 2
+	;;
+esac
+mkdir -p "$data/kernel"
+
+# A line a thread: name, CPU time in us, p50, p95, p99 of the wakeup latency in us, migrations, preemptions, times it got a CPU.
+simulated() { # SUMMARY
+	jq -r '.tasks[] | [.name, (.cpu_ns / 1000 | floor), (.wakeup_latency_ns | .p50, .p95, .p99 | . / 1000 | floor), .migrations,
+		.preemptions, .switches] | @csv' "$1" | tr -d '"' | sort
+}
+
+# The same of a trace. The kernel knows threads by name alone: they are numbered in the order of their birth, as the simulator
+# numbers the threads of an rt-app file.
+traced() { # TRACE NAMES
+	awk -f threads.awk "$1" | sort -n | awk -F'\t' -v names="$2" '
+		BEGIN { split(names, list, " "); for (i in list) wanted[list[i]] }
+		function at(part,   i) { i = int(n * part + .999); return n ? v[i < 1 ? 1 : i] : 0 }
+		{
+			name = $2
+			sub(/-[0-9]+$/, "", name)
+			if (!(name in wanted)) next
+			n = NF - 7
+			for (i = 1; i <= n; i++) {
+				for (j = i - 1; j > 0 && v[j] > $(i + 7) + 0; j--) v[j + 1] = v[j]
+				v[j + 1] = $(i + 7) + 0
+			}
+			printf "%s-%d,%d,%d,%d,%d,%d,%d,%d\n", name, born++, $3, at(.5), at(.95), at(.99), $7, $6, $4
+		}' | sort
+}
+
+one() { # CASE
+	local machine workload m out key names
+	read -r machine workload <<<"$1"
+	key=$machine-$workload
+	m=$machine
+	[[ -e $m.toml ]] && m=./$m.toml
+	out=$work/$key
+	mkdir -p "$out"
+	cp "$workload.json" "$out/w.json"
+	# One CPU computes as fast as its clock says, so work can be work; several take turns (see README.md).
+	if [[ $machine == smp-1 ]]; then
+		sed -i 's/"runtime"/"run"/; s/"calibration" : 100/"calibration" : "CPU0"/' "$out/w.json"
+	fi
+	"$runweir" run --quiet -t "${TOPOLOGY:-linux}" -m "$m" -w "$out/w.json" --json >"$out/sim.json"
+	names=$(jq -r '[.tasks[].group] | unique | join(" ")' "$out/sim.json")
+	if [[ -z $recorded ]]; then
+		"$runweir" vm --quiet -m "$m" --record "$out/kernel" --icount --timeout 900s --with "$out/w.json" \
+			--with "$PWD/trace.sh" -- sh "$PWD/trace.sh" "$out/w.json" >"$out/log" 2>&1 ||
+			{ tail -20 "$out/log" >&2; return 1; }
+		if [[ -n ${KEEP:-} ]]; then
+			mkdir -p "$KEEP/$key"
+			cp "$out/kernel/"{trace,settings} "$KEEP/$key/"
+		fi
+		traced "$out/kernel/trace" "$names" >"$data/kernel/$key.csv"
+	fi
+	simulated "$out/sim.json" >"$out/sim.csv"
+	join -t , "$out/sim.csv" "$data/kernel/$key.csv" >"$out/joined.csv"
+	[[ $(wc -l <"$out/joined.csv") == $(wc -l <"$out/sim.csv") ]] ||
+		{ echo "$1: the kernel's recording lacks threads of the workload" >&2; return 1; }
+	awk -F, -v OFS=, -v case="$machine,linux,$workload" '{
+		print case, $1, int($2 / 1000), int($9 / 1000), $3, $10, $4, $11, $5, $12, $6, $13, $7, $14, $8, $15
+	}' "$out/joined.csv" >"$data/$machine-linux-$workload.csv"
+	echo "$1: done" >&2
+}
+
 failed=0
-for case in "${cases[@]}"; do one "$case" || failed=1; done
+for case in "${cases[@]}"; do
+	while (($(jobs -rp | wc -l) >= ${JOBS:-1})); do wait -n || failed=1; done
+	one "$case" &
+done
+while (($(jobs -p | wc -l) > 0)); do wait -n || failed=1; done
 ./errors.sh "$data" | tee "$errors"
 exit $failed

@@ -9,6 +9,7 @@ mod elf;
 pub mod event;
 mod ffi;
 pub mod loaded;
+mod pelt;
 pub mod plan;
 pub mod raw;
 pub mod sched;
@@ -20,6 +21,7 @@ pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel,
 pub use classes::{HEADERS, catalog, classes_with_timer};
 pub use counters::Counters;
 pub use cpuset::{CpuSet, MAX_CPUS};
+pub use pelt::Pelt;
 pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 #[cfg(feature = "strict")]
 pub use sched::strict_impatience;

@@ -9,6 +9,7 @@
 //! Nothing here reads a clock or depends on hash order: equal event streams give equal bytes.
 
 mod compare;
+mod counted;
 mod csv;
 mod gantt;
 mod html;
@@ -27,6 +28,7 @@ mod trace;
 mod trace_ids;
 
 pub use compare::compare_table;
+pub use counted::Counted;
 pub use csv::{csv_field, tasks_csv};
 pub use gantt::Gantt;
 pub use html::{CompareExtras, HtmlExtras, html, html_compare};

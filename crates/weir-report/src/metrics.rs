@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Counts and times of a run, from its events. Definitions: `docs/metrics.md`.
 
+use crate::counted::Counted;
 use crate::meta::{Meta, Names, Slots};
 use crate::stats::{Bin, Dist, Samples};
 use crate::summary::{
@@ -27,7 +28,7 @@ pub(crate) const CALLS: [(Call, &str); 9] = [
     (Call::Swap, "swap"),
 ];
 
-/// What is kept of a task: about 90 bytes and its name; the samples cost nothing until there are some.
+/// What is kept of a task: about 100 bytes and its name; the samples cost nothing until there are some.
 #[derive(Debug)]
 struct Task {
     /// End of its name in the name arena; it begins where the task before ends.
@@ -44,6 +45,8 @@ struct Task {
     ready_since: u64,
     response: Samples,
     wakeup: Samples,
+    switches: u32,
+    counted: Option<Box<Counted>>,
 }
 
 #[derive(Debug)]
@@ -124,6 +127,7 @@ pub struct Metrics {
     calls: [CallSummary; CALLS.len()],
     messages: Vec<MessageSummary>,
     swaps: Vec<SwapSummary>,
+    counted: Option<Box<Counted>>,
 }
 
 /// The element `index`, with the vector grown to hold it: swaps may bring new pipes and instances.
@@ -163,6 +167,7 @@ impl Metrics {
             calls: CALLS.map(|(_, name)| CallSummary { call: name.into(), ..CallSummary::default() }),
             messages: Vec::new(),
             swaps: Vec::new(),
+            counted: None,
         }
     }
 
@@ -224,6 +229,8 @@ impl Metrics {
             ready_since: NEVER,
             response: Samples::default(),
             wakeup: Samples::default(),
+            switches: 0,
+            counted: None,
         });
     }
 
@@ -289,6 +296,7 @@ impl Metrics {
             calls: self.calls.into_iter().filter(|c| c.count > 0).collect(),
             messages: self.messages,
             swaps: self.swaps,
+            counters: self.counted,
             ..Summary::default()
         };
         summary.messages.sort_by(|a, b| a.topic.cmp(&b.topic));
@@ -320,6 +328,8 @@ impl Metrics {
                 wait_ns: t.wait_ns,
                 response_ns: t.response.dist(),
                 wakeup_latency_ns: t.wakeup.dist(),
+                switches: t.switches.into(),
+                counters: t.counted,
             }
         };
         summary.tasks = self.tasks.into_iter().enumerate().map(record).collect();
@@ -423,6 +433,7 @@ impl Observer for Metrics {
                     record.migrations += 1;
                     self.totals.migrations += 1;
                 }
+                self.task(task).switches += u32::from(switched);
                 let cpu = self.cpu(cpu);
                 cpu.task = task;
                 cpu.run_since = t;
@@ -484,7 +495,10 @@ impl Observer for Metrics {
                 self.task(task).misses += 1;
             }
             Event::JobDropped { .. } => self.totals.jobs_dropped += 1,
-            Event::Counters { .. } => {}
+            Event::Counters { task, counts, .. } => {
+                Counted::add(&mut self.counted, counts);
+                Counted::add(&mut self.task(task).counted, counts);
+            }
             Event::TaskNew { task, name, group } => {
                 while self.tasks.len() < task as usize {
                     self.add_task("", "");

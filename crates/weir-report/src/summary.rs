@@ -4,6 +4,7 @@
 //! Names and order of the fields are a contract with scripts: fields may be added at the end of a
 //! struct, none is renamed or moved. All times are nanoseconds.
 
+use crate::counted::Counted;
 use crate::stats::{Bin, Dist};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -56,6 +57,9 @@ pub struct Summary {
     /// What a scenario did, refused attempts included; each that was done is among `swaps` as well.
     #[serde(default)]
     pub reconfigurations: Vec<ReconfigurationSummary>,
+    /// What the hardware counted of all tasks; absent where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Box<Counted>>,
     /// Display histograms over all tasks: for charts only.
     #[serde(skip)]
     pub response_bins: Vec<Bin>,
@@ -104,6 +108,12 @@ pub struct TaskSummary {
     pub wakeup_latency_ns: Dist,
     #[serde(default)]
     pub jobs_completed: u64,
+    /// Times that a CPU began to run it after another task.
+    #[serde(default)]
+    pub switches: u64,
+    /// What the hardware counted of it; absent where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Box<Counted>>,
 }
 
 /// One CPU. `busy + idle + scheduler + offline` is the run's duration.

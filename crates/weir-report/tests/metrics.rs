@@ -5,6 +5,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::{Paint, Reference, meta, play, steps};
+use weir_core::Counters;
 use weir_core::event::{Event, Observer};
 use weir_report::{Dist, Metrics, Names, Summary, compare_table, table, tasks_csv};
 
@@ -35,6 +36,7 @@ fn check(summary: &Summary, r: &Reference) {
         assert_eq!(cpu.idle_ns, painted(|p| *p == Paint::Idle), "idle of CPU {}", cpu.cpu);
         assert_eq!(cpu.busy_ns + cpu.idle_ns + cpu.scheduler_ns + cpu.offline_ns, r.end);
     }
+    assert_eq!(summary.tasks.iter().map(|t| t.switches).sum::<u64>(), t.context_switches);
     for task in &summary.tasks {
         let painted = r.cpus.iter().flatten().filter(|p| **p == Paint::Busy(task.id)).count() as u64;
         assert_eq!(task.cpu_ns, painted, "CPU time of task {}", task.id);
@@ -157,4 +159,25 @@ fn a_task_is_summed_up_under_its_last_name() {
     let s = m.finish(10);
     let names: Vec<_> = s.tasks.iter().map(|t| (&*t.name, &*t.group)).collect();
     assert_eq!(names, [("cc1", "cc1"), ("other", "other"), ("sh", "sh")]);
+}
+
+/// What the hardware counted is summed up by task and over all, and comes back from the file as it was.
+#[test]
+fn counters_are_sums_of_stints() {
+    let mut metrics = Metrics::new(meta());
+    let stint = |cycles: u64| Counters { cycles, l1_misses: 3, mispredicts: 1, ..Counters::default() };
+    for task in 0..3 {
+        metrics.event(0, &Event::TaskNew { task, name: "t", group: "" });
+    }
+    for (task, cycles) in [(0, 100), (2, 7), (0, 11)] {
+        metrics.event(5, &Event::Counters { task, cpu: 0, counts: &stint(cycles), penalty: None });
+    }
+    let summary = metrics.finish(10);
+    let of = |i: usize| summary.tasks[i].counters.as_ref().map(|c| (c.0.cycles, c.0.l1_misses));
+    assert_eq!([of(0), of(1), of(2)], [Some((111, 6)), None, Some((7, 3))]);
+    assert_eq!(summary.counters.as_ref().map(|c| c.0.mispredicts), Some(3));
+    let json = summary.to_json();
+    assert!(json.contains("\"lfb_hits\": 0, \"l2_hits\": 0"), "{json}");
+    let back: Summary = serde_json::from_str(&json).unwrap();
+    assert_eq!(back, summary);
 }

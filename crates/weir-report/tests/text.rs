@@ -27,6 +27,7 @@ fn run(topology: &str, cpus: u32, tasks: u32, per_group: u32, slower: u64) -> Su
         wait_ns: 2 * MS * slower,
         response_ns: dist(MS * slower + 1000 * u64::from(id)),
         wakeup_latency_ns: dist(12_345 * slower),
+        ..TaskSummary::default()
     };
     let tasks: Vec<TaskSummary> = (0..tasks).map(task).collect();
     let group = |members: &[TaskSummary]| GroupSummary {

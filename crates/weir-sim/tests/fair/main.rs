@@ -7,6 +7,7 @@ mod common;
 
 mod balance;
 mod groups;
+mod kernel;
 mod lag;
 mod shares;
 mod sleep;

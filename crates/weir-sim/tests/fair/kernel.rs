@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `linux` beside what Linux 7.2's own scheduler did with the same rt-app files (experiments/sim-vs-kernel): the
+//! recordings are there, so no kernel runs here. How near the model comes is held fast, lest it go astray.
+
+use std::path::PathBuf;
+
+use weir_core::event::{Event, Observer, Stop};
+use weir_sim::{Costs, Machine, RunConfig, Workload};
+
+use crate::common::*;
+
+/// What a thread came to, on either side.
+#[derive(Debug, Default, Clone)]
+struct Thread {
+    name: String,
+    cpu_us: u64,
+    /// Middle wakeup latency, us.
+    p50: u64,
+    migrations: u64,
+    preemptions: u64,
+}
+
+#[derive(Default)]
+struct Threads(Vec<(Thread, Vec<u64>)>);
+
+impl Observer for Threads {
+    fn event(&mut self, _: u64, event: &Event<'_>) {
+        match *event {
+            Event::TaskNew { name, .. } => {
+                self.0.push((Thread { name: name.into(), ..Thread::default() }, Vec::new()));
+            }
+            Event::Run { task, migrated, wakeup, waited_ns, .. } => {
+                let (thread, waits) = &mut self.0[task as usize];
+                thread.migrations += u64::from(migrated);
+                waits.extend(wakeup.then_some(waited_ns / 1000));
+            }
+            Event::Off { task, why, ran_ns, .. } => {
+                let thread = &mut self.0[task as usize].0;
+                thread.cpu_us += ran_ns / 1000;
+                thread.preemptions += u64::from(why == Stop::Preempted);
+            }
+            Event::Preempted { task, .. } => self.0[task as usize].0.preemptions += 1,
+            _ => {}
+        }
+    }
+}
+
+fn folder() -> PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/sim-vs-kernel")
+}
+
+/// The simulator's threads and the kernel's, in the order of their names.
+fn both(cpus: u32, load: &str) -> [Vec<Thread>; 2] {
+    let mut text = std::fs::read_to_string(folder().join(format!("{load}.json"))).expect("a load");
+    if cpus == 1 {
+        text = text
+            .replace("\"runtime\"", "\"run\"")
+            .replace("\"calibration\" : 100", "\"calibration\" : \"CPU0\"");
+    }
+    let work = Workload::resolve("load.json", 1, &|_| Ok(text.clone().into_bytes()), &[]).expect("it is one");
+    let machine = Machine::smp(cpus);
+    let plan = plan(&catalogue("linux"), &machine.shape);
+    let mut seen = Threads::default();
+    weir_sim::run(&machine, &plan, &work, &Costs::default(), &RunConfig::default(), &mut seen)
+        .expect("it runs");
+    let mut ours: Vec<_> = seen
+        .0
+        .into_iter()
+        .map(|(thread, mut waits)| {
+            waits.sort_unstable();
+            Thread { p50: waits[(waits.len() - 1) / 2], ..thread }
+        })
+        .collect();
+    ours.sort_by(|a, b| a.name.cmp(&b.name));
+
+    let path = folder().join(format!("data/default/kernel/smp-{cpus}-{load}.csv"));
+    let theirs = std::fs::read_to_string(path).expect("it was recorded");
+    let theirs: Vec<_> = theirs
+        .lines()
+        .map(|line| {
+            let f: Vec<_> = line.split(',').collect();
+            let n = |i: usize| f[i].parse().expect("a number");
+            Thread { name: f[0].into(), cpu_us: n(1), p50: n(2), migrations: n(5), preemptions: n(6) }
+        })
+        .collect();
+    let names = |of: &[Thread]| of.iter().map(|t| t.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&ours), names(&theirs));
+    [ours, theirs]
+}
+
+/// Kernel over simulator.
+fn ratio([ours, theirs]: &[Vec<Thread>; 2], of: fn(&Thread) -> u64) -> f64 {
+    let sum = |side: &[Thread]| side.iter().map(of).sum::<u64>() as f64;
+    sum(theirs) / sum(ours)
+}
+
+/// The largest error of a thread's share, in hundredths of a CPU, over the two seconds.
+fn share_error([ours, theirs]: &[Vec<Thread>; 2]) -> f64 {
+    ours.iter().zip(theirs).map(|(a, b)| a.cpu_us.abs_diff(b.cpu_us) as f64 / 20_000.0).fold(0.0, f64::max)
+}
+
+/// One CPU: who runs how long, and how often turns end, is the kernel's.
+#[test]
+fn turns_and_shares_of_one_cpu_are_the_kernels() {
+    for (load, least, most) in [("periodic", 0.9, 1.1), ("mix", 0.9, 1.15)] {
+        let both = both(1, load);
+        let preemptions = ratio(&both, |t| t.preemptions);
+        assert!((least..most).contains(&preemptions), "{load}: preemptions {preemptions:.2}: {both:?}");
+        assert!(share_error(&both) < 2.0, "{load}: {both:?}");
+    }
+    let pipeline = both(1, "pipeline");
+    assert!(share_error(&pipeline) < 1.0, "{pipeline:?}");
+}
+
+/// Who wakes on one CPU waits as long as in the kernel, up to two turns of 0.7 ms: for turns, not for ticks.
+#[test]
+fn waits_of_one_cpu_are_the_kernels() {
+    for load in ["periodic", "mix"] {
+        let [ours, theirs] = both(1, load);
+        for (a, b) in ours.iter().zip(&theirs).filter(|(a, _)| !a.name.starts_with("hog")) {
+            assert!(a.p50.abs_diff(b.p50) < 1_400, "{load}: {a:?} against {b:?}");
+        }
+    }
+}
+
+/// Four CPUs: turns end as often, and tasks move as rarely, within what the emulated CPUs' speed explains.
+#[test]
+fn four_cpus_take_turns_and_move_tasks_as_the_kernel_does() {
+    let mix = both(4, "mix");
+    let preemptions = ratio(&mix, |t| t.preemptions);
+    assert!((0.8..1.25).contains(&preemptions), "preemptions {preemptions:.2}: {mix:?}");
+    let moves = ratio(&mix, |t| t.migrations);
+    assert!((0.3..3.0).contains(&moves), "moves {moves:.2}: {mix:?}");
+    let pipeline = both(4, "pipeline");
+    let moves = ratio(&pipeline, |t| t.migrations);
+    assert!((0.4..2.0).contains(&moves), "moves {moves:.2}: {pipeline:?}");
+}
