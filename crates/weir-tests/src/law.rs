@@ -4,7 +4,7 @@
 //! For the components we know, [`check`] computes the batch meaning that the component's header states
 //! and compares. A component it does not know (a user's own) is held to what its class promises.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_core::{Class, ComponentInfo, CpuSet, Ordering, TaskId, Topic, catalog};
 
@@ -20,7 +20,17 @@ pub struct Asked {
 
 /// Check every instance whose in-pipes are up to date. Of postponed pipes only those before the exit
 /// of the CPU that has just asked are; a filter may have to let another task pass for the one that left.
+///
+/// The core's own invariants are checked once, after all the questions that this needs, instead of after each.
 pub fn check(lab: &mut Lab, asked: Option<Asked>) -> Result<(), String> {
+    lab.sched.set_checks(false);
+    let found = check_instances(lab, asked);
+    lab.sched.set_checks(true);
+    lab.sched.check().map_err(|e| e.to_string())?;
+    found
+}
+
+fn check_instances(lab: &mut Lab, asked: Option<Asked>) -> Result<(), String> {
     let fresh: BTreeSet<u32> = asked.map(|a| lab.upstream(a.cpu)).unwrap_or_default().into_iter().collect();
     let got = asked.is_some_and(|a| a.got);
     for i in 0..lab.plan.instances.len() {
@@ -76,8 +86,7 @@ fn check_instance(lab: &mut Lab, i: usize) -> Result<(), String> {
         }
         "port_order" => same(&ins.concat(), &outs[0]),
         "task_distributor" | "task_mux" => {
-            let want = |lab: &mut Lab, t| inst.outs.iter().position(|p| allowed(lab, *p, t));
-            exact(lab, &ins, &outs, want)
+            exact(lab, &ins, &outs, |lab, t| first_allowed(lab, &inst.outs, t))
         }
         "isa_demux" => {
             let labels: Vec<u64> = inst.outs.iter().map(|p| lab.plan.pipes[*p as usize].label).collect();
@@ -87,15 +96,15 @@ fn check_instance(lab: &mut Lab, i: usize) -> Result<(), String> {
             })
         }
         "load_balancer" | "advanced_balancer" | "cache_balancer" | "work_stealing" => {
-            distributed(&ins, &outs)?;
+            let at = distributed(&ins, &outs)?;
             for t in ins.iter().flatten() {
-                let at = outs.iter().position(|o| o.contains(t));
-                let could = inst.outs.iter().any(|p| allowed(lab, *p, *t));
-                match at {
-                    Some(o) if !allowed(lab, inst.outs[o], *t) => {
+                match at.get(t) {
+                    Some(o) if !allowed(lab, inst.outs[*o], *t) => {
                         return Err(format!("task {} is in out-pipe {o}, which it may not use", t.0));
                     }
-                    None if could => return Err(format!("task {} is withheld without need", t.0)),
+                    None if first_allowed(lab, &inst.outs, *t).is_some() => {
+                        return Err(format!("task {} is withheld without need", t.0));
+                    }
                     _ => {}
                 }
             }
@@ -117,7 +126,7 @@ fn by_class(info: &ComponentInfo, ins: &[Vec<TaskId>], outs: &[Vec<TaskId>]) -> 
             };
             same(&sorted(ins.concat()), &sorted(out.clone()))
         }
-        _ => distributed(ins, outs),
+        _ => distributed(ins, outs).map(drop),
     }
 }
 
@@ -144,32 +153,43 @@ fn allowed(lab: &mut Lab, pipe: u32, t: TaskId) -> bool {
     lab.allows(pipe, mask.as_ref())
 }
 
-/// No task twice, none from nowhere, and every out-pipe keeps the order of every in-pipe.
-fn distributed(ins: &[Vec<TaskId>], outs: &[Vec<TaskId>]) -> Result<(), String> {
-    let all: BTreeSet<TaskId> = ins.iter().flatten().copied().collect();
-    let mut seen = BTreeSet::new();
+/// The first of the pipes that the task may use.
+fn first_allowed(lab: &mut Lab, pipes: &[u32], t: TaskId) -> Option<usize> {
+    let mask = mask_of(lab, t);
+    pipes.iter().position(|p| lab.allows(*p, mask.as_ref()))
+}
+
+/// No task twice, none from nowhere, and every out-pipe keeps the order of every in-pipe. Gives the out-pipe of each task
+/// that is in one.
+fn distributed(ins: &[Vec<TaskId>], outs: &[Vec<TaskId>]) -> Result<BTreeMap<TaskId, usize>, String> {
+    let mut places = BTreeMap::new();
+    for (i, input) in ins.iter().enumerate() {
+        places.extend(input.iter().enumerate().map(|(rank, t)| (*t, (i, rank))));
+    }
+    let mut at = BTreeMap::new();
     for (o, out) in outs.iter().enumerate() {
+        // Behind which rank of each in-pipe the next task has to stand.
+        let mut next = vec![0; ins.len()];
         for t in out {
-            if !seen.insert(*t) {
+            if at.insert(*t, o).is_some() {
                 return Err(format!("task {} is in two out-pipes", t.0));
             }
-            if !all.contains(t) {
+            let Some(&(i, rank)) = places.get(t) else {
                 return Err(format!("task {} in out-pipe {o} is in no in-pipe", t.0));
-            }
-        }
-        for (i, input) in ins.iter().enumerate() {
-            let here: Vec<TaskId> = out.iter().filter(|t| input.contains(t)).copied().collect();
-            let order: Vec<TaskId> = input.iter().filter(|t| out.contains(t)).copied().collect();
-            if here != order {
+            };
+            if rank < next[i] {
+                let here: Vec<TaskId> = out.iter().filter(|t| ins[i].contains(t)).copied().collect();
+                let order: Vec<TaskId> = ins[i].iter().filter(|t| out.contains(t)).copied().collect();
                 return Err(format!(
                     "out-pipe {o} has {} of in-pipe {i}, which has them as {}",
                     list(&here),
                     list(&order)
                 ));
             }
+            next[i] = rank + 1;
         }
     }
-    Ok(())
+    Ok(at)
 }
 
 /// Each task in the out-pipe that `want` names, or in none.
@@ -179,13 +199,40 @@ fn exact(
     outs: &[Vec<TaskId>],
     want: impl Fn(&mut Lab, TaskId) -> Option<usize>,
 ) -> Result<(), String> {
-    distributed(ins, outs)?;
+    let at = distributed(ins, outs)?;
     for t in ins.iter().flatten() {
-        let have = outs.iter().position(|o| o.contains(t));
+        let have = at.get(t).copied();
         let want = want(lab, *t);
         if have != want {
             return Err(format!("task {} is in out-pipe {have:?}, should be in {want:?}", t.0));
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tasks(ids: &[u32]) -> Vec<TaskId> {
+        ids.iter().copied().map(TaskId).collect()
+    }
+
+    #[test]
+    fn what_is_no_distribution_is_told() {
+        let ins = [tasks(&[1, 2, 3]), tasks(&[4, 5])];
+        let found = |outs: &[&[u32]]| distributed(&ins, &outs.iter().map(|o| tasks(o)).collect::<Vec<_>>());
+        let at = found(&[&[1, 4, 3], &[5, 2]]).expect("each order is kept");
+        assert_eq!((at[&TaskId(3)], at[&TaskId(5)], at.len()), (0, 1, 5));
+        assert_eq!(found(&[&[], &[2]]).expect("tasks may be withheld").len(), 1);
+        for (outs, says) in [
+            (&[&[1, 2][..], &[2]], "task 2 is in two out-pipes"),
+            (&[&[1, 1], &[]], "task 1 is in two out-pipes"),
+            (&[&[1, 9], &[]], "task 9 in out-pipe 0 is in no in-pipe"),
+            (&[&[1], &[3, 4, 2]], "out-pipe 1 has [3, 2] of in-pipe 0, which has them as [2, 3]"),
+            (&[&[5, 1, 4], &[]], "out-pipe 0 has [5, 4] of in-pipe 1, which has them as [4, 5]"),
+        ] {
+            assert_eq!(found(outs).expect_err("it is wrong"), says);
+        }
+    }
 }
