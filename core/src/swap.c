@@ -220,18 +220,16 @@ WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg, const s
 	u64 start = weir_rt_now(s);
 	int err = weir_stop_readers(s);
 
-	if (err) {
-		stats->pause_ns = weir_rt_now(s) - start;
-		return err;
+	if (!err) {
+		stats->built = 0;
+		stats->kept = 0;
+		stats->represented = 0;
+		err = weir_prepare(s, g, hooks);
+		if (!err)
+			commit(s, plan, g, hooks, stats);
+		start_readers(s);
 	}
-	stats->built = 0;
-	stats->kept = 0;
-	stats->represented = 0;
-	err = weir_prepare(s, g, hooks);
-	if (!err)
-		commit(s, plan, g, hooks, stats);
 	stats->pause_ns = weir_rt_now(s) - start;
-	start_readers(s);
 	return err;
 }
 
@@ -356,12 +354,11 @@ WEIR_GLOBAL int weir_swap_instance(struct weir_sched weir_mem *s weir_arg, u32 c
 	if (weir_cas(&s->swapping, 0, 1))
 		return -WEIR_EBUSY;
 	err = weir_stop_readers(s);
-	stats->pause_ns = weir_rt_now(s) - start;
 	if (!err) {
 		err = weir_exchange_instance(s, with, stats);
-		stats->pause_ns = weir_rt_now(s) - start;
 		start_readers(s);
 	}
+	stats->pause_ns = weir_rt_now(s) - start;
 	if (!err)
 		weir_drain(s, 0, 0);
 	weir_store_release(&s->swapping, 0);
