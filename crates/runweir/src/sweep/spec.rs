@@ -4,6 +4,7 @@
 // An error carries its source text and place; it is made once a command, so its size does not matter.
 #![allow(clippy::result_large_err)]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use weir_sim::document::{Source, Table, Value};
@@ -111,8 +112,9 @@ impl Spec {
         if let Some(set) = top.get("set") {
             axes.extend(sets(&set)?);
         }
+        let points = points(&axes, &source)?;
         let seeds = match top.get("seeds") {
-            Some(v) => seeds(&v)?,
+            Some(v) => seeds(&v, points)?,
             None => vec![1],
         };
         let duration_ns = top
@@ -125,7 +127,7 @@ impl Spec {
             .transpose()?;
         let stop_at_miss = top.get("stop_at_miss").map(|v| v.bool()).transpose()?.unwrap_or(false);
         let plot = plot(top.get("plot"), &axes, columns)?;
-        let spec = Self {
+        Ok(Self {
             name: word("name", "\"a name\"")?.unwrap_or_else(|| stem.to_string()),
             description: word("description", "\"what it is for\"")?.unwrap_or_default(),
             variants,
@@ -134,27 +136,7 @@ impl Spec {
             duration_ns,
             stop_at_miss,
             plot,
-        };
-        spec.bounded(&source)?;
-        Ok(spec)
-    }
-
-    fn bounded(&self, source: &Source<'_>) -> Result<()> {
-        let points = self.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len()));
-        let points = points.filter(|p| *p <= MAX_POINTS).ok_or_else(|| {
-            source
-                .error(0..0, format!("the grid has more than {MAX_POINTS} points"))
-                .help("give fewer values, or split it into several sweeps")
-        })?;
-        if points as u64 * self.seeds.len() as u64 > MAX_RUNS {
-            return Err(source
-                .error(
-                    0..0,
-                    format!("{points} points with {} seeds are more than {MAX_RUNS} runs", self.seeds.len()),
-                )
-                .help("give fewer seeds or values, or split it into several sweeps"));
-        }
-        Ok(())
+        })
     }
 
     /// Number of grid points.
@@ -178,6 +160,16 @@ impl Spec {
     }
 }
 
+/// Points of the grid that the axes span.
+fn points(axes: &[Axis], source: &Source<'_>) -> Result<u64> {
+    let points = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len()));
+    points.filter(|p| *p <= MAX_POINTS).map(|p| p as u64).ok_or_else(|| {
+        source
+            .error(0..0, format!("the grid has more than {MAX_POINTS} points"))
+            .help("give fewer values, or split it into several sweeps")
+    })
+}
+
 /// A value or a list of them, or a range.
 fn axis(column: &str, value: &Value<'_, '_>) -> Result<Axis> {
     let values = if value.is_list() {
@@ -193,8 +185,9 @@ fn axis(column: &str, value: &Value<'_, '_>) -> Result<Axis> {
     if values.is_empty() {
         return Err(value.error(format!("`{}` is an empty list", value.key)).help("give at least one value"));
     }
-    for (i, v) in values.iter().enumerate() {
-        if values[..i].contains(v) {
+    let mut seen = BTreeSet::new();
+    for v in &values {
+        if !seen.insert(v) {
             return Err(value.error(format!("`{}` has `{v}` twice", value.key)).help("give each value once"));
         }
     }
@@ -300,23 +293,30 @@ fn sets(set: &Value<'_, '_>) -> Result<Vec<Axis>> {
     Ok(axes)
 }
 
-/// A number (1 to that), a list, or `{ first, count }`.
-fn seeds(value: &Value<'_, '_>) -> Result<Vec<u64>> {
+/// A number (1 to that), a list, or `{ first, count }`, for a grid of this many points.
+fn seeds(value: &Value<'_, '_>, points: u64) -> Result<Vec<u64>> {
+    // Before they are listed: there may be millions.
+    let bounded = |count: u64| match points * count {
+        0..=MAX_RUNS => Ok(count),
+        _ => Err(value
+            .error(format!("{points} points with {count} seeds are more than {MAX_RUNS} runs"))
+            .help("give fewer seeds or values, or split it into several sweeps")),
+    };
     let most = (1, MAX_RUNS);
-    let any = (0, i64::MAX as u64);
-    let seeds: Vec<u64> = if value.is_list() {
-        value.list("[1, 2]")?.iter().map(|v| v.int(any)).collect::<Result<_>>()?
-    } else if value.is_table() {
+    if value.is_table() {
         let t = value.table("the seeds", &["first", "count"])?;
         let first = t.get("first").map_or(Ok(1), |v| v.int((0, (i64::MAX as u64) - MAX_RUNS)))?;
-        let count = t.require("count", "100")?.int(most)?;
-        (first..first + count).collect()
-    } else {
-        (1..=value.int(most)?).collect()
-    };
-    let mut sorted = seeds.clone();
-    sorted.sort_unstable();
-    if seeds.is_empty() || sorted.windows(2).any(|w| w[0] == w[1]) {
+        let count = bounded(t.require("count", "100")?.int(most)?)?;
+        return Ok((first..first + count).collect());
+    }
+    if !value.is_list() {
+        return Ok((1..=bounded(value.int(most)?)?).collect());
+    }
+    let any = (0, i64::MAX as u64);
+    let seeds: Vec<u64> = value.list("[1, 2]")?.iter().map(|v| v.int(any)).collect::<Result<_>>()?;
+    bounded(seeds.len() as u64)?;
+    let distinct: BTreeSet<&u64> = seeds.iter().collect();
+    if seeds.is_empty() || distinct.len() < seeds.len() {
         return Err(value
             .error("`seeds` is empty or has a seed twice")
             .help("write a number, such as `seeds = 100`"));
