@@ -10,7 +10,7 @@ use weir_sim::Machine;
 use crate::catalogue::{self, TOPOLOGIES, unknown};
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::input::{self, ReadError};
-use crate::machine;
+use crate::{machine, scenario};
 
 /// Name of stdin in diagnostics.
 const STDIN: &str = "<stdin>";
@@ -103,7 +103,9 @@ pub fn compile_with(
 fn parse_with(text: &str) -> Result<Edit> {
     match text.split_once('@') {
         Some((package, at)) if !package.is_empty() && !at.is_empty() => {
-            Ok(Edit::Merge { package: crate::scenario::package(package)?, at: at.into() })
+            let package = scenario::package(package)?;
+            scenario::bring(&package)?;
+            Ok(Edit::Merge { package, at: at.into() })
         }
         _ => Err(Fault::user(
             format!("`--with {}` is not of the form package@port", text.escape_debug()),

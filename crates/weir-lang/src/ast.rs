@@ -27,6 +27,12 @@ pub(crate) enum Item {
     Package(Topology),
     /// `claim cpus in accel;` of a package
     Claim(CpuSel),
+    /// `needs mine from "mine.so";` of a package
+    Needs {
+        component: Word,
+        file: String,
+        span: Span,
+    },
     /// `leave cpu 3;`
     Leave(CpuSel),
     /// `param pipes: count = 4;`

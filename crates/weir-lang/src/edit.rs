@@ -7,7 +7,7 @@
 
 use crate::Source;
 use crate::ast::{Chain, Item, Topology, Use};
-use crate::diag::Sink;
+use crate::diag::{Diagnostic, Sink};
 use crate::parse;
 use crate::source::Span;
 
@@ -43,6 +43,42 @@ impl Edit {
             Edit::Merge { package, at } => format!("merge {} at {at}", package.stem()),
         }
     }
+}
+
+/// A component that a package needs and that a file beside it holds: `needs mine from "mine.so";`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    pub component: String,
+    /// As written: relative to the package's file.
+    pub file: String,
+    source: Source,
+    place: Span,
+}
+
+impl Need {
+    /// Why it cannot be had, at its place in the package.
+    pub fn refused(&self, message: impl Into<String>, help: impl Into<String>) -> Diagnostic {
+        let mut sink = Sink::default();
+        let src = sink.add_source(self.source.clone());
+        sink.error("needs", Span { src, ..self.place }, message).help(help.into());
+        sink.finish().remove(0)
+    }
+}
+
+/// What a package says it needs, in its own file; whoever merges it loads that before. What is wrong with the text is told
+/// when it is compiled.
+pub fn needs(package: &Source) -> Vec<Need> {
+    let mut sink = Sink::default();
+    let src = sink.add_source(package.clone());
+    let items = parse::parse(src, &mut sink, &mut 0);
+    let need = |item| match item {
+        Item::Needs { component, file, span } => {
+            let (component, place) = (component.text, component.span.to(span));
+            Some(Need { component, file, source: package.clone(), place })
+        }
+        _ => None,
+    };
+    items.into_iter().filter_map(need).collect()
 }
 
 /// An edit as a tree.

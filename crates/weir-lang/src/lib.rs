@@ -43,7 +43,7 @@ use source::{MAX_SOURCE_BYTES, Span};
 
 pub use diag::{Diagnostic, Severity};
 pub use diff::{Diff, diff};
-pub use edit::Edit;
+pub use edit::{Edit, Need, needs};
 pub use format::format;
 pub use graph::{Edge, Graph, Node, NodeKind};
 pub use source::{Loader, NoIncludes, Source};

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Folder, machine, show, testcat, topologies};
 use weir_core::MachineShape;
-use weir_lang::{Compiled, Edit, Source, compile_with, diff};
+use weir_lang::{Compiled, Edit, Source, compile_with, diff, format, needs};
 
 const DECENTRAL: &str = "annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };";
 
@@ -158,6 +158,40 @@ fn what_is_ambiguous_is_not_merged() {
         "CPU",
     );
     refused(PACKAGE, &[], &accel, "this is a package");
+}
+
+#[test]
+fn what_a_package_needs_is_told_and_has_to_be_there() {
+    let smp = machine("smp-2");
+    let text =
+        "needs fifo from \"fifo.so\";\nneeds mine from \"there/mine.so\";\npackage p { in -> fifo -> out }";
+    let source = Source { name: "pack.weir".into(), text: text.into() };
+    let found = needs(&source);
+    let said: Vec<(&str, &str)> = found.iter().map(|n| (n.component.as_str(), n.file.as_str())).collect();
+    assert_eq!(said, [("fifo", "fifo.so"), ("mine", "there/mine.so")]);
+    let why = found[1].refused("it is green", "paint it").to_string();
+    assert!(
+        why.starts_with("pack.weir:2:7: error: it is green [needs]") && why.ends_with("help: paint it"),
+        "{why}"
+    );
+    refused(
+        DECENTRAL,
+        &[merge(text, "entry")],
+        &smp,
+        "pack.weir:2:7: error: the component `mine` is not loaded",
+    );
+    // Who has the first already needs nothing more.
+    let text = text.replace("needs mine", "// needs mine");
+    changed(DECENTRAL, &[merge(&text, "entry")], &smp).unwrap_or_else(|e| panic!("{e}"));
+    refused("needs fifo from \"fifo.so\"; entry -> fifo -> cpus;", &[], &smp, "this is a package");
+    refused(
+        DECENTRAL,
+        &[merge("needs fifo; package p { in -> fifo -> out }", "entry")],
+        &smp,
+        "needs mine from",
+    );
+    let fine = "needs fifo from \"fifo.so\";\npackage p { in -> fifo -> out };\n";
+    assert_eq!(format(&Source { name: "p".into(), text: fine.into() }).as_deref(), Ok(fine));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! Scenarios on the command line: finding them, making the topologies that they ask for, trying them without a run.
 
 mod dry;
+mod needs;
 mod workshop;
 
 use weir_report::ReconfigurationSummary;
@@ -9,6 +10,7 @@ use weir_sim::scenario::File;
 use weir_sim::{Reconfiguration, Scenario};
 
 pub use dry::dry_run;
+pub use needs::bring;
 pub use workshop::{Workshop, package};
 
 use crate::catalogue::{self, SCENARIOS, unknown};

@@ -2,7 +2,7 @@
 //! Makes the topologies that a scenario's verbs ask for: the text in force, its settings and its changes, compiled anew.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -10,6 +10,7 @@ use weir_core::{MachineShape, loaded};
 use weir_lang::{Diagnostic, Edit, Graph, Set, Source};
 use weir_sim::{Composer, Proposal, Verb};
 
+use super::needs::{bring, take_back};
 use crate::catalogue::{self, PACKAGES, unknown};
 use crate::fault::Result;
 use crate::input;
@@ -21,6 +22,15 @@ struct Recipe {
     source: Source,
     sets: Vec<Set>,
     edits: Vec<Edit>,
+}
+
+impl Recipe {
+    fn packages(&self) -> impl Iterator<Item = &Source> {
+        self.edits.iter().filter_map(|e| match e {
+            Edit::Merge { package, .. } => Some(package),
+            _ => None,
+        })
+    }
 }
 
 /// A recipe with what became of it.
@@ -39,6 +49,8 @@ struct State {
     /// Components that the proposal has loaded, and that it will unload.
     fresh: Vec<String>,
     leaving: Vec<String>,
+    /// Components that packages brought with them; they go with the package.
+    brought: BTreeSet<String>,
 }
 
 /// The composer of a run: knows the language and the user's files.
@@ -56,8 +68,14 @@ impl Workshop {
     pub fn new(source: Source, sets: &[Set], shape: &MachineShape, graph: &Graph, folder: &str) -> Self {
         let recipe = Recipe { source, sets: sets.to_vec(), edits: Vec::new() };
         let now = Made { recipe, graph: Rc::new(graph.clone()) };
-        let state =
-            State { now, proposed: None, before: BTreeMap::new(), fresh: Vec::new(), leaving: Vec::new() };
+        let state = State {
+            now,
+            proposed: None,
+            before: BTreeMap::new(),
+            fresh: Vec::new(),
+            leaving: Vec::new(),
+            brought: BTreeSet::new(),
+        };
         Self { shape: shape.clone(), sets: sets.to_vec(), folder: folder.into(), state: RefCell::new(state) }
     }
 
@@ -126,6 +144,12 @@ impl Workshop {
                 Verb::Cpu { .. } | Verb::Publish(_) => {}
             }
         }
+        // What is undone or merged needs its components again.
+        for package in next.packages() {
+            let names = bring(package).map_err(told)?;
+            state.fresh.extend(names.iter().cloned());
+            state.brought.extend(names);
+        }
         Ok(next)
     }
 }
@@ -169,10 +193,10 @@ impl State {
     fn forget(&mut self) {
         self.proposed = None;
         self.leaving.clear();
-        for name in self.fresh.drain(..) {
-            // Nobody has it in a topology yet.
-            let _ = loaded::unload(&name);
-        }
+        // Nobody has them in a topology yet.
+        take_back(&self.fresh);
+        self.brought.retain(|name| !self.fresh.contains(name));
+        self.fresh.clear();
     }
 }
 
@@ -197,6 +221,9 @@ impl Composer for Workshop {
         }
         let Some((made, rule, undoes)) = state.proposed.take() else { return warnings };
         let old = std::mem::replace(&mut state.now, made);
+        let needed: BTreeSet<String> =
+            state.now.recipe.packages().flat_map(weir_lang::needs).map(|n| n.component).collect();
+        state.brought.retain(|name| needed.contains(name) || loaded::unload(name).is_err());
         match rule {
             Some(rule) if undoes => drop(state.before.remove(&rule)),
             Some(rule) => drop(state.before.insert(rule, old)),

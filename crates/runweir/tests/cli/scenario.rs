@@ -183,3 +183,60 @@ fn a_component_of_ones_own_is_built_loaded_and_run() {
     let live = runweir_in(dir.path(), &["--load", "n.so", "live", "t.weir", "--duration", "1s"]);
     assert!(live.status != 0, "{}", live.stdout);
 }
+
+/// A driver ships a folder: the package and the component that it needs. It comes with the package and goes with it.
+#[test]
+fn a_package_brings_its_components() {
+    let dir = temp();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).expect("writable");
+    std::fs::create_dir(dir.path().join("npu")).expect("writable");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../weir-tests/native/loaded/newest_first.c");
+    let object = dir.path().join("npu/n.so");
+    let built = runweir(&["component", "build", source, "-o", object.to_str().expect("UTF-8")]);
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    let package = |needs: &str| format!("{needs}\npackage newest {{ in -> newest_first -> out }}\n");
+    write("npu/good.weir", &package("needs newest_first from \"n.so\";"));
+    let check = |with: &str| runweir_in(dir.path(), &["check", "global_rr", "-m", "smp-2", "--with", with]);
+    let ran = check("npu/good.weir@entry");
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+
+    for (name, needs, says) in [
+        ("missing", "needs newest_first from \"m.so\";", "there is no `npu/m.so`"),
+        (
+            "other",
+            "needs oldest_first from \"n.so\";",
+            "holds the component `newest_first`, not `oldest_first`",
+        ),
+        ("taken", "needs fifo from \"n.so\";", "has a component `fifo` of its own"),
+        ("text", "needs newest_first from \"good.weir\";", "is refused"),
+        ("none", "", "newest_first"),
+    ] {
+        write(&format!("npu/{name}.weir"), &package(needs));
+        let ran = check(&format!("npu/{name}.weir@entry"));
+        assert!(ran.status == 2 && ran.stderr.contains(says), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("npu/{name}.weir:")), "{name}: {}", ran.stderr);
+    }
+    write("npu/oldest.weir", "needs newest_first from \"n.so\";\nentry -> newest_first -> cpus;\n");
+    let ran = runweir_in(dir.path(), &["check", "npu/oldest.weir", "-m", "smp-2"]);
+    assert!(ran.status == 2 && ran.stderr.contains("this is a package"), "{}", ran.stderr);
+
+    // What is refused leaves nothing loaded; what was unmerged is gone, and is there again when it is merged again.
+    write(
+        "npu/s.toml",
+        "[[at]]\ntime = \"1ms\"\ndo = \"merge good.weir at nowhere\"\n\
+         [[at]]\ntime = \"2ms\"\ndo = \"swap instance round_robin = newest_first\"\n\
+         [[at]]\ntime = \"3ms\"\ndo = \"merge good.weir at entry\"\n\
+         [[at]]\ntime = \"4ms\"\ndo = \"unmerge good\"\n\
+         [[at]]\ntime = \"5ms\"\ndo = \"swap instance round_robin = newest_first\"\n\
+         [[at]]\ntime = \"6ms\"\ndo = \"merge good.weir at entry\"\n",
+    );
+    let s: Value = {
+        let args =
+            "run --scenario npu/s.toml -t global_rr -m smp-2 -w compute:tasks=6,work=5ms --json --checks";
+        let ran = runweir_in(dir.path(), &args.split(' ').collect::<Vec<_>>());
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
+    };
+    let done: Vec<bool> =
+        s["reconfigurations"].as_array().expect("a list").iter().map(|r| r["done"] == true).collect();
+    assert_eq!(done, [false, false, true, true, false, true], "{}", s["reconfigurations"]);
+}

@@ -88,6 +88,12 @@ impl<'a> Expander<'a> {
                         .error("not-a-package", sel.span, "a package takes no CPUs out of a topology")
                         .help("write `claim` for CPUs that the package serves itself");
                 }
+                Item::Needs { component, file, .. } if self.catalog.get(&component.text).is_none() => {
+                    let message = format!("the component `{}` is not loaded", component.text);
+                    let help =
+                        format!("load it beside the package: --load {file}, or the verb `load {file}`");
+                    self.sink.error("needs", component.span, message).help(help);
+                }
                 Item::Param(f) => {
                     self.sink
                         .error("not-a-package", f.name.span, "parameters of a package stand behind its name")

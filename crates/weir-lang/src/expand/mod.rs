@@ -158,8 +158,9 @@ impl<'a> Expander<'a> {
             }
         }
         for item in items {
-            let (Item::Package(Topology { name: Word { span, .. }, .. }) | Item::Claim(CpuSel { span, .. })) =
-                item
+            let (Item::Package(Topology { name: Word { span, .. }, .. })
+            | Item::Claim(CpuSel { span, .. })
+            | Item::Needs { span, .. }) = item
             else {
                 continue;
             };

@@ -246,9 +246,26 @@ impl Parser<'_> {
             self.end("claim")?;
             return Ok(Some(Item::Claim(sel)));
         }
+        if self.word_is("needs") && self.peek_at(1) == Tok::Word {
+            self.bump();
+            return self.needs().map(Some);
+        }
         let chain = self.chain()?;
         self.end("chain")?;
         Ok(Some(Item::Chain(chain)))
+    }
+
+    /// `mine from "mine.so";` after `needs`.
+    fn needs(&mut self) -> Parsed<Item> {
+        let help = Some("write `needs mine from \"mine.so\";`");
+        let component = self.name("the name of a component")?;
+        if !self.eat_word("from") {
+            return Err(self.expected("`from`", help));
+        }
+        let span = self.need(Tok::Text, "a file name in quotes", help)?;
+        let file = self.slice(span).trim_matches('"').to_string();
+        self.end("needs")?;
+        Ok(Item::Needs { component, file, span })
     }
 
     /// `cpu 3` or `cpus in node 1` after the word of a statement.
