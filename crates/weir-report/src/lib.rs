@@ -8,6 +8,7 @@
 //!
 //! Nothing here reads a clock or depends on hash order: equal event streams give equal bytes.
 
+mod changes;
 mod compare;
 mod counted;
 mod csv;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The result of a run as text for a terminal, at most [`WIDTH`] columns wide.
 
+use crate::changes::changes;
 use crate::stats::Dist;
 use crate::summary::{CpuSummary, GroupSummary, Summary, TaskSummary};
 use crate::text::{Columns, WIDTH, clip, count, duration, energy_f, percent};
@@ -20,6 +21,7 @@ pub fn table(summary: &Summary) -> String {
     latencies(&mut out, summary);
     tasks(&mut out, summary);
     cpus(&mut out, summary);
+    out.push_str(&changes(summary));
     contention(&mut out, summary);
     out
 }
