@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Benchmarks: ratios within one run, printed for the record (`bench/RESULTS.md`), never asserted.
 //!
-//! `weir-bench [stages|fair|sim]`; without an argument, all. `weir-bench swap FOLDER [--quick]` is the measurement of
-//! `experiments/swap-pause`.
+//! `weir-bench [stages|fair|sim]`; without an argument, all.
 
 mod fair;
 mod monolith;
 mod sim;
 mod stages;
-mod swap;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -29,10 +27,8 @@ fn main() {
             mode,
             subject.parse().expect("the number of a subject"),
         ),
-        ["swap", folder] => swap::run(folder.as_ref(), false).expect("the folder is writable"),
-        ["swap", folder, "--quick"] => swap::run(folder.as_ref(), true).expect("the folder is writable"),
         _ => {
-            eprintln!("usage: weir-bench [stages|fair|sim|swap FOLDER [--quick]]");
+            eprintln!("usage: weir-bench [stages|fair|sim]");
             std::process::exit(2);
         }
     }

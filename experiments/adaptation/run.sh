@@ -7,13 +7,9 @@
 #
 # RUNWEIR names the program (default: target/release/runweir). Writes data/runs.csv beside this file; --quick does a small
 # part and writes nothing. Equal builds give equal numbers: the guest counts instructions instead of time.
-set -euo pipefail
-cd "$(dirname "$0")"
-runweir=${RUNWEIR:-../../target/release/runweir}
-[[ -x $runweir ]] || { echo "$0: no $runweir; run \`make build\`, or set RUNWEIR" >&2; exit 2; }
-runweir=$(realpath "$runweir")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=experiments/begin.sh
+source "$(dirname "$0")/../begin.sh"
+scratch
 ${CC:-cc} -O2 -Wall -static -pthread pipeline.c -o "$work/pipeline"
 cp guest.sh "$work/"
 

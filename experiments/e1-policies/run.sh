@@ -10,11 +10,8 @@
 # RUNWEIR names the program (default: target/release/runweir). Writes data/*.csv and data/*.svg beside this file.
 # Ended in the middle, the same command goes on; WORK names the folder that holds what is done (default: a
 # folder below target/).
-set -euo pipefail
-cd "$(dirname "$0")"
-runweir=${RUNWEIR:-../../target/release/runweir}
-[[ -x $runweir ]] || { echo "$0: no $runweir; run \`make build\`, or set RUNWEIR" >&2; exit 2; }
-runweir=$(realpath "$runweir")
+# shellcheck source=experiments/begin.sh
+source "$(dirname "$0")/../begin.sh"
 sets=100000 quick=
 case ${1:-} in
 --sets) sets=$2 ;;

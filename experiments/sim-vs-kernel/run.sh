@@ -8,13 +8,9 @@
 # RUNWEIR names the program (default: target/release/runweir). JOBS cases run at a time (default 1). Writes data/*.csv beside
 # this file, a line a task; --quick runs one case
 # into a temporary folder and only checks that both sides deliver. Needs jq beside what `make setup` installs.
-set -euo pipefail
-cd "$(dirname "$0")"
-runweir=${RUNWEIR:-../../target/release/runweir}
-[[ -x $runweir ]] || { echo "$0: no $runweir; run \`make build\`, or set RUNWEIR" >&2; exit 2; }
-runweir=$(realpath "$runweir")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=experiments/begin.sh
+source "$(dirname "$0")/../begin.sh"
+scratch
 
 # machine, topology, workload
 cases=(

@@ -12,7 +12,7 @@
 
 #include <weir/topology.h>
 
-#ifndef WEIR_SWAPS /* 0: the graph that is built first stays; for measuring what swaps cost (bench/swap-cost) */
+#ifndef WEIR_SWAPS /* 0: the graph that is built first stays; for measuring what swaps cost (experiments/swap-pause) */
 #define WEIR_SWAPS 1
 #endif
 

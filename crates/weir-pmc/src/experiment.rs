@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::Error;
 use crate::average::{METRICS, Metric, Numbers, Summary};
 use crate::matrix::{self, Config};
-use crate::penalty::Model;
+use crate::penalty::{Level, Model};
 use crate::run::{PROGRAMS, Setting, run};
 use crate::tree::forest;
 
@@ -21,11 +21,13 @@ pub struct Plan {
     pub first_seed: u64,
     /// With the ablations and the slice rules of our own.
     pub ablations: bool,
+    /// Only the configurations that look at this cache.
+    pub only: Option<Level>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { runs: 30, first_seed: 1, ablations: true }
+        Self { runs: 30, first_seed: 1, ablations: true, only: None }
     }
 }
 
@@ -50,6 +52,7 @@ pub fn configs(plan: &Plan) -> Vec<Config> {
         all.extend(matrix::ablations());
         all.extend(matrix::slice_rules());
     }
+    all.retain(|c| plan.only.is_none_or(|level| c.level == level));
     all
 }
 

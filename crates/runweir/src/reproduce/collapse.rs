@@ -45,7 +45,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     let cpus = machine.nr_cpus();
     let costs = Costs::default();
     let workload = lab::workload(&format!("tokens:pairs={cpus},loops=0"))?;
-    let duration_ns = lab.pick(20_000_000, 2_000_000);
+    let duration_ns = lab.pick(20_000_000, 1_000_000);
     let has = |name: &&str| catalogue::find(TOPOLOGIES, name).is_some();
     let names: Vec<&str> = PER_CPU.into_iter().chain(ONE_ENTRY).chain(SHARED).filter(has).collect();
     let runs = lab.points(&names, |name| {

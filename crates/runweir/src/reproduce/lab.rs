@@ -67,19 +67,31 @@ impl<'a> Lab<'a> {
     /// Work out all points on all threads; results are in the order of the points.
     pub fn points<T: Sync, R: Send>(&self, points: &[T], one: impl Fn(&T) -> Done<R> + Sync) -> Done<Vec<R>> {
         self.counter.more(points.len() as u64);
-        let work = |point: &T| {
-            if stop::requested() {
-                return Err(Halt::Interrupted);
-            }
-            let result = one(point);
-            self.counter.one();
-            result
-        };
         // The longest points are the last ones as a rule: begin with them.
-        let mut results: Vec<(usize, Done<R>)> =
-            points.par_iter().enumerate().rev().with_max_len(1).map(|(i, p)| (i, work(p))).collect();
+        let mut results: Vec<(usize, Done<R>)> = points
+            .par_iter()
+            .enumerate()
+            .rev()
+            .with_max_len(1)
+            .map(|(i, p)| (i, self.point(p, &one)))
+            .collect();
         results.sort_by_key(|r| r.0);
         results.into_iter().map(|r| r.1).collect()
+    }
+
+    /// Work out all points one after the other: for what is timed on this computer.
+    pub fn one_by_one<T, R>(&self, points: &[T], one: impl Fn(&T) -> Done<R>) -> Done<Vec<R>> {
+        self.counter.more(points.len() as u64);
+        points.iter().map(|p| self.point(p, &one)).collect()
+    }
+
+    fn point<T, R>(&self, point: &T, one: impl Fn(&T) -> Done<R>) -> Done<R> {
+        if stop::requested() {
+            return Err(Halt::Interrupted);
+        }
+        let result = one(point);
+        self.counter.one();
+        result
     }
 
     /// Simulate one run.

@@ -3,7 +3,7 @@
 
 use super::lab::{Done, Lab};
 use super::report::Report;
-use super::{adaptation, collapse, composition, counters, foreign, hackbench, heterogeneity, scaling};
+use super::{adaptation, collapse, composition, counters, foreign, hackbench, heterogeneity, pause, scaling};
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
 pub struct Experiment {
@@ -25,6 +25,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     hackbench::EXPERIMENT,
     adaptation::EXPERIMENT,
     foreign::EXPERIMENT,
+    pause::EXPERIMENT,
     collapse::EXPERIMENT,
     counters::EXPERIMENT,
 ];

@@ -4,7 +4,7 @@
  *
  *   hot THREADS MILLISECONDS
  *
- * Built twice, with reconfiguration and without (run.sh). Every thread is a CPU with a queue of its own, so that what is
+ * Built twice, with reconfiguration and without (WEIR_SWAPS=0). Every thread is a CPU with a queue of its own, so that what is
  * measured is the path itself and not waiting for locks.
  */
 #include <pthread.h>
