@@ -20,7 +20,9 @@
  * amount and comes back a period after that amount was there and wanted. An amount used in part is
  * split; what is left counts as there from the end of the use, and amounts
  * that meet are joined: by the rules of POSIX a task could get more than its budget in a period.
- * With eight amounts outstanding the last ones are joined at the later time.
+ * With eight amounts outstanding the last ones are joined at the later time. Unlike POSIX and that paper,
+ * who lower the priority of a task without budget, this one says that it has none (throttle makes it
+ * wait); and a task that others kept from the CPUs for more than a period is not paid for earlier ones.
  *
  * Use it with throttle, and with an order by priority. Time is that of the CPU's capacity.
  *

@@ -12,7 +12,7 @@
  *            time of the high one. AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    no, its calls are nested deeper than the verifier allows
- * params:    -
+ * params:    x pct 0 [0, 100]; part of a high task's relative deadline in the low mode, 0: as the paper computes it
  * per-task:  64 bytes
  * cost:      O(log n) per change; O(n log n) when the mode or the set of tasks changes, O(n) per new job in
  *            the high mode; takes the in-pipe lock and the out-pipe lock
@@ -29,6 +29,9 @@
  * low tasks are set aside, and high ones meet their deadlines if x l + H <= 1. When no high task has a job
  * any more, the low mode comes back. A low job that was set aside, and one that needs more than it told,
  * run on what is left until they end; with `on_miss = "abort"` in the workload they are dropped.
+ *
+ * With `x` given that part is used whatever the loads, and the mode always changes when a high task needs more
+ * than expected; both modes are safe if l + h / x <= 1 and x l + H <= 1. OVERLOAD says when they are not.
  *
  * For one CPU; on several give each its own (partition). Deadlines are those of the ends of periods.
  *
@@ -55,10 +58,11 @@ struct edf_vd_task {
 
 struct edf_vd {
 	struct weir_instance inst;
-	u64 lo;	  /* (p) booked by low tasks */
-	u64 hi;	  /* (p) by high ones, expected */
-	u64 most; /* (p) by high ones, at most */
-	u64 x; /* (p) part of a high task's relative deadline in the low mode, EDF_VD_FULL: all */
+	u64 lo;	    /* (p) booked by low tasks */
+	u64 hi;	    /* (p) by high ones, expected */
+	u64 most;   /* (p) by high ones, at most */
+	u64 part;   /* (p) of a high task's relative deadline in the low mode, EDF_VD_FULL: all */
+	u64 x;	    /* (c) that as a percentage, 0: to be computed */
 	u32 mode;   /* (p) 1: high */
 	u32 warned; /* (p) OVERLOAD was published for the present set */
 };
@@ -72,7 +76,11 @@ WEIR_COMPONENT(edf_vd,
 	       .asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
 		       WEIR_TOPIC_BIT(CRITICALITY) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED),
-	       .per_task = sizeof(struct edf_vd_task));
+	       .per_task = sizeof(struct edf_vd_task),
+	       WEIR_PARAMS(edf_vd,
+			   WEIR_PARAM(edf_vd, x, PCT, 0, 0, 100,
+				      "part of a high task's relative deadline in the low mode, "
+				      "0: as the paper computes it")));
 
 static u64 edf_vd_load(u64 wcet, u64 period)
 {
@@ -88,29 +96,45 @@ static u64 edf_vd_full(struct edf_vd weir_mem *self)
 	return EDF_VD_FULL * (capacity ? capacity : 1024) / 1024;
 }
 
+/* There are no modes: all deadlines can be met by edf, or those of the high tasks by nothing else. */
+static int edf_vd_plain(const struct edf_vd weir_mem *self)
+{
+	return !self->x && self->part == EDF_VD_FULL;
+}
+
+/* What part of their relative deadlines high tasks have in the low mode. */
+static u64 edf_vd_part(const struct edf_vd weir_mem *self, u64 full)
+{
+	u64 part = EDF_VD_FULL;
+
+	if (self->x)
+		return self->x * (EDF_VD_FULL / 100);
+	if (self->lo + self->most > full && self->lo < full)
+		part = (self->hi * EDF_VD_FULL + full - self->lo - 1) / (full - self->lo);
+	return part && part < EDF_VD_FULL ? part : EDF_VD_FULL;
+}
+
+/* Both modes are safe by the test of the paper. */
+static int edf_vd_safe(const struct edf_vd weir_mem *self, u64 full)
+{
+	if (!self->x && self->lo + self->most <= full)
+		return 1;
+	return self->lo + self->hi * EDF_VD_FULL / self->part <= full &&
+	       self->part * self->lo / EDF_VD_FULL + self->most <= full;
+}
+
 /* The part of the deadlines, after the set of tasks has changed. */
 static void edf_vd_plan(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
 {
 	u64 full = edf_vd_full(self);
+	u32 safe;
 
-	self->x = EDF_VD_FULL;
-	if (self->lo + self->most <= full) {
-		self->warned = 0;
-		return;
-	}
-	if (self->lo < full)
-		self->x = (self->hi * EDF_VD_FULL + full - self->lo - 1) / (full - self->lo);
-	if (self->x > EDF_VD_FULL)
-		self->x = EDF_VD_FULL;
-	if (self->lo < full && self->x * self->lo / EDF_VD_FULL + self->most <= full &&
-	    self->lo + self->hi <= full) {
-		self->warned = 0;
-		return;
-	}
-	if (!self->warned)
+	self->part = edf_vd_part(self, full);
+	safe = edf_vd_safe(self, full);
+	if (!safe && !self->warned)
 		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU,
 			     self->lo + self->most);
-	self->warned = 1;
+	self->warned = !safe;
 }
 
 static void edf_vd_unbook(struct edf_vd weir_mem *self, struct edf_vd_task weir_mem *p)
@@ -171,7 +195,7 @@ static int edf_vd_learn(struct edf_vd weir_mem *self, struct weir_task weir_mem 
 static u64 edf_vd_left(struct edf_vd weir_mem *self, struct weir_task weir_mem *t,
 		       const struct edf_vd_task weir_mem *p)
 {
-	int most = p->level == WEIR_CRITICALITY_HI && (self->mode || self->x == EDF_VD_FULL);
+	int most = p->level == WEIR_CRITICALITY_HI && (self->mode || edf_vd_plain(self));
 	u64 limit = most ? p->wcet_hi : p->wcet;
 	u64 used = weir_property(self->inst.sched, WEIR_TOPIC_EXECUTED, t);
 
@@ -188,7 +212,7 @@ static u64 edf_vd_key(struct edf_vd weir_mem *self, struct weir_task weir_mem *t
 		return WEIR_KEY_NONE;
 	if (p->level != WEIR_CRITICALITY_HI || self->mode)
 		return p->due;
-	within = p->relative < EDF_VD_LONG ? p->relative * self->x / EDF_VD_FULL : p->relative;
+	within = p->relative < EDF_VD_LONG ? p->relative * self->part / EDF_VD_FULL : p->relative;
 	return p->due - p->relative + within;
 }
 
@@ -263,7 +287,7 @@ static int edf_vd_put(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *i
 	if (self->mode && p->due != before && !edf_vd_critical(self, in, t)) {
 		self->mode = 0;
 		changed = 1;
-	} else if (!self->mode && self->x < EDF_VD_FULL && p->level == WEIR_CRITICALITY_HI &&
+	} else if (!self->mode && !edf_vd_plain(self) && p->level == WEIR_CRITICALITY_HI &&
 		   p->due && !edf_vd_left(self, t, p)) {
 		self->mode = 1;
 		changed = 1;
@@ -276,7 +300,7 @@ static int edf_vd_put(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *i
 
 WEIR_ENTRY int edf_vd_construct(struct edf_vd weir_mem *self)
 {
-	self->x = EDF_VD_FULL;
+	self->part = edf_vd_part(self, edf_vd_full(self));
 	return 0;
 }
 
@@ -335,7 +359,7 @@ WEIR_ENTRY void edf_vd_take_state(struct edf_vd weir_mem *self, struct edf_vd we
 	self->lo = old->lo;
 	self->hi = old->hi;
 	self->most = old->most;
-	self->x = old->x;
+	self->part = edf_vd_part(self, edf_vd_full(self));
 	self->mode = old->mode;
 	self->warned = old->warned;
 }

@@ -9,31 +9,6 @@ static struct weir_rt_task weir_mem *seat_priv(const struct weir_instance weir_m
 	return (struct weir_rt_task weir_mem *)weir_priv(self, t);
 }
 
-/* The row of @t, or null. A row that stayed behind from another life of the record does not count. */
-static struct weir_rt weir_mem *seat_row(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats,
-					 const struct weir_task weir_mem *t)
-{
-	u32 row = seat_priv(self, t)->row;
-
-	return row && row <= seats->nr && seats->row[row - 1].task == t ? &seats->row[row - 1] : 0;
-}
-
-/* The CPU is online and has a way out. */
-static int seat_exists(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats, u32 cpu)
-{
-	return cpu < self->sched->nr_cpus && weir_port_to(self, &seats->map, cpu) &&
-	       weir_load(&self->sched->cpus[cpu].online);
-}
-
-/* The task may run on every CPU behind the instance, as global policies assume. */
-static int seat_unbound(const struct weir_pipe weir_mem *in, const struct weir_cpumask weir_mem *mask)
-{
-	for (u32 w = in->word_lo; mask && w <= in->word_hi && weir_loop; w++)
-		if (in->cpus->word[w] & ~weir_load(&mask->word[w]))
-			return 0;
-	return 1;
-}
-
 /* --- guests ---------------------------------------------------------------------------------- */
 
 static void guest_forget(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_task weir_mem *t)
@@ -57,7 +32,7 @@ static int guest_send(struct weir_instance weir_mem *self, struct weir_seats wei
 /* The CPU waits for work, has no task of its own, and no guest is on its way to it. */
 static int guest_wanted(struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats, u32 cpu)
 {
-	return seat_exists(self, seats, cpu) && weir_mask_test(self->sched->idle, cpu) && !seats->by_cpu[cpu] &&
+	return weir_seat_exists(self, seats, cpu) && weir_mask_test(self->sched->idle, cpu) && !seats->by_cpu[cpu] &&
 	       !seats->guest[cpu];
 }
 
@@ -116,7 +91,7 @@ static struct weir_task weir_mem *guest_next(struct weir_instance weir_mem *self
 		const struct weir_cpumask weir_mem *mask;
 
 		n++;
-		if (weir_out_of(self, t) || weir_pending(in, t) || seat_row(self, seats, t))
+		if (weir_out_of(self, t) || weir_pending(in, t) || weir_seat_row(self, seats, t))
 			continue;
 		some = 1;
 		mask = weir_affinity(self->sched, t);
@@ -138,7 +113,7 @@ WEIR_GLOBAL int weir_seats_idle(struct weir_instance weir_mem *self weir_arg, st
 
 	if (!weir_load(&seats->withheld) || weir_pipe_lock(in))
 		return 0;
-	if (seat_exists(self, seats, cpu) && !seats->by_cpu[cpu] && !seats->guest[cpu]) {
+	if (weir_seat_exists(self, seats, cpu) && !seats->by_cpu[cpu] && !seats->guest[cpu]) {
 		t = guest_next(self, seats, in, cpu);
 		sent = t && !guest_send(self, seats, in, t, cpu);
 	}
@@ -157,7 +132,7 @@ static int seat_send(struct weir_instance weir_mem *self, struct weir_seats weir
 	struct weir_task weir_mem *curr;
 	int err;
 
-	if (!seat_exists(self, seats, cpu))
+	if (!weir_seat_exists(self, seats, cpu))
 		return 0;
 	err = guest_evict(self, seats, in, cpu);
 	if (!err)
@@ -257,10 +232,11 @@ static struct weir_rt weir_mem *seat_learn(struct weir_instance weir_mem *self, 
 {
 	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };
 	struct weir_msg due = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
-	struct weir_rt weir_mem *r = seat_row(self, seats, t);
+	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
+	int bound = !weir_seat_unbound(in, weir_affinity(self->sched, t));
 
 	if (weir_request(self->sched, &job) || weir_request(self->sched, &due) || !job.value || !job.value2 || !due.value ||
-	    due.value < job.value2 || !seat_unbound(in, weir_affinity(self->sched, t))) {
+	    due.value < job.value2 || (bound && !seats->bound)) {
 		if (r)
 			seat_drop(self, seats, in, r);
 		return 0;
@@ -269,6 +245,8 @@ static struct weir_rt weir_mem *seat_learn(struct weir_instance weir_mem *self, 
 		r = seat_open(self, seats, t);
 	if (!r)
 		return 0;
+	if (bound)
+		seats->bound = WEIR_SEATS_SOME_BOUND;
 	if (!(r->state & WEIR_RT_READY))
 		r->state |= WEIR_RT_READY | WEIR_RT_WOKEN;
 	if (r->deadline != due.value) {
@@ -285,7 +263,7 @@ static struct weir_rt weir_mem *seat_learn(struct weir_instance weir_mem *self, 
 WEIR_GLOBAL int weir_seats_arrive(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
 				  struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
 {
-	struct weir_rt weir_mem *r = seat_row(self, seats, t);
+	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
 	struct weir_pipe weir_mem *out = weir_out_of(self, t);
 	int err = 0;
 
@@ -330,7 +308,7 @@ int weir_seats_update(struct weir_instance weir_mem *self, struct weir_seats wei
 static int seat_dispatched(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
 			   struct weir_task weir_mem *t, u32 cpu)
 {
-	struct weir_rt weir_mem *r = seat_row(self, seats, t);
+	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
 
 	guest_forget(self, seats, t);
 	if (!r || cpu >= self->sched->nr_cpus)
@@ -357,7 +335,7 @@ static int seat_dispatched(struct weir_instance weir_mem *self, struct weir_seat
 static int seat_blocked(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_task weir_mem *t,
 			int gone)
 {
-	struct weir_rt weir_mem *r = seat_row(self, seats, t);
+	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
 
 	guest_forget(self, seats, t);
 	if (!r)
@@ -420,12 +398,17 @@ WEIR_GLOBAL int weir_seats_affinity(struct weir_instance weir_mem *self weir_arg
 				    struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg,
 				    const struct weir_cpumask weir_mem *mask weir_arg)
 {
-	struct weir_rt weir_mem *r = seat_row(self, seats, t);
+	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
 	struct weir_pipe weir_mem *out = weir_out_of(self, t);
 	int err = 0;
 
-	if (weir_pending(in, t) || (r && seat_unbound(in, mask)))
+	if (weir_pending(in, t) || (r && !seats->bound && weir_seat_unbound(in, mask)))
 		return 0;
+	if (r && seats->bound) {
+		if (!weir_seat_unbound(in, mask))
+			seats->bound = WEIR_SEATS_SOME_BOUND;
+		return 1;
+	}
 	if (r)
 		err = seat_drop(self, seats, in, r);
 	else if (out && weir_pipe_allows(out, mask))
@@ -448,8 +431,8 @@ WEIR_GLOBAL int weir_seats_settle(struct weir_instance weir_mem *self weir_arg, 
 		if (!r->task)
 			continue;
 		state = weir_load(&r->task->state);
-		if (state == WEIR_FREE || state == WEIR_DEAD || !seat_row(self, seats, r->task) ||
-		    seat_row(self, seats, r->task) != r) {
+		if (state == WEIR_FREE || state == WEIR_DEAD || !weir_seat_row(self, seats, r->task) ||
+		    weir_seat_row(self, seats, r->task) != r) {
 			seat_drop(self, seats, 0, r);
 			continue;
 		}
@@ -467,7 +450,7 @@ WEIR_GLOBAL u32 weir_seats_cpus(const struct weir_instance weir_mem *self weir_a
 	u32 n = 0;
 
 	for (u32 cpu = 0; cpu < weir_load(&self->sched->nr_cpus) && weir_loop; cpu++)
-		n += seat_exists(self, seats, cpu);
+		n += weir_seat_exists(self, seats, cpu);
 	return n;
 }
 
@@ -477,7 +460,7 @@ WEIR_GLOBAL u32 weir_seats_free(const struct weir_instance weir_mem *self weir_a
 {
 	for (u32 cpu = 0; cpu < weir_load(&self->sched->nr_cpus) && weir_loop; cpu++)
 		if (!seats->by_cpu[cpu] && (!idle || weir_mask_test(self->sched->idle, cpu)) &&
-		    seat_exists(self, seats, cpu))
+		    weir_seat_exists(self, seats, cpu))
 			return cpu;
 	return WEIR_NO_CPU;
 }
@@ -501,7 +484,7 @@ static u32 seat_favourite(const struct weir_instance weir_mem *self, const struc
 {
 	u32 cpu = r->want_cpu ? r->want_cpu - 1 : weir_load(&r->task->cpu);
 
-	return seat_exists(self, seats, cpu) && !seats->by_cpu[cpu] ? cpu : WEIR_NO_CPU;
+	return weir_seat_exists(self, seats, cpu) && !seats->by_cpu[cpu] ? cpu : WEIR_NO_CPU;
 }
 
 WEIR_GLOBAL int weir_seats_place(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
@@ -514,7 +497,7 @@ WEIR_GLOBAL int weir_seats_place(struct weir_instance weir_mem *self weir_arg, s
 		struct weir_rt weir_mem *r = &seats->row[i];
 
 		if (r->cpu && (!(r->state & WEIR_RT_WANT) || (r->want_cpu && r->want_cpu != r->cpu) ||
-			       !seat_exists(self, seats, r->cpu - 1)))
+			       !weir_seat_exists(self, seats, r->cpu - 1)))
 			err |= seat_leave(self, seats, in, r);
 	}
 	for (i = 0; i < weir_load(&seats->nr) && weir_loop; i++) {

@@ -23,8 +23,8 @@ mkdir -p "$work" data
 # Eighteen points share the sets: nine loads of each half.
 seeds=$(((sets + 17) / 18))
 few=$((seeds < 100 ? seeds : 100))
-# The topologies and costs that specifications name lie beside them.
-cp llf-by-id.weir switch-only.toml "$work/"
+# The costs that specifications name lie beside them.
+cp switch-only.toml "$work/"
 for spec in implicit sporadic switches tick; do
 	sed "s/= SEEDS/= $seeds/; s/= [A-Z]*_SEEDS/= $few/" $spec.toml >"$work/$spec.toml"
 	(cd "$work" && "$runweir" sweep $spec.toml --out $spec --quiet)

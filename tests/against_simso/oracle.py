@@ -80,18 +80,10 @@ def simulate(made, policy):
             return found, tie
 
 
-def later(least, value):
-    """The smaller of two times, of which the first may be None."""
-    return value if least is None else min(least, value)
+def simulate_llf(made, tick):
+    """Least laxity first: all ready jobs are compared at each arrival, end and multiple of `tick`.
 
-
-def simulate_llf(made, tick, again_at_ends):
-    """Least laxity first, which the literature leaves open in one respect: when laxities are compared.
-
-    With `again_at_ends` all ready jobs are compared at each arrival, end and multiple of `tick`, as SimSo's
-    scheduler does. Without, a processor that becomes free takes the waiting job of least laxity, a job that comes
-    (or was displaced) takes the processor of the job of most laxity if it has less, and only ticks compare all, as
-    the component `llf` does. Gives the jobs and when a tie decided first.
+    Gives the jobs and when a tie decided first.
     """
     found, tie = {}, None
     numbers, queues = [0] * len(made.tasks), [[] for _ in made.tasks]
@@ -109,39 +101,15 @@ def simulate_llf(made, tick, again_at_ends):
                 release[i] += t.period
         ended = [job for job in running if job.left == 0]
         heads = [q[0] for q in queues if q]
-        came = [job for job in heads if job not in running and not job.seen]
+        came = [job for job in heads if not job.seen]
         for job in came:
             job.seen = True
         running = [job for job in running if job.left]
-        waiting = [job for job in heads if job not in running]
-        ordered = sorted(heads, key=key)
-        close = len(ordered) > made.cpus and key(ordered[made.cpus - 1]) == key(ordered[made.cpus])
-        if close and (came or ended or now % tick == 0):
-            tie = later(tie, now)
-        if again_at_ends or now % tick == 0:
-            if came or ended or now % tick == 0:
-                order = sorted(heads, key=lambda job: (key(job), job not in running))
-                running = order[: made.cpus]
-        else:
-            keys = {id(job): key(job) for job in running}
-            gone = []
-            while came and len(running) == made.cpus:
-                job = came.pop(0)
-                worst = max(running, key=lambda j: keys[id(j)])
-                if any(keys[id(j)] == key(job) for j in running):
-                    tie = later(tie, now)
-                if keys[id(worst)] > key(job):
-                    keys[id(worst)] = key(job)
-                    if worst not in gone:
-                        gone.append(worst)
-                        came.append(worst)
-            waiting += gone
-            running = [job for job in running if job not in gone]
-            waiting.sort(key=key)
-            while waiting and len(running) < made.cpus:
-                if len(waiting) > 1 and key(waiting[0]) == key(waiting[1]):
-                    tie = later(tie, now)
-                running.append(waiting.pop(0))
+        if came or ended or now % tick == 0:
+            ordered = sorted(heads, key=lambda job: (key(job), job not in running))
+            if len(ordered) > made.cpus and key(ordered[made.cpus - 1]) == key(ordered[made.cpus]):
+                tie = now if tie is None else tie
+            running = ordered[: made.cpus]
         step = min(min(release), (now // tick + 1) * tick, made.duration, *(now + job.left for job in running))
         for job in running:
             job.start = now if job.start is None else job.start

@@ -7,7 +7,8 @@
  * preempts, and measures how long each job ran.
  *
  * A real-time task is one of which JOB and DEADLINE are known and which may run on every CPU behind the
- * component. All others are guests: they take turns, by arrival, on CPUs that would be idle.
+ * component, or, if the policy minds where tasks may run, on some. All others are guests: they take turns, by
+ * arrival, on CPUs that would be idle.
  *
  * All state lies under the lock of the instance's in-pipe. Time in ns. Source: ours.
  */
@@ -49,6 +50,13 @@ struct weir_rt_task {
 	u32 guest; /* (p) 1 + CPU that it was sent to without a seat and has not reached, 0: none */
 };
 
+/* What a policy makes of real-time tasks that are bound to some of the CPUs. */
+enum weir_seats_bound {
+	WEIR_SEATS_UNBOUND_ONLY = 0, /* they are guests */
+	WEIR_SEATS_BOUND_TOO = 1,    /* set by the policy in construct: they get rows; there was none so far */
+	WEIR_SEATS_SOME_BOUND = 2,   /* and there was one */
+};
+
 struct weir_seats {
 	struct weir_port_map map;
 	struct weir_rt weir_mem *row;		       /* (c) */
@@ -57,6 +65,8 @@ struct weir_seats {
 	u64 cap;				       /* (c) rows; a parameter of the component */
 	u32 nr;					       /* (p) rows ever used */
 	u32 withheld;				       /* (p) a guest may be waiting for a CPU */
+	u32 bound;				       /* (p) enum weir_seats_bound */
+	u32 unused;
 };
 
 /* Topics that a component with seats hears and asks. */
@@ -74,7 +84,7 @@ int weir_seats_take(struct weir_instance weir_mem *self, struct weir_seats weir_
 /* The update function. 1: a job began or a task came back, so the policy is to decide; 0; or an error. */
 int weir_seats_update(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
 		      struct weir_pipe weir_mem *in);
-/* Messages. 1: the policy is to decide. They take the in-pipe's lock. */
+/* Messages. 1: the policy is to decide. `on` takes the in-pipe's lock, for `affinity` it is held. */
 int weir_seats_on(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
 		  const struct weir_msg *msg);
 int weir_seats_affinity(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
@@ -88,6 +98,24 @@ WEIR_INLINE int weir_seat_exists(const struct weir_instance weir_mem *self, cons
 {
 	return cpu < self->sched->nr_cpus && weir_port_to(self, &seats->map, cpu) &&
 	       weir_load(&self->sched->cpus[cpu].online);
+}
+
+/* The row of @t, or null. A row that stayed behind from another life of the record does not count. */
+WEIR_INLINE struct weir_rt weir_mem *weir_seat_row(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats,
+						   const struct weir_task weir_mem *t)
+{
+	u32 row = ((struct weir_rt_task weir_mem *)weir_priv(self, t))->row;
+
+	return row && row <= seats->nr && seats->row[row - 1].task == t ? &seats->row[row - 1] : 0;
+}
+
+/* A task that may use the CPUs in @mask (null: all) may run on every CPU behind the in-pipe @in. */
+WEIR_INLINE int weir_seat_unbound(const struct weir_pipe weir_mem *in, const struct weir_cpumask weir_mem *mask)
+{
+	for (u32 w = in->word_lo; mask && w <= in->word_hi && weir_loop; w++)
+		if (in->cpus->word[w] & ~weir_load(&mask->word[w]))
+			return 0;
+	return 1;
 }
 
 /* --- for the decision; the in-pipe is locked ------------------------------------------------- */

@@ -138,6 +138,17 @@ pub fn catalog() -> Catalog {
         params: ["early", "ties"].map(|name| param(name, Unit::Flag, 0, 0, 1)).to_vec(),
         ..component("pd2", Distribute, (1, 1), (1, ANY))
     });
+    all.push(ComponentInfo {
+        asks: topics(&["AFFINITY", "DEADLINE", "JOB", "EXECUTED"]),
+        needs: topics(&["DEADLINE", "JOB", "EXECUTED"]),
+        params: vec![
+            param("tick", Unit::Ns, 100_000, 0, 1_000_000_000),
+            param("eager", Unit::Flag, 1, 0, 1),
+            param("ties", Unit::Flag, 1, 0, 1),
+            param("stay", Unit::Flag, 1, 0, 1),
+        ],
+        ..component("laxity", Distribute, (1, 1), (1, ANY))
+    });
     for name in ["dp_wrap", "llref", "run", "u_edf"] {
         all.push(ComponentInfo {
             asks: topics(&["DEADLINE", "JOB"]),

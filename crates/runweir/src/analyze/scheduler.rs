@@ -61,6 +61,7 @@ fn single(part: &Part<'_>, cpus: u32) -> Option<Policy> {
         "edf_us" => Policy::EdfUs { threshold_pct: param(part, "threshold") },
         "edzl" => Policy::Edzl,
         "llf" => Policy::Llf { tick_ns: param(part, "tick") },
+        "laxity" if param(part, "eager") == 1 => Policy::Llf { tick_ns: param(part, "tick") },
         // Without the tie rules it is EPDF, which is optimal on two CPUs only.
         "pd2" if param(part, "ties") == 1 || cpus <= 2 => {
             Policy::Optimal { quantum_ns: param(part, "quantum") }

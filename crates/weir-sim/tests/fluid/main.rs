@@ -2,7 +2,9 @@
 //! Policies that are optimal on several CPUs meet every deadline of sets that load all CPUs fully.
 
 mod lag;
+mod laxity;
 mod optimal;
 mod run;
 mod sets;
+mod ticks;
 mod vectors;

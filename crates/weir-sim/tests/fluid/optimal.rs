@@ -66,6 +66,14 @@ fn epdf() {
     optimal("epdf", &[1, 2], PLAIN);
 }
 
+/// On one CPU, where all times are multiples of the tick.
+#[test]
+fn least_laxity() {
+    optimal("llf", &[1], PLAIN);
+    optimal("llf-tick", &[1], PLAIN);
+    optimal("mllf", &[1], PLAIN);
+}
+
 #[test]
 fn dp_wrap() {
     optimal("dp-wrap", &[2, 4, 8], PLAIN);

@@ -13,8 +13,12 @@ use crate::sets::{Set, Task};
 /// A topology of the catalogue, compiled for `cpus` equal CPUs.
 pub fn plan(name: &str, cpus: u32) -> Plan {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topologies").join(format!("{name}.weir"));
-    let text = std::fs::read_to_string(&path).expect("the catalogue has it");
-    let src = Source { name: format!("{name}.weir"), text };
+    compile(name, &std::fs::read_to_string(&path).expect("the catalogue has it"), cpus)
+}
+
+/// A topology given as text, compiled for `cpus` equal CPUs.
+pub fn compile(name: &str, text: &str, cpus: u32) -> Plan {
+    let src = Source { name: format!("{name}.weir"), text: text.into() };
     match weir_lang::compile(&src, &NoIncludes, weir_core::catalog(), &Machine::smp(cpus).shape, &[]) {
         Ok(c) => c.plan,
         Err(all) => panic!("{name}: {}", all.iter().map(|d| d.to_string()).collect::<Vec<_>>().join("\n")),

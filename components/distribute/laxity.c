@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * laxity - give the CPUs to the tasks that can wait least, all at once, as a scheduling engine in hardware does
+ *
+ * class:     distribute
+ * pipes:     in 1, out 1..
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. DEADLINE: a task's urgency is another one.
+ *            CPU_STATUS: decide anew. AFFINITY: where a task may run is another place
+ * publishes: PREEMPT: a CPU runs a task that is to wait
+ * asks:      JOB: execution time and relative deadline; DEADLINE: absolute, ns; EXECUTED: how much of the
+ *            job is done; all needed. AFFINITY: which CPUs the task may take
+ * answers:   -
+ * kernel:    no, its calls are nested deeper than the verifier allows
+ * params:    tick ns 100000 [0, 1000000000]; laxities are compared at its multiples, 0: never
+ *            eager flag 1 [0, 1]; and also when a job comes, ends or waits; off: a free CPU waits for the tick
+ *            ties flag 1 [0, 1]; among equals prefer a task that was chosen the time before
+ *            stay flag 1 [0, 1]; a task that is chosen again stays on its CPU
+ *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
+ * per-task:  8 bytes, and 200 for each of `tasks`
+ * cost:      O(n log CPUs + CPUs) a decision for n real-time tasks, O(n CPUs) while one is bound to some
+ *            CPUs; ticks at which nothing can change are left out. Takes the in-pipe lock and one out-pipe lock
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
+ *            CPUs were given, in the order of the in-pipe
+ * source:    Mok and Dertouzos, "Multiprocessor scheduling in a hard real-time environment", 1978 (LLF);
+ *            decisions, ties and CPUs: Mancuso et al., hardware scheduling engine, V-B and IV-B3
+ *
+ * A decision takes the tasks of least laxity (time to the deadline less work left), as many as there are
+ * CPUs. Among equals it prefers those of the decision before, also where another job of the task has begun
+ * since, then the task of the lowest number. Who is chosen again stays where he is; the others go to the
+ * CPUs that are left, the most urgent one to the first. With `eager = false` there are decisions at ticks only,
+ * so that a CPU changes its task at most once a tick; work that ends between two ticks leaves it to guests.
+ *
+ * Unlike the engine, a job that needs more than it told goes on, at no laxity but what its deadline gives it.
+ * Tasks without parameters take turns on CPUs that would be idle. With some CPUs slower than others the order is
+ * the same: laxity is counted as on a CPU of capacity 1024.
+ *
+ * example:   annotate affinity, deadline, executed, job; entry -> laxity(tick = 1ms) -> each cpu { -> cpu };
+ */
+#include <weir/component.h>
+#include <weir/best.h>
+
+struct laxity {
+	struct weir_instance inst;
+	struct weir_seats seats;
+	u64 tick;	       /* (c) ns */
+	u64 eager;	       /* (c) */
+	u64 ties;	       /* (c) */
+	u64 stay;	       /* (c) */
+	u64 tasks;	       /* (c) */
+	u64 decided;	       /* (p) ns + 1 of the last decision, 0: none */
+	struct weir_best best; /* (p) rows chosen */
+	u32 weir_mem *given;   /* (p) by CPU: 1 + row that is given it just now, 0: none */
+};
+
+/* A row's words. */
+enum laxity_word {
+	LAXITY_LATEST, /* latest start, ns: the deadline less the work left */
+	LAXITY_RANK, /* among equals: the number of the task, more for one that was not chosen before */
+	LAXITY_CPU,    /* 1 + CPU given by the last decision, 0: none */
+	LAXITY_BEFORE, /* likewise, by the one at an earlier time than that */
+	LAXITY_LOOKED, /* a task bound to some CPUs makes rows be looked at in order: done with */
+};
+
+/* Added to the rank of a task that was not chosen before; task numbers are smaller. */
+#define LAXITY_OTHER (1ull << 32)
+
+WEIR_COMPONENT(
+	laxity,
+	.summary = "give the CPUs to the tasks that can wait least, all at once, as a scheduling "
+		   "engine in hardware does",
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
+	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
+	.listens = WEIR_SEATS_LISTENS | WEIR_TOPIC_BIT(DEADLINE),
+	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_SEATS_ASKS | WEIR_TOPIC_BIT(EXECUTED),
+	.needs = WEIR_SEATS_NEEDS | WEIR_TOPIC_BIT(EXECUTED),
+	WEIR_PARAMS(laxity,
+		    WEIR_PARAM(laxity, tick, NS, 100000, 0, 1000000000,
+			       "laxities are compared at its multiples, 0: never"),
+		    WEIR_PARAM(laxity, eager, FLAG, 1, 0, 1,
+			       "and also when a job comes, ends or waits; off: a free CPU waits "
+			       "for the tick"),
+		    WEIR_PARAM(laxity, ties, FLAG, 1, 0, 1,
+			       "among equals prefer a task that was chosen the time before"),
+		    WEIR_PARAM(laxity, stay, FLAG, 1, 0, 1,
+			       "a task that is chosen again stays on its CPU"),
+		    WEIR_PARAM(laxity, tasks, COUNT, 1024, 1, 65536,
+			       "most tasks of which JOB is known; others are guests")));
+
+/* What the row was given by the decision before the present one, and how urgent it is now. */
+static void laxity_weigh(struct laxity weir_mem *self, struct weir_rt weir_mem *r, u64 now)
+{
+	int ran = r->x[LAXITY_CPU] || !r->x[LAXITY_LATEST] ||
+		  r->state & (WEIR_RT_RUNS | WEIR_RT_FRESH | WEIR_RT_WOKEN);
+
+	if (!now)
+		r->x[LAXITY_BEFORE] = 0; /* before the first instant nothing was chosen */
+	else if (self->decided != now + 1)
+		r->x[LAXITY_BEFORE] = r->x[LAXITY_CPU] && r->cpu ? r->cpu : r->x[LAXITY_CPU];
+	if (ran)
+		r->x[LAXITY_LATEST] = weir_latest_start(self->inst.sched, r->task);
+	r->x[LAXITY_RANK] = r->task->id;
+	if (!self->ties || !r->x[LAXITY_BEFORE])
+		r->x[LAXITY_RANK] += LAXITY_OTHER;
+	r->x[LAXITY_CPU] = 0;
+	r->x[LAXITY_LOOKED] = 0;
+	r->want_cpu = 0;
+	r->state &= ~(u32)(WEIR_RT_FRESH | WEIR_RT_WOKEN | WEIR_RT_WANT);
+}
+
+static int laxity_before(const struct weir_rt weir_mem *a, const struct weir_rt weir_mem *b)
+{
+	if (a->x[LAXITY_LATEST] != b->x[LAXITY_LATEST])
+		return a->x[LAXITY_LATEST] < b->x[LAXITY_LATEST];
+	return a->x[LAXITY_RANK] < b->x[LAXITY_RANK];
+}
+
+static void laxity_give(struct laxity weir_mem *self, u32 row, u32 cpu)
+{
+	struct weir_rt weir_mem *r = &self->seats.row[row];
+
+	self->given[cpu] = row + 1;
+	r->want_cpu = cpu + 1;
+	r->x[LAXITY_CPU] = cpu + 1;
+}
+
+/* The CPU that the row had before, if it may keep it; else none. */
+static u32 laxity_kept(const struct laxity weir_mem *self, const struct weir_rt weir_mem *r,
+		       const struct weir_cpumask weir_mem *mask)
+{
+	u32 cpu = (u32)r->x[LAXITY_BEFORE] - 1;
+
+	if (!self->stay || !r->x[LAXITY_BEFORE] || cpu >= self->inst.sched->nr_cpus ||
+	    self->given[cpu] || (mask && !weir_mask_test(mask, cpu)) ||
+	    !weir_seat_exists(&self->inst, &self->seats, cpu))
+		return WEIR_NO_CPU;
+	return cpu;
+}
+
+/* The first CPU from @cpu on that nobody is given and that @mask allows, or one beyond the last. */
+static u32 laxity_free(const struct laxity weir_mem *self, u32 cpu,
+		       const struct weir_cpumask weir_mem *mask)
+{
+	for (; cpu < weir_load(&self->inst.sched->nr_cpus) && weir_loop; cpu++)
+		if (!self->given[cpu] && (!mask || weir_mask_test(mask, cpu)) &&
+		    weir_seat_exists(&self->inst, &self->seats, cpu))
+			break;
+	return cpu;
+}
+
+/*
+ * Some tasks may not run everywhere: choose in order of urgency; a bound one takes a CPU of its own that no
+ * more urgent bound one has, or waits.
+ */
+static void laxity_choose_bound(struct laxity weir_mem *self)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	while (self->best.nr < self->best.room && weir_loop) {
+		struct weir_rt weir_mem *first = 0;
+		const struct weir_cpumask weir_mem *mask;
+		u32 cpu;
+
+		for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
+			struct weir_rt weir_mem *r = &self->seats.row[i];
+
+			if (r->task && r->state & WEIR_RT_READY && !r->x[LAXITY_LOOKED] &&
+			    (!first || laxity_before(r, first)))
+				first = r;
+		}
+		weir_note_scan(&self->inst, self->seats.nr);
+		if (!first)
+			break;
+		first->x[LAXITY_LOOKED] = 1;
+		mask = weir_affinity(s, first->task);
+		if (!weir_seat_unbound(weir_in(&self->inst, 0), mask)) {
+			cpu = laxity_kept(self, first, mask);
+			if (cpu == WEIR_NO_CPU)
+				cpu = laxity_free(self, 0, mask);
+			if (cpu >= s->nr_cpus)
+				continue;
+			laxity_give(self, (u32)(first - self->seats.row), cpu);
+		}
+		self->best.heap[self->best.nr++] = (u32)(first - self->seats.row);
+	}
+}
+
+/* Each of the chosen rows its CPU: first those that stay, then the others by urgency to CPUs in order. */
+static void laxity_assign(struct laxity weir_mem *self)
+{
+	u32 cpu = 0, i;
+
+	for (i = 0; i < weir_load(&self->best.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->seats.row[self->best.heap[i]];
+		u32 kept = laxity_kept(self, r, 0);
+
+		r->state |= WEIR_RT_WANT;
+		if (!r->want_cpu && kept != WEIR_NO_CPU)
+			laxity_give(self, self->best.heap[i], kept);
+	}
+	while (weir_loop) {
+		struct weir_rt weir_mem *first = 0;
+
+		for (i = 0; i < weir_load(&self->best.nr) && weir_loop; i++) {
+			struct weir_rt weir_mem *r = &self->seats.row[self->best.heap[i]];
+
+			if (!r->want_cpu && (!first || laxity_before(r, first)))
+				first = r;
+		}
+		cpu = laxity_free(self, cpu, 0);
+		if (!first || cpu >= self->inst.sched->nr_cpus)
+			break;
+		laxity_give(self, (u32)(first - self->seats.row), cpu);
+	}
+}
+
+/*
+ * The tick at which another choice is possible: the laxity of those that wait has come down to the most
+ * that one of those that run has, and theirs stays as it is. 0: nobody waits, or there are no ticks.
+ */
+static u64 laxity_next(const struct laxity weir_mem *self, u64 now)
+{
+	u64 waits = WEIR_KEY_NONE, runs = 0, at = now + 1;
+
+	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
+		const struct weir_rt weir_mem *r = &self->seats.row[i];
+		u64 latest = r->x[LAXITY_LATEST];
+
+		if (!r->task || !(r->state & WEIR_RT_READY))
+			continue;
+		if (r->state & WEIR_RT_WANT)
+			runs = latest > runs ? latest : runs;
+		else if (latest < waits)
+			waits = latest;
+	}
+	if (!self->tick || (waits == WEIR_KEY_NONE && (self->stay || !runs)))
+		return 0;
+	/* Where tasks do not stay, their order decides about CPUs, and that changes at any tick. */
+	if (self->stay && waits > runs && now + (waits - runs) > at)
+		at = now + (waits - runs);
+	return (at + self->tick - 1) / self->tick * self->tick;
+}
+
+/* Who runs from @now on, and where; the in-pipe is locked. */
+WEIR_HELPER int laxity_decide(struct laxity weir_mem *self weir_arg,
+			      struct weir_pipe weir_mem *in weir_arg, u64 now)
+{
+	u64 at;
+
+	weir_seats_settle(&self->inst, &self->seats, now);
+	weir_best_clear(&self->best, weir_seats_cpus(&self->inst, &self->seats));
+	for (u32 i = 0; i < weir_load(&self->inst.sched->nr_cpus) && weir_loop; i++)
+		self->given[i] = 0;
+	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->seats.row[i];
+
+		if (!r->task)
+			continue;
+		laxity_weigh(self, r, now);
+		if (self->seats.bound < WEIR_SEATS_SOME_BOUND && r->state & WEIR_RT_READY)
+			weir_best_offer(&self->best, &self->seats, i);
+	}
+	if (self->seats.bound == WEIR_SEATS_SOME_BOUND)
+		laxity_choose_bound(self);
+	laxity_assign(self);
+	self->decided = now + 1;
+	at = laxity_next(self, now);
+	if (at)
+		weir_seats_arm(&self->inst, at);
+	weir_note_scan(&self->inst, 2 * self->seats.nr);
+	return weir_seats_place(&self->inst, &self->seats, in);
+}
+
+/* Something has happened: decide at the end of this instant, or at the next tick. */
+static void laxity_soon(struct laxity weir_mem *self)
+{
+	u64 now = weir_now(self->inst.sched);
+
+	if (!self->eager && self->tick)
+		now = (now + self->tick - 1) / self->tick * self->tick;
+	weir_seats_arm(&self->inst, now);
+}
+
+WEIR_ENTRY int laxity_construct(struct laxity weir_mem *self)
+{
+	int err = weir_best_construct(&self->inst, &self->best, LAXITY_LATEST);
+
+	self->seats.cap = self->tasks;
+	self->seats.bound = WEIR_SEATS_BOUND_TOO;
+	self->given = weir_instance_alloc(&self->inst, self->inst.sched->nr_cpus * sizeof(u32) + 8);
+	if (!err && !self->given)
+		err = -WEIR_ENOMEM;
+	return err ? err : weir_seats_construct(&self->inst, &self->seats);
+}
+
+WEIR_ENTRY int laxity_update(struct laxity weir_mem *self, struct weir_pipe weir_mem *in)
+{
+	int err = weir_seats_update(&self->inst, &self->seats, in);
+
+	if (err <= 0)
+		return err;
+	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
+	if (!weir_now(self->inst.sched))
+		return laxity_decide(self, in, 0);
+	laxity_soon(self);
+	return 0;
+}
+
+WEIR_ENTRY int laxity_on_dispatch(struct laxity weir_mem *self, const struct weir_msg *msg)
+{
+	weir_seats_on(&self->inst, &self->seats, msg);
+	return 0;
+}
+
+WEIR_ENTRY int laxity_on_block(struct laxity weir_mem *self, const struct weir_msg *msg)
+{
+	if (weir_seats_on(&self->inst, &self->seats, msg))
+		laxity_soon(self);
+	return 0;
+}
+
+WEIR_ENTRY int laxity_on_exit(struct laxity weir_mem *self, const struct weir_msg *msg)
+{
+	if (weir_seats_on(&self->inst, &self->seats, msg))
+		laxity_soon(self);
+	return 0;
+}
+
+/* A task became more or less urgent, as by what it inherits; at time 0 tasks are decided about as they come. */
+WEIR_ENTRY int laxity_on_deadline(struct laxity weir_mem *self, const struct weir_msg *msg)
+{
+	if (msg->task && weir_now(self->inst.sched) &&
+	    weir_seat_row(&self->inst, &self->seats, msg->task))
+		laxity_soon(self);
+	return 0;
+}
+
+/* One that waits is weighed anew; one that runs is at each decision. */
+WEIR_ENTRY int laxity_follow_deadline(struct laxity weir_mem *self, const struct weir_msg *msg,
+				      struct weir_pipe weir_mem *in)
+{
+	struct weir_rt weir_mem *r = weir_seat_row(&self->inst, &self->seats, msg->task);
+
+	(void)in;
+	if (r)
+		r->x[LAXITY_LATEST] = 0;
+	return 0;
+}
+
+/* Before there are tasks nothing is to be decided, and a decision between ticks would be one too many. */
+WEIR_ENTRY int laxity_on_cpu_status(struct laxity weir_mem *self, const struct weir_msg *msg)
+{
+	if (weir_seats_on(&self->inst, &self->seats, msg) && weir_load(&self->seats.nr))
+		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+	return 0;
+}
+
+/* A real-time task that is bound to other CPUs than before is decided about with all others. */
+WEIR_ENTRY int laxity_follow_affinity(struct laxity weir_mem *self, const struct weir_msg *msg,
+				      struct weir_pipe weir_mem *in)
+{
+	int err = weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+
+	if (err > 0)
+		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+	return err < 0 ? err : 0;
+}
+
+WEIR_ENTRY int laxity_on_idle(struct laxity weir_mem *self, u32 cpu)
+{
+	return weir_seats_idle(&self->inst, &self->seats, cpu);
+}
+
+WEIR_ENTRY int laxity_on_timer(struct laxity weir_mem *self)
+{
+	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	int err = weir_pipe_lock(in);
+
+	if (err)
+		return err;
+	err = laxity_decide(self, in, weir_now(self->inst.sched));
+	weir_pipe_unlock(in);
+	return err;
+}
+
+WEIR_ENTRY void laxity_take_state(struct laxity weir_mem *self, struct laxity weir_mem *old)
+{
+	self->decided = old->decided;
+	self->seats.bound = old->seats.bound;
+	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+}
