@@ -25,13 +25,13 @@ if [[ ${1:-} == --quick ]]; then
 fi
 mkdir -p "$data"
 
-# One line a task: name, CPU time, p50, p95, p99 of the wakeup latency in us, migrations, preemptions. The simulator numbers
+# One line a task: name, CPU time, p50, p95, p99 of the wakeup latency in us, migrations, preemptions, switches. The simulator numbers
 # the threads of an rt-app file; the kernel has their names alone, so they are numbered here, in the order of their birth.
 tasks() { # SUMMARY NAMES [THREADS]
 	jq -r --arg names "$2" '($names | split(" ")) as $n | .tasks[] | select(.name | sub("-[0-9]+$"; "") | IN($n[]))
 		| [.name, (.cpu_ns / 1000), .wakeup_latency_ns.p50 / 1000, .wakeup_latency_ns.p95 / 1000, .wakeup_latency_ns.p99 / 1000,
-		   .migrations, .preemptions, .id] | @tsv' "$1" | sort -t $'\t' -n -k 8 |
-		awk -F'\t' -v OFS='\t' '{ if ($1 !~ /-[0-9]+$/) $1 = $1 "-" NR - 1; NF = 7; print }' | sort
+		   .migrations, .preemptions, .switches, .id] | @tsv' "$1" | sort -t $'\t' -n -k 9 |
+		awk -F'\t' -v OFS='\t' '{ if ($1 !~ /-[0-9]+$/) $1 = $1 "-" NR - 1; NF = 8; print }' | sort
 }
 
 one() { # CASE
@@ -56,7 +56,7 @@ one() { # CASE
 	[[ $(wc -l <"$out/joined.tsv") == $(wc -l <"$out/sim.tsv") ]] ||
 		{ echo "$1: the kernel's recording lacks threads of the workload" >&2; return 1; }
 	awk -F'\t' -v OFS=, -v case="$machine,$topology,$workload" '{
-		print case, $1, int($2 / 1000), int($8 / 1000), int($3), int($9), int($4), int($10), int($5), int($11), $6, $12, $7, $13
+		print case, $1, int($2 / 1000), int($9 / 1000), int($3), int($10), int($4), int($11), int($5), int($12), $6, $13, $7, $14, $8, $15
 	}' "$out/joined.tsv" >"$data/$machine-$topology-$workload.csv"
 	echo "$1: done" >&2
 }

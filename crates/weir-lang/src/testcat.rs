@@ -158,11 +158,13 @@ pub fn catalog() -> Catalog {
         });
     }
     let asks = topics(&["AFFINITY", "COUNTERS"]);
-    all.push(ComponentInfo {
-        needs: asks.clone(),
-        asks,
-        ..component("cache_balancer", Distribute, (1, ANY), (1, ANY))
-    });
+    for name in ["cache_balancer", "capacity_balancer"] {
+        all.push(ComponentInfo {
+            needs: asks.clone(),
+            asks: asks.clone(),
+            ..component(name, Distribute, (1, ANY), (1, ANY))
+        });
+    }
     all.push(ComponentInfo {
         answers: topics(&["PENALTY"]),
         params: vec![

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * capacity_balancer - give fast CPUs to tasks that compute, slow ones to those that wait for memory
+ *
+ * class:     distribute
+ * pipes:     in 1.., out 1..
+ * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
+ * publishes: PREEMPT: a task that waits for memory holds a fast CPU that a computing one needs.
+ *            WITHHELD: no CPU that the task may use is there
+ * asks:      AFFINITY: where the task may run; needed. COUNTERS: how much it loads from the last-
+ *            level cache; needed
+ * answers:   -
+ * kernel:    no, its calls are nested deeper than the verifier allows
+ * params:    hungry count 4 [1, 1024]; loads of the last-level cache in 1024 instructions from which
+ *            on a task waits for memory rather than computes
+ *            exchange flag 1 [0, 1]; a task that computes displaces one that does not from a faster CPU
+ *            if another CPU is idle
+ * per-task:  8 bytes
+ * cost:      O(CPUs) per added task, O(tasks) when a CPU comes or goes; takes the in-pipe lock and one
+ *            out-pipe lock
+ * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
+ *            withheld if there is none; every out-pipe keeps the order of each in-pipe
+ * source:    ours; that a slow CPU costs a task the less the more it waits for memory is the idea
+ *            of bias scheduling (Koufaty, Reddy, Hahn, 2010)
+ *
+ * Give it an out-pipe for each cluster of equal CPUs. Of the pipes with an idle CPU a task that computes
+ * takes the fastest, one that waits for memory the slowest; its last one among equals. Where nobody is
+ * idle the load counts, in tasks by capacity. An idle CPU is never left alone to keep kinds apart. It
+ * decides when a task comes, which is at the end of a turn as well. How much a task loads does not
+ * depend on the CPU that it ran on, as its instructions in a cycle would. Without counters all tasks
+ * compute, and the fastest idle CPU is taken.
+ *
+ * example:   annotate affinity, counters;
+ *            entry -> capacity_balancer -> each llc { round_robin -> cpus };
+ */
+#include <weir/component.h>
+#include <weir/schedule.h>
+
+struct capacity_balancer {
+	struct weir_instance inst;
+	struct weir_port_map map;
+	u64 hungry;	    /* (c) */
+	u64 exchange;	    /* (c) */
+	u64 weir_mem *mean; /* (c) capacity of a CPU, by out-pipe */
+};
+
+WEIR_COMPONENT(
+	capacity_balancer,
+	.summary = "give fast CPUs to tasks that compute, slow ones to those that wait for memory",
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	.out_min = 1, .out_max = WEIR_ANY,
+	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(WITHHELD),
+	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS),
+	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS), .per_task = sizeof(u64),
+	WEIR_PARAMS(
+		capacity_balancer,
+		WEIR_PARAM(capacity_balancer, hungry, COUNT, 4, 1, 1024,
+			   "loads of the last-level cache in 1024 instructions from which on a "
+			   "task waits for memory rather than computes"),
+		WEIR_PARAM(capacity_balancer, exchange, FLAG, 1, 0, 1,
+			   "a task that computes displaces one that does not from a faster CPU if "
+			   "another CPU is idle")));
+
+/* Behind all pipes with an idle CPU; more than any capacity. */
+#define CAPACITY_BALANCER_BUSY (1ull << 32)
+
+/* The task loads much from memory, by what was noted when it came last. */
+static int capacity_balancer_hungry(const struct capacity_balancer weir_mem *self,
+				    const struct weir_task weir_mem *t)
+{
+	return weir_load((u64 weir_mem *)weir_priv(&self->inst, t)) >= self->hungry;
+}
+
+/* What speaks against out-pipe @i: the least is best. */
+static u64 capacity_balancer_score(struct capacity_balancer weir_mem *self, u32 i, int hungry)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+	u64 mean = self->mean[i];
+	u32 idle, load = weir_pipe_load(out, &idle);
+
+	if (idle)
+		return hungry ? mean : CAPACITY_BALANCER_BUSY - 1 - mean;
+	return CAPACITY_BALANCER_BUSY + (((u64)load + 1) << 20) / (mean * out->nr_cpus + 1);
+}
+
+/* The best out-pipe of those that the task may use, the last one among equals; nr_out: there is none. */
+WEIR_FLAT static u32 capacity_balancer_best(struct capacity_balancer weir_mem *self,
+					    struct weir_task weir_mem *t,
+					    const struct weir_cpumask weir_mem *mask, int hungry)
+{
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	u32 best = self->inst.nr_out;
+	u64 least = ~0ull;
+
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+		u64 score;
+
+		if (!weir_pipe_allows(out, mask))
+			continue;
+		score = capacity_balancer_score(self, i, hungry);
+		if (score < least || (score == least && out == last)) {
+			least = score;
+			best = i;
+		}
+	}
+	weir_note_scan(&self->inst, self->inst.nr_out);
+	return best;
+}
+
+/* A CPU behind the pipe, allowed by @mask, that runs a task which waits for memory; WEIR_NO_CPU: none does. */
+WEIR_FLAT static u32 capacity_balancer_victim(struct capacity_balancer weir_mem *self,
+					      const struct weir_pipe weir_mem *pipe,
+					      const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
+		u64 bits = pipe->cpus->word[w];
+
+		if (mask)
+			bits &= weir_load(&mask->word[w]);
+		while (bits && weir_loop) {
+			u32 cpu = w * 64 + weir_lowest_bit(bits);
+			struct weir_task weir_mem *t = weir_load(&s->cpus[cpu].curr);
+
+			bits &= bits - 1;
+			if (t && capacity_balancer_hungry(self, t))
+				return cpu;
+		}
+	}
+	return WEIR_NO_CPU;
+}
+
+/*
+ * The task, which computes, would have an idle CPU behind out-pipe @have. The fastest pipe better than that whose CPU
+ * can be had, with this CPU; @have: none. Somebody who waits there is waited for first.
+ */
+WEIR_FLAT static u32 capacity_balancer_faster(struct capacity_balancer weir_mem *self, u32 have,
+					      const struct weir_cpumask weir_mem *mask, u32 *victim)
+{
+	u32 best = have;
+
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+		u32 cpu;
+
+		if (self->mean[i] <= self->mean[best] || weir_pipe_nr(out) ||
+		    !weir_pipe_allows(out, mask))
+			continue;
+		cpu = capacity_balancer_victim(self, out, mask);
+		if (cpu != WEIR_NO_CPU) {
+			*victim = cpu;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* Note what @t, which is in @in, loads, and send it where it belongs; @mask: where it may run. */
+static int capacity_balancer_place(struct capacity_balancer weir_mem *self,
+				   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+				   const struct weir_cpumask weir_mem *mask)
+{
+	u32 victim = WEIR_NO_CPU, to, idle;
+	int hungry, err;
+
+	weir_store((u64 weir_mem *)weir_priv(&self->inst, t),
+		   weir_property(self->inst.sched, WEIR_TOPIC_COUNTERS, t));
+	hungry = capacity_balancer_hungry(self, t);
+	to = capacity_balancer_best(self, t, mask, hungry);
+	if (to >= self->inst.nr_out)
+		return weir_route(&self->inst, in, t, 0);
+	weir_pipe_load(weir_out(&self->inst, to), &idle);
+	if (self->exchange && !hungry && idle)
+		to = capacity_balancer_faster(self, to, mask, &victim);
+	err = weir_route(&self->inst, in, t, weir_out(&self->inst, to));
+	if (!err && victim != WEIR_NO_CPU)
+		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, victim, 0);
+	return err;
+}
+
+/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
+static int capacity_balancer_review(struct capacity_balancer weir_mem *self,
+				    struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+				    const struct weir_cpumask weir_mem *mask)
+{
+	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
+
+	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)) ||
+	    (!now && !weir_first_allowed(&self->inst, mask)))
+		return 0;
+	return capacity_balancer_place(self, in, t, mask);
+}
+
+WEIR_ENTRY int capacity_balancer_construct(struct capacity_balancer weir_mem *self)
+{
+	self->mean = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64));
+	if (!self->mean)
+		return -WEIR_ENOMEM;
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+		u64 sum = 0;
+
+		for (u32 c = 0; c < self->inst.sched->nr_cpus && weir_loop; c++)
+			if (out->nr_cpus && weir_mask_test(out->cpus, c))
+				sum += self->inst.sched->cpus[c].capacity;
+		self->mean[i] = out->nr_cpus ? sum / out->nr_cpus : 0;
+	}
+	return weir_port_map(&self->inst, &self->map);
+}
+
+WEIR_ENTRY int capacity_balancer_update(struct capacity_balancer weir_mem *self,
+					struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int err = 0;
+
+	weir_for_change(c, in) {
+		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, c->task);
+		struct weir_pipe weir_mem *now = weir_out_of(&self->inst, c->task);
+
+		/* What is presented anew stays. */
+		if (now && weir_pipe_allows(now, mask))
+			err = weir_route(&self->inst, in, c->task, now);
+		else
+			err = capacity_balancer_place(self, in, c->task, mask);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+WEIR_ENTRY int capacity_balancer_on_cpu_status(struct capacity_balancer weir_mem *self,
+					       const struct weir_msg *msg)
+{
+	struct weir_task weir_mem *t;
+	int err = 0;
+
+	(void)msg;
+	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++) {
+		struct weir_pipe weir_mem *in = weir_in(&self->inst, i);
+
+		err = weir_pipe_lock(in);
+		if (err)
+			break;
+		weir_for_task(t, in) {
+			err = capacity_balancer_review(self, in, t,
+						       weir_affinity(self->inst.sched, t));
+			if (err)
+				break;
+		}
+		weir_pipe_unlock(in);
+	}
+	return err;
+}
+
+WEIR_ENTRY int capacity_balancer_follow_affinity(struct capacity_balancer weir_mem *self,
+						 const struct weir_msg *msg,
+						 struct weir_pipe weir_mem *in)
+{
+	return capacity_balancer_review(self, in, msg->task, msg->mask);
+}
