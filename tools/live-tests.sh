@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The live scheduler in real kernels: every script of tests/live in a guest of its own, as many at a time as there are
-# CPUs (an emulated guest takes one). `tools/live-tests.sh switches ends` runs only these. A line `# vm: …` in a script
-# holds the options of its guest. RUNWEIR and PROBE name programs that are built already.
+# CPUs. `tools/live-tests.sh switches ends` runs only these. A line `# vm: …` in a script holds the options of its guest.
+# RUNWEIR and PROBE name programs that are built already.
+#
+# The guests' clocks count instructions (`runweir vm --icount`): what happens in them depends neither on how fast this
+# computer is nor on what else it does, and waiting takes no time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,24 +16,23 @@ done
 [[ $(uname -m) == x86_64 ]] || { echo "skipped: the virtual machine needs an x86-64 computer"; exit 77; }
 clang=$(command -v "${WEIR_CLANG:-clang-19}" || command -v clang) || { echo "skipped: no clang-19 (tools/setup.sh installs it)"; exit 77; }
 
-# Release programs: an emulated guest is slow enough.
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 if [[ -z ${RUNWEIR:-} || -z ${PROBE:-} ]]; then
-	cargo build --locked --quiet --release --package runweir
-	cargo build --locked --quiet --release --package weir-linux --example probe
+	cargo build --locked --quiet --package runweir
+	cargo build --locked --quiet --package weir-linux --example probe
 fi
 work=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 # Copies, for a build that goes on meanwhile must not change them.
-cp "${RUNWEIR:-$target/release/runweir}" "$work/runweir"
-cp "${PROBE:-$target/release/examples/probe}" "$work/probe"
+cp "${RUNWEIR:-$target/debug/runweir}" "$work/runweir"
+cp "${PROBE:-$target/debug/examples/probe}" "$work/probe"
 strip "$work/runweir" "$work/probe" 2>/dev/null || true
 runweir=$work/runweir
 
 # The first call may have to fetch a kernel: that needs the network.
 status=0
-"$runweir" vm --timeout 100s -- true >"$work/out" 2>"$work/err" || status=$?
+"$runweir" vm --icount --timeout 100s -- true >"$work/out" 2>"$work/err" || status=$?
 if ((status)) && grep -qE "cannot (get Debian's package lists|download)" "$work/err"; then
 	echo "skipped: no kernel in the cache and none to be had: $(tail -3 "$work/err")"
 	exit 77
@@ -47,7 +49,7 @@ guest() { # NAME: run the script in its guest
 	local name=$1 options status=0 began=$SECONDS
 	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
 	# shellcheck disable=SC2086 # the options are words
-	(cd "$work" && "$runweir" vm $options --accel tcg --timeout 600s --quiet \
+	(cd "$work" && "$runweir" vm $options --accel tcg --icount --timeout 1500s --quiet \
 		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
 		-- env "PROBE=$work/probe" sh "tests/live/$name.sh") >"$work/$name.log" 2>&1 </dev/null || status=$?
 	echo "$status $((SECONDS - began))" >"$work/$name.status"

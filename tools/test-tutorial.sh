@@ -6,9 +6,18 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-work=${CARGO_TARGET_DIR:-$root/target}/tutorial
-# A target folder of its own: cargo takes two trees of the same layout for one.
+built=${CARGO_TARGET_DIR:-$root/target}
+work=$built/tutorial
+# A target folder of its own: cargo takes two trees of the same layout for one. What is not ours is the same in both.
 export CARGO_TARGET_DIR=$work/target
+if [[ ! -e $work/target && -e $built/debug ]]; then
+	for folder in deps build .fingerprint; do
+		mkdir -p "$work/target/debug/$folder"
+		find "$built/debug/$folder" -mindepth 1 -maxdepth 1 ! -name '*weir*' \
+			\( -type d -o -name '*.rlib' -o -name '*.rmeta' -o -name '*.so' -o -name '*.d' \) \
+			-exec cp -al -t "$work/target/debug/$folder" {} +
+	done
+fi
 copy=$work/tree
 rm -rf "$copy"
 mkdir -p "$copy"

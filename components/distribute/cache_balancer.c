@@ -136,28 +136,38 @@ static struct weir_pipe weir_mem *cache_balancer_best(struct cache_balancer weir
 	return best;
 }
 
-/* Where the task goes; what it loads has been noted. */
-static struct weir_pipe weir_mem *cache_balancer_choose(struct cache_balancer weir_mem *self,
-							struct weir_task weir_mem *t,
-							const struct weir_cpumask weir_mem *mask)
+/* The port by which the task goes, nr_out for none; what it loads has been noted. */
+WEIR_HELPER u32 cache_balancer_port(struct cache_balancer weir_mem *self weir_arg,
+				    struct weir_task weir_mem *t weir_arg,
+				    const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	int hungry = weir_load((u64 weir_mem *)weir_priv(&self->inst, t)) >= self->hungry;
 	u32 most = cache_balancer_least(self, mask);
 	struct weir_pipe weir_mem *best;
 
 	if (most == ~0u)
-		return 0;
+		return self->inst.nr_out;
 	best = cache_balancer_best(self, t, mask, hungry ? most + (u32)self->slack : most, hungry);
 	/* All have become busier since. */
-	return best ? best : weir_first_allowed(&self->inst, mask);
+	if (!best)
+		best = weir_first_allowed(&self->inst, mask);
+	return best ? best->from_port : self->inst.nr_out;
 }
 
-/* Ask what the task loads, for now and for as long as it runs. */
-WEIR_FLAT static void cache_balancer_note(struct cache_balancer weir_mem *self,
-					  struct weir_task weir_mem *t)
+/*
+ * The pipe to which the task goes, null for none. What it loads is asked now, and remembered for as
+ * long as it runs.
+ */
+WEIR_FLAT static struct weir_pipe weir_mem *
+cache_balancer_choose(struct cache_balancer weir_mem *self, struct weir_task weir_mem *t,
+		      const struct weir_cpumask weir_mem *mask)
 {
+	u32 port;
+
 	weir_store((u64 weir_mem *)weir_priv(&self->inst, t),
 		   weir_property(self->inst.sched, WEIR_TOPIC_COUNTERS, t));
+	port = cache_balancer_port(self, t, mask);
+	return port < self->inst.nr_out ? weir_out(&self->inst, port) : 0;
 }
 
 /*
@@ -173,7 +183,6 @@ WEIR_FLAT static int cache_balancer_review(struct cache_balancer weir_mem *self,
 
 	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))
 		return 0;
-	cache_balancer_note(self, t);
 	to = cache_balancer_choose(self, t, mask);
 	return now == to ? 0 : weir_route(&self->inst, in, t, to);
 }
@@ -211,10 +220,8 @@ WEIR_ENTRY int cache_balancer_update(struct cache_balancer weir_mem *self,
 		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
 		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
 
-		if (!to || !weir_pipe_allows(to, mask)) {
-			cache_balancer_note(self, t);
+		if (!to || !weir_pipe_allows(to, mask))
 			to = cache_balancer_choose(self, t, mask);
-		}
 		err = weir_route(&self->inst, in, t, to);
 		if (err)
 			return err;

@@ -157,8 +157,9 @@ static struct weir_pipe weir_mem *work_stealing_choose(struct work_stealing weir
 }
 
 /* Route, and remember that the pipe holds something. */
-WEIR_FLAT static int work_stealing_send(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in,
-			      struct weir_task weir_mem *t, struct weir_pipe weir_mem *to)
+WEIR_FLAT static int work_stealing_send(struct work_stealing weir_mem *self,
+					struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+					struct weir_pipe weir_mem *to)
 {
 	int err = weir_route(&self->inst, in, t, to);
 
@@ -170,9 +171,10 @@ WEIR_FLAT static int work_stealing_send(struct work_stealing weir_mem *self, str
 /*
  * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
  */
-WEIR_FLAT static int work_stealing_review(struct work_stealing weir_mem *self, struct weir_pipe weir_mem *in,
-				struct weir_task weir_mem *t,
-				const struct weir_cpumask weir_mem *mask)
+WEIR_FLAT static int work_stealing_review(struct work_stealing weir_mem *self,
+					  struct weir_pipe weir_mem *in,
+					  struct weir_task weir_mem *t,
+					  const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 	struct weir_pipe weir_mem *to;
@@ -348,8 +350,9 @@ static struct weir_task weir_mem *work_stealing_last(struct work_stealing weir_m
  * Move @t from @victim to the pipe of @cpu. 1: done. Only under the in-pipe's lock is what is known
  * of the task certain: a change of its affinity that we do not see now is followed after us.
  */
-WEIR_FLAT static int work_stealing_take(struct work_stealing weir_mem *self, struct weir_task weir_mem *t,
-			      struct weir_pipe weir_mem *victim, u32 cpu)
+WEIR_FLAT static int work_stealing_take(struct work_stealing weir_mem *self,
+					struct weir_task weir_mem *t,
+					struct weir_pipe weir_mem *victim, u32 cpu)
 {
 	struct weir_pipe weir_mem *in = weir_holder(&self->inst, t);
 	int taken = 0;
@@ -373,7 +376,8 @@ WEIR_HELPER int work_stealing_from(struct work_stealing weir_mem *self weir_arg,
 }
 
 /* Fetch a task for @cpu from places @from to before @to: the longest pipe, else any. 1: done. */
-static int work_stealing_fetch(struct work_stealing weir_mem *self, u32 cpu, u32 from, u32 to)
+WEIR_HELPER int work_stealing_fetch(struct work_stealing weir_mem *self weir_arg, u32 cpu, u32 from,
+				    u32 to)
 {
 	struct weir_pipe weir_mem *victim = work_stealing_victim(self, from, to);
 

@@ -12,7 +12,7 @@ void weir_op_add(struct weir_ctx weir_mem *ctx, u32 kind, u32 object, u32 n);
 
 WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u32 n)
 {
-	if (s->oplog)
+	if (WEIR_OPLOG && s->oplog)
 		weir_op_add(weir_ctx(s), kind, object, n);
 }
 

@@ -199,7 +199,7 @@ WEIR_GLOBAL u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg, c
 				continue;
 			if (last >= s->nr_cpus || cpu == last)
 				return cpu;
-			d = weir_distance(s, last, cpu);
+			d = weir_limit(weir_distance(s, last, cpu));
 			if (d < best_distance) {
 				best = cpu;
 				best_distance = d;

@@ -129,64 +129,73 @@ static void deliver_next(struct weir_sched weir_mem *s, const struct weir_msg we
 	weir_deliver(s, &msg);
 }
 
+/* See to one pipe, the given one or the first of the worklist: what enters enters, and the receiver handles it. */
+static void visit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *pipe)
+{
+	u32 still = 0;
+	int err = 0;
+
+	if (weir_pipe_lock(pipe)) {
+		if (ctx->given)
+			ctx->entered = -WEIR_EAGAIN;
+		ctx->given = 0;
+		ctx->tired = 1;
+		return;
+	}
+	if (!ctx->given) {
+		ctx->work_head = pipe->work_next;
+		if (!ctx->work_head)
+			ctx->work_tail = 0;
+	} else if (ctx->add) {
+		still = pipe->pending;
+		pipe->pending = 1;
+		err = weir_pipe_append_locked(pipe, ctx->add);
+		ctx->entered = err;
+	}
+	ctx->given = 0;
+	pipe->pending = still;
+	if (!err && update(s, pipe) == -WEIR_EAGAIN)
+		ctx->tired = 1;
+	weir_pipe_unlock(pipe);
+}
+
 /*
  * The pipe that is given needs no place on the worklist: it counts as pending while it gets @add. A CPU that has
- * it there finds an empty log. (One function for all updates: the kernel bounds the depth of calls.)
+ * it there finds an empty log. (One function for all updates: the kernel bounds the depth of calls. What a turn of
+ * the loop leaves to the next is in memory: a verifier would walk through all updates and messages anew for each
+ * combination of what it knows of variables.)
  */
 WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *pipe weir_arg,
 			   struct weir_task weir_mem *add weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	int listed = 0;
-	int err = 0;
 
 	if (ctx->draining)
 		return 0;
 	ctx->draining = 1;
 	ctx->next_msg = 0;
 	ctx->tired = 0;
+	ctx->entered = 0;
+	ctx->given = pipe;
+	ctx->add = add;
 	while (weir_loop) {
-		/* Once it has waited in vain it only tells what it has to tell: the next call goes on with the list. */
-		if (!pipe && !ctx->tired) {
-			pipe = ctx->work_head;
-			listed = 1;
-		}
-		if (pipe) {
-			u32 still = 0;
+		struct weir_pipe weir_mem *next = ctx->given;
 
-			if (weir_pipe_lock(pipe)) {
-				if (!listed)
-					err = -WEIR_EAGAIN;
-				ctx->tired = 1;
-				pipe = 0;
-				continue;
-			}
-			if (listed) {
-				ctx->work_head = pipe->work_next;
-				if (!ctx->work_head)
-					ctx->work_tail = 0;
-			} else if (add) {
-				still = pipe->pending;
-				pipe->pending = 1;
-				err = weir_pipe_append_locked(pipe, add);
-			}
-			pipe->pending = still;
-			if ((listed || !err) && update(s, pipe) == -WEIR_EAGAIN)
-				ctx->tired = 1;
-			weir_pipe_unlock(pipe);
-			pipe = 0;
-			add = 0;
-		} else if (ctx->next_msg < ctx->nr_msgs) {
+		/* Once it has waited in vain it only tells what it has to tell: the next call goes on with the list. */
+		if (!next && !ctx->tired)
+			next = ctx->work_head;
+		if (next)
+			visit(s, ctx, next);
+		else if (ctx->next_msg < ctx->nr_msgs)
 			deliver_next(s, &ctx->msgs[ctx->next_msg++]);
-		} else {
+		else
 			break;
-		}
 	}
 	if (ctx->next_msg < ctx->nr_msgs)
 		weir_fetch_add(&s->lost_messages, ctx->nr_msgs - ctx->next_msg);
 	ctx->nr_msgs = 0;
 	ctx->draining = 0;
-	return err;
+	return ctx->entered;
 }
 
 /* --- calls about a task ------------------------------------------------------------------------ */

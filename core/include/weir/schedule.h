@@ -15,6 +15,9 @@
 #ifndef WEIR_SWAPS /* 0: the graph that is built first stays; for measuring what swaps cost (experiments/swap-pause) */
 #define WEIR_SWAPS 1
 #endif
+#ifndef WEIR_OPLOG /* 0: the operations of a call are never recorded (schedule.h's `oplog`): no runtime there asks for them */
+#define WEIR_OPLOG 1
+#endif
 
 /* Micro-operations, recorded for cost models and traces. Shared with Rust. */
 enum weir_op_kind {
@@ -64,7 +67,9 @@ struct weir_ctx {
 	u32 gave_up; /* a call waited too long for another CPU, and left something undone */
 	u32 tired;   /* so did the present weir_drain() */
 	u32 next_msg; /* the first of `msgs` that is not delivered yet */
-	u32 unused;
+	s32 entered; /* 0, or why `add` could not enter `given` */
+	struct weir_pipe weir_mem *given; /* the pipe that weir_drain() was called for, until it has been seen to */
+	struct weir_task weir_mem *add;	  /* what enters it */
 	u32 held[WEIR_MAX_DEPTH];
 	struct weir_op weir_mem *ops;
 };
