@@ -32,7 +32,7 @@ runweir=$work/runweir
 
 # The first call may have to fetch a kernel: that needs the network.
 status=0
-"$runweir" vm --icount --timeout 100s -- true >"$work/out" 2>"$work/err" || status=$?
+"$runweir" vm --icount --turn 1ms --timeout 100s -- true >"$work/out" 2>"$work/err" || status=$?
 if ((status)) && grep -qE "cannot (get Debian's package lists|download)" "$work/err"; then
 	echo "skipped: no kernel in the cache and none to be had: $(tail -3 "$work/err")"
 	exit 77
@@ -49,7 +49,7 @@ guest() { # NAME: run the script in its guest
 	local name=$1 options status=0 began=$SECONDS
 	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
 	# shellcheck disable=SC2086 # the options are words
-	(cd "$work" && "$runweir" vm $options --accel tcg --icount --timeout 1500s --quiet \
+	(cd "$work" && "$runweir" vm $options --accel tcg --icount --turn 1ms --timeout 1500s --quiet \
 		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
 		-- env "PROBE=$work/probe" sh "tests/live/$name.sh") >"$work/$name.log" 2>&1 </dev/null || status=$?
 	echo "$status $((SECONDS - began))" >"$work/$name.status"

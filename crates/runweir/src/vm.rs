@@ -17,7 +17,7 @@ use weir_lang::{Loader, Source};
 use weir_sim::Machine;
 use weir_vm::cache::Cache;
 use weir_vm::kernel::{self, Kernel};
-use weir_vm::{ErrorKind, Files, Job, Layout, Outcome, Sinks, Spec, Step, tool};
+use weir_vm::{ErrorKind, Files, Icount, Job, Layout, Outcome, Sinks, Spec, Step, tool};
 
 use crate::args::parse_seed;
 use crate::fault::{Diag, Fault, Result};
@@ -89,6 +89,10 @@ pub struct VmArgs {
     /// Count instructions instead of time, so that equal runs give equal bytes (emulation only)
     #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = parse_seed)]
     pub icount: Option<u64>,
+    /// With --icount: for how long an emulated CPU computes before the next one has its turn, 1us or more. Long turns are
+    /// computed faster, but let a CPU wait for what another one has told it
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5us", requires = "icount")]
+    pub turn: u64,
     /// Keep the machine's files (console, first file system, QEMU's command line) and say where
     #[arg(long)]
     pub keep: bool,
@@ -138,7 +142,8 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
     steps.finish();
 
     let memory_mib = args.memory.unwrap_or_else(|| layout.default_memory());
-    let spec = Spec { kernel, layout, memory_mib, kvm, icount: args.icount };
+    let icount = args.icount.map(|seed| icount(seed, args.turn)).transpose()?;
+    let spec = Spec { kernel, layout, memory_mib, kvm, icount };
     let runweir = std::env::current_exe().map_err(|e| {
         Fault::system(format!("cannot find this program's own file: {e}"), "run it by its full path")
     })?;
@@ -287,6 +292,14 @@ fn bring_command(command: Option<&String>, files: &mut Files) {
 fn applets() -> BTreeSet<String> {
     let list = tool::output("busybox", ["--list"]).map(|o| o.stdout).unwrap_or_default();
     String::from_utf8_lossy(&list).lines().map(str::to_string).collect()
+}
+
+/// Counted instructions, with turns of so many ns.
+fn icount(seed: u64, turn_ns: u64) -> Result<Icount> {
+    match u32::try_from(turn_ns / 1_000) {
+        Ok(turn_us @ 1..=1_000_000) => Ok(Icount { seed, turn_us }),
+        _ => Err(Fault::user("--turn is out of range", "give 1us to 1s")),
+    }
 }
 
 /// How instructions are to be executed.

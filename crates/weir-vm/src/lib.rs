@@ -27,7 +27,7 @@ pub use accel::Accel;
 pub use error::{Error, ErrorKind, Result};
 pub use initramfs::Files;
 pub use layout::{Hotplug, Layout, MAX_CPUS};
-pub use run::{Job, Outcome, Sinks, Spec, run};
+pub use run::{Icount, Job, Outcome, Sinks, Spec, run};
 
 /// How far a slow step is: a download, a check.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,10 +19,6 @@ const APPEND: &str = "console=ttyS0 panic=-1 quiet nokaslr lpj=4000000 tsc=relia
                       mitigations=off audit=0 random.trust_cpu=on rcupdate.rcu_expedited=1 \
                       cryptomgr.notests";
 
-/// With counted instructions: for how long a CPU computes before the next one has its turn, us of the guest's clock. Shorter
-/// turns cost computing (5 us: half as much again), longer ones let a CPU wait for what another one has told it.
-const TURN_US: u32 = 5;
-
 /// QEMU's options; `paths` gives the files in the machine's folder.
 pub fn args(spec: &Spec, scratch: &dyn Fn(&str) -> OsString, interactive: bool) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
@@ -35,18 +31,18 @@ pub fn args(spec: &Spec, scratch: &dyn Fn(&str) -> OsString, interactive: bool) 
         // Intel processor is described with caches and threads as the layout has them.
         add(&["-accel", "tcg,thread=single", "-cpu", "max,vendor=GenuineIntel"]);
     }
-    if let Some(seed) = spec.icount {
+    if let Some(icount) = spec.icount {
         add(&[
             "-icount",
             "shift=1,sleep=off",
             "-rtc",
             "base=2026-01-01,clock=vm",
             "-seed",
-            &seed.to_string(),
+            &icount.seed.to_string(),
         ]);
         // Each CPU computes until the next timer is due before another one's turn comes: milliseconds, by which
         // wake-ups came late. A filter of a network without a card has a timer that the guest cannot see.
-        let filter = format!("filter-buffer,id=turns,netdev=none,interval={TURN_US}");
+        let filter = format!("filter-buffer,id=turns,netdev=none,interval={}", icount.turn_us);
         add(&["-netdev", "hubport,id=none,hubid=0", "-object", &filter]);
     }
     spec.layout.args(spec.memory_mib).iter().for_each(|word| add(&[word]));
@@ -112,6 +108,7 @@ mod tests {
     use super::*;
     use crate::kernel::Kernel;
     use crate::layout::Layout;
+    use crate::run::Icount;
 
     fn shown(spec: &Spec, interactive: bool) -> String {
         let args = args(spec, &|name| format!("DIR/{name}").into(), interactive);
@@ -126,7 +123,7 @@ mod tests {
         let mut spec = Spec { kernel, layout, memory_mib: 1024, kvm: false, icount: None };
         let plain = shown(&spec, false);
         insta::assert_snapshot!(plain);
-        spec.icount = Some(7);
+        spec.icount = Some(Icount { seed: 7, turn_us: 5 });
         let icount = shown(&spec, false);
         let added: Vec<_> = icount.lines().filter(|l| !plain.contains(l)).collect();
         assert_eq!(

@@ -30,6 +30,16 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Seconds that a scheduler has to attach.
 const ATTACH_S: u64 = 240;
 
+/// Time is counted in instructions, 2 ns each, of all CPUs together: a run repeats bit for bit.
+#[derive(Clone, Copy, Debug)]
+pub struct Icount {
+    /// Of what the guest takes for chance.
+    pub seed: u64,
+    /// For how long a CPU computes before the next one has its turn, us of the guest's clock. Short turns cost computing
+    /// (5 us: half as much again with 4 CPUs), long ones let a CPU wait for what another one has told it.
+    pub turn_us: u32,
+}
+
 /// The machine.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -38,8 +48,8 @@ pub struct Spec {
     pub memory_mib: u32,
     /// Use the processor's virtualisation instead of emulation.
     pub kvm: bool,
-    /// Count instructions instead of time, so that a run repeats bit for bit; with a seed.
-    pub icount: Option<u64>,
+    /// Count instructions instead of time.
+    pub icount: Option<Icount>,
 }
 
 /// What it does.

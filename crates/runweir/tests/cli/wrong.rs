@@ -223,6 +223,8 @@ fn virtual_machines() {
         "vm --timeout 10 -- true",
         "vm --icount=x -- true",
         "vm --icount --accel kvm -- true",
+        "vm --icount --turn 100ns -- true",
+        "vm --turn 1ms -- true",
         "vm --accel fast -- true",
         "vm --kernel absent -- true",
         "vm --kernel notes.txt -- true",
