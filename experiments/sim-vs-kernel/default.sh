@@ -10,13 +10,9 @@
 # the kernel's traces. JOBS cases run at a time (default 1). Writes data/default/kernel/*.csv, what the kernel did, a line
 # a thread; data/default/*.csv, both sides; and data/default-errors.csv, a line a case. --simulate takes the kernel's side as it
 # was recorded, and needs no virtual machine; --quick runs one case into a temporary folder. Needs jq.
-set -euo pipefail
-cd "$(dirname "$0")"
-runweir=${RUNWEIR:-../../target/release/runweir}
-[[ -x $runweir ]] || { echo "$0: no $runweir; run \`make build\`, or set RUNWEIR" >&2; exit 2; }
-runweir=$(realpath "$runweir")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=experiments/begin.sh
+source "$(dirname "$0")/../begin.sh"
+scratch
 cases=("smp-1 periodic" "smp-1 mix" "smp-1 pipeline" "smp-4 periodic" "smp-4 mix" "smp-4 pipeline" "numa-smt-8 mix")
 data=data/default
 errors=data/default-errors.csv

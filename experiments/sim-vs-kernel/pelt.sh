@@ -7,12 +7,9 @@
 #   experiments/sim-vs-kernel/pelt.sh
 #
 # RUNWEIR names the program (default: target/release/runweir).
-set -euo pipefail
-cd "$(dirname "$0")"
-runweir=${RUNWEIR:-../../target/release/runweir}
-[[ -x $runweir ]] || { echo "$0: no $runweir; run \`make build\`, or set RUNWEIR" >&2; exit 2; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=experiments/begin.sh
+source "$(dirname "$0")/../begin.sh"
+scratch
 "$runweir" vm --quiet -m smp-1 --record "$work/kernel" --icount --timeout 900s --with "$PWD/pelt.json" --with "$PWD/pelt-trace.sh" \
 	-- sh "$PWD/pelt-trace.sh" "$PWD/pelt.json" >"$work/log" 2>&1 || { tail -20 "$work/log" >&2; exit 1; }
 awk -v name=duty -f pelt.awk "$work/kernel/trace" >"$work/pelt.csv"
