@@ -142,19 +142,25 @@ static void cbs_fill(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u64
 	p->deadline = begin + p->r.relative;
 }
 
-/* What the rules say of a task that may run. */
+/* A task that tells no job gets the server that such tasks are given. */
+WEIR_FLAT static void cbs_adopt(struct cbs weir_mem *self, struct weir_task weir_mem *t,
+				struct cbs_task weir_mem *p)
+{
+	if (p->state != CBS_NONE || !self->budget || !cbs_serves(self, p))
+		return;
+	p->r.wcet = self->budget;
+	p->r.within = self->period;
+	if (weir_reserve_learn(&p->r, self->period))
+		cbs_admit(self, t, p);
+}
+
+/* What the rules say of a task that may run and has been adopted if it was to be. */
 static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 			struct cbs_task weir_mem *p)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 now = weir_now(s), left;
 
-	if (p->state == CBS_NONE && self->budget && cbs_serves(self, p)) {
-		p->r.wcet = self->budget;
-		p->r.within = self->period;
-		if (weir_reserve_learn(&p->r, self->period))
-			cbs_admit(self, t, p);
-	}
 	if (p->state != CBS_ADMITTED)
 		return;
 	p->used += weir_reserve_charge(s, &p->r, t, !weir_reserve_on_cpu(t));
@@ -231,6 +237,7 @@ WEIR_ENTRY int cbs_on_dispatch(struct cbs weir_mem *self, const struct weir_msg 
 
 	if (!p)
 		return -WEIR_EINVAL;
+	cbs_adopt(self, msg->task, p);
 	cbs_refresh(self, msg->task, p);
 	weir_reserve_start(self->inst.sched, &p->r);
 	if (p->state == CBS_ADMITTED)
@@ -285,6 +292,7 @@ WEIR_ENTRY int cbs_answer_deadline(struct cbs weir_mem *self, struct weir_msg *m
 
 	if (!p)
 		return -WEIR_EINVAL;
+	cbs_adopt(self, msg->task, p);
 	cbs_refresh(self, msg->task, p);
 	msg->value = p->state == CBS_ADMITTED ? p->deadline : 0;
 	msg->value2 = p->r.period;
@@ -298,6 +306,7 @@ WEIR_ENTRY int cbs_answer_budget(struct cbs weir_mem *self, struct weir_msg *msg
 
 	if (!p)
 		return -WEIR_EINVAL;
+	cbs_adopt(self, msg->task, p);
 	cbs_refresh(self, msg->task, p);
 	msg->value = p->state != CBS_ADMITTED || p->used < p->r.budget;
 	msg->value2 = msg->value ? 0 : p->deadline - p->r.relative + p->r.period;

@@ -83,18 +83,18 @@ WEIR_GLOBAL int weir_port_map(struct weir_instance weir_mem *self weir_arg, stru
 	return 0;
 }
 
-u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t)
+WEIR_GLOBAL u64 weir_property(struct weir_sched weir_mem *s weir_arg, u32 topic, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg msg = { .topic = topic, .task = t };
 
 	return weir_request(s, &msg) ? 0 : msg.value;
 }
 
-const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+WEIR_GLOBAL u64 weir_affinity_at(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
 
-	return weir_request(s, &msg) ? 0 : msg.mask;
+	return weir_request(s, &msg) ? 0 : (u64)msg.mask;
 }
 
 WEIR_GLOBAL int weir_pipe_allows(const struct weir_pipe weir_mem *pipe weir_arg, const struct weir_cpumask weir_mem *mask weir_arg)

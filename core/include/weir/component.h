@@ -225,8 +225,15 @@ u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task
 
 /* The number that the topic's responder tells about @t; 0 where nobody answers. */
 u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
-/* Affinity as the topic's responder tells it; null: everywhere. */
-const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* Affinity as the topic's responder tells it: the address of the set; 0: everywhere. */
+u64 weir_affinity_at(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+
+/* The same; null: everywhere. */
+WEIR_INLINE const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	return (const struct weir_cpumask weir_mem *)weir_affinity_at(s, t);
+}
+
 /* Some CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
 int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cpumask weir_mem *mask);
 /*
