@@ -40,7 +40,7 @@ struct dp_wrap {
 	u64 tasks;	   /* (c) */
 	u32 weir_mem *cpu; /* (p) CPUs of the slice, in the order of the layout */
 	u32 backwards;	   /* (p) the slice runs from its end to its beginning */
-	u32 anew;	   /* (p) the slice is to end at once */
+	u32 unused;
 };
 
 /* A row's words, behind those of the slice: where its lot begins. */
@@ -90,7 +90,8 @@ static void dp_wrap_lay(struct dp_wrap weir_mem *self)
 }
 
 /* When, in ns from where the layout begins, the first end of a part of @r after @cell is, or @none. */
-static u64 dp_wrap_turn(const struct weir_rt weir_mem *r, u64 length, u64 now, int backwards)
+WEIR_HELPER u64 dp_wrap_turn(const struct weir_rt weir_mem *r weir_arg, u64 length, u64 now,
+			     int backwards)
 {
 	u64 begin = r->x[DP_WRAP_AT], end = begin + r->x[WEIR_FLUID_LOT], best = length, at;
 
@@ -104,15 +105,14 @@ static u64 dp_wrap_turn(const struct weir_rt weir_mem *r, u64 length, u64 now, i
 }
 
 /* Who runs where from @now on; the in-pipe is locked. */
-WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg,
-			       struct weir_pipe weir_mem *in weir_arg, u64 now)
+WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg, u64 now)
 {
 	u64 length, since, cell, next;
 
-	if (self->anew || now >= self->fluid.end) {
+	if (self->seats.anew || now >= self->fluid.end) {
 		weir_fluid_slice(&self->inst, &self->seats, &self->fluid, now);
 		dp_wrap_lay(self);
-		self->anew = 0;
+		self->seats.anew = 0;
 	}
 	length = self->fluid.end - self->fluid.start;
 	since = now - self->fluid.start;
@@ -141,7 +141,7 @@ WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg,
 	weir_note_scan(&self->inst, self->seats.nr);
 	if (length)
 		weir_seats_arm(&self->inst, self->fluid.start + next);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return 0;
 }
 
 WEIR_ENTRY int dp_wrap_construct(struct dp_wrap weir_mem *self)
@@ -154,16 +154,11 @@ WEIR_ENTRY int dp_wrap_construct(struct dp_wrap weir_mem *self)
 WEIR_ENTRY int dp_wrap_update(struct dp_wrap weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	int err = weir_seats_update(&self->inst, &self->seats, in);
-	u64 now = weir_now(self->inst.sched);
 
 	if (err <= 0)
 		return err;
-	self->anew = 1;
-	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
-	if (!now)
-		return dp_wrap_decide(self, in, 0);
-	weir_seats_arm(&self->inst, now);
-	return 0;
+	dp_wrap_decide(self, 0);
+	return weir_seats_place(&self->inst, &self->seats, in);
 }
 
 WEIR_ENTRY int dp_wrap_on_dispatch(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
@@ -186,11 +181,7 @@ WEIR_ENTRY int dp_wrap_on_exit(struct dp_wrap weir_mem *self, const struct weir_
 
 WEIR_ENTRY int dp_wrap_on_cpu_status(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg)) {
-		weir_store(&self->anew, 1);
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	}
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int dp_wrap_follow_affinity(struct dp_wrap weir_mem *self, const struct weir_msg *msg,
@@ -211,7 +202,8 @@ WEIR_ENTRY int dp_wrap_on_timer(struct dp_wrap weir_mem *self)
 
 	if (err)
 		return err;
-	err = dp_wrap_decide(self, in, weir_now(self->inst.sched));
+	dp_wrap_decide(self, weir_now(self->inst.sched));
+	err = weir_seats_place(&self->inst, &self->seats, in);
 	weir_pipe_unlock(in);
 	return err;
 }
@@ -220,6 +212,5 @@ WEIR_ENTRY void dp_wrap_take_state(struct dp_wrap weir_mem *self, struct dp_wrap
 {
 	self->fluid.start = old->fluid.start;
 	self->fluid.end = old->fluid.end;
-	self->anew = 1;
 	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
 }

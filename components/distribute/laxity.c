@@ -241,8 +241,7 @@ static u64 laxity_next(const struct laxity weir_mem *self, u64 now)
 }
 
 /* Who runs from @now on, and where; the in-pipe is locked. */
-WEIR_HELPER int laxity_decide(struct laxity weir_mem *self weir_arg,
-			      struct weir_pipe weir_mem *in weir_arg, u64 now)
+WEIR_HELPER int laxity_decide(struct laxity weir_mem *self weir_arg, u64 now)
 {
 	u64 at;
 
@@ -267,17 +266,7 @@ WEIR_HELPER int laxity_decide(struct laxity weir_mem *self weir_arg,
 	if (at)
 		weir_seats_arm(&self->inst, at);
 	weir_note_scan(&self->inst, 2 * self->seats.nr);
-	return weir_seats_place(&self->inst, &self->seats, in);
-}
-
-/* Something has happened: decide at the end of this instant, or at the next tick. */
-static void laxity_soon(struct laxity weir_mem *self)
-{
-	u64 now = weir_now(self->inst.sched);
-
-	if (!self->eager && self->tick)
-		now = (now + self->tick - 1) / self->tick * self->tick;
-	weir_seats_arm(&self->inst, now);
+	return 0;
 }
 
 WEIR_ENTRY int laxity_construct(struct laxity weir_mem *self)
@@ -285,6 +274,7 @@ WEIR_ENTRY int laxity_construct(struct laxity weir_mem *self)
 	int err = weir_best_construct(&self->inst, &self->best, LAXITY_LATEST);
 
 	self->seats.cap = self->tasks;
+	self->seats.grid = self->eager ? 0 : self->tick;
 	self->seats.bound = WEIR_SEATS_BOUND_TOO;
 	self->given = weir_instance_alloc(&self->inst, self->inst.sched->nr_cpus * sizeof(u32) + 8);
 	if (!err && !self->given)
@@ -298,31 +288,23 @@ WEIR_ENTRY int laxity_update(struct laxity weir_mem *self, struct weir_pipe weir
 
 	if (err <= 0)
 		return err;
-	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
-	if (!weir_now(self->inst.sched))
-		return laxity_decide(self, in, 0);
-	laxity_soon(self);
-	return 0;
+	laxity_decide(self, 0);
+	return weir_seats_place(&self->inst, &self->seats, in);
 }
 
 WEIR_ENTRY int laxity_on_dispatch(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int laxity_on_block(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		laxity_soon(self);
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int laxity_on_exit(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		laxity_soon(self);
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 /* A task became more or less urgent, as by what it inherits; at time 0 tasks are decided about as they come. */
@@ -330,7 +312,7 @@ WEIR_ENTRY int laxity_on_deadline(struct laxity weir_mem *self, const struct wei
 {
 	if (msg->task && weir_now(self->inst.sched) &&
 	    weir_seat_row(&self->inst, &self->seats, msg->task))
-		laxity_soon(self);
+		weir_seats_soon(&self->inst, &self->seats);
 	return 0;
 }
 
@@ -377,7 +359,8 @@ WEIR_ENTRY int laxity_on_timer(struct laxity weir_mem *self)
 
 	if (err)
 		return err;
-	err = laxity_decide(self, in, weir_now(self->inst.sched));
+	laxity_decide(self, weir_now(self->inst.sched));
+	err = weir_seats_place(&self->inst, &self->seats, in);
 	weir_pipe_unlock(in);
 	return err;
 }

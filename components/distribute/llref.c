@@ -44,8 +44,6 @@ struct llref {
 	struct weir_best best; /* (p) rows that are to run */
 	u64 lazy;	       /* (c) */
 	u64 tasks;	       /* (c) */
-	u32 anew;	       /* (p) the slice is to end at once */
-	u32 unused;
 };
 
 /* A row's words, behind those of the slice. */
@@ -105,14 +103,13 @@ static u64 llref_event(const struct llref weir_mem *self, u64 rest)
 }
 
 /* Who runs from @now on; the in-pipe is locked. */
-WEIR_HELPER int llref_decide(struct llref weir_mem *self weir_arg,
-			     struct weir_pipe weir_mem *in weir_arg, u64 now)
+WEIR_HELPER int llref_decide(struct llref weir_mem *self weir_arg, u64 now)
 {
 	u64 rest;
 
-	if (self->anew || now >= self->fluid.end) {
+	if (self->seats.anew || now >= self->fluid.end) {
 		weir_fluid_slice(&self->inst, &self->seats, &self->fluid, now);
-		self->anew = 0;
+		self->seats.anew = 0;
 	} else {
 		weir_seats_settle(&self->inst, &self->seats, now);
 	}
@@ -121,7 +118,7 @@ WEIR_HELPER int llref_decide(struct llref weir_mem *self weir_arg,
 	if (rest)
 		weir_seats_arm(&self->inst, now + llref_event(self, rest));
 	weir_note_scan(&self->inst, 2 * self->seats.nr);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return 0;
 }
 
 WEIR_ENTRY int llref_construct(struct llref weir_mem *self)
@@ -135,46 +132,32 @@ WEIR_ENTRY int llref_construct(struct llref weir_mem *self)
 WEIR_ENTRY int llref_update(struct llref weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	int err = weir_seats_update(&self->inst, &self->seats, in);
-	u64 now = weir_now(self->inst.sched);
 
 	if (err <= 0)
 		return err;
-	self->anew = 1;
-	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
-	if (!now)
-		return llref_decide(self, in, 0);
-	weir_seats_arm(&self->inst, now);
-	return 0;
+	llref_decide(self, 0);
+	return weir_seats_place(&self->inst, &self->seats, in);
 }
 
 WEIR_ENTRY int llref_on_dispatch(struct llref weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 /* Its token is at the bottom: another task takes the CPU. */
 WEIR_ENTRY int llref_on_block(struct llref weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int llref_on_exit(struct llref weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int llref_on_cpu_status(struct llref weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg)) {
-		weir_store(&self->anew, 1);
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	}
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int llref_follow_affinity(struct llref weir_mem *self, const struct weir_msg *msg,
@@ -195,7 +178,8 @@ WEIR_ENTRY int llref_on_timer(struct llref weir_mem *self)
 
 	if (err)
 		return err;
-	err = llref_decide(self, in, weir_now(self->inst.sched));
+	llref_decide(self, weir_now(self->inst.sched));
+	err = weir_seats_place(&self->inst, &self->seats, in);
 	weir_pipe_unlock(in);
 	return err;
 }
@@ -204,6 +188,5 @@ WEIR_ENTRY void llref_take_state(struct llref weir_mem *self, struct llref weir_
 {
 	self->fluid.start = old->fluid.start;
 	self->fluid.end = old->fluid.end;
-	self->anew = 1;
 	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
 }

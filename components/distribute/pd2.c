@@ -144,8 +144,7 @@ static void pd2_weigh(struct pd2 weir_mem *self, struct weir_rt weir_mem *r)
 }
 
 /* Choose for the slot of @now, which may have been decided before; the in-pipe is locked. */
-WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg,
-			   struct weir_pipe weir_mem *in weir_arg, u64 now)
+WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg, u64 now)
 {
 	u64 slot = now / self->quantum, passed = self->slot ? slot + 1 - self->slot : 0;
 	u32 ready = 0;
@@ -161,7 +160,7 @@ WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg,
 		r->x[PD2_CHOSEN] = 0;
 		if (!(r->state & WEIR_RT_READY))
 			continue;
-		ready++;
+		ready = 1;
 		if ((self->early ? r->x[PD2_START] : pd2_release(r)) > slot)
 			continue;
 		pd2_weigh(self, r);
@@ -177,15 +176,7 @@ WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg,
 	weir_note_scan(&self->inst, self->seats.nr);
 	if (ready)
 		weir_seats_arm(&self->inst, (slot + 1) * self->quantum);
-	return weir_seats_place(&self->inst, &self->seats, in);
-}
-
-/* A task came: it is considered at the beginning of a slot, now if this is one. */
-static void pd2_soon(struct pd2 weir_mem *self)
-{
-	u64 now = weir_now(self->inst.sched);
-
-	weir_seats_arm(&self->inst, pd2_ceil(now, self->quantum) * self->quantum);
+	return 0;
 }
 
 WEIR_ENTRY int pd2_construct(struct pd2 weir_mem *self)
@@ -193,6 +184,8 @@ WEIR_ENTRY int pd2_construct(struct pd2 weir_mem *self)
 	int err = weir_best_construct(&self->inst, &self->best, PD2_DEADLINE);
 
 	self->seats.cap = self->tasks;
+	/* A task that comes is considered at the beginning of a slot. */
+	self->seats.grid = self->quantum;
 	return err ? err : weir_seats_construct(&self->inst, &self->seats);
 }
 
@@ -202,11 +195,8 @@ WEIR_ENTRY int pd2_update(struct pd2 weir_mem *self, struct weir_pipe weir_mem *
 
 	if (err <= 0)
 		return err;
-	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
-	if (!weir_now(self->inst.sched))
-		return pd2_decide(self, in, 0);
-	pd2_soon(self);
-	return 0;
+	pd2_decide(self, 0);
+	return weir_seats_place(&self->inst, &self->seats, in);
 }
 
 WEIR_ENTRY int pd2_on_dispatch(struct pd2 weir_mem *self, const struct weir_msg *msg)
@@ -252,7 +242,8 @@ WEIR_ENTRY int pd2_on_timer(struct pd2 weir_mem *self)
 
 	if (err)
 		return err;
-	err = pd2_decide(self, in, weir_now(self->inst.sched));
+	pd2_decide(self, weir_now(self->inst.sched));
+	err = weir_seats_place(&self->inst, &self->seats, in);
 	weir_pipe_unlock(in);
 	return err;
 }

@@ -111,16 +111,17 @@ static void run_roll(struct weir_rt weir_mem *r, u64 now)
 /* Take up what happened to the tasks. 1: they must be packed anew. */
 WEIR_HELPER int run_take_up(struct run weir_mem *self weir_arg, u64 now)
 {
-	u32 members = 0, cpus = weir_seats_cpus(&self->inst, &self->seats);
+	u32 members = self->members, cpus = weir_seats_cpus(&self->inst, &self->seats);
 	int anew = cpus != self->cpus;
 
+	self->members = 0;
 	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &self->seats.row[i];
 		u32 state = r->state;
 
 		if (!r->task || (!(state & WEIR_RT_FRESH) && !r->x[RUN_SPAN]))
 			continue;
-		members++;
+		self->members++;
 		r->state &= ~(u32)(WEIR_RT_FRESH | WEIR_RT_WOKEN | WEIR_RT_WANT);
 		if (state & WEIR_RT_FRESH)
 			anew |= run_begin(r, now);
@@ -132,7 +133,6 @@ WEIR_HELPER int run_take_up(struct run weir_mem *self weir_arg, u64 now)
 			self->red.server[r->x[RUN_LEAF] - 1].anew = 1;
 	}
 	anew |= members != self->members;
-	self->members = members;
 	self->cpus = cpus;
 	return anew;
 }
@@ -336,8 +336,7 @@ WEIR_HELPER int run_serve(struct run weir_mem *self weir_arg)
 }
 
 /* Who runs from @now on; the in-pipe is locked. */
-WEIR_HELPER int run_decide(struct run weir_mem *self weir_arg,
-			   struct weir_pipe weir_mem *in weir_arg, u64 now)
+WEIR_HELPER int run_decide(struct run weir_mem *self weir_arg, u64 now)
 {
 	u64 passed = now - self->last, next = ~0ull;
 
@@ -365,7 +364,7 @@ WEIR_HELPER int run_decide(struct run weir_mem *self weir_arg,
 	weir_note_scan(&self->inst, self->seats.nr + self->red.nr);
 	if (next != ~0ull)
 		weir_seats_arm(&self->inst, next);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return 0;
 }
 
 WEIR_ENTRY int run_construct(struct run weir_mem *self)
@@ -382,43 +381,32 @@ WEIR_ENTRY int run_construct(struct run weir_mem *self)
 WEIR_ENTRY int run_update(struct run weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	int err = weir_seats_update(&self->inst, &self->seats, in);
-	u64 now = weir_now(self->inst.sched);
 
 	if (err <= 0)
 		return err;
-	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
-	if (!now)
-		return run_decide(self, in, 0);
-	weir_seats_arm(&self->inst, now);
-	return 0;
+	run_decide(self, 0);
+	return weir_seats_place(&self->inst, &self->seats, in);
 }
 
 WEIR_ENTRY int run_on_dispatch(struct run weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 /* Its server goes on with another task. */
 WEIR_ENTRY int run_on_block(struct run weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int run_on_exit(struct run weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int run_on_cpu_status(struct run weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int run_follow_affinity(struct run weir_mem *self, const struct weir_msg *msg,
@@ -439,7 +427,8 @@ WEIR_ENTRY int run_on_timer(struct run weir_mem *self)
 
 	if (err)
 		return err;
-	err = run_decide(self, in, weir_now(self->inst.sched));
+	run_decide(self, weir_now(self->inst.sched));
+	err = weir_seats_place(&self->inst, &self->seats, in);
 	weir_pipe_unlock(in);
 	return err;
 }

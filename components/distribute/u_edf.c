@@ -48,8 +48,6 @@ struct u_edf {
 	*kept;	  /* (p) by virtual CPU: what is set aside for later jobs, ns, modulo 2^64 */
 	u32 nr;	  /* (p) rows in `order` */
 	u32 cpus; /* (p) virtual CPUs */
-	u32 anew; /* (p) allot anew */
-	u32 unused;
 };
 
 /* A row's words. */
@@ -121,11 +119,10 @@ static void u_edf_take_up(struct weir_rt weir_mem *r, u64 now)
 /* Rows by deadline; the order changes little from one time to the next. */
 WEIR_HELPER int u_edf_sort(struct u_edf weir_mem *self weir_arg, u64 now)
 {
-	u32 nr = 0;
-
+	self->nr = 0;
 	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &self->seats.row[i];
-		u32 at = nr;
+		u32 at = self->nr;
 
 		if (!r->task || (!(r->state & WEIR_RT_FRESH) && !r->x[U_EDF_SPAN]))
 			continue;
@@ -136,9 +133,8 @@ WEIR_HELPER int u_edf_sort(struct u_edf weir_mem *self weir_arg, u64 now)
 			at--;
 		}
 		self->order[at] = i;
-		nr++;
+		self->nr++;
 	}
-	self->nr = nr;
 	return 0;
 }
 
@@ -368,10 +364,9 @@ WEIR_HELPER u64 u_edf_next(const struct u_edf weir_mem *self weir_arg, u64 now)
 }
 
 /* Who runs from @now on; the in-pipe is locked. */
-WEIR_HELPER int u_edf_decide(struct u_edf weir_mem *self weir_arg,
-			     struct weir_pipe weir_mem *in weir_arg, u64 now)
+WEIR_HELPER int u_edf_decide(struct u_edf weir_mem *self weir_arg, u64 now)
 {
-	u32 anew = self->anew, i;
+	u32 anew = self->seats.anew, i;
 	u64 next;
 
 	weir_seats_settle(&self->inst, &self->seats, now);
@@ -383,14 +378,14 @@ WEIR_HELPER int u_edf_decide(struct u_edf weir_mem *self weir_arg,
 	}
 	if (anew)
 		u_edf_plan(self, now);
-	self->anew = 0;
+	self->seats.anew = 0;
 	u_edf_choose(self);
 	u_edf_correct(self, now);
 	next = u_edf_next(self, now);
 	weir_note_scan(&self->inst, self->nr * (1 + self->cpus));
 	if (next != ~0ull)
 		weir_seats_arm(&self->inst, next);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return 0;
 }
 
 WEIR_ENTRY int u_edf_construct(struct u_edf weir_mem *self)
@@ -411,46 +406,32 @@ WEIR_ENTRY int u_edf_construct(struct u_edf weir_mem *self)
 WEIR_ENTRY int u_edf_update(struct u_edf weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	int err = weir_seats_update(&self->inst, &self->seats, in);
-	u64 now = weir_now(self->inst.sched);
 
 	if (err <= 0)
 		return err;
-	self->anew = 1;
-	/* No timer can be armed for time 0; deciding anew for each task comes to the same. */
-	if (!now)
-		return u_edf_decide(self, in, 0);
-	weir_seats_arm(&self->inst, now);
-	return 0;
+	u_edf_decide(self, 0);
+	return weir_seats_place(&self->inst, &self->seats, in);
 }
 
 WEIR_ENTRY int u_edf_on_dispatch(struct u_edf weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 /* The virtual CPU goes on with another task. */
 WEIR_ENTRY int u_edf_on_block(struct u_edf weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int u_edf_on_exit(struct u_edf weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int u_edf_on_cpu_status(struct u_edf weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg)) {
-		weir_store(&self->anew, 1);
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
-	}
-	return 0;
+	return weir_seats_hear(&self->inst, &self->seats, msg);
 }
 
 WEIR_ENTRY int u_edf_follow_affinity(struct u_edf weir_mem *self, const struct weir_msg *msg,
@@ -471,13 +452,13 @@ WEIR_ENTRY int u_edf_on_timer(struct u_edf weir_mem *self)
 
 	if (err)
 		return err;
-	err = u_edf_decide(self, in, weir_now(self->inst.sched));
+	u_edf_decide(self, weir_now(self->inst.sched));
+	err = weir_seats_place(&self->inst, &self->seats, in);
 	weir_pipe_unlock(in);
 	return err;
 }
 
 WEIR_ENTRY void u_edf_take_state(struct u_edf weir_mem *self, struct u_edf weir_mem *old)
 {
-	self->anew = 1;
 	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
 }

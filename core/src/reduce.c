@@ -62,18 +62,18 @@ static void reduce_fill(struct weir_reduction weir_mem *red, u32 cpus)
 	}
 }
 
-/* The server of the level from @from up to @to that has the largest dual not packed yet, or @to. */
-static u32 reduce_largest(const struct weir_reduction weir_mem *red, u32 from, u32 to, u32 *left)
+/* The server of the level from @from up to @to that has the largest dual not packed yet, or @to; counts in `left` those there are. */
+static u32 reduce_largest(struct weir_reduction weir_mem *red, u32 from, u32 to)
 {
 	u32 best = to;
 
-	*left = 0;
+	red->left = 0;
 	for (u32 i = from; i < to && weir_loop; i++) {
 		const struct weir_server weir_mem *s = &red->server[i];
 
 		if (s->parent || reduce_is_root(s))
 			continue;
-		++*left;
+		red->left++;
 		if (best == to || s->share < red->server[best].share)
 			best = i;
 	}
@@ -83,14 +83,15 @@ static u32 reduce_largest(const struct weir_reduction weir_mem *red, u32 from, u
 /* The duals of one level into servers of the next. 0: there is nothing left to pack. */
 WEIR_GLOBAL int weir_reduce_pack(struct weir_reduction weir_mem *red weir_arg, u32 from, u32 level)
 {
-	u32 to = red->nr, left = 0, packed = 0;
+	u32 to = red->nr;
 
+	red->packed = 0;
 	while (weir_loop) {
-		u32 child = reduce_largest(red, from, to, &left), at;
+		u32 child = reduce_largest(red, from, to), at;
 		struct weir_server weir_mem *s, *up;
 
 		/* The last one alone: shares that add up to no whole number. It counts as a root. */
-		if (!left || (left == 1 && !packed))
+		if (!red->left || (red->left == 1 && !red->packed))
 			break;
 		s = &red->server[child];
 		at = reduce_fit(red, to, level, WEIR_SHARE_ONE - s->share);
@@ -99,9 +100,9 @@ WEIR_GLOBAL int weir_reduce_pack(struct weir_reduction weir_mem *red weir_arg, u
 		up->nr += s->nr;
 		up->whole += 1 - s->whole;
 		s->parent = at + 1;
-		packed++;
+		red->packed++;
 	}
-	return red->nr > to && packed > red->nr - to;
+	return red->nr > to && red->packed > red->nr - to;
 }
 
 /* Leaves below a server are to be neighbours. Parents come after their children. */

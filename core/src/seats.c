@@ -1,158 +1,38 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Seats for components that decide about all CPUs at once: weir/seats.h says what they promise. */
-#include "internal.h"
-#include <weir/seats.h>
-
-static struct weir_rt_task weir_mem *seat_priv(const struct weir_instance weir_mem *self,
-					       const struct weir_task weir_mem *t)
-{
-	return (struct weir_rt_task weir_mem *)weir_priv(self, t);
-}
-
-/* --- guests ---------------------------------------------------------------------------------- */
-
-static void guest_forget(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_task weir_mem *t)
-{
-	struct weir_rt_task weir_mem *p = seat_priv(self, t);
-
-	if (p->guest && p->guest <= self->sched->nr_cpus && seats->guest[p->guest - 1] == t)
-		seats->guest[p->guest - 1] = 0;
-	p->guest = 0;
-}
-
-/* @t, a guest in the in-pipe, goes to @cpu, which waits for work. */
-static int guest_send(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_pipe weir_mem *in,
-		      struct weir_task weir_mem *t, u32 cpu)
-{
-	seats->guest[cpu] = t;
-	seat_priv(self, t)->guest = cpu + 1;
-	return weir_route(self, in, t, weir_port_to(self, &seats->map, cpu));
-}
-
-/* The CPU waits for work, has no task of its own, and no guest is on its way to it. */
-static int guest_wanted(struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats, u32 cpu)
-{
-	return weir_seat_exists(self, seats, cpu) && weir_mask_test(self->sched->idle, cpu) && !seats->by_cpu[cpu] &&
-	       !seats->guest[cpu];
-}
-
-/* Send a guest to a CPU that waits, the one where it ran last if possible; or it stays. */
-WEIR_GLOBAL int weir_guest_place(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
-				 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
-{
-	const struct weir_cpumask weir_mem *mask = weir_affinity(self->sched, t);
-	u32 last = weir_load(&t->cpu);
-
-	if (last < self->sched->nr_cpus && guest_wanted(self, seats, last) && (!mask || weir_mask_test(mask, last)))
-		return guest_send(self, seats, in, t, last);
-	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_load(&self->sched->idle->word[w]);
-
-		if (mask)
-			bits &= weir_load(&mask->word[w]);
-		while (bits && weir_loop) {
-			u32 cpu = w * 64 + weir_lowest_bit(bits);
-
-			bits &= bits - 1;
-			if (guest_wanted(self, seats, cpu))
-				return guest_send(self, seats, in, t, cpu);
-		}
-	}
-	seats->withheld = 1;
-	return 0;
-}
-
-/* The CPU's seat is taken, or the CPU goes: whoever is on the way there without a seat looks elsewhere. */
-static int guest_evict(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_pipe weir_mem *in,
-		       u32 cpu)
-{
-	struct weir_task weir_mem *t = seats->guest[cpu];
-	int err = 0;
-
-	if (!t)
-		return 0;
-	guest_forget(self, seats, t);
-	seats->guest[cpu] = 0;
-	if (!weir_pipe_has(in, t) || weir_pending(in, t))
-		return 0;
-	if (weir_out_of(self, t))
-		err = weir_pipe_remove(weir_out_of(self, t), t);
-	return err ? err : weir_guest_place(self, seats, in, t);
-}
-
-/* The first guest that no CPU has been found for and that may run on @cpu (WEIR_NO_CPU: anyone), or null. */
-static struct weir_task weir_mem *guest_next(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
-					     struct weir_pipe weir_mem *in, u32 cpu)
-{
-	struct weir_task weir_mem *t;
-	u32 n = 0, some = 0;
-
-	weir_for_task(t, in) {
-		const struct weir_cpumask weir_mem *mask;
-
-		n++;
-		if (weir_out_of(self, t) || weir_pending(in, t) || weir_seat_row(self, seats, t))
-			continue;
-		some = 1;
-		mask = weir_affinity(self->sched, t);
-		if (cpu == WEIR_NO_CPU || !mask || weir_mask_test(mask, cpu))
-			break;
-	}
-	weir_note_scan(self, n);
-	if (!some)
-		seats->withheld = 0;
-	return t;
-}
-
-WEIR_GLOBAL int weir_seats_idle(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
-				u32 cpu)
-{
-	struct weir_pipe weir_mem *in = weir_in(self, 0);
-	struct weir_task weir_mem *t;
-	int sent = 0;
-
-	if (!weir_load(&seats->withheld) || weir_pipe_lock(in))
-		return 0;
-	if (weir_seat_exists(self, seats, cpu) && !seats->by_cpu[cpu] && !seats->guest[cpu]) {
-		t = guest_next(self, seats, in, cpu);
-		sent = t && !guest_send(self, seats, in, t, cpu);
-	}
-	weir_pipe_unlock(in);
-	return sent;
-}
+#include "guests.h"
 
 /* --- seats ------------------------------------------------------------------------------------- */
 
-/* The task of @r, which has a seat, goes where that is unless it is there. */
-static int seat_send(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_pipe weir_mem *in,
-		     struct weir_rt weir_mem *r)
+/* The task of @row, which has a seat and is in the in-pipe, goes where that is unless it is there. */
+WEIR_GLOBAL int weir_seat_send(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
+			       struct weir_pipe weir_mem *in weir_arg, u32 row)
 {
-	struct weir_task weir_mem *t = r->task;
-	u32 cpu = r->cpu - 1;
+	struct weir_rt weir_mem *r = &seats->row[row];
 	struct weir_task weir_mem *curr;
+	u32 cpu = r->cpu - 1;
 	int err;
 
 	if (!weir_seat_exists(self, seats, cpu))
 		return 0;
-	err = guest_evict(self, seats, in, cpu);
+	err = weir_guest_evict(self, seats, in, cpu);
 	if (!err)
-		err = weir_route(self, in, t, weir_port_to(self, &seats->map, cpu));
+		err = weir_route(self, in, r->task, weir_port_to(self, &seats->map, cpu));
 	curr = weir_load(&self->sched->cpus[cpu].curr);
-	if (!err && curr && curr != t)
-		weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, 0);
+	if (!err && curr && curr != r->task)
+		weir_publish(self, WEIR_TOPIC_PREEMPT, r->task, cpu, 0);
 	return err;
 }
 
-WEIR_GLOBAL int weir_seat_take(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
-			       struct weir_pipe weir_mem *in weir_arg, u32 row, u32 cpu)
+/* @row gets the seat of @cpu, which is free. In the frame of who decides: it lies below all that a guest is asked. */
+WEIR_FLAT static int seat_take(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+			       struct weir_pipe weir_mem *in, u32 row, u32 cpu)
 {
 	struct weir_rt weir_mem *r = &seats->row[row];
 
 	seats->by_cpu[cpu] = row + 1;
 	r->cpu = cpu + 1;
-	if (!weir_pipe_has(in, r->task) || weir_pending(in, r->task))
-		return 0;
-	return seat_send(self, seats, in, r);
+	return weir_pipe_has(in, r->task) && !weir_pending(in, r->task) ? weir_seat_send(self, seats, in, row) : 0;
 }
 
 /* @r gives up its seat. If it runs there it is preempted; @in may be null if that is not wanted. */
@@ -184,8 +64,8 @@ static int seat_drop(struct weir_instance weir_mem *self, struct weir_seats weir
 {
 	int err = seat_leave(self, seats, in, r);
 
-	if (r->task && seat_priv(self, r->task)->row == (u32)(r - seats->row) + 1)
-		seat_priv(self, r->task)->row = 0;
+	if (r->task && weir_seat_priv(self, r->task)->row == (u32)(r - seats->row) + 1)
+		weir_seat_priv(self, r->task)->row = 0;
 	r->task = 0;
 	r->state = 0;
 	return err;
@@ -222,21 +102,39 @@ static struct weir_rt weir_mem *seat_open(struct weir_instance weir_mem *self, s
 	r->want_cpu = 0;
 	for (u32 k = 0; k < weir_limit(WEIR_RT_WORDS) && weir_loop; k++)
 		r->x[k] = 0;
-	seat_priv(self, t)->row = i + 1;
+	weir_seat_priv(self, t)->row = i + 1;
 	return r;
 }
 
-/* What JOB and DEADLINE tell of @t into its row, which it may get or lose. Null: it is a guest. */
-static struct weir_rt weir_mem *seat_learn(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
-					   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
+/* What JOB and DEADLINE say of @t, into `told`. 1: it has a job. */
+WEIR_GLOBAL int weir_seat_ask(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
+			      struct weir_task weir_mem *t weir_arg)
 {
-	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };
-	struct weir_msg due = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
-	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
-	int bound = !weir_seat_unbound(in, weir_affinity(self->sched, t));
+	struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = t };
 
-	if (weir_request(self->sched, &job) || weir_request(self->sched, &due) || !job.value || !job.value2 || !due.value ||
-	    due.value < job.value2 || (bound && !seats->bound)) {
+	if (weir_request(self->sched, &msg))
+		return 0;
+	seats->told.wcet = msg.value;
+	seats->told.relative = msg.value2;
+	msg.topic = WEIR_TOPIC_DEADLINE;
+	msg.value = 0;
+	msg.value2 = 0;
+	if (weir_request(self->sched, &msg))
+		return 0;
+	seats->told.deadline = msg.value;
+	seats->told.period = msg.value2;
+	return seats->told.wcet && seats->told.relative && msg.value && msg.value >= seats->told.relative;
+}
+
+/* What is told of @t, into its row, which it may get or lose. 1 + row; 0: it is a guest. */
+WEIR_GLOBAL u32 weir_seat_learn(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
+				struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	int bound = !weir_seat_unbound(in, weir_affinity(self->sched, t));
+	int real_time = weir_seat_ask(self, seats, t);
+	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
+
+	if (!real_time || (bound && !seats->bound)) {
 		if (r)
 			seat_drop(self, seats, in, r);
 		return 0;
@@ -249,14 +147,29 @@ static struct weir_rt weir_mem *seat_learn(struct weir_instance weir_mem *self, 
 		seats->bound = WEIR_SEATS_SOME_BOUND;
 	if (!(r->state & WEIR_RT_READY))
 		r->state |= WEIR_RT_READY | WEIR_RT_WOKEN;
-	if (r->deadline != due.value) {
-		r->wcet = job.value;
-		r->release = due.value - job.value2;
-		r->deadline = due.value;
-		r->period = due.value2;
+	if (r->deadline != seats->told.deadline) {
+		r->wcet = seats->told.wcet;
+		r->release = seats->told.deadline - seats->told.relative;
+		r->deadline = seats->told.deadline;
+		r->period = seats->told.period;
 		r->state |= WEIR_RT_FRESH;
 	}
-	return r;
+	return (u32)(r - seats->row) + 1;
+}
+
+/* @t came without a job that is known of: a guest. */
+static int seat_arrive_guest(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+			     struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *out = weir_out_of(self, t);
+	int err = 0;
+
+	if (out && weir_seat_priv(self, t)->guest)
+		return weir_route(self, in, t, out);
+	weir_guest_forget(self, seats, t);
+	if (out)
+		err = weir_pipe_remove(out, t);
+	return err ? err : weir_guest_place(self, seats, in, t);
 }
 
 /* One change of the in-pipe. 1: the policy is to decide. */
@@ -264,27 +177,21 @@ WEIR_GLOBAL int weir_seats_arrive(struct weir_instance weir_mem *self weir_arg, 
 				  struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
-	struct weir_pipe weir_mem *out = weir_out_of(self, t);
 	int err = 0;
+	u32 row;
 
 	if (r)
 		seat_stopped(r, weir_now(self->sched));
-	r = seat_learn(self, seats, in, t);
-	if (!r) {
-		if (out && seat_priv(self, t)->guest)
-			return weir_route(self, in, t, out);
-		guest_forget(self, seats, t);
-		if (out)
-			err = weir_pipe_remove(out, t);
-		return err ? err : weir_guest_place(self, seats, in, t);
-	}
-	guest_forget(self, seats, t);
+	row = weir_seat_learn(self, seats, in, t);
+	if (!row)
+		return seat_arrive_guest(self, seats, in, t);
+	weir_guest_forget(self, seats, t);
 	weir_store(&t->slice_ns, WEIR_SLICE_UNLIMITED);
-	if (r->cpu)
-		err = seat_send(self, seats, in, r);
-	else if (out)
-		err = weir_pipe_remove(out, t);
-	return err ? err : (r->state & (WEIR_RT_FRESH | WEIR_RT_WOKEN)) != 0;
+	if (seats->row[row - 1].cpu)
+		err = weir_seat_send(self, seats, in, row - 1);
+	else if (weir_out_of(self, t))
+		err = weir_pipe_remove(weir_out_of(self, t), t);
+	return err ? err : (seats->row[row - 1].state & (WEIR_RT_FRESH | WEIR_RT_WOKEN)) != 0;
 }
 
 int weir_seats_update(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_pipe weir_mem *in)
@@ -299,7 +206,13 @@ int weir_seats_update(struct weir_instance weir_mem *self, struct weir_seats wei
 			return err;
 		decide |= err;
 	}
-	return decide;
+	if (!decide)
+		return 0;
+	seats->anew = 1;
+	if (!weir_now(self->sched))
+		return 1;
+	weir_seats_soon(self, seats);
+	return 0;
 }
 
 /* --- messages ---------------------------------------------------------------------------------- */
@@ -310,7 +223,7 @@ static int seat_dispatched(struct weir_instance weir_mem *self, struct weir_seat
 {
 	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
 
-	guest_forget(self, seats, t);
+	weir_guest_forget(self, seats, t);
 	if (!r || cpu >= self->sched->nr_cpus)
 		return 0;
 	r->state |= WEIR_RT_RUNS;
@@ -337,7 +250,7 @@ static int seat_blocked(struct weir_instance weir_mem *self, struct weir_seats w
 {
 	struct weir_rt weir_mem *r = weir_seat_row(self, seats, t);
 
-	guest_forget(self, seats, t);
+	weir_guest_forget(self, seats, t);
 	if (!r)
 		return 0;
 	seat_stopped(r, weir_now(self->sched));
@@ -361,8 +274,9 @@ static int seat_cpu_status(struct weir_instance weir_mem *self, struct weir_seat
 	if (!weir_load(&self->sched->cpus[cpu].online)) {
 		if (row)
 			seat_leave(self, seats, in, &seats->row[row - 1]);
-		guest_evict(self, seats, in, cpu);
+		weir_guest_evict(self, seats, in, cpu);
 	}
+	seats->anew = 1;
 	return 1;
 }
 
@@ -415,7 +329,7 @@ WEIR_GLOBAL int weir_seats_affinity(struct weir_instance weir_mem *self weir_arg
 		return 0;
 	else if (out)
 		err = weir_pipe_remove(out, t);
-	guest_forget(self, seats, t);
+	weir_guest_forget(self, seats, t);
 	return err ? err : weir_guest_place(self, seats, in, t);
 }
 
@@ -465,19 +379,6 @@ WEIR_GLOBAL u32 weir_seats_free(const struct weir_instance weir_mem *self weir_a
 	return WEIR_NO_CPU;
 }
 
-/* Send guests to CPUs that wait and have no task of their own. */
-WEIR_GLOBAL int weir_seats_fill(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
-				struct weir_pipe weir_mem *in weir_arg)
-{
-	for (u32 cpu = 0; seats->withheld && cpu < weir_load(&self->sched->nr_cpus) && weir_loop; cpu++) {
-		struct weir_task weir_mem *t = guest_wanted(self, seats, cpu) ? guest_next(self, seats, in, cpu) : 0;
-
-		if (t)
-			guest_send(self, seats, in, t, cpu);
-	}
-	return 0;
-}
-
 /* Where a row without a seat goes at once: the CPU it wants, or the one where it ran last; or none. */
 static u32 seat_favourite(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats,
 			  const struct weir_rt weir_mem *r)
@@ -487,12 +388,13 @@ static u32 seat_favourite(const struct weir_instance weir_mem *self, const struc
 	return weir_seat_exists(self, seats, cpu) && !seats->by_cpu[cpu] ? cpu : WEIR_NO_CPU;
 }
 
-WEIR_GLOBAL int weir_seats_place(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
-				 struct weir_pipe weir_mem *in weir_arg)
+WEIR_GLOBAL int weir_seats_give(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
+				struct weir_pipe weir_mem *in weir_arg)
 {
-	u32 missing = 0, i;
 	int err = 0;
+	u32 i;
 
+	seats->missing = 0;
 	for (i = 0; i < weir_load(&seats->nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &seats->row[i];
 
@@ -508,24 +410,23 @@ WEIR_GLOBAL int weir_seats_place(struct weir_instance weir_mem *self weir_arg, s
 			continue;
 		cpu = seat_favourite(self, seats, r);
 		if (cpu != WEIR_NO_CPU)
-			err |= weir_seat_take(self, seats, in, i, cpu);
+			err |= seat_take(self, seats, in, i, cpu);
 		else
-			missing += !r->want_cpu;
+			seats->missing += !r->want_cpu;
 	}
-	for (i = 0; missing && i < weir_load(&seats->nr) && weir_loop; i++) {
+	for (i = 0; seats->missing && i < weir_load(&seats->nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &seats->row[i];
 		u32 cpu;
 
 		if (!r->task || !(r->state & WEIR_RT_WANT) || r->cpu || r->want_cpu)
 			continue;
-		missing--;
+		seats->missing--;
 		cpu = weir_seats_free(self, seats, 1);
 		if (cpu == WEIR_NO_CPU)
 			cpu = weir_seats_free(self, seats, 0);
 		if (cpu != WEIR_NO_CPU)
-			err |= weir_seat_take(self, seats, in, i, cpu);
+			err |= seat_take(self, seats, in, i, cpu);
 	}
-	weir_seats_fill(self, seats, in);
 	return err ? -WEIR_EINVAL : 0;
 }
 
@@ -538,6 +439,15 @@ void weir_seats_arm(struct weir_instance weir_mem *self, u64 at)
 		at = 1;
 	if (!armed || at < armed)
 		weir_timer_set(self, at);
+}
+
+void weir_seats_soon(struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats)
+{
+	u64 now = weir_now(self->sched);
+
+	if (seats->grid)
+		now = (now + seats->grid - 1) / seats->grid * seats->grid;
+	weir_seats_arm(self, now);
 }
 
 /* --- life ------------------------------------------------------------------------------------------ */
@@ -560,6 +470,7 @@ WEIR_GLOBAL int weir_seats_take(struct weir_instance weir_mem *self weir_arg, st
 	u64 timer = from->timer_ns;
 	u32 i;
 
+	seats->anew = 1;
 	if (seats->cap < old->nr)
 		return -WEIR_EPARAM; /* the tasks get rows when they come again */
 	for (i = 0; i < weir_load(&old->nr) && weir_loop; i++)

@@ -47,6 +47,8 @@ struct weir_reduction {
 	u32 cap;			     /* (c) */
 	u32 nr;				     /* (p) */
 	u32 nr_leaves;			     /* (p) */
+	u32 left;			     /* (p) while a level is packed: of its duals */
+	u32 packed;			     /* (p) likewise */
 	u32 unused;
 };
 

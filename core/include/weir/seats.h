@@ -57,16 +57,28 @@ enum weir_seats_bound {
 	WEIR_SEATS_SOME_BOUND = 2,   /* and there was one */
 };
 
+/* What JOB and DEADLINE say of the task that is being looked at. */
+struct weir_rt_told {
+	u64 wcet;     /* (p) at capacity 1024 */
+	u64 relative; /* (p) */
+	u64 deadline; /* (p) absolute */
+	u64 period;   /* (p) 0: unknown */
+};
+
 struct weir_seats {
 	struct weir_port_map map;
 	struct weir_rt weir_mem *row;		       /* (c) */
 	u32 weir_mem *by_cpu;			       /* (p) 1 + row that has the CPU's seat, 0: free */
 	struct weir_task weir_mem *weir_mem *guest;    /* (p) by CPU: who was sent there without a seat */
+	struct weir_rt_told told;		       /* (p) */
 	u64 cap;				       /* (c) rows; a parameter of the component */
+	u64 grid; /* (c) ns; weir_seats_soon() is the next multiple of it, 0: at once; set by the policy in construct */
 	u32 nr;					       /* (p) rows ever used */
 	u32 withheld;				       /* (p) a guest may be waiting for a CPU */
 	u32 bound;				       /* (p) enum weir_seats_bound */
+	u32 missing; /* (p) rows that are still to get a seat; in memory, since the verifier would follow a count */
 	u32 unused;
+	u32 anew; /* (p) jobs, tasks or CPUs came or went; the policy sets it to 0 when it has seen it */
 };
 
 /* Topics that a component with seats hears and asks. */
@@ -81,10 +93,13 @@ int weir_seats_construct(struct weir_instance weir_mem *self, struct weir_seats 
 /* Go on with the rows and seats of the instance that is replaced; in take_state. */
 int weir_seats_take(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
 		    struct weir_instance weir_mem *from, struct weir_seats weir_mem *old);
-/* The update function. 1: a job began or a task came back, so the policy is to decide; 0; or an error. */
+/*
+ * The update function. Where a job began or a task came back the policy is to decide soon, and the timer is armed; or at once,
+ * at time 0, for which no timer can be armed: deciding for each task comes to the same. 1: at once; 0; or an error.
+ */
 int weir_seats_update(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
 		      struct weir_pipe weir_mem *in);
-/* Messages. 1: the policy is to decide. `on` takes the in-pipe's lock, for `affinity` it is held. */
+/* Messages. 1: the policy is to decide; no timer is armed. `on` takes the in-pipe's lock, for `affinity` it is held. */
 int weir_seats_on(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
 		  const struct weir_msg *msg);
 int weir_seats_affinity(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
@@ -129,9 +144,32 @@ u32 weir_seats_cpus(const struct weir_instance weir_mem *self, const struct weir
  * another; the rest go where they ran last if that is free, else to an idle CPU, else to any.
  * O(rows + CPUs), and a scan of the CPUs for each row that must move.
  */
-int weir_seats_place(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
-		     struct weir_pipe weir_mem *in);
+int weir_seats_give(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_pipe weir_mem *in);
+/* Send guests to CPUs that wait and have no task of their own. O(CPUs), and O(tasks) for each of those. */
+int weir_guests_fill(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_pipe weir_mem *in);
+
+/* Both, after a decision. */
+WEIR_INLINE int weir_seats_place(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+				 struct weir_pipe weir_mem *in)
+{
+	int err = weir_seats_give(self, seats, in);
+
+	weir_guests_fill(self, seats, in);
+	return err;
+}
+
 /* Arm the instance's timer for @at unless it is armed for an earlier time. */
 void weir_seats_arm(struct weir_instance weir_mem *self, u64 at);
+/* The same for now, or the next multiple of `grid`. */
+void weir_seats_soon(struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats);
+
+/* A message, for a policy that decides about what it hears of as soon as it can. 0. */
+WEIR_INLINE int weir_seats_hear(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+				const struct weir_msg *msg)
+{
+	if (weir_seats_on(self, seats, msg))
+		weir_seats_soon(self, seats);
+	return 0;
+}
 
 #endif
