@@ -85,9 +85,10 @@ static u64 capacity_balancer_score(struct capacity_balancer weir_mem *self, u32 
 }
 
 /* The best out-pipe of those that the task may use, the last one among equals; nr_out: there is none. */
-WEIR_FLAT static u32 capacity_balancer_best(struct capacity_balancer weir_mem *self,
-					    struct weir_task weir_mem *t,
-					    const struct weir_cpumask weir_mem *mask, int hungry)
+WEIR_HELPER u32 capacity_balancer_best(struct capacity_balancer weir_mem *self weir_arg,
+				       struct weir_task weir_mem *t weir_arg,
+				       const struct weir_cpumask weir_mem *mask weir_arg,
+				       int hungry)
 {
 	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
 	u32 best = self->inst.nr_out;
@@ -110,9 +111,9 @@ WEIR_FLAT static u32 capacity_balancer_best(struct capacity_balancer weir_mem *s
 }
 
 /* A CPU behind the pipe, allowed by @mask, that runs a task which waits for memory; WEIR_NO_CPU: none does. */
-WEIR_FLAT static u32 capacity_balancer_victim(struct capacity_balancer weir_mem *self,
-					      const struct weir_pipe weir_mem *pipe,
-					      const struct weir_cpumask weir_mem *mask)
+WEIR_HELPER u32 capacity_balancer_victim(struct capacity_balancer weir_mem *self weir_arg,
+					 const struct weir_pipe weir_mem *pipe weir_arg,
+					 const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 
@@ -135,10 +136,11 @@ WEIR_FLAT static u32 capacity_balancer_victim(struct capacity_balancer weir_mem 
 
 /*
  * The task, which computes, would have an idle CPU behind out-pipe @have. The fastest pipe better than that whose CPU
- * can be had, with this CPU; @have: none. Somebody who waits there is waited for first.
+ * can be had, with that CPU in @victim; @have: none. Somebody who waits there is waited for first.
  */
-WEIR_FLAT static u32 capacity_balancer_faster(struct capacity_balancer weir_mem *self, u32 have,
-					      const struct weir_cpumask weir_mem *mask, u32 *victim)
+WEIR_HELPER u32 capacity_balancer_faster(struct capacity_balancer weir_mem *self weir_arg, u32 have,
+					 const struct weir_cpumask weir_mem *mask weir_arg,
+					 u32 *victim weir_arg_record)
 {
 	u32 best = have;
 
@@ -158,33 +160,44 @@ WEIR_FLAT static u32 capacity_balancer_faster(struct capacity_balancer weir_mem 
 	return best;
 }
 
-/* Note what @t, which is in @in, loads, and send it where it belongs; @mask: where it may run. */
-static int capacity_balancer_place(struct capacity_balancer weir_mem *self,
-				   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-				   const struct weir_cpumask weir_mem *mask)
+/* @t, which is in @in, goes to out-pipe @to, nr_out: it is withheld; @victim, if not WEIR_NO_CPU, is to take it. */
+WEIR_HELPER int capacity_balancer_send(struct capacity_balancer weir_mem *self weir_arg,
+				       struct weir_pipe weir_mem *in weir_arg,
+				       struct weir_task weir_mem *t weir_arg, u32 to, u32 victim)
 {
-	u32 victim = WEIR_NO_CPU, to, idle;
-	int hungry, err;
+	int err = weir_route(&self->inst, in, t,
+			     to < self->inst.nr_out ? weir_out(&self->inst, to) : 0);
 
-	weir_store((u64 weir_mem *)weir_priv(&self->inst, t),
-		   weir_property(self->inst.sched, WEIR_TOPIC_COUNTERS, t));
-	hungry = capacity_balancer_hungry(self, t);
-	to = capacity_balancer_best(self, t, mask, hungry);
-	if (to >= self->inst.nr_out)
-		return weir_route(&self->inst, in, t, 0);
-	weir_pipe_load(weir_out(&self->inst, to), &idle);
-	if (self->exchange && !hungry && idle)
-		to = capacity_balancer_faster(self, to, mask, &victim);
-	err = weir_route(&self->inst, in, t, weir_out(&self->inst, to));
 	if (!err && victim != WEIR_NO_CPU)
 		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, victim, 0);
 	return err;
 }
 
+/* Note what @t, which is in @in, loads, and send it where it belongs; @mask: where it may run. */
+WEIR_HELPER int capacity_balancer_place(struct capacity_balancer weir_mem *self weir_arg,
+					struct weir_pipe weir_mem *in weir_arg,
+					struct weir_task weir_mem *t weir_arg,
+					const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	u32 victim = WEIR_NO_CPU, to, idle = 0;
+	int hungry;
+
+	weir_store((u64 weir_mem *)weir_priv(&self->inst, t),
+		   weir_property(self->inst.sched, WEIR_TOPIC_COUNTERS, t));
+	hungry = capacity_balancer_hungry(self, t);
+	to = capacity_balancer_best(self, t, mask, hungry);
+	if (to < self->inst.nr_out)
+		weir_pipe_load(weir_out(&self->inst, to), &idle);
+	if (self->exchange && !hungry && idle)
+		to = capacity_balancer_faster(self, to, mask, &victim);
+	return capacity_balancer_send(self, in, t, to, victim);
+}
+
 /* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-static int capacity_balancer_review(struct capacity_balancer weir_mem *self,
-				    struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-				    const struct weir_cpumask weir_mem *mask)
+WEIR_HELPER int capacity_balancer_review(struct capacity_balancer weir_mem *self weir_arg,
+					 struct weir_pipe weir_mem *in weir_arg,
+					 struct weir_task weir_mem *t weir_arg,
+					 const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 

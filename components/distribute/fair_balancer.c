@@ -36,27 +36,11 @@
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
  */
-#include <weir/pelt.h>
-#include <weir/schedule.h>
-
-struct fair_balancer_task {
-	struct weir_pelt pelt; /* (l) load 1 while it is runnable */
-	u64 stopped;	       /* (l) ns; when it ran last */
-	u32 port;	       /* (l) 1 + the pipe where it is or was, 0: none */
-	u32 weight;	       /* (l) that counts there, 0: it is not runnable */
-	u32 running;	       /* (l) capacity of the CPU it runs on, 0: it does not */
-	u32 unused;
-};
-
-struct fair_balancer_port {
-	struct weir_pelt pelt; /* (l) */
-	u64 load;	       /* (l) weights of its runnable tasks */
-	u64 next;	       /* (l) ns; when its CPU looks at the others again */
-};
+#include <weir/loads.h>
+#include <weir/near.h>
 
 struct fair_balancer {
 	struct weir_instance inst;
-	struct weir_port_map map;
 	u64 affine;    /* (c) */
 	u64 hot;       /* (c) ns */
 	u64 imbalance; /* (c) percent */
@@ -64,8 +48,8 @@ struct fair_balancer {
 	u64 reach;     /* (c) */
 	u32 differ;    /* (c) CPUs do, in capacity */
 	u32 unused;
-	struct fair_balancer_port weir_mem *port; /* (l) */
-	struct weir_cpumask queued; /* (a) by port: it holds tasks, or did a moment ago */
+	u64 weir_mem *next; /* (a) ns; by port: when its CPU looks at the others again */
+	struct weir_loads loads;
 };
 
 WEIR_COMPONENT(
@@ -79,7 +63,7 @@ WEIR_COMPONENT(
 	.publishes = WEIR_TOPIC_BIT(WITHHELD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
-	.per_task = sizeof(struct fair_balancer_task),
+	.per_task = sizeof(struct weir_load_task),
 	WEIR_PARAMS(fair_balancer,
 		    WEIR_PARAM(fair_balancer, affine, FLAG, 1, 0, 1,
 			       "a task that wakes may come to the CPU of who woke it"),
@@ -92,261 +76,116 @@ WEIR_COMPONENT(
 		    WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
 			       "tasks looked at in another CPU's pipe for one that may move")));
 
-static int fair_balancer_idle(const struct weir_sched weir_mem *s, u32 cpu)
-{
-	return weir_mask_test(s->idle, cpu) && weir_load(&s->cpus[cpu].online);
-}
-
-static int fair_balancer_may(const struct weir_sched weir_mem *s, u32 cpu,
-			     const struct weir_cpumask weir_mem *mask)
-{
-	return cpu < s->nr_cpus && weir_load(&s->cpus[cpu].online) &&
-	       (!mask || weir_mask_test(mask, cpu));
-}
-
-/* --- load; the lock of the instance is held ------------------------------------------------------- */
-
-/* Up to now the task was what it was. */
-static void fair_balancer_track(struct fair_balancer_task weir_mem *p, u64 now)
-{
-	weir_pelt_update(&p->pelt, now, p->weight != 0, p->running);
-}
-
-static void fair_balancer_count(struct fair_balancer weir_mem *self, u32 port, u64 add, u64 take,
-				u64 now)
-{
-	struct fair_balancer_port weir_mem *q;
-
-	if (!port || port > self->inst.nr_out)
-		return;
-	q = &self->port[port - 1];
-	weir_pelt_update(&q->pelt, now, q->load, 0);
-	q->load = q->load + add > take ? q->load + add - take : 0;
-}
-
-/* The task is runnable, in out-pipe @port - 1; 0: in none. */
-static void fair_balancer_enter(struct fair_balancer weir_mem *self,
-				struct fair_balancer_task weir_mem *p, u32 port, u32 weight,
-				u64 now)
-{
-	fair_balancer_track(p, now);
-	if (p->running)
-		p->stopped = now;
-	p->running = 0;
-	fair_balancer_count(self, p->port, 0, p->weight, now);
-	fair_balancer_count(self, port, weight, 0, now);
-	p->weight = weight;
-	p->port = port;
-}
-
-/* Mean load of a CPU, as it is now. */
-static u64 fair_balancer_load(struct fair_balancer weir_mem *self, u32 cpu, u64 now)
-{
-	u32 port = cpu < self->map.nr ? self->map.port[cpu] : 0;
-
-	if (!port)
-		return ~0ull >> 20;
-	fair_balancer_count(self, port, 0, 0, now);
-	return weir_pelt_load(&self->port[port - 1].pelt);
-}
-
 /* --- where to ----------------------------------------------------------------------------------------- */
 
-/* No thread of the CPU's core is busy. */
-static int fair_balancer_core_idle(const struct weir_pipe weir_mem *in, u32 cpu)
-{
-	const struct weir_sched weir_mem *s = in->sched;
-	u32 first = cpu & ~63u;
-
-	/* Threads of a core are numbered as neighbours, or a half of the machine apart: the latter are not looked at. */
-	for (u32 i = first; i < first + 64 && i < s->nr_cpus && weir_loop; i++)
-		if (i != cpu && s->cpus[i].core == s->cpus[cpu].core && !weir_mask_test(s->idle, i))
-			return 0;
-	return 1;
-}
-
-/* The CPU has a quarter more than the task used of late. */
-static int fair_balancer_fits(const struct fair_balancer weir_mem *self, u32 cpu, u64 util)
-{
-	return !self->differ || util * 5 / 4 < self->inst.sched->cpus[cpu].capacity ||
-	       self->inst.sched->cpus[cpu].capacity >= 1024;
-}
-
-/* An idle CPU of @target's cache that the task fits; with the largest capacity if it fits none; WEIR_NO_CPU: none idle. */
-static u32 fair_balancer_sibling(struct fair_balancer weir_mem *self, u32 target, u32 prev,
-				 u64 util, const struct weir_cpumask weir_mem *mask)
-{
-	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	struct weir_sched weir_mem *s = self->inst.sched;
-	u32 best = WEIR_NO_CPU, rank = 0, n = 0;
-
-	if (fair_balancer_idle(s, target) && fair_balancer_fits(self, target, util) &&
-	    fair_balancer_may(s, target, mask))
-		return target;
-	if (prev != target && fair_balancer_may(s, prev, mask) && fair_balancer_idle(s, prev) &&
-	    weir_distance(s, prev, target) < 2 && fair_balancer_fits(self, prev, util))
-		return prev;
-	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_load(&s->idle->word[w]);
-
-		if (mask)
-			bits &= weir_load(&mask->word[w]);
-		while (bits && weir_loop) {
-			u32 cpu = w * 64 + weir_lowest_bit(bits), have;
-
-			bits &= bits - 1;
-			n++;
-			/* Where CPUs differ, all of the node's are as good as those of one cache. */
-			if (!weir_load(&s->cpus[cpu].online) ||
-			    weir_distance(s, target, cpu) > 1 + (self->differ != 0))
-				continue;
-			have = fair_balancer_fits(self, cpu, util) ? 1u << 20
-								   : s->cpus[cpu].capacity;
-			have += have >= 1u << 20 && fair_balancer_core_idle(in, cpu) ? 1 : 0;
-			if (have > rank) {
-				rank = have;
-				best = cpu;
-			}
-		}
-	}
-	weir_note_scan(&self->inst, n + in->word_hi - in->word_lo + 1);
-	return best;
-}
-
 /* Where a waking task's search begins: where it was, or where it was woken. The lock of the instance is held. */
-static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u32 prev, u32 here, u64 load,
-				u64 now)
+WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_arg, u32 prev,
+				     u32 here, u64 load)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
-	u64 mine, theirs;
+	u64 now = weir_now(s), mine, theirs;
 
 	if (prev == here)
 		return prev;
-	if (fair_balancer_idle(s, here) && weir_distance(s, here, prev) < 2)
-		return fair_balancer_idle(s, prev) ? prev : here;
-	if (fair_balancer_idle(s, prev))
+	if (weir_cpu_waits(s, here) && weir_distance(s, here, prev) < 2)
+		return weir_cpu_waits(s, prev) ? prev : here;
+	if (weir_cpu_waits(s, prev))
 		return prev;
-	mine = (fair_balancer_load(self, here, now) + load) * s->cpus[prev].capacity * 100;
-	theirs = fair_balancer_load(self, prev, now) * s->cpus[here].capacity *
+	mine = (weir_loads_of(&self->loads, here, now) + load) * s->cpus[prev].capacity * 100;
+	theirs = weir_loads_of(&self->loads, prev, now) * s->cpus[here].capacity *
 		 (100 + (self->imbalance - 100) / 2);
 	return mine < theirs ? here : prev;
 }
 
-/* A task without history: a core that is idle, else an idle CPU, else the least load; near @here among equals. */
-static u32 fair_balancer_idlest(struct fair_balancer weir_mem *self, u32 here, u64 now,
-				const struct weir_cpumask weir_mem *mask)
+/* A CPU near where @t was or was woken, which would count @weight there; WEIR_NO_CPU: none. The lock is held. */
+WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_task weir_mem *t weir_arg, u32 weight,
+				   const struct weir_cpumask weir_mem *mask weir_arg)
 {
-	const struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 	struct weir_sched weir_mem *s = self->inst.sched;
-	u64 best = ~0ull;
-	u32 found = WEIR_NO_CPU;
+	struct weir_load_task weir_mem *p = weir_priv(&self->inst, t);
+	u32 prev = weir_load(&t->cpu), here = weir_load(&t->entry_cpu), cpu = prev;
 
-	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
-		u32 cpu = weir_out(&self->inst, i)->cpu;
-		u64 load;
-
-		if (!fair_balancer_may(s, cpu, mask))
-			continue;
-		load = (fair_balancer_load(self, cpu, now) + self->port[i].load) * 1024 /
-		       (s->cpus[cpu].capacity ? s->cpus[cpu].capacity : 1024);
-		if (!fair_balancer_idle(s, cpu))
-			load += 1ull << 40;
-		else if (!fair_balancer_core_idle(in, cpu))
-			load += 1ull << 39;
-		load = load * 4 + (here < s->nr_cpus ? weir_distance(s, here, cpu) : 0);
-		if (load < best) {
-			best = load;
-			found = cpu;
-		}
-	}
-	weir_note_scan(&self->inst, self->inst.nr_out);
-	return found;
+	if (prev >= s->nr_cpus || !weir_port_to(&self->inst, &self->loads.map, prev))
+		return WEIR_NO_CPU;
+	if (self->affine && weir_cpu_may(s, here, mask) &&
+	    weir_port_to(&self->inst, &self->loads.map, here))
+		cpu = weir_cpu_may(s, prev, mask)
+			      ? fair_balancer_target(self, prev, here,
+						     weight * weir_pelt_load(&p->pelt))
+			      : here;
+	prev = weir_idle_sibling(&self->inst, cpu, prev,
+				 self->differ ? 1 + weir_pelt_util(&p->pelt) : 0, mask);
+	if (prev != WEIR_NO_CPU)
+		return prev;
+	return weir_cpu_may(s, cpu, mask) ? cpu : WEIR_NO_CPU;
 }
 
-/* The lock of the instance is held. */
-static struct weir_pipe weir_mem *fair_balancer_choose(struct fair_balancer weir_mem *self,
-						       struct weir_task weir_mem *t,
-						       struct fair_balancer_task weir_mem *p,
-						       u32 weight, u64 now)
+/* --- there -------------------------------------------------------------------------------------------- */
+
+/* @t, which is in @in, goes to out-pipe @to; null: it is withheld. */
+WEIR_HELPER int fair_balancer_send(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *in weir_arg,
+				   struct weir_task weir_mem *t weir_arg,
+				   struct weir_pipe weir_mem *to weir_arg)
 {
-	struct weir_sched weir_mem *s = self->inst.sched;
-	const struct weir_cpumask weir_mem *mask = weir_affinity(s, t);
-	u32 prev = weir_load(&t->cpu), here = weir_load(&t->entry_cpu), cpu = WEIR_NO_CPU;
-	u64 util = weir_pelt_util(&p->pelt);
-	struct weir_pipe weir_mem *out;
+	int err = weir_route(&self->inst, in, t, to);
 
-	if (prev < s->nr_cpus && weir_port_to(&self->inst, &self->map, prev)) {
-		int came = fair_balancer_may(s, prev, mask);
-
-		cpu = prev;
-		if (self->affine && here < s->nr_cpus && fair_balancer_may(s, here, mask) &&
-		    weir_port_to(&self->inst, &self->map, here))
-			cpu = came ? fair_balancer_target(self, prev, here,
-							  weight * weir_pelt_load(&p->pelt), now)
-				   : here;
-		prev = fair_balancer_sibling(self, cpu, prev, util, mask);
-		if (prev != WEIR_NO_CPU)
-			cpu = prev;
-	}
-	if (!fair_balancer_may(s, cpu, mask))
-		cpu = fair_balancer_idlest(self, here, now, mask);
-	out = cpu < s->nr_cpus ? weir_port_to(&self->inst, &self->map, cpu) : 0;
-	return out ? out : weir_first_allowed(&self->inst, mask);
-}
-
-/* Count the task, which is in @in, where it goes, and put it there; @anew: it need not stay. */
-static int fair_balancer_put(struct fair_balancer weir_mem *self, struct weir_pipe weir_mem *in,
-			     struct weir_task weir_mem *t, struct weir_pipe weir_mem *to, int anew)
-{
-	struct weir_sched weir_mem *s = self->inst.sched;
-	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 weight = weir_property(s, WEIR_TOPIC_WEIGHT, t), now = weir_now(s);
-	int err = weir_spin_lock(&self->inst.lock);
-	u32 at;
-
-	if (err)
-		return err;
-	fair_balancer_track(p, now);
-	/* One that gave up its CPU stays where that is. */
-	if (!to && !anew && p->weight)
-		to = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
-	if (!to || !weir_pipe_allows(to, weir_affinity(s, t)))
-		to = fair_balancer_choose(self, t, p, (u32)weight, now);
-	at = to ? to->from_port + 1 : 0;
-	fair_balancer_enter(self, p, at, (u32)(weight ? weight : 1), now);
-	weir_spin_unlock(&self->inst.lock);
-	err = weir_route(&self->inst, in, t, to);
-	if (at && !weir_mask_test(&self->queued, at - 1))
-		weir_mask_set(&self->queued, at - 1);
+	if (to)
+		weir_loads_queued(&self->loads, to->from_port);
 	return err;
 }
 
+/* Put the task, which is in @in, where it goes: to @to if it may, null: where it is best. */
+WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
+				  struct weir_pipe weir_mem *in weir_arg,
+				  struct weir_task weir_mem *t weir_arg,
+				  struct weir_pipe weir_mem *to weir_arg)
+{
+	u32 weight = (u32)weir_property(self->inst.sched, WEIR_TOPIC_WEIGHT, t), port;
+	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
+	int err = weir_spin_lock(&self->inst.lock);
+
+	if (err)
+		return err;
+	weir_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
+	if (!to || !weir_pipe_allows(to, mask)) {
+		to = weir_port_to(&self->inst, &self->loads.map,
+				  fair_balancer_near(self, t, weight, mask));
+		port = to ? 0 : weir_loads_idlest(&self->loads, weir_load(&t->entry_cpu), mask);
+		if (port)
+			to = weir_out(&self->inst, port - 1);
+	}
+	weir_loads_enter(&self->loads, weir_priv(&self->inst, t), to ? to->from_port + 1 : 0,
+			 weight ? weight : 1, weir_now(self->inst.sched));
+	weir_spin_unlock(&self->inst.lock);
+	return fair_balancer_send(self, in, t, to);
+}
+
 /* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-static int fair_balancer_review(struct fair_balancer weir_mem *self, struct weir_pipe weir_mem *in,
-				struct weir_task weir_mem *t,
-				const struct weir_cpumask weir_mem *mask)
+WEIR_HELPER int fair_balancer_review(struct fair_balancer weir_mem *self weir_arg,
+				     struct weir_pipe weir_mem *in weir_arg,
+				     struct weir_task weir_mem *t weir_arg,
+				     const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 
 	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)) ||
 	    (!now && !weir_first_allowed(&self->inst, mask)))
 		return 0;
-	return fair_balancer_put(self, in, t, 0, 1);
+	return fair_balancer_put(self, in, t, 0);
 }
 
 WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 
-	if (self->inst.nr_out > WEIR_MAX_CPUS)
-		return -WEIR_EPORTS;
-	self->port = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out *
-							      sizeof(struct fair_balancer_port));
-	if (!self->port)
+	self->next = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64) + 8);
+	if (!self->next)
 		return -WEIR_ENOMEM;
 	for (u32 i = 1; i < s->nr_cpus && weir_loop; i++)
 		self->differ |= s->cpus[i].capacity != s->cpus[0].capacity;
-	return weir_port_map(&self->inst, &self->map);
+	return weir_loads_construct(&self->inst, &self->loads);
 }
 
 WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
@@ -356,7 +195,14 @@ WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
 	int err;
 
 	weir_for_change(c, in) {
-		err = fair_balancer_put(self, in, c->task, weir_out_of(&self->inst, c->task), 0);
+		struct weir_task weir_mem *t = c->task;
+		struct weir_load_task weir_mem *p = weir_priv(&self->inst, t);
+		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
+
+		/* One that gave up its CPU stays where that is. */
+		if (!to && weir_load(&p->weight))
+			to = weir_port_to(&self->inst, &self->loads.map, weir_load(&t->cpu));
+		err = fair_balancer_put(self, in, t, to);
 		if (err)
 			return err;
 	}
@@ -398,29 +244,14 @@ WEIR_ENTRY int fair_balancer_follow_affinity(struct fair_balancer weir_mem *self
 WEIR_ENTRY int fair_balancer_on_dispatch(struct fair_balancer weir_mem *self,
 					 const struct weir_msg *msg)
 {
-	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, msg->task);
+	struct weir_load_task weir_mem *p = weir_priv(&self->inst, msg->task);
 	int err = weir_spin_lock(&self->inst.lock);
 
 	if (err)
 		return err;
-	fair_balancer_track(p, weir_now(self->inst.sched));
+	weir_load_track(p, weir_now(self->inst.sched));
 	if (msg->cpu < self->inst.sched->nr_cpus)
 		p->running = self->inst.sched->cpus[msg->cpu].capacity;
-	weir_spin_unlock(&self->inst.lock);
-	return 0;
-}
-
-/* It is not runnable any more. */
-static int fair_balancer_leave(struct fair_balancer weir_mem *self, struct weir_task weir_mem *t)
-{
-	struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
-	u32 port = p->port;
-	int err = weir_spin_lock(&self->inst.lock);
-
-	if (err)
-		return err;
-	fair_balancer_enter(self, p, 0, 0, weir_now(self->inst.sched));
-	p->port = port;
 	weir_spin_unlock(&self->inst.lock);
 	return 0;
 }
@@ -428,167 +259,138 @@ static int fair_balancer_leave(struct fair_balancer weir_mem *self, struct weir_
 WEIR_ENTRY int fair_balancer_on_block(struct fair_balancer weir_mem *self,
 				      const struct weir_msg *msg)
 {
-	return fair_balancer_leave(self, msg->task);
+	return weir_loads_leave(&self->loads, weir_priv(&self->inst, msg->task));
 }
 
 WEIR_ENTRY int fair_balancer_on_exit(struct fair_balancer weir_mem *self,
 				     const struct weir_msg *msg)
 {
-	return fair_balancer_leave(self, msg->task);
+	return weir_loads_leave(&self->loads, weir_priv(&self->inst, msg->task));
 }
 
 /* --- evening out ------------------------------------------------------------------------------------------ */
 
-/* A CPU that runs none of the tasks in its pipe is about to take one of them. */
-static u32 fair_balancer_spare(struct weir_pipe weir_mem *pipe)
+/* A task of @from that may move to @cpu and last ran before @before, ns, from the tail on: its address; 0: none. */
+WEIR_HELPER u64 fair_balancer_find(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *from weir_arg, u32 cpu, u64 before)
 {
-	u32 nr = weir_pipe_nr(pipe), idle;
-
-	if (!nr)
-		return 0;
-	return weir_pipe_load(pipe, &idle) > nr ? nr : nr - 1;
-}
-
-/* A task of @from that may move to @cpu, from its tail on; one that ran lately only within a cache. */
-static struct weir_task weir_mem *fair_balancer_find(struct fair_balancer weir_mem *self,
-						     struct weir_pipe weir_mem *from, u32 cpu)
-{
-	struct weir_sched weir_mem *s = self->inst.sched;
-	int near = weir_distance(s, from->cpu, cpu) < 2;
-	u64 n = 0, now = weir_now(s);
 	struct weir_task weir_mem *t;
+	u64 n = 0, found = 0;
 
 	if (weir_pipe_lock(from))
 		return 0;
 	for (t = from->tail; t && n < self->reach && weir_loop; t = weir_pipe_prev(from, t)) {
-		struct fair_balancer_task weir_mem *p = weir_priv(&self->inst, t);
+		struct weir_load_task weir_mem *p = weir_priv(&self->inst, t);
 
-		if (weir_load(&t->state) == WEIR_SCHEDULABLE &&
-		    (near || now - p->stopped >= self->hot) &&
-		    fair_balancer_may(s, cpu, weir_affinity(s, t)))
+		if (weir_load(&t->state) == WEIR_SCHEDULABLE && p->stopped < before &&
+		    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t))) {
+			found = (u64)t;
 			break;
+		}
 		n++;
 	}
 	weir_pipe_unlock(from);
-	return n < self->reach ? t : 0;
+	return found;
+}
+
+/* When a task of @from must have stopped before it may move to @cpu, ns: one that ran lately stays in its cache. */
+WEIR_HELPER u64 fair_balancer_cold(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *from weir_arg, u32 cpu)
+{
+	u64 now = weir_now(self->inst.sched);
+
+	if (weir_distance(self->inst.sched, from->cpu, cpu) < 2)
+		return ~0ull;
+	return now >= self->hot ? now - self->hot + 1 : 0;
 }
 
 /* Move one task from @from to @cpu's pipe. 1: done. Under the in-pipe's lock what is known of it is certain. */
-static int fair_balancer_move(struct fair_balancer weir_mem *self, struct weir_pipe weir_mem *from,
-			      u32 cpu)
+WEIR_HELPER int fair_balancer_move(struct fair_balancer weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *from weir_arg, u32 cpu)
 {
-	struct weir_task weir_mem *t = fair_balancer_find(self, from, cpu);
+	u64 before = fair_balancer_cold(self, from, cpu);
+	struct weir_task weir_mem *t = (struct weir_task weir_mem *)fair_balancer_find(self, from,
+										       cpu, before);
 	struct weir_pipe weir_mem *in = t ? weir_holder(&self->inst, t) : 0;
 	int moved = 0;
 
 	if (!in || weir_pipe_lock(in))
 		return 0;
 	if (weir_pipe_has(in, t) && !weir_pending(in, t) && weir_out_of(&self->inst, t) == from &&
-	    fair_balancer_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t)))
-		moved = !fair_balancer_put(self, in, t, weir_port_to(&self->inst, &self->map, cpu),
-					   1);
+	    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t)))
+		moved = !fair_balancer_put(self, in, t,
+					   weir_port_to(&self->inst, &self->loads.map, cpu));
 	weir_pipe_unlock(in);
 	return moved;
-}
-
-/*
- * The most loaded pipe that can spare a task, of those at most @far from @cpu and no nearer than @near; null: none.
- */
-static struct weir_pipe weir_mem *fair_balancer_busiest(struct fair_balancer weir_mem *self,
-							u32 cpu, u32 near, u32 far, u64 *load)
-{
-	struct weir_pipe weir_mem *best = 0;
-	u64 now = weir_now(self->inst.sched), most = 0;
-	u32 n = 0;
-
-	for (u32 w = 0; w * 64 < self->inst.nr_out && weir_loop; w++) {
-		u64 bits = weir_load(&self->queued.word[w & (WEIR_MASK_WORDS - 1)]);
-
-		while (bits && weir_loop) {
-			u32 i = w * 64 + weir_lowest_bit(bits), away;
-			struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
-			u64 here;
-
-			bits &= bits - 1;
-			n++;
-			if (!weir_pipe_nr(out)) {
-				/* Whoever fills it in between sets the bit again after us. */
-				weir_mask_clear(&self->queued, i);
-				if (weir_pipe_nr(out))
-					weir_mask_set(&self->queued, i);
-				continue;
-			}
-			away = weir_distance(self->inst.sched, cpu, out->cpu);
-			if (away < near || away > far || out->cpu == cpu ||
-			    !fair_balancer_spare(out))
-				continue;
-			here = fair_balancer_load(self, out->cpu, now) + 1;
-			if (here > most) {
-				most = here;
-				best = out;
-			}
-		}
-	}
-	weir_note_scan(&self->inst, n + (self->inst.nr_out + 63) / 64);
-	*load = most;
-	return best;
 }
 
 /* Same core or cache, then same node, then anywhere. */
 WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cpu)
 {
-	struct weir_pipe weir_mem *from;
-	u64 load;
-
-	if (!weir_port_to(&self->inst, &self->map, cpu))
+	if (!weir_port_to(&self->inst, &self->loads.map, cpu))
 		return 0;
-	for (u32 far = 1; far < 4 && weir_loop; far++) {
-		from = fair_balancer_busiest(self, cpu, far == 1 ? 0 : far, far, &load);
-		if (from && fair_balancer_move(self, from, cpu))
+	for (u32 far = 1; far < weir_limit(4) && weir_loop; far++) {
+		u32 from = weir_loads_busiest(&self->loads, cpu, far == 1 ? 0 : far, far);
+
+		if (from && fair_balancer_move(self, weir_out(&self->inst, from - 1), cpu))
 			return 1;
 	}
+	return 0;
+}
+
+/* A CPU that has nothing to do, while more tasks wait in @out than @cpu, whose pipe it is, runs; WEIR_NO_CPU: none. */
+WEIR_HELPER u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self weir_arg,
+					 struct weir_pipe weir_mem *out weir_arg, u32 cpu)
+{
+	struct weir_task weir_mem *t = weir_load(&self->inst.sched->cpus[cpu].curr);
+
+	return t && weir_pipe_spare(out) ? weir_idle_near(weir_in(&self->inst, 0), t, 0)
+					 : WEIR_NO_CPU;
+}
+
+/* 1 + the port of the most loaded pipe, if that has a good deal more than @cpu's; 0: none has. */
+WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_arg, u32 cpu)
+{
+	u32 port = weir_loads_busiest(&self->loads, cpu, 0, 3);
+	u64 now = weir_now(self->inst.sched), load, mine;
+	struct weir_pipe weir_mem *from;
+
+	if (!port)
+		return 0;
+	from = weir_out(&self->inst, port - 1);
+	load = weir_loads_of(&self->loads, from->cpu, now) + 1;
+	mine = weir_loads_of(&self->loads, cpu, now);
+	/* A task's worth of difference, lest the two CPUs hand it to and fro. */
+	if (load * 100 > mine * self->imbalance && load - mine > load / (weir_pipe_nr(from) + 1))
+		return port;
 	return 0;
 }
 
 WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,
 				     const struct weir_msg *msg)
 {
-	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_pipe weir_mem *out = weir_port_to(&self->inst, &self->map, msg->cpu), *from;
-	u64 now = weir_now(s), load, mine;
-	struct weir_task weir_mem *t;
-	u32 idle;
+	struct weir_pipe weir_mem *out = weir_port_to(&self->inst, &self->loads.map, msg->cpu);
+	u64 now = weir_now(self->inst.sched);
+	u32 cpu;
 
 	if (!out)
 		return 0;
-	/* More than it runs, while another CPU has nothing to do and has not found it. */
-	t = weir_load(&s->cpus[msg->cpu].curr);
-	if (t && fair_balancer_spare(out)) {
-		idle = weir_idle_near(weir_in(&self->inst, 0), t, 0);
-		if (idle != WEIR_NO_CPU && fair_balancer_move(self, out, idle))
-			return 0;
-	}
-	if (now < weir_load(&self->port[out->from_port].next))
+	cpu = fair_balancer_needs_work(self, out, msg->cpu);
+	if (cpu != WEIR_NO_CPU && fair_balancer_move(self, out, cpu))
 		return 0;
-	weir_store(&self->port[out->from_port].next, now + self->interval);
-	from = fair_balancer_busiest(self, msg->cpu, 0, 3, &load);
-	if (!from)
+	if (now < weir_load(&self->next[out->from_port]))
 		return 0;
-	mine = fair_balancer_load(self, msg->cpu, now);
-	/* A task's worth of difference, lest the two CPUs hand it to and fro. */
-	if (load * 100 > mine * self->imbalance && load - mine > load / (weir_pipe_nr(from) + 1))
-		fair_balancer_move(self, from, msg->cpu);
+	weir_store(&self->next[out->from_port], now + self->interval);
+	cpu = fair_balancer_burdened(self, msg->cpu);
+	if (cpu)
+		fair_balancer_move(self, weir_out(&self->inst, cpu - 1), msg->cpu);
 	return 0;
 }
 
 WEIR_ENTRY void fair_balancer_take_state(struct fair_balancer weir_mem *self,
 					 struct fair_balancer weir_mem *old)
 {
-	for (u32 i = 0; i < self->inst.nr_out && i < old->inst.nr_out && weir_loop; i++) {
-		self->port[i].pelt.at = old->port[i].pelt.at;
-		self->port[i].pelt.load_sum = old->port[i].pelt.load_sum;
-		self->port[i].pelt.part = old->port[i].pelt.part;
-		self->port[i].load = old->port[i].load;
-		self->port[i].next = old->port[i].next;
-	}
+	for (u32 i = 0; i < self->inst.nr_out && i < old->inst.nr_out && weir_loop; i++)
+		self->next[i] = old->next[i];
+	weir_loads_take(&self->loads, &old->loads);
 }

@@ -78,23 +78,32 @@ WEIR_HELPER u64 bvt_ran(struct bvt weir_mem *self weir_arg, struct weir_task wei
 	return weir_request(self->inst.sched, &ran) ? 0 : ran.value2;
 }
 
+/* Charge @t, which has come or is presented anew: its effective virtual time. */
+WEIR_HELPER u64 bvt_effective(struct bvt weir_mem *self weir_arg,
+			      struct weir_task weir_mem *t weir_arg)
+{
+	struct bvt_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 ran = bvt_ran(self, t);
+	/* All but the warped are put forward, which is the same and needs no negative numbers. */
+	u64 ahead = weir_property(self->inst.sched, WEIR_TOPIC_LATENCY, t) ? 0 : self->warp;
+
+	if (!p->here || ran > p->seen)
+		bvt_charge(self, p, ran, weir_property(self->inst.sched, WEIR_TOPIC_WEIGHT, t),
+			   ahead);
+	return p->time + ahead;
+}
+
 WEIR_ENTRY int bvt_update(struct bvt weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_change weir_mem *c;
 	int err;
 
 	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
-		struct bvt_task weir_mem *p = weir_priv(&self->inst, t);
-		u64 ran = bvt_ran(self, t);
-		/* All but the warped are put forward, which is the same and needs no negative numbers. */
-		u64 ahead = weir_property(s, WEIR_TOPIC_LATENCY, t) ? 0 : self->warp;
+		u64 time = bvt_effective(self, t);
 
-		if (!p->here || ran > p->seen)
-			bvt_charge(self, p, ran, weir_property(s, WEIR_TOPIC_WEIGHT, t), ahead);
 		weir_store(&t->slice_ns, self->allowance);
-		err = weir_insert_urgent(&self->inst, t, p->time + ahead, in);
+		err = weir_insert_urgent(&self->inst, t, time, in);
 		if (err)
 			return err;
 	}

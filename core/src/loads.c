@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Load behind the out-pipes of a balancer (weir/loads.h). */
+#include "internal.h"
+#include <weir/loads.h>
+#include <weir/near.h>
+
+WEIR_GLOBAL int weir_loads_construct(struct weir_instance weir_mem *self weir_arg,
+				     struct weir_loads weir_mem *loads weir_arg)
+{
+	if (self->nr_out > WEIR_MAX_CPUS)
+		return -WEIR_EPORTS;
+	loads->inst = self;
+	loads->port = weir_instance_alloc(self, (u64)self->nr_out * sizeof(struct weir_load_port));
+	if (!loads->port)
+		return -WEIR_ENOMEM;
+	return weir_port_map(self, &loads->map);
+}
+
+WEIR_GLOBAL int weir_loads_take(struct weir_loads weir_mem *loads weir_arg,
+				const struct weir_loads weir_mem *old weir_arg)
+{
+	for (u32 i = 0; i < loads->inst->nr_out && i < old->inst->nr_out && weir_loop; i++) {
+		loads->port[i].pelt.at = old->port[i].pelt.at;
+		loads->port[i].pelt.load_sum = old->port[i].pelt.load_sum;
+		loads->port[i].pelt.part = old->port[i].pelt.part;
+		loads->port[i].load = old->port[i].load;
+	}
+	return 0;
+}
+
+/* Out-pipe @port - 1 has @add more weight and @take less; 0: none has. */
+static void loads_count(struct weir_loads weir_mem *loads, u32 port, u64 add, u64 take, u64 now)
+{
+	struct weir_load_port weir_mem *q;
+
+	if (!port || port > loads->inst->nr_out)
+		return;
+	q = &loads->port[port - 1];
+	weir_pelt_update(&q->pelt, now, q->load, 0);
+	q->load = q->load + add > take ? q->load + add - take : 0;
+}
+
+WEIR_GLOBAL int weir_loads_enter(struct weir_loads weir_mem *loads weir_arg,
+				 struct weir_load_task weir_mem *p weir_arg, u32 port, u32 weight, u64 now)
+{
+	weir_load_track(p, now);
+	if (p->running)
+		p->stopped = now;
+	p->running = 0;
+	loads_count(loads, p->port, 0, p->weight, now);
+	loads_count(loads, port, weight, 0, now);
+	p->weight = weight;
+	p->port = port;
+	return 0;
+}
+
+WEIR_GLOBAL int weir_loads_leave(struct weir_loads weir_mem *loads weir_arg,
+				 struct weir_load_task weir_mem *p weir_arg)
+{
+	u32 port = p->port;
+	int err = weir_spin_lock(&loads->inst->lock);
+
+	if (err)
+		return err;
+	weir_loads_enter(loads, p, 0, 0, weir_now(loads->inst->sched));
+	p->port = port;
+	weir_spin_unlock(&loads->inst->lock);
+	return 0;
+}
+
+WEIR_GLOBAL u64 weir_loads_of(struct weir_loads weir_mem *loads weir_arg, u32 cpu, u64 now)
+{
+	u32 port = cpu < loads->map.nr ? loads->map.port[cpu] : 0;
+	struct weir_load_port weir_mem *q;
+
+	if (!port)
+		return ~0ull >> 20;
+	q = &loads->port[port - 1];
+	weir_pelt_update(&q->pelt, now, weir_load(&q->load), 0);
+	return weir_pelt_load(&q->pelt);
+}
+
+WEIR_GLOBAL u32 weir_pipe_spare(struct weir_pipe weir_mem *pipe weir_arg)
+{
+	u32 nr = weir_pipe_nr(pipe), idle;
+
+	if (!nr)
+		return 0;
+	return weir_pipe_load(pipe, &idle) > nr ? nr : nr - 1;
+}
+
+/* The out-pipe holds no task; whoever fills it in between sets its bit again after us. */
+static int loads_empty(struct weir_loads weir_mem *loads, u32 port)
+{
+	struct weir_pipe weir_mem *out = weir_out(loads->inst, port);
+
+	if (weir_pipe_nr(out))
+		return 0;
+	weir_mask_clear(&loads->queued, port);
+	if (weir_pipe_nr(out))
+		weir_mask_set(&loads->queued, port);
+	return 1;
+}
+
+WEIR_GLOBAL u32 weir_loads_busiest(struct weir_loads weir_mem *loads weir_arg, u32 cpu, u32 near, u32 far)
+{
+	struct weir_instance weir_mem *self = loads->inst;
+	u64 now = weir_now(self->sched), most = 0;
+	u32 n = 0, best = 0;
+
+	for (u32 w = 0; w * 64 < self->nr_out && weir_loop; w++) {
+		u64 bits = weir_load(&loads->queued.word[w & (WEIR_MASK_WORDS - 1)]);
+
+		while (bits && weir_loop) {
+			u32 i = w * 64 + weir_lowest_bit(bits), away;
+			struct weir_pipe weir_mem *out = weir_out(self, i);
+			u64 here;
+
+			bits &= bits - 1;
+			n++;
+			if (loads_empty(loads, i))
+				continue;
+			away = weir_distance(self->sched, cpu, out->cpu);
+			if (away < near || away > far || out->cpu == cpu || !weir_pipe_spare(out))
+				continue;
+			here = weir_loads_of(loads, out->cpu, now) + 1;
+			if (here > most) {
+				most = here;
+				best = i + 1;
+			}
+		}
+	}
+	weir_note_scan(self, n + (self->nr_out + 63) / 64);
+	return best;
+}
+
+WEIR_GLOBAL u32 weir_loads_idlest(struct weir_loads weir_mem *loads weir_arg, u32 here,
+				  const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	struct weir_instance weir_mem *self = loads->inst;
+	struct weir_sched weir_mem *s = self->sched;
+	u64 now = weir_now(s), least = ~0ull;
+	struct weir_pipe weir_mem *to;
+	u32 found = WEIR_NO_CPU;
+
+	for (u32 i = 0; i < self->nr_out && weir_loop; i++) {
+		u32 cpu = weir_out(self, i)->cpu;
+		u64 load;
+
+		if (!weir_cpu_may(s, cpu, mask))
+			continue;
+		load = (weir_loads_of(loads, cpu, now) + loads->port[i].load) * 1024 /
+		       (s->cpus[cpu].capacity ? s->cpus[cpu].capacity : 1024);
+		if (!weir_cpu_waits(s, cpu))
+			load += 1ull << 40;
+		else if (!weir_core_idle(s, cpu))
+			load += 1ull << 39;
+		load = load * 4 + (here < s->nr_cpus ? weir_distance(s, here, cpu) : 0);
+		if (load < least) {
+			least = load;
+			found = cpu;
+		}
+	}
+	weir_note_scan(self, self->nr_out);
+	to = weir_port_to(self, &loads->map, found);
+	if (!to)
+		to = weir_first_allowed(self, mask);
+	return to ? to->from_port + 1 : 0;
+}
