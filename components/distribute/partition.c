@@ -65,7 +65,8 @@ WEIR_COMPONENT(
 			   "load to reckon for a task of which no job is known")));
 
 /* Execution time over the shorter of period and relative deadline, PARTITION_FULL: 1; rounded down. */
-static u64 partition_load(struct partition weir_mem *self, struct weir_task weir_mem *t)
+WEIR_HELPER u64 partition_load(struct partition weir_mem *self weir_arg,
+			       struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };

@@ -65,6 +65,7 @@ struct edf_vd {
 	u64 x;	    /* (c) that as a percentage, 0: to be computed */
 	u32 mode;   /* (p) 1: high */
 	u32 warned; /* (p) OVERLOAD was published for the present set */
+	struct edf_vd_task told; /* (p) what is told of the task that is being looked at */
 };
 
 WEIR_COMPONENT(edf_vd,
@@ -148,37 +149,54 @@ static void edf_vd_unbook(struct edf_vd weir_mem *self, struct edf_vd_task weir_
 	p->load = p->load_hi = 0;
 }
 
-/* Ask what the task needs. 1: the books have changed. */
-static int edf_vd_learn(struct edf_vd weir_mem *self, struct weir_task weir_mem *t,
-			struct edf_vd_task weir_mem *p)
+/* What is told of @t, into `told`; without a job whose deadline is known `due` is 0. */
+WEIR_HELPER int edf_vd_ask(struct edf_vd weir_mem *self weir_arg,
+			   struct weir_task weir_mem *t weir_arg)
 {
-	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };
-	struct weir_msg due = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
-	struct weir_msg level = { .topic = WEIR_TOPIC_CRITICALITY, .task = t };
+	struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = t };
 	struct weir_sched weir_mem *s = self->inst.sched;
+	int unknown = weir_request(s, &msg);
 
-	if (weir_request(s, &job) || weir_request(s, &due) || due.value < job.value2)
-		due.value = 0;
-	if (weir_request(s, &level) || level.value != WEIR_CRITICALITY_HI)
-		level.value = level.value2 = 0;
-	if (p->due != due.value)
+	self->told.wcet = msg.value;
+	self->told.relative = msg.value2;
+	msg.topic = WEIR_TOPIC_DEADLINE;
+	msg.value = msg.value2 = 0;
+	unknown = unknown || weir_request(s, &msg) || msg.value < self->told.relative;
+	self->told.due = unknown ? 0 : msg.value;
+	self->told.period = msg.value2 ? msg.value2 : self->told.relative;
+	msg.topic = WEIR_TOPIC_CRITICALITY;
+	msg.value = msg.value2 = 0;
+	if (weir_request(s, &msg) || msg.value != WEIR_CRITICALITY_HI)
+		msg.value = msg.value2 = 0;
+	self->told.level = msg.value;
+	if (msg.value && msg.value2 < self->told.wcet)
+		msg.value2 = self->told.wcet;
+	self->told.wcet_hi = msg.value2;
+	return 0;
+}
+
+/* Ask what the task needs. 1: the books have changed. */
+WEIR_HELPER int edf_vd_learn(struct edf_vd weir_mem *self weir_arg,
+			     struct weir_task weir_mem *t weir_arg)
+{
+	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
+	const struct edf_vd_task weir_mem *told = &self->told;
+
+	edf_vd_ask(self, t);
+	if (p->due != told->due)
 		p->aside = 0;
-	p->due = due.value;
-	if (!due.value || !job.value2)
+	p->due = told->due;
+	if (!told->due || !told->relative)
 		return 0;
-	if (!due.value2)
-		due.value2 = job.value2;
-	if (level.value && level.value2 < job.value)
-		level.value2 = job.value;
-	if (p->wcet == job.value && p->relative == job.value2 && p->period == due.value2 &&
-	    p->level == level.value && p->wcet_hi == level.value2)
+	if (p->wcet == told->wcet && p->relative == told->relative && p->period == told->period &&
+	    p->level == told->level && p->wcet_hi == told->wcet_hi)
 		return 0;
 	edf_vd_unbook(self, p);
-	p->wcet = job.value;
-	p->relative = job.value2;
-	p->period = due.value2;
-	p->level = level.value;
-	p->wcet_hi = level.value2;
+	p->wcet = told->wcet;
+	p->relative = told->relative;
+	p->period = told->period;
+	p->level = told->level;
+	p->wcet_hi = told->wcet_hi;
 	p->load = edf_vd_load(p->wcet, p->period);
 	p->load_hi = edf_vd_load(p->wcet_hi, p->period);
 	if (p->level == WEIR_CRITICALITY_HI) {
@@ -216,8 +234,9 @@ static u64 edf_vd_key(struct edf_vd weir_mem *self, struct weir_task weir_mem *t
 	return p->due - p->relative + within;
 }
 
-static int edf_vd_place(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in,
-			struct weir_task weir_mem *t)
+WEIR_HELPER int edf_vd_place(struct edf_vd weir_mem *self weir_arg,
+			     struct weir_pipe weir_mem *in weir_arg,
+			     struct weir_task weir_mem *t weir_arg)
 {
 	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
 	u64 key = edf_vd_key(self, t, p), left = edf_vd_left(self, t, p), capacity = 1024;
@@ -277,12 +296,13 @@ static int edf_vd_critical(struct edf_vd weir_mem *self, struct weir_pipe weir_m
 	return 0;
 }
 
-static int edf_vd_put(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in,
-		      struct weir_task weir_mem *t)
+WEIR_HELPER int edf_vd_put(struct edf_vd weir_mem *self weir_arg,
+			   struct weir_pipe weir_mem *in weir_arg,
+			   struct weir_task weir_mem *t weir_arg)
 {
 	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
 	u64 before = p->due;
-	int changed = edf_vd_learn(self, t, p), err;
+	int changed = edf_vd_learn(self, t), err;
 
 	if (self->mode && p->due != before && !edf_vd_critical(self, in, t)) {
 		self->mode = 0;

@@ -83,9 +83,11 @@ struct rbed {
 	u64 floor;	     /* (c) percent */
 	u64 hard;	     /* (p) rates booked */
 	u64 soft;	     /* (p) */
-	u64 chain; /* (p) ns; until then the best-effort turns given out keep their rate busy */
-	u32 epoch; /* (p) admissions so far */
-	u32 unused;
+	u64 chain;   /* (p) ns; until then the best-effort turns given out keep their rate busy */
+	u32 epoch;   /* (p) admissions so far */
+	u32 nr;	     /* (p) best-effort tasks, as counted last */
+	u64 weights; /* (p) theirs */
+	struct rbed_task told; /* (p) what is told of the task that is being looked at */
 };
 
 WEIR_COMPONENT(
@@ -149,15 +151,14 @@ static u64 rbed_weight(struct weir_sched weir_mem *s, struct weir_task weir_mem 
 
 /* --- best effort --------------------------------------------------------------------------------- */
 
-/* Best-effort tasks that wait or run here, and their weights; @t is one of them anyway. */
-static u64 rbed_count(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
-		      struct weir_task weir_mem *t, u64 *weights)
+/* Best-effort tasks other than @t that wait here, into `nr` and `weights`. */
+WEIR_HELPER int rbed_count_waiting(struct rbed weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *in weir_arg,
+				   struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_task weir_mem *other;
-	u64 n = 1;
 
-	*weights = rbed_weight(s, t);
 	weir_for_task(other, in) {
 		struct rbed_task weir_mem *p = weir_priv(&self->inst, other);
 
@@ -165,9 +166,19 @@ static u64 rbed_count(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
 		if (other == t || p->kind == RBED_SOFT || p->kind == RBED_HARD ||
 		    (p->kind == RBED_NEW && weir_property(s, WEIR_TOPIC_JOB, other)))
 			continue;
-		*weights += rbed_weight(s, other);
-		n++;
+		self->weights += rbed_weight(s, other);
+		self->nr++;
 	}
+	return 0;
+}
+
+/* Those that run here. */
+WEIR_HELPER int rbed_count_running(struct rbed weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *in weir_arg,
+				   struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_sched weir_mem *s = self->inst.sched;
+
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
 		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
 
@@ -180,27 +191,28 @@ static u64 rbed_count(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
 			    ((struct rbed_task weir_mem *)weir_priv(&self->inst, curr))->kind !=
 				    RBED_BEST_EFFORT)
 				continue;
-			*weights += rbed_weight(s, curr);
-			n++;
+			self->weights += rbed_weight(s, curr);
+			self->nr++;
 		}
 	}
-	weir_note_scan(&self->inst, weir_pipe_nr(in));
-	return n;
+	return 0;
 }
 
 /*
- * A turn: share times period, due a period from now. All turns together use the rate of best effort up to
- * the end of the chain (a total bandwidth server), so real-time tasks never wait for them too long.
+ * A turn: share times period, due a period from now, for one of `nr` tasks. All turns together use the rate of
+ * best effort up to the end of the chain (a total bandwidth server), so real-time tasks never wait for them
+ * too long.
  */
-static void rbed_turn(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
-		      struct weir_task weir_mem *t, struct rbed_task weir_mem *p, u64 now)
+WEIR_HELPER int rbed_turn(struct rbed weir_mem *self weir_arg,
+			  struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	u64 rest = rbed_rest(self), weights;
-	u64 n = rbed_count(self, in, t, &weights), all;
+	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+	u64 rest = rbed_rest(self), weight = rbed_weight(self->inst.sched, t), all;
 
-	p->period = n * self->slice;
+	self->weights += weight;
+	p->period = (self->nr + 1) * self->slice;
 	all = p->period < RBED_LONG ? p->period * rest / RBED_FULL : p->period;
-	p->budget = all * rbed_weight(self->inst.sched, t) / weights;
+	p->budget = all * weight / self->weights;
 	if (!p->budget)
 		p->budget = 1;
 	p->used = 0;
@@ -211,23 +223,26 @@ static void rbed_turn(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
 	p->deadline = now + p->period;
 	if (p->deadline < self->chain)
 		p->deadline = self->chain;
+	return 0;
 }
 
 /* --- rates change -------------------------------------------------------------------------------- */
 
 /* Bring what the task has used up to date. */
-static void rbed_charge(struct rbed weir_mem *self, struct weir_task weir_mem *t,
-			struct rbed_task weir_mem *p)
+WEIR_HELPER int rbed_charge(struct rbed weir_mem *self weir_arg,
+			    struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg run = { .topic = WEIR_TOPIC_EXECUTED, .task = t };
+	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
 
 	if (weir_request(self->inst.sched, &run))
-		return;
+		return 0;
 	if (p->kind != RBED_NEW && run.value2 != p->seen) {
 		p->used += run.value2 - p->seen;
 		p->begun = 1;
 	}
 	p->seen = run.value2;
+	return 0;
 }
 
 /* The runtime's timer ends what is left of the budget. */
@@ -256,32 +271,52 @@ static u64 rbed_granted(struct rbed weir_mem *self, u64 amount)
 /*
  * A real-time task was admitted, and less is left to this one. What is left of a turn is due later, and
  * gone if the task waits for something in between. In its period a soft task goes on by its new rate, for
- * others have been promised the rest.
+ * others have been promised the rest, and 1 says so. What it has used is up to date.
  */
-static void rbed_squeeze(struct rbed weir_mem *self, struct weir_task weir_mem *t,
-			 struct rbed_task weir_mem *p, u64 now)
+WEIR_HELPER int rbed_squeeze(struct rbed weir_mem *self weir_arg,
+			     struct rbed_task weir_mem *p weir_arg, u64 now)
 {
 	u64 left;
 
-	rbed_charge(self, t, p);
 	if (p->used >= p->budget)
-		return;
+		return 0;
 	if (p->kind == RBED_BEST_EFFORT) {
 		self->chain += rbed_ratio(p->budget - p->used, rbed_rest(self));
 		if (p->deadline < self->chain)
 			p->deadline = self->chain;
 	}
 	if (p->kind != RBED_SOFT || !p->begun)
-		return;
+		return 0;
 	p->seen_epoch = self->epoch;
 	left = p->deadline > now ? p->deadline - now : 0;
 	left = rbed_granted(self, left < RBED_LONG ? left * p->rate / RBED_FULL : left);
-	if (p->used + left < p->budget)
-		p->limit = p->budget = p->used + (left ? left : 1);
+	if (p->used + left >= p->budget)
+		return 0;
+	p->limit = p->budget = p->used + (left ? left : 1);
+	return 1;
 }
 
-/* Those that run here. One that has to stop earlier than its slice says is asked in again. */
-static void rbed_squeeze_running(struct rbed weir_mem *self, struct weir_pipe weir_mem *in, u64 now)
+/* One that runs on @cpu. If it has to stop earlier than its slice says it is asked in again. */
+WEIR_HELPER int rbed_squeeze_one(struct rbed weir_mem *self weir_arg,
+				 struct weir_task weir_mem *t weir_arg,
+				 struct weir_cpu weir_mem *cpu weir_arg, u64 now)
+{
+	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+	int less;
+
+	rbed_charge(self, t);
+	less = rbed_squeeze(self, p, now);
+	if (p->kind == RBED_BEST_EFFORT)
+		weir_store(&cpu->curr_key, p->deadline);
+	else if (less)
+		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t,
+			     (u32)(cpu - self->inst.sched->cpus), 0);
+	return 0;
+}
+
+/* Those that run here. */
+WEIR_HELPER int rbed_squeeze_running(struct rbed weir_mem *self weir_arg,
+				     struct weir_pipe weir_mem *in weir_arg, u64 now)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 
@@ -289,49 +324,48 @@ static void rbed_squeeze_running(struct rbed weir_mem *self, struct weir_pipe we
 		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
 
 		while (bits && weir_loop) {
-			u32 cpu = w * 64 + weir_lowest_bit(bits);
-			struct weir_task weir_mem *t = weir_load(&s->cpus[cpu].curr);
-			struct rbed_task weir_mem *p;
-			u64 before;
+			struct weir_cpu weir_mem *cpu = &s->cpus[w * 64 + weir_lowest_bit(bits)];
+			struct weir_task weir_mem *t = weir_load(&cpu->curr);
 
 			bits &= bits - 1;
-			if (!t || weir_pipe_has(in, t))
-				continue;
-			p = weir_priv(&self->inst, t);
-			before = p->limit;
-			rbed_squeeze(self, t, p, now);
-			if (p->kind == RBED_BEST_EFFORT)
-				weir_store(&s->cpus[cpu].curr_key, p->deadline);
-			else if (p->kind == RBED_SOFT && p->limit != before)
-				weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, cpu, 0);
+			if (t && !weir_pipe_has(in, t))
+				rbed_squeeze_one(self, t, cpu, now);
 		}
 	}
+	return 0;
 }
 
-static int rbed_squeeze_all(struct rbed weir_mem *self, struct weir_pipe weir_mem *in)
+/* One that waits takes its new place, if it has one. */
+WEIR_HELPER int rbed_squeeze_waiting(struct rbed weir_mem *self weir_arg,
+				     struct weir_pipe weir_mem *in weir_arg,
+				     struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u64 now = weir_now(self->inst.sched);
+	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+
+	rbed_charge(self, t);
+	rbed_squeeze(self, p, now);
+	if (!weir_pipe_has(weir_out(&self->inst, 0), t))
+		return 0;
+	rbed_slice(self, in, t, p);
+	if (p->kind != RBED_BEST_EFFORT)
+		return 0;
+	return weir_pipe_insert_stable(weir_out(&self->inst, 0), t, p->deadline, in);
+}
+
+/* Less is left to others than before. */
+WEIR_HELPER int rbed_squeeze_all(struct rbed weir_mem *self weir_arg,
+				 struct weir_pipe weir_mem *in weir_arg, u64 now)
+{
 	struct weir_task weir_mem *t;
-	int err = 0;
 
 	self->epoch++;
 	if (self->chain < now)
 		self->chain = now;
 	rbed_squeeze_running(self, in, now);
-	weir_for_task(t, in) {
-		struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
-
-		rbed_squeeze(self, t, p, now);
-		if (!weir_pipe_has(out, t))
-			continue;
-		rbed_slice(self, in, t, p);
-		if (p->kind == RBED_BEST_EFFORT)
-			err = weir_pipe_insert_stable(out, t, p->deadline, in);
-		if (err)
+	weir_for_task(t, in)
+		if (rbed_squeeze_waiting(self, in, t, now))
 			break;
-	}
-	return err;
+	return 0;
 }
 
 /* --- real time ----------------------------------------------------------------------------------- */
@@ -366,18 +400,34 @@ static int rbed_admit(struct rbed weir_mem *self, struct weir_task weir_mem *t,
 	return kind != RBED_BEST_EFFORT;
 }
 
-/* Ask what the task is. 1: less is left to best effort than before. */
-static int rbed_learn(struct rbed weir_mem *self, struct weir_task weir_mem *t,
-		      struct rbed_task weir_mem *p)
+/* What is told of @t, into `told`. 1: it has a job and a deadline. */
+WEIR_HELPER int rbed_ask(struct rbed weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg)
 {
-	struct weir_msg job = { .topic = WEIR_TOPIC_JOB, .task = t };
-	struct weir_msg due = { .topic = WEIR_TOPIC_DEADLINE, .task = t };
+	struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = t };
 	struct weir_sched weir_mem *s = self->inst.sched;
-	u64 period;
+
+	if (weir_request(s, &msg))
+		return 0;
+	self->told.wcet = msg.value;
+	self->told.relative = msg.value2;
+	msg.topic = WEIR_TOPIC_DEADLINE;
+	msg.value = msg.value2 = 0;
+	if (weir_request(s, &msg))
+		return 0;
+	self->told.due = msg.value;
+	self->told.period = msg.value2 ? msg.value2 : self->told.relative;
+	return self->told.wcet && self->told.relative && msg.value >= self->told.relative;
+}
+
+/* Ask what the task is. 1: less is left to best effort than before. */
+WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
+			   struct weir_task weir_mem *t weir_arg)
+{
+	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+	const struct rbed_task weir_mem *told = &self->told;
 	u32 kind;
 
-	if (weir_request(s, &job) || weir_request(s, &due) || !job.value || !job.value2 ||
-	    due.value < job.value2) {
+	if (!rbed_ask(self, t)) {
 		if (p->kind == RBED_BEST_EFFORT)
 			return 0;
 		rbed_unbook(self, p);
@@ -385,33 +435,34 @@ static int rbed_learn(struct rbed weir_mem *self, struct weir_task weir_mem *t,
 		p->kind = RBED_BEST_EFFORT;
 		return 0;
 	}
-	kind = weir_property(s, WEIR_TOPIC_CRITICALITY, t) == WEIR_CRITICALITY_LO ? RBED_SOFT
-										  : RBED_HARD;
-	period = due.value2 ? due.value2 : job.value2;
-	if (p->wcet == job.value && p->relative == job.value2 &&
+	kind = RBED_HARD;
+	if (weir_property(self->inst.sched, WEIR_TOPIC_CRITICALITY, t) == WEIR_CRITICALITY_LO)
+		kind = RBED_SOFT;
+	if (p->wcet == told->wcet && p->relative == told->relative &&
 	    (p->kind == kind || (p->kind == RBED_BEST_EFFORT && kind == RBED_HARD))) {
 		/* A refused task is not asked for again; its period is that of its turn. */
-		if (p->kind == RBED_BEST_EFFORT || p->period == period) {
-			if (p->due != due.value)
+		if (p->kind == RBED_BEST_EFFORT || p->period == told->period) {
+			if (p->due != told->due)
 				p->late = 0;
-			p->due = due.value;
+			p->due = told->due;
 			return 0;
 		}
 	}
-	p->wcet = job.value;
-	p->relative = job.value2;
-	p->period = period;
+	p->wcet = told->wcet;
+	p->relative = told->relative;
+	p->period = told->period;
 	if (p->kind <= RBED_BEST_EFFORT)
 		p->begun = 0;
-	p->due = due.value;
+	p->due = told->due;
 	p->late = 0;
 	return rbed_admit(self, t, p, kind);
 }
 
 /* The period that the task is in, and what it may still run in it. */
-static void rbed_period(struct rbed weir_mem *self, struct weir_task weir_mem *t,
-			struct rbed_task weir_mem *p, u64 now)
+WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
+			    struct weir_task weir_mem *t weir_arg, u64 now)
 {
+	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
 	u64 told = p->due - p->relative,
 	    budget = p->kind == RBED_SOFT ? rbed_granted(self, p->wcet) : p->wcet;
 
@@ -439,6 +490,7 @@ static void rbed_period(struct rbed weir_mem *self, struct weir_task weir_mem *t
 		p->late = 1;
 		weir_publish(&self->inst, WEIR_TOPIC_DEADLINE_MISS, t, WEIR_NO_CPU, p->due);
 	}
+	return 0;
 }
 
 /* --- both ---------------------------------------------------------------------------------------- */
@@ -456,10 +508,21 @@ static int rbed_yielded(struct rbed weir_mem *self, struct rbed_task weir_mem *p
 	return yielded;
 }
 
-/* A best-effort task takes up its turn again, unless it is over, or came to nothing. */
-static int rbed_turn_over(struct rbed weir_mem *self, struct rbed_task weir_mem *p, u64 now,
-			  u32 event)
+/*
+ * What @t may run from now on. 1: a best-effort task needs a new turn; it takes up its old one unless that is
+ * over, or came to nothing.
+ */
+WEIR_HELPER int rbed_renew(struct rbed weir_mem *self weir_arg,
+			   struct weir_task weir_mem *t weir_arg, u64 now, u32 event)
 {
+	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+
+	if (p->kind != RBED_BEST_EFFORT) {
+		if (event == RBED_WOKEN && p->seen_epoch != self->epoch)
+			rbed_squeeze(self, p, now);
+		rbed_period(self, t, now);
+		return 0;
+	}
 	if (p->used >= p->budget)
 		return 1;
 	if (event == RBED_GAVE_UP)
@@ -472,47 +535,50 @@ static int rbed_turn_over(struct rbed weir_mem *self, struct rbed_task weir_mem 
 		       rbed_ratio(p->budget, p->period);
 }
 
-/* Where a task belongs by what it has used. */
-static u64 rbed_key(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
-		    struct weir_task weir_mem *t, u32 event)
+/* @t goes where its deadline says; without a budget it waits for its next period. */
+WEIR_HELPER int rbed_insert(struct rbed weir_mem *self weir_arg,
+			    struct weir_pipe weir_mem *in weir_arg,
+			    struct weir_task weir_mem *t weir_arg, u64 now)
 {
 	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 now = weir_now(self->inst.sched);
-
-	rbed_charge(self, t, p);
-	if (rbed_learn(self, t, p))
-		rbed_squeeze_all(self, in);
-	if (p->kind != RBED_BEST_EFFORT) {
-		if (event == RBED_WOKEN && p->seen_epoch != self->epoch)
-			rbed_squeeze(self, t, p, now);
-		rbed_period(self, t, p, now);
-		return p->release <= now ? p->deadline : WEIR_KEY_NONE;
-	}
-	if (rbed_turn_over(self, p, now, event))
-		rbed_turn(self, in, t, p, now);
-	return p->deadline;
-}
-
-static int rbed_put(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
-		    struct weir_task weir_mem *t, u32 event)
-{
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 key = rbed_key(self, in, t, event);
+	u64 key = p->deadline;
 	int err;
 
+	if (p->kind != RBED_BEST_EFFORT && p->release > now)
+		key = WEIR_KEY_NONE;
 	rbed_slice(self, in, t, p);
 	if (key == WEIR_KEY_NONE)
 		err = weir_due_set(&self->due, t, p->release);
 	else
 		err = weir_due_clear(&self->due, t);
 	if (!err)
-		err = weir_pipe_insert_stable(out, t, key, in);
+		err = weir_pipe_insert_stable(weir_out(&self->inst, 0), t, key, in);
 	if (err)
 		return err;
 	if (key != WEIR_KEY_NONE)
-		weir_preempt(&self->inst, out, t, key);
+		weir_preempt(&self->inst, weir_out(&self->inst, 0), t, key);
 	return 0;
+}
+
+/* Put @t in its place, by what it is and has used. */
+WEIR_HELPER int rbed_put(struct rbed weir_mem *self weir_arg,
+			 struct weir_pipe weir_mem *in weir_arg,
+			 struct weir_task weir_mem *t weir_arg, u32 event)
+{
+	u64 now = weir_now(self->inst.sched);
+
+	rbed_charge(self, t);
+	if (rbed_learn(self, t))
+		rbed_squeeze_all(self, in, now);
+	if (rbed_renew(self, t, now, event)) {
+		self->nr = 0;
+		self->weights = 0;
+		rbed_count_waiting(self, in, t);
+		rbed_count_running(self, in, t);
+		weir_note_scan(&self->inst, weir_pipe_nr(in));
+		rbed_turn(self, t, now);
+	}
+	return rbed_insert(self, in, t, now);
 }
 
 WEIR_ENTRY int rbed_construct(struct rbed weir_mem *self)
