@@ -28,6 +28,10 @@ const MACHINE: elf::Machine = if cfg!(target_arch = "x86_64") {
     elf::EM_NONE
 };
 
+/// What a constructor or destructor function makes of an object.
+const RUNS: &str = "it has code that runs by itself when it is loaded or unloaded";
+const NO_RUNNING: &str =
+    "take its constructor and destructor functions out; instances have `_construct` and `_destroy`";
 const BUILD: &str = "build it with `runweir component build FILE.c -o FILE.so`";
 
 /// Refuse what is no plugin, was built with other headers, or needs anything but the component interface.
@@ -81,16 +85,16 @@ pub(crate) fn check(bytes: &[u8], abi: u64) -> Result<(), LoadError> {
         .and_then(|all| all.iter().find_map(|p| p.dynamic(endian, bytes).ok().flatten()));
     for entry in dynamic.unwrap_or(&[]) {
         let value = entry.d_val(endian);
-        let what = match entry.tag(endian) {
-            elf::DT_NEEDED => "it needs other libraries",
-            elf::DT_INIT | elf::DT_FINI => "it has code that runs by itself when it is loaded or unloaded",
+        let (what, help) = match entry.tag(endian) {
+            elf::DT_NEEDED => ("it needs other libraries", BUILD),
+            elf::DT_INIT | elf::DT_FINI => (RUNS, NO_RUNNING),
             elf::DT_INIT_ARRAYSZ | elf::DT_FINI_ARRAYSZ | elf::DT_PREINIT_ARRAYSZ if value > 0 => {
-                "it has code that runs by itself when it is loaded or unloaded"
+                (RUNS, NO_RUNNING)
             }
-            elf::DT_TEXTREL => "its code would have to be changed to be loaded",
+            elf::DT_TEXTREL => ("its code would have to be changed to be loaded", BUILD),
             _ => continue,
         };
-        return Err(refuse(what, BUILD));
+        return Err(refuse(what, help));
     }
     Ok(())
 }

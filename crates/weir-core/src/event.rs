@@ -4,7 +4,7 @@
 //! A runtime calls [`Observer::event`] in order of time. Metrics, traces and checkers are
 //! observers; none of them may influence the run.
 
-use crate::Counters;
+use crate::{Counters, Plan};
 
 /// Task number, dense from 0 in order of creation.
 pub type TaskNo = u32;
@@ -185,6 +185,9 @@ pub enum Event<'a> {
 pub trait Observer {
     /// `t_ns` is virtual (or, live, monotonic) time since the start of the run.
     fn event(&mut self, t_ns: u64, event: &Event<'_>);
+
+    /// `plan` takes over with the next [`Event::Swap`]: pipes and instances of the events after it are numbered as there.
+    fn rewired(&mut self, _plan: &Plan) {}
 }
 
 /// Several observers at once.
@@ -192,6 +195,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn event(&mut self, t_ns: u64, event: &Event<'_>) {
         self.0.event(t_ns, event);
         self.1.event(t_ns, event);
+    }
+
+    fn rewired(&mut self, plan: &Plan) {
+        self.0.rewired(plan);
+        self.1.rewired(plan);
     }
 }
 
@@ -201,11 +209,21 @@ impl<T: Observer> Observer for Option<T> {
             o.event(t_ns, event);
         }
     }
+
+    fn rewired(&mut self, plan: &Plan) {
+        if let Some(o) = self {
+            o.rewired(plan);
+        }
+    }
 }
 
 impl<T: Observer + ?Sized> Observer for &mut T {
     fn event(&mut self, t_ns: u64, event: &Event<'_>) {
         (**self).event(t_ns, event);
+    }
+
+    fn rewired(&mut self, plan: &Plan) {
+        (**self).rewired(plan);
     }
 }
 

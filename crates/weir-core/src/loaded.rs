@@ -16,10 +16,13 @@ use crate::catalog::{Catalog, ComponentInfo};
 use crate::classes;
 use crate::elf;
 use crate::ffi::{self, CClass, CPlugin};
+use crate::topic::Topic;
 
 /// `WEIR_MAX_LOADED`.
 const SLOTS: usize = 16;
 const MAX_PARAMS: u32 = 8;
+/// `WEIR_HAS_UPDATE`.
+const HAS_UPDATE: u32 = 1 << 7;
 /// Largest file.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -199,6 +202,28 @@ fn publish(slots: &[Option<Arc<Loaded>>; SLOTS], new: Option<ComponentInfo>) {
     classes::replace(Catalog { components });
 }
 
+/// The descriptor names the topics that there are functions for.
+fn topics_agree(name: &str, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Result<(), String> {
+    for (said, there, words, functions) in [
+        (d.listens, e.on | e.follows, "listens to", &["on", "follow"][..]),
+        (d.answers, e.answers, "answers", &["answer"][..]),
+    ] {
+        let odd = said ^ there;
+        if odd == 0 {
+            continue;
+        }
+        let topic = Topic::ALL.get(odd.trailing_zeros() as usize).map_or("an unknown topic", |t| t.name());
+        let lower = topic.to_lowercase();
+        let functions: Vec<String> = functions.iter().map(|f| format!("`{name}_{f}_{lower}`")).collect();
+        let functions = functions.join(" or ");
+        return Err(match said & odd & odd.wrapping_neg() {
+            0 => format!("its descriptor does not say that it {words} {topic}, for which it has {functions}"),
+            _ => format!("its descriptor says that it {words} {topic}, but there is no function {functions}"),
+        });
+    }
+    Ok(())
+}
+
 /// What a test sees to for built-in components: the description agrees with the code.
 fn sound(info: &ComponentInfo, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Result<(), String> {
     let word = |s: &str| {
@@ -210,8 +235,9 @@ fn sound(info: &ComponentInfo, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Resul
     if !word(&info.name) {
         return Err(format!("`{}` is no name of a component", info.name.escape_debug()));
     }
-    if d.listens != e.on | e.follows || d.answers != e.answers {
-        return Err("its descriptor names other topics than its functions".into());
+    topics_agree(&info.name, d, e)?;
+    if d.out_max > 0 && e.has & HAS_UPDATE == 0 {
+        return Err(format!("it has out-pipes, but no function `{}_update` that fills them", info.name));
     }
     if d.needs & !d.asks != 0 {
         return Err("it needs a topic that it does not ask".into());

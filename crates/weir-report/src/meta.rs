@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use weir_core::Plan;
+
 /// Names and numbers of a run; index = number in the events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
@@ -30,6 +32,17 @@ pub struct Names {
     pub instances: Vec<String>,
 }
 
+impl Names {
+    /// Those of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        Names {
+            topology: plan.name.clone(),
+            pipes: plan.pipes.iter().map(|p| p.name.clone()).collect(),
+            instances: plan.instances.iter().map(|i| i.name.clone()).collect(),
+        }
+    }
+}
+
 impl Meta {
     /// Label of a CPU.
     pub fn cpu_name(&self, cpu: u32) -> String {
@@ -55,7 +68,7 @@ pub(crate) struct Slots {
     slot_of: Vec<u32>,
     /// In front of names that have to be made up.
     prefix: String,
-    /// Names of the topologies by the topology's name; those of the first come first.
+    /// Names of the topologies by the topology's name.
     known: Vec<(String, Vec<String>)>,
 }
 
@@ -75,9 +88,14 @@ impl Slots {
         slots
     }
 
-    /// Makes the names of a topology known that may take over.
+    /// Makes the names of a topology known that may take over. What was known of another of this name (a topology that was
+    /// changed twice) is forgotten.
     pub fn learn(&mut self, topology: &str, names: &[String]) {
-        self.known.push((topology.into(), names.into()));
+        match self.known.iter_mut().find(|(t, _)| t == topology) {
+            Some((_, known)) if known == names => {}
+            Some((_, known)) => *known = names.into(),
+            None => self.known.push((topology.into(), names.into())),
+        }
     }
 
     /// Slot of an index. One beyond the known names gets a slot of its own.
@@ -150,10 +168,17 @@ mod tests {
         assert_eq!([0, 1, 2].map(|i| pipes.slot(i)), [0, 1, 2]);
         pipes.swap("b");
         assert_eq!([0, 1, 2].map(|i| pipes.slot(i)), [3, 0, 4]);
+        // The same topology, changed once more.
+        pipes.learn("b", &names(&["late.out", "entry", "lb.out1"]));
+        pipes.swap("b");
+        assert_eq!([0, 1, 2].map(|i| pipes.slot(i)), [5, 0, 2]);
         pipes.swap("unknown");
-        assert_eq!(pipes.slot(0), 5);
+        assert_eq!(pipes.slot(0), 6);
         pipes.swap("a");
         assert_eq!([0, 1, 2].map(|i| pipes.slot(i)), [0, 1, 2]);
-        assert_eq!(pipes.names, ["entry", "lb.out0", "lb.out1", "fifo.out", "b: pipe 2", "unknown: pipe 0"]);
+        assert_eq!(
+            pipes.names,
+            ["entry", "lb.out0", "lb.out1", "fifo.out", "b: pipe 2", "late.out", "unknown: pipe 0"]
+        );
     }
 }

@@ -9,6 +9,7 @@ use crate::summary::{
     SwapSummary, TaskSummary, Totals,
 };
 use std::collections::BTreeMap;
+use weir_core::Plan;
 use weir_core::event::{Call, Event, Observer, Stop};
 
 /// No task, no time.
@@ -417,6 +418,10 @@ fn sum_groups(tasks: &[Task], groups: &[String], names: &str) -> (Vec<GroupSumma
 }
 
 impl Observer for Metrics {
+    fn rewired(&mut self, plan: &Plan) {
+        self.know(&Names::of(plan));
+    }
+
     fn event(&mut self, t: u64, event: &Event<'_>) {
         self.events += 1;
         match *event {

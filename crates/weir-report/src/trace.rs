@@ -12,6 +12,7 @@ use crate::sink::Sink;
 use crate::trace_ids::*;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use weir_core::Plan;
 use weir_core::event::{Call, Event, Observer, Stop};
 
 /// What a task's track shows.
@@ -365,6 +366,10 @@ fn note(p: &mut Packet, name: u64, value: u64) {
 }
 
 impl Observer for Trace {
+    fn rewired(&mut self, plan: &Plan) {
+        self.know(&Names::of(plan));
+    }
+
     fn event(&mut self, t: u64, event: &Event<'_>) {
         if t != self.now {
             self.flush_calls();

@@ -137,7 +137,15 @@ fn a_bad_one_is_refused_with_its_reason() {
 
     let listens =
         |t: String| t.replace(".cls = WEIR_ORDER,", ".cls = WEIR_ORDER, .listens = WEIR_TOPIC_BIT(TICK),");
-    refused(&variant(dir, "liar", listens, HEADERS), "other topics than its functions");
+    refused(
+        &variant(dir, "liar", listens, HEADERS),
+        "says that it listens to TICK, but there is no function `liar_on_tick` or `liar_follow_tick`",
+    );
+    // It would keep every task that comes to it.
+    let lazy = |t: String| {
+        t.replace("WEIR_ENTRY int lazy_update(", "static __attribute__((unused)) int lazy_forgotten(")
+    };
+    refused(&variant(dir, "lazy", lazy, HEADERS), "no function `lazy_update` that fills them");
     let range = |t: String| t.replace("COUNT, 1, 1, 1000", "COUNT, 7, 1, 3");
     refused(&variant(dir, "strayed", range, HEADERS), "out of range");
     refused(&variant(dir, "fifo", same, HEADERS), "there is a component `fifo` already");

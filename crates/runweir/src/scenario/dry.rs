@@ -84,7 +84,7 @@ fn show(t: &Tried) -> String {
         text.push_str(&format!("  refused: {}\n", t.why));
     } else if !t.diff.is_empty() {
         text.push_str(&format!(
-            "  {} -> {}: {} instances built, {} of them new\n",
+            "  {} -> {}: {} instances, those of the exits counted, {} of them new\n",
             t.from,
             t.to,
             t.instances_built + t.instances_kept,
@@ -98,7 +98,10 @@ fn show(t: &Tried) -> String {
 /// A scheduler without tasks, in which graphs are really built.
 struct Bench {
     sched: Sched,
-    nr_cpus: u32,
+    /// Which CPUs are there by now.
+    online: Vec<bool>,
+    /// Which of all could run the scheduler.
+    serves: Vec<bool>,
     name: String,
 }
 
@@ -111,7 +114,10 @@ impl Bench {
         };
         let mut sched = Sched::new(&config).map_err(told)?;
         sched.load(plan).map_err(told)?;
-        Ok(Self { sched, nr_cpus, name: plan.name.clone() })
+        let cpus = &machine.shape.cpus;
+        let online = cpus.iter().map(|c| c.online).collect();
+        let serves = cpus.iter().map(|c| c.host.is_none()).collect();
+        Ok(Self { sched, online, serves, name: plan.name.clone() })
     }
 
     fn attempt(&mut self, workshop: &Workshop, cause: String, verbs: &[Verb], rule: Option<usize>) -> Tried {
@@ -126,19 +132,35 @@ impl Bench {
             instances_kept: 0,
             diff: Vec::new(),
         };
-        let unknown = verbs.iter().find_map(|v| match v {
-            Verb::Cpu { cpu, .. } if *cpu >= self.nr_cpus => Some(*cpu),
-            _ => None,
+        let done = self.cpus_after(verbs).and_then(|online| {
+            if verbs.iter().any(Verb::reshapes) {
+                self.build(workshop, verbs, rule, &mut tried)?;
+            }
+            self.online = online;
+            Ok(())
         });
-        let done = match unknown {
-            Some(cpu) => Err(format!("there is no CPU {cpu}; the machine has {}", self.nr_cpus)),
-            None if verbs.iter().any(Verb::reshapes) => self.build(workshop, verbs, rule, &mut tried),
-            None => Ok(()),
-        };
         if let Err(why) = done {
             (tried.ok, tried.why) = (false, why);
         }
         tried
+    }
+
+    /// The CPUs that are there when all verbs are done; refused as the simulator does it.
+    fn cpus_after(&self, verbs: &[Verb]) -> std::result::Result<Vec<bool>, String> {
+        let mut after = self.online.clone();
+        for verb in verbs {
+            if let Verb::Cpu { cpu, online } = verb {
+                let nr = after.len();
+                let slot = after
+                    .get_mut(*cpu as usize)
+                    .ok_or_else(|| format!("there is no CPU {cpu}; the machine has {nr}"))?;
+                *slot = *online;
+            }
+        }
+        match after.iter().zip(&self.serves).any(|(online, serves)| *online && *serves) {
+            true => Ok(after),
+            false => Err("no CPU that can run the scheduler would be left".into()),
+        }
     }
 
     fn build(

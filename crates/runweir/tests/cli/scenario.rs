@@ -62,7 +62,9 @@ fn a_dry_run_shows_what_would_change() {
     let text = "[[at]]\ntime = \"1ms\"\ndo = \"swap instance round_robin = fifo\"\n\
                 [[at]]\ntime = \"2ms\"\ndo = [\"set load_balancer.quick = true\", \"swap instance round_robin = fcfs\"]\n\
                 [[at]]\ntime = \"3ms\"\ndo = \"replace load_balancer, round_robin with { in -> fifo -> cpus }\"\n\
-                [[at]]\ntime = \"4ms\"\ndo = [\"merge overload-watch at entry\", \"cpu 9 offline\"]\n";
+                [[at]]\ntime = \"4ms\"\ndo = [\"merge overload-watch at entry\", \"cpu 9 offline\"]\n\
+                [[at]]\ntime = \"5ms\"\ndo = [\"cpu 0 offline\", \"cpu 1 offline\", \"cpu 3 offline\"]\n\
+                [[at]]\ntime = \"6ms\"\ndo = [\"swap decentral\", \"cpu 2 offline\"]\n";
     std::fs::write(dir.path().join("s.toml"), text).expect("writable");
     let args = [
         "run",
@@ -79,6 +81,39 @@ fn a_dry_run_shows_what_would_change() {
     let ran = runweir_in(dir.path(), &args);
     assert_eq!(ran.status, 2);
     insta::assert_snapshot!(format!("{}\n---\n{}", ran.stdout, ran.stderr));
+}
+
+/// Parts of a changed topology were once called by numbers, and those of two changes alike.
+#[test]
+fn what_a_change_brings_is_reported_by_its_name() {
+    let dir = temp();
+    let text = "[[at]]\ntime = \"5ms\"\ndo = \"replace round_robin with { in -> fifo -> out }\"\n\
+                [[at]]\ntime = \"10ms\"\ndo = \"replace fifo with { in -> last :: head_queue -> out }\"\n";
+    std::fs::write(dir.path().join("s.toml"), text).expect("writable");
+    let args = [
+        "run",
+        "--scenario",
+        "s.toml",
+        "-t",
+        "decentral",
+        "-m",
+        "smp-2",
+        "-w",
+        "hackbench:groups=1",
+        "--json",
+    ];
+    let ran = runweir_in(dir.path(), &args);
+    let s: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let names = |list: &str| -> Vec<String> {
+        let list = s[list].as_array().expect("a list");
+        list.iter().map(|p| p["name"].as_str().expect("a text").to_string()).collect()
+    };
+    let pipes = names("pipes");
+    for name in ["round_robin@cpu0.out0", "fifo@cpu0.out0", "last@cpu1.out0"] {
+        assert_eq!(pipes.iter().filter(|p| *p == name).count(), 1, "{name}: {pipes:?}");
+    }
+    assert!(names("components").contains(&"fifo@cpu0".to_string()), "{:?}", names("components"));
+    assert!(!ran.stdout.contains("pipe 0") && !ran.stdout.contains("instance 0"));
 }
 
 #[test]

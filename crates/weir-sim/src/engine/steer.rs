@@ -167,7 +167,8 @@ impl<'a, O: Observer> Sim<'a, O> {
         };
         let done = refused.is_none();
         if let Some(why) = &refused {
-            let text = format!("at {} ns {} was refused, and nothing changed: {why}", self.now, record.cause);
+            let text =
+                format!("at {} {} was refused, and nothing changed: {why}", at(self.now), record.cause);
             self.warn(text);
         } else {
             self.then(verbs)?;
@@ -311,6 +312,7 @@ impl<'a, O: Observer> Sim<'a, O> {
         self.frozen_until = self.frozen_until.max(end);
         let pause_ns = end.saturating_sub(begin.min(end));
         let represented = stats.represented;
+        self.obs.rewired(&plan);
         self.obs
             .event(self.now, &Event::Swap { from: &self.plan.name, to: &plan.name, pause_ns, represented });
         let now = plan.clone();
@@ -368,12 +370,23 @@ impl<'a, O: Observer> Sim<'a, O> {
         match self.take_over(InForce::Given(plan), &Change::Whole) {
             Ok(changed) => debug_assert!(changed.end >= self.now),
             Err(e) => self.warn(format!(
-                "at {} ns topology `{}` could not replace `{}`, which stays: {e}",
-                self.now, plan.name, self.plan.name
+                "at {} topology `{}` could not replace `{}`, which stays: {e}",
+                at(self.now),
+                plan.name,
+                self.plan.name
             )),
         }
         Ok(())
     }
+}
+
+/// A time as people write it, and exactly: in the largest unit that leaves no fraction.
+fn at(ns: u64) -> String {
+    let (factor, unit) = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
+        .into_iter()
+        .find(|(factor, _)| ns != 0 && ns.is_multiple_of(*factor))
+        .unwrap_or((1, "ns"));
+    format!("{} {unit}", ns / factor)
 }
 
 /// One instance in its place, where all the rest is equal.
