@@ -95,7 +95,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             "with one group they are slower, by 15 %",
             format!("{:.2}", there_ratio(1)),
             format!("{:.2}", of(1)),
-            Verdict::of(of(1) < 1.0 && of(1) > 0.7, of(1) < 1.05),
+            Verdict::of(of(1) < 0.95 && of(1) > 0.7, of(1) < 1.0),
         ));
         let inside = many.iter().filter(|r| (0.8..=1.8).contains(*r)).count();
         report.claims.push(Claim::new(
