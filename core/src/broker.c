@@ -44,7 +44,7 @@ WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic, stru
 }
 
 /* Instances that follow the topic and hold the task now; each is called under the lock of its in-pipe. */
-WEIR_FLAT static void deliver_followers(struct weir_sched weir_mem *s, const struct weir_msg *msg)
+WEIR_GLOBAL int weir_deliver_followers(struct weir_sched weir_mem *s weir_arg, const struct weir_msg *msg weir_arg_record)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	u64 bit = 1ull << msg->topic;
@@ -63,10 +63,11 @@ WEIR_FLAT static void deliver_followers(struct weir_sched weir_mem *s, const str
 			weir_start_over(pipe);
 		weir_pipe_unlock(pipe);
 	}
+	return 0;
 }
 
 /* At an exit that several CPUs share, one that may run the task only now can be idle. */
-WEIR_FLAT static void wake_for_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	for (u32 i = 0; i < s->graph->nr_slots && weir_loop; i++) {
 		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
@@ -77,39 +78,41 @@ WEIR_FLAT static void wake_for_affinity(struct weir_sched weir_mem *s, struct we
 			weir_kick_later(pipe, t);
 		weir_pipe_unlock(pipe);
 	}
+	return 0;
 }
 
 /*
  * The responder first: whoever reads the new value from it while the message is on its way is not
- * overtaken by a subscriber that still acts on the old one (docs/decisions/0004).
+ * overtaken by a subscriber that still acts on the old one (docs/decisions/0004). What does not change is
+ * read in each turn all the same, for it would take room in the frame below all that is called.
  */
 WEIR_FLAT int weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
-	struct weir_graph weir_mem *g = s->graph;
-	u32 topic = msg->topic;
-	struct weir_subs weir_mem *subs;
+	struct weir_instance weir_mem *to;
 
-	if (topic >= WEIR_MAX_TOPICS)
+	if (msg->topic >= WEIR_MAX_TOPICS)
 		return -WEIR_ENOENT;
-	weir_op(s, WEIR_OP_NOTIFY, topic, 0);
-	if (g) {
-		subs = &g->subs[topic];
-		if (subs->responder && s->classes[subs->responder->class].on >> topic & 1)
-			weir_class_on(subs->responder, msg);
-		for (u32 i = 0; i < subs->nr && weir_loop; i++)
-			if (g->sub_list[subs->first + i] != subs->responder)
-				weir_class_on(g->sub_list[subs->first + i], msg);
-		if (msg->task && g->followed >> topic & 1) {
+	weir_op(s, WEIR_OP_NOTIFY, msg->topic, 0);
+	if (s->graph) {
+		to = s->graph->subs[msg->topic].responder;
+		if (to && s->classes[to->class].on >> msg->topic & 1)
+			weir_class_on(to, msg);
+		for (u32 i = 0; i < s->graph->subs[msg->topic].nr && weir_loop; i++) {
+			to = s->graph->sub_list[s->graph->subs[msg->topic].first + i];
+			if (to != s->graph->subs[msg->topic].responder)
+				weir_class_on(to, msg);
+		}
+		if (msg->task && s->graph->followed >> msg->topic & 1) {
 			/* Whoever puts the task into a pipe where we do not yet find it asks for the new value. */
 			weir_barrier(s);
-			deliver_followers(s, msg);
+			weir_deliver_followers(s, msg);
 		}
-		if (msg->task && topic == WEIR_TOPIC_AFFINITY) {
+		if (msg->task && msg->topic == WEIR_TOPIC_AFFINITY) {
 			weir_barrier(s);
-			wake_for_affinity(s, msg->task);
+			weir_wake_for_affinity(s, msg->task);
 		}
 	}
-	if (s->rt_topics >> topic & 1)
+	if (s->rt_topics >> msg->topic & 1)
 		weir_rt_message(s, msg);
 	return 0;
 }

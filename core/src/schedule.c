@@ -89,49 +89,26 @@ WEIR_GLOBAL int weir_fault(struct weir_sched weir_mem *s weir_arg, u32 instance,
 	return 0;
 }
 
-/* Let the receiver handle what is in the pipe's log. The pipe is locked. -WEIR_EAGAIN: it is to be tried again. */
-static int update(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+/* The pipe's change failed: it is presented anew, at once or with its next change. */
+static void put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, int err)
 {
-	struct weir_instance weir_mem *to = pipe->to;
-	int err = pipe->rebuild ? weir_pipe_rebuild(pipe) : 0;
-
-	if (!err && pipe->nr_log) {
-		weir_op(s, WEIR_OP_UPDATE, to->idx, pipe->nr_log);
-		err = weir_class_update(to, pipe);
-		weir_op(s, WEIR_OP_UPDATE_END, to->idx, 0);
-		weir_fetch_add(&to->nr_updates, 1);
-		weir_pipe_consume(pipe);
-	}
-	if (!err)
-		return 0;
 	if (err == -WEIR_EAGAIN) {
 		weir_start_over(pipe);
+		weir_ctx(s)->tired = 1;
 	} else {
 		/* What the component did of its work is undone at the next change. */
 		pipe->rebuild = 1;
-		weir_fault(s, to->idx, err);
+		weir_fault(s, pipe->to->idx, err);
 	}
-	return err;
 }
 
-/* Deliver one message of this call. A KICK that names no CPU yet gets one, if one still waits. */
-static void deliver_next(struct weir_sched weir_mem *s, const struct weir_msg weir_mem *m)
+/*
+ * Take up one pipe, the given one or the first of the worklist: what enters enters. 1: the pipe is locked and has changes
+ * that its receiver is to handle.
+ */
+WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *pipe weir_arg)
 {
-	struct weir_msg msg = { .topic = m->topic, .cpu = m->cpu, .task = m->task,
-				.value = m->value, .value2 = m->value2, .mask = m->mask };
-
-	if (msg.topic == WEIR_TOPIC_KICK && msg.cpu == WEIR_NO_CPU) {
-		msg.cpu = weir_kick_whom(s, msg.task, msg.value);
-		msg.value = 0;
-		if (msg.cpu == WEIR_NO_CPU)
-			return;
-	}
-	weir_deliver(s, &msg);
-}
-
-/* See to one pipe, the given one or the first of the worklist: what enters enters, and the receiver handles it. */
-static void visit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *pipe)
-{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	u32 still = 0;
 	int err = 0;
 
@@ -140,7 +117,7 @@ static void visit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, 
 			ctx->entered = -WEIR_EAGAIN;
 		ctx->given = 0;
 		ctx->tired = 1;
-		return;
+		return 0;
 	}
 	if (!ctx->given) {
 		ctx->work_head = pipe->work_next;
@@ -154,16 +131,53 @@ static void visit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, 
 	}
 	ctx->given = 0;
 	pipe->pending = still;
-	if (!err && update(s, pipe) == -WEIR_EAGAIN)
-		ctx->tired = 1;
+	if (!err && pipe->rebuild) {
+		err = weir_pipe_rebuild(pipe);
+		if (err)
+			put_off(s, pipe, err);
+	}
+	if (!err && pipe->nr_log) {
+		weir_op(s, WEIR_OP_UPDATE, pipe->to->idx, pipe->nr_log);
+		return 1;
+	}
 	weir_pipe_unlock(pipe);
+	return 0;
+}
+
+/* The receiver of the locked pipe has handled its changes, or not (@err). */
+WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *pipe weir_arg, int err)
+{
+	weir_op(s, WEIR_OP_UPDATE_END, pipe->to->idx, 0);
+	weir_fetch_add(&pipe->to->nr_updates, 1);
+	weir_pipe_consume(pipe);
+	if (err)
+		put_off(s, pipe, err);
+	weir_pipe_unlock(pipe);
+	return 0;
+}
+
+/* Deliver the next message of this call. A KICK that names no CPU yet gets one, if one still waits. */
+WEIR_GLOBAL int weir_deliver_next(struct weir_sched weir_mem *s weir_arg, struct weir_ctx weir_mem *ctx weir_arg)
+{
+	const struct weir_msg weir_mem *m = &ctx->msgs[ctx->next_msg++];
+	struct weir_msg msg = { .topic = m->topic, .cpu = m->cpu, .task = m->task,
+				.value = m->value, .value2 = m->value2, .mask = m->mask };
+
+	if (msg.topic == WEIR_TOPIC_KICK && msg.cpu == WEIR_NO_CPU) {
+		msg.cpu = weir_kick_whom(s, msg.task, msg.value);
+		msg.value = 0;
+		if (msg.cpu == WEIR_NO_CPU)
+			return 0;
+	}
+	return weir_deliver(s, &msg);
 }
 
 /*
  * The pipe that is given needs no place on the worklist: it counts as pending while it gets @add. A CPU that has
- * it there finds an empty log. (One function for all updates: the kernel bounds the depth of calls. What a turn of
- * the loop leaves to the next is in memory: a verifier would walk through all updates and messages anew for each
- * combination of what it knows of variables.)
+ * it there finds an empty log. (One function for all updates, with next to no frame: the kernel bounds how much of
+ * its stack a chain of calls may use, and what comes before and after a component's turn is called beside it. What a
+ * turn of the loop leaves to the next is in memory: a verifier would walk through all updates and messages anew for
+ * each combination of what it knows of variables.)
  */
 WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *pipe weir_arg,
 			   struct weir_task weir_mem *add weir_arg)
@@ -184,12 +198,14 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_p
 		/* Once it has waited in vain it only tells what it has to tell: the next call goes on with the list. */
 		if (!next && !ctx->tired)
 			next = ctx->work_head;
-		if (next)
-			visit(s, ctx, next);
-		else if (ctx->next_msg < ctx->nr_msgs)
-			deliver_next(s, &ctx->msgs[ctx->next_msg++]);
-		else
+		if (next) {
+			if (weir_visit(s, next))
+				weir_visited(s, next, weir_class_update(next->to, next));
+		} else if (ctx->next_msg < ctx->nr_msgs) {
+			weir_deliver_next(s, ctx);
+		} else {
 			break;
+		}
 	}
 	if (ctx->next_msg < ctx->nr_msgs)
 		weir_fetch_add(&s->lost_messages, ctx->nr_msgs - ctx->next_msg);
@@ -200,14 +216,19 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_p
 
 /* --- calls about a task ------------------------------------------------------------------------ */
 
-/* Publish a state change, if anybody cares; it is delivered when the call settles. */
-static void announce(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t, u32 cpu)
+/*
+ * Publish a state change, if anybody cares; it is delivered when the call settles. (A function of its own, as
+ * weir_fault().)
+ */
+WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic, struct weir_task weir_mem *t weir_arg,
+			      u32 cpu)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
 
 	if (g->subs[topic].nr || g->followed >> topic & 1 || s->rt_topics >> topic & 1)
 		weir_msg_push(s, &msg);
+	return 0;
 }
 
 struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu, u64 cookie)
@@ -278,7 +299,7 @@ WEIR_FLAT static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, st
 	if (err)
 		weir_store(&t->state, WEIR_UNCONSIDERED);
 	else
-		announce(s, topic, t, cpu);
+		weir_announce(s, topic, t, cpu);
 	settle(s, ctx);
 	leave(ctx);
 	return err;
@@ -338,7 +359,7 @@ WEIR_GLOBAL int weir_block(struct weir_sched weir_mem *s weir_arg, u32 cpu, stru
 		return -WEIR_EAGAIN;
 	err = retire(s, t, WEIR_UNCONSIDERED);
 	if (!err)
-		announce(s, WEIR_TOPIC_BLOCK, t, cpu);
+		weir_announce(s, WEIR_TOPIC_BLOCK, t, cpu);
 	settle(s, ctx);
 	leave(ctx);
 	return err;
@@ -359,7 +380,7 @@ WEIR_GLOBAL int weir_exit(struct weir_sched weir_mem *s weir_arg, u32 cpu, struc
 	if (!err) {
 		struct weir_graph weir_mem *g = s->graph;
 
-		announce(s, WEIR_TOPIC_EXIT, t, cpu);
+		weir_announce(s, WEIR_TOPIC_EXIT, t, cpu);
 		settle(s, ctx);
 		for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
 			weir_class_task_exit(g->init_list[i], t);
@@ -387,7 +408,7 @@ static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_me
  * First task of the exit that this CPU wins. One atomic state change decides between CPUs. What the CPU
  * runs is told under the exit's lock: whoever puts a more urgent task there later sees it (weir_preempt()).
  */
-static struct weir_task weir_mem *claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu)
+WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t;
 
@@ -409,7 +430,7 @@ static struct weir_task weir_mem *claim(struct weir_sched weir_mem *s, struct we
 		weir_pipe_take(exit, t);
 	}
 	weir_pipe_unlock(exit);
-	return t;
+	return (u64)t;
 }
 
 /* Postponed pipes before the exit get their update now. */
@@ -446,10 +467,10 @@ static struct weir_task weir_mem *find(struct weir_sched weir_mem *s, u32 cpu, i
 		return 0;
 	exit = &s->graph->pipes[pc->exit];
 	catch_up(s, pc);
-	t = claim(s, exit, cpu);
+	t = (struct weir_task weir_mem *)weir_claim(s, exit, cpu);
 	if (!t && dry && pull(s, pc, cpu)) {
 		catch_up(s, pc);
-		t = claim(s, exit, cpu);
+		t = (struct weir_task weir_mem *)weir_claim(s, exit, cpu);
 	}
 	return t;
 }
@@ -474,7 +495,7 @@ struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32
 		if (weir_mask_test(s->idle, target))
 			weir_mask_clear(s->idle, target);
 		weir_task_withdraw(s, t, 0);
-		announce(s, WEIR_TOPIC_DISPATCH, t, target);
+		weir_announce(s, WEIR_TOPIC_DISPATCH, t, target);
 		settle(s, ctx);
 		/* From here on it may be blocked or destroyed by another CPU. */
 		weir_store_release(&t->state, WEIR_RUNNING);

@@ -117,7 +117,7 @@ WEIR_GLOBAL int weir_linux_rescue(u32 cpu, u32 turn)
 }
 
 /* CPUs that came or went since. One CPU at a time tells: an older state must not be told after a newer one. */
-WEIR_FLAT static int serve_cpu_news(struct weir_sched weir_mem *s)
+WEIR_GLOBAL int weir_linux_serve_cpus(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS };
 

@@ -55,13 +55,14 @@ static int carry_out(struct weir_live_request *r)
 	}
 }
 
-static void serve_loader(void)
+/* (These functions have frames of their own: a dispatch that has nothing to serve needs the room for what it calls.) */
+WEIR_GLOBAL int weir_linux_serve_loader(void)
 {
 	struct weir_live_request *r = &weir_live.request;
 	u64 paused = 0;
 
 	if (weir_cas(&r->state, WEIR_LIVE_POSTED, WEIR_LIVE_UNDER_WAY) != WEIR_LIVE_POSTED)
-		return;
+		return 0;
 	if (r->attempts++)
 		paused = r->stats.pause_ns;
 	r->result = carry_out(r);
@@ -69,12 +70,13 @@ static void serve_loader(void)
 	if (r->result == -WEIR_EAGAIN && r->attempts < WEIR_LIVE_ATTEMPTS) {
 		/* The CPU that did not come to an end has no turn, perhaps: another dispatch tries again. */
 		*(volatile u32 *)&r->state = WEIR_LIVE_POSTED;
-		return;
+		return 0;
 	}
 	r->done_ns = bpf_ktime_get_ns();
 	COUNT(requests);
 	weir_fence();
 	*(volatile u32 *)&r->state = WEIR_LIVE_DONE;
+	return 0;
 }
 
 #endif

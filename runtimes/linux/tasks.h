@@ -180,7 +180,7 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 }
 
 /* A waiting task got another priority. */
-static void serve_priority_news(void)
+__attribute__((noinline)) static int serve_priority_news(void)
 {
 	struct weir_linux_news weir_mem *news = NEWS(weir_port_cpu());
 	struct task_struct *p = bpf_task_from_pid(weir_load(&news->priority));
@@ -188,7 +188,7 @@ static void serve_priority_news(void)
 
 	weir_store(&news->priority, 0);
 	if (!p)
-		return;
+		return 0;
 	own = of(p);
 	if (own && own->task) {
 		struct weir_msg msg = { .cpu = weir_port_cpu(), .task = task_of(own) };
@@ -196,10 +196,11 @@ static void serve_priority_news(void)
 		tell_priority(p, &msg);
 	}
 	bpf_task_release(p);
+	return 0;
 }
 
 /* Tasks that are no more. */
-WEIR_FLAT static int serve_gone(struct weir_sched weir_mem *s, u32 cpu)
+WEIR_GLOBAL int weir_linux_serve_gone(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 {
 	while (weir_loop) {
 		u32 id = weir_load(&NEWS(cpu)->gone), next;

@@ -56,6 +56,13 @@ WEIR_FLAT void weir_rt_message(struct weir_sched weir_mem *s, const struct weir_
 	tell(WEIR_EVENT_MESSAGE, msg->cpu, t ? t->id : WEIR_NO_TASK, msg->topic, msg->value);
 }
 
+/* Stands where the loader left a component out; no topology that it takes leads here. */
+WEIR_GLOBAL int weir_absent(void)
+{
+	weir_port_faults++;
+	return -WEIR_ENOENT;
+}
+
 /* --- callbacks -------------------------------------------------------------------------------------------- */
 
 SEC("struct_ops/weir_select_cpu")
@@ -140,7 +147,8 @@ out:
 
 /* --- dispatch --- */
 
-static u64 slice_of(struct weir_task weir_mem *t)
+/* (Its message is no part of the dispatch's frame.) */
+WEIR_GLOBAL u64 weir_linux_slice(struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .task = t };
 
@@ -167,7 +175,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu)
 	}
 	own = of(p);
 	if (own && own->task == (u64)t) {
-		weir_dsq_insert(p, SCX_DSQ_LOCAL, slice_of(t), 0);
+		weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_linux_slice(t), 0);
 		done = weir_load(&t->state) == WEIR_RUNNING && weir_load(&t->cpu) == (u32)cpu;
 		if (!done) {
 			scx_bpf_dispatch_cancel();
@@ -197,13 +205,13 @@ int weir_dispatch(u64 *ctx)
 
 	IN_ARENA;
 	if (weir_live.request.state == WEIR_LIVE_POSTED)
-		serve_loader();
+		weir_linux_serve_loader();
 	if (weir_live_u32(any_cpu_news))
-		serve_cpu_news(SCHED);
+		weir_linux_serve_cpus(SCHED);
 	if (weir_load(&NEWS(cpu)->priority))
 		serve_priority_news();
 	if (weir_load(&NEWS(cpu)->gone))
-		serve_gone(SCHED, cpu);
+		weir_linux_serve_gone(SCHED, cpu);
 	if (weir_live_u32(some_gone))
 		weir_linux_rescue(cpu, *turn);
 	if (++*turn & 1 && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
@@ -233,7 +241,7 @@ int weir_dispatch(u64 *ctx)
 			COUNT(kept);
 			COUNT(dispatches);
 			take_out(t, start);
-			weir_set_slice(prev, slice_of(t));
+			weir_set_slice(prev, weir_linux_slice(t));
 			break;
 		}
 		if (hand_over(t, cpu)) {

@@ -22,7 +22,7 @@ pub struct Component {
     pub language: Language,
     /// Names without the prefix: `update`, `on_priority` …
     pub entries: Vec<String>,
-    /// An annotator without loops and functions of its own.
+    /// An annotator without loops, functions of its own and clocks (what lives across their calls takes room in a frame).
     pub plain: bool,
     /// Header comment without the comment marks.
     pub manual: String,
@@ -82,7 +82,9 @@ pub fn scan(root: &Path) -> io::Result<Vec<Component>> {
                 ),
                 entries: entries(&name, &text, language),
                 plain: folder == "annotate"
-                    && !["weir_loop", "WEIR_HELPER", "weir_for_"].iter().any(|w| text.contains(w)),
+                    && !["weir_loop", "WEIR_HELPER", "weir_for_", "weir_now("]
+                        .iter()
+                        .any(|w| text.contains(w)),
                 manual: manual(&text),
                 name,
                 path,
@@ -258,6 +260,33 @@ const ENTRIES: [Entry; 11] = [
     },
 ];
 
+/// The functions of a kind of entry point that a component has, each with its label in the `switch`.
+fn functions(c: &Component, e: &Entry) -> Vec<(String, String)> {
+    let n = &c.name;
+    if e.by_topic {
+        let label = |topic: &str| format!("WEIR_CLASS_{n} * WEIR_MAX_TOPICS + WEIR_TOPIC_{topic}");
+        c.topics(e.function).into_iter().map(|(f, topic)| (f, label(&topic))).collect()
+    } else if c.has(e.function) {
+        vec![(e.function.to_owned(), format!("WEIR_CLASS_{n}"))]
+    } else {
+        Vec::new()
+    }
+}
+
+/// For a loader that leaves components out: whose each function is that the kernel side's `switch`es call, as
+/// (component, function).
+pub fn kernel_entries(components: &[Component]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for c in components.iter().filter(|c| c.language == Language::C && c.in_kernel() && !c.plain) {
+        for e in &ENTRIES {
+            found.extend(
+                functions(c, e).into_iter().map(|(f, _)| (c.name.clone(), format!("weir_{}_{f}", c.name))),
+            );
+        }
+    }
+    found
+}
+
 /// One `switch` per kind of entry point. In the kernel each function gets a frame that the verifier checks once; a program
 /// has room for 256 of them (BPF_MAX_SUBPROGS), so what is plain enough does without.
 fn dispatch(out: &mut String, all: &[&Component], target: Target) {
@@ -265,15 +294,7 @@ fn dispatch(out: &mut String, all: &[&Component], target: Target) {
         let mut cases = String::new();
         for c in all {
             let n = &c.name;
-            let found: Vec<(String, String)> = if e.by_topic {
-                let case = |topic: &str| format!("WEIR_CLASS_{n} * WEIR_MAX_TOPICS + WEIR_TOPIC_{topic}");
-                c.topics(e.function).into_iter().map(|(f, topic)| (f, case(&topic))).collect()
-            } else if c.has(e.function) {
-                vec![(e.function.to_owned(), format!("WEIR_CLASS_{n}"))]
-            } else {
-                Vec::new()
-            };
-            for (function, case) in found {
+            for (function, case) in functions(c, e) {
                 let direct = call(c, e, &function);
                 if target == Target::Bpf && !c.plain {
                     let _ = writeln!(out, "\nWEIR_GLOBAL int weir_{n}_{function}({})\n{{", e.parameters());
