@@ -25,6 +25,8 @@ fn main() {
     let components = weir_glue::scan(&root).unwrap_or_else(|e| panic!("components/: {e}"));
     let unit = weir_glue::unit(&root, &components, weir_glue::Target::Bpf).expect("core/src is readable");
     weir_glue::write_if_changed(&out.join("weir_unit.c"), &unit);
+    let entries = weir_glue::kernel_entries(&components);
+    weir_glue::write_if_changed(&out.join("entries.rs"), &format!("&{entries:?}"));
     let object = out.join("weir.bpf.o");
     let Some(clang) = clang() else {
         // The crate's own compile_error! says it once more, where it cannot be overlooked.

@@ -15,7 +15,7 @@ use weir_linux::diagnose::Host;
 use weir_linux::endpoint::{Endpoint, listen_address};
 use weir_linux::machine::{host_shape, possible_cpus, stand_in};
 use weir_linux::pmu::Counting;
-use weir_linux::{Ended, ErrorKind, Live, Options, client};
+use weir_linux::{Ended, ErrorKind, Live, Options, Selection, client};
 
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::output::{self, note};
@@ -36,6 +36,7 @@ Examples:
   sudo runweir live decentral
   sudo runweir live my.weir --duration 10s --json
   sudo runweir switch fair                       from another terminal: another policy, no pause
+  sudo runweir live decentral --with edf-vd      what `switch` may come to, beside the usual
   runweir vm -t my.weir -- hackbench             try it in a virtual machine first
 
 It stays until Ctrl-C, SIGTERM, --duration or `stop` at its socket, and then leaves the machine on its
@@ -57,6 +58,13 @@ pub struct LiveArgs {
     /// What the CPUs are like, where the system does not know it (instruction sets): as many CPUs as here
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
+    /// A topology that `switch` is to be able to come to (repeatable): its components are loaded, too. Needed for those whose
+    /// manual says `kernel: on request`; the others are loaded in any case, as far as there is room
+    #[arg(long = "with", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub also: Vec<String>,
+    /// Load no components but those of T and of --with: it attaches several times faster, and `switch` knows no others
+    #[arg(long)]
+    pub only: bool,
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
@@ -107,9 +115,15 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     let nr_cpus = shape.nr_cpus();
     let online = shape.cpus.iter().filter(|c| c.online).count();
     let (name, machine) = (compiled.plan.name.clone(), shape.name.clone());
+    let mut selection = Selection { only: args.only, ..Selection::default() };
+    for name in &args.also {
+        let also = topology::compile(&topology::source(name)?, &shape, &[])?;
+        selection.classes.extend(also.plan.instances.iter().map(|i| i.class));
+    }
     let options = Options {
         plan: compiled.plan,
         source: source.text,
+        selection,
         shape,
         memory: args.memory.unwrap_or_else(|| Options::default_memory(nr_cpus)),
         max_tasks: args.max_tasks,

@@ -65,7 +65,8 @@ pub struct VmArgs {
     /// Machine to be like: a preset (smp-8, opteron-64 …), an hwloc XML file, a TOML file, or `host`
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
-    /// Scheduler in charge while COMMAND runs: a catalogue name or a .weir file; - reads it from stdin
+    /// Scheduler in charge while COMMAND runs: a catalogue name or a .weir file; - reads it from stdin. Only its own components
+    /// are loaded (`live --only`), which is quick; for a `switch`, let COMMAND call `runweir live` itself
     #[arg(short, long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topology: Option<String>,
     /// Memory of the guest, with its unit: 512MiB, 2GiB. Enough for the CPUs if left out

@@ -104,6 +104,12 @@ impl ComponentInfo {
         self.params.iter().enumerate().find(|(_, p)| p.name == name)
     }
 
+    /// The live kernel has it only where a topology that is named at the start uses it: `kernel: on request`.
+    pub fn on_request(&self) -> bool {
+        let mut kernel = self.manual.lines().filter_map(|l| l.trim().strip_prefix("kernel:"));
+        kernel.any(|l| l.trim().starts_with("on request"))
+    }
+
     /// Why the live kernel does not take it: what the manual says behind `kernel: no,`.
     pub fn not_in_kernel(&self) -> Option<&str> {
         let rest = self.manual.lines().find_map(|l| l.trim().strip_prefix("kernel:"))?.trim();

@@ -3,6 +3,7 @@
 //! side do it, keep the books.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -107,6 +108,7 @@ impl Control {
     /// Have the kernel side build `plan` and change over to it.
     pub fn swap(&self, plan: Plan, source: String) -> Result<SwapReport> {
         takes(&plan)?;
+        self.has(&plan)?;
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let (image, from, was_bound) = {
             let facts = self.facts();
@@ -129,12 +131,27 @@ impl Control {
         Ok(report)
     }
 
+    /// Every component of the plan was loaded.
+    fn has(&self, plan: &Plan) -> Result<()> {
+        let facts = self.facts();
+        let missing = plan.instances.iter().find(|i| !facts.components.contains(&i.class));
+        let Some(c) = missing.and_then(|i| catalog().components.get(i.class as usize)) else { return Ok(()) };
+        Err(input(
+            format!(
+                "component `{}` of `{}` is not among those that `{}` was started with: a kernel runs what its verifier has seen",
+                c.name, plan.name, facts.plan.name
+            ),
+            format!("stop it, and start it so that it can be switched: runweir live … --with {}", plan.name),
+        ))
+    }
+
     /// Another component, or other parameters, for one instance.
     fn replace(&self, wish: &Replace) -> Result<Switched> {
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let mut plan = self.facts().plan.clone();
         let idx = replacement(&mut plan, wish)?;
         takes(&plan)?;
+        self.has(&plan)?;
         let (class, params) = {
             let i = &plan.instances[idx as usize];
             (i.class, i.params.clone())
@@ -380,20 +397,21 @@ impl Loader for Carried<'_> {
 
 /// The kernel side can run every component of the plan.
 pub(crate) fn takes(plan: &Plan) -> Result<()> {
-    for i in &plan.instances {
-        let Some(c) = catalog().components.get(i.class as usize) else { continue };
+    loadable(&plan.instances.iter().map(|i| i.class).collect())
+}
+
+/// The kernel side can run each of these components.
+pub(crate) fn loadable(classes: &BTreeSet<u16>) -> Result<()> {
+    for c in classes.iter().filter_map(|c| catalog().components.get(*c as usize)) {
         if !c.source.ends_with(".c") {
             return Err(input(
-                format!(
-                    "component `{}` of `{}` is not written in C, and the kernel takes no other",
-                    c.name, plan.name
-                ),
+                format!("component `{}` is not written in C, and the kernel takes no other", c.name),
                 format!("use another component; {} runs in the simulator only", c.source),
             ));
         }
         if let Some(why) = c.not_in_kernel() {
             return Err(input(
-                format!("component `{}` of `{}` does not run in the kernel: {why}", c.name, plan.name),
+                format!("component `{}` does not run in the kernel: {why}", c.name),
                 "use another component here; the simulator runs this one",
             ));
         }

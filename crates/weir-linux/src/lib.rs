@@ -18,6 +18,7 @@ pub mod metrics;
 mod object;
 pub mod pmu;
 pub mod protocol;
+mod prune;
 pub mod record;
 #[cfg(test)]
 mod rig;
@@ -30,7 +31,7 @@ pub use changes::Change;
 pub use control::{Control, compile};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{EventSink, LiveEvent, LiveEventKind};
-pub use live::{Ended, Live, Options};
+pub use live::{Ended, Live, Options, Selection};
 pub use server::DEFAULT_SOCKET;
 pub use snapshot::{
     CpuView, InstanceView, PipeView, Snapshot, SnapshotSource, SwapReport, TaskState, TaskView, Totals,

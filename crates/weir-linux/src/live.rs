@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A topology in charge of the machine, from attaching to leaving.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventSink, comm};
 use crate::layout::LiveTask;
 use crate::memory::{Memory, Shared};
-use crate::object::{Attached, Loaded, MAX_ARENA};
+use crate::object::{Attached, Loaded, MAX_ARENA, with_components};
 use crate::pmu::{Counters, Counting};
 use crate::protocol::{Answer, Request};
 use crate::server::{Handler, Server};
@@ -33,11 +34,22 @@ const LOOK: Duration = Duration::from_millis(5);
 /// How long the kernel may take to let go.
 const LEAVING: Duration = Duration::from_secs(10);
 
+/// Components to load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Certainly these, by class.
+    pub classes: BTreeSet<u16>,
+    /// No others, so that loading is quick; else all that there is room for.
+    pub only: bool,
+}
+
 /// How to be in charge.
 pub struct Options {
     /// The topology, compiled for `shape`, and its text.
     pub plan: Plan,
     pub source: String,
+    /// What can be switched to later; the plan's own components come along in any case.
+    pub selection: Selection,
     /// CPU `n` is the kernel's CPU `n`: see [`crate::machine::host_shape`].
     pub shape: MachineShape,
     /// Memory for all that the scheduler keeps, bytes.
@@ -116,9 +128,13 @@ impl Live {
     pub fn attach(options: Options, system: &dyn System) -> Result<Self> {
         check_free(&options, system)?;
         control::takes(&options.plan)?;
+        control::loadable(&options.selection.classes)?;
         let nr_cpus = options.shape.nr_cpus();
         let memory = options.memory.clamp(1 << 20, MAX_ARENA) / 4096 * 4096;
-        let (loaded, counting) = load(memory, &options, system)?;
+        let mut selection = options.selection.clone();
+        selection.classes.extend(options.plan.instances.iter().map(|i| i.class));
+        let (code, components) = with_components(&selection)?;
+        let (loaded, counting) = load(&code, memory, &options, system)?;
         loaded.memory.touch();
         let own = memory / STAGING_SHARE / 4096 * 4096;
         let tasks = build(&options, loaded.memory, memory - own)?;
@@ -134,6 +150,7 @@ impl Live {
         let facts = Facts {
             plan: options.plan,
             source: options.source,
+            components,
             attached_ns: clock::now_ns(),
             last_swap: None,
         };
@@ -274,7 +291,7 @@ impl Handler for Gate {
 type Counted = Option<std::result::Result<Counters, String>>;
 
 /// Load the kernel side, with counters if they are wanted and there are any.
-fn load(memory: u64, options: &Options, system: &dyn System) -> Result<(Loaded, Counted)> {
+fn load(code: &[u8], memory: u64, options: &Options, system: &dyn System) -> Result<(Loaded, Counted)> {
     let nr_cpus = options.shape.nr_cpus();
     let wanted = match options.counting {
         Counting::Nothing => false,
@@ -282,21 +299,21 @@ fn load(memory: u64, options: &Options, system: &dyn System) -> Result<(Loaded, 
         Counting::Software | Counting::Fields(_) => true,
     };
     if !wanted {
-        return Ok((Loaded::load(memory, None, nr_cpus, system)?, None));
+        return Ok((Loaded::load(code, memory, None, nr_cpus, system)?, None));
     }
     let counters = match Counters::open(options.counting, nr_cpus) {
         Ok(counters) => counters,
         Err(e) => {
             let why = format!("this machine has none that may be used ({e})");
-            return Ok((Loaded::load(memory, None, nr_cpus, system)?, Some(Err(why))));
+            return Ok((Loaded::load(code, memory, None, nr_cpus, system)?, Some(Err(why))));
         }
     };
-    match Loaded::load(memory, Some(&counters), nr_cpus, system) {
+    match Loaded::load(code, memory, Some(&counters), nr_cpus, system) {
         Ok(loaded) => Ok((loaded, Some(Ok(counters)))),
         // Before Linux 6.15 a scheduler may not read counters: without them it may load.
         Err(e) if e.kind == ErrorKind::Kernel || e.kind == ErrorKind::Internal => {
             let why = "this kernel lets no scheduler read them (Linux 6.15 does)".into();
-            Ok((Loaded::load(memory, None, nr_cpus, system)?, Some(Err(why))))
+            Ok((Loaded::load(code, memory, None, nr_cpus, system)?, Some(Err(why))))
         }
         Err(e) => Err(e),
     }

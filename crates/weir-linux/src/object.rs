@@ -2,6 +2,7 @@
 //! The object for the kernel: loading it, finding its memory, attaching it.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,12 +14,16 @@ use libbpf_rs::{
     RingBufferBuilder,
 };
 
+use weir_core::{ComponentInfo, catalog};
+
 use crate::diagnose::{self, System};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::LiveEvent;
 use crate::layout::Live;
+use crate::live::Selection;
 use crate::memory::{Memory, Shared};
 use crate::pmu::{Counters, FIELDS};
+use crate::prune::Calls;
 
 #[cfg(weir_no_clang)]
 compile_error!(
@@ -30,6 +35,27 @@ compile_error!(
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir.bpf.o"));
 #[cfg(weir_no_clang)]
 static OBJECT: &[u8] = &[];
+
+/// The object with the components that `selection` names or has room for, and which these are.
+pub(crate) fn with_components(selection: &Selection) -> Result<(Vec<u8>, BTreeSet<u16>)> {
+    let all = &catalog().components;
+    let name = |class: &u16| all.get(*class as usize).map(|c| c.name.as_str());
+    let wanted: BTreeSet<&str> = selection.classes.iter().filter_map(name).collect();
+    let free = |c: &&ComponentInfo| {
+        c.source.ends_with(".c")
+            && c.not_in_kernel().is_none()
+            && !c.on_request()
+            && !wanted.contains(c.name.as_str())
+    };
+    let others: Vec<&str> = match selection.only {
+        true => Vec::new(),
+        false => all.iter().filter(free).map(|c| c.name.as_str()).collect(),
+    };
+    let calls = Calls::of(OBJECT)?;
+    let chosen = calls.choose(&wanted, &others)?;
+    let classes = all.iter().filter(|c| chosen.contains(c.name.as_str())).map(|c| c.id).collect();
+    Ok((calls.keep(OBJECT, &chosen), classes))
+}
 
 const PAGE: u64 = 4096;
 /// Most bytes that an arena can have.
@@ -67,8 +93,14 @@ pub(crate) struct Attached {
 }
 
 impl Loaded {
-    /// Load with an arena of `bytes`; with `counters`, the kernel side looks at them.
-    pub fn load(bytes: u64, counters: Option<&Counters>, nr_cpus: u32, system: &dyn System) -> Result<Self> {
+    /// Load `code` with an arena of `bytes`; with `counters`, the kernel side looks at them.
+    pub fn load(
+        code: &[u8],
+        bytes: u64,
+        counters: Option<&Counters>,
+        nr_cpus: u32,
+        system: &dyn System,
+    ) -> Result<Self> {
         libbpf_rs::set_print(Some((PrintLevel::Info, keep)));
         take_log();
         let failed = |e: &libbpf_rs::Error| {
@@ -77,7 +109,7 @@ impl Loaded {
         };
         let mut open = ObjectBuilder::default()
             .name("weir")
-            .and_then(|b| b.open_memory(OBJECT))
+            .and_then(|b| b.open_memory(code))
             .map_err(|e| Error::bug(format!("the scheduler's object cannot be read: {e}")))?;
         let pages = u32::try_from(bytes / PAGE).map_err(|_| Error::bug("an arena beyond 4 GiB"))?;
         let mut arena = open
@@ -289,5 +321,38 @@ mod tests {
         let size = offset_of(&btf, ".bss", "weir_live").map(|(_, size)| size);
         assert_eq!(size, Some(size_of::<Live>()));
         assert!(offset_of(&btf, ".rodata", "weir_linux_pmu").is_some());
+    }
+
+    fn selection(names: &[&str], only: bool) -> Selection {
+        let class = |n: &&str| catalog().get(n).expect("a component").id;
+        Selection { classes: names.iter().map(class).collect(), only }
+    }
+
+    /// Each component that the kernel takes fits with all that an ordinary topology has, and is not called where
+    /// nobody wants it.
+    #[test]
+    fn what_nobody_wants_is_left_out() {
+        let (all, classes) = with_components(&selection(&["fcfs", "round_robin"], false)).expect("an object");
+        let (few, only) = with_components(&selection(&["fcfs", "round_robin"], true)).expect("an object");
+        assert_eq!(only.len(), 2);
+        assert!(classes.is_superset(&only) && classes.len() > 30, "{} components", classes.len());
+        assert_eq!(all.len(), OBJECT.len());
+        let calls = |code: &[u8]| Calls::of(code).expect("readable").functions_of_all();
+        assert!(calls(&few) < calls(&all), "{} and {}", calls(&few), calls(&all));
+        assert!(calls(&all) <= crate::prune::MAX_FUNCTIONS);
+        for c in &catalog().components {
+            if c.source.ends_with(".c") && c.not_in_kernel().is_none() {
+                let (_, with) = with_components(&selection(&["fcfs", &c.name], false)).expect("an object");
+                assert!(with.contains(&c.id), "{}", c.name);
+            }
+        }
+    }
+
+    /// libbpf takes what is left.
+    #[test]
+    fn a_smaller_object_is_one() {
+        let (few, _) = with_components(&selection(&["fcfs"], true)).expect("an object");
+        let object = ObjectBuilder::default().open_memory(&few).expect("an object");
+        assert!(object.progs().any(|p| p.name() == "weir_dispatch"));
     }
 }

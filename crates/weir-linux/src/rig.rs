@@ -48,7 +48,8 @@ impl Rig {
         // SAFETY: ours until `drop`.
         let memory_range = unsafe { Memory::new(memory as u64, BYTES as u64) };
         let view = View { memory: memory_range, shared };
-        let facts = Facts { plan, source: TEXT.into(), attached_ns: 100, last_swap: None };
+        let components = catalog().components.iter().map(|c| c.id).collect();
+        let facts = Facts { plan, source: TEXT.into(), components, attached_ns: 100, last_swap: None };
         Rig { memory, live, sched, view, facts }
     }
 

@@ -38,6 +38,9 @@ pub struct Snapshot {
     pub totals: Totals,
     /// The last change of topology since the attachment.
     pub last_swap: Option<SwapReport>,
+    /// What was loaded into the kernel: topologies of these components can be switched to.
+    #[serde(default)]
+    pub components: Vec<String>,
 }
 
 /// Counters of one CPU, since the attachment.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A [`Snapshot`] from the scheduler's memory, while it runs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use weir_core::raw::{self, Plain};
 use weir_core::{CpuSet, Plan, catalog};
@@ -18,12 +18,19 @@ pub(crate) struct View {
     pub shared: Shared,
 }
 
+/// Of a class of the catalogue.
+fn name_of(class: u16) -> Option<String> {
+    catalog().components.get(class as usize).map(|c| c.name.clone())
+}
+
 /// What the memory does not tell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub plan: Plan,
     /// The topology's text.
     pub source: String,
+    /// Classes that were loaded: topologies of these can be switched to.
+    pub components: BTreeSet<u16>,
     pub attached_ns: u64,
     pub last_swap: Option<SwapReport>,
 }
@@ -90,6 +97,7 @@ impl View {
             tasks,
             totals,
             last_swap: facts.last_swap.clone(),
+            components: facts.components.iter().filter_map(|c| name_of(*c)).collect(),
         }
     }
 
