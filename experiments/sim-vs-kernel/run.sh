@@ -25,17 +25,23 @@ if [[ ${1:-} == --quick ]]; then
 fi
 mkdir -p "$data"
 
-# One line a task: name, CPU time, p50, p95, p99 of the wakeup latency in us, migrations, preemptions, switches. The simulator numbers
-# the threads of an rt-app file; the kernel has their names alone, so they are numbered here, in the order of their birth.
-tasks() { # SUMMARY NAMES [THREADS]
-	jq -r --arg names "$2" '($names | split(" ")) as $n | .tasks[] | select(.name | sub("-[0-9]+$"; "") | IN($n[]))
+# One line for each of the tasks with these numbers, in the order of their birth: name, CPU time, p50, p95, p99 of the wakeup latency
+# in us, migrations, preemptions, switches.
+figures() { # SUMMARY NUMBERS
+	jq -r --arg numbers "$2" '($numbers | split(" ") | map(tonumber)) as $n | [.tasks[] | select(.id | IN($n[]))] | sort_by(.id)[]
 		| [.name, (.cpu_ns / 1000), .wakeup_latency_ns.p50 / 1000, .wakeup_latency_ns.p95 / 1000, .wakeup_latency_ns.p99 / 1000,
-		   .migrations, .preemptions, .switches, .id] | @tsv' "$1" | sort -t $'\t' -n -k 9 |
-		awk -F'\t' -v OFS='\t' '{ if ($1 !~ /-[0-9]+$/) $1 = $1 "-" NR - 1; NF = 8; print }' | sort
+		   .migrations, .preemptions, .switches] | @tsv' "$1"
+}
+
+# The threads that rt-app made. They are known by the order of their birth, which is that of the file: a thread has its maker's name
+# until it gives itself its own, and a recording may miss that where CPUs are slow.
+threads() { # THREADS.CSV
+	awk -F, '$4 == "rt-app" && $2 == $3 { maker = $2 } { id[NR] = $1; pid[NR] = $2; process[NR] = $3 }
+		END { for (i = 2; i <= NR; i++) if (process[i] == maker && pid[i] != maker) { printf "%s%d", sep, id[i]; sep = " " } }' "$1"
 }
 
 one() { # CASE
-	local machine topology workload m out names
+	local machine topology workload m out
 	read -r machine topology workload <<<"$1"
 	m=$machine
 	[[ -e $m.toml ]] && m=./$m.toml
@@ -49,14 +55,20 @@ one() { # CASE
 	"$runweir" run --quiet -t "$topology" -m "$m" -w "$out/w.json" --out "$out/sim" 2>"$out/err" || { cat "$out/err" >&2; return 1; }
 	"$runweir" vm --quiet -m "$m" -t "$topology" --record "$out/kernel" --icount --timeout 900s \
 		--with "$out/w.json" -- rt-app "$out/w.json" >"$out/log" 2>&1 || { tail -20 "$out/log" >&2; return 1; }
-	names=$(jq -r '[.tasks[].group] | unique | join(" ")' "$out/sim/summary.json")
-	tasks "$out/sim/summary.json" "$names" >"$out/sim.tsv"
-	tasks "$out/kernel/summary.json" "$names" >"$out/kernel.tsv"
-	join -t $'\t' "$out/sim.tsv" "$out/kernel.tsv" >"$out/joined.tsv"
-	[[ $(wc -l <"$out/joined.tsv") == $(wc -l <"$out/sim.tsv") ]] ||
+	figures "$out/sim/summary.json" "$(jq -r '[.tasks[].id] | join(" ")' "$out/sim/summary.json")" >"$out/sim.tsv"
+	figures "$out/kernel/summary.json" "$(threads "$out/kernel/threads.csv")" >"$out/kernel.tsv"
+	[[ $(wc -l <"$out/kernel.tsv") == $(wc -l <"$out/sim.tsv") ]] ||
 		{ echo "$1: the kernel's recording lacks threads of the workload" >&2; return 1; }
+	# Whose name is known must be the one of that place.
+	paste "$out/sim.tsv" "$out/kernel.tsv" | awk -F'\t' -v OFS='\t' '{
+		name = $1
+		sub(/-[0-9]+$/, "", name)
+		if ($9 != "rt-app" && $9 != name) exit 1
+		$1 = name "-" NR - 1
+		print
+	}' | sort >"$out/joined.tsv" || { echo "$1: the threads were not made in the order of the file" >&2; return 1; }
 	awk -F'\t' -v OFS=, -v case="$machine,$topology,$workload" '{
-		print case, $1, int($2 / 1000), int($9 / 1000), int($3), int($10), int($4), int($11), int($5), int($12), $6, $13, $7, $14, $8, $15
+		print case, $1, int($2 / 1000), int($10 / 1000), int($3), int($11), int($4), int($12), int($5), int($13), $6, $14, $7, $15, $8, $16
 	}' "$out/joined.tsv" >"$data/$machine-$topology-$workload.csv"
 	echo "$1: done" >&2
 }
