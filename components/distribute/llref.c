@@ -84,7 +84,10 @@ static void llref_choose(struct llref weir_mem *self, u64 rest)
 		self->seats.row[self->best.heap[i]].state |= WEIR_RT_WANT;
 }
 
-/* How long until a token comes to the bottom or to the ceiling, at most @rest. */
+/*
+ * How long until a token comes to the bottom or to the ceiling, at most @rest. That of a task which has not come to
+ * its CPU yet does not fall; on_dispatch sees to it.
+ */
 static u64 llref_event(const struct llref weir_mem *self, u64 rest)
 {
 	u64 first = rest;
@@ -93,7 +96,7 @@ static u64 llref_event(const struct llref weir_mem *self, u64 rest)
 		const struct weir_rt weir_mem *r = &self->seats.row[i];
 		u64 left = r->task ? weir_fluid_left(r) : 0, at;
 
-		if (!left)
+		if (!left || (r->state & (WEIR_RT_WANT | WEIR_RT_RUNS)) == WEIR_RT_WANT)
 			continue;
 		at = r->state & WEIR_RT_WANT ? left : rest - left;
 		if (at && at < first)
@@ -139,9 +142,19 @@ WEIR_ENTRY int llref_update(struct llref weir_mem *self, struct weir_pipe weir_m
 	return weir_seats_place(&self->inst, &self->seats, in);
 }
 
+/*
+ * Its token falls from now on. (Were that reckoned from the decision, a share smaller than what the way to the CPU
+ * takes would never be had, and the timer never come to rest.)
+ */
 WEIR_ENTRY int llref_on_dispatch(struct llref weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	const struct weir_rt weir_mem *r;
+
+	weir_seats_on(&self->inst, &self->seats, msg);
+	r = weir_seat_row(&self->inst, &self->seats, msg->task);
+	if (r && weir_fluid_left(r))
+		weir_seats_arm(&self->inst, weir_now(self->inst.sched) + weir_fluid_left(r));
+	return 0;
 }
 
 /* Its token is at the bottom: another task takes the CPU. */

@@ -149,3 +149,33 @@ fn an_empty_workload_ends_at_once() {
     let (_, out) = gantt(1, FIFO, &workload(vec![]), 0);
     assert_eq!((out.end_ns, out.tasks), (0, 0));
 }
+
+/// LLREF reckoned when a share would be used up from its decision on. Where the way to the CPU took longer than the share, the
+/// task was never there by then: the timer came at once again, and its handling kept the CPU from ever taking the task.
+#[test]
+fn shares_smaller_than_a_switch_do_not_keep_the_timer_busy() {
+    let text = r#"
+        duration = "1s"
+        task = [
+            { name = "a", period = "10ms", run = "1ms" },
+            { name = "b", period = "7001us", run = "1ms" },
+            { name = "c", arrivals = "poisson 5ms", run = "1ms", deadline = "7ms" },
+        ]
+    "#;
+    for lazy in [false, true] {
+        let topology = format!(
+            "annotate affinity, job, deadline; entry -> llref(lazy = {lazy}) -> each cpu {{ -> cpu }};"
+        );
+        let out = run_on(
+            &Machine::smp(1),
+            &topology,
+            &toml(text),
+            &Costs::default(),
+            RunConfig::default(),
+            &mut (),
+        )
+        .expect("runs");
+        assert_eq!(out.end_ns, 1000 * MS, "{:?}", out.warnings);
+        assert!(out.warnings.is_empty(), "{:?}", out.warnings);
+    }
+}
