@@ -10,7 +10,7 @@
  * asks:      AFFINITY: where the task may run; needed. COUNTERS: how much it loads from the last-
  *            level cache; needed
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    hungry count 4 [1, 1024]; loads of the last-level cache in 1024 instructions from which
  *            on a task waits for memory rather than computes
  *            exchange flag 1 [0, 1]; a task that computes displaces one that does not from a faster CPU

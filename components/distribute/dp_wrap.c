@@ -10,7 +10,7 @@
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    mirror flag 1 [0, 1]; every second full slice runs backwards, so that tasks go on where they are
  *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
  * per-task:  8 bytes, and 200 for each of `tasks`

@@ -9,7 +9,7 @@
  * publishes: WITHHELD: no CPU that the task may use is there
  * asks:      AFFINITY: where the task may run, and WEIGHT; both needed
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    affine flag 1 [0, 1]; a task that wakes may come to the CPU of who woke it
  *            hot ns 500000 [0, 1000000000]; a task that ran so lately stays with its cache
  *            imbalance pct 117 [100, 1000]; load of another CPU, of one's own, that is worth a move

@@ -10,7 +10,7 @@
  * asks:      JOB: execution time and relative deadline; DEADLINE: absolute, ns; EXECUTED: how much of the
  *            job is done; all needed. AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    tick ns 100000 [0, 1000000000]; laxities are compared at its multiples, 0: never
  *            eager flag 1 [0, 1]; and also when a job comes, ends or waits; off: a free CPU waits for the tick
  *            ties flag 1 [0, 1]; among equals prefer a task that was chosen the time before

@@ -10,7 +10,7 @@
  * asks:      AFFINITY: where the task may run; DEADLINE: the period in value2; JOB: the worst-case
  *            execution time, and the relative deadline in value2; all needed
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    fit count 0 [0, 2]; of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest
  *            bound pct 100 [1, 100]; load that a CPU may have
  *            unknown pct 0 [0, 100]; load to reckon for a task of which no job is known
@@ -46,6 +46,7 @@ struct partition {
 	u64 bound;	    /* (c) percent */
 	u64 unknown;	    /* (c) percent */
 	u64 weir_mem *load; /* (l) by out-pipe */
+	u32 best, least;    /* (l) what a search has found so far */
 };
 
 WEIR_COMPONENT(
@@ -99,27 +100,39 @@ static u64 partition_room(struct partition weir_mem *self, u32 i)
 	       PARTITION_FULL / 1024 * capacity % 100 * self->bound / 100;
 }
 
-/* The lock of the instance is held. The port, or the number of ports if the task may use none. */
-static u32 partition_choose(struct partition weir_mem *self, struct weir_task weir_mem *t, u64 load)
+/* Pipe @i is one that a task of @load may use. The lock of the instance is held. */
+static void partition_compare(struct partition weir_mem *self, u32 i, u64 load)
+{
+	u32 nr = self->inst.nr_out, best = self->best, least = self->least;
+
+	if (least >= nr || self->load[i] < self->load[least])
+		self->least = i;
+	if (self->load[i] + load > partition_room(self, i))
+		return;
+	if (best >= nr || (self->fit == 1 && self->load[i] > self->load[best]) ||
+	    (self->fit == 2 && self->load[i] < self->load[best]))
+		self->best = i;
+}
+
+/*
+ * The port for a task of @load, or the number of ports if it may use none. The lock of the instance is held. (What a turn of the
+ * loop leaves to the next is in memory, where a verifier does not follow it.)
+ */
+WEIR_HELPER u32 partition_choose(struct partition weir_mem *self weir_arg,
+				 struct weir_task weir_mem *t weir_arg, u64 load)
 {
 	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
-	u32 nr = self->inst.nr_out, best = nr, least = nr;
+	u32 nr = self->inst.nr_out;
 
-	for (u32 i = 0; i < nr && weir_loop; i++) {
-		if (!weir_pipe_allows(weir_out(&self->inst, i), mask))
-			continue;
-		if (least == nr || self->load[i] < self->load[least])
-			least = i;
-		if (self->load[i] + load > partition_room(self, i))
-			continue;
-		if (best == nr || (self->fit == 1 && self->load[i] > self->load[best]) ||
-		    (self->fit == 2 && self->load[i] < self->load[best]))
-			best = i;
-	}
+	self->best = nr;
+	self->least = nr;
+	for (u32 i = 0; i < weir_load(&self->inst.nr_out) && weir_loop; i++)
+		if (weir_pipe_allows(weir_out(&self->inst, i), mask))
+			partition_compare(self, i, load);
 	weir_note_scan(&self->inst, nr);
-	if (best == nr && least < nr)
+	if (self->best >= nr && self->least < nr)
 		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, load);
-	return best < nr ? best : least;
+	return self->best < nr ? self->best : self->least;
 }
 
 /* Take what the task has booked back. The lock of the instance is held. */
@@ -135,8 +148,9 @@ static void partition_unbook(struct partition weir_mem *self, struct partition_t
 }
 
 /* Where @t goes, which is in @in; it stays where it is if it may. */
-static int partition_place(struct partition weir_mem *self, struct weir_pipe weir_mem *in,
-			   struct weir_task weir_mem *t)
+WEIR_HELPER int partition_place(struct partition weir_mem *self weir_arg,
+				struct weir_pipe weir_mem *in weir_arg,
+				struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct partition_task weir_mem *p = weir_priv(&self->inst, t);

@@ -10,7 +10,7 @@
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:   no, its calls are nested deeper than the verifier allows
+ * kernel:   on request
  * params:    quantum ns 1000000 [1000, 1000000000]; length of a slot; slots begin at its multiples
  *            early flag 0 [0, 1]; a subtask may run as soon as the one before it is done
  *            ties flag 1 [0, 1]; break ties among deadlines by overlap and group deadline
@@ -143,6 +143,24 @@ static void pd2_weigh(struct pd2 weir_mem *self, struct weir_rt weir_mem *r)
 	r->x[PD2_GROUP] = ~(self->ties && ends % need ? group : 0);
 }
 
+/* Whether the task of seat @i competes for @slot. 1: it has work. */
+WEIR_HELPER int pd2_consider(struct pd2 weir_mem *self weir_arg, u32 i, u64 slot, u64 passed)
+{
+	struct weir_rt weir_mem *r = &self->seats.row[i];
+
+	if (!r->task || (!(r->state & WEIR_RT_FRESH) && !r->x[PD2_NEED]))
+		return 0;
+	pd2_catch_up(self, r, slot, passed);
+	r->x[PD2_CHOSEN] = 0;
+	if (!(r->state & WEIR_RT_READY))
+		return 0;
+	if ((self->early ? r->x[PD2_START] : pd2_release(r)) <= slot) {
+		pd2_weigh(self, r);
+		weir_best_offer(&self->best, &self->seats, i);
+	}
+	return 1;
+}
+
 /* Choose for the slot of @now, which may have been decided before; the in-pipe is locked. */
 WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg, u64 now)
 {
@@ -151,21 +169,8 @@ WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg, u64 now)
 
 	weir_seats_settle(&self->inst, &self->seats, now);
 	weir_best_clear(&self->best, weir_seats_cpus(&self->inst, &self->seats));
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[i];
-
-		if (!r->task || (!(r->state & WEIR_RT_FRESH) && !r->x[PD2_NEED]))
-			continue;
-		pd2_catch_up(self, r, slot, passed);
-		r->x[PD2_CHOSEN] = 0;
-		if (!(r->state & WEIR_RT_READY))
-			continue;
-		ready = 1;
-		if ((self->early ? r->x[PD2_START] : pd2_release(r)) > slot)
-			continue;
-		pd2_weigh(self, r);
-		weir_best_offer(&self->best, &self->seats, i);
-	}
+	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++)
+		ready |= pd2_consider(self, i, slot, passed);
 	for (u32 i = 0; i < weir_load(&self->best.nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &self->seats.row[self->best.heap[i]];
 

@@ -10,7 +10,7 @@
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    tasks count 1024 [1, 4096]; most tasks of which JOB is known; others are guests
  * per-task:  8 bytes, and 364 for each of `tasks`
  * cost:      O(n + CPUs) an event for n real-time tasks, O(n) more for each server whose deadline has come, O(n^2)

@@ -10,7 +10,7 @@
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    tasks count 256 [1, 4096]; most tasks of which JOB is known; others are guests
  * per-task:  8 bytes, and 204 and 8 a CPU for each of `tasks`
  * cost:      O(n^2 + n CPUs) at each release of a job for n real-time tasks, O(n CPUs) at each end of an allotment;

@@ -9,7 +9,7 @@
  * asks:      WEIGHT, and EXECUTED: what the task has run; both needed. LATENCY: a task that asks for short
  *            turns is warped. AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    allowance ns 3000000 [100000, 1000000000]; run time before another task may have its turn
  *            warp ns 20000000 [0, 10000000000]; how far a warped task is put back
  * per-task:  24 bytes

@@ -9,7 +9,7 @@
  * asks:      DEADLINE: absolute, and the period; needed. JOB: the worst-case execution time; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    threshold pct 50 [0, 100]; load of one CPU above which a task is heavy
  * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
  *            takes the in-pipe lock and the out-pipe lock

@@ -11,7 +11,7 @@
  *            EXECUTED: how much of the job is done; all needed. CRITICALITY: the level, and the execution
  *            time of the high one. AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    x pct 0 [0, 100]; part of a high task's relative deadline in the low mode, 0: as the paper computes it
  * per-task:  64 bytes
  * cost:      O(log n) per change; O(n log n) when the mode or the set of tasks changes, O(n) per new job in

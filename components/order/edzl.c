@@ -9,7 +9,7 @@
  * asks:      DEADLINE: absolute, ns, 0: none; JOB: the worst-case execution time; EXECUTED: how much of
  *            it is done; all needed. AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    -
  * per-task:  8 bytes
  * cost:      O(log n) per change and per task that runs out of laxity, plus a look at each CPU behind

@@ -10,7 +10,7 @@
  * asks:      DEADLINE: absolute, ns, 0: none; JOB: the worst-case execution time; EXECUTED: how much of
  *            it is done; all needed. AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    tick ns 100000 [0, 1000000000]; laxities are compared at its multiples, 0: never
  *            eager flag 1 [0, 1]; and also when a task comes
  *            defer flag 0 [0, 1]; not at ticks, but when those that wait cannot be put off any longer (MLLF)

@@ -12,7 +12,7 @@
  *            what the task has run; all needed. CRITICALITY: low is soft. PRIORITY: weight of best
  *            effort. AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    slice ns 80000000 [100000, 10000000000]; a best-effort task's period is this times the
  *            number of such tasks
  *            floor pct 10 [1, 100]; load that is kept for best effort

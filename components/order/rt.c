@@ -10,7 +10,7 @@
  * asks:      PRIORITY: 101 to 199 is real time; needed. POLICY: round robin or not. EXECUTED: what is
  *            left of the slice of a task that was preempted. AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:    no, its calls are nested deeper than the verifier allows
+ * kernel:    on request
  * params:    slice ns 100000000 [100000, 10000000000]; of round robin
  *            rr flag 0 [0, 1]; tasks whose policy is not known go round robin
  * per-task:  32 bytes

@@ -16,8 +16,8 @@ for t in decentral central chain1 chain2 chain3 chain4 chain5 chain6 distributed
 	settled
 	clean
 done
-step "what the kernel cannot run is refused"
-refused 2 "does not run in the kernel" runweir switch edzl
+step "what was not loaded is refused"
+refused 2 "is not among those that" runweir switch edzl
 settled
 detach
 clean
