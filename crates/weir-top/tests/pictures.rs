@@ -115,6 +115,7 @@ fn decentral(nr_cpus: u32, t_ns: u64) -> Snapshot {
             arena_bytes: 64 << 20,
             ..Totals::default()
         },
+        components: Vec::new(),
         last_swap: Some(SwapReport {
             t_ns: 6 * SECOND,
             from: "central".into(),
