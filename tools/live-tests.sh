@@ -57,7 +57,7 @@ guest() { # NAME: run the script in its guest
 
 # The longest first.
 names=("$@")
-(($#)) || names=(catalogue ends limits semantics switches instruction-sets numa watchdog two-cpus counters fair brief)
+(($#)) || names=(catalogue ends limits semantics switches instruction-sets numa watchdog two-cpus counters fair brief requested)
 for script in tests/live/*.sh; do
 	name=$(basename "$script" .sh)
 	[[ $# -gt 0 || $name == lib || " ${names[*]} " == *" $name "* ]] || { echo "$script is in no list" >&2; exit 1; }

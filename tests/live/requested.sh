@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# Topologies whose components are in the kernel on request only: three sets, an attachment for each, the others of a set follow by
+# switches. No task tells a deadline here: what is tried is that the kernel takes these policies, and that each lets all kinds of
+# threads run to their end.
+#
+# vm: --cpus 4
+. "$(dirname "$0")/lib.sh"
+
+# `set_of TOPOLOGY…`: the first one is attached.
+set_of() {
+	first=$1
+	with=
+	for t in "$@"; do with="$with --with $t"; done
+	step "$*"
+	# shellcheck disable=SC2086 # the options are words
+	attach "$first" --only $with --watchdog 9s
+	for t in "$@"; do
+		[ "$t" = "$first" ] || runweir switch --quiet "$t" || fail "no switch to $t"
+		timeout 300 hackbench -g 1 -l 20 >/tmp/hackbench 2>&1 || fail "$t: hackbench: $(tail -3 /tmp/hackbench)"
+		timeout 100 stress-ng --cpu 2 --switch 1 --fork 1 --yield 1 --futex 1 --timeout 1 --quiet >/tmp/stress 2>&1 ||
+			fail "$t: stress-ng: $(tail -3 /tmp/stress)"
+		settled
+		clean
+	done
+	detach
+}
+
+set_of edf-us edzl p-edf rbed edf-vd rt-fifo p-llf
+set_of llf llf-tick llref lre-tl dp-wrap u-edf run pd2 er-pd2
+set_of linux capacity-aware scx-interactive bvt
