@@ -69,7 +69,7 @@ fn flat(cpus: u32) -> Layout {
 
 /// A scheduler that behaves: says that it is attached, ends at a signal with a recording.
 const GOOD: &str = r#"
-[ "$*" = "live some.weir --record /rec" ] || { echo "called with $*" >&2; exit 2; }
+[ "$*" = "live some.weir --only --record /rec" ] || { echo "called with $*" >&2; exit 2; }
 trap 'echo "{}" >/rec/summary.json; echo detached >&2; exit 0' INT TERM
 echo "attached some.weir to 2 CPUs" >&2
 while :; do sleep 0.1; done"#;
