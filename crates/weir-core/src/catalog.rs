@@ -127,4 +127,9 @@ impl Catalog {
     pub fn get(&self, name: &str) -> Option<&ComponentInfo> {
         self.components.iter().find(|c| c.name == name)
     }
+
+    /// The component of a class id, as plans have it.
+    pub fn class(&self, id: u16) -> Option<&ComponentInfo> {
+        self.components.get(id as usize)
+    }
 }

@@ -135,7 +135,7 @@ impl Control {
     fn has(&self, plan: &Plan) -> Result<()> {
         let facts = self.facts();
         let missing = plan.instances.iter().find(|i| !facts.components.contains(&i.class));
-        let Some(c) = missing.and_then(|i| catalog().components.get(i.class as usize)) else { return Ok(()) };
+        let Some(c) = missing.and_then(|i| catalog().class(i.class)) else { return Ok(()) };
         Err(input(
             format!(
                 "component `{}` of `{}` is not among those that `{}` was started with: a kernel runs what its verifier has seen",
@@ -402,7 +402,7 @@ pub(crate) fn takes(plan: &Plan) -> Result<()> {
 
 /// The kernel side can run each of these components.
 pub(crate) fn loadable(classes: &BTreeSet<u16>) -> Result<()> {
-    for c in classes.iter().filter_map(|c| catalog().components.get(*c as usize)) {
+    for c in classes.iter().filter_map(|c| catalog().class(*c)) {
         if !c.source.ends_with(".c") {
             return Err(input(
                 format!("component `{}` is not written in C, and the kernel takes no other", c.name),
@@ -430,7 +430,7 @@ pub(crate) fn listens(plan: &Plan, topic: Topic) -> bool {
 }
 
 fn has(plan: &Plan, test: impl Fn(&ComponentInfo) -> bool) -> bool {
-    plan.instances.iter().any(|i| catalog().components.get(i.class as usize).is_some_and(&test))
+    plan.instances.iter().any(|i| catalog().class(i.class).is_some_and(&test))
 }
 
 /// Change one instance in `plan`; its index.

@@ -36,11 +36,15 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir.bpf.o"));
 #[cfg(weir_no_clang)]
 static OBJECT: &[u8] = &[];
 
+const PAGE: u64 = 4096;
+/// Most bytes that an arena can have.
+pub(crate) const MAX_ARENA: u64 = 1 << 32;
+
 /// The object with the components that `selection` names or has room for, and which these are.
 pub(crate) fn with_components(selection: &Selection) -> Result<(Vec<u8>, BTreeSet<u16>)> {
     let all = &catalog().components;
-    let name = |class: &u16| all.get(*class as usize).map(|c| c.name.as_str());
-    let wanted: BTreeSet<&str> = selection.classes.iter().filter_map(name).collect();
+    let class = |id: &u16| catalog().class(*id).map(|c| c.name.as_str());
+    let wanted: BTreeSet<&str> = selection.classes.iter().filter_map(class).collect();
     let free = |c: &&ComponentInfo| {
         c.source.ends_with(".c")
             && c.not_in_kernel().is_none()
@@ -56,10 +60,6 @@ pub(crate) fn with_components(selection: &Selection) -> Result<(Vec<u8>, BTreeSe
     let classes = all.iter().filter(|c| chosen.contains(c.name.as_str())).map(|c| c.id).collect();
     Ok((calls.keep(OBJECT, &chosen), classes))
 }
-
-const PAGE: u64 = 4096;
-/// Most bytes that an arena can have.
-pub(crate) const MAX_ARENA: u64 = 1 << 32;
 
 /// What libbpf says; it has one printer for the whole process.
 static LOG: Mutex<String> = Mutex::new(String::new());

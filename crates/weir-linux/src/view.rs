@@ -18,11 +18,6 @@ pub(crate) struct View {
     pub shared: Shared,
 }
 
-/// Of a class of the catalogue.
-fn name_of(class: u16) -> Option<String> {
-    catalog().components.get(class as usize).map(|c| c.name.clone())
-}
-
 /// What the memory does not tell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
@@ -97,7 +92,12 @@ impl View {
             tasks,
             totals,
             last_swap: facts.last_swap.clone(),
-            components: facts.components.iter().filter_map(|c| name_of(*c)).collect(),
+            components: facts
+                .components
+                .iter()
+                .filter_map(|c| catalog().class(*c))
+                .map(|c| c.name.clone())
+                .collect(),
         }
     }
 
@@ -187,7 +187,7 @@ impl View {
         let mut out = Vec::with_capacity(plan.instances.len());
         for (idx, i) in plan.instances.iter().enumerate().take(graph.nr_instances as usize) {
             let Some(raw) = self.instance(&graph, idx as u32) else { break };
-            let component = catalog().components.get(i.class as usize).map_or("?", |c| c.name.as_str());
+            let component = catalog().class(i.class).map_or("?", |c| c.name.as_str());
             out.push(InstanceView {
                 idx: idx as u32,
                 name: i.name.clone(),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Scenarios, packages and components of one's own, from outside.
 
+use std::path::Path;
+
 use serde_json::Value;
 
-use crate::{runweir, runweir_in, temp};
+use crate::{Ran, runweir, runweir_in, temp};
 
 fn summary(args: &[&str]) -> Value {
     let ran = runweir(args);
@@ -56,6 +58,12 @@ fn every_scenario_of_the_catalogue_runs_and_nothing_is_refused() {
     }
 }
 
+/// `run` of a topology with the scenario `text`, which is put into `dir`.
+fn run_under(text: &str, dir: &Path, topology: &str, more: &[&str]) -> Ran {
+    std::fs::write(dir.join("s.toml"), text).expect("writable");
+    runweir_in(dir, &[&["run", "--scenario", "s.toml", "-t", topology], more].concat())
+}
+
 #[test]
 fn a_dry_run_shows_what_would_change() {
     let dir = temp();
@@ -65,20 +73,8 @@ fn a_dry_run_shows_what_would_change() {
                 [[at]]\ntime = \"4ms\"\ndo = [\"merge overload-watch at entry\", \"cpu 9 offline\"]\n\
                 [[at]]\ntime = \"5ms\"\ndo = [\"cpu 0 offline\", \"cpu 1 offline\", \"cpu 3 offline\"]\n\
                 [[at]]\ntime = \"6ms\"\ndo = [\"swap decentral\", \"cpu 2 offline\"]\n";
-    std::fs::write(dir.path().join("s.toml"), text).expect("writable");
-    let args = [
-        "run",
-        "--scenario",
-        "s.toml",
-        "-t",
-        "decentral",
-        "-m",
-        "smp-4",
-        "-w",
-        "compute:tasks=4",
-        "--dry-run",
-    ];
-    let ran = runweir_in(dir.path(), &args);
+    let ran =
+        run_under(text, dir.path(), "decentral", &["-m", "smp-4", "-w", "compute:tasks=4", "--dry-run"]);
     assert_eq!(ran.status, 2);
     insta::assert_snapshot!(format!("{}\n---\n{}", ran.stdout, ran.stderr));
 }
@@ -89,20 +85,8 @@ fn what_a_change_brings_is_reported_by_its_name() {
     let dir = temp();
     let text = "[[at]]\ntime = \"5ms\"\ndo = \"replace round_robin with { in -> fifo -> out }\"\n\
                 [[at]]\ntime = \"10ms\"\ndo = \"replace fifo with { in -> last :: head_queue -> out }\"\n";
-    std::fs::write(dir.path().join("s.toml"), text).expect("writable");
-    let args = [
-        "run",
-        "--scenario",
-        "s.toml",
-        "-t",
-        "decentral",
-        "-m",
-        "smp-2",
-        "-w",
-        "hackbench:groups=1",
-        "--json",
-    ];
-    let ran = runweir_in(dir.path(), &args);
+    let ran =
+        run_under(text, dir.path(), "decentral", &["-m", "smp-2", "-w", "hackbench:groups=1", "--json"]);
     let s: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let names = |list: &str| -> Vec<String> {
         let list = s[list].as_array().expect("a list");
@@ -134,10 +118,8 @@ fn a_workload_may_have_a_scenario() {
 #[test]
 fn a_wrong_scenario_is_one_diagnostic() {
     let dir = temp();
-    std::fs::write(dir.path().join("s.toml"), "[[at]]\ntime = \"1ms\"\ndo = \"swp central\"\n")
-        .expect("writable");
-    let ran =
-        runweir_in(dir.path(), &["run", "--scenario", "s.toml", "-t", "central", "-m", "smp-2", "-w", "web"]);
+    let text = "[[at]]\ntime = \"1ms\"\ndo = \"swp central\"\n";
+    let ran = run_under(text, dir.path(), "central", &["-m", "smp-2", "-w", "web"]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.stderr.contains("unknown verb `swp`") && ran.stderr.contains("did you mean `swap`?"),
@@ -196,20 +178,12 @@ fn a_component_of_ones_own_is_built_loaded_and_run() {
                 [[at]]\ntime = \"3ms\"\ndo = [\"swap instance round_robin = fifo\", \"unload newest_first\"]\n\
                 [[at]]\ntime = \"4ms\"\ndo = \"swap instance round_robin = newest_first\"\n\
                 [[at]]\ntime = \"5ms\"\ndo = \"load none.so\"\n";
-    std::fs::write(dir.path().join("s.toml"), text).expect("writable");
-    let args = [
-        "run",
-        "-t",
+    let ran = run_under(
+        text,
+        dir.path(),
         "global_rr",
-        "-m",
-        "smp-2",
-        "-w",
-        "compute:tasks=6,work=5ms",
-        "--scenario",
-        "s.toml",
-        "--json",
-    ];
-    let ran = runweir_in(dir.path(), &args);
+        &["-m", "smp-2", "-w", "compute:tasks=6,work=5ms", "--json"],
+    );
     let s: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let done: Vec<bool> =
         s["reconfigurations"].as_array().expect("a list").iter().map(|r| r["done"] == true).collect();
