@@ -29,6 +29,7 @@ fn chain(stages: u32) -> Plan {
         name: format!("stage{i}"),
         class: id(if i == stages { "termination" } else { "head_queue" }),
         params: vec![],
+        domain: 0,
         ins: vec![i],
         outs: if i == stages { vec![] } else { vec![i + 1] },
     };

@@ -52,7 +52,7 @@ WEIR_GLOBAL int weir_deliver_followers(struct weir_sched weir_mem *s weir_arg, c
 	for (u32 i = 0; i < g->nr_slots && weir_loop; i++) {
 		struct weir_pipe weir_mem *pipe = weir_load_acquire(&msg->task->hooks[i].pipe);
 
-		if (!pipe || !(s->classes[pipe->to->class].follows & bit))
+		if (!pipe || !(s->classes[pipe->to->class].follows & bit) || !weir_is_near(s, pipe->to))
 			continue;
 		if (weir_pipe_lock(pipe)) {
 			/* Its receiver sees every task anew at the next change, and asks. */
@@ -72,7 +72,7 @@ WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg, s
 	for (u32 i = 0; i < s->graph->nr_slots && weir_loop; i++) {
 		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
 
-		if (!pipe || pipe->hears || pipe->nr_cpus < 2 || weir_pipe_lock(pipe))
+		if (!pipe || pipe->hears || pipe->nr_cpus < 2 || !weir_is_near(s, pipe->to) || weir_pipe_lock(pipe))
 			continue;
 		if (weir_pipe_has(pipe, t))
 			weir_kick_later(pipe, t);
@@ -94,12 +94,12 @@ WEIR_FLAT int weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg 
 		return -WEIR_ENOENT;
 	weir_op(s, WEIR_OP_NOTIFY, msg->topic, 0);
 	if (s->graph) {
-		to = s->graph->subs[msg->topic].responder;
+		to = weir_subs(s, msg->topic)->responder;
 		if (to && s->classes[to->class].on >> msg->topic & 1)
 			weir_class_on(to, msg);
-		for (u32 i = 0; i < s->graph->subs[msg->topic].nr && weir_loop; i++) {
-			to = s->graph->sub_list[s->graph->subs[msg->topic].first + i];
-			if (to != s->graph->subs[msg->topic].responder)
+		for (u32 i = 0; i < weir_subs(s, msg->topic)->nr && weir_loop; i++) {
+			to = s->graph->sub_list[weir_subs(s, msg->topic)->first + i];
+			if (to != weir_subs(s, msg->topic)->responder)
 				weir_class_on(to, msg);
 		}
 		if (msg->task && s->graph->followed >> msg->topic & 1) {
@@ -110,6 +110,12 @@ WEIR_FLAT int weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg 
 		if (msg->task && msg->topic == WEIR_TOPIC_AFFINITY) {
 			weir_barrier(s);
 			weir_wake_for_affinity(s, msg->task);
+		}
+		if (weir_distributed(s)) {
+			/* The runtime heard it where it came from. */
+			if (weir_ctx(s)->reading)
+				return 0;
+			weir_mail_post(s, msg);
 		}
 	}
 	if (s->rt_topics >> msg->topic & 1)
@@ -123,7 +129,7 @@ WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg, struct weir
 
 	if (msg->topic >= WEIR_MAX_TOPICS || !s->graph)
 		return -WEIR_ENOENT;
-	r = s->graph->subs[msg->topic].responder;
+	r = weir_subs(s, msg->topic)->responder;
 	if (!r) {
 		/* The framework itself knows what the policy granted. */
 		if (msg->topic != WEIR_TOPIC_SLICE || !msg->task)

@@ -110,6 +110,7 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg, const struct w
 {
 	u32 i;
 
+	inst->domain = pi->domain;
 	inst->nr_in = pi->nr_in;
 	inst->nr_out = pi->nr_out;
 	inst->in = weir_region_alloc(s, &g->region, (pi->nr_in + 1) * sizeof(void *));
@@ -174,35 +175,42 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg, con
 /* Who listens to, answers and follows what. Also after one instance was replaced. */
 WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg)
 {
+	u32 nr = (weir_distributed(s) ? s->nr_domains : 1) * WEIR_MAX_TOPICS;
 	u32 total = 0;
 
 	g->followed = 0;
+	/* A record far away goes when its domain knows of the end. */
+	g->heard = weir_distributed(s) ? WEIR_TOPIC_BIT(EXIT) : 0;
 	g->nr_task_init = 0;
 	g->nr_priv = 0;
-	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
-		g->subs[t].nr = 0;
-		g->subs[t].responder = 0;
+	for (u32 n = 0; n < weir_limit(nr) && weir_loop; n++) {
+		weir_subs_nth(g, n)->nr = 0;
+		weir_subs_nth(g, n)->responder = 0;
 	}
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
 		struct weir_class weir_mem *class = &s->classes[g->instances[i]->class];
+		u32 first = g->instances[i]->domain * WEIR_MAX_TOPICS;
 
 		if (class->has & (WEIR_HAS_TASK_INIT | WEIR_HAS_TASK_EXIT))
 			g->init_list[g->nr_task_init++] = g->instances[i];
 		if (g->instances[i]->per_task)
 			g->priv_list[g->nr_priv++] = g->instances[i];
 		g->followed |= class->follows;
+		g->heard |= class->on | class->follows;
 		if (!(class->on | class->answers))
 			continue;
 		for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
+			struct weir_subs weir_mem *subs = weir_subs_nth(g, first + t);
+
 			if (class->on >> t & 1) {
-				g->subs[t].nr++;
+				subs->nr++;
 				total++;
 			}
 			if (!(class->answers >> t & 1))
 				continue;
-			if (g->subs[t].responder)
+			if (subs->responder)
 				return -WEIR_EEXIST;
-			g->subs[t].responder = g->instances[i];
+			subs->responder = g->instances[i];
 		}
 	}
 	weir_region_drop(s, &g->region, g->sub_list);
@@ -210,17 +218,23 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg, str
 	if (!g->sub_list)
 		return -WEIR_ENOMEM;
 	total = 0;
-	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
-		g->subs[t].first = total;
-		total += g->subs[t].nr;
-		g->subs[t].nr = 0;
+	for (u32 n = 0; n < weir_limit(nr) && weir_loop; n++) {
+		struct weir_subs weir_mem *subs = weir_subs_nth(g, n);
+
+		subs->first = total;
+		total += subs->nr;
+		subs->nr = 0;
 	}
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
 		u64 on = s->classes[g->instances[i]->class].on;
+		u32 first = g->instances[i]->domain * WEIR_MAX_TOPICS;
 
-		for (u32 t = 0; on && t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++)
+		for (u32 t = 0; on && t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
+			struct weir_subs weir_mem *subs = weir_subs_nth(g, first + t);
+
 			if (on >> t & 1)
-				g->sub_list[g->subs[t].first + g->subs[t].nr++] = g->instances[i];
+				g->sub_list[subs->first + subs->nr++] = g->instances[i];
+		}
 	}
 	return 0;
 }
@@ -253,10 +267,18 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg, const s
 
 	if (plan->nr_cpus != s->nr_cpus || plan->nr_slots > WEIR_MAX_DEPTH || !plan->nr_slots)
 		return -WEIR_EINVAL;
+	err = weir_domains_init(s, plan);
+	if (err)
+		return err;
 	cpus_from_plan(s, plan);
 	g->nr_pipes = plan->nr_pipes;
 	g->nr_slots = plan->nr_slots;
 	g->nr_cpus = plan->nr_cpus;
+	if (weir_distributed(s)) {
+		g->far = weir_region_alloc(s, &g->region, (s->nr_domains - 1) * sizeof(g->subs));
+		if (!g->far)
+			return -WEIR_ENOMEM;
+	}
 	err = weir_build_pipes(s, plan, g);
 	if (err)
 		return err;

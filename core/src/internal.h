@@ -7,7 +7,6 @@
 #include <weir/schedule.h>
 
 /* state.c */
-struct weir_ctx weir_mem *weir_ctx(struct weir_sched weir_mem *s);
 void weir_op_add(struct weir_ctx weir_mem *ctx, u32 kind, u32 object, u32 n);
 
 WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u32 n)
@@ -72,6 +71,28 @@ int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir
 int weir_msgs_room(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 int weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+
+/* mail.c: letters between coherence domains */
+#if WEIR_DOMAINS
+int weir_domains_init(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan);
+/* Leave @msg in the letter boxes of the other domains in which somebody is to be told of it. */
+int weir_mail_post(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+/* Deliver the letters of the domain that the calling CPU acts for. */
+int weir_mail_read(struct weir_sched weir_mem *s);
+/* Those of all domains. No call is under way. */
+int weir_mail_flush(struct weir_sched weir_mem *s);
+#else
+#define weir_domains_init(s, plan) 0
+#define weir_mail_post(s, msg) ((void)0)
+#define weir_mail_read(s) ((void)0)
+#define weir_mail_flush(s) ((void)0)
+#endif
+
+/* Whether the calling CPU acts for the domain in whose memory @inst stands. */
+WEIR_INLINE int weir_is_near(struct weir_sched weir_mem *s, const struct weir_instance weir_mem *inst)
+{
+	return !weir_distributed(s) || inst->domain == weir_ctx(s)->domain;
+}
 
 /* graph.c */
 int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g);

@@ -22,8 +22,11 @@ WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, 
 		weir_store(&ctx->readers, 1);
 		weir_barrier(s);
 		if (!weir_load_acquire(&s->writer)) {
-			if (s->graph)
+			if (s->graph) {
+				if (weir_distributed(s))
+					weir_mail_read(s);
 				return ctx;
+			}
 			weir_store_release(&ctx->readers, 0);
 			return 0;
 		}
@@ -137,6 +140,10 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg, struct weir_p
 			put_off(s, pipe, err);
 	}
 	if (!err && pipe->nr_log) {
+		if (weir_distributed(s)) {
+			ctx->back = ctx->domain;
+			ctx->domain = pipe->to->domain;
+		}
 		weir_op(s, WEIR_OP_UPDATE, pipe->to->idx, pipe->nr_log);
 		return 1;
 	}
@@ -147,6 +154,8 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg, struct weir_p
 /* The receiver of the locked pipe has handled its changes, or not (@err). */
 WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *pipe weir_arg, int err)
 {
+	if (weir_distributed(s))
+		weir_ctx(s)->domain = weir_ctx(s)->back;
 	weir_op(s, WEIR_OP_UPDATE_END, pipe->to->idx, 0);
 	weir_fetch_add(&pipe->to->nr_updates, 1);
 	weir_pipe_consume(pipe);
@@ -226,7 +235,7 @@ WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
 
-	if (g->subs[topic].nr || g->followed >> topic & 1 || s->rt_topics >> topic & 1)
+	if ((g->heard | s->rt_topics) >> topic & 1)
 		weir_msg_push(s, &msg);
 	return 0;
 }
@@ -383,7 +392,8 @@ WEIR_GLOBAL int weir_exit(struct weir_sched weir_mem *s weir_arg, u32 cpu, struc
 		weir_announce(s, WEIR_TOPIC_EXIT, t, cpu);
 		settle(s, ctx);
 		for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
-			weir_class_task_exit(g->init_list[i], t);
+			if (weir_is_near(s, g->init_list[i]))
+				weir_class_task_exit(g->init_list[i], t);
 		weir_task_put(s, t);
 	}
 	leave(ctx);
@@ -540,6 +550,18 @@ int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg)
 	leave(ctx);
 	return err;
 }
+
+#if WEIR_DOMAINS
+int weir_mail(struct weir_sched weir_mem *s, u32 cpu)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	leave(ctx);
+	return 0;
+}
+#endif
 
 WEIR_GLOBAL int weir_timer_expired(struct weir_sched weir_mem *s weir_arg, u32 cpu, u32 instance)
 {

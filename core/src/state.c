@@ -2,7 +2,7 @@
 /* Set-up of a scheduler, and what belongs to the calling CPU. There is no other global state. */
 #include "internal.h"
 
-struct weir_ctx weir_mem *weir_ctx(struct weir_sched weir_mem *s)
+struct weir_ctx weir_mem *weir_ctx(const struct weir_sched weir_mem *s)
 {
 	u32 cpu = weir_port_cpu();
 

@@ -27,6 +27,8 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 			return -WEIR_EAGAIN;
 		}
 	}
+	if (weir_distributed(s))
+		weir_mail_flush(s);
 	return 0;
 }
 
@@ -300,6 +302,7 @@ WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 	new = weir_instance_new(s, g, class, instance);
 	if (!new)
 		return -WEIR_ENOMEM;
+	new->domain = old->domain;
 	new->nr_in = old->nr_in;
 	new->nr_out = old->nr_out;
 	new->in = old->in;

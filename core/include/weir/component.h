@@ -148,6 +148,8 @@ struct weir_instance {
 	char weir_mem *weir_mem *priv;	  /* (t) private task data by chunk, null if none */
 	u32 per_task; /* (c) */
 	u32 lock;     /* for the component's own shared fields; leaf: nothing else is taken under it */
+	u32 domain;   /* (c) whose memory it stands in: only messages reach it from others */
+	u32 unused;
 	u64 nr_updates; /* (a) */
 	u64 timer_ns; /* (a) armed for this time, 0: not armed */
 	struct weir_region region; /* (b) memory of weir_instance_alloc() */

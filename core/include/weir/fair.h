@@ -165,13 +165,13 @@ u64 weir_fair_latency(struct weir_sched weir_mem *s, struct weir_task weir_mem *
 int weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, struct weir_fair weir_mem *f);
 
 /* Who answers FAIR, or null. */
-WEIR_INLINE struct weir_fair_book weir_mem *weir_fair_book(const struct weir_sched weir_mem *s)
+WEIR_INLINE struct weir_fair_book weir_mem *weir_fair_book(struct weir_sched weir_mem *s)
 {
-	return (struct weir_fair_book weir_mem *)s->graph->subs[WEIR_TOPIC_FAIR].responder;
+	return (struct weir_fair_book weir_mem *)weir_subs(s, WEIR_TOPIC_FAIR)->responder;
 }
 
 /* The record of @t; null where nobody keeps records. */
-WEIR_INLINE struct weir_fair weir_mem *weir_fair_of(const struct weir_sched weir_mem *s,
+WEIR_INLINE struct weir_fair weir_mem *weir_fair_of(struct weir_sched weir_mem *s,
 						    const struct weir_task weir_mem *t)
 {
 	struct weir_fair_book weir_mem *book = weir_fair_book(s);

@@ -18,6 +18,9 @@
 #ifndef WEIR_OPLOG /* 0: the operations of a call are never recorded (schedule.h's `oplog`): no runtime there asks for them */
 #define WEIR_OPLOG 1
 #endif
+#ifndef WEIR_DOMAINS /* 0: all CPUs share memory */
+#define WEIR_DOMAINS 1
+#endif
 
 /* Micro-operations, recorded for cost models and traces. Shared with Rust. */
 enum weir_op_kind {
@@ -32,6 +35,7 @@ enum weir_op_kind {
 	WEIR_OP_NOTIFY,
 	WEIR_OP_SCAN,
 	WEIR_OP_BURN,
+	WEIR_OP_MAIL,
 };
 
 struct weir_op {
@@ -68,6 +72,9 @@ struct weir_ctx {
 	u32 tired;   /* so did the present weir_drain() */
 	u32 next_msg; /* the first of `msgs` that is not delivered yet */
 	s32 entered; /* 0, or why `add` could not enter `given` */
+	u32 domain;  /* for whom it acts: its own, or that of the instance whose update it runs */
+	u32 back;    /* for whom it acts after that update */
+	u32 reading; /* what it delivers came in a letter */
 	struct weir_pipe weir_mem *given; /* the pipe that weir_drain() was called for, until it has been seen to */
 	struct weir_task weir_mem *add;	  /* what enters it */
 	u32 held[WEIR_MAX_DEPTH];
@@ -106,7 +113,32 @@ struct weir_sched {
 	struct weir_cpumask weir_mem *busy; /* (a) running a task, or choosing the next one */
 	void weir_mem *free_list[WEIR_NR_SIZES]; /* (l) */
 	struct weir_topic topics[WEIR_MAX_TOPICS];
+	struct weir_box weir_mem *boxes; /* (c) a letter box for each coherence domain; null: all CPUs share memory */
+	u32 nr_domains;			 /* (c) */
 };
+
+/* What belongs to the calling CPU. */
+struct weir_ctx weir_mem *weir_ctx(const struct weir_sched weir_mem *s);
+
+/* Whether some CPUs share no memory. */
+WEIR_INLINE int weir_distributed(const struct weir_sched weir_mem *s)
+{
+	return WEIR_DOMAINS && s->nr_domains > 1;
+}
+
+/* Subscriptions in the order of domains and topics. */
+WEIR_INLINE struct weir_subs weir_mem *weir_subs_nth(struct weir_graph weir_mem *g, u32 n)
+{
+	return WEIR_DOMAINS && n >= WEIR_MAX_TOPICS ? &g->far[n - WEIR_MAX_TOPICS] : &g->subs[n];
+}
+
+/* Who is to be told of @topic, and who answers, in the domain that the calling CPU acts for. */
+WEIR_INLINE struct weir_subs weir_mem *weir_subs(struct weir_sched weir_mem *s, u32 topic)
+{
+	if (weir_distributed(s))
+		return weir_subs_nth(s->graph, weir_ctx(s)->domain * WEIR_MAX_TOPICS + topic);
+	return &s->graph->subs[topic];
+}
 
 struct weir_swap_stats {
 	u32 represented;
@@ -163,6 +195,10 @@ int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *m
 /* Ask the responder of a topic. */
 int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg);
 int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance);
+/* The letters of the CPU's coherence domain are read by any call of it, and by this one. */
+int weir_mail(struct weir_sched weir_mem *s, u32 cpu);
+/* Letters to a coherence domain so far: where there are more than before, the runtime interrupts one of its CPUs. */
+u64 weir_mail_posted(struct weir_sched weir_mem *s, u32 domain);
 /*
  * 1 if a call on @cpu waited too long for another CPU since the last question: it failed with -WEIR_EAGAIN, or left
  * something undone that the next weir_pick() of this CPU does. The runtime sees to it that there is one soon.

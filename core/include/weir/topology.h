@@ -32,7 +32,7 @@ struct weir_plan_instance {
 	u32 first_out; /* into links */
 	u32 first_param;
 	u32 keep; /* instance of the present graph whose state it inherits, WEIR_NONE: none */
-	u32 unused;
+	u32 domain;
 };
 
 struct weir_plan_cpu {
@@ -47,7 +47,7 @@ struct weir_plan_cpu {
 	u32 node;
 	u32 isa;
 	u32 capacity;
-	u32 unused;
+	u32 domain; /* CPUs of one share memory */
 };
 
 struct weir_plan {
@@ -63,7 +63,7 @@ struct weir_plan {
 	u64 weir_mem *params;
 	struct weir_cpumask weir_mem *masks;
 	u32 nr_masks;
-	u32 unused;
+	u32 nr_domains; /* 0 as 1: all CPUs share memory */
 };
 
 struct weir_subs {
@@ -78,6 +78,7 @@ struct weir_graph {
 	u32 nr_slots;
 	u32 nr_cpus;
 	u64 followed; /* topics that some class follows */
+	u64 heard;    /* topics that somebody is to be told of */
 	struct weir_pipe weir_mem *pipes;
 	struct weir_instance weir_mem *weir_mem *instances;
 	struct weir_plan_cpu weir_mem *cpus;
@@ -88,6 +89,7 @@ struct weir_graph {
 	u32 nr_priv;	  /* instances with private data per task */
 	struct weir_instance weir_mem *weir_mem *init_list;
 	struct weir_instance weir_mem *weir_mem *priv_list;
+	struct weir_subs weir_mem *far; /* as `subs`, of the second domain and those after it */
 	struct weir_subs subs[WEIR_MAX_TOPICS];
 };
 

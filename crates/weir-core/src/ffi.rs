@@ -49,7 +49,7 @@ pub struct CPlan {
     pub params: *const u64,
     pub masks: *const CMask,
     pub nr_masks: u32,
-    pub unused: u32,
+    pub nr_domains: u32,
 }
 
 #[repr(C)]
@@ -76,7 +76,7 @@ pub struct CPlanInstance {
     pub first_out: u32,
     pub first_param: u32,
     pub keep: u32,
-    pub unused: u32,
+    pub domain: u32,
 }
 
 #[repr(C)]
@@ -93,7 +93,7 @@ pub struct CPlanCpu {
     pub node: u32,
     pub isa: u32,
     pub capacity: u32,
-    pub unused: u32,
+    pub domain: u32,
 }
 
 #[repr(C)]
@@ -239,6 +239,8 @@ unsafe extern "C" {
     pub fn weir_pick(s: *mut CSched, cpu: u32, target: u32) -> *mut CTask;
     pub fn weir_notify(s: *mut CSched, cpu: u32, msg: *const CMsg) -> c_int;
     pub fn weir_ask(s: *mut CSched, cpu: u32, msg: *mut CMsg) -> c_int;
+    pub fn weir_mail(s: *mut CSched, cpu: u32) -> c_int;
+    pub fn weir_mail_posted(s: *mut CSched, domain: u32) -> u64;
     pub fn weir_timer_expired(s: *mut CSched, cpu: u32, instance: u32) -> c_int;
     pub fn weir_topic_register(s: *mut CSched, uuid: u64, version: u32) -> c_int;
     pub fn weir_topic_check(s: *mut CSched, topic: u32, uuid: u64, version: u32) -> c_int;

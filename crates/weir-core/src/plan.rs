@@ -36,6 +36,8 @@ pub struct PlanInstance {
     pub class: u16,
     /// A value for each of the component's parameters, in descriptor order.
     pub params: Vec<u64>,
+    /// Coherence domain in whose memory it stands ([`PlanCpu::domain`]).
+    pub domain: u32,
     /// In- and out-pipes by port number.
     pub ins: Vec<PipeIdx>,
     pub outs: Vec<PipeIdx>,
@@ -65,9 +67,16 @@ pub struct PlanCpu {
     pub node: u32,
     pub isa: u16,
     pub capacity: u32,
+    /// CPUs of one domain share memory; between domains there are messages only. Numbered from 0 without gaps.
+    pub domain: u32,
 }
 
 impl Plan {
+    /// Number of coherence domains.
+    pub fn domains(&self) -> u32 {
+        self.cpus.iter().map(|c| c.domain + 1).max().unwrap_or(1)
+    }
+
     /// Number of hook slots a task needs: the longest path, in pipes.
     pub fn depth(&self) -> u32 {
         self.pipes.iter().map(|p| p.depth + 1).max().unwrap_or(0)

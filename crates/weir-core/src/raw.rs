@@ -88,6 +88,7 @@ plain! {
         nr_slots: u32,
         nr_cpus: u32,
         followed: u64,
+        heard: u64,
         pipes: u64,
         instances: u64,
     }
@@ -136,6 +137,8 @@ plain! {
         private: u64,
         per_task: u32,
         lock: u32,
+        domain: u32,
+        unused: u32,
         nr_updates: u64,
         timer_ns: u64,
         region: u64,

@@ -35,7 +35,7 @@ pub struct Config {
 
 /// A message of a standard topic. `value` is the topic's number: priority (signed, two's complement),
 /// absolute deadline in ns, ISA index, burn iterations, online 1/0, frequency in Hz …
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Msg {
     pub cpu: Option<u32>,
     pub task: Option<TaskId>,
@@ -84,6 +84,8 @@ pub enum OpKind {
     Scan,
     /// `n` iterations of a busy loop of the component `burn`.
     Burn,
+    /// `object` = coherence domain whose letter box is written or emptied.
+    Mail,
 }
 
 /// Result of [`Sched::pick`].
@@ -582,6 +584,20 @@ impl Sched {
         // SAFETY: `host` is valid; no other reference to it exists between calls.
         let timers = unsafe { &(*self.host).timers };
         timers.iter().map(|(i, t)| (*t, *i)).min()
+    }
+
+    /// Letters to a coherence domain so far, 0 where all CPUs share memory.
+    pub fn mail_posted(&self, domain: u32) -> u64 {
+        // SAFETY: valid scheduler; an unknown domain has none.
+        unsafe { ffi::weir_mail_posted(self.s, domain) }
+    }
+
+    /// Read the letters of the CPU's coherence domain; each other call of it does that as well.
+    pub fn read_mail(&mut self, cpu: u32) {
+        assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        // SAFETY: valid scheduler.
+        unsafe { ffi::weir_mail(self.s, cpu) };
+        self.after_call(cpu);
     }
 
     pub fn timer_expired(&mut self, cpu: u32, handle: u32) {

@@ -43,6 +43,21 @@ pub struct MachineShape {
 }
 
 impl MachineShape {
+    /// The CPU that runs the scheduler for `cpu`: its host, or itself.
+    pub fn scheduled_by(&self, cpu: u32) -> u32 {
+        self.cpus[cpu as usize].host.filter(|h| *h < self.nr_cpus()).unwrap_or(cpu)
+    }
+
+    /// The coherence domain in which each CPU's scheduling happens, numbered from 0 without gaps.
+    pub fn domains(&self) -> Vec<u32> {
+        let of = |c: u32| self.cpus[self.scheduled_by(c) as usize].coherence;
+        let mut known: Vec<u32> = (0..self.nr_cpus()).map(of).collect();
+        known.sort_unstable();
+        known.dedup();
+        let index = |c: u32| known.binary_search(&of(c)).expect("it was put there") as u32;
+        (0..self.nr_cpus()).map(index).collect()
+    }
+
     /// `n` equal CPUs with one core each, one LLC, one node: enough for tests and for checking
     /// a topology without a machine.
     pub fn flat(n: u32) -> Self {

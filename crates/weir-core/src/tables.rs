@@ -21,6 +21,7 @@ pub(crate) struct Tables {
     params: Vec<u64>,
     masks: Vec<CMask>,
     nr_slots: u32,
+    nr_domains: u32,
 }
 
 /// Name and class of an instance: what tells whether a new one continues it.
@@ -39,6 +40,7 @@ impl Tables {
             params: Vec::new(),
             masks: Vec::new(),
             nr_slots: plan.depth(),
+            nr_domains: plan.domains(),
         };
         t.add_instances(plan, present);
         t.add_pipes(plan);
@@ -61,7 +63,7 @@ impl Tables {
             params: self.params.as_ptr(),
             masks: self.masks.as_ptr(),
             nr_masks: self.masks.len() as u32,
-            unused: 0,
+            nr_domains: self.nr_domains,
         }
     }
 
@@ -128,7 +130,7 @@ impl Tables {
                 first_out,
                 first_param,
                 keep: by_name.get(&(inst.name.as_str(), inst.class)).copied().unwrap_or(NONE),
-                unused: 0,
+                domain: inst.domain,
             });
         }
     }
@@ -186,6 +188,7 @@ impl Tables {
                 node: shape.node,
                 isa: shape.isa.into(),
                 capacity: shape.capacity,
+                domain: shape.domain,
                 ..CPlanCpu::default()
             };
             if let Some(exit) = exit.filter(|_| postponed || pulls) {
@@ -328,7 +331,7 @@ mod tests {
         };
         let instance = |name: &str, component: &str, ins: Vec<u32>, outs: Vec<u32>| {
             let (class, params) = class(component);
-            PlanInstance { name: name.into(), class, params, ins, outs }
+            PlanInstance { name: name.into(), class, params, domain: 0, ins, outs }
         };
         let pipe = |name: &str, from, to, depth| PlanPipe {
             name: name.into(),

@@ -381,13 +381,15 @@ impl<'a> Check<'a> {
 
     /// Instances with pipes are run by CPUs that share memory. CPUs run what lies between their
     /// entry and the next postponed pipes, and what lies between the last postponed pipes and
-    /// their exit: a postponed pipe is a letter box.
-    pub fn coherence(&mut self, order: &[usize]) {
-        if self.shape.cpus.windows(2).all(|w| w[0].coherence == w[1].coherence) {
-            return;
+    /// their exit: a postponed pipe is a letter box. Gives the coherence domain of each instance; an annotator
+    /// has a copy in each.
+    pub fn coherence(&mut self, order: &[usize]) -> Vec<u32> {
+        let n = self.net.insts.len();
+        let domain_of = self.shape.domains();
+        if domain_of.iter().all(|d| *d == 0) {
+            return vec![0; n];
         }
         // One CPU of each domain is enough to tell; a third domain adds nothing.
-        let n = self.net.insts.len();
         let mut users: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); n];
         let add = |users: &mut BTreeMap<u32, u32>, more: &BTreeMap<u32, u32>| {
             for (domain, cpu) in more {
@@ -399,8 +401,7 @@ impl<'a> Check<'a> {
         let of = |cpus: &CpuSet| {
             let mut domains = BTreeMap::new();
             for c in cpus.iter() {
-                let runs = self.runs(c);
-                domains.entry(self.shape.cpus[runs as usize].coherence).or_insert(c);
+                domains.entry(domain_of[c as usize]).or_insert(c);
             }
             domains
         };
@@ -442,12 +443,7 @@ impl<'a> Check<'a> {
                 );
             }
         }
-    }
-
-    /// The CPU that runs the scheduler for `cpu`.
-    fn runs(&self, cpu: u32) -> u32 {
-        let host = self.shape.cpus[cpu as usize].host;
-        host.filter(|h| *h < self.shape.nr_cpus()).unwrap_or(cpu)
+        users.iter().map(|of| of.keys().next().copied().unwrap_or(0)).collect()
     }
 
     /// A task has a hook for each pipe of its path; the core has so many.

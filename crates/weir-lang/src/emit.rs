@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Writes the checked network as the tables that the core builds from.
 
-use weir_core::{Catalog, MachineShape, Plan, PlanCpu, PlanInstance, PlanPipe};
+use weir_core::{Catalog, CpuSet, MachineShape, Plan, PlanCpu, PlanInstance, PlanPipe};
 
 use crate::net::Net;
 use crate::wire::{From, To, Wired};
@@ -9,28 +9,60 @@ use crate::wire::{From, To, Wired};
 /// A plan, and where its parts come from.
 pub(crate) struct Emitted {
     pub plan: Plan,
-    /// Plan index of each instance of the network.
+    /// Plan index of each instance of the network; of an annotator that has several copies, the first one.
     pub instance: Vec<u32>,
+    /// How many copies of it follow one another there.
+    nr_copies: Vec<u32>,
     /// Plan index of each wire.
     pub pipe: Vec<u32>,
     /// Plan index of the termination of each exit.
     pub termination: Vec<u32>,
 }
 
-/// Write the plan. `order` and `depths` are those of [`crate::order`]; the network is free of errors,
-/// so every entry and exit has one pipe.
+impl Emitted {
+    /// Plan indices of an instance of the network.
+    pub fn copies(&self, i: usize) -> std::ops::Range<u32> {
+        self.instance[i]..self.instance[i] + self.nr_copies[i]
+    }
+
+    /// CPUs of the coherence domain of an instance of the plan.
+    pub fn cpus_of(&self, instance: u32) -> CpuSet {
+        let domain = self.plan.instances[instance as usize].domain;
+        let cpus = self.plan.cpus.iter().enumerate().filter(|(_, c)| c.domain == domain);
+        cpus.map(|(c, _)| c as u32).collect()
+    }
+}
+
+/// What is known of the network.
+pub(crate) struct Ordered<'a> {
+    /// Those of [`crate::order`].
+    pub order: &'a [usize],
+    pub depths: &'a [u32],
+    /// Coherence domain of each instance.
+    pub domains: &'a [u32],
+}
+
+/// Write the plan. The network is free of errors, so every entry and exit has one pipe. Each coherence domain gets an
+/// annotator of its own.
 pub(crate) fn emit(
     name: &str,
     net: &Net,
     wired: &Wired,
-    order: &[usize],
-    depths: &[u32],
+    ordered: &Ordered<'_>,
     catalog: &Catalog,
     shape: &MachineShape,
 ) -> Emitted {
+    let &Ordered { order, depths, domains } = ordered;
+    let domain_of = shape.domains();
+    let nr_domains = domain_of.iter().max().map_or(1, |d| d + 1);
+    let nr_copies: Vec<u32> = net.insts.iter().map(|i| if i.annotator { nr_domains } else { 1 }).collect();
     let mut instance = vec![0; net.insts.len()];
-    order.iter().enumerate().for_each(|(new, &old)| instance[old] = new as u32);
-    let termination: Vec<u32> = (0..net.exits.len()).map(|e| (order.len() + e) as u32).collect();
+    let mut nr_instances = 0;
+    for &i in order {
+        instance[i] = nr_instances;
+        nr_instances += nr_copies[i];
+    }
+    let termination: Vec<u32> = (0..net.exits.len() as u32).map(|e| nr_instances + e).collect();
 
     // Entry pipes first, then by writer and port.
     let mut pipe = vec![0; wired.wires.len()];
@@ -60,8 +92,13 @@ pub(crate) fn emit(
 
     let mut instances: Vec<PlanInstance> = order
         .iter()
-        .map(|&i| PlanInstance {
-            name: net.insts[i].name.clone(),
+        .flat_map(|&i| (0..nr_copies[i]).map(move |copy| (i, copy)))
+        .map(|(i, copy)| PlanInstance {
+            name: match nr_copies[i] {
+                1 => net.insts[i].name.clone(),
+                _ => format!("{}@domain{copy}", net.insts[i].name),
+            },
+            domain: domains[i] + copy,
             class: catalog.components[class(i)].id,
             params: net.insts[i].params.clone(),
             ins: wired.ins[i].iter().map(|w| pipe[*w]).collect(),
@@ -80,6 +117,7 @@ pub(crate) fn emit(
         instances.push(PlanInstance {
             name,
             class: end.id,
+            domain: exit.cpus.iter().next().map_or(0, |c| domain_of[c as usize]),
             params: end.params.iter().map(|p| p.default).collect(),
             ins: wires.iter().map(|w| pipe[*w]).collect(),
             outs: Vec::new(),
@@ -99,13 +137,14 @@ pub(crate) fn emit(
     let fallback = own.iter().flatten().copied().next().unwrap_or(0);
     let host = |c: usize| shape.cpus[c].host.and_then(|h| own.get(h as usize).copied().flatten());
     let entries = (0..nr).map(|c| own[c].or_else(|| host(c)).unwrap_or(fallback)).collect();
-    let cpus = shape.cpus.iter().map(|c| PlanCpu {
+    let cpus = shape.cpus.iter().zip(domain_of).map(|(c, domain)| PlanCpu {
         core: c.core,
         llc: c.llc,
         node: c.node,
         isa: c.isa,
         capacity: c.capacity,
+        domain,
     });
     let plan = Plan { name: name.to_string(), pipes, instances, entries, exits, cpus: cpus.collect() };
-    Emitted { plan, instance, pipe, termination }
+    Emitted { plan, instance, nr_copies, pipe, termination }
 }

@@ -103,7 +103,7 @@ pub(crate) fn build(
         let changed = info.params.iter().zip(&inst.params).filter(|(p, v)| p.default != **v);
         let base = inst.name.rsplit('/').next().unwrap_or(&inst.name);
         node_of[i] = nodes.len();
-        nodes.push(Node {
+        let node = Node {
             kind: if inst.annotator { NodeKind::Annotator } else { NodeKind::Component },
             name: inst.name.clone(),
             base: base.split('@').next().unwrap_or(base).to_string(),
@@ -115,7 +115,19 @@ pub(crate) fn build(
             cpus: (*inst.cpus).clone(),
             instance: Some(emitted.instance[i]),
             site: inst.site,
-        });
+        };
+        // An annotator has a copy in each coherence domain.
+        let copies = emitted.copies(i);
+        if copies.len() == 1 {
+            nodes.push(node);
+        } else {
+            nodes.extend(copies.map(|copy| Node {
+                name: emitted.plan.instances[copy as usize].name.clone(),
+                cpus: emitted.cpus_of(copy),
+                instance: Some(copy),
+                ..node.clone()
+            }));
+        }
     }
     let first_exit = nodes.len();
     for (e, exit) in net.exits.iter().enumerate() {

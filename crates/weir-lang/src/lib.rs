@@ -120,6 +120,7 @@ pub fn compile_with(
         check.responders(lost_annotator);
     }
     check.postponed_exits();
+    let mut domains = vec![0; net.insts.len()];
     if let Some(order) = &order {
         check.orderings(order);
         check.depth(&order::depths(&wired, order));
@@ -127,7 +128,7 @@ pub fn compile_with(
             check.coverage();
             if !wired.broken {
                 check.reach(order);
-                check.coherence(order);
+                domains = check.coherence(order);
             }
         }
     }
@@ -139,7 +140,8 @@ pub fn compile_with(
     match order {
         Some(order) if !sink.has_errors() => {
             let depths = order::depths(&wired, &order);
-            let emitted = emit::emit(src.stem(), &net, &wired, &order, &depths, catalog, shape);
+            let ordered = emit::Ordered { order: &order, depths: &depths, domains: &domains };
+            let emitted = emit::emit(src.stem(), &net, &wired, &ordered, catalog, shape);
             let graph = graph::build(&net, &wired, &emitted, &order, catalog, shape);
             Ok(Compiled { plan: emitted.plan, warnings: sink.finish(), graph })
         }

@@ -68,6 +68,43 @@ impl Lab {
         Self::new(compile("test", text, &shape)?, shape)
     }
 
+    /// A component's timer is due: a CPU that shares memory with it calls.
+    pub fn expire(&mut self, handle: u32) {
+        let domain = self.plan.instances[handle as usize].domain;
+        let cpu = self.plan.cpus.iter().position(|c| c.domain == domain).unwrap_or(0);
+        self.sched.timer_expired(cpu as u32, handle);
+    }
+
+    /// Every coherence domain reads its letters, and those that are written thereupon.
+    pub fn read_mail(&mut self) {
+        let domains = self.plan.domains();
+        let posted = |s: &Sched| (0..domains).map(|d| s.mail_posted(d)).collect::<Vec<_>>();
+        loop {
+            let before = posted(&self.sched);
+            (0..self.shape.nr_cpus()).for_each(|cpu| self.sched.read_mail(cpu));
+            if posted(&self.sched) == before {
+                return;
+            }
+        }
+    }
+
+    /// With no letter on its way, each coherence domain knows the same of every task that waits or runs.
+    pub fn copies_agree(&mut self) -> Result<(), String> {
+        let waiting = self.plan.entries.clone().into_iter().flat_map(|p| self.tasks(p));
+        let tasks: Vec<TaskId> = waiting.chain(self.running.iter().flatten().copied()).collect();
+        for topic in [Topic::Affinity, Topic::Priority, Topic::Deadline, Topic::Isa] {
+            for t in &tasks {
+                let msg = Msg { task: Some(*t), ..Msg::default() };
+                let mut answers = (0..self.shape.nr_cpus()).map(|c| self.sched.request(c, topic, &msg));
+                let first = answers.next();
+                if let Some(other) = answers.find(|a| Some(a) != first.as_ref()) {
+                    return Err(format!("task {}, {topic:?}: {first:?} here, {other:?} there", t.0));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn done(&mut self, r: Result<(), weir_core::Error>) -> Result<(), String> {
         self.sched.drain_messages(&mut self.messages);
         r.map_err(|e| e.to_string())

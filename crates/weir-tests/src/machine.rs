@@ -3,7 +3,7 @@
 
 use weir_core::{CpuSet, MachineShape};
 
-/// `smp-N` and then any of: `core=`, `llc=`, `node=` CPUs that share one; `capacity=CPUS:VALUE`;
+/// `smp-N` and then any of: `core=`, `llc=`, `node=`, `domain=` CPUs that share one; `capacity=CPUS:VALUE`;
 /// `offline=CPUS`; and `NAME=CPUS` for a further instruction set. Words are separated by space.
 pub fn parse(text: &str) -> Result<MachineShape, String> {
     let mut words = text.split_whitespace();
@@ -27,6 +27,7 @@ pub fn parse(text: &str) -> Result<MachineShape, String> {
                 shape.cpus[c].node = g;
                 shape.cpus[c].package = g;
             }),
+            "domain" => group(number()?, &mut |c, g| shape.cpus[c].coherence = g),
             "capacity" => {
                 let (cpus, cap) =
                     value.split_once(':').ok_or_else(|| format!("`{word}`: capacity=CPUS:VALUE"))?;

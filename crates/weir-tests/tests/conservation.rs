@@ -14,7 +14,7 @@ use weir_tests::lab::compile;
 use weir_tests::{Lab, machine, root};
 
 /// Every topology of the catalogue runs on one of these at least.
-const MACHINES: [&str; 8] = [
+const MACHINES: [&str; 9] = [
     "smp-1",
     "smp-2",
     "smp-4 core=2 llc=2 offline=3",
@@ -23,6 +23,7 @@ const MACHINES: [&str; 8] = [
     "smp-6 alpha=4 beta=5",
     "smp-5 beta=3-4 offline=1",
     "smp-5 alpha=2 beta=3-4 offline=4",
+    "smp-4 domain=2",
 ];
 
 struct Catalogue {

@@ -28,6 +28,7 @@ typedef long long s64;
 	})
 #define WEIR_STRICT 0
 #define WEIR_OPLOG 0
+#define WEIR_DOMAINS 0
 #define WEIR_INLINE static inline __attribute__((always_inline, unused))
 /* One translation unit: components are static and kept apart by their prefix. */
 #define WEIR_ENTRY static __attribute__((unused))

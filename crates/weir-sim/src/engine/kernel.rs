@@ -40,6 +40,9 @@ impl<O: Observer> Sim<'_, O> {
         if !self.messages.is_empty() {
             self.pass_on(h, end);
         }
+        if !self.letters.is_empty() {
+            self.send_mail(h, end);
+        }
         self.arm_component_timer();
         end
     }
@@ -175,6 +178,39 @@ impl<O: Observer> Sim<'_, O> {
         self.obs.event(self.now, &Event::Kick { cpu: c });
         let at = if c == h { end } else { end + self.charger.interrupt_ns(h, c) };
         self.timers.push(Key::new(at, Phase::Interrupt, Kind::Preempt, c));
+    }
+
+    /// The CPU that is interrupted for the letters of a coherence domain: the first one that is online.
+    fn reader(&self, domain: u32) -> Option<CpuNo> {
+        let reads = |c: &CpuNo| {
+            let cpu = &self.cpus[*c as usize];
+            cpu.host == *c && cpu.mode != Mode::Offline && self.plan.cpus[*c as usize].domain == domain
+        };
+        (0..self.cpus.len() as CpuNo).find(reads)
+    }
+
+    /// Interrupt the domains to which the call of `h` that is over at `end` left letters.
+    fn send_mail(&mut self, h: CpuNo, end: u64) {
+        for domain in 0..self.letters.len() as u32 {
+            let posted = self.sched.mail_posted(domain);
+            if std::mem::replace(&mut self.letters[domain as usize], posted) == posted {
+                continue;
+            }
+            // A domain that is all offline reads them when it is back.
+            if let Some(c) = self.reader(domain) {
+                let at = end + self.charger.interrupt_ns(h, c);
+                self.timers.push(Key::new(at, Phase::Interrupt, Kind::Mail, domain));
+            }
+        }
+    }
+
+    /// A coherence domain is told of letters, which it may have read meanwhile.
+    pub fn mail_arrives(&mut self, domain: u32) -> Result<()> {
+        if let Some(c) = self.reader(domain) {
+            self.sched.read_mail(c);
+            self.account(c, Call::Notify);
+        }
+        Ok(())
     }
 
     /// An interrupt arrives at `c`.
@@ -442,7 +478,8 @@ impl<O: Observer> Sim<'_, O> {
                 return Err(Error::run("a component arms its timer for now again and again")
                     .help("let the component's period be at least a microsecond"));
             }
-            let h = self.boot_cpu;
+            let domain = self.plan.instances[handle as usize].domain;
+            let h = self.reader(domain).unwrap_or(self.boot_cpu);
             self.sched.timer_expired(h, handle);
             self.account(h, Call::Timer);
         }

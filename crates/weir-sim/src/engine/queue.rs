@@ -46,9 +46,11 @@ pub enum Kind {
     Kick = 9,
     /// Index: CPU that is told to give up its task.
     Preempt = 10,
+    /// Index: coherence domain that is told that there are letters.
+    Mail = 11,
 }
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Cpu,
     Kind::Machine,
     Kind::Command,
@@ -60,6 +62,7 @@ const KINDS: [Kind; 11] = [
     Kind::Sample,
     Kind::Kick,
     Kind::Preempt,
+    Kind::Mail,
 ];
 
 /// An event, ordered by time, phase, kind and index.

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use weir_core::event::{Event, Observer};
-use weir_core::{CpuSet, Plan};
+use weir_core::{CpuSet, Plan, Topic};
 use weir_lang::{Edit, NoIncludes, Source};
 use weir_sim::engine::Control;
 use weir_sim::scenario::{self, Composer, Proposal, Verb};
-use weir_sim::{Costs, Machine, Op, Outcome, RunConfig, TaskSpec, Workload, engine};
+use weir_sim::{Command, Costs, Machine, Notice, Op, Outcome, RunConfig, TaskSpec, Workload, engine};
 
 const MS: u64 = 1_000_000;
 
@@ -303,6 +303,11 @@ do = \"swap instance policy = fifo\"
     assert_eq!(times, [10, 600]);
 }
 
+fn islands(name: &str) -> Machine {
+    let none = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    Machine::resolve(name, &none, &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
 const ISLANDS: &str = "annotate affinity;
 each cpu { entry -> balancer :: load_balancer }
     ~> all each cpu { inbox :: task_mux -> round_robin(slice = 3ms) -> cpu };";
@@ -332,11 +337,57 @@ fn crossing(machine: &Machine) -> u64 {
 /// of a message.
 #[test]
 fn between_islands_messages_take_time() {
-    let none = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
-    let islands = Machine::resolve("cluster-2x1", &none, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let islands = islands("cluster-2x1");
     let message = Costs::default().wakeup_ipi.domain;
     let (far, near) = (crossing(&islands), crossing(&Machine::smp(2)));
     assert!(far >= message && near < message, "{far} and {near} ns, a message takes {message} ns");
+}
+
+/// How long after CPU 0 raised its priority a task of CPU 1 gets that CPU.
+fn raised(machine: &Machine) -> u64 {
+    let text = "annotate affinity, priority;
+each cpu { entry -> balancer :: load_balancer }
+    ~> all each cpu { inbox :: task_mux -> priority_order -> cpu };";
+    let names = Names::new(machine, &[("t", text)], "t");
+    let cpus = || Some([1].into_iter().collect::<CpuSet>());
+    let workload = Workload {
+        name: "raise".into(),
+        tasks: vec![task("a", cpus()), task("b", cpus())],
+        ..Workload::default()
+    };
+    let raise = Notice { topic: Topic::Priority, cpu: None, task: Some(1), value: 9, value2: 0, mask: None };
+    let scripted = vec![(10 * MS, Command::Notify(raise))];
+    let cfg = RunConfig { duration_ns: Some(20 * MS), checks: true, scripted, ..RunConfig::default() };
+    let mut runs = Runs::default();
+    engine::run(machine, &names.first(), &workload, &Costs::default(), &cfg, &mut runs)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let first = runs.runs[0][0];
+    assert!(first.2 == 1 && first.1 >= 10 * MS, "{first:?}");
+    first.1 - 10 * MS
+}
+
+/// Source 0, 6.2: what is published on one side reaches subscribers on the other in a message. `b` waits behind `a` at CPU 1;
+/// CPU 0 is told that it is more urgent now.
+#[test]
+fn what_is_told_on_one_island_reaches_the_others_later() {
+    let islands = islands("cluster-2x1");
+    let message = Costs::default().wakeup_ipi.domain;
+    let (far, near) = (raised(&islands), raised(&Machine::smp(2)));
+    assert!(far >= message && far < 2 * message && near < message / 2, "{far} and {near} ns");
+}
+
+/// Each side has annotators of its own, and the balancers of both learn what they need in letters.
+#[test]
+fn islands_share_no_annotator() {
+    let islands = islands("cluster-2x2");
+    let plan = Names::new(&islands, &[("t", ISLANDS)], "t").first();
+    let copies: Vec<(&str, u32)> =
+        plan.instances.iter().filter(|i| i.ins.is_empty()).map(|i| (i.name.as_str(), i.domain)).collect();
+    assert_eq!(copies, [("affinity@domain0", 0), ("affinity@domain1", 1)]);
+    // No instance has pipes to one of another domain but through a letter box.
+    let domain = |i: u32| plan.instances[i as usize].domain;
+    let crossing = plan.pipes.iter().filter(|p| p.from.is_some_and(|(f, _)| domain(f) != domain(p.to.0)));
+    assert!(crossing.clone().count() == 8 && crossing.into_iter().all(|p| p.postponed));
 }
 
 /// Source 0, 6.1.4: one CPU computes the schedule of all others and runs no task.

@@ -16,7 +16,19 @@ const TOPOLOGIES: [&str; 6] = [
     "annotate affinity; entry each cpu -> work_stealing -> each cpu { fifo -> cpu };",
     "annotate affinity, lamport; entry -> lcfs -> cpus;",
 ];
+/// For CPUs without common memory.
+const DISTRIBUTED: [&str; 3] = [
+    "annotate affinity; each cpu { entry -> load_balancer } ~> all each cpu { task_mux -> round_robin(slice = 1ms) -> cpu };",
+    "annotate affinity, priority; each cpu { entry -> load_balancer } ~> all each cpu { task_mux -> priority_order -> cpu };",
+    "annotate affinity, deadline; each cpu { entry -> load_balancer } ~> all each cpu { task_mux -> edf -> cpu };",
+];
 const CPUS: u32 = 4;
+
+/// Pairs of CPUs that share memory.
+fn islands(mut machine: Machine) -> Machine {
+    machine.shape.cpus.iter_mut().enumerate().for_each(|(c, cpu)| cpu.coherence = c as u32 / 2);
+    machine
+}
 
 fn op() -> impl Strategy<Value = Vec<Op>> {
     let set = prop::option::of(prop::collection::vec(0..CPUS, 1..3).prop_map(CpuSet::from_iter));
@@ -130,13 +142,15 @@ proptest! {
         swaps in prop::collection::vec((0..40 * MS, 0..TOPOLOGIES.len()), 0..5),
         costly in any::<bool>(),
         hosted in any::<bool>(),
+        distributed in prop::bool::weighted(0.2),
         seed in 0..1000u64,
     ) {
-        let machine = machine(events, hosted);
+        let machine = if distributed { islands(machine(events, false)) } else { machine(events, hosted) };
+        let topology = |k: usize| if distributed { DISTRIBUTED[k % DISTRIBUTED.len()] } else { TOPOLOGIES[k] };
         let costs = if costly { Costs::default() } else { Costs::zero() };
         let scripted: Vec<_> = swaps
             .iter()
-            .map(|&(t, k)| (t, Command::Swap(Box::new(plan(TOPOLOGIES[k], &machine.shape)))))
+            .map(|&(t, k)| (t, Command::Swap(Box::new(plan(topology(k), &machine.shape)))))
             .collect();
         let once = || -> (Outcome, String, Gantt) {
             let mut seen = (Transcript::default(), Gantt::default());
@@ -147,7 +161,7 @@ proptest! {
                 scripted: scripted.clone(),
                 ..RunConfig::default()
             };
-            let out = run_on(&machine, TOPOLOGIES[first], &w, &costs, cfg, &mut seen).unwrap();
+            let out = run_on(&machine, topology(first), &w, &costs, cfg, &mut seen).unwrap();
             (out, seen.0.0, seen.1)
         };
         let (out, text, g) = once();
