@@ -213,6 +213,10 @@ impl Workload {
 /// A spec that is neither in the catalogue, nor a generator, nor a file by its extension.
 fn unknown(spec: &str, catalogue: &[(&str, &str)]) -> Error {
     let name = spec.split(':').next().unwrap_or(spec);
+    if name != spec && catalogue.iter().any(|c| stem(c.0) == name) {
+        let message = format!("`{name}` is a file of the catalogue and takes no parameters");
+        return Error::workload(message).help(format!("name it alone: `{name}`; generators take parameters"));
+    }
     let generators: Vec<&str> = generators().iter().map(|g| g.name).collect();
     let names = || catalogue.iter().map(|c| stem(c.0)).chain(generators.iter().copied());
     let help = match nearest(name, names()) {
@@ -260,6 +264,7 @@ mod tests {
     fn unknown_names_get_suggestions() {
         assert!(resolve("blnik").unwrap_err().to_string().contains("did you mean `blink`?"));
         assert!(resolve("hackbensh:groups=1").unwrap_err().to_string().contains("did you mean `hackbench`?"));
+        assert!(resolve("blink:tasks=3").unwrap_err().to_string().contains("takes no parameters"));
         assert!(resolve("quux").unwrap_err().to_string().contains("blink, set"));
         assert!(
             resolve("none.json").unwrap_err().to_string().contains("cannot read the workload `none.json`")
