@@ -69,6 +69,21 @@ u32 weir_host_pipe_len(const struct weir_sched *s, u32 pipe)
 	return pipe < s->graph->nr_pipes ? s->graph->pipes[pipe].nr : 0;
 }
 
+/* The first pipe from @from on whose length is not what @known says for the first @nr pipes, which is put right; @nr: none. */
+u32 weir_host_other_len(const struct weir_sched *s, u32 *known, u32 nr, u32 from)
+{
+	const struct weir_graph *g = s->graph;
+	u32 end = nr < g->nr_pipes ? nr : g->nr_pipes;
+
+	for (; from < end; from++) {
+		if (known[from] == g->pipes[from].nr)
+			continue;
+		known[from] = g->pipes[from].nr;
+		return from;
+	}
+	return nr;
+}
+
 u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap)
 {
 	struct weir_task *t;

@@ -140,16 +140,17 @@ impl Session {
         let made = self.made(seed)?;
         let workload = made.as_ref();
         let meta = self.meta(&candidate.plan, workload, seed);
-        let (trace, jobs) = match files {
+        // What files need is one observer, so that without them one question an event is enough.
+        let writers = match files {
             Some((out, folder)) => {
-                let file = out.create(&format!("{folder}trace.pftrace"))?;
-                let jobs = out.create(&format!("{folder}jobs.csv"))?;
-                (Some(Trace::new(meta.clone(), Box::new(file))), Some(Jobs::new(Box::new(jobs))))
+                let trace =
+                    Trace::new(meta.clone(), Box::new(out.create(&format!("{folder}trace.pftrace"))?));
+                let jobs = Jobs::new(Box::new(out.create(&format!("{folder}jobs.csv"))?));
+                Some(((trace, jobs), Gantt::default()))
             }
-            None => (None, None),
+            None => None,
         };
-        let gantt = files.map(|_| Gantt::default());
-        let mut observer = (Metrics::new(meta), ((trace, jobs), gantt));
+        let mut observer = (Metrics::new(meta), writers);
         let (bar, index) = progress;
         let tell = |now_ns: u64, _events: u64| bar.at(index, now_ns, self.duration_ns);
         let config = RunConfig {
@@ -168,13 +169,13 @@ impl Session {
             engine::run(&self.machine, &candidate.plan, workload, &self.costs, &config, &mut observer)
                 .map_err(machine::fault)?;
         let wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let (metrics, ((trace, jobs), gantt)) = observer;
+        let (metrics, writers) = observer;
         let mut summary = metrics.finish(outcome.end_ns);
         summary.interrupted = outcome.interrupted;
         // The engine's count: that of the observers depends on what they ask to be told.
         summary.events = outcome.events;
         summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
-        if let (Some((out, folder)), Some(trace), Some(jobs), Some(mut gantt)) = (files, trace, jobs, gantt) {
+        if let (Some((out, folder)), Some(((trace, jobs), mut gantt))) = (files, writers) {
             let name = format!("{folder}trace.pftrace");
             trace.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
             let name = format!("{folder}jobs.csv");

@@ -192,6 +192,7 @@ pub trait Observer {
 
 /// Several observers at once.
 impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline(always)]
     fn event(&mut self, t_ns: u64, event: &Event<'_>) {
         self.0.event(t_ns, event);
         self.1.event(t_ns, event);
@@ -204,6 +205,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 }
 
 impl<T: Observer> Observer for Option<T> {
+    #[inline(always)]
     fn event(&mut self, t_ns: u64, event: &Event<'_>) {
         if let Some(o) = self {
             o.event(t_ns, event);
@@ -218,6 +220,7 @@ impl<T: Observer> Observer for Option<T> {
 }
 
 impl<T: Observer + ?Sized> Observer for &mut T {
+    #[inline(always)]
     fn event(&mut self, t_ns: u64, event: &Event<'_>) {
         (**self).event(t_ns, event);
     }
@@ -229,5 +232,6 @@ impl<T: Observer + ?Sized> Observer for &mut T {
 
 /// Observes nothing.
 impl Observer for () {
+    #[inline(always)]
     fn event(&mut self, _: u64, _: &Event<'_>) {}
 }

@@ -192,6 +192,8 @@ pub struct Sched {
     ops: Vec<OpRecord>,
     has: Vec<u32>,
     present: Vec<Identity>,
+    /// Records of tasks by number, as far as they were made here; null where not. They never move.
+    records: Vec<*mut CTask>,
     slice_responder: bool,
     /// Components of the present graph that were loaded: they stay as long as it does.
     loaded: Vec<Arc<Loaded>>,
@@ -264,6 +266,7 @@ impl Sched {
             ops: Vec::new(),
             has: classes.iter().map(|c| c.has).collect(),
             present: Vec::new(),
+            records: Vec::new(),
             slice_responder: false,
             loaded: Vec::new(),
         };
@@ -375,6 +378,7 @@ impl Sched {
     }
 
     /// The runtime's clock, read by components; set before each call.
+    #[inline]
     pub fn set_now(&mut self, ns: u64) {
         // SAFETY: `host` is valid; no other reference to it exists between calls.
         unsafe { (*self.host).now = ns };
@@ -392,17 +396,33 @@ impl Sched {
         // SAFETY: `s` is initialised.
         let t = unsafe { ffi::weir_task_new(self.s, cpu, cookie) };
         self.after_call(cpu);
+        if t.is_null() {
+            return Err(error(-1, "creating a task"));
+        }
         // SAFETY: a task record stays valid for the arena's life.
-        if t.is_null() { Err(error(-1, "creating a task")) } else { Ok(TaskId(unsafe { (*t).id })) }
+        let id = TaskId(unsafe { (*t).id });
+        if self.records.len() <= id.0 as usize {
+            self.records.resize(id.0 as usize + 1, ptr::null_mut());
+        }
+        self.records[id.0 as usize] = t;
+        Ok(id)
     }
 
+    #[inline]
     fn raw(&self, t: TaskId) -> *mut CTask {
+        if let Some(&p) = self.records.get(t.0 as usize)
+            // SAFETY: a task record stays valid for the arena's life; its state says whether it is in use.
+            && !p.is_null() && unsafe { (*p).state } != 0
+        {
+            return p;
+        }
         // SAFETY: `s` is initialised; unknown numbers give null.
         let p = unsafe { ffi::weir_task_get(self.s, t.0) };
         assert!(!p.is_null(), "task {} does not exist", t.0);
         p
     }
 
+    #[inline]
     pub fn cookie(&self, t: TaskId) -> u64 {
         // SAFETY: `raw` gives a valid record.
         unsafe { (*self.raw(t)).cookie }
@@ -417,6 +437,7 @@ impl Sched {
         }
     }
 
+    #[inline]
     fn on_task(
         &mut self,
         cpu: u32,
@@ -437,16 +458,19 @@ impl Sched {
     }
 
     /// unconsidered -> schedulable, after a block.
+    #[inline]
     pub fn unblock(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
         self.on_task(cpu, t, ffi::weir_unblock, "unblocking a task")
     }
 
     /// running -> schedulable.
+    #[inline]
     pub fn relinquish(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
         self.on_task(cpu, t, ffi::weir_relinquish, "relinquishing a CPU")
     }
 
     /// running or schedulable -> unconsidered.
+    #[inline]
     pub fn block(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
         self.on_task(cpu, t, ffi::weir_block, "blocking a task")
     }
@@ -465,6 +489,7 @@ impl Sched {
     }
 
     /// Claim the next task of CPU `target`; `cpu` runs the call (differs for foreign-hosted CPUs).
+    #[inline]
     pub fn pick(&mut self, cpu: u32, target: u32) -> Option<Picked> {
         assert!(cpu < self.nr_cpus && target < self.nr_cpus, "CPU {cpu}, {target} of {}", self.nr_cpus);
         // SAFETY: `s` is initialised.
@@ -487,6 +512,7 @@ impl Sched {
     }
 
     /// Publish from the runtime or from user space.
+    #[inline]
     pub fn notify(&mut self, cpu: u32, topic: Topic, msg: &Msg) -> Result<(), Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         let mask = msg.mask.as_ref().filter(|m| !m.is_empty()).map(to_mask);
@@ -565,9 +591,13 @@ impl Sched {
     }
 
     /// Messages for the runtime since the last call of this function, appended to `out`.
+    #[inline]
     pub fn drain_messages(&mut self, out: &mut Vec<OutMsg>) {
         // SAFETY: `host` is valid; no other reference to it exists between calls.
-        out.append(unsafe { &mut (*self.host).messages });
+        let messages = unsafe { &mut (*self.host).messages };
+        if !messages.is_empty() {
+            out.append(messages);
+        }
     }
 
     /// Micro-operations since the last `clear_ops`.
@@ -575,14 +605,19 @@ impl Sched {
         &self.ops
     }
 
+    #[inline]
     pub fn clear_ops(&mut self) {
         self.ops.clear();
     }
 
     /// Earliest timer a component armed: (time, handle); run it with `timer_expired` when due.
+    #[inline]
     pub fn next_timer(&self) -> Option<(u64, u32)> {
         // SAFETY: `host` is valid; no other reference to it exists between calls.
         let timers = unsafe { &(*self.host).timers };
+        if timers.is_empty() {
+            return None;
+        }
         timers.iter().map(|(i, t)| (*t, *i)).min()
     }
 
@@ -611,6 +646,15 @@ impl Sched {
     pub fn pipe_len(&self, pipe: u32) -> u32 {
         // SAFETY: valid scheduler; an unknown pipe has length 0.
         unsafe { ffi::weir_host_pipe_len(self.s, pipe) }
+    }
+
+    /// The first pipe from `from` on that does not hold as many tasks as `known` says, a number for each pipe, and how many
+    /// it holds; `known` says so from then on.
+    #[inline]
+    pub fn other_len(&self, known: &mut [u32], from: u32) -> Option<(u32, u32)> {
+        // SAFETY: valid scheduler; C looks at no more numbers than there are.
+        let pipe = unsafe { ffi::weir_host_other_len(self.s, known.as_mut_ptr(), known.len() as u32, from) };
+        known.get(pipe as usize).map(|&len| (pipe, len))
     }
 
     /// Tasks of a pipe in order.
@@ -694,7 +738,15 @@ impl Sched {
         Err(Error { code: 2, message: format!("broken invariant, core/src/check.c:{line}: {}", text.trim()) })
     }
 
+    #[inline]
     fn after_call(&mut self, cpu: u32) {
+        if self.checks || !self.op_buffer.is_empty() {
+            self.look_after(cpu);
+        }
+    }
+
+    #[inline(never)]
+    fn look_after(&mut self, cpu: u32) {
         if !self.op_buffer.is_empty() {
             // SAFETY: valid scheduler and CPU.
             let n = unsafe { ffi::weir_host_take_ops(self.s, cpu) };

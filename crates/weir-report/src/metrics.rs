@@ -180,11 +180,20 @@ impl Metrics {
     }
 
     /// The task's record. Tasks are announced densely; one that was not gets a record without a name.
+    #[inline]
     fn task(&mut self, task: u32) -> &mut Task {
-        while self.tasks.len() <= task as usize {
-            self.add_task("", "");
+        if self.tasks.len() <= task as usize {
+            self.add_unnamed(task as usize + 1);
         }
         &mut self.tasks[task as usize]
+    }
+
+    /// Records without a name, until there are `len`.
+    #[cold]
+    fn add_unnamed(&mut self, len: usize) {
+        while self.tasks.len() < len {
+            self.add_task("", "");
+        }
     }
 
     fn group(&mut self, group: &str) -> u32 {
@@ -242,6 +251,89 @@ impl Metrics {
     fn preempted(&mut self, task: u32) {
         self.totals.preemptions += 1;
         self.task(task).preemptions += 1;
+    }
+
+    /// Events that are not of every job.
+    #[inline(never)]
+    fn rare(&mut self, t: u64, event: &Event<'_>) {
+        match *event {
+            Event::Preempted { task, .. } => self.preempted(task),
+            Event::PipeLock { pipe, held_ns, wait_ns } => {
+                let p = slot(&mut self.pipes, self.pipe_slots.slot(pipe), Pipe::default);
+                p.held_ns += held_ns;
+                p.wait_ns += wait_ns;
+            }
+            Event::InstanceTime { instance, ns, updates } => {
+                let i = slot(&mut self.instances, self.instance_slots.slot(instance), || (0, 0));
+                i.0 += u64::from(updates);
+                i.1 += ns;
+            }
+            Event::DeadlineMiss { task, .. } => {
+                self.totals.deadline_misses += 1;
+                self.task(task).misses += 1;
+            }
+            Event::JobDropped { .. } => self.totals.jobs_dropped += 1,
+            Event::Counters { task, counts, .. } => {
+                Counted::add(&mut self.counted, counts);
+                Counted::add(&mut self.task(task).counted, counts);
+            }
+            Event::TaskNew { task, name, group } => {
+                self.add_unnamed(task as usize);
+                if self.tasks.len() == task as usize {
+                    self.add_task(name, group);
+                }
+            }
+            Event::TaskName { task, name, group } => {
+                let group = self.group(group);
+                self.task(task).group = group;
+                self.renamed.insert(task, name.into());
+            }
+            Event::TaskExit { task } => {
+                let record = self.task(task);
+                if record.ready_since != NEVER {
+                    record.wait_ns += t.saturating_sub(record.ready_since);
+                    record.ready_since = NEVER;
+                }
+            }
+            Event::Message { topic, .. } => match self.messages.iter_mut().find(|m| m.topic == topic) {
+                Some(m) => m.count += 1,
+                None => self.messages.push(MessageSummary { topic: topic.into(), count: 1 }),
+            },
+            Event::CpuOnline { cpu, online } => {
+                let record = self.cpu(cpu);
+                if !online && record.offline_since == NEVER {
+                    record.offline_since = t;
+                } else if online && record.offline_since != NEVER {
+                    record.offline_ns += t.saturating_sub(record.offline_since);
+                    record.offline_since = NEVER;
+                }
+            }
+            Event::Energy { uj } => self.totals.energy_uj += uj,
+            Event::Swap { from, to, pause_ns, represented } => {
+                self.pipes.iter_mut().for_each(|p| p.set_depth(t, 0));
+                self.pipe_slots.swap(to);
+                self.instance_slots.swap(to);
+                let represented = represented.into();
+                self.swaps.push(SwapSummary {
+                    at_ns: t,
+                    from: from.into(),
+                    to: to.into(),
+                    pause_ns,
+                    represented,
+                });
+            }
+            Event::Ready { .. }
+            | Event::Run { .. }
+            | Event::Off { .. }
+            | Event::Sched { .. }
+            | Event::PipeDepth { .. }
+            | Event::JobRelease { .. }
+            | Event::JobDone { .. }
+            | Event::Idle { .. }
+            | Event::Kick { .. }
+            | Event::Frequency { .. }
+            | Event::Marker { .. } => {}
+        }
     }
 
     /// The run ended at `end_ns`: closes what is open and sums up. `wall_ns` is left 0 for the caller.
@@ -422,6 +514,8 @@ impl Observer for Metrics {
         self.know(&Names::of(plan));
     }
 
+    /// The events of every job here, so that a caller that makes one of them jumps nowhere.
+    #[inline(always)]
     fn event(&mut self, t: u64, event: &Event<'_>) {
         self.events += 1;
         match *event {
@@ -458,7 +552,6 @@ impl Observer for Metrics {
                     self.preempted(task);
                 }
             }
-            Event::Preempted { task, .. } => self.preempted(task),
             Event::Sched { cpu, call, ns, lock_wait_ns } => {
                 let record = self.cpu(cpu);
                 record.scheduler_ns += ns;
@@ -475,16 +568,6 @@ impl Observer for Metrics {
             Event::PipeDepth { pipe, depth } => {
                 slot(&mut self.pipes, self.pipe_slots.slot(pipe), Pipe::default).set_depth(t, depth);
             }
-            Event::PipeLock { pipe, held_ns, wait_ns } => {
-                let p = slot(&mut self.pipes, self.pipe_slots.slot(pipe), Pipe::default);
-                p.held_ns += held_ns;
-                p.wait_ns += wait_ns;
-            }
-            Event::InstanceTime { instance, ns, updates } => {
-                let i = slot(&mut self.instances, self.instance_slots.slot(instance), || (0, 0));
-                i.0 += u64::from(updates);
-                i.1 += ns;
-            }
             Event::JobRelease { task, .. } => {
                 self.totals.jobs += 1;
                 self.task(task).jobs += 1;
@@ -495,63 +578,8 @@ impl Observer for Metrics {
                 record.jobs_completed += 1;
                 record.response.add(response_ns);
             }
-            Event::DeadlineMiss { task, .. } => {
-                self.totals.deadline_misses += 1;
-                self.task(task).misses += 1;
-            }
-            Event::JobDropped { .. } => self.totals.jobs_dropped += 1,
-            Event::Counters { task, counts, .. } => {
-                Counted::add(&mut self.counted, counts);
-                Counted::add(&mut self.task(task).counted, counts);
-            }
-            Event::TaskNew { task, name, group } => {
-                while self.tasks.len() < task as usize {
-                    self.add_task("", "");
-                }
-                if self.tasks.len() == task as usize {
-                    self.add_task(name, group);
-                }
-            }
-            Event::TaskName { task, name, group } => {
-                let group = self.group(group);
-                self.task(task).group = group;
-                self.renamed.insert(task, name.into());
-            }
-            Event::TaskExit { task } => {
-                let record = self.task(task);
-                if record.ready_since != NEVER {
-                    record.wait_ns += t.saturating_sub(record.ready_since);
-                    record.ready_since = NEVER;
-                }
-            }
-            Event::Message { topic, .. } => match self.messages.iter_mut().find(|m| m.topic == topic) {
-                Some(m) => m.count += 1,
-                None => self.messages.push(MessageSummary { topic: topic.into(), count: 1 }),
-            },
-            Event::CpuOnline { cpu, online } => {
-                let record = self.cpu(cpu);
-                if !online && record.offline_since == NEVER {
-                    record.offline_since = t;
-                } else if online && record.offline_since != NEVER {
-                    record.offline_ns += t.saturating_sub(record.offline_since);
-                    record.offline_since = NEVER;
-                }
-            }
-            Event::Energy { uj } => self.totals.energy_uj += uj,
-            Event::Swap { from, to, pause_ns, represented } => {
-                self.pipes.iter_mut().for_each(|p| p.set_depth(t, 0));
-                self.pipe_slots.swap(to);
-                self.instance_slots.swap(to);
-                let represented = represented.into();
-                self.swaps.push(SwapSummary {
-                    at_ns: t,
-                    from: from.into(),
-                    to: to.into(),
-                    pause_ns,
-                    represented,
-                });
-            }
-            Event::Idle { .. } | Event::Kick { .. } | Event::Frequency { .. } | Event::Marker { .. } => {}
+            Event::Idle { .. } | Event::Kick { .. } => {}
+            _ => self.rare(t, event),
         }
     }
 }

@@ -93,9 +93,10 @@ impl Samples {
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Samples) {
-        match &other.0 {
-            Store::Exact(values) => values.iter().for_each(|&v| self.add(v)),
-            Store::Histogram(from) => {
+        match (&other.0, &mut self.0) {
+            (Store::Exact(from), Store::Exact(to)) if to.len() + from.len() <= EXACT_MAX => to.extend(from),
+            (Store::Exact(values), _) => values.iter().for_each(|&v| self.add(v)),
+            (Store::Histogram(from), _) => {
                 let to = self.rounded();
                 to.values.add(&from.values).expect(TAKES_ALL);
                 to.sum = to.sum.saturating_add(from.sum);

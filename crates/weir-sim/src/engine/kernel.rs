@@ -97,11 +97,10 @@ impl<O: Observer> Sim<'_, O> {
     /// Depth of each pipe that has another one than at the last call: cheaper than recording operations where
     /// there are few pipes.
     fn poll_depths(&mut self) {
-        for pipe in 0..self.depths.len() as u32 {
-            let depth = self.sched.pipe_len(pipe);
-            if std::mem::replace(&mut self.depths[pipe as usize], depth) != depth {
-                self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
-            }
+        let mut from = 0;
+        while let Some((pipe, depth)) = self.sched.other_len(&mut self.depths, from) {
+            self.obs.event(self.now, &Event::PipeDepth { pipe, depth });
+            from = pipe + 1;
         }
     }
 

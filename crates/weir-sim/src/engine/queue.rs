@@ -136,13 +136,11 @@ impl TimerHeap {
             if first >= len {
                 break;
             }
-            let mut least = first;
-            let mut least_key = self.keys[first];
-            for child in first + 1..(first + 4).min(len) {
-                let k = self.keys[child];
+            let children = &self.keys[first..(first + 4).min(len)];
+            let (mut least, mut least_key) = (first, children[0]);
+            for (child, &k) in (first + 1..).zip(&children[1..]) {
                 if k < least_key {
-                    least = child;
-                    least_key = k;
+                    (least, least_key) = (child, k);
                 }
             }
             if last <= least_key {
