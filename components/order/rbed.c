@@ -16,7 +16,7 @@
  * params:    slice ns 80000000 [100000, 10000000000]; a best-effort task's period is this times the
  *            number of such tasks
  *            floor pct 10 [1, 100]; load that is kept for best effort
- * per-task:  120 bytes
+ * per-task:  112 bytes
  * cost:      O(log n) per change; O(n) when a best-effort task begins a turn or a hard task is admitted
  *            or goes; a look at each CPU behind the out-pipe; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe: real-time tasks with budget and best-effort
@@ -45,32 +45,24 @@
  *            -> each cpu { rbed(slice = 80ms) -> urgent -> cpu };
  */
 #include <weir/due.h>
-
-/* Rate of one CPU of capacity 1024. */
-#define RBED_FULL 1000000ull
-/* Longest time that is multiplied by a rate, ns: 4 hours. */
-#define RBED_LONG (1ull << 44)
-
-enum rbed_kind { RBED_NEW, RBED_BEST_EFFORT, RBED_SOFT, RBED_HARD };
+#include <weir/rates.h>
 
 struct rbed_task {
-	u64 release;	/* (p) ns; of the period or turn */
-	u64 deadline;	/* (p) ns, absolute */
-	u64 period;	/* (p) ns */
-	u64 budget;	/* (p) ns of work in the period or turn */
-	u64 limit;	/* (p) soft: no more than this, for rates have grown in this period */
-	u64 used;	/* (p) of it */
-	u64 seen;	/* (p) EXECUTED when `used` was right */
-	u64 due;	/* (p) of the job, as told; ns, absolute */
-	u64 wcet;	/* (p) what was booked for, with `period` and `relative` */
-	u64 relative;	/* (p) */
-	u64 rate;	/* (p) booked, RBED_FULL: one CPU */
-	u32 kind;	/* (p) enum rbed_kind */
-	u32 late;	/* (p) DEADLINE_MISS was published for the job */
-	u32 place;	/* (l) in the heap */
-	u32 begun;	/* (p) real time: `release` is known. Best effort: it has run in its turn */
-	u32 seen_epoch; /* (p) admissions that the turn or period reckons with */
-	u32 unused;
+	struct weir_rated rated; /* (p) first, as weir/rates.h wants it */
+	u64 seen;		 /* (p) EXECUTED when `used` was right */
+	u64 due;		 /* (p) of the job, as told; ns, absolute */
+	u64 wcet;		 /* (p) what was booked for, with `relative` and the period */
+	u64 relative;		 /* (p) */
+	u32 late;		 /* (p) DEADLINE_MISS was published for the job */
+	u32 place;		 /* (l) in the heap */
+};
+
+/* What is told of a task, ns. */
+struct rbed_told {
+	u64 wcet;
+	u64 relative;
+	u64 due;
+	u64 period;
 };
 
 /* What happened to a task that is to be put in its place. */
@@ -78,16 +70,11 @@ enum rbed_event { RBED_MOVED, RBED_WOKEN, RBED_GAVE_UP };
 
 struct rbed {
 	struct weir_instance inst;
-	struct weir_due due; /* real-time tasks that wait for their next period */
-	u64 slice;	     /* (c) ns */
-	u64 floor;	     /* (c) percent */
-	u64 hard;	     /* (p) rates booked */
-	u64 soft;	     /* (p) */
-	u64 chain;   /* (p) ns; until then the best-effort turns given out keep their rate busy */
-	u32 epoch;   /* (p) admissions so far */
-	u32 nr;	     /* (p) best-effort tasks, as counted last */
-	u64 weights; /* (p) theirs */
-	struct rbed_task told; /* (p) what is told of the task that is being looked at */
+	struct weir_due due;	 /* real-time tasks that wait for their next period */
+	u64 slice;		 /* (c) ns */
+	u64 floor;		 /* (c) percent */
+	struct weir_rates rates; /* (p) */
+	struct rbed_told told;	 /* (p) of the task that is being looked at */
 };
 
 WEIR_COMPONENT(
@@ -109,121 +96,9 @@ WEIR_COMPONENT(
 			   "a best-effort task's period is this times the number of such tasks"),
 		WEIR_PARAM(rbed, floor, PCT, 10, 1, 100, "load that is kept for best effort")));
 
-static u64 rbed_ratio(u64 part, u64 whole)
+static struct rbed_task weir_mem *rbed_of(struct rbed weir_mem *self, struct weir_task weir_mem *t)
 {
-	if (part > RBED_LONG)
-		part = RBED_LONG;
-	return whole ? (part * RBED_FULL + whole - 1) / whole : 0;
-}
-
-/* Rate of the CPUs behind the instance; that of one while all are offline. */
-static u64 rbed_full(struct rbed weir_mem *self)
-{
-	u64 capacity = weir_pipe_capacity(weir_out(&self->inst, 0));
-
-	return RBED_FULL * (capacity ? capacity : 1024) / 1024;
-}
-
-/* What hard tasks and the floor leave to soft ones. */
-static u64 rbed_room(struct rbed weir_mem *self)
-{
-	u64 full = rbed_full(self), taken = self->hard + full * self->floor / 100;
-
-	return taken < full ? full - taken : 0;
-}
-
-/* Rate of all best-effort tasks together. */
-static u64 rbed_rest(struct rbed weir_mem *self)
-{
-	u64 full = rbed_full(self), room = rbed_room(self);
-	u64 least = full * self->floor / 100;
-	u64 taken = self->hard + (self->soft < room ? self->soft : room);
-
-	return taken + least < full ? full - taken : (least ? least : 1);
-}
-
-static u64 rbed_weight(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
-{
-	s64 weight = (s64)weir_property(s, WEIR_TOPIC_PRIORITY, t) + 21;
-
-	return weight < 1 ? 1 : weight > 1000 ? 1000 : (u64)weight;
-}
-
-/* --- best effort --------------------------------------------------------------------------------- */
-
-/* Best-effort tasks other than @t that wait here, into `nr` and `weights`. */
-WEIR_HELPER int rbed_count_waiting(struct rbed weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *in weir_arg,
-				   struct weir_task weir_mem *t weir_arg)
-{
-	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_task weir_mem *other;
-
-	weir_for_task(other, in) {
-		struct rbed_task weir_mem *p = weir_priv(&self->inst, other);
-
-		/* Those that update has still to look at are counted by what they will be most likely. */
-		if (other == t || p->kind == RBED_SOFT || p->kind == RBED_HARD ||
-		    (p->kind == RBED_NEW && weir_property(s, WEIR_TOPIC_JOB, other)))
-			continue;
-		self->weights += rbed_weight(s, other);
-		self->nr++;
-	}
-	return 0;
-}
-
-/* Those that run here. */
-WEIR_HELPER int rbed_count_running(struct rbed weir_mem *self weir_arg,
-				   struct weir_pipe weir_mem *in weir_arg,
-				   struct weir_task weir_mem *t weir_arg)
-{
-	struct weir_sched weir_mem *s = self->inst.sched;
-
-	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
-
-		while (bits && weir_loop) {
-			struct weir_task weir_mem *curr = weir_load(
-				&s->cpus[w * 64 + weir_lowest_bit(bits)].curr);
-
-			bits &= bits - 1;
-			if (!curr || curr == t || weir_pipe_has(in, curr) ||
-			    ((struct rbed_task weir_mem *)weir_priv(&self->inst, curr))->kind !=
-				    RBED_BEST_EFFORT)
-				continue;
-			self->weights += rbed_weight(s, curr);
-			self->nr++;
-		}
-	}
-	return 0;
-}
-
-/*
- * A turn: share times period, due a period from now, for one of `nr` tasks. All turns together use the rate of
- * best effort up to the end of the chain (a total bandwidth server), so real-time tasks never wait for them
- * too long.
- */
-WEIR_HELPER int rbed_turn(struct rbed weir_mem *self weir_arg,
-			  struct weir_task weir_mem *t weir_arg, u64 now)
-{
-	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 rest = rbed_rest(self), weight = rbed_weight(self->inst.sched, t), all;
-
-	self->weights += weight;
-	p->period = (self->nr + 1) * self->slice;
-	all = p->period < RBED_LONG ? p->period * rest / RBED_FULL : p->period;
-	p->budget = all * weight / self->weights;
-	if (!p->budget)
-		p->budget = 1;
-	p->used = 0;
-	p->begun = 0;
-	p->seen_epoch = self->epoch;
-	p->release = now;
-	self->chain = (self->chain > now ? self->chain : now) + rbed_ratio(p->budget, rest);
-	p->deadline = now + p->period;
-	if (p->deadline < self->chain)
-		p->deadline = self->chain;
-	return 0;
+	return weir_priv(&self->inst, t);
 }
 
 /* --- rates change -------------------------------------------------------------------------------- */
@@ -237,9 +112,9 @@ WEIR_HELPER int rbed_charge(struct rbed weir_mem *self weir_arg,
 
 	if (weir_request(self->inst.sched, &run))
 		return 0;
-	if (p->kind != RBED_NEW && run.value2 != p->seen) {
-		p->used += run.value2 - p->seen;
-		p->begun = 1;
+	if (p->rated.kind != WEIR_RATED_NEW && run.value2 != p->seen) {
+		p->rated.used += run.value2 - p->seen;
+		p->rated.begun = 1;
 	}
 	p->seen = run.value2;
 	return 0;
@@ -247,53 +122,15 @@ WEIR_HELPER int rbed_charge(struct rbed weir_mem *self weir_arg,
 
 /* The runtime's timer ends what is left of the budget. */
 static void rbed_slice(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
-		       struct weir_task weir_mem *t, const struct rbed_task weir_mem *p)
+		       struct weir_task weir_mem *t, const struct weir_rated weir_mem *p)
 {
 	u64 left = p->used < p->budget ? p->budget - p->used : 1, capacity = 1024;
 
 	if (in->nr_cpus == 1)
 		capacity = self->inst.sched->cpus[in->cpu].capacity;
-	if (left < RBED_LONG)
+	if (left < WEIR_RATE_LONG)
 		left = (left * 1024 + capacity - 1) / capacity;
 	weir_store(&t->slice_ns, left);
-}
-
-/* Part of its rate that a soft task gets of @amount. */
-static u64 rbed_granted(struct rbed weir_mem *self, u64 amount)
-{
-	u64 room = rbed_room(self);
-
-	if (self->soft <= room)
-		return amount;
-	return amount < RBED_LONG ? amount * room / self->soft : amount / self->soft * room;
-}
-
-/*
- * A real-time task was admitted, and less is left to this one. What is left of a turn is due later, and
- * gone if the task waits for something in between. In its period a soft task goes on by its new rate, for
- * others have been promised the rest, and 1 says so. What it has used is up to date.
- */
-WEIR_HELPER int rbed_squeeze(struct rbed weir_mem *self weir_arg,
-			     struct rbed_task weir_mem *p weir_arg, u64 now)
-{
-	u64 left;
-
-	if (p->used >= p->budget)
-		return 0;
-	if (p->kind == RBED_BEST_EFFORT) {
-		self->chain += rbed_ratio(p->budget - p->used, rbed_rest(self));
-		if (p->deadline < self->chain)
-			p->deadline = self->chain;
-	}
-	if (p->kind != RBED_SOFT || !p->begun)
-		return 0;
-	p->seen_epoch = self->epoch;
-	left = p->deadline > now ? p->deadline - now : 0;
-	left = rbed_granted(self, left < RBED_LONG ? left * p->rate / RBED_FULL : left);
-	if (p->used + left >= p->budget)
-		return 0;
-	p->limit = p->budget = p->used + (left ? left : 1);
-	return 1;
 }
 
 /* One that runs on @cpu. If it has to stop earlier than its slice says it is asked in again. */
@@ -301,12 +138,12 @@ WEIR_HELPER int rbed_squeeze_one(struct rbed weir_mem *self weir_arg,
 				 struct weir_task weir_mem *t weir_arg,
 				 struct weir_cpu weir_mem *cpu weir_arg, u64 now)
 {
-	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_rated weir_mem *p = &rbed_of(self, t)->rated;
 	int less;
 
 	rbed_charge(self, t);
-	less = rbed_squeeze(self, p, now);
-	if (p->kind == RBED_BEST_EFFORT)
+	less = weir_rate_squeeze(&self->inst, &self->rates, p, now);
+	if (p->kind == WEIR_RATED_BEST_EFFORT)
 		weir_store(&cpu->curr_key, p->deadline);
 	else if (less)
 		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t,
@@ -340,27 +177,30 @@ WEIR_HELPER int rbed_squeeze_waiting(struct rbed weir_mem *self weir_arg,
 				     struct weir_pipe weir_mem *in weir_arg,
 				     struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_rated weir_mem *p = &rbed_of(self, t)->rated;
 
 	rbed_charge(self, t);
-	rbed_squeeze(self, p, now);
+	weir_rate_squeeze(&self->inst, &self->rates, p, now);
 	if (!weir_pipe_has(weir_out(&self->inst, 0), t))
 		return 0;
 	rbed_slice(self, in, t, p);
-	if (p->kind != RBED_BEST_EFFORT)
+	if (p->kind != WEIR_RATED_BEST_EFFORT)
 		return 0;
 	return weir_pipe_insert_stable(weir_out(&self->inst, 0), t, p->deadline, in);
 }
 
-/* Less is left to others than before. */
+/*
+ * A real-time task was admitted, and less is left to others than before. What is left of a turn is gone if the
+ * task waits for something in between.
+ */
 WEIR_HELPER int rbed_squeeze_all(struct rbed weir_mem *self weir_arg,
 				 struct weir_pipe weir_mem *in weir_arg, u64 now)
 {
 	struct weir_task weir_mem *t;
 
-	self->epoch++;
-	if (self->chain < now)
-		self->chain = now;
+	self->rates.epoch++;
+	if (self->rates.chain < now)
+		self->rates.chain = now;
 	rbed_squeeze_running(self, in, now);
 	weir_for_task(t, in)
 		if (rbed_squeeze_waiting(self, in, t, now))
@@ -370,34 +210,18 @@ WEIR_HELPER int rbed_squeeze_all(struct rbed weir_mem *self weir_arg,
 
 /* --- real time ----------------------------------------------------------------------------------- */
 
-static void rbed_unbook(struct rbed weir_mem *self, struct rbed_task weir_mem *p)
-{
-	if (p->kind == RBED_HARD)
-		self->hard -= p->rate < self->hard ? p->rate : self->hard;
-	if (p->kind == RBED_SOFT)
-		self->soft -= p->rate < self->soft ? p->rate : self->soft;
-}
-
 /* Book what the task needs, hard or soft; 1: less is left to others. */
 static int rbed_admit(struct rbed weir_mem *self, struct weir_task weir_mem *t,
 		      struct rbed_task weir_mem *p, u32 kind)
 {
-	u64 full = rbed_full(self);
+	u64 within = kind == WEIR_RATED_HARD && p->relative < p->rated.period ? p->relative
+									      : p->rated.period;
+	u64 rate = weir_rate_of(p->wcet, within);
 
-	rbed_unbook(self, p);
-	p->rate = rbed_ratio(p->wcet, kind == RBED_HARD && p->relative < p->period ? p->relative
-										   : p->period);
-	if (kind == RBED_HARD && self->hard + p->rate + full * self->floor / 100 > full) {
-		kind = RBED_BEST_EFFORT;
-		p->used = p->budget = 0; /* its first turn is to come */
-		weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, p->rate);
-	}
-	p->kind = kind;
-	if (kind == RBED_HARD)
-		self->hard += p->rate;
-	if (kind == RBED_SOFT)
-		self->soft += p->rate;
-	return kind != RBED_BEST_EFFORT;
+	if (weir_rate_book(&self->inst, &self->rates, &p->rated, kind, rate))
+		return 1;
+	weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, rate);
+	return 0;
 }
 
 /* What is told of @t, into `told`. 1: it has a job and a deadline. */
@@ -424,24 +248,25 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg)
 {
 	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
-	const struct rbed_task weir_mem *told = &self->told;
+	const struct rbed_told weir_mem *told = &self->told;
 	u32 kind;
 
 	if (!rbed_ask(self, t)) {
-		if (p->kind == RBED_BEST_EFFORT)
+		if (p->rated.kind == WEIR_RATED_BEST_EFFORT)
 			return 0;
-		rbed_unbook(self, p);
-		p->wcet = p->used = p->budget = 0;
-		p->kind = RBED_BEST_EFFORT;
+		weir_rate_unbook(&self->rates, &p->rated);
+		p->wcet = p->rated.used = p->rated.budget = 0;
+		p->rated.kind = WEIR_RATED_BEST_EFFORT;
 		return 0;
 	}
-	kind = RBED_HARD;
+	kind = WEIR_RATED_HARD;
 	if (weir_property(self->inst.sched, WEIR_TOPIC_CRITICALITY, t) == WEIR_CRITICALITY_LO)
-		kind = RBED_SOFT;
+		kind = WEIR_RATED_SOFT;
 	if (p->wcet == told->wcet && p->relative == told->relative &&
-	    (p->kind == kind || (p->kind == RBED_BEST_EFFORT && kind == RBED_HARD))) {
+	    (p->rated.kind == kind ||
+	     (p->rated.kind == WEIR_RATED_BEST_EFFORT && kind == WEIR_RATED_HARD))) {
 		/* A refused task is not asked for again; its period is that of its turn. */
-		if (p->kind == RBED_BEST_EFFORT || p->period == told->period) {
+		if (p->rated.kind == WEIR_RATED_BEST_EFFORT || p->rated.period == told->period) {
 			if (p->due != told->due)
 				p->late = 0;
 			p->due = told->due;
@@ -450,9 +275,9 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	}
 	p->wcet = told->wcet;
 	p->relative = told->relative;
-	p->period = told->period;
-	if (p->kind <= RBED_BEST_EFFORT)
-		p->begun = 0;
+	p->rated.period = told->period;
+	if (p->rated.kind <= WEIR_RATED_BEST_EFFORT)
+		p->rated.begun = 0;
 	p->due = told->due;
 	p->late = 0;
 	return rbed_admit(self, t, p, kind);
@@ -463,29 +288,12 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 			    struct weir_task weir_mem *t weir_arg, u64 now)
 {
 	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 told = p->due - p->relative,
-	    budget = p->kind == RBED_SOFT ? rbed_granted(self, p->wcet) : p->wcet;
+	struct weir_rated weir_mem *rated = &p->rated;
 
-	if (!budget)
-		budget = 1;
-	if (!p->begun || told > p->release) {
-		p->begun = 1;
-		p->seen_epoch = self->epoch;
-		p->release = told;
-		p->limit = budget;
-		p->used = 0;
-	}
-	if (p->used >= p->limit) {
-		p->release += p->period;
-		p->used -= p->limit;
-		p->limit = budget;
-		p->release += p->used / budget * p->period;
-		p->used %= budget;
-	}
-	p->budget = p->limit < budget ? p->limit : budget;
-	if (p->used >= p->budget)
-		p->limit = p->budget = p->used + 1;
-	p->deadline = p->release + (p->kind == RBED_HARD ? p->relative : p->period);
+	weir_rate_period(&self->rates, rated, p->due - p->relative,
+			 weir_rate_granted(&self->inst, &self->rates, rated, p->wcet));
+	rated->deadline = rated->release +
+			  (rated->kind == WEIR_RATED_HARD ? p->relative : rated->period);
 	if (now >= p->due && !p->late) {
 		p->late = 1;
 		weir_publish(&self->inst, WEIR_TOPIC_DEADLINE_MISS, t, WEIR_NO_CPU, p->due);
@@ -496,7 +304,7 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 /* --- both ---------------------------------------------------------------------------------------- */
 
 /* It gave up its CPU, and nobody more urgent waits. */
-static int rbed_yielded(struct rbed weir_mem *self, struct rbed_task weir_mem *p)
+static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rated weir_mem *p)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	int yielded = 0;
@@ -515,11 +323,11 @@ static int rbed_yielded(struct rbed weir_mem *self, struct rbed_task weir_mem *p
 WEIR_HELPER int rbed_renew(struct rbed weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg, u64 now, u32 event)
 {
-	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_rated weir_mem *p = &rbed_of(self, t)->rated;
 
-	if (p->kind != RBED_BEST_EFFORT) {
-		if (event == RBED_WOKEN && p->seen_epoch != self->epoch)
-			rbed_squeeze(self, p, now);
+	if (p->kind != WEIR_RATED_BEST_EFFORT) {
+		if (event == RBED_WOKEN && p->epoch != self->rates.epoch)
+			weir_rate_squeeze(&self->inst, &self->rates, p, now);
 		rbed_period(self, t, now);
 		return 0;
 	}
@@ -530,9 +338,7 @@ WEIR_HELPER int rbed_renew(struct rbed weir_mem *self weir_arg,
 	if (event != RBED_WOKEN)
 		return 0;
 	/* What is left of it must not be more than its rate until the deadline, as rates are now. */
-	return p->deadline <= now || p->seen_epoch != self->epoch ||
-	       rbed_ratio(p->budget - p->used, p->deadline - now) >
-		       rbed_ratio(p->budget, p->period);
+	return weir_rate_stale(&self->rates, p, now);
 }
 
 /* @t goes where its deadline says; without a budget it waits for its next period. */
@@ -540,11 +346,11 @@ WEIR_HELPER int rbed_insert(struct rbed weir_mem *self weir_arg,
 			    struct weir_pipe weir_mem *in weir_arg,
 			    struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_rated weir_mem *p = &rbed_of(self, t)->rated;
 	u64 key = p->deadline;
 	int err;
 
-	if (p->kind != RBED_BEST_EFFORT && p->release > now)
+	if (p->kind != WEIR_RATED_BEST_EFFORT && p->release > now)
 		key = WEIR_KEY_NONE;
 	rbed_slice(self, in, t, p);
 	if (key == WEIR_KEY_NONE)
@@ -571,12 +377,8 @@ WEIR_HELPER int rbed_put(struct rbed weir_mem *self weir_arg,
 	if (rbed_learn(self, t))
 		rbed_squeeze_all(self, in, now);
 	if (rbed_renew(self, t, now, event)) {
-		self->nr = 0;
-		self->weights = 0;
-		rbed_count_waiting(self, in, t);
-		rbed_count_running(self, in, t);
-		weir_note_scan(&self->inst, weir_pipe_nr(in));
-		rbed_turn(self, t, now);
+		weir_rate_count(&self->inst, &self->rates, in, t);
+		weir_rate_turn(&self->inst, &self->rates, t, now, self->slice);
 	}
 	return rbed_insert(self, in, t, now);
 }
@@ -584,6 +386,7 @@ WEIR_HELPER int rbed_put(struct rbed weir_mem *self weir_arg,
 WEIR_ENTRY int rbed_construct(struct rbed weir_mem *self)
 {
 	weir_due_init(&self->due, &self->inst, __builtin_offsetof(struct rbed_task, place));
+	self->rates.floor = self->floor;
 	return 0;
 }
 
@@ -653,17 +456,17 @@ WEIR_ENTRY void rbed_task_exit(struct rbed weir_mem *self, struct weir_task weir
 	weir_due_clear(&self->due, t);
 	if (weir_pipe_lock(in))
 		return;
-	rbed_unbook(self, weir_priv(&self->inst, t));
+	weir_rate_unbook(&self->rates, &rbed_of(self, t)->rated);
 	weir_pipe_unlock(in);
 }
 
 /* The books come along; tasks are presented anew and stay what they are. */
 WEIR_ENTRY void rbed_take_state(struct rbed weir_mem *self, struct rbed weir_mem *old)
 {
-	self->hard = old->hard;
-	self->soft = old->soft;
-	self->chain = old->chain;
-	self->epoch = old->epoch;
+	self->rates.hard = old->rates.hard;
+	self->rates.soft = old->rates.soft;
+	self->rates.chain = old->rates.chain;
+	self->rates.epoch = old->rates.epoch;
 }
 
 WEIR_ENTRY void rbed_destroy(struct rbed weir_mem *self)

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Rates of one CPU, booked and divided (weir/rates.h). The in-pipe is locked. */
+#include "internal.h"
+#include <weir/rates.h>
+
+/* Rate of the CPUs behind the instance; that of one while all are offline. */
+static u64 rate_full(struct weir_instance weir_mem *self)
+{
+	u64 capacity = weir_pipe_capacity(weir_out(self, 0));
+
+	return WEIR_RATE_FULL * (capacity ? capacity : 1024) / 1024;
+}
+
+/* What hard tasks and the floor leave to soft ones, of @full. */
+static u64 rate_room(const struct weir_rates weir_mem *all, u64 full)
+{
+	u64 taken = all->hard + full * all->floor / 100;
+
+	return taken < full ? full - taken : 0;
+}
+
+/* Rate of all best-effort tasks together. */
+static u64 rate_rest(struct weir_instance weir_mem *self, const struct weir_rates weir_mem *all)
+{
+	u64 full = rate_full(self), room = rate_room(all, full);
+	u64 least = full * all->floor / 100;
+	u64 taken = all->hard + (all->soft < room ? all->soft : room);
+
+	return taken + least < full ? full - taken : (least ? least : 1);
+}
+
+WEIR_GLOBAL int weir_rate_book(struct weir_instance weir_mem *self weir_arg, struct weir_rates weir_mem *all weir_arg,
+				struct weir_rated weir_mem *p weir_arg, u32 kind, u64 rate)
+{
+	u64 full = rate_full(self);
+
+	weir_rate_unbook(all, p);
+	p->rate = rate;
+	if (kind == WEIR_RATED_HARD && all->hard + rate + full * all->floor / 100 > full) {
+		kind = WEIR_RATED_BEST_EFFORT;
+		p->used = p->budget = 0;
+	}
+	p->kind = kind;
+	if (kind == WEIR_RATED_HARD)
+		all->hard += rate;
+	if (kind == WEIR_RATED_SOFT)
+		all->soft += rate;
+	return kind != WEIR_RATED_BEST_EFFORT;
+}
+
+WEIR_GLOBAL u64 weir_rate_granted(struct weir_instance weir_mem *self weir_arg,
+				   const struct weir_rates weir_mem *all weir_arg,
+				   const struct weir_rated weir_mem *p weir_arg, u64 amount)
+{
+	u64 room;
+
+	if (p->kind != WEIR_RATED_SOFT)
+		return amount;
+	room = rate_room(all, rate_full(self));
+	if (all->soft <= room)
+		return amount;
+	return amount < WEIR_RATE_LONG ? amount * room / all->soft : amount / all->soft * room;
+}
+
+static u64 rate_weight(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	s64 weight = (s64)weir_property(s, WEIR_TOPIC_PRIORITY, t) + 21;
+
+	return weight < 1 ? 1 : weight > 1000 ? 1000 : (u64)weight;
+}
+
+/* Tasks other than @t that wait. */
+WEIR_GLOBAL int weir_rate_count_waiting(struct weir_instance weir_mem *self weir_arg,
+					 struct weir_rates weir_mem *all weir_arg,
+					 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_task weir_mem *other;
+
+	weir_for_task(other, in) {
+		u32 kind = weir_rated_of(self, other)->kind;
+
+		/* Those that update has still to look at are counted by what they will be most likely. */
+		if (other == t || kind == WEIR_RATED_SOFT || kind == WEIR_RATED_HARD ||
+		    (kind == WEIR_RATED_NEW && weir_property(self->sched, WEIR_TOPIC_JOB, other)))
+			continue;
+		all->weights += rate_weight(self->sched, other);
+		all->nr++;
+	}
+	return 0;
+}
+
+/* Those that run. */
+WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir_arg,
+					 struct weir_rates weir_mem *all weir_arg,
+					 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_sched weir_mem *s = self->sched;
+
+	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
+		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
+
+		while (bits && weir_loop) {
+			struct weir_task weir_mem *curr = weir_load(&s->cpus[w * 64 + weir_lowest_bit(bits)].curr);
+
+			bits &= bits - 1;
+			if (!curr || curr == t || weir_pipe_has(in, curr) ||
+			    weir_rated_of(self, curr)->kind != WEIR_RATED_BEST_EFFORT)
+				continue;
+			all->weights += rate_weight(s, curr);
+			all->nr++;
+		}
+	}
+	return 0;
+}
+
+WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg, struct weir_rates weir_mem *all weir_arg,
+				 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	all->nr = 0;
+	all->weights = 0;
+	weir_rate_count_waiting(self, all, in, t);
+	weir_rate_count_running(self, all, in, t);
+	weir_note_scan(self, weir_pipe_nr(in));
+	return 0;
+}
+
+WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg, struct weir_rates weir_mem *all weir_arg,
+				struct weir_task weir_mem *t weir_arg, u64 now, u64 slice)
+{
+	struct weir_rated weir_mem *p = weir_rated_of(self, t);
+	u64 weight = rate_weight(self->sched, t), rest = rate_rest(self, all), of_all;
+
+	all->weights += weight;
+	p->period = of_all = (all->nr + 1) * slice;
+	if (of_all < WEIR_RATE_LONG)
+		of_all = of_all * rest / WEIR_RATE_FULL;
+	p->budget = of_all * weight / all->weights;
+	if (!p->budget)
+		p->budget = 1;
+	p->used = 0;
+	p->begun = 0;
+	p->epoch = all->epoch;
+	p->release = now;
+	all->chain = (all->chain > now ? all->chain : now) + weir_rate_of(p->budget, rest);
+	p->deadline = now + p->period;
+	if (p->deadline < all->chain)
+		p->deadline = all->chain;
+	return 0;
+}
+
+WEIR_GLOBAL int weir_rate_stale(const struct weir_rates weir_mem *all weir_arg,
+				 const struct weir_rated weir_mem *p weir_arg, u64 now)
+{
+	return p->deadline <= now || p->epoch != all->epoch ||
+	       weir_rate_of(p->budget - p->used, p->deadline - now) > weir_rate_of(p->budget, p->period);
+}
+
+WEIR_GLOBAL int weir_rate_squeeze(struct weir_instance weir_mem *self weir_arg, struct weir_rates weir_mem *all weir_arg,
+				   struct weir_rated weir_mem *p weir_arg, u64 now)
+{
+	u64 left;
+
+	if (p->used >= p->budget)
+		return 0;
+	if (p->kind == WEIR_RATED_BEST_EFFORT) {
+		all->chain += weir_rate_of(p->budget - p->used, rate_rest(self, all));
+		if (p->deadline < all->chain)
+			p->deadline = all->chain;
+	}
+	if (p->kind != WEIR_RATED_SOFT || !p->begun)
+		return 0;
+	p->epoch = all->epoch;
+	left = p->deadline > now ? p->deadline - now : 0;
+	left = weir_rate_granted(self, all, p, left < WEIR_RATE_LONG ? left * p->rate / WEIR_RATE_FULL : left);
+	if (p->used + left >= p->budget)
+		return 0;
+	p->limit = p->budget = p->used + (left ? left : 1);
+	return 1;
+}
+
+WEIR_GLOBAL int weir_rate_period(const struct weir_rates weir_mem *all weir_arg, struct weir_rated weir_mem *p weir_arg,
+				  u64 told, u64 budget)
+{
+	if (!budget)
+		budget = 1;
+	if (!p->begun || told > p->release) {
+		p->begun = 1;
+		p->epoch = all->epoch;
+		p->release = told;
+		p->limit = budget;
+		p->used = 0;
+	}
+	if (p->used >= p->limit) {
+		p->release += p->period;
+		p->used -= p->limit;
+		p->limit = budget;
+		p->release += p->used / budget * p->period;
+		p->used %= budget;
+	}
+	p->budget = p->limit < budget ? p->limit : budget;
+	if (p->used >= p->budget)
+		p->limit = p->budget = p->used + 1;
+	return 0;
+}
