@@ -13,16 +13,20 @@
  * batch:     no pipes
  * source:    Sprunt, Sha and Lehoczky, "Aperiodic task scheduling for hard-real-time systems", 1989;
  *            amounts and times as in Stanovich, Baker, Wang and Harbour, "Defects of the POSIX sporadic
- *            server and how to correct them", 2010
+ *            server and how to correct them", 2010, whose rules the seL4 kernel has, too (sporadic.c there)
  *
  * For fixed priorities: to all others a task looks like a periodic one of that budget and period, and
  * yet it is served at once when it comes, if budget is there. What it uses is taken from the oldest
  * amount and comes back a period after that amount was there and wanted. An amount used in part is
  * split; what is left counts as there from the end of the use, and amounts
- * that meet are joined: by the rules of POSIX a task could get more than its budget in a period.
- * With eight amounts outstanding the last ones are joined at the later time. Unlike POSIX and that paper,
- * who lower the priority of a task without budget, this one says that it has none (throttle makes it
- * wait); and a task that others kept from the CPUs for more than a period is not paid for earlier ones.
+ * that meet are joined: by the rules of POSIX a task could get more than its budget in a period
+ * (sporadic_rules.wtest has the cases). Four things are not as in the paper; none gives more:
+ * - A task without budget has none, and throttle makes it wait. There, and in POSIX, its priority falls.
+ * - What a late runtime lets it use beyond an amount is used of the next one. There the next one comes so
+ *   much later.
+ * - With eight amounts outstanding the last ones are joined at the later time. There what is left of the
+ *   present one waits for the next.
+ * - A task that others kept from the CPUs for more than a period is not paid for earlier ones.
  *
  * Use it with throttle, and with an order by priority. Time is that of the CPU's capacity.
  *
