@@ -100,10 +100,13 @@ pub fn optimal(tasks: &[Task], m: u32, quantum: u64) -> Finding {
 /// Heavy tasks have CPUs of their own, the others share what is left under a bound for global EDF.
 ///
 /// A. Srinivasan and S. Baruah 2002: with the threshold `m / (2m - 1)` that is never less than `m^2 / (2m - 1)`;
-/// T. Baker 2005: with 1/2 never less than `(m + 1) / 2`. Here the set at hand is looked at. O(n).
-pub fn edf_us(tasks: &[Task], m: u32, threshold: &Exact) -> Finding {
-    let (heavy, light): (Vec<Task>, Vec<Task>) =
-        tasks.iter().cloned().partition(|t| t.utilization() > *threshold);
+/// T. Baker 2005: with 1/2 never less than `(m + 1) / 2`. Here the set at hand is looked at; who is heavy goes by
+/// what the scheduler is `told`. O(n).
+pub fn edf_us(told: &[Task], tasks: &[Task], m: u32, threshold: &Exact) -> Finding {
+    let (heavy, light): (Vec<_>, Vec<_>) =
+        told.iter().zip(tasks).partition(|(told, _)| told.utilization() > *threshold);
+    let of = |some: Vec<(&Task, &Task)>| some.into_iter().map(|(_, t)| t.clone()).collect::<Vec<_>>();
+    let (heavy, light) = (of(heavy), of(light));
     let left = (m as usize).saturating_sub(heavy.len()) as u32;
     let rest = if left > 0 { gfb(&light, left) } else { gfb(&light, 1) };
     let passed = heavy.len() <= m as usize
@@ -207,7 +210,7 @@ mod tests {
         // One heavy task and two light ones: EDF-US at 1/2 gives it a CPU of its own.
         let mixed = [Task::implicit(9, 10), Task::implicit(1, 4), Task::implicit(1, 4)];
         assert_eq!(gfb(&mixed, 2).verdict, Undecided);
-        assert_eq!(edf_us(&mixed, 2, &ratio(1, 2)).verdict, Schedulable);
+        assert_eq!(edf_us(&mixed, &mixed, 2, &ratio(1, 2)).verdict, Schedulable);
         assert_eq!(rm_us(&mixed, 2).verdict, Undecided);
         assert_eq!(rm_us(&vec![Task::implicit(1, 4); 4], 2).verdict, Schedulable);
     }

@@ -3,7 +3,7 @@
 //!
 //! A [`Task`] has times in whole nanoseconds. [`analyze`] runs every test that fits a [`Policy`] on `m` equal
 //! CPUs and gives a [`Finding`] each: the test, its paper, a [`Verdict`] and, where the test has them, bounds of
-//! response times. [`partition`] places tasks as the component of that name does. [`Overheads`] lengthens
+//! response times; [`analyze_beyond`] does it where jobs take longer than the scheduler knows. [`partition`] places tasks as the component of that name does. [`Overheads`] lengthens
 //! computing times by what switches, interrupts and ticks take.
 //!
 //! Tests are exact, sufficient or necessary; a sufficient one that fails leaves the question open. Sums and
@@ -23,5 +23,5 @@ pub mod uni_fixed;
 pub use finding::{Finding, Kind, Verdict};
 pub use overhead::Overheads;
 pub use partition::{Fit, Partition, partition};
-pub use policy::{Policy, Priorities, analyze};
+pub use policy::{Policy, Priorities, analyze, analyze_beyond};
 pub use task::Task;

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
-use weir_analysis::policy::{analyze as run_tests, conclude};
+use weir_analysis::policy::{analyze as run_tests, analyze_beyond, conclude};
 use weir_analysis::{Finding, Overheads, Policy, Task, Verdict};
 
 use crate::args::parse_seed;
@@ -188,7 +188,7 @@ fn section(named: Named, tasks: &[Task], cpus: u32, mixed: bool, overheads: &Ove
 /// The tests again with computing times that hold the costs. A failure says nothing: costs are upper bounds.
 fn inflated(tasks: &[Task], cpus: u32, policy: &Policy, mixed: bool, overheads: &Overheads) -> Judged {
     let found = match overheads.inflate(tasks, policy, policy.migrates(cpus)) {
-        Some(longer) => run_tests(&longer, cpus, policy)
+        Some(longer) => analyze_beyond(tasks, &longer, cpus, policy)
             .into_iter()
             .map(|f| f.unless(true, "with costs at their bounds"))
             .collect(),

@@ -100,7 +100,7 @@ pub fn recurrent(workload: &Workload, platform: &Platform, warnings: &mut Vec<St
     }
     let plural = |n: u32| if n == 1 { "1 task".to_string() } else { format!("{n} tasks") };
     for (n, what) in [
-        (others, "without a period: left out, though what they do delays others"),
+        (others, "without a period: left out; what such tasks do delays others all the same"),
         (drawn, "whose arrivals follow a law or a trace: left out, as no least distance is known"),
         (
             waiting,

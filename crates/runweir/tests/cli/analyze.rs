@@ -156,3 +156,15 @@ fn shares_are_percentages() {
     let ran = runweir(&["analyze", "edf", "-m", "smp-2", "-w", "periodic", "--costs", "zero"]);
     assert!(ran.status == 2 && ran.stderr.contains("nothing to analyze"), "{}", ran.stderr);
 }
+
+/// A plan that ends with the work leaves nothing for switches: such sets did miss most of their deadlines.
+#[test]
+fn plans_without_room_for_costs_are_not_accepted() {
+    for topology in ["pd2", "dp-wrap", "u-edf", "run", "llref"] {
+        let set = "periodic:tasks=4,util=40%,periods=10ms/20ms,dist=list";
+        let a = analysis(&[topology, "-m", "smp-2", "-w", set]);
+        let section = &a["policies"][0];
+        assert_eq!(verdict(&section["with_costs"], "optimal"), "undecided", "{section}");
+        assert_eq!(section["with_costs"]["verdict"], "undecided");
+    }
+}
