@@ -1,24 +1,47 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# The short one, which every change runs (tools/test-live.sh): one attachment, load, switches under load, a policy that was not
-# asked for, figures, SIGKILL. All that it loads is what it needs. The watchdog is as patient as in catalogue.sh.
+# Who may attach and who is refused, and switches by a loader that is one of its own tasks. The watchdog is as patient as in
+# catalogue.sh.
 #
 # vm: --cpus 2
 . "$(dirname "$0")/lib.sh"
 
-step "attach with the components of four topologies"
-attach decentral --only --with central --with edf --with edf-vd --watchdog 9s
-settled
-load 1
-settled
-clean
+nobody=65534
+step "without rights"
+refused 2 "CAP_BPF" $PROBE as $nobody runweir live fifo
+[ "$(cat /sys/kernel/sched_ext/state)" = disabled ] || fail "attached without rights"
 
-step "switches under load"
+step "nobody in charge"
+refused 2 "not in charge" runweir switch fifo
+refused 2 "not in charge" runweir status
+
+step "another scheduler in charge"
+$PROBE rival ./rival.bpf.o >/tmp/rival &
+rival=$!
+until grep -q attached /tmp/rival; do usleep 100000; kill -0 $rival || fail "the rival does not attach"; done
+refused 2 "rival" runweir live fifo
+kill -0 $rival || fail "the rival left"
+[ "$(cat /sys/kernel/sched_ext/root/ops)" = rival ] || fail "the rival is gone"
+kill $rival
+wait $rival
+back
+
+step "a second one, another scheduler, another user"
+attach_all "decentral edf"
 timeout 300 hackbench -g 1 -l 400 >/tmp/hackbench 2>&1 &
 messages=$!
+refused 2 "in charge already" runweir live decentral
+refused 2 "in charge already" runweir live decentral --socket /run/other.sock
+refused 1 "rival.bpf.o" $PROBE rival ./rival.bpf.o
+refused 2 "another user" $PROBE as $nobody runweir switch decentral
+refused 2 "another user" $PROBE as $nobody runweir status
+[ "$(stat -c %a:%u /run/runweir/live.sock)" = 600:0 ] || fail "the socket: $(ls -l /run/runweir)"
+settled
+
+step "switches under load"
 nr=0
 while kill -0 $messages 2>/dev/null || [ $nr -lt 20 ]; do
-	for t in central edf edf-vd decentral; do
+	for t in edf decentral; do
 		runweir switch --quiet $t || fail "no switch to $t"
 		nr=$((nr + 1))
 	done
@@ -27,18 +50,12 @@ done
 wait $messages || fail "hackbench: $(tail -3 /tmp/hackbench)"
 echo "  $nr switches"
 settled
-clean
 
 step "what was not asked for is refused, and nothing changes"
 refused 2 "is not among those that" runweir switch worksteal
 runweir status --json | grep -q '"topology": *"decentral"' || fail "another topology is in charge"
 settled
 
-step "killed under load"
-timeout 300 hackbench -g 1 -l 100 >/tmp/hackbench 2>&1 &
-messages=$!
-kill -KILL $live
-wait $live 2>/dev/null
-back
-wait $messages || fail "hackbench: $(tail -3 /tmp/hackbench)"
+step "the end"
+detach
 clean

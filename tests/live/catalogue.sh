@@ -7,10 +7,11 @@
 # vm: --cpus 4
 . "$(dirname "$0")/lib.sh"
 
-attach decentral --watchdog 9s
-for t in decentral central chain1 chain2 chain3 chain4 chain5 chain6 distributed fifo global_rr halves headq \
+all="decentral central chain1 chain2 chain3 chain4 chain5 chain6 distributed fifo global_rr halves headq \
 	hierarchical multipipe multipipe_postponed partitioned postponed priority scaling worksteal pipeline_fcfs \
-	pipeline_lcfs foreign rm dm fp edf; do
+	pipeline_lcfs foreign rm dm fp edf"
+attach_all "$(echo $all)"
+for t in $all; do
 	[ $t = decentral ] || runweir switch --quiet $t || fail "no switch to $t"
 	load 2
 	settled

@@ -12,7 +12,7 @@ annotate affinity, counters;
 entry -> cache_balancer -> each cpu { round_robin(slice = 3ms) -> cpu };
 WEIR
 step "none"
-attach /tmp/counting.weir --watchdog 9s
+attach_all /tmp/counting.weir
 says "counters: none; this machine has none"
 load 1
 settled
@@ -20,7 +20,7 @@ settled
 detach
 
 step "events of the kernel in their place"
-attach /tmp/counting.weir --watchdog 9s --counters software
+attach_all "/tmp/counting.weir decentral" --counters software
 says "counters: instructions, cycles, l1_hits, l1_misses"
 # No CPU goes away: it would be counted no more.
 stress-ng --cpu 2 --switch 1 --fork 1 --timeout 4 --quiet || fail "stress-ng"

@@ -10,8 +10,9 @@ busy() { # NICE: a busy loop on CPU 0
 }
 ticks() { cut -d' ' -f14 "/proc/$1/stat"; }
 
-attach cfs --watchdog 9s
-for t in cfs eevdf stride lottery scx-simple scx-pick-two pmc-fair cache-aware; do
+all="cfs eevdf stride lottery scx-simple scx-pick-two pmc-fair cache-aware"
+attach_all "$all"
+for t in $all; do
 	[ $t = cfs ] || runweir switch --quiet $t || fail "no switch to $t"
 	load 1
 	settled

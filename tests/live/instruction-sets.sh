@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 step "an accelerator"
-attach accelerator --machine accel-4x2 --watchdog 9s
+attach_all "accelerator extended" --machine accel-4x2
 load 2
 settled
 runweir switch --quiet extended || fail "no switch"
@@ -23,7 +23,7 @@ for t in fpga_before fpga_after; do
 name = "fpga"
 cpus = [{ count = 4 }, { count = 1, isa = "$1", host = 0 }, { count = 1, isa = "$2", host = 0 }]
 TOML
-	attach $t --machine /tmp/machine.toml --watchdog 9s
+	attach_all $t --machine /tmp/machine.toml
 	load 2
 	settled
 	detach

@@ -5,7 +5,6 @@
 log=/tmp/live.log
 live=
 
-step() { echo "- $*"; }
 fail() {
 	echo "FAILED: $*"
 	echo "the loader said:"
@@ -15,6 +14,7 @@ fail() {
 	exit 1
 }
 uptime_s() { cut -d. -f1 /proc/uptime; }
+step() { echo "- $* ($(uptime_s) s by the guest's clock)"; }
 
 # `attach ARGUMENTS…` of `runweir live`; back when it is in charge.
 attach() {
@@ -26,6 +26,15 @@ attach() {
 		usleep 100000
 	done
 	[ "$(cat /sys/kernel/sched_ext/state)" = enabled ] || fail "attached, but sched_ext is not enabled"
+}
+# `attach_all "TOPOLOGY…" ARGUMENTS…`: the first one, with what the others need and nothing else.
+attach_all() {
+	with=
+	for also in $1; do with="$with --with $also"; done
+	first=${1%% *}
+	shift
+	# shellcheck disable=SC2086 # the options are words
+	attach "$first" --only $with --watchdog 9s "$@"
 }
 # `ended STATUS`: the loader ended, or does so within 20 s, with this status, and the machine has its default scheduler.
 ended() {
@@ -108,6 +117,35 @@ load() {
 	wait $stress || fail "stress-ng: $(cat /tmp/stress)"
 	wait $many || fail "stress-ng --pthread: $(cat /tmp/pthread)"
 	wait $paced || fail "rt-app: $(tail -3 /tmp/rt-app)"
+}
+# `above_all`: loader and script are above the tasks of the topology from now on, or they would wait most of the time. What the
+# script starts then begins with `normal`.
+above_all() { chrt -a -r -p 5 $live && chrt -r -p 5 $$ || fail "chrt"; }
+normal() { chrt -o 0 "$@"; }
+# `busy`: many kinds of threads, until `no_longer_busy`, whatever happens to the topology meanwhile.
+busy() {
+	rm -f /tmp/over
+	normal stress-ng --cpu 1 --switch 1 --fork 1 --yield 1 --cyclic 1 --cyclic-policy rr --cyclic-sleep 2000000 \
+		--futex 1 --timeout 1000 --quiet >/tmp/stress 2>&1 &
+	stress=$!
+	(while [ ! -e /tmp/over ]; do normal timeout 100 hackbench -g 1 -f 5 -l 20 >/tmp/messages 2>&1 || exit 1; done) &
+	messages=$!
+	(while [ ! -e /tmp/over ]; do normal timeout 100 rt-app app.json >/tmp/rt-app 2>&1 || exit 1; done) &
+	paced=$!
+	(while [ ! -e /tmp/over ]; do normal timeout 100 $PROBE threads 40 >/tmp/threads 2>&1 || exit 1; done) &
+	many=$!
+}
+no_longer_busy() {
+	touch /tmp/over
+	wait $messages || fail "hackbench: $(cat /tmp/messages)"
+	wait $paced || fail "rt-app: $(tail -3 /tmp/rt-app)"
+	wait $many || fail "threads: $(cat /tmp/threads)"
+	kill -0 $stress || fail "stress-ng: $(cat /tmp/stress)"
+	kill $stress
+	wait $stress
+	status=$?
+	# It ends by that signal.
+	[ $status = 143 ] || fail "stress-ng ended with $status: $(cat /tmp/stress)"
 }
 hotplug() {
 	[ ! -e /sys/devices/system/cpu/cpu1/online ] || echo "$1" >/sys/devices/system/cpu/cpu1/online || fail "CPU 1 does not change"

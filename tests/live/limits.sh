@@ -7,7 +7,7 @@
 
 step "10,000 threads"
 echo 20000 >/proc/sys/kernel/threads-max
-attach decentral --watchdog 9s
+attach_all decentral
 $PROBE threads 10000 || fail "threads"
 settled
 
@@ -43,7 +43,7 @@ settled
 detach
 
 step "an arena that is too small for all"
-attach decentral --memory 4MiB --max-tasks 1024 --watchdog 9s
+attach_all decentral --memory 4MiB --max-tasks 1024
 $PROBE threads 3000 || fail "threads"
 settled lost
 echo "  $($PROBE get no_memory) tasks ran beside the graph for want of memory"

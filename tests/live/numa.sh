@@ -5,7 +5,7 @@
 # vm: --machine tests/live/numa.toml
 . "$(dirname "$0")/lib.sh"
 
-attach flat_mesh --watchdog 9s
+attach_all "flat_mesh hierarchical halves decentral"
 load 2
 settled
 for t in hierarchical halves decentral; do

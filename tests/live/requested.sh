@@ -7,16 +7,12 @@
 # vm: --cpus 4
 . "$(dirname "$0")/lib.sh"
 
-# `set_of TOPOLOGY…`: the first one is attached.
+# `set_of "TOPOLOGY…"`: the first one is attached.
 set_of() {
-	first=$1
-	with=
-	for t in "$@"; do with="$with --with $t"; done
-	step "$*"
-	# shellcheck disable=SC2086 # the options are words
-	attach "$first" --only $with --watchdog 9s
-	for t in "$@"; do
-		[ "$t" = "$first" ] || runweir switch --quiet "$t" || fail "no switch to $t"
+	step "$1"
+	attach_all "$1"
+	for t in $1; do
+		[ "$t" = "${1%% *}" ] || runweir switch --quiet "$t" || fail "no switch to $t"
 		timeout 300 hackbench -g 1 -l 20 >/tmp/hackbench 2>&1 || fail "$t: hackbench: $(tail -3 /tmp/hackbench)"
 		timeout 100 stress-ng --cpu 2 --switch 1 --fork 1 --yield 1 --futex 1 --timeout 1 --quiet >/tmp/stress 2>&1 ||
 			fail "$t: stress-ng: $(tail -3 /tmp/stress)"
@@ -26,6 +22,6 @@ set_of() {
 	detach
 }
 
-set_of edf-us edzl p-edf rbed edf-vd rt-fifo p-llf
-set_of llf llf-tick llref lre-tl dp-wrap u-edf run pd2 er-pd2
-set_of linux capacity-aware scx-interactive bvt
+set_of "edf-us edzl p-edf rbed edf-vd rt-fifo p-llf"
+set_of "llf llf-tick llref lre-tl dp-wrap u-edf run pd2 er-pd2"
+set_of "linux capacity-aware scx-interactive bvt"

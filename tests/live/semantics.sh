@@ -19,7 +19,7 @@ before_all=$(bandwidth)
 spin() { while :; do :; done; }
 
 for t in partitioned decentral global_rr; do
-	[ -n "$live" ] && { runweir switch --quiet $t || fail "no switch"; } || attach $t --watchdog 9s
+	[ -n "$live" ] && { runweir switch --quiet $t || fail "no switch"; } || attach_all "partitioned decentral global_rr"
 	step "$t: a task runs where it may, and only there"
 	stress-ng --cpu 4 --timeout 100 --quiet &
 	stress=$!
@@ -120,7 +120,7 @@ step "threads of the kernel that belong to a CPU are unharmed"
 step "again and again"
 detach
 for turn in 1 2 3 4; do
-	attach fifo --watchdog 9s
+	attach_all fifo
 	load 1
 	settled
 	detach

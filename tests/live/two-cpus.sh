@@ -5,7 +5,7 @@
 # vm: --cpus 2
 . "$(dirname "$0")/lib.sh"
 
-attach dual --watchdog 9s
+attach_all dual
 load 2
 settled
 # Half of it is written in Rust, which the kernel does not take: refused, and nothing changes.

@@ -11,7 +11,7 @@ annotate affinity, lamport;
 
 entry -> newest :: lcfs -> cpus;
 WEIR
-attach /tmp/unjust.weir
+attach /tmp/unjust.weir --only
 stress-ng --cpu 4 --timeout 100 --quiet &
 stress=$!
 ended 1
@@ -23,7 +23,7 @@ kill $stress
 wait $stress
 
 step "wrong topologies change nothing"
-attach decentral --watchdog 9s
+attach_all decentral
 for text in 'entry -> nothing -> cpus;' 'entry -> fifo;' 'entry -> fifo -> cpu 77;' 'entry -> -> cpus' ''; do
 	echo "$text" >/tmp/wrong.weir
 	runweir switch /tmp/wrong.weir >/tmp/refused 2>&1

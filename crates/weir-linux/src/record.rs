@@ -146,8 +146,8 @@ impl<O: Observer> Recorder<O> {
         }
     }
 
-    /// Asks `name` for the names of tasks that came since the last time: a new thread begins with its
-    /// maker's name and soon gets its own. `name` is given the thread's number.
+    /// Asks `name` for the names of tasks that came lately, at some calls in a row: a new thread begins with its
+    /// maker's name and gets its own sooner or later. `name` is given the thread's number.
     pub fn name_new_tasks(&mut self, name: impl Fn(u32) -> Option<String>) {
         self.story.name_new_tasks(name);
     }

@@ -3,14 +3,14 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_core::Topic;
 use weir_linux::client;
 use weir_linux::protocol::{Answer, MAX_REQUEST, Request};
 
-use crate::{Outcome, socket, status};
+use crate::{Outcome, socket, spread, status};
 
 /// xorshift64*: the same requests for the same seed.
 struct Random(u64);
@@ -130,8 +130,10 @@ fn line(r: &mut Random, present: &str, instances: &[String]) -> Vec<u8> {
     if r.below(4) == 0 {
         r.damage(&mut line);
     }
-    // The only request that would end the test; damage does not make one, but let nobody wonder.
-    if String::from_utf8_lossy(&line).contains("stop") { b"{}".to_vec() } else { line }
+    // The only request that would end the test; damage does not make one, but let nobody wonder. To an empty one there is
+    // no answer but silence.
+    let avoided = line.trim_ascii().is_empty() || String::from_utf8_lossy(&line).contains("stop");
+    if avoided { b"{}".to_vec() } else { line }
 }
 
 /// Send a line; whether it was carried out, refused, or left without an answer.
@@ -164,10 +166,14 @@ pub fn run(seed: u64, n: u64) -> Outcome {
         let _ = stream.write_all(b"{\"verb\":");
     }
     let (mut done, mut refused, mut mute) = (0u64, 0u64, 0u64);
+    let mut took = Vec::new();
     for turn in 0..n {
         let line = line(&mut r, &start.source, &instances);
         let shown = || String::from_utf8_lossy(&line[..line.len().min(300)]).into_owned();
-        match ask(&line).map_err(|e| format!("request {turn}: {e}"))? {
+        let began = Instant::now();
+        let answer = ask(&line).map_err(|e| format!("request {turn}: {e}"))?;
+        took.push(began.elapsed().as_nanos() as u64);
+        match answer {
             Some(a) if a.ok => {
                 done += 1;
                 // Where it was a topology, it may serve nobody: not for long.
@@ -191,6 +197,7 @@ pub fn run(seed: u64, n: u64) -> Outcome {
     drop(idle);
     let too_long = ask(&vec![b' '; MAX_REQUEST + 1000])?;
     println!("{n} requests: {done} carried out, {refused} refused, {mute} without an answer");
+    println!("each took, ms: {}", spread(&mut took, 1_000_000));
     println!("one too long: {}", too_long.and_then(|a| a.error).map_or("hung up".into(), |e| e.message));
     // Messages to components may have changed what they keep: a graph built anew has none of it.
     ask(&home)?;

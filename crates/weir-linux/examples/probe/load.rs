@@ -47,19 +47,26 @@ pub fn threads(n: u64) -> Outcome {
     Ok(())
 }
 
-/// In SCHED_FIFO, above everything that sched_ext schedules.
-pub fn hog(cpu: u64, seconds: u64) -> Outcome {
+/// From now on this thread, and those that it makes, are above everything that sched_ext schedules.
+pub fn above_all() -> Outcome {
     let param = libc::sched_param { sched_priority: 50 };
-    // SAFETY: a set of our own, filled before use; numbers and a record that is ours.
+    // SAFETY: numbers, and a record that is ours.
+    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) } == 0;
+    if done { Ok(()) } else { Err(std::io::Error::last_os_error().to_string()) }
+}
+
+/// Compute above everything that sched_ext schedules.
+pub fn hog(cpu: u64, seconds: u64) -> Outcome {
+    // SAFETY: a set of our own, filled before use.
     let done = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(cpu as usize, &mut set);
         libc::sched_setaffinity(0, size_of_val(&set), &set) == 0
-            && libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) == 0
     };
     if !done {
         return Err(std::io::Error::last_os_error().to_string());
     }
+    above_all()?;
     let end = Instant::now() + Duration::from_secs(seconds);
     while Instant::now() < end {
         black_box(compute(10_000));

@@ -15,6 +15,8 @@ use crate::event::{LiveEvent, LiveEventKind};
 
 /// A swap's report and its event are about the same one if they are nearer than this, ns.
 const NEAR_NS: u64 = 1_000_000_000;
+/// How often a new task's name is asked for: a thread has its maker's until it names itself.
+const LOOKS: u32 = 8;
 
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +79,8 @@ pub(super) struct Story<O> {
     coming: VecDeque<(u64, String)>,
     /// Updates of each instance that were told so far.
     updates: BTreeMap<u32, u64>,
-    /// Tasks that nobody was asked for the present name of, by the kernel's number.
-    fresh: Vec<u32>,
+    /// New tasks, by the kernel's number, and how often their names are still asked for.
+    fresh: Vec<(u32, u32)>,
     pub counts: Counts,
     pub now_ns: u64,
 }
@@ -110,16 +112,20 @@ impl<O: Observer> Story<O> {
         self.coming.iter().any(|c| c.0.abs_diff(at_ns) < NEAR_NS)
     }
 
-    /// Asks for the names of tasks that were announced since the last time.
+    /// Asks for the names of tasks that were announced lately.
     pub fn name_new_tasks(&mut self, name: impl Fn(u32) -> Option<String>) {
-        for task in std::mem::take(&mut self.fresh) {
-            let Some(Some(slot)) = self.slots.get(task as usize) else { continue };
+        let mut fresh = std::mem::take(&mut self.fresh);
+        fresh.retain_mut(|(task, looks)| {
+            let Some(Some(slot)) = self.slots.get(*task as usize) else { return false };
             let thread = &self.threads[slot.no as usize];
             let (pid, tgid) = (thread.pid, thread.tgid);
             if let Some(comm) = name(pid).filter(|_| pid != 0) {
-                self.learn(task, Identity { pid, tgid, comm });
+                self.learn(*task, Identity { pid, tgid, comm });
             }
-        }
+            *looks -= 1;
+            *looks > 0
+        });
+        self.fresh = fresh;
     }
 
     /// Tasks in each pipe, from a snapshot of the topology named.
@@ -217,7 +223,7 @@ impl<O: Observer> Story<O> {
         self.tell(&Event::TaskNew { task: no, name: &name, group: group(&name) });
         let (began_ns, ended_ns) = (self.now_ns, None);
         self.threads.push(Thread { pid, tgid, name, began_ns, ended_ns });
-        self.fresh.push(task);
+        self.fresh.push((task, LOOKS));
     }
 
     /// The task goes by another name now: it executed a program, or named itself.

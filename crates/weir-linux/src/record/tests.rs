@@ -377,6 +377,8 @@ fn names_come_from_whoever_knows_them() {
     recorder.event(&at(1_000_000_000, 0, Kind::Kick));
     let view = |id, pid, comm: &str| TaskView { id, pid, comm: comm.into(), ..TaskView::default() };
     recorder.names(&[view(5, 50, "late"), view(3, 31, "not the same one")]);
+    recorder.name_new_tasks(|pid| (pid == 30).then(|| "kworker/2:1".into()));
+    // It names itself only later.
     recorder.name_new_tasks(|pid| (pid == 30).then(|| "kworker/2:1-events".into()));
     recorder.sample(Sample {
         t_ns: START + 1_000_000_000,
