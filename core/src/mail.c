@@ -51,7 +51,7 @@ static u64 payload(const struct weir_sched weir_mem *s, const struct weir_msg *m
 
 static int put(struct weir_sched weir_mem *s, struct weir_box weir_mem *box, const struct weir_msg *msg)
 {
-	u64 bytes = sizeof(struct weir_letter) + payload(s, msg);
+	u64 more = payload(s, msg), bytes = sizeof(struct weir_letter) + more;
 	struct weir_letter weir_mem *letter = weir_alloc(s, bytes);
 
 	if (!letter)
@@ -59,8 +59,8 @@ static int put(struct weir_sched weir_mem *s, struct weir_box weir_mem *box, con
 	letter->next = 0;
 	letter->bytes = bytes;
 	letter->msg = *msg;
-	if (msg->mask) {
-		weir_copy(letter + 1, msg->mask, payload(s, msg));
+	if (more) {
+		weir_copy(letter + 1, msg->mask, more);
 		letter->msg.mask = (struct weir_cpumask weir_mem *)(letter + 1);
 	}
 	if (weir_spin_lock(&box->lock)) {

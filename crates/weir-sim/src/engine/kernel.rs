@@ -185,7 +185,8 @@ impl<O: Observer> Sim<'_, O> {
             let cpu = &self.cpus[*c as usize];
             cpu.host == *c && cpu.mode != Mode::Offline && self.plan.cpus[*c as usize].domain == domain
         };
-        (0..self.cpus.len() as CpuNo).find(reads)
+        // The boot CPU is the first of all, so no search where all share memory.
+        Some(self.boot_cpu).filter(reads).or_else(|| (0..self.cpus.len() as CpuNo).find(reads))
     }
 
     /// Interrupt the domains to which the call of `h` that is over at `end` left letters.
