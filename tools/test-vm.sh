@@ -12,7 +12,7 @@ done
 [[ $(uname -m) == x86_64 ]] || { echo "skipped: the virtual machine needs an x86-64 computer"; exit 77; }
 
 root=$PWD
-cargo build --locked --quiet --package runweir
+tools/programs.sh
 runweir=$(realpath "${CARGO_TARGET_DIR:-target}/debug/runweir")
 work=$(mktemp -d)
 guests=
@@ -45,7 +45,7 @@ fi
 says err "while its kernel was booting"
 
 # Beside the others: it takes one core, and they take one.
-(cd "$root" && cargo test --locked --quiet --package weir-vm --test guest -- --ignored --test-threads 1) >guests.log 2>&1 &
+(cd "$root" && cargo test --locked --quiet --workspace --test guest -- --ignored --test-threads 1) >guests.log 2>&1 &
 guests=$!
 
 echo "status, output, hotplug, files, recordings"
@@ -110,6 +110,7 @@ for run in 1 2; do
 	mv out "out$run"
 done
 cmp out1 out2 || fail "two runs with --icount differ"
+says err "the second of two"
 
 echo "wrong input"
 vm 2

@@ -3,7 +3,7 @@
 # Who may attach and who is refused, and switches by a loader that is one of its own tasks. The watchdog is as patient as in
 # catalogue.sh.
 #
-# vm: --cpus 2
+# vm: --cpus 3
 . "$(dirname "$0")/lib.sh"
 
 nobody=65534

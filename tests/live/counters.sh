@@ -3,7 +3,7 @@
 # Hardware counters as information: a machine without any says so and the scheduler runs on; the way that they take is
 # tried with events of the kernel.
 #
-# vm: --cpus 2
+# vm: --cpus 3
 . "$(dirname "$0")/lib.sh"
 
 cat >/tmp/counting.weir <<'WEIR'

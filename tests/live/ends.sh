@@ -2,7 +2,7 @@
 #
 # However the loader ends, the machine is back on its default scheduler.
 #
-# vm: --cpus 2
+# vm: --cpus 3
 . "$(dirname "$0")/lib.sh"
 
 compute() { stress-ng --cpu 2 --switch 2 --fork 1 --timeout 300 --quiet & stress=$!; }

@@ -2,7 +2,7 @@
 #
 # Fair schedulers in the kernel: all kinds of load, and shares by nice value on one CPU.
 #
-# vm: --cpus 2
+# vm: --cpus 3
 . "$(dirname "$0")/lib.sh"
 
 busy() { # NICE: a busy loop on CPU 0

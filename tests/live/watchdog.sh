@@ -2,7 +2,7 @@
 #
 # A topology under which a task starves: the loader names the pipe and leaves, before the kernel's own watchdog does.
 #
-# vm: --cpus 2
+# vm: --cpus 3
 . "$(dirname "$0")/lib.sh"
 
 step "the last created is served first, and there are more that never wait than CPUs"
