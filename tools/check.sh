@@ -19,7 +19,7 @@ done < <(git ls-files '*.rs' '*.c' '*.h' '*.sh' '*.weir' Makefile)
 
 # The format of the catalogue's topologies, and the pages made from the program.
 target=${CARGO_TARGET_DIR:-target}
-cargo build --locked --quiet --package runweir
+tools/programs.sh
 runweir=$target/debug/runweir
 unformatted=$("$runweir" fmt --check topologies/*.weir) || complain "not formatted (make fmt): $unformatted"
 

@@ -18,8 +18,7 @@ clang=$(command -v "${WEIR_CLANG:-clang-19}" || command -v clang) || { echo "ski
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 if [[ -z ${RUNWEIR:-} || -z ${PROBE:-} ]]; then
-	cargo build --locked --quiet --package runweir
-	cargo build --locked --quiet --package weir-linux --example probe
+	tools/programs.sh
 fi
 work=$(mktemp -d)
 pids=()

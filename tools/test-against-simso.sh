@@ -21,6 +21,6 @@ python=$(tools/simso-env.sh) || {
 	exit 77
 }
 target=${CARGO_TARGET_DIR:-target}
-cargo build --locked --quiet --package runweir
+tools/programs.sh
 export PYTHONDONTWRITEBYTECODE=1
 "$python" tests/against_simso/compare.py --runweir "$(realpath "$target")/debug/runweir" "${arguments[@]}"

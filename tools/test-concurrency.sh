@@ -20,7 +20,7 @@ passed=0 failed=0
 pass() { passed=$((passed + 1)) && echo "ok   $1"; }
 fail() { failed=$((failed + 1)) && echo "FAIL $1"; }
 
-cargo build --locked --quiet --package weir-glue
+tools/programs.sh
 glue=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/weir-glue
 
 flags=(-std=gnu11 -g -Wall -Wextra -Werror -Wno-unused-parameter)
@@ -77,7 +77,7 @@ if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/
 		>"$work/port/weir/port.h"
 	cmp -s core/port/native/weir/port.h "$work/port/weir/port.h" && fail "mutant: port without locks: does not apply"
 	build_stress . "$work/port" "$work/broken" "${tsan[@]}"
-	if TSAN_OPTIONS=halt_on_error=1 timeout 60 "${plainly[@]}" "$work/broken" 2 1 >"$work/log" 2>&1 ||
+	if TSAN_OPTIONS=halt_on_error=1 timeout 300 "${plainly[@]}" "$work/broken" 2 1 >"$work/log" 2>&1 ||
 		! grep -q 'data race' "$work/log"; then
 		fail "mutant: port without locks: not seen"
 	else
@@ -92,11 +92,11 @@ stress "stress, full speed" "$work/fast" $((seconds / 5)) $((seed + 2))
 # --- every interleaving -----------------------------------------------------------------------------
 
 build_model . "$work/model" -O2
-if timeout 90 "$work/model" 2; then pass "model"; else fail "model"; fi
+if timeout 600 "$work/model" 2; then pass "model"; else fail "model"; fi
 
 refused() { # name binary
 	local status=0
-	timeout 60 "$2" 0.5 >"$work/log" 2>&1 || status=$?
+	timeout 300 "$2" 0.5 >"$work/log" 2>&1 || status=$?
 	if ((status == 3)); then
 		pass "mutant: $1: seen by $(grep -o 'model: .* after this' "$work/log" | sed 's/^model: //; s/ ([^ ]*) after this$//')"
 	else

@@ -13,7 +13,7 @@ passed=0 failed=0
 pass() { passed=$((passed + 1)) && echo "ok   $1"; }
 fail() { failed=$((failed + 1)) && echo "FAIL $1" && head -40 "$work/log"; }
 
-cargo build --locked --quiet --package weir-glue
+tools/programs.sh
 glue=${CARGO_TARGET_DIR:-target}/debug/weir-glue
 "$glue" plain . >"$work/plain.c"
 "$glue" bpf . >"$work/bpf.c"
