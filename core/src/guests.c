@@ -19,16 +19,32 @@ int weir_guest_forget(struct weir_instance weir_mem *self, struct weir_seats wei
 static int guest_send(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_pipe weir_mem *in,
 		      struct weir_task weir_mem *t, u32 cpu)
 {
+	int err = weir_route(self, in, t, weir_port_to(self, &seats->map, cpu));
+
+	if (err)
+		return err;
 	seats->guest[cpu] = t;
 	weir_seat_priv(self, t)->guest = cpu + 1;
-	return weir_route(self, in, t, weir_port_to(self, &seats->map, cpu));
+	return 0;
+}
+
+/*
+ * The guest on its way to @cpu, or null. Where a call gave up waiting for this pipe, nobody told that the guest came or left:
+ * an old note must not keep others from the CPU.
+ */
+static struct weir_task weir_mem *guest_of(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats,
+					   u32 cpu)
+{
+	struct weir_task weir_mem *t = seats->guest[cpu];
+
+	return t && weir_seat_priv(self, t)->guest == cpu + 1 && weir_pipe_has(weir_in(self, 0), t) ? t : 0;
 }
 
 /* The CPU waits for work, has no task of its own, and no guest is on its way to it. */
 static int guest_wanted(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats, u32 cpu)
 {
 	return weir_seat_exists(self, seats, cpu) && weir_mask_test(self->sched->idle, cpu) && !seats->by_cpu[cpu] &&
-	       !seats->guest[cpu];
+	       !guest_of(self, seats, cpu);
 }
 
 /* A CPU of @mask that a guest can have, @last if possible, or WEIR_NO_CPU. */
@@ -70,14 +86,13 @@ WEIR_GLOBAL int weir_guest_place(struct weir_instance weir_mem *self weir_arg, s
 WEIR_GLOBAL int weir_guest_evict(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
 				 struct weir_pipe weir_mem *in weir_arg, u32 cpu)
 {
-	struct weir_task weir_mem *t = seats->guest[cpu];
+	struct weir_task weir_mem *t = guest_of(self, seats, cpu);
 	int err = 0;
 
 	if (!t)
 		return 0;
 	weir_guest_forget(self, seats, t);
-	seats->guest[cpu] = 0;
-	if (!weir_pipe_has(in, t) || weir_pending(in, t))
+	if (weir_pending(in, t))
 		return 0;
 	if (weir_out_of(self, t))
 		err = weir_pipe_remove(weir_out_of(self, t), t);
@@ -117,7 +132,7 @@ WEIR_GLOBAL int weir_seats_idle(struct weir_instance weir_mem *self weir_arg, st
 
 	if (!weir_load(&seats->withheld) || weir_pipe_lock(in))
 		return 0;
-	if (weir_seat_exists(self, seats, cpu) && !seats->by_cpu[cpu] && !seats->guest[cpu]) {
+	if (weir_seat_exists(self, seats, cpu) && !seats->by_cpu[cpu] && !guest_of(self, seats, cpu)) {
 		t = guest_next(self, seats, in, cpu);
 		sent = t && !guest_send(self, seats, in, t, cpu);
 	}
