@@ -207,6 +207,31 @@ fn every_topology_checks_with_the_real_components() {
     }
 }
 
+/// Some say of how many components they are made: so many different ones there are.
+#[test]
+fn topologies_are_made_of_as_many_components_as_they_say() {
+    const WORDS: [&str; 5] = ["Four", "Five", "Six", "Seven", "Eight"];
+    let components = weir_core::catalog();
+    let files = weir_files(&topologies());
+    let mut told = Vec::new();
+    for (name, text) in &files {
+        let said = |word| text.contains(&format!("{word} components: "));
+        let Some(number) = WORDS.iter().position(said) else { continue };
+        let source = Source { name: format!("{name}.weir"), text: text.clone() };
+        let compiled = weir_lang::compile(&source, &weir_lang::NoIncludes, components, &machine("llcs"), &[]);
+        let plan = compiled.unwrap_or_else(|e| panic!("{name}: {}", show(&e))).plan;
+        let end = components.get("termination").expect("it has one").id;
+        let mut used: Vec<u16> = plan.instances.iter().map(|i| i.class).filter(|c| *c != end).collect();
+        used.sort_unstable();
+        used.dedup();
+        assert_eq!(used.len(), number + 4, "{name}");
+        told.push(name.as_str());
+    }
+    for name in ["groups", "linux", "scx-interactive", "scx-pick-two", "scx-simple"] {
+        assert!(told.contains(&name), "{name} does not say how many components it took");
+    }
+}
+
 /// What the language's tests take for granted of components is what they say of themselves.
 #[test]
 fn the_hand_written_catalogue_agrees_with_the_components() {

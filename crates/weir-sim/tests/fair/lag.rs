@@ -56,18 +56,28 @@ fn preemption_by_deadline_alone_keeps_the_bound() {
 /// A task that asks for short turns gets no more than its share, but is served much sooner when it wakes.
 #[test]
 fn short_turns_mean_low_latency_and_no_more_time() {
-    let wait = |slice: &str| {
+    // Share of the CPU, and the mean time from waking to the CPU.
+    let served = |slice: &str| {
         let text = format!(
             "[[task]]\nname = \"hog\"\ncount = 3\nprogram = [\"run 50ms\"]\nloop = \"forever\"\n\
              [[task]]\nname = \"ui\"\n{slice}program = [\"run 2ms\", \"sleep 7ms\"]\nloop = \"forever\"\n"
         );
         let (g, _) = gantt_unchecked(1, &catalogue("eevdf"), &toml(&text), 4000 * MS);
-        let share = g.ran("ui") as f64 / (4000 * MS) as f64;
-        let bars: Vec<_> = g.bars.iter().filter(|b| b.0 == "ui").collect();
-        // Rounds of 9 ms if it never waits.
-        (share, bars.len())
+        let (mut waited, mut rounds, mut woke, mut ran) = (0, 0, 0, 0);
+        for (_, _, from, to) in g.bars.iter().filter(|b| b.0 == "ui") {
+            if ran == 0 {
+                waited += from - woke;
+                rounds += 1;
+            }
+            ran += to - from;
+            if ran == 2 * MS {
+                (woke, ran) = (to + 7 * MS, 0);
+            }
+        }
+        (g.ran("ui") as f64 / (4000 * MS) as f64, waited / rounds)
     };
-    let (plain, _) = wait("");
-    let (short, _) = wait("slice = \"100us\"\n");
+    let (plain, late) = served("");
+    let (short, soon) = served("slice = \"100us\"\n");
     assert!(short >= plain - 0.005 && short < 0.26, "{short} against {plain}");
+    assert!(soon * 2 < late, "{soon} ns against {late} ns");
 }

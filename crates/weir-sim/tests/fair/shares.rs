@@ -2,10 +2,29 @@
 //! Long-run shares, and that nobody starves.
 
 use proptest::prelude::*;
+use weir_core::{Config, MachineShape, Msg, Sched, Topic};
 use weir_sim::Op;
 
 use crate::common::*;
 use crate::{EXACT, gantt_unchecked, nice, weight};
+
+/// Weights are Linux's to the digit, and what is multiplied with instead of dividing by them is 2^32 over each, within one.
+#[test]
+fn weights_and_their_inverses_are_linux_s() {
+    let core = Config { nr_cpus: 1, arena_bytes: 16 << 20, checks: false, oplog: false, seed: 1 };
+    let mut sched = Sched::new(&core).expect("a scheduler");
+    let topology = plan("annotate weight; entry -> head_queue -> cpus;", &MachineShape::flat(1));
+    sched.load(&topology).expect("it loads");
+    let task = sched.task_new(0, 0).expect("a task");
+    for n in -20..=19 {
+        let about = Msg { task: Some(task), value: -i64::from(n) as u64, ..Msg::default() };
+        sched.notify(0, Topic::Priority, &about).expect("somebody listens");
+        let told = sched.request(0, Topic::Weight, &about).expect("it answers");
+        assert_eq!(told.value, weight(n), "nice {n}");
+        let exact = (1u64 << 32) as f64 / told.value as f64;
+        assert!((told.value2 as f64 - exact).abs() <= 1.0, "nice {n}: {} for {exact}", told.value2);
+    }
+}
 
 /// Share of each of some tasks that always compute, on one CPU, once they have settled: new tasks begin behind.
 fn shares(topology: &str, mix: &[i32], span: u64) -> Vec<f64> {
