@@ -88,9 +88,10 @@ impl Summary {
         }
     }
 
-    /// Half the width of the 95 % confidence interval of the mean (normal approximation, as for 30 runs).
+    /// Half the width of the 95 % confidence interval of the mean (normal approximation, as for 30 runs). A single run says
+    /// nothing of it: infinite.
     pub fn margin(&self) -> f64 {
-        if self.runs > 1 { 1.96 * self.deviation / (self.runs as f64).sqrt() } else { 0.0 }
+        if self.runs > 1 { 1.96 * self.deviation / (self.runs as f64).sqrt() } else { f64::INFINITY }
     }
 }
 
@@ -122,7 +123,7 @@ mod tests {
         assert_eq!((s.runs, s.mean, s.min, s.max), (8, 5.0, 2.0, 9.0));
         assert!((s.deviation - 2.138_089_935).abs() < 1e-9);
         assert!((s.margin() - 1.481_6).abs() < 1e-3);
-        assert_eq!(Summary::of(&[3.0]).deviation, 0.0);
+        assert_eq!((Summary::of(&[3.0]).deviation, Summary::of(&[3.0]).margin()), (0.0, f64::INFINITY));
         assert_eq!(Summary::of(&[]), Summary::default());
     }
 }

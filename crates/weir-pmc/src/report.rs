@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Results held against the thesis: row by row, direction by direction, and its conclusion.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use crate::Error;
 use crate::average::{Metric, Summary};
@@ -113,7 +113,18 @@ pub fn agreement(all: &[Deviation], metric: Metric, noise: f64) -> Agreement {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
     pub percent: f64,
+    /// Infinite: of a single run nobody knows.
     pub margin: f64,
+}
+
+impl fmt::Display for Gain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.margin.is_finite() {
+            write!(f, "{:+.2} ± {:.2}", self.percent, self.margin)
+        } else {
+            write!(f, "{:+.2}", self.percent)
+        }
+    }
 }
 
 /// Gain of a configuration against its baseline.
@@ -134,7 +145,7 @@ pub fn gain_of(results: &Results, workload: &str, config: &Config, program: &str
 pub fn agrees(gain: Gain, stated: Direction) -> Option<bool> {
     let clear = gain.percent.abs() > gain.margin;
     match stated {
-        Direction::NoGain => Some(!(clear && gain.percent > 0.0)),
+        Direction::NoGain => gain.margin.is_finite().then_some(!(clear && gain.percent > 0.0)),
         Direction::Faster => clear.then_some(gain.percent > 0.0),
         Direction::Slower => clear.then_some(gain.percent < 0.0),
     }
@@ -161,7 +172,7 @@ pub fn directions(results: &Results) -> String {
                 Some(Some(true)) => "yes",
                 Some(Some(false)) => "no",
             };
-            let _ = write!(out, "| {workload} | {} | {} |", config.name(), show(all));
+            let _ = write!(out, "| {workload} | {} | {} |", config.name(), all);
             for program in ["ffmpeg", "make", "octave"] {
                 let g = gain_of(results, workload, &config, program);
                 let _ = write!(out, " {} |", g.map_or("-".into(), |g| format!("{:+.1}", g.percent)));
@@ -170,10 +181,6 @@ pub fn directions(results: &Results) -> String {
         }
     }
     out
-}
-
-fn show(g: Gain) -> String {
-    format!("{:+.2} ± {:.2}", g.percent, g.margin)
 }
 
 /// How many stated directions agree, disagree, or drown in the noise.
@@ -212,7 +219,7 @@ pub fn evidence() -> Vec<(&'static str, Config)> {
 pub fn conclusion(results: &Results) -> String {
     let mut out = String::from("| L1, cache-only, Reward | wl1 | wl2 |\n|---|---|---|\n");
     for (what, config) in evidence() {
-        let of = |w| gain(results, w, &config).map_or("-".into(), show);
+        let of = |w| gain(results, w, &config).map_or("-".into(), |g| g.to_string());
         let _ = writeln!(out, "| {what} | {} | {} |", of("wl1"), of("wl2"));
     }
     out
@@ -227,7 +234,9 @@ pub fn halves(results: &Results) -> String {
         for level in LEVELS {
             for policy in POLICIES {
                 let both = Config::new(level, Model::CacheOnly, Some(policy));
-                let of = |scale| gain(results, workload, &Config { scale, ..both }).map_or("-".into(), show);
+                let of = |scale| {
+                    gain(results, workload, &Config { scale, ..both }).map_or("-".into(), |g| g.to_string())
+                };
                 let _ = writeln!(
                     out,
                     "| {workload} | {} | {} | {} | {} |",
@@ -253,7 +262,8 @@ pub fn figure(results: &Results) -> String {
         .flat_map(|(w, m, l)| POLICIES.into_iter().map(move |p| (w, Config::new(l, m, Some(p)), p)))
         .filter_map(|(w, c, p)| Some((format!("{w} {}", c.name()), p, gain(results, w, &c)?)))
         .collect();
-    let most = bars.iter().map(|b| b.2.percent.abs() + b.2.margin).fold(1.0, f64::max);
+    let margin = |g: &Gain| if g.margin.is_finite() { g.margin } else { 0.0 };
+    let most = bars.iter().map(|b| b.2.percent.abs() + margin(&b.2)).fold(1.0, f64::max);
     let height = bars.len() as f64 * ROW + 50.0;
     let middle = LEFT + (WIDTH - LEFT) / 2.0;
     let x = |v: f64| middle + v / most * (WIDTH - LEFT - 20.0) / 2.0;
@@ -275,9 +285,9 @@ pub fn figure(results: &Results) -> String {
             y + 9.0,
             y,
             (b - a).max(0.5),
-            x(g.percent - g.margin),
+            x(g.percent - margin(g)),
             y + 5.0,
-            x(g.percent + g.margin)
+            x(g.percent + margin(g))
         );
     }
     let below = height - 12.0;

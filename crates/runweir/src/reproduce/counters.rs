@@ -54,7 +54,7 @@ fn best() -> Config {
 }
 
 fn show(gain: Option<Gain>) -> String {
-    gain.map_or("not run".into(), |g| format!("{:+.2} ± {:.2} %", g.percent, g.margin))
+    gain.map_or("not run".into(), |g| format!("{g} %"))
 }
 
 /// It is faster beyond the noise.
@@ -134,6 +134,9 @@ fn report(results: &Results) -> Result<Report, weir_pmc::Error> {
          intervals."
             .into(),
     ];
+    if results.plan.runs < 2 {
+        report.notes.push("Of a single run there is no interval, and nothing is beyond the noise.".into());
+    }
     Ok(report)
 }
 
@@ -153,7 +156,7 @@ fn gains(results: &Results) -> Table {
                 workload.to_string(),
                 config.name(),
                 format!("{:.3}", all.percent),
-                format!("{:.3}", all.margin),
+                if all.margin.is_finite() { format!("{:.3}", all.margin) } else { String::new() },
                 of("ffmpeg"),
                 of("make"),
                 of("octave"),
