@@ -41,17 +41,17 @@ static int make_pmus(u32 nr_cpus)
 	return !weir_linux_pmu || pmus;
 }
 
-/* Events between two looks at a counter. */
+/* Events between two looks at a counter, which may have wrapped. */
 static u64 counted(const struct bpf_perf_event_value weir_mem *from, const struct bpf_perf_event_value *to)
 {
-	u64 events = to->counter - from->counter;
+	u64 events = (to->counter - from->counter) & ((1ull << WEIR_COUNTER_BITS) - 1);
 	u64 enabled = to->enabled - from->enabled, running = to->running - from->running;
 
 	if (!running)
 		return 0;
 	if (running < enabled)
 		events = events * ((enabled << 10) / running) >> 10;
-	return events & ((1ull << WEIR_COUNTER_BITS) - 1);
+	return events;
 }
 
 /* Where only all loads of a level can be counted, those that miss are taken off. */
