@@ -38,7 +38,7 @@ test: setup ## the whole test suite (up to 30 minutes on 2 cores)
 test-rust: ## only the Rust tests, which need neither clang nor root
 	$(CARGO) test $(LOCKED) --workspace
 
-test-live: setup ## the live scheduler in virtual machines: topologies, switches, ends, limits (`test` runs two of them)
+test-live: setup ## the live scheduler in virtual machines: topologies, switches, ends, limits (part of `test`)
 	@tools/live-tests.sh
 
 test-tools: setup ## only the tests of tools/test-*.sh: ports, sanitizers, walk-throughs

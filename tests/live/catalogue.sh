@@ -13,7 +13,7 @@ all="decentral central chain1 chain2 chain3 chain4 chain5 chain6 distributed fif
 attach_all "$(echo $all)"
 for t in $all; do
 	[ $t = decentral ] || runweir switch --quiet $t || fail "no switch to $t"
-	load 2
+	load 1
 	settled
 	clean
 done

@@ -7,10 +7,10 @@
 
 step "an accelerator"
 attach_all "accelerator extended" --machine accel-4x2
-load 2
+load 1
 settled
 runweir switch --quiet extended || fail "no switch"
-load 2
+load 1
 settled
 detach
 
@@ -24,7 +24,7 @@ name = "fpga"
 cpus = [{ count = 4 }, { count = 1, isa = "$1", host = 0 }, { count = 1, isa = "$2", host = 0 }]
 TOML
 	attach_all $t --machine /tmp/machine.toml
-	load 2
+	load 1
 	settled
 	detach
 done

@@ -7,6 +7,8 @@ live=
 
 fail() {
 	echo "FAILED: $*"
+	# Where it is leaving, it says why in a moment.
+	[ -z "$live" ] || [ "$(cat /sys/kernel/sched_ext/state)" = enabled ] || sleep 2
 	echo "the loader said:"
 	sed 's/^/  /' $log 2>/dev/null
 	echo "the kernel said:"
@@ -21,8 +23,12 @@ attach() {
 	: >$log
 	runweir live "$@" 2>$log >/tmp/live.out &
 	live=$!
+	waited=0
 	until grep -q ^attached $log; do
 		kill -0 $live 2>/dev/null || fail "runweir live $* ended at once"
+		# The verifier takes 20 s at most. Who waits for what in the kernel is told.
+		[ $waited -lt 1200 ] || { echo w >/proc/sysrq-trigger; dmesg | tail -60; fail "runweir live $* does not attach"; }
+		waited=$((waited + 1))
 		usleep 100000
 	done
 	[ "$(cat /sys/kernel/sched_ext/state)" = enabled ] || fail "attached, but sched_ext is not enabled"

@@ -6,11 +6,11 @@
 . "$(dirname "$0")/lib.sh"
 
 attach_all "flat_mesh hierarchical halves decentral"
-load 2
+load 1
 settled
 for t in hierarchical halves decentral; do
 	runweir switch --quiet $t || fail "no switch to $t"
-	load 2
+	load 1
 	settled
 done
 detach

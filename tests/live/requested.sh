@@ -13,9 +13,7 @@ set_of() {
 	attach_all "$1"
 	for t in $1; do
 		[ "$t" = "${1%% *}" ] || runweir switch --quiet "$t" || fail "no switch to $t"
-		timeout 300 hackbench -g 1 -l 20 >/tmp/hackbench 2>&1 || fail "$t: hackbench: $(tail -3 /tmp/hackbench)"
-		timeout 100 stress-ng --cpu 2 --switch 1 --fork 1 --yield 1 --futex 1 --timeout 1 --quiet >/tmp/stress 2>&1 ||
-			fail "$t: stress-ng: $(tail -3 /tmp/stress)"
+		load 1
 		settled
 		clean
 	done

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 attach_all dual
-load 2
+load 1
 settled
 # Half of it is written in Rust, which the kernel does not take: refused, and nothing changes.
 refused 2 "is not written in C" runweir switch bilingual
