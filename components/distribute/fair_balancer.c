@@ -30,8 +30,9 @@
  * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a CPU with more than it runs
  * hands a task to an idle one, and now and then takes one from the most loaded CPU, if that has a good deal more.
  *
- * Load is tracked by weight and time (weir/pelt.h). Less than in Linux: tasks that run are never moved, groups of
- * CPUs are compared by their most loaded member only, and nobody learns who wakes whom.
+ * Load is tracked by weight and time (weir/pelt.h), and counts double on a CPU of half the capacity. Less than in Linux:
+ * tasks that run are never moved, groups of CPUs are compared by their most loaded member only, and nobody learns who wakes
+ * whom.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
@@ -348,22 +349,23 @@ WEIR_HELPER u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self wei
 					 : WEIR_NO_CPU;
 }
 
-/* 1 + the port of the most loaded pipe, if that has a good deal more than @cpu's; 0: none has. */
+/* 1 + the port of the pipe with most load for its capacity, if that is a good deal more than @cpu's; 0: none has. */
 WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_arg, u32 cpu)
 {
 	u32 port = weir_loads_busiest(&self->loads, cpu, 0, 3);
-	u64 now = weir_now(self->inst.sched), load, mine;
+	struct weir_sched weir_mem *s = self->inst.sched;
+	u64 now = weir_now(s), load, mine, task;
 	struct weir_pipe weir_mem *from;
 
 	if (!port)
 		return 0;
 	from = weir_out(&self->inst, port - 1);
 	load = weir_loads_of(&self->loads, from->cpu, now) + 1;
-	mine = weir_loads_of(&self->loads, cpu, now);
-	/* A task's worth of difference, lest the two CPUs hand it to and fro. */
-	if (load * 100 > mine * self->imbalance && load - mine > load / (weir_pipe_nr(from) + 1))
-		return port;
-	return 0;
+	task = weir_load_weighs(s, cpu, load / (weir_pipe_nr(from) + 1));
+	load = weir_load_weighs(s, from->cpu, load);
+	mine = weir_load_weighs(s, cpu, weir_loads_of(&self->loads, cpu, now));
+	/* With one task more it has still less, lest the two CPUs hand it to and fro. */
+	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
 }
 
 WEIR_ENTRY int fair_balancer_on_tick(struct fair_balancer weir_mem *self,

@@ -123,7 +123,8 @@ WEIR_GLOBAL u32 weir_loads_busiest(struct weir_loads weir_mem *loads weir_arg, u
 			away = weir_distance(self->sched, cpu, out->cpu);
 			if (away < near || away > far || out->cpu == cpu || !weir_pipe_spare(out))
 				continue;
-			here = weir_loads_of(loads, out->cpu, now) + 1;
+			here = weir_load_weighs(self->sched, out->cpu,
+						weir_loads_of(loads, out->cpu, now) + 1);
 			if (here > most) {
 				most = here;
 				best = i + 1;
@@ -149,8 +150,8 @@ WEIR_GLOBAL u32 weir_loads_idlest(struct weir_loads weir_mem *loads weir_arg, u3
 
 		if (!weir_cpu_may(s, cpu, mask))
 			continue;
-		load = (weir_loads_of(loads, cpu, now) + loads->port[i].load) * 1024 /
-		       (s->cpus[cpu].capacity ? s->cpus[cpu].capacity : 1024);
+		load = weir_load_weighs(s, cpu,
+					weir_loads_of(loads, cpu, now) + loads->port[i].load);
 		if (!weir_cpu_waits(s, cpu))
 			load += 1ull << 40;
 		else if (!weir_core_idle(s, cpu))

@@ -4,32 +4,38 @@
 # The topology `linux` in the simulator beside Linux's own default scheduler in the virtual machine: the same rt-app files and
 # machines, and the error of each metric.
 #
-#   experiments/sim-vs-kernel/default.sh [--quick | --simulate]
+#   experiments/sim-vs-kernel/default.sh [--quick | --simulate] [MACHINE/WORKLOAD...]
 #
-# RUNWEIR names the program (default: target/release/runweir), TOPOLOGY what stands for Linux (default: linux), KEEP a folder for
+# All cases, or those that are named (smp-4/mix). RUNWEIR names the program (default: target/release/runweir), TOPOLOGY what stands for Linux (default: linux), KEEP a folder for
 # the kernel's traces. JOBS cases run at a time (default 1). Writes data/default/kernel/*.csv, what the kernel did, a line
 # a thread; data/default/*.csv, both sides; and data/default-errors.csv, a line a case. --simulate takes the kernel's side as it
 # was recorded, and needs no virtual machine; --quick runs one case into a temporary folder. Needs jq.
 # shellcheck source=experiments/begin.sh
 source "$(dirname "$0")/../begin.sh"
 scratch
-cases=("smp-1 periodic" "smp-1 mix" "smp-1 pipeline" "smp-4 periodic" "smp-4 mix" "smp-4 pipeline" "numa-smt-8 mix")
+cases=(
+	smp-1/periodic smp-1/mix smp-1/pipeline smp-4/periodic smp-4/mix smp-4/pipeline smp-1/apart smp-4/apart numa-smt-8/mix numa-smt-8/periodic
+	numa-smt-8/pipeline hybrid-4/periodic hybrid-4/mix hybrid-4/pipeline
+)
 data=data/default
 errors=data/default-errors.csv
 recorded=
 case ${1:-} in
 --quick)
-	cases=("smp-1 periodic")
+	cases=(smp-1/periodic)
 	data=$work/data
 	errors=/dev/null
+	shift
 	;;
---simulate) recorded=y ;;
-'') ;;
-*)
-	echo "$0: usage: $0 [--quick | --simulate]" >&2
-	exit 2
+--simulate)
+	recorded=y
+	shift
 	;;
 esac
+for case in "$@"; do
+	[[ " ${cases[*]} " == *" $case "* ]] || { echo "$0: no case $case; there are: ${cases[*]}" >&2; exit 2; }
+done
+(($#)) && cases=("$@")
 mkdir -p "$data/kernel"
 
 # A line a thread: name, CPU time in us, p50, p95, p99 of the wakeup latency in us, migrations, preemptions, times it got a CPU.
@@ -57,9 +63,24 @@ traced() { # TRACE NAMES
 		}' | sort
 }
 
+# What the kernel does under rt-app, into $out/kernel.
+record() {
+	mkdir -p "$out/kernel"
+	if [[ $machine == hybrid-4 ]]; then
+		./hybrid.sh "$out/w.json" "$out/kernel"
+	else
+		"$runweir" vm --quiet -m "$m" --record "$out/kernel" --icount --timeout 900s --with "$out/w.json" \
+			--with "$PWD/trace.sh" -- sh "$PWD/trace.sh" "$out/w.json"
+	fi >"$out/log" 2>&1 || { tail -20 "$out/log" >&2; return 1; }
+	if [[ -n ${KEEP:-} ]]; then
+		mkdir -p "$KEEP/$key"
+		cp "$out/kernel/"{trace,settings} "$KEEP/$key/"
+	fi
+}
+
 one() { # CASE
-	local machine workload m out key names
-	read -r machine workload <<<"$1"
+	local machine workload m out key names more=()
+	IFS=/ read -r machine workload <<<"$1"
 	key=$machine-$workload
 	m=$machine
 	[[ -e $m.toml ]] && m=./$m.toml
@@ -70,16 +91,12 @@ one() { # CASE
 	if [[ $machine == smp-1 ]]; then
 		sed -i 's/"runtime"/"run"/; s/"calibration" : 100/"calibration" : "CPU0"/' "$out/w.json"
 	fi
-	"$runweir" run --quiet -t "${TOPOLOGY:-linux}" -m "$m" -w "$out/w.json" --json >"$out/sim.json"
+	# arm64 kernels have no HRTICK: turns end at ticks.
+	[[ $machine == hybrid-4 ]] && more=(--set eevdf.tick=4ms)
+	"$runweir" run --quiet -t "${TOPOLOGY:-linux}" "${more[@]}" -m "$m" -w "$out/w.json" --json >"$out/sim.json"
 	names=$(jq -r '[.tasks[].group] | unique | join(" ")' "$out/sim.json")
 	if [[ -z $recorded ]]; then
-		"$runweir" vm --quiet -m "$m" --record "$out/kernel" --icount --timeout 900s --with "$out/w.json" \
-			--with "$PWD/trace.sh" -- sh "$PWD/trace.sh" "$out/w.json" >"$out/log" 2>&1 ||
-			{ tail -20 "$out/log" >&2; return 1; }
-		if [[ -n ${KEEP:-} ]]; then
-			mkdir -p "$KEEP/$key"
-			cp "$out/kernel/"{trace,settings} "$KEEP/$key/"
-		fi
+		record
 		traced "$out/kernel/trace" "$names" >"$data/kernel/$key.csv"
 	fi
 	simulated "$out/sim.json" >"$out/sim.csv"

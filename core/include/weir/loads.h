@@ -51,6 +51,14 @@ int weir_loads_leave(struct weir_loads weir_mem *loads, struct weir_load_task we
 /* Mean load behind the pipe that leads to @cpu, as it is at @now, ns; more than any load where none does. O(1). */
 u64 weir_loads_of(struct weir_loads weir_mem *loads, u32 cpu, u64 now);
 
+/* @load as it weighs on @cpu: on one of half the capacity it is twice as much. */
+WEIR_INLINE u64 weir_load_weighs(const struct weir_sched weir_mem *s, u32 cpu, u64 load)
+{
+	u64 capacity = s->cpus[cpu].capacity;
+
+	return capacity ? load * 1024 / capacity : load;
+}
+
 /* The out-pipe holds a task from now on. */
 WEIR_INLINE void weir_loads_queued(struct weir_loads weir_mem *loads, u32 port)
 {
@@ -61,8 +69,8 @@ WEIR_INLINE void weir_loads_queued(struct weir_loads weir_mem *loads, u32 port)
 /* Tasks in the pipe beyond the one that a CPU which runs none of them is about to take. */
 u32 weir_pipe_spare(struct weir_pipe weir_mem *pipe);
 /*
- * The out-pipe with most load of those that can spare a task and lie at most @far from @cpu and no nearer than @near
- * (weir_distance()): 1 + its port; 0: there is none. O(pipes with tasks).
+ * The out-pipe with most load for its CPU's capacity of those that can spare a task and lie at most @far from @cpu and no
+ * nearer than @near (weir_distance()): 1 + its port; 0: there is none. O(pipes with tasks).
  */
 u32 weir_loads_busiest(struct weir_loads weir_mem *loads, u32 cpu, u32 near, u32 far);
 /*
