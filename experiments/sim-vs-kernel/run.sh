@@ -3,25 +3,31 @@
 #
 # The same rt-app file, machine and topology in the simulator and in a Linux kernel, side by side.
 #
-#   experiments/sim-vs-kernel/run.sh [--quick]
+#   experiments/sim-vs-kernel/run.sh [--quick | MACHINE/TOPOLOGY/WORKLOAD...]
 #
-# RUNWEIR names the program (default: target/release/runweir). JOBS cases run at a time (default 1). Writes data/*.csv beside
-# this file, a line a task; --quick runs one case
-# into a temporary folder and only checks that both sides deliver. Needs jq beside what `make setup` installs.
+# All cases, or those that are named (smp-4/worksteal/mix). RUNWEIR names the program (default: target/release/runweir), DATA
+# the folder for the results (default: data beside this file), TURN that of the emulated CPUs. JOBS cases run at a time
+# (default 1). Writes a file a case, a line a task, and errors.csv; --quick runs one case into a temporary folder and only
+# checks that both sides deliver. Needs jq beside what `make setup` installs.
 # shellcheck source=experiments/begin.sh
 source "$(dirname "$0")/../begin.sh"
 scratch
 
-# machine, topology, workload
 cases=(
-	"smp-1 decentral periodic" "smp-4 decentral mix" "smp-4 decentral periodic" "smp-1 decentral mix"
-	"smp-4 worksteal mix" "smp-4 decentral pipeline" "numa-smt-8 decentral periodic" "smp-1 priority periodic"
-	"smp-4 worksteal periodic" "numa-smt-8 worksteal mix" "smp-1 decentral pipeline" "smp-4 worksteal pipeline"
+	smp-1/decentral/periodic smp-4/decentral/mix smp-4/decentral/periodic smp-1/decentral/mix
+	smp-4/worksteal/mix smp-4/decentral/pipeline numa-smt-8/decentral/periodic smp-1/priority/periodic
+	smp-4/worksteal/periodic numa-smt-8/worksteal/mix smp-1/decentral/pipeline smp-4/worksteal/pipeline
+	smp-1/decentral/together smp-4/decentral/together smp-1/decentral/apart smp-4/decentral/apart smp-4/worksteal/apart
 )
-data=data
+data=${DATA:-data}
 if [[ ${1:-} == --quick ]]; then
-	cases=("smp-1 decentral periodic")
+	cases=(smp-1/decentral/periodic)
 	data=$work/data
+elif (($#)); then
+	for case in "$@"; do
+		[[ " ${cases[*]} " == *" $case "* ]] || { echo "$0: no case $case; there are: ${cases[*]}" >&2; exit 2; }
+	done
+	cases=("$@")
 fi
 mkdir -p "$data"
 
@@ -42,7 +48,7 @@ threads() { # THREADS.CSV
 
 one() { # CASE
 	local machine topology workload m out
-	read -r machine topology workload <<<"$1"
+	IFS=/ read -r machine topology workload <<<"$1"
 	m=$machine
 	[[ -e $m.toml ]] && m=./$m.toml
 	out=$work/$machine-$topology-$workload
@@ -53,7 +59,7 @@ one() { # CASE
 		sed -i 's/"runtime"/"run"/; s/"calibration" : 100/"calibration" : "CPU0"/' "$out/w.json"
 	fi
 	"$runweir" run --quiet -t "$topology" -m "$m" -w "$out/w.json" --out "$out/sim" 2>"$out/err" || { cat "$out/err" >&2; return 1; }
-	"$runweir" vm --quiet -m "$m" -t "$topology" --record "$out/kernel" --icount --timeout 900s \
+	"$runweir" vm --quiet -m "$m" -t "$topology" --record "$out/kernel" --icount --turn "${TURN:-5us}" --timeout 900s \
 		--with "$out/w.json" -- rt-app "$out/w.json" >"$out/log" 2>&1 || { tail -20 "$out/log" >&2; return 1; }
 	figures "$out/sim/summary.json" "$(jq -r '[.tasks[].id] | join(" ")' "$out/sim/summary.json")" >"$out/sim.tsv"
 	figures "$out/kernel/summary.json" "$(threads "$out/kernel/threads.csv")" >"$out/kernel.tsv"
