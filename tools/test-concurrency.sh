@@ -125,18 +125,18 @@ for break in 1 2; do
 	refused "$([[ $break == 1 ]] && echo "exchange in two steps" || echo "lock in two steps")" "$work/mutant"
 done
 mutant "a claimed task counts as running" schedule.c 's/WEIR_SCHEDULABLE, WEIR_CLAIMED)/WEIR_SCHEDULABLE, WEIR_RUNNING)/'
-mutant "no second look before idling" schedule.c '/^\t\tt = find(s, target, 1);/d'
+mutant "no second look before idling" schedule.c 's/^\t\tctx->pick_stage++;/\t\tctx->pick_stage = PICK_FETCH;/'
 mutant "callers do not look for a writer" schedule.c 's/if (!weir_load_acquire(&s->writer)) {/if (1) {/'
 mutant "a writer does not wait for callers" swap.c 's/while (busy \&\& weir_wait(wait) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 mutant "a pipe stays on the worklist" schedule.c '/^WEIR_GLOBAL int weir_visit(/,/^}/s/pipe->pending = still;/;/'
 mutant "a receiver runs without its lock" schedule.c 's/weir_visited(s, next, weir_class_update(next->to, next));/weir_pipe_unlock(next), weir_class_update(next->to, next), weir_pipe_lock(next), weir_visited(s, next, 0);/'
 mutant "removal leaves its record" pipe.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
 mutant "withdrawal from deep to shallow" pipe.c '/static int withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
-mutant "urgency told after the lock" schedule.c '/^WEIR_GLOBAL u64 weir_claim/,/^}/{/c->curr_key/d;/s->busy/d};s/^\t\tweir_mask_clear(s->idle, target);/&weir_store(\&s->cpus[target].curr_key, weir_load(\&t->key));weir_mask_set(s->busy, target);/'
-mutant "followers served without the lock" broker.c '/^WEIR_GLOBAL int weir_deliver_followers/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//}'
+mutant "urgency told after the lock" schedule.c '/^WEIR_GLOBAL u64 weir_claim/,/^}/{/c->curr_key/d;/s->busy/d};s/^\t\tweir_mask_clear(s->idle, target);/&weir_store(\&s->cpus[target].curr_key, weir_load(\&ctx->picked->key));weir_mask_set(s->busy, target);/'
+mutant "followers served without the lock" broker.c '/^static int next_follower/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//};s/weir_pipe_unlock(ctx->held_for);//'
 mutant "kick without taking the idle bit" place.c 's/\&\& weir_mask_clear(s->idle, cpu) ? cpu/? cpu/'
 # Seen with store buffers only.
-mutant "no barrier before the look for a writer" schedule.c '/static struct weir_ctx weir_mem \*enter/,/^}/s/weir_barrier(s);//'
+mutant "no barrier before the look for a writer" schedule.c '/^WEIR_GLOBAL int weir_enter/,/^}/s/weir_barrier(s);//'
 mutant "no barrier before the look for idle CPUs" place.c '/int weir_kick_later/,/^}/s/weir_barrier(pipe->sched);//'
 mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/weir_spin_lock(&s->alloc_lock)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 

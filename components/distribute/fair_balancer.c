@@ -80,8 +80,8 @@ WEIR_COMPONENT(
 /* --- where to ----------------------------------------------------------------------------------------- */
 
 /* Where a waking task's search begins: where it was, or where it was woken. The lock of the instance is held. */
-WEIR_HELPER u32 fair_balancer_target(struct fair_balancer weir_mem *self weir_arg, u32 prev,
-				     u32 here, u64 load)
+WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u32 prev, u32 here,
+					  u64 load)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 now = weir_now(s), mine, theirs;

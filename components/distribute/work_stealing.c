@@ -216,11 +216,11 @@ WEIR_HELPER u32 work_stealing_group(const struct work_stealing weir_mem *self we
 	return group < s->nr_cpus ? group : s->nr_cpus - 1;
 }
 
-/* Counting sort, stable; @from null: the ports as they are numbered. */
-WEIR_HELPER int work_stealing_sort(struct work_stealing weir_mem *self weir_arg,
-				   const u32 weir_mem *from weir_arg, u32 weir_mem *to weir_arg,
-				   int node)
+/* Ports by LLC, then those by node: a counting sort, stable. */
+WEIR_HELPER int work_stealing_sort(struct work_stealing weir_mem *self weir_arg, int node)
 {
+	const u32 weir_mem *from = node ? self->place : 0;
+	u32 weir_mem *to = node ? self->order : self->place;
 	u32 i;
 
 	/* Each loop reads its limit anew: one that two share tells the verifier how the first one ended. */
@@ -252,9 +252,10 @@ WEIR_HELPER int work_stealing_groups(struct work_stealing weir_mem *self weir_ar
 	}
 	begin = weir_load(&self->inst.nr_out);
 	for (u32 i = begin; i > 0 && weir_loop; i--) {
-		int last = i == begin || ranges[i].begin != ranges[i - 1].begin;
+		struct work_stealing_range weir_mem *r = &ranges[i - 1];
+		int last = i == begin || r[1].begin != r->begin;
 
-		ranges[i - 1].end = last ? i : ranges[i].end;
+		r->end = last ? i : r[1].end;
 	}
 	return 0;
 }
@@ -409,8 +410,8 @@ WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 	self->node = weir_instance_alloc(&self->inst, nr * sizeof(struct work_stealing_range));
 	if (!self->order || !self->place || !self->count || !self->llc || !self->node)
 		return -WEIR_ENOMEM;
-	work_stealing_sort(self, 0, self->place, 0);
-	work_stealing_sort(self, self->place, self->order, 1);
+	work_stealing_sort(self, 0);
+	work_stealing_sort(self, 1);
 	self->single = 1;
 	for (u32 i = 0; i < nr && weir_loop; i++) {
 		self->place[self->order[i]] = i;

@@ -176,8 +176,7 @@ WEIR_HELPER int edf_vd_ask(struct edf_vd weir_mem *self weir_arg,
 }
 
 /* Ask what the task needs. 1: the books have changed. */
-WEIR_HELPER int edf_vd_learn(struct edf_vd weir_mem *self weir_arg,
-			     struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT static int edf_vd_learn(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
 {
 	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
 	const struct edf_vd_task weir_mem *told = &self->told;

@@ -26,8 +26,7 @@ static void zero(void weir_mem *p, u64 bytes)
 		w[i] = 0;
 }
 
-/* 8-byte aligned. */
-WEIR_GLOBAL u64 weir_alloc_at(struct weir_sched weir_mem *s weir_arg, u64 bytes)
+WEIR_FLAT u64 weir_alloc_here(struct weir_sched weir_mem *s, u64 bytes)
 {
 	void weir_mem *p = 0;
 	int recycled = 0;
@@ -52,19 +51,29 @@ WEIR_GLOBAL u64 weir_alloc_at(struct weir_sched weir_mem *s weir_arg, u64 bytes)
 	return (u64)p;
 }
 
-/* A record from one place of the arena to another: the kernel's compiler copies no whole structs there. */
-WEIR_GLOBAL int weir_copy(void weir_mem *to weir_arg, const void weir_mem *from weir_arg, u64 bytes)
+/* 8-byte aligned. */
+WEIR_GLOBAL u64 weir_alloc_at(struct weir_sched weir_mem *s weir_arg, u64 bytes)
+{
+	return weir_alloc_here(s, bytes);
+}
+
+WEIR_FLAT void weir_copy_here(void weir_mem *to, const void weir_mem *from, u64 bytes)
 {
 	volatile u64 weir_mem *w = (volatile u64 weir_mem *)to;
 	const volatile u64 weir_mem *r = (const volatile u64 weir_mem *)from;
 
 	for (u64 i = 0; i < bytes / 8 && weir_loop; i++)
 		w[i] = r[i];
+}
+
+/* A record from one place of the arena to another: the kernel's compiler copies no whole structs there. */
+WEIR_GLOBAL int weir_copy(void weir_mem *to weir_arg, const void weir_mem *from weir_arg, u64 bytes)
+{
+	weir_copy_here(to, from, bytes);
 	return 0;
 }
 
-/* @bytes as given to weir_alloc(). */
-WEIR_GLOBAL int weir_free(struct weir_sched weir_mem *s weir_arg, void weir_mem *p weir_arg, u64 bytes)
+WEIR_FLAT int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes)
 {
 	u64 size;
 	u32 c;
@@ -79,6 +88,12 @@ WEIR_GLOBAL int weir_free(struct weir_sched weir_mem *s weir_arg, void weir_mem 
 	weir_store(&s->freed, s->freed + size);
 	weir_spin_unlock(&s->alloc_lock);
 	return 0;
+}
+
+/* @bytes as given to weir_alloc(). */
+WEIR_GLOBAL int weir_free(struct weir_sched weir_mem *s weir_arg, void weir_mem *p weir_arg, u64 bytes)
+{
+	return weir_free_here(s, p, bytes);
 }
 
 struct block {

@@ -6,14 +6,14 @@
 WEIR_GLOBAL int weir_msgs_room(struct weir_sched weir_mem *s weir_arg, struct weir_ctx weir_mem *ctx weir_arg)
 {
 	u32 cap = ctx->cap_msgs ? 2 * ctx->cap_msgs : WEIR_FIRST_MSGS;
-	struct weir_msg weir_mem *all = weir_alloc(s, cap * sizeof(struct weir_msg));
+	struct weir_msg weir_mem *all = (struct weir_msg weir_mem *)weir_alloc_here(s, cap * sizeof(struct weir_msg));
 
 	if (!all) {
 		weir_fetch_add(&s->lost_messages, 1);
 		return -WEIR_ENOMEM;
 	}
-	weir_copy(all, ctx->msgs, ctx->nr_msgs * sizeof(struct weir_msg));
-	weir_free(s, ctx->msgs, ctx->cap_msgs * sizeof(struct weir_msg));
+	weir_copy_here(all, ctx->msgs, ctx->nr_msgs * sizeof(struct weir_msg));
+	weir_free_here(s, ctx->msgs, ctx->cap_msgs * sizeof(struct weir_msg));
 	ctx->msgs = all;
 	ctx->cap_msgs = cap;
 	return 0;
@@ -43,29 +43,6 @@ WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic, stru
 	weir_msg_push(self->sched, &msg);
 }
 
-/* Instances that follow the topic and hold the task now; each is called under the lock of its in-pipe. */
-WEIR_GLOBAL int weir_deliver_followers(struct weir_sched weir_mem *s weir_arg, const struct weir_msg *msg weir_arg_record)
-{
-	struct weir_graph weir_mem *g = s->graph;
-	u64 bit = 1ull << msg->topic;
-
-	for (u32 i = 0; i < g->nr_slots && weir_loop; i++) {
-		struct weir_pipe weir_mem *pipe = weir_load_acquire(&msg->task->hooks[i].pipe);
-
-		if (!pipe || !(s->classes[pipe->to->class].follows & bit) || !weir_is_near(s, pipe->to))
-			continue;
-		if (weir_pipe_lock(pipe)) {
-			/* Its receiver sees every task anew at the next change, and asks. */
-			weir_store(&pipe->rebuild, 1);
-			continue;
-		}
-		if (weir_pipe_has(pipe, msg->task) && weir_class_follow(pipe->to, msg, pipe) == -WEIR_EAGAIN)
-			weir_start_over(pipe);
-		weir_pipe_unlock(pipe);
-	}
-	return 0;
-}
-
 /* At an exit that several CPUs share, one that may run the task only now can be idle. */
 WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
 {
@@ -82,48 +59,112 @@ WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg, s
 }
 
 /*
- * The responder first: whoever reads the new value from it while the message is on its way is not
- * overtaken by a subscriber that still acts on the old one (docs/decisions/0004). What does not change is
- * read in each turn all the same, for it would take room in the frame below all that is called.
+ * Telling goes hearer by hearer, and where it stands is in the context, so that a component's function is called beside what finds
+ * it, not below: the kernel grants a chain of calls few frames (docs/decisions/0012). Each step leaves in the context whom to tell.
+ *
+ * The responder first: whoever reads the new value from it while the message is on its way is not overtaken by a subscriber that
+ * still acts on the old one (docs/decisions/0004).
  */
-WEIR_FLAT int weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg)
+static int next_subscriber(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	struct weir_instance weir_mem *to;
+	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
+	struct weir_instance weir_mem *to = subs->responder;
 
-	if (msg->topic >= WEIR_MAX_TOPICS)
-		return -WEIR_ENOENT;
-	weir_op(s, WEIR_OP_NOTIFY, msg->topic, 0);
-	if (s->graph) {
-		to = weir_subs(s, msg->topic)->responder;
-		if (to && s->classes[to->class].on >> msg->topic & 1)
-			weir_class_on(to, msg);
-		for (u32 i = 0; i < weir_subs(s, msg->topic)->nr && weir_loop; i++) {
-			to = s->graph->sub_list[weir_subs(s, msg->topic)->first + i];
-			if (to != weir_subs(s, msg->topic)->responder)
-				weir_class_on(to, msg);
-		}
-		if (msg->task && s->graph->followed >> msg->topic & 1) {
-			/* Whoever puts the task into a pipe where we do not yet find it asks for the new value. */
-			weir_barrier(s);
-			weir_deliver_followers(s, msg);
-		}
-		if (msg->task && msg->topic == WEIR_TOPIC_AFFINITY) {
-			weir_barrier(s);
-			weir_wake_for_affinity(s, msg->task);
-		}
-		if (weir_distributed(s)) {
-			/* The runtime heard it where it came from. */
-			if (weir_ctx(s)->reading)
-				return 0;
-			weir_mail_post(s, msg);
+	if (ctx->telling == 1) {
+		ctx->telling = 2;
+		ctx->hearer = to;
+		if (to && s->classes[to->class].on >> ctx->msg.topic & 1)
+			return 1;
+	}
+	while (ctx->telling - 2 < subs->nr && weir_loop) {
+		to = s->graph->sub_list[subs->first + ctx->telling++ - 2];
+		if (to != subs->responder) {
+			ctx->hearer = to;
+			return 1;
 		}
 	}
-	if (s->rt_topics >> msg->topic & 1)
-		weir_rt_message(s, msg);
 	return 0;
 }
 
-WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg, struct weir_msg *msg weir_arg_record)
+/* Instances that follow the topic and hold the task now; each is called under the lock of its in-pipe. */
+static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	struct weir_task weir_mem *t = ctx->msg.task;
+	u64 bit = 1ull << ctx->msg.topic;
+
+	if (!t || !(g->followed & bit))
+		return 0;
+	/* Whoever puts the task into a pipe where we do not yet find it asks for the new value. */
+	if (!ctx->followers)
+		weir_barrier(s);
+	while (ctx->followers < g->nr_slots && weir_loop) {
+		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[ctx->followers++].pipe);
+
+		if (!pipe || !(s->classes[pipe->to->class].follows & bit) || !weir_is_near(s, pipe->to))
+			continue;
+		if (weir_pipe_lock(pipe)) {
+			/* Its receiver sees every task anew at the next change, and asks. */
+			weir_store(&pipe->rebuild, 1);
+			continue;
+		}
+		if (weir_pipe_has(pipe, t)) {
+			ctx->hearer = pipe->to;
+			ctx->held_for = pipe;
+			return 1;
+		}
+		weir_pipe_unlock(pipe);
+	}
+	return 0;
+}
+
+/* Somebody is to be told of the message: @hearer of the context, as a follower if there is @held_for. */
+WEIR_GLOBAL int weir_next_hearer(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	if (ctx->telling == 1)
+		weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
+	return next_subscriber(s, ctx) || next_follower(s, ctx);
+}
+
+/* The follower has been told. */
+WEIR_GLOBAL int weir_followed(struct weir_sched weir_mem *s weir_arg, int err)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	if (err == -WEIR_EAGAIN)
+		weir_start_over(ctx->held_for);
+	weir_pipe_unlock(ctx->held_for);
+	ctx->held_for = 0;
+	return 0;
+}
+
+/* Everybody here has been told: other domains and the runtime are. */
+WEIR_GLOBAL int weir_told(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_msg msg;
+
+	ctx->telling = 0;
+	ctx->followers = 0;
+	weir_get_msg(&msg, &ctx->msg);
+	if (msg.task && msg.topic == WEIR_TOPIC_AFFINITY) {
+		weir_barrier(s);
+		weir_wake_for_affinity(s, msg.task);
+	}
+	if (weir_distributed(s)) {
+		/* The runtime heard it where it came from. */
+		if (ctx->reading)
+			return 0;
+		weir_mail_post(s, &msg);
+	}
+	if (s->rt_topics >> msg.topic & 1)
+		weir_rt_message(s, &msg);
+	return 0;
+}
+
+WEIR_FLAT int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg)
 {
 	struct weir_instance weir_mem *r;
 
@@ -139,6 +180,11 @@ WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg, struct weir
 	}
 	weir_op(s, WEIR_OP_REQUEST, msg->topic, 0);
 	return weir_class_answer(r, msg);
+}
+
+WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg, struct weir_msg *msg weir_arg_record)
+{
+	return weir_request_here(s, msg);
 }
 
 /* --- topics added at run time ------------------------------------------------------------------ */

@@ -38,6 +38,10 @@ int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *
 u32 weir_kick_whom(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 idx);
 
 /* alloc.c */
+/* weir_alloc_at(), weir_free() and weir_copy() at the far end of a chain of calls, which has no frame left. */
+u64 weir_alloc_here(struct weir_sched weir_mem *s, u64 bytes);
+int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
+void weir_copy_here(void weir_mem *to, const void weir_mem *from, u64 bytes);
 int weir_copy(void weir_mem *to, const void weir_mem *from, u64 bytes); /* a multiple of 8 */
 void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, u64 bytes);
 void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, void weir_mem *p);
@@ -70,7 +74,21 @@ int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir
 #define WEIR_FIRST_MSGS 4u /* there from the beginning, so that a call always has room for its own */
 int weir_msgs_room(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
-int weir_deliver(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg); /* weir_request() without a frame */
+/* The message in the context, hearer by hearer (see broker.c). */
+int weir_next_hearer(struct weir_sched weir_mem *s);
+int weir_followed(struct weir_sched weir_mem *s, int err);
+int weir_told(struct weir_sched weir_mem *s);
+
+WEIR_INLINE void weir_get_msg(struct weir_msg *to, const struct weir_msg weir_mem *from)
+{
+	to->topic = from->topic;
+	to->cpu = from->cpu;
+	to->task = from->task;
+	to->value = from->value;
+	to->value2 = from->value2;
+	to->mask = from->mask;
+}
 
 /* mail.c: letters between coherence domains */
 #if WEIR_DOMAINS
@@ -113,12 +131,16 @@ int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
  * @add (null: nothing) at its tail and its receiver handles it, under one lock. No pipe lock is held here.
  */
 int weir_drain(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *add);
+void weir_tell(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
+
+/* swap.c */
+int weir_swap_clean(struct weir_sched weir_mem *s);
 
 /* Generated from the files in components/. */
 int weir_class_construct(struct weir_instance weir_mem *i);
 int weir_class_update(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in);
-int weir_class_on(struct weir_instance weir_mem *i, const struct weir_msg *msg);
-int weir_class_follow(struct weir_instance weir_mem *i, const struct weir_msg *msg, struct weir_pipe weir_mem *in);
+int weir_class_on(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg);
+int weir_class_follow(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg, struct weir_pipe weir_mem *in);
 int weir_class_answer(struct weir_instance weir_mem *i, struct weir_msg *msg);
 int weir_class_idle(struct weir_instance weir_mem *i, u32 cpu);
 int weir_class_timer(struct weir_instance weir_mem *i);

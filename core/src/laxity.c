@@ -2,7 +2,7 @@
 /* What deadlines, execution times and time run so far say about a job, for components that go by them. */
 #include "internal.h"
 
-WEIR_GLOBAL u64 weir_remaining(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT u64 weir_remaining(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	u64 wcet = weir_property(s, WEIR_TOPIC_JOB, t);
 	u64 used = wcet ? weir_property(s, WEIR_TOPIC_EXECUTED, t) : 0;

@@ -4,8 +4,7 @@
 #include <weir/loads.h>
 #include <weir/near.h>
 
-WEIR_GLOBAL int weir_loads_construct(struct weir_instance weir_mem *self weir_arg,
-				     struct weir_loads weir_mem *loads weir_arg)
+WEIR_FLAT int weir_loads_construct(struct weir_instance weir_mem *self, struct weir_loads weir_mem *loads)
 {
 	if (self->nr_out > WEIR_MAX_CPUS)
 		return -WEIR_EPORTS;

@@ -103,11 +103,15 @@ int weir_mail_post(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 /* A letter about a task that has ended meanwhile only lets go of its record. */
 static void open(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_graph weir_mem *g = s->graph;
 	int ended = msg->topic == WEIR_TOPIC_EXIT;
 
-	if (!msg->task || ended || weir_load(&msg->task->state) != WEIR_DEAD)
-		weir_deliver(s, msg);
+	if (!msg->task || ended || weir_load(&msg->task->state) != WEIR_DEAD) {
+		ctx->msg = *msg;
+		for (ctx->telling = 1; ctx->telling;)
+			weir_tell(s, ctx);
+	}
 	for (u32 i = 0; ended && i < g->nr_task_init; i++)
 		if (weir_is_near(s, g->init_list[i]))
 			weir_class_task_exit(g->init_list[i], msg->task);

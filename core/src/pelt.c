@@ -11,7 +11,7 @@ static const u32 pelt_power[32] = {
 	0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a, 0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
 };
 
-WEIR_GLOBAL u64 weir_pelt_decay(u64 value, u64 n)
+WEIR_FLAT u64 weir_pelt_decay(u64 value, u64 n)
 {
 	u64 power;
 

@@ -112,14 +112,14 @@ WEIR_GLOBAL int weir_log_room(struct weir_pipe weir_mem *pipe weir_arg)
 
 	if (log_compact(pipe))
 		return 0;
-	log = (struct weir_change weir_mem *)weir_alloc(pipe->sched, cap * sizeof(struct weir_change));
+	log = (struct weir_change weir_mem *)weir_alloc_here(pipe->sched, cap * sizeof(struct weir_change));
 	if (!log)
 		return -WEIR_ENOMEM;
 	for (u32 i = 0; i < pipe->nr_log && weir_loop; i++) {
 		log[i].task = pipe->log[i].task;
 		log[i].kind = pipe->log[i].kind;
 	}
-	weir_free(pipe->sched, pipe->log, pipe->cap_log * sizeof(struct weir_change));
+	weir_free_here(pipe->sched, pipe->log, pipe->cap_log * sizeof(struct weir_change));
 	pipe->log = log;
 	pipe->cap_log = cap;
 	return 0;
@@ -197,7 +197,7 @@ WEIR_GLOBAL int weir_pipe_consume(struct weir_pipe weir_mem *pipe weir_arg)
 	return 0;
 }
 
-WEIR_GLOBAL int weir_pipe_represent(struct weir_pipe weir_mem *pipe weir_arg)
+WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 {
 	struct weir_task weir_mem *t;
 

@@ -87,14 +87,14 @@ WEIR_GLOBAL u64 weir_property(struct weir_sched weir_mem *s weir_arg, u32 topic,
 {
 	struct weir_msg msg = { .topic = topic, .task = t };
 
-	return weir_request(s, &msg) ? 0 : msg.value;
+	return weir_request_here(s, &msg) ? 0 : msg.value;
 }
 
 WEIR_GLOBAL u64 weir_affinity_at(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
 
-	return weir_request(s, &msg) ? 0 : (u64)msg.mask;
+	return weir_request_here(s, &msg) ? 0 : (u64)msg.mask;
 }
 
 WEIR_GLOBAL int weir_pipe_allows(const struct weir_pipe weir_mem *pipe weir_arg, const struct weir_cpumask weir_mem *mask weir_arg)
@@ -173,41 +173,55 @@ u32 weir_distance(struct weir_sched weir_mem *s, u32 a, u32 b)
 	return x->node == y->node ? 2 : 3;
 }
 
+/*
+ * Of the CPUs in word @w of a set, as @bits, the one nearest to CPU @last, behind its distance in the upper half; all ones if
+ * none is online. (By itself, for a verifier would walk through both loops together.)
+ */
+WEIR_GLOBAL u64 weir_nearest_of(struct weir_sched weir_mem *s weir_arg, u32 last, u32 w, u64 bits)
+{
+	u64 best = ~0ull;
+
+	while (bits && weir_loop) {
+		u32 cpu = w * 64 + weir_lowest_bit(bits);
+		u64 found;
+
+		bits &= bits - 1;
+		if (!weir_load(&s->cpus[cpu].online))
+			continue;
+		if (last >= s->nr_cpus || cpu == last)
+			return cpu;
+		/* From memory to the verifier: it would go on with each of the four distances. */
+		found = (u64)weir_limit(weir_distance(s, last, cpu)) << 32 | cpu;
+		if (found >> 32 < best >> 32)
+			best = found;
+	}
+	return best;
+}
+
 WEIR_GLOBAL u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg, const struct weir_task weir_mem *t weir_arg,
 			       const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 last = weir_load(&t->cpu);
-	u32 best = WEIR_NO_CPU, best_distance = ~0u;
 	u32 nr = pipe->word_hi - pipe->word_lo + 1;
 	u32 w = pipe->word_lo;
+	u64 best = ~0ull;
 
 	/* Begin where neighbours most likely are. */
 	if (last < s->nr_cpus && last / 64 > pipe->word_lo && last / 64 <= pipe->word_hi)
 		w = last / 64;
-	for (u32 i = 0; i < nr && best_distance > 1 && weir_loop; i++) {
+	for (u32 i = 0; i < nr && best >> 32 > 1 && weir_loop; i++) {
 		u64 bits = pipe->cpus->word[w] & weir_load(&s->idle->word[w]);
+		u64 found;
 
 		if (mask)
 			bits &= weir_load(&mask->word[w]);
-		while (bits && weir_loop) {
-			u32 cpu = w * 64 + weir_lowest_bit(bits);
-			u32 d;
-
-			bits &= bits - 1;
-			if (!weir_load(&s->cpus[cpu].online))
-				continue;
-			if (last >= s->nr_cpus || cpu == last)
-				return cpu;
-			d = weir_limit(weir_distance(s, last, cpu));
-			if (d < best_distance) {
-				best = cpu;
-				best_distance = d;
-			}
-		}
+		found = bits ? weir_nearest_of(s, last, w, bits) : ~0ull;
+		if (found >> 32 < best >> 32)
+			best = found;
 		w = w == pipe->word_hi ? pipe->word_lo : w + 1;
 	}
-	return best;
+	return (u32)best;
 }
 
 /* Some CPU behind @pipe waits for work. */

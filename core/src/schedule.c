@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The calls of a runtime: each changes an entry pipe and lets the change run through the graph. */
+/*
+ * The calls of a runtime: each changes an entry pipe and lets the change run through the graph. In the kernel they are part of the
+ * function that makes them: what they consist of is checked by itself, and a component's turn is as near to the runtime as
+ * can be (docs/decisions/0012).
+ */
 #include "internal.h"
 
 /* --- readers --------------------------------------------------------------------------------- */
@@ -8,7 +12,7 @@
  * A call holds off reconfiguration by a count of its own CPU; no word is shared by all CPUs. The fence
  * pairs with the one in stop_readers(): either we see the writer or it sees us.
  */
-WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
+WEIR_GLOBAL int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 {
 	struct weir_ctx weir_mem *ctx;
 	WEIR_WAIT(wait);
@@ -17,7 +21,7 @@ WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, 
 	weir_budget_reset();
 	ctx = weir_ctx(s);
 	if (!WEIR_SWAPS)
-		return s->graph ? ctx : 0;
+		return s->graph ? 0 : -WEIR_EAGAIN;
 	while (weir_loop) {
 		weir_store(&ctx->readers, 1);
 		weir_barrier(s);
@@ -25,21 +29,27 @@ WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, 
 			if (s->graph) {
 				if (weir_distributed(s))
 					weir_mail_read(s);
-				return ctx;
+				return 0;
 			}
 			weir_store_release(&ctx->readers, 0);
-			return 0;
+			return -WEIR_EAGAIN;
 		}
 		weir_store_release(&ctx->readers, 0);
 		while (weir_load_acquire(&s->writer) && weir_loop) {
 			if (!weir_wait(wait)) {
 				ctx->gave_up = 1;
-				return 0;
+				return -WEIR_EAGAIN;
 			}
 		}
 	}
 	ctx->gave_up = 1;
-	return 0;
+	return -WEIR_EAGAIN;
+}
+
+/* What belongs to the calling CPU, if it may go in. */
+WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
+{
+	return weir_enter(s, cpu) ? 0 : weir_ctx(s);
 }
 
 int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu)
@@ -165,20 +175,34 @@ WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg, struct weir
 	return 0;
 }
 
-/* Deliver the next message of this call. A KICK that names no CPU yet gets one, if one still waits. */
-WEIR_GLOBAL int weir_deliver_next(struct weir_sched weir_mem *s weir_arg, struct weir_ctx weir_mem *ctx weir_arg)
+/* Take up the next message of this call. A KICK that names no CPU yet gets one, if somebody is left to be kicked. */
+WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 {
-	const struct weir_msg weir_mem *m = &ctx->msgs[ctx->next_msg++];
-	struct weir_msg msg = { .topic = m->topic, .cpu = m->cpu, .task = m->task,
-				.value = m->value, .value2 = m->value2, .mask = m->mask };
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_msg weir_mem *msg = &ctx->msg;
 
-	if (msg.topic == WEIR_TOPIC_KICK && msg.cpu == WEIR_NO_CPU) {
-		msg.cpu = weir_kick_whom(s, msg.task, msg.value);
-		msg.value = 0;
-		if (msg.cpu == WEIR_NO_CPU)
+	weir_copy(msg, &ctx->msgs[ctx->next_msg++], sizeof(*msg));
+	if (msg->topic >= WEIR_MAX_TOPICS)
+		return 0;
+	if (msg->topic == WEIR_TOPIC_KICK && msg->cpu == WEIR_NO_CPU) {
+		msg->cpu = weir_kick_whom(s, msg->task, msg->value);
+		msg->value = 0;
+		if (msg->cpu == WEIR_NO_CPU)
 			return 0;
 	}
-	return weir_deliver(s, &msg);
+	ctx->telling = 1;
+	return 0;
+}
+
+/* One more hearer of the message that is being told, or its end. (It costs no frame, see weir_next_hearer().) */
+WEIR_FLAT void weir_tell(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	if (!weir_next_hearer(s))
+		weir_told(s);
+	else if (ctx->held_for)
+		weir_followed(s, weir_class_follow(ctx->hearer, &ctx->msg, ctx->held_for));
+	else
+		weir_class_on(ctx->hearer, &ctx->msg);
 }
 
 /*
@@ -205,13 +229,15 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_p
 		struct weir_pipe weir_mem *next = ctx->given;
 
 		/* Once it has waited in vain it only tells what it has to tell: the next call goes on with the list. */
-		if (!next && !ctx->tired)
+		if (!next && !ctx->tired && !ctx->telling)
 			next = ctx->work_head;
 		if (next) {
 			if (weir_visit(s, next))
 				weir_visited(s, next, weir_class_update(next->to, next));
+		} else if (ctx->telling) {
+			weir_tell(s, ctx);
 		} else if (ctx->next_msg < ctx->nr_msgs) {
-			weir_deliver_next(s, ctx);
+			weir_take_msg(s);
 		} else {
 			break;
 		}
@@ -253,7 +279,7 @@ struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu,
 }
 
 /* Into the entry pipe of the calling CPU; the state is schedulable already. */
-static int submit(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 cpu)
+WEIR_FLAT static int submit(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 cpu)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_pipe weir_mem *entry = &g->pipes[g->cpus[cpu].entry];
@@ -265,7 +291,7 @@ static int submit(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u
 }
 
 /* What a message or a postponed entry left to do. */
-static void settle(struct weir_sched weir_mem *s, const struct weir_ctx weir_mem *ctx)
+WEIR_FLAT static void settle(struct weir_sched weir_mem *s, const struct weir_ctx weir_mem *ctx)
 {
 	if (ctx->work_head || ctx->nr_msgs)
 		weir_drain(s, 0, 0);
@@ -286,45 +312,52 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 	weir_store(&cpu->curr_key, 0);
 }
 
+/* From @from on it may be chosen, once it is in a pipe. */
+WEIR_GLOBAL int weir_may_enter(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 from)
+{
+	int err = weir_load(&t->torn) ? weir_task_withdraw(s, t, 0) : 0;
+
+	if (err)
+		return err;
+	if (weir_cas(&t->state, from, WEIR_SCHEDULABLE) != from)
+		return -WEIR_ESTATE;
+	if (from == WEIR_RUNNING)
+		off_cpu(s, t);
+	return 0;
+}
+
 WEIR_FLAT static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from,
-			    u32 topic)
+				      u32 topic)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
-	int err = 0;
+	int err;
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	if (weir_load(&t->torn))
-		err = weir_task_withdraw(s, t, 0);
-	if (!err && weir_cas(&t->state, from, WEIR_SCHEDULABLE) != from)
-		err = -WEIR_ESTATE;
-	if (err) {
-		leave(ctx);
-		return err;
+	err = weir_may_enter(s, t, from);
+	if (!err) {
+		err = submit(s, t, cpu);
+		if (err)
+			weir_store(&t->state, WEIR_UNCONSIDERED);
+		else
+			weir_announce(s, topic, t, cpu);
+		settle(s, ctx);
 	}
-	if (from == WEIR_RUNNING)
-		off_cpu(s, t);
-	err = submit(s, t, cpu);
-	if (err)
-		weir_store(&t->state, WEIR_UNCONSIDERED);
-	else
-		weir_announce(s, topic, t, cpu);
-	settle(s, ctx);
 	leave(ctx);
 	return err;
 }
 
-WEIR_GLOBAL int weir_admit(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT int weir_admit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
 	return make_schedulable(s, cpu, t, WEIR_UNCONSIDERED, WEIR_TOPIC_ADMIT);
 }
 
-WEIR_GLOBAL int weir_unblock(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
 	return make_schedulable(s, cpu, t, WEIR_UNCONSIDERED, WEIR_TOPIC_UNBLOCK);
 }
 
-WEIR_GLOBAL int weir_relinquish(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
 	return make_schedulable(s, cpu, t, WEIR_RUNNING, WEIR_TOPIC_RELINQUISH);
 }
@@ -333,7 +366,7 @@ WEIR_GLOBAL int weir_relinquish(struct weir_sched weir_mem *s weir_arg, u32 cpu,
  * Out of all pipes or off its CPU, into @to. A claim that came first makes the task running, once pick has
  * taken it out of all pipes; before that it could take it out of those that it meets again after us.
  */
-static int retire(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 to)
+WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 to)
 {
 	WEIR_WAIT(wait);
 
@@ -359,14 +392,14 @@ static int retire(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u
 	return -WEIR_EAGAIN;
 }
 
-WEIR_GLOBAL int weir_block(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
+WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err;
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = retire(s, t, WEIR_UNCONSIDERED);
+	err = weir_retire(s, t, WEIR_UNCONSIDERED);
 	if (!err)
 		weir_announce(s, WEIR_TOPIC_BLOCK, t, cpu);
 	settle(s, ctx);
@@ -374,7 +407,18 @@ WEIR_GLOBAL int weir_block(struct weir_sched weir_mem *s weir_arg, u32 cpu, stru
 	return err;
 }
 
-WEIR_GLOBAL int weir_exit(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_task weir_mem *t weir_arg)
+/* Everybody has heard that it ended. */
+WEIR_GLOBAL int weir_forget(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_graph weir_mem *g = s->graph;
+
+	for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
+		if (weir_is_near(s, g->init_list[i]))
+			weir_class_task_exit(g->init_list[i], t);
+	return weir_task_put(s, t);
+}
+
+WEIR_FLAT int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err = 0;
@@ -383,18 +427,13 @@ WEIR_GLOBAL int weir_exit(struct weir_sched weir_mem *s weir_arg, u32 cpu, struc
 		return -WEIR_EAGAIN;
 	/* A call that is made again found it torn: its record must not go while a pipe has it. */
 	if (weir_load(&t->state) != WEIR_DEAD || !weir_load(&t->torn))
-		err = retire(s, t, WEIR_DEAD);
+		err = weir_retire(s, t, WEIR_DEAD);
 	if (!err && weir_load(&t->torn))
 		err = weir_task_withdraw(s, t, 0);
 	if (!err) {
-		struct weir_graph weir_mem *g = s->graph;
-
 		weir_announce(s, WEIR_TOPIC_EXIT, t, cpu);
 		settle(s, ctx);
-		for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
-			if (weir_is_near(s, g->init_list[i]))
-				weir_class_task_exit(g->init_list[i], t);
-		weir_task_put(s, t);
+		weir_forget(s, t);
 	}
 	leave(ctx);
 	return err;
@@ -443,90 +482,133 @@ WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg, struct weir_p
 	return (u64)t;
 }
 
-/* Postponed pipes before the exit get their update now. */
-static void catch_up(struct weir_sched weir_mem *s, const struct weir_plan_cpu weir_mem *pc)
-{
-	for (u32 i = 0; i < pc->nr_postponed && weir_loop; i++) {
-		struct weir_pipe weir_mem *pipe = &s->graph->pipes[s->graph->lists[pc->first_postponed + i]];
+/*
+ * How far the search has come is in the context, as in weir_drain(), and the search leaves in it what has to be called for it to go on.
+ *
+ * Postponed pipes before the exit get their update, then the exit is looked at; if it is empty, once more, after the CPU has announced
+ * that it is idle: work that came in between saw nobody to wake. If it is empty still, instances before the exit may fetch work from
+ * elsewhere, until one has got some.
+ */
+enum pick_stage { PICK_SETTLE, PICK_FIRST, PICK_AGAIN, PICK_FETCH, PICK_FETCHED, PICK_FOUND };
 
-		weir_drain(s, pipe, 0);
-	}
+/* What is to be called next. */
+enum pick_call { PICK_OVER, PICK_DRAIN, PICK_IDLE };
+
+WEIR_FLAT static int pick_drain(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *pipe)
+{
+	ctx->pick_pipe = pipe;
+	return PICK_DRAIN;
 }
 
-/* Instances before the exit may fetch work from elsewhere. */
-static int pull(struct weir_sched weir_mem *s, const struct weir_plan_cpu weir_mem *pc, u32 cpu)
+/* The next postponed pipe, or the end of the search in this stage: nothing left to drain. */
+static int pick_catch_up(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, const struct weir_plan_cpu weir_mem *pc)
 {
-	for (u32 i = 0; i < pc->nr_puller && weir_loop; i++) {
-		int got = weir_class_idle(s->graph->instances[s->graph->lists[pc->first_puller + i]], cpu);
-
-		weir_drain(s, 0, 0);
-		if (got > 0)
-			return 1;
-	}
-	return 0;
+	if (ctx->pick_at >= pc->nr_postponed)
+		return PICK_OVER;
+	return pick_drain(ctx, &s->graph->pipes[s->graph->lists[pc->first_postponed + ctx->pick_at++]]);
 }
 
-/* With @dry, instances may fetch a task from elsewhere. */
-static struct weir_task weir_mem *find(struct weir_sched weir_mem *s, u32 cpu, int dry)
+/* The CPU has nothing. */
+static int pick_nothing(struct weir_sched weir_mem *s, u32 target)
 {
-	struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[cpu];
-	struct weir_pipe weir_mem *exit;
-	struct weir_task weir_mem *t;
-
-	if (pc->exit == WEIR_NONE)
-		return 0;
-	exit = &s->graph->pipes[pc->exit];
-	catch_up(s, pc);
-	t = (struct weir_task weir_mem *)weir_claim(s, exit, cpu);
-	if (!t && dry && pull(s, pc, cpu)) {
-		catch_up(s, pc);
-		t = (struct weir_task weir_mem *)weir_claim(s, exit, cpu);
-	}
-	return t;
+	weir_mask_clear(s->busy, target);
+	weir_store(&s->cpus[target].curr_key, WEIR_KEY_NONE);
+	return PICK_OVER;
 }
 
-struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
+static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
+{
+	ctx->pick_stage = PICK_FOUND;
+	if (weir_mask_test(s->idle, target))
+		weir_mask_clear(s->idle, target);
+	weir_task_withdraw(s, ctx->picked, 0);
+	weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
+	return ctx->work_head || ctx->nr_msgs ? pick_drain(ctx, 0) : PICK_OVER;
+}
+
+WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 target)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
+
+	if (ctx->pick_stage == PICK_FOUND)
+		return PICK_OVER;
+	if (ctx->pick_stage == PICK_SETTLE) {
+		ctx->pick_stage = PICK_FIRST;
+		/* What an earlier call of this CPU left undone. */
+		if (ctx->work_head || ctx->nr_msgs)
+			return pick_drain(ctx, 0);
+	}
+	while (ctx->pick_stage != PICK_FETCH && weir_loop) {
+		if (pc->exit != WEIR_NONE) {
+			if (pick_catch_up(s, ctx, pc))
+				return PICK_DRAIN;
+			ctx->picked = (struct weir_task weir_mem *)weir_claim(s, &s->graph->pipes[pc->exit], target);
+			if (ctx->picked)
+				return pick_found(s, ctx, target);
+		}
+		ctx->pick_at = 0;
+		if (ctx->pick_stage == PICK_FETCHED)
+			return pick_nothing(s, target);
+		if (ctx->pick_stage == PICK_FIRST) {
+			weir_mask_set(s->idle, target);
+			weir_barrier(s);
+		}
+		ctx->pick_stage++;
+	}
+	if (pc->exit == WEIR_NONE || ctx->pick_at >= pc->nr_puller)
+		return pick_nothing(s, target);
+	ctx->puller = s->graph->instances[s->graph->lists[pc->first_puller + ctx->pick_at++]];
+	return PICK_IDLE;
+}
+
+/* Calls an instance that may fetch work. */
+WEIR_FLAT static void pick_fetch(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
+{
+	int got = weir_class_idle(ctx->puller, target);
+
+	if (got > 0) {
+		ctx->pick_stage = PICK_FETCHED;
+		ctx->pick_at = 0;
+	}
+	ctx->pick_pipe = 0;
+}
+
+WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	struct weir_task weir_mem *t;
 
 	if (!ctx)
 		return 0;
-	/* What an earlier call of this CPU left undone. */
-	settle(s, ctx);
-	t = find(s, target, 0);
-	if (!t) {
-		/* Announce idleness, then look once more: work that came in between saw nobody to wake. */
-		weir_mask_set(s->idle, target);
-		weir_barrier(s);
-		t = find(s, target, 1);
+	ctx->pick_stage = PICK_SETTLE;
+	ctx->pick_at = 0;
+	ctx->picked = 0;
+	while (weir_loop) {
+		int call = weir_pick_next(s, target);
+
+		if (call == PICK_OVER)
+			break;
+		if (call == PICK_IDLE)
+			pick_fetch(s, ctx, target);
+		weir_drain(s, ctx->pick_pipe, 0);
 	}
-	if (t) {
-		if (weir_mask_test(s->idle, target))
-			weir_mask_clear(s->idle, target);
-		weir_task_withdraw(s, t, 0);
-		weir_announce(s, WEIR_TOPIC_DISPATCH, t, target);
-		settle(s, ctx);
-		/* From here on it may be blocked or destroyed by another CPU. */
+	t = ctx->picked;
+	/* From here on it may be blocked or destroyed by another CPU. */
+	if (t)
 		weir_store_release(&t->state, WEIR_RUNNING);
-	} else {
-		weir_mask_clear(s->busy, target);
-		weir_store(&s->cpus[target].curr_key, WEIR_KEY_NONE);
-	}
 	leave(ctx);
 	return t;
 }
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
-WEIR_GLOBAL int weir_notify(struct weir_sched weir_mem *s weir_arg, u32 cpu, const struct weir_msg *msg weir_arg_record)
+WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+				  const struct weir_msg *msg weir_arg_record)
 {
-	struct weir_ctx weir_mem *ctx;
-
 	if (msg->topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[msg->topic].uuid))
 		return -WEIR_ENOENT;
-	ctx = enter(s, cpu);
-	if (!ctx)
+	if (weir_enter(s, cpu))
 		return -WEIR_EAGAIN;
 	if (msg->topic == WEIR_TOPIC_CPU_STATUS && msg->cpu < s->nr_cpus) {
 		weir_store(&s->cpus[msg->cpu].online, msg->value != 0);
@@ -534,9 +616,24 @@ WEIR_GLOBAL int weir_notify(struct weir_sched weir_mem *s weir_arg, u32 cpu, con
 			weir_mask_clear(s->idle, msg->cpu);
 	}
 	weir_msg_push(s, msg);
+	return 0;
+}
+
+WEIR_FLAT void weir_notify_end(struct weir_sched weir_mem *s)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
 	settle(s, ctx);
 	leave(ctx);
-	return 0;
+}
+
+WEIR_FLAT int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg)
+{
+	int err = weir_notify_begin(s, cpu, msg);
+
+	if (!err)
+		weir_notify_end(s);
+	return err;
 }
 
 int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg)
@@ -563,7 +660,7 @@ int weir_mail(struct weir_sched weir_mem *s, u32 cpu)
 }
 #endif
 
-WEIR_GLOBAL int weir_timer_expired(struct weir_sched weir_mem *s weir_arg, u32 cpu, u32 instance)
+WEIR_FLAT int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err = -WEIR_ENOENT;

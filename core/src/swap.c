@@ -162,6 +162,8 @@ static void forget_work(struct weir_sched weir_mem *s)
 		s->ctx[i].work_head = 0;
 		s->ctx[i].work_tail = 0;
 		s->ctx[i].nr_msgs = 0;
+		s->ctx[i].telling = 0;
+		s->ctx[i].followers = 0;
 	}
 }
 
@@ -235,8 +237,9 @@ WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg, const s
 	return err;
 }
 
-WEIR_GLOBAL int weir_swap(struct weir_sched weir_mem *s weir_arg, u32 cpu, const struct weir_plan weir_mem *plan weir_arg,
-			  struct weir_swap_stats *stats weir_arg_record)
+/* Build and change over. What is left over then is the old graph, or the new one that did not come to be. */
+WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu, const struct weir_plan weir_mem *plan weir_arg,
+				struct weir_swap_stats *stats weir_arg_record)
 {
 	struct weir_hook weir_mem *weir_mem *hooks;
 	struct weir_graph weir_mem *g, *old;
@@ -253,16 +256,38 @@ WEIR_GLOBAL int weir_swap(struct weir_sched weir_mem *s weir_arg, u32 cpu, const
 	err = hooks && g ? weir_graph_build(s, plan, g) : -WEIR_ENOMEM;
 	if (!err)
 		err = weir_change_over(s, plan, g, hooks, stats);
-	/* The tasks stand at the entry; they go on their way while other CPUs call already. */
-	if (!err)
-		weir_drain(s, 0, 0);
-	/* What is left over: the old graph, or the new one that did not come to be. */
-	weir_hooks_free(s, hooks, old && !err ? old->nr_slots : plan->nr_slots);
+	s->spent = err ? g : old;
+	s->spent_hooks = hooks;
+	s->spent_slots = old && !err ? old->nr_slots : plan->nr_slots;
 	if (err)
-		old = g;
-	if (old)
-		weir_graph_free(s, old);
+		weir_swap_clean(s);
+	return err;
+}
+
+/* Free what is left over. */
+WEIR_GLOBAL int weir_swap_clean(struct weir_sched weir_mem *s weir_arg)
+{
+	weir_hooks_free(s, s->spent_hooks, s->spent_slots);
+	if (s->spent)
+		weir_graph_free(s, s->spent);
 	weir_store_release(&s->swapping, 0);
+	return 0;
+}
+
+WEIR_FLAT void weir_swap_end(struct weir_sched weir_mem *s)
+{
+	/* The tasks stand at the entry; they go on their way while other CPUs call already. */
+	weir_drain(s, 0, 0);
+	weir_swap_clean(s);
+}
+
+WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan weir_mem *plan,
+			struct weir_swap_stats *stats)
+{
+	int err = weir_swap_begin(s, cpu, plan, stats);
+
+	if (!err)
+		weir_swap_end(s);
 	return err;
 }
 
@@ -345,9 +370,9 @@ WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 	return weir_instance_free(s, g, old);
 }
 
-WEIR_GLOBAL int weir_swap_instance(struct weir_sched weir_mem *s weir_arg, u32 cpu,
-				   const struct weir_replacement *with weir_arg_record,
-				   struct weir_swap_stats *stats weir_arg_record)
+WEIR_GLOBAL int weir_swap_instance_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+					 const struct weir_replacement *with weir_arg_record,
+					 struct weir_swap_stats *stats weir_arg_record)
 {
 	u64 start = weir_rt_now(s);
 	int err;
@@ -362,8 +387,19 @@ WEIR_GLOBAL int weir_swap_instance(struct weir_sched weir_mem *s weir_arg, u32 c
 		start_readers(s);
 	}
 	stats->pause_ns = weir_rt_now(s) - start;
+	s->spent = 0;
+	s->spent_hooks = 0;
+	if (err)
+		weir_store_release(&s->swapping, 0);
+	return err;
+}
+
+WEIR_FLAT int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu, const struct weir_replacement *with,
+				 struct weir_swap_stats *stats)
+{
+	int err = weir_swap_instance_begin(s, cpu, with, stats);
+
 	if (!err)
-		weir_drain(s, 0, 0);
-	weir_store_release(&s->swapping, 0);
+		weir_swap_end(s);
 	return err;
 }

@@ -43,15 +43,16 @@ WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 		if (!inst->priv[c])
 			return -WEIR_ENOMEM;
 	}
+	s->chunks[c] = chunk;
 	for (i = weir_limit(WEIR_TASK_CHUNK); i > 0 && weir_loop; i--) {
-		struct weir_task weir_mem *t = &chunk[i - 1];
+		/* By way of the table: before 7.0 the kernel refuses a number that a known pointer is added to. */
+		struct weir_task weir_mem *t = record(s, c * WEIR_TASK_CHUNK + i - 1);
 
 		t->id = c * WEIR_TASK_CHUNK + i - 1;
 		t->hooks = hooks + (u64)(i - 1) * g->nr_slots;
 		t->next_free = s->free_task;
 		s->free_task = t->id;
 	}
-	s->chunks[c] = chunk;
 	weir_store_release(&s->nr_chunks, c + 1);
 	return 0;
 }

@@ -63,61 +63,38 @@ static int tell_away(u32 cpu)
 	return 0;
 }
 
-/* @t was chosen in the name of a CPU that takes no tasks: it runs beside the graph, wherever it may, and enters anew. */
-__attribute__((noinline)) static int rescue(struct weir_task weir_mem *t)
-{
-	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
-	struct weir_linux_task *own;
-
-	if (!p) {
-		weir_store(&live_task(t->id)->since_ns, 0);
-		return 0;
-	}
-	own = of(p);
-	if (own && own->task == (u64)t && !weir_block(SCHED, weir_port_cpu(), t)) {
-		take_out(t, bpf_ktime_get_ns());
-		COUNT(dequeues);
-		COUNT(aside);
-		weir_dsq_insert(p, SCX_DSQ_GLOBAL, weir_live.slice_ns, 0);
-	}
-	bpf_task_release(p);
-	return 0;
-}
-
 #define RESCUED_AT_ONCE 8 /* a dispatch may insert 32 */
 
 /*
  * A topology that follows no CPU_STATUS leaves tasks at the exit of a CPU that takes none, and the kernel waits for them before it
- * lets a CPU go. One CPU is looked at in a call: number @turn.
+ * lets a CPU go. One CPU is looked at in a call, number @turn: it is told if there are such tasks, else @cpu.
  */
-WEIR_GLOBAL int weir_linux_rescue(u32 cpu, u32 turn)
+WEIR_GLOBAL u32 weir_linux_abandoned(u32 cpu, u32 turn)
 {
 	struct weir_sched weir_mem *s = SCHED;
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_pipe weir_mem *exit;
-	struct weir_task weir_mem *t;
 	u32 gone = s->nr_cpus ? turn % s->nr_cpus : 0;
 
 	if (!g || weir_load(&s->cpus[gone].online) || g->cpus[gone].exit == WEIR_NONE)
-		return 0;
+		return cpu;
 	exit = &g->pipes[g->cpus[gone].exit];
-	if (!weir_pipe_nr(exit) || weir_pipe_allows(exit, 0))
-		return 0;
-	for (u32 i = 0; i < weir_limit(RESCUED_AT_ONCE) && weir_loop; i++) {
-		t = weir_pick(s, cpu, gone);
-		if (!t) {
-			/* It does not wait for work; should it be back by now and do so, it looks again and says so itself. */
-			weir_mask_clear(s->idle, gone);
-			scx_bpf_kick_cpu(gone, SCX_KICK_IDLE);
-			break;
-		}
-		rescue(t);
-	}
-	return 0;
+	NEWS(cpu)->rescued = 0;
+	return weir_pipe_nr(exit) && !weir_pipe_allows(exit, 0) ? gone : cpu;
 }
 
-/* CPUs that came or went since. One CPU at a time tells: an older state must not be told after a newer one. */
-WEIR_GLOBAL int weir_linux_serve_cpus(struct weir_sched weir_mem *s weir_arg)
+/* Nothing is left there. It does not wait for work; should it be back by now and do so, it looks again and says so itself. */
+WEIR_INLINE void rescued(u32 gone)
+{
+	weir_mask_clear(SCHED->idle, gone);
+	scx_bpf_kick_cpu(gone, SCX_KICK_IDLE);
+}
+
+/*
+ * A CPU that came or went since: 1 if the graph is being told of it. One CPU at a time tells, to the end: an older state must
+ * not be told after a newer one.
+ */
+WEIR_GLOBAL int weir_linux_begin_cpu_news(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS };
 
@@ -130,20 +107,31 @@ WEIR_GLOBAL int weir_linux_serve_cpus(struct weir_sched weir_mem *s weir_arg)
 
 		if (!news || weir_cas(&NEWS(i)->cpu, news, 0) != news)
 			continue;
+		/* There may be more. */
+		weir_live_u32(any_cpu_news) = 1;
 		msg.cpu = i;
 		msg.value = news == 1;
-		if (weir_notify(s, weir_port_cpu(), &msg)) {
-			/* A swap took too long to wait for: the next dispatch tries again, unless there are newer news. */
-			weir_cas(&NEWS(i)->cpu, 0, news);
-			weir_live_u32(any_cpu_news) = 1;
-			continue;
+		if (!weir_notify_begin(s, weir_port_cpu(), &msg)) {
+			weir_live_u32(some_gone) = 1;
+			tell(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
+			return 1;
 		}
-		weir_live_u32(some_gone) = 1;
-		tell(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
+		/* A swap took too long to wait for: the next dispatch tries again, unless there are newer news. */
+		weir_cas(&NEWS(i)->cpu, 0, news);
+		break;
 	}
 	weir_fence();
 	weir_live_u32(telling_cpus) = 0;
 	return 0;
+}
+
+WEIR_INLINE void serve_cpus(void)
+{
+	while (weir_live_u32(any_cpu_news) && weir_linux_begin_cpu_news(SCHED) && weir_loop) {
+		weir_notify_end(SCHED);
+		weir_fence();
+		weir_live_u32(telling_cpus) = 0;
+	}
 }
 
 /* --- callbacks --- */

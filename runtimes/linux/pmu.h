@@ -63,7 +63,7 @@ static void take_off(u64 weir_mem *loads, u64 misses)
 /* Look at all counters of this CPU: the stint begins, or (@ends) it is over. */
 WEIR_GLOBAL int weir_linux_count(u32 cpu, u32 ends)
 {
-	struct weir_linux_pmu weir_mem *pmu = (struct weir_linux_pmu weir_mem *)pmus + cpu;
+	struct weir_linux_pmu weir_mem *pmu = IN_TABLE(struct weir_linux_pmu, pmus, cpu);
 	u64 weir_mem *stint = (u64 weir_mem *)&pmu->stint;
 	struct bpf_perf_event_value now;
 
@@ -100,30 +100,30 @@ WEIR_INLINE void stint_begins(u32 cpu)
 	if (!counters_wanted())
 		return;
 	weir_linux_count(cpu, 0);
-	((struct weir_linux_pmu weir_mem *)pmus)[cpu].began = 1;
+	IN_TABLE(struct weir_linux_pmu, pmus, cpu)->began = 1;
 }
 
 /* (Not inline: the message's bytes would weigh on the caller.) */
-__attribute__((noinline)) static int tell_stint(struct weir_task weir_mem *t)
+__attribute__((noinline)) static int begin_stint_news(struct weir_task weir_mem *t)
 {
 	u32 cpu = weir_port_cpu();
-	struct weir_linux_pmu weir_mem *pmu = (struct weir_linux_pmu weir_mem *)pmus + cpu;
+	struct weir_linux_pmu weir_mem *pmu = IN_TABLE(struct weir_linux_pmu, pmus, cpu);
 	struct weir_msg msg = { .topic = WEIR_TOPIC_COUNTERS, .cpu = cpu, .task = t };
 
 	if (!pmu->began)
-		return 0;
+		return -WEIR_ENOENT;
 	pmu->began = 0;
 	weir_linux_count(cpu, 1);
 	COUNT(stints);
 	counters()->instructions += pmu->stint.instructions;
 	msg.counters = &pmu->stint;
-	return weir_notify(SCHED, cpu, &msg);
+	return weir_notify_begin(SCHED, cpu, &msg);
 }
 
 WEIR_INLINE void stint_ends(struct weir_task weir_mem *t)
 {
-	if (counters_wanted())
-		tell_stint(t);
+	if (counters_wanted() && !begin_stint_news(t))
+		weir_notify_end(SCHED);
 }
 
 #endif

@@ -5,17 +5,18 @@
 
 #include "cpus.h"
 
-/* A new graph, or a new instance in the present one. */
-WEIR_GLOBAL int weir_linux_reconfigure(struct weir_sched weir_mem *s weir_arg)
+enum weir_linux_rest { WEIR_LINUX_NO_REST, WEIR_LINUX_REST_OF_SWAP, WEIR_LINUX_REST_OF_NOTIFY, WEIR_LINUX_TIMER };
+
+static int begin_swap(struct weir_live_request *r)
 {
-	struct weir_live_request *r = &weir_live.request;
 	struct weir_replacement with = { .instance = r->instance, .class = r->class,
 					 .params = (const u64 weir_mem *)r->plan };
 	u32 cpu = weir_port_cpu();
 	int err;
 
-	err = r->kind == WEIR_LIVE_SWAP ? weir_swap(s, cpu, (const struct weir_plan weir_mem *)r->plan, &r->stats) :
-					  weir_swap_instance(s, cpu, &with, &r->stats);
+	err = r->kind == WEIR_LIVE_SWAP ?
+		      weir_swap_begin(SCHED, cpu, (const struct weir_plan weir_mem *)r->plan, &r->stats) :
+		      weir_swap_instance_begin(SCHED, cpu, &with, &r->stats);
 	if (err)
 		return err;
 	weir_fetch_add(&weir_live.swaps, 1);
@@ -23,51 +24,55 @@ WEIR_GLOBAL int weir_linux_reconfigure(struct weir_sched weir_mem *s weir_arg)
 	return 0;
 }
 
-/* Carry out what the loader wishes. */
-static int carry_out(struct weir_live_request *r)
+static int begin_notify(struct weir_live_request *r)
 {
-	struct weir_sched weir_mem *s = SCHED;
-	struct weir_msg msg;
+	struct weir_msg msg = { .topic = r->topic, .cpu = r->cpu, .value = r->value, .value2 = r->value2 };
+
+	if (r->task != WEIR_NO_TASK) {
+		msg.task = weir_task_get(SCHED, r->task);
+		if (!msg.task)
+			return -WEIR_ENOENT;
+	}
+	return weir_notify_begin(SCHED, weir_port_cpu(), &msg);
+}
+
+/* What the loader wishes, as far as it leads to no component: tells what is left to do. */
+static int begin_request(struct weir_live_request *r)
+{
+	u64 paused = 0;
 
 	switch (r->kind) {
 	case WEIR_LIVE_SWAP:
 	case WEIR_LIVE_REPLACE:
-		return weir_linux_reconfigure(s);
+		if (r->attempts++)
+			paused = r->stats.pause_ns;
+		r->result = begin_swap(r);
+		r->stats.pause_ns += paused;
+		return WEIR_LINUX_REST_OF_SWAP;
 	case WEIR_LIVE_TIMER:
-		return weir_timer_expired(s, weir_port_cpu(), r->instance);
+		r->attempts++;
+		r->result = 0;
+		return WEIR_LINUX_TIMER;
 	case WEIR_LIVE_AWAY:
-		return tell_away(r->cpu);
+		r->result = tell_away(r->cpu);
+		return WEIR_LINUX_NO_REST;
 	case WEIR_LIVE_NOTIFY:
-		msg.topic = r->topic;
-		msg.cpu = r->cpu;
-		msg.task = 0;
-		msg.value = r->value;
-		msg.value2 = r->value2;
-		msg.mask = 0;
-		if (r->task != WEIR_NO_TASK) {
-			msg.task = weir_task_get(s, r->task);
-			if (!msg.task)
-				return -WEIR_ENOENT;
-		}
-		return weir_notify(s, weir_port_cpu(), &msg);
+		r->attempts++;
+		r->result = begin_notify(r);
+		return WEIR_LINUX_REST_OF_NOTIFY;
 	default:
-		return -WEIR_EINVAL;
+		r->result = -WEIR_EINVAL;
+		return WEIR_LINUX_NO_REST;
 	}
 }
 
-/* (These functions have frames of their own: a dispatch that has nothing to serve needs the room for what it calls.) */
-WEIR_GLOBAL int weir_linux_serve_loader(void)
+/* The request is done, or has to be tried again. */
+WEIR_GLOBAL int weir_linux_answer_loader(s32 result)
 {
 	struct weir_live_request *r = &weir_live.request;
-	u64 paused = 0;
 
-	if (weir_cas(&r->state, WEIR_LIVE_POSTED, WEIR_LIVE_UNDER_WAY) != WEIR_LIVE_POSTED)
-		return 0;
-	if (r->attempts++)
-		paused = r->stats.pause_ns;
-	r->result = carry_out(r);
-	r->stats.pause_ns += paused;
-	if (r->result == -WEIR_EAGAIN && r->attempts < WEIR_LIVE_ATTEMPTS) {
+	r->result = result;
+	if (result == -WEIR_EAGAIN && r->attempts < WEIR_LIVE_ATTEMPTS) {
 		/* The CPU that did not come to an end has no turn, perhaps: another dispatch tries again. */
 		*(volatile u32 *)&r->state = WEIR_LIVE_POSTED;
 		return 0;
@@ -77,6 +82,41 @@ WEIR_GLOBAL int weir_linux_serve_loader(void)
 	weir_fence();
 	*(volatile u32 *)&r->state = WEIR_LIVE_DONE;
 	return 0;
+}
+
+/* (By itself: a dispatch that has nothing to serve needs the room for what it calls.) */
+WEIR_GLOBAL int weir_linux_take_request(void)
+{
+	struct weir_live_request *r = &weir_live.request;
+	int rest;
+
+	if (weir_cas(&r->state, WEIR_LIVE_POSTED, WEIR_LIVE_UNDER_WAY) != WEIR_LIVE_POSTED)
+		return WEIR_LINUX_NO_REST;
+	rest = begin_request(r);
+	if (rest && !r->result)
+		return rest;
+	weir_linux_answer_loader(r->result);
+	return WEIR_LINUX_NO_REST;
+}
+
+WEIR_INLINE void serve_loader(void)
+{
+	int result = 0;
+
+	switch (weir_linux_take_request()) {
+	case WEIR_LINUX_NO_REST:
+		return;
+	case WEIR_LINUX_REST_OF_SWAP:
+		weir_swap_end(SCHED);
+		break;
+	case WEIR_LINUX_REST_OF_NOTIFY:
+		weir_notify_end(SCHED);
+		break;
+	case WEIR_LINUX_TIMER:
+		result = weir_timer_expired(SCHED, weir_port_cpu(), weir_live.request.instance);
+		break;
+	}
+	weir_linux_answer_loader(result);
 }
 
 #endif

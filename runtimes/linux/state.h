@@ -42,6 +42,9 @@ struct {
 #define IN_ARENA asm volatile("" ::"r"(&arena))
 #define SCHED ((struct weir_sched weir_mem *)weir_live.sched)
 
+/* Entry @i of a table in the arena; an address is a number there, for older kernels refuse a number to which such a pointer is added. */
+#define IN_TABLE(type, table, i) ((type weir_mem *)((table) + (u64)(i) * sizeof(type)))
+
 /* A queue a CPU for tasks that no exit leads to; numbers without the topmost bit are ours. */
 #define ASIDE(cpu) (0x77656972ull << 16 | (u32)(cpu))
 
@@ -50,6 +53,8 @@ struct weir_linux_news {
 	u32 cpu;      /* (a) this CPU came (1) or went (2) */
 	u32 priority; /* (o) a waiting task, by number in the kernel, whose priority was changed here */
 	u32 gone;     /* (o) 1 + the number of a task that is no more, head of a list */
+	u32 next_gone; /* (o) what follows it */
+	u32 rescued;   /* (o) tasks of another CPU's exit that this dispatch let go; in memory, where the verifier does not count */
 	u32 unused;
 };
 
@@ -62,7 +67,7 @@ static u32 telling_cpus;
 static u32 stopped[WEIR_MAX_CPUS];
 /* Some CPU went, or was kept by a higher class, since the start. */
 static u32 some_gone;
-#define NEWS(cpu) ((struct weir_linux_news weir_mem *)all_news + (cpu))
+#define NEWS(cpu) IN_TABLE(struct weir_linux_news, all_news, cpu)
 /* Whose turn it is: the graph's or the queue beside it. */
 static u32 turns[WEIR_MAX_CPUS];
 /* Address in the arena of one mask a CPU, to tell an affinity. */

@@ -39,7 +39,7 @@ static void run_aside(struct task_struct *p, u64 enq_flags)
 /* The kernel's set of CPUs at @from into the mask that CPU @cpu tells affinities with. */
 WEIR_GLOBAL int weir_linux_copy_mask(u32 cpu, u64 from)
 {
-	struct weir_cpumask weir_mem *mask = (struct weir_cpumask weir_mem *)masks + cpu;
+	struct weir_cpumask weir_mem *mask = IN_TABLE(struct weir_cpumask, masks, cpu);
 	u64 word;
 
 	for (u32 w = 0; w < weir_load(&SCHED->mask_words) && weir_loop; w++) {
@@ -50,15 +50,14 @@ WEIR_GLOBAL int weir_linux_copy_mask(u32 cpu, u64 from)
 	return 0;
 }
 
-/* Tell the graph on which CPUs the task may run. */
-static void tell_affinity(struct task_struct *p, struct weir_msg *msg)
+/* On which CPUs the task may run. */
+static void put_affinity(struct task_struct *p, struct weir_msg *msg)
 {
 	/* Read as a number: the verifier follows a pointer through a loop turn by turn. */
 	bpf_probe_read_kernel(&msg->value, sizeof(msg->value), &p->cpus_ptr);
 	weir_linux_copy_mask(msg->cpu, msg->value);
 	msg->topic = WEIR_TOPIC_AFFINITY;
-	msg->mask = is_bound(p) ? (struct weir_cpumask weir_mem *)masks + msg->cpu : 0;
-	weir_notify(SCHED, msg->cpu, msg);
+	msg->mask = is_bound(p) ? IN_TABLE(struct weir_cpumask, masks, msg->cpu) : 0;
 }
 
 #define SCHED_IDLE 5
@@ -70,24 +69,33 @@ WEIR_INLINE s32 negated_nice(const struct task_struct *p)
 	return p->policy == SCHED_IDLE ? LEAST_URGENT : 120 - p->static_prio;
 }
 
-static void tell_priority(struct task_struct *p, struct weir_msg *msg)
+static void put_priority(struct task_struct *p, struct weir_msg *msg)
 {
 	msg->topic = WEIR_TOPIC_PRIORITY;
 	msg->value = (u64)(s64)negated_nice(p);
-	weir_notify(SCHED, msg->cpu, msg);
 }
 
-/* What the graph is to be told before the task enters it. (Not inline: the message's bytes would weigh on each enqueue.) */
-__attribute__((noinline)) static int tell_changes(struct task_struct *p, struct weir_linux_task *own)
+/* One of the things that the graph is to be told of the task. (Not inline: the message's bytes would weigh on each enqueue.) */
+__attribute__((noinline)) static int begin_change(struct task_struct *p, struct weir_linux_task *own)
 {
 	struct weir_msg msg = { .cpu = weir_port_cpu(), .task = task_of(own) };
 
-	if (own->dirty & DIRTY_AFFINITY)
-		tell_affinity(p, &msg);
-	if (own->dirty & DIRTY_PRIORITY)
-		tell_priority(p, &msg);
-	own->dirty = 0;
-	return 0;
+	if (own->dirty & DIRTY_AFFINITY) {
+		own->dirty &= ~DIRTY_AFFINITY;
+		put_affinity(p, &msg);
+	} else {
+		own->dirty &= ~DIRTY_PRIORITY;
+		put_priority(p, &msg);
+	}
+	return weir_notify_begin(SCHED, msg.cpu, &msg);
+}
+
+/* What the graph is to be told before the task enters it. */
+WEIR_INLINE void tell_changes(struct task_struct *p, struct weir_linux_task *own)
+{
+	while (own->dirty && weir_loop)
+		if (!begin_change(p, own))
+			weir_notify_end(SCHED);
 }
 
 /* Out of the graph, and counted. */
@@ -179,43 +187,51 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 	return 0;
 }
 
-/* A waiting task got another priority. */
-__attribute__((noinline)) static int serve_priority_news(void)
+/* A waiting task got another priority. 0: the graph is being told. */
+__attribute__((noinline)) static int begin_priority_news(void)
 {
 	struct weir_linux_news weir_mem *news = NEWS(weir_port_cpu());
 	struct task_struct *p = bpf_task_from_pid(weir_load(&news->priority));
 	struct weir_linux_task *own;
+	int err = -WEIR_ENOENT;
 
 	weir_store(&news->priority, 0);
 	if (!p)
-		return 0;
+		return err;
 	own = of(p);
 	if (own && own->task) {
 		struct weir_msg msg = { .cpu = weir_port_cpu(), .task = task_of(own) };
 
-		tell_priority(p, &msg);
+		put_priority(p, &msg);
+		err = weir_notify_begin(SCHED, msg.cpu, &msg);
 	}
 	bpf_task_release(p);
-	return 0;
+	return err;
+}
+
+/* The record of a task that is no more, or null; what follows it in the list is kept in the news. */
+WEIR_GLOBAL u64 weir_linux_first_gone(u32 cpu)
+{
+	u32 id = weir_load(&NEWS(cpu)->gone);
+
+	if (!id)
+		return 0;
+	/* The number may belong to another task right after. */
+	weir_store(&NEWS(cpu)->next_gone, live_task(id - 1)->next_gone);
+	tell(WEIR_EVENT_EXIT, cpu, id - 1, 0, 0);
+	return (u64)weir_task_get(SCHED, id - 1);
 }
 
 /* Tasks that are no more. */
-WEIR_GLOBAL int weir_linux_serve_gone(struct weir_sched weir_mem *s weir_arg, u32 cpu)
+WEIR_INLINE void serve_gone(u32 cpu)
 {
 	while (weir_loop) {
-		u32 id = weir_load(&NEWS(cpu)->gone), next;
+		u64 t = weir_linux_first_gone(cpu);
 
-		if (!id)
+		if (!t || weir_exit(SCHED, cpu, (struct weir_task weir_mem *)t) == -WEIR_EAGAIN)
 			break;
-		id--;
-		next = live_task(id)->next_gone;
-		/* The number may belong to another task right after. */
-		tell(WEIR_EVENT_EXIT, cpu, id, 0, 0);
-		if (weir_exit(s, cpu, weir_task_get(s, id)) == -WEIR_EAGAIN)
-			break;
-		weir_store(&NEWS(cpu)->gone, next);
+		weir_store(&NEWS(cpu)->gone, weir_load(&NEWS(cpu)->next_gone));
 	}
-	return 0;
 }
 
 #endif

@@ -14,10 +14,8 @@ WEIR_INLINE struct weir_live_cpu *counters(void)
 
 WEIR_INLINE struct weir_live_task weir_mem *live_task(u32 id)
 {
-	struct weir_live_task weir_mem *all = (struct weir_live_task weir_mem *)weir_live.tasks;
-
 	/* Numbers beyond the table share its last entry, which nobody reads. */
-	return &all[id < weir_live.max_tasks ? id : weir_live.max_tasks];
+	return IN_TABLE(struct weir_live_task, weir_live.tasks, id < weir_live.max_tasks ? id : weir_live.max_tasks);
 }
 
 /* A record of the ring, to be submitted; null and counted if the ring is full. */

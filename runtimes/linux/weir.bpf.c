@@ -160,13 +160,15 @@ WEIR_GLOBAL u64 weir_linux_slice(struct weir_task weir_mem *t weir_arg)
 /*
  * Give a task that weir_pick() chose to the kernel. The insertion notes the task's present queueing; only then we
  * look whether the task is still ours and may run here. Whatever changes afterwards changes the queueing, and the
- * kernel drops the insertion. 1: done.
+ * kernel drops the insertion. 1: it runs here.
+ *
+ * If it was chosen in the name of another CPU, one that takes no tasks, it runs beside the graph, wherever it may.
  */
-static int hand_over(struct weir_task weir_mem *t, s32 cpu)
+static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 {
 	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
 	struct weir_linux_task *own;
-	int done = 0;
+	int done = 0, aside = 0;
 
 	if (!p) {
 		/* It ended since; its record goes when the kernel has told. */
@@ -175,17 +177,25 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu)
 	}
 	own = of(p);
 	if (own && own->task == (u64)t) {
-		weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_linux_slice(t), 0);
-		done = weir_load(&t->state) == WEIR_RUNNING && weir_load(&t->cpu) == (u32)cpu;
-		if (!done) {
-			scx_bpf_dispatch_cancel();
-		} else if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled) {
+		if (target == cpu) {
+			weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_linux_slice(t), 0);
+			done = weir_load(&t->state) == WEIR_RUNNING && weir_load(&t->cpu) == (u32)cpu;
 			/* A graph that knows no affinities, or not this one yet: it may not run here. */
-			scx_bpf_dispatch_cancel();
-			weir_block(SCHED, weir_port_cpu(), t);
+			aside = done && (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled);
+			if (!done || aside)
+				scx_bpf_dispatch_cancel();
+		} else {
+			aside = weir_load(&t->state) == WEIR_RUNNING && weir_load(&t->cpu) == (u32)target;
+		}
+		if (aside && (!weir_block(SCHED, weir_port_cpu(), t) || done)) {
 			take_out(t, bpf_ktime_get_ns());
 			own->dirty |= DIRTY_AFFINITY;
-			run_aside(p, 0);
+			if (done) {
+				run_aside(p, 0);
+			} else {
+				COUNT(aside);
+				weir_dsq_insert(p, SCX_DSQ_GLOBAL, weir_live.slice_ns, 0);
+			}
 			done = 0;
 		}
 	}
@@ -201,19 +211,17 @@ int weir_dispatch(u64 *ctx)
 	u32 *turn = &turns[cpu & (WEIR_MAX_CPUS - 1)];
 	struct weir_linux_task *own = 0;
 	struct weir_task weir_mem *t = 0;
+	s32 target = cpu;
 	u64 start, ran = 0;
 
 	IN_ARENA;
 	if (weir_live.request.state == WEIR_LIVE_POSTED)
-		weir_linux_serve_loader();
-	if (weir_live_u32(any_cpu_news))
-		weir_linux_serve_cpus(SCHED);
-	if (weir_load(&NEWS(cpu)->priority))
-		serve_priority_news();
+		serve_loader();
+	serve_cpus();
+	if (weir_load(&NEWS(cpu)->priority) && !begin_priority_news())
+		weir_notify_end(SCHED);
 	if (weir_load(&NEWS(cpu)->gone))
-		weir_linux_serve_gone(SCHED, cpu);
-	if (weir_live_u32(some_gone))
-		weir_linux_rescue(cpu, *turn);
+		serve_gone(cpu);
 	if (++*turn & 1 && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	start = bpf_ktime_get_ns();
@@ -233,10 +241,17 @@ int weir_dispatch(u64 *ctx)
 				COUNT(enqueues);
 		}
 	}
+	if (weir_live_u32(some_gone))
+		target = (s32)weir_linux_abandoned(cpu, *turn);
 	while (weir_loop) {
-		t = weir_pick(SCHED, cpu, cpu);
-		if (!t)
+		t = weir_pick(SCHED, cpu, target);
+		if (!t && target == cpu)
 			break;
+		if (!t) {
+			rescued(target);
+			target = cpu;
+			continue;
+		}
 		if ((u64)t == ran && prev) {
 			COUNT(kept);
 			COUNT(dispatches);
@@ -244,7 +259,7 @@ int weir_dispatch(u64 *ctx)
 			weir_set_slice(prev, weir_linux_slice(t));
 			break;
 		}
-		if (hand_over(t, cpu)) {
+		if (hand_over(t, cpu, target)) {
 			COUNT(dispatches);
 			take_out(t, start);
 			break;
@@ -252,6 +267,8 @@ int weir_dispatch(u64 *ctx)
 		/* It left the graph all the same: the kernel has it, and enqueues it again if it is to come back. */
 		COUNT(dropped);
 		COUNT(dequeues);
+		if (target != cpu && NEWS(cpu)->rescued++ == RESCUED_AT_ONCE)
+			target = cpu;
 	}
 	tell_cost(WEIR_CALL_PICK, WEIR_NO_TASK, start);
 	go_on();

@@ -70,13 +70,23 @@ struct weir_ctx {
 	u32 draining;
 	u32 gave_up; /* a call waited too long for another CPU, and left something undone */
 	u32 tired;   /* so did the present weir_drain() */
-	u32 next_msg; /* the first of `msgs` that is not delivered yet */
+	u32 next_msg; /* the first of `msgs` that nobody has been told of yet */
 	s32 entered; /* 0, or why `add` could not enter `given` */
 	u32 domain;  /* for whom it acts: its own, or that of the instance whose update it runs */
 	u32 back;    /* for whom it acts after that update */
 	u32 reading; /* what it delivers came in a letter */
 	struct weir_pipe weir_mem *given; /* the pipe that weir_drain() was called for, until it has been seen to */
 	struct weir_task weir_mem *add;	  /* what enters it */
+	struct weir_msg msg; /* what is being told */
+	u32 telling;	     /* 0: nothing is being told; 1: not begun; 2: the responder has been; from then on, subscribers */
+	u32 followers;	     /* hooks of its task that were looked at */
+	struct weir_instance weir_mem *hearer; /* who is told now */
+	struct weir_pipe weir_mem *held_for;   /* the pipe, locked, for which it is, if it follows the task */
+	u32 pick_stage; /* how far weir_pick() has come */
+	u32 pick_at;	/* likewise, in a list of pipes or instances */
+	struct weir_pipe weir_mem *pick_pipe; /* what it wants to be drained; null: what there is */
+	struct weir_instance weir_mem *puller; /* who is to fetch work for it */
+	struct weir_task weir_mem *picked;
 	u32 held[WEIR_MAX_DEPTH];
 	struct weir_op weir_mem *ops;
 };
@@ -115,6 +125,9 @@ struct weir_sched {
 	struct weir_topic topics[WEIR_MAX_TOPICS];
 	struct weir_box weir_mem *boxes; /* (c) a letter box for each coherence domain; null: all CPUs share memory */
 	u32 nr_domains;			 /* (c) */
+	u32 spent_slots;
+	struct weir_graph weir_mem *spent; /* what the swap under way is to free, with its hooks */
+	struct weir_hook weir_mem *weir_mem *spent_hooks;
 };
 
 /* What belongs to the calling CPU. */
@@ -222,6 +235,18 @@ int weir_swap(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan wei
 /* Replace one instance; the tasks of its in-pipes are presented to the new one. */
 int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu, const struct weir_replacement *with,
 		       struct weir_swap_stats *stats);
+
+/*
+ * The same in two halves. A chain of calls is short in some runtimes: what notes a change is called there beside what comes of it,
+ * not above. Where the first half returns 0, the second has to follow, on the same CPU and with no other call in between.
+ */
+int weir_notify_begin(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg);
+void weir_notify_end(struct weir_sched weir_mem *s);
+int weir_swap_begin(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan weir_mem *plan,
+		    struct weir_swap_stats *stats);
+int weir_swap_instance_begin(struct weir_sched weir_mem *s, u32 cpu, const struct weir_replacement *with,
+			     struct weir_swap_stats *stats);
+void weir_swap_end(struct weir_sched weir_mem *s);
 
 /* 0, or the line of core/src/check.c whose invariant is broken. No call may be under way. */
 int weir_check(struct weir_sched weir_mem *s);

@@ -223,7 +223,7 @@ struct Entry {
     none: &'static str,
 }
 
-const MSG: &str = "const struct weir_msg *msg weir_arg_record";
+const MSG: &str = "const struct weir_msg weir_mem *msg weir_arg";
 const PIPE: &str = "struct weir_pipe weir_mem *in weir_arg";
 const TASK: &str = "struct weir_task weir_mem *t weir_arg";
 
@@ -288,41 +288,58 @@ pub fn kernel_entries(components: &[Component]) -> Vec<(String, String)> {
 }
 
 /// One `switch` per kind of entry point. In the kernel each function gets a frame that the verifier checks once; a program
-/// has room for 256 of them (BPF_MAX_SUBPROGS), so what is plain enough does without.
+/// has room for 256 of them (BPF_MAX_SUBPROGS), so what is plain enough does without, but for the copy of a message.
 fn dispatch(out: &mut String, all: &[&Component], target: Target) {
     for e in &ENTRIES {
-        let mut cases = String::new();
+        let names: String = e.args.iter().map(|(_, a)| format!(", {}", bare(a))).collect();
+        let (mut cases, mut plain) = (String::new(), String::new());
         for c in all {
             let n = &c.name;
             for (function, case) in functions(c, e) {
-                let direct = call(c, e, &function);
+                let direct = call(c, e, &function, target);
                 if target == Target::Bpf && !c.plain {
                     let _ = writeln!(out, "\nWEIR_GLOBAL int weir_{n}_{function}({})\n{{", e.parameters());
                     // The compiler drops arguments that a function does not look at; the verifier wants them.
                     let uses: String =
                         e.args.iter().map(|(_, a)| format!("\tweir_use({});\n", bare(a))).collect();
-                    let _ = writeln!(out, "\tweir_use(i);\n{uses}{direct}}}");
-                    let names: String = e.args.iter().map(|(_, a)| format!(", {}", bare(a))).collect();
+                    let _ = writeln!(out, "{}\tweir_use(i);\n{uses}{direct}}}", e.copy(target));
                     let _ = writeln!(cases, "\tcase {case}:\n\t\treturn weir_{n}_{function}(i{names});");
                 } else {
-                    let _ = write!(cases, "\tcase {case}:\n{}", direct.replace("\t", "\t\t"));
+                    let _ = write!(plain, "\tcase {case}:\n{}", direct.replace("\t", "\t\t"));
                 }
             }
         }
         let on = if e.by_topic { "i->class * WEIR_MAX_TOPICS + msg->topic" } else { "i->class" };
-        let _ = writeln!(
-            out,
-            "\nWEIR_FLAT int weir_class_{}({})\n{{\n\tswitch ({on}) {{",
-            e.name,
-            e.parameters()
-        );
-        let names: String = e.args.iter().map(|(_, a)| format!(", {}", bare(a))).collect();
         let none = plugin::fallback(target, e.name, &names, e.none);
-        let _ = writeln!(out, "{cases}\tdefault:\n\t\treturn {none};\n\t}}\n}}");
+        let mut switch = |word: &str, name: &str, begin: &str, cases: &str, none: &str| {
+            let _ = writeln!(
+                out,
+                "\n{word} int {name}({})\n{{\n{begin}\tswitch ({on}) {{\n{cases}\tdefault:\n\t\treturn {none};\n\t}}\n}}",
+                e.parameters(),
+            );
+        };
+        let class = format!("weir_class_{}", e.name);
+        if e.copy(target).is_empty() {
+            switch("WEIR_FLAT", &class, "", &(cases + &plain), &none);
+        } else {
+            let both = format!("weir_plain_{}", e.name);
+            switch("WEIR_GLOBAL", &both, e.copy(target), &plain, &none);
+            switch("WEIR_FLAT", &class, "", &cases, &format!("{both}(i{names})"));
+        }
     }
 }
 
 impl Entry {
+    /// Components take a message from memory of their own; in the kernel that is another kind of memory.
+    fn copy(&self, target: Target) -> &'static str {
+        match target {
+            Target::Bpf if self.args.first().is_some_and(|a| *a == (MSG, "msg")) => {
+                "\tstruct weir_msg own;\n\n\tweir_get_msg(&own, msg);\n"
+            }
+            _ => "",
+        }
+    }
+
     fn parameters(&self) -> String {
         let rest: String = self.args.iter().map(|(declaration, _)| format!(", {declaration}")).collect();
         format!("struct weir_instance weir_mem *i weir_arg{rest}")
@@ -335,9 +352,11 @@ fn bare(argument: &str) -> &str {
 }
 
 /// The call of a component's function and the return of its result.
-fn call(c: &Component, e: &Entry, function: &str) -> String {
+fn call(c: &Component, e: &Entry, function: &str, target: Target) -> String {
     let n = &c.name;
-    let args: String = e.args.iter().map(|(_, a)| format!(", {a}")).collect();
+    let copied = !e.copy(target).is_empty();
+    let args: String =
+        e.args.iter().map(|(_, a)| format!(", {}", if copied && *a == "msg" { "&own" } else { a })).collect();
     if e.void {
         format!("\t{n}_{function}((struct {n} weir_mem *)i{args});\n\treturn 0;\n")
     } else {

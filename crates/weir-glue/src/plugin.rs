@@ -179,11 +179,15 @@ pub fn unit(component: &Component, headers: &[Header<'_>]) -> String {
         if e.by_topic {
             out.push_str("\tswitch (msg->topic) {\n");
             for (function, topic) in found {
-                let _ = write!(out, "\tcase WEIR_TOPIC_{topic}:\n{}", call(component, e, &function));
+                let _ = write!(
+                    out,
+                    "\tcase WEIR_TOPIC_{topic}:\n{}",
+                    call(component, e, &function, Target::Process)
+                );
             }
             let _ = writeln!(out, "\tdefault:\n\t\treturn {};\n\t}}\n}}\n", e.none);
         } else {
-            let _ = writeln!(out, "{}}}\n", call(component, e, &found[0].0));
+            let _ = writeln!(out, "{}}}\n", call(component, e, &found[0].0, Target::Process));
         }
         let _ = writeln!(fields, "\t.{0} = plugin_{0},", e.name);
     }

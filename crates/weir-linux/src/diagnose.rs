@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::prune::{DEEP_CHAINS, MAX_FRAMES};
 
 /// What is asked of the operating system before anything is loaded.
 pub trait System {
@@ -37,7 +38,7 @@ const CAP_BPF: u32 = 39;
 
 /// Remedies that several diagnostics share.
 const WHICH_KERNEL: &str = "sched_ext is part of Linux from 6.12 on where it is built with CONFIG_SCHED_CLASS_EXT=y; \
-    Debian's kernels have it from 7.0 on (trixie-backports and later). `runweir vm` tries a topology in a \
+    Debian's kernels have it in 6.18 and later (trixie-backports). `runweir vm` tries a topology in a \
     virtual machine with such a kernel";
 const BAD_BUILDS: &str = "known to be damaged: Debian's backports builds 7.1.13 and 7.2.12; install another build \
     of the kernel (7.2.13 is sound). `runweir vm` chooses a sound one";
@@ -79,6 +80,26 @@ fn state(system: &dyn System) -> Option<String> {
 /// Version of the running kernel, for messages.
 fn release(system: &dyn System) -> String {
     system.text("/proc/sys/kernel/osrelease").unwrap_or_else(|| "of unknown version".into())
+}
+
+/// What the verifier of a kernel cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Functions of a chain of calls.
+    pub max_frames: usize,
+    /// Some of our components add in a way that it does not know of arenas: none is loaded that nobody asks for.
+    pub only_wanted: bool,
+}
+
+/// Those of the running kernel.
+pub fn limits(system: &dyn System) -> Limits {
+    let release = release(system);
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    Limits {
+        max_frames: if version < DEEP_CHAINS { MAX_FRAMES } else { usize::MAX },
+        only_wanted: version < (7, 0),
+    }
 }
 
 fn no_sched_ext(system: &dyn System) -> Error {
@@ -157,6 +178,15 @@ pub fn load_failure(log: &str, errno: i32, save: &dyn Fn() -> Option<PathBuf>, s
             ErrorKind::Kernel,
             format!("this kernel's ({kernel}) sched_ext differs from what the scheduler knows: {line}"),
             format!("Linux 7.2 was tried{}", at()),
+        );
+    }
+    if log.contains("pointer arithmetic on arena prohibited") {
+        return Error::new(
+            ErrorKind::Kernel,
+            format!(
+                "the verifier of this kernel ({kernel}) does not know how a component reckons with addresses"
+            ),
+            format!("Linux 7.0 does; simpler topologies, `decentral` or `fifo`, run here{}", at()),
         );
     }
     if log.contains("BEGIN PROG LOAD LOG") {
@@ -278,6 +308,20 @@ mod tests {
     }
 
     #[test]
+    fn older_kernels_have_limits() {
+        let of = |release: &'static str| {
+            let mut system = good();
+            system.0.insert("/proc/sys/kernel/osrelease", release);
+            limits(&system)
+        };
+        let all = |max_frames: usize, only_wanted: bool| Limits { max_frames, only_wanted };
+        assert_eq!(of("6.18.15+deb13-amd64"), all(8, true));
+        assert_eq!(of("7.0.13+deb13-amd64"), all(8, false));
+        assert_eq!(of("7.2.13-amd64"), all(usize::MAX, false));
+        assert_eq!(of("10.1"), all(usize::MAX, false));
+    }
+
+    #[test]
     fn each_obstacle_is_named_with_its_remedy() {
         let mut text = String::new();
         let mut tell =
@@ -314,6 +358,13 @@ mod tests {
                 "libbpf: extern (func ksym) 'scx_bpf_kick_cpu': func_proto [12] incompatible with vmlinux [3456]\n\
                  libbpf: failed to load BPF skeleton",
                 libc::EINVAL,
+            ),
+        );
+        tell(
+            "an older verifier",
+            load(
+                "libbpf: -- BEGIN PROG LOAD LOG --\nR1 pointer arithmetic on arena prohibited",
+                libc::EACCES,
             ),
         );
         tell(

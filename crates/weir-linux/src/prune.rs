@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Which components go into the kernel. A program there has 256 functions at most (`BPF_MAX_SUBPROGS`), and the verifier
-//! looks at each: what a user needs is chosen when the scheduler is loaded, and the calls of all other components'
+//! looks at each; older kernels grant a chain of calls eight. What a user needs is chosen when the scheduler is loaded, and the calls of all other components'
 //! entry points go to `weir_absent()`. Nothing is compiled: a call's relocation gets another symbol.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +14,11 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Functions of a program.
 pub(crate) const MAX_FUNCTIONS: usize = 256;
+/// Functions of a chain of calls in kernels before [`DEEP_CHAINS`] (`MAX_CALL_FRAMES`), which count those that are verified by
+/// themselves, too.
+pub(crate) const MAX_FRAMES: usize = 8;
+/// The version from which on these do not count.
+pub(crate) const DEEP_CHAINS: (u32, u32) = (7, 2);
 /// What is called instead of a component that is left out.
 const ABSENT: &str = "weir_absent";
 /// Bytes of an instruction, and of a relocation.
@@ -159,14 +164,48 @@ impl Calls {
         self.programs.iter().map(count).max().unwrap_or(0)
     }
 
+    /// Functions in the longest chain of calls from a program.
+    fn frames(&self, components: &BTreeSet<&str>) -> usize {
+        let mut known = vec![0; self.plain.len()];
+        self.programs
+            .iter()
+            .map(|&program| self.frames_from(program, components, &mut known))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Likewise from a function; `known` has what was found for others, or 0. (There is no recursion: tools/test-ports.sh.)
+    fn frames_from(&self, f: usize, components: &BTreeSet<&str>, known: &mut [usize]) -> usize {
+        if known[f] == 0 {
+            let mut below = 0;
+            for &callee in &self.plain[f] {
+                below = below.max(self.frames_from(callee, components, known));
+            }
+            for call in &self.switchable[f] {
+                below = below.max(match components.contains(call.component) {
+                    true => self.frames_from(call.callee, components, known),
+                    false => 1,
+                });
+            }
+            known[f] = 1 + below;
+        }
+        known[f]
+    }
+
     /// Functions of the largest program, with all components that it calls.
     #[cfg(test)]
     pub fn functions_of_all(&self) -> usize {
         self.functions(&ENTRIES.iter().map(|(c, _)| *c).collect())
     }
 
-    /// The components of `wanted`, and of `others` as many as there is room for, the smallest first.
-    pub fn choose<'a>(&self, wanted: &BTreeSet<&'a str>, others: &[&'a str]) -> Result<BTreeSet<&'a str>> {
+    /// The components of `wanted`, and of `others` as many as there is room for, the smallest first, in a kernel that grants
+    /// a chain of calls `max_frames` functions.
+    pub fn choose<'a>(
+        &self,
+        wanted: &BTreeSet<&'a str>,
+        others: &[&'a str],
+        max_frames: usize,
+    ) -> Result<BTreeSet<&'a str>> {
         let mut chosen = wanted.clone();
         let least = self.functions(&chosen);
         if least > MAX_FUNCTIONS {
@@ -178,16 +217,35 @@ impl Calls {
                 "name fewer topologies at once",
             ));
         }
+        let frames = self.frames(&chosen);
+        if frames > max_frames {
+            let alone = |c: &&&str| self.frames(&BTreeSet::from([**c])) > max_frames;
+            let deep: Vec<&str> = wanted.iter().filter(alone).copied().collect();
+            let whose =
+                if deep.is_empty() { "these topologies".into() } else { format!("`{}`", deep.join("`, `")) };
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "{whose} would need chains of {frames} calls, and this kernel's verifier grants {max_frames}"
+                ),
+                format!(
+                    "Linux {}.{} and later grant more; topologies of other components run here",
+                    DEEP_CHAINS.0, DEEP_CHAINS.1
+                ),
+            ));
+        }
         let with = |chosen: &BTreeSet<&'a str>, c: &'a str| {
             let mut more = chosen.clone();
             more.insert(c);
-            self.functions(&more)
+            more
         };
-        let mut rest: Vec<(usize, &str)> = others.iter().map(|c| (with(&chosen, c), *c)).collect();
+        let mut rest: Vec<(usize, &str)> =
+            others.iter().map(|c| (self.functions(&with(&chosen, c)), *c)).collect();
         rest.sort();
         for (_, c) in rest {
-            if with(&chosen, c) <= MAX_FUNCTIONS {
-                chosen.insert(c);
+            let more = with(&chosen, c);
+            if self.functions(&more) <= MAX_FUNCTIONS && self.frames(&more) <= max_frames {
+                chosen = more;
             }
         }
         Ok(chosen)
