@@ -86,6 +86,8 @@ struct Run<'a> {
     running: Vec<Option<u32>>,
     last_task: Vec<Option<u32>>,
     online: Vec<bool>,
+    /// When each CPU last came or went, which can be twice in an instant.
+    changed: Vec<u64>,
     out: &'a mut dyn Observer,
     reference: Reference,
 }
@@ -101,6 +103,7 @@ pub fn play(steps: &[Step], out: &mut dyn Observer) -> Reference {
         running: vec![None; CPUS as usize],
         last_task: vec![None; CPUS as usize],
         online: vec![true; CPUS as usize],
+        changed: vec![0; CPUS as usize],
         out,
         reference: Reference { cpus: vec![Vec::new(); CPUS as usize], ..Reference::default() },
     };
@@ -148,7 +151,7 @@ impl Run<'_> {
     fn sched(&mut self, cpu: u32, call: Call, want: u64) {
         let line = &mut self.reference.cpus[cpu as usize];
         let (now, since) = match self.running[cpu as usize] {
-            None => (Paint::Idle, 0),
+            None => (Paint::Idle, self.changed[cpu as usize]),
             Some(task) => match self.tasks[task as usize] {
                 Task::Running { since } => (Paint::Busy(task), since),
                 _ => unreachable!(),
@@ -194,6 +197,7 @@ impl Run<'_> {
             8 if self.online[c] => self.sched(cpu, Call::Unblock, u64::from(number % 30)),
             9 if self.running[c].is_none() => {
                 self.online[c] = !self.online[c];
+                self.changed[c] = self.now;
                 self.emit(&Event::CpuOnline { cpu, online: self.online[c] });
             }
             10 => {
