@@ -43,7 +43,7 @@ const u32 weir_live_layout[] = {
 	AT(weir_live_task, nr_migrations),
 	AT(weir_live_task, withheld),
 	AT(weir_live_task, next_gone),
-	AT(weir_live_task, unused),
+	AT(weir_live_task, next_late),
 	AT(weir_live_task, comm),
 	SIZE(weir_swap_stats),
 	AT(weir_swap_stats, represented),

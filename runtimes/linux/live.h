@@ -51,7 +51,7 @@ struct weir_live_task {
 	u32 nr_migrations;
 	u32 withheld;	/* 1: a component had no way on for it */
 	u32 next_gone;	/* the kernel side's */
-	u32 unused;
+	u32 next_late;	/* likewise */
 	char comm[WEIR_LIVE_COMM];
 };
 

@@ -55,6 +55,8 @@ struct weir_linux_news {
 	u32 gone;     /* (o) 1 + the number of a task that is no more, head of a list */
 	u32 next_gone; /* (o) what follows it */
 	u32 rescued;   /* (o) tasks of another CPU's exit that this dispatch let go; in memory, where the verifier does not count */
+	u32 entering;  /* (o) 1 + the number of the task that an enqueue here lets into the graph */
+	u32 late;      /* (o) 1 + the number of a task for which a component had no way on later, head of a list */
 	u32 unused;
 };
 

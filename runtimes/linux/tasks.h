@@ -36,6 +36,13 @@ static void run_aside(struct task_struct *p, u64 enq_flags)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
+/* Likewise, wherever it may. */
+static void run_anywhere(struct task_struct *p)
+{
+	COUNT(aside);
+	weir_dsq_insert(p, SCX_DSQ_GLOBAL, weir_live.slice_ns, 0);
+}
+
 /* The kernel's set of CPUs at @from into the mask that CPU @cpu tells affinities with. */
 WEIR_GLOBAL int weir_linux_copy_mask(u32 cpu, u64 from)
 {
@@ -220,6 +227,70 @@ WEIR_GLOBAL u64 weir_linux_first_gone(u32 cpu)
 	weir_store(&NEWS(cpu)->next_gone, live_task(id - 1)->next_gone);
 	tell(WEIR_EVENT_EXIT, cpu, id - 1, 0, 0);
 	return (u64)weir_task_get(SCHED, id - 1);
+}
+
+#define LAST_LATE (~0u)
+
+/*
+ * A component has no way on for the task. The enqueue that lets it in sees so by itself; where that gave up waiting for another
+ * CPU, or something has changed since, the next dispatch here lets it run beside the graph.
+ */
+WEIR_INLINE void note_withheld(struct weir_task weir_mem *t)
+{
+	struct weir_live_task weir_mem *live = live_task(t->id);
+	struct weir_linux_news weir_mem *news = NEWS(weir_port_cpu());
+
+	weir_store(&live->withheld, 1);
+	if (news->entering == t->id + 1 || weir_cas(&live->next_late, 0, LAST_LATE))
+		return;
+	if (news->late)
+		weir_store(&live->next_late, news->late);
+	weir_store(&news->late, t->id + 1);
+	scx_bpf_kick_cpu(weir_port_cpu(), SCX_KICK_PREEMPT);
+}
+
+/* The first of those that are late, off the list; or null. */
+WEIR_GLOBAL u64 weir_linux_first_late(u32 cpu)
+{
+	u32 id = weir_load(&NEWS(cpu)->late), next;
+
+	if (!id)
+		return 0;
+	next = weir_load(&live_task(id - 1)->next_late);
+	weir_store(&NEWS(cpu)->late, next == LAST_LATE ? 0 : next);
+	weir_store(&live_task(id - 1)->next_late, 0);
+	return (u64)weir_task_get(SCHED, id - 1);
+}
+
+/* A task that still waits where it has no way on. */
+static void let_out(struct weir_task weir_mem *t)
+{
+	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
+	struct weir_linux_task *own;
+
+	if (!p)
+		return;
+	own = of(p);
+	if (own && own->task == (u64)t && state_of(t) == WEIR_SCHEDULABLE && weir_load(&live_task(t->id)->withheld) &&
+	    !weir_block(SCHED, weir_port_cpu(), t)) {
+		take_out(t, bpf_ktime_get_ns());
+		COUNT(dequeues);
+		run_anywhere(p);
+	}
+	bpf_task_release(p);
+}
+
+/* (As many at once as a dispatch may insert, and some to spare; whoever is left asks for another dispatch.) */
+WEIR_INLINE void serve_late(u32 cpu)
+{
+	for (u32 i = 0; i < weir_limit(8) && weir_loop; i++) {
+		u64 t = weir_linux_first_late(cpu);
+
+		if (!t)
+			return;
+		let_out((struct weir_task weir_mem *)t);
+	}
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 /* Tasks that are no more. */

@@ -49,7 +49,7 @@ WEIR_FLAT void weir_rt_message(struct weir_sched weir_mem *s, const struct weir_
 		break;
 	case WEIR_TOPIC_WITHHELD:
 		if (t)
-			weir_store(&live_task(t->id)->withheld, 1);
+			note_withheld(t);
 		break;
 	}
 	COUNT(messages);
@@ -118,6 +118,7 @@ int weir_enqueue(u64 *ctx)
 		goto out;
 	live = live_task(t->id);
 	weir_store(&live->withheld, 0);
+	NEWS(weir_port_cpu())->entering = t->id + 1;
 	start = bpf_ktime_get_ns();
 	weir_store(&live->since_ns, start);
 	tell(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid, own->flags & WOKEN);
@@ -128,6 +129,7 @@ int weir_enqueue(u64 *ctx)
 		call = own->flags & KNOWN ? WEIR_CALL_UNBLOCK : WEIR_CALL_ADMIT;
 		err = own->flags & KNOWN ? weir_unblock(SCHED, weir_port_cpu(), t) : weir_admit(SCHED, weir_port_cpu(), t);
 	}
+	NEWS(weir_port_cpu())->entering = 0;
 	own->flags = KNOWN;
 	tell_cost(call, t->id, start);
 	if (!err && !weir_load(&live->withheld)) {
@@ -190,12 +192,10 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 		if (aside && (!weir_block(SCHED, weir_port_cpu(), t) || done)) {
 			take_out(t, bpf_ktime_get_ns());
 			own->dirty |= DIRTY_AFFINITY;
-			if (done) {
+			if (done)
 				run_aside(p, 0);
-			} else {
-				COUNT(aside);
-				weir_dsq_insert(p, SCX_DSQ_GLOBAL, weir_live.slice_ns, 0);
-			}
+			else
+				run_anywhere(p);
 			done = 0;
 		}
 	}
@@ -222,6 +222,8 @@ int weir_dispatch(u64 *ctx)
 		weir_notify_end(SCHED);
 	if (weir_load(&NEWS(cpu)->gone))
 		serve_gone(cpu);
+	if (weir_load(&NEWS(cpu)->late))
+		serve_late(cpu);
 	if (++*turn & 1 && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	start = bpf_ktime_get_ns();

@@ -74,7 +74,7 @@ plain! {
         nr_migrations: u32,
         withheld: u32,
         next_gone: u32,
-        unused: u32,
+        next_late: u32,
         comm: [u8; 16],
     }
     /// `struct weir_swap_stats`.
