@@ -252,7 +252,9 @@ WEIR_HELPER int work_stealing_groups(struct work_stealing weir_mem *self weir_ar
 	}
 	begin = weir_load(&self->inst.nr_out);
 	for (u32 i = begin; i > 0 && weir_loop; i--) {
-		struct work_stealing_range weir_mem *r = &ranges[i - 1];
+		/* As a number: before 7.0 a kernel does not know what a pointer into its arena is added to. */
+		struct work_stealing_range weir_mem *r =
+			(struct work_stealing_range weir_mem *)((u64)ranges + (u64)(i - 1) * sizeof(*r));
 		int last = i == begin || r[1].begin != r->begin;
 
 		r->end = last ? i : r[1].end;
