@@ -82,24 +82,12 @@ fn release(system: &dyn System) -> String {
     system.text("/proc/sys/kernel/osrelease").unwrap_or_else(|| "of unknown version".into())
 }
 
-/// What the verifier of a kernel cannot do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Functions of a chain of calls.
-    pub max_frames: usize,
-    /// Some of our components add in a way that it does not know of arenas: none is loaded that nobody asks for.
-    pub only_wanted: bool,
-}
-
-/// Those of the running kernel.
-pub fn limits(system: &dyn System) -> Limits {
+/// Functions that the verifier of the running kernel grants to a chain of calls.
+pub fn max_frames(system: &dyn System) -> usize {
     let release = release(system);
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    Limits {
-        max_frames: if version < DEEP_CHAINS { MAX_FRAMES } else { usize::MAX },
-        only_wanted: version < (7, 0),
-    }
+    if version < DEEP_CHAINS { MAX_FRAMES } else { usize::MAX }
 }
 
 fn no_sched_ext(system: &dyn System) -> Error {
@@ -186,7 +174,10 @@ pub fn load_failure(log: &str, errno: i32, save: &dyn Fn() -> Option<PathBuf>, s
             format!(
                 "the verifier of this kernel ({kernel}) does not know how a component reckons with addresses"
             ),
-            format!("Linux 7.0 does; simpler topologies, `decentral` or `fifo`, run here{}", at()),
+            format!(
+                "Linux 7.0 does; here, load no more than a topology needs (--only), or another topology{}",
+                at()
+            ),
         );
     }
     if log.contains("BEGIN PROG LOAD LOG") {
@@ -308,17 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn older_kernels_have_limits() {
+    fn older_kernels_grant_short_chains() {
         let of = |release: &'static str| {
             let mut system = good();
             system.0.insert("/proc/sys/kernel/osrelease", release);
-            limits(&system)
+            max_frames(&system)
         };
-        let all = |max_frames: usize, only_wanted: bool| Limits { max_frames, only_wanted };
-        assert_eq!(of("6.18.15+deb13-amd64"), all(8, true));
-        assert_eq!(of("7.0.13+deb13-amd64"), all(8, false));
-        assert_eq!(of("7.2.13-amd64"), all(usize::MAX, false));
-        assert_eq!(of("10.1"), all(usize::MAX, false));
+        assert_eq!([of("6.18.15+deb13-amd64"), of("7.1.13")], [MAX_FRAMES; 2]);
+        assert_eq!([of("7.2.13-amd64"), of("10.1")], [usize::MAX; 2]);
     }
 
     #[test]

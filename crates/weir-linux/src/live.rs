@@ -133,7 +133,7 @@ impl Live {
         let memory = options.memory.clamp(1 << 20, MAX_ARENA) / 4096 * 4096;
         let mut selection = options.selection.clone();
         selection.classes.extend(options.plan.instances.iter().map(|i| i.class));
-        let (code, components) = with_components(&selection, diagnose::limits(system))?;
+        let (code, components) = with_components(&selection, diagnose::max_frames(system))?;
         let (loaded, counting) = load(&code, memory, &options, system)?;
         loaded.memory.touch();
         let own = memory / STAGING_SHARE / 4096 * 4096;

@@ -16,7 +16,7 @@ use libbpf_rs::{
 
 use weir_core::{ComponentInfo, catalog};
 
-use crate::diagnose::{self, Limits, System};
+use crate::diagnose::{self, System};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::LiveEvent;
 use crate::layout::Live;
@@ -40,9 +40,9 @@ const PAGE: u64 = 4096;
 /// Most bytes that an arena can have.
 pub(crate) const MAX_ARENA: u64 = 1 << 32;
 
-/// The object with the components that `selection` names or has room for, and which these are, for a kernel with
-/// these limits.
-pub(crate) fn with_components(selection: &Selection, limits: Limits) -> Result<(Vec<u8>, BTreeSet<u16>)> {
+/// The object with the components that `selection` names or has room for, and which these are, for a kernel that
+/// grants a chain of calls `max_frames` functions.
+pub(crate) fn with_components(selection: &Selection, max_frames: usize) -> Result<(Vec<u8>, BTreeSet<u16>)> {
     let all = &catalog().components;
     let class = |id: &u16| catalog().class(*id).map(|c| c.name.as_str());
     let wanted: BTreeSet<&str> = selection.classes.iter().filter_map(class).collect();
@@ -52,12 +52,12 @@ pub(crate) fn with_components(selection: &Selection, limits: Limits) -> Result<(
             && !c.on_request()
             && !wanted.contains(c.name.as_str())
     };
-    let others: Vec<&str> = match selection.only || limits.only_wanted {
+    let others: Vec<&str> = match selection.only {
         true => Vec::new(),
         false => all.iter().filter(free).map(|c| c.name.as_str()).collect(),
     };
     let calls = Calls::of(OBJECT)?;
-    let chosen = calls.choose(&wanted, &others, limits.max_frames)?;
+    let chosen = calls.choose(&wanted, &others, max_frames)?;
     let classes = all.iter().filter(|c| chosen.contains(c.name.as_str())).map(|c| c.id).collect();
     Ok((calls.keep(OBJECT, &chosen), classes))
 }
@@ -311,9 +311,6 @@ mod tests {
     use super::*;
     use crate::prune::MAX_FRAMES;
 
-    const NEW: Limits = Limits { max_frames: usize::MAX, only_wanted: false };
-    const OLD: Limits = Limits { max_frames: MAX_FRAMES, only_wanted: false };
-
     /// What can be known of the object without a kernel that takes it.
     #[test]
     fn the_object_is_as_the_loader_expects() {
@@ -338,9 +335,9 @@ mod tests {
     #[test]
     fn what_nobody_wants_is_left_out() {
         let (all, classes) =
-            with_components(&selection(&["fcfs", "round_robin"], false), NEW).expect("an object");
+            with_components(&selection(&["fcfs", "round_robin"], false), usize::MAX).expect("an object");
         let (few, only) =
-            with_components(&selection(&["fcfs", "round_robin"], true), NEW).expect("an object");
+            with_components(&selection(&["fcfs", "round_robin"], true), usize::MAX).expect("an object");
         assert_eq!(only.len(), 2);
         assert!(classes.is_superset(&only) && classes.len() > 30, "{} components", classes.len());
         assert_eq!(all.len(), OBJECT.len());
@@ -350,7 +347,7 @@ mod tests {
         for c in &catalog().components {
             if c.source.ends_with(".c") && c.not_in_kernel().is_none() {
                 let (_, with) =
-                    with_components(&selection(&["fcfs", &c.name], false), NEW).expect("an object");
+                    with_components(&selection(&["fcfs", &c.name], false), usize::MAX).expect("an object");
                 assert!(with.contains(&c.id), "{}", c.name);
             }
         }
@@ -369,9 +366,9 @@ mod tests {
             "edf",
             "llf",
         ];
-        let (_, with) = with_components(&selection(&short, false), OLD).expect("an object");
+        let (_, with) = with_components(&selection(&short, false), MAX_FRAMES).expect("an object");
         assert!(with.len() > 40, "{} components", with.len());
-        let refused = with_components(&selection(&["fcfs", "rbed", "u_edf"], true), OLD);
+        let refused = with_components(&selection(&["fcfs", "rbed", "u_edf"], true), MAX_FRAMES);
         let message = refused.expect_err("too deep").to_string();
         assert!(message.contains("`rbed`, `u_edf` would need chains of"), "{message}");
     }
@@ -379,7 +376,7 @@ mod tests {
     /// libbpf takes what is left.
     #[test]
     fn a_smaller_object_is_one() {
-        let (few, _) = with_components(&selection(&["fcfs"], true), OLD).expect("an object");
+        let (few, _) = with_components(&selection(&["fcfs"], true), MAX_FRAMES).expect("an object");
         let object = ObjectBuilder::default().open_memory(&few).expect("an object");
         assert!(object.progs().any(|p| p.name() == "weir_dispatch"));
     }
