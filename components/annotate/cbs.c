@@ -91,7 +91,7 @@ static u64 cbs_capacity(struct weir_sched weir_mem *s)
 
 /* Book what the task's parameters say, or refuse it. Under the lock, like all that follows. */
 WEIR_FLAT static void cbs_admit(struct cbs weir_mem *self, struct weir_task weir_mem *t,
-		      struct cbs_task weir_mem *p)
+				struct cbs_task weir_mem *p)
 {
 	u64 rate = weir_reserve_rate(p->r.budget, p->r.relative);
 

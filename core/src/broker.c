@@ -28,12 +28,7 @@ WEIR_FLAT void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_ms
 	if (ctx->nr_msgs == ctx->cap_msgs && weir_msgs_room(s, ctx))
 		return;
 	m = &ctx->msgs[ctx->nr_msgs++];
-	m->topic = msg->topic;
-	m->cpu = msg->cpu;
-	m->task = msg->task;
-	m->value = msg->value;
-	m->value2 = msg->value2;
-	m->mask = msg->mask;
+	weir_set_msg(m, msg);
 }
 
 WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu, u64 value)
@@ -148,7 +143,7 @@ WEIR_GLOBAL int weir_told(struct weir_sched weir_mem *s weir_arg)
 
 	ctx->telling = 0;
 	ctx->followers = 0;
-	weir_get_msg(&msg, &ctx->msg);
+	weir_set_msg(&msg, &ctx->msg);
 	if (msg.task && msg.topic == WEIR_TOPIC_AFFINITY) {
 		weir_barrier(s);
 		weir_wake_for_affinity(s, msg.task);

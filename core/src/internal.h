@@ -80,15 +80,16 @@ int weir_next_hearer(struct weir_sched weir_mem *s);
 int weir_followed(struct weir_sched weir_mem *s, int err);
 int weir_told(struct weir_sched weir_mem *s);
 
-WEIR_INLINE void weir_get_msg(struct weir_msg *to, const struct weir_msg weir_mem *from)
-{
-	to->topic = from->topic;
-	to->cpu = from->cpu;
-	to->task = from->task;
-	to->value = from->value;
-	to->value2 = from->value2;
-	to->mask = from->mask;
-}
+/* A message into another place, field by field: either may be of the arena or of the caller's, which are two kinds of memory. */
+#define weir_set_msg(to, from)                \
+	do {                                  \
+		(to)->topic = (from)->topic;   \
+		(to)->cpu = (from)->cpu;       \
+		(to)->task = (from)->task;     \
+		(to)->value = (from)->value;   \
+		(to)->value2 = (from)->value2; \
+		(to)->mask = (from)->mask;     \
+	} while (0)
 
 /* mail.c: letters between coherence domains */
 #if WEIR_DOMAINS

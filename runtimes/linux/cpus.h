@@ -63,8 +63,6 @@ static int tell_away(u32 cpu)
 	return 0;
 }
 
-#define RESCUED_AT_ONCE 8 /* a dispatch may insert 32 */
-
 /*
  * A topology that follows no CPU_STATUS leaves tasks at the exit of a CPU that takes none, and the kernel waits for them before it
  * lets a CPU go. One CPU is looked at in a call, number @turn: it is told if there are such tasks, else @cpu.

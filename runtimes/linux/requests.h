@@ -11,17 +11,19 @@ static int begin_swap(struct weir_live_request *r)
 {
 	struct weir_replacement with = { .instance = r->instance, .class = r->class,
 					 .params = (const u64 weir_mem *)r->plan };
+	u64 paused = r->attempts > 1 ? r->stats.pause_ns : 0;
 	u32 cpu = weir_port_cpu();
 	int err;
 
 	err = r->kind == WEIR_LIVE_SWAP ?
 		      weir_swap_begin(SCHED, cpu, (const struct weir_plan weir_mem *)r->plan, &r->stats) :
 		      weir_swap_instance_begin(SCHED, cpu, &with, &r->stats);
-	if (err)
-		return err;
-	weir_fetch_add(&weir_live.swaps, 1);
-	tell(WEIR_EVENT_SWAP, cpu, WEIR_NO_TASK, r->stats.represented, r->stats.pause_ns);
-	return 0;
+	if (!err) {
+		weir_fetch_add(&weir_live.swaps, 1);
+		tell(WEIR_EVENT_SWAP, cpu, WEIR_NO_TASK, r->stats.represented, r->stats.pause_ns);
+	}
+	r->stats.pause_ns += paused;
+	return err;
 }
 
 static int begin_notify(struct weir_live_request *r)
@@ -39,25 +41,19 @@ static int begin_notify(struct weir_live_request *r)
 /* What the loader wishes, as far as it leads to no component: tells what is left to do. */
 static int begin_request(struct weir_live_request *r)
 {
-	u64 paused = 0;
-
+	r->attempts++;
+	r->result = 0;
 	switch (r->kind) {
 	case WEIR_LIVE_SWAP:
 	case WEIR_LIVE_REPLACE:
-		if (r->attempts++)
-			paused = r->stats.pause_ns;
 		r->result = begin_swap(r);
-		r->stats.pause_ns += paused;
 		return WEIR_LINUX_REST_OF_SWAP;
 	case WEIR_LIVE_TIMER:
-		r->attempts++;
-		r->result = 0;
 		return WEIR_LINUX_TIMER;
 	case WEIR_LIVE_AWAY:
 		r->result = tell_away(r->cpu);
 		return WEIR_LINUX_NO_REST;
 	case WEIR_LIVE_NOTIFY:
-		r->attempts++;
 		r->result = begin_notify(r);
 		return WEIR_LINUX_REST_OF_NOTIFY;
 	default:

@@ -48,6 +48,9 @@ struct {
 /* A queue a CPU for tasks that no exit leads to; numbers without the topmost bit are ours. */
 #define ASIDE(cpu) (0x77656972ull << 16 | (u32)(cpu))
 
+/* Tasks that a dispatch lets run beside the graph for one reason; it may insert 32 in all. */
+#define ASIDE_AT_ONCE 8
+
 /* What the graph is still to be told; the next dispatch does. */
 struct weir_linux_news {
 	u32 cpu;      /* (a) this CPU came (1) or went (2) */

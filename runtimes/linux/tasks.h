@@ -280,10 +280,10 @@ static void let_out(struct weir_task weir_mem *t)
 	bpf_task_release(p);
 }
 
-/* (As many at once as a dispatch may insert, and some to spare; whoever is left asks for another dispatch.) */
+/* Those that are late, as many as may be at once; for who is left there is another dispatch. */
 WEIR_INLINE void serve_late(u32 cpu)
 {
-	for (u32 i = 0; i < weir_limit(8) && weir_loop; i++) {
+	for (u32 i = 0; i < weir_limit(ASIDE_AT_ONCE) && weir_loop; i++) {
 		u64 t = weir_linux_first_late(cpu);
 
 		if (!t)

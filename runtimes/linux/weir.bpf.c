@@ -269,7 +269,7 @@ int weir_dispatch(u64 *ctx)
 		/* It left the graph all the same: the kernel has it, and enqueues it again if it is to come back. */
 		COUNT(dropped);
 		COUNT(dequeues);
-		if (target != cpu && NEWS(cpu)->rescued++ == RESCUED_AT_ONCE)
+		if (target != cpu && NEWS(cpu)->rescued++ == ASIDE_AT_ONCE)
 			target = cpu;
 	}
 	tell_cost(WEIR_CALL_PICK, WEIR_NO_TASK, start);

@@ -334,7 +334,7 @@ impl Entry {
     fn copy(&self, target: Target) -> &'static str {
         match target {
             Target::Bpf if self.args.first().is_some_and(|a| *a == (MSG, "msg")) => {
-                "\tstruct weir_msg own;\n\n\tweir_get_msg(&own, msg);\n"
+                "\tstruct weir_msg own;\n\n\tweir_set_msg(&own, msg);\n"
             }
             _ => "",
         }
