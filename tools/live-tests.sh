@@ -56,7 +56,7 @@ guest() { # NAME: run the script in its guest
 
 # The longest first.
 names=("$@")
-(($#)) || names=(catalogue requested limits fair semantics switches numa ends counters instruction-sets brief watchdog two-cpus)
+(($#)) || names=(catalogue requested groups limits fair semantics switches numa ends counters instruction-sets brief watchdog two-cpus)
 for script in tests/live/*.sh; do
 	name=$(basename "$script" .sh)
 	[[ $# -gt 0 || $name == lib || " ${names[*]} " == *" $name "* ]] || { echo "$script is in no list" >&2; exit 1; }

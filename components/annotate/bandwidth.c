@@ -4,27 +4,27 @@
  *
  * class:    annotate
  * pipes:    none
- * listens:  GROUP: the task's group. LIMIT: a group's quota and period. DISPATCH: the task takes a slice of the quota.
- *           RELINQUISH, BLOCK, EXIT: it gives back what it has not used
- * answers:  BUDGET: 0 while the group's quota is used up, and when it is filled again
+ * listens:  GROUP: the task's group; without a task, a group's parent. LIMIT: a group's quota and period. DISPATCH: the
+ *           task takes a slice of the quota. RELINQUISH, BLOCK, EXIT: it gives back what it has not used
+ * answers:  BUDGET: 0 while the quota of one of its groups is used up, and when it is filled again
  * params:   slice ns 5000000 [100000, 1000000000]; most that a CPU takes of a quota at a time
  * per-task: 24 bytes
- * kernel:   no, the live scheduler tells no groups
- * cost:     O(1) per message and per answer; takes the instance's own lock
+ * cost:     O(depth of the groups) per message and per answer; takes the instance's own lock
  * batch:    no pipes
  * source:   Turner, Rao and Rao, "CPU bandwidth control for CFS", 2010
  *
  * Keeps the books; `throttle` in front of any order holds the tasks of a group back whose quota is used up. A
  * task that gets a CPU takes a slice of the quota, which becomes the length of its turn if that is longer, and
  * gives back what it has not used; so no group has more than its quota, on however many CPUs. What a
- * late timer lets it run beyond is taken off the next period. Quotas of groups within groups are not
- * added up: a task has the limit of its own group. Group 0 and groups without a limit have none.
+ * late timer lets it run beyond is taken off the next period. Groups may be within groups: a task uses the quotas of all
+ * that it is in. Group 0, the root, has no limit; groups are numbered up to 255, parents before their children.
  *
  * example:  annotate affinity, weight, fair, bandwidth; entry -> throttle -> cfs -> cpus;
  */
 #include <weir/component.h>
 
 #define BANDWIDTH_GROUPS 256u
+#define BANDWIDTH_DEPTH 8u
 /* ns; less is not worth a turn. */
 #define BANDWIDTH_LEAST 100000ull
 
@@ -40,6 +40,8 @@ struct bandwidth_group {
 	u64 period; /* (l) ns */
 	u64 until;  /* (l) ns; end of the present period */
 	u64 used;   /* (l) ns in it, slices that were taken among it */
+	u32 parent; /* (l) less than its own number */
+	u32 unused;
 };
 
 struct bandwidth {
@@ -56,11 +58,11 @@ WEIR_COMPONENT(bandwidth, .summary = "limit how much CPU time each group has in 
 	       WEIR_PARAMS(bandwidth, WEIR_PARAM(bandwidth, slice, NS, 5000000, 100000, 1000000000,
 						 "most that a CPU takes of a quota at a time")));
 
-/* The task's group, brought up to date; null: it has no limit. The lock is held. */
-static struct bandwidth_group weir_mem *
-bandwidth_group(struct bandwidth weir_mem *self, const struct bandwidth_task weir_mem *p, u64 now)
+/* A group, brought up to date; null: it has no limit. The lock is held. */
+static struct bandwidth_group weir_mem *bandwidth_group(struct bandwidth weir_mem *self, u32 number,
+							u64 now)
 {
-	struct bandwidth_group weir_mem *g = &self->group[p->group & (BANDWIDTH_GROUPS - 1)];
+	struct bandwidth_group weir_mem *g = &self->group[number & (BANDWIDTH_GROUPS - 1)];
 	u64 passed;
 
 	if (!g->quota)
@@ -78,21 +80,56 @@ bandwidth_group(struct bandwidth weir_mem *self, const struct bandwidth_task wei
 	return g;
 }
 
+/* The groups that the task is in, from its own outwards, but for the root. */
+#define bandwidth_for_group(self, p, number)                                               \
+	for (u32 number = (p)->group, depth_ = 0;                                              \
+	     number && depth_ < weir_limit(BANDWIDTH_DEPTH) && weir_loop;                         \
+	     number = (self)->group[number & (BANDWIDTH_GROUPS - 1)].parent, depth_++)
+
+/* What is left of the task's quotas, at most @most, and when there is more of what is used up; the lock is held. */
+static u64 bandwidth_left(struct bandwidth weir_mem *self,
+			  const struct bandwidth_task weir_mem *p, u64 most, u64 now, u64 *more_at)
+{
+	*more_at = 0;
+	bandwidth_for_group (self, p, number) {
+		struct bandwidth_group weir_mem *g = bandwidth_group(self, number, now);
+		u64 left;
+
+		if (!g)
+			continue;
+		left = g->used < g->quota ? g->quota - g->used : 0;
+		if (left < most)
+			most = left;
+		if (!left && g->until > *more_at)
+			*more_at = g->until;
+	}
+	return most;
+}
+
+/* The task takes @lease of its quotas, or gives it back and has used @ran. 1: it has a limit. The lock is held. */
+static int bandwidth_book(struct bandwidth weir_mem *self,
+			  const struct bandwidth_task weir_mem *p, u64 now, u64 add, u64 take)
+{
+	int limited = 0;
+
+	bandwidth_for_group (self, p, number) {
+		struct bandwidth_group weir_mem *g = bandwidth_group(self, number, now);
+
+		if (!g)
+			continue;
+		g->used = g->used + add > take ? g->used + add - take : 0;
+		limited = 1;
+	}
+	return limited;
+}
+
 /* The task runs no longer. The lock is held. */
 static void bandwidth_settle(struct bandwidth weir_mem *self, struct bandwidth_task weir_mem *p,
 			     u64 now)
 {
-	struct bandwidth_group weir_mem *g;
-	u64 ran = now - p->since;
-
 	if (!p->lease)
 		return;
-	g = bandwidth_group(self, p, now);
-	if (g) {
-		u64 used = g->used + ran;
-
-		g->used = used > p->lease ? used - p->lease : 0;
-	}
+	bandwidth_book(self, p, now, now - p->since, p->lease);
 	p->lease = 0;
 }
 
@@ -117,15 +154,27 @@ static struct bandwidth_task weir_mem *bandwidth_open(struct bandwidth weir_mem 
 	return p;
 }
 
+/* Without a task: value is the group, value2 from bit 32 on its parent. */
+static int bandwidth_adopt(struct bandwidth weir_mem *self, u32 number, u32 parent)
+{
+	if (!number || parent >= number)
+		return -WEIR_EINVAL;
+	if (weir_spin_lock(&self->inst.lock))
+		return -WEIR_EAGAIN;
+	self->group[number & (BANDWIDTH_GROUPS - 1)].parent = parent;
+	weir_spin_unlock(&self->inst.lock);
+	return 0;
+}
+
 WEIR_ENTRY int bandwidth_on_group(struct bandwidth weir_mem *self, const struct weir_msg *msg)
 {
 	u64 now = weir_now(self->inst.sched);
 	struct bandwidth_task weir_mem *p;
 
-	if (!msg->task)
-		return 0;
 	if (msg->value >= BANDWIDTH_GROUPS)
 		return -WEIR_EINVAL;
+	if (!msg->task)
+		return bandwidth_adopt(self, (u32)msg->value, (u32)(msg->value2 >> 32));
 	p = bandwidth_open(self, msg, now);
 	if (!p)
 		return -WEIR_EAGAIN;
@@ -157,25 +206,20 @@ WEIR_ENTRY int bandwidth_on_limit(struct bandwidth weir_mem *self, const struct 
 
 WEIR_ENTRY int bandwidth_on_dispatch(struct bandwidth weir_mem *self, const struct weir_msg *msg)
 {
-	u64 now = weir_now(self->inst.sched), left, turn = weir_load(&msg->task->slice_ns);
+	u64 now = weir_now(self->inst.sched), turn = weir_load(&msg->task->slice_ns), lease, more_at;
 	struct bandwidth_task weir_mem *p = bandwidth_open(self, msg, now);
-	struct bandwidth_group weir_mem *g;
 
 	if (!p)
 		return -WEIR_EAGAIN;
-	g = bandwidth_group(self, p, now);
-	if (g) {
-		left = g->used < g->quota ? g->quota - g->used : 0;
-		if (left > self->slice)
-			left = self->slice;
-		/* Another CPU was faster, or little is left: a short turn, on credit. */
-		if (left < BANDWIDTH_LEAST)
-			left = BANDWIDTH_LEAST;
-		if (turn == WEIR_SLICE_DEFAULT || turn > left)
-			weir_store(&msg->task->slice_ns, left);
-		p->lease = left;
+	lease = bandwidth_left(self, p, self->slice, now, &more_at);
+	/* Another CPU was faster, or little is left: a short turn, on credit. */
+	if (lease < BANDWIDTH_LEAST)
+		lease = BANDWIDTH_LEAST;
+	if (bandwidth_book(self, p, now, lease, 0)) {
+		if (turn == WEIR_SLICE_DEFAULT || turn > lease)
+			weir_store(&msg->task->slice_ns, lease);
+		p->lease = lease;
 		p->since = now;
-		g->used += left;
 	}
 	weir_spin_unlock(&self->inst.lock);
 	return 0;
@@ -209,13 +253,10 @@ WEIR_ENTRY int bandwidth_answer_budget(struct bandwidth weir_mem *self, struct w
 {
 	u64 now = weir_now(self->inst.sched);
 	struct bandwidth_task weir_mem *p = bandwidth_open(self, msg, now);
-	struct bandwidth_group weir_mem *g;
 
 	if (!p)
 		return -WEIR_EINVAL;
-	g = bandwidth_group(self, p, now);
-	msg->value = !g || g->used < g->quota;
-	msg->value2 = g ? g->until : 0;
+	msg->value = bandwidth_left(self, p, 1, now, &msg->value2);
 	weir_spin_unlock(&self->inst.lock);
 	return 0;
 }
@@ -228,5 +269,6 @@ WEIR_ENTRY void bandwidth_take_state(struct bandwidth weir_mem *self,
 		self->group[i].period = old->group[i].period;
 		self->group[i].until = old->group[i].until;
 		self->group[i].used = old->group[i].used;
+		self->group[i].parent = old->group[i].parent;
 	}
 }

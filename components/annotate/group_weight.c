@@ -9,7 +9,6 @@
  * answers:   WEIGHT: the task's part of the weights of the groups that it is in; in value2 2^32 over it
  * params:    -
  * per-task:  16 bytes
- * kernel:    no, the live scheduler tells no groups
  * cost:      O(depth of the groups) per message and per answer; takes the instance's own lock
  * batch:     no pipes
  * source:    Linux: group scheduling, spec/4 section 5; as weights of tasks: ours

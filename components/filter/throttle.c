@@ -5,7 +5,7 @@
  * class:     filter
  * pipes:     in 1, out 1
  * listens:   JOB, DEADLINE: the task's parameters may be others now
- * publishes: WITHHELD: the task waits for budget
+ * publishes: WITHHELD: the task waits for budget, until then
  * asks:      BUDGET: whether the task may run, and when to ask again; needed
  * answers:   -
  * params:    -
@@ -55,7 +55,7 @@ static int throttle_put(struct throttle weir_mem *self, struct weir_pipe weir_me
 	if (!err)
 		err = weir_pipe_remove(out, t);
 	if (!err)
-		weir_publish(&self->inst, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, self->inst.idx);
+		weir_publish(&self->inst, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, budget.value2);
 	return err;
 }
 

@@ -40,7 +40,7 @@ WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe w
 	if (err == -WEIR_EAGAIN)
 		weir_start_over(in);
 	if (!err && !to)
-		weir_publish(self, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, self->idx);
+		weir_publish(self, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, 0);
 	return err;
 }
 

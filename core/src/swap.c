@@ -201,7 +201,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		if (!kept(old, &plan->instances[i]))
 			weir_each_task(s, g->instances[i], 1);
 		if (g->instances[i]->timer_ns)
-			weir_rt_timer(s, i, g->instances[i]->timer_ns);
+			weir_timer_set(g->instances[i], g->instances[i]->timer_ns);
 	}
 	if (old)
 		stats->represented = weir_resubmit(s, old, hooks);

@@ -45,7 +45,30 @@ struct task_struct {
 	char comm[16];
 };
 
-struct scx_init_task_args;
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct scx_init_task_args {
+	struct cgroup *cgroup; /* only with CONFIG_EXT_GROUP_SCHED */
+};
+
+struct scx_cgroup_init_args {
+	u32 weight; /* as in cpu.weight */
+	u64 bw_period_us; /* the limit: from Linux 6.17 on */
+	u64 bw_quota_us;
+};
+
 struct scx_cpu_release_args;
 
 enum scx_exit_kind { SCX_EXIT_NONE };
@@ -59,8 +82,19 @@ struct scx_exit_info {
 
 #pragma clang attribute pop
 
-/* Members that we set; libbpf matches them by name. */
+/* The kernel's type has the member. */
+#define weir_kernel_knows(member) __builtin_preserve_field_info(member, 2 /* BPF_FIELD_EXISTS */)
+
+/*
+ * Members that we set; libbpf matches them by name. The first ones depend on how the kernel was built and on its version: the
+ * loader clears those that it does not have (crates/weir-linux/src/object.rs).
+ */
 struct sched_ext_ops {
+	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
+	void (*cgroup_exit)(struct cgroup *cgrp);
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us);
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
@@ -106,9 +140,17 @@ struct bpf_perf_event_value {
 	u64 running; /* ns, of these: less where events share a counter */
 };
 
+/* The kernel knows it by name and size. */
+struct bpf_timer {
+	u64 opaque[2];
+};
+
 #define WEIR_BPF_HELPER(nr, type, name, ...) \
 	static type (*const name)(__VA_ARGS__) __attribute__((unused)) = (type(*)(__VA_ARGS__))(nr)
 
+WEIR_BPF_HELPER(1, void *, bpf_map_lookup_elem, void *map, const void *key);
+WEIR_BPF_HELPER(2, long, bpf_map_update_elem, void *map, const void *key, const void *value, u64 flags);
+WEIR_BPF_HELPER(3, long, bpf_map_delete_elem, void *map, const void *key);
 WEIR_BPF_HELPER(5, u64, bpf_ktime_get_ns, void);
 WEIR_BPF_HELPER(55, long, bpf_perf_event_read_value, void *map, u64 index, struct bpf_perf_event_value *to, u32 bytes);
 WEIR_BPF_HELPER(113, long, bpf_probe_read_kernel, void *to, u32 bytes, const void *from);
@@ -116,8 +158,13 @@ WEIR_BPF_HELPER(115, long, bpf_probe_read_kernel_str, void *to, u32 bytes, const
 WEIR_BPF_HELPER(131, void *, bpf_ringbuf_reserve, void *ring, u64 bytes, u64 flags);
 WEIR_BPF_HELPER(132, void, bpf_ringbuf_submit, void *record, u64 flags);
 WEIR_BPF_HELPER(156, void *, bpf_task_storage_get, void *map, struct task_struct *p, void *value, u64 flags);
+WEIR_BPF_HELPER(169, long, bpf_timer_init, struct bpf_timer *timer, void *map, u64 flags);
+WEIR_BPF_HELPER(170, long, bpf_timer_set_callback, struct bpf_timer *timer, void *callback);
+WEIR_BPF_HELPER(171, long, bpf_timer_start, struct bpf_timer *timer, u64 ns, u64 flags);
 
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
+#define BPF_F_TIMER_ABS 1
+#define CLOCK_MONOTONIC 1
 
 /* --- functions of the kernel ------------------------------------------------------------------------- */
 
@@ -131,6 +178,12 @@ extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;
 extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 
+/* Linux 6.14. */
+extern void bpf_local_irq_save___compat(u64 *flags) __ksym_weak;
+extern void bpf_local_irq_restore___compat(u64 *flags) __ksym_weak;
+/* Linux 6.15; only to know that it is so new. */
+struct scx_event_stats;
+extern void scx_bpf_events___compat(struct scx_event_stats *events, u64 bytes) __ksym_weak;
 /* Linux 6.12: dispatch and consume; from 6.13 dsq_insert and dsq_move_to_local; from 6.19 and 7.1 a second version. */
 extern void scx_bpf_dispatch___compat(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym_weak;
 extern void scx_bpf_dsq_insert___compat(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym_weak;

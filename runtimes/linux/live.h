@@ -35,7 +35,8 @@ struct weir_live_cpu {
 	u64 told_away;	/* (a) 1: the graph counts the CPU as offline because of that */
 	u64 stints;	/* of tasks whose hardware counters were told */
 	u64 instructions; /* in these */
-	u64 unused[9];
+	u64 timers;	/* of components, that expired here */
+	u64 unused[8];
 };
 
 /* What is known of a task, by task number. Written by the CPU that has the task. (a) all */
@@ -52,6 +53,7 @@ struct weir_live_task {
 	u32 withheld;	/* 1: a component had no way on for it */
 	u32 next_gone;	/* the kernel side's */
 	u32 next_late;	/* likewise */
+	u64 until_ns;	/* a component holds it back until then, 0: none ever has */
 	char comm[WEIR_LIVE_COMM];
 };
 
@@ -66,8 +68,7 @@ enum weir_live_request_kind {
 	WEIR_LIVE_SWAP = 1,	/* @plan */
 	WEIR_LIVE_REPLACE = 2,	/* @instance, @class, @plan: its parameters */
 	WEIR_LIVE_NOTIFY = 3,	/* @topic, @cpu, @task, @value, @value2 */
-	WEIR_LIVE_TIMER = 4,	/* @instance */
-	WEIR_LIVE_AWAY = 5,	/* @cpu: if a higher class still has it, it counts as offline for the graph */
+	WEIR_LIVE_AWAY = 4,	/* @cpu: if a higher class still has it, it counts as offline for the graph */
 };
 
 /* One wish of the loader at a time; carried out by the next dispatch on any CPU. */

@@ -4,8 +4,9 @@
 #define WEIR_LINUX_REQUESTS_H
 
 #include "cpus.h"
+#include "groups.h"
 
-enum weir_linux_rest { WEIR_LINUX_NO_REST, WEIR_LINUX_REST_OF_SWAP, WEIR_LINUX_REST_OF_NOTIFY, WEIR_LINUX_TIMER };
+enum weir_linux_rest { WEIR_LINUX_NO_REST, WEIR_LINUX_REST_OF_SWAP, WEIR_LINUX_REST_OF_NOTIFY };
 
 static int begin_swap(struct weir_live_request *r)
 {
@@ -20,6 +21,7 @@ static int begin_swap(struct weir_live_request *r)
 		      weir_swap_instance_begin(SCHED, cpu, &with, &r->stats);
 	if (!err) {
 		weir_fetch_add(&weir_live.swaps, 1);
+		weir_linux_tell_groups_again();
 		tell(WEIR_EVENT_SWAP, cpu, WEIR_NO_TASK, r->stats.represented, r->stats.pause_ns);
 	}
 	r->stats.pause_ns += paused;
@@ -48,8 +50,6 @@ static int begin_request(struct weir_live_request *r)
 	case WEIR_LIVE_REPLACE:
 		r->result = begin_swap(r);
 		return WEIR_LINUX_REST_OF_SWAP;
-	case WEIR_LIVE_TIMER:
-		return WEIR_LINUX_TIMER;
 	case WEIR_LIVE_AWAY:
 		r->result = tell_away(r->cpu);
 		return WEIR_LINUX_NO_REST;
@@ -97,8 +97,6 @@ WEIR_GLOBAL int weir_linux_take_request(void)
 
 WEIR_INLINE void serve_loader(void)
 {
-	int result = 0;
-
 	switch (weir_linux_take_request()) {
 	case WEIR_LINUX_NO_REST:
 		return;
@@ -108,11 +106,8 @@ WEIR_INLINE void serve_loader(void)
 	case WEIR_LINUX_REST_OF_NOTIFY:
 		weir_notify_end(SCHED);
 		break;
-	case WEIR_LINUX_TIMER:
-		result = weir_timer_expired(SCHED, weir_port_cpu(), weir_live.request.instance);
-		break;
 	}
-	weir_linux_answer_loader(result);
+	weir_linux_answer_loader(0);
 }
 
 #endif

@@ -26,10 +26,12 @@ struct weir_linux_task {
 	u64 task;  /* address of struct weir_task in the arena; 0: none, it runs beside the graph */
 	u32 dirty; /* enum weir_linux_dirty: what the graph is to be told when the task next enters it */
 	u32 flags; /* enum weir_linux_flag */
+	u32 group; /* number of its group, 0: the root */
+	u32 unused;
 	u64 epoch; /* swaps that there had been when the graph was last told about the task */
 };
 
-enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2 };
+enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2, DIRTY_GROUP = 4 };
 enum weir_linux_flag { WOKEN = 1, YIELDED = 2, KNOWN = 4, NEW = 8 };
 
 struct {

@@ -90,6 +90,10 @@ __attribute__((noinline)) static int begin_change(struct task_struct *p, struct 
 	if (own->dirty & DIRTY_AFFINITY) {
 		own->dirty &= ~DIRTY_AFFINITY;
 		put_affinity(p, &msg);
+	} else if (own->dirty & DIRTY_GROUP) {
+		own->dirty &= ~DIRTY_GROUP;
+		msg.topic = WEIR_TOPIC_GROUP;
+		msg.value = own->group;
 	} else {
 		own->dirty &= ~DIRTY_PRIORITY;
 		put_priority(p, &msg);
@@ -167,7 +171,7 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 		return 0;
 	}
 	own->task = (u64)t;
-	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0);
+	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0) | (own->group ? DIRTY_GROUP : 0);
 	own->epoch = weir_live.swaps;
 	live = live_task(t->id);
 	live->tgid = p->tgid;
@@ -179,6 +183,7 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 	live->nr_runs = 0;
 	live->nr_migrations = 0;
 	live->withheld = 0;
+	live->until_ns = 0;
 	{
 		char comm[WEIR_LIVE_COMM] = {};
 		u64 *from = (u64 *)comm;

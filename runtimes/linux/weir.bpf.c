@@ -12,13 +12,14 @@
  * queueing is not the one that was seen, and we give up one that is no longer ours (see hand_over()).
  *
  * The rest is in headers, for the verifier sees one program: state.h, tell.h (counters and events), tasks.h, cpus.h
- * (CPUs that come, go or are kept), pmu.h (what the hardware counts) and requests.h (the loader's wishes); kernel.h is
- * all that is known of the kernel.
+ * (CPUs that come, go or are kept), groups.h (control groups), timers.h, pmu.h (what the hardware counts) and requests.h (the loader's wishes);
+ * kernel.h is all that is known of the kernel.
  */
 #include "weir_unit.c"
 
 #include "pmu.h"
 #include "requests.h"
+#include "timers.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
@@ -27,11 +28,6 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 WEIR_FLAT u64 weir_rt_now(struct weir_sched weir_mem *s)
 {
 	return bpf_ktime_get_ns();
-}
-
-/* The loader sees the due time in the instance and posts the expiry. */
-WEIR_FLAT void weir_rt_timer(struct weir_sched weir_mem *s, u32 instance, u64 at_ns)
-{
 }
 
 WEIR_FLAT void weir_rt_message(struct weir_sched weir_mem *s, const struct weir_msg *msg)
@@ -48,7 +44,9 @@ WEIR_FLAT void weir_rt_message(struct weir_sched weir_mem *s, const struct weir_
 		scx_bpf_kick_cpu(msg->cpu, SCX_KICK_PREEMPT);
 		break;
 	case WEIR_TOPIC_WITHHELD:
-		if (t)
+		if (t && msg->value)
+			weir_store(&live_task(t->id)->until_ns, msg->value);
+		else if (t)
 			note_withheld(t);
 		break;
 	}
@@ -109,7 +107,8 @@ int weir_enqueue(u64 *ctx)
 	/* A graph that came since may have annotators that know nothing yet. */
 	if (own->epoch != weir_live.swaps) {
 		own->epoch = weir_live.swaps;
-		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) | (negated_nice(p) ? DIRTY_PRIORITY : 0);
+		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) | (negated_nice(p) ? DIRTY_PRIORITY : 0) |
+			      (own->group ? DIRTY_GROUP : 0);
 	}
 	if (own->dirty)
 		tell_changes(p, own);
@@ -218,6 +217,10 @@ int weir_dispatch(u64 *ctx)
 	if (weir_live.request.state == WEIR_LIVE_POSTED)
 		serve_loader();
 	serve_cpus();
+	if (weir_live_u32(any_group_news))
+		serve_groups();
+	if (!TIMERS_AT_ONCE && weir_live_u32(any_timer_news))
+		serve_timers();
 	if (weir_load(&NEWS(cpu)->priority) && !begin_priority_news())
 		weir_notify_end(SCHED);
 	if (weir_load(&NEWS(cpu)->gone))
@@ -433,10 +436,15 @@ int weir_set_cpumask(u64 *ctx)
 SEC("struct_ops.s/weir_init_task")
 s32 weir_init_task(u64 *ctx)
 {
+	struct scx_init_task_args *args = (struct scx_init_task_args *)ctx[1];
 	struct weir_linux_task *own =
 		bpf_task_storage_get(&tasks, (struct task_struct *)ctx[0], 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	return own ? 0 : -12; /* -ENOMEM */
+	if (!own)
+		return -12; /* -ENOMEM */
+	if (weir_kernel_knows(args->cgroup) && args->cgroup)
+		own->group = number_of(id_of(args->cgroup));
+	return 0;
 }
 
 /* The task is of our class from now on; unlike in init_task, nothing else happens on this CPU meanwhile. */
@@ -489,10 +497,13 @@ s32 weir_init_scheduler(u64 *ctx)
 	IN_ARENA;
 	masks = weir_alloc_at(SCHED, nr * sizeof(struct weir_cpumask));
 	all_news = weir_alloc_at(SCHED, nr * sizeof(struct weir_linux_news));
-	if (!masks || !all_news || !make_pmus(nr))
+	all_groups = weir_alloc_at(SCHED, MAX_GROUPS * sizeof(struct weir_linux_group));
+	if (!masks || !all_news || !all_groups || !make_pmus(nr))
 		return -12; /* -ENOMEM */
 	for (u32 i = 0; i < nr && !err && weir_loop; i++)
 		err = scx_bpf_create_dsq(ASIDE(i), -1);
+	if (!err)
+		err = make_timers();
 	if (!err)
 		weir_live.attached = 1;
 	return err;
@@ -514,6 +525,11 @@ int weir_exit_scheduler(u64 *ctx)
 
 SEC(".struct_ops.link")
 struct sched_ext_ops weir_ops = {
+	.cgroup_init = (void *)weir_cgroup_init,
+	.cgroup_exit = (void *)weir_cgroup_exit,
+	.cgroup_move = (void *)weir_cgroup_move,
+	.cgroup_set_weight = (void *)weir_cgroup_set_weight,
+	.cgroup_set_bandwidth = (void *)weir_cgroup_set_bandwidth,
 	.select_cpu = (void *)weir_select_cpu,
 	.enqueue = (void *)weir_enqueue,
 	.dispatch = (void *)weir_dispatch,

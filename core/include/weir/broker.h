@@ -45,7 +45,7 @@ enum weir_topic_id {
 	WEIR_TOPIC_TCB,		  /* task, value: the runtime's pointer, value2: bytes for a deep copy */
 	WEIR_TOPIC_STATUS,	  /* request: value: what (enum weir_status_query), value2: object */
 	WEIR_TOPIC_FAULT,	  /* value: error number; a component failed and was rebuilt */
-	WEIR_TOPIC_WITHHELD,	  /* task, value: instance that has no way on for it */
+	WEIR_TOPIC_WITHHELD,	  /* task, that goes no further; value: until then, ns, 0: it has no way on; value2: instance */
 	WEIR_TOPIC_RECONFIGURE,	  /* value: tasks re-presented; value2: pause, ns */
 	WEIR_TOPIC_JOB,		  /* task, value: WCET at capacity 1024, ns; value2: relative deadline, ns;
 				   * told at each release, before DEADLINE */

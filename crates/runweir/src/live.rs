@@ -147,6 +147,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
             note(&format!("counters: none; {why}. Components that listen to COUNTERS hear nothing"))
         }
     }
+    live.untold().iter().for_each(|what| note(what));
     let limit = args.duration.map(Duration::from_nanos);
     let mut over = |live: &Live| {
         if let Some(recording) = &mut recording {

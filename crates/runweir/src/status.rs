@@ -72,6 +72,9 @@ fn table(s: &Snapshot, rows: usize) -> String {
     if t.stints > 0 {
         line(format!("counters   {} instructions in {} stints of tasks", t.instructions, t.stints));
     }
+    if t.timers > 0 {
+        line(format!("timers     {} of components expired", t.timers));
+    }
     line(format!("memory     {} of {} KiB used", t.arena_used.div_ceil(1024), t.arena_bytes / 1024));
     let mishaps = [
         (t.faults, "faults"),

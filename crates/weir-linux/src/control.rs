@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_core::{ComponentInfo, Image, MachineShape, Plan, Topic, catalog};
+use weir_core::{ComponentInfo, Image, MachineShape, Plan, Topic, catalog, classes_with_timer};
 use weir_lang::{Compiled, Loader, Source};
 
 use crate::changes::Changes;
 use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
+use crate::object::max_timers;
 use crate::protocol::{Answer, File, Finding, Notify, Replace, Request, Switch, Switched};
 use crate::snapshot::{Snapshot, SnapshotSource, SwapReport};
 use crate::view::{Facts, View};
@@ -107,7 +108,7 @@ impl Control {
 
     /// Have the kernel side build `plan` and change over to it.
     pub fn swap(&self, plan: Plan, source: String) -> Result<SwapReport> {
-        takes(&plan)?;
+        takes(&plan, self.shape.nr_cpus())?;
         self.has(&plan)?;
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let (image, from, was_bound) = {
@@ -150,7 +151,7 @@ impl Control {
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let mut plan = self.facts().plan.clone();
         let idx = replacement(&mut plan, wish)?;
-        takes(&plan)?;
+        takes(&plan, self.shape.nr_cpus())?;
         self.has(&plan)?;
         let (class, params) = {
             let i = &plan.instances[idx as usize];
@@ -213,13 +214,6 @@ impl Control {
             ..empty()
         };
         self.post(&desk, &request, "publishing a message").map(|_| ())
-    }
-
-    /// Run the timer of an instance that is due.
-    pub(crate) fn timer(&self, instance: u32) -> Result<()> {
-        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        let request = LiveRequest { kind: kind::TIMER, instance, ..empty() };
-        self.post(&desk, &request, "running a timer").map(|_| ())
     }
 
     /// The graph is to do without a CPU that a higher class holds, until the kernel side tells that it is back.
@@ -396,8 +390,19 @@ impl Loader for Carried<'_> {
 }
 
 /// The kernel side can run every component of the plan.
-pub(crate) fn takes(plan: &Plan) -> Result<()> {
-    loadable(&plan.instances.iter().map(|i| i.class).collect())
+pub(crate) fn takes(plan: &Plan, nr_cpus: u32) -> Result<()> {
+    loadable(&plan.instances.iter().map(|i| i.class).collect())?;
+    let room = max_timers(nr_cpus) as usize;
+    match plan.instances.iter().skip(room).find(|i| classes_with_timer().contains(&i.class)) {
+        None => Ok(()),
+        Some(i) => Err(input(
+            format!(
+                "the topology has more than {room} instances, and of these only the first may set timers: `{}` does",
+                i.name
+            ),
+            "use fewer instances: one for several CPUs where the component serves them",
+        )),
+    }
 }
 
 /// The kernel side can run each of these components.

@@ -58,7 +58,8 @@ plain! {
         told_away: u64,
         stints: u64,
         instructions: u64,
-        unused: [u64; 9],
+        timers: u64,
+        unused: [u64; 8],
     }
     /// What is known of a task, by task number.
     "weir_live_task" LiveTask {
@@ -75,6 +76,7 @@ plain! {
         withheld: u32,
         next_gone: u32,
         next_late: u32,
+        until_ns: u64,
         comm: [u8; 16],
     }
     /// `struct weir_swap_stats`.
@@ -146,8 +148,7 @@ pub(crate) mod kind {
     pub const SWAP: u32 = 1;
     pub const REPLACE: u32 = 2;
     pub const NOTIFY: u32 = 3;
-    pub const TIMER: u32 = 4;
-    pub const AWAY: u32 = 5;
+    pub const AWAY: u32 = 4;
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::RingBuffer;
-use weir_core::{Config, MachineShape, Msg, Plan, Sched, Topic, classes_with_timer};
+use weir_core::{Config, MachineShape, Msg, Plan, Sched, Topic};
 
 use crate::client;
 use crate::clock;
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventSink, comm};
 use crate::layout::LiveTask;
 use crate::memory::{Memory, Shared};
-use crate::object::{Attached, Loaded, MAX_ARENA, with_components};
+use crate::object::{self, Attached, Loaded, MAX_ARENA, with_components};
 use crate::pmu::{Counters, Counting};
 use crate::protocol::{Answer, Request};
 use crate::server::{Handler, Server};
@@ -31,6 +31,8 @@ const STAGING_SHARE: u64 = 8;
 const BATCH: usize = 8192;
 /// Time between two looks at the ring when it was empty. It holds 70 000 events.
 const LOOK: Duration = Duration::from_millis(5);
+/// Likewise where nobody reads events.
+const IDLE: Duration = Duration::from_millis(50);
 /// How long the kernel may take to let go.
 const LEAVING: Duration = Duration::from_secs(10);
 
@@ -127,9 +129,9 @@ impl Live {
     /// Load, build the topology, attach.
     pub fn attach(options: Options, system: &dyn System) -> Result<Self> {
         check_free(&options, system)?;
-        control::takes(&options.plan)?;
-        control::loadable(&options.selection.classes)?;
         let nr_cpus = options.shape.nr_cpus();
+        control::takes(&options.plan, nr_cpus)?;
+        control::loadable(&options.selection.classes)?;
         let memory = options.memory.clamp(1 << 20, MAX_ARENA) / 4096 * 4096;
         let mut selection = options.selection.clone();
         selection.classes.extend(options.plan.instances.iter().map(|i| i.class));
@@ -191,12 +193,11 @@ impl Live {
             if over(self) || self.control.stop_requested() {
                 break;
             }
-            let pause = self.timers();
             match &self.ring {
                 // Not until it is empty: events may come as fast as they are read.
                 Some(ring) if ring.consume_raw_n(BATCH) >= BATCH as i32 => {}
-                Some(_) => std::thread::sleep(pause.min(LOOK)),
-                None => std::thread::sleep(pause),
+                Some(_) => std::thread::sleep(LOOK),
+                None => std::thread::sleep(IDLE),
             }
         }
         self.leave()
@@ -207,34 +208,18 @@ impl Live {
         Some(self.counting.as_ref()?.as_ref().map(Counters::names).map_err(String::as_str))
     }
 
-    fn shared(&self) -> Shared {
-        self.loaded.shared
+    /// What components of the first topology listen to and this kernel does not tell, as sentences.
+    pub fn untold(&self) -> Vec<String> {
+        let plan = &self.control.facts().plan;
+        object::untold()
+            .into_iter()
+            .filter(|(topic, _)| control::listens(plan, *topic))
+            .map(|(topic, why)| format!("{}: {why}; components that listen to it hear nothing", topic.name()))
+            .collect()
     }
 
-    /// Run what is due; how long until something may be.
-    fn timers(&self) -> Duration {
-        const IDLE: Duration = Duration::from_millis(50);
-        let timed = classes_with_timer();
-        let instances: Vec<u32> = {
-            let facts = self.control.facts();
-            let with = |(i, inst): (usize, &weir_core::PlanInstance)| {
-                timed.contains(&inst.class).then_some(i as u32)
-            };
-            facts.plan.instances.iter().enumerate().filter_map(with).collect()
-        };
-        let Some(graph) = self.control.view.graph().filter(|_| !instances.is_empty()) else { return IDLE };
-        let now = clock::now_ns();
-        let mut next = now + IDLE.as_nanos() as u64;
-        for i in instances {
-            let due = self.control.view.instance(&graph, i).map_or(0, |inst| inst.timer_ns);
-            if due != 0 && due <= now {
-                // Whoever is busy with a switch will look again.
-                let _ = self.control.timer(i);
-            } else if due != 0 {
-                next = next.min(due);
-            }
-        }
-        Duration::from_nanos(next.saturating_sub(now)).max(Duration::from_micros(200))
+    fn shared(&self) -> Shared {
+        self.loaded.shared
     }
 
     /// Give the machine back, and say why.

@@ -17,7 +17,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 type OfCpu = fn(&CpuView) -> u64;
 
 /// Counters that each CPU has: name without prefix and suffix, meaning, value.
-const CPU_COUNTERS: [(&str, &str, OfCpu); 18] = [
+const CPU_COUNTERS: [(&str, &str, OfCpu); 19] = [
     ("context_switches", "Context switches to a task of this scheduler, by CPU.", |c| c.runs),
     ("migrations", "Context switches to a task that last ran on another CPU.", |c| c.migrations),
     ("enqueues", "Tasks that entered the graph, by the CPU that brought them.", |c| c.enqueues),
@@ -36,6 +36,7 @@ const CPU_COUNTERS: [(&str, &str, OfCpu); 18] = [
     ("failures", "Calls of the scheduler's core that failed.", |c| c.failures),
     ("waits_given_up", "Calls that waited too long for another CPU.", |c| c.gave_up),
     ("stints_counted", "Stints of tasks whose hardware counters were told.", |c| c.stints),
+    ("timers_expired", "Timers of components that expired.", |c| c.timers),
     ("instructions", "Instructions in stints whose hardware counters were told.", |c| c.instructions),
     ("lost_events", "Events of a recording that found the ring full.", |c| c.lost_events),
 ];

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{DataSec, Var};
+use libbpf_rs::btf::types::{DataSec, Struct, Var};
 use libbpf_rs::{
     AsRawLibbpf, Link, MapCore, MapFlags, MapMut, Object, ObjectBuilder, OpenObject, PrintLevel, RingBuffer,
     RingBufferBuilder,
 };
 
-use weir_core::{ComponentInfo, catalog};
+use weir_core::{ComponentInfo, Topic, catalog};
 
 use crate::diagnose::{self, System};
 use crate::error::{Error, ErrorKind, Result};
@@ -39,6 +39,11 @@ static OBJECT: &[u8] = &[];
 const PAGE: u64 = 4096;
 /// Most bytes that an arena can have.
 pub(crate) const MAX_ARENA: u64 = 1 << 32;
+
+/// Instances that may have timers in the kernel: those of a large topology for each CPU, and its common ones.
+pub(crate) fn max_timers(nr_cpus: u32) -> u32 {
+    1024 + 64 * nr_cpus
+}
 
 /// The object with the components that `selection` names or has room for, and which these are, for a kernel that
 /// grants a chain of calls `max_frames` functions.
@@ -113,11 +118,14 @@ impl Loaded {
             .and_then(|b| b.open_memory(code))
             .map_err(|e| Error::bug(format!("the scheduler's object cannot be read: {e}")))?;
         let pages = u32::try_from(bytes / PAGE).map_err(|_| Error::bug("an arena beyond 4 GiB"))?;
-        let mut arena = open
-            .maps_mut()
-            .find(|m| m.name() == "arena")
-            .ok_or_else(|| Error::bug("the scheduler's object has no arena"))?;
-        arena.set_max_entries(pages).map_err(|e| Error::bug(format!("the arena's size: {e}")))?;
+        for (name, entries) in [("arena", pages), ("timers", max_timers(nr_cpus))] {
+            open.maps_mut()
+                .find(|m| m.name() == name)
+                .ok_or_else(|| Error::bug(format!("the scheduler's object has no map `{name}`")))?
+                .set_max_entries(entries)
+                .map_err(|e| Error::bug(format!("the size of the map `{name}`: {e}")))?;
+        }
+        clear_unknown_calls(&mut open)?;
         if counters.is_some() {
             look_at_counters(&mut open, nr_cpus)?;
         }
@@ -196,6 +204,44 @@ fn map<'a>(object: &'a mut Object, name: &str) -> Result<MapMut<'a>> {
         .maps_mut()
         .find(|m| m.name() == name)
         .ok_or_else(|| Error::bug(format!("the scheduler's object has no map `{name}`")))
+}
+
+/// Calls of the kernel that not each has, first in our `struct sched_ext_ops` (`runtimes/linux/kernel.h`).
+const OPTIONAL: [&str; 5] =
+    ["cgroup_init", "cgroup_exit", "cgroup_move", "cgroup_set_weight", "cgroup_set_bandwidth"];
+
+/// Of these, the ones that this kernel has; it says nothing of its types: all.
+fn known_calls() -> Vec<bool> {
+    let kernel = Btf::from_vmlinux().ok();
+    let ops = kernel.as_ref().and_then(|btf| btf.type_by_name::<Struct<'_>>("sched_ext_ops"));
+    let known =
+        |name: &&str| ops.as_ref().is_none_or(|o| o.iter().any(|m| m.name.is_some_and(|n| n == *name)));
+    OPTIONAL.iter().map(known).collect()
+}
+
+/// What this kernel does not tell of control groups, and why.
+pub(crate) fn untold() -> Vec<(Topic, &'static str)> {
+    let known = known_calls();
+    let groups = (Topic::Group, "this kernel has no control groups for sched_ext (CONFIG_EXT_GROUP_SCHED)");
+    let limits = (Topic::Limit, "this kernel does not tell limits of control groups (Linux 6.17 does)");
+    [groups, limits]
+        .into_iter()
+        .zip([known[0], known[OPTIONAL.len() - 1]])
+        .filter(|(_, k)| !k)
+        .map(|(t, _)| t)
+        .collect()
+}
+
+/// libbpf would refuse a call that the kernel does not make.
+fn clear_unknown_calls(open: &mut OpenObject) -> Result<()> {
+    let gone = || Error::bug("the scheduler's object has no table of calls");
+    let mut map = open.maps_mut().find(|m| m.name() == "weir_ops").ok_or_else(gone)?;
+    let table = map.initial_value_mut().ok_or_else(gone)?;
+    let pointer = size_of::<usize>();
+    for (i, _) in known_calls().iter().enumerate().filter(|(_, known)| !**known) {
+        table.get_mut(i * pointer..(i + 1) * pointer).ok_or_else(gone)?.fill(0);
+    }
+    Ok(())
 }
 
 /// Room for the events of all CPUs, and the word that keeps the code for them.
@@ -316,7 +362,7 @@ mod tests {
     fn the_object_is_as_the_loader_expects() {
         let object = ObjectBuilder::default().open_memory(OBJECT).expect("an object");
         let names: Vec<String> = object.maps().map(|m| m.name().to_string_lossy().into_owned()).collect();
-        for name in ["arena", "events", "perf_events", "weir_ops"] {
+        for name in ["arena", "events", "perf_events", "timers", "weir_ops"] {
             assert!(names.iter().any(|n| n == name), "{name} in {names:?}");
         }
         let btf = Btf::from_raw("weir", OBJECT).expect("readable").expect("has BTF");

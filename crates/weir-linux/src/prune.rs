@@ -42,7 +42,9 @@ struct Switchable {
 pub(crate) struct Calls {
     /// Callees by caller, but for entry points of components.
     plain: Vec<Vec<usize>>,
-    /// These, by caller.
+    /// Functions whose address is taken, by who takes it: the kernel calls them back, in a chain of their own.
+    callbacks: Vec<Vec<usize>>,
+    /// Entry points of components, by caller.
     switchable: Vec<Vec<Switchable>>,
     /// Functions that the kernel calls.
     programs: Vec<usize>,
@@ -53,89 +55,147 @@ pub(crate) struct Calls {
 /// Of one function: section, bytes in it.
 type Place = (usize, Range<u64>);
 
-impl Calls {
-    pub fn of(bytes: &[u8]) -> Result<Self> {
-        let bug = |what: String| Error::bug(format!("the scheduler's object cannot be read: {what}"));
-        let elf = ElfFile64::<LittleEndian>::parse(bytes).map_err(|e| bug(e.to_string()))?;
-        let owner: BTreeMap<&str, &'static str> = ENTRIES.iter().map(|(c, f)| (*f, *c)).collect();
-        let mut places: Vec<Place> = Vec::new();
-        let mut names: Vec<&str> = Vec::new();
-        let mut by_symbol: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut absent = None;
+/// The object as it is read, and where its functions are.
+struct Text<'a> {
+    bytes: &'a [u8],
+    elf: ElfFile64<'a, LittleEndian>,
+    places: Vec<Place>,
+    names: Vec<&'a str>,
+    by_symbol: BTreeMap<usize, usize>,
+    starts: BTreeMap<(usize, u64), usize>,
+}
+
+fn unreadable(e: object::Error) -> Error {
+    Error::bug(format!("the scheduler's object cannot be read: {e}"))
+}
+
+impl<'a> Text<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self> {
+        let elf = ElfFile64::<LittleEndian>::parse(bytes).map_err(unreadable)?;
+        let (mut places, mut names) = (Vec::<Place>::new(), Vec::new());
+        let mut by_symbol = BTreeMap::new();
         for symbol in elf.symbols().filter(|s| s.kind() == SymbolKind::Text && s.is_definition()) {
             let Some(section) = symbol.section_index() else { continue };
-            let name = symbol.name().map_err(|e| bug(e.to_string()))?;
-            if name == ABSENT {
-                absent = Some(symbol.index().0);
-            }
             by_symbol.insert(symbol.index().0, places.len());
             places.push((section.0, symbol.address()..symbol.address() + symbol.size()));
-            names.push(name);
+            names.push(symbol.name().map_err(unreadable)?);
         }
-        let starts: BTreeMap<(usize, u64), usize> =
+        let starts =
             places.iter().enumerate().map(|(f, (section, range))| ((*section, range.start), f)).collect();
-        let at = |section: usize, address: u64| {
-            let (_, &f) = starts.range(..=(section, address)).next_back()?;
-            (places[f].0 == section && places[f].1.contains(&address)).then_some(f)
+        Ok(Self { bytes, elf, places, names, by_symbol, starts })
+    }
+
+    /// Number of the function that has this byte of a section.
+    fn at(&self, section: usize, address: u64) -> Option<usize> {
+        let (_, &f) = self.starts.range(..=(section, address)).next_back()?;
+        (self.places[f].0 == section && self.places[f].1.contains(&address)).then_some(f)
+    }
+
+    /// Where the bytes of a section begin.
+    fn section_at(&self, section: usize) -> Option<u64> {
+        let section = self.elf.section_by_index(object::SectionIndex(section)).ok()?;
+        section.file_range().map(|(start, _)| start)
+    }
+
+    /// Functions that the kernel calls.
+    fn programs(&self) -> Vec<usize> {
+        let is_program = |&f: &usize| {
+            let section = self.elf.section_by_index(object::SectionIndex(self.places[f].0));
+            section.is_ok_and(|s| s.name().is_ok_and(|n| n.starts_with("struct_ops")))
         };
-        let mut calls = Self {
-            plain: vec![Vec::new(); places.len()],
-            switchable: places.iter().map(|_| Vec::new()).collect(),
-            programs: Vec::new(),
-            absent: absent.ok_or_else(|| bug(format!("it has no `{ABSENT}`")))?,
-        };
-        calls.programs = (0..places.len())
-            .filter(|&f| {
-                let section = elf.section_by_index(object::SectionIndex(places[f].0));
-                section.is_ok_and(|s| s.name().is_ok_and(|n| n.starts_with("struct_ops")))
-            })
-            .collect();
-        let mut relocated: BTreeSet<(usize, u64)> = BTreeSet::new();
-        for section in elf.sections().filter(|s| s.elf_section_header().sh_type(LittleEndian) == SHT_REL) {
+        (0..self.places.len()).filter(is_program).collect()
+    }
+
+    /// What relocations lead from functions to anything.
+    fn relocated(&self) -> Result<Vec<Reference>> {
+        let mut all = Vec::new();
+        for section in self.elf.sections().filter(|s| s.elf_section_header().sh_type(LittleEndian) == SHT_REL)
+        {
             let target = section.elf_section_header().sh_info(LittleEndian) as usize;
-            let Some((start, size)) = section.file_range() else { continue };
-            let Some((code, _)) =
-                elf.section_by_index(object::SectionIndex(target)).ok().and_then(|s| s.file_range())
-            else {
+            let (Some((start, size)), Some(code)) = (section.file_range(), self.section_at(target)) else {
                 continue;
             };
             for entry in (start as usize..(start + size) as usize).step_by(REL) {
-                let (offset, info) = (word(bytes, entry), word(bytes, entry + 8));
-                let (symbol, kind) = ((info >> 32) as usize, info as u32);
-                let Some(caller) = at(target, offset) else { continue };
-                relocated.insert((target, offset));
-                let known =
-                    elf.symbol_by_index(object::SymbolIndex(symbol)).map_err(|e| bug(e.to_string()))?;
-                let callee = by_symbol.get(&symbol).copied().or_else(|| {
-                    // A function of the file alone: the section, and in the instruction how far into it.
-                    let within = known.section_index().filter(|_| known.kind() == SymbolKind::Section)?;
-                    let imm = imm(bytes, (code + offset) as usize);
-                    at(
-                        within.0,
-                        if kind == R_BPF_64_32.0 { (i64::from(imm) + 1) as u64 * INSN } else { imm as u64 },
-                    )
-                });
-                let Some(callee) = callee else { continue };
-                match owner.get(names[callee]) {
-                    Some(component) => {
-                        calls.switchable[caller].push(Switchable { component, info: entry + 8, callee });
-                    }
-                    None => calls.plain[caller].push(callee),
+                all.extend(self.reference(entry, target, code)?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The relocation at `entry` of the section `target`, whose bytes begin at `code`, if a function has it.
+    fn reference(&self, entry: usize, target: usize, code: u64) -> Result<Option<Reference>> {
+        let (offset, info) = (word(self.bytes, entry), word(self.bytes, entry + 8));
+        let (symbol, is_call) = ((info >> 32) as usize, info as u32 == R_BPF_64_32.0);
+        let Some(caller) = self.at(target, offset) else { return Ok(None) };
+        let known = self.elf.symbol_by_index(object::SymbolIndex(symbol)).map_err(unreadable)?;
+        let callee = self.by_symbol.get(&symbol).copied().or_else(|| {
+            // A function of the file alone: the section, and in the instruction how far into it.
+            let within = known.section_index().filter(|_| known.kind() == SymbolKind::Section)?;
+            let imm = imm(self.bytes, (code + offset) as usize);
+            self.at(within.0, if is_call { (i64::from(imm) + 1) as u64 * INSN } else { imm as u64 })
+        });
+        let place = (target, offset);
+        Ok(Some(Reference { caller, callee, place, info: entry + 8, is_call }))
+    }
+
+    /// Calls within a section that need no relocation, as (caller, callee).
+    fn local_calls(&self, relocated: &BTreeSet<(usize, u64)>) -> Vec<(usize, usize)> {
+        let mut all = Vec::new();
+        for (caller, (section, range)) in self.places.iter().enumerate() {
+            let Some(code) = self.section_at(*section) else { continue };
+            for offset in range.clone().step_by(INSN as usize) {
+                let insn = (code + offset) as usize;
+                let local = self.bytes[insn] == CALL && self.bytes[insn + 1] >> 4 == PSEUDO_CALL;
+                if local && !relocated.contains(&(*section, offset)) {
+                    let to = offset as i64 + (i64::from(imm(self.bytes, insn)) + 1) * INSN as i64;
+                    all.extend(self.at(*section, to as u64).map(|callee| (caller, callee)));
                 }
             }
         }
-        // Calls within a section that need no relocation.
-        for (caller, (section, range)) in places.iter().enumerate() {
-            let code = elf.section_by_index(object::SectionIndex(*section)).ok().and_then(|s| s.file_range());
-            let Some((code, _)) = code else { continue };
-            for offset in range.clone().step_by(INSN as usize) {
-                let insn = (code + offset) as usize;
-                let local = bytes[insn] == CALL && bytes[insn + 1] >> 4 == PSEUDO_CALL;
-                if local && !relocated.contains(&(*section, offset)) {
-                    let to = offset as i64 + (i64::from(imm(bytes, insn)) + 1) * INSN as i64;
-                    calls.plain[caller].extend(at(*section, to as u64));
+        all
+    }
+}
+
+/// A function's mention of something.
+struct Reference {
+    caller: usize,
+    /// The function, if it is one of the object's.
+    callee: Option<usize>,
+    /// Section and byte of the instruction.
+    place: (usize, u64),
+    /// Where the relocation keeps the symbol's number.
+    info: usize,
+    /// Or takes its address.
+    is_call: bool,
+}
+
+impl Calls {
+    pub fn of(bytes: &[u8]) -> Result<Self> {
+        let text = Text::of(bytes)?;
+        let owner: BTreeMap<&str, &'static str> = ENTRIES.iter().map(|(c, f)| (*f, *c)).collect();
+        let absent =
+            text.by_symbol.iter().find(|(_, f)| text.names[**f] == ABSENT).map(|(symbol, _)| *symbol);
+        let nr = text.places.len();
+        let mut calls = Self {
+            plain: vec![Vec::new(); nr],
+            callbacks: vec![Vec::new(); nr],
+            switchable: (0..nr).map(|_| Vec::new()).collect(),
+            programs: text.programs(),
+            absent: absent.ok_or_else(|| Error::bug(format!("the scheduler's object has no `{ABSENT}`")))?,
+        };
+        let relocated = text.relocated()?;
+        for r in &relocated {
+            let Some(callee) = r.callee else { continue };
+            match owner.get(text.names[callee]) {
+                Some(component) => {
+                    calls.switchable[r.caller].push(Switchable { component, info: r.info, callee });
                 }
+                None if r.is_call => calls.plain[r.caller].push(callee),
+                None => calls.callbacks[r.caller].push(callee),
             }
+        }
+        for (caller, callee) in text.local_calls(&relocated.iter().map(|r| r.place).collect()) {
+            calls.plain[caller].push(callee);
         }
         Ok(calls)
     }
@@ -153,7 +213,8 @@ impl Calls {
                 let (kept, left): (Vec<_>, Vec<_>) =
                     self.switchable[f].iter().partition(|c| components.contains(c.component));
                 absent |= !left.is_empty();
-                for callee in self.plain[f].iter().copied().chain(kept.iter().map(|c| c.callee)) {
+                let plain = self.plain[f].iter().chain(&self.callbacks[f]).copied();
+                for callee in plain.chain(kept.iter().map(|c| c.callee)) {
                     if !std::mem::replace(&mut seen[callee], true) {
                         to_see.push(callee);
                     }
@@ -164,12 +225,13 @@ impl Calls {
         self.programs.iter().map(count).max().unwrap_or(0)
     }
 
-    /// Functions in the longest chain of calls from a program.
+    /// Functions in the longest chain of calls from a program or a callback.
     fn frames(&self, components: &BTreeSet<&str>) -> usize {
         let mut known = vec![0; self.plain.len()];
         self.programs
             .iter()
-            .map(|&program| self.frames_from(program, components, &mut known))
+            .chain(self.callbacks.iter().flatten())
+            .map(|&start| self.frames_from(start, components, &mut known))
             .max()
             .unwrap_or(0)
     }

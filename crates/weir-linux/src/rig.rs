@@ -69,6 +69,13 @@ impl Rig {
         }
     }
 
+    /// Likewise: a component holds it back until then.
+    pub fn hold(&mut self, id: TaskId, until_ns: u64) {
+        let at = self.view.shared.head().tasks + u64::from(id.0) * size_of::<LiveTask>() as u64;
+        // SAFETY: within the table, which is ours.
+        unsafe { (*(at as *mut LiveTask)).until_ns = until_ns };
+    }
+
     pub fn snapshot(&self, now_ns: u64) -> Snapshot {
         self.view.snapshot(&self.facts, now_ns, &|_| None)
     }

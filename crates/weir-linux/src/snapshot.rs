@@ -88,6 +88,9 @@ pub struct CpuView {
     /// Instructions in these.
     #[serde(default)]
     pub instructions: u64,
+    /// Timers of components that expired.
+    #[serde(default)]
+    pub timers: u64,
     /// Events that found the ring full.
     pub lost_events: u64,
 }
@@ -186,6 +189,9 @@ pub struct Totals {
     /// Instructions in these.
     #[serde(default)]
     pub instructions: u64,
+    /// Timers of components that expired.
+    #[serde(default)]
+    pub timers: u64,
     pub busy_ns: u64,
     pub lost_events: u64,
     /// Requests of the loader that the kernel side carried out.

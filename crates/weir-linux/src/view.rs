@@ -120,6 +120,7 @@ impl View {
         totals.failures += n.failures;
         totals.gave_up += n.gave_up;
         totals.stints += n.stints;
+        totals.timers += n.timers;
         totals.instructions += n.instructions;
         totals.busy_ns += n.busy_ns;
         totals.lost_events += n.lost_events;
@@ -146,6 +147,7 @@ impl View {
             failures: n.failures,
             gave_up: n.gave_up,
             stints: n.stints,
+            timers: n.timers,
             instructions: n.instructions,
             lost_events: n.lost_events,
         }
@@ -266,10 +268,12 @@ impl View {
 
     /// The task that waits in the graph for the longest time, if that is `limit_ns` or more.
     pub fn longest_waiter(&self, now_ns: u64, limit_ns: u64) -> Option<Waiter> {
+        // Not the graph's fault: one that a component holds back for a time, such as without budget.
+        let since = |t: &LiveTask| t.since_ns.max(t.until_ns);
         let (id, t) = self
             .live_tasks()
-            .filter(|(_, t)| t.since_ns != 0 && now_ns.saturating_sub(t.since_ns) >= limit_ns)
-            .min_by_key(|(_, t)| t.since_ns)?;
+            .filter(|(_, t)| t.since_ns != 0 && now_ns.saturating_sub(since(t)) >= limit_ns)
+            .min_by_key(|(_, t)| since(t))?;
         Some(Waiter {
             id,
             pid: t.pid,
@@ -389,6 +393,12 @@ mod tests {
         let title = pipe_title(&rig.facts.plan, w.pipe.expect("it is in the graph"));
         assert!(title.starts_with("round_robin@cpu") && title.contains(" -> termination"), "{title}");
         assert_eq!(rig.view.task_of(71), Some(ids[1].0));
+        // What is held back until some time waits from then on.
+        rig.hold(ids[2], 7_000);
+        let w = rig.view.longest_waiter(9_000, 4_000).expect("two others");
+        assert_eq!(w.pid, 71);
+        rig.hold(ids[1], 8_000);
+        assert_eq!(rig.view.longest_waiter(8_500, 4_000), None);
         assert_eq!(rig.view.task_of(99), None);
     }
 

@@ -205,6 +205,6 @@ fn components_that_the_kernel_cannot_take_are_refused() {
     let rusty = catalog().components.iter().find(|c| c.source.ends_with(".rs")).expect("one is in Rust");
     let text = format!("annotate affinity; entry -> load_balancer -> each cpu {{ {} -> cpu }};", rusty.name);
     let plan = compile(&wish(&text), &shape).expect("a sound topology").plan;
-    let e = takes(&plan).expect_err("not in C");
+    let e = takes(&plan, 4).expect_err("not in C");
     assert!(e.message.contains(&rusty.name) && e.help.contains(".rs"), "{e}");
 }
