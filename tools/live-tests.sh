@@ -3,7 +3,7 @@
 #
 # The live scheduler in real kernels: every script of tests/live in a guest of its own, as many at a time as there are
 # CPUs. `tools/live-tests.sh switches ends` runs only these. A line `# vm: …` in a script holds the options of its guest.
-# RUNWEIR and PROBE name programs that are built already.
+# RUNWEIR and PROBE name programs that are built already, KERNEL the file of another kernel than `runweir vm` fetches.
 #
 # The guests' clocks count instructions (`runweir vm --icount`): what happens in them depends neither on how fast this
 # computer is nor on what else it does, and waiting takes no time.
@@ -28,10 +28,11 @@ cp "${RUNWEIR:-$target/debug/runweir}" "$work/runweir"
 cp "${PROBE:-$target/debug/examples/probe}" "$work/probe"
 strip "$work/runweir" "$work/probe" 2>/dev/null || true
 runweir=$work/runweir
+kernel=(${KERNEL:+--kernel "$KERNEL"})
 
 # The first call may have to fetch a kernel: that needs the network.
 status=0
-"$runweir" vm --icount --turn 1ms --timeout 100s -- true >"$work/out" 2>"$work/err" || status=$?
+"$runweir" vm "${kernel[@]}" --icount --turn 1ms --timeout 100s -- true >"$work/out" 2>"$work/err" || status=$?
 if ((status)) && grep -qE "cannot (get Debian's package lists|download)" "$work/err"; then
 	echo "skipped: no kernel in the cache and none to be had: $(tail -3 "$work/err")"
 	exit 77
@@ -48,7 +49,7 @@ guest() { # NAME: run the script in its guest
 	local name=$1 options status=0 began=$SECONDS
 	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
 	# shellcheck disable=SC2086 # the options are words
-	(cd "$work" && "$runweir" vm $options --accel tcg --icount --turn 1ms --timeout 1500s --quiet \
+	(cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --icount --turn 1ms --timeout 1500s --quiet \
 		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
 		-- env "PROBE=$work/probe" sh "tests/live/$name.sh") >"$work/$name.log" 2>&1 </dev/null || status=$?
 	echo "$status $((SECONDS - began))" >"$work/$name.status"

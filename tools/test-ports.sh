@@ -73,7 +73,7 @@ done
 if [[ -z $bpf_clang ]]; then
 	echo "skip bpf: no clang 19 or newer with the BPF target"
 else
-	if "$bpf_clang" -target bpf -mcpu=v4 -O2 -g -std=gnu11 -ffreestanding -fvisibility=hidden -fno-builtin -fno-jump-tables \
+	if "$bpf_clang" -target bpf -mcpu=v4 -mllvm -disable-ldsx -O2 -g -std=gnu11 -ffreestanding -fvisibility=hidden -fno-builtin -fno-jump-tables \
 		"${warnings[@]}" -Wno-unused-function -Wno-duplicate-decl-specifier \
 		-Icore/include -Icore/port/bpf -Icore/src -c -o "$work/bpf.o" "$work/bpf.c" >"$work/log" 2>&1 &&
 		[[ ! -s $work/log ]]; then
@@ -99,7 +99,7 @@ else
 		# The live scheduler is made of these very files and of no other version of any (DESIGN D1).
 		mkdir "$work/live"
 		cp "$work/bpf.c" "$work/live/weir_unit.c"
-		if "$bpf_clang" -target bpf -mcpu=v4 -O2 -g -std=gnu11 -ffreestanding -fvisibility=hidden -fno-builtin \
+		if "$bpf_clang" -target bpf -mcpu=v4 -mllvm -disable-ldsx -O2 -g -std=gnu11 -ffreestanding -fvisibility=hidden -fno-builtin \
 			-fno-jump-tables "${warnings[@]}" -Wno-unused-function -Wno-duplicate-decl-specifier -Icore/include \
 			-Icore/port/bpf -Icore/src -Iruntimes/linux -I"$work/live" -MD -MF "$work/live/files" \
 			-c -o "$work/live/weir.bpf.o" runtimes/linux/weir.bpf.c >"$work/log" 2>&1; then

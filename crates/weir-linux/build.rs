@@ -49,7 +49,8 @@ fn main() {
 }
 
 fn compile(clang: &str, root: &Path, out: &Path, object: &Path) {
-    let flags = "-target bpf -mcpu=v4 -O2 -g -std=gnu11 -ffreestanding -fvisibility=hidden -fno-builtin \
+    // (Before Linux 6.18 no load from an arena may extend a sign.)
+    let flags = "-target bpf -mcpu=v4 -mllvm -disable-ldsx -O2 -g -std=gnu11 -ffreestanding -fvisibility=hidden -fno-builtin \
                  -fno-jump-tables -Wall -Wno-unused-function -Wno-unused-parameter \
                  -Wno-duplicate-decl-specifier";
     let mut command = Command::new(clang);

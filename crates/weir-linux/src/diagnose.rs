@@ -38,7 +38,7 @@ const CAP_BPF: u32 = 39;
 
 /// Remedies that several diagnostics share.
 const WHICH_KERNEL: &str = "sched_ext is part of Linux from 6.12 on where it is built with CONFIG_SCHED_CLASS_EXT=y; \
-    Debian's kernels have it in 6.18 and later (trixie-backports). `runweir vm` tries a topology in a \
+    Debian's kernels have it from 6.16 on (trixie-backports). `runweir vm` tries a topology in a \
     virtual machine with such a kernel";
 const BAD_BUILDS: &str = "known to be damaged: Debian's backports builds 7.1.13 and 7.2.12; install another build \
     of the kernel (7.2.13 is sound). `runweir vm` chooses a sound one";
@@ -165,7 +165,7 @@ pub fn load_failure(log: &str, errno: i32, save: &dyn Fn() -> Option<PathBuf>, s
         return Error::new(
             ErrorKind::Kernel,
             format!("this kernel's ({kernel}) sched_ext differs from what the scheduler knows: {line}"),
-            format!("Linux 7.2 was tried{}", at()),
+            format!("Linux 6.16 to 7.3 were tried{}", at()),
         );
     }
     if log.contains("pointer arithmetic on arena prohibited") {
