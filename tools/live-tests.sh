@@ -44,6 +44,7 @@ mkdir -p "$work/tests"
 cp -r tests/live "$work/tests/live"
 cp -r topologies "$work/topologies"
 "$clang" -target bpf -mcpu=v4 -O2 -g -c tests/live/rival.bpf.c -o "$work/tests/live/rival.bpf.o"
+${CC:-cc} -O2 -static -pthread experiments/adaptation/pipeline.c -o "$work/tests/live/pipeline"
 
 guest() { # NAME: run the script in its guest
 	local name=$1 options status=0 began=$SECONDS
@@ -57,7 +58,7 @@ guest() { # NAME: run the script in its guest
 
 # The longest first.
 names=("$@")
-(($#)) || names=(catalogue requested groups limits fair semantics switches numa ends counters instruction-sets brief watchdog two-cpus)
+(($#)) || names=(catalogue requested groups limits fair semantics switches numa ends counters instruction-sets brief watchdog adaptation two-cpus)
 for script in tests/live/*.sh; do
 	name=$(basename "$script" .sh)
 	[[ $# -gt 0 || $name == lib || " ${names[*]} " == *" $name "* ]] || { echo "$script is in no list" >&2; exit 1; }
