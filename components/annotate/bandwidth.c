@@ -17,7 +17,7 @@
  * task that gets a CPU takes a slice of the quota, which becomes the length of its turn if that is longer, and
  * gives back what it has not used; so no group has more than its quota, on however many CPUs. What a
  * late timer lets it run beyond is taken off the next period. Groups may be within groups: a task uses the quotas of all
- * that it is in. Group 0, the root, has no limit; groups are numbered up to 255, parents before their children.
+ * that it is in, up to eight. Group 0, the root, has no limit; groups are numbered up to 255, parents before their children.
  *
  * example:  annotate affinity, weight, fair, bandwidth; entry -> throttle -> cfs -> cpus;
  */

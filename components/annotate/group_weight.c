@@ -15,7 +15,7 @@
  *
  * Takes the place of `weight`, in front of any order that goes by weights. A group competes as one task of its
  * weight would, and its runnable members divide what it gets by theirs; groups may be within groups. So a task's weight
- * is its own times, for each group that it is in, the group's weight over the sum of those who compete in the group.
+ * is its own times, for each group that it is in, up to eight, the group's weight over the sum of those who compete in it.
  *
  * The sums change when members come and go; an order hears of that when it asks again, for most a turn later.
  * Group 0 is the root, and holds whoever is in no other; groups are numbered up to 255, parents before their children.

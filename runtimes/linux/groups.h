@@ -182,7 +182,8 @@ s32 weir_cgroup_init(u64 *ctx)
 		if (weir_kernel_knows(args->bw_quota_us))
 			set_limit(number, args->bw_period_us, args->bw_quota_us);
 	}
-	bpf_map_update_elem(&group_numbers, &id, &own, 0);
+	if (bpf_map_update_elem(&group_numbers, &id, &own, 0) && number)
+		weir_store(&GROUP(number)->used, 0);
 	return 0;
 }
 

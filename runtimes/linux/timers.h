@@ -63,7 +63,13 @@ WEIR_GLOBAL int weir_linux_is_due(u32 instance)
 	struct weir_linux_timer *timer = bpf_map_lookup_elem(&timers, &instance);
 	u64 at = armed_for(instance);
 
-	return timer && at <= bpf_ktime_get_ns() && (at || timer->again);
+	if (!timer)
+		return 0;
+	if (at <= bpf_ktime_get_ns())
+		return at || timer->again;
+	/* Or the clock that the core reads is a little behind the one that timers go by. */
+	start_timer(timer, at);
+	return 0;
 }
 
 /* What the core made of it. */

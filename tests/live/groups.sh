@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# Control groups under `groups`: weights, limits, limits around limits, threads and groups that come, move and go. The same under
-# the kernel's own scheduler goes first, for what is expected.
+# Control groups under `groups`: weights, limits, limits around limits, threads and groups that come, move and go. Under the kernel's
+# own scheduler (7.2.13), `shares` saw 1019 to 3060, 2035 to 2034 and 1015 to 3024 ms of 4 s, `limits` 799 and 1217 ms.
 #
 # vm: --cpus 3
 . "$(dirname "$0")/lib.sh"
@@ -50,18 +50,18 @@ echo 300 >$root/heavy/cpu.weight
 echo "20000 100000" >$root/capped/cpu.max
 echo "30000 100000" >$root/pod/cpu.max
 
-shares() { # under whichever scheduler
+shares() {
 	hog light 1
 	hog light 1
 	hog heavy 1
 	sleep 1
-	usage 4 light heavy
+	usage 2 light heavy
 	echo "  $u1 to $u2 ms, 1 to 3 by weight"
 	between 240 $((u2 * 100 / u1)) 380 "weights, in hundredths"
 	# Another weight while they run.
 	echo 100 >$root/heavy/cpu.weight
 	sleep 1
-	usage 4 light heavy
+	usage 2 light heavy
 	echo "  $u1 to $u2 ms, 1 to 1"
 	between 80 $((u2 * 100 / u1)) 125 "changed weights, in hundredths"
 	# And another group.
@@ -71,7 +71,7 @@ shares() { # under whichever scheduler
 	done
 	echo 300 >$root/heavy/cpu.weight
 	sleep 1
-	usage 4 light heavy
+	usage 2 light heavy
 	echo "  $u1 to $u2 ms, 1 to 3 with a thread that moved"
 	between 240 $((u2 * 100 / u1)) 380 "shares after a move, in hundredths"
 	rest
@@ -95,20 +95,11 @@ limits() {
 	rest
 }
 
-step "the kernel's own scheduler: weights"
-shares
-step "the kernel's own scheduler: limits"
-limits
-
 attach_all "groups decentral"
 step "weights"
 shares
 step "limits"
 limits
-step "kept by a switch"
-runweir switch --quiet decentral || fail "no switch"
-runweir switch --quiet groups || fail "no switch back"
-shares
 step "groups that come and go, more than there are numbers for"
 hog light 1
 i=0
@@ -126,6 +117,9 @@ while [ $i -lt 300 ]; do
 	i=$((i + 1))
 done
 load 1
+step "told again to a graph that comes later"
+runweir switch --quiet decentral || fail "no switch"
+runweir switch --quiet groups || fail "no switch back"
 limits
 settled
 detach

@@ -100,6 +100,28 @@ fn a_group_has_no_more_than_its_quota() {
     }
 }
 
+/// A limit around two groups of which one has a lower limit of its own, on four CPUs that are otherwise idle.
+#[test]
+fn limits_of_groups_within_groups() {
+    let text = format!(
+        "[[group]]\nname = \"pod\"\nquota = \"50ms\"\nperiod = \"50ms\"\n\
+         [[group]]\nname = \"low\"\nparent = \"pod\"\nquota = \"10ms\"\nperiod = \"40ms\"\n\
+         [[group]]\nname = \"free\"\nparent = \"pod\"\n\
+         [[task]]\nname = \"a\"\ngroup = \"low\"\ncount = 2\n{HOG}[[task]]\nname = \"b\"\ngroup = \"free\"\ncount = 2\n{HOG}"
+    );
+    for order in ["fifo", "cfs", "eevdf"] {
+        let topology = format!(
+            "annotate affinity, weight, fair, bandwidth; entry -> throttle -> load_balancer -> each cpu {{ {order} -> cpu }};"
+        );
+        let seen = run(&topology, &Machine::smp(4), &toml(&text), 4000);
+        let cpus = |g: &str| seen.ran[g] as f64 / (4000 * MS) as f64;
+        let (low, free) = (cpus("low"), cpus("free"));
+        assert!(low < 0.255, "{order}: {low} in the group with a limit of its own");
+        assert!(low + free < 1.01 && low + free > 0.93, "{order}: {low} and {free} of one CPU");
+        assert!(free > 0.7, "{order}: {free} left for the other group");
+    }
+}
+
 /// The topology of the catalogue does both.
 #[test]
 fn the_catalogue_serves_groups() {
