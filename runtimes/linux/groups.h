@@ -60,6 +60,14 @@ static u32 number_of(u64 id)
 	return known ? known->number : 0;
 }
 
+/* The number that is the group's alone; 0: it has none. */
+static u32 own_number_of(u64 id)
+{
+	struct weir_linux_group_of *known = bpf_map_lookup_elem(&group_numbers, &id);
+
+	return known && known->is_own ? known->number : 0;
+}
+
 /* A number that is free and beyond the parent's, for a group comes after the one it is in; 0: there is none. */
 WEIR_GLOBAL u32 weir_linux_new_group(u32 parent)
 {
@@ -191,11 +199,11 @@ SEC("struct_ops.s/weir_cgroup_exit")
 int weir_cgroup_exit(u64 *ctx)
 {
 	u64 id = id_of((struct cgroup *)ctx[0]);
-	struct weir_linux_group_of *known = bpf_map_lookup_elem(&group_numbers, &id);
+	u32 number = own_number_of(id);
 
 	IN_ARENA;
-	if (known && known->is_own)
-		weir_store(&GROUP(known->number)->used, 0);
+	if (number)
+		weir_store(&GROUP(number)->used, 0);
 	bpf_map_delete_elem(&group_numbers, &id);
 	return 0;
 }
@@ -216,13 +224,12 @@ int weir_cgroup_move(u64 *ctx)
 SEC("struct_ops/weir_cgroup_set_weight")
 int weir_cgroup_set_weight(u64 *ctx)
 {
-	u64 id = id_of((struct cgroup *)ctx[0]);
-	struct weir_linux_group_of *known = bpf_map_lookup_elem(&group_numbers, &id);
+	u32 number = own_number_of(id_of((struct cgroup *)ctx[0]));
 
 	IN_ARENA;
-	if (known && known->is_own) {
-		weir_store(&GROUP(known->number)->weight, GROUP_WEIGHT((u32)ctx[1]));
-		note_group(known->number, NEWS_WEIGHT);
+	if (number) {
+		weir_store(&GROUP(number)->weight, GROUP_WEIGHT((u32)ctx[1]));
+		note_group(number, NEWS_WEIGHT);
 	}
 	return 0;
 }
@@ -231,12 +238,11 @@ int weir_cgroup_set_weight(u64 *ctx)
 SEC("struct_ops/weir_cgroup_set_bandwidth")
 int weir_cgroup_set_bandwidth(u64 *ctx)
 {
-	u64 id = id_of((struct cgroup *)ctx[0]);
-	struct weir_linux_group_of *known = bpf_map_lookup_elem(&group_numbers, &id);
+	u32 number = own_number_of(id_of((struct cgroup *)ctx[0]));
 
 	IN_ARENA;
-	if (known && known->is_own)
-		set_limit(known->number, ctx[1], ctx[2]);
+	if (number)
+		set_limit(number, ctx[1], ctx[2]);
 	return 0;
 }
 

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventSink, comm};
 use crate::layout::LiveTask;
 use crate::memory::{Memory, Shared};
-use crate::object::{self, Attached, Loaded, MAX_ARENA, with_components};
+use crate::object::{Attached, Loaded, MAX_ARENA, with_components};
 use crate::pmu::{Counters, Counting};
 use crate::protocol::{Answer, Request};
 use crate::server::{Handler, Server};
@@ -211,8 +211,9 @@ impl Live {
     /// What components of the first topology listen to and this kernel does not tell, as sentences.
     pub fn untold(&self) -> Vec<String> {
         let plan = &self.control.facts().plan;
-        object::untold()
-            .into_iter()
+        self.loaded
+            .untold
+            .iter()
             .filter(|(topic, _)| control::listens(plan, *topic))
             .map(|(topic, why)| format!("{}: {why}; components that listen to it hear nothing", topic.name()))
             .collect()

@@ -89,6 +89,8 @@ pub(crate) struct Loaded {
     object: Arc<Mutex<Object>>,
     pub memory: Memory,
     pub shared: Shared,
+    /// What this kernel does not tell of control groups, and why.
+    pub untold: Vec<(Topic, &'static str)>,
 }
 
 /// What the kernel holds for us; it goes with this, the scheduler first.
@@ -125,7 +127,8 @@ impl Loaded {
                 .set_max_entries(entries)
                 .map_err(|e| Error::bug(format!("the size of the map `{name}`: {e}")))?;
         }
-        clear_unknown_calls(&mut open)?;
+        let known = known_calls();
+        clear_unknown_calls(&mut open, &known)?;
         if counters.is_some() {
             look_at_counters(&mut open, nr_cpus)?;
         }
@@ -140,7 +143,7 @@ impl Loaded {
         }
         let memory = arena_memory(&mut object, u64::from(pages) * PAGE)?;
         let shared = global_record(&mut object)?;
-        Ok(Self { object: Arc::new(Mutex::new(object)), memory, shared })
+        Ok(Self { object: Arc::new(Mutex::new(object)), memory, shared, untold: untold(&known) })
     }
 
     fn object(&self) -> MutexGuard<'_, Object> {
@@ -220,8 +223,7 @@ fn known_calls() -> Vec<bool> {
 }
 
 /// What this kernel does not tell of control groups, and why.
-pub(crate) fn untold() -> Vec<(Topic, &'static str)> {
-    let known = known_calls();
+fn untold(known: &[bool]) -> Vec<(Topic, &'static str)> {
     let groups = (Topic::Group, "this kernel has no control groups for sched_ext (CONFIG_EXT_GROUP_SCHED)");
     let limits = (Topic::Limit, "this kernel does not tell limits of control groups (Linux 6.17 does)");
     [groups, limits]
@@ -233,12 +235,12 @@ pub(crate) fn untold() -> Vec<(Topic, &'static str)> {
 }
 
 /// libbpf would refuse a call that the kernel does not make.
-fn clear_unknown_calls(open: &mut OpenObject) -> Result<()> {
+fn clear_unknown_calls(open: &mut OpenObject, known: &[bool]) -> Result<()> {
     let gone = || Error::bug("the scheduler's object has no table of calls");
     let mut map = open.maps_mut().find(|m| m.name() == "weir_ops").ok_or_else(gone)?;
     let table = map.initial_value_mut().ok_or_else(gone)?;
     let pointer = size_of::<usize>();
-    for (i, _) in known_calls().iter().enumerate().filter(|(_, known)| !**known) {
+    for (i, _) in known.iter().enumerate().filter(|(_, known)| !**known) {
         table.get_mut(i * pointer..(i + 1) * pointer).ok_or_else(gone)?.fill(0);
     }
     Ok(())
