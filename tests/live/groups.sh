@@ -21,7 +21,9 @@ rest() {
 	hogs=
 }
 used() { sed -n 's/^usage_usec //p' "$root/$1/cpu.stat"; }
-# `usage SECONDS GROUP…`: CPU time of each in that time, in ms, as u1, u2, …
+now_ms() { awk '{ print int($1 * 1000) }' /proc/uptime; }
+# `usage SECONDS GROUP…`: CPU time of each in that time, in ms, as u1, u2, …. (This script waits for a CPU, too, and may sleep
+# longer: by the clock.)
 usage() {
 	seconds=$1
 	shift
@@ -30,16 +32,21 @@ usage() {
 		i=$((i + 1))
 		eval "s$i=$(used "$g")"
 	done
+	lasted=$(now_ms)
 	sleep "$seconds"
+	lasted=$(($(now_ms) - lasted))
 	i=0
 	for g in "$@"; do
 		i=$((i + 1))
-		eval "u$i=\$((($(used "$g") - s$i) / 1000))"
+		eval "u$i=\$((($(used "$g") - s$i) * seconds / lasted))"
 	done
+	[ $lasted -lt $((seconds * 1200)) ] || echo "  (it took $lasted ms)"
 }
 # `between LEAST VALUE MOST WHAT`
 between() {
-	[ "$1" -le "$2" ] && [ "$2" -le "$3" ] || fail "$4: $2, not $1 to $3"
+	[ "$1" -le "$2" ] && [ "$2" -le "$3" ] && return
+	runweir status
+	fail "$4: $2, not $1 to $3"
 }
 
 echo +cpu >$root/cgroup.subtree_control
