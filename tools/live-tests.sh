@@ -46,28 +46,14 @@ cp -r topologies "$work/topologies"
 "$clang" -target bpf -mcpu=v4 -O2 -g -c tests/live/rival.bpf.c -o "$work/tests/live/rival.bpf.o"
 ${CC:-cc} -O2 -static -pthread experiments/adaptation/pipeline.c -o "$work/tests/live/pipeline"
 
-# A guest that comes to no end, or in which an attachment does not (lib.sh), has another attempt, and says so: CAVEATS.md, `requested`.
-guest() { # NAME
-	local began=$SECONDS
-	attempt "$1"
-	if [[ $(cat "$work/$1.status") == 75 ]] || grep -q 'give it more time with --timeout' "$work/$1.log"; then
-		sed -i 's/^/first attempt: /' "$work/$1.log"
-		mv "$work/$1.log" "$work/$1.first"
-		attempt "$1"
-		cat "$work/$1.log" >>"$work/$1.first"
-		mv "$work/$1.first" "$work/$1.log"
-	fi
-	echo "$(cat "$work/$1.status") $((SECONDS - began))" >"$work/$1.status"
-}
-
-attempt() { # NAME: run the script in its guest
-	local name=$1 options status=0
+guest() { # NAME: run the script in its guest
+	local name=$1 options status=0 began=$SECONDS TIMEFORMAT=%U
 	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
 	# shellcheck disable=SC2086 # the options are words
-	(cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --icount --turn 1ms --timeout 900s --quiet \
+	{ time (cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --icount --turn 1ms --timeout 900s --quiet \
 		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
-		-- env "PROBE=$work/probe" sh "tests/live/$name.sh") >"$work/$name.log" 2>&1 </dev/null || status=$?
-	echo "$status" >"$work/$name.status"
+		-- env "PROBE=$work/probe" sh "tests/live/$name.sh" >"$work/$name.log" 2>&1 </dev/null); } 2>"$work/$name.time" || status=$?
+	echo "$status $((SECONDS - began)) $(cut -d. -f1 "$work/$name.time")" >"$work/$name.status"
 }
 
 # The longest first.
@@ -87,8 +73,8 @@ pids=()
 
 failed=0
 for name in "${names[@]}"; do
-	read -r status seconds <"$work/$name.status"
-	echo "== $name: $([[ $status == 0 ]] && echo passed || echo "FAILED ($status)") in $seconds s"
+	read -r status seconds computing <"$work/$name.status"
+	echo "== $name: $([[ $status == 0 ]] && echo passed || echo "FAILED ($status)") in $seconds s ($computing s of a processor)"
 	sed 's/^/   /' "$work/$name.log"
 	((status == 0)) || failed=1
 done

@@ -46,6 +46,17 @@ static void note_class_of(struct task_struct *p)
 }
 
 /*
+ * This CPU goes, or is not all there yet. The last that it does is to wake who waits for its end, and by then it takes no
+ * interrupts any more. The kernel kicks by one that a CPU sends to itself: it would be lost, and Linux 7.2 never sends another
+ * one there, whatever asks it to: kicks, and the end of the scheduler. What is enqueued from such a CPU goes straight to the
+ * kernel's own queue, which needs none.
+ */
+WEIR_INLINE bool cannot_kick(void)
+{
+	return weir_live_u32(stopped[weir_port_cpu() & (WEIR_MAX_CPUS - 1)]);
+}
+
+/*
  * A higher class holds a CPU for long: the graph is to look elsewhere. The fence pairs with the one in
  * note_class(): either we see that the CPU is back, or it sees that the graph has to hear so; both may tell it.
  */

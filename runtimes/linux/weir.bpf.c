@@ -83,7 +83,7 @@ int weir_enqueue(u64 *ctx)
 	int err;
 
 	IN_ARENA;
-	if (is_urgent(p)) {
+	if (is_urgent(p) || cannot_kick()) {
 		COUNT(direct);
 		weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_live.slice_ns, enq_flags);
 		return 0;

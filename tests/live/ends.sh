@@ -25,4 +25,15 @@ step "stop at the socket"
 attach_all fifo
 $PROBE stop || fail "stop is refused"
 ended 0
+step "after a CPU has gone and come, on that CPU"
+attach_all fifo
+for round in 1 2 3 4 5 6; do
+	# (What waits for a CPU's end is woken by that CPU, which takes no interrupts by then.)
+	hotplug 0
+	usleep 100000
+	hotplug 1
+	$PROBE hears 1 || fail "CPU 1 is not what it was"
+done
+taskset -ap 2 $live >/dev/null
+detach
 clean

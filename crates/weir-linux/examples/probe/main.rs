@@ -10,6 +10,7 @@ use weir_linux::protocol::Request;
 use weir_linux::{Snapshot, client};
 
 mod fuzz;
+mod interrupts;
 mod load;
 mod rival;
 mod switches;
@@ -22,6 +23,7 @@ probe stop                    ask the scheduler to leave
 probe fuzz SEED N             N requests to the control socket, most of them wrong
 probe threads N               N threads at once that compute, yield and sleep
 probe hog CPU SECONDS         compute on a CPU in the real-time class
+probe hears CPU               a CPU still hears the interrupts that it sends to itself
 probe rival OBJECT            attach a sched_ext scheduler that is not ours, until killed
 probe as UID COMMAND…         run a command as another user";
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         ["fuzz", seed, n] => number(seed).and_then(|seed| fuzz::run(seed, number(n)?)),
         ["threads", n] => number(n).and_then(load::threads),
         ["hog", cpu, seconds] => number(cpu).and_then(|cpu| load::hog(cpu, number(seconds)?)),
+        ["hears", cpu] => number(cpu).and_then(interrupts::heard),
         ["rival", object] => rival::run(object),
         ["as", uid, program, ref rest @ ..] => number(uid).and_then(|uid| run_as(uid, program, rest)),
         _ => Err(HELP.into()),
