@@ -135,7 +135,8 @@ impl Live {
         let memory = options.memory.clamp(1 << 20, MAX_ARENA) / 4096 * 4096;
         let mut selection = options.selection.clone();
         selection.classes.extend(options.plan.instances.iter().map(|i| i.class));
-        let (code, components) = with_components(&selection, diagnose::max_frames(system))?;
+        let (code, components) =
+            with_components(&selection, wants_counters(&options), diagnose::max_frames(system))?;
         let (loaded, counting) = load(&code, memory, &options, system)?;
         loaded.memory.touch();
         let own = memory / STAGING_SHARE / 4096 * 4096;
@@ -276,15 +277,19 @@ impl Handler for Gate {
 /// Counters that are open, or why there are none; none where nobody wants any.
 type Counted = Option<std::result::Result<Counters, String>>;
 
-/// Load the kernel side, with counters if they are wanted and there are any.
-fn load(code: &[u8], memory: u64, options: &Options, system: &dyn System) -> Result<(Loaded, Counted)> {
-    let nr_cpus = options.shape.nr_cpus();
-    let wanted = match options.counting {
+/// Counters are to be told, if the machine has them.
+fn wants_counters(options: &Options) -> bool {
+    match options.counting {
         Counting::Nothing => false,
         Counting::Auto => control::listens(&options.plan, Topic::Counters),
         Counting::Software | Counting::Fields(_) => true,
-    };
-    if !wanted {
+    }
+}
+
+/// Load the kernel side, with counters if they are wanted and there are any.
+fn load(code: &[u8], memory: u64, options: &Options, system: &dyn System) -> Result<(Loaded, Counted)> {
+    let nr_cpus = options.shape.nr_cpus();
+    if !wants_counters(options) {
         return Ok((Loaded::load(code, memory, None, nr_cpus, system)?, None));
     }
     let counters = match Counters::open(options.counting, nr_cpus) {

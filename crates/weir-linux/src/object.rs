@@ -23,7 +23,7 @@ use crate::layout::Live;
 use crate::live::Selection;
 use crate::memory::{Memory, Shared};
 use crate::pmu::{Counters, FIELDS};
-use crate::prune::Calls;
+use crate::prune::{Calls, Part, has_timers};
 
 #[cfg(weir_no_clang)]
 compile_error!(
@@ -32,9 +32,9 @@ compile_error!(
 
 /// Compiled from `runtimes/linux/weir.bpf.c` by the build script.
 #[cfg(not(weir_no_clang))]
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir.bpf.o"));
+pub(crate) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir.bpf.o"));
 #[cfg(weir_no_clang)]
-static OBJECT: &[u8] = &[];
+pub(crate) static OBJECT: &[u8] = &[];
 
 const PAGE: u64 = 4096;
 /// Most bytes that an arena can have.
@@ -46,8 +46,12 @@ pub(crate) fn max_timers(nr_cpus: u32) -> u32 {
 }
 
 /// The object with the components that `selection` names or has room for, and which these are, for a kernel that
-/// grants a chain of calls `max_frames` functions.
-pub(crate) fn with_components(selection: &Selection, max_frames: usize) -> Result<(Vec<u8>, BTreeSet<u16>)> {
+/// grants a chain of calls `max_frames` functions; `counted`: counters may be told.
+pub(crate) fn with_components(
+    selection: &Selection,
+    counted: bool,
+    max_frames: usize,
+) -> Result<(Vec<u8>, BTreeSet<u16>)> {
     let all = &catalog().components;
     let class = |id: &u16| catalog().class(*id).map(|c| c.name.as_str());
     let wanted: BTreeSet<&str> = selection.classes.iter().filter_map(class).collect();
@@ -63,8 +67,14 @@ pub(crate) fn with_components(selection: &Selection, max_frames: usize) -> Resul
     };
     let calls = Calls::of(OBJECT)?;
     let chosen = calls.choose(&wanted, &others, max_frames)?;
-    let classes = all.iter().filter(|c| chosen.contains(c.name.as_str())).map(|c| c.id).collect();
-    Ok((calls.keep(OBJECT, &chosen), classes))
+    let chosen_all = || all.iter().filter(|c| chosen.contains(c.name.as_str()));
+    let needed = [
+        (Part::Tick, chosen_all().any(|c| c.listens.iter().any(|t| t == Topic::Tick.name()))),
+        (Part::Counters, counted),
+        (Part::Timers, chosen_all().any(|c| has_timers(&c.name))),
+    ];
+    let parts = needed.into_iter().filter(|(_, is_needed)| *is_needed).map(|(part, _)| part).collect();
+    Ok((calls.keep(OBJECT, &chosen, &parts), chosen_all().map(|c| c.id).collect()))
 }
 
 /// What libbpf says; it has one printer for the whole process.
@@ -382,10 +392,10 @@ mod tests {
     /// nobody wants it.
     #[test]
     fn what_nobody_wants_is_left_out() {
-        let (all, classes) =
-            with_components(&selection(&["fcfs", "round_robin"], false), usize::MAX).expect("an object");
-        let (few, only) =
-            with_components(&selection(&["fcfs", "round_robin"], true), usize::MAX).expect("an object");
+        let (all, classes) = with_components(&selection(&["fcfs", "round_robin"], false), false, usize::MAX)
+            .expect("an object");
+        let (few, only) = with_components(&selection(&["fcfs", "round_robin"], true), false, usize::MAX)
+            .expect("an object");
         assert_eq!(only.len(), 2);
         assert!(classes.is_superset(&only) && classes.len() > 30, "{} components", classes.len());
         assert_eq!(all.len(), OBJECT.len());
@@ -394,8 +404,8 @@ mod tests {
         assert!(calls(&all) <= crate::prune::MAX_FUNCTIONS);
         for c in &catalog().components {
             if c.source.ends_with(".c") && c.not_in_kernel().is_none() {
-                let (_, with) =
-                    with_components(&selection(&["fcfs", &c.name], false), usize::MAX).expect("an object");
+                let (_, with) = with_components(&selection(&["fcfs", &c.name], false), false, usize::MAX)
+                    .expect("an object");
                 assert!(with.contains(&c.id), "{}", c.name);
             }
         }
@@ -414,9 +424,9 @@ mod tests {
             "edf",
             "llf",
         ];
-        let (_, with) = with_components(&selection(&short, false), MAX_FRAMES).expect("an object");
+        let (_, with) = with_components(&selection(&short, false), false, MAX_FRAMES).expect("an object");
         assert!(with.len() > 40, "{} components", with.len());
-        let refused = with_components(&selection(&["fcfs", "rbed", "u_edf"], true), MAX_FRAMES);
+        let refused = with_components(&selection(&["fcfs", "rbed", "u_edf"], true), false, MAX_FRAMES);
         let message = refused.expect_err("too deep").to_string();
         assert!(message.contains("`rbed`, `u_edf` would need chains of"), "{message}");
     }
@@ -424,7 +434,7 @@ mod tests {
     /// libbpf takes what is left.
     #[test]
     fn a_smaller_object_is_one() {
-        let (few, _) = with_components(&selection(&["fcfs"], true), MAX_FRAMES).expect("an object");
+        let (few, _) = with_components(&selection(&["fcfs"], true), false, MAX_FRAMES).expect("an object");
         let object = ObjectBuilder::default().open_memory(&few).expect("an object");
         assert!(object.progs().any(|p| p.name() == "weir_dispatch"));
     }

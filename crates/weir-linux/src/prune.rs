@@ -38,6 +38,33 @@ struct Switchable {
     callee: usize,
 }
 
+/// What of the kernel side itself leads to all components, and only some users need: each part is in a program of its own, where
+/// the verifier would look at everything once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    /// Telling TICK.
+    Tick,
+    /// Telling COUNTERS.
+    Counters,
+    /// Timers of components.
+    Timers,
+}
+
+/// The call that each part hangs on: function, and which one it calls.
+const PARTS: [(Part, &str, &str); 3] = [
+    (Part::Tick, "weir_tick", "weir_drain"),
+    (Part::Counters, "weir_stopping", "weir_drain"),
+    (Part::Timers, "timer_expired", "weir_drain"),
+];
+
+/// Components with timers: from the build script.
+static TIMED: &[&str] = include!(concat!(env!("OUT_DIR"), "/timed.rs"));
+
+/// Has the component timers?
+pub(crate) fn has_timers(component: &str) -> bool {
+    TIMED.contains(&component)
+}
+
 /// What an object's functions call.
 pub(crate) struct Calls {
     /// Callees by caller, but for entry points of components.
@@ -46,6 +73,8 @@ pub(crate) struct Calls {
     callbacks: Vec<Vec<usize>>,
     /// Entry points of components, by caller.
     switchable: Vec<Vec<Switchable>>,
+    /// Where the relocations of the parts' calls keep the symbol's number.
+    parts: Vec<(Part, usize)>,
     /// Functions that the kernel calls.
     programs: Vec<usize>,
     /// Number of the symbol `weir_absent`.
@@ -180,12 +209,15 @@ impl Calls {
             plain: vec![Vec::new(); nr],
             callbacks: vec![Vec::new(); nr],
             switchable: (0..nr).map(|_| Vec::new()).collect(),
+            parts: Vec::new(),
             programs: text.programs(),
             absent: absent.ok_or_else(|| Error::bug(format!("the scheduler's object has no `{ABSENT}`")))?,
         };
         let relocated = text.relocated()?;
         for r in &relocated {
             let Some(callee) = r.callee else { continue };
+            let hangs = |p: &&(Part, &str, &str)| (p.1, p.2) == (text.names[r.caller], text.names[callee]);
+            calls.parts.extend(PARTS.iter().find(hangs).map(|p| (p.0, r.info)));
             match owner.get(text.names[callee]) {
                 Some(component) => {
                     calls.switchable[r.caller].push(Switchable { component, info: r.info, callee });
@@ -313,13 +345,15 @@ impl Calls {
         Ok(chosen)
     }
 
-    /// The object `bytes` with these components and no others.
-    pub fn keep(&self, bytes: &[u8], components: &BTreeSet<&str>) -> Vec<u8> {
+    /// The object `bytes` with these components and parts, and no others.
+    pub fn keep(&self, bytes: &[u8], components: &BTreeSet<&str>, parts: &BTreeSet<Part>) -> Vec<u8> {
         let mut out = bytes.to_vec();
-        for call in self.switchable.iter().flatten().filter(|c| !components.contains(c.component)) {
-            let kind = word(bytes, call.info) & u64::from(u32::MAX);
+        let left = self.switchable.iter().flatten().filter(|c| !components.contains(c.component));
+        let undone = self.parts.iter().filter(|(part, _)| !parts.contains(part));
+        for at in left.map(|c| c.info).chain(undone.map(|(_, info)| *info)) {
+            let kind = word(bytes, at) & u64::from(u32::MAX);
             let info = (self.absent as u64) << 32 | kind;
-            out[call.info..call.info + 8].copy_from_slice(&info.to_le_bytes());
+            out[at..at + 8].copy_from_slice(&info.to_le_bytes());
         }
         out
     }
@@ -332,4 +366,24 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 /// The number in the instruction at `at`.
 fn imm(bytes: &[u8], at: usize) -> i32 {
     i32::from_le_bytes(bytes[at + 4..at + 8].try_into().expect("four bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::OBJECT;
+
+    /// Each part hangs on a call that is there, and is not when nobody needs the part.
+    #[test]
+    fn parts_are_left_out_one_by_one() {
+        let calls = Calls::of(OBJECT).expect("readable");
+        let all: BTreeSet<Part> = PARTS.iter().map(|p| p.0).collect();
+        assert_eq!(calls.parts.iter().map(|p| p.0).collect::<BTreeSet<_>>(), all);
+        for part in &all {
+            let kept = calls.keep(OBJECT, &BTreeSet::from(["fcfs"]), &BTreeSet::from([*part]));
+            let left = Calls::of(&kept).expect("readable").parts;
+            assert!(!left.is_empty() && left.iter().all(|p| p.0 == *part), "{part:?}: {left:?}");
+        }
+        assert!(has_timers("throttle") && !has_timers("fcfs"));
+    }
 }
