@@ -58,7 +58,7 @@ guest() { # NAME: run the script in its guest
 
 # The longest first.
 names=("$@")
-(($#)) || names=(catalogue requested groups limits fair semantics switches numa ends counters instruction-sets brief watchdog adaptation two-cpus)
+(($#)) || names=(requested catalogue limits fair semantics switches groups numa ends counters instruction-sets watchdog brief two-cpus adaptation)
 for script in tests/live/*.sh; do
 	name=$(basename "$script" .sh)
 	[[ $# -gt 0 || $name == lib || " ${names[*]} " == *" $name "* ]] || { echo "$script is in no list" >&2; exit 1; }
