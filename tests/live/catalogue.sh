@@ -10,13 +10,7 @@
 all="decentral central chain1 chain2 chain3 chain4 chain5 chain6 distributed fifo global_rr halves headq \
 	hierarchical multipipe multipipe_postponed partitioned postponed priority scaling worksteal pipeline_fcfs \
 	pipeline_lcfs foreign rm dm fp edf"
-attach_all "$(echo $all)"
-for t in $all; do
-	[ $t = decentral ] || runweir switch --quiet $t || fail "no switch to $t"
-	load 1
-	settled
-	clean
-done
+load_under "$(echo $all)"
 step "what was not loaded is refused"
 refused 2 "is not among those that" runweir switch edzl
 settled

@@ -14,7 +14,7 @@ WEIR
 step "none"
 attach_all /tmp/counting.weir
 says "counters: none; this machine has none"
-load 1
+load
 settled
 [ "$($PROBE get stints)" = 0 ] || fail "counters where there are none"
 detach

@@ -11,13 +11,7 @@ busy() { # NICE: a busy loop on CPU 0
 ticks() { cut -d' ' -f14 "/proc/$1/stat"; }
 
 all="cfs eevdf stride lottery scx-simple scx-pick-two pmc-fair cache-aware"
-attach_all "$all"
-for t in $all; do
-	[ $t = cfs ] || runweir switch --quiet $t || fail "no switch to $t"
-	load 1
-	settled
-	clean
-done
+load_under "$all"
 # Nice 5 has weight 335 where nice 0 has 1024.
 for t in cfs eevdf stride; do
 	step "$t: shares by nice value"

@@ -123,7 +123,7 @@ while [ $i -lt 300 ]; do
 	rmdir $root/g$i || fail "group g$i cannot be removed"
 	i=$((i + 1))
 done
-load 1
+load
 step "told again to a graph that comes later"
 runweir switch --quiet decentral || fail "no switch"
 runweir switch --quiet groups || fail "no switch back"

@@ -6,26 +6,21 @@
 . "$(dirname "$0")/lib.sh"
 
 step "an accelerator"
-attach_all "accelerator extended" --machine accel-4x2
-load 1
-settled
-runweir switch --quiet extended || fail "no switch"
-load 1
-settled
+load_under "accelerator extended" --machine accel-4x2
 detach
 
-step "an FPGA, before and after"
-echo 0 >/sys/devices/system/cpu/cpu5/online
-for t in fpga_before fpga_after; do
-	[ $t = fpga_before ] && names="alpha beta" || names="beta beta"
-	set -- $names
-	cat >/tmp/machine.toml <<TOML
-name = "fpga"
-cpus = [{ count = 4 }, { count = 1, isa = "$1", host = 0 }, { count = 1, isa = "$2", host = 0 }]
-TOML
-	attach_all $t --machine /tmp/machine.toml
-	load 1
-	settled
+# `fpga NATIVE "SETS" "TOPOLOGIES"`: so many native CPUs, and a soft core for each of these instruction sets.
+fpga() {
+	step "an FPGA: $3"
+	echo 'name = "fpga"' >/tmp/machine.toml
+	printf '[[cpus]]\ncount = %s\n' "$1" >>/tmp/machine.toml
+	for set in $2; do
+		printf '[[cpus]]\ncount = 1\nisa = "%s"\nhost = 0\n' "$set" >>/tmp/machine.toml
+	done
+	load_under "$3" --machine /tmp/machine.toml
 	detach
-done
-clean
+}
+echo 0 >/sys/devices/system/cpu/cpu5/online
+fpga 4 "alpha beta" fpga_before
+fpga 4 "beta beta" fpga_after
+fpga 2 "alpha beta beta beta" "fpga_watched fpga_reshaped"

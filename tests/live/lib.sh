@@ -107,13 +107,13 @@ threads() {
 		attempt=$((attempt + 1))
 	done
 }
-# `load SECONDS`: all kinds of threads at once; CPU 1 goes and comes meanwhile. (A real-time thread that wakes more often than
+# `load`: all kinds of threads at once; CPU 1 goes and comes meanwhile. (A real-time thread that wakes more often than
 # every millisecond would have an emulated CPU for itself.)
 load() {
 	timeout 100 hackbench -g 1 -l 30 >/tmp/hackbench 2>&1 &
 	messages=$!
 	timeout 100 stress-ng --cpu 1 --switch 1 --fork 1 --affinity 1 --yield 1 --cyclic 1 \
-		--cyclic-policy rr --cyclic-sleep 2000000 --futex 1 --timeout "$1" --quiet >/tmp/stress 2>&1 &
+		--cyclic-policy rr --cyclic-sleep 2000000 --futex 1 --timeout 1 --quiet >/tmp/stress 2>&1 &
 	stress=$!
 	threads >/tmp/pthread 2>&1 &
 	many=$!
@@ -123,10 +123,22 @@ load() {
 	hotplug 0
 	usleep 400000
 	hotplug 1
+	# Enough; under a topology that lets this script starve they end by themselves.
+	kill -INT $stress 2>/dev/null
 	wait $messages || fail "hackbench: $(cat /tmp/hackbench)"
 	wait $stress || fail "stress-ng: $(cat /tmp/stress)"
 	wait $many || fail "stress-ng --pthread: $(cat /tmp/pthread)"
 	wait $paced || fail "rt-app: $(tail -3 /tmp/rt-app)"
+}
+# `load_under "TOPOLOGY…" ARGUMENTS…`: under each of them; one attachment, which stays, for the others follow by switches.
+load_under() {
+	attach_all "$@"
+	for t in $1; do
+		[ "$t" = "${1%% *}" ] || runweir switch --quiet "$t" || fail "no switch to $t"
+		load
+		settled
+		clean
+	done
 }
 # `above_all`: loader and script are above the tasks of the topology from now on, or they would wait most of the time. What the
 # script starts then begins with `normal`.

@@ -5,13 +5,5 @@
 # vm: --machine tests/live/numa.toml
 . "$(dirname "$0")/lib.sh"
 
-attach_all "flat_mesh hierarchical halves decentral"
-load 1
-settled
-for t in hierarchical halves decentral; do
-	runweir switch --quiet $t || fail "no switch to $t"
-	load 1
-	settled
-done
+load_under "flat_mesh hierarchical halves decentral"
 detach
-clean

@@ -121,7 +121,7 @@ step "again and again"
 detach
 for turn in 1 2; do
 	attach_all fifo
-	load 1
+	load
 	settled
 	detach
 done

@@ -5,12 +5,10 @@
 # vm: --cpus 2
 . "$(dirname "$0")/lib.sh"
 
-attach_all dual
-load 1
-settled
+load_under dual
 # Half of it is written in Rust, which the kernel does not take: refused, and nothing changes.
 refused 2 "is not written in C" runweir switch bilingual
-load 1
+load
 settled
 detach
 clean

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# The topology for one CPU.
+#
+# vm: --cpus 1
+. "$(dirname "$0")/lib.sh"
+
+load_under single
+detach
