@@ -27,8 +27,6 @@ fn main() {
     weir_glue::write_if_changed(&out.join("weir_unit.c"), &unit);
     let entries = weir_glue::kernel_entries(&components);
     weir_glue::write_if_changed(&out.join("entries.rs"), &format!("&{entries:?}"));
-    let timed = weir_glue::with_timers(&components);
-    weir_glue::write_if_changed(&out.join("timed.rs"), &format!("&{timed:?}"));
     let object = out.join("weir.bpf.o");
     let Some(clang) = clang() else {
         // The crate's own compile_error! says it once more, where it cannot be overlooked.

@@ -125,7 +125,8 @@ while [ $i -lt 300 ]; do
 done
 load
 step "told again to a graph that comes later"
-runweir switch --quiet decentral || fail "no switch"
+runweir switch decentral 2>/tmp/said || fail "no switch"
+grep -q 'does not keep the limits of control groups' /tmp/said || fail "no warning: $(cat /tmp/said)"
 runweir switch --quiet groups || fail "no switch back"
 limits
 settled

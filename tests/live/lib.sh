@@ -174,3 +174,5 @@ hotplug() {
 }
 
 cd "$(dirname "$0")" || exit 1
+# What the kernel has to say it says, however much it is: `clean` and `threads` go by it.
+echo 0 >/proc/sys/kernel/printk_ratelimit

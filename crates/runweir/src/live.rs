@@ -2,7 +2,7 @@
 //! `runweir live`: a topology in charge of this machine.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use weir_linux::diagnose::Host;
 use weir_linux::endpoint::{Endpoint, listen_address};
 use weir_linux::machine::{host_shape, possible_cpus, stand_in};
 use weir_linux::pmu::Counting;
-use weir_linux::{Ended, ErrorKind, Live, Options, Selection, client};
+use weir_linux::{Ended, ErrorKind, Live, Options, Selection, client, groups};
 
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::output::{self, note};
@@ -105,7 +105,9 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     let shape = shape(args.machine.as_deref())?;
     let compiled = topology::compile(&source, &shape, &sets)?;
     if !args.quiet {
-        output::show(&compiled.warnings.iter().map(topology::diag).collect::<Vec<_>>());
+        let groups = groups::unkept(&compiled.plan, Path::new(groups::MOUNTED));
+        let warnings = compiled.warnings.iter().map(topology::diag).chain(groups.iter().map(finding));
+        output::show(&warnings.collect::<Vec<_>>());
     }
     catch_signals()?;
     let mut recording = match &args.record {

@@ -287,11 +287,6 @@ pub fn kernel_entries(components: &[Component]) -> Vec<(String, String)> {
     found
 }
 
-/// Components whose instances have timers.
-pub fn with_timers(components: &[Component]) -> Vec<String> {
-    components.iter().filter(|c| c.has("on_timer")).map(|c| c.name.clone()).collect()
-}
-
 /// One `switch` per kind of entry point. In the kernel each function gets a frame that the verifier checks once; a program
 /// has room for 256 of them (BPF_MAX_SUBPROGS), so what is plain enough does without, but for the copy of a message.
 fn dispatch(out: &mut String, all: &[&Component], target: Target) {

@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use weir_lang::{Compiled, Loader, Source};
 use crate::changes::Changes;
 use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
+use crate::groups;
 use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
 use crate::object::max_timers;
 use crate::protocol::{Answer, File, Finding, Notify, Replace, Request, Switch, Switched};
@@ -91,11 +93,12 @@ impl Control {
     /// Another topology.
     pub fn switch(&self, wish: &Switch) -> Result<Switched> {
         let compiled = compile(wish, &self.shape)?;
+        let ignored = groups::unkept(&compiled.plan, Path::new(groups::MOUNTED));
         let mut done = Switched {
             dry_run: wish.dry_run,
             pipes: compiled.plan.pipes.len() as u32,
             instances: compiled.plan.instances.len() as u32,
-            warnings: compiled.warnings.iter().map(Finding::from).collect(),
+            warnings: compiled.warnings.iter().map(Finding::from).chain(ignored).collect(),
             ..Switched::default()
         };
         if wish.dry_run {
@@ -426,15 +429,16 @@ pub(crate) fn loadable(classes: &BTreeSet<u16>) -> Result<()> {
 
 /// No instance knows affinities.
 pub(crate) fn binds(plan: &Plan) -> bool {
-    !has(plan, |c| c.answers.iter().any(|a| a == Topic::Affinity.name()))
+    !any_component(plan, |c| c.answers.iter().any(|a| a == Topic::Affinity.name()))
 }
 
 /// Some component of the plan hears `topic`.
 pub(crate) fn listens(plan: &Plan, topic: Topic) -> bool {
-    has(plan, |c| c.listens.iter().any(|l| l == topic.name()))
+    any_component(plan, |c| c.listens.iter().any(|l| l == topic.name()))
 }
 
-fn has(plan: &Plan, test: impl Fn(&ComponentInfo) -> bool) -> bool {
+/// Some component of the plan is such.
+pub(crate) fn any_component(plan: &Plan, test: impl Fn(&ComponentInfo) -> bool) -> bool {
     plan.instances.iter().any(|i| catalog().class(i.class).is_some_and(&test))
 }
 

@@ -14,7 +14,7 @@ use libbpf_rs::{
     RingBufferBuilder,
 };
 
-use weir_core::{ComponentInfo, Topic, catalog};
+use weir_core::{ComponentInfo, Topic, catalog, classes_with_timer};
 
 use crate::diagnose::{self, System};
 use crate::error::{Error, ErrorKind, Result};
@@ -23,7 +23,7 @@ use crate::layout::Live;
 use crate::live::Selection;
 use crate::memory::{Memory, Shared};
 use crate::pmu::{Counters, FIELDS};
-use crate::prune::{Calls, Part, has_timers};
+use crate::prune::{Calls, Part};
 
 #[cfg(weir_no_clang)]
 compile_error!(
@@ -71,7 +71,7 @@ pub(crate) fn with_components(
     let needed = [
         (Part::Tick, chosen_all().any(|c| c.listens.iter().any(|t| t == Topic::Tick.name()))),
         (Part::Counters, counted),
-        (Part::Timers, chosen_all().any(|c| has_timers(&c.name))),
+        (Part::Timers, chosen_all().any(|c| classes_with_timer().contains(&c.id))),
     ];
     let parts = needed.into_iter().filter(|(_, is_needed)| *is_needed).map(|(part, _)| part).collect();
     Ok((calls.keep(OBJECT, &chosen, &parts), chosen_all().map(|c| c.id).collect()))

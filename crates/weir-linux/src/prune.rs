@@ -57,14 +57,6 @@ const PARTS: [(Part, &str, &str); 3] = [
     (Part::Timers, "timer_expired", "weir_drain"),
 ];
 
-/// Components with timers: from the build script.
-static TIMED: &[&str] = include!(concat!(env!("OUT_DIR"), "/timed.rs"));
-
-/// Has the component timers?
-pub(crate) fn has_timers(component: &str) -> bool {
-    TIMED.contains(&component)
-}
-
 /// What an object's functions call.
 pub(crate) struct Calls {
     /// Callees by caller, but for entry points of components.
@@ -384,6 +376,5 @@ mod tests {
             let left = Calls::of(&kept).expect("readable").parts;
             assert!(!left.is_empty() && left.iter().all(|p| p.0 == *part), "{part:?}: {left:?}");
         }
-        assert!(has_timers("throttle") && !has_timers("fcfs"));
     }
 }
