@@ -93,19 +93,22 @@ impl Control {
     /// Another topology.
     pub fn switch(&self, wish: &Switch) -> Result<Switched> {
         let compiled = compile(wish, &self.shape)?;
-        let ignored = groups::unkept(&compiled.plan, Path::new(groups::MOUNTED));
+        let ignored = |plan: &Plan| groups::unkept(plan, Path::new(groups::MOUNTED));
         let mut done = Switched {
             dry_run: wish.dry_run,
             pipes: compiled.plan.pipes.len() as u32,
             instances: compiled.plan.instances.len() as u32,
-            warnings: compiled.warnings.iter().map(Finding::from).chain(ignored).collect(),
+            warnings: compiled.warnings.iter().map(Finding::from).collect(),
             ..Switched::default()
         };
         if wish.dry_run {
+            done.warnings.extend(ignored(&compiled.plan));
             done.report.to = compiled.plan.name;
             return Ok(done);
         }
-        done.report = self.swap(compiled.plan, wish.source.clone())?;
+        done.report = self.swap(compiled.plan.clone(), wish.source.clone())?;
+        // There may be many groups to look at: the change does not wait for that.
+        done.warnings.extend(ignored(&compiled.plan));
         Ok(done)
     }
 

@@ -9,6 +9,7 @@ use perf_event_open_sys::{bindings as perf, perf_event_open};
 /// How long to wait for an event that comes each millisecond.
 const PATIENCE_MS: i32 = 1000;
 
+/// An event of this CPU wakes us.
 pub fn heard(cpu: u64) -> crate::Outcome {
     let cpu = i32::try_from(cpu).map_err(|e| e.to_string())?;
     let failed = |what: &str| format!("{what}: {}", std::io::Error::last_os_error());
