@@ -49,8 +49,9 @@ ${CC:-cc} -O2 -static -pthread experiments/adaptation/pipeline.c -o "$work/tests
 guest() { # NAME: run the script in its guest
 	local name=$1 options status=0 began=$SECONDS TIMEFORMAT=%U
 	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
+	[[ $options == *--turn* ]] || options+=" --turn 1ms"
 	# shellcheck disable=SC2086 # the options are words
-	{ time (cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --icount --turn 1ms --timeout 900s --quiet \
+	{ time (cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --icount --timeout 900s --quiet \
 		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
 		-- env "PROBE=$work/probe" sh "tests/live/$name.sh" >"$work/$name.log" 2>&1 </dev/null); } 2>"$work/$name.time" || status=$?
 	echo "$status $((SECONDS - began)) $(cut -d. -f1 "$work/$name.time")" >"$work/$name.status"

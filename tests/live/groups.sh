@@ -3,7 +3,8 @@
 # Control groups under `groups`: weights, limits, limits around limits, threads and groups that come, move and go. Under the kernel's
 # own scheduler (7.2.13), `shares` saw 1019 to 3060, 2035 to 2034 and 1015 to 3024 ms of 4 s, `limits` 799 and 1217 ms.
 #
-# vm: --cpus 3
+# (With turns of 1 ms a limit is passed by a turn of each CPU in each period.)
+# vm: --cpus 3 --turn 200us
 . "$(dirname "$0")/lib.sh"
 
 root=/sys/fs/cgroup

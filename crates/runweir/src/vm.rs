@@ -113,10 +113,6 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
         let (name, how) = (&machine.shape.name, warnings.join("; "));
         show(&[Diag::warning(format!("the virtual machine is not quite `{name}`: {how}"))]);
     }
-    if !args.quiet && args.icount.is_some() && layout.nr_cpus() == 2 {
-        let what = "with --icount, the second of two emulated CPUs may have no turn for as long as the first one computes";
-        show(&[Diag::warning(what).help("three or more share evenly")]);
-    }
     let mut files = Files { with: args.with.clone(), made: Vec::new() };
     files.check().map_err(fault)?;
     let topology = args.topology.as_deref().map(|t| topology_file(t, &machine, &mut files)).transpose()?;

@@ -103,14 +103,34 @@ impl Layout {
         1024.max(768 + 8 * self.nr_cpus()).max(256 * self.nr_nodes()).next_multiple_of(256)
     }
 
+    /// Is there room for a spare CPU beside each?
+    pub fn can_be_spaced(&self) -> bool {
+        let bits: u32 =
+            [self.dies, self.cores, self.threads].map(|n| n.next_power_of_two().ilog2()).iter().sum();
+        self.nr_cpus() > 1 && (2 * self.sockets) << bits <= MAX_CPUS
+    }
+
     /// QEMU's options for CPUs and memory. Memory is divided evenly among the nodes.
-    pub fn args(&self, memory_mib: u32) -> Vec<String> {
+    ///
+    /// With `spaced` a spare CPU, which the guest must not use, comes after each but the last where QEMU's emulator lets one
+    /// CPU after the other compute. There are as many sockets more.
+    pub fn args(&self, memory_mib: u32, spaced: bool) -> Vec<String> {
         let Self { sockets, dies, cores, threads, .. } = self;
-        let nodes = self.nr_nodes();
+        let (nodes, nr_cpus) = (self.nr_nodes(), self.nr_cpus());
         // Even shares; what is left over would otherwise be an error.
         let share = memory_mib / nodes;
-        let smp = format!("{},sockets={sockets},dies={dies},cores={cores},threads={threads}", self.nr_cpus());
+        let (count, all_sockets) = match spaced {
+            true => (format!("1,maxcpus={}", 2 * nr_cpus), 2 * sockets),
+            false => (nr_cpus.to_string(), *sockets),
+        };
+        let smp = format!("{count},sockets={all_sockets},dies={dies},cores={cores},threads={threads}");
         let mut args = vec!["-smp".to_string(), smp, "-m".into(), format!("{}M", share * nodes)];
+        if spaced {
+            // The first is there already. The emulator's order is the one in which they are made.
+            let spares = (0..nr_cpus - 1).map(|cpu| self.device(cpu, *sockets));
+            let others = (1..nr_cpus).map(|cpu| self.device(cpu, 0));
+            args.extend(spares.zip(others).flat_map(|(spare, other)| [spare, other]).flatten());
+        }
         if nodes == 1 {
             return args;
         }
@@ -120,8 +140,10 @@ impl Layout {
             args.push("-numa".into());
             args.push(format!("node,nodeid={node},memdev=node{node}"));
         }
-        for (node, place) in self.places() {
-            args.extend(["-numa".into(), format!("cpu,node-id={node},{place}")]);
+        for first in [0, *sockets].iter().take(1 + usize::from(spaced)) {
+            for (node, place) in self.places(*first) {
+                args.extend(["-numa".into(), format!("cpu,node-id={node},{place}")]);
+            }
         }
         for (src, row) in self.distances.iter().enumerate() {
             for (dst, distance) in row.iter().enumerate().filter(|(dst, _)| *dst != src) {
@@ -133,12 +155,21 @@ impl Layout {
         args
     }
 
-    /// Which part of the machine is in which node: whole sockets and dies where possible.
-    fn places(&self) -> Vec<(u32, String)> {
+    /// QEMU's options for a CPU by itself, `sockets` sockets further up.
+    fn device(&self, cpu: u32, sockets: u32) -> [String; 2] {
+        let (core, thread) = (cpu / self.threads, cpu % self.threads);
+        let (die, core) = (core / self.cores, core % self.cores);
+        let (socket, die) = (die / self.dies + sockets, die % self.dies);
+        let place = format!("socket-id={socket},die-id={die},core-id={core},thread-id={thread}");
+        ["-device".into(), format!("max-x86_64-cpu,{place}")]
+    }
+
+    /// Which part of the machine is in which node: whole sockets and dies where possible. The first socket is number `first`.
+    fn places(&self, first: u32) -> Vec<(u32, String)> {
         let mut places = Vec::new();
         let per_socket = (self.dies * self.cores) as usize;
         let one_node = |cores: &[u32]| cores.iter().all(|n| *n == cores[0]);
-        for (socket, in_socket) in self.node_of_core.chunks(per_socket).enumerate() {
+        for (socket, in_socket) in (first..).zip(self.node_of_core.chunks(per_socket)) {
             if one_node(in_socket) {
                 places.push((in_socket[0], format!("socket-id={socket}")));
                 continue;
@@ -310,7 +341,7 @@ mod tests {
 
     fn shown(name: &str) -> String {
         let (layout, warnings) = Layout::of(&machine(name)).expect("a layout");
-        let args = layout.args(layout.default_memory()).join(" ").replace(" -", "\n-");
+        let args = layout.args(layout.default_memory(), false).join(" ").replace(" -", "\n-");
         let warnings: String = warnings.iter().flat_map(|w| ["\n! ", w]).collect();
         format!("{args}{warnings}")
     }
@@ -434,7 +465,7 @@ mod tests {
                 let core = layout.guest_cpu[index] / layout.threads;
                 prop_assert_eq!(layout.node_of_core[core as usize], place.3);
             }
-            let _ = layout.args(1024);
+            let _ = layout.args(1024, layout.can_be_spaced());
         }
     }
 }

@@ -45,7 +45,11 @@ pub fn args(spec: &Spec, scratch: &dyn Fn(&str) -> OsString, interactive: bool) 
         let filter = format!("filter-buffer,id=turns,netdev=none,interval={}", icount.turn_us);
         add(&["-netdev", "hubport,id=none,hubid=0", "-object", &filter]);
     }
-    spec.layout.args(spec.memory_mib).iter().for_each(|word| add(&[word]));
+    // The CPU that is next when a turn ends handles the timer that ended it, and in QEMU 7.2 loses its own turn: of two the second
+    // would have none, and of more one may have none while its neighbour computes and the others wait for it, with interrupts
+    // off. So that one is a spare CPU.
+    let spaced = spec.icount.is_some() && spec.layout.can_be_spaced();
+    spec.layout.args(spec.memory_mib, spaced).iter().for_each(|word| add(&[word]));
     // Without an event descriptor a write is done when the guest makes it: it depends on no other thread.
     let bus = if spec.icount.is_some() { "virtio-serial-pci,ioeventfd=off" } else { "virtio-serial-pci" };
     add(&["-device", bus]);
@@ -70,7 +74,8 @@ pub fn args(spec: &Spec, scratch: &dyn Fn(&str) -> OsString, interactive: bool) 
     if interactive {
         add(&["-chardev", "stdio,id=tty,signal=off", "-device", "virtconsole,chardev=tty"]);
     }
-    add(&["-append", APPEND]);
+    let limit = if spaced { format!(" nr_cpus={}", spec.layout.nr_cpus()) } else { String::new() };
+    add(&["-append", &(APPEND.to_string() + &limit)]);
     args
 }
 
@@ -126,17 +131,7 @@ mod tests {
         spec.icount = Some(Icount { seed: 7, turn_us: 5 });
         let icount = shown(&spec, false);
         let added: Vec<_> = icount.lines().filter(|l| !plain.contains(l)).collect();
-        assert_eq!(
-            added,
-            [
-                "-icount shift=1,sleep=off",
-                "-rtc base=2026-01-01,clock=vm",
-                "-seed 7",
-                "-netdev hubport,id=none,hubid=0",
-                "-object filter-buffer,id=turns,netdev=none,interval=5",
-                "-device virtio-serial-pci,ioeventfd=off",
-            ]
-        );
+        insta::assert_snapshot!(added.join("\n"));
         (spec.icount, spec.kvm) = (None, true);
         assert!(shown(&spec, true).contains("-accel kvm\n-cpu host"));
         assert!(shown(&spec, true).contains("-device virtconsole,chardev=tty"));
