@@ -8,6 +8,16 @@
 
 #include "tasks.h"
 
+WEIR_INLINE u32 presence_of(u32 cpu)
+{
+	return weir_live_u32(presence[cpu & (WEIR_MAX_CPUS - 1)]);
+}
+
+WEIR_INLINE void set_presence(u32 cpu, u32 how)
+{
+	weir_live_u32(presence[cpu & (WEIR_MAX_CPUS - 1)]) = how;
+}
+
 /* A CPU came (1) or went (2): the next dispatch tells. */
 static void note_cpu(u32 cpu, u32 news)
 {
@@ -33,7 +43,7 @@ static void note_class(u32 cpu, bool taken)
 	weir_fence();
 	if (!taken && *(volatile u64 *)&c->told_away) {
 		*(volatile u64 *)&c->told_away = 0;
-		if (!weir_live_u32(stopped[cpu & (WEIR_MAX_CPUS - 1)]))
+		if (presence_of(cpu) == HERE)
 			note_cpu(cpu, 1);
 	}
 }
@@ -53,7 +63,7 @@ static void note_class_of(struct task_struct *p)
  */
 WEIR_INLINE bool cannot_kick(void)
 {
-	return weir_live_u32(stopped[weir_port_cpu() & (WEIR_MAX_CPUS - 1)]);
+	return presence_of(weir_port_cpu()) == GONE;
 }
 
 /*
@@ -67,7 +77,7 @@ static int tell_away(u32 cpu)
 	note_cpu(cpu, 2);
 	*(volatile u64 *)&c->told_away = 1;
 	weir_fence();
-	if (!*(volatile u64 *)&c->away_ns && !weir_live_u32(stopped[cpu & (WEIR_MAX_CPUS - 1)])) {
+	if (!*(volatile u64 *)&c->away_ns && presence_of(cpu) == HERE) {
 		*(volatile u64 *)&c->told_away = 0;
 		note_cpu(cpu, 1);
 	}
@@ -169,22 +179,61 @@ static void look(void)
 	scx_bpf_kick_cpu(weir_port_cpu(), SCX_KICK_PREEMPT);
 }
 
-SEC("struct_ops/weir_cpu_online")
-int weir_cpu_online(u64 *ctx)
+/*
+ * The kernel is about to take a CPU down. At first it calls it inactive and waits for an RCU grace period, and only then tells us.
+ * Meanwhile the CPU dispatches, but what it chooses goes to the kernel's global queue if the kernel has it elsewhere: all other
+ * CPUs serve that queue before the graph, and nobody is kicked for it. A task that yields, and that the graph puts back to the CPU where it
+ * thinks that it ran, goes round and round that way and keeps them from the graph, and from the thread that ends the grace period.
+ * So we go by the kernel's own step. The thread that takes it, on that CPU, waits next: the dispatch that follows tells.
+ */
+SEC("tp_btf/cpuhp_enter")
+int weir_cpu_changes(u64 *ctx)
 {
+	u32 cpu = ctx[0];
+	s32 target = ctx[1], step = ctx[2];
+
 	IN_ARENA;
-	weir_live_u32(stopped[ctx[0] & (WEIR_MAX_CPUS - 1)]) = 0;
-	note_cpu(ctx[0], 1);
-	look();
+	if (step != weir_step_active() || target >= step)
+		return 0;
+	set_presence(cpu, GOING);
+	note_cpu(cpu, 2);
+	return 0;
+}
+
+/* It may be refused, for the sake of threads with deadlines. */
+SEC("tp_btf/cpuhp_exit")
+int weir_cpu_changed(u64 *ctx)
+{
+	u32 cpu = ctx[0];
+	s32 step = ctx[2], err = ctx[3];
+
+	IN_ARENA;
+	if (step != weir_step_active() || !err || presence_of(cpu) != GOING)
+		return 0;
+	set_presence(cpu, HERE);
+	note_cpu(cpu, 1);
 	return 0;
 }
 
 SEC("struct_ops/weir_cpu_offline")
 int weir_cpu_offline(u64 *ctx)
 {
+	u32 before = presence_of(ctx[0]);
+
 	IN_ARENA;
-	weir_live_u32(stopped[ctx[0] & (WEIR_MAX_CPUS - 1)]) = 1;
-	note_cpu(ctx[0], 2);
+	set_presence(ctx[0], GONE);
+	if (before == HERE)
+		note_cpu(ctx[0], 2);
+	look();
+	return 0;
+}
+
+SEC("struct_ops/weir_cpu_online")
+int weir_cpu_online(u64 *ctx)
+{
+	IN_ARENA;
+	set_presence(ctx[0], HERE);
+	note_cpu(ctx[0], 1);
 	look();
 	return 0;
 }

@@ -82,6 +82,10 @@ struct scx_exit_info {
 
 #pragma clang attribute pop
 
+/* Steps of a CPU's way up and down (include/linux/cpuhotplug.h); their numbers differ from kernel to kernel. */
+enum cpuhp_state { CPUHP_AP_ACTIVE = 1 };
+#define weir_step_active() ((s32)__builtin_preserve_enum_value(*(enum cpuhp_state *)CPUHP_AP_ACTIVE, 1 /* BPF_ENUMVAL_VALUE */))
+
 /* The kernel's type has the member. */
 #define weir_kernel_knows(member) __builtin_preserve_field_info(member, 2 /* BPF_FIELD_EXISTS */)
 

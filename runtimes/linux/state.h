@@ -70,8 +70,13 @@ static u64 all_news;
 static u32 any_cpu_news;
 /* (a) 1: some CPU is telling them. */
 static u32 telling_cpus;
-/* By CPU: the kernel has taken it offline, or is about to. */
-static u32 stopped[WEIR_MAX_CPUS];
+/* By CPU: is it there for tasks? */
+static u32 presence[WEIR_MAX_CPUS];
+enum {
+	HERE,
+	GOING, /* the kernel takes no task there any more that it has elsewhere */
+	GONE, /* offline, or about to be; and takes no interrupts in its last moments */
+};
 /* Some CPU went, or was kept by a higher class, since the start. */
 static u32 some_gone;
 #define NEWS(cpu) IN_TABLE(struct weir_linux_news, all_news, cpu)

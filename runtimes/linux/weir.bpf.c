@@ -229,6 +229,12 @@ int weir_dispatch(u64 *ctx)
 		serve_late(cpu);
 	if (++*turn & 1 && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
+	if (presence_of(cpu) != HERE) {
+		/* The kernel moves away by itself what it has here. */
+		weir_dsq_move_to_local(ASIDE(cpu));
+		go_on();
+		return 0;
+	}
 	start = bpf_ktime_get_ns();
 	/*
 	 * Its turn is over, but it would run on: it competes with what waits, as it does in every other runtime. One

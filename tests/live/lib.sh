@@ -77,6 +77,9 @@ detach() {
 settled() {
 	kill -0 $live 2>/dev/null || fail "the scheduler left"
 	$PROBE settled "$@" || fail "$(runweir status | head -12)"
+	# (The kernel counts that from Linux 6.15 on.)
+	! grep -h '^SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE [1-9]' /sys/kernel/sched_ext/root/events 2>/dev/null ||
+		fail "tasks were sent to a CPU on its way out"
 }
 # `says WORDS`: the loader's messages have them, whatever the line breaks.
 says() { tr -s ' \n' '  ' <$log | grep -qF -- "$1" || fail "no \`$1\` in what the loader said"; }

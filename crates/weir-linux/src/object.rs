@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{DataSec, Struct, Var};
 use libbpf_rs::{
-    AsRawLibbpf, Link, MapCore, MapFlags, MapMut, Object, ObjectBuilder, OpenObject, PrintLevel, RingBuffer,
-    RingBufferBuilder,
+    AsRawLibbpf, Link, MapCore, MapFlags, MapMut, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramType,
+    RingBuffer, RingBufferBuilder,
 };
 
 use weir_core::{ComponentInfo, Topic, catalog, classes_with_timer};
@@ -106,8 +106,8 @@ pub(crate) struct Loaded {
 /// What the kernel holds for us; it goes with this, the scheduler first.
 pub(crate) struct Attached {
     _scheduler: Link,
-    /// Tells which CPUs higher classes have.
-    _switches: Link,
+    /// Tell which CPUs higher classes have, and which are about to go.
+    _watches: Vec<Link>,
 }
 
 impl Loaded {
@@ -181,19 +181,20 @@ impl Loaded {
                 ),
             }
         })?;
-        let switches = object
+        let watches = object
             .progs_mut()
-            .find(|p| p.name() == "weir_switched")
-            .ok_or_else(|| Error::bug("the scheduler's object does not watch context switches"))?
-            .attach()
-            .map_err(|e| {
-                Error::io(
-                    "watch context switches",
-                    &std::io::Error::from_raw_os_error(errno(&e)),
-                    "does this kernel have CONFIG_BPF_EVENTS?",
-                )
-            })?;
-        Ok(Attached { _scheduler: scheduler, _switches: switches })
+            .filter(|p| p.prog_type() == ProgramType::Tracing)
+            .map(|p| {
+                p.attach().map_err(|e| {
+                    Error::io(
+                        "watch context switches and CPUs that come and go",
+                        &std::io::Error::from_raw_os_error(errno(&e)),
+                        "does this kernel have CONFIG_BPF_EVENTS?",
+                    )
+                })
+            })
+            .collect::<Result<_>>()?;
+        Ok(Attached { _scheduler: scheduler, _watches: watches })
     }
 
     /// A reader of the event ring that tells `tell`.

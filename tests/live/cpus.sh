@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# CPUs on their way out: nobody is sent there, and one may stay after all.
+#
+# vm: --cpus 3
+. "$(dirname "$0")/lib.sh"
+
+# It prefers a CPU that has nothing to do; one on its way out looks so.
+cat >/tmp/keeping.weir <<'WEIR'
+annotate affinity, counters;
+
+entry -> cache_balancer -> each cpu { round_robin(slice = 3ms) -> cpu };
+WEIR
+
+step "nobody is sent to a CPU that is on its way out"
+attach_all /tmp/keeping.weir
+stress-ng --yield 2 --switch 1 --fork 1 --timeout 100 --quiet &
+stress=$!
+for round in 1 2 3 4 5 6; do
+	usleep 100000
+	hotplug 0
+	usleep 50000
+	hotplug 1
+done
+kill $stress
+wait $stress
+settled
+
+step "a CPU that threads with deadlines need stays, and serves"
+# Nine tenths of a CPU each: two CPUs are not enough.
+for thread in 1 2 3; do
+	chrt -d --sched-runtime 9000000 --sched-deadline 10000000 --sched-period 10000000 0 sleep 1000 &
+	deadlines="${deadlines:-} $!"
+done
+usleep 500000
+echo 0 2>/dev/null >/sys/devices/system/cpu/cpu1/online && fail "CPU 1 went, threads with deadlines or not"
+# shellcheck disable=SC2086 # numbers
+kill $deadlines
+before=$($PROBE get aside)
+taskset 2 hackbench -g 1 -l 20 >/dev/null || fail "no work is done there"
+[ "$($PROBE get aside)" -lt $((before + 10)) ] || fail "the graph still believes that CPU 1 is gone"
+settled
+detach
+clean
