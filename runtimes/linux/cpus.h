@@ -13,11 +13,6 @@ WEIR_INLINE u32 presence_of(u32 cpu)
 	return weir_live_u32(presence[cpu & (WEIR_MAX_CPUS - 1)]);
 }
 
-WEIR_INLINE void set_presence(u32 cpu, u32 how)
-{
-	weir_live_u32(presence[cpu & (WEIR_MAX_CPUS - 1)]) = how;
-}
-
 /* A CPU came (1) or went (2): the next dispatch tells. */
 static void note_cpu(u32 cpu, u32 news)
 {
@@ -173,6 +168,16 @@ int weir_switched(u64 *ctx)
 	return 0;
 }
 
+/* The graph is to hear whether the CPU takes tasks, if that is news. */
+static void changes(u32 cpu, u32 how)
+{
+	bool was_here = presence_of(cpu) == HERE;
+
+	weir_live_u32(presence[cpu & (WEIR_MAX_CPUS - 1)]) = how;
+	if (how == HERE || was_here)
+		note_cpu(cpu, how == HERE ? 1 : 2);
+}
+
 /* Somebody has to look: this CPU, once the thread that changes the machine waits. */
 static void look(void)
 {
@@ -195,8 +200,7 @@ int weir_cpu_changes(u64 *ctx)
 	IN_ARENA;
 	if (step != weir_step_active() || target >= step)
 		return 0;
-	set_presence(cpu, GOING);
-	note_cpu(cpu, 2);
+	changes(cpu, GOING);
 	return 0;
 }
 
@@ -210,20 +214,15 @@ int weir_cpu_changed(u64 *ctx)
 	IN_ARENA;
 	if (step != weir_step_active() || !err || presence_of(cpu) != GOING)
 		return 0;
-	set_presence(cpu, HERE);
-	note_cpu(cpu, 1);
+	changes(cpu, HERE);
 	return 0;
 }
 
 SEC("struct_ops/weir_cpu_offline")
 int weir_cpu_offline(u64 *ctx)
 {
-	u32 before = presence_of(ctx[0]);
-
 	IN_ARENA;
-	set_presence(ctx[0], GONE);
-	if (before == HERE)
-		note_cpu(ctx[0], 2);
+	changes(ctx[0], GONE);
 	look();
 	return 0;
 }
@@ -232,8 +231,7 @@ SEC("struct_ops/weir_cpu_online")
 int weir_cpu_online(u64 *ctx)
 {
 	IN_ARENA;
-	set_presence(ctx[0], HERE);
-	note_cpu(ctx[0], 1);
+	changes(ctx[0], HERE);
 	look();
 	return 0;
 }

@@ -212,6 +212,7 @@ int weir_dispatch(u64 *ctx)
 	struct weir_task weir_mem *t = 0;
 	s32 target = cpu;
 	u64 start, ran = 0;
+	bool here;
 
 	IN_ARENA;
 	if (weir_live.request.state == WEIR_LIVE_POSTED)
@@ -227,11 +228,11 @@ int weir_dispatch(u64 *ctx)
 		serve_gone(cpu);
 	if (weir_load(&NEWS(cpu)->late))
 		serve_late(cpu);
-	if (++*turn & 1 && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
+	here = presence_of(cpu) == HERE;
+	if ((++*turn & 1 || !here) && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
-	if (presence_of(cpu) != HERE) {
+	if (!here) {
 		/* The kernel moves away by itself what it has here. */
-		weir_dsq_move_to_local(ASIDE(cpu));
 		go_on();
 		return 0;
 	}

@@ -6,13 +6,8 @@
 # vm: --cpus 3
 . "$(dirname "$0")/lib.sh"
 
-cat >/tmp/counting.weir <<'WEIR'
-annotate affinity, counters;
-
-entry -> cache_balancer -> each cpu { round_robin(slice = 3ms) -> cpu };
-WEIR
 step "none"
-attach_all /tmp/counting.weir
+attach_all counting.weir
 says "counters: none; this machine has none"
 load
 settled
@@ -20,7 +15,7 @@ settled
 detach
 
 step "events of the kernel in their place"
-attach_all "/tmp/counting.weir decentral" --counters software
+attach_all "counting.weir decentral" --counters software
 says "counters: instructions, cycles, l1_hits, l1_misses"
 # No CPU goes away: it would be counted no more.
 stress-ng --cpu 2 --switch 1 --fork 1 --timeout 4 --quiet || fail "stress-ng"

@@ -5,15 +5,8 @@
 # vm: --cpus 3
 . "$(dirname "$0")/lib.sh"
 
-# It prefers a CPU that has nothing to do; one on its way out looks so.
-cat >/tmp/keeping.weir <<'WEIR'
-annotate affinity, counters;
-
-entry -> cache_balancer -> each cpu { round_robin(slice = 3ms) -> cpu };
-WEIR
-
 step "nobody is sent to a CPU that is on its way out"
-attach_all /tmp/keeping.weir
+attach_all counting.weir
 stress-ng --yield 2 --switch 1 --fork 1 --timeout 100 --quiet &
 stress=$!
 for round in 1 2 3 4 5 6; do

@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::topic::Topic;
+
 /// Purpose of a component (source 0, 5.2 and 5.8.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -102,6 +104,14 @@ pub struct ComponentInfo {
 impl ComponentInfo {
     pub fn param(&self, name: &str) -> Option<(usize, &ParamInfo)> {
         self.params.iter().enumerate().find(|(_, p)| p.name == name)
+    }
+
+    pub fn listens_to(&self, topic: Topic) -> bool {
+        self.listens.iter().any(|t| t == topic.name())
+    }
+
+    pub fn answers_to(&self, topic: Topic) -> bool {
+        self.answers.iter().any(|t| t == topic.name())
     }
 
     /// The live kernel has it only where a topology that is named at the start uses it: `kernel: on request`.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A topology as tables: what the language compiles to and what the core builds from (DESIGN D2).
 
+use crate::catalog::ComponentInfo;
+use crate::classes::catalog;
+use crate::topic::Topic;
+
 /// Index into [`Plan::pipes`].
 pub type PipeIdx = u32;
 /// Index into [`Plan::instances`].
@@ -72,6 +76,22 @@ pub struct PlanCpu {
 }
 
 impl Plan {
+    /// Some component of the topology is such.
+    pub fn any_component(&self, test: impl Fn(&ComponentInfo) -> bool) -> bool {
+        let catalog = catalog();
+        self.instances.iter().any(|i| catalog.class(i.class).is_some_and(&test))
+    }
+
+    /// Some component of the topology wants to hear of `topic`.
+    pub fn listens_to(&self, topic: Topic) -> bool {
+        self.any_component(|c| c.listens_to(topic))
+    }
+
+    /// Some component of the topology answers requests of `topic`.
+    pub fn answers_to(&self, topic: Topic) -> bool {
+        self.any_component(|c| c.answers_to(topic))
+    }
+
     /// Number of coherence domains.
     pub fn domains(&self) -> u32 {
         self.cpus.iter().map(|c| c.domain + 1).max().unwrap_or(1)

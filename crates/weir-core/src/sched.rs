@@ -343,10 +343,9 @@ impl Sched {
 
     /// Is there one who says how long a task may run?
     fn find_slice_responder(&mut self) {
-        let answers = Topic::Slice.name();
         let components = &classes::catalog().components;
         self.slice_responder =
-            self.present.iter().any(|(_, c)| components[*c as usize].answers.iter().any(|a| a == answers));
+            self.present.iter().any(|(_, c)| components[*c as usize].answers_to(Topic::Slice));
     }
 
     /// Put an instance of `class` with `params` in the place of instance number `instance`.

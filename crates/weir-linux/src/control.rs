@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_core::{ComponentInfo, Image, MachineShape, Plan, Topic, catalog, classes_with_timer};
+use weir_core::{Image, MachineShape, Plan, Topic, catalog, classes_with_timer};
 use weir_lang::{Compiled, Loader, Source};
 
 use crate::changes::Changes;
@@ -93,7 +93,6 @@ impl Control {
     /// Another topology.
     pub fn switch(&self, wish: &Switch) -> Result<Switched> {
         let compiled = compile(wish, &self.shape)?;
-        let ignored = |plan: &Plan| groups::unkept(plan, Path::new(groups::MOUNTED));
         let mut done = Switched {
             dry_run: wish.dry_run,
             pipes: compiled.plan.pipes.len() as u32,
@@ -101,14 +100,13 @@ impl Control {
             warnings: compiled.warnings.iter().map(Finding::from).collect(),
             ..Switched::default()
         };
-        if wish.dry_run {
-            done.warnings.extend(ignored(&compiled.plan));
-            done.report.to = compiled.plan.name;
-            return Ok(done);
+        let plan = compiled.plan;
+        match wish.dry_run {
+            true => done.report.to = plan.name.clone(),
+            false => done.report = self.swap(plan.clone(), wish.source.clone())?,
         }
-        done.report = self.swap(compiled.plan.clone(), wish.source.clone())?;
         // There may be many groups to look at: the change does not wait for that.
-        done.warnings.extend(ignored(&compiled.plan));
+        done.warnings.extend(groups::unkept(&plan, Path::new(groups::MOUNTED)));
         Ok(done)
     }
 
@@ -432,17 +430,7 @@ pub(crate) fn loadable(classes: &BTreeSet<u16>) -> Result<()> {
 
 /// No instance knows affinities.
 pub(crate) fn binds(plan: &Plan) -> bool {
-    !any_component(plan, |c| c.answers.iter().any(|a| a == Topic::Affinity.name()))
-}
-
-/// Some component of the plan hears `topic`.
-pub(crate) fn listens(plan: &Plan, topic: Topic) -> bool {
-    any_component(plan, |c| c.listens.iter().any(|l| l == topic.name()))
-}
-
-/// Some component of the plan is such.
-pub(crate) fn any_component(plan: &Plan, test: impl Fn(&ComponentInfo) -> bool) -> bool {
-    plan.instances.iter().any(|i| catalog().class(i.class).is_some_and(&test))
+    !plan.answers_to(Topic::Affinity)
 }
 
 /// Change one instance in `plan`; its index.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use weir_core::{ComponentInfo, Plan, Topic};
 
-use crate::control::any_component;
 use crate::protocol::Finding;
 
 /// Where Linux has its control groups (version 2).
@@ -26,14 +25,14 @@ struct Wish {
 
 const WISHES: [Wish; 2] = [
     Wish {
-        keeps: |c| hears(c, Topic::Limit),
+        keeps: |c| c.listens_to(Topic::Limit),
         file: "cpu.max",
         nothing: "max",
         what: "limits",
         keeper: "`annotate bandwidth` and the filter `throttle` keep limits",
     },
     Wish {
-        keeps: |c| hears(c, Topic::Group) && c.answers.iter().any(|t| t == Topic::Weight.name()),
+        keeps: |c| c.listens_to(Topic::Group) && c.answers_to(Topic::Weight),
         file: "cpu.weight",
         nothing: "100",
         what: "weights",
@@ -41,14 +40,10 @@ const WISHES: [Wish; 2] = [
     },
 ];
 
-fn hears(component: &ComponentInfo, topic: Topic) -> bool {
-    component.listens.iter().any(|t| t == topic.name())
-}
-
 /// Warnings of limits and weights of the control groups below `mounted` that `plan` does not keep. O(number of groups) files are
 /// read, none if the plan keeps all.
 pub fn unkept(plan: &Plan, mounted: &Path) -> Vec<Finding> {
-    let missed: Vec<&Wish> = WISHES.iter().filter(|w| !any_component(plan, w.keeps)).collect();
+    let missed: Vec<&Wish> = WISHES.iter().filter(|w| !plan.any_component(w.keeps)).collect();
     let groups = if missed.is_empty() { Vec::new() } else { below(mounted) };
     let warning = |wish: &&Wish| {
         let asking: Vec<&PathBuf> = groups.iter().filter(|g| asks(g, wish)).collect();

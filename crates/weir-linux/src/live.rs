@@ -215,7 +215,7 @@ impl Live {
         self.loaded
             .untold
             .iter()
-            .filter(|(topic, _)| control::listens(plan, *topic))
+            .filter(|(topic, _)| plan.listens_to(*topic))
             .map(|(topic, why)| format!("{}: {why}; components that listen to it hear nothing", topic.name()))
             .collect()
     }
@@ -281,7 +281,7 @@ type Counted = Option<std::result::Result<Counters, String>>;
 fn wants_counters(options: &Options) -> bool {
     match options.counting {
         Counting::Nothing => false,
-        Counting::Auto => control::listens(&options.plan, Topic::Counters),
+        Counting::Auto => options.plan.listens_to(Topic::Counters),
         Counting::Software | Counting::Fields(_) => true,
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn with_components(
     let chosen = calls.choose(&wanted, &others, max_frames)?;
     let chosen_all = || all.iter().filter(|c| chosen.contains(c.name.as_str()));
     let needed = [
-        (Part::Tick, chosen_all().any(|c| c.listens.iter().any(|t| t == Topic::Tick.name()))),
+        (Part::Tick, chosen_all().any(|c| c.listens_to(Topic::Tick))),
         (Part::Counters, counted),
         (Part::Timers, chosen_all().any(|c| classes_with_timer().contains(&c.id))),
     ];
@@ -438,5 +438,10 @@ mod tests {
         let (few, _) = with_components(&selection(&["fcfs"], true), false, MAX_FRAMES).expect("an object");
         let object = ObjectBuilder::default().open_memory(&few).expect("an object");
         assert!(object.progs().any(|p| p.name() == "weir_dispatch"));
+        // What attach() attaches by its kind: switches, and CPUs before and after a step.
+        assert_eq!(
+            object.progs().filter(|p| p.section().to_string_lossy().starts_with("tp_btf/")).count(),
+            3
+        );
     }
 }

@@ -140,8 +140,8 @@ impl Layout {
             args.push("-numa".into());
             args.push(format!("node,nodeid={node},memdev=node{node}"));
         }
-        for first in [0, *sockets].iter().take(1 + usize::from(spaced)) {
-            for (node, place) in self.places(*first) {
+        for first in (0..all_sockets).step_by(*sockets as usize) {
+            for (node, place) in self.places(first) {
                 args.extend(["-numa".into(), format!("cpu,node-id={node},{place}")]);
             }
         }

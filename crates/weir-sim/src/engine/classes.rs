@@ -5,7 +5,7 @@
 use weir_core::event::{CpuNo, Observer};
 use weir_core::{Msg, Plan, TaskId, Topic};
 
-use super::sim::{Sim, listens};
+use super::sim::Sim;
 use super::task::State;
 use crate::Result;
 use crate::workload::{Criticality, Policy};
@@ -24,12 +24,12 @@ pub struct Wanted {
 impl Wanted {
     pub fn of(plan: &Plan) -> Self {
         Self {
-            policy: listens(plan, Topic::Policy),
-            criticality: listens(plan, Topic::Criticality),
-            weight: listens(plan, Topic::Weight),
-            latency: listens(plan, Topic::Latency),
-            group: listens(plan, Topic::Group),
-            limit: listens(plan, Topic::Limit),
+            policy: plan.listens_to(Topic::Policy),
+            criticality: plan.listens_to(Topic::Criticality),
+            weight: plan.listens_to(Topic::Weight),
+            latency: plan.listens_to(Topic::Latency),
+            group: plan.listens_to(Topic::Group),
+            limit: plan.listens_to(Topic::Limit),
         }
     }
 }
@@ -105,7 +105,7 @@ impl<O: Observer> Sim<'_, O> {
 
     /// A topology has come: what only it listens to was never told. It costs nothing; the swap has its price.
     pub fn tell_again(&mut self, h: CpuNo, before: &Plan, now: &Plan) -> Result<()> {
-        let new = |topic| listens(now, topic) && !listens(before, topic);
+        let new = |topic| now.listens_to(topic) && !before.listens_to(topic);
         let classes = Wanted::of(now) != Wanted::of(before);
         let (priority, affinity) = (new(Topic::Priority), new(Topic::Affinity));
         if !classes && !priority && !affinity {

@@ -11,7 +11,7 @@ use weir_core::{Counters, Msg, Plan, Topic};
 
 use super::cpu::FULL_SPEED;
 use super::rng::Rng;
-use super::sim::{Sim, listens, refused};
+use super::sim::{Sim, refused};
 use super::task::NONE;
 use crate::counters::table::{PARTS, Stint, Table, times};
 use crate::counters::{Behaviour, Hierarchy, ONE, Phase, Rates};
@@ -83,14 +83,6 @@ pub struct Pmu {
     pace: Vec<u64>,
 }
 
-/// Whether a component of the topology answers a topic.
-fn answers(plan: &Plan, topic: Topic) -> bool {
-    let catalog = weir_core::catalog();
-    plan.instances.iter().any(|i| {
-        catalog.components.get(i.class as usize).is_some_and(|c| c.answers.iter().any(|t| t == topic.name()))
-    })
-}
-
 impl Pmu {
     pub fn new(machine: &Machine, plan: &Plan, workload: &Workload, seed: u64) -> Self {
         let mut pmu = Self { on: !workload.profiles.is_empty(), seed, ..Self::default() };
@@ -131,8 +123,8 @@ impl Pmu {
 
     /// Another topology is in force.
     pub fn rewired(&mut self, plan: &Plan) {
-        self.wanted = listens(plan, Topic::Counters);
-        self.penalties = answers(plan, Topic::Penalty);
+        self.wanted = plan.listens_to(Topic::Counters);
+        self.penalties = plan.answers_to(Topic::Penalty);
     }
 
     /// Components listen in vain.

@@ -236,8 +236,8 @@ impl<'a, O: Observer> Sim<'a, O> {
             idle_timers: 0,
             energy_told_uj: 0,
             notices: 0,
-            ticking: listens(plan, Topic::Tick) && costs.tick_period > 0,
-            job_wanted: listens(plan, Topic::Job),
+            ticking: plan.listens_to(Topic::Tick) && costs.tick_period > 0,
+            job_wanted: plan.listens_to(Topic::Job),
             classes_wanted: Wanted::of(plan),
             watch,
             rules: Vec::new(),
@@ -455,14 +455,6 @@ impl<'a, O: Observer> Sim<'a, O> {
             self.warnings.push(text);
         }
     }
-}
-
-/// Whether a component of the topology wants to hear of a topic.
-pub fn listens(plan: &Plan, topic: Topic) -> bool {
-    let catalog = weir_core::catalog();
-    plan.instances.iter().any(|i| {
-        catalog.components.get(i.class as usize).is_some_and(|c| c.listens.iter().any(|t| t == topic.name()))
-    })
 }
 
 /// The core said no where the engine keeps to the rules: a fault of the topology's components, or a

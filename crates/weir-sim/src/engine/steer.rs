@@ -14,7 +14,7 @@ use super::Notice;
 use super::classes::Wanted;
 use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
-use super::sim::{Sim, listens};
+use super::sim::Sim;
 use super::task::{NONE, State};
 use crate::Result;
 use crate::machine::MachineEvent;
@@ -317,8 +317,8 @@ impl<'a, O: Observer> Sim<'a, O> {
             .event(self.now, &Event::Swap { from: &self.plan.name, to: &plan.name, pause_ns, represented });
         let now = plan.clone();
         let before = std::mem::replace(&mut self.plan, plan);
-        self.ticking = listens(&self.plan, Topic::Tick) && self.costs.tick_period > 0;
-        self.job_wanted = listens(&self.plan, Topic::Job);
+        self.ticking = self.plan.listens_to(Topic::Tick) && self.costs.tick_period > 0;
+        self.job_wanted = self.plan.listens_to(Topic::Job);
         self.pmu.rewired(&self.plan);
         self.classes_wanted = Wanted::of(&self.plan);
         if let Err(e) = self.tell_again(self.boot_cpu, &before, &now) {
