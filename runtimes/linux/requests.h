@@ -31,13 +31,18 @@ static int begin_swap(struct weir_live_request *r)
 static int begin_notify(struct weir_live_request *r)
 {
 	struct weir_msg msg = { .topic = r->topic, .cpu = r->cpu, .value = r->value, .value2 = r->value2 };
+	int err;
 
 	if (r->task != WEIR_NO_TASK) {
 		msg.task = weir_task_get(SCHED, r->task);
 		if (!msg.task)
 			return -WEIR_ENOENT;
 	}
-	return weir_notify_begin(SCHED, weir_port_cpu(), &msg);
+	err = weir_notify_begin(SCHED, weir_port_cpu(), &msg);
+	/* Of other topics the runtime, which is us, hears by itself: see weir_rt_message(). */
+	if (!err && !(SCHED->rt_topics >> (r->topic & 63) & 1))
+		tell(WEIR_EVENT_MESSAGE, r->cpu == WEIR_NO_CPU ? weir_port_cpu() : r->cpu, r->task, r->topic, r->value);
+	return err;
 }
 
 /* What the loader wishes, as far as it leads to no component: tells what is left to do. */

@@ -15,16 +15,20 @@ use weir_linux::diagnose::Host;
 use weir_linux::endpoint::{Endpoint, listen_address};
 use weir_linux::machine::{host_shape, possible_cpus, stand_in};
 use weir_linux::pmu::Counting;
+use weir_linux::steering::Steering;
 use weir_linux::{Ended, ErrorKind, Live, Options, Selection, client, groups};
 
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::output::{self, note};
+use crate::scenario::{self, Found};
 use crate::session::warn;
 use crate::units::{parse_duration, show_ns};
 use crate::{machine, topology};
 use recording::Recording;
+use script::Script;
 
 mod recording;
+mod script;
 mod summary;
 
 /// Set by signals.
@@ -37,6 +41,7 @@ Examples:
   sudo runweir live my.weir --duration 10s --json
   sudo runweir switch fair                       from another terminal: another policy, no pause
   sudo runweir live decentral --with edf-vd      what `switch` may come to, beside the usual
+  sudo runweir live --scenario night.toml        topologies and CPUs that come and go, by time and by rule
   runweir vm -t my.weir -- hackbench             try it in a virtual machine first
 
 It stays until Ctrl-C, SIGTERM, --duration or `stop` at its socket, and then leaves the machine on its
@@ -44,8 +49,12 @@ default scheduler; so does killing it. `attached` on stderr tells that it is in 
 Exit status 1: the kernel or the watchdog ended it; the message says why.")]
 pub struct LiveArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
-    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    pub topology: String,
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, required_unless_present = "scenario")]
+    pub topology: Option<String>,
+    /// What is done to it by time and by rule: a scenario of the catalogue or a .toml file. Its topology and duration are
+    /// taken where nothing else is said, its machine and workload are the simulator's
+    #[arg(long, value_name = "S", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub scenario: Option<String>,
     /// Leave after this much time, with its unit: 10s, 5m
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Option<u64>,
@@ -101,7 +110,8 @@ pub struct LiveArgs {
 /// Be in charge until the end.
 pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     let sets = topology::parse_sets(&args.set)?;
-    let source = topology::source(&args.topology)?;
+    let found = args.scenario.as_deref().map(scenario::find).transpose()?;
+    let source = topology::source(&in_charge(args, found.as_ref())?)?;
     let shape = shape(args.machine.as_deref())?;
     let compiled = topology::compile(&source, &shape, &sets)?;
     if !args.quiet {
@@ -109,6 +119,10 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         let warnings = compiled.warnings.iter().map(topology::diag).chain(groups.iter().map(finding));
         output::show(&warnings.collect::<Vec<_>>());
     }
+    let script = match &found {
+        Some(found) => Some(Script::prepare(found, &source, &sets, &shape, &compiled)?),
+        None => None,
+    };
     catch_signals()?;
     let mut recording = match &args.record {
         Some(dir) => Some(Recording::prepare(dir, args.force, &compiled, &shape)?),
@@ -122,6 +136,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         let also = topology::compile(&topology::source(name)?, &shape, &[])?;
         selection.classes.extend(also.plan.instances.iter().map(|i| i.class));
     }
+    selection.classes.extend(script.iter().flat_map(|s| &s.classes));
     let options = Options {
         plan: compiled.plan,
         source: source.text,
@@ -133,7 +148,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         counting: args.counters,
         watchdog: Duration::from_nanos(args.watchdog),
         socket: client::socket_path(args.socket.as_deref()),
-        sinks: recording.iter().map(Recording::sink).collect(),
+        sinks: recording.iter().map(Recording::sink).chain(script.iter().filter_map(Script::sink)).collect(),
     };
     let mut live = Live::attach(options, &Host).map_err(fault)?;
     let began = Instant::now();
@@ -150,21 +165,30 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         }
     }
     live.untold().iter().for_each(|what| note(what));
-    let limit = args.duration.map(Duration::from_nanos);
+    let steering = script.map(|s| s.begin(&live, args.quiet)).transpose()?;
+    let duration = args.duration.or_else(|| found.as_ref()?.file.duration_ns);
+    let limit = duration.map(Duration::from_nanos);
     let mut over = |live: &Live| {
         if let Some(recording) = &mut recording {
             recording.tick(live);
         }
-        STOP.load(Ordering::Relaxed) || limit.is_some_and(|l| began.elapsed() >= l)
+        let over = STOP.load(Ordering::Relaxed) || limit.is_some_and(|l| began.elapsed() >= l);
+        if let Some(steering) = steering.as_ref().filter(|_| over) {
+            steering.stop();
+        }
+        over
     };
     let ended = live.run(&mut over).map_err(fault)?;
     let wall = began.elapsed();
+    let done = steering.map(Steering::finish).unwrap_or_default();
+    let reconfigurations: Vec<_> = done.iter().map(scenario::summary).collect();
     let last = live.snapshot();
     drop(endpoint);
     let early = limit.is_some_and(|l| wall < l) || ended != Ended::Asked;
-    let recorded = recording.map(|r| r.finish(&live, &last, early)).transpose();
+    let recorded = recording.map(|r| r.finish(&live, &last, early, reconfigurations.clone())).transpose();
     drop(live);
     let mut summary = summary::from_counters(&last, &machine, wall, limit);
+    summary.reconfigurations = reconfigurations;
     // Where the files could not be written, the reason for the end is still told first.
     let recorded = match (recorded, &ended) {
         (Err(fault), Ended::Asked) => return Err(fault),
@@ -195,6 +219,17 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         note(&farewell(&last));
     }
     finish(ended)
+}
+
+/// The scheduler that is to begin.
+fn in_charge(args: &LiveArgs, found: Option<&Found>) -> Result<String> {
+    let suggested = || found.and_then(|f| f.file.topology.as_ref().map(|t| f.beside(t)));
+    args.topology.clone().or_else(suggested).ok_or_else(|| {
+        Fault::user(
+            "nothing says which scheduler is to begin",
+            "name one beside the scenario, or write `topology = \"decentral\"` into it",
+        )
+    })
 }
 
 /// Serve the figures at `at`.

@@ -42,7 +42,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
             ));
         };
         let (plan, quiet) = (&candidate.plan, options.quiet);
-        return scenario::dry_run(scenario, &workshop, &session.machine, plan, options.json, quiet);
+        return scenario::dry_run(scenario, &workshop, &session.machine.shape, plan, options.json, quiet);
     }
     let out = options.out.as_deref().map(|dir| OutDir::prepare(dir, options.force)).transpose()?;
     stop::install()?;

@@ -92,6 +92,29 @@ impl Plan {
         self.any_component(|c| c.answers_to(topic))
     }
 
+    /// The only instance that is another one in `new`, or has other parameters, where all the rest is equal: it can be
+    /// exchanged in its place. `None` where a whole graph has to take over, also if nothing differs. O(pipes + instances).
+    pub fn only_difference(&self, new: &Plan) -> Option<InstanceIdx> {
+        let same_pipes = self.pipes.len() == new.pipes.len()
+            && self.pipes.iter().zip(&new.pipes).all(|(a, b)| {
+                (&a.name, a.postponed, a.from, a.to, a.label, a.depth)
+                    == (&b.name, b.postponed, b.from, b.to, b.label, b.depth)
+            });
+        let same_ends = self.entries == new.entries && self.exits == new.exits;
+        if !same_pipes || !same_ends || self.instances.len() != new.instances.len() {
+            return None;
+        }
+        let mut other = None;
+        for (i, (a, b)) in (0..).zip(self.instances.iter().zip(&new.instances)) {
+            let same_place = (&a.name, &a.ins, &a.outs) == (&b.name, &b.ins, &b.outs);
+            let same = (a.class, &a.params) == (b.class, &b.params);
+            if !same_place || !same && other.replace(i).is_some() {
+                return None;
+            }
+        }
+        other
+    }
+
     /// Number of coherence domains.
     pub fn domains(&self) -> u32 {
         self.cpus.iter().map(|c| c.domain + 1).max().unwrap_or(1)

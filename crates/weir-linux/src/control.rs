@@ -18,9 +18,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::groups;
 use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
 use crate::object::max_timers;
-use crate::protocol::{Answer, File, Finding, Notify, Replace, Request, Switch, Switched};
+use crate::protocol::{Answer, File, Finding, Notify, Request, Switch, Switched};
 use crate::snapshot::{Snapshot, SnapshotSource, SwapReport};
 use crate::view::{Facts, View};
+
+mod exchange;
 
 /// How long the kernel side has for a request.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -59,6 +61,11 @@ impl Control {
             stop: AtomicBool::new(false),
             _keep: keep,
         }
+    }
+
+    /// CPUs that the kernel may have.
+    pub fn nr_cpus(&self) -> u32 {
+        self.shape.nr_cpus()
     }
 
     /// Somebody asked us to leave.
@@ -115,6 +122,10 @@ impl Control {
         takes(&plan, self.shape.nr_cpus())?;
         self.has(&plan)?;
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        self.swap_at(&desk, plan, source)
+    }
+
+    fn swap_at(&self, desk: &MutexGuard<'_, ()>, plan: Plan, source: String) -> Result<SwapReport> {
         let (image, from, was_bound) = {
             let facts = self.facts();
             let image = Image::new(&plan, Some(&facts.plan)).map_err(|e| core_error(&e))?;
@@ -125,7 +136,7 @@ impl Control {
         let will_bind = binds(&plan);
         self.view.shared.set_bind(was_bound || will_bind);
         let request = LiveRequest { kind: kind::SWAP, plan: at, ..empty() };
-        let done = self.post(&desk, &request, &format!("building topology `{}`", plan.name));
+        let done = self.post(desk, &request, &format!("building topology `{}`", plan.name));
         self.view.shared.set_bind(if done.is_ok() { will_bind } else { was_bound });
         let report = report(&done?, from, plan.name.clone());
         self.changes.add(&report, &plan);
@@ -150,37 +161,15 @@ impl Control {
         ))
     }
 
-    /// Another component, or other parameters, for one instance.
-    fn replace(&self, wish: &Replace) -> Result<Switched> {
+    /// A message for those who listen to its topic.
+    pub fn notify(&self, wish: &Notify) -> Result<()> {
+        let request = self.message(wish)?;
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut plan = self.facts().plan.clone();
-        let idx = replacement(&mut plan, wish)?;
-        takes(&plan, self.shape.nr_cpus())?;
-        self.has(&plan)?;
-        let (class, params) = {
-            let i = &plan.instances[idx as usize];
-            (i.class, i.params.clone())
-        };
-        let bytes: Vec<u8> = params.iter().flat_map(|p| p.to_ne_bytes()).collect();
-        let at = self.staging.0;
-        if bytes.len() as u64 > self.staging.1 || !self.view.memory.write(at, &bytes) {
-            return Err(Error::bug("parameters do not fit"));
-        }
-        let request =
-            LiveRequest { kind: kind::REPLACE, plan: at, instance: idx, class: class.into(), ..empty() };
-        let done = self.post(&desk, &request, &format!("replacing instance `{}`", wish.instance))?;
-        self.view.shared.set_bind(binds(&plan));
-        let report = report(&done, plan.name.clone(), plan.name.clone());
-        let (pipes, instances) = (plan.pipes.len() as u32, plan.instances.len() as u32);
-        self.changes.add(&report, &plan);
-        let mut facts = self.facts();
-        facts.plan = plan;
-        facts.last_swap = Some(report.clone());
-        Ok(Switched { report, pipes, instances, ..Switched::default() })
+        self.post(&desk, &request, "publishing a message").map(|_| ())
     }
 
-    /// A message for those who listen to its topic.
-    fn notify(&self, wish: &Notify) -> Result<()> {
+    /// The request that publishes a message, where there is nothing to say against it.
+    pub(crate) fn message(&self, wish: &Notify) -> Result<LiveRequest> {
         let topic = Topic::by_name(&wish.topic.to_uppercase()).ok_or_else(|| {
             let names: Vec<&str> = Topic::all().map(Topic::name).collect();
             unknown("topic", &wish.topic, &names)
@@ -207,8 +196,7 @@ impl Control {
                 )
             })?,
         };
-        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        let request = LiveRequest {
+        Ok(LiveRequest {
             kind: kind::NOTIFY,
             topic: topic as u32,
             cpu: wish.cpu.unwrap_or(NONE),
@@ -216,8 +204,7 @@ impl Control {
             value: wish.value.bits(),
             value2: wish.value2.bits(),
             ..empty()
-        };
-        self.post(&desk, &request, "publishing a message").map(|_| ())
+        })
     }
 
     /// The graph is to do without a CPU that a higher class holds, until the kernel side tells that it is back.
@@ -433,61 +420,5 @@ pub(crate) fn binds(plan: &Plan) -> bool {
     !plan.answers_to(Topic::Affinity)
 }
 
-/// Change one instance in `plan`; its index.
-fn replacement(plan: &mut Plan, wish: &Replace) -> Result<u32> {
-    let names: Vec<&str> = plan.instances.iter().map(|i| i.name.as_str()).collect();
-    let idx = names
-        .iter()
-        .position(|n| *n == wish.instance)
-        .ok_or_else(|| unknown("instance", &wish.instance, &names))?;
-    let instance = &mut plan.instances[idx];
-    let all = &catalog().components;
-    let old = &all[instance.class as usize];
-    let new = match &wish.component {
-        None => old,
-        Some(name) => catalog().get(name).ok_or_else(|| {
-            let known: Vec<&str> = all.iter().map(|c| c.name.as_str()).collect();
-            unknown("component", name, &known)
-        })?,
-    };
-    for (what, n, (min, max)) in
-        [("in", instance.ins.len() as u32, new.ins), ("out", instance.outs.len() as u32, new.outs)]
-    {
-        if n < min || n > max {
-            return Err(input(
-                format!(
-                    "`{}` has {n} {what}-pipes, and component `{}` takes {min} to {max}",
-                    wish.instance, new.name
-                ),
-                "switch to a topology that is wired for it: runweir switch",
-            ));
-        }
-    }
-    if new.answers != old.answers {
-        return Err(input(
-            format!("`{}` and `{}` do not answer the same topics", old.name, new.name),
-            "switch to a topology that is checked as a whole: runweir switch",
-        ));
-    }
-    if new.id != old.id {
-        instance.class = new.id;
-        instance.params = new.params.iter().map(|p| p.default).collect();
-    }
-    for (name, value) in &wish.params {
-        let (i, info) = new.param(name).ok_or_else(|| {
-            let known: Vec<&str> = new.params.iter().map(|p| p.name.as_str()).collect();
-            unknown("parameter", name, &known)
-        })?;
-        let says = |why: String| {
-            input(
-                format!("{}.{name}: {why}", new.name),
-                format!("`runweir components {}` lists the ranges", new.name),
-            )
-        };
-        instance.params[i] = weir_lang::param_value(info, value).map_err(says)?;
-    }
-    Ok(idx as u32)
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The records of the event ring, decoded. Layout: `struct weir_live_event` of `runtimes/linux/live.h`.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use weir_core::event::{Call, Stop};
 
 /// Bytes of a record in the ring.
@@ -11,6 +13,15 @@ pub const EVENT_BYTES: usize = 48;
 /// so it must not wait long.
 pub trait EventSink: Send {
     fn event(&mut self, event: &LiveEvent);
+}
+
+/// A sink that somebody else looks into now and then, and may take away.
+impl<S: EventSink> EventSink for Arc<Mutex<Option<S>>> {
+    fn event(&mut self, event: &LiveEvent) {
+        if let Some(sink) = self.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            sink.event(event);
+        }
+    }
 }
 
 /// Something that happened in the kernel.

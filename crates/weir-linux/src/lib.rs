@@ -25,6 +25,7 @@ pub mod record;
 mod rig;
 mod server;
 pub mod snapshot;
+pub mod steering;
 mod view;
 mod watchdog;
 

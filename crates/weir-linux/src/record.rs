@@ -27,6 +27,9 @@ use story::Story;
 /// How long events wait for older ones of other CPUs.
 const WINDOW_NS: u64 = 100_000_000;
 
+/// Likewise where they are to be told soon.
+const SOON_NS: u64 = 2_000_000;
+
 /// How long a swap waits besides for the name of what took over.
 const NAME_NS: u64 = 2_000_000_000;
 
@@ -97,6 +100,8 @@ pub struct Recorder<O> {
     story: Story<O>,
     /// CLOCK_MONOTONIC; not known before the first event.
     start_ns: Option<u64>,
+    /// How long a swap waits besides for the name of what took over.
+    name_ns: u64,
     events: u64,
 }
 
@@ -114,7 +119,20 @@ impl<O: Observer> Recorder<O> {
     /// `topology`. `resolve` is asked who a task is that was not announced.
     pub fn new(topology: &str, start_ns: Option<u64>, observer: O, resolve: Resolve) -> Self {
         let window = Window::new(WINDOW_NS);
-        Self { window, story: Story::new(topology, observer, resolve), start_ns, events: 0 }
+        let story = Story::new(topology, observer, resolve);
+        Self { window, story, start_ns, name_ns: NAME_NS, events: 0 }
+    }
+
+    /// For observers that ask for no names and want to know soon: events are told [`Self::lag_ns`] after they happened, at
+    /// CLOCK_MONOTONIC time. More of them than in a recording come out of order, and count as a little later than they were.
+    pub fn soon(observer: O) -> Self {
+        let story = Story::new("", observer, Box::new(|_| None));
+        Self { window: Window::new(SOON_NS), story, start_ns: Some(0), name_ns: 0, events: 0 }
+    }
+
+    /// How long events wait, ns.
+    pub fn lag_ns(&self) -> u64 {
+        self.window.span_ns()
     }
 
     /// The observers, to make names of pipes known to them.
@@ -169,12 +187,13 @@ impl<O: Observer> Recorder<O> {
 
     /// Tells the observers what has waited long enough.
     fn pass_on(&mut self) {
+        let name_ns = self.name_ns;
         loop {
             let story = &self.story;
             let next = self.window.pop(|t_ns, item| match item {
                 // The loader's word of a switch may come late where the machine is busy.
                 Item::Event(e) if matches!(e.kind, LiveEventKind::Swap { .. }) && !story.knows(t_ns) => {
-                    NAME_NS
+                    name_ns
                 }
                 _ => 0,
             });

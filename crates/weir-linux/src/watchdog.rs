@@ -70,7 +70,7 @@ impl Drop for Watchdog {
 
 /// Above the class of tasks that it watches, and never waiting for a page. Where this is not
 /// allowed, it still works as long as its own task is served.
-fn favour() {
+pub(crate) fn favour() {
     let param = libc::sched_param { sched_priority: 1 };
     // SAFETY: the calling thread, and a record that is ours.
     unsafe {

@@ -12,8 +12,8 @@ use weir_core::MachineShape;
 use weir_lang::Compiled;
 use weir_lang::draw::SvgOptions;
 use weir_linux::record::{Recorder, Thread};
-use weir_linux::{Control, EventSink, Live, LiveEvent, Snapshot, SnapshotSource, clock};
-use weir_report::{Gantt, HtmlExtras, Meta, Metrics, Names, Summary, Trace};
+use weir_linux::{Control, EventSink, Live, Snapshot, SnapshotSource, clock};
+use weir_report::{Gantt, HtmlExtras, Meta, Metrics, Names, ReconfigurationSummary, Summary, Trace};
 
 use crate::fault::Result;
 use crate::outdir::{OutDir, write_error};
@@ -38,17 +38,6 @@ pub struct Recording {
     picture: String,
     next: Instant,
     looks: u32,
-}
-
-/// What the ring of events is read into.
-struct Feed(Shared);
-
-impl EventSink for Feed {
-    fn event(&mut self, event: &LiveEvent) {
-        if let Some(recorder) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            recorder.event(event);
-        }
-    }
 }
 
 impl Recording {
@@ -79,7 +68,7 @@ impl Recording {
 
     /// The receiver of events.
     pub fn sink(&self) -> Box<dyn EventSink> {
-        Box::new(Feed(self.recorder.clone()))
+        Box::new(self.recorder.clone())
     }
 
     /// The scheduler is in charge.
@@ -106,8 +95,14 @@ impl Recording {
         }
     }
 
-    /// The run is over: write everything. `last` is what was seen last.
-    pub fn finish(self, live: &Live, last: &Snapshot, interrupted: bool) -> Result<Recorded> {
+    /// The run is over: write everything. `last` is what was seen last, `reconfigurations` what a scenario did.
+    pub fn finish(
+        self,
+        live: &Live,
+        last: &Snapshot,
+        interrupted: bool,
+        reconfigurations: Vec<ReconfigurationSummary>,
+    ) -> Result<Recorded> {
         let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut recorder = recorder.expect("it is taken once, here");
         changes(&mut recorder, &live.control());
@@ -117,6 +112,7 @@ impl Recording {
         let mut summary = metrics.finish(done.duration_ns);
         summary.live = true;
         summary.interrupted = interrupted;
+        summary.reconfigurations = reconfigurations;
         summary.lost_events = last.totals.lost_events;
         deepest(&mut summary, last);
         let trace_name = self.out.shown("trace.pftrace");

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Trying a scenario without a run: every transaction is compiled, checked and built, and its difference shown.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use weir_core::{Config, Plan, Sched};
+use weir_core::{Config, MachineShape, Plan, Sched};
 use weir_sim::scenario::Verb;
-use weir_sim::{Composer, Machine, Scenario};
+use weir_sim::{Composer, Scenario};
 
 use super::Workshop;
-use crate::fault::{Diag, Fault, Result};
+use crate::fault::{Blame, Diag, Fault, Result};
 use crate::output::{json, print};
 use crate::units::show_ns;
 
@@ -28,27 +29,61 @@ struct Tried {
     instances_built: u32,
     instances_kept: u32,
     diff: Vec<String>,
+    /// Components of the topology that takes over.
+    #[serde(skip)]
+    classes: BTreeSet<u16>,
 }
 
-/// Try all steps in order of time; each rule, with its way back, from the topology at the begin.
+/// Try a scenario, and show what each transaction changes.
 pub fn dry_run(
     scenario: &Scenario,
     workshop: &Workshop,
-    machine: &Machine,
+    shape: &MachineShape,
     plan: &Plan,
     as_json: bool,
     quiet: bool,
 ) -> Result<ExitCode> {
+    let tried = try_all(scenario, workshop, shape, plan)?;
+    if as_json {
+        print(&json(&tried)?)?;
+    } else if !quiet {
+        print(&tried.iter().map(show).collect::<Vec<_>>().join("\n"))?;
+    }
+    refused(&tried).map(|()| ExitCode::SUCCESS)
+}
+
+/// The components, by class, of all topologies that a scenario leads to.
+///
+/// # Errors
+/// Of the user: a transaction would be refused.
+pub fn components(
+    scenario: &Scenario,
+    workshop: &Workshop,
+    shape: &MachineShape,
+    plan: &Plan,
+) -> Result<BTreeSet<u16>> {
+    let tried = try_all(scenario, workshop, shape, plan)?;
+    refused(&tried)?;
+    Ok(tried.into_iter().flat_map(|t| t.classes).collect())
+}
+
+/// Try all steps in order of time; each rule, with its way back, from the topology at the begin.
+fn try_all(
+    scenario: &Scenario,
+    workshop: &Workshop,
+    shape: &MachineShape,
+    plan: &Plan,
+) -> Result<Vec<Tried>> {
     let begin = workshop.clone();
     let mut tried = Vec::new();
-    let mut bench = Bench::new(machine, plan)?;
+    let mut bench = Bench::new(shape, plan)?;
     for (i, step) in scenario.steps.iter().enumerate() {
         let cause = format!("step {} at {}", i + 1, show_ns(step.at_ns));
         tried.push(bench.attempt(workshop, cause, &step.verbs, None));
     }
     for (i, rule) in scenario.rules.iter().enumerate() {
         let workshop = begin.clone();
-        let mut bench = Bench::new(machine, plan)?;
+        let mut bench = Bench::new(shape, plan)?;
         let cause = format!("rule {}, when {}", rule.name, rule.when);
         tried.push(bench.attempt(&workshop, cause, &rule.verbs, Some(i)));
         if let Some(back) = &rule.back
@@ -58,24 +93,18 @@ pub fn dry_run(
             tried.push(bench.attempt(&workshop, cause, &back.verbs, Some(i)));
         }
     }
-    if as_json {
-        print(&json(&tried)?)?;
-    } else if !quiet {
-        print(&tried.iter().map(show).collect::<Vec<_>>().join("\n"))?;
-    }
-    let bad: Vec<Diag> = tried
-        .iter()
-        .filter(|t| !t.ok)
+    Ok(tried)
+}
+
+fn refused(tried: &[Tried]) -> Result<()> {
+    let bad = tried.iter().filter(|t| !t.ok);
+    let diags: Vec<Diag> = bad
         .map(|t| {
             Diag::error(format!("{}: {}", t.cause, t.why))
                 .help("nothing would change then; mend the scenario")
         })
         .collect();
-    if bad.is_empty() {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        Err(Fault { blame: crate::fault::Blame::User, diags: bad })
-    }
+    if diags.is_empty() { Ok(()) } else { Err(Fault { blame: Blame::User, diags }) }
 }
 
 fn show(t: &Tried) -> String {
@@ -106,15 +135,15 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(machine: &Machine, plan: &Plan) -> Result<Self> {
-        let nr_cpus = machine.nr_cpus();
+    fn new(shape: &MachineShape, plan: &Plan) -> Result<Self> {
+        let nr_cpus = shape.nr_cpus();
         let config = Config { nr_cpus, arena_bytes: ARENA, checks: true, oplog: false, seed: 1 };
         let told = |e: weir_core::Error| {
             Fault::user(format!("the topology cannot be built: {e}"), "see `runweir check`")
         };
         let mut sched = Sched::new(&config).map_err(told)?;
         sched.load(plan).map_err(told)?;
-        let cpus = &machine.shape.cpus;
+        let cpus = &shape.cpus;
         let online = cpus.iter().map(|c| c.online).collect();
         let serves = cpus.iter().map(|c| c.host.is_none()).collect();
         Ok(Self { sched, online, serves, name: plan.name.clone() })
@@ -131,6 +160,7 @@ impl Bench {
             instances_built: 0,
             instances_kept: 0,
             diff: Vec::new(),
+            classes: BTreeSet::new(),
         };
         let done = self.cpus_after(verbs).and_then(|online| {
             if verbs.iter().any(Verb::reshapes) {
@@ -179,6 +209,7 @@ impl Bench {
         self.name = proposal.plan.name.clone();
         tried.to = self.name.clone();
         (tried.instances_built, tried.instances_kept) = (stats.instances_built, stats.instances_kept);
+        tried.classes = proposal.plan.instances.iter().map(|i| i.class).collect();
         tried.diff = proposal.diff.lines().map(|l| l.trim_end().to_string()).collect();
         Ok(())
     }

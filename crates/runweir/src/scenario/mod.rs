@@ -9,7 +9,7 @@ use weir_report::ReconfigurationSummary;
 use weir_sim::scenario::File;
 use weir_sim::{Reconfiguration, Scenario};
 
-pub use dry::dry_run;
+pub use dry::{components, dry_run};
 pub use needs::bring;
 pub use workshop::{Workshop, package};
 

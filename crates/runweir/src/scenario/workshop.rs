@@ -183,8 +183,9 @@ impl Workshop {
         }
         let diff = weir_lang::diff(&state.now.graph, &made.graph).to_string();
         let undoes = verbs.contains(&Verb::Undo);
+        let source = recipe.source.text.clone();
         state.proposed = Some((Made { recipe, graph: Rc::new(made.graph) }, rule, undoes));
-        Ok(Proposal { plan: Rc::new(made.plan), diff })
+        Ok(Proposal { plan: Rc::new(made.plan), source, diff })
     }
 }
 

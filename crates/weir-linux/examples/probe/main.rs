@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use weir_linux::protocol::Request;
+use weir_linux::protocol::{Notify, Number, Request};
 use weir_linux::{Snapshot, client};
 
 mod fuzz;
@@ -20,6 +20,7 @@ probe settled [LOST]          wait until the counters add up and nothing failed;
 probe get FIELD               a total of the status by its name
 probe switches N T.weir…      switch N times between topologies, with pauses; tell how long tasks waited
 probe stop                    ask the scheduler to leave
+probe notify TOPIC VALUE      publish a message
 probe fuzz SEED N             N requests to the control socket, most of them wrong
 probe threads N               N threads at once that compute, yield and sleep
 probe hog CPU SECONDS         compute on a CPU in the real-time class
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
             number(n).and_then(|n| switches::run(n, topologies))
         }
         ["stop"] => client::ask(&socket(), &Request::Stop {}).map(|_| ()).map_err(|e| e.to_string()),
+        ["notify", topic, value] => number(value).and_then(|value| notify(topic, value)),
         ["fuzz", seed, n] => number(seed).and_then(|seed| fuzz::run(seed, number(n)?)),
         ["threads", n] => number(n).and_then(load::threads),
         ["hog", cpu, seconds] => number(cpu).and_then(|cpu| load::hog(cpu, number(seconds)?)),
@@ -55,6 +57,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn notify(topic: &str, value: u64) -> Outcome {
+    let (topic, value) = (topic.into(), Number::Unsigned(value));
+    let wish = Notify { topic, value, value2: Number::default(), cpu: None, task: None };
+    client::ask(&socket(), &Request::Notify(wish)).map(|_| ()).map_err(|e| e.to_string())
 }
 
 fn number(text: &str) -> Result<u64, String> {

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::*;
 use crate::memory::Shared;
+use crate::protocol::Replace;
 use crate::rig::{BYTES, Rig, TEXT};
 
 const STAGING: u64 = 1 << 20;
@@ -38,7 +39,7 @@ fn wish(text: &str) -> Switch {
 }
 
 /// A control whose requests are all carried out, and a count of them.
-fn obedient(rig: &Rig) -> (Arc<Control>, Arc<AtomicUsize>) {
+pub(crate) fn obedient(rig: &Rig) -> (Arc<Control>, Arc<AtomicUsize>) {
     let control = control(rig);
     let count = Arc::new(AtomicUsize::new(0));
     let counter = count.clone();

@@ -29,6 +29,11 @@ impl<T> Window<T> {
         Self { waiting: VecDeque::new(), span_ns, newest_ns: 0, left_ns: 0, late: 0 }
     }
 
+    /// How long an event waits.
+    pub fn span_ns(&self) -> u64 {
+        self.span_ns
+    }
+
     /// Takes an event in. Those of equal time keep the order in which they came.
     pub fn push(&mut self, t_ns: u64, item: T) {
         self.late += u64::from(t_ns < self.left_ns);

@@ -15,13 +15,13 @@ use super::inherit::Locking;
 use super::pmu::Pmu;
 use super::program::{self, Program};
 use super::queue::{CpuQueue, Key, Kind, Phase, TimerHeap};
-use super::steer::{InForce, RuleState};
+use super::steer::InForce;
 use super::sync::Objects;
 use super::task::{NEVER, NONE, Task};
 use super::{CpuOutcome, Outcome, RunConfig};
 use crate::costs::Costs;
 use crate::machine::MachineEvent;
-use crate::scenario::{Reconfiguration, Watch};
+use crate::scenario::{Reconfiguration, Rules, Watch};
 use crate::{Error, Machine, Result, Workload};
 
 /// Address space of the arena: at least 4 GiB, so that a workload may fork many more tasks than it
@@ -143,7 +143,7 @@ pub struct Sim<'a, O: Observer> {
     pub classes_wanted: Wanted,
     /// What the scenario's rules know, and what each is doing.
     pub watch: Option<&'a RefCell<Watch>>,
-    pub rules: Vec<RuleState>,
+    pub rules: Rules,
     pub idle_samples: u32,
     pub reconfigurations: Vec<Reconfiguration>,
 }
@@ -240,7 +240,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             job_wanted: plan.listens_to(Topic::Job),
             classes_wanted: Wanted::of(plan),
             watch,
-            rules: Vec::new(),
+            rules: Rules::default(),
             idle_samples: 0,
             reconfigurations: Vec::new(),
         };

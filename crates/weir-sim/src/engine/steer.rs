@@ -18,7 +18,7 @@ use super::sim::Sim;
 use super::task::{NONE, State};
 use crate::Result;
 use crate::machine::MachineEvent;
-use crate::scenario::{Proposal, Publication, Reconfiguration, Rule, Verb};
+use crate::scenario::{Condition, Proposal, Publication, Reconfiguration, Rules, Verb};
 
 /// Samples in a row without anything else queued after which nothing more is expected.
 const PATIENCE: u32 = 1_000;
@@ -39,17 +39,6 @@ impl Deref for InForce<'_> {
             InForce::Made(plan) => plan,
         }
     }
-}
-
-/// What a rule is doing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RuleState {
-    /// It has acted, and waits for the way back; without one, for its condition to end.
-    acted: bool,
-    /// Since when the condition it waits for has held.
-    since: Option<u64>,
-    /// It rests until then.
-    rests_until: u64,
 }
 
 /// How a topology takes over.
@@ -75,7 +64,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             self.timers.push(Key::new(step.at_ns, Phase::Timer, Kind::Step, i as u32));
         }
         if !control.scenario.rules.is_empty() {
-            self.rules = vec![RuleState::default(); control.scenario.rules.len()];
+            self.rules = Rules::new(&control.scenario.rules);
             self.timers.push(Key::new(0, Phase::Timer, Kind::Sample, 0));
         }
     }
@@ -111,40 +100,12 @@ impl<'a, O: Observer> Sim<'a, O> {
     fn look_at_rules(&mut self) -> Result<()> {
         let (Some(control), Some(watch)) = (self.cfg.control, self.watch) else { return Ok(()) };
         for (i, rule) in control.scenario.rules.iter().enumerate() {
-            let state = self.rules[i];
-            let holds = |c| watch.borrow().holds(c, rule.window_ns, self.census.ready);
-            let (met, hold_ns) = match (&rule.back, state.acted) {
-                (_, false) => (holds(&rule.when), rule.hold_ns),
-                (Some(back), true) => (holds(&back.when), back.hold_ns),
-                (None, true) => {
-                    // It acts again only after its condition has ended in between.
-                    self.rules[i].acted = holds(&rule.when);
-                    continue;
-                }
-            };
-            if !met {
-                self.rules[i].since = None;
-                continue;
+            let ready = self.census.ready;
+            let holds = |c: &Condition| watch.borrow().holds(c, rule.window_ns, ready);
+            if let Some(action) = self.rules.due(i, rule, self.now, holds) {
+                let done = self.transact(action.cause.clone(), action.verbs, Some(i))?;
+                self.rules.acted(&action, rule, self.now, done);
             }
-            let since = *self.rules[i].since.get_or_insert(self.now);
-            if self.now - since >= hold_ns && self.now >= state.rests_until {
-                self.act(i, rule, state.acted)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn act(&mut self, index: usize, rule: &'a Rule, back: bool) -> Result<()> {
-        let (verbs, cause) = match &rule.back {
-            Some(way) if back => (&way.verbs, format!("rule {}, back", rule.name)),
-            _ => (&rule.verbs, format!("rule {}", rule.name)),
-        };
-        let done = self.transact(cause, verbs, Some(index))?;
-        let state = &mut self.rules[index];
-        state.since = None;
-        state.rests_until = self.now + rule.cooldown_ns;
-        if done {
-            state.acted = !back;
         }
         Ok(())
     }
@@ -222,9 +183,9 @@ impl<'a, O: Observer> Sim<'a, O> {
         let Some(control) = self.cfg.control.filter(|_| verbs.iter().any(Verb::reshapes)) else {
             return Ok(());
         };
-        let Proposal { plan, diff } = control.composer.compose(verbs, rule)?;
+        let Proposal { plan, diff, .. } = control.composer.compose(verbs, rule)?;
         let withheld = self.drained();
-        let change = how(&self.plan, &plan);
+        let change = self.plan.only_difference(&plan).map_or(Change::Whole, Change::Instance);
         let changed = match self.take_over(InForce::Made(plan), &change) {
             Ok(changed) => changed,
             Err(e) => {
@@ -387,27 +348,4 @@ fn at(ns: u64) -> String {
         .find(|(factor, _)| ns != 0 && ns.is_multiple_of(*factor))
         .unwrap_or((1, "ns"));
     format!("{} {unit}", ns / factor)
-}
-
-/// One instance in its place, where all the rest is equal.
-fn how(old: &Plan, new: &Plan) -> Change {
-    let same_pipes = old.pipes.len() == new.pipes.len()
-        && old.pipes.iter().zip(&new.pipes).all(|(a, b)| {
-            (&a.name, a.postponed, a.from, a.to, a.label, a.depth)
-                == (&b.name, b.postponed, b.from, b.to, b.label, b.depth)
-        });
-    let same_ends = old.entries == new.entries && old.exits == new.exits;
-    if !same_pipes || !same_ends || old.instances.len() != new.instances.len() {
-        return Change::Whole;
-    }
-    let mut other = None;
-    for (i, (a, b)) in old.instances.iter().zip(&new.instances).enumerate() {
-        if (&a.name, &a.ins, &a.outs) != (&b.name, &b.ins, &b.outs) {
-            return Change::Whole;
-        }
-        if (a.class, &a.params) != (b.class, &b.params) && other.replace(i as u32).is_some() {
-            return Change::Whole;
-        }
-    }
-    other.map_or(Change::Whole, Change::Instance)
 }

@@ -6,6 +6,7 @@
 
 mod condition;
 mod read;
+mod rules;
 mod verb;
 mod watch;
 
@@ -16,8 +17,10 @@ use weir_core::Plan;
 pub use condition::{Compare, Condition, Metric, Statistic, Term};
 pub(crate) use read::tables;
 pub use read::{File, parse};
+pub use rules::{Action, Rules};
 pub use verb::{Publication, Verb};
-pub(crate) use watch::{Tap, Watch};
+pub(crate) use watch::Tap;
+pub use watch::Watch;
 
 /// What is done to a running scheduler.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,6 +75,8 @@ impl Scenario {
 #[derive(Clone, Debug)]
 pub struct Proposal {
     pub plan: Rc<Plan>,
+    /// The text that it was compiled from, without what verbs have changed since.
+    pub source: String,
     /// Difference to the topology in force, for people.
     pub diff: String,
 }

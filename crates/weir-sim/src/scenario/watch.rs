@@ -114,9 +114,9 @@ struct Window {
     sums: VecDeque<Sums>,
 }
 
-/// All that rules know of a run.
+/// All that rules know of a run: an observer of it. Times are ns of the events' clock.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub struct Watch {
     now_ns: u64,
     windows: BTreeMap<u64, Window>,
     /// When a topic was told last, its value, by topic and CPU; CPU `None` for any.
@@ -127,10 +127,11 @@ pub(crate) struct Watch {
     online: u64,
     sums: Sums,
     /// Messages since the last look: rules are looked at at once.
-    pub news: bool,
+    pub(crate) news: bool,
 }
 
 impl Watch {
+    /// For the rules of `scenario`, on a machine with so many CPUs online.
     pub fn new(scenario: &Scenario, online: u32) -> Self {
         let window = |ns: u64| {
             (
@@ -221,7 +222,9 @@ impl Watch {
             counted => Some(self.sums.counts.of(counted) - w.sums.front()?.counts.of(counted)),
         }
     }
+}
 
+impl Observer for Watch {
     fn event(&mut self, t_ns: u64, event: &Event<'_>) {
         match *event {
             Event::Run { wakeup, waited_ns, migrated, switched, .. } => {

@@ -64,7 +64,7 @@ impl Composer for Names {
         }
         let plan = Rc::new(self.plan(&next)?);
         *self.next.borrow_mut() = Some(next);
-        Ok(Proposal { plan, diff: String::new() })
+        Ok(Proposal { plan, source: String::new(), diff: String::new() })
     }
 
     fn accept(&self) -> Vec<String> {

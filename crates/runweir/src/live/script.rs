@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `--scenario`: what is done to the scheduler in charge, by time and by rule.
+
+use std::collections::BTreeSet;
+
+use weir_core::MachineShape;
+use weir_lang::{Compiled, Set, Source};
+use weir_linux::steering::{self, Ear, Orders, Steering};
+use weir_linux::{EventSink, Live};
+use weir_sim::{Reconfiguration, Scenario, Verb};
+
+use super::fault;
+use crate::fault::{Fault, Result};
+use crate::output::note;
+use crate::scenario::{self, Found, Workshop};
+use crate::units::show_ns;
+
+/// A scenario that has been tried on this machine's description.
+pub struct Script {
+    scenario: Scenario,
+    /// Components of all topologies that it leads to.
+    pub classes: BTreeSet<u16>,
+    ear: Option<Ear>,
+    workshop: Box<dyn FnOnce() -> Workshop + Send>,
+}
+
+impl Script {
+    /// Try all that the scenario may do, beginning with the topology that was compiled from `source`.
+    pub fn prepare(
+        found: &Found,
+        source: &Source,
+        sets: &[Set],
+        shape: &MachineShape,
+        compiled: &Compiled,
+    ) -> Result<Self> {
+        let scenario = found.file.scenario.clone();
+        let backs = scenario.rules.iter().filter_map(|r| r.back.as_ref()).map(|b| &b.verbs);
+        let lists = scenario.steps.iter().map(|s| &s.verbs).chain(scenario.rules.iter().map(|r| &r.verbs));
+        let loads = |v: &&Verb| matches!(v, Verb::Load { .. } | Verb::Unload { .. });
+        if let Some(verb) = lists.chain(backs).flatten().find(loads) {
+            return Err(Fault::user(
+                format!("`{verb}`: the kernel runs no components that are loaded from a file"),
+                "build it in, or try the scenario in the simulator: runweir run --scenario",
+            ));
+        }
+        let trial = Workshop::new(source.clone(), sets, shape, &compiled.graph, &found.folder);
+        let classes = scenario::components(&scenario, &trial, shape, &compiled.plan)?;
+        let (source, sets) = (source.clone(), sets.to_vec());
+        let (graph, shape, folder) = (compiled.graph.clone(), shape.clone(), found.folder.clone());
+        let ear = steering::ear(&scenario, &shape);
+        let workshop = move || Workshop::new(source, &sets, &shape, &graph, &folder);
+        Ok(Self { scenario, classes, ear, workshop: Box::new(workshop) })
+    }
+
+    /// The receiver of events, if rules need any.
+    pub fn sink(&self) -> Option<Box<dyn EventSink>> {
+        self.ear.as_ref().map(|ear| Box::new(ear.clone()) as Box<dyn EventSink>)
+    }
+
+    /// Carry it out; the time begins with the attachment.
+    pub fn begin(self, live: &Live, quiet: bool) -> Result<Steering> {
+        let workshop = self.workshop;
+        let tell = move |r: &Reconfiguration| {
+            if !quiet || r.refused.is_some() {
+                note(&line(r));
+            }
+        };
+        let orders = Orders {
+            scenario: self.scenario,
+            composer: Box::new(move || Box::new(workshop())),
+            ear: self.ear,
+            tell: Box::new(tell),
+        };
+        Steering::start(live.control(), orders).map_err(fault)
+    }
+}
+
+/// A transaction in a line.
+fn line(r: &Reconfiguration) -> String {
+    let head = format!("{} at {}: {}", r.cause, show_ns(r.at_ns), r.verbs.join("; "));
+    match (&r.refused, r.kind) {
+        (Some(why), _) => format!("{head}: refused, and nothing changed: {why}"),
+        (None, "none") => head,
+        (None, _) => format!(
+            "{head}: {} -> {}, {} pause, {} tasks presented anew",
+            r.from,
+            r.to,
+            show_ns(r.pause_ns),
+            r.represented
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_was_done() {
+        let mut r = Reconfiguration {
+            at_ns: 100_000_000,
+            cause: "step 1".into(),
+            verbs: vec!["swap fifo".into(), "cpu 1 offline".into()],
+            from: "decentral".into(),
+            to: "fifo".into(),
+            kind: "topology",
+            pause_ns: 42_000,
+            represented: 7,
+            ..Reconfiguration::default()
+        };
+        assert_eq!(
+            line(&r),
+            "step 1 at 100 ms: swap fifo; cpu 1 offline: decentral -> fifo, 42.0 us pause, 7 tasks presented anew"
+        );
+        r.refused = Some("no CPU would be left".into());
+        assert!(line(&r).ends_with("refused, and nothing changed: no CPU would be left"));
+    }
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# A scenario on a running kernel: its steps and rules change topologies, instances and CPUs while threads run, all of a transaction
+# or nothing, and what was done is told.
+#
+# vm: --cpus 3
+. "$(dirname "$0")/lib.sh"
+
+online() { cat /sys/devices/system/cpu/online; }
+# `told WORDS`: the loader says so within 20 s.
+told() {
+	waited=0
+	until tr -s ' \n' '  ' <$log | grep -qF -- "$1"; do
+		[ $waited -lt 200 ] || fail "nobody says \`$1\`"
+		waited=$((waited + 1))
+		usleep 100000
+	done
+}
+in_charge() {
+	runweir status --json | grep -q "\"topology\": *\"$1\"" || fail "not $1 but $(runweir status | head -1) is in charge"
+}
+
+step "what makes no sense is refused before anything is loaded"
+for wrong in 'do = "swap nowhere"|no topology' 'do = "cpu 9 offline"|there is no CPU 9' 'do = "load mine.so"|loaded from a file'; do
+	printf 'topology = "decentral"\n[[at]]\ntime = "1s"\n%s\n' "${wrong%|*}" >/tmp/wrong.toml
+	refused 2 "${wrong#*|}" runweir live --scenario /tmp/wrong.toml
+done
+printf '[[at]]\ntime = "1s"\ndo = "cpu 1 offline"\n' >/tmp/wrong.toml
+refused 2 "nothing says which scheduler is to begin" runweir live --scenario /tmp/wrong.toml
+[ "$(cat /sys/kernel/sched_ext/state)" = disabled ] || fail "attached all the same"
+
+step "by time"
+attach --scenario steering.toml --only --watchdog 9s --record /tmp/steered
+hackbench -g 1 -l 2000 >/tmp/hackbench 2>&1 &
+messages=$!
+told "step 2 at"
+in_charge global_rr
+[ "$(online)" = 0-1 ] || fail "CPUs $(online) are online"
+told "step 3 at"
+in_charge 'global_rr\*'
+told "step 5 at"
+[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
+told "step 6 at"
+says "no thread called \`nobody-is-it\` is there now"
+[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
+kill $messages 2>/dev/null
+wait $messages
+
+step "by rule, and back: a message of user space, then how busy the CPUs are"
+$PROBE notify POWER 1 || fail "no message"
+told "rule save at"
+[ "$(online)" = 0,2 ] || fail "CPUs $(online) are online"
+in_charge decentral
+$PROBE notify POWER 0 || fail "no message"
+told "rule save, back at"
+[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
+in_charge 'global_rr\*'
+stress-ng --cpu 3 --timeout 100 --quiet &
+stress=$!
+told "rule busy at"
+in_charge worksteal
+kill $stress
+wait $stress
+told "rule busy, back at"
+in_charge 'global_rr\*'
+settled
+
+step "another hand at the helm: a whole topology follows all the same"
+runweir switch --quiet decentral || fail "no switch"
+in_charge decentral
+$PROBE notify POWER 1 || fail "no message"
+waited=0
+until [ "$(grep -c "^rule save at" $log)" = 2 ]; do
+	[ $waited -lt 200 ] || fail "the rule does not act again"
+	waited=$((waited + 1))
+	usleep 100000
+done
+[ "$(online)" = 0,2 ] || fail "CPUs $(online) are online"
+settled
+
+step "the end: CPUs are as they were, and what was done is in the results"
+detach
+[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
+tr -d ' \n' </tmp/steered/summary.json >/tmp/flat
+for part in '"cause":"step1"' '"kind":"topology"' '"kind":"instance"' '"kind":"none"' '"done":false' '"cause":"rulesave,back"'; do
+	grep -qF -- "$part" /tmp/flat || fail "no $part in summary.json"
+done
+grep -E "^(step|rule)" $log | sed 's/^/  /'
+clean
