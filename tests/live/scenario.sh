@@ -16,6 +16,17 @@ told() {
 		usleep 100000
 	done
 }
+# CPU 1 is gone, or here again, within 20 s.
+until_online() {
+	waited=0
+	until [ "$(online)" = "$1" ]; do
+		[ $waited -lt 200 ] || fail "CPUs $(online) are online, not $1"
+		waited=$((waited + 1))
+		usleep 100000
+	done
+}
+until_saved() { until_online 0,2; }
+until_mains() { until_online 0-2; }
 in_charge() {
 	runweir status --json | grep -q "\"topology\": *\"$1\"" || fail "not $1 but $(runweir status | head -1) is in charge"
 }
@@ -58,7 +69,7 @@ in_charge 'global_rr\*'
 stress-ng --cpu 3 --timeout 100 --quiet &
 stress=$!
 told "rule busy at"
-in_charge worksteal
+in_charge fifo
 kill $stress
 wait $stress
 told "rule busy, back at"
@@ -69,13 +80,26 @@ step "another hand at the helm: a whole topology follows all the same"
 runweir switch --quiet decentral || fail "no switch"
 in_charge decentral
 $PROBE notify POWER 1 || fail "no message"
-waited=0
-until [ "$(grep -c "^rule save at" $log)" = 2 ]; do
-	[ $waited -lt 200 ] || fail "the rule does not act again"
-	waited=$((waited + 1))
-	usleep 100000
+until_saved
+in_charge decentral
+$PROBE notify POWER 0 || fail "no message"
+until_mains
+
+step "what the kernel refuses is taken back, and tried again later"
+# Nine tenths of a CPU each: two CPUs are not enough.
+for thread in 1 2 3; do
+	chrt -d --sched-runtime 9000000 --sched-deadline 10000000 --sched-period 10000000 0 sleep 1000 &
+	deadlines="${deadlines:-} $!"
 done
-[ "$(online)" = 0,2 ] || fail "CPUs $(online) are online"
+usleep 500000
+$PROBE notify POWER 1 || fail "no message"
+told "refused, and nothing changed: the kernel does not let CPU 1 go offline"
+[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
+in_charge 'global_rr\*'
+# shellcheck disable=SC2086 # numbers
+kill $deadlines
+until_saved
+in_charge decentral
 settled
 
 step "the end: CPUs are as they were, and what was done is in the results"
