@@ -20,15 +20,9 @@ wait $stress
 settled
 
 step "a CPU that threads with deadlines need stays, and serves"
-# Nine tenths of a CPU each: two CPUs are not enough.
-for thread in 1 2 3; do
-	chrt -d --sched-runtime 9000000 --sched-deadline 10000000 --sched-period 10000000 0 sleep 1000 &
-	deadlines="${deadlines:-} $!"
-done
-usleep 500000
+deadlines
 echo 0 2>/dev/null >/sys/devices/system/cpu/cpu1/online && fail "CPU 1 went, threads with deadlines or not"
-# shellcheck disable=SC2086 # numbers
-kill $deadlines
+no_deadlines
 before=$($PROBE get aside)
 taskset 2 hackbench -g 1 -l 20 >/dev/null || fail "no work is done there"
 [ "$($PROBE get aside)" -lt $((before + 10)) ] || fail "the graph still believes that CPU 1 is gone"

@@ -172,6 +172,17 @@ no_longer_busy() {
 	# It ends by that signal.
 	[ $status = 143 ] || fail "stress-ng ended with $status: $(cat /tmp/stress)"
 }
+# `deadlines`: three threads that need nine tenths of a CPU each, so that two CPUs are not enough, until `no_deadlines`.
+deadlines() {
+	urgent=
+	for thread in 1 2 3; do
+		chrt -d --sched-runtime 9000000 --sched-deadline 10000000 --sched-period 10000000 0 sleep 1000 &
+		urgent="$urgent $!"
+	done
+	usleep 500000
+}
+# shellcheck disable=SC2086 # numbers
+no_deadlines() { kill $urgent; }
 hotplug() {
 	[ ! -e /sys/devices/system/cpu/cpu1/online ] || echo "$1" >/sys/devices/system/cpu/cpu1/online || fail "CPU 1 does not change"
 }

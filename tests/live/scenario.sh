@@ -86,18 +86,12 @@ $PROBE notify POWER 0 || fail "no message"
 until_mains
 
 step "what the kernel refuses is taken back, and tried again later"
-# Nine tenths of a CPU each: two CPUs are not enough.
-for thread in 1 2 3; do
-	chrt -d --sched-runtime 9000000 --sched-deadline 10000000 --sched-period 10000000 0 sleep 1000 &
-	deadlines="${deadlines:-} $!"
-done
-usleep 500000
+deadlines
 $PROBE notify POWER 1 || fail "no message"
 told "refused, and nothing changed: the kernel does not let CPU 1 go offline"
 [ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
 in_charge 'global_rr\*'
-# shellcheck disable=SC2086 # numbers
-kill $deadlines
+no_deadlines
 until_saved
 in_charge decentral
 settled
