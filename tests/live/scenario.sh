@@ -27,8 +27,14 @@ until_online() {
 }
 until_saved() { until_online 0,2; }
 until_mains() { until_online 0-2; }
+# `in_charge NAME`: that topology is, but for the moments in which a transaction is tried that is taken back.
 in_charge() {
-	runweir status --json | grep -q "\"topology\": *\"$1\"" || fail "not $1 but $(runweir status | head -1) is in charge"
+	waited=0
+	until runweir status --json | grep -q "\"topology\": *\"$1\""; do
+		[ $waited -lt 20 ] || fail "not $1 but $(runweir status | head -1) is in charge"
+		waited=$((waited + 1))
+		usleep 50000
+	done
 }
 
 step "what makes no sense is refused before anything is loaded"
