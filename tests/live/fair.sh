@@ -22,7 +22,7 @@ for t in cfs eevdf stride; do
 	little=$!
 	sleep 1
 	a=$(ticks $much) b=$(ticks $little)
-	sleep 3
+	sleep 2
 	a=$(($(ticks $much) - a)) b=$(($(ticks $little) - b))
 	kill $much $little
 	wait $much $little

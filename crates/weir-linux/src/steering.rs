@@ -200,7 +200,7 @@ impl<'c> Helm<'c> {
     /// Do all of `verbs` or none; says which.
     fn transact(&mut self, cause: String, verbs: &[Verb], rule: Option<usize>) -> bool {
         let name = self.control.facts().plan.name.clone();
-        let mut record = Reconfiguration {
+        let blank = Reconfiguration {
             at_ns: self.now_ns(),
             cause,
             verbs: verbs.iter().map(Verb::to_string).collect(),
@@ -210,9 +210,10 @@ impl<'c> Helm<'c> {
             running: self.control.running(),
             ..Reconfiguration::default()
         };
-        record.refused = self.possible(verbs).and_then(|()| self.carry_out(verbs, rule, &mut record)).err();
-        if record.refused.is_some() {
-            (record.to, record.kind) = (record.from.clone(), "none");
+        let mut record = blank.clone();
+        let outcome = self.possible(verbs).and_then(|()| self.carry_out(verbs, rule, &mut record));
+        if let Err(why) = outcome {
+            record = Reconfiguration { refused: Some(why), ..blank };
         }
         (self.tell)(&record);
         let done = record.refused.is_none();

@@ -110,7 +110,7 @@ mod tests {
         };
         assert_eq!(
             line(&r),
-            "step 1 at 100 ms: swap fifo; cpu 1 offline: decentral -> fifo, 42.0 us pause, 7 tasks presented anew"
+            "step 1 at 100 ms: swap fifo; cpu 1 offline: decentral -> fifo, 42 us pause, 7 tasks presented anew"
         );
         r.refused = Some("no CPU would be left".into());
         assert!(line(&r).ends_with("refused, and nothing changed: no CPU would be left"));
