@@ -126,10 +126,12 @@ load() {
 	hotplug 0
 	usleep 400000
 	hotplug 1
-	# Enough; under a topology that lets this script starve they end by themselves.
-	kill -INT $stress 2>/dev/null
+	# Enough, if all seven have begun: one that hears of the end before is a failure to stress-ng. Otherwise, and under a topology
+	# that lets this script starve, they end by themselves.
+	begun=$(cat /proc/[0-9]*/comm 2>/dev/null | grep '^stress-ng-[^p]' | sort -u | wc -l)
+	[ "$begun" -lt 7 ] || kill -INT $stress
 	wait $messages || fail "hackbench: $(cat /tmp/hackbench)"
-	wait $stress || fail "stress-ng: $(cat /tmp/stress)"
+	wait $stress || fail "stress-ng ended with $?, $begun had begun: $(cat /tmp/stress)"
 	wait $many || fail "stress-ng --pthread: $(cat /tmp/pthread)"
 	wait $paced || fail "rt-app: $(tail -3 /tmp/rt-app)"
 }

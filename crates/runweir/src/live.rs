@@ -41,7 +41,7 @@ Examples:
   sudo runweir live my.weir --duration 10s --json
   sudo runweir switch fair                       from another terminal: another policy, no pause
   sudo runweir live decentral --with edf-vd      what `switch` may come to, beside the usual
-  sudo runweir live --scenario night.toml        topologies and CPUs that come and go, by time and by rule
+  sudo runweir live --scenario night.toml        changes by time and by rule
   runweir vm -t my.weir -- hackbench             try it in a virtual machine first
 
 It stays until Ctrl-C, SIGTERM, --duration or `stop` at its socket, and then leaves the machine on its
