@@ -92,6 +92,17 @@ impl Plan {
         self.any_component(|c| c.answers_to(topic))
     }
 
+    /// Tasks in the graph that are at no exit yet, of those that `depth` says are in each pipe.
+    pub fn on_the_way(&self, depth: impl Fn(PipeIdx) -> u32) -> u32 {
+        let sum = |mut pipes: Vec<PipeIdx>| -> u32 {
+            pipes.sort_unstable();
+            pipes.dedup();
+            pipes.into_iter().map(&depth).sum()
+        };
+        let entered = sum(self.entries.clone());
+        entered.saturating_sub(sum(self.exits.iter().flatten().copied().collect()))
+    }
+
     /// The only instance that is another one in `new`, or has other parameters, where all the rest is equal: it can be
     /// exchanged in its place. `None` where a whole graph has to take over, also if nothing differs. O(pipes + instances).
     pub fn only_difference(&self, new: &Plan) -> Option<InstanceIdx> {

@@ -163,30 +163,27 @@ impl<'c> Helm<'c> {
                 self.look(scenario, &mut rules, ear);
             }
             let next = steps.peek().map(|(s, _)| Duration::from_nanos(s.at_ns.saturating_sub(self.now_ns())));
-            if next.is_none() && ear.is_none() {
-                break;
-            }
             let pause = ear.map_or(LOOK, |_| sample.min(LOOK));
             std::thread::park_timeout(next.map_or(pause, |next| next.min(pause)));
-        }
-        // Until it is over CPUs stay as they are.
-        while !self.is_over(over) {
-            std::thread::park_timeout(LOOK);
         }
     }
 
     /// Look at the rules.
     fn look(&mut self, scenario: &Scenario, rules: &mut Rules, ear: &Ear) {
         let ready = self.control.ready();
+        {
+            let mut guard = ear.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(recorder) = guard.as_mut() else { return };
+            // Up to when everything was told.
+            let told_ns = clock::now_ns().saturating_sub(recorder.lag_ns());
+            recorder.observer().sample(told_ns);
+        }
         for (i, rule) in scenario.rules.iter().enumerate() {
             let now_ns = self.now_ns();
             let action = {
                 let mut guard = ear.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(recorder) = guard.as_mut() else { return };
-                // Up to when everything was told.
-                let told_ns = clock::now_ns().saturating_sub(recorder.lag_ns());
                 let watch = recorder.observer();
-                watch.sample(told_ns);
                 let holds = |c: &Condition| watch.holds(c, rule.window_ns, ready);
                 rules.due(i, rule, now_ns, holds)
             };
@@ -277,12 +274,14 @@ impl<'c> Helm<'c> {
         rule: Option<usize>,
         record: &mut Reconfiguration,
     ) -> std::result::Result<(), String> {
-        let before = {
-            let facts = self.control.facts();
-            (facts.plan.clone(), facts.source.clone())
-        };
-        let proposed = match verbs.iter().any(Verb::reshapes) {
-            true => Some(self.reshape(verbs, rule, record)?),
+        let reshaped = match verbs.iter().any(Verb::reshapes) {
+            true => {
+                let before = {
+                    let facts = self.control.facts();
+                    (facts.plan.clone(), facts.source.clone())
+                };
+                Some((self.reshape(verbs, rule, record)?, before))
+            }
             false => None,
         };
         let mark = self.switched.len();
@@ -290,29 +289,29 @@ impl<'c> Helm<'c> {
             let back = self.switched.split_off(mark);
             let mut left: Vec<String> =
                 back.iter().rev().filter_map(|(cpu, online)| self.hotplug.set(*cpu, *online).err()).collect();
-            if proposed.is_some() {
-                match self.control.change(before.0, before.1) {
+            if let Some((plan, (before, source))) = reshaped {
+                match self.control.change(before, source) {
                     Ok(_) => self.composer.reject(),
                     Err(e) => {
                         left.push(sentence(e));
-                        self.accept(proposed);
+                        self.accept(plan);
                     }
                 }
             }
             left.insert(0, why);
             return Err(left.join("; "));
         }
-        self.accept(proposed);
+        if let Some((plan, _)) = reshaped {
+            self.accept(plan);
+        }
         Ok(())
     }
 
     /// The composer's proposal is in force.
-    fn accept(&mut self, proposed: Option<Rc<Plan>>) {
-        if let Some(plan) = proposed {
-            // Its remarks are about components that were loaded, which there are none of.
-            self.composer.accept();
-            self.known = plan;
-        }
+    fn accept(&mut self, plan: Rc<Plan>) {
+        // Its remarks are about components that were loaded, which there are none of.
+        self.composer.accept();
+        self.known = plan;
     }
 
     /// Let the topology that the verbs ask for take over.
@@ -406,14 +405,7 @@ impl Control {
     /// Tasks in the graph that are at no exit yet.
     fn drained(&self) -> u32 {
         let depths = self.sample().depths;
-        let facts = self.facts();
-        let sum = |pipes: &mut Vec<u32>| -> u32 {
-            pipes.sort_unstable();
-            pipes.dedup();
-            pipes.iter().filter_map(|p| depths.get(*p as usize)).sum()
-        };
-        let entered = sum(&mut facts.plan.entries.clone());
-        entered.saturating_sub(sum(&mut facts.plan.exits.iter().flatten().copied().collect()))
+        self.facts().plan.on_the_way(|pipe| depths.get(pipe as usize).copied().unwrap_or(0))
     }
 
     fn cpus(&self) -> impl Iterator<Item = crate::layout::LiveCpu> + '_ {

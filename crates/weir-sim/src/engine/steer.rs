@@ -184,7 +184,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             return Ok(());
         };
         let Proposal { plan, diff, .. } = control.composer.compose(verbs, rule)?;
-        let withheld = self.drained();
+        let withheld = self.plan.on_the_way(|pipe| self.sched.pipe_len(pipe));
         let change = self.plan.only_difference(&plan).map_or(Change::Whole, Change::Instance);
         let changed = match self.take_over(InForce::Made(plan), &change) {
             Ok(changed) => changed,
@@ -205,17 +205,6 @@ impl<'a, O: Observer> Sim<'a, O> {
         record.kept = changed.stats.instances_kept;
         record.diff = diff;
         Ok(())
-    }
-
-    /// Schedulable tasks that are at no exit.
-    fn drained(&self) -> u32 {
-        let sum = |pipes: &mut Vec<u32>| -> u32 {
-            pipes.sort_unstable();
-            pipes.dedup();
-            pipes.iter().map(|p| self.sched.pipe_len(*p)).sum()
-        };
-        let entered = sum(&mut self.plan.entries.clone());
-        entered.saturating_sub(sum(&mut self.plan.exits.iter().flatten().copied().collect()))
     }
 
     /// CPUs and messages of a transaction.
