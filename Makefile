@@ -27,6 +27,7 @@ setup: ## install what is missing to build and test (Debian; needs root or sudo 
 	@tools/setup.sh
 
 build: setup ## build the release program, target/release/runweir
+	@test -x $(RUNWEIR) || echo "building runweir: some five to ten minutes the first time, on two cores"
 	$(CARGO) build $(LOCKED) --release --package runweir
 
 demo: build ## two schedulers, one rt-app workload, one real machine's topology, side by side
