@@ -122,13 +122,20 @@ load() {
 	many=$!
 	timeout 100 rt-app app.json >/tmp/rt-app 2>&1 &
 	paced=$!
-	usleep 300000
+	usleep 200000
 	hotplug 0
-	usleep 400000
+	usleep 200000
 	hotplug 1
 	# Enough, if all seven have begun: one that hears of the end before is a failure to stress-ng. Otherwise, and under a topology
 	# that lets this script starve, they end by themselves.
-	begun=$(cat /proc/[0-9]*/comm 2>/dev/null | grep '^stress-ng-[^p]' | sort -u | wc -l)
+	waited=0
+	until
+		begun=$(cat /proc/[0-9]*/comm 2>/dev/null | grep '^stress-ng-[^p]' | sort -u | wc -l)
+		[ "$begun" -ge 7 ] || [ $waited -ge 3 ]
+	do
+		waited=$((waited + 1))
+		usleep 100000
+	done
 	[ "$begun" -lt 7 ] || kill -INT $stress
 	wait $messages || fail "hackbench: $(cat /tmp/hackbench)"
 	wait $stress || fail "stress-ng ended with $?, $begun had begun: $(cat /tmp/stress)"
