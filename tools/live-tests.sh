@@ -51,7 +51,7 @@ guest() { # NAME: run the script in its guest
 	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
 	[[ $options == *--turn* ]] || options+=" --turn 1ms"
 	# shellcheck disable=SC2086 # the options are words
-	{ time (cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --icount --timeout 900s --quiet \
+	{ time (cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --icount --timeout 1500s --quiet \
 		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
 		-- env "PROBE=$work/probe" sh "tests/live/$name.sh" >"$work/$name.log" 2>&1 </dev/null); } 2>"$work/$name.time" || status=$?
 	echo "$status $((SECONDS - began)) $(cut -d. -f1 "$work/$name.time")" >"$work/$name.status"
@@ -59,7 +59,7 @@ guest() { # NAME: run the script in its guest
 
 # The longest first.
 names=("$@")
-(($#)) || names=(requested catalogue limits fair semantics switches groups numa ends instruction-sets counters scenario cpus watchdog brief two-cpus adaptation one-cpu)
+(($#)) || names=(deadlines catalogue limits requested fair semantics switches groups numa ends instruction-sets counters scenario cpus watchdog brief two-cpus adaptation one-cpu)
 for script in tests/live/*.sh; do
 	name=$(basename "$script" .sh)
 	[[ $# -gt 0 || $name == lib || " ${names[*]} " == *" $name "* ]] || { echo "$script is in no list" >&2; exit 1; }

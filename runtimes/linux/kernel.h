@@ -185,8 +185,10 @@ extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 /* Linux 6.14. */
 extern void bpf_local_irq_save___compat(u64 *flags) __ksym_weak;
 extern void bpf_local_irq_restore___compat(u64 *flags) __ksym_weak;
-/* Linux 6.15; only to know that it is so new. */
-struct scx_event_stats;
+/* Linux 6.15; only to know that it is so new. (libbpf finds no function whose arguments are of incomplete types here.) */
+struct scx_event_stats {
+	s64 SCX_EV_SELECT_CPU_FALLBACK;
+};
 extern void scx_bpf_events___compat(struct scx_event_stats *events, u64 bytes) __ksym_weak;
 /* Linux 6.12: dispatch and consume; from 6.13 dsq_insert and dsq_move_to_local; from 6.19 and 7.1 a second version. */
 extern void scx_bpf_dispatch___compat(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym_weak;

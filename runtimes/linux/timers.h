@@ -113,12 +113,14 @@ static int timer_expired(void *map, u32 *instance, struct weir_linux_timer *time
 /* The next instance from @instance on whose timer is noted, not any more then; WEIR_NONE: there is none. */
 WEIR_GLOBAL u32 weir_linux_noted(u32 instance)
 {
-	for (; weir_loop; instance++) {
+	struct weir_graph weir_mem *g = SCHED->graph;
+
+	for (; g && instance < g->nr_instances && weir_loop; instance++) {
 		u32 key = instance;
 		struct weir_linux_timer *timer = bpf_map_lookup_elem(&timers, &key);
 
 		if (!timer)
-			return WEIR_NONE;
+			break;
 		if (*(volatile u32 *)&timer->noted && weir_cas(&timer->noted, 1, 0) == 1)
 			return key;
 	}

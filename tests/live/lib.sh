@@ -152,6 +152,14 @@ load_under() {
 		clean
 	done
 }
+# `load_sets "TOPOLOGY…"…`: an attachment for each set.
+load_sets() {
+	for set in "$@"; do
+		step "$set"
+		load_under "$set"
+		detach
+	done
+}
 # `above_all`: loader and script are above the tasks of the topology from now on, or they would wait most of the time. What the
 # script starts then begins with `normal`.
 above_all() { chrt -a -r -p 5 $live && chrt -r -p 5 $$ || fail "chrt"; }

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use weir_core::{MachineShape, Plan};
-use weir_sim::scenario::{Condition, Publication, Rules, Watch};
+use weir_sim::scenario::{Condition, Publication, Rules, Watch, cpus_after};
 use weir_sim::{Composer, Proposal, Reconfiguration, Scenario, Verb};
 
 use crate::clock;
@@ -49,6 +49,19 @@ pub fn ear(scenario: &Scenario, shape: &MachineShape) -> Option<Ear> {
         recorder.event(&LiveEvent { t_ns, cpu, kind: LiveEventKind::Online { online: false } });
     }
     Some(Arc::new(Mutex::new(Some(recorder))))
+}
+
+/// What no kernel does.
+///
+/// # Errors
+/// A sentence: `verb` asks for it.
+pub fn unable(verb: &Verb) -> std::result::Result<(), String> {
+    match verb {
+        Verb::Load { .. } | Verb::Unload { .. } => {
+            Err(format!("`{verb}`: the kernel runs no components that are loaded from a file"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What is to be done, and by whose help.
@@ -220,30 +233,18 @@ impl<'c> Helm<'c> {
 
     /// Why something of a transaction cannot be had, as far as that is known before.
     fn possible(&self, verbs: &[Verb]) -> std::result::Result<(), String> {
-        let nr = self.control.nr_cpus();
-        let mut online: Vec<bool> = (0..nr).map(|c| self.hotplug.is_online(c)).collect();
+        let online: Vec<bool> = (0..self.control.nr_cpus()).map(|c| self.hotplug.is_online(c)).collect();
+        cpus_after(verbs, &online, |_| true)?;
         for verb in verbs {
             match verb {
-                Verb::Cpu { cpu, online: on } => {
-                    let now = online
-                        .get_mut(*cpu as usize)
-                        .ok_or_else(|| format!("there is no CPU {cpu}; the machine has {nr}"))?;
-                    match self.hotplug.obstacle(*cpu) {
-                        Some(why) if *now != *on => return Err(why),
-                        _ => *now = *on,
-                    }
+                Verb::Cpu { cpu, online: wanted } if online[*cpu as usize] != *wanted => {
+                    self.hotplug.obstacle(*cpu).map_or(Ok(()), Err)?;
                 }
                 Verb::Publish(p) => {
                     self.control.message(&self.message(p)?).map_err(sentence)?;
                 }
-                Verb::Load { .. } | Verb::Unload { .. } => {
-                    return Err("the kernel runs no components that are loaded from a file".into());
-                }
-                _ => {}
+                _ => unable(verb)?,
             }
-        }
-        if !online.contains(&true) {
-            return Err("no CPU would be left".into());
         }
         let first = verbs.iter().find(|v| v.reshapes());
         let changes_what_is_there = first.is_some_and(|v| !matches!(v, Verb::Swap { .. } | Verb::Undo));

@@ -7,7 +7,7 @@ use weir_core::MachineShape;
 use weir_lang::{Compiled, Set, Source};
 use weir_linux::steering::{self, Ear, Orders, Steering};
 use weir_linux::{EventSink, Live};
-use weir_sim::{Reconfiguration, Scenario, Verb};
+use weir_sim::{Reconfiguration, Scenario};
 
 use super::fault;
 use crate::fault::{Fault, Result};
@@ -34,12 +34,9 @@ impl Script {
         compiled: &Compiled,
     ) -> Result<Self> {
         let scenario = found.file.scenario.clone();
-        let backs = scenario.rules.iter().filter_map(|r| r.back.as_ref()).map(|b| &b.verbs);
-        let lists = scenario.steps.iter().map(|s| &s.verbs).chain(scenario.rules.iter().map(|r| &r.verbs));
-        let loads = |v: &&Verb| matches!(v, Verb::Load { .. } | Verb::Unload { .. });
-        if let Some(verb) = lists.chain(backs).flatten().find(loads) {
+        if let Some(why) = scenario.verbs().find_map(|v| steering::unable(v).err()) {
             return Err(Fault::user(
-                format!("`{verb}`: the kernel runs no components that are loaded from a file"),
+                why,
                 "build it in, or try the scenario in the simulator: runweir run --scenario",
             ));
         }
@@ -112,7 +109,7 @@ mod tests {
             line(&r),
             "step 1 at 100 ms: swap fifo; cpu 1 offline: decentral -> fifo, 42 us pause, 7 tasks presented anew"
         );
-        r.refused = Some("no CPU would be left".into());
-        assert!(line(&r).ends_with("refused, and nothing changed: no CPU would be left"));
+        r.refused = Some("no CPU that can run the scheduler would be left".into());
+        assert!(line(&r).ends_with("refused, and nothing changed: no CPU that can run the scheduler would be left"));
     }
 }

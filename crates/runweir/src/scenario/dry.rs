@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_core::{Config, MachineShape, Plan, Sched};
-use weir_sim::scenario::Verb;
+use weir_sim::scenario::{Verb, cpus_after};
 use weir_sim::{Composer, Scenario};
 
 use super::Workshop;
@@ -162,7 +162,7 @@ impl Bench {
             diff: Vec::new(),
             classes: BTreeSet::new(),
         };
-        let done = self.cpus_after(verbs).and_then(|online| {
+        let done = cpus_after(verbs, &self.online, |c| self.serves[c]).and_then(|online| {
             if verbs.iter().any(Verb::reshapes) {
                 self.build(workshop, verbs, rule, &mut tried)?;
             }
@@ -173,24 +173,6 @@ impl Bench {
             (tried.ok, tried.why) = (false, why);
         }
         tried
-    }
-
-    /// The CPUs that are there when all verbs are done; refused as the simulator does it.
-    fn cpus_after(&self, verbs: &[Verb]) -> std::result::Result<Vec<bool>, String> {
-        let mut after = self.online.clone();
-        for verb in verbs {
-            if let Verb::Cpu { cpu, online } = verb {
-                let nr = after.len();
-                let slot = after
-                    .get_mut(*cpu as usize)
-                    .ok_or_else(|| format!("there is no CPU {cpu}; the machine has {nr}"))?;
-                *slot = *online;
-            }
-        }
-        match after.iter().zip(&self.serves).any(|(online, serves)| *online && *serves) {
-            true => Ok(after),
-            false => Err("no CPU that can run the scheduler would be left".into()),
-        }
     }
 
     fn build(

@@ -18,7 +18,7 @@ use super::sim::Sim;
 use super::task::{NONE, State};
 use crate::Result;
 use crate::machine::MachineEvent;
-use crate::scenario::{Condition, Proposal, Publication, Reconfiguration, Rules, Verb};
+use crate::scenario::{Condition, Proposal, Publication, Reconfiguration, Rules, Verb, cpus_after, known_cpu};
 
 /// Samples in a row without anything else queued after which nothing more is expected.
 const PATIENCE: u32 = 1_000;
@@ -141,31 +141,17 @@ impl<'a, O: Observer> Sim<'a, O> {
 
     /// Why CPUs or messages of a transaction cannot be had.
     fn possible(&self, verbs: &[Verb]) -> std::result::Result<(), String> {
-        let nr = self.cpus.len() as u32;
-        let known =
-            |c: u32| if c < nr { Ok(()) } else { Err(format!("there is no CPU {c}; the machine has {nr}")) };
-        let mut online: Vec<bool> = self.cpus.iter().map(|c| c.mode != Mode::Offline).collect();
+        let online: Vec<bool> = self.cpus.iter().map(|c| c.mode != Mode::Offline).collect();
+        cpus_after(verbs, &online, |c| self.machine.shape.cpus[c].host.is_none())?;
         for verb in verbs {
-            match verb {
-                Verb::Cpu { cpu, online: on } => {
-                    known(*cpu)?;
-                    online[*cpu as usize] = *on;
+            if let Verb::Publish(p) = verb {
+                p.cpu.map_or(Ok(()), |c| known_cpu(c, online.len()))?;
+                if let Some(name) = &p.task {
+                    self.task_called(name).ok_or_else(|| format!("no task called `{name}` is there now"))?;
                 }
-                Verb::Publish(p) => {
-                    p.cpu.map_or(Ok(()), known)?;
-                    if let Some(name) = &p.task {
-                        self.task_called(name)
-                            .ok_or_else(|| format!("no task called `{name}` is there now"))?;
-                    }
-                }
-                _ => {}
             }
         }
-        let serves = |c: usize| self.machine.shape.cpus[c].host.is_none();
-        match (0..online.len()).any(|c| online[c] && serves(c)) {
-            true => Ok(()),
-            false => Err("no CPU that can run the scheduler would be left".into()),
-        }
+        Ok(())
     }
 
     fn task_called(&self, name: &str) -> Option<u32> {

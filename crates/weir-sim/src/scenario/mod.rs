@@ -5,6 +5,7 @@
 //! topology is the business of a [`Composer`], as this crate knows plans but no topologies.
 
 mod condition;
+mod cpus;
 mod read;
 mod rules;
 mod verb;
@@ -15,6 +16,8 @@ use std::rc::Rc;
 use weir_core::Plan;
 
 pub use condition::{Compare, Condition, Metric, Statistic, Term};
+pub use cpus::cpus_after;
+pub(crate) use cpus::known_cpu;
 pub(crate) use read::tables;
 pub use read::{File, parse};
 pub use rules::{Action, Rules};
@@ -68,6 +71,14 @@ impl Scenario {
     /// Nothing is ever done.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.rules.is_empty()
+    }
+
+    /// All that may be done, in no order of time.
+    pub fn verbs(&self) -> impl Iterator<Item = &Verb> {
+        let steps = self.steps.iter().map(|s| &s.verbs);
+        let rules = self.rules.iter().map(|r| &r.verbs);
+        let backs = self.rules.iter().filter_map(|r| r.back.as_ref()).map(|b| &b.verbs);
+        steps.chain(rules).chain(backs).flatten()
     }
 }
 
