@@ -15,7 +15,7 @@ step "timers expire beside who runs"
 above_all
 hogs=
 for hog in 1 2 3; do
-	normal sh -c 'while :; do :; done' &
+	chrt -o 0 sh -c 'while :; do :; done' &
 	hogs="$hogs $!"
 done
 usleep 300000

@@ -109,7 +109,7 @@ mod tests {
             line(&r),
             "step 1 at 100 ms: swap fifo; cpu 1 offline: decentral -> fifo, 42 us pause, 7 tasks presented anew"
         );
-        r.refused = Some("no CPU that can run the scheduler would be left".into());
-        assert!(line(&r).ends_with("refused, and nothing changed: no CPU that can run the scheduler would be left"));
+        r.refused = Some("there is no CPU 9".into());
+        assert!(line(&r).ends_with("refused, and nothing changed: there is no CPU 9"));
     }
 }

@@ -18,7 +18,9 @@ use super::sim::Sim;
 use super::task::{NONE, State};
 use crate::Result;
 use crate::machine::MachineEvent;
-use crate::scenario::{Condition, Proposal, Publication, Reconfiguration, Rules, Verb, cpus_after, known_cpu};
+use crate::scenario::{
+    Condition, Proposal, Publication, Reconfiguration, Rules, Verb, cpus_after, known_cpu,
+};
 
 /// Samples in a row without anything else queued after which nothing more is expected.
 const PATIENCE: u32 = 1_000;

@@ -51,7 +51,11 @@ mod tests {
     fn cpus_come_and_go() {
         assert_eq!(after(&[]), Ok(vec![true, false, true]));
         assert_eq!(after(&["cpu 1 online", "undo", "cpu 0 offline"]), Ok(vec![false, true, true]));
-        assert_eq!(after(&["cpu 0 offline", "cpu 0 online"]), Ok(vec![true, false, true]), "the last word counts");
+        assert_eq!(
+            after(&["cpu 0 offline", "cpu 0 online"]),
+            Ok(vec![true, false, true]),
+            "the last word counts"
+        );
     }
 
     #[test]
