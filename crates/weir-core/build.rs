@@ -25,7 +25,18 @@ fn main() {
     weir_glue::write_if_changed(&file, &unit);
     weir_glue::write_if_changed(&out.join("sources.rs"), &sources(&components, &headers));
 
-    cc::Build::new()
+    // A build without optimisation is for tests, which wait for it more often than they run: it does without the inlining,
+    // which takes two thirds of the compiler's time.
+    let hurried = env::var("OPT_LEVEL").is_ok_and(|level| level == "0");
+    let mut compiler = cc::Build::new();
+    if !hurried {
+        // Many small functions on a hot path: inline them.
+        compiler
+            .flag_if_supported("--param=max-inline-insns-auto=120")
+            .flag_if_supported("--param=inline-unit-growth=300");
+    }
+    compiler
+        .opt_level(if hurried { 2 } else { 3 })
         .file(&file)
         .file(root.join("core/port/native/port.c"))
         .file(root.join("core/port/native/host.c"))
@@ -42,10 +53,6 @@ fn main() {
         .force_frame_pointer(false)
         // Generated dispatch functions whose class has no such entry point.
         .flag("-Wno-unused-parameter")
-        // Many small functions on a hot path: inline them.
-        .opt_level(3)
-        .flag_if_supported("--param=max-inline-insns-auto=120")
-        .flag_if_supported("--param=inline-unit-growth=300")
         .warnings(true)
         .extra_warnings(true)
         .warnings_into_errors(true)

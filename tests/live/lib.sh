@@ -128,9 +128,9 @@ load() {
 	many=$!
 	timeout 100 rt-app app.json >/tmp/rt-app 2>&1 &
 	paced=$!
-	usleep 200000
+	usleep 100000
 	hotplug 0
-	usleep 200000
+	usleep 100000
 	hotplug 1
 	# Enough, if all seven have begun: one that hears of the end before is a failure to stress-ng. Otherwise, and under a topology
 	# that lets this script starve, they end by themselves.

@@ -367,6 +367,13 @@ fn offset_of_global(object: &Object, name: &str) -> Result<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::successors;
+
+    use libbpf_rs::btf::types::{Func, FuncProto};
+    use libbpf_rs::btf::{BtfKind, BtfType, ReferencesType};
+    use object::read::elf::ElfFile64;
+    use object::{LittleEndian, Object as _, ObjectSymbol};
+
     use super::*;
     use crate::prune::MAX_FRAMES;
 
@@ -382,6 +389,30 @@ mod tests {
         let size = offset_of(&btf, ".bss", "weir_live").map(|(_, size)| size);
         assert_eq!(size, Some(size_of::<Live>()));
         assert!(offset_of(&btf, ".rodata", "weir_linux_pmu").is_some());
+    }
+
+    /// libbpf finds no function of the kernel's whose arguments are of incomplete types here, and a weak one would be
+    /// absent from every kernel without a word.
+    #[test]
+    fn functions_of_the_kernel_are_declared_in_full() {
+        let btf = Btf::from_raw("weir", OBJECT).expect("readable").expect("has BTF");
+        let elf = ElfFile64::<LittleEndian>::parse(OBJECT).expect("an object");
+        let wanted: BTreeSet<_> =
+            elf.symbols().filter(|s| s.is_undefined()).filter_map(|s| s.name().ok()).collect();
+        let functions: Vec<_> = btf
+            .type_by_kind::<Func<'_>>()
+            .filter(|f| f.name().and_then(|n| n.to_str()).is_some_and(|n| wanted.contains(n)))
+            .collect();
+        assert!(functions.len() > 20, "{} functions", functions.len());
+        for function in functions {
+            let signature =
+                FuncProto::try_from(function.referenced_type()).expect("a function has a signature");
+            for argument in signature.iter() {
+                let named = btf.type_by_id::<BtfType<'_>>(argument.ty);
+                let last = successors(named, BtfType::next_type).last().expect("itself");
+                assert_ne!(last.kind(), BtfKind::Fwd, "{:?}", function.name());
+            }
+        }
     }
 
     fn selection(names: &[&str], only: bool) -> Selection {
