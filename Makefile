@@ -33,7 +33,7 @@ build: setup ## build the release program, target/release/runweir
 demo: build ## two schedulers, one rt-app workload, one real machine's topology, side by side
 	@tools/demo.sh $(RUNWEIR) $(OUT)/demo
 
-test: setup ## the whole test suite (up to 30 minutes on 2 cores)
+test: setup ## the whole test suite (half an hour on 2 cores)
 	@tools/test.sh
 
 test-rust: ## only the Rust tests, which need neither clang nor root
