@@ -100,6 +100,7 @@ expected='0: 0-1 0-3 0-7
 enabled'
 [[ $(<out) == "$expected" ]] || fail "topology: $(<out)"
 says err "attached decentral"
+says err "written: live/"
 for file in summary.json tasks.csv trace.pftrace dmesg.txt; do
 	[[ -s live/$file ]] || fail "no recording $file: $(ls live)"
 done

@@ -155,16 +155,19 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     if let Some(recording) = &mut recording {
         recording.begin(&live);
     }
-    let endpoint = args.metrics.map(|at| endpoint(at, &live)).transpose()?;
-    note(&format!("attached {name} ({online} CPU{}, machine {machine})", if online == 1 { "" } else { "s" }));
-    match live.counting() {
-        None => {}
-        Some(Ok(names)) => note(&format!("counters: {}", names.join(", "))),
-        Some(Err(why)) => {
-            note(&format!("counters: none; {why}. Components that listen to COUNTERS hear nothing"))
+    let endpoint = args.metrics.map(|at| endpoint(at, &live, args.quiet)).transpose()?;
+    if !args.quiet {
+        let cpus = if online == 1 { "CPU" } else { "CPUs" };
+        note(&format!("attached {name} ({online} {cpus}, machine {machine})"));
+        match live.counting() {
+            None => {}
+            Some(Ok(names)) => note(&format!("counters: {}", names.join(", "))),
+            Some(Err(why)) => {
+                note(&format!("counters: none; {why}. Components that listen to COUNTERS hear nothing"))
+            }
         }
+        live.untold().iter().for_each(|what| note(what));
     }
-    live.untold().iter().for_each(|what| note(what));
     let steering = script.map(|s| s.begin(&live, args.quiet)).transpose()?;
     let duration = args.duration.or_else(|| found.as_ref()?.file.duration_ns);
     let limit = duration.map(Duration::from_nanos);
@@ -233,7 +236,7 @@ fn in_charge(args: &LiveArgs, found: Option<&Found>) -> Result<String> {
 }
 
 /// Serve the figures at `at`.
-fn endpoint(at: SocketAddr, live: &Live) -> Result<Endpoint> {
+fn endpoint(at: SocketAddr, live: &Live, quiet: bool) -> Result<Endpoint> {
     let endpoint = Endpoint::start(at, live.control(), env!("CARGO_PKG_VERSION")).map_err(|e| {
         Fault::user(
             format!("the figures cannot be served at {at}: {e}"),
@@ -241,10 +244,12 @@ fn endpoint(at: SocketAddr, live: &Live) -> Result<Endpoint> {
         )
     })?;
     let at = endpoint.address();
-    if !at.ip().is_loopback() {
-        warn([format!("the figures at {at} can be read by everybody who reaches this address")].iter());
+    if !quiet {
+        if !at.ip().is_loopback() {
+            warn([format!("the figures at {at} can be read by everybody who reaches this address")].iter());
+        }
+        note(&format!("figures at http://{at}/metrics"));
     }
-    note(&format!("figures at http://{at}/metrics"));
     Ok(endpoint)
 }
 

@@ -173,6 +173,7 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
 
 /// What the user gets to see and to keep.
 fn finish(args: &VmArgs, outcome: &Outcome) -> Result<ExitCode> {
+    let mut written = Vec::new();
     if let Some(dir) = &args.record {
         let dmesg = (PathBuf::from("dmesg.txt"), outcome.dmesg.clone().into_bytes());
         for (path, bytes) in outcome.recordings.iter().chain([&dmesg]) {
@@ -180,9 +181,13 @@ fn finish(args: &VmArgs, outcome: &Outcome) -> Result<ExitCode> {
             let folder = path.parent().unwrap_or(dir);
             fs::create_dir_all(folder).map_err(|e| crate::outdir::write_error(&path, &e))?;
             replace_file(&path, bytes)?;
+            written.push(path.display().to_string());
         }
     }
     if !args.quiet {
+        if args.topology.is_some() && !written.is_empty() {
+            note(&format!("written: {}", written.join("  ")));
+        }
         if !outcome.complaints.is_empty() {
             let more = match outcome.complaints.len() - 1 {
                 0 => String::new(),

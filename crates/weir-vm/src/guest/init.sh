@@ -52,11 +52,12 @@ cat /run/err.pipe >/run/weir/err &
 err_cat=$!
 exec 8>/run/out.pipe 9>/run/err.pipe
 
-# What a process writes to the log port; a line that begins with `attached` is news for the host.
+# What a process writes to the log port; a line that begins with `attached` is news for the host. Where recordings are the host
+# says, for it is there that they will be.
 relay() {
 	exec 6>/run/weir/log 7>&- 8>&- 9>&-
 	while IFS= read -r line; do
-		echo "$line" >&6
+		case $line in "written: /rec/"*) ;; *) echo "$line" >&6 ;; esac
 		case $line in attached*) : >/run/attached ;; esac
 	done
 	exec 6>&-
