@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# Deepest call chain of each function of a BPF object, from `llvm-objdump -dr`. A line each:
-# bytes of stack, frames, the chain. The kernel rounds a frame up to 16 bytes when it compiles
-# programs (which arenas require) and grants a chain 512 bytes (MAX_BPF_STACK) and 8 frames
-# (MAX_CALL_FRAMES; kernel/bpf/verifier.c, check_max_stack_depth).
+# Call chains of each function of a BPF object, from `llvm-objdump -dr`. Two lines each: `bytes`, the stack of the
+# deepest chain and that chain; `frames`, how many the longest has and that chain. The kernel rounds a frame up to
+# 16 bytes when it compiles programs (which arenas require) and grants a chain 512 bytes (MAX_BPF_STACK) and, before
+# Linux 7.2, 8 frames (MAX_CALL_FRAMES; kernel/bpf/verifier.c, check_max_stack_depth).
 
 function hex(s,    n, i) {
 	n = 0
@@ -60,7 +60,7 @@ function uses(bytes) {
 	}
 }
 
-function deepest(f,    i, c, best, b, n, chain) {
+function follow(f,    i, c, best, b, n, deep, long) {
 	if (f in bytes)
 		return bytes[f]
 	if (f in busy) {
@@ -70,32 +70,38 @@ function deepest(f,    i, c, best, b, n, chain) {
 	busy[f] = 1
 	best = 0
 	n = 0
-	chain = ""
+	deep = ""
+	long = ""
 	for (i = 1; i <= calls[f]; i++) {
 		c = callee[f, i]
 		if (substr(c, 1, 1) == "@")
 			c = start[substr(c, 2) + 0]
 		if (!(c in frame))
 			continue
-		b = deepest(c)
+		b = follow(c)
 		if (b > best) {
 			best = b
-			chain = " > " path[c]
+			deep = " > " deepest[c]
 		}
-		if (frames[c] > n)
+		if (frames[c] > n) {
 			n = frames[c]
+			long = " > " longest[c]
+		}
 	}
 	delete busy[f]
 	b = frame[f] > 1 ? frame[f] : 1
 	bytes[f] = int((b + 15) / 16) * 16 + best
 	frames[f] = n + 1
-	path[f] = f " " frame[f] chain
+	deepest[f] = f " " frame[f] deep
+	longest[f] = f long
 	return bytes[f]
 }
 
 END {
 	for (i = 1; i <= nr; i++)
-		deepest(order[i])
-	for (i = 1; i <= nr; i++)
-		print bytes[order[i]], frames[order[i]], path[order[i]]
+		follow(order[i])
+	for (i = 1; i <= nr; i++) {
+		print "bytes", bytes[order[i]], deepest[order[i]]
+		print "frames", frames[order[i]], longest[order[i]]
+	}
 }

@@ -116,7 +116,7 @@ mutant() {
 		fail "mutant: $1: does not apply to core/src/$2"
 		return
 	fi
-	build_model "$tree" "$work/mutant" -O0 -Wno-unused -Wno-error
+	build_model "$tree" "$work/mutant" -O0 -Wno-unused -Wno-misleading-indentation -Wno-error
 	refused "$1" "$work/mutant"
 }
 

@@ -90,8 +90,9 @@ else
 			pass "bpf: no recursion"
 			# A measure: programs start at some of these functions, what the verifier adds for loops is not in it,
 			# and newer kernels give long chains a stack of their own. Whether it loads, tools/live-tests.sh tells.
-			echo "     deepest chain, of 512 bytes: $(sort -rn "$work/chains" | sed -n 1p)"
-			echo "     longest chain, of 8 frames:  $(sort -k2,2rn -k1,1rn "$work/chains" | sed -n 1p)"
+			most() { sed -n "s/^$1 //p" "$work/chains" | sort -rn | sed -n 1p; }
+			echo "     bytes of stack, of 512:               $(most bytes)"
+			echo "     frames, of 8 in kernels before 7.2:   $(most frames)"
 		else
 			cp "$work/chains" "$work/log"
 			fail "bpf: recursion"
