@@ -27,13 +27,13 @@ setup: ## install what is missing to build and test (Debian; needs root or sudo 
 	@tools/setup.sh
 
 build: setup ## build the release program, target/release/runweir
-	@test -x $(RUNWEIR) || echo "building runweir: some five to ten minutes the first time, on two cores"
+	@test -x $(RUNWEIR) || echo "building runweir: three to ten minutes the first time, on two cores"
 	$(CARGO) build $(LOCKED) --release --package runweir
 
 demo: build ## two schedulers, one rt-app workload, one real machine's topology, side by side
 	@tools/demo.sh $(RUNWEIR) $(OUT)/demo
 
-test: setup ## the whole test suite (half an hour on 2 cores)
+test: setup ## the whole test suite (15 to 40 minutes on 2 cores)
 	@tools/test.sh
 
 test-rust: ## only the Rust tests, which need neither clang nor root

@@ -155,8 +155,9 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     if let Some(recording) = &mut recording {
         recording.begin(&live);
     }
-    let endpoint = args.metrics.map(|at| endpoint(at, &live, args.quiet)).transpose()?;
+    let endpoint = args.metrics.map(|at| endpoint(at, &live)).transpose()?;
     if !args.quiet {
+        endpoint.iter().for_each(announce);
         let cpus = if online == 1 { "CPU" } else { "CPUs" };
         note(&format!("attached {name} ({online} {cpus}, machine {machine})"));
         match live.counting() {
@@ -236,21 +237,22 @@ fn in_charge(args: &LiveArgs, found: Option<&Found>) -> Result<String> {
 }
 
 /// Serve the figures at `at`.
-fn endpoint(at: SocketAddr, live: &Live, quiet: bool) -> Result<Endpoint> {
-    let endpoint = Endpoint::start(at, live.control(), env!("CARGO_PKG_VERSION")).map_err(|e| {
+fn endpoint(at: SocketAddr, live: &Live) -> Result<Endpoint> {
+    Endpoint::start(at, live.control(), env!("CARGO_PKG_VERSION")).map_err(|e| {
         Fault::user(
             format!("the figures cannot be served at {at}: {e}"),
             "is the port in use? --metrics 127.0.0.1:0 takes a free one",
         )
-    })?;
+    })
+}
+
+/// Where the figures are, and who may read them.
+fn announce(endpoint: &Endpoint) {
     let at = endpoint.address();
-    if !quiet {
-        if !at.ip().is_loopback() {
-            warn([format!("the figures at {at} can be read by everybody who reaches this address")].iter());
-        }
-        note(&format!("figures at http://{at}/metrics"));
+    if !at.ip().is_loopback() {
+        warn([format!("the figures at {at} can be read by everybody who reaches this address")].iter());
     }
-    Ok(endpoint)
+    note(&format!("figures at http://{at}/metrics"));
 }
 
 /// What it came to, in two lines.

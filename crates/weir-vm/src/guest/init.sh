@@ -57,7 +57,8 @@ exec 8>/run/out.pipe 9>/run/err.pipe
 relay() {
 	exec 6>/run/weir/log 7>&- 8>&- 9>&-
 	while IFS= read -r line; do
-		case $line in "written: /rec/"*) ;; *) echo "$line" >&6 ;; esac
+		case $line in "written: /rec/"*) continue ;; esac
+		echo "$line" >&6
 		case $line in attached*) : >/run/attached ;; esac
 	done
 	exec 6>&-
