@@ -8,7 +8,7 @@ live=
 fail() {
 	echo "FAILED: $*"
 	# Where it is leaving, it says why in a moment.
-	[ -z "$live" ] || [ "$(cat /sys/kernel/sched_ext/state)" = enabled ] || sleep 2
+	[ -z "$live" ] || sched_ext_is enabled || sleep 2
 	echo "the loader said:"
 	sed 's/^/  /' $log 2>/dev/null
 	echo "the kernel said:"
@@ -16,6 +16,16 @@ fail() {
 	exit 1
 }
 uptime_s() { cut -d. -f1 /proc/uptime; }
+# `within TENTHS COMMAND…`: it succeeds, now or within so many tenths of a second.
+within() {
+	tenths=$1
+	shift
+	until "$@"; do
+		[ $tenths -gt 0 ] || return 1
+		tenths=$((tenths - 1))
+		usleep 100000
+	done
+}
 step() { echo "- $* ($(uptime_s) s by the guest's clock)"; }
 
 # `attach ARGUMENTS…` of `runweir live`; back when it is in charge.
@@ -24,20 +34,18 @@ attach() {
 	changes_before=$(cat /sys/kernel/sched_ext/hotplug_seq)
 	runweir live "$@" 2>$log >/tmp/live.out &
 	live=$!
-	waited=0
-	until grep -q ^attached $log; do
-		kill -0 $live 2>/dev/null || fail "runweir live $* ended at once"
-		# The verifier takes 20 s at most. Who waits for what in the kernel is told.
-		[ $waited -lt 1200 ] || {
-			echo w >/proc/sysrq-trigger
-			dmesg | tail -60
-			fail "runweir live $* does not attach"
-		}
-		waited=$((waited + 1))
-		usleep 100000
-	done
-	[ "$(cat /sys/kernel/sched_ext/state)" = enabled ] || fail "attached, but sched_ext is not enabled"
+	# The verifier takes 20 s at most. Who waits for what in the kernel is told.
+	within 1200 attached_or_gone || {
+		echo w >/proc/sysrq-trigger
+		dmesg | tail -60
+		fail "runweir live $* does not attach"
+	}
+	grep -q ^attached $log || fail "runweir live $* ended at once"
+	sched_ext_is enabled || fail "attached, but sched_ext is not enabled"
 }
+attached_or_gone() { grep -q ^attached $log || gone $live; }
+gone() { ! kill -0 "$1" 2>/dev/null; }
+sched_ext_is() { [ "$(cat /sys/kernel/sched_ext/state)" = "$1" ]; }
 # `attach_all "TOPOLOGY…" ARGUMENTS…`: the first one, with what the others need and nothing else.
 attach_all() {
 	with=
@@ -49,12 +57,7 @@ attach_all() {
 }
 # `ended STATUS`: the loader ended, or does so within 20 s, with this status, and the machine has its default scheduler.
 ended() {
-	waited=0
-	while kill -0 $live 2>/dev/null; do
-		[ $waited -lt 200 ] || fail "the loader does not end"
-		waited=$((waited + 1))
-		usleep 100000
-	done
+	within 200 gone $live || fail "the loader does not end"
 	wait $live
 	status=$?
 	[ $status = "$1" ] || fail "the loader ended with $status, not $1"
@@ -62,12 +65,7 @@ ended() {
 }
 # The default scheduler is in charge, and works.
 back() {
-	waited=0
-	until [ "$(cat /sys/kernel/sched_ext/state)" = disabled ]; do
-		[ $waited -lt 100 ] || fail "sched_ext is $(cat /sys/kernel/sched_ext/state)"
-		waited=$((waited + 1))
-		usleep 100000
-	done
+	within 100 sched_ext_is disabled || fail "sched_ext is $(cat /sys/kernel/sched_ext/state)"
 	hackbench -g 1 -l 5 >/dev/null || fail "no work is done after the end"
 }
 detach() {
@@ -85,8 +83,11 @@ settled() {
 	changes=$(($(cat /sys/kernel/sched_ext/hotplug_seq) - changes_before))
 	[ "${strayed:-0}" -le $changes ] || fail "$strayed tasks were sent to a CPU on its way out; CPUs came and went $changes times"
 }
-# `says WORDS`: the loader's messages have them, whatever the line breaks.
-says() { tr -s ' \n' '  ' <$log | grep -qF -- "$1" || fail "no \`$1\` in what the loader said"; }
+# `said WORDS FILE`: they are there, whatever the line breaks.
+said() { tr -s ' \n' '  ' <"$2" | grep -qF -- "$1"; }
+# `says WORDS`: the loader has said so. `told WORDS`: it does within 20 s.
+says() { said "$1" $log || fail "no \`$1\` in what the loader said"; }
+told() { within 200 said "$1" $log || fail "nobody says \`$1\`"; }
 # `refused STATUS WORDS COMMAND…`: it ends with the status and says the words.
 refused() {
 	wanted=$1 words=$2
@@ -94,7 +95,7 @@ refused() {
 	timeout 120 "$@" >/tmp/refused 2>&1
 	status=$?
 	[ $status = "$wanted" ] || fail "$* ended with $status, not $wanted: $(cat /tmp/refused)"
-	tr -s ' \n' '  ' </tmp/refused | grep -qF -- "$words" || fail "no \`$words\` in: $(cat /tmp/refused)"
+	said "$words" /tmp/refused || fail "no \`$words\` in: $(cat /tmp/refused)"
 	echo "  $(grep -m1 error: /tmp/refused)"
 }
 # Nothing in the kernel's log that a scheduler could be to blame for. Nothing is excepted.
@@ -138,20 +139,16 @@ load() {
 	hotplug 1
 	# Enough, if all seven have begun: one that hears of the end before is a failure to stress-ng. Otherwise, and under a topology
 	# that lets this script starve, they end by themselves.
-	waited=0
-	until
-		begun=$(cat /proc/[0-9]*/comm 2>/dev/null | grep '^stress-ng-[^p]' | sort -u | wc -l)
-		[ "$begun" -ge 7 ] || [ $waited -ge 3 ]
-	do
-		waited=$((waited + 1))
-		usleep 100000
-	done
-	[ "$begun" -lt 7 ] || kill -INT $stress
+	within 3 all_begun && kill -INT $stress
 	wait $messages || fail "hackbench: $(cat /tmp/hackbench)"
 	wait $stress || fail "stress-ng ended with $?, $begun had begun: $(cat /tmp/stress)"
 	wait $many || fail "stress-ng --pthread: $(cat /tmp/pthread)"
 	grep ' in stress-ng\[' /tmp/pthread
 	wait $paced || fail "rt-app: $(tail -3 /tmp/rt-app)"
+}
+all_begun() {
+	begun=$(cat /proc/[0-9]*/comm 2>/dev/null | grep '^stress-ng-[^p]' | sort -u | wc -l)
+	[ "$begun" -ge 7 ]
 }
 # `load_under "TOPOLOGY…" ARGUMENTS…`: under each of them; one attachment, which stays, for the others follow by switches.
 load_under() {
