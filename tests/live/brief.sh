@@ -18,7 +18,7 @@ refused 2 "not in charge" runweir status
 step "another scheduler in charge"
 $PROBE rival ./rival.bpf.o >/tmp/rival &
 rival=$!
-within 1200 grep -q attached /tmp/rival || fail "the rival does not attach"
+within 1200 attached_or_gone /tmp/rival $rival && ! gone $rival || fail "the rival does not attach"
 refused 2 "rival" runweir live fifo
 kill -0 $rival || fail "the rival left"
 [ "$(cat /sys/kernel/sched_ext/root/ops)" = rival ] || fail "the rival is gone"
@@ -53,7 +53,7 @@ settled
 
 step "what was not asked for is refused, and nothing changes"
 refused 2 "is not among those that" runweir switch worksteal
-runweir status --json | grep -q '"topology": *"decentral"' || fail "another topology is in charge"
+topology_is decentral || fail "another topology is in charge"
 settled
 
 step "the end"

@@ -35,7 +35,7 @@ attach() {
 	runweir live "$@" 2>$log >/tmp/live.out &
 	live=$!
 	# The verifier takes 20 s at most. Who waits for what in the kernel is told.
-	within 1200 attached_or_gone || {
+	within 1200 attached_or_gone $log $live || {
 		echo w >/proc/sysrq-trigger
 		dmesg | tail -60
 		fail "runweir live $* does not attach"
@@ -43,7 +43,8 @@ attach() {
 	grep -q ^attached $log || fail "runweir live $* ended at once"
 	sched_ext_is enabled || fail "attached, but sched_ext is not enabled"
 }
-attached_or_gone() { grep -q ^attached $log || gone $live; }
+# `attached_or_gone FILE PID`: the process has written there that it is attached, or has ended.
+attached_or_gone() { grep -q ^attached "$1" || gone "$2"; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 sched_ext_is() { [ "$(cat /sys/kernel/sched_ext/state)" = "$1" ]; }
 # `attach_all "TOPOLOGY…" ARGUMENTS…`: the first one, with what the others need and nothing else.
@@ -74,7 +75,7 @@ detach() {
 }
 # Nobody left, nothing failed, the counters add up.
 settled() {
-	kill -0 $live 2>/dev/null || fail "the scheduler left"
+	! gone $live || fail "the scheduler left"
 	$PROBE settled "$@" || fail "$(runweir status | head -12)"
 	# Tasks that were chosen for a CPU on its way out, which the kernel counts from Linux 6.15 on. One may be counted when a
 	# CPU comes or goes though none is sent there: the kernel takes every CPU's queue out of its domain then and puts it into a
@@ -88,6 +89,9 @@ said() { tr -s ' \n' '  ' <"$2" | grep -qF -- "$1"; }
 # `says WORDS`: the loader has said so. `told WORDS`: it does within 20 s.
 says() { said "$1" $log || fail "no \`$1\` in what the loader said"; }
 told() { within 200 said "$1" $log || fail "nobody says \`$1\`"; }
+# `has PART`: the JSON on standard input does, its blanks aside; PART is written without any.
+has() { tr -d ' \n' | grep -qF -- "$1"; }
+topology_is() { runweir status --json | has "\"topology\":\"$1\""; }
 # `refused STATUS WORDS COMMAND…`: it ends with the status and says the words.
 refused() {
 	wanted=$1 words=$2

@@ -6,15 +6,12 @@
 # vm: --cpus 3
 . "$(dirname "$0")/lib.sh"
 
-online() { cat /sys/devices/system/cpu/online; }
-# CPU 1 is gone, or here again, within 20 s.
-until_online() { within 200 online_are "$1" || fail "CPUs $(online) are online, not $1"; }
-online_are() { [ "$(online)" = "$1" ]; }
-until_saved() { until_online 0,2; }
-until_mains() { until_online 0-2; }
+cpus() { cat /sys/devices/system/cpu/online; }
+online_are() { [ "$(cpus)" = "$1" ]; }
+# `online CPUS [TENTHS]`: these are, now or within so many tenths of a second.
+online() { within "${2:-0}" online_are "$1" || fail "CPUs $(cpus) are online, not $1"; }
 # `in_charge NAME`: that topology is, but for the moments in which a transaction is tried that is taken back.
-in_charge() { within 20 rules "$1" || fail "not $1 but $(runweir status | head -1) is in charge"; }
-rules() { runweir status --json | grep -q "\"topology\": *\"$1\""; }
+in_charge() { within 10 topology_is "$1" || fail "not $1 but $(runweir status | head -1) is in charge"; }
 
 step "what makes no sense is refused before anything is loaded"
 for wrong in 'do = "swap nowhere"|no topology' 'do = "cpu 9 offline"|there is no CPU 9' 'do = "load mine.so"|loaded from a file'; do
@@ -34,26 +31,26 @@ chrt -o 0 hackbench -g 1 -f 2 -l 10000000 >/tmp/hackbench 2>&1 &
 messages=$!
 told "step 2 at"
 in_charge global_rr
-[ "$(online)" = 0-1 ] || fail "CPUs $(online) are online"
+online 0-1
 told "step 3 at"
-in_charge 'global_rr\*'
+in_charge 'global_rr*'
 told "step 5 at"
-[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
+online 0-2
 told "step 6 at"
 says "no thread called \`nobody-is-it\` is there now"
-[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
+online 0-2
 kill $messages 2>/dev/null
 wait $messages
 
 step "by rule, and back: a message of user space, then how busy the CPUs are"
 $PROBE notify POWER 1 || fail "no message"
 told "rule save at"
-[ "$(online)" = 0,2 ] || fail "CPUs $(online) are online"
+online 0,2
 in_charge decentral
 $PROBE notify POWER 0 || fail "no message"
 told "rule save, back at"
-[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
-in_charge 'global_rr\*'
+online 0-2
+in_charge 'global_rr*'
 chrt -o 0 stress-ng --cpu 3 --timeout 100 --quiet &
 stress=$!
 told "rule busy at"
@@ -61,35 +58,34 @@ in_charge fifo
 kill $stress
 wait $stress
 told "rule busy, back at"
-in_charge 'global_rr\*'
+in_charge 'global_rr*'
 settled
 
 step "another hand at the helm: a whole topology follows all the same"
 runweir switch --quiet decentral || fail "no switch"
 in_charge decentral
 $PROBE notify POWER 1 || fail "no message"
-until_saved
+online 0,2 200
 in_charge decentral
 $PROBE notify POWER 0 || fail "no message"
-until_mains
+online 0-2 200
 
 step "what the kernel refuses is taken back, and tried again later"
 deadlines
 $PROBE notify POWER 1 || fail "no message"
 told "refused, and nothing changed: the kernel does not let CPU 1 go offline"
-[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
-in_charge 'global_rr\*'
+online 0-2
+in_charge 'global_rr*'
 no_deadlines
-until_saved
+online 0,2 200
 in_charge decentral
 settled
 
 step "the end: CPUs are as they were, and what was done is in the results"
 detach
-[ "$(online)" = 0-2 ] || fail "CPUs $(online) are online"
-tr -d ' \n' </tmp/steered/summary.json >/tmp/flat
+online 0-2
 for part in '"cause":"step1"' '"kind":"topology"' '"kind":"instance"' '"kind":"none"' '"done":false' '"cause":"rulesave,back"'; do
-	grep -qF -- "$part" /tmp/flat || fail "no $part in summary.json"
+	has "$part" </tmp/steered/summary.json || fail "no $part in summary.json"
 done
 grep -E "^(step|rule)" $log | sed 's/^/  /'
 clean

@@ -87,7 +87,7 @@ wait $bound 2>/dev/null
 settled
 
 step "the graph hears that CPU 1 is taken, and that it is back"
-cpu_1_is() { runweir status --json | tr -d ' \n' | grep -q "\"cpu\":1,\"online\":$1"; }
+cpu_1_is() { runweir status --json | has "\"cpu\":1,\"online\":$1"; }
 $PROBE hog 1 6 &
 hog=$!
 within 50 cpu_1_is false || fail "it did not hear that a real-time program has the CPU"
