@@ -15,6 +15,16 @@ WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u3
 		weir_op_add(weir_ctx(s), kind, object, n);
 }
 
+/* A call of this CPU has waited too long for another one and leaves something undone: see weir_gave_up(). */
+WEIR_INLINE void weir_give_up(struct weir_sched weir_mem *s)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_cpu weir_mem *cpu = &s->cpus[ctx->cpu];
+
+	ctx->gave_up = 1;
+	weir_store(&cpu->nr_gave_up, cpu->nr_gave_up + 1);
+}
+
 /* A full barrier between CPUs, where there are several. */
 WEIR_INLINE void weir_barrier(const struct weir_sched weir_mem *s)
 {

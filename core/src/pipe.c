@@ -4,9 +4,21 @@
 
 #define FIRST_LOG 8u
 
+/* The lock was taken for so long; @err: and still is. Others may count at the same time, without the lock. */
+WEIR_FLAT static void lock_waited(struct weir_pipe weir_mem *pipe, u64 waited_ns, int err)
+{
+	weir_fetch_add(&pipe->lock_wait_ns, waited_ns);
+	weir_fetch_add(&pipe->nr_lock_waits, 1);
+	if (err)
+		weir_fetch_add(&pipe->nr_lock_given_up, 1);
+	if (waited_ns > weir_load(&pipe->longest_lock_wait_ns))
+		weir_store(&pipe->longest_lock_wait_ns, waited_ns);
+}
+
 WEIR_GLOBAL int weir_pipe_lock(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
+	u64 waited_ns = 0;
 	int err;
 
 	weir_valid(s, pipe);
@@ -20,9 +32,11 @@ WEIR_GLOBAL int weir_pipe_lock(struct weir_pipe weir_mem *pipe weir_arg)
 		weir_assert(ctx->nr_held < 2);
 		ctx->held[ctx->nr_held++] = pipe->slot;
 	}
-	err = s->exclusive ? 0 : weir_impatient_lock(&pipe->lock);
+	err = s->exclusive ? 0 : weir_impatient_lock(&pipe->lock, &waited_ns);
+	if (waited_ns)
+		lock_waited(pipe, waited_ns, err);
 	if (err) {
-		weir_ctx(s)->gave_up = 1;
+		weir_give_up(s);
 		if (WEIR_STRICT)
 			weir_ctx(s)->nr_held--;
 		return err;

@@ -37,12 +37,12 @@ WEIR_GLOBAL int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 		weir_store_release(&ctx->readers, 0);
 		while (weir_load_acquire(&s->writer) && weir_loop) {
 			if (!weir_wait(wait)) {
-				ctx->gave_up = 1;
+				weir_give_up(s);
 				return -WEIR_EAGAIN;
 			}
 		}
 	}
-	ctx->gave_up = 1;
+	weir_give_up(s);
 	return -WEIR_EAGAIN;
 }
 
@@ -388,7 +388,7 @@ WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg, struct weir_
 			weir_task_withdraw(s, t, 0);
 		return 0;
 	}
-	weir_ctx(s)->gave_up = 1;
+	weir_give_up(s);
 	return -WEIR_EAGAIN;
 }
 

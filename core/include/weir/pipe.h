@@ -61,6 +61,11 @@ struct weir_pipe {
 	u64 label;	/* (c) port label of the writer: ISA index */
 	u64 nr_added;	/* (a) since the graph was built, written under the lock */
 	u64 nr_removed; /* (a) likewise */
+	/* Of CPUs that found the lock taken, since the graph was built; 0 in runtimes whose port has no clock. (a) all */
+	u64 lock_wait_ns;	  /* that they waited, all together */
+	u64 longest_lock_wait_ns; /* the longest of these waits */
+	u64 nr_lock_waits;	  /* of these waits; those given up count, too */
+	u64 nr_lock_given_up;	  /* of these waits, given up: the caller left something undone */
 };
 
 /* --- for components: out-pipes ------------------------------------------------------------- */

@@ -53,6 +53,8 @@ struct weir_cpu {
 	u32 node;	/* (b) */
 	u32 isa;	/* (b) */
 	u32 capacity;	/* (b) */
+	u64 nr_gave_up; /* (a) calls of this CPU that gave up waiting for another one; written by these calls alone */
+	u64 nr_inboxed; /* (a) likewise: tasks that they left in the inbox of a pipe whose lock was taken */
 };
 
 /* Per calling CPU. (o) all fields but @readers. */

@@ -80,6 +80,8 @@ plain! {
         node: u32,
         isa: u32,
         capacity: u32,
+        nr_gave_up: u64,
+        nr_inboxed: u64,
     }
     /// The beginning of `struct weir_graph`.
     "weir_graph" Graph {
@@ -124,6 +126,10 @@ plain! {
         label: u64,
         nr_added: u64,
         nr_removed: u64,
+        lock_wait_ns: u64,
+        longest_lock_wait_ns: u64,
+        nr_lock_waits: u64,
+        nr_lock_given_up: u64,
     }
     /// `struct weir_instance`.
     "weir_instance" Instance {

@@ -120,17 +120,23 @@ static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64 (
 		now_ < (name);                                  \
 	})
 
-WEIR_INLINE int weir_impatient_lock(u32 weir_mem *lock)
+/* *@waited_ns: for how long another CPU had the lock; as it was where none had. The clock is read in that case alone. */
+WEIR_INLINE int weir_impatient_lock(u32 weir_mem *lock, u64 *waited_ns)
 {
-	WEIR_WAIT(w);
+	int err = -3; /* -WEIR_EAGAIN */
+	u64 began;
 
-	while (weir_loop) {
-		if (weir_cas(lock, 0, 1) == 0)
-			return 0;
-		if (!weir_wait(w))
+	if (weir_cas(lock, 0, 1) == 0)
+		return 0;
+	began = weir_bpf_ktime_get_ns();
+	while (weir_bpf_ktime_get_ns() - began < WEIR_WAIT_NS && weir_loop) {
+		if (weir_cas(lock, 0, 1) == 0) {
+			err = 0;
 			break;
+		}
 	}
-	return -3; /* -WEIR_EAGAIN */
+	*waited_ns = (weir_bpf_ktime_get_ns() - began) | 1;
+	return err;
 }
 
 /* A lock that is held for a few instructions, and whose user has no way out: as long as loops may last. */

@@ -60,8 +60,8 @@ WEIR_INLINE int weir_spin_lock(u32 *lock)
 	return 0;
 }
 
-/* This port has all the time that it takes. */
-#define weir_impatient_lock(lock) weir_spin_lock(lock)
+/* This port has all the time that it takes, and no clock to tell how much (@waited_ns stays as it is). */
+#define weir_impatient_lock(lock, waited_ns) ((void)(waited_ns), weir_spin_lock(lock))
 
 WEIR_INLINE void weir_spin_unlock(u32 *lock)
 {

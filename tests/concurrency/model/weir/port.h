@@ -115,7 +115,7 @@ WEIR_INLINE int weir_spin_lock(u32 *lock)
 }
 
 /* This port has all the time that it takes. */
-#define weir_impatient_lock(lock) weir_spin_lock(lock)
+#define weir_impatient_lock(lock, waited_ns) ((void)(waited_ns), weir_spin_lock(lock))
 
 WEIR_INLINE void weir_spin_unlock(u32 *lock)
 {
