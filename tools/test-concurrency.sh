@@ -109,7 +109,7 @@ mutant() {
 	local tree=$work/tree
 	rm -rf "$tree"
 	mkdir -p "$tree/core"
-	cp -r core/src "$tree/core/src"
+	cp -r core/src core/kit "$tree/core"
 	ln -s "$root/components" "$tree/components"
 	sed -i "$3" "$tree/core/src/$2"
 	if cmp -s "core/src/$2" "$tree/core/src/$2"; then

@@ -110,7 +110,7 @@ else
 		fi
 		tr -s ' \\' '\n' <"$work/live/files" | sed "s|^$PWD/||" | grep -E '\.c$' | grep -v "^$work/" |
 			grep -v '^runtimes/linux/weir.bpf.c$' | sort >"$work/used"
-		ls core/src/*.c components/*/*.c | sort >"$work/there"
+		ls core/src/*.c core/kit/*.c components/*/*.c | sort >"$work/there"
 		if diff "$work/there" "$work/used" >"$work/log"; then
 			pass "bpf: the live scheduler holds every file of core and components as it is"
 		else

@@ -33,7 +33,7 @@
  *
  * example:   annotate affinity, job, cbs(hard = true, bound = 95%); entry -> throttle -> edf -> cpus;
  */
-#include <weir/reserve.h>
+#include <weir/kit/reserve.h>
 
 enum cbs_state { CBS_NONE, CBS_ADMITTED, CBS_REFUSED };
 

@@ -5,7 +5,7 @@
  * class:    annotate
  * pipes:    none
  * listens:  DISPATCH, RELINQUISH, BLOCK: the task runs, runs no longer, has slept when it comes again
- * answers:  FAIR: the address of the task's record (weir/fair.h); in value2 that of the queues' marks
+ * answers:  FAIR: the address of the task's record (weir/kit/fair.h); in value2 that of the queues' marks
  * params:   -
  * per-task: 112 bytes
  * cost:     O(1) per message and per answer; no lock
@@ -21,7 +21,7 @@
  * example:  annotate affinity, weight, fair;
  *           entry -> load_balancer -> each cpu { cfs -> cpu };
  */
-#include <weir/fair.h>
+#include <weir/kit/fair.h>
 
 struct fair {
 	struct weir_fair_book book;

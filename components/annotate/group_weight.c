@@ -22,7 +22,7 @@
  *
  * example:   annotate affinity, group_weight, fair; entry -> cfs -> cpus;
  */
-#include <weir/fair.h>
+#include <weir/kit/fair.h>
 
 #define GROUP_WEIGHT_GROUPS 256u
 #define GROUP_WEIGHT_DEPTH 8u

@@ -33,7 +33,7 @@
  * example:   annotate affinity, priority, sporadic(budget = 2ms, period = 10ms);
  *            entry -> throttle -> priority_order -> cpus;
  */
-#include <weir/reserve.h>
+#include <weir/kit/reserve.h>
 
 #define SPORADIC_AMOUNTS 8u
 

@@ -19,7 +19,7 @@
  *
  * example:   annotate weight, fair; entry -> cfs -> cpus;
  */
-#include <weir/fair.h>
+#include <weir/kit/fair.h>
 
 struct weight {
 	struct weir_instance inst;

@@ -24,17 +24,17 @@
  * Time is cut into slices at all deadlines. In each, every task has its share of the slice, and the shares
  * are laid one behind the other over the CPUs: at most one task fewer than there are CPUs moves in a slice.
  * No deadline is missed if the shares add up to no more than the CPUs, which are alike, and deadlines are
- * not before the ends of periods (weir/fluid.h says what becomes of fractions of a nanosecond). A job that is
+ * not before the ends of periods (weir/kit/fluid.h says what becomes of fractions of a nanosecond). A job that is
  * done early leaves its time to nobody but guests: tasks without parameters, and those bound to some of the
  * CPUs, which take turns on CPUs that have nothing else.
  *
  * example:   annotate affinity, job, deadline; entry -> dp_wrap -> each cpu { -> cpu };
  */
-#include <weir/fluid.h>
+#include <weir/kit/fluid.h>
 
 struct dp_wrap {
 	struct weir_instance inst;
-	struct weir_seats seats;
+	struct weir_assign assign;
 	struct weir_fluid fluid;
 	u64 mirror;	   /* (c) */
 	u64 tasks;	   /* (c) */
@@ -54,8 +54,8 @@ WEIR_COMPONENT(
 	.summary =
 		"lay the shares of all tasks side by side on the CPUs, from deadline to deadline",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_SEATS_LISTENS,
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_SEATS_ASKS, .needs = WEIR_SEATS_NEEDS,
+	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
+	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(dp_wrap,
 		    WEIR_PARAM(dp_wrap, mirror, FLAG, 1, 0, 1,
 			       "every second full slice runs backwards, so that tasks go on where "
@@ -70,12 +70,12 @@ static void dp_wrap_lay(struct dp_wrap weir_mem *self)
 	u32 nr = 0, on = 0;
 
 	for (u32 cpu = 0; cpu < weir_load(&self->inst.sched->nr_cpus) && weir_loop; cpu++)
-		if (weir_seat_exists(&self->inst, &self->seats, cpu))
+		if (weir_assign_usable(&self->inst, &self->assign, cpu))
 			self->cpu[nr++] = cpu;
 	/* Only a full slice can be mirrored: idle time must come last, for tasks that nobody expects. */
 	self->backwards = self->mirror && self->fluid.lots == length * nr && !self->backwards;
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->assign.row[i];
 
 		if (!r->task || !r->x[WEIR_FLUID_LOT])
 			continue;
@@ -109,17 +109,17 @@ WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg, u64 now)
 {
 	u64 length, since, cell, next;
 
-	if (self->seats.anew || now >= self->fluid.end) {
-		weir_fluid_slice(&self->inst, &self->seats, &self->fluid, now);
+	if (self->assign.anew || now >= self->fluid.end) {
+		weir_fluid_slice(&self->inst, &self->assign, &self->fluid, now);
 		dp_wrap_lay(self);
-		self->seats.anew = 0;
+		self->assign.anew = 0;
 	}
 	length = self->fluid.end - self->fluid.start;
 	since = now - self->fluid.start;
 	cell = self->backwards ? length - 1 - since : since;
 	next = length;
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->assign.row[i];
 		u64 begin = r->x[DP_WRAP_AT], end = begin + r->x[WEIR_FLUID_LOT], turn;
 		u32 on = r->x[DP_WRAP_CPU];
 
@@ -138,61 +138,61 @@ WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg, u64 now)
 		r->state |= WEIR_RT_WANT;
 		r->want_cpu = self->cpu[on] + 1;
 	}
-	weir_note_scan(&self->inst, self->seats.nr);
+	weir_note_scan(&self->inst, self->assign.nr);
 	if (length)
-		weir_seats_arm(&self->inst, self->fluid.start + next);
+		weir_assign_timer(&self->inst, self->fluid.start + next);
 	return 0;
 }
 
 WEIR_ENTRY int dp_wrap_construct(struct dp_wrap weir_mem *self)
 {
-	self->seats.cap = self->tasks;
+	self->assign.cap = self->tasks;
 	self->cpu = weir_instance_alloc(&self->inst, self->inst.sched->nr_cpus * sizeof(u32) + 8);
-	return self->cpu ? weir_seats_construct(&self->inst, &self->seats) : -WEIR_ENOMEM;
+	return self->cpu ? weir_assign_construct(&self->inst, &self->assign) : -WEIR_ENOMEM;
 }
 
 WEIR_ENTRY int dp_wrap_update(struct dp_wrap weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	int err = weir_seats_update(&self->inst, &self->seats, in);
+	int err = weir_assign_update(&self->inst, &self->assign, in);
 
 	if (err <= 0)
 		return err;
 	dp_wrap_decide(self, 0);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return weir_assign_place(&self->inst, &self->assign, in);
 }
 
 WEIR_ENTRY int dp_wrap_on_dispatch(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
+	weir_assign_on(&self->inst, &self->assign, msg);
 	return 0;
 }
 
 WEIR_ENTRY int dp_wrap_on_block(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
+	weir_assign_on(&self->inst, &self->assign, msg);
 	return 0;
 }
 
 WEIR_ENTRY int dp_wrap_on_exit(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
+	weir_assign_on(&self->inst, &self->assign, msg);
 	return 0;
 }
 
 WEIR_ENTRY int dp_wrap_on_cpu_status(struct dp_wrap weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int dp_wrap_follow_affinity(struct dp_wrap weir_mem *self, const struct weir_msg *msg,
 				       struct weir_pipe weir_mem *in)
 {
-	return weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
 }
 
 WEIR_ENTRY int dp_wrap_on_idle(struct dp_wrap weir_mem *self, u32 cpu)
 {
-	return weir_seats_idle(&self->inst, &self->seats, cpu);
+	return weir_assign_idle(&self->inst, &self->assign, cpu);
 }
 
 WEIR_ENTRY int dp_wrap_on_timer(struct dp_wrap weir_mem *self)
@@ -203,7 +203,7 @@ WEIR_ENTRY int dp_wrap_on_timer(struct dp_wrap weir_mem *self)
 	if (err)
 		return err;
 	dp_wrap_decide(self, weir_now(self->inst.sched));
-	err = weir_seats_place(&self->inst, &self->seats, in);
+	err = weir_assign_place(&self->inst, &self->assign, in);
 	weir_pipe_unlock(in);
 	return err;
 }
@@ -212,5 +212,5 @@ WEIR_ENTRY void dp_wrap_take_state(struct dp_wrap weir_mem *self, struct dp_wrap
 {
 	self->fluid.start = old->fluid.start;
 	self->fluid.end = old->fluid.end;
-	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+	weir_assign_take(&self->inst, &self->assign, &old->inst, &old->assign);
 }

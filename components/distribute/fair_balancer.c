@@ -30,15 +30,15 @@
  * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a CPU with more than it runs
  * hands a task to an idle one, and now and then takes one from the most loaded CPU, if that has a good deal more.
  *
- * Load is tracked by weight and time (weir/pelt.h), and counts double on a CPU of half the capacity. Less than in Linux:
+ * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Less than in Linux:
  * tasks that run are never moved, groups of CPUs are compared by their most loaded member only, and nobody learns who wakes
  * whom.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
  */
-#include <weir/loads.h>
-#include <weir/near.h>
+#include <weir/kit/rq_load.h>
+#include <weir/kit/idle_sibling.h>
 
 struct fair_balancer {
 	struct weir_instance inst;
@@ -50,7 +50,7 @@ struct fair_balancer {
 	u32 differ;    /* (c) CPUs do, in capacity */
 	u32 unused;
 	u64 weir_mem *next; /* (a) ns; by port: when its CPU looks at the others again */
-	struct weir_loads loads;
+	struct weir_rq_loads loads;
 };
 
 WEIR_COMPONENT(
@@ -64,7 +64,7 @@ WEIR_COMPONENT(
 	.publishes = WEIR_TOPIC_BIT(WITHHELD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
-	.per_task = sizeof(struct weir_load_task),
+	.per_task = sizeof(struct weir_rq_load_task),
 	WEIR_PARAMS(fair_balancer,
 		    WEIR_PARAM(fair_balancer, affine, FLAG, 1, 0, 1,
 			       "a task that wakes may come to the CPU of who woke it"),
@@ -92,8 +92,8 @@ WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u
 		return weir_cpu_waits(s, prev) ? prev : here;
 	if (weir_cpu_waits(s, prev))
 		return prev;
-	mine = (weir_loads_of(&self->loads, here, now) + load) * s->cpus[prev].capacity * 100;
-	theirs = weir_loads_of(&self->loads, prev, now) * s->cpus[here].capacity *
+	mine = (weir_rq_load_of(&self->loads, here, now) + load) * s->cpus[prev].capacity * 100;
+	theirs = weir_rq_load_of(&self->loads, prev, now) * s->cpus[here].capacity *
 		 (100 + (self->imbalance - 100) / 2);
 	return mine < theirs ? here : prev;
 }
@@ -104,7 +104,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 				   const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
-	struct weir_load_task weir_mem *p = weir_priv(&self->inst, t);
+	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 	u32 prev = weir_load(&t->cpu), here = weir_load(&t->entry_cpu), cpu = prev;
 
 	if (prev >= s->nr_cpus || !weir_port_to(&self->inst, &self->loads.map, prev))
@@ -133,7 +133,7 @@ WEIR_HELPER int fair_balancer_send(struct fair_balancer weir_mem *self weir_arg,
 	int err = weir_route(&self->inst, in, t, to);
 
 	if (to)
-		weir_loads_queued(&self->loads, to->from_port);
+		weir_rq_load_queued(&self->loads, to->from_port);
 	return err;
 }
 
@@ -149,15 +149,15 @@ WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
 
 	if (err)
 		return err;
-	weir_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
+	weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
 	if (!to || !weir_pipe_allows(to, mask)) {
 		to = weir_port_to(&self->inst, &self->loads.map,
 				  fair_balancer_near(self, t, weight, mask));
-		port = to ? 0 : weir_loads_idlest(&self->loads, weir_load(&t->entry_cpu), mask);
+		port = to ? 0 : weir_rq_load_idlest(&self->loads, weir_load(&t->entry_cpu), mask);
 		if (port)
 			to = weir_out(&self->inst, port - 1);
 	}
-	weir_loads_enter(&self->loads, weir_priv(&self->inst, t), to ? to->from_port + 1 : 0,
+	weir_rq_load_enter(&self->loads, weir_priv(&self->inst, t), to ? to->from_port + 1 : 0,
 			 weight ? weight : 1, weir_now(self->inst.sched));
 	weir_spin_unlock(&self->inst.lock);
 	return fair_balancer_send(self, in, t, to);
@@ -186,7 +186,7 @@ WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 		return -WEIR_ENOMEM;
 	for (u32 i = 1; i < s->nr_cpus && weir_loop; i++)
 		self->differ |= s->cpus[i].capacity != s->cpus[0].capacity;
-	return weir_loads_construct(&self->inst, &self->loads);
+	return weir_rq_load_construct(&self->inst, &self->loads);
 }
 
 WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
@@ -197,7 +197,7 @@ WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
 
 	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
-		struct weir_load_task weir_mem *p = weir_priv(&self->inst, t);
+		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
 
 		/* One that gave up its CPU stays where that is. */
@@ -245,12 +245,12 @@ WEIR_ENTRY int fair_balancer_follow_affinity(struct fair_balancer weir_mem *self
 WEIR_ENTRY int fair_balancer_on_dispatch(struct fair_balancer weir_mem *self,
 					 const struct weir_msg *msg)
 {
-	struct weir_load_task weir_mem *p = weir_priv(&self->inst, msg->task);
+	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, msg->task);
 	int err = weir_spin_lock(&self->inst.lock);
 
 	if (err)
 		return err;
-	weir_load_track(p, weir_now(self->inst.sched));
+	weir_rq_load_track(p, weir_now(self->inst.sched));
 	if (msg->cpu < self->inst.sched->nr_cpus)
 		p->running = self->inst.sched->cpus[msg->cpu].capacity;
 	weir_spin_unlock(&self->inst.lock);
@@ -260,13 +260,13 @@ WEIR_ENTRY int fair_balancer_on_dispatch(struct fair_balancer weir_mem *self,
 WEIR_ENTRY int fair_balancer_on_block(struct fair_balancer weir_mem *self,
 				      const struct weir_msg *msg)
 {
-	return weir_loads_leave(&self->loads, weir_priv(&self->inst, msg->task));
+	return weir_rq_load_leave(&self->loads, weir_priv(&self->inst, msg->task));
 }
 
 WEIR_ENTRY int fair_balancer_on_exit(struct fair_balancer weir_mem *self,
 				     const struct weir_msg *msg)
 {
-	return weir_loads_leave(&self->loads, weir_priv(&self->inst, msg->task));
+	return weir_rq_load_leave(&self->loads, weir_priv(&self->inst, msg->task));
 }
 
 /* --- evening out ------------------------------------------------------------------------------------------ */
@@ -281,7 +281,7 @@ WEIR_HELPER u64 fair_balancer_find(struct fair_balancer weir_mem *self weir_arg,
 	if (weir_pipe_lock(from))
 		return 0;
 	for (t = from->tail; t && n < self->reach && weir_loop; t = weir_pipe_prev(from, t)) {
-		struct weir_load_task weir_mem *p = weir_priv(&self->inst, t);
+		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 
 		if (weir_load(&t->state) == WEIR_SCHEDULABLE && p->stopped < before &&
 		    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t))) {
@@ -331,7 +331,7 @@ WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cp
 	if (!weir_port_to(&self->inst, &self->loads.map, cpu))
 		return 0;
 	for (u32 far = 1; far < weir_limit(4) && weir_loop; far++) {
-		u32 from = weir_loads_busiest(&self->loads, cpu, far == 1 ? 0 : far, far);
+		u32 from = weir_rq_load_busiest(&self->loads, cpu, far == 1 ? 0 : far, far);
 
 		if (from && fair_balancer_move(self, weir_out(&self->inst, from - 1), cpu))
 			return 1;
@@ -352,7 +352,7 @@ WEIR_HELPER u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self wei
 /* 1 + the port of the pipe with most load for its capacity, if that is a good deal more than @cpu's; 0: none has. */
 WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_arg, u32 cpu)
 {
-	u32 port = weir_loads_busiest(&self->loads, cpu, 0, 3);
+	u32 port = weir_rq_load_busiest(&self->loads, cpu, 0, 3);
 	struct weir_sched weir_mem *s = self->inst.sched;
 	u64 now = weir_now(s), load, mine, task;
 	struct weir_pipe weir_mem *from;
@@ -360,10 +360,10 @@ WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_
 	if (!port)
 		return 0;
 	from = weir_out(&self->inst, port - 1);
-	load = weir_loads_of(&self->loads, from->cpu, now) + 1;
-	task = weir_load_weighs(s, cpu, load / (weir_pipe_nr(from) + 1));
-	load = weir_load_weighs(s, from->cpu, load);
-	mine = weir_load_weighs(s, cpu, weir_loads_of(&self->loads, cpu, now));
+	load = weir_rq_load_of(&self->loads, from->cpu, now) + 1;
+	task = weir_rq_load_weighs(s, cpu, load / (weir_pipe_nr(from) + 1));
+	load = weir_rq_load_weighs(s, from->cpu, load);
+	mine = weir_rq_load_weighs(s, cpu, weir_rq_load_of(&self->loads, cpu, now));
 	/* With one task more it has still less, lest the two CPUs hand it to and fro. */
 	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
 }
@@ -394,5 +394,5 @@ WEIR_ENTRY void fair_balancer_take_state(struct fair_balancer weir_mem *self,
 {
 	for (u32 i = 0; i < self->inst.nr_out && i < old->inst.nr_out && weir_loop; i++)
 		self->next[i] = old->next[i];
-	weir_loads_take(&self->loads, &old->loads);
+	weir_rq_load_take(&self->loads, &old->loads);
 }

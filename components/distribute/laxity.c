@@ -37,18 +37,18 @@
  * example:   annotate affinity, deadline, executed, job; entry -> laxity(tick = 1ms) -> each cpu { -> cpu };
  */
 #include <weir/component.h>
-#include <weir/best.h>
+#include <weir/kit/top_k.h>
 
 struct laxity {
 	struct weir_instance inst;
-	struct weir_seats seats;
+	struct weir_assign assign;
 	u64 tick;	       /* (c) ns */
 	u64 eager;	       /* (c) */
 	u64 ties;	       /* (c) */
 	u64 stay;	       /* (c) */
 	u64 tasks;	       /* (c) */
 	u64 decided;	       /* (p) ns + 1 of the last decision, 0: none */
-	struct weir_best best; /* (p) rows chosen */
+	struct weir_top_k best; /* (p) rows chosen */
 	u32 weir_mem *given;   /* (p) by CPU: 1 + row that is given it just now, 0: none */
 };
 
@@ -70,9 +70,9 @@ WEIR_COMPONENT(
 		   "engine in hardware does",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
-	.listens = WEIR_SEATS_LISTENS | WEIR_TOPIC_BIT(DEADLINE),
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_SEATS_ASKS | WEIR_TOPIC_BIT(EXECUTED),
-	.needs = WEIR_SEATS_NEEDS | WEIR_TOPIC_BIT(EXECUTED),
+	.listens = WEIR_ASSIGN_LISTENS | WEIR_TOPIC_BIT(DEADLINE),
+	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS | WEIR_TOPIC_BIT(EXECUTED),
+	.needs = WEIR_ASSIGN_NEEDS | WEIR_TOPIC_BIT(EXECUTED),
 	WEIR_PARAMS(laxity,
 		    WEIR_PARAM(laxity, tick, NS, 100000, 0, 1000000000,
 			       "laxities are compared at its multiples, 0: never"),
@@ -116,7 +116,7 @@ static int laxity_before(const struct weir_rt weir_mem *a, const struct weir_rt 
 
 static void laxity_give(struct laxity weir_mem *self, u32 row, u32 cpu)
 {
-	struct weir_rt weir_mem *r = &self->seats.row[row];
+	struct weir_rt weir_mem *r = &self->assign.row[row];
 
 	self->given[cpu] = row + 1;
 	r->want_cpu = cpu + 1;
@@ -131,7 +131,7 @@ static u32 laxity_kept(const struct laxity weir_mem *self, const struct weir_rt 
 
 	if (!self->stay || !r->x[LAXITY_BEFORE] || cpu >= self->inst.sched->nr_cpus ||
 	    self->given[cpu] || (mask && !weir_mask_test(mask, cpu)) ||
-	    !weir_seat_exists(&self->inst, &self->seats, cpu))
+	    !weir_assign_usable(&self->inst, &self->assign, cpu))
 		return WEIR_NO_CPU;
 	return cpu;
 }
@@ -142,7 +142,7 @@ static u32 laxity_free(const struct laxity weir_mem *self, u32 cpu,
 {
 	for (; cpu < weir_load(&self->inst.sched->nr_cpus) && weir_loop; cpu++)
 		if (!self->given[cpu] && (!mask || weir_mask_test(mask, cpu)) &&
-		    weir_seat_exists(&self->inst, &self->seats, cpu))
+		    weir_assign_usable(&self->inst, &self->assign, cpu))
 			break;
 	return cpu;
 }
@@ -160,27 +160,27 @@ static void laxity_choose_bound(struct laxity weir_mem *self)
 		const struct weir_cpumask weir_mem *mask;
 		u32 cpu;
 
-		for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-			struct weir_rt weir_mem *r = &self->seats.row[i];
+		for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+			struct weir_rt weir_mem *r = &self->assign.row[i];
 
 			if (r->task && r->state & WEIR_RT_READY && !r->x[LAXITY_LOOKED] &&
 			    (!first || laxity_before(r, first)))
 				first = r;
 		}
-		weir_note_scan(&self->inst, self->seats.nr);
+		weir_note_scan(&self->inst, self->assign.nr);
 		if (!first)
 			break;
 		first->x[LAXITY_LOOKED] = 1;
 		mask = weir_affinity(s, first->task);
-		if (!weir_seat_unbound(weir_in(&self->inst, 0), mask)) {
+		if (!weir_assign_unbound(weir_in(&self->inst, 0), mask)) {
 			cpu = laxity_kept(self, first, mask);
 			if (cpu == WEIR_NO_CPU)
 				cpu = laxity_free(self, 0, mask);
 			if (cpu >= s->nr_cpus)
 				continue;
-			laxity_give(self, (u32)(first - self->seats.row), cpu);
+			laxity_give(self, (u32)(first - self->assign.row), cpu);
 		}
-		self->best.heap[self->best.nr++] = (u32)(first - self->seats.row);
+		self->best.heap[self->best.nr++] = (u32)(first - self->assign.row);
 	}
 }
 
@@ -190,7 +190,7 @@ static void laxity_assign(struct laxity weir_mem *self)
 	u32 cpu = 0, i;
 
 	for (i = 0; i < weir_load(&self->best.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[self->best.heap[i]];
+		struct weir_rt weir_mem *r = &self->assign.row[self->best.heap[i]];
 		u32 kept = laxity_kept(self, r, 0);
 
 		r->state |= WEIR_RT_WANT;
@@ -201,7 +201,7 @@ static void laxity_assign(struct laxity weir_mem *self)
 		struct weir_rt weir_mem *first = 0;
 
 		for (i = 0; i < weir_load(&self->best.nr) && weir_loop; i++) {
-			struct weir_rt weir_mem *r = &self->seats.row[self->best.heap[i]];
+			struct weir_rt weir_mem *r = &self->assign.row[self->best.heap[i]];
 
 			if (!r->want_cpu && (!first || laxity_before(r, first)))
 				first = r;
@@ -209,7 +209,7 @@ static void laxity_assign(struct laxity weir_mem *self)
 		cpu = laxity_free(self, cpu, 0);
 		if (!first || cpu >= self->inst.sched->nr_cpus)
 			break;
-		laxity_give(self, (u32)(first - self->seats.row), cpu);
+		laxity_give(self, (u32)(first - self->assign.row), cpu);
 	}
 }
 
@@ -221,8 +221,8 @@ static u64 laxity_next(const struct laxity weir_mem *self, u64 now)
 {
 	u64 waits = WEIR_KEY_NONE, runs = 0, at = now + 1;
 
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		const struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		const struct weir_rt weir_mem *r = &self->assign.row[i];
 		u64 latest = r->x[LAXITY_LATEST];
 
 		if (!r->task || !(r->state & WEIR_RT_READY))
@@ -245,74 +245,74 @@ WEIR_HELPER int laxity_decide(struct laxity weir_mem *self weir_arg, u64 now)
 {
 	u64 at;
 
-	weir_seats_settle(&self->inst, &self->seats, now);
-	weir_best_clear(&self->best, weir_seats_cpus(&self->inst, &self->seats));
+	weir_assign_account(&self->inst, &self->assign, now);
+	weir_top_k_clear(&self->best, weir_assign_cpus(&self->inst, &self->assign));
 	for (u32 i = 0; i < weir_load(&self->inst.sched->nr_cpus) && weir_loop; i++)
 		self->given[i] = 0;
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->assign.row[i];
 
 		if (!r->task)
 			continue;
 		laxity_weigh(self, r, now);
-		if (self->seats.bound < WEIR_SEATS_SOME_BOUND && r->state & WEIR_RT_READY)
-			weir_best_offer(&self->best, &self->seats, i);
+		if (self->assign.bound < WEIR_ASSIGN_SOME_BOUND && r->state & WEIR_RT_READY)
+			weir_top_k_offer(&self->best, &self->assign, i);
 	}
-	if (self->seats.bound == WEIR_SEATS_SOME_BOUND)
+	if (self->assign.bound == WEIR_ASSIGN_SOME_BOUND)
 		laxity_choose_bound(self);
 	laxity_assign(self);
 	self->decided = now + 1;
 	at = laxity_next(self, now);
 	if (at)
-		weir_seats_arm(&self->inst, at);
-	weir_note_scan(&self->inst, 2 * self->seats.nr);
+		weir_assign_timer(&self->inst, at);
+	weir_note_scan(&self->inst, 2 * self->assign.nr);
 	return 0;
 }
 
 WEIR_ENTRY int laxity_construct(struct laxity weir_mem *self)
 {
-	int err = weir_best_construct(&self->inst, &self->best, LAXITY_LATEST);
+	int err = weir_top_k_construct(&self->inst, &self->best, LAXITY_LATEST);
 
-	self->seats.cap = self->tasks;
-	self->seats.grid = self->eager ? 0 : self->tick;
-	self->seats.bound = WEIR_SEATS_BOUND_TOO;
+	self->assign.cap = self->tasks;
+	self->assign.grid = self->eager ? 0 : self->tick;
+	self->assign.bound = WEIR_ASSIGN_BOUND_TOO;
 	self->given = weir_instance_alloc(&self->inst, self->inst.sched->nr_cpus * sizeof(u32) + 8);
 	if (!err && !self->given)
 		err = -WEIR_ENOMEM;
-	return err ? err : weir_seats_construct(&self->inst, &self->seats);
+	return err ? err : weir_assign_construct(&self->inst, &self->assign);
 }
 
 WEIR_ENTRY int laxity_update(struct laxity weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	int err = weir_seats_update(&self->inst, &self->seats, in);
+	int err = weir_assign_update(&self->inst, &self->assign, in);
 
 	if (err <= 0)
 		return err;
 	laxity_decide(self, 0);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return weir_assign_place(&self->inst, &self->assign, in);
 }
 
 WEIR_ENTRY int laxity_on_dispatch(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int laxity_on_block(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int laxity_on_exit(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 /* A task became more or less urgent, as by what it inherits; at time 0 tasks are decided about as they come. */
 WEIR_ENTRY int laxity_on_deadline(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
 	if (msg->task && weir_now(self->inst.sched) &&
-	    weir_seat_row(&self->inst, &self->seats, msg->task))
-		weir_seats_soon(&self->inst, &self->seats);
+	    weir_assign_row(&self->inst, &self->assign, msg->task))
+		weir_assign_soon(&self->inst, &self->assign);
 	return 0;
 }
 
@@ -320,7 +320,7 @@ WEIR_ENTRY int laxity_on_deadline(struct laxity weir_mem *self, const struct wei
 WEIR_ENTRY int laxity_follow_deadline(struct laxity weir_mem *self, const struct weir_msg *msg,
 				      struct weir_pipe weir_mem *in)
 {
-	struct weir_rt weir_mem *r = weir_seat_row(&self->inst, &self->seats, msg->task);
+	struct weir_rt weir_mem *r = weir_assign_row(&self->inst, &self->assign, msg->task);
 
 	(void)in;
 	if (r)
@@ -331,8 +331,8 @@ WEIR_ENTRY int laxity_follow_deadline(struct laxity weir_mem *self, const struct
 /* Before there are tasks nothing is to be decided, and a decision between ticks would be one too many. */
 WEIR_ENTRY int laxity_on_cpu_status(struct laxity weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg) && weir_load(&self->seats.nr))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+	if (weir_assign_on(&self->inst, &self->assign, msg) && weir_load(&self->assign.nr))
+		weir_assign_timer(&self->inst, weir_now(self->inst.sched));
 	return 0;
 }
 
@@ -340,16 +340,16 @@ WEIR_ENTRY int laxity_on_cpu_status(struct laxity weir_mem *self, const struct w
 WEIR_ENTRY int laxity_follow_affinity(struct laxity weir_mem *self, const struct weir_msg *msg,
 				      struct weir_pipe weir_mem *in)
 {
-	int err = weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+	int err = weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
 
 	if (err > 0)
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+		weir_assign_timer(&self->inst, weir_now(self->inst.sched));
 	return err < 0 ? err : 0;
 }
 
 WEIR_ENTRY int laxity_on_idle(struct laxity weir_mem *self, u32 cpu)
 {
-	return weir_seats_idle(&self->inst, &self->seats, cpu);
+	return weir_assign_idle(&self->inst, &self->assign, cpu);
 }
 
 WEIR_ENTRY int laxity_on_timer(struct laxity weir_mem *self)
@@ -360,7 +360,7 @@ WEIR_ENTRY int laxity_on_timer(struct laxity weir_mem *self)
 	if (err)
 		return err;
 	laxity_decide(self, weir_now(self->inst.sched));
-	err = weir_seats_place(&self->inst, &self->seats, in);
+	err = weir_assign_place(&self->inst, &self->assign, in);
 	weir_pipe_unlock(in);
 	return err;
 }
@@ -368,6 +368,6 @@ WEIR_ENTRY int laxity_on_timer(struct laxity weir_mem *self)
 WEIR_ENTRY void laxity_take_state(struct laxity weir_mem *self, struct laxity weir_mem *old)
 {
 	self->decided = old->decided;
-	self->seats.bound = old->seats.bound;
-	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+	self->assign.bound = old->assign.bound;
+	weir_assign_take(&self->inst, &self->assign, &old->inst, &old->assign);
 }

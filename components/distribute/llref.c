@@ -29,19 +29,19 @@
  * an event, which saves most of the preemptions.
  *
  * No deadline is missed if the shares add up to no more than the CPUs, which are alike, and deadlines are
- * not before the ends of periods (weir/fluid.h says what becomes of fractions of a nanosecond). Tasks without
+ * not before the ends of periods (weir/kit/fluid.h says what becomes of fractions of a nanosecond). Tasks without
  * parameters, and those bound to some of the CPUs, take turns on CPUs that have nothing else.
  *
  * example:   annotate affinity, job, deadline; entry -> llref -> each cpu { -> cpu };
  */
-#include <weir/best.h>
-#include <weir/fluid.h>
+#include <weir/kit/top_k.h>
+#include <weir/kit/fluid.h>
 
 struct llref {
 	struct weir_instance inst;
-	struct weir_seats seats;
+	struct weir_assign assign;
 	struct weir_fluid fluid;
-	struct weir_best best; /* (p) rows that are to run */
+	struct weir_top_k best; /* (p) rows that are to run */
 	u64 lazy;	       /* (c) */
 	u64 tasks;	       /* (c) */
 };
@@ -56,8 +56,8 @@ WEIR_COMPONENT(llref,
 	       .summary = "from deadline to deadline, run what has most left of its share first",
 	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
 	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
-	       .listens = WEIR_SEATS_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	       .asks = WEIR_SEATS_ASKS, .needs = WEIR_SEATS_NEEDS,
+	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(llref,
 			   WEIR_PARAM(llref, lazy, FLAG, 0, 0, 1,
 				      "at an event, let those that run go on if they may (LRE-TL)"),
@@ -67,9 +67,9 @@ WEIR_COMPONENT(llref,
 /* Who is offered a seat; `rest` is what remains of the slice. */
 static void llref_choose(struct llref weir_mem *self, u64 rest)
 {
-	weir_best_clear(&self->best, weir_seats_cpus(&self->inst, &self->seats));
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[i];
+	weir_top_k_clear(&self->best, weir_assign_cpus(&self->inst, &self->assign));
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->assign.row[i];
 		u64 left;
 
 		r->state &= ~(u32)WEIR_RT_WANT;
@@ -78,10 +78,10 @@ static void llref_choose(struct llref weir_mem *self, u64 rest)
 			continue;
 		r->x[LLREF_RANK] = !self->lazy || left >= rest ? 0 : r->cpu ? 1 : 2;
 		r->x[LLREF_LEFT] = ~left;
-		weir_best_offer(&self->best, &self->seats, i);
+		weir_top_k_offer(&self->best, &self->assign, i);
 	}
 	for (u32 i = 0; i < weir_load(&self->best.nr) && weir_loop; i++)
-		self->seats.row[self->best.heap[i]].state |= WEIR_RT_WANT;
+		self->assign.row[self->best.heap[i]].state |= WEIR_RT_WANT;
 }
 
 /*
@@ -92,8 +92,8 @@ static u64 llref_event(const struct llref weir_mem *self, u64 rest)
 {
 	u64 first = rest;
 
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		const struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		const struct weir_rt weir_mem *r = &self->assign.row[i];
 		u64 left = r->task ? weir_fluid_left(r) : 0, at;
 
 		if (!left || (r->state & (WEIR_RT_WANT | WEIR_RT_RUNS)) == WEIR_RT_WANT)
@@ -110,36 +110,36 @@ WEIR_HELPER int llref_decide(struct llref weir_mem *self weir_arg, u64 now)
 {
 	u64 rest;
 
-	if (self->seats.anew || now >= self->fluid.end) {
-		weir_fluid_slice(&self->inst, &self->seats, &self->fluid, now);
-		self->seats.anew = 0;
+	if (self->assign.anew || now >= self->fluid.end) {
+		weir_fluid_slice(&self->inst, &self->assign, &self->fluid, now);
+		self->assign.anew = 0;
 	} else {
-		weir_seats_settle(&self->inst, &self->seats, now);
+		weir_assign_account(&self->inst, &self->assign, now);
 	}
 	rest = self->fluid.end - now;
 	llref_choose(self, rest);
 	if (rest)
-		weir_seats_arm(&self->inst, now + llref_event(self, rest));
-	weir_note_scan(&self->inst, 2 * self->seats.nr);
+		weir_assign_timer(&self->inst, now + llref_event(self, rest));
+	weir_note_scan(&self->inst, 2 * self->assign.nr);
 	return 0;
 }
 
 WEIR_ENTRY int llref_construct(struct llref weir_mem *self)
 {
-	int err = weir_best_construct(&self->inst, &self->best, LLREF_RANK);
+	int err = weir_top_k_construct(&self->inst, &self->best, LLREF_RANK);
 
-	self->seats.cap = self->tasks;
-	return err ? err : weir_seats_construct(&self->inst, &self->seats);
+	self->assign.cap = self->tasks;
+	return err ? err : weir_assign_construct(&self->inst, &self->assign);
 }
 
 WEIR_ENTRY int llref_update(struct llref weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	int err = weir_seats_update(&self->inst, &self->seats, in);
+	int err = weir_assign_update(&self->inst, &self->assign, in);
 
 	if (err <= 0)
 		return err;
 	llref_decide(self, 0);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return weir_assign_place(&self->inst, &self->assign, in);
 }
 
 /*
@@ -150,38 +150,38 @@ WEIR_ENTRY int llref_on_dispatch(struct llref weir_mem *self, const struct weir_
 {
 	const struct weir_rt weir_mem *r;
 
-	weir_seats_on(&self->inst, &self->seats, msg);
-	r = weir_seat_row(&self->inst, &self->seats, msg->task);
+	weir_assign_on(&self->inst, &self->assign, msg);
+	r = weir_assign_row(&self->inst, &self->assign, msg->task);
 	if (r && weir_fluid_left(r))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched) + weir_fluid_left(r));
+		weir_assign_timer(&self->inst, weir_now(self->inst.sched) + weir_fluid_left(r));
 	return 0;
 }
 
 /* Its token is at the bottom: another task takes the CPU. */
 WEIR_ENTRY int llref_on_block(struct llref weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int llref_on_exit(struct llref weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int llref_on_cpu_status(struct llref weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int llref_follow_affinity(struct llref weir_mem *self, const struct weir_msg *msg,
 				     struct weir_pipe weir_mem *in)
 {
-	return weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
 }
 
 WEIR_ENTRY int llref_on_idle(struct llref weir_mem *self, u32 cpu)
 {
-	return weir_seats_idle(&self->inst, &self->seats, cpu);
+	return weir_assign_idle(&self->inst, &self->assign, cpu);
 }
 
 WEIR_ENTRY int llref_on_timer(struct llref weir_mem *self)
@@ -192,7 +192,7 @@ WEIR_ENTRY int llref_on_timer(struct llref weir_mem *self)
 	if (err)
 		return err;
 	llref_decide(self, weir_now(self->inst.sched));
-	err = weir_seats_place(&self->inst, &self->seats, in);
+	err = weir_assign_place(&self->inst, &self->assign, in);
 	weir_pipe_unlock(in);
 	return err;
 }
@@ -201,5 +201,5 @@ WEIR_ENTRY void llref_take_state(struct llref weir_mem *self, struct llref weir_
 {
 	self->fluid.start = old->fluid.start;
 	self->fluid.end = old->fluid.end;
-	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+	weir_assign_take(&self->inst, &self->assign, &old->inst, &old->assign);
 }

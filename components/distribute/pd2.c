@@ -38,17 +38,17 @@
  * example:   annotate affinity, job, deadline; entry -> pd2(quantum = 1ms) -> each cpu { -> cpu };
  */
 #include <weir/component.h>
-#include <weir/best.h>
+#include <weir/kit/top_k.h>
 
 struct pd2 {
 	struct weir_instance inst;
-	struct weir_seats seats;
+	struct weir_assign assign;
 	u64 quantum;	       /* (c) ns */
 	u64 early;	       /* (c) */
 	u64 ties;	       /* (c) */
 	u64 tasks;	       /* (c) */
 	u64 slot;	       /* (p) 1 + slot decided last, 0: none */
-	struct weir_best best; /* (p) rows chosen for the slot */
+	struct weir_top_k best; /* (p) rows chosen for the slot */
 };
 
 /* A row's words. Slots are absolute. */
@@ -66,8 +66,8 @@ WEIR_COMPONENT(
 	pd2,
 	.summary = "give each task its share of the CPUs in every interval, a quantum at a time",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_SEATS_LISTENS,
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_SEATS_ASKS, .needs = WEIR_SEATS_NEEDS,
+	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
+	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(pd2,
 		    WEIR_PARAM(pd2, quantum, NS, 1000000, 1000, 1000000000,
 			       "length of a slot; slots begin at its multiples"),
@@ -146,7 +146,7 @@ static void pd2_weigh(struct pd2 weir_mem *self, struct weir_rt weir_mem *r)
 /* Whether the task of seat @i competes for @slot. 1: it has work. */
 WEIR_HELPER int pd2_consider(struct pd2 weir_mem *self weir_arg, u32 i, u64 slot, u64 passed)
 {
-	struct weir_rt weir_mem *r = &self->seats.row[i];
+	struct weir_rt weir_mem *r = &self->assign.row[i];
 
 	if (!r->task || (!(r->state & WEIR_RT_FRESH) && !r->x[PD2_NEED]))
 		return 0;
@@ -156,7 +156,7 @@ WEIR_HELPER int pd2_consider(struct pd2 weir_mem *self weir_arg, u32 i, u64 slot
 		return 0;
 	if ((self->early ? r->x[PD2_START] : pd2_release(r)) <= slot) {
 		pd2_weigh(self, r);
-		weir_best_offer(&self->best, &self->seats, i);
+		weir_top_k_offer(&self->best, &self->assign, i);
 	}
 	return 1;
 }
@@ -167,77 +167,77 @@ WEIR_HELPER int pd2_decide(struct pd2 weir_mem *self weir_arg, u64 now)
 	u64 slot = now / self->quantum, passed = self->slot ? slot + 1 - self->slot : 0;
 	u32 ready = 0;
 
-	weir_seats_settle(&self->inst, &self->seats, now);
-	weir_best_clear(&self->best, weir_seats_cpus(&self->inst, &self->seats));
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++)
+	weir_assign_account(&self->inst, &self->assign, now);
+	weir_top_k_clear(&self->best, weir_assign_cpus(&self->inst, &self->assign));
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++)
 		ready |= pd2_consider(self, i, slot, passed);
 	for (u32 i = 0; i < weir_load(&self->best.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[self->best.heap[i]];
+		struct weir_rt weir_mem *r = &self->assign.row[self->best.heap[i]];
 
 		r->state |= WEIR_RT_WANT;
 		r->x[PD2_CHOSEN] = 1;
 	}
 	self->slot = slot + 1;
-	weir_note_scan(&self->inst, self->seats.nr);
+	weir_note_scan(&self->inst, self->assign.nr);
 	if (ready)
-		weir_seats_arm(&self->inst, (slot + 1) * self->quantum);
+		weir_assign_timer(&self->inst, (slot + 1) * self->quantum);
 	return 0;
 }
 
 WEIR_ENTRY int pd2_construct(struct pd2 weir_mem *self)
 {
-	int err = weir_best_construct(&self->inst, &self->best, PD2_DEADLINE);
+	int err = weir_top_k_construct(&self->inst, &self->best, PD2_DEADLINE);
 
-	self->seats.cap = self->tasks;
+	self->assign.cap = self->tasks;
 	/* A task that comes is considered at the beginning of a slot. */
-	self->seats.grid = self->quantum;
-	return err ? err : weir_seats_construct(&self->inst, &self->seats);
+	self->assign.grid = self->quantum;
+	return err ? err : weir_assign_construct(&self->inst, &self->assign);
 }
 
 WEIR_ENTRY int pd2_update(struct pd2 weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	int err = weir_seats_update(&self->inst, &self->seats, in);
+	int err = weir_assign_update(&self->inst, &self->assign, in);
 
 	if (err <= 0)
 		return err;
 	pd2_decide(self, 0);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return weir_assign_place(&self->inst, &self->assign, in);
 }
 
 WEIR_ENTRY int pd2_on_dispatch(struct pd2 weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
+	weir_assign_on(&self->inst, &self->assign, msg);
 	return 0;
 }
 
 WEIR_ENTRY int pd2_on_block(struct pd2 weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
+	weir_assign_on(&self->inst, &self->assign, msg);
 	return 0;
 }
 
 WEIR_ENTRY int pd2_on_exit(struct pd2 weir_mem *self, const struct weir_msg *msg)
 {
-	weir_seats_on(&self->inst, &self->seats, msg);
+	weir_assign_on(&self->inst, &self->assign, msg);
 	return 0;
 }
 
 WEIR_ENTRY int pd2_on_cpu_status(struct pd2 weir_mem *self, const struct weir_msg *msg)
 {
-	if (weir_seats_on(&self->inst, &self->seats, msg))
-		weir_seats_arm(&self->inst, weir_now(self->inst.sched));
+	if (weir_assign_on(&self->inst, &self->assign, msg))
+		weir_assign_timer(&self->inst, weir_now(self->inst.sched));
 	return 0;
 }
 
 WEIR_ENTRY int pd2_follow_affinity(struct pd2 weir_mem *self, const struct weir_msg *msg,
 				   struct weir_pipe weir_mem *in)
 {
-	return weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
 }
 
 WEIR_ENTRY int pd2_on_idle(struct pd2 weir_mem *self, u32 cpu)
 {
-	return weir_seats_idle(&self->inst, &self->seats, cpu);
+	return weir_assign_idle(&self->inst, &self->assign, cpu);
 }
 
 WEIR_ENTRY int pd2_on_timer(struct pd2 weir_mem *self)
@@ -248,7 +248,7 @@ WEIR_ENTRY int pd2_on_timer(struct pd2 weir_mem *self)
 	if (err)
 		return err;
 	pd2_decide(self, weir_now(self->inst.sched));
-	err = weir_seats_place(&self->inst, &self->seats, in);
+	err = weir_assign_place(&self->inst, &self->assign, in);
 	weir_pipe_unlock(in);
 	return err;
 }
@@ -257,5 +257,5 @@ WEIR_ENTRY void pd2_take_state(struct pd2 weir_mem *self, struct pd2 weir_mem *o
 {
 	if (self->quantum == old->quantum)
 		self->slot = old->slot;
-	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+	weir_assign_take(&self->inst, &self->assign, &old->inst, &old->assign);
 }

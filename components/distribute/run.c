@@ -22,7 +22,7 @@
  *
  * Tasks are packed into servers of at most one CPU, first fit by falling share. Where that takes more servers
  * than CPUs, what the servers leave of their CPUs is packed in turn, and so on until the packs need whole CPUs
- * (weir/reduce.h); each level is served by deadline, and so are the tasks of a server that runs. If the tasks
+ * (weir/kit/reduce.h); each level is served by deadline, and so are the tasks of a server that runs. If the tasks
  * can be partitioned this is partitioned EDF; if not, it preempts far less than policies with slices.
  *
  * No deadline is missed if the shares add up to no more than the CPUs, which are alike, deadlines are at the
@@ -32,12 +32,12 @@
  *
  * example:   annotate affinity, job, deadline; entry -> run -> each cpu { -> cpu };
  */
-#include <weir/fluid.h>
-#include <weir/reduce.h>
+#include <weir/kit/fluid.h>
+#include <weir/kit/reduce.h>
 
 struct run {
 	struct weir_instance inst;
-	struct weir_seats seats;
+	struct weir_assign assign;
 	struct weir_reduction red;
 	u64 tasks;	    /* (c) */
 	u64 last;	    /* (p) ns; of the last decision */
@@ -61,8 +61,8 @@ WEIR_COMPONENT(run,
 			  "by deadline",
 	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
 	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
-	       .listens = WEIR_SEATS_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	       .asks = WEIR_SEATS_ASKS, .needs = WEIR_SEATS_NEEDS,
+	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(run, WEIR_PARAM(run, tasks, COUNT, 1024, 1, 4096,
 					   "most tasks of which JOB is known; others are guests")));
 
@@ -111,12 +111,12 @@ static void run_roll(struct weir_rt weir_mem *r, u64 now)
 /* Take up what happened to the tasks. 1: they must be packed anew. */
 WEIR_HELPER int run_take_up(struct run weir_mem *self weir_arg, u64 now)
 {
-	u32 members = self->members, cpus = weir_seats_cpus(&self->inst, &self->seats);
+	u32 members = self->members, cpus = weir_assign_cpus(&self->inst, &self->assign);
 	int anew = cpus != self->cpus;
 
 	self->members = 0;
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->assign.row[i];
 		u32 state = r->state;
 
 		if (!r->task || (!(state & WEIR_RT_FRESH) && !r->x[RUN_SPAN]))
@@ -156,14 +156,14 @@ WEIR_HELPER int run_pack(struct run weir_mem *self weir_arg, u64 now)
 {
 	self->red.nr = 0;
 	self->origin = now;
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++)
-		if (self->seats.row[i].task && self->seats.row[i].x[RUN_SPAN])
-			run_rebase(&self->seats.row[i], now);
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++)
+		if (self->assign.row[i].task && self->assign.row[i].x[RUN_SPAN])
+			run_rebase(&self->assign.row[i], now);
 	while (weir_loop) {
 		struct weir_rt weir_mem *best = 0;
 
-		for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-			struct weir_rt weir_mem *r = &self->seats.row[i];
+		for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+			struct weir_rt weir_mem *r = &self->assign.row[i];
 
 			if (r->task && r->x[RUN_SPAN] && !r->x[RUN_LEAF] &&
 			    (!best || r->x[RUN_SHARE] > best->x[RUN_SHARE]))
@@ -203,8 +203,8 @@ WEIR_HELPER u64 run_measure(struct run weir_mem *self weir_arg,
 {
 	u64 before = 0, parts = 0, whole = 0, up = (1ull << WEIR_PART_BITS) - 1, part;
 
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		const struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		const struct weir_rt weir_mem *r = &self->assign.row[i];
 		u64 ideal;
 		u32 place;
 
@@ -251,7 +251,7 @@ static void run_budget(struct run weir_mem *self, struct weir_server weir_mem *s
 		s->dual = 0;
 	if (s->dual > span)
 		s->dual = span;
-	weir_note_scan(&self->inst, 2 * self->seats.nr);
+	weir_note_scan(&self->inst, 2 * self->assign.nr);
 }
 
 /* Deadlines of servers: the first of those that they serve. Where one has come, a budget begins. */
@@ -268,8 +268,8 @@ WEIR_HELPER int run_replenish(struct run weir_mem *self weir_arg, u64 now)
 		if (s->anew)
 			s->deadline = ~0ull;
 	}
-	for (i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		const struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		const struct weir_rt weir_mem *r = &self->assign.row[i];
 		struct weir_server weir_mem *s;
 
 		if (!r->task || !r->x[RUN_SPAN] || !r->x[RUN_LEAF])
@@ -315,21 +315,21 @@ WEIR_HELPER int run_serve(struct run weir_mem *self weir_arg)
 
 	for (i = 0; i < weir_load(&self->red.nr_leaves) && weir_loop; i++)
 		self->pick[i] = 0;
-	for (i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->assign.row[i];
 		u32 leaf;
 
 		if (!r->task || !(r->state & WEIR_RT_READY) || !r->x[RUN_LEAF])
 			continue;
 		r->state &= ~(u32)WEIR_RT_WANT;
 		leaf = r->x[RUN_LEAF] - 1;
-		if (!self->pick[leaf] || run_before(r, &self->seats.row[self->pick[leaf] - 1]))
+		if (!self->pick[leaf] || run_before(r, &self->assign.row[self->pick[leaf] - 1]))
 			self->pick[leaf] = i + 1;
 	}
 	for (i = 0; room && i < weir_load(&self->red.nr_leaves) && weir_loop; i++) {
 		if (!self->red.server[i].runs || !self->pick[i])
 			continue;
-		self->seats.row[self->pick[i] - 1].state |= WEIR_RT_WANT;
+		self->assign.row[self->pick[i] - 1].state |= WEIR_RT_WANT;
 		room--;
 	}
 	return 0;
@@ -340,7 +340,7 @@ WEIR_HELPER int run_decide(struct run weir_mem *self weir_arg, u64 now)
 {
 	u64 passed = now - self->last, next = ~0ull;
 
-	weir_seats_settle(&self->inst, &self->seats, now);
+	weir_assign_account(&self->inst, &self->assign, now);
 	if (run_take_up(self, now))
 		run_pack(self, now);
 	for (u32 i = 0; i < weir_load(&self->red.nr) && weir_loop; i++) {
@@ -361,9 +361,9 @@ WEIR_HELPER int run_decide(struct run weir_mem *self weir_arg, u64 now)
 		if (!s->runs && s->dual && now + s->dual < next)
 			next = now + s->dual;
 	}
-	weir_note_scan(&self->inst, self->seats.nr + self->red.nr);
+	weir_note_scan(&self->inst, self->assign.nr + self->red.nr);
 	if (next != ~0ull)
-		weir_seats_arm(&self->inst, next);
+		weir_assign_timer(&self->inst, next);
 	return 0;
 }
 
@@ -371,53 +371,53 @@ WEIR_ENTRY int run_construct(struct run weir_mem *self)
 {
 	int err = weir_reduce_construct(&self->inst, &self->red, self->tasks);
 
-	self->seats.cap = self->tasks;
+	self->assign.cap = self->tasks;
 	self->pick = weir_instance_alloc(&self->inst, self->tasks * sizeof(u32) + 8);
 	if (!self->pick)
 		return -WEIR_ENOMEM;
-	return err ? err : weir_seats_construct(&self->inst, &self->seats);
+	return err ? err : weir_assign_construct(&self->inst, &self->assign);
 }
 
 WEIR_ENTRY int run_update(struct run weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	int err = weir_seats_update(&self->inst, &self->seats, in);
+	int err = weir_assign_update(&self->inst, &self->assign, in);
 
 	if (err <= 0)
 		return err;
 	run_decide(self, 0);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return weir_assign_place(&self->inst, &self->assign, in);
 }
 
 WEIR_ENTRY int run_on_dispatch(struct run weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 /* Its server goes on with another task. */
 WEIR_ENTRY int run_on_block(struct run weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int run_on_exit(struct run weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int run_on_cpu_status(struct run weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int run_follow_affinity(struct run weir_mem *self, const struct weir_msg *msg,
 				   struct weir_pipe weir_mem *in)
 {
-	return weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
 }
 
 WEIR_ENTRY int run_on_idle(struct run weir_mem *self, u32 cpu)
 {
-	return weir_seats_idle(&self->inst, &self->seats, cpu);
+	return weir_assign_idle(&self->inst, &self->assign, cpu);
 }
 
 WEIR_ENTRY int run_on_timer(struct run weir_mem *self)
@@ -428,7 +428,7 @@ WEIR_ENTRY int run_on_timer(struct run weir_mem *self)
 	if (err)
 		return err;
 	run_decide(self, weir_now(self->inst.sched));
-	err = weir_seats_place(&self->inst, &self->seats, in);
+	err = weir_assign_place(&self->inst, &self->assign, in);
 	weir_pipe_unlock(in);
 	return err;
 }
@@ -436,5 +436,5 @@ WEIR_ENTRY int run_on_timer(struct run weir_mem *self)
 /* The servers are packed anew: `cpus` is 0. */
 WEIR_ENTRY void run_take_state(struct run weir_mem *self, struct run weir_mem *old)
 {
-	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+	weir_assign_take(&self->inst, &self->assign, &old->inst, &old->assign);
 }

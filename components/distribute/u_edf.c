@@ -33,11 +33,11 @@
  *
  * example:   annotate affinity, job, deadline; entry -> u_edf -> each cpu { -> cpu };
  */
-#include <weir/fluid.h>
+#include <weir/kit/fluid.h>
 
 struct u_edf {
 	struct weir_instance inst;
-	struct weir_seats seats;
+	struct weir_assign assign;
 	u64 tasks;	     /* (c) */
 	u64 last;	     /* (p) ns; of the last decision */
 	u32 weir_mem *order; /* (p) rows by deadline */
@@ -65,8 +65,8 @@ WEIR_COMPONENT(
 	.summary =
 		"by deadline on each CPU, with time set aside for what the other tasks will need",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_SEATS_LISTENS,
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_SEATS_ASKS, .needs = WEIR_SEATS_NEEDS,
+	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
+	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(u_edf, WEIR_PARAM(u_edf, tasks, COUNT, 256, 1, 4096,
 				      "most tasks of which JOB is known; others are guests")));
 
@@ -120,14 +120,14 @@ static void u_edf_take_up(struct weir_rt weir_mem *r, u64 now)
 WEIR_HELPER int u_edf_sort(struct u_edf weir_mem *self weir_arg, u64 now)
 {
 	self->nr = 0;
-	for (u32 i = 0; i < weir_load(&self->seats.nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[i];
+	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &self->assign.row[i];
 		u32 at = self->nr;
 
 		if (!r->task || (!(r->state & WEIR_RT_FRESH) && !r->x[U_EDF_SPAN]))
 			continue;
 		u_edf_take_up(r, now);
-		while (at && u_edf_end(&self->seats.row[self->order[at - 1]]) > u_edf_end(r) &&
+		while (at && u_edf_end(&self->assign.row[self->order[at - 1]]) > u_edf_end(r) &&
 		       weir_loop) {
 			self->order[at] = self->order[at - 1];
 			at--;
@@ -150,7 +150,7 @@ WEIR_HELPER int u_edf_progress(struct u_edf weir_mem *self weir_arg, u32 nr, u64
 	u64 sum = 0, before = 0;
 
 	for (u32 i = 0; i < nr && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &self->seats.row[self->order[i]];
+		struct weir_rt weir_mem *r = &self->assign.row[self->order[i]];
 		u64 since, jobs, need, ideal, part;
 
 		since = at > r->x[U_EDF_FROM] ? at - r->x[U_EDF_FROM] : 0;
@@ -187,14 +187,14 @@ static void u_edf_keep(struct u_edf weir_mem *self, u64 low, u64 high, u64 lengt
 /* What more urgent tasks than the one at place @n may need on each CPU between their deadlines and its own. */
 WEIR_HELPER int u_edf_set_aside(struct u_edf weir_mem *self weir_arg, u32 n, u64 now)
 {
-	struct weir_rt weir_mem *own = &self->seats.row[self->order[n]];
+	struct weir_rt weir_mem *own = &self->assign.row[self->order[n]];
 	u64 length = u_edf_end(own) - now, low = 0;
 
 	u_edf_progress(self, n + 1, now + length, U_EDF_THEN);
 	for (u32 cpu = 0; cpu < weir_load(&self->cpus) && weir_loop; cpu++)
 		self->kept[cpu] = 0;
 	for (u32 i = 0; i < n && weir_loop; i++) {
-		const struct weir_rt weir_mem *r = &self->seats.row[self->order[i]];
+		const struct weir_rt weir_mem *r = &self->assign.row[self->order[i]];
 		u64 high = low + r->x[U_EDF_THEN] - r->x[U_EDF_NOW];
 
 		u_edf_keep(self, low, high, length, 1);
@@ -210,7 +210,7 @@ WEIR_HELPER int u_edf_set_aside(struct u_edf weir_mem *self weir_arg, u32 n, u64
 WEIR_HELPER int u_edf_allot(struct u_edf weir_mem *self weir_arg, u32 n, u64 now)
 {
 	u32 row = self->order[n];
-	struct weir_rt weir_mem *r = &self->seats.row[row];
+	struct weir_rt weir_mem *r = &self->assign.row[row];
 	u64 left = u_edf_left(r), length = u_edf_end(r) - now, given = 0;
 
 	for (u32 cpu = 0; cpu < weir_load(&self->cpus) && weir_loop; cpu++) {
@@ -236,7 +236,7 @@ WEIR_HELPER int u_edf_plan(struct u_edf weir_mem *self weir_arg, u64 now)
 {
 	u32 i;
 
-	self->cpus = weir_seats_cpus(&self->inst, &self->seats);
+	self->cpus = weir_assign_cpus(&self->inst, &self->assign);
 	u_edf_sort(self, now);
 	u_edf_progress(self, self->nr, now, U_EDF_NOW);
 	for (i = 0; i < weir_load(&self->cpus) && weir_loop; i++)
@@ -273,12 +273,12 @@ WEIR_HELPER int u_edf_choose(struct u_edf weir_mem *self weir_arg)
 	u32 i;
 
 	for (i = 0; i < weir_load(&self->nr) && weir_loop; i++)
-		self->seats.row[self->order[i]].state &= ~(u32)WEIR_RT_WANT;
+		self->assign.row[self->order[i]].state &= ~(u32)WEIR_RT_WANT;
 	for (u32 cpu = 0; cpu < weir_load(&self->cpus) && weir_loop; cpu++) {
 		self->runs[cpu] = 0;
 		for (i = 0; i < weir_load(&self->nr) && weir_loop; i++) {
 			u32 row = self->order[i];
-			struct weir_rt weir_mem *r = &self->seats.row[row];
+			struct weir_rt weir_mem *r = &self->assign.row[row];
 
 			if (!*u_edf_lot(self, row, cpu) || !r->task || r->state & WEIR_RT_WANT ||
 			    !u_edf_left(r))
@@ -302,7 +302,7 @@ static u32 u_edf_victim(const struct u_edf weir_mem *self, u64 now)
 
 		if (!self->runs[cpu])
 			return cpu;
-		r = &self->seats.row[self->runs[cpu] - 1];
+		r = &self->assign.row[self->runs[cpu] - 1];
 		if (u_edf_end(r) > latest && u_edf_left(r) < u_edf_end(r) - now) {
 			latest = u_edf_end(r);
 			victim = cpu;
@@ -319,7 +319,7 @@ WEIR_HELPER int u_edf_correct(struct u_edf weir_mem *self weir_arg, u64 now)
 {
 	for (u32 i = 0; i < weir_load(&self->nr) && weir_loop; i++) {
 		u32 row = self->order[i], cpu;
-		struct weir_rt weir_mem *r = &self->seats.row[row];
+		struct weir_rt weir_mem *r = &self->assign.row[row];
 		u64 left = r->task ? u_edf_left(r) : 0;
 
 		if (!left || r->state & WEIR_RT_WANT)
@@ -330,7 +330,7 @@ WEIR_HELPER int u_edf_correct(struct u_edf weir_mem *self weir_arg, u64 now)
 		if (self->runs[cpu] && u_edf_end(r) > now + left)
 			continue;
 		if (self->runs[cpu])
-			self->seats.row[self->runs[cpu] - 1].state &= ~(u32)WEIR_RT_WANT;
+			self->assign.row[self->runs[cpu] - 1].state &= ~(u32)WEIR_RT_WANT;
 		self->runs[cpu] = row + 1;
 		r->state |= WEIR_RT_WANT;
 	}
@@ -350,7 +350,7 @@ WEIR_HELPER u64 u_edf_next(const struct u_edf weir_mem *self weir_arg, u64 now)
 			next = now + at;
 	}
 	for (u32 i = 0; i < weir_load(&self->nr) && weir_loop; i++) {
-		const struct weir_rt weir_mem *r = &self->seats.row[self->order[i]];
+		const struct weir_rt weir_mem *r = &self->assign.row[self->order[i]];
 
 		if (!r->task || !(r->state & WEIR_RT_READY))
 			continue;
@@ -366,25 +366,25 @@ WEIR_HELPER u64 u_edf_next(const struct u_edf weir_mem *self weir_arg, u64 now)
 /* Who runs from @now on; the in-pipe is locked. */
 WEIR_HELPER int u_edf_decide(struct u_edf weir_mem *self weir_arg, u64 now)
 {
-	u32 anew = self->seats.anew, i;
+	u32 anew = self->assign.anew, i;
 	u64 next;
 
-	weir_seats_settle(&self->inst, &self->seats, now);
+	weir_assign_account(&self->inst, &self->assign, now);
 	u_edf_charge(self, now);
 	for (i = 0; i < weir_load(&self->nr) && weir_loop; i++) {
-		const struct weir_rt weir_mem *r = &self->seats.row[self->order[i]];
+		const struct weir_rt weir_mem *r = &self->assign.row[self->order[i]];
 
 		anew |= r->task && r->state & WEIR_RT_READY && u_edf_end(r) <= now;
 	}
 	if (anew)
 		u_edf_plan(self, now);
-	self->seats.anew = 0;
+	self->assign.anew = 0;
 	u_edf_choose(self);
 	u_edf_correct(self, now);
 	next = u_edf_next(self, now);
 	weir_note_scan(&self->inst, self->nr * (1 + self->cpus));
 	if (next != ~0ull)
-		weir_seats_arm(&self->inst, next);
+		weir_assign_timer(&self->inst, next);
 	return 0;
 }
 
@@ -392,7 +392,7 @@ WEIR_ENTRY int u_edf_construct(struct u_edf weir_mem *self)
 {
 	u64 cpus = self->inst.sched->nr_cpus;
 
-	self->seats.cap = self->tasks;
+	self->assign.cap = self->tasks;
 	self->order = weir_instance_alloc(&self->inst, self->tasks * sizeof(u32) + 8);
 	self->runs = weir_instance_alloc(&self->inst, cpus * sizeof(u32) + 8);
 	self->lot = weir_instance_alloc(&self->inst, self->tasks * cpus * sizeof(u64));
@@ -400,49 +400,49 @@ WEIR_ENTRY int u_edf_construct(struct u_edf weir_mem *self)
 	self->kept = weir_instance_alloc(&self->inst, cpus * sizeof(u64));
 	if (!self->order || !self->runs || !self->lot || !self->taken || !self->kept)
 		return -WEIR_ENOMEM;
-	return weir_seats_construct(&self->inst, &self->seats);
+	return weir_assign_construct(&self->inst, &self->assign);
 }
 
 WEIR_ENTRY int u_edf_update(struct u_edf weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	int err = weir_seats_update(&self->inst, &self->seats, in);
+	int err = weir_assign_update(&self->inst, &self->assign, in);
 
 	if (err <= 0)
 		return err;
 	u_edf_decide(self, 0);
-	return weir_seats_place(&self->inst, &self->seats, in);
+	return weir_assign_place(&self->inst, &self->assign, in);
 }
 
 WEIR_ENTRY int u_edf_on_dispatch(struct u_edf weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 /* The virtual CPU goes on with another task. */
 WEIR_ENTRY int u_edf_on_block(struct u_edf weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int u_edf_on_exit(struct u_edf weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int u_edf_on_cpu_status(struct u_edf weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_seats_hear(&self->inst, &self->seats, msg);
+	return weir_assign_notify(&self->inst, &self->assign, msg);
 }
 
 WEIR_ENTRY int u_edf_follow_affinity(struct u_edf weir_mem *self, const struct weir_msg *msg,
 				     struct weir_pipe weir_mem *in)
 {
-	return weir_seats_affinity(&self->inst, &self->seats, in, msg->task, msg->mask);
+	return weir_assign_affinity(&self->inst, &self->assign, in, msg->task, msg->mask);
 }
 
 WEIR_ENTRY int u_edf_on_idle(struct u_edf weir_mem *self, u32 cpu)
 {
-	return weir_seats_idle(&self->inst, &self->seats, cpu);
+	return weir_assign_idle(&self->inst, &self->assign, cpu);
 }
 
 WEIR_ENTRY int u_edf_on_timer(struct u_edf weir_mem *self)
@@ -453,12 +453,12 @@ WEIR_ENTRY int u_edf_on_timer(struct u_edf weir_mem *self)
 	if (err)
 		return err;
 	u_edf_decide(self, weir_now(self->inst.sched));
-	err = weir_seats_place(&self->inst, &self->seats, in);
+	err = weir_assign_place(&self->inst, &self->assign, in);
 	weir_pipe_unlock(in);
 	return err;
 }
 
 WEIR_ENTRY void u_edf_take_state(struct u_edf weir_mem *self, struct u_edf weir_mem *old)
 {
-	weir_seats_take(&self->inst, &self->seats, &old->inst, &old->seats);
+	weir_assign_take(&self->inst, &self->assign, &old->inst, &old->assign);
 }

@@ -36,7 +36,7 @@
  * example:   annotate affinity, weight, fair;
  *            entry -> load_balancer -> each cpu { cfs -> cpu };
  */
-#include <weir/fair.h>
+#include <weir/kit/fair.h>
 
 struct cfs {
 	struct weir_instance inst;

@@ -25,7 +25,7 @@
  *
  * example:   annotate deadline, job, executed; entry -> edzl -> cpus;
  */
-#include <weir/due.h>
+#include <weir/kit/timerqueue.h>
 
 struct edzl_task {
 	u32 place;  /* (l) in the heap */
@@ -34,7 +34,7 @@ struct edzl_task {
 
 struct edzl {
 	struct weir_instance inst;
-	struct weir_due due; /* waiting tasks by the time at which their laxity ends */
+	struct weir_timerqueue due; /* waiting tasks by the time at which their laxity ends */
 };
 
 WEIR_COMPONENT(edzl,
@@ -61,15 +61,15 @@ static int edzl_put(struct edzl weir_mem *self, struct weir_pipe weir_mem *in,
 		weir_store(&p->urgent, 1);
 	key = weir_load(&p->urgent) ? 0 : weir_key(weir_property(s, WEIR_TOPIC_DEADLINE, t));
 	if (key && latest != WEIR_KEY_NONE)
-		err = weir_due_set(&self->due, t, latest);
+		err = weir_timerqueue_set(&self->due, t, latest);
 	else
-		err = weir_due_clear(&self->due, t);
+		err = weir_timerqueue_clear(&self->due, t);
 	return err ? err : weir_insert_urgent(&self->inst, t, key, in);
 }
 
 WEIR_ENTRY int edzl_construct(struct edzl weir_mem *self)
 {
-	weir_due_init(&self->due, &self->inst, __builtin_offsetof(struct edzl_task, place));
+	weir_timerqueue_init(&self->due, &self->inst, __builtin_offsetof(struct edzl_task, place));
 	return 0;
 }
 
@@ -124,7 +124,7 @@ WEIR_ENTRY int edzl_on_timer(struct edzl weir_mem *self)
 	while (!err && weir_loop) {
 		struct weir_pipe weir_mem *in;
 
-		t = weir_due_pop(&self->due, now);
+		t = weir_timerqueue_pop(&self->due, now);
 		if (!t)
 			break;
 		in = weir_holder(&self->inst, t);
@@ -142,10 +142,10 @@ WEIR_ENTRY int edzl_on_timer(struct edzl weir_mem *self)
 
 WEIR_ENTRY void edzl_task_exit(struct edzl weir_mem *self, struct weir_task weir_mem *t)
 {
-	weir_due_clear(&self->due, t);
+	weir_timerqueue_clear(&self->due, t);
 }
 
 WEIR_ENTRY void edzl_destroy(struct edzl weir_mem *self)
 {
-	weir_due_free(&self->due);
+	weir_timerqueue_free(&self->due);
 }

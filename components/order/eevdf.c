@@ -36,7 +36,7 @@
  * example:   annotate affinity, weight, fair;
  *            entry -> load_balancer -> each cpu { eevdf -> cpu };
  */
-#include <weir/fair.h>
+#include <weir/kit/fair.h>
 
 /* Keys of those that are not eligible, by virtual time; deadlines are below. */
 #define EEVDF_LATE (1ull << 59)

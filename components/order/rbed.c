@@ -44,11 +44,11 @@
  *            entry -> partition(fit = 2, bound = 90%, unknown = 1%)
  *            -> each cpu { rbed(slice = 80ms) -> urgent -> cpu };
  */
-#include <weir/due.h>
-#include <weir/rates.h>
+#include <weir/kit/timerqueue.h>
+#include <weir/kit/rate_alloc.h>
 
 struct rbed_task {
-	struct weir_rated rated; /* (p) first, as weir/rates.h wants it */
+	struct weir_rate_task rated; /* (p) first, as weir/kit/rate_alloc.h wants it */
 	u64 seen;		 /* (p) EXECUTED when `used` was right */
 	u64 due;		 /* (p) of the job, as told; ns, absolute */
 	u64 wcet;		 /* (p) what was booked for, with `relative` and the period */
@@ -70,10 +70,10 @@ enum rbed_event { RBED_MOVED, RBED_WOKEN, RBED_GAVE_UP };
 
 struct rbed {
 	struct weir_instance inst;
-	struct weir_due due;	 /* real-time tasks that wait for their next period */
+	struct weir_timerqueue due;	 /* real-time tasks that wait for their next period */
 	u64 slice;		 /* (c) ns */
 	u64 floor;		 /* (c) percent */
-	struct weir_rates rates; /* (p) */
+	struct weir_rate_alloc rates; /* (p) */
 	struct rbed_told told;	 /* (p) of the task that is being looked at */
 };
 
@@ -112,7 +112,7 @@ WEIR_HELPER int rbed_charge(struct rbed weir_mem *self weir_arg,
 
 	if (weir_request(self->inst.sched, &run))
 		return 0;
-	if (p->rated.kind != WEIR_RATED_NEW && run.value2 != p->seen) {
+	if (p->rated.kind != WEIR_RATE_NEW && run.value2 != p->seen) {
 		p->rated.used += run.value2 - p->seen;
 		p->rated.begun = 1;
 	}
@@ -122,7 +122,7 @@ WEIR_HELPER int rbed_charge(struct rbed weir_mem *self weir_arg,
 
 /* The runtime's timer ends what is left of the budget. */
 static void rbed_slice(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
-		       struct weir_task weir_mem *t, const struct weir_rated weir_mem *p)
+		       struct weir_task weir_mem *t, const struct weir_rate_task weir_mem *p)
 {
 	u64 left = p->used < p->budget ? p->budget - p->used : 1, capacity = 1024;
 
@@ -138,12 +138,12 @@ WEIR_HELPER int rbed_squeeze_one(struct rbed weir_mem *self weir_arg,
 				 struct weir_task weir_mem *t weir_arg,
 				 struct weir_cpu weir_mem *cpu weir_arg, u64 now)
 {
-	struct weir_rated weir_mem *p = &rbed_of(self, t)->rated;
+	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
 	int less;
 
 	rbed_charge(self, t);
 	less = weir_rate_squeeze(&self->inst, &self->rates, p, now);
-	if (p->kind == WEIR_RATED_BEST_EFFORT)
+	if (p->kind == WEIR_RATE_BEST_EFFORT)
 		weir_store(&cpu->curr_key, p->deadline);
 	else if (less)
 		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t,
@@ -177,14 +177,14 @@ WEIR_HELPER int rbed_squeeze_waiting(struct rbed weir_mem *self weir_arg,
 				     struct weir_pipe weir_mem *in weir_arg,
 				     struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	struct weir_rated weir_mem *p = &rbed_of(self, t)->rated;
+	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
 
 	rbed_charge(self, t);
 	weir_rate_squeeze(&self->inst, &self->rates, p, now);
 	if (!weir_pipe_has(weir_out(&self->inst, 0), t))
 		return 0;
 	rbed_slice(self, in, t, p);
-	if (p->kind != WEIR_RATED_BEST_EFFORT)
+	if (p->kind != WEIR_RATE_BEST_EFFORT)
 		return 0;
 	return weir_pipe_insert_stable(weir_out(&self->inst, 0), t, p->deadline, in);
 }
@@ -214,7 +214,7 @@ WEIR_HELPER int rbed_squeeze_all(struct rbed weir_mem *self weir_arg,
 static int rbed_admit(struct rbed weir_mem *self, struct weir_task weir_mem *t,
 		      struct rbed_task weir_mem *p, u32 kind)
 {
-	u64 within = kind == WEIR_RATED_HARD && p->relative < p->rated.period ? p->relative
+	u64 within = kind == WEIR_RATE_HARD && p->relative < p->rated.period ? p->relative
 									      : p->rated.period;
 	u64 rate = weir_rate_of(p->wcet, within);
 
@@ -252,21 +252,21 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	u32 kind;
 
 	if (!rbed_ask(self, t)) {
-		if (p->rated.kind == WEIR_RATED_BEST_EFFORT)
+		if (p->rated.kind == WEIR_RATE_BEST_EFFORT)
 			return 0;
 		weir_rate_unbook(&self->rates, &p->rated);
 		p->wcet = p->rated.used = p->rated.budget = 0;
-		p->rated.kind = WEIR_RATED_BEST_EFFORT;
+		p->rated.kind = WEIR_RATE_BEST_EFFORT;
 		return 0;
 	}
-	kind = WEIR_RATED_HARD;
+	kind = WEIR_RATE_HARD;
 	if (weir_property(self->inst.sched, WEIR_TOPIC_CRITICALITY, t) == WEIR_CRITICALITY_LO)
-		kind = WEIR_RATED_SOFT;
+		kind = WEIR_RATE_SOFT;
 	if (p->wcet == told->wcet && p->relative == told->relative &&
 	    (p->rated.kind == kind ||
-	     (p->rated.kind == WEIR_RATED_BEST_EFFORT && kind == WEIR_RATED_HARD))) {
+	     (p->rated.kind == WEIR_RATE_BEST_EFFORT && kind == WEIR_RATE_HARD))) {
 		/* A refused task is not asked for again; its period is that of its turn. */
-		if (p->rated.kind == WEIR_RATED_BEST_EFFORT || p->rated.period == told->period) {
+		if (p->rated.kind == WEIR_RATE_BEST_EFFORT || p->rated.period == told->period) {
 			if (p->due != told->due)
 				p->late = 0;
 			p->due = told->due;
@@ -276,7 +276,7 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	p->wcet = told->wcet;
 	p->relative = told->relative;
 	p->rated.period = told->period;
-	if (p->rated.kind <= WEIR_RATED_BEST_EFFORT)
+	if (p->rated.kind <= WEIR_RATE_BEST_EFFORT)
 		p->rated.begun = 0;
 	p->due = told->due;
 	p->late = 0;
@@ -288,12 +288,12 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 			    struct weir_task weir_mem *t weir_arg, u64 now)
 {
 	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
-	struct weir_rated weir_mem *rated = &p->rated;
+	struct weir_rate_task weir_mem *rated = &p->rated;
 
 	weir_rate_period(&self->rates, rated, p->due - p->relative,
 			 weir_rate_granted(&self->inst, &self->rates, rated, p->wcet));
 	rated->deadline = rated->release +
-			  (rated->kind == WEIR_RATED_HARD ? p->relative : rated->period);
+			  (rated->kind == WEIR_RATE_HARD ? p->relative : rated->period);
 	if (now >= p->due && !p->late) {
 		p->late = 1;
 		weir_publish(&self->inst, WEIR_TOPIC_DEADLINE_MISS, t, WEIR_NO_CPU, p->due);
@@ -304,7 +304,7 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 /* --- both ---------------------------------------------------------------------------------------- */
 
 /* It gave up its CPU, and nobody more urgent waits. */
-static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rated weir_mem *p)
+static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rate_task weir_mem *p)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	int yielded = 0;
@@ -323,9 +323,9 @@ static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rated weir
 WEIR_HELPER int rbed_renew(struct rbed weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg, u64 now, u32 event)
 {
-	struct weir_rated weir_mem *p = &rbed_of(self, t)->rated;
+	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
 
-	if (p->kind != WEIR_RATED_BEST_EFFORT) {
+	if (p->kind != WEIR_RATE_BEST_EFFORT) {
 		if (event == RBED_WOKEN && p->epoch != self->rates.epoch)
 			weir_rate_squeeze(&self->inst, &self->rates, p, now);
 		rbed_period(self, t, now);
@@ -346,17 +346,17 @@ WEIR_HELPER int rbed_insert(struct rbed weir_mem *self weir_arg,
 			    struct weir_pipe weir_mem *in weir_arg,
 			    struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	struct weir_rated weir_mem *p = &rbed_of(self, t)->rated;
+	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
 	u64 key = p->deadline;
 	int err;
 
-	if (p->kind != WEIR_RATED_BEST_EFFORT && p->release > now)
+	if (p->kind != WEIR_RATE_BEST_EFFORT && p->release > now)
 		key = WEIR_KEY_NONE;
 	rbed_slice(self, in, t, p);
 	if (key == WEIR_KEY_NONE)
-		err = weir_due_set(&self->due, t, p->release);
+		err = weir_timerqueue_set(&self->due, t, p->release);
 	else
-		err = weir_due_clear(&self->due, t);
+		err = weir_timerqueue_clear(&self->due, t);
 	if (!err)
 		err = weir_pipe_insert_stable(weir_out(&self->inst, 0), t, key, in);
 	if (err)
@@ -385,7 +385,7 @@ WEIR_HELPER int rbed_put(struct rbed weir_mem *self weir_arg,
 
 WEIR_ENTRY int rbed_construct(struct rbed weir_mem *self)
 {
-	weir_due_init(&self->due, &self->inst, __builtin_offsetof(struct rbed_task, place));
+	weir_timerqueue_init(&self->due, &self->inst, __builtin_offsetof(struct rbed_task, place));
 	self->rates.floor = self->floor;
 	return 0;
 }
@@ -439,7 +439,7 @@ WEIR_ENTRY int rbed_on_timer(struct rbed weir_mem *self)
 	int err = 0;
 
 	while (!err && weir_loop) {
-		t = weir_due_pop_waiting(&self->due, now, &in);
+		t = weir_timerqueue_pop_waiting(&self->due, now, &in);
 		if (!t)
 			break;
 		err = rbed_put(self, in, t, RBED_MOVED);
@@ -453,7 +453,7 @@ WEIR_ENTRY void rbed_task_exit(struct rbed weir_mem *self, struct weir_task weir
 {
 	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 
-	weir_due_clear(&self->due, t);
+	weir_timerqueue_clear(&self->due, t);
 	if (weir_pipe_lock(in))
 		return;
 	weir_rate_unbook(&self->rates, &rbed_of(self, t)->rated);
@@ -471,5 +471,5 @@ WEIR_ENTRY void rbed_take_state(struct rbed weir_mem *self, struct rbed weir_mem
 
 WEIR_ENTRY void rbed_destroy(struct rbed weir_mem *self)
 {
-	weir_due_free(&self->due);
+	weir_timerqueue_free(&self->due);
 }

@@ -52,7 +52,6 @@ u32 weir_kick_whom(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, 
 u64 weir_alloc_here(struct weir_sched weir_mem *s, u64 bytes);
 int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
 void weir_copy_here(void weir_mem *to, const void weir_mem *from, u64 bytes);
-int weir_copy(void weir_mem *to, const void weir_mem *from, u64 bytes); /* a multiple of 8 */
 void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, u64 bytes);
 void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, void weir_mem *p);
 int weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem *r);

@@ -80,16 +80,16 @@ fn hot(root: &Path) -> String {
     let mut code = format!(
         "/// Files below a folder and their texts.\nconst SOURCES: &[(&str, &str)] = &[\n    (\"unit.c\", {unit:?}),\n"
     );
-    let core: Vec<PathBuf> = fs::read_dir(root.join("core/src"))
-        .map(|entries| entries.filter_map(|e| e.ok().map(|e| e.path())).collect())
-        .expect("core/src is readable");
+    let core = weir_glue::framework(&root).expect("core is readable");
     let below = |p: &Path| p.strip_prefix(&root).expect("it lies below").display().to_string();
     let mut files: Vec<(String, PathBuf)> =
         core.iter().chain(components.iter().map(|c| &c.path)).map(|p| (below(p), p.clone())).collect();
     let own = ["core/port/native/port.c", "core/port/native/host.c", "experiments/swap-pause/hot.c"];
     files.extend(own.map(|p| (p.rsplit('/').next().expect("a name").to_string(), root.join(p))));
     files.sort();
-    println!("cargo:rerun-if-changed={}", root.join("core/src").display());
+    for folder in ["core/src", "core/kit"] {
+        println!("cargo:rerun-if-changed={}", root.join(folder).display());
+    }
     for (name, path) in files {
         println!("cargo:rerun-if-changed={}", path.display());
         writeln!(code, "    ({name:?}, include_str!({:?})),", path.display().to_string()).expect("to memory");

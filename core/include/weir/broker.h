@@ -61,7 +61,7 @@ enum weir_topic_id {
 				   * weight, and its parent from bit 32 on */
 	WEIR_TOPIC_PENALTY,	  /* request: task; reply value: by how much its virtual runtime is stretched,
 				   * signed, 1/1024; value2: by how much its slice shrinks, signed, 1/1024 */
-	WEIR_TOPIC_FAIR,	  /* request: task; reply value: address of its record (weir/fair.h); value2: of the
+	WEIR_TOPIC_FAIR,	  /* request: task; reply value: address of its record (weir/kit/fair.h); value2: of the
 				   * queues' marks */
 	WEIR_TOPIC_LATENCY,	  /* task, value: for how long it wants to run at a time, ns; 0: as others do */
 	WEIR_TOPIC_LIMIT,	  /* value: number of a group, and its period in us from bit 32 on; value2: what it

@@ -309,6 +309,8 @@ u64 weir_now(struct weir_sched weir_mem *s);
 void weir_timer_set(struct weir_instance weir_mem *self, u64 at_ns);
 /* Memory that lives as long as the instance; zeroed; null when the arena is full. Only in construct. */
 void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 bytes);
+/* Copy @bytes, a multiple of 8. 0. */
+int weir_copy(void weir_mem *to, const void weir_mem *from, u64 bytes);
 /* A pseudo-random number from the scheduler's seed. */
 u64 weir_random(struct weir_sched weir_mem *s);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Load tracking as the balancer of fair schedulers does it (`core/include/weir/pelt.h`).
+//! Load tracking as the balancer of fair schedulers does it (`core/include/weir/kit/pelt.h`).
 
 /// Averages of one task or queue, of which each period of 1,024 us counts y times what the next one does, with
 /// y^32 = 1/2.

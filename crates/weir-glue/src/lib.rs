@@ -166,7 +166,7 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
     let usable: Vec<&Component> =
         components.iter().filter(|c| target == Target::Process || c.language == Language::C).collect();
     let mut out = String::from(
-        "/* Generated from the files in core/src and components/. */\n#include \"internal.h\"\n\n",
+        "/* Generated from the files in core/src, core/kit and components/. */\n#include \"internal.h\"\n\n",
     );
     // Class ids are the same for every target, so one plan fits all.
     out.push_str("enum weir_class_id {\n");
@@ -192,13 +192,26 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
     if target != Target::Bpf {
         descriptors(&mut out, &usable);
     }
-    let mut core: Vec<PathBuf> =
-        fs::read_dir(root.join("core/src"))?.filter_map(|e| e.ok().map(|e| e.path())).collect();
-    core.sort();
-    for file in core.iter().filter(|p| p.extension().is_some_and(|e| e == "c")) {
+    for file in framework(root)?.iter().filter(|p| p.extension().is_some_and(|e| e == "c")) {
         let _ = writeln!(out, "#include \"{}\"", file.display());
     }
     Ok(out)
+}
+
+/// The files of the core and of the kit that components share, as a unit includes them.
+///
+/// # Errors
+/// A folder cannot be read.
+pub fn framework(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for folder in ["core/src", "core/kit"] {
+        let from = all.len();
+        for entry in fs::read_dir(root.join(folder))? {
+            all.push(entry?.path());
+        }
+        all[from..].sort();
+    }
+    Ok(all)
 }
 
 /// Declarations for a component that comes as an object; its state is the bare instance.

@@ -16,16 +16,18 @@ use crate::{Component, ENTRIES, Target, call};
 /// component's business.
 const FOR_RUNTIMES: [&str; 3] = ["runtime.h", "schedule.h", "topology.h"];
 
-/// Headers that a component may include, by name.
+/// Headers that a component may include, by their names below `weir/`; those of the kit are `kit/…`.
 ///
 /// # Errors
-/// The folder cannot be read.
+/// A folder cannot be read.
 pub fn header_names(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(root.join("core/include/weir"))? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".h") {
-            names.push(name);
+    for folder in ["", "kit/"] {
+        for entry in fs::read_dir(root.join("core/include/weir").join(folder))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".h") {
+                names.push(format!("{folder}{name}"));
+            }
         }
     }
     names.sort();
@@ -222,7 +224,7 @@ pub fn build(
     compiler: &str,
 ) -> io::Result<Compiled> {
     let component = crate::single(source)?;
-    fs::create_dir_all(folder.join("weir"))?;
+    fs::create_dir_all(folder.join("weir/kit"))?;
     for (header, text) in headers {
         fs::write(folder.join("weir").join(header), text)?;
     }

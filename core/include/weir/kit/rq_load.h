@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * How much load lies behind each out-pipe, for a balancer: the weights of the runnable tasks there, averaged over
- * time (weir/pelt.h), with the averages of each task; and which pipe has most and least of it.
+ * time (weir/kit/pelt.h), with the averages of each task; and which pipe has most and least of it.
  *
- * The private memory of a task begins with its struct weir_load_task. What counts a task in or out runs under the
+ * The private memory of a task begins with its struct weir_rq_load_task. What counts a task in or out runs under the
  * instance's lock; looks at averages may run without: then two at once can miss a little of the past.
  */
-#ifndef WEIR_LOADS_H
-#define WEIR_LOADS_H
+#ifndef WEIR_RQ_LOAD_H
+#define WEIR_RQ_LOAD_H
 
-#include <weir/pelt.h>
+#include <weir/kit/pelt.h>
 
-struct weir_load_task {
+struct weir_rq_load_task {
 	struct weir_pelt pelt; /* (l) load 1 while it is runnable */
 	u64 stopped;	       /* (l) ns; when it ran last */
 	u32 port;	       /* (l) 1 + the pipe where it is or was, 0: none */
@@ -20,39 +20,39 @@ struct weir_load_task {
 	u32 unused;
 };
 
-struct weir_load_port {
+struct weir_rq_load_port {
 	struct weir_pelt pelt; /* (l) */
 	u64 load;	       /* (l) weights of its runnable tasks */
 };
 
-struct weir_loads {
+struct weir_rq_loads {
 	struct weir_instance weir_mem *inst; /* (c) */
 	struct weir_port_map map;
-	struct weir_load_port weir_mem *port; /* (l) */
+	struct weir_rq_load_port weir_mem *port; /* (l) */
 	struct weir_cpumask queued; /* (a) by port: it holds tasks, or did a moment ago */
 };
 
 /* In construct. 0, -WEIR_EPORTS or -WEIR_ENOMEM. */
-int weir_loads_construct(struct weir_instance weir_mem *self, struct weir_loads weir_mem *loads);
+int weir_rq_load_construct(struct weir_instance weir_mem *self, struct weir_rq_loads weir_mem *loads);
 /* In take_state: go on with the averages of @old. */
-int weir_loads_take(struct weir_loads weir_mem *loads, const struct weir_loads weir_mem *old);
+int weir_rq_load_take(struct weir_rq_loads weir_mem *loads, const struct weir_rq_loads weir_mem *old);
 
 /* Up to @now, ns, the task was what it was. The lock is held. */
-WEIR_INLINE void weir_load_track(struct weir_load_task weir_mem *p, u64 now)
+WEIR_INLINE void weir_rq_load_track(struct weir_rq_load_task weir_mem *p, u64 now)
 {
 	weir_pelt_update(&p->pelt, now, p->weight != 0, p->running);
 }
 
 /* From @now on, ns, the task is runnable with @weight in out-pipe @port - 1; 0: in none. The lock is held. O(1). */
-int weir_loads_enter(struct weir_loads weir_mem *loads, struct weir_load_task weir_mem *p, u32 port, u32 weight,
+int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads, struct weir_rq_load_task weir_mem *p, u32 port, u32 weight,
 		     u64 now);
 /* The task is not runnable any more; where it was is remembered. Takes the lock; 0 or -WEIR_EAGAIN. O(1). */
-int weir_loads_leave(struct weir_loads weir_mem *loads, struct weir_load_task weir_mem *p);
+int weir_rq_load_leave(struct weir_rq_loads weir_mem *loads, struct weir_rq_load_task weir_mem *p);
 /* Mean load behind the pipe that leads to @cpu, as it is at @now, ns; more than any load where none does. O(1). */
-u64 weir_loads_of(struct weir_loads weir_mem *loads, u32 cpu, u64 now);
+u64 weir_rq_load_of(struct weir_rq_loads weir_mem *loads, u32 cpu, u64 now);
 
 /* @load as it weighs on @cpu: on one of half the capacity it is twice as much. */
-WEIR_INLINE u64 weir_load_weighs(const struct weir_sched weir_mem *s, u32 cpu, u64 load)
+WEIR_INLINE u64 weir_rq_load_weighs(const struct weir_sched weir_mem *s, u32 cpu, u64 load)
 {
 	u64 capacity = s->cpus[cpu].capacity;
 
@@ -60,7 +60,7 @@ WEIR_INLINE u64 weir_load_weighs(const struct weir_sched weir_mem *s, u32 cpu, u
 }
 
 /* The out-pipe holds a task from now on. */
-WEIR_INLINE void weir_loads_queued(struct weir_loads weir_mem *loads, u32 port)
+WEIR_INLINE void weir_rq_load_queued(struct weir_rq_loads weir_mem *loads, u32 port)
 {
 	if (!weir_mask_test(&loads->queued, port))
 		weir_mask_set(&loads->queued, port);
@@ -72,11 +72,11 @@ u32 weir_pipe_spare(struct weir_pipe weir_mem *pipe);
  * The out-pipe with most load for its CPU's capacity of those that can spare a task and lie at most @far from @cpu and no
  * nearer than @near (weir_distance()): 1 + its port; 0: there is none. O(pipes with tasks).
  */
-u32 weir_loads_busiest(struct weir_loads weir_mem *loads, u32 cpu, u32 near, u32 far);
+u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads, u32 cpu, u32 near, u32 far);
 /*
  * The out-pipe for a task without history: of a core that is idle, else of an idle CPU, else with the least load for the
  * CPU's capacity; near @here among equals. 1 + its port; 0: @mask (null: all) has no CPU. O(out-pipes).
  */
-u32 weir_loads_idlest(struct weir_loads weir_mem *loads, u32 here, const struct weir_cpumask weir_mem *mask);
+u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads, u32 here, const struct weir_cpumask weir_mem *mask);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Load tracking (weir/pelt.h). */
-#include "internal.h"
-#include <weir/pelt.h>
+/* Load tracking (weir/kit/pelt.h). */
+#include <weir/schedule.h>
+#include <weir/kit/pelt.h>
 
 /* (2^32 - 1) y^n, rounded down. */
 static const u32 pelt_power[32] = {

@@ -4,12 +4,12 @@
  * one at the root. A row's urgency is two of its words, the smaller the more urgent; among equals one that
  * has a seat, then the earlier row.
  */
-#ifndef WEIR_BEST_H
-#define WEIR_BEST_H
+#ifndef WEIR_TOP_K_H
+#define WEIR_TOP_K_H
 
-#include <weir/seats.h>
+#include <weir/kit/assign.h>
 
-struct weir_best {
+struct weir_top_k {
 	u32 weir_mem *heap; /* (p) rows */
 	u32 nr;		    /* (p) */
 	u32 room;	    /* (p) most rows wanted */
@@ -18,16 +18,16 @@ struct weir_best {
 };
 
 /* Memory for as many rows as there are CPUs; in construct. */
-int weir_best_construct(struct weir_instance weir_mem *self, struct weir_best weir_mem *best, u32 word);
+int weir_top_k_construct(struct weir_instance weir_mem *self, struct weir_top_k weir_mem *top, u32 word);
 
 /* Choose anew, at most @room rows. */
-WEIR_INLINE void weir_best_clear(struct weir_best weir_mem *best, u32 room)
+WEIR_INLINE void weir_top_k_clear(struct weir_top_k weir_mem *top, u32 room)
 {
-	best->nr = 0;
-	best->room = room;
+	top->nr = 0;
+	top->room = room;
 }
 
 /* @row is among the rows to choose from. O(log room). */
-int weir_best_offer(struct weir_best weir_mem *best, const struct weir_seats weir_mem *seats, u32 row);
+int weir_top_k_offer(struct weir_top_k weir_mem *top, const struct weir_assign weir_mem *assign, u32 row);
 
 #endif

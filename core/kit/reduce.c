@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Reduction of a multiprocessor to uniprocessors (weir/reduce.h). */
-#include "internal.h"
-#include <weir/reduce.h>
+/* Reduction of a multiprocessor to uniprocessors (weir/kit/reduce.h). */
+#include <weir/schedule.h>
+#include <weir/kit/reduce.h>
 
 static u32 reduce_open(struct weir_reduction weir_mem *red, u32 level)
 {

@@ -4,8 +4,8 @@
  * before one whose sibling is; where CPUs differ in capacity only those count that the task fits, with a quarter to
  * spare. Source: Linux 6.12, kernel/sched/fair.c, select_idle_sibling().
  */
-#ifndef WEIR_NEAR_H
-#define WEIR_NEAR_H
+#ifndef WEIR_IDLE_SIBLING_H
+#define WEIR_IDLE_SIBLING_H
 
 #include <weir/component.h>
 #include <weir/schedule.h>

@@ -7,20 +7,20 @@
  * checked against the heap, so that memory inherited from another instance does no harm. All functions
  * take the instance's own lock, under which no pipe is touched; any pipe lock may be held.
  */
-#ifndef WEIR_DUE_H
-#define WEIR_DUE_H
+#ifndef WEIR_TIMERQUEUE_H
+#define WEIR_TIMERQUEUE_H
 
 #include <weir/component.h>
 
-struct weir_due_entry {
+struct weir_timerqueue_entry {
 	u64 at; /* ns */
 	struct weir_task weir_mem *task;
 };
 
 /* Part of a component's state, after its struct weir_instance. */
-struct weir_due {
+struct weir_timerqueue {
 	struct weir_instance weir_mem *inst;	  /* (c) */
-	struct weir_due_entry weir_mem *heap; /* (l) the instance's lock */
+	struct weir_timerqueue_entry weir_mem *heap; /* (l) the instance's lock */
 	u32 nr;				  /* (l) */
 	u32 cap;				  /* (l) */
 	u32 offset;				  /* (c) of the u32 in the private memory */
@@ -28,7 +28,7 @@ struct weir_due {
 };
 
 /* In construct. */
-WEIR_INLINE void weir_due_init(struct weir_due weir_mem *d, struct weir_instance weir_mem *inst, u32 offset)
+WEIR_INLINE void weir_timerqueue_init(struct weir_timerqueue weir_mem *d, struct weir_instance weir_mem *inst, u32 offset)
 {
 	d->inst = inst;
 	d->offset = offset;
@@ -38,21 +38,21 @@ WEIR_INLINE void weir_due_init(struct weir_due weir_mem *d, struct weir_instance
  * Look at @t again at @at, ns, instead of what was set before, and see to it that the instance's timer
  * comes in time. O(log n). 0 or -WEIR_ENOMEM.
  */
-int weir_due_set(struct weir_due weir_mem *d, struct weir_task weir_mem *t, u64 at);
+int weir_timerqueue_set(struct weir_timerqueue weir_mem *d, struct weir_task weir_mem *t, u64 at);
 /* Forget @t. O(log n). */
-int weir_due_clear(struct weir_due weir_mem *d, struct weir_task weir_mem *t);
+int weir_timerqueue_clear(struct weir_timerqueue weir_mem *d, struct weir_task weir_mem *t);
 /*
  * The task to look at first, if its time is not after @now: it is taken out. Null: none; then the
  * instance's timer is set for the next one. For on_timer. O(log n).
  */
-struct weir_task weir_mem *weir_due_pop(struct weir_due weir_mem *d, u64 now);
+struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue weir_mem *d, u64 now);
 /*
- * As weir_due_pop(), but only a task that waits in an in-pipe of the instance, which is then locked; its
+ * As weir_timerqueue_pop(), but only a task that waits in an in-pipe of the instance, which is then locked; its
  * receiver has no update about the task before it. The caller unlocks *@in.
  */
-struct weir_task weir_mem *weir_due_pop_waiting(struct weir_due weir_mem *d, u64 now,
+struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_timerqueue weir_mem *d, u64 now,
 						struct weir_pipe weir_mem **in);
 /* In destroy. */
-void weir_due_free(struct weir_due weir_mem *d);
+void weir_timerqueue_free(struct weir_timerqueue weir_mem *d);
 
 #endif

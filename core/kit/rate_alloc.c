@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Rates of one CPU, booked and divided (weir/rates.h). The in-pipe is locked. */
-#include "internal.h"
-#include <weir/rates.h>
+/* Rates of one CPU, booked and divided (weir/kit/rate_alloc.h). The in-pipe is locked. */
+#include <weir/schedule.h>
+#include <weir/kit/rate_alloc.h>
 
 /* Rate of the CPUs behind the instance; that of one while all are offline. */
 static u64 rate_full(struct weir_instance weir_mem *self)
@@ -12,7 +12,7 @@ static u64 rate_full(struct weir_instance weir_mem *self)
 }
 
 /* What hard tasks and the floor leave to soft ones, of @full. */
-static u64 rate_room(const struct weir_rates weir_mem *all, u64 full)
+static u64 rate_room(const struct weir_rate_alloc weir_mem *all, u64 full)
 {
 	u64 taken = all->hard + full * all->floor / 100;
 
@@ -20,7 +20,7 @@ static u64 rate_room(const struct weir_rates weir_mem *all, u64 full)
 }
 
 /* Rate of all best-effort tasks together. */
-static u64 rate_rest(struct weir_instance weir_mem *self, const struct weir_rates weir_mem *all)
+static u64 rate_rest(struct weir_instance weir_mem *self, const struct weir_rate_alloc weir_mem *all)
 {
 	u64 full = rate_full(self), room = rate_room(all, full);
 	u64 least = full * all->floor / 100;
@@ -29,32 +29,32 @@ static u64 rate_rest(struct weir_instance weir_mem *self, const struct weir_rate
 	return taken + least < full ? full - taken : (least ? least : 1);
 }
 
-WEIR_GLOBAL int weir_rate_book(struct weir_instance weir_mem *self weir_arg, struct weir_rates weir_mem *all weir_arg,
-				struct weir_rated weir_mem *p weir_arg, u32 kind, u64 rate)
+WEIR_GLOBAL int weir_rate_book(struct weir_instance weir_mem *self weir_arg, struct weir_rate_alloc weir_mem *all weir_arg,
+				struct weir_rate_task weir_mem *p weir_arg, u32 kind, u64 rate)
 {
 	u64 full = rate_full(self);
 
 	weir_rate_unbook(all, p);
 	p->rate = rate;
-	if (kind == WEIR_RATED_HARD && all->hard + rate + full * all->floor / 100 > full) {
-		kind = WEIR_RATED_BEST_EFFORT;
+	if (kind == WEIR_RATE_HARD && all->hard + rate + full * all->floor / 100 > full) {
+		kind = WEIR_RATE_BEST_EFFORT;
 		p->used = p->budget = 0;
 	}
 	p->kind = kind;
-	if (kind == WEIR_RATED_HARD)
+	if (kind == WEIR_RATE_HARD)
 		all->hard += rate;
-	if (kind == WEIR_RATED_SOFT)
+	if (kind == WEIR_RATE_SOFT)
 		all->soft += rate;
-	return kind != WEIR_RATED_BEST_EFFORT;
+	return kind != WEIR_RATE_BEST_EFFORT;
 }
 
 WEIR_GLOBAL u64 weir_rate_granted(struct weir_instance weir_mem *self weir_arg,
-				   const struct weir_rates weir_mem *all weir_arg,
-				   const struct weir_rated weir_mem *p weir_arg, u64 amount)
+				   const struct weir_rate_alloc weir_mem *all weir_arg,
+				   const struct weir_rate_task weir_mem *p weir_arg, u64 amount)
 {
 	u64 room;
 
-	if (p->kind != WEIR_RATED_SOFT)
+	if (p->kind != WEIR_RATE_SOFT)
 		return amount;
 	room = rate_room(all, rate_full(self));
 	if (all->soft <= room)
@@ -71,17 +71,17 @@ static u64 rate_weight(struct weir_sched weir_mem *s, struct weir_task weir_mem 
 
 /* Tasks other than @t that wait. */
 WEIR_GLOBAL int weir_rate_count_waiting(struct weir_instance weir_mem *self weir_arg,
-					 struct weir_rates weir_mem *all weir_arg,
+					 struct weir_rate_alloc weir_mem *all weir_arg,
 					 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_task weir_mem *other;
 
 	weir_for_task(other, in) {
-		u32 kind = weir_rated_of(self, other)->kind;
+		u32 kind = weir_rate_task_of(self, other)->kind;
 
 		/* Those that update has still to look at are counted by what they will be most likely. */
-		if (other == t || kind == WEIR_RATED_SOFT || kind == WEIR_RATED_HARD ||
-		    (kind == WEIR_RATED_NEW && weir_property(self->sched, WEIR_TOPIC_JOB, other)))
+		if (other == t || kind == WEIR_RATE_SOFT || kind == WEIR_RATE_HARD ||
+		    (kind == WEIR_RATE_NEW && weir_property(self->sched, WEIR_TOPIC_JOB, other)))
 			continue;
 		all->weights += rate_weight(self->sched, other);
 		all->nr++;
@@ -91,7 +91,7 @@ WEIR_GLOBAL int weir_rate_count_waiting(struct weir_instance weir_mem *self weir
 
 /* Those that run. */
 WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir_arg,
-					 struct weir_rates weir_mem *all weir_arg,
+					 struct weir_rate_alloc weir_mem *all weir_arg,
 					 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_sched weir_mem *s = self->sched;
@@ -104,7 +104,7 @@ WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir
 
 			bits &= bits - 1;
 			if (!curr || curr == t || weir_pipe_has(in, curr) ||
-			    weir_rated_of(self, curr)->kind != WEIR_RATED_BEST_EFFORT)
+			    weir_rate_task_of(self, curr)->kind != WEIR_RATE_BEST_EFFORT)
 				continue;
 			all->weights += rate_weight(s, curr);
 			all->nr++;
@@ -113,7 +113,7 @@ WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir
 	return 0;
 }
 
-WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg, struct weir_rates weir_mem *all weir_arg,
+WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg, struct weir_rate_alloc weir_mem *all weir_arg,
 				 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	all->nr = 0;
@@ -124,10 +124,10 @@ WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg, st
 	return 0;
 }
 
-WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg, struct weir_rates weir_mem *all weir_arg,
+WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg, struct weir_rate_alloc weir_mem *all weir_arg,
 				struct weir_task weir_mem *t weir_arg, u64 now, u64 slice)
 {
-	struct weir_rated weir_mem *p = weir_rated_of(self, t);
+	struct weir_rate_task weir_mem *p = weir_rate_task_of(self, t);
 	u64 weight = rate_weight(self->sched, t), rest = rate_rest(self, all), of_all;
 
 	all->weights += weight;
@@ -148,26 +148,26 @@ WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg, str
 	return 0;
 }
 
-WEIR_GLOBAL int weir_rate_stale(const struct weir_rates weir_mem *all weir_arg,
-				 const struct weir_rated weir_mem *p weir_arg, u64 now)
+WEIR_GLOBAL int weir_rate_stale(const struct weir_rate_alloc weir_mem *all weir_arg,
+				 const struct weir_rate_task weir_mem *p weir_arg, u64 now)
 {
 	return p->deadline <= now || p->epoch != all->epoch ||
 	       weir_rate_of(p->budget - p->used, p->deadline - now) > weir_rate_of(p->budget, p->period);
 }
 
-WEIR_GLOBAL int weir_rate_squeeze(struct weir_instance weir_mem *self weir_arg, struct weir_rates weir_mem *all weir_arg,
-				   struct weir_rated weir_mem *p weir_arg, u64 now)
+WEIR_GLOBAL int weir_rate_squeeze(struct weir_instance weir_mem *self weir_arg, struct weir_rate_alloc weir_mem *all weir_arg,
+				   struct weir_rate_task weir_mem *p weir_arg, u64 now)
 {
 	u64 left;
 
 	if (p->used >= p->budget)
 		return 0;
-	if (p->kind == WEIR_RATED_BEST_EFFORT) {
+	if (p->kind == WEIR_RATE_BEST_EFFORT) {
 		all->chain += weir_rate_of(p->budget - p->used, rate_rest(self, all));
 		if (p->deadline < all->chain)
 			p->deadline = all->chain;
 	}
-	if (p->kind != WEIR_RATED_SOFT || !p->begun)
+	if (p->kind != WEIR_RATE_SOFT || !p->begun)
 		return 0;
 	p->epoch = all->epoch;
 	left = p->deadline > now ? p->deadline - now : 0;
@@ -178,7 +178,7 @@ WEIR_GLOBAL int weir_rate_squeeze(struct weir_instance weir_mem *self weir_arg, 
 	return 1;
 }
 
-WEIR_GLOBAL int weir_rate_period(const struct weir_rates weir_mem *all weir_arg, struct weir_rated weir_mem *p weir_arg,
+WEIR_GLOBAL int weir_rate_period(const struct weir_rate_alloc weir_mem *all weir_arg, struct weir_rate_task weir_mem *p weir_arg,
 				  u64 told, u64 budget)
 {
 	if (!budget)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Fluid shares in whole nanoseconds: weir/fluid.h says what they promise. */
-#include "internal.h"
-#include <weir/fluid.h>
+/* Fluid shares in whole nanoseconds: weir/kit/fluid.h says what they promise. */
+#include <weir/schedule.h>
+#include <weir/kit/fluid.h>
 
 WEIR_GLOBAL u64 weir_share(u64 a, u64 b, u64 c, u64 *part weir_arg_record)
 {
@@ -122,14 +122,14 @@ WEIR_FLAT static u64 fluid_ideal(const struct weir_rt weir_mem *r, u64 at, u64 *
 	return base + weir_share(goal, at > from ? at - from : 0, span, part);
 }
 
-WEIR_GLOBAL int weir_fluid_slice(struct weir_instance weir_mem *self weir_arg, struct weir_seats weir_mem *seats weir_arg,
+WEIR_GLOBAL int weir_fluid_slice(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
 				 struct weir_fluid weir_mem *fluid weir_arg, u64 now)
 {
 	u64 end = now, room, length, sum = 0, before = 0;
 
-	weir_seats_settle(self, seats, now);
-	for (u32 i = 0; i < weir_load(&seats->nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &seats->row[i];
+	weir_assign_account(self, assign, now);
+	for (u32 i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &assign->row[i];
 
 		if (!r->task || (!(r->state & WEIR_RT_FRESH) && !r->x[WEIR_FLUID_SPAN]))
 			continue;
@@ -141,13 +141,13 @@ WEIR_GLOBAL int weir_fluid_slice(struct weir_instance weir_mem *self weir_arg, s
 			end = fluid_sooner(end, r->release + r->period, now);
 	}
 	length = end - now;
-	room = length * weir_seats_cpus(self, seats);
+	room = length * weir_assign_cpus(self, assign);
 	fluid->start = now;
 	fluid->end = end;
 	fluid->lots = 0;
 	fluid->jobs = 0;
-	for (u32 i = 0; i < weir_load(&seats->nr) && weir_loop; i++) {
-		struct weir_rt weir_mem *r = &seats->row[i];
+	for (u32 i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &assign->row[i];
 		u64 part = 0, have, lot;
 
 		if (!r->task || !(r->state & WEIR_RT_READY))
@@ -167,6 +167,6 @@ WEIR_GLOBAL int weir_fluid_slice(struct weir_instance weir_mem *self weir_arg, s
 		fluid->lots += lot;
 		fluid->jobs += lot != 0;
 	}
-	weir_note_scan(self, seats->nr);
+	weir_note_scan(self, assign->nr);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What fair orders ask and sum up (weir/fair.h). Functions of their own: each message is a part of somebody's frame. */
-#include "internal.h"
-#include <weir/fair.h>
+/* What fair orders ask and sum up (weir/kit/fair.h). Functions of their own: each message is a part of somebody's frame. */
+#include <weir/schedule.h>
+#include <weir/kit/fair.h>
 
 /* By nice + 20: weight, 2^32 / weight; the last is that of SCHED_IDLE. As in Linux, spec/4 section 5. */
 static const u32 fair_table[64][2] = {

@@ -20,7 +20,7 @@
 #ifndef WEIR_FLUID_H
 #define WEIR_FLUID_H
 
-#include <weir/seats.h>
+#include <weir/kit/assign.h>
 
 /* Slices cut short within each other of which a row keeps track. */
 #define WEIR_FLUID_MAX_LEGS 3
@@ -60,7 +60,7 @@ u64 weir_share(u64 a, u64 b, u64 c, u64 *part);
  * WEIR_FLUID_LOT, and `end` says when to call again, if nothing comes before. All flags of the rows but
  * READY and RUNS are cleared. The in-pipe is locked. O(rows).
  */
-int weir_fluid_slice(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+int weir_fluid_slice(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		     struct weir_fluid weir_mem *fluid, u64 now);
 
 /* What @r has still to run in the slice; `used` is up to date. */

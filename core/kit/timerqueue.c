@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* A heap of tasks by time (weir/due.h). Children of entry i are 2i + 1 and 2i + 2. */
-#include "internal.h"
-#include <weir/due.h>
+/* A heap of tasks by time (weir/kit/timerqueue.h). Children of entry i are 2i + 1 and 2i + 2. */
+#include <weir/schedule.h>
+#include <weir/kit/timerqueue.h>
 
 #define WEIR_FIRST_DUE 16u
 
-static u32 weir_mem *due_place_of(struct weir_due weir_mem *d, struct weir_task weir_mem *t)
+static u32 weir_mem *timerqueue_place_of(struct weir_timerqueue weir_mem *d, struct weir_task weir_mem *t)
 {
 	return (u32 weir_mem *)((char weir_mem *)weir_priv(d->inst, t) + d->offset);
 }
 
 /* Index of @t, or the number of entries. */
-static u32 due_index_of(struct weir_due weir_mem *d, struct weir_task weir_mem *t)
+static u32 timerqueue_index_of(struct weir_timerqueue weir_mem *d, struct weir_task weir_mem *t)
 {
-	u32 place = *due_place_of(d, t);
+	u32 place = *timerqueue_place_of(d, t);
 
 	return place && place <= d->nr && d->heap[place - 1].task == t ? place - 1 : d->nr;
 }
 
-static void due_put(struct weir_due weir_mem *d, u32 i, struct weir_task weir_mem *t, u64 at)
+static void timerqueue_put(struct weir_timerqueue weir_mem *d, u32 i, struct weir_task weir_mem *t, u64 at)
 {
 	d->heap[i].task = t;
 	d->heap[i].at = at;
-	*due_place_of(d, t) = i + 1;
+	*timerqueue_place_of(d, t) = i + 1;
 }
 
 /* Entry @i is free: where does one with time @at belong, above or below? Others make room. */
-static u32 due_make_room(struct weir_due weir_mem *d, u32 i, u64 at)
+static u32 timerqueue_make_room(struct weir_timerqueue weir_mem *d, u32 i, u64 at)
 {
 	while (i > 0 && weir_loop) {
 		u32 up = (i - 1) / 2;
 
 		if (d->heap[up].at <= at)
 			break;
-		due_put(d, i, d->heap[up].task, d->heap[up].at);
+		timerqueue_put(d, i, d->heap[up].task, d->heap[up].at);
 		i = up;
 	}
 	while (weir_loop) {
@@ -45,38 +45,38 @@ static u32 due_make_room(struct weir_due weir_mem *d, u32 i, u64 at)
 			child++;
 		if (d->heap[child].at >= at)
 			break;
-		due_put(d, i, d->heap[child].task, d->heap[child].at);
+		timerqueue_put(d, i, d->heap[child].task, d->heap[child].at);
 		i = child;
 	}
 	return i;
 }
 
 /* Take entry @i out; the last one takes its place. */
-static void due_take(struct weir_due weir_mem *d, u32 i)
+static void timerqueue_take(struct weir_timerqueue weir_mem *d, u32 i)
 {
 	struct weir_task weir_mem *last;
 	u64 at;
 
-	*due_place_of(d, d->heap[i].task) = 0;
+	*timerqueue_place_of(d, d->heap[i].task) = 0;
 	d->nr--;
 	if (i == d->nr)
 		return;
 	last = d->heap[d->nr].task;
 	at = d->heap[d->nr].at;
-	due_put(d, due_make_room(d, i, at), last, at);
+	timerqueue_put(d, timerqueue_make_room(d, i, at), last, at);
 }
 
-static int due_grow(struct weir_due weir_mem *d)
+static int timerqueue_grow(struct weir_timerqueue weir_mem *d)
 {
 	struct weir_sched weir_mem *s = d->inst->sched;
 	u32 cap = d->cap ? 2 * d->cap : WEIR_FIRST_DUE;
-	struct weir_due_entry weir_mem *heap = weir_alloc(s, cap * sizeof(struct weir_due_entry));
+	struct weir_timerqueue_entry weir_mem *heap = weir_alloc(s, cap * sizeof(struct weir_timerqueue_entry));
 
 	if (!heap)
 		return -WEIR_ENOMEM;
 	if (d->cap) {
-		weir_copy(heap, d->heap, d->nr * sizeof(struct weir_due_entry));
-		weir_free(s, d->heap, d->cap * sizeof(struct weir_due_entry));
+		weir_copy(heap, d->heap, d->nr * sizeof(struct weir_timerqueue_entry));
+		weir_free(s, d->heap, d->cap * sizeof(struct weir_timerqueue_entry));
 	}
 	d->heap = heap;
 	d->cap = cap;
@@ -84,7 +84,7 @@ static int due_grow(struct weir_due weir_mem *d)
 }
 
 /* The timer is for the first entry; the time 0 would mean none. */
-static void due_arm(struct weir_due weir_mem *d)
+static void timerqueue_arm(struct weir_timerqueue weir_mem *d)
 {
 	u64 at = d->nr ? d->heap[0].at : 0;
 
@@ -94,46 +94,46 @@ static void due_arm(struct weir_due weir_mem *d)
 		weir_timer_set(d->inst, at);
 }
 
-WEIR_GLOBAL int weir_due_set(struct weir_due weir_mem *d weir_arg, struct weir_task weir_mem *t weir_arg, u64 at)
+WEIR_GLOBAL int weir_timerqueue_set(struct weir_timerqueue weir_mem *d weir_arg, struct weir_task weir_mem *t weir_arg, u64 at)
 {
 	int err = weir_spin_lock(&d->inst->lock);
 	u32 i;
 
 	if (err)
 		return err;
-	i = due_index_of(d, t);
+	i = timerqueue_index_of(d, t);
 	if (i == d->nr && d->nr == d->cap)
-		err = due_grow(d);
+		err = timerqueue_grow(d);
 	if (!err) {
 		if (i == d->nr)
 			d->nr++;
-		due_put(d, due_make_room(d, i, at), t, at);
-		due_arm(d);
+		timerqueue_put(d, timerqueue_make_room(d, i, at), t, at);
+		timerqueue_arm(d);
 	}
 	weir_spin_unlock(&d->inst->lock);
 	return err;
 }
 
-WEIR_GLOBAL int weir_due_clear(struct weir_due weir_mem *d weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_timerqueue_clear(struct weir_timerqueue weir_mem *d weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	int err;
 	u32 i;
 
-	if (!weir_load(due_place_of(d, t)))
+	if (!weir_load(timerqueue_place_of(d, t)))
 		return 0;
 	err = weir_spin_lock(&d->inst->lock);
 	if (err)
 		return err;
-	i = due_index_of(d, t);
+	i = timerqueue_index_of(d, t);
 	if (i < d->nr) {
-		due_take(d, i);
-		due_arm(d);
+		timerqueue_take(d, i);
+		timerqueue_arm(d);
 	}
 	weir_spin_unlock(&d->inst->lock);
 	return 0;
 }
 
-WEIR_FLAT struct weir_task weir_mem *weir_due_pop(struct weir_due weir_mem *d, u64 now)
+WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue weir_mem *d, u64 now)
 {
 	struct weir_task weir_mem *t = 0;
 
@@ -141,19 +141,19 @@ WEIR_FLAT struct weir_task weir_mem *weir_due_pop(struct weir_due weir_mem *d, u
 		return 0;
 	if (d->nr && d->heap[0].at <= now) {
 		t = d->heap[0].task;
-		due_take(d, 0);
+		timerqueue_take(d, 0);
 	} else {
-		due_arm(d);
+		timerqueue_arm(d);
 	}
 	weir_spin_unlock(&d->inst->lock);
 	return t;
 }
 
-WEIR_FLAT struct weir_task weir_mem *weir_due_pop_waiting(struct weir_due weir_mem *d, u64 now,
+WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_timerqueue weir_mem *d, u64 now,
 							   struct weir_pipe weir_mem **in)
 {
 	while (weir_loop) {
-		struct weir_task weir_mem *t = weir_due_pop(d, now);
+		struct weir_task weir_mem *t = weir_timerqueue_pop(d, now);
 
 		if (!t)
 			return 0;
@@ -162,7 +162,7 @@ WEIR_FLAT struct weir_task weir_mem *weir_due_pop_waiting(struct weir_due weir_m
 		if (!*in)
 			continue;
 		if (weir_pipe_lock(*in)) {
-			weir_due_set(d, t, now);
+			weir_timerqueue_set(d, t, now);
 			return 0;
 		}
 		if (weir_pipe_has(*in, t) && !weir_pending(*in, t))
@@ -172,10 +172,10 @@ WEIR_FLAT struct weir_task weir_mem *weir_due_pop_waiting(struct weir_due weir_m
 	return 0;
 }
 
-WEIR_FLAT void weir_due_free(struct weir_due weir_mem *d)
+WEIR_FLAT void weir_timerqueue_free(struct weir_timerqueue weir_mem *d)
 {
 	if (d->cap)
-		weir_free(d->inst->sched, d->heap, d->cap * sizeof(struct weir_due_entry));
+		weir_free(d->inst->sched, d->heap, d->cap * sizeof(struct weir_timerqueue_entry));
 	d->nr = 0;
 	d->cap = 0;
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Load behind the out-pipes of a balancer (weir/loads.h). */
-#include "internal.h"
-#include <weir/loads.h>
-#include <weir/near.h>
+/* Load behind the out-pipes of a balancer (weir/kit/rq_load.h). */
+#include <weir/schedule.h>
+#include <weir/kit/rq_load.h>
+#include <weir/kit/idle_sibling.h>
 
-WEIR_FLAT int weir_loads_construct(struct weir_instance weir_mem *self, struct weir_loads weir_mem *loads)
+WEIR_FLAT int weir_rq_load_construct(struct weir_instance weir_mem *self, struct weir_rq_loads weir_mem *loads)
 {
 	if (self->nr_out > WEIR_MAX_CPUS)
 		return -WEIR_EPORTS;
 	loads->inst = self;
-	loads->port = weir_instance_alloc(self, (u64)self->nr_out * sizeof(struct weir_load_port));
+	loads->port = weir_instance_alloc(self, (u64)self->nr_out * sizeof(struct weir_rq_load_port));
 	if (!loads->port)
 		return -WEIR_ENOMEM;
 	return weir_port_map(self, &loads->map);
 }
 
-WEIR_GLOBAL int weir_loads_take(struct weir_loads weir_mem *loads weir_arg,
-				const struct weir_loads weir_mem *old weir_arg)
+WEIR_GLOBAL int weir_rq_load_take(struct weir_rq_loads weir_mem *loads weir_arg,
+				const struct weir_rq_loads weir_mem *old weir_arg)
 {
 	for (u32 i = 0; i < loads->inst->nr_out && i < old->inst->nr_out && weir_loop; i++) {
 		loads->port[i].pelt.at = old->port[i].pelt.at;
@@ -28,9 +28,9 @@ WEIR_GLOBAL int weir_loads_take(struct weir_loads weir_mem *loads weir_arg,
 }
 
 /* Out-pipe @port - 1 has @add more weight and @take less; 0: none has. */
-static void loads_count(struct weir_loads weir_mem *loads, u32 port, u64 add, u64 take, u64 now)
+static void rq_load_count(struct weir_rq_loads weir_mem *loads, u32 port, u64 add, u64 take, u64 now)
 {
-	struct weir_load_port weir_mem *q;
+	struct weir_rq_load_port weir_mem *q;
 
 	if (!port || port > loads->inst->nr_out)
 		return;
@@ -39,38 +39,38 @@ static void loads_count(struct weir_loads weir_mem *loads, u32 port, u64 add, u6
 	q->load = q->load + add > take ? q->load + add - take : 0;
 }
 
-WEIR_GLOBAL int weir_loads_enter(struct weir_loads weir_mem *loads weir_arg,
-				 struct weir_load_task weir_mem *p weir_arg, u32 port, u32 weight, u64 now)
+WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg,
+				 struct weir_rq_load_task weir_mem *p weir_arg, u32 port, u32 weight, u64 now)
 {
-	weir_load_track(p, now);
+	weir_rq_load_track(p, now);
 	if (p->running)
 		p->stopped = now;
 	p->running = 0;
-	loads_count(loads, p->port, 0, p->weight, now);
-	loads_count(loads, port, weight, 0, now);
+	rq_load_count(loads, p->port, 0, p->weight, now);
+	rq_load_count(loads, port, weight, 0, now);
 	p->weight = weight;
 	p->port = port;
 	return 0;
 }
 
-WEIR_GLOBAL int weir_loads_leave(struct weir_loads weir_mem *loads weir_arg,
-				 struct weir_load_task weir_mem *p weir_arg)
+WEIR_GLOBAL int weir_rq_load_leave(struct weir_rq_loads weir_mem *loads weir_arg,
+				 struct weir_rq_load_task weir_mem *p weir_arg)
 {
 	u32 port = p->port;
 	int err = weir_spin_lock(&loads->inst->lock);
 
 	if (err)
 		return err;
-	weir_loads_enter(loads, p, 0, 0, weir_now(loads->inst->sched));
+	weir_rq_load_enter(loads, p, 0, 0, weir_now(loads->inst->sched));
 	p->port = port;
 	weir_spin_unlock(&loads->inst->lock);
 	return 0;
 }
 
-WEIR_GLOBAL u64 weir_loads_of(struct weir_loads weir_mem *loads weir_arg, u32 cpu, u64 now)
+WEIR_GLOBAL u64 weir_rq_load_of(struct weir_rq_loads weir_mem *loads weir_arg, u32 cpu, u64 now)
 {
 	u32 port = cpu < loads->map.nr ? loads->map.port[cpu] : 0;
-	struct weir_load_port weir_mem *q;
+	struct weir_rq_load_port weir_mem *q;
 
 	if (!port)
 		return ~0ull >> 20;
@@ -89,7 +89,7 @@ WEIR_GLOBAL u32 weir_pipe_spare(struct weir_pipe weir_mem *pipe weir_arg)
 }
 
 /* The out-pipe holds no task; whoever fills it in between sets its bit again after us. */
-static int loads_empty(struct weir_loads weir_mem *loads, u32 port)
+static int rq_load_empty(struct weir_rq_loads weir_mem *loads, u32 port)
 {
 	struct weir_pipe weir_mem *out = weir_out(loads->inst, port);
 
@@ -101,7 +101,7 @@ static int loads_empty(struct weir_loads weir_mem *loads, u32 port)
 	return 1;
 }
 
-WEIR_GLOBAL u32 weir_loads_busiest(struct weir_loads weir_mem *loads weir_arg, u32 cpu, u32 near, u32 far)
+WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_arg, u32 cpu, u32 near, u32 far)
 {
 	struct weir_instance weir_mem *self = loads->inst;
 	u64 now = weir_now(self->sched), most = 0;
@@ -117,13 +117,13 @@ WEIR_GLOBAL u32 weir_loads_busiest(struct weir_loads weir_mem *loads weir_arg, u
 
 			bits &= bits - 1;
 			n++;
-			if (loads_empty(loads, i))
+			if (rq_load_empty(loads, i))
 				continue;
 			away = weir_distance(self->sched, cpu, out->cpu);
 			if (away < near || away > far || out->cpu == cpu || !weir_pipe_spare(out))
 				continue;
-			here = weir_load_weighs(self->sched, out->cpu,
-						weir_loads_of(loads, out->cpu, now) + 1);
+			here = weir_rq_load_weighs(self->sched, out->cpu,
+						weir_rq_load_of(loads, out->cpu, now) + 1);
 			if (here > most) {
 				most = here;
 				best = i + 1;
@@ -134,7 +134,7 @@ WEIR_GLOBAL u32 weir_loads_busiest(struct weir_loads weir_mem *loads weir_arg, u
 	return best;
 }
 
-WEIR_GLOBAL u32 weir_loads_idlest(struct weir_loads weir_mem *loads weir_arg, u32 here,
+WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_arg, u32 here,
 				  const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_instance weir_mem *self = loads->inst;
@@ -149,8 +149,8 @@ WEIR_GLOBAL u32 weir_loads_idlest(struct weir_loads weir_mem *loads weir_arg, u3
 
 		if (!weir_cpu_may(s, cpu, mask))
 			continue;
-		load = weir_load_weighs(s, cpu,
-					weir_loads_of(loads, cpu, now) + loads->port[i].load);
+		load = weir_rq_load_weighs(s, cpu,
+					weir_rq_load_of(loads, cpu, now) + loads->port[i].load);
 		if (!weir_cpu_waits(s, cpu))
 			load += 1ull << 40;
 		else if (!weir_core_idle(s, cpu))

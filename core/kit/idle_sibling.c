@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* An idle CPU near another one (weir/near.h). */
-#include "internal.h"
-#include <weir/near.h>
+/* An idle CPU near another one (weir/kit/idle_sibling.h). */
+#include <weir/schedule.h>
+#include <weir/kit/idle_sibling.h>
 
 WEIR_GLOBAL int weir_core_idle(const struct weir_sched weir_mem *s weir_arg, u32 cpu)
 {
@@ -15,15 +15,15 @@ WEIR_GLOBAL int weir_core_idle(const struct weir_sched weir_mem *s weir_arg, u32
 }
 
 /* The CPU has a quarter more than the task used of late. */
-static int near_fits(const struct weir_sched weir_mem *s, u32 cpu, u64 need)
+static int sibling_fits(const struct weir_sched weir_mem *s, u32 cpu, u64 need)
 {
 	return !need || (need - 1) * 5 / 4 < s->cpus[cpu].capacity || s->cpus[cpu].capacity >= 1024;
 }
 
 /* It is idle, the task may use it, and fits. */
-static int near_takes(const struct weir_sched weir_mem *s, u32 cpu, u64 need, const struct weir_cpumask weir_mem *mask)
+static int sibling_takes(const struct weir_sched weir_mem *s, u32 cpu, u64 need, const struct weir_cpumask weir_mem *mask)
 {
-	return weir_cpu_may(s, cpu, mask) && weir_cpu_waits(s, cpu) && near_fits(s, cpu, need);
+	return weir_cpu_may(s, cpu, mask) && weir_cpu_waits(s, cpu) && sibling_fits(s, cpu, need);
 }
 
 WEIR_GLOBAL u32 weir_idle_sibling(struct weir_instance weir_mem *self weir_arg, u32 target, u32 prev, u64 need,
@@ -33,9 +33,9 @@ WEIR_GLOBAL u32 weir_idle_sibling(struct weir_instance weir_mem *self weir_arg, 
 	struct weir_sched weir_mem *s = self->sched;
 	u32 best = WEIR_NO_CPU, rank = 0, n = 0;
 
-	if (near_takes(s, target, need, mask))
+	if (sibling_takes(s, target, need, mask))
 		return target;
-	if (prev != target && near_takes(s, prev, need, mask) && weir_distance(s, prev, target) < 2)
+	if (prev != target && sibling_takes(s, prev, need, mask) && weir_distance(s, prev, target) < 2)
 		return prev;
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
 		u64 bits = in->cpus->word[w] & weir_load(&s->idle->word[w]);
@@ -49,7 +49,7 @@ WEIR_GLOBAL u32 weir_idle_sibling(struct weir_instance weir_mem *self weir_arg, 
 			n++;
 			if (!weir_load(&s->cpus[cpu].online) || weir_distance(s, target, cpu) > 1 + (need != 0))
 				continue;
-			have = near_fits(s, cpu, need) ? 1u << 20 : s->cpus[cpu].capacity;
+			have = sibling_fits(s, cpu, need) ? 1u << 20 : s->cpus[cpu].capacity;
 			have += have >= 1u << 20 && weir_core_idle(s, cpu) ? 1 : 0;
 			if (have > rank) {
 				rank = have;

@@ -11,8 +11,8 @@
  *
  * Everything is under the lock of the instance's in-pipe; the CPUs are those behind the out-pipe with number 0.
  */
-#ifndef WEIR_RATES_H
-#define WEIR_RATES_H
+#ifndef WEIR_RATE_ALLOC_H
+#define WEIR_RATE_ALLOC_H
 
 #include <weir/component.h>
 
@@ -21,10 +21,10 @@
 /* Longest time that is multiplied by a rate, ns: 4 hours. */
 #define WEIR_RATE_LONG (1ull << 44)
 
-enum weir_rated_kind { WEIR_RATED_NEW, WEIR_RATED_BEST_EFFORT, WEIR_RATED_SOFT, WEIR_RATED_HARD };
+enum weir_rate_kind { WEIR_RATE_NEW, WEIR_RATE_BEST_EFFORT, WEIR_RATE_SOFT, WEIR_RATE_HARD };
 
 /* The first part of the private memory of a task. */
-struct weir_rated {
+struct weir_rate_task {
 	u64 release;  /* ns; of the period or turn */
 	u64 deadline; /* ns, absolute */
 	u64 period;   /* ns */
@@ -32,14 +32,14 @@ struct weir_rated {
 	u64 limit;    /* soft: no more than this, for rates have grown in this period */
 	u64 used;     /* of it */
 	u64 rate;     /* booked, WEIR_RATE_FULL: one CPU */
-	u32 kind;     /* enum weir_rated_kind */
+	u32 kind;     /* enum weir_rate_kind */
 	u32 begun;    /* real time: `release` is known. Best effort: it has run in its turn */
 	u32 epoch;    /* admissions that the turn or period reckons with */
 	u32 unused;
 };
 
 /* Part of a component's state. */
-struct weir_rates {
+struct weir_rate_alloc {
 	u64 floor;   /* percent that best effort has at least */
 	u64 hard;    /* rates booked */
 	u64 soft;
@@ -49,10 +49,10 @@ struct weir_rates {
 	u32 epoch;   /* admissions so far */
 };
 
-WEIR_INLINE struct weir_rated weir_mem *weir_rated_of(const struct weir_instance weir_mem *self,
+WEIR_INLINE struct weir_rate_task weir_mem *weir_rate_task_of(const struct weir_instance weir_mem *self,
 						      const struct weir_task weir_mem *t)
 {
-	return (struct weir_rated weir_mem *)weir_priv(self, t);
+	return (struct weir_rate_task weir_mem *)weir_priv(self, t);
 }
 
 /* @part of @whole as a rate, rounded up; 0 of nothing. */
@@ -64,11 +64,11 @@ WEIR_INLINE u64 weir_rate_of(u64 part, u64 whole)
 }
 
 /* The rate of @p is not booked any more. */
-WEIR_INLINE void weir_rate_unbook(struct weir_rates weir_mem *all, const struct weir_rated weir_mem *p)
+WEIR_INLINE void weir_rate_unbook(struct weir_rate_alloc weir_mem *all, const struct weir_rate_task weir_mem *p)
 {
-	if (p->kind == WEIR_RATED_HARD)
+	if (p->kind == WEIR_RATE_HARD)
 		all->hard -= p->rate < all->hard ? p->rate : all->hard;
-	if (p->kind == WEIR_RATED_SOFT)
+	if (p->kind == WEIR_RATE_SOFT)
 		all->soft -= p->rate < all->soft ? p->rate : all->soft;
 }
 
@@ -76,32 +76,32 @@ WEIR_INLINE void weir_rate_unbook(struct weir_rates weir_mem *all, const struct 
  * Book @rate instead of what @p has booked, hard or soft (@kind), and let it be of that kind. 1: booked. 0: a hard
  * one would leave less than the floor; it is best effort, its first turn is to come.
  */
-int weir_rate_book(struct weir_instance weir_mem *self, struct weir_rates weir_mem *all, struct weir_rated weir_mem *p,
+int weir_rate_book(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p,
 		    u32 kind, u64 rate);
 /* @amount for a hard task; the part that a soft one gets of it. */
-u64 weir_rate_granted(struct weir_instance weir_mem *self, const struct weir_rates weir_mem *all,
-		       const struct weir_rated weir_mem *p, u64 amount);
+u64 weir_rate_granted(struct weir_instance weir_mem *self, const struct weir_rate_alloc weir_mem *all,
+		       const struct weir_rate_task weir_mem *p, u64 amount);
 /* Count the best-effort tasks of the instance other than @t, those that wait in @in and those that run. O(n). */
-int weir_rate_count(struct weir_instance weir_mem *self, struct weir_rates weir_mem *all, struct weir_pipe weir_mem *in,
+int weir_rate_count(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all, struct weir_pipe weir_mem *in,
 		     struct weir_task weir_mem *t);
 /*
  * @t, best effort, begins a turn @now: @slice for each that was counted and for itself is the period, and by weight,
  * 21 and its PRIORITY, it gets its part of the rest of it. All turns together use the rate of best effort up to the end of
  * the chain, so real-time tasks never wait for them too long.
  */
-int weir_rate_turn(struct weir_instance weir_mem *self, struct weir_rates weir_mem *all, struct weir_task weir_mem *t,
+int weir_rate_turn(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all, struct weir_task weir_mem *t,
 		    u64 now, u64 slice);
 /* What is left of a turn or period is more than its rate allows until the deadline, as rates are now. */
-int weir_rate_stale(const struct weir_rates weir_mem *all, const struct weir_rated weir_mem *p, u64 now);
+int weir_rate_stale(const struct weir_rate_alloc weir_mem *all, const struct weir_rate_task weir_mem *p, u64 now);
 /*
  * Less is left to @p than before. What is left of a turn is due later. In its period a soft task goes on by
  * its new rate, for others have been promised the rest, and 1 says so. `used` is up to date.
  */
-int weir_rate_squeeze(struct weir_instance weir_mem *self, struct weir_rates weir_mem *all, struct weir_rated weir_mem *p,
+int weir_rate_squeeze(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p,
 		       u64 now);
 /*
  * The period that a real-time task is in, and what it may still run in it: @budget in each. Its job was released at
  * @told. `release` after now: its budget is used up until then.
  */
-int weir_rate_period(const struct weir_rates weir_mem *all, struct weir_rated weir_mem *p, u64 told, u64 budget);
+int weir_rate_period(const struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p, u64 told, u64 budget);
 #endif

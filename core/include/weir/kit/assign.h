@@ -12,8 +12,8 @@
  *
  * All state lies under the lock of the instance's in-pipe. Time in ns. Source: ours.
  */
-#ifndef WEIR_SEATS_H
-#define WEIR_SEATS_H
+#ifndef WEIR_ASSIGN_H
+#define WEIR_ASSIGN_H
 
 #include <weir/component.h>
 
@@ -47,85 +47,85 @@ struct weir_rt {
 /* Private memory of a task. */
 struct weir_rt_task {
 	u32 row;   /* (p) 1 + row, 0: none */
-	u32 guest; /* (p) 1 + CPU that it was sent to without a seat and has not reached, 0: none */
+	u32 background; /* (p) 1 + CPU that it was sent to without a seat and has not reached, 0: none */
 };
 
 /* What a policy makes of real-time tasks that are bound to some of the CPUs. */
-enum weir_seats_bound {
-	WEIR_SEATS_UNBOUND_ONLY = 0, /* they are guests */
-	WEIR_SEATS_BOUND_TOO = 1,    /* set by the policy in construct: they get rows; there was none so far */
-	WEIR_SEATS_SOME_BOUND = 2,   /* and there was one */
+enum weir_assign_bound {
+	WEIR_ASSIGN_UNBOUND_ONLY = 0, /* they are guests */
+	WEIR_ASSIGN_BOUND_TOO = 1,    /* set by the policy in construct: they get rows; there was none so far */
+	WEIR_ASSIGN_SOME_BOUND = 2,   /* and there was one */
 };
 
 /* What JOB and DEADLINE say of the task that is being looked at. */
-struct weir_rt_told {
+struct weir_rt_params {
 	u64 wcet;     /* (p) at capacity 1024 */
 	u64 relative; /* (p) */
 	u64 deadline; /* (p) absolute */
 	u64 period;   /* (p) 0: unknown */
 };
 
-struct weir_seats {
+struct weir_assign {
 	struct weir_port_map map;
 	struct weir_rt weir_mem *row;		       /* (c) */
 	u32 weir_mem *by_cpu;			       /* (p) 1 + row that has the CPU's seat, 0: free */
-	struct weir_task weir_mem *weir_mem *guest;    /* (p) by CPU: who was sent there without a seat */
-	struct weir_rt_told told;		       /* (p) */
+	struct weir_task weir_mem *weir_mem *background;    /* (p) by CPU: who was sent there without a seat */
+	struct weir_rt_params reported;		       /* (p) */
 	u64 cap;				       /* (c) rows; a parameter of the component */
-	u64 grid; /* (c) ns; weir_seats_soon() is the next multiple of it, 0: at once; set by the policy in construct */
+	u64 grid; /* (c) ns; weir_assign_soon() is the next multiple of it, 0: at once; set by the policy in construct */
 	u32 nr;					       /* (p) rows ever used */
 	u32 withheld;				       /* (p) a guest may be waiting for a CPU */
-	u32 bound;				       /* (p) enum weir_seats_bound */
+	u32 bound;				       /* (p) enum weir_assign_bound */
 	u32 missing; /* (p) rows that are still to get a seat; in memory, since the verifier would follow a count */
 	u32 unused;
 	u32 anew; /* (p) jobs, tasks or CPUs came or went; the policy sets it to 0 when it has seen it */
 };
 
 /* Topics that a component with seats hears and asks. */
-#define WEIR_SEATS_LISTENS                                                                  \
+#define WEIR_ASSIGN_LISTENS                                                                  \
 	(WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |          \
 	 WEIR_TOPIC_BIT(CPU_STATUS) | WEIR_TOPIC_BIT(AFFINITY))
-#define WEIR_SEATS_ASKS (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY))
-#define WEIR_SEATS_NEEDS (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE))
+#define WEIR_ASSIGN_ASKS (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY))
+#define WEIR_ASSIGN_NEEDS (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE))
 
 /* Memory for @cap rows; in construct. 0 or an error. */
-int weir_seats_construct(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats);
+int weir_assign_construct(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign);
 /* Go on with the rows and seats of the instance that is replaced; in take_state. */
-int weir_seats_take(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
-		    struct weir_instance weir_mem *from, struct weir_seats weir_mem *old);
+int weir_assign_take(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+		    struct weir_instance weir_mem *from, struct weir_assign weir_mem *old);
 /*
  * The update function. Where a job began or a task came back the policy is to decide soon, and the timer is armed; or at once,
  * at time 0, for which no timer can be armed: deciding for each task comes to the same. 1: at once; 0; or an error.
  */
-int weir_seats_update(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		      struct weir_pipe weir_mem *in);
 /* Messages. 1: the policy is to decide; no timer is armed. `on` takes the in-pipe's lock, for `affinity` it is held. */
-int weir_seats_on(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+int weir_assign_on(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		  const struct weir_msg *msg);
-int weir_seats_affinity(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+int weir_assign_affinity(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 			struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
 			const struct weir_cpumask weir_mem *mask);
 /* @cpu has nothing to do: send it a guest. 1: done. Takes the in-pipe's lock. */
-int weir_seats_idle(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, u32 cpu);
+int weir_assign_idle(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, u32 cpu);
 
 /* The CPU is online and has a way out. */
-WEIR_INLINE int weir_seat_exists(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats, u32 cpu)
+WEIR_INLINE int weir_assign_usable(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign, u32 cpu)
 {
-	return cpu < self->sched->nr_cpus && weir_port_to(self, &seats->map, cpu) &&
+	return cpu < self->sched->nr_cpus && weir_port_to(self, &assign->map, cpu) &&
 	       weir_load(&self->sched->cpus[cpu].online);
 }
 
 /* The row of @t, or null. A row that stayed behind from another life of the record does not count. */
-WEIR_INLINE struct weir_rt weir_mem *weir_seat_row(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats,
+WEIR_INLINE struct weir_rt weir_mem *weir_assign_row(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign,
 						   const struct weir_task weir_mem *t)
 {
 	u32 row = ((struct weir_rt_task weir_mem *)weir_priv(self, t))->row;
 
-	return row && row <= seats->nr && seats->row[row - 1].task == t ? &seats->row[row - 1] : 0;
+	return row && row <= assign->nr && assign->row[row - 1].task == t ? &assign->row[row - 1] : 0;
 }
 
 /* A task that may use the CPUs in @mask (null: all) may run on every CPU behind the in-pipe @in. */
-WEIR_INLINE int weir_seat_unbound(const struct weir_pipe weir_mem *in, const struct weir_cpumask weir_mem *mask)
+WEIR_INLINE int weir_assign_unbound(const struct weir_pipe weir_mem *in, const struct weir_cpumask weir_mem *mask)
 {
 	for (u32 w = in->word_lo; mask && w <= in->word_hi && weir_loop; w++)
 		if (in->cpus->word[w] & ~weir_load(&mask->word[w]))
@@ -136,39 +136,39 @@ WEIR_INLINE int weir_seat_unbound(const struct weir_pipe weir_mem *in, const str
 /* --- for the decision; the in-pipe is locked ------------------------------------------------- */
 
 /* Bring `used` of all rows up to @now, free the rows of tasks that are gone. O(rows). */
-int weir_seats_settle(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, u64 now);
+int weir_assign_account(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, u64 now);
 /* Online CPUs that can have a seat. O(CPUs). */
-u32 weir_seats_cpus(const struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats);
+u32 weir_assign_cpus(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign);
 /*
  * Seats for the rows with WEIR_RT_WANT and for no others: those that have one keep it unless they want
  * another; the rest go where they ran last if that is free, else to an idle CPU, else to any.
  * O(rows + CPUs), and a scan of the CPUs for each row that must move.
  */
-int weir_seats_give(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_pipe weir_mem *in);
+int weir_assign_apply(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in);
 /* Send guests to CPUs that wait and have no task of their own. O(CPUs), and O(tasks) for each of those. */
-int weir_guests_fill(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats, struct weir_pipe weir_mem *in);
+int weir_background_fill(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in);
 
 /* Both, after a decision. */
-WEIR_INLINE int weir_seats_place(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+WEIR_INLINE int weir_assign_place(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 				 struct weir_pipe weir_mem *in)
 {
-	int err = weir_seats_give(self, seats, in);
+	int err = weir_assign_apply(self, assign, in);
 
-	weir_guests_fill(self, seats, in);
+	weir_background_fill(self, assign, in);
 	return err;
 }
 
 /* Arm the instance's timer for @at unless it is armed for an earlier time. */
-void weir_seats_arm(struct weir_instance weir_mem *self, u64 at);
+void weir_assign_timer(struct weir_instance weir_mem *self, u64 at);
 /* The same for now, or the next multiple of `grid`. */
-void weir_seats_soon(struct weir_instance weir_mem *self, const struct weir_seats weir_mem *seats);
+void weir_assign_soon(struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign);
 
 /* A message, for a policy that decides about what it hears of as soon as it can. 0. */
-WEIR_INLINE int weir_seats_hear(struct weir_instance weir_mem *self, struct weir_seats weir_mem *seats,
+WEIR_INLINE int weir_assign_notify(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 				const struct weir_msg *msg)
 {
-	if (weir_seats_on(self, seats, msg))
-		weir_seats_soon(self, seats);
+	if (weir_assign_on(self, assign, msg))
+		weir_assign_soon(self, assign);
 	return 0;
 }
 

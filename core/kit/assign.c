@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Seats for components that decide about all CPUs at once: weir/kit/assign.h says what they promise. */
+#include "background.h"
+
+/* --- seats ------------------------------------------------------------------------------------- */
+
+/* The task of @row, which has a seat and is in the in-pipe, goes where that is unless it is there. */
+WEIR_GLOBAL int weir_assign_send(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+			       struct weir_pipe weir_mem *in weir_arg, u32 row)
+{
+	struct weir_rt weir_mem *r = &assign->row[row];
+	struct weir_task weir_mem *curr;
+	u32 cpu = r->cpu - 1;
+	int err;
+
+	if (!weir_assign_usable(self, assign, cpu))
+		return 0;
+	err = weir_background_evict(self, assign, in, cpu);
+	if (!err)
+		err = weir_route(self, in, r->task, weir_port_to(self, &assign->map, cpu));
+	curr = weir_load(&self->sched->cpus[cpu].curr);
+	if (!err && curr && curr != r->task)
+		weir_publish(self, WEIR_TOPIC_PREEMPT, r->task, cpu, 0);
+	return err;
+}
+
+/* @row gets the seat of @cpu, which is free. In the frame of who decides: it lies below all that a guest is asked. */
+WEIR_FLAT static int assign_take(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			       struct weir_pipe weir_mem *in, u32 row, u32 cpu)
+{
+	struct weir_rt weir_mem *r = &assign->row[row];
+
+	assign->by_cpu[cpu] = row + 1;
+	r->cpu = cpu + 1;
+	return weir_pipe_has(in, r->task) && !weir_pending(in, r->task) ? weir_assign_send(self, assign, in, row) : 0;
+}
+
+/* @r gives up its seat. If it runs there it is preempted; @in may be null if that is not wanted. */
+static int assign_leave(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
+		      struct weir_rt weir_mem *r)
+{
+	struct weir_task weir_mem *t = r->task;
+	struct weir_pipe weir_mem *out;
+	u32 cpu = r->cpu;
+
+	if (!cpu)
+		return 0;
+	assign->by_cpu[cpu - 1] = 0;
+	r->cpu = 0;
+	if (!in)
+		return 0;
+	if (weir_pipe_has(in, t)) {
+		out = weir_out_of(self, t);
+		return out ? weir_pipe_remove(out, t) : 0;
+	}
+	if (weir_load(&self->sched->cpus[cpu - 1].curr) == t)
+		weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu - 1, 0);
+	return 0;
+}
+
+/* The task of @r is no real-time task any more, or gone. */
+static int assign_drop(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
+		     struct weir_rt weir_mem *r)
+{
+	int err = assign_leave(self, assign, in, r);
+
+	if (r->task && weir_assign_priv(self, r->task)->row == (u32)(r - assign->row) + 1)
+		weir_assign_priv(self, r->task)->row = 0;
+	r->task = 0;
+	r->state = 0;
+	return err;
+}
+
+static void assign_stopped(struct weir_rt weir_mem *r, u64 now)
+{
+	if (r->state & WEIR_RT_RUNS)
+		r->used += now - r->since;
+	r->since = now;
+	r->state &= ~WEIR_RT_RUNS;
+}
+
+/* A row for @t, or null if the table is full. */
+static struct weir_rt weir_mem *assign_open(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+					  struct weir_task weir_mem *t)
+{
+	struct weir_rt weir_mem *r = 0;
+	u32 i;
+
+	for (i = 0; i < assign->nr && weir_loop; i++)
+		if (!assign->row[i].task)
+			break;
+	if (i == assign->cap)
+		return 0;
+	if (i == assign->nr)
+		assign->nr++;
+	r = &assign->row[i];
+	r->task = t;
+	r->deadline = 0;
+	r->used = 0;
+	r->state = 0;
+	r->cpu = 0;
+	r->want_cpu = 0;
+	for (u32 k = 0; k < weir_limit(WEIR_RT_WORDS) && weir_loop; k++)
+		r->x[k] = 0;
+	weir_assign_priv(self, t)->row = i + 1;
+	return r;
+}
+
+/* What JOB and DEADLINE say of @t, into `reported`. 1: it has a job. */
+WEIR_GLOBAL int weir_assign_query(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+			      struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = t };
+
+	if (weir_request(self->sched, &msg))
+		return 0;
+	assign->reported.wcet = msg.value;
+	assign->reported.relative = msg.value2;
+	msg.topic = WEIR_TOPIC_DEADLINE;
+	msg.value = 0;
+	msg.value2 = 0;
+	if (weir_request(self->sched, &msg))
+		return 0;
+	assign->reported.deadline = msg.value;
+	assign->reported.period = msg.value2;
+	return assign->reported.wcet && assign->reported.relative && msg.value && msg.value >= assign->reported.relative;
+}
+
+/* What is told of @t, into its row, which it may get or lose. 1 + row; 0: it is a guest. */
+WEIR_GLOBAL u32 weir_assign_learn(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	int bound = !weir_assign_unbound(in, weir_affinity(self->sched, t));
+	int real_time = weir_assign_query(self, assign, t);
+	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
+
+	if (!real_time || (bound && !assign->bound)) {
+		if (r)
+			assign_drop(self, assign, in, r);
+		return 0;
+	}
+	if (!r)
+		r = assign_open(self, assign, t);
+	if (!r)
+		return 0;
+	if (bound)
+		assign->bound = WEIR_ASSIGN_SOME_BOUND;
+	if (!(r->state & WEIR_RT_READY))
+		r->state |= WEIR_RT_READY | WEIR_RT_WOKEN;
+	if (r->deadline != assign->reported.deadline) {
+		r->wcet = assign->reported.wcet;
+		r->release = assign->reported.deadline - assign->reported.relative;
+		r->deadline = assign->reported.deadline;
+		r->period = assign->reported.period;
+		r->state |= WEIR_RT_FRESH;
+	}
+	return (u32)(r - assign->row) + 1;
+}
+
+/* @t came without a job that is known of: a guest. */
+static int assign_arrive_background(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			     struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *out = weir_out_of(self, t);
+	int err = 0;
+
+	if (out && weir_assign_priv(self, t)->background)
+		return weir_route(self, in, t, out);
+	weir_background_forget(self, assign, t);
+	if (out)
+		err = weir_pipe_remove(out, t);
+	return err ? err : weir_background_place(self, assign, in, t);
+}
+
+/* One change of the in-pipe. 1: the policy is to decide. */
+WEIR_GLOBAL int weir_assign_arrive(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				  struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
+	int err = 0;
+	u32 row;
+
+	if (r)
+		assign_stopped(r, weir_now(self->sched));
+	row = weir_assign_learn(self, assign, in, t);
+	if (!row)
+		return assign_arrive_background(self, assign, in, t);
+	weir_background_forget(self, assign, t);
+	weir_store(&t->slice_ns, WEIR_SLICE_UNLIMITED);
+	if (assign->row[row - 1].cpu)
+		err = weir_assign_send(self, assign, in, row - 1);
+	else if (weir_out_of(self, t))
+		err = weir_pipe_remove(weir_out_of(self, t), t);
+	return err ? err : (assign->row[row - 1].state & (WEIR_RT_FRESH | WEIR_RT_WOKEN)) != 0;
+}
+
+int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in)
+{
+	struct weir_change weir_mem *c;
+	int decide = 0;
+
+	weir_for_change(c, in) {
+		int err = weir_assign_arrive(self, assign, in, c->task);
+
+		if (err < 0)
+			return err;
+		decide |= err;
+	}
+	if (!decide)
+		return 0;
+	assign->anew = 1;
+	if (!weir_now(self->sched))
+		return 1;
+	weir_assign_soon(self, assign);
+	return 0;
+}
+
+/* --- messages ---------------------------------------------------------------------------------- */
+
+/* A task came onto a CPU: the one of its seat, or one that shares the out-pipe with it. */
+static int assign_dispatched(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			   struct weir_task weir_mem *t, u32 cpu)
+{
+	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
+
+	weir_background_forget(self, assign, t);
+	if (!r || cpu >= self->sched->nr_cpus)
+		return 0;
+	r->state |= WEIR_RT_RUNS;
+	r->since = weir_now(self->sched);
+	if (r->cpu == cpu + 1)
+		return 0;
+	if (r->cpu && weir_port_to(self, &assign->map, r->cpu - 1) == weir_port_to(self, &assign->map, cpu)) {
+		u32 other = assign->by_cpu[cpu];
+
+		assign->by_cpu[r->cpu - 1] = other;
+		if (other)
+			assign->row[other - 1].cpu = r->cpu;
+		assign->by_cpu[cpu] = (u32)(r - assign->row) + 1;
+		r->cpu = cpu + 1;
+		return 0;
+	}
+	/* It was claimed while it lost its seat. */
+	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, 0);
+	return 0;
+}
+
+static int assign_blocked(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_task weir_mem *t,
+			int gone)
+{
+	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
+
+	weir_background_forget(self, assign, t);
+	if (!r)
+		return 0;
+	assign_stopped(r, weir_now(self->sched));
+	r->state &= ~(u32)WEIR_RT_READY;
+	if (gone)
+		assign_drop(self, assign, 0, r);
+	else
+		assign_leave(self, assign, 0, r);
+	return 1;
+}
+
+/* A CPU came or goes. What waits for one that goes looks elsewhere; what is sent to it later cannot be. */
+static int seat_cpu_status(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
+			   u32 cpu)
+{
+	u32 row;
+
+	if (cpu >= self->sched->nr_cpus)
+		return 0;
+	row = assign->by_cpu[cpu];
+	if (!weir_load(&self->sched->cpus[cpu].online)) {
+		if (row)
+			assign_leave(self, assign, in, &assign->row[row - 1]);
+		weir_background_evict(self, assign, in, cpu);
+	}
+	assign->anew = 1;
+	return 1;
+}
+
+WEIR_GLOBAL int weir_assign_on(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+			      const struct weir_msg *msg weir_arg_record)
+{
+	struct weir_pipe weir_mem *in = weir_in(self, 0);
+	struct weir_task weir_mem *t = msg->task;
+	u32 cpu = msg->cpu, topic = msg->topic;
+	int decide = 0;
+
+	if ((!t && topic != WEIR_TOPIC_CPU_STATUS) || weir_pipe_lock(in))
+		return 0;
+	switch (topic) {
+	case WEIR_TOPIC_DISPATCH:
+		assign_dispatched(self, assign, t, cpu);
+		break;
+	case WEIR_TOPIC_BLOCK:
+		decide = assign_blocked(self, assign, t, 0);
+		break;
+	case WEIR_TOPIC_EXIT:
+		decide = assign_blocked(self, assign, t, 1);
+		break;
+	case WEIR_TOPIC_CPU_STATUS:
+		decide = seat_cpu_status(self, assign, in, cpu);
+		break;
+	}
+	weir_pipe_unlock(in);
+	return decide;
+}
+
+WEIR_GLOBAL int weir_assign_affinity(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				    struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg,
+				    const struct weir_cpumask weir_mem *mask weir_arg)
+{
+	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
+	struct weir_pipe weir_mem *out = weir_out_of(self, t);
+	int err = 0;
+
+	if (weir_pending(in, t) || (r && !assign->bound && weir_assign_unbound(in, mask)))
+		return 0;
+	if (r && assign->bound) {
+		if (!weir_assign_unbound(in, mask))
+			assign->bound = WEIR_ASSIGN_SOME_BOUND;
+		return 1;
+	}
+	if (r)
+		err = assign_drop(self, assign, in, r);
+	else if (out && weir_pipe_allows(out, mask))
+		return 0;
+	else if (out)
+		err = weir_pipe_remove(out, t);
+	weir_background_forget(self, assign, t);
+	return err ? err : weir_background_place(self, assign, in, t);
+}
+
+/* --- decisions ----------------------------------------------------------------------------------- */
+
+WEIR_GLOBAL int weir_assign_account(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				  u64 now)
+{
+	for (u32 i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &assign->row[i];
+		u32 state;
+
+		if (!r->task)
+			continue;
+		state = weir_load(&r->task->state);
+		if (state == WEIR_FREE || state == WEIR_DEAD || !weir_assign_row(self, assign, r->task) ||
+		    weir_assign_row(self, assign, r->task) != r) {
+			assign_drop(self, assign, 0, r);
+			continue;
+		}
+		if (r->state & WEIR_RT_RUNS) {
+			r->used += now - r->since;
+			r->since = now;
+		}
+	}
+	return 0;
+}
+
+WEIR_GLOBAL u32 weir_assign_cpus(const struct weir_instance weir_mem *self weir_arg,
+				const struct weir_assign weir_mem *assign weir_arg)
+{
+	u32 n = 0;
+
+	for (u32 cpu = 0; cpu < weir_load(&self->sched->nr_cpus) && weir_loop; cpu++)
+		n += weir_assign_usable(self, assign, cpu);
+	return n;
+}
+
+/* A CPU whose seat is free: one that waits for work, else any; @from: where to begin. */
+WEIR_GLOBAL u32 weir_assign_free(const struct weir_instance weir_mem *self weir_arg,
+				const struct weir_assign weir_mem *assign weir_arg, int idle)
+{
+	for (u32 cpu = 0; cpu < weir_load(&self->sched->nr_cpus) && weir_loop; cpu++)
+		if (!assign->by_cpu[cpu] && (!idle || weir_mask_test(self->sched->idle, cpu)) &&
+		    weir_assign_usable(self, assign, cpu))
+			return cpu;
+	return WEIR_NO_CPU;
+}
+
+/* Where a row without a seat goes at once: the CPU it wants, or the one where it ran last; or none. */
+static u32 assign_favourite(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign,
+			  const struct weir_rt weir_mem *r)
+{
+	u32 cpu = r->want_cpu ? r->want_cpu - 1 : weir_load(&r->task->cpu);
+
+	return weir_assign_usable(self, assign, cpu) && !assign->by_cpu[cpu] ? cpu : WEIR_NO_CPU;
+}
+
+WEIR_GLOBAL int weir_assign_apply(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				struct weir_pipe weir_mem *in weir_arg)
+{
+	int err = 0;
+	u32 i;
+
+	assign->missing = 0;
+	for (i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &assign->row[i];
+
+		if (r->cpu && (!(r->state & WEIR_RT_WANT) || (r->want_cpu && r->want_cpu != r->cpu) ||
+			       !weir_assign_usable(self, assign, r->cpu - 1)))
+			err |= assign_leave(self, assign, in, r);
+	}
+	for (i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &assign->row[i];
+		u32 cpu;
+
+		if (!r->task || !(r->state & WEIR_RT_WANT) || r->cpu)
+			continue;
+		cpu = assign_favourite(self, assign, r);
+		if (cpu != WEIR_NO_CPU)
+			err |= assign_take(self, assign, in, i, cpu);
+		else
+			assign->missing += !r->want_cpu;
+	}
+	for (i = 0; assign->missing && i < weir_load(&assign->nr) && weir_loop; i++) {
+		struct weir_rt weir_mem *r = &assign->row[i];
+		u32 cpu;
+
+		if (!r->task || !(r->state & WEIR_RT_WANT) || r->cpu || r->want_cpu)
+			continue;
+		assign->missing--;
+		cpu = weir_assign_free(self, assign, 1);
+		if (cpu == WEIR_NO_CPU)
+			cpu = weir_assign_free(self, assign, 0);
+		if (cpu != WEIR_NO_CPU)
+			err |= assign_take(self, assign, in, i, cpu);
+	}
+	return err ? -WEIR_EINVAL : 0;
+}
+
+void weir_assign_timer(struct weir_instance weir_mem *self, u64 at)
+{
+	u64 armed = weir_load(&self->timer_ns);
+
+	/* A time of 0 would take the timer back. */
+	if (!at)
+		at = 1;
+	if (!armed || at < armed)
+		weir_timer_set(self, at);
+}
+
+void weir_assign_soon(struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign)
+{
+	u64 now = weir_now(self->sched);
+
+	if (assign->grid)
+		now = (now + assign->grid - 1) / assign->grid * assign->grid;
+	weir_assign_timer(self, now);
+}
+
+/* --- life ------------------------------------------------------------------------------------------ */
+
+WEIR_GLOBAL int weir_assign_construct(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg)
+{
+	u64 nr_cpus = self->sched->nr_cpus;
+
+	assign->row = weir_instance_alloc(self, assign->cap * sizeof(struct weir_rt));
+	assign->by_cpu = weir_instance_alloc(self, nr_cpus * sizeof(u32) + 8);
+	assign->background = weir_instance_alloc(self, nr_cpus * sizeof(void *));
+	if (!assign->row || !assign->by_cpu || !assign->background)
+		return -WEIR_ENOMEM;
+	return weir_port_map(self, &assign->map);
+}
+
+WEIR_GLOBAL int weir_assign_take(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				struct weir_instance weir_mem *from weir_arg, struct weir_assign weir_mem *old weir_arg)
+{
+	u64 timer = from->timer_ns;
+	u32 i;
+
+	assign->anew = 1;
+	if (assign->cap < old->nr)
+		return -WEIR_EPARAM; /* the tasks get rows when they come again */
+	for (i = 0; i < weir_load(&old->nr) && weir_loop; i++)
+		weir_copy(&assign->row[i], &old->row[i], sizeof(struct weir_rt));
+	assign->nr = old->nr;
+	for (i = 0; i < weir_load(&self->sched->nr_cpus) && weir_loop; i++)
+		assign->by_cpu[i] = old->by_cpu[i];
+	/* Guests are presented anew, and find no CPU that waits for them. */
+	assign->withheld = 1;
+	if (timer)
+		weir_timer_set(self, timer);
+	return 0;
+}

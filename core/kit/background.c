@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Guests of components with seats: tasks that no policy decides about, on CPUs that would be idle (weir/kit/assign.h).
+ * The in-pipe is locked where not said otherwise.
+ */
+#include "background.h"
+
+int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_task weir_mem *t)
+{
+	struct weir_rt_task weir_mem *p = weir_assign_priv(self, t);
+
+	if (p->background && p->background <= self->sched->nr_cpus && assign->background[p->background - 1] == t)
+		assign->background[p->background - 1] = 0;
+	p->background = 0;
+	return 0;
+}
+
+/* @t, a guest in the in-pipe, goes to @cpu, which waits for work. */
+static int background_send(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
+		      struct weir_task weir_mem *t, u32 cpu)
+{
+	int err = weir_route(self, in, t, weir_port_to(self, &assign->map, cpu));
+
+	if (err)
+		return err;
+	assign->background[cpu] = t;
+	weir_assign_priv(self, t)->background = cpu + 1;
+	return 0;
+}
+
+/*
+ * The guest on its way to @cpu, or null. Where a call gave up waiting for this pipe, nobody told that the guest came or left:
+ * an old note must not keep others from the CPU.
+ */
+static struct weir_task weir_mem *background_of(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign,
+					   u32 cpu)
+{
+	struct weir_task weir_mem *t = assign->background[cpu];
+
+	return t && weir_assign_priv(self, t)->background == cpu + 1 && weir_pipe_has(weir_in(self, 0), t) ? t : 0;
+}
+
+/* The CPU waits for work, has no task of its own, and no guest is on its way to it. */
+static int background_wanted(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign, u32 cpu)
+{
+	return weir_assign_usable(self, assign, cpu) && weir_mask_test(self->sched->idle, cpu) && !assign->by_cpu[cpu] &&
+	       !background_of(self, assign, cpu);
+}
+
+/* A CPU of @mask that a guest can have, @last if possible, or WEIR_NO_CPU. */
+WEIR_GLOBAL u32 weir_background_cpu(const struct weir_instance weir_mem *self weir_arg,
+			       const struct weir_assign weir_mem *assign weir_arg,
+			       const struct weir_cpumask weir_mem *mask weir_arg, u32 last)
+{
+	const struct weir_pipe weir_mem *in = weir_in(self, 0);
+
+	if (last < self->sched->nr_cpus && background_wanted(self, assign, last) && (!mask || weir_mask_test(mask, last)))
+		return last;
+	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
+		u64 bits = in->cpus->word[w] & weir_load(&self->sched->idle->word[w]);
+
+		if (mask)
+			bits &= weir_load(&mask->word[w]);
+		while (bits && weir_loop) {
+			u32 cpu = w * 64 + weir_lowest_bit(bits);
+
+			bits &= bits - 1;
+			if (background_wanted(self, assign, cpu))
+				return cpu;
+		}
+	}
+	return WEIR_NO_CPU;
+}
+
+WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	u32 cpu = weir_background_cpu(self, assign, weir_affinity(self->sched, t), weir_load(&t->cpu));
+
+	if (cpu < self->sched->nr_cpus)
+		return background_send(self, assign, in, t, cpu);
+	assign->withheld = 1;
+	return 0;
+}
+
+WEIR_GLOBAL int weir_background_evict(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				 struct weir_pipe weir_mem *in weir_arg, u32 cpu)
+{
+	struct weir_task weir_mem *t = background_of(self, assign, cpu);
+	int err = 0;
+
+	if (!t)
+		return 0;
+	weir_background_forget(self, assign, t);
+	if (weir_pending(in, t))
+		return 0;
+	if (weir_out_of(self, t))
+		err = weir_pipe_remove(weir_out_of(self, t), t);
+	return err ? err : weir_background_place(self, assign, in, t);
+}
+
+/* The first guest that no CPU has been found for and that may run on @cpu (WEIR_NO_CPU: anyone), or null. */
+static struct weir_task weir_mem *background_next(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+					     struct weir_pipe weir_mem *in, u32 cpu)
+{
+	struct weir_task weir_mem *t;
+	u32 n = 0, some = 0;
+
+	weir_for_task(t, in) {
+		const struct weir_cpumask weir_mem *mask;
+
+		n++;
+		if (weir_out_of(self, t) || weir_pending(in, t) || weir_assign_row(self, assign, t))
+			continue;
+		some = 1;
+		mask = weir_affinity(self->sched, t);
+		if (cpu == WEIR_NO_CPU || !mask || weir_mask_test(mask, cpu))
+			break;
+	}
+	weir_note_scan(self, n);
+	if (!some)
+		assign->withheld = 0;
+	return t;
+}
+
+WEIR_GLOBAL int weir_assign_idle(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				u32 cpu)
+{
+	struct weir_pipe weir_mem *in = weir_in(self, 0);
+	struct weir_task weir_mem *t;
+	int sent = 0;
+
+	if (!weir_load(&assign->withheld) || weir_pipe_lock(in))
+		return 0;
+	if (weir_assign_usable(self, assign, cpu) && !assign->by_cpu[cpu] && !background_of(self, assign, cpu)) {
+		t = background_next(self, assign, in, cpu);
+		sent = t && !background_send(self, assign, in, t, cpu);
+	}
+	weir_pipe_unlock(in);
+	return sent;
+}
+
+WEIR_GLOBAL int weir_background_fill(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+				struct weir_pipe weir_mem *in weir_arg)
+{
+	for (u32 cpu = 0; assign->withheld && cpu < weir_load(&self->sched->nr_cpus) && weir_loop; cpu++) {
+		struct weir_task weir_mem *t = background_wanted(self, assign, cpu) ? background_next(self, assign, in, cpu) : 0;
+
+		if (t)
+			background_send(self, assign, in, t, cpu);
+	}
+	return 0;
+}
