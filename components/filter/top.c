@@ -25,7 +25,7 @@ struct top {
 
 WEIR_COMPONENT(top, .summary = "let only the first tasks pass", .cls = WEIR_FILTER,
 	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .hears = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
+	       .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
 	       WEIR_PARAMS(top,
 			   WEIR_PARAM(top, limit, COUNT, 1, 1, 65536, "tasks that pass at most")));
 

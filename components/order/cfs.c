@@ -56,7 +56,7 @@ struct cfs {
 WEIR_COMPONENT(
 	cfs, .summary = "run the task first that has had least, by weight", .cls = WEIR_ORDER,
 	.ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	.keyed_out = 1, .hears = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
+	.keyed_out = 1, .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
 	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT),
 	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(PENALTY) |

@@ -60,7 +60,7 @@ WEIR_COMPONENT(
 	eevdf,
 	.summary = "of the tasks that are owed something run the one first whose turn is due first",
 	.cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = 1, .keyed_out = 1, .hears = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
+	.out_max = 1, .keyed_out = 1, .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
 	.listens = WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(EXIT) |
 		   WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT),

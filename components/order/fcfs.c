@@ -25,7 +25,7 @@ struct fcfs {
 
 WEIR_COMPONENT(fcfs, .summary = "run the task first that was created first", .cls = WEIR_ORDER,
 	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .keyed_out = 1, .hears = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT),
+	       .keyed_out = 1, .change_kinds = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT),
 	       .needs = WEIR_TOPIC_BIT(LAMPORT));
 
 WEIR_ENTRY int fcfs_update(struct fcfs weir_mem *self, struct weir_pipe weir_mem *in)

@@ -57,7 +57,7 @@ static rusty_descriptor: CDescriptor = CDescriptor {
     out_max: 1,
     out_label: 0,
     keyed_out: 0,
-    hears: 0,
+    change_kinds: 0,
     size: INSTANCE_SIZE,
     per_task: 0,
     nr_params: 0,

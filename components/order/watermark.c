@@ -31,7 +31,7 @@ struct watermark {
 
 WEIR_COMPONENT(watermark, .summary = "pass tasks on and tell when they become many or few",
 	       .cls = WEIR_ORDER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	       .out_max = 1, .hears = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
+	       .out_max = 1, .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
 	       .publishes = WEIR_TOPIC_BIT(OVERLOAD) | WEIR_TOPIC_BIT(UNDERLOAD),
 	       WEIR_PARAMS(watermark,
 			   WEIR_PARAM(watermark, high, COUNT, 8, 1, 1000000,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The broker: who hears what, when. */
+/* The broker: which instance receives which message, and when. */
 #include "internal.h"
 
 /* Room for one more message, or -WEIR_ENOMEM. */
@@ -44,7 +44,7 @@ WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg, s
 	for (u32 i = 0; i < s->graph->nr_slots && weir_loop; i++) {
 		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
 
-		if (!pipe || pipe->hears || pipe->nr_cpus < 2 || !weir_is_near(s, pipe->to) || weir_pipe_lock(pipe))
+		if (!pipe || pipe->change_kinds || pipe->nr_cpus < 2 || !weir_is_local(s, pipe->to) || weir_pipe_lock(pipe))
 			continue;
 		if (weir_pipe_has(pipe, t))
 			weir_kick_later(pipe, t);
@@ -54,27 +54,28 @@ WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg, s
 }
 
 /*
- * Telling goes hearer by hearer, and where it stands is in the context, so that a component's function is called beside what finds
- * it, not below: the kernel grants a chain of calls few frames (docs/decisions/0012). Each step leaves in the context whom to tell.
+ * A message is delivered to one recipient at a time. The progress is kept in the context, so that a component's function is called
+ * beside the function that finds it, not below it: the kernel limits the depth of calls (docs/decisions/0012). Each step stores the
+ * next recipient in the context.
  *
- * The responder first: whoever reads the new value from it while the message is on its way is not overtaken by a subscriber that
- * still acts on the old one (docs/decisions/0004).
+ * The responder comes first: an instance that asks it for the new value while the message is under way is not overtaken by a
+ * subscriber that still acts on the old value (docs/decisions/0004).
  */
 static int next_subscriber(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
 	struct weir_instance weir_mem *to = subs->responder;
 
-	if (ctx->telling == 1) {
-		ctx->telling = 2;
-		ctx->hearer = to;
+	if (ctx->delivery == 1) {
+		ctx->delivery = 2;
+		ctx->recipient = to;
 		if (to && s->classes[to->class].on >> ctx->msg.topic & 1)
 			return 1;
 	}
-	while (ctx->telling - 2 < subs->nr && weir_loop) {
-		to = s->graph->sub_list[subs->first + ctx->telling++ - 2];
+	while (ctx->delivery - 2 < subs->nr && weir_loop) {
+		to = s->graph->sub_list[subs->first + ctx->delivery++ - 2];
 		if (to != subs->responder) {
-			ctx->hearer = to;
+			ctx->recipient = to;
 			return 1;
 		}
 	}
@@ -90,13 +91,13 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 
 	if (!t || !(g->followed & bit))
 		return 0;
-	/* Whoever puts the task into a pipe where we do not yet find it asks for the new value. */
+	/* A CPU that puts the task into a pipe where we do not find it yet asks for the new value. */
 	if (!ctx->followers)
 		weir_barrier(s);
 	while (ctx->followers < g->nr_slots && weir_loop) {
 		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[ctx->followers++].pipe);
 
-		if (!pipe || !(s->classes[pipe->to->class].follows & bit) || !weir_is_near(s, pipe->to))
+		if (!pipe || !(s->classes[pipe->to->class].follows & bit) || !weir_is_local(s, pipe->to))
 			continue;
 		if (weir_pipe_lock(pipe)) {
 			/* Its receiver sees every task anew at the next change, and asks. */
@@ -104,7 +105,7 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 			continue;
 		}
 		if (weir_pipe_has(pipe, t)) {
-			ctx->hearer = pipe->to;
+			ctx->recipient = pipe->to;
 			ctx->held_for = pipe;
 			return 1;
 		}
@@ -113,17 +114,17 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 	return 0;
 }
 
-/* Somebody is to be told of the message: @hearer of the context, as a follower if there is @held_for. */
-WEIR_GLOBAL int weir_next_hearer(struct weir_sched weir_mem *s weir_arg)
+/* 1: the message has another recipient, @recipient of the context; it is a follower if @held_for is set. */
+WEIR_GLOBAL int weir_next_recipient(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-	if (ctx->telling == 1)
+	if (ctx->delivery == 1)
 		weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
 	return next_subscriber(s, ctx) || next_follower(s, ctx);
 }
 
-/* The follower has been told. */
+/* The follower has the message. */
 WEIR_GLOBAL int weir_followed(struct weir_sched weir_mem *s weir_arg, int err)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
@@ -135,13 +136,13 @@ WEIR_GLOBAL int weir_followed(struct weir_sched weir_mem *s weir_arg, int err)
 	return 0;
 }
 
-/* Everybody here has been told: other domains and the runtime are. */
-WEIR_GLOBAL int weir_told(struct weir_sched weir_mem *s weir_arg)
+/* All recipients of this domain have the message: notify the other domains and the runtime. */
+WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	struct weir_msg msg;
 
-	ctx->telling = 0;
+	ctx->delivery = 0;
 	ctx->followers = 0;
 	weir_set_msg(&msg, &ctx->msg);
 	if (msg.task && msg.topic == WEIR_TOPIC_AFFINITY) {
@@ -149,10 +150,10 @@ WEIR_GLOBAL int weir_told(struct weir_sched weir_mem *s weir_arg)
 		weir_wake_for_affinity(s, msg.task);
 	}
 	if (weir_distributed(s)) {
-		/* The runtime heard it where it came from. */
-		if (ctx->reading)
+		/* The runtime got it in the domain that published it. */
+		if (ctx->from_remote)
 			return 0;
-		weir_mail_post(s, &msg);
+		weir_remote_send(s, &msg);
 	}
 	if (s->rt_topics >> msg.topic & 1)
 		weir_rt_message(s, &msg);

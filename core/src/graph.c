@@ -124,7 +124,7 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg, const struct w
 			return -WEIR_EINVAL;
 		inst->in[i] = &g->pipes[p];
 		g->pipes[p].to = inst;
-		g->pipes[p].hears = s->classes[inst->class].hears;
+		g->pipes[p].change_kinds = s->classes[inst->class].change_kinds;
 	}
 	for (i = 0; i < pi->nr_out && weir_loop; i++) {
 		u32 p = plan->links[pi->first_out + i];
@@ -180,7 +180,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg, str
 
 	g->followed = 0;
 	/* A record far away goes when its domain knows of the end. */
-	g->heard = weir_distributed(s) ? WEIR_TOPIC_BIT(EXIT) : 0;
+	g->subscribed = weir_distributed(s) ? WEIR_TOPIC_BIT(EXIT) : 0;
 	g->nr_task_init = 0;
 	g->nr_priv = 0;
 	for (u32 n = 0; n < weir_limit(nr) && weir_loop; n++) {
@@ -196,7 +196,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg, str
 		if (g->instances[i]->per_task)
 			g->priv_list[g->nr_priv++] = g->instances[i];
 		g->followed |= class->follows;
-		g->heard |= class->on | class->follows;
+		g->subscribed |= class->on | class->follows;
 		if (!(class->on | class->answers))
 			continue;
 		for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
@@ -275,8 +275,8 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg, const s
 	g->nr_slots = plan->nr_slots;
 	g->nr_cpus = plan->nr_cpus;
 	if (weir_distributed(s)) {
-		g->far = weir_region_alloc(s, &g->region, (s->nr_domains - 1) * sizeof(g->subs));
-		if (!g->far)
+		g->remote_subs = weir_region_alloc(s, &g->region, (s->nr_domains - 1) * sizeof(g->subs));
+		if (!g->remote_subs)
 			return -WEIR_ENOMEM;
 	}
 	err = weir_build_pipes(s, plan, g);

@@ -38,14 +38,14 @@ WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem
 	return &t->hooks[pipe->slot];
 }
 
-/* place.c */
+/* preempt.c */
 /*
  * A CPU behind @pipe is to take @t: once no lock is held, a KICK goes to the CPU where it last ran if that
  * is idle, else to the nearest idle one by LLC and node that its affinity allows.
  */
 int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-/* The idle CPU that is kicked for @t in pipe @idx, no longer idle; WEIR_NO_CPU if none is left. */
-u32 weir_kick_whom(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 idx);
+/* The idle CPU to kick for @t in pipe @idx, taken out of the idle set; WEIR_NO_CPU if none is left. */
+u32 weir_kick_target(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 idx);
 
 /* alloc.c */
 /* weir_alloc_at(), weir_free() and weir_copy() at the far end of a chain of calls, which has no frame left. */
@@ -84,10 +84,10 @@ int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir
 int weir_msgs_room(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg); /* weir_request() without a frame */
-/* The message in the context, hearer by hearer (see broker.c). */
-int weir_next_hearer(struct weir_sched weir_mem *s);
+/* Delivery of the message in the context, one recipient at a time (see broker.c). */
+int weir_next_recipient(struct weir_sched weir_mem *s);
 int weir_followed(struct weir_sched weir_mem *s, int err);
-int weir_told(struct weir_sched weir_mem *s);
+int weir_delivered(struct weir_sched weir_mem *s);
 
 /* A message into another place, field by field: either may be of the arena or of the caller's, which are two kinds of memory. */
 #define weir_set_msg(to, from)                \
@@ -100,24 +100,24 @@ int weir_told(struct weir_sched weir_mem *s);
 		(to)->mask = (from)->mask;     \
 	} while (0)
 
-/* mail.c: letters between coherence domains */
+/* remote.c: messages to other coherence domains */
 #if WEIR_DOMAINS
 int weir_domains_init(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan);
-/* Leave @msg in the letter boxes of the other domains in which somebody is to be told of it. */
-int weir_mail_post(struct weir_sched weir_mem *s, const struct weir_msg *msg);
-/* Deliver the letters of the domain that the calling CPU acts for. */
-int weir_mail_read(struct weir_sched weir_mem *s);
+/* Queue @msg for the other domains that have a subscriber, a follower or, for EXIT, a copy of the task's record. */
+int weir_remote_send(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+/* Deliver the messages queued for the domain that the calling CPU acts for. */
+int weir_remote_receive(struct weir_sched weir_mem *s);
 /* Those of all domains. No call is under way. */
-int weir_mail_flush(struct weir_sched weir_mem *s);
+int weir_remote_flush(struct weir_sched weir_mem *s);
 #else
 #define weir_domains_init(s, plan) 0
-#define weir_mail_post(s, msg) ((void)0)
-#define weir_mail_read(s) ((void)0)
-#define weir_mail_flush(s) ((void)0)
+#define weir_remote_send(s, msg) ((void)0)
+#define weir_remote_receive(s) ((void)0)
+#define weir_remote_flush(s) ((void)0)
 #endif
 
 /* Whether the calling CPU acts for the domain in whose memory @inst stands. */
-WEIR_INLINE int weir_is_near(struct weir_sched weir_mem *s, const struct weir_instance weir_mem *inst)
+WEIR_INLINE int weir_is_local(struct weir_sched weir_mem *s, const struct weir_instance weir_mem *inst)
 {
 	return !weir_distributed(s) || inst->domain == weir_ctx(s)->domain;
 }
@@ -141,7 +141,7 @@ int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
  * @add (null: nothing) at its tail and its receiver handles it, under one lock. No pipe lock is held here.
  */
 int weir_drain(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *add);
-void weir_tell(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
+void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 
 /* swap.c */
 int weir_swap_clean(struct weir_sched weir_mem *s);

@@ -166,7 +166,7 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 		}
 		c->kind = WEIR_VOID;
 	}
-	if (!(pipe->hears & kind))
+	if (!(pipe->change_kinds & kind))
 		return;
 	if (pipe->nr_log == pipe->cap_log && weir_log_room(pipe)) {
 		pipe->rebuild = 1;
@@ -253,7 +253,7 @@ WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task w
 		weir_store(&pipe->max_nr, nr);
 	log_change(pipe, t, WEIR_ADDED);
 	/* The way ends here, or goes on only when a CPU asks: somebody has to wake it. */
-	if (pipe->postponed || !pipe->hears)
+	if (pipe->postponed || !pipe->change_kinds)
 		weir_kick_later(pipe, t);
 }
 

@@ -28,7 +28,7 @@ WEIR_GLOBAL int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 		if (!weir_load_acquire(&s->writer)) {
 			if (s->graph) {
 				if (weir_distributed(s))
-					weir_mail_read(s);
+					weir_remote_receive(s);
 				return 0;
 			}
 			weir_store_release(&ctx->readers, 0);
@@ -185,24 +185,24 @@ WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 	if (msg->topic >= WEIR_MAX_TOPICS)
 		return 0;
 	if (msg->topic == WEIR_TOPIC_KICK && msg->cpu == WEIR_NO_CPU) {
-		msg->cpu = weir_kick_whom(s, msg->task, msg->value);
+		msg->cpu = weir_kick_target(s, msg->task, msg->value);
 		msg->value = 0;
 		if (msg->cpu == WEIR_NO_CPU)
 			return 0;
 	}
-	ctx->telling = 1;
+	ctx->delivery = 1;
 	return 0;
 }
 
-/* One more hearer of the message that is being told, or its end. (It costs no frame, see weir_next_hearer().) */
-WEIR_FLAT void weir_tell(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+/* Deliver to one more recipient, or finish the delivery. (Costs no frame, see weir_next_recipient().) */
+WEIR_FLAT void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	if (!weir_next_hearer(s))
-		weir_told(s);
+	if (!weir_next_recipient(s))
+		weir_delivered(s);
 	else if (ctx->held_for)
-		weir_followed(s, weir_class_follow(ctx->hearer, &ctx->msg, ctx->held_for));
+		weir_followed(s, weir_class_follow(ctx->recipient, &ctx->msg, ctx->held_for));
 	else
-		weir_class_on(ctx->hearer, &ctx->msg);
+		weir_class_on(ctx->recipient, &ctx->msg);
 }
 
 /*
@@ -228,14 +228,14 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_p
 	while (weir_loop) {
 		struct weir_pipe weir_mem *next = ctx->given;
 
-		/* Once it has waited in vain it only tells what it has to tell: the next call goes on with the list. */
-		if (!next && !ctx->tired && !ctx->telling)
+		/* After a wait in vain only messages are delivered: the next call continues with the worklist. */
+		if (!next && !ctx->tired && !ctx->delivery)
 			next = ctx->work_head;
 		if (next) {
 			if (weir_visit(s, next))
 				weir_visited(s, next, weir_class_update(next->to, next));
-		} else if (ctx->telling) {
-			weir_tell(s, ctx);
+		} else if (ctx->delivery) {
+			weir_deliver(s, ctx);
 		} else if (ctx->next_msg < ctx->nr_msgs) {
 			weir_take_msg(s);
 		} else {
@@ -261,7 +261,7 @@ WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
 
-	if ((g->heard | s->rt_topics) >> topic & 1)
+	if ((g->subscribed | s->rt_topics) >> topic & 1)
 		weir_msg_push(s, &msg);
 	return 0;
 }
@@ -407,13 +407,13 @@ WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 	return err;
 }
 
-/* Everybody has heard that it ended. */
+/* All recipients know that it ended. */
 WEIR_GLOBAL int weir_forget(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
 
 	for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
-		if (weir_is_near(s, g->init_list[i]))
+		if (weir_is_local(s, g->init_list[i]))
 			weir_class_task_exit(g->init_list[i], t);
 	return weir_task_put(s, t);
 }
@@ -649,7 +649,7 @@ int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg)
 }
 
 #if WEIR_DOMAINS
-int weir_mail(struct weir_sched weir_mem *s, u32 cpu)
+int weir_remote_poll(struct weir_sched weir_mem *s, u32 cpu)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 

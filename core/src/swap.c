@@ -28,7 +28,7 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 		}
 	}
 	if (weir_distributed(s))
-		weir_mail_flush(s);
+		weir_remote_flush(s);
 	return 0;
 }
 
@@ -162,7 +162,7 @@ static void forget_work(struct weir_sched weir_mem *s)
 		s->ctx[i].work_head = 0;
 		s->ctx[i].work_tail = 0;
 		s->ctx[i].nr_msgs = 0;
-		s->ctx[i].telling = 0;
+		s->ctx[i].delivery = 0;
 		s->ctx[i].followers = 0;
 	}
 }
@@ -300,7 +300,7 @@ static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem
 
 	for (i = 0; i < new->nr_in && weir_loop; i++) {
 		new->in[i]->to = new;
-		new->in[i]->hears = new->sched->classes[new->class].hears;
+		new->in[i]->change_kinds = new->sched->classes[new->class].change_kinds;
 	}
 	for (i = 0; i < new->nr_out && weir_loop; i++)
 		new->out[i]->from = new;

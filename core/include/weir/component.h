@@ -69,7 +69,7 @@ struct weir_descriptor {
 	u32 out_min, out_max;
 	u32 out_label; /* enum weir_out_label */
 	u32 keyed_out; /* out-pipes are keyed */
-	u32 hears;     /* enum weir_change_kind bits it wants in its log; 0: added and moved */
+	u32 change_kinds;     /* enum weir_change_kind bits it wants in its log; 0: added and moved */
 	u32 size;      /* of the state struct */
 	u32 per_task;  /* private bytes per task */
 	u32 nr_params;
@@ -117,7 +117,7 @@ struct weir_entries {
 struct weir_class {
 	u32 size;
 	u32 per_task;
-	u32 hears;
+	u32 change_kinds;
 	u32 keyed_out;
 	u32 has; /* enum weir_has */
 	u32 nr_params;

@@ -49,7 +49,7 @@ struct weir_pipe {
 	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
 	struct weir_instance weir_mem *to; /* (b) */
 	u32 to_port;	/* (c) */
-	u32 hears;	/* (b) changes the receiver wants to know; 0: it has no update, the way ends */
+	u32 change_kinds;	/* (b) changes the receiver wants to know; 0: it has no update, the way ends */
 	u32 from_port;	/* (c) */
 	u32 nr_cpus;	/* (c) CPUs that can be reached through the pipe */
 	u32 cpu;	/* (c) the lowest of them */

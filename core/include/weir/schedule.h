@@ -35,7 +35,7 @@ enum weir_op_kind {
 	WEIR_OP_NOTIFY,
 	WEIR_OP_SCAN,
 	WEIR_OP_BURN,
-	WEIR_OP_MAIL,
+	WEIR_OP_REMOTE,
 };
 
 struct weir_op {
@@ -72,22 +72,22 @@ struct weir_ctx {
 	u32 draining;
 	u32 gave_up; /* a call waited too long for another CPU, and left something undone */
 	u32 tired;   /* so did the present weir_drain() */
-	u32 next_msg; /* the first of `msgs` that nobody has been told of yet */
+	u32 next_msg; /* the first of `msgs` that is not delivered yet */
 	s32 entered; /* 0, or why `add` could not enter `given` */
 	u32 domain;  /* for whom it acts: its own, or that of the instance whose update it runs */
 	u32 back;    /* for whom it acts after that update */
-	u32 reading; /* what it delivers came in a letter */
+	u32 from_remote; /* the message that it delivers came from another domain */
 	struct weir_pipe weir_mem *given; /* the pipe that weir_drain() was called for, until it has been seen to */
 	struct weir_task weir_mem *add;	  /* what enters it */
-	struct weir_msg msg; /* what is being told */
-	u32 telling;	     /* 0: nothing is being told; 1: not begun; 2: the responder has been; from then on, subscribers */
+	struct weir_msg msg; /* the message that is being delivered */
+	u32 delivery;	     /* 0: none; 1: not begun; 2: the responder has it; from then on, subscribers */
 	u32 followers;	     /* hooks of its task that were looked at */
-	struct weir_instance weir_mem *hearer; /* who is told now */
+	struct weir_instance weir_mem *recipient; /* the instance whose turn it is */
 	struct weir_pipe weir_mem *held_for;   /* the pipe, locked, for which it is, if it follows the task */
 	u32 pick_stage; /* how far weir_pick() has come */
 	u32 pick_at;	/* likewise, in a list of pipes or instances */
 	struct weir_pipe weir_mem *pick_pipe; /* what it wants to be drained; null: what there is */
-	struct weir_instance weir_mem *puller; /* who is to fetch work for it */
+	struct weir_instance weir_mem *puller; /* the instance that is to fetch work for it */
 	struct weir_task weir_mem *picked;
 	u32 held[WEIR_MAX_DEPTH];
 	struct weir_op weir_mem *ops;
@@ -125,7 +125,7 @@ struct weir_sched {
 	struct weir_cpumask weir_mem *busy; /* (a) running a task, or choosing the next one */
 	void weir_mem *free_list[WEIR_NR_SIZES]; /* (l) */
 	struct weir_topic topics[WEIR_MAX_TOPICS];
-	struct weir_box weir_mem *boxes; /* (c) a letter box for each coherence domain; null: all CPUs share memory */
+	struct weir_remote_queue weir_mem *remote; /* (c) remote messages, a queue for each coherence domain; null: all CPUs share memory */
 	u32 nr_domains;			 /* (c) */
 	u32 spent_slots;
 	struct weir_graph weir_mem *spent; /* what the swap under way is to free, with its hooks */
@@ -144,10 +144,10 @@ WEIR_INLINE int weir_distributed(const struct weir_sched weir_mem *s)
 /* Subscriptions in the order of domains and topics. */
 WEIR_INLINE struct weir_subs weir_mem *weir_subs_nth(struct weir_graph weir_mem *g, u32 n)
 {
-	return WEIR_DOMAINS && n >= WEIR_MAX_TOPICS ? &g->far[n - WEIR_MAX_TOPICS] : &g->subs[n];
+	return WEIR_DOMAINS && n >= WEIR_MAX_TOPICS ? &g->remote_subs[n - WEIR_MAX_TOPICS] : &g->subs[n];
 }
 
-/* Who is to be told of @topic, and who answers, in the domain that the calling CPU acts for. */
+/* Subscribers and responder of @topic in the domain that the calling CPU acts for. */
 WEIR_INLINE struct weir_subs weir_mem *weir_subs(struct weir_sched weir_mem *s, u32 topic)
 {
 	if (weir_distributed(s))
@@ -210,10 +210,10 @@ int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *m
 /* Ask the responder of a topic. */
 int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg);
 int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance);
-/* The letters of the CPU's coherence domain are read by any call of it, and by this one. */
-int weir_mail(struct weir_sched weir_mem *s, u32 cpu);
-/* Letters to a coherence domain so far: where there are more than before, the runtime interrupts one of its CPUs. */
-u64 weir_mail_posted(struct weir_sched weir_mem *s, u32 domain);
+/* Deliver the remote messages of the CPU's coherence domain; every other call of the CPU does so too. */
+int weir_remote_poll(struct weir_sched weir_mem *s, u32 cpu);
+/* Remote messages sent to a coherence domain so far: if the number has grown, the runtime interrupts one of its CPUs. */
+u64 weir_remote_sent(struct weir_sched weir_mem *s, u32 domain);
 /*
  * 1 if a call on @cpu waited too long for another CPU since the last question: it failed with -WEIR_EAGAIN, or left
  * something undone that the next weir_pick() of this CPU does. The runtime sees to it that there is one soon.

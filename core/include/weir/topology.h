@@ -78,7 +78,7 @@ struct weir_graph {
 	u32 nr_slots;
 	u32 nr_cpus;
 	u64 followed; /* topics that some class follows */
-	u64 heard;    /* topics that somebody is to be told of */
+	u64 subscribed;    /* topics that somebody is to be told of */
 	struct weir_pipe weir_mem *pipes;
 	struct weir_instance weir_mem *weir_mem *instances;
 	struct weir_plan_cpu weir_mem *cpus;
@@ -89,7 +89,7 @@ struct weir_graph {
 	u32 nr_priv;	  /* instances with private data per task */
 	struct weir_instance weir_mem *weir_mem *init_list;
 	struct weir_instance weir_mem *weir_mem *priv_list;
-	struct weir_subs weir_mem *far; /* as `subs`, of the second domain and those after it */
+	struct weir_subs weir_mem *remote_subs; /* as `subs`, of the second domain and those after it */
 	struct weir_subs subs[WEIR_MAX_TOPICS];
 };
 

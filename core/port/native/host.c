@@ -20,9 +20,9 @@ void weir_host_classes(struct weir_class *out)
 		weir_assert(d->nr_params <= WEIR_MAX_PARAMS);
 		out[i].size = d->size;
 		out[i].per_task = d->per_task;
-		out[i].hears = d->hears;
-		if (!d->hears && weir_entries[i].has & WEIR_HAS_UPDATE)
-			out[i].hears = WEIR_ADDED | WEIR_MOVED;
+		out[i].change_kinds = d->change_kinds;
+		if (!d->change_kinds && weir_entries[i].has & WEIR_HAS_UPDATE)
+			out[i].change_kinds = WEIR_ADDED | WEIR_MOVED;
 		out[i].keyed_out = d->keyed_out;
 		out[i].has = e->has;
 		out[i].nr_params = d->nr_params;

@@ -28,9 +28,9 @@ void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entri
 {
 	out->size = d->size;
 	out->per_task = d->per_task;
-	out->hears = d->hears;
-	if (!d->hears && e->has & WEIR_HAS_UPDATE)
-		out->hears = WEIR_ADDED | WEIR_MOVED;
+	out->change_kinds = d->change_kinds;
+	if (!d->change_kinds && e->has & WEIR_HAS_UPDATE)
+		out->change_kinds = WEIR_ADDED | WEIR_MOVED;
 	out->keyed_out = d->keyed_out;
 	out->has = e->has;
 	out->nr_params = d->nr_params;

@@ -25,7 +25,7 @@ pub struct CConfig {
 pub struct CClass {
     pub size: u32,
     pub per_task: u32,
-    pub hears: u32,
+    pub change_kinds: u32,
     pub keyed_out: u32,
     pub has: u32,
     pub nr_params: u32,
@@ -169,7 +169,7 @@ pub struct CDescriptor {
     pub out_max: u32,
     pub out_label: u32,
     pub keyed_out: u32,
-    pub hears: u32,
+    pub change_kinds: u32,
     pub size: u32,
     pub per_task: u32,
     pub nr_params: u32,
@@ -239,8 +239,8 @@ unsafe extern "C" {
     pub fn weir_pick(s: *mut CSched, cpu: u32, target: u32) -> *mut CTask;
     pub fn weir_notify(s: *mut CSched, cpu: u32, msg: *const CMsg) -> c_int;
     pub fn weir_ask(s: *mut CSched, cpu: u32, msg: *mut CMsg) -> c_int;
-    pub fn weir_mail(s: *mut CSched, cpu: u32) -> c_int;
-    pub fn weir_mail_posted(s: *mut CSched, domain: u32) -> u64;
+    pub fn weir_remote_poll(s: *mut CSched, cpu: u32) -> c_int;
+    pub fn weir_remote_sent(s: *mut CSched, domain: u32) -> u64;
     pub fn weir_timer_expired(s: *mut CSched, cpu: u32, instance: u32) -> c_int;
     pub fn weir_topic_register(s: *mut CSched, uuid: u64, version: u32) -> c_int;
     pub fn weir_topic_check(s: *mut CSched, topic: u32, uuid: u64, version: u32) -> c_int;

@@ -90,7 +90,7 @@ plain! {
         nr_slots: u32,
         nr_cpus: u32,
         followed: u64,
-        heard: u64,
+        subscribed: u64,
         pipes: u64,
         instances: u64,
     }
@@ -114,7 +114,7 @@ plain! {
         from: u64,
         to: u64,
         to_port: u32,
-        hears: u32,
+        change_kinds: u32,
         from_port: u32,
         nr_cpus: u32,
         cpu: u32,

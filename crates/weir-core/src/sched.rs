@@ -85,7 +85,7 @@ pub enum OpKind {
     /// `n` iterations of a busy loop of the component `burn`.
     Burn,
     /// `object` = coherence domain whose letter box is written or emptied.
-    Mail,
+    Remote,
 }
 
 /// Result of [`Sched::pick`].
@@ -621,16 +621,16 @@ impl Sched {
     }
 
     /// Letters to a coherence domain so far, 0 where all CPUs share memory.
-    pub fn mail_posted(&self, domain: u32) -> u64 {
+    pub fn remote_sent(&self, domain: u32) -> u64 {
         // SAFETY: valid scheduler; an unknown domain has none.
-        unsafe { ffi::weir_mail_posted(self.s, domain) }
+        unsafe { ffi::weir_remote_sent(self.s, domain) }
     }
 
     /// Read the letters of the CPU's coherence domain; each other call of it does that as well.
-    pub fn read_mail(&mut self, cpu: u32) {
+    pub fn poll_remote(&mut self, cpu: u32) {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // SAFETY: valid scheduler.
-        unsafe { ffi::weir_mail(self.s, cpu) };
+        unsafe { ffi::weir_remote_poll(self.s, cpu) };
         self.after_call(cpu);
     }
 

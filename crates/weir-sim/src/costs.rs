@@ -271,7 +271,7 @@ impl Costs {
             OpKind::Notify => c.notify,
             OpKind::Scan => n * c.scan,
             OpKind::Burn => n * c.burn_1000 / 1_000,
-            OpKind::Mail => self.lock_handover.domain,
+            OpKind::Remote => self.lock_handover.domain,
         }
     }
 

@@ -46,7 +46,7 @@ static int build(struct weir_sched *s, const char *component)
 	};
 	struct weir_swap_stats stats;
 
-	s->classes[class_id("termination")].hears = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED;
+	s->classes[class_id("termination")].change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED;
 	return weir_swap(s, 0, &plan, &stats);
 }
 

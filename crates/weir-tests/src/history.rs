@@ -181,7 +181,7 @@ impl World {
             if !self.steps.is_multiple_of(POST) {
                 return Ok(());
             }
-            self.lab.read_mail();
+            self.lab.poll_remote();
             self.lab.copies_agree()?;
         }
         law::check(&mut self.lab, asked)
@@ -348,7 +348,7 @@ impl World {
     /// be left over.
     pub fn drain(&mut self) -> Result<(), String> {
         self.run_each(true)?;
-        self.lab.read_mail();
+        self.lab.poll_remote();
         match self.lab.sched.nr_tasks() {
             0 => Ok(()),
             n => Err(format!("{n} records of ended tasks are left")),

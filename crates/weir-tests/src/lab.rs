@@ -76,12 +76,12 @@ impl Lab {
     }
 
     /// Every coherence domain reads its letters, and those that are written thereupon.
-    pub fn read_mail(&mut self) {
+    pub fn poll_remote(&mut self) {
         let domains = self.plan.domains();
-        let posted = |s: &Sched| (0..domains).map(|d| s.mail_posted(d)).collect::<Vec<_>>();
+        let posted = |s: &Sched| (0..domains).map(|d| s.remote_sent(d)).collect::<Vec<_>>();
         loop {
             let before = posted(&self.sched);
-            (0..self.shape.nr_cpus()).for_each(|cpu| self.sched.read_mail(cpu));
+            (0..self.shape.nr_cpus()).for_each(|cpu| self.sched.poll_remote(cpu));
             if posted(&self.sched) == before {
                 return;
             }

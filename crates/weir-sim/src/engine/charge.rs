@@ -94,7 +94,7 @@ pub struct Charger<'a> {
 }
 
 /// Kinds of operations.
-const KINDS: usize = OpKind::Mail as usize + 1;
+const KINDS: usize = OpKind::Remote as usize + 1;
 
 impl<'a> Charger<'a> {
     pub fn new(machine: &'a Machine, costs: &'a Costs, plan: &Plan) -> Self {
@@ -239,7 +239,7 @@ fn prices(costs: &Costs) -> [(u64, u64); KINDS] {
     set(OpKind::Notify, core.notify, 0);
     set(OpKind::Scan, 0, core.scan);
     set(OpKind::Burn, 0, core.burn_1000);
-    set(OpKind::Mail, costs.lock_handover.domain, 0);
+    set(OpKind::Remote, costs.lock_handover.domain, 0);
     prices
 }
 

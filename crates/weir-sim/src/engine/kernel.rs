@@ -40,8 +40,8 @@ impl<O: Observer> Sim<'_, O> {
         if !self.messages.is_empty() {
             self.pass_on(h, end);
         }
-        if !self.letters.is_empty() {
-            self.send_mail(h, end);
+        if !self.remote_sent.is_empty() {
+            self.interrupt_remote(h, end);
         }
         self.arm_component_timer();
         end
@@ -190,24 +190,24 @@ impl<O: Observer> Sim<'_, O> {
     }
 
     /// Interrupt the domains to which the call of `h` that is over at `end` left letters.
-    fn send_mail(&mut self, h: CpuNo, end: u64) {
-        for domain in 0..self.letters.len() as u32 {
-            let posted = self.sched.mail_posted(domain);
-            if std::mem::replace(&mut self.letters[domain as usize], posted) == posted {
+    fn interrupt_remote(&mut self, h: CpuNo, end: u64) {
+        for domain in 0..self.remote_sent.len() as u32 {
+            let posted = self.sched.remote_sent(domain);
+            if std::mem::replace(&mut self.remote_sent[domain as usize], posted) == posted {
                 continue;
             }
             // A domain that is all offline reads them when it is back.
             if let Some(c) = self.reader(domain) {
                 let at = end + self.charger.interrupt_ns(h, c);
-                self.timers.push(Key::new(at, Phase::Interrupt, Kind::Mail, domain));
+                self.timers.push(Key::new(at, Phase::Interrupt, Kind::Remote, domain));
             }
         }
     }
 
     /// A coherence domain is told of letters, which it may have read meanwhile.
-    pub fn mail_arrives(&mut self, domain: u32) -> Result<()> {
+    pub fn remote_arrives(&mut self, domain: u32) -> Result<()> {
         if let Some(c) = self.reader(domain) {
-            self.sched.read_mail(c);
+            self.sched.poll_remote(c);
             self.account(c, Call::Notify);
         }
         Ok(())

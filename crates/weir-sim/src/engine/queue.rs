@@ -47,7 +47,7 @@ pub enum Kind {
     /// Index: CPU that is told to give up its task.
     Preempt = 10,
     /// Index: coherence domain that is told that there are letters.
-    Mail = 11,
+    Remote = 11,
 }
 
 const KINDS: [Kind; 12] = [
@@ -62,7 +62,7 @@ const KINDS: [Kind; 12] = [
     Kind::Sample,
     Kind::Kick,
     Kind::Preempt,
-    Kind::Mail,
+    Kind::Remote,
 ];
 
 /// An event, ordered by time, phase, kind and index.

@@ -113,7 +113,7 @@ pub struct Sim<'a, O: Observer> {
     pub depths: Vec<u32>,
     pub messages: Vec<OutMsg>,
     /// Letters to each coherence domain for which an interrupt was sent; empty where all CPUs share memory.
-    pub letters: Vec<u64>,
+    pub remote_sent: Vec<u64>,
     /// Tasks to wake, collected while an object is in use.
     pub wakes: Vec<TaskNo>,
     /// Pipes that changed in a call.
@@ -222,7 +222,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             oplog,
             depths: if polled { vec![0; plan.pipes.len()] } else { Vec::new() },
             messages: Vec::new(),
-            letters: if plan.domains() > 1 { vec![0; plan.domains() as usize] } else { Vec::new() },
+            remote_sent: if plan.domains() > 1 { vec![0; plan.domains() as usize] } else { Vec::new() },
             wakes: Vec::new(),
             touched: Vec::new(),
             census: Census { starts, ..Census::default() },
@@ -374,7 +374,7 @@ impl<'a, O: Observer> Sim<'a, O> {
             Kind::Wake => self.timed_wake(index),
             Kind::Component => self.component_timer(),
             Kind::Kick => self.interrupt(index, false),
-            Kind::Mail => self.mail_arrives(index),
+            Kind::Remote => self.remote_arrives(index),
             Kind::Preempt => self.interrupt(index, true),
             Kind::Cpu => unreachable!("events of CPUs are in the other queue"),
         }

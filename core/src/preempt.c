@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Wake an idle CPU for a task, or preempt the one that runs the least urgent task. */
+#include "internal.h"
+
+/* Some CPU behind @pipe waits for work. */
+WEIR_FLAT static int any_idle(const struct weir_pipe weir_mem *pipe)
+{
+	struct weir_sched weir_mem *s = pipe->sched;
+
+	if (pipe->nr_cpus == 1)
+		return weir_mask_test(s->idle, pipe->cpu);
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++)
+		if (pipe->cpus->word[w] & weir_load(&s->idle->word[w]))
+			return 1;
+	return 0;
+}
+
+WEIR_FLAT int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	/* Pairs with the fence in weir_pick(): either we see the idle CPU, or it sees @t in the pipe. */
+	weir_barrier(pipe->sched);
+	if (pipe->nr_cpus && any_idle(pipe)) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_KICK, .cpu = WEIR_NO_CPU, .task = t,
+					.value = pipe->idx, .value2 = pipe->to->idx };
+
+		weir_msg_push(pipe->sched, &msg);
+	}
+	return 0;
+}
+
+WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 idx)
+{
+	struct weir_pipe weir_mem *pipe = &s->graph->pipes[idx];
+	u32 cpu = pipe->cpu;
+
+	if (pipe->nr_cpus > 1) {
+		/* Where it may run is asked while it is there: later the record can be another task's. */
+		cpu = WEIR_NO_CPU;
+		if (weir_pipe_lock(pipe)) {
+			/* If it is another task's record by now, ours is gone, and whoever is kicked finds nothing. */
+			cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
+		} else {
+			if (weir_pipe_has(pipe, t))
+				cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
+			weir_pipe_unlock(pipe);
+		}
+	}
+	/* Whoever takes a CPU out of the idle set wakes it. */
+	return cpu < s->nr_cpus && weir_mask_clear(s->idle, cpu) ? cpu : WEIR_NO_CPU;
+}
+
+/* The CPU behind @pipe, allowed by @mask, that runs the task least urgent of those less urgent than @key; none if one is idle. */
+WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg, const struct weir_cpumask weir_mem *mask weir_arg,
+				  u64 key)
+{
+	struct weir_sched weir_mem *s = pipe->sched;
+	u32 worst = WEIR_NO_CPU;
+
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
+		u64 bits = pipe->cpus->word[w] & (mask ? weir_load(&mask->word[w]) : ~0ull);
+
+		if (bits & weir_load(&s->idle->word[w]))
+			return WEIR_NO_CPU;
+		bits &= weir_load(&s->busy->word[w]);
+		while (bits && weir_loop) {
+			u32 cpu = w * 64 + weir_lowest_bit(bits);
+			u64 k = weir_load(&s->cpus[cpu].curr_key);
+
+			bits &= bits - 1;
+			if (k > key) {
+				worst = cpu;
+				key = k;
+			}
+		}
+	}
+	return worst;
+}
+
+WEIR_GLOBAL int weir_preempt(struct weir_instance weir_mem *self weir_arg, struct weir_pipe weir_mem *pipe weir_arg,
+			     struct weir_task weir_mem *t weir_arg, u64 key)
+{
+	struct weir_sched weir_mem *s = self->sched;
+	u32 cpu = weir_least_urgent(pipe, pipe->nr_cpus > 1 ? weir_affinity(s, t) : 0, key);
+
+	weir_note_scan(self, pipe->nr_cpus);
+	if (cpu == WEIR_NO_CPU)
+		return 0;
+	/* Until it chooses again the CPU counts as running @t, so the next arrival looks elsewhere. */
+	weir_store(&s->cpus[cpu].curr_key, key);
+	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, key);
+	return 1;
+}
+
+void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
+			struct weir_task weir_mem *t, u64 key)
+{
+	struct weir_sched weir_mem *s = self->sched;
+	u32 cpu = weir_load(&t->cpu);
+	u64 first = WEIR_KEY_NONE;
+
+	if (cpu >= s->nr_cpus || !weir_mask_test(pipe->cpus, cpu) || weir_load(&s->cpus[cpu].curr) != t)
+		return;
+	weir_store(&t->key, key);
+	weir_store(&s->cpus[cpu].curr_key, key);
+	if (weir_pipe_lock(pipe))
+		return;
+	if (pipe->head)
+		first = pipe->head->hooks[pipe->slot].key;
+	weir_pipe_unlock(pipe);
+	if (first < key)
+		weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, first);
+}
