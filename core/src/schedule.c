@@ -454,9 +454,23 @@ static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_me
 }
 
 /*
- * First task of the exit that this CPU wins. One atomic state change decides between CPUs. What the CPU
- * runs is told under the exit's lock: whoever puts a more urgent task there later sees it (weir_preempt()).
+ * @t, claimed at @exit, is what @cpu runs. That is told under the exit's lock: whoever puts a more urgent task there later
+ * sees it (weir_preempt()).
  */
+static void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, struct weir_task weir_mem *t, u32 cpu)
+{
+	struct weir_cpu weir_mem *c = &s->cpus[cpu];
+
+	weir_store(&t->cpu, cpu);
+	weir_store(&c->curr_key, weir_load(&t->key));
+	weir_store(&c->curr, t);
+	if (!weir_mask_test(s->busy, cpu))
+		weir_mask_set(s->busy, cpu);
+	/* Nobody else takes it now; the walk through the other pipes needs this lock no more. */
+	weir_pipe_take(exit, t);
+}
+
+/* First task of the exit that this CPU wins. One atomic state change decides between CPUs. */
 WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t;
@@ -467,17 +481,8 @@ WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg, struct weir_p
 		if (may_run(s, exit, t, cpu) &&
 		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
 			break;
-	if (t) {
-		struct weir_cpu weir_mem *c = &s->cpus[cpu];
-
-		weir_store(&t->cpu, cpu);
-		weir_store(&c->curr_key, weir_load(&t->key));
-		weir_store(&c->curr, t);
-		if (!weir_mask_test(s->busy, cpu))
-			weir_mask_set(s->busy, cpu);
-		/* Nobody else takes it now; the walk through the other pipes needs this lock no more. */
-		weir_pipe_take(exit, t);
-	}
+	if (t)
+		hold(s, exit, t, cpu);
 	weir_pipe_unlock(exit);
 	return (u64)t;
 }
@@ -599,6 +604,58 @@ WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u3
 		weir_store_release(&t->state, WEIR_RUNNING);
 	leave(ctx);
 	return t;
+}
+
+/*
+ * Claim @to for @cpu, if it stands at @exit and no task there that may run on this CPU is more urgent; 1: claimed. What arrived
+ * earlier and is as urgent is passed over: that is what a hand-over is for.
+ */
+WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *exit weir_arg,
+				 struct weir_task weir_mem *to weir_arg, u32 cpu)
+{
+	struct weir_task weir_mem *t;
+	int claimed = 0;
+
+	if (weir_pipe_lock(exit))
+		return 0;
+	if (weir_pipe_has(exit, to) && may_run(s, exit, to, cpu)) {
+		u64 key = weir_load(&to->key);
+
+		weir_for_task(t, exit)
+			if (weir_load(&t->key) < key && weir_load(&t->state) == WEIR_SCHEDULABLE && may_run(s, exit, t, cpu))
+				break;
+		claimed = !t && weir_cas(&to->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE;
+		if (claimed)
+			hold(s, exit, to, cpu);
+	}
+	weir_pipe_unlock(exit);
+	return claimed;
+}
+
+WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *from,
+			     struct weir_task weir_mem *to)
+{
+	struct weir_ctx weir_mem *ctx;
+	u32 exit;
+	int err = from ? weir_relinquish(s, cpu, from) : 0;
+
+	if (!err && weir_load(&to->state) == WEIR_UNCONSIDERED)
+		err = weir_unblock(s, cpu, to);
+	if (err)
+		return err;
+	ctx = enter(s, cpu);
+	if (!ctx)
+		return 1;
+	exit = s->graph->cpus[cpu].exit;
+	err = exit == WEIR_NONE || !weir_claim_given(s, &s->graph->pipes[exit], to, cpu);
+	if (!err) {
+		ctx->picked = to;
+		pick_found(s, ctx, cpu);
+		settle(s, ctx);
+		weir_store_release(&to->state, WEIR_RUNNING);
+	}
+	leave(ctx);
+	return err;
 }
 
 /* --- messages ---------------------------------------------------------------------------------- */

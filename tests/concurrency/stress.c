@@ -37,9 +37,9 @@ static struct {
 	struct weir_task *task;
 } tasks[NR_TASKS];
 
-enum count { PICKS, HITS, ADMITS, RELINQUISHES, BLOCKS, EXITS, NOTES, SWAPS, REPLACEMENTS, KICKS, PREEMPTS, NR_COUNTS };
+enum count { PICKS, HITS, ADMITS, RELINQUISHES, BLOCKS, EXITS, NOTES, SWAPS, REPLACEMENTS, KICKS, PREEMPTS, HANDED, NR_COUNTS };
 static const char *const count_names[] = { "picks", "hits", "admits", "relinquishes", "blocks", "exits",
-					   "notifications", "swaps", "replacements", "kicks", "preempts" };
+					   "notifications", "swaps", "replacements", "kicks", "preempts", "hand-overs" };
 static u64 counts[NR_COUNTS];
 
 static struct weir_sched *sched;
@@ -177,6 +177,27 @@ static void step_note(u32 cpu, u32 i, u64 *random)
 	}
 }
 
+/* From task @i, whose lock is held, to another one, if its lock is free to take in the order of numbers. */
+static void step_hand_over(u32 cpu, u32 i, u64 *random)
+{
+	u32 to = below(random, NR_TASKS);
+	int err;
+
+	if (to <= i)
+		return;
+	weir_spin_lock(&tasks[to].lock);
+	if (tasks[to].belief != GONE && weir_load(&sched->cpus[cpu].curr) != tasks[to].task &&
+	    weir_load(&tasks[to].task->state) != WEIR_RUNNING && weir_load(&tasks[to].task->state) != WEIR_CLAIMED) {
+		err = weir_hand_over(sched, cpu, tasks[i].task, tasks[to].task);
+		REQUIRE(err == 0 || err == 1);
+		REQUIRE(err || weir_load(&sched->cpus[cpu].curr) == tasks[to].task);
+		tasks[to].belief = READY;
+		if (!err)
+			count(HANDED);
+	}
+	weir_spin_unlock(&tasks[to].lock);
+}
+
 /* The CPU gives up what it runs, unless another CPU has taken that off it, and asks for the next task. */
 static void step_schedule(u32 cpu, u64 *random)
 {
@@ -194,6 +215,9 @@ static void step_schedule(u32 cpu, u64 *random)
 			case 1:
 			case 2:
 				task_block(cpu, i);
+				break;
+			case 3:
+				step_hand_over(cpu, i, random);
 				break;
 			default:
 				count(RELINQUISHES);

@@ -205,6 +205,13 @@ int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem
 int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /* Claim the next task for CPU @target, or null. */
 struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target);
+/*
+ * A directed hand-over: @from, which runs on @cpu, gives it up and becomes schedulable (null: the CPU has nothing), and @to,
+ * schedulable or unconsidered, runs there next if the policy allows it: it stands at the CPU's exit, and nothing there is
+ * more urgent, be it @from. Among equals it goes before those that came earlier. 0: @to is running on @cpu. 1: the policy
+ * does not allow it; @to is schedulable, and the CPU picks as usual. Below 0, as of weir_relinquish() and weir_unblock().
+ */
+int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *from, struct weir_task weir_mem *to);
 /* Publish a message from the runtime or from user space. */
 int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg);
 /* Ask the responder of a topic. */

@@ -165,6 +165,19 @@ static void pick_1(void)
 	outcome.picked[1] = weir_pick(sched, 1, 1);
 }
 
+/* What CPU 0 has (nothing, or b) goes to a, if the policy lets it. */
+static void hand_a_0(void)
+{
+	outcome.err[0] = weir_hand_over(sched, 0, 0, a);
+	outcome.picked[0] = outcome.err[0] ? 0 : a;
+}
+
+static void hand_b_a_0(void)
+{
+	outcome.err[0] = weir_hand_over(sched, 0, b, a);
+	outcome.picked[0] = outcome.err[0] ? 0 : a;
+}
+
 static void admit_a_0(void)
 {
 	admit(0, a);
@@ -589,6 +602,46 @@ static void topic_remove(void)
 	outcome.err[1] = weir_topic_remove(sched, (u32)topic);
 }
 
+/* --- hand-over ------------------------------------------------------------------------------------- */
+
+/* CPU 0 or CPU 1 has it, and whoever lost says so. */
+static void hand_over_check(void)
+{
+	REQUIRE(running(a));
+	REQUIRE(outcome.picked[a->cpu] == a && !outcome.picked[!a->cpu]);
+	REQUIRE(outcome.err[0] == (a->cpu == 1));
+}
+
+static void hand_over_running_setup(void)
+{
+	begin_shared();
+	admit(0, b);
+	REQUIRE(weir_pick(sched, 0, 0) == b);
+	admit(0, a);
+}
+
+/* Both go on, on one CPU each or one of them in the queue; none is on two. */
+static void hand_over_running_check(void)
+{
+	REQUIRE(running(a) || waits_in(a, 0));
+	REQUIRE(running(b) || waits_in(b, 0));
+	REQUIRE(!(running(a) && running(b)) || a->cpu != b->cpu);
+	REQUIRE(!outcome.picked[0] || running(a));
+	REQUIRE(outcome.err[0] == !outcome.picked[0]);
+}
+
+/* CPU 0 may hand over to b of priority 1 while a of priority 5 arrives. */
+static void hand_b_0(void)
+{
+	outcome.err[0] = weir_hand_over(sched, 0, 0, b);
+	outcome.picked[0] = outcome.err[0] ? 0 : b;
+}
+
+static void hand_over_urgent_check(void)
+{
+	REQUIRE(outcome.picked[0] ? running(b) && outcome.preempts[0] : waits_in(b, 0) && waits_in(a, 0));
+}
+
 static void topic_check(void)
 {
 	REQUIRE(!outcome.err[0] ? outcome.err[1] == -WEIR_EBUSY : !outcome.err[1]);
@@ -625,6 +678,9 @@ const struct scenario scenarios[] = {
 	THREE("swap-admit-pick", swap_setup, pick_0, admit_a_1, swap_ctl, idle_check),
 	TWO("replace-admit", swap_setup, admit_a_0, replace_queue, swap_admit_check),
 	TWO("replace-pick", swap_pick_setup, pick_0, replace_queue, swap_pick_check),
+	TWO("hand-over-claim", one_task_setup, hand_a_0, pick_1, hand_over_check),
+	TWO("hand-over-running", hand_over_running_setup, hand_b_a_0, pick_1, hand_over_running_check),
+	TWO("hand-over-urgent", urgent_setup, hand_b_0, admit_a_1, hand_over_urgent_check),
 	TWO("topic-hold-remove", topic_setup, topic_hold, topic_remove, topic_check),
 };
 const u32 nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);
