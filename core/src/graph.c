@@ -286,8 +286,15 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg, const s
 	if (!g->cpus)
 		return -WEIR_ENOMEM;
 	weir_copy(g->cpus, plan->cpus, plan->nr_cpus * sizeof(struct weir_plan_cpu));
-	for (u32 i = 0; i < plan->nr_cpus && weir_loop; i++)
-		nr_lists += plan->cpus[i].nr_postponed + plan->cpus[i].nr_puller;
+	/* CPUs behind one exit share their entries. */
+	for (u32 i = 0; i < plan->nr_cpus && weir_loop; i++) {
+		const struct weir_plan_cpu weir_mem *pc = &plan->cpus[i];
+
+		if (pc->first_postponed + pc->nr_postponed > nr_lists)
+			nr_lists = pc->first_postponed + pc->nr_postponed;
+		if (pc->first_puller + pc->nr_puller > nr_lists)
+			nr_lists = pc->first_puller + pc->nr_puller;
+	}
 	g->lists = weir_region_alloc(s, &g->region, (nr_lists + 1) * sizeof(u32));
 	if (!g->lists)
 		return -WEIR_ENOMEM;

@@ -52,6 +52,8 @@ pub enum Command {
     Reproduce(crate::reproduce::ReproduceArgs),
     /// Check topologies without running them
     Check(CheckArgs),
+    /// Compile a topology for a machine into a flat plan, which C runtimes load
+    Compile(crate::compile::CompileArgs),
     /// Draw a topology as SVG, DOT or Mermaid
     Graph(GraphArgs),
     /// Rewrite .weir files in the standard format

@@ -10,6 +10,7 @@ mod catalogue;
 mod check;
 mod columns;
 mod compare;
+mod compile;
 mod component;
 mod drawing;
 mod fault;
@@ -71,6 +72,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Analyze(args) => analyze::analyze(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Check(args) => check::check(&args),
+        Command::Compile(args) => compile::compile(&args),
         Command::Graph(args) => drawing::graph(&args),
         Command::Fmt(args) => formatting::fmt(&args),
         Command::Live(args) => live::live(&args),

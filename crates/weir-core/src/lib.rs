@@ -11,6 +11,7 @@ mod ffi;
 pub mod loaded;
 mod pelt;
 pub mod plan;
+pub mod planfile;
 pub mod raw;
 pub mod sched;
 pub mod shape;

@@ -13,15 +13,15 @@ const HAS_IDLE: u32 = 1 << 1;
 
 /// Owns the tables that a `struct weir_plan` points to.
 pub(crate) struct Tables {
-    pipes: Vec<CPlanPipe>,
-    instances: Vec<CPlanInstance>,
-    cpus: Vec<CPlanCpu>,
-    links: Vec<u32>,
-    lists: Vec<u32>,
-    params: Vec<u64>,
-    masks: Vec<CMask>,
-    nr_slots: u32,
-    nr_domains: u32,
+    pub(crate) pipes: Vec<CPlanPipe>,
+    pub(crate) instances: Vec<CPlanInstance>,
+    pub(crate) cpus: Vec<CPlanCpu>,
+    pub(crate) links: Vec<u32>,
+    pub(crate) lists: Vec<u32>,
+    pub(crate) params: Vec<u64>,
+    pub(crate) masks: Vec<CMask>,
+    pub(crate) nr_slots: u32,
+    pub(crate) nr_domains: u32,
 }
 
 /// Name and class of an instance: what tells whether a new one continues it.
@@ -216,7 +216,7 @@ impl Tables {
 }
 
 /// The bytes of plain records without padding.
-fn as_bytes<T>(records: &[T]) -> &[u8] {
+pub(crate) fn as_bytes<T>(records: &[T]) -> &[u8] {
     // SAFETY: used for `#[repr(C)]` records of integers (and, in `CPlan`, addresses) that name their padding.
     unsafe { std::slice::from_raw_parts(records.as_ptr().cast(), size_of_val(records)) }
 }

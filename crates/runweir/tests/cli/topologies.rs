@@ -124,3 +124,26 @@ fn the_whole_catalogue_is_formatted() {
     let args: Vec<&str> = ["fmt", "--check"].into_iter().chain(files.iter().map(String::as_str)).collect();
     assert_eq!(good(&args), "");
 }
+
+#[test]
+fn compile_writes_a_plan_that_says_what_it_is() {
+    let dir = temp();
+    good_in(dir.path(), &["compile", "priority", "-m", "smp-2", "-o", "p.plan"]);
+    let plan = fs::read(dir.path().join("p.plan")).expect("written");
+    assert_eq!(&plan[..8], b"WEIRPLAN");
+    assert_eq!(u64::from_le_bytes(plan[16..24].try_into().expect("eight bytes")), plan.len() as u64);
+    let text = String::from_utf8_lossy(&plan);
+    assert!(text.contains("priority_order") && text.contains("load_balancer"));
+    good_in(dir.path(), &["compile", "priority", "-m", "smp-2", "-o", "again.plan"]);
+    assert_eq!(fs::read(dir.path().join("again.plan")).expect("written"), plan, "the same bytes each time");
+}
+
+#[test]
+fn compile_refuses_what_c_runtimes_do_not_have() {
+    let dir = temp();
+    fs::write(dir.path().join("r.weir"), "entry -> rusty -> cpus;\n").expect("writable");
+    let ran = runweir_in(dir.path(), &["compile", "r.weir", "-m", "smp-1", "-o", "r.plan"]);
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("not written in C"), "{}", ran.stderr);
+    assert!(!dir.path().join("r.plan").exists());
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir compile`: a topology for a machine as a flat plan.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, ValueHint};
+
+use crate::fault::{Fault, Result};
+use crate::outdir::replace_file;
+use crate::{machine, output, topology};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir compile priority -m smp-2 -o priority.plan
+  runweir compile my.weir -m host --set round_robin.slice=5ms -o my.plan
+
+The plan is what a C program loads: libweir_threads (docs/threads.md) and other runtimes without the
+language. It fits any machine with as many CPUs; docs/plan-files.md has the format.")]
+pub struct CompileArgs {
+    /// Catalogue name or .weir file; - reads stdin
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub topology: String,
+    /// Machine to compile for: a preset, an hwloc XML file, a TOML file, or `host`
+    #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub machine: String,
+    /// File to write
+    #[arg(short, long, value_name = "T.plan", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// Set a parameter, as in `run`
+    #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
+    pub set: Vec<String>,
+    /// Merge a package, a catalogue name or a file, at a port of the topology (repeatable)
+    #[arg(long, value_name = "PACKAGE@PORT", value_parser = Text::new())]
+    pub with: Vec<String>,
+    /// Print no warnings; errors still show
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Compile and write.
+pub fn compile(args: &CompileArgs) -> Result<ExitCode> {
+    let machine = machine::resolve(&args.machine)?;
+    let bytes = plan_bytes(
+        &args.topology,
+        &machine.shape,
+        &topology::parse_sets(&args.set)?,
+        &args.with,
+        args.quiet,
+    )?;
+    replace_file(&args.output, &bytes)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The flat plan of the topology called `name`.
+pub fn plan_bytes(
+    name: &str,
+    shape: &weir_core::MachineShape,
+    sets: &[weir_lang::Set],
+    with: &[String],
+    quiet: bool,
+) -> Result<Vec<u8>> {
+    let source = topology::source(name)?;
+    let compiled = topology::compile_with(&source, shape, sets, with)?;
+    if !quiet {
+        output::show(&compiled.warnings.iter().map(topology::diag).collect::<Vec<_>>());
+    }
+    weir_core::planfile::flat(&compiled.plan).map_err(|e| {
+        Fault::user(
+            format!("`{name}` cannot become a flat plan: {}", e.message),
+            "C runtimes have the components of the catalogue that are written in C; use those",
+        )
+    })
+}
