@@ -57,6 +57,15 @@ for cc in "${compilers[@]}"; do
 		if [[ -s $work/log ]]; then fail "$port, $cc: symbols that no runtime provides"; else
 			pass "$port, $cc: needs a runtime and nothing else"
 		fi
+		# The kit stands on what a component may include, and knows nothing of the core's own header.
+		if (for file in core/kit/*.c; do
+			"$cc" -fsyntax-only -ffreestanding "${warnings[@]}" -Wno-unused-function -std=gnu11 -Icore/include \
+				-Icore/port/$port "$file" || exit 1
+		done) >"$work/log" 2>&1; then
+			pass "$port, $cc: the kit needs the component interface and nothing else"
+		else
+			fail "$port, $cc: the kit needs more than the component interface"
+		fi
 		# The least runtime is enough for a whole program.
 		echo 'extern const unsigned weir_nr_descriptors; int main(void) { return !weir_nr_descriptors; }' >"$work/main.c"
 		if "$cc" -O2 "${warnings[@]}" "${include[@]}" -o "$work/zero" "$work/main.c" "$work/unit.o" \

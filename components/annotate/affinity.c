@@ -19,7 +19,7 @@
  * example:  annotate affinity;
  */
 #include <weir/component.h>
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 
 /*
  * A mask and the way to it: all are chained for destroy, those without a task also in the free
@@ -49,7 +49,7 @@ WEIR_COMPONENT(affinity, .summary = "remember on which CPUs each task may run",
 static u64 affinity_bytes(const struct affinity weir_mem *self)
 {
 	return __builtin_offsetof(struct affinity_mask, mask) +
-	       (u64)self->inst.sched->mask_words * sizeof(u64);
+	       (u64)weir_mask_words(self->inst.sched) * sizeof(u64);
 }
 
 /* A mask for a task that has none, or null when the arena is full. */
@@ -91,7 +91,7 @@ WEIR_ENTRY int affinity_on_affinity(struct affinity weir_mem *self, const struct
 		m = affinity_get(self);
 	if (!m)
 		return -WEIR_ENOMEM;
-	for (u32 w = 0; w < self->inst.sched->mask_words && weir_loop; w++)
+	for (u32 w = 0; w < weir_mask_words(self->inst.sched) && weir_loop; w++)
 		weir_store(&m->mask.word[w], weir_load(&msg->mask->word[w]));
 	weir_store(&p->mask, m);
 	weir_store_release(&p->bound, 1);

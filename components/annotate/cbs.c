@@ -34,6 +34,7 @@
  * example:   annotate affinity, job, cbs(hard = true, bound = 95%); entry -> throttle -> edf -> cpus;
  */
 #include <weir/kit/reserve.h>
+#include <weir/cpus.h>
 
 enum cbs_state { CBS_NONE, CBS_ADMITTED, CBS_REFUSED };
 
@@ -83,9 +84,9 @@ static u64 cbs_capacity(struct weir_sched weir_mem *s)
 {
 	u64 sum = 0;
 
-	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++)
-		if (weir_load(&s->cpus[i].online))
-			sum += s->cpus[i].capacity;
+	for (u32 i = 0; i < weir_nr_cpus(s) && weir_loop; i++)
+		if (weir_cpu_is_online(s, i))
+			sum += weir_cpu_capacity(s, i);
 	return sum;
 }
 

@@ -20,6 +20,7 @@
  * example:  annotate job, deadline, executed; entry -> llf -> cpus;
  */
 #include <weir/component.h>
+#include <weir/cpus.h>
 
 struct executed_task {
 	u64 used;    /* (a) ns of work */
@@ -46,9 +47,9 @@ static u64 executed_open(struct weir_sched weir_mem *s, struct executed_task wei
 	u64 now = weir_now(s), since = weir_load(&p->since);
 	u32 cpu = weir_load(&t->cpu);
 
-	if (now <= since || cpu >= s->nr_cpus)
+	if (now <= since || cpu >= weir_nr_cpus(s))
 		return 0;
-	return (now - since) * s->cpus[cpu].capacity >> 10;
+	return (now - since) * weir_cpu_capacity(s, cpu) >> 10;
 }
 
 /* Charge a task that runs no longer. Of two who notice it, one does it. */

@@ -22,6 +22,7 @@
  *           entry -> load_balancer -> each cpu { cfs -> cpu };
  */
 #include <weir/kit/fair.h>
+#include <weir/cpus.h>
 
 struct fair {
 	struct weir_fair_book book;
@@ -39,7 +40,7 @@ WEIR_ENTRY int fair_construct(struct fair weir_mem *self)
 	u64 nr = 64;
 
 	/* Twice as many as CPUs: few queues share a place. */
-	while (nr < 2 * (u64)book->inst.sched->nr_cpus && weir_loop)
+	while (nr < 2 * (u64)weir_nr_cpus(book->inst.sched) && weir_loop)
 		nr *= 2;
 	book->mark = weir_instance_alloc(&book->inst, nr * sizeof(struct weir_fair_mark));
 	book->nr = nr;

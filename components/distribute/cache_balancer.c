@@ -30,7 +30,7 @@
  * example:   annotate affinity, counters; entry -> cache_balancer -> each llc { fifo -> cpus };
  */
 #include <weir/component.h>
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 
 struct cache_balancer {
 	struct weir_instance inst;
@@ -69,8 +69,7 @@ static u64 cache_balancer_fight(struct cache_balancer weir_mem *self,
 		u64 bits = pipe->cpus->word[w];
 
 		while (bits && weir_loop) {
-			struct weir_cpu weir_mem *cpu = &s->cpus[w * 64 + weir_lowest_bit(bits)];
-			struct weir_task weir_mem *t = weir_load(&cpu->curr);
+			struct weir_task weir_mem *t = weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
 
 			bits &= bits - 1;
 			if (t)

@@ -34,7 +34,7 @@
  *            entry -> capacity_balancer -> each llc { round_robin -> cpus };
  */
 #include <weir/component.h>
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 
 struct capacity_balancer {
 	struct weir_instance inst;
@@ -124,7 +124,7 @@ WEIR_HELPER u32 capacity_balancer_victim(struct capacity_balancer weir_mem *self
 			bits &= weir_load(&mask->word[w]);
 		while (bits && weir_loop) {
 			u32 cpu = w * 64 + weir_lowest_bit(bits);
-			struct weir_task weir_mem *t = weir_load(&s->cpus[cpu].curr);
+			struct weir_task weir_mem *t = weir_cpu_curr(s, cpu);
 
 			bits &= bits - 1;
 			if (t && capacity_balancer_hungry(self, t))
@@ -216,9 +216,9 @@ WEIR_ENTRY int capacity_balancer_construct(struct capacity_balancer weir_mem *se
 		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
 		u64 sum = 0;
 
-		for (u32 c = 0; c < self->inst.sched->nr_cpus && weir_loop; c++)
+		for (u32 c = 0; c < weir_nr_cpus(self->inst.sched) && weir_loop; c++)
 			if (out->nr_cpus && weir_mask_test(out->cpus, c))
-				sum += self->inst.sched->cpus[c].capacity;
+				sum += weir_cpu_capacity(self->inst.sched, c);
 		self->mean[i] = out->nr_cpus ? sum / out->nr_cpus : 0;
 	}
 	return weir_port_map(&self->inst, &self->map);

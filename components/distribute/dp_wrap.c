@@ -31,6 +31,7 @@
  * example:   annotate affinity, job, deadline; entry -> dp_wrap -> each cpu { -> cpu };
  */
 #include <weir/kit/fluid.h>
+#include <weir/cpus.h>
 
 struct dp_wrap {
 	struct weir_instance inst;
@@ -69,7 +70,7 @@ static void dp_wrap_lay(struct dp_wrap weir_mem *self)
 	u64 length = self->fluid.end - self->fluid.start, at = 0;
 	u32 nr = 0, on = 0;
 
-	for (u32 cpu = 0; cpu < weir_load(&self->inst.sched->nr_cpus) && weir_loop; cpu++)
+	for (u32 cpu = 0; cpu < weir_nr_cpus(self->inst.sched) && weir_loop; cpu++)
 		if (weir_assign_usable(&self->inst, &self->assign, cpu))
 			self->cpu[nr++] = cpu;
 	/* Only a full slice can be mirrored: idle time must come last, for tasks that nobody expects. */
@@ -147,7 +148,7 @@ WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg, u64 now)
 WEIR_ENTRY int dp_wrap_construct(struct dp_wrap weir_mem *self)
 {
 	self->assign.cap = self->tasks;
-	self->cpu = weir_instance_alloc(&self->inst, self->inst.sched->nr_cpus * sizeof(u32) + 8);
+	self->cpu = weir_instance_alloc(&self->inst, weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
 	return self->cpu ? weir_assign_construct(&self->inst, &self->assign) : -WEIR_ENOMEM;
 }
 

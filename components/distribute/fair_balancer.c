@@ -38,6 +38,7 @@
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
  */
 #include <weir/kit/rq_load.h>
+#include <weir/cpus.h>
 #include <weir/kit/idle_sibling.h>
 
 struct fair_balancer {
@@ -92,8 +93,8 @@ WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u
 		return weir_cpu_waits(s, prev) ? prev : here;
 	if (weir_cpu_waits(s, prev))
 		return prev;
-	mine = (weir_rq_load_of(&self->loads, here, now) + load) * s->cpus[prev].capacity * 100;
-	theirs = weir_rq_load_of(&self->loads, prev, now) * s->cpus[here].capacity *
+	mine = (weir_rq_load_of(&self->loads, here, now) + load) * weir_cpu_capacity(s, prev) * 100;
+	theirs = weir_rq_load_of(&self->loads, prev, now) * weir_cpu_capacity(s, here) *
 		 (100 + (self->imbalance - 100) / 2);
 	return mine < theirs ? here : prev;
 }
@@ -107,7 +108,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 	u32 prev = weir_load(&t->cpu), here = weir_load(&t->entry_cpu), cpu = prev;
 
-	if (prev >= s->nr_cpus || !weir_port_to(&self->inst, &self->loads.map, prev))
+	if (prev >= weir_nr_cpus(s) || !weir_port_to(&self->inst, &self->loads.map, prev))
 		return WEIR_NO_CPU;
 	if (self->affine && weir_cpu_may(s, here, mask) &&
 	    weir_port_to(&self->inst, &self->loads.map, here))
@@ -184,8 +185,8 @@ WEIR_ENTRY int fair_balancer_construct(struct fair_balancer weir_mem *self)
 	self->next = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64) + 8);
 	if (!self->next)
 		return -WEIR_ENOMEM;
-	for (u32 i = 1; i < s->nr_cpus && weir_loop; i++)
-		self->differ |= s->cpus[i].capacity != s->cpus[0].capacity;
+	for (u32 i = 1; i < weir_nr_cpus(s) && weir_loop; i++)
+		self->differ |= weir_cpu_capacity(s, i) != weir_cpu_capacity(s, 0);
 	return weir_rq_load_construct(&self->inst, &self->loads);
 }
 
@@ -251,8 +252,8 @@ WEIR_ENTRY int fair_balancer_on_dispatch(struct fair_balancer weir_mem *self,
 	if (err)
 		return err;
 	weir_rq_load_track(p, weir_now(self->inst.sched));
-	if (msg->cpu < self->inst.sched->nr_cpus)
-		p->running = self->inst.sched->cpus[msg->cpu].capacity;
+	if (msg->cpu < weir_nr_cpus(self->inst.sched))
+		p->running = weir_cpu_capacity(self->inst.sched, msg->cpu);
 	weir_spin_unlock(&self->inst.lock);
 	return 0;
 }
@@ -343,7 +344,7 @@ WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cp
 WEIR_HELPER u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self weir_arg,
 					 struct weir_pipe weir_mem *out weir_arg, u32 cpu)
 {
-	struct weir_task weir_mem *t = weir_load(&self->inst.sched->cpus[cpu].curr);
+	struct weir_task weir_mem *t = weir_cpu_curr(self->inst.sched, cpu);
 
 	return t && weir_pipe_spare(out) ? weir_idle_near(weir_in(&self->inst, 0), t, 0)
 					 : WEIR_NO_CPU;

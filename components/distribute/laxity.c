@@ -37,7 +37,9 @@
  * example:   annotate affinity, deadline, executed, job; entry -> laxity(tick = 1ms) -> each cpu { -> cpu };
  */
 #include <weir/component.h>
+#include <weir/cpus.h>
 #include <weir/kit/top_k.h>
+#include <weir/kit/laxity.h>
 
 struct laxity {
 	struct weir_instance inst;
@@ -129,7 +131,7 @@ static u32 laxity_kept(const struct laxity weir_mem *self, const struct weir_rt 
 {
 	u32 cpu = (u32)r->x[LAXITY_BEFORE] - 1;
 
-	if (!self->stay || !r->x[LAXITY_BEFORE] || cpu >= self->inst.sched->nr_cpus ||
+	if (!self->stay || !r->x[LAXITY_BEFORE] || cpu >= weir_nr_cpus(self->inst.sched) ||
 	    self->given[cpu] || (mask && !weir_mask_test(mask, cpu)) ||
 	    !weir_assign_usable(&self->inst, &self->assign, cpu))
 		return WEIR_NO_CPU;
@@ -140,7 +142,7 @@ static u32 laxity_kept(const struct laxity weir_mem *self, const struct weir_rt 
 static u32 laxity_free(const struct laxity weir_mem *self, u32 cpu,
 		       const struct weir_cpumask weir_mem *mask)
 {
-	for (; cpu < weir_load(&self->inst.sched->nr_cpus) && weir_loop; cpu++)
+	for (; cpu < weir_nr_cpus(self->inst.sched) && weir_loop; cpu++)
 		if (!self->given[cpu] && (!mask || weir_mask_test(mask, cpu)) &&
 		    weir_assign_usable(&self->inst, &self->assign, cpu))
 			break;
@@ -176,7 +178,7 @@ static void laxity_choose_bound(struct laxity weir_mem *self)
 			cpu = laxity_kept(self, first, mask);
 			if (cpu == WEIR_NO_CPU)
 				cpu = laxity_free(self, 0, mask);
-			if (cpu >= s->nr_cpus)
+			if (cpu >= weir_nr_cpus(s))
 				continue;
 			laxity_give(self, (u32)(first - self->assign.row), cpu);
 		}
@@ -207,7 +209,7 @@ static void laxity_assign(struct laxity weir_mem *self)
 				first = r;
 		}
 		cpu = laxity_free(self, cpu, 0);
-		if (!first || cpu >= self->inst.sched->nr_cpus)
+		if (!first || cpu >= weir_nr_cpus(self->inst.sched))
 			break;
 		laxity_give(self, (u32)(first - self->assign.row), cpu);
 	}
@@ -247,7 +249,7 @@ WEIR_HELPER int laxity_decide(struct laxity weir_mem *self weir_arg, u64 now)
 
 	weir_assign_account(&self->inst, &self->assign, now);
 	weir_top_k_clear(&self->best, weir_assign_cpus(&self->inst, &self->assign));
-	for (u32 i = 0; i < weir_load(&self->inst.sched->nr_cpus) && weir_loop; i++)
+	for (u32 i = 0; i < weir_nr_cpus(self->inst.sched) && weir_loop; i++)
 		self->given[i] = 0;
 	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &self->assign.row[i];
@@ -276,7 +278,7 @@ WEIR_ENTRY int laxity_construct(struct laxity weir_mem *self)
 	self->assign.cap = self->tasks;
 	self->assign.grid = self->eager ? 0 : self->tick;
 	self->assign.bound = WEIR_ASSIGN_BOUND_TOO;
-	self->given = weir_instance_alloc(&self->inst, self->inst.sched->nr_cpus * sizeof(u32) + 8);
+	self->given = weir_instance_alloc(&self->inst, weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
 	if (!err && !self->given)
 		err = -WEIR_ENOMEM;
 	return err ? err : weir_assign_construct(&self->inst, &self->assign);

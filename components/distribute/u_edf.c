@@ -34,6 +34,7 @@
  * example:   annotate affinity, job, deadline; entry -> u_edf -> each cpu { -> cpu };
  */
 #include <weir/kit/fluid.h>
+#include <weir/cpus.h>
 
 struct u_edf {
 	struct weir_instance inst;
@@ -90,7 +91,7 @@ static u64 u_edf_left(const struct weir_rt weir_mem *r)
 
 static u64 weir_mem *u_edf_lot(const struct u_edf weir_mem *self, u32 row, u32 cpu)
 {
-	return &self->lot[(u64)row * self->inst.sched->nr_cpus + cpu];
+	return &self->lot[(u64)row * weir_nr_cpus(self->inst.sched) + cpu];
 }
 
 /* --- jobs -------------------------------------------------------------------------------------- */
@@ -390,7 +391,7 @@ WEIR_HELPER int u_edf_decide(struct u_edf weir_mem *self weir_arg, u64 now)
 
 WEIR_ENTRY int u_edf_construct(struct u_edf weir_mem *self)
 {
-	u64 cpus = self->inst.sched->nr_cpus;
+	u64 cpus = weir_nr_cpus(self->inst.sched);
 
 	self->assign.cap = self->tasks;
 	self->order = weir_instance_alloc(&self->inst, self->tasks * sizeof(u32) + 8);

@@ -26,7 +26,7 @@
  * example:   annotate affinity; entry -> work_stealing -> each cpu { round_robin -> cpu };
  */
 #include <weir/component.h>
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 
 /* Places from @begin to before @end. */
 struct work_stealing_range {
@@ -90,7 +90,7 @@ static int work_stealing_idle(const struct work_stealing weir_mem *self, u32 cpu
 {
 	struct weir_sched weir_mem *s = self->inst.sched;
 
-	return weir_mask_test(s->idle, cpu) && weir_load(&s->cpus[cpu].online) &&
+	return weir_cpu_is_idle(s, cpu) && weir_cpu_is_online(s, cpu) &&
 	       (!mask || weir_mask_test(mask, cpu));
 }
 
@@ -106,7 +106,7 @@ static u32 work_stealing_idle_among(const struct work_stealing weir_mem *self, u
 
 		if (!work_stealing_idle(self, cpu, mask))
 			continue;
-		if (self->inst.sched->cpus[cpu].core == self->inst.sched->cpus[last].core)
+		if (weir_cpu_core(self->inst.sched, cpu) == weir_cpu_core(self->inst.sched, last))
 			return cpu;
 		if (second == WEIR_NO_CPU)
 			second = cpu;
@@ -210,10 +210,10 @@ WEIR_HELPER u32 work_stealing_group(const struct work_stealing weir_mem *self we
 	u32 cpu = weir_out(&self->inst, port)->cpu;
 	u32 group;
 
-	if (cpu >= s->nr_cpus)
+	if (cpu >= weir_nr_cpus(s))
 		return 0;
-	group = node ? s->cpus[cpu].node : s->cpus[cpu].llc;
-	return group < s->nr_cpus ? group : s->nr_cpus - 1;
+	group = node ? weir_cpu_node(s, cpu) : weir_cpu_llc(s, cpu);
+	return group < weir_nr_cpus(s) ? group : weir_nr_cpus(s) - 1;
 }
 
 /* Ports by LLC, then those by node: a counting sort, stable. */
@@ -224,11 +224,11 @@ WEIR_HELPER int work_stealing_sort(struct work_stealing weir_mem *self weir_arg,
 	u32 i;
 
 	/* Each loop reads its limit anew: one that two share tells the verifier how the first one ended. */
-	for (i = 0; i <= weir_load(&self->inst.sched->nr_cpus) && weir_loop; i++)
+	for (i = 0; i <= weir_nr_cpus(self->inst.sched) && weir_loop; i++)
 		self->count[i] = 0;
 	for (i = 0; i < weir_load(&self->inst.nr_out) && weir_loop; i++)
 		self->count[work_stealing_group(self, i, node) + 1]++;
-	for (i = 0; i < weir_load(&self->inst.sched->nr_cpus) && weir_loop; i++)
+	for (i = 0; i < weir_nr_cpus(self->inst.sched) && weir_loop; i++)
 		self->count[i + 1] += self->count[i];
 	for (i = 0; i < weir_load(&self->inst.nr_out) && weir_loop; i++) {
 		u32 port = from ? from[i] : i;
@@ -407,7 +407,7 @@ WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 	self->order = weir_instance_alloc(&self->inst, nr * sizeof(u32));
 	self->place = weir_instance_alloc(&self->inst, nr * sizeof(u32));
 	self->count = weir_instance_alloc(&self->inst,
-					  ((u64)self->inst.sched->nr_cpus + 1) * sizeof(u32));
+					  ((u64)weir_nr_cpus(self->inst.sched) + 1) * sizeof(u32));
 	self->llc = weir_instance_alloc(&self->inst, nr * sizeof(struct work_stealing_range));
 	self->node = weir_instance_alloc(&self->inst, nr * sizeof(struct work_stealing_range));
 	if (!self->order || !self->place || !self->count || !self->llc || !self->node)

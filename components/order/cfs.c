@@ -37,6 +37,7 @@
  *            entry -> load_balancer -> each cpu { cfs -> cpu };
  */
 #include <weir/kit/fair.h>
+#include <weir/cpus.h>
 
 struct cfs {
 	struct weir_instance inst;
@@ -183,7 +184,7 @@ WEIR_HELPER u32 cfs_victim(struct cfs weir_mem *self weir_arg,
 {
 	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u32 victim = WEIR_NO_CPU, nr = self->inst.sched->nr_cpus;
+	u32 victim = WEIR_NO_CPU, nr = weir_nr_cpus(self->inst.sched);
 	u64 lead;
 
 	if (!f || f->weight == WEIR_WEIGHT_IDLE)
@@ -316,7 +317,7 @@ WEIR_ENTRY int cfs_on_tick(struct cfs weir_mem *self, const struct weir_msg *msg
 	struct weir_task weir_mem *t;
 	u64 turn, ran;
 
-	if (msg->cpu >= self->inst.sched->nr_cpus || !out->nr_cpus ||
+	if (msg->cpu >= weir_nr_cpus(self->inst.sched) || !out->nr_cpus ||
 	    !weir_mask_test(out->cpus, msg->cpu) || !weir_pipe_nr(in) || weir_pipe_lock(in))
 		return 0;
 	cfs_advance(self, in);

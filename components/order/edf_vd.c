@@ -38,6 +38,7 @@
  * example:   annotate affinity, criticality, deadline, executed, job; entry -> edf_vd -> cpus;
  */
 #include <weir/component.h>
+#include <weir/cpus.h>
 
 /* Load of one CPU of capacity 1024. */
 #define EDF_VD_FULL 1000000ull
@@ -241,7 +242,7 @@ WEIR_HELPER int edf_vd_place(struct edf_vd weir_mem *self weir_arg,
 	u64 key = edf_vd_key(self, t, p), left = edf_vd_left(self, t, p), capacity = 1024;
 
 	if (in->nr_cpus == 1)
-		capacity = self->inst.sched->cpus[in->cpu].capacity;
+		capacity = weir_cpu_capacity(self->inst.sched, in->cpu);
 	if (key == WEIR_KEY_NONE || left >= EDF_VD_LONG)
 		weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	else
@@ -281,10 +282,10 @@ static int edf_vd_critical(struct edf_vd weir_mem *self, struct weir_pipe weir_m
 			    WEIR_CRITICALITY_HI)
 			return 1;
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
+		u64 bits = in->cpus->word[w] & weir_busy_word(s, w);
 
 		while (bits && weir_loop) {
-			other = weir_load(&s->cpus[w * 64 + weir_lowest_bit(bits)].curr);
+			other = weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
 			bits &= bits - 1;
 			if (other && other != t &&
 			    ((struct edf_vd_task weir_mem *)weir_priv(&self->inst, other))->level ==

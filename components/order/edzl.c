@@ -26,6 +26,7 @@
  * example:   annotate deadline, job, executed; entry -> edzl -> cpus;
  */
 #include <weir/kit/timerqueue.h>
+#include <weir/kit/laxity.h>
 
 struct edzl_task {
 	u32 place;  /* (l) in the heap */

@@ -37,6 +37,7 @@
  *            entry -> load_balancer -> each cpu { eevdf -> cpu };
  */
 #include <weir/kit/fair.h>
+#include <weir/cpus.h>
 
 /* Keys of those that are not eligible, by virtual time; deadlines are below. */
 #define EEVDF_LATE (1ull << 59)
@@ -246,7 +247,7 @@ WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
 {
 	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u32 victim = WEIR_NO_CPU, nr = self->inst.sched->nr_cpus;
+	u32 victim = WEIR_NO_CPU, nr = weir_nr_cpus(self->inst.sched);
 	u64 latest = 0;
 
 	if (!f || f->key >= EEVDF_LATE)
@@ -396,7 +397,7 @@ WEIR_INLINE struct weir_fair weir_mem *eevdf_lock(struct eevdf weir_mem *self,
 	u32 cpu = weir_load(&t->cpu);
 	struct weir_fair weir_mem *f;
 
-	if (cpu >= self->inst.sched->nr_cpus || !out->nr_cpus || !weir_mask_test(out->cpus, cpu))
+	if (cpu >= weir_nr_cpus(self->inst.sched) || !out->nr_cpus || !weir_mask_test(out->cpus, cpu))
 		return 0;
 	f = weir_fair_of(self->inst.sched, t);
 	if (!f || weir_pipe_lock(weir_in(&self->inst, 0)))
@@ -464,7 +465,7 @@ WEIR_ENTRY int eevdf_on_tick(struct eevdf weir_mem *self, const struct weir_msg 
 	struct weir_task weir_mem *t;
 	int err;
 
-	if (msg->cpu >= self->inst.sched->nr_cpus || !out->nr_cpus ||
+	if (msg->cpu >= weir_nr_cpus(self->inst.sched) || !out->nr_cpus ||
 	    !weir_mask_test(out->cpus, msg->cpu) || !weir_pipe_nr(in) || weir_pipe_lock(in))
 		return 0;
 	weir_fair_look(&self->inst, &self->q, in);

@@ -36,6 +36,8 @@
  * example:   annotate deadline, job, executed; entry -> llf(tick = 1ms) -> cpus;
  */
 #include <weir/component.h>
+#include <weir/cpus.h>
+#include <weir/kit/laxity.h>
 
 struct llf {
 	struct weir_instance inst;
@@ -75,11 +77,11 @@ static void llf_weigh(struct llf weir_mem *self)
 		return;
 	weir_store(&self->weighed, now + 1);
 	for (u32 w = out->word_lo; w <= out->word_hi && weir_loop; w++) {
-		u64 bits = out->cpus->word[w] & weir_load(&s->busy->word[w]);
+		u64 bits = out->cpus->word[w] & weir_busy_word(s, w);
 
 		while (bits && weir_loop) {
-			struct weir_cpu weir_mem *c = &s->cpus[w * 64 + weir_lowest_bit(bits)];
-			struct weir_task weir_mem *t = weir_load(&c->curr);
+			u32 cpu = w * 64 + weir_lowest_bit(bits);
+			struct weir_task weir_mem *t = weir_cpu_curr(s, cpu);
 			u64 key;
 
 			bits &= bits - 1;
@@ -87,7 +89,7 @@ static void llf_weigh(struct llf weir_mem *self)
 				continue;
 			key = weir_latest_start(s, t);
 			weir_store(&t->key, key);
-			weir_store(&c->curr_key, key);
+			weir_cpu_set_key(s, cpu, key);
 		}
 	}
 	weir_note_scan(&self->inst, out->nr_cpus);
@@ -101,10 +103,10 @@ static u64 llf_most_laxity(const struct llf weir_mem *self, u64 now)
 	u64 most = 0;
 
 	for (u32 w = out->word_lo; w <= out->word_hi && weir_loop; w++) {
-		u64 bits = out->cpus->word[w] & weir_load(&s->busy->word[w]);
+		u64 bits = out->cpus->word[w] & weir_busy_word(s, w);
 
 		while (bits && weir_loop) {
-			u64 key = weir_load(&s->cpus[w * 64 + weir_lowest_bit(bits)].curr_key);
+			u64 key = weir_cpu_key(s, w * 64 + weir_lowest_bit(bits));
 
 			bits &= bits - 1;
 			if (key != WEIR_KEY_NONE && key > now + most)
@@ -169,13 +171,13 @@ static int llf_preempt(struct llf weir_mem *self, struct weir_task weir_mem *t, 
 	for (u32 w = out->word_lo; w <= out->word_hi && weir_loop; w++) {
 		u64 bits = out->cpus->word[w] & (mask ? weir_load(&mask->word[w]) : ~0ull);
 
-		if (bits & weir_load(&s->idle->word[w]))
+		if (bits & weir_idle_word(s, w))
 			return 0;
-		bits &= weir_load(&s->busy->word[w]);
+		bits &= weir_busy_word(s, w);
 		while (bits && weir_loop) {
 			u32 at = w * 64 + weir_lowest_bit(bits);
-			struct weir_task weir_mem *runs = weir_load(&s->cpus[at].curr);
-			u64 k = weir_load(&s->cpus[at].curr_key);
+			struct weir_task weir_mem *runs = weir_cpu_curr(s, at);
+			u64 k = weir_cpu_key(s, at);
 
 			bits &= bits - 1;
 			if (!runs || k <= key || k < most || (k == most && runs->id < youngest))
@@ -188,7 +190,7 @@ static int llf_preempt(struct llf weir_mem *self, struct weir_task weir_mem *t, 
 	if (cpu == WEIR_NO_CPU)
 		return 0;
 	/* Until it chooses again the CPU counts as running @t, so the next one looks elsewhere. */
-	weir_store(&s->cpus[cpu].curr_key, key);
+	weir_cpu_set_key(s, cpu, key);
 	weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, cpu, key);
 	return 1;
 }

@@ -45,6 +45,7 @@
  *            -> each cpu { rbed(slice = 80ms) -> urgent -> cpu };
  */
 #include <weir/kit/timerqueue.h>
+#include <weir/cpus.h>
 #include <weir/kit/rate_alloc.h>
 
 struct rbed_task {
@@ -127,7 +128,7 @@ static void rbed_slice(struct rbed weir_mem *self, struct weir_pipe weir_mem *in
 	u64 left = p->used < p->budget ? p->budget - p->used : 1, capacity = 1024;
 
 	if (in->nr_cpus == 1)
-		capacity = self->inst.sched->cpus[in->cpu].capacity;
+		capacity = weir_cpu_capacity(self->inst.sched, in->cpu);
 	if (left < WEIR_RATE_LONG)
 		left = (left * 1024 + capacity - 1) / capacity;
 	weir_store(&t->slice_ns, left);
@@ -136,7 +137,7 @@ static void rbed_slice(struct rbed weir_mem *self, struct weir_pipe weir_mem *in
 /* One that runs on @cpu. If it has to stop earlier than its slice says it is asked in again. */
 WEIR_HELPER int rbed_squeeze_one(struct rbed weir_mem *self weir_arg,
 				 struct weir_task weir_mem *t weir_arg,
-				 struct weir_cpu weir_mem *cpu weir_arg, u64 now)
+				 u32 cpu, u64 now)
 {
 	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
 	int less;
@@ -144,10 +145,9 @@ WEIR_HELPER int rbed_squeeze_one(struct rbed weir_mem *self weir_arg,
 	rbed_charge(self, t);
 	less = weir_rate_squeeze(&self->inst, &self->rates, p, now);
 	if (p->kind == WEIR_RATE_BEST_EFFORT)
-		weir_store(&cpu->curr_key, p->deadline);
+		weir_cpu_set_key(self->inst.sched, cpu, p->deadline);
 	else if (less)
-		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t,
-			     (u32)(cpu - self->inst.sched->cpus), 0);
+		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, cpu, 0);
 	return 0;
 }
 
@@ -158,11 +158,11 @@ WEIR_HELPER int rbed_squeeze_running(struct rbed weir_mem *self weir_arg,
 	struct weir_sched weir_mem *s = self->inst.sched;
 
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
+		u64 bits = in->cpus->word[w] & weir_busy_word(s, w);
 
 		while (bits && weir_loop) {
-			struct weir_cpu weir_mem *cpu = &s->cpus[w * 64 + weir_lowest_bit(bits)];
-			struct weir_task weir_mem *t = weir_load(&cpu->curr);
+			u32 cpu = w * 64 + weir_lowest_bit(bits);
+			struct weir_task weir_mem *t = weir_cpu_curr(s, cpu);
 
 			bits &= bits - 1;
 			if (t && !weir_pipe_has(in, t))

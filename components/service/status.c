@@ -18,6 +18,7 @@
  * example:  annotate status;
  */
 #include <weir/component.h>
+#include <weir/cpus.h>
 #include <weir/schedule.h>
 #include <weir/status.h>
 
@@ -66,7 +67,7 @@ static u64 status_count(const struct weir_sched weir_mem *s,
 {
 	u64 n = 0;
 
-	for (u32 w = 0; w < s->mask_words && weir_loop; w++)
+	for (u32 w = 0; w < weir_mask_words(s) && weir_loop; w++)
 		n += weir_count_bits(weir_load(&mask->word[w]));
 	return n;
 }
@@ -75,8 +76,8 @@ static u64 status_online(const struct weir_sched weir_mem *s)
 {
 	u64 n = 0;
 
-	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++)
-		n += weir_load(&s->cpus[i].online);
+	for (u32 i = 0; i < weir_nr_cpus(s) && weir_loop; i++)
+		n += weir_cpu_is_online(s, i);
 	return n;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Seats for components that decide about all CPUs at once: weir/kit/assign.h says what they promise. */
+#include <weir/cpus.h>
 #include "background.h"
 
 /* --- seats ------------------------------------------------------------------------------------- */
@@ -18,7 +19,7 @@ WEIR_GLOBAL int weir_assign_send(struct weir_instance weir_mem *self weir_arg, s
 	err = weir_background_evict(self, assign, in, cpu);
 	if (!err)
 		err = weir_route(self, in, r->task, weir_port_to(self, &assign->map, cpu));
-	curr = weir_load(&self->sched->cpus[cpu].curr);
+	curr = weir_cpu_curr(self->sched, cpu);
 	if (!err && curr && curr != r->task)
 		weir_publish(self, WEIR_TOPIC_PREEMPT, r->task, cpu, 0);
 	return err;
@@ -53,7 +54,7 @@ static int assign_leave(struct weir_instance weir_mem *self, struct weir_assign 
 		out = weir_out_of(self, t);
 		return out ? weir_pipe_remove(out, t) : 0;
 	}
-	if (weir_load(&self->sched->cpus[cpu - 1].curr) == t)
+	if (weir_cpu_curr(self->sched, cpu - 1) == t)
 		weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu - 1, 0);
 	return 0;
 }
@@ -224,7 +225,7 @@ static int assign_dispatched(struct weir_instance weir_mem *self, struct weir_as
 	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
 
 	weir_background_forget(self, assign, t);
-	if (!r || cpu >= self->sched->nr_cpus)
+	if (!r || cpu >= weir_nr_cpus(self->sched))
 		return 0;
 	r->state |= WEIR_RT_RUNS;
 	r->since = weir_now(self->sched);
@@ -268,10 +269,10 @@ static int seat_cpu_status(struct weir_instance weir_mem *self, struct weir_assi
 {
 	u32 row;
 
-	if (cpu >= self->sched->nr_cpus)
+	if (cpu >= weir_nr_cpus(self->sched))
 		return 0;
 	row = assign->by_cpu[cpu];
-	if (!weir_load(&self->sched->cpus[cpu].online)) {
+	if (!weir_cpu_is_online(self->sched, cpu)) {
 		if (row)
 			assign_leave(self, assign, in, &assign->row[row - 1]);
 		weir_background_evict(self, assign, in, cpu);
@@ -363,7 +364,7 @@ WEIR_GLOBAL u32 weir_assign_cpus(const struct weir_instance weir_mem *self weir_
 {
 	u32 n = 0;
 
-	for (u32 cpu = 0; cpu < weir_load(&self->sched->nr_cpus) && weir_loop; cpu++)
+	for (u32 cpu = 0; cpu < weir_nr_cpus(self->sched) && weir_loop; cpu++)
 		n += weir_assign_usable(self, assign, cpu);
 	return n;
 }
@@ -372,8 +373,8 @@ WEIR_GLOBAL u32 weir_assign_cpus(const struct weir_instance weir_mem *self weir_
 WEIR_GLOBAL u32 weir_assign_free(const struct weir_instance weir_mem *self weir_arg,
 				const struct weir_assign weir_mem *assign weir_arg, int idle)
 {
-	for (u32 cpu = 0; cpu < weir_load(&self->sched->nr_cpus) && weir_loop; cpu++)
-		if (!assign->by_cpu[cpu] && (!idle || weir_mask_test(self->sched->idle, cpu)) &&
+	for (u32 cpu = 0; cpu < weir_nr_cpus(self->sched) && weir_loop; cpu++)
+		if (!assign->by_cpu[cpu] && (!idle || weir_cpu_is_idle(self->sched, cpu)) &&
 		    weir_assign_usable(self, assign, cpu))
 			return cpu;
 	return WEIR_NO_CPU;
@@ -454,7 +455,7 @@ void weir_assign_soon(struct weir_instance weir_mem *self, const struct weir_ass
 
 WEIR_GLOBAL int weir_assign_construct(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg)
 {
-	u64 nr_cpus = self->sched->nr_cpus;
+	u64 nr_cpus = weir_nr_cpus(self->sched);
 
 	assign->row = weir_instance_alloc(self, assign->cap * sizeof(struct weir_rt));
 	assign->by_cpu = weir_instance_alloc(self, nr_cpus * sizeof(u32) + 8);
@@ -476,7 +477,7 @@ WEIR_GLOBAL int weir_assign_take(struct weir_instance weir_mem *self weir_arg, s
 	for (i = 0; i < weir_load(&old->nr) && weir_loop; i++)
 		weir_copy(&assign->row[i], &old->row[i], sizeof(struct weir_rt));
 	assign->nr = old->nr;
-	for (i = 0; i < weir_load(&self->sched->nr_cpus) && weir_loop; i++)
+	for (i = 0; i < weir_nr_cpus(self->sched) && weir_loop; i++)
 		assign->by_cpu[i] = old->by_cpu[i];
 	/* Guests are presented anew, and find no CPU that waits for them. */
 	assign->withheld = 1;

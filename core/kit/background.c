@@ -3,13 +3,14 @@
  * Guests of components with seats: tasks that no policy decides about, on CPUs that would be idle (weir/kit/assign.h).
  * The in-pipe is locked where not said otherwise.
  */
+#include <weir/cpus.h>
 #include "background.h"
 
 int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_task weir_mem *t)
 {
 	struct weir_rt_task weir_mem *p = weir_assign_priv(self, t);
 
-	if (p->background && p->background <= self->sched->nr_cpus && assign->background[p->background - 1] == t)
+	if (p->background && p->background <= weir_nr_cpus(self->sched) && assign->background[p->background - 1] == t)
 		assign->background[p->background - 1] = 0;
 	p->background = 0;
 	return 0;
@@ -43,7 +44,7 @@ static struct weir_task weir_mem *background_of(const struct weir_instance weir_
 /* The CPU waits for work, has no task of its own, and no guest is on its way to it. */
 static int background_wanted(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign, u32 cpu)
 {
-	return weir_assign_usable(self, assign, cpu) && weir_mask_test(self->sched->idle, cpu) && !assign->by_cpu[cpu] &&
+	return weir_assign_usable(self, assign, cpu) && weir_cpu_is_idle(self->sched, cpu) && !assign->by_cpu[cpu] &&
 	       !background_of(self, assign, cpu);
 }
 
@@ -54,10 +55,10 @@ WEIR_GLOBAL u32 weir_background_cpu(const struct weir_instance weir_mem *self we
 {
 	const struct weir_pipe weir_mem *in = weir_in(self, 0);
 
-	if (last < self->sched->nr_cpus && background_wanted(self, assign, last) && (!mask || weir_mask_test(mask, last)))
+	if (last < weir_nr_cpus(self->sched) && background_wanted(self, assign, last) && (!mask || weir_mask_test(mask, last)))
 		return last;
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_load(&self->sched->idle->word[w]);
+		u64 bits = in->cpus->word[w] & weir_idle_word(self->sched, w);
 
 		if (mask)
 			bits &= weir_load(&mask->word[w]);
@@ -77,7 +78,7 @@ WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_a
 {
 	u32 cpu = weir_background_cpu(self, assign, weir_affinity(self->sched, t), weir_load(&t->cpu));
 
-	if (cpu < self->sched->nr_cpus)
+	if (cpu < weir_nr_cpus(self->sched))
 		return background_send(self, assign, in, t, cpu);
 	assign->withheld = 1;
 	return 0;
@@ -143,7 +144,7 @@ WEIR_GLOBAL int weir_assign_idle(struct weir_instance weir_mem *self weir_arg, s
 WEIR_GLOBAL int weir_background_fill(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
 				struct weir_pipe weir_mem *in weir_arg)
 {
-	for (u32 cpu = 0; assign->withheld && cpu < weir_load(&self->sched->nr_cpus) && weir_loop; cpu++) {
+	for (u32 cpu = 0; assign->withheld && cpu < weir_nr_cpus(self->sched) && weir_loop; cpu++) {
 		struct weir_task weir_mem *t = background_wanted(self, assign, cpu) ? background_next(self, assign, in, cpu) : 0;
 
 		if (t)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* What fair orders ask and sum up (weir/kit/fair.h). Functions of their own: each message is a part of somebody's frame. */
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 #include <weir/kit/fair.h>
 
 /* By nice + 20: weight, 2^32 / weight; the last is that of SCHED_IDLE. As in Linux, spec/4 section 5. */
@@ -73,7 +73,7 @@ WEIR_GLOBAL int weir_fair_look(struct weir_instance weir_mem *self weir_arg, str
 			       const struct weir_pipe weir_mem *in weir_arg)
 {
 	const struct weir_pipe weir_mem *out = weir_out(self, 0);
-	u32 nr = self->sched->nr_cpus;
+	u32 nr = weir_nr_cpus(self->sched);
 
 	q->run_load = 0;
 	q->run_nr = 0;

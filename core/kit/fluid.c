@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Fluid shares in whole nanoseconds: weir/kit/fluid.h says what they promise. */
-#include <weir/schedule.h>
 #include <weir/kit/fluid.h>
 
 WEIR_GLOBAL u64 weir_share(u64 a, u64 b, u64 c, u64 *part weir_arg_record)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* An idle CPU near another one (weir/kit/idle_sibling.h). */
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 #include <weir/kit/idle_sibling.h>
 
 WEIR_GLOBAL int weir_core_idle(const struct weir_sched weir_mem *s weir_arg, u32 cpu)
@@ -8,8 +8,8 @@ WEIR_GLOBAL int weir_core_idle(const struct weir_sched weir_mem *s weir_arg, u32
 	u32 first = cpu & ~63u;
 
 	/* Threads of a core are numbered as neighbours, or a half of the machine apart: the latter are not looked at. */
-	for (u32 i = first; i < first + 64 && i < s->nr_cpus && weir_loop; i++)
-		if (i != cpu && s->cpus[i].core == s->cpus[cpu].core && !weir_mask_test(s->idle, i))
+	for (u32 i = first; i < first + 64 && i < weir_nr_cpus(s) && weir_loop; i++)
+		if (i != cpu && weir_cpu_core(s, i) == weir_cpu_core(s, cpu) && !weir_cpu_is_idle(s, i))
 			return 0;
 	return 1;
 }
@@ -17,7 +17,7 @@ WEIR_GLOBAL int weir_core_idle(const struct weir_sched weir_mem *s weir_arg, u32
 /* The CPU has a quarter more than the task used of late. */
 static int sibling_fits(const struct weir_sched weir_mem *s, u32 cpu, u64 need)
 {
-	return !need || (need - 1) * 5 / 4 < s->cpus[cpu].capacity || s->cpus[cpu].capacity >= 1024;
+	return !need || (need - 1) * 5 / 4 < weir_cpu_capacity(s, cpu) || weir_cpu_capacity(s, cpu) >= 1024;
 }
 
 /* It is idle, the task may use it, and fits. */
@@ -38,7 +38,7 @@ WEIR_GLOBAL u32 weir_idle_sibling(struct weir_instance weir_mem *self weir_arg, 
 	if (prev != target && sibling_takes(s, prev, need, mask) && weir_distance(s, prev, target) < 2)
 		return prev;
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_load(&s->idle->word[w]);
+		u64 bits = in->cpus->word[w] & weir_idle_word(s, w);
 
 		if (mask)
 			bits &= weir_load(&mask->word[w]);
@@ -47,9 +47,9 @@ WEIR_GLOBAL u32 weir_idle_sibling(struct weir_instance weir_mem *self weir_arg, 
 
 			bits &= bits - 1;
 			n++;
-			if (!weir_load(&s->cpus[cpu].online) || weir_distance(s, target, cpu) > 1 + (need != 0))
+			if (!weir_cpu_is_online(s, cpu) || weir_distance(s, target, cpu) > 1 + (need != 0))
 				continue;
-			have = sibling_fits(s, cpu, need) ? 1u << 20 : s->cpus[cpu].capacity;
+			have = sibling_fits(s, cpu, need) ? 1u << 20 : weir_cpu_capacity(s, cpu);
 			have += have >= 1u << 20 && weir_core_idle(s, cpu) ? 1 : 0;
 			if (have > rank) {
 				rank = have;

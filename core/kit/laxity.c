@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What deadlines, execution times and time run so far say about a job, for components that go by them. */
-#include <weir/schedule.h>
+/* Remaining execution time and laxity of a job (weir/kit/laxity.h). */
+#include <weir/kit/laxity.h>
 
 WEIR_FLAT u64 weir_remaining(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {

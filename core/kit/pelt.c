@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Load tracking (weir/kit/pelt.h). */
-#include <weir/schedule.h>
 #include <weir/kit/pelt.h>
 
 /* (2^32 - 1) y^n, rounded down. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Rates of one CPU, booked and divided (weir/kit/rate_alloc.h). The in-pipe is locked. */
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 #include <weir/kit/rate_alloc.h>
 
 /* Rate of the CPUs behind the instance; that of one while all are offline. */
@@ -97,10 +97,10 @@ WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir
 	struct weir_sched weir_mem *s = self->sched;
 
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
-		u64 bits = in->cpus->word[w] & weir_load(&s->busy->word[w]);
+		u64 bits = in->cpus->word[w] & weir_busy_word(s, w);
 
 		while (bits && weir_loop) {
-			struct weir_task weir_mem *curr = weir_load(&s->cpus[w * 64 + weir_lowest_bit(bits)].curr);
+			struct weir_task weir_mem *curr = weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
 
 			bits &= bits - 1;
 			if (!curr || curr == t || weir_pipe_has(in, curr) ||

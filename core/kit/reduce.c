@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Reduction of a multiprocessor to uniprocessors (weir/kit/reduce.h). */
-#include <weir/schedule.h>
 #include <weir/kit/reduce.h>
 
 static u32 reduce_open(struct weir_reduction weir_mem *red, u32 level)

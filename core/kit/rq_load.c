@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Load behind the out-pipes of a balancer (weir/kit/rq_load.h). */
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 #include <weir/kit/rq_load.h>
 #include <weir/kit/idle_sibling.h>
 
@@ -155,7 +155,7 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 			load += 1ull << 40;
 		else if (!weir_core_idle(s, cpu))
 			load += 1ull << 39;
-		load = load * 4 + (here < s->nr_cpus ? weir_distance(s, here, cpu) : 0);
+		load = load * 4 + (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0);
 		if (load < least) {
 			least = load;
 			found = cpu;

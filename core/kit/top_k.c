@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* The few most urgent of many rows (weir/kit/top_k.h). */
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 #include <weir/kit/top_k.h>
 
 /* Row @a goes before row @b. */
@@ -61,6 +61,6 @@ WEIR_GLOBAL int weir_top_k_construct(struct weir_instance weir_mem *self weir_ar
 				    u32 word)
 {
 	top->word = word;
-	top->heap = weir_instance_alloc(self, self->sched->nr_cpus * sizeof(u32) + 8);
+	top->heap = weir_instance_alloc(self, weir_nr_cpus(self->sched) * sizeof(u32) + 8);
 	return top->heap ? 0 : -WEIR_ENOMEM;
 }

@@ -118,6 +118,11 @@ void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_regi
 	return b + 1;
 }
 
+void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 bytes)
+{
+	return weir_region_alloc(self->sched, &self->region, bytes);
+}
+
 void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, void weir_mem *p)
 {
 	struct block weir_mem *b = (struct block weir_mem *)p - 1;

@@ -2,23 +2,6 @@
 /* The broker: which instance receives which message, and when. */
 #include "internal.h"
 
-/* Room for one more message, or -WEIR_ENOMEM. */
-WEIR_GLOBAL int weir_msgs_room(struct weir_sched weir_mem *s weir_arg, struct weir_ctx weir_mem *ctx weir_arg)
-{
-	u32 cap = ctx->cap_msgs ? 2 * ctx->cap_msgs : WEIR_FIRST_MSGS;
-	struct weir_msg weir_mem *all = (struct weir_msg weir_mem *)weir_alloc_here(s, cap * sizeof(struct weir_msg));
-
-	if (!all) {
-		weir_fetch_add(&s->lost_messages, 1);
-		return -WEIR_ENOMEM;
-	}
-	weir_copy_here(all, ctx->msgs, ctx->nr_msgs * sizeof(struct weir_msg));
-	weir_free_here(s, ctx->msgs, ctx->cap_msgs * sizeof(struct weir_msg));
-	ctx->msgs = all;
-	ctx->cap_msgs = cap;
-	return 0;
-}
-
 /* Queue a message of the present call; it is delivered when no pipe lock is held. */
 WEIR_FLAT void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {

@@ -48,11 +48,6 @@ struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s, 
 	return inst;
 }
 
-void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 bytes)
-{
-	return weir_region_alloc(self->sched, &self->region, bytes);
-}
-
 WEIR_GLOBAL int weir_instance_params(struct weir_instance weir_mem *inst weir_arg, const u64 weir_mem *params weir_arg)
 {
 	struct weir_class weir_mem *class = &inst->sched->classes[inst->class];

@@ -7,6 +7,8 @@
 #include <weir/schedule.h>
 
 /* state.c */
+#define WEIR_FIRST_MSGS 4u /* there from the beginning, so that a call always has room for its own */
+int weir_msgs_room(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 void weir_op_add(struct weir_ctx weir_mem *ctx, u32 kind, u32 object, u32 n);
 
 WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u32 n)
@@ -63,10 +65,12 @@ int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task we
 			     struct weir_task weir_mem *after);
 int weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
-/* pipe.c */
+/* list.c: the list of a pipe; the pipe's lock is held. Links @t behind @after, or first if that is null. */
 void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
 		    struct weir_task weir_mem *after);
 void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+
+/* schedule.c: the worklist of the calling CPU */
 void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
 /*
  * Work on a task of @pipe could not be done to the end, for a deeper pipe could not be had: its receiver starts over with all
@@ -80,8 +84,6 @@ struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 coo
 int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir_hook weir_mem *weir_mem *hooks);
 
 /* broker.c */
-#define WEIR_FIRST_MSGS 4u /* there from the beginning, so that a call always has room for its own */
-int weir_msgs_room(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg); /* weir_request() without a frame */
 /* Delivery of the message in the context, one recipient at a time (see broker.c). */

@@ -38,6 +38,23 @@ u64 weir_random(struct weir_sched weir_mem *s)
 	return x ^ x >> 31;
 }
 
+/* Room for one more message, or -WEIR_ENOMEM. */
+WEIR_GLOBAL int weir_msgs_room(struct weir_sched weir_mem *s weir_arg, struct weir_ctx weir_mem *ctx weir_arg)
+{
+	u32 cap = ctx->cap_msgs ? 2 * ctx->cap_msgs : WEIR_FIRST_MSGS;
+	struct weir_msg weir_mem *all = (struct weir_msg weir_mem *)weir_alloc_here(s, cap * sizeof(struct weir_msg));
+
+	if (!all) {
+		weir_fetch_add(&s->lost_messages, 1);
+		return -WEIR_ENOMEM;
+	}
+	weir_copy_here(all, ctx->msgs, ctx->nr_msgs * sizeof(struct weir_msg));
+	weir_free_here(s, ctx->msgs, ctx->cap_msgs * sizeof(struct weir_msg));
+	ctx->msgs = all;
+	ctx->cap_msgs = cap;
+	return 0;
+}
+
 static void topics_init(struct weir_sched weir_mem *s)
 {
 	/* Standard topics have UUIDs 1, 2, …: they are part of the interface and never collide. */

@@ -278,14 +278,6 @@ WEIR_INLINE int weir_insert_urgent(struct weir_instance weir_mem *self, struct w
 void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
 			struct weir_task weir_mem *t, u64 key);
 
-/* What the job of @t may still need, by JOB and EXECUTED, as on a CPU of capacity 1024, ns; 0: unknown or used up. */
-u64 weir_remaining(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
-/*
- * When the job of @t must run at the latest, and from then on without a pause: its deadline less what it may
- * still need, ns. The laxity is this less the time now. WEIR_KEY_NONE: no deadline is known.
- */
-u64 weir_latest_start(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
-
 /*
  * One scale of urgency, so that classes of service can stand behind one another: deadlines and other times
  * in ns lie below WEIR_KEY_FIXED, fixed priorities from there on, WEIR_KEY_NONE is what has neither.

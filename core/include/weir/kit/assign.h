@@ -16,6 +16,7 @@
 #define WEIR_ASSIGN_H
 
 #include <weir/component.h>
+#include <weir/cpus.h>
 
 /* Words that a policy has for each task. */
 #define WEIR_RT_WORDS 16
@@ -111,8 +112,8 @@ int weir_assign_idle(struct weir_instance weir_mem *self, struct weir_assign wei
 /* The CPU is online and has a way out. */
 WEIR_INLINE int weir_assign_usable(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign, u32 cpu)
 {
-	return cpu < self->sched->nr_cpus && weir_port_to(self, &assign->map, cpu) &&
-	       weir_load(&self->sched->cpus[cpu].online);
+	return cpu < weir_nr_cpus(self->sched) && weir_port_to(self, &assign->map, cpu) &&
+	       weir_cpu_is_online(self->sched, cpu);
 }
 
 /* The row of @t, or null. A row that stayed behind from another life of the record does not count. */

@@ -15,7 +15,7 @@
 #define WEIR_FAIR_H
 
 #include <weir/component.h>
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 
 #define WEIR_WEIGHT_NICE_0 1024u
 /* Weight of SCHED_IDLE, less than that of any nice value. */
@@ -243,7 +243,7 @@ WEIR_INLINE u32 weir_fair_busy(const struct weir_pipe weir_mem *out, u32 from)
 	}
 	while (w <= out->word_hi && weir_loop) {
 		u64 bits = out->cpus->word[w & (WEIR_MASK_WORDS - 1)] &
-			   weir_load(&s->busy->word[w & (WEIR_MASK_WORDS - 1)]);
+			   weir_busy_word(s, w & (WEIR_MASK_WORDS - 1));
 
 		bits &= ~0ull << (from % 64);
 		if (bits)
@@ -260,7 +260,7 @@ WEIR_INLINE struct weir_fair weir_mem *weir_fair_runs(const struct weir_instance
 						      const struct weir_pipe weir_mem *in, u32 cpu,
 						      struct weir_task weir_mem **task)
 {
-	struct weir_task weir_mem *t = weir_load(&self->sched->cpus[cpu].curr);
+	struct weir_task weir_mem *t = weir_cpu_curr(self->sched, cpu);
 	struct weir_fair weir_mem *f;
 
 	/* A task that @in holds again runs no longer, whatever its CPU says. */
@@ -307,8 +307,8 @@ WEIR_INLINE int weir_fair_claimed(const struct weir_instance weir_mem *self, str
 {
 	u32 cpu = weir_load(&t->cpu), state = weir_load(&t->state);
 
-	return (state == WEIR_CLAIMED || state == WEIR_RUNNING) && cpu < self->sched->nr_cpus &&
-	       weir_load(&self->sched->cpus[cpu].curr) == t;
+	return (state == WEIR_CLAIMED || state == WEIR_RUNNING) && cpu < weir_nr_cpus(self->sched) &&
+	       weir_cpu_curr(self->sched, cpu) == t;
 }
 
 /* No shorter than the timers of Linux; with ticks, up to the first one at which @turn is over. */
@@ -327,7 +327,7 @@ WEIR_INLINE u64 weir_fair_until(struct weir_sched weir_mem *s, u64 turn, u64 tic
 /* 1 + log2 of the CPUs, of 8 at most: the larger the machine, the longer the turns. */
 WEIR_INLINE u64 weir_fair_factor(const struct weir_sched weir_mem *s)
 {
-	return s->nr_cpus < 2 ? 1 : s->nr_cpus < 4 ? 2 : s->nr_cpus < 8 ? 3 : 4;
+	return weir_nr_cpus(s) < 2 ? 1 : weir_nr_cpus(s) < 4 ? 2 : weir_nr_cpus(s) < 8 ? 3 : 4;
 }
 
 #endif

@@ -8,18 +8,18 @@
 #define WEIR_IDLE_SIBLING_H
 
 #include <weir/component.h>
-#include <weir/schedule.h>
+#include <weir/cpus.h>
 
 /* The CPU is there and waits for work. */
 WEIR_INLINE int weir_cpu_waits(const struct weir_sched weir_mem *s, u32 cpu)
 {
-	return weir_mask_test(s->idle, cpu) && weir_load(&s->cpus[cpu].online);
+	return weir_cpu_is_idle(s, cpu) && weir_cpu_is_online(s, cpu);
 }
 
 /* The CPU is there, and @mask (null: any) has it. */
 WEIR_INLINE int weir_cpu_may(const struct weir_sched weir_mem *s, u32 cpu, const struct weir_cpumask weir_mem *mask)
 {
-	return cpu < s->nr_cpus && weir_load(&s->cpus[cpu].online) && (!mask || weir_mask_test(mask, cpu));
+	return cpu < weir_nr_cpus(s) && weir_cpu_is_online(s, cpu) && (!mask || weir_mask_test(mask, cpu));
 }
 
 /* No thread of the CPU's core is busy. O(64): threads that are numbered as neighbours are looked at. */

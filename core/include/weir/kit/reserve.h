@@ -7,6 +7,7 @@
 #define WEIR_RESERVE_H
 
 #include <weir/component.h>
+#include <weir/cpus.h>
 
 /* Times are kept below this, so that products with rates stay in 64 bits, ns: 4 hours. */
 #define WEIR_RESERVE_LONG (1ull << 44)
@@ -55,8 +56,8 @@ WEIR_INLINE u64 weir_reserve_charge(struct weir_sched weir_mem *s, struct weir_r
 	u64 now = weir_now(s), ran = 0;
 	u32 cpu = weir_load(&t->cpu);
 
-	if (r->running && now > r->since && cpu < s->nr_cpus)
-		ran = (now - r->since) * s->cpus[cpu].capacity >> 10;
+	if (r->running && now > r->since && cpu < weir_nr_cpus(s))
+		ran = (now - r->since) * weir_cpu_capacity(s, cpu) >> 10;
 	r->since = now;
 	if (stop)
 		r->running = 0;
@@ -66,7 +67,7 @@ WEIR_INLINE u64 weir_reserve_charge(struct weir_sched weir_mem *s, struct weir_r
 /* The time that @work takes on @cpu, rounded up, at least 1. */
 WEIR_INLINE u64 weir_reserve_time(struct weir_sched weir_mem *s, u32 cpu, u64 work)
 {
-	u64 capacity = cpu < s->nr_cpus ? s->cpus[cpu].capacity : 1024;
+	u64 capacity = cpu < weir_nr_cpus(s) ? weir_cpu_capacity(s, cpu) : 1024;
 
 	if (!work)
 		return 1;

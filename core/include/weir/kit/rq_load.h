@@ -9,6 +9,7 @@
 #ifndef WEIR_RQ_LOAD_H
 #define WEIR_RQ_LOAD_H
 
+#include <weir/cpus.h>
 #include <weir/kit/pelt.h>
 
 struct weir_rq_load_task {
@@ -54,7 +55,7 @@ u64 weir_rq_load_of(struct weir_rq_loads weir_mem *loads, u32 cpu, u64 now);
 /* @load as it weighs on @cpu: on one of half the capacity it is twice as much. */
 WEIR_INLINE u64 weir_rq_load_weighs(const struct weir_sched weir_mem *s, u32 cpu, u64 load)
 {
-	u64 capacity = s->cpus[cpu].capacity;
+	u64 capacity = weir_cpu_capacity(s, cpu);
 
 	return capacity ? load * 1024 / capacity : load;
 }

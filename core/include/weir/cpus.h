@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The CPUs as components and the kit see them: how many there are, what each is like, what it runs. Nothing else looks into
+ * struct weir_sched for them, so that its layout stays the core's own.
+ *
+ * What is read here may change at any time: check again under the lock that decides.
+ */
+#ifndef WEIR_CPUS_H
+#define WEIR_CPUS_H
+
+#include <weir/schedule.h>
+
+WEIR_INLINE u32 weir_nr_cpus(const struct weir_sched weir_mem *s)
+{
+	return weir_load(&s->nr_cpus);
+}
+
+/* Words of a set of CPUs that are in use. */
+WEIR_INLINE u32 weir_mask_words(const struct weir_sched weir_mem *s)
+{
+	return s->mask_words;
+}
+
+WEIR_INLINE int weir_cpu_is_online(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return weir_load(&s->cpus[cpu].online);
+}
+
+/* Speed, 1024: the fastest kind of CPU. */
+WEIR_INLINE u32 weir_cpu_capacity(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return s->cpus[cpu].capacity;
+}
+
+/* Number of the core, the last-level cache or the NUMA node that the CPU belongs to. */
+WEIR_INLINE u32 weir_cpu_core(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return s->cpus[cpu].core;
+}
+
+WEIR_INLINE u32 weir_cpu_llc(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return s->cpus[cpu].llc;
+}
+
+WEIR_INLINE u32 weir_cpu_node(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return s->cpus[cpu].node;
+}
+
+/* The task that the CPU runs, or null. */
+WEIR_INLINE struct weir_task weir_mem *weir_cpu_curr(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return weir_load(&s->cpus[cpu].curr);
+}
+
+/* The urgency of that task, 0 while the CPU chooses; a component may set it to what the CPU is about to run. */
+WEIR_INLINE u64 weir_cpu_key(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return weir_load(&s->cpus[cpu].curr_key);
+}
+
+WEIR_INLINE void weir_cpu_set_key(struct weir_sched weir_mem *s, u32 cpu, u64 key)
+{
+	weir_store(&s->cpus[cpu].curr_key, key);
+}
+
+/* The CPU waits for a KICK. */
+WEIR_INLINE int weir_cpu_is_idle(const struct weir_sched weir_mem *s, u32 cpu)
+{
+	return weir_mask_test(s->idle, cpu);
+}
+
+/* Word @w of the set of CPUs that wait for a KICK. */
+WEIR_INLINE u64 weir_idle_word(const struct weir_sched weir_mem *s, u32 w)
+{
+	return weir_load(&s->idle->word[w]);
+}
+
+/* Word @w of the set of CPUs that run a task or choose one. */
+WEIR_INLINE u64 weir_busy_word(const struct weir_sched weir_mem *s, u32 w)
+{
+	return weir_load(&s->busy->word[w]);
+}
+
+#endif
