@@ -42,6 +42,7 @@ fn main() {
         .file(root.join("core/port/native/host.c"))
         .file(root.join("core/port/native/view.c"))
         .file(root.join("core/port/native/loaded.c"))
+        .file(root.join("core/port/native/guard.c"))
         .include(root.join("core/include"))
         .include(root.join("core/port").join(port))
         .include(root.join("core/src"))

@@ -126,10 +126,14 @@ WEIR_INLINE struct weir_task weir_mem *weir_pipe_prev(const struct weir_pipe wei
 #define weir_for_task(t, pipe) \
 	for ((t) = (pipe)->head; (t) != 0 && weir_loop; (t) = weir_pipe_next((pipe), (t)))
 
-/* --- for the framework ----------------------------------------------------------------------- */
+/* --- for components: outside update, where nothing is locked -------------------------------------- */
 
+/* 0, or -WEIR_EAGAIN where another CPU has it for too long. Hold at most an in-pipe and one out-pipe, in this order. */
 int weir_pipe_lock(struct weir_pipe weir_mem *pipe);
 void weir_pipe_unlock(struct weir_pipe weir_mem *pipe);
+
+/* --- for the framework ----------------------------------------------------------------------- */
+
 /* Take every task out of the pipes behind and log it as added, as for a new receiver; the lock is held. */
 int weir_pipe_represent(struct weir_pipe weir_mem *pipe);
 /* The same without a place on the worklist: the receiver is called right after. */

@@ -36,6 +36,12 @@ struct weir_plugin {
 	int (*answer)(struct weir_instance *i, struct weir_msg *msg);
 };
 
+/* What the host gives to a plugin in the place of the functions of these names, and for each step of its code. */
+struct weir_change *weir_guarded_change_next(struct weir_pipe *in, u32 *pos);
+int weir_guarded_pipe_lock(struct weir_pipe *pipe);
+void weir_guarded_pipe_unlock(struct weir_pipe *pipe);
+void weir_guard_step(void);
+
 /* The generated dispatch comes here with classes that it does not know. */
 int weir_loaded_construct(struct weir_instance *i);
 int weir_loaded_update(struct weir_instance *i, struct weir_pipe *in);

@@ -3,6 +3,8 @@
 #include <weir/plugin.h>
 #include <weir/schedule.h>
 
+#include "guard.h"
+
 extern const u32 weir_nr_descriptors;
 
 static const struct weir_plugin *loaded[WEIR_MAX_LOADED];
@@ -48,61 +50,70 @@ void weir_host_learn_class(struct weir_sched *s, u32 id, const struct weir_class
 		s->classes[id] = *class;
 }
 
-#define CALL(name, none, ...)                                                                      \
+/* Each call is noted, so that what goes wrong in it has a name. */
+#define CALL(name, code, topic, task, none, ...)                                                   \
 	const struct weir_plugin *p = of(i);                                                       \
-	return p && p->name ? p->name(i, ##__VA_ARGS__) : (none)
+	struct weir_guard_frame frame;                                                             \
+	int result;                                                                                \
+                                                                                                   \
+	if (!p || !p->name)                                                                        \
+		return none;                                                                       \
+	weir_guard_enter(&frame, i, code, topic, task);                                            \
+	result = p->name(i, ##__VA_ARGS__);                                                        \
+	weir_guard_leave(&frame);                                                                  \
+	return result
 
 int weir_loaded_construct(struct weir_instance *i)
 {
-	CALL(construct, 0);
+	CALL(construct, WEIR_IN_CONSTRUCT, 0, 0, 0);
 }
 
 int weir_loaded_update(struct weir_instance *i, struct weir_pipe *in)
 {
-	CALL(update, -WEIR_EINVAL, in);
+	CALL(update, WEIR_IN_UPDATE, 0, 0, -WEIR_EINVAL, in);
 }
 
 int weir_loaded_idle(struct weir_instance *i, u32 cpu)
 {
-	CALL(idle, 0, cpu);
+	CALL(idle, WEIR_IN_IDLE, 0, 0, 0, cpu);
 }
 
 int weir_loaded_timer(struct weir_instance *i)
 {
-	CALL(timer, -WEIR_ENOENT);
+	CALL(timer, WEIR_IN_TIMER, 0, 0, -WEIR_ENOENT);
 }
 
 int weir_loaded_task_init(struct weir_instance *i, struct weir_task *t)
 {
-	CALL(task_init, 0, t);
+	CALL(task_init, WEIR_IN_TASK_INIT, 0, t, 0, t);
 }
 
 int weir_loaded_task_exit(struct weir_instance *i, struct weir_task *t)
 {
-	CALL(task_exit, 0, t);
+	CALL(task_exit, WEIR_IN_TASK_EXIT, 0, t, 0, t);
 }
 
 int weir_loaded_destroy(struct weir_instance *i)
 {
-	CALL(destroy, 0);
+	CALL(destroy, WEIR_IN_DESTROY, 0, 0, 0);
 }
 
 int weir_loaded_take_state(struct weir_instance *i, struct weir_instance *old)
 {
-	CALL(take_state, 0, old);
+	CALL(take_state, WEIR_IN_TAKE_STATE, 0, 0, 0, old);
 }
 
 int weir_loaded_on(struct weir_instance *i, const struct weir_msg *msg)
 {
-	CALL(on, 0, msg);
+	CALL(on, WEIR_IN_ON, msg->topic, msg->task, 0, msg);
 }
 
 int weir_loaded_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in)
 {
-	CALL(follow, 0, msg, in);
+	CALL(follow, WEIR_IN_FOLLOW, msg->topic, msg->task, 0, msg, in);
 }
 
 int weir_loaded_answer(struct weir_instance *i, struct weir_msg *msg)
 {
-	CALL(answer, -WEIR_ENOENT, msg);
+	CALL(answer, WEIR_IN_ANSWER, msg->topic, msg->task, -WEIR_ENOENT, msg);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <weir/port.h>
 
+#include "guard.h"
+
 __thread u32 weir_port_cpu_tls;
 #if WEIR_STRICT
 __thread u32 weir_strict_budget;
@@ -12,6 +14,8 @@ __thread u32 weir_strict_budget;
 
 void weir_port_fail(const char *what, const char *file, u32 line)
 {
+	if (weir_guard_failed)
+		weir_guard_failed(what);
 	fprintf(stderr, "runweir: broken invariant: %s (%s:%u)\n", what, file, line);
 	abort();
 }
@@ -19,8 +23,11 @@ void weir_port_fail(const char *what, const char *file, u32 line)
 /* With more threads than cores the holder may be off its core: give it ours now and then. */
 void weir_port_relax(u32 spins)
 {
-	if (spins % 64 == 63)
+	if (spins % 64 == 63) {
 		sched_yield();
+		if (weir_guard_waits)
+			weir_guard_waits(spins);
+	}
 #if WEIR_STRICT
 	weir_strict_budget++; /* how long another CPU takes says nothing about our loops */
 #endif

@@ -205,6 +205,22 @@ pub struct CPlugin {
     pub nr_imports: u64,
 }
 
+/// `struct weir_crash` of the native port, `struct weir_where` inside it.
+#[repr(C)]
+pub struct CCrash {
+    pub kind: u32,
+    pub inside: u32,
+    pub class: u32,
+    pub instance: u32,
+    pub entry: u32,
+    pub topic: u32,
+    pub task: u32,
+    pub unused: u32,
+    pub cookie: u64,
+    pub detail: u64,
+    pub text: [u8; 64],
+}
+
 #[repr(C)]
 #[derive(Default)]
 pub struct CMemory {
@@ -260,6 +276,13 @@ unsafe extern "C" {
     pub static weir_nr_exports: u32;
     pub static weir_abi: u64;
 
+    pub fn weir_guard_install();
+    pub fn weir_guard_call(
+        call: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+        crash: *mut CCrash,
+    ) -> c_int;
+
     pub fn weir_host_classes(out: *mut CClass);
     pub fn weir_host_plugin(slot: u32, plugin: *const CPlugin);
     pub fn weir_host_class_of(d: *const CDescriptor, e: *const CEntries, out: *mut CClass);
@@ -275,6 +298,8 @@ unsafe extern "C" {
     pub fn weir_host_updates(s: *const CSched, instance: u32) -> u64;
     #[cfg(test)]
     static weir_host_sizes: [u32; 16];
+    #[cfg(test)]
+    static weir_guard_size: u32;
 }
 
 #[cfg(test)]
@@ -304,5 +329,7 @@ mod tests {
         // SAFETY: a constant table of C, 16 entries.
         let theirs = unsafe { weir_host_sizes };
         assert_eq!(ours.map(|n| n as u32), theirs);
+        // SAFETY: a constant.
+        assert_eq!(size_of::<CCrash>() as u32, unsafe { weir_guard_size });
     }
 }

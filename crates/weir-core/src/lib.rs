@@ -5,6 +5,7 @@ pub mod catalog;
 mod classes;
 mod counters;
 pub mod cpuset;
+pub mod crash;
 mod elf;
 pub mod event;
 mod ffi;

@@ -8,7 +8,7 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
@@ -62,6 +62,9 @@ pub(crate) fn refuse(message: impl Into<String>, help: impl Into<String>) -> Loa
 
 /// Slots of all loaded components.
 static SLOTS_IN_USE: Mutex<[Option<Arc<Loaded>>; SLOTS]> = Mutex::new([const { None }; SLOTS]);
+
+/// Faults of loaded components are caught from the first one on.
+static GUARD: Once = Once::new();
 
 fn slots() -> MutexGuard<'static, [Option<Arc<Loaded>>; SLOTS]> {
     SLOTS_IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -150,6 +153,10 @@ pub fn load(path: &Path) -> Result<ComponentInfo, LoadError> {
         }
         std::ptr::copy_nonoverlapping((&raw const ffi::weir_exports).cast::<*const c_void>(), p.imports, n);
     }
+    GUARD.call_once(|| {
+        // SAFETY: handlers of signals; those before are called for what is not ours.
+        unsafe { ffi::weir_guard_install() }
+    });
     let mut class = CClass::default();
     // SAFETY: valid descriptor and record; nobody calls a scheduler that uses a free slot.
     unsafe {

@@ -2,6 +2,7 @@
 //! A safe handle on one scheduler: the arena, the graph in it, and the calls of `schedule.h`.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,6 +10,7 @@ use std::time::Instant;
 use memmap2::{MmapMut, MmapOptions};
 
 use crate::classes;
+use crate::crash::{self, Crash};
 use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, CReplacement, CSched, CSwapStats, CTask};
 use crate::loaded::{Loaded, is_loaded, of_class};
 use crate::tables::{Identity, Tables};
@@ -310,7 +312,9 @@ impl Sched {
         let tables = Tables::new(plan, &self.has, &self.present)?;
         let mut stats = CSwapStats::default();
         // SAFETY: `tables` outlives the call; C copies what it keeps.
-        let code = unsafe { ffi::weir_swap(self.s, 0, &tables.as_c(), &mut stats) };
+        let (s, c) = (self.s, tables.as_c());
+        let call = || unsafe { ffi::weir_swap(s, 0, &c, &mut stats) };
+        let code = if loaded.is_empty() { self.enter(call) } else { self.enter_guarded(call) };
         done(code, &doing)?;
         self.present = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
         self.loaded = loaded;
@@ -341,6 +345,18 @@ impl Sched {
         Ok(held)
     }
 
+    /// A call of the core that may reach components. Loaded ones may break it off: see [`crate::crash`].
+    #[inline]
+    fn enter<R>(&self, call: impl FnOnce() -> R) -> R {
+        if self.loaded.is_empty() { call() } else { self.enter_guarded(call) }
+    }
+
+    #[inline(never)]
+    fn enter_guarded<R>(&self, call: impl FnOnce() -> R) -> R {
+        // SAFETY: `host` is valid; no other reference to it exists between calls.
+        crash::guarded(call, || unsafe { (*self.host).now })
+    }
+
     /// Is there one who says how long a task may run?
     fn find_slice_responder(&mut self) {
         let components = &classes::catalog().components;
@@ -359,7 +375,9 @@ impl Sched {
         let with = CReplacement { instance, class: class.into(), params: params.as_ptr() };
         let mut stats = CSwapStats::default();
         // SAFETY: `with` and the parameters outlive the call.
-        let code = unsafe { ffi::weir_swap_instance(self.s, 0, &with, &mut stats) };
+        let s = self.s;
+        let call = || unsafe { ffi::weir_swap_instance(s, 0, &with, &mut stats) };
+        let code = if loaded.is_empty() { self.enter(call) } else { self.enter_guarded(call) };
         done(code, "replacing an instance")?;
         if let Some(p) = self.present.get_mut(instance as usize) {
             p.1 = class;
@@ -393,7 +411,7 @@ impl Sched {
     pub fn task_new(&mut self, cpu: u32, cookie: u64) -> Result<TaskId, Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // SAFETY: `s` is initialised.
-        let t = unsafe { ffi::weir_task_new(self.s, cpu, cookie) };
+        let t = self.enter(|| unsafe { ffi::weir_task_new(self.s, cpu, cookie) });
         self.after_call(cpu);
         if t.is_null() {
             return Err(error(-1, "creating a task"));
@@ -446,7 +464,8 @@ impl Sched {
     ) -> Result<(), Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // SAFETY: valid scheduler and record.
-        let code = unsafe { call(self.s, cpu, self.raw(t)) };
+        let t = self.raw(t);
+        let code = self.enter(|| unsafe { call(self.s, cpu, t) });
         self.after_call(cpu);
         done(code, doing)
     }
@@ -492,7 +511,7 @@ impl Sched {
     pub fn pick(&mut self, cpu: u32, target: u32) -> Option<Picked> {
         assert!(cpu < self.nr_cpus && target < self.nr_cpus, "CPU {cpu}, {target} of {}", self.nr_cpus);
         // SAFETY: `s` is initialised.
-        let t = unsafe { ffi::weir_pick(self.s, cpu, target) };
+        let t = self.enter(|| unsafe { ffi::weir_pick(self.s, cpu, target) });
         if t.is_null() {
             self.after_call(cpu);
             return None;
@@ -502,7 +521,7 @@ impl Sched {
         if self.slice_responder {
             let mut msg = CMsg { task: t, ..empty(Topic::Slice) };
             // SAFETY: valid scheduler and message.
-            if unsafe { ffi::weir_ask(self.s, cpu, &mut msg) } == 0 {
+            if self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut msg) }) == 0 {
                 slice = msg.value;
             }
         }
@@ -524,7 +543,7 @@ impl Sched {
             ..empty(topic)
         };
         // SAFETY: valid scheduler; message and mask outlive the call.
-        let code = unsafe { ffi::weir_notify(self.s, cpu, &c) };
+        let code = self.enter(|| unsafe { ffi::weir_notify(self.s, cpu, &c) });
         self.after_call(cpu);
         done(code, "publishing a message")
     }
@@ -539,7 +558,7 @@ impl Sched {
             ..empty(topic)
         };
         // SAFETY: valid scheduler and message.
-        let code = unsafe { ffi::weir_ask(self.s, cpu, &mut c) };
+        let code = self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut c) });
         self.after_call(cpu);
         if code != 0 {
             return None;
@@ -561,7 +580,7 @@ impl Sched {
         let mask = ptr::from_ref(counts).cast::<CMask>();
         let c = CMsg { cpu: on, task: self.raw(t), mask, ..empty(Topic::Counters) };
         // SAFETY: valid scheduler; message and counters outlive the call, which delivers the message.
-        let code = unsafe { ffi::weir_notify(self.s, cpu, &c) };
+        let code = self.enter(|| unsafe { ffi::weir_notify(self.s, cpu, &c) });
         self.after_call(cpu);
         done(code, "publishing a message")
     }
@@ -571,7 +590,7 @@ impl Sched {
     pub fn ask_counters(&mut self, cpu: u32, t: TaskId, all: bool) -> Option<(Counters, u64)> {
         let mut c = CMsg { task: self.raw(t), value: all.into(), ..empty(Topic::Counters) };
         // SAFETY: valid scheduler and message.
-        let code = unsafe { ffi::weir_ask(self.s, cpu, &mut c) };
+        let code = self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut c) });
         self.after_call(cpu);
         // SAFETY: a responder of the topic returns null or its record in the arena.
         let counts = unsafe { c.mask.cast::<Counters>().as_ref() };
@@ -630,7 +649,7 @@ impl Sched {
     pub fn poll_remote(&mut self, cpu: u32) {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // SAFETY: valid scheduler.
-        unsafe { ffi::weir_remote_poll(self.s, cpu) };
+        self.enter(|| unsafe { ffi::weir_remote_poll(self.s, cpu) });
         self.after_call(cpu);
     }
 
@@ -638,7 +657,7 @@ impl Sched {
         // SAFETY: as in `next_timer`.
         unsafe { (*self.host).timers.remove(&handle) };
         // SAFETY: valid scheduler; an unknown instance is an error that leaves everything as it is.
-        unsafe { ffi::weir_timer_expired(self.s, cpu, handle) };
+        self.enter(|| unsafe { ffi::weir_timer_expired(self.s, cpu, handle) });
         self.after_call(cpu);
     }
 
@@ -729,7 +748,7 @@ impl Sched {
     /// All invariants; the error names the broken one by its line.
     pub fn check(&self) -> Result<(), Error> {
         // SAFETY: valid scheduler, no call under way.
-        let line = unsafe { ffi::weir_check(self.s) };
+        let line = self.enter(|| unsafe { ffi::weir_check(self.s) });
         if line == 0 {
             return Ok(());
         }
@@ -744,6 +763,19 @@ impl Sched {
         }
     }
 
+    /// An invariant does not hold after a call: where components were loaded, one of them did that.
+    fn blame(&self, e: &Error) {
+        let Some(component) = self.loaded.first() else { return };
+        let of_it = |class: u16| of_class(class).is_some_and(|c| c.name == component.name);
+        let instance = self.present.iter().position(|(_, class)| of_it(*class)).unwrap_or(0) as u32;
+        // SAFETY: `host` is valid; no other reference to it exists between calls.
+        let now_ns = unsafe { (*self.host).now };
+        let what = format!("after it had run, the framework was found inconsistent ({e})");
+        let component = component.name.clone();
+        let (function, task) = (String::new(), None);
+        resume_unwind(Box::new(Crash { component, instance, function, task, what, now_ns }));
+    }
+
     #[inline(never)]
     fn look_after(&mut self, cpu: u32) {
         if !self.op_buffer.is_empty() {
@@ -754,6 +786,7 @@ impl Sched {
         if self.checks
             && let Err(e) = self.check()
         {
+            self.blame(&e);
             panic!("{e}");
         }
     }

@@ -3,6 +3,7 @@
 //! `switch` over class ids for every entry point. Nothing is listed by hand: a component is a file.
 
 pub mod plugin;
+pub mod source;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

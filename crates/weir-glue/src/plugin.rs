@@ -10,11 +10,15 @@ use std::path::Path;
 use std::process::Command;
 use std::{fs, io};
 
+use crate::source::Finding;
 use crate::{Component, ENTRIES, Target, call};
 
 /// Headers for those who run a scheduler: inline functions of others need their structs, but their functions are no
 /// component's business.
 const FOR_RUNTIMES: [&str; 3] = ["runtime.h", "schedule.h", "topology.h"];
+
+/// What components have from there nevertheless: memory of their own beside that of the instance, and what inline functions call.
+const OF_RUNTIMES: [&str; 3] = ["weir_ctx", "weir_alloc_at", "weir_free"];
 
 /// Headers that a component may include, by their names below `weir/`; those of the kit are `kit/…`.
 ///
@@ -22,16 +26,22 @@ const FOR_RUNTIMES: [&str; 3] = ["runtime.h", "schedule.h", "topology.h"];
 /// A folder cannot be read.
 pub fn header_names(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    for folder in ["", "kit/"] {
-        for entry in fs::read_dir(root.join("core/include/weir").join(folder))? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".h") {
-                names.push(format!("{folder}{name}"));
-            }
-        }
-    }
+    collect_headers(&root.join("core/include/weir"), "", &mut names)?;
     names.sort();
     Ok(names)
+}
+
+fn collect_headers(folder: &Path, below: &str, names: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = format!("{below}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            collect_headers(&entry.path(), &format!("{name}/"), names)?;
+        } else if name.ends_with(".h") {
+            names.push(name);
+        }
+    }
+    Ok(())
 }
 
 /// A header by its name, with its text.
@@ -52,7 +62,7 @@ pub struct Function {
 /// Functions that the headers declare, in their order. What stands behind "for the framework" is none of a component's business.
 pub fn functions(headers: &[Header<'_>]) -> Vec<Function> {
     let mut found = Vec::new();
-    for (name, text) in headers.iter().filter(|h| h.0 != "plugin.h" && !FOR_RUNTIMES.contains(&h.0)) {
+    for (name, text) in headers.iter().filter(|h| h.0 != "plugin.h") {
         let text = text.split("/* --- for the framework").next().unwrap_or(text);
         let mut statement = String::new();
         for line in without_comments(text).lines() {
@@ -65,7 +75,11 @@ pub fn functions(headers: &[Header<'_>]) -> Vec<Function> {
             statement.push_str(line.trim());
             statement.push(' ');
             if line.trim_end().ends_with(';') {
-                found.extend(declaration(&statement));
+                let of_runtimes = FOR_RUNTIMES.contains(name);
+                found.extend(
+                    declaration(&statement)
+                        .filter(|f| !of_runtimes || OF_RUNTIMES.contains(&f.name.as_str())),
+                );
                 statement.clear();
             } else if line.contains('{') || line.is_empty() {
                 statement.clear();
@@ -132,19 +146,27 @@ pub fn exports(headers: &[Header<'_>]) -> String {
     let mut out =
         String::from("\n/* What components that are loaded may call. */\nvoid *const weir_exports[] = {\n");
     for f in &all {
-        let _ = writeln!(out, "\t(void *){},", f.name);
+        let name = match GUARDED.contains(&f.name.as_str()) {
+            true => f.name.replacen("weir_", "weir_guarded_", 1),
+            false => f.name.clone(),
+        };
+        let _ = writeln!(out, "\t(void *){name},");
     }
+    // Behind them: what a component calls at every step, so that an endless loop is noticed.
     let _ = writeln!(
         out,
-        "}};\nconst u32 weir_nr_exports = {};\nconst u64 weir_abi = {:#x}ull;",
-        all.len(),
+        "\t(void *)weir_guard_step,\n}};\nconst u32 weir_nr_exports = {};\nconst u64 weir_abi = {:#x}ull;",
+        all.len() + 1,
         abi(headers)
     );
     out
 }
 
-/// The translation unit of a plugin.
-pub fn unit(component: &Component, headers: &[Header<'_>]) -> String {
+/// Functions that the host replaces for loaded components by `weir_guarded_…`, which note what they are about.
+const GUARDED: [&str; 3] = ["weir_change_next", "weir_pipe_lock", "weir_pipe_unlock"];
+
+/// The translation unit of a plugin. `text` is that of the component's file, whose path is `component.path`.
+pub fn unit(component: &Component, text: &str, headers: &[Header<'_>]) -> String {
     let all = functions(headers);
     let n = &component.name;
     let mut out = String::from(
@@ -153,18 +175,20 @@ pub fn unit(component: &Component, headers: &[Header<'_>]) -> String {
     for (header, _) in headers {
         let _ = writeln!(out, "#include <weir/{header}>");
     }
-    let _ = writeln!(out, "\nstatic void *imports[{}];\n", all.len());
+    let _ = writeln!(out, "\nvoid *weir_plugin_imports[{}];\n", all.len() + 1);
     for (i, f) in all.iter().enumerate() {
         let (result, arguments) = (&f.result, &f.arguments);
         let give = if result == "void" { "" } else { "return " };
         let names = f.names.join(", ");
         let _ = writeln!(
             out,
-            "{result} {}({arguments})\n{{\n\t{give}(({result} (*)({arguments}))imports[{i}])({names});\n}}\n",
+            "{result} {}({arguments})\n{{\n\t{give}(({result} (*)({arguments}))weir_plugin_imports[{i}])({names});\n}}\n",
             f.name
         );
     }
+    prototypes(&mut out, component);
     let _ = writeln!(out, "#include \"{}\"\n", component.path.display());
+    assertions(&mut out, component, text);
     let mut fields = String::new();
     for e in &ENTRIES {
         let found: Vec<(String, String)> = if e.by_topic {
@@ -193,7 +217,7 @@ pub fn unit(component: &Component, headers: &[Header<'_>]) -> String {
         }
         let _ = writeln!(fields, "\t.{0} = plugin_{0},", e.name);
     }
-    let _ = writeln!(out, "static const char manual[] =\n{}\t;\n", text(&component.manual));
+    let _ = writeln!(out, "static const char manual[] =\n{}\t;\n", literals(&component.manual));
     let _ = writeln!(
         out,
         "extern const struct weir_plugin weir_plugin;\n__attribute__((visibility(\"default\"))) const struct weir_plugin weir_plugin = {{"
@@ -201,18 +225,85 @@ pub fn unit(component: &Component, headers: &[Header<'_>]) -> String {
     let _ = writeln!(out, "\t.magic = WEIR_PLUGIN_MAGIC,\n\t.abi = {:#x}ull,", abi(headers));
     let _ = writeln!(out, "\t.descriptor = &{n}_descriptor,\n\t.manual = manual,");
     let _ = writeln!(out, "\t.entries = {},", crate::entries_of(component));
-    let _ = writeln!(out, "\t.imports = imports,\n\t.nr_imports = {},\n{fields}}};", all.len());
+    let _ =
+        writeln!(out, "\t.imports = weir_plugin_imports,\n\t.nr_imports = {},\n{fields}}};", all.len() + 1);
     out
 }
 
-/// What the compiler said, and whether it was content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compiled {
-    pub ok: bool,
-    pub said: String,
+/// Entry points are declared before they are defined, so that a wrong one is an error in the author's file.
+fn prototypes(out: &mut String, component: &Component) {
+    let n = &component.name;
+    let _ = writeln!(out, "struct {n};");
+    for function in &component.entries {
+        let declared = crate::source::signature(n, function);
+        if !declared.is_empty() {
+            let _ = writeln!(out, "{declared};");
+        }
+    }
 }
 
+/// What begins the message of an assertion of ours.
+const OURS: &str = "weir: ";
+
+/// Parameters are checked where the author wrote them: column for column.
+fn assertions(out: &mut String, component: &Component, text: &str) {
+    let n = &component.name;
+    for p in crate::source::Text::of(text).params {
+        let line = text[..p.field.at.start].matches('\n').count() + 1;
+        let column = p.field.at.start - text[..p.field.at.start].rfind('\n').map_or(0, |e| e + 1);
+        let (f, [default, least, most]) = (&p.field.text, &p.range);
+        for (condition, message) in [
+            (
+                format!("__builtin_types_compatible_p(__typeof__(((struct {n} *)0)->{f}), u64)"),
+                format!("the parameter `{f}` is no u64; declare it as `u64 {f};` in `struct {n}`"),
+            ),
+            (
+                format!("({least}) <= ({default}) && ({default}) <= ({most})"),
+                format!("the default of `{f}` is out of its range; let it lie between {least} and {most}"),
+            ),
+        ] {
+            let blanks = " ".repeat(column);
+            let path = component.path.display();
+            let _ = writeln!(
+                out,
+                "#line {line} \"{path}\"\n{blanks}_Static_assert({condition}, \"{OURS}{message}\");"
+            );
+        }
+    }
+    let _ = writeln!(out, "#line 1 \"generated\"");
+}
+
+/// What came of compiling a component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compiled {
+    /// What the compiler found, at places in the author's file: errors first stop it, warnings do not.
+    pub findings: Vec<Finding>,
+    /// All that the compiler said, for what has no place.
+    pub said: String,
+    pub ok: bool,
+}
+
+/// How every part is compiled.
+const FLAGS: [&str; 15] = [
+    "-std=gnu11",
+    "-O2",
+    "-fPIC",
+    "-ffreestanding",
+    "-fvisibility=hidden",
+    "-fno-stack-protector",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unused-parameter",
+    "-Wno-unused-function",
+    "-Werror=implicit-function-declaration",
+    "-Werror=incompatible-pointer-types",
+    "-Werror=int-conversion",
+    "-Werror=return-type",
+    "-ftabstop=1",
+];
+
 /// Compile a component to a shared object at `output`; `folder` takes headers and unit. `compiler` is called as a C compiler.
+/// With `kernel`, that file becomes a part of the object that a process does not map.
 ///
 /// # Errors
 /// The source cannot be read, the folder cannot be written, or there is no such compiler.
@@ -222,36 +313,184 @@ pub fn build(
     folder: &Path,
     output: &Path,
     compiler: &str,
+    kernel: Option<&KernelPart<'_>>,
 ) -> io::Result<Compiled> {
     let component = crate::single(source)?;
-    fs::create_dir_all(folder.join("weir/kit"))?;
+    let text = fs::read_to_string(source)?;
+    fs::create_dir_all(folder.join("weir"))?;
     for (header, text) in headers {
-        fs::write(folder.join("weir").join(header), text)?;
+        let file = folder.join("weir").join(header);
+        fs::create_dir_all(file.parent().expect("it has the folder"))?;
+        fs::write(file, text)?;
     }
-    let file = folder.join("plugin.c");
-    fs::write(&file, unit(&component, headers))?;
-    let done = Command::new(compiler)
-        .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-ffreestanding", "-fvisibility=hidden", "-nostdlib"])
-        .args([
-            "-fno-stack-protector",
-            "-Wall",
-            "-Wextra",
-            "-Wno-unused-parameter",
-            "-Wno-unused-function",
-            "-I",
-        ])
-        .arg(folder)
-        .arg("-o")
-        .args([output, &file])
-        .output()?;
-    Ok(Compiled {
-        ok: done.status.success(),
-        said: String::from_utf8_lossy(&done.stderr).trim_end().to_string(),
-    })
+    let (file, steps, counted) = (folder.join("plugin.c"), folder.join("steps.c"), folder.join("steps.o"));
+    let mut unit = unit(&component, &text, headers);
+    if let Some(part) = kernel {
+        unit.push_str(&part.section());
+    }
+    fs::write(&file, unit)?;
+    fs::write(&steps, steps_unit(functions(headers).len()))?;
+    let call = |arguments: &mut dyn FnMut(&mut Command)| {
+        let mut command = Command::new(compiler);
+        command.env("LC_ALL", "C").args(FLAGS);
+        arguments(&mut command);
+        command.output()
+    };
+    let steps = call(&mut |c| {
+        c.arg("-c").arg(&steps).arg("-o").arg(&counted);
+    })?;
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_string();
+    if !steps.status.success() {
+        return Ok(Compiled { said: said(&steps.stderr), ..Compiled::default() });
+    }
+    // Each block of the code calls `__sanitizer_cov_trace_pc`, which counts.
+    let done = call(&mut |c| {
+        c.args(["-shared", "-nostdlib", "-fsanitize-coverage=trace-pc", "-I"]).arg(folder);
+        c.arg("-o").arg(output).arg(&file).arg(&counted);
+    })?;
+    let said = said(&done.stderr);
+    Ok(Compiled { findings: findings(&component, &text, &said), said, ok: done.status.success() })
+}
+
+/// The function that instrumented code calls; in a unit of its own, which is not instrumented.
+fn steps_unit(nr: usize) -> String {
+    format!(
+        "extern void *weir_plugin_imports[];\nvoid __sanitizer_cov_trace_pc(void);\nvoid __sanitizer_cov_trace_pc(void)\n{{\n\t((void (*)(void))weir_plugin_imports[{nr}])();\n}}\n"
+    )
+}
+
+/// A scheduler for the kernel that has the component as well.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelPart<'a> {
+    pub object: &'a Path,
+    /// A line for each function of the component that the kernel side calls.
+    pub entries: &'a Path,
+}
+
+/// Where the shared object keeps its [`KernelPart`]; sections that are not mapped.
+pub const KERNEL_SECTION: &str = ".weir.kernel";
+pub const KERNEL_ENTRIES: &str = ".weir.entries";
+
+impl KernelPart<'_> {
+    fn section(&self) -> String {
+        let mut out = String::new();
+        for (section, file) in [(KERNEL_SECTION, self.object), (KERNEL_ENTRIES, self.entries)] {
+            let _ = writeln!(
+                out,
+                "__asm__(\".pushsection {section},\\\"\\\",@progbits\\n.incbin \\\"{}\\\"\\n.popsection\");",
+                file.display()
+            );
+        }
+        out
+    }
+}
+
+/// A line of a compiler's output: `FILE:LINE:COLUMN: KIND: TEXT`.
+struct Remark<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    kind: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Remark<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let kind = ["fatal error", "error", "warning", "note"]
+            .into_iter()
+            .filter_map(|k| Some((line.find(&format!(": {k}: "))?, k)))
+            .min()?;
+        let (place, text) = (&line[..kind.0], &line[kind.0 + kind.1.len() + 4..]);
+        let (rest, column) = place.rsplit_once(':')?;
+        let (file, number) = rest.rsplit_once(':')?;
+        Some(Self { file, line: number.parse().ok()?, column: column.parse().ok()?, kind: kind.1, text })
+    }
+
+    /// Its place in the text of the file.
+    fn at(&self, text: &str) -> std::ops::Range<usize> {
+        let start: usize = text.split_inclusive('\n').take(self.line.saturating_sub(1)).map(str::len).sum();
+        let line = text[start..].lines().next().unwrap_or_default();
+        let skipped: usize = line
+            .chars()
+            .take(self.column.saturating_sub(1))
+            .map(char::len_utf8)
+            .sum::<usize>()
+            .min(line.len());
+        let at = start + skipped;
+        let word = line[skipped..]
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(line.len() - skipped);
+        at..at + word.max(1).min(text.len() - at)
+    }
+}
+
+/// The compiler's errors and warnings at their places in the author's file: one for each line of it.
+fn findings(component: &Component, text: &str, said: &str) -> Vec<Finding> {
+    let path = component.path.display().to_string();
+    let mut remarks: Vec<Remark<'_>> = said.lines().filter_map(Remark::of).collect();
+    // A return that could not be understood is no return: that follows from the error before.
+    let follows = |r: &Remark<'_>| r.text.contains("[-Werror=return-type]");
+    if remarks.iter().any(|r| r.kind == "error" && !follows(r)) {
+        remarks.retain(|r| !follows(r));
+    }
+    let mut found: Vec<(usize, Finding)> = Vec::new();
+    for (i, r) in remarks.iter().enumerate().filter(|(_, r)| r.kind != "note") {
+        let warning = r.kind == "warning";
+        // A macro of ours went wrong: the notes behind tell where the author used it.
+        let notes = remarks[i + 1..].iter().take_while(|n| n.kind == "note");
+        let place = std::iter::once(r).chain(notes).find(|n| n.file == path);
+        let Some(place) = place else {
+            if !warning {
+                found
+                    .push((0, Finding { at: 0..0, message: r.text.into(), help: GENERATED.into(), warning }));
+            }
+            continue;
+        };
+        let errors_first = |(line, f): &(usize, Finding)| *line == place.line && f.warning <= warning;
+        if found.iter().any(errors_first) {
+            continue;
+        }
+        let (message, help) = translated(component, r.text);
+        found.push((place.line, Finding { at: place.at(text), message, help, warning }));
+    }
+    found.sort_by_key(|(line, f)| (f.warning, *line));
+    // What has no place follows from what has one.
+    if found.iter().any(|(line, f)| *line > 0 && !f.warning) {
+        found.retain(|(line, _)| *line > 0);
+    }
+    found.into_iter().map(|(_, f)| f).collect()
+}
+
+const GENERATED: &str = "the compiler found this in what joins the component to the framework; does the file begin with \
+                         `#include <weir/component.h>`?";
+
+/// The compiler's words, or ours where they are about what only we know.
+fn translated(component: &Component, text: &str) -> (String, String) {
+    let name = &component.name;
+    if let Some(at) = text.find(OURS) {
+        let ours = text[at + OURS.len()..].trim_end_matches('"');
+        let (message, help) = ours.split_once("; ").unwrap_or((ours, ""));
+        return (message.into(), help.into());
+    }
+    // gcc quotes with typewriter quotes in the C locale, clang always.
+    let quoted = text.split('\'').nth(1).unwrap_or_default();
+    let function = quoted.strip_prefix(name.as_str()).and_then(|r| r.strip_prefix('_')).unwrap_or_default();
+    if component.entries.iter().any(|e| e == function)
+        && (text.contains("conflicting types") || text.contains("static declaration"))
+    {
+        let message = format!("`{quoted}` is not declared as the framework calls it");
+        return (message, format!("write: {}", crate::source::signature(name, function)));
+    }
+    let text = text.split(" [-W").next().unwrap_or(text);
+    if text.starts_with("implicit declaration of function") || text.contains("undeclared function") {
+        let message = format!("there is no function `{quoted}`");
+        return (message, "components call nothing but their own functions and those of <weir/…>".into());
+    }
+    (text.to_owned(), String::new())
 }
 
 /// A text as C literals, a line each.
-fn text(manual: &str) -> String {
+fn literals(manual: &str) -> String {
     manual.lines().fold(String::from("\t\"\"\n"), |mut out, line| {
         let _ = writeln!(out, "\t\"{}\\n\"", line.replace('\\', "\\\\").replace('"', "\\\""));
         out
@@ -322,11 +561,46 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             plain: false,
             manual: "mine - say \"hello\"\n".into(),
         };
-        let text = unit(&component, &[("pipe.h", PIPE)]);
+        let text = unit(&component, "", &[("pipe.h", PIPE)]);
         assert!(
             text.contains(".update = plugin_update,") && text.contains("case WEIR_TOPIC_PRIORITY:"),
             "{text}"
         );
         assert!(!text.contains("plugin_idle") && text.contains(r#"say \"hello\""#), "{text}");
+    }
+
+    #[test]
+    fn what_a_compiler_says_gets_its_place() {
+        let component = Component {
+            name: "mine".into(),
+            path: "/x/mine.c".into(),
+            source: "mine.c".into(),
+            language: crate::Language::C,
+            entries: vec!["update".into()],
+            plain: false,
+            manual: String::new(),
+        };
+        let text = "one\ntwo three\nfour mine_update(x)\nWEIR_PARAM(a)\n";
+        let said = "In file included from plugin.c:9:\n\
+                    /x/mine.c:2:5: error: 'three' undeclared (first use in this function)\n    2 | two three\n\
+                    /x/mine.c:2:5: note: each undeclared identifier\n\
+                    /x/mine.c:3:6: error: conflicting types for 'mine_update'; have 'int(void)'\n\
+                    weir/component.h:80:9: error: no member named 'a'\n\
+                    /x/mine.c:4:1: note: in expansion of macro 'WEIR_PARAM'\n\
+                    plugin.c:70:1: error: follows from the others\n\
+                    /x/mine.c:1:1: warning: unused 'one' [-Wunused]\n";
+        let found = findings(&component, text, said);
+        let seen: Vec<(&str, &str, bool)> =
+            found.iter().map(|f| (&text[f.at.clone()], f.message.as_str(), f.warning)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("three", "'three' undeclared (first use in this function)", false),
+                ("mine_update", "`mine_update` is not declared as the framework calls it", false),
+                ("WEIR_PARAM", "no member named 'a'", false),
+                ("one", "unused 'one'", true),
+            ]
+        );
+        assert!(found[1].help.contains("struct weir_pipe weir_mem *in"), "{found:?}");
     }
 }

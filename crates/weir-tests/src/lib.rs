@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the tests of components and topologies share: a scheduler with its graph laid open ([`Lab`]),
-//! the batch meaning of every component ([`law`]), random histories ([`history`]), and the runner of `.wtest` files ([`wtest`]).
+//! The tests of components and topologies. What they share with `runweir component test` is in `weir-lab`.
 
-pub mod history;
-pub mod lab;
-pub mod law;
-pub mod machine;
 pub mod pipe_lab;
 pub mod plugin;
-pub mod wtest;
 
-pub use lab::Lab;
+pub use weir_lab::{Lab, TARGET, history, lab, law, machine, trial, wtest};
 
 use std::path::PathBuf;
 
@@ -18,6 +12,3 @@ use std::path::PathBuf;
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
-
-/// The port of the C code that is linked in: what `%targets` of a `.wtest` calls it.
-pub const TARGET: &str = if cfg!(feature = "strict") { "strict" } else { "native" };

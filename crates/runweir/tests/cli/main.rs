@@ -3,6 +3,7 @@
 
 mod analyze;
 mod compare;
+mod component;
 mod files;
 mod lists;
 mod live;

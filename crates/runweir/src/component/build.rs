@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir component build`: from a C file to a shared object, or to one diagnostic for each mistake at its place in the file.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueHint};
+use weir_core::{HEADERS, Topic, catalog, loaded};
+use weir_glue::plugin;
+use weir_glue::source::{self, Finding};
+
+use super::is_name;
+use crate::fault::{Blame, Diag, Fault, Result};
+use crate::input;
+use crate::outdir::replace_file;
+use crate::output::{note, show};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir component build mine.c
+  runweir --load mine.so run -t my.weir -m smp-8 -w hackbench:groups=10
+
+The C compiler is `cc` (gcc or clang), or what the environment variable CC says. What is wrong with the file
+is said at its place in it, and nothing is written then.")]
+pub struct BuildArgs {
+    /// The component's file; its name is the component's
+    #[arg(value_name = "FILE.c", value_hint = ValueHint::FilePath)]
+    pub source: PathBuf,
+    /// Shared object to write; FILE.so if left out
+    #[arg(short, long, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+}
+
+/// Check, compile, look whether what came out can be loaded, and write it.
+pub fn build(args: &BuildArgs) -> Result<ExitCode> {
+    let built = Built::of(&args.source)?;
+    let output = args.output.clone().unwrap_or_else(|| args.source.with_extension("so"));
+    let bytes = std::fs::read(built.object())
+        .map_err(|e| Fault::system(format!("cannot read the compiled object: {e}"), "check the disk"))?;
+    replace_file(&output, &bytes)?;
+    note(&format!("written: {}", output.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A component that was compiled and is loaded.
+pub struct Built {
+    folder: tempfile::TempDir,
+    pub info: weir_core::ComponentInfo,
+}
+
+impl Built {
+    /// Compile the component in a file, and load it. Warnings are shown.
+    pub fn of(path: &Path) -> Result<Self> {
+        let file = Source::read(path)?;
+        file.refuse(source::check(&file.name, &file.text, &topics(), &taken()))?;
+        let folder = tempfile::tempdir()
+            .map_err(|e| Fault::system(format!("cannot make a temporary folder: {e}"), "check $TMPDIR"))?;
+        let object = folder.path().join(format!("{}.so", file.name));
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+        let done = plugin::build(path, HEADERS, &folder.path().join("build"), &object, &compiler, None)
+            .map_err(|e| {
+                let help = "install gcc or clang, or set CC";
+                Fault::system(format!("cannot compile with `{compiler}`: {}", input::reason(&e)), help)
+            })?;
+        file.refuse(done.findings)?;
+        if !done.ok {
+            let said = done.said.lines().last().unwrap_or("it said nothing").to_owned();
+            return Err(Fault::user(
+                format!("`{}` does not compile: {said}", file.shown),
+                format!("does `{compiler}` take the options of gcc or clang?"),
+            ));
+        }
+        let bytes = std::fs::read(&object)
+            .map_err(|e| Fault::system(format!("cannot read the compiled object: {e}"), "check the disk"))?;
+        let refused = |e: loaded::LoadError| {
+            let message = e.message.rsplit(" is refused: ").next().unwrap_or(&e.message);
+            let word = message.split('`').nth(1).unwrap_or_default();
+            let at = source::Text::of(&file.text);
+            let at = at.find(word).or(at.name.map(|n| n.at)).unwrap_or(0..0);
+            Fault::from(file.diag(false, message, &e.help, at))
+        };
+        loaded::inspect(&bytes).map_err(refused)?;
+        let info = loaded::load(&object).map_err(refused)?;
+        Ok(Self { folder, info })
+    }
+
+    pub fn object(&self) -> PathBuf {
+        self.folder.path().join(format!("{}.so", self.info.name))
+    }
+}
+
+/// The component's file.
+struct Source {
+    name: String,
+    text: String,
+    shown: String,
+}
+
+impl Source {
+    fn read(path: &Path) -> Result<Self> {
+        let shown = path.display().to_string();
+        let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
+        if !is_name(&name) || path.extension().is_none_or(|e| e != "c") {
+            return Err(Fault::user(
+                format!("`{}` is no name of a component's file", shown.escape_debug()),
+                "call it like the component: a lower-case word, and .c",
+            ));
+        }
+        let text = input::read_text(&shown)?;
+        Ok(Self { name, text, shown })
+    }
+
+    fn diag(&self, warning: bool, message: &str, help: &str, at: Range<usize>) -> Diag {
+        let diag = if warning { Diag::warning(message) } else { Diag::error(message) };
+        let diag = if help.is_empty() { diag } else { diag.help(help) };
+        if at.is_empty() { diag } else { diag.source(&self.shown, &self.text).label(at, None) }
+    }
+
+    /// Show warnings; errors end it.
+    fn refuse(&self, findings: Vec<Finding>) -> Result<()> {
+        let (warnings, errors): (Vec<_>, Vec<_>) = findings.iter().partition(|f| f.warning);
+        let diag = |f: &&Finding| self.diag(f.warning, &f.message, &f.help, f.at.clone());
+        if !errors.is_empty() {
+            return Err(Fault { blame: Blame::User, diags: errors.iter().map(diag).collect() });
+        }
+        show(&warnings.iter().map(diag).collect::<Vec<_>>());
+        Ok(())
+    }
+}
+
+fn topics() -> Vec<&'static str> {
+    Topic::all().map(Topic::name).collect()
+}
+
+/// Names of the components that the program came with.
+fn taken() -> Vec<&'static str> {
+    catalog().components.iter().filter(|c| !loaded::is_loaded(c.id)).map(|c| c.name.as_str()).collect()
+}

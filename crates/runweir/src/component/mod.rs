@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir component …`, and `--load`: components that the program did not come with (docs/components.md).
+
+mod build;
+mod new;
+mod test;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Subcommand, ValueHint};
+use weir_core::loaded;
+
+use crate::fault::{Fault, Result};
+use crate::output::print;
+
+pub use build::BuildArgs;
+pub use new::NewArgs;
+pub use test::TestArgs;
+
+/// What may be done with a component of one's own.
+#[derive(Debug, Subcommand)]
+pub enum ComponentCommand {
+    /// Write a component that works, with comments and a test, to begin with
+    New(NewArgs),
+    /// Compile a component's C file to a shared object for --load and for the scenario verb `load`
+    Build(BuildArgs),
+    /// Build a component and try it: its .wtest files, and the law that all components obey
+    Test(TestArgs),
+    /// Say whether a shared object could be loaded, and what it holds
+    Check {
+        /// What `component build` made
+        #[arg(value_name = "FILE.so", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+}
+
+/// Load what the command line names, before anything else is done.
+pub fn load_all(files: &[PathBuf]) -> Result<()> {
+    files.iter().try_for_each(|file| load(file).map(|_| ()))
+}
+
+fn load(file: &Path) -> Result<weir_core::ComponentInfo> {
+    loaded::load(file).map_err(|e| Fault::user(e.message, e.help))
+}
+
+/// `runweir component`.
+pub fn component(command: &ComponentCommand) -> Result<ExitCode> {
+    match command {
+        ComponentCommand::New(args) => new::new(args),
+        ComponentCommand::Build(args) => build::build(args),
+        ComponentCommand::Test(args) => test::test(args),
+        ComponentCommand::Check { file } => {
+            let info = load(file)?;
+            print(&format!("{}: {}\n", info.name, info.summary))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// A component's name: file, C prefix, word of the language.
+fn is_name(name: &str) -> bool {
+    name.len() < 64
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
