@@ -95,7 +95,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Simulate one run.
-    pub fn run<O: Observer>(&self, run: &Run<'_>, observer: &mut O) -> Done<Outcome> {
+    pub fn run(&self, run: &Run<'_>, observer: &mut dyn Observer) -> Done<Outcome> {
         self.runs.fetch_add(1, Ordering::Relaxed);
         let config = RunConfig {
             seed: 1,

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Invariants of the engine, checked after every event where the user asks for it.
 
-use weir_core::event::Observer;
-
 use super::cpu::Mode;
 use super::sim::Sim;
 use super::task::{NONE, State};
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// Every task is in exactly one state, engine and core agree on how many are schedulable, every CPU
     /// that has something to do has an event. Panics with the invariant's name.
     pub fn check(&self) {

@@ -2,7 +2,7 @@
 //! What kind of task it is: its policy, its criticality, and what fair policies go by; told when it comes into being, and
 //! to a topology that asks for more than the one before.
 
-use weir_core::event::{CpuNo, Observer};
+use weir_core::event::CpuNo;
 use weir_core::{Msg, Plan, TaskId, Topic};
 
 use super::sim::Sim;
@@ -46,7 +46,7 @@ fn number(policy: Policy) -> u64 {
     }
 }
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// Tell the scheduler what kind of task it gets.
     pub fn tell_classes(&mut self, h: CpuNo, template: u32, id: TaskId) -> Result<()> {
         if self.classes_wanted.policy {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Time on CPUs: modes, progress of work, speeds that change under way, the next event of each CPU.
 
-use weir_core::event::{Call, CpuNo, Event, Observer, Stop};
+use weir_core::event::{Call, CpuNo, Event, Stop};
 use weir_core::{Msg, Topic};
 
 use super::cpu::{FULL_SPEED, Mode, time_for, work_in};
@@ -10,7 +10,7 @@ use super::sim::Sim;
 use super::task::{NEVER, NONE};
 use crate::counters::table::times;
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// Account for what the task on `c` did up to now.
     pub fn progress(&mut self, c: CpuNo) {
         let cpu = &mut self.cpus[c as usize];

@@ -4,7 +4,7 @@
 //! All nodes of a graph release their jobs at the same times, with the deadline of the whole; a node whose
 //! predecessors are not done is held back before it becomes schedulable, so the scheduler never sees it.
 
-use weir_core::event::{CpuNo, Observer, TaskNo};
+use weir_core::event::{CpuNo, TaskNo};
 
 use super::sim::Sim;
 use super::task::{NONE, Wait};
@@ -29,7 +29,7 @@ impl Graphs {
     }
 }
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     fn node_of(&self, no: TaskNo) -> Option<(usize, usize)> {
         let node = self.programs[self.tasks[no as usize].program as usize].node?;
         Some((node.0 as usize, node.1 as usize))

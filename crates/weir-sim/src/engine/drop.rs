@@ -4,7 +4,7 @@
 //! Where its job is thrown away, a task goes on at its next release, whatever it was doing: it leaves
 //! its CPU, the scheduler's pipes, or whatever it waits for, and gives back the mutexes that it holds.
 
-use weir_core::event::{Call, CpuNo, Event, Observer, TaskNo};
+use weir_core::event::{Call, CpuNo, Event, TaskNo};
 
 use super::cpu::Mode;
 use super::program::LoopFrame;
@@ -13,7 +13,7 @@ use super::task::{NEVER, NONE, State, Wait};
 use crate::Result;
 use crate::workload::Op;
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// Observers hear of a job that is thrown away.
     pub fn tell_dropped(&mut self, no: TaskNo, job: u32) {
         self.obs.event(self.now, &Event::JobDropped { task: no, job });

@@ -7,7 +7,7 @@
 //! priority, absolute deadline, period and relative deadline, each from whoever has the most urgent. It is
 //! told to the scheduler by the same topics as always, so that any order component obeys it.
 
-use weir_core::event::{CpuNo, Observer, TaskNo};
+use weir_core::event::{CpuNo, TaskNo};
 use weir_core::{Msg, Topic};
 
 use super::sim::Sim;
@@ -105,7 +105,7 @@ impl Locking {
     }
 }
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// The urgency that a task has by itself.
     fn own_urgency(&self, no: TaskNo) -> Urgency {
         let task = &self.tasks[no as usize];

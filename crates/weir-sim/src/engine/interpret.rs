@@ -4,7 +4,7 @@
 //! A task on a CPU executes ops until one takes time or takes the task off the CPU. The counter of the
 //! program moves on before an op blocks: whoever wakes the task has completed the op for it.
 
-use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
+use weir_core::event::{CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Topic};
 
 use super::cpu::{FULL_SPEED, Mode};
@@ -29,7 +29,7 @@ pub enum Next {
     Left,
 }
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// Let the task on `c` execute ops from now on. Leaves the CPU with its next event set.
     pub fn step(&mut self, c: CpuNo) -> Result<()> {
         let no = self.cpus[c as usize].cur;

@@ -5,7 +5,7 @@
 //! by time or event (sleep, timer, suspend, condition) to the next such wait, the first from its
 //! start; waits for mutexes, barriers, channels and devices are part of the job.
 
-use weir_core::event::{Call, CpuNo, Event, Observer, Stop, TaskNo};
+use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Topic};
 
 use super::cpu::Mode;
@@ -18,7 +18,7 @@ use super::task::{Backlog, NEVER, NONE, State, Task, Wait};
 use crate::Result;
 use crate::workload::{OnMiss, Op};
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// The CPU where a task comes into being that nobody forks: in turn each of those that it may use,
     /// so that schedulers without a balancer have something to do everywhere.
     pub fn home(&self, template: u32) -> CpuNo {

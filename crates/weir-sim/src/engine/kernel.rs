@@ -5,7 +5,7 @@
 //! A call changes the scheduler's state at the instant of its event; its cost then keeps the calling
 //! CPU busy, and what it causes elsewhere (interrupts) happens when the cost is paid.
 
-use weir_core::event::{Call, CpuNo, Event, Observer, Stop, TaskNo};
+use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, OpKind, Topic};
 
 use super::cpu::Mode;
@@ -14,7 +14,7 @@ use super::sim::{Sim, refused};
 use super::task::{NEVER, NONE, State, Wait};
 use crate::{Error, Result};
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// The CPU that runs the scheduler for `c`; the boot CPU where `c` is unknown or away.
     pub fn caller(&self, c: CpuNo) -> CpuNo {
         match self.cpus.get(c as usize) {

@@ -145,13 +145,16 @@ pub struct CpuOutcome {
 ///
 /// Errors: the three do not fit together (kind `Run`), a program is malformed (kind `Workload`), an
 /// endless workload has no duration, a task loops without time passing, the core refuses a call.
-pub fn run<O: Observer>(
+///
+/// There is one copy of the simulator's loop, whoever observes it: a call through a table per event costs less than a
+/// copy for each kind of observer costs the compiler.
+pub fn run(
     machine: &Machine,
     plan: &Plan,
     workload: &Workload,
     costs: &Costs,
     cfg: &RunConfig<'_>,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     let rules = cfg.control.filter(|c| !c.scenario.rules.is_empty());
     let Some(control) = rules else {

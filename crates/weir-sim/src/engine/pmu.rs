@@ -6,7 +6,7 @@
 //! same task goes on (source 4, section 7). What a stint counts follows from the work done in it and from rates that
 //! hold until somebody comes to, or leaves, a cache that the task shares.
 
-use weir_core::event::{Call, CpuNo, Event, Observer, TaskNo};
+use weir_core::event::{Call, CpuNo, Event, TaskNo};
 use weir_core::{Counters, Msg, Plan, Topic};
 
 use super::cpu::FULL_SPEED;
@@ -256,7 +256,7 @@ impl Pmu {
     }
 }
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// The task of `c` has been chosen, first or again: its stint begins.
     pub fn begin_stint(&mut self, c: CpuNo) {
         if !self.pmu.on {

@@ -76,12 +76,12 @@ impl Census {
 }
 
 /// A run under way.
-pub struct Sim<'a, O: Observer> {
+pub struct Sim<'a> {
     pub cfg: &'a RunConfig<'a>,
     pub machine: &'a Machine,
     pub workload: &'a Workload,
     pub costs: &'a Costs,
-    pub obs: &'a mut O,
+    pub obs: &'a mut (dyn Observer + 'a),
     pub sched: Sched,
     /// Topology in force.
     pub plan: InForce<'a>,
@@ -148,7 +148,7 @@ pub struct Sim<'a, O: Observer> {
     pub reconfigurations: Vec<Reconfiguration>,
 }
 
-impl<'a, O: Observer> Sim<'a, O> {
+impl<'a> Sim<'a> {
     /// Check that the parts fit together, and build everything; no time passes.
     pub fn new(
         machine: &'a Machine,
@@ -157,7 +157,7 @@ impl<'a, O: Observer> Sim<'a, O> {
         costs: &'a Costs,
         cfg: &'a RunConfig<'a>,
         watch: Option<&'a RefCell<Watch>>,
-        obs: &'a mut O,
+        obs: &'a mut (dyn Observer + 'a),
     ) -> Result<Self> {
         let nr_cpus = machine.shape.nr_cpus();
         fits(machine, plan)?;

@@ -7,7 +7,7 @@
 use std::ops::Deref;
 use std::rc::Rc;
 
-use weir_core::event::{Call, CpuNo, Event, Observer};
+use weir_core::event::{Call, CpuNo, Event};
 use weir_core::{Plan, SwapStats, Topic};
 
 use super::Notice;
@@ -58,7 +58,7 @@ struct Changed {
     end: u64,
 }
 
-impl<'a, O: Observer> Sim<'a, O> {
+impl<'a> Sim<'a> {
     /// Queue the scenario's steps and the first look at its rules.
     pub fn queue_scenario(&mut self) {
         let Some(control) = self.cfg.control else { return };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Standstill: nothing can happen any more, or nothing but the same instant. Says who waits for what.
 
-use weir_core::event::{Observer, TaskNo};
+use weir_core::event::TaskNo;
 
 use super::queue::{Key, Kind};
 use super::sim::Sim;
@@ -13,7 +13,7 @@ const PATIENCE: u64 = 10_000;
 /// Tasks named in a message.
 const NAMED: usize = 8;
 
-impl<O: Observer> Sim<'_, O> {
+impl Sim<'_> {
     /// Nobody is left who could make something happen, or nothing is queued but timers of components.
     pub fn is_stuck(&self, next: Key) -> bool {
         if self.census.alive == 0 {

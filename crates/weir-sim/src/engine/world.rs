@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What happens to machine and scheduler from outside: CPUs come and go, clocks change, messages are published.
 
-use weir_core::event::{CpuNo, Event, Observer, Stop};
+use weir_core::event::{CpuNo, Event, Stop};
 use weir_core::{Msg, Topic};
 
 use super::cpu::Mode;
@@ -11,7 +11,7 @@ use super::{Command, Notice};
 use crate::Result;
 use crate::machine::MachineEvent;
 
-impl<'a, O: Observer> Sim<'a, O> {
+impl<'a> Sim<'a> {
     /// Entry `index` of the list of machine events.
     pub fn machine_event(&mut self, index: u32) -> Result<()> {
         self.happen(self.machine_events[index as usize].1.clone())
