@@ -16,7 +16,7 @@ RUNWEIR := $(TARGET)/release/runweir
 CARGO := cargo
 LOCKED := --locked
 
-.PHONY: help setup build demo test test-rust test-live test-tools check fmt vm-setup bench docs install uninstall clean
+.PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs deb install uninstall clean
 
 help: ## this list
 	@echo "Runweir: CPU schedulers made of components. Targets:"
@@ -27,22 +27,25 @@ setup: ## install what is missing to build and test (Debian; needs root or sudo 
 	@tools/setup.sh
 
 build: setup ## build the release program, target/release/runweir
-	@test -x $(RUNWEIR) || echo "building runweir: three to ten minutes the first time, on two cores"
 	$(CARGO) build $(LOCKED) --release --package runweir
 
-demo: build ## two schedulers, one rt-app workload, one real machine's topology, side by side
-	@tools/demo.sh $(RUNWEIR) $(OUT)/demo
+demo: setup ## two schedulers, one rt-app workload, one real machine's topology, side by side
+	$(CARGO) build $(LOCKED) --profile demo --package runweir
+	@tools/demo.sh $(TARGET)/demo/runweir $(OUT)/demo
 
-test: setup ## the whole test suite (15 to 40 minutes on 2 cores)
-	@tools/test.sh
+test: setup ## tests of every kind in their short forms
+	@tools/test.sh $(if $(RECORD),--record)
+
+test-all: setup ## all tests in their long forms, before a release; RECORD=1 adds a line to tests/RECORD.md
+	@tools/test.sh all $(if $(RECORD),--record)
 
 test-rust: ## only the Rust tests, which need neither clang nor root
 	$(CARGO) test $(LOCKED) --workspace
 
-test-live: setup ## the live scheduler in virtual machines: topologies, switches, ends, limits (part of `test`)
+test-live: setup ## the live scheduler in virtual machines: topologies, switches, ends, limits (part of `test-all`)
 	@tools/live-tests.sh
 
-test-tools: setup ## only the tests of tools/test-*.sh: ports, sanitizers, walk-throughs
+test-tools: setup ## only the long forms of tools/test-*.sh: guests, ports, sanitizers, walk-throughs
 	@tools/test.sh tools
 
 check: setup ## what must hold before a commit: format, lints, generated files
@@ -62,6 +65,9 @@ bench: setup ## the benchmarks: stages against a monolith, simulator speed
 
 docs: build ## regenerate the pages, man pages and pictures that are made from the program
 	@tools/docs.sh $(RUNWEIR)
+
+deb: build ## build a Debian package below build/: program, man pages, completions, catalogue, headers
+	@tools/deb.sh $(RUNWEIR) build
 
 install: build ## install program, man pages and completions below PREFIX (default /usr/local)
 	@tools/install.sh $(RUNWEIR) "$(DESTDIR)$(PREFIX)"

@@ -4,11 +4,11 @@
 # The core under concurrency (docs/concurrency.md): real threads under ThreadSanitizer, then every
 # interleaving of small scenarios, then both again on broken code, which they must refuse.
 #
-#   tools/test-concurrency.sh [seconds of stress, 20 unless told] [seed]
+#   tools/test-concurrency.sh [seconds of stress: 5, or 20 with WEIR_LONG] [seed]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-seconds=${1:-20}
+seconds=${1:-$([[ ${WEIR_LONG:-} ]] && echo 20 || echo 5)}
 seed=${2:-1}
 cc=${CC:-gcc}
 root=$PWD

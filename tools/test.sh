@@ -1,33 +1,46 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# The test suite: all Rust tests, then every tools/test-*.sh, two at a time. `tools/test.sh tools` runs only the
-# latter. A script ends with 0 (passed), 77 (skipped, saying why) or anything else (failed); what it says comes when it ends.
-# The last line sums up.
+# The tests. A script ends with 0 (passed), 77 (skipped, saying why) or anything else (failed); its output is shown when it
+# ends. The last line sums up.
+#
+#   tools/test.sh [quick]    the Rust tests and one script of every kind, in their short forms: `make test`
+#   tools/test.sh all        everything in its long form (WEIR_LONG=1), run before a release: `make test-all`
+#   tools/test.sh tools      only the scripts of `all`
+#   --record                 add commit, machine, time and result to tests/RECORD.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-what=${1:-all}
-passed=0 failed=0 skipped=0 broken=0
+what=quick record=
+for word in "$@"; do
+	case $word in
+	quick | all | tools) what=$word ;;
+	--record) record=tests/RECORD.md ;;
+	*) echo "test: \`$word\` is none of quick, all, tools, --record" >&2 && exit 2 ;;
+	esac
+done
+if [[ $what != quick ]]; then
+	# Ten times as many random histories, task sets and reconfigurations; longer scripts.
+	export WEIR_LONG=1 WEIR_CASES=${WEIR_CASES:-800} WEIR_FLUID_SETS=${WEIR_FLUID_SETS:-400} RESHAPES=${RESHAPES:-4000}
+fi
+
+# The long ones first; most use one core. A script that is in neither list is an error.
+quick=(test-guest test-strict test-concurrency test-against-simso test-ports)
+long=(test-live test-vm test-strict test-concurrency test-against-simso test-tutorial test-sim-vs-kernel test-ports test-deb)
+for script in tools/test-*.sh; do
+	name=$(basename "$script" .sh)
+	[[ " ${quick[*]} ${long[*]} " == *" $name "* ]] || { echo "test: $script is in no list" >&2 && exit 1; }
+done
+names=("${quick[@]}")
+[[ $what == quick ]] || names=("${long[@]}")
+
+passed=0 failed=0 skipped=0 notes=
 began=$SECONDS
 work=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-if [[ $what == all ]]; then
-	if cargo test --locked --workspace --no-fail-fast 2>&1 | tee "$work/rust"; then :; else
-		echo "test: the Rust tests failed" >&2
-		broken=1
-	fi
-	while read -r ok bad ignored; do
-		passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + ignored))
-	done < <(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored;.*/\1 \2 \3/p' "$work/rust")
-	# A test binary that did not build or was killed has no result line of its own.
-	((broken == 0 || failed > 0)) || failed=1
-	echo "test: the Rust tests took $((SECONDS - began)) s"
-fi
-
-# Run one, and tell what it said in one piece.
+# Run one, and show its output in one piece.
 try() { # NAME
 	local start=$SECONDS status=0 word
 	"tools/$1.sh" </dev/null >"$work/$1.log" 2>&1 || status=$?
@@ -45,14 +58,36 @@ try() { # NAME
 	echo "${word%% *}" >"$work/$1.word"
 }
 
-# Most use one core. The live scheduler's guests take longest, and as many cores as there are.
-shopt -s nullglob
-names=(test-live)
-for script in tools/test-*.sh; do
-	name=$(basename "$script" .sh)
-	[[ $name == test-live ]] || names+=("$name")
-done
+if [[ $what != tools ]]; then
+	# Compile first: two builds at a time would wait for each other.
+	cargo test --locked --workspace --no-run 2>&1 | tail -3 || true
+	tools/programs.sh
+	echo "test: the build took $((SECONDS - began)) s"
+fi
+
+# Beside the Rust tests, which use both cores only for a part of their time.
+first=
+if [[ $what == quick ]]; then
+	first=${names[0]}
+	try "$first" &
+	pids+=($!)
+fi
+if [[ $what != tools ]]; then
+	start=$SECONDS broken=0
+	cargo test --locked --workspace --no-fail-fast >"$work/rust" 2>&1 || broken=1
+	if ((broken)); then cat "$work/rust"; else grep -E '^ +(Running|Doc-tests)|^test result' "$work/rust" || true; fi
+	before=$failed
+	while read -r ok bad ignored; do
+		passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + ignored))
+	done < <(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored;.*/\1 \2 \3/p' "$work/rust")
+	# A test program that did not build or was killed has no result line of its own.
+	((broken == 0 || failed > before)) || failed=$((failed + 1))
+	((broken == 0)) || notes+="Rust tests failed; "
+	echo "test: the Rust tests took $((SECONDS - start)) s"
+fi
+
 for name in "${names[@]}"; do
+	[[ $name != "$first" ]] || continue
 	while (($(jobs -rp | wc -l) >= 2)); do wait -n || true; done
 	try "$name" &
 	pids+=($!)
@@ -60,13 +95,24 @@ done
 wait "${pids[@]}" || true
 pids=()
 for name in "${names[@]}"; do
-	case $(cat "$work/$name.word" 2>/dev/null) in
+	word=$(cat "$work/$name.word" 2>/dev/null || echo FAILED)
+	case $word in
 	passed) passed=$((passed + 1)) ;;
-	skipped) skipped=$((skipped + 1)) ;;
-	*) failed=$((failed + 1)) ;;
+	skipped) skipped=$((skipped + 1)) notes+="$name skipped; " ;;
+	*) failed=$((failed + 1)) notes+="$name failed; " ;;
 	esac
 done
 
-echo "test: took $((SECONDS - began)) s"
-echo "$passed passed, $failed failed, $skipped skipped"
+took=$((SECONDS - began))
+# User and system time of all children, in s.
+computed=$(times | sed -n '2s/[ms]/ /gp' | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }')
+result="$passed passed, $failed failed, $skipped skipped"
+echo "test: took $took s, $computed s of a processor"
+if [[ $record ]]; then
+	machine="$(nproc) × $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"
+	commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo " and changes")
+	echo "| $(date -u +%F) | $commit | $machine | $what | $took s | $computed s | $result${notes:+ (${notes%; })} |" >>"$record"
+	echo "test: recorded in $record"
+fi
+echo "$result"
 ((failed == 0 && passed > 0))

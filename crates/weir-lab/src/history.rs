@@ -12,14 +12,14 @@ use crate::Lab;
 use crate::law::{self, Asked};
 
 /// How properties are tested: `cases` histories, the same ones in every run, so that a failure is
-/// there again tomorrow. `PROPTEST_CASES` and `PROPTEST_RNG_SEED` in the environment ask for more and
-/// for others.
+/// there again tomorrow. `WEIR_LONG` in the environment asks for ten times as many (`make test-all`), `PROPTEST_CASES` for
+/// another number, `PROPTEST_RNG_SEED` for others.
 pub fn config(cases: u32) -> ProptestConfig {
     let given = |name| std::env::var(name).is_ok();
     let mut config =
         ProptestConfig { failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() };
     if !given("PROPTEST_CASES") {
-        config.cases = cases;
+        config.cases = cases * if given("WEIR_LONG") { 10 } else { 1 };
     }
     if !given("PROPTEST_RNG_SEED") {
         config.rng_seed = RngSeed::Fixed(1);

@@ -181,8 +181,8 @@ pub fn toml(text: &str) -> Workload {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// How properties are tested: the same cases in every run; `PROPTEST_CASES` and `PROPTEST_RNG_SEED` in the
-/// environment ask for more and for others.
+/// How properties are tested: the same cases in every run. `WEIR_LONG` in the environment asks for ten times as many
+/// (`make test-all`), `PROPTEST_CASES` for another number, `PROPTEST_RNG_SEED` for others.
 pub fn config(cases: u32) -> proptest::test_runner::Config {
     let given = |name| std::env::var(name).is_ok();
     let mut config = proptest::test_runner::Config {
@@ -190,7 +190,7 @@ pub fn config(cases: u32) -> proptest::test_runner::Config {
         ..proptest::test_runner::Config::default()
     };
     if !given("PROPTEST_CASES") {
-        config.cases = cases;
+        config.cases = cases * if given("WEIR_LONG") { 10 } else { 1 };
     }
     if !given("PROPTEST_RNG_SEED") {
         config.rng_seed = proptest::test_runner::RngSeed::Fixed(1);

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# The short form of all that the other scripts try: attach, a load of many kinds, switches under load, the end.
+#
+# vm: --cpus 2
+. "$(dirname "$0")/lib.sh"
+
+step "attach"
+attach_all "decentral edf"
+topology_is decentral || fail "another topology is in charge"
+step "load"
+load
+settled
+step "switches under load"
+timeout 300 hackbench -g 1 -l 100 >/tmp/hackbench 2>&1 &
+messages=$!
+for t in edf decentral edf decentral edf; do
+	runweir switch --quiet $t || fail "no switch to $t"
+done
+topology_is edf || fail "another topology is in charge"
+wait $messages || fail "hackbench: $(tail -3 /tmp/hackbench)"
+settled
+refused 2 "is not among those that" runweir switch worksteal
+step "the end"
+detach
+clean
