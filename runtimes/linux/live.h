@@ -36,7 +36,64 @@ struct weir_live_cpu {
 	u64 stints;	/* of tasks whose hardware counters were told */
 	u64 instructions; /* in these */
 	u64 timers;	/* of components, that expired here */
-	u64 unused[8];
+	u64 aside_given_up; /* tasks that ran beside the graph because a call of the core gave up waiting for another CPU */
+	u64 rescues;	/* times that the loader found a task that this CPU should have been running, and kicked it */
+	u64 unused[6];
+};
+
+enum weir_live_call {
+	WEIR_CALL_ADMIT,
+	WEIR_CALL_UNBLOCK,
+	WEIR_CALL_RELINQUISH,
+	WEIR_CALL_BLOCK,
+	WEIR_CALL_EXIT,
+	WEIR_CALL_PICK,
+	WEIR_CALL_NOTIFY,
+	/* These are counted, and not among the events. */
+	WEIR_CALL_SWAP,
+	WEIR_CALL_TIMER,
+	WEIR_CALL_NEW, /* a task gets its record */
+	WEIR_NR_CALLS,
+};
+
+/* A call of the core that takes longer counts as a long one. */
+#define WEIR_LONG_CALL_NS 1000000ull
+
+/* Calls of the core by one CPU, of one kind. Written by that CPU. (a) all */
+struct weir_live_calls {
+	u64 nr;
+	u64 nr_long;	/* of more than WEIR_LONG_CALL_NS */
+	u64 total_ns;
+	u64 longest_ns; /* since the loader looked last: it puts 0 there */
+};
+
+/* Waits from becoming runnable to running, by what began them. */
+enum weir_live_wait {
+	WEIR_WAIT_WOKEN,    /* the task was woken, or is new */
+	WEIR_WAIT_RETURNED, /* its turn ended, or it was preempted */
+	WEIR_WAIT_ASIDE,    /* either, but it ran beside the graph */
+	WEIR_NR_WAITS,
+};
+
+/*
+ * Buckets of a distribution of times: eight of 1024 ns each, from then on eight per power of two. The last one has all that
+ * is beyond.
+ */
+#define WEIR_WAIT_UNIT_BITS 10u
+#define WEIR_WAIT_BUCKETS 208u
+
+/* Waits that ended on one CPU. Written by that CPU. (a) all */
+struct weir_live_waits {
+	u64 total_ns;
+	u64 longest_ns; /* since the loader looked last: it puts 0 there */
+	u64 nr[WEIR_WAIT_BUCKETS];
+};
+
+/* What one CPU measures; a table in the arena. */
+struct weir_live_gauge {
+	u64 began_ns; /* (o) the present call of the core */
+	struct weir_live_calls calls[WEIR_NR_CALLS];
+	struct weir_live_waits waits[WEIR_NR_WAITS];
 };
 
 /* What is known of a task, by task number. Written by the CPU that has the task. (a) all */
@@ -54,6 +111,9 @@ struct weir_live_task {
 	u32 next_gone;	/* the kernel side's */
 	u32 next_late;	/* likewise */
 	u64 until_ns;	/* a component holds it back until then, 0: none ever has */
+	u64 ready_ns;	/* it wants to run since, in the graph or beside it; 0: it runs, or does not want to */
+	u32 ready_as;	/* enum weir_live_wait */
+	u32 unused;
 	char comm[WEIR_LIVE_COMM];
 };
 
@@ -69,6 +129,7 @@ enum weir_live_request_kind {
 	WEIR_LIVE_REPLACE = 2,	/* @instance, @class, @plan: its parameters */
 	WEIR_LIVE_NOTIFY = 3,	/* @topic, @cpu, @task, @value, @value2 */
 	WEIR_LIVE_AWAY = 4,	/* @cpu: if a higher class still has it, it counts as offline for the graph */
+	WEIR_LIVE_RESCUE = 5,	/* @cpu: it sleeps though a task waits for it */
 };
 
 /* One wish of the loader at a time; carried out by the next dispatch on any CPU. */
@@ -112,6 +173,7 @@ struct weir_live {
 	u32 bind;      /* (loader, with each topology) 1: nobody answers AFFINITY: bound tasks run beside the graph */
 	s32 exit_kind; /* enum scx_exit_kind of the kernel; 0: runs */
 	u32 counting;  /* (loader, before attach) bit n: field n of struct weir_counters is counted; WEIR_COUNT_… */
+	u64 gauges;    /* address of struct weir_live_gauge[nr_cpus] in the arena, from `attached` on */
 	u64 exit_code;
 	char exit_reason[128];
 	char exit_msg[1024];
@@ -139,15 +201,6 @@ enum weir_live_event_kind {
 };
 
 enum weir_live_stop { WEIR_STOP_PREEMPTED, WEIR_STOP_SLICE, WEIR_STOP_YIELD, WEIR_STOP_BLOCK };
-enum weir_live_call {
-	WEIR_CALL_ADMIT,
-	WEIR_CALL_UNBLOCK,
-	WEIR_CALL_RELINQUISH,
-	WEIR_CALL_BLOCK,
-	WEIR_CALL_EXIT,
-	WEIR_CALL_PICK,
-	WEIR_CALL_NOTIFY,
-};
 
 struct weir_live_event {
 	u64 t_ns; /* CLOCK_MONOTONIC */

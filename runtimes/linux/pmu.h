@@ -122,8 +122,13 @@ __attribute__((noinline)) static int begin_stint_news(struct weir_task weir_mem 
 
 WEIR_INLINE void stint_ends(struct weir_task weir_mem *t)
 {
-	if (counters_wanted() && !begin_stint_news(t))
+	if (!counters_wanted())
+		return;
+	call_begins();
+	if (!begin_stint_news(t)) {
 		weir_notify_end(SCHED);
+		weir_linux_call_over(WEIR_CALL_NOTIFY);
+	}
 }
 
 #endif

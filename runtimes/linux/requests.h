@@ -45,6 +45,17 @@ static int begin_notify(struct weir_live_request *r)
 	return err;
 }
 
+/* The CPU looks for work. It is one that waits for a kick, and whose kick is lost. */
+static int rescue(u32 cpu)
+{
+	if (cpu >= weir_live.nr_cpus)
+		return -WEIR_EINVAL;
+	weir_mask_clear(SCHED->idle, cpu);
+	weir_fetch_add(&weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].rescues, 1);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
 /* What the loader wishes, as far as it leads to no component: tells what is left to do. */
 static int begin_request(struct weir_live_request *r)
 {
@@ -57,6 +68,9 @@ static int begin_request(struct weir_live_request *r)
 		return WEIR_LINUX_REST_OF_SWAP;
 	case WEIR_LIVE_AWAY:
 		r->result = tell_away(r->cpu);
+		return WEIR_LINUX_NO_REST;
+	case WEIR_LIVE_RESCUE:
+		r->result = rescue(r->cpu);
 		return WEIR_LINUX_NO_REST;
 	case WEIR_LIVE_NOTIFY:
 		r->result = begin_notify(r);
@@ -102,14 +116,17 @@ WEIR_GLOBAL int weir_linux_take_request(void)
 
 WEIR_INLINE void serve_loader(void)
 {
+	call_begins();
 	switch (weir_linux_take_request()) {
 	case WEIR_LINUX_NO_REST:
 		return;
 	case WEIR_LINUX_REST_OF_SWAP:
 		weir_swap_end(SCHED);
+		weir_linux_call_over(WEIR_CALL_SWAP);
 		break;
 	case WEIR_LINUX_REST_OF_NOTIFY:
 		weir_notify_end(SCHED);
+		weir_linux_call_over(WEIR_CALL_NOTIFY);
 		break;
 	}
 	weir_linux_answer_loader(0);

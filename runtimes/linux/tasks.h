@@ -26,12 +26,33 @@ WEIR_INLINE bool is_bound(const struct task_struct *p)
 	return (u32)p->nr_cpus_allowed < weir_live.nr_cpus;
 }
 
+/* It wants to run from now on, unless it did so before. */
+WEIR_INLINE void now_ready(struct weir_live_task weir_mem *live, u32 as, u64 now)
+{
+	if (!live->ready_ns) {
+		weir_store(&live->ready_as, as);
+		weir_store(&live->ready_ns, now);
+	}
+}
+
+/* Likewise, beside the graph. */
+WEIR_INLINE void now_ready_aside(struct task_struct *p)
+{
+	struct weir_linux_task *own = of(p);
+
+	if (!own || !own->task)
+		return;
+	now_ready(live_task(task_of(own)->id), WEIR_WAIT_ASIDE, bpf_ktime_get_ns());
+	weir_store(&live_task(task_of(own)->id)->ready_as, WEIR_WAIT_ASIDE);
+}
+
 /* Beside the graph: the queue of the CPU where the kernel has the task, which takes turns with the graph. */
 static void run_aside(struct task_struct *p, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 
 	COUNT(aside);
+	now_ready_aside(p);
 	weir_dsq_insert(p, ASIDE(cpu), weir_live.slice_ns, enq_flags);
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
@@ -40,6 +61,7 @@ static void run_aside(struct task_struct *p, u64 enq_flags)
 static void run_anywhere(struct task_struct *p)
 {
 	COUNT(aside);
+	now_ready_aside(p);
 	weir_dsq_insert(p, SCX_DSQ_GLOBAL, weir_live.slice_ns, 0);
 }
 
@@ -104,9 +126,12 @@ __attribute__((noinline)) static int begin_change(struct task_struct *p, struct 
 /* What the graph is to be told before the task enters it. */
 WEIR_INLINE void tell_changes(struct task_struct *p, struct weir_linux_task *own)
 {
-	while (own->dirty && weir_loop)
+	while (own->dirty && weir_loop) {
+		call_begins();
 		if (!begin_change(p, own))
 			weir_notify_end(SCHED);
+		weir_linux_call_over(WEIR_CALL_NOTIFY);
+	}
 }
 
 /* Out of the graph, and counted. */
@@ -160,7 +185,7 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 
 	own->flags = 0;
 	if (weir_load(&SCHED->nr_tasks) < weir_live.max_tasks)
-		t = weir_task_new(SCHED, weir_port_cpu(), (u32)p->pid);
+		t = TIMED(NEW, weir_task_new(SCHED, weir_port_cpu(), (u32)p->pid));
 	if (!t && weir_gave_up(SCHED, weir_port_cpu())) {
 		COUNT(gave_up);
 		own->flags = NEW;
@@ -184,6 +209,7 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 	live->nr_migrations = 0;
 	live->withheld = 0;
 	live->until_ns = 0;
+	live->ready_ns = 0;
 	{
 		char comm[WEIR_LIVE_COMM] = {};
 		u64 *from = (u64 *)comm;
@@ -277,7 +303,7 @@ static void let_out(struct weir_task weir_mem *t)
 		return;
 	own = of(p);
 	if (own && own->task == (u64)t && state_of(t) == WEIR_SCHEDULABLE && weir_load(&live_task(t->id)->withheld) &&
-	    !weir_block(SCHED, weir_port_cpu(), t)) {
+	    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
 		take_out(t, bpf_ktime_get_ns());
 		COUNT(dequeues);
 		run_anywhere(p);
@@ -304,7 +330,7 @@ WEIR_INLINE void serve_gone(u32 cpu)
 	while (weir_loop) {
 		u64 t = weir_linux_first_gone(cpu);
 
-		if (!t || weir_exit(SCHED, cpu, (struct weir_task weir_mem *)t) == -WEIR_EAGAIN)
+		if (!t || TIMED(EXIT, weir_exit(SCHED, cpu, (struct weir_task weir_mem *)t)) == -WEIR_EAGAIN)
 			break;
 		weir_store(&NEWS(cpu)->gone, weir_load(&NEWS(cpu)->next_gone));
 	}

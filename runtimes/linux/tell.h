@@ -12,6 +12,81 @@ WEIR_INLINE struct weir_live_cpu *counters(void)
 
 #define COUNT(field) (counters()->field++)
 
+#define GAUGE(cpu) IN_TABLE(struct weir_live_gauge, weir_live.gauges, cpu)
+
+/*
+ * How long calls of the core take, always. The beginning is kept in memory: no call of a CPU overlaps with another, and what lies
+ * between has no stack to spare.
+ */
+WEIR_INLINE void call_begins(void)
+{
+	GAUGE(weir_port_cpu())->began_ns = bpf_ktime_get_ns();
+}
+
+WEIR_GLOBAL int weir_linux_call_over(u32 call)
+{
+	struct weir_live_gauge weir_mem *gauge = GAUGE(weir_port_cpu());
+	u64 took = bpf_ktime_get_ns() - gauge->began_ns;
+	struct weir_live_calls weir_mem *calls;
+
+	if (call >= WEIR_NR_CALLS)
+		return 0;
+	calls = &gauge->calls[call];
+	weir_store(&calls->nr, calls->nr + 1);
+	weir_store(&calls->total_ns, calls->total_ns + took);
+	if (took > WEIR_LONG_CALL_NS)
+		weir_store(&calls->nr_long, calls->nr_long + 1);
+	if (took > weir_load(&calls->longest_ns))
+		weir_store(&calls->longest_ns, took);
+	return 0;
+}
+
+/* The value of @call, which is counted as a call of its kind. */
+#define TIMED(kind, call)                                \
+	({                                               \
+		call_begins();                           \
+		__typeof__(call) made_ = (call);         \
+		weir_linux_call_over(WEIR_CALL_##kind);  \
+		made_;                                   \
+	})
+
+/* The bucket of a time: see live.h. */
+WEIR_INLINE u32 bucket_of(u64 ns)
+{
+	u64 units = ns >> WEIR_WAIT_UNIT_BITS, ones = units;
+	u32 top;
+
+	/* The highest bit, without a way of its own for each. */
+	ones |= ones >> 1;
+	ones |= ones >> 2;
+	ones |= ones >> 4;
+	ones |= ones >> 8;
+	ones |= ones >> 16;
+	ones |= ones >> 32;
+	top = weir_count_bits(ones >> 1);
+	if (top < 3)
+		return units;
+	return (top - 2) * 8 + (units >> (top - 3) & 7);
+}
+
+/* A wait of this kind ended here. */
+WEIR_GLOBAL int weir_linux_waited(u32 cpu, u32 kind, u64 ns)
+{
+	u32 bucket = bucket_of(ns);
+	struct weir_live_waits weir_mem *waits;
+
+	if (kind >= WEIR_NR_WAITS)
+		return 0;
+	if (bucket >= WEIR_WAIT_BUCKETS)
+		bucket = WEIR_WAIT_BUCKETS - 1;
+	waits = &GAUGE(cpu)->waits[kind];
+	weir_store(&waits->nr[bucket], waits->nr[bucket] + 1);
+	weir_store(&waits->total_ns, waits->total_ns + ns);
+	if (ns > weir_load(&waits->longest_ns))
+		weir_store(&waits->longest_ns, ns);
+	return 0;
+}
+
 WEIR_INLINE struct weir_live_task weir_mem *live_task(u32 id)
 {
 	/* Numbers beyond the table share its last entry, which nobody reads. */

@@ -90,7 +90,7 @@ WEIR_GLOBAL int weir_linux_timer_ran(u32 instance, s32 result)
 WEIR_INLINE void expire(u32 instance)
 {
 	if (weir_linux_is_due(instance))
-		weir_linux_timer_ran(instance, weir_timer_expired(SCHED, weir_port_cpu(), instance));
+		weir_linux_timer_ran(instance, TIMED(TIMER, weir_timer_expired(SCHED, weir_port_cpu(), instance)));
 }
 
 static int timer_expired(void *map, u32 *instance, struct weir_linux_timer *timer)

@@ -88,8 +88,11 @@ int weir_enqueue(u64 *ctx)
 		weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_live.slice_ns, enq_flags);
 		return 0;
 	}
-	if (own && own->flags & NEW)
+	if (own && own->flags & NEW) {
 		get_to_know(p, own);
+		if (own->flags & NEW)
+			COUNT(aside_given_up);
+	}
 	if (!own || !own->task || weir_live.leave) {
 		run_aside(p, enq_flags);
 		return 0;
@@ -97,7 +100,8 @@ int weir_enqueue(u64 *ctx)
 	t = task_of(own);
 	state = state_of(t);
 	if (weir_live.bind && is_bound(p)) {
-		if (state != WEIR_UNCONSIDERED && !weir_block(SCHED, weir_port_cpu(), t) && state == WEIR_SCHEDULABLE) {
+		if (state != WEIR_UNCONSIDERED && !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) &&
+		    state == WEIR_SCHEDULABLE) {
 			COUNT(dequeues);
 			take_out(t, bpf_ktime_get_ns());
 		}
@@ -120,7 +124,9 @@ int weir_enqueue(u64 *ctx)
 	NEWS(weir_port_cpu())->entering = t->id + 1;
 	start = bpf_ktime_get_ns();
 	weir_store(&live->since_ns, start);
+	now_ready(live, state == WEIR_RUNNING ? WEIR_WAIT_RETURNED : WEIR_WAIT_WOKEN, start);
 	tell(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid, own->flags & WOKEN);
+	call_begins();
 	if (state == WEIR_RUNNING) {
 		call = WEIR_CALL_RELINQUISH;
 		err = weir_relinquish(SCHED, weir_port_cpu(), t);
@@ -128,6 +134,7 @@ int weir_enqueue(u64 *ctx)
 		call = own->flags & KNOWN ? WEIR_CALL_UNBLOCK : WEIR_CALL_ADMIT;
 		err = own->flags & KNOWN ? weir_unblock(SCHED, weir_port_cpu(), t) : weir_admit(SCHED, weir_port_cpu(), t);
 	}
+	weir_linux_call_over(call);
 	NEWS(weir_port_cpu())->entering = 0;
 	own->flags = KNOWN;
 	tell_cost(call, t->id, start);
@@ -136,8 +143,10 @@ int weir_enqueue(u64 *ctx)
 		goto out;
 	}
 	if (!err)
-		weir_block(SCHED, weir_port_cpu(), t);
-	else if (err != -WEIR_EAGAIN)
+		TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t));
+	else if (err == -WEIR_EAGAIN)
+		COUNT(aside_given_up);
+	else
 		COUNT(failures);
 	weir_store(&live->since_ns, 0);
 	run_aside(p, enq_flags);
@@ -188,7 +197,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 		} else {
 			aside = weir_load(&t->state) == WEIR_RUNNING && weir_load(&t->cpu) == (u32)target;
 		}
-		if (aside && (!weir_block(SCHED, weir_port_cpu(), t) || done)) {
+		if (aside && (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) || done)) {
 			take_out(t, bpf_ktime_get_ns());
 			own->dirty |= DIRTY_AFFINITY;
 			if (done)
@@ -222,8 +231,12 @@ int weir_dispatch(u64 *ctx)
 		serve_groups();
 	if (!TIMERS_AT_ONCE && weir_live_u32(any_timer_news))
 		serve_timers();
-	if (weir_load(&NEWS(cpu)->priority) && !begin_priority_news())
-		weir_notify_end(SCHED);
+	if (weir_load(&NEWS(cpu)->priority)) {
+		call_begins();
+		if (!begin_priority_news())
+			weir_notify_end(SCHED);
+		weir_linux_call_over(WEIR_CALL_NOTIFY);
+	}
 	if (weir_load(&NEWS(cpu)->gone))
 		serve_gone(cpu);
 	if (weir_load(&NEWS(cpu)->late))
@@ -247,7 +260,8 @@ int weir_dispatch(u64 *ctx)
 		if (own && own->task && weir_load(&task_of(own)->state) == WEIR_RUNNING) {
 			ran = own->task;
 			weir_store(&live_task(task_of(own)->id)->since_ns, start);
-			if (weir_relinquish(SCHED, cpu, task_of(own)))
+			now_ready(live_task(task_of(own)->id), WEIR_WAIT_RETURNED, start);
+			if (TIMED(RELINQUISH, weir_relinquish(SCHED, cpu, task_of(own))))
 				ran = 0;
 			else
 				COUNT(enqueues);
@@ -256,7 +270,7 @@ int weir_dispatch(u64 *ctx)
 	if (weir_live_u32(some_gone))
 		target = (s32)weir_linux_abandoned(cpu, *turn);
 	while (weir_loop) {
-		t = weir_pick(SCHED, cpu, target);
+		t = TIMED(PICK, weir_pick(SCHED, cpu, target));
 		if (!t && target == cpu)
 			break;
 		if (!t) {
@@ -268,6 +282,7 @@ int weir_dispatch(u64 *ctx)
 			COUNT(kept);
 			COUNT(dispatches);
 			take_out(t, start);
+			weir_store(&live_task(t->id)->ready_ns, 0);
 			weir_set_slice(prev, weir_linux_slice(t));
 			break;
 		}
@@ -299,7 +314,7 @@ int weir_tick(u64 *ctx)
 
 	IN_ARENA;
 	if (SCHED->graph && SCHED->graph->subs[WEIR_TOPIC_TICK].nr)
-		weir_notify(SCHED, msg.cpu, &msg);
+		TIMED(NOTIFY, weir_notify(SCHED, msg.cpu, &msg));
 	return 0;
 }
 
@@ -321,6 +336,7 @@ int weir_running(u64 *ctx)
 	struct weir_live_task weir_mem *live;
 	struct weir_task weir_mem *t;
 	u32 cpu = weir_port_cpu();
+	u64 now;
 
 	IN_ARENA;
 	if (!own || !own->task)
@@ -337,7 +353,12 @@ int weir_running(u64 *ctx)
 	/* Whatever way it took to get here. */
 	if (live->since_ns)
 		take_out(t, bpf_ktime_get_ns());
-	weir_store(&live->started_ns, bpf_ktime_get_ns());
+	now = bpf_ktime_get_ns();
+	if (live->ready_ns) {
+		weir_linux_waited(cpu, live->ready_as, now - live->ready_ns);
+		weir_store(&live->ready_ns, 0);
+	}
+	weir_store(&live->started_ns, now);
 	weir_store(&weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].curr_pid, p->pid);
 	tell(WEIR_EVENT_RUN, cpu, t->id, p->pid, 0);
 	stint_begins(cpu);
@@ -387,10 +408,13 @@ int weir_quiescent(u64 *ctx)
 	if (!own || !own->task)
 		return 0;
 	t = task_of(own);
+	/* One that is only changed goes on to wait. */
+	if (ctx[1] & SCX_DEQ_SLEEP)
+		weir_store(&live_task(t->id)->ready_ns, 0);
 	state = state_of(t);
 	if (state != WEIR_RUNNING && state != WEIR_SCHEDULABLE)
 		return 0;
-	if (!weir_block(SCHED, weir_port_cpu(), t)) {
+	if (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
 		if (state == WEIR_SCHEDULABLE)
 			COUNT(dequeues);
 		take_out(t, bpf_ktime_get_ns());
@@ -490,6 +514,7 @@ int weir_disable(u64 *ctx)
 		return 0;
 	weir_store(&live_task(id)->pid, 0);
 	weir_store(&live_task(id)->since_ns, 0);
+	weir_store(&live_task(id)->ready_ns, 0);
 	weir_store(&live_task(id)->next_gone, weir_load(&NEWS(cpu)->gone));
 	weir_store(&NEWS(cpu)->gone, id + 1);
 	return 0;
@@ -505,7 +530,8 @@ s32 weir_init_scheduler(u64 *ctx)
 	masks = weir_alloc_at(SCHED, nr * sizeof(struct weir_cpumask));
 	all_news = weir_alloc_at(SCHED, nr * sizeof(struct weir_linux_news));
 	all_groups = weir_alloc_at(SCHED, MAX_GROUPS * sizeof(struct weir_linux_group));
-	if (!masks || !all_news || !all_groups || !make_pmus(nr))
+	weir_live.gauges = weir_alloc_at(SCHED, nr * sizeof(struct weir_live_gauge));
+	if (!masks || !all_news || !all_groups || !weir_live.gauges || !make_pmus(nr))
 		return -12; /* -ENOMEM */
 	for (u32 i = 0; i < nr && !err && weir_loop; i++)
 		err = scx_bpf_create_dsq(ASIDE(i), -1);

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
-use weir_linux::{Snapshot, TaskState, client};
+use weir_linux::gauges::{Spread, TopologyWaits};
+use weir_linux::{PipeView, Snapshot, TaskState, client};
 
 use crate::fault::Result;
 use crate::output;
@@ -79,7 +80,7 @@ fn table(s: &Snapshot, rows: usize) -> String {
     let mishaps = [
         (t.faults, "faults"),
         (t.failures, "failed calls"),
-        (t.gave_up, "waits given up"),
+        (t.rescues, "rescues of tasks that a sleeping CPU should have run"),
         (t.lost_messages, "lost messages"),
         (t.no_memory, "tasks without memory"),
         (t.lost_events, "lost events"),
@@ -89,6 +90,8 @@ fn table(s: &Snapshot, rows: usize) -> String {
     if !told.is_empty() {
         line(format!("mishaps    {}", told.join(", ")));
     }
+    waits(&mut line, s);
+    calls(&mut line, s);
     if let Some(w) = &s.last_swap {
         let ago = s.t_ns.saturating_sub(w.t_ns);
         line(format!(
@@ -119,10 +122,18 @@ fn table(s: &Snapshot, rows: usize) -> String {
     }
     more(&mut line, s.cpus.len(), rows);
     line(String::new());
-    line(format!("{:>6} {:>6} {:>12} {:>12}  pipe", "tasks", "most", "added", "removed"));
+    line(format!(
+        "{:>6} {:>6} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  pipe",
+        "tasks", "most", "added", "removed", "lock", "longest", "woken p99", "max"
+    ));
     for p in s.pipes.iter().take(rows) {
+        let (p99, max) = match &p.waits {
+            Some(w) => (show_ns(w.woken.total.p99_ns), show_ns(w.woken.total.max_ns)),
+            None => (String::new(), String::new()),
+        };
+        let (lock, longest) = (show_ns(p.lock_wait_ns), show_ns(p.longest_lock_wait_ns));
         line(format!(
-            "{:>6} {:>6} {:>12} {:>12}  {}: {} -> {}",
+            "{:>6} {:>6} {:>10} {:>10} {lock:>10} {longest:>10} {p99:>10} {max:>10}  {}: {} -> {}",
             p.depth, p.max_depth, p.added, p.removed, p.name, p.from, p.to
         ));
     }
@@ -152,6 +163,75 @@ fn table(s: &Snapshot, rows: usize) -> String {
     out
 }
 
+/// For how long tasks waited for a CPU, from becoming runnable to running.
+fn waits(line: &mut impl FnMut(String), s: &Snapshot) {
+    let kinds = |w: &TopologyWaits| {
+        [
+            ("woken", w.waits.woken.clone()),
+            ("returned", w.waits.returned.clone()),
+            ("aside", w.waits.aside.clone()),
+        ]
+    };
+    let row = |s: &Spread| {
+        let [p50, p95, p99, max] = [s.p50_ns, s.p95_ns, s.p99_ns, s.max_ns].map(show_ns);
+        format!("{:>10} {p50:>10} {p95:>10} {p99:>10} {max:>10}", s.count)
+    };
+    let Some(present) = s.waits.first() else { return };
+    line(String::new());
+    line(format!(
+        "{:>10} {:>10} {:>10} {:>10} {:>10}  waited for a CPU",
+        "times", "p50", "p95", "p99", "max"
+    ));
+    for (kind, w) in kinds(present).iter().filter(|(_, w)| w.last_10s.count > 0) {
+        line(format!("{}  {kind}, last 10 s", row(&w.last_10s)));
+    }
+    for t in &s.waits {
+        for (kind, w) in kinds(t).iter().filter(|(_, w)| w.total.count > 0) {
+            line(format!("{}  {kind}, under {}", row(&w.total), t.topology));
+        }
+    }
+}
+
+/// How long the scheduler's own calls took, and for how long they waited for each other.
+fn calls(line: &mut impl FnMut(String), s: &Snapshot) {
+    let t = &s.totals;
+    let longest = s.longest_calls();
+    if !longest.is_empty() {
+        line(String::new());
+        line(format!(
+            "{:>10} {:>10} {:>10} {:>10} {:>5}  call",
+            "times", "mean", "longest", "last 10 s", "cpu"
+        ));
+    }
+    for (cpu, call) in longest {
+        let of_kind = || s.cpus.iter().flat_map(|c| &c.calls).filter(|c| c.call == call.call);
+        let (nr, ns) = of_kind().fold((0, 0), |(nr, ns), c| (nr + c.calls, ns + c.total_ns));
+        let recent = of_kind().map(|c| c.longest_10s_ns).max().unwrap_or(0);
+        let mean = show_ns(ns / nr.max(1));
+        line(format!(
+            "{nr:>10} {mean:>10} {:>10} {:>10} {cpu:>5}  {}",
+            show_ns(call.longest_ns),
+            show_ns(recent),
+            call.call
+        ));
+    }
+    line(String::new());
+    let sum = |of: fn(&PipeView) -> u64| s.pipes.iter().map(of).sum::<u64>();
+    let worst = s.pipes.iter().max_by_key(|p| p.longest_lock_wait_ns).filter(|p| p.lock_waits > 0);
+    let worst = worst
+        .map_or(String::new(), |p| format!(", longest {} for {}", show_ns(p.longest_lock_wait_ns), p.name));
+    line(format!(
+        "locks      {} waits, {} in all{worst}; {} given up",
+        sum(|p| p.lock_waits),
+        show_ns(sum(|p| p.lock_wait_ns)),
+        sum(|p| p.lock_waits_given_up)
+    ));
+    line(format!(
+        "given up   {} waits for another CPU: {} tried again at once, {} tasks left in inboxes, {} ran beside the graph",
+        t.gave_up, t.retried, t.inboxed, t.aside_given_up
+    ));
+}
+
 /// How many rows are left out.
 fn more(line: &mut impl FnMut(String), all: usize, rows: usize) {
     if all > rows {
@@ -162,19 +242,48 @@ fn more(line: &mut impl FnMut(String), all: usize, rows: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_linux::{CpuView, PipeView, SwapReport, TaskView, Totals};
+    use weir_linux::gauges::{CallView, WaitView, Waits};
+    use weir_linux::{CpuView, SwapReport, TaskView, Totals};
 
     #[test]
     fn reads_well() {
         let cpu = |cpu| CpuView { cpu, online: cpu < 19, busy_ns: 1_500_000_000, ..CpuView::default() };
+        let spread = |max_ns| Spread {
+            count: 1_000,
+            mean_ns: 20_000,
+            p50_ns: 9_000,
+            p95_ns: 60_000,
+            p99_ns: 700_000,
+            max_ns,
+        };
+        let woken = WaitView { total: spread(5_000_000), last_10s: spread(1_000_000) };
+        let waits = Waits { woken, ..Waits::default() };
+        let call = |call: &str, longest_ns| CallView {
+            call: call.into(),
+            calls: 50,
+            long: 1,
+            total_ns: 100_000,
+            longest_ns,
+            longest_10s_ns: 2_000,
+        };
         let s = Snapshot {
+            waits: vec![TopologyWaits { topology: "decentral".into(), waits: waits.clone() }],
             t_ns: 9_000_000_000,
             topology: "decentral".into(),
             nr_cpus: 20,
             uptime_ns: 8_000_000_000,
             attached: true,
             cpus: (0..20)
-                .map(|c| CpuView { curr: (c == 1).then_some(77), curr_comm: "hackbench".into(), ..cpu(c) })
+                .map(|c| CpuView {
+                    curr: (c == 1).then_some(77),
+                    curr_comm: "hackbench".into(),
+                    calls: if c < 2 {
+                        vec![call("pick", 3_000 + u64::from(c)), call("unblock", 1_200_000)]
+                    } else {
+                        Vec::new()
+                    },
+                    ..cpu(c)
+                })
                 .collect(),
             pipes: vec![PipeView {
                 name: "entry".into(),
@@ -184,6 +293,11 @@ mod tests {
                 max_depth: 40,
                 added: 1000,
                 removed: 997,
+                lock_wait_ns: 90_000,
+                longest_lock_wait_ns: 21_000,
+                lock_waits: 7,
+                lock_waits_given_up: 1,
+                waits: Some(waits),
                 ..PipeView::default()
             }],
             tasks: vec![

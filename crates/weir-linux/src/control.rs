@@ -15,6 +15,7 @@ use weir_lang::{Compiled, Loader, Source};
 use crate::changes::Changes;
 use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
+use crate::gauges::Gauges;
 use crate::groups;
 use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
 use crate::object::max_timers;
@@ -36,6 +37,7 @@ pub struct Control {
     /// One request at a time.
     desk: Mutex<()>,
     facts: Mutex<Facts>,
+    gauges: Mutex<Gauges>,
     pub(crate) changes: Changes,
     stop: AtomicBool,
     /// What the view looks at lives as long as this.
@@ -51,12 +53,14 @@ impl Control {
         facts: Facts,
         keep: Arc<dyn Any + Send + Sync>,
     ) -> Self {
+        let gauges = Gauges::new(shape.nr_cpus(), &facts.plan.name);
         Self {
             view,
             shape,
             staging,
             desk: Mutex::new(()),
             facts: Mutex::new(facts),
+            gauges: Mutex::new(gauges),
             changes: Changes::default(),
             stop: AtomicBool::new(false),
             _keep: keep,
@@ -82,13 +86,36 @@ impl Control {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn gauges(&self) -> MutexGuard<'_, Gauges> {
+        self.gauges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Look at what the kernel side measures; some ten times a second, so that "the last 10 s" are that.
+    pub(crate) fn look(&self) {
+        self.gauges().look(&self.view.memory, self.view.shared.gauges(), clock::now_ns(), false);
+    }
+
+    /// CPUs that sleep though a task has waited for them for `limit_ns`; see [`View::asleep`].
+    pub(crate) fn asleep(&self, limit_ns: u64) -> Vec<(u32, u32, u64)> {
+        self.view.asleep(&self.facts().plan, clock::now_ns(), limit_ns, &clock::may_run)
+    }
+
+    /// Have a sleeping CPU look for work, and count that.
+    pub(crate) fn rescue(&self, cpu: u32) -> Result<()> {
+        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let request = LiveRequest { kind: kind::RESCUE, cpu, ..empty() };
+        self.post(&desk, &request, "waking a CPU").map(|_| ())
+    }
+
     /// Carry a request out.
     pub fn serve(&self, request: &Request) -> Answer {
         let result = match request {
             Request::Status {} => return Answer::result(&self.snapshot()),
             Request::Switch(s) => self.switch(s).map(|s| Answer::result(&s)),
             Request::Replace(r) => self.replace(r).map(|s| Answer::result(&s)),
-            Request::Notify(n) => self.notify(n).map(|()| Answer::result(&serde_json::json!({}))),
+            Request::Notify(n) => {
+                self.notify(n).map(|n| Answer::result(&serde_json::json!({ "hearers": n })))
+            }
             Request::Stop {} => {
                 self.stop();
                 return Answer::result(&serde_json::json!({}));
@@ -139,6 +166,7 @@ impl Control {
         let done = self.post(desk, &request, &format!("building topology `{}`", plan.name));
         self.view.shared.set_bind(if done.is_ok() { will_bind } else { was_bound });
         let report = report(&done?, from, plan.name.clone());
+        self.gauges().turn(&self.view.memory, self.view.shared.gauges(), clock::now_ns(), &plan.name);
         self.changes.add(&report, &plan);
         let mut facts = self.facts();
         facts.plan = plan;
@@ -161,11 +189,14 @@ impl Control {
         ))
     }
 
-    /// A message for those who listen to its topic.
-    pub fn notify(&self, wish: &Notify) -> Result<()> {
+    /// A message for those who listen to its topic: how many instances of the topology do.
+    pub fn notify(&self, wish: &Notify) -> Result<usize> {
         let request = self.message(wish)?;
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        self.post(&desk, &request, "publishing a message").map(|_| ())
+        self.post(&desk, &request, "publishing a message")?;
+        let topic = Topic::by_name(&wish.topic.to_uppercase());
+        let hears = |class| catalog().class(class).zip(topic).is_some_and(|(c, topic)| c.listens_to(topic));
+        Ok(self.facts().plan.instances.iter().filter(|i| hears(i.class)).count())
     }
 
     /// The request that publishes a message, where there is nothing to say against it.
@@ -292,7 +323,19 @@ impl Control {
 impl SnapshotSource for Control {
     fn snapshot(&self) -> Snapshot {
         let facts = self.facts().clone();
-        self.view.snapshot(&facts, clock::now_ns(), &clock::thread_name)
+        let now_ns = clock::now_ns();
+        let mut snapshot = self.view.snapshot(&facts, now_ns, &clock::thread_name);
+        let mut gauges = self.gauges();
+        gauges.look(&self.view.memory, self.view.shared.gauges(), now_ns, true);
+        snapshot.waits = gauges.topologies();
+        for cpu in &mut snapshot.cpus {
+            cpu.calls = gauges.calls(cpu.cpu);
+        }
+        let exits: BTreeSet<u32> = facts.plan.exits.iter().flatten().copied().collect();
+        for pipe in snapshot.pipes.iter_mut().filter(|p| exits.contains(&p.idx)) {
+            pipe.waits = gauges.pipe(&facts.plan, pipe.idx);
+        }
+        snapshot
     }
 }
 

@@ -9,6 +9,13 @@ pub(crate) const MAX_CPUS: usize = weir_core::MAX_CPUS as usize;
 /// `WEIR_NO_CPU`, `WEIR_NO_TASK`.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// `WEIR_WAIT_BUCKETS`, and the bits below its unit.
+pub(crate) const BUCKETS: usize = 208;
+pub(crate) const UNIT_BITS: u32 = 10;
+/// `WEIR_NR_CALLS`, `WEIR_NR_WAITS`.
+pub(crate) const CALLS: usize = 10;
+pub(crate) const WAITS: usize = 3;
+
 macro_rules! plain {
     ($($(#[$doc:meta])* $c:literal $name:ident { $($(#[$fdoc:meta])* $field:ident: $ty:ty,)* })*) => {
         $(
@@ -59,7 +66,30 @@ plain! {
         stints: u64,
         instructions: u64,
         timers: u64,
-        unused: [u64; 8],
+        aside_given_up: u64,
+        rescues: u64,
+        unused: [u64; 6],
+    }
+    /// Calls of the core by one CPU, of one kind.
+    "weir_live_calls" LiveCalls {
+        nr: u64,
+        nr_long: u64,
+        total_ns: u64,
+        /// Since we looked last.
+        longest_ns: u64,
+    }
+    /// Waits of one kind that ended on one CPU.
+    "weir_live_waits" LiveWaits {
+        total_ns: u64,
+        /// Since we looked last.
+        longest_ns: u64,
+        nr: [u64; BUCKETS],
+    }
+    /// What one CPU measures.
+    "weir_live_gauge" LiveGauge {
+        began_ns: u64,
+        calls: [LiveCalls; CALLS],
+        waits: [LiveWaits; WAITS],
     }
     /// What is known of a task, by task number.
     "weir_live_task" LiveTask {
@@ -77,6 +107,9 @@ plain! {
         next_gone: u32,
         next_late: u32,
         until_ns: u64,
+        ready_ns: u64,
+        ready_as: u32,
+        unused: u32,
         comm: [u8; 16],
     }
     /// `struct weir_swap_stats`.
@@ -122,6 +155,7 @@ plain! {
         bind: u32,
         exit_kind: i32,
         counting: u32,
+        gauges: u64,
         exit_code: u64,
         exit_reason: [u8; 128],
         exit_msg: [u8; 1024],
@@ -149,6 +183,7 @@ pub(crate) mod kind {
     pub const REPLACE: u32 = 2;
     pub const NOTIFY: u32 = 3;
     pub const AWAY: u32 = 4;
+    pub const RESCUE: u32 = 5;
 }
 
 #[cfg(test)]

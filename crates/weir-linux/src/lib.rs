@@ -10,6 +10,7 @@ pub mod diagnose;
 pub mod endpoint;
 mod error;
 pub mod event;
+pub mod gauges;
 pub mod groups;
 mod layout;
 mod live;

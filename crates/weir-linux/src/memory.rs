@@ -6,7 +6,7 @@
 
 use std::mem::offset_of;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use weir_core::raw::Plain;
 
@@ -49,6 +49,15 @@ impl Memory {
     /// Record number `index` of a table at `table`.
     pub fn entry<T: Plain>(&self, table: u64, index: u64) -> Option<T> {
         self.read(table.checked_add(index.checked_mul(size_of::<T>() as u64)?)?)
+    }
+
+    /// The word at `at`, which is 0 from then on; 0 where it does not lie within.
+    pub fn take(&self, at: u64) -> u64 {
+        if !self.holds(at, size_of::<u64>(), align_of::<u64>()) {
+            return 0;
+        }
+        // SAFETY: in bounds and aligned; the kernel side writes it, too, and loses no maximum by this exchange.
+        unsafe { AtomicU64::from_ptr(at as *mut u64) }.swap(0, Ordering::Relaxed)
     }
 
     /// Put bytes at `at`; false where they do not lie within. Only for memory that is ours alone.
@@ -119,6 +128,11 @@ impl Shared {
 
     pub fn attached(&self) -> bool {
         get!(self.attached) != 0
+    }
+
+    /// Address of the table of gauges; 0 before the attachment.
+    pub fn gauges(&self) -> u64 {
+        get!(self.gauges)
     }
 
     pub fn cpu(&self, cpu: u32) -> Option<LiveCpu> {
@@ -205,6 +219,7 @@ mod tests {
         for wrong in [base - 8, base + 32, base + 25, 0, u64::MAX, u64::MAX - 7, base + (1 << 40)] {
             assert_eq!(memory.read::<u64>(wrong), None, "{wrong:#x}");
         }
+        assert_eq!(memory.take(base + 32), 0);
         assert_eq!(memory.entry::<u64>(base, u64::MAX / 4), None);
         assert_eq!(memory.entry::<u64>(u64::MAX - 3, 1), None);
         assert!(memory.read::<raw::Pipe>(base).is_none(), "larger than the memory");

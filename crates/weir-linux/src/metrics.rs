@@ -8,6 +8,7 @@
 
 use std::fmt::Write;
 
+use crate::gauges::{CallView, Spread};
 use crate::snapshot::{CpuView, Snapshot};
 
 /// Value of `Content-Type`.
@@ -17,7 +18,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 type OfCpu = fn(&CpuView) -> u64;
 
 /// Counters that each CPU has: name without prefix and suffix, meaning, value.
-const CPU_COUNTERS: [(&str, &str, OfCpu); 19] = [
+const CPU_COUNTERS: [(&str, &str, OfCpu); 23] = [
     ("context_switches", "Context switches to a task of this scheduler, by CPU.", |c| c.runs),
     ("migrations", "Context switches to a task that last ran on another CPU.", |c| c.migrations),
     ("enqueues", "Tasks that entered the graph, by the CPU that brought them.", |c| c.enqueues),
@@ -35,6 +36,12 @@ const CPU_COUNTERS: [(&str, &str, OfCpu); 19] = [
     ("messages", "Messages of components that reached the runtime.", |c| c.messages),
     ("failures", "Calls of the scheduler's core that failed.", |c| c.failures),
     ("waits_given_up", "Calls that waited too long for another CPU.", |c| c.gave_up),
+    ("given_up_retried", "Times that a CPU chose again because a call had given up waiting.", |c| c.retried),
+    ("given_up_aside", "Tasks that ran beside the graph because a call had given up waiting.", |c| {
+        c.aside_given_up
+    }),
+    ("given_up_inboxed", "Tasks left in the inbox of a pipe whose lock was taken.", |c| c.inboxed),
+    ("rescues", "Times that a task was found that a sleeping CPU should have been running.", |c| c.rescues),
     ("stints_counted", "Stints of tasks whose hardware counters were told.", |c| c.stints),
     ("timers_expired", "Timers of components that expired.", |c| c.timers),
     ("instructions", "Instructions in stints whose hardware counters were told.", |c| c.instructions),
@@ -52,7 +59,9 @@ pub fn prometheus(s: &Snapshot, version: &str) -> String {
     });
     page.single("uptime_seconds", "gauge", "Time since the attachment.", seconds(s.uptime_ns));
     cpus(&mut page, s);
+    calls(&mut page, s);
     pipes(&mut page, s);
+    waits(&mut page, s);
     page.family("component_updates_total", "counter", "Update calls of a component instance.");
     for i in &s.instances {
         let labels = [("topology", &*s.topology), ("instance", &*i.name), ("component", &*i.component)];
@@ -108,19 +117,89 @@ fn cpus(page: &mut Page, s: &Snapshot) {
     }
 }
 
+fn calls(page: &mut Page, s: &Snapshot) {
+    let families: [(&str, &str, &str, fn(&CallView) -> String); 5] = [
+        ("core_calls_total", "counter", "Calls of the scheduler's core.", |c| c.calls.to_string()),
+        ("core_calls_long_total", "counter", "Of these, calls of more than 1 ms.", |c| c.long.to_string()),
+        ("core_call_seconds_total", "counter", "Time in these calls.", |c| seconds(c.total_ns)),
+        ("core_call_longest_seconds", "gauge", "The longest call since the attachment.", |c| {
+            seconds(c.longest_ns)
+        }),
+        ("core_call_longest_recent_seconds", "gauge", "The longest call of the last ten seconds.", |c| {
+            seconds(c.longest_10s_ns)
+        }),
+    ];
+    for (name, kind, help, value) in families {
+        page.family(name, kind, help);
+        for (cpu, call) in s.cpus.iter().flat_map(|c| c.calls.iter().map(move |call| (c.cpu, call))) {
+            page.sample(name, &[("cpu", &cpu.to_string()), ("call", &call.call)], &value(call));
+        }
+    }
+}
+
+/// Waits from becoming runnable to running: all of them, and by the pipe that the task was taken from.
+fn waits(page: &mut Page, s: &Snapshot) {
+    let Some(present) = s.waits.first() else { return };
+    let pipes = s.pipes.iter().filter_map(|p| Some((p.name.as_str(), p.waits.as_ref()?)));
+    let mut all = Vec::new();
+    for (pipe, waits) in std::iter::once(("", &present.waits)).chain(pipes) {
+        for (kind, wait) in [("woken", &waits.woken), ("returned", &waits.returned), ("aside", &waits.aside)]
+        {
+            if wait.total.count > 0 {
+                all.push(([("topology", &*s.topology), ("pipe", pipe), ("began", kind)], wait));
+            }
+        }
+    }
+    let quantiles = |s: &Spread| [("0.5", s.p50_ns), ("0.95", s.p95_ns), ("0.99", s.p99_ns)];
+    page.family(
+        "wait_seconds",
+        "summary",
+        "Waits for a CPU, from becoming runnable to running, since the attachment.",
+    );
+    for (labels, wait) in &all {
+        for (quantile, ns) in quantiles(&wait.total) {
+            let labels = [labels[0], labels[1], labels[2], ("quantile", quantile)];
+            page.sample("wait_seconds", &labels, &seconds(ns));
+        }
+        let sum = wait.total.mean_ns.saturating_mul(wait.total.count);
+        page.sample("wait_seconds_sum", labels, &seconds(sum));
+        page.sample("wait_seconds_count", labels, &wait.total.count.to_string());
+    }
+    page.family("wait_longest_seconds", "gauge", "The longest of these waits.");
+    all.iter()
+        .for_each(|(labels, wait)| page.sample("wait_longest_seconds", labels, &seconds(wait.total.max_ns)));
+    page.family("wait_recent_seconds", "gauge", "Waits of the last ten seconds; quantile 1 is the longest.");
+    for (labels, wait) in &all {
+        for (quantile, ns) in quantiles(&wait.last_10s).into_iter().chain([("1", wait.last_10s.max_ns)]) {
+            let labels = [labels[0], labels[1], labels[2], ("quantile", quantile)];
+            page.sample("wait_recent_seconds", &labels, &seconds(ns));
+        }
+    }
+}
+
 fn pipes(page: &mut Page, s: &Snapshot) {
     let families = [
         ("pipe_depth", "gauge", "Tasks in the pipe."),
         ("pipe_max_depth", "gauge", "Most tasks in the pipe at a time."),
         ("pipe_added_total", "counter", "Tasks added to the pipe."),
         ("pipe_removed_total", "counter", "Tasks removed from the pipe."),
+        ("pipe_lock_waits_total", "counter", "Times that a CPU found the pipe's lock taken."),
+        ("pipe_lock_waits_given_up_total", "counter", "Of these, given up."),
+        ("pipe_lock_wait_seconds_total", "counter", "Time that CPUs waited for the pipe's lock."),
+        ("pipe_lock_wait_longest_seconds", "gauge", "The longest of these waits."),
     ];
     for (at, (name, kind, help)) in families.into_iter().enumerate() {
         page.family(name, kind, help);
         for p in &s.pipes {
             let labels = [("topology", &*s.topology), ("pipe", &*p.name), ("from", &*p.from), ("to", &*p.to)];
-            let value = [p.depth.into(), p.max_depth.into(), p.added, p.removed][at];
-            page.sample(name, &labels, &value.to_string());
+            let counts =
+                [p.depth.into(), p.max_depth.into(), p.added, p.removed, p.lock_waits, p.lock_waits_given_up];
+            let times = [p.lock_wait_ns, p.longest_lock_wait_ns];
+            let value = match counts.get(at) {
+                Some(n) => n.to_string(),
+                None => seconds(times[at - counts.len()]),
+            };
+            page.sample(name, &labels, &value);
         }
     }
 }
@@ -189,10 +268,17 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
+    use crate::gauges::{TopologyWaits, WaitView, Waits};
     use crate::snapshot::{InstanceView, PipeView, SwapReport, TaskView, Totals};
+
+    fn waits(max_ns: u64) -> Waits {
+        let spread = Spread { count: 4, mean_ns: 1_000_000, p99_ns: max_ns, max_ns, ..Spread::default() };
+        Waits { woken: WaitView { total: spread.clone(), last_10s: spread }, ..Waits::default() }
+    }
 
     fn snapshot() -> Snapshot {
         Snapshot {
+            waits: vec![TopologyWaits { topology: "my \"own\"".into(), waits: waits(8_000_000) }],
             t_ns: 9_000_000_000,
             topology: "my \"own\"".into(),
             nr_cpus: 2,
@@ -204,6 +290,12 @@ mod tests {
                     online: cpu == 0,
                     busy_ns: 1_000_000_001,
                     enqueues: 7,
+                    calls: vec![CallView {
+                        call: "pick".into(),
+                        calls: 9,
+                        longest_ns: 2_500_000,
+                        ..CallView::default()
+                    }],
                     ..CpuView::default()
                 })
                 .collect(),
@@ -214,6 +306,8 @@ mod tests {
                     depth: 3,
                     added: 9,
                     removed: 6,
+                    longest_lock_wait_ns: 40_000,
+                    waits: Some(waits(7_000_000)),
                     ..PipeView::default()
                 },
                 PipeView { name: "two\nlines".into(), ..PipeView::default() },
@@ -297,6 +391,11 @@ mod tests {
         assert_eq!(value("runweir_pipe_depth", "pipe", "two\nlines"), 0.0);
         assert_eq!(value("runweir_longest_wait_seconds", "", ""), 0.25);
         assert_eq!(value("runweir_swap_pause_seconds", "to", "b"), 0.0001205);
+        assert_eq!(value("runweir_core_call_longest_seconds", "call", "pick"), 0.0025);
+        assert_eq!(value("runweir_pipe_lock_wait_longest_seconds", "pipe", "lb\\out0"), 0.00004);
+        assert_eq!(value("runweir_wait_longest_seconds", "pipe", ""), 0.008);
+        assert_eq!(value("runweir_wait_recent_seconds", "pipe", "lb\\out0"), 0.0);
+        assert_eq!(value("runweir_wait_seconds_sum", "began", "woken"), 0.004);
         assert_eq!(value("runweir_info", "topology", "my \"own\""), 1.0);
     }
 
@@ -326,7 +425,9 @@ mod tests {
                 assert!(types.insert(name.to_owned(), kind.to_owned()).is_none(), "{name} twice");
             } else {
                 let name = line.split(['{', ' ']).next().expect("a name");
-                assert_eq!(name, last, "samples of a family stand together");
+                let of_family = name.strip_prefix(&last).expect("samples of a family stand together");
+                let summary = types.get(&last).is_some_and(|kind| kind == "summary");
+                assert!(of_family.is_empty() || summary && ["_sum", "_count"].contains(&of_family), "{name}");
                 assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{name}");
                 let series = line.rsplit_once(' ').expect("a value").0;
                 assert!(seen.insert(series.to_owned()), "{series} twice");

@@ -88,7 +88,7 @@ pub struct Replace {
 }
 
 /// A message of a topic.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Notify {
     /// Name as in `weir/broker.h`: `MARKER`, `PRIORITY` …

@@ -7,6 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gauges::{CALL_NAMES, CallView, TopologyWaits, Waits};
+
 /// Somebody who can be asked for a snapshot at any time, from any thread.
 pub trait SnapshotSource: Send + Sync {
     fn snapshot(&self) -> Snapshot;
@@ -38,6 +40,9 @@ pub struct Snapshot {
     pub totals: Totals,
     /// The last change of topology since the attachment.
     pub last_swap: Option<SwapReport>,
+    /// For how long tasks waited for a CPU, by topology; the one in charge comes first.
+    #[serde(default)]
+    pub waits: Vec<TopologyWaits>,
     /// What was loaded into the kernel: topologies of these components can be switched to.
     #[serde(default)]
     pub components: Vec<String>,
@@ -79,9 +84,21 @@ pub struct CpuView {
     pub messages: u64,
     /// Calls of the core that failed.
     pub failures: u64,
-    /// Calls that waited too long for another CPU: they were made again, or their task ran beside the graph.
+    /// Calls that gave up waiting for another CPU.
     #[serde(default)]
     pub gave_up: u64,
+    /// What followed: the CPU chose again at once, and did what was left undone;
+    #[serde(default)]
+    pub retried: u64,
+    /// a task ran beside the graph;
+    #[serde(default)]
+    pub aside_given_up: u64,
+    /// a task was left in an inbox, for the CPU that has the pipe.
+    #[serde(default)]
+    pub inboxed: u64,
+    /// Times that the loader found a task that a sleeping CPU should have been running.
+    #[serde(default)]
+    pub rescues: u64,
     /// Stints of tasks whose hardware counters were told to components.
     #[serde(default)]
     pub stints: u64,
@@ -93,6 +110,9 @@ pub struct CpuView {
     pub timers: u64,
     /// Events that found the ring full.
     pub lost_events: u64,
+    /// Calls of the scheduler's core, by kind.
+    #[serde(default)]
+    pub calls: Vec<CallView>,
 }
 
 /// A pipe and what went through it since the topology was built.
@@ -113,6 +133,21 @@ pub struct PipeView {
     pub removed: u64,
     /// CPUs that take their tasks from behind it, in the kernel's list format: `0-3,8`.
     pub cpus: String,
+    /// Time that CPUs waited for its lock, all together.
+    #[serde(default)]
+    pub lock_wait_ns: u64,
+    /// The longest of these waits.
+    #[serde(default)]
+    pub longest_lock_wait_ns: u64,
+    /// How many there were.
+    #[serde(default)]
+    pub lock_waits: u64,
+    /// Of these, given up.
+    #[serde(default)]
+    pub lock_waits_given_up: u64,
+    /// For how long tasks waited that CPUs took from it; none where CPUs take none from it.
+    #[serde(default)]
+    pub waits: Option<Waits>,
 }
 
 /// A component instance.
@@ -180,9 +215,21 @@ pub struct Totals {
     pub migrations: u64,
     pub messages: u64,
     pub failures: u64,
-    /// Calls that waited too long for another CPU: they were made again, or their task ran beside the graph.
+    /// Calls that gave up waiting for another CPU.
     #[serde(default)]
     pub gave_up: u64,
+    /// What followed: the CPU chose again at once, and did what was left undone;
+    #[serde(default)]
+    pub retried: u64,
+    /// a task ran beside the graph;
+    #[serde(default)]
+    pub aside_given_up: u64,
+    /// a task was left in an inbox, for the CPU that has the pipe.
+    #[serde(default)]
+    pub inboxed: u64,
+    /// Times that the loader found a task that a sleeping CPU should have been running.
+    #[serde(default)]
+    pub rescues: u64,
     /// Stints of tasks whose hardware counters were told to components.
     #[serde(default)]
     pub stints: u64,
@@ -231,6 +278,21 @@ pub struct SwapReport {
 }
 
 impl Snapshot {
+    /// The longest calls of the scheduler's core by kind, as (CPU, call), in the order of kinds.
+    pub fn longest_calls(&self) -> Vec<(u32, &CallView)> {
+        let mut longest: Vec<(u32, &CallView)> = Vec::new();
+        for (cpu, call) in self.cpus.iter().flat_map(|c| c.calls.iter().map(|call| (c.cpu, call))) {
+            match longest.iter_mut().find(|(_, known)| known.call == call.call) {
+                Some(known) if known.1.longest_ns < call.longest_ns => *known = (cpu, call),
+                Some(_) => {}
+                None => longest.push((cpu, call)),
+            }
+        }
+        let rank = |name: &str| CALL_NAMES.iter().position(|n| *n == name);
+        longest.sort_by_key(|(_, call)| rank(&call.call));
+        longest
+    }
+
     /// The `n` tasks that ran longest, longest first.
     pub fn busiest(&self, n: usize) -> Vec<&TaskView> {
         let mut all: Vec<&TaskView> = self.tasks.iter().collect();

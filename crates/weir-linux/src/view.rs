@@ -92,6 +92,7 @@ impl View {
             tasks,
             totals,
             last_swap: facts.last_swap.clone(),
+            waits: Vec::new(),
             components: facts
                 .components
                 .iter()
@@ -118,7 +119,12 @@ impl View {
         totals.migrations += n.migrations;
         totals.messages += n.messages;
         totals.failures += n.failures;
-        totals.gave_up += n.gave_up;
+        let (gave_up, inboxed) = core.map_or((0, 0), |c| (c.nr_gave_up, c.nr_inboxed));
+        totals.gave_up = totals.gave_up.saturating_add(gave_up);
+        totals.retried += n.gave_up;
+        totals.aside_given_up += n.aside_given_up;
+        totals.inboxed = totals.inboxed.saturating_add(inboxed);
+        totals.rescues += n.rescues;
         totals.stints += n.stints;
         totals.timers += n.timers;
         totals.instructions += n.instructions;
@@ -145,11 +151,16 @@ impl View {
             preempts: n.preempts,
             messages: n.messages,
             failures: n.failures,
-            gave_up: n.gave_up,
+            gave_up,
+            retried: n.gave_up,
+            aside_given_up: n.aside_given_up,
+            inboxed,
+            rescues: n.rescues,
             stints: n.stints,
             timers: n.timers,
             instructions: n.instructions,
             lost_events: n.lost_events,
+            calls: Vec::new(),
         }
     }
 
@@ -170,6 +181,11 @@ impl View {
                 added: raw.nr_added,
                 removed: raw.nr_removed,
                 cpus: self.cpus_behind(&raw),
+                lock_wait_ns: raw.lock_wait_ns,
+                longest_lock_wait_ns: raw.longest_lock_wait_ns,
+                lock_waits: raw.nr_lock_waits,
+                lock_waits_given_up: raw.nr_lock_given_up,
+                waits: None,
             });
         }
         out
@@ -283,6 +299,40 @@ impl View {
         })
     }
 
+    /// CPUs that run nothing though a task has waited for `limit_ns` at the exit that they take tasks from and may run there, in
+    /// the eyes of `may_run` (thread, CPU). Each with that task, and with a number that changes when the CPU looks for work.
+    pub fn asleep(
+        &self,
+        plan: &Plan,
+        now_ns: u64,
+        limit_ns: u64,
+        may_run: &dyn Fn(u32, u32) -> bool,
+    ) -> Vec<(u32, u32, u64)> {
+        let waits =
+            |t: &LiveTask| t.since_ns != 0 && now_ns.saturating_sub(t.since_ns.max(t.until_ns)) >= limit_ns;
+        let mut found: Vec<(u32, u32, u64)> = Vec::new();
+        for (id, t) in self.live_tasks().filter(|(_, t)| waits(t)).take(MAX_SLEEPERS) {
+            let Some(pipe) = self.deepest_pipe(id) else { continue };
+            for cpu in (0..).zip(&plan.exits).filter(|(_, e)| **e == Some(pipe)).map(|(cpu, _)| cpu) {
+                let Some(n) = self.shared.cpu(cpu) else { break };
+                let online = || {
+                    let core = self.sched().and_then(|s| self.memory.entry::<raw::Cpu>(s.cpus, cpu.into()));
+                    core.is_some_and(|c| c.online != 0)
+                };
+                let known = found.iter().any(|(c, ..)| *c == cpu);
+                if known || n.curr_pid != 0 || n.away_ns != 0 || !online() || !may_run(t.pid, cpu) {
+                    continue;
+                }
+                found.push((
+                    cpu,
+                    id,
+                    n.dispatches.wrapping_add(n.empty).wrapping_add(n.dropped).wrapping_add(n.kept),
+                ));
+            }
+        }
+        found
+    }
+
     /// Record of a task by number.
     fn record<T: Plain>(&self, id: u32) -> Option<T> {
         let sched = self.sched()?;
@@ -310,6 +360,9 @@ impl View {
 fn since(start_ns: u64, now_ns: u64) -> u64 {
     if start_ns == 0 { 0 } else { now_ns.saturating_sub(start_ns) }
 }
+
+/// Tasks whose CPUs are looked at: those that have waited long are few, or there is much more amiss.
+const MAX_SLEEPERS: usize = 64;
 
 /// Threads whose names are asked for: a snapshot of a machine with very many must stay quick.
 const MAX_NAMES: usize = 1024;
@@ -402,6 +455,31 @@ mod tests {
         assert_eq!(rig.view.task_of(99), None);
     }
 
+    #[test]
+    fn cpus_that_sleep_on_are_found() {
+        let mut rig = Rig::new();
+        let id = rig.sched.task_new(0, 0).expect("memory");
+        rig.sched.admit(0, id).expect("a new task");
+        rig.note(id, 70, 1_000, 0);
+        let look = |rig: &Rig, now, may: bool| rig.view.asleep(&rig.facts.plan, now, 5_000, &|_, _| may);
+        assert_eq!(look(&rig, 5_999, true), []);
+        let [(cpu, task, looks)] = look(&rig, 6_000, true)[..] else {
+            panic!("one CPU is behind the task's pipe")
+        };
+        assert_eq!((task, looks), (id.0, 0));
+        assert_eq!(look(&rig, 6_000, false), [], "the task may not run there");
+        rig.live.cpus[cpu as usize].empty = 1;
+        assert_eq!(look(&rig, 6_000, true), [(cpu, id.0, 1)], "it has looked");
+        rig.live.cpus[cpu as usize].curr_pid = 9;
+        assert_eq!(look(&rig, 6_000, true), [], "it runs another task");
+        rig.live.cpus[cpu as usize].curr_pid = 0;
+        rig.live.cpus[cpu as usize].away_ns = 1;
+        assert_eq!(look(&rig, 6_000, true), [], "a higher class has it");
+        rig.live.cpus[cpu as usize].away_ns = 0;
+        rig.hold(id, 4_000);
+        assert_eq!(look(&rig, 6_000, true), [], "a component held it back until a moment ago");
+    }
+
     /// Whatever stands in memory, reading it ends, and stays inside.
     #[test]
     fn rubbish_in_memory_does_no_harm() {
@@ -430,6 +508,7 @@ mod tests {
             let s = rig.snapshot(x);
             assert!(s.pipes.len() <= rig.facts.plan.pipes.len());
             let _ = rig.view.longest_waiter(x, 0);
+            let _ = rig.view.asleep(&rig.facts.plan, x, 0, &|_, _| true);
         }
     }
 }

@@ -30,6 +30,10 @@ pub struct Stall {
 /// well-behaved compute at a stretch, far shorter than anybody's patience.
 const HELD_NS: u64 = 100_000_000;
 
+/// A task that has waited so long at the exit of a CPU that runs nothing: the CPU should have been kicked. Looked at twice, so
+/// that one that is about to run is not taken for asleep.
+const ASLEEP_NS: u64 = 300_000_000;
+
 /// Watches until it is dropped.
 pub(crate) struct Watchdog {
     over: Arc<AtomicBool>,
@@ -87,6 +91,7 @@ fn watch(
     found: &Mutex<Option<Stall>>,
 ) {
     let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+    let mut asleep: Vec<(u32, u32, u64)> = Vec::new();
     let pause = (limit / 8).clamp(Duration::from_millis(10), Duration::from_millis(100));
     while !over.load(Ordering::Relaxed) && control.view.shared.exit_kind() == 0 {
         if let Some(waiter) = control.view.longest_waiter(clock::now_ns(), limit_ns) {
@@ -104,6 +109,13 @@ fn watch(
             // Whoever is busy with the request's place now leaves it to us at the next look.
             let _ = control.away(cpu);
         }
+        control.look();
+        // Slept at both looks, and did not look for work in between.
+        let still = control.asleep(ASLEEP_NS);
+        for (cpu, ..) in still.iter().filter(|s| asleep.contains(s)) {
+            let _ = control.rescue(*cpu);
+        }
+        asleep = still;
         std::thread::sleep(pause);
     }
 }

@@ -42,7 +42,7 @@ struct Places {
 
 fn places(area: Rect, keys: &Keys) -> Places {
     let [header, body, footer] =
-        Layout::vertical([Constraint::Length(4), Constraint::Min(0), Constraint::Length(1)]).areas(area);
+        Layout::vertical([Constraint::Length(5), Constraint::Min(0), Constraint::Length(1)]).areas(area);
     let [graph, cpus, tasks] = Pane::ALL;
     let panes = if area.width < NARROW || area.height < SHORT {
         vec![(keys.focus, body)]
@@ -163,12 +163,40 @@ fn header<'a>(p: &Picture<'_>, r: &Rates, width: usize) -> Vec<Line<'a>> {
             swap.represented
         );
     }
+    let fourth = waits(s);
     let alarm = p.note.map(str::to_owned).unwrap_or_else(|| trouble(s));
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let red = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
-    [(first, bold), (second, Style::new()), (third, Style::new()), (alarm, red)]
+    let plain = Style::new();
+    [(first, bold), (second, plain), (third, plain), (fourth, plain), (alarm, red)]
         .map(|(text, style)| Line::styled(clip(&text, width), style))
         .into()
+}
+
+/// The last 10 s: for how long tasks waited for a CPU, the longest call of the core, and waiting for locks since the switch.
+fn waits(s: &Snapshot) -> String {
+    let mut parts = Vec::new();
+    if let Some(w) = s.waits.first().map(|t| &t.waits) {
+        for (kind, spread) in [("woken", &w.woken.last_10s), ("returned", &w.returned.last_10s)] {
+            if spread.count > 0 {
+                let [p50, p99, max] = [spread.p50_ns, spread.p99_ns, spread.max_ns].map(duration);
+                parts.push(format!("{kind} p50 {p50} p99 {p99} max {max}"));
+            }
+        }
+    }
+    let calls = s.cpus.iter().flat_map(|c| c.calls.iter().map(|call| (c.cpu, call)));
+    if let Some((cpu, call)) = calls.filter(|(_, c)| c.call != "swap").max_by_key(|(_, c)| c.longest_10s_ns) {
+        parts.push(format!("longest call {} {} on CPU {cpu}", call.call, duration(call.longest_10s_ns)));
+    }
+    let locks: u64 = s.pipes.iter().map(|p| p.lock_wait_ns).sum();
+    let longest = s.pipes.iter().map(|p| p.longest_lock_wait_ns).max().unwrap_or(0);
+    if locks > 0 {
+        parts.push(format!("locks {} longest {}", duration(locks), duration(longest)));
+    }
+    if s.totals.gave_up > 0 {
+        parts.push(format!("{} waits given up", s.totals.gave_up));
+    }
+    if parts.is_empty() { String::new() } else { format!("10 s: {}", parts.join(" · ")) }
 }
 
 /// Counters that should be 0.
@@ -177,7 +205,7 @@ fn trouble(s: &Snapshot) -> String {
     let counts = [
         ("faults of the core", t.faults),
         ("failed calls", t.failures),
-        ("waits given up", t.gave_up),
+        ("rescues", t.rescues),
         ("tasks beside the graph for want of memory", t.no_memory),
         ("messages lost", t.lost_messages),
         ("events lost", t.lost_events),
@@ -236,13 +264,28 @@ type PaneText<'a> = (String, String, Vec<Line<'a>>);
 
 fn graph_pane<'a>(s: &Snapshot, r: &Rates, width: usize) -> PaneText<'a> {
     let columns = Columns::fit(
-        &[("depth", 5), ("latency", 8), ("in/s", 6), ("out/s", 6), ("max", 5), ("updates", 7)],
+        &[
+            ("depth", 5),
+            ("latency", 8),
+            ("in/s", 6),
+            ("out/s", 6),
+            ("max", 5),
+            ("updates", 7),
+            ("wait p99", 8),
+            ("lock", 8),
+        ],
         16,
         width,
     );
     let lines = graph::lines(s).into_iter().map(|line| {
+        let (mut wait, mut lock) = (String::new(), String::new());
         let (flow, out, updates, style) = match line.subject {
-            Subject::Pipe(i) => (r.pipes[i], r.pipes[i].removed, String::new(), Style::new()),
+            Subject::Pipe(i) => {
+                let pipe = &s.pipes[i];
+                wait = pipe.waits.as_ref().map_or(String::new(), |w| duration(w.woken.last_10s.p99_ns));
+                lock = duration(pipe.lock_wait_ns);
+                (r.pipes[i], r.pipes[i].removed, String::new(), Style::new())
+            }
             Subject::Instance(i) => {
                 let rate = r.instances[i];
                 let style = Style::new().fg(Color::Cyan);
@@ -258,6 +301,8 @@ fn graph_pane<'a>(s: &Snapshot, r: &Rates, width: usize) -> PaneText<'a> {
             per_second(out),
             flow.max_depth.to_string(),
             updates,
+            wait,
+            lock,
         ];
         let busy = if flow.depth > 0 { Style::new().fg(Color::Yellow) } else { Style::new() };
         Line::from(vec![Span::styled(name, style), Span::styled(columns.cells(&cells), busy)])

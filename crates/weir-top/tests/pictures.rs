@@ -3,12 +3,21 @@
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use weir_linux::gauges::{CallView, Spread, TopologyWaits, WaitView, Waits};
 use weir_linux::snapshot::{
     CpuView, InstanceView, PipeView, Snapshot, SwapReport, TaskState, TaskView, Totals,
 };
 use weir_top::{Keys, Pane, Picture, Sort, once};
 
 const SECOND: u64 = 1_000_000_000;
+
+/// Waits up to so many milliseconds and one.
+fn waits(ms: u32) -> Waits {
+    let max_ns = u64::from(ms + 1) * 1_000_000;
+    let s = Spread { count: 9, mean_ns: 40_000, p50_ns: 30_000, p95_ns: 90_000, p99_ns: max_ns / 2, max_ns };
+    let woken = WaitView { total: s.clone(), last_10s: s };
+    Waits { woken, ..Waits::default() }
+}
 
 /// `decentral` on `nr_cpus` CPUs, `t_ns` after its attachment, with made-up figures that grow evenly.
 fn decentral(nr_cpus: u32, t_ns: u64) -> Snapshot {
@@ -23,6 +32,10 @@ fn decentral(nr_cpus: u32, t_ns: u64) -> Snapshot {
         added: ms * each + u64::from(depth),
         removed: ms * each,
         cpus,
+        lock_wait_ns: ms * each,
+        longest_lock_wait_ns: 21_000,
+        waits: from.starts_with("round_robin").then(|| waits(depth)),
+        ..PipeView::default()
     };
     let all = format!("0-{}", nr_cpus - 1);
     let mut pipes = vec![pipe(0, "entry".into(), "entry", "load_balancer".into(), 6, 12, all)];
@@ -67,11 +80,19 @@ fn decentral(nr_cpus: u32, t_ns: u64) -> Snapshot {
         runs: ms * 3,
         migrations: ms / 10,
         empty: ms / 2,
+        calls: vec![CallView {
+            call: "pick".into(),
+            calls: ms,
+            longest_ns: 2_000_000,
+            longest_10s_ns: 40_000 + u64::from(cpu),
+            ..CallView::default()
+        }],
         ..CpuView::default()
     };
     Snapshot {
         t_ns: t_ns + 5 * SECOND,
         topology: "decentral".into(),
+        waits: vec![TopologyWaits { topology: "decentral".into(), waits: waits(7) }],
         source: String::new(),
         nr_cpus,
         uptime_ns: t_ns,
@@ -107,6 +128,7 @@ fn decentral(nr_cpus: u32, t_ns: u64) -> Snapshot {
             runs: 12 * ms,
             migrations: ms / 10 * u64::from(nr_cpus),
             kicks: ms,
+            gave_up: 3,
             preempts: ms / 50,
             messages: ms / 250,
             tasks: 5,

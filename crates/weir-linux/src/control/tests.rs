@@ -160,7 +160,11 @@ fn a_message_is_published() {
     });
     let json = |text: &str| crate::protocol::parse(text.as_bytes()).expect("a request");
     let good = json(r#"{"verb":"notify","topic":"priority","value":-5,"task":77}"#);
-    assert!(control.serve(&good).ok);
+    assert_eq!(
+        control.serve(&good).result,
+        Some(serde_json::json!({ "hearers": 0 })),
+        "nobody listens to PRIORITY"
+    );
 
     let mut text = String::new();
     for request in [
@@ -174,6 +178,19 @@ fn a_message_is_published() {
         writeln!(text, "{request}\n{}\n  help: {}\n", e.message, e.help).expect("memory");
     }
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn hearers_of_a_message_are_counted() {
+    let rig = Rig::new();
+    let (control, _) = obedient(&rig);
+    let text = "annotate affinity, priority; entry -> load_balancer -> each cpu { priority_order -> cpu };";
+    control.switch(&wish(text)).expect("a sound topology");
+    let hearers = |topic: &str| {
+        control.notify(&Notify { topic: topic.into(), ..Notify::default() }).expect("carried out")
+    };
+    // The annotator, and the order in front of each of two CPUs.
+    assert_eq!((hearers("PRIORITY"), hearers("MARKER")), (3, 0));
 }
 
 #[test]
