@@ -88,7 +88,7 @@ done
 cat node/node*/cpulist node/node*/distance
 cat /sys/kernel/sched_ext/state
 SHOW
-vm 0 --machine machine.toml --topology decentral --record live --with show -- sh show
+vm 0 --machine machine.toml --topology decentral --only --record live --with show -- sh show
 expected='0: 0-1 0-3 0-7
 5: 4-5 4-7 0-7
 9: 8-9 8-11 8-15

@@ -59,7 +59,7 @@ one() { # CASE
 		sed -i 's/"runtime"/"run"/; s/"calibration" : 100/"calibration" : "CPU0"/' "$out/w.json"
 	fi
 	"$runweir" run --quiet -t "$topology" -m "$m" -w "$out/w.json" --out "$out/sim" 2>"$out/err" || { cat "$out/err" >&2; return 1; }
-	"$runweir" vm --quiet -m "$m" -t "$topology" --record "$out/kernel" --icount --turn "${TURN:-5us}" --timeout 900s \
+	"$runweir" vm --quiet -m "$m" -t "$topology" --only --record "$out/kernel" --icount --turn "${TURN:-5us}" --timeout 900s \
 		--with "$out/w.json" -- rt-app "$out/w.json" >"$out/log" 2>&1 || { tail -20 "$out/log" >&2; return 1; }
 	figures "$out/sim/summary.json" "$(jq -r '[.tasks[].id] | join(" ")' "$out/sim/summary.json")" >"$out/sim.tsv"
 	figures "$out/kernel/summary.json" "$(threads "$out/kernel/threads.csv")" >"$out/kernel.tsv"

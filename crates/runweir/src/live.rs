@@ -2,7 +2,7 @@
 //! `runweir live`: a topology in charge of this machine.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,10 +16,11 @@ use weir_linux::endpoint::{Endpoint, listen_address};
 use weir_linux::machine::{host_shape, possible_cpus, stand_in};
 use weir_linux::pmu::Counting;
 use weir_linux::steering::Steering;
-use weir_linux::{Ended, ErrorKind, Live, Options, Selection, client, groups};
+use weir_linux::{Ended, ErrorKind, Live, Options, Selection, client, kept};
 
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::output::{self, note};
+use crate::progress::Waiting;
 use crate::scenario::{self, Found};
 use crate::session::warn;
 use crate::units::{parse_duration, show_ns};
@@ -81,10 +82,10 @@ pub struct LiveArgs {
     /// kernel's own events, to try it without a PMU), or a list such as cycles,l1_hits,l1_misses
     #[arg(long, value_name = "WHAT", default_value = "auto")]
     pub counters: Counting,
-    /// Memory for the scheduler, with its unit: 64MiB. Enough for the CPUs if left out
+    /// Memory for the scheduler, with its unit, from 4MiB to 4GiB: 64MiB and 64KiB a CPU if left out
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
-    /// Threads of which figures are kept; more are scheduled all the same
+    /// Threads that the topology schedules, from 1024 to 4194304; more than that take turns with it, beside the graph
     #[arg(long, value_name = "N", default_value_t = 32768, value_parser = clap::value_parser!(u32).range(1024..=4_194_304))]
     pub max_tasks: u32,
     /// Slice of tasks to which the topology grants none
@@ -115,8 +116,8 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     let shape = shape(args.machine.as_deref())?;
     let compiled = topology::compile(&source, &shape, &sets)?;
     if !args.quiet {
-        let groups = groups::unkept(&compiled.plan, Path::new(groups::MOUNTED));
-        let warnings = compiled.warnings.iter().map(topology::diag).chain(groups.iter().map(finding));
+        let ignored = kept::ignored(&compiled.plan);
+        let warnings = compiled.warnings.iter().map(topology::diag).chain(ignored.iter().map(finding));
         output::show(&warnings.collect::<Vec<_>>());
     }
     let script = match &found {
@@ -137,6 +138,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         selection.classes.extend(also.plan.instances.iter().map(|i| i.class));
     }
     selection.classes.extend(script.iter().flat_map(|s| &s.classes));
+    let waiting = Waiting::new(!args.quiet);
     let options = Options {
         plan: compiled.plan,
         source: source.text,
@@ -148,6 +150,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         counting: args.counters,
         watchdog: Duration::from_nanos(args.watchdog),
         socket: client::socket_path(args.socket.as_deref()),
+        progress: Box::new(move |what| waiting.at(what)),
         sinks: recording.iter().map(Recording::sink).chain(script.iter().filter_map(Script::sink)).collect(),
     };
     let mut live = Live::attach(options, &Host).map_err(fault)?;
@@ -309,7 +312,8 @@ fn shape(named: Option<&str>) -> Result<MachineShape> {
 /// An error of the live scheduler, with the excerpts of a topology where that is the cause.
 pub fn fault(e: weir_linux::Error) -> Fault {
     let blame = match e.kind {
-        ErrorKind::Internal | ErrorKind::Io => Blame::System,
+        // Where trying again may help, the input is not wrong.
+        ErrorKind::Internal | ErrorKind::Io | ErrorKind::Busy => Blame::System,
         _ => Blame::User,
     };
     if e.findings.is_empty() {

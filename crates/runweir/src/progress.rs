@@ -3,6 +3,7 @@
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -69,6 +70,69 @@ impl Progress {
     /// Take the bar off the screen.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// What somebody waits for who has nothing to count: a line with the time on a terminal; elsewhere, a line of text where it
+/// takes long.
+#[derive(Debug)]
+pub struct Waiting {
+    bar: ProgressBar,
+    /// What it is at, and since when; ends its thread when it goes.
+    at: Arc<Mutex<Option<(String, Instant)>>>,
+}
+
+impl Waiting {
+    /// `wanted` is false with `--quiet`.
+    pub fn new(wanted: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let target = if wanted && terminal {
+            ProgressDrawTarget::stderr_with_hz(8)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("the template is valid"),
+        );
+        let at = Arc::new(Mutex::new(None));
+        if wanted && terminal {
+            bar.enable_steady_tick(Duration::from_millis(125));
+        } else if wanted {
+            let known = Arc::downgrade(&at);
+            std::thread::spawn(move || remind(&known));
+        }
+        Self { bar, at }
+    }
+
+    /// This is what is being done now.
+    pub fn at(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some((what.into(), Instant::now()));
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Say what takes long: after three seconds, then after twice that, and so on.
+fn remind(at: &Weak<Mutex<Option<(String, Instant)>>>) {
+    let mut said = (String::new(), PATIENCE * 3);
+    while let Some(at) = at.upgrade() {
+        if let Some((what, since)) = at.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            if *what != said.0 {
+                said = (what.clone(), PATIENCE * 3);
+            }
+            if since.elapsed() >= said.1 {
+                crate::output::note(&format!("waiting: {what} ({} s so far)", since.elapsed().as_secs()));
+                said.1 *= 2;
+            }
+        }
+        drop(at);
+        std::thread::sleep(Duration::from_millis(200));
     }
 }
 

@@ -2,9 +2,11 @@
 //! The other end of the control socket: `switch`, `status`, `top`.
 
 use std::io::{BufRead, BufReader, ErrorKind as IoKind, Read, Write};
+use std::os::fd::FromRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 
@@ -15,6 +17,8 @@ use crate::snapshot::Snapshot;
 
 /// Longer than the other side waits for the kernel.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How often somebody looks meanwhile whether the other side is stopped.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// The socket: the option, else the environment's, else the usual one.
 pub fn socket_path(option: Option<&Path>) -> PathBuf {
@@ -46,25 +50,46 @@ fn read<T: DeserializeOwned>(value: serde_json::Value) -> Result<T> {
 /// One request and its result.
 pub fn ask(socket: &Path, request: &Request) -> Result<serde_json::Value> {
     let shown = socket.display();
-    let mut stream = UnixStream::connect(socket).map_err(|e| refused(socket, &e))?;
+    let stream = connect(socket).map_err(|e| refused(socket, &e))?;
+    let pid = crate::server::peer(&stream).map(|p| p.pid as u32);
     let broken = |e: &std::io::Error| match e.kind() {
         IoKind::WouldBlock | IoKind::TimedOut => Error::new(
-            ErrorKind::NotAttached,
-            format!("nobody answers at {shown} within {} s", PATIENCE.as_secs()),
-            "is the machine overloaded, or `runweir live` stopped (SIGSTOP)? Try again",
+            ErrorKind::Busy,
+            format!("nobody answers at {shown} within {} s{}", PATIENCE.as_secs(), process(pid)),
+            "is the machine overloaded? Try again",
         ),
         _ => Error::io(&format!("talk to `runweir live` at {shown}"), e, "did it end? Start it again"),
     };
-    stream.set_read_timeout(Some(PATIENCE)).map_err(|e| broken(&e))?;
-    stream.set_write_timeout(Some(PATIENCE)).map_err(|e| broken(&e))?;
+    stream.set_read_timeout(Some(LOOK)).map_err(|e| broken(&e))?;
+    stream.set_write_timeout(Some(LOOK)).map_err(|e| broken(&e))?;
     let mut line = serde_json::to_vec(request).expect("strings, numbers and lists");
     line.push(b'\n');
+    let began = Instant::now();
+    // What is slow may be stopped: that is looked at now and then.
+    let go_on = |e: std::io::Error| match e.kind() {
+        IoKind::Interrupted => Ok(()),
+        IoKind::WouldBlock | IoKind::TimedOut => match pid.filter(|pid| is_stopped(*pid)) {
+            Some(pid) => Err(stopped(pid, socket)),
+            None if began.elapsed() < PATIENCE => Ok(()),
+            None => Err(broken(&e)),
+        },
+        _ => Err(broken(&e)),
+    };
     // One that is turned away at the door may have been answered and closed already.
-    let sent = stream.write_all(&line);
+    let sent = send(&stream, &line, &go_on);
     let mut text = Vec::new();
-    let got = BufReader::new(&stream).take(MAX_ANSWER as u64).read_until(b'\n', &mut text);
+    let mut reader = BufReader::new(&stream).take(MAX_ANSWER as u64);
+    let got = loop {
+        match reader.read_until(b'\n', &mut text) {
+            Ok(_) => break Ok(()),
+            Err(e) => match go_on(e) {
+                Ok(()) => {}
+                Err(e) => break Err(e),
+            },
+        }
+    };
     if text.is_empty() {
-        sent.and(got.map(|_| ())).map_err(|e| broken(&e))?;
+        sent.and(got)?;
         return Err(broken(&IoKind::UnexpectedEof.into()));
     }
     let answer: Answer = read(serde_json::from_slice(&text).unwrap_or_default())?;
@@ -77,9 +102,78 @@ pub fn ask(socket: &Path, request: &Request) -> Result<serde_json::Value> {
     }
 }
 
+/// All of `line`, in as many pieces as it takes.
+fn send(mut stream: &UnixStream, line: &[u8], go_on: &dyn Fn(std::io::Error) -> Result<()>) -> Result<()> {
+    let mut rest = line;
+    while !rest.is_empty() {
+        match stream.write(rest) {
+            Ok(n) => rest = &rest[n..],
+            Err(e) => go_on(e)?,
+        }
+    }
+    Ok(())
+}
+
+/// The process that listens at a socket.
+pub fn process_at(socket: &Path) -> Option<u32> {
+    crate::server::peer(&connect(socket).ok()?).map(|p| p.pid as u32)
+}
+
+/// A connection. One that nobody takes since too many wait already does not hold us up for ever.
+fn connect(socket: &Path) -> std::io::Result<UnixStream> {
+    let bytes = socket.as_os_str().as_bytes();
+    // SAFETY: all zero is a valid address.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    if bytes.len() >= address.sun_path.len() || bytes.contains(&0) {
+        // Its own words for what is wrong with the path.
+        return UnixStream::connect(socket);
+    }
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (to, from) in address.sun_path.iter_mut().zip(bytes) {
+        *to = *from as libc::c_char;
+    }
+    // SAFETY: numbers alone.
+    let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: a descriptor that is ours and nobody else's.
+    let stream = unsafe { UnixStream::from_raw_fd(fd) };
+    // Connecting waits as long as writing may.
+    stream.set_write_timeout(Some(LOOK * 2))?;
+    let len = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    // SAFETY: the record is ours and `len` its size.
+    match unsafe { libc::connect(fd, (&raw const address).cast(), len) } {
+        0 => Ok(stream),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// The process is stopped: by SIGSTOP, by a terminal, or by a debugger.
+fn is_stopped(pid: u32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before the state may have anything in it, also blanks and brackets.
+    let state = text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('T' | 't'))
+}
+
+fn stopped(pid: u32, socket: &Path) -> Error {
+    Error::new(
+        ErrorKind::Busy,
+        format!("`runweir live` is stopped and answers nobody (process {pid}, socket {})", socket.display()),
+        format!(
+            "the scheduler in the kernel runs on meanwhile, without its watchdog; let it go on: kill -CONT {pid}"
+        ),
+    )
+}
+
+fn process(pid: Option<u32>) -> String {
+    pid.map_or(String::new(), |pid| format!(" (process {pid})"))
+}
+
 fn kind(name: &str) -> ErrorKind {
     use ErrorKind::*;
-    [Permission, Kernel, Busy, Input, NotAttached, Io]
+    [Permission, Kernel, InCharge, Busy, Input, NotAttached, Io]
         .into_iter()
         .find(|k| format!("{k:?}").to_lowercase() == name)
         .unwrap_or(Internal)
@@ -93,6 +187,11 @@ fn refused(socket: &Path, e: &std::io::Error) -> Error {
             ErrorKind::NotAttached,
             format!("runweir is not in charge of this machine: nobody listens at {shown}"),
             "start it: sudo runweir live TOPOLOGY. If it runs with --socket PATH, name the same path here",
+        ),
+        IoKind::WouldBlock => Error::new(
+            ErrorKind::Busy,
+            format!("nobody takes connections at {shown}: as many as may be are waiting"),
+            "is `runweir live` stopped (SIGSTOP)? ps -C runweir -o pid,stat,args shows T then; kill -CONT PID lets it go on",
         ),
         IoKind::PermissionDenied => Error::new(
             ErrorKind::Permission,
@@ -116,6 +215,42 @@ mod tests {
         assert!(e.message.contains("not in charge") && e.help.contains("runweir live"), "{e}");
         drop(std::os::unix::net::UnixListener::bind(&path).expect("a socket"));
         assert_eq!(status(&path).expect_err("nobody listens").kind, ErrorKind::NotAttached);
+    }
+
+    #[test]
+    fn a_loader_that_is_stopped_is_told_within_a_second() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("live.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
+        // SAFETY: the child only stops, and is killed.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: it listens anew, so that the socket is its own, and stops.
+            unsafe {
+                libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 4);
+                libc::raise(libc::SIGSTOP);
+                libc::_exit(0);
+            }
+        }
+        while !is_stopped(child as u32) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let began = Instant::now();
+        let e = status(&path).expect_err("stopped");
+        let took = began.elapsed();
+        // More than wait there may be: connecting ends, too.
+        let held: Vec<_> = (0..8).map_while(|_| connect(&path).ok()).collect();
+        let full = status(&path).expect_err("stopped");
+        // SAFETY: our own child.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+        assert!(held.len() < 8, "the queue is short");
+        assert!(took < Duration::from_secs(1), "{took:?}");
+        assert!(e.message.contains(&format!("process {child}")) && e.help.contains("kill -CONT"), "{e}");
+        assert!(full.message.contains("nobody takes connections") && full.help.contains("SIGSTOP"), "{full}");
+        assert_eq!((e.kind, full.kind), (ErrorKind::Busy, ErrorKind::Busy));
     }
 
     #[test]

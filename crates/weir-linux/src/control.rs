@@ -4,7 +4,6 @@
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use crate::changes::Changes;
 use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gauges::Gauges;
-use crate::groups;
+use crate::kept;
 use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
 use crate::object::max_timers;
 use crate::protocol::{Answer, File, Finding, Notify, Request, Switch, Switched};
@@ -140,7 +139,7 @@ impl Control {
             false => done.report = self.swap(plan.clone(), wish.source.clone())?,
         }
         // There may be many groups to look at: the change does not wait for that.
-        done.warnings.extend(groups::unkept(&plan, Path::new(groups::MOUNTED)));
+        done.warnings.extend(kept::ignored(&plan));
         Ok(done)
     }
 

@@ -13,6 +13,10 @@ pub trait System {
     /// Text of a small file below `/proc` or `/sys`, trimmed.
     fn text(&self, path: &str) -> Option<String>;
     fn exists(&self, path: &str) -> bool;
+    /// Names in a folder.
+    fn names(&self, path: &str) -> Vec<String>;
+    /// Where a symbolic link leads.
+    fn link(&self, path: &str) -> Option<String>;
 }
 
 /// The system that we run on.
@@ -25,6 +29,15 @@ impl System for Host {
 
     fn exists(&self, path: &str) -> bool {
         Path::new(path).exists()
+    }
+
+    fn names(&self, path: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.filter_map(|e| e.file_name().into_string().ok()).collect()
+    }
+
+    fn link(&self, path: &str) -> Option<String> {
+        std::fs::read_link(path).ok()?.into_os_string().into_string().ok()
     }
 }
 
@@ -127,16 +140,83 @@ fn permission(missing: &str) -> Error {
 /// A sched_ext scheduler that is not ours is in charge.
 pub fn other_scheduler(system: &dyn System) -> Error {
     let name = system.text(&format!("{SCHED_EXT}/root/ops")).unwrap_or_else(|| "of unknown name".into());
-    Error::new(ErrorKind::Busy, format!("another scheduler is in charge already: `{name}`"), LEAVE_OTHER)
+    let holder = Holder::find(system, name == OUR_NAME);
+    if let Some(Holder { pid, socket: Some(socket), .. }) = &holder {
+        return Error::new(
+            ErrorKind::InCharge,
+            format!("runweir is in charge already (process {pid}, socket {socket})"),
+            format!(
+                "`runweir switch T --socket {socket}` replaces its topology without a pause; \
+                 `runweir status --socket {socket}` shows it"
+            ),
+        );
+    }
+    let who = holder.map_or(String::new(), |h| format!(" (process {}, `{}`)", h.pid, h.comm));
+    Error::new(
+        ErrorKind::InCharge,
+        format!("another scheduler is in charge already: `{name}`{who}"),
+        LEAVE_OTHER,
+    )
 }
 
-/// We are in charge already.
-pub fn ourselves(topology: &str) -> Error {
+/// We are in charge already, and answer at `socket`.
+pub fn ourselves(topology: &str, pid: Option<u32>, socket: &Path) -> Error {
+    let process = pid.map_or(String::new(), |pid| format!("process {pid}, "));
     Error::new(
-        ErrorKind::Busy,
-        format!("runweir is in charge already, with topology `{topology}`"),
+        ErrorKind::InCharge,
+        format!(
+            "runweir is in charge already, with topology `{topology}` ({process}socket {})",
+            socket.display()
+        ),
         "`runweir switch T` replaces its topology without a pause; `runweir status` shows it",
     )
+}
+
+/// Name of our schedulers in the kernel.
+const OUR_NAME: &str = "weir";
+
+/// The process that keeps a scheduler in charge.
+struct Holder {
+    pid: u32,
+    comm: String,
+    /// Where it listens, if it is one of ours.
+    socket: Option<String>,
+}
+
+impl Holder {
+    /// The one that holds a scheduler's link, as far as we may see: root sees all. `ours`: it is runweir.
+    fn find(system: &dyn System, ours: bool) -> Option<Self> {
+        let mut pids: Vec<u32> = system.names("/proc").iter().filter_map(|n| n.parse().ok()).collect();
+        pids.sort_unstable();
+        let holds = |pid: &u32| {
+            let comm = system.text(&format!("/proc/{pid}/comm")).unwrap_or_default();
+            let info = format!("/proc/{pid}/fdinfo");
+            let is_link = |fd: &String| {
+                system.text(&format!("{info}/{fd}")).is_some_and(|t| t.contains("link_type:\tstruct_ops"))
+            };
+            let held = (ours == (comm == "runweir")) && system.names(&info).iter().any(is_link);
+            held.then(|| Self { pid: *pid, comm, socket: ours.then(|| listens(system, *pid)).flatten() })
+        };
+        pids.iter().find_map(holds)
+    }
+}
+
+/// Path of the Unix socket on which a process listens.
+fn listens(system: &dyn System, pid: u32) -> Option<String> {
+    let fds = format!("/proc/{pid}/fd");
+    let inodes: Vec<String> = system
+        .names(&fds)
+        .iter()
+        .filter_map(|fd| system.link(&format!("{fds}/{fd}")))
+        .filter_map(|to| Some(to.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect();
+    let table = system.text("/proc/net/unix")?;
+    table.lines().find_map(|line| {
+        // Num RefCount Protocol Flags Type St Inode Path; the flag says that it accepts connections.
+        let mut words = line.split_whitespace();
+        let (flags, inode) = (words.nth(3)?, words.nth(2)?);
+        (flags == "00010000" && inodes.iter().any(|i| i == inode)).then(|| words.next().map(str::to_owned))?
+    })
 }
 
 /// What libbpf's words mean. `log` is all it printed while it failed with `errno` (positive); `save`
@@ -276,6 +356,49 @@ mod tests {
         fn exists(&self, path: &str) -> bool {
             self.0.contains_key(path)
         }
+
+        fn names(&self, path: &str) -> Vec<String> {
+            let inside =
+                |p: &&str| Some(p.strip_prefix(path)?.strip_prefix('/')?.split('/').next()?.to_owned());
+            self.0.keys().filter_map(inside).collect()
+        }
+
+        fn link(&self, path: &str) -> Option<String> {
+            self.text(path)
+        }
+    }
+
+    #[test]
+    fn who_is_in_charge_is_told_with_process_and_socket() {
+        let mut fake = Fake::default();
+        fake.0.extend([
+            ("/sys/kernel/sched_ext/root/ops", "weir"),
+            ("/proc/7/comm", "runweir"),
+            ("/proc/7/fdinfo/3", "pos:\t0"),
+            ("/proc/12/comm", "runweir"),
+            ("/proc/12/fdinfo/4", "pos:\t0\nlink_type:\tstruct_ops\nlink_id:\t9"),
+            ("/proc/12/fd/5", "socket:[4242]"),
+            ("/proc/12/fd/6", "/dev/null"),
+            ("/proc/13/comm", "scx_rival"),
+            ("/proc/13/fdinfo/4", "link_type:\tstruct_ops"),
+            (
+                "/proc/net/unix",
+                "Num RefCount Protocol Flags Type St Inode Path\n\
+                 0: 00000003 00000000 00000000 0001 03 4242 /run/connected\n\
+                 0: 00000002 00000000 00010000 0001 01 4242 /run/other.sock",
+            ),
+        ]);
+        let e = other_scheduler(&fake);
+        assert_eq!(e.message, "runweir is in charge already (process 12, socket /run/other.sock)");
+        assert!(e.help.contains("--socket /run/other.sock"), "{e}");
+        fake.0.insert("/sys/kernel/sched_ext/root/ops", "rival");
+        let e = other_scheduler(&fake);
+        assert_eq!(e.message, "another scheduler is in charge already: `rival` (process 13, `scx_rival`)");
+        assert_eq!(e.kind, ErrorKind::InCharge);
+        fake.0.remove("/proc/13/fdinfo/4");
+        assert_eq!(other_scheduler(&fake).message, "another scheduler is in charge already: `rival`");
+        let e = ourselves("fifo", Some(12), Path::new("/run/x"));
+        assert!(e.message.ends_with("with topology `fifo` (process 12, socket /run/x)"), "{e}");
     }
 
     const ROOT: &str = "Name:\trunweir\nCapEff:\t000001ffffffffff\nSeccomp:\t0";
@@ -333,7 +456,7 @@ mod tests {
         let mut busy = with("/sys/kernel/sched_ext/state", "enabled");
         busy.0.insert("/sys/kernel/sched_ext/root/ops", "bpfland_1.1.4");
         tell("another scheduler", preflight(&busy).expect_err("an obstacle"));
-        tell("ourselves", ourselves("decentral"));
+        tell("ourselves", ourselves("decentral", Some(77), Path::new("/run/runweir/live.sock")));
         tell("EBUSY at attachment", attach_failure(libc::EBUSY, "", &busy));
         tell("EPERM at attachment", attach_failure(libc::EPERM, "", &good()));
         tell("ENOMEM at attachment", attach_failure(libc::ENOMEM, "", &good()));

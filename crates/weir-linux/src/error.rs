@@ -14,6 +14,8 @@ pub enum ErrorKind {
     /// The kernel has no sched_ext, or one that does not fit.
     Kernel,
     /// Another scheduler runs, or we run already.
+    InCharge,
+    /// Not now: the same may succeed in a moment.
     Busy,
     /// What the user asked for makes no sense: a topology, a machine, a request.
     Input,

@@ -12,6 +12,7 @@ mod error;
 pub mod event;
 pub mod gauges;
 pub mod groups;
+pub mod kept;
 mod layout;
 mod live;
 pub mod machine;

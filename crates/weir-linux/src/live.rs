@@ -67,6 +67,8 @@ pub struct Options {
     pub socket: PathBuf,
     /// Told every event; without any, none are recorded.
     pub sinks: Vec<Box<dyn EventSink>>,
+    /// Told what attaching is at, for those who wait.
+    pub progress: Box<dyn Fn(&str)>,
 }
 
 impl Options {
@@ -137,7 +139,9 @@ impl Live {
         selection.classes.extend(options.plan.instances.iter().map(|i| i.class));
         let (code, components) =
             with_components(&selection, wants_counters(&options), diagnose::max_frames(system))?;
+        (options.progress)(&format!("the kernel checks the code of {} components", components.len()));
         let (loaded, counting) = load(&code, memory, &options, system)?;
+        (options.progress)("the topology is built");
         loaded.memory.touch();
         let own = memory / STAGING_SHARE / 4096 * 4096;
         let tasks = build(&options, loaded.memory, memory - own)?;
@@ -146,6 +150,7 @@ impl Live {
         shared.set_bind(control::binds(&options.plan));
         shared.set_counting(counting.as_ref().and_then(|c| c.as_ref().ok()).map_or(0, |c| c.counting));
         let recording = !options.sinks.is_empty();
+        let progress = options.progress;
         let mut sinks = options.sinks;
         let tell = move |event: &crate::LiveEvent| sinks.iter_mut().for_each(|s| s.event(event));
         let ring = recording.then(|| loaded.events(tell)).transpose()?;
@@ -163,6 +168,7 @@ impl Live {
         // Before the attachment: a socket that cannot be made must not leave a scheduler behind.
         let gate = Arc::new(Gate(control.clone()));
         let server = Server::open(&options.socket, gate)?;
+        progress("the kernel hands its tasks over");
         let link = loaded.attach(system)?;
         control.facts().attached_ns = clock::now_ns();
         let charge = Arc::new(Charge { link: Mutex::new(Some(link)), shared });
@@ -313,7 +319,8 @@ fn load(code: &[u8], memory: u64, options: &Options, system: &dyn System) -> Res
 /// Nobody is in charge, and we may be.
 fn check_free(options: &Options, system: &dyn System) -> Result<()> {
     if let Ok(s) = client::status(&options.socket) {
-        return Err(diagnose::ourselves(&s.topology));
+        let pid = client::process_at(&options.socket);
+        return Err(diagnose::ourselves(&s.topology, pid, &options.socket));
     }
     diagnose::preflight(system)
 }

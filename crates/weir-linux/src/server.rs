@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The control socket. One thread accepts, one serves each client, so that none can hold up another.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind as IoKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub const DEFAULT_SOCKET: &str = "/run/runweir/live.sock";
 
 /// A client that says nothing for so long is let go, and one that takes its answer no faster.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Clients at a time; more are told to come again.
+/// Clients of one user at a time; more are told to come again. One user's cannot lock the other's out.
 const MAX_CLIENTS: usize = 32;
 /// How often the threads look whether it is over.
 const LOOK: Duration = Duration::from_millis(100);
@@ -61,7 +62,7 @@ impl Server {
             }
             Ok(_) if UnixStream::connect(path).is_ok() => {
                 return Err(Error::new(
-                    ErrorKind::Busy,
+                    ErrorKind::InCharge,
                     format!("somebody serves the socket {shown} already"),
                     "`runweir status` tells who; a second one needs another --socket",
                 ));
@@ -118,55 +119,84 @@ fn readable(fd: &impl AsRawFd, time: Duration) -> bool {
 }
 
 fn accept(listener: &UnixListener, handler: &Arc<dyn Handler>, over: &Arc<AtomicBool>) {
-    let clients = Arc::new(AtomicUsize::new(0));
+    let clients = Clients::default();
     while !over.load(Ordering::Relaxed) {
         if !readable(listener, LOOK) {
             continue;
         }
-        let Ok((mut stream, _)) = listener.accept() else {
+        let Ok((stream, _)) = listener.accept() else {
             std::thread::sleep(LOOK); // out of descriptors, most likely
             continue;
         };
-        if !trusted(&stream) {
-            let e = Error::new(
+        let turn_away = |e: &Error| {
+            let _ = stream.set_write_timeout(Some(LOOK));
+            let _ = (&stream).write_all(&Answer::error(e).line());
+        };
+        // SAFETY: no arguments.
+        let own = unsafe { libc::geteuid() };
+        let Some(user) = peer(&stream).map(|p| p.uid).filter(|user| may_talk(*user, own)) else {
+            turn_away(&Error::new(
                 ErrorKind::Permission,
                 "only root and the user who attached the scheduler may talk to it",
                 "use the account that runs `runweir live`, or root",
-            );
-            let _ = stream.set_write_timeout(Some(LOOK));
-            let _ = stream.write_all(&Answer::error(&e).line());
+            ));
             continue;
-        }
-        if clients.fetch_add(1, Ordering::AcqRel) >= MAX_CLIENTS {
-            clients.fetch_sub(1, Ordering::AcqRel);
-            let e = Error::new(ErrorKind::Busy, format!("{MAX_CLIENTS} clients are connected"), "try again");
-            let _ = stream.set_write_timeout(Some(LOOK));
-            let _ = stream.write_all(&Answer::error(&e).line());
+        };
+        let Some(guard) = clients.enter(user) else {
+            turn_away(&Error::new(
+                ErrorKind::Busy,
+                format!("{MAX_CLIENTS} clients of this user (number {user}) are connected already"),
+                "try again; one that says nothing for 10 s is let go",
+            ));
             continue;
-        }
-        let (handler, over, count) = (handler.clone(), over.clone(), clients.clone());
-        let served = std::thread::Builder::new().name("weir-client".into()).spawn(move || {
-            let guard = Leave(&count);
+        };
+        let (handler, over) = (handler.clone(), over.clone());
+        // Without a thread the guard goes with the closure.
+        let _ = std::thread::Builder::new().name("weir-client".into()).spawn(move || {
             converse(stream, handler.as_ref(), &over);
             drop(guard);
         });
-        if served.is_err() {
-            clients.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Clients that are connected, by user.
+#[derive(Clone, Default)]
+struct Clients(Arc<Mutex<BTreeMap<u32, usize>>>);
+
+impl Clients {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u32, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more of this user, until the result goes; none where there are as many as may be.
+    fn enter(&self, user: u32) -> Option<Client> {
+        let mut all = self.all();
+        let nr = all.entry(user).or_default();
+        if *nr >= MAX_CLIENTS {
+            return None;
         }
+        *nr += 1;
+        drop(all);
+        Some(Client { all: self.clone(), user })
     }
 }
 
 /// Counts a client out, however its thread ends.
-struct Leave<'a>(&'a AtomicUsize);
+struct Client {
+    all: Clients,
+    user: u32,
+}
 
-impl Drop for Leave<'_> {
+impl Drop for Client {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        if let Some(nr) = self.all.all().get_mut(&self.user) {
+            *nr -= 1;
+        }
     }
 }
 
-/// The other end is root or the user that we run as.
-fn trusted(stream: &UnixStream) -> bool {
+/// The process at the other end: of a client's connection the one that listens, of a server's the one that connected.
+pub(crate) fn peer(stream: &UnixStream) -> Option<libc::ucred> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
     // SAFETY: the buffer is ours and `len` its size.
@@ -179,8 +209,7 @@ fn trusted(stream: &UnixStream) -> bool {
             &mut len,
         )
     };
-    // SAFETY: no arguments.
-    done == 0 && may_talk(peer.uid, unsafe { libc::geteuid() })
+    (done == 0).then_some(peer)
 }
 
 fn may_talk(peer: u32, own: u32) -> bool {
@@ -282,7 +311,17 @@ mod tests {
             })
             .collect();
         let e = client::ask(server.path(), &Request::Status {}).expect_err("one too many");
-        assert!(e.message.contains("32 clients"), "{e}");
+        assert!(e.message.contains("32 clients") && e.kind == ErrorKind::Busy, "{e}");
+    }
+
+    #[test]
+    fn one_user_does_not_lock_another_out() {
+        let clients = Clients::default();
+        let mut of_one: Vec<Client> = (0..MAX_CLIENTS).map(|_| clients.enter(1000).expect("room")).collect();
+        assert!(clients.enter(1000).is_none());
+        let _root = clients.enter(0).expect("another user's room");
+        of_one.pop();
+        assert!(clients.enter(1000).is_some());
     }
 
     #[test]

@@ -27,8 +27,10 @@ const TAIL: usize = 20;
 const TICK: Duration = Duration::from_millis(20);
 /// QEMU has this long to end after the guest said that it is done.
 const GRACE: Duration = Duration::from_secs(10);
+/// The guest has this long to tell what it is at when the time is up.
+const LAST_WORDS: Duration = Duration::from_secs(15);
 /// Seconds that a scheduler has to attach.
-const ATTACH_S: u64 = 240;
+const ATTACH_S: u64 = 600;
 
 /// Time is counted in instructions, 2 ns each, of all CPUs together: a run repeats bit for bit.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +63,8 @@ pub struct Job {
     pub cwd: PathBuf,
     /// Topology that schedules while the command runs: a name, or a path in the guest.
     pub topology: Option<String>,
+    /// Only its own components are loaded, which is quick; else as many as there is room for, so that it can be switched.
+    pub only: bool,
     /// The scheduler records what it does; that costs it some time.
     pub record: bool,
     /// This program, for the guest; without it there is no `runweir` there.
@@ -177,6 +181,7 @@ fn job_script(job: &Job) -> String {
     let mut script = format!("cwd={}\nwait_s={ATTACH_S}\n", quoted(&cwd.to_string_lossy()));
     if let Some(topology) = &job.topology {
         script.push_str(&format!("topology={}\n", quoted(topology)));
+        script.push_str(if job.only { "only=--only\n" } else { "" });
         script.push_str(if job.record { "record='--record /rec'\n" } else { "" });
     }
     if let Some((settings, term)) = &job.terminal {
@@ -222,6 +227,9 @@ struct Progress {
     left_early: bool,
     unattached: bool,
     exit: Option<u8>,
+    /// What the guest told when the time was up, and whether that is all.
+    report: String,
+    reported: bool,
 }
 
 impl Progress {
@@ -238,6 +246,8 @@ impl Progress {
                 self.left_early = !self.stopping;
             }
             ("exit", text) => self.exit = Some(status(text)),
+            ("|", text) => self.report.extend([text, "\n"]),
+            ("reported", _) => self.reported = true,
             _ => {}
         }
     }
@@ -270,6 +280,7 @@ fn drive(spec: &Spec, job: &Job, sinks: Sinks, stop: &AtomicBool, scratch: &Scra
         channels.push(accept(&listener, &mut qemu, scratch, stop)?);
     }
     let [ctl, out, err, log] = channels.try_into().expect("as many as names");
+    let mut ask = ctl.try_clone().ok();
     let (tell, heard) = channel();
     let closed = std::sync::Arc::new(AtomicBool::new(false));
     let mut threads = vec![listen_to(ctl, tell)];
@@ -282,9 +293,11 @@ fn drive(spec: &Spec, job: &Job, sinks: Sinks, stop: &AtomicBool, scratch: &Scra
         }));
     }
     let mut progress = Progress::default();
-    let ended = wait(&mut qemu, &heard, &mut progress, job, began, &|| {
-        stop.load(Ordering::Relaxed) || closed.load(Ordering::Relaxed)
-    });
+    let stopped = || stop.load(Ordering::Relaxed) || closed.load(Ordering::Relaxed);
+    let ended = wait(&mut qemu, &heard, &mut progress, job, began, &stopped);
+    if ended.as_ref().is_err_and(|e| e.kind == ErrorKind::Timeout) && progress.ready.is_some() {
+        report(ask.as_mut(), &mut qemu, &heard, &mut progress, &stopped);
+    }
     drop(qemu);
     let total = began.elapsed();
     // QEMU is gone, so all channels end.
@@ -295,7 +308,32 @@ fn drive(spec: &Spec, job: &Job, sinks: Sinks, stop: &AtomicBool, scratch: &Scra
     let booted = progress.ready.is_some();
     ended
         .and_then(|()| outcome(&progress, job, scratch, total))
-        .map_err(|e| explain(e, &console, booted, scratch))
+        .map_err(|e| explain(e, &console, &progress.report, booted, scratch))
+}
+
+/// The time is up: have the guest tell what it is at, if it still can.
+fn report(
+    ask: Option<&mut UnixStream>,
+    qemu: &mut Running,
+    heard: &Receiver<String>,
+    progress: &mut Progress,
+    stopped: &dyn Fn() -> bool,
+) {
+    let Some(ask) = ask else { return };
+    let _ = ask.set_write_timeout(Some(TICK));
+    if ask.write_all(b"report\n").is_err() {
+        return;
+    }
+    let until = Instant::now() + LAST_WORDS;
+    while !progress.reported
+        && Instant::now() < until
+        && !stopped()
+        && qemu.0.try_wait().is_ok_and(|s| s.is_none())
+    {
+        if let Ok(line) = heard.recv_timeout(TICK) {
+            progress.hear(&line, Duration::ZERO);
+        }
+    }
 }
 
 fn listen(path: &Path) -> Result<UnixListener> {
@@ -431,7 +469,7 @@ fn outcome(progress: &Progress, job: &Job, scratch: &Scratch, total: Duration) -
 }
 
 /// Add what console and QEMU say to an error about the guest.
-fn explain(e: Error, console: &str, booted: bool, scratch: &Scratch) -> Error {
+fn explain(e: Error, console: &str, report: &str, booted: bool, scratch: &Scratch) -> Error {
     if !matches!(e.kind, ErrorKind::Guest | ErrorKind::Timeout) || e.log.is_some() {
         return e;
     }
@@ -441,6 +479,11 @@ fn explain(e: Error, console: &str, booted: bool, scratch: &Scratch) -> Error {
     };
     let tail = lines::tail(console, TAIL);
     let messages = lines::tail(&qemu::messages(&scratch.path("qemu")), TAIL);
+    if e.kind == ErrorKind::Timeout && booted {
+        let told = if report.is_empty() { "(it does not answer any more)\n" } else { report };
+        let console = if tail.is_empty() { "(nothing)" } else { &tail };
+        return e.log("the guest when the time was up", &format!("{told}console:\n{console}"));
+    }
     match (tail.is_empty(), messages.is_empty()) {
         (false, _) => e.log("console", &tail),
         (true, false) => e.log("QEMU", &messages),
@@ -459,13 +502,15 @@ mod tests {
             command: vec!["sh".into(), "-c".into(), "echo 'it''s'; $x".into()],
             cwd: "/some where".into(),
             topology: Some("decentral".into()),
+            only: true,
             record: true,
             ..Job::default()
         };
         insta::assert_snapshot!(job_script(&job), @r"
         cwd='/some where'
-        wait_s=240
+        wait_s=600
         topology='decentral'
+        only=--only
         record='--record /rec'
         set -- 'sh' '-c' 'echo '\''it'\'''\''s'\''; $x'
         ");
@@ -500,6 +545,8 @@ mod tests {
         assert_eq!((p.exit, p.live, p.left_early), (Some(7), Some(0), false));
         let p = hear(&["ready", "attached", "live 1", "exit 0"]);
         assert_eq!((p.live, p.left_early), (Some(1), true));
+        let p = hear(&["| one", "|", "|  two", "reported"]);
+        assert_eq!((p.report.as_str(), p.reported), ("one\n\n two\n", true));
         let p = hear(&["exit what"]);
         assert_eq!(p.exit, Some(255));
     }
@@ -508,17 +555,31 @@ mod tests {
     fn deaths_are_explained() {
         let scratch = Scratch::new().expect("a folder");
         let died = || Error::new(ErrorKind::Guest, "the virtual machine died");
-        let e = explain(died(), "[    1.0] Kernel panic - not syncing: VFS\n", false, &scratch);
+        let e = explain(died(), "[    1.0] Kernel panic - not syncing: VFS\n", "", false, &scratch);
         insta::assert_snapshot!(e, @"
         the virtual machine died; its kernel panicked: VFS
         console:
           [    1.0] Kernel panic - not syncing: VFS
         ");
-        let e = explain(died(), "", false, &scratch);
+        let e = explain(died(), "", "", false, &scratch);
         assert!(e.log.is_some_and(|(_, text)| text.starts_with("(nothing")));
         fs::write(scratch.path("qemu"), "qemu: no memory\n").expect("written");
-        let e = explain(died(), "", false, &scratch);
+        let e = explain(died(), "", "", false, &scratch);
         assert_eq!(e.log, Some(("QEMU".into(), "qemu: no memory".into())));
-        assert_eq!(explain(interrupted(), "x", true, &scratch).log, None);
+        assert_eq!(explain(interrupted(), "x", "", true, &scratch).log, None);
+        let late = || Error::new(ErrorKind::Timeout, "too long");
+        insta::assert_snapshot!(explain(late(), "[ 1.0] words\n", "tasks:\n  1 init\n", true, &scratch), @"
+        too long
+        the guest when the time was up:
+          tasks:
+            1 init
+          console:
+          [ 1.0] words
+        ");
+        let silent = explain(late(), "", "", true, &scratch).log.expect("a log").1;
+        assert!(
+            silent.starts_with("(it does not answer any more)") && silent.ends_with("(nothing)"),
+            "{silent}"
+        );
     }
 }

@@ -14,7 +14,7 @@ pub const NEEDED: &[(&str, &str)] =
 
 /// Load generators that every guest has where the host has them.
 pub const LOADS: &[(&str, &str)] =
-    &[("hackbench", "rt-tests"), ("stress-ng", "stress-ng"), ("rt-app", "rt-app")];
+    &[("hackbench", "rt-tests"), ("stress-ng", "stress-ng"), ("rt-app", "rt-app"), ("chrt", "util-linux")];
 
 /// Programs that fetch a kernel; only needed until it is cached.
 pub const FETCHING: &[(&str, &str)] =

@@ -50,6 +50,7 @@ fn run(live: &str, command: &str, layout: Layout) -> (Result<Outcome>, String, S
         command: vec!["sh".into(), "-c".into(), command.into()],
         cwd: "/some/where".into(),
         topology: (!live.is_empty()).then(|| "some.weir".to_string()),
+        only: true,
         record: true,
         runweir: Some(program),
         files: Files::default(),

@@ -14,11 +14,14 @@ mod interrupts;
 mod load;
 mod rival;
 mod switches;
+mod waits;
 
 const HELP: &str = "\
 probe settled [LOST]          wait until the counters add up and nothing failed; tell them
 probe get FIELD               a total of the status by its name
 probe switches N T.weir…      switch N times between topologies, with pauses; tell how long tasks waited
+probe calls US                no call of the core but changes of topology took longer since the attachment; tell the longest
+probe waits FILE FILE TIMES MS    what tests/live/waits.c measured: the second is at most so many times as late as the first, and MS
 probe stop                    ask the scheduler to leave
 probe notify TOPIC VALUE      publish a message
 probe fuzz SEED N             N requests to the control socket, most of them wrong
@@ -39,6 +42,10 @@ fn main() -> ExitCode {
         ["get", field] => get(field),
         ["switches", n, ref topologies @ ..] if topologies.len() > 1 => {
             number(n).and_then(|n| switches::run(n, topologies))
+        }
+        ["calls", us] => number(us).and_then(waits::calls),
+        ["waits", usual, ours, times, ms] => {
+            number(times).and_then(|times| waits::compare(usual, ours, times, number(ms)?))
         }
         ["stop"] => client::ask(&socket(), &Request::Stop {}).map(|_| ()).map_err(|e| e.to_string()),
         ["notify", topic, value] => number(value).and_then(|value| notify(topic, value)),
@@ -92,7 +99,12 @@ fn complaint(s: &Snapshot, lost: bool) -> Option<String> {
             t.dispatches, t.dequeues, t.in_graph
         ));
     }
-    let counted = [("failures", t.failures), ("faults", t.faults), ("lost messages", t.lost_messages)];
+    let counted = [
+        ("failures", t.failures),
+        ("faults", t.faults),
+        ("lost messages", t.lost_messages),
+        ("rescues", t.rescues),
+    ];
     if let Some((name, n)) = counted.iter().find(|(_, n)| *n > 0) {
         return Some(format!("{n} {name}"));
     }

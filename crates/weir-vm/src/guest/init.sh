@@ -3,11 +3,12 @@
 #
 # First program of the guest: mounts what programs expect, runs the job, sends results, powers off.
 #
-# /.runweir/job.sh sets: cwd, topology, record (options), wait_s (for the scheduler to attach),
+# /.runweir/job.sh sets: cwd, topology, only and record (options), wait_s (for the scheduler to attach),
 # interactive, and the command as positional parameters. absent.sh takes CPUs away before anything else,
 # hotplug.sh makes them come and go beside the command, if they are there.
 # Ports to the host, by name: out and err (the command's output), log (the scheduler's messages), rec
-# (recordings, an archive), ctl (what happens, a line each: ready, attached, live STATUS, exit STATUS).
+# (recordings, an archive), ctl (what happens, a line each: ready, attached, live STATUS, exit STATUS). When the time is up, the host
+# writes `report` to ctl; what there is to tell comes as lines that begin with `| `, then `reported`.
 
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=${TERM:-dumb} LANG=C.UTF-8
 unset nokaslr
@@ -36,10 +37,31 @@ mkdir -p /run/weir /rec
 for port in /sys/class/virtio-ports/*; do
 	ln -s "/dev/${port##*/}" "/run/weir/$(cat "$port/name")"
 done
-exec 7>/run/weir/ctl
+exec 7<>/run/weir/ctl
 say() { echo "$*" >&7; }
 
-interactive= topology= record= wait_s=60 cwd=/
+report() {
+	echo "sched_ext: $(cat /sys/kernel/sched_ext/state 2>/dev/null) $(cat /sys/kernel/sched_ext/root/ops 2>/dev/null)"
+	if [ -e /run/runweir/live.sock ]; then
+		echo "the scheduler's status:"
+		timeout 5 runweir status 2>&1 | head -40
+	fi
+	echo "tasks, but for threads of the kernel that sleep:"
+	ps -o pid,stat,time,args | grep -v '^ *[0-9]* *[SI][^ ]* .*\[[^]]*\]$' | head -40
+	echo "CPUs: $(cat /sys/devices/system/cpu/online) online, load $(cat /proc/loadavg)"
+}
+# Above all tasks of a topology, for it may be what keeps them from running.
+listen() {
+	while IFS= read -r word; do
+		[ "$word" = report ] || continue
+		report | while IFS= read -r line; do say "| $line"; done
+		say "reported"
+	done <&7
+}
+listen &
+chrt -f -p 20 $! >/dev/null 2>&1
+
+interactive= topology= only= record= wait_s=60 cwd=/
 . /.runweir/job.sh
 export RUNWEIR_RECORD=/rec
 [ -e /.runweir/absent.sh ] && sh /.runweir/absent.sh 7>&-
@@ -91,7 +113,7 @@ if [ -n "$topology" ]; then
 	mkfifo /run/log.pipe
 	relay </run/log.pipe &
 	relay=$!
-	runweir live "$topology" --only $record 2>/run/log.pipe >/run/live.out 7>&- 8>&- 9>&- &
+	runweir live "$topology" $only $record 2>/run/log.pipe >/run/live.out 7>&- 8>&- 9>&- &
 	live=$!
 	waited=0
 	until [ -e /run/attached ]; do

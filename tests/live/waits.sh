@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# For how long woken tasks wait for a CPU, as they see it themselves (waits.c), under topologies of every kind beside the kernel's
+# default in the same guest; and that no call of the core lasts. The guest's CPUs take turns of 20 us, so that one that
+# waits for another does not wait for its turn. Who waits longest is told; what would be wrong is an order of magnitude.
+#
+# vm: --cpus 4 --turn 20us
+. "$(dirname "$0")/lib.sh"
+
+# `measured FILE`: the distribution, of three runs that with the middle maximum.
+measured() {
+	for run in 1 2 3; do
+		normal ./waits 1 6 300 >"$1.$run" || fail "waits: $(cat "$1.$run")"
+	done
+	sort -t: -k7 -n "$1".[123] | sed -n 2p >"$1"
+}
+# `under TOPOLOGY`: it is in charge. A call may take 1 ms; a wait three times the usual one and 10 ms.
+under() {
+	measured /tmp/ours
+	echo "$1"
+	$PROBE waits /tmp/usual /tmp/ours 3 10 || fail "$1: tasks wait too long"
+	$PROBE calls 1000 || fail "$(runweir status | head -40)"
+	settled
+}
+
+step "the kernel's default"
+measured /tmp/usual
+cat /tmp/usual
+for set in "${@:-decentral fifo worksteal global_rr central hierarchical priority scaling cache-aware}" \
+	"eevdf cfs linux lottery stride scx-simple scx-pick-two" "groups" "edf rm"; do
+	step "$set"
+	# shellcheck disable=SC2086 # topologies
+	attach_all "$set"
+	for t in $set; do
+		[ "$t" = "${set%% *}" ] || runweir switch --quiet "$t" || fail "no switch to $t"
+		under "$t"
+	done
+	detach
+	clean
+done
