@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Ctrl-C: the first ends the run cleanly with the results so far, the second ends the program.
+//!
+//! A run looks at the flag between two events. Where it does not come to the next one, as in a component that never
+//! returns, the program ends by itself after [`PATIENCE`].
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::fault::{Fault, Result};
 use crate::output::note;
 
 static STOP: AtomicBool = AtomicBool::new(false);
+/// Simulations under way.
+static RUNS: AtomicU32 = AtomicU32::new(0);
+/// How long a simulation may take to notice that it is to end: many times what the slowest event takes.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Unfinished results, removed if the program has to end at once.
 static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
 
@@ -25,16 +33,53 @@ pub fn install_saying(words: &'static str) -> Result<()> {
             // On a terminal the line begins with ^C or a progress bar.
             let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
             note(&format!("{line}{words}"));
+            std::thread::spawn(|| {
+                if !ends(&RUNS, PATIENCE) {
+                    note("the run does not come to its next event; ending at once, without results");
+                    end_at_once();
+                }
+            });
             return;
         }
-        if let Some(dir) = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = std::fs::remove_dir_all(dir);
-        }
-        std::process::exit(1);
+        end_at_once();
     })
     .map_err(|e| {
         Fault::system(format!("cannot catch Ctrl-C: {e}"), "this is a bug in runweir; please report it")
     })
+}
+
+fn end_at_once() -> ! {
+    if let Some(dir) = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let _ = std::fs::remove_dir_all(dir);
+    }
+    std::process::exit(1);
+}
+
+/// Whether `runs` gets to zero in this time.
+fn ends(runs: &AtomicU32, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    while runs.load(Ordering::Relaxed) > 0 {
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// A simulation is under way as long as this exists.
+pub struct Running(());
+
+/// A simulation begins.
+pub fn running() -> Running {
+    RUNS.fetch_add(1, Ordering::Relaxed);
+    Running(())
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNS.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The flag that running simulations watch.
@@ -50,4 +95,17 @@ pub fn requested() -> bool {
 /// Name the folder of unfinished results, or that there is none any more.
 pub fn scratch(dir: Option<&Path>) {
     *SCRATCH.lock().unwrap_or_else(PoisonError::into_inner) = dir.map(Path::to_path_buf);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_never_ends_is_noticed() {
+        let runs = AtomicU32::new(1);
+        assert!(!ends(&runs, Duration::from_millis(50)));
+        runs.store(0, Ordering::Relaxed);
+        assert!(ends(&runs, Duration::ZERO));
+    }
 }

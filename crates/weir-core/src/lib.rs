@@ -10,6 +10,7 @@ mod elf;
 pub mod event;
 mod ffi;
 pub mod loaded;
+mod outside;
 mod pelt;
 pub mod plan;
 pub mod planfile;
@@ -23,6 +24,7 @@ pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel,
 pub use classes::{HEADERS, catalog, classes_with_timer};
 pub use counters::Counters;
 pub use cpuset::{CpuSet, MAX_CPUS};
+pub use outside::{Parts, Refusal};
 pub use pelt::Pelt;
 pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 #[cfg(feature = "strict")]

@@ -54,6 +54,8 @@ pub struct OutMsg {
     pub cpu: Option<u32>,
     pub task: Option<TaskId>,
     pub value: u64,
+    /// What a component publishes has the number of its instance here.
+    pub value2: u64,
 }
 
 /// One micro-operation of the core, in order, for the cost model.
@@ -838,6 +840,7 @@ extern "C" fn weir_rt_message(s: *mut CSched, msg: *const CMsg) {
             cpu: (m.cpu != u32::MAX).then_some(m.cpu),
             task: m.task.as_ref().map(|t| TaskId(t.id)),
             value: m.value,
+            value2: m.value2,
         });
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_core::{Image, MachineShape, Plan, Topic, catalog, classes_with_timer};
+use weir_core::{Image, MachineShape, Parts, Plan, Topic, catalog, classes_with_timer};
 use weir_lang::{Compiled, Loader, Source};
 
 use crate::changes::Changes;
@@ -204,12 +204,9 @@ impl Control {
             let names: Vec<&str> = Topic::all().map(Topic::name).collect();
             unknown("topic", &wish.topic, &names)
         })?;
-        if [Topic::CpuStatus, Topic::Affinity, Topic::Tcb].contains(&topic) {
-            return Err(input(
-                format!("messages of {} come from the kernel alone", topic.name()),
-                "what concerns CPUs and affinities is set with the kernel's own means (taskset, hotplug)",
-            ));
-        }
+        let parts =
+            Parts { task: wish.task.is_some(), cpu: wish.cpu.is_some(), value: Some(wish.value.bits()) };
+        topic.admits(&parts).map_err(|r| input(r.message, r.help))?;
         let nr_cpus = self.shape.nr_cpus();
         if wish.cpu.is_some_and(|c| c >= nr_cpus) {
             return Err(input(

@@ -104,6 +104,7 @@ impl<'a> Lab<'a> {
             scripted: run.scripted.clone(),
             ..RunConfig::default()
         };
+        let _running = crate::stop::running();
         let outcome = engine::run(run.machine, run.plan, run.workload, run.costs, &config, observer)
             .map_err(machine::fault)?;
         if stop::requested() { Err(Halt::Interrupted) } else { Ok(outcome) }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_core::{Config, MachineShape, Plan, Sched};
-use weir_sim::scenario::{Verb, cpus_after};
+use weir_sim::scenario::{Verb, cpus_after, known_cpu, known_isa};
 use weir_sim::{Composer, Scenario};
 
 use super::Workshop;
@@ -131,6 +131,8 @@ struct Bench {
     online: Vec<bool>,
     /// Which of all could run the scheduler.
     serves: Vec<bool>,
+    /// How many instruction sets the machine has.
+    isas: usize,
     name: String,
 }
 
@@ -146,7 +148,7 @@ impl Bench {
         let cpus = &shape.cpus;
         let online = cpus.iter().map(|c| c.online).collect();
         let serves = cpus.iter().map(|c| c.host.is_none()).collect();
-        Ok(Self { sched, online, serves, name: plan.name.clone() })
+        Ok(Self { sched, online, serves, isas: shape.isas.len(), name: plan.name.clone() })
     }
 
     fn attempt(&mut self, workshop: &Workshop, cause: String, verbs: &[Verb], rule: Option<usize>) -> Tried {
@@ -163,6 +165,12 @@ impl Bench {
             classes: BTreeSet::new(),
         };
         let done = cpus_after(verbs, &self.online, |c| self.serves[c]).and_then(|online| {
+            for verb in verbs {
+                if let Verb::Publish(p) = verb {
+                    p.cpu.map_or(Ok(()), |c| known_cpu(c, online.len()))?;
+                    known_isa(p, self.isas)?;
+                }
+            }
             if verbs.iter().any(Verb::reshapes) {
                 self.build(workshop, verbs, rule, &mut tried)?;
             }

@@ -19,7 +19,7 @@ use super::task::{NONE, State};
 use crate::Result;
 use crate::machine::MachineEvent;
 use crate::scenario::{
-    Condition, Proposal, Publication, Reconfiguration, Rules, Verb, cpus_after, known_cpu,
+    Condition, Proposal, Publication, Reconfiguration, Rules, Verb, cpus_after, known_cpu, known_isa,
 };
 
 /// Samples in a row without anything else queued after which nothing more is expected.
@@ -147,7 +147,9 @@ impl<'a> Sim<'a> {
         cpus_after(verbs, &online, |c| self.machine.shape.cpus[c].host.is_none())?;
         for verb in verbs {
             if let Verb::Publish(p) = verb {
+                p.admitted().map_err(|e| format!("{}: {}", e.message, e.help))?;
                 p.cpu.map_or(Ok(()), |c| known_cpu(c, online.len()))?;
+                known_isa(p, self.machine.shape.isas.len())?;
                 if let Some(name) = &p.task {
                     self.task_called(name).ok_or_else(|| format!("no task called `{name}` is there now"))?;
                 }
@@ -212,10 +214,6 @@ impl<'a> Sim<'a> {
             if let Verb::Publish(p) = verb {
                 let Publication { topic, value, cpu, .. } = *p;
                 let task = p.task.as_deref().and_then(|name| self.task_called(name));
-                if topic == Topic::Affinity && task.is_some() {
-                    self.warn("a scenario cannot change an affinity: the message has no mask".into());
-                    continue;
-                }
                 let value = value.unwrap_or(0);
                 self.publish(&Notice { topic, cpu, task, value, value2: 0, mask: None })?;
             }

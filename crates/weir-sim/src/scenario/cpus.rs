@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Which CPUs are there when verbs are done, and whether that will do.
 
-use super::Verb;
+use weir_core::Topic;
+
+use super::{Publication, Verb};
 
 /// The CPUs that are online after `verbs`, where those of `online` are before them. `serves`: which CPUs could run the
 /// scheduler.
@@ -30,10 +32,22 @@ pub fn cpus_after(
 ///
 /// # Errors
 /// A sentence: it is not.
-pub(crate) fn known_cpu(cpu: u32, nr: usize) -> Result<(), String> {
+pub fn known_cpu(cpu: u32, nr: usize) -> Result<(), String> {
     match (cpu as usize) < nr {
         true => Ok(()),
         false => Err(format!("there is no CPU {cpu}; the machine has {nr}")),
+    }
+}
+
+/// A message of ISA names one of the `nr` instruction sets of the machine.
+///
+/// # Errors
+/// A sentence: it does not.
+pub fn known_isa(message: &Publication, nr: usize) -> Result<(), String> {
+    let isa = message.value.unwrap_or(0);
+    match message.topic != Topic::Isa || isa < nr as u64 {
+        true => Ok(()),
+        false => Err(format!("there is no instruction set {isa}; the machine has {nr}, counted from 0")),
     }
 }
 

@@ -16,8 +16,7 @@ use std::rc::Rc;
 use weir_core::Plan;
 
 pub use condition::{Compare, Condition, Metric, Statistic, Term};
-pub use cpus::cpus_after;
-pub(crate) use cpus::known_cpu;
+pub use cpus::{cpus_after, known_cpu, known_isa};
 pub(crate) use read::tables;
 pub use read::{File, parse};
 pub use rules::{Action, Rules};

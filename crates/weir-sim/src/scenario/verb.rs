@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use weir_core::Topic;
+use weir_core::{Parts, Topic};
 
 use crate::error::did_you_mean;
 use crate::units::{self, UnitError};
@@ -44,6 +44,17 @@ pub struct Publication {
     pub cpu: Option<u32>,
     /// By name.
     pub task: Option<String>,
+}
+
+impl Publication {
+    /// Whether such a message may come from outside at all.
+    ///
+    /// # Errors
+    /// Message and remedy.
+    pub fn admitted(&self) -> Result<(), UnitError> {
+        let parts = Parts { task: self.task.is_some(), cpu: self.cpu.is_some(), value: self.value };
+        self.topic.admits(&parts).map_err(|r| UnitError { message: r.message, help: r.help })
+    }
 }
 
 /// Words that a verb begins with.
@@ -175,11 +186,18 @@ fn publish(rest: &str) -> Result<Verb, UnitError> {
         };
         match word {
             "=" => out.value = Some(number()?),
-            "cpu" => out.cpu = Some(number()? as u32),
+            "cpu" => {
+                let cpu = what.parse().map_err(|_| UnitError {
+                    message: format!("`{what}` is no number of a CPU"),
+                    help: help.into(),
+                })?;
+                out.cpu = Some(cpu);
+            }
             "task" => out.task = Some(what.to_string()),
             _ => return wrong(format!("a message has no `{word}`"), help),
         }
     }
+    out.admitted()?;
     Ok(Verb::Publish(out))
 }
 
@@ -264,6 +282,15 @@ mod tests {
             ("publish NOISE", "unknown topic"),
             ("publish BURN = x", "no number"),
             ("publish BURN loudly", "not told"),
+            ("publish KICK = 0", "about a CPU, and none is named"),
+            ("publish KICK = 0 cpu -1", "no number of a CPU"),
+            ("publish KICK cpu 4294967296", "no number of a CPU"),
+            ("publish DISPATCH = 1", "from the runtime alone"),
+            ("publish BLOCK task a", "from the runtime alone"),
+            ("publish AFFINITY = 3 task a", "from the kernel alone"),
+            ("publish PRIORITY = 5", "about a task, and none is named"),
+            ("publish POWER = 2", "out of range"),
+            ("publish SLICE = 2", "asked for"),
             ("undo it", "stands alone"),
         ] {
             let error = Verb::parse(text).expect_err(text);

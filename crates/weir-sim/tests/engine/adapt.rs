@@ -408,3 +408,32 @@ fn a_core_may_do_nothing_but_schedule() {
     assert!(outcome.cpus[1..].iter().all(|c| c.busy_ns > 95 * MS), "{:?}", outcome.cpus);
     assert!((0..6).all(|t| runs.within(t, 0, 100 * MS) > 40 * MS));
 }
+
+/// What a scenario may not publish is refused where it is read; what this machine does not have, when it is due.
+#[test]
+fn messages_are_checked_at_the_border() {
+    let read = |verb: &str| {
+        let text = format!("[[at]]\ntime = \"1ms\"\ndo = \"publish {verb}\"\n");
+        scenario::parse("s", "s.toml", &text).map(|f| f.scenario)
+    };
+    for verb in
+        ["KICK = 0", "KICK = 4", "DISPATCH", "BLOCK", "RELINQUISH = 1", "EXIT task t0", "PRIORITY = 1"]
+    {
+        let e = read(verb).expect_err(verb);
+        assert!(e.position() == Some((3, 6)) && e.help.is_some(), "{e}");
+    }
+    let machine = Machine::smp(2);
+    let names = Names::new(
+        &machine,
+        &[("central", "annotate affinity, isa, lamport; entry -> fcfs -> cpus;")],
+        "central",
+    );
+    let scenario = read("ISA = 7 task t0").expect("a message");
+    let control = Control { scenario: &scenario, composer: &names };
+    let cfg = RunConfig { duration_ns: Some(5 * MS), control: Some(control), ..RunConfig::default() };
+    let tasks = vec![TaskSpec::new("t0", "", vec![Op::Run { ns: 4 * MS }])];
+    let w = Workload { tasks, ..Workload::default() };
+    let out = engine::run(&machine, &names.first(), &w, &Costs::zero(), &cfg, &mut ()).expect("it goes on");
+    let why = out.reconfigurations[0].refused.as_deref().expect("refused");
+    assert!(why.contains("no instruction set 7"), "{why}");
+}

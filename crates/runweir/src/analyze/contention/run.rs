@@ -67,6 +67,7 @@ impl Field<'_> {
             stop: Some(&enough),
             ..RunConfig::default()
         };
+        let _running = crate::stop::running();
         let o = engine::run(&machine, &plan, &workload, self.costs, &config, &mut seen)
             .map_err(machine::fault)?;
         if stop::requested() {
