@@ -24,7 +24,7 @@
  * until then; if so it gets a whole budget and a deadline from now. When the budget is used up, the
  * deadline moves on by a period and the budget is filled: the task goes on, but less urgent, so that one
  * that needs more than it told is late itself and nobody else. With `hard` it waits until the period is
- * over. Budget and period are those that the task tells by JOB and DEADLINE.
+ * over, if the filter `throttle` is there to hold it back; without one it runs on. Budget and period are those that the task tells by JOB and DEADLINE.
  *
  * It takes the place of `deadline`, before any component that goes by deadlines. The CPU's capacity
  * counts, its clock does not. A task that is not admitted has no deadline: it runs below those that are,
@@ -56,6 +56,7 @@ struct cbs {
 	u64 budget; /* (c) ns */
 	u64 period; /* (c) ns */
 	u64 load;   /* (l) booked */
+	u64 asked;  /* (l) somebody asks for budgets, and holds tasks back without one */
 };
 
 WEIR_COMPONENT(
@@ -187,6 +188,20 @@ static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 		cbs_fill(self, p, now);
 }
 
+/*
+ * How long the task may go on that has got @cpu, ns. Where nobody asks for budgets, as there is no throttle, one
+ * without budget is not held back: it goes on until its period is over, not for a nanosecond again and again.
+ */
+static u64 cbs_turn(struct cbs weir_mem *self, const struct cbs_task weir_mem *p, u32 cpu)
+{
+	u64 now = weir_now(self->inst.sched), end = p->deadline - p->r.relative + p->r.period;
+
+	if (p->used >= p->r.budget && self->hard && !self->asked && end > now)
+		return end - now;
+	return weir_reserve_time(self->inst.sched, cpu,
+				 p->used < p->r.budget ? p->r.budget - p->used : 0);
+}
+
 /* Take the lock and find the task's memory; null: the message is about no task. */
 static struct cbs_task weir_mem *cbs_open(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
@@ -243,8 +258,7 @@ WEIR_ENTRY int cbs_on_dispatch(struct cbs weir_mem *self, const struct weir_msg 
 	weir_reserve_start(self->inst.sched, &p->r);
 	if (p->state == CBS_ADMITTED)
 		weir_store(&msg->task->slice_ns,
-			   weir_reserve_time(self->inst.sched, msg->cpu,
-					     p->used < p->r.budget ? p->r.budget - p->used : 0));
+			   cbs_turn(self, p, msg->cpu));
 	weir_spin_unlock(&self->inst.lock);
 	return 0;
 }
@@ -307,6 +321,7 @@ WEIR_ENTRY int cbs_answer_budget(struct cbs weir_mem *self, struct weir_msg *msg
 
 	if (!p)
 		return -WEIR_EINVAL;
+	self->asked = 1;
 	cbs_adopt(self, msg->task, p);
 	cbs_refresh(self, msg->task, p);
 	msg->value = p->state != CBS_ADMITTED || p->used < p->r.budget;

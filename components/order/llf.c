@@ -180,6 +180,11 @@ static int llf_preempt(struct llf weir_mem *self, struct weir_task weir_mem *t, 
 			u64 k = weir_cpu_key(s, at);
 
 			bits &= bits - 1;
+			/* It chooses, and is not yet told what for. */
+			if (!runs && k == WEIR_KEY_NONE && weir_load(&s->cpus[at].online)) {
+				weir_cas(&s->cpus[at].curr_key, k, key);
+				return 0;
+			}
 			if (!runs || k <= key || k < most || (k == most && runs->id < youngest))
 				continue;
 			most = k;

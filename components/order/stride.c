@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * stride - take turns so that each task gets its share exactly
+ * stride - take turns so that the CPU time of tasks is as their weights
  *
  * class:    order
  * pipes:    in 1, out 1, keyed
@@ -14,9 +14,11 @@
  * source:   Waldspurger and Weihl, "Stride scheduling: deterministic proportional-share resource
  *           management", 1995
  *
- * Each task walks: a nanosecond of run time is a step, the shorter the more weight it has. Who is furthest
- * behind runs next, so all stay together, and shares are exact to a quantum. A task that blocks keeps its
- * distance from the others, for better or worse: it can save nothing up. `cfs` is this idea with turns that
+ * Each task walks: a nanosecond of run time is a step, the shorter the more weight it has. The one furthest
+ * behind runs next, so all stay together: on one CPU, among tasks that always want to run, shares are exact
+ * to a quantum. On several CPUs a task that weighs more than a CPU's worth gets a whole CPU and no more, and the
+ * others share what is left. A task that blocks keeps its lead over the others; what it is behind is lost, so
+ * it can save nothing up, and one that often sleeps gets less than its share. `cfs` is this idea with turns that
  * follow the load, and with help for tasks that wake.
  *
  * example:  annotate weight, executed; entry -> stride -> cpus;
@@ -37,7 +39,7 @@ struct stride_task {
 	u32 unused;
 };
 
-WEIR_COMPONENT(stride, .summary = "take turns so that each task gets its share exactly",
+WEIR_COMPONENT(stride, .summary = "take turns so that the CPU time of tasks is as their weights",
 	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(BLOCK),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),

@@ -49,7 +49,10 @@ WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg, struct 
 	return cpu < s->nr_cpus && weir_mask_clear(s->idle, cpu) ? cpu : WEIR_NO_CPU;
 }
 
-/* The CPU behind @pipe, allowed by @mask, that runs the task least urgent of those less urgent than @key; none if one is idle. */
+/*
+ * The CPU behind @pipe, allowed by @mask, that runs the task least urgent of those less urgent than @key; none if one is idle.
+ * One that chooses and is not yet told what for runs the least urgent of all: nothing.
+ */
 WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg, const struct weir_cpumask weir_mem *mask weir_arg,
 				  u64 key)
 {
@@ -67,7 +70,13 @@ WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg, cons
 			u64 k = weir_load(&s->cpus[cpu].curr_key);
 
 			bits &= bits - 1;
-			if (k > key) {
+			if (k == WEIR_KEY_NONE && !weir_load(&s->cpus[cpu].curr)) {
+				/* One that went offline will not choose. */
+				if (weir_load(&s->cpus[cpu].online)) {
+					worst = cpu;
+					key = k;
+				}
+			} else if (k > key) {
 				worst = cpu;
 				key = k;
 			}
@@ -85,7 +94,14 @@ WEIR_GLOBAL int weir_preempt(struct weir_instance weir_mem *self weir_arg, struc
 	weir_note_scan(self, pipe->nr_cpus);
 	if (cpu == WEIR_NO_CPU)
 		return 0;
-	/* Until it chooses again the CPU counts as running @t, so the next arrival looks elsewhere. */
+	/*
+	 * Until it chooses again the CPU counts as running @t, so the next arrival looks elsewhere. One that is about to choose
+	 * needs no message; if it has chosen meanwhile, from what was in @pipe, @t among it, that is what counts.
+	 */
+	if (!weir_load(&s->cpus[cpu].curr)) {
+		weir_cas(&s->cpus[cpu].curr_key, WEIR_KEY_NONE, key);
+		return 0;
+	}
 	weir_store(&s->cpus[cpu].curr_key, key);
 	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, key);
 	return 1;

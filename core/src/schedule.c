@@ -308,8 +308,13 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 	cpu = &s->cpus[c];
 	if (weir_load(&cpu->curr) != t)
 		return;
+	/*
+	 * A CPU that chooses takes what comes, unless it was told to give way for a task that still waits: then it counts as
+	 * running that one (weir_preempt()).
+	 */
+	if (weir_load(&cpu->curr_key) == weir_load(&t->key))
+		weir_store(&cpu->curr_key, WEIR_KEY_NONE);
 	weir_store(&cpu->curr, 0);
-	weir_store(&cpu->curr_key, 0);
 }
 
 /* From @from on it may be chosen, once it is in a pipe. */

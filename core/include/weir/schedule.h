@@ -46,7 +46,7 @@ struct weir_op {
 
 struct weir_cpu {
 	struct weir_task weir_mem *curr; /* (a) task it runs */
-	u64 curr_key;	/* (a) urgency of it; 0 while it chooses */
+	u64 curr_key;	/* (a) urgency of it, or of what it is to choose; none while it chooses */
 	u32 online;	/* (a) */
 	u32 core;	/* (b) */
 	u32 llc;	/* (b) */

@@ -9,7 +9,10 @@ use std::io::IsTerminal;
 use std::ops::Range;
 use std::process::ExitCode;
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, NamedSource,
+    Severity, SourceCode, SourceSpan, SpanContents,
+};
 
 /// Whose fault it is; decides the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +148,138 @@ impl miette::Diagnostic for Diag {
     }
 }
 
+/// Widest line of a source that is shown whole, in characters; of longer ones a window is shown.
+const EXCERPT: usize = 240;
+
+/// A source with its long lines cut: the renderer draws lines whole, and fails beyond column 65,535.
+struct Window {
+    text: NamedSource<String>,
+    /// Bytes that are missing before the first label, in its line.
+    cut: usize,
+}
+
+impl SourceCode for Window {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> std::result::Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let part = self.text.read_span(span, before, after)?;
+        // Without lines around it, it is asked for the place that the header names.
+        let cut = if before == 0 && after == 0 { self.cut } else { 0 };
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.text.name().into(),
+            part.data(),
+            *part.span(),
+            part.line(),
+            part.column() + cut,
+            part.line_count(),
+        )))
+    }
+}
+
+/// Cut the long lines of a diagnostic's source, each around the first label in it.
+fn cut_lines(source: &NamedSource<String>, labels: &[LabeledSpan]) -> Option<(Window, Vec<LabeledSpan>)> {
+    let text = source.inner();
+    if text.lines().all(|l| l.len() <= EXCERPT) {
+        return None;
+    }
+    let mut out = String::new();
+    // Ranges of the source that are kept, and where each begins in the new text.
+    let mut kept: Vec<(Range<usize>, usize)> = Vec::new();
+    let mut begin = 0;
+    for line in text.split_inclusive('\n') {
+        let range = begin..begin + line.len();
+        begin = range.end;
+        let body = line.trim_end_matches(['\n', '\r']);
+        let width = body.chars().count();
+        if width <= EXCERPT {
+            kept.push((range, out.len()));
+            out.push_str(line);
+            continue;
+        }
+        let first = labels.iter().map(LabeledSpan::offset).filter(|at| range.contains(at)).min();
+        // The window begins a third of its width before the label.
+        let at = first.map_or(0, |at| body.char_indices().take_while(|(i, _)| range.start + i < at).count());
+        let skip = at.saturating_sub(EXCERPT / 3).min(width - EXCERPT);
+        let byte = |chars: usize| body.char_indices().nth(chars).map_or(body.len(), |(i, _)| i);
+        let (from, to) = (byte(skip), byte(skip + EXCERPT));
+        if from > 0 {
+            out.push('…');
+        }
+        kept.push((range.start + from..range.start + to, out.len()));
+        out.push_str(&body[from..to]);
+        if to < body.len() {
+            out.push('…');
+        }
+        out.push_str(&line[body.len()..]);
+    }
+    let moved = |at: usize| match kept.iter().rev().find(|(r, _)| r.start <= at) {
+        Some((r, new)) => new + at.min(r.end) - r.start,
+        None => 0,
+    };
+    let column = |text: &str, at: usize| at - text[..at].rfind('\n').map_or(0, |i| i + 1);
+    let cut = labels.first().map_or(0, |l| {
+        let at = l.offset().min(text.len());
+        column(text, at).saturating_sub(column(&out, moved(at)))
+    });
+    let labels = labels
+        .iter()
+        .map(|l| {
+            let start = moved(l.offset());
+            let end = moved(l.offset() + l.len()).max(start);
+            LabeledSpan::new(l.label().map(String::from), start, end - start)
+        })
+        .collect();
+    let name = source.name().to_string();
+    Some((Window { text: NamedSource::new(name, out), cut }, labels))
+}
+
+/// A diagnostic as the renderer takes it.
+struct Shown<'a> {
+    diag: &'a Diag,
+    cut: Option<(Window, Vec<LabeledSpan>)>,
+}
+
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.diag.fmt(f)
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.diag, f)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl miette::Diagnostic for Shown<'_> {
+    fn severity(&self) -> Option<Severity> {
+        self.diag.severity()
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.diag.help()
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        match &self.cut {
+            Some((window, _)) => Some(window),
+            None => self.diag.source_code(),
+        }
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        match &self.cut {
+            Some((_, labels)) if !labels.is_empty() => Some(Box::new(labels.iter().cloned())),
+            _ => self.diag.labels(),
+        }
+    }
+}
+
 /// True where colours help: the stream is a terminal and `NO_COLOR` is unset or empty.
 fn colours() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
@@ -160,7 +295,9 @@ pub fn render(diag: &Diag) -> String {
     let width = if std::io::stderr().is_terminal() { terminal_width() } else { 100 };
     let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(width);
     let mut text = String::new();
-    if handler.render_report(&mut text, diag).is_err() {
+    let cut =
+        diag.source.as_ref().filter(|_| !diag.labels.is_empty()).and_then(|s| cut_lines(s, &diag.labels));
+    if handler.render_report(&mut text, &Shown { diag, cut }).is_err() {
         // The renderer refuses spans it cannot place; the message must not be lost for that.
         text = format!("error{code}: {diag}\n");
     }
@@ -176,6 +313,31 @@ fn terminal_width() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A place at column 65,536 or later ended the program: the renderer aligns by a 16-bit width.
+    #[test]
+    fn places_far_to_the_right_are_shown() {
+        for before in [65_534, 65_535, 65_536, 200_000] {
+            let text = format!("ok = 1\n{}WRONG{}\nnext", "ä".repeat(before / 2), "b".repeat(70_000));
+            let at = text.find("WRONG").expect("it is there");
+            let diag = Diag::error("wrong").source("a.toml", &text).label(at..at + 5, Some("here".into()));
+            let shown = render(&diag);
+            let column = at - text.find('\n').expect("two lines");
+            assert!(shown.contains(&format!("[a.toml:2:{column}]")), "{shown}");
+            assert!(shown.contains("WRONG") && shown.contains("here") && shown.contains("…"), "{shown}");
+            assert!(shown.lines().all(|l| l.chars().count() <= 2 * EXCERPT), "{shown}");
+        }
+    }
+
+    #[test]
+    fn labels_far_apart_in_a_long_line_are_kept() {
+        let text = "x".repeat(300_000);
+        let diag =
+            Diag::error("wrong").source("a.toml", &text).label(5..6, None).label(299_000..300_000, None);
+        assert!(render(&diag).contains("wrong"));
+        let diag = Diag::error("wrong").source("a.toml", &text).label(0..300_000, None);
+        assert!(render(&diag).contains("[a.toml:1:1]"));
+    }
 
     #[test]
     fn any_span_renders() {

@@ -75,7 +75,7 @@ impl Reader {
     }
 }
 
-/// An error of the simulator: always about the user's inputs.
+/// An error of the simulator: about the user's inputs, or about what a policy did with them.
 pub fn fault(e: weir_sim::Error) -> Fault {
     let mut diag = Diag::error(&e.message);
     if let Some(help) = &e.help {
@@ -87,5 +87,6 @@ pub fn fault(e: weir_sim::Error) -> Fault {
             diag = diag.label(span.clone(), None);
         }
     }
-    Fault { blame: Blame::User, diags: vec![diag] }
+    let blame = if e.kind == weir_sim::ErrorKind::Policy { Blame::System } else { Blame::User };
+    Fault { blame, diags: vec![diag] }
 }

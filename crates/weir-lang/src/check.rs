@@ -96,6 +96,30 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// A server that is to hold tasks back without budget needs somebody who does it.
+    pub fn budgets(&mut self) {
+        let any_asks = (0..self.net.insts.len())
+            .filter_map(|i| self.info(i))
+            .any(|info| info.asks.iter().any(|t| t == "BUDGET"));
+        if any_asks {
+            return;
+        }
+        for i in 0..self.net.insts.len() {
+            let Some(info) = self.info(i).filter(|info| info.answers.iter().any(|t| t == "BUDGET")) else {
+                continue;
+            };
+            let inst = &self.net.insts[i];
+            let hard = info.param("hard").is_some_and(|(p, _)| inst.params.get(p) == Some(&1));
+            if hard {
+                let message =
+                    format!("`{}` has hard budgets, and nothing holds tasks back without budget", inst.name);
+                self.sink.warning("budget-unheeded", inst.span, message).help(
+                    "write `entry -> throttle -> …`, or leave out `hard`: the tasks run on as they are",
+                );
+            }
+        }
+    }
+
     /// Every CPU has an exit and an entry, unless the topology leaves it out.
     pub fn coverage(&mut self) {
         let exits = self.union(self.net.exits.iter().map(|e| &e.cpus));

@@ -101,6 +101,8 @@ fn excerpt(
 
 /// Number of findings after which no more are kept.
 const MAX_FINDINGS: usize = 100;
+/// A finding has a copy of its source: of a large one fewer are kept, so many bytes of copies in all.
+const MAX_COPIES: usize = 16 << 20;
 
 /// Collects findings and knows the sources they point into.
 #[derive(Default)]
@@ -130,7 +132,8 @@ impl Sink {
 
     /// No more findings are kept: there is no use in looking further.
     pub fn full(&self) -> bool {
-        self.all.len() >= MAX_FINDINGS
+        let longest = self.sources.iter().map(|s| s.text.len()).max().unwrap_or(0).max(1);
+        self.all.len() >= (MAX_COPIES / longest).clamp(3, MAX_FINDINGS)
     }
 
     /// `file:line:col` of a span, for remarks about another file.

@@ -51,7 +51,7 @@ pub(crate) fn lex(text: &str, src: u16, sink: &mut Sink) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = 0;
     let mut bad: Option<Span> = None;
-    while at < bytes.len() {
+    while at < bytes.len() && !sink.full() {
         let start = at;
         let c = bytes[at];
         let next = bytes.get(at + 1).copied().unwrap_or(0);

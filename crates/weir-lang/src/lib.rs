@@ -118,6 +118,7 @@ pub fn compile_with(
     let mut check = Check { net: &net, wired: &wired, catalog, shape, sink: &mut sink, file: start };
     if !parse_failed {
         check.responders(lost_annotator);
+        check.budgets();
     }
     check.postponed_exits();
     let mut domains = vec![0; net.insts.len()];

@@ -207,6 +207,23 @@ fn every_topology_checks_with_the_real_components() {
     }
 }
 
+/// `cbs(hard = true)` alone let the task on after its budget by one nanosecond at a time.
+#[test]
+fn hard_budgets_that_nobody_heeds_are_told() {
+    let compile = |text: &str| {
+        let source = Source { name: "t.weir".into(), text: text.into() };
+        weir_lang::compile(&source, &weir_lang::NoIncludes, weir_core::catalog(), &machine("smp-2"), &[])
+            .unwrap_or_else(|e| panic!("{}", show(&e)))
+            .warnings
+    };
+    let found = compile("annotate affinity, job, cbs(hard = true); entry -> edf -> cpus;");
+    assert!(found.len() == 1 && found[0].code == "budget-unheeded", "{}", show(&found));
+    assert!(
+        compile("annotate affinity, job, cbs(hard = true); entry -> throttle -> edf -> cpus;").is_empty()
+    );
+    assert!(compile("annotate affinity, job, cbs; entry -> edf -> cpus;").is_empty());
+}
+
 /// Some say of how many components they are made: so many different ones there are.
 #[test]
 fn topologies_are_made_of_as_many_components_as_they_say() {

@@ -253,3 +253,29 @@ fn hostile_texts_end_soon() {
         assert!(began.elapsed().as_secs() < 100, "{start} took {:?}", began.elapsed());
     }
 }
+
+/// One block too many gave a diagnostic for each block around it, too.
+#[test]
+fn blocks_nested_too_deep_give_one_diagnostic() {
+    let text = format!(
+        "entry -> lb :: load_balancer -> {}round_robin -> cpu;{}",
+        "each cpu { ".repeat(33),
+        " }".repeat(33)
+    );
+    let source = Source { name: "t.weir".into(), text };
+    let found =
+        weir_lang::compile(&source, &weir_lang::NoIncludes, &testcat::catalog(), &machine("smp-2"), &[])
+            .expect_err("too deep");
+    let codes: Vec<&str> = found.iter().map(|d| d.code).collect();
+    assert_eq!(codes, ["too-deep"]);
+}
+
+/// Each finding has a copy of its source: 4 MB of `/*` took 800 MB and six seconds.
+#[test]
+fn large_nonsense_gives_few_findings() {
+    let source = Source { name: "t.weir".into(), text: "/*".repeat(2_000_000) };
+    let found =
+        weir_lang::compile(&source, &weir_lang::NoIncludes, &testcat::catalog(), &machine("smp-2"), &[])
+            .expect_err("nonsense");
+    assert!((1..=4).contains(&found.len()), "{} findings", found.len());
+}

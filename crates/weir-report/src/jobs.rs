@@ -54,7 +54,13 @@ struct Task {
 impl Task {
     /// The number of the next job of a task whose jobs were never announced.
     fn job(&mut self, number: u32) -> Option<&mut Job> {
-        self.open.iter_mut().find(|j| j.number == number)
+        let at = self.place(number)?;
+        self.open.get_mut(at)
+    }
+
+    /// Where the job of this number is among the open ones, which are in order.
+    fn place(&self, number: u32) -> Option<usize> {
+        self.open.binary_search_by_key(&number, |j| j.number).ok()
     }
 
     /// The first open job begins if the task runs.
@@ -135,7 +141,7 @@ impl Jobs {
         self.task(task);
         self.settle(task);
         let record = &mut self.tasks[task as usize];
-        let Some(at) = record.open.iter().position(|j| j.number == number) else { return };
+        let Some(at) = record.place(number) else { return };
         let mut job = record.open.remove(at).expect("the index was found");
         edit(&mut job);
         let current = at == 0;
@@ -155,7 +161,10 @@ impl Jobs {
         let record = self.task(task);
         record.on = None;
         let mut left = ran_ns.saturating_sub(std::mem::take(&mut record.spent_ns));
+        let preempted = u32::from(why == Stop::Preempted);
         if let Some(ended) = &mut record.ended {
+            // With no other job to work on, the task was displaced from what was left of this one.
+            ended.job.preemptions += if record.open.is_empty() { preempted } else { 0 };
             // Nothing ran after the end of a job at whose end the task left.
             let all = ended.at_ns == t && matches!(why, Stop::Block | Stop::Exit);
             let own = if all { left } else { left.min(ended.guess_ns) };
@@ -168,11 +177,10 @@ impl Jobs {
         record.spent_ns = 0;
         if let Some(job) = record.open.front_mut() {
             job.cpu_ns += left;
-            job.preemptions += u32::from(why == Stop::Preempted);
+            job.preemptions += preempted;
             if job.cpu_ns == 0 {
                 // It was the task's job when the one before ended, but did not get to run.
                 job.start_ns = None;
-                job.preemptions = 0;
             }
         }
     }
@@ -226,7 +234,7 @@ impl Observer for Jobs {
             Event::Off { task, why, ran_ns, .. } => self.off(t, task, why, ran_ns),
             Event::Preempted { task, .. } => {
                 if let Some(job) = self.task(task).open.front_mut() {
-                    job.preemptions += u32::from(job.cpu_ns > 0);
+                    job.preemptions += 1;
                 }
             }
             _ => {}
@@ -308,6 +316,21 @@ mod tests {
         let want =
             ["0,t,0,0,10,0,12,12,0,0,1,done", "0,t,1,10,20,12,19,7,0,0,0,done", "0,t,2,20,30,,,0,0,0,0,open"];
         assert_eq!(lines(&events, 25), want);
+    }
+
+    /// A job that is displaced in the instant in which it gets the CPU counts a preemption, as the totals do.
+    #[test]
+    fn a_job_that_is_displaced_at_once() {
+        let events = [
+            (0, Event::TaskNew { task: 0, name: "t", group: "" }),
+            (0, release(0, 0, 10)),
+            (0, run(0, 0, false)),
+            (0, off(0, 0, Stop::Preempted, 0)),
+            (5, run(0, 0, false)),
+            (7, Event::JobDone { task: 0, job: 0, response_ns: 7, missed: false }),
+            (7, off(0, 0, Stop::Block, 2)),
+        ];
+        assert_eq!(lines(&events, 25), ["0,t,0,0,10,5,7,2,1,0,0,done"]);
     }
 
     /// After its first job the task gives way to another one before the second has run.

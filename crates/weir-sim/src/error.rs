@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Io,
     /// The inputs are fine one by one, but this run cannot be made of them, or it broke off.
     Run,
+    /// The scheduling policy does what no machine could go on with.
+    Policy,
 }
 
 /// An error with its remedy and its place.
@@ -70,6 +72,11 @@ impl Error {
     /// A run that cannot be made.
     pub fn run(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Run, message)
+    }
+
+    /// A policy that a run cannot go on with.
+    pub fn policy(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Policy, message)
     }
 
     /// A file that could not be read.

@@ -19,7 +19,7 @@ pub(crate) fn parse(src: u16, sink: &mut Sink, next_id: &mut u32) -> Vec<Item> {
     let text = sink.sources[src as usize].text.clone();
     let mut tokens = lex(&text, src, sink);
     tokens.retain(|t| !matches!(t.tok, Tok::LineComment | Tok::BlockComment));
-    let mut p = Parser { text: &text, tokens, at: 0, sink, next_id, nesting: 0 };
+    let mut p = Parser { text: &text, tokens, at: 0, sink, next_id, nesting: 0, gave_up: false };
     let mut items = Vec::new();
     while p.peek() != Tok::End && !p.sink.full() {
         let before = p.at;
@@ -54,7 +54,7 @@ fn alone<T>(
     let text = sink.sources[src as usize].text.clone();
     let mut tokens = lex(&text, src, sink);
     tokens.retain(|t| !matches!(t.tok, Tok::LineComment | Tok::BlockComment));
-    let mut p = Parser { text: &text, tokens, at: 0, sink, next_id, nesting: 0 };
+    let mut p = Parser { text: &text, tokens, at: 0, sink, next_id, nesting: 0, gave_up: false };
     let thing = read(&mut p).ok()?;
     p.eat(Tok::Semi);
     if p.peek() != Tok::End {
@@ -75,6 +75,8 @@ struct Parser<'a> {
     sink: &'a mut Sink,
     next_id: &'a mut u32,
     nesting: usize,
+    /// The rest of the text was skipped.
+    gave_up: bool,
 }
 
 impl Parser<'_> {
@@ -399,6 +401,7 @@ impl Parser<'_> {
                 .error("too-deep", open, format!("blocks are nested more than {MAX_NESTING} deep"))
                 .help("move inner parts to a sub-topology of their own");
             self.at = self.tokens.len() - 1;
+            self.gave_up = true;
             return Err(Reported);
         }
         self.nesting += 1;
@@ -411,7 +414,12 @@ impl Parser<'_> {
                     break;
                 }
                 Tok::End => {
-                    self.sink.error("syntax", open, "this block is never closed").help("close it with `}`");
+                    // After giving up nobody knows what is closed.
+                    if !self.gave_up {
+                        self.sink
+                            .error("syntax", open, "this block is never closed")
+                            .help("close it with `}`");
+                    }
                     failed = true;
                     break;
                 }

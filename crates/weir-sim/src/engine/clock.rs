@@ -247,6 +247,7 @@ impl Sim<'_> {
         cpu.starting = false;
         cpu.last = no;
         cpu.slice_end = self.now.saturating_add(cpu.slice_ns);
+        cpu.slice_since = self.now;
         cpu.switches += u64::from(switched);
         self.totals.runs += 1;
         self.totals.switches += u64::from(switched);

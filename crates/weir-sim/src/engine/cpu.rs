@@ -51,8 +51,12 @@ pub struct Cpu {
     pub slice_end: u64,
     /// Next tick, where a component listens.
     pub tick_at: u64,
-    /// Length of the slice granted.
+    /// Length of the slice granted, and since when it counts.
     pub slice_ns: u64,
+    pub slice_since: u64,
+    /// Decisions in a row that let a task run hardly at all, and the instance that published the last PREEMPT.
+    pub fruitless: u32,
+    pub told_by: u32,
     /// Kernel work under way, told to observers when it ends: call, time, time in lock queues.
     pub calls: Vec<(Call, u64, u64)>,
 
@@ -98,6 +102,9 @@ impl Cpu {
             busy_until: 0,
             slice_end: NEVER,
             slice_ns: NEVER,
+            slice_since: 0,
+            fruitless: 0,
+            told_by: NONE,
             tick_at: NEVER,
             calls: Vec::new(),
             host: shape.host.unwrap_or(cpu),

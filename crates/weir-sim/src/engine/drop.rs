@@ -50,7 +50,7 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         task.pc += 1;
         task.left = 0;
-        match task.backlog.as_mut().and_then(|b| b.pop_front()) {
+        match task.backlog.as_mut().and_then(|b| b.pop()) {
             Some(next) => {
                 task.take(next);
                 self.tell_deadline(no, by)?;

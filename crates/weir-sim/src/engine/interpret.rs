@@ -9,7 +9,6 @@ use weir_core::{Msg, Topic};
 
 use super::cpu::{FULL_SPEED, Mode};
 use super::program::LoopFrame;
-use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, find_isa};
 use super::sync::Pass;
 use super::task::{NONE, Wait};
@@ -280,7 +279,7 @@ impl Sim<'_> {
             return Ok(Next::Op);
         }
         self.tasks[no as usize].wake_at = at;
-        self.timers.push(Key::new(at, Phase::Timer, Kind::Wake, no));
+        self.queue_wake(at, no);
         self.wait(c, no, wait)
     }
 

@@ -182,11 +182,17 @@ impl Sim<'_> {
         release
     }
 
+    /// Queue the timer that wakes a task.
+    pub fn queue_wake(&mut self, at: u64, no: TaskNo) {
+        let place = self.tasks[no as usize].spec;
+        self.timers.push(Key::of_task(at, Kind::Wake, place, no));
+    }
+
     /// Queue the timer of the upcoming release if it lies ahead.
     fn arm_upcoming(&mut self, no: TaskNo) {
         let at = self.tasks[no as usize].upcoming.0;
         if at > self.now {
-            self.timers.push(Key::new(at, Phase::Timer, Kind::Wake, no));
+            self.queue_wake(at, no);
         }
     }
 
@@ -210,7 +216,7 @@ impl Sim<'_> {
             let op = ops.iter().find(|op| op.is_release()).expect("the program has a release");
             self.draw_release(no, op);
             let at = self.tasks[no as usize].upcoming.0;
-            self.timers.push(Key::new(at, Phase::Timer, Kind::Wake, no));
+            self.queue_wake(at, no);
         }
     }
 
@@ -222,7 +228,7 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         let program = &self.programs[task.program as usize];
         if program.releases.is_some() && task.releases > 0 {
-            let Some(next) = task.backlog.as_mut().and_then(|b| b.pop_front()) else {
+            let Some(next) = task.backlog.as_mut().and_then(|b| b.pop()) else {
                 return self.wait(c, no, Wait::Release);
             };
             task.take(next);
@@ -274,7 +280,7 @@ impl Sim<'_> {
             return Ok(());
         }
         let waiting = Backlog { job, release_ns, deadline_ns: deadline, missed: deadline <= now };
-        self.tasks[no as usize].backlog.get_or_insert_default().push_back(waiting);
+        self.tasks[no as usize].backlog.get_or_insert_default().push(waiting);
         self.foresee(no);
         if deadline <= now {
             self.tell_miss(no, job, deadline);
@@ -448,23 +454,10 @@ impl Sim<'_> {
                 self.abort_job(no)?;
             }
         }
-        let n = self.tasks[no as usize].backlog.as_ref().map_or(0, |b| b.len());
-        // Later jobs have later deadlines, so only the last ones can be concerned.
-        for i in (0..n).rev() {
-            let backlog = self.tasks[no as usize].backlog.as_mut().expect("it has a length");
-            if backlog[i].deadline_ns < now {
-                break;
-            }
-            if backlog[i].deadline_ns == now && !backlog[i].missed {
-                backlog[i].missed = true;
-                let job = backlog[i].job;
-                if abort {
-                    backlog.remove(i);
-                }
-                self.tell_miss(no, job, now);
-                if abort {
-                    self.tell_dropped(no, job);
-                }
+        while let Some(job) = self.tasks[no as usize].backlog.as_mut().and_then(|b| b.late(now, abort)) {
+            self.tell_miss(no, job, now);
+            if abort {
+                self.tell_dropped(no, job);
             }
         }
         Ok(())

@@ -128,7 +128,10 @@ impl Sim<'_> {
         for m in messages.drain(..) {
             match (m.topic, m.cpu) {
                 (Topic::Kick, Some(c)) if (c as usize) < self.cpus.len() => self.send_kick(h, c, end),
-                (Topic::Preempt, Some(c)) if (c as usize) < self.cpus.len() => self.send_preempt(h, c, end),
+                (Topic::Preempt, Some(c)) if (c as usize) < self.cpus.len() => {
+                    self.cpus[c as usize].told_by = m.value2 as u32;
+                    self.send_preempt(h, c, end);
+                }
                 _ => {
                     let task = m.task.map(|t| self.sched.cookie(t) as TaskNo);
                     let cpu = m.cpu.unwrap_or(h);
@@ -251,6 +254,7 @@ impl Sim<'_> {
     pub fn part(&mut self, c: CpuNo, why: Stop, forced: bool) -> Result<()> {
         self.progress(c);
         self.set_mode(c, Mode::Kernel);
+        self.weigh_decision(c, why)?;
         let cpu = &mut self.cpus[c as usize];
         let no = cpu.cur;
         cpu.cur = NONE;
@@ -338,6 +342,7 @@ impl Sim<'_> {
             let cpu = &mut self.cpus[c as usize];
             cpu.prev = NONE;
             cpu.slice_end = ready.saturating_add(slice_ns);
+            cpu.slice_since = ready;
         } else {
             if prev != NONE {
                 self.tell_parted(prev, true);
@@ -414,6 +419,7 @@ impl Sim<'_> {
         let cpu = &mut self.cpus[c as usize];
         let no = cpu.cur;
         cpu.cur = NONE;
+        cpu.fruitless = 0;
         cpu.busy_until = cpu.busy_until.max(self.now);
         self.census.running -= 1;
         let ran_ns = self.tasks[no as usize].ran_ns;
@@ -475,8 +481,11 @@ impl Sim<'_> {
             }
             fired += 1;
             if fired > 1_000_000 {
-                return Err(Error::run("a component arms its timer for now again and again")
-                    .help("let the component's period be at least a microsecond"));
+                return Err(Error::policy(format!(
+                    "instance `{}` arms its timer for now again and again, at {} ns",
+                    self.plan.instances[handle as usize].name, self.now
+                ))
+                .help("let the component's period be at least a microsecond"));
             }
             let domain = self.plan.instances[handle as usize].domain;
             let h = self.reader(domain).unwrap_or(self.boot_cpu);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The event queue: what happens next, and in which order within one instant.
 //!
-//! An event is one 128-bit number: time, then class, then kind, then index. Comparing two events is
-//! comparing two numbers, so the order of simultaneous events is total and does not depend on the
+//! An event is one 128-bit number: time, then class, then kind, then (of tasks) the place in the workload, then
+//! index. Comparing two events is comparing two numbers, so the order of simultaneous events is total and does not depend on the
 //! history of the queue. Two structures share that order: a heap for timers, of which there may be
 //! millions, and a tree of minima with one entry a CPU, whose next event changes all the time.
 
@@ -65,32 +65,58 @@ const KINDS: [Kind; 12] = [
     Kind::Remote,
 ];
 
-/// An event, ordered by time, phase, kind and index.
+/// An event, ordered by time, phase, kind, place in the workload and index.
+///
+/// Releases of tasks that exist and creations of others are of one kind in this order, so that what the workload lists
+/// first comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(u128);
+
+/// Places in the workload that are told apart; the tasks behind them go by number.
+const PLACES: u32 = (1 << 25) - 1;
 
 impl Key {
     /// Later than every event.
     pub const NEVER: Key = Key(u128::MAX);
 
     pub fn new(time: u64, phase: Phase, kind: Kind, index: u32) -> Self {
-        Self((time as u128) << 64 | (phase as u128) << 48 | (kind as u128) << 40 | index as u128)
+        debug_assert!(!matches!(kind, Kind::Start | Kind::Wake), "see `Key::of_task`");
+        Self::with(time, phase, kind, 0, index)
+    }
+
+    /// A creation or a wake-up; `place` is the task's in the workload.
+    pub fn of_task(time: u64, kind: Kind, place: u32, index: u32) -> Self {
+        let order = place.min(PLACES) << 1 | u32::from(kind == Kind::Wake);
+        Self::with(time, Phase::Timer, Kind::Start, order, index)
+    }
+
+    /// From the top: 64 bits, 2, 4, 26, 32.
+    fn with(time: u64, phase: Phase, kind: Kind, order: u32, index: u32) -> Self {
+        let rank = (phase as u64) << 62 | (kind as u64) << 58 | u64::from(order) << 32 | u64::from(index);
+        Self(u128::from(time) << 64 | u128::from(rank))
     }
 
     pub fn time(self) -> u64 {
         (self.0 >> 64) as u64
     }
 
+    fn phase(self) -> u8 {
+        (self.0 >> 62) as u8 & 3
+    }
+
     pub fn is_choose(self) -> bool {
-        (self.0 >> 48) as u16 == Phase::Choose as u16
+        self.phase() == Phase::Choose as u8
     }
 
     pub fn is_finish(self) -> bool {
-        (self.0 >> 48) as u16 == Phase::Finish as u16
+        self.phase() == Phase::Finish as u8
     }
 
     pub fn kind(self) -> Kind {
-        KINDS[(self.0 >> 40) as u8 as usize]
+        match KINDS[(self.0 >> 58) as usize & 15] {
+            Kind::Start if self.0 >> 32 & 1 == 1 => Kind::Wake,
+            kind => kind,
+        }
     }
 
     pub fn index(self) -> u32 {
@@ -301,8 +327,10 @@ mod tests {
         let mut keys = [
             Key::new(5, Phase::Choose, Kind::Cpu, 0),
             Key::new(5, Phase::Interrupt, Kind::Preempt, 0),
-            Key::new(5, Phase::Timer, Kind::Wake, 9),
-            Key::new(5, Phase::Timer, Kind::Wake, 2),
+            Key::of_task(5, Kind::Wake, 0, 9),
+            Key::of_task(5, Kind::Wake, 1, 2),
+            Key::of_task(5, Kind::Start, 1, 1),
+            Key::of_task(5, Kind::Wake, 1, 1),
             Key::new(5, Phase::Timer, Kind::Deadline, 7),
             Key::new(5, Phase::Finish, Kind::Cpu, 3),
             Key::new(4, Phase::Choose, Kind::Cpu, 1),
@@ -315,13 +343,15 @@ mod tests {
                 (4, Kind::Cpu, 1),
                 (5, Kind::Cpu, 3),
                 (5, Kind::Deadline, 7),
-                (5, Kind::Wake, 2),
                 (5, Kind::Wake, 9),
+                (5, Kind::Start, 1),
+                (5, Kind::Wake, 1),
+                (5, Kind::Wake, 2),
                 (5, Kind::Preempt, 0),
                 (5, Kind::Cpu, 0),
             ]
         );
-        assert!(keys[6].is_choose() && !keys[1].is_choose());
+        assert!(keys[8].is_choose() && !keys[1].is_choose());
     }
 
     proptest! {
@@ -329,7 +359,7 @@ mod tests {
         fn heap_sorts(mut times in proptest::collection::vec(0u64..50, 0..200)) {
             let mut heap = TimerHeap::default();
             for (i, &t) in times.iter().enumerate() {
-                heap.push(Key::new(t, Phase::Timer, Kind::Wake, i as u32));
+                heap.push(Key::new(t, Phase::Timer, Kind::Component, i as u32));
             }
             times.sort();
             let mut popped = Vec::new();
@@ -355,7 +385,7 @@ mod tests {
                 let first = *plain.iter().min().unwrap();
                 prop_assert_eq!(q.peek(), first);
                 for phase in [Phase::Timer, Phase::Interrupt] {
-                    let timer = Key::new(t, phase, Kind::Wake, 0);
+                    let timer = Key::new(t, phase, Kind::Component, 0);
                     prop_assert_eq!(q.comes_before(timer), first < timer);
                 }
                 prop_assert_eq!(q.comes_before(Key::NEVER), first != Key::NEVER);

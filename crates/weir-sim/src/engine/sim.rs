@@ -289,7 +289,7 @@ impl<'a> Sim<'a> {
         self.queue_scenario();
         for (i, spec) in self.workload.tasks.iter().enumerate() {
             if let Some(t) = spec.start_ns {
-                self.timers.push(Key::new(t, Phase::Timer, Kind::Start, i as u32));
+                self.timers.push(Key::of_task(t, Kind::Start, i as u32, i as u32));
             }
         }
         self.arm_component_timer();
@@ -391,8 +391,10 @@ impl<'a> Sim<'a> {
         // A task that is on a CPU at the end has run there: observers see how long.
         for c in 0..self.cpus.len() {
             let cpu = &self.cpus[c];
-            if cpu.cur != NONE && !cpu.starting {
-                let (task, ran_ns) = (cpu.cur, self.tasks[cpu.cur as usize].ran_ns);
+            // One that gave its task back at the end and has not chosen yet ran it until then, too.
+            let ran = if cpu.cur != NONE && !cpu.starting { cpu.cur } else { cpu.prev };
+            if ran != NONE {
+                let (task, ran_ns) = (ran, self.tasks[ran as usize].ran_ns);
                 let why = Stop::SliceEnd;
                 self.obs.event(self.now, &Event::Off { task, cpu: c as u32, why, ran_ns });
             }

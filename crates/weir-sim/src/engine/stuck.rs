@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Standstill: nothing can happen any more, or nothing but the same instant. Says who waits for what.
 
-use weir_core::event::TaskNo;
+use weir_core::Topic;
+use weir_core::event::{CpuNo, Stop, TaskNo};
 
 use super::queue::{Key, Kind};
 use super::sim::Sim;
-use super::task::{State, Wait};
-use crate::Error;
+use super::task::{NONE, State, Wait};
+use crate::{Error, Result};
 
 /// Component timers in a row after which a scheduler that runs nothing is taken to have lost its tasks.
 const PATIENCE: u64 = 10_000;
+/// Decisions of a CPU in a row that let its task run less than [`FRUITFUL_NS`], after which the run ends.
+const FRUITLESS: u32 = 100_000;
+/// Less than any policy means by a turn.
+const FRUITFUL_NS: u64 = 100;
 /// Tasks named in a message.
 const NAMED: usize = 8;
 
@@ -109,6 +114,49 @@ impl Sim<'_> {
             Wait::Time | Wait::Release | Wait::Device => format!("`{name}` waits for a time"),
             Wait::No => format!("`{name}` has not begun"),
         }
+    }
+
+    /// `c` gives its task back to the scheduler: an error where it has done hardly anything else for very long.
+    pub fn weigh_decision(&mut self, c: CpuNo, why: Stop) -> Result<()> {
+        let cpu = &mut self.cpus[c as usize];
+        let ran = if cpu.starting { 0 } else { self.now.saturating_sub(cpu.slice_since) };
+        if ran >= FRUITFUL_NS || !matches!(why, Stop::SliceEnd | Stop::Preempted) {
+            cpu.fruitless = 0;
+            return Ok(());
+        }
+        cpu.fruitless += 1;
+        match cpu.fruitless < FRUITLESS {
+            true => Ok(()),
+            false => Err(self.without_progress(c, why)),
+        }
+    }
+
+    fn without_progress(&self, c: CpuNo, why: Stop) -> Error {
+        let cpu = &self.cpus[c as usize];
+        let named = |i: u32| self.plan.instances.get(i as usize).map(|i| format!("`{}`", i.name));
+        let catalog = weir_core::catalog();
+        let who = if why == Stop::Preempted {
+            let by = Some(cpu.told_by).filter(|i| *i != NONE).and_then(named);
+            format!("{} preempts it again and again", by.unwrap_or_else(|| "the scheduler".into()))
+        } else {
+            // The slice is granted by the stage before the exit, or by an annotator that keeps budgets.
+            let exit = self.plan.exits[c as usize].and_then(|p| self.plan.pipes[p as usize].from);
+            let keeps = |class: u16| {
+                let topics = [Topic::Budget, Topic::Slice];
+                catalog.class(class).is_some_and(|info| topics.iter().any(|t| info.answers_to(*t)))
+            };
+            let keepers =
+                self.plan.instances.iter().filter(|i| keeps(i.class)).map(|i| format!("`{}`", i.name));
+            let all: Vec<String> = keepers.chain(exit.and_then(|(i, _)| named(i))).collect();
+            format!("{} grants slices of {} ns", all.join(" or "), cpu.slice_ns)
+        };
+        Error::policy(format!(
+            "CPU {c} has decided {FRUITLESS} times in a row, until {} ns, and task `{}` ran less than {FRUITFUL_NS} ns \
+             each time: {who}",
+            self.now,
+            self.name(cpu.cur)
+        ))
+        .help("grant longer slices, or hold tasks without budget back with `throttle`")
     }
 
     /// Very many events without time passing.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the engine knows of a task. There may be millions, so the record is kept small.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use weir_core::event::{CpuNo, Stop, TaskNo};
 use weir_core::{CpuSet, TaskId};
@@ -66,6 +67,47 @@ pub struct Backlog {
     pub release_ns: u64,
     pub deadline_ns: u64,
     pub missed: bool,
+}
+
+/// The jobs of a task that wait for their predecessor, in order, and when each is due.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    jobs: VecDeque<Backlog>,
+    /// Deadlines ahead, with the job's number; of jobs that have left in the meantime, too.
+    due: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Waiting {
+    pub fn push(&mut self, job: Backlog) {
+        if job.deadline_ns != NEVER && !job.missed {
+            self.due.push(Reverse((job.deadline_ns, job.job)));
+        }
+        self.jobs.push_back(job);
+    }
+
+    /// The job whose turn it is.
+    pub fn pop(&mut self) -> Option<Backlog> {
+        self.jobs.pop_front()
+    }
+
+    /// A job that misses its deadline now: its number. With `drop` it leaves. Jobs of earlier deadlines have been told before.
+    pub fn late(&mut self, now: u64, drop: bool) -> Option<u32> {
+        while let Some(&Reverse((deadline, job))) = self.due.peek() {
+            if deadline > now {
+                return None;
+            }
+            self.due.pop();
+            let Ok(at) = self.jobs.binary_search_by_key(&job, |b| b.job) else { continue };
+            if deadline == now {
+                self.jobs[at].missed = true;
+                if drop {
+                    self.jobs.remove(at);
+                }
+                return Some(job);
+            }
+        }
+        None
+    }
 }
 
 /// A task, from its creation to the end of the run.
@@ -135,8 +177,7 @@ pub struct Task<'a> {
     /// The release that a timer is queued for: time of the timer ([`NEVER`]: none), release, deadline.
     pub upcoming: (u64, u64, u64),
     /// Jobs that wait for the present one; boxed because most tasks never have any.
-    #[allow(clippy::box_collection)]
-    pub backlog: Option<Box<VecDeque<Backlog>>>,
+    pub backlog: Option<Box<Waiting>>,
     /// What mutexes with a protocol have made of its urgency, if that differs from its own.
     pub boost: Option<Box<Urgency>>,
     /// Where its arrivals stand, if they are drawn or listed.

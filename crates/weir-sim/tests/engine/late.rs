@@ -162,3 +162,84 @@ fn aborting_keeps_the_invariants() {
     }
     assert!(thrown > 1000 && completed > 1000, "{thrown} thrown away, {completed} completed");
 }
+
+/// A job that is released when its predecessor ends keeps its CPU. Another task was preempted for it, and the two
+/// exchanged their CPUs.
+#[test]
+fn a_job_that_follows_at_once_keeps_its_cpu() {
+    let once = |name: &str, ns: u64, priority: i32| TaskSpec { priority, ..task(name, vec![Op::Run { ns }]) };
+    let fp = "annotate affinity, priority; entry -> priority_order -> cpus;";
+    let tasks = vec![once("first", MS, 9), periodic("high", 2 * MS, 2 * MS, 5), once("low", 20 * MS, 1)];
+    let (g, out) = gantt(2, fp, &workload(tasks), 10 * MS);
+    let want = "high 0-2, high 2-4, high 4-6, high 6-8, high 8-10";
+    let merged = |text: String| text.replace(", high", " high");
+    assert_eq!(merged(g.cpu(1)), merged(want.into()), "{}", g.cpu(0));
+    assert_eq!(g.cpu(0), "first 0-1, low 1-10");
+    assert_eq!((out.preemptions, out.migrations), (0, 0));
+}
+
+/// Two tasks come while two CPUs are about to choose: each gets one, and nobody is preempted. A third that is more urgent
+/// than what runs elsewhere still preempts.
+#[test]
+fn each_cpu_that_chooses_counts_for_one_task() {
+    let fp = "annotate affinity, priority; entry -> priority_order -> cpus;";
+    let tasks = vec![
+        periodic("a", MS, 2 * MS, 9),
+        periodic("b", MS, 2 * MS, 8),
+        TaskSpec { priority: 1, ..task("low", vec![Op::Run { ns: 20 * MS }]) },
+        periodic("c", MS, 2 * MS, 7),
+    ];
+    let (_, out) = gantt(3, fp, &workload(tasks.clone()), 10 * MS);
+    assert_eq!(out.preemptions, 4, "c displaces `low` each time but the first, when that waits");
+    let (_, out) = gantt(4, fp, &workload(tasks), 10 * MS);
+    assert_eq!(out.preemptions, 0);
+}
+
+/// A CPU that went offline while it ran a task is not about to choose: who comes preempts elsewhere.
+#[test]
+fn a_cpu_that_left_is_not_waited_for() {
+    let once = |name: &str, start: u64, priority: i32| TaskSpec {
+        priority,
+        start_ns: Some(start * MS),
+        ..task(name, vec![Op::Run { ns: 10 * MS }])
+    };
+    let fp = "annotate affinity, priority; entry -> priority_order -> cpus;";
+    let mut w = workload(vec![once("a", 0, 1), once("b", 0, 1), once("high", 4, 9)]);
+    w.machine_events = vec![(2 * MS, weir_sim::MachineEvent::Offline(1))];
+    let (g, _) = gantt(2, fp, &w, 20 * MS);
+    assert_eq!(g.cpu(0), "a 0-4, high 4-14, b 14-20");
+    assert_eq!(g.cpu(1), "b 0-2");
+}
+
+/// What the workload lists first is served first, also where it came into being later. A task that starts at that instant
+/// was served before all others, and others by when they had started.
+#[test]
+fn simultaneous_releases_go_in_the_order_of_the_workload() {
+    let from = |start: u64, t: TaskSpec| TaskSpec { start_ns: Some(start * MS), ..t };
+    let tasks = vec![
+        from(4, periodic("a", MS, 4 * MS, 0)),
+        periodic("b", MS, 4 * MS, 0),
+        from(8, periodic("c", MS, 4 * MS, 0)),
+        from(2, periodic("d", MS, 2 * MS, 0)),
+    ];
+    let fp = "annotate affinity, priority; entry -> priority_order -> cpus;";
+    let (g, _) = gantt(1, fp, &workload(tasks), 12 * MS);
+    assert_eq!(g.cpu(0), "b 0-1, d 2-3, a 4-5, b 5-6, d 6-8, a 8-9, b 9-10, c 10-11, d 11-12");
+}
+
+/// 100,000 jobs that wait: the cost of each grew with their number.
+#[test]
+fn a_long_backlog_costs_no_more_a_job() {
+    for deadline in [u64::MAX, 1_000 * MS] {
+        let release =
+            Op::Release { offset_ns: 0, period_ns: US, deadline_ns: deadline, jitter_ns: 0, extra_ns: 0 };
+        let tasks = vec![task("a", repeat(None, vec![release, Op::Run { ns: 2 * US }]))];
+        let cfg = RunConfig { duration_ns: Some(150 * MS), ..RunConfig::default() };
+        let plan = plan(EDF, &Machine::smp(1).shape);
+        let began = std::time::Instant::now();
+        let out = weir_sim::run(&Machine::smp(1), &plan, &workload(tasks), &Costs::zero(), &cfg, &mut ())
+            .expect("runs");
+        assert_eq!((out.jobs, out.jobs_completed), (150_000, 75_000));
+        assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    }
+}

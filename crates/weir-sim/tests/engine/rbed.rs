@@ -17,7 +17,7 @@ fn the_worked_example() {
     let (g, out) = gantt(1, ONE, &workload(vec![hard(), hog("x")]), 480 * MS);
     assert_eq!(
         g.cpu(0),
-        "x 0-40, h 40-120, x 120-200, h 200-280, x 280-360, h 360-440",
+        "x 0-40, h 40-120, x 120-200, h 200-280, x 280-360, h 360-440, x 440-480",
         "turns of 40 ms every 80"
     );
     assert_eq!((out.deadline_misses, g.ran("x")), (0, 200 * MS));

@@ -179,3 +179,28 @@ fn shares_smaller_than_a_switch_do_not_keep_the_timer_busy() {
         assert!(out.warnings.is_empty(), "{:?}", out.warnings);
     }
 }
+
+/// A server of a nanosecond decides once a nanosecond. The run ended when the user lost patience.
+#[test]
+fn decisions_without_progress_end_the_run() {
+    let w = workload(vec![task("busy", repeat(None, vec![Op::Run { ns: MS }]))]);
+    let text = "annotate affinity, job, cbs(budget = 1ns, period = 1ms); entry -> edf -> cpus;";
+    let cfg = RunConfig { duration_ns: Some(1000 * MS), ..RunConfig::default() };
+    let e = run_on(&Machine::smp(1), text, &w, &Costs::zero(), cfg, &mut ()).unwrap_err();
+    assert_eq!(e.kind, weir_sim::ErrorKind::Policy);
+    assert!(
+        e.message.contains("`cbs`") && e.message.contains("`busy`") && e.message.contains("CPU 0"),
+        "{e}"
+    );
+    assert!(e.help.is_some());
+}
+
+/// Without a throttle a hard server decided once a nanosecond as soon as its budget was used up.
+#[test]
+fn a_hard_server_without_throttle_runs_on() {
+    let w = workload(vec![real_time("long", MS, 5 * MS, 20 * MS, 20 * MS)]);
+    let text = "annotate affinity, job, cbs(hard = true); entry -> edf -> cpus;";
+    let (g, out) = gantt(1, text, &w, 40 * MS);
+    assert_eq!(g.ran("long"), 10 * MS);
+    assert!(out.decisions < 20, "{} decisions", out.decisions);
+}

@@ -14,6 +14,8 @@ pub(super) struct Global {
     pub policy: Policy,
     /// ns per loop of the busy work: `run` is rounded down to whole loops, as rt-app does.
     pub ns_per_loop: Option<u64>,
+    /// Mutexes hand on priorities: rt-app gives all of them the attribute `PTHREAD_PRIO_INHERIT`.
+    pub inherit: bool,
 }
 
 const KEYS: &[&str] = &[
@@ -38,7 +40,7 @@ pub(super) fn parse<'a>(
     builder: &mut Builder,
     property: Option<&ObjectProp<'a>>,
 ) -> Result<Global, Error> {
-    let mut global = Global { policy: Policy::Other, ns_per_loop: None };
+    let mut global = Global { policy: Policy::Other, ns_per_loop: None, inherit: false };
     builder.workload.calibration_cpu = Some(0);
     let Some(property) = property else { return Ok(global) };
     let object = source.object(&property.value, "global", "{ \"duration\" : 2 }")?;
@@ -67,10 +69,8 @@ pub(super) fn parse<'a>(
     if let Some(p) = find(object, "default_policy") {
         global.policy = sched::policy_of(source, &p.value, "default_policy")?;
     }
-    if let Some(p) = find(object, "pi_enabled")
-        && source.boolean(&p.value, "pi_enabled")?
-    {
-        builder.warn("`pi_enabled`: mutexes do not hand on priorities here");
+    if let Some(p) = find(object, "pi_enabled") {
+        global.inherit = source.boolean(&p.value, "pi_enabled")?;
     }
     if let Some(p) = find(object, "calibration") {
         calibration(source, builder, &mut global, &p.value)?;

@@ -24,8 +24,8 @@ use self::global::Global;
 use self::json::{Source, find, span};
 use self::sched::Sched;
 pub(crate) use self::sched::{DEADLINE_PRIORITY, IDLE_PRIORITY};
-use super::Workload;
 use super::build::{Builder, Limits};
+use super::{Protocol, Workload};
 use crate::error::{Error, did_you_mean, nearest};
 
 /// One phase of a thread; a thread without `phases` has one.
@@ -121,7 +121,11 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
     for p in &tasks.properties {
         threads.push(thread(source, &mut builder, &global, p)?);
     }
-    lower::lower(source, builder, &global, &threads)
+    let mut workload = lower::lower(source, builder, &global, &threads)?;
+    if global.inherit {
+        workload.protocols = vec![Protocol::Inherit; workload.mutexes.len()];
+    }
+    Ok(workload)
 }
 
 /// rt-app overlooks keys that it does not know; we say so, as most of them are slips.

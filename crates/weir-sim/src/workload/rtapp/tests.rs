@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 use super::*;
-use crate::workload::{Op, Policy, Timing};
+use crate::workload::{Op, Policy, Protocol, Timing};
 
 fn read(text: &str) -> Workload {
     parse("t", "t.json", text, Limits::default()).unwrap_or_else(|e| panic!("{e}"))
@@ -168,23 +168,34 @@ fn calibration_rounds_to_whole_loops() {
 #[test]
 fn durations_and_warnings() {
     let w = read(
-        r#"{ "global" : { "duration" : 2, "pi_enabled" : true, "frag" : 1, "gnuplt" : false },
+        r#"{ "global" : { "duration" : 2, "frag" : 1, "gnuplt" : false },
         "tasks" : { "t" : { "run" : 1, "slep" : 5, "nodes_membind" : [0] } } }"#,
     );
     assert_eq!(w.duration_ns, Some(2_000_000_000));
     assert!(!w.is_endless());
     let all = w.warnings.join("\n");
-    for part in [
-        "pi_enabled",
-        "`frag` is ignored",
-        "did you mean `gnuplot`?",
-        "did you mean `sleep`?",
-        "nodes_membind",
-    ] {
+    for part in ["`frag` is ignored", "did you mean `gnuplot`?", "did you mean `sleep`?", "nodes_membind"] {
         assert!(all.contains(part), "{part} in {all}");
     }
     let without = read(r#"{ "global" : { "duration" : -1 }, "tasks" : { "t" : { "run" : 1 } } }"#);
     assert_eq!(without.duration_ns, None);
+}
+
+/// All mutexes of a file hand on priorities, or none does.
+#[test]
+fn pi_enabled_gives_all_mutexes_inheritance() {
+    let file = |pi: &str| {
+        read(&format!(
+            r#"{{ "global" : {{ {pi} "duration" : 1 }}, "tasks" : {{ "t" : {{ "loop" : 1, "lock" : "a", "run" : 5,
+            "unlock" : "a", "lock1" : "b", "unlock1" : "b" }} }} }}"#
+        ))
+    };
+    let w = file("\"pi_enabled\" : true,");
+    assert_eq!(w.protocols, vec![Protocol::Inherit; w.mutexes.len()]);
+    assert!(w.mutexes.len() >= 2 && w.warnings.is_empty(), "{:?}", w.warnings);
+    for pi in ["\"pi_enabled\" : false,", ""] {
+        assert!(file(pi).protocols.iter().all(|p| *p == Protocol::None));
+    }
 }
 
 /// The public example files of rt-app, where the developer has them.
