@@ -9,6 +9,8 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use weir_report::Part;
+
 use crate::units::parse_duration;
 
 const STYLES: Styles = Styles::styled()
@@ -124,6 +126,30 @@ pub struct Setting {
     pub costs: String,
 }
 
+/// What `--trace` says.
+fn parse_part(text: &str) -> Result<Part, String> {
+    let time = |t: &str| match t.trim() {
+        "" | "0" | "0s" | "0ms" | "0us" | "0ns" => Ok(0),
+        t => parse_duration(t),
+    };
+    match text.trim() {
+        "none" => Ok(Part::None),
+        "full" => Ok(Part::Full),
+        "misses" => Ok(Part::Misses),
+        span => {
+            let Some((from, to)) = span.split_once("..") else {
+                return Err("write none, full, misses, or two times: 10ms..20ms".into());
+            };
+            let from = time(from)?;
+            let to = if to.trim().is_empty() { u64::MAX } else { time(to)? };
+            if from >= to {
+                return Err("the span ends before it begins; write 10ms..20ms".into());
+            }
+            Ok(Part::Span(from, to))
+        }
+    }
+}
+
 /// What becomes of the results.
 #[derive(Debug, Args)]
 pub struct Output {
@@ -133,6 +159,10 @@ pub struct Output {
     /// Let --out write into a folder that holds other files (they are left alone)
     #[arg(long, requires = "out")]
     pub force: bool,
+    /// What goes into trace.pftrace: none, full, a span such as 10ms..20ms, or misses: the time around each deadline
+    /// miss and around each wake-up that took far longer than those before
+    #[arg(long, value_name = "PART", value_parser = parse_part, default_value = "full", requires = "out")]
+    pub trace: Part,
     /// Print the results as JSON, and nothing else, on stdout
     #[arg(long)]
     pub json: bool,
@@ -150,8 +180,8 @@ Examples:
   runweir run --scenario fpga        the scheduler changes while it runs; --dry-run only shows how
 
 Without --duration a finite workload runs to its end; an endless one needs it.
---out writes summary.json, tasks.csv, jobs.csv, trace.pftrace (open it in ui.perfetto.dev) and
-report.html, all of them or none. The same seed gives the same bytes.
+--out writes summary.json, tasks.csv, jobs.csv, wakeups.csv, trace.pftrace (open it in
+ui.perfetto.dev) and report.html, all of them or none. The same seed gives the same bytes.
 Ctrl-C ends a run early with the results so far (`interrupted` in the summary, exit status 1).")]
 pub struct RunArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads stdin; a SimSo file's own if left out

@@ -42,7 +42,8 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
     if seeds.len() < args.seeds as usize {
         return Err(Fault::user("the seeds would exceed 64 bits", "begin with a smaller --seed"));
     }
-    let session = Session::open(&args.setting, args.seed, options.quiet)?;
+    let mut session = Session::open(&args.setting, args.seed, options.quiet)?;
+    session.part = options.trace;
     let mut candidates =
         args.topologies.iter().map(|t| session.candidate(t, options.quiet)).collect::<Result<Vec<_>>>()?;
     unique_names(&mut candidates);
@@ -66,7 +67,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let done: Vec<Result<Option<Done>>> = pool.install(|| jobs.par_iter().enumerate().map(one).collect());
     progress.finish();
 
-    let mut runs = Vec::new();
+    let (mut runs, mut timelines) = (Vec::new(), Vec::new());
     let mut interrupted = false;
     for result in done {
         let Some(done) = result? else {
@@ -79,6 +80,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
             warn(done.warnings.iter().map(|w| place.clone() + w).collect::<Vec<_>>().iter());
         }
         runs.push(done.summary);
+        timelines.push(done.timeline);
     }
     let comparison = Comparison {
         runweir: env!("CARGO_PKG_VERSION"),
@@ -96,7 +98,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
         let report = |s: &Summary| {
             if s.seed == args.seed { format!("{}/report.html", s.topology) } else { String::new() }
         };
-        let extras = CompareExtras { reports: timeless.iter().map(report).collect() };
+        let extras = CompareExtras { reports: timeless.iter().map(report).collect(), timelines };
         out.write("compare.json", json(&Comparison { runs: &timeless, ..comparison.clone() })?.as_bytes())?;
         out.write("compare.csv", csv(&timeless).as_bytes())?;
         out.write("compare.html", weir_report::html_compare(&timeless, &extras).as_bytes())?;

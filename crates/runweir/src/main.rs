@@ -29,6 +29,7 @@ mod run;
 mod scenario;
 mod session;
 mod simso;
+mod size;
 mod status;
 mod stop;
 mod sweep;

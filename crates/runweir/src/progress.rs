@@ -18,6 +18,8 @@ const STEPS: u64 = 1000;
 pub struct Progress {
     bar: ProgressBar,
     bounded: bool,
+    /// The user wants to hear of things meanwhile.
+    speaks: bool,
     began: Instant,
     /// Virtual time of each run so far, and the end it is headed for (0: unknown).
     runs: Vec<(AtomicU64, AtomicU64)>,
@@ -36,7 +38,12 @@ impl Progress {
         };
         bar.set_style(style.expect("the template is valid"));
         let runs = (0..runs).map(|_| (AtomicU64::new(0), AtomicU64::new(0))).collect();
-        Self { bar, bounded, began: Instant::now(), runs }
+        Self { bar, bounded, speaks: wanted, began: Instant::now(), runs }
+    }
+
+    /// Notes are welcome while it runs.
+    pub fn speaks(&self) -> bool {
+        self.speaks
     }
 
     /// Run `run` has reached `now_ns` on its way to `end_ns` (`None`: nobody knows).

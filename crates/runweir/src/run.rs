@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use weir_report::Part;
 use weir_sim::Control;
 
 use crate::args::RunArgs;
@@ -26,6 +27,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     setting.duration = setting.duration.or_else(|| file?.duration_ns);
     let mut session = Session::open(&setting, args.seed, options.quiet)?;
     session.checks = args.checks;
+    session.part = options.trace;
     let topology = match args.topology.clone().or_else(|| beside(&file?.topology)) {
         Some(name) => name,
         None => simso::topology(session.workload.simso.as_ref())?.to_string(),
@@ -56,8 +58,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         warn(done.warnings.iter());
     }
     let written = out.as_ref().map(|o| {
-        let names = ["report.html", "trace.pftrace", "summary.json", "tasks.csv", "jobs.csv"];
-        names.map(|n| o.shown(n)).join("  ")
+        let names = ["report.html", "trace.pftrace", "summary.json", "tasks.csv", "jobs.csv", "wakeups.csv"];
+        let written = names.iter().filter(|n| **n != "trace.pftrace" || options.trace != Part::None);
+        written.map(|n| o.shown(n)).collect::<Vec<_>>().join("  ")
     });
     if let Some(out) = out {
         out.commit()?;

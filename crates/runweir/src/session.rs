@@ -2,14 +2,15 @@
 //! One run, from names to a summary and its files: shared by `run` and `compare`.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use weir_core::Plan;
 use weir_core::event::{Event, Observer};
 use weir_lang::draw::SvgOptions;
 use weir_lang::{Graph, Set, Source};
-use weir_report::{Gantt, HtmlExtras, Jobs, Meta, Metrics, Summary, Trace};
+use weir_report::{Gantt, HtmlExtras, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups, Windowed};
 use weir_sim::engine::{self, Control, RunConfig};
 use weir_sim::{Costs, Machine, Workload};
 
@@ -18,6 +19,7 @@ use crate::fault::{Diag, Fault, Result};
 use crate::outdir::{OutDir, write_error};
 use crate::progress::Progress;
 use crate::scenario::{self, Workshop};
+use crate::size::{Counted, Size};
 use crate::{machine, output, stop, topology};
 
 /// What all runs of a command have in common.
@@ -33,6 +35,8 @@ pub struct Session {
     /// The machine is the one that the workload describes.
     own_machine: bool,
     pub checks: bool,
+    /// What of a run goes into the trace.
+    pub part: Part,
 }
 
 /// A topology that is ready to run on the session's machine.
@@ -90,7 +94,18 @@ impl Session {
         if !quiet {
             warn(machine.warnings.iter().chain(&workload.warnings));
         }
-        Ok(Self { machine, workload, costs, sets, spec, seed, duration_ns, own_machine, checks: false })
+        Ok(Self {
+            machine,
+            workload,
+            costs,
+            sets,
+            spec,
+            seed,
+            duration_ns,
+            own_machine,
+            checks: false,
+            part: Part::Full,
+        })
     }
 
     /// True where the end of the runs is a known time.
@@ -140,19 +155,30 @@ impl Session {
         let made = self.made(seed)?;
         let workload = made.as_ref();
         let meta = self.meta(&candidate.plan, workload, seed);
+        let written = Arc::new(AtomicU64::new(0));
         // What files need is one observer, so that without them one question an event is enough.
         let writers = match files {
             Some((out, folder)) => {
-                let trace =
-                    Trace::new(meta.clone(), Box::new(out.create(&format!("{folder}trace.pftrace"))?));
+                let trace = match self.part {
+                    Part::None => None,
+                    part => {
+                        let file = Counted::new(out.create(&format!("{folder}trace.pftrace"))?, &written);
+                        Some(Windowed::new(Trace::new(meta.clone(), Box::new(file)), part))
+                    }
+                };
                 let jobs = Jobs::new(Box::new(out.create(&format!("{folder}jobs.csv"))?));
-                Some(((trace, jobs), Gantt::default()))
+                let wakeups = Wakeups::new(Box::new(out.create(&format!("{folder}wakeups.csv"))?));
+                Some(((trace, (jobs, wakeups)), Gantt::default()))
             }
             None => None,
         };
         let mut observer = (Metrics::new(meta), writers);
         let (bar, index) = progress;
-        let tell = |now_ns: u64, _events: u64| bar.at(index, now_ns, self.duration_ns);
+        let size = Size::new(&written, self.duration_ns, bar.speaks());
+        let tell = |now_ns: u64, events: u64| {
+            bar.at(index, now_ns, self.duration_ns);
+            size.look(now_ns, events);
+        };
         let config = RunConfig {
             seed,
             duration_ns: self.duration_ns,
@@ -165,9 +191,11 @@ impl Session {
             ..RunConfig::default()
         };
         let began = Instant::now();
+        let running = stop::running();
         let outcome =
             engine::run(&self.machine, &candidate.plan, workload, &self.costs, &config, &mut observer)
                 .map_err(machine::fault)?;
+        drop(running);
         let wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let (metrics, writers) = observer;
         let mut summary = metrics.finish(outcome.end_ns);
@@ -175,20 +203,27 @@ impl Session {
         // The engine's count: that of the observers depends on what they ask to be told.
         summary.events = outcome.events;
         summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
-        if let (Some((out, folder)), Some(((trace, jobs), mut gantt))) = (files, writers) {
+        let mut timeline = Vec::new();
+        if let (Some((out, folder)), Some(((trace, (jobs, wakeups)), mut gantt))) = (files, writers) {
             let name = format!("{folder}trace.pftrace");
-            trace.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
+            if let Some(trace) = trace {
+                trace.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
+            }
             let name = format!("{folder}jobs.csv");
             jobs.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
+            let name = format!("{folder}wakeups.csv");
+            wakeups.finish().map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
             gantt.finish(outcome.end_ns);
+            timeline = weir_report::timeline(&gantt, &summary);
+            let places = self.machine.shape.cpus.iter().map(|c| (c.node, c.llc)).collect();
             let picture = weir_lang::draw::svg(&candidate.graph, &SvgOptions::default());
-            let extras = HtmlExtras { graph_svg: Some(picture), gantt: Some(gantt) };
+            let extras = HtmlExtras { graph_svg: Some(picture), gantt: Some(gantt), places };
             out.write(&format!("{folder}summary.json"), summary.to_json().as_bytes())?;
             out.write(&format!("{folder}tasks.csv"), weir_report::tasks_csv(&summary).as_bytes())?;
             out.write(&format!("{folder}report.html"), weir_report::html(&summary, &extras).as_bytes())?;
         }
         summary.wall_ns = wall_ns;
-        Ok(Done { summary, warnings: outcome.warnings })
+        Ok(Done { summary, timeline, warnings: outcome.warnings })
     }
 
     /// The workload that this seed makes.
@@ -213,6 +248,7 @@ impl Session {
             (Metrics::new(self.meta(plan, &workload, seed)), Watch { ended: &ended, until_miss, events: 0 });
         let config =
             RunConfig { seed, duration_ns: self.duration_ns, stop: Some(&ended), ..RunConfig::default() };
+        let _running = stop::running();
         let outcome = engine::run(&self.machine, plan, &workload, &self.costs, &config, &mut observer)
             .map_err(machine::fault)?;
         if stop::requested() {
@@ -245,6 +281,8 @@ impl Session {
 /// A finished run.
 pub struct Done {
     pub summary: Summary,
+    /// Where the machine's time went over the run; empty without files.
+    pub timeline: Vec<[u64; 3]>,
     /// What the user should know of it.
     pub warnings: Vec<String>,
 }

@@ -83,7 +83,7 @@ impl Metric {
         }
     }
 
-    /// Which of the columns are best: the best mean and all whose intervals overlap with its; none
+    /// Which of the columns are best: the best mean and all that are not clearly worse ([`alike`]); none
     /// where all are alike.
     pub fn best(&self, cells: &[MeanCi]) -> Vec<bool> {
         let beats = |a: f64, b: f64| match self.better {
@@ -92,9 +92,19 @@ impl Metric {
             Better::None => false,
         };
         let lead = cells.iter().copied().reduce(|a, b| if beats(b.mean, a.mean) { b } else { a });
-        let best: Vec<bool> = cells.iter().map(|c| lead.is_some_and(|l| c.overlaps(&l))).collect();
+        let best: Vec<bool> = cells.iter().map(|c| lead.is_some_and(|l| alike(c, &l))).collect();
         if self.better == Better::None || best.iter().all(|&b| b) { vec![false; cells.len()] } else { best }
     }
+}
+
+/// A difference below this between single runs says nothing: other seeds differ by as much.
+const NOISE: f64 = 0.02;
+
+/// The order of two cells says little: their intervals overlap, or, where nothing is known of the spread of one, they are
+/// within [`NOISE`] of each other.
+pub fn alike(a: &MeanCi, b: &MeanCi) -> bool {
+    let single = a.runs < 2 || b.runs < 2;
+    a.overlaps(b) || (single && (a.mean - b.mean).abs() <= NOISE * a.mean.abs().max(b.mean.abs()))
 }
 
 fn big_count(value: f64) -> String {
@@ -191,6 +201,9 @@ pub fn compare_table(runs: &[Summary]) -> String {
         let unclear = if seeds > 1 { ", or not clearly worse than the best" } else { "" };
         writeln!(out, "\n* best in its line{unclear}; 0.50x is half of {}", clip(&columns[0].title, 40))
             .expect("writing to a string");
+        if seeds == 1 {
+            out += "  One run each says nothing about noise: what is within 2 % of the best is marked, too (--seeds).\n";
+        }
     }
     out
 }

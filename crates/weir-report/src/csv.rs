@@ -26,8 +26,13 @@ pub fn tasks_csv(summary: &Summary) -> String {
             t.jobs, t.jobs_completed, t.deadline_misses, t.preemptions, t.migrations, t.cpu_ns, t.wait_ns
         )
         .expect("writing to a string");
-        for Dist { min, mean, p50, p95, p99, max } in [t.response_ns, t.wakeup_latency_ns] {
-            write!(out, ",{min},{mean},{p50},{p95},{p99},{max}").expect("writing to a string");
+        for dist in [t.response_ns, t.wakeup_latency_ns] {
+            let Dist { min, mean, p50, p95, p99, max, .. } = dist;
+            match dist.is_empty() {
+                // No value, which is not 0.
+                true => out += ",,,,,,",
+                false => write!(out, ",{min},{mean},{p50},{p95},{p99},{max}").expect("writing to a string"),
+            }
         }
         out.push('\n');
     }
@@ -61,7 +66,7 @@ mod tests {
             ..Summary::default()
         };
         let csv = tasks_csv(&summary);
-        let zeros = ",3,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0\n";
+        let zeros = ",3,0,0,0,0,0,0,,,,,,,,,,,,\n";
         for want in [
             "0,plain,g",
             "0,\"a,b\",g",

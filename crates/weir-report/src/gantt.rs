@@ -13,6 +13,8 @@ use weir_core::event::{Event, Observer};
 const PIECES: usize = 200_000;
 /// Deadline misses, and other marks, that are kept.
 const MARKS: usize = 2_000;
+/// Worst moments of a kind that are kept.
+const MOMENTS: usize = 8;
 /// First quantum, ns.
 const QUANTUM_NS: u64 = 1_000;
 
@@ -53,6 +55,41 @@ pub(crate) struct Mark {
     pub text: String,
 }
 
+/// What a moment is worst at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MomentKind {
+    Wakeup,
+    Lock,
+    LateJob,
+}
+
+/// One of the worst moments of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    pub kind: MomentKind,
+    /// When it was over, and how long it took.
+    pub at_ns: u64,
+    pub ns: u64,
+    /// Task, and the CPU where it is to be seen; `MIXED` where unknown.
+    pub task: u32,
+    pub cpu: u32,
+}
+
+/// The worst of each kind, worst first.
+#[derive(Debug, Default)]
+struct Moments(Vec<Moment>);
+
+impl Moments {
+    fn add(&mut self, m: Moment) {
+        if self.0.len() == MOMENTS && self.0.last().is_some_and(|least| least.ns >= m.ns) {
+            return;
+        }
+        let at = self.0.partition_point(|known| known.ns >= m.ns);
+        self.0.insert(at, m);
+        self.0.truncate(MOMENTS);
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     pub runs: Vec<Piece>,
@@ -81,6 +118,11 @@ pub struct Gantt {
     groups: Groups,
     marks: Marks,
     misses: Marks,
+    wakeups: Moments,
+    waits: Moments,
+    late: Moments,
+    /// Where each task ran last.
+    last_cpu: Vec<u32>,
     end_ns: u64,
 }
 
@@ -101,6 +143,10 @@ impl Gantt {
             groups: Groups::default(),
             marks: Marks::default(),
             misses: Marks::default(),
+            wakeups: Moments::default(),
+            waits: Moments::default(),
+            late: Moments::default(),
+            last_cpu: Vec::new(),
             end_ns: 0,
         }
     }
@@ -112,6 +158,34 @@ impl Gantt {
     /// Swaps, markers and hotplug events, then deadline misses.
     pub(crate) fn marks(&self) -> impl Iterator<Item = &Mark> {
         self.marks.kept.iter().chain(&self.misses.kept)
+    }
+
+    /// The worst moments: late jobs, wake-ups, waits for locks, the worst of each first.
+    pub(crate) fn moments(&self) -> impl Iterator<Item = &Moment> {
+        [&self.late, &self.wakeups, &self.waits].into_iter().flat_map(|m| &m.0)
+    }
+
+    /// Shares of the time of `cpus` in `parts` equal parts of the run: tasks, scheduler code, waiting for locks, all in ns.
+    pub(crate) fn shares(&self, cpus: &[u32], parts: usize) -> Vec<[u64; 3]> {
+        let mut all = vec![[0; 3]; parts];
+        let part_ns = (self.end_ns / parts as u64).max(1);
+        for row in cpus.iter().filter_map(|c| self.rows.get(*c as usize)) {
+            for p in &row.runs {
+                spread(&mut all, part_ns, p, |to, ns| to[0] += ns);
+            }
+            for p in &row.sched {
+                // Waiting is a part of the scheduler's time; here they stand beside each other.
+                let lock = |ns: u64| {
+                    u64::try_from(u128::from(ns) * u128::from(p.lock_ns) / u128::from(p.used_ns.max(1)))
+                };
+                spread(&mut all, part_ns, p, |to, ns| {
+                    let lock = lock(ns).unwrap_or(0).min(ns);
+                    to[1] += ns - lock;
+                    to[2] += lock;
+                });
+            }
+        }
+        all
     }
 
     /// Marks that happened but were not kept.
@@ -197,6 +271,20 @@ impl Gantt {
     fn mark(&mut self, at_ns: u64, kind: MarkKind, who: u32, text: &str) {
         let marks = if kind == MarkKind::Miss { &mut self.misses } else { &mut self.marks };
         marks.add(|| Mark { at_ns, kind, who, text: text.into() });
+    }
+}
+
+/// Divide the used time of a piece among the parts of the run that it lies in.
+fn spread(all: &mut [[u64; 3]], part_ns: u64, p: &Piece, mut add: impl FnMut(&mut [u64; 3], u64)) {
+    let len = u128::from((p.end_ns - p.begin_ns).max(1));
+    let mut at = p.begin_ns;
+    while at < p.end_ns {
+        let part = ((at / part_ns) as usize).min(all.len() - 1);
+        let last = part == all.len() - 1;
+        let until = if last { p.end_ns } else { p.end_ns.min((part as u64 + 1) * part_ns) };
+        let ns = u128::from(until - at) * u128::from(p.used_ns) / len;
+        add(&mut all[part], u64::try_from(ns).unwrap_or(u64::MAX));
+        at = until;
     }
 }
 
@@ -288,7 +376,14 @@ impl Observer for Gantt {
             Event::TaskNew { task, group, .. } | Event::TaskName { task, group, .. } => {
                 self.groups.add(task, group)
             }
-            Event::Run { task, cpu, .. } => {
+            Event::Run { task, cpu, wakeup, waited_ns, .. } => {
+                if self.last_cpu.len() <= task as usize {
+                    self.last_cpu.resize(task as usize + 1, MIXED);
+                }
+                self.last_cpu[task as usize] = cpu;
+                if wakeup && waited_ns > 0 {
+                    self.wakeups.add(Moment { kind: MomentKind::Wakeup, at_ns: t, ns: waited_ns, task, cpu });
+                }
                 let open = Open { task, since_ns: t, nested_ns: 0 };
                 if let Some(old) = self.row(cpu).open.replace(open) {
                     self.run(cpu as usize, old, t);
@@ -301,7 +396,15 @@ impl Observer for Gantt {
                     self.run(cpu as usize, open, end_ns);
                 }
             }
+            Event::JobDone { task, response_ns, missed: true, .. } => {
+                let cpu = self.last_cpu.get(task as usize).copied().unwrap_or(MIXED);
+                self.late.add(Moment { kind: MomentKind::LateJob, at_ns: t, ns: response_ns, task, cpu });
+            }
             Event::Sched { cpu, ns, lock_wait_ns, .. } => {
+                if lock_wait_ns > 0 {
+                    let (kind, ns) = (MomentKind::Lock, lock_wait_ns);
+                    self.waits.add(Moment { kind, at_ns: t, ns, task: MIXED, cpu });
+                }
                 let row = self.row(cpu);
                 if let Some(open) = &mut row.open {
                     open.nested_ns = open.nested_ns.saturating_add(ns).min(t.saturating_sub(open.since_ns));
@@ -343,6 +446,24 @@ mod tests {
             &Event::Run { task, cpu, migrated: false, switched: true, wakeup: false, waited_ns: 0 },
         );
         g.event(end, &Event::Off { task, cpu, why: Stop::Block, ran_ns: end - begin });
+    }
+
+    #[test]
+    fn shares_add_up_and_the_worst_come_first() {
+        let mut g = Gantt::default();
+        run(&mut g, 0, 1, 0, 250);
+        run(&mut g, 1, 2, 500, 1000);
+        g.event(600, &Event::Sched { cpu: 0, call: Call::Pick, ns: 100, lock_wait_ns: 40 });
+        for waited_ns in [5, 90, 7, 90, 1, 2, 3, 4, 6, 8, 9] {
+            let e = Event::Run { task: 3, cpu: 1, migrated: false, switched: true, wakeup: true, waited_ns };
+            g.event(1000, &e);
+        }
+        g.finish(1000);
+        let shares = g.shares(&[0, 1], 4);
+        assert_eq!(shares, [[250, 0, 0], [0, 0, 0], [250, 60, 40], [250, 0, 0]]);
+        assert_eq!(g.shares(&[0], 4)[2], [0, 60, 40]);
+        let worst: Vec<u64> = g.moments().filter(|m| m.kind == MomentKind::Wakeup).map(|m| m.ns).collect();
+        assert_eq!(worst, [90, 90, 9, 8, 7, 6, 5, 4]);
     }
 
     #[test]

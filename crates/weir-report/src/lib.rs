@@ -27,22 +27,26 @@ mod table;
 mod text;
 mod trace;
 mod trace_ids;
+mod wakeups;
+mod window;
 
 pub use compare::compare_table;
 pub use counted::Counted;
 pub use csv::{csv_field, tasks_csv};
 pub use gantt::Gantt;
-pub use html::{CompareExtras, HtmlExtras, html, html_compare};
+pub use html::{CompareExtras, HtmlExtras, html, html_compare, timeline};
 pub use jobs::Jobs;
 pub use meta::{Meta, Names};
 pub use metrics::Metrics;
 pub use plot::{Curve, Plot, Spot};
-pub use stats::{Dist, MeanCi, Ratio};
+pub use stats::{Buckets, Dist, MeanCi, Ratio};
 pub use summary::{
-    CallSummary, ComponentSummary, CpuSummary, GroupSummary, MessageSummary, PipeSummary,
+    CallSummary, ComponentSummary, CpuSummary, GroupSummary, Histograms, MessageSummary, PipeSummary,
     ReconfigurationSummary, Summary, SwapSummary, TaskSummary, Totals,
 };
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;
 pub use text::{clip, duration};
 pub use trace::Trace;
+pub use wakeups::Wakeups;
+pub use window::{Part, Windowed};

@@ -3,10 +3,10 @@
 
 use crate::counted::Counted;
 use crate::meta::{Meta, Names, Slots};
-use crate::stats::{Bin, Dist, Samples};
+use crate::stats::Samples;
 use crate::summary::{
-    CallSummary, ComponentSummary, CpuSummary, GroupSummary, MessageSummary, PipeSummary, Summary,
-    SwapSummary, TaskSummary, Totals,
+    CallSummary, ComponentSummary, CpuSummary, GroupSummary, Histograms, MessageSummary, PipeSummary,
+    Summary, SwapSummary, TaskSummary, Totals,
 };
 use std::collections::BTreeMap;
 use weir_core::Plan;
@@ -129,6 +129,8 @@ pub struct Metrics {
     messages: Vec<MessageSummary>,
     swaps: Vec<SwapSummary>,
     counted: Option<Box<Counted>>,
+    /// Each wait for a CPU.
+    waits: Samples,
 }
 
 /// The element `index`, with the vector grown to hold it: swaps may bring new pipes and instances.
@@ -169,6 +171,7 @@ impl Metrics {
             messages: Vec::new(),
             swaps: Vec::new(),
             counted: None,
+            waits: Samples::default(),
         }
     }
 
@@ -370,7 +373,7 @@ impl Metrics {
 
         self.pipes.resize(self.pipe_slots.names.len(), Pipe::default());
         self.instances.resize(self.instance_slots.names.len(), (0, 0));
-        let (groups, response, wakeup) = sum_groups(&self.tasks, &self.groups, &self.names);
+        let (groups, mut response, mut wakeup) = sum_groups(&self.tasks, &self.groups, &self.names);
         let mut summary = Summary {
             runweir: self.meta.runweir.clone(),
             topology: self.meta.topology.clone(),
@@ -382,10 +385,15 @@ impl Metrics {
             totals,
             cpus,
             groups,
-            response_ns: response.0,
-            response_bins: response.1,
-            wakeup_latency_ns: wakeup.0,
-            wakeup_bins: wakeup.1,
+            histograms: Histograms {
+                response_ns: response.buckets(),
+                wakeup_latency_ns: wakeup.buckets(),
+                wait_ns: self.waits.buckets(),
+            },
+            response_bins: response.bins(),
+            response_ns: response.dist(),
+            wakeup_bins: wakeup.bins(),
+            wakeup_latency_ns: wakeup.dist(),
             calls: self.calls.into_iter().filter(|c| c.count > 0).collect(),
             messages: self.messages,
             swaps: self.swaps,
@@ -457,10 +465,8 @@ fn pipe_summary(name: String, p: &mut Pipe, end_ns: u64) -> PipeSummary {
     }
 }
 
-type Spread = (Dist, Vec<Bin>);
-
 /// Sums over groups in order of their first task, and the two distributions over everything.
-fn sum_groups(tasks: &[Task], groups: &[String], names: &str) -> (Vec<GroupSummary>, Spread, Spread) {
+fn sum_groups(tasks: &[Task], groups: &[String], names: &str) -> (Vec<GroupSummary>, Samples, Samples) {
     // Tasks without a group are groups of their own, so their key is the task.
     let mut members: Vec<u32> = (0..tasks.len() as u32).collect();
     let key = |&i: &u32| {
@@ -506,7 +512,7 @@ fn sum_groups(tasks: &[Task], groups: &[String], names: &str) -> (Vec<GroupSumma
     }
     sums.sort_by_key(|(first, _)| *first);
     let sums = sums.into_iter().map(|(_, g)| g).collect();
-    (sums, (all_response.dist(), all_response.bins()), (all_wakeup.dist(), all_wakeup.bins()))
+    (sums, all_response, all_wakeup)
 }
 
 impl Observer for Metrics {
@@ -533,6 +539,7 @@ impl Observer for Metrics {
                     self.totals.migrations += 1;
                 }
                 self.task(task).switches += u32::from(switched);
+                self.waits.add(waited_ns);
                 let cpu = self.cpu(cpu);
                 cpu.task = task;
                 cpu.run_since = t;

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 /// Samples of one distribution that are kept exactly; more go into a histogram.
 pub const EXACT_MAX: usize = 4096;
 
-/// A distribution of durations in nanoseconds. Percentiles are nearest-rank; all zero without samples.
+/// A distribution of durations in nanoseconds. Percentiles are nearest-rank. Without samples all are zero here, `null` in
+/// JSON, and a dash in tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "DistJson", from = "DistJson")]
 pub struct Dist {
     pub min: u64,
     /// Rounded down.
@@ -17,7 +19,73 @@ pub struct Dist {
     pub p95: u64,
     pub p99: u64,
     pub max: u64,
+    /// How many samples there are.
+    pub count: u64,
 }
+
+/// A distribution in `summary.json`.
+#[derive(Serialize, Deserialize)]
+struct DistJson {
+    min: Option<u64>,
+    mean: Option<u64>,
+    p50: Option<u64>,
+    p95: Option<u64>,
+    p99: Option<u64>,
+    max: Option<u64>,
+    /// Summaries of earlier versions have none.
+    #[serde(default)]
+    count: Option<u64>,
+}
+
+impl From<Dist> for DistJson {
+    fn from(d: Dist) -> Self {
+        let some = |n: u64| (!d.is_empty()).then_some(n);
+        Self {
+            min: some(d.min),
+            mean: some(d.mean),
+            p50: some(d.p50),
+            p95: some(d.p95),
+            p99: some(d.p99),
+            max: some(d.max),
+            count: Some(d.count),
+        }
+    }
+}
+
+impl From<DistJson> for Dist {
+    fn from(j: DistJson) -> Self {
+        let number = |n: Option<u64>| n.unwrap_or(0);
+        Self {
+            min: number(j.min),
+            mean: number(j.mean),
+            p50: number(j.p50),
+            p95: number(j.p95),
+            p99: number(j.p99),
+            max: number(j.max),
+            count: j.count.unwrap_or_else(|| j.min.is_some().into()),
+        }
+    }
+}
+
+impl Dist {
+    /// There is no sample, so no number of it means anything.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// One of its numbers as a report shows it, by `show`; a dash where there is none.
+    pub fn show(&self, number: u64, show: impl FnOnce(u64) -> String) -> String {
+        if self.is_empty() { "–".into() } else { show(number) }
+    }
+}
+
+/// A histogram with buckets like those of an HDR histogram of two significant digits: bounds, both inclusive, and how many
+/// samples lie between them. Empty buckets are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buckets(pub Vec<[u64; 3]>);
+
+/// Significant digits of [`Buckets`].
+const DIGITS: u8 = 2;
 
 /// Bucket of a display histogram: at least `from_ns`, below the next possible bound (an eighth of an
 /// octave further).
@@ -117,14 +185,31 @@ impl Samples {
                 let rank = |pct: usize| values[(values.len() * pct).div_ceil(100) - 1];
                 let sum: u128 = values.iter().map(|&v| u128::from(v)).sum();
                 let mean = (sum / values.len() as u128) as u64;
-                Dist { min, mean, p50: rank(50), p95: rank(95), p99: rank(99), max }
+                let count = values.len() as u64;
+                Dist { min, mean, p50: rank(50), p95: rank(95), p99: rank(99), max, count }
             }
             Store::Histogram(r) => {
                 let rank = |q: f64| r.values.value_at_quantile(q).clamp(r.min, r.max);
                 let (p50, p95, p99) = (rank(0.50), rank(0.95), rank(0.99));
-                Dist { min: r.min, mean: r.sum / r.values.len().max(1), p50, p95, p99, max: r.max }
+                let count = r.values.len();
+                Dist { min: r.min, mean: r.sum / count.max(1), p50, p95, p99, max: r.max, count }
             }
         }
+    }
+
+    /// The whole distribution, ascending.
+    pub fn buckets(&self) -> Buckets {
+        let mut all = Histogram::<u64>::new(DIGITS).expect("two digits are within the library's range");
+        match &self.0 {
+            Store::Exact(values) => values.iter().for_each(|&v| all.record(v).expect(TAKES_ALL)),
+            Store::Histogram(r) => {
+                for i in r.values.iter_recorded() {
+                    all.record_n(i.value_iterated_to(), i.count_at_value()).expect(TAKES_ALL);
+                }
+            }
+        }
+        let bucket = |value: u64, n: u64| [all.lowest_equivalent(value), all.highest_equivalent(value), n];
+        Buckets(all.iter_recorded().map(|i| bucket(i.value_iterated_to(), i.count_at_value())).collect())
     }
 
     /// The distribution in buckets an eighth of an octave wide, ascending, empty ones left out.
@@ -240,6 +325,35 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// A task without a finished job had a response time of 0.
+    #[test]
+    fn nothing_is_null_and_zero_is_zero() {
+        let json = |d: Dist| serde_json::to_value(d).expect("numbers");
+        assert!(json(Dist::default())["p99"].is_null());
+        assert_eq!(json(Dist::default())["count"], 0);
+        let mut free = Samples::default();
+        free.add(0);
+        assert_eq!(json(free.dist())["p99"], 0);
+        for d in [Dist::default(), free.dist()] {
+            assert_eq!(serde_json::from_value::<Dist>(json(d)).expect("our own"), d);
+        }
+        let old = r#"{"min":1,"mean":1,"p50":1,"p95":1,"p99":1,"max":1}"#;
+        assert!(!serde_json::from_str::<Dist>(old).expect("an earlier version's").is_empty());
+    }
+
+    #[test]
+    fn buckets_have_every_sample_once() {
+        for n in [10u64, 20_000] {
+            let mut s = Samples::default();
+            (0..n).for_each(|i| s.add(i * i));
+            let buckets = s.buckets().0;
+            assert_eq!(buckets.iter().map(|b| b[2]).sum::<u64>(), n);
+            assert!(buckets.windows(2).all(|w| w[0][1] < w[1][0]), "ascending, apart");
+            // Two digits, and a third where a sample was rounded to three before.
+            assert!(buckets.iter().all(|b| b[1] - b[0] <= b[0] / 50), "narrow");
+        }
+    }
+
     #[test]
     fn nothing_is_zero() {
         assert_eq!(Samples::default().dist(), Dist::default());
@@ -251,10 +365,10 @@ mod tests {
     fn percentiles_are_nearest_rank() {
         let mut s = Samples::default();
         (1..=200).rev().for_each(|v| s.add(v));
-        assert_eq!(s.dist(), Dist { min: 1, mean: 100, p50: 100, p95: 190, p99: 198, max: 200 });
+        assert_eq!(s.dist(), Dist { min: 1, mean: 100, p50: 100, p95: 190, p99: 198, max: 200, count: 200 });
         let mut one = Samples::default();
         one.add(7);
-        assert_eq!(one.dist(), Dist { min: 7, mean: 7, p50: 7, p95: 7, p99: 7, max: 7 });
+        assert_eq!(one.dist(), Dist { min: 7, mean: 7, p50: 7, p95: 7, p99: 7, max: 7, count: 1 });
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! struct, none is renamed or moved. All times are nanoseconds.
 
 use crate::counted::Counted;
-use crate::stats::{Bin, Dist};
+use crate::stats::{Bin, Buckets, Dist};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -60,11 +60,23 @@ pub struct Summary {
     /// What the hardware counted of all tasks; absent where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Box<Counted>>,
+    /// Whole distributions over all tasks.
+    #[serde(default)]
+    pub histograms: Histograms,
     /// Display histograms over all tasks: for charts only.
     #[serde(skip)]
     pub response_bins: Vec<Bin>,
     #[serde(skip)]
     pub wakeup_bins: Vec<Bin>,
+}
+
+/// Whole distributions: lists of buckets, each with its bounds, both inclusive, in nanoseconds, and how many samples it has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histograms {
+    pub response_ns: Buckets,
+    pub wakeup_latency_ns: Buckets,
+    /// Each time that a task was ready and waited for a CPU, after wake-ups and in between.
+    pub wait_ns: Buckets,
 }
 
 /// Sums over the whole run.

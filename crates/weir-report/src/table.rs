@@ -106,8 +106,8 @@ fn totals(out: &mut String, s: &Summary) {
 fn latencies(out: &mut String, s: &Summary) {
     let mut columns = Columns::new(["", "min", "mean", "p50", "p95", "p99", "max"]);
     for (name, dist) in [("response time", &s.response_ns), ("wakeup latency", &s.wakeup_latency_ns)] {
-        if *dist != Dist::default() {
-            let Dist { min, mean, p50, p95, p99, max } = *dist;
+        if !dist.is_empty() {
+            let Dist { min, mean, p50, p95, p99, max, .. } = *dist;
             let cells = [min, mean, p50, p95, p99, max].map(duration);
             columns.row([name.to_string()].into_iter().chain(cells));
         }
@@ -182,7 +182,9 @@ fn tasks(out: &mut String, s: &Summary) {
         let mut row = vec![l.name.to_string()];
         row.extend((!single).then(|| count(l.tasks)));
         row.extend([count(jobs), count(missed)]);
-        row.extend([l.cpu_ns, l.wait_ns, l.response.p50, l.response.p99, l.wakeup.p99].map(duration));
+        row.extend([l.cpu_ns, l.wait_ns].map(duration));
+        row.extend([l.response.p50, l.response.p99].map(|ns| l.response.show(ns, duration)));
+        row.push(l.wakeup.show(l.wakeup.p99, duration));
         row.extend([count(preempted), count(migrated)]);
         columns.row(row);
     }

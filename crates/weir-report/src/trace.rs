@@ -136,20 +136,28 @@ impl Trace {
 
     /// Stops tracing at `end_ns`: closes what is open and writes the rest. Returns the first error.
     pub fn finish(mut self, end_ns: u64) -> io::Result<()> {
+        self.pause(end_ns);
+        self.out.finish()
+    }
+
+    /// Closes what is open, at `t`. What follows begins anew.
+    pub(crate) fn pause(&mut self, t: u64) {
         self.flush_calls();
         self.flush_depths();
         for cpu in 0..self.cpus.len() as u32 {
             let track = self.cpus[cpu as usize];
             if track.task.is_some() || track.offline {
-                self.event(end_ns.max(track.last_ns), Kind::End, uuid(Track::Cpu, cpu), 0, |_| {});
+                self.event(t.max(track.last_ns), Kind::End, uuid(Track::Cpu, cpu), 0, |_| {});
             }
+            let track = &mut self.cpus[cpu as usize];
+            (track.task, track.offline) = (None, false);
         }
         for task in 0..self.tasks.len() as u32 {
             if !matches!(self.tasks[task as usize], State::Unknown | State::Off) {
-                self.event(end_ns, Kind::End, uuid(Track::Task, task), 0, |_| {});
+                self.event(t, Kind::End, uuid(Track::Task, task), 0, |_| {});
+                self.tasks[task as usize] = State::Off;
             }
         }
-        self.out.finish()
     }
 
     /// A packet that is no event: these are few.

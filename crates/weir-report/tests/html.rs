@@ -50,7 +50,11 @@ fn hostile_names_stay_text() {
         ..meta()
     };
     let (summary, gantt) = run(names);
-    let extras = HtmlExtras { graph_svg: Some(format!("<svg>{EVIL}</svg>")), gantt: Some(gantt) };
+    let extras = HtmlExtras {
+        graph_svg: Some(format!("<svg>{EVIL}</svg>")),
+        gantt: Some(gantt),
+        ..HtmlExtras::default()
+    };
     let page = html(&summary, &extras);
     let data = page.find("id=\"data\">").unwrap();
     assert!(page[..data].contains("&lt;script&gt;alert(1)"), "the title shows the name as it is");
@@ -58,7 +62,10 @@ fn hostile_names_stay_text() {
     assert!(!page.contains(EVIL));
     let compared = html_compare(
         &[summary.clone(), summary],
-        &CompareExtras { reports: vec!["a/report.html".into(), EVIL.into()] },
+        &CompareExtras {
+            reports: vec!["a/report.html".into(), EVIL.into()],
+            timelines: vec![vec![[500, 20, 10]; 4]],
+        },
     );
     check(&compared);
     assert!(!compared.contains(EVIL));
@@ -67,7 +74,7 @@ fn hostile_names_stay_text() {
 #[test]
 fn nothing_comes_from_the_network() {
     let (summary, gantt) = run(meta());
-    let page = html(&summary, &HtmlExtras { graph_svg: None, gantt: Some(gantt) });
+    let page = html(&summary, &HtmlExtras { graph_svg: None, gantt: Some(gantt), ..HtmlExtras::default() });
     let begin = page.find("id=\"data\">").unwrap();
     let end = begin + page[begin..].find("</script>").unwrap();
     let page = format!("{}{}", &page[..begin], &page[end..]).replace("http://www.w3.org/2000/svg", "");
@@ -80,7 +87,7 @@ fn nothing_comes_from_the_network() {
 fn equal_runs_give_equal_pages() {
     let make = || {
         let (summary, gantt) = run(meta());
-        html(&summary, &HtmlExtras { graph_svg: None, gantt: Some(gantt) })
+        html(&summary, &HtmlExtras { graph_svg: None, gantt: Some(gantt), ..HtmlExtras::default() })
     };
     assert!(make() == make());
 }

@@ -14,7 +14,8 @@ fn dist(values: Option<&Vec<u64>>) -> Dist {
     v.sort_unstable();
     let rank = |pct: usize| v[(v.len() * pct).div_ceil(100) - 1];
     let mean = v.iter().sum::<u64>() / v.len() as u64;
-    Dist { min: v[0], mean, p50: rank(50), p95: rank(95), p99: rank(99), max: v[v.len() - 1] }
+    let (max, count) = (v[v.len() - 1], v.len() as u64);
+    Dist { min: v[0], mean, p50: rank(50), p95: rank(95), p99: rank(99), max, count }
 }
 
 fn check(summary: &Summary, r: &Reference) {

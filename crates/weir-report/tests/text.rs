@@ -9,7 +9,7 @@ use weir_report::{
 const MS: u64 = 1_000_000;
 
 fn dist(p50: u64) -> Dist {
-    Dist { min: p50 / 4, mean: p50 + p50 / 9, p50, p95: 3 * p50, p99: 4 * p50, max: 7 * p50 }
+    Dist { min: p50 / 4, mean: p50 + p50 / 9, p50, p95: 3 * p50, p99: 4 * p50, max: 7 * p50, count: 10 }
 }
 
 /// A made-up run on `cpus` CPUs with `tasks` tasks in groups of `per_group`.

@@ -118,7 +118,7 @@ impl Recording {
         let trace_name = self.out.shown("trace.pftrace");
         trace.finish(done.duration_ns).map_err(|e| write_error(trace_name.as_ref(), &e))?;
         gantt.finish(done.duration_ns);
-        let extras = HtmlExtras { graph_svg: Some(self.picture), gantt: Some(gantt) };
+        let extras = HtmlExtras { graph_svg: Some(self.picture), gantt: Some(gantt), places: Vec::new() };
         self.out.write("summary.json", summary.to_json().as_bytes())?;
         self.out.write("tasks.csv", weir_report::tasks_csv(&summary).as_bytes())?;
         self.out.write("threads.csv", threads_csv(&done.threads).as_bytes())?;

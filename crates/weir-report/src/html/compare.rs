@@ -3,10 +3,11 @@
 
 use super::data::SpreadData;
 use super::page::{escape, micro, page};
-use crate::compare::{Better, columns, shown};
+use crate::compare::{Better, Column, METRICS, columns, shown};
 use crate::stats::{Bin, MeanCi};
-use crate::summary::Summary;
+use crate::summary::{GroupSummary, Summary};
 use serde::Serialize;
+use std::cmp::Reverse;
 
 const SCRIPT: &str = include_str!("assets/compare.js");
 
@@ -15,14 +16,34 @@ const SCRIPT: &str = include_str!("assets/compare.js");
 pub struct CompareExtras {
     /// Relative address of each run's own report, in the order of the summaries; may be shorter, and an empty one is none.
     pub reports: Vec<String>,
+    /// Where the time of each run went, part by part ([`timeline`]), in the order of the summaries; may be shorter, and empty ones
+    /// are none.
+    pub timelines: Vec<Vec<[u64; 3]>>,
 }
 
 #[derive(Serialize)]
 struct Data {
     columns: Vec<ColumnData>,
     metrics: Vec<MetricData>,
+    groups: Vec<GroupRow>,
+    nr_groups: usize,
     seeds: usize,
 }
+
+/// A group of tasks in all columns: mean, text and is it best, of its missed deadlines and of two percentiles.
+#[derive(Serialize)]
+struct GroupRow {
+    name: String,
+    missed: Vec<Cell>,
+    response: Vec<Cell>,
+    wakeup: Vec<Cell>,
+}
+
+/// Mean, text, is it best. No mean: no run has a value.
+type Cell = (Option<f64>, String, bool);
+
+/// Groups with a row.
+const GROUPS: usize = 60;
 
 #[derive(Serialize)]
 struct ColumnData {
@@ -31,6 +52,9 @@ struct ColumnData {
     wakeup: SpreadData,
     /// Mean shares of the machine: busy, scheduler code, waiting for locks, idle; thousandths.
     shares: [f64; 4],
+    /// Virtual time of the first run, and shares of the machine's time part by part.
+    duration: u64,
+    timeline: Vec<[u64; 3]>,
     /// Label and address of the reports.
     reports: Vec<(String, String)>,
 }
@@ -72,9 +96,15 @@ pub fn html_compare(runs: &[Summary], extras: &CompareExtras) -> String {
         let address = extras.reports.get(index).filter(|a| !a.is_empty())?;
         Some((format!("seed {}", s.seed), address.clone()))
     };
+    let timeline_of = |s: &Summary| {
+        let index = all.iter().position(|other| std::ptr::eq(*other, s));
+        index.and_then(|i| extras.timelines.get(i)).cloned().unwrap_or_default()
+    };
     let data = Data {
         seeds: columns.iter().map(|c| c.runs.len()).max().unwrap_or(0),
         metrics: shown(&all).map(metric).collect(),
+        groups: group_rows(&columns),
+        nr_groups: all.first().map_or(0, |s| s.groups.len()),
         columns: columns
             .iter()
             .map(|c| ColumnData {
@@ -82,6 +112,8 @@ pub fn html_compare(runs: &[Summary], extras: &CompareExtras) -> String {
                 response: merged(&c.runs, |s| (&s.response_ns, &s.response_bins)),
                 wakeup: merged(&c.runs, |s| (&s.wakeup_latency_ns, &s.wakeup_bins)),
                 shares: shares(&c.runs),
+                duration: c.runs[0].duration_ns,
+                timeline: timeline_of(c.runs[0]),
                 reports: c.runs.iter().filter_map(|s| address(s)).collect(),
             })
             .collect(),
@@ -112,6 +144,50 @@ pub fn html_compare(runs: &[Summary], extras: &CompareExtras) -> String {
         all.first().map_or(String::new(), |s| escape(&s.runweir)),
     );
     page(&title, &body, &data, SCRIPT)
+}
+
+/// The groups of the first run, those with most misses and longest waits where there are too many, in all columns.
+fn group_rows(columns: &[Column<'_>]) -> Vec<GroupRow> {
+    let Some(first) = columns.first().map(|c| c.runs[0]) else { return Vec::new() };
+    let mut groups: Vec<(usize, &GroupSummary)> = first.groups.iter().enumerate().collect();
+    if groups.len() > GROUPS {
+        groups.sort_by_key(|(i, g)| {
+            (Reverse((g.deadline_misses, g.response_ns.p99.max(g.wakeup_latency_ns.p99))), *i)
+        });
+        groups.truncate(GROUPS);
+        groups.sort_by_key(|(i, _)| *i);
+    }
+    let cells = |name: &str, metric: &str, of: fn(&GroupSummary) -> Option<u64>| -> Vec<Cell> {
+        let metric = METRICS.iter().find(|m| m.name == metric).expect("it is one of ours");
+        let values = |c: &Column<'_>| -> Vec<f64> {
+            let found = c.runs.iter().filter_map(|s| s.groups.iter().find(|g| g.name == name));
+            found.filter_map(of).map(|n| n as f64).collect()
+        };
+        let all: Vec<Vec<f64>> = columns.iter().map(values).collect();
+        let known: Vec<MeanCi> = all.iter().filter(|v| !v.is_empty()).map(|v| MeanCi::of(v)).collect();
+        let mut best = metric.best(&known).into_iter().zip(known);
+        let mut cell = |v: &Vec<f64>| match v.is_empty() {
+            true => (None, "–".into(), false),
+            false => {
+                let (best, ci) = best.next().expect("one for each that is known");
+                (Some(ci.mean), micro(&metric.show_ci(&ci)), best)
+            }
+        };
+        all.iter().map(&mut cell).collect()
+    };
+    groups
+        .into_iter()
+        .map(|(_, g)| GroupRow {
+            name: g.name.clone(),
+            missed: cells(&g.name, "deadline misses", |g| Some(g.deadline_misses)),
+            response: cells(&g.name, "response p99", |g| {
+                (!g.response_ns.is_empty()).then_some(g.response_ns.p99)
+            }),
+            wakeup: cells(&g.name, "wakeup p99", |g| {
+                (!g.wakeup_latency_ns.is_empty()).then_some(g.wakeup_latency_ns.p99)
+            }),
+        })
+        .collect()
 }
 
 fn shares(runs: &[&Summary]) -> [f64; 4] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The data that the pages' scripts draw: a selection of the summary, bounded in size.
 
-use crate::gantt::{GROUP, Gantt, MIXED, MarkKind};
+use crate::gantt::{GROUP, Gantt, MIXED, MarkKind, MomentKind};
 use crate::stats::{Bin, Dist};
 use crate::summary::{GroupSummary, Summary, TaskSummary};
 use serde::Serialize;
@@ -14,8 +14,8 @@ const TASKS: usize = 4_000;
 const GROUPS: usize = 200;
 
 /// Numbers in the order min, mean, p50, p95, p99, max.
-fn six(d: &Dist) -> [u64; 6] {
-    [d.min, d.mean, d.p50, d.p95, d.p99, d.max]
+fn six(d: &Dist) -> [Option<u64>; 6] {
+    [d.min, d.mean, d.p50, d.p95, d.p99, d.max].map(|n| (!d.is_empty()).then_some(n))
 }
 
 fn bins(bins: &[Bin]) -> Vec<[u64; 2]> {
@@ -25,7 +25,7 @@ fn bins(bins: &[Bin]) -> Vec<[u64; 2]> {
 /// A distribution with its percentiles.
 #[derive(Serialize)]
 pub struct SpreadData {
-    dist: [u64; 6],
+    dist: [Option<u64>; 6],
     bins: Vec<[u64; 2]>,
 }
 
@@ -75,7 +75,7 @@ pub fn groups(s: &Summary) -> Vec<GroupData> {
 
 /// Tasks by columns of a row: id, name, group, jobs, misses, preemptions, migrations, CPU time, wait,
 /// response p50, p99, max, wake-up p50, p99, max.
-type TaskRow<'a> = (u32, &'a str, &'a str, [u64; 12]);
+pub type TaskRow<'a> = (u32, &'a str, &'a str, [Option<u64>; 12]);
 
 /// The tasks that a page lists: those with misses and long responses first where there are too many.
 pub fn tasks(s: &Summary) -> Vec<TaskRow<'_>> {
@@ -89,22 +89,107 @@ pub fn tasks(s: &Summary) -> Vec<TaskRow<'_>> {
     }
     let row = |t: &'_ TaskSummary| {
         let (r, w) = (&t.response_ns, &t.wakeup_latency_ns);
+        let of = |d: &Dist, n: u64| (!d.is_empty()).then_some(n);
         [
-            t.jobs,
-            t.deadline_misses,
-            t.preemptions,
-            t.migrations,
-            t.cpu_ns,
-            t.wait_ns,
-            r.p50,
-            r.p99,
-            r.max,
-            w.p50,
-            w.p99,
-            w.max,
+            Some(t.jobs),
+            Some(t.deadline_misses),
+            Some(t.preemptions),
+            Some(t.migrations),
+            Some(t.cpu_ns),
+            Some(t.wait_ns),
+            of(r, r.p50),
+            of(r, r.p99),
+            of(r, r.max),
+            of(w, w.p50),
+            of(w, w.p99),
+            of(w, w.max),
         ]
     };
     chosen.into_iter().map(|t| (t.id, &*t.name, &*t.group, row(t))).collect()
+}
+
+/// Parts of the run in the overview.
+const PARTS: usize = 240;
+/// CPUs up to which a group has just one, and CPUs of a group where nothing is known of caches.
+const FEW_CPUS: usize = 16;
+const NEIGHBOURS: usize = 32;
+
+/// Consecutive CPUs that belong together: name, first CPU, number, and for each part of the run the busy share in thousandths.
+#[derive(Serialize)]
+struct Place {
+    name: String,
+    first: u32,
+    cpus: usize,
+    busy: Vec<u64>,
+    lock: Vec<u64>,
+}
+
+/// The whole run at a glance: shares of time by part, for the machine and for groups of CPUs, and the worst moments.
+#[derive(Serialize)]
+pub struct OverviewData {
+    /// For each part: tasks, scheduler code, waiting for locks, in thousandths of the machine's time.
+    all: Vec<[u64; 3]>,
+    places: Vec<Place>,
+    /// What, when it was over, how long it took, name of the task, CPU (-1: unknown).
+    worst: Vec<(&'static str, u64, u64, String, i64)>,
+}
+
+/// Shares of the time of some CPUs: tasks, scheduler code, waiting for locks, for each of [`PARTS`] parts of the run, in
+/// thousandths.
+fn shares(gantt: &Gantt, s: &Summary, cpus: &[u32]) -> Vec<[u64; 3]> {
+    let part_ns = (s.duration_ns / PARTS as u64).max(1);
+    let whole = u128::from(part_ns) * cpus.len().max(1) as u128;
+    let permille = |ns: u64| (u128::from(ns) * 1000 / whole).min(1000) as u64;
+    gantt.shares(cpus, PARTS).into_iter().map(|p| p.map(permille)).collect()
+}
+
+/// Where the machine's time went, for a comparison of runs.
+pub fn timeline(gantt: &Gantt, s: &Summary) -> Vec<[u64; 3]> {
+    let everyone: Vec<u32> = (0..s.cpus.len() as u32).collect();
+    shares(gantt, s, &everyone)
+}
+
+impl OverviewData {
+    pub fn new(gantt: &Gantt, s: &Summary, places: &[(u32, u32)]) -> Self {
+        let shares = |cpus: &[u32]| shares(gantt, s, cpus);
+        let everyone: Vec<u32> = (0..s.cpus.len() as u32).collect();
+        let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+        if everyone.len() > FEW_CPUS {
+            let known = places.len() == everyone.len() && places.iter().any(|p| *p != places[0]);
+            for &cpu in &everyone {
+                let name = match known {
+                    true => format!("node {} LLC {}", places[cpu as usize].0, places[cpu as usize].1),
+                    false => {
+                        let first = cpu as usize / NEIGHBOURS * NEIGHBOURS;
+                        format!("CPUs {first}–{}", (first + NEIGHBOURS).min(everyone.len()) - 1)
+                    }
+                };
+                match groups.last_mut() {
+                    Some((last, cpus)) if *last == name => cpus.push(cpu),
+                    _ => groups.push((name, vec![cpu])),
+                }
+            }
+        }
+        let place = |(name, cpus): (String, Vec<u32>)| {
+            let shares = shares(&cpus);
+            let of = |i: usize| shares.iter().map(|p| p[i]).collect();
+            Place { name, first: cpus[0], cpus: cpus.len(), busy: of(0), lock: of(2) }
+        };
+        let worst = gantt
+            .moments()
+            .map(|m| {
+                let what = match m.kind {
+                    MomentKind::Wakeup => "wakeup",
+                    MomentKind::Lock => "lock",
+                    MomentKind::LateJob => "late job",
+                };
+                let name = s.tasks.get(m.task as usize).map_or(String::new(), |t| t.name.to_string());
+                let cpu = if m.cpu == MIXED { -1 } else { i64::from(m.cpu) };
+                (what, m.at_ns, m.ns, name, cpu)
+            })
+            .collect();
+        Self { all: shares(&everyone), places: groups.into_iter().map(place).collect(), worst }
+    }
 }
 
 /// The chart. Pieces are flat lists of differences:

@@ -13,5 +13,6 @@ mod run;
 mod sweep;
 
 pub use compare::{CompareExtras, html_compare};
+pub use data::timeline;
 pub(crate) use page::escape;
 pub use run::{HtmlExtras, html};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The report of one run.
 
-use super::data::{GanttData, GroupData, SpreadData, groups, tasks};
+use super::data::{GanttData, GroupData, OverviewData, SpreadData, TaskRow, groups, tasks};
 use super::page::{Tile, escape, page, tiles};
 use crate::gantt::Gantt;
 use crate::summary::{
@@ -20,6 +20,8 @@ pub struct HtmlExtras {
     pub graph_svg: Option<String>,
     /// Who ran where; [`Gantt::finish`] was called.
     pub gantt: Option<Gantt>,
+    /// Node and last-level cache of each CPU, by which many CPUs are grouped; empty: unknown.
+    pub places: Vec<(u32, u32)>,
 }
 
 #[derive(Serialize)]
@@ -40,8 +42,9 @@ struct Data<'a> {
     swaps: &'a [SwapSummary],
     all: [SpreadData; 2],
     groups: Vec<GroupData>,
-    tasks: Vec<(u32, &'a str, &'a str, [u64; 12])>,
+    tasks: Vec<TaskRow<'a>>,
     gantt: Option<GanttData>,
+    overview: Option<OverviewData>,
     graph: Option<&'a str>,
 }
 
@@ -70,6 +73,7 @@ pub fn html(summary: &Summary, extras: &HtmlExtras) -> String {
         groups: groups(summary),
         tasks: tasks(summary),
         gantt: extras.gantt.as_ref().map(|g| GanttData::new(g, summary)),
+        overview: extras.gantt.as_ref().map(|g| OverviewData::new(g, summary, &extras.places)),
         graph: extras.graph_svg.as_deref(),
     };
     let title = format!("{} on {}", escape(&summary.topology), escape(&summary.machine));

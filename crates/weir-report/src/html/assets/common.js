@@ -6,7 +6,8 @@ const root = document.documentElement;
 const SVG = "http://www.w3.org/2000/svg";
 // Warm colours are left to the scheduler, locks and misses.
 const PALETTE = ["#4269d0", "#2fa58c", "#8a55d7", "#7d9f35", "#c9559b", "#2f93c4", "#96705a", "#6c7a89", "#5b6ee8", "#1f8a5f", "#b07cc6", "#a3a04a"];
-const color = (i) => PALETTE[i % PALETTE.length];
+/** The colour of the i-th group: the palette, then hues that lie far apart, in three lightnesses that white text can be read on. */
+const color = (i) => i < PALETTE.length ? PALETTE[i] : `hsl(${Math.round(60 + (i * 137.508) % 280)} ${i % 2 ? 70 : 48}% ${[34, 44, 52][i % 3]}%)`;
 const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
 /** An element with attributes, listeners (`onclick` …) and children; strings become text nodes. */
@@ -26,6 +27,7 @@ function sig(x) {
   return Number.isInteger(x) && a < 1000 ? String(x) : a >= 99.95 ? x.toFixed(0) : a >= 9.995 ? x.toFixed(1) : x.toFixed(2);
 }
 function dur(ns) {
+  if (ns === null) return "–";
   const a = Math.abs(ns);
   if (a === 0) return "0";
   if (a < 999.5) return sig(ns) + " ns";

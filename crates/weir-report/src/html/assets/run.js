@@ -158,6 +158,87 @@ function graph() {
   return section_;
 }
 
+// ---- the run at a glance -------------------------------------------------------------------------
+/** Shows a time span and a CPU in the Gantt chart; set where there is one. */
+let jump = null;
+let shownSpan = () => null;
+
+function overview() {
+  const O = D.overview;
+  if (!O || !D.duration || !O.all.length) return;
+  const left = 110, stripH = 54, gap = 6, parts = O.all.length;
+  const rowH = O.places.length > 40 ? 7 : 12;
+  const height = 20 + stripH + (O.places.length ? gap + O.places.length * rowH : 0);
+  const canvas = el("canvas", { role: "img", "aria-label": "shares of time over the run, by group of CPUs", style: `height:${height}px;width:100%;display:block` });
+  let width = 800;
+  const top = 20, rowsTop = top + stripH + gap;
+  const X = (part) => left + (part / parts) * (width - left - 8);
+  function draw() {
+    const ratio = Math.min(3, devicePixelRatio || 1);
+    width = canvas.clientWidth || 800;
+    canvas.width = width * ratio; canvas.height = height * ratio;
+    const c = canvas.getContext("2d");
+    c.scale(ratio, ratio);
+    c.clearRect(0, 0, width, height);
+    c.font = "11.5px system-ui, 'DejaVu Sans', sans-serif"; c.textBaseline = "middle";
+    const soft = css("--soft"), step = tickStep(D.duration, Math.max(3, width / 130));
+    c.fillStyle = soft;
+    for (let t = 0; t <= D.duration + 1e-9; t += step) { const x = X((t / D.duration) * parts); c.textAlign = x > width - 40 ? "right" : "center"; c.fillText(timeLabel(t, step, D.duration), Math.min(x, width - 2), 8); }
+    c.fillStyle = css("--grid"); c.fillRect(left, top, width - left - 8, stripH);
+    const fills = [css("--busy"), css("--sched"), css("--lock")];
+    O.all.forEach((p, i) => {
+      let y = top + stripH;
+      p.forEach((share, kind) => { const h = (share / 1000) * stripH; c.fillStyle = fills[kind]; c.fillRect(X(i), y - h, Math.ceil(X(1) - X(0)), h); y -= h; });
+    });
+    c.textAlign = "right"; c.fillStyle = soft; c.fillText("whole machine", left - 7, top + stripH / 2);
+    O.places.forEach((g, r) => {
+      const y = rowsTop + r * rowH;
+      for (let i = 0; i < parts; i++) {
+        if (g.busy[i]) { c.globalAlpha = 0.08 + 0.92 * g.busy[i] / 1000; c.fillStyle = fills[0]; c.fillRect(X(i), y, Math.ceil(X(1) - X(0)), rowH - 1); }
+        if (g.lock[i]) { c.globalAlpha = Math.min(1, 0.25 + g.lock[i] / 250); c.fillStyle = fills[2]; c.fillRect(X(i), y + rowH - 3, Math.ceil(X(1) - X(0)), 2); }
+      }
+      c.globalAlpha = 1;
+      if (r % Math.ceil(12 / rowH) === 0) { c.fillStyle = soft; c.fillText(g.name, left - 7, y + rowH / 2); }
+    });
+    const seen = shownSpan();
+    if (seen && seen[1] - seen[0] < D.duration) {
+      c.strokeStyle = css("--accent"); c.lineWidth = 1.5;
+      const x0 = X((seen[0] / D.duration) * parts), x1 = X((seen[1] / D.duration) * parts);
+      c.strokeRect(x0, top - 2, Math.max(3, x1 - x0), height - top);
+    }
+  }
+  const where = (e) => {
+    const box = canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
+    const part = Math.floor(((x - left) / (width - left - 8)) * parts), r = Math.floor((y - rowsTop) / rowH);
+    return part < 0 || part >= parts ? null : { part, place: O.places[r] };
+  };
+  canvas.addEventListener("mousemove", (e) => {
+    const at = where(e);
+    if (!at) return hideTip();
+    const span = D.duration / parts, from = "from " + stamp(Math.round(at.part * span)) + " for " + dur(span);
+    const g = at.place;
+    showTip(e, g ? [g.name, `${num(g.cpus)} CPUs from ${g.first} on`, from, `busy ${pct(g.busy[at.part], 1000)}, waiting for locks ${pct(g.lock[at.part], 1000)}`]
+      : ["whole machine", from, `busy ${pct(O.all[at.part][0], 1000)}, scheduler ${pct(O.all[at.part][1], 1000)}, waiting for locks ${pct(O.all[at.part][2], 1000)}`]);
+  });
+  canvas.addEventListener("mouseleave", hideTip);
+  canvas.addEventListener("click", (e) => {
+    const at = where(e), span = D.duration / parts;
+    if (at && jump) jump(Math.max(0, (at.part - 1) * span), Math.min(D.duration, (at.part + 2) * span), at.place ? at.place.first : null);
+  });
+  const s = section("The run at a glance", null, canvas, key([["tasks", "var(--busy)"], ["scheduler code", "var(--sched)"], ["lock waiting", "var(--lock)"]]),
+    el("p", { class: "note" }, O.places.length ? "One row for each last-level cache, or group of neighbouring CPUs. " : "", "Click: show the place in the chart below."));
+  if (O.worst.length) {
+    const title = { "late job": "late job", wakeup: "late wake-up", lock: "wait for a lock" };
+    s.append(el("h3", { style: "margin-top:16px" }, "Worst moments"), el("table", { class: "worst" }, el("tbody", {}, O.worst.map(([what, at, ns, name, cpu]) =>
+      el("tr", {}, el("td", {}, title[what]), el("td", {}, dur(ns)), el("td", {}, name), el("td", {}, cpu < 0 ? "" : D.cpus[cpu] ? D.cpus[cpu].name : `CPU ${cpu}`),
+        el("td", {}, el("button", { onclick: () => jump && jump(Math.max(0, at - ns * 1.2), Math.min(D.duration, at + ns * 0.3 + 1000), cpu < 0 ? null : cpu) }, "at " + stamp(at))))))));
+  }
+  redraw.push(draw);
+  new ResizeObserver(draw).observe(canvas);
+  overview.draw = draw;
+  draw();
+}
+
 // ---- the Gantt chart -----------------------------------------------------------------------------
 function gantt() {
   const G = D.gantt;
@@ -193,6 +274,14 @@ function gantt() {
     const mid = at === undefined ? (view.a + view.b) / 2 : at;
     const rel = (mid - view.a) / (view.b - view.a);
     view.a = Math.max(0, Math.min(end - span, mid - rel * span)); view.b = view.a + span; draw();
+  };
+  shownSpan = () => [view.a, view.b];
+  jump = (a, b, cpu) => {
+    const mid = (a + b) / 2, span = Math.min(end, Math.max(minSpan, b - a));
+    view.a = Math.max(0, Math.min(end - span, mid - span / 2)); view.b = view.a + span;
+    if (cpu !== null) view.row = Math.max(0, Math.min(Math.max(0, n - visibleRows), cpu - Math.floor(visibleRows / 2)));
+    draw();
+    canvas.scrollIntoView({ block: "nearest", behavior: "smooth" });
   };
   const panBy = (ns) => { const span = view.b - view.a; view.a = Math.max(0, Math.min(end - span, view.a + ns)); view.b = view.a + span; draw(); };
   const controls = el("div", { class: "screen", style: "display:flex;gap:8px;flex-wrap:wrap" }, search,
@@ -293,6 +382,7 @@ function gantt() {
       const y = top + (r - view.row) * rowH + Math.max(rowH / 2, 6);
       if (y < height - 3) c.fillText(name, left - 7, y - (rowH > 12 ? 1 : 0));
     }
+    if (overview.draw) overview.draw();
     if (n > visibleRows) { // where in the list of CPUs
       const track = height - top;
       c.fillStyle = grid; c.fillRect(width - 6, top, 5, track);
@@ -476,6 +566,7 @@ function happenings() {
 }
 
 graph();
+overview();
 gantt();
 latencies();
 schedulerTime();
