@@ -33,7 +33,8 @@ fn run_writes_its_files() {
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     assert_eq!(
         names,
-        ["a/b/jobs.csv", "a/b/report.html", "a/b/summary.json", "a/b/tasks.csv", "a/b/trace.pftrace"]
+        ["jobs.csv", "report.html", "summary.json", "tasks.csv", "trace.pftrace", "wakeups.csv"]
+            .map(|f| format!("a/b/{f}"))
     );
     assert!(files.values().all(|f| !f.is_empty()));
     let html = String::from_utf8_lossy(&files["a/b/report.html"]).into_owned();
@@ -60,7 +61,7 @@ fn the_same_seed_gives_the_same_bytes() {
         good_in(dir.path(), &[&args[..], &[out]].concat());
     }
     let (one, two) = (tree(&dir.path().join("one")), tree(&dir.path().join("two")));
-    assert_eq!(one.len(), 5);
+    assert_eq!(one.len(), 6);
     for (name, bytes) in &one {
         assert!(bytes == &two[name], "{name} differs");
     }
@@ -89,7 +90,7 @@ fn earlier_results_are_replaced_and_notes_beside_them_stay() {
     good_in(dir.path(), &with(&["--out", "o", "-q", "-s", "2"]));
     assert_ne!(before, fs::read(dir.path().join("o/summary.json")).expect("readable"));
     assert_eq!(fs::read_to_string(dir.path().join("o/notes.txt")).expect("kept"), "mine");
-    assert_eq!(tree(dir.path()).len(), 6, "no scratch files");
+    assert_eq!(tree(dir.path()).len(), 7, "no scratch files");
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn a_folder_of_others_is_refused_without_force() {
     assert!(ran.stderr.contains("thesis.tex") && ran.stderr.contains("--force"), "{}", ran.stderr);
     assert_eq!(tree(dir.path()).len(), 1);
     good_in(dir.path(), &with(&["--out", ".", "--force", "-q"]));
-    assert_eq!(tree(dir.path()).len(), 6);
+    assert_eq!(tree(dir.path()).len(), 7);
 }
 
 /// A wrong input after the folder was named leaves no trace of it.
@@ -136,11 +137,34 @@ fn compare_writes_a_folder_for_each_topology() {
     let mut wanted = vec!["compare.csv".to_string(), "compare.html".into(), "compare.json".into()];
     for topology in ["central", "decentral"] {
         wanted.extend(
-            ["jobs.csv", "report.html", "summary.json", "tasks.csv", "trace.pftrace"]
+            ["jobs.csv", "report.html", "summary.json", "tasks.csv", "trace.pftrace", "wakeups.csv"]
                 .map(|f| format!("{topology}/{f}")),
         );
     }
     wanted.sort();
     assert_eq!(names, wanted);
     assert_eq!(files, tree(&dir.path().join("p")), "the same seeds give the same bytes");
+}
+
+/// A report of 1,024 CPUs wrote a trace of hundreds of megabytes, wanted or not.
+#[test]
+fn the_trace_has_the_part_that_is_asked_for() {
+    let dir = temp();
+    let run = |part: &str| {
+        let args =
+            ["run", "-t", "edf", "-m", "smp-2", "-w", "avionics", "-d", "400ms", "-q", "--force", "-o", part];
+        good_in(dir.path(), &[&args[..], &["--trace", part]].concat());
+        fs::metadata(dir.path().join(part).join("trace.pftrace")).map(|m| m.len()).ok()
+    };
+    let size = |part: &str| run(part).expect("a trace");
+    assert_eq!(run("none"), None);
+    let (full, span, misses) = (size("full"), size("10ms..20ms"), size("misses"));
+    assert!(span < full / 4, "{span} of {full}");
+    assert!(misses < full, "{misses} of {full}");
+    for wrong in ["20ms..10ms", "half", "10..20", "1ms.."] {
+        let ran = runweir_in(dir.path(), &with(&["--out", "w", "--trace", wrong]));
+        assert_eq!(ran.status, if wrong == "1ms.." { 0 } else { 2 }, "{wrong}: {}", ran.stderr);
+    }
+    let ran = runweir_in(dir.path(), &with(&["--trace", "none"]));
+    assert_eq!(ran.status, 2, "without --out there is no trace to leave out");
 }

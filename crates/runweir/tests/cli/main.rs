@@ -5,6 +5,7 @@ mod analyze;
 mod compare;
 mod component;
 mod files;
+mod fuzz;
 mod lists;
 mod live;
 mod reproduce;
