@@ -21,21 +21,27 @@ echo "size of the package: $(stat -c %s "$deb") bytes"
 # The distribution that this one is, as small as apt allows; its mirror is the one in use here.
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 root=$work/root
-if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev "$release" "$root" >"$work/log" 2>&1; then
+# Installed while the root is made, for then apt has its lists and the network there.
+cat >"$work/install" <<'HOOK'
+touch "$(dirname "$0")/made"
+cp "$(dirname "$0")"/runweir_*.deb "$1/tmp/runweir.deb"
+chroot "$1" apt-get install --yes --no-install-recommends /tmp/runweir.deb
+HOOK
+chmod +x "$work/install"
+if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev --customize-hook="$work/install" "$release" "$root" >"$work/log" 2>&1; then
+	[[ ! -e $work/made ]] || { tail -20 "$work/log"; exit 1; }
 	echo "skipped: no clean root can be made here: $(tail -3 "$work/log")"
 	exit 77
 fi
-cp "$deb" "$root/tmp/runweir.deb"
 within() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 HOME=/root chroot "$root" "$@"; }
-within apt-get install --yes --no-install-recommends /tmp/runweir.deb >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
 
 within runweir --version
 within runweir run -t decentral -m smp-2 -w hackbench:groups=1,fds=2,loops=5 --json >"$work/run.json"
 grep -q '"jobs_completed"' "$work/run.json"
 # The files of the catalogue are what the program holds.
-within sh -c 'cd /usr/share/runweir && runweir check topologies/central.weir && runweir run -t topologies/priority.weir -m machines/desktop.xml -w workloads/video.json -d 100ms --quiet'
+within sh -c 'cd /usr/share/runweir && runweir check --quiet topologies/central.weir && runweir run -t topologies/priority.weir -m machines/desktop.xml -w workloads/video.json -d 100ms --quiet'
 # A component of one's own, with the headers of the package alone and with those in the program.
-cp crates/weir-tests/native/loaded/newest_first.c "$root/tmp/"
+mkdir -p "$root/tmp" && cp crates/weir-tests/native/loaded/newest_first.c "$root/tmp/"
 within gcc -std=gnu11 -ffreestanding -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter /tmp/newest_first.c
 within sh -c 'cd /tmp && runweir component build newest_first.c && runweir component check newest_first.so'
 for file in usr/share/man/man1/runweir.1.gz usr/share/bash-completion/completions/runweir usr/share/doc/runweir/copyright; do
