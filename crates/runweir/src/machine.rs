@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 
-use weir_sim::{Costs, ErrorKind, Machine, Workload};
+use weir_model::{Costs, ErrorKind, Machine, Workload};
 
 use crate::catalogue::{Entry, MACHINES, WORKLOADS};
 use crate::fault::{Blame, Diag, Fault, Result};
@@ -67,7 +67,7 @@ impl Reader {
     }
 
     /// The result with a fault that tells the user.
-    fn tell<T>(&self, result: weir_sim::Result<T>) -> Result<T> {
+    fn tell<T>(&self, result: weir_model::Result<T>) -> Result<T> {
         result.map_err(|e| match (e.kind, self.failed.take()) {
             (ErrorKind::Io, Some(read)) => read.into(),
             _ => fault(e),
@@ -76,7 +76,7 @@ impl Reader {
 }
 
 /// An error of the simulator: about the user's inputs, or about what a policy did with them.
-pub fn fault(e: weir_sim::Error) -> Fault {
+pub fn fault(e: weir_model::Error) -> Fault {
     let mut diag = Diag::error(&e.message);
     if let Some(help) = &e.help {
         diag = diag.help(help);
@@ -87,6 +87,6 @@ pub fn fault(e: weir_sim::Error) -> Fault {
             diag = diag.label(span.clone(), None);
         }
     }
-    let blame = if e.kind == weir_sim::ErrorKind::Policy { Blame::System } else { Blame::User };
+    let blame = if e.kind == weir_model::ErrorKind::Policy { Blame::System } else { Blame::User };
     Fault { blame, diags: vec![diag] }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_sim::workload::{GeneratorInfo, generators};
-use weir_sim::{Machine, Workload};
+use weir_model::workload::{GeneratorInfo, generators};
+use weir_model::{Machine, Workload};
 
 use crate::args::ListArgs;
 use crate::catalogue::{self, MACHINES, WORKLOADS};
@@ -19,7 +19,7 @@ use crate::{input, machine};
 /// `runweir machines [NAME]`.
 pub fn machines(args: &ListArgs) -> Result<ExitCode> {
     let Some(name) = &args.name else {
-        let presets = weir_sim::machine::presets();
+        let presets = weir_model::machine::presets();
         let preset =
             |(name, summary): &(&str, &str)| Row { name: name.to_string(), summary: summary.to_string() };
         let mut rows: Vec<Row> = presets.iter().map(preset).collect();
@@ -122,7 +122,7 @@ fn generator_json(g: &GeneratorInfo) -> Value {
 }
 
 fn generator_text(g: &GeneratorInfo) -> String {
-    let row = |p: &weir_sim::workload::ParamInfo| {
+    let row = |p: &weir_model::workload::ParamInfo| {
         let default = if p.default.is_empty() { String::new() } else { format!(" [{}]", p.default) };
         (p.name.to_string(), format!("{}{default}", p.help))
     };

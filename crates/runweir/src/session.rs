@@ -10,9 +10,9 @@ use weir_core::Plan;
 use weir_core::event::{Event, Observer};
 use weir_lang::draw::SvgOptions;
 use weir_lang::{Graph, Set, Source};
+use weir_model::{Costs, Machine, Workload};
 use weir_report::{Gantt, HtmlExtras, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups, Windowed};
 use weir_sim::engine::{self, Control, RunConfig};
-use weir_sim::{Costs, Machine, Workload};
 
 use crate::args::Setting;
 use crate::fault::{Diag, Fault, Result};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The scheduler that a SimSo file asks for, as a topology of the catalogue.
 
-use weir_sim::workload::SimsoExtras;
+use weir_model::workload::SimsoExtras;
 
 use crate::catalogue::{self, TOPOLOGIES};
 use crate::fault::{Fault, Result};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weir_core::MachineShape;
 use weir_lang::{Compiled, Diagnostic, Edit, Loader, Set, Source};
-use weir_sim::Machine;
+use weir_model::Machine;
 
 use crate::catalogue::{self, TOPOLOGIES, unknown};
 use crate::fault::{Blame, Diag, Fault, Result};

@@ -14,7 +14,7 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use weir_lang::{Loader, Source};
-use weir_sim::Machine;
+use weir_model::Machine;
 use weir_vm::cache::Cache;
 use weir_vm::kernel::{self, Kernel};
 use weir_vm::{ErrorKind, Files, Icount, Job, Layout, Outcome, Sinks, Spec, Step, tool};

@@ -17,8 +17,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use weir_core::{MachineShape, Plan};
-use weir_sim::scenario::{Condition, Publication, Rules, Watch, cpus_after};
-use weir_sim::{Composer, Proposal, Reconfiguration, Scenario, Verb};
+use weir_model::scenario::{Condition, Publication, Rules, Watch, cpus_after};
+use weir_model::{Composer, Proposal, Reconfiguration, Scenario, Verb};
 
 use crate::clock;
 use crate::control::Control;

@@ -9,8 +9,8 @@
 //! nodes, then last-level caches, then packages and threads of a core.
 
 use weir_core::CpuShape;
-use weir_sim::Machine;
-use weir_sim::machine::{LOCAL_DISTANCE, MachineEvent};
+use weir_model::Machine;
+use weir_model::machine::{LOCAL_DISTANCE, MachineEvent};
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -3,7 +3,7 @@
 
 use weir_analysis::Overheads;
 use weir_core::Plan;
-use weir_sim::{Costs, Machine};
+use weir_model::{Costs, Machine};
 
 /// CPUs from which the distance to all others is looked at; machines are regular.
 const FROM: u32 = 64;
@@ -17,7 +17,7 @@ pub fn of(costs: &Costs, machine: &Machine, plan: Option<&Plan>, tasks: usize) -
     }
     let cpus = machine.nr_cpus();
     let pairs = || (0..cpus.min(FROM)).flat_map(|a| (0..cpus).map(move |b| (a, b))).filter(|(a, b)| a != b);
-    let most = |of: &dyn Fn(weir_sim::Distance) -> u64| {
+    let most = |of: &dyn Fn(weir_model::Distance) -> u64| {
         pairs().map(|(a, b)| of(machine.distance(a, b))).max().unwrap_or(0)
     };
     let core = &costs.core;

@@ -2,7 +2,7 @@
 //! Tasks and CPUs as the analysis takes them.
 
 use weir_analysis::Task;
-use weir_sim::{Machine, Op, Workload};
+use weir_model::{Machine, Op, Workload};
 
 use crate::fault::{Fault, Result};
 

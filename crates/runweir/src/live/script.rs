@@ -7,7 +7,7 @@ use weir_core::MachineShape;
 use weir_lang::{Compiled, Set, Source};
 use weir_linux::steering::{self, Ear, Orders, Steering};
 use weir_linux::{EventSink, Live};
-use weir_sim::{Reconfiguration, Scenario};
+use weir_model::{Reconfiguration, Scenario};
 
 use super::fault;
 use crate::fault::{Fault, Result};

@@ -6,7 +6,7 @@
 //! switches a second of virtual time; only ratios compare.
 
 use weir_lang::Source;
-use weir_sim::Costs;
+use weir_model::Costs;
 
 use super::lab::{self, Done, Halt, Lab, Run};
 use super::registry::Experiment;

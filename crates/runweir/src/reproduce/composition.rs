@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_sim::{Costs, Machine};
+use weir_model::{Costs, Machine};
 
 use super::lab::{self, Calls, Done, Figures, Lab, Run};
 use super::native;

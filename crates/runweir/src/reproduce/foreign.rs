@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Source 0, 8.9: a component in Rust beside the same in C. The schedule simulated, the cost native.
 
-use weir_sim::{Costs, Machine};
+use weir_model::{Costs, Machine};
 
 use super::lab::{self, Calls, Done, Lab, Run};
 use super::native;

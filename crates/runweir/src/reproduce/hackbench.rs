@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_sim::Costs;
+use weir_model::Costs;
 
 use super::lab::{self, Done, Figures, Lab, Run};
 use super::registry::Experiment;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use weir_core::event::{CpuNo, Event, Observer, TaskNo};
-use weir_sim::{Costs, Machine, Workload};
+use weir_model::{Costs, Machine, Workload};
 
 use super::lab::{self, Done, Lab, Run};
 use super::registry::Experiment;

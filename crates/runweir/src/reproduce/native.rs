@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use weir_core::{Config, Sched, TaskId};
-use weir_sim::Machine;
+use weir_model::Machine;
 
 use super::lab::{self, Done};
 use crate::fault::Fault;

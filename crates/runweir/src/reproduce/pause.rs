@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use weir_core::{Config, Plan, Sched};
-use weir_sim::Machine;
+use weir_model::Machine;
 
 use super::hotpath::{self, Hot};
 use super::lab::{self, Done, Lab};

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_core::{Config, MachineShape, Plan, Sched};
-use weir_sim::scenario::{Verb, cpus_after, known_cpu, known_isa};
-use weir_sim::{Composer, Scenario};
+use weir_model::scenario::{Verb, cpus_after, known_cpu, known_isa};
+use weir_model::{Composer, Scenario};
 
 use super::Workshop;
 use crate::fault::{Blame, Diag, Fault, Result};

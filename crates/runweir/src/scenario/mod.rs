@@ -5,9 +5,9 @@ mod dry;
 mod needs;
 mod workshop;
 
+use weir_model::scenario::File;
+use weir_model::{Reconfiguration, Scenario};
 use weir_report::ReconfigurationSummary;
-use weir_sim::scenario::File;
-use weir_sim::{Reconfiguration, Scenario};
 
 pub use dry::{components, dry_run};
 pub use needs::bring;
@@ -36,7 +36,7 @@ impl Found {
 /// The scenario that the user names: a file or a catalogue name.
 pub fn find(name: &str) -> Result<Found> {
     if let Some(entry) = catalogue::find(SCENARIOS, name) {
-        let file = weir_sim::scenario::parse(entry.name, entry.file, entry.text).map_err(machine::fault)?;
+        let file = weir_model::scenario::parse(entry.name, entry.file, entry.text).map_err(machine::fault)?;
         return Ok(Found { file, folder: String::new() });
     }
     if !input::is_path(name) {
@@ -46,7 +46,7 @@ pub fn find(name: &str) -> Result<Found> {
     let text = input::read_text(name)?;
     let stem = std::path::Path::new(name).file_stem().and_then(|s| s.to_str()).unwrap_or(name);
     let folder = name.rfind('/').map_or("", |i| &name[..=i]).to_string();
-    Ok(Found { file: weir_sim::scenario::parse(stem, name, &text).map_err(machine::fault)?, folder })
+    Ok(Found { file: weir_model::scenario::parse(stem, name, &text).map_err(machine::fault)?, folder })
 }
 
 /// Steps of a scenario file and of a workload together, the latter's first where times are equal.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use weir_core::{MachineShape, loaded};
 use weir_lang::{Diagnostic, Edit, Graph, Set, Source};
-use weir_sim::{Composer, Proposal, Verb};
+use weir_model::{Composer, Proposal, Verb};
 
 use super::needs::{bring, take_back};
 use crate::catalogue::{self, PACKAGES, unknown};

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use weir_sim::document::{Source, Table, Value};
-use weir_sim::error::did_you_mean;
-use weir_sim::workload::generators;
-use weir_sim::{Error, ErrorKind};
+use weir_model::document::{Source, Table, Value};
+use weir_model::error::did_you_mean;
+use weir_model::workload::generators;
+use weir_model::{Error, ErrorKind};
 
 use super::range::expand;
 use crate::units::parse_duration;

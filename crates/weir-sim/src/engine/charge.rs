@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use weir_core::event::CpuNo;
 use weir_core::{OpKind, OpRecord, Plan};
 
-use crate::costs::{ByDistance, Costs};
-use crate::machine::Machine;
+use weir_model::costs::{ByDistance, Costs};
+use weir_model::machine::Machine;
 
 /// One pipe's lock.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use weir_core::{Msg, Plan, TaskId, Topic};
 
 use super::sim::Sim;
 use super::task::State;
-use crate::Result;
-use crate::workload::{Criticality, Policy};
+use weir_model::Result;
+use weir_model::workload::{Criticality, Policy};
 
 /// Which of these topics some component listens to. Others are not told, so that they cost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::cpu::{FULL_SPEED, Mode, time_for, work_in};
 use super::queue::HORIZON;
 use super::sim::Sim;
 use super::task::{NEVER, NONE};
-use crate::counters::table::times;
+use weir_model::counters::table::times;
 
 impl Sim<'_> {
     /// Account for what the task on `c` did up to now.
@@ -152,7 +152,7 @@ impl Sim<'_> {
     }
 
     /// The event of `c` that is not a choice: work done, slice over, or kernel work done.
-    pub fn finish(&mut self, c: CpuNo) -> crate::Result<()> {
+    pub fn finish(&mut self, c: CpuNo) -> weir_model::Result<()> {
         let cpu = &self.cpus[c as usize];
         if cpu.mode == Mode::Kernel {
             self.flush_calls(c);
@@ -185,7 +185,7 @@ impl Sim<'_> {
     }
 
     /// The tick of a CPU that runs a task; idle ones have none.
-    fn tick(&mut self, c: CpuNo) -> crate::Result<()> {
+    fn tick(&mut self, c: CpuNo) -> weir_model::Result<()> {
         self.cpus[c as usize].tick_at = self.next_tick();
         let h = self.caller(c);
         let msg = Msg { cpu: Some(c), ..Msg::default() };
@@ -202,7 +202,7 @@ impl Sim<'_> {
     }
 
     /// Begin or resume the task of `c`.
-    pub fn go_on(&mut self, c: CpuNo) -> crate::Result<()> {
+    pub fn go_on(&mut self, c: CpuNo) -> weir_model::Result<()> {
         if self.cpus[c as usize].starting {
             self.begin(c);
         }

@@ -4,7 +4,7 @@
 use weir_core::event::{Call, CpuNo};
 
 use super::task::{NEVER, NONE};
-use crate::{Costs, Machine};
+use weir_model::{Costs, Machine};
 
 /// Speed of a CPU of capacity 1024 at its top clock: work is kept in this fraction of a nanosecond, of
 /// which capacities and percentages are whole multiples.

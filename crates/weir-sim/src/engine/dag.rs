@@ -8,8 +8,8 @@ use weir_core::event::{CpuNo, TaskNo};
 
 use super::sim::Sim;
 use super::task::{NONE, Wait};
-use crate::workload::Op;
-use crate::{Result, Workload};
+use weir_model::workload::Op;
+use weir_model::{Result, Workload};
 
 /// How far the nodes of all graphs are.
 #[derive(Debug, Default)]

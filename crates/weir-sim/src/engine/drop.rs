@@ -10,8 +10,8 @@ use super::cpu::Mode;
 use super::program::LoopFrame;
 use super::sim::{Sim, refused};
 use super::task::{NEVER, NONE, State, Wait};
-use crate::Result;
-use crate::workload::Op;
+use weir_model::Result;
+use weir_model::workload::Op;
 
 impl Sim<'_> {
     /// Observers hear of a job that is thrown away.

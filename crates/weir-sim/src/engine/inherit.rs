@@ -13,8 +13,8 @@ use weir_core::{Msg, Topic};
 use super::sim::Sim;
 use super::sync::Pass;
 use super::task::{NEVER, Wait};
-use crate::workload::{Op, Protocol};
-use crate::{Result, Workload};
+use weir_model::workload::{Op, Protocol};
+use weir_model::{Result, Workload};
 
 /// What an order of tasks may go by. Times are ns, [`NEVER`] where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use super::program::LoopFrame;
 use super::sim::{Sim, find_isa};
 use super::sync::Pass;
 use super::task::{NONE, Wait};
-use crate::workload::{Op, Protocol};
-use crate::{Error, Result};
+use weir_model::workload::{Op, Protocol};
+use weir_model::{Error, Result};
 
 /// Ops that a task may execute at one instant before it is taken to hang.
 const MAX_STEPS: u32 = 20_000_000;

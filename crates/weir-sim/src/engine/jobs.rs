@@ -15,8 +15,8 @@ use super::program::LoopFrame;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
 use super::task::{Backlog, NEVER, NONE, State, Task, Wait};
-use crate::Result;
-use crate::workload::{OnMiss, Op};
+use weir_model::Result;
+use weir_model::workload::{OnMiss, Op};
 
 impl Sim<'_> {
     /// The CPU where a task comes into being that nobody forks: in turn each of those that it may use,

@@ -12,7 +12,7 @@ use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
 use super::task::{NEVER, NONE, State, Wait};
-use crate::{Error, Result};
+use weir_model::{Error, Result};
 
 impl Sim<'_> {
     /// The CPU that runs the scheduler for `c`; the boot CPU where `c` is unknown or away.

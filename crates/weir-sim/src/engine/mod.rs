@@ -11,7 +11,6 @@ mod classes;
 mod clock;
 mod cpu;
 mod dag;
-mod draw;
 mod drop;
 mod inherit;
 mod interpret;
@@ -20,7 +19,6 @@ mod kernel;
 mod pmu;
 mod program;
 mod queue;
-mod rng;
 mod sim;
 mod steer;
 mod stuck;
@@ -31,14 +29,12 @@ mod world;
 use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
-pub(crate) use rng::Rng;
-
 use weir_core::event::{Observer, TaskNo};
 use weir_core::{CpuSet, Plan, Topic};
 
-use crate::costs::Costs;
-use crate::scenario::{Composer, Reconfiguration, Scenario, Tap, Watch};
-use crate::{Machine, Result, Workload};
+use weir_model::costs::Costs;
+use weir_model::scenario::{Composer, Reconfiguration, Scenario, Tap, Watch};
+use weir_model::{Machine, Result, Workload};
 
 /// How to run.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::workload::{OnMiss, Op, TaskSpec, Workload};
-use crate::{Error, Result};
+use weir_model::workload::{OnMiss, Op, TaskSpec, Workload};
+use weir_model::{Error, Result};
 
 /// Most nanoseconds of work in one op: a day. Work is kept in fractions of a nanosecond.
 pub const MAX_WORK_NS: u64 = 24 * 3600 * 1_000_000_000;

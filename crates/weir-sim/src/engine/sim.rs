@@ -19,10 +19,10 @@ use super::steer::InForce;
 use super::sync::Objects;
 use super::task::{NEVER, NONE, Task};
 use super::{CpuOutcome, Outcome, RunConfig};
-use crate::costs::Costs;
-use crate::machine::MachineEvent;
-use crate::scenario::{Reconfiguration, Rules, Watch};
-use crate::{Error, Machine, Result, Workload};
+use weir_model::costs::Costs;
+use weir_model::machine::MachineEvent;
+use weir_model::scenario::{Reconfiguration, Rules, Watch};
+use weir_model::{Error, Machine, Result, Workload};
 
 /// Address space of the arena: at least 4 GiB, so that a workload may fork many more tasks than it
 /// starts with. Pages are used when touched.
@@ -479,7 +479,7 @@ pub fn find_isa(machine: &Machine, isa: Option<&str>, task: &str) -> Result<u16>
             "task `{task}` needs the instruction set `{name}`, which machine `{}` lacks",
             machine.shape.name
         ))
-        .help(crate::error::did_you_mean(name, &known))
+        .help(weir_model::error::did_you_mean(name, &known))
     })
 }
 

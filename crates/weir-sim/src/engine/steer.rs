@@ -16,9 +16,9 @@ use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
 use super::sim::Sim;
 use super::task::{NONE, State};
-use crate::Result;
-use crate::machine::MachineEvent;
-use crate::scenario::{
+use weir_model::Result;
+use weir_model::machine::MachineEvent;
+use weir_model::scenario::{
     Condition, Proposal, Publication, Reconfiguration, Rules, Verb, cpus_after, known_cpu, known_isa,
 };
 
@@ -300,7 +300,7 @@ impl<'a> Sim<'a> {
                 self.cpus.len()
             );
             return Err(
-                crate::Error::run(text).help("compile the new topology for the machine that it runs on")
+                weir_model::Error::run(text).help("compile the new topology for the machine that it runs on")
             );
         }
         match self.take_over(InForce::Given(plan), &Change::Whole) {

@@ -7,7 +7,7 @@ use weir_core::event::{CpuNo, Stop, TaskNo};
 use super::queue::{Key, Kind};
 use super::sim::Sim;
 use super::task::{NONE, State, Wait};
-use crate::{Error, Result};
+use weir_model::{Error, Result};
 
 /// Component timers in a row after which a scheduler that runs nothing is taken to have lost its tasks.
 const PATIENCE: u64 = 10_000;

@@ -206,7 +206,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    pub fn new(w: &crate::Workload) -> Self {
+    pub fn new(w: &weir_model::Workload) -> Self {
         fn many<T: Default>(n: usize) -> Vec<T> {
             (0..n).map(|_| T::default()).collect()
         }

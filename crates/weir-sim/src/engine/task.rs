@@ -7,11 +7,11 @@ use std::collections::{BinaryHeap, VecDeque};
 use weir_core::event::{CpuNo, Stop, TaskNo};
 use weir_core::{CpuSet, TaskId};
 
-use super::draw::Flow;
 use super::inherit::Urgency;
 use super::program::{LoopFrame, Program};
-use super::rng::Rng;
-use crate::workload::TaskSpec;
+use weir_model::rng::Rng;
+use weir_model::workload::Flow;
+use weir_model::workload::TaskSpec;
 
 /// No CPU, no task.
 pub const NONE: u32 = u32::MAX;

@@ -8,8 +8,8 @@ use super::cpu::Mode;
 use super::sim::Sim;
 use super::task::NONE;
 use super::{Command, Notice};
-use crate::Result;
-use crate::machine::MachineEvent;
+use weir_model::Result;
+use weir_model::machine::MachineEvent;
 
 impl<'a> Sim<'a> {
     /// Entry `index` of the list of machine events.

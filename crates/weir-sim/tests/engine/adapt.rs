@@ -8,8 +8,8 @@ use std::rc::Rc;
 use weir_core::event::{Event, Observer};
 use weir_core::{CpuSet, Plan, Topic};
 use weir_lang::{Edit, NoIncludes, Source};
+use weir_model::scenario::{self, Composer, Proposal, Verb};
 use weir_sim::engine::Control;
-use weir_sim::scenario::{self, Composer, Proposal, Verb};
 use weir_sim::{Command, Costs, Machine, Notice, Op, Outcome, RunConfig, TaskSpec, Workload, engine};
 
 const MS: u64 = 1_000_000;

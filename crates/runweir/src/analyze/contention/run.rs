@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir_core::Plan;
 use weir_core::event::{Call, Event, Observer};
 use weir_lang::{Set, Source};
+use weir_model::{Costs, Machine, Workload};
 use weir_sim::engine::{self, RunConfig};
-use weir_sim::{Costs, Machine, Workload};
 
 use super::model::{Group, Sample};
 use crate::fault::{Fault, Result};

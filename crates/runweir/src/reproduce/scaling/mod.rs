@@ -9,7 +9,7 @@ mod pictures;
 mod study;
 
 use weir_core::event::{Call, Event, Observer};
-use weir_sim::{Costs, Machine};
+use weir_model::{Costs, Machine};
 
 use super::lab::{self, Calls, Done, Figures, Lab, Run};
 use super::registry::Experiment;

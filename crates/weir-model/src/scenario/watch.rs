@@ -127,7 +127,7 @@ pub struct Watch {
     online: u64,
     sums: Sums,
     /// Messages since the last look: rules are looked at at once.
-    pub(crate) news: bool,
+    pub news: bool,
 }
 
 impl Watch {
@@ -274,7 +274,7 @@ impl Observer for Watch {
 }
 
 /// The observer that feeds a [`Watch`].
-pub(crate) struct Tap<'w>(pub &'w RefCell<Watch>);
+pub struct Tap<'w>(pub &'w RefCell<Watch>);
 
 impl Observer for Tap<'_> {
     fn event(&mut self, t_ns: u64, event: &Event<'_>) {

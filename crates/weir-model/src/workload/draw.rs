@@ -3,7 +3,7 @@
 //!
 //! Mathematics goes through `libm`, so that a seed gives the same times on every machine.
 
-use super::rng::Rng;
+use crate::rng::Rng;
 use crate::workload::{Arrivals, Dist, Shape};
 
 /// Draws after which a truncated distribution gives its mean instead; the bounds make it need a few.
@@ -27,7 +27,7 @@ fn normal(rng: &mut Rng) -> f64 {
 
 impl Dist {
     /// One computing time, ns.
-    pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
         let drawn = match &self.shape {
             Shape::Normal { mean_ns, deviation_ns } if self.clamp => {
                 (*mean_ns as f64 + normal(rng) * *deviation_ns as f64) as u64

@@ -2,7 +2,7 @@
 //! Streams of loads and branches as a profile describes them, for the structural models.
 
 use super::{Model, ONE};
-use crate::engine::Rng;
+use crate::rng::Rng;
 
 /// Loads with given reuse distances: a stack of lines, the latest at its end.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use weir_sim::workload::generators;
-use weir_sim::{Error, Op, Workload};
+use weir_model::workload::generators;
+use weir_model::{Error, Op, Workload};
 
 /// Files of a directory below the crate, by name.
 fn files(dir: &str) -> Vec<PathBuf> {

@@ -4,6 +4,7 @@
 mod build;
 mod criticality;
 mod dice;
+mod draw;
 mod fairness;
 mod generate;
 mod models;
@@ -22,6 +23,7 @@ use weir_core::CpuSet;
 use crate::counters::Profile;
 pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
 pub use criticality::Criticality;
+pub use draw::Flow;
 pub use fairness::{FairGroup, FairTask, Fairness};
 pub use generate::{GeneratorInfo, ParamInfo, generators};
 pub use models::{Arrivals, Dag, DagNode, Dist, Phase, Protocol, Shape};

@@ -21,8 +21,7 @@ pub(crate) use read::tables;
 pub use read::{File, parse};
 pub use rules::{Action, Rules};
 pub use verb::{Publication, Verb};
-pub(crate) use watch::Tap;
-pub use watch::Watch;
+pub use watch::{Tap, Watch};
 
 /// What is done to a running scheduler.
 #[derive(Clone, Debug, Default, PartialEq)]

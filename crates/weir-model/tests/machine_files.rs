@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
-use weir_sim::{Costs, Error, Machine};
+use weir_model::{Costs, Error, Machine};
 
 fn folder(kind: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/bad").join(kind)
