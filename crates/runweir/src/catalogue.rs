@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The catalogue: topologies, machines and workloads that are part of the program.
 
+use weir_text::suggest::nearest;
+
 use crate::fault::{Diag, Fault};
 
 /// A file of the catalogue.
@@ -78,20 +80,6 @@ fn first_paragraph(text: &str) -> String {
     words
 }
 
-/// Name of `candidates` that the user most likely meant.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = word.to_lowercase();
-    candidates
-        .into_iter()
-        .map(|c| (strsim::damerau_levenshtein(&lower, &c.to_lowercase()), c))
-        .filter(|(distance, c)| {
-            *distance <= (c.chars().count().max(lower.chars().count()) / 3).max(1)
-                || (lower.chars().count() >= 3 && c.to_lowercase().starts_with(&lower))
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, c)| c)
-}
-
 /// The user named something that the catalogue does not have.
 pub fn unknown(what: &str, command: &str, name: &str, candidates: &[&str]) -> Fault {
     let shown = name.escape_debug();
@@ -139,12 +127,5 @@ mod tests {
         let text = "// A test.\n//\n//   runweir run --topology x --machine accel-4x2 -w y\nentry -> cpus;";
         assert_eq!(suggested_machine(text), Some("accel-4x2"));
         assert_eq!(suggested_machine("entry -> cpus; // --machine smp-2"), None);
-    }
-
-    #[test]
-    fn suggests_what_is_near_or_begins_alike() {
-        assert_eq!(nearest("decentrl", ["central", "decentral"]), Some("decentral"));
-        assert_eq!(nearest("work", ["central", "work_stealing"]), Some("work_stealing"));
-        assert_eq!(nearest("zzzzzz", ["central", "decentral"]), None);
     }
 }

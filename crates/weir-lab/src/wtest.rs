@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use weir_core::{Counters, CpuSet, Msg, Picked, TaskId, Topic, catalog};
+use weir_text::quantity::{self, TIME};
 
 use crate::lab::compile;
 use crate::{Lab, TARGET, machine};
@@ -426,16 +427,7 @@ fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
 
 /// Nanoseconds, with a unit.
 fn time(word: &str) -> Result<u64, String> {
-    let at = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
-    let scale = match &word[at..] {
-        "ns" => 1,
-        "us" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "" if word == "0" => 1,
-        unit => return Err(format!("`{unit}` is no unit of time; use ns, us, ms or s")),
-    };
-    number::<u64>(&word[..at]).map(|n| n * scale)
+    quantity::parse(word, TIME).map_err(|e| format!("{}: a unit of time is ns, us, ms, s or min", e.message))
 }
 
 fn show_cpus(set: &CpuSet) -> String {

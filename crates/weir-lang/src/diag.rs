@@ -215,19 +215,7 @@ impl Note<'_> {
     }
 }
 
-/// The candidate that looks most like `word`, if one is near enough to be a slip of the pen.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Distances grow with the product of the lengths; nobody mistypes a kilobyte.
-    if word.len() > 64 {
-        return None;
-    }
-    candidates
-        .into_iter()
-        .map(|c| (strsim::damerau_levenshtein(&word.to_lowercase(), &c.to_lowercase()), c))
-        .filter(|(d, c)| *d <= 1 + c.chars().count().min(word.chars().count()) / 4)
-        .min_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(b.1)))
-        .map(|(_, c)| c)
-}
+pub(crate) use weir_text::suggest::nearest;
 
 /// "did you mean `x`?", or what there is.
 pub(crate) fn suggest(word: &str, candidates: &[&str], what: &str) -> String {

@@ -2,11 +2,12 @@
 //! Values with units: `3ms`, `50%`, `64KiB`, `7`, `true`.
 
 use weir_core::{ParamInfo, Unit};
+use weir_text::quantity;
 
 /// How values of a unit are written.
 pub(crate) fn spelling(unit: Unit) -> &'static str {
     match unit {
-        Unit::Ns => "a time such as `3ms` (ns, us, ms or s)",
+        Unit::Ns => "a time such as `3ms` (ns, us, ms, s or min)",
         Unit::Count => "a plain number such as `7`",
         Unit::Pct => "a percentage such as `50%`",
         Unit::Bytes => "a size such as `64KiB` (KiB, MiB, GiB, or plain bytes)",
@@ -31,46 +32,20 @@ pub(crate) fn parse(text: &str, unit: Unit) -> Result<u64, String> {
             _ => Err(wrong()),
         };
     }
-    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '_' || c == '.')).unwrap_or(text.len());
-    let (number, suffix) = text.split_at(split);
-    let scale: u64 = match (unit, suffix) {
-        (Unit::Ns, "ns") | (Unit::Count, "") | (Unit::Pct, "%") | (Unit::Bytes, "" | "B") => 1,
-        (Unit::Ns, "us") => 1_000,
-        (Unit::Ns, "ms") => 1_000_000,
-        (Unit::Ns, "s") => 1_000_000_000,
-        (Unit::Bytes, "KiB") => 1 << 10,
-        (Unit::Bytes, "MiB") => 1 << 20,
-        (Unit::Bytes, "GiB") => 1 << 30,
-        (_, "") if number == "0" => 1,
-        _ => return Err(wrong()),
+    let units = match unit {
+        Unit::Ns => quantity::TIME,
+        Unit::Bytes => quantity::SIZE,
+        Unit::Pct => quantity::PERCENT,
+        Unit::Count | Unit::Flag => quantity::COUNT,
     };
-    let digits = number.replace('_', "");
-    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    if whole.is_empty() || digits.ends_with('.') || fraction.contains('.') {
+    // Without a unit it is bytes, or nothing of anything.
+    let bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    let text_with = if bare && unit == Unit::Bytes { &format!("{text}B") } else { text };
+    if matches!(unit, Unit::Count | Unit::Pct) && text.contains('.') {
         return Err(wrong());
     }
-    let too_big = || format!("`{text}` is too large");
-    if fraction.len() > 18 {
-        return Err(format!("`{text}` has too many digits"));
-    }
-    let whole: u64 = whole.parse().map_err(|_| too_big())?;
-    let value = whole.checked_mul(scale).ok_or_else(too_big)?;
-    // The fraction must be a whole number of base units: 1.5ms is, 1.5ns is not.
-    let tens = 10u128.pow(fraction.len() as u32);
-    let part = fraction.parse::<u128>().unwrap_or(0) * u128::from(scale);
-    if part % tens != 0 {
-        return Err(format!("`{text}` is no whole number of {}", base_unit(unit)));
-    }
-    value.checked_add((part / tens) as u64).ok_or_else(too_big)
-}
-
-fn base_unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Ns => "nanoseconds",
-        Unit::Bytes => "bytes",
-        Unit::Pct => "percents",
-        Unit::Count | Unit::Flag => "ones",
-    }
+    quantity::parse(text_with, units)
+        .map_err(|e| if e.message.contains("too large") { format!("`{text}` is too large") } else { wrong() })
 }
 
 /// `value` in the largest unit that shows it whole.
@@ -105,6 +80,7 @@ mod tests {
     fn reads_units() {
         assert_eq!(parse("3ms", Unit::Ns), Ok(3_000_000));
         assert_eq!(parse("1.5us", Unit::Ns), Ok(1_500));
+        assert_eq!(parse("2min", Unit::Ns), Ok(120_000_000_000));
         assert_eq!(parse("0.000000001s", Unit::Ns), Ok(1));
         assert_eq!(parse("1_000", Unit::Count), Ok(1000));
         assert_eq!(parse("64KiB", Unit::Bytes), Ok(65536));
@@ -118,7 +94,6 @@ mod tests {
         for (text, unit) in [
             ("3", Unit::Ns),
             ("3ms", Unit::Count),
-            ("1.5ns", Unit::Ns),
             ("99999999999999999999", Unit::Count),
             ("99999999999s", Unit::Ns),
             ("1", Unit::Flag),

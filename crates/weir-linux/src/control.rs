@@ -374,9 +374,8 @@ fn input(message: impl Into<String>, help: impl Into<String>) -> Error {
 /// A name that nothing has.
 fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
     let name = name.escape_debug().to_string();
-    let near = known.iter().min_by_key(|k| strsim::levenshtein(k, &name));
-    let help = match near.filter(|k| strsim::levenshtein(k, &name) <= 1 + name.chars().count() / 3) {
-        Some(near) => format!("do you mean `{near}`?"),
+    let help = match weir_text::suggest::nearest(&name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
         None if known.len() <= 40 => format!("there are: {}", known.join(", ")),
         None => "`runweir status` lists them".into(),
     };

@@ -108,6 +108,25 @@ pub struct Costs {
     pub memory_per_kib: u64,
 }
 
+/// Kinds of micro-operations.
+const KINDS: usize = OpKind::Remote as usize + 1;
+
+/// Price of each kind of micro-operation, and of each of its steps, ns; the steps of `Burn` cost thousandths.
+#[derive(Clone, Copy, Debug)]
+pub struct Prices([(u64, u64); KINDS]);
+
+impl Prices {
+    /// Price of one operation, ns, without waiting and hand-over.
+    #[inline]
+    pub fn of(&self, op: &OpRecord) -> u64 {
+        let (base, each) = self.0[op.kind as usize];
+        match op.kind {
+            OpKind::Burn => u64::from(op.n) * each / 1_000,
+            _ => base + u64::from(op.n) * each,
+        }
+    }
+}
+
 impl Default for Costs {
     /// The calibrated table; sources in `docs/costs.md`.
     fn default() -> Self {
@@ -255,24 +274,23 @@ impl Costs {
         ENTRIES.iter().filter(|e| !e.kept).all(|e| *(e.get)(&mut costs) == 0)
     }
 
-    /// Time of one micro-operation of the core, ns. A lock is charged half when it is taken and half
-    /// when it is released; waiting for it and fetching it from another CPU come on top.
-    pub fn op(&self, op: &OpRecord) -> u64 {
-        let (c, n) = (&self.core, u64::from(op.n));
-        match op.kind {
-            OpKind::Lock => self.lock_uncontended.div_ceil(2),
-            OpKind::Unlock => self.lock_uncontended / 2,
-            OpKind::Add => c.pipe_add + n * c.key_step,
-            OpKind::Remove => c.pipe_remove + n * c.key_step,
-            OpKind::Move => c.pipe_move + n * c.key_step,
-            OpKind::Update => c.update + n * c.change,
-            OpKind::UpdateEnd => 0,
-            OpKind::Request => c.request,
-            OpKind::Notify => c.notify,
-            OpKind::Scan => n * c.scan,
-            OpKind::Burn => n * c.burn_1000 / 1_000,
-            OpKind::Remote => self.lock_handover.domain,
-        }
+    /// What the core's micro-operations cost. A lock is charged when it is taken; waiting for it and fetching it from
+    /// another CPU come on top.
+    pub fn prices(&self) -> Prices {
+        let core = &self.core;
+        let mut prices = [(0, 0); KINDS];
+        let mut set = |kind: OpKind, base, each| prices[kind as usize] = (base, each);
+        set(OpKind::Lock, self.lock_uncontended, 0);
+        set(OpKind::Add, core.pipe_add, core.key_step);
+        set(OpKind::Remove, core.pipe_remove, core.key_step);
+        set(OpKind::Move, core.pipe_move, core.key_step);
+        set(OpKind::Update, core.update, core.change);
+        set(OpKind::Request, core.request, 0);
+        set(OpKind::Notify, core.notify, 0);
+        set(OpKind::Scan, 0, core.scan);
+        set(OpKind::Burn, 0, core.burn_1000);
+        set(OpKind::Remote, self.lock_handover.domain, 0);
+        Prices(prices)
     }
 
     /// Cost of resuming a task at a distance from where it last ran, ns.

@@ -9,6 +9,8 @@
 use std::fmt;
 use std::ops::Range;
 
+pub use weir_text::suggest::{did_you_mean, nearest};
+
 /// Which part of the input (or of the run) is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -195,25 +197,6 @@ fn excerpt(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>, line: us
 
 impl std::error::Error for Error {}
 
-/// The candidate nearest to `word` in edit distance, if it is near enough to be what was meant.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = word.to_lowercase();
-    candidates
-        .into_iter()
-        .map(|c| (strsim::damerau_levenshtein(&lower, &c.to_lowercase()), c))
-        .filter(|(d, c)| *d <= (c.chars().count().max(lower.chars().count()) / 3).max(1))
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, c)| c)
-}
-
-/// Help for an unknown name: the nearest one, else the list of what there is (in the given order).
-pub fn did_you_mean(word: &str, candidates: &[&str]) -> String {
-    match nearest(word, candidates.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known here: {}", candidates.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,11 +232,5 @@ mod tests {
         let shown = Error::run("x").at("t", &text, 500..505).to_string();
         assert!(shown.contains("WRONG") && shown.contains("^^^^^"), "{shown}");
         assert!(shown.lines().all(|l| l.chars().count() <= EXCERPT + 8));
-    }
-
-    #[test]
-    fn suggests_only_what_is_near() {
-        assert_eq!(nearest("epcy-64", ["epyc-64", "smp-4"]), Some("epyc-64"));
-        assert_eq!(nearest("banana", ["epyc-64", "smp-4"]), None);
     }
 }

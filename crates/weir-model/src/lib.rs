@@ -12,11 +12,11 @@ pub mod error;
 pub mod machine;
 pub mod rng;
 pub mod scenario;
-pub mod units;
 pub mod workload;
 
 pub use costs::Costs;
 pub use error::{Error, ErrorKind, Result};
 pub use machine::{CpuKind, Distance, Machine, MachineEvent, OperatingPoint};
 pub use scenario::{Composer, Proposal, Reconfiguration, Scenario, Verb};
+pub use weir_text::quantity as units;
 pub use workload::{Criticality, OnMiss, Op, Policy, TaskSpec, Timing, Workload};

@@ -28,7 +28,6 @@ use std::time::Instant;
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 
-use crate::catalogue;
 use crate::fault::{Fault, Result};
 use crate::outdir::OutDir;
 use crate::output::{json, note, print};
@@ -222,7 +221,7 @@ fn list(args: &ReproduceArgs) -> Result<ExitCode> {
 
 fn unknown(name: &str) -> Fault {
     let names: Vec<&str> = EXPERIMENTS.iter().map(|e| e.id).collect();
-    let help = match catalogue::nearest(name, names.iter().copied()) {
+    let help = match weir_text::suggest::nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? `runweir reproduce` lists them all"),
         None => format!("there are {}; `runweir reproduce` says what they are", names.join(", ")),
     };

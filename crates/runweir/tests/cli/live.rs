@@ -116,7 +116,7 @@ fn wrong_options_are_refused_before_anything_is_touched() {
         (&["live", "decentral", "--metrics", "example.org:1"], "write an address and a port"),
         (&["live", "decentral", "--metrics", "70000"], "write an address and a port"),
         (&["top", "--interval", "0s"], "longer than nothing"),
-        (&["top", "--interval", "5"], "the unit is missing"),
+        (&["top", "--interval", "5"], "has no unit"),
         (&["top", "decentral"], "unexpected argument"),
     ] {
         let ran = runweir_in(dir.path(), args);

@@ -26,7 +26,7 @@ fn the_default_fits_the_source() {
 #[test]
 fn operations_are_charged_by_kind_and_steps() {
     let c = Costs::default();
-    let op = |kind, n| c.op(&OpRecord { kind, object: 0, n });
+    let op = |kind, n| c.prices().of(&OpRecord { kind, object: 0, n });
     assert_eq!(op(OpKind::Lock, 0) + op(OpKind::Unlock, 0), c.lock_uncontended);
     assert_eq!(op(OpKind::Add, 10), c.core.pipe_add + 10 * c.core.key_step);
     assert_eq!(op(OpKind::Scan, 64), 64 * c.core.scan);
@@ -34,9 +34,9 @@ fn operations_are_charged_by_kind_and_steps() {
     assert_eq!([500, 1_000, 2_000].map(|n| op(OpKind::Burn, n)), [1_250, 2_500, 5_000]);
     // The longest that a file may ask for stays in range.
     let dear = Costs { core: CoreCosts { scan: MAX_OP_NS, ..c.core }, ..c };
-    assert!(dear.op(&OpRecord { kind: OpKind::Scan, object: 0, n: u32::MAX }) > 0);
+    assert!(dear.prices().of(&OpRecord { kind: OpKind::Scan, object: 0, n: u32::MAX }) > 0);
     let z = Costs::zero();
-    assert_eq!(z.op(&OpRecord { kind: OpKind::Update, object: 0, n: 9 }), 0);
+    assert_eq!(z.prices().of(&OpRecord { kind: OpKind::Update, object: 0, n: 9 }), 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use weir_core::event::CpuNo;
 use weir_core::{OpKind, OpRecord, Plan};
 
-use weir_model::costs::{ByDistance, Costs};
+use weir_model::costs::{ByDistance, Costs, Prices};
 use weir_model::machine::Machine;
 
 /// One pipe's lock.
@@ -89,12 +89,9 @@ pub struct Charger<'a> {
     instances: Vec<InstanceTime>,
     held: Vec<(u32, u64)>,
     running: Vec<(u32, u64, u64)>,
-    prices: [(u64, u64); KINDS],
+    prices: Prices,
     call_ns: u64,
 }
-
-/// Kinds of operations.
-const KINDS: usize = OpKind::Remote as usize + 1;
 
 impl<'a> Charger<'a> {
     pub fn new(machine: &'a Machine, costs: &'a Costs, plan: &Plan) -> Self {
@@ -105,7 +102,7 @@ impl<'a> Charger<'a> {
             instances: Vec::new(),
             held: Vec::new(),
             running: Vec::new(),
-            prices: prices(costs),
+            prices: costs.prices(),
             call_ns: costs.core.call,
         };
         c.reset(plan);
@@ -174,10 +171,10 @@ impl<'a> Charger<'a> {
                     lock.wait_ns += begin - t;
                     wait_ns += begin - t;
                     self.held.push((op.object, begin));
-                    t = begin + hand_over + self.op_ns(op);
+                    t = begin + hand_over + self.prices.of(op);
                 }
                 OpKind::Unlock => {
-                    t += self.op_ns(op);
+                    t += self.prices.of(op);
                     if let Some(at) = self.held.iter().rposition(|h| h.0 == op.object) {
                         let (_, begin) = self.held.remove(at);
                         let lock = slot(&mut self.locks, op.object);
@@ -187,7 +184,7 @@ impl<'a> Charger<'a> {
                 }
                 OpKind::Update => {
                     self.running.push((op.object, t, wait_ns));
-                    t += self.op_ns(op);
+                    t += self.prices.of(op);
                 }
                 OpKind::UpdateEnd => {
                     if let Some((instance, began, waited)) = self.running.pop() {
@@ -196,7 +193,7 @@ impl<'a> Charger<'a> {
                         time.ns += (t - began) - (wait_ns - waited);
                     }
                 }
-                _ => t += self.op_ns(op),
+                _ => t += self.prices.of(op),
             }
         }
         Walk { end: t, wait_ns }
@@ -207,40 +204,13 @@ impl<'a> Charger<'a> {
     fn section_ns(&self, ops: &[OpRecord]) -> u64 {
         let mut ns = 0;
         for op in ops {
-            ns += self.op_ns(op);
+            ns += self.prices.of(op);
             if op.kind == OpKind::Unlock && op.object == ops[0].object {
                 break;
             }
         }
         ns
     }
-
-    /// Price of one operation, without waiting and hand-over.
-    fn op_ns(&self, op: &OpRecord) -> u64 {
-        let (base, each) = self.prices[op.kind as usize];
-        match op.kind {
-            OpKind::Burn => u64::from(op.n) * each / 1000,
-            _ => base + u64::from(op.n) * each,
-        }
-    }
-}
-
-/// Price of each kind of operation, and of each of its steps; those of `Burn` are thousandths.
-fn prices(costs: &Costs) -> [(u64, u64); KINDS] {
-    let core = &costs.core;
-    let mut prices = [(0, 0); KINDS];
-    let mut set = |kind: OpKind, base, each| prices[kind as usize] = (base, each);
-    set(OpKind::Lock, costs.lock_uncontended, 0);
-    set(OpKind::Add, core.pipe_add, core.key_step);
-    set(OpKind::Remove, core.pipe_remove, core.key_step);
-    set(OpKind::Move, core.pipe_move, core.key_step);
-    set(OpKind::Update, core.update, core.change);
-    set(OpKind::Request, core.request, 0);
-    set(OpKind::Notify, core.notify, 0);
-    set(OpKind::Scan, 0, core.scan);
-    set(OpKind::Burn, 0, core.burn_1000);
-    set(OpKind::Remote, costs.lock_handover.domain, 0);
-    prices
 }
 
 /// Element `index`, which is made if need be: during a swap the log names pipes of both topologies.

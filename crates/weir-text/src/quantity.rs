@@ -26,6 +26,7 @@ pub const TIME: Units = Units {
         ("ms", 1_000_000),
         ("s", 1_000_000_000),
         ("min", 60_000_000_000),
+        ("m", 60_000_000_000),
     ],
     example: "1.5us",
 };
@@ -56,6 +57,13 @@ pub const SIZE: Units = Units {
     example: "16MiB",
 };
 
+/// Memory of a machine or of a scheduler, as QEMU and systemd write it, too; base unit byte.
+pub const MEMORY: Units = Units {
+    what: "a size",
+    suffixes: &[("MiB", 1 << 20), ("GiB", 1 << 30), ("M", 1 << 20), ("G", 1 << 30)],
+    example: "64MiB",
+};
+
 /// Data rate; base unit byte per second.
 pub const RATE: Units = Units {
     what: "a data rate",
@@ -70,6 +78,9 @@ pub const RATE: Units = Units {
     ],
     example: "500MB/s",
 };
+
+/// A plain number.
+pub const COUNT: Units = Units { what: "a number", suffixes: &[("", 1)], example: "7" };
 
 /// Share; base unit percent.
 pub const PERCENT: Units = Units { what: "a percentage", suffixes: &[("%", 1)], example: "62%" };
@@ -133,7 +144,7 @@ pub fn show(value: u64, units: Units) -> String {
     let best = units
         .suffixes
         .iter()
-        .filter(|(s, f)| s.is_ascii() && *s != "min" && *f <= value && value.is_multiple_of(*f))
+        .filter(|(s, f)| s.is_ascii() && !["min", "m"].contains(s) && *f <= value && value.is_multiple_of(*f))
         .max_by_key(|(_, f)| *f);
     match best {
         Some((suffix, factor)) if value > 0 => format!("{}{suffix}", value / factor),
@@ -156,6 +167,7 @@ mod tests {
         assert_eq!(parse("0", TIME), Ok(0));
         assert_eq!(parse("1_000ns", TIME), Ok(1_000));
         assert_eq!(parse("0.5ns", TIME), Ok(1));
+        assert_eq!(parse("2min", TIME), parse("2m", TIME));
     }
 
     #[test]

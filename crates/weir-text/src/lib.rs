@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What all readers of text share, so that `2min` means the same everywhere and a slip of the pen gets the same answer:
+//! quantities with their units, and suggestions for names that nothing has.
+
+pub mod quantity;
+pub mod suggest;
