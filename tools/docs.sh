@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# tools/docs.sh PROGRAM [DIR]: write the pages and pictures that are made from the program into DIR
+# tools/docs.sh PROGRAM [DIR]: write the pages and pictures that are made from the program and the workspace into DIR
 # (docs/). They are committed; `make check` fails when they are out of date.
 set -euo pipefail
 
@@ -14,3 +14,4 @@ mkdir -p "$dir/images"
 "$program" graph accelerator -o "$dir/images/accelerator.svg" 2>/dev/null
 
 "$program" docs "$dir"
+tools/draw-crates.sh >"$dir/crates.md"

@@ -457,14 +457,8 @@ impl Entry {
 
 /// A hint at the name that was probably meant.
 fn nearest(word: &str, all: &[&str]) -> String {
-    if let Some(longer) = all.iter().find(|a| word.len() > 2 && a.starts_with(word)) {
-        return format!("do you mean `{longer}`?");
-    }
-    let near = all.iter().map(|a| (strsim::levenshtein(word, a), *a)).min();
-    match near {
-        Some((n, a)) if n <= 1 + word.chars().count() / 3 => format!("do you mean `{a}`?"),
-        _ => format!("there are: {}", all.join(", ")),
-    }
+    weir_text::suggest::nearest(word, all.iter().copied())
+        .map_or_else(|| format!("there are: {}", all.join(", ")), |near| format!("did you mean `{near}`?"))
 }
 
 /// The text with comments and the contents of strings and characters blanked, byte for byte; macros' line ends stay.
