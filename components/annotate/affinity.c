@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * affinity - remember on which CPUs each task may run
+ * affinity - store the CPUs on which each task may run
  *
  * class:    annotate
  * pipes:    none
  * listens:  AFFINITY: store the task's mask; null means everywhere
  * answers:  AFFINITY: the task's mask; null means everywhere
  * params:   -
- * per-task: 16 bytes, and a mask of the machine's size for tasks that were ever bound
- * cost:     O(words of CPUs) per message, O(1) per answer; its own lock when a task is bound first
+ * per-task: 16 bytes, and a mask of the machine's size for tasks that have been bound
+ * cost:     O(words of CPUs) per message, O(1) per answer; its own lock when a task is bound for the first time
  * batch:    no pipes
  * source:   CoBaS 5.7.4 and appendix A.1, component 0x20
  *
- * A mask is changed in place, word by word, and its memory never serves anything but masks as long
- * as the instance lives, so a reader without a lock sees at worst a mask that is being changed: the
- * message that follows the change puts right what was decided by it.
+ * A mask is changed in place, word by word, and its memory is used for masks only as long as the
+ * instance exists. A reader without a lock can see a partly changed mask; the message that follows the
+ * change corrects decisions based on it.
  *
  * example:  annotate affinity;
  */
@@ -42,7 +42,7 @@ struct affinity {
 	struct affinity_mask weir_mem *free; /* own lock */
 };
 
-WEIR_COMPONENT(affinity, .summary = "remember on which CPUs each task may run",
+WEIR_COMPONENT(affinity, .summary = "store the CPUs on which each task may run",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(AFFINITY),
 	       .answers = WEIR_TOPIC_BIT(AFFINITY), .per_task = sizeof(struct affinity_task));
 

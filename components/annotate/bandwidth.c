@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * bandwidth - limit how much CPU time each group has in a period
+ * bandwidth - limit the CPU time of each group in a period
  *
  * class:    annotate
  * pipes:    none
  * listens:  GROUP: the task's group; without a task, a group's parent. LIMIT: a group's quota and period. DISPATCH: the
- *           task takes a slice of the quota. RELINQUISH, BLOCK, EXIT: it gives back what it has not used
+ *           task borrows a slice of the quota. RELINQUISH, BLOCK, EXIT: it returns the unused rest
  * answers:  BUDGET: 0 while the quota of one of its groups is used up, and when it is filled again
- * params:   slice ns 5000000 [100000, 1000000000]; most that a CPU takes of a quota at a time
+ * params:   slice ns 5000000 [100000, 1000000000]; largest part of a quota that a CPU borrows at a time
  * per-task: 24 bytes
  * cost:     O(depth of the groups) per message and per answer; takes the instance's own lock
  * batch:    no pipes
  * source:   Turner, Rao and Rao, "CPU bandwidth control for CFS", 2010
  *
- * Keeps the books; `throttle` in front of any order holds the tasks of a group back whose quota is used up. A
- * task that gets a CPU takes a slice of the quota, which becomes the length of its turn if that is longer, and
- * gives back what it has not used; so no group has more than its quota, on however many CPUs. What a
- * late timer lets it run beyond is taken off the next period. Groups may be within groups: a task uses the quotas of all
- * that it is in, up to eight. Group 0, the root, has no limit; groups are numbered up to 255, parents before their children.
+ * Accounts for CPU time; `throttle` in front of any order withholds the tasks of a group without quota. A
+ * task that gets a CPU borrows a slice of the quota, which becomes its time slice if that is longer, and
+ * returns the unused rest, so no group exceeds its quota on any number of CPUs. Overruns by a
+ * late timer are deducted from the next period. Groups nest: a task uses the quotas of all
+ * its groups, up to eight. Group 0, the root, has no limit; group numbers go up to 255, parents before their children.
  *
  * example:  annotate affinity, weight, fair, bandwidth; entry -> throttle -> cfs -> cpus;
  */
@@ -50,13 +50,13 @@ struct bandwidth {
 	struct bandwidth_group group[BANDWIDTH_GROUPS]; /* (l) */
 };
 
-WEIR_COMPONENT(bandwidth, .summary = "limit how much CPU time each group has in a period",
+WEIR_COMPONENT(bandwidth, .summary = "limit the CPU time of each group in a period",
 	       .cls = WEIR_ANNOTATE,
 	       .listens = WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(LIMIT) | WEIR_TOPIC_BIT(DISPATCH) |
 			  WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
 	       .answers = WEIR_TOPIC_BIT(BUDGET), .per_task = sizeof(struct bandwidth_task),
 	       WEIR_PARAMS(bandwidth, WEIR_PARAM(bandwidth, slice, NS, 5000000, 100000, 1000000000,
-						 "most that a CPU takes of a quota at a time")));
+						 "largest part of a quota that a CPU borrows at a time")));
 
 /* A group, brought up to date; null: it has no limit. The lock is held. */
 static struct bandwidth_group weir_mem *bandwidth_group(struct bandwidth weir_mem *self, u32 number,

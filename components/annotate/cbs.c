@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * cbs - give each task a server: no more than its budget each period, by a deadline of the server's
+ * cbs - serve each task within a budget per period, by the deadline of its server
  *
  * class:     annotate
  * pipes:     none
- * listens:   JOB, DEADLINE: budget and period. POLICY: which tasks ask for the deadline policy. DISPATCH,
+ * listens:   JOB, DEADLINE: budget and period. POLICY: which tasks request the deadline policy. DISPATCH,
  *            RELINQUISH, BLOCK, EXIT: the budget is charged
  * publishes: OVERLOAD: the task is not admitted
  * answers:   DEADLINE: that of the task's server, 0 without one; the period in value2. BUDGET: whether
- *            the task has budget, and when it will have
- * params:    hard flag 0 [0, 1]; without budget a task waits (with throttle) for its next period
- *            bound pct 0 [0, 100]; load of the CPUs that is admitted, 0: all
+ *            the task has budget, and when it will be replenished
+ * params:    hard flag 0 [0, 1]; a task without budget waits (with throttle) for its next period
+ *            bound pct 0 [0, 100]; admitted load of the CPUs, 0: unlimited
  *            policy flag 0 [0, 1]; only tasks of the deadline policy get a server
- *            budget ns 0 [0, 10000000000]; of tasks that tell no job, 0: they get no server
- *            period ns 100000000 [1000, 10000000000]; of these
+ *            budget ns 0 [0, 10000000000]; for tasks without JOB, 0: they get no server
+ *            period ns 100000000 [1000, 10000000000]; for these
  * per-task:  96 bytes
  * cost:      O(1) per message and per answer; takes the instance's lock
  * batch:     no pipes
  * source:    Abeni and Buttazzo, "Integrating multimedia applications in hard real-time systems", 1998;
  *            hard and with admission: Linux, SCHED_DEADLINE (Lelli, Scordino, Abeni and Faggioli, 2016)
  *
- * Constant bandwidth: a task that wakes keeps deadline and budget unless that would be more than its rate
- * until then; if so it gets a whole budget and a deadline from now. When the budget is used up, the
- * deadline moves on by a period and the budget is filled: the task goes on, but less urgent, so that one
- * that needs more than it told is late itself and nobody else. With `hard` it waits until the period is
- * over, if the filter `throttle` is there to hold it back; without one it runs on. Budget and period are those that the task tells by JOB and DEADLINE.
+ * Constant bandwidth server: a task that wakes keeps its deadline and budget unless they exceed its rate
+ * until then; otherwise it gets a full budget and a deadline from now. When the budget is exhausted, the
+ * deadline is postponed by a period and the budget replenished: the task continues with less urgency, so
+ * a task that exceeds its declared execution time delays only itself. With `hard` it waits until the end
+ * of the period if the filter `throttle` is in front of the order; without it, the task continues. JOB and DEADLINE set
+ * budget and period.
  *
- * It takes the place of `deadline`, before any component that goes by deadlines. The CPU's capacity
- * counts, its clock does not. A task that is not admitted has no deadline: it runs below those that are,
- * by what the stage before edf says. The bound counts budgets against all CPUs that are online; on
- * several CPUs it keeps global edf from falling behind for ever, but does not promise each deadline.
+ * Use it instead of `deadline`, before any component that orders by deadline. It accounts for the CPU's
+ * capacity, not for its clock. A task that is not admitted has no deadline: it runs after those with one,
+ * in the order of the stage before edf. The bound compares budgets with all online CPUs; on
+ * several CPUs it keeps global edf from falling behind forever, but does not guarantee each deadline.
  *
  * example:   annotate affinity, job, cbs(hard = true, bound = 95%); entry -> throttle -> edf -> cpus;
  */
@@ -61,8 +62,7 @@ struct cbs {
 
 WEIR_COMPONENT(
 	cbs,
-	.summary = "give each task a server: no more than its budget each period, by a deadline of "
-		   "the server's",
+	.summary = "serve each task within a budget per period, by the deadline of its server",
 	.cls = WEIR_ANNOTATE,
 	.listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(DISPATCH) |
 		   WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
@@ -72,14 +72,14 @@ WEIR_COMPONENT(
 	.per_task = sizeof(struct cbs_task),
 	WEIR_PARAMS(cbs,
 		    WEIR_PARAM(cbs, hard, FLAG, 0, 0, 1,
-			       "without budget a task waits (with throttle) for its next period"),
+			       "a task without budget waits (with throttle) for its next period"),
 		    WEIR_PARAM(cbs, bound, PCT, 0, 0, 100,
-			       "load of the CPUs that is admitted, 0: all"),
+			       "admitted load of the CPUs, 0: unlimited"),
 		    WEIR_PARAM(cbs, policy, FLAG, 0, 0, 1,
 			       "only tasks of the deadline policy get a server"),
 		    WEIR_PARAM(cbs, budget, NS, 0, 0, 10000000000ull,
-			       "of tasks that tell no job, 0: they get no server"),
-		    WEIR_PARAM(cbs, period, NS, 100000000, 1000, 10000000000ull, "of these")));
+			       "for tasks without JOB, 0: they get no server"),
+		    WEIR_PARAM(cbs, period, NS, 100000000, 1000, 10000000000ull, "for these")));
 
 static u64 cbs_capacity(struct weir_sched weir_mem *s)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * counters - remember what each task does to caches and predictors
+ * counters - accumulate the hardware counters of each task
  *
  * class:    annotate
  * pipes:    none
- * listens:  COUNTERS: add what the task did
- * answers:  COUNTERS: counters is what the task did lately, or, asked with value 1, in all its life;
- *           value is how many loads of 1024 instructions go to the last-level cache
- * params:   memory count 100000000 [1000000, 1000000000000]; cycles after which what a task did
- *           counts half
+ * listens:  COUNTERS: add the task's counters
+ * answers:  COUNTERS: counters has the recent counters or, requested with value 1, all since the task's creation;
+ *           value is the number of loads from the last-level cache per 1024 instructions
+ * params:   memory count 100000000 [1000000, 1000000000000]; cycles after which a count
+ *           weighs half
  * per-task: 176 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   ours; the counters are those of Izzi 2.2
  *
- * "Lately" is a sum in which everything is halved whenever it covers twice the memory, so ratios of
- * its fields are rates that follow the task's phases, and a task that slept keeps what was known of
- * it. Fields are read one by one: two of them may differ by the stint that is being added. A runtime
- * without counters never tells any; everything is 0 then.
+ * The recent counters are a sum that is halved whenever it covers twice the memory, so ratios of
+ * its fields are rates that follow the task's phases, and a sleeping task keeps its history.
+ * Fields are read one by one: two of them may differ by the current stint. With a runtime
+ * without counters all fields are 0.
  *
  * example:  annotate affinity, counters; entry -> cache_balancer -> each llc { round_robin -> cpus };
  */
@@ -33,12 +33,12 @@ struct counters {
 	u64 memory; /* (c) cycles */
 };
 
-WEIR_COMPONENT(counters, .summary = "remember what each task does to caches and predictors",
+WEIR_COMPONENT(counters, .summary = "accumulate the hardware counters of each task",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(COUNTERS),
 	       .answers = WEIR_TOPIC_BIT(COUNTERS), .per_task = sizeof(struct counters_task),
 	       WEIR_PARAMS(counters,
 			   WEIR_PARAM(counters, memory, COUNT, 100000000, 1000000, 1000000000000,
-				      "cycles after which what a task did counts half")));
+				      "cycles after which a count weighs half")));
 
 /* One counter more by @more, then by half if @halve. */
 static void counters_count(u64 weir_mem *to, u64 more, u64 halve)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * criticality - remember how critical each task is, and what it needs at most
+ * criticality - store the criticality and the certified execution time of each task
  *
  * class:    annotate
  * pipes:    none
- * listens:  CRITICALITY: store the level, and the execution time by the assumptions of the high level, ns
- * answers:  CRITICALITY: the level (0 none told, 1 low, 2 high); in value2 that execution time
+ * listens:  CRITICALITY: store the level, and the execution time under the assumptions of the high level, ns
+ * answers:  CRITICALITY: the level (0 unknown, 1 low, 2 high); in value2 that execution time
  * params:   -
  * per-task: 16 bytes
  * cost:     O(1) per message and per answer; no lock
@@ -13,10 +13,10 @@
  * source:   Vestal, "Preemptive scheduling of multi-criticality systems with varying degrees of
  *           execution time assurance", 2007
  *
- * A task of high criticality has two execution times: what it is expected to need, told by JOB, and
- * what it needs at most by the assumptions of its level. What a level means is the topology's affair:
- * edf_vd lets tasks of the low level wait when one of the high level overruns, rbed takes the low level
- * for soft real time.
+ * A task of high criticality has two execution times: the expected one, from JOB, and
+ * the worst case under the assumptions of its level. The topology defines the meaning of a level:
+ * edf_vd suspends tasks of the low level when one of the high level overruns; rbed treats the low level
+ * as soft real time.
  *
  * example:  annotate criticality, deadline, job, executed; entry -> edf_vd -> cpus;
  */
@@ -32,7 +32,7 @@ struct criticality {
 };
 
 WEIR_COMPONENT(criticality,
-	       .summary = "remember how critical each task is, and what it needs at most",
+	       .summary = "store the criticality and the certified execution time of each task",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(CRITICALITY),
 	       .answers = WEIR_TOPIC_BIT(CRITICALITY), .per_task = sizeof(struct criticality_task));
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * deadline - remember until when each task must be done
+ * deadline - store the deadline of each task
  *
  * class:    annotate
  * pipes:    none
  * listens:  DEADLINE: store the absolute deadline and the period, ns
- * answers:  DEADLINE: the absolute deadline in value, 0 if none was ever told; the period in value2
+ * answers:  DEADLINE: the absolute deadline in value, 0 if unknown; the period in value2
  * params:   -
  * per-task: 16 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   ours; Liu and Layland, 1973, for the task model
  *
- * The runtime tells the new deadline when a job is released, before it wakes the task.
+ * The runtime publishes the new deadline when a job is released, before it wakes the task.
  *
  * example:  annotate deadline; entry -> edf -> cpus;
  */
@@ -27,7 +27,7 @@ struct deadline {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(deadline, .summary = "remember until when each task must be done",
+WEIR_COMPONENT(deadline, .summary = "store the deadline of each task",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(DEADLINE),
 	       .answers = WEIR_TOPIC_BIT(DEADLINE), .per_task = sizeof(struct deadline_task));
 

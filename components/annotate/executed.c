@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * executed - measure how long each job has run so far
+ * executed - measure the execution time of each job so far
  *
  * class:    annotate
  * pipes:    none
- * listens:  DISPATCH, RELINQUISH, BLOCK: the task runs, runs no longer. JOB: the next job begins at 0
- * answers:  EXECUTED: what the task's job has run so far, as on a CPU of capacity 1024, ns; in value2
- *           the same since the task exists
+ * listens:  DISPATCH, RELINQUISH, BLOCK: the task starts or stops running. JOB: the next job starts at 0
+ * answers:  EXECUTED: execution time of the task's job so far, as on a CPU of capacity 1024, ns; in value2
+ *           the total since the task's creation
  * params:   -
  * per-task: 32 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   ours; what laxities need (Mok and Dertouzos, 1978)
  *
- * Time on a CPU counts by the CPU's capacity; its present clock, a busy sibling thread, interrupts and the cost of
- * switching are not known here and count as work. A runtime that never tells JOB has one endless job
- * per task.
+ * Time on a CPU counts by the CPU's capacity. The current clock, a busy sibling thread, interrupts and the cost of
+ * switching are not known and count as work. With a runtime that never publishes JOB, each task has one endless
+ * job.
  *
  * example:  annotate job, deadline, executed; entry -> llf -> cpus;
  */
@@ -34,7 +34,7 @@ struct executed {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(executed, .summary = "measure how long each job has run so far",
+WEIR_COMPONENT(executed, .summary = "measure the execution time of each job so far",
 	       .cls = WEIR_ANNOTATE,
 	       .listens = WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) |
 			  WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(JOB),

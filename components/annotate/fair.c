@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * fair - keep what fair orders remember of each task, wherever it goes
+ * fair - keep the virtual time and lag of each task across CPUs
  *
  * class:    annotate
  * pipes:    none
- * listens:  DISPATCH, RELINQUISH, BLOCK: the task runs, runs no longer, has slept when it comes again
- * answers:  FAIR: the address of the task's record (weir/kit/fair.h); in value2 that of the queues' marks
+ * listens:  DISPATCH, RELINQUISH, BLOCK: the task starts or stops running, or has slept
+ * answers:  FAIR: the address of the task's record (weir/kit/fair.h); in value2 the address of the queues' marks
  * params:   -
  * per-task: 112 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   ours
  *
- * An order such as `cfs` has an instance for each CPU, and tasks change their CPU. With the records here a
- * task costs as much memory on 256 CPUs as on one, and its virtual time survives a change of the graph.
- * All instances of a graph share the records: put one fair order only on the way of a task.
+ * An order such as `cfs` has an instance per CPU, and tasks migrate. With these records a
+ * task costs the same memory on 256 CPUs as on one, and its virtual time survives a change of the graph.
+ * All instances of a graph share the records: put only one fair order on the path of a task.
  *
- * Time is the CPU's, whatever its capacity: fair are shares of time, not of work.
+ * Time is CPU time, independent of capacity: the shares are shares of time, not of work.
  *
  * example:  annotate affinity, weight, fair;
  *           entry -> load_balancer -> each cpu { cfs -> cpu };
@@ -28,7 +28,7 @@ struct fair {
 	struct weir_fair_book book;
 };
 
-WEIR_COMPONENT(fair, .summary = "keep what fair orders remember of each task, wherever it goes",
+WEIR_COMPONENT(fair, .summary = "keep the virtual time and lag of each task across CPUs",
 	       .cls = WEIR_ANNOTATE,
 	       .listens = WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) |
 			  WEIR_TOPIC_BIT(BLOCK),

@@ -5,20 +5,20 @@
  * class:     annotate
  * pipes:     none
  * listens:   PRIORITY: the weight of that nice value within the group. WEIGHT: any other. GROUP: the task's group;
- *            without a task, a group's weight and parent. BLOCK, EXIT: the task wants no share any more
- * answers:   WEIGHT: the task's part of the weights of the groups that it is in; in value2 2^32 over it
+ *            without a task, a group's weight and parent. BLOCK, EXIT: the task does not compete any more
+ * answers:   WEIGHT: the task's effective weight in all its groups; in value2 2^32 divided by it
  * params:    -
  * per-task:  16 bytes
  * cost:      O(depth of the groups) per message and per answer; takes the instance's own lock
  * batch:     no pipes
  * source:    Linux: group scheduling, spec/4 section 5; as weights of tasks: ours
  *
- * Takes the place of `weight`, in front of any order that goes by weights. A group competes as one task of its
- * weight would, and its runnable members divide what it gets by theirs; groups may be within groups. So a task's weight
- * is its own times, for each group that it is in, up to eight, the group's weight over the sum of those who compete in it.
+ * Use it instead of `weight`, in front of any order that uses weights. A group competes like one task with its
+ * weight, and its runnable members divide its share by their own weights; groups nest. A task's weight
+ * is its own times, for each of its groups, up to eight, the group's weight over the sum of all competitors in it.
  *
- * The sums change when members come and go; an order hears of that when it asks again, for most a turn later.
- * Group 0 is the root, and holds whoever is in no other; groups are numbered up to 255, parents before their children.
+ * The sums change when members start or stop competing; an order notices at its next request, for most tasks one
+ * slice later. Group 0 is the root and holds all tasks without a group; numbers go up to 255, parents before their children.
  *
  * example:   annotate affinity, group_weight, fair; entry -> cfs -> cpus;
  */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * isa - remember which instruction set each task needs
+ * isa - store the instruction set of each task
  *
  * class:    annotate
  * pipes:    none
  * listens:  ISA: store the index of the instruction set
- * answers:  ISA: the index; 0, the machine's native one, if none was ever told
+ * answers:  ISA: the index; 0, the machine's native one, if unknown
  * params:   -
  * per-task: 8 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   CoBaS 8.3
  *
- * A task that changes its instruction set while it runs is told so before it gives up its CPU.
+ * If a running task changes its instruction set, the message comes before the task gives up its CPU.
  *
  * example:  annotate isa; entry -> isa_demux -> each cpu { -> cpu };
  */
@@ -22,7 +22,7 @@ struct isa {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(isa, .summary = "remember which instruction set each task needs",
+WEIR_COMPONENT(isa, .summary = "store the instruction set of each task",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(ISA), .answers = WEIR_TOPIC_BIT(ISA),
 	       .per_task = sizeof(u64));
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * job - remember how much each job may need, and how soon
+ * job - store the execution time and the relative deadline of each job
  *
  * class:    annotate
  * pipes:    none
  * listens:  JOB: store the worst-case execution time and the relative deadline, ns
- * answers:  JOB: the worst-case execution time in value, the relative deadline in value2; 0 if never told
+ * answers:  JOB: the worst-case execution time in value, the relative deadline in value2; 0 if unknown
  * params:   -
  * per-task: 16 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   ours; Liu and Layland, 1973, for the task model
  *
- * The execution time is that on a CPU of capacity 1024 at its top clock. The runtime tells it at each
- * release of a job, directly before the deadline; the release was at the absolute deadline minus the
+ * The execution time is that on a CPU of capacity 1024 at its top clock. The runtime publishes it at each
+ * release of a job, directly before the deadline. The release time is the absolute deadline minus the
  * relative one.
  *
  * example:  annotate job, deadline; entry -> llf -> cpus;
@@ -29,7 +29,7 @@ struct job {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(job, .summary = "remember how much each job may need, and how soon",
+WEIR_COMPONENT(job, .summary = "store the execution time and the relative deadline of each job",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(JOB), .answers = WEIR_TOPIC_BIT(JOB),
 	       .per_task = sizeof(struct job_task));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * lamport - stamp each task with its number in the order of creation
+ * lamport - number the tasks in order of creation
  *
  * class:    annotate
  * pipes:    none
@@ -12,8 +12,8 @@
  * batch:    no pipes
  * source:   CoBaS appendix A.1, component 0x21
  *
- * The counter goes on when the scheduler is reconfigured. Tasks that existed before the first
- * instance was built are stamped by their number, as nobody knows better.
+ * The counter continues across reconfigurations. Tasks from before the first
+ * instance are stamped with their task number.
  *
  * example:  annotate lamport; entry -> fcfs -> cpus;
  */
@@ -24,7 +24,7 @@ struct lamport {
 	u64 last; /* (a) stamp given last */
 };
 
-WEIR_COMPONENT(lamport, .summary = "stamp each task with its number in the order of creation",
+WEIR_COMPONENT(lamport, .summary = "number the tasks in order of creation",
 	       .cls = WEIR_ANNOTATE, .answers = WEIR_TOPIC_BIT(LAMPORT), .per_task = sizeof(u64));
 
 WEIR_ENTRY int lamport_answer_lamport(struct lamport weir_mem *self, struct weir_msg *msg)

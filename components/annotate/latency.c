@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * latency - remember for how long each task wants to run at a time
+ * latency - store the slice length that each task requests
  *
  * class:    annotate
  * pipes:    none
- * listens:  LATENCY: the length of a turn, ns; 0: as others have
- * answers:  LATENCY: what was told last, 0 if nothing was ever told
+ * listens:  LATENCY: the length of a slice, ns; 0: the default
+ * answers:  LATENCY: the last value, 0 if unknown
  * params:   -
  * per-task: 8 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   Linux 6.12: the runtime of a fair task in sched_setattr()
  *
- * A task with short turns gets no more and no less of the CPU under `eevdf`, but gets it sooner.
+ * Under `eevdf` a task with short slices gets the same share of the CPU, but is served sooner.
  *
  * example:  annotate weight, executed, fair, latency; entry -> eevdf -> cpus;
  */
@@ -22,7 +22,7 @@ struct latency {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(latency, .summary = "remember for how long each task wants to run at a time",
+WEIR_COMPONENT(latency, .summary = "store the slice length that each task requests",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(LATENCY),
 	       .answers = WEIR_TOPIC_BIT(LATENCY), .per_task = sizeof(u64));
 

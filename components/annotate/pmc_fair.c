@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * pmc_fair - turn cache and branch misses into penalties of a fair scheduler
+ * pmc_fair - derive penalties for a fair scheduler from cache and branch misses
  *
  * class:    annotate
  * pipes:    none
- * listens:  COUNTERS: the task's penalty follows what it did
- * answers:  PENALTY: by how much the task's virtual runtime is stretched (value) and its slice
- *           shrinks (value2), signed, in 1/1024. Asked about no task: value says which debug counter
+ * listens:  COUNTERS: update the task's penalty
+ * answers:  PENALTY: stretch of the task's virtual run time (value) and reduction of its slice
+ *           (value2), signed, in 1/1024. Without a task: value selects a debug counter
  * params:   level count 1 [1, 3]; cache whose misses count
  *           branch flag 0 [0, 1]; mispredicted branches count too
- *           cache_weight pct 50 [0, 100]; weight of the cache's misses if branches count, the rest
- *           is theirs
- *           reward flag 0 [0, 1]; favour tasks that miss, instead of punishing them
- *           log_only flag 0 [0, 1]; compute, but leave virtual runtimes and slices alone
- *           scale count 0 [0, 2]; what is scaled: 0 both, 1 the slice only, 2 the virtual runtime only
- *           slice_rule count 0 [0, 2]; slices shrink by 0 the penalty, 1 what L1 serves, 2 always 45 %
+ *           cache_weight pct 50 [0, 100]; weight of the cache's misses if branches count; they get
+ *           the rest
+ *           reward flag 0 [0, 1]; reward tasks that miss instead of penalising them
+ *           log_only flag 0 [0, 1]; compute penalties, but do not apply them
+ *           scale count 0 [0, 2]; scale 0 both, 1 the slice only, 2 the virtual run time only
+ *           slice_rule count 0 [0, 2]; slices shrink by 0 the penalty, 1 the share of L1, 2 always 45 %
  *           alpha pct 50 [1, 100]; weight of the latest stint in the moving average
  * per-task: 16 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   Izzi 3.1 to 3.4 (fixed point, model, update_pmcs, compute_penalty); slice_rule 1 is ours
  *
- * With the component `cfs`, which asks for penalties, this is the scheduler of Izzi's thesis; what
- * was compiled into thirty kernels there are parameters here. All numbers have ten fraction bits and
+ * Together with the component `cfs`, which requests penalties, this is the scheduler of Izzi's thesis. The
+ * variants of its thirty kernels are parameters here. All numbers have ten fraction bits and
  * every product is rounded down, which biases the average by about -1/1024.
  *
  *   c = misses / loads of the level, or weighted with 10 * mispredicts / branches; reward: 1 - c
  *   penalty = alpha * (c - 0.5) + (1 - alpha) * penalty, within -0.5 .. 0.5
  *
- * Level 1 without branches counts loads of lines that are on their way as misses; with branches the
- * hardware of the thesis had no counter left for those, so they are left out. A new task has penalty
- * 0, and the stint that just ended is charged before its penalty follows it.
+ * Level 1 without branches counts loads of lines in flight as misses; with branches the
+ * hardware of the thesis had no counter left for them, so they are omitted. A new task has penalty
+ * 0, and the stint that has just ended is charged before the penalty is updated by it.
  *
- * Slice rules. The thesis concludes that slices, not virtual runtimes, should change. Rule 1: a task
- * loses by a switch what it keeps in the larger caches, and little of what L1 serves, so its slice
+ * Slice rules. The thesis concludes that slices, not virtual run times, should change. Rule 1: by a
+ * switch a task loses what it keeps in the larger caches, and little of what L1 serves, so its slice
  * shrinks by half the share of its loads that L1 serves, and never grows. Rule 2 shrinks every slice
- * by the same 45 %, which is about what the thesis's best configuration came to.
+ * by the same 45 %, which is close to the result of the thesis's best configuration.
  *
- * Debug counters: 0 cache rates above one, 1 branch rates above one, 2 branch rates above 10 %, which
+ * Debug counters: 0 cache rates above one, 1 branch rates above one, 2 branch rates above 10 %, of which
  * ten times are cut to one, 3 combinations above one, 4 penalties beyond the bounds, 5 updates.
  *
  * example:  annotate affinity, weight, fair, pmc_fair(level = 1, reward = true);
@@ -79,22 +79,22 @@ struct pmc_fair {
 };
 
 WEIR_COMPONENT(
-	pmc_fair, .summary = "turn cache and branch misses into penalties of a fair scheduler",
+	pmc_fair, .summary = "derive penalties for a fair scheduler from cache and branch misses",
 	.cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(COUNTERS),
 	.answers = WEIR_TOPIC_BIT(PENALTY), .per_task = sizeof(struct pmc_fair_task),
 	WEIR_PARAMS(
 		pmc_fair, WEIR_PARAM(pmc_fair, level, COUNT, 1, 1, 3, "cache whose misses count"),
 		WEIR_PARAM(pmc_fair, branch, FLAG, 0, 0, 1, "mispredicted branches count too"),
 		WEIR_PARAM(pmc_fair, cache_weight, PCT, 50, 0, 100,
-			   "weight of the cache's misses if branches count, the rest is theirs"),
+			   "weight of the cache's misses if branches count; they get the rest"),
 		WEIR_PARAM(pmc_fair, reward, FLAG, 0, 0, 1,
-			   "favour tasks that miss, instead of punishing them"),
+			   "reward tasks that miss instead of penalising them"),
 		WEIR_PARAM(pmc_fair, log_only, FLAG, 0, 0, 1,
-			   "compute, but leave virtual runtimes and slices alone"),
+			   "compute penalties, but do not apply them"),
 		WEIR_PARAM(pmc_fair, scale, COUNT, 0, 0, 2,
-			   "what is scaled: 0 both, 1 the slice only, 2 the virtual runtime only"),
+			   "scale 0 both, 1 the slice only, 2 the virtual run time only"),
 		WEIR_PARAM(pmc_fair, slice_rule, COUNT, 0, 0, 2,
-			   "slices shrink by 0 the penalty, 1 what L1 serves, 2 always 45 %"),
+			   "slices shrink by 0 the penalty, 1 the share of L1, 2 always 45 %"),
 		WEIR_PARAM(pmc_fair, alpha, PCT, 50, 1, 100,
 			   "weight of the latest stint in the moving average")));
 

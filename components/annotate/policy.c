@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * policy - remember which scheduling policy each task asked for
+ * policy - store the scheduling policy that each task requests
  *
  * class:    annotate
  * pipes:    none
  * listens:  POLICY: store it
- * answers:  POLICY: the number that Linux has for it; 0 (other) if none was ever told
+ * answers:  POLICY: Linux's number of the policy; 0 (other) if unknown
  * params:   -
  * per-task: 8 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   POSIX.1-2017, sched.h; Linux, sched(7)
  *
- * Only a wish: `rt` tells FIFO and round robin apart by it, `cbs` may serve the deadline policy alone.
- * The runtime tells it when the task comes into being.
+ * Only a request: `rt` distinguishes FIFO and round robin by it, and `cbs` can serve the deadline policy only.
+ * The runtime publishes it when the task is created.
  *
  * example:  annotate affinity, executed, policy, priority; entry -> rt -> cpus;
  */
@@ -23,7 +23,7 @@ struct policy {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(policy, .summary = "remember which scheduling policy each task asked for",
+WEIR_COMPONENT(policy, .summary = "store the scheduling policy that each task requests",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(POLICY),
 	       .answers = WEIR_TOPIC_BIT(POLICY), .per_task = sizeof(u64));
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * priority - remember how urgent each task is
+ * priority - store the priority of each task
  *
  * class:    annotate
  * pipes:    none
  * listens:  PRIORITY: store the task's priority, signed
- * answers:  PRIORITY: the task's priority, greater is more urgent; 0 if none was ever told
+ * answers:  PRIORITY: the task's priority, greater is more urgent; 0 if unknown
  * params:   -
  * per-task: 8 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   CoBaS 5.7.3
  *
- * What the numbers mean is the topology's affair; the runtime's nice values, for example, arrive
+ * The topology defines the meaning of the numbers; the runtime's nice values, for example, arrive
  * negated.
  *
  * example:  annotate priority; entry -> priority_order -> cpus;
@@ -23,7 +23,7 @@ struct priority {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(priority, .summary = "remember how urgent each task is", .cls = WEIR_ANNOTATE,
+WEIR_COMPONENT(priority, .summary = "store the priority of each task", .cls = WEIR_ANNOTATE,
 	       .listens = WEIR_TOPIC_BIT(PRIORITY), .answers = WEIR_TOPIC_BIT(PRIORITY),
 	       .per_task = sizeof(u64));
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * sporadic - give each task a budget that comes back a period after it was used
+ * sporadic - give each task a budget that is replenished one period after its use
  *
  * class:     annotate
  * pipes:     none
  * listens:   JOB, DEADLINE: budget and period. DISPATCH, RELINQUISH, BLOCK: the budget is charged
- * answers:   BUDGET: whether the task has budget, and when it will have
- * params:    budget ns 0 [0, 10000000000]; of tasks that tell no job, 0: they are not limited
- *            period ns 100000000 [1000, 10000000000]; of these
+ * answers:   BUDGET: whether the task has budget, and when it will be replenished
+ * params:    budget ns 0 [0, 10000000000]; for tasks without JOB, 0: they are not limited
+ *            period ns 100000000 [1000, 10000000000]; for these
  * per-task:  200 bytes
  * cost:      O(1) per message and per answer; takes the instance's lock
  * batch:     no pipes
@@ -15,18 +15,18 @@
  *            amounts and times as in Stanovich, Baker, Wang and Harbour, "Defects of the POSIX sporadic
  *            server and how to correct them", 2010, whose rules the seL4 kernel has, too (sporadic.c there)
  *
- * For fixed priorities: to all others a task looks like a periodic one of that budget and period, and
- * yet it is served at once when it comes, if budget is there. What it uses is taken from the oldest
- * amount and comes back a period after that amount was there and wanted. An amount used in part is
- * split; what is left counts as there from the end of the use, and amounts
- * that meet are joined: by the rules of POSIX a task could get more than its budget in a period
- * (sporadic_rules.wtest has the cases). Four things are not as in the paper; none gives more:
- * - A task without budget has none, and throttle makes it wait. There, and in POSIX, its priority falls.
- * - What a late runtime lets it use beyond an amount is used of the next one. There the next one comes so
- *   much later.
- * - With eight amounts outstanding the last ones are joined at the later time. There what is left of the
- *   present one waits for the next.
- * - A task that others kept from the CPUs for more than a period is not paid for earlier ones.
+ * For fixed priorities: to all other tasks, the task looks like a periodic one with its budget and period,
+ * yet it is served at once when it arrives, if it has budget. Use consumes the oldest amount, which is
+ * replenished one period after it was available and requested. A partly used amount is
+ * split; the rest counts as available from the end of the use, and adjacent amounts
+ * are merged. Under the rules of POSIX a task could get more than its budget in a period
+ * (sporadic_rules.wtest has the cases). Four points differ from the paper; none gives more time:
+ * - A task without budget waits in throttle. In the paper, and in POSIX, its priority falls.
+ * - Overruns by a late runtime are deducted from the next amount. In the paper the next amount is
+ *   delayed instead.
+ * - With eight amounts outstanding, the last ones are merged at the later time. In the paper the rest
+ *   of the current one waits for the next.
+ * - A task that was kept from the CPUs for more than a period is not compensated for earlier ones.
  *
  * Use it with throttle, and with an order by priority. Time is that of the CPU's capacity.
  *
@@ -52,15 +52,15 @@ struct sporadic {
 };
 
 WEIR_COMPONENT(
-	sporadic, .summary = "give each task a budget that comes back a period after it was used",
+	sporadic, .summary = "give each task a budget that is replenished one period after its use",
 	.cls = WEIR_ANNOTATE,
 	.listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(DISPATCH) |
 		   WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK),
 	.answers = WEIR_TOPIC_BIT(BUDGET), .per_task = sizeof(struct sporadic_task),
 	WEIR_PARAMS(sporadic,
 		    WEIR_PARAM(sporadic, budget, NS, 0, 0, 10000000000ull,
-			       "of tasks that tell no job, 0: they are not limited"),
-		    WEIR_PARAM(sporadic, period, NS, 100000000, 1000, 10000000000ull, "of these")));
+			       "for tasks without JOB, 0: they are not limited"),
+		    WEIR_PARAM(sporadic, period, NS, 100000000, 1000, 10000000000ull, "for these")));
 
 /* Under the lock, like all that follows. */
 static void sporadic_begin(struct sporadic_task weir_mem *p, u64 now)

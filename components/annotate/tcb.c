@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * tcb - keep a reference to data of the runtime for each task
+ * tcb - keep a reference to the runtime's data for each task
  *
  * class:    annotate
  * pipes:    none
- * listens:  TCB: store the reference and the size of the data, 0 if it must not be looked into
+ * listens:  TCB: store the reference and the size of the data, 0 if it must not be read
  * answers:  TCB: the reference in value and the size in value2; if value2 of the request is the
  *           address of a buffer of that size, the data is copied there as well
  * params:   -
@@ -13,9 +13,9 @@
  * batch:    no pipes
  * source:   CoBaS 8.3 and appendix A.1, component 0x23
  *
- * A shallow request returns the reference, a deep one duplicates what it leads to: the copy stays
- * as it is when the runtime changes the original. Data for deep copies lies in memory that the
- * framework can read, at most 4096 bytes of it. Who runs a task of a foreign instruction set finds
+ * A shallow request returns the reference; a deep one copies the data: the copy is
+ * independent of later changes by the runtime. Data for deep copies is in memory that the
+ * framework can read, at most 4096 bytes. A runtime for tasks of a foreign instruction set finds
  * here what to run.
  *
  * example:  annotate tcb;
@@ -33,7 +33,7 @@ struct tcb {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(tcb, .summary = "keep a reference to data of the runtime for each task",
+WEIR_COMPONENT(tcb, .summary = "keep a reference to the runtime's data for each task",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(TCB), .answers = WEIR_TOPIC_BIT(TCB),
 	       .per_task = sizeof(struct tcb_task));
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * weight - remember how much of a CPU each task is to get
+ * weight - store the weight of each task
  *
  * class:     annotate
  * pipes:     none
- * listens:   PRIORITY: the weight of that nice value. WEIGHT: any other weight; the last one told counts
- * publishes: WEIGHT: a nice value was told, and this is its weight
- * answers:   WEIGHT: the task's weight, 1024 if nothing was ever told; in value2 2^32 over the weight
+ * listens:   PRIORITY: the weight of that nice value. WEIGHT: any other weight; the last message counts
+ * publishes: WEIGHT: the weight of a nice value that was published
+ * answers:   WEIGHT: the task's weight, 1024 if unknown; in value2 2^32 divided by the weight
  * params:    -
  * per-task:  8 bytes
  * cost:      O(1) per message and per answer; no lock
  * batch:     no pipes
  * source:    weights of Linux, spec/4 section 5
  *
- * Priorities arrive as negated nice values: 20 is nice -20 and -19 nice 19. -20, which SCHED_IDLE has, is
- * weight 3, and what is above 20, a real-time priority, counts as nice -20. A step of nice is a tenth of a CPU
- * between two tasks, so the weights are powers of 1.25, rounded as Linux has them.
+ * Priorities arrive as negated nice values: 20 is nice -20 and -19 is nice 19. -20, the value of SCHED_IDLE, has
+ * weight 3; values above 20, real-time priorities, count as nice -20. One step of nice changes the CPU share between
+ * two tasks by about ten percent, so the weights are powers of 1.25, rounded as in Linux.
  *
  * example:   annotate weight, fair; entry -> cfs -> cpus;
  */
@@ -30,7 +30,7 @@ struct weight_task {
 	u32 inverse; /* (a) */
 };
 
-WEIR_COMPONENT(weight, .summary = "remember how much of a CPU each task is to get",
+WEIR_COMPONENT(weight, .summary = "store the weight of each task",
 	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT),
 	       .publishes = WEIR_TOPIC_BIT(WEIGHT), .answers = WEIR_TOPIC_BIT(WEIGHT),
 	       .per_task = sizeof(struct weight_task));

@@ -4,21 +4,21 @@
  *
  * class:     distribute
  * pipes:     in 1.., out 1..
- * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
- * publishes: WITHHELD: no CPU that the task may use is there
+ * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again
+ * publishes: WITHHELD: no CPU that the task may use is online
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
  * params:    -
- * cost:      O(out-pipes) per added task, O(CPUs + tasks) when a CPU comes or goes; takes the in-
+ * cost:      O(out-pipes) per added task, O(CPUs + tasks) when a CPU goes offline or online; takes the in-
  *            pipe lock and one out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 6.1 and appendix A.1, component 0x13
  *
- * An out-pipe may stand for several CPUs, as in a hierarchy, and CPUs may differ: the load of a
+ * An out-pipe can lead to several CPUs, as in a hierarchy, and CPUs can differ: the load of a
  * pipe is counted per unit of capacity of its online CPUs. Pipes with an idle CPU come first, then
- * the smallest load after the task has come; among equals the task's last pipe, then the lowest. On
- * a machine of equal CPUs with a pipe each this is load_balancer at a higher price.
+ * the one with the smallest load including the task; ties go to the task's last pipe, then to the lowest. On
+ * a machine with equal CPUs and a pipe each, this equals load_balancer at a higher cost.
  *
  * example:   annotate affinity; entry -> advanced_balancer -> each llc { head_queue -> cpus };
  */

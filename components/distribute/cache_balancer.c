@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * cache_balancer - keep tasks apart that would fight for a cache
+ * cache_balancer - separate tasks that compete for a cache
  *
  * class:     distribute
  * pipes:     in 1.., out 1..
- * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
- * publishes: WITHHELD: no CPU that the task may use is there
- * asks:      AFFINITY: where the task may run; needed. COUNTERS: how much it loads from the last-
+ * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again
+ * publishes: WITHHELD: no CPU that the task may use is online
+ * asks:      AFFINITY: where the task may run; needed. COUNTERS: its loads from the last-
  *            level cache; needed
  * answers:   -
- * params:    hungry count 4 [1, 1024]; loads of the last-level cache in 1024 instructions that make
- *            a task one to keep apart
- *            slack pct 25 [0, 400]; how much more load than the least a pipe may have to be considered
- *            for such a task, in tasks a CPU
+ * params:    hungry count 4 [1, 1024]; loads from the last-level cache per 1024 instructions above
+ *            which a task is hungry
+ *            slack pct 25 [0, 400]; largest load above the minimum at which a pipe is considered
+ *            for such a task, in tasks per CPU
  * per-task:  8 bytes
- * cost:      O(CPUs) per added task, O(tasks) when a CPU comes or goes; takes the in-pipe lock and one
+ * cost:      O(CPUs) per added task, O(tasks) when a CPU goes offline or online; takes the in-pipe lock and one
  *            out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
- * source:    ours; asked for as future work by Izzi 7, the idea of pairing tasks by what they do to
- *            shared caches is that of contention-aware schedulers
+ * source:    ours; proposed as future work in Izzi 7; pairing tasks by their use of
+ *            shared caches comes from contention-aware schedulers
  *
- * Give it an out-pipe for each shared cache. A task that leaves the last-level cache alone goes where
- * the load is least, to its last pipe among equals. A hungry one goes, among the pipes that have an
- * idle CPU, or else hardly more load than the least, to the one whose running tasks load least from
- * their cache. The load counts more than the cache: a CPU is never left idle to keep tasks apart. It
- * decides when a task comes; nothing that runs is moved. Without counters it balances by load alone.
+ * Give it an out-pipe per shared cache. A task with few loads from the last-level cache goes to the pipe
+ * with the least load, to its last pipe among equals. A hungry task goes, among the pipes with an
+ * idle CPU, or else with little more than the least load, to the one whose running tasks load least from
+ * their cache. Load takes precedence over caches: no CPU is left idle to separate tasks. Tasks are placed
+ * on arrival; running tasks are not moved. Without counters it balances by load alone.
  *
  * example:   annotate affinity, counters; entry -> cache_balancer -> each llc { fifo -> cpus };
  */
@@ -43,7 +43,7 @@ struct cache_balancer {
 #define CACHE_BALANCER_BUSY (1u << 30)
 
 WEIR_COMPONENT(
-	cache_balancer, .summary = "keep tasks apart that would fight for a cache",
+	cache_balancer, .summary = "separate tasks that compete for a cache",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
 	.out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
@@ -52,11 +52,11 @@ WEIR_COMPONENT(
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS), .per_task = sizeof(u64),
 	WEIR_PARAMS(cache_balancer,
 		    WEIR_PARAM(cache_balancer, hungry, COUNT, 4, 1, 1024,
-			       "loads of the last-level cache in 1024 instructions that make a "
-			       "task one to keep apart"),
+			       "loads from the last-level cache per 1024 instructions above which a "
+			       "task is hungry"),
 		    WEIR_PARAM(cache_balancer, slack, PCT, 25, 0, 400,
-			       "how much more load than the least a pipe may have to be considered "
-			       "for such a task, in tasks a CPU")));
+			       "largest load above the minimum at which a pipe is considered for "
+			       "such a task, in tasks per CPU")));
 
 /* What the tasks that run behind the pipe loaded from their cache when they were placed. */
 static u64 cache_balancer_fight(struct cache_balancer weir_mem *self,

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * capacity_balancer - give fast CPUs to tasks that compute, slow ones to those that wait for memory
+ * capacity_balancer - give fast CPUs to compute-bound tasks, slow ones to memory-bound tasks
  *
  * class:     distribute
  * pipes:     in 1.., out 1..
- * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
- * publishes: PREEMPT: a task that waits for memory holds a fast CPU that a computing one needs.
- *            WITHHELD: no CPU that the task may use is there
- * asks:      AFFINITY: where the task may run; needed. COUNTERS: how much it loads from the last-
+ * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again
+ * publishes: PREEMPT: a memory-bound task occupies a fast CPU that a compute-bound one needs.
+ *            WITHHELD: no CPU that the task may use is online
+ * asks:      AFFINITY: where the task may run; needed. COUNTERS: its loads from the last-
  *            level cache; needed
  * answers:   -
  * kernel:    on request
- * params:    hungry count 4 [1, 1024]; loads of the last-level cache in 1024 instructions from which
- *            on a task waits for memory rather than computes
- *            exchange flag 1 [0, 1]; a task that computes displaces one that does not from a faster CPU
+ * params:    hungry count 4 [1, 1024]; loads from the last-level cache per 1024 instructions from
+ *            which on a task is memory-bound
+ *            exchange flag 1 [0, 1]; a compute-bound task preempts a memory-bound one on a faster CPU
  *            if another CPU is idle
  * per-task:  8 bytes
- * cost:      O(CPUs) per added task, O(tasks) when a CPU comes or goes; takes the in-pipe lock and one
+ * cost:      O(CPUs) per added task, O(tasks) when a CPU goes offline or online; takes the in-pipe lock and one
  *            out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
- * source:    ours; that a slow CPU costs a task the less the more it waits for memory is the idea
+ * source:    ours; that memory-bound tasks lose less on slow CPUs is the idea
  *            of bias scheduling (Koufaty, Reddy, Hahn, 2010)
  *
- * Give it an out-pipe for each cluster of equal CPUs. Of the pipes with an idle CPU a task that computes
- * takes the fastest, one that waits for memory the slowest; its last one among equals. Where nobody is
- * idle the load counts, in tasks by capacity. An idle CPU is never left alone to keep kinds apart. It
- * decides when a task comes, which is at the end of a turn as well. How much a task loads does not
- * depend on the CPU that it ran on, as its instructions in a cycle would. Without counters all tasks
- * compute, and the fastest idle CPU is taken.
+ * Give it an out-pipe per cluster of equal CPUs. Of the pipes with an idle CPU, a compute-bound task
+ * gets the fastest, a memory-bound one the slowest; ties go to its last one. If no CPU is
+ * idle, the load decides, in tasks per capacity. No idle CPU is left alone to separate the kinds. Tasks are
+ * placed on arrival, which includes the end of a slice. The number of loads per instruction does not
+ * depend on the CPU, unlike instructions per cycle. Without counters all tasks count as compute-bound
+ * and get the fastest idle CPU.
  *
  * example:   annotate affinity, counters;
  *            entry -> capacity_balancer -> each llc { round_robin -> cpus };
@@ -46,7 +46,7 @@ struct capacity_balancer {
 
 WEIR_COMPONENT(
 	capacity_balancer,
-	.summary = "give fast CPUs to tasks that compute, slow ones to those that wait for memory",
+	.summary = "give fast CPUs to compute-bound tasks, slow ones to memory-bound tasks",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
 	.out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
@@ -56,10 +56,10 @@ WEIR_COMPONENT(
 	WEIR_PARAMS(
 		capacity_balancer,
 		WEIR_PARAM(capacity_balancer, hungry, COUNT, 4, 1, 1024,
-			   "loads of the last-level cache in 1024 instructions from which on a "
-			   "task waits for memory rather than computes"),
+			   "loads from the last-level cache per 1024 instructions from which on a "
+			   "task is memory-bound"),
 		WEIR_PARAM(capacity_balancer, exchange, FLAG, 1, 0, 1,
-			   "a task that computes displaces one that does not from a faster CPU if "
+			   "a compute-bound task preempts a memory-bound one on a faster CPU if "
 			   "another CPU is idle")));
 
 /* Behind all pipes with an idle CPU; more than any capacity. */

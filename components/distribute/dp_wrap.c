@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * dp_wrap - lay the shares of all tasks side by side on the CPUs, from deadline to deadline
+ * dp_wrap - wrap the shares of all tasks around the CPUs, from deadline to deadline
  *
  * class:     distribute
  * pipes:     in 1, out 1..
- * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide anew. AFFINITY: a
- *            task that is bound to some CPUs is a guest
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide again. AFFINITY: a
+ *            task that is bound to some CPUs is a background task
  * publishes: PREEMPT: a CPU runs a task whose part of the slice is over
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
- * params:    mirror flag 1 [0, 1]; every second full slice runs backwards, so that tasks go on where they are
- *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
+ * params:    mirror flag 1 [0, 1]; every second full slice is mirrored, so that tasks stay on their CPU
+ *            tasks count 1024 [1, 65536]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 200 for each of `tasks`
- * cost:      O(n + CPUs) for n real-time tasks at each end of a task's part, at most n + CPUs a slice; takes
+ * cost:      O(n + CPUs) for n real-time tasks at each end of a task's part, at most n + CPUs per slice; takes
  *            the in-pipe lock and one out-pipe lock
- * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
- *            CPUs were given, in the order of the in-pipe
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
+ *            its CPUs were assigned, in the order of the in-pipe
  * source:    Levin, Funk, Sadowski, Pye and Brandt, "DP-FAIR: a simple model for understanding optimal
  *            multiprocessor scheduling", 2010; the layout: McNaughton, 1959
  *
- * Time is cut into slices at all deadlines. In each, every task has its share of the slice, and the shares
- * are laid one behind the other over the CPUs: at most one task fewer than there are CPUs moves in a slice.
- * No deadline is missed if the shares add up to no more than the CPUs, which are alike, and deadlines are
- * not before the ends of periods (weir/kit/fluid.h says what becomes of fractions of a nanosecond). A job that is
- * done early leaves its time to nobody but guests: tasks without parameters, and those bound to some of the
- * CPUs, which take turns on CPUs that have nothing else.
+ * Time is cut into slices at all deadlines. In each slice every task has its share, and the shares
+ * are laid out one after the other over the CPUs: in each slice, fewer tasks migrate than there are CPUs.
+ * No deadline is missed if the shares add up to at most the number of CPUs, which must be equal, and deadlines are
+ * not before the ends of periods (weir/kit/fluid.h describes the rounding to nanoseconds). Only background tasks use
+ * the time that a job leaves when it ends early: tasks without parameters, and those bound to some of the
+ * CPUs, which take turns on otherwise idle CPUs.
  *
  * example:   annotate affinity, job, deadline; entry -> dp_wrap -> each cpu { -> cpu };
  */
@@ -53,7 +53,7 @@ enum dp_wrap_word {
 WEIR_COMPONENT(
 	dp_wrap,
 	.summary =
-		"lay the shares of all tasks side by side on the CPUs, from deadline to deadline",
+		"wrap the shares of all tasks around the CPUs, from deadline to deadline",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
 	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
@@ -62,7 +62,7 @@ WEIR_COMPONENT(
 			       "every second full slice runs backwards, so that tasks go on where "
 			       "they are"),
 		    WEIR_PARAM(dp_wrap, tasks, COUNT, 1024, 1, 65536,
-			       "most tasks of which JOB is known; others are guests")));
+			       "most tasks with JOB; others run in the background")));
 
 /* The slice's lots, one behind the other, CPU by CPU. */
 static void dp_wrap_lay(struct dp_wrap weir_mem *self)

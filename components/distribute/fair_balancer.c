@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * fair_balancer - place and move tasks as Linux does: near, idle first, even in weight
+ * fair_balancer - place and migrate tasks like Linux: near, idle CPUs first, balanced by weight
  *
  * class:     distribute
  * pipes:     in 1.., out 1..
- * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again. DISPATCH, BLOCK, EXIT: how
- *            much each task runs. TICK: even the load out
- * publishes: WITHHELD: no CPU that the task may use is there
+ * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again. DISPATCH, BLOCK, EXIT:
+ *            track each task's load. TICK: balance the load
+ * publishes: WITHHELD: no CPU that the task may use is online
  * asks:      AFFINITY: where the task may run, and WEIGHT; both needed
  * answers:   -
  * kernel:    on request
- * params:    affine flag 1 [0, 1]; a task that wakes may come to the CPU of who woke it
- *            hot ns 500000 [0, 1000000000]; a task that ran so lately stays with its cache
- *            imbalance pct 117 [100, 1000]; load of another CPU, of one's own, that is worth a move
- *            interval ns 16000000 [100000, 10000000000]; between two looks of a busy CPU at the others
+ * params:    affine flag 1 [0, 1]; a waking task may be placed on the CPU of its waker
+ *            hot ns 500000 [0, 1000000000]; a task that ran within this time stays with its cache
+ *            imbalance pct 117 [100, 1000]; load of another CPU relative to this one's that justifies a migration
+ *            interval ns 16000000 [100000, 10000000000]; time between two balancing attempts of a busy CPU
  *            reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
  * per-task:  56 bytes
  * cost:      O(idle CPUs) for a task that wakes, O(1) for one that gave up its CPU, O(out-pipes) for a new one and
- *            for a CPU that looks for work or has its look at the others; O(tasks) when a CPU comes or goes; takes
+ *            for a CPU that looks for work or balances; O(tasks) when a CPU goes offline or online; takes
  *            the in-pipe lock and one out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld if there is
  *            none; every out-pipe keeps the order of each in-pipe
  * source:    Linux 6.12, kernel/sched/fair.c: select_task_rq_fair(), newidle_balance(), load_balance(); pelt.c
  *
- * A task that gave up its CPU stays there. One that wakes goes to where it was or to the CPU of who woke it, whichever
- * is idle, else has the smaller load; and from there to an idle CPU of the same last-level cache: a core of which
- * no thread is busy comes before one whose sibling is, and where CPUs differ only those count that the task fits,
- * with a quarter to spare. New tasks go to the least loaded CPU of all. A CPU that runs dry takes a task from the
- * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a CPU with more than it runs
- * hands a task to an idle one, and now and then takes one from the most loaded CPU, if that has a good deal more.
+ * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker, to the one
+ * that is idle or has the smaller load, and from there to an idle CPU of the same last-level cache: an entirely idle core
+ * comes before one with a busy sibling, and if CPUs differ, only those count that fit the task
+ * with a quarter to spare. New tasks go to the least loaded CPU. A CPU that runs out of work takes a task from the
+ * nearest CPU that can spare one: of its core, its cache, its node, the machine. At ticks a busy CPU with waiting tasks
+ * passes one to an idle CPU, and periodically takes one from the most loaded CPU, if the imbalance is large enough.
  *
- * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Less than in Linux:
- * tasks that run are never moved, groups of CPUs are compared by their most loaded member only, and nobody learns who wakes
- * whom.
+ * Load is tracked by weight and time (weir/kit/pelt.h), and counts double on a CPU of half the capacity. Differences from Linux:
+ * running tasks are never migrated, groups of CPUs are compared by their most loaded member only, and waker
+ * relationships are not tracked.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> fair_balancer -> each cpu { eevdf -> cpu };
@@ -56,7 +56,7 @@ struct fair_balancer {
 
 WEIR_COMPONENT(
 	fair_balancer,
-	.summary = "place and move tasks as Linux does: near, idle first, even in weight",
+	.summary = "place and migrate tasks like Linux: near, idle CPUs first, balanced by weight",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
 	.out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
@@ -68,13 +68,13 @@ WEIR_COMPONENT(
 	.per_task = sizeof(struct weir_rq_load_task),
 	WEIR_PARAMS(fair_balancer,
 		    WEIR_PARAM(fair_balancer, affine, FLAG, 1, 0, 1,
-			       "a task that wakes may come to the CPU of who woke it"),
+			       "a waking task may be placed on the CPU of its waker"),
 		    WEIR_PARAM(fair_balancer, hot, NS, 500000, 0, 1000000000,
-			       "a task that ran so lately stays with its cache"),
+			       "a task that ran within this time stays with its cache"),
 		    WEIR_PARAM(fair_balancer, imbalance, PCT, 117, 100, 1000,
-			       "load of another CPU, of one's own, that is worth a move"),
+			       "load of another CPU relative to this one's that justifies a migration"),
 		    WEIR_PARAM(fair_balancer, interval, NS, 16000000, 100000, 10000000000ull,
-			       "between two looks of a busy CPU at the others"),
+			       "time between two balancing attempts of a busy CPU"),
 		    WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
 			       "tasks looked at in another CPU's pipe for one that may move")));
 

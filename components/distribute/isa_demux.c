@@ -14,8 +14,8 @@
  *            if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 8.3 and appendix A.1, component 0x14
  *
- * Which CPUs of the instruction set are there, and which the task may use, is the business of the
- * stages behind. A withheld task goes on when its instruction set changes to one that is served.
+ * The stages behind it decide which CPUs of the instruction set are online and allowed.
+ * A withheld task continues when its instruction set changes to one that is served.
  *
  * example:   annotate isa, affinity; entry -> split :: isa_demux;
  *            split[native] -> load_balancer -> each cpu in native { -> cpu };

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * laxity - give the CPUs to the tasks that can wait least, all at once, as a scheduling engine in hardware does
+ * laxity - assign the CPUs to the tasks with the least laxity in one decision, as a hardware engine does
  *
  * class:     distribute
  * pipes:     in 1, out 1..
- * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. DEADLINE: a task's urgency is another one.
- *            CPU_STATUS: decide anew. AFFINITY: where a task may run is another place
- * publishes: PREEMPT: a CPU runs a task that is to wait
- * asks:      JOB: execution time and relative deadline; DEADLINE: absolute, ns; EXECUTED: how much of the
- *            job is done; all needed. AFFINITY: which CPUs the task may take
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. DEADLINE: a task's urgency has changed.
+ *            CPU_STATUS: decide again. AFFINITY: a task's CPUs have changed
+ * publishes: PREEMPT: a CPU runs a task that must wait
+ * asks:      JOB: execution time and relative deadline; DEADLINE: absolute, ns; EXECUTED: execution time
+ *            so far; all needed. AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
  * params:    tick ns 100000 [0, 1000000000]; laxities are compared at its multiples, 0: never
- *            eager flag 1 [0, 1]; and also when a job comes, ends or waits; off: a free CPU waits for the tick
- *            ties flag 1 [0, 1]; among equals prefer a task that was chosen the time before
- *            stay flag 1 [0, 1]; a task that is chosen again stays on its CPU
- *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
+ *            eager flag 1 [0, 1]; decide also when a job is released, ends or blocks; off: a free CPU waits for the tick
+ *            ties flag 1 [0, 1]; among equals prefer a task of the previous decision
+ *            stay flag 1 [0, 1]; a task that is selected again stays on its CPU
+ *            tasks count 1024 [1, 65536]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 200 for each of `tasks`
  * cost:      O(n log CPUs + CPUs) a decision for n real-time tasks, O(n CPUs) while one is bound to some
- *            CPUs; ticks at which nothing can change are left out. Takes the in-pipe lock and one out-pipe lock
- * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
- *            CPUs were given, in the order of the in-pipe
+ *            CPUs; ticks at which nothing can change are omitted. Takes the in-pipe lock and one out-pipe lock
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
+ *            its CPUs were assigned, in the order of the in-pipe
  * source:    Mok and Dertouzos, "Multiprocessor scheduling in a hard real-time environment", 1978 (LLF);
  *            decisions, ties and CPUs: Mancuso et al., hardware scheduling engine, V-B and IV-B3
  *
- * A decision takes the tasks of least laxity (time to the deadline less work left), as many as there are
- * CPUs. Among equals it prefers those of the decision before, also where another job of the task has begun
- * since, then the task of the lowest number. Who is chosen again stays where he is; the others go to the
- * CPUs that are left, the most urgent one to the first. With `eager = false` there are decisions at ticks only,
- * so that a CPU changes its task at most once a tick; work that ends between two ticks leaves it to guests.
+ * A decision selects the tasks with the least laxity (time to the deadline less remaining work), as many as there are
+ * CPUs. Ties go to tasks of the previous decision, also if a new job of the task has been released
+ * since, then to the task with the lowest number. A task that is selected again stays on its CPU; the others go to the
+ * free CPUs in order of urgency. With `eager = false` decisions are made at ticks only,
+ * so a CPU changes its task at most once per tick; time left between two ticks goes to background tasks.
  *
- * Unlike the engine, a job that needs more than it told goes on, at no laxity but what its deadline gives it.
- * Tasks without parameters take turns on CPUs that would be idle. With some CPUs slower than others the order is
- * the same: laxity is counted as on a CPU of capacity 1024.
+ * Unlike in the engine, a job that exceeds its declared execution time continues, with the laxity that its deadline gives.
+ * Tasks without parameters take turns on otherwise idle CPUs. If some CPUs are slower, the order is
+ * the same: laxity is computed for a CPU of capacity 1024.
  *
  * example:   annotate affinity, deadline, executed, job; entry -> laxity(tick = 1ms) -> each cpu { -> cpu };
  */
@@ -68,8 +68,8 @@ enum laxity_word {
 
 WEIR_COMPONENT(
 	laxity,
-	.summary = "give the CPUs to the tasks that can wait least, all at once, as a scheduling "
-		   "engine in hardware does",
+	.summary = "assign the CPUs to the tasks with the least laxity in one "
+		   "decision, as a hardware engine does",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
 	.listens = WEIR_ASSIGN_LISTENS | WEIR_TOPIC_BIT(DEADLINE),
@@ -79,14 +79,14 @@ WEIR_COMPONENT(
 		    WEIR_PARAM(laxity, tick, NS, 100000, 0, 1000000000,
 			       "laxities are compared at its multiples, 0: never"),
 		    WEIR_PARAM(laxity, eager, FLAG, 1, 0, 1,
-			       "and also when a job comes, ends or waits; off: a free CPU waits "
-			       "for the tick"),
+			       "decide also when a job is released, ends or blocks; off: a free "
+			       "CPU waits for the tick"),
 		    WEIR_PARAM(laxity, ties, FLAG, 1, 0, 1,
-			       "among equals prefer a task that was chosen the time before"),
+			       "among equals prefer a task of the previous decision"),
 		    WEIR_PARAM(laxity, stay, FLAG, 1, 0, 1,
-			       "a task that is chosen again stays on its CPU"),
+			       "a task that is selected again stays on its CPU"),
 		    WEIR_PARAM(laxity, tasks, COUNT, 1024, 1, 65536,
-			       "most tasks of which JOB is known; others are guests")));
+			       "most tasks with JOB; others run in the background")));
 
 /* What the row was given by the decision before the present one, and how urgent it is now. */
 static void laxity_weigh(struct laxity weir_mem *self, struct weir_rt weir_mem *r, u64 now)

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * llref - from deadline to deadline, run what has most left of its share first
+ * llref - between deadlines, run the tasks with the largest remaining share
  *
  * class:     distribute
  * pipes:     in 1, out 1..
- * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide anew. AFFINITY: a
- *            task that is bound to some CPUs is a guest
- * publishes: PREEMPT: a CPU runs a task that is to wait
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide again. AFFINITY: a
+ *            task that is bound to some CPUs is a background task
+ * publishes: PREEMPT: a CPU runs a task that must wait
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
- * params:    lazy flag 0 [0, 1]; at an event, let those that run go on if they may (LRE-TL)
- *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
+ * params:    lazy flag 0 [0, 1]; at an event, keep running tasks running if possible (LRE-TL)
+ *            tasks count 1024 [1, 65536]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 200 for each of `tasks`
- * cost:      O(n log CPUs + CPUs) an event for n real-time tasks, at most n + CPUs events a slice; takes the
+ * cost:      O(n log CPUs + CPUs) per event for n real-time tasks, at most n + CPUs events per slice; takes the
  *            in-pipe lock and one out-pipe lock
- * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
- *            CPUs were given, in the order of the in-pipe
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
+ *            its CPUs were assigned, in the order of the in-pipe
  * source:    Cho, Ravindran and Jensen, "An optimal real-time scheduling algorithm for multiprocessors",
  *            2006; `lazy`: Funk, "LRE-TL: an optimal multiprocessor algorithm for sporadic task sets
  *            with unconstrained deadlines", 2010
  *
- * Time is cut into slices at all deadlines, and in each every task has its share of the slice. It is worked
- * off on a plane of time and what is left: a running task's token falls, that of a waiting task stays
- * where it is. Whenever a token comes to the bottom, its share done, or to the ceiling, where it must run to
- * the slice's end, it is chosen anew, those with most left first. With `lazy` one task replaces one other at
- * an event, which saves most of the preemptions.
+ * Time is cut into slices at all deadlines, and in each slice every task has its share, which is worked
+ * off on a plane of time and remaining share: the token of a running task falls, that of a waiting task stays
+ * level. When a token reaches the bottom (share done) or the ceiling (the task must run until
+ * the end of the slice), tasks are selected again, those with the largest remainder first. With `lazy` one task replaces one other per
+ * event, which avoids most preemptions.
  *
- * No deadline is missed if the shares add up to no more than the CPUs, which are alike, and deadlines are
- * not before the ends of periods (weir/kit/fluid.h says what becomes of fractions of a nanosecond). Tasks without
- * parameters, and those bound to some of the CPUs, take turns on CPUs that have nothing else.
+ * No deadline is missed if the shares add up to at most the number of CPUs, which must be equal, and deadlines are
+ * not before the ends of periods (weir/kit/fluid.h describes the rounding to nanoseconds). Tasks without
+ * parameters, and those bound to some of the CPUs, take turns on otherwise idle CPUs.
  *
  * example:   annotate affinity, job, deadline; entry -> llref -> each cpu { -> cpu };
  */
@@ -53,18 +53,18 @@ enum llref_word {
 };
 
 WEIR_COMPONENT(llref,
-	       .summary = "from deadline to deadline, run what has most left of its share first",
+	       .summary = "between deadlines, run the tasks with the largest remaining share",
 	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
 	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
 	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(llref,
 			   WEIR_PARAM(llref, lazy, FLAG, 0, 0, 1,
-				      "at an event, let those that run go on if they may (LRE-TL)"),
+				      "at an event, keep running tasks running if possible (LRE-TL)"),
 			   WEIR_PARAM(llref, tasks, COUNT, 1024, 1, 65536,
-				      "most tasks of which JOB is known; others are guests")));
+				      "most tasks with JOB; others run in the background")));
 
-/* Who is offered a seat; `rest` is what remains of the slice. */
+/* Offer the tasks to choose from; `rest` is what remains of the slice. */
 static void llref_choose(struct llref weir_mem *self, u64 rest)
 {
 	weir_top_k_clear(&self->best, weir_assign_cpus(&self->inst, &self->assign));

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * load_balancer - spread tasks so that every pipe has the same load
+ * load_balancer - balance the number of tasks across the out-pipes
  *
  * class:     distribute
  * pipes:     in 1.., out 1..
- * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
- * publishes: WITHHELD: no CPU that the task may use is there
+ * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again
+ * publishes: WITHHELD: no CPU that the task may use is online
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
- * params:    quick flag 0 [0, 1]; find an idle CPU in the machine's set of them, not by the scan
- * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU comes or
- *            goes; takes the in-pipe lock and one out-pipe lock
+ * params:    quick flag 0 [0, 1]; find an idle CPU in the set of idle CPUs instead of by a scan
+ * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU goes offline or
+ *            online; takes the in-pipe lock and one out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    CoBaS 8.7.3 and appendix A.1, component 0x12
  *
- * A task goes back to the CPU where it last ran if that one is idle, else to an idle CPU, else to
- * the pipe with the fewest tasks waiting and running; among equals its last one, then the lowest. A
- * task is placed once, when it comes; nothing is moved later to even the load out. Each out-pipe
- * counts alike: use advanced_balancer where pipes stand for several CPUs or CPUs differ.
+ * A task returns to the CPU where it last ran if that is idle, else goes to an idle CPU, else to
+ * the pipe with the fewest waiting and running tasks; ties go to its last pipe, then to the lowest. A
+ * task is placed once, on arrival; it is not moved later to balance the load. All out-pipes
+ * count the same: use advanced_balancer if pipes lead to several CPUs or CPUs differ.
  *
  * example:   annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };
  */
@@ -30,7 +30,7 @@ struct load_balancer {
 	u64 quick; /* (c) */
 };
 
-WEIR_COMPONENT(load_balancer, .summary = "spread tasks so that every pipe has the same load",
+WEIR_COMPONENT(load_balancer, .summary = "balance the number of tasks across the out-pipes",
 	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
 	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
@@ -38,7 +38,7 @@ WEIR_COMPONENT(load_balancer, .summary = "spread tasks so that every pipe has th
 	       .needs = WEIR_TOPIC_BIT(AFFINITY),
 	       WEIR_PARAMS(load_balancer,
 			   WEIR_PARAM(load_balancer, quick, FLAG, 0, 0, 1,
-				      "find an idle CPU in the machine's set of them, not by the scan")));
+				      "find an idle CPU in the set of idle CPUs instead of by a scan")));
 
 static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir_mem *self,
 						       struct weir_task weir_mem *t,

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * partition - give each task a pipe for good, by load
+ * partition - assign each task permanently to an out-pipe, by load
  *
  * class:     distribute
  * pipes:     in 1.., out 1..
- * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again. EXIT: its load
- *            goes with it
- * publishes: OVERLOAD: the task fits nowhere. WITHHELD: no CPU that it may use is there
+ * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again. EXIT: its load
+ *            is released
+ * publishes: OVERLOAD: the task fits nowhere. WITHHELD: no CPU that it may use is online
  * asks:      AFFINITY: where the task may run; DEADLINE: the period in value2; JOB: the worst-case
  *            execution time, and the relative deadline in value2; all needed
  * answers:   -
  * kernel:    on request
  * params:    fit count 0 [0, 2]; of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest
- *            bound pct 100 [1, 100]; load that a CPU may have
- *            unknown pct 0 [0, 100]; load to reckon for a task of which no job is known
+ *            bound pct 100 [1, 100]; largest load of a CPU
+ *            unknown pct 0 [0, 100]; load assumed for a task without JOB
  * per-task:  16 bytes
- * cost:      O(out-pipes) for a task's first job, then O(1), O(tasks) when a CPU comes or goes; takes
+ * cost:      O(out-pipes) for a task's first job, then O(1), O(tasks) when a CPU goes offline or online; takes
  *            the in-pipe lock and one out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld
  *            if there is none; every out-pipe keeps the order of each in-pipe
  * source:    Dhall and Liu, "On a real-time scheduling problem", 1978; Lopez, Diaz and Garcia, 2004
  *
- * Load is the execution time over the period or the relative deadline, whichever is shorter; it
- * counts against the CPUs behind a pipe by their capacity. A task that fits nowhere goes to the
- * emptiest pipe. Tasks of which no job is known weigh nothing, or what `unknown` says: with `fit` 2 they
- * then spread. Tasks are placed in the order in which they come; the classic heuristics sort
- * them by falling load first.
+ * Load is the execution time divided by the period or the relative deadline, whichever is shorter; it
+ * counts against the capacity of the CPUs behind a pipe. A task that fits nowhere goes to the
+ * emptiest pipe. Tasks without JOB count as no load, or as `unknown`: with `fit` 2 they are
+ * then spread. Tasks are assigned in order of arrival; the classic heuristics sort
+ * them by decreasing load first.
  *
  * example:   annotate affinity, deadline, job; entry -> partition(fit = 0) -> each cpu { edf -> cpu };
  */
@@ -50,7 +50,7 @@ struct partition {
 };
 
 WEIR_COMPONENT(
-	partition, .summary = "give each task a pipe for good, by load", .cls = WEIR_DISTRIBUTE,
+	partition, .summary = "assign each task permanently to an out-pipe, by load", .cls = WEIR_DISTRIBUTE,
 	.ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) | WEIR_TOPIC_BIT(EXIT),
 	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(OVERLOAD),
@@ -61,9 +61,9 @@ WEIR_COMPONENT(
 		partition,
 		WEIR_PARAM(partition, fit, COUNT, 0, 0, 2,
 			   "of the pipes with room, 0: the first, 1: the fullest, 2: the emptiest"),
-		WEIR_PARAM(partition, bound, PCT, 100, 1, 100, "load that a CPU may have"),
+		WEIR_PARAM(partition, bound, PCT, 100, 1, 100, "largest load of a CPU"),
 		WEIR_PARAM(partition, unknown, PCT, 0, 0, 100,
-			   "load to reckon for a task of which no job is known")));
+			   "load assumed for a task without JOB")));
 
 /* Execution time over the shorter of period and relative deadline, PARTITION_FULL: 1; rounded down. */
 WEIR_HELPER u64 partition_load(struct partition weir_mem *self weir_arg,

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * pd2 - give each task its share of the CPUs in every interval, a quantum at a time
+ * pd2 - give each task its share in every interval, in quanta (Pfair)
  *
  * class:     distribute
  * pipes:     in 1, out 1..
- * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide anew. AFFINITY: a
- *            task that is bound to some CPUs is a guest
- * publishes: PREEMPT: a CPU runs a task whose quantum is over
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide again. AFFINITY: a
+ *            task that is bound to some CPUs is a background task
+ * publishes: PREEMPT: a CPU runs a task whose quantum has ended
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
- * kernel:   on request
- * params:    quantum ns 1000000 [1000, 1000000000]; length of a slot; slots begin at its multiples
- *            early flag 0 [0, 1]; a subtask may run as soon as the one before it is done
+ * kernel:    on request
+ * params:    quantum ns 1000000 [1000, 1000000000]; length of a slot; slots start at its multiples
+ *            early flag 0 [0, 1]; a subtask may run as soon as its predecessor is done
  *            ties flag 1 [0, 1]; break ties among deadlines by overlap and group deadline
- *            tasks count 1024 [1, 65536]; most tasks of which JOB is known; others are guests
+ *            tasks count 1024 [1, 65536]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 200 for each of `tasks`
- * cost:      O(n log CPUs + CPUs) a quantum for n real-time tasks; takes the in-pipe lock and one
+ * cost:      O(n log CPUs + CPUs) per quantum for n real-time tasks; takes the in-pipe lock and one
  *            out-pipe lock
- * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
- *            CPUs were given, in the order of the in-pipe
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
+ *            its CPUs were assigned, in the order of the in-pipe
  * source:    Srinivasan and Anderson, "Optimal rate-based scheduling on multiprocessors", 2002 (PD2,
  *            its priorities in section 2); Anderson and Srinivasan, "Early-release fair scheduling",
  *            2000; for `ties` off (EPDF) Anderson and Srinivasan, "A new look at pfair priorities"
  *
- * A job that needs e quanta and has p of them until its deadline is a row of e subtasks; number i is
- * released floor((i-1)p/e) quanta after the job and due at ceil(ip/e). In every slot the released
- * subtasks run whose deadlines come first; among equals one whose window overlaps the next one's, then
- * one of the later group deadline, then one that keeps its CPU. No deadline is missed if execution
+ * A job that needs e quanta and has p of them until its deadline is a sequence of e subtasks; number i is
+ * released floor((i-1)p/e) quanta after the job, with deadline ceil(ip/e). In every slot the released
+ * subtasks with the earliest deadlines run. Ties go to one whose window overlaps the next one's, then to
+ * one with the later group deadline, then to one that keeps its CPU. No deadline is missed if execution
  * times, periods and releases are multiples of the quantum, deadlines are not before the ends of periods,
- * and the shares e/p add up to no more than the CPUs, which are alike. Other times are rounded: execution
- * up, the ends of windows inwards. Without `ties` that holds on up to two CPUs only.
+ * and the shares e/p add up to at most the number of CPUs, which must be equal. Other times are rounded: execution
+ * times up, ends of windows inwards. Without `ties` this holds on up to two CPUs only.
  *
- * A task that computes longer than it told goes on at its rate. Tasks without parameters, and those
- * bound to some of the CPUs, take turns on CPUs that a slot leaves idle. Times are below 2^32 quanta.
+ * A task that exceeds its declared time continues at its rate. Tasks without parameters, and those
+ * bound to some of the CPUs, take turns on CPUs that a slot leaves idle. Times must be below 2^32 quanta.
  *
  * example:   annotate affinity, job, deadline; entry -> pd2(quantum = 1ms) -> each cpu { -> cpu };
  */
@@ -64,19 +64,19 @@ enum pd2_word {
 
 WEIR_COMPONENT(
 	pd2,
-	.summary = "give each task its share of the CPUs in every interval, a quantum at a time",
+	.summary = "give each task its share in every interval, in quanta (Pfair)",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
 	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(pd2,
 		    WEIR_PARAM(pd2, quantum, NS, 1000000, 1000, 1000000000,
-			       "length of a slot; slots begin at its multiples"),
+			       "length of a slot; slots start at its multiples"),
 		    WEIR_PARAM(pd2, early, FLAG, 0, 0, 1,
-			       "a subtask may run as soon as the one before it is done"),
+			       "a subtask may run as soon as its predecessor is done"),
 		    WEIR_PARAM(pd2, ties, FLAG, 1, 0, 1,
 			       "break ties among deadlines by overlap and group deadline"),
 		    WEIR_PARAM(pd2, tasks, COUNT, 1024, 1, 65536,
-			       "most tasks of which JOB is known; others are guests")));
+			       "most tasks with JOB; others run in the background")));
 
 static u64 pd2_ceil(u64 a, u64 b)
 {
@@ -143,7 +143,7 @@ static void pd2_weigh(struct pd2 weir_mem *self, struct weir_rt weir_mem *r)
 	r->x[PD2_GROUP] = ~(self->ties && ends % need ? group : 0);
 }
 
-/* Whether the task of seat @i competes for @slot. 1: it has work. */
+/* 1: the task of row @i has work and competes for @slot. */
 WEIR_HELPER int pd2_consider(struct pd2 weir_mem *self weir_arg, u32 i, u64 slot, u64 passed)
 {
 	struct weir_rt weir_mem *r = &self->assign.row[i];

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * run - pack tasks into servers and reduce those to uniprocessors, each served by deadline
+ * run - pack tasks into servers and reduce them to uniprocessor problems, solved by deadline
  *
  * class:     distribute
  * pipes:     in 1, out 1..
- * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide anew. AFFINITY: a
- *            task that is bound to some CPUs is a guest
- * publishes: PREEMPT: a CPU runs a task that is to wait
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide again. AFFINITY: a
+ *            task that is bound to some CPUs is a background task
+ * publishes: PREEMPT: a CPU runs a task that must wait
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
- * params:    tasks count 1024 [1, 4096]; most tasks of which JOB is known; others are guests
+ * params:    tasks count 1024 [1, 4096]; most tasks with JOB; others run in the background
  * per-task:  8 bytes, and 364 for each of `tasks`
- * cost:      O(n + CPUs) an event for n real-time tasks, O(n) more for each server whose deadline has come, O(n^2)
- *            when tasks come or go; takes the in-pipe lock and one out-pipe lock
- * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
- *            CPUs were given, in the order of the in-pipe
+ * cost:      O(n + CPUs) per event for n real-time tasks, O(n) more per server deadline, O(n^2)
+ *            when tasks join or leave; takes the in-pipe lock and one out-pipe lock
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
+ *            its CPUs were assigned, in the order of the in-pipe
  * source:    Regnier, Lima, Massa, Levin and Brandt, "RUN: optimal multiprocessor real-time scheduling via
  *            reduction to uniprocessor", 2011; whole budgets: docs/decisions/0015
  *
- * Tasks are packed into servers of at most one CPU, first fit by falling share. Where that takes more servers
- * than CPUs, what the servers leave of their CPUs is packed in turn, and so on until the packs need whole CPUs
- * (weir/kit/reduce.h); each level is served by deadline, and so are the tasks of a server that runs. If the tasks
- * can be partitioned this is partitioned EDF; if not, it preempts far less than policies with slices.
+ * Tasks are packed into servers of at most one CPU, first fit by decreasing share. If this takes more servers
+ * than CPUs, the complements of the servers are packed in turn, until the packs need whole CPUs
+ * (weir/kit/reduce.h). Each level is scheduled by deadline, and so are the tasks of a running server. If the tasks
+ * can be partitioned, this is partitioned EDF; otherwise it preempts far less than policies with slices.
  *
- * No deadline is missed if the shares add up to no more than the CPUs, which are alike, deadlines are at the
- * ends of periods, and all tasks begin at once. Tasks that join later change the servers: jobs under way
- * then keep what they need if it fits, and may be late once. Tasks without parameters, and those bound to
- * some of the CPUs, take turns on CPUs that have nothing else.
+ * No deadline is missed if the shares add up to at most the number of CPUs, which must be equal, deadlines are the
+ * ends of periods, and all tasks start together. Tasks that join later change the servers: current jobs
+ * then keep their remaining time if it fits, and can be late once. Tasks without parameters, and those bound to
+ * some of the CPUs, take turns on otherwise idle CPUs.
  *
  * example:   annotate affinity, job, deadline; entry -> run -> each cpu { -> cpu };
  */
@@ -57,14 +57,14 @@ enum run_word {
 };
 
 WEIR_COMPONENT(run,
-	       .summary = "pack tasks into servers and reduce those to uniprocessors, each served "
-			  "by deadline",
+	       .summary = "pack tasks into servers and reduce them to uniprocessor "
+		   "problems, solved by deadline",
 	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
 	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
 	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(run, WEIR_PARAM(run, tasks, COUNT, 1024, 1, 4096,
-					   "most tasks of which JOB is known; others are guests")));
+					   "most tasks with JOB; others run in the background")));
 
 static u64 run_end(const struct weir_rt weir_mem *r)
 {

@@ -4,20 +4,20 @@
  *
  * class:     distribute
  * pipes:     in 1, out 1..
- * listens:   AFFINITY: move the task. CPU_STATUS: look at all tasks again
- * publishes: WITHHELD: no CPU that the task may use is there
+ * listens:   AFFINITY: move the task. CPU_STATUS: check all tasks again
+ * publishes: WITHHELD: no CPU that the task may use is online
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
  * params:    -
- * cost:      O(out-pipes) per added task, O(tasks) when a CPU comes or goes; takes the in-pipe lock
+ * cost:      O(out-pipes) per added task, O(tasks) when a CPU goes offline or online; takes the in-pipe lock
  *            and one out-pipe lock
  * batch:     each task is in the first out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe
  *            keeps the in-pipe's order
  * source:    CoBaS appendix A.1, component 0x10
  *
- * The least that a machine with several CPUs needs: tasks bound to a CPU get there, all others go
- * to the first one. A task whose CPU is absent waits for it.
+ * The minimum for a machine with several CPUs: bound tasks reach their CPU, all others go
+ * to the first one. A task whose CPU is offline waits for it.
  *
  * example:   annotate affinity; entry -> task_distributor -> each cpu { -> cpu };
  */

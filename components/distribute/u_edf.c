@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * u_edf - by deadline on each CPU, with time set aside for what the other tasks will need
+ * u_edf - run by deadline on each CPU, with time reserved for the future needs of other tasks
  *
  * class:     distribute
  * pipes:     in 1, out 1..
- * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide anew. AFFINITY: a
- *            task that is bound to some CPUs is a guest
- * publishes: PREEMPT: a CPU runs a task that is to wait
+ * listens:   DISPATCH, BLOCK, EXIT: what runs, and how long. CPU_STATUS: decide again. AFFINITY: a
+ *            task that is bound to some CPUs is a background task
+ * publishes: PREEMPT: a CPU runs a task that must wait
  * asks:      JOB: execution time and relative deadline; needed. DEADLINE: absolute, ns; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
- * params:    tasks count 256 [1, 4096]; most tasks of which JOB is known; others are guests
- * per-task:  8 bytes, and 204 and 8 a CPU for each of `tasks`
+ * params:    tasks count 256 [1, 4096]; most tasks with JOB; others run in the background
+ * per-task:  8 bytes, and 204 plus 8 per CPU for each of `tasks`
  * cost:      O(n^2 + n CPUs) at each release of a job for n real-time tasks, O(n CPUs) at each end of an allotment;
  *            takes the in-pipe lock and one out-pipe lock
- * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more than its
- *            CPUs were given, in the order of the in-pipe
+ * batch:     each task is in one out-pipe, or waits in the in-pipe; an out-pipe holds no more tasks than
+ *            its CPUs were assigned, in the order of the in-pipe
  * source:    Nelissen, Berten, Nelis, Goossens and Milojevic, "U-EDF: an unfair but optimal multiprocessor
  *            scheduling algorithm for sporadic tasks", 2012; whole allotments: docs/decisions/0015
  *
- * Whenever a job is released, what is left of all jobs is allotted to virtual CPUs, by deadline: as much as the
- * first one can take before the job's deadline, then the second one, and so on. Nobody takes the time that
- * more urgent tasks will need on a CPU for their next jobs, which is their share of it from their present
- * deadlines on. Each virtual CPU runs by deadline what it was allotted and what none before it runs; a CPU that
- * has nothing to do runs what waits for another. There are no slices, so that jobs are preempted little
+ * At each release, the remaining work of all jobs is allotted to virtual CPUs in order of deadline: as much as the
+ * first CPU can take before the job's deadline, then the second, and so on. No job takes the time that
+ * more urgent tasks will need on a CPU for their next jobs, which is their share of it from their current
+ * deadlines on. Each virtual CPU runs its allotments by deadline, except tasks that run on an earlier one; a CPU without
+ * work runs what waits for another. There are no slices, so jobs are preempted only slightly
  * more often than with global EDF.
  *
- * No deadline is missed if the shares add up to no more than the CPUs, which are alike, and deadlines are not
+ * No deadline is missed if the shares add up to at most the number of CPUs, which must be equal, and deadlines are not
  * before the ends of periods. Tasks without parameters, and those bound to some of the CPUs, take turns on
- * CPUs that have nothing else.
+ * otherwise idle CPUs.
  *
  * example:   annotate affinity, job, deadline; entry -> u_edf -> each cpu { -> cpu };
  */
@@ -64,12 +64,12 @@ enum u_edf_word {
 WEIR_COMPONENT(
 	u_edf,
 	.summary =
-		"by deadline on each CPU, with time set aside for what the other tasks will need",
+		"run by deadline on each CPU, with time reserved for the future needs of other tasks",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
 	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(u_edf, WEIR_PARAM(u_edf, tasks, COUNT, 256, 1, 4096,
-				      "most tasks of which JOB is known; others are guests")));
+				      "most tasks with JOB; others run in the background")));
 
 static u64 u_edf_end(const struct weir_rt weir_mem *r)
 {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * work_stealing - keep tasks near where they ran, let idle CPUs fetch from loaded ones
+ * work_stealing - keep tasks near their last CPU, let idle CPUs steal from loaded ones
  *
  * class:     distribute
  * pipes:     in 1.., out 1..
- * listens:   AFFINITY: move the task if it must. CPU_STATUS: look at all tasks again
- * publishes: WITHHELD: no CPU that the task may use is there
+ * listens:   AFFINITY: move the task if necessary. CPU_STATUS: check all tasks again
+ * publishes: WITHHELD: no CPU that the task may use is online
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
- * params:    reach count 8 [1, 4096]; tasks looked at in another CPU's pipe for one that may move
+ * params:    reach count 8 [1, 4096]; number of tasks examined in another CPU's pipe
  * cost:      O(words of CPUs) per added task; O(words, and at most 64 loaded pipes each of LLC,
- *            node and machine) when a CPU runs dry; O(tasks) when a CPU comes or goes; takes the
+ *            node and machine) when a CPU is out of work; O(tasks) when a CPU goes offline or online; takes the
  *            in-pipe lock and one out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours, after Blumofe and Leiserson, "Scheduling multithreaded computations by work
  *            stealing", 1999, and Mitzenmacher, "The power of two choices", 2001
  *
- * A task goes back to the CPU where it last ran if that one is idle, else to the nearest idle CPU
- * by core, LLC and node, else to the shorter of two pipes: its last one and a random one. A CPU
- * that finds nothing takes the last task of the longest pipe near it that has one waiting behind a
- * running one: of its LLC, else of its node, else of the machine. Placing costs little, so this
- * suits many CPUs.
+ * A task returns to the CPU where it last ran if that is idle, else goes to the nearest idle CPU
+ * by core, LLC and node, else to the shorter of two pipes: its last one and a random one. An idle CPU
+ * takes the last task of the longest nearby pipe that has a task waiting behind a
+ * running one: of its LLC, else of its node, else of the machine. Placing is cheap, so this
+ * suits machines with many CPUs.
  *
  * example:   annotate affinity; entry -> work_stealing -> each cpu { round_robin -> cpu };
  */
@@ -50,7 +50,7 @@ struct work_stealing {
 
 WEIR_COMPONENT(
 	work_stealing,
-	.summary = "keep tasks near where they ran, let idle CPUs fetch from loaded ones",
+	.summary = "keep tasks near their last CPU, let idle CPUs steal from loaded ones",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
 	.out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
@@ -58,7 +58,7 @@ WEIR_COMPONENT(
 	.needs = WEIR_TOPIC_BIT(AFFINITY),
 	WEIR_PARAMS(work_stealing,
 		    WEIR_PARAM(work_stealing, reach, COUNT, 8, 1, 4096,
-			       "tasks looked at in another CPU's pipe for one that may move")));
+			       "number of tasks examined in another CPU's pipe")));
 
 /* The shorter of two allowed pipes: the last one and one that chance names. */
 static struct weir_pipe weir_mem *work_stealing_shorter(struct work_stealing weir_mem *self,

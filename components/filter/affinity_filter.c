@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * affinity_filter - hold back tasks that may run on no CPU behind
+ * affinity_filter - withhold tasks that may run on no CPU behind the filter
  *
  * class:     filter
  * pipes:     in 1, out 1
- * listens:   AFFINITY: let the task pass, or take it back. CPU_STATUS: look at all tasks again
- * publishes: WITHHELD: the task is held back
+ * listens:   AFFINITY: pass or withhold the task. CPU_STATUS: check all tasks again
+ * publishes: WITHHELD: the task is withheld
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
  * params:    -
- * cost:      O(1) per change, O(tasks) when a CPU comes or goes; takes the in-pipe lock and the
+ * cost:      O(1) per change, O(tasks) when a CPU goes offline or online; takes the in-pipe lock and the
  *            out-pipe lock
  * batch:     the out-pipe holds those tasks of the in-pipe that may run on an online CPU behind it,
  *            in the in-pipe's order
  * source:    CoBaS 5.8.2, filtering
  *
- * Put it before a shared exit, whose CPUs would otherwise look at tasks again and again that none
- * of them may take. Distributors need no such filter: they withhold by themselves.
+ * Put it before a shared exit, whose CPUs would otherwise look repeatedly at tasks that none
+ * of them may run. Distributors need no such filter: they withhold tasks themselves.
  *
  * example:   annotate affinity; entry -> affinity_filter -> head_queue -> cpus;
  */
@@ -26,7 +26,7 @@ struct affinity_filter {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(affinity_filter, .summary = "hold back tasks that may run on no CPU behind",
+WEIR_COMPONENT(affinity_filter, .summary = "withhold tasks that may run on no CPU behind the filter",
 	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * throttle - hold tasks back whose budget is used up, until it is filled again
+ * throttle - withhold tasks without budget until it is replenished
  *
  * class:     filter
  * pipes:     in 1, out 1
- * listens:   JOB, DEADLINE: the task's parameters may be others now
+ * listens:   JOB, DEADLINE: the task's parameters may have changed
  * publishes: WITHHELD: the task waits for budget, until then
  * asks:      BUDGET: whether the task may run, and when to ask again; needed
  * answers:   -
  * params:    -
  * per-task:  8 bytes
- * cost:      O(1) per change, O(log n) for a task that is held back; takes the in-pipe lock and the
+ * cost:      O(1) per change, O(log n) for a withheld task; takes the in-pipe lock and the
  *            out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe that have budget, in its order
  * source:    ours; Abeni and Buttazzo, 1998, and Sprunt, Sha and Lehoczky, 1989, for servers
  *
- * Servers such as `cbs` and `sporadic` keep the books and end a budget by the slice; whether a task without
- * budget waits, or runs behind others, is decided by whether this filter is there. Put it before the
+ * Servers such as `cbs` and `sporadic` account for budgets and end them by the slice. With this filter
+ * a task without budget waits; without it, the task runs after the others. Put it before the
  * orders.
  *
  * example:   annotate affinity, job, cbs(hard = true); entry -> throttle -> edf -> cpus;
@@ -34,7 +34,7 @@ struct throttle {
 };
 
 WEIR_COMPONENT(throttle,
-	       .summary = "hold tasks back whose budget is used up, until it is filled again",
+	       .summary = "withhold tasks without budget until it is replenished",
 	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(BUDGET),

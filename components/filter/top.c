@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * top - let only the first tasks pass
+ * top - pass only the first tasks
  *
  * class:    filter
  * pipes:    in 1, out 1
  * listens:  -
  * answers:  -
- * params:   limit count 1 [1, 65536]; tasks that pass at most
+ * params:   limit count 1 [1, 65536]; largest number of tasks that pass
  * cost:     O(limit) per update; takes the in-pipe lock and the out-pipe lock
  * batch:    the out-pipe holds the first tasks of the in-pipe, at most the limit, in its order
  * source:   CoBaS 5.8.2, filtering; 5.8.1, absolute decisions
  *
- * Hands only what is most urgent to the stages behind, which then order or place few tasks instead
- * of all. As tasks leave, the next ones follow.
+ * Passes only the most urgent tasks to the stages behind it, which then order or place a few tasks
+ * instead of all. As tasks leave, the next ones follow.
  *
  * example:  annotate priority; entry -> priority_order -> top(limit = 8) -> head_queue -> cpus;
  */
@@ -23,11 +23,11 @@ struct top {
 	u64 limit; /* (c) */
 };
 
-WEIR_COMPONENT(top, .summary = "let only the first tasks pass", .cls = WEIR_FILTER,
+WEIR_COMPONENT(top, .summary = "pass only the first tasks", .cls = WEIR_FILTER,
 	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
 	       WEIR_PARAMS(top,
-			   WEIR_PARAM(top, limit, COUNT, 1, 1, 65536, "tasks that pass at most")));
+			   WEIR_PARAM(top, limit, COUNT, 1, 1, 65536, "largest number of tasks that pass")));
 
 /*
  * Moved tasks step out first, so those that stay stand as in the in-pipe. One walk over the first

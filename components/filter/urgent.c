@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * urgent - hold back tasks to which the stage before gave no urgency
+ * urgent - withhold tasks to which the stage before gave no urgency
  *
  * class:    filter
  * pipes:    in 1, out 1
@@ -10,11 +10,11 @@
  * cost:     O(1) per change, more for a task that moves; takes the in-pipe lock and the out-pipe lock
  * batch:    the out-pipe holds the tasks of the in-pipe that have a key, in its order; all of them if
  *           the in-pipe is not sorted by key
- * source:   ours; for Peter, 2012, 3.6.4: idle time is not given to real-time tasks without budget
+ * source:   ours; for Peter, 2012, 3.6.4: real-time tasks without budget do not get idle time
  *
- * An order that goes by budgets or modes puts those last that have no claim at present, without a key.
- * Behind it this filter decides what becomes of them: with it they wait, also while CPUs are idle, and
- * without it they run on what is left.
+ * An order with budgets or modes puts tasks without a current claim last, without a key.
+ * With this filter behind it they wait, even while CPUs are idle;
+ * without it they run in the remaining time.
  *
  * example:  annotate affinity, deadline, job, executed, priority;
  *           entry -> partition -> each cpu { rbed -> urgent -> cpu };
@@ -25,7 +25,7 @@ struct urgent {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(urgent, .summary = "hold back tasks to which the stage before gave no urgency",
+WEIR_COMPONENT(urgent, .summary = "withhold tasks to which the stage before gave no urgency",
 	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1);
 

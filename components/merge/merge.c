@@ -8,12 +8,12 @@
  * answers:  -
  * params:   -
  * cost:     O(1) per change; takes one in-pipe lock and the out-pipe lock
- * batch:    the out-pipe holds the tasks of all in-pipes; those of one in-pipe stand in its order,
- *           and what came later stands behind what other in-pipes sent before
+ * batch:    the out-pipe holds the tasks of all in-pipes; those of one in-pipe in its order,
+ *           and later arrivals behind earlier ones of other in-pipes
  * source:   CoBaS 5.8.2, consolidating
  *
- * CPUs can fill the in-pipes at the same time; they meet only at the out-pipe. A task that an in-
- * pipe inserts before others goes before those of its own pipe only. For a fixed order of
+ * CPUs can fill the in-pipes at the same time; they meet only at the out-pipe. If an in-pipe
+ * inserts a task before others, the task precedes only those of its own pipe. For a fixed
  * precedence among the pipes use port_order.
  *
  * example:  entry each cpu -> merge -> cpus;

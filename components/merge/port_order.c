@@ -12,8 +12,8 @@
  *           so on
  * source:   CoBaS 5.8.2, consolidating
  *
- * Classes of service: what comes in at a lower port goes first, always. The upper ports starve
- * while the lower ones have work; use merge where all should get their share. Nothing is preempted.
+ * Strict classes of service: tasks from lower ports always go first. The upper ports starve
+ * while the lower ones have work; use merge if all should get a share. Nothing is preempted.
  *
  * example:  annotate isa; entry -> s :: isa_demux; p :: port_order; s[native] -> p; s[accel] -> p;
  *           p -> cpus;

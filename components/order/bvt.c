@@ -5,24 +5,24 @@
  * class:     order
  * pipes:     in 1, out 1, keyed
  * listens:   -
- * publishes: PREEMPT: a CPU runs a task with more virtual time than one that came
- * asks:      WEIGHT, and EXECUTED: what the task has run; both needed. LATENCY: a task that asks for short
- *            turns is warped. AFFINITY: which CPUs the task may take
+ * publishes: PREEMPT: a CPU runs a task with more virtual time than a new one
+ * asks:      WEIGHT, and EXECUTED: CPU time of the task; both needed. LATENCY: a task that requests short
+ *            slices is warped. AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
- * params:    allowance ns 3000000 [100000, 1000000000]; run time before another task may have its turn
- *            warp ns 20000000 [0, 10000000000]; how far a warped task is put back
+ * params:    allowance ns 3000000 [100000, 1000000000]; run time before another task may preempt
+ *            warp ns 20000000 [0, 10000000000]; advance of a warped task
  * per-task:  24 bytes
- * cost:      O(log n) per added task, plus a look at each CPU behind the out-pipe; takes the in-pipe lock and
+ * cost:      O(log n) per added task, plus a scan of the CPUs behind the out-pipe; takes the in-pipe lock and
  *            the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by effective virtual time
  * source:    Duda and Cheriton, "Borrowed-virtual-time (BVT) scheduling: supporting latency-sensitive threads
  *            in a general-purpose scheduler", 1999
  *
- * Run time over weight is a task's actual virtual time; who has least runs next, and one that comes from sleep
- * has at least as much as the least of the others. A warped task counts as having had `warp` less: it goes first
- * when it wakes, and pays when it runs for longer, since what it had is not forgotten. Shares stay those of the
- * weights. The limits on how long a task may be warped are not here.
+ * Run time over weight is a task's actual virtual time; the task with the least runs next. A task that wakes
+ * gets at least the minimum of the others. A warped task counts with its virtual time reduced by `warp`: it runs
+ * first when it wakes, and pays for it if it runs longer, because its actual virtual time is kept. Shares
+ * remain those of the weights. The limits on the duration of a warp are not implemented.
  *
  * example:   annotate affinity, weight, executed, latency; entry -> bvt(warp = 50ms) -> cpus;
  */
@@ -52,9 +52,9 @@ WEIR_COMPONENT(bvt, .summary = "share by weight, and let some tasks borrow from 
 	       .per_task = sizeof(struct bvt_task),
 	       WEIR_PARAMS(bvt,
 			   WEIR_PARAM(bvt, allowance, NS, 3000000, 100000, 1000000000,
-				      "run time before another task may have its turn"),
+				      "run time before another task may preempt"),
 			   WEIR_PARAM(bvt, warp, NS, 20000000, 0, 10000000000ull,
-				      "how far a warped task is put back")));
+				      "advance of a warped task")));
 
 /* Charge a task that has run @ran in all. Who comes, and does not just stay, is not behind the others. */
 static void bvt_charge(struct bvt weir_mem *self, struct bvt_task weir_mem *p, u64 ran, u64 weight,

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * cfs - run the task first that has had least, by weight
+ * cfs - run the task with the least weighted CPU time
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   TICK: the running task's turn may be over, or others far behind it. WEIGHT: of a waiting task
- * publishes: PREEMPT: a task that woke is far enough behind the running one, or a tick found so
+ * listens:   TICK: the running task's slice may be over, or others far behind it. WEIGHT: of a waiting task
+ * publishes: PREEMPT: a task that woke is far enough behind the running one, at its wake-up or at a tick
  * asks:      FAIR: the task's record, and WEIGHT; both needed. PENALTY: of its
  *            virtual time and its slice. AFFINITY: which CPUs the task may take
  * answers:   -
- * params:    latency ns 6000000 [100000, 1000000000]; in which everybody runs once, while they are few
- *            granularity ns 750000 [10000, 1000000000]; least turn while they are many
- *            wakeup ns 1000000 [0, 1000000000]; how far a task that woke must be behind to displace another
- *            scale flag 1 [0, 1]; these three times 1 + log2 of the CPUs, of 8 at most
- *            tick ns 0 [0, 1000000000]; turns end at multiples of this, 0: by a timer
- *            gentle flag 1 [0, 1]; sleepers are ahead by half the latency at most, else by all of it
- *            debit flag 1 [0, 1]; new tasks begin one turn behind
- * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe; O(n) when a waiting task
+ * params:    latency ns 6000000 [100000, 1000000000]; period in which every task runs once, if there are few
+ *            granularity ns 750000 [10000, 1000000000]; minimum slice if there are many
+ *            wakeup ns 1000000 [0, 1000000000]; lead that a task that woke needs to preempt
+ *            scale flag 1 [0, 1]; multiply these three by 1 + log2 of the CPUs, 8 at most
+ *            tick ns 0 [0, 1000000000]; slices end at multiples of this, 0: by a timer
+ *            gentle flag 1 [0, 1]; sleepers get at most half the latency as credit, else all of it
+ *            debit flag 1 [0, 1]; new tasks start one slice behind
+ * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe; O(n) when a waiting task
  *            leaves for another queue or to block; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by virtual time
  * source:    Linux 5.4 as in spec/4, section 5; PENALTY: spec/4, sections 6 and 7
  *
- * The completely fair scheduler. Time that a task runs counts as virtual time, the less the more weight it
- * has; who has least runs next. A turn is the task's part, by weight, of a period in which everybody runs once.
- * One that woke is not put further back than half a period before the others, so sleeping saves up little. One
- * that comes from another CPU's queue is as far ahead of the least there as it was here.
+ * The completely fair scheduler. Run time counts as virtual time, divided by the task's weight; the task
+ * with the least runs next. A slice is the task's part, by weight, of a period in which every task runs once.
+ * A task that wakes is placed at most half a period before the others, so sleeping accumulates little credit. A
+ * migrated task keeps its distance to the minimum of its queue.
  *
- * With one CPU behind each instance this is Linux's; several CPUs may share one too. Without ticks from the
- * runtime a turn ends by the timer only, and is as long as it was when it began. Not modelled: the hints of
- * `next`, `last` and `skip`, so a task that yields may go on at once. Groups: by weight, see `group_weight`.
+ * With one CPU behind each instance this is Linux's scheduler; several CPUs may also share one. Without ticks from the
+ * runtime a slice ends by the timer only, with the length computed at its start. Not modelled: the hints
+ * `next`, `last` and `skip`, so a task that yields may be chosen again at once. Groups: by weight, see `group_weight`.
  *
- * PENALTY is asked when a task gets its CPU, and holds until it gets the next: a turn is charged by what was
- * known before it.
+ * PENALTY is requested when a task gets its CPU, and applies until it gets the next: a slice is charged with the
+ * penalty from before it.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> load_balancer -> each cpu { cfs -> cpu };
@@ -55,7 +55,7 @@ struct cfs {
 };
 
 WEIR_COMPONENT(
-	cfs, .summary = "run the task first that has had least, by weight", .cls = WEIR_ORDER,
+	cfs, .summary = "run the task with the least weighted CPU time", .cls = WEIR_ORDER,
 	.ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	.keyed_out = 1, .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
 	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT),
@@ -65,18 +65,18 @@ WEIR_COMPONENT(
 	.needs = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT),
 	WEIR_PARAMS(cfs,
 		    WEIR_PARAM(cfs, latency, NS, 6000000, 100000, 1000000000,
-			       "in which everybody runs once, while they are few"),
+			       "period in which every task runs once, if there are few"),
 		    WEIR_PARAM(cfs, granularity, NS, 750000, 10000, 1000000000,
-			       "least turn while they are many"),
+			       "minimum slice if there are many"),
 		    WEIR_PARAM(cfs, wakeup, NS, 1000000, 0, 1000000000,
-			       "how far a task that woke must be behind to displace another"),
+			       "lead that a task that woke needs to preempt"),
 		    WEIR_PARAM(cfs, scale, FLAG, 1, 0, 1,
-			       "these three times 1 + log2 of the CPUs, of 8 at most"),
+			       "multiply these three by 1 + log2 of the CPUs, 8 at most"),
 		    WEIR_PARAM(cfs, tick, NS, 0, 0, 1000000000,
-			       "turns end at multiples of this, 0: by a timer"),
+			       "slices end at multiples of this, 0: by a timer"),
 		    WEIR_PARAM(cfs, gentle, FLAG, 1, 0, 1,
-			       "sleepers are ahead by half the latency at most, else by all of it"),
-		    WEIR_PARAM(cfs, debit, FLAG, 1, 0, 1, "new tasks begin one turn behind")));
+			       "sleepers get at most half the latency as credit, else all of it"),
+		    WEIR_PARAM(cfs, debit, FLAG, 1, 0, 1, "new tasks start one slice behind")));
 
 /*
  * Bring the queue's times up to date. The least virtual time follows the least of all tasks, those that wait and

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * edf - run the task first whose deadline comes first
+ * edf - run the task with the earliest deadline
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE: a waiting task takes its new place; a running one gives way if it must
- * publishes: PREEMPT: a CPU runs something less urgent than a task that came
+ * listens:   DEADLINE: a waiting task is reordered; a running one is preempted if necessary
+ * publishes: PREEMPT: a CPU runs a less urgent task than a new one
  * asks:      DEADLINE: absolute, ns, 0: none; needed. AFFINITY: which CPUs the task may take
  * answers:   -
  * params:    -
- * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
+ * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe for preemption;
  *            takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by deadline, those without
- *            last, as urgent as the stage before made them
+ *            one last, with the urgency from the stage before
  * source:    Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time
  *            environment", 1973
  *
- * Earliest deadline first: optimal on one CPU up to full load, global on several CPUs if they share
- * the out-pipe. Under overload it may miss all deadlines one after the other, unless `cbs` gives the
- * deadlines in the place of `deadline`. Tasks without one keep the order and the slice of the stage
- * before: behind `rt` and `round_robin` these are the lower classes.
+ * Earliest deadline first: optimal on one CPU up to full load; global on several CPUs if they share
+ * the out-pipe. Under overload it can miss all deadlines in sequence, unless `cbs` replaces `deadline`
+ * and postpones deadlines. Tasks without a deadline keep the order and the slice of the stage
+ * before: behind `rt` and `round_robin` they form the lower classes.
  *
  * example:   annotate deadline; entry -> edf -> cpus;
  */
@@ -29,7 +29,7 @@ struct edf {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(edf, .summary = "run the task first whose deadline comes first", .cls = WEIR_ORDER,
+WEIR_COMPONENT(edf, .summary = "run the task with the earliest deadline", .cls = WEIR_ORDER,
 	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),

@@ -4,23 +4,23 @@
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE: a waiting task takes its new place; a running one gives way if it must
- * publishes: PREEMPT: a CPU runs something less urgent than a task that came
+ * listens:   DEADLINE: a waiting task is reordered; a running one is preempted if necessary
+ * publishes: PREEMPT: a CPU runs a less urgent task than a new one
  * asks:      DEADLINE: absolute, and the period; needed. JOB: the worst-case execution time; needed.
  *            AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
  * params:    threshold pct 50 [0, 100]; load of one CPU above which a task is heavy
- * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
+ * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe for preemption;
  *            takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe: first the heavy ones, as they came, then the
- *            others stably sorted by deadline, those without last
+ * batch:     the out-pipe holds the tasks of the in-pipe: first the heavy ones by arrival, then the
+ *            others stably sorted by deadline, those without one last
  * source:    Srinivasan and Baruah, "Deadline-based scheduling of periodic task systems on
  *            multiprocessors", 2002; the threshold of 1/2 by Baker, 2005
  *
- * Global edf can miss a deadline at a load just above 1, however many CPUs there are, where one task
- * is heavy. With heavy tasks first, m CPUs carry (m + 1) / 2 of any implicit-deadline tasks (threshold
- * 50 %), or m^2 / (2m - 1) with the threshold m / (2m - 1).
+ * Global edf can miss a deadline at a load just above 1 on any number of CPUs if one task
+ * is heavy. With heavy tasks first, m CPUs can schedule any implicit-deadline tasks with a load of (m + 1) / 2
+ * (threshold 50 %), or m^2 / (2m - 1) with the threshold m / (2m - 1).
  *
  * example:   annotate deadline, job; entry -> edf_us(threshold = 50%) -> cpus;
  */

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * edf_vd - mixed criticality: earliest virtual deadline first, and when a critical task overruns, by real ones
+ * edf_vd - mixed criticality: run by virtual deadlines, and by real ones after a critical overrun
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE: a job of a waiting task began
- * publishes: PREEMPT: a CPU runs something less urgent than a task that came. OVERLOAD: the tasks are too
- *            many for the test of the paper
+ * listens:   DEADLINE: a job of a waiting task was released
+ * publishes: PREEMPT: a CPU runs a less urgent task than a new one. OVERLOAD: the tasks fail
+ *            the test of the paper
  * asks:      JOB: expected execution time and relative deadline; DEADLINE: absolute, and the period;
- *            EXECUTED: how much of the job is done; all needed. CRITICALITY: the level, and the execution
+ *            EXECUTED: execution time so far; all needed. CRITICALITY: the level, and the execution
  *            time of the high one. AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
- * params:    x pct 0 [0, 100]; part of a high task's relative deadline in the low mode, 0: as the paper computes it
+ * params:    x pct 0 [0, 100]; factor of high tasks' relative deadlines in the low mode, 0: computed as in the paper
  * per-task:  64 bytes
  * cost:      O(log n) per change; O(n log n) when the mode or the set of tasks changes, O(n) per new job in
  *            the high mode; takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted: in the low mode by deadline, that of
- *            a task of high criticality brought forward; in the high mode those by real deadlines, all
- *            others behind them; who has used more than his execution time, or was set aside, is last
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted: in the low mode by deadline, with
+ *            those of high tasks shortened; in the high mode high tasks by real deadlines, all
+ *            others behind them; tasks that overran or were suspended are last
  * source:    Baruah, Bonifaci, D'Angelo, Li, Marchetti-Spaccamela, van der Ster and Stougie, "The
  *            preemptive uniprocessor scheduling of mixed-criticality implicit-deadline sporadic task
  *            systems", 2012, section 4
  *
- * With l the load of the low tasks, h that of the high ones as expected and H at most: if l + H <= 1, this
- * is edf. Otherwise relative deadlines of high tasks shrink to x = h / (1 - l) of what they are, and all
- * deadlines are met as long as no job needs more than expected. If a high one does, the mode changes:
- * low tasks are set aside, and high ones meet their deadlines if x l + H <= 1. When no high task has a job
- * any more, the low mode comes back. A low job that was set aside, and one that needs more than it told,
- * run on what is left until they end; with `on_miss = "abort"` in the workload they are dropped.
+ * With l the load of the low tasks, h the expected and H the worst-case load of the high ones: if l + H <= 1, this
+ * is edf. Otherwise relative deadlines of high tasks are multiplied by x = h / (1 - l), and all
+ * deadlines are met as long as no job exceeds its expected time. If a high one does, the mode changes:
+ * low tasks are suspended, and high ones meet their deadlines if x l + H <= 1. The low mode returns when no high task
+ * has a job. A suspended low job, and one that exceeds its declared time,
+ * runs in the remaining time until it ends; with `on_miss = "abort"` in the workload it is dropped.
  *
- * With `x` given that part is used whatever the loads, and the mode always changes when a high task needs more
- * than expected; both modes are safe if l + h / x <= 1 and x l + H <= 1. OVERLOAD says when they are not.
+ * A given `x` is used for all loads, and the mode always changes when a high task exceeds its
+ * expected time; both modes are safe if l + h / x <= 1 and x l + H <= 1. OVERLOAD reports if they are not.
  *
- * For one CPU; on several give each its own (partition). Deadlines are those of the ends of periods.
+ * For one CPU; on several, give each its own instance (partition). Deadlines must be the ends of periods.
  *
  * example:   annotate affinity, criticality, deadline, executed, job; entry -> edf_vd -> cpus;
  */
@@ -70,8 +70,8 @@ struct edf_vd {
 };
 
 WEIR_COMPONENT(edf_vd,
-	       .summary = "mixed criticality: earliest virtual deadline first, and when a critical "
-			  "task overruns, by real ones",
+	       .summary = "mixed criticality: run by virtual deadlines, and by real ones "
+		   "after a critical overrun",
 	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD),
@@ -81,8 +81,8 @@ WEIR_COMPONENT(edf_vd,
 	       .per_task = sizeof(struct edf_vd_task),
 	       WEIR_PARAMS(edf_vd,
 			   WEIR_PARAM(edf_vd, x, PCT, 0, 0, 100,
-				      "part of a high task's relative deadline in the low mode, "
-				      "0: as the paper computes it")));
+				      "factor of high tasks' relative deadlines in the low mode, 0: "
+			       "computed as in the paper")));
 
 static u64 edf_vd_load(u64 wcet, u64 period)
 {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * edzl - run by deadline, but first what would miss it if it waited any longer
+ * edzl - run by deadline, tasks with zero laxity first
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE, JOB: a waiting task takes its new place; a running one gives way if it must
- * publishes: PREEMPT: a CPU runs something less urgent than a task that came or can wait no longer
- * asks:      DEADLINE: absolute, ns, 0: none; JOB: the worst-case execution time; EXECUTED: how much of
- *            it is done; all needed. AFFINITY: which CPUs the task may take
+ * listens:   DEADLINE, JOB: a waiting task is reordered; a running one is preempted if necessary
+ * publishes: PREEMPT: a CPU runs a less urgent task than a new one or one with zero laxity
+ * asks:      DEADLINE: absolute, ns, 0: none; JOB: the worst-case execution time; EXECUTED: execution time
+ *            so far; all needed. AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
  * params:    -
  * per-task:  8 bytes
- * cost:      O(log n) per change and per task that runs out of laxity, plus a look at each CPU behind
+ * cost:      O(log n) per change and per task that runs out of laxity, plus a scan of the CPUs behind
  *            the out-pipe for preemption; takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe: first those whose laxity is or was zero in
- *            this job, then the others stably sorted by deadline, those without last
+ * batch:     the out-pipe holds the tasks of the in-pipe: first those whose laxity has reached zero in
+ *            this job, then the others stably sorted by deadline, those without one last
  * source:    Lee, "On-line multiprocessor scheduling algorithms for real-time tasks", 1994
  *
- * Earliest deadline until zero laxity: laxity is the time to the deadline less the work left. It
- * schedules whatever global edf does, and more, with few switches more. A job without laxity keeps its
- * rank until the next one is released, also when it is late. Where there are more such jobs than CPUs, one
- * must miss; those that run go on, and the others follow in the order of the in-pipe.
+ * Earliest deadline until zero laxity; laxity is the time to the deadline less the remaining work. It
+ * schedules every task set that global edf schedules, and more, with few additional switches. A job that reached zero
+ * laxity keeps its rank until the next release, also when it is late. If there are more such jobs than CPUs, one
+ * must miss its deadline; running ones continue, and the others follow in the order of the in-pipe.
  *
  * example:   annotate deadline, job, executed; entry -> edzl -> cpus;
  */
@@ -39,7 +39,7 @@ struct edzl {
 };
 
 WEIR_COMPONENT(edzl,
-	       .summary = "run by deadline, but first what would miss it if it waited any longer",
+	       .summary = "run by deadline, tasks with zero laxity first",
 	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1,
 	       .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * eevdf - of the tasks that are owed something run the one first whose turn is due first
+ * eevdf - run the eligible task with the earliest virtual deadline
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   BLOCK, RELINQUISH, EXIT: a task has left its CPU, and others are owed less or more by now.
- *            TICK: the running task's turn may be over. WEIGHT: of a waiting task
- * publishes: PREEMPT: a task that woke is due before the running one, or a tick found its turn over
- * asks:      FAIR: the task's record, and WEIGHT; both needed. LATENCY: how long a turn
- *            it asks for. PENALTY: of its virtual time and its slice. AFFINITY: which CPUs the task may take
+ * listens:   BLOCK, RELINQUISH, EXIT: a task has left its CPU, which changes the lags of others.
+ *            TICK: the running task's slice may be over. WEIGHT: of a waiting task
+ * publishes: PREEMPT: a task that woke has an earlier deadline than the running one, or a slice ended at a tick
+ * asks:      FAIR: the task's record, and WEIGHT; both needed. LATENCY: the slice
+ *            that it requests. PENALTY: of its virtual time and its slice. AFFINITY: which CPUs the task may take
  * answers:   -
- * params:    slice ns 750000 [10000, 1000000000]; a turn
- *            scale flag 1 [0, 1]; the turn times 1 + log2 of the CPUs, of 8 at most
- *            tick ns 0 [0, 1000000000]; turns end at multiples of this, 0: by a timer
- *            lag flag 1 [0, 1]; a task that comes again is owed what it was owed when it left
- *            delay flag 1 [0, 1]; who sleeps while it has had too much pays that off by time
- *            parity flag 1 [0, 1]; a task that has begun its turn goes on while it is owed something
- *            eager flag 1 [0, 1]; but gives way to one that woke and asks for shorter turns
- * cost:      O(n log n) per change at worst, O(n) as a rule, plus a look at each CPU behind the out-pipe;
+ * params:    slice ns 750000 [10000, 1000000000]; length of a slice
+ *            scale flag 1 [0, 1]; multiply the slice by 1 + log2 of the CPUs, 8 at most
+ *            tick ns 0 [0, 1000000000]; slices end at multiples of this, 0: by a timer
+ *            lag flag 1 [0, 1]; a task keeps its lag over a sleep
+ *            delay flag 1 [0, 1]; negative lag of a sleeping task decays with time
+ *            parity flag 1 [0, 1]; a task that has started its slice continues while it is eligible
+ *            eager flag 1 [0, 1]; but is preempted by a waking task with shorter slices
+ * cost:      O(n log n) per change at worst, usually O(n), plus a scan of the CPUs behind the out-pipe;
  *            takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe: those that were owed something at the last event of
- *            the queue, by virtual deadline, then the others, by virtual time
+ * batch:     the out-pipe holds the tasks of the in-pipe: those that were eligible at the last event of
+ *            the queue by virtual deadline, then the others by virtual time
  * source:    Stoica and Abdel-Wahab, "Earliest eligible virtual deadline first: a flexible and accurate
  *            mechanism for proportional share resource allocation", 1995; Linux 6.12, kernel/sched/fair.c
  *
- * Each task is owed a part of the time that passes, by weight; its lag is what it is owed less what it has had. One
- * whose lag is not negative is eligible. A turn is due when the task, served by its weight, would have had it. So
- * the length of a turn does not change the share, but a task with short turns is served sooner: that is how a
- * task asks for low latency. The lag of a task that always computes stays within the longest turn.
+ * Each task is due a part of the elapsed time, by weight; its lag is this part less the time it has received. A task
+ * with non-negative lag is eligible. The virtual deadline of a slice is the time by which the task, served by its weight,
+ * would have received it. The length of the slice does not affect the share, but a task with short slices is served
+ * sooner: this is how a task requests low latency. The lag of a task that always computes is bounded by the longest slice.
  *
- * Where a task blocks while it has had too much, its debt falls as time passes for the others, and is gone when
- * they have caught up or the queue runs empty (delayed dequeue; in Linux the task's weight stays in the sum until
- * then, here it does not). One that is owed something comes back with that, whether its sleep was long or short.
+ * If a task blocks with negative lag, the lag decays as time passes for the others, and is zero when
+ * they have caught up or the queue is empty (delayed dequeue; in Linux the task's weight stays in the sum until
+ * then, here it does not). A task with positive lag keeps it over a sleep of any length.
  *
  * example:   annotate affinity, weight, fair;
  *            entry -> load_balancer -> each cpu { eevdf -> cpu };
@@ -59,7 +59,7 @@ struct eevdf {
 
 WEIR_COMPONENT(
 	eevdf,
-	.summary = "of the tasks that are owed something run the one first whose turn is due first",
+	.summary = "run the eligible task with the earliest virtual deadline",
 	.cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = 1, .keyed_out = 1, .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
 	.listens = WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(EXIT) |
@@ -68,19 +68,19 @@ WEIR_COMPONENT(
 	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(LATENCY) |
 		WEIR_TOPIC_BIT(PENALTY) | WEIR_TOPIC_BIT(AFFINITY),
 	.needs = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT),
-	WEIR_PARAMS(eevdf, WEIR_PARAM(eevdf, slice, NS, 750000, 10000, 1000000000, "a turn"),
+	WEIR_PARAMS(eevdf, WEIR_PARAM(eevdf, slice, NS, 750000, 10000, 1000000000, "length of a slice"),
 		    WEIR_PARAM(eevdf, scale, FLAG, 1, 0, 1,
-			       "the turn times 1 + log2 of the CPUs, of 8 at most"),
+			       "multiply the slice by 1 + log2 of the CPUs, 8 at most"),
 		    WEIR_PARAM(eevdf, tick, NS, 0, 0, 1000000000,
-			       "turns end at multiples of this, 0: by a timer"),
+			       "slices end at multiples of this, 0: by a timer"),
 		    WEIR_PARAM(eevdf, lag, FLAG, 1, 0, 1,
-			       "a task that comes again is owed what it was owed when it left"),
+			       "a task keeps its lag over a sleep"),
 		    WEIR_PARAM(eevdf, delay, FLAG, 1, 0, 1,
-			       "who sleeps while it has had too much pays that off by time"),
+			       "negative lag of a sleeping task decays with time"),
 		    WEIR_PARAM(eevdf, parity, FLAG, 1, 0, 1,
-			       "a task that has begun its turn goes on while it is owed something"),
+			       "a task that has started its slice continues while it is eligible"),
 		    WEIR_PARAM(eevdf, eager, FLAG, 1, 0, 1,
-			       "but gives way to one that woke and asks for shorter turns")));
+			       "but is preempted by a waking task with shorter slices")));
 
 /* Sum of signed numbers over a positive one, rounded down. */
 WEIR_INLINE u64 eevdf_ratio(u64 sum, u64 load)

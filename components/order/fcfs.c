@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * fcfs - run the task first that was created first
+ * fcfs - run the oldest task
  *
  * class:    order
  * pipes:    in 1, out 1, keyed
  * listens:  -
- * asks:     LAMPORT: when the task was created; needed
+ * asks:     LAMPORT: number in order of creation; needed
  * answers:  -
  * params:   -
  * cost:     O(log n) per added task; takes the in-pipe lock and the out-pipe lock
  * batch:    the out-pipe holds the tasks of the in-pipe, by creation stamp, smallest first
  * source:   CoBaS appendix A.1, component 0x02
  *
- * The order is that of creation, not of arrival: a task that blocks and comes back, or that gives
- * up its CPU, stands again where its age puts it. Starves the young while the old can run.
+ * The order is that of creation, not of arrival: a task that wakes, or that gave up
+ * its CPU, returns to the place of its age. Young tasks starve while old ones can run.
  *
  * example:  annotate lamport; entry -> fcfs -> cpus;
  */
@@ -23,7 +23,7 @@ struct fcfs {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(fcfs, .summary = "run the task first that was created first", .cls = WEIR_ORDER,
+WEIR_COMPONENT(fcfs, .summary = "run the oldest task", .cls = WEIR_ORDER,
 	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .keyed_out = 1, .change_kinds = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT),
 	       .needs = WEIR_TOPIC_BIT(LAMPORT));

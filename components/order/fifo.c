@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * fifo - run tasks to completion in the order in which they come
+ * fifo - run tasks to completion in order of arrival
  *
  * class:    order
  * pipes:    in 1, out 1
@@ -11,10 +11,10 @@
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order; none has a slice
  * source:   ours
  *
- * A task keeps its CPU until it blocks or ends. One that comes while a CPU waits is dispatched at
- * once: the end of the path wakes the CPU. It need not go ahead of others for that, as a CPU waits
- * only if none of them may run on it. A long task delays all behind it; use round_robin for
- * interactive work.
+ * A task keeps its CPU until it blocks or ends. A task that arrives while a CPU is idle is dispatched at
+ * once, because the end of the path wakes the CPU. It overtakes no task that could run there: a CPU is idle
+ * only if none of the waiting tasks may run on it. A long task delays all tasks behind it; use round_robin
+ * for interactive work.
  *
  * example:  entry -> fifo -> cpus;
  */
@@ -24,7 +24,7 @@ struct fifo {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(fifo, .summary = "run tasks to completion in the order in which they come",
+WEIR_COMPONENT(fifo, .summary = "run tasks to completion in order of arrival",
 	       .cls = WEIR_ORDER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * head_queue - pass tasks on in the order in which they come
+ * head_queue - pass tasks on in order of arrival
  *
  * class:    order
  * pipes:    in 1, out 1
@@ -11,8 +11,8 @@
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order
  * source:   CoBaS 5.2 and appendix A.1, component 0x01
  *
- * The simplest component there is. A task that gives up its CPU comes back at the tail of the
- * entry pipe, so with a runtime that has a default slice this behaves as round robin.
+ * The simplest component. A task that gives up its CPU returns to the tail of the
+ * entry pipe, so with a runtime that has a default slice this behaves like round robin.
  *
  * example:  entry -> head_queue -> cpus;
  */
@@ -22,7 +22,7 @@ struct head_queue {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(head_queue, .summary = "pass tasks on in the order in which they come",
+WEIR_COMPONENT(head_queue, .summary = "pass tasks on in order of arrival",
 	       .cls = WEIR_ORDER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1);
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * lcfs - run the task first that was created last
+ * lcfs - run the youngest task
  *
  * class:    order
  * pipes:    in 1, out 1, keyed
  * listens:  -
- * asks:     LAMPORT: when the task was created; needed
+ * asks:     LAMPORT: number in order of creation; needed
  * answers:  -
  * params:   -
  * cost:     O(log n) per added task; takes the in-pipe lock and the out-pipe lock
  * batch:    the out-pipe holds the tasks of the in-pipe, by creation stamp, greatest first
  * source:   CoBaS appendix A.1, component 0x03
  *
- * The reverse of fcfs: the youngest task that can run goes first. Useful where later stages of a
- * pipeline must catch up with earlier ones (CoBaS 8.8). Starves the old while the young can run.
+ * The reverse of fcfs: the youngest task that can run goes first. Useful if later stages of a
+ * pipeline must catch up with earlier ones (CoBaS 8.8). Old tasks starve while young ones can run.
  *
  * example:  annotate lamport; entry -> lcfs -> cpus;
  */
@@ -23,7 +23,7 @@ struct lcfs {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(lcfs, .summary = "run the task first that was created last", .cls = WEIR_ORDER,
+WEIR_COMPONENT(lcfs, .summary = "run the youngest task", .cls = WEIR_ORDER,
 	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .keyed_out = 1, .change_kinds = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT),
 	       .needs = WEIR_TOPIC_BIT(LAMPORT));

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * llf - run the task first that can wait least
+ * llf - run the task with the least laxity
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE, JOB: a waiting task takes its new place; a running one gives way if it must.
- *            DISPATCH: with `defer`, when to decide again
- * publishes: PREEMPT: a CPU runs a task of more laxity than one that waits
- * asks:      DEADLINE: absolute, ns, 0: none; JOB: the worst-case execution time; EXECUTED: how much of
- *            it is done; all needed. AFFINITY: which CPUs the task may take
+ * listens:   DEADLINE, JOB: a waiting task is reordered; a running one is preempted if necessary.
+ *            DISPATCH: with `defer`, the time of the next decision
+ * publishes: PREEMPT: a CPU runs a task with more laxity than a waiting one
+ * asks:      DEADLINE: absolute, ns, 0: none; JOB: the worst-case execution time; EXECUTED: execution time
+ *            so far; all needed. AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
  * params:    tick ns 100000 [0, 1000000000]; laxities are compared at its multiples, 0: never
- *            eager flag 1 [0, 1]; and also when a task comes
- *            defer flag 0 [0, 1]; not at ticks, but when those that wait cannot be put off any longer (MLLF)
+ *            eager flag 1 [0, 1]; compare laxities also when a task arrives
+ *            defer flag 0 [0, 1]; compare as late as possible instead of at ticks (MLLF)
  * cost:      O(log n) per change, plus O(CPUs) for laxities and per preemption, at each tick while a
  *            task waits too; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by laxity, those without a
@@ -22,16 +22,16 @@
  *            ticks and ties: Mancuso et al., hardware scheduling engine, V-B; `defer`: Oh and Yang, "A
  *            modified least-laxity-first scheduling algorithm for real-time tasks", 1998
  *
- * Laxity is the time to the deadline less the work left. It shrinks while a task waits and stays while
- * it runs, so among waiting tasks the order by deadline less work left never changes, and only running
- * ones are weighed anew. A task that runs keeps its CPU against one of equal laxity. Optimal on one CPU
- * with a fine tick; ties make it switch at each. Without ticks a task that comes to be in a hurry waits
+ * Laxity is the time to the deadline less the remaining work. It shrinks while a task waits and is constant while
+ * it runs. The order among waiting tasks therefore never changes, and only running tasks are re-evaluated.
+ * A running task keeps its CPU against one of equal laxity. Optimal on one CPU
+ * with a fine tick; tasks of equal laxity alternate at each tick. Without ticks, a task whose laxity falls waits
  * for the next arrival or end.
  *
- * With `defer` a task that runs goes on against others of equal and, for a time, of less laxity: until the
- * earliest deadline of those that wait is as far away as the running one has laxity. On one CPU that is
- * early enough wherever all deadlines can be met. On several it may not be, so that a task which waits
- * also calls for a decision when its laxity ends; this is ours.
+ * With `defer` a running task continues against others of equal and, for a time, of less laxity: until the
+ * earliest deadline of the waiting tasks is as far away as the running task has laxity. On one CPU this is
+ * early enough whenever all deadlines can be met. On several CPUs it may not be, so a waiting task
+ * also triggers a decision when its laxity reaches zero; this is ours.
  *
  * example:   annotate deadline, job, executed; entry -> llf(tick = 1ms) -> cpus;
  */
@@ -47,7 +47,7 @@ struct llf {
 	u64 weighed; /* (a) ns + 1; running tasks were weighed then */
 };
 
-WEIR_COMPONENT(llf, .summary = "run the task first that can wait least", .cls = WEIR_ORDER,
+WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR_ORDER,
 	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .keyed_out = 1,
 	       .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DISPATCH),
@@ -58,10 +58,9 @@ WEIR_COMPONENT(llf, .summary = "run the task first that can wait least", .cls = 
 	       WEIR_PARAMS(llf,
 			   WEIR_PARAM(llf, tick, NS, 100000, 0, 1000000000,
 				      "laxities are compared at its multiples, 0: never"),
-			   WEIR_PARAM(llf, eager, FLAG, 1, 0, 1, "and also when a task comes"),
+			   WEIR_PARAM(llf, eager, FLAG, 1, 0, 1, "compare laxities also when a task arrives"),
 			   WEIR_PARAM(llf, defer, FLAG, 0, 0, 1,
-				      "not at ticks, but when those that wait cannot be put off "
-				      "any longer (MLLF)")));
+				      "compare as late as possible instead of at ticks (MLLF)")));
 
 /*
  * Tell the framework how urgent the running tasks are by now, once an instant: afterwards a CPU that was

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * lottery - draw the task that runs next, each with a chance by its weight
+ * lottery - draw the next task at random, with a probability by weight
  *
  * class:    order
  * pipes:    in 1, out 1, keyed
- * listens:  DISPATCH: the task has won
- * asks:     WEIGHT: the number of tickets, and EXECUTED: what the task has run; both needed
+ * listens:  DISPATCH: the task has won the drawing
+ * asks:     WEIGHT: the number of tickets, and EXECUTED: CPU time of the task; both needed
  * answers:  -
  * params:   quantum ns 3000000 [100000, 1000000000]; run time before the next drawing
  * per-task: 32 bytes
@@ -14,12 +14,12 @@
  * source:   Waldspurger and Weihl, "Lottery scheduling: flexible proportional-share resource
  *           management", 1994; the order of exponential times: ours
  *
- * Shares are right on the average only, but nobody starves and nothing has to be remembered. A task that used
- * a part of its quantum wins the sooner the next time, by that part (compensation tickets).
+ * Shares are correct on average only, but no task starves and no history is kept. A task that used only
+ * a part of its quantum wins correspondingly sooner the next time (compensation tickets).
  *
- * There is no drum: each task draws, once it comes, when it will win next. Times are exponential with the
- * weight as rate, so the first of several is each with a chance by its weight, and that stays so when time has
- * passed and others have won; drawing anew each time would change nothing.
+ * There is no central drawing: each task draws, when it arrives, the time at which it will win. Times are exponential
+ * with the weight as rate, so each task comes first with a probability in proportion to its weight. Because the
+ * distribution is memoryless, drawing again each time would change nothing.
  *
  * example:  annotate weight, executed; entry -> lottery -> cpus;
  */
@@ -39,7 +39,7 @@ struct lottery_task {
 	u32 unused;
 };
 
-WEIR_COMPONENT(lottery, .summary = "draw the task that runs next, each with a chance by its weight",
+WEIR_COMPONENT(lottery, .summary = "draw the next task at random, with a probability by weight",
 	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DISPATCH),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),

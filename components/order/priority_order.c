@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * priority_order - run the most urgent task first, equals in the order in which they come
+ * priority_order - run the task with the highest priority, equals in order of arrival
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   PRIORITY: a waiting task takes its new place; a running one gives way if it must
- * publishes: PREEMPT: a CPU runs something less urgent than a task that came
+ * listens:   PRIORITY: a waiting task is reordered; a running one is preempted if necessary
+ * publishes: PREEMPT: a CPU runs a less urgent task than a new one
  * asks:      PRIORITY: greater is more urgent; needed. AFFINITY: which CPUs the task may take
  * answers:   -
- * params:    slice ns 0 [0, 10000000000]; run time among equals, 0: until it blocks
- * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
+ * params:    slice ns 0 [0, 10000000000]; slice among equals, 0: run until it blocks
+ * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe for preemption;
  *            takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by falling priority
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by decreasing priority
  * source:    CoBaS 5.7
  *
- * Fixed priorities: an urgent task that never blocks starves all below it. Stable, so an order that
- * an earlier stage made survives among equals (CoBaS 5.8.1, refinement).
+ * Fixed priorities: an urgent task that never blocks starves all below it. The sort is stable, so the order of
+ * an earlier stage is kept among equals (CoBaS 5.8.1, refinement).
  *
  * example:   annotate priority; entry -> priority_order -> cpus;
  */
@@ -27,7 +27,7 @@ struct priority_order {
 };
 
 WEIR_COMPONENT(priority_order,
-	       .summary = "run the most urgent task first, equals in the order in which they come",
+	       .summary = "run the task with the highest priority, equals in order of arrival",
 	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(PRIORITY),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
@@ -35,7 +35,7 @@ WEIR_COMPONENT(priority_order,
 	       .needs = WEIR_TOPIC_BIT(PRIORITY),
 	       WEIR_PARAMS(priority_order,
 			   WEIR_PARAM(priority_order, slice, NS, 0, 0, 10000000000ull,
-				      "run time among equals, 0: until it blocks")));
+				      "slice among equals, 0: run until it blocks")));
 
 /* Greater priorities, signed, become smaller keys, unsigned. */
 static u64 priority_order_key(u64 priority)

@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * rbed - hard, soft and best-effort tasks by one rule: a rate, and the earliest deadline first
+ * rbed - serve hard, soft and best-effort tasks by rates and earliest deadline first
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE: a job of a waiting task began. UNBLOCK: a best-effort task came back.
+ * listens:   DEADLINE: a job of a waiting task was released. UNBLOCK: a best-effort task woke.
  *            RELINQUISH: it gave up its CPU
- * publishes: PREEMPT: a CPU runs something less urgent than a task that came. OVERLOAD: a hard task is
+ * publishes: PREEMPT: a CPU runs a less urgent task than a new one. OVERLOAD: a hard task is
  *            not admitted. DEADLINE_MISS: a real-time task is late
  * asks:      JOB: execution time and relative deadline; DEADLINE: absolute, and the period; EXECUTED:
- *            what the task has run; all needed. CRITICALITY: low is soft. PRIORITY: weight of best
+ *            CPU time of the task; all needed. CRITICALITY: low is soft. PRIORITY: weight of best
  *            effort. AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
  * params:    slice ns 80000000 [100000, 10000000000]; a best-effort task's period is this times the
  *            number of such tasks
- *            floor pct 10 [1, 100]; load that is kept for best effort
+ *            floor pct 10 [1, 100]; load reserved for best effort
  * per-task:  112 bytes
- * cost:      O(log n) per change; O(n) when a best-effort task begins a turn or a hard task is admitted
- *            or goes; a look at each CPU behind the out-pipe; takes the in-pipe lock and the out-pipe lock
+ * cost:      O(log n) per change; O(n) when a best-effort task starts a slice or a hard task is admitted
+ *            or leaves; a scan of the CPUs behind the out-pipe; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe: real-time tasks with budget and best-effort
- *            tasks stably sorted by deadline, then, without a key, real-time tasks whose budget is used up
+ *            tasks stably sorted by deadline, then, without a key, real-time tasks without budget
  * source:    Brandt, Banachowski, Lin and Bisson, "Dynamic integrated scheduling of hard real-time, soft
  *            real-time, and non-real-time processes", 2003; release times and the end of a period:
  *            Peter, 2012, 3.6.4; the deadlines of best effort: Spuri and Buttazzo, 1996
  *
  * A task with JOB and DEADLINE is hard, or soft if its criticality is low; any other is best effort, and
- * so is a hard one that would leave less than the floor. A hard task runs its execution time each period
- * at most. Soft tasks get that too, or all the same part of it if they need more than is left. Best
- * effort divides what hard and soft leave, at least the floor, by weight, which is 21 and the priority:
- * a turn is share times period long. A budget is a slice, which the runtime's timer ends. Put `urgent`
- * behind it, and no idle time goes to real-time tasks without budget.
+ * so is a hard one that would leave less than the floor. A hard task runs at most its execution time per period.
+ * Soft tasks do so too, or get equal fractions of it if together they need more than is left. Best-effort
+ * tasks divide the rest, at least the floor, by weight, which is 21 plus the priority:
+ * a slice is the share of a period. A budget is a slice, ended by the runtime's timer. With `urgent`
+ * behind it, real-time tasks without budget get no idle time.
  *
- * Two things differ from Barrelfish. A best-effort turn that is used up is followed by one that is due
- * a period later, instead of one released at once: that one's deadlines would stay near for ever, and
- * keep a hard task of a longer period waiting beyond its own. And where a deadline comes before the end
- * of the period, a hard task's rate is by deadline, and a soft task goes by its period; the sum of the
- * rates would say too little otherwise.
+ * Two points differ from Barrelfish. A used-up best-effort slice is followed by one whose deadline is
+ * a period later, instead of one released at once, whose deadlines would stay near forever and
+ * delay a hard task with a longer period beyond its own deadline. And if a deadline is before the end
+ * of the period, a hard task's rate is computed from the deadline, and a soft task's deadline is its period;
+ * otherwise the sum of the rates would be too small.
  *
- * One instance a CPU, and tasks that stay (partition): a hard task's rate stays booked until its end.
+ * Use one instance per CPU, and tasks that do not migrate (partition): the rate of a hard task is booked until it ends.
  *
  * example:   annotate affinity, deadline, job, executed, priority;
  *            entry -> partition(fit = 2, bound = 90%, unknown = 1%)
@@ -80,8 +80,7 @@ struct rbed {
 
 WEIR_COMPONENT(
 	rbed,
-	.summary = "hard, soft and best-effort tasks by one rule: a rate, and the earliest "
-		   "deadline first",
+	.summary = "serve hard, soft and best-effort tasks by rates and earliest deadline first",
 	.cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = 1, .keyed_out = 1,
 	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(UNBLOCK) | WEIR_TOPIC_BIT(RELINQUISH),
@@ -95,7 +94,7 @@ WEIR_COMPONENT(
 		rbed,
 		WEIR_PARAM(rbed, slice, NS, 80000000, 100000, 10000000000ull,
 			   "a best-effort task's period is this times the number of such tasks"),
-		WEIR_PARAM(rbed, floor, PCT, 10, 1, 100, "load that is kept for best effort")));
+		WEIR_PARAM(rbed, floor, PCT, 10, 1, 100, "load reserved for best effort")));
 
 static struct rbed_task weir_mem *rbed_of(struct rbed weir_mem *self, struct weir_task weir_mem *t)
 {

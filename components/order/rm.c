@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * rm - run the task first that has the shortest period
+ * rm - run the task with the shortest period
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   DEADLINE: a waiting task takes its new place; a running one gives way if it must
- * publishes: PREEMPT: a CPU runs a task of longer period than one that came
+ * listens:   DEADLINE: a waiting task is reordered; a running one is preempted if necessary
+ * publishes: PREEMPT: a CPU runs a task with a longer period than a new one
  * asks:      DEADLINE: the period in value2, ns, 0: none; needed. AFFINITY: which CPUs the task may take
  * answers:   -
  * params:    -
- * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption;
+ * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe for preemption;
  *            takes the in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by period, those without last
+ * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by period, those without one last
  * source:    Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time
  *            environment", 1973
  *
- * Rate monotonic: the best fixed priorities on one CPU where deadlines are periods; n tasks never miss
- * up to a load of n (2^(1/n) - 1). On several CPUs a task of little load can make another one miss
- * (Dhall and Liu, 1978): use dm where deadlines are shorter than periods, edf for more load.
+ * Rate monotonic: optimal among fixed priorities on one CPU if deadlines equal periods; n tasks meet all deadlines
+ * up to a load of n (2^(1/n) - 1). On several CPUs a light task can make another one miss
+ * (Dhall and Liu, 1978). Use dm if deadlines are shorter than periods, edf for a higher load.
  *
  * example:   annotate deadline; entry -> rm -> cpus;
  */
@@ -27,7 +27,7 @@ struct rm {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(rm, .summary = "run the task first that has the shortest period", .cls = WEIR_ORDER,
+WEIR_COMPONENT(rm, .summary = "run the task with the shortest period", .cls = WEIR_ORDER,
 	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * round_robin - let tasks take turns of one slice each
+ * round_robin - run tasks in turn, one slice each
  *
  * class:    order
  * pipes:    in 1, out 1
@@ -11,8 +11,8 @@
  * batch:    the out-pipe holds the tasks of the in-pipe, in its order; each has the slice
  * source:   CoBaS 5.2
  *
- * The framework owns no timer: the slice is told to the runtime, which takes the CPU away when it
- * is over. Fair only among tasks that use up their slice; a task that blocks early loses the rest
+ * The framework has no timer for this: the runtime receives the slice and takes the CPU away when it
+ * ends. Fair only among tasks that use their full slice; a task that blocks early loses the rest
  * of it.
  *
  * example:  entry -> round_robin(slice = 2ms) -> cpus;
@@ -24,7 +24,7 @@ struct round_robin {
 	u64 slice; /* (c) ns */
 };
 
-WEIR_COMPONENT(round_robin, .summary = "let tasks take turns of one slice each", .cls = WEIR_ORDER,
+WEIR_COMPONENT(round_robin, .summary = "run tasks in turn, one slice each", .cls = WEIR_ORDER,
 	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       WEIR_PARAMS(round_robin,
 			   WEIR_PARAM(round_robin, slice, NS, 3000000, 100000, 1000000000,

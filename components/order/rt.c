@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * rt - real-time priorities with first in, first out and round robin, before all other tasks
+ * rt - run real-time priorities, FIFO or round robin, before all other tasks
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
  * listens:   PRIORITY: the task goes to the tail of its new level. UNBLOCK: to the tail of its level.
- *            RELINQUISH: to the tail, unless something more urgent took its CPU
- * publishes: PREEMPT: a CPU runs something less urgent than a task that came
- * asks:      PRIORITY: 101 to 199 is real time; needed. POLICY: round robin or not. EXECUTED: what is
- *            left of the slice of a task that was preempted. AFFINITY: which CPUs the task may take
+ *            RELINQUISH: to the tail, unless a more urgent task took its CPU
+ * publishes: PREEMPT: a CPU runs a less urgent task than a new one
+ * asks:      PRIORITY: 101 to 199 is real time; needed. POLICY: round robin or not. EXECUTED: the rest
+ *            of the slice of a preempted task. AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
- * params:    slice ns 100000000 [100000, 10000000000]; of round robin
- *            rr flag 0 [0, 1]; tasks whose policy is not known go round robin
+ * params:    slice ns 100000000 [100000, 10000000000]; slice of round robin
+ *            rr flag 0 [0, 1]; tasks with unknown policy use round robin
  * per-task:  32 bytes
- * cost:      O(log n) per change, plus a look at each CPU behind the out-pipe for preemption; takes the
+ * cost:      O(log n) per change, plus a scan of the CPUs behind the out-pipe for preemption; takes the
  *            in-pipe lock and the out-pipe lock
- * batch:     the out-pipe holds the tasks of the in-pipe: those of real-time priority by falling
- *            priority, each level as its list has them; then the others in the order of the in-pipe
+ * batch:     the out-pipe holds the tasks of the in-pipe: those of real-time priority by decreasing
+ *            priority, each level in the order of its list; then the others in the order of the in-pipe
  * source:    POSIX.1-2017, 2.8.4, Process scheduling: SCHED_FIFO, SCHED_RR
  *
- * A task that is preempted stays at the head of its level and, round robin, with the rest of its slice;
- * one that used its slice up, yielded, woke or got another priority goes to the tail. Tasks that give up
- * their CPU while a more urgent one waits count as preempted. Without EXECUTED who is preempted gets a
- * whole slice again.
+ * A preempted task stays at the head of its level and, with round robin, keeps the rest of its slice.
+ * A task that used up its slice, yielded, woke or got another priority goes to the tail. Tasks that give up
+ * their CPU while a more urgent one waits count as preempted. Without EXECUTED, a preempted task gets a
+ * full slice again.
  *
- * Other tasks keep order, urgency and slice of the stage before, which so is the class below; `edf` behind
- * it is the class above.
+ * Other tasks keep the order, urgency and slice of the stage before, which forms the class below; `edf` behind
+ * this component forms the class above.
  *
  * example:   annotate affinity, executed, policy, priority;
  *            entry -> load_balancer -> each cpu { round_robin(slice = 3ms) -> rt -> cpu };
@@ -58,8 +58,8 @@ enum rt_event { RT_MOVED, RT_TAIL, RT_GAVE_UP };
 
 WEIR_COMPONENT(
 	rt,
-	.summary = "real-time priorities with first in, first out and round robin, before all "
-		   "other tasks",
+	.summary = "run real-time priorities, FIFO or round robin, before all other "
+		   "tasks",
 	.cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = 1, .keyed_out = 1,
 	.listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(UNBLOCK) | WEIR_TOPIC_BIT(RELINQUISH),
@@ -68,9 +68,9 @@ WEIR_COMPONENT(
 		WEIR_TOPIC_BIT(AFFINITY),
 	.needs = WEIR_TOPIC_BIT(PRIORITY), .per_task = sizeof(struct rt_task),
 	WEIR_PARAMS(rt,
-		    WEIR_PARAM(rt, slice, NS, 100000000, 100000, 10000000000ull, "of round robin"),
+		    WEIR_PARAM(rt, slice, NS, 100000000, 100000, 10000000000ull, "slice of round robin"),
 		    WEIR_PARAM(rt, rr, FLAG, 0, 0, 1,
-			       "tasks whose policy is not known go round robin")));
+			       "tasks with unknown policy use round robin")));
 
 static int rt_is(u64 priority)
 {

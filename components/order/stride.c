@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * stride - take turns so that the CPU time of tasks is as their weights
+ * stride - give each task CPU time in proportion to its weight
  *
  * class:    order
  * pipes:    in 1, out 1, keyed
- * listens:  BLOCK: the task stands still while the others go on
- * asks:     WEIGHT, and EXECUTED: what the task has run; both needed
+ * listens:  BLOCK: the task keeps its distance while others advance
+ * asks:     WEIGHT, and EXECUTED: CPU time of the task; both needed
  * answers:  -
- * params:   quantum ns 3000000 [100000, 1000000000]; run time before another task has its turn
+ * params:   quantum ns 3000000 [100000, 1000000000]; run time before another task runs
  * per-task: 24 bytes
  * cost:     O(log n) per added task; takes the in-pipe lock and the out-pipe lock
  * batch:    the out-pipe holds the tasks of the in-pipe, stably sorted by pass
  * source:   Waldspurger and Weihl, "Stride scheduling: deterministic proportional-share resource
  *           management", 1995
  *
- * Each task walks: a nanosecond of run time is a step, the shorter the more weight it has. The one furthest
- * behind runs next, so all stay together: on one CPU, among tasks that always want to run, shares are exact
- * to a quantum. On several CPUs a task that weighs more than a CPU's worth gets a whole CPU and no more, and the
- * others share what is left. A task that blocks keeps its lead over the others; what it is behind is lost, so
- * it can save nothing up, and one that often sleeps gets less than its share. `cfs` is this idea with turns that
- * follow the load, and with help for tasks that wake.
+ * Each task advances by its run time divided by its weight. The task with the least progress runs next, so all stay
+ * together: on one CPU, among tasks that always compute, shares are exact to one quantum. On several CPUs a task whose share
+ * exceeds one CPU gets a whole CPU, and the others share the rest. A blocked task keeps its lead over the others but loses its
+ * lag, so it accumulates no credit, and a task that often sleeps gets less than its share. `cfs` extends this with slices that
+ * depend on the load and with credit for waking tasks.
  *
  * example:  annotate weight, executed; entry -> stride -> cpus;
  */
@@ -39,14 +38,14 @@ struct stride_task {
 	u32 unused;
 };
 
-WEIR_COMPONENT(stride, .summary = "take turns so that the CPU time of tasks is as their weights",
+WEIR_COMPONENT(stride, .summary = "give each task CPU time in proportion to its weight",
 	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(BLOCK),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .per_task = sizeof(struct stride_task),
 	       WEIR_PARAMS(stride, WEIR_PARAM(stride, quantum, NS, 3000000, 100000, 1000000000,
-					      "run time before another task has its turn")));
+					      "run time before another task runs")));
 
 /* Go on by what the task has run since we looked last. */
 static void stride_walk(struct stride weir_mem *self, struct weir_task weir_mem *t,

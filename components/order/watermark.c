@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * watermark - pass tasks on and tell when they become many or few
+ * watermark - pass tasks on and report when many or few wait
  *
  * class:     order
  * pipes:     in 1, out 1
  * listens:   -
- * publishes: OVERLOAD: so many tasks wait as the high mark says. UNDERLOAD: no more than the low mark
- *            after that. The value is their number; the CPU is named if only one lies behind
+ * publishes: OVERLOAD: the number of waiting tasks has reached the high mark. UNDERLOAD: it has fallen to the low
+ *            mark after that. The value is the number; the CPU is given if only one is behind
  * answers:   -
- * params:    high count 8 [1, 1000000]; waiting tasks that are many
- *            low count 1 [0, 999999]; waiting tasks that are few, below high
+ * params:    high count 8 [1, 1000000]; number of waiting tasks that counts as many
+ *            low count 1 [0, 999999]; number that counts as few, below high
  * cost:      O(1) per change; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, in its order
  * source:    CoBaS 5.1.2 and 6.3, overload and underload
  *
- * For whoever reshapes the machine or the graph: where one part is overloaded and another idle, an
- * FPGA may be reconfigured or a CPU switched on. Each crossing is told once. Tasks that run do not
- * count, as they are in no pipe.
+ * For components and programs that reshape the machine or the graph: if one part is overloaded and another idle, an
+ * FPGA can be reconfigured or a CPU switched on. Each crossing is reported once. Running tasks do not
+ * count, because they are in no pipe.
  *
  * example:   annotate affinity; entry -> load_balancer -> each cpu { watermark(high = 4) -> cpu };
  */
@@ -29,15 +29,15 @@ struct watermark {
 	u32 over; /* (p) the high mark was told last */
 };
 
-WEIR_COMPONENT(watermark, .summary = "pass tasks on and tell when they become many or few",
+WEIR_COMPONENT(watermark, .summary = "pass tasks on and report when many or few wait",
 	       .cls = WEIR_ORDER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
 	       .publishes = WEIR_TOPIC_BIT(OVERLOAD) | WEIR_TOPIC_BIT(UNDERLOAD),
 	       WEIR_PARAMS(watermark,
 			   WEIR_PARAM(watermark, high, COUNT, 8, 1, 1000000,
-				      "waiting tasks that are many"),
+				      "number of waiting tasks that counts as many"),
 			   WEIR_PARAM(watermark, low, COUNT, 1, 0, 999999,
-				      "waiting tasks that are few, below high")));
+				      "number that counts as few, below high")));
 
 WEIR_ENTRY int watermark_construct(struct watermark weir_mem *self)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * marker - be a landmark in traces
+ * marker - mark points in traces
  *
  * class:    service
  * pipes:    none
- * listens:  MARKER: run through here; value is the landmark's number
+ * listens:  MARKER: does nothing; value is the number of the mark
  * answers:  -
  * params:   -
  * cost:     O(1); no lock
  * batch:    no pipes
  * source:   CoBaS appendix A.1, component 0x24
  *
- * A message from user space leads a call through this file, where a function trace of the scheduler
- * shows it: what lies between two of them is the part to look at.
+ * A message from user space causes a call of this file, which a function trace of the scheduler
+ * shows: the interval between two of them is the part to examine.
  *
  * example:  annotate marker;
  */
@@ -24,7 +24,7 @@ struct marker {
 	u64 last; /* (a) number of the last one */
 };
 
-WEIR_COMPONENT(marker, .summary = "be a landmark in traces", .cls = WEIR_SERVICE,
+WEIR_COMPONENT(marker, .summary = "mark points in traces", .cls = WEIR_SERVICE,
 	       .listens = WEIR_TOPIC_BIT(MARKER));
 
 WEIR_ENTRY int marker_on_marker(struct marker weir_mem *self, const struct weir_msg *msg)

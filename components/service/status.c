@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * status - tell how the scheduler is doing
+ * status - report the state of the scheduler
  *
  * class:    service
  * pipes:    none
  * listens:  -
- * answers:  STATUS: value says what (enum weir_status_query), value2 of which pipe or instance; the
+ * answers:  STATUS: value selects the query (enum weir_status_query), value2 the pipe or instance; the
  *           answer is in value
  * params:   -
  * cost:     O(1), O(pipes) for schedulable tasks, O(CPUs) for counts of CPUs; no lock
  * batch:    no pipes
  * source:   CoBaS appendix A.1, component 0x22
  *
- * The numbers are read without locks: each is right at some moment of the request, but two need not
- * belong together.
+ * The numbers are read without locks: each is exact at some time during the request, but two of them
+ * may be from different times. Unlike other components this one reads the scheduler's own structures.
  *
  * example:  annotate status;
  */
@@ -26,7 +26,7 @@ struct status {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(status, .summary = "tell how the scheduler is doing", .cls = WEIR_SERVICE,
+WEIR_COMPONENT(status, .summary = "report the state of the scheduler", .cls = WEIR_SERVICE,
 	       .answers = WEIR_TOPIC_BIT(STATUS));
 
 static int status_of_pipe(const struct weir_pipe weir_mem *pipe, struct weir_msg *msg)

@@ -5,7 +5,7 @@
  * class:     service
  * pipes:     in 1, out 0
  * listens:   -
- * publishes: KICK: a CPU that waits for work has some now
+ * publishes: KICK: an idle CPU has work
  * asks:      AFFINITY: which of several idle CPUs may run the task
  * answers:   -
  * params:    -
@@ -14,7 +14,7 @@
  * batch:     no out-pipes
  * source:    CoBaS appendix A.1, component 0xFD
  *
- * Put in by the language wherever a path ends at CPUs; nobody writes it down.
+ * The language adds it at the end of every path; topologies do not mention it.
  *
  * example:   entry -> head_queue -> cpus;
  */

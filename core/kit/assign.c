@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Seats for components that decide about all CPUs at once: weir/kit/assign.h says what they promise. */
+/* Per-CPU assignment of real-time tasks: weir/kit/assign.h describes it. */
 #include <weir/cpus.h>
 #include "background.h"
 
-/* --- seats ------------------------------------------------------------------------------------- */
+/* --- assignment ------------------------------------------------------------------------------------- */
 
-/* The task of @row, which has a seat and is in the in-pipe, goes where that is unless it is there. */
+/* Send the task of @row, which has a CPU assigned and is in the in-pipe, to that CPU unless it is there already. */
 WEIR_GLOBAL int weir_assign_send(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
 			       struct weir_pipe weir_mem *in weir_arg, u32 row)
 {
@@ -25,7 +25,7 @@ WEIR_GLOBAL int weir_assign_send(struct weir_instance weir_mem *self weir_arg, s
 	return err;
 }
 
-/* @row gets the seat of @cpu, which is free. In the frame of who decides: it lies below all that a guest is asked. */
+/* Assign @cpu, which is free, to @row. Inline: the calls below it need the stack frame. */
 WEIR_FLAT static int assign_take(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 			       struct weir_pipe weir_mem *in, u32 row, u32 cpu)
 {
@@ -36,7 +36,7 @@ WEIR_FLAT static int assign_take(struct weir_instance weir_mem *self, struct wei
 	return weir_pipe_has(in, r->task) && !weir_pending(in, r->task) ? weir_assign_send(self, assign, in, row) : 0;
 }
 
-/* @r gives up its seat. If it runs there it is preempted; @in may be null if that is not wanted. */
+/* Take the CPU away from @r. If the task runs there it is preempted, unless @in is null. */
 static int assign_leave(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
 		      struct weir_rt weir_mem *r)
 {
@@ -127,7 +127,7 @@ WEIR_GLOBAL int weir_assign_query(struct weir_instance weir_mem *self weir_arg, 
 	return assign->reported.wcet && assign->reported.relative && msg.value && msg.value >= assign->reported.relative;
 }
 
-/* What is told of @t, into its row, which it may get or lose. 1 + row; 0: it is a guest. */
+/* Store the reported parameters of @t in its row, which it may get or lose. 1 + row; 0: it is a background task. */
 WEIR_GLOBAL u32 weir_assign_learn(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
 				struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
 {
@@ -158,7 +158,7 @@ WEIR_GLOBAL u32 weir_assign_learn(struct weir_instance weir_mem *self weir_arg, 
 	return (u32)(r - assign->row) + 1;
 }
 
-/* @t came without a job that is known of: a guest. */
+/* @t arrived without a known job: a background task. */
 static int assign_arrive_background(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 			     struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
 {
@@ -218,7 +218,7 @@ int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign w
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
-/* A task came onto a CPU: the one of its seat, or one that shares the out-pipe with it. */
+/* A task got a CPU: the assigned one, or one that shares the out-pipe with it. */
 static int assign_dispatched(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 			   struct weir_task weir_mem *t, u32 cpu)
 {
@@ -241,7 +241,7 @@ static int assign_dispatched(struct weir_instance weir_mem *self, struct weir_as
 		r->cpu = cpu + 1;
 		return 0;
 	}
-	/* It was claimed while it lost its seat. */
+	/* It was claimed while its CPU was taken away. */
 	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, 0);
 	return 0;
 }
@@ -264,7 +264,7 @@ static int assign_blocked(struct weir_instance weir_mem *self, struct weir_assig
 }
 
 /* A CPU came or goes. What waits for one that goes looks elsewhere; what is sent to it later cannot be. */
-static int seat_cpu_status(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
+static int assign_cpu_status(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
 			   u32 cpu)
 {
 	u32 row;
@@ -302,7 +302,7 @@ WEIR_GLOBAL int weir_assign_on(struct weir_instance weir_mem *self weir_arg, str
 		decide = assign_blocked(self, assign, t, 1);
 		break;
 	case WEIR_TOPIC_CPU_STATUS:
-		decide = seat_cpu_status(self, assign, in, cpu);
+		decide = assign_cpu_status(self, assign, in, cpu);
 		break;
 	}
 	weir_pipe_unlock(in);
@@ -369,8 +369,8 @@ WEIR_GLOBAL u32 weir_assign_cpus(const struct weir_instance weir_mem *self weir_
 	return n;
 }
 
-/* A CPU whose seat is free: one that waits for work, else any; @from: where to begin. */
-WEIR_GLOBAL u32 weir_assign_free(const struct weir_instance weir_mem *self weir_arg,
+/* A CPU that is not assigned: an idle one if @idle, else any. */
+WEIR_GLOBAL u32 weir_assign_free_cpu(const struct weir_instance weir_mem *self weir_arg,
 				const struct weir_assign weir_mem *assign weir_arg, int idle)
 {
 	for (u32 cpu = 0; cpu < weir_nr_cpus(self->sched) && weir_loop; cpu++)
@@ -380,8 +380,8 @@ WEIR_GLOBAL u32 weir_assign_free(const struct weir_instance weir_mem *self weir_
 	return WEIR_NO_CPU;
 }
 
-/* Where a row without a seat goes at once: the CPU it wants, or the one where it ran last; or none. */
-static u32 assign_favourite(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign,
+/* The preferred CPU of a row without one: the wanted one, or the last one; WEIR_NO_CPU if that is not free. */
+static u32 assign_preferred(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign,
 			  const struct weir_rt weir_mem *r)
 {
 	u32 cpu = r->want_cpu ? r->want_cpu - 1 : weir_load(&r->task->cpu);
@@ -409,7 +409,7 @@ WEIR_GLOBAL int weir_assign_apply(struct weir_instance weir_mem *self weir_arg, 
 
 		if (!r->task || !(r->state & WEIR_RT_WANT) || r->cpu)
 			continue;
-		cpu = assign_favourite(self, assign, r);
+		cpu = assign_preferred(self, assign, r);
 		if (cpu != WEIR_NO_CPU)
 			err |= assign_take(self, assign, in, i, cpu);
 		else
@@ -422,9 +422,9 @@ WEIR_GLOBAL int weir_assign_apply(struct weir_instance weir_mem *self weir_arg, 
 		if (!r->task || !(r->state & WEIR_RT_WANT) || r->cpu || r->want_cpu)
 			continue;
 		assign->missing--;
-		cpu = weir_assign_free(self, assign, 1);
+		cpu = weir_assign_free_cpu(self, assign, 1);
 		if (cpu == WEIR_NO_CPU)
-			cpu = weir_assign_free(self, assign, 0);
+			cpu = weir_assign_free_cpu(self, assign, 0);
 		if (cpu != WEIR_NO_CPU)
 			err |= assign_take(self, assign, in, i, cpu);
 	}
@@ -435,7 +435,7 @@ void weir_assign_timer(struct weir_instance weir_mem *self, u64 at)
 {
 	u64 armed = weir_load(&self->timer_ns);
 
-	/* A time of 0 would take the timer back. */
+	/* A time of 0 would disarm the timer. */
 	if (!at)
 		at = 1;
 	if (!armed || at < armed)
@@ -451,7 +451,7 @@ void weir_assign_soon(struct weir_instance weir_mem *self, const struct weir_ass
 	weir_assign_timer(self, now);
 }
 
-/* --- life ------------------------------------------------------------------------------------------ */
+/* --- life cycle ------------------------------------------------------------------------------------------ */
 
 WEIR_GLOBAL int weir_assign_construct(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg)
 {
@@ -473,13 +473,13 @@ WEIR_GLOBAL int weir_assign_take(struct weir_instance weir_mem *self weir_arg, s
 
 	assign->anew = 1;
 	if (assign->cap < old->nr)
-		return -WEIR_EPARAM; /* the tasks get rows when they come again */
+		return -WEIR_EPARAM; /* the tasks get rows when they are presented again */
 	for (i = 0; i < weir_load(&old->nr) && weir_loop; i++)
 		weir_copy(&assign->row[i], &old->row[i], sizeof(struct weir_rt));
 	assign->nr = old->nr;
 	for (i = 0; i < weir_nr_cpus(self->sched) && weir_loop; i++)
 		assign->by_cpu[i] = old->by_cpu[i];
-	/* Guests are presented anew, and find no CPU that waits for them. */
+	/* Background tasks are presented again, and no CPU waits for them. */
 	assign->withheld = 1;
 	if (timer)
 		weir_timer_set(self, timer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Guests of components with seats: tasks that no policy decides about, on CPUs that would be idle (weir/kit/assign.h).
- * The in-pipe is locked where not said otherwise.
+ * Background tasks: tasks that the policy does not decide about, on otherwise idle CPUs (weir/kit/assign.h).
+ * The in-pipe is locked unless stated otherwise.
  */
 #include <weir/cpus.h>
 #include "background.h"
@@ -16,7 +16,7 @@ int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assi
 	return 0;
 }
 
-/* @t, a guest in the in-pipe, goes to @cpu, which waits for work. */
+/* Send @t, a background task in the in-pipe, to the idle @cpu. */
 static int background_send(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
 		      struct weir_task weir_mem *t, u32 cpu)
 {
@@ -30,8 +30,8 @@ static int background_send(struct weir_instance weir_mem *self, struct weir_assi
 }
 
 /*
- * The guest on its way to @cpu, or null. Where a call gave up waiting for this pipe, nobody told that the guest came or left:
- * an old note must not keep others from the CPU.
+ * The background task on its way to @cpu, or null. If a call gave up waiting for this pipe, the arrival or end of the task was
+ * not reported: an outdated entry must not keep others from the CPU.
  */
 static struct weir_task weir_mem *background_of(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign,
 					   u32 cpu)
@@ -41,14 +41,14 @@ static struct weir_task weir_mem *background_of(const struct weir_instance weir_
 	return t && weir_assign_priv(self, t)->background == cpu + 1 && weir_pipe_has(weir_in(self, 0), t) ? t : 0;
 }
 
-/* The CPU waits for work, has no task of its own, and no guest is on its way to it. */
+/* The CPU is idle, has no task assigned, and no background task is on its way to it. */
 static int background_wanted(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign, u32 cpu)
 {
 	return weir_assign_usable(self, assign, cpu) && weir_cpu_is_idle(self->sched, cpu) && !assign->by_cpu[cpu] &&
 	       !background_of(self, assign, cpu);
 }
 
-/* A CPU of @mask that a guest can have, @last if possible, or WEIR_NO_CPU. */
+/* A CPU of @mask for a background task, @last if possible, or WEIR_NO_CPU. */
 WEIR_GLOBAL u32 weir_background_cpu(const struct weir_instance weir_mem *self weir_arg,
 			       const struct weir_assign weir_mem *assign weir_arg,
 			       const struct weir_cpumask weir_mem *mask weir_arg, u32 last)
@@ -100,7 +100,7 @@ WEIR_GLOBAL int weir_background_evict(struct weir_instance weir_mem *self weir_a
 	return err ? err : weir_background_place(self, assign, in, t);
 }
 
-/* The first guest that no CPU has been found for and that may run on @cpu (WEIR_NO_CPU: anyone), or null. */
+/* The first background task without a CPU that may run on @cpu (WEIR_NO_CPU: on any), or null. */
 static struct weir_task weir_mem *background_next(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 					     struct weir_pipe weir_mem *in, u32 cpu)
 {

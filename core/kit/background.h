@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What assign.c and background.c know of each other. The in-pipe is locked. */
+/* Functions that assign.c and background.c share. The in-pipe is locked. */
 #ifndef WEIR_BACKGROUND_H
 #define WEIR_BACKGROUND_H
 
@@ -12,12 +12,12 @@ WEIR_INLINE struct weir_rt_task weir_mem *weir_assign_priv(const struct weir_ins
 	return (struct weir_rt_task weir_mem *)weir_priv(self, t);
 }
 
-/* @t is no guest any more, or has come where it was sent. */
+/* @t is no background task any more, or has reached the CPU that it was sent to. */
 int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_task weir_mem *t);
-/* Send a guest to a CPU that waits, the one where it ran last if possible; or it stays. */
+/* Send @t to an idle CPU, its last one if possible; otherwise it stays in the in-pipe. */
 int weir_background_place(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
 		     struct weir_task weir_mem *t);
-/* The CPU's seat is taken, or the CPU goes: whoever is on the way there without a seat looks elsewhere. */
+/* @cpu is assigned, or goes offline: a background task on its way there looks for another CPU. */
 int weir_background_evict(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
 		     u32 cpu);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Fluid shares in whole nanoseconds, for components with seats that cut time at deadlines.
+ * Fluid shares in whole nanoseconds, for components with per-CPU assignment that cut time at deadlines.
  *
  * Between its release and its deadline a job is to advance in proportion to time. Time is cut into slices
  * at all deadlines and expected releases; in a slice each job gets a lot, the time for which it is to run

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The few most urgent of many rows, for components with seats: a heap of bounded size with the least urgent
- * one at the root. A row's urgency is two of its words, the smaller the more urgent; among equals one that
- * has a seat, then the earlier row.
+ * The few most urgent of many rows, for components with per-CPU assignment: a heap of bounded size with the
+ * least urgent row at the root. A row's urgency consists of two of its words, the smaller the more urgent; ties go to
+ * a row with a CPU assigned, then to the earlier row.
  */
 #ifndef WEIR_TOP_K_H
 #define WEIR_TOP_K_H
@@ -20,14 +20,14 @@ struct weir_top_k {
 /* Memory for as many rows as there are CPUs; in construct. */
 int weir_top_k_construct(struct weir_instance weir_mem *self, struct weir_top_k weir_mem *top, u32 word);
 
-/* Choose anew, at most @room rows. */
+/* Start a new selection of at most @room rows. */
 WEIR_INLINE void weir_top_k_clear(struct weir_top_k weir_mem *top, u32 room)
 {
 	top->nr = 0;
 	top->room = room;
 }
 
-/* @row is among the rows to choose from. O(log room). */
+/* Consider @row for the selection. O(log room). */
 int weir_top_k_offer(struct weir_top_k weir_mem *top, const struct weir_assign weir_mem *assign, u32 row);
 
 #endif
