@@ -23,6 +23,7 @@
  * example:   annotate affinity; entry -> advanced_balancer -> each llc { head_queue -> cpus };
  */
 #include <weir/component.h>
+#include <weir/kit/review.h>
 
 struct advanced_balancer {
 	struct weir_instance inst;
@@ -92,22 +93,7 @@ static int advanced_balancer_review(struct advanced_balancer weir_mem *self,
 	return now == to ? 0 : weir_route(&self->inst, in, t, to);
 }
 
-static int advanced_balancer_review_all(struct advanced_balancer weir_mem *self,
-					struct weir_pipe weir_mem *in)
-{
-	struct weir_task weir_mem *t;
-	int err = weir_pipe_lock(in);
-
-	if (err)
-		return err;
-	weir_for_task(t, in) {
-		err = advanced_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
-		if (err)
-			break;
-	}
-	weir_pipe_unlock(in);
-	return err;
-}
+WEIR_REVIEW_ALL(advanced_balancer)
 
 WEIR_ENTRY int advanced_balancer_construct(struct advanced_balancer weir_mem *self)
 {
@@ -141,13 +127,9 @@ WEIR_ENTRY int advanced_balancer_update(struct advanced_balancer weir_mem *self,
 WEIR_ENTRY int advanced_balancer_on_cpu_status(struct advanced_balancer weir_mem *self,
 					       const struct weir_msg *msg)
 {
-	int err = 0;
-
 	(void)msg;
 	advanced_balancer_measure(self);
-	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)
-		err = advanced_balancer_review_all(self, weir_in(&self->inst, i));
-	return err;
+	return advanced_balancer_review_all(self);
 }
 
 WEIR_ENTRY int advanced_balancer_follow_affinity(struct advanced_balancer weir_mem *self,

@@ -31,6 +31,7 @@
  */
 #include <weir/component.h>
 #include <weir/cpus.h>
+#include <weir/kit/review.h>
 
 struct cache_balancer {
 	struct weir_instance inst;
@@ -186,22 +187,7 @@ WEIR_FLAT static int cache_balancer_review(struct cache_balancer weir_mem *self,
 	return now == to ? 0 : weir_route(&self->inst, in, t, to);
 }
 
-static int cache_balancer_review_all(struct cache_balancer weir_mem *self,
-				     struct weir_pipe weir_mem *in)
-{
-	struct weir_task weir_mem *t;
-	int err = weir_pipe_lock(in);
-
-	if (err)
-		return err;
-	weir_for_task(t, in) {
-		err = cache_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
-		if (err)
-			break;
-	}
-	weir_pipe_unlock(in);
-	return err;
-}
+WEIR_REVIEW_ALL(cache_balancer)
 
 WEIR_ENTRY int cache_balancer_construct(struct cache_balancer weir_mem *self)
 {
@@ -231,12 +217,8 @@ WEIR_ENTRY int cache_balancer_update(struct cache_balancer weir_mem *self,
 WEIR_ENTRY int cache_balancer_on_cpu_status(struct cache_balancer weir_mem *self,
 					    const struct weir_msg *msg)
 {
-	int err = 0;
-
 	(void)msg;
-	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)
-		err = cache_balancer_review_all(self, weir_in(&self->inst, i));
-	return err;
+	return cache_balancer_review_all(self);
 }
 
 WEIR_ENTRY int cache_balancer_follow_affinity(struct cache_balancer weir_mem *self,

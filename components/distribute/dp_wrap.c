@@ -59,8 +59,7 @@ WEIR_COMPONENT(
 	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(dp_wrap,
 		    WEIR_PARAM(dp_wrap, mirror, FLAG, 1, 0, 1,
-			       "every second full slice runs backwards, so that tasks go on where "
-			       "they are"),
+			       "every second full slice is mirrored, so that tasks stay on their CPU"),
 		    WEIR_PARAM(dp_wrap, tasks, COUNT, 1024, 1, 65536,
 			       "most tasks with JOB; others run in the background")));
 

@@ -23,6 +23,7 @@
  * example:   annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };
  */
 #include <weir/component.h>
+#include <weir/kit/review.h>
 
 struct load_balancer {
 	struct weir_instance inst;
@@ -94,22 +95,7 @@ WEIR_FLAT static int load_balancer_review(struct load_balancer weir_mem *self, s
 	return now == to ? 0 : weir_route(&self->inst, in, t, to);
 }
 
-static int load_balancer_review_all(struct load_balancer weir_mem *self,
-				    struct weir_pipe weir_mem *in)
-{
-	struct weir_task weir_mem *t;
-	int err = weir_pipe_lock(in);
-
-	if (err)
-		return err;
-	weir_for_task(t, in) {
-		err = load_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
-		if (err)
-			break;
-	}
-	weir_pipe_unlock(in);
-	return err;
-}
+WEIR_REVIEW_ALL(load_balancer)
 
 WEIR_ENTRY int load_balancer_construct(struct load_balancer weir_mem *self)
 {
@@ -139,12 +125,8 @@ WEIR_ENTRY int load_balancer_update(struct load_balancer weir_mem *self,
 WEIR_ENTRY int load_balancer_on_cpu_status(struct load_balancer weir_mem *self,
 					   const struct weir_msg *msg)
 {
-	int err = 0;
-
 	(void)msg;
-	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)
-		err = load_balancer_review_all(self, weir_in(&self->inst, i));
-	return err;
+	return load_balancer_review_all(self);
 }
 
 WEIR_ENTRY int load_balancer_follow_affinity(struct load_balancer weir_mem *self,

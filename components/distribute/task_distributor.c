@@ -22,6 +22,7 @@
  * example:   annotate affinity; entry -> task_distributor -> each cpu { -> cpu };
  */
 #include <weir/component.h>
+#include <weir/kit/review.h>
 
 struct task_distributor {
 	struct weir_instance inst;
@@ -37,59 +38,23 @@ WEIR_COMPONENT(task_distributor, .summary = "send each task to the first CPU tha
 WEIR_ENTRY int task_distributor_update(struct task_distributor weir_mem *self,
 				       struct weir_pipe weir_mem *in)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		struct weir_task weir_mem *t = c->task;
-
-		err = weir_route(
-			&self->inst, in, t,
-			weir_first_allowed(&self->inst, weir_affinity(self->inst.sched, t)));
-		if (err)
-			return err;
-	}
-	return 0;
+	return weir_first_update(&self->inst, in);
 }
 
-/* Nothing happens to a task that is in the right place, or that update has still to look at. */
 static int task_distributor_review(struct task_distributor weir_mem *self,
 				   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
 				   const struct weir_cpumask weir_mem *mask)
 {
-	struct weir_pipe weir_mem *to = weir_first_allowed(&self->inst, mask);
-
-	if (weir_pending(in, t) || to == weir_out_of(&self->inst, t))
-		return 0;
-	return weir_route(&self->inst, in, t, to);
+	return weir_first_review(&self->inst, in, t, mask);
 }
 
-static int task_distributor_review_all(struct task_distributor weir_mem *self,
-				       struct weir_pipe weir_mem *in)
-{
-	struct weir_task weir_mem *t;
-	int err = weir_pipe_lock(in);
-
-	if (err)
-		return err;
-	weir_for_task(t, in) {
-		err = task_distributor_review(self, in, t, weir_affinity(self->inst.sched, t));
-		if (err)
-			break;
-	}
-	weir_pipe_unlock(in);
-	return err;
-}
+WEIR_REVIEW_ALL(task_distributor)
 
 WEIR_ENTRY int task_distributor_on_cpu_status(struct task_distributor weir_mem *self,
 					      const struct weir_msg *msg)
 {
-	int err = 0;
-
 	(void)msg;
-	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)
-		err = task_distributor_review_all(self, weir_in(&self->inst, i));
-	return err;
+	return task_distributor_review_all(self);
 }
 
 WEIR_ENTRY int task_distributor_follow_affinity(struct task_distributor weir_mem *self,

@@ -27,6 +27,7 @@
  */
 #include <weir/component.h>
 #include <weir/cpus.h>
+#include <weir/kit/review.h>
 
 /* Places from @begin to before @end. */
 struct work_stealing_range {
@@ -185,22 +186,7 @@ WEIR_FLAT static int work_stealing_review(struct work_stealing weir_mem *self,
 	return now == to ? 0 : work_stealing_send(self, in, t, to);
 }
 
-static int work_stealing_review_all(struct work_stealing weir_mem *self,
-				    struct weir_pipe weir_mem *in)
-{
-	struct weir_task weir_mem *t;
-	int err = weir_pipe_lock(in);
-
-	if (err)
-		return err;
-	weir_for_task(t, in) {
-		err = work_stealing_review(self, in, t, weir_affinity(self->inst.sched, t));
-		if (err)
-			break;
-	}
-	weir_pipe_unlock(in);
-	return err;
-}
+WEIR_REVIEW_ALL(work_stealing)
 
 /* LLC or node of an out-pipe, below the number of CPUs. */
 WEIR_HELPER u32 work_stealing_group(const struct work_stealing weir_mem *self weir_arg, u32 port,
@@ -447,12 +433,8 @@ WEIR_ENTRY int work_stealing_update(struct work_stealing weir_mem *self,
 WEIR_ENTRY int work_stealing_on_cpu_status(struct work_stealing weir_mem *self,
 					   const struct weir_msg *msg)
 {
-	int err = 0;
-
 	(void)msg;
-	for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)
-		err = work_stealing_review_all(self, weir_in(&self->inst, i));
-	return err;
+	return work_stealing_review_all(self);
 }
 
 WEIR_ENTRY int work_stealing_follow_affinity(struct work_stealing weir_mem *self,

@@ -19,6 +19,7 @@
  * example:  entry each cpu -> merge -> cpus;
  */
 #include <weir/component.h>
+#include <weir/kit/forward.h>
 
 struct merge {
 	struct weir_instance inst;
@@ -29,14 +30,5 @@ WEIR_COMPONENT(merge, .summary = "join several pipes, by arrival", .cls = WEIR_M
 
 WEIR_ENTRY int merge_update(struct merge weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		err = weir_pipe_mirror(out, c->task, in);
-		if (err)
-			return err;
-	}
-	return 0;
+	return weir_forward(&self->inst, in);
 }

@@ -18,6 +18,7 @@
  * example:  entry -> d1 :: depth(iterations = 600) -> d2 :: depth(iterations = 600) -> cpus;
  */
 #include <weir/component.h>
+#include <weir/kit/forward.h>
 
 struct depth {
 	struct weir_instance inst;
@@ -32,26 +33,12 @@ WEIR_COMPONENT(depth, .summary = "be one stage of a chain, with a share of its w
 
 WEIR_ENTRY int depth_update(struct depth weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u64 n = weir_load(&self->iterations);
-	struct weir_change weir_mem *c;
-	int err;
-
-	/* The compiler must not see that the loop does nothing. */
-	for (u64 i = 0; i < n && weir_loop; i++)
-		__asm__ volatile("" ::: "memory");
-	weir_note_burn(&self->inst, n);
-	weir_for_change(c, in) {
-		err = weir_pipe_mirror(out, c->task, in);
-		if (err)
-			return err;
-	}
-	return 0;
+	weir_burn(&self->inst, weir_load(&self->iterations));
+	return weir_forward(&self->inst, in);
 }
 
 WEIR_ENTRY int depth_on_burn(struct depth weir_mem *self, const struct weir_msg *msg)
 {
-	if (!msg->value2 || msg->value2 == (u64)self->inst.idx + 1)
-		weir_store(&self->iterations, msg->value);
+	weir_burn_set(&self->inst, &self->iterations, msg);
 	return 0;
 }

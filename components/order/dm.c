@@ -23,6 +23,7 @@
  * example:   annotate job; entry -> dm -> cpus;
  */
 #include <weir/component.h>
+#include <weir/kit/forward.h>
 
 struct dm {
 	struct weir_instance inst;
@@ -37,34 +38,16 @@ WEIR_COMPONENT(dm, .summary = "run the task with the shortest relative deadline"
 
 WEIR_ENTRY int dm_update(struct dm weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = c->task };
-		u64 relative = weir_request(self->inst.sched, &msg) ? 0 : msg.value2;
-
-		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = weir_insert_urgent(&self->inst, c->task, weir_key(relative), in);
-		if (err)
-			return err;
-	}
-	return 0;
+	return weir_fixed_update(&self->inst, in, WEIR_TOPIC_JOB);
 }
 
 WEIR_ENTRY int dm_on_job(struct dm weir_mem *self, const struct weir_msg *msg)
 {
-	if (msg->task)
-		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-				   weir_key(msg->value2));
-	return 0;
+	return weir_fixed_on(&self->inst, msg);
 }
 
-/* A task that update has still to look at gets its key there. */
 WEIR_ENTRY int dm_follow_job(struct dm weir_mem *self, const struct weir_msg *msg,
 			     struct weir_pipe weir_mem *in)
 {
-	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
-		return 0;
-	return weir_insert_urgent(&self->inst, msg->task, weir_key(msg->value2), in);
+	return weir_fixed_follow(&self->inst, msg, in);
 }

@@ -17,6 +17,7 @@
  * example:  entry -> head_queue -> cpus;
  */
 #include <weir/component.h>
+#include <weir/kit/forward.h>
 
 struct head_queue {
 	struct weir_instance inst;
@@ -28,14 +29,5 @@ WEIR_COMPONENT(head_queue, .summary = "pass tasks on in order of arrival",
 
 WEIR_ENTRY int head_queue_update(struct head_queue weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		err = weir_pipe_mirror(out, c->task, in);
-		if (err)
-			return err;
-	}
-	return 0;
+	return weir_forward(&self->inst, in);
 }

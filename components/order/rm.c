@@ -22,6 +22,7 @@
  * example:   annotate deadline; entry -> rm -> cpus;
  */
 #include <weir/component.h>
+#include <weir/kit/forward.h>
 
 struct rm {
 	struct weir_instance inst;
@@ -36,34 +37,16 @@ WEIR_COMPONENT(rm, .summary = "run the task with the shortest period", .cls = WE
 
 WEIR_ENTRY int rm_update(struct rm weir_mem *self, struct weir_pipe weir_mem *in)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change(c, in) {
-		struct weir_msg msg = { .topic = WEIR_TOPIC_DEADLINE, .task = c->task };
-		u64 period = weir_request(self->inst.sched, &msg) ? 0 : msg.value2;
-
-		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
-		err = weir_insert_urgent(&self->inst, c->task, weir_key(period), in);
-		if (err)
-			return err;
-	}
-	return 0;
+	return weir_fixed_update(&self->inst, in, WEIR_TOPIC_DEADLINE);
 }
 
 WEIR_ENTRY int rm_on_deadline(struct rm weir_mem *self, const struct weir_msg *msg)
 {
-	if (msg->task)
-		weir_rekey_running(&self->inst, weir_out(&self->inst, 0), msg->task,
-				   weir_key(msg->value2));
-	return 0;
+	return weir_fixed_on(&self->inst, msg);
 }
 
-/* A task that update has still to look at gets its key there. */
 WEIR_ENTRY int rm_follow_deadline(struct rm weir_mem *self, const struct weir_msg *msg,
 				  struct weir_pipe weir_mem *in)
 {
-	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
-		return 0;
-	return weir_insert_urgent(&self->inst, msg->task, weir_key(msg->value2), in);
+	return weir_fixed_follow(&self->inst, msg, in);
 }

@@ -167,14 +167,14 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg, con
 	return 0;
 }
 
-/* Who listens to, answers and follows what. Also after one instance was replaced. */
+/* Subscribers, responders and followers of each topic. Also after one instance was replaced. */
 WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg)
 {
 	u32 nr = (weir_distributed(s) ? s->nr_domains : 1) * WEIR_MAX_TOPICS;
 	u32 total = 0;
 
 	g->followed = 0;
-	/* A record far away goes when its domain knows of the end. */
+	/* Another domain frees its record when it learns of the end. */
 	g->subscribed = weir_distributed(s) ? WEIR_TOPIC_BIT(EXIT) : 0;
 	g->nr_task_init = 0;
 	g->nr_priv = 0;
@@ -243,7 +243,7 @@ static void learn(u32 weir_mem *fact, u32 value)
 /* Facts of the machine, the same in every plan for it; components may sort by them in construct. */
 static void cpus_from_plan(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan)
 {
-	/* Others read them meanwhile; only the first graph tells anything new. */
+	/* Other CPUs read them meanwhile; only the first graph changes anything. */
 	for (u32 i = 0; i < weir_load(&s->nr_cpus) && weir_loop; i++) {
 		learn(&s->cpus[i].core, plan->cpus[i].core);
 		learn(&s->cpus[i].llc, plan->cpus[i].llc);

@@ -16,7 +16,7 @@ static u32 weight_of(const struct weir_pipe weir_mem *pipe, const struct weir_ta
 	return x >> 32;
 }
 
-/* What pointed to @old below @up now points to @new. */
+/* Replace @old by @new as child of @up. */
 static void replace_child(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *up,
 			  struct weir_task weir_mem *old, struct weir_task weir_mem *new)
 {

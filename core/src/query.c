@@ -15,7 +15,7 @@ struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self
 	return 0;
 }
 
-/* All out-pipes of an instance have the same depth, so one hook tells. */
+/* All out-pipes of an instance have the same depth, so one hook is enough to look at. */
 struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self, const struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *pipe;
@@ -36,7 +36,7 @@ WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe w
 		err = weir_pipe_remove(now, t);
 	if (!err && to)
 		err = weir_pipe_mirror(to, t, in);
-	/* Outside of an update nobody else would look at a task that has left one pipe and not reached the other. */
+	/* Outside of an update, nothing else handles a task that has left one pipe and not reached the other. */
 	if (err == -WEIR_EAGAIN)
 		weir_start_over(in);
 	if (!err && !to)
@@ -136,7 +136,7 @@ WEIR_GLOBAL u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe weir_ar
 	return sum;
 }
 
-/* The CPU runs a task; one that is about to choose does not. */
+/* 1: the CPU runs a task; a CPU that is about to choose does not. */
 static u32 weir_runs(const struct weir_cpu weir_mem *cpu)
 {
 	return weir_load(&cpu->curr) != 0;
@@ -150,7 +150,7 @@ WEIR_GLOBAL u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe weir_arg, u
 	if (pipe->nr_cpus == 1) {
 		u32 load = weir_pipe_nr(pipe) + weir_runs(&s->cpus[pipe->cpu]);
 
-		/* A CPU that chooses and has nothing to choose from will take what comes, unkicked. */
+		/* A CPU that chooses from an empty pipe takes a new task without a KICK. */
 		*idle = !load || weir_mask_test(s->idle, pipe->cpu);
 		return load;
 	}
@@ -174,8 +174,8 @@ u32 weir_distance(struct weir_sched weir_mem *s, u32 a, u32 b)
 }
 
 /*
- * Of the CPUs in word @w of a set, as @bits, the one nearest to CPU @last, behind its distance in the upper half; all ones if
- * none is online. (By itself, for a verifier would walk through both loops together.)
+ * Of the CPUs in word @w of a set, as @bits, the one nearest to CPU @last, with its distance in the upper half; all ones if
+ * none is online. (A function of its own, because a verifier would walk through both loops together.)
  */
 WEIR_GLOBAL u64 weir_nearest_of(struct weir_sched weir_mem *s weir_arg, u32 last, u32 w, u64 bits)
 {
@@ -190,7 +190,7 @@ WEIR_GLOBAL u64 weir_nearest_of(struct weir_sched weir_mem *s weir_arg, u32 last
 			continue;
 		if (last >= s->nr_cpus || cpu == last)
 			return cpu;
-		/* From memory to the verifier: it would go on with each of the four distances. */
+		/* Hidden from the verifier, which would track each of the four distances separately. */
 		found = (u64)weir_limit(weir_distance(s, last, cpu)) << 32 | cpu;
 		if (found >> 32 < best >> 32)
 			best = found;
@@ -207,7 +207,7 @@ WEIR_GLOBAL u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg, c
 	u32 w = pipe->word_lo;
 	u64 best = ~0ull;
 
-	/* Begin where neighbours most likely are. */
+	/* Start with the word that most likely has neighbours. */
 	if (last < s->nr_cpus && last / 64 > pipe->word_lo && last / 64 <= pipe->word_hi)
 		w = last / 64;
 	for (u32 i = 0; i < nr && best >> 32 > 1 && weir_loop; i++) {

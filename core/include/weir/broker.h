@@ -3,7 +3,7 @@
  * Broker: topics, messages, requests. Source: 0, 5.4, 7.1.1, 7.3.3; docs/decisions/0004.
  *
  * A message of a topic reaches every subscriber once. The responder of the topic is served first,
- * so that whoever asks it in turn gets the new value; the order of the others is unspecified.
+ * so that an instance that asks it meanwhile gets the new value; the order of the others is unspecified.
  * A message published from within an update is delivered when no pipe lock is held. A request is
  * answered at once; a responder therefore never takes a pipe lock.
  */
@@ -27,28 +27,28 @@ enum weir_topic_id {
 	WEIR_TOPIC_AFFINITY,	  /* task, mask; null: everywhere */
 	WEIR_TOPIC_DEADLINE,	  /* task, value: absolute, ns; value2: period, ns */
 	WEIR_TOPIC_ISA,		  /* task, value: instruction-set index */
-	WEIR_TOPIC_COUNTERS,	  /* task, cpu, counters: what it did since the message before, told when it
+	WEIR_TOPIC_COUNTERS,	  /* task, cpu, counters: its counts since the previous message, sent when it
 				   * leaves a CPU or its CPU chooses anew; request: task; reply counters: what
 				   * it did lately, value: loads of the last-level cache in 1024 instructions */
 	WEIR_TOPIC_POWER,	  /* value: 1 battery, 0 mains */
 	WEIR_TOPIC_THERMAL,	  /* cpu, value: millidegree Celsius */
 	WEIR_TOPIC_FREQUENCY,	  /* cpu, value: Hz */
 	WEIR_TOPIC_BURN,	  /* value: iterations; value2: instance index + 1, 0: all */
-	WEIR_TOPIC_MARKER,	  /* value: landmark number */
-	WEIR_TOPIC_PREEMPT,	  /* cpu: let it give up its task and pick again */
-	WEIR_TOPIC_KICK,	  /* cpu: idle, and there is work */
-	WEIR_TOPIC_OVERLOAD,	  /* cpu, value: tasks that wait; value2: instance */
-	WEIR_TOPIC_UNDERLOAD,	  /* cpu, value: tasks that wait; value2: instance */
+	WEIR_TOPIC_MARKER,	  /* value: number of the mark */
+	WEIR_TOPIC_PREEMPT,	  /* cpu: it must give up its task and choose again */
+	WEIR_TOPIC_KICK,	  /* cpu: it is idle, and a task waits for it */
+	WEIR_TOPIC_OVERLOAD,	  /* cpu, value: waiting tasks; value2: instance */
+	WEIR_TOPIC_UNDERLOAD,	  /* cpu, value: waiting tasks; value2: instance */
 	WEIR_TOPIC_DEADLINE_MISS, /* task */
 	WEIR_TOPIC_SLICE,	  /* request: task; reply value: ns, 0 the runtime's default */
 	WEIR_TOPIC_LAMPORT,	  /* request: task; reply value: creation stamp */
 	WEIR_TOPIC_TCB,		  /* task, value: the runtime's pointer, value2: bytes for a deep copy */
 	WEIR_TOPIC_STATUS,	  /* request: value: what (enum weir_status_query), value2: object */
 	WEIR_TOPIC_FAULT,	  /* value: error number; a component failed and was rebuilt */
-	WEIR_TOPIC_WITHHELD,	  /* task, that goes no further; value: until then, ns, 0: it has no way on; value2: instance */
+	WEIR_TOPIC_WITHHELD,	  /* task, which is withheld; value: until then, ns, 0: no path leads on; value2: instance */
 	WEIR_TOPIC_RECONFIGURE,	  /* value: tasks re-presented; value2: pause, ns */
 	WEIR_TOPIC_JOB,		  /* task, value: WCET at capacity 1024, ns; value2: relative deadline, ns;
-				   * told at each release, before DEADLINE */
+				   * sent at each release, before DEADLINE */
 	WEIR_TOPIC_EXECUTED,	  /* request: task; reply value: what its job has executed, as on a CPU of
 				   * capacity 1024, ns; value2: all that it has executed */
 	WEIR_TOPIC_POLICY,	  /* task, value: scheduling policy (enum weir_policy) */
@@ -63,7 +63,7 @@ enum weir_topic_id {
 				   * signed, 1/1024; value2: by how much its slice shrinks, signed, 1/1024 */
 	WEIR_TOPIC_FAIR,	  /* request: task; reply value: address of its record (weir/kit/fair.h); value2: of the
 				   * queues' marks */
-	WEIR_TOPIC_LATENCY,	  /* task, value: for how long it wants to run at a time, ns; 0: as others do */
+	WEIR_TOPIC_LATENCY,	  /* task, value: length of the slice that it requests, ns; 0: the default */
 	WEIR_TOPIC_LIMIT,	  /* value: number of a group, and its period in us from bit 32 on; value2: what it
 				   * may run in that, ns, 0: as much as it likes */
 	WEIR_NR_STD_TOPICS,
@@ -92,7 +92,7 @@ enum weir_criticality {
 struct weir_instance;
 struct weir_sched;
 
-/* One message, request or reply; what the fields mean is the topic's business. */
+/* One message, request or reply; the topic defines the meaning of the fields. */
 struct weir_msg {
 	u32 topic;
 	u32 cpu; /* WEIR_NO_CPU: none */
@@ -115,7 +115,7 @@ struct weir_topic {
 /* What components call. weir_publish never fails: a message that finds no memory is counted as a fault. */
 void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu,
 		  u64 value);
-/* 0 and the reply in @msg, or -WEIR_ENOENT where nobody answers. */
+/* 0 and the reply in @msg, or -WEIR_ENOENT without a responder. */
 int weir_request(struct weir_sched weir_mem *s, struct weir_msg *msg);
 
 #endif

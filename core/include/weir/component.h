@@ -147,8 +147,8 @@ struct weir_instance {
 	struct weir_pipe weir_mem *weir_mem *out; /* (b) */
 	char weir_mem *weir_mem *priv;	  /* (t) private task data by chunk, null if none */
 	u32 per_task; /* (c) */
-	u32 lock;     /* for the component's own shared fields; leaf: nothing else is taken under it */
-	u32 domain;   /* (c) whose memory it stands in: only messages reach it from others */
+	u32 lock;     /* for the component's own shared fields; a leaf: no other lock is taken under it */
+	u32 domain;   /* (c) coherence domain whose memory it is in: only messages reach it from others */
 	u32 unused;
 	u64 nr_updates; /* (a) */
 	u64 timer_ns; /* (a) armed for this time, 0: not armed */
@@ -180,8 +180,8 @@ struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self
 struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self,
 				       const struct weir_task weir_mem *t);
 /*
- * For distribution: @t, which is in @in, goes to out-pipe @to and stands there as in @in; if it is in
- * another one it leaves that first. Null withholds it and publishes WITHHELD. @in is locked.
+ * For distributors: @t, which is in @in, goes to out-pipe @to, with the place that it has in @in; if it is in
+ * another one, it is removed from that first. Null withholds it and publishes WITHHELD. @in is locked.
  */
 int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
 	       struct weir_pipe weir_mem *to);
@@ -225,12 +225,12 @@ u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe);
 u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
 		   const struct weir_cpumask weir_mem *mask);
 
-/* The number that the topic's responder tells about @t; 0 where nobody answers. */
+/* The number that the topic's responder gives for @t; 0 without a responder. */
 u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
-/* Affinity as the topic's responder tells it: the address of the set; 0: everywhere. */
+/* Affinity of @t as the topic's responder gives it: the address of the set; 0: all CPUs. */
 u64 weir_affinity_at(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 
-/* The same; null: everywhere. */
+/* The same as a pointer; null: all CPUs. */
 WEIR_INLINE const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	return (const struct weir_cpumask weir_mem *)weir_affinity_at(s, t);
@@ -239,8 +239,8 @@ WEIR_INLINE const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched 
 /* Some CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
 int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cpumask weir_mem *mask);
 /*
- * Queued tasks plus CPUs behind the pipe that run one; *@idle becomes the number of its CPUs that wait for
- * work, one that is about to look for some in an empty pipe of its own among them.
+ * Queued tasks plus CPUs behind the pipe that run one; *@idle becomes the number of its idle CPUs, including
+ * one that is about to choose from an empty pipe of its own.
  */
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
 /*
@@ -249,15 +249,15 @@ u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
  */
 int weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
 		  struct weir_task weir_mem *t, u64 key);
-/* The key of a task by a number that a responder told; one without the number comes last. */
-WEIR_INLINE u64 weir_key(u64 told)
+/* The key of a task from the number of a responder; a task without one comes last. */
+WEIR_INLINE u64 weir_key(u64 number)
 {
-	return told ? told : WEIR_KEY_NONE;
+	return number ? number : WEIR_KEY_NONE;
 }
 
 /*
  * @t, which is in @in, goes to the only out-pipe with @key, or changes its key there, and a CPU that runs
- * something less urgent hears of it. @in is locked. Inline: a frame less where the kernel counts them.
+ * a less urgent task is preempted. @in is locked. Inline: saves a frame where the kernel limits them.
  */
 WEIR_INLINE int weir_insert_urgent(struct weir_instance weir_mem *self, struct weir_task weir_mem *t, u64 key,
 				   struct weir_pipe weir_mem *in)
@@ -279,8 +279,8 @@ void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe we
 			struct weir_task weir_mem *t, u64 key);
 
 /*
- * One scale of urgency, so that classes of service can stand behind one another: deadlines and other times
- * in ns lie below WEIR_KEY_FIXED, fixed priorities from there on, WEIR_KEY_NONE is what has neither.
+ * One scale of urgency, so that classes of service can be stacked: deadlines and other times
+ * in ns lie below WEIR_KEY_FIXED, fixed priorities from there on, WEIR_KEY_NONE is for tasks with neither.
  */
 #define WEIR_KEY_FIXED (1ull << 60)
 

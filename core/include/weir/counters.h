@@ -2,9 +2,9 @@
 /*
  * What the hardware counted of a task: the payload of COUNTERS. Shared with Rust.
  *
- * The runtime tells, whenever a task leaves its CPU or the CPU chooses anew, what the task did since the
- * message before. The loads are counted as on Intel's Haswell (source 4, section 2): a load that misses a level is
- * counted once for its line, further loads of a line that is already on its way are `lfb_hits`. What a runtime
+ * Whenever a task leaves its CPU or the CPU chooses again, the runtime publishes the task's counts since the
+ * previous message. The loads are counted as on Intel's Haswell (source 4, section 2): a load that misses a level is
+ * counted once for its line, further loads of a line that is already being fetched are `lfb_hits`. What a runtime
  * cannot count is 0. No field exceeds 48 bits, so that it may be shifted by 10 without loss.
  */
 #ifndef WEIR_COUNTERS_H

@@ -5,8 +5,8 @@
 
 enum weir_error {
 	WEIR_ENOMEM = 1,   /* the arena is full */
-	WEIR_EINVAL = 2,   /* an argument or a plan makes no sense */
-	WEIR_EAGAIN = 3,   /* another CPU made this one wait too long; the call may be made again */
+	WEIR_EINVAL = 2,   /* an argument or a plan is invalid */
+	WEIR_EAGAIN = 3,   /* the wait for another CPU took too long; the call may be repeated */
 	WEIR_ESTATE = 4,   /* the task's state does not allow the call */
 	WEIR_ENOENT = 5,   /* no such task, pipe, topic, instance */
 	WEIR_EEXIST = 6,   /* already there: second responder, task already in a pipe of this depth */

@@ -12,7 +12,7 @@
 u64 weir_rt_now(struct weir_sched weir_mem *s);
 /* A message for the runtime: called once for every message of a topic in `rt_topics`, without locks. */
 void weir_rt_message(struct weir_sched weir_mem *s, const struct weir_msg *msg);
-/* Call weir_timer_expired(s, instance) at @at_ns; 0 takes that back. */
+/* Call weir_timer_expired(s, instance) at @at_ns; 0 cancels the call. */
 void weir_rt_timer(struct weir_sched weir_mem *s, u32 instance, u64 at_ns);
 
 #endif

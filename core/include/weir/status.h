@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What the topic STATUS can be asked: `value` of the request; `value2` names the object; the answer is in `value`. */
+/* Queries of the topic STATUS: `value` of the request; `value2` names the object; the answer is in `value`. */
 #ifndef WEIR_STATUS_H
 #define WEIR_STATUS_H
 
@@ -12,11 +12,11 @@ enum weir_status_query {
 	WEIR_STATUS_NR_PIPES,	      /* of the graph */
 	WEIR_STATUS_NR_INSTANCES,     /* of the graph */
 	WEIR_STATUS_INSTANCE_UPDATES, /* calls of its update; object: instance */
-	WEIR_STATUS_NR_TASKS,	      /* known to the framework, in whatever state */
+	WEIR_STATUS_NR_TASKS,	      /* known to the framework, in any state */
 	WEIR_STATUS_NR_SCHEDULABLE,   /* in the entry pipes */
 	WEIR_STATUS_NR_RUNNING,	      /* CPUs that run a task */
 	WEIR_STATUS_NR_IDLE,	      /* CPUs that wait for work */
-	WEIR_STATUS_NR_ONLINE,	      /* CPUs that are there */
+	WEIR_STATUS_NR_ONLINE,	      /* online CPUs */
 	WEIR_STATUS_ARENA_USED,	      /* bytes in use */
 	WEIR_STATUS_FAULTS,	      /* components that failed and were rebuilt */
 	WEIR_NR_STATUS,

@@ -78,7 +78,7 @@ struct weir_graph {
 	u32 nr_slots;
 	u32 nr_cpus;
 	u64 followed; /* topics that some class follows */
-	u64 subscribed;    /* topics that somebody is to be told of */
+	u64 subscribed;    /* topics with a subscriber or follower */
 	struct weir_pipe weir_mem *pipes;
 	struct weir_instance weir_mem *weir_mem *instances;
 	struct weir_plan_cpu weir_mem *cpus;
