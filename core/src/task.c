@@ -9,6 +9,26 @@ static struct weir_task weir_mem *record(struct weir_sched weir_mem *s, u32 id)
 	return &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
 }
 
+/* Free what weir_task_grow() has allocated for block number nr_chunks so far; null for what it has not. */
+WEIR_GLOBAL int weir_task_grow_undo(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *chunk weir_arg,
+				    struct weir_hook weir_mem *hooks weir_arg)
+{
+	struct weir_graph weir_mem *g = s->graph;
+	u32 c = s->nr_chunks;
+
+	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
+		struct weir_instance weir_mem *inst = g->instances[i];
+
+		if (!inst->per_task)
+			continue;
+		weir_free(s, inst->priv[c], (u64)WEIR_TASK_CHUNK * inst->per_task);
+		inst->priv[c] = 0;
+	}
+	weir_free(s, hooks, (u64)WEIR_TASK_CHUNK * g->nr_slots * sizeof(struct weir_hook));
+	weir_free(s, chunk, CHUNK_BYTES);
+	return -WEIR_ENOMEM;
+}
+
 struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id)
 {
 	struct weir_task weir_mem *t;
@@ -33,7 +53,7 @@ WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 	chunk = weir_alloc(s, CHUNK_BYTES);
 	hooks = weir_alloc(s, (u64)WEIR_TASK_CHUNK * g->nr_slots * sizeof(struct weir_hook));
 	if (!chunk || !hooks)
-		return -WEIR_ENOMEM;
+		return weir_task_grow_undo(s, chunk, hooks);
 	for (i = 0; i < g->nr_instances && weir_loop; i++) {
 		struct weir_instance weir_mem *inst = g->instances[i];
 
@@ -41,7 +61,7 @@ WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 			continue;
 		inst->priv[c] = weir_alloc(s, (u64)WEIR_TASK_CHUNK * inst->per_task);
 		if (!inst->priv[c])
-			return -WEIR_ENOMEM;
+			return weir_task_grow_undo(s, chunk, hooks);
 	}
 	s->chunks[c] = chunk;
 	for (i = weir_limit(WEIR_TASK_CHUNK); i > 0 && weir_loop; i--) {

@@ -33,3 +33,34 @@ fn a_stage_costs_one_hook() {
     let steps: Vec<usize> = bytes.windows(2).map(|w| w[1] - w[0]).collect();
     assert!(steps.iter().all(|s| *s == 64), "{bytes:?}: a hook is one cache line");
 }
+
+/// A block of task records takes several allocations. Where a later one fails, the earlier ones used to stay allocated, once for
+/// each task that did not come into being.
+#[test]
+fn a_task_that_finds_no_memory_leaves_none_behind() {
+    let text =
+        "annotate affinity, weight; entry -> load_balancer -> each cpu { head_queue -> cpu };".to_owned();
+    let source = Source { name: "small".into(), text };
+    let compiled = weir_lang::compile(&source, &NoIncludes, catalog(), &MachineShape::flat(2), &[])
+        .unwrap_or_else(|d| panic!("{}", d[0]));
+    let mut failures = 0;
+    for kib in (64..1024).step_by(16) {
+        let config = Config { nr_cpus: 2, arena_bytes: kib << 10, checks: false, oplog: false, seed: 1 };
+        let Ok(mut s) = Sched::new(&config) else { continue };
+        if s.load(&compiled.plan).is_err() {
+            continue;
+        }
+        while s.task_new(0, 0).is_ok() {}
+        let before = s.memory_used();
+        for _ in 0..10 {
+            assert!(s.task_new(0, 0).is_err(), "the arena of {kib} KiB is full");
+            assert_eq!(
+                s.memory_used(),
+                before,
+                "an attempt in an arena of {kib} KiB leaves nothing allocated"
+            );
+        }
+        failures += 1;
+    }
+    assert!(failures > 20, "{failures} sizes of the arena were large enough for the graph");
+}
