@@ -426,8 +426,10 @@ impl World {
         Ok(())
     }
 
+    /// Of more than 256 CPUs, some in each part of the machine.
     fn cpu(&self, n: u8) -> u32 {
-        u32::from(n) % self.lab.shape.nr_cpus()
+        let (n, nr) = (u32::from(n), self.lab.shape.nr_cpus());
+        if nr <= 256 { n % nr } else { n * nr / 256 + n % (nr / 256) }
     }
 
     fn nth(&self, n: u8, fits: impl Fn(State) -> bool) -> Option<usize> {
