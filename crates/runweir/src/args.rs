@@ -22,8 +22,8 @@ const STYLES: Styles = Styles::styled()
 const AFTER_HELP: &str = "\
 Start here:
   runweir run -t decentral -m smp-8 -w hackbench:groups=10,loops=100
-  runweir topologies             the schedulers that come with it
-  runweir components             the parts they are made of
+  runweir topologies             the schedulers in the catalogue
+  runweir components             the components they consist of
 
 Exit status: 0 done, 2 the input is wrong, 1 anything else.
 Results go to stdout; progress, warnings and errors go to stderr.";
@@ -48,9 +48,9 @@ pub enum Command {
     Compare(CompareArgs),
     /// Run a grid of parameters and seeds, and draw success ratios
     Sweep(crate::sweep::SweepArgs),
-    /// Find what limits a topology, or say without running them which task sets meet their deadlines
+    /// Find what limits a topology, or test without running which task sets meet their deadlines
     Analyze(crate::analyze::AnalyzeArgs),
-    /// Make the sources' tables and figures anew, with a verdict for each claim
+    /// Reproduce the papers' tables and figures, with a verdict for each claim
     Reproduce(crate::reproduce::ReproduceArgs),
     /// Check topologies without running them
     Check(CheckArgs),
@@ -60,19 +60,19 @@ pub enum Command {
     Graph(GraphArgs),
     /// Rewrite .weir files in the standard format
     Fmt(FmtArgs),
-    /// Put a scheduler in charge of this machine (Linux with sched_ext)
+    /// Run a scheduler on this machine (Linux with sched_ext)
     Live(Box<crate::live::LiveArgs>),
-    /// Give the machine another scheduler without a pause
+    /// Replace the scheduler of this machine, in place
     Switch(crate::switch::SwitchArgs),
-    /// Show what the scheduler in charge is doing
+    /// Show the state of the running scheduler
     Status(crate::status::StatusArgs),
-    /// Watch the scheduler in charge: graph, CPUs and tasks on the terminal
+    /// Watch the running scheduler: graph, CPUs and tasks on the terminal
     Top(crate::top::TopArgs),
     /// Run a command in a virtual machine whose kernel has sched_ext, under a scheduler or not
     Vm(Box<crate::vm::VmArgs>),
     /// List the components, or show the manual of one
     Components(ListArgs),
-    /// Build a component of your own, to be loaded while the program runs
+    /// Build a component that can be loaded at run time
     #[command(subcommand)]
     Component(crate::component::ComponentCommand),
     /// List the topologies of the catalogue, or show one
@@ -121,7 +121,7 @@ pub struct Setting {
     /// Set a parameter of a component or of a named instance (repeatable): round_robin.slice=1ms
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
-    /// What scheduling, switching and migrating cost: zero, default, a TOML file, or workload (a SimSo file's own)
+    /// Costs of scheduling, switching and migrating: zero, default, a TOML file, or workload (a SimSo file's own)
     #[arg(long, value_name = "COSTS", value_parser = Text::new(), default_value = "default", value_hint = ValueHint::FilePath)]
     pub costs: String,
 }
@@ -153,10 +153,10 @@ fn parse_part(text: &str) -> Result<Part, String> {
 /// What becomes of the results.
 #[derive(Debug, Args)]
 pub struct Output {
-    /// Write all results into this folder: a new one, an empty one, or one of earlier results
+    /// Write all results into this folder, which must be new, empty or have earlier results
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Let --out write into a folder that holds other files (they are left alone)
+    /// Let --out write into a folder with other files, which are kept
     #[arg(long, requires = "out")]
     pub force: bool,
     /// What goes into trace.pftrace: none, full, a span such as 10ms..20ms, or misses: the time around each deadline
@@ -166,7 +166,7 @@ pub struct Output {
     /// Print the results as JSON, and nothing else, on stdout
     #[arg(long)]
     pub json: bool,
-    /// Print no table, progress or warnings; errors still show
+    /// Print errors only: no table, progress or warnings
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -177,28 +177,28 @@ Examples:
   runweir run -t decentral -m smp-8 -w hackbench:groups=10,loops=100
   runweir run -t my.weir -m lstopo.xml -w app.json --duration 2s --out results
   runweir run -t central -m epyc-64 -w tasks.xml --set round_robin.slice=1ms --json
-  runweir run --scenario fpga        the scheduler changes while it runs; --dry-run only shows how
+  runweir run --scenario fpga        changes the scheduler during the run; --dry-run only shows the changes
 
 Without --duration a finite workload runs to its end; an endless one needs it.
 --out writes summary.json, tasks.csv, jobs.csv, wakeups.csv, trace.pftrace (open it in
 ui.perfetto.dev) and report.html, all of them or none. The same seed gives the same bytes.
 Ctrl-C ends a run early with the results so far (`interrupted` in the summary, exit status 1).")]
 pub struct RunArgs {
-    /// Scheduler: a catalogue name or a .weir file; - reads stdin; a SimSo file's own if left out
+    /// Scheduler: a catalogue name or a .weir file; - reads stdin; default: a SimSo file's own
     #[arg(short, long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topology: Option<String>,
     #[command(flatten)]
     pub setting: Setting,
-    /// Seed of everything random in the run
+    /// Seed of all random numbers of the run
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = parse_seed, allow_negative_numbers = true)]
     pub seed: u64,
-    /// Check conservation after every event: no task lost, none twice (slower)
+    /// Check after every event that no task is lost or duplicated (slower)
     #[arg(long)]
     pub checks: bool,
-    /// What happens to the scheduler meanwhile: a catalogue name or a TOML file. It may also name topology, machine and workload
+    /// Changes to the scheduler during the run: a catalogue name or a TOML file, which can also name topology, machine and workload
     #[arg(long, value_name = "S", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub scenario: Option<String>,
-    /// Only try the changes that the scenario may make, and show what each changes in the graph
+    /// Only try the changes of the scenario and show their effect on the graph
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -214,7 +214,7 @@ Examples:
 The first topology is the baseline. --out writes compare.json, compare.csv and compare.html, and a
 folder for each topology with the files that `run --out` writes (of the first seed).")]
 pub struct CompareArgs {
-    /// Scheduler to compare (repeat it): a catalogue name or a .weir file
+    /// Scheduler to compare (repeatable): a catalogue name or a .weir file
     #[arg(short, long = "topology", value_name = "T", value_parser = Text::new(), required = true, value_hint = ValueHint::FilePath)]
     pub topologies: Vec<String>,
     #[command(flatten)]
@@ -225,7 +225,7 @@ pub struct CompareArgs {
     /// Run each topology with this many seeds, counted up from --seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: u32,
-    /// Runs at a time; all cores if left out
+    /// Number of parallel runs; default: all cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
     #[command(flatten)]
@@ -239,12 +239,12 @@ Examples:
   runweir check my.weir --machine lstopo.xml
   runweir check decentral --machine accel-4x2 --with npu@entry
 
-Errors end with exit status 2. Warnings explain themselves and do not change the exit status.")]
+Errors give exit status 2. Warnings do not change the exit status.")]
 pub struct CheckArgs {
     /// Catalogue names or .weir files; - reads stdin
     #[arg(required = true, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topologies: Vec<String>,
-    /// Machine to check for; without it the one in the file's first comment, else smp-8
+    /// Machine to check for; default: the one in the file's first comment, else smp-8
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Set a parameter, as in `run`
@@ -253,22 +253,22 @@ pub struct CheckArgs {
     /// Merge a package, a catalogue name or a file, at a port of the topology (repeatable)
     #[arg(long, value_name = "PACKAGE@PORT", value_parser = Text::new())]
     pub with: Vec<String>,
-    /// Print what was found as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// Notations of a drawing.
+/// Formats of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Drawing {
     /// A picture for browsers and documents
     Svg,
     /// Graphviz
     Dot,
-    /// Mermaid, as Markdown pages show it
+    /// Mermaid, for Markdown pages
     Mmd,
 }
 
@@ -283,7 +283,7 @@ pub struct GraphArgs {
     /// Catalogue name or .weir file; - reads stdin
     #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topology: String,
-    /// Machine to expand `each cpu` for; without it the one in the file's first comment, else smp-8
+    /// Machine to expand `each cpu` for; default: the one in the file's first comment, else smp-8
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Set a parameter, as in `run`
@@ -292,13 +292,13 @@ pub struct GraphArgs {
     /// Merge a package, a catalogue name or a file, at a port of the topology (repeatable)
     #[arg(long, value_name = "PACKAGE@PORT", value_parser = Text::new())]
     pub with: Vec<String>,
-    /// Do not draw, but say in words what another topology has different
+    /// Do not draw; list the differences to another topology
     #[arg(long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, conflicts_with_all = ["output", "format"])]
     pub diff: Option<String>,
-    /// File to write; its ending decides the notation. Without it the drawing goes to stdout
+    /// File to write; its extension selects the format. Default: stdout
     #[arg(short, long, value_name = "F.svg|F.dot|F.mmd", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Notation, where no file name decides it: dot if left out
+    /// Format, unless a file name selects it; default: dot
     #[arg(short, long, value_name = "KIND")]
     pub format: Option<Drawing>,
 }
@@ -307,13 +307,13 @@ pub struct GraphArgs {
 #[command(after_help = "\
 Examples:
   runweir fmt my.weir            rewrite the file
-  runweir fmt --check *.weir     name the files that would change; exit status 1 if there are any
+  runweir fmt --check *.weir     list the files that would change; exit status 1 if there are any
   runweir fmt - < my.weir        format stdin to stdout")]
 pub struct FmtArgs {
     /// .weir files to rewrite; - formats stdin to stdout
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Change nothing; name the files that are not formatted and end with exit status 1
+    /// Change nothing; list the files that are not formatted, with exit status 1
     #[arg(long)]
     pub check: bool,
 }

@@ -17,8 +17,8 @@ Examples:
   runweir compile priority -m smp-2 -o priority.plan
   runweir compile my.weir -m host --set round_robin.slice=5ms -o my.plan
 
-The plan is what a C program loads: libweir_threads (docs/threads.md) and other runtimes without the
-language. It fits any machine with as many CPUs; docs/plan-files.md has the format.")]
+C programs load the plan: libweir_threads (docs/threads.md) and other runtimes without the
+language. It fits any machine with the same number of CPUs; docs/plan-files.md describes the format.")]
 pub struct CompileArgs {
     /// Catalogue name or .weir file; - reads stdin
     #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
@@ -35,7 +35,7 @@ pub struct CompileArgs {
     /// Merge a package, a catalogue name or a file, at a port of the topology (repeatable)
     #[arg(long, value_name = "PACKAGE@PORT", value_parser = Text::new())]
     pub with: Vec<String>,
-    /// Print no warnings; errors still show
+    /// Print errors only: no warnings
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -40,55 +40,55 @@ static STOP: AtomicBool = AtomicBool::new(false);
 Examples:
   sudo runweir live decentral
   sudo runweir live my.weir --duration 10s --json
-  sudo runweir switch fair                       from another terminal: another policy, no pause
-  sudo runweir live decentral --with edf-vd      what `switch` may come to, beside the usual
+  sudo runweir switch fair                       from another terminal: change the policy, in place
+  sudo runweir live decentral --with edf-vd      so that `switch` can change to it
   sudo runweir live --scenario night.toml        changes by time and by rule
   runweir vm -t my.weir -- hackbench             try it in a virtual machine first
 
-It stays until Ctrl-C, SIGTERM, --duration or `stop` at its socket, and then leaves the machine on its
-default scheduler; so does killing it. `attached` on stderr tells that it is in charge.
-Exit status 1: the kernel or the watchdog ended it; the message says why.")]
+It runs until Ctrl-C, SIGTERM, --duration or `stop` at its socket. Then, or if it is killed, the machine
+returns to its default scheduler. `attached` on stderr reports that the scheduler is active.
+Exit status 1: the kernel or the watchdog ended it; the message gives the reason.")]
 pub struct LiveArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
     #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, required_unless_present = "scenario")]
     pub topology: Option<String>,
-    /// What is done to it by time and by rule: a scenario of the catalogue or a .toml file. Its topology and duration are
-    /// taken where nothing else is said, its machine and workload are the simulator's
+    /// Changes by time and by rule: a scenario of the catalogue or a .toml file. Its topology and duration are defaults,
+    /// its machine and workload are for the simulator
     #[arg(long, value_name = "S", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub scenario: Option<String>,
-    /// Leave after this much time, with its unit: 10s, 5m
+    /// Detach after this much time, with its unit: 10s, 5m
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Option<u64>,
     /// Print the results as JSON on stdout at the end
     #[arg(long)]
     pub json: bool,
-    /// Leave when a task has waited this long in the scheduler
+    /// Detach when a task has waited this long in the scheduler
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s", allow_hyphen_values = true)]
     pub watchdog: u64,
-    /// What the CPUs are like, where the system does not know it (instruction sets): as many CPUs as here
+    /// Properties of the CPUs that the system does not know (instruction sets); must have as many CPUs as this machine
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
-    /// A topology that `switch` is to be able to come to (repeatable): its components are loaded, too. Needed for those whose
-    /// manual says `kernel: on request`; the others are loaded in any case, as far as there is room
+    /// A topology to which `switch` can change later (repeatable): its components are loaded too. Needed for components with
+    /// `kernel: on request` in their manual; all others are loaded if they fit
     #[arg(long = "with", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub also: Vec<String>,
-    /// Load no components but those of T and of --with: it attaches several times faster, and `switch` knows no others
+    /// Load only the components of T and of --with: attaches several times faster, but `switch` has no others
     #[arg(long)]
     pub only: bool,
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
-    /// What the hardware counts for components that listen to COUNTERS: auto (all, if there is one), all, none, software (the
-    /// kernel's own events, to try it without a PMU), or a list such as cycles,l1_hits,l1_misses
+    /// Hardware events for components that listen to COUNTERS: auto (all, if there is one), all, none, software (events of
+    /// the kernel, for tests without a PMU), or a list such as cycles,l1_hits,l1_misses
     #[arg(long, value_name = "WHAT", default_value = "auto")]
     pub counters: Counting,
-    /// Memory for the scheduler, with its unit, from 4MiB to 4GiB: 64MiB and 64KiB a CPU if left out
+    /// Memory of the scheduler, with its unit, from 4MiB to 4GiB; default: 64MiB plus 64KiB per CPU
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
-    /// Threads that the topology schedules, from 1024 to 4194304; more than that take turns with it, beside the graph
+    /// Threads that the topology schedules, from 1024 to 4194304; further ones run beside the graph, in turn with it
     #[arg(long, value_name = "N", default_value_t = 32768, value_parser = clap::value_parser!(u32).range(1024..=4_194_304))]
     pub max_tasks: u32,
-    /// Slice of tasks to which the topology grants none
+    /// Slice if the topology grants none
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5ms")]
     pub slice: u64,
     /// Socket for `switch`, `status` and `top`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
@@ -97,13 +97,13 @@ pub struct LiveArgs {
     /// Record the run into this folder: summary.json, tasks.csv, trace.pftrace, report.html, threads.csv
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub record: Option<PathBuf>,
-    /// Let --record write into a folder that holds other files (they are left alone)
+    /// Let --record write into a folder with other files, which are kept
     #[arg(long, requires = "record")]
     pub force: bool,
-    /// Serve the figures for Prometheus at this address: 127.0.0.1:9100, or the port alone
+    /// Serve metrics for Prometheus at this address: 127.0.0.1:9100, or only the port
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub metrics: Option<SocketAddr>,
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     pub quiet: bool,
 }

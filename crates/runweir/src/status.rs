@@ -22,7 +22,7 @@ Examples:
   sudo runweir status
   sudo runweir status --json | jq .totals
 
-Reading disturbs nothing: the figures come from memory that the scheduler in the kernel shares.")]
+The command does not affect the scheduler: it reads memory that the kernel side shares.")]
 pub struct StatusArgs {
     /// Print everything as JSON
     #[arg(long)]

@@ -24,8 +24,8 @@ Examples:
   sudo runweir switch my.weir --set round_robin.slice=1ms
   sudo runweir switch my.weir --dry-run
 
-The scheduler in charge builds the new topology beside the old one and moves every waiting task over at
-once; the default scheduler never runs in between. If anything is wrong, the old one stays.")]
+The running scheduler builds the new topology beside the old one and moves all waiting tasks at once;
+the default scheduler never runs in between. If anything fails, the old topology continues.")]
 pub struct SwitchArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
     #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
@@ -33,16 +33,16 @@ pub struct SwitchArgs {
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
-    /// Only check it against the machine in charge
+    /// Only check the topology for the running machine
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Print what was done as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
     /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub socket: Option<PathBuf>,
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -25,17 +25,17 @@ const SIZE: (u16, u16) = (100, 50);
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Keys:
-  q, Esc, Ctrl-C   leave                      p, space   hold the picture, or go on
-  Tab, ←, →        another pane in front      s, S       sort tasks by CPU time, waiting, switches …
-  ↑, ↓, PageUp …   scroll the pane in front
+  q, Esc, Ctrl-C   quit                       p, space   pause or continue
+  Tab, ←, →        select a pane              s, S       sort tasks by CPU time, waiting, switches …
+  ↑, ↓, PageUp …   scroll the pane
 
-Rates are those between two looks. The latency of a pipe is its mean depth divided by what leaves it in a
-second (Little's law); docs/observing.md says what each number means. Reading disturbs nothing.")]
+Rates cover the time between two updates. The latency of a pipe is its mean depth divided by the tasks that
+leave it per second (Little's law); docs/observing.md defines each number. Reading does not affect the scheduler.")]
 pub struct TopArgs {
-    /// Time between two pictures, with its unit
+    /// Time between two updates, with its unit
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration, default_value = "500ms", allow_hyphen_values = true)]
     pub interval: u64,
-    /// Print one picture as text and end, as it happens where there is no terminal
+    /// Print one snapshot as text and end; the default without a terminal
     #[arg(long)]
     pub once: bool,
     /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock

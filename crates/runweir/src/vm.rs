@@ -38,11 +38,11 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// How the guest's instructions are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Accel {
-    /// KVM where it works, else emulation
+    /// KVM if it works, else emulation
     Auto,
-    /// KVM or nothing
+    /// KVM only
     Kvm,
-    /// Emulation in software: slow, but the same everywhere
+    /// Emulation in software: slow, but equal on all computers
     Tcg,
 }
 
@@ -54,31 +54,31 @@ Examples:
   runweir vm --machine opteron-64 --topology my.weir --with app.json -- rt-app app.json
   runweir vm                     a shell in the guest, if this is a terminal
 
-The first call fetches a kernel from the Debian mirror that this computer's apt uses and keeps it;
-nothing is installed and root is not needed. The guest has busybox, hackbench, stress-ng, rt-app (where
-this computer has them), runweir, COMMAND's program and what --with names, at the paths of the host.
+The first call downloads a kernel from the Debian mirror of this computer's apt and keeps it;
+nothing is installed and root is not needed. The guest has busybox, hackbench, stress-ng, rt-app (if this
+computer has them), runweir, COMMAND's program and the files of --with, at the paths of the host.
 Exit status: that of COMMAND; 2 if the input is wrong, 1 if the machine or the scheduler failed.")]
 pub struct VmArgs {
-    /// Number of CPUs, all around one cache: 4 if left out
+    /// Number of CPUs, which share one cache; default: 4
     #[arg(short, long, value_name = "N", conflicts_with = "machine", value_parser = clap::value_parser!(u32).range(1..=i64::from(weir_vm::MAX_CPUS)))]
     pub cpus: Option<u32>,
-    /// Machine to be like: a preset (smp-8, opteron-64 …), an hwloc XML file, a TOML file, or `host`
+    /// Machine to model: a preset (smp-8, opteron-64 …), an hwloc XML file, a TOML file, or `host`
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
-    /// Scheduler in charge while COMMAND runs: a catalogue name or a .weir file; - reads it from stdin. COMMAND can `runweir
-    /// switch` it, as on a computer of its own
+    /// Scheduler for COMMAND: a catalogue name or a .weir file; - reads it from stdin. COMMAND can use `runweir
+    /// switch`, as on a real computer
     #[arg(short, long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topology: Option<String>,
-    /// Load no components but those of T, as `live --only`: an emulated machine attaches it in a third of the time
+    /// Load only the components of T, like `live --only`: an emulated machine attaches in a third of the time
     #[arg(long, requires = "topology")]
     pub only: bool,
-    /// Memory of the guest, with its unit, from 256MiB to 1024GiB: 512MiB, 2GiB. Enough for the CPUs if left out
+    /// Memory of the guest, with its unit, from 256MiB to 1024GiB: 512MiB, 2GiB; default: enough for the CPUs
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u32>,
-    /// Write the recordings, the scheduler's and what COMMAND puts into $RUNWEIR_RECORD, into this folder
+    /// Write the scheduler's recordings, and the files that COMMAND puts into $RUNWEIR_RECORD, into this folder
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub record: Option<PathBuf>,
-    /// Take a file, folder or program with its libraries along (repeatable)
+    /// Copy a file, a folder, or a program with its libraries into the guest (repeatable)
     #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub with: Vec<PathBuf>,
     /// End everything after this much time, with its unit: 90s, 10m
@@ -93,14 +93,14 @@ pub struct VmArgs {
     /// Count instructions instead of time, so that equal runs give equal bytes (emulation only)
     #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = parse_seed)]
     pub icount: Option<u64>,
-    /// With --icount: for how long an emulated CPU computes before the next one has its turn, 1us or more. Long turns are
-    /// computed faster, but let a CPU wait for what another one has told it
+    /// With --icount: time for which an emulated CPU computes before the next one, 1us or more. Longer turns are
+    /// faster to compute, but delay messages between CPUs
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5us", requires = "icount")]
     pub turn: u64,
-    /// Keep the machine's files (console, first file system, QEMU's command line) and say where
+    /// Keep the machine's files (console, first file system, QEMU's command line) and print their folder
     #[arg(long)]
     pub keep: bool,
-    /// Print no progress or warnings; errors still show
+    /// Print errors only: no progress or warnings
     #[arg(short, long)]
     pub quiet: bool,
     /// Program and its arguments

@@ -17,7 +17,7 @@ const MAX_DEPTH: u32 = 32;
 
 /// Help where tasks meet CPUs that cannot run them.
 const TELL_APART: &str =
-    "tell them apart first: `annotate isa;` and `entry -> split :: isa_demux; split[native] -> ...`";
+    "distinguish them first: `annotate isa;` and `entry -> split :: isa_demux; split[native] -> ...`";
 
 /// What the rules look at.
 pub(crate) struct Check<'a> {
@@ -83,11 +83,11 @@ impl<'a> Check<'a> {
                 };
                 let (name, span) = (&self.net.insts[i].name, self.net.insts[i].span);
                 if info.needs.contains(topic) {
-                    let message = format!("`{name}` needs {topic} and nothing answers it");
+                    let message = format!("`{name}` needs {topic} but no instance answers it");
                     self.sink.error("missing-responder", span, message).help(help);
                 } else if !providers.is_empty() && info.class == Class::Distribute {
                     // Without the answer the choice of a path is blind; orders merely fall back to arrival.
-                    let message = format!("`{name}` asks {topic} and nothing answers it");
+                    let message = format!("`{name}` asks {topic} but no instance answers it");
                     self.sink
                         .warning("no-responder", span, message)
                         .help(format!("it then treats all tasks alike; to change that {help}"));
@@ -202,7 +202,7 @@ impl<'a> Check<'a> {
                 .error(
                     "dead-end",
                     self.net.insts[i].span,
-                    format!("no exit lies behind `{}`", self.net.insts[i].name),
+                    format!("no exit is behind `{}`", self.net.insts[i].name),
                 )
                 .help("tasks that come here would never run; let the chain end at `cpu` or `cpus`");
         }
@@ -356,8 +356,11 @@ impl<'a> Check<'a> {
                         above.values().map(|a| format!("`{}`", self.net.insts[*a].name)).collect();
                     let message =
                         format!("`{}` undoes the order that {} made", inst.name, names.join(" and "));
-                    let mut note =
-                        self.sink.error("order-lost", inst.span, message).label("sorts all tasks anew").help(
+                    let mut note = self
+                        .sink
+                        .error("order-lost", inst.span, message)
+                        .label("sorts all tasks again")
+                        .help(
                             "of two components on one path the later must refine the earlier: \
                          remove one, or let the coarser criterion come last",
                         );
@@ -474,10 +477,10 @@ impl<'a> Check<'a> {
     pub fn depth(&mut self, depths: &[u32]) {
         let Some((w, depth)) = depths.iter().enumerate().max_by_key(|(_, d)| **d) else { return };
         if *depth >= MAX_DEPTH {
-            let message = format!("a task would pass {} pipes one after the other", depth + 1);
-            self.sink
-                .error("too-deep", self.wired.wires[w].span, message)
-                .help(format!("at most {MAX_DEPTH} are possible; join stages or put them side by side"));
+            let message = format!("a task would pass {} pipes in sequence", depth + 1);
+            self.sink.error("too-deep", self.wired.wires[w].span, message).help(format!(
+                "at most {MAX_DEPTH} are possible; combine stages or arrange them in parallel"
+            ));
         }
     }
 

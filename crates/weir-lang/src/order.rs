@@ -63,7 +63,7 @@ fn report_cycle(net: &Net, wired: &Wired, waiting: &[usize], sink: &mut Sink) {
     }
     names.push(&net.insts[ring[0]].name);
     let span = net.insts[ring[0]].span;
-    sink.error("cycle", span, format!("tasks would run in a circle: {}", names.join(" -> ")))
+    sink.error("cycle", span, format!("pipes form a cycle: {}", names.join(" -> ")))
         .help("a task comes back to the front by entering again after it ran; remove one of the pipes");
 }
 

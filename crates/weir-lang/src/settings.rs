@@ -65,7 +65,7 @@ pub(crate) fn value(v: &Value, unit: Unit, bound: &Bound, sink: &mut Sink) -> Op
                 sink.error(
                     "wrong-unit",
                     v.span,
-                    format!("`{}` is no value and no parameter known here", v.text),
+                    format!("`{}` is neither a value nor a known parameter", v.text),
                 )
                 .help(help);
                 None

@@ -31,32 +31,32 @@ Examples:
   runweir analyze --schedulability -w avionics -m smp-4
   runweir analyze p-rm --schedulability -w periodic:tasks=8,util=150% -m smp-2 --costs zero --json
 
-Contention (the default; docs/analysis.md): short runs on parts of the machine show which pipe's lock or which
-component limits the topology. From them the largest machine is foreseen on which the scheduler takes at most
---share, with as much load a CPU; simulations check it. Where the machine is beyond that, the smallest change of
-the topology that helps is looked for, shown, and run.
+Contention (the default; docs/analysis.md): short runs on parts of the machine find the pipe lock or the
+component that limits the topology. They predict the largest machine on which the scheduler takes at most
+--share with the same load per CPU; simulations check it. If this machine is larger, the command searches the
+smallest change of the topology that helps, shows it and runs it.
 
-Schedulability: without a topology every policy that has a test is judged. Tests are exact, sufficient or necessary: where a
-sufficient one fails the question stays open (`undecided`). With costs each test is made again with computing
-times that hold switches, migrations, release interrupts and ticks; waiting for locks is not part of it.
-Times are in ns, worst-case execution times those of the workload. Exit status 0 whatever the verdict.")]
+Schedulability: without a topology, every policy with a test is tested. Tests are exact, sufficient or necessary;
+if a sufficient test fails, the result is `undecided`. With costs, each test is repeated with execution
+times that include switches, migrations, release interrupts and ticks, but no waits for locks.
+Times are in ns; worst-case execution times are those of the workload. Exit status 0 for every verdict.")]
 pub struct AnalyzeArgs {
-    /// Scheduler: a catalogue name or a .weir file; a SimSo file's own, else every policy, if left out
+    /// Scheduler: a catalogue name or a .weir file; default: a SimSo file's own, else every policy
     #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topology: Option<String>,
     /// The same as an option
     #[arg(short, long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
     pub topology_option: Option<String>,
-    /// Which task sets meet all deadlines: exact, sufficient and necessary tests
+    /// Test which task sets meet all deadlines: exact, sufficient and necessary tests
     #[arg(long)]
     pub schedulability: bool,
-    /// Most that the scheduler may take of the machine, waiting for its locks included
+    /// Largest share of CPU time for the scheduler, including waits for its locks
     #[arg(long, value_name = "PERCENT", value_parser = parse_share, default_value = "10%", conflicts_with = "schedulability")]
     pub share: f64,
-    /// End of each run in virtual time, if it has not shown enough by then
+    /// Longest run in virtual time
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "schedulability")]
     pub duration: Option<u64>,
-    /// Simulations at a time; all cores if left out
+    /// Number of parallel simulations; default: all cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
     /// Machine: a preset (smp-8, epyc-64 …), an hwloc XML file, a TOML file, or `host`
@@ -68,7 +68,7 @@ pub struct AnalyzeArgs {
     /// Set a parameter of a component, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
-    /// What scheduling, switching and migrating cost: zero, default, or a TOML file
+    /// Costs of scheduling, switching and migrating: zero, default, or a TOML file
     #[arg(long, value_name = "COSTS", value_parser = Text::new(), default_value = "default", value_hint = ValueHint::FilePath)]
     pub costs: String,
     /// Seed of a random workload
@@ -77,7 +77,7 @@ pub struct AnalyzeArgs {
     /// Print the results as JSON, and nothing else, on stdout
     #[arg(long)]
     pub json: bool,
-    /// Print no warnings; errors still show
+    /// Print errors only: no warnings
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -21,15 +21,15 @@ pub use test::TestArgs;
 /// What may be done with a component of one's own.
 #[derive(Debug, Subcommand)]
 pub enum ComponentCommand {
-    /// Write a component that works, with comments and a test, to begin with
+    /// Write a working component with comments and a test, as a starting point
     New(NewArgs),
     /// Compile a component's C file to a shared object for --load and for the scenario verb `load`
     Build(BuildArgs),
-    /// Build a component and try it: its .wtest files, and the law that all components obey
+    /// Build a component and test it: its .wtest files, and the law for all components
     Test(TestArgs),
-    /// Say whether a shared object could be loaded, and what it holds
+    /// Check whether a shared object can be loaded, and show its contents
     Check {
-        /// What `component build` made
+        /// Shared object from `component build`
         #[arg(value_name = "FILE.so", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },

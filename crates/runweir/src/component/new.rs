@@ -51,7 +51,7 @@ pub struct NewArgs {
     /// Replace files that are there
     #[arg(long)]
     pub force: bool,
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     pub quiet: bool,
 }

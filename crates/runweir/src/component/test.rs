@@ -40,7 +40,7 @@ pub struct TestArgs {
     /// Seed of the histories
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     pub seed: u64,
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     pub quiet: bool,
 }

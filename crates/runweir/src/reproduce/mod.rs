@@ -41,39 +41,39 @@ use report::{Record, Report};
 #[command(after_help = "\
 Examples:
   runweir reproduce                          list the experiments with their last verdicts
-  runweir reproduce cobas-8.5 --quick        a reduced sweep of one
+  runweir reproduce cobas-8.5 --quick        a reduced sweep of one experiment
   runweir reproduce cobas-8.5 --out results  data, pictures and verdicts in a folder
-  runweir reproduce --all --out experiments --force   all of them, and RESULTS.md
+  runweir reproduce --all --out experiments --force   all experiments, and RESULTS.md
 
-Each claim of the source gets a verdict: holds, partly, or does not hold, with the figure measured beside the
-source's. --out writes result.json and, of each table and picture, a .csv and an .svg; all of them or none.
-Exit status 0 whatever the verdicts. Ctrl-C ends without results.")]
+Each claim of the source gets a verdict (holds, partly, does not hold), with the measured figure beside the
+source's. --out writes result.json and a .csv and an .svg per table and picture; all of them or none.
+Exit status 0 for every verdict. Ctrl-C ends without results.")]
 pub struct ReproduceArgs {
-    /// Experiment: an id or alias of the list; without it the list is shown
+    /// Experiment: an id or alias from the list; default: show the list
     #[arg(value_name = "ID", value_parser = Text::new())]
     pub id: Option<String>,
     /// Run all experiments
     #[arg(long, conflicts_with = "id")]
     pub all: bool,
-    /// A reduced sweep: all experiments together in less than a minute
+    /// A reduced sweep: all experiments take less than a minute together
     #[arg(long)]
     pub quick: bool,
-    /// Print the page RESULTS.md of the last full runs and run nothing
+    /// Print the page RESULTS.md of the last full runs without running anything
     #[arg(long, conflicts_with_all = ["id", "all", "quick", "out", "json"])]
     pub page: bool,
-    /// Simulations at a time; all cores if left out
+    /// Number of parallel simulations; default: all cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
-    /// Write data, pictures and verdicts into this folder; with --all into a folder each, and RESULTS.md
+    /// Write data, pictures and verdicts into this folder; with --all one folder per experiment, and RESULTS.md
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Let --out write into a folder that holds other files (they are left alone)
+    /// Let --out write into a folder with other files, which are kept
     #[arg(long, requires = "out")]
     pub force: bool,
     /// Print as JSON, and nothing else, on stdout
     #[arg(long)]
     pub json: bool,
-    /// Print no table, progress or warnings; errors still show
+    /// Print errors only: no table, progress or warnings
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -43,8 +43,8 @@ const WARNINGS: usize = 10;
 #[command(after_help = "\
 Examples:
   runweir sweep grid.toml --dry-run          list the runs
-  runweir sweep grid.toml --out results      make them, on all cores
-  runweir sweep grid.toml --out results      the same again: goes on where it was ended
+  runweir sweep grid.toml --out results      run them on all cores
+  runweir sweep grid.toml --out results      the same again: resume after an interruption
 
 grid.toml, for example (docs/sweep.md has all keys):
   topology = [\"edf\", \"p-edf\", \"pd2\"]
@@ -57,32 +57,32 @@ grid.toml, for example (docs/sweep.md has all keys):
   tasks = 10
   util = { from = \"200%\", to = \"400%\", step = \"20%\" }
 
---out writes results.csv (a line a run), summary.csv and sweep.json (a line a grid point, with Wilson's 95 %
-interval of the share of runs without a miss), a picture for each `y` of [plot], and sweep.html.
-The same specification gives the same bytes, whatever --jobs. Ctrl-C or a kill loses only the runs under way.")]
+--out writes results.csv (one line per run), summary.csv and sweep.json (one line per grid point, with Wilson's
+95 % interval of the share of runs without a miss), a picture for each `y` of [plot], and sweep.html.
+The same specification gives the same bytes for any --jobs. Ctrl-C or a kill loses only unfinished runs.")]
 pub struct SweepArgs {
     /// Specification of the sweep, a TOML file
     #[arg(value_name = "SPEC.toml", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub spec: String,
-    /// Runs at a time; all cores if left out
+    /// Number of parallel runs; default: all cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
-    /// Write results into this folder; an earlier sweep of the same specification there goes on
+    /// Write results into this folder; resumes an earlier sweep of the same specification there
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Throw away what an earlier sweep left in the folder, and begin anew
+    /// Discard the results of an earlier sweep in the folder and start again
     #[arg(long, requires = "out")]
     pub fresh: bool,
-    /// Let --out write into a folder that holds other files (they are left alone)
+    /// Let --out write into a folder with other files, which are kept
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// List the runs and make none
+    /// Only list the runs
     #[arg(long)]
     pub dry_run: bool,
     /// Print the summary as JSON, and nothing else, on stdout
     #[arg(long)]
     pub json: bool,
-    /// Print no table, progress or warnings; errors still show
+    /// Print errors only: no table, progress or warnings
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -38,11 +38,7 @@ impl<'a> Expander<'a> {
                 let word = if is_in { "`in`" } else { "`out`" };
                 let Some((joint_in, joint_out)) = ctx.joints else {
                     self.sink
-                        .error(
-                            "outside-topology",
-                            *span,
-                            format!("{word} has a meaning in a sub-topology only"),
-                        )
+                        .error("outside-topology", *span, format!("{word} is allowed in a sub-topology only"))
                         .help(
                             "write `entry` for where tasks come in and `cpu` or `cpus` for where they leave",
                         );
@@ -140,7 +136,7 @@ impl<'a> Expander<'a> {
                 if used.class.is_none() && !used.args.is_empty() {
                     let place = self.sink.place(declared);
                     self.sink
-                        .error("late-parameter", used.span, format!("{what} has its parameters already"))
+                        .error("late-parameter", used.span, format!("{what} already has its parameters"))
                         .help(format!("give them where it is declared, at {place}"));
                 }
                 thing
@@ -223,7 +219,7 @@ impl<'a> Expander<'a> {
                         .error(
                             "wrong-port",
                             span,
-                            format!("ports of {what} are told apart by instruction set"),
+                            format!("ports of {what} are distinguished by instruction set"),
                         )
                         .help("write `[native]` or the name of another instruction set");
                 }
@@ -235,7 +231,7 @@ impl<'a> Expander<'a> {
                         .error(
                             "wrong-port",
                             port.span,
-                            format!("{what} does not tell instruction sets apart"),
+                            format!("{what} does not distinguish instruction sets"),
                         )
                         .help(
                             "write `[2]` or `[cpu 2]`; instruction sets belong to the ports of `isa_demux`",
@@ -262,7 +258,7 @@ impl<'a> Expander<'a> {
         for late in chains.iter().skip(1) {
             if let Some(arrow) = late.lead {
                 self.sink
-                    .error("nothing-enters", arrow.span, "nothing stands before this arrow")
+                    .error("nothing-enters", arrow.span, "nothing precedes this arrow")
                     .help("only the first chain of a block may begin with an arrow");
             }
         }
@@ -300,7 +296,7 @@ impl<'a> Expander<'a> {
         let set = machine::filter(self.shape, &ctx.cpus, filters, self.sink)?;
         if set.is_empty() {
             self.sink
-                .error("empty-each", span, "no CPU of the machine fits, so the block would vanish")
+                .error("empty-each", span, "no CPU of the machine matches, so the block would be empty")
                 .help(format!("the CPUs to choose from here are {}", machine::list_or_none(&ctx.cpus)));
             return None;
         }

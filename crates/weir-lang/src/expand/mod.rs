@@ -200,7 +200,7 @@ impl<'a> Expander<'a> {
         for chain in &chains {
             if let Some(arrow) = chain.lead {
                 self.sink
-                    .error("nothing-enters", arrow.span, "nothing stands before this arrow")
+                    .error("nothing-enters", arrow.span, "nothing precedes this arrow")
                     .help("only the first chain of a block may begin with an arrow");
             }
             self.chain(chain, &ctx);
@@ -286,7 +286,7 @@ impl<'a> Expander<'a> {
             self.halted = true;
             self.broken = true;
             self.sink
-                .error("too-big", at, format!("on machine `{}` this topology grows beyond all bounds", self.shape.name))
+                .error("too-big", at, format!("on machine `{}` this topology is too large", self.shape.name))
                 .help(format!(
                     "at most {MAX_INSTANCES} instances and {MAX_PIPES} pipes are built; use fewer or smaller blocks"
                 ));
@@ -402,7 +402,7 @@ impl<'a> Expander<'a> {
                 .error(
                     "name-clash",
                     word.span,
-                    format!("`{}` is the name of a sub-topology already", word.text),
+                    format!("`{}` is already the name of a sub-topology", word.text),
                 )
                 .help("choose another name for the instance");
             return;
@@ -457,7 +457,11 @@ impl<'a> Expander<'a> {
             }
             Some(info) if info.name == "termination" => {
                 self.sink
-                    .error("explicit-termination", class.span, "`termination` is put at every exit by itself")
+                    .error(
+                        "explicit-termination",
+                        class.span,
+                        "`termination` is added at every exit automatically",
+                    )
                     .help("write `-> cpu` or `-> cpus` where CPUs take their tasks");
                 self.broken = true;
                 return None;
@@ -566,9 +570,7 @@ impl<'a> Expander<'a> {
             self.broken = true;
             self.sink
                 .error("nothing-enters", arrow.span, format!("nothing can go into {}", right.what))
-                .help(
-                    "an `entry` begins a chain; the first chain of a block takes what comes into the block",
-                );
+                .help("an `entry` begins a chain; pipes into a block lead to its first chain");
             return;
         }
         let room = MAX_PIPES.saturating_sub(self.net.edges.len());
@@ -609,7 +611,7 @@ impl<'a> Expander<'a> {
         let (a, b) = if is_left { (left, right) } else { (right, left) };
         self.sink
             .error("no-match", arrow.span, format!("{} of CPUs {cpus} has no partner in {}", a.what, b.what))
-            .help("an arrow joins elements whose CPUs contain one another; `-> all` joins each with each");
+            .help("an arrow joins elements whose CPUs contain one another; `-> all` joins every end with every other");
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a> Expander<'a> {
             let by_isa = |e: &Edge| matches!(e.tail, Tail::Inst(t, Want::Isa(..)) if t == i);
             if info.out_label != PortLabel::Isa && self.net.edges.iter().any(by_isa) {
                 let message =
-                    format!("`{}` does not tell instruction sets apart, as `{own}` does", info.name);
+                    format!("`{}` does not distinguish instruction sets, as `{own}` does", info.name);
                 self.sink
                     .error("wrong-port", used.span, message)
                     .help("replace what follows as well: `replace`");
@@ -189,7 +189,7 @@ impl<'a> Expander<'a> {
         for chain in &chains {
             if let Some(arrow) = chain.lead {
                 self.sink
-                    .error("nothing-enters", arrow.span, "nothing stands before this arrow")
+                    .error("nothing-enters", arrow.span, "nothing precedes this arrow")
                     .help("what comes in is called `in`: `in -> ...`");
             }
             self.chain(chain, ctx);

@@ -187,7 +187,7 @@ impl Parser<'_> {
         }
         if self.peek() == Tok::CurlyClose {
             self.sink
-                .error("syntax", start, "this `}` closes nothing")
+                .error("syntax", start, "this `}` has no opening `{`")
                 .help("remove it, or open the block before");
             self.bump();
             return Ok(None);
@@ -433,7 +433,7 @@ impl Parser<'_> {
                 if self.word_is(word) && !matches!(self.peek_at(1), Tok::Arrow | Tok::Later) {
                     let span = self.span();
                     self.sink
-                        .error("syntax", span, format!("`{word}` stands at the top level of a file only"))
+                        .error("syntax", span, format!("`{word}` is allowed at the top level of a file only"))
                         .help("move the statement out of the block");
                 }
             }
