@@ -15,3 +15,4 @@ mkdir -p "$dir/images"
 
 "$program" docs "$dir"
 tools/draw-crates.sh >"$dir/crates.md"
+tools/layers.sh >"$dir/architecture.md"
