@@ -53,8 +53,9 @@ check: setup ## what must hold before a commit: format, lints, generated files
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
 	@tools/check.sh
 
-fmt: build ## format the Rust code and the catalogue's topologies
+fmt: build ## format the Rust and C code and the catalogue's topologies
 	$(CARGO) fmt --all
+	@tools/format-c.sh
 	$(RUNWEIR) fmt topologies/*.weir
 
 vm-setup: build ## fetch and check the kernel of the virtual machine, boot it once

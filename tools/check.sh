@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# What must hold besides format and lints: licence lines, the catalogue's format, generated files up
+# What must hold besides the format and lints of Rust: licence lines, the format of C and of the catalogue, generated files up
 # to date. Prints every violation; changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +16,9 @@ complain() {
 while IFS= read -r file; do
 	head -3 "$file" | grep -q 'SPDX-License-Identifier' || complain "$file: no SPDX-License-Identifier line"
 done < <(git ls-files '*.rs' '*.c' '*.h' '*.sh' '*.weir' Makefile)
+
+# The format of the C files.
+unformatted=$(tools/format-c.sh --check) || complain "not formatted (tools/format-c.sh): $unformatted"
 
 # The format of the catalogue's topologies, and the pages made from the program.
 target=${CARGO_TARGET_DIR:-target}

@@ -17,6 +17,7 @@ need_file() { # FILE PACKAGE: the package brings the file
 need cc build-essential
 need make build-essential
 need clang-19 clang-19       # compiles core and components for the kernel's BPF target
+need clang-format-19 clang-format-19 # `make check`
 need llvm-objdump-19 llvm-19 # looks into those objects
 need column bsdextrautils
 need jq jq # experiments read summaries with it
