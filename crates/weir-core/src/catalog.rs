@@ -64,7 +64,7 @@ pub struct ParamInfo {
 pub enum PortLabel {
     /// Ports differ only by what is connected to them.
     None,
-    /// Ports are told apart by instruction set (`isa_demux`).
+    /// Ports are distinguished by instruction set (`isa_demux`).
     Isa,
 }
 
