@@ -27,9 +27,9 @@ struct deadline {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(deadline, .summary = "store the deadline of each task",
-	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(DEADLINE),
-	       .answers = WEIR_TOPIC_BIT(DEADLINE), .per_task = sizeof(struct deadline_task));
+WEIR_COMPONENT(deadline, .summary = "store the deadline of each task", .cls = WEIR_ANNOTATE,
+	       .listens = WEIR_TOPIC_BIT(DEADLINE), .answers = WEIR_TOPIC_BIT(DEADLINE),
+	       .per_task = sizeof(struct deadline_task));
 
 WEIR_ENTRY int deadline_on_deadline(struct deadline weir_mem *self, const struct weir_msg *msg)
 {

@@ -24,8 +24,8 @@ struct lamport {
 	u64 last; /* (a) stamp given last */
 };
 
-WEIR_COMPONENT(lamport, .summary = "number the tasks in order of creation",
-	       .cls = WEIR_ANNOTATE, .answers = WEIR_TOPIC_BIT(LAMPORT), .per_task = sizeof(u64));
+WEIR_COMPONENT(lamport, .summary = "number the tasks in order of creation", .cls = WEIR_ANNOTATE,
+	       .answers = WEIR_TOPIC_BIT(LAMPORT), .per_task = sizeof(u64));
 
 WEIR_ENTRY int lamport_answer_lamport(struct lamport weir_mem *self, struct weir_msg *msg)
 {

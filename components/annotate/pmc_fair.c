@@ -82,21 +82,21 @@ WEIR_COMPONENT(
 	pmc_fair, .summary = "derive penalties for a fair scheduler from cache and branch misses",
 	.cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(COUNTERS),
 	.answers = WEIR_TOPIC_BIT(PENALTY), .per_task = sizeof(struct pmc_fair_task),
-	WEIR_PARAMS(
-		pmc_fair, WEIR_PARAM(pmc_fair, level, COUNT, 1, 1, 3, "cache whose misses count"),
-		WEIR_PARAM(pmc_fair, branch, FLAG, 0, 0, 1, "mispredicted branches count too"),
-		WEIR_PARAM(pmc_fair, cache_weight, PCT, 50, 0, 100,
-			   "weight of the cache's misses if branches count; they get the rest"),
-		WEIR_PARAM(pmc_fair, reward, FLAG, 0, 0, 1,
-			   "reward tasks that miss instead of penalising them"),
-		WEIR_PARAM(pmc_fair, log_only, FLAG, 0, 0, 1,
-			   "compute penalties, but do not apply them"),
-		WEIR_PARAM(pmc_fair, scale, COUNT, 0, 0, 2,
-			   "scale 0 both, 1 the slice only, 2 the virtual run time only"),
-		WEIR_PARAM(pmc_fair, slice_rule, COUNT, 0, 0, 2,
-			   "slices shrink by 0 the penalty, 1 the share of L1, 2 always 45 %"),
-		WEIR_PARAM(pmc_fair, alpha, PCT, 50, 1, 100,
-			   "weight of the latest stint in the moving average")));
+	WEIR_PARAMS(pmc_fair,
+		    WEIR_PARAM(pmc_fair, level, COUNT, 1, 1, 3, "cache whose misses count"),
+		    WEIR_PARAM(pmc_fair, branch, FLAG, 0, 0, 1, "mispredicted branches count too"),
+		    WEIR_PARAM(pmc_fair, cache_weight, PCT, 50, 0, 100,
+			       "weight of the cache's misses if branches count; they get the rest"),
+		    WEIR_PARAM(pmc_fair, reward, FLAG, 0, 0, 1,
+			       "reward tasks that miss instead of penalising them"),
+		    WEIR_PARAM(pmc_fair, log_only, FLAG, 0, 0, 1,
+			       "compute penalties, but do not apply them"),
+		    WEIR_PARAM(pmc_fair, scale, COUNT, 0, 0, 2,
+			       "scale 0 both, 1 the slice only, 2 the virtual run time only"),
+		    WEIR_PARAM(pmc_fair, slice_rule, COUNT, 0, 0, 2,
+			       "slices shrink by 0 the penalty, 1 the share of L1, 2 always 45 %"),
+		    WEIR_PARAM(pmc_fair, alpha, PCT, 50, 1, 100,
+			       "weight of the latest stint in the moving average")));
 
 static void pmc_fair_note(struct pmc_fair weir_mem *self, u32 event)
 {

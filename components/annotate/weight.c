@@ -30,8 +30,8 @@ struct weight_task {
 	u32 inverse; /* (a) */
 };
 
-WEIR_COMPONENT(weight, .summary = "store the weight of each task",
-	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT),
+WEIR_COMPONENT(weight, .summary = "store the weight of each task", .cls = WEIR_ANNOTATE,
+	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT),
 	       .publishes = WEIR_TOPIC_BIT(WEIGHT), .answers = WEIR_TOPIC_BIT(WEIGHT),
 	       .per_task = sizeof(struct weight_task));
 

@@ -51,13 +51,14 @@ WEIR_COMPONENT(
 	.publishes = WEIR_TOPIC_BIT(WITHHELD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS), .per_task = sizeof(u64),
-	WEIR_PARAMS(cache_balancer,
-		    WEIR_PARAM(cache_balancer, hungry, COUNT, 4, 1, 1024,
-			       "loads from the last-level cache per 1024 instructions above which a "
-			       "task is hungry"),
-		    WEIR_PARAM(cache_balancer, slack, PCT, 25, 0, 400,
-			       "largest load above the minimum at which a pipe is considered for "
-			       "such a task, in tasks per CPU")));
+	WEIR_PARAMS(
+		cache_balancer,
+		WEIR_PARAM(cache_balancer, hungry, COUNT, 4, 1, 1024,
+			   "loads from the last-level cache per 1024 instructions above which a "
+			   "task is hungry"),
+		WEIR_PARAM(cache_balancer, slack, PCT, 25, 0, 400,
+			   "largest load above the minimum at which a pipe is considered for "
+			   "such a task, in tasks per CPU")));
 
 /* What the tasks that run behind the pipe loaded from their cache when they were placed. */
 static u64 cache_balancer_fight(struct cache_balancer weir_mem *self,
@@ -70,7 +71,8 @@ static u64 cache_balancer_fight(struct cache_balancer weir_mem *self,
 		u64 bits = pipe->cpus->word[w];
 
 		while (bits && weir_loop) {
-			struct weir_task weir_mem *t = weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
+			struct weir_task
+				weir_mem *t = weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
 
 			bits &= bits - 1;
 			if (t)

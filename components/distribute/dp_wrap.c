@@ -52,16 +52,17 @@ enum dp_wrap_word {
 
 WEIR_COMPONENT(
 	dp_wrap,
-	.summary =
-		"wrap the shares of all tasks around the CPUs, from deadline to deadline",
+	.summary = "wrap the shares of all tasks around the CPUs, from deadline to deadline",
 	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
-	WEIR_PARAMS(dp_wrap,
-		    WEIR_PARAM(dp_wrap, mirror, FLAG, 1, 0, 1,
-			       "every second full slice is mirrored, so that tasks stay on their CPU"),
-		    WEIR_PARAM(dp_wrap, tasks, COUNT, 1024, 1, 65536,
-			       "most tasks with JOB; others run in the background")));
+	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
+	.listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	.asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	WEIR_PARAMS(
+		dp_wrap,
+		WEIR_PARAM(dp_wrap, mirror, FLAG, 1, 0, 1,
+			   "every second full slice is mirrored, so that tasks stay on their CPU"),
+		WEIR_PARAM(dp_wrap, tasks, COUNT, 1024, 1, 65536,
+			   "most tasks with JOB; others run in the background")));
 
 /* The slice's lots, one behind the other, CPU by CPU. */
 static void dp_wrap_lay(struct dp_wrap weir_mem *self)
@@ -147,7 +148,8 @@ WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg, u64 now)
 WEIR_ENTRY int dp_wrap_construct(struct dp_wrap weir_mem *self)
 {
 	self->assign.cap = self->tasks;
-	self->cpu = weir_instance_alloc(&self->inst, weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
+	self->cpu = weir_instance_alloc(&self->inst,
+					weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
 	return self->cpu ? weir_assign_construct(&self->inst, &self->assign) : -WEIR_ENOMEM;
 }
 

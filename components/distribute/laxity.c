@@ -44,14 +44,14 @@
 struct laxity {
 	struct weir_instance inst;
 	struct weir_assign assign;
-	u64 tick;	       /* (c) ns */
-	u64 eager;	       /* (c) */
-	u64 ties;	       /* (c) */
-	u64 stay;	       /* (c) */
-	u64 tasks;	       /* (c) */
-	u64 decided;	       /* (p) ns + 1 of the last decision, 0: none */
+	u64 tick;		/* (c) ns */
+	u64 eager;		/* (c) */
+	u64 ties;		/* (c) */
+	u64 stay;		/* (c) */
+	u64 tasks;		/* (c) */
+	u64 decided;		/* (p) ns + 1 of the last decision, 0: none */
 	struct weir_top_k best; /* (p) rows chosen */
-	u32 weir_mem *given;   /* (p) by CPU: 1 + row that is given it just now, 0: none */
+	u32 weir_mem *given;	/* (p) by CPU: 1 + row that is given it just now, 0: none */
 };
 
 /* A row's words. */
@@ -278,7 +278,8 @@ WEIR_ENTRY int laxity_construct(struct laxity weir_mem *self)
 	self->assign.cap = self->tasks;
 	self->assign.grid = self->eager ? 0 : self->tick;
 	self->assign.bound = WEIR_ASSIGN_BOUND_TOO;
-	self->given = weir_instance_alloc(&self->inst, weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
+	self->given = weir_instance_alloc(&self->inst,
+					  weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
 	if (!err && !self->given)
 		err = -WEIR_ENOMEM;
 	return err ? err : weir_assign_construct(&self->inst, &self->assign);

@@ -42,8 +42,8 @@ struct llref {
 	struct weir_assign assign;
 	struct weir_fluid fluid;
 	struct weir_top_k best; /* (p) rows that are to run */
-	u64 lazy;	       /* (c) */
-	u64 tasks;	       /* (c) */
+	u64 lazy;		/* (c) */
+	u64 tasks;		/* (c) */
 };
 
 /* A row's words, behind those of the slice. */
@@ -52,17 +52,17 @@ enum llref_word {
 	LLREF_LEFT,		       /* of its share, inverted: more goes first */
 };
 
-WEIR_COMPONENT(llref,
-	       .summary = "between deadlines, run the tasks with the largest remaining share",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
-	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
-	       WEIR_PARAMS(llref,
-			   WEIR_PARAM(llref, lazy, FLAG, 0, 0, 1,
-				      "at an event, keep running tasks running if possible (LRE-TL)"),
-			   WEIR_PARAM(llref, tasks, COUNT, 1024, 1, 65536,
-				      "most tasks with JOB; others run in the background")));
+WEIR_COMPONENT(
+	llref, .summary = "between deadlines, run the tasks with the largest remaining share",
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
+	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
+	.listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	.asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	WEIR_PARAMS(llref,
+		    WEIR_PARAM(llref, lazy, FLAG, 0, 0, 1,
+			       "at an event, keep running tasks running if possible (LRE-TL)"),
+		    WEIR_PARAM(llref, tasks, COUNT, 1024, 1, 65536,
+			       "most tasks with JOB; others run in the background")));
 
 /* Offer the tasks to choose from; `rest` is what remains of the slice. */
 static void llref_choose(struct llref weir_mem *self, u64 rest)

@@ -31,15 +31,16 @@ struct load_balancer {
 	u64 quick; /* (c) */
 };
 
-WEIR_COMPONENT(load_balancer, .summary = "balance the number of tasks across the out-pipes",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
-	       .out_min = 1, .out_max = WEIR_ANY,
-	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
-	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(AFFINITY),
-	       WEIR_PARAMS(load_balancer,
-			   WEIR_PARAM(load_balancer, quick, FLAG, 0, 0, 1,
-				      "find an idle CPU in the set of idle CPUs instead of by a scan")));
+WEIR_COMPONENT(
+	load_balancer, .summary = "balance the number of tasks across the out-pipes",
+	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	.out_min = 1, .out_max = WEIR_ANY,
+	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	.publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
+	.needs = WEIR_TOPIC_BIT(AFFINITY),
+	WEIR_PARAMS(load_balancer,
+		    WEIR_PARAM(load_balancer, quick, FLAG, 0, 0, 1,
+			       "find an idle CPU in the set of idle CPUs instead of by a scan")));
 
 static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir_mem *self,
 						       struct weir_task weir_mem *t,
@@ -82,9 +83,10 @@ static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir
 /*
  * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
  */
-WEIR_FLAT static int load_balancer_review(struct load_balancer weir_mem *self, struct weir_pipe weir_mem *in,
-				struct weir_task weir_mem *t,
-				const struct weir_cpumask weir_mem *mask)
+WEIR_FLAT static int load_balancer_review(struct load_balancer weir_mem *self,
+					  struct weir_pipe weir_mem *in,
+					  struct weir_task weir_mem *t,
+					  const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
 	struct weir_pipe weir_mem *to;

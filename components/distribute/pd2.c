@@ -43,11 +43,11 @@
 struct pd2 {
 	struct weir_instance inst;
 	struct weir_assign assign;
-	u64 quantum;	       /* (c) ns */
-	u64 early;	       /* (c) */
-	u64 ties;	       /* (c) */
-	u64 tasks;	       /* (c) */
-	u64 slot;	       /* (p) 1 + slot decided last, 0: none */
+	u64 quantum;		/* (c) ns */
+	u64 early;		/* (c) */
+	u64 ties;		/* (c) */
+	u64 tasks;		/* (c) */
+	u64 slot;		/* (p) 1 + slot decided last, 0: none */
 	struct weir_top_k best; /* (p) rows chosen for the slot */
 };
 
@@ -62,21 +62,20 @@ enum pd2_word {
 	PD2_GROUP,    /* group deadline, inverted: the later one goes first */
 };
 
-WEIR_COMPONENT(
-	pd2,
-	.summary = "give each task its share in every interval, in quanta (Pfair)",
-	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
-	WEIR_PARAMS(pd2,
-		    WEIR_PARAM(pd2, quantum, NS, 1000000, 1000, 1000000000,
-			       "length of a slot; slots start at its multiples"),
-		    WEIR_PARAM(pd2, early, FLAG, 0, 0, 1,
-			       "a subtask may run as soon as its predecessor is done"),
-		    WEIR_PARAM(pd2, ties, FLAG, 1, 0, 1,
-			       "break ties among deadlines by overlap and group deadline"),
-		    WEIR_PARAM(pd2, tasks, COUNT, 1024, 1, 65536,
-			       "most tasks with JOB; others run in the background")));
+WEIR_COMPONENT(pd2, .summary = "give each task its share in every interval, in quanta (Pfair)",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
+	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	       WEIR_PARAMS(pd2,
+			   WEIR_PARAM(pd2, quantum, NS, 1000000, 1000, 1000000000,
+				      "length of a slot; slots start at its multiples"),
+			   WEIR_PARAM(pd2, early, FLAG, 0, 0, 1,
+				      "a subtask may run as soon as its predecessor is done"),
+			   WEIR_PARAM(pd2, ties, FLAG, 1, 0, 1,
+				      "break ties among deadlines by overlap and group deadline"),
+			   WEIR_PARAM(pd2, tasks, COUNT, 1024, 1, 65536,
+				      "most tasks with JOB; others run in the background")));
 
 static u64 pd2_ceil(u64 a, u64 b)
 {

@@ -58,7 +58,7 @@ enum run_word {
 
 WEIR_COMPONENT(run,
 	       .summary = "pack tasks into servers and reduce them to uniprocessor "
-		   "problems, solved by deadline",
+			  "problems, solved by deadline",
 	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
 	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
 	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),

@@ -61,15 +61,15 @@ enum u_edf_word {
 	U_EDF_HIGH, /* and ends */
 };
 
-WEIR_COMPONENT(
-	u_edf,
-	.summary =
-		"run by deadline on each CPU, with time reserved for the future needs of other tasks",
-	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
-	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
-	WEIR_PARAMS(u_edf, WEIR_PARAM(u_edf, tasks, COUNT, 256, 1, 4096,
-				      "most tasks with JOB; others run in the background")));
+WEIR_COMPONENT(u_edf,
+	       .summary = "run by deadline on each CPU, with time reserved for the future needs of "
+			  "other tasks",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
+	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	       WEIR_PARAMS(u_edf, WEIR_PARAM(u_edf, tasks, COUNT, 256, 1, 4096,
+					     "most tasks with JOB; others run in the background")));
 
 static u64 u_edf_end(const struct weir_rt weir_mem *r)
 {

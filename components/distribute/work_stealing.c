@@ -49,17 +49,16 @@ struct work_stealing {
 	struct weir_cpumask queued; /* (a) by place: pipes that hold tasks, or did a moment ago */
 };
 
-WEIR_COMPONENT(
-	work_stealing,
-	.summary = "keep tasks near their last CPU, let idle CPUs steal from loaded ones",
-	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
-	.out_min = 1, .out_max = WEIR_ANY,
-	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
-	.publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
-	.needs = WEIR_TOPIC_BIT(AFFINITY),
-	WEIR_PARAMS(work_stealing,
-		    WEIR_PARAM(work_stealing, reach, COUNT, 8, 1, 4096,
-			       "number of tasks examined in another CPU's pipe")));
+WEIR_COMPONENT(work_stealing,
+	       .summary = "keep tasks near their last CPU, let idle CPUs steal from loaded ones",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY,
+	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(AFFINITY),
+	       WEIR_PARAMS(work_stealing,
+			   WEIR_PARAM(work_stealing, reach, COUNT, 8, 1, 4096,
+				      "number of tasks examined in another CPU's pipe")));
 
 /* The shorter of two allowed pipes: the last one and one that chance names. */
 static struct weir_pipe weir_mem *work_stealing_shorter(struct work_stealing weir_mem *self,
@@ -239,8 +238,9 @@ WEIR_HELPER int work_stealing_groups(struct work_stealing weir_mem *self weir_ar
 	begin = weir_load(&self->inst.nr_out);
 	for (u32 i = begin; i > 0 && weir_loop; i--) {
 		/* As a number: before 7.0 a kernel does not know what a pointer into its arena is added to. */
-		struct work_stealing_range weir_mem *r =
-			(struct work_stealing_range weir_mem *)((u64)ranges + (u64)(i - 1) * sizeof(*r));
+		struct work_stealing_range
+			weir_mem *r = (struct work_stealing_range
+				       weir_mem *)((u64)ranges + (u64)(i - 1) * sizeof(*r));
 		int last = i == begin || r[1].begin != r->begin;
 
 		r->end = last ? i : r[1].end;

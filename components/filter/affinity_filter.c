@@ -26,7 +26,8 @@ struct affinity_filter {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(affinity_filter, .summary = "withhold tasks that may run on no CPU behind the filter",
+WEIR_COMPONENT(affinity_filter,
+	       .summary = "withhold tasks that may run on no CPU behind the filter",
 	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),

@@ -33,8 +33,7 @@ struct throttle {
 	struct weir_timerqueue due; /* tasks that are held back, by the time to ask again */
 };
 
-WEIR_COMPONENT(throttle,
-	       .summary = "withhold tasks without budget until it is replenished",
+WEIR_COMPONENT(throttle, .summary = "withhold tasks without budget until it is replenished",
 	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(BUDGET),
@@ -61,7 +60,8 @@ static int throttle_put(struct throttle weir_mem *self, struct weir_pipe weir_me
 
 WEIR_ENTRY int throttle_construct(struct throttle weir_mem *self)
 {
-	weir_timerqueue_init(&self->due, &self->inst, __builtin_offsetof(struct throttle_task, place));
+	weir_timerqueue_init(&self->due, &self->inst,
+			     __builtin_offsetof(struct throttle_task, place));
 	return 0;
 }
 

@@ -26,8 +26,8 @@ struct top {
 WEIR_COMPONENT(top, .summary = "pass only the first tasks", .cls = WEIR_FILTER,
 	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
-	       WEIR_PARAMS(top,
-			   WEIR_PARAM(top, limit, COUNT, 1, 1, 65536, "largest number of tasks that pass")));
+	       WEIR_PARAMS(top, WEIR_PARAM(top, limit, COUNT, 1, 1, 65536,
+					   "largest number of tasks that pass")));
 
 /*
  * Moved tasks step out first, so those that stay stand as in the in-pipe. One walk over the first

@@ -69,19 +69,20 @@ struct edf_vd {
 	struct edf_vd_task told; /* (p) what is told of the task that is being looked at */
 };
 
-WEIR_COMPONENT(edf_vd,
-	       .summary = "mixed criticality: run by virtual deadlines, and by real ones "
+WEIR_COMPONENT(
+	edf_vd,
+	.summary = "mixed criticality: run by virtual deadlines, and by real ones "
 		   "after a critical overrun",
-	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
-	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD),
-	       .asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
-		       WEIR_TOPIC_BIT(CRITICALITY) | WEIR_TOPIC_BIT(AFFINITY),
-	       .needs = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED),
-	       .per_task = sizeof(struct edf_vd_task),
-	       WEIR_PARAMS(edf_vd,
-			   WEIR_PARAM(edf_vd, x, PCT, 0, 0, 100,
-				      "factor of high tasks' relative deadlines in the low mode, 0: "
+	.cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
+	.out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD),
+	.asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
+		WEIR_TOPIC_BIT(CRITICALITY) | WEIR_TOPIC_BIT(AFFINITY),
+	.needs = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED),
+	.per_task = sizeof(struct edf_vd_task),
+	WEIR_PARAMS(edf_vd,
+		    WEIR_PARAM(edf_vd, x, PCT, 0, 0, 100,
+			       "factor of high tasks' relative deadlines in the low mode, 0: "
 			       "computed as in the paper")));
 
 static u64 edf_vd_load(u64 wcet, u64 period)

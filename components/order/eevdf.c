@@ -58,8 +58,7 @@ struct eevdf {
 };
 
 WEIR_COMPONENT(
-	eevdf,
-	.summary = "run the eligible task with the earliest virtual deadline",
+	eevdf, .summary = "run the eligible task with the earliest virtual deadline",
 	.cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
 	.out_max = 1, .keyed_out = 1, .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
 	.listens = WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(EXIT) |
@@ -68,13 +67,13 @@ WEIR_COMPONENT(
 	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(LATENCY) |
 		WEIR_TOPIC_BIT(PENALTY) | WEIR_TOPIC_BIT(AFFINITY),
 	.needs = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT),
-	WEIR_PARAMS(eevdf, WEIR_PARAM(eevdf, slice, NS, 750000, 10000, 1000000000, "length of a slice"),
+	WEIR_PARAMS(eevdf,
+		    WEIR_PARAM(eevdf, slice, NS, 750000, 10000, 1000000000, "length of a slice"),
 		    WEIR_PARAM(eevdf, scale, FLAG, 1, 0, 1,
 			       "multiply the slice by 1 + log2 of the CPUs, 8 at most"),
 		    WEIR_PARAM(eevdf, tick, NS, 0, 0, 1000000000,
 			       "slices end at multiples of this, 0: by a timer"),
-		    WEIR_PARAM(eevdf, lag, FLAG, 1, 0, 1,
-			       "a task keeps its lag over a sleep"),
+		    WEIR_PARAM(eevdf, lag, FLAG, 1, 0, 1, "a task keeps its lag over a sleep"),
 		    WEIR_PARAM(eevdf, delay, FLAG, 1, 0, 1,
 			       "negative lag of a sleeping task decays with time"),
 		    WEIR_PARAM(eevdf, parity, FLAG, 1, 0, 1,
@@ -397,7 +396,8 @@ WEIR_INLINE struct weir_fair weir_mem *eevdf_lock(struct eevdf weir_mem *self,
 	u32 cpu = weir_load(&t->cpu);
 	struct weir_fair weir_mem *f;
 
-	if (cpu >= weir_nr_cpus(self->inst.sched) || !out->nr_cpus || !weir_mask_test(out->cpus, cpu))
+	if (cpu >= weir_nr_cpus(self->inst.sched) || !out->nr_cpus ||
+	    !weir_mask_test(out->cpus, cpu))
 		return 0;
 	f = weir_fair_of(self->inst.sched, t);
 	if (!f || weir_pipe_lock(weir_in(&self->inst, 0)))

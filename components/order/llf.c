@@ -58,7 +58,8 @@ WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR
 	       WEIR_PARAMS(llf,
 			   WEIR_PARAM(llf, tick, NS, 100000, 0, 1000000000,
 				      "laxities are compared at its multiples, 0: never"),
-			   WEIR_PARAM(llf, eager, FLAG, 1, 0, 1, "compare laxities also when a task arrives"),
+			   WEIR_PARAM(llf, eager, FLAG, 1, 0, 1,
+				      "compare laxities also when a task arrives"),
 			   WEIR_PARAM(llf, defer, FLAG, 0, 0, 1,
 				      "compare as late as possible instead of at ticks (MLLF)")));
 

@@ -50,12 +50,12 @@
 
 struct rbed_task {
 	struct weir_rate_task rated; /* (p) first, as weir/kit/rate_alloc.h wants it */
-	u64 seen;		 /* (p) EXECUTED when `used` was right */
-	u64 due;		 /* (p) of the job, as told; ns, absolute */
-	u64 wcet;		 /* (p) what was booked for, with `relative` and the period */
-	u64 relative;		 /* (p) */
-	u32 late;		 /* (p) DEADLINE_MISS was published for the job */
-	u32 place;		 /* (l) in the heap */
+	u64 seen;		     /* (p) EXECUTED when `used` was right */
+	u64 due;		     /* (p) of the job, as told; ns, absolute */
+	u64 wcet;		     /* (p) what was booked for, with `relative` and the period */
+	u64 relative;		     /* (p) */
+	u32 late;		     /* (p) DEADLINE_MISS was published for the job */
+	u32 place;		     /* (l) in the heap */
 };
 
 /* What is told of a task, ns. */
@@ -71,11 +71,11 @@ enum rbed_event { RBED_MOVED, RBED_WOKEN, RBED_GAVE_UP };
 
 struct rbed {
 	struct weir_instance inst;
-	struct weir_timerqueue due;	 /* real-time tasks that wait for their next period */
-	u64 slice;		 /* (c) ns */
-	u64 floor;		 /* (c) percent */
+	struct weir_timerqueue due;   /* real-time tasks that wait for their next period */
+	u64 slice;		      /* (c) ns */
+	u64 floor;		      /* (c) percent */
 	struct weir_rate_alloc rates; /* (p) */
-	struct rbed_told told;	 /* (p) of the task that is being looked at */
+	struct rbed_told told;	      /* (p) of the task that is being looked at */
 };
 
 WEIR_COMPONENT(
@@ -135,8 +135,7 @@ static void rbed_slice(struct rbed weir_mem *self, struct weir_pipe weir_mem *in
 
 /* One that runs on @cpu. If it has to stop earlier than its slice says it is asked in again. */
 WEIR_HELPER int rbed_squeeze_one(struct rbed weir_mem *self weir_arg,
-				 struct weir_task weir_mem *t weir_arg,
-				 u32 cpu, u64 now)
+				 struct weir_task weir_mem *t weir_arg, u32 cpu, u64 now)
 {
 	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
 	int less;
@@ -214,7 +213,7 @@ static int rbed_admit(struct rbed weir_mem *self, struct weir_task weir_mem *t,
 		      struct rbed_task weir_mem *p, u32 kind)
 {
 	u64 within = kind == WEIR_RATE_HARD && p->relative < p->rated.period ? p->relative
-									      : p->rated.period;
+									     : p->rated.period;
 	u64 rate = weir_rate_of(p->wcet, within);
 
 	if (weir_rate_book(&self->inst, &self->rates, &p->rated, kind, rate))

@@ -56,21 +56,22 @@ struct rt {
 
 enum rt_event { RT_MOVED, RT_TAIL, RT_GAVE_UP };
 
-WEIR_COMPONENT(
-	rt,
-	.summary = "run real-time priorities, FIFO or round robin, before all other "
-		   "tasks",
-	.cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = 1, .keyed_out = 1,
-	.listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(UNBLOCK) | WEIR_TOPIC_BIT(RELINQUISH),
-	.publishes = WEIR_TOPIC_BIT(PREEMPT),
-	.asks = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(POLICY) | WEIR_TOPIC_BIT(EXECUTED) |
-		WEIR_TOPIC_BIT(AFFINITY),
-	.needs = WEIR_TOPIC_BIT(PRIORITY), .per_task = sizeof(struct rt_task),
-	WEIR_PARAMS(rt,
-		    WEIR_PARAM(rt, slice, NS, 100000000, 100000, 10000000000ull, "slice of round robin"),
-		    WEIR_PARAM(rt, rr, FLAG, 0, 0, 1,
-			       "tasks with unknown policy use round robin")));
+WEIR_COMPONENT(rt,
+	       .summary = "run real-time priorities, FIFO or round robin, before all other "
+			  "tasks",
+	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
+	       .out_max = 1, .keyed_out = 1,
+	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(UNBLOCK) |
+			  WEIR_TOPIC_BIT(RELINQUISH),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .asks = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(POLICY) |
+		       WEIR_TOPIC_BIT(EXECUTED) | WEIR_TOPIC_BIT(AFFINITY),
+	       .needs = WEIR_TOPIC_BIT(PRIORITY), .per_task = sizeof(struct rt_task),
+	       WEIR_PARAMS(rt,
+			   WEIR_PARAM(rt, slice, NS, 100000000, 100000, 10000000000ull,
+				      "slice of round robin"),
+			   WEIR_PARAM(rt, rr, FLAG, 0, 0, 1,
+				      "tasks with unknown policy use round robin")));
 
 static int rt_is(u64 priority)
 {

@@ -25,6 +25,7 @@ struct termination {
 };
 
 /* No update: the core wakes a CPU for every task that comes to a pipe without one. */
-WEIR_COMPONENT(termination, .summary = "end a path: CPUs take their tasks from the pipe that leads here",
-	       .cls = WEIR_SERVICE, .in_min = 1, .in_max = 1,
-	       .publishes = WEIR_TOPIC_BIT(KICK), .asks = WEIR_TOPIC_BIT(AFFINITY));
+WEIR_COMPONENT(termination,
+	       .summary = "end a path: CPUs take their tasks from the pipe that leads here",
+	       .cls = WEIR_SERVICE, .in_min = 1, .in_max = 1, .publishes = WEIR_TOPIC_BIT(KICK),
+	       .asks = WEIR_TOPIC_BIT(AFFINITY));

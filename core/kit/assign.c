@@ -6,8 +6,9 @@
 /* --- assignment ------------------------------------------------------------------------------------- */
 
 /* Send the task of @row, which has a CPU assigned and is in the in-pipe, to that CPU unless it is there already. */
-WEIR_GLOBAL int weir_assign_send(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-			       struct weir_pipe weir_mem *in weir_arg, u32 row)
+WEIR_GLOBAL int weir_assign_send(struct weir_instance weir_mem *self weir_arg,
+				 struct weir_assign weir_mem *assign weir_arg,
+				 struct weir_pipe weir_mem *in weir_arg, u32 row)
 {
 	struct weir_rt weir_mem *r = &assign->row[row];
 	struct weir_task weir_mem *curr;
@@ -26,19 +27,22 @@ WEIR_GLOBAL int weir_assign_send(struct weir_instance weir_mem *self weir_arg, s
 }
 
 /* Assign @cpu, which is free, to @row. Inline: the calls below it need the stack frame. */
-WEIR_FLAT static int assign_take(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			       struct weir_pipe weir_mem *in, u32 row, u32 cpu)
+WEIR_FLAT static int assign_take(struct weir_instance weir_mem *self,
+				 struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
+				 u32 row, u32 cpu)
 {
 	struct weir_rt weir_mem *r = &assign->row[row];
 
 	assign->by_cpu[cpu] = row + 1;
 	r->cpu = cpu + 1;
-	return weir_pipe_has(in, r->task) && !weir_pending(in, r->task) ? weir_assign_send(self, assign, in, row) : 0;
+	return weir_pipe_has(in, r->task) && !weir_pending(in, r->task)
+		       ? weir_assign_send(self, assign, in, row)
+		       : 0;
 }
 
 /* Take the CPU away from @r. If the task runs there it is preempted, unless @in is null. */
-static int assign_leave(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
-		      struct weir_rt weir_mem *r)
+static int assign_leave(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			struct weir_pipe weir_mem *in, struct weir_rt weir_mem *r)
 {
 	struct weir_task weir_mem *t = r->task;
 	struct weir_pipe weir_mem *out;
@@ -60,8 +64,8 @@ static int assign_leave(struct weir_instance weir_mem *self, struct weir_assign 
 }
 
 /* The task of @r is no real-time task any more, or gone. */
-static int assign_drop(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
-		     struct weir_rt weir_mem *r)
+static int assign_drop(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+		       struct weir_pipe weir_mem *in, struct weir_rt weir_mem *r)
 {
 	int err = assign_leave(self, assign, in, r);
 
@@ -81,8 +85,9 @@ static void assign_stopped(struct weir_rt weir_mem *r, u64 now)
 }
 
 /* A row for @t, or null if the table is full. */
-static struct weir_rt weir_mem *assign_open(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-					  struct weir_task weir_mem *t)
+static struct weir_rt weir_mem *assign_open(struct weir_instance weir_mem *self,
+					    struct weir_assign weir_mem *assign,
+					    struct weir_task weir_mem *t)
 {
 	struct weir_rt weir_mem *r = 0;
 	u32 i;
@@ -108,8 +113,9 @@ static struct weir_rt weir_mem *assign_open(struct weir_instance weir_mem *self,
 }
 
 /* What JOB and DEADLINE say of @t, into `reported`. 1: it has a job. */
-WEIR_GLOBAL int weir_assign_query(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-			      struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_assign_query(struct weir_instance weir_mem *self weir_arg,
+				  struct weir_assign weir_mem *assign weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = t };
 
@@ -124,12 +130,15 @@ WEIR_GLOBAL int weir_assign_query(struct weir_instance weir_mem *self weir_arg, 
 		return 0;
 	assign->reported.deadline = msg.value;
 	assign->reported.period = msg.value2;
-	return assign->reported.wcet && assign->reported.relative && msg.value && msg.value >= assign->reported.relative;
+	return assign->reported.wcet && assign->reported.relative && msg.value &&
+	       msg.value >= assign->reported.relative;
 }
 
 /* Store the reported parameters of @t in its row, which it may get or lose. 1 + row; 0: it is a background task. */
-WEIR_GLOBAL u32 weir_assign_learn(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL u32 weir_assign_learn(struct weir_instance weir_mem *self weir_arg,
+				  struct weir_assign weir_mem *assign weir_arg,
+				  struct weir_pipe weir_mem *in weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
 {
 	int bound = !weir_assign_unbound(in, weir_affinity(self->sched, t));
 	int real_time = weir_assign_query(self, assign, t);
@@ -159,8 +168,9 @@ WEIR_GLOBAL u32 weir_assign_learn(struct weir_instance weir_mem *self weir_arg, 
 }
 
 /* @t arrived without a known job: a background task. */
-static int assign_arrive_background(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			     struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
+static int assign_arrive_background(struct weir_instance weir_mem *self,
+				    struct weir_assign weir_mem *assign,
+				    struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *out = weir_out_of(self, t);
 	int err = 0;
@@ -174,8 +184,10 @@ static int assign_arrive_background(struct weir_instance weir_mem *self, struct 
 }
 
 /* One change of the in-pipe. 1: the policy is to decide. */
-WEIR_GLOBAL int weir_assign_arrive(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				  struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_assign_arrive(struct weir_instance weir_mem *self weir_arg,
+				   struct weir_assign weir_mem *assign weir_arg,
+				   struct weir_pipe weir_mem *in weir_arg,
+				   struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
 	int err = 0;
@@ -195,12 +207,13 @@ WEIR_GLOBAL int weir_assign_arrive(struct weir_instance weir_mem *self weir_arg,
 	return err ? err : (assign->row[row - 1].state & (WEIR_RT_FRESH | WEIR_RT_WOKEN)) != 0;
 }
 
-int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in)
+int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+		       struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
 	int decide = 0;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		int err = weir_assign_arrive(self, assign, in, c->task);
 
 		if (err < 0)
@@ -219,8 +232,9 @@ int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign w
 /* --- messages ---------------------------------------------------------------------------------- */
 
 /* A task got a CPU: the assigned one, or one that shares the out-pipe with it. */
-static int assign_dispatched(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			   struct weir_task weir_mem *t, u32 cpu)
+static int assign_dispatched(struct weir_instance weir_mem *self,
+			     struct weir_assign weir_mem *assign, struct weir_task weir_mem *t,
+			     u32 cpu)
 {
 	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
 
@@ -231,7 +245,8 @@ static int assign_dispatched(struct weir_instance weir_mem *self, struct weir_as
 	r->since = weir_now(self->sched);
 	if (r->cpu == cpu + 1)
 		return 0;
-	if (r->cpu && weir_port_to(self, &assign->map, r->cpu - 1) == weir_port_to(self, &assign->map, cpu)) {
+	if (r->cpu &&
+	    weir_port_to(self, &assign->map, r->cpu - 1) == weir_port_to(self, &assign->map, cpu)) {
 		u32 other = assign->by_cpu[cpu];
 
 		assign->by_cpu[r->cpu - 1] = other;
@@ -246,8 +261,8 @@ static int assign_dispatched(struct weir_instance weir_mem *self, struct weir_as
 	return 0;
 }
 
-static int assign_blocked(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_task weir_mem *t,
-			int gone)
+static int assign_blocked(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			  struct weir_task weir_mem *t, int gone)
 {
 	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
 
@@ -264,8 +279,9 @@ static int assign_blocked(struct weir_instance weir_mem *self, struct weir_assig
 }
 
 /* A CPU came or goes. What waits for one that goes looks elsewhere; what is sent to it later cannot be. */
-static int assign_cpu_status(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
-			   u32 cpu)
+static int assign_cpu_status(struct weir_instance weir_mem *self,
+			     struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
+			     u32 cpu)
 {
 	u32 row;
 
@@ -281,8 +297,9 @@ static int assign_cpu_status(struct weir_instance weir_mem *self, struct weir_as
 	return 1;
 }
 
-WEIR_GLOBAL int weir_assign_on(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-			      const struct weir_msg *msg weir_arg_record)
+WEIR_GLOBAL int weir_assign_on(struct weir_instance weir_mem *self weir_arg,
+			       struct weir_assign weir_mem *assign weir_arg,
+			       const struct weir_msg *msg weir_arg_record)
 {
 	struct weir_pipe weir_mem *in = weir_in(self, 0);
 	struct weir_task weir_mem *t = msg->task;
@@ -309,9 +326,11 @@ WEIR_GLOBAL int weir_assign_on(struct weir_instance weir_mem *self weir_arg, str
 	return decide;
 }
 
-WEIR_GLOBAL int weir_assign_affinity(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				    struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg,
-				    const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_GLOBAL int weir_assign_affinity(struct weir_instance weir_mem *self weir_arg,
+				     struct weir_assign weir_mem *assign weir_arg,
+				     struct weir_pipe weir_mem *in weir_arg,
+				     struct weir_task weir_mem *t weir_arg,
+				     const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_rt weir_mem *r = weir_assign_row(self, assign, t);
 	struct weir_pipe weir_mem *out = weir_out_of(self, t);
@@ -336,8 +355,8 @@ WEIR_GLOBAL int weir_assign_affinity(struct weir_instance weir_mem *self weir_ar
 
 /* --- decisions ----------------------------------------------------------------------------------- */
 
-WEIR_GLOBAL int weir_assign_account(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				  u64 now)
+WEIR_GLOBAL int weir_assign_account(struct weir_instance weir_mem *self weir_arg,
+				    struct weir_assign weir_mem *assign weir_arg, u64 now)
 {
 	for (u32 i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &assign->row[i];
@@ -346,7 +365,8 @@ WEIR_GLOBAL int weir_assign_account(struct weir_instance weir_mem *self weir_arg
 		if (!r->task)
 			continue;
 		state = weir_load(&r->task->state);
-		if (state == WEIR_FREE || state == WEIR_DEAD || !weir_assign_row(self, assign, r->task) ||
+		if (state == WEIR_FREE || state == WEIR_DEAD ||
+		    !weir_assign_row(self, assign, r->task) ||
 		    weir_assign_row(self, assign, r->task) != r) {
 			assign_drop(self, assign, 0, r);
 			continue;
@@ -360,7 +380,7 @@ WEIR_GLOBAL int weir_assign_account(struct weir_instance weir_mem *self weir_arg
 }
 
 WEIR_GLOBAL u32 weir_assign_cpus(const struct weir_instance weir_mem *self weir_arg,
-				const struct weir_assign weir_mem *assign weir_arg)
+				 const struct weir_assign weir_mem *assign weir_arg)
 {
 	u32 n = 0;
 
@@ -371,7 +391,7 @@ WEIR_GLOBAL u32 weir_assign_cpus(const struct weir_instance weir_mem *self weir_
 
 /* A CPU that is not assigned: an idle one if @idle, else any. */
 WEIR_GLOBAL u32 weir_assign_free_cpu(const struct weir_instance weir_mem *self weir_arg,
-				const struct weir_assign weir_mem *assign weir_arg, int idle)
+				     const struct weir_assign weir_mem *assign weir_arg, int idle)
 {
 	for (u32 cpu = 0; cpu < weir_nr_cpus(self->sched) && weir_loop; cpu++)
 		if (!assign->by_cpu[cpu] && (!idle || weir_cpu_is_idle(self->sched, cpu)) &&
@@ -381,16 +401,18 @@ WEIR_GLOBAL u32 weir_assign_free_cpu(const struct weir_instance weir_mem *self w
 }
 
 /* The preferred CPU of a row without one: the wanted one, or the last one; WEIR_NO_CPU if that is not free. */
-static u32 assign_preferred(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign,
-			  const struct weir_rt weir_mem *r)
+static u32 assign_preferred(const struct weir_instance weir_mem *self,
+			    const struct weir_assign weir_mem *assign,
+			    const struct weir_rt weir_mem *r)
 {
 	u32 cpu = r->want_cpu ? r->want_cpu - 1 : weir_load(&r->task->cpu);
 
 	return weir_assign_usable(self, assign, cpu) && !assign->by_cpu[cpu] ? cpu : WEIR_NO_CPU;
 }
 
-WEIR_GLOBAL int weir_assign_apply(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				struct weir_pipe weir_mem *in weir_arg)
+WEIR_GLOBAL int weir_assign_apply(struct weir_instance weir_mem *self weir_arg,
+				  struct weir_assign weir_mem *assign weir_arg,
+				  struct weir_pipe weir_mem *in weir_arg)
 {
 	int err = 0;
 	u32 i;
@@ -399,8 +421,9 @@ WEIR_GLOBAL int weir_assign_apply(struct weir_instance weir_mem *self weir_arg, 
 	for (i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &assign->row[i];
 
-		if (r->cpu && (!(r->state & WEIR_RT_WANT) || (r->want_cpu && r->want_cpu != r->cpu) ||
-			       !weir_assign_usable(self, assign, r->cpu - 1)))
+		if (r->cpu &&
+		    (!(r->state & WEIR_RT_WANT) || (r->want_cpu && r->want_cpu != r->cpu) ||
+		     !weir_assign_usable(self, assign, r->cpu - 1)))
 			err |= assign_leave(self, assign, in, r);
 	}
 	for (i = 0; i < weir_load(&assign->nr) && weir_loop; i++) {
@@ -442,7 +465,8 @@ void weir_assign_timer(struct weir_instance weir_mem *self, u64 at)
 		weir_timer_set(self, at);
 }
 
-void weir_assign_soon(struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign)
+void weir_assign_soon(struct weir_instance weir_mem *self,
+		      const struct weir_assign weir_mem *assign)
 {
 	u64 now = weir_now(self->sched);
 
@@ -453,7 +477,8 @@ void weir_assign_soon(struct weir_instance weir_mem *self, const struct weir_ass
 
 /* --- life cycle ------------------------------------------------------------------------------------------ */
 
-WEIR_GLOBAL int weir_assign_construct(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg)
+WEIR_GLOBAL int weir_assign_construct(struct weir_instance weir_mem *self weir_arg,
+				      struct weir_assign weir_mem *assign weir_arg)
 {
 	u64 nr_cpus = weir_nr_cpus(self->sched);
 
@@ -465,8 +490,10 @@ WEIR_GLOBAL int weir_assign_construct(struct weir_instance weir_mem *self weir_a
 	return weir_port_map(self, &assign->map);
 }
 
-WEIR_GLOBAL int weir_assign_take(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				struct weir_instance weir_mem *from weir_arg, struct weir_assign weir_mem *old weir_arg)
+WEIR_GLOBAL int weir_assign_take(struct weir_instance weir_mem *self weir_arg,
+				 struct weir_assign weir_mem *assign weir_arg,
+				 struct weir_instance weir_mem *from weir_arg,
+				 struct weir_assign weir_mem *old weir_arg)
 {
 	u64 timer = from->timer_ns;
 	u32 i;

@@ -6,19 +6,21 @@
 #include <weir/cpus.h>
 #include "background.h"
 
-int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_task weir_mem *t)
+int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			   struct weir_task weir_mem *t)
 {
 	struct weir_rt_task weir_mem *p = weir_assign_priv(self, t);
 
-	if (p->background && p->background <= weir_nr_cpus(self->sched) && assign->background[p->background - 1] == t)
+	if (p->background && p->background <= weir_nr_cpus(self->sched) &&
+	    assign->background[p->background - 1] == t)
 		assign->background[p->background - 1] = 0;
 	p->background = 0;
 	return 0;
 }
 
 /* Send @t, a background task in the in-pipe, to the idle @cpu. */
-static int background_send(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
-		      struct weir_task weir_mem *t, u32 cpu)
+static int background_send(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u32 cpu)
 {
 	int err = weir_route(self, in, t, weir_port_to(self, &assign->map, cpu));
 
@@ -33,29 +35,34 @@ static int background_send(struct weir_instance weir_mem *self, struct weir_assi
  * The background task on its way to @cpu, or null. If a call gave up waiting for this pipe, the arrival or end of the task was
  * not reported: an outdated entry must not keep others from the CPU.
  */
-static struct weir_task weir_mem *background_of(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign,
-					   u32 cpu)
+static struct weir_task weir_mem *background_of(const struct weir_instance weir_mem *self,
+						const struct weir_assign weir_mem *assign, u32 cpu)
 {
 	struct weir_task weir_mem *t = assign->background[cpu];
 
-	return t && weir_assign_priv(self, t)->background == cpu + 1 && weir_pipe_has(weir_in(self, 0), t) ? t : 0;
+	return t && weir_assign_priv(self, t)->background == cpu + 1 &&
+			       weir_pipe_has(weir_in(self, 0), t)
+		       ? t
+		       : 0;
 }
 
 /* The CPU is idle, has no task assigned, and no background task is on its way to it. */
-static int background_wanted(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign, u32 cpu)
+static int background_wanted(const struct weir_instance weir_mem *self,
+			     const struct weir_assign weir_mem *assign, u32 cpu)
 {
-	return weir_assign_usable(self, assign, cpu) && weir_cpu_is_idle(self->sched, cpu) && !assign->by_cpu[cpu] &&
-	       !background_of(self, assign, cpu);
+	return weir_assign_usable(self, assign, cpu) && weir_cpu_is_idle(self->sched, cpu) &&
+	       !assign->by_cpu[cpu] && !background_of(self, assign, cpu);
 }
 
 /* A CPU of @mask for a background task, @last if possible, or WEIR_NO_CPU. */
 WEIR_GLOBAL u32 weir_background_cpu(const struct weir_instance weir_mem *self weir_arg,
-			       const struct weir_assign weir_mem *assign weir_arg,
-			       const struct weir_cpumask weir_mem *mask weir_arg, u32 last)
+				    const struct weir_assign weir_mem *assign weir_arg,
+				    const struct weir_cpumask weir_mem *mask weir_arg, u32 last)
 {
 	const struct weir_pipe weir_mem *in = weir_in(self, 0);
 
-	if (last < weir_nr_cpus(self->sched) && background_wanted(self, assign, last) && (!mask || weir_mask_test(mask, last)))
+	if (last < weir_nr_cpus(self->sched) && background_wanted(self, assign, last) &&
+	    (!mask || weir_mask_test(mask, last)))
 		return last;
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
 		u64 bits = in->cpus->word[w] & weir_idle_word(self->sched, w);
@@ -73,10 +80,13 @@ WEIR_GLOBAL u32 weir_background_cpu(const struct weir_instance weir_mem *self we
 	return WEIR_NO_CPU;
 }
 
-WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_arg,
+				      struct weir_assign weir_mem *assign weir_arg,
+				      struct weir_pipe weir_mem *in weir_arg,
+				      struct weir_task weir_mem *t weir_arg)
 {
-	u32 cpu = weir_background_cpu(self, assign, weir_affinity(self->sched, t), weir_load(&t->cpu));
+	u32 cpu = weir_background_cpu(self, assign, weir_affinity(self->sched, t),
+				      weir_load(&t->cpu));
 
 	if (cpu < weir_nr_cpus(self->sched))
 		return background_send(self, assign, in, t, cpu);
@@ -84,8 +94,9 @@ WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_a
 	return 0;
 }
 
-WEIR_GLOBAL int weir_background_evict(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				 struct weir_pipe weir_mem *in weir_arg, u32 cpu)
+WEIR_GLOBAL int weir_background_evict(struct weir_instance weir_mem *self weir_arg,
+				      struct weir_assign weir_mem *assign weir_arg,
+				      struct weir_pipe weir_mem *in weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t = background_of(self, assign, cpu);
 	int err = 0;
@@ -101,13 +112,14 @@ WEIR_GLOBAL int weir_background_evict(struct weir_instance weir_mem *self weir_a
 }
 
 /* The first background task without a CPU that may run on @cpu (WEIR_NO_CPU: on any), or null. */
-static struct weir_task weir_mem *background_next(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-					     struct weir_pipe weir_mem *in, u32 cpu)
+static struct weir_task weir_mem *background_next(struct weir_instance weir_mem *self,
+						  struct weir_assign weir_mem *assign,
+						  struct weir_pipe weir_mem *in, u32 cpu)
 {
 	struct weir_task weir_mem *t;
 	u32 n = 0, some = 0;
 
-	weir_for_task(t, in) {
+	weir_for_task (t, in) {
 		const struct weir_cpumask weir_mem *mask;
 
 		n++;
@@ -124,8 +136,8 @@ static struct weir_task weir_mem *background_next(struct weir_instance weir_mem 
 	return t;
 }
 
-WEIR_GLOBAL int weir_assign_idle(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				u32 cpu)
+WEIR_GLOBAL int weir_assign_idle(struct weir_instance weir_mem *self weir_arg,
+				 struct weir_assign weir_mem *assign weir_arg, u32 cpu)
 {
 	struct weir_pipe weir_mem *in = weir_in(self, 0);
 	struct weir_task weir_mem *t;
@@ -133,7 +145,8 @@ WEIR_GLOBAL int weir_assign_idle(struct weir_instance weir_mem *self weir_arg, s
 
 	if (!weir_load(&assign->withheld) || weir_pipe_lock(in))
 		return 0;
-	if (weir_assign_usable(self, assign, cpu) && !assign->by_cpu[cpu] && !background_of(self, assign, cpu)) {
+	if (weir_assign_usable(self, assign, cpu) && !assign->by_cpu[cpu] &&
+	    !background_of(self, assign, cpu)) {
 		t = background_next(self, assign, in, cpu);
 		sent = t && !background_send(self, assign, in, t, cpu);
 	}
@@ -141,11 +154,14 @@ WEIR_GLOBAL int weir_assign_idle(struct weir_instance weir_mem *self weir_arg, s
 	return sent;
 }
 
-WEIR_GLOBAL int weir_background_fill(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
-				struct weir_pipe weir_mem *in weir_arg)
+WEIR_GLOBAL int weir_background_fill(struct weir_instance weir_mem *self weir_arg,
+				     struct weir_assign weir_mem *assign weir_arg,
+				     struct weir_pipe weir_mem *in weir_arg)
 {
 	for (u32 cpu = 0; assign->withheld && cpu < weir_nr_cpus(self->sched) && weir_loop; cpu++) {
-		struct weir_task weir_mem *t = background_wanted(self, assign, cpu) ? background_next(self, assign, in, cpu) : 0;
+		struct weir_task weir_mem *t = background_wanted(self, assign, cpu)
+						       ? background_next(self, assign, in, cpu)
+						       : 0;
 
 		if (t)
 			background_send(self, assign, in, t, cpu);

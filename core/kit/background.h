@@ -6,18 +6,20 @@
 #include <weir/schedule.h>
 #include <weir/kit/assign.h>
 
-WEIR_INLINE struct weir_rt_task weir_mem *weir_assign_priv(const struct weir_instance weir_mem *self,
-							 const struct weir_task weir_mem *t)
+WEIR_INLINE struct weir_rt_task weir_mem *weir_assign_priv(const struct weir_instance
+							   weir_mem *self,
+							   const struct weir_task weir_mem *t)
 {
 	return (struct weir_rt_task weir_mem *)weir_priv(self, t);
 }
 
 /* @t is no background task any more, or has reached the CPU that it was sent to. */
-int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_task weir_mem *t);
+int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			   struct weir_task weir_mem *t);
 /* Send @t to an idle CPU, its last one if possible; otherwise it stays in the in-pipe. */
-int weir_background_place(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
-		     struct weir_task weir_mem *t);
+int weir_background_place(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			  struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
 /* @cpu is assigned, or goes offline: a background task on its way there looks for another CPU. */
-int weir_background_evict(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
-		     u32 cpu);
+int weir_background_evict(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			  struct weir_pipe weir_mem *in, u32 cpu);
 #endif

@@ -5,16 +5,46 @@
 
 /* By nice + 20: weight, 2^32 / weight; the last is that of SCHED_IDLE. As in Linux, spec/4 section 5. */
 static const u32 fair_table[64][2] = {
-	{ 88761, 48388 },  { 71755, 59856 },  { 56483, 76040 },	 { 46273, 92818 },
-	{ 36291, 118348 }, { 29154, 147320 }, { 23254, 184698 }, { 18705, 229616 },
-	{ 14949, 287308 }, { 11916, 360437 }, { 9548, 449829 },	 { 7620, 563644 },
-	{ 6100, 704093 },  { 4904, 875809 },  { 3906, 1099582 }, { 3121, 1376151 },
-	{ 2501, 1717300 }, { 1991, 2157191 }, { 1586, 2708050 }, { 1277, 3363326 },
-	{ 1024, 4194304 }, { 820, 5237765 },  { 655, 6557202 },	 { 526, 8165337 },
-	{ 423, 10153587 }, { 335, 12820798 }, { 272, 15790321 }, { 215, 19976592 },
-	{ 172, 24970740 }, { 137, 31350126 }, { 110, 39045157 }, { 87, 49367440 },
-	{ 70, 61356676 },  { 56, 76695844 },  { 45, 95443717 },	 { 36, 119304647 },
-	{ 29, 148102320 }, { 23, 186737708 }, { 18, 238609294 }, { 15, 286331153 },
+	{ 88761, 48388 },
+	{ 71755, 59856 },
+	{ 56483, 76040 },
+	{ 46273, 92818 },
+	{ 36291, 118348 },
+	{ 29154, 147320 },
+	{ 23254, 184698 },
+	{ 18705, 229616 },
+	{ 14949, 287308 },
+	{ 11916, 360437 },
+	{ 9548, 449829 },
+	{ 7620, 563644 },
+	{ 6100, 704093 },
+	{ 4904, 875809 },
+	{ 3906, 1099582 },
+	{ 3121, 1376151 },
+	{ 2501, 1717300 },
+	{ 1991, 2157191 },
+	{ 1586, 2708050 },
+	{ 1277, 3363326 },
+	{ 1024, 4194304 },
+	{ 820, 5237765 },
+	{ 655, 6557202 },
+	{ 526, 8165337 },
+	{ 423, 10153587 },
+	{ 335, 12820798 },
+	{ 272, 15790321 },
+	{ 215, 19976592 },
+	{ 172, 24970740 },
+	{ 137, 31350126 },
+	{ 110, 39045157 },
+	{ 87, 49367440 },
+	{ 70, 61356676 },
+	{ 56, 76695844 },
+	{ 45, 95443717 },
+	{ 36, 119304647 },
+	{ 29, 148102320 },
+	{ 23, 186737708 },
+	{ 18, 238609294 },
+	{ 15, 286331153 },
 	{ WEIR_WEIGHT_IDLE, 1431655765 },
 };
 
@@ -33,7 +63,8 @@ WEIR_GLOBAL u32 weir_fair_nice_inverse(s64 nice)
 	return fair_table[fair_row(nice) & 63][1];
 }
 
-WEIR_GLOBAL int weir_fair_weigh(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg,
+WEIR_GLOBAL int weir_fair_weigh(struct weir_sched weir_mem *s weir_arg,
+				struct weir_task weir_mem *t weir_arg,
 				struct weir_fair weir_mem *f weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_WEIGHT, .task = t };
@@ -48,12 +79,14 @@ WEIR_GLOBAL int weir_fair_weigh(struct weir_sched weir_mem *s weir_arg, struct w
 	return 0;
 }
 
-WEIR_GLOBAL u64 weir_fair_latency(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL u64 weir_fair_latency(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
 {
 	return weir_property(s, WEIR_TOPIC_LATENCY, t);
 }
 
-WEIR_GLOBAL int weir_fair_begin(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg,
+WEIR_GLOBAL int weir_fair_begin(struct weir_sched weir_mem *s weir_arg,
+				struct weir_task weir_mem *t weir_arg,
 				struct weir_fair weir_mem *f weir_arg)
 {
 	struct weir_msg penalty = { .topic = WEIR_TOPIC_PENALTY, .task = t };
@@ -69,7 +102,8 @@ WEIR_GLOBAL int weir_fair_begin(struct weir_sched weir_mem *s weir_arg, struct w
 	return 0;
 }
 
-WEIR_GLOBAL int weir_fair_look(struct weir_instance weir_mem *self weir_arg, struct weir_fair_queue weir_mem *q weir_arg,
+WEIR_GLOBAL int weir_fair_look(struct weir_instance weir_mem *self weir_arg,
+			       struct weir_fair_queue weir_mem *q weir_arg,
 			       const struct weir_pipe weir_mem *in weir_arg)
 {
 	const struct weir_pipe weir_mem *out = weir_out(self, 0);
@@ -79,7 +113,8 @@ WEIR_GLOBAL int weir_fair_look(struct weir_instance weir_mem *self weir_arg, str
 	q->run_nr = 0;
 	q->run_sum = 0;
 	q->run_least = WEIR_KEY_NONE;
-	for (u32 cpu = weir_fair_busy(out, 0); cpu < nr && weir_loop; cpu = weir_fair_busy(out, cpu + 1)) {
+	for (u32 cpu = weir_fair_busy(out, 0); cpu < nr && weir_loop;
+	     cpu = weir_fair_busy(out, cpu + 1)) {
 		struct weir_task weir_mem *t;
 		struct weir_fair weir_mem *f = weir_fair_runs(self, q, in, cpu, &t);
 		u64 v;
@@ -107,7 +142,7 @@ WEIR_GLOBAL int weir_fair_recount(struct weir_instance weir_mem *self weir_arg,
 	q->load = 0;
 	q->sum = 0;
 	q->nr = 0;
-	weir_for_task(t, in) {
+	weir_for_task (t, in) {
 		struct weir_fair weir_mem *f = weir_fair_of(self->sched, t);
 
 		if (f && weir_fair_waits(q, f))

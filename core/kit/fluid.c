@@ -80,7 +80,8 @@ static void fluid_cut(struct weir_rt weir_mem *r, const struct weir_fluid weir_m
 }
 
 /* Where @r stands at the beginning of a slice. */
-static void fluid_take_up(struct weir_rt weir_mem *r, const struct weir_fluid weir_mem *fluid, u64 now)
+static void fluid_take_up(struct weir_rt weir_mem *r, const struct weir_fluid weir_mem *fluid,
+			  u64 now)
 {
 	u32 state = r->state;
 
@@ -89,7 +90,8 @@ static void fluid_take_up(struct weir_rt weir_mem *r, const struct weir_fluid we
 		fluid_begin(r, now);
 	while (r->x[WEIR_FLUID_LEGS] && r->x[WEIR_FLUID_LEG] <= now && weir_loop)
 		fluid_end_leg(r, now);
-	if (!(state & WEIR_RT_FRESH) && r->x[WEIR_FLUID_LOT] && now > fluid->start && now < fluid->end)
+	if (!(state & WEIR_RT_FRESH) && r->x[WEIR_FLUID_LOT] && now > fluid->start &&
+	    now < fluid->end)
 		fluid_cut(r, fluid, now);
 	r->x[WEIR_FLUID_BASE] = r->used;
 	r->x[WEIR_FLUID_LOT] = 0;
@@ -121,7 +123,8 @@ WEIR_FLAT static u64 fluid_ideal(const struct weir_rt weir_mem *r, u64 at, u64 *
 	return base + weir_share(goal, at > from ? at - from : 0, span, part);
 }
 
-WEIR_GLOBAL int weir_fluid_slice(struct weir_instance weir_mem *self weir_arg, struct weir_assign weir_mem *assign weir_arg,
+WEIR_GLOBAL int weir_fluid_slice(struct weir_instance weir_mem *self weir_arg,
+				 struct weir_assign weir_mem *assign weir_arg,
 				 struct weir_fluid weir_mem *fluid weir_arg, u64 now)
 {
 	u64 end = now, room, length, sum = 0, before = 0;

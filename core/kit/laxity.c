@@ -10,7 +10,8 @@ WEIR_FLAT u64 weir_remaining(struct weir_sched weir_mem *s, struct weir_task wei
 	return wcet > used ? wcet - used : 0;
 }
 
-WEIR_GLOBAL u64 weir_latest_start(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL u64 weir_latest_start(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
 {
 	u64 deadline = weir_property(s, WEIR_TOPIC_DEADLINE, t);
 	u64 left;

@@ -20,7 +20,8 @@ static u64 rate_room(const struct weir_rate_alloc weir_mem *all, u64 full)
 }
 
 /* Rate of all best-effort tasks together. */
-static u64 rate_rest(struct weir_instance weir_mem *self, const struct weir_rate_alloc weir_mem *all)
+static u64 rate_rest(struct weir_instance weir_mem *self,
+		     const struct weir_rate_alloc weir_mem *all)
 {
 	u64 full = rate_full(self), room = rate_room(all, full);
 	u64 least = full * all->floor / 100;
@@ -29,8 +30,9 @@ static u64 rate_rest(struct weir_instance weir_mem *self, const struct weir_rate
 	return taken + least < full ? full - taken : (least ? least : 1);
 }
 
-WEIR_GLOBAL int weir_rate_book(struct weir_instance weir_mem *self weir_arg, struct weir_rate_alloc weir_mem *all weir_arg,
-				struct weir_rate_task weir_mem *p weir_arg, u32 kind, u64 rate)
+WEIR_GLOBAL int weir_rate_book(struct weir_instance weir_mem *self weir_arg,
+			       struct weir_rate_alloc weir_mem *all weir_arg,
+			       struct weir_rate_task weir_mem *p weir_arg, u32 kind, u64 rate)
 {
 	u64 full = rate_full(self);
 
@@ -49,8 +51,8 @@ WEIR_GLOBAL int weir_rate_book(struct weir_instance weir_mem *self weir_arg, str
 }
 
 WEIR_GLOBAL u64 weir_rate_granted(struct weir_instance weir_mem *self weir_arg,
-				   const struct weir_rate_alloc weir_mem *all weir_arg,
-				   const struct weir_rate_task weir_mem *p weir_arg, u64 amount)
+				  const struct weir_rate_alloc weir_mem *all weir_arg,
+				  const struct weir_rate_task weir_mem *p weir_arg, u64 amount)
 {
 	u64 room;
 
@@ -71,12 +73,13 @@ static u64 rate_weight(struct weir_sched weir_mem *s, struct weir_task weir_mem 
 
 /* Tasks other than @t that wait. */
 WEIR_GLOBAL int weir_rate_count_waiting(struct weir_instance weir_mem *self weir_arg,
-					 struct weir_rate_alloc weir_mem *all weir_arg,
-					 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+					struct weir_rate_alloc weir_mem *all weir_arg,
+					struct weir_pipe weir_mem *in weir_arg,
+					struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_task weir_mem *other;
 
-	weir_for_task(other, in) {
+	weir_for_task (other, in) {
 		u32 kind = weir_rate_task_of(self, other)->kind;
 
 		/* Those that update has still to look at are counted by what they will be most likely. */
@@ -91,8 +94,9 @@ WEIR_GLOBAL int weir_rate_count_waiting(struct weir_instance weir_mem *self weir
 
 /* Those that run. */
 WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir_arg,
-					 struct weir_rate_alloc weir_mem *all weir_arg,
-					 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+					struct weir_rate_alloc weir_mem *all weir_arg,
+					struct weir_pipe weir_mem *in weir_arg,
+					struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_sched weir_mem *s = self->sched;
 
@@ -100,7 +104,8 @@ WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir
 		u64 bits = in->cpus->word[w] & weir_busy_word(s, w);
 
 		while (bits && weir_loop) {
-			struct weir_task weir_mem *curr = weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
+			struct weir_task weir_mem *curr =
+				weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
 
 			bits &= bits - 1;
 			if (!curr || curr == t || weir_pipe_has(in, curr) ||
@@ -113,8 +118,10 @@ WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir
 	return 0;
 }
 
-WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg, struct weir_rate_alloc weir_mem *all weir_arg,
-				 struct weir_pipe weir_mem *in weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg,
+				struct weir_rate_alloc weir_mem *all weir_arg,
+				struct weir_pipe weir_mem *in weir_arg,
+				struct weir_task weir_mem *t weir_arg)
 {
 	all->nr = 0;
 	all->weights = 0;
@@ -124,8 +131,9 @@ WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg, st
 	return 0;
 }
 
-WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg, struct weir_rate_alloc weir_mem *all weir_arg,
-				struct weir_task weir_mem *t weir_arg, u64 now, u64 slice)
+WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg,
+			       struct weir_rate_alloc weir_mem *all weir_arg,
+			       struct weir_task weir_mem *t weir_arg, u64 now, u64 slice)
 {
 	struct weir_rate_task weir_mem *p = weir_rate_task_of(self, t);
 	u64 weight = rate_weight(self->sched, t), rest = rate_rest(self, all), of_all;
@@ -149,14 +157,16 @@ WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg, str
 }
 
 WEIR_GLOBAL int weir_rate_stale(const struct weir_rate_alloc weir_mem *all weir_arg,
-				 const struct weir_rate_task weir_mem *p weir_arg, u64 now)
+				const struct weir_rate_task weir_mem *p weir_arg, u64 now)
 {
 	return p->deadline <= now || p->epoch != all->epoch ||
-	       weir_rate_of(p->budget - p->used, p->deadline - now) > weir_rate_of(p->budget, p->period);
+	       weir_rate_of(p->budget - p->used, p->deadline - now) >
+		       weir_rate_of(p->budget, p->period);
 }
 
-WEIR_GLOBAL int weir_rate_squeeze(struct weir_instance weir_mem *self weir_arg, struct weir_rate_alloc weir_mem *all weir_arg,
-				   struct weir_rate_task weir_mem *p weir_arg, u64 now)
+WEIR_GLOBAL int weir_rate_squeeze(struct weir_instance weir_mem *self weir_arg,
+				  struct weir_rate_alloc weir_mem *all weir_arg,
+				  struct weir_rate_task weir_mem *p weir_arg, u64 now)
 {
 	u64 left;
 
@@ -171,15 +181,16 @@ WEIR_GLOBAL int weir_rate_squeeze(struct weir_instance weir_mem *self weir_arg, 
 		return 0;
 	p->epoch = all->epoch;
 	left = p->deadline > now ? p->deadline - now : 0;
-	left = weir_rate_granted(self, all, p, left < WEIR_RATE_LONG ? left * p->rate / WEIR_RATE_FULL : left);
+	left = weir_rate_granted(self, all, p,
+				 left < WEIR_RATE_LONG ? left * p->rate / WEIR_RATE_FULL : left);
 	if (p->used + left >= p->budget)
 		return 0;
 	p->limit = p->budget = p->used + (left ? left : 1);
 	return 1;
 }
 
-WEIR_GLOBAL int weir_rate_period(const struct weir_rate_alloc weir_mem *all weir_arg, struct weir_rate_task weir_mem *p weir_arg,
-				  u64 told, u64 budget)
+WEIR_GLOBAL int weir_rate_period(const struct weir_rate_alloc weir_mem *all weir_arg,
+				 struct weir_rate_task weir_mem *p weir_arg, u64 told, u64 budget)
 {
 	if (!budget)
 		budget = 1;

@@ -185,8 +185,8 @@ WEIR_GLOBAL int weir_reduce_run(struct weir_reduction weir_mem *red weir_arg)
 	return 0;
 }
 
-WEIR_GLOBAL int weir_reduce_construct(struct weir_instance weir_mem *self weir_arg, struct weir_reduction weir_mem *red weir_arg,
-				      u64 items)
+WEIR_GLOBAL int weir_reduce_construct(struct weir_instance weir_mem *self weir_arg,
+				      struct weir_reduction weir_mem *red weir_arg, u64 items)
 {
 	/* Each level has at most half of the servers of the one below. */
 	red->cap = 2 * items + 1;

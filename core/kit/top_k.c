@@ -4,7 +4,8 @@
 #include <weir/kit/top_k.h>
 
 /* Row @a goes before row @b. */
-static int top_k_before(const struct weir_top_k weir_mem *top, const struct weir_assign weir_mem *assign, u32 a, u32 b)
+static int top_k_before(const struct weir_top_k weir_mem *top,
+			const struct weir_assign weir_mem *assign, u32 a, u32 b)
 {
 	const struct weir_rt weir_mem *x = &assign->row[a];
 	const struct weir_rt weir_mem *y = &assign->row[b];
@@ -20,8 +21,8 @@ static int top_k_before(const struct weir_top_k weir_mem *top, const struct weir
 }
 
 /* The root is replaced by @row, which sinks to its place. */
-WEIR_GLOBAL int weir_top_k_sink(struct weir_top_k weir_mem *top weir_arg, const struct weir_assign weir_mem *assign weir_arg,
-			       u32 row)
+WEIR_GLOBAL int weir_top_k_sink(struct weir_top_k weir_mem *top weir_arg,
+				const struct weir_assign weir_mem *assign weir_arg, u32 row)
 {
 	u32 at = 0;
 
@@ -30,7 +31,8 @@ WEIR_GLOBAL int weir_top_k_sink(struct weir_top_k weir_mem *top weir_arg, const 
 
 		if (child >= top->nr)
 			break;
-		if (child + 1 < top->nr && top_k_before(top, assign, top->heap[child], top->heap[child + 1]))
+		if (child + 1 < top->nr &&
+		    top_k_before(top, assign, top->heap[child], top->heap[child + 1]))
 			child++;
 		if (!top_k_before(top, assign, row, top->heap[child]))
 			break;
@@ -41,13 +43,15 @@ WEIR_GLOBAL int weir_top_k_sink(struct weir_top_k weir_mem *top weir_arg, const 
 	return 0;
 }
 
-WEIR_GLOBAL int weir_top_k_offer(struct weir_top_k weir_mem *top weir_arg, const struct weir_assign weir_mem *assign weir_arg,
-				u32 row)
+WEIR_GLOBAL int weir_top_k_offer(struct weir_top_k weir_mem *top weir_arg,
+				 const struct weir_assign weir_mem *assign weir_arg, u32 row)
 {
 	u32 at = top->nr;
 
 	if (at == top->room)
-		return at && top_k_before(top, assign, row, top->heap[0]) ? weir_top_k_sink(top, assign, row) : 0;
+		return at && top_k_before(top, assign, row, top->heap[0])
+			       ? weir_top_k_sink(top, assign, row)
+			       : 0;
 	top->nr++;
 	while (at && top_k_before(top, assign, top->heap[(at - 1) / 2], row) && weir_loop) {
 		top->heap[at] = top->heap[(at - 1) / 2];
@@ -57,8 +61,8 @@ WEIR_GLOBAL int weir_top_k_offer(struct weir_top_k weir_mem *top weir_arg, const
 	return 0;
 }
 
-WEIR_GLOBAL int weir_top_k_construct(struct weir_instance weir_mem *self weir_arg, struct weir_top_k weir_mem *top weir_arg,
-				    u32 word)
+WEIR_GLOBAL int weir_top_k_construct(struct weir_instance weir_mem *self weir_arg,
+				     struct weir_top_k weir_mem *top weir_arg, u32 word)
 {
 	top->word = word;
 	top->heap = weir_instance_alloc(self, weir_nr_cpus(self->sched) * sizeof(u32) + 8);

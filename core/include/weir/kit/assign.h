@@ -32,30 +32,31 @@ enum weir_rt_state {
 /* A real-time task: a row of the table. */
 struct weir_rt {
 	struct weir_task weir_mem *task; /* (p) null: a free row */
-	u64 wcet;     /* (p) of the job, at capacity 1024 */
-	u64 release;  /* (p) of the job, absolute */
-	u64 deadline; /* (p) of the job, absolute */
-	u64 period;   /* (p) 0: unknown */
-	u64 used;     /* (p) run time up to `since`; the policy resets it */
-	u64 since;    /* (p) */
-	u32 state;    /* (p) enum weir_rt_state */
-	u32 cpu;      /* (p) 1 + assigned CPU, 0: none */
-	u32 want_cpu; /* (p) set by the policy: 1 + CPU to assign, 0: any */
+	u64 wcet;			 /* (p) of the job, at capacity 1024 */
+	u64 release;			 /* (p) of the job, absolute */
+	u64 deadline;			 /* (p) of the job, absolute */
+	u64 period;			 /* (p) 0: unknown */
+	u64 used;			 /* (p) run time up to `since`; the policy resets it */
+	u64 since;			 /* (p) */
+	u32 state;			 /* (p) enum weir_rt_state */
+	u32 cpu;			 /* (p) 1 + assigned CPU, 0: none */
+	u32 want_cpu;			 /* (p) set by the policy: 1 + CPU to assign, 0: any */
 	u32 unused;
 	u64 x[WEIR_RT_WORDS]; /* (p) the policy's own */
 };
 
 /* Private memory of a task. */
 struct weir_rt_task {
-	u32 row;   /* (p) 1 + row, 0: none */
+	u32 row; /* (p) 1 + row, 0: none */
 	u32 background; /* (p) 1 + CPU that it was sent to as a background task and has not reached, 0: none */
 };
 
 /* How a policy handles real-time tasks that are bound to some of the CPUs. */
 enum weir_assign_bound {
 	WEIR_ASSIGN_UNBOUND_ONLY = 0, /* as background tasks */
-	WEIR_ASSIGN_BOUND_TOO = 1,    /* set by the policy in construct: they get rows; there was none so far */
-	WEIR_ASSIGN_SOME_BOUND = 2,   /* and there was one */
+	WEIR_ASSIGN_BOUND_TOO =
+		1, /* set by the policy in construct: they get rows; there was none so far */
+	WEIR_ASSIGN_SOME_BOUND = 2, /* and there was one */
 };
 
 /* JOB and DEADLINE of one task. */
@@ -68,65 +69,71 @@ struct weir_rt_params {
 
 struct weir_assign {
 	struct weir_port_map map;
-	struct weir_rt weir_mem *row;		       /* (c) */
-	u32 weir_mem *by_cpu;			       /* (p) 1 + row that the CPU is assigned to, 0: free */
-	struct weir_task weir_mem *weir_mem *background;    /* (p) by CPU: the background task that was sent there */
-	struct weir_rt_params reported;		       /* (p) */
-	u64 cap;				       /* (c) rows; a parameter of the component */
+	struct weir_rt weir_mem *row; /* (c) */
+	u32 weir_mem *by_cpu;	      /* (p) 1 + row that the CPU is assigned to, 0: free */
+	struct weir_task weir_mem *weir_mem
+	*background;			/* (p) by CPU: the background task that was sent there */
+	struct weir_rt_params reported; /* (p) */
+	u64 cap;			/* (c) rows; a parameter of the component */
 	u64 grid; /* (c) ns; weir_assign_soon() is the next multiple of it, 0: at once; set by the policy in construct */
-	u32 nr;					       /* (p) rows ever used */
-	u32 withheld;				       /* (p) a background task may be waiting for a CPU */
-	u32 bound;				       /* (p) enum weir_assign_bound */
+	u32 nr;	  /* (p) rows ever used */
+	u32 withheld; /* (p) a background task may be waiting for a CPU */
+	u32 bound;    /* (p) enum weir_assign_bound */
 	u32 missing; /* (p) rows that still need a CPU; in memory, because the verifier would track a local count */
 	u32 unused;
 	u32 anew; /* (p) jobs, tasks or CPUs have changed; the policy clears this */
 };
 
 /* Topics that a component with per-CPU assignment listens to and requests. */
-#define WEIR_ASSIGN_LISTENS                                                                  \
-	(WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |          \
+#define WEIR_ASSIGN_LISTENS                                                        \
+	(WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) | \
 	 WEIR_TOPIC_BIT(CPU_STATUS) | WEIR_TOPIC_BIT(AFFINITY))
-#define WEIR_ASSIGN_ASKS (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY))
+#define WEIR_ASSIGN_ASKS  (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(AFFINITY))
 #define WEIR_ASSIGN_NEEDS (WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE))
 
 /* Memory for @cap rows; in construct. 0 or an error. */
 int weir_assign_construct(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign);
 /* Take over rows and assignments of the replaced instance; in take_state. */
 int weir_assign_take(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-		    struct weir_instance weir_mem *from, struct weir_assign weir_mem *old);
+		     struct weir_instance weir_mem *from, struct weir_assign weir_mem *old);
 /*
  * The update function. If a job was released or a task woke, it arms the timer, so that the policy decides soon; at time 0, for
  * which no timer can be armed, it returns 1: the policy decides at once. 0: nothing more to do; or an error.
  */
 int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-		      struct weir_pipe weir_mem *in);
+		       struct weir_pipe weir_mem *in);
 /* Messages. 1: the policy must decide; no timer is armed. `on` takes the in-pipe's lock; for `affinity` it is held. */
 int weir_assign_on(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-		  const struct weir_msg *msg);
+		   const struct weir_msg *msg);
 int weir_assign_affinity(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-			struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-			const struct weir_cpumask weir_mem *mask);
+			 struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+			 const struct weir_cpumask weir_mem *mask);
 /* @cpu is idle: send it a background task. 1: done. Takes the in-pipe's lock. */
-int weir_assign_idle(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, u32 cpu);
+int weir_assign_idle(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+		     u32 cpu);
 
 /* The CPU is online and an out-pipe leads to it. */
-WEIR_INLINE int weir_assign_usable(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign, u32 cpu)
+WEIR_INLINE int weir_assign_usable(const struct weir_instance weir_mem *self,
+				   const struct weir_assign weir_mem *assign, u32 cpu)
 {
 	return cpu < weir_nr_cpus(self->sched) && weir_port_to(self, &assign->map, cpu) &&
 	       weir_cpu_is_online(self->sched, cpu);
 }
 
 /* The row of @t, or null. A row from an earlier use of the task's record does not count. */
-WEIR_INLINE struct weir_rt weir_mem *weir_assign_row(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign,
-						   const struct weir_task weir_mem *t)
+WEIR_INLINE struct weir_rt weir_mem *weir_assign_row(const struct weir_instance weir_mem *self,
+						     const struct weir_assign weir_mem *assign,
+						     const struct weir_task weir_mem *t)
 {
 	u32 row = ((struct weir_rt_task weir_mem *)weir_priv(self, t))->row;
 
-	return row && row <= assign->nr && assign->row[row - 1].task == t ? &assign->row[row - 1] : 0;
+	return row && row <= assign->nr && assign->row[row - 1].task == t ? &assign->row[row - 1]
+									  : 0;
 }
 
 /* A task that may use the CPUs in @mask (null: all) may run on every CPU behind the in-pipe @in. */
-WEIR_INLINE int weir_assign_unbound(const struct weir_pipe weir_mem *in, const struct weir_cpumask weir_mem *mask)
+WEIR_INLINE int weir_assign_unbound(const struct weir_pipe weir_mem *in,
+				    const struct weir_cpumask weir_mem *mask)
 {
 	for (u32 w = in->word_lo; mask && w <= in->word_hi && weir_loop; w++)
 		if (in->cpus->word[w] & ~weir_load(&mask->word[w]))
@@ -137,21 +144,26 @@ WEIR_INLINE int weir_assign_unbound(const struct weir_pipe weir_mem *in, const s
 /* --- for decisions; the in-pipe is locked ------------------------------------------------- */
 
 /* Update `used` of all rows to @now, free the rows of ended tasks. O(rows). */
-int weir_assign_account(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, u64 now);
+int weir_assign_account(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			u64 now);
 /* Number of online CPUs that can be assigned. O(CPUs). */
-u32 weir_assign_cpus(const struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign);
+u32 weir_assign_cpus(const struct weir_instance weir_mem *self,
+		     const struct weir_assign weir_mem *assign);
 /*
  * Assign CPUs to the rows with WEIR_RT_WANT and to no others. Rows with a CPU keep it unless they want
  * another one; the rest get their last CPU if it is free, else an idle one, else any.
  * O(rows + CPUs), plus a scan of the CPUs for each row that must migrate.
  */
-int weir_assign_apply(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in);
+int weir_assign_apply(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+		      struct weir_pipe weir_mem *in);
 /* Send background tasks to idle CPUs without an assigned task. O(CPUs), plus O(tasks) for each of them. */
-int weir_background_fill(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in);
+int weir_background_fill(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
+			 struct weir_pipe weir_mem *in);
 
 /* Apply a decision: both of the above. */
-WEIR_INLINE int weir_assign_place(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-				 struct weir_pipe weir_mem *in)
+WEIR_INLINE int weir_assign_place(struct weir_instance weir_mem *self,
+				  struct weir_assign weir_mem *assign,
+				  struct weir_pipe weir_mem *in)
 {
 	int err = weir_assign_apply(self, assign, in);
 
@@ -162,11 +174,12 @@ WEIR_INLINE int weir_assign_place(struct weir_instance weir_mem *self, struct we
 /* Arm the instance's timer for @at unless it is armed for an earlier time. */
 void weir_assign_timer(struct weir_instance weir_mem *self, u64 at);
 /* The same for now, rounded up to the next multiple of `grid`. */
-void weir_assign_soon(struct weir_instance weir_mem *self, const struct weir_assign weir_mem *assign);
+void weir_assign_soon(struct weir_instance weir_mem *self,
+		      const struct weir_assign weir_mem *assign);
 
 /* A message, for a policy that decides as soon as possible. 0. */
-WEIR_INLINE int weir_assign_notify(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
-				const struct weir_msg *msg)
+WEIR_INLINE int weir_assign_notify(struct weir_instance weir_mem *self,
+				   struct weir_assign weir_mem *assign, const struct weir_msg *msg)
 {
 	if (weir_assign_on(self, assign, msg))
 		weir_assign_soon(self, assign);

@@ -20,7 +20,7 @@
 #define WEIR_WEIGHT_NICE_0 1024u
 /* Weight of SCHED_IDLE, less than that of any nice value. */
 #define WEIR_WEIGHT_IDLE 3u
-#define WEIR_WEIGHT_MAX (1u << 20)
+#define WEIR_WEIGHT_MAX	 (1u << 20)
 /* ns; shorter turns are not worth a timer. */
 #define WEIR_FAIR_LEAST_TURN 10000u
 
@@ -35,12 +35,12 @@ enum weir_fair_flag {
 struct weir_fair {
 	u64 vruntime; /* (a) */
 	u64 queue;    /* (p) which one `vruntime` belongs to, 0: none yet */
-	u64 base;     /* (p) least virtual time of the queue when the task was last looked at there */
-	u64 ran;      /* (a) ns on CPUs, up to `since` if it runs */
-	u64 since;    /* (a) ns; when it got its CPU */
-	u64 seen;     /* (a) of what it ran this much is charged */
-	u64 began;    /* (p) what it had run when it got its CPU */
-	u64 slice;    /* (p) for which it runs at a time */
+	u64 base;  /* (p) least virtual time of the queue when the task was last looked at there */
+	u64 ran;   /* (a) ns on CPUs, up to `since` if it runs */
+	u64 since; /* (a) ns; when it got its CPU */
+	u64 seen;  /* (a) of what it ran this much is charged */
+	u64 began; /* (p) what it had run when it got its CPU */
+	u64 slice; /* (p) for which it runs at a time */
 	u64 deadline; /* (p) eevdf: virtual; relative to `vruntime` while it is in no queue */
 	s64 lag;      /* (p) eevdf: what it was owed when it left its queue, in virtual time */
 	u64 key;      /* (p) eevdf: with which it waits */
@@ -54,15 +54,15 @@ struct weir_fair {
 
 /* What a queue lets others know, for tasks that leave it without its being asked. */
 struct weir_fair_mark {
-	u64 queue;   /* (a) whose it is */
-	u64 least;   /* (a) least virtual time; eevdf: the weighted mean */
+	u64 queue; /* (a) whose it is */
+	u64 least; /* (a) least virtual time; eevdf: the weighted mean */
 	u64 waiting; /* (a) least virtual time of those that wait, WEIR_KEY_NONE: none; eevdf: the sum of weights */
 };
 
 /* Who keeps the records. Marks by number of the queue, modulo; a later one may take the place of an earlier one. */
 struct weir_fair_book {
 	struct weir_instance inst;
-	u64 nr; /* (c) marks, a power of two */
+	u64 nr;				      /* (c) marks, a power of two */
 	struct weir_fair_mark weir_mem *mark; /* (c) */
 };
 
@@ -97,7 +97,9 @@ WEIR_INLINE u64 weir_fair_inverse(u64 weight)
 /* Virtual time for which a task of this record runs in @delta. Exact at nice 0. */
 WEIR_INLINE u64 weir_fair_virtual(u64 delta, const struct weir_fair weir_mem *f)
 {
-	return f->weight == WEIR_WEIGHT_NICE_0 ? delta : weir_fair_scale(delta, WEIR_WEIGHT_NICE_0, f->inverse);
+	return f->weight == WEIR_WEIGHT_NICE_0
+		       ? delta
+		       : weir_fair_scale(delta, WEIR_WEIGHT_NICE_0, f->inverse);
 }
 
 /* @part, signed, in 1/1024 of @whole, rounded to the nearest (spec/4, section 7). */
@@ -158,11 +160,13 @@ WEIR_INLINE void weir_fair_charge(struct weir_sched weir_mem *s, struct weir_tas
 u32 weir_fair_nice(s64 nice);
 u32 weir_fair_nice_inverse(s64 nice);
 /* The task's weight as it is told now. O(1). */
-int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, struct weir_fair weir_mem *f);
+int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+		    struct weir_fair weir_mem *f);
 /* For how long @t wants to run at a time, ns; 0: as others do. O(1). */
 u64 weir_fair_latency(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 /* @f begins a turn: what of its penalty holds for that, and where it stands. O(1). */
-int weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, struct weir_fair weir_mem *f);
+int weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
+		    struct weir_fair weir_mem *f);
 
 /* Who answers FAIR, or null. */
 WEIR_INLINE struct weir_fair_book weir_mem *weir_fair_book(struct weir_sched weir_mem *s)
@@ -194,7 +198,8 @@ WEIR_INLINE void weir_fair_publish(struct weir_sched weir_mem *s, u64 queue, u64
 }
 
 /* The mark of @queue, or null: nobody has told, or another queue has told since. */
-WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched weir_mem *s, u64 queue)
+WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched weir_mem *s,
+							      u64 queue)
 {
 	struct weir_fair_book weir_mem *book = weir_fair_book(s);
 	struct weir_fair_mark weir_mem *m;
@@ -208,14 +213,14 @@ WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched 
 /* --- a queue: the tasks in the in-pipe of one instance, and those of them that run -------------------- */
 
 struct weir_fair_queue {
-	u64 id;	      /* (c) unlike that of any other; whoever takes the instance's place goes on with it */
-	u64 zero;     /* (p) virtual time from which sums are counted */
-	u64 load;     /* (p) weights of the tasks that wait */
-	u64 nr;	      /* (p) how many they are */
-	u64 sum;      /* (p) their virtual times from `zero` on, signed, each times its weight */
-	u64 run_load; /* (p) the same of those that run, as weir_fair_look() found it */
-	u64 run_nr;   /* (p) */
-	u64 run_sum;  /* (p) */
+	u64 id; /* (c) unlike that of any other; whoever takes the instance's place goes on with it */
+	u64 zero;      /* (p) virtual time from which sums are counted */
+	u64 load;      /* (p) weights of the tasks that wait */
+	u64 nr;	       /* (p) how many they are */
+	u64 sum;       /* (p) their virtual times from `zero` on, signed, each times its weight */
+	u64 run_load;  /* (p) the same of those that run, as weir_fair_look() found it */
+	u64 run_nr;    /* (p) */
+	u64 run_sum;   /* (p) */
 	u64 run_least; /* (p) least virtual time of those that run, WEIR_KEY_NONE: none does */
 };
 
@@ -223,7 +228,8 @@ struct weir_fair_queue {
 #define WEIR_FAIR_BASE (1ull << 40)
 
 /* In construct. */
-WEIR_INLINE void weir_fair_open(const struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q)
+WEIR_INLINE void weir_fair_open(const struct weir_instance weir_mem *self,
+				struct weir_fair_queue weir_mem *q)
 {
 	q->id = weir_random(self->sched) | 1ull << 63;
 	q->zero = WEIR_FAIR_BASE;
@@ -278,18 +284,21 @@ int weir_fair_look(struct weir_instance weir_mem *self, struct weir_fair_queue w
 int weir_fair_recount(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
 		      const struct weir_pipe weir_mem *in);
 /* What runs on @cpu is to give way to @t. */
-int weir_fair_displace(struct weir_instance weir_mem *self, const struct weir_fair_queue weir_mem *q,
+int weir_fair_displace(struct weir_instance weir_mem *self,
+		       const struct weir_fair_queue weir_mem *q,
 		       const struct weir_pipe weir_mem *in, u32 cpu, struct weir_task weir_mem *t);
 
 /* One more waits, or one less. */
-WEIR_INLINE void weir_fair_enter(struct weir_fair_queue weir_mem *q, const struct weir_fair weir_mem *f)
+WEIR_INLINE void weir_fair_enter(struct weir_fair_queue weir_mem *q,
+				 const struct weir_fair weir_mem *f)
 {
 	q->load += f->weight;
 	q->sum += (f->vruntime - q->zero) * f->weight;
 	q->nr++;
 }
 
-WEIR_INLINE void weir_fair_leave(struct weir_fair_queue weir_mem *q, const struct weir_fair weir_mem *f)
+WEIR_INLINE void weir_fair_leave(struct weir_fair_queue weir_mem *q,
+				 const struct weir_fair weir_mem *f)
 {
 	q->load -= f->weight;
 	q->sum -= (f->vruntime - q->zero) * f->weight;
@@ -297,18 +306,21 @@ WEIR_INLINE void weir_fair_leave(struct weir_fair_queue weir_mem *q, const struc
 }
 
 /* It is one of those that wait, and was counted. */
-WEIR_INLINE int weir_fair_waits(const struct weir_fair_queue weir_mem *q, const struct weir_fair weir_mem *f)
+WEIR_INLINE int weir_fair_waits(const struct weir_fair_queue weir_mem *q,
+				const struct weir_fair weir_mem *f)
 {
-	return f->queue == q->id && (f->flags & (WEIR_FAIR_WAITS | WEIR_FAIR_SLEPT)) == WEIR_FAIR_WAITS;
+	return f->queue == q->id &&
+	       (f->flags & (WEIR_FAIR_WAITS | WEIR_FAIR_SLEPT)) == WEIR_FAIR_WAITS;
 }
 
 /* @t has been claimed by a CPU behind the instance, and has left the in-pipe for it. */
-WEIR_INLINE int weir_fair_claimed(const struct weir_instance weir_mem *self, struct weir_task weir_mem *t)
+WEIR_INLINE int weir_fair_claimed(const struct weir_instance weir_mem *self,
+				  struct weir_task weir_mem *t)
 {
 	u32 cpu = weir_load(&t->cpu), state = weir_load(&t->state);
 
-	return (state == WEIR_CLAIMED || state == WEIR_RUNNING) && cpu < weir_nr_cpus(self->sched) &&
-	       weir_cpu_curr(self->sched, cpu) == t;
+	return (state == WEIR_CLAIMED || state == WEIR_RUNNING) &&
+	       cpu < weir_nr_cpus(self->sched) && weir_cpu_curr(self->sched, cpu) == t;
 }
 
 /* No shorter than the timers of Linux; with ticks, up to the first one at which @turn is over. */

@@ -27,14 +27,14 @@
 
 /* Words of a row that the functions below keep. Times in ns, absolute where not said otherwise. */
 enum weir_fluid_word {
-	WEIR_FLUID_FROM, /* when the job's time began */
-	WEIR_FLUID_SPAN, /* until it ends; 0: no job yet */
-	WEIR_FLUID_BASE, /* `used` when the slice began */
-	WEIR_FLUID_LOT,  /* for which it is to run in the slice */
+	WEIR_FLUID_FROM,     /* when the job's time began */
+	WEIR_FLUID_SPAN,     /* until it ends; 0: no job yet */
+	WEIR_FLUID_BASE,     /* `used` when the slice began */
+	WEIR_FLUID_LOT,	     /* for which it is to run in the slice */
 	WEIR_FLUID_LEG_FROM, /* when the first leg began, if there are any */
 	WEIR_FLUID_LEG_BASE, /* `used` by then */
 	WEIR_FLUID_LEGS, /* of the way back to the line from release to deadline, at most WEIR_FLUID_MAX_LEGS */
-	WEIR_FLUID_LEG,	 /* pairs, one a leg: when it ends, and what `used` is to be there */
+	WEIR_FLUID_LEG, /* pairs, one a leg: when it ends, and what `used` is to be there */
 	WEIR_FLUID_WORDS = WEIR_FLUID_LEG + 2 * WEIR_FLUID_MAX_LEGS,
 };
 
@@ -68,7 +68,8 @@ WEIR_INLINE u64 weir_fluid_left(const struct weir_rt weir_mem *r)
 {
 	u64 had = r->used - r->x[WEIR_FLUID_BASE];
 
-	return r->state & WEIR_RT_READY && r->x[WEIR_FLUID_LOT] > had ? r->x[WEIR_FLUID_LOT] - had : 0;
+	return r->state & WEIR_RT_READY && r->x[WEIR_FLUID_LOT] > had ? r->x[WEIR_FLUID_LOT] - had
+								      : 0;
 }
 
 #endif

@@ -12,7 +12,7 @@ WEIR_INLINE int weir_forward(struct weir_instance weir_mem *self, struct weir_pi
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		err = weir_pipe_mirror(out, c->task, in);
 		if (err)
 			return err;
@@ -30,7 +30,8 @@ WEIR_INLINE void weir_burn(struct weir_instance weir_mem *self, u64 n)
 }
 
 /* BURN: a new number of iterations, for this instance or for all. */
-WEIR_INLINE void weir_burn_set(const struct weir_instance weir_mem *self, u64 weir_mem *iterations, const struct weir_msg *msg)
+WEIR_INLINE void weir_burn_set(const struct weir_instance weir_mem *self, u64 weir_mem *iterations,
+			       const struct weir_msg *msg)
 {
 	if (!msg->value2 || msg->value2 == (u64)self->idx + 1)
 		weir_store(iterations, msg->value);
@@ -40,12 +41,13 @@ WEIR_INLINE void weir_burn_set(const struct weir_instance weir_mem *self, u64 we
  * Fixed priorities: tasks are sorted by the number that the responder of @topic gives in value2, the smaller the more urgent, and run
  * without a slice.
  */
-WEIR_INLINE int weir_fixed_update(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in, u32 topic)
+WEIR_INLINE int weir_fixed_update(struct weir_instance weir_mem *self,
+				  struct weir_pipe weir_mem *in, u32 topic)
 {
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		struct weir_msg msg = { .topic = topic, .task = c->task };
 		u64 number = weir_request(self->sched, &msg) ? 0 : msg.value2;
 
@@ -66,7 +68,8 @@ WEIR_INLINE int weir_fixed_on(struct weir_instance weir_mem *self, const struct 
 }
 
 /* A message of the topic about a waiting task. A task that update has not handled yet gets its key there. */
-WEIR_INLINE int weir_fixed_follow(struct weir_instance weir_mem *self, const struct weir_msg *msg, struct weir_pipe weir_mem *in)
+WEIR_INLINE int weir_fixed_follow(struct weir_instance weir_mem *self, const struct weir_msg *msg,
+				  struct weir_pipe weir_mem *in)
 {
 	if (!weir_pipe_has(weir_out(self, 0), msg->task))
 		return 0;

@@ -17,9 +17,11 @@ WEIR_INLINE int weir_cpu_waits(const struct weir_sched weir_mem *s, u32 cpu)
 }
 
 /* The CPU is there, and @mask (null: any) has it. */
-WEIR_INLINE int weir_cpu_may(const struct weir_sched weir_mem *s, u32 cpu, const struct weir_cpumask weir_mem *mask)
+WEIR_INLINE int weir_cpu_may(const struct weir_sched weir_mem *s, u32 cpu,
+			     const struct weir_cpumask weir_mem *mask)
 {
-	return cpu < weir_nr_cpus(s) && weir_cpu_is_online(s, cpu) && (!mask || weir_mask_test(mask, cpu));
+	return cpu < weir_nr_cpus(s) && weir_cpu_is_online(s, cpu) &&
+	       (!mask || weir_mask_test(mask, cpu));
 }
 
 /* No thread of the CPU's core is busy. O(64): threads that are numbered as neighbours are looked at. */

@@ -40,8 +40,8 @@ struct weir_rate_task {
 
 /* Part of a component's state. */
 struct weir_rate_alloc {
-	u64 floor;   /* percent that best effort has at least */
-	u64 hard;    /* rates booked */
+	u64 floor; /* percent that best effort has at least */
+	u64 hard;  /* rates booked */
 	u64 soft;
 	u64 chain;   /* ns; until then the best-effort turns given out keep their rate busy */
 	u64 weights; /* of best-effort tasks, as counted last */
@@ -49,8 +49,9 @@ struct weir_rate_alloc {
 	u32 epoch;   /* admissions so far */
 };
 
-WEIR_INLINE struct weir_rate_task weir_mem *weir_rate_task_of(const struct weir_instance weir_mem *self,
-						      const struct weir_task weir_mem *t)
+WEIR_INLINE struct weir_rate_task weir_mem *weir_rate_task_of(const struct weir_instance
+							      weir_mem *self,
+							      const struct weir_task weir_mem *t)
 {
 	return (struct weir_rate_task weir_mem *)weir_priv(self, t);
 }
@@ -64,7 +65,8 @@ WEIR_INLINE u64 weir_rate_of(u64 part, u64 whole)
 }
 
 /* The rate of @p is not booked any more. */
-WEIR_INLINE void weir_rate_unbook(struct weir_rate_alloc weir_mem *all, const struct weir_rate_task weir_mem *p)
+WEIR_INLINE void weir_rate_unbook(struct weir_rate_alloc weir_mem *all,
+				  const struct weir_rate_task weir_mem *p)
 {
 	if (p->kind == WEIR_RATE_HARD)
 		all->hard -= p->rate < all->hard ? p->rate : all->hard;
@@ -76,32 +78,35 @@ WEIR_INLINE void weir_rate_unbook(struct weir_rate_alloc weir_mem *all, const st
  * Book @rate instead of what @p has booked, hard or soft (@kind), and let it be of that kind. 1: booked. 0: a hard
  * one would leave less than the floor; it is best effort, its first turn is to come.
  */
-int weir_rate_book(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p,
-		    u32 kind, u64 rate);
+int weir_rate_book(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
+		   struct weir_rate_task weir_mem *p, u32 kind, u64 rate);
 /* @amount for a hard task; the part that a soft one gets of it. */
-u64 weir_rate_granted(struct weir_instance weir_mem *self, const struct weir_rate_alloc weir_mem *all,
-		       const struct weir_rate_task weir_mem *p, u64 amount);
+u64 weir_rate_granted(struct weir_instance weir_mem *self,
+		      const struct weir_rate_alloc weir_mem *all,
+		      const struct weir_rate_task weir_mem *p, u64 amount);
 /* Count the best-effort tasks of the instance other than @t, those that wait in @in and those that run. O(n). */
-int weir_rate_count(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all, struct weir_pipe weir_mem *in,
-		     struct weir_task weir_mem *t);
+int weir_rate_count(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
+		    struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
 /*
  * @t, best effort, begins a turn @now: @slice for each that was counted and for itself is the period, and by weight,
  * 21 and its PRIORITY, it gets its part of the rest of it. All turns together use the rate of best effort up to the end of
  * the chain, so real-time tasks never wait for them too long.
  */
-int weir_rate_turn(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all, struct weir_task weir_mem *t,
-		    u64 now, u64 slice);
+int weir_rate_turn(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
+		   struct weir_task weir_mem *t, u64 now, u64 slice);
 /* What is left of a turn or period is more than its rate allows until the deadline, as rates are now. */
-int weir_rate_stale(const struct weir_rate_alloc weir_mem *all, const struct weir_rate_task weir_mem *p, u64 now);
+int weir_rate_stale(const struct weir_rate_alloc weir_mem *all,
+		    const struct weir_rate_task weir_mem *p, u64 now);
 /*
  * Less is left to @p than before. What is left of a turn is due later. In its period a soft task goes on by
  * its new rate, for others have been promised the rest, and 1 says so. `used` is up to date.
  */
-int weir_rate_squeeze(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p,
-		       u64 now);
+int weir_rate_squeeze(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
+		      struct weir_rate_task weir_mem *p, u64 now);
 /*
  * The period that a real-time task is in, and what it may still run in it: @budget in each. Its job was released at
  * @told. `release` after now: its budget is used up until then.
  */
-int weir_rate_period(const struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p, u64 told, u64 budget);
+int weir_rate_period(const struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p,
+		     u64 told, u64 budget);
 #endif

@@ -33,13 +33,13 @@ struct weir_server {
 	u32 chosen;   /* (p) 1 + the one whose dual it would run, 0: none */
 	u32 runs;     /* (p) */
 	u32 level;    /* (p) 0: a leaf */
-	u32 first;    /* (p) place of its first leaf among all leaves; those below it are neighbours */
-	u32 nr;	      /* (p) leaves below it, itself if it is one */
-	u32 root;     /* (p) place of the first leaf below its root */
-	u32 next;     /* (p) while places are given: of the next leaf */
-	u32 anew;     /* (p) deadline and `dual` are to be worked out anew */
+	u32 first; /* (p) place of its first leaf among all leaves; those below it are neighbours */
+	u32 nr;	   /* (p) leaves below it, itself if it is one */
+	u32 root;  /* (p) place of the first leaf below its root */
+	u32 next;  /* (p) while places are given: of the next leaf */
+	u32 anew;  /* (p) deadline and `dual` are to be worked out anew */
 	u32 unused;
-	u64 whole;    /* (p) its share is this, plus (even levels) or minus those of its leaves; modulo 2^64 */
+	u64 whole; /* (p) its share is this, plus (even levels) or minus those of its leaves; modulo 2^64 */
 };
 
 struct weir_reduction {
@@ -53,7 +53,8 @@ struct weir_reduction {
 };
 
 /* Memory for @items tasks; in construct. */
-int weir_reduce_construct(struct weir_instance weir_mem *self, struct weir_reduction weir_mem *red, u64 items);
+int weir_reduce_construct(struct weir_instance weir_mem *self, struct weir_reduction weir_mem *red,
+			  u64 items);
 /* The first leaf that has room for @share, a new one if none has. Offer larger shares first. O(leaves). */
 u32 weir_reduce_leaf(struct weir_reduction weir_mem *red, u64 share);
 /* All leaves are there: the levels above them, for @cpus CPUs. O(leaves^2). */

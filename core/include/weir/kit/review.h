@@ -9,52 +9,55 @@
  * Defines comp_review_all(self): calls comp_review(self, in, t, affinity) for the tasks of each in-pipe, which is locked meanwhile.
  * (A macro, because components have no function pointers.) 0 or the first error.
  */
-#define WEIR_REVIEW_ALL(comp)                                                                                 \
-	static int comp##_review_pipe(struct comp weir_mem *self, struct weir_pipe weir_mem *in)              \
-	{                                                                                                     \
-		struct weir_task weir_mem *t;                                                                 \
-		int err = weir_pipe_lock(in);                                                                 \
-                                                                                                              \
-		if (err)                                                                                      \
-			return err;                                                                           \
-		weir_for_task(t, in) {                                                                        \
-			err = comp##_review(self, in, t, weir_affinity(self->inst.sched, t));                 \
-			if (err)                                                                              \
-				break;                                                                        \
-		}                                                                                             \
-		weir_pipe_unlock(in);                                                                         \
-		return err;                                                                                   \
-	}                                                                                                     \
-                                                                                                              \
-	static int comp##_review_all(struct comp weir_mem *self)                                              \
-	{                                                                                                     \
-		int err = 0;                                                                                  \
-                                                                                                              \
-		for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)                               \
-			err = comp##_review_pipe(self, weir_in(&self->inst, i));                              \
-		return err;                                                                                   \
+#define WEIR_REVIEW_ALL(comp)                                                                    \
+	static int comp##_review_pipe(struct comp weir_mem *self, struct weir_pipe weir_mem *in) \
+	{                                                                                        \
+		struct weir_task weir_mem *t;                                                    \
+		int err = weir_pipe_lock(in);                                                    \
+                                                                                                 \
+		if (err)                                                                         \
+			return err;                                                              \
+		weir_for_task (t, in) {                                                          \
+			err = comp##_review(self, in, t, weir_affinity(self->inst.sched, t));    \
+			if (err)                                                                 \
+				break;                                                           \
+		}                                                                                \
+		weir_pipe_unlock(in);                                                            \
+		return err;                                                                      \
+	}                                                                                        \
+                                                                                                 \
+	static int comp##_review_all(struct comp weir_mem *self)                                 \
+	{                                                                                        \
+		int err = 0;                                                                     \
+                                                                                                 \
+		for (u32 i = 0; i < self->inst.nr_in && !err && weir_loop; i++)                  \
+			err = comp##_review_pipe(self, weir_in(&self->inst, i));                 \
+		return err;                                                                      \
 	}
 
 /*
  * For distributors that use the first out-pipe a task may use: the update function, and the review of one task. A task that is in
  * the right place, or that update has not handled yet, is left alone.
  */
-WEIR_INLINE int weir_first_update(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in)
+WEIR_INLINE int weir_first_update(struct weir_instance weir_mem *self,
+				  struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		struct weir_task weir_mem *t = c->task;
 
-		err = weir_route(self, in, t, weir_first_allowed(self, weir_affinity(self->sched, t)));
+		err = weir_route(self, in, t,
+				 weir_first_allowed(self, weir_affinity(self->sched, t)));
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-WEIR_INLINE int weir_first_review(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
+WEIR_INLINE int weir_first_review(struct weir_instance weir_mem *self,
+				  struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
 				  const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *to = weir_first_allowed(self, mask);

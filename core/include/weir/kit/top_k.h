@@ -18,7 +18,8 @@ struct weir_top_k {
 };
 
 /* Memory for as many rows as there are CPUs; in construct. */
-int weir_top_k_construct(struct weir_instance weir_mem *self, struct weir_top_k weir_mem *top, u32 word);
+int weir_top_k_construct(struct weir_instance weir_mem *self, struct weir_top_k weir_mem *top,
+			 u32 word);
 
 /* Start a new selection of at most @room rows. */
 WEIR_INLINE void weir_top_k_clear(struct weir_top_k weir_mem *top, u32 room)
@@ -28,6 +29,7 @@ WEIR_INLINE void weir_top_k_clear(struct weir_top_k weir_mem *top, u32 room)
 }
 
 /* Consider @row for the selection. O(log room). */
-int weir_top_k_offer(struct weir_top_k weir_mem *top, const struct weir_assign weir_mem *assign, u32 row);
+int weir_top_k_offer(struct weir_top_k weir_mem *top, const struct weir_assign weir_mem *assign,
+		     u32 row);
 
 #endif
