@@ -84,8 +84,12 @@ fn hot(root: &Path) -> String {
     let below = |p: &Path| p.strip_prefix(&root).expect("it lies below").display().to_string();
     let mut files: Vec<(String, PathBuf)> =
         core.iter().chain(components.iter().map(|c| &c.path)).map(|p| (below(p), p.clone())).collect();
-    let own =
-        ["core/port/native/port.c", "core/port/native/guard.h", "core/port/native/host.c", "experiments/swap-pause/hot.c"];
+    let own = [
+        "core/port/native/port.c",
+        "core/port/native/guard.h",
+        "core/port/native/host.c",
+        "experiments/swap-pause/hot.c",
+    ];
     files.extend(own.map(|p| (p.rsplit('/').next().expect("a name").to_string(), root.join(p))));
     files.sort();
     for folder in ["core/src", "core/kit"] {
