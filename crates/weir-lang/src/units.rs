@@ -22,9 +22,9 @@ pub(crate) fn parse(text: &str, unit: Unit) -> Result<u64, String> {
         Unit::Count => "plain number",
         Unit::Pct => "percentage",
         Unit::Bytes => "size in bytes",
-        Unit::Flag => "truth value",
+        Unit::Flag => "boolean",
     };
-    let wrong = || format!("`{text}` is no {noun}");
+    let wrong = || format!("`{text}` is not a {noun}");
     if unit == Unit::Flag {
         return match text {
             "true" => Ok(1),
