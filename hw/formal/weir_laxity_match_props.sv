@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// What weir_laxity_match promises, for any choice, any change of readiness and any earlier decision.
+module weir_laxity_match_props #(
+  parameter int unsigned NumTasks = 8,
+  parameter int unsigned NumCpus = 3,
+  parameter int unsigned IdWidth = 3
+) (
+  input logic                            clk_i,
+  input logic                            rst_ni,
+  input logic                            valid_i,
+  input logic [NumCpus-1:0]              some_i,
+  input logic [NumCpus-1:0][IdWidth-1:0] best_i,
+  input logic [NumTasks-1:0]             ready_i,
+  input logic [NumTasks-1:0]             drop_i,
+  input logic                            stay_i
+);
+  logic                            decided;
+  logic [NumCpus-1:0]              busy, busy_q, some_1;
+  logic [NumCpus-1:0][IdWidth-1:0] task_no, task_q, best_1;
+  logic [NumTasks-1:0]             chosen, chosen_q, awake_1, want;
+  logic                            valid_1, valid_2, stay_1, stay_2, live_q;
+
+  weir_laxity_match #(.NumTasks(NumTasks), .NumCpus(NumCpus), .IdWidth(IdWidth)) u_match (
+    .clk_i, .rst_ni, .valid_i, .some_i, .best_i, .ready_i, .drop_i, .stay_i,
+    .decided_o(decided), .busy_o(busy), .task_o(task_no), .chosen_o(chosen)
+  );
+
+  initial live_q = 1'b0;
+  always_ff @(posedge clk_i) live_q <= 1'b1;
+  always_comb if (!live_q) assume (!rst_ni);
+
+  // A selector gives each task once, first places first, and lets two decisions not overlap.
+  always_comb begin
+    for (int a = 0; a < NumCpus; a++) begin
+      assume (best_i[a] < NumTasks);
+      for (int b = 0; b < a; b++) begin
+        assume (!(some_i[a] && some_i[b] && best_i[a] == best_i[b]));
+        assume (!some_i[a] || some_i[b]);
+      end
+    end
+    if (valid_1) assume (!valid_i);
+  end
+
+  // The choice, as it is two clocks later: without what stopped being ready on the way.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_1 <= 1'b0;
+      valid_2 <= 1'b0;
+      want    <= '0;
+    end else begin
+      valid_1 <= valid_i;
+      valid_2 <= valid_1;
+      want    <= '0;
+      for (int b = 0; b < NumCpus; b++)
+        if (some_1[b] && awake_1[best_1[b]] && !drop_i[best_1[b]]) want[best_1[b]] <= 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    some_1   <= some_i;
+    best_1   <= best_i;
+    awake_1  <= ready_i & ~drop_i;
+    stay_1   <= stay_i;
+    stay_2   <= stay_1;
+    busy_q   <= busy;
+    task_q   <= task_no;
+    chosen_q <= chosen;
+  end
+
+  always_comb if (rst_ni && live_q) begin
+    // One clock of answer for each question.
+    assert (decided == valid_2);
+    // A task has one CPU at most, and chosen_o is what the CPUs have.
+    for (int t = 0; t < NumTasks; t++) begin
+      logic [NumCpus-1:0] on;
+      for (int c = 0; c < NumCpus; c++) on[c] = busy[c] && task_no[c] == t;
+      assert ($onehot0(on));
+      assert (chosen[t] == |on);
+    end
+    if (decided) begin
+      // Exactly what was chosen and still is ready has a CPU: none is lost, none comes from nowhere.
+      assert (chosen == want);
+      // R5: who is chosen again stays where it was.
+      if (stay_2)
+        for (int c = 0; c < NumCpus; c++)
+          if (busy_q[c] && want[task_q[c]]) assert (busy[c] && task_no[c] == task_q[c]);
+    end else begin
+      // R1: nothing moves between decisions.
+      assert (busy == busy_q && task_no == task_q && chosen == chosen_q);
+    end
+    cover (decided && busy == '1 && busy_q == '1 && task_no != task_q);
+  end
+endmodule

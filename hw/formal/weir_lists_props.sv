@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// What weir_lists promises, for any calls: who is next is the first of the highest level, an interrupt stands only for
+/// something more urgent, answers come in time.
+module weir_lists_props #(
+  parameter int unsigned NumThreads = 4,
+  parameter int unsigned NumLevels = 2,
+  localparam int unsigned IdWidth = $clog2(NumThreads),
+  localparam int unsigned LevelWidth = $clog2(NumLevels)
+) (
+  input logic        clk_i,
+  input logic        rst_ni,
+  input logic        req_i,
+  input logic [21:2] addr_i
+);
+  localparam logic [3:0] IsEmpty = 4'd0, Enqueue = 4'd1, Dequeue = 4'd2, IsQueued = 4'd3, GetPriority = 4'd4,
+      SetPriority = 4'd5, Preemption = 4'd7, Next = 4'd10;
+  localparam int unsigned Latest = 8;
+
+  logic        rvalid, irq, live_q;
+  logic [31:0] rdata;
+
+  weir_lists #(.NumThreads(NumThreads), .NumLevels(NumLevels)) u_lists (
+    .clk_i, .rst_ni, .req_i, .addr_i, .rvalid_o(rvalid), .rdata_o(rdata), .irq_o(irq)
+  );
+
+  logic begun_q;
+  initial begun_q = 1'b0;
+  always_ff @(posedge clk_i) begun_q <= 1'b1;
+  // Memories keep their contents over a reset, so there is one at the beginning only.
+  always_comb assume (rst_ni == begun_q);
+
+  // The call under way, and what should be queued: who, at what level, and who came before whom.
+  logic                                  open_q, preempt_q, runs_q;
+  logic [3:0]                            cmd_q, age_q;
+  logic [IdWidth-1:0]                    id_q;
+  logic [7:0]                            arg_q;
+  logic [NumThreads-1:0]                 in_q;
+  logic [NumThreads-1:0][LevelWidth-1:0] level_q;
+  logic [NumThreads-1:0][NumThreads-1:0] older_q;
+  logic [LevelWidth-1:0]                 current_q;
+  logic [IdWidth-1:0]                    running_q;
+  logic                                  enters, leaves;
+  logic [IdWidth-1:0]                    who;
+
+  assign who    = cmd_q == Next ? rdata[IdWidth-1:0] : id_q;
+  assign enters = rvalid && ((cmd_q == Enqueue && !in_q[id_q]) || (cmd_q == SetPriority && in_q[id_q]));
+  assign leaves = rvalid && (cmd_q == Dequeue || (cmd_q == Next && !rdata[31]));
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      live_q    <= 1'b0;
+      open_q    <= 1'b0;
+      age_q     <= '0;
+      cmd_q     <= '0;
+      id_q      <= '0;
+      arg_q     <= '0;
+      in_q      <= '0;
+      preempt_q <= 1'b0;
+      runs_q    <= 1'b0;
+      current_q <= '0;
+      running_q <= '0;
+    end else begin
+      live_q <= 1'b1;
+      if (req_i) begin
+        open_q <= 1'b1;
+        age_q  <= 4'd1;
+        cmd_q  <= addr_i[5:2];
+        id_q   <= addr_i[6+:IdWidth];
+        arg_q  <= addr_i[14+:8];
+      end else begin
+        age_q <= age_q + 4'd1;
+      end
+      if (rvalid) begin
+        open_q <= req_i;
+        if (cmd_q == Enqueue) in_q[id_q] <= 1'b1;
+        if (leaves) in_q[who] <= 1'b0;
+        if (cmd_q == Preemption) preempt_q <= arg_q[0];
+        if (cmd_q == Next) begin
+          runs_q <= !rdata[31];
+          if (!rdata[31]) begin
+            current_q <= rdata[8+:LevelWidth];
+            running_q <= who;
+          end
+        end
+        // The priority of what runs counts as soon as it is set.
+        if (cmd_q == SetPriority && runs_q && running_q == id_q) current_q <= arg_q[LevelWidth-1:0];
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!begun_q) level_q <= '0;
+    else if (rvalid && cmd_q == SetPriority) level_q[id_q] <= arg_q[LevelWidth-1:0];
+    if (enters) begin
+      // Who comes is younger than all that are there.
+      for (int t = 0; t < NumThreads; t++) older_q[t][id_q] <= 1'b0;
+      older_q[id_q] <= in_q;
+      older_q[id_q][id_q] <= 1'b0;
+    end
+  end
+
+  always_comb begin
+    // One call at a time.
+    if (!live_q || (open_q && !rvalid)) assume (!req_i);
+  end
+
+  always_comb if (rst_ni && live_q) begin
+    // Every call is answered once, in time.
+    if (rvalid) assert (open_q);
+    if (open_q) assert (age_q <= Latest);
+    if (rvalid) begin
+      if (cmd_q == Enqueue) assert (rdata[0] == in_q[id_q]);
+      if (cmd_q == Dequeue) assert (rdata[0] == !in_q[id_q]);
+      if (cmd_q == IsQueued) assert (rdata[0] == in_q[id_q]);
+      if (cmd_q == IsEmpty) assert (rdata[0] == (in_q == '0));
+      if (cmd_q == GetPriority) assert (rdata[LevelWidth-1:0] == level_q[id_q]);
+      if (cmd_q == Next) begin
+        assert (rdata[31] == (in_q == '0));
+        if (!rdata[31]) begin
+          assert (in_q[who] && rdata[8+:LevelWidth] == level_q[who]);
+          for (int t = 0; t < NumThreads; t++)
+            if (in_q[t] && t != who) begin
+              // The highest level, and of it the one that came first.
+              assert (level_q[t] <= level_q[who]);
+              if (level_q[t] == level_q[who]) assert (!older_q[who][t]);
+            end
+        end
+      end
+    end
+    // An interrupt is for something more urgent than what runs.
+    if (irq && !open_q) begin
+      logic more;
+      more = 1'b0;
+      for (int t = 0; t < NumThreads; t++) if (in_q[t] && (!runs_q || level_q[t] > current_q)) more = 1'b1;
+      assert (preempt_q && more);
+    end
+  end
+endmodule

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// weir_laxity - a scheduling engine: it follows all tasks, decides at each tick which of them have the CPUs, and interrupts
+/// a CPU only if it must run another task than it does.
+///
+/// Policies by register: least laxity first (LLF), earliest deadline first (EDF), EDF until zero laxity (EDZL), modified LLF
+/// (MLLF). Rules: decisions leave at ticks only (R1); equals: who was chosen before (R2), then the lowest number (R3); irq_o[c]
+/// stands while what CPU c holds is not what it is to run (R4); who is chosen again stays on its CPU (R5). The register map is
+/// in docs/hardware.md; a read of SCHED is the hand-over of a context, so a CPU reads it after it has saved what it had.
+///
+/// twin:     components/distribute/laxity.c, with eager = 0 (crates/weir-hw)
+/// latency:  bus: answer 2 clocks after the request; tick to new SCHED DecisionClocks, to irq_o one clock more
+/// area:     O(NumTasks); what the selectors take is in docs/hardware.md
+/// source:   Mancuso et al., hardware scheduling engine, IV and V; claims, job numbers, sporadic tasks, phases are ours
+module weir_laxity #(
+  /// Task monitors, 2..64.
+  parameter int unsigned NumTasks = 16,
+  /// CPUs, 1..8.
+  parameter int unsigned NumCpus = 2,
+  /// Bits of times, in ticks, 4..16.
+  parameter int unsigned Width = 16,
+  /// How the most urgent tasks are found: 0 one task a clock, 1 all in one clock, 2 pipelined tree.
+  parameter int unsigned Select = 0,
+  /// Policies that there are, a bit each: LLF, EDF, EDZL, MLLF.
+  parameter bit [3:0] Policies = 4'b1111,
+  /// Sporadic tasks and deadlines shorter than periods.
+  parameter bit Separation = 1'b1,
+  /// Counters of tasks can be read.
+  parameter bit ReadBack = 1'b1,
+  /// Clocks from one tick to the next after reset; TICK sets another number.
+  parameter int unsigned TickClocks = 4800,
+  /// Dependent, do not override: bits of a CPU number.
+  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1,
+  /// Dependent, do not override: bits of a task number.
+  localparam int unsigned IdWidth = $clog2(NumTasks)
+) (
+  input  logic                            clk_i,     /// Clock, rising edge.
+  input  logic                            rst_ni,    /// Reset, asynchronous, active low.
+  input  logic                            req_i,     /// A request; one can come each clock.
+  input  logic                            we_i,      /// It writes.
+  input  logic [CpuWidth-1:0]             cpu_i,     /// CPU that asks: selects banked registers; below NumCpus.
+  input  logic [10:2]                     addr_i,    /// Word address.
+  input  logic [31:0]                     wdata_i,   /// What to write.
+  output logic                            rvalid_o,  /// Answer to a request, read or write.
+  output logic [31:0]                     rdata_o,   /// What was read; 0 after a write.
+  output logic [NumCpus-1:0]              irq_o,     /// The CPU has to switch: level, until it has read SCHED.
+  output logic                            decided_o, /// One clock: SCHED shows a new decision, maybe the same as before.
+  output logic [NumCpus-1:0]              busy_o,    /// The CPU is to run a task.
+  output logic [NumCpus-1:0][IdWidth-1:0] task_o     /// Which one.
+);
+  localparam int unsigned JobWidth = 8;
+  localparam int unsigned KeyWidth = Width + IdWidth + 5;
+  localparam bit HasDefer = Policies[3];
+  localparam int unsigned SelectClocks =
+      (Select == 0) ? NumTasks + 3 : (Select == 1) ? 1 : $clog2(NumTasks) + 1;
+  // Tick, start, choice, two stages of matching.
+  localparam int unsigned DecisionClocks = SelectClocks + 3;
+  // A tick finds the decision before made, and all that follows from it.
+  localparam int unsigned MinTick = DecisionClocks + 2 + (HasDefer ? NumTasks + 3 : 0);
+  localparam int unsigned TickWidth = 24;
+
+  localparam logic [1:0] Llf = 2'd0, Edf = 2'd1, Edzl = 2'd2, Mllf = 2'd3;
+  localparam logic [3:0] SetTask = 4'd1, DelTask = 4'd2, Release = 4'd3;
+
+  // Word addresses below 0x400; from there on two words a task.
+  localparam logic [4:0] RegCtrl = 5'h00, RegTick = 5'h01, RegParam0 = 5'h02, RegParam1 = 5'h03, RegCmd = 5'h04,
+      RegSched = 5'h05, RegDone = 5'h06, RegPeek = 5'h07, RegCpu = 5'h08, RegStatus = 5'h09, RegTicks = 5'h0a,
+      RegMisses = 5'h0b, RegReady0 = 5'h0c, RegReady1 = 5'h0d, RegMiss0 = 5'h0e, RegMiss1 = 5'h0f, RegClocks = 5'h10;
+
+  // ------------------------------------------------------------------ request register
+  logic                req_q, we_q;
+  logic [CpuWidth-1:0] cpu_q;
+  logic [8:0]          addr_q;
+  logic [31:0]         data_q;
+  logic                write, read, common;
+  logic [4:0]          word;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      req_q  <= 1'b0;
+      we_q   <= 1'b0;
+      cpu_q  <= '0;
+      addr_q <= '0;
+      data_q <= '0;
+    end else begin
+      req_q <= req_i;
+      if (req_i) begin
+        we_q   <= we_i;
+        cpu_q  <= cpu_i;
+        addr_q <= addr_i;
+        data_q <= wdata_i;
+      end
+    end
+  end
+
+  assign common = !addr_q[8] && addr_q[7:5] == 3'd0;
+  assign word   = addr_q[4:0];
+  assign write  = req_q && we_q && common;
+  assign read   = req_q && !we_q;
+
+  // ------------------------------------------------------------------ settings
+  logic                 run_q, loose_q, roam_q;
+  logic [1:0]           policy_q;
+  logic [TickWidth-1:0] period_q, clock_q;
+  logic [31:0]          param0_q, param1_q, ticks_q;
+  logic                 tick, refused_q, fits, known, take, set;
+  logic [7:0]           id;
+  logic [3:0]           op;
+  logic                 cmd;
+
+  logic [Width-1:0] task_period, task_wcet, task_deadline, task_phase;
+
+  assign task_period   = param0_q[Width-1:0];
+  assign task_wcet     = param0_q[16+:Width];
+  assign task_deadline = param1_q[15:0] == '0 ? task_period : param1_q[Width-1:0];
+  assign task_phase    = param1_q[16+:Width];
+
+  assign cmd   = write && word == RegCmd;
+  assign op    = data_q[3:0];
+  assign id    = data_q[15:8];
+  assign known = id < 8'(NumTasks);
+  // Execution time below the period (Mancuso et al., II), and no longer than the deadline.
+  assign fits  = task_wcet != '0 && task_wcet < task_period && task_wcet <= task_deadline &&
+                 task_deadline <= task_period && task_phase != '1 &&
+                 (param0_q[15:0] >> Width) == '0 && (param0_q[31:16] >> Width) == '0 &&
+                 (param1_q[15:0] >> Width) == '0 && (param1_q[31:16] >> Width) == '0 &&
+                 (Separation || (task_deadline == task_period && !data_q[4]));
+  assign take  = known && ((op == SetTask && fits) || op == DelTask || (op == Release && Separation));
+  assign set   = cmd && take && op == SetTask;
+
+  // The first tick is in the clock after CTRL says run.
+  assign tick = run_q && clock_q == '0;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      run_q     <= 1'b0;
+      loose_q   <= 1'b0;
+      roam_q    <= 1'b0;
+      policy_q  <= Policies[0] ? Llf : Policies[1] ? Edf : Policies[2] ? Edzl : Mllf;
+      period_q  <= TickWidth'(TickClocks > MinTick ? TickClocks : MinTick);
+      clock_q   <= '0;
+      param0_q  <= '0;
+      param1_q  <= '0;
+      ticks_q   <= '0;
+      refused_q <= 1'b0;
+    end else begin
+      if (!run_q) clock_q <= '0;
+      else clock_q <= tick ? period_q - TickWidth'(1) : clock_q - TickWidth'(1);
+      if (tick) ticks_q <= ticks_q + 32'd1;
+      if (write) begin
+        unique case (word)
+          RegCtrl: begin
+            run_q   <= data_q[0];
+            loose_q <= data_q[8];
+            roam_q  <= data_q[9];
+            if (Policies[data_q[5:4]]) policy_q <= data_q[5:4];
+          end
+          RegTick: if (data_q >= 32'(MinTick) && data_q[31:TickWidth] == '0) period_q <= data_q[TickWidth-1:0];
+          RegParam0: param0_q <= data_q;
+          RegParam1: param1_q <= data_q;
+          RegCmd: refused_q <= !take;
+          default: ;
+        endcase
+      end
+    end
+  end
+
+  // ------------------------------------------------------------------ monitors
+  logic [NumTasks-1:0]               mine, valid, ready, waits, miss, happens, drop, chosen;
+  logic [NumTasks-1:0][Width:0]      deadline;
+  logic [NumTasks-1:0][Width-1:0]    left;
+  logic [NumTasks-1:0][JobWidth-1:0] job;
+  logic                              done;
+
+  assign done = write && word == RegDone;
+
+  for (genvar t = 0; t < NumTasks; t++) begin : gen_task
+    logic done_here;
+    assign mine[t]   = (done ? data_q[7:0] : id) == 8'(t);
+    assign done_here = done && mine[t];
+    // What takes effect at the next clock edge counts in a decision that is made at the same time.
+    assign drop[t] = (done_here && data_q[8+:JobWidth] == job[t]) || (cmd && take && mine[t] && op != Release);
+    weir_laxity_monitor #(.Width(Width), .JobWidth(JobWidth), .Separation(Separation)) u_monitor (
+      .clk_i, .rst_ni,
+      .tick_i(tick),
+      .set_i(set && mine[t]),
+      .del_i(cmd && take && op == DelTask && mine[t]),
+      .period_i(task_period),
+      .wcet_i(task_wcet),
+      .deadline_i(task_deadline),
+      .phase_i(task_phase),
+      .sporadic_i(data_q[4]),
+      .release_i(cmd && take && op == Release && mine[t]),
+      .done_i(done_here),
+      .done_job_i(data_q[8+:JobWidth]),
+      .chosen_i(chosen[t]),
+      .valid_o(valid[t]),
+      .ready_o(ready[t]),
+      .deadline_o(deadline[t]),
+      .left_o(left[t]),
+      .job_o(job[t]),
+      .waits_o(waits[t]),
+      .miss_o(miss[t]),
+      .event_o(happens[t])
+    );
+  end
+
+  // ------------------------------------------------------------------ when to decide
+  logic start_q, due, happens_q;
+
+  // Events are gathered in a register: those of the tick's own clock come with start_q.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      start_q   <= 1'b0;
+      happens_q <= 1'b0;
+    end else begin
+      start_q   <= tick;
+      happens_q <= |happens;
+    end
+  end
+
+  if (HasDefer) begin : gen_defer
+    logic put_off;
+    weir_laxity_defer #(.NumTasks(NumTasks), .Width(Width)) u_defer (
+      .clk_i, .rst_ni,
+      .start_i(decided_o),
+      .tick_i(start_q),
+      .event_i(happens_q),
+      .ready_i(ready),
+      .deadline_i(deadline),
+      .left_i(left),
+      .due_o(put_off)
+    );
+    assign due = start_q && (put_off || policy_q != Mllf);
+  end else begin : gen_always
+    logic unused_happens;
+    assign unused_happens = happens_q;
+    assign due = start_q;
+  end
+
+  // ------------------------------------------------------------------ choice
+  logic                              found;
+  logic [NumCpus-1:0][KeyWidth-1:0]  best;
+  logic [NumCpus-1:0]                some;
+  logic [NumCpus-1:0][IdWidth-1:0]   best_id;
+  logic                              edf, edzl;
+
+  assign edf  = policy_q == Edf;
+  assign edzl = policy_q == Edzl;
+
+  if (Select == 0) begin : gen_serial
+    logic [IdWidth-1:0]  idx, id_q;
+    logic                ready_q, chosen_q;
+    logic [Width:0]      deadline_q;
+    logic [Width-1:0]    left_q;
+    logic [KeyWidth-1:0] key;
+
+    always_ff @(posedge clk_i) begin
+      id_q       <= idx;
+      ready_q    <= ready[idx];
+      chosen_q   <= chosen[idx] && !loose_q;
+      deadline_q <= deadline[idx];
+      left_q     <= left[idx];
+    end
+    weir_laxity_key #(.Width(Width), .IdWidth(IdWidth)) u_key (
+      .ready_i(ready_q), .deadline_i(deadline_q), .left_i(left_q), .chosen_i(chosen_q), .id_i(id_q),
+      .edf_i(edf), .edzl_i(edzl), .key_o(key)
+    );
+    weir_select_serial #(.NumIn(NumTasks), .NumOut(NumCpus), .KeyWidth(KeyWidth)) u_select (
+      .clk_i, .rst_ni, .start_i(due), .idx_o(idx), .key_i(key), .valid_o(found), .best_o(best)
+    );
+  end else begin : gen_tree
+    logic [NumTasks-1:0][KeyWidth-1:0] keys;
+    for (genvar t = 0; t < NumTasks; t++) begin : gen_key
+      weir_laxity_key #(.Width(Width), .IdWidth(IdWidth)) u_key (
+        .ready_i(ready[t]), .deadline_i(deadline[t]), .left_i(left[t]), .chosen_i(chosen[t] && !loose_q),
+        .id_i(IdWidth'(t)), .edf_i(edf), .edzl_i(edzl), .key_o(keys[t])
+      );
+    end
+    weir_select_tree #(
+      .NumIn(NumTasks), .NumOut(NumCpus), .KeyWidth(KeyWidth), .Pipelined(Select == 2)
+    ) u_select (
+      .clk_i, .rst_ni, .start_i(due), .keys_i(keys), .valid_o(found), .best_o(best)
+    );
+  end
+
+  for (genvar c = 0; c < NumCpus; c++) begin : gen_best
+    assign some[c]    = !best[c][KeyWidth-1];
+    assign best_id[c] = best[c][IdWidth-1:0];
+  end
+
+  weir_laxity_match #(.NumTasks(NumTasks), .NumCpus(NumCpus), .IdWidth(IdWidth)) u_match (
+    .clk_i, .rst_ni,
+    .valid_i(found),
+    .some_i(some),
+    .best_i(best_id),
+    .ready_i(ready),
+    .drop_i(drop),
+    .stay_i(!roam_q),
+    .decided_o(decided_o),
+    .busy_o(busy_o),
+    .task_o(task_o),
+    .chosen_o(chosen)
+  );
+
+  // ------------------------------------------------------------------ contexts and interrupts
+  logic                            claim, waits_for;
+  logic [NumCpus-1:0]              holds, irq_d, irq_q;
+  logic [NumCpus-1:0][IdWidth-1:0] held;
+
+  assign claim = read && common && word == RegSched;
+
+  weir_laxity_context #(.NumCpus(NumCpus), .IdWidth(IdWidth)) u_context (
+    .clk_i, .rst_ni,
+    .claim_i(claim), .cpu_i(cpu_q), .busy_i(busy_o[cpu_q]), .task_i(task_o[cpu_q]),
+    .wait_o(waits_for), .holds_o(holds), .held_o(held)
+  );
+
+  for (genvar c = 0; c < NumCpus; c++) begin : gen_irq
+    assign irq_d[c] = busy_o[c] != holds[c] || (busy_o[c] && task_o[c] != held[c]);
+  end
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) irq_q <= '0;
+    else irq_q <= irq_d;
+  end
+  assign irq_o = irq_q;
+
+  // ------------------------------------------------------------------ misses
+  logic [NumTasks-1:0] missed_q, miss_q;
+  logic [31:0]         misses_q;
+  logic [6:0]          count, count_q;
+  logic [63:0]         ready64, missed64;
+  logic [NumTasks-1:0] clear;
+
+  always_comb begin
+    count = '0;
+    for (int unsigned t = 0; t < NumTasks; t++) count = count + {6'd0, miss_q[t]};
+  end
+
+  always_comb begin
+    clear = '0;
+    if (write && word == RegMiss0) clear = NumTasks'(data_q);
+    if (write && word == RegMiss1) clear = NumTasks'({data_q, 32'd0});
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      missed_q <= '0;
+      miss_q   <= '0;
+      misses_q <= '0;
+      count_q  <= '0;
+    end else begin
+      miss_q   <= miss;
+      count_q  <= count;
+      misses_q <= misses_q + {25'd0, count_q};
+      missed_q <= (missed_q & ~clear) | miss;
+    end
+  end
+
+  assign ready64  = 64'(ready);
+  assign missed64 = 64'(missed_q);
+
+  // ------------------------------------------------------------------ answers
+  logic [31:0]        sched, state, counters, answer;
+  logic [IdWidth-1:0] here, asked;
+  logic [15:0]        shown_left, shown_deadline;
+
+  // One multiplexer for SCHED, PEEK and the state of a task.
+  assign here  = task_o[cpu_q];
+  assign asked = addr_q[8] ? addr_q[1+:IdWidth] : here;
+
+  always_comb begin
+    sched             = '0;
+    sched[31]         = irq_d[cpu_q];
+    sched[30]         = !busy_o[cpu_q];
+    sched[29]         = waits_for;
+    sched[8+:JobWidth] = job[asked];
+    sched[IdWidth-1:0] = here;
+    state             = '0;
+    state[31]         = valid[asked];
+    state[30]         = ready[asked];
+    state[29]         = chosen[asked];
+    state[28]         = missed_q[asked];
+    state[27]         = waits[asked];
+    state[8+:JobWidth] = job[asked];
+    state[IdWidth-1:0] = asked;
+  end
+
+  if (ReadBack) begin : gen_read_back
+    assign shown_left     = 16'(left[asked]);
+    assign shown_deadline = 16'($signed(deadline[asked]));
+  end else begin : gen_no_read_back
+    assign shown_left     = '0;
+    assign shown_deadline = '0;
+  end
+  assign counters = {shown_left, shown_deadline};
+
+  always_comb begin
+    answer = '0;
+    if (addr_q[8]) begin
+      if (!addr_q[7] && 32'(addr_q[6:1]) < NumTasks) answer = addr_q[0] ? counters : state;
+    end else if (common) begin
+      unique case (word)
+        RegCtrl:   answer = {22'd0, roam_q, loose_q, 2'd0, policy_q, 3'd0, run_q};
+        RegTick:   answer = 32'(period_q);
+        RegParam0: answer = param0_q;
+        RegParam1: answer = param1_q;
+        RegCmd:    answer = {31'd0, refused_q};
+        RegSched:  answer = sched;
+        RegPeek:   answer = sched;
+        RegCpu:    answer = 32'(cpu_q);
+        RegStatus: answer = {8'h01, 2'd0, ReadBack, Separation, Policies, 8'(NumCpus), 8'(NumTasks)};
+        RegTicks:  answer = ticks_q;
+        RegMisses: answer = misses_q;
+        RegReady0: answer = ready64[31:0];
+        RegReady1: answer = ready64[63:32];
+        RegMiss0:  answer = missed64[31:0];
+        RegMiss1:  answer = missed64[63:32];
+        RegClocks: answer = {16'(MinTick), 16'(DecisionClocks)};
+        default: ;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      rvalid_o <= 1'b0;
+      rdata_o  <= '0;
+    end else begin
+      rvalid_o <= req_q;
+      if (req_q) rdata_o <= we_q ? '0 : answer;
+    end
+  end
+endmodule

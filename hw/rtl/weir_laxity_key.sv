@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// weir_laxity_key - one unsigned number that says how urgent a task is; the smallest goes first.
+///
+/// From the most significant bit: not ready; second class (EDZL: still has laxity); laxity or time to the deadline, offset so
+/// that unsigned comparison orders signed numbers; not chosen before (R2); task number (R3). Keys of two tasks never are equal.
+///
+/// latency:  combinational
+/// area:     O(Width)
+/// source:   Mancuso et al., IV-B3, V-B5, V-B6
+module weir_laxity_key #(
+  /// Bits of times, in ticks.
+  parameter int unsigned Width = 16,
+  /// Bits of a task number.
+  parameter int unsigned IdWidth = 4,
+  /// Dependent, do not override: bits of a key.
+  localparam int unsigned KeyWidth = Width + IdWidth + 5
+) (
+  input  logic                ready_i,     /// A job wants a CPU.
+  input  logic [Width:0]      deadline_i,  /// Ticks to the deadline, signed.
+  input  logic [Width-1:0]    left_i,      /// Ticks of work left.
+  input  logic                chosen_i,    /// The decision before chose the task, and that counts.
+  input  logic [IdWidth-1:0]  id_i,        /// Number of the task.
+  input  logic                edf_i,       /// The deadline decides.
+  input  logic                edzl_i,      /// The deadline decides, but what has no laxity goes first.
+  output logic [KeyWidth-1:0] key_o        /// The key.
+);
+  logic [Width+1:0] deadline, laxity, value;
+  logic             slack;
+
+  assign deadline = {deadline_i[Width], deadline_i};
+  assign laxity   = deadline - {2'b00, left_i};
+  assign slack    = !laxity[Width+1] && laxity != '0;
+  assign value    = (edf_i || (edzl_i && slack)) ? deadline : laxity;
+  // Who has no laxity is as urgent as any other such task under EDZL: the last two fields decide.
+  assign key_o    = {!ready_i, edzl_i && slack, edzl_i && !slack ? (Width + 2)'(0) :
+                     {~value[Width+1], value[Width:0]}, !chosen_i, id_i};
+endmodule

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// weir_lists - a thread scheduler: one list a priority, first come first served within it, called by reading.
+///
+/// Each call is one read of a word whose address holds the command and its arguments, and whose data is the answer, so the bus
+/// makes calls atomic. The CPU is interrupted only while something strictly more urgent than what it runs is queued, and
+/// preemption is on. Greater numbers are more urgent. A thread is taken out of the middle of its list in constant time.
+///
+/// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware.md.
+///
+/// twin:     components/order/priority_order.c, priorities set while a task does not wait (crates/weir-hw)
+/// latency:  every answer within 8 clocks of the request; irq_o follows an answer within 3 clocks
+/// area:     five memories of NumThreads or NumLevels words of 8 bits, one bit a level and a thread
+/// source:   Preston, 2011, 3.2.4; constant-time removal, current thread and errors are ours
+module weir_lists #(
+  /// Threads, 2..256, a power of two.
+  parameter int unsigned NumThreads = 256,
+  /// Priorities, 2..256, a power of two.
+  parameter int unsigned NumLevels = 256,
+  /// Dependent, do not override: bits of a thread number.
+  localparam int unsigned IdWidth = $clog2(NumThreads),
+  /// Dependent, do not override: bits of a priority.
+  localparam int unsigned LevelWidth = $clog2(NumLevels)
+) (
+  input  logic        clk_i,    /// Clock, rising edge.
+  input  logic        rst_ni,   /// Reset, asynchronous, active low: nothing is queued, thread 0 idles, preemption is off.
+  input  logic        req_i,    /// A call; the next one only after its answer.
+  input  logic [21:2] addr_i,   /// Word address: the call.
+  output logic        rvalid_o, /// The answer.
+  output logic [31:0] rdata_o,  /// Its value.
+  output logic        irq_o     /// Something more urgent than the current thread waits: level.
+);
+  localparam logic [3:0] IsEmpty = 4'd0, Enqueue = 4'd1, Dequeue = 4'd2, IsQueued = 4'd3, GetPriority = 4'd4,
+      SetPriority = 4'd5, GetEntry = 4'd6, Preemption = 4'd7, SetIdle = 4'd8, GetIdle = 4'd9, Next = 4'd10,
+      Current = 4'd11;
+
+  typedef logic [IdWidth-1:0]    id_t;
+  typedef logic [LevelWidth-1:0] level_t;
+  // Rest: wait until the highest level is known. Head: its first thread. Thread: what is known of it. Change: link it to its
+  // list or unlink it. Relink: the ends of the other list, in a change of priority.
+  typedef enum logic [2:0] {Idle, Rest, Head, Thread, Change, Relink} state_e;
+
+  state_e state_q;
+  logic [3:0] cmd_q;
+  id_t    id_q, current_q, idle_q;
+  logic [7:0] arg_q;
+  logic   preempt_q, runs_q, again_q;
+  level_t current_level_q;
+  logic [1:0] rest_q;
+
+  // ------------------------------------------------------------------ memories: one read and one write port each
+  level_t prio_mem[NumThreads];
+  id_t    next_mem[NumThreads];
+  id_t    prev_mem[NumThreads];
+  id_t    head_mem[NumLevels];
+  id_t    tail_mem[NumLevels];
+
+  logic   prio_we, next_we, prev_we, head_we, tail_we;
+  id_t    thread_addr, next_waddr, next_wdata, prev_waddr, prev_wdata, head_wdata, tail_wdata;
+  level_t level_addr, prio, prio_wdata, list;
+  id_t    next, prev, head, tail;
+
+  always_ff @(posedge clk_i) begin
+    prio <= prio_mem[thread_addr];
+    next <= next_mem[thread_addr];
+    prev <= prev_mem[thread_addr];
+    head <= head_mem[level_addr];
+    tail <= tail_mem[level_addr];
+    if (prio_we) prio_mem[id_q] <= prio_wdata;
+    if (next_we) next_mem[next_waddr] <= next_wdata;
+    if (prev_we) prev_mem[prev_waddr] <= prev_wdata;
+    if (head_we) head_mem[list] <= head_wdata;
+    if (tail_we) tail_mem[list] <= tail_wdata;
+  end
+
+  // ------------------------------------------------------------------ which level is the highest: two stages
+  localparam int unsigned Group = (NumLevels > 16) ? 16 : NumLevels;
+  localparam int unsigned Groups = NumLevels / Group;
+  localparam int unsigned GroupWidth = $clog2(Group);
+
+  logic [NumLevels-1:0]               some_q;
+  logic [NumThreads-1:0]              queued_q;
+  logic [Groups-1:0]                  group_q;
+  logic [Groups-1:0][GroupWidth-1:0]  within_q;
+  logic                               top_valid_q;
+  level_t                             top_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      group_q     <= '0;
+      within_q    <= '0;
+      top_valid_q <= 1'b0;
+      top_q       <= '0;
+    end else begin
+      for (int unsigned g = 0; g < Groups; g++) begin
+        group_q[g] <= |some_q[g*Group+:Group];
+        for (int unsigned i = 0; i < Group; i++) if (some_q[g*Group+i]) within_q[g] <= GroupWidth'(i);
+      end
+      top_valid_q <= |group_q;
+      for (int unsigned g = 0; g < Groups; g++)
+        if (group_q[g]) top_q <= LevelWidth'(g * Group) | LevelWidth'(within_q[g]);
+    end
+  end
+
+  // ------------------------------------------------------------------ calls
+  logic   unlink, link, only, first, last, was_queued;
+  level_t level_q;
+
+  assign was_queued = queued_q[id_q];
+  assign list       = level_q;
+  assign first      = head == id_q;
+  assign last       = tail == id_q;
+  assign only       = first && last;
+  // A change of priority of a queued thread unlinks it, and links it again.
+  assign unlink = state_q == Change && (cmd_q == Dequeue || cmd_q == Next || (cmd_q == SetPriority && !again_q));
+  assign link   = state_q == Change && !unlink;
+
+  assign thread_addr = state_q == Head ? head : (state_q == Idle ? IdWidth'(addr_i[6+:8]) : id_q);
+  assign level_addr  = state_q == Rest ? top_q : (state_q == Thread ? prio : level_q);
+
+  always_comb begin
+    prio_we    = 1'b0;
+    prio_wdata = LevelWidth'(arg_q);
+    // At the end of its list a thread comes behind the last one; in the middle its neighbours are joined.
+    next_we    = (link && some_q[level_q]) || (unlink && !first && !last);
+    next_waddr = link ? tail : prev;
+    next_wdata = link ? id_q : next;
+    prev_we    = (link && some_q[level_q]) || (unlink && !first && !last);
+    prev_waddr = link ? id_q : next;
+    prev_wdata = link ? tail : prev;
+    head_we    = (link && !some_q[level_q]) || (unlink && first && !only);
+    head_wdata = link ? id_q : next;
+    tail_we    = link || (unlink && last && !only);
+    tail_wdata = link ? id_q : prev;
+    if (state_q == Thread && cmd_q == SetPriority) prio_we = 1'b1;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q         <= Idle;
+      cmd_q           <= '0;
+      id_q            <= '0;
+      arg_q           <= '0;
+      level_q         <= '0;
+      current_q       <= '0;
+      current_level_q <= '0;
+      idle_q          <= '0;
+      preempt_q       <= 1'b0;
+      runs_q          <= 1'b0;
+      again_q         <= 1'b0;
+      rest_q          <= '0;
+      some_q          <= '0;
+      queued_q        <= '0;
+      rvalid_o        <= 1'b0;
+      rdata_o         <= '0;
+    end else begin
+      rvalid_o <= 1'b0;
+      rdata_o  <= '0;
+      if (rest_q != '0) rest_q <= rest_q - 2'd1;
+      unique case (state_q)
+        Idle: if (req_i) begin
+          cmd_q   <= addr_i[5:2];
+          id_q    <= IdWidth'(addr_i[6+:8]);
+          arg_q   <= addr_i[14+:8];
+          again_q <= 1'b0;
+          state_q <= addr_i[5:2] == Next ? Rest : Thread;
+        end
+        Rest: if (rest_q == '0) begin
+          state_q <= Head;
+          if (!top_valid_q) begin
+            rvalid_o  <= 1'b1;
+            rdata_o   <= {1'b1, 23'd0, 8'(idle_q)};
+            current_q <= idle_q;
+            runs_q    <= 1'b0;
+            state_q   <= Idle;
+          end
+        end
+        Head: begin
+          // The first thread is known now, and looked up.
+          state_q <= Thread;
+          id_q    <= head;
+        end
+        Thread: begin
+          level_q <= prio;
+          unique case (cmd_q)
+            Enqueue: if (was_queued) begin
+              rdata_o  <= 32'd1;
+              rvalid_o <= 1'b1;
+              state_q  <= Idle;
+            end else state_q <= Change;
+            Dequeue: if (!was_queued) begin
+              rdata_o  <= 32'd1;
+              rvalid_o <= 1'b1;
+              state_q  <= Idle;
+            end else state_q <= Change;
+            Next: begin
+              current_q       <= id_q;
+              current_level_q <= prio;
+              runs_q          <= 1'b1;
+              state_q         <= Change;
+            end
+            SetPriority: begin
+              if (runs_q && current_q == id_q) current_level_q <= LevelWidth'(arg_q);
+              if (was_queued) state_q <= Change;
+              else begin
+                rvalid_o <= 1'b1;
+                state_q  <= Idle;
+              end
+            end
+            default: begin
+              rvalid_o <= 1'b1;
+              state_q  <= Idle;
+              unique case (cmd_q)
+                IsEmpty:     rdata_o <= {31'd0, some_q == '0};
+                IsQueued:    rdata_o <= {31'd0, was_queued};
+                GetPriority: rdata_o <= 32'(prio);
+                GetEntry:    rdata_o <= {was_queued, 7'd0, 8'(prio), 8'(next), 8'(prev)};
+                Preemption: begin
+                  rdata_o   <= {31'd0, preempt_q};
+                  preempt_q <= arg_q[0];
+                end
+                SetIdle: begin
+                  idle_q <= id_q;
+                  if (!runs_q) current_q <= id_q;
+                end
+                GetIdle: rdata_o <= 32'(idle_q);
+                Current: rdata_o <= {!runs_q, 15'd0, 8'(current_level_q), 8'(current_q)};
+                default: rdata_o <= '1;
+              endcase
+            end
+          endcase
+        end
+        Change: begin
+          if (unlink) begin
+            queued_q[id_q] <= 1'b0;
+            if (only) some_q[level_q] <= 1'b0;
+          end else begin
+            queued_q[id_q]  <= 1'b1;
+            some_q[level_q] <= 1'b1;
+          end
+          rest_q <= 2'd3;
+          if (cmd_q == SetPriority && !again_q) begin
+            again_q <= 1'b1;
+            level_q <= LevelWidth'(arg_q);
+            state_q <= Relink;
+          end else begin
+            rvalid_o <= 1'b1;
+            if (cmd_q == Next) rdata_o <= {16'd0, 8'(level_q), 8'(id_q)};
+            state_q <= Idle;
+          end
+        end
+        Relink: state_q <= Change;
+        default: state_q <= Idle;
+      endcase
+    end
+  end
+
+  // ------------------------------------------------------------------ interrupt
+  logic irq_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) irq_q <= 1'b0;
+    else irq_q <= preempt_q && state_q == Idle && rest_q == '0 && top_valid_q && (!runs_q || top_q > current_level_q);
+  end
+  assign irq_o = irq_q;
+
+`ifdef FORMAL
+  // Proofs begin with all priorities 0, so that they need not be set one by one.
+  initial for (int unsigned t = 0; t < NumThreads; t++) prio_mem[t] = '0;
+`endif
+
+  // Of a smaller configuration not all bits of arguments count.
+  logic unused;
+  assign unused = ^{addr_i, arg_q};
+endmodule
