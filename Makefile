@@ -16,7 +16,8 @@ RUNWEIR := $(TARGET)/release/runweir
 CARGO := cargo
 LOCKED := --locked
 
-.PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs deb install uninstall clean
+.PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs deb install uninstall clean \
+	hw-setup hw-test hw-prove hw-area
 
 help: ## this list
 	@echo "Runweir: CPU schedulers made of components. Targets:"
@@ -63,6 +64,18 @@ vm-setup: build ## fetch and check the kernel of the virtual machine, boot it on
 
 bench: setup ## the benchmarks: stages against a monolith, simulator speed
 	@tools/bench.sh
+
+hw-setup: ## install what simulation, proofs and synthesis of the hardware need (Debian and PyPI, 350 MB)
+	@tools/hw-setup.sh
+
+hw-test: ## the RTL in lock step with its model and with the components (DECISIONS=20000 each)
+	@tools/hw-test.sh $(DECISIONS)
+
+hw-prove: ## prove the properties of the RTL, refuse its mutants (ARGS=--quick: seconds each, no mutants)
+	@hw/formal/prove.sh $(ARGS)
+
+hw-area: ## LUTs, flip-flops and MHz of the scheduling engine by tasks, on an ECP5 (ARGS: see hw/syn/area.sh)
+	@hw/syn/area.sh $(ARGS)
 
 docs: build ## regenerate the pages, man pages and pictures that are made from the program
 	@tools/docs.sh $(RUNWEIR)

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A component under the engine's clock: jobs come and end at ticks, CPUs change their tasks at ticks only.
+
+use weir_core::{Config, MachineShape, Msg, OutMsg, Sched, TaskId, Topic, catalog};
+use weir_hw::engine::Event;
+use weir_lang::{NoIncludes, Source};
+
+use crate::history::{Action, History, Tick};
+
+/// A tick, ns; the topology below says the same.
+const TICK_NS: u64 = 1_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `laxity` with `eager = false`: decides for all CPUs, as the engine.
+    Laxity,
+    /// Orders: at each tick all CPUs give up their tasks and ask anew.
+    Edf,
+    Edzl,
+}
+
+impl Kind {
+    fn topology(self) -> &'static str {
+        match self {
+            Kind::Laxity => {
+                "annotate affinity, deadline, executed, job;\n\
+                 entry -> p :: laxity(tick = 1ms, eager = false) -> each cpu { -> cpu };"
+            }
+            Kind::Edf => "annotate affinity, deadline;\nentry -> edf -> cpus;",
+            Kind::Edzl => "annotate affinity, deadline, executed, job;\nentry -> edzl -> cpus;",
+        }
+    }
+
+    /// Did component and engine decide the same, as far as they promise? Orders do not say on which CPU, nor, unless all
+    /// jobs are of `distinct` urgency, who of several equals.
+    pub fn agree(self, history: &History, got: &[Option<usize>], distinct: bool) -> Result<(), String> {
+        let engine = &history.engine;
+        let same = match self {
+            Kind::Laxity => engine.cpus() == got,
+            _ if distinct => {
+                let chosen = |cpus: &[Option<usize>]| {
+                    let mut all: Vec<_> = cpus.iter().flatten().copied().collect();
+                    all.sort();
+                    all
+                };
+                chosen(engine.cpus()) == chosen(got)
+            }
+            _ => {
+                let urgencies = |cpus: &[Option<usize>]| {
+                    let mut all: Vec<_> = cpus.iter().flatten().map(|n| engine.urgency(*n)).collect();
+                    all.sort();
+                    all
+                };
+                urgencies(engine.cpus()) == urgencies(got)
+            }
+        };
+        if same {
+            return Ok(());
+        }
+        let rows: String = (0..history.tasks.len())
+            .filter(|n| engine.ready(*n))
+            .map(|n| format!("\n  task {n}: deadline in {}, work {}", engine.time_left(n), engine.left(n)))
+            .collect();
+        Err(format!("the engine gives {:?}, the component {got:?}{rows}", engine.cpus()))
+    }
+}
+
+pub struct Component {
+    kind: Kind,
+    sched: Sched,
+    tasks: Vec<TaskId>,
+    admitted: Vec<bool>,
+    /// A job is there and has not ended.
+    active: Vec<bool>,
+    running: Vec<Option<usize>>,
+}
+
+impl Component {
+    pub fn new(kind: Kind, tasks: usize, cpus: usize) -> Component {
+        let shape = MachineShape::flat(cpus as u32);
+        let source = Source { name: "twin.weir".into(), text: kind.topology().into() };
+        let plan = weir_lang::compile(&source, &NoIncludes, catalog(), &shape, &[])
+            .map_err(|all| all.iter().map(|d| d.to_string()).collect::<String>())
+            .expect("the topology compiles")
+            .plan;
+        let config =
+            Config { nr_cpus: cpus as u32, arena_bytes: 64 << 20, checks: false, oplog: false, seed: 1 };
+        let mut sched = Sched::new(&config).expect("an arena");
+        sched.load(&plan).expect("the plan loads");
+        let tasks: Vec<TaskId> = (0..tasks).map(|_| sched.task_new(0, 0).expect("room for tasks")).collect();
+        let n = tasks.len();
+        Component {
+            kind,
+            sched,
+            tasks,
+            admitted: vec![false; n],
+            active: vec![false; n],
+            running: vec![None; cpus],
+        }
+    }
+
+    fn at(&mut self, now_ns: u64) {
+        self.sched.set_now(now_ns);
+    }
+
+    fn cpu_of(&mut self, n: usize) -> u32 {
+        let cpu = self.running.iter().position(|r| *r == Some(n));
+        if let Some(cpu) = cpu {
+            self.running[cpu] = None;
+        }
+        cpu.unwrap_or(0) as u32
+    }
+
+    fn end(&mut self, n: usize) {
+        if self.active[n] {
+            let cpu = self.cpu_of(n);
+            self.sched.block(cpu, self.tasks[n]).expect("the task runs or waits");
+            self.active[n] = false;
+        }
+    }
+
+    fn tell(&mut self, topic: Topic, n: usize, value: u64, value2: u64) {
+        let msg = Msg { task: Some(self.tasks[n]), value, value2, ..Msg::default() };
+        self.sched.notify(0, topic, &msg).expect("a message is taken");
+    }
+
+    fn timers(&mut self, now_ns: u64) {
+        while let Some((_, handle)) = self.sched.next_timer().filter(|(due, _)| *due <= now_ns) {
+            self.sched.timer_expired(0, handle);
+        }
+    }
+
+    fn pick(&mut self) {
+        for cpu in 0..self.running.len() {
+            if self.running[cpu].is_none()
+                && let Some(picked) = self.sched.pick(cpu as u32, cpu as u32)
+            {
+                self.running[cpu] = self.tasks.iter().position(|t| *t == picked.task);
+            }
+        }
+    }
+
+    fn relinquish(&mut self, cpu: usize) {
+        if let Some(n) = self.running[cpu].take() {
+            self.sched.relinquish(cpu as u32, self.tasks[n]).expect("the task runs");
+        }
+    }
+
+    /// What happened in a tick of the engine happens here; the tasks of the CPUs from now on.
+    pub fn tick(&mut self, history: &History, tick: &Tick) -> Vec<Option<usize>> {
+        let now_ns = tick.now as u64 * TICK_NS;
+        self.at(now_ns - TICK_NS / 3);
+        for action in &tick.actions {
+            if let Action::Done(n, _, true) = *action {
+                self.end(n);
+            }
+        }
+        self.at(now_ns);
+        for event in &tick.events {
+            match *event {
+                Event::Spent(n) | Event::Dropped(n) => self.end(n),
+                Event::Released(n, deadline) => {
+                    let task = history.tasks[n].expect("who is released is there");
+                    self.tell(
+                        Topic::Job,
+                        n,
+                        u64::from(task.wcet) * TICK_NS,
+                        u64::from(task.deadline) * TICK_NS,
+                    );
+                    self.tell(
+                        Topic::Deadline,
+                        n,
+                        deadline as u64 * TICK_NS,
+                        u64::from(task.deadline) * TICK_NS,
+                    );
+                    let came = if self.admitted[n] {
+                        self.sched.unblock(0, self.tasks[n])
+                    } else {
+                        self.sched.admit(0, self.tasks[n])
+                    };
+                    came.expect("the task was blocked");
+                    self.admitted[n] = true;
+                    self.active[n] = true;
+                }
+            }
+        }
+        let mut messages: Vec<OutMsg> = Vec::new();
+        if self.kind != Kind::Laxity {
+            (0..self.running.len()).for_each(|cpu| self.relinquish(cpu));
+        }
+        self.timers(now_ns);
+        loop {
+            messages.clear();
+            self.sched.drain_messages(&mut messages);
+            let wanted = messages.iter().filter(|m| m.topic == Topic::Preempt);
+            let cpus: Vec<usize> = wanted.filter_map(|m| m.cpu).map(|c| c as usize).collect();
+            let some = self.kind == Kind::Laxity && !cpus.is_empty();
+            if some {
+                cpus.into_iter().for_each(|cpu| self.relinquish(cpu));
+            }
+            self.pick();
+            if !some {
+                break;
+            }
+        }
+        assert_eq!(self.sched.faults(), (0, 0), "the component failed");
+        self.running.clone()
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Random histories: task sets that are set and deleted, jobs that end early, late reports, sporadic releases.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use weir_hw::engine::{Engine, Event, Policy, Task};
+
+/// What programs do between two ticks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Set(usize, Task),
+    Delete(usize),
+    Release(usize),
+    /// The job reported complete; whether it was the present one.
+    Done(usize, u8, bool),
+}
+
+/// One tick: what happened since the one before, and at it.
+pub struct Tick {
+    /// Number of the tick, the first one is 1.
+    pub now: i64,
+    pub actions: Vec<Action>,
+    pub events: Vec<Event>,
+    /// MLLF may put a decision off.
+    #[cfg_attr(not(feature = "verilated"), expect(dead_code))]
+    pub decides: bool,
+}
+
+pub struct History {
+    pub engine: Engine,
+    pub tasks: Vec<Option<Task>>,
+    rng: ChaCha8Rng,
+    now: i64,
+    periodic: bool,
+    /// Separate deadlines, sporadic tasks.
+    pub separation: bool,
+    /// No two jobs have one deadline.
+    distinct: bool,
+    /// Longest period, ticks.
+    longest: u32,
+}
+
+impl History {
+    pub fn new(seed: u64, tasks: usize, cpus: usize, policy: Policy) -> History {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let longest = *[6, 12, 40, 300].get(rng.random_range(0..4)).expect("four of them");
+        History {
+            engine: Engine::new(tasks, cpus, policy),
+            tasks: vec![None; tasks],
+            rng,
+            now: 0,
+            periodic: false,
+            separation: true,
+            distinct: false,
+            longest,
+        }
+    }
+
+    /// Tasks are set once, before the first tick, and are periodic.
+    pub fn periodic_only(&mut self) {
+        self.periodic = true;
+    }
+
+    /// As that, and no two jobs ever have the same deadline: there is one choice.
+    pub fn distinct_deadlines(&mut self) {
+        self.periodic = true;
+        self.distinct = true;
+    }
+
+    /// More jobs than CPUs have no laxity left: one of them must be late, and which is a matter of taste.
+    pub fn overloaded(&self) -> bool {
+        let e = &self.engine;
+        let tight = (0..self.tasks.len()).filter(|n| e.ready(*n) && e.laxity(*n) <= 0).count();
+        tight > e.cpus().len()
+    }
+
+    /// A task whose share is such that all together need about as much as there is, so that many are late.
+    fn task(&mut self, n: usize) -> Task {
+        let many = self.tasks.len() as u32;
+        let mut period = self.rng.random_range(2..=self.longest.max(2));
+        if self.distinct {
+            period = period.div_ceil(many).max(2) * many;
+        }
+        let share =
+            self.engine.cpus().len() as f64 / self.tasks.len() as f64 * self.rng.random_range(0.3..2.0);
+        let wcet = ((f64::from(period) * share).round() as u32).clamp(1, period - 1);
+        let constrained = self.separation && !self.distinct && self.rng.random_bool(0.3);
+        let phase = if self.rng.random_bool(0.3) { self.rng.random_range(0..2 * period) } else { 0 };
+        Task {
+            period,
+            wcet,
+            deadline: if constrained { self.rng.random_range(wcet..=period) } else { period },
+            phase: if self.distinct { phase / many * many + n as u32 } else { phase },
+            sporadic: !self.periodic && self.separation && self.rng.random_bool(0.3),
+        }
+    }
+
+    fn act(&mut self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let n = self.tasks.len();
+        if self.periodic {
+            if self.now == 0 {
+                for t in 0..n {
+                    let task = self.task(t);
+                    actions.push(Action::Set(t, task));
+                }
+            }
+        } else {
+            for t in 0..n {
+                match self.rng.next_u32() % 256 {
+                    0 if self.tasks[t].is_some() => actions.push(Action::Delete(t)),
+                    1..8 if self.tasks[t].is_none() => {
+                        let task = self.task(t);
+                        actions.push(Action::Set(t, task));
+                    }
+                    8 => {
+                        let task = self.task(t);
+                        actions.push(Action::Set(t, task));
+                    }
+                    9..40 if self.tasks[t].is_some_and(|t| t.sporadic) => actions.push(Action::Release(t)),
+                    _ => {}
+                }
+                if actions.len() > 8 {
+                    break;
+                }
+            }
+        }
+        // Jobs that run may end early; some reports are of another job than the present one.
+        let running: Vec<usize> = self.engine.cpus().iter().flatten().copied().collect();
+        for t in running {
+            let touched =
+                actions.iter().any(|a| matches!(a, Action::Set(n, _) | Action::Delete(n) if *n == t));
+            if !touched && self.engine.ready(t) && self.rng.random_bool(0.06) {
+                let late = self.rng.random_bool(0.2);
+                let job = self.engine.job(t).wrapping_sub(u8::from(late));
+                actions.push(Action::Done(t, job, !late));
+            }
+        }
+        actions
+    }
+
+    /// Programs act, then a tick passes.
+    pub fn step(&mut self) -> Tick {
+        let actions = self.act();
+        for action in &actions {
+            match *action {
+                Action::Set(n, task) => {
+                    self.engine.set(n, task);
+                    self.tasks[n] = Some(task);
+                }
+                Action::Delete(n) => {
+                    self.engine.delete(n);
+                    self.tasks[n] = None;
+                }
+                Action::Release(n) => self.engine.release(n),
+                Action::Done(n, job, counts) => assert_eq!(self.engine.done(n, job), counts),
+            }
+        }
+        self.now += 1;
+        let (events, decides) = self.engine.tick();
+        Tick { now: self.now, actions, events, decides }
+    }
+}

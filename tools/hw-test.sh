@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# The hardware against the software: lint, then the RTL as simulated by Verilator in lock step with its model and with the
+# components. A difference is printed with the path of a waveform (VCD) of the ticks before it.
+#
+#   tools/hw-test.sh [DECISIONS]
+#
+# DECISIONS: how many each comparison lasts, 20,000 unless given. Ends with 77 without Verilator (`make hw-setup`).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+decisions=${1:-20000}
+if [[ ! $decisions =~ ^[1-9][0-9]*$ ]]; then
+	echo "hw-test: $decisions: decisions are a number" >&2
+	exit 2
+fi
+if ! command -v verilator >/dev/null 2>&1; then
+	echo "skipped: no Verilator here: run \`make hw-setup\`"
+	exit 77
+fi
+tools/hw-lint.sh
+WEIR_HW_DECISIONS=$decisions cargo test --locked -p weir-hw --features verilated -- --nocapture
