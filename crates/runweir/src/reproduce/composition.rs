@@ -125,7 +125,7 @@ fn claims(
             format!("{:.3}", slope(&us)),
             Verdict::near(slope(&us), slope(source), 1.1, 1.5),
         )
-        .remark("the cost table was fitted to this figure"),
+        .fitted("the cost table was fitted to this figure"),
     ];
     let whole = points[&(0, 6)].unblock_us / points[&(0, 1)].unblock_us;
     claims.push(

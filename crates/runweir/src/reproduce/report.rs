@@ -19,6 +19,9 @@ pub enum Verdict {
     Partly,
     #[serde(rename = "does not hold")]
     Fails,
+    /// It holds because a cost or a parameter was fitted to it: no finding.
+    #[serde(rename = "calibrated")]
+    Calibrated,
 }
 
 impl Verdict {
@@ -42,6 +45,7 @@ impl Verdict {
             Verdict::Holds => "holds",
             Verdict::Partly => "partly",
             Verdict::Fails => "does not hold",
+            Verdict::Calibrated => "calibrated",
         }
     }
 }
@@ -70,6 +74,15 @@ impl Claim {
     ) -> Self {
         let (claim, source, here) = (claim.into(), source.into(), here.into());
         Self { claim, source, here, verdict, remark: String::new() }
+    }
+
+    /// Something was fitted to this figure, as the remark says: that it holds is no finding.
+    #[must_use]
+    pub fn fitted(mut self, remark: impl Into<String>) -> Self {
+        if self.verdict == Verdict::Holds {
+            self.verdict = Verdict::Calibrated;
+        }
+        self.remark(remark)
     }
 
     #[must_use]
@@ -174,11 +187,15 @@ pub struct Record {
 }
 
 impl Record {
-    /// `3 hold, 1 partly, 0 not`.
+    /// `3 hold, 1 partly, 0 do not`, and `1 calibrated` where one is.
     pub fn verdicts(&self) -> String {
         let count = |v: Verdict| self.claims.iter().filter(|c| c.verdict == v).count();
+        let calibrated = match count(Verdict::Calibrated) {
+            0 => String::new(),
+            n => format!(", {n} calibrated"),
+        };
         format!(
-            "{} hold, {} partly, {} do not",
+            "{} hold, {} partly, {} do not{calibrated}",
             count(Verdict::Holds),
             count(Verdict::Partly),
             count(Verdict::Fails)
@@ -283,6 +300,10 @@ mod tests {
     #[test]
     fn nearness_is_a_factor_either_way() {
         assert_eq!(Verdict::near(11.0, 10.0, 1.2, 2.0), Verdict::Holds);
+        // What was fitted is no finding where it holds, and one where it does not.
+        let fitted = |v| Claim::new("a", "b", "c", v).fitted("the cost table was fitted to it").verdict;
+        assert_eq!(fitted(Verdict::Holds), Verdict::Calibrated);
+        assert_eq!(fitted(Verdict::Fails), Verdict::Fails);
         assert_eq!(Verdict::near(6.0, 10.0, 1.2, 2.0), Verdict::Partly);
         assert_eq!(Verdict::near(21.0, 10.0, 1.2, 2.0), Verdict::Fails);
         assert_eq!(Verdict::near(0.0, 10.0, 1.2, 2.0), Verdict::Fails);

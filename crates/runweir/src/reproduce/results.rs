@@ -13,12 +13,16 @@ pub fn page(records: &[&Record]) -> String {
         "# Results{quick}\n\n\
          Written by `runweir reproduce`; do not edit. Each claim of a source with the source's figure, the figure\n\
          measured here, and the verdict. What each experiment does is in the README of its folder.\n\n\
-         {} claims: {} hold, {} hold partly, {} do not.\n\n\
+         {} claims: {} hold, {} hold partly, {} do not{}.\n\n\
          | experiment | source | verdicts |\n|---|---|---|\n",
         records.iter().map(|r| r.claims.len()).sum::<usize>(),
         count(Verdict::Holds),
         count(Verdict::Partly),
         count(Verdict::Fails),
+        match count(Verdict::Calibrated) {
+            0 => String::new(),
+            n => format!("; {n} are calibrated: a cost was fitted to them, so that they are no findings"),
+        },
     );
     for r in records {
         let _ = writeln!(

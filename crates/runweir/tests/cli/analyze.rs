@@ -147,6 +147,34 @@ fn what_is_well_needs_no_change() {
     assert!(text.contains("no change is needed"), "{text}");
 }
 
+/// A forecast of 0.5 % stood beside a run of 18 %, and 1,024 CPUs were called fine.
+#[test]
+fn no_verdict_contradicts_a_row_and_no_forecast_is_given_where_the_model_misses() {
+    for args in [
+        ["linux", "-m", "epyc-64", "-w", "hackbench:groups=10,loops=10", "--share", "10%"],
+        ["eevdf", "-m", "smp-16", "-w", "hackbench:groups=4,loops=10", "--share", "10%"],
+        ["multipipe", "-m", "smp-8", "-w", "bench:cpus=8,load=50%,per_cpu=2", "-d", "100ms"],
+    ] {
+        let a = contention(&args);
+        let (now, measure) = (&a["now"], a["measure"].as_str().expect("a text"));
+        let share = a["share"].as_f64().expect("a number");
+        let rows = now["sizes"].as_array().expect("a list");
+        for verdict in ["largest_simulated", "largest_foreseen"] {
+            let Some(largest) = now[verdict].as_u64() else { continue };
+            for row in rows.iter().filter(|r| r["cpus"].as_u64().is_some_and(|n| n <= largest)) {
+                let simulated = row["simulated"][measure].as_f64();
+                assert!(simulated.is_none_or(|s| s <= share), "{verdict} {largest}, but {row}");
+            }
+        }
+        let reach = now["forecast_up_to"].as_u64().unwrap_or(0);
+        assert!(now["missed"].is_null() || reach == 0, "{now}");
+        for row in rows {
+            let given = !row["foreseen"].is_null() && row["simulated"].is_null();
+            assert!(!given || row["cpus"].as_u64().is_some_and(|n| n <= reach), "{row}");
+        }
+    }
+}
+
 #[test]
 fn shares_are_percentages() {
     for share in ["0%", "100%", "10", "x%"] {

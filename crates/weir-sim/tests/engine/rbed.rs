@@ -20,7 +20,7 @@ fn the_worked_example() {
         "x 0-40, h 40-120, x 120-200, h 200-280, x 280-360, h 360-440, x 440-480",
         "turns of 40 ms every 80"
     );
-    assert_eq!((out.deadline_misses, g.ran("x")), (0, 200 * MS));
+    assert_eq!((out.deadline_misses, g.ran("x")), (0, 240 * MS));
     let (g, out) = gantt(1, ONE, &workload(vec![hard(), hog("x"), hog("y")]), 1600 * MS);
     assert_eq!((out.deadline_misses, g.ran("x"), g.ran("y")), (0, 400 * MS, 400 * MS));
     let turns = g.bars.iter().filter(|b| b.0 != "h").all(|b| (b.3 - b.2) % (40 * MS) == 0);

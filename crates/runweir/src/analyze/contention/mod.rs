@@ -42,8 +42,46 @@ pub struct Study {
     pub found: Option<u32>,
     /// `found` is a lower bound: larger machines were not simulated.
     pub open: bool,
-    /// Simulations on the way to `found`.
+    /// Simulations on the way to `found`, and one of half the machine.
     pub checked: Vec<Sample>,
+    /// Where the model missed a simulated size by more than [`BOUND`], most of all.
+    pub miss: Option<Miss>,
+    /// Sizes up to here have a forecast; 0: none has, beyond those that were simulated.
+    pub reach: u32,
+}
+
+/// How far a forecast may be from what is simulated, as a share of the machine: five points.
+pub const BOUND: f64 = 0.05;
+
+/// A size that was simulated, foreseen from runs of at most half of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Miss {
+    pub cpus: u32,
+    pub foreseen: f64,
+    pub simulated: f64,
+}
+
+impl Study {
+    /// All that was simulated, by size, each once.
+    pub fn simulated(&self) -> Vec<&Sample> {
+        let mut all: Vec<&Sample> = self.fitted.iter().chain(&self.checked).chain([&self.own]).collect();
+        all.sort_by_key(|s| s.cpus);
+        all.dedup_by_key(|s| s.cpus);
+        all
+    }
+
+    /// The largest size up to which every row of the table keeps to the share: simulated ones as they are, others as
+    /// they are foreseen. `None`: not even the smallest.
+    pub fn largest(&self, measure: Measure, share: f64) -> Option<u32> {
+        let value = |f: &Forecast| match simulated(self, f.cpus) {
+            Some(s) => Some(measure.of(s)),
+            None => (f.cpus <= self.reach).then(|| measure.foreseen(f)),
+        };
+        let rows = self.forecasts.iter().map(|f| (f.cpus, value(f)));
+        // Sizes without a forecast say nothing, unless nothing follows.
+        let known = rows.filter_map(|(n, v)| v.map(|v| (n, v)));
+        known.take_while(|(_, v)| *v <= share).last().map(|(n, _)| n)
+    }
 }
 
 /// What is limited: the scheduler's share as a whole, or its waiting alone.
@@ -202,12 +240,20 @@ fn look(
             })
             .collect()
     };
+    // Half the machine stands between what the model is fitted to and the machine: does it foresee that?
+    let half = own_size / 2;
+    if half >= 2 && field.machine.resized(half).is_some() && !all.contains(&half) {
+        counter.more(1);
+        all.push(half);
+    }
     let samples = runs(&all)?;
+    let checked: Vec<Sample> =
+        samples.iter().filter(|s| s.cpus == half && !sizes.contains(&half)).cloned().collect();
     let own = samples.iter().find(|s| s.cpus == own_size).expect("it was run").clone();
     let fitted: Vec<Sample> = samples.into_iter().filter(|s| sizes.contains(&s.cpus)).collect();
     let model = Model::fit(&fitted);
     let mut forecasts = Vec::new();
-    for n in ladder(MOST_FORESEEN).into_iter().chain([own_size]) {
+    for n in ladder(MOST_FORESEEN).into_iter().chain([own_size, half.max(1)]) {
         let Some(machine) = field.machine(n) else { continue };
         // A topology may be for certain sizes only.
         let Ok(plan) = field.plan(source, &machine) else { continue };
@@ -217,9 +263,57 @@ fn look(
     forecasts.sort_by_key(|f| f.cpus);
     forecasts.dedup_by_key(|f| f.cpus);
     let foreseen = forecasts.iter().take_while(|f| measure.foreseen(f) <= share).last().map(|f| f.cpus);
-    let mut study = Study { own, fitted, forecasts, foreseen, found: None, open: false, checked: Vec::new() };
+    let mut study =
+        Study { own, fitted, forecasts, foreseen, found: None, open: false, checked, miss: None, reach: 0 };
     check(field, source, share, measure, &mut study, counter)?;
+    judge(field, source, measure, &mut study);
+    // No verdict contradicts a run: a size that keeps to the share counts only below those that do not.
+    let bad = study.simulated().into_iter().find(|s| measure.of(s) > share).map(|s| s.cpus);
+    if let (Some(bad), Some(found)) = (bad, study.found)
+        && found > bad
+    {
+        let good = study.simulated().into_iter().map(|s| s.cpus).take_while(|n| *n < bad).last();
+        (study.found, study.open) = (good, false);
+    }
     Ok(study)
+}
+
+/// Let the model foresee each simulated size from those of at most half of it. Where it fails, it says nothing of other sizes;
+/// where it does not, it is fitted to all runs, and reaches to twice the largest.
+fn judge(field: &Field<'_>, source: &Source, measure: Measure, study: &mut Study) {
+    let samples: Vec<Sample> = study.simulated().into_iter().cloned().collect();
+    let foresee = |model: &Model, n: u32| -> Option<Forecast> {
+        let plan = field.plan(source, &field.machine(n)?).ok()?;
+        let of = counts(&plan);
+        Some(model.forecast(n, |name| of.get(name).copied().unwrap_or(1)))
+    };
+    let (mut worst, mut judged): (Option<(f64, Miss)>, u32) = (None, 0);
+    for s in &samples {
+        let smaller: Vec<Sample> = samples.iter().filter(|o| 2 * o.cpus <= s.cpus).cloned().collect();
+        if smaller.len() < 2 {
+            continue;
+        }
+        let Some(f) = foresee(&Model::fit(&smaller), s.cpus) else { continue };
+        judged += 1;
+        let miss = Miss { cpus: s.cpus, foreseen: measure.foreseen(&f), simulated: measure.of(s) };
+        let off = (miss.foreseen - miss.simulated).abs();
+        if worst.is_none_or(|(most, _)| off > most) {
+            worst = Some((off, miss));
+        }
+    }
+    study.miss = worst.filter(|(off, _)| *off > BOUND).map(|(_, miss)| miss);
+    if study.miss.is_some() || judged < 2 {
+        return;
+    }
+    study.reach = 2 * samples.last().map_or(0, |s| s.cpus);
+    let model = Model::fit(&samples);
+    for f in &mut study.forecasts {
+        if samples.iter().all(|s| s.cpus != f.cpus)
+            && let Some(better) = foresee(&model, f.cpus)
+        {
+            *f = better;
+        }
+    }
 }
 
 /// Find by simulation the largest size that keeps to the share, beginning at the one foreseen.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::change::{Change, diff};
 use super::model::{Forecast, Group, Sample};
-use super::{Measure, Study};
+use super::{BOUND, Measure, Study};
 
 /// A change with its run on the whole machine.
 #[derive(Clone, Debug)]
@@ -125,12 +125,32 @@ impl Report {
         let _ = writeln!(text, "  {:>6} {:>10} {:>10}", "CPUs", "foreseen", "simulated");
         for f in &study.forecasts {
             let simulated = simulated(study, f.cpus);
-            if simulated.is_none() && !(f.cpus.is_power_of_two() && f.cpus <= 4 * self.cpus) {
+            let given = f.cpus <= study.reach;
+            if simulated.is_none() && !(given && f.cpus.is_power_of_two()) {
                 continue;
             }
             let shown = simulated.map_or(String::new(), |s| pct(self.measure.of(s)));
             let _ = writeln!(text, "  {:>6} {:>10} {shown:>10}", f.cpus, pct(self.value(f)));
         }
+        let bound = 100.0 * BOUND;
+        let _ = match (study.miss, study.reach) {
+            (Some(m), _) => writeln!(
+                text,
+                "\n  no forecast beyond these sizes: of {} CPUs the model foresaw {} from runs of half as many and fewer, and {} \
+                 is simulated; forecasts are given where each size is foreseen within {bound:.0} points",
+                m.cpus,
+                pct(m.foreseen),
+                pct(m.simulated),
+            ),
+            (None, 0) => {
+                writeln!(text, "\n  no forecast beyond these sizes: too few were simulated to test one")
+            }
+            (None, reach) => writeln!(
+                text,
+                "\n  each simulated size is foreseen within {bound:.0} points from runs of half as many CPUs and fewer; \
+                 forecasts reach to {reach} CPUs"
+            ),
+        };
     }
 
     fn carries(&self, study: &Study) -> String {
@@ -143,7 +163,11 @@ impl Report {
             (Some(n), true) => format!("at least {n} CPUs (no larger one was simulated)"),
             (n, _) => size(n),
         };
-        format!("largest machine on which {what}: foreseen {}, simulated {found}", size(study.foreseen))
+        let foreseen = study.largest(self.measure, self.share);
+        match study.reach {
+            0 => format!("largest machine on which {what}: simulated {found}"),
+            _ => format!("largest machine on which {what}: foreseen {}, simulated {found}", size(foreseen)),
+        }
     }
 
     fn remedy(&self, text: &mut String) {
@@ -220,15 +244,25 @@ impl Report {
             "run": sample(&study.own),
             "pipes": study.own.pipes.iter().filter(|g| g.held_ns > 0).map(|g| group(g, &study.own)).collect::<Vec<_>>(),
             "fitted_cpus": study.fitted.iter().map(|s| s.cpus).collect::<Vec<_>>(),
-            "largest_foreseen": study.foreseen,
+            "largest_foreseen": study.largest(self.measure, self.share).filter(|_| study.reach > 0),
+            "forecast_up_to": (study.reach > 0).then_some(study.reach),
+            "bound": BOUND,
+            "missed": study.miss.map(|m| json!({
+                "cpus": m.cpus, "foreseen": rounded(m.foreseen), "simulated": rounded(m.simulated),
+            })),
             "largest_simulated": study.found,
             "largest_is_bound": study.open,
             "sizes": study.forecasts.iter().map(|f| {
                 let s = simulated(study, f.cpus);
+                let foreseen = (s.is_some() || f.cpus <= study.reach).then(|| {
+                    json!({
+                        "scheduler": rounded(f.share), "waiting": rounded(f.wait_share),
+                        "decisions_per_s": f.cycles_per_s.round(),
+                    })
+                });
                 json!({
                     "cpus": f.cpus,
-                    "foreseen": { "scheduler": rounded(f.share), "waiting": rounded(f.wait_share),
-                                  "decisions_per_s": f.cycles_per_s.round() },
+                    "foreseen": foreseen,
                     "simulated": s.map(sample),
                 })
             }).collect::<Vec<_>>(),

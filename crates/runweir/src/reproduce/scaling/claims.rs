@@ -94,7 +94,7 @@ impl Study<'_> {
                 show(here),
                 Verdict::near(here.0, there.0, 1.1, 1.5),
             )
-            .remark("the cost table was fitted to this line, once"),
+            .fitted("the cost table was fitted to this line, once"),
         )
     }
 
