@@ -161,10 +161,11 @@ fn no_verdict_contradicts_a_row_and_no_forecast_is_given_where_the_model_misses(
         let rows = now["sizes"].as_array().expect("a list");
         for verdict in ["largest_simulated", "largest_foreseen"] {
             let Some(largest) = now[verdict].as_u64() else { continue };
-            for row in rows.iter().filter(|r| r["cpus"].as_u64().is_some_and(|n| n <= largest)) {
-                let simulated = row["simulated"][measure].as_f64();
-                assert!(simulated.is_none_or(|s| s <= share), "{verdict} {largest}, but {row}");
-            }
+            // The smallest machines may be too small for the load; from the first that is not, all rows keep to it.
+            let below = rows.iter().filter(|r| r["cpus"].as_u64().is_some_and(|n| n <= largest));
+            let simulated = below.filter_map(|r| r["simulated"][measure].as_f64());
+            let kept: Vec<f64> = simulated.skip_while(|s| *s > share).collect();
+            assert!(!kept.is_empty() && kept.iter().all(|s| *s <= share), "{verdict} {largest}: {now}");
         }
         let reach = now["forecast_up_to"].as_u64().unwrap_or(0);
         assert!(now["missed"].is_null() || reach == 0, "{now}");

@@ -70,8 +70,8 @@ impl Study {
         all
     }
 
-    /// The largest size up to which every row of the table keeps to the share: simulated ones as they are, others as
-    /// they are foreseen. `None`: not even the smallest.
+    /// The largest size that keeps to the share with all rows of the table below it, but for the smallest machines: simulated
+    /// ones as they are, others as they are foreseen. `None`: no size does.
     pub fn largest(&self, measure: Measure, share: f64) -> Option<u32> {
         let value = |f: &Forecast| match simulated(self, f.cpus) {
             Some(s) => Some(measure.of(s)),
@@ -80,7 +80,8 @@ impl Study {
         let rows = self.forecasts.iter().map(|f| (f.cpus, value(f)));
         // Sizes without a forecast say nothing, unless nothing follows.
         let known = rows.filter_map(|(n, v)| v.map(|v| (n, v)));
-        known.take_while(|(_, v)| *v <= share).last().map(|(n, _)| n)
+        // A few CPUs may be too few for a load that cannot be divided.
+        known.skip_while(|(_, v)| *v > share).take_while(|(_, v)| *v <= share).last().map(|(n, _)| n)
     }
 }
 
@@ -267,12 +268,12 @@ fn look(
         Study { own, fitted, forecasts, foreseen, found: None, open: false, checked, miss: None, reach: 0 };
     check(field, source, share, measure, &mut study, counter)?;
     judge(field, source, measure, &mut study);
-    // No verdict contradicts a run: a size that keeps to the share counts only below those that do not.
-    let bad = study.simulated().into_iter().find(|s| measure.of(s) > share).map(|s| s.cpus);
-    if let (Some(bad), Some(found)) = (bad, study.found)
-        && found > bad
-    {
-        let good = study.simulated().into_iter().map(|s| s.cpus).take_while(|n| *n < bad).last();
+    // No verdict contradicts a run: a size that keeps to the share counts only below those that do not. (A few CPUs may be too
+    // few for a load that cannot be divided: they do not count.)
+    let rows: Vec<(u32, bool)> =
+        study.simulated().into_iter().map(|s| (s.cpus, measure.of(s) <= share)).collect();
+    let good = rows.iter().skip_while(|r| !r.1).take_while(|r| r.1).last().map(|r| r.0);
+    if study.found > good {
         (study.found, study.open) = (good, false);
     }
     Ok(study)
