@@ -72,7 +72,7 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "machine",
-        folders: &["machines", "crates/weir-sim/tests/bad/machine-toml"],
+        folders: &["machines", "crates/weir-model/tests/bad/machine-toml"],
         ending: "toml",
         commands: &[
             &["machines", "FILE"],
@@ -81,13 +81,13 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "hwloc",
-        folders: &["crates/weir-sim/tests/bad/machine-xml"],
+        folders: &["crates/weir-model/tests/bad/machine-xml"],
         ending: "xml",
         commands: &[&["machines", "FILE"], &["run", "-t", "edf", "-m", "FILE", "-w", "avionics", RUN]],
     },
     Kind {
         name: "workload",
-        folders: &["workloads", "crates/weir-sim/tests/bad/toml"],
+        folders: &["workloads", "crates/weir-model/tests/bad/toml"],
         ending: "toml",
         commands: &[
             &["run", "-t", "edf", "-m", "smp-2", "-w", "FILE", RUN],
@@ -97,13 +97,13 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "rt-app",
-        folders: &["workloads", "crates/weir-sim/tests/bad/rt-app"],
+        folders: &["workloads", "crates/weir-model/tests/bad/rt-app"],
         ending: "json",
         commands: &[&["run", "-t", "decentral", "-m", "smp-2", "-w", "FILE", RUN]],
     },
     Kind {
         name: "simso",
-        folders: &["workloads", "crates/weir-sim/tests/bad/simso"],
+        folders: &["workloads", "crates/weir-model/tests/bad/simso"],
         ending: "xml",
         commands: &[&["run", "-w", "FILE", RUN], &["run", "-t", "rm", "-m", "smp-2", "-w", "FILE", RUN]],
     },
@@ -130,7 +130,7 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "costs",
-        folders: &["crates/weir-sim/tests/bad/costs"],
+        folders: &["crates/weir-model/tests/bad/costs"],
         ending: "toml",
         commands: &[&["run", "-t", "fifo", "-m", "smp-4", "-w", "compute:tasks=6", "--costs", "FILE", RUN]],
     },
