@@ -60,7 +60,7 @@ pub const SIZE: Units = Units {
 /// Memory of a machine or of a scheduler, as QEMU and systemd write it, too; base unit byte.
 pub const MEMORY: Units = Units {
     what: "a size",
-    suffixes: &[("MiB", 1 << 20), ("GiB", 1 << 30), ("M", 1 << 20), ("G", 1 << 30)],
+    suffixes: &[("B", 1), ("M", 1 << 20), ("G", 1 << 30), ("MiB", 1 << 20), ("GiB", 1 << 30)],
     example: "64MiB",
 };
 

@@ -4,7 +4,8 @@
 /// Longest word that is compared, bytes: distances grow with the product of the lengths, and nobody mistypes a kilobyte.
 const LONGEST: usize = 64;
 
-/// The candidate that looks most like `word`, if one is near enough to be a slip of the pen, or begins like it.
+/// The candidate that looks most like `word`, if one is near enough to be a slip of the pen, or begins like it; the first
+/// of those that are as near.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
@@ -15,10 +16,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(&lower, &c.to_lowercase()), c))
         .filter(|(distance, c)| {
-            *distance <= (c.chars().count().max(length) / 3).max(1)
-                || (length >= 3 && c.to_lowercase().starts_with(&lower))
+            let other = c.chars().count();
+            let slips = (other.max(length) / 3).max(1 + other.min(length) / 4);
+            *distance <= slips || (length >= 3 && c.to_lowercase().starts_with(&lower))
         })
-        .min_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(b.1)))
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, c)| c)
 }
 
@@ -39,6 +41,8 @@ mod tests {
         assert_eq!(nearest("epcy-64", ["epyc-64", "smp-4"]), Some("epyc-64"));
         assert_eq!(nearest("decentrl", ["central", "decentral"]), Some("decentral"));
         assert_eq!(nearest("work", ["central", "work_stealing"]), Some("work_stealing"));
+        assert_eq!(nearest("acell", ["native", "accel"]), Some("accel"));
+        assert_eq!(nearest("10mm", ["10ms", "10m"]), Some("10ms"));
         assert_eq!(nearest("banana", ["epyc-64", "smp-4"]), None);
         assert_eq!(nearest(&"a".repeat(65), ["a"]), None);
     }

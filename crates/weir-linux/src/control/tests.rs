@@ -182,12 +182,16 @@ fn a_message_is_published() {
 
 #[test]
 fn hearers_of_a_message_are_counted() {
-    let rig = Rig::new();
+    let mut rig = Rig::new();
+    let id = rig.sched.task_new(0, 0).expect("memory");
+    rig.note(id, 77, 0, 0);
     let (control, _) = obedient(&rig);
     let text = "annotate affinity, priority; entry -> load_balancer -> each cpu { priority_order -> cpu };";
     control.switch(&wish(text)).expect("a sound topology");
     let hearers = |topic: &str| {
-        control.notify(&Notify { topic: topic.into(), ..Notify::default() }).expect("carried out")
+        control
+            .notify(&Notify { topic: topic.into(), task: Some(77), ..Notify::default() })
+            .expect("carried out")
     };
     // The annotator, and the order in front of each of two CPUs.
     assert_eq!((hearers("PRIORITY"), hearers("MARKER")), (3, 0));

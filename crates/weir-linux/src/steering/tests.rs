@@ -114,8 +114,7 @@ fn what_cannot_be_had_is_refused_before_anything_is_done() {
     for (asked, part) in [
         (&["swap central", "cpu 7 offline"][..], "there is no CPU 7"),
         (&["swap central", "cpu 0 offline"], "has no"),
-        (&["swap central", "publish AFFINITY = 1"], "come from the kernel alone"),
-        (&["swap central", "publish POWER = 1 cpu 5"], "no CPU 5"),
+        (&["swap central", "publish MARKER = 1 cpu 5"], "no CPU 5"),
         (&["swap central", "publish PRIORITY = 1 task nobody"], "no thread called `nobody`"),
         (&["load mine.so"], "no components that are loaded from a file"),
         (&["merge npu at entry"], "not for this test"),
