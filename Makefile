@@ -16,7 +16,7 @@ RUNWEIR := $(TARGET)/release/runweir
 CARGO := cargo
 LOCKED := --locked
 
-.PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs deb install uninstall clean \
+.PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs threads deb install uninstall clean \
 	hw-setup hw-test hw-prove hw-area
 
 help: ## this list
@@ -62,6 +62,12 @@ fmt: build ## format the Rust and C code and the catalogue's topologies
 vm-setup: build ## fetch and check the kernel of the virtual machine, boot it once
 	$(RUNWEIR) vm -- uname -sr
 
+threads: ## the thread library, its preloaded form and weir-doctor, into target/threads
+	$(CARGO) build $(LOCKED) --package weir-glue
+	@$(TARGET)/debug/weir-glue plain . > $(TARGET)/weir_unit.c
+	@runtimes/threads/build.sh $(TARGET)/weir_unit.c $(TARGET)/threads
+	@echo "built $(TARGET)/threads/libweir_threads.a, .so, libweir_preload.so and weir-doctor"
+
 bench: setup ## the benchmarks: stages against a monolith, simulator speed
 	@tools/bench.sh
 
@@ -83,11 +89,13 @@ docs: build ## regenerate the pages, man pages and pictures that are made from t
 deb: build ## build a Debian package below build/: program, man pages, completions, catalogue, headers
 	@tools/deb.sh $(RUNWEIR) build
 
-install: build ## install program, man pages and completions below PREFIX (default /usr/local)
-	@tools/install.sh $(RUNWEIR) "$(DESTDIR)$(PREFIX)"
+install: build threads ## install program, man pages and completions below PREFIX (default /usr/local)
+	@tools/install.sh $(RUNWEIR) "$(DESTDIR)$(PREFIX)" $(TARGET)/threads
 
 uninstall: ## remove what `make install` put below PREFIX
 	rm -f "$(DESTDIR)$(PREFIX)/bin/runweir" "$(DESTDIR)$(PREFIX)"/share/man/man1/runweir*.1
+	rm -rf "$(DESTDIR)$(PREFIX)/lib/runweir"
+	rm -f "$(DESTDIR)$(PREFIX)"/lib/libweir_threads.{a,so} "$(DESTDIR)$(PREFIX)/include/weir/threads.h"
 	rm -f "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/runweir"
 	rm -f "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_runweir"
 	rm -f "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/runweir.fish"

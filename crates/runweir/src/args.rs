@@ -68,6 +68,10 @@ pub enum Command {
     Status(crate::status::StatusArgs),
     /// Watch the running scheduler: graph, CPUs and tasks on the terminal
     Top(crate::top::TopArgs),
+    /// Run a program's own threads under a scheduler: no root, no kernel module
+    Threads(crate::threads::ThreadsArgs),
+    /// Measure what timers, wake-ups and messages cost here, and which slices make sense
+    Doctor(crate::threads::DoctorArgs),
     /// Run a command in a virtual machine whose kernel has sched_ext, under a scheduler or not
     Vm(Box<crate::vm::VmArgs>),
     /// List the components, or show the manual of one

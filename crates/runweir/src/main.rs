@@ -34,6 +34,7 @@ mod status;
 mod stop;
 mod sweep;
 mod switch;
+mod threads;
 mod top;
 mod topology;
 mod units;
@@ -80,6 +81,8 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Switch(args) => switch::switch(&args),
         Command::Status(args) => status::status(&args),
         Command::Top(args) => top::top(&args),
+        Command::Threads(args) => threads::threads(&args),
+        Command::Doctor(args) => threads::doctor(&args),
         Command::Vm(args) => vm::vm(&args),
         Command::Components(args) => listing::components(&args),
         Command::Component(command) => component::component(&command),

@@ -13,6 +13,7 @@ mod run;
 mod scenario;
 mod signals;
 mod sweep;
+mod threads;
 mod topologies;
 mod wrong;
 

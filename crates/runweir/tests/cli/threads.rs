@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `threads` and `doctor`: what is refused. That they work is tested by tools/test-threads.sh, which builds the library.
+
+use std::fs;
+
+use super::{program, temp};
+
+/// Run with a folder that holds an empty file of the library's name.
+fn with_library(args: &[&str]) -> super::Ran {
+    let dir = temp();
+    fs::write(dir.path().join("libweir_preload.so"), "").expect("writable");
+    program(dir.path())
+        .env("RUNWEIR_LIB", dir.path())
+        .args(args)
+        .current_dir("/")
+        .output()
+        .expect("the program starts")
+        .into()
+}
+
+#[test]
+fn what_cannot_run_is_refused_before_it_starts() {
+    for (args, says) in [
+        (&["threads", "priority", "--", "no-such-program"][..], "no program `no-such-program`"),
+        (&["threads", "nonsense", "--", "ls"], "nonsense"),
+        (&["threads", "priority", "--cpus", "1024", "--", "ls"], "--cpus 1024"),
+        (&["threads", "priority", "--set", "x", "--", "ls"], "comp.param=value"),
+        (&["threads", "priority"], "COMMAND"),
+    ] {
+        let ran = with_library(args);
+        assert_eq!(ran.status, 2, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn without_the_library_it_says_how_to_build_it() {
+    let dir = temp();
+    for args in [&["doctor"][..], &["threads", "priority", "--", "ls"]] {
+        let ran: super::Ran = program(dir.path())
+            .env("RUNWEIR_LIB", dir.path())
+            .args(args)
+            .output()
+            .expect("the program starts")
+            .into();
+        if ran.status != 0 {
+            assert!(ran.status == 1 && ran.stderr.contains("make threads"), "{}", ran.stderr);
+        }
+    }
+}

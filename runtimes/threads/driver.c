@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * CPUs, and who holds them.
+ *
+ * Each CPU of the policy is held by one POSIX thread at a time: its driver, which is pinned to it and runs green threads or has
+ * nothing, or a bound thread. Only the holder calls the core in the CPU's name. A holder that gives the CPU up chooses the
+ * next thread and opens that one's gate. Threads that hold no CPU call in the name of one more CPU, which runs nothing, in turn.
+ *
+ * A thread is preempted by a signal: from its holder's timer when its slice is over, from another thread when the policy says so. The
+ * handler gives up the CPU right there: the registers, floating-point and vector ones included, lie in the kernel's frame on the thread's own
+ * stack, and the return from the handler brings them back, wherever the thread goes on. While `disabled` is set, or in code
+ * that may not be interrupted, the signal leaves a note instead, and whoever clears the word looks for it.
+ */
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+#define TICK_NS 4000000ull     /* of policies that listen to TICK, as Linux at 250 Hz */
+#define RETRY_NS 100000ull     /* until a thread that could not be preempted is looked at again */
+#define WINDOW_NS 20000u       /* what a wake-up costs: polling for as long costs at most twice the best */
+#define PROBE 64u	       /* sleeps until polling is tried again after it found nothing */
+
+struct rt rt;
+static __thread struct self self;
+
+/* A thread may come back on another CPU from any call that switches: nobody keeps the address over one. */
+__attribute__((noinline)) struct self *me(void)
+{
+	__asm__ volatile("");
+	return &self;
+}
+
+u64 now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000000000ull + (u64)t.tv_nsec;
+}
+
+/* Until the word differs from @value, a wake, a signal or @at (NEVER: no limit). */
+int futex_wait(u32 *word, u32 value, u64 at)
+{
+	struct timespec t = { .tv_sec = (time_t)(at / 1000000000ull), .tv_nsec = (long)(at % 1000000000ull) };
+
+	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, at == NEVER ? 0 : &t, 0,
+		    FUTEX_BITSET_MATCH_ANY))
+		return -errno;
+	return 0;
+}
+
+void futex_wake(u32 *word, int n)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n, 0, 0, 0);
+}
+
+void spin(u32 *lock)
+{
+	weir_spin_lock(lock);
+}
+
+void unspin(u32 *lock)
+{
+	weir_spin_unlock(lock);
+}
+
+/* Where errno is, is another question on another CPU. */
+__attribute__((noinline)) void set_errno(int value)
+{
+	__asm__ volatile("");
+	errno = value;
+}
+
+__attribute__((noinline)) int get_errno(void)
+{
+	__asm__ volatile("");
+	return errno;
+}
+
+static void count(u64 *n)
+{
+	__atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
+}
+
+void hold(void)
+{
+	struct self *s = me();
+
+	s->disabled++;
+	__asm__ volatile("" ::: "memory");
+}
+
+void release(void)
+{
+	struct self *s = me();
+
+	__asm__ volatile("" ::: "memory");
+	if (--s->disabled == 0 && s->pending)
+		preempt_point();
+}
+
+u32 core_enter(void)
+{
+	struct self *s;
+
+	hold();
+	s = me();
+	if (s->cpu)
+		return s->cpu->id;
+	spin(&rt.out_lock);
+	return rt.nr_cpus;
+}
+
+void core_leave(u32 cpu)
+{
+	if (cpu == rt.nr_cpus)
+		unspin(&rt.out_lock);
+	release();
+}
+
+/* --- what the core calls ---------------------------------------------------------------------------------- */
+
+u64 weir_rt_now(struct weir_sched *s)
+{
+	(void)s;
+	return now();
+}
+
+void kick(struct cpu *c)
+{
+	if (__atomic_exchange_n(&c->kicked, 1, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_fetch_add(&c->n.kicks, 1, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&c->asleep, __ATOMIC_SEQ_CST))
+		futex_wake(&c->kicked, 1);
+}
+
+/* The CPU is to choose anew: its holder hears of it, or whoever gets the CPU meanwhile sees the word. */
+static void interrupt(struct cpu *c)
+{
+	struct self *s = me();
+
+	__atomic_store_n(&c->resched, 1, __ATOMIC_SEQ_CST);
+	if (s->cpu == c)
+		s->pending = 1;
+	else
+		syscall(SYS_tgkill, getpid(), __atomic_load_n(&c->holder, __ATOMIC_SEQ_CST), rt.signal);
+}
+
+void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
+{
+	(void)s;
+	if (msg->topic == WEIR_TOPIC_DEADLINE_MISS) {
+		__atomic_fetch_add(&rt.misses, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	if (msg->cpu >= rt.nr_cpus)
+		return;
+	if (msg->topic == WEIR_TOPIC_KICK)
+		kick(&rt.cpus[msg->cpu]);
+	else if (msg->topic == WEIR_TOPIC_PREEMPT)
+		interrupt(&rt.cpus[msg->cpu]);
+}
+
+/* --- dispatching ---------------------------------------------------------------------------------------------- */
+
+static void arm(timer_t timer, u64 *armed, u64 at)
+{
+	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(at / 1000000000ull),
+					      .tv_nsec = (long)(at % 1000000000ull) } };
+
+	*armed = at;
+	timer_settime(timer, TIMER_ABSTIME, &t, 0);
+}
+
+/* One that fires earlier will do: it finds that it is too early and sets itself anew. That saves a system call a switch. */
+static void arm_by(struct cpu *c, struct weir_thread *t)
+{
+	u64 at = weir_load(&rt.has_tick) && c->next_tick < c->slice_end ? c->next_tick : c->slice_end;
+	u64 *armed = t->kind == WEIR_GREEN ? &c->armed : &t->armed;
+
+	if (at == NEVER || (*armed && *armed <= at) || (t->kind == WEIR_GREEN && !rt.preemptive))
+		return;
+	arm(t->kind == WEIR_GREEN ? c->timer : t->timer, armed, at);
+}
+
+/* The policy has claimed @t for @c; of a bound thread by itself, because its timer is its own. */
+void cpu_begin(struct cpu *c, struct weir_thread *t)
+{
+	u64 slice = weir_load(&t->task->slice_ns), from = now();
+
+	count(&c->n.dispatches);
+	if (weir_load(&rt.has_slice)) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .cpu = c->id, .task = t->task };
+
+		if (!weir_ask(rt.sched, c->id, &msg))
+			slice = msg.value;
+	}
+	if (!slice)
+		slice = rt.slice_ns;
+	c->slice_end = slice > NEVER - from ? NEVER : from + slice;
+	if (weir_load(&rt.has_tick) && c->next_tick <= from)
+		c->next_tick = from + TICK_NS;
+	arm_by(c, t);
+}
+
+/* The next thread of a CPU that we hold, or null. What the policy wants from here on is about the new one. */
+struct weir_thread *cpu_choose(struct cpu *c)
+{
+	struct weir_task *task;
+
+	__atomic_store_n(&c->resched, 0, __ATOMIC_SEQ_CST);
+	task = weir_pick(rt.sched, c->id, c->id);
+	return task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
+}
+
+/* From here on we do not hold @c. */
+void cpu_give(struct cpu *c, struct weir_thread *next)
+{
+	if (next && next->kind == WEIR_BOUND) {
+		__atomic_store_n(&c->holder, next->tid, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&next->gate, c->id + 1, __ATOMIC_RELEASE);
+		futex_wake(&next->gate, 1);
+		return;
+	}
+	c->next = next;
+	__atomic_store_n(&c->holder, c->driver, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->gate, 1, __ATOMIC_RELEASE);
+	futex_wake(&c->gate, 1);
+}
+
+static void pin(int tid, u32 linux_cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(linux_cpu, &set);
+	syscall(SYS_sched_setaffinity, tid, sizeof(set), &set);
+}
+
+/* Until somebody gives @t, the caller, a CPU; then it is ours. */
+void bound_wait(struct weir_thread *t)
+{
+	struct self *s = me();
+	struct cpu *c;
+	u32 gate;
+
+	while (!(gate = __atomic_load_n(&t->gate, __ATOMIC_ACQUIRE)))
+		futex_wait(&t->gate, GATE_SHUT, NEVER);
+	__atomic_store_n(&t->gate, GATE_SHUT, __ATOMIC_RELAXED);
+	c = &rt.cpus[gate - 1];
+	if (t->linux_cpu != c->linux_cpu) {
+		pin(0, c->linux_cpu);
+		t->linux_cpu = c->linux_cpu;
+	}
+	s->thread = t;
+	s->cpu = c;
+	cpu_begin(c, t);
+	/* What the policy said since it chose us went to the thread before. */
+	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
+		s->pending = 1;
+}
+
+void switch_out(enum request request)
+{
+	struct self *s = me();
+	struct weir_thread *t = s->thread;
+	struct cpu *c = s->cpu;
+	u32 depth = s->disabled;
+	int was = errno;
+
+	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
+	if (t->kind == WEIR_GREEN) {
+		c->request = request;
+		weir_switch(&t->sp, c->sp);
+		me()->disabled = depth;
+		set_errno(was);
+		return;
+	}
+	if (request == REQUEST_PARK)
+		thread_finish_park(t);
+	{
+		struct weir_thread *next = c->next ? c->next : cpu_choose(c);
+
+		c->next = 0;
+		if (next == t) {
+			cpu_begin(c, t);
+			return;
+		}
+		s->cpu = 0;
+		cpu_give(c, next);
+	}
+	bound_wait(t);
+}
+
+/* --- the driver ------------------------------------------------------------------------------------------------- */
+
+static void run_green(struct cpu *c, struct weir_thread *t)
+{
+	struct self *s = me();
+	u32 spins = 0;
+
+	/* Chosen here before it has left its stack there; that CPU leaves it without waiting for anybody. */
+	while (__atomic_load_n(&t->on_cpu, __ATOMIC_ACQUIRE))
+		weir_port_relax(spins++);
+	__atomic_store_n(&t->on_cpu, 1, __ATOMIC_RELAXED);
+	cpu_begin(c, t);
+	s->thread = t;
+	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
+		s->pending = 1;
+	c->request = REQUEST_NOTHING;
+	weir_switch(&c->sp, t->sp);
+	s->thread = 0;
+	s->disabled = 1;
+	__atomic_store_n(&t->on_cpu, 0, __ATOMIC_RELEASE);
+	if (c->request == REQUEST_PARK)
+		thread_finish_park(t);
+	else if (c->request == REQUEST_EXIT)
+		thread_finish_exit(t, c->id);
+}
+
+/* Nothing to run: poll for as long as that has paid lately, then sleep. */
+static void idle(struct cpu *c)
+{
+	u64 from = now();
+	u32 spins = 0;
+
+	while (c->window && !__atomic_load_n(&c->kicked, __ATOMIC_ACQUIRE) && now() - from < c->window) {
+		for (u32 i = 0; i < 16; i++)
+			weir_port_relax(0);
+		spins++;
+	}
+	if (__atomic_load_n(&c->kicked, __ATOMIC_ACQUIRE)) {
+		if (spins) {
+			count(&c->n.polls_hit);
+			c->misses = 0;
+		}
+	} else {
+		c->misses++;
+		count(&c->n.sleeps);
+		__atomic_store_n(&c->asleep, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&c->kicked, __ATOMIC_SEQ_CST))
+			futex_wait(&c->kicked, 0, NEVER);
+		__atomic_store_n(&c->asleep, 0, __ATOMIC_SEQ_CST);
+	}
+	/* A poll that found nothing three times in a row is not worth its time; now and then it is tried again. */
+	c->window = rt.nr_cpus > 1 && (c->misses < 3 || c->misses % PROBE == 0) ? WINDOW_NS : 0;
+	__atomic_store_n(&c->n.idle_ns, c->n.idle_ns + (now() - from), __ATOMIC_RELAXED);
+}
+
+static void make_timer(timer_t *timer, int tid)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rt.signal };
+
+	event._sigev_un._tid = tid;
+	weir_assert(!timer_create(CLOCK_MONOTONIC, &event, timer));
+}
+
+static void *driver(void *arg)
+{
+	struct cpu *c = arg;
+	struct self *s = me();
+
+	s->disabled = 1;
+	s->cpu = c;
+	s->home = c;
+	pin(0, c->linux_cpu);
+	prctl(PR_SET_TIMERSLACK, 1);
+	prctl(PR_SET_NAME, "weir-driver");
+	c->driver = gettid();
+	make_timer(&c->timer, c->driver);
+	__atomic_store_n(&c->holder, c->driver, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&rt.stop, __ATOMIC_ACQUIRE)) {
+		struct weir_thread *t = c->next;
+
+		c->next = 0;
+		if (!t) {
+			__atomic_store_n(&c->kicked, 0, __ATOMIC_SEQ_CST);
+			t = cpu_choose(c);
+		}
+		if (!t) {
+			idle(c);
+			continue;
+		}
+		if (t->kind == WEIR_GREEN) {
+			run_green(c, t);
+			continue;
+		}
+		s->cpu = 0;
+		cpu_give(c, t);
+		while (!__atomic_load_n(&c->gate, __ATOMIC_ACQUIRE))
+			futex_wait(&c->gate, 0, NEVER);
+		__atomic_store_n(&c->gate, 0, __ATOMIC_RELAXED);
+		s->cpu = c;
+	}
+	timer_delete(c->timer);
+	return 0;
+}
+
+int drivers_start(void)
+{
+	for (u32 i = 0; i < rt.nr_cpus; i++)
+		if (pthread_create(&rt.cpus[i].thread, 0, driver, &rt.cpus[i]))
+			return -EAGAIN;
+	return 0;
+}
+
+void drivers_stop(void)
+{
+	__atomic_store_n(&rt.stop, 1, __ATOMIC_SEQ_CST);
+	for (u32 i = 0; i < rt.nr_cpus; i++) {
+		if (!rt.cpus[i].thread)
+			continue;
+		kick(&rt.cpus[i]);
+		pthread_join(rt.cpus[i].thread, 0);
+	}
+}
+
+/* --- preemption ---------------------------------------------------------------------------------------------------- */
+
+/* What has come up for the CPU: whether its thread is to give it up. */
+static int must_go(struct cpu *c, struct weir_thread *t)
+{
+	u64 at = now();
+
+	if (weir_load(&rt.has_tick) && at >= c->next_tick) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_TICK, .cpu = c->id };
+
+		c->next_tick = at + TICK_NS;
+		weir_notify(rt.sched, c->id, &msg);
+	}
+	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST) || at >= c->slice_end)
+		return 1;
+	arm_by(c, t);
+	return 0;
+}
+
+/* Back into the queue, in the name of the policy. We keep the CPU until switch_out(). */
+static void give_way(struct self *s)
+{
+	struct weir_thread *t = s->thread;
+	struct cpu *c = s->cpu;
+
+	count(&c->n.preemptions);
+	spin(&t->lock);
+	weir_assert(!weir_relinquish(rt.sched, c->id, t->task));
+	unspin(&t->lock);
+	switch_out(REQUEST_NOTHING);
+}
+
+/* The word is clear, and something came while it was not. */
+void preempt_point(void)
+{
+	struct self *s = me();
+
+	while (s->pending && !s->disabled) {
+		s->pending = 0;
+		if (!s->cpu || !s->thread)
+			return;
+		s->disabled = 1;
+		if (must_go(s->cpu, s->thread))
+			give_way(s);
+		s = me();
+		s->disabled = 0;
+		__asm__ volatile("" ::: "memory");
+	}
+}
+
+/* The code of this library, where it is linked; objcopy gives its section the name. */
+extern const char __start_weir_text[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_weir_text[] __attribute__((weak, visibility("hidden")));
+
+static int may_leave(u64 pc)
+{
+	if (pc >= (u64)__start_weir_text && pc < (u64)__stop_weir_text)
+		return 0;
+	for (u32 i = 0; i < rt.nr_keep; i++)
+		if (pc >= rt.keep[i].from && pc < rt.keep[i].to)
+			return 0;
+	return 1;
+}
+
+static u64 pc_of(const void *context)
+{
+#if defined(__x86_64__)
+	return (u64)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#else
+	(void)context;
+	return 0;
+#endif
+}
+
+/* Nested ones are harmless: each has its frame on the stack of the thread that it interrupts. */
+void on_signal(int sig, siginfo_t *info, void *context)
+{
+	struct self *s = me();
+	int was = errno;
+
+	(void)sig;
+	if (info->si_code == SI_TIMER) {
+		if (s->home)
+			s->home->armed = 0;
+		else if (s->thread)
+			s->thread->armed = 0;
+	}
+	if (!s->cpu)
+		return; /* it has given up the CPU since */
+	if (info->si_code == SI_TIMER)
+		count(&s->cpu->n.expiries);
+	if (s->disabled || !s->thread) {
+		count(&s->cpu->n.deferred);
+		s->pending = 1;
+		/* An expiry is never lost: whoever clears the word looks, and where the word stays set for long the timer is not needed. */
+		return;
+	}
+	if (s->thread->kind == WEIR_GREEN && !may_leave(pc_of(context))) {
+		count(&s->cpu->n.deferred);
+		arm(s->cpu->timer, &s->cpu->armed, now() + RETRY_NS);
+		return;
+	}
+	s->disabled = 1;
+	if (must_go(s->cpu, s->thread))
+		give_way(s);
+	s = me();
+	s->disabled = 0;
+	if (s->pending)
+		preempt_point();
+	set_errno(was);
+}

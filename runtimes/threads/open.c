@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The runtime's beginning and end, another policy, and what it has counted. */
+#include <fcntl.h>
+#include <link.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+#define DEFAULT_ARENA (1ull << 30)
+#define DEFAULT_SLICE 4000000ull
+#define SHORTEST_SLICE 50000ull
+#define DEFAULT_STACK (256u << 10)
+
+extern const u32 weir_nr_descriptors;
+void weir_host_classes(struct weir_class *out);
+void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics);
+
+static char error[256];
+static int hooked;
+static cpu_set_t allowed; /* to the process, when it opened the runtime */
+static weir_mutex one_at_a_time; /* ours: threads of either kind may hold it over a preemption */
+
+static int fail(int err, const char *what, const char *why)
+{
+	snprintf(error, sizeof(error), "%s: %s", what, why);
+	return err;
+}
+
+WEIR_API const char *weir_rt_error(void)
+{
+	return error;
+}
+
+static void *map(u64 bytes)
+{
+	void *p = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? 0 : p;
+}
+
+/* --- plans ---------------------------------------------------------------------------------------------------- */
+
+/* A copy in memory of its own. */
+static int read_plan(const char *file, const void *plan, u64 bytes, void **blob)
+{
+	struct stat st;
+	u64 got = 0;
+	int fd;
+
+	*blob = 0;
+	if (!file) {
+		if (!plan || !bytes)
+			return fail(-EINVAL, "weir_rt_config", "neither plan_file nor plan is given");
+		*blob = map(bytes);
+		if (!*blob)
+			return fail(-ENOMEM, "plan", "no memory");
+		memcpy(*blob, plan, bytes);
+		return 0;
+	}
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st)) {
+		int err = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return fail(-err, file, strerror(err));
+	}
+	if (!S_ISREG(st.st_mode) || st.st_size < 16 || (u64)st.st_size > WEIR_PLAN_MAX_BYTES) {
+		close(fd);
+		return fail(-EINVAL, file, weir_plan_why(WEIR_PLAN_FOREIGN));
+	}
+	*blob = map((u64)st.st_size);
+	while (*blob && got < (u64)st.st_size) {
+		ssize_t n = read(fd, (char *)*blob + got, (u64)st.st_size - got);
+
+		if (n <= 0)
+			break;
+		got += (u64)n;
+	}
+	close(fd);
+	if (!*blob || got < (u64)st.st_size) {
+		if (*blob)
+			munmap(*blob, (u64)st.st_size);
+		*blob = 0;
+		return fail(-EIO, file, "cannot be read");
+	}
+	return 0;
+}
+
+static u64 blob_bytes(const char *file, const void *blob, u64 bytes)
+{
+	const struct weir_plan_header *h = blob;
+
+	return file ? h->bytes : bytes;
+}
+
+static const char *core_why(int err)
+{
+	switch (-err) {
+	case WEIR_ENOMEM:
+		return "the arena is full; give arena_bytes";
+	case WEIR_EBUSY:
+		return "another swap runs";
+	case WEIR_EPORTS:
+		return "a component refuses its pipes; compile the plan again";
+	case WEIR_EPARAM:
+		return "a component refuses a parameter; compile the plan again";
+	case WEIR_EINVAL:
+		return "the plan is for another number of CPUs than the one in force";
+	}
+	return "the core refuses it";
+}
+
+/* What the policy in force wants of us. */
+static void learn(const struct weir_plan *plan)
+{
+	u64 on = 0, answers = 0;
+
+	for (u32 i = 0; i < plan->nr_instances; i++) {
+		on |= rt.sched->classes[plan->instances[i].class].on | rt.sched->classes[plan->instances[i].class].follows;
+		answers |= rt.sched->classes[plan->instances[i].class].answers;
+	}
+	weir_store(&rt.has_slice, answers >> WEIR_TOPIC_SLICE & 1);
+	weir_store(&rt.has_tick, on >> WEIR_TOPIC_TICK & 1);
+}
+
+/* Load the plan of @bytes at @blob into tables of @room bytes, which are to be unmapped. */
+static int load_plan(const char *name, const void *blob, u64 bytes, struct weir_plan *plan, void **tables, u64 *room)
+{
+	int err;
+
+	*room = weir_plan_room(blob, bytes, 1);
+	*tables = map(*room ? *room : 8);
+	if (!*room)
+		*room = 8;
+	if (!*tables)
+		return fail(-ENOMEM, name, weir_plan_why(WEIR_PLAN_ROOM));
+	err = weir_plan_load(blob, bytes, 1, *tables, *room, plan);
+	if (err) {
+		munmap(*tables, *room);
+		*tables = 0;
+		return fail(-EINVAL, name, weir_plan_why(-err));
+	}
+	return 0;
+}
+
+static int swap_to(const char *file, const void *given, u64 given_bytes, struct weir_rt_swapped *out)
+{
+	const char *name = file ? file : "plan";
+	struct weir_swap_stats stats = { 0 };
+	struct weir_plan plan;
+	void *blob, *tables;
+	u64 bytes, room;
+	int err;
+
+	err = read_plan(file, given, given_bytes, &blob);
+	if (err)
+		return err;
+	bytes = blob_bytes(file, blob, given_bytes);
+	err = load_plan(name, blob, bytes, &plan, &tables, &room);
+	if (!err && plan.nr_cpus != rt.nr_cpus + 1) {
+		munmap(tables, room);
+		err = fail(-EINVAL, name, core_why(-WEIR_EINVAL));
+	}
+	if (!err && rt.blob)
+		weir_plan_continue(&plan, blob, rt.blob);
+	if (!err)
+		err = events_room(plan.nr_instances);
+	if (err) {
+		munmap(blob, bytes);
+		return err;
+	}
+	/* In the name of the CPU that runs nothing: ours may be in the middle of a call otherwise. */
+	hold();
+	spin(&rt.out_lock);
+	err = weir_swap(rt.sched, rt.nr_cpus, &plan, &stats);
+	if (!err)
+		learn(&plan);
+	unspin(&rt.out_lock);
+	release();
+	munmap(tables, room);
+	if (err) {
+		munmap(blob, bytes);
+		return fail(err == -WEIR_ENOMEM ? -ENOMEM : -EINVAL, name, core_why(err));
+	}
+	if (rt.blob)
+		munmap(rt.blob, rt.blob_bytes);
+	rt.blob = blob;
+	rt.blob_bytes = bytes;
+	if (out)
+		*out = (struct weir_rt_swapped){ .represented = stats.represented, .built = stats.built,
+						 .kept = stats.kept, .pause_ns = stats.pause_ns };
+	return 0;
+}
+
+static int swap_running(const char *file, const void *plan, u64 bytes, struct weir_rt_swapped *out)
+{
+	int err = -EINVAL;
+
+	weir_mutex_lock(&one_at_a_time);
+	if (__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE)) {
+		err = swap_to(file, plan, bytes, out);
+		if (!err) {
+			__atomic_fetch_add(&rt.swaps, 1, __ATOMIC_RELAXED);
+			/* Who slept for want of work under the old policy looks once under the new one. */
+			for (u32 i = 0; i < rt.nr_cpus; i++)
+				kick(&rt.cpus[i]);
+		}
+	} else {
+		fail(err, "weir_rt_swap", "the runtime is not open");
+	}
+	weir_mutex_unlock(&one_at_a_time);
+	return err;
+}
+
+WEIR_API int weir_rt_swap(const void *plan, size_t bytes, struct weir_rt_swapped *swapped)
+{
+	return swap_running(0, plan, bytes, swapped);
+}
+
+WEIR_API int weir_rt_swap_file(const char *file, struct weir_rt_swapped *swapped)
+{
+	return file ? swap_running(file, 0, 0, swapped) : -EINVAL;
+}
+
+WEIR_API const char *weir_rt_policy(void)
+{
+	return rt.blob ? weir_plan_name(rt.blob) : "";
+}
+
+/* --- code that green threads are not taken out of ----------------------------------------------------------------------- */
+
+/* Its locks and caches belong to the POSIX thread; another green thread on the same one would find them half done. */
+static int is_kept(const char *path)
+{
+	static const char *const names[] = { "libc.so", "libc-", "ld-linux", "ld-", "libpthread", "libgcc_s", "libstdc++", "libasan",
+					     "libtsan" };
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	for (u32 i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return 1;
+	return 0;
+}
+
+static int add_kept(struct dl_phdr_info *info, size_t size, void *found)
+{
+	(void)size;
+	if (!is_kept(info->dlpi_name))
+		return 0;
+	if (strstr(info->dlpi_name, "libc.so"))
+		*(int *)found = 1;
+	for (int i = 0; i < info->dlpi_phnum && rt.nr_keep < sizeof(rt.keep) / sizeof(rt.keep[0]); i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && p->p_flags & PF_X) {
+			rt.keep[rt.nr_keep].from = info->dlpi_addr + p->p_vaddr;
+			rt.keep[rt.nr_keep++].to = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+		}
+	}
+	return 0;
+}
+
+extern const char __start_weir_text[] __attribute__((weak, visibility("hidden")));
+
+/* Where libc cannot be told from the program, a green thread runs until it gives way by itself. */
+static void find_kept(unsigned flags)
+{
+	int found = 0;
+
+	rt.nr_keep = 0;
+	dl_iterate_phdr(add_kept, &found);
+	rt.preemptive = found && __start_weir_text && !(flags & WEIR_RT_COOPERATIVE);
+}
+
+/* --- beginning and end ------------------------------------------------------------------------------------------------------ */
+
+static int place_cpus(unsigned flags)
+{
+	u32 usable[CPU_SETSIZE], nr = 0;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return fail(-errno, "sched_getaffinity", strerror(errno));
+	for (u32 i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &allowed))
+			usable[nr++] = i;
+	if (rt.nr_cpus > nr && !(flags & WEIR_RT_OVERSUBSCRIBE)) {
+		char why[128];
+
+		snprintf(why, sizeof(why), "the plan is for %u CPUs and this process may use %u: compile it with -m smp-%u", rt.nr_cpus,
+			 nr, nr);
+		return fail(-EINVAL, "plan", why);
+	}
+	rt.cpus = map(rt.nr_cpus * sizeof(*rt.cpus));
+	if (!rt.cpus)
+		return fail(-ENOMEM, "plan", "no memory");
+	for (u32 i = 0; i < rt.nr_cpus; i++) {
+		rt.cpus[i].id = i;
+		rt.cpus[i].linux_cpu = usable[i % nr];
+	}
+	return 0;
+}
+
+static int core_start(const struct weir_rt_config *config)
+{
+	struct weir_class *classes = calloc(weir_nr_descriptors, sizeof(*classes));
+	struct weir_config c = { .seed = 1, .nr_cpus = rt.nr_cpus + 1, .nr_classes = weir_nr_descriptors, .classes = classes };
+	int err;
+
+	rt.arena_bytes = config->arena_bytes ? (config->arena_bytes + 4095) & ~4095ull : DEFAULT_ARENA;
+	c.arena_bytes = rt.arena_bytes;
+	rt.sched = map(rt.arena_bytes);
+	if (!classes || !rt.sched) {
+		free(classes);
+		return fail(-ENOMEM, "arena", "no address space; give a smaller arena_bytes");
+	}
+	weir_host_classes(classes);
+	err = weir_init(rt.sched, &c);
+	free(classes);
+	if (err)
+		return fail(-ENOMEM, "arena", "too small; give more arena_bytes");
+	weir_host_setup(rt.sched, 0, WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(DEADLINE_MISS));
+	return 0;
+}
+
+static void forget(void)
+{
+	events_stop();
+	if (rt.cpus)
+		munmap(rt.cpus, rt.nr_cpus * sizeof(*rt.cpus));
+	if (rt.sched)
+		munmap(rt.sched, rt.arena_bytes);
+	if (rt.blob)
+		munmap(rt.blob, rt.blob_bytes);
+	memset(&rt, 0, sizeof(rt));
+}
+
+WEIR_API int weir_rt_open(const struct weir_rt_config *config)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
+	struct weir_plan plan;
+	void *blob, *tables;
+	u64 bytes, room;
+	int err;
+
+	if (!config)
+		return fail(-EINVAL, "weir_rt_open", "no configuration");
+	if (config->slice_ns && config->slice_ns < SHORTEST_SLICE)
+		return fail(-EINVAL, "slice_ns", "shorter than 50 us: the timer that ends it would take more than the thread gets "
+						 "(`runweir doctor` measures how much)");
+	weir_mutex_lock(&one_at_a_time);
+	if (rt.open) {
+		weir_mutex_unlock(&one_at_a_time);
+		return fail(-EBUSY, "weir_rt_open", "the runtime is open already");
+	}
+	err = read_plan(config->plan_file, config->plan, config->plan_bytes, &blob);
+	if (err) {
+		weir_mutex_unlock(&one_at_a_time);
+		return err;
+	}
+	bytes = blob_bytes(config->plan_file, blob, config->plan_bytes);
+	rt.slice_ns = config->slice_ns ? config->slice_ns : DEFAULT_SLICE;
+	rt.stack_bytes = config->stack_bytes ? config->stack_bytes : DEFAULT_STACK;
+	/* Ignored where nobody handles it, and one at a time is enough. */
+	rt.signal = SIGURG;
+	err = load_plan(config->plan_file ? config->plan_file : "plan", blob, bytes, &plan, &tables, &room);
+	if (!err) {
+		rt.nr_cpus = plan.nr_cpus - 1;
+		munmap(tables, room);
+		err = place_cpus(config->flags);
+	}
+	if (!err)
+		err = core_start(config);
+	if (!err)
+		err = events_start(plan.nr_instances);
+	if (!err)
+		err = swap_to(config->plan_file, config->plan, config->plan_bytes, 0);
+	munmap(blob, bytes);
+	find_kept(config->flags);
+	if (!err && !hooked)
+		hooked = !pthread_atfork(0, 0, forked);
+	if (!err && sigaction(rt.signal, &action, 0))
+		err = fail(-errno, "sigaction", strerror(errno));
+	if (!err)
+		err = drivers_start();
+	if (err) {
+		__atomic_store_n(&rt.stop, 1, __ATOMIC_RELEASE);
+		if (rt.cpus)
+			drivers_stop();
+		forget();
+	} else {
+		__atomic_store_n(&rt.open, 1, __ATOMIC_RELEASE);
+	}
+	weir_mutex_unlock(&one_at_a_time);
+	return err;
+}
+
+/* The child has one thread, which is nobody's any more. What the parent had stays mapped and is not looked at. */
+void forked(void)
+{
+	struct self *s = me();
+
+	s->cpu = 0;
+	s->thread = 0;
+	s->disabled = 0;
+	s->pending = 0;
+	s->away = 0;
+	__atomic_store_n(&rt.open, 0, __ATOMIC_RELEASE);
+	memset(&one_at_a_time, 0, sizeof(one_at_a_time));
+	sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+
+WEIR_API int weir_rt_close(void)
+{
+	u32 left;
+
+	weir_mutex_lock(&one_at_a_time);
+	if (!rt.open) {
+		weir_mutex_unlock(&one_at_a_time);
+		return fail(-EINVAL, "weir_rt_close", "the runtime is not open");
+	}
+	if (__atomic_load_n(&rt.nr_threads, __ATOMIC_ACQUIRE)) {
+		weir_mutex_unlock(&one_at_a_time);
+		return fail(-EBUSY, "weir_rt_close", "threads of the runtime are alive: join them first");
+	}
+	__atomic_store_n(&rt.open, 0, __ATOMIC_RELEASE);
+	/* They have ended for the runtime; for POSIX a moment later. */
+	while ((left = __atomic_load_n(&rt.nr_posix, __ATOMIC_ACQUIRE)))
+		futex_wait(&rt.nr_posix, left, NEVER);
+	drivers_stop();
+	forget();
+	weir_mutex_unlock(&one_at_a_time);
+	return 0;
+}
+
+WEIR_API int weir_rt_check(void)
+{
+	int line = 0;
+
+	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE))
+		return 0;
+	/* Until every CPU sleeps, a call may be under way. */
+	for (u32 i = 0; i < rt.nr_cpus; i++)
+		while (!__atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_ACQUIRE))
+			usleep(100);
+	hold();
+	spin(&rt.out_lock);
+	line = weir_check(rt.sched);
+	unspin(&rt.out_lock);
+	release();
+	return line;
+}
+
+WEIR_API void weir_rt_stats(struct weir_rt_stats *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE))
+		return;
+	out->cpus = rt.nr_cpus;
+	out->threads = weir_load(&rt.nr_threads);
+	out->created = weir_load(&rt.created);
+	out->swaps = weir_load(&rt.swaps);
+	out->deadline_misses = weir_load(&rt.misses);
+	out->faults = weir_load(&rt.sched->faults);
+	for (u32 i = 0; i < rt.nr_cpus; i++) {
+		struct counters *n = &rt.cpus[i].n;
+
+		out->dispatches += weir_load(&n->dispatches);
+		out->yields += weir_load(&n->yields);
+		out->blocks += weir_load(&n->blocks);
+		out->preemptions += weir_load(&n->preemptions);
+		out->deferred += weir_load(&n->deferred);
+		out->expiries += weir_load(&n->expiries);
+		out->handovers += weir_load(&n->handovers);
+		out->kicks += weir_load(&n->kicks);
+		out->polls_hit += weir_load(&n->polls_hit);
+		out->sleeps += weir_load(&n->sleeps);
+		out->idle_ns += weir_load(&n->idle_ns);
+	}
+}

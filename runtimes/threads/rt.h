@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What the files of the thread library share. docs/decisions has why it is as it is. */
+#ifndef WEIR_RT_H
+#define WEIR_RT_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include <weir/runtime.h>
+#include <weir/schedule.h>
+#include <weir/threads.h>
+
+#include "../multikernel/plan.h"
+
+#define WEIR_API __attribute__((visibility("default")))
+#define NEVER (~0ull)
+
+/* Who holds a CPU: a POSIX thread with the number of it in its gate. */
+enum gate { GATE_SHUT = 0 }; /* else 1 + CPU */
+
+/* Of weir_thread.park. */
+enum park { PARK_NONE, PARK_ASLEEP, PARK_PERMIT };
+
+/* What a green thread asks of the driver when it comes back to it. */
+enum request { REQUEST_NOTHING, REQUEST_PARK, REQUEST_EXIT };
+
+/* A time at which something is to happen; in the heap of events.c. */
+struct timer {
+	u64 at;
+	u32 place;    /* in the heap, 1 is the first; 0: not in it */
+	u32 instance; /* of the policy, where there is no thread */
+	struct weir_thread *thread;
+	u32 due; /* (a) */
+};
+
+/* Never given back to the system: a late unpark of one that ended is no more than a permit for nothing. */
+struct weir_thread {
+	struct weir_task *task;
+	u32 kind;
+	u32 lock;   /* serialises the calls about the task */
+	u32 park;   /* (a) enum park */
+	u32 on_cpu; /* (a) green: its stack is in use */
+	u32 gate;   /* (a) bound: futex, enum gate */
+	u32 linux_cpu; /* bound: where it is pinned, ~0: nowhere yet */
+	u32 ended;  /* (a) futex: 1 when nothing of it runs any more */
+	u32 owners; /* (a) itself and whoever may join it */
+	u32 adopted;
+	int tid;
+	void *sp; /* green: where it went on */
+	char *stack;
+	size_t stack_bytes;
+	u64 armed; /* bound: when its timer fires, 0: it is not armed */
+	u64 deallocations; /* (a) */
+	int has_timer;
+	timer_t timer;
+	u64 mask; /* bound: of signals, the kernel's form, before weir_blocking_begin() */
+	void *(*run)(void *);
+	void *arg;
+	void *result;
+	struct timer alarm;
+	struct weir_queue joiners;
+	struct weir_thread *next_free;
+};
+
+struct counters {
+	u64 dispatches, yields, blocks, preemptions, deferred, expiries, handovers, kicks, polls_hit, sleeps, idle_ns;
+};
+
+struct cpu {
+	u32 id;
+	u32 linux_cpu;
+	u32 gate;    /* (a) the driver's futex: 1, the CPU is the driver's */
+	u32 kicked;  /* (a) futex: there may be work */
+	u32 asleep;  /* (a) the driver waits at `kicked` */
+	u32 resched; /* (a) the policy wants it to choose anew */
+	int holder;  /* (a) Linux's number of the thread that has the CPU */
+	int driver;
+	enum request request;
+	struct weir_thread *next; /* chosen already, for the driver */
+	void *sp;		  /* of the driver, while a green thread runs */
+	u64 slice_end;
+	u64 next_tick;
+	u64 armed; /* when the driver's timer fires, 0: it is not armed */
+	timer_t timer;
+	u32 window; /* ns to poll before sleeping */
+	u32 misses; /* polls in a row that found nothing */
+	pthread_t thread;
+	struct counters n;
+} __attribute__((aligned(64)));
+
+/* What belongs to a POSIX thread. */
+struct self {
+	struct cpu *cpu;	    /* that it holds; null: none */
+	struct weir_thread *thread; /* that runs on it */
+	struct cpu *home;	    /* of a driver */
+	volatile u32 disabled;	    /* it keeps the CPU */
+	volatile u32 pending;	    /* a signal came meanwhile */
+	u32 away;		    /* weir_blocking_begin()s without an end; the first gave up the CPU */
+};
+
+struct range {
+	u64 from, to;
+};
+
+struct rt {
+	struct weir_sched *sched;
+	u64 arena_bytes;
+	struct cpu *cpus;
+	u32 nr_cpus; /* of the plan; the core has one more, for calls of threads that hold none */
+	u32 out_lock;
+	u32 stop;	/* (a) */
+	u32 open;	/* (a) */
+	u32 has_slice;	/* (a) somebody answers SLICE */
+	u32 has_tick;	/* (a) somebody listens to TICK */
+	u32 preemptive; /* green threads */
+	u32 nr_posix;	/* (a) futex: bound threads that exist */
+	u32 nr_threads; /* (a) */
+	u64 slice_ns;
+	size_t stack_bytes;
+	int signal;
+	u64 created;  /* (a) */
+	u64 swaps;    /* (a) */
+	u64 misses;   /* (a) */
+	void *blob;   /* the plan in force */
+	u64 blob_bytes;
+	struct range keep[8]; /* code that green threads are not taken out of */
+	u32 nr_keep;
+};
+
+extern struct rt rt;
+
+/* driver.c */
+struct self *me(void);
+int futex_wait(u32 *word, u32 value, u64 at);
+void futex_wake(u32 *word, int n);
+void spin(u32 *lock);
+void unspin(u32 *lock);
+/* Keep the CPU, if the caller has one. */
+void hold(void);
+void release(void);
+/* The CPU in whose name the caller may call the core; until core_leave(). */
+u32 core_enter(void);
+void core_leave(u32 cpu);
+void kick(struct cpu *c);
+void cpu_begin(struct cpu *c, struct weir_thread *t);
+struct weir_thread *cpu_choose(struct cpu *c);
+void cpu_give(struct cpu *c, struct weir_thread *next);
+void bound_wait(struct weir_thread *t);
+/* The running thread gives up the CPU, held; its task has been dealt with. It comes back with the CPU that it gets next. */
+void switch_out(enum request request);
+void preempt_point(void);
+int drivers_start(void);
+void drivers_stop(void);
+void on_signal(int sig, siginfo_t *info, void *context);
+u64 now(void);
+
+/* switch.c */
+void weir_switch(void **from, void *to);
+void *weir_first_frame(char *top, void (*entry)(void));
+
+/* open.c: of the child after a fork, which has none of our threads */
+void forked(void);
+
+/* thread.c */
+void set_errno(int value);
+int get_errno(void);
+void thread_finish_park(struct weir_thread *t);
+void thread_finish_exit(struct weir_thread *t, u32 cpu);
+void unpark(struct weir_thread *t);
+void park_until(u64 at);
+
+/* sync.c */
+struct weir_waiter {
+	struct weir_waiter *next;
+	struct weir_thread *thread; /* null: no thread of the runtime */
+	u32 woken;		    /* (a) futex for those */
+	u32 closed;
+	u64 word;
+	short events;
+	short ready;
+};
+void queue_add(struct weir_queue *q, struct weir_waiter *w);
+struct weir_waiter *queue_pop(struct weir_queue *q);
+void waiter_wake(struct weir_waiter *w);
+/* @q is locked and holds @w; comes back unlocked. 0, or -ETIMEDOUT and @w is out of it. */
+int queue_wait(struct weir_queue *q, struct weir_waiter *w, u64 at);
+
+/* events.c */
+int events_start(u32 nr_instances);
+void events_stop(void);
+int events_room(u32 nr_instances);
+void timer_add(struct timer *t, u64 at);
+void timer_remove(struct timer *t);
+int fd_wait(int fd, short events, u64 at);
+
+#endif

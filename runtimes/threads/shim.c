@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * For `runweir threads POLICY -- COMMAND`: preloaded into an unmodified program. Its main thread and those that it makes become bound threads
+ * of the runtime; what may block gives up the CPU meanwhile. The program's own objects stay as they are: where pthread_mutex_lock() has to
+ * wait, the real one waits, without a CPU. What is not caught here (calls inside libc, page faults) blocks with the CPU in hand, and
+ * loses it when its slice is over, as a thread that computes.
+ *
+ * WEIR_THREADS_PLAN names the plan, which is removed once it is read if WEIR_THREADS_UNLINK is set; WEIR_THREADS_STATS asks for a line of
+ * counters at the end.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <weir/threads.h>
+
+#define SHIM __attribute__((visibility("default")))
+
+static int active;
+static cpu_set_t whole; /* that the program may use */
+static pthread_key_t ends;
+
+/* The thread is pinned again when it gets another CPU; until then it may be anywhere. */
+static int sched_free(void)
+{
+	return (int)syscall(SYS_sched_setaffinity, 0, sizeof(whole), &whole);
+}
+
+static void *next(const char *name)
+{
+	/* Conditions exist twice; dlsym() would find the old ones. */
+	void *f = !strncmp(name, "pthread_cond_", 13) ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2") : 0;
+
+	if (!f)
+		f = dlsym(RTLD_NEXT, name);
+	if (!f) {
+		static const char text[] = "runweir threads: libc lacks a function that is to be wrapped\n";
+
+		(void)!write(2, text, sizeof(text) - 1);
+		_exit(127);
+	}
+	return f;
+}
+
+#define REAL(name)                                      \
+	static __typeof__(name) *real;                  \
+	if (!real)                                      \
+		real = (__typeof__(name) *)next(#name)
+#define BLOCKING(call)                           \
+	({                                       \
+		__typeof__(call) result_;        \
+		weir_blocking_begin();           \
+		result_ = (call);                \
+		weir_blocking_end();             \
+		result_;                         \
+	})
+
+/* --- threads ------------------------------------------------------------------------------------------------ */
+
+/* Which of ours a thread of POSIX is. */
+struct record {
+	struct record *next;
+	pthread_t thread;
+	weir_thread *own;
+	void *(*run)(void *);
+	void *arg;
+};
+
+static weir_mutex list_lock;
+static struct record *list;
+
+static void enlist(struct record *r)
+{
+	r->thread = pthread_self();
+	r->own = weir_thread_self();
+	weir_mutex_lock(&list_lock);
+	r->next = list;
+	list = r;
+	weir_mutex_unlock(&list_lock);
+}
+
+static void gone(void *arg)
+{
+	struct record *r = arg;
+
+	weir_mutex_lock(&list_lock);
+	for (struct record **at = &list; *at; at = &(*at)->next)
+		if (*at == r) {
+			*at = r->next;
+			break;
+		}
+	weir_mutex_unlock(&list_lock);
+	weir_thread_leave();
+	free(r);
+}
+
+static void *begin(void *arg)
+{
+	struct record *r = arg;
+
+	if (!weir_thread_adopt(0)) {
+		enlist(r);
+		pthread_setspecific(ends, r);
+	}
+	return r->run(r->arg);
+}
+
+SHIM int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	struct record *r;
+	int err;
+
+	REAL(pthread_create);
+	if (!active)
+		return real(thread, attr, run, arg);
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return EAGAIN;
+	r->run = run;
+	r->arg = arg;
+	err = real(thread, attr, begin, r);
+	if (err)
+		free(r);
+	return err;
+}
+
+SHIM int pthread_join(pthread_t thread, void **result)
+{
+	REAL(pthread_join);
+	return BLOCKING(real(thread, result));
+}
+
+static int set_priority(pthread_t thread, int priority)
+{
+	int err = ESRCH;
+
+	weir_mutex_lock(&list_lock);
+	for (struct record *r = list; r; r = r->next)
+		if (pthread_equal(r->thread, thread))
+			err = -weir_thread_set(r->own, WEIR_PRIORITY, priority, 0);
+	weir_mutex_unlock(&list_lock);
+	return err;
+}
+
+/* The policy's priorities, not Linux's: nothing is asked of the system, so nobody has to be root. */
+SHIM int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
+{
+	REAL(pthread_setschedparam);
+	return active ? set_priority(thread, param->sched_priority) : real(thread, policy, param);
+}
+
+SHIM int pthread_setschedprio(pthread_t thread, int priority)
+{
+	REAL(pthread_setschedprio);
+	return active ? set_priority(thread, priority) : real(thread, priority);
+}
+
+SHIM int sched_yield(void)
+{
+	REAL(sched_yield);
+	/* The core's own spinning comes here, too. */
+	if (!active || !weir_thread_self() || weir_disabled())
+		return real();
+	weir_thread_yield();
+	return 0;
+}
+
+/* The runtime pins threads as the policy places them; the program sees what it was given, and its own wishes have no effect. */
+SHIM int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
+{
+	REAL(sched_getaffinity);
+	if (!active || !weir_thread_self() || bytes < sizeof(whole))
+		return real(pid, bytes, set);
+	memset(set, 0, bytes);
+	memcpy(set, &whole, sizeof(whole));
+	return 0;
+}
+
+SHIM int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
+{
+	/* The runtime's own calls come from threads that do not run for the program at that moment; it makes them directly. */
+	REAL(sched_setaffinity);
+	return active && weir_thread_self() ? 0 : real(pid, bytes, set);
+}
+
+SHIM int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t *set)
+{
+	REAL(pthread_getaffinity_np);
+	if (!active || bytes < sizeof(whole))
+		return real(thread, bytes, set);
+	memset(set, 0, bytes);
+	memcpy(set, &whole, sizeof(whole));
+	return 0;
+}
+
+SHIM int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *set)
+{
+	REAL(pthread_setaffinity_np);
+	return active ? 0 : real(thread, bytes, set);
+}
+
+/* A program that blocks all signals would run until it pleases. */
+static const sigset_t *but_ours(int how, const sigset_t *set, sigset_t *copy)
+{
+	if (!active || !set || how == SIG_UNBLOCK)
+		return set;
+	*copy = *set;
+	sigdelset(copy, SIGURG);
+	return copy;
+}
+
+SHIM int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	sigset_t copy;
+
+	REAL(pthread_sigmask);
+	return real(how, but_ours(how, set, &copy), old);
+}
+
+SHIM int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	sigset_t copy;
+
+	REAL(sigprocmask);
+	return real(how, but_ours(how, set, &copy), old);
+}
+
+/* --- synchronisation ------------------------------------------------------------------------------------------ */
+
+SHIM int pthread_mutex_lock(pthread_mutex_t *m)
+{
+	int err;
+
+	REAL(pthread_mutex_lock);
+	if (!active || !weir_thread_self())
+		return real(m);
+	err = pthread_mutex_trylock(m);
+	return err == EBUSY ? BLOCKING(real(m)) : err;
+}
+
+SHIM int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+	REAL(pthread_cond_wait);
+	return BLOCKING(real(c, m));
+}
+
+SHIM int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *t)
+{
+	REAL(pthread_cond_timedwait);
+	return BLOCKING(real(c, m, t));
+}
+
+SHIM int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock, const struct timespec *t)
+{
+	REAL(pthread_cond_clockwait);
+	return BLOCKING(real(c, m, clock, t));
+}
+
+SHIM int pthread_barrier_wait(pthread_barrier_t *b)
+{
+	REAL(pthread_barrier_wait);
+	return BLOCKING(real(b));
+}
+
+SHIM int pthread_rwlock_rdlock(pthread_rwlock_t *l)
+{
+	int err;
+
+	REAL(pthread_rwlock_rdlock);
+	err = pthread_rwlock_tryrdlock(l);
+	return err == EBUSY ? BLOCKING(real(l)) : err;
+}
+
+SHIM int pthread_rwlock_wrlock(pthread_rwlock_t *l)
+{
+	int err;
+
+	REAL(pthread_rwlock_wrlock);
+	err = pthread_rwlock_trywrlock(l);
+	return err == EBUSY ? BLOCKING(real(l)) : err;
+}
+
+SHIM int sem_wait(sem_t *s)
+{
+	REAL(sem_wait);
+	return sem_trywait(s) ? BLOCKING(real(s)) : 0;
+}
+
+SHIM int sem_timedwait(sem_t *s, const struct timespec *t)
+{
+	REAL(sem_timedwait);
+	return sem_trywait(s) ? BLOCKING(real(s, t)) : 0;
+}
+
+/* Runtimes of other languages wait with it directly. */
+SHIM long syscall(long number, ...)
+{
+	long a[6];
+	va_list list;
+
+	REAL(syscall);
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_futex) {
+		int op = (int)a[1] & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
+
+		if (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET || op == FUTEX_LOCK_PI)
+			return BLOCKING(real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
+	}
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* --- time -------------------------------------------------------------------------------------------------------- */
+
+SHIM int nanosleep(const struct timespec *t, struct timespec *left)
+{
+	REAL(nanosleep);
+	return BLOCKING(real(t, left));
+}
+
+SHIM int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left)
+{
+	REAL(clock_nanosleep);
+	return BLOCKING(real(clock, flags, t, left));
+}
+
+SHIM int usleep(useconds_t us)
+{
+	REAL(usleep);
+	return BLOCKING(real(us));
+}
+
+SHIM unsigned sleep(unsigned s)
+{
+	REAL(sleep);
+	return BLOCKING(real(s));
+}
+
+SHIM int pause(void)
+{
+	REAL(pause);
+	return BLOCKING(real());
+}
+
+/* --- files ---------------------------------------------------------------------------------------------------------- */
+
+SHIM int poll(struct pollfd *p, nfds_t n, int timeout)
+{
+	int ready;
+
+	REAL(poll);
+	if (!timeout || !active || !weir_thread_self())
+		return real(p, n, timeout);
+	ready = real(p, n, 0);
+	return ready ? ready : BLOCKING(real(p, n, timeout));
+}
+
+SHIM int ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask)
+{
+	REAL(ppoll);
+	return BLOCKING(real(p, n, t, mask));
+}
+
+SHIM int select(int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *t)
+{
+	REAL(select);
+	return BLOCKING(real(n, in, out, except, t));
+}
+
+SHIM int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *t, const sigset_t *mask)
+{
+	REAL(pselect);
+	return BLOCKING(real(n, in, out, except, t, mask));
+}
+
+SHIM int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
+{
+	int ready;
+
+	REAL(epoll_wait);
+	if (!timeout || !active || !weir_thread_self())
+		return real(fd, events, max, timeout);
+	ready = real(fd, events, max, 0);
+	return ready ? ready : BLOCKING(real(fd, events, max, timeout));
+}
+
+SHIM int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask)
+{
+	REAL(epoll_pwait);
+	return timeout ? BLOCKING(real(fd, events, max, timeout, mask)) : real(fd, events, max, timeout, mask);
+}
+
+/* Whether a call on @fd would wait. */
+static int would_wait(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int was = errno, wait = active && weir_thread_self() && poll(&p, 1, 0) == 0;
+
+	errno = was;
+	return wait;
+}
+
+#define ON_FILE(fd, events, call) (would_wait((fd), (events)) ? BLOCKING(call) : (call))
+
+SHIM ssize_t read(int fd, void *b, size_t n)
+{
+	REAL(read);
+	return ON_FILE(fd, POLLIN, real(fd, b, n));
+}
+
+SHIM ssize_t readv(int fd, const struct iovec *v, int n)
+{
+	REAL(readv);
+	return ON_FILE(fd, POLLIN, real(fd, v, n));
+}
+
+SHIM ssize_t recv(int fd, void *b, size_t n, int flags)
+{
+	REAL(recv);
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags) : ON_FILE(fd, POLLIN, real(fd, b, n, flags));
+}
+
+SHIM ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	REAL(recvmsg);
+	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLIN, real(fd, m, flags));
+}
+
+SHIM ssize_t recvfrom(int fd, void *b, size_t n, int flags, struct sockaddr *restrict a, socklen_t *restrict l)
+{
+	REAL(recvfrom);
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l) : ON_FILE(fd, POLLIN, real(fd, b, n, flags, a, l));
+}
+
+SHIM ssize_t write(int fd, const void *b, size_t n)
+{
+	REAL(write);
+	return ON_FILE(fd, POLLOUT, real(fd, b, n));
+}
+
+SHIM ssize_t writev(int fd, const struct iovec *v, int n)
+{
+	REAL(writev);
+	return ON_FILE(fd, POLLOUT, real(fd, v, n));
+}
+
+SHIM ssize_t send(int fd, const void *b, size_t n, int flags)
+{
+	REAL(send);
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags) : ON_FILE(fd, POLLOUT, real(fd, b, n, flags));
+}
+
+SHIM ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	REAL(sendmsg);
+	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLOUT, real(fd, m, flags));
+}
+
+SHIM ssize_t sendto(int fd, const void *b, size_t n, int flags, const struct sockaddr *a, socklen_t l)
+{
+	REAL(sendto);
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l) : ON_FILE(fd, POLLOUT, real(fd, b, n, flags, a, l));
+}
+
+SHIM int accept(int fd, struct sockaddr *restrict a, socklen_t *restrict l)
+{
+	REAL(accept);
+	return ON_FILE(fd, POLLIN, real(fd, a, l));
+}
+
+SHIM int accept4(int fd, struct sockaddr *restrict a, socklen_t *restrict l, int flags)
+{
+	REAL(accept4);
+	return ON_FILE(fd, POLLIN, real(fd, a, l, flags));
+}
+
+SHIM int connect(int fd, const struct sockaddr *a, socklen_t l)
+{
+	REAL(connect);
+	return BLOCKING(real(fd, a, l));
+}
+
+SHIM pid_t waitpid(pid_t pid, int *status, int options)
+{
+	REAL(waitpid);
+	return options & WNOHANG ? real(pid, status, options) : BLOCKING(real(pid, status, options));
+}
+
+SHIM pid_t wait(int *status)
+{
+	REAL(wait);
+	return BLOCKING(real(status));
+}
+
+/*
+ * A program that it starts may run anywhere, not only where this thread is pinned just now. The child of a fork is set free by
+ * weir_rt_open()'s handler, these here have none.
+ */
+static void anywhere(void)
+{
+	if (active && weir_thread_self())
+		(void)!sched_free();
+}
+
+#define FREED(call)                         \
+	({                                  \
+		__typeof__(call) result_;   \
+		anywhere();                 \
+		result_ = (call);           \
+		result_;                    \
+	})
+
+SHIM int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *actions,
+		     const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const envp[restrict])
+{
+	REAL(posix_spawn);
+	return FREED(real(pid, path, actions, attr, argv, envp));
+}
+
+SHIM int posix_spawnp(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *actions,
+		      const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const envp[restrict])
+{
+	REAL(posix_spawnp);
+	return FREED(real(pid, path, actions, attr, argv, envp));
+}
+
+SHIM int execve(const char *path, char *const argv[], char *const envp[])
+{
+	REAL(execve);
+	return FREED(real(path, argv, envp));
+}
+
+SHIM int execv(const char *path, char *const argv[])
+{
+	REAL(execv);
+	return FREED(real(path, argv));
+}
+
+SHIM int execvp(const char *path, char *const argv[])
+{
+	REAL(execvp);
+	return FREED(real(path, argv));
+}
+
+SHIM int system(const char *command)
+{
+	REAL(system);
+	return BLOCKING(FREED(real(command)));
+}
+
+SHIM FILE *popen(const char *command, const char *mode)
+{
+	REAL(popen);
+	return FREED(real(command, mode));
+}
+
+/* --- the program's beginning and end ------------------------------------------------------------------------------------ */
+
+static int stats_file = -1; /* programs close stderr before they end */
+
+__attribute__((constructor)) static void open_runtime(void)
+{
+	const char *plan = getenv("WEIR_THREADS_PLAN");
+	struct weir_rt_config config = { .plan_file = plan };
+	struct record *r;
+
+	if (!plan)
+		return;
+	if (getenv("WEIR_THREADS_STATS"))
+		stats_file = fcntl(2, F_DUPFD_CLOEXEC, 100);
+	sched_getaffinity(0, sizeof(whole), &whole);
+	if (weir_rt_open(&config)) {
+		fprintf(stderr, "runweir threads: %s\n", weir_rt_error());
+		_exit(2);
+	}
+	if (getenv("WEIR_THREADS_UNLINK"))
+		unlink(plan);
+	/* Programs that this one starts run as they are. */
+	unsetenv("LD_PRELOAD");
+	unsetenv("WEIR_THREADS_PLAN");
+	unsetenv("WEIR_THREADS_STATS");
+	unsetenv("WEIR_THREADS_UNLINK");
+	r = calloc(1, sizeof(*r));
+	if (!r || pthread_key_create(&ends, gone) || weir_thread_adopt(0)) {
+		fprintf(stderr, "runweir threads: the main thread cannot be taken in\n");
+		_exit(1);
+	}
+	enlist(r);
+	active = 1;
+}
+
+__attribute__((destructor)) static void close_runtime(void)
+{
+	struct weir_rt_stats s;
+
+	if (!active || stats_file < 0)
+		return;
+	weir_rt_stats(&s);
+	dprintf(stats_file,
+		"{\"policy\":\"%s\",\"cpus\":%u,\"threads\":%llu,\"dispatches\":%llu,\"blocks\":%llu,\"preemptions\":%llu,"
+		"\"expiries\":%llu,\"kicks\":%llu,\"sleeps\":%llu,\"idle_ns\":%llu,\"deadline_misses\":%llu}\n",
+		weir_rt_policy(), s.cpus, (unsigned long long)s.created, (unsigned long long)s.dispatches, (unsigned long long)s.blocks,
+		(unsigned long long)s.preemptions, (unsigned long long)s.expiries, (unsigned long long)s.kicks,
+		(unsigned long long)s.sleeps, (unsigned long long)s.idle_ns, (unsigned long long)s.deadline_misses);
+}

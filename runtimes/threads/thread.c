@@ -1,0 +1,718 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Threads: making, ending, waiting for one another. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+#define MIN_STACK (32u << 10) /* a signal's frame with all vector registers, and room to work */
+#define GUARD 4096u
+#define CACHED_STACKS 64u
+
+static const u32 topics[WEIR_NR_ATTRIBUTES] = {
+	[WEIR_PRIORITY] = WEIR_TOPIC_PRIORITY, [WEIR_DEADLINE] = WEIR_TOPIC_DEADLINE, [WEIR_WEIGHT] = WEIR_TOPIC_WEIGHT,
+	[WEIR_GROUP] = WEIR_TOPIC_GROUP,       [WEIR_JOB] = WEIR_TOPIC_JOB,	      [WEIR_LATENCY] = WEIR_TOPIC_LATENCY,
+};
+
+/* --- records and stacks -------------------------------------------------------------------------------------- */
+
+static u32 pool_lock;
+static struct weir_thread *pool;
+static struct {
+	char *stack;
+	size_t bytes;
+} stacks[CACHED_STACKS];
+static u32 nr_stacks;
+
+/* Memory from the system directly: what holds a CPU may not wait for a lock of malloc's. */
+static void *fresh(size_t bytes)
+{
+	void *p = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? 0 : p;
+}
+
+static struct weir_thread *record_new(void)
+{
+	struct weir_thread *t;
+
+	hold();
+	spin(&pool_lock);
+	if (!pool) {
+		struct weir_thread *more = fresh(64 * sizeof(*more));
+
+		for (u32 i = 0; more && i < 64; i++) {
+			more[i].next_free = pool;
+			pool = &more[i];
+		}
+	}
+	t = pool;
+	if (t)
+		pool = t->next_free;
+	unspin(&pool_lock);
+	release();
+	if (!t)
+		return 0;
+	/* `park`, `lock` and the queue may be looked at by those who come late: they are as they were left, at rest. */
+	t->task = 0;
+	t->gate = GATE_SHUT;
+	t->linux_cpu = ~0u;
+	t->ended = 0;
+	t->adopted = 0;
+	t->on_cpu = 0;
+	t->stack = 0;
+	t->armed = 0;
+	t->has_timer = 0;
+	t->result = 0;
+	t->deallocations = 0;
+	t->owners = 2;
+	__atomic_store_n(&t->park, PARK_NONE, __ATOMIC_RELAXED);
+	return t;
+}
+
+static void record_drop(struct weir_thread *t)
+{
+	if (__atomic_sub_fetch(&t->owners, 1, __ATOMIC_ACQ_REL))
+		return;
+	hold();
+	spin(&pool_lock);
+	t->next_free = pool;
+	pool = t;
+	unspin(&pool_lock);
+	release();
+}
+
+static char *stack_new(size_t bytes)
+{
+	char *stack = 0;
+
+	hold();
+	spin(&pool_lock);
+	for (u32 i = nr_stacks; i-- > 0;)
+		if (stacks[i].bytes == bytes) {
+			stack = stacks[i].stack;
+			stacks[i] = stacks[--nr_stacks];
+			break;
+		}
+	unspin(&pool_lock);
+	release();
+	if (stack)
+		return stack;
+	stack = mmap(0, bytes + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	if (stack == MAP_FAILED)
+		return 0;
+	if (mprotect(stack, GUARD, PROT_NONE)) {
+		munmap(stack, bytes + GUARD);
+		return 0;
+	}
+	return stack;
+}
+
+static void stack_drop(char *stack, size_t bytes)
+{
+	int kept = 0;
+
+	hold();
+	spin(&pool_lock);
+	if (nr_stacks < CACHED_STACKS) {
+		stacks[nr_stacks].stack = stack;
+		stacks[nr_stacks++].bytes = bytes;
+		kept = 1;
+	}
+	unspin(&pool_lock);
+	release();
+	if (!kept)
+		munmap(stack, bytes + GUARD);
+}
+
+/* --- attributes ------------------------------------------------------------------------------------------------ */
+
+static int tell(struct weir_thread *t, enum weir_attribute what, int64_t value, int64_t value2)
+{
+	struct weir_msg msg = { .topic = topics[what], .cpu = WEIR_NO_CPU, .value = (u64)value, .value2 = (u64)value2 };
+	u32 cpu = core_enter();
+	int err = -ESRCH;
+
+	spin(&t->lock);
+	if (t->task && !__atomic_load_n(&t->ended, __ATOMIC_RELAXED)) {
+		msg.task = t->task;
+		err = weir_notify(rt.sched, cpu, &msg) ? -EINVAL : 0;
+	}
+	unspin(&t->lock);
+	core_leave(cpu);
+	return err;
+}
+
+WEIR_API int weir_thread_set(weir_thread *t, enum weir_attribute what, int64_t value, int64_t value2)
+{
+	if (!t || what >= WEIR_NR_ATTRIBUTES)
+		return -EINVAL;
+	return tell(t, what, value, value2);
+}
+
+/* A record of the policy's for @t, with what is said of it. */
+static int task_new(struct weir_thread *t, const struct weir_thread_attr *attr)
+{
+	u32 cpu = core_enter();
+
+	t->task = weir_task_new(rt.sched, cpu, (u64)t);
+	core_leave(cpu);
+	if (!t->task)
+		return -ENOMEM;
+	for (u32 i = 0; attr && i < WEIR_NR_ATTRIBUTES; i++)
+		if (attr->given & 1u << i)
+			tell(t, i, attr->value[i], attr->value2[i]);
+	return 0;
+}
+
+static void task_end(struct weir_thread *t, u32 cpu)
+{
+	spin(&t->lock);
+	weir_assert(!weir_exit(rt.sched, cpu, t->task));
+	t->task = 0;
+	unspin(&t->lock);
+}
+
+static int admit(struct weir_thread *t)
+{
+	u32 cpu = core_enter();
+	int err;
+
+	spin(&t->lock);
+	err = weir_admit(rt.sched, cpu, t->task);
+	unspin(&t->lock);
+	core_leave(cpu);
+	return err ? -ENOMEM : 0;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------- */
+
+static void wake_joiners(struct weir_thread *t)
+{
+	struct weir_waiter *w;
+
+	/* Counted out before anybody hears of it. */
+	__atomic_fetch_sub(&rt.nr_threads, 1, __ATOMIC_RELAXED);
+	hold();
+	spin(&t->joiners.lock);
+	__atomic_store_n(&t->ended, 1, __ATOMIC_RELEASE);
+	while ((w = queue_pop(&t->joiners)))
+		waiter_wake(w);
+	unspin(&t->joiners.lock);
+	release();
+	record_drop(t);
+}
+
+/* A green thread has left its stack for good; on the driver's, disabled. */
+void thread_finish_exit(struct weir_thread *t, u32 cpu)
+{
+	task_end(t, cpu);
+	stack_drop(t->stack, t->stack_bytes);
+	t->stack = 0;
+	wake_joiners(t);
+}
+
+/* A bound thread gives its CPU away and is not the runtime's any more. */
+static void bound_end(struct weir_thread *t)
+{
+	struct self *s = me();
+	struct cpu *c;
+
+	hold();
+	c = s->cpu;
+	task_end(t, c->id);
+	s->cpu = 0;
+	s->thread = 0;
+	if (t->has_timer)
+		timer_delete(t->timer);
+	t->has_timer = 0;
+	cpu_give(c, cpu_choose(c));
+	release();
+	wake_joiners(t);
+}
+
+WEIR_API void weir_thread_exit(void *result)
+{
+	struct weir_thread *t = me()->thread;
+
+	weir_assert(t && "weir_thread_exit() is called by a thread of the runtime");
+	t->result = result;
+	if (t->adopted)
+		bound_end(t);
+	if (t->kind == WEIR_GREEN) {
+		hold();
+		switch_out(REQUEST_EXIT);
+	} else {
+		pthread_exit(0);
+	}
+	__builtin_trap();
+}
+
+/* --- the beginning ----------------------------------------------------------------------------------------------- */
+
+static void green_main(void)
+{
+	struct self *s = me();
+	struct weir_thread *t = s->thread;
+
+	s->disabled = 0;
+	if (s->pending)
+		preempt_point();
+	weir_thread_exit(t->run(t->arg));
+}
+
+/* The calling POSIX thread is @t from here on, without a CPU yet. */
+static int become(struct weir_thread *t)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rt.signal };
+	u64 set = 1ull << (rt.signal - 1);
+
+	t->tid = gettid();
+	event._sigev_un._tid = t->tid;
+	if (timer_create(CLOCK_MONOTONIC, &event, &t->timer))
+		return -EAGAIN;
+	t->has_timer = 1;
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, 0, sizeof(set));
+	return 0;
+}
+
+static void begin(struct weir_thread *t)
+{
+	struct self *s = me();
+
+	s->disabled = 1;
+	bound_wait(t);
+	s->disabled = 0;
+	if (s->pending)
+		preempt_point();
+}
+
+static void posix_gone(void *arg)
+{
+	bound_end(arg);
+	__atomic_fetch_sub(&rt.nr_posix, 1, __ATOMIC_RELEASE);
+	futex_wake(&rt.nr_posix, 1);
+}
+
+static void *bound_main(void *arg)
+{
+	struct weir_thread *t = arg;
+
+	/* Admitted by itself: from then on it may be given a CPU, and its gate has to be its own. */
+	if (become(t) || admit(t)) {
+		u32 cpu = core_enter();
+
+		task_end(t, cpu);
+		core_leave(cpu);
+		wake_joiners(t);
+		__atomic_fetch_sub(&rt.nr_posix, 1, __ATOMIC_RELEASE);
+		futex_wake(&rt.nr_posix, 1);
+		return 0;
+	}
+	begin(t);
+	pthread_cleanup_push(posix_gone, t);
+	t->result = t->run(t->arg);
+	pthread_cleanup_pop(1);
+	return 0;
+}
+
+static int start_bound(struct weir_thread *t)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_attr_setstacksize(&attr, t->stack_bytes);
+	__atomic_fetch_add(&rt.nr_posix, 1, __ATOMIC_RELAXED);
+	if (!err)
+		err = pthread_create(&thread, &attr, bound_main, t);
+	pthread_attr_destroy(&attr);
+	if (err)
+		__atomic_fetch_sub(&rt.nr_posix, 1, __ATOMIC_RELAXED);
+	return -err;
+}
+
+static int start_green(struct weir_thread *t)
+{
+	t->stack = stack_new(t->stack_bytes);
+	if (!t->stack)
+		return -ENOMEM;
+	t->sp = weir_first_frame(t->stack + GUARD + t->stack_bytes, green_main);
+	return admit(t);
+}
+
+WEIR_API int weir_thread_create(weir_thread **thread, const struct weir_thread_attr *attr, void *(*run)(void *), void *arg)
+{
+	struct weir_thread *t;
+	u32 kind = attr ? attr->kind : WEIR_BOUND;
+	size_t bytes = attr && attr->stack_bytes ? attr->stack_bytes : rt.stack_bytes;
+	int err;
+
+	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE) || !run || kind > WEIR_GREEN)
+		return -EINVAL;
+#if !defined(__x86_64__)
+	if (kind == WEIR_GREEN)
+		return -ENOTSUP;
+#endif
+	t = record_new();
+	if (!t)
+		return -ENOMEM;
+	t->kind = kind;
+	t->run = run;
+	t->arg = arg;
+	t->stack_bytes = ((bytes < MIN_STACK ? MIN_STACK : bytes) + GUARD - 1) & ~(size_t)(GUARD - 1);
+	if (!thread)
+		t->owners = 1;
+	else
+		*thread = t;
+	__atomic_fetch_add(&rt.nr_threads, 1, __ATOMIC_RELAXED);
+	err = task_new(t, attr);
+	if (!err)
+		err = kind == WEIR_GREEN ? start_green(t) : start_bound(t);
+	if (!err) {
+		__atomic_fetch_add(&rt.created, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	if (t->task) {
+		u32 cpu = core_enter();
+
+		task_end(t, cpu);
+		core_leave(cpu);
+	}
+	if (t->stack)
+		stack_drop(t->stack, t->stack_bytes);
+	__atomic_fetch_sub(&rt.nr_threads, 1, __ATOMIC_RELAXED);
+	t->owners = 1;
+	record_drop(t);
+	return err;
+}
+
+WEIR_API int weir_thread_adopt(const struct weir_thread_attr *attr)
+{
+	struct weir_thread *t;
+	int err;
+
+	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE) || me()->thread)
+		return -EINVAL;
+	t = record_new();
+	if (!t)
+		return -ENOMEM;
+	t->kind = WEIR_BOUND;
+	t->adopted = 1;
+	t->owners = 1;
+	err = task_new(t, attr);
+	if (!err)
+		err = become(t);
+	if (!err)
+		err = admit(t);
+	if (err) {
+		u32 cpu = core_enter();
+
+		if (t->task)
+			task_end(t, cpu);
+		core_leave(cpu);
+		record_drop(t);
+		return err;
+	}
+	__atomic_fetch_add(&rt.nr_threads, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&rt.created, 1, __ATOMIC_RELAXED);
+	begin(t);
+	return 0;
+}
+
+WEIR_API int weir_thread_leave(void)
+{
+	struct weir_thread *t = me()->thread;
+
+	if (!t || !t->adopted)
+		return -EINVAL;
+	bound_end(t);
+	return 0;
+}
+
+WEIR_API int weir_thread_join(weir_thread *t, void **result)
+{
+	if (!t || t == me()->thread)
+		return -EINVAL;
+	hold();
+	spin(&t->joiners.lock);
+	if (!__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE)) {
+		struct weir_waiter w = { 0 };
+
+		queue_add(&t->joiners, &w);
+		queue_wait(&t->joiners, &w, NEVER);
+	} else {
+		unspin(&t->joiners.lock);
+	}
+	release();
+	if (result)
+		*result = t->result;
+	record_drop(t);
+	return 0;
+}
+
+WEIR_API int weir_thread_detach(weir_thread *t)
+{
+	if (!t)
+		return -EINVAL;
+	record_drop(t);
+	return 0;
+}
+
+WEIR_API weir_thread *weir_thread_self(void)
+{
+	return me()->thread;
+}
+
+WEIR_API uint64_t weir_thread_deallocations(const weir_thread *t)
+{
+	return __atomic_load_n(&t->deallocations, __ATOMIC_RELAXED);
+}
+
+/* --- giving up the CPU ------------------------------------------------------------------------------------------------- */
+
+WEIR_API void weir_thread_yield(void)
+{
+	struct weir_thread *t;
+	struct self *s;
+
+	if (me()->disabled)
+		return;
+	hold();
+	s = me();
+	t = s->thread;
+	if (t && s->cpu) {
+		__atomic_store_n(&s->cpu->n.yields, s->cpu->n.yields + 1, __ATOMIC_RELAXED);
+		spin(&t->lock);
+		weir_assert(!weir_relinquish(rt.sched, s->cpu->id, t->task));
+		unspin(&t->lock);
+		switch_out(REQUEST_NOTHING);
+	}
+	release();
+}
+
+/* The task is blocked; it sleeps from here on unless a permit has come. Its stack is not in use, or it is bound. */
+void thread_finish_park(struct weir_thread *t)
+{
+	u32 cpu;
+
+	if (__sync_bool_compare_and_swap(&t->park, PARK_NONE, PARK_ASLEEP))
+		return;
+	__atomic_store_n(&t->park, PARK_NONE, __ATOMIC_RELEASE);
+	cpu = core_enter();
+	spin(&t->lock);
+	weir_assert(!weir_unblock(rt.sched, cpu, t->task));
+	unspin(&t->lock);
+	core_leave(cpu);
+}
+
+/* Of the runtime's threads only. */
+static void park(struct weir_thread *t)
+{
+	struct self *s;
+
+	hold();
+	s = me();
+	if (__sync_bool_compare_and_swap(&t->park, PARK_PERMIT, PARK_NONE)) {
+		release();
+		return;
+	}
+	__atomic_store_n(&s->cpu->n.blocks, s->cpu->n.blocks + 1, __ATOMIC_RELAXED);
+	spin(&t->lock);
+	weir_assert(!weir_block(rt.sched, s->cpu->id, t->task));
+	unspin(&t->lock);
+	switch_out(REQUEST_PARK);
+	release();
+}
+
+/* Somebody has won it: it sleeps, and we are the only ones to wake it. */
+static void wake(struct weir_thread *t)
+{
+	u32 cpu = core_enter();
+
+	spin(&t->lock);
+	weir_assert(!weir_unblock(rt.sched, cpu, t->task));
+	unspin(&t->lock);
+	core_leave(cpu);
+}
+
+void unpark(struct weir_thread *t)
+{
+	u32 was = __atomic_load_n(&t->park, __ATOMIC_ACQUIRE);
+
+	for (;;) {
+		u32 to = was == PARK_ASLEEP ? PARK_NONE : PARK_PERMIT;
+
+		if (was == PARK_PERMIT)
+			return;
+		if (__atomic_compare_exchange_n(&t->park, &was, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			if (was == PARK_ASLEEP)
+				wake(t);
+			return;
+		}
+	}
+}
+
+/* As weir_thread_park(), and at time @at at the latest. */
+void park_until(u64 at)
+{
+	struct weir_thread *t = me()->thread;
+
+	if (at == NEVER) {
+		park(t);
+		return;
+	}
+	t->alarm.thread = t;
+	timer_add(&t->alarm, at);
+	park(t);
+	timer_remove(&t->alarm);
+}
+
+WEIR_API void weir_thread_park(void)
+{
+	struct weir_thread *t = me()->thread;
+
+	if (t)
+		park(t);
+}
+
+WEIR_API void weir_thread_unpark(weir_thread *t)
+{
+	unpark(t);
+}
+
+WEIR_API int weir_thread_hand_over(weir_thread *to)
+{
+	struct weir_thread *t, *first, *second;
+	struct self *s;
+	int passed = 1, won;
+
+	hold();
+	s = me();
+	t = s->thread;
+	if (!t || !s->cpu || !to || to == t) {
+		release();
+		weir_thread_yield();
+		return 1;
+	}
+	/* Asleep: it is ours to wake. About to sleep: it gets a permit. Awake: it waits for a CPU, or has one, which the core sees. */
+	won = __sync_bool_compare_and_swap(&to->park, PARK_ASLEEP, PARK_NONE);
+	first = t < to ? t : to;
+	second = t < to ? to : t;
+	spin(&first->lock);
+	spin(&second->lock);
+	if (to->task && (won || weir_load(&to->task->state) == WEIR_SCHEDULABLE)) {
+		__atomic_store_n(&s->cpu->resched, 0, __ATOMIC_SEQ_CST);
+		passed = weir_hand_over(rt.sched, s->cpu->id, t->task, to->task);
+		weir_assert(passed >= 0);
+	} else {
+		weir_assert(!weir_relinquish(rt.sched, s->cpu->id, t->task));
+	}
+	unspin(&second->lock);
+	unspin(&first->lock);
+	if (passed && !won)
+		unpark(to);
+	if (!passed) {
+		s->cpu->next = to;
+		__atomic_store_n(&s->cpu->n.handovers, s->cpu->n.handovers + 1, __ATOMIC_RELAXED);
+	}
+	switch_out(REQUEST_NOTHING);
+	release();
+	return passed;
+}
+
+/* --- around what blocks ------------------------------------------------------------------------------------------------- */
+
+WEIR_API void weir_blocking_begin(void)
+{
+	struct weir_thread *t;
+	struct self *s = me();
+	u64 set = 1ull << (rt.signal - 1);
+	struct cpu *c;
+	int was = errno;
+
+	t = s->thread;
+	if (s->away) {
+		s->away++;
+		return;
+	}
+	if (!t || t->kind != WEIR_BOUND || !s->cpu || s->disabled)
+		return;
+	s->away = 1;
+	hold();
+	/* A system call that waits without a CPU is not to be interrupted by what ends slices. */
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &t->mask, sizeof(set));
+	c = s->cpu;
+	__atomic_store_n(&c->n.blocks, c->n.blocks + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
+	spin(&t->lock);
+	weir_assert(!weir_block(rt.sched, c->id, t->task));
+	unspin(&t->lock);
+	s->cpu = 0;
+	cpu_give(c, cpu_choose(c));
+	s->disabled--;
+	s->pending = 0;
+	errno = was;
+}
+
+WEIR_API void weir_blocking_end(void)
+{
+	struct self *s = me();
+	struct weir_thread *t = s->thread;
+	int was = errno;
+
+	if (!s->away || --s->away)
+		return;
+	hold();
+	wake(t);
+	bound_wait(t);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &t->mask, 0, sizeof(t->mask));
+	release();
+	errno = was;
+}
+
+WEIR_API void weir_disable(void)
+{
+	hold();
+}
+
+WEIR_API void weir_enable(void)
+{
+	release();
+}
+
+WEIR_API unsigned weir_disabled(void)
+{
+	return me()->disabled;
+}
+
+WEIR_API uint64_t weir_clock(void)
+{
+	return now();
+}
+
+WEIR_API void weir_sleep_until(uint64_t at)
+{
+	struct timespec t = { .tv_sec = (time_t)(at / 1000000000ull), .tv_nsec = (long)(at % 1000000000ull) };
+
+	if (!me()->thread) {
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0) == EINTR)
+			;
+		return;
+	}
+	while (now() < at)
+		park_until(at);
+}
+
+WEIR_API void weir_sleep(uint64_t ns)
+{
+	u64 from = now();
+
+	weir_sleep_until(ns > NEVER - 1 - from ? NEVER - 1 : from + ns);
+}

@@ -1,0 +1,914 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The thread library: `threads FOLDER SECONDS [TEST...]`, FOLDER has the plans. Each test opens a runtime of its own. SECONDS is
+ * how long those that only end by time run each; without names all tests run.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <weir/threads.h>
+
+#define REQUIRE(cond)                                                                         \
+	do {                                                                                  \
+		if (!(cond)) {                                                                \
+			fprintf(stderr, "threads: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
+			abort();                                                              \
+		}                                                                             \
+	} while (0)
+
+typedef uint64_t u64;
+
+static const char *folder;
+static double seconds = 0.3;
+static int no_green; /* ThreadSanitizer does not follow them */
+
+static char *plan_file(const char *policy)
+{
+	static char name[512];
+
+	snprintf(name, sizeof(name), "%s/%s.plan", folder, policy);
+	return name;
+}
+
+static void begin_with(const char *policy, unsigned flags, u64 slice_ns)
+{
+	struct weir_rt_config config = { .plan_file = plan_file(policy), .flags = WEIR_RT_OVERSUBSCRIBE | flags, .slice_ns = slice_ns,
+					 .arena_bytes = 256u << 20 };
+	int err = weir_rt_open(&config);
+
+	if (err)
+		fprintf(stderr, "threads: %s\n", weir_rt_error());
+	REQUIRE(!err);
+}
+
+static void begin(const char *policy)
+{
+	begin_with(policy, 0, 1000000);
+}
+
+static void end(void)
+{
+	REQUIRE(!weir_rt_check());
+	REQUIRE(!weir_rt_close());
+}
+
+static struct weir_thread_attr kind_of(int i)
+{
+	return (struct weir_thread_attr){ .kind = i % 2 && !no_green ? WEIR_GREEN : WEIR_BOUND, .stack_bytes = 128 << 10 };
+}
+
+static void start(weir_thread **t, int i, void *(*run)(void *), void *arg)
+{
+	struct weir_thread_attr attr = kind_of(i);
+
+	REQUIRE(!weir_thread_create(t, &attr, run, arg));
+}
+
+static u64 until;
+static void run_for(double s)
+{
+	__atomic_store_n(&until, weir_clock() + (u64)(s * 1e9), __ATOMIC_RELAXED);
+}
+
+static int time_left(void)
+{
+	return weir_clock() < __atomic_load_n(&until, __ATOMIC_RELAXED);
+}
+
+/* --- making, yielding, joining ------------------------------------------------------------------------------------- */
+
+static u64 sum;
+
+static void *adds(void *arg)
+{
+	for (int i = 0; i < 50; i++) {
+		__atomic_fetch_add(&sum, (u64)arg, __ATOMIC_RELAXED);
+		weir_thread_yield();
+	}
+	return arg;
+}
+
+/* The load averages of the `linux` model are read while others write them, which ThreadSanitizer reports. */
+static int skip(const char *policy)
+{
+	return no_green && !strcmp(policy, "linux");
+}
+
+static void t_create(void)
+{
+	static const char *const policies[] = { "decentral", "priority", "central", "linux", "worksteal" };
+	enum { N = 60 };
+
+	for (unsigned p = 0; p < sizeof(policies) / sizeof(policies[0]); p++) {
+		weir_thread *t[N];
+		struct weir_rt_stats stats;
+
+		if (skip(policies[p]))
+			continue;
+
+		begin(policies[p]);
+		REQUIRE(!strcmp(weir_rt_policy(), policies[p]));
+		sum = 0;
+		for (u64 i = 0; i < N; i++)
+			start(&t[i], (int)i, adds, (void *)(i + 1));
+		for (u64 i = 0; i < N; i++) {
+			void *result;
+
+			REQUIRE(!weir_thread_join(t[i], &result) && result == (void *)(i + 1));
+		}
+		REQUIRE(sum == 50ull * N * (N + 1) / 2);
+		weir_rt_stats(&stats);
+		REQUIRE(stats.threads == 0 && stats.created == N && stats.yields == 50 * N && !stats.faults);
+		REQUIRE(stats.dispatches >= N);
+		end();
+	}
+}
+
+/* --- mutual exclusion: threads that count without atomics ------------------------------------------------------------- */
+
+static weir_mutex mutex;
+static u64 plain, rounds;
+
+static void *excludes(void *arg)
+{
+	(void)arg;
+	while (time_left()) {
+		u64 was;
+
+		weir_mutex_lock(&mutex);
+		was = plain;
+		if (was % 7 == 0)
+			weir_thread_yield();
+		plain = was + 1;
+		weir_mutex_unlock(&mutex);
+		__atomic_fetch_add(&rounds, 1, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+static void t_mutex(void)
+{
+	enum { N = 12 };
+	weir_thread *t[N];
+
+	begin("decentral");
+	plain = rounds = 0;
+	run_for(seconds);
+	for (int i = 0; i < N; i++)
+		start(&t[i], i, excludes, 0);
+	/* One that is no thread of the runtime takes part. */
+	excludes(0);
+	for (int i = 0; i < N; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	REQUIRE(plain == rounds && rounds > N && !mutex.state && !mutex.queue.nr);
+	end();
+}
+
+/* --- no wake-up is lost: tokens go round through every kind of waiting ------------------------------------------------ */
+
+static weir_sem sems[8];
+static u64 passed[8];
+
+static void *passes(void *arg)
+{
+	u64 i = (u64)arg;
+
+	while (1) {
+		weir_sem_wait(&sems[i]);
+		passed[i]++;
+		weir_sem_post(&sems[(i + 1) % 8]);
+		if (!time_left())
+			return 0;
+	}
+}
+
+static void t_semaphore(void)
+{
+	weir_thread *t[8];
+
+	begin("decentral");
+	memset(sems, 0, sizeof(sems));
+	memset(passed, 0, sizeof(passed));
+	run_for(seconds);
+	for (u64 i = 0; i < 8; i++)
+		start(&t[i], (int)i, passes, (void *)i);
+	weir_sem_post(&sems[0]);
+	weir_sem_post(&sems[3]);
+	for (int i = 0; i < 8; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	for (int i = 0; i < 8; i++)
+		REQUIRE(passed[i] > 1);
+	/* Two tokens went in; two are left. */
+	{
+		int64_t left = 0;
+
+		for (int i = 0; i < 8; i++)
+			left += sems[i].count;
+		REQUIRE(left == 2);
+	}
+	REQUIRE(weir_sem_wait_until(&sems[7], 0) == -ETIMEDOUT || sems[7].count >= 0);
+	end();
+}
+
+static weir_cond not_empty, not_full;
+static u64 ring[4], put_at, got_at, got_sum, put_sum;
+
+static void *produces(void *arg)
+{
+	u64 n = 1;
+
+	(void)arg;
+	while (time_left()) {
+		weir_mutex_lock(&mutex);
+		while (put_at - got_at == 4)
+			weir_cond_wait(&not_full, &mutex);
+		ring[put_at++ % 4] = n;
+		put_sum += n++;
+		weir_cond_signal(&not_empty);
+		weir_mutex_unlock(&mutex);
+	}
+	return 0;
+}
+
+static void *consumes(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		u64 n;
+
+		weir_mutex_lock(&mutex);
+		while (put_at == got_at)
+			weir_cond_wait(&not_empty, &mutex);
+		n = ring[got_at++ % 4];
+		got_sum += n;
+		weir_cond_signal(&not_full);
+		weir_mutex_unlock(&mutex);
+		if (!n)
+			return 0;
+	}
+}
+
+static void t_condition(void)
+{
+	weir_thread *p[4], *c[4];
+	u64 from;
+
+	begin("decentral");
+	put_at = got_at = got_sum = put_sum = 0;
+	run_for(seconds);
+	for (int i = 0; i < 4; i++) {
+		start(&p[i], i, produces, 0);
+		start(&c[i], i + 1, consumes, 0);
+	}
+	for (int i = 0; i < 4; i++)
+		REQUIRE(!weir_thread_join(p[i], 0));
+	for (int i = 0; i < 4; i++) {
+		weir_mutex_lock(&mutex);
+		while (put_at - got_at == 4)
+			weir_cond_wait(&not_full, &mutex);
+		ring[put_at++ % 4] = 0;
+		weir_cond_signal(&not_empty);
+		weir_mutex_unlock(&mutex);
+	}
+	for (int i = 0; i < 4; i++)
+		REQUIRE(!weir_thread_join(c[i], 0));
+	REQUIRE(put_sum == got_sum && put_at == got_at && put_at > 100);
+	/* A time that passes. */
+	from = weir_clock();
+	weir_mutex_lock(&mutex);
+	REQUIRE(weir_cond_wait_until(&not_empty, &mutex, from + 5000000) == -ETIMEDOUT);
+	weir_mutex_unlock(&mutex);
+	REQUIRE(weir_clock() >= from + 5000000 && !not_empty.queue.nr);
+	end();
+}
+
+static weir_barrier barrier;
+static u64 phase[6], serial;
+
+static void *meets(void *arg)
+{
+	u64 i = (u64)arg;
+
+	for (u64 n = 1; n <= 400; n++) {
+		phase[i] = n;
+		if (weir_barrier_wait(&barrier))
+			__atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED);
+		for (u64 k = 0; k < 6; k++)
+			REQUIRE(phase[k] == n);
+		weir_barrier_wait(&barrier);
+	}
+	return 0;
+}
+
+static void t_barrier(void)
+{
+	weir_thread *t[6];
+
+	begin("decentral");
+	barrier = (weir_barrier)WEIR_BARRIER_INIT(6);
+	serial = 0;
+	for (u64 i = 0; i < 6; i++)
+		start(&t[i], (int)i, meets, (void *)i);
+	for (int i = 0; i < 6; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	REQUIRE(serial == 400);
+	end();
+}
+
+static weir_chan *chan;
+static u64 sent_sum, received_sum, sent_nr, received_nr;
+
+static void *sends(void *arg)
+{
+	u64 n = (u64)arg << 32;
+
+	while (time_left()) {
+		n++;
+		REQUIRE(!weir_chan_send(chan, n));
+		__atomic_fetch_add(&sent_sum, n, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&sent_nr, 1, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+static void *receives(void *arg)
+{
+	u64 n;
+
+	(void)arg;
+	while (!weir_chan_recv(chan, &n)) {
+		__atomic_fetch_add(&received_sum, n, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&received_nr, 1, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+static void t_channel(void)
+{
+	static const uint32_t capacities[] = { 0, 1, 16 };
+
+	for (int k = 0; k < 3; k++) {
+		weir_thread *s[4], *r[4];
+		u64 word;
+
+		begin("decentral");
+		chan = weir_chan_new(capacities[k]);
+		REQUIRE(chan);
+		sent_sum = received_sum = sent_nr = received_nr = 0;
+		REQUIRE(weir_chan_recv_until(chan, &word, 0) == -EAGAIN);
+		REQUIRE(weir_chan_recv_until(chan, &word, weir_clock() + 1000000) == -ETIMEDOUT);
+		run_for(seconds / 2);
+		for (u64 i = 0; i < 4; i++) {
+			start(&s[i], (int)i, sends, (void *)(i + 1));
+			start(&r[i], (int)i + 1, receives, 0);
+		}
+		for (int i = 0; i < 4; i++)
+			REQUIRE(!weir_thread_join(s[i], 0));
+		weir_chan_close(chan);
+		for (int i = 0; i < 4; i++)
+			REQUIRE(!weir_thread_join(r[i], 0));
+		REQUIRE(sent_nr == received_nr && sent_sum == received_sum && sent_nr > 100);
+		REQUIRE(weir_chan_send(chan, 1) == -EPIPE);
+		weir_chan_free(chan);
+		end();
+	}
+}
+
+/* --- preemption -------------------------------------------------------------------------------------------------------------- */
+
+static u64 corrupted, turns[16];
+
+#if defined(__x86_64__)
+/* General and vector registers hold a pattern of the thread's own while it is taken off and put back, maybe elsewhere. */
+__attribute__((noinline)) static u64 pattern(u64 seed, u64 loops)
+{
+	u64 out[12] = { 0 }, bad = 0;
+
+	__asm__ volatile("mov %1, %%r8\n\tlea 1(%1), %%r9\n\tlea 2(%1), %%r10\n\tlea 3(%1), %%r11\n\t"
+			 "lea 4(%1), %%r12\n\tlea 5(%1), %%r13\n\tlea 6(%1), %%r14\n\tlea 7(%1), %%r15\n\t"
+			 "movq %1, %%xmm3\n\tmovq %1, %%xmm12\n\tmovq %1, %%xmm15\n\tmov %2, %%rcx\n"
+			 "1:\tdec %%rcx\n\tjnz 1b\n\t"
+			 "mov %%r8, 0(%0)\n\tmov %%r9, 8(%0)\n\tmov %%r10, 16(%0)\n\tmov %%r11, 24(%0)\n\t"
+			 "mov %%r12, 32(%0)\n\tmov %%r13, 40(%0)\n\tmov %%r14, 48(%0)\n\tmov %%r15, 56(%0)\n\t"
+			 "movq %%xmm3, 64(%0)\n\tmovq %%xmm12, 72(%0)\n\tmovq %%xmm15, 80(%0)"
+			 :
+			 : "r"(out), "r"(seed), "r"(loops)
+			 : "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rcx", "xmm3", "xmm12", "xmm15", "memory", "cc");
+	for (u64 i = 0; i < 8; i++)
+		bad += out[i] != seed + i;
+	for (u64 i = 8; i < 11; i++)
+		bad += out[i] != seed;
+	return bad;
+}
+#else
+static u64 pattern(u64 seed, u64 loops)
+{
+	volatile double x = (double)seed;
+
+	while (loops--)
+		x = x + 1.0 - 1.0;
+	return (u64)x != seed;
+}
+#endif
+
+static void *computes(void *arg)
+{
+	u64 i = (u64)arg, n = 0;
+
+	while (n % 16 || time_left()) {
+		__atomic_fetch_add(&corrupted, pattern(i * 0x0101010101ull + n, 20000), __ATOMIC_RELAXED);
+		__atomic_store_n(&turns[i], ++n, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+static void preempt(int green, const char *policy)
+{
+	weir_thread *t[8];
+	struct weir_rt_stats stats;
+
+	begin_with(policy, 0, 1000000);
+	memset(turns, 0, sizeof(turns));
+	corrupted = 0;
+	run_for(seconds * 2);
+	for (u64 i = 0; i < 8; i++)
+		start(&t[i], green, computes, (void *)i);
+	for (int i = 0; i < 8; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	weir_rt_stats(&stats);
+	REQUIRE(!corrupted);
+	REQUIRE(stats.preemptions > 8);
+	for (int i = 0; i < 8; i++)
+		REQUIRE(turns[i] > 0);
+	printf("     %s, %s: %llu preemptions, %llu put off\n", policy, green ? "green" : "bound", (unsigned long long)stats.preemptions,
+	       (unsigned long long)stats.deferred);
+	end();
+}
+
+static void t_preemption(void)
+{
+	preempt(0, "rr1");
+	if (!no_green) {
+		preempt(1, "rr1");
+		preempt(1, "decentral");
+	}
+}
+
+/* A thread that never gives way does not keep a more urgent one out, which wakes by time. */
+static u64 late, wakes;
+
+static void *urgent(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 20; i++) {
+		u64 at = weir_clock() + 3000000;
+
+		weir_sleep_until(at);
+		late += weir_clock() - at;
+		wakes++;
+	}
+	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void *hogs(void *arg)
+{
+	while (time_left())
+		pattern((u64)arg, 20000);
+	return 0;
+}
+
+static void t_priority(void)
+{
+	for (int kind = 0; kind < (no_green ? 1 : 2); kind++) {
+		weir_thread *t[5];
+
+		/* A slice that never ends: only the policy's word takes a thread off. */
+		begin_with("priority1", 0, 1000000000000ull);
+		late = wakes = 0;
+		run_for(60);
+		for (u64 i = 0; i < 4; i++) {
+			struct weir_thread_attr attr = kind_of(kind);
+
+			attr.given = 1 << WEIR_PRIORITY;
+			attr.value[WEIR_PRIORITY] = 1;
+			REQUIRE(!weir_thread_create(&t[i], &attr, hogs, (void *)i));
+		}
+		{
+			struct weir_thread_attr attr = kind_of(kind);
+
+			attr.given = 1 << WEIR_PRIORITY;
+			attr.value[WEIR_PRIORITY] = 10;
+			REQUIRE(!weir_thread_create(&t[4], &attr, urgent, 0));
+		}
+		for (int i = 0; i < 5; i++)
+			REQUIRE(!weir_thread_join(t[i], 0));
+		REQUIRE(wakes == 20);
+		printf("     priority, %s: awake %.0f us late in the mean\n", kind ? "green" : "bound", (double)late / 20e3);
+		end();
+	}
+}
+
+/* --- hand-over, disable, attributes --------------------------------------------------------------------------------------------- */
+
+static weir_thread *partner[2];
+static u64 balls, deals;
+
+static void *plays(void *arg)
+{
+	u64 i = (u64)arg;
+
+	for (u64 n = 0; n < 300; n++) {
+		while (__atomic_load_n(&balls, __ATOMIC_ACQUIRE) % 2 != i)
+			weir_thread_park();
+		__atomic_fetch_add(&balls, 1, __ATOMIC_RELEASE);
+		if (!weir_thread_hand_over(partner[!i]))
+			__atomic_fetch_add(&deals, 1, __ATOMIC_RELAXED);
+	}
+	weir_thread_unpark(partner[!i]);
+	return 0;
+}
+
+static void *starts_players(void *arg)
+{
+	for (u64 i = 0; i < 2; i++)
+		start(&partner[i], *(int *)arg, plays, (void *)i);
+	for (int i = 0; i < 2; i++)
+		REQUIRE(!weir_thread_join(partner[i], 0));
+	return 0;
+}
+
+static void t_hand_over(void)
+{
+	for (int kind = 0; kind < (no_green ? 1 : 2); kind++) {
+		struct weir_rt_stats stats;
+		weir_thread *t;
+
+		begin_with("rr1", 0, 100000000);
+		balls = deals = 0;
+		start(&t, 0, starts_players, &kind);
+		REQUIRE(!weir_thread_join(t, 0));
+		weir_rt_stats(&stats);
+		REQUIRE(balls == 600 && deals == stats.handovers && deals > 300);
+		end();
+	}
+}
+
+static void *keeps_cpu(void *arg)
+{
+	weir_thread *t = weir_thread_self();
+	u64 was;
+
+	(void)arg;
+	weir_disable();
+	was = weir_thread_deallocations(t);
+	for (int i = 0; i < 200; i++)
+		pattern(5, 20000);
+	REQUIRE(weir_thread_deallocations(t) == was);
+	weir_enable();
+	/* The slice was over long ago. */
+	for (int i = 0; i < 200 && weir_thread_deallocations(t) == was; i++)
+		pattern(5, 20000);
+	REQUIRE(weir_thread_deallocations(t) != was);
+	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void t_disable(void)
+{
+	for (int kind = 0; kind < (no_green ? 1 : 2); kind++) {
+		weir_thread *t[2];
+
+		begin_with("rr1", 0, 500000);
+		run_for(60);
+		start(&t[0], kind, keeps_cpu, 0);
+		start(&t[1], kind, hogs, (void *)3);
+		REQUIRE(!weir_thread_join(t[0], 0) && !weir_thread_join(t[1], 0));
+		end();
+	}
+}
+
+/* --- files ---------------------------------------------------------------------------------------------------------------------------- */
+
+static int pairs[6][2];
+static u64 echoed;
+
+static void *echoes(void *arg)
+{
+	int fd = pairs[(u64)arg][1];
+	char c[64];
+	ssize_t n;
+
+	while ((n = weir_read(fd, c, sizeof(c))) > 0)
+		REQUIRE(weir_write(fd, c, (size_t)n) == n);
+	REQUIRE(n == 0);
+	return 0;
+}
+
+static void *asks(void *arg)
+{
+	int fd = pairs[(u64)arg][0];
+	char c[8];
+
+	for (u64 i = 0; i < 200; i++) {
+		ssize_t n = 0;
+
+		REQUIRE(weir_write(fd, &i, 8) == 8);
+		while (n < 8) {
+			ssize_t got = weir_read(fd, c + n, (size_t)(8 - n));
+
+			REQUIRE(got > 0);
+			n += got;
+		}
+		REQUIRE(!memcmp(c, &i, 8));
+		__atomic_fetch_add(&echoed, 1, __ATOMIC_RELAXED);
+	}
+	shutdown(fd, SHUT_WR);
+	return 0;
+}
+
+/* Runs on while others read: a read blocks its thread and not the CPU. */
+static void *works(void *arg)
+{
+	(void)arg;
+	while (time_left()) {
+		pattern(9, 2000);
+		__atomic_fetch_add(&rounds, 1, __ATOMIC_RELAXED);
+		weir_thread_yield();
+	}
+	return 0;
+}
+
+static void *reads_pipe(void *arg)
+{
+	char c;
+
+	REQUIRE(weir_read(*(int *)arg, &c, 1) == 1 && c == 'x');
+	return 0;
+}
+
+static void t_files(void)
+{
+	weir_thread *t[12], *w, *r[2];
+	int p[2][2];
+	u64 from;
+
+	begin("decentral");
+	echoed = 0;
+	for (u64 i = 0; i < 6; i++) {
+		REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]));
+		start(&t[2 * i], (int)i, echoes, (void *)i);
+		start(&t[2 * i + 1], (int)i + 1, asks, (void *)i);
+	}
+	for (int i = 0; i < 12; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	REQUIRE(echoed == 1200);
+	for (int i = 0; i < 6; i++) {
+		close(pairs[i][0]);
+		close(pairs[i][1]);
+	}
+	end();
+	begin_with("rr1", 0, 1000000);
+	rounds = 0;
+	run_for(60);
+	for (int i = 0; i < 2; i++) {
+		REQUIRE(!pipe(p[i]));
+		start(&r[i], i, reads_pipe, &p[i][0]);
+	}
+	start(&w, 1, works, 0);
+	from = weir_clock();
+	while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < 100)
+		REQUIRE(weir_clock() < from + 20000000000ull);
+	for (int i = 0; i < 2; i++) {
+		REQUIRE(write(p[i][1], "x", 1) == 1);
+		REQUIRE(!weir_thread_join(r[i], 0));
+		close(p[i][0]);
+		close(p[i][1]);
+	}
+	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);
+	REQUIRE(!weir_thread_join(w, 0));
+	/* As the system calls do. */
+	REQUIRE(weir_read(-1, p, 1) == -1 && errno == EBADF);
+	REQUIRE(weir_wait_fd(12345, POLLIN, WEIR_FOREVER) == -1 && errno == EBADF);
+	end();
+}
+
+/* --- time -------------------------------------------------------------------------------------------------------------------------------- */
+
+static void *sleeps(void *arg)
+{
+	u64 n = (u64)arg;
+
+	for (u64 i = 0; i < 10; i++) {
+		u64 from = weir_clock(), ns = 100000 + (n * 37 + i * 911) % 1900 * 1000;
+
+		weir_sleep(ns);
+		REQUIRE(weir_clock() - from >= ns);
+	}
+	__atomic_fetch_add(&sum, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void t_sleep(void)
+{
+	enum { N = 40 };
+	weir_thread *t[N];
+
+	begin("decentral");
+	sum = 0;
+	for (u64 i = 0; i < N; i++)
+		start(&t[i], (int)i, sleeps, (void *)i);
+	for (int i = 0; i < N; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	REQUIRE(sum == N);
+	end();
+}
+
+/* With everybody asleep the CPUs are, too. */
+static void t_idle(void)
+{
+	struct rusage a, b;
+	struct weir_rt_stats stats;
+	weir_thread *t;
+	double used;
+
+	begin("decentral");
+	start(&t, 1, sleeps, 0);
+	REQUIRE(!weir_thread_join(t, 0));
+	usleep(20000);
+	getrusage(RUSAGE_SELF, &a);
+	usleep(500000);
+	getrusage(RUSAGE_SELF, &b);
+	used = (double)(b.ru_utime.tv_sec - a.ru_utime.tv_sec) + (double)(b.ru_stime.tv_sec - a.ru_stime.tv_sec) +
+	       1e-6 * (double)(b.ru_utime.tv_usec - a.ru_utime.tv_usec + b.ru_stime.tv_usec - a.ru_stime.tv_usec);
+	weir_rt_stats(&stats);
+	REQUIRE(used < 0.005);
+	end();
+}
+
+/* --- swaps under load -------------------------------------------------------------------------------------------------------------------------- */
+
+static void *shifts(void *arg)
+{
+	u64 i = (u64)arg, n = 0;
+
+	while (time_left()) {
+		switch ((i + n++) % 5) {
+		case 0:
+			weir_sleep(50000);
+			break;
+		case 1:
+			pattern(i, 5000);
+			break;
+		case 2:
+			weir_mutex_lock(&mutex);
+			plain++;
+			weir_mutex_unlock(&mutex);
+			__atomic_fetch_add(&rounds, 1, __ATOMIC_RELAXED);
+			break;
+		default:
+			weir_thread_yield();
+			break;
+		}
+	}
+	return 0;
+}
+
+static void t_swap(void)
+{
+	static const char *const policies[] = { "decentral", "priority", "central", "linux", "worksteal", "edf" };
+	enum { N = 16 };
+	weir_thread *t[N];
+	struct weir_rt_swapped swapped;
+	struct weir_rt_stats stats;
+	u64 swaps = 0;
+
+	begin("decentral");
+	plain = rounds = 0;
+	run_for(seconds * 3);
+	for (u64 i = 0; i < N; i++)
+		start(&t[i], (int)i, shifts, (void *)i);
+	while (time_left()) {
+		const char *next = policies[skip(policies[swaps % 6]) ? 0 : swaps % 6];
+
+		REQUIRE(!weir_rt_swap_file(plan_file(next), &swapped));
+		REQUIRE(!strcmp(weir_rt_policy(), next));
+		swaps++;
+		if (swaps % 16 == 0)
+			usleep(2000);
+	}
+	/* What is refused changes nothing. */
+	REQUIRE(weir_rt_swap_file(plan_file("rr1"), 0) == -EINVAL && strstr(weir_rt_error(), "number of CPUs"));
+	REQUIRE(weir_rt_swap_file("/dev/null", 0) == -EINVAL && weir_rt_swap("none", 4, 0) == -EINVAL);
+	for (int i = 0; i < N; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	weir_rt_stats(&stats);
+	REQUIRE(plain == rounds && stats.swaps == swaps && swaps > 10 && !stats.faults && !stats.threads);
+	printf("     %llu swaps under load\n", (unsigned long long)swaps);
+	end();
+}
+
+/* --- what is wrong is refused ----------------------------------------------------------------------------------------------------------------- */
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void *adopted(void *arg)
+{
+	struct weir_thread_attr attr = { .given = 1 << WEIR_PRIORITY, .value = { [WEIR_PRIORITY] = 3 } };
+
+	REQUIRE(!weir_thread_self() && !weir_thread_adopt(&attr) && weir_thread_self());
+	REQUIRE(weir_thread_adopt(0) == -EINVAL);
+	weir_thread_yield();
+	weir_sleep(100000);
+	weir_blocking_begin();
+	usleep(1000);
+	weir_blocking_end();
+	REQUIRE(!weir_thread_set(weir_thread_self(), WEIR_PRIORITY, 5, 0));
+	REQUIRE(!weir_thread_leave() && !weir_thread_self());
+	return arg;
+}
+
+static void t_refusals(void)
+{
+	struct weir_rt_config config = { 0 };
+	weir_thread *t;
+	pthread_t p;
+
+	REQUIRE(weir_rt_open(0) == -EINVAL && weir_rt_open(&config) == -EINVAL && weir_rt_close() == -EINVAL);
+	REQUIRE(weir_thread_create(&t, 0, nothing, 0) == -EINVAL);
+	config.slice_ns = 10000;
+	REQUIRE(weir_rt_open(&config) == -EINVAL && strstr(weir_rt_error(), "50 us"));
+	config.slice_ns = 0;
+	config.plan_file = "/nowhere/x.plan";
+	REQUIRE(weir_rt_open(&config) == -ENOENT && strstr(weir_rt_error(), "/nowhere/x.plan"));
+	config.plan_file = plan_file("wide");
+	REQUIRE(weir_rt_open(&config) == -EINVAL && strstr(weir_rt_error(), "-m smp-"));
+	begin("priority");
+	config.plan_file = plan_file("decentral");
+	REQUIRE(weir_rt_open(&config) == -EBUSY);
+	REQUIRE(weir_thread_create(&t, 0, 0, 0) == -EINVAL && weir_thread_join(0, 0) == -EINVAL);
+	REQUIRE(weir_thread_set(0, WEIR_PRIORITY, 0, 0) == -EINVAL && weir_thread_leave() == -EINVAL);
+	run_for(60);
+	REQUIRE(!weir_thread_create(&t, 0, hogs, 0));
+	REQUIRE(weir_rt_close() == -EBUSY && weir_thread_set(t, WEIR_NR_ATTRIBUTES, 0, 0) == -EINVAL);
+	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);
+	REQUIRE(!weir_thread_join(t, 0));
+	for (int i = 0; i < 3; i++) {
+		REQUIRE(!pthread_create(&p, 0, adopted, 0) && !pthread_join(p, 0));
+	}
+	/* Nobody joins these. */
+	for (int i = 0; i < 20; i++)
+		start(0, i, nothing, 0);
+	for (struct weir_rt_stats stats = { .threads = 1 }; stats.threads; usleep(1000))
+		weir_rt_stats(&stats);
+	end();
+}
+
+static const struct test {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	{ "create", t_create },	    { "mutex", t_mutex },	  { "semaphore", t_semaphore }, { "condition", t_condition },
+	{ "barrier", t_barrier },   { "channel", t_channel },	  { "preemption", t_preemption }, { "priority", t_priority },
+	{ "hand-over", t_hand_over }, { "disable", t_disable },	  { "files", t_files },		{ "sleep", t_sleep },
+	{ "idle", t_idle },	    { "swap", t_swap },		  { "refusals", t_refusals },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc < 3) {
+		fprintf(stderr, "usage: threads FOLDER SECONDS [TEST...]\n");
+		return 2;
+	}
+	setvbuf(stdout, 0, _IOLBF, 0);
+	folder = argv[1];
+	seconds = atof(argv[2]);
+#ifdef __SANITIZE_THREAD__
+	no_green = 1;
+#endif
+	if (getenv("NO_GREEN"))
+		no_green = 1;
+	for (unsigned i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		int wanted = argc == 3;
+
+		for (int k = 3; k < argc; k++)
+			wanted |= !strcmp(argv[k], tests[i].name);
+		if (!wanted)
+			continue;
+		alarm(120);
+		tests[i].run();
+		printf("ok   threads: %s\n", tests[i].name);
+	}
+	return 0;
+}
