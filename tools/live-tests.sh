@@ -45,6 +45,7 @@ cp -r tests/live "$work/tests/live"
 cp -r topologies "$work/topologies"
 "$clang" -target bpf -mcpu=v4 -O2 -g -c tests/live/rival.bpf.c -o "$work/tests/live/rival.bpf.o"
 ${CC:-cc} -O2 -static -pthread experiments/adaptation/pipeline.c -o "$work/tests/live/pipeline"
+${CC:-cc} -O2 -static -pthread tests/live/waits.c -o "$work/tests/live/waits"
 
 guest() { # NAME: run the script in its guest
 	local name=$1 options status=0 began=$SECONDS TIMEFORMAT=%U
