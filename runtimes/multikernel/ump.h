@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * UMP: messages between two cores through shared memory, a ring of cache lines in each direction. Neutral: port.h and two calls of
+ * the runtime are all it needs. docs/messages.md explains the protocol. Source: 1, 2.4 and 2.5.
+ *
+ * A slot is one line: seven words, and a control word that is written last. Its epoch bit flips each time round, so slots are
+ * never cleared. A receiver says how many messages it has taken in a line of its own, which is overwritten each time: that needs no
+ * flow control, so two full rings cannot wait for each other. The number travels in the control words of messages back as well.
+ *
+ * Control word: bit 0 epoch, 1 to 15 kind and fragment (the caller's), 16 to 31 messages taken, modulo 2^16, 32 to 63 tag (the caller's).
+ */
+#ifndef WEIR_UMP_H
+#define WEIR_UMP_H
+
+#include <weir/error.h>
+#include <weir/port.h>
+
+#define UMP_WORDS 7u
+#define UMP_MAX_SLOTS 32768u
+/* Looks at a slot before a receiver sleeps: begun with, at least, at most. */
+#define UMP_WINDOW 256u
+#define UMP_WINDOW_MIN 16u
+#define UMP_WINDOW_MAX 4096u
+
+/* A test builds the protocol with one mistake in it; 0: none. */
+#ifndef UMP_BREAK
+#define UMP_BREAK 0
+#endif
+
+struct ump_slot {
+	u64 word[UMP_WORDS];
+	u64 control;
+} __attribute__((aligned(64)));
+
+/* Zeroed by whoever makes it. */
+struct ump_ring {
+	u64 taken __attribute__((aligned(64)));	 /* written by the receiver */
+	u32 asleep __attribute__((aligned(64))); /* likewise: it is to be woken */
+	struct ump_slot slot[] __attribute__((aligned(64)));
+};
+
+/* One end. */
+struct ump {
+	struct ump_ring *tx;
+	struct ump_ring *rx;
+	u32 nr;		/* slots of a ring, a power of two */
+	u32 window;	/* looks before it sleeps */
+	u64 sent;
+	u64 taken;	/* of those, by the other side, as far as we know */
+	u64 received;
+	u64 told;	/* of those, said in our line or in a message */
+	u64 blocks;	/* times it slept */
+};
+
+/* The runtime's: sleep while the 32 bits at @word are @value; wake whoever sleeps there. A wake for nobody is allowed. */
+void ump_sleep(const void *word, u32 value);
+void ump_wake(const void *word);
+
+WEIR_INLINE u64 ump_bytes(u32 nr)
+{
+	return sizeof(struct ump_ring) + (u64)nr * sizeof(struct ump_slot);
+}
+
+/* 0, or -WEIR_EINVAL. @tx and @rx are lines of zeroes; the other end names them the other way round. */
+WEIR_INLINE int ump_init(struct ump *c, void *tx, void *rx, u32 nr)
+{
+	if (nr < 2 || nr > UMP_MAX_SLOTS || nr & (nr - 1) || (u64)tx % 64 || (u64)rx % 64)
+		return -WEIR_EINVAL;
+	*c = (struct ump){ .tx = tx, .rx = rx, .nr = nr, .window = UMP_WINDOW };
+	return 0;
+}
+
+WEIR_INLINE u64 ump_epoch(const struct ump *c, u64 n)
+{
+	return UMP_BREAK == 2 ? 1 : (n / c->nr & 1) ^ 1;
+}
+
+/* Whether every slot holds a message that may not have been read. */
+WEIR_INLINE int ump_full(struct ump *c)
+{
+	if (c->sent - c->taken < c->nr)
+		return 0;
+	c->taken = weir_load_acquire(&c->tx->taken);
+	return UMP_BREAK == 1 ? c->sent - c->taken > c->nr : c->sent - c->taken >= c->nr;
+}
+
+/* The other side may sleep: it said so before it looked at the slot for the last time, we look after we wrote it. */
+WEIR_INLINE void ump_rouse(struct ump *c, struct ump_slot *s)
+{
+	if (UMP_BREAK == 7)
+		return;
+	if (UMP_BREAK != 5)
+		weir_fence();
+	if (!weir_load(&c->tx->asleep))
+		return;
+	if (UMP_BREAK == 10)
+		weir_store(&c->tx->asleep, 0);
+	ump_wake(UMP_BREAK == 6 ? (void *)&c->tx->asleep : (void *)&s->control);
+}
+
+/* 0, or -WEIR_EAGAIN: no slot is free. @kind has 15 bits. */
+WEIR_INLINE int ump_send(struct ump *c, const u64 *words, u32 nr, u32 kind, u32 tag)
+{
+	struct ump_slot *s = &c->tx->slot[c->sent & (c->nr - 1)];
+	u64 control = ump_epoch(c, c->sent) | (u64)(kind & 0x7fff) << 1 | (c->received & 0xffff) << 16 | (u64)tag << 32;
+
+	if (ump_full(c))
+		return -WEIR_EAGAIN;
+	if (UMP_BREAK == 3)
+		weir_store_release(&s->control, control);
+	for (u32 i = 0; i < nr && i < UMP_WORDS; i++)
+		weir_store(&s->word[i], words[i]);
+	if (UMP_BREAK != 3)
+		weir_store_release(&s->control, control);
+	c->sent++;
+	c->told = c->received;
+	ump_rouse(c, s);
+	return 0;
+}
+
+/* Say how many messages were taken. */
+WEIR_INLINE void ump_ack(struct ump *c)
+{
+	weir_store_release(&c->rx->taken, UMP_BREAK == 9 ? c->received + 1 : c->received);
+	c->told = c->received;
+}
+
+WEIR_INLINE struct ump_slot *ump_next(struct ump *c)
+{
+	return &c->rx->slot[c->received & (c->nr - 1)];
+}
+
+/* 1: a message is there. */
+WEIR_INLINE int ump_ready(struct ump *c)
+{
+	return (weir_load_acquire(&ump_next(c)->control) & 1) == ump_epoch(c, c->received);
+}
+
+/* 0 and a message, or -WEIR_EAGAIN: there is none. */
+WEIR_INLINE int ump_recv(struct ump *c, u64 *words, u32 nr, u32 *kind, u32 *tag)
+{
+	struct ump_slot *s = ump_next(c);
+	u64 control = weir_load_acquire(&s->control), more;
+
+	if ((control & 1) != ump_epoch(c, c->received))
+		return -WEIR_EAGAIN;
+	if (UMP_BREAK == 4) {
+		c->received++;
+		ump_ack(c);
+		c->received--;
+	}
+	for (u32 i = 0; i < nr && i < UMP_WORDS; i++)
+		words[i] = weir_load(&s->word[i]);
+	*kind = control >> 1 & 0x7fff;
+	*tag = (u32)(control >> 32);
+	/* One that was written before we read a later number in the other's line says less than we know. */
+	more = ((control >> 16) - c->taken) & 0xffff;
+	if (more <= c->sent - c->taken)
+		c->taken += more;
+	c->received++;
+	/* Half a ring at a time, so that the line seldom moves; a message back would have said it as well. */
+	if (UMP_BREAK != 8 && c->received - c->told >= c->nr / 2)
+		ump_ack(c);
+	return 0;
+}
+
+/*
+ * Poll, then sleep, until a message is there. What has paid is done: a window in which something came grows, one that was in vain
+ * shrinks, so that a receiver whose messages come seldom sleeps at once.
+ */
+WEIR_INLINE void ump_wait(struct ump *c)
+{
+	struct ump_slot *s = ump_next(c);
+	u32 looks;
+
+	for (looks = 0; looks < c->window; looks++) {
+		if (ump_ready(c)) {
+			if (c->window < UMP_WINDOW_MAX && looks)
+				c->window *= 2;
+			return;
+		}
+		weir_port_relax(looks);
+	}
+	if (c->window > UMP_WINDOW_MIN)
+		c->window /= 2;
+	while (!ump_ready(c)) {
+		/* A message changes the word that we sleep at, so none comes unnoticed between the look and the sleep. */
+		u64 control = weir_load(&s->control);
+
+		weir_store(&c->rx->asleep, 1);
+		weir_fence();
+		if (UMP_BREAK != 11 && ump_ready(c))
+			break;
+		c->blocks++;
+		ump_sleep(&s->control, (u32)control);
+	}
+	weir_store(&c->rx->asleep, 0);
+}
+
+#endif

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# UMP and bulk channels (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency, eleven mistakes that
+# it must find, then real threads with checksums.
+#
+#   tools/test-messages.sh [messages, 20000 unless told]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+messages=${1:-20000}
+cc=${CC:-gcc}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+tools/programs.sh
+"$(realpath "${CARGO_TARGET_DIR:-target}")/debug/weir-glue" plain . >"$work/unit.c"
+flags=(-std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-unused-parameter)
+includes=(-Itests/concurrency/model -Icore/include -Icore/src)
+for file in "$work/unit.c" core/port/native/host.c tests/concurrency/{plan,model/checker}.c; do
+	"$cc" "${flags[@]}" "${includes[@]}" -c -o "$work/$(basename "$file" .c).o" "$file"
+done
+model() { # SECONDS FLAGS...
+	"$cc" "${flags[@]}" "${includes[@]}" "${@:2}" -o "$work/model" tests/concurrency/ump/scenarios.c "$work"/{unit,host,plan,checker}.o
+	timeout 300 "$work/model" "$1"
+}
+
+model 1
+for break in {1..11}; do
+	status=0
+	model 0.5 -DUMP_BREAK="$break" >"$work/log" 2>&1 || status=$?
+	if ((status != 3)); then
+		tail -20 "$work/log"
+		echo "FAIL mistake $break was not found (status $status)"
+		exit 1
+	fi
+done
+echo "ok   UMP: eleven mistakes found"
+
+"$cc" "${flags[@]}" -O2 -Icore/include -Icore/port/native -o "$work/messages" tests/threads/messages.c core/port/native/port.c -lpthread
+"$work/messages" "$messages"
