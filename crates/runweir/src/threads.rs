@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `runweir threads` and `runweir doctor`: programs under a policy without root, and what that costs on this machine.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt;
@@ -119,7 +119,7 @@ fn installed(name: &str) -> Result<PathBuf> {
 }
 
 /// The program by its path or in PATH.
-fn find_program(name: &OsString) -> Result<PathBuf> {
+fn find_program(name: &OsStr) -> Result<PathBuf> {
     let missing = || {
         Fault::user(
             format!("there is no program `{}`", name.to_string_lossy()),
