@@ -47,6 +47,10 @@ cp -r topologies "$work/topologies"
 ${CC:-cc} -O2 -static -pthread experiments/adaptation/pipeline.c -o "$work/tests/live/pipeline"
 ${CC:-cc} -O2 -static -pthread tests/live/waits.c -o "$work/tests/live/waits"
 
+# A component that is not ours, for the kernel and for simulations alone.
+(cd "$work/tests/live" && "$runweir" component new own --kind order --quiet && "$runweir" component build own.c -o plain.so \
+	&& "$runweir" component build --kernel own.c) 2>"$work/own" || { cat "$work/own" >&2; exit 1; }
+
 guest() { # NAME: run the script in its guest
 	local name=$1 options status=0 began=$SECONDS TIMEFORMAT=%U
 	options=$(sed -n 's/^# vm: //p' "tests/live/$name.sh")
@@ -60,7 +64,7 @@ guest() { # NAME: run the script in its guest
 
 # The longest first.
 names=("$@")
-(($#)) || names=(waits deadlines catalogue limits requested fair semantics switches groups numa ends instruction-sets counters scenario cpus watchdog brief two-cpus adaptation first one-cpu)
+(($#)) || names=(waits deadlines catalogue limits requested fair semantics switches groups numa ends instruction-sets counters scenario cpus watchdog brief own two-cpus adaptation first one-cpu)
 for script in tests/live/*.sh; do
 	name=$(basename "$script" .sh)
 	[[ $# -gt 0 || $name == lib || " ${names[*]} " == *" $name "* ]] || { echo "$script is in no list" >&2; exit 1; }

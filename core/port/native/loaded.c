@@ -4,6 +4,7 @@
 #include <weir/schedule.h>
 
 #include "guard.h"
+#include "internal.h"
 
 extern const u32 weir_nr_descriptors;
 
@@ -50,6 +51,14 @@ void weir_host_learn_class(struct weir_sched *s, u32 id, const struct weir_class
 		s->classes[id] = *class;
 }
 
+/* An error of a message or a timer: as of an update, it is counted and told. */
+static int told(struct weir_instance *i, int result)
+{
+	if (result < 0 && result != -WEIR_EAGAIN)
+		weir_fault(i->sched, i->idx, result);
+	return result;
+}
+
 /* Each call is noted, so that what goes wrong in it has a name. */
 #define CALL(name, code, topic, task, none, ...)                                                   \
 	const struct weir_plugin *p = of(i);                                                       \
@@ -78,9 +87,14 @@ int weir_loaded_idle(struct weir_instance *i, u32 cpu)
 	CALL(idle, WEIR_IN_IDLE, 0, 0, 0, cpu);
 }
 
-int weir_loaded_timer(struct weir_instance *i)
+static int call_timer(struct weir_instance *i)
 {
 	CALL(timer, WEIR_IN_TIMER, 0, 0, -WEIR_ENOENT);
+}
+
+int weir_loaded_timer(struct weir_instance *i)
+{
+	return told(i, call_timer(i));
 }
 
 int weir_loaded_task_init(struct weir_instance *i, struct weir_task *t)
@@ -103,14 +117,24 @@ int weir_loaded_take_state(struct weir_instance *i, struct weir_instance *old)
 	CALL(take_state, WEIR_IN_TAKE_STATE, 0, 0, 0, old);
 }
 
-int weir_loaded_on(struct weir_instance *i, const struct weir_msg *msg)
+static int call_on(struct weir_instance *i, const struct weir_msg *msg)
 {
 	CALL(on, WEIR_IN_ON, msg->topic, msg->task, 0, msg);
 }
 
-int weir_loaded_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in)
+int weir_loaded_on(struct weir_instance *i, const struct weir_msg *msg)
+{
+	return told(i, call_on(i, msg));
+}
+
+static int call_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in)
 {
 	CALL(follow, WEIR_IN_FOLLOW, msg->topic, msg->task, 0, msg, in);
+}
+
+int weir_loaded_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in)
+{
+	return told(i, call_follow(i, msg, in));
 }
 
 int weir_loaded_answer(struct weir_instance *i, struct weir_msg *msg)

@@ -33,7 +33,7 @@ Results go to stdout; progress, warnings and errors go to stderr.";
 #[command(name = "runweir", version, about, styles = STYLES, after_help = AFTER_HELP)]
 #[command(arg_required_else_help = true, max_term_width = 100)]
 pub struct Cli {
-    /// Load a component that `runweir component build` has made (repeatable); simulations only
+    /// Load a component that `runweir component build` has made (repeatable); for `live`, `switch` and `vm` one that was built with --kernel
     #[arg(long, global = true, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
     pub load: Vec<PathBuf>,
     #[command(subcommand)]
@@ -167,6 +167,9 @@ pub struct Output {
     /// miss and around each wake-up that took far longer than those before
     #[arg(long, value_name = "PART", value_parser = parse_part, default_value = "full", requires = "out")]
     pub trace: Part,
+    /// Let components return errors: without it that is exit status 1
+    #[arg(long)]
+    pub allow_faults: bool,
     /// Print the results as JSON, and nothing else, on stdout
     #[arg(long)]
     pub json: bool,
@@ -189,7 +192,10 @@ ui.perfetto.dev) and report.html, all of them or none. The same seed gives the s
 Ctrl-C ends a run early with the results so far (`interrupted` in the summary, exit status 1).")]
 pub struct RunArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads stdin; default: a SimSo file's own
-    #[arg(short, long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub place: Option<String>,
+    /// The same as an option
+    #[arg(short, long, value_name = "T", value_parser = Text::new(), conflicts_with = "place", value_hint = ValueHint::FilePath)]
     pub topology: Option<String>,
     #[command(flatten)]
     pub setting: Setting,
@@ -218,8 +224,11 @@ Examples:
 The first topology is the baseline. --out writes compare.json, compare.csv and compare.html, and a
 folder for each topology with the files that `run --out` writes (of the first seed).")]
 pub struct CompareArgs {
-    /// Scheduler to compare (repeatable): a catalogue name or a .weir file
-    #[arg(short, long = "topology", value_name = "T", value_parser = Text::new(), required = true, value_hint = ValueHint::FilePath)]
+    /// Schedulers to compare: catalogue names or .weir files
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub places: Vec<String>,
+    /// The same as an option (repeatable)
+    #[arg(short, long = "topology", value_name = "T", value_parser = Text::new(), required_unless_present = "places", value_hint = ValueHint::FilePath)]
     pub topologies: Vec<String>,
     #[command(flatten)]
     pub setting: Setting,
@@ -246,8 +255,11 @@ Examples:
 Errors give exit status 2. Warnings do not change the exit status.")]
 pub struct CheckArgs {
     /// Catalogue names or .weir files; - reads stdin
-    #[arg(required = true, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "named", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub topologies: Vec<String>,
+    /// The same as an option (repeatable)
+    #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub named: Vec<String>,
     /// Machine to check for; default: the one in the file's first comment, else smp-8
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
@@ -285,8 +297,11 @@ Examples:
   runweir graph decentral --diff central")]
 pub struct GraphArgs {
     /// Catalogue name or .weir file; - reads stdin
-    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    pub topology: String,
+    #[arg(required_unless_present = "named", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub topology: Option<String>,
+    /// The same as an option
+    #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
+    pub named: Option<String>,
     /// Machine to expand `each cpu` for; default: the one in the file's first comment, else smp-8
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
@@ -329,6 +344,11 @@ pub struct ListArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The topology, wherever it stands: in its place or behind -t. clap sees to it that it is one of both.
+pub fn one(place: Option<&String>, option: Option<&String>) -> String {
+    place.or(option).cloned().unwrap_or_default()
 }
 
 /// Any 64-bit number is a seed.

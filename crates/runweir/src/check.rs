@@ -16,7 +16,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
     let mut errors = Vec::new();
     let mut blame = Blame::User;
     let mut rows = Vec::new();
-    for name in &args.topologies {
+    for name in args.topologies.iter().chain(&args.named) {
         let compiled = topology::source(name).and_then(|source| {
             let machine = match &named {
                 Some(machine) => machine.clone(),

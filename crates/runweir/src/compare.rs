@@ -10,11 +10,11 @@ use weir_report::{CompareExtras, Summary, csv_field};
 
 use crate::args::CompareArgs;
 use crate::columns::{COLUMNS, headings};
-use crate::fault::{Fault, Result};
+use crate::fault::{Blame, Fault, Result};
 use crate::outdir::OutDir;
-use crate::output::{json, note, print};
+use crate::output::{json, note, print, show};
 use crate::progress::Progress;
-use crate::session::{Candidate, Done, Session, warn};
+use crate::session::{Candidate, Done, Session, crashed, faulted, warn};
 use crate::stop;
 
 /// `compare.json`: the runs of each topology, seed by seed, in the order of the command line.
@@ -32,7 +32,8 @@ struct Comparison<'a> {
 /// Run every topology with every seed; print and write the comparison.
 pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let options = &args.output;
-    if args.topologies.len() == 1 && args.seeds == 1 {
+    let topologies: Vec<&String> = args.places.iter().chain(&args.topologies).collect();
+    if topologies.len() == 1 && args.seeds == 1 {
         return Err(Fault::user(
             "there is nothing to compare one topology with",
             "name at least two: -t central -t decentral; or several seeds: --seeds 10",
@@ -45,7 +46,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let mut session = Session::open(&args.setting, args.seed, options.quiet)?;
     session.part = options.trace;
     let mut candidates =
-        args.topologies.iter().map(|t| session.candidate(t, options.quiet)).collect::<Result<Vec<_>>>()?;
+        topologies.iter().map(|t| session.candidate(t, options.quiet)).collect::<Result<Vec<_>>>()?;
     unique_names(&mut candidates);
     let out = options.out.as_deref().map(|dir| OutDir::prepare(dir, options.force)).transpose()?;
     stop::install()?;
@@ -115,6 +116,16 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
     }
     if let Some(written) = written.filter(|_| !options.quiet) {
         note(&format!("written: {written} and, for each topology, a folder beside it"));
+    }
+    if let Some(crash) = runs.iter().find_map(|s| s.crash.as_ref()) {
+        return Err(crashed(crash));
+    }
+    let faults = faulted(runs.iter(), options.allow_faults);
+    if !options.allow_faults && !faults.is_empty() {
+        return Err(Fault { blame: Blame::System, diags: faults });
+    }
+    if !options.quiet {
+        show(&faults);
     }
     Ok(if interrupted { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
 
+use crate::args::one;
 use crate::fault::{Fault, Result};
 use crate::outdir::replace_file;
 use crate::{machine, output, topology};
@@ -21,8 +22,11 @@ C programs load the plan: libweir_threads (docs/threads.md) and other runtimes w
 language. It fits any machine with the same number of CPUs; docs/plan-files.md describes the format.")]
 pub struct CompileArgs {
     /// Catalogue name or .weir file; - reads stdin
-    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    pub topology: String,
+    #[arg(required_unless_present = "named", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub topology: Option<String>,
+    /// The same as an option
+    #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
+    pub named: Option<String>,
     /// Machine to compile for: a preset, an hwloc XML file, a TOML file, or `host`
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: String,
@@ -44,7 +48,7 @@ pub struct CompileArgs {
 pub fn compile(args: &CompileArgs) -> Result<ExitCode> {
     let machine = machine::resolve(&args.machine)?;
     let bytes = plan_bytes(
-        &args.topology,
+        &one(args.topology.as_ref(), args.named.as_ref()),
         &machine.shape,
         &topology::parse_sets(&args.set)?,
         &args.with,

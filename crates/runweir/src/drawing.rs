@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use weir_lang::draw::SvgOptions;
 
-use crate::args::{Drawing, GraphArgs};
+use crate::args::{Drawing, GraphArgs, one};
 use crate::fault::{Fault, Result};
 use crate::outdir::replace_file;
 use crate::{machine, output, topology};
@@ -14,7 +14,7 @@ use crate::{machine, output, topology};
 /// Draw to a file or to stdout.
 pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
     let kind = notation(args)?;
-    let source = topology::source(&args.topology)?;
+    let source = topology::source(&one(args.topology.as_ref(), args.named.as_ref()))?;
     let machine = match &args.machine {
         Some(name) => machine::resolve(name)?,
         None => topology::default_machine(&source)?,

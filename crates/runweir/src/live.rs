@@ -50,8 +50,11 @@ returns to its default scheduler. `attached` on stderr reports that the schedule
 Exit status 1: the kernel or the watchdog ended it; the message gives the reason.")]
 pub struct LiveArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
-    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, required_unless_present = "scenario")]
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, required_unless_present_any = ["scenario", "named"])]
     pub topology: Option<String>,
+    /// The same as an option
+    #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
+    pub named: Option<String>,
     /// Changes by time and by rule: a scenario of the catalogue or a .toml file. Its topology and duration are defaults,
     /// its machine and workload are for the simulator
     #[arg(long, value_name = "S", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
@@ -231,7 +234,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
 /// The scheduler that is to begin.
 fn in_charge(args: &LiveArgs, found: Option<&Found>) -> Result<String> {
     let suggested = || found.and_then(|f| f.file.topology.as_ref().map(|t| f.beside(t)));
-    args.topology.clone().or_else(suggested).ok_or_else(|| {
+    args.topology.clone().or_else(|| args.named.clone()).or_else(suggested).ok_or_else(|| {
         Fault::user(
             "nothing says which scheduler is to begin",
             "name one beside the scenario, or write `topology = \"decentral\"` into it",

@@ -7,11 +7,11 @@ use weir_report::Part;
 use weir_sim::Control;
 
 use crate::args::RunArgs;
-use crate::fault::{Fault, Result};
+use crate::fault::{Blame, Fault, Result};
 use crate::outdir::OutDir;
-use crate::output::{note, print};
+use crate::output::{note, print, show};
 use crate::progress::Progress;
-use crate::session::{Session, warn};
+use crate::session::{Session, crashed, faulted, warn};
 use crate::{scenario, simso, stop};
 
 /// Run once, write and print the results.
@@ -28,10 +28,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let mut session = Session::open(&setting, args.seed, options.quiet)?;
     session.checks = args.checks;
     session.part = options.trace;
-    let topology = match args.topology.clone().or_else(|| beside(&file?.topology)) {
-        Some(name) => name,
-        None => simso::topology(session.workload.simso.as_ref())?.to_string(),
-    };
+    let topology =
+        match args.place.clone().or_else(|| args.topology.clone()).or_else(|| beside(&file?.topology)) {
+            Some(name) => name,
+            None => simso::topology(session.workload.simso.as_ref())?.to_string(),
+        };
     let candidate = session.candidate(&topology, options.quiet)?;
     let scenario = scenario::join(session.workload.scenario.as_ref(), file.map(|f| &f.scenario));
     let folder = found.as_ref().map_or("", |f| f.folder.as_str());
@@ -72,6 +73,16 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     }
     if let Some(written) = written.filter(|_| !options.quiet) {
         note(&format!("written: {written}"));
+    }
+    if let Some(crash) = &done.summary.crash {
+        return Err(crashed(crash));
+    }
+    let faults = faulted([&done.summary].into_iter(), options.allow_faults);
+    if !options.allow_faults && !faults.is_empty() {
+        return Err(Fault { blame: Blame::System, diags: faults });
+    }
+    if !options.quiet {
+        show(&faults);
     }
     Ok(if done.summary.interrupted { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

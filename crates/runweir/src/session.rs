@@ -11,8 +11,11 @@ use weir_core::event::{Event, Observer};
 use weir_lang::draw::SvgOptions;
 use weir_lang::{Graph, Set, Source};
 use weir_model::{Costs, Machine, Workload};
-use weir_report::{Gantt, HtmlExtras, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups, Windowed};
-use weir_sim::engine::{self, Control, RunConfig};
+use weir_report::{
+    CrashSummary, FaultSummary, Gantt, HtmlExtras, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups,
+    Windowed,
+};
+use weir_sim::engine::{self, Control, Outcome, RunConfig};
 
 use crate::args::Setting;
 use crate::fault::{Diag, Fault, Result};
@@ -20,6 +23,7 @@ use crate::outdir::{OutDir, write_error};
 use crate::progress::Progress;
 use crate::scenario::{self, Workshop};
 use crate::size::{Counted, Size};
+use crate::units::show_ns;
 use crate::{machine, output, stop, topology};
 
 /// What all runs of a command have in common.
@@ -200,6 +204,7 @@ impl Session {
         let (metrics, writers) = observer;
         let mut summary = metrics.finish(outcome.end_ns);
         summary.interrupted = outcome.interrupted;
+        (summary.faults, summary.crash) = troubles(&outcome);
         // The engine's count: that of the observers depends on what they ask to be told.
         summary.events = outcome.events;
         summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
@@ -256,6 +261,10 @@ impl Session {
         }
         let mut summary = observer.0.finish(outcome.end_ns);
         summary.events = outcome.events;
+        (summary.faults, summary.crash) = troubles(&outcome);
+        if let Some(crash) = &summary.crash {
+            return Err(crashed(crash));
+        }
         Ok(Some(Brief { load: Load::of(&workload), summary, warnings: outcome.warnings }))
     }
 
@@ -276,6 +285,71 @@ impl Session {
             instances: plan.instances.iter().map(|i| i.name.clone()).collect(),
         }
     }
+}
+
+/// What components did that they should not have.
+fn troubles(outcome: &Outcome) -> (Vec<FaultSummary>, Option<Box<CrashSummary>>) {
+    let fault = |f: &engine::Faulted| FaultSummary {
+        component: f.component.clone(),
+        instance: f.instance.clone(),
+        error: f.error.clone(),
+        first_ns: f.first_ns,
+        count: f.count,
+    };
+    let crash = outcome.crash.as_ref().map(|c| {
+        Box::new(CrashSummary {
+            component: c.component.clone(),
+            instance: c.instance.clone(),
+            function: c.function.clone(),
+            task: c.task.clone(),
+            what: c.what.clone(),
+            at_ns: c.at_ns,
+        })
+    });
+    (outcome.faults.iter().map(fault).collect(), crash)
+}
+
+/// A loaded component ended a run.
+pub fn crashed(c: &CrashSummary) -> Fault {
+    let mut place = format!("instance `{}`", c.instance);
+    if !c.function.is_empty() {
+        place += &format!(", in `{}`", c.function);
+    }
+    if let Some(task) = &c.task {
+        place += &format!(", with task `{task}`");
+    }
+    Fault::system(
+        format!(
+            "component `{}` ended the run: {} ({place}, at {} of virtual time)",
+            c.component,
+            c.what,
+            show_ns(c.at_ns)
+        ),
+        "what had happened by then is in the results; `runweir component test` looks for the shortest history that does it",
+    )
+}
+
+/// Components that returned errors: a warning, or an error where the user has not allowed it.
+pub fn faulted<'a>(summaries: impl Iterator<Item = &'a Summary>, allowed: bool) -> Vec<Diag> {
+    let mut all = Vec::new();
+    for s in summaries {
+        for f in &s.faults {
+            let times = if f.count == 1 { "once".into() } else { format!("{} times", f.count) };
+            let text = format!(
+                "component `{}` returned {} {times}, first at {} (instance `{}` of {}, seed {})",
+                f.component,
+                f.error,
+                show_ns(f.first_ns),
+                f.instance,
+                s.topology,
+                s.seed
+            );
+            let help =
+                "what it did of its work was undone and done anew; --allow-faults makes this no failure";
+            all.push(if allowed { Diag::warning(text) } else { Diag::error(text).help(help) });
+        }
+    }
+    all
 }
 
 /// A finished run.

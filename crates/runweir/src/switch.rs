@@ -12,6 +12,7 @@ use weir_lang::{Loader, Source};
 use weir_linux::client;
 use weir_linux::protocol::{File, SetParam, Switch, Switched};
 
+use crate::args::one;
 use crate::fault::Result;
 use crate::output;
 use crate::topology::{self, Includes};
@@ -28,8 +29,11 @@ The running scheduler builds the new topology beside the old one and moves all w
 the default scheduler never runs in between. If anything fails, the old topology continues.")]
 pub struct SwitchArgs {
     /// Scheduler: a catalogue name or a .weir file; - reads it from stdin
-    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    pub topology: String,
+    #[arg(required_unless_present = "named", value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub topology: Option<String>,
+    /// The same as an option
+    #[arg(short = 't', long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
+    pub named: Option<String>,
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
@@ -51,7 +55,7 @@ pub struct SwitchArgs {
 pub fn switch(args: &SwitchArgs) -> Result<ExitCode> {
     let socket = client::socket_path(args.socket.as_deref());
     let sets = topology::parse_sets(&args.set)?;
-    let source = topology::source(&args.topology)?;
+    let source = topology::source(&one(args.topology.as_ref(), args.named.as_ref()))?;
     let wish = Switch {
         files: included(&source),
         topology: source.name,

@@ -149,7 +149,7 @@ pub fn diag(found: &Diagnostic) -> Diag {
         weir_lang::Severity::Warning => Diag::warning(&found.message),
     };
     diag = diag.code(found.code);
-    if let Some(help) = &found.help {
+    if let Some(help) = own_component(found).as_ref().or(found.help.as_ref()) {
         diag = diag.help(help);
     }
     if let Some((name, text)) = &found.source {
@@ -159,4 +159,22 @@ pub fn diag(found: &Diagnostic) -> Diag {
         }
     }
     diag
+}
+
+/// A component that the program does not know, and a file of its name beside the topology: how to get it in.
+fn own_component(found: &Diagnostic) -> Option<String> {
+    if found.code != "unknown-component" {
+        return None;
+    }
+    let name = found.message.split('`').nth(1)?;
+    let (topology, _) = found.source.as_ref()?;
+    let file = Path::new(topology).parent()?.join(format!("{name}.c"));
+    let object = file.with_extension("so");
+    file.is_file().then(|| {
+        format!(
+            "{0} lies beside the topology: build it with `runweir component build {0}`, and load it with `--load {1}`",
+            file.display(),
+            object.display()
+        )
+    })
 }

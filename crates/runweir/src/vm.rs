@@ -13,6 +13,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use weir_core::loaded;
 use weir_lang::{Loader, Source};
 use weir_model::Machine;
 use weir_vm::cache::Cache;
@@ -67,10 +68,13 @@ pub struct VmArgs {
     pub machine: Option<String>,
     /// Scheduler for COMMAND: a catalogue name or a .weir file; - reads it from stdin. COMMAND can use `runweir
     /// switch`, as on a real computer
-    #[arg(short, long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub place: Option<String>,
+    /// The same as an option
+    #[arg(short, long, value_name = "T", value_parser = Text::new(), conflicts_with = "place", value_hint = ValueHint::FilePath)]
     pub topology: Option<String>,
     /// Load only the components of T, like `live --only`: an emulated machine attaches in a third of the time
-    #[arg(long, requires = "topology")]
+    #[arg(long)]
     pub only: bool,
     /// Memory of the guest, with its unit, from 256MiB to 1024GiB: 512MiB, 2GiB; default: enough for the CPUs
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
@@ -118,7 +122,13 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
     }
     let mut files = Files { with: args.with.clone(), made: Vec::new() };
     files.check().map_err(fault)?;
-    let topology = args.topology.as_deref().map(|t| topology_file(t, &machine, &mut files)).transpose()?;
+    let topology = args
+        .place
+        .as_deref()
+        .or(args.topology.as_deref())
+        .map(|t| topology_file(t, &machine, &mut files))
+        .transpose()?;
+    let load = component(&mut files)?;
     let accel = accel(args)?;
     let own_kernel = args.kernel.as_deref().map(Kernel::of_file).transpose().map_err(fault)?;
     let cwd = std::env::current_dir()
@@ -156,6 +166,7 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
         cwd,
         topology,
         only: args.only,
+        load,
         record: args.record.is_some(),
         runweir: Some(runweir),
         files,
@@ -189,7 +200,7 @@ fn finish(args: &VmArgs, outcome: &Outcome) -> Result<ExitCode> {
         }
     }
     if !args.quiet {
-        if args.topology.is_some() && !written.is_empty() {
+        if (args.place.is_some() || args.topology.is_some()) && !written.is_empty() {
             note(&format!("written: {}", written.join("  ")));
         }
         if !outcome.complaints.is_empty() {
@@ -266,6 +277,16 @@ fn topology_file(name: &str, machine: &Machine, files: &mut Files) -> Result<Str
     let path = std::path::absolute(name)
         .map_err(|e| Fault::user(format!("cannot find `{name}`: {e}"), "check the path"))?;
     Ok(path.display().to_string())
+}
+
+/// What --load names comes along. The one with a part for the kernel is the scheduler's there: its path in the guest.
+fn component(files: &mut Files) -> Result<Option<String>> {
+    let named = crate::component::named();
+    files.with.extend(named.iter().cloned());
+    let Some(path) = named.iter().find(|p| loaded::has_kernel_part(p)) else { return Ok(None) };
+    let path = std::path::absolute(path)
+        .map_err(|e| Fault::user(format!("cannot find `{}`: {e}", path.display()), "check the path"))?;
+    Ok(Some(path.display().to_string()))
 }
 
 /// Remembers the user's files that a topology includes: the guest needs them.

@@ -2,7 +2,6 @@
 //! The components linked into this program: descriptors read once, as catalogue and as class table.
 
 use std::ffi::{CStr, c_char};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::catalog::{self, Catalog, Class, ComponentInfo, ParamInfo, PortLabel, Unit};
@@ -66,16 +65,10 @@ pub(crate) fn table() -> Vec<CClass> {
 }
 
 /// Ids of the components that set timers.
-pub fn classes_with_timer() -> &'static [u16] {
-    static IDS: OnceLock<Vec<u16>> = OnceLock::new();
+pub fn classes_with_timer() -> Vec<u16> {
     const HAS_TIMER: u32 = 1 << 2;
-    IDS.get_or_init(|| {
-        descriptors()
-            .enumerate()
-            .filter(|(_, (_, e))| e.has & HAS_TIMER != 0)
-            .map(|(i, _)| i as u16)
-            .collect()
-    })
+    let timed = descriptors().enumerate().filter(|(_, (_, e))| e.has & HAS_TIMER != 0);
+    timed.map(|(i, _)| i as u16).chain(crate::loaded::timed_classes()).collect()
 }
 
 fn descriptors() -> impl Iterator<Item = (&'static CDescriptor, &'static CEntries)> {

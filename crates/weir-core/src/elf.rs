@@ -34,6 +34,12 @@ const NO_RUNNING: &str =
     "take its constructor and destructor functions out; instances have `_construct` and `_destroy`";
 const BUILD: &str = "build it with `runweir component build FILE.c -o FILE.so`";
 
+/// The contents of a section that a process does not map.
+pub(crate) fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let file = ElfFile64::<Endianness>::parse(bytes).ok()?;
+    file.section_by_name(name)?.data().ok().filter(|d| !d.is_empty())
+}
+
 /// Refuse what is no plugin, was built with other headers, or needs anything but the component interface.
 pub(crate) fn check(bytes: &[u8], abi: u64) -> Result<(), LoadError> {
     let no_elf = |_| refuse("it is no 64-bit ELF file", BUILD);

@@ -29,6 +29,8 @@ pub use pelt::Pelt;
 pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 #[cfg(feature = "strict")]
 pub use sched::strict_impatience;
-pub use sched::{Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Sched, SwapStats, TaskId, Topic};
+pub use sched::{
+    Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Sched, SwapStats, TaskId, Topic, error_name,
+};
 pub use shape::{CpuShape, MachineShape};
 pub use tables::Image;

@@ -31,6 +31,7 @@ const MAX_BYTES: u64 = 16 << 20;
 pub(crate) struct Loaded {
     pub name: String,
     class: CClass,
+    kernel: Option<Arc<KernelPart>>,
     /// Dropped last: nothing of it may be called after.
     _library: Library,
 }
@@ -39,6 +40,42 @@ impl Loaded {
     pub fn class(&self) -> &CClass {
         &self.class
     }
+}
+
+/// A scheduler for the kernel that has a loaded component as well: what `component build --kernel` puts into the object.
+#[derive(Debug)]
+pub struct KernelPart {
+    pub object: Vec<u8>,
+    /// Functions of the component that the kernel side calls, as (component, function).
+    pub entries: Vec<(String, String)>,
+}
+
+impl KernelPart {
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let object = elf::section(bytes, ".weir.kernel")?.to_vec();
+        let entries = String::from_utf8_lossy(elf::section(bytes, ".weir.entries")?).into_owned();
+        let entries = entries.lines().filter_map(|l| l.split_once(' ')).map(|(c, f)| (c.into(), f.into()));
+        Some(Self { object, entries: entries.collect() })
+    }
+}
+
+/// The kernel's part of a component that was loaded, if it was built with one and may go there.
+pub fn kernel_part(class: u16) -> Option<Arc<KernelPart>> {
+    of_class(class)?.kernel.clone()
+}
+
+/// Was the component loaded, and does it set timers?
+pub(crate) fn timed_classes() -> Vec<u16> {
+    const HAS_TIMER: u32 = 1 << 2;
+    let built_in = classes::nr_built_in();
+    let timed = |s: &Option<Arc<Loaded>>| s.as_ref().is_some_and(|l| l.class.has & HAS_TIMER != 0);
+    slots().iter().enumerate().filter(|(_, s)| timed(s)).map(|(i, _)| (built_in + i) as u16).collect()
+}
+
+/// Does the object in a file bring a part for the kernel? Such a one has to be loaded first: in that part its class is the one
+/// behind the built-in ones.
+pub fn has_kernel_part(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| elf::section(&bytes, ".weir.kernel").is_some())
 }
 
 /// Why a component was not loaded or unloaded: what is wrong, and how to mend it.
@@ -113,6 +150,7 @@ pub fn load(path: &Path) -> Result<ComponentInfo, LoadError> {
     let Some(slot) = slots.iter().position(Option::is_none) else {
         return Err(refuse(format!("{SLOTS} components are loaded already"), "unload one first"));
     };
+    let kernel = KernelPart::of(&bytes).map(Arc::new);
     let full = std::fs::canonicalize(path).map_err(read)?;
     // SAFETY: the file has no code that runs by itself (no initialisers, no other objects): `elf::check`.
     let library = unsafe { Library::open(Some(&full), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| {
@@ -130,11 +168,21 @@ pub fn load(path: &Path) -> Result<ComponentInfo, LoadError> {
         descriptor,
         &p.entries,
         &shown.to_string(),
-        &format!(
-            "{}kernel: no, loaded at run time: a kernel runs what its verifier has seen\n",
-            classes::text(p.manual)
-        ),
+        &match (&kernel, slot) {
+            (Some(_), 0) => classes::text(p.manual),
+            (Some(_), _) => {
+                format!(
+                    "{}kernel: no, of the loaded components only the first one goes there\n",
+                    classes::text(p.manual)
+                )
+            }
+            (None, _) => format!(
+                "{}kernel: no, it was built for simulations; `runweir component build --kernel` builds it for both\n",
+                classes::text(p.manual)
+            ),
+        },
     );
+    let kernel = kernel.filter(|_| slot == 0);
     sound(&info, descriptor, &p.entries)
         .map_err(|e| refuse(format!("`{shown}` is refused: {e}"), "mend its descriptor"))?;
     let catalog = classes::catalog();
@@ -163,7 +211,7 @@ pub fn load(path: &Path) -> Result<ComponentInfo, LoadError> {
         ffi::weir_host_class_of(descriptor, &p.entries, &mut class);
         ffi::weir_host_plugin(slot as u32, plugin);
     }
-    slots[slot] = Some(Arc::new(Loaded { name: info.name.clone(), class, _library: library }));
+    slots[slot] = Some(Arc::new(Loaded { name: info.name.clone(), class, kernel, _library: library }));
     publish(&slots, Some(info.clone()));
     Ok(info)
 }

@@ -142,6 +142,25 @@ impl Error {
     }
 }
 
+/// The name of an error number of `weir/error.h`, as component authors write it.
+pub fn error_name(code: u64) -> &'static str {
+    const NAMES: [&str; 12] = [
+        "none",
+        "WEIR_ENOMEM",
+        "WEIR_EINVAL",
+        "WEIR_EAGAIN",
+        "WEIR_ESTATE",
+        "WEIR_ENOENT",
+        "WEIR_EEXIST",
+        "WEIR_EBUSY",
+        "WEIR_EDEADLK",
+        "WEIR_EPROTO",
+        "WEIR_EPORTS",
+        "WEIR_EPARAM",
+    ];
+    NAMES.get(code as usize).copied().unwrap_or("an unknown error")
+}
+
 fn error(code: i32, doing: &str) -> Error {
     let why = match -code {
         1 => "the arena is full; give it more memory",

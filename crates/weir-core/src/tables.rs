@@ -229,7 +229,7 @@ pub struct Image {
 impl Image {
     /// `present` is the plan of the graph in use, whose instances go on under the same name and class.
     pub fn new(plan: &Plan, present: Option<&Plan>) -> Result<Self, Error> {
-        let has: Vec<u32> = crate::classes::built_in().iter().map(|c| c.has).collect();
+        let has: Vec<u32> = crate::classes::table().iter().map(|c| c.has).collect();
         let present: Vec<Identity> = present
             .map(|p| p.instances.iter().map(|i| (i.name.clone(), i.class)).collect())
             .unwrap_or_default();

@@ -2,6 +2,7 @@
 //! Finds the components and generates what joins them to the core: one translation unit with a
 //! `switch` over class ids for every entry point. Nothing is listed by hand: a component is a file.
 
+pub mod kernel;
 pub mod plugin;
 pub mod source;
 

@@ -425,7 +425,7 @@ impl<'a> Remark<'a> {
 }
 
 /// The compiler's errors and warnings at their places in the author's file: one for each line of it.
-fn findings(component: &Component, text: &str, said: &str) -> Vec<Finding> {
+pub(crate) fn findings(component: &Component, text: &str, said: &str) -> Vec<Finding> {
     let path = component.path.display().to_string();
     let mut remarks: Vec<Remark<'_>> = said.lines().filter_map(Remark::of).collect();
     // A return that could not be understood is no return: that follows from the error before.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_core::{Image, MachineShape, Parts, Plan, Topic, catalog, classes_with_timer};
+use weir_core::{Image, MachineShape, Parts, Plan, Topic, catalog, classes_with_timer, loaded};
 use weir_lang::{Compiled, Loader, Source};
 
 use crate::changes::Changes;
@@ -184,7 +184,15 @@ impl Control {
                 "component `{}` of `{}` is not among those that `{}` was started with: a kernel runs what its verifier has seen",
                 c.name, plan.name, facts.plan.name
             ),
-            format!("stop it, and start it so that it can be switched: runweir live … --with {}", plan.name),
+            match loaded::is_loaded(c.id) {
+                true => {
+                    format!("stop it, and start it with the component: runweir live … --load {}", c.source)
+                }
+                false => format!(
+                    "stop it, and start it so that it can be switched: runweir live … --with {}",
+                    plan.name
+                ),
+            },
         ))
     }
 
@@ -437,7 +445,7 @@ pub(crate) fn takes(plan: &Plan, nr_cpus: u32) -> Result<()> {
 /// The kernel side can run each of these components.
 pub(crate) fn loadable(classes: &BTreeSet<u16>) -> Result<()> {
     for c in classes.iter().filter_map(|c| catalog().class(*c)) {
-        if !c.source.ends_with(".c") {
+        if !c.source.ends_with(".c") && !loaded::is_loaded(c.id) {
             return Err(input(
                 format!("component `{}` is not written in C, and the kernel takes no other", c.name),
                 format!("use another component; {} runs in the simulator only", c.source),
@@ -446,7 +454,10 @@ pub(crate) fn loadable(classes: &BTreeSet<u16>) -> Result<()> {
         if let Some(why) = c.not_in_kernel() {
             return Err(input(
                 format!("component `{}` does not run in the kernel: {why}", c.name),
-                "use another component here; the simulator runs this one",
+                match loaded::is_loaded(c.id) {
+                    true => "runweir component build --kernel FILE.c, and --load what it writes",
+                    false => "use another component here; the simulator runs this one",
+                },
             ));
         }
     }

@@ -14,7 +14,7 @@ use libbpf_rs::{
     RingBuffer, RingBufferBuilder,
 };
 
-use weir_core::{ComponentInfo, Topic, catalog, classes_with_timer};
+use weir_core::{ComponentInfo, Topic, catalog, classes_with_timer, loaded};
 
 use crate::diagnose::{self, System};
 use crate::error::{Error, ErrorKind, Result};
@@ -37,6 +37,9 @@ pub(crate) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir
 pub(crate) static OBJECT: &[u8] = &[];
 
 const PAGE: u64 = 4096;
+/// What [`OBJECT`] was compiled from, by path: an installed program compiles it again with a component of the user's.
+pub static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
 /// Most bytes that an arena can have.
 pub(crate) const MAX_ARENA: u64 = 1 << 32;
 
@@ -54,7 +57,17 @@ pub(crate) fn with_components(
 ) -> Result<(Vec<u8>, BTreeSet<u16>)> {
     let all = &catalog().components;
     let class = |id: &u16| catalog().class(*id).map(|c| c.name.as_str());
-    let wanted: BTreeSet<&str> = selection.classes.iter().filter_map(class).collect();
+    // A component that was loaded with its part for the kernel: that part is the whole scheduler.
+    let own = all.iter().find_map(|c| loaded::kernel_part(c.id).map(|part| (c, part)));
+    let mut wanted: BTreeSet<&str> = selection.classes.iter().filter_map(class).collect();
+    if let Some((component, _)) = own.as_ref().filter(|_| !selection.only) {
+        wanted.insert(&component.name);
+    }
+    let needed = own.filter(|(component, _)| wanted.contains(component.name.as_str()));
+    let (object, entries): (&[u8], &[(String, String)]) = match &needed {
+        Some((_, part)) => (&part.object, &part.entries),
+        None => (OBJECT, &[]),
+    };
     let free = |c: &&ComponentInfo| {
         c.source.ends_with(".c")
             && c.not_in_kernel().is_none()
@@ -65,7 +78,7 @@ pub(crate) fn with_components(
         true => Vec::new(),
         false => all.iter().filter(free).map(|c| c.name.as_str()).collect(),
     };
-    let calls = Calls::of(OBJECT)?;
+    let calls = Calls::of(object, entries)?;
     let chosen = calls.choose(&wanted, &others, max_frames)?;
     let chosen_all = || all.iter().filter(|c| chosen.contains(c.name.as_str()));
     let needed = [
@@ -74,7 +87,7 @@ pub(crate) fn with_components(
         (Part::Timers, chosen_all().any(|c| classes_with_timer().contains(&c.id))),
     ];
     let parts = needed.into_iter().filter(|(_, is_needed)| *is_needed).map(|(part, _)| part).collect();
-    Ok((calls.keep(OBJECT, &chosen, &parts), chosen_all().map(|c| c.id).collect()))
+    Ok((calls.keep(object, &chosen, &parts), chosen_all().map(|c| c.id).collect()))
 }
 
 /// What libbpf says; it has one printer for the whole process.
@@ -140,7 +153,7 @@ impl Loaded {
         let known = known_calls();
         clear_unknown_calls(&mut open, &known)?;
         if counters.is_some() {
-            look_at_counters(&mut open, nr_cpus)?;
+            look_at_counters(&mut open, code, nr_cpus)?;
         }
         let mut object = open.load().map_err(|e| failed(&e))?;
         if let Some(counters) = counters {
@@ -258,9 +271,9 @@ fn clear_unknown_calls(open: &mut OpenObject, known: &[bool]) -> Result<()> {
 }
 
 /// Room for the events of all CPUs, and the word that keeps the code for them.
-fn look_at_counters(open: &mut OpenObject, nr_cpus: u32) -> Result<()> {
+fn look_at_counters(open: &mut OpenObject, code: &[u8], nr_cpus: u32) -> Result<()> {
     let gone = || Error::bug("the scheduler's object does not describe `weir_linux_pmu`");
-    let btf = Btf::from_raw("weir", OBJECT).ok().flatten().ok_or_else(gone)?;
+    let btf = Btf::from_raw("weir", code).ok().flatten().ok_or_else(gone)?;
     let at = offset_of(&btf, ".rodata", "weir_linux_pmu").map(|(at, _)| at as usize).ok_or_else(gone)?;
     for mut map in open.maps_mut() {
         if map.name() == "perf_events" {
@@ -431,7 +444,7 @@ mod tests {
         assert_eq!(only.len(), 2);
         assert!(classes.is_superset(&only) && classes.len() > 30, "{} components", classes.len());
         assert_eq!(all.len(), OBJECT.len());
-        let calls = |code: &[u8]| Calls::of(code).expect("readable").functions_of_all();
+        let calls = |code: &[u8]| Calls::of(code, &[]).expect("readable").functions_of_all();
         assert!(calls(&few) < calls(&all), "{} and {}", calls(&few), calls(&all));
         assert!(calls(&all) <= crate::prune::MAX_FUNCTIONS);
         for c in &catalog().components {

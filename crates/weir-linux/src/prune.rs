@@ -33,7 +33,7 @@ static ENTRIES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/entries.rs
 
 /// A call of a component's entry point: where its relocation keeps the symbol's number.
 struct Switchable {
-    component: &'static str,
+    component: String,
     info: usize,
     callee: usize,
 }
@@ -191,9 +191,11 @@ struct Reference {
 }
 
 impl Calls {
-    pub fn of(bytes: &[u8]) -> Result<Self> {
+    /// What the object's functions call; `own` are the entry points of a component that it has beside the built-in ones.
+    pub fn of(bytes: &[u8], own: &[(String, String)]) -> Result<Self> {
         let text = Text::of(bytes)?;
-        let owner: BTreeMap<&str, &'static str> = ENTRIES.iter().map(|(c, f)| (*f, *c)).collect();
+        let own = own.iter().map(|(c, f)| (f.as_str(), c.as_str()));
+        let owner: BTreeMap<&str, &str> = ENTRIES.iter().map(|(c, f)| (*f, *c)).chain(own).collect();
         let absent =
             text.by_symbol.iter().find(|(_, f)| text.names[**f] == ABSENT).map(|(symbol, _)| *symbol);
         let nr = text.places.len();
@@ -212,6 +214,7 @@ impl Calls {
             calls.parts.extend(PARTS.iter().find(hangs).map(|p| (p.0, r.info)));
             match owner.get(text.names[callee]) {
                 Some(component) => {
+                    let component = (*component).to_owned();
                     calls.switchable[r.caller].push(Switchable { component, info: r.info, callee });
                 }
                 None if r.is_call => calls.plain[r.caller].push(callee),
@@ -235,7 +238,7 @@ impl Calls {
             while let Some(f) = to_see.pop() {
                 nr += 1;
                 let (kept, left): (Vec<_>, Vec<_>) =
-                    self.switchable[f].iter().partition(|c| components.contains(c.component));
+                    self.switchable[f].iter().partition(|c| components.contains(c.component.as_str()));
                 absent |= !left.is_empty();
                 let plain = self.plain[f].iter().chain(&self.callbacks[f]).copied();
                 for callee in plain.chain(kept.iter().map(|c| c.callee)) {
@@ -268,7 +271,7 @@ impl Calls {
                 below = below.max(self.frames_from(callee, components, known));
             }
             for call in &self.switchable[f] {
-                below = below.max(match components.contains(call.component) {
+                below = below.max(match components.contains(call.component.as_str()) {
                     true => self.frames_from(call.callee, components, known),
                     false => 1,
                 });
@@ -340,7 +343,7 @@ impl Calls {
     /// The object `bytes` with these components and parts, and no others.
     pub fn keep(&self, bytes: &[u8], components: &BTreeSet<&str>, parts: &BTreeSet<Part>) -> Vec<u8> {
         let mut out = bytes.to_vec();
-        let left = self.switchable.iter().flatten().filter(|c| !components.contains(c.component));
+        let left = self.switchable.iter().flatten().filter(|c| !components.contains(c.component.as_str()));
         let undone = self.parts.iter().filter(|(part, _)| !parts.contains(part));
         for at in left.map(|c| c.info).chain(undone.map(|(_, info)| *info)) {
             let kind = word(bytes, at) & u64::from(u32::MAX);
@@ -368,12 +371,12 @@ mod tests {
     /// Each part hangs on a call that is there, and is not when nobody needs the part.
     #[test]
     fn parts_are_left_out_one_by_one() {
-        let calls = Calls::of(OBJECT).expect("readable");
+        let calls = Calls::of(OBJECT, &[]).expect("readable");
         let all: BTreeSet<Part> = PARTS.iter().map(|p| p.0).collect();
         assert_eq!(calls.parts.iter().map(|p| p.0).collect::<BTreeSet<_>>(), all);
         for part in &all {
             let kept = calls.keep(OBJECT, &BTreeSet::from(["fcfs"]), &BTreeSet::from([*part]));
-            let left = Calls::of(&kept).expect("readable").parts;
+            let left = Calls::of(&kept, &[]).expect("readable").parts;
             assert!(!left.is_empty() && left.iter().all(|p| p.0 == *part), "{part:?}: {left:?}");
         }
     }

@@ -63,6 +63,12 @@ pub struct Summary {
     /// Whole distributions over all tasks.
     #[serde(default)]
     pub histograms: Histograms,
+    /// Components that returned errors, in order of time.
+    #[serde(default)]
+    pub faults: Vec<FaultSummary>,
+    /// What a loaded component did that ended the run; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crash: Option<Box<CrashSummary>>,
     /// Display histograms over all tasks: for charts only.
     #[serde(skip)]
     pub response_bins: Vec<Bin>,
@@ -77,6 +83,30 @@ pub struct Histograms {
     pub wakeup_latency_ns: Buckets,
     /// Each time that a task was ready and waited for a CPU, after wake-ups and in between.
     pub wait_ns: Buckets,
+}
+
+/// An instance whose component returned an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultSummary {
+    pub component: String,
+    pub instance: String,
+    /// Name of the error: `WEIR_EINVAL`.
+    pub error: String,
+    pub first_ns: u64,
+    pub count: u64,
+}
+
+/// What a loaded component did that ended the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrashSummary {
+    pub component: String,
+    pub instance: String,
+    /// The entry point; empty where it is not known.
+    pub function: String,
+    /// The task that the call was about.
+    pub task: Option<String>,
+    pub what: String,
+    pub at_ns: u64,
 }
 
 /// Sums over the whole run.

@@ -22,6 +22,7 @@ pub fn table(summary: &Summary) -> String {
     tasks(&mut out, summary);
     cpus(&mut out, summary);
     out.push_str(&changes(summary));
+    faults(&mut out, summary);
     contention(&mut out, summary);
     out
 }
@@ -46,12 +47,33 @@ fn heading(out: &mut String, s: &Summary) {
             .expect("writing to a string");
     }
     line(out, &ran);
-    if s.interrupted {
+    if let Some(crash) = &s.crash {
+        let what =
+            format!("ENDED by component `{}` at {}: {}", crash.component, duration(crash.at_ns), crash.what);
+        line(out, &clip(&what, WIDTH));
+    } else if s.interrupted {
         line(out, "INTERRUPTED: the numbers cover what had happened by then");
     }
     if s.lost_events > 0 {
         let what = "events were lost, so counts are too low";
         line(out, &format!("INCOMPLETE: {} {what}", count(s.lost_events)));
+    }
+    out.push('\n');
+}
+
+/// Components that returned errors: a line for each instance and error.
+fn faults(out: &mut String, s: &Summary) {
+    if s.faults.is_empty() {
+        return;
+    }
+    let mut columns = Columns::new(["faults", "instance", "error", "first at", "count"]);
+    for f in s.faults.iter().take(LINES) {
+        let (component, instance) = (f.component.clone(), f.instance.clone());
+        columns.row([component, instance, f.error.clone(), duration(f.first_ns), count(f.count)]);
+    }
+    out.push_str(&columns.render(2, WIDTH));
+    if s.faults.len() > LINES {
+        line(out, &format!("  … and {} more (--json has all of them)", s.faults.len() - LINES));
     }
     out.push('\n');
 }

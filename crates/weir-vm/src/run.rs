@@ -65,6 +65,8 @@ pub struct Job {
     pub topology: Option<String>,
     /// Only its own components are loaded, which is quick; else as many as there is room for, so that it can be switched.
     pub only: bool,
+    /// A component for it: a path in the guest.
+    pub load: Option<String>,
     /// The scheduler records what it does; that costs it some time.
     pub record: bool,
     /// This program, for the guest; without it there is no `runweir` there.
@@ -182,6 +184,9 @@ fn job_script(job: &Job) -> String {
     if let Some(topology) = &job.topology {
         script.push_str(&format!("topology={}\n", quoted(topology)));
         script.push_str(if job.only { "only=--only\n" } else { "" });
+        if let Some(load) = &job.load {
+            script.push_str(&format!("load={}\n", quoted(load)));
+        }
         script.push_str(if job.record { "record='--record /rec'\n" } else { "" });
     }
     if let Some((settings, term)) = &job.terminal {
@@ -503,6 +508,7 @@ mod tests {
             cwd: "/some where".into(),
             topology: Some("decentral".into()),
             only: true,
+            load: Some("/c/mine.so".into()),
             record: true,
             ..Job::default()
         };
@@ -511,6 +517,7 @@ mod tests {
         wait_s=600
         topology='decentral'
         only=--only
+        load='/c/mine.so'
         record='--record /rec'
         set -- 'sh' '-c' 'echo '\''it'\'''\''s'\''; $x'
         ");

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
 use weir_core::{HEADERS, Topic, catalog, loaded};
-use weir_glue::plugin;
+use weir_glue::kernel;
+use weir_glue::plugin::{self, KernelPart};
 use weir_glue::source::{self, Finding};
 
 use super::is_name;
@@ -21,7 +22,11 @@ use crate::output::{note, show};
 Examples:
   runweir component build mine.c
   runweir --load mine.so run -t my.weir -m smp-8 -w hackbench:groups=10
+  runweir component build --kernel mine.c
+  runweir --load mine.so vm -t my.weir -- hackbench -g 4
 
+With --kernel the object holds, beside the component for simulations, a scheduler for the live kernel that has
+it: `live`, `switch` and `vm` take it. That needs clang 19 or later on this computer, and half a minute.
 The C compiler is `cc` (gcc or clang), or what the environment variable CC says. What is wrong with the file
 is said at its place in it, and nothing is written then.")]
 pub struct BuildArgs {
@@ -31,11 +36,14 @@ pub struct BuildArgs {
     /// Shared object to write; FILE.so if left out
     #[arg(short, long, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+    /// For the live kernel, too: compiles its scheduler anew, with this component (needs clang 19 or later)
+    #[arg(long)]
+    pub kernel: bool,
 }
 
 /// Check, compile, look whether what came out can be loaded, and write it.
 pub fn build(args: &BuildArgs) -> Result<ExitCode> {
-    let built = Built::of(&args.source)?;
+    let built = Built::of(&args.source, args.kernel)?;
     let output = args.output.clone().unwrap_or_else(|| args.source.with_extension("so"));
     let bytes = std::fs::read(built.object())
         .map_err(|e| Fault::system(format!("cannot read the compiled object: {e}"), "check the disk"))?;
@@ -52,19 +60,26 @@ pub struct Built {
 
 impl Built {
     /// Compile the component in a file, and load it. Warnings are shown.
-    pub fn of(path: &Path) -> Result<Self> {
+    pub fn of(path: &Path, for_kernel: bool) -> Result<Self> {
         let file = Source::read(path)?;
         file.refuse(source::check(&file.name, &file.text, &topics(), &taken()))?;
         let folder = tempfile::tempdir()
             .map_err(|e| Fault::system(format!("cannot make a temporary folder: {e}"), "check $TMPDIR"))?;
         let object = folder.path().join(format!("{}.so", file.name));
         let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-        let done = plugin::build(path, HEADERS, &folder.path().join("build"), &object, &compiler, None)
-            .map_err(|e| {
+        let compile = |part: Option<&KernelPart<'_>>| {
+            let work = folder.path().join("build");
+            plugin::build(path, HEADERS, &work, &object, &compiler, part).map_err(|e| {
                 let help = "install gcc or clang, or set CC";
                 Fault::system(format!("cannot compile with `{compiler}`: {}", input::reason(&e)), help)
-            })?;
-        file.refuse(done.findings)?;
+            })
+        };
+        let mut done = compile(None)?;
+        file.refuse(std::mem::take(&mut done.findings))?;
+        if done.ok && for_kernel {
+            let kernel = kernel_side(path, &folder.path().join("kernel"), &file)?;
+            done = compile(Some(&KernelPart { object: &kernel.object, entries: &kernel.entries }))?;
+        }
         if !done.ok {
             let said = done.said.lines().last().unwrap_or("it said nothing").to_owned();
             return Err(Fault::user(
@@ -89,6 +104,35 @@ impl Built {
     pub fn object(&self) -> PathBuf {
         self.folder.path().join(format!("{}.so", self.info.name))
     }
+}
+
+/// The scheduler for the kernel, with the component.
+fn kernel_side(path: &Path, folder: &Path, file: &Source) -> Result<kernel::Built> {
+    let oldest = kernel::OLDEST;
+    let Some(clang) = kernel::clang() else {
+        return Err(Fault::user(
+            format!("a component for the kernel is compiled by clang {oldest} or later, and there is none"),
+            format!(
+                "apt-get install clang-{oldest}, or name it in $WEIR_CLANG; without --kernel no clang is needed"
+            ),
+        ));
+    };
+    let failed = |e: std::io::Error| {
+        Fault::system(
+            format!("cannot compile with `{clang}`: {}", input::reason(&e)),
+            "check the disk and $WEIR_CLANG",
+        )
+    };
+    let done = kernel::build(&clang, weir_linux::SOURCES, path, folder).map_err(failed)?;
+    file.refuse(done.findings.clone())?;
+    if !done.ok {
+        let said = done.said.lines().find(|l| l.contains("error")).unwrap_or("it said nothing").to_owned();
+        return Err(Fault::user(
+            format!("`{}` does not compile for the kernel: {said}", file.shown),
+            "the rules of the language are in docs/components.md: bounded loops, weir_mem on pointers, small frames",
+        ));
+    }
+    Ok(done)
 }
 
 /// The component's file.

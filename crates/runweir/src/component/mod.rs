@@ -7,6 +7,7 @@ mod test;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::{Subcommand, ValueHint};
 use weir_core::loaded;
@@ -35,9 +36,20 @@ pub enum ComponentCommand {
     },
 }
 
-/// Load what the command line names, before anything else is done.
+/// What --load names.
+static NAMED: OnceLock<Vec<PathBuf>> = OnceLock::new();
+
+/// The objects that --load names.
+pub fn named() -> &'static [PathBuf] {
+    NAMED.get().map_or(&[], Vec::as_slice)
+}
+
+/// Load what the command line names, before anything else is done. One that goes into the kernel is first there.
 pub fn load_all(files: &[PathBuf]) -> Result<()> {
-    files.iter().try_for_each(|file| load(file).map(|_| ()))
+    let (first, rest): (Vec<_>, Vec<_>) = files.iter().partition(|f| loaded::has_kernel_part(f));
+    first.into_iter().chain(rest).try_for_each(|file| load(file).map(|_| ()))?;
+    NAMED.get_or_init(|| files.to_vec());
+    Ok(())
 }
 
 fn load(file: &Path) -> Result<weir_core::ComponentInfo> {

@@ -50,7 +50,7 @@ const SIZES: [(u32, u32, usize); 5] = [(4, 1, 80), (1, 8, 80), (16, 8, 120), (64
 
 /// Build, run the scripts, try the law.
 pub fn test(args: &TestArgs) -> Result<ExitCode> {
-    let built = Built::of(&args.source)?;
+    let built = Built::of(&args.source, false)?;
     let tell = |text: String| if args.quiet { Ok(()) } else { print(&text) };
     tell(format!("{}: builds, and can be loaded\n", built.info.name))?;
     // A broken component makes the core panic, too: what it says of itself is in the result.

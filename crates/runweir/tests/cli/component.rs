@@ -141,3 +141,152 @@ fn a_component_that_breaks_the_law_is_shown_with_the_shortest_history() {
     assert!(tested.stderr.contains("after 3 steps:") && tested.stderr.contains("Admit"), "{}", tested.stderr);
     assert!(tested.stderr.contains("`mine` breaks the law on 4 CPUs"), "{}", tested.stderr);
 }
+
+/// `mine`, an order with more code at the beginning of the loop of its update from 0.3 ms on, built, with a topology that uses it.
+fn broken(dir: &Path, code: &str) {
+    let text = new(dir, "mine", "order");
+    let more = format!("if (weir_now(self->inst.sched) > 300000) {{\n{code}\n\t\t}}\n\t\tu64 priority = ");
+    std::fs::write(dir.join("mine.c"), text.replace("u64 priority = ", &more)).expect("writable");
+    let built = runweir_in(dir, &["component", "build", "mine.c"]);
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    std::fs::write(dir.join("t.weir"), "annotate priority;\nentry -> m :: mine -> cpus;\n")
+        .expect("writable");
+}
+
+const RUN: [&str; 13] = [
+    "run",
+    "--load",
+    "mine.so",
+    "-t",
+    "t.weir",
+    "-m",
+    "smp-2",
+    "-w",
+    "hackbench:groups=1,loops=100",
+    "--json",
+    "--quiet",
+    "--out",
+    "o",
+];
+
+/// A component that ends its process in the field ends a run here: with its name, and what had happened is kept.
+#[test]
+fn a_component_that_crashes_or_hangs_ends_the_run_with_its_name() {
+    for (code, what) in [
+        (
+            "((volatile u64 *)(64 * self->slice))[c->task->id] = 1;",
+            "it used memory that is not there (SIGSEGV",
+        ),
+        ("weir_store(&self->slice, self->slice / (self->slice >> 50));", "it divided by zero (SIGFPE)"),
+        ("__builtin_trap();", "it ran into an instruction that ends programs (SIGILL)"),
+        ("while (self->slice)\n\t\t\t\t;", "an endless loop"),
+        (
+            "weir_spin_lock(&self->inst.lock);\n\t\t\tweir_spin_lock(&self->inst.lock);",
+            "it waits for a lock that nobody will release",
+        ),
+        ("weir_pipe_lock(weir_out(&self->inst, 0));\n\t\t\treturn 0;", "it came back with 1 pipe locked"),
+    ] {
+        let dir = temp();
+        broken(dir.path(), code);
+        let ran = runweir_in(dir.path(), &RUN);
+        assert_eq!(ran.status, 1, "{code}: {}", ran.stderr);
+        let said = ran.stderr.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("component `mine` ended the run: ") && said.contains(what), "{code}: {said}");
+        assert!(said.contains("instance `m`, in `mine_update`, with task `"), "{code}: {said}");
+        let s: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let crash = &s["crash"];
+        assert!(
+            crash["component"] == "mine" && crash["instance"] == "m" && crash["function"] == "mine_update",
+            "{crash}"
+        );
+        let at = crash["at_ns"].as_u64().expect("a time");
+        assert!(at > 300_000 && s["duration_ns"] == at && s["interrupted"] == true, "{crash}");
+        assert!(s["totals"]["context_switches"].as_u64().is_some_and(|n| n > 10), "{}", s["totals"]);
+        let trace = std::fs::metadata(dir.path().join("o/trace.pftrace")).expect("it is kept").len();
+        assert!(trace > 3_000, "{trace}");
+    }
+}
+
+#[test]
+fn a_component_that_returns_errors_is_named_and_fails_the_run_unless_that_is_allowed() {
+    let dir = temp();
+    broken(dir.path(), "if (!(self->slice++ & 7))\n\t\t\t\treturn -WEIR_EINVAL;");
+    let ran = runweir_in(dir.path(), &RUN);
+    assert_eq!(ran.status, 1, "{}", ran.stderr);
+    let s: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let f = &s["faults"][0];
+    assert!(f["component"] == "mine" && f["instance"] == "m" && f["error"] == "WEIR_EINVAL", "{f}");
+    assert!(f["first_ns"].as_u64().is_some_and(|t| t > 300_000) && f["count"].as_u64() > Some(3), "{f}");
+    assert!(ran.stderr.contains("component `mine` returned WEIR_EINVAL"), "{}", ran.stderr);
+    let mut allowed = RUN.to_vec();
+    allowed.retain(|a| *a != "--json" && *a != "--quiet");
+    allowed.push("--allow-faults");
+    let ran = runweir_in(dir.path(), &allowed);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let line = ran.stdout.lines().find(|l| l.contains("WEIR_EINVAL")).unwrap_or_default();
+    assert!(line.contains("mine") && ran.stdout.contains("faults"), "{}", ran.stdout);
+    let well =
+        runweir_in(dir.path(), &["run", "-t", "central", "-m", "smp-2", "-w", "web", "-d", "5ms", "--json"]);
+    let s: serde_json::Value = serde_json::from_str(&well.stdout).expect("JSON");
+    assert!(s["faults"] == serde_json::json!([]) && s.get("crash").is_none());
+}
+
+/// The diagnostic for a component that nobody knows says what to do with the file of its name beside the topology.
+#[test]
+fn a_component_that_lies_beside_the_topology_is_pointed_at() {
+    let dir = temp();
+    std::fs::create_dir(dir.path().join("d")).expect("writable");
+    new(&dir.path().join("d"), "mine", "order");
+    let text = "annotate priority;\nentry -> mine -> cpus;\n";
+    std::fs::write(dir.path().join("d/t.weir"), text).expect("writable");
+    let said = runweir_in(dir.path(), &["check", "d/t.weir"]);
+    assert_eq!(said.status, 2);
+    let words = said.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let help = "d/mine.c lies beside the topology: build it with `runweir component build d/mine.c`, and load it with `--load d/mine.so`";
+    assert!(words.contains(help), "{words}");
+    let built = runweir_in(dir.path(), &["component", "build", "d/mine.c"]);
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    let said = runweir_in(dir.path(), &["check", "d/t.weir", "--load", "d/mine.so"]);
+    assert_eq!(said.status, 0, "{}", said.stderr);
+    // For simulations only: the kernel's part is not there.
+    let live = runweir_in(dir.path(), &["live", "d/t.weir", "--load", "d/mine.so", "--duration", "1s"]);
+    assert_ne!(live.status, 0, "{}", live.stdout);
+}
+
+/// Every command takes the topology in its place and behind -t.
+#[test]
+fn the_topology_may_stand_in_its_place_or_behind_an_option() {
+    let dir = temp();
+    let rest: [(&str, &[&str]); 6] = [
+        ("run", &["-m", "smp-2", "-w", "web", "-d", "2ms", "--json"]),
+        ("compare", &["-m", "smp-2", "-w", "web", "-d", "2ms", "--seeds", "2", "--json"]),
+        ("check", &[]),
+        ("graph", &["-m", "smp-2"]),
+        ("compile", &["-m", "smp-2", "-o", "plan"]),
+        ("analyze", &["-m", "smp-2", "-w", "periodic:tasks=4,util=50%", "--schedulability", "--json"]),
+    ];
+    let timeless = |text: String| {
+        text.lines().filter(|l| !l.contains("wall_ns")).map(|l| format!("{l}\n")).collect::<String>()
+    };
+    for (command, rest) in rest {
+        let place = runweir_in(dir.path(), &[&[command, "edf"], rest].concat());
+        let option = runweir_in(dir.path(), &[&[command, "-t", "edf"], rest].concat());
+        let long = runweir_in(dir.path(), &[&[command, "--topology", "edf"], rest].concat());
+        for ran in [&place, &option, &long] {
+            assert_eq!(ran.status, 0, "{command}: {}", ran.stderr);
+        }
+        assert_eq!(timeless(place.stdout), timeless(option.stdout), "{command}");
+    }
+    for command in ["live", "switch", "vm"] {
+        for spelled in [&[command, "no-such-policy"][..], &[command, "-t", "no-such-policy"]] {
+            let mut args = spelled.to_vec();
+            if command == "vm" {
+                args.extend(["--", "true"]);
+            }
+            let ran = runweir_in(dir.path(), &args);
+            assert!(ran.status == 2 && ran.stderr.contains("no-such-policy"), "{args:?}: {}", ran.stderr);
+        }
+    }
+    let both = runweir_in(dir.path(), &["run", "edf", "-t", "edf", "-m", "smp-2", "-w", "web"]);
+    assert!(both.status == 2 && both.stderr.contains("cannot be used with"), "{}", both.stderr);
+}

@@ -6,8 +6,9 @@
 //! CPU busy, and what it causes elsewhere (interrupts) happens when the cost is paid.
 
 use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
-use weir_core::{Msg, OpKind, Topic};
+use weir_core::{Msg, OpKind, Topic, catalog, error_name};
 
+use super::Faulted;
 use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
 use super::sim::{Sim, refused};
@@ -140,12 +141,25 @@ impl Sim<'_> {
                         &Event::Message { topic: m.topic.name(), cpu, task, value: m.value },
                     );
                     if m.topic == Topic::Fault {
-                        self.warn(format!("a component failed (error {}) and was rebuilt", m.value));
+                        self.count_fault(m.value2 as usize, m.value);
                     }
                 }
             }
         }
         self.messages = messages;
+    }
+
+    /// The component of an instance returned an error.
+    fn count_fault(&mut self, instance: usize, code: u64) {
+        let Some(i) = self.plan.instances.get(instance) else { return };
+        let (name, error) = (i.name.clone(), error_name(code).to_owned());
+        let component = catalog().class(i.class).map_or_else(String::new, |c| c.name.clone());
+        match self.faults.iter_mut().find(|f| f.instance == name && f.error == error) {
+            Some(f) => f.count += 1,
+            None => {
+                self.faults.push(Faulted { instance: name, component, error, first_ns: self.now, count: 1 });
+            }
+        }
     }
 
     /// There is work for `c`. A CPU that has a task, or is about to choose, will find it by itself.

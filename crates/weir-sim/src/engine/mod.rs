@@ -29,6 +29,7 @@ mod world;
 use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
+use weir_core::crash::catch;
 use weir_core::event::{Observer, TaskNo};
 use weir_core::{CpuSet, Plan, Topic};
 
@@ -126,6 +127,49 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// What the scenario did, and what of it was refused, in order of time.
     pub reconfigurations: Vec<Reconfiguration>,
+    /// Components that returned errors, in order of time.
+    pub faults: Vec<Faulted>,
+    /// A loaded component ended the run.
+    pub crash: Option<Crashed>,
+}
+
+/// An instance whose component returned an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Faulted {
+    pub instance: String,
+    pub component: String,
+    /// As component authors write it: `WEIR_EINVAL`.
+    pub error: String,
+    pub first_ns: u64,
+    pub count: u64,
+}
+
+/// What a loaded component did that ended the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crashed {
+    pub instance: String,
+    pub component: String,
+    /// The entry point, `mine_update`; empty where it is not known.
+    pub function: String,
+    /// The task that the call was about.
+    pub task: Option<String>,
+    pub what: String,
+    pub at_ns: u64,
+}
+
+impl Crashed {
+    fn of(crash: weir_core::crash::Crash, plan: &Plan, task: Option<String>) -> Self {
+        let instance =
+            plan.instances.get(crash.instance as usize).map_or_else(String::new, |i| i.name.clone());
+        Self {
+            instance,
+            component: crash.component,
+            function: crash.function,
+            task,
+            what: crash.what,
+            at_ns: crash.now_ns,
+        }
+    }
 }
 
 /// Where the time of one CPU went, ns.
@@ -154,10 +198,27 @@ pub fn run(
 ) -> Result<Outcome> {
     let rules = cfg.control.filter(|c| !c.scenario.rules.is_empty());
     let Some(control) = rules else {
-        return sim::Sim::new(machine, plan, workload, costs, cfg, None, observer)?.run();
+        let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, None, observer));
+        return begun(sim, plan);
     };
     let online = machine.shape.cpus.len() as u32;
     let watch = RefCell::new(Watch::new(control.scenario, online));
     let mut both = (observer, Tap(&watch));
-    sim::Sim::new(machine, plan, workload, costs, cfg, Some(&watch), &mut both)?.run()
+    let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, Some(&watch), &mut both));
+    begun(sim, plan)
+}
+
+/// Run a simulation that was built, or say what kept it from being built.
+fn begun(
+    sim: std::result::Result<Result<sim::Sim<'_>>, weir_core::crash::Crash>,
+    plan: &Plan,
+) -> Result<Outcome> {
+    match sim {
+        Ok(sim) => sim?.run(),
+        // A loaded component broke something while the graph was built.
+        Err(crash) => {
+            let crash = Some(Crashed::of(crash, plan, None));
+            Ok(Outcome { interrupted: true, crash, ..Outcome::default() })
+        }
+    }
 }

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 
+use weir_core::crash;
 use weir_core::event::{CpuNo, Event, Observer, Stop, TaskNo};
 use weir_core::{Config, MAX_CPUS, Msg, OutMsg, Plan, Sched, Topic};
 
@@ -18,7 +19,7 @@ use super::queue::{CpuQueue, Key, Kind, Phase, TimerHeap};
 use super::steer::InForce;
 use super::sync::Objects;
 use super::task::{NEVER, NONE, Task};
-use super::{CpuOutcome, Outcome, RunConfig};
+use super::{CpuOutcome, Crashed, Faulted, Outcome, RunConfig};
 use weir_model::costs::Costs;
 use weir_model::machine::MachineEvent;
 use weir_model::scenario::{Reconfiguration, Rules, Watch};
@@ -146,6 +147,8 @@ pub struct Sim<'a> {
     pub rules: Rules,
     pub idle_samples: u32,
     pub reconfigurations: Vec<Reconfiguration>,
+    /// Components that returned errors.
+    pub faults: Vec<Faulted>,
 }
 
 impl<'a> Sim<'a> {
@@ -243,6 +246,7 @@ impl<'a> Sim<'a> {
             rules: Rules::default(),
             idle_samples: 0,
             reconfigurations: Vec::new(),
+            faults: Vec::new(),
         };
         if sim.pmu.is_missed() {
             sim.warn(
@@ -296,8 +300,32 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
-    /// Handle events until the end, whatever the end is.
+    /// Handle events until the end, whatever the end is. A loaded component that breaks a call of the core is one.
     pub fn run(mut self) -> Result<Outcome> {
+        match crash::catch(|| self.events()) {
+            Ok(ended) => {
+                let (end, interrupted) = ended?;
+                Ok(self.outcome(end, interrupted, None))
+            }
+            Err(crash) => {
+                let task = crash.task.and_then(|(_, number)| self.name_of(number as usize));
+                let crash = Crashed::of(crash, &self.plan, task);
+                let now = self.now;
+                Ok(self.outcome(now, true, Some(crash)))
+            }
+        }
+    }
+
+    /// The name of a task as observers were told it.
+    fn name_of(&self, number: usize) -> Option<String> {
+        let spec = self.tasks.get(number)?.spec;
+        let nth = self.tasks[..=number].iter().filter(|t| t.spec == spec).count();
+        let name = self.workload.tasks[spec as usize].name.to_string();
+        Some(if nth == 1 { name } else { format!("{name}-{nth}") })
+    }
+
+    /// When it ended, and whether from outside.
+    fn events(&mut self) -> Result<(u64, bool)> {
         let horizon = match (self.cfg.duration_ns, self.workload.duration_ns) {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => a.or(b).unwrap_or(NEVER),
@@ -353,7 +381,7 @@ impl<'a> Sim<'a> {
                 self.check();
             }
         };
-        Ok(self.outcome(end, interrupted))
+        Ok((end, interrupted))
     }
 
     /// A timer or an interrupt.
@@ -381,7 +409,7 @@ impl<'a> Sim<'a> {
     }
 
     /// Settle all accounts at `end` and sum up.
-    fn outcome(mut self, end: u64, interrupted: bool) -> Outcome {
+    fn outcome(mut self, end: u64, interrupted: bool, crash: Option<Crashed>) -> Outcome {
         self.now = end.max(self.now);
         for c in 0..self.cpus.len() as u32 {
             self.flush_calls(c);
@@ -432,10 +460,13 @@ impl<'a> Sim<'a> {
                     switches: c.switches,
                 })
                 .collect(),
-            memory_bytes: self.sched.memory_used(),
-            bytes_per_task: self.sched.bytes_per_task(),
+            // After a crash the core's memory is not looked at.
+            memory_bytes: if crash.is_some() { 0 } else { self.sched.memory_used() },
+            bytes_per_task: if crash.is_some() { 0 } else { self.sched.bytes_per_task() },
             warnings: self.warnings,
             reconfigurations: self.reconfigurations,
+            faults: self.faults,
+            crash,
         }
     }
 

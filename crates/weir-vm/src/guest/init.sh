@@ -113,7 +113,7 @@ if [ -n "$topology" ]; then
 	mkfifo /run/log.pipe
 	relay </run/log.pipe &
 	relay=$!
-	runweir live "$topology" $only $record 2>/run/log.pipe >/run/live.out 7>&- 8>&- 9>&- &
+	runweir live "$topology" $only ${load:+--load "$load"} $record 2>/run/log.pipe >/run/live.out 7>&- 8>&- 9>&- &
 	live=$!
 	waited=0
 	until [ -e /run/attached ]; do
