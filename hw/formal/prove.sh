@@ -87,7 +87,6 @@ any-window	axil	weir_axil_bus	s/>= NumCpus) resp = 2'd3/>= 32) resp = 2'd3/
 lists-lifo	lists	weir_lists	s/head_we    = (link \&\& !some_q\[level_q\])/head_we    = link/
 stays-linked	lists	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
 hasty	lists	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
-equal-wakes	lists	weir_lists	s/top_q > current_level_q/top_q >= current_level_q/
 both-load	contexts	weir_laxity	s/sched\[29\]         = waits_for;/sched[29]         = 1'b0;/
 no-answer	engine	weir_laxity	s/rvalid_o <= req_q;/rvalid_o <= req_q \&\& !we_q;/
 END
