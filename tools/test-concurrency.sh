@@ -73,7 +73,7 @@ if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/
 	stress "stress, strict port, ThreadSanitizer" "$work/strict" $((seconds / 5)) $((seed + 1))
 	# A lock that does not lock: the sanitizer must see it.
 	mkdir -p "$work/port/weir"
-	sed 's/while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))/while (0)/' core/port/native/weir/port.h \
+	sed 's/return !__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE);/return 1;/' core/port/native/weir/port.h \
 		>"$work/port/weir/port.h"
 	cmp -s core/port/native/weir/port.h "$work/port/weir/port.h" && fail "mutant: port without locks: does not apply"
 	build_stress . "$work/port" "$work/broken" "${tsan[@]}"
@@ -127,7 +127,7 @@ done
 mutant "a claimed task counts as running" schedule.c 's/WEIR_SCHEDULABLE, WEIR_CLAIMED)/WEIR_SCHEDULABLE, WEIR_RUNNING)/'
 mutant "no second look before idling" schedule.c 's/^\t\tctx->pick_stage++;/\t\tctx->pick_stage = PICK_FETCH;/'
 mutant "callers do not look for a writer" schedule.c 's/if (!weir_load_acquire(&s->writer)) {/if (1) {/'
-mutant "a writer does not wait for callers" swap.c 's/while (busy \&\& weir_wait(wait) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
+mutant "a writer does not wait for callers" swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 mutant "a pipe stays on the worklist" schedule.c '/^WEIR_GLOBAL int weir_visit(/,/^}/s/pipe->pending = still;/;/'
 mutant "a receiver runs without its lock" schedule.c 's/weir_visited(s, next, weir_class_update(next->to, next));/weir_pipe_unlock(next), weir_class_update(next->to, next), weir_pipe_lock(next), weir_visited(s, next, 0);/'
 mutant "removal leaves its record" pipe.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
@@ -139,7 +139,16 @@ mutant "kick without taking the idle bit" preempt.c 's/\&\& weir_mask_clear(s->i
 # Seen with store buffers only.
 mutant "no barrier before the look for a writer" schedule.c '/^WEIR_GLOBAL int weir_enter/,/^}/s/weir_barrier(s);//'
 mutant "no barrier before the look for idle CPUs" preempt.c '/int weir_kick_later/,/^}/s/weir_barrier(pipe->sched);//'
-mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/weir_spin_lock(&s->alloc_lock)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
+mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
+# Seen where a CPU stops, or gives up waiting (docs/decisions/0030).
+mutant "locks are waited for without bound" internal.h 's/weir_impatient_lock(lock, ctx->waited, s->patience)/(weir_spin_lock(lock), 0)/'
+mutant "a task finds no inbox" pipe.c 's/return post(pipe, t, [a-z0-9]*);/return err;/'
+mutant "an inbox that nobody is told of" pipe.c '/^WEIR_FLAT static int post/,/^}/s/if (!weir_load(&pipe->lock))/if (0)/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
+mutant "a CPU lets go of a lock and does not look" pipe.c '/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
+mutant "no second look at a lock given up" pipe.c '/^static int leave_word/,/^}/s/return weir_try_lock(&pipe->lock) ? 0 : -WEIR_EAGAIN;/return -WEIR_EAGAIN;/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/ || weir_load(&pipe->wanted)//'
+mutant "another CPU's worklist is left alone" schedule.c '/^static int pick_help/,/^}/s/ctx->pick_stage != PICK_AGAIN/1/'
+mutant "a block waits for the claim" schedule.c '/^WEIR_GLOBAL int weir_retire/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED \&\& to != WEIR_DEAD)/if (!weir_wait(ctx->waited, s->patience)) break; if (0)/'
+mutant "a revoked claim is kept" schedule.c '/^static int pick_keep/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)/weir_store(\&t->state, WEIR_RUNNING); if (1)/'
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

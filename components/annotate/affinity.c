@@ -26,8 +26,8 @@
  * list.
  */
 struct affinity_mask {
-	struct affinity_mask weir_mem *all;
-	struct affinity_mask weir_mem *free; /* own lock */
+	u64 all;
+	u64 free;
 	struct weir_cpumask mask;	     /* (a) only the machine's words exist */
 };
 
@@ -38,8 +38,8 @@ struct affinity_task {
 
 struct affinity {
 	struct weir_instance inst;
-	struct affinity_mask weir_mem *all;  /* own lock */
-	struct affinity_mask weir_mem *free; /* own lock */
+	u64 all;  /* (a) address of the mask made last */
+	u64 free; /* (a) of the one given back last; own lock to take one */
 };
 
 WEIR_COMPONENT(affinity, .summary = "store the CPUs on which each task may run",
@@ -52,25 +52,43 @@ static u64 affinity_bytes(const struct affinity weir_mem *self)
 	       (u64)weir_mask_words(self->inst.sched) * sizeof(u64);
 }
 
+/* A mask that a task has given back, or null. Only who has the lock takes one; giving back needs none. */
+static struct affinity_mask weir_mem *affinity_again(struct affinity weir_mem *self)
+{
+	u64 m = weir_load_acquire(&self->free), seen;
+
+	if (!m || weir_instance_lock(&self->inst))
+		return 0;
+	m = weir_load_acquire(&self->free);
+	while (m && weir_loop) {
+		seen = weir_cas(&self->free, m, ((struct affinity_mask weir_mem *)m)->free);
+		if (seen == m)
+			break;
+		m = seen;
+	}
+	weir_instance_unlock(&self->inst);
+	return (struct affinity_mask weir_mem *)m;
+}
+
 /* A mask for a task that has none, or null when the arena is full. */
 static struct affinity_mask weir_mem *affinity_get(struct affinity weir_mem *self)
 {
-	struct affinity_mask weir_mem *m;
+	struct affinity_mask weir_mem *m = affinity_again(self);
+	u64 at, seen;
 
-	if (weir_spin_lock(&self->inst.lock))
-		return 0;
-	m = self->free;
-	if (m)
-		self->free = m->free;
-	weir_spin_unlock(&self->inst.lock);
 	if (m)
 		return m;
 	m = weir_alloc(self->inst.sched, affinity_bytes(self));
-	if (!m || weir_spin_lock(&self->inst.lock))
+	if (!m)
 		return 0;
-	m->all = self->all;
-	self->all = m;
-	weir_spin_unlock(&self->inst.lock);
+	at = weir_load(&self->all);
+	while (weir_loop) {
+		m->all = at;
+		seen = weir_cas(&self->all, at, (u64)m);
+		if (seen == at)
+			break;
+		at = seen;
+	}
 	return m;
 }
 
@@ -113,16 +131,20 @@ WEIR_ENTRY void affinity_task_exit(struct affinity weir_mem *self, struct weir_t
 {
 	struct affinity_task weir_mem *p = weir_priv(&self->inst, t);
 	struct affinity_mask weir_mem *m = p->mask;
+	u64 at, seen;
 
 	if (!m)
 		return;
 	weir_store(&p->bound, 0);
 	weir_store(&p->mask, 0);
-	if (weir_spin_lock(&self->inst.lock))
-		return;
-	m->free = self->free;
-	self->free = m;
-	weir_spin_unlock(&self->inst.lock);
+	at = weir_load(&self->free);
+	while (weir_loop) {
+		m->free = at;
+		seen = weir_cas(&self->free, at, (u64)m);
+		if (seen == at)
+			break;
+		at = seen;
+	}
 }
 
 WEIR_ENTRY void affinity_take_state(struct affinity weir_mem *self, struct affinity weir_mem *old)
@@ -135,10 +157,10 @@ WEIR_ENTRY void affinity_take_state(struct affinity weir_mem *self, struct affin
 
 WEIR_ENTRY void affinity_destroy(struct affinity weir_mem *self)
 {
-	struct affinity_mask weir_mem *m = self->all;
+	struct affinity_mask weir_mem *m = (struct affinity_mask weir_mem *)self->all;
 
 	while (m && weir_loop) {
-		struct affinity_mask weir_mem *next = m->all;
+		struct affinity_mask weir_mem *next = (struct affinity_mask weir_mem *)m->all;
 
 		weir_free(self->inst.sched, m, affinity_bytes(self));
 		m = next;

@@ -146,7 +146,7 @@ static struct bandwidth_task weir_mem *bandwidth_open(struct bandwidth weir_mem 
 {
 	struct bandwidth_task weir_mem *p;
 
-	if (!msg->task || weir_spin_lock(&self->inst.lock))
+	if (!msg->task || weir_instance_lock(&self->inst))
 		return 0;
 	p = weir_priv(&self->inst, msg->task);
 	if (!bandwidth_runs(msg->task))
@@ -159,10 +159,10 @@ static int bandwidth_adopt(struct bandwidth weir_mem *self, u32 number, u32 pare
 {
 	if (!number || parent >= number)
 		return -WEIR_EINVAL;
-	if (weir_spin_lock(&self->inst.lock))
+	if (weir_instance_lock(&self->inst))
 		return -WEIR_EAGAIN;
 	self->group[number & (BANDWIDTH_GROUPS - 1)].parent = parent;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ WEIR_ENTRY int bandwidth_on_group(struct bandwidth weir_mem *self, const struct 
 		return -WEIR_EAGAIN;
 	bandwidth_settle(self, p, now);
 	p->group = (u32)msg->value;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -193,14 +193,14 @@ WEIR_ENTRY int bandwidth_on_limit(struct bandwidth weir_mem *self, const struct 
 
 	if (!g || g >= BANDWIDTH_GROUPS || (msg->value2 && !period))
 		return -WEIR_EINVAL;
-	if (weir_spin_lock(&self->inst.lock))
+	if (weir_instance_lock(&self->inst))
 		return -WEIR_EAGAIN;
 	group = &self->group[g & (BANDWIDTH_GROUPS - 1)];
 	group->quota = msg->value2;
 	group->period = period;
 	group->until = 0;
 	group->used = 0;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -221,7 +221,7 @@ WEIR_ENTRY int bandwidth_on_dispatch(struct bandwidth weir_mem *self, const stru
 		p->lease = lease;
 		p->since = now;
 	}
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -230,7 +230,7 @@ static int bandwidth_stop(struct bandwidth weir_mem *self, const struct weir_msg
 	/* What is to be done is done on the way. */
 	if (!bandwidth_open(self, msg, weir_now(self->inst.sched)))
 		return -WEIR_EAGAIN;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -257,7 +257,7 @@ WEIR_ENTRY int bandwidth_answer_budget(struct bandwidth weir_mem *self, struct w
 	if (!p)
 		return -WEIR_EINVAL;
 	msg->value = bandwidth_left(self, p, 1, now, &msg->value2);
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 

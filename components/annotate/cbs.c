@@ -166,7 +166,7 @@ static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 	if (p->state != CBS_ADMITTED)
 		return;
 	p->used += weir_reserve_charge(s, &p->r, t, !weir_reserve_on_cpu(t));
-	if (weir_load(&t->state) == WEIR_UNCONSIDERED)
+	if (weir_blocked(t))
 		return;
 	left = p->used < p->r.budget ? p->r.budget - p->used : 0;
 	if (!p->deadline ||
@@ -205,7 +205,7 @@ static u64 cbs_turn(struct cbs weir_mem *self, const struct cbs_task weir_mem *p
 /* Take the lock and find the task's memory; null: the message is about no task. */
 static struct cbs_task weir_mem *cbs_open(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
-	if (!msg->task || weir_spin_lock(&self->inst.lock))
+	if (!msg->task || weir_instance_lock(&self->inst))
 		return 0;
 	return weir_priv(&self->inst, msg->task);
 }
@@ -217,7 +217,7 @@ WEIR_ENTRY int cbs_on_policy(struct cbs weir_mem *self, const struct weir_msg *m
 	if (!p)
 		return -WEIR_EINVAL;
 	p->policy = msg->value;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -229,7 +229,7 @@ WEIR_ENTRY int cbs_on_job(struct cbs weir_mem *self, const struct weir_msg *msg)
 		return -WEIR_EINVAL;
 	p->r.wcet = msg->value;
 	p->r.within = msg->value2;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -243,7 +243,7 @@ WEIR_ENTRY int cbs_on_deadline(struct cbs weir_mem *self, const struct weir_msg 
 	if (cbs_serves(self, p) && p->r.wcet && (msg->value2 || p->r.within) &&
 	    weir_reserve_learn(&p->r, msg->value2))
 		cbs_admit(self, msg->task, p);
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -259,7 +259,7 @@ WEIR_ENTRY int cbs_on_dispatch(struct cbs weir_mem *self, const struct weir_msg 
 	if (p->state == CBS_ADMITTED)
 		weir_store(&msg->task->slice_ns,
 			   cbs_turn(self, p, msg->cpu));
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -272,7 +272,7 @@ WEIR_ENTRY int cbs_on_relinquish(struct cbs weir_mem *self, const struct weir_ms
 	/* The message may be late: perhaps it runs again. */
 	if (!weir_reserve_on_cpu(msg->task))
 		p->used += weir_reserve_charge(self->inst.sched, &p->r, msg->task, 1);
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -284,7 +284,7 @@ WEIR_ENTRY int cbs_on_block(struct cbs weir_mem *self, const struct weir_msg *ms
 		return -WEIR_EINVAL;
 	p->used += weir_reserve_charge(self->inst.sched, &p->r, msg->task, 1);
 	p->r.idle = 1;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -297,7 +297,7 @@ WEIR_ENTRY int cbs_on_exit(struct cbs weir_mem *self, const struct weir_msg *msg
 	self->load -= p->rate;
 	p->rate = 0;
 	p->state = CBS_REFUSED;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -311,7 +311,7 @@ WEIR_ENTRY int cbs_answer_deadline(struct cbs weir_mem *self, struct weir_msg *m
 	cbs_refresh(self, msg->task, p);
 	msg->value = p->state == CBS_ADMITTED ? p->deadline : 0;
 	msg->value2 = p->r.period;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -326,7 +326,7 @@ WEIR_ENTRY int cbs_answer_budget(struct cbs weir_mem *self, struct weir_msg *msg
 	cbs_refresh(self, msg->task, p);
 	msg->value = p->state != CBS_ADMITTED || p->used < p->r.budget;
 	msg->value2 = msg->value ? 0 : p->deadline - p->r.relative + p->r.period;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 

@@ -73,7 +73,7 @@ WEIR_ENTRY int fair_on_block(struct fair weir_mem *self, const struct weir_msg *
 	struct weir_fair weir_mem *f = weir_priv(&self->book.inst, msg->task);
 
 	weir_fair_ran(self->book.inst.sched, msg->task, f);
-	if (weir_load(&msg->task->state) == WEIR_UNCONSIDERED)
+	if (weir_blocked(msg->task))
 		weir_store(&f->flags, weir_load(&f->flags) | WEIR_FAIR_SLEPT);
 	return 0;
 }

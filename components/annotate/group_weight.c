@@ -98,7 +98,7 @@ static int group_weight_change(struct group_weight weir_mem *self, struct weir_t
 			       u32 weight, u32 group)
 {
 	struct group_weight_task weir_mem *p = weir_priv(&self->inst, t);
-	int err = weir_spin_lock(&self->inst.lock);
+	int err = weir_instance_lock(&self->inst);
 	u32 counted;
 
 	if (err)
@@ -108,7 +108,7 @@ static int group_weight_change(struct group_weight weir_mem *self, struct weir_t
 	p->weight = weight ? weight : p->weight;
 	p->group = group < GROUP_WEIGHT_GROUPS ? group : p->group;
 	group_weight_count(self, p, counted ? group_weight_own(p) : 0);
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -141,7 +141,7 @@ WEIR_ENTRY int group_weight_on_group(struct group_weight weir_mem *self, const s
 		return group_weight_change(self, msg->task, 0, g);
 	if (!g || parent >= g || !weight || weight > WEIR_WEIGHT_MAX)
 		return -WEIR_EINVAL;
-	err = weir_spin_lock(&self->inst.lock);
+	err = weir_instance_lock(&self->inst);
 	if (err)
 		return err;
 	group = group_weight_at(self, g);
@@ -151,26 +151,26 @@ WEIR_ENTRY int group_weight_on_group(struct group_weight weir_mem *self, const s
 	group->parent = parent;
 	if (group->sum)
 		group_weight_sum(self, parent, weight, 0);
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
 static int group_weight_rest(struct group_weight weir_mem *self, struct weir_task weir_mem *t)
 {
-	int err = weir_spin_lock(&self->inst.lock);
+	struct group_weight_task weir_mem *p = weir_priv(&self->inst, t);
+	int err = p->counted ? weir_instance_lock(&self->inst) : 0;
 
-	if (err)
+	/* Most have blocked before they end, and are counted no more. */
+	if (err || !p->counted)
 		return err;
-	group_weight_count(self, weir_priv(&self->inst, t), 0);
-	weir_spin_unlock(&self->inst.lock);
+	group_weight_count(self, p, 0);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
 WEIR_ENTRY int group_weight_on_block(struct group_weight weir_mem *self, const struct weir_msg *msg)
 {
-	return weir_load(&msg->task->state) == WEIR_UNCONSIDERED
-		       ? group_weight_rest(self, msg->task)
-		       : 0;
+	return weir_blocked(msg->task) ? group_weight_rest(self, msg->task) : 0;
 }
 
 WEIR_ENTRY int group_weight_on_exit(struct group_weight weir_mem *self, const struct weir_msg *msg)
@@ -183,17 +183,16 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 {
 	struct group_weight_task weir_mem *p;
 	u64 weight;
-	u32 state, g;
+	u32 g;
 	int err;
 
 	if (!msg->task)
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
-	err = weir_spin_lock(&self->inst.lock);
+	err = weir_instance_lock(&self->inst);
 	if (err)
 		return err;
-	state = weir_load(&msg->task->state);
-	if (state != WEIR_UNCONSIDERED && state != WEIR_DEAD)
+	if (!weir_blocked(msg->task) && weir_load(&msg->task->state) != WEIR_DEAD)
 		group_weight_count(self, p, group_weight_own(p));
 	/* 10 bits more, so that what is rounded off on the way does not count. */
 	weight = (u64)group_weight_own(p) << 10;
@@ -204,7 +203,7 @@ WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, st
 		weight = weight * group_weight_of(group) / (group->sum ? group->sum : 1);
 		g = group->parent;
 	}
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	weight = (weight + 512) >> 10;
 	/* As little as Linux gives a group. */
 	msg->value = weight < 2 ? 2 : weight > WEIR_WEIGHT_MAX ? WEIR_WEIGHT_MAX : weight;

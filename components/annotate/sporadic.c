@@ -145,7 +145,7 @@ static void sporadic_refresh(struct sporadic weir_mem *self, struct weir_task we
 		return;
 	begin = p->r.since;
 	sporadic_spend(p, begin, weir_reserve_charge(s, &p->r, t, !weir_reserve_on_cpu(t)));
-	if (weir_load(&t->state) == WEIR_UNCONSIDERED)
+	if (weir_blocked(t))
 		return;
 	if (p->r.idle)
 		sporadic_wake(p, weir_now(s));
@@ -156,7 +156,7 @@ static void sporadic_refresh(struct sporadic weir_mem *self, struct weir_task we
 static struct sporadic_task weir_mem *sporadic_open(struct sporadic weir_mem *self,
 						    const struct weir_msg *msg)
 {
-	if (!msg->task || weir_spin_lock(&self->inst.lock))
+	if (!msg->task || weir_instance_lock(&self->inst))
 		return 0;
 	return weir_priv(&self->inst, msg->task);
 }
@@ -169,7 +169,7 @@ WEIR_ENTRY int sporadic_on_job(struct sporadic weir_mem *self, const struct weir
 		return -WEIR_EINVAL;
 	p->r.wcet = msg->value;
 	p->r.within = msg->value2;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -181,7 +181,7 @@ WEIR_ENTRY int sporadic_on_deadline(struct sporadic weir_mem *self, const struct
 		return -WEIR_EINVAL;
 	if (p->r.wcet && (msg->value2 || p->r.within) && weir_reserve_learn(&p->r, msg->value2))
 		sporadic_begin(p, weir_now(self->inst.sched));
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -196,7 +196,7 @@ WEIR_ENTRY int sporadic_on_dispatch(struct sporadic weir_mem *self, const struct
 	if (p->nr)
 		weir_store(&msg->task->slice_ns,
 			   weir_reserve_time(self->inst.sched, msg->cpu, p->amount[0]));
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -209,7 +209,7 @@ WEIR_ENTRY int sporadic_on_relinquish(struct sporadic weir_mem *self, const stru
 	/* The message may be late: perhaps it runs again. */
 	if (!weir_reserve_on_cpu(msg->task))
 		sporadic_refresh(self, msg->task, p);
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -222,7 +222,7 @@ WEIR_ENTRY int sporadic_on_block(struct sporadic weir_mem *self, const struct we
 	sporadic_refresh(self, msg->task, p);
 	p->r.running = 0;
 	p->r.idle = 1;
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
@@ -235,6 +235,6 @@ WEIR_ENTRY int sporadic_answer_budget(struct sporadic weir_mem *self, struct wei
 	sporadic_refresh(self, msg->task, p);
 	msg->value = !p->nr || p->at[0] <= weir_now(self->inst.sched);
 	msg->value2 = msg->value ? 0 : p->at[0];
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }

@@ -80,7 +80,7 @@ WEIR_COMPONENT(
 
 /* --- where to ----------------------------------------------------------------------------------------- */
 
-/* Where a waking task's search begins: where it was, or where it was woken. The lock of the instance is held. */
+/* Where a waking task's search begins: where it was, or where it was woken. */
 WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u32 prev, u32 here,
 					  u64 load)
 {
@@ -99,7 +99,7 @@ WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u
 	return mine < theirs ? here : prev;
 }
 
-/* A CPU near where @t was or was woken, which would count @weight there; WEIR_NO_CPU: none. The lock is held. */
+/* A CPU near where @t was or was woken, which would count @weight there; WEIR_NO_CPU: none. */
 WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 				   struct weir_task weir_mem *t weir_arg, u32 weight,
 				   const struct weir_cpumask weir_mem *mask weir_arg)
@@ -146,10 +146,7 @@ WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
 {
 	u32 weight = (u32)weir_property(self->inst.sched, WEIR_TOPIC_WEIGHT, t), port;
 	const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
-	int err = weir_spin_lock(&self->inst.lock);
 
-	if (err)
-		return err;
 	weir_rq_load_track(weir_priv(&self->inst, t), weir_now(self->inst.sched));
 	if (!to || !weir_pipe_allows(to, mask)) {
 		to = weir_port_to(&self->inst, &self->loads.map,
@@ -160,7 +157,6 @@ WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
 	}
 	weir_rq_load_enter(&self->loads, weir_priv(&self->inst, t), to ? to->from_port + 1 : 0,
 			 weight ? weight : 1, weir_now(self->inst.sched));
-	weir_spin_unlock(&self->inst.lock);
 	return fair_balancer_send(self, in, t, to);
 }
 
@@ -202,7 +198,7 @@ WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
 		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
 
 		/* One that gave up its CPU stays where that is. */
-		if (!to && weir_load(&p->weight))
+		if (!to && weir_rq_load_weight(p))
 			to = weir_port_to(&self->inst, &self->loads.map, weir_load(&t->cpu));
 		err = fair_balancer_put(self, in, t, to);
 		if (err)
@@ -247,14 +243,10 @@ WEIR_ENTRY int fair_balancer_on_dispatch(struct fair_balancer weir_mem *self,
 					 const struct weir_msg *msg)
 {
 	struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, msg->task);
-	int err = weir_spin_lock(&self->inst.lock);
 
-	if (err)
-		return err;
 	weir_rq_load_track(p, weir_now(self->inst.sched));
 	if (msg->cpu < weir_nr_cpus(self->inst.sched))
-		p->running = weir_cpu_capacity(self->inst.sched, msg->cpu);
-	weir_spin_unlock(&self->inst.lock);
+		weir_store(&p->running, weir_cpu_capacity(self->inst.sched, msg->cpu));
 	return 0;
 }
 
@@ -284,7 +276,7 @@ WEIR_HELPER u64 fair_balancer_find(struct fair_balancer weir_mem *self weir_arg,
 	for (t = from->tail; t && n < self->reach && weir_loop; t = weir_pipe_prev(from, t)) {
 		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 
-		if (weir_load(&t->state) == WEIR_SCHEDULABLE && p->stopped < before &&
+		if (weir_load(&t->state) == WEIR_SCHEDULABLE && weir_load(&p->stopped) < before &&
 		    weir_cpu_may(self->inst.sched, cpu, weir_affinity(self->inst.sched, t))) {
 			found = (u64)t;
 			break;

@@ -155,7 +155,7 @@ WEIR_HELPER int partition_place(struct partition weir_mem *self weir_arg,
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct partition_task weir_mem *p = weir_priv(&self->inst, t);
 	u64 load = partition_load(self, t);
-	int err = weir_spin_lock(&self->inst.lock);
+	int err = weir_instance_lock(&self->inst);
 	u32 port;
 
 	if (err)
@@ -172,7 +172,7 @@ WEIR_HELPER int partition_place(struct partition weir_mem *self weir_arg,
 		p->load = load;
 		self->load[port] += load;
 	}
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return weir_route(&self->inst, in, t,
 			  port < self->inst.nr_out ? weir_out(&self->inst, port) : 0);
 }
@@ -227,12 +227,12 @@ WEIR_ENTRY int partition_on_cpu_status(struct partition weir_mem *self, const st
 
 WEIR_ENTRY int partition_on_exit(struct partition weir_mem *self, const struct weir_msg *msg)
 {
-	int err = weir_spin_lock(&self->inst.lock);
+	int err = weir_instance_lock(&self->inst);
 
 	if (err)
 		return err;
 	partition_unbook(self, weir_priv(&self->inst, msg->task));
-	weir_spin_unlock(&self->inst.lock);
+	weir_instance_unlock(&self->inst);
 	return 0;
 }
 

@@ -27,44 +27,47 @@ WEIR_GLOBAL int weir_rq_load_take(struct weir_rq_loads weir_mem *loads weir_arg,
 	return 0;
 }
 
-/* Out-pipe @port - 1 has @add more weight and @take less; 0: none has. */
-static void rq_load_count(struct weir_rq_loads weir_mem *loads, u32 port, u64 add, u64 take, u64 now)
+/* The average of @q up to @now, if no other CPU is at it; it may have stopped there. */
+static void rq_load_update(struct weir_rq_load_port weir_mem *q, u64 now)
 {
-	struct weir_rq_load_port weir_mem *q;
-
-	if (!port || port > loads->inst->nr_out)
+	if (!weir_try_lock(&q->busy))
 		return;
-	q = &loads->port[port - 1];
-	weir_pelt_update(&q->pelt, now, q->load, 0);
-	q->load = q->load + add > take ? q->load + add - take : 0;
+	weir_pelt_update(&q->pelt, now, weir_rq_load_sum(q), 0);
+	weir_spin_unlock(&q->busy);
 }
 
 WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg,
 				 struct weir_rq_load_task weir_mem *p weir_arg, u32 port, u32 weight, u64 now)
 {
+	u64 new = (u64)port << 32 | weight, old = weir_load(&p->counted), seen;
+	u32 nr = loads->inst->nr_out, from;
+
 	weir_rq_load_track(p, now);
-	if (p->running)
-		p->stopped = now;
-	p->running = 0;
-	rq_load_count(loads, p->port, 0, p->weight, now);
-	rq_load_count(loads, port, weight, 0, now);
-	p->weight = weight;
-	p->port = port;
+	if (weir_load(&p->running))
+		weir_store(&p->stopped, now);
+	weir_store(&p->running, 0);
+	while (weir_loop) {
+		seen = weir_cas(&p->counted, old, new);
+		if (seen == old)
+			break;
+		old = seen;
+	}
+	from = old >> 32;
+	if (from && from <= nr) {
+		rq_load_update(&loads->port[from - 1], now);
+		weir_fetch_add(&loads->port[from - 1].load, -(s64)(u32)old);
+	}
+	if (port && port <= nr) {
+		rq_load_update(&loads->port[port - 1], now);
+		weir_fetch_add(&loads->port[port - 1].load, weight);
+	}
 	return 0;
 }
 
 WEIR_GLOBAL int weir_rq_load_leave(struct weir_rq_loads weir_mem *loads weir_arg,
 				 struct weir_rq_load_task weir_mem *p weir_arg)
 {
-	u32 port = p->port;
-	int err = weir_spin_lock(&loads->inst->lock);
-
-	if (err)
-		return err;
-	weir_rq_load_enter(loads, p, 0, 0, weir_now(loads->inst->sched));
-	p->port = port;
-	weir_spin_unlock(&loads->inst->lock);
-	return 0;
+	return weir_rq_load_enter(loads, p, weir_load(&p->counted) >> 32, 0, weir_now(loads->inst->sched));
 }
 
 WEIR_GLOBAL u64 weir_rq_load_of(struct weir_rq_loads weir_mem *loads weir_arg, u32 cpu, u64 now)
@@ -75,7 +78,7 @@ WEIR_GLOBAL u64 weir_rq_load_of(struct weir_rq_loads weir_mem *loads weir_arg, u
 	if (!port)
 		return ~0ull >> 20;
 	q = &loads->port[port - 1];
-	weir_pelt_update(&q->pelt, now, weir_load(&q->load), 0);
+	rq_load_update(q, now);
 	return weir_pelt_load(&q->pelt);
 }
 
@@ -150,7 +153,7 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 		if (!weir_cpu_may(s, cpu, mask))
 			continue;
 		load = weir_rq_load_weighs(s, cpu,
-					weir_rq_load_of(loads, cpu, now) + loads->port[i].load);
+					weir_rq_load_of(loads, cpu, now) + weir_rq_load_sum(&loads->port[i]));
 		if (!weir_cpu_waits(s, cpu))
 			load += 1ull << 40;
 		else if (!weir_core_idle(s, cpu))

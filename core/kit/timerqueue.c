@@ -96,7 +96,7 @@ static void timerqueue_arm(struct weir_timerqueue weir_mem *d)
 
 WEIR_GLOBAL int weir_timerqueue_set(struct weir_timerqueue weir_mem *d weir_arg, struct weir_task weir_mem *t weir_arg, u64 at)
 {
-	int err = weir_spin_lock(&d->inst->lock);
+	int err = weir_instance_lock(d->inst);
 	u32 i;
 
 	if (err)
@@ -110,7 +110,7 @@ WEIR_GLOBAL int weir_timerqueue_set(struct weir_timerqueue weir_mem *d weir_arg,
 		timerqueue_put(d, timerqueue_make_room(d, i, at), t, at);
 		timerqueue_arm(d);
 	}
-	weir_spin_unlock(&d->inst->lock);
+	weir_instance_unlock(d->inst);
 	return err;
 }
 
@@ -121,7 +121,7 @@ WEIR_GLOBAL int weir_timerqueue_clear(struct weir_timerqueue weir_mem *d weir_ar
 
 	if (!weir_load(timerqueue_place_of(d, t)))
 		return 0;
-	err = weir_spin_lock(&d->inst->lock);
+	err = weir_instance_lock(d->inst);
 	if (err)
 		return err;
 	i = timerqueue_index_of(d, t);
@@ -129,7 +129,7 @@ WEIR_GLOBAL int weir_timerqueue_clear(struct weir_timerqueue weir_mem *d weir_ar
 		timerqueue_take(d, i);
 		timerqueue_arm(d);
 	}
-	weir_spin_unlock(&d->inst->lock);
+	weir_instance_unlock(d->inst);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue 
 {
 	struct weir_task weir_mem *t = 0;
 
-	if (weir_spin_lock(&d->inst->lock))
+	if (weir_instance_lock(d->inst))
 		return 0;
 	if (d->nr && d->heap[0].at <= now) {
 		t = d->heap[0].task;
@@ -145,7 +145,7 @@ WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue 
 	} else {
 		timerqueue_arm(d);
 	}
-	weir_spin_unlock(&d->inst->lock);
+	weir_instance_unlock(d->inst);
 	return t;
 }
 

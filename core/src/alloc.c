@@ -26,29 +26,59 @@ static void zero(void weir_mem *p, u64 bytes)
 		w[i] = 0;
 }
 
+/*
+ * Free lists are stacks onto which anybody puts by one exchange, and from which only who has the lock takes: what it has seen in
+ * front stays behind whatever comes. So giving back never waits, and taking need not: there is fresh memory.
+ */
+
+/* A block of class @c that was given back, or 0. */
+static u64 take_free(struct weir_sched weir_mem *s, u32 c, u64 size)
+{
+	u64 p = weir_load_acquire(&s->free_list[c]), seen;
+	WEIR_WAIT(waited);
+
+	if (!p || weir_impatient_lock(&s->alloc_lock, waited, s->patience))
+		return 0;
+	p = weir_load_acquire(&s->free_list[c]);
+	while (p && weir_loop) {
+		seen = weir_cas(&s->free_list[c], p, *(u64 weir_mem *)p);
+		if (seen == p)
+			break;
+		p = seen;
+	}
+	weir_spin_unlock(&s->alloc_lock);
+	if (p)
+		weir_fetch_add(&s->freed, -size);
+	return p;
+}
+
+/* Memory that was never used, or 0. */
+static u64 take_fresh(struct weir_sched weir_mem *s, u64 size)
+{
+	u64 used = weir_load(&s->used), seen;
+
+	while (used + size <= s->arena_bytes && weir_loop) {
+		seen = weir_cas(&s->used, used, used + size);
+		if (seen == used)
+			return (u64)s + used;
+		used = seen;
+	}
+	return 0;
+}
+
 WEIR_FLAT u64 weir_alloc_here(struct weir_sched weir_mem *s, u64 bytes)
 {
-	void weir_mem *p = 0;
-	int recycled = 0;
-	u64 size;
+	u64 size, p;
 	u32 c;
 
 	c = size_class(bytes, &size);
-	if (c >= WEIR_NR_SIZES || weir_spin_lock(&s->alloc_lock))
+	if (c >= WEIR_NR_SIZES)
 		return 0;
-	if (s->free_list[c]) {
-		p = s->free_list[c];
-		s->free_list[c] = *(void weir_mem *weir_mem *)p;
-		weir_store(&s->freed, s->freed - size);
-		recycled = 1;
-	} else if (s->used + size <= s->arena_bytes) {
-		p = (char weir_mem *)s + s->used;
-		weir_store(&s->used, s->used + size);
-	}
-	weir_spin_unlock(&s->alloc_lock);
-	if (recycled)
-		zero(p, size);
-	return (u64)p;
+	p = take_free(s, c, size);
+	if (!p)
+		return take_fresh(s, size);
+	zero((void weir_mem *)p, size);
+	return p;
 }
 
 /* 8-byte aligned. */
@@ -75,18 +105,23 @@ WEIR_GLOBAL int weir_copy(void weir_mem *to weir_arg, const void weir_mem *from 
 
 WEIR_FLAT int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes)
 {
-	u64 size;
+	u64 size, at, seen;
 	u32 c;
 
 	if (!p)
 		return 0;
 	c = size_class(bytes, &size);
-	if (c >= WEIR_NR_SIZES || weir_spin_lock(&s->alloc_lock))
-		return -WEIR_EAGAIN;
-	*(void weir_mem *weir_mem *)p = s->free_list[c];
-	s->free_list[c] = p;
-	weir_store(&s->freed, s->freed + size);
-	weir_spin_unlock(&s->alloc_lock);
+	if (c >= WEIR_NR_SIZES)
+		return -WEIR_EINVAL;
+	at = weir_load(&s->free_list[c]);
+	while (weir_loop) {
+		*(u64 weir_mem *)p = at;
+		seen = weir_cas(&s->free_list[c], at, (u64)p);
+		if (seen == at)
+			break;
+		at = seen;
+	}
+	weir_fetch_add(&s->freed, size);
 	return 0;
 }
 

@@ -85,6 +85,7 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 		if (weir_pipe_lock(pipe)) {
 			/* Its receiver sees every task anew at the next change, and asks. */
 			weir_store(&pipe->rebuild, 1);
+			weir_store(&pipe->news, 1);
 			continue;
 		}
 		if (weir_pipe_has(pipe, t)) {
@@ -168,6 +169,13 @@ WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg, struct weir
 
 /* --- topics added at run time ------------------------------------------------------------------ */
 
+static int lock_topics(struct weir_sched weir_mem *s)
+{
+	WEIR_WAIT(waited);
+
+	return weir_impatient_lock(&s->alloc_lock, waited, s->patience);
+}
+
 static int find_free(struct weir_sched weir_mem *s)
 {
 	for (u32 i = WEIR_NR_STD_TOPICS; i < weir_limit(WEIR_MAX_TOPICS) && weir_loop; i++)
@@ -184,7 +192,7 @@ int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version)
 	weir_budget_reset();
 	if (!uuid)
 		return -WEIR_EINVAL;
-	if (weir_spin_lock(&s->alloc_lock))
+	if (lock_topics(s))
 		return -WEIR_EAGAIN;
 	for (u32 i = 0; i < weir_limit(WEIR_MAX_TOPICS) && weir_loop; i++)
 		if (s->topics[i].uuid == uuid)
@@ -213,7 +221,7 @@ int weir_topic_hold(struct weir_sched weir_mem *s, u32 topic)
 	int err = -WEIR_ENOENT;
 
 	/* Under the lock of weir_topic_remove(), which must not miss the new user. */
-	if (weir_spin_lock(&s->alloc_lock))
+	if (lock_topics(s))
 		return -WEIR_EAGAIN;
 	if (topic < WEIR_MAX_TOPICS && s->topics[topic].uuid) {
 		weir_fetch_add(&s->topics[topic].users, 1);
@@ -227,7 +235,7 @@ int weir_topic_release(struct weir_sched weir_mem *s, u32 topic)
 {
 	int err = -WEIR_ENOENT;
 
-	if (weir_spin_lock(&s->alloc_lock))
+	if (lock_topics(s))
 		return -WEIR_EAGAIN;
 	if (topic < WEIR_MAX_TOPICS && s->topics[topic].users) {
 		weir_fetch_add(&s->topics[topic].users, (u32)-1);
@@ -243,7 +251,7 @@ int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic)
 
 	if (topic >= WEIR_MAX_TOPICS || topic < WEIR_NR_STD_TOPICS || !weir_load(&s->topics[topic].uuid))
 		return -WEIR_ENOENT;
-	if (weir_spin_lock(&s->alloc_lock))
+	if (lock_topics(s))
 		return -WEIR_EAGAIN;
 	if (weir_load(&s->topics[topic].users))
 		err = -WEIR_EBUSY;

@@ -27,6 +27,17 @@ WEIR_INLINE void weir_give_up(struct weir_sched weir_mem *s)
 	weir_store(&cpu->nr_gave_up, cpu->nr_gave_up + 1);
 }
 
+/* The lock word of a pipe or an instance, within what is left of the call's patience. 0 or -WEIR_EAGAIN. */
+WEIR_INLINE int weir_lock_word(struct weir_sched weir_mem *s, u32 weir_mem *lock)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	int err = weir_impatient_lock(lock, ctx->waited, s->patience);
+
+	if (err)
+		weir_give_up(s);
+	return err;
+}
+
 /* A full barrier between CPUs, where there are several. */
 WEIR_INLINE void weir_barrier(const struct weir_sched weir_mem *s)
 {
@@ -46,6 +57,8 @@ WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem
  * is idle, else to the nearest idle one by LLC and node that its affinity allows.
  */
 int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+/* A CPU behind @pipe that sleeps is to come and look for what nobody else carries on; near @t's (null: any). */
+int weir_pipe_news(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 /* The idle CPU to kick for @t in pipe @idx, taken out of the idle set; WEIR_NO_CPU if none is left. */
 u32 weir_kick_target(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 idx);
 
@@ -65,6 +78,9 @@ int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task we
 			     struct weir_task weir_mem *after);
 int weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
+/* pipe.c: link the tasks that came while the lock was taken; it is held. */
+int weir_inbox_open(struct weir_pipe weir_mem *pipe);
+
 /* list.c: the list of a pipe; the pipe's lock is held. Links @t behind @after, or first if that is null. */
 void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
 		    struct weir_task weir_mem *after);
@@ -72,6 +88,8 @@ void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem
 
 /* schedule.c: the worklist of the calling CPU */
 void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
+/* The next pipe before @exit with changes that some CPU has not carried on yet: its address; 0: there is none. */
+u64 weir_unfinished(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit);
 /*
  * Work on a task of @pipe could not be done to the end, for a deeper pipe could not be had: its receiver starts over with all
  * tasks. No change need come for that: this CPU looks again by itself. The pipe is locked.

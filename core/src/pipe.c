@@ -4,60 +4,6 @@
 
 #define FIRST_LOG 8u
 
-/* The lock was taken for so long; @err: and still is. Others may count at the same time, without the lock. */
-WEIR_FLAT static void lock_waited(struct weir_pipe weir_mem *pipe, u64 waited_ns, int err)
-{
-	weir_fetch_add(&pipe->lock_wait_ns, waited_ns);
-	weir_fetch_add(&pipe->nr_lock_waits, 1);
-	if (err)
-		weir_fetch_add(&pipe->nr_lock_given_up, 1);
-	if (waited_ns > weir_load(&pipe->longest_lock_wait_ns))
-		weir_store(&pipe->longest_lock_wait_ns, waited_ns);
-}
-
-WEIR_GLOBAL int weir_pipe_lock(struct weir_pipe weir_mem *pipe weir_arg)
-{
-	struct weir_sched weir_mem *s = pipe->sched;
-	u64 waited_ns = 0;
-	int err;
-
-	weir_valid(s, pipe);
-	if (WEIR_STRICT) {
-		struct weir_ctx weir_mem *ctx = weir_ctx(s);
-
-		/* Rank order: deeper than every lock held, so no two CPUs can wait for each other. */
-		weir_assert(ctx->nr_held < WEIR_MAX_DEPTH);
-		weir_assert(!ctx->nr_held || ctx->held[ctx->nr_held - 1] < pipe->slot);
-		/* An update holds its in-pipe and one more (docs/decisions/0001). */
-		weir_assert(ctx->nr_held < 2);
-		ctx->held[ctx->nr_held++] = pipe->slot;
-	}
-	err = s->exclusive ? 0 : weir_impatient_lock(&pipe->lock, &waited_ns);
-	if (waited_ns)
-		lock_waited(pipe, waited_ns, err);
-	if (err) {
-		weir_give_up(s);
-		if (WEIR_STRICT)
-			weir_ctx(s)->nr_held--;
-		return err;
-	}
-	weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
-	return 0;
-}
-
-WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
-{
-	weir_op(pipe->sched, WEIR_OP_UNLOCK, pipe->idx, 0);
-	if (WEIR_STRICT) {
-		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
-
-		weir_assert(ctx->nr_held && ctx->held[ctx->nr_held - 1] == pipe->slot);
-		ctx->nr_held--;
-	}
-	if (!pipe->sched->exclusive)
-		weir_spin_unlock(&pipe->lock);
-}
-
 /* --- change log ------------------------------------------------------------------------------ */
 
 /* Squeeze cancelled records out; 1 if that made room. */
@@ -104,11 +50,17 @@ WEIR_GLOBAL int weir_log_room(struct weir_pipe weir_mem *pipe weir_arg)
 }
 
 /* The receiver has something to do: put the pipe on this CPU's worklist, once. */
-WEIR_FLAT static void wake_receiver(struct weir_pipe weir_mem *pipe)
+WEIR_FLAT static void wake_receiver(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	if (pipe->pending)
+	if (!pipe->news && !pipe->sched->exclusive)
+		weir_store(&pipe->news, 1);
+	if (pipe->pending) {
+		/* Another CPU is to carry the change on, and may have stopped. */
+		if (!pipe->postponed && !pipe->sched->exclusive && pipe->pending != weir_ctx(pipe->sched)->cpu + 1)
+			weir_pipe_news(pipe, t);
 		return;
-	pipe->pending = 1;
+	}
+	pipe->pending = weir_ctx(pipe->sched)->cpu + 1;
 	if (!pipe->postponed)
 		weir_work_push(pipe->sched, pipe);
 }
@@ -134,7 +86,7 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 		return;
 	if (pipe->nr_log == pipe->cap_log && weir_log_room(pipe)) {
 		pipe->rebuild = 1;
-		wake_receiver(pipe);
+		wake_receiver(pipe, t);
 		return;
 	}
 	pipe->log[pipe->nr_log].task = t;
@@ -144,7 +96,7 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 		weir_fetch_add(&t->refs, 1);
 	else
 		h->change = pipe->nr_log;
-	wake_receiver(pipe);
+	wake_receiver(pipe, t);
 }
 
 WEIR_FLAT struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos)
@@ -178,17 +130,19 @@ WEIR_GLOBAL int weir_pipe_consume(struct weir_pipe weir_mem *pipe weir_arg)
 WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 {
 	struct weir_task weir_mem *t;
+	int err = 0;
 
 	weir_pipe_consume(pipe);
 	pipe->rebuild = 0;
 	weir_for_task(t, pipe) {
-		if (weir_task_withdraw(pipe->sched, t, pipe->slot + 1)) {
-			pipe->rebuild = 1;
-			return -WEIR_EAGAIN;
-		}
-		log_change(pipe, t, WEIR_ADDED);
+		/* One that a CPU without a turn holds up holds up no other. */
+		if (weir_task_withdraw(pipe->sched, t, pipe->slot + 1))
+			err = -WEIR_EAGAIN;
+		else
+			log_change(pipe, t, WEIR_ADDED);
 	}
-	return 0;
+	pipe->rebuild |= err != 0;
+	return err;
 }
 
 /* A receiver that fails would never end if it got another turn of its own here. */
@@ -197,7 +151,7 @@ WEIR_GLOBAL int weir_pipe_rebuild(struct weir_pipe weir_mem *pipe weir_arg)
 	u32 was_pending = pipe->pending;
 	int err;
 
-	pipe->pending = 1;
+	pipe->pending = weir_ctx(pipe->sched)->cpu + 1;
 	err = weir_pipe_represent(pipe);
 	pipe->pending = was_pending;
 	return err;
@@ -221,9 +175,227 @@ WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task w
 		weir_kick_later(pipe, t);
 }
 
+/* --- locks and inboxes -------------------------------------------------------------------------
+
+ * Nobody waits for a pipe's lock without bound: the CPU that holds it may have stopped (docs/decisions/0030). While the lock
+ * is taken,
+ *
+ * - a task that is to be added goes into the inbox. It counts as a member from then on. The receiver, or the CPU that
+ *   claims from the pipe, links what is there;
+ * - any other caller gives up, and leaves `wanted`.
+ *
+ * Each writes first and then looks at the lock once more, and who lets go of the lock looks at both afterwards, with a full
+ * barrier between on either side: one of the two sees the other, and kicks a CPU behind the pipe that sleeps.
+ */
+
+/* The rank order, where it is checked: deeper than every lock held, so no two CPUs can wait for each other. */
+WEIR_INLINE void note_locked(struct weir_pipe weir_mem *pipe)
+{
+	if (WEIR_STRICT) {
+		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
+
+		weir_assert(ctx->nr_held < WEIR_MAX_DEPTH);
+		weir_assert(!ctx->nr_held || ctx->held[ctx->nr_held - 1] < pipe->slot);
+		/* An update holds its in-pipe and one more (docs/decisions/0001). */
+		weir_assert(ctx->nr_held < 2);
+		ctx->held[ctx->nr_held++] = pipe->slot;
+	}
+}
+
+WEIR_INLINE void note_unlocked(struct weir_pipe weir_mem *pipe)
+{
+	if (WEIR_STRICT) {
+		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
+
+		weir_assert(ctx->nr_held && ctx->held[ctx->nr_held - 1] == pipe->slot);
+		ctx->nr_held--;
+	}
+}
+
+/* The task is in the pipe's inbox. The lock is held. */
+WEIR_INLINE int is_boxed(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	return weir_hook(pipe, t)->prev == t;
+}
+
+/* In the pipe and linked. */
+WEIR_INLINE int is_linked(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	return weir_pipe_has(pipe, t) && !is_boxed(pipe, t);
+}
+
+/* All that is in the inbox, which is empty then; the latest first. */
+WEIR_FLAT static struct weir_task weir_mem *inbox_take(struct weir_pipe weir_mem *pipe)
+{
+	u64 at = weir_load(&pipe->inbox), seen;
+
+	while (at && weir_loop) {
+		seen = weir_cas(&pipe->inbox, at, 0);
+		if (seen == at)
+			break;
+		at = seen;
+	}
+	return (struct weir_task weir_mem *)at;
+}
+
+WEIR_FLAT static void inbox_put(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	u64 at = weir_load(&pipe->inbox), seen;
+
+	while (weir_loop) {
+		weir_hook(pipe, t)->next = (struct weir_task weir_mem *)at;
+		seen = weir_cas(&pipe->inbox, at, (u64)t);
+		if (seen == at)
+			break;
+		at = seen;
+	}
+}
+
+/* Turn a list of the inbox around. */
+WEIR_FLAT static struct weir_task weir_mem *inbox_reverse(const struct weir_pipe weir_mem *pipe,
+							  struct weir_task weir_mem *t)
+{
+	struct weir_task weir_mem *first = 0;
+
+	while (t && weir_loop) {
+		struct weir_task weir_mem *next = weir_hook(pipe, t)->next;
+
+		weir_hook(pipe, t)->next = first;
+		first = t;
+		t = next;
+	}
+	return first;
+}
+
+/* The lock is held: link what came while it was taken, in the order in which it came. */
+WEIR_GLOBAL int weir_inbox_open(struct weir_pipe weir_mem *pipe weir_arg)
+{
+	struct weir_task weir_mem *first = inbox_reverse(pipe, inbox_take(pipe)), *t;
+
+	while (first && weir_loop) {
+		t = first;
+		first = weir_hook(pipe, t)->next;
+		if (pipe->keyed)
+			weir_keyed_insert(pipe, t, weir_hook(pipe, t)->key);
+		else
+			weir_list_link(pipe, t, pipe->tail);
+		joined(pipe, t);
+	}
+	return 0;
+}
+
+/* The lock is held: @t, which is in the inbox, is in the pipe no more. O(tasks in the inbox). */
+WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_task weir_mem *at = inbox_reverse(pipe, inbox_take(pipe));
+
+	while (at && weir_loop) {
+		struct weir_task weir_mem *next = weir_hook(pipe, at)->next;
+
+		if (at != t)
+			inbox_put(pipe, at);
+		at = next;
+	}
+	weir_hook(pipe, t)->next = 0;
+	weir_hook(pipe, t)->prev = 0;
+	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
+	return 0;
+}
+
+/* The wait was in vain: leave word, then look once more. */
+static int leave_word(struct weir_pipe weir_mem *pipe)
+{
+	weir_store(&pipe->wanted, 1);
+	weir_barrier(pipe->sched);
+	return weir_try_lock(&pipe->lock) ? 0 : -WEIR_EAGAIN;
+}
+
+/* Another CPU has the lock: wait a bounded time for it, and count that. */
+WEIR_FLAT static int wait_for_lock(struct weir_pipe weir_mem *pipe)
+{
+	u64 began = weir_port_clock(), ns;
+	int err = weir_lock_word(pipe->sched, &pipe->lock);
+
+	if (err)
+		err = leave_word(pipe);
+	if (!began)
+		return err;
+	ns = weir_port_clock() - began;
+	weir_fetch_add(&pipe->lock_wait_ns, ns);
+	weir_fetch_add(&pipe->nr_lock_waits, 1);
+	if (err)
+		weir_fetch_add(&pipe->nr_lock_given_up, 1);
+	if (ns > weir_load(&pipe->longest_lock_wait_ns))
+		weir_store(&pipe->longest_lock_wait_ns, ns);
+	return err;
+}
+
+WEIR_GLOBAL int weir_pipe_lock(struct weir_pipe weir_mem *pipe weir_arg)
+{
+	struct weir_sched weir_mem *s = pipe->sched;
+
+	weir_valid(s, pipe);
+	note_locked(pipe);
+	if (!s->exclusive && !weir_lock_at_once(&pipe->lock) && wait_for_lock(pipe)) {
+		note_unlocked(pipe);
+		return -WEIR_EAGAIN;
+	}
+	weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
+	return 0;
+}
+
+WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
+{
+	struct weir_sched weir_mem *s = pipe->sched;
+	u32 wanted;
+
+	weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
+	note_unlocked(pipe);
+	if (s->exclusive)
+		return;
+	if (!WEIR_IMPATIENT && !s->patience) {
+		weir_spin_unlock(&pipe->lock);
+		return;
+	}
+	wanted = weir_load(&pipe->wanted);
+	if (wanted)
+		weir_store(&pipe->wanted, 0);
+	weir_unlock_fenced(&pipe->lock);
+	if (wanted || weir_load(&pipe->wanted) || weir_load(&pipe->inbox))
+		weir_pipe_news(pipe, (struct weir_task weir_mem *)weir_load(&pipe->inbox));
+}
+
+/*
+ * The lock of @pipe could not be had: @t, which is in no pipe of this depth, joins by way of the inbox: last in a list, by
+ * @key in a keyed pipe. -WEIR_EAGAIN: it is in one.
+ */
+WEIR_FLAT static int post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key)
+{
+	struct weir_cpu weir_mem *cpu = &pipe->sched->cpus[weir_ctx(pipe->sched)->cpu];
+	struct weir_hook weir_mem *h = weir_hook(pipe, t);
+
+	if (weir_load(&h->pipe))
+		return -WEIR_EAGAIN;
+	weir_store(&cpu->nr_inboxed, cpu->nr_inboxed + 1);
+	h->key = key;
+	h->prev = t;
+	if (pipe->keyed)
+		weir_store(&t->key, key);
+	weir_store_release(&h->pipe, pipe);
+	inbox_put(pipe, t);
+	/* Taken still: who has the lock looks when it lets go of it. */
+	if (!weir_load(&pipe->lock))
+		weir_pipe_news(pipe, t);
+	return 0;
+}
+
 WEIR_FLAT static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	weir_op(pipe->sched, WEIR_OP_REMOVE, pipe->idx, 0);
+	if (is_boxed(pipe, t)) {
+		weir_inbox_drop(pipe, t);
+		return;
+	}
 	if (pipe->keyed)
 		weir_keyed_remove(pipe, t);
 	else
@@ -234,14 +406,21 @@ WEIR_FLAT static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir
 	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
 }
 
-/* 1: already a member, 0: free to join, negative: in another pipe of this depth, which no component may do. */
-WEIR_FLAT static int membership(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+/*
+ * 1: already a member, 0: free to join, negative: in another pipe of this depth, which no component may do. One that was in
+ * the inbox joins like any other.
+ */
+WEIR_FLAT static int membership(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *holder = weir_load(&weir_hook(pipe, t)->pipe);
 
 	weir_valid(pipe->sched, t);
 	if (!holder)
 		return 0;
+	if (holder == pipe && is_boxed(pipe, t)) {
+		weir_inbox_drop(pipe, t);
+		return 0;
+	}
 	return holder == pipe ? 1 : -WEIR_EEXIST;
 }
 
@@ -255,7 +434,7 @@ WEIR_FLAT static int place(struct weir_pipe weir_mem *pipe, struct weir_task wei
 		return member < 0 ? member : -WEIR_EINVAL;
 	if (member && !move)
 		return -WEIR_EEXIST;
-	if (after && !weir_pipe_has(pipe, after))
+	if (after && !is_linked(pipe, after))
 		return -WEIR_ENOENT;
 	if (!member) {
 		weir_list_link(pipe, t, after);
@@ -275,7 +454,7 @@ WEIR_GLOBAL int weir_pipe_append(struct weir_pipe weir_mem *pipe weir_arg, struc
 	int err = weir_pipe_lock(pipe);
 
 	if (err)
-		return err;
+		return post(pipe, t, 0);
 	err = place(pipe, t, pipe->tail, 0);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -297,7 +476,7 @@ WEIR_GLOBAL int weir_pipe_prepend(struct weir_pipe weir_mem *pipe weir_arg, stru
 	int err = weir_pipe_lock(pipe);
 
 	if (err)
-		return err;
+		return post(pipe, t, 0);
 	err = place(pipe, t, 0, 1);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -309,7 +488,7 @@ WEIR_GLOBAL int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe weir_arg,
 	int err = weir_pipe_lock(pipe);
 
 	if (err)
-		return err;
+		return post(pipe, t, 0);
 	err = after == t ? -WEIR_EINVAL : place(pipe, t, after, 1);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -321,7 +500,7 @@ static struct weir_task weir_mem *settled_before(const struct weir_pipe weir_mem
 {
 	struct weir_task weir_mem *at = weir_pipe_prev(in, t);
 
-	while (at && (weir_hook(in, at)->change || !weir_pipe_has(pipe, at)) && weir_loop)
+	while (at && (weir_hook(in, at)->change || !is_linked(pipe, at)) && weir_loop)
 		at = weir_pipe_prev(in, at);
 	return at;
 }
@@ -338,7 +517,7 @@ static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem 
 	struct weir_task weir_mem *at = weir_pipe_next(in, t);
 	u32 n = 0;
 
-	while (at && (weir_hook(in, at)->change || !weir_pipe_has(pipe, at)) && n < NEAR && weir_loop) {
+	while (at && (weir_hook(in, at)->change || !is_linked(pipe, at)) && n < NEAR && weir_loop) {
 		at = weir_pipe_next(in, at);
 		n++;
 	}
@@ -359,8 +538,8 @@ WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg, struc
 	int err = weir_pipe_lock(pipe);
 
 	if (err)
-		return err;
-	if (in->tail == t && !weir_pipe_has(pipe, t)) {
+		return post(pipe, t, 0);
+	if (in->tail == t && !is_linked(pipe, t)) {
 		after = pipe->tail;
 	} else {
 		if (pipe->from && pipe->from->nr_in > 1)
@@ -390,7 +569,7 @@ WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_t
 	if (!last) {
 		after = weir_pipe_prev(in, t);
 		while (after && weir_loop) {
-			if (!weir_hook(in, after)->change && weir_pipe_has(pipe, after) && weir_hook(pipe, after)->key == key)
+			if (!weir_hook(in, after)->change && is_linked(pipe, after) && weir_hook(pipe, after)->key == key)
 				break;
 			after = weir_pipe_prev(in, after);
 		}
@@ -414,7 +593,7 @@ WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg, struc
 	int err = weir_pipe_lock(pipe);
 
 	if (err)
-		return err;
+		return post(pipe, t, key);
 	err = insert_keyed(pipe, t, key, 0);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -426,7 +605,7 @@ WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg
 	int err = weir_pipe_lock(pipe);
 
 	if (err)
-		return err;
+		return post(pipe, t, key);
 	err = insert_keyed(pipe, t, key, in);
 	weir_pipe_unlock(pipe);
 	return err;

@@ -28,12 +28,52 @@ WEIR_FLAT int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task 
 	return 0;
 }
 
+/*
+ * The same at the far end of a chain of calls, where no frame is left to make room for the message: without any, the next CPU
+ * that lets go of the pipe's lock sends it.
+ */
+WEIR_GLOBAL int weir_pipe_news(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
+	struct weir_msg weir_mem *m;
+
+	weir_barrier(pipe->sched);
+	if (!pipe->nr_cpus || !any_idle(pipe))
+		return 0;
+	if (ctx->nr_msgs >= ctx->cap_msgs) {
+		weir_store(&pipe->wanted, 1);
+		return 0;
+	}
+	m = &ctx->msgs[ctx->nr_msgs++];
+	m->topic = WEIR_TOPIC_KICK;
+	m->cpu = WEIR_NO_CPU;
+	m->task = t;
+	m->value = pipe->idx;
+	m->value2 = pipe->to->idx;
+	m->mask = 0;
+	return 0;
+}
+
+/* The first CPU behind @pipe that waits for work, or WEIR_NO_CPU. */
+static u32 first_idle(const struct weir_pipe weir_mem *pipe)
+{
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
+		u64 bits = pipe->cpus->word[w] & weir_load(&pipe->sched->idle->word[w]);
+
+		if (bits)
+			return w * 64 + weir_lowest_bit(bits);
+	}
+	return WEIR_NO_CPU;
+}
+
 WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 idx)
 {
 	struct weir_pipe weir_mem *pipe = &s->graph->pipes[idx];
 	u32 cpu = pipe->cpu;
 
-	if (pipe->nr_cpus > 1) {
+	if (!t) {
+		cpu = first_idle(pipe);
+	} else if (pipe->nr_cpus > 1) {
 		/* Where it may run is asked while it is there: later the record can be another task's. */
 		cpu = WEIR_NO_CPU;
 		if (weir_pipe_lock(pipe)) {

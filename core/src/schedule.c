@@ -15,11 +15,11 @@
 WEIR_GLOBAL int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 {
 	struct weir_ctx weir_mem *ctx;
-	WEIR_WAIT(wait);
 
 	weir_port_set_cpu(cpu);
 	weir_budget_reset();
 	ctx = weir_ctx(s);
+	ctx->waited = 0;
 	if (!WEIR_SWAPS)
 		return s->graph ? 0 : -WEIR_EAGAIN;
 	while (weir_loop) {
@@ -36,7 +36,7 @@ WEIR_GLOBAL int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 		}
 		weir_store_release(&ctx->readers, 0);
 		while (weir_load_acquire(&s->writer) && weir_loop) {
-			if (!weir_wait(wait)) {
+			if (!weir_wait(ctx->waited, s->patience)) {
 				weir_give_up(s);
 				return -WEIR_EAGAIN;
 			}
@@ -85,9 +85,10 @@ void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
 void weir_start_over(struct weir_pipe weir_mem *pipe)
 {
 	pipe->rebuild = 1;
+	weir_store(&pipe->news, 1);
 	if (pipe->pending || pipe->postponed)
 		return;
-	pipe->pending = 1;
+	pipe->pending = weir_ctx(pipe->sched)->cpu + 1;
 	weir_work_push(pipe->sched, pipe);
 }
 
@@ -136,19 +137,28 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg, struct weir_p
 		ctx->work_head = pipe->work_next;
 		if (!ctx->work_head)
 			ctx->work_tail = 0;
-	} else if (ctx->add) {
-		still = pipe->pending;
-		pipe->pending = 1;
-		err = weir_pipe_append_locked(pipe, ctx->add);
-		ctx->entered = err;
+	} else {
+		/* It may be on another CPU's worklist, and stays there. */
+		if (!pipe->postponed || ctx->add)
+			still = pipe->pending;
+		if (ctx->add) {
+			pipe->pending = ctx->cpu + 1;
+			err = weir_pipe_append_locked(pipe, ctx->add);
+			ctx->entered = err;
+		}
 	}
 	ctx->given = 0;
 	pipe->pending = still;
-	if (!err && pipe->rebuild) {
-		err = weir_pipe_rebuild(pipe);
-		if (err)
-			put_off(s, pipe, err);
+	if (pipe->news)
+		weir_store(&pipe->news, 0);
+	if (weir_load(&pipe->inbox)) {
+		/* It is not on the worklist for them: they are handled now. */
+		pipe->pending = ctx->cpu + 1;
+		weir_inbox_open(pipe);
+		pipe->pending = still;
 	}
+	if (!err && pipe->rebuild && weir_pipe_rebuild(pipe))
+		put_off(s, pipe, -WEIR_EAGAIN);
 	if (!err && pipe->nr_log) {
 		if (weir_distributed(s)) {
 			ctx->back = ctx->domain;
@@ -320,10 +330,18 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 /* From @from on it may be chosen, once it is in a pipe. */
 WEIR_GLOBAL int weir_may_enter(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 from)
 {
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	int err = weir_load(&t->torn) ? weir_task_withdraw(s, t, 0) : 0;
 
 	if (err)
 		return err;
+	/* The CPU that had claimed it when it was blocked is not through yet. */
+	while (weir_load_acquire(&t->state) == WEIR_REVOKED && weir_loop) {
+		if (!weir_wait(ctx->waited, s->patience)) {
+			weir_give_up(s);
+			return -WEIR_EAGAIN;
+		}
+	}
 	if (weir_cas(&t->state, from, WEIR_SCHEDULABLE) != from)
 		return -WEIR_ESTATE;
 	if (from == WEIR_RUNNING)
@@ -346,8 +364,8 @@ WEIR_FLAT static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, st
 			weir_store(&t->state, WEIR_UNCONSIDERED);
 		else
 			weir_announce(s, topic, t, cpu);
-		settle(s, ctx);
 	}
+	settle(s, ctx);
 	leave(ctx);
 	return err;
 }
@@ -368,28 +386,33 @@ WEIR_FLAT int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct wei
 }
 
 /*
- * Out of all pipes or off its CPU, into @to. A claim that came first makes the task running, once pick has
- * taken it out of all pipes; before that it could take it out of those that it meets again after us.
+ * Out of all pipes or off its CPU, into @to. A CPU that has claimed it and still takes it out of the pipes could take it out of
+ * those that it meets again after us: the claim is revoked, and that CPU completes the block. 1: so it is; 0: it is done.
  */
 WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 to)
 {
-	WEIR_WAIT(wait);
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
 	while (weir_loop) {
 		u32 state = weir_load_acquire(&t->state);
 
 		if (state == WEIR_CLAIMED) {
-			if (weir_wait(wait))
+			if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED && to != WEIR_DEAD)
+				return 1;
+			continue;
+		}
+		if (state == WEIR_REVOKED && to == WEIR_DEAD) {
+			if (weir_wait(ctx->waited, s->patience))
 				continue;
 			break;
 		}
-		if (state == WEIR_FREE || state == WEIR_DEAD || (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
+		if (state == WEIR_REVOKED || state == WEIR_FREE || state == WEIR_DEAD || (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
 			return -WEIR_ESTATE;
 		if (weir_cas(&t->state, state, to) != state)
 			continue;
 		if (state == WEIR_RUNNING)
 			off_cpu(s, t);
-		if (state == WEIR_SCHEDULABLE)
+		if (state == WEIR_SCHEDULABLE || weir_load(&t->torn))
 			weir_task_withdraw(s, t, 0);
 		return 0;
 	}
@@ -409,7 +432,7 @@ WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 		weir_announce(s, WEIR_TOPIC_BLOCK, t, cpu);
 	settle(s, ctx);
 	leave(ctx);
-	return err;
+	return err > 0 ? 0 : err;
 }
 
 /* All recipients know that it ended. */
@@ -439,6 +462,8 @@ WEIR_FLAT int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task
 		weir_announce(s, WEIR_TOPIC_EXIT, t, cpu);
 		settle(s, ctx);
 		weir_forget(s, t);
+	} else {
+		settle(s, ctx);
 	}
 	leave(ctx);
 	return err;
@@ -480,8 +505,10 @@ WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg, struct weir_p
 {
 	struct weir_task weir_mem *t;
 
-	if (!weir_pipe_nr(exit) || weir_pipe_lock(exit))
+	if ((!weir_pipe_nr(exit) && !weir_load(&exit->inbox)) || weir_pipe_lock(exit))
 		return 0;
+	if (weir_load(&exit->inbox))
+		weir_inbox_open(exit);
 	weir_for_task(t, exit)
 		if (may_run(s, exit, t, cpu) &&
 		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
@@ -498,8 +525,20 @@ WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg, struct weir_p
  * Postponed pipes before the exit get their update, then the exit is looked at; if it is empty, once more, after the CPU has announced
  * that it is idle: work that came in between saw nobody to wake. If it is empty still, instances before the exit may fetch work from
  * elsewhere, until one has got some.
+ *
+ * Changes on the way to the exit that another CPU is to carry on are carried on here where nothing else is left to do: that CPU
+ * may have stopped.
  */
-enum pick_stage { PICK_SETTLE, PICK_FIRST, PICK_AGAIN, PICK_FETCH, PICK_FETCHED, PICK_FOUND };
+enum pick_stage {
+	PICK_SETTLE,
+	PICK_FIRST,
+	PICK_AGAIN,
+	PICK_FETCH,
+	PICK_FETCHED,
+	PICK_FOUND,
+	PICK_REVOKED, /* the task was blocked before it was out of all pipes */
+	PICK_NOTHING,
+};
 
 /* What is to be called next. */
 enum pick_call { PICK_OVER, PICK_DRAIN, PICK_IDLE };
@@ -518,12 +557,50 @@ static int pick_catch_up(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 	return pick_drain(ctx, &s->graph->pipes[s->graph->lists[pc->first_postponed + ctx->pick_at++]]);
 }
 
-/* The CPU has nothing. */
-static int pick_nothing(struct weir_sched weir_mem *s, u32 target)
+#define FEW_PIPES 8u /* in-pipes of an instance that are looked at for changes */
+
+WEIR_GLOBAL u64 weir_unfinished(struct weir_sched weir_mem *s weir_arg, const struct weir_pipe weir_mem *exit weir_arg)
 {
+	struct weir_instance weir_mem *inst = exit->from;
+
+	for (u32 depth = 0; inst && depth < s->graph->nr_slots && weir_loop; depth++) {
+		struct weir_instance weir_mem *before = 0;
+
+		for (u32 i = 0; i < inst->nr_in && i < weir_limit(FEW_PIPES) && weir_loop; i++) {
+			struct weir_pipe weir_mem *pipe = inst->in[i];
+
+			if (!pipe->postponed && weir_pipe_has_news(pipe))
+				return (u64)pipe;
+			if (!before)
+				before = pipe->from;
+		}
+		inst = before;
+	}
+	return 0;
+}
+
+/* A change on the way to the exit that nobody carries on, as far as can be seen. */
+static int pick_help(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, const struct weir_pipe weir_mem *exit)
+{
+	struct weir_pipe weir_mem *pipe;
+
+	if (s->exclusive || weir_distributed(s) || ctx->pick_stage != PICK_AGAIN || ctx->helped >= s->graph->nr_slots)
+		return PICK_OVER;
+	pipe = (struct weir_pipe weir_mem *)weir_unfinished(s, exit);
+	if (!pipe)
+		return PICK_OVER;
+	ctx->helped++;
+	return pick_drain(ctx, pipe);
+}
+
+/* The CPU has nothing. */
+static int pick_nothing(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
+{
+	ctx->pick_stage = PICK_NOTHING;
 	weir_mask_clear(s->busy, target);
 	weir_store(&s->cpus[target].curr_key, WEIR_KEY_NONE);
-	return PICK_OVER;
+	/* Others may have work, and are to be woken for it. */
+	return ctx->nr_msgs ? pick_drain(ctx, 0) : PICK_OVER;
 }
 
 static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
@@ -533,7 +610,21 @@ static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 		weir_mask_clear(s->idle, target);
 	weir_task_withdraw(s, ctx->picked, 0);
 	weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
-	return ctx->work_head || ctx->nr_msgs ? pick_drain(ctx, 0) : PICK_OVER;
+	return pick_drain(ctx, 0);
+}
+
+/* The task is out of all pipes, and its DISPATCH was reported: it runs, unless it was blocked in the meantime. */
+static int pick_keep(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	struct weir_task weir_mem *t = ctx->picked;
+
+	/* From here on it may be blocked or destroyed by another CPU. */
+	if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)
+		return PICK_OVER;
+	off_cpu(s, t);
+	ctx->pick_stage = PICK_REVOKED;
+	weir_announce(s, WEIR_TOPIC_BLOCK, t, ctx->cpu);
+	return pick_drain(ctx, 0);
 }
 
 WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 target)
@@ -541,8 +632,16 @@ WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
 
-	if (ctx->pick_stage == PICK_FOUND)
+	if (ctx->pick_stage == PICK_NOTHING)
 		return PICK_OVER;
+	if (ctx->pick_stage == PICK_FOUND)
+		return pick_keep(s, ctx);
+	if (ctx->pick_stage == PICK_REVOKED) {
+		weir_store_release(&ctx->picked->state, WEIR_UNCONSIDERED);
+		ctx->picked = 0;
+		ctx->pick_at = 0;
+		ctx->pick_stage = PICK_SETTLE;
+	}
 	if (ctx->pick_stage == PICK_SETTLE) {
 		ctx->pick_stage = PICK_FIRST;
 		/* What an earlier call of this CPU left undone. */
@@ -551,7 +650,7 @@ WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	}
 	while (ctx->pick_stage != PICK_FETCH && weir_loop) {
 		if (pc->exit != WEIR_NONE) {
-			if (pick_catch_up(s, ctx, pc))
+			if (pick_catch_up(s, ctx, pc) || pick_help(s, ctx, &s->graph->pipes[pc->exit]))
 				return PICK_DRAIN;
 			ctx->picked = (struct weir_task weir_mem *)weir_claim(s, &s->graph->pipes[pc->exit], target);
 			if (ctx->picked)
@@ -559,7 +658,7 @@ WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 		}
 		ctx->pick_at = 0;
 		if (ctx->pick_stage == PICK_FETCHED)
-			return pick_nothing(s, target);
+			return pick_nothing(s, ctx, target);
 		if (ctx->pick_stage == PICK_FIRST) {
 			weir_mask_set(s->idle, target);
 			weir_barrier(s);
@@ -567,7 +666,7 @@ WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 		ctx->pick_stage++;
 	}
 	if (pc->exit == WEIR_NONE || ctx->pick_at >= pc->nr_puller)
-		return pick_nothing(s, target);
+		return pick_nothing(s, ctx, target);
 	ctx->puller = s->graph->instances[s->graph->lists[pc->first_puller + ctx->pick_at++]];
 	return PICK_IDLE;
 }
@@ -593,6 +692,7 @@ WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u3
 		return 0;
 	ctx->pick_stage = PICK_SETTLE;
 	ctx->pick_at = 0;
+	ctx->helped = 0;
 	ctx->picked = 0;
 	while (weir_loop) {
 		int call = weir_pick_next(s, target);
@@ -604,9 +704,6 @@ WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u3
 		weir_drain(s, ctx->pick_pipe, 0);
 	}
 	t = ctx->picked;
-	/* From here on it may be blocked or destroyed by another CPU. */
-	if (t)
-		weir_store_release(&t->state, WEIR_RUNNING);
 	leave(ctx);
 	return t;
 }
@@ -623,6 +720,8 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg, struct 
 
 	if (weir_pipe_lock(exit))
 		return 0;
+	if (weir_load(&exit->inbox))
+		weir_inbox_open(exit);
 	if (weir_pipe_has(exit, to) && may_run(s, exit, to, cpu)) {
 		u64 key = weir_load(&to->key);
 
@@ -657,7 +756,11 @@ WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir
 		ctx->picked = to;
 		pick_found(s, ctx, cpu);
 		settle(s, ctx);
-		weir_store_release(&to->state, WEIR_RUNNING);
+		if (pick_keep(s, ctx)) {
+			settle(s, ctx);
+			weir_store_release(&to->state, WEIR_UNCONSIDERED);
+			err = 1;
+		}
 	}
 	leave(ctx);
 	return err;
@@ -734,8 +837,8 @@ WEIR_FLAT int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 ins
 
 		weir_store(&inst->timer_ns, 0);
 		err = weir_class_timer(inst);
-		settle(s, ctx);
 	}
+	settle(s, ctx);
 	leave(ctx);
 	return err;
 }

@@ -21,6 +21,11 @@ void weir_op_add(struct weir_ctx weir_mem *ctx, u32 kind, u32 object, u32 n)
 	op->n = n;
 }
 
+WEIR_FLAT int weir_instance_lock(struct weir_instance weir_mem *self)
+{
+	return weir_lock_word(self->sched, &self->lock);
+}
+
 u64 weir_now(struct weir_sched weir_mem *s)
 {
 	return weir_rt_now(s);
@@ -95,6 +100,7 @@ int weir_init(struct weir_sched weir_mem *s, const struct weir_config *config)
 	s->random = config->seed;
 	s->oplog = config->oplog;
 	s->exclusive = config->exclusive;
+	s->patience = config->patience;
 	s->free_task = WEIR_NO_TASK;
 	s->nr_classes = config->nr_classes;
 	s->classes = weir_alloc(s, config->nr_classes * sizeof(struct weir_class));

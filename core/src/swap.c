@@ -19,7 +19,7 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 		u32 busy = weir_load_acquire(&s->ctx[i].readers);
 
 		/* Once seen at 0 it only rises for a moment: whoever comes sees the writer and goes back. */
-		while (busy && weir_wait(wait) && weir_loop)
+		while (busy && weir_wait_long(wait, s->patience) && weir_loop)
 			busy = weir_load_acquire(&s->ctx[i].readers);
 		if (busy) {
 			/* Waited too long; nothing has changed yet. */
@@ -80,8 +80,11 @@ static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old, cons
 /* Records that name tasks as removed hold references; the old logs are never read again. */
 WEIR_GLOBAL int weir_drop_logs(struct weir_graph weir_mem *g weir_arg)
 {
-	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++)
+	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
+		if (weir_load(&g->pipes[i].inbox))
+			weir_inbox_open(&g->pipes[i]);
 		weir_pipe_consume(&g->pipes[i]);
+	}
 	return 0;
 }
 

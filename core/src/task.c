@@ -39,6 +39,34 @@ struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id)
 	return weir_load(&t->state) == WEIR_FREE ? 0 : t;
 }
 
+/* Onto the stack of free records, without waiting for anybody; only who has the task_lock takes one off. */
+static void give_back(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	u32 at = weir_load(&s->free_task), seen;
+
+	while (weir_loop) {
+		t->next_free = at;
+		seen = weir_cas(&s->free_task, at, t->id);
+		if (seen == at)
+			break;
+		at = seen;
+	}
+}
+
+/* The record in front, off the stack; task_lock is held, and there is one. */
+static struct weir_task weir_mem *take_record(struct weir_sched weir_mem *s)
+{
+	u32 id = weir_load_acquire(&s->free_task), seen;
+
+	while (weir_loop) {
+		seen = weir_cas(&s->free_task, id, record(s, id)->next_free);
+		if (seen == id)
+			break;
+		id = seen;
+	}
+	return record(s, id);
+}
+
 /* task_lock is held. One more block of records, hooks, and private data of each instance that wants it. */
 WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 {
@@ -70,8 +98,7 @@ WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 
 		t->id = c * WEIR_TASK_CHUNK + i - 1;
 		t->hooks = hooks + (u64)(i - 1) * g->nr_slots;
-		t->next_free = s->free_task;
-		s->free_task = t->id;
+		give_back(s, t);
 	}
 	weir_store_release(&s->nr_chunks, c + 1);
 	return 0;
@@ -82,12 +109,11 @@ static struct weir_task weir_mem *take(struct weir_sched weir_mem *s)
 {
 	struct weir_task weir_mem *t = 0;
 
-	if (weir_spin_lock(&s->task_lock))
+	if (weir_lock_word(s, &s->task_lock))
 		return 0;
-	if (s->free_task != WEIR_NO_TASK || !weir_task_grow(s)) {
-		t = record(s, s->free_task);
-		s->free_task = t->next_free;
-		weir_store(&s->nr_tasks, s->nr_tasks + 1);
+	if (weir_load(&s->free_task) != WEIR_NO_TASK || !weir_task_grow(s)) {
+		t = take_record(s);
+		weir_fetch_add(&s->nr_tasks, 1);
 	}
 	weir_spin_unlock(&s->task_lock);
 	return t;
@@ -129,13 +155,9 @@ WEIR_GLOBAL int weir_task_put(struct weir_sched weir_mem *s weir_arg, struct wei
 {
 	if (weir_fetch_add(&t->refs, (u32)-1) != 1)
 		return 0;
-	if (weir_spin_lock(&s->task_lock))
-		return -WEIR_EAGAIN;
 	weir_store(&t->state, WEIR_FREE);
-	t->next_free = s->free_task;
-	s->free_task = t->id;
-	weir_store(&s->nr_tasks, s->nr_tasks - 1);
-	weir_spin_unlock(&s->task_lock);
+	weir_fetch_add(&s->nr_tasks, (u32)-1);
+	give_back(s, t);
 	return 0;
 }
 

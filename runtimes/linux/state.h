@@ -63,6 +63,7 @@ struct weir_linux_news {
 	u32 entering;  /* (o) 1 + the number of the task that an enqueue here lets into the graph */
 	u32 late;      /* (o) 1 + the number of a task for which a component had no way on later, head of a list */
 	u32 unused;
+	u64 again_ns;  /* (o) before then this CPU does not choose again only because a call gave up */
 };
 
 /* Address in the arena of the news of each CPU. */

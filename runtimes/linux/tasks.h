@@ -146,15 +146,25 @@ static void take_out(struct weir_task weir_mem *t, u64 now)
 	}
 }
 
-/* Calls of this CPU gave up waiting for another one: it chooses again soon, and does what they left undone. */
+#define AGAIN_NS 1000000ull
+
+/*
+ * Calls of this CPU gave up waiting for another one: it chooses again soon, and does what they left undone. Not at once each
+ * time: the other one may have stopped for long, and kicks when it lets go of what was wanted (docs/decisions/0030).
+ */
 WEIR_INLINE void go_on(void)
 {
 	u32 cpu = weir_port_cpu();
+	u64 now;
 
-	if (weir_gave_up(SCHED, cpu)) {
-		COUNT(gave_up);
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	}
+	if (!weir_gave_up(SCHED, cpu))
+		return;
+	COUNT(gave_up);
+	now = bpf_ktime_get_ns();
+	if (now < NEWS(cpu)->again_ns)
+		return;
+	NEWS(cpu)->again_ns = now + AGAIN_NS;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 /* How long a call of the core took, where somebody records it. */
@@ -167,9 +177,10 @@ WEIR_INLINE void tell_cost(u32 call, u32 task, u64 start)
 WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
 {
 	u32 state = weir_load(&t->state);
+	WEIR_WAIT(until);
 
-	/* A CPU that has just chosen it is not through yet; it needs nothing that we hold. */
-	while (state == WEIR_CLAIMED && weir_loop)
+	/* A CPU that has just chosen it is through in a moment, unless it has stopped; it needs nothing that we hold. */
+	while ((state == WEIR_CLAIMED || state == WEIR_REVOKED) && weir_wait(until, 0) && weir_loop)
 		state = weir_load(&t->state);
 	return state;
 }

@@ -99,9 +99,10 @@ int weir_enqueue(u64 *ctx)
 	}
 	t = task_of(own);
 	state = state_of(t);
-	if (weir_live.bind && is_bound(p)) {
+	/* Where a CPU has chosen it and then stopped, the choice is revoked, and the task does not wait for that CPU. */
+	if (state == WEIR_CLAIMED || state == WEIR_REVOKED || (weir_live.bind && is_bound(p))) {
 		if (state != WEIR_UNCONSIDERED && !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) &&
-		    state == WEIR_SCHEDULABLE) {
+		    state != WEIR_RUNNING) {
 			COUNT(dequeues);
 			take_out(t, bpf_ktime_get_ns());
 		}
@@ -412,10 +413,10 @@ int weir_quiescent(u64 *ctx)
 	if (ctx[1] & SCX_DEQ_SLEEP)
 		weir_store(&live_task(t->id)->ready_ns, 0);
 	state = state_of(t);
-	if (state != WEIR_RUNNING && state != WEIR_SCHEDULABLE)
+	if (state == WEIR_UNCONSIDERED || state == WEIR_REVOKED)
 		return 0;
 	if (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
-		if (state == WEIR_SCHEDULABLE)
+		if (state != WEIR_RUNNING)
 			COUNT(dequeues);
 		take_out(t, bpf_ktime_get_ns());
 	}

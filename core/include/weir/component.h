@@ -189,6 +189,14 @@ int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *i
 struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *self,
 					      const struct weir_cpumask weir_mem *mask);
 
+/* @t was blocked: it waits for no CPU and runs on none, though the CPU that had chosen it may not be through yet. */
+WEIR_INLINE int weir_blocked(const struct weir_task weir_mem *t)
+{
+	u32 state = weir_load(&t->state);
+
+	return state == WEIR_UNCONSIDERED || state == WEIR_REVOKED;
+}
+
 /* The log of @in has a record about @t: the next update will look at it. @in is locked. */
 WEIR_INLINE int weir_pending(const struct weir_pipe weir_mem *in, const struct weir_task weir_mem *t)
 {
@@ -290,6 +298,16 @@ WEIR_INLINE u64 weir_key_before(const struct weir_pipe weir_mem *in, const struc
 	u64 key = in->keyed ? t->hooks[in->slot].key : WEIR_KEY_NONE;
 
 	return key < WEIR_KEY_FIXED ? WEIR_KEY_FIXED : key;
+}
+
+/*
+ * The instance's own lock, a leaf: nothing else is taken under it, and it is held for a few instructions. 0, or
+ * -WEIR_EAGAIN after a bounded wait: the component goes on without, or passes the error on.
+ */
+int weir_instance_lock(struct weir_instance weir_mem *self);
+WEIR_INLINE void weir_instance_unlock(struct weir_instance weir_mem *self)
+{
+	weir_spin_unlock(&self->lock);
 }
 
 /* For the cost models: elements looked at, iterations burnt. */

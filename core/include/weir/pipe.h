@@ -36,7 +36,7 @@ struct weir_pipe {
 	u32 slot;	/* (c) depth: hook index and lock rank */
 	u32 keyed;	/* (b) */
 	u32 postponed;	/* (c) processed when an exit behind it is asked */
-	u32 pending;	/* (p) on some CPU's worklist, or waiting if postponed */
+	u32 pending;	/* (p) 1 + the CPU on whose worklist it is, or waiting if postponed; 0: neither */
 	u32 rebuild;	/* (p) the log does not tell all: present every task anew */
 	u32 nr;		/* (a) tasks, written under the lock */
 	u32 nr_log;	/* (p) */
@@ -45,6 +45,9 @@ struct weir_pipe {
 	struct weir_task weir_mem *head; /* (p) */
 	struct weir_task weir_mem *tail; /* (p) */
 	struct weir_task weir_mem *root; /* (p) treap of a keyed pipe */
+	u64 inbox; /* (a) address of the latest task that came while the lock was taken; 0: none (docs/decisions/0030) */
+	u32 wanted; /* (a) a call gave up waiting for the lock: the CPU that has it looks after the pipe when it lets go */
+	u32 news; /* (a) the receiver has something to do that no CPU has taken up yet; written under the lock */
 	struct weir_sched weir_mem *sched; /* (c) */
 	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
 	struct weir_instance weir_mem *to; /* (b) */
@@ -128,11 +131,17 @@ WEIR_INLINE struct weir_task weir_mem *weir_pipe_prev(const struct weir_pipe wei
 
 /* --- for components: outside update, where nothing is locked -------------------------------------- */
 
-/* 0, or -WEIR_EAGAIN where another CPU has it for too long. Hold at most an in-pipe and one out-pipe, in this order. */
+/* 0, or -WEIR_EAGAIN after a bounded wait. Hold at most an in-pipe and one out-pipe, in this order. */
 int weir_pipe_lock(struct weir_pipe weir_mem *pipe);
 void weir_pipe_unlock(struct weir_pipe weir_mem *pipe);
 
 /* --- for the framework ----------------------------------------------------------------------- */
+
+/* Something came to the pipe that its receiver, or the CPUs behind it, may not have seen. */
+WEIR_INLINE int weir_pipe_has_news(const struct weir_pipe weir_mem *pipe)
+{
+	return weir_load(&pipe->news) || weir_load(&pipe->inbox);
+}
 
 /* Take every task out of the pipes behind and log it as added, as for a new receiver; the lock is held. */
 int weir_pipe_represent(struct weir_pipe weir_mem *pipe);

@@ -72,6 +72,7 @@ struct weir_ctx {
 	u32 draining;
 	u32 gave_up; /* a call waited too long for another CPU, and left something undone */
 	u32 tired;   /* so did the present weir_drain() */
+	u64 waited;  /* for other CPUs, by the present call; the port's unit */
 	u32 next_msg; /* the first of `msgs` that is not delivered yet */
 	s32 entered; /* 0, or why `add` could not enter `given` */
 	u32 domain;  /* for whom it acts: its own, or that of the instance whose update it runs */
@@ -85,6 +86,7 @@ struct weir_ctx {
 	struct weir_instance weir_mem *recipient; /* the instance whose turn it is */
 	struct weir_pipe weir_mem *held_for;   /* the pipe, locked, for which it is, if it follows the task */
 	u32 pick_stage; /* how far weir_pick() has come */
+	u32 helped;	/* pipes of other CPUs' worklists that this weir_pick() has taken up */
 	u32 pick_at;	/* likewise, in a list of pipes or instances */
 	struct weir_pipe weir_mem *pick_pipe; /* what it wants to be drained; null: what there is */
 	struct weir_instance weir_mem *puller; /* the instance that is to fetch work for it */
@@ -97,8 +99,8 @@ struct weir_ctx {
 
 struct weir_sched {
 	u64 arena_bytes; /* (c) the struct stands at the arena's start */
-	u64 used;	 /* (a) bytes handed out so far, free ones included; written under alloc_lock */
-	u64 freed;	 /* (a) bytes in free lists; likewise */
+	u64 used;	 /* (a) bytes handed out so far, free ones included */
+	u64 freed;	 /* (a) bytes in free lists */
 	u32 alloc_lock;
 	u32 task_lock;
 	u32 writer; /* (a) a reconfiguration runs or waits */
@@ -106,11 +108,12 @@ struct weir_sched {
 	u32 mask_words;
 	u32 nr_classes;
 	u32 nr_chunks;	/* (t) */
-	u32 free_task;	/* (t) */
-	u32 nr_tasks;	/* (a) written under task_lock */
+	u32 free_task;	/* (a) the record given back last; (t) to take one */
+	u32 nr_tasks;	/* (a) */
 	u32 oplog;	/* (c) operations recorded per CPU, 0: none */
 	u32 exclusive;	/* (c) calls never overlap */
 	u32 swapping;	/* (a) a swap builds, changes over or cleans up */
+	u64 patience;	/* (c) how long a call waits for other CPUs, in looks; 0: for ever (unless the port is impatient) */
 	u64 random;	/* (a) */
 	u64 rt_topics;	/* (c) topics whose messages the runtime wants */
 	u64 cookie;	/* (c) the runtime's own */
@@ -123,7 +126,7 @@ struct weir_sched {
 	struct weir_task weir_mem *weir_mem *chunks; /* (t) */
 	struct weir_cpumask weir_mem *idle; /* (a) waiting for a KICK */
 	struct weir_cpumask weir_mem *busy; /* (a) running a task, or choosing the next one */
-	void weir_mem *free_list[WEIR_NR_SIZES]; /* (l) */
+	u64 free_list[WEIR_NR_SIZES]; /* (a) addresses of the blocks given back last; (l) to take one */
 	struct weir_topic topics[WEIR_MAX_TOPICS];
 	struct weir_remote_queue weir_mem *remote; /* (c) remote messages, a queue for each coherence domain; null: all CPUs share memory */
 	u32 nr_domains;			 /* (c) */
@@ -170,6 +173,7 @@ struct weir_config {
 	u32 oplog; /* micro-operations recorded per call, 0: none */
 	u32 nr_classes;
 	u32 exclusive; /* calls never overlap: pipe locks are recorded but not taken */
+	u64 patience;  /* how long a call waits for other CPUs, in looks at a word; 0: for ever (the BPF port: 20 us) */
 	const struct weir_class *classes;
 };
 

@@ -16,8 +16,9 @@
 #define WEIR_SLICE_UNLIMITED (~0ull) /* until it blocks or is preempted */
 
 /*
- * Source 0, 5.1.1. The others are ours: an unused record, one that waits for its last reference, and one that
- * weir_pick() has won and still takes out of the pipes; until it is running nobody else may change it.
+ * Source 0, 5.1.1. The others are ours: an unused record, one that waits for its last reference, one that
+ * weir_pick() has won and still takes out of the pipes, and one that was blocked in that moment: the CPU that picks
+ * it completes the block.
  */
 enum weir_task_state {
 	WEIR_FREE = 0,
@@ -26,6 +27,7 @@ enum weir_task_state {
 	WEIR_RUNNING = 3,
 	WEIR_DEAD = 4,
 	WEIR_CLAIMED = 5,
+	WEIR_REVOKED = 6,
 };
 
 struct weir_pipe;
@@ -35,7 +37,7 @@ struct weir_task;
 struct weir_hook {
 	struct weir_pipe weir_mem *pipe; /* (a) holder, written under its lock; null: in none */
 	struct weir_task weir_mem *next; /* (p) order within the pipe */
-	struct weir_task weir_mem *prev; /* (p) */
+	struct weir_task weir_mem *prev; /* (p); the task itself while it is in the pipe's inbox */
 	u64 key;			 /* (p) keyed pipes: sort key */
 	struct weir_task weir_mem *left; /* (p) keyed pipes: treap */
 	struct weir_task weir_mem *right; /* (p) */

@@ -18,11 +18,18 @@
 #define weir_ctz(w) ((u32)__builtin_ctzll(w))
 
 /*
- * Waiting for another CPU. A kernel may not wait for long with interrupts off, for the other CPU can be a virtual
- * one that has no turn: there weir_impatient_lock() fails, or weir_wait() tells to go on without (docs/decisions/0014).
+ * Waiting for another CPU, which may stop anywhere (a virtual CPU without a turn): a call waits a bounded time in
+ * all, then does something else (docs/decisions/0030). @waited is a u64 that starts at 0 with the call; @limit bounds
+ * it, in looks at the word (0: no bound). The BPF port takes a fixed time instead.
+ *
+ * weir_impatient_lock(lock, waited, limit): 0, or -WEIR_EAGAIN.
  */
-#define WEIR_WAIT(name) u32 name = 0
+#define WEIR_WAIT(name) u64 name = 0
+/* Time that a wait for a lock is measured by, ns; 0: the port has no clock. */
+#define weir_port_clock() 0ull
 /* Between two looks; 0: give up. */
-#define weir_wait(name) (weir_port_relax((name)++), 1)
+#define weir_wait(waited, limit) (weir_port_relax((u32)(waited)++), (limit) == 0 || (waited) <= (limit))
+/* Longer, for a swap, which the operator asked for and which is tried again. */
+#define weir_wait_long(waited, limit) weir_wait(waited, 25 * (limit))
 
 #endif

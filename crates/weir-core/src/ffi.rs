@@ -17,6 +17,7 @@ pub struct CConfig {
     pub oplog: u32,
     pub nr_classes: u32,
     pub exclusive: u32,
+    pub patience: u64,
     pub classes: *const CClass,
 }
 

@@ -272,6 +272,7 @@ impl Sched {
             oplog: 0,
             nr_classes: classes.len() as u32,
             exclusive: exclusive.into(),
+            patience: 0,
             classes: classes.as_ptr(),
         };
         // SAFETY: `s` is zeroed memory of `arena_bytes`; the class table is copied.

@@ -23,6 +23,7 @@ struct op {
 	enum model_kind kind;
 	u32 bytes; /* MODEL_AWAIT: of the value that must change; a store in a buffer: that is written */
 	u64 value;
+	int bounded; /* a wait that ends without success where a thread has stopped and nobody else can go on */
 };
 
 typedef u32 clocks[MAX_ACTORS]; /* 1 + index of the last step known of each */
@@ -53,6 +54,8 @@ struct thread {
 	clocks known;
 	u32 cpu;
 	int finished; /* a buffer: it is empty */
+	int timed_out; /* its bounded wait ends without success */
+	u32 steps;	/* of the present run */
 	char *stack;
 	u32 first, last; /* of a buffer's stores */
 	struct op stores[BUFFER];
@@ -74,6 +77,16 @@ static int active;   /* a run is under way */
 static int complete; /* search mode */
 static int buffered; /* stores wait in buffers */
 static u32 bound;
+/*
+ * The search with a thread that stops: the first one takes no step after so many, until the others are through; they have to be,
+ * whatever it holds. Then it goes on.
+ */
+static int stopping;
+int model_impatient;
+static u32 stop_after;
+static int hasty; /* nobody stops, but whoever would have to wait a bounded time gives up at once */
+static u32 first_steps; /* of the first thread, the most that a run of the present search had */
+static enum { NOT_STOPPED, STOPPED, RESUMED } stop_phase;
 static u32 run;
 static ucontext_t home;
 static enum { RUN_ENDED, RUN_PRUNED } ending;
@@ -196,15 +209,23 @@ static u64 value_of(const struct op *op)
 	}
 }
 
+/* It need not wait. */
+static int may_go_on(const struct thread *t)
+{
+	if (t->next.kind == MODEL_LOCK)
+		return !*(const volatile u32 *)t->next.word;
+	return t->next.kind != MODEL_AWAIT || value_of(&t->next) != t->next.value;
+}
+
 static int is_enabled(struct thread *t)
 {
 	const struct thread *buffer = buffer_of(t);
 
 	if (t->finished || (buffer && drains(&t->next) && !buffer->finished))
 		return 0;
-	if (t->next.kind == MODEL_LOCK)
-		return !*(const volatile u32 *)t->next.word;
-	return t->next.kind != MODEL_AWAIT || value_of(&t->next) != t->next.value;
+	if (stopping && t == threads && stop_phase != RESUMED && t->steps >= stop_after)
+		return 0;
+	return t->timed_out || (hasty && t->next.bounded) || may_go_on(t);
 }
 
 static struct word *word_of(const volatile void *p)
@@ -349,18 +370,51 @@ static int next_bounded(void)
 
 /* --- runs ------------------------------------------------------------------------------------------- */
 
+static u32 enabled_now(void)
+{
+	u32 enabled = 0;
+
+	for (u32 i = 0; i < nr_actors(); i++)
+		enabled |= (u32)is_enabled(&threads[i]) << i;
+	return enabled;
+}
+
+/* Nobody can go on: where a thread has stopped, the waits of the others end; when these are through, it goes on. */
+static u32 unblock_somebody(void)
+{
+	u32 waiting = 0;
+
+	if (!stopping || stop_phase == RESUMED)
+		return 0;
+	stop_phase = STOPPED;
+	for (u32 i = 1; i < scenario->nr_threads; i++) {
+		if (threads[i].finished)
+			continue;
+		waiting++;
+		threads[i].timed_out = threads[i].next.bounded;
+	}
+	if (waiting)
+		return enabled_now();
+	active = 0;
+	if (!hasty)
+		scenario->stopped();
+	active = 1;
+	stop_phase = RESUMED;
+	return enabled_now();
+}
+
 /* The thread whose turn it is, or NOBODY when the run is over. */
 static u32 decide(void)
 {
 	struct step *s = &steps[depth];
-	u32 enabled = 0, finished = 0;
+	u32 enabled = enabled_now(), finished = 0;
 
 	if (depth >= MAX_STEPS)
 		model_fail("the schedule does not end", __FILE__, __LINE__);
-	for (u32 i = 0; i < nr_actors(); i++) {
+	for (u32 i = 0; i < nr_actors(); i++)
 		finished += threads[i].finished != 0;
-		enabled |= (u32)is_enabled(&threads[i]) << i;
-	}
+	if (!enabled && finished != nr_actors())
+		enabled = unblock_somebody();
 	if (depth >= replay) {
 		memset(s, 0, sizeof(*s));
 		s->enabled = enabled;
@@ -379,6 +433,9 @@ static u32 decide(void)
 		model_fail("a replayed schedule went another way", __FILE__, __LINE__);
 	}
 	s->done |= 1u << s->thread;
+	threads[s->thread].steps++;
+	if (hasty && threads[s->thread].next.bounded && !may_go_on(&threads[s->thread]))
+		threads[s->thread].timed_out = 1;
 	if (complete)
 		advance_clocks(&threads[s->thread], depth);
 	depth++;
@@ -494,10 +551,30 @@ void model_loaded(const volatile void *word, u32 bytes, u64 value)
 							  .bytes = bytes, .value = value };
 }
 
-void model_relax(void)
+/* A wait that may end without success. 1: with it. */
+static int wait_bounded(struct op op)
+{
+	u32 self = current;
+
+	op.bounded = 1;
+	announce(op);
+	if (!threads[self].timed_out)
+		return 1;
+	threads[self].timed_out = 0;
+	return 0;
+}
+
+int model_relax(void)
 {
 	weir_assert(active);
-	announce(threads[current].last_load);
+	return wait_bounded(threads[current].last_load);
+}
+
+int model_patient_lock(const volatile void *word, u32 line)
+{
+	if (active)
+		return wait_bounded((struct op){ .word = word, .what = "lock", .line = line, .kind = MODEL_LOCK });
+	return !*(const volatile u32 *)word;
 }
 
 /* First thing in a thread: a step of its own on a word of its own, so that every thread has a next step. */
@@ -520,6 +597,8 @@ static void start_thread(struct thread *t)
 	t->next = (struct op){ .word = t, .what = "begin" };
 	t->first = 0;
 	t->last = 0;
+	t->timed_out = 0;
+	t->steps = 0;
 	t->finished = is_buffer(t);
 	if (t->finished)
 		return;
@@ -611,13 +690,17 @@ static void check(void)
 	int line;
 
 	active = 0;
+	/* What a call gave up is left to the next ones, which the scenario makes. */
+	if (stopping)
+		scenario->check();
 	line = weir_check(sched);
 	if (line) {
 		fprintf(stderr, "model: core/src/check.c:%d does not hold\n", line);
 		model_fail("weir_check", __FILE__, __LINE__);
 	}
 	REQUIRE(!sched->faults && !sched->lost_messages);
-	scenario->check();
+	if (!stopping)
+		scenario->check();
 }
 
 static struct tally search(double until)
@@ -632,12 +715,15 @@ static struct tally search(double until)
 			start_thread(&threads[i]);
 		depth = 0;
 		run++;
+		stop_phase = NOT_STOPPED;
 		active = 1;
 		current = next_thread();
 		swapcontext(&home, &threads[current].context);
 		active = 0;
 		if (depth > n.longest)
 			n.longest = depth;
+		if (threads[0].steps > first_steps)
+			first_steps = threads[0].steps;
 		if (ending == RUN_ENDED) {
 			state_find(&seen[complete + buffered], state_hash(), 1);
 			check();
@@ -654,14 +740,8 @@ static struct tally search(double until)
 	return n;
 }
 
-/* Bounded with a growing bound for a third of the time, then complete. */
-static u64 explore(double budget)
+static void prepare(void)
 {
-	double start = seconds();
-	struct tally n = { 0 };
-	u64 total = 0;
-	int whole;
-
 	printf("%-28s", scenario->name);
 	fflush(stdout);
 	memset(seen, 0, sizeof(seen));
@@ -672,6 +752,58 @@ static u64 explore(double budget)
 	memcpy(snapshot, sched, snapshot_bytes);
 	complete = 0;
 	buffered = 0;
+}
+
+/* The first thread stops before each of its steps in turn; up to two more switches, as far as the time allows. */
+static u64 explore_stops(double budget)
+{
+	double start = seconds();
+	u64 total = 0;
+	u32 points = 0, most = 0;
+
+	prepare();
+	stopping = 1;
+	model_impatient = 1;
+	for (bound = 0; bound < 3 && (!bound || seconds() < start + budget); bound++) {
+		for (stop_after = 0; stop_after <= points || !bound; stop_after++) {
+			first_steps = 0;
+			total += search(start + budget * (bound + 1)).schedules;
+			/* It was through before it could stop. */
+			if (!bound && first_steps < stop_after)
+				break;
+			if (!bound)
+				points = stop_after;
+		}
+		most = bound;
+	}
+	printf(" %8llu with a stop at each of %u steps and up to %u preemptions,", (unsigned long long)total, points, most);
+	fflush(stdout);
+	hasty = 1;
+	stop_after = ~0u;
+	for (bound = 0; bound < 6; bound++) {
+		struct tally n = search(start + budget * 5);
+
+		total += n.schedules;
+		most = bound;
+		if (!n.finished)
+			break;
+	}
+	hasty = 0;
+	stopping = 0;
+	model_impatient = 0;
+	printf(" in haste up to %u, %.1f s\n", most, seconds() - start);
+	return total;
+}
+
+/* Bounded with a growing bound for a third of the time, then complete. */
+static u64 explore(double budget)
+{
+	double start = seconds();
+	struct tally n = { 0 };
+	u64 total = 0;
+	int whole;
+
+	prepare();
 	for (bound = 0; bound < 12; bound++) {
 		struct tally b = search(start + budget / 3);
 
@@ -710,7 +842,7 @@ int main(int argc, char **argv)
 		if (argc > 2 && strcmp(argv[2], scenarios[i].name) != 0)
 			continue;
 		scenario = &scenarios[i];
-		total += explore(budget);
+		total += scenario->stopped ? explore_stops(budget) : explore(budget);
 		nr++;
 	}
 	printf("model: %u scenarios, %llu schedules, all as required\n", nr, (unsigned long long)total);

@@ -11,6 +11,10 @@
  * guarded by locks; the stress test under ThreadSanitizer looks for that. A third search lets stores wait
  * in buffers, by the same reduction; there it is known to leave out some orders, so it searches and proves
  * nothing.
+ *
+ * Scenarios of their own have a CPU that stops (docs/decisions/0030): the first thread takes no step after the n-th, for each n, and
+ * the others have to come to their end without it. A wait for what it holds ends when nobody else can go on. Then it
+ * goes on, and everything has to be put right.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -25,6 +29,8 @@ struct scenario {
 	void (*setup)(void);			/* once */
 	void (*thread[MODEL_MAX_THREADS])(void); /* every schedule */
 	void (*check)(void);			/* after every schedule */
+	/* Not null: the first thread stops somewhere, and the others have to come to their end; then this has to hold. */
+	void (*stopped)(void);
 };
 
 /* What a scenario learns; zeroed before each schedule. */

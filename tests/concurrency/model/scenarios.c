@@ -647,8 +647,230 @@ static void topic_check(void)
 	REQUIRE(!outcome.err[0] ? outcome.err[1] == -WEIR_EBUSY : !outcome.err[1]);
 }
 
-#define TWO(name_, setup_, x, y, check_) { name_, 2, setup_, { x, y }, check_ }
-#define THREE(name_, setup_, x, y, z, check_) { name_, 3, setup_, { x, y, z }, check_ }
+/* --- a CPU that stops ------------------------------------------------------------------------------
+
+ * The first thread, on CPU 0, takes no step after the n-th until the others have come to their end. What they have to reach
+ * without it depends on what it holds: not less than this. Afterwards the CPUs go on choosing, and everything is as if it had been slow.
+ */
+
+static struct weir_pipe *exit_of(u32 cpu)
+{
+	return &sched->graph->pipes[sched->graph->cpus[cpu].exit];
+}
+
+/* A call about @t as a runtime makes it: where the core has no time for it, the task runs beside the graph, and comes again later. */
+static int enter(u32 cpu, struct weir_task *t)
+{
+	int err = weir_admit(sched, cpu, t);
+
+	REQUIRE(!err || err == -WEIR_EAGAIN);
+	return err;
+}
+
+/* The stop is over: tasks that ran beside the graph come back, then both CPUs choose until nothing is left. */
+static void all_run(struct weir_task *const *tasks, u32 nr)
+{
+	u32 chosen = 0;
+
+	for (u32 i = 0; i < nr; i++) {
+		if (tasks[i]->state == WEIR_UNCONSIDERED)
+			REQUIRE(!weir_admit(sched, CTL, tasks[i]));
+		chosen += tasks[i]->state == WEIR_RUNNING;
+	}
+	for (u32 i = 0; i < 2 * nr + 2; i++) {
+		struct weir_task *t = weir_pick(sched, i % 2, i % 2);
+
+		weir_gave_up(sched, i % 2);
+		if (!t)
+			continue;
+		chosen++;
+		REQUIRE(!weir_block(sched, i % 2, t));
+	}
+	REQUIRE(chosen == nr);
+	for (u32 i = 0; i < nr; i++)
+		if (tasks[i]->state == WEIR_RUNNING)
+			REQUIRE(!weir_block(sched, tasks[i]->cpu, tasks[i]));
+	for (u32 cpu = 0; cpu < 3; cpu++)
+		weir_gave_up(sched, cpu);
+}
+
+static void admit_a_stopping(void)
+{
+	outcome.err[0] = enter(0, a);
+}
+
+/* CPU 1 lets b, which is its own, into the graph, and chooses. */
+static void enter_b_pick_1(void)
+{
+	outcome.err[1] = enter(1, b);
+	outcome.picked[1] = weir_pick(sched, 1, 1);
+}
+
+static void stop_own_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 0);
+	bind(CTL, b, 1);
+}
+
+/* CPU 0 has nothing to do with the way to CPU 1's exit but the entry. */
+static void stop_own_stopped(void)
+{
+	REQUIRE(outcome.err[1] || outcome.picked[1] == b);
+}
+
+static void ab_check(void)
+{
+	struct weir_task *const tasks[] = { a, b };
+
+	all_run(tasks, 2);
+}
+
+/* Both come in by one pipe between; CPU 0 may have stopped with it on its worklist. */
+static void stop_merged_setup(void)
+{
+	merged(&first, 0);
+	begin(&first);
+}
+
+static void stop_merged_stopped(void)
+{
+	const struct weir_pipe *middle = &sched->graph->pipes[3];
+
+	/* What has entered is chosen, unless CPU 0 has a lock on the way. */
+	REQUIRE(outcome.err[1] || outcome.picked[1] || middle->lock || exit_of(1)->lock);
+}
+
+/* CPU 0 looks for work and stops; CPU 1 lets a task in that only CPU 0 may run. */
+static void enter_a_1(void)
+{
+	outcome.err[1] = enter(1, a);
+}
+
+static void stop_idle_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 0);
+}
+
+/* A call that says that the task is in the graph has brought it to the exit, at least into its inbox. */
+static void entered_stopped(void)
+{
+	REQUIRE(outcome.err[1] || waits_in(a, 0) || a->state == WEIR_CLAIMED || running(a));
+}
+
+/* It found the task, or was kicked for it, or looks once more. */
+static void stop_idle_check(void)
+{
+	struct weir_task *const tasks[] = { a };
+
+	if (!outcome.err[1] && !outcome.picked[0]) {
+		REQUIRE(exit_of(0)->nr || exit_of(0)->inbox || sched->graph->pipes[0].nr);
+		REQUIRE(!weir_mask_test(sched->idle, 0) || weir_gave_up(sched, 0));
+	}
+	all_run(tasks, 1);
+}
+
+/* CPU 0 has claimed a and stops; CPU 1 takes a away, and lets it come again. */
+static void take_away_a_1(void)
+{
+	outcome.err[1] = weir_block(sched, 1, a);
+	outcome.err[2] = weir_unblock(sched, 1, a);
+	outcome.picked[1] = weir_pick(sched, 1, 1);
+}
+
+static void take_away_stopped(void)
+{
+	/* A task is taken away at once, whatever the other CPU is about. */
+	REQUIRE(!outcome.err[1]);
+	REQUIRE(!outcome.err[2] || outcome.err[2] == -WEIR_EAGAIN);
+	/* (That CPU may have claimed it once more, and have stopped then.) */
+	REQUIRE(outcome.err[2] || outcome.picked[1] == a || exit_of(1)->lock || sched->graph->pipes[0].lock ||
+		a->state == WEIR_CLAIMED || sched->cpus[0].curr == a);
+}
+
+static void take_away_check(void)
+{
+	struct weir_task *const tasks[] = { a };
+
+	REQUIRE(!outcome.picked[0] || outcome.picked[0] == a);
+	all_run(tasks, 1);
+}
+
+/* CPU 0 exchanges the graph and stops; CPU 1 lets b in and chooses. */
+static void swap_stopping(void)
+{
+	struct weir_swap_stats stats;
+
+	outcome.err[0] = weir_swap(sched, 0, &second.tables, &stats);
+}
+
+static void stop_swap_setup(void)
+{
+	balanced(&second, "load_balancer", 0);
+	stop_own_setup();
+	admit(0, a);
+}
+
+static void stop_swap_stopped(void)
+{
+	REQUIRE(outcome.err[1] || outcome.picked[1] == b || sched->swapping);
+}
+
+static void stop_swap_check(void)
+{
+	REQUIRE(!outcome.err[0] || outcome.err[0] == -WEIR_EAGAIN);
+	ab_check();
+}
+
+/* CPU 0 lets a task of CPU 1 in and stops; CPU 1 looks for work. */
+static void stop_kick_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 1);
+}
+
+static void nothing_stopped(void)
+{
+}
+
+/* Whatever CPU 1 could not look at, it is woken for. */
+static void stop_kick_check(void)
+{
+	struct weir_task *const tasks[] = { a };
+
+	REQUIRE(outcome.err[0] || outcome.picked[1] == a || outcome.kicks[1]);
+	all_run(tasks, 1);
+}
+
+/* CPU 0 hands b, which waits there, to CPU 1 and stops. */
+static void rebind_b_stopping(void)
+{
+	bind(0, b, 1);
+}
+
+static void stop_move_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 1);
+	bind(CTL, b, 0);
+	admit(0, b);
+}
+
+static void enter_a_pick_1(void)
+{
+	outcome.err[1] = enter(1, a);
+	outcome.picked[1] = weir_pick(sched, 1, 1);
+}
+
+static void stop_move_stopped(void)
+{
+	REQUIRE(outcome.err[1] || outcome.picked[1] || exit_of(1)->lock || sched->graph->pipes[0].lock);
+}
+
+#define TWO(name_, setup_, x, y, check_) { name_, 2, setup_, { x, y }, check_, 0 }
+#define THREE(name_, setup_, x, y, z, check_) { name_, 3, setup_, { x, y, z }, check_, 0 }
+#define STOP(name_, setup_, x, y, stopped_, check_) { name_, 2, setup_, { x, y }, check_, stopped_ }
 
 const struct scenario scenarios[] = {
 	TWO("claim-one-task", one_task_setup, pick_0, pick_1, claim_one_check),
@@ -682,5 +904,12 @@ const struct scenario scenarios[] = {
 	TWO("hand-over-running", hand_over_running_setup, hand_b_a_0, pick_1, hand_over_running_check),
 	TWO("hand-over-urgent", urgent_setup, hand_b_0, admit_a_1, hand_over_urgent_check),
 	TWO("topic-hold-remove", topic_setup, topic_hold, topic_remove, topic_check),
+	STOP("stop-admit", stop_own_setup, admit_a_stopping, enter_b_pick_1, stop_own_stopped, ab_check),
+	STOP("stop-admit-merged", stop_merged_setup, admit_a_stopping, enter_b_pick_1, stop_merged_stopped, ab_check),
+	STOP("stop-kick", stop_kick_setup, admit_a_stopping, pick_1, nothing_stopped, stop_kick_check),
+	STOP("stop-idle", stop_idle_setup, pick_0, enter_a_1, entered_stopped, stop_idle_check),
+	STOP("stop-claim", one_task_setup, pick_0, take_away_a_1, take_away_stopped, take_away_check),
+	STOP("stop-swap", stop_swap_setup, swap_stopping, enter_b_pick_1, stop_swap_stopped, stop_swap_check),
+	STOP("stop-move", stop_move_setup, rebind_b_stopping, enter_a_pick_1, stop_move_stopped, ab_check),
 };
 const u32 nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);

@@ -27,6 +27,8 @@ typedef long long s64;
 		ret_;                                                                 \
 	})
 #define WEIR_STRICT 0
+/* Calls may give up waiting for another CPU, whatever the configuration says. */
+#define WEIR_IMPATIENT 1
 #define WEIR_OPLOG 0
 #define WEIR_DOMAINS 0
 #define WEIR_INLINE static inline __attribute__((always_inline, unused))
@@ -108,51 +110,53 @@ static volatile u64 weir_port_faults __attribute__((unused));
 /* Helper 5 of the kernel: bpf_ktime_get_ns. */
 static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64 (*)(void))5;
 
-/* How long a call waits for another CPU, with interrupts off: an age for a lock, little for a task. */
-#define WEIR_WAIT_NS 2000000ull
+/*
+ * How long a call of the core waits for other CPUs in all, with interrupts off: longer than any of them holds a lock
+ * while it runs, short for a task that waits.
+ */
+#define WEIR_WAIT_NS 20000ull
 
-/* Told by the clock: a count would be a new state for the verifier at each look. */
+/* Time that a wait for a lock is measured by. */
+#define weir_port_clock() weir_bpf_ktime_get_ns()
+
+/* Bounded by the clock: a count would be a new state for the verifier at each look. */
 #define WEIR_WAIT(name) u64 name = 0
-#define weir_wait(name)                                         \
-	({                                                      \
-		u64 now_ = weir_bpf_ktime_get_ns();             \
-		(name) = (name) ? (name) : now_ + WEIR_WAIT_NS; \
-		now_ < (name);                                  \
+#define weir_wait_for(until, ns)                           \
+	({                                                 \
+		u64 now_ = weir_bpf_ktime_get_ns();        \
+		(until) = (until) ? (until) : now_ + (ns); \
+		now_ < (until);                            \
 	})
+#define weir_wait(until, limit) weir_wait_for(until, WEIR_WAIT_NS)
+#define weir_wait_long(until, limit) weir_wait_for(until, 25 * WEIR_WAIT_NS)
 
-/* *@waited_ns: for how long another CPU had the lock; as it was where none had. The clock is read in that case alone. */
-WEIR_INLINE int weir_impatient_lock(u32 weir_mem *lock, u64 *waited_ns)
-{
-	int err = -3; /* -WEIR_EAGAIN */
-	u64 began;
+/* 1: the lock was free and is the caller's now. Never waits. */
+#define weir_try_lock(lock) (weir_cas(lock, 0, 1) == 0)
 
-	if (weir_cas(lock, 0, 1) == 0)
-		return 0;
-	began = weir_bpf_ktime_get_ns();
-	while (weir_bpf_ktime_get_ns() - began < WEIR_WAIT_NS && weir_loop) {
-		if (weir_cas(lock, 0, 1) == 0) {
-			err = 0;
-			break;
-		}
-	}
-	*waited_ns = (weir_bpf_ktime_get_ns() - began) | 1;
-	return err;
-}
+/* The same, before a call waits in earnest. */
+#define weir_lock_at_once(lock) weir_try_lock(lock)
 
-/* A lock that is held for a few instructions, and whose user has no way out: as long as loops may last. */
-WEIR_INLINE int weir_spin_lock(u32 weir_mem *lock)
-{
-	while (weir_loop) {
-		if (weir_cas(lock, 0, 1) == 0)
-			return 0;
-	}
-	return -3; /* -WEIR_EAGAIN */
-}
+#define weir_impatient_lock(lock, until, limit)                    \
+	({                                                         \
+		int err_ = -3; /* -WEIR_EAGAIN */                  \
+		while (weir_loop) {                                \
+			if (weir_try_lock(lock)) {                 \
+				err_ = 0;                          \
+				break;                             \
+			}                                          \
+			if (!weir_wait(until, limit))              \
+				break;                             \
+		}                                                  \
+		err_;                                              \
+	})
 
 WEIR_INLINE void weir_spin_unlock(u32 weir_mem *lock)
 {
 	(void)__sync_lock_test_and_set(lock, 0);
 }
+
+/* With a full barrier behind it: an exchange is one. */
+#define weir_unlock_fenced(lock) weir_spin_unlock(lock)
 
 /* Helper 8 of the kernel: bpf_get_smp_processor_id. */
 static u32 (*const weir_bpf_smp_processor_id)(void) __attribute__((unused)) = (u32 (*)(void))8;

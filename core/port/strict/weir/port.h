@@ -23,6 +23,8 @@ typedef int64_t s64;
 #define weir_loop weir_strict_loop()
 /* Checks that only the strict port makes. */
 #define WEIR_STRICT 1
+/* Calls may give up waiting for another CPU, whatever the configuration says. */
+#define WEIR_IMPATIENT 1
 #define WEIR_INLINE static inline __attribute__((always_inline))
 #define WEIR_ENTRY
 /* Program-wide facts of a component; the BPF target gets them through the class table. */
@@ -57,29 +59,57 @@ void weir_port_fail(const char *what, const char *file, u32 line);
 /* Called between two looks at a word that another CPU will change. */
 void weir_port_relax(u32 spins);
 
-/* 0, or -WEIR_EAGAIN where a target gives up rather than spin for ever. */
+/* A test wants this attempt to fail as if another CPU had the lock for too long. */
+int weir_strict_gives_up(void);
+
+WEIR_INLINE int weir_exchange_lock(u32 *lock)
+{
+	return !__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE);
+}
+
+/* 1: the lock was free and is the caller's now. Never waits. */
+WEIR_INLINE int weir_try_lock(u32 *lock)
+{
+	return !weir_strict_gives_up() && weir_exchange_lock(lock);
+}
+
+/* Never fails: a lock that only threads of this process hold, for a few instructions. */
 WEIR_INLINE int weir_spin_lock(u32 *lock)
 {
 	u32 spins = 0;
 
-	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+	while (!weir_exchange_lock(lock))
 		weir_port_relax(spins++);
 	return 0;
 }
 
-/* A test wants this attempt to fail as if another CPU had the lock for too long. */
-int weir_strict_gives_up(void);
-
-/* (Nobody tells the time here: @waited_ns stays as it is.) */
-WEIR_INLINE int weir_impatient_lock(u32 *lock, u64 *waited_ns)
+WEIR_INLINE int weir_lock_within(u32 *lock, u64 *waited, u64 limit)
 {
-	(void)waited_ns;
-	return weir_strict_gives_up() ? -WEIR_EAGAIN : weir_spin_lock(lock);
+	if (weir_strict_gives_up())
+		return -WEIR_EAGAIN;
+	while (!weir_exchange_lock(lock)) {
+		if (limit && *waited >= limit)
+			return -WEIR_EAGAIN;
+		weir_port_relax((u32)(*waited)++);
+	}
+	return 0;
 }
+
+/* (Waiting begins with an attempt here, so that the tests decide by one throw.) */
+#define weir_lock_at_once(lock) 0
+
+/* See weir/unverified.h. */
+#define weir_impatient_lock(lock, waited, limit) weir_lock_within(lock, &(waited), limit)
 
 WEIR_INLINE void weir_spin_unlock(u32 *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+/* With a full barrier behind it. */
+WEIR_INLINE void weir_unlock_fenced(u32 *lock)
+{
+	(void)__atomic_exchange_n(lock, 0, __ATOMIC_SEQ_CST);
 }
 
 /* The CPU in whose name this thread calls; entering a call of schedule.h sets it. */

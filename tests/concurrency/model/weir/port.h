@@ -21,6 +21,9 @@ typedef int64_t s64;
 #define weir_mem
 #define weir_loop 1
 #define WEIR_STRICT 1 /* rank order of locks is asserted */
+/* Set for scenarios in which a CPU stops: only there do waits end. */
+extern int model_impatient;
+#define WEIR_IMPATIENT model_impatient
 #define WEIR_INLINE static inline __attribute__((always_inline))
 #define WEIR_ENTRY
 #define WEIR_DESCRIPTOR(name) const struct weir_descriptor name##_descriptor
@@ -99,8 +102,13 @@ void model_loaded(const volatile void *word, u32 bytes, u64 value);
 #define weir_cas(p, old, new) MODEL_DO(p, new, MODEL_WRITE, __sync_val_compare_and_swap(p_, (old), v_))
 #endif
 
-void model_relax(void);
-#define weir_port_relax(spins) ((void)(spins), model_relax())
+/* 0: as for model_patient_lock(). */
+int model_relax(void);
+#undef weir_wait
+#define weir_wait(waited, limit) ((waited)++, model_relax())
+#undef weir_wait_long
+#define weir_wait_long(waited, limit) weir_wait(waited, limit)
+#define weir_port_relax(spins) ((void)(spins), (void)model_relax())
 
 WEIR_INLINE int weir_spin_lock(u32 *lock)
 {
@@ -114,13 +122,41 @@ WEIR_INLINE int weir_spin_lock(u32 *lock)
 	return 0;
 }
 
-/* This port has all the time that it takes. */
-#define weir_impatient_lock(lock, waited_ns) ((void)(waited_ns), weir_spin_lock(lock))
+#if WEIR_MODEL_BREAK == 2
+#define weir_try_lock(lock) (MODEL_LOAD(lock) ? 0 : (*(lock) = 1))
+#else
+#define weir_try_lock(lock) (weir_cas(lock, 0, 1) == 0)
+#endif
+
+/* 0: nobody who could change the word goes on any more, so the wait ends without it. */
+int model_patient_lock(const volatile void *word, u32 line);
+
+WEIR_INLINE int weir_lock_within(u32 *lock)
+{
+	if (!model_patient_lock(lock, __LINE__))
+		return -3; /* -WEIR_EAGAIN */
+#if WEIR_MODEL_BREAK == 2
+	model_point(lock, MODEL_WRITE, "lock", __LINE__);
+#endif
+	*lock = 1;
+	return 0;
+}
+
+/* Waiting begins with an attempt. */
+#define weir_lock_at_once(lock) 0
+#define weir_impatient_lock(lock, waited, limit) ((void)(waited), weir_lock_within(lock))
 
 WEIR_INLINE void weir_spin_unlock(u32 *lock)
 {
 	if (!model_store(lock, sizeof(*lock), 0, MODEL_UNLOCK, "lock", __LINE__))
 		*lock = 0;
+}
+
+/* With a full barrier behind it. */
+WEIR_INLINE void weir_unlock_fenced(u32 *lock)
+{
+	weir_spin_unlock(lock);
+	model_fence(__LINE__);
 }
 
 u32 weir_port_cpu(void);
