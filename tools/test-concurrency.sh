@@ -140,7 +140,7 @@ mutant "kick without taking the idle bit" preempt.c 's/\&\& weir_mask_clear(s->i
 mutant "no barrier before the look for a writer" schedule.c '/^WEIR_GLOBAL int weir_enter/,/^}/s/weir_barrier(s);//'
 mutant "no barrier before the look for idle CPUs" preempt.c '/int weir_kick_later/,/^}/s/weir_barrier(pipe->sched);//'
 mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
-# Seen where a CPU stops, or gives up waiting (docs/decisions/0030).
+# Seen where a CPU stops, or gives up waiting (docs/decisions/0034).
 mutant "locks are waited for without bound" internal.h 's/weir_impatient_lock(lock, ctx->waited, s->patience)/(weir_spin_lock(lock), 0)/'
 mutant "a task finds no inbox" pipe.c 's/return post(pipe, t, [a-z0-9]*);/return err;/'
 mutant "an inbox that nobody is told of" pipe.c '/^WEIR_FLAT static int post/,/^}/s/if (!weir_load(&pipe->lock))/if (0)/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'

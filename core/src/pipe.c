@@ -177,7 +177,7 @@ WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task w
 
 /* --- locks and inboxes -------------------------------------------------------------------------
 
- * Nobody waits for a pipe's lock without bound: the CPU that holds it may have stopped (docs/decisions/0030). While the lock
+ * Nobody waits for a pipe's lock without bound: the CPU that holds it may have stopped (docs/decisions/0034). While the lock
  * is taken,
  *
  * - a task that is to be added goes into the inbox. It counts as a member from then on. The receiver, or the CPU that

@@ -150,7 +150,7 @@ static void take_out(struct weir_task weir_mem *t, u64 now)
 
 /*
  * Calls of this CPU gave up waiting for another one: it chooses again soon, and does what they left undone. Not at once each
- * time: the other one may have stopped for long, and kicks when it lets go of what was wanted (docs/decisions/0030).
+ * time: the other one may have stopped for long, and kicks when it lets go of what was wanted (docs/decisions/0034).
  */
 WEIR_INLINE void go_on(void)
 {

@@ -45,7 +45,7 @@ struct weir_pipe {
 	struct weir_task weir_mem *head; /* (p) */
 	struct weir_task weir_mem *tail; /* (p) */
 	struct weir_task weir_mem *root; /* (p) treap of a keyed pipe */
-	u64 inbox; /* (a) address of the latest task that came while the lock was taken; 0: none (docs/decisions/0030) */
+	u64 inbox; /* (a) address of the latest task that came while the lock was taken; 0: none (docs/decisions/0034) */
 	u32 wanted; /* (a) a call gave up waiting for the lock: the CPU that has it looks after the pipe when it lets go */
 	u32 news; /* (a) the receiver has something to do that no CPU has taken up yet; written under the lock */
 	struct weir_sched weir_mem *sched; /* (c) */

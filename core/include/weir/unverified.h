@@ -19,7 +19,7 @@
 
 /*
  * Waiting for another CPU, which may stop anywhere (a virtual CPU without a turn): a call waits a bounded time in
- * all, then does something else (docs/decisions/0030). @waited is a u64 that starts at 0 with the call; @limit bounds
+ * all, then does something else (docs/decisions/0034). @waited is a u64 that starts at 0 with the call; @limit bounds
  * it, in looks at the word (0: no bound). The BPF port takes a fixed time instead.
  *
  * weir_impatient_lock(lock, waited, limit): 0, or -WEIR_EAGAIN.

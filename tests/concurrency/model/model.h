@@ -12,7 +12,7 @@
  * in buffers, by the same reduction; there it is known to leave out some orders, so it searches and proves
  * nothing.
  *
- * Scenarios of their own have a CPU that stops (docs/decisions/0030): the first thread takes no step after the n-th, for each n, and
+ * Scenarios of their own have a CPU that stops (docs/decisions/0034): the first thread takes no step after the n-th, for each n, and
  * the others have to come to their end without it. A wait for what it holds ends when nobody else can go on. Then it
  * goes on, and everything has to be put right.
  */

@@ -823,6 +823,15 @@ static void stop_swap_check(void)
 	ab_check();
 }
 
+/* CPU 0 takes b out of its exit and stops; CPU 1 lets another task of CPU 0 in. */
+static void stop_inbox_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 0);
+	bind(CTL, b, 0);
+	admit(0, b);
+}
+
 /* CPU 0 lets a task of CPU 1 in and stops; CPU 1 looks for work. */
 static void stop_kick_setup(void)
 {
@@ -906,6 +915,7 @@ const struct scenario scenarios[] = {
 	TWO("topic-hold-remove", topic_setup, topic_hold, topic_remove, topic_check),
 	STOP("stop-admit", stop_own_setup, admit_a_stopping, enter_b_pick_1, stop_own_stopped, ab_check),
 	STOP("stop-admit-merged", stop_merged_setup, admit_a_stopping, enter_b_pick_1, stop_merged_stopped, ab_check),
+	STOP("stop-inbox", stop_inbox_setup, pick_0, enter_a_1, entered_stopped, ab_check),
 	STOP("stop-kick", stop_kick_setup, admit_a_stopping, pick_1, nothing_stopped, stop_kick_check),
 	STOP("stop-idle", stop_idle_setup, pick_0, enter_a_1, entered_stopped, stop_idle_check),
 	STOP("stop-claim", one_task_setup, pick_0, take_away_a_1, take_away_stopped, take_away_check),
