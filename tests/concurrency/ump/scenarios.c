@@ -181,9 +181,9 @@ static void finished(void)
 }
 
 const struct scenario scenarios[] = {
-	{ "stream", 2, setup, { send_all, take_all }, finished },
-	{ "stream-asleep", 2, setup, { send_all, await_all }, finished },
-	{ "both-full", 2, setup, { fill_0, fill_1 }, finished },
-	{ "ask-and-reply", 2, setup, { ask, reply }, finished },
+	{ "stream", 2, setup, { send_all, take_all }, finished, 0 },
+	{ "stream-asleep", 2, setup, { send_all, await_all }, finished, 0 },
+	{ "both-full", 2, setup, { fill_0, fill_1 }, finished, 0 },
+	{ "ask-and-reply", 2, setup, { ask, reply }, finished, 0 },
 };
 const u32 nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);
