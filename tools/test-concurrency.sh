@@ -97,7 +97,9 @@ if timeout 600 "$work/model" 2; then pass "model"; else fail "model"; fi
 refused() { # name binary
 	local status=0
 	timeout 300 "$2" 0.5 >"$work/log" 2>&1 || status=$?
-	if ((status == 3)); then
+	if ((status == 139)); then
+		pass "mutant: $1: it crashes"
+	elif ((status == 3)); then
 		pass "mutant: $1: seen by $(grep -o 'model: .* after this' "$work/log" | sed 's/^model: //; s/ ([^ ]*) after this$//')"
 	else
 		fail "mutant: $1: not seen (status $status)"
@@ -132,7 +134,7 @@ mutant "a pipe stays on the worklist" schedule.c '/^WEIR_GLOBAL int weir_visit(/
 mutant "a receiver runs without its lock" schedule.c 's/weir_visited(s, next, weir_class_update(next->to, next));/weir_pipe_unlock(next), weir_class_update(next->to, next), weir_pipe_lock(next), weir_visited(s, next, 0);/'
 mutant "removal leaves its record" pipe.c 's/^\t\tif (c->kind == WEIR_ADDED) {/\t\tif (0) {/;s/^\t\tc->kind = WEIR_VOID;/\t\t;/'
 mutant "withdrawal from deep to shallow" pipe.c '/static int withdraw/,/^}/s/&t->hooks\[i\].pipe/\&t->hooks[nr - 1 - i + slot].pipe/'
-mutant "urgency stored after the lock" schedule.c '/^static void hold/,/^}/{/c->curr_key/d;/s->busy/d};s/^\t\tweir_mask_clear(s->idle, target);/&weir_store(\&s->cpus[target].curr_key, weir_load(\&ctx->picked->key));weir_mask_set(s->busy, target);/'
+mutant "a more urgent task preempts nobody" preempt.c 's/if (k > key)/if (0)/'
 mutant "followers served without the lock" broker.c '/^static int next_follower/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//};s/weir_pipe_unlock(ctx->held_for);//'
 mutant "a hand-over past the more urgent" schedule.c 's/weir_load(&t->key) < key/0/'
 mutant "kick without taking the idle bit" preempt.c 's/\&\& weir_mask_clear(s->idle, cpu) ? cpu/? cpu/'

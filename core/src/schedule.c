@@ -742,8 +742,9 @@ WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir
 	struct weir_ctx weir_mem *ctx;
 	u32 exit;
 	int err = from ? weir_relinquish(s, cpu, from) : 0;
+	u32 state = weir_load(&to->state);
 
-	if (!err && weir_load(&to->state) == WEIR_UNCONSIDERED)
+	if (!err && (state == WEIR_UNCONSIDERED || state == WEIR_REVOKED))
 		err = weir_unblock(s, cpu, to);
 	if (err)
 		return err;
