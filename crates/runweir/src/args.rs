@@ -130,6 +130,13 @@ pub struct Setting {
     pub costs: String,
 }
 
+impl From<Setting> for weir::Setting {
+    fn from(args: Setting) -> Self {
+        let Setting { machine, workload, duration, set, costs } = args;
+        Self { machine, workload, duration_ns: duration, set, costs }
+    }
+}
+
 /// What `--trace` says.
 fn parse_part(text: &str) -> Result<Part, String> {
     let time = |t: &str| match t.trim() {

@@ -4,54 +4,46 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use weir::{CheckOptions, topology};
 
 use crate::args::CheckArgs;
 use crate::fault::{Blame, Fault, Result};
-use crate::{machine, output, topology};
+use crate::output;
 
 /// Check every topology; all findings are shown before the command ends.
 pub fn check(args: &CheckArgs) -> Result<ExitCode> {
-    let named = args.machine.as_deref().map(machine::resolve).transpose()?;
-    let sets = topology::parse_sets(&args.set)?;
+    let checked = weir::check(&CheckOptions {
+        topologies: args.topologies.iter().chain(&args.named).cloned().collect(),
+        machine: args.machine.clone(),
+        set: args.set.clone(),
+        with: args.with.clone(),
+    })?;
     let mut errors = Vec::new();
     let mut blame = Blame::User;
     let mut rows = Vec::new();
-    for name in args.topologies.iter().chain(&args.named) {
-        let compiled = topology::source(name).and_then(|source| {
-            let machine = match &named {
-                Some(machine) => machine.clone(),
-                None => topology::default_machine(&source)?,
-            };
-            Ok((topology::compile_with(&source, &machine.shape, &sets, &args.with)?, machine))
-        });
-        match compiled {
-            Ok((compiled, machine)) => {
-                let plan = &compiled.plan;
-                let warnings: Vec<_> = compiled.warnings.iter().map(topology::diag).collect();
+    for one in checked {
+        match one.outcome {
+            Ok(facts) => {
                 if !args.quiet {
-                    output::show(&warnings);
+                    output::show(&facts.warnings.iter().map(topology::diag).collect::<Vec<_>>());
                 }
                 rows.push(json!({
-                    "topology": plan.name, "machine": machine.shape.name, "ok": true,
-                    "instances": plan.instances.len(), "pipes": plan.pipes.len(), "depth": plan.depth(),
-                    "cpus": plan.exits.iter().flatten().count(),
-                    "errors": [], "warnings": compiled.warnings.iter().map(finding).collect::<Vec<_>>(),
+                    "topology": facts.topology, "machine": facts.machine, "ok": true,
+                    "instances": facts.instances, "pipes": facts.pipes, "depth": facts.depth,
+                    "cpus": facts.cpus,
+                    "errors": [], "warnings": facts.warnings.iter().map(finding).collect::<Vec<_>>(),
                 }));
                 if !args.json && !args.quiet {
                     output::print(&format!(
                         "{}: ok on {}: {} instances, {} pipes, at most {} in a row\n",
-                        plan.name,
-                        machine.shape.name,
-                        plan.instances.len(),
-                        plan.pipes.len(),
-                        plan.depth()
+                        facts.topology, facts.machine, facts.instances, facts.pipes, facts.depth
                     ))?;
                 }
             }
             Err(fault) => {
                 blame = fault.blame;
                 rows.push(json!({
-                    "topology": name, "ok": false,
+                    "topology": one.asked, "ok": false,
                     "errors": fault.diags.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 }));
                 errors.extend(fault.diags);

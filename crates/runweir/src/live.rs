@@ -19,10 +19,10 @@ use weir_linux::steering::Steering;
 use weir_linux::{Ended, ErrorKind, Live, Options, Selection, client, kept};
 
 use crate::fault::{Blame, Diag, Fault, Result};
+use crate::output::warn;
 use crate::output::{self, note};
 use crate::progress::Waiting;
 use crate::scenario::{self, Found};
-use crate::session::warn;
 use crate::units::{parse_duration, show_ns};
 use crate::{machine, topology};
 use recording::Recording;

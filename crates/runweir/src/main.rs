@@ -6,47 +6,37 @@
 
 mod analyze;
 mod args;
-mod catalogue;
 mod check;
-mod columns;
 mod compare;
 mod compile;
 mod component;
 mod drawing;
-mod fault;
 mod formatting;
-mod input;
 mod listing;
 mod live;
-mod machine;
 mod models;
-mod outdir;
 mod output;
 mod pages;
 mod progress;
 mod reproduce;
 mod run;
-mod scenario;
-mod session;
-mod simso;
-mod size;
 mod status;
 mod stop;
 mod sweep;
 mod switch;
 mod threads;
 mod top;
-mod topology;
-mod units;
 mod vm;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
+// What commands name as `crate::…`.
+use weir::{catalogue, fault, input, machine, outdir, scenario, topology, units};
 
 use args::{Cli, Command};
-use fault::Result;
+use fault::{Blame, Result};
 
 fn main() -> ExitCode {
     // clap ends with status 2 and its own words where the command line cannot be understood.
@@ -57,7 +47,10 @@ fn main() -> ExitCode {
         Ok(Ok(status)) => status,
         Ok(Err(fault)) => {
             output::show(&fault.diags);
-            fault.status()
+            match fault.blame {
+                Blame::User => ExitCode::from(2),
+                Blame::System => ExitCode::from(1),
+            }
         }
         Err(_) => {
             output::note("runweir: this is a bug; please report the message above with the command line");

@@ -3,7 +3,9 @@
 //!
 //! A reader that closes the pipe early (`runweir components | head`) ends the output silently.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+pub use weir::text::{columns, json};
 
 use crate::fault::{Diag, Fault, Result, render};
 
@@ -23,77 +25,30 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// True where colours help: the stream is a terminal and `NO_COLOR` is unset or empty.
+fn colours() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Columns of the terminal as the shell exports them; 100 if unknown.
+fn width() -> usize {
+    let of_terminal = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|c| *c >= 40);
+    if io::stderr().is_terminal() { of_terminal().unwrap_or(100) } else { 100 }
+}
+
 /// Show diagnostics.
 pub fn show(diags: &[Diag]) {
+    let (colours, width) = (colours(), width());
     let mut err = io::stderr().lock();
     for (index, diag) in diags.iter().enumerate() {
         if index > 0 {
             let _ = writeln!(err);
         }
-        let _ = writeln!(err, "{}", render(diag).trim_end());
+        let _ = writeln!(err, "{}", render(diag, colours, width).trim_end());
     }
 }
 
-/// Pretty JSON with a final newline.
-pub fn json<T: serde::Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string_pretty(value)
-        .map(|mut text| {
-            text.push('\n');
-            text
-        })
-        .map_err(|e| {
-            Fault::system(format!("cannot write JSON: {e}"), "this is a bug in runweir; please report it")
-        })
-}
-
-/// Columns that a list fills at most.
-const WIDTH: usize = 100;
-
-/// Lines of `name  description`, descriptions aligned and wrapped; for lists.
-pub fn columns(rows: &[(String, String)]) -> String {
-    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let room = WIDTH.saturating_sub(width + 4).max(40);
-    let mut text = String::new();
-    for (name, description) in rows {
-        let mut first = name.as_str();
-        for line in wrap(description, room) {
-            let pad = " ".repeat(width - first.chars().count());
-            text.push_str(format!("  {first}{pad}  {line}").trim_end());
-            text.push('\n');
-            first = "";
-        }
-    }
-    text
-}
-
-/// Lines of at most `room` characters, broken between words; one empty line for an empty text.
-fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is always one");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= room {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_string());
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_align() {
-        let rows = [("a".to_string(), "one".to_string()), ("bcd".to_string(), String::new())];
-        assert_eq!(columns(&rows), "  a    one\n  bcd\n");
-        let rows = [("a".to_string(), "word ".repeat(40))];
-        let text = columns(&rows);
-        assert!(text.lines().count() == 3 && text.lines().all(|l| l.len() <= WIDTH), "{text}");
-        assert!(text.lines().nth(1).is_some_and(|l| l.starts_with("     word")), "{text}");
-    }
+/// Show sentences as warnings.
+pub fn warn<'a>(sentences: impl Iterator<Item = &'a String>) {
+    show(&sentences.map(Diag::warning).collect::<Vec<_>>());
 }

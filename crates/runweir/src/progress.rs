@@ -2,11 +2,15 @@
 //! The bar of a long run: only on a terminal, only after a second, never with `--quiet`.
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use weir::Watch;
+
+use crate::output::note;
+use crate::stop;
 
 /// A run shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,21 +45,6 @@ impl Progress {
         Self { bar, bounded, speaks: wanted, began: Instant::now(), runs }
     }
 
-    /// Notes are welcome while it runs.
-    pub fn speaks(&self) -> bool {
-        self.speaks
-    }
-
-    /// Run `run` has reached `now_ns` on its way to `end_ns` (`None`: nobody knows).
-    pub fn at(&self, run: usize, now_ns: u64, end_ns: Option<u64>) {
-        let (now, end) = &self.runs[run];
-        now.store(now_ns, Ordering::Relaxed);
-        end.store(end_ns.unwrap_or(0), Ordering::Relaxed);
-        if !self.bar.is_hidden() && self.began.elapsed() > PATIENCE {
-            self.draw();
-        }
-    }
-
     fn draw(&self) {
         let mut share = 0.0;
         let mut virtual_ns = 0;
@@ -77,6 +66,37 @@ impl Progress {
     /// Take the bar off the screen.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Progress {
+    fn stop(&self) -> &AtomicBool {
+        stop::flag()
+    }
+
+    fn begins(&self) {
+        stop::begins();
+    }
+
+    fn ends(&self) {
+        stop::ends_one();
+    }
+
+    fn at(&self, run: usize, now_ns: u64, end_ns: Option<u64>) {
+        let (now, end) = &self.runs[run];
+        now.store(now_ns, Ordering::Relaxed);
+        end.store(end_ns.unwrap_or(0), Ordering::Relaxed);
+        if !self.bar.is_hidden() && self.began.elapsed() > PATIENCE {
+            self.draw();
+        }
+    }
+
+    fn remark(&self, text: &str) {
+        note(text);
+    }
+
+    fn reads_remarks(&self) -> bool {
+        self.speaks
     }
 }
 
@@ -134,7 +154,7 @@ fn remind(at: &Weak<Mutex<Option<(String, Instant)>>>) {
                 said = (what.clone(), PATIENCE * 3);
             }
             if since.elapsed() >= said.1 {
-                crate::output::note(&format!("waiting: {what} ({} s so far)", since.elapsed().as_secs()));
+                note(&format!("waiting: {what} ({} s so far)", since.elapsed().as_secs()));
                 said.1 *= 2;
             }
         }
@@ -163,21 +183,33 @@ impl Counter {
         Self { bar, began: Instant::now(), done: AtomicU64::new(before) }
     }
 
-    /// More runs are to be made than was known.
-    pub fn more(&self, runs: u64) {
+    /// Take the bar off the screen.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Counter {
+    fn stop(&self) -> &AtomicBool {
+        stop::flag()
+    }
+
+    fn begins(&self) {
+        stop::begins();
+    }
+
+    fn ends(&self) {
+        stop::ends_one();
+    }
+
+    fn more(&self, runs: u64) {
         self.bar.inc_length(runs);
     }
 
-    /// One more run is done.
-    pub fn one(&self) {
+    fn one(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if !self.bar.is_hidden() && self.began.elapsed() > PATIENCE {
             self.bar.set_position(done);
         }
-    }
-
-    /// Take the bar off the screen.
-    pub fn finish(&self) {
-        self.bar.finish_and_clear();
     }
 }

@@ -5,9 +5,7 @@
 //! returns, the program ends by itself after [`PATIENCE`].
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::fault::{Fault, Result};
@@ -18,8 +16,6 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static RUNS: AtomicU32 = AtomicU32::new(0);
 /// How long a simulation may take to notice that it is to end: many times what the slowest event takes.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Unfinished results, removed if the program has to end at once.
-static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Catch Ctrl-C, SIGTERM and SIGHUP from now on.
 pub fn install() -> Result<()> {
@@ -49,9 +45,7 @@ pub fn install_saying(words: &'static str) -> Result<()> {
 }
 
 fn end_at_once() -> ! {
-    if let Some(dir) = SCRATCH.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        let _ = std::fs::remove_dir_all(dir);
-    }
+    weir::outdir::discard_unfinished();
     std::process::exit(1);
 }
 
@@ -67,34 +61,19 @@ fn ends(runs: &AtomicU32, patience: Duration) -> bool {
     true
 }
 
-/// A simulation is under way as long as this exists.
-pub struct Running(());
-
 /// A simulation begins.
-pub fn running() -> Running {
+pub fn begins() {
     RUNS.fetch_add(1, Ordering::Relaxed);
-    Running(())
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        RUNS.fetch_sub(1, Ordering::Relaxed);
-    }
+/// A simulation has ended.
+pub fn ends_one() {
+    RUNS.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// The flag that running simulations watch.
 pub fn flag() -> &'static AtomicBool {
     &STOP
-}
-
-/// True once the user asked to end.
-pub fn requested() -> bool {
-    STOP.load(Ordering::Relaxed)
-}
-
-/// Name the folder of unfinished results, or that there is none any more.
-pub fn scratch(dir: Option<&Path>) {
-    *SCRATCH.lock().unwrap_or_else(PoisonError::into_inner) = dir.map(Path::to_path_buf);
 }
 
 #[cfg(test)]

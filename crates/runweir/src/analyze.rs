@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir analyze`: what limits a topology, and what can be said of a workload without running it.
+
+use std::process::ExitCode;
+
+use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, ValueHint};
+use weir::{AnalyzeOptions, Question, Watch};
+
+use crate::args::parse_seed;
+use crate::fault::Result;
+use crate::output::{json, note, print, warn};
+use crate::progress::Counter;
+use crate::stop;
+use crate::units::parse_duration;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir analyze decentral -m smp-64 -w hackbench:groups=100,loops=100
+  runweir analyze global_rr -m eight-nodes -w tokens:pairs=128,loops=0 --share 20%
+  runweir analyze --schedulability -w avionics -m smp-4
+  runweir analyze p-rm --schedulability -w periodic:tasks=8,util=150% -m smp-2 --costs zero --json
+
+Contention (the default; docs/analysis.md): short runs on parts of the machine find the pipe lock or the
+component that limits the topology. They predict the largest machine on which the scheduler takes at most
+--share with the same load per CPU; simulations check it. If this machine is larger, the command searches the
+smallest change of the topology that helps, shows it and runs it.
+
+Schedulability: without a topology, every policy with a test is tested. Tests are exact, sufficient or necessary;
+if a sufficient test fails, the result is `undecided`. With costs, each test is repeated with execution
+times that include switches, migrations, release interrupts and ticks, but no waits for locks.
+Times are in ns; worst-case execution times are those of the workload. Exit status 0 for every verdict.")]
+pub struct AnalyzeArgs {
+    /// Scheduler: a catalogue name or a .weir file; default: a SimSo file's own, else every policy
+    #[arg(value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub topology: Option<String>,
+    /// The same as an option
+    #[arg(short, long = "topology", value_name = "T", value_parser = Text::new(), conflicts_with = "topology", value_hint = ValueHint::FilePath)]
+    pub topology_option: Option<String>,
+    /// Test which task sets meet all deadlines: exact, sufficient and necessary tests
+    #[arg(long)]
+    pub schedulability: bool,
+    /// Largest share of CPU time for the scheduler, including waits for its locks
+    #[arg(long, value_name = "PERCENT", value_parser = parse_share, default_value = "10%", conflicts_with = "schedulability")]
+    pub share: f64,
+    /// Longest run in virtual time
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "schedulability")]
+    pub duration: Option<u64>,
+    /// Number of parallel simulations; default: all cores
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+    /// Machine: a preset (smp-8, epyc-64 …), an hwloc XML file, a TOML file, or `host`
+    #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub machine: Option<String>,
+    /// Workload: as in `run`; with --schedulability one with recurrent tasks
+    #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub workload: String,
+    /// Set a parameter of a component, as in `run`
+    #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
+    pub set: Vec<String>,
+    /// Costs of scheduling, switching and migrating: zero, default, or a TOML file
+    #[arg(long, value_name = "COSTS", value_parser = Text::new(), default_value = "default", value_hint = ValueHint::FilePath)]
+    pub costs: String,
+    /// Seed of a random workload
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = parse_seed, allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Print the results as JSON, and nothing else, on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Print errors only: no warnings
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// `10%`, `0.5 %`: between nothing and everything.
+fn parse_share(text: &str) -> std::result::Result<f64, String> {
+    let wrong = || "a share is a percentage between 0 and 100, for example 10%".to_string();
+    let number = text.trim().strip_suffix('%').ok_or_else(wrong)?;
+    let value: f64 = number.trim().parse().map_err(|_| wrong())?;
+    if value > 0.0 && value < 100.0 { Ok(value / 100.0) } else { Err(wrong()) }
+}
+
+/// Look everything up, judge, print.
+pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
+    let question = match args.schedulability {
+        true => Question::Schedulability,
+        false => Question::Contention { share: args.share, duration_ns: args.duration, jobs: args.jobs },
+    };
+    let options = AnalyzeOptions {
+        question,
+        topology: args.topology.clone().or_else(|| args.topology_option.clone()),
+        machine: args.machine.clone(),
+        workload: args.workload.clone(),
+        set: args.set.clone(),
+        costs: args.costs.clone(),
+        seed: args.seed,
+    };
+    if !args.schedulability {
+        stop::install_saying("ending without results")?;
+    }
+    let counter = Counter::new(0, 0, !args.quiet);
+    let analysis = weir::analyze(&options, &counter);
+    counter.finish();
+    let analysis = match analysis {
+        Err(_) if (&counter as &dyn Watch).stopped() => {
+            note("interrupted: there are no results");
+            return Ok(ExitCode::from(1));
+        }
+        other => other?,
+    };
+    if !args.quiet {
+        warn(analysis.warnings().iter());
+    }
+    print(&if args.json { json(&analysis.json())? } else { analysis.text() })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir sweep`: grids of parameters and seeds, on all cores, resumable.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use clap::ValueHint;
+use clap::builder::NonEmptyStringValueParser as Text;
+use weir::sweep::{Row, fields};
+use weir::{OutDir, Sweep};
+
+use crate::fault::Result;
+use crate::output::{json, note, print, warn};
+use crate::progress::Counter;
+use crate::stop;
+
+/// Different warnings that are shown.
+const WARNINGS: usize = 10;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir sweep grid.toml --dry-run          list the runs
+  runweir sweep grid.toml --out results      run them on all cores
+  runweir sweep grid.toml --out results      the same again: resume after an interruption
+
+grid.toml, for example (docs/sweep.md has all keys):
+  topology = [\"edf\", \"p-edf\", \"pd2\"]
+  machine = \"smp-4\"
+  workload = \"periodic\"
+  costs = \"zero\"
+  seeds = 100
+  duration = \"1s\"
+  [keys]
+  tasks = 10
+  util = { from = \"200%\", to = \"400%\", step = \"20%\" }
+
+--out writes results.csv (one line per run), summary.csv and sweep.json (one line per grid point, with Wilson's
+95 % interval of the share of runs without a miss), a picture for each `y` of [plot], and sweep.html.
+The same specification gives the same bytes for any --jobs. Ctrl-C or a kill loses only unfinished runs.")]
+pub struct SweepArgs {
+    /// Specification of the sweep, a TOML file
+    #[arg(value_name = "SPEC.toml", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub spec: String,
+    /// Number of parallel runs; default: all cores
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+    /// Write results into this folder; resumes an earlier sweep of the same specification there
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Discard the results of an earlier sweep in the folder and start again
+    #[arg(long, requires = "out")]
+    pub fresh: bool,
+    /// Let --out write into a folder with other files, which are kept
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Only list the runs
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print the summary as JSON, and nothing else, on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Print errors only: no table, progress or warnings
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Read the specification, make the runs that are missing, write and print the results.
+pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
+    let sweep = Sweep::open(&args.spec)?;
+    if args.dry_run {
+        return list(&sweep, args.json);
+    }
+    let all = sweep.nr_runs();
+    let mut done: BTreeMap<u64, Row> = BTreeMap::new();
+    let mut journal = None;
+    if let Some(dir) = &args.out {
+        // Refuses a folder of others; what it prepares is dropped, nothing is written yet.
+        OutDir::prepare(dir, args.force)?;
+        let (opened, found) = sweep.journal(dir, args.fresh)?;
+        (journal, done) = (Some(opened), found);
+        if !done.is_empty() && !args.quiet {
+            note(&format!("{} of {all} runs are there already; making the others", done.len()));
+        }
+    }
+    stop::install_saying(match &args.out {
+        Some(_) => "ending; the same command goes on from here",
+        None => "ending without results: only a sweep with --out can go on later",
+    })?;
+    let counter = Counter::new(all, done.len() as u64, !args.quiet);
+    let result = sweep.run(args.jobs, journal.as_ref(), done, &counter);
+    counter.finish();
+    let result = result?;
+    if (result.rows.len() as u64) < all {
+        note(&format!("interrupted: {} of {all} runs are done", result.rows.len()));
+        return Ok(ExitCode::from(1));
+    }
+    if !args.quiet {
+        show_warnings(&sweep, &result.warnings);
+    }
+    finish(args, &sweep, &result.rows)
+}
+
+fn show_warnings(sweep: &Sweep, warnings: &BTreeMap<String, u64>) {
+    let say = |(text, run): (&String, &u64)| {
+        let (values, seed) = sweep.run_of(*run);
+        format!("{}, seed {seed}: {text}", values.join(", "))
+    };
+    let mut lines: Vec<String> = warnings.iter().take(WARNINGS).map(say).collect();
+    if warnings.len() > WARNINGS {
+        lines.push(format!("{} more warnings are not shown", warnings.len() - WARNINGS));
+    }
+    warn(lines.iter());
+}
+
+/// `--dry-run`.
+fn list(sweep: &Sweep, as_json: bool) -> Result<ExitCode> {
+    let (all, spec) = (sweep.nr_runs(), sweep.spec());
+    let headings: Vec<&str> = spec.axes.iter().map(|a| a.column.as_str()).collect();
+    if as_json {
+        let run = |run: u64| {
+            let (values, seed) = sweep.run_of(run);
+            let mut object: serde_json::Map<String, serde_json::Value> =
+                headings.iter().zip(values).map(|(h, v)| (h.to_string(), v.into())).collect();
+            object.insert("run".into(), run.into());
+            object.insert("seed".into(), seed.into());
+            object
+        };
+        print(&json(&(0..all).map(run).collect::<Vec<_>>())?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = format!("run,{},seed\n", headings.join(","));
+    for run in 0..all {
+        let (values, seed) = sweep.run_of(run);
+        let _ = writeln!(text, "{run},{},{seed}", fields(&values));
+        if text.len() > 1 << 20 {
+            print(&text)?;
+            text.clear();
+        }
+    }
+    print(&text)?;
+    note(&format!("{all} runs: {} grid points, {} seeds each", spec.nr_points(), spec.seeds.len()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Write and print what a complete sweep found.
+fn finish(args: &SweepArgs, sweep: &Sweep, rows: &BTreeMap<u64, Row>) -> Result<ExitCode> {
+    if let Some(dir) = &args.out {
+        let out = OutDir::prepare(dir, true)?;
+        sweep.write(rows, &out)?;
+        let shown = ["sweep.html", "results.csv", "summary.csv"].map(|n| out.shown(n)).join("  ");
+        out.commit()?;
+        if !args.quiet {
+            note(&format!("written: {shown}"));
+        }
+    }
+    if args.json {
+        print(&json(&sweep.report(rows))?)?;
+    } else if !args.quiet {
+        print(&sweep.report(rows).table())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The list of experiments. A new one is a file of its own and a line here.
+
+use crate::lab::{Done, Lab};
+use crate::report::Report;
+use crate::{adaptation, collapse, composition, counters, foreign, hackbench, heterogeneity, pause, scaling};
+
+/// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
+pub struct Experiment {
+    /// What the user types; also the folder below `experiments/`.
+    pub id: &'static str,
+    /// Other words for it.
+    pub aliases: &'static [&'static str],
+    pub title: &'static str,
+    /// Where the original is: source, section, figures and tables.
+    pub source: &'static str,
+    pub run: fn(&Lab<'_>) -> Done<Report>,
+}
+
+/// All experiments, in the order of the sources.
+pub const EXPERIMENTS: &[Experiment] = &[
+    heterogeneity::EXPERIMENT,
+    scaling::EXPERIMENT,
+    composition::EXPERIMENT,
+    hackbench::EXPERIMENT,
+    adaptation::EXPERIMENT,
+    foreign::EXPERIMENT,
+    pause::EXPERIMENT,
+    collapse::EXPERIMENT,
+    counters::EXPERIMENT,
+];
+
+/// The experiment that the user names, by id or alias.
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    let name = name.to_lowercase();
+    EXPERIMENTS.iter().find(|e| e.id == name || e.aliases.contains(&name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> =
+            EXPERIMENTS.iter().flat_map(|e| e.aliases.iter().copied().chain([e.id])).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        assert!(names.iter().all(|n| n.to_lowercase() == **n));
+    }
+
+    #[test]
+    fn an_alias_is_as_good_as_the_id() {
+        assert_eq!(find("8.5").map(|e| e.id), Some("cobas-8.5"));
+        assert_eq!(find("COBAS-8.5").map(|e| e.id), Some("cobas-8.5"));
+        assert!(find("nonsense").is_none());
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What an experiment hands back: claims with their verdicts, tables, pictures; and how they are written.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use weir_report::{Curve, Plot, Spot, csv_field};
+
+use weir::fault::Result;
+use weir::outdir::OutDir;
+use weir::text::json;
+
+/// Whether a claim of the source is true here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    #[serde(rename = "holds")]
+    Holds,
+    #[serde(rename = "partly")]
+    Partly,
+    #[serde(rename = "does not hold")]
+    Fails,
+    /// It holds because a cost or a parameter was fitted to it: no finding.
+    #[serde(rename = "calibrated")]
+    Calibrated,
+}
+
+impl Verdict {
+    /// `Holds` where `all`, `Partly` where only `some`.
+    pub fn of(all: bool, some: bool) -> Self {
+        match (all, some) {
+            (true, _) => Verdict::Holds,
+            (false, true) => Verdict::Partly,
+            (false, false) => Verdict::Fails,
+        }
+    }
+
+    /// `Holds` within `near` of the expected value, `Partly` within `far`; both as factors above 1.
+    pub fn near(here: f64, expected: f64, near: f64, far: f64) -> Self {
+        let off = if here > expected { here / expected } else { expected / here };
+        Self::of(off <= near, off <= far)
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::Partly => "partly",
+            Verdict::Fails => "does not hold",
+            Verdict::Calibrated => "calibrated",
+        }
+    }
+}
+
+/// A statement of the source, tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The statement.
+    pub claim: String,
+    /// Its figure in the source, with unit.
+    pub source: String,
+    /// The figure measured here.
+    pub here: String,
+    pub verdict: Verdict,
+    /// What one should know to judge it; may be empty.
+    #[serde(default)]
+    pub remark: String,
+}
+
+impl Claim {
+    pub fn new(
+        claim: impl Into<String>,
+        source: impl Into<String>,
+        here: impl Into<String>,
+        verdict: Verdict,
+    ) -> Self {
+        let (claim, source, here) = (claim.into(), source.into(), here.into());
+        Self { claim, source, here, verdict, remark: String::new() }
+    }
+
+    /// Something was fitted to this figure, as the remark says: that it holds is no finding.
+    #[must_use]
+    pub fn fitted(mut self, remark: impl Into<String>) -> Self {
+        if self.verdict == Verdict::Holds {
+            self.verdict = Verdict::Calibrated;
+        }
+        self.remark(remark)
+    }
+
+    #[must_use]
+    pub fn remark(mut self, text: impl Into<String>) -> Self {
+        self.remark = text.into();
+        self
+    }
+}
+
+/// Data of an experiment; becomes `NAME.csv`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub name: String,
+    pub heads: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(name: &str, heads: &[&str]) -> Self {
+        let heads = heads.iter().map(|h| (*h).to_string()).collect();
+        Self { name: name.into(), heads, rows: Vec::new() }
+    }
+
+    pub fn row<S: ToString>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(|c| c.to_string()).collect());
+    }
+
+    pub fn csv(&self) -> String {
+        let line = |cells: &[String]| cells.iter().map(|c| csv_field(c)).collect::<Vec<_>>().join(",") + "\n";
+        let rows: String = self.rows.iter().map(|r| line(r)).collect();
+        line(&self.heads) + &rows
+    }
+}
+
+/// A picture; becomes `NAME.svg`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    pub name: String,
+    pub plot: Plot,
+}
+
+/// A line of a picture: its name, its points by value of the horizontal axis, and whether it is the source's.
+pub struct Line {
+    pub name: String,
+    pub points: Vec<(String, f64)>,
+    pub colour: usize,
+    pub dashed: bool,
+}
+
+impl Picture {
+    /// Lines over the horizontal values that any of them has, in the order given.
+    pub fn new(name: &str, titles: (&str, &str), log: bool, xs: &[String], lines: Vec<Line>) -> Self {
+        let curve = |line: Line| {
+            let spot = |(at, y): &(String, f64)| xs.iter().position(|x| x == at).map(|x| Spot::at(x, *y));
+            let spots = line.points.iter().filter_map(spot).collect();
+            Curve { name: line.name, spots, colour: Some(line.colour), dashed: line.dashed }
+        };
+        let curves = lines.into_iter().map(curve).filter(|c| !c.spots.is_empty()).collect();
+        let plot = Plot {
+            x_title: titles.0.into(),
+            y_title: titles.1.into(),
+            x_values: xs.to_vec(),
+            percent: false,
+            log,
+            curves,
+        };
+        Self { name: name.into(), plot }
+    }
+}
+
+/// The outcome of an experiment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    pub claims: Vec<Claim>,
+    pub tables: Vec<Table>,
+    pub pictures: Vec<Picture>,
+    /// Pictures that an experiment draws itself: name and SVG.
+    pub drawings: Vec<(String, String)>,
+    /// Paragraphs for the reader.
+    pub notes: Vec<String>,
+    /// Simulations made.
+    pub runs: u64,
+}
+
+/// What is kept of an experiment between runs of the program: `result.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub runweir: String,
+    pub id: String,
+    pub title: String,
+    pub source: String,
+    /// A reduced sweep.
+    pub quick: bool,
+    pub claims: Vec<Claim>,
+    #[serde(default)]
+    pub notes: Vec<String>,
+    #[serde(default)]
+    pub runs: u64,
+    /// Files beside it.
+    #[serde(default)]
+    pub files: Vec<String>,
+}
+
+impl Record {
+    /// `3 hold, 1 partly, 0 do not`, and `1 calibrated` where one is.
+    pub fn verdicts(&self) -> String {
+        let count = |v: Verdict| self.claims.iter().filter(|c| c.verdict == v).count();
+        let calibrated = match count(Verdict::Calibrated) {
+            0 => String::new(),
+            n => format!(", {n} calibrated"),
+        };
+        format!(
+            "{} hold, {} partly, {} do not{calibrated}",
+            count(Verdict::Holds),
+            count(Verdict::Partly),
+            count(Verdict::Fails)
+        )
+    }
+
+    /// The claims as text for people.
+    pub fn text(&self) -> String {
+        let quick = if self.quick { " (reduced sweep)" } else { "" };
+        let mut text = format!("{}: {}{quick}\n  {}\n", self.id, self.title, self.source);
+        for c in &self.claims {
+            let _ = write!(text, "\n  {:<14}{}\n", c.verdict.word(), c.claim);
+            let _ = write!(text, "  {:<14}source: {}\n  {:<14}here:   {}\n", "", c.source, "", c.here);
+            if !c.remark.is_empty() {
+                let _ = writeln!(text, "  {:<14}{}", "", c.remark);
+            }
+        }
+        for note in &self.notes {
+            let _ = write!(text, "\n  {note}\n");
+        }
+        let _ = write!(text, "\n{} of {} claims: {}\n", self.id, self.claims.len(), self.verdicts());
+        text
+    }
+
+    /// The claims as a table in Markdown.
+    pub fn markdown(&self) -> String {
+        let cell = |s: &str| s.replace('|', "\\|");
+        let mut text = String::from("| claim | source | here | verdict |\n|---|---|---|---|\n");
+        for c in &self.claims {
+            let remark = if c.remark.is_empty() { String::new() } else { format!(": {}", cell(&c.remark)) };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | **{}**{remark} |",
+                cell(&c.claim),
+                cell(&c.source),
+                cell(&c.here),
+                c.verdict.word()
+            );
+        }
+        text
+    }
+}
+
+/// Write data, pictures and the record into `folder` (empty, or ending with a slash) of `out`.
+pub fn write(out: &OutDir, folder: &str, report: &Report, record: &Record) -> Result<()> {
+    for table in &report.tables {
+        out.write(&format!("{folder}{}.csv", table.name), table.csv().as_bytes())?;
+    }
+    for picture in &report.pictures {
+        out.write(&format!("{folder}{}.svg", picture.name), picture.plot.svg().as_bytes())?;
+    }
+    for (name, svg) in &report.drawings {
+        out.write(&format!("{folder}{name}.svg"), svg.as_bytes())?;
+    }
+    out.write(&format!("{folder}result.json"), json(record)?.as_bytes())
+}
+
+/// Names of the files that [`write`] makes, but for the record.
+pub fn files(report: &Report) -> Vec<String> {
+    let tables = report.tables.iter().map(|t| format!("{}.csv", t.name));
+    let pictures = report.pictures.iter().map(|p| &p.name).chain(report.drawings.iter().map(|d| &d.0));
+    tables.chain(pictures.map(|name| format!("{name}.svg"))).collect()
+}
+
+/// A number with about three significant digits.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        v if v >= 100.0 => group(&format!("{value:.0}")),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 1.0 => format!("{value:.2}"),
+        v if v >= 0.01 => format!("{value:.3}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
+/// Thousands set apart.
+fn group(digits: &str) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |d| ("-", d));
+    let mut out = String::from(sign);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(
+            [0.0, 0.0215, 1.0, 12.34, 130.2, 32508.0, -1234567.0].map(short),
+            ["0", "0.021", "1.00", "12.3", "130", "32,508", "-1,234,567"]
+        );
+    }
+
+    #[test]
+    fn nearness_is_a_factor_either_way() {
+        assert_eq!(Verdict::near(11.0, 10.0, 1.2, 2.0), Verdict::Holds);
+        // What was fitted is no finding where it holds, and one where it does not.
+        let fitted = |v| Claim::new("a", "b", "c", v).fitted("the cost table was fitted to it").verdict;
+        assert_eq!(fitted(Verdict::Holds), Verdict::Calibrated);
+        assert_eq!(fitted(Verdict::Fails), Verdict::Fails);
+        assert_eq!(Verdict::near(6.0, 10.0, 1.2, 2.0), Verdict::Partly);
+        assert_eq!(Verdict::near(21.0, 10.0, 1.2, 2.0), Verdict::Fails);
+        assert_eq!(Verdict::near(0.0, 10.0, 1.2, 2.0), Verdict::Fails);
+    }
+
+    #[test]
+    fn data_that_needs_quotes_gets_them() {
+        let mut t = Table::new("t", &["a", "b"]);
+        t.row(["1", "x,y"]);
+        assert_eq!(t.csv(), "a,b\n1,\"x,y\"\n");
+    }
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Contention analysis (source 0, 9.4.3): which lock or component limits a topology, on how many CPUs, and the smallest
+//! change that helps, tried out.
+
+mod change;
+mod model;
+mod report;
+mod run;
+
+use rayon::prelude::*;
+use weir_lang::Source;
+
+use crate::fault::Result;
+use change::Change;
+use model::{Forecast, Model, Sample, ladder};
+use report::Tried;
+pub use report::{Report, simulated};
+pub use run::Field;
+use run::{counts, interrupted};
+
+/// Largest machine that is foreseen.
+const MOST_FORESEEN: u32 = weir_core::MAX_CPUS;
+/// Up to so many times the machine is simulated to see whether the forecast was right.
+const TIMES_SIMULATED: u32 = 4;
+
+/// How a topology does on machines of many sizes.
+pub struct Study {
+    /// On the machine itself.
+    pub own: Sample,
+    /// Runs that the model was fitted to, none larger than a quarter of the machine (or 8 CPUs).
+    pub fitted: Vec<Sample>,
+    pub forecasts: Vec<Forecast>,
+    /// Largest size with at most the stated share: foreseen, and found by simulation. `None`: not even one CPU.
+    pub foreseen: Option<u32>,
+    pub found: Option<u32>,
+    /// `found` is a lower bound: larger machines were not simulated.
+    pub open: bool,
+    /// Simulations on the way to `found`, and one of half the machine.
+    pub checked: Vec<Sample>,
+    /// Where the model missed a simulated size by more than [`BOUND`], most of all.
+    pub miss: Option<Miss>,
+    /// Sizes up to here have a forecast; 0: none has, beyond those that were simulated.
+    pub reach: u32,
+}
+
+/// How far a forecast may be from what is simulated, as a share of the machine: five points.
+pub const BOUND: f64 = 0.05;
+
+/// A size that was simulated, foreseen from runs of at most half of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Miss {
+    pub cpus: u32,
+    pub foreseen: f64,
+    pub simulated: f64,
+}
+
+impl Study {
+    /// All that was simulated, by size, each once.
+    pub fn simulated(&self) -> Vec<&Sample> {
+        let mut all: Vec<&Sample> = self.fitted.iter().chain(&self.checked).chain([&self.own]).collect();
+        all.sort_by_key(|s| s.cpus);
+        all.dedup_by_key(|s| s.cpus);
+        all
+    }
+
+    /// The largest size that keeps to the share with all rows of the table below it, but for the smallest machines: simulated
+    /// ones as they are, others as they are foreseen. `None`: no size does.
+    pub fn largest(&self, measure: Measure, share: f64) -> Option<u32> {
+        let value = |f: &Forecast| match simulated(self, f.cpus) {
+            Some(s) => Some(measure.of(s)),
+            None => (f.cpus <= self.reach).then(|| measure.foreseen(f)),
+        };
+        let rows = self.forecasts.iter().map(|f| (f.cpus, value(f)));
+        // Sizes without a forecast say nothing, unless nothing follows.
+        let known = rows.filter_map(|(n, v)| v.map(|v| (n, v)));
+        // A few CPUs may be too few for a load that cannot be divided.
+        known.skip_while(|(_, v)| *v > share).take_while(|(_, v)| *v <= share).last().map(|(n, _)| n)
+    }
+}
+
+/// What is limited: the scheduler's share as a whole, or its waiting alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    Share,
+    /// Where even a single CPU spends more than the stated share on scheduling.
+    Wait,
+}
+
+impl Measure {
+    pub fn of(self, sample: &Sample) -> f64 {
+        match self {
+            Measure::Share => sample.share(),
+            Measure::Wait => sample.wait_share(),
+        }
+    }
+
+    fn foreseen(self, forecast: &Forecast) -> f64 {
+        match self {
+            Measure::Share => forecast.share,
+            Measure::Wait => forecast.wait_share,
+        }
+    }
+}
+
+/// The whole analysis but for its words.
+pub fn analyze(field: &Field<'_>, source: &Source, share: f64) -> Result<Report> {
+    let mut warnings = Vec::new();
+    let resizable = field.machine.resized(1).is_some();
+    if !resizable {
+        warnings.push(
+            "the machine's CPUs are not all of one kind: other sizes of it are not foreseen".to_string(),
+        );
+    }
+    let mut measure = Measure::Share;
+    let mut study = look(field, source, share, measure)?;
+    if study.foreseen.is_none() && study.found.is_none() && resizable {
+        measure = Measure::Wait;
+        warnings.push(format!(
+            "scheduling takes more than {:.0} % of even a single CPU under this load: the limit is put to the waiting \
+             for locks alone",
+            100.0 * share
+        ));
+        study = look(field, source, share, measure)?;
+    }
+    // A topology that does well needs no change.
+    let needed = measure.of(&study.own) > share;
+    let tried = if needed { attempt(field, source, share, measure)? } else { Vec::new() };
+    let chosen = choose(&tried, share, measure, &study.own);
+    let after = match chosen {
+        Some(i) => Some(look(field, &changed(source, &tried[i].change), share, measure)?),
+        None => None,
+    };
+    Ok(Report {
+        topology: field.plan(source, field.machine)?.name,
+        machine: field.machine.shape.name.clone(),
+        workload: field.workload.name.clone(),
+        cpus: field.machine.nr_cpus(),
+        share,
+        measure,
+        source: source.text.clone(),
+        study,
+        tried,
+        chosen,
+        after,
+        warnings,
+    })
+}
+
+/// Run, fit, foresee, check.
+fn look(field: &Field<'_>, source: &Source, share: f64, measure: Measure) -> Result<Study> {
+    let own_size = field.machine.nr_cpus();
+    let mut sizes: Vec<u32> =
+        (1..12).map(|e| 1u32 << e).filter(|n| *n <= (own_size / 4).max(8).min(own_size)).collect();
+    if sizes.is_empty() || field.machine.resized(1).is_none() {
+        sizes = vec![own_size];
+    }
+    let mut all = sizes.clone();
+    if !all.contains(&own_size) {
+        all.push(own_size);
+    }
+    field.watch.more(all.len() as u64);
+    let runs = |sizes: &[u32]| -> Result<Vec<Sample>> {
+        sizes
+            .par_iter()
+            .map(|n| {
+                let sample = field.sample(source, *n)?.ok_or_else(interrupted);
+                field.watch.one();
+                sample
+            })
+            .collect()
+    };
+    // Half the machine stands between what the model is fitted to and the machine: does it foresee that?
+    let half = own_size / 2;
+    if half >= 2 && field.machine.resized(half).is_some() && !all.contains(&half) {
+        field.watch.more(1);
+        all.push(half);
+    }
+    let samples = runs(&all)?;
+    let checked: Vec<Sample> =
+        samples.iter().filter(|s| s.cpus == half && !sizes.contains(&half)).cloned().collect();
+    let own = samples.iter().find(|s| s.cpus == own_size).expect("it was run").clone();
+    let fitted: Vec<Sample> = samples.into_iter().filter(|s| sizes.contains(&s.cpus)).collect();
+    let model = Model::fit(&fitted);
+    let mut forecasts = Vec::new();
+    for n in ladder(MOST_FORESEEN).into_iter().chain([own_size, half.max(1)]) {
+        let Some(machine) = field.machine(n) else { continue };
+        // A topology may be for certain sizes only.
+        let Ok(plan) = field.plan(source, &machine) else { continue };
+        let of = counts(&plan);
+        forecasts.push(model.forecast(n, |name| of.get(name).copied().unwrap_or(1)));
+    }
+    forecasts.sort_by_key(|f| f.cpus);
+    forecasts.dedup_by_key(|f| f.cpus);
+    let foreseen = forecasts.iter().take_while(|f| measure.foreseen(f) <= share).last().map(|f| f.cpus);
+    let mut study =
+        Study { own, fitted, forecasts, foreseen, found: None, open: false, checked, miss: None, reach: 0 };
+    check(field, source, share, measure, &mut study)?;
+    judge(field, source, measure, &mut study);
+    // No verdict contradicts a run: a size that keeps to the share counts only below those that do not. (A few CPUs may be too
+    // few for a load that cannot be divided: they do not count.)
+    let rows: Vec<(u32, bool)> =
+        study.simulated().into_iter().map(|s| (s.cpus, measure.of(s) <= share)).collect();
+    let good = rows.iter().skip_while(|r| !r.1).take_while(|r| r.1).last().map(|r| r.0);
+    if study.found > good {
+        (study.found, study.open) = (good, false);
+    }
+    Ok(study)
+}
+
+/// Let the model foresee each simulated size from those of at most half of it. Where it fails, it says nothing of other sizes;
+/// where it does not, it is fitted to all runs, and reaches to twice the largest.
+fn judge(field: &Field<'_>, source: &Source, measure: Measure, study: &mut Study) {
+    let samples: Vec<Sample> = study.simulated().into_iter().cloned().collect();
+    let foresee = |model: &Model, n: u32| -> Option<Forecast> {
+        let plan = field.plan(source, &field.machine(n)?).ok()?;
+        let of = counts(&plan);
+        Some(model.forecast(n, |name| of.get(name).copied().unwrap_or(1)))
+    };
+    let (mut worst, mut judged): (Option<(f64, Miss)>, u32) = (None, 0);
+    for s in &samples {
+        let smaller: Vec<Sample> = samples.iter().filter(|o| 2 * o.cpus <= s.cpus).cloned().collect();
+        if smaller.len() < 2 {
+            continue;
+        }
+        let Some(f) = foresee(&Model::fit(&smaller), s.cpus) else { continue };
+        judged += 1;
+        let miss = Miss { cpus: s.cpus, foreseen: measure.foreseen(&f), simulated: measure.of(s) };
+        let off = (miss.foreseen - miss.simulated).abs();
+        if worst.is_none_or(|(most, _)| off > most) {
+            worst = Some((off, miss));
+        }
+    }
+    study.miss = worst.filter(|(off, _)| *off > BOUND).map(|(_, miss)| miss);
+    if study.miss.is_some() || judged < 2 {
+        return;
+    }
+    study.reach = 2 * samples.last().map_or(0, |s| s.cpus);
+    let model = Model::fit(&samples);
+    for f in &mut study.forecasts {
+        if samples.iter().all(|s| s.cpus != f.cpus)
+            && let Some(better) = foresee(&model, f.cpus)
+        {
+            *f = better;
+        }
+    }
+}
+
+/// Find by simulation the largest size that keeps to the share, beginning at the one foreseen.
+fn check(field: &Field<'_>, source: &Source, share: f64, measure: Measure, study: &mut Study) -> Result<()> {
+    let most = (TIMES_SIMULATED * field.machine.nr_cpus()).min(MOST_FORESEEN);
+    let sizes: Vec<u32> = study.forecasts.iter().map(|f| f.cpus).filter(|n| *n <= most).collect();
+    if sizes.is_empty() {
+        return Ok(());
+    }
+    let mut good = |n: u32| -> Result<bool> {
+        let known = study.fitted.iter().chain(&study.checked).chain([&study.own]).find(|s| s.cpus == n);
+        let value = match known {
+            Some(s) => measure.of(s),
+            None => {
+                field.watch.more(1);
+                let sample = field.sample(source, n)?.ok_or_else(interrupted)?;
+                field.watch.one();
+                let value = measure.of(&sample);
+                study.checked.push(sample);
+                value
+            }
+        };
+        Ok(value <= share)
+    };
+    let start = study.foreseen.unwrap_or(1).min(most);
+    let mut at = sizes.iter().rposition(|n| *n <= start).unwrap_or(0);
+    let mut found = None;
+    if good(sizes[at])? {
+        found = Some(sizes[at]);
+        while at + 1 < sizes.len() && good(sizes[at + 1])? {
+            at += 1;
+            found = Some(sizes[at]);
+        }
+        study.open = at + 1 == sizes.len();
+    } else {
+        while at > 0 {
+            at -= 1;
+            if good(sizes[at])? {
+                found = Some(sizes[at]);
+                break;
+            }
+        }
+    }
+    study.found = found;
+    study.checked.sort_by_key(|s| s.cpus);
+    Ok(())
+}
+
+fn changed(source: &Source, change: &Change) -> Source {
+    Source { name: source.name.clone(), text: change.text.clone() }
+}
+
+/// Run every change that is a topology on the machine itself.
+fn attempt(field: &Field<'_>, source: &Source, share: f64, measure: Measure) -> Result<Vec<Tried>> {
+    let mut plans: Vec<weir_core::Plan> = vec![field.plan(source, field.machine)?];
+    let mut valid = Vec::new();
+    for change in change::candidates(&source.text) {
+        let Ok(plan) = field.plan(&changed(source, &change), field.machine) else { continue };
+        // Two texts may be one graph: a machine with one cache has one entry a cache.
+        let same = |p: &weir_core::Plan| (&p.pipes, &p.instances) == (&plan.pipes, &plan.instances);
+        if !plans.iter().any(same) {
+            plans.push(plan);
+            valid.push(change);
+        }
+    }
+    let mut tried: Vec<Tried> = Vec::new();
+    // Pairs of edits are tried only where no single one is enough.
+    let mut edits: Vec<u32> = valid.iter().map(|c| c.edits).collect();
+    edits.dedup();
+    for edits in edits {
+        let these: Vec<&Change> = valid.iter().filter(|c| c.edits == edits).collect();
+        field.watch.more(these.len() as u64);
+        let runs: Vec<Result<Tried>> = these
+            .par_iter()
+            .map(|change| {
+                let sample = field.sample(&changed(source, change), field.machine.nr_cpus());
+                field.watch.one();
+                Ok(Tried { change: (*change).clone(), sample: sample?.ok_or_else(interrupted)? })
+            })
+            .collect();
+        for run in runs {
+            tried.push(run?);
+        }
+        if tried.iter().any(|t| measure.of(&t.sample) <= share) {
+            break;
+        }
+    }
+    Ok(tried)
+}
+
+/// The smallest change that brings the share down far enough, of equally small ones the best; where none does, the one
+/// that takes most of the waiting away, if any does.
+fn choose(tried: &[Tried], share: f64, measure: Measure, own: &Sample) -> Option<usize> {
+    let value = |i: &usize| measure.of(&tried[*i].sample);
+    let by_value = |a: &usize, b: &usize| value(a).total_cmp(&value(b));
+    let enough = (0..tried.len()).filter(|i| value(i) <= share);
+    let smallest = enough.clone().map(|i| tried[i].change.edits).min();
+    let chosen = enough.filter(|i| Some(tried[*i].change.edits) == smallest).min_by(by_value);
+    chosen.or_else(|| (0..tried.len()).min_by(by_value).filter(|i| value(i) < measure.of(own)))
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The library behind the command line: everything that `runweir` computes is a function here with a typed result.
+//!
+//! Nothing in it prints, ends the program or panics because of its input: what is wrong is a [`Fault`] with place, cause and
+//! remedy. Long computations take a [`Watch`], through which the caller hears of progress and ends them.
+//!
+//! | function | answers |
+//! |---|---|
+//! | [`run()`] | how does a workload do under a scheduler? |
+//! | [`compare()`] | how do several schedulers do, over several seeds? |
+//! | [`sweep()`] | how do results depend on parameters? |
+//! | [`check()`] | are these topologies right? |
+//! | [`analyze()`] | what limits a topology, and which task sets meet their deadlines? |
+//!
+//! Each has a form in two steps (`PreparedRun`, `PreparedComparison`, `Sweep`), which looks everything up first, so that
+//! a caller can show warnings and open a folder for the results before the work begins.
+//!
+//! ```
+//! use weir::{RunOptions, Setting, Unwatched};
+//!
+//! let options = RunOptions {
+//!     topology: Some("decentral".into()),
+//!     setting: Setting {
+//!         machine: Some("smp-2".into()),
+//!         workload: Some("hackbench:groups=1,loops=2".into()),
+//!         ..Setting::default()
+//!     },
+//!     ..RunOptions::default()
+//! };
+//! let result = weir::run(&options, &Unwatched)?;
+//! assert_eq!(result.summary.machine, "smp-2");
+//! assert!(result.summary.totals.context_switches > 0);
+//!
+//! // What is wrong comes back with its remedy.
+//! let unknown = RunOptions { topology: Some("decentrall".into()), ..options };
+//! let fault = weir::run(&unknown, &Unwatched).expect_err("there is no such topology");
+//! assert!(fault.to_string().contains("no topology called `decentrall`"));
+//! # Ok::<(), weir::Fault>(())
+//! ```
+
+pub mod analyze;
+pub mod catalogue;
+pub mod check;
+pub mod columns;
+pub mod compare;
+pub mod fault;
+pub mod input;
+pub mod machine;
+pub mod outdir;
+pub mod run;
+pub mod scenario;
+pub mod session;
+pub mod simso;
+mod size;
+pub mod sweep;
+pub mod text;
+pub mod topology;
+pub mod units;
+pub mod watch;
+
+pub use analyze::{Analysis, AnalyzeOptions, Question, analyze};
+pub use check::{CheckOptions, Checked, check};
+pub use compare::{CompareOptions, Comparison, PreparedComparison, compare};
+pub use fault::{Blame, Diag, Fault, Result};
+pub use outdir::OutDir;
+pub use run::{PreparedRun, RunOptions, run};
+pub use session::{RunResult, Setting};
+pub use sweep::{Sweep, SweepResult, sweep};
+pub use watch::{Unwatched, Watch};

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! One run of a workload under a scheduler.
+
+use weir_model::Scenario;
+use weir_report::Part;
+use weir_sim::Control;
+
+use crate::fault::{Diag, Fault, Result};
+use crate::outdir::OutDir;
+use crate::scenario::{self, Found, Tried};
+use crate::session::{Candidate, RunResult, Session, Setting};
+use crate::simso;
+use crate::watch::Watch;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    pub setting: Setting,
+    /// A catalogue name, a `.weir` file, or `-` for standard input; `None`: the one that the scenario or a SimSo file names.
+    pub topology: Option<String>,
+    /// Changes during the run: a catalogue name or a TOML file, which can also name topology, machine and workload.
+    pub scenario: Option<String>,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Check after every event that no task is lost or duplicated.
+    pub checks: bool,
+    /// What of the run goes into the trace, where files are written.
+    pub trace: Part,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            setting: Setting::default(),
+            topology: None,
+            scenario: None,
+            seed: 1,
+            checks: false,
+            trace: Part::Full,
+        }
+    }
+}
+
+/// A run with everything looked up.
+pub struct PreparedRun {
+    session: Session,
+    candidate: Candidate,
+    scenario: Option<Scenario>,
+    /// The folder that the scenario's paths are relative to.
+    folder: String,
+    seed: u64,
+}
+
+impl PreparedRun {
+    /// Read and compile everything.
+    ///
+    /// # Errors
+    /// The user's: something is missing, unknown or wrong.
+    pub fn new(options: &RunOptions) -> Result<Self> {
+        let found = options.scenario.as_deref().map(scenario::find).transpose()?;
+        let file = found.as_ref().map(|f| &f.file);
+        let beside = |name: &Option<String>| {
+            name.as_ref().map(|n| found.as_ref().map_or(n.clone(), |f: &Found| f.beside(n)))
+        };
+        let mut setting = options.setting.clone();
+        setting.machine = setting.machine.or_else(|| beside(&file?.machine));
+        setting.workload = setting.workload.or_else(|| beside(&file?.workload));
+        setting.duration_ns = setting.duration_ns.or_else(|| file?.duration_ns);
+        let mut session = Session::open(&setting, options.seed)?;
+        session.checks = options.checks;
+        session.part = options.trace;
+        let topology = match options.topology.clone().or_else(|| beside(&file?.topology)) {
+            Some(name) => name,
+            None => simso::topology(session.workload.simso.as_ref())?.to_string(),
+        };
+        let candidate = session.candidate(&topology)?;
+        let scenario = scenario::join(session.workload.scenario.as_ref(), file.map(|f| &f.scenario));
+        let folder = found.as_ref().map_or(String::new(), |f| f.folder.clone());
+        Ok(Self { session, candidate, scenario, folder, seed: options.seed })
+    }
+
+    /// What the user should know of machine, workload and topology.
+    pub fn warnings(&self) -> Vec<Diag> {
+        let of_inputs = self.session.warnings.iter().map(Diag::warning);
+        of_inputs.chain(self.candidate.warnings.iter().cloned()).collect()
+    }
+
+    /// True where the end of the run is a known time.
+    pub fn is_bounded(&self) -> bool {
+        self.session.is_bounded()
+    }
+
+    /// Try each change of the scenario without a run.
+    ///
+    /// # Errors
+    /// The user's: there is no scenario, or the topology cannot be built.
+    pub fn try_scenario(&self) -> Result<Vec<Tried>> {
+        let Some(scenario) = &self.scenario else {
+            return Err(Fault::user(
+                "there is no scenario to try",
+                "add --scenario, or a workload that has one",
+            ));
+        };
+        let workshop = self.session.workshop(&self.candidate, &self.folder);
+        scenario::try_all(scenario, &workshop, &self.session.machine.shape, &self.candidate.plan)
+    }
+
+    /// Run. With `out`, trace and reports are written into it; the caller commits them.
+    ///
+    /// # Errors
+    /// The policy did something that no scheduler may, or a file cannot be written. A component that crashed is no error:
+    /// the summary says so.
+    pub fn run(&self, out: Option<&OutDir>, watch: &dyn Watch) -> Result<RunResult> {
+        let workshop = self.session.workshop(&self.candidate, &self.folder);
+        let control = self.scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
+        self.session.run_with(&self.candidate, self.seed, out.map(|o| (o, "")), (watch, 0), control)
+    }
+}
+
+/// Run a workload under a scheduler on a simulated machine.
+///
+/// # Errors
+/// As [`PreparedRun::new`] and [`PreparedRun::run`].
+pub fn run(options: &RunOptions, watch: &dyn Watch) -> Result<RunResult> {
+    PreparedRun::new(options)?.run(None, watch)
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What runs have in common: machine, workload, costs and compiled topologies; and one run, from these to a summary and its files.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use weir_core::Plan;
+use weir_core::event::{Event, Observer};
+use weir_lang::draw::SvgOptions;
+use weir_lang::{Graph, Set, Source};
+use weir_model::{Costs, Machine, Workload};
+use weir_report::{
+    CrashSummary, FaultSummary, Gantt, HtmlExtras, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups,
+    Windowed,
+};
+use weir_sim::engine::{self, Control, Outcome, RunConfig};
+
+use crate::fault::{Diag, Fault, Result};
+use crate::outdir::{OutDir, write_error};
+use crate::scenario::{self, Workshop};
+use crate::size::{Counted, Size};
+use crate::units::show_ns;
+use crate::watch::Watch;
+use crate::{machine, topology};
+
+/// Where a workload runs and how long, by the names that users give: shared by runs, comparisons and sweeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// A preset, an hwloc XML file, a TOML file or `host`; `None`: the one that the workload describes.
+    pub machine: Option<String>,
+    /// A catalogue name, a file, or `generator:key=value,…`.
+    pub workload: Option<String>,
+    /// End in virtual time, ns; `None`: the workload's own, or its end.
+    pub duration_ns: Option<u64>,
+    /// Parameters, each as `component.param=value`.
+    pub set: Vec<String>,
+    /// `zero`, `default`, a TOML file, or `workload` (a SimSo file's own).
+    pub costs: String,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self { machine: None, workload: None, duration_ns: None, set: Vec::new(), costs: "default".into() }
+    }
+}
+
+/// What all runs of a command have in common.
+pub struct Session {
+    pub machine: Machine,
+    pub workload: Workload,
+    costs: Costs,
+    sets: Vec<Set>,
+    /// Spec and seed of `workload`; other seeds are made from the spec.
+    spec: String,
+    seed: u64,
+    duration_ns: Option<u64>,
+    /// The machine is the one that the workload describes.
+    own_machine: bool,
+    pub checks: bool,
+    /// What of a run goes into the trace.
+    pub part: Part,
+    /// What the user should know of machine and workload.
+    pub warnings: Vec<String>,
+}
+
+/// A topology that is ready to run on the session's machine.
+pub struct Candidate {
+    pub plan: Plan,
+    pub graph: Graph,
+    /// What the compiler found.
+    pub warnings: Vec<Diag>,
+    source: Source,
+}
+
+impl Session {
+    /// Read machine, workload and costs.
+    ///
+    /// # Errors
+    /// The user's: something is missing, unknown or malformed, or the workload never ends by itself.
+    pub fn open(setting: &Setting, seed: u64) -> Result<Self> {
+        let sets = topology::parse_sets(&setting.set)?;
+        let Some(spec) = setting.workload.clone() else {
+            return Err(Fault::user(
+                "no workload is named",
+                "add --workload, for example --workload hackbench:groups=10; `runweir workloads` lists them",
+            ));
+        };
+        let mut workload = machine::workload(&spec, seed)?;
+        let machine = match (&setting.machine, &workload.simso) {
+            (Some(spec), _) => machine::resolve(spec)?,
+            (None, Some(simso)) if simso.nr_cpus > 0 => {
+                let machine = simso.machine().expect("it has processors");
+                workload.for_own_machine();
+                machine
+            }
+            (None, _) => {
+                return Err(Fault::user(
+                    "no machine is named, and the workload does not say which it wants",
+                    "add --machine, for example --machine smp-8; `runweir machines` lists them",
+                ));
+            }
+        };
+        let own_machine = setting.machine.is_none();
+        workload.calibrate(&machine.shape).map_err(machine::fault)?;
+        let costs = match (&workload.simso, setting.costs.as_str()) {
+            (Some(simso), "workload") => simso.costs.table(),
+            (None, "workload") => {
+                return Err(Fault::user(
+                    "the workload does not say what scheduling costs",
+                    "choose --costs zero, default or a cost file; only SimSo files bring costs along",
+                ));
+            }
+            (_, spec) => machine::costs(spec)?,
+        };
+        let duration_ns = setting
+            .duration_ns
+            .or(workload.duration_ns)
+            .or(workload.simso.as_ref().and_then(|s| s.duration_ns));
+        if duration_ns.is_none() && workload.loops_forever() {
+            return Err(Fault::user(
+                format!("the workload `{}` never ends by itself", workload.name),
+                "say how much virtual time to run, for example --duration 2s",
+            ));
+        }
+        let warnings = machine.warnings.iter().chain(&workload.warnings).cloned().collect();
+        Ok(Self {
+            machine,
+            workload,
+            costs,
+            sets,
+            spec,
+            seed,
+            duration_ns,
+            own_machine,
+            checks: false,
+            part: Part::Full,
+            warnings,
+        })
+    }
+
+    /// True where the end of the runs is a known time.
+    pub fn is_bounded(&self) -> bool {
+        self.duration_ns.is_some()
+    }
+
+    /// Compile a topology for the session's machine.
+    ///
+    /// # Errors
+    /// The user's: there is no such topology, or it is wrong.
+    pub fn candidate(&self, name: &str) -> Result<Candidate> {
+        let source = topology::source(name)?;
+        let compiled = topology::compile(&source, &self.machine.shape, &self.sets)?;
+        let warnings = compiled.warnings.iter().map(topology::diag).collect();
+        Ok(Candidate { plan: compiled.plan, graph: compiled.graph, warnings, source })
+    }
+
+    /// Makes the topologies that a scenario asks for, beginning with this one. Its paths are relative to `folder`.
+    pub fn workshop(&self, candidate: &Candidate, folder: &str) -> Workshop {
+        let Candidate { source, graph, .. } = candidate;
+        Workshop::new(source.clone(), &self.sets, &self.machine.shape, graph, folder)
+    }
+
+    /// Run once. With `files`, trace and reports go into that folder of it. The workload's own scenario is carried out.
+    pub fn run(
+        &self,
+        candidate: &Candidate,
+        seed: u64,
+        files: Option<(&OutDir, &str)>,
+        watch: (&dyn Watch, usize),
+    ) -> Result<RunResult> {
+        let workshop = self.workshop(candidate, "");
+        let control =
+            self.workload.scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
+        self.run_with(candidate, seed, files, watch, control)
+    }
+
+    /// Run once with a scenario.
+    pub fn run_with(
+        &self,
+        candidate: &Candidate,
+        seed: u64,
+        files: Option<(&OutDir, &str)>,
+        watch: (&dyn Watch, usize),
+        control: Option<Control<'_>>,
+    ) -> Result<RunResult> {
+        let made = self.made(seed)?;
+        let workload = made.as_ref();
+        let meta = self.meta(&candidate.plan, workload, seed);
+        let written = Arc::new(AtomicU64::new(0));
+        // What files need is one observer, so that without them one question an event is enough.
+        let writers = match files {
+            Some((out, folder)) => {
+                let trace = match self.part {
+                    Part::None => None,
+                    part => {
+                        let file = Counted::new(out.create(&format!("{folder}trace.pftrace"))?, &written);
+                        Some(Windowed::new(Trace::new(meta.clone(), Box::new(file)), part))
+                    }
+                };
+                let jobs = Jobs::new(Box::new(out.create(&format!("{folder}jobs.csv"))?));
+                let wakeups = Wakeups::new(Box::new(out.create(&format!("{folder}wakeups.csv"))?));
+                Some(((trace, (jobs, wakeups)), Gantt::default()))
+            }
+            None => None,
+        };
+        let mut observer = (Metrics::new(meta), writers);
+        let (watch, index) = watch;
+        let size = Size::new(&written, self.duration_ns, watch);
+        let tell = |now_ns: u64, events: u64| {
+            watch.at(index, now_ns, self.duration_ns);
+            size.look(now_ns, events);
+        };
+        let config = RunConfig {
+            seed,
+            duration_ns: self.duration_ns,
+            checks: self.checks,
+            // Always: the depths of pipes are part of the summary.
+            trace_pipes: true,
+            stop: Some(watch.stop()),
+            progress: Some(&tell),
+            control,
+            ..RunConfig::default()
+        };
+        let began = Instant::now();
+        let running = watch.running();
+        let outcome =
+            engine::run(&self.machine, &candidate.plan, workload, &self.costs, &config, &mut observer)
+                .map_err(machine::fault)?;
+        drop(running);
+        let wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let (metrics, writers) = observer;
+        let mut summary = metrics.finish(outcome.end_ns);
+        summary.interrupted = outcome.interrupted;
+        (summary.faults, summary.crash) = troubles(&outcome);
+        // The engine's count: that of the observers depends on what they ask to be told.
+        summary.events = outcome.events;
+        summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
+        let mut timeline = Vec::new();
+        if let (Some((out, folder)), Some(((trace, (jobs, wakeups)), mut gantt))) = (files, writers) {
+            let name = format!("{folder}trace.pftrace");
+            if let Some(trace) = trace {
+                trace.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
+            }
+            let name = format!("{folder}jobs.csv");
+            jobs.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
+            let name = format!("{folder}wakeups.csv");
+            wakeups.finish().map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
+            gantt.finish(outcome.end_ns);
+            timeline = weir_report::timeline(&gantt, &summary);
+            let places = self.machine.shape.cpus.iter().map(|c| (c.node, c.llc)).collect();
+            let picture = weir_lang::draw::svg(&candidate.graph, &SvgOptions::default());
+            let extras = HtmlExtras { graph_svg: Some(picture), gantt: Some(gantt), places };
+            out.write(&format!("{folder}summary.json"), summary.to_json().as_bytes())?;
+            out.write(&format!("{folder}tasks.csv"), weir_report::tasks_csv(&summary).as_bytes())?;
+            out.write(&format!("{folder}report.html"), weir_report::html(&summary, &extras).as_bytes())?;
+        }
+        summary.wall_ns = wall_ns;
+        Ok(RunResult { summary, timeline, warnings: outcome.warnings })
+    }
+
+    /// The workload that this seed makes.
+    fn made(&self, seed: u64) -> Result<Cow<'_, Workload>> {
+        if seed == self.seed {
+            return Ok(Cow::Borrowed(&self.workload));
+        }
+        let mut made = machine::workload(&self.spec, seed)?;
+        if self.own_machine {
+            made.for_own_machine();
+        }
+        made.calibrate(&self.machine.shape).map_err(machine::fault)?;
+        Ok(Cow::Owned(made))
+    }
+
+    /// Run once for the numbers alone. With `until_miss` the run ends soon after its first missed deadline.
+    /// `None` where the caller has asked to end.
+    pub fn brief(
+        &self,
+        plan: &Plan,
+        seed: u64,
+        until_miss: bool,
+        watch: &dyn Watch,
+    ) -> Result<Option<Brief>> {
+        let workload = self.made(seed)?;
+        let ended = AtomicBool::new(false);
+        let mut observer = (
+            Metrics::new(self.meta(plan, &workload, seed)),
+            Ends { ended: &ended, watch, until_miss, events: 0 },
+        );
+        let config =
+            RunConfig { seed, duration_ns: self.duration_ns, stop: Some(&ended), ..RunConfig::default() };
+        let _running = watch.running();
+        let outcome = engine::run(&self.machine, plan, &workload, &self.costs, &config, &mut observer)
+            .map_err(machine::fault)?;
+        if watch.stopped() {
+            return Ok(None);
+        }
+        let mut summary = observer.0.finish(outcome.end_ns);
+        summary.events = outcome.events;
+        (summary.faults, summary.crash) = troubles(&outcome);
+        if let Some(crash) = &summary.crash {
+            return Err(crashed(crash));
+        }
+        Ok(Some(Brief { load: Load::of(&workload), summary, warnings: outcome.warnings }))
+    }
+
+    fn meta(&self, plan: &Plan, workload: &Workload, seed: u64) -> Meta {
+        let kinds = self.machine.kinds.len();
+        let cpu_name = |cpu: u32| {
+            if kinds > 1 { format!("{} {cpu}", self.machine.kind(cpu).name) } else { String::new() }
+        };
+        Meta {
+            runweir: env!("CARGO_PKG_VERSION").into(),
+            topology: plan.name.clone(),
+            machine: self.machine.shape.name.clone(),
+            workload: workload.name.clone(),
+            seed,
+            nr_cpus: self.machine.nr_cpus(),
+            cpu_names: (0..self.machine.nr_cpus()).map(cpu_name).collect(),
+            pipes: plan.pipes.iter().map(|p| p.name.clone()).collect(),
+            instances: plan.instances.iter().map(|i| i.name.clone()).collect(),
+        }
+    }
+}
+
+/// What components did that they should not have.
+fn troubles(outcome: &Outcome) -> (Vec<FaultSummary>, Option<Box<CrashSummary>>) {
+    let fault = |f: &engine::Faulted| FaultSummary {
+        component: f.component.clone(),
+        instance: f.instance.clone(),
+        error: f.error.clone(),
+        first_ns: f.first_ns,
+        count: f.count,
+    };
+    let crash = outcome.crash.as_ref().map(|c| {
+        Box::new(CrashSummary {
+            component: c.component.clone(),
+            instance: c.instance.clone(),
+            function: c.function.clone(),
+            task: c.task.clone(),
+            what: c.what.clone(),
+            at_ns: c.at_ns,
+        })
+    });
+    (outcome.faults.iter().map(fault).collect(), crash)
+}
+
+/// A loaded component ended a run.
+pub fn crashed(c: &CrashSummary) -> Fault {
+    let mut place = format!("instance `{}`", c.instance);
+    if !c.function.is_empty() {
+        place += &format!(", in `{}`", c.function);
+    }
+    if let Some(task) = &c.task {
+        place += &format!(", with task `{task}`");
+    }
+    Fault::system(
+        format!(
+            "component `{}` ended the run: {} ({place}, at {} of virtual time)",
+            c.component,
+            c.what,
+            show_ns(c.at_ns)
+        ),
+        "what had happened by then is in the results; `runweir component test` looks for the shortest history that does it",
+    )
+}
+
+/// Components that returned errors: a warning, or an error where the user has not allowed it.
+pub fn faulted<'a>(summaries: impl Iterator<Item = &'a Summary>, allowed: bool) -> Vec<Diag> {
+    let mut all = Vec::new();
+    for s in summaries {
+        for f in &s.faults {
+            let times = if f.count == 1 { "once".into() } else { format!("{} times", f.count) };
+            let text = format!(
+                "component `{}` returned {} {times}, first at {} (instance `{}` of {}, seed {})",
+                f.component,
+                f.error,
+                show_ns(f.first_ns),
+                f.instance,
+                s.topology,
+                s.seed
+            );
+            let help =
+                "what it did of its work was undone and done anew; --allow-faults makes this no failure";
+            all.push(if allowed { Diag::warning(text) } else { Diag::error(text).help(help) });
+        }
+    }
+    all
+}
+
+/// A finished run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RunResult {
+    /// Metrics of the whole run and of each task, CPU, pipe and component.
+    pub summary: Summary,
+    /// Where the machine's time went over the run; empty without files.
+    pub timeline: Vec<[u64; 3]>,
+    /// What the user should know of it.
+    pub warnings: Vec<String>,
+}
+
+/// A finished run without files.
+pub struct Brief {
+    pub summary: Summary,
+    pub load: Load,
+    pub warnings: Vec<String>,
+}
+
+/// How much a workload's recurrent tasks ask for, in millionths of a CPU of capacity 1024.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    pub tasks: u64,
+    /// Sum of WCET / period.
+    pub utilization_ppm: u64,
+    /// Sum of WCET / the shorter of period and relative deadline.
+    pub density_ppm: u64,
+}
+
+impl Load {
+    fn of(workload: &Workload) -> Self {
+        let mut load = Self { tasks: workload.tasks.len() as u64, ..Self::default() };
+        // In billionths, so that the rounding of many tasks does not show.
+        let (mut utilization, mut density) = (0u128, 0u128);
+        for t in workload.tasks.iter().filter_map(|t| t.timing) {
+            let share = |ns: u64| u128::from(t.wcet_ns) * 1_000_000_000 / u128::from(ns.max(1));
+            utilization += share(t.period_ns);
+            density += share(t.period_ns.min(t.deadline_ns));
+        }
+        let ppm = |billionths: u128| u64::try_from((billionths + 500) / 1000).unwrap_or(u64::MAX);
+        (load.utilization_ppm, load.density_ppm) = (ppm(utilization), ppm(density));
+        load
+    }
+}
+
+/// Ends a run from within: at its first miss where that is wanted, and where the user asks for it.
+struct Ends<'a> {
+    ended: &'a AtomicBool,
+    watch: &'a dyn Watch,
+    until_miss: bool,
+    events: u32,
+}
+
+impl Observer for Ends<'_> {
+    fn event(&mut self, _: u64, event: &Event<'_>) {
+        self.events = self.events.wrapping_add(1);
+        let missed = self.until_miss && matches!(event, Event::DeadlineMiss { .. });
+        if missed || (self.events.is_multiple_of(1024) && self.watch.stopped()) {
+            self.ended.store(true, Ordering::Relaxed);
+        }
+    }
+}
