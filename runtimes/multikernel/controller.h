@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The placement controller: which CPUs a gang gets, and when its slots are. Neutral: port.h is all it needs, and the caller owns the
+ * memory. docs/gangs.md explains the rules, docs/decisions/0035 why slots are strictly periodic. Source: 1, 3.2 and 3.6.
+ *
+ * A slot is contiguous and stands at the same place of each period, on all CPUs of its gang at once: at all times t of the common
+ * clock with t mod period = offset. Two slots on one CPU never meet if, with g the greatest common divisor of their periods, the second
+ * begins at least the first one's length after it, modulo g, and the first one at least the second one's length after that. So
+ * admission needs no table of a hyperperiod, and as slots of gangs never move with the phases of others, the table of a combination of
+ * phases is the union of the rows of its phases.
+ */
+#ifndef WEIR_CONTROLLER_H
+#define WEIR_CONTROLLER_H
+
+#include "manifest.h"
+
+#define MK_MAX_GANGS 64u
+#define MK_WHOLE 1000000u /* a share of 1 */
+#define MK_FLOOR 100000u  /* of a CPU, for best effort. Source: 1, 3.5 */
+/* Places tried for one slot after each slot that is there. */
+#define MK_MAX_TRIES 4096u
+
+/* Where a gang's slots are in a phase, ns of the common clock. */
+struct mk_row {
+	u64 offset; /* below the period */
+	u64 length; /* 0: best effort */
+	u64 period;
+};
+
+struct mk_gang {
+	u32 used;
+	u32 threads;
+	u32 scale; /* what is left of the declared execution times, of 1000 */
+	u32 unused;
+	u64 version; /* of the rows */
+	struct mk_cpus cpus;
+	struct mk_manifest manifest;
+	struct mk_row row[MK_MAX_PHASES];
+};
+
+struct mk_cpu_fact {
+	u32 online;
+	u32 load; /* used by others, of MK_WHOLE */
+};
+
+enum mk_refusal_code {
+	MK_REFUSED_GANGS = 1,
+	MK_REFUSED_NAME,
+	MK_REFUSED_CPUS,
+	MK_REFUSED_SHARE,
+	MK_REFUSED_SLOT,
+	MK_REFUSED_SHORT,
+	MK_NR_REFUSALS,
+};
+
+/* Why a gang is not admitted; what does not apply is ~0. */
+struct mk_refusal {
+	u32 code;  /* enum mk_refusal_code */
+	u32 phase; /* of the newcomer */
+	u32 cpu;
+	u32 other;    /* gang that is in the way */
+	u64 needed;   /* CPUs; share of MK_WHOLE; ns */
+	u64 available;
+};
+
+struct mk_controller;
+/* Choose @nr of @from: fill @out. Replaceable by whoever administers the machine. 0: there are too few. */
+typedef int (*mk_place)(const struct mk_controller *c, const struct mk_cpus *from, u32 nr, struct mk_cpus *out);
+
+struct mk_controller {
+	u32 nr_cpus;
+	u32 floor; /* of MK_WHOLE */
+	mk_place place;
+	u64 version; /* of the newest rows */
+	struct mk_cpu_fact cpu[MK_MAX_CPUS];
+	struct mk_gang gang[MK_MAX_GANGS];
+	/* Work of one call. */
+	u32 order[MK_MAX_GANGS * MK_MAX_PHASES];
+	struct mk_row before[MK_MAX_GANGS][MK_MAX_PHASES];
+	u32 scale_before[MK_MAX_GANGS];
+};
+
+/* All CPUs are online and without load; the policy is mk_place_least. 0, or -WEIR_EINVAL: the machine is too large. */
+int mk_controller_init(struct mk_controller *c, u32 nr_cpus);
+/* The CPUs with the least booked and other load, the lower number among equals. */
+int mk_place_least(const struct mk_controller *c, const struct mk_cpus *from, u32 nr, struct mk_cpus *out);
+/*
+ * Admit a program: *@gang is its number. Its slots of a phase begin at @at plus the release, modulo the period, where that is free.
+ * If it does not fit, and @cut: the execution times of all gangs that share CPUs with it, directly or through others, and its own are
+ * cut in equal proportion until all fit, and their slots may move; gangs whose version is the controller's have new rows.
+ * 0, or -WEIR_EINVAL with *@why; then nothing has changed.
+ */
+int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int cut, u32 *gang, struct mk_refusal *why);
+/* Gangs that were cut get back what they can. 0, or -WEIR_ENOENT. */
+int mk_leave(struct mk_controller *c, u32 gang);
+/* The CPU of a gang's thread @nr: they take its CPUs in order; ~0: there is no such thread. */
+u32 mk_member_cpu(const struct mk_controller *c, u32 gang, u32 nr);
+/* What gangs have booked of a CPU at most, whatever their phases, of MK_WHOLE. */
+u32 mk_booked(const struct mk_controller *c, u32 cpu);
+/* The first slot's begin at or after @at. */
+u64 mk_next_slot(const struct mk_row *row, u64 at);
+/* Two rows of one CPU never meet. */
+int mk_rows_fit(const struct mk_row *a, const struct mk_row *b);
+/* 1: no combination of phases overcommits a CPU, and no two slots ever meet. Looks at everything anew. */
+int mk_verify(const struct mk_controller *c);
+const char *mk_refusal_what(u32 code);
+const char *mk_refusal_remedy(u32 code);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The planner of one CPU: a replica of what concerns its gangs, and the protocol of phase changes. Neutral: port.h is all it needs; the
+ * caller carries messages and hands rows to its scheduler. Source: 1, 3.2 and 3.6, E15.
+ *
+ * A program asks the planner of the CPU that it runs on; this one coordinates. It looks the phase up, and sends each peer (another CPU of
+ * the gang) one message with manifest, phase, time, coordinator and sequence. Each peer looks up its own row and replies; when the
+ * last reply is there, the program gets one result. A planner without the row serves the gang as best effort until the controller pushes it.
+ * Changes of one gang by two coordinators at once are ordered by sequence, then by coordinator, so all CPUs end in the same phase.
+ */
+#ifndef WEIR_PLANNER_H
+#define WEIR_PLANNER_H
+
+#include "controller.h"
+
+/* A test builds the protocol with one mistake in it; 0: none. */
+#ifndef MK_BREAK
+#define MK_BREAK 0
+#endif
+
+enum mk_phase_status {
+	MK_PHASE_DONE,	   /* the row is in force */
+	MK_PHASE_MISSING,  /* best effort until the row comes */
+	MK_PHASE_OVERTAKEN, /* a later change is in force */
+	MK_PHASE_UNKNOWN,  /* no such gang or phase here */
+};
+
+struct mk_phase_message {
+	u32 gang;
+	u32 phase;
+	u64 time; /* of the request, by the common clock */
+	u32 coordinator;
+	u32 sequence;
+};
+
+struct mk_phase_reply {
+	u32 gang;
+	u32 sequence;
+	u32 cpu;
+	u32 status; /* enum mk_phase_status */
+};
+
+/* What the program is answered: the worst status, and how many CPUs the change concerned. */
+struct mk_phase_result {
+	u32 status;
+	u32 count;
+};
+
+/* For the CPU's scheduler: the gang's slots here from @from on; length 0: best effort. */
+struct mk_submit {
+	u32 gang;
+	s32 priority;
+	u64 from; /* absolute, ns */
+	struct mk_row row;
+};
+
+/* What the program may read of its share of this CPU. */
+struct mk_activation {
+	u64 period;	   /* ns; 0: best effort */
+	u64 share;	   /* ns in each period */
+	u64 deallocations; /* times that a slot ended, or its CPU was taken away within one */
+	u32 phase;
+	u32 scale; /* of the declared execution times, in 1000ths */
+};
+
+struct mk_replica {
+	u32 used;
+	u32 scale;
+	u32 nr_phases;
+	u32 have; /* phases whose row has come: a bit each */
+	u64 version;
+	struct mk_cpus cpus;
+	struct mk_row row[MK_MAX_PHASES];
+	s32 priority[MK_MAX_PHASES];
+	u64 release[MK_MAX_PHASES];
+	/* The change in force. */
+	u32 phase;
+	u32 sequence;
+	u32 coordinator;
+	u32 unused;
+	u64 time;
+	u64 deallocations;
+	/* The change that this CPU coordinates; its sequence is 0 if there is none. */
+	u32 pending;
+	u32 waiting; /* replies to come */
+	struct mk_phase_result result;
+};
+
+struct mk_planner {
+	u32 cpu;
+	u32 unused;
+	struct mk_replica gang[MK_MAX_GANGS];
+};
+
+void mk_planner_init(struct mk_planner *p, u32 cpu);
+/*
+ * The controller makes a gang known, or a new version of it; its rows follow one by one. Until then, it is best effort here. 1: it was
+ * known, the present phase's row is void, and *@submit is to be handed on.
+ */
+int mk_planner_learn(struct mk_planner *p, u32 gang, const struct mk_gang *g, u64 now, struct mk_submit *submit);
+/* The row of a phase. 1: it is the present one's, and *@submit is to be handed on. An old version is ignored. */
+int mk_planner_push(struct mk_planner *p, u32 gang, u32 phase, u64 version, const struct mk_row *row, u64 now, struct mk_submit *submit);
+/* The gang has left; what it had here is void. 1: *@submit is to be handed on. */
+int mk_planner_forget(struct mk_planner *p, u32 gang, u64 now, struct mk_submit *submit);
+/*
+ * This CPU coordinates a change: *@out goes to each of the gang's other CPUs, and *@submit to this one's scheduler. The number of peers; if
+ * that is 0, *@result is complete. -WEIR_ENOENT: no such gang or phase. -WEIR_EBUSY: replies to the last change are missing.
+ */
+int mk_planner_change(struct mk_planner *p, u32 gang, u32 phase, u64 now, struct mk_phase_message *out, struct mk_submit *submit,
+		      struct mk_phase_result *result);
+/* A peer's part: *@reply goes back to the coordinator. 1: *@submit is to be handed on. */
+int mk_planner_receive(struct mk_planner *p, const struct mk_phase_message *msg, struct mk_submit *submit, struct mk_phase_reply *reply);
+/* The coordinator's: 1: it was the last one, and *@result is the program's answer. */
+int mk_planner_reply(struct mk_planner *p, const struct mk_phase_reply *reply, struct mk_phase_result *result);
+/* A slot ended here, or its CPU was taken away. */
+void mk_planner_deallocated(struct mk_planner *p, u32 gang);
+/* 0, or -WEIR_ENOENT. */
+int mk_planner_activation(const struct mk_planner *p, u32 gang, struct mk_activation *out);
+
+#endif

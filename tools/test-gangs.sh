@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# The resource service of gangs (docs/gangs.md), under AddressSanitizer: manifests, admission against a check that draws every slot, phase
+# changes in every order of messages, clocks. Then three mistakes in the protocol of phase changes that it must find.
+#
+#   tools/test-gangs.sh [histories of a controller, 2000 unless told]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+histories=${1:-2000}
+[[ -z ${WEIR_LONG:-} ]] || histories=$((histories * 20))
+cc=${CC:-gcc}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Kernels with much randomisation do not always leave room for a sanitizer's shadow memory.
+plainly=()
+setarch -R true 2>/dev/null && plainly=(setarch -R)
+
+flags=(-std=gnu11 -g -O1 -Wall -Wextra -Werror -Icore/include -Icore/port/native)
+service=(runtimes/multikernel/{manifest,controller,planner,clocksync}.c)
+"$cc" "${flags[@]}" -fsanitize=address,undefined -fno-sanitize-recover -o "$work/service" "${service[@]}" tests/gangs/service.c
+"${plainly[@]}" "$work/service" "$histories"
+echo "ok   the resource service"
+
+# Freestanding: nothing but what a compiler itself may call for.
+"$cc" "${flags[@]}" -O2 -ffreestanding -r -nostdlib -o "$work/all.o" "${service[@]}"
+if nm -u "$work/all.o" | awk '{ print $2 }' | grep -vE '^(memcpy|memset|memmove|memcmp|__stack_chk_fail)$'; then
+	echo "FAIL the service needs more than memcpy, memset, memmove and memcmp" && exit 1
+fi
+for break in 1 2 3; do
+	"$cc" "${flags[@]}" -DMK_BREAK=$break -o "$work/broken" "${service[@]}" tests/gangs/service.c
+	if "$work/broken" 10 >"$work/log" 2>&1; then
+		echo "FAIL mistake $break was not found" && exit 1
+	fi
+done
+echo "ok   three mistakes found"
