@@ -13,9 +13,10 @@
  * answers:   -
  * kernel:    on request
  * params:    x pct 0 [0, 100]; factor of high tasks' relative deadlines in the low mode, 0: computed as in the paper
- * per-task:  64 bytes
- * cost:      O(log n) per change; O(n log n) when the mode or the set of tasks changes, O(n) per new job in
- *            the high mode; takes the in-pipe lock and the out-pipe lock
+ * per-task:  72 bytes
+ * cost:      O(log n) per change, changes of the mode included, averaged over the jobs; O(h log n) for h
+ *            waiting high tasks when a change of the set changes x; takes the in-pipe lock and the
+ *            out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted: in the low mode by deadline, with
  *            those of high tasks shortened; in the high mode high tasks by real deadlines, all
  *            others behind them; tasks that overran or were suspended are last
@@ -39,6 +40,7 @@
  */
 #include <weir/component.h>
 #include <weir/cpus.h>
+#include <weir/kit/roster.h>
 
 /* Load of one CPU of capacity 1024. */
 #define EDF_VD_FULL 1000000ull
@@ -55,13 +57,17 @@ struct edf_vd_task {
 	u64 due;      /* (p) absolute deadline of the job seen last */
 	u32 level;    /* (p) as booked: enum weir_criticality */
 	u32 aside;    /* (p) the job was set aside */
+	u32 in_high;  /* (p) place among the high tasks */
+	u32 in_low;   /* (p) place among the low ones */
 };
 
 struct edf_vd {
 	struct weir_instance inst;
-	u64 lo;	    /* (p) booked by low tasks */
-	u64 hi;	    /* (p) by high ones, expected */
-	u64 most;   /* (p) by high ones, at most */
+	struct weir_roster high; /* (p) high tasks that wait, and some that are gone */
+	struct weir_roster low;	 /* (p) low ones that are not set aside, likewise */
+	u64 lo;			 /* (p) booked by low tasks */
+	u64 hi;			 /* (p) by high ones, expected */
+	u64 most;		 /* (p) by high ones, at most */
 	u64 part;   /* (p) of a high task's relative deadline in the low mode, EDF_VD_FULL: all */
 	u64 x;	    /* (c) that as a percentage, 0: to be computed */
 	u32 mode;   /* (p) 1: high */
@@ -177,8 +183,8 @@ WEIR_HELPER int edf_vd_ask(struct edf_vd weir_mem *self weir_arg,
 	return 0;
 }
 
-/* Ask what the task needs. 1: the books have changed. */
-WEIR_FLAT static int edf_vd_learn(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
+/* Ask what the task needs, and book it. */
+WEIR_FLAT static void edf_vd_learn(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
 {
 	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
 	const struct edf_vd_task weir_mem *told = &self->told;
@@ -188,10 +194,10 @@ WEIR_FLAT static int edf_vd_learn(struct edf_vd weir_mem *self, struct weir_task
 		p->aside = 0;
 	p->due = told->due;
 	if (!told->due || !told->relative)
-		return 0;
+		return;
 	if (p->wcet == told->wcet && p->relative == told->relative && p->period == told->period &&
 	    p->level == told->level && p->wcet_hi == told->wcet_hi)
-		return 0;
+		return;
 	edf_vd_unbook(self, p);
 	p->wcet = told->wcet;
 	p->relative = told->relative;
@@ -207,7 +213,6 @@ WEIR_FLAT static int edf_vd_learn(struct edf_vd weir_mem *self, struct weir_task
 		self->lo += p->load;
 	}
 	edf_vd_plan(self, t);
-	return 1;
 }
 
 /* What the job may still run before somebody has to look at it, ns. */
@@ -251,22 +256,46 @@ WEIR_HELPER int edf_vd_place(struct edf_vd weir_mem *self weir_arg,
 	return weir_insert_urgent(&self->inst, t, key, in);
 }
 
-/* The mode or the set has changed: all that wait get their places anew. */
-static int edf_vd_place_all(struct edf_vd weir_mem *self, struct weir_pipe weir_mem *in)
+/* High tasks that wait get their places anew: their deadlines are others now. */
+WEIR_HELPER int edf_vd_place_high(struct edf_vd weir_mem *self weir_arg,
+				  struct weir_pipe weir_mem *in weir_arg)
 {
-	struct weir_task weir_mem *t;
+	u32 i = 0;
 	int err = 0;
 
-	weir_for_task(t, in) {
-		struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
+	/* Forwards: they were added in the order of their arrival, and stand so among equals. */
+	while (i < self->high.nr && !err && weir_loop) {
+		struct weir_task weir_mem *t = self->high.task[i];
 
-		if (self->mode && p->level != WEIR_CRITICALITY_HI && p->due)
-			p->aside = 1;
+		if (!weir_pipe_has(in, t)) {
+			weir_roster_drop_at(&self->high, i);
+			continue;
+		}
 		if (weir_pipe_has(weir_out(&self->inst, 0), t))
 			err = edf_vd_place(self, in, t);
-		if (err)
-			break;
+		i++;
 	}
+	return err;
+}
+
+/* Low tasks that wait are set aside, each job once. */
+WEIR_HELPER int edf_vd_suspend_low(struct edf_vd weir_mem *self weir_arg,
+				   struct weir_pipe weir_mem *in weir_arg)
+{
+	int err = 0;
+
+	/* Forwards, as above. */
+	for (u32 i = 0; i < self->low.nr && !err && weir_loop; i++) {
+		struct weir_task weir_mem *t = self->low.task[i];
+
+		if (!weir_pipe_has(in, t))
+			continue;
+		((struct edf_vd_task weir_mem *)weir_priv(&self->inst, t))->aside = 1;
+		if (weir_pipe_has(weir_out(&self->inst, 0), t))
+			err = edf_vd_place(self, in, t);
+	}
+	if (!err)
+		weir_roster_clear(&self->low);
 	return err;
 }
 
@@ -277,11 +306,14 @@ static int edf_vd_critical(struct edf_vd weir_mem *self, struct weir_pipe weir_m
 	struct weir_sched weir_mem *s = self->inst.sched;
 	struct weir_task weir_mem *other;
 
-	weir_for_task(other, in)
-		if (other != t &&
-		    ((struct edf_vd_task weir_mem *)weir_priv(&self->inst, other))->level ==
-			    WEIR_CRITICALITY_HI)
+	for (u32 i = self->high.nr; i > 0 && weir_loop;) {
+		other = self->high.task[--i];
+		if (other == t)
+			continue;
+		if (weir_pipe_has(in, other))
 			return 1;
+		weir_roster_drop_at(&self->high, i);
+	}
 	for (u32 w = in->word_lo; w <= in->word_hi && weir_loop; w++) {
 		u64 bits = in->cpus->word[w] & weir_busy_word(s, w);
 
@@ -297,30 +329,54 @@ static int edf_vd_critical(struct edf_vd weir_mem *self, struct weir_pipe weir_m
 	return 0;
 }
 
+/* @t waits: changes of the mode concern it. */
+WEIR_HELPER int edf_vd_enlist(struct edf_vd weir_mem *self weir_arg,
+			      struct weir_task weir_mem *t weir_arg)
+{
+	const struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
+
+	if (p->level == WEIR_CRITICALITY_HI) {
+		weir_roster_drop(&self->low, t);
+		return weir_roster_add(&self->high, t);
+	}
+	weir_roster_drop(&self->high, t);
+	if (!p->due || p->aside)
+		return weir_roster_drop(&self->low, t);
+	return weir_roster_add(&self->low, t);
+}
+
 WEIR_HELPER int edf_vd_put(struct edf_vd weir_mem *self weir_arg,
 			   struct weir_pipe weir_mem *in weir_arg,
 			   struct weir_task weir_mem *t weir_arg)
 {
 	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 before = p->due;
-	int changed = edf_vd_learn(self, t), err;
+	u64 before = p->due, part = self->part;
+	u32 mode = self->mode;
+	int err;
 
-	if (self->mode && p->due != before && !edf_vd_critical(self, in, t)) {
+	edf_vd_learn(self, t);
+	if (self->mode && p->due != before && !edf_vd_critical(self, in, t))
 		self->mode = 0;
-		changed = 1;
-	} else if (!self->mode && !edf_vd_plain(self) && p->level == WEIR_CRITICALITY_HI &&
-		   p->due && !edf_vd_left(self, t, p)) {
+	else if (!self->mode && !edf_vd_plain(self) && p->level == WEIR_CRITICALITY_HI && p->due &&
+		 !edf_vd_left(self, t, p))
 		self->mode = 1;
-		changed = 1;
-	} else if (self->mode && p->level != WEIR_CRITICALITY_HI && p->due) {
+	else if (self->mode && p->level != WEIR_CRITICALITY_HI && p->due)
 		p->aside = 1;
-	}
-	err = edf_vd_place(self, in, t);
-	return err || !changed ? err : edf_vd_place_all(self, in);
+	err = edf_vd_enlist(self, t);
+	if (!err)
+		err = edf_vd_place(self, in, t);
+	/* When the low mode returns, no other high task waits, and what was set aside remains so. */
+	if (!err && ((!mode && self->mode) || self->part != part))
+		err = edf_vd_place_high(self, in);
+	if (!err && !mode && self->mode)
+		err = edf_vd_suspend_low(self, in);
+	return err;
 }
 
 WEIR_ENTRY int edf_vd_construct(struct edf_vd weir_mem *self)
 {
+	weir_roster_init(&self->high, &self->inst, __builtin_offsetof(struct edf_vd_task, in_high));
+	weir_roster_init(&self->low, &self->inst, __builtin_offsetof(struct edf_vd_task, in_low));
 	self->part = edf_vd_part(self, edf_vd_full(self));
 	return 0;
 }
@@ -346,21 +402,18 @@ WEIR_ENTRY int edf_vd_follow_deadline(struct edf_vd weir_mem *self, const struct
 								  : 0;
 }
 
-/* Nothing is left to do, for critical tasks neither. */
+/* Nothing is left to do, for critical tasks neither: the low mode returns. */
 WEIR_ENTRY int edf_vd_on_idle(struct edf_vd weir_mem *self, u32 cpu)
 {
 	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
-	int err = 0;
 
 	(void)cpu;
 	if (!weir_load(&self->mode) || weir_pipe_lock(in))
 		return 0;
-	if (!edf_vd_critical(self, in, 0)) {
+	if (!edf_vd_critical(self, in, 0))
 		self->mode = 0;
-		err = edf_vd_place_all(self, in);
-	}
 	weir_pipe_unlock(in);
-	return err;
+	return 0;
 }
 
 /* The books are written under the in-pipe's lock. */
@@ -370,6 +423,8 @@ WEIR_ENTRY void edf_vd_task_exit(struct edf_vd weir_mem *self, struct weir_task 
 
 	if (weir_pipe_lock(in))
 		return;
+	weir_roster_drop(&self->high, t);
+	weir_roster_drop(&self->low, t);
 	edf_vd_unbook(self, weir_priv(&self->inst, t));
 	edf_vd_plan(self, t);
 	weir_pipe_unlock(in);
@@ -383,4 +438,10 @@ WEIR_ENTRY void edf_vd_take_state(struct edf_vd weir_mem *self, struct edf_vd we
 	self->part = edf_vd_part(self, edf_vd_full(self));
 	self->mode = old->mode;
 	self->warned = old->warned;
+}
+
+WEIR_ENTRY void edf_vd_destroy(struct edf_vd weir_mem *self)
+{
+	weir_roster_free(&self->high);
+	weir_roster_free(&self->low);
 }

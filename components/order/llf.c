@@ -14,8 +14,10 @@
  * params:    tick ns 100000 [0, 1000000000]; laxities are compared at its multiples, 0: never
  *            eager flag 1 [0, 1]; compare laxities also when a task arrives
  *            defer flag 0 [0, 1]; compare as late as possible instead of at ticks (MLLF)
+ * per-task:  8 bytes
  * cost:      O(log n) per change, plus O(CPUs) for laxities and per preemption, at each tick while a
- *            task waits too; takes the in-pipe lock and the out-pipe lock
+ *            task waits too; with `defer` also O(waiting tasks with a deadline nearer than the
+ *            largest laxity of the running ones); takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by laxity, those without a
  *            deadline last
  * source:    Mok and Dertouzos, "Multiprocessor scheduling in a hard real-time environment", 1978;
@@ -38,13 +40,20 @@
 #include <weir/component.h>
 #include <weir/cpus.h>
 #include <weir/kit/laxity.h>
+#include <weir/kit/timerqueue.h>
+
+struct llf_task {
+	u32 place; /* (l) among the deadlines */
+	u32 unused;
+};
 
 struct llf {
 	struct weir_instance inst;
-	u64 tick;    /* (c) ns */
-	u64 eager;   /* (c) */
-	u64 defer;   /* (c) */
-	u64 weighed; /* (a) ns + 1; running tasks were weighed then */
+	struct weir_timerqueue due; /* waiting tasks by deadline, with `defer` */
+	u64 tick;		    /* (c) ns */
+	u64 eager;		    /* (c) */
+	u64 defer;		    /* (c) */
+	u64 weighed;		    /* (a) ns + 1; running tasks were weighed then */
 };
 
 WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR_ORDER,
@@ -55,6 +64,7 @@ WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED) |
 		       WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED),
+	       .per_task = sizeof(struct llf_task),
 	       WEIR_PARAMS(llf,
 			   WEIR_PARAM(llf, tick, NS, 100000, 0, 1000000000,
 				      "laxities are compared at its multiples, 0: never"),
@@ -116,31 +126,41 @@ static u64 llf_most_laxity(const struct llf weir_mem *self, u64 now)
 	return most;
 }
 
+/* The least key after @now of the tasks in @pipe, which is locked; WEIR_KEY_NONE: none. */
+static u64 llf_key_after(const struct weir_pipe weir_mem *pipe, u64 now, u32 *looked)
+{
+	struct weir_task weir_mem *t = pipe->root;
+	u64 found = WEIR_KEY_NONE;
+
+	while (t && weir_loop) {
+		const struct weir_hook weir_mem *h = &t->hooks[pipe->slot];
+		int after = h->key > now;
+
+		if (after)
+			found = h->key;
+		t = after ? h->left : h->right;
+		++*looked;
+	}
+	return found;
+}
+
 /* When those that wait cannot be put off any longer, ns; 0: nobody waits who has a deadline ahead. */
 static u64 llf_put_off(struct llf weir_mem *self, u64 now)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	u64 most = llf_most_laxity(self, now), at = 0;
-	struct weir_task weir_mem *t;
-	u32 n = 0;
+	u64 most = llf_most_laxity(self, now), at, deadline = 0;
+	u32 steps = 0, n = 0;
 
 	if (weir_pipe_lock(out))
 		return now + self->tick;
-	weir_for_task(t, out) {
-		u64 latest = weir_load(&t->key), deadline;
-
-		n++;
-		if (latest == WEIR_KEY_NONE)
-			break;
-		deadline = weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, t);
-		if (latest > now && (!at || latest < at))
-			at = latest;
-		if (deadline > now + most && deadline - most < at)
-			at = deadline - most;
-	}
+	at = llf_key_after(out, now, &steps);
+	if (at == WEIR_KEY_NONE)
+		at = 0;
+	else
+		deadline = weir_timerqueue_after(&self->due, out, now, now + most, &n);
 	weir_pipe_unlock(out);
-	weir_note_scan(&self->inst, n);
-	return at;
+	weir_note_scan(&self->inst, steps + n);
+	return deadline && deadline - most < at ? deadline - most : at;
 }
 
 /* The next tick, if ticks are wanted and a task waits; or what stands for it. */
@@ -200,6 +220,15 @@ static int llf_preempt(struct llf weir_mem *self, struct weir_task weir_mem *t, 
 	return 1;
 }
 
+/* @t waits: its deadline counts, if it has one. */
+static int llf_note_deadline(struct llf weir_mem *self, struct weir_task weir_mem *t, u64 key)
+{
+	if (key == WEIR_KEY_NONE)
+		return weir_timerqueue_clear(&self->due, t);
+	return weir_timerqueue_set(&self->due, t,
+				   weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, t));
+}
+
 static int llf_put(struct llf weir_mem *self, struct weir_pipe weir_mem *in,
 		   struct weir_task weir_mem *t)
 {
@@ -207,6 +236,8 @@ static int llf_put(struct llf weir_mem *self, struct weir_pipe weir_mem *in,
 	u64 key = weir_latest_start(self->inst.sched, t);
 	int err = weir_pipe_insert_stable(out, t, key, in);
 
+	if (!err && self->defer)
+		err = llf_note_deadline(self, t, key);
 	if (err)
 		return err;
 	if (self->eager) {
@@ -214,6 +245,13 @@ static int llf_put(struct llf weir_mem *self, struct weir_pipe weir_mem *in,
 		llf_preempt(self, t, key);
 	}
 	llf_arm(self);
+	return 0;
+}
+
+WEIR_ENTRY int llf_construct(struct llf weir_mem *self)
+{
+	weir_timerqueue_init(&self->due, &self->inst, __builtin_offsetof(struct llf_task, place));
+	self->due.quiet = 1;
 	return 0;
 }
 
@@ -234,8 +272,9 @@ WEIR_ENTRY int llf_update(struct llf weir_mem *self, struct weir_pipe weir_mem *
 /* Who runs decides how long the others can be put off. */
 WEIR_ENTRY int llf_on_dispatch(struct llf weir_mem *self, const struct weir_msg *msg)
 {
-	(void)msg;
 	if (self->defer) {
+		if (msg->task && !weir_pipe_has(weir_out(&self->inst, 0), msg->task))
+			weir_timerqueue_clear(&self->due, msg->task);
 		llf_weigh(self);
 		llf_arm(self);
 	}
@@ -282,4 +321,14 @@ WEIR_ENTRY int llf_on_timer(struct llf weir_mem *self)
 	weir_pipe_unlock(out);
 	llf_arm(self);
 	return 0;
+}
+
+WEIR_ENTRY void llf_task_exit(struct llf weir_mem *self, struct weir_task weir_mem *t)
+{
+	weir_timerqueue_clear(&self->due, t);
+}
+
+WEIR_ENTRY void llf_destroy(struct llf weir_mem *self)
+{
+	weir_timerqueue_free(&self->due);
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Tasks that an instance has to visit at some event, such as a change of mode: a set without order, from which each
+ * visit drops those that need no other. Looking at all tasks of a pipe costs O(n) per event; a task that is
+ * added when it is put and dropped when it is found gone costs O(1) in all.
+ *
+ * The private memory of a task holds its place, a u32 at @offset; zero: none. The place is checked against the
+ * set, so that memory inherited from another instance does no harm. Everything is under the lock of the
+ * instance's in-pipe. A roster is visited from its end, where dropping the visited task is allowed:
+ *
+ *	for (u32 i = r->nr; i > 0 && weir_loop;)
+ *		t = r->task[--i];
+ */
+#ifndef WEIR_ROSTER_H
+#define WEIR_ROSTER_H
+
+#include <weir/component.h>
+
+/* Part of a component's state, after its struct weir_instance. */
+struct weir_roster {
+	struct weir_instance weir_mem *inst;	   /* (c) */
+	struct weir_task weir_mem *weir_mem *task; /* (p) */
+	u32 nr;					   /* (p) */
+	u32 cap;				   /* (p) */
+	u32 offset;				   /* (c) of the u32 in the private memory */
+	u32 unused;
+};
+
+/* In construct. */
+WEIR_INLINE void weir_roster_init(struct weir_roster weir_mem *r,
+				  struct weir_instance weir_mem *inst, u32 offset)
+{
+	r->inst = inst;
+	r->offset = offset;
+}
+
+/* @t is in the set from now on. 0 or -WEIR_ENOMEM. */
+int weir_roster_add(struct weir_roster weir_mem *r, struct weir_task weir_mem *t);
+/* The one at index @i is in it no more; the last one takes its place. 0. */
+int weir_roster_drop_at(struct weir_roster weir_mem *r, u32 i);
+/* Nobody is in it any more. O(n). */
+int weir_roster_clear(struct weir_roster weir_mem *r);
+/* @t is in it no more, if it was; the last one takes its place. 0. */
+int weir_roster_drop(struct weir_roster weir_mem *r, struct weir_task weir_mem *t);
+/* In destroy. */
+void weir_roster_free(struct weir_roster weir_mem *r);
+
+#endif
