@@ -15,7 +15,8 @@ fn tasks(n: u64) -> Workload {
         let mut t = real_time(&format!("t{i}"), wcet, wcet, period, period);
         if i % 2 == 1 {
             let job = |run| vec![t.program[1].clone(), Op::Run { ns: run }];
-            let jobs: Vec<Op> = (0..32).flat_map(|k| job(if k == i % 32 { wcet * 2 } else { wcet })).collect();
+            let jobs: Vec<Op> =
+                (0..32).flat_map(|k| job(if k == i % 32 { wcet * 2 } else { wcet })).collect();
             t.program = repeat(None, jobs).into();
         }
         all.push(t);
@@ -38,7 +39,8 @@ fn a_decision_costs_little_more_among_many_tasks() {
             let cfg = RunConfig { duration_ns: Some(2_000 * MS), ..RunConfig::default() };
             let machine = Machine::smp(1);
             let plan = plan(&catalogue(policy), &machine.shape);
-            let out = weir_sim::run(&machine, &plan, &tasks(n), &Costs::default(), &cfg, &mut ()).expect("runs");
+            let out =
+                weir_sim::run(&machine, &plan, &tasks(n), &Costs::default(), &cfg, &mut ()).expect("runs");
             assert!(out.decisions > 1_000, "{policy}: {}", out.decisions);
             out.scheduler_ns / out.decisions
         };
