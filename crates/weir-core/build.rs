@@ -59,6 +59,19 @@ fn main() {
         .warnings_into_errors(true)
         .compile("weir");
 
+    // An archive of its own, and nothing else in it: a program with a runtime of its own links without it.
+    cc::Build::new()
+        .file(root.join("core/port/native/rt.c"))
+        .include(root.join("core/include"))
+        .include(root.join("core/port").join(port))
+        .flag("-std=gnu11")
+        .flag("-ffreestanding")
+        .flag("-ftls-model=initial-exec")
+        .warnings(true)
+        .extra_warnings(true)
+        .warnings_into_errors(true)
+        .compile("weir_rt");
+
     for dir in ["core", "components"] {
         weir_glue::watch(&root.join(dir));
     }

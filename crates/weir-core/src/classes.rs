@@ -58,7 +58,7 @@ pub(crate) fn built_in() -> Vec<CClass> {
 }
 
 /// The table that the core copies into its arena, with room for classes to come.
-pub(crate) fn table() -> Vec<CClass> {
+pub fn class_table() -> Vec<CClass> {
     let mut classes = built_in();
     classes.extend(crate::loaded::classes());
     classes

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The only place where Rust meets the C core: shared types, and a safe wrapper over `core/`.
+//! The only place where Rust meets the C core: shared types, and a safe wrapper over `core/`. The modules [`ffi`], [`runtime`]
+//! and [`tables`] are for `weir-host`, which makes a handle for several threads of them; others use [`Sched`] or that handle.
 
 pub mod catalog;
 mod classes;
@@ -8,20 +9,21 @@ pub mod cpuset;
 pub mod crash;
 mod elf;
 pub mod event;
-mod ffi;
+pub mod ffi;
 pub mod loaded;
 mod outside;
 mod pelt;
 pub mod plan;
 pub mod planfile;
 pub mod raw;
+pub mod runtime;
 pub mod sched;
 pub mod shape;
-mod tables;
+pub mod tables;
 mod topic;
 
 pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
-pub use classes::{HEADERS, catalog, classes_with_timer};
+pub use classes::{HEADERS, catalog, class_table, classes_with_timer};
 pub use counters::Counters;
 pub use cpuset::{CpuSet, MAX_CPUS};
 pub use outside::{Parts, Refusal};

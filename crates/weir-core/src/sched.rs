@@ -13,6 +13,7 @@ use crate::classes;
 use crate::crash::{self, Crash};
 use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, CReplacement, CSched, CSwapStats, CTask};
 use crate::loaded::{Loaded, is_loaded, of_class};
+use crate::runtime::{Head, Ops, out_msg, runtime_topics};
 use crate::tables::{Identity, Tables};
 pub use crate::topic::Topic;
 use crate::{Counters, CpuSet, Plan};
@@ -126,15 +127,6 @@ impl std::fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
-/// Messages that a runtime acts on or reports; all others stay within the policy.
-fn runtime_topics() -> u64 {
-    use Topic::*;
-    [Preempt, Kick, Overload, Underload, DeadlineMiss, Marker, Fault, Withheld, Reconfigure]
-        .into_iter()
-        .map(Topic::bit)
-        .sum()
-}
-
 impl Error {
     /// What a function of the core means by the negative number that it gave while `doing` something.
     pub fn of(code: i32, doing: &str) -> Error {
@@ -161,7 +153,7 @@ pub fn error_name(code: u64) -> &'static str {
     NAMES.get(code as usize).copied().unwrap_or("an unknown error")
 }
 
-fn error(code: i32, doing: &str) -> Error {
+pub(crate) fn error(code: i32, doing: &str) -> Error {
     let why = match -code {
         1 => "the arena is full; give it more memory",
         2 => "an argument or the plan makes no sense",
@@ -183,9 +175,10 @@ fn done(code: i32, doing: &str) -> Result<(), Error> {
     if code == 0 { Ok(()) } else { Err(error(code, doing)) }
 }
 
-/// What the core reaches through `weir_rt_*`.
-#[derive(Default)]
+/// The runtime of a [`Sched`]: its clock stands still between calls, its timers and messages wait until they are asked for.
+#[repr(C)]
 struct Host {
+    head: Head,
     now: u64,
     /// Real time from here on, for measurements.
     began: Option<Instant>,
@@ -263,7 +256,7 @@ impl Sched {
     /// # Safety
     /// As [`Sched::within`].
     unsafe fn set_up(cfg: &Config, memory: *mut u8, exclusive: bool) -> Result<Self, Error> {
-        let classes = classes::table();
+        let classes = classes::class_table();
         let s = memory.cast::<CSched>();
         let config = CConfig {
             arena_bytes: cfg.arena_bytes as u64,
@@ -277,7 +270,13 @@ impl Sched {
         };
         // SAFETY: `s` is zeroed memory of `arena_bytes`; the class table is copied.
         done(unsafe { ffi::weir_init(s, &config) }, "setting up the scheduler")?;
-        let host = Box::into_raw(Box::<Host>::default());
+        let host = Box::into_raw(Box::new(Host {
+            head: Head { ops: &OPS },
+            now: 0,
+            began: None,
+            messages: Vec::new(),
+            timers: BTreeMap::new(),
+        }));
         // SAFETY: `s` is initialised; the cookie outlives every call.
         unsafe { ffi::weir_host_setup(s, host as u64, runtime_topics()) };
         let mut sched = Sched {
@@ -825,56 +824,44 @@ impl From<CSwapStats> for SwapStats {
     }
 }
 
-fn empty(topic: Topic) -> CMsg {
+/// A message of this topic that carries nothing yet.
+pub fn empty(topic: Topic) -> CMsg {
     CMsg { topic: topic as u32, cpu: u32::MAX, task: ptr::null_mut(), value: 0, value2: 0, mask: ptr::null() }
 }
 
-fn to_mask(set: &CpuSet) -> CMask {
+/// A set of CPUs as C has it.
+pub fn to_mask(set: &CpuSet) -> CMask {
     let mut m = CMask { word: [0; 64] };
     m.word[..set.words().len()].copy_from_slice(set.words());
     m
 }
 
-fn host(s: *mut CSched) -> *mut Host {
-    // SAFETY: the core passes the scheduler it was called with, whose cookie `new` set.
-    unsafe { ffi::weir_host_cookie(s) as *mut Host }
-}
+/// The functions of a [`Host`].
+static OPS: Ops = Ops { now, message, timer };
 
-/// Runtime function of `weir/runtime.h`.
-#[unsafe(no_mangle)]
-extern "C" fn weir_rt_now(s: *mut CSched) -> u64 {
-    // SAFETY: see `host`; the caller of the core holds no reference to it.
-    let host = unsafe { &*host(s) };
+/// # Safety
+/// For all three: `head` is that of a [`Host`], to which the caller of the core holds no reference.
+unsafe extern "C" fn now(head: *mut Head) -> u64 {
+    // SAFETY: see above.
+    let host = unsafe { &*head.cast::<Host>() };
     host.began.map_or(host.now, |t| u64::try_from(t.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Runtime function of `weir/runtime.h`.
-#[unsafe(no_mangle)]
-extern "C" fn weir_rt_message(s: *mut CSched, msg: *const CMsg) {
-    // SAFETY: see `host`; `msg` is valid for the call, its task null or a record.
+unsafe extern "C" fn message(head: *mut Head, msg: *const CMsg) {
+    // SAFETY: see `now`; `msg` is valid for the call.
     unsafe {
-        let m = &*msg;
-        let Some(&topic) = Topic::ALL.get(m.topic as usize) else { return };
-        (*host(s)).messages.push(OutMsg {
-            topic,
-            cpu: (m.cpu != u32::MAX).then_some(m.cpu),
-            task: m.task.as_ref().map(|t| TaskId(t.id)),
-            value: m.value,
-            value2: m.value2,
-        });
+        if let Some(msg) = out_msg(msg) {
+            (*head.cast::<Host>()).messages.push(msg);
+        }
     }
 }
 
-/// Runtime function of `weir/runtime.h`.
-#[unsafe(no_mangle)]
-extern "C" fn weir_rt_timer(s: *mut CSched, instance: u32, at_ns: u64) {
-    // SAFETY: see `host`.
-    unsafe {
-        let timers = &mut (*host(s)).timers;
-        if at_ns == 0 {
-            timers.remove(&instance);
-        } else {
-            timers.insert(instance, at_ns);
-        }
+unsafe extern "C" fn timer(head: *mut Head, instance: u32, at_ns: u64) {
+    // SAFETY: see `now`.
+    let timers = unsafe { &mut (*head.cast::<Host>()).timers };
+    if at_ns == 0 {
+        timers.remove(&instance);
+    } else {
+        timers.insert(instance, at_ns);
     }
 }

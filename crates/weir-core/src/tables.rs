@@ -12,7 +12,7 @@ const NONE: u32 = u32::MAX;
 const HAS_IDLE: u32 = 1 << 1;
 
 /// Owns the tables that a `struct weir_plan` points to.
-pub(crate) struct Tables {
+pub struct Tables {
     pub(crate) pipes: Vec<CPlanPipe>,
     pub(crate) instances: Vec<CPlanInstance>,
     pub(crate) cpus: Vec<CPlanCpu>,
@@ -25,11 +25,14 @@ pub(crate) struct Tables {
 }
 
 /// Name and class of an instance: what tells whether a new one continues it.
-pub(crate) type Identity = (String, u16);
+pub type Identity = (String, u16);
 
 impl Tables {
     /// `has` gives the entry points of a class; `present` are the instances of the graph in use.
-    pub(crate) fn new(plan: &Plan, has: &[u32], present: &[Identity]) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// The plan makes no sense.
+    pub fn new(plan: &Plan, has: &[u32], present: &[Identity]) -> Result<Self, Error> {
         check(plan, has)?;
         let mut t = Tables {
             pipes: Vec::with_capacity(plan.pipes.len()),
@@ -49,7 +52,7 @@ impl Tables {
     }
 
     /// Valid as long as `self` lives and stays where it is.
-    pub(crate) fn as_c(&self) -> CPlan {
+    pub fn as_c(&self) -> CPlan {
         CPlan {
             nr_pipes: self.pipes.len() as u32,
             nr_instances: self.instances.len() as u32,
@@ -229,7 +232,7 @@ pub struct Image {
 impl Image {
     /// `present` is the plan of the graph in use, whose instances go on under the same name and class.
     pub fn new(plan: &Plan, present: Option<&Plan>) -> Result<Self, Error> {
-        let has: Vec<u32> = crate::classes::table().iter().map(|c| c.has).collect();
+        let has: Vec<u32> = crate::classes::class_table().iter().map(|c| c.has).collect();
         let present: Vec<Identity> = present
             .map(|p| p.instances.iter().map(|i| (i.name.clone(), i.class)).collect())
             .unwrap_or_default();
