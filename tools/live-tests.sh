@@ -32,7 +32,7 @@ kernel=(${KERNEL:+--kernel "$KERNEL"})
 
 # The first call may have to fetch a kernel: that needs the network.
 status=0
-"$runweir" vm "${kernel[@]}" --icount --turn 1ms --timeout 100s -- true >"$work/out" 2>"$work/err" || status=$?
+"$runweir" vm "${kernel[@]}" --icount --turn 1ms --timeout 600s -- true >"$work/out" 2>"$work/err" || status=$?
 if ((status)) && grep -qE "cannot (get Debian's package lists|download)" "$work/err"; then
 	echo "skipped: no kernel in the cache and none to be had: $(tail -3 "$work/err")"
 	exit 77
