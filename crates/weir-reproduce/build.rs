@@ -47,6 +47,7 @@ fn hot(root: &Path) -> String {
     let own = [
         "core/port/native/port.c",
         "core/port/native/guard.h",
+        "core/port/native/host.h",
         "core/port/native/host.c",
         "experiments/swap-pause/hot.c",
     ];

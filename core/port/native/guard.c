@@ -61,9 +61,6 @@ static void on_signal(int number, siginfo_t *info, void *context)
 			sigaction(number, &before[i], 0);
 }
 
-/* For the host's tests. */
-const u32 weir_guard_size = sizeof(struct weir_crash);
-
 /* Once a process. No mask is saved by a call, so the signal is not blocked while it is handled. */
 void weir_guard_install(void)
 {

@@ -3,6 +3,8 @@
 #include <weir/runtime.h>
 #include <weir/schedule.h>
 
+#include "host.h"
+
 /* Generated with the unit; an entry is null where the component exists in another language only. */
 extern const struct weir_descriptor *const weir_descriptors[];
 extern const struct weir_entries weir_entries[];
@@ -97,15 +99,6 @@ u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap
 	return n;
 }
 
-struct weir_host_memory {
-	u64 used;
-	u64 per_task;
-	u64 faults;
-	u64 lost_messages;
-	u32 nr_tasks;
-	u32 nr_slots;
-};
-
 /* Bytes in use, and bytes that each task adds under the present graph. */
 void weir_host_memory(const struct weir_sched *s, struct weir_host_memory *m)
 {
@@ -127,16 +120,6 @@ u64 weir_host_updates(const struct weir_sched *s, u32 instance)
 {
 	return instance < s->graph->nr_instances ? s->graph->instances[instance]->nr_updates : 0;
 }
-
-/* Sizes of the structs that Rust mirrors, in the order of weir-core's ffi.rs. */
-const u32 weir_host_sizes[] = {
-	sizeof(struct weir_config),	   sizeof(struct weir_class),	 sizeof(struct weir_plan),
-	sizeof(struct weir_plan_pipe),	   sizeof(struct weir_plan_instance), sizeof(struct weir_plan_cpu),
-	sizeof(struct weir_msg),	   sizeof(struct weir_op),	 sizeof(struct weir_swap_stats),
-	sizeof(struct weir_replacement),   sizeof(struct weir_descriptor), sizeof(struct weir_param),
-	sizeof(struct weir_task),	   sizeof(struct weir_cpumask),	 sizeof(struct weir_entries),
-	sizeof(struct weir_counters),
-};
 
 /* For components in other languages, which do not see the structs. */
 struct weir_pipe *weir_host_out(const struct weir_instance *inst, u32 port)

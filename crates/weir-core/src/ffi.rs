@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The C interface, declared once. Layouts are compared with C's by `sizes_agree_with_c`.
+//! The C interface, declared once. Layouts are compared with C's by a test (layout.rs).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -297,40 +297,4 @@ unsafe extern "C" {
     pub fn weir_host_pipe_tasks(s: *const CSched, pipe: u32, ids: *mut u32, cap: u32) -> u32;
     pub fn weir_host_memory(s: *const CSched, m: *mut CMemory);
     pub fn weir_host_updates(s: *const CSched, instance: u32) -> u64;
-    #[cfg(test)]
-    static weir_host_sizes: [u32; 16];
-    #[cfg(test)]
-    static weir_guard_size: u32;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_agree_with_c() {
-        let ours = [
-            size_of::<CConfig>(),
-            size_of::<CClass>(),
-            size_of::<CPlan>(),
-            size_of::<CPlanPipe>(),
-            size_of::<CPlanInstance>(),
-            size_of::<CPlanCpu>(),
-            size_of::<CMsg>(),
-            size_of::<crate::sched::OpRecord>(),
-            size_of::<CSwapStats>(),
-            size_of::<CReplacement>(),
-            size_of::<CDescriptor>(),
-            size_of::<CParam>(),
-            size_of::<CTask>(),
-            size_of::<CMask>(),
-            size_of::<CEntries>(),
-            size_of::<crate::Counters>(),
-        ];
-        // SAFETY: a constant table of C, 16 entries.
-        let theirs = unsafe { weir_host_sizes };
-        assert_eq!(ours.map(|n| n as u32), theirs);
-        // SAFETY: a constant.
-        assert_eq!(size_of::<CCrash>() as u32, unsafe { weir_guard_size });
-    }
 }

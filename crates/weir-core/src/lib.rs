@@ -10,6 +10,8 @@ pub mod crash;
 mod elf;
 pub mod event;
 pub mod ffi;
+#[cfg(test)]
+mod layout;
 pub mod loaded;
 mod outside;
 mod pelt;

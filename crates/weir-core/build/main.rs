@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Compiles the core and every component found, as one unit, with the native or the strict port.
 
+mod layout;
+
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,12 @@ fn main() {
     weir_glue::write_if_changed(&file, &unit);
     weir_glue::write_if_changed(&out.join("sources.rs"), &sources(&components, &headers));
 
+    let (in_c, in_rust) =
+        layout::tables(&PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("src"));
+    let layout = out.join("layout.c");
+    weir_glue::write_if_changed(&layout, &in_c);
+    weir_glue::write_if_changed(&out.join("layouts.rs"), &in_rust);
+
     // A build without optimisation is for tests, which wait for it more often than they run: it does without the inlining,
     // which takes two thirds of the compiler's time.
     let hurried = env::var("OPT_LEVEL").is_ok_and(|level| level == "0");
@@ -40,12 +48,13 @@ fn main() {
         .file(&file)
         .file(root.join("core/port/native/port.c"))
         .file(root.join("core/port/native/host.c"))
-        .file(root.join("core/port/native/view.c"))
+        .file(&layout)
         .file(root.join("core/port/native/loaded.c"))
         .file(root.join("core/port/native/guard.c"))
         .include(root.join("core/include"))
         .include(root.join("core/port").join(port))
         .include(root.join("core/src"))
+        .include(root.join("core/port/native"))
         .flag("-std=gnu11")
         .flag("-ffreestanding")
         // One unit, linked into one program: let the compiler inline across what it contains.
@@ -72,6 +81,9 @@ fn main() {
         .warnings_into_errors(true)
         .compile("weir_rt");
 
+    for file in ["ffi.rs", "raw.rs", "sched.rs", "counters.rs"] {
+        println!("cargo:rerun-if-changed=src/{file}");
+    }
     for dir in ["core", "components"] {
         weir_glue::watch(&root.join(dir));
     }
