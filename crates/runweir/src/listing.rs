@@ -128,40 +128,10 @@ pub fn manual(component: &ComponentInfo) -> String {
 
 /// `run time before the task goes to the tail (3ms; 100us to 1s)`
 fn param(p: &ParamInfo) -> String {
-    let show = |v| value(v, p.unit);
+    let show = |v| weir_lang::show_value(v, p.unit);
     match p.unit {
         Unit::Flag => format!("{} ({})", p.help, show(p.default)),
         _ if p.max == u64::MAX => format!("{} ({}; from {})", p.help, show(p.default), show(p.min)),
         _ => format!("{} ({}; {} to {})", p.help, show(p.default), show(p.min), show(p.max)),
-    }
-}
-
-/// A parameter's value as one writes it in a topology.
-fn value(v: u64, unit: Unit) -> String {
-    let scaled = |scale: &[(u64, &str)], plain: &str| {
-        let fits = scale.iter().find(|(factor, _)| v >= *factor && v.is_multiple_of(*factor));
-        fits.map_or_else(|| format!("{v}{plain}"), |(factor, suffix)| format!("{}{suffix}", v / factor))
-    };
-    match unit {
-        Unit::Ns => scaled(&[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")], "ns"),
-        Unit::Bytes => scaled(&[(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")], ""),
-        Unit::Pct => format!("{v}%"),
-        Unit::Flag => if v == 0 { "false" } else { "true" }.to_string(),
-        Unit::Count => v.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_read_as_they_are_written() {
-        assert_eq!(value(3_000_000, Unit::Ns), "3ms");
-        assert_eq!(value(1_500, Unit::Ns), "1500ns");
-        assert_eq!(value(0, Unit::Ns), "0ns");
-        assert_eq!(value(64 << 10, Unit::Bytes), "64KiB");
-        assert_eq!(value(50, Unit::Pct), "50%");
-        assert_eq!(value(1, Unit::Flag), "true");
     }
 }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use weir_text::excerpt;
+
 use crate::source::{Source, Span, line_col};
 
 /// Errors stop; warnings explain themselves and let the topology run.
@@ -37,9 +39,6 @@ impl Diagnostic {
     }
 }
 
-/// Most characters of a source line that an excerpt shows.
-const EXCERPT_CHARS: usize = 110;
-
 /// `file:line:col: error: message`, the line with the place marked, the help; no colours.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,9 +55,9 @@ impl fmt::Display for Diagnostic {
         };
         write!(f, "{kind}: {} [{}]", self.message, self.code)?;
         if let Some((_, text)) = &self.source {
-            let mut shown = 0;
+            let mut shown = (0, 0);
             for (range, remark) in &self.labels {
-                shown = excerpt(f, text, range, remark, shown)?;
+                shown = excerpt::write(f, text, range, remark, shown)?;
             }
         }
         if let Some(help) = &self.help {
@@ -69,35 +68,6 @@ impl fmt::Display for Diagnostic {
 }
 
 impl std::error::Error for Diagnostic {}
-
-/// Print the line of `range`, unless `before` is that line, with carets below it; gives the line.
-fn excerpt(
-    f: &mut fmt::Formatter<'_>,
-    text: &str,
-    range: &Range<usize>,
-    remark: &str,
-    before: usize,
-) -> Result<usize, fmt::Error> {
-    let (line, col) = line_col(text, range.start);
-    let shown = text.split('\n').nth(line - 1).unwrap_or("").trim_end_matches('\r');
-    let chars: Vec<char> = shown.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let len =
-        text.get(range.clone()).map_or(1, |s| s.split('\n').next().unwrap_or("").chars().count()).max(1);
-    // A very long line is cut to a window around the place.
-    let from = if col > EXCERPT_CHARS { col - EXCERPT_CHARS / 2 } else { 0 };
-    let window: String = chars.iter().skip(from).take(EXCERPT_CHARS).collect();
-    let carets = len.min(EXCERPT_CHARS.saturating_sub(col - 1 - from)).max(1);
-    let pad = col - 1 - from;
-    // A line that was cut has its own window for each place.
-    if line != before || from > 0 {
-        write!(f, "\n{line:>5} | {}", window.trim_end())?;
-    }
-    write!(f, "\n      | {:pad$}{}", "", "^".repeat(carets))?;
-    if !remark.is_empty() {
-        write!(f, " {remark}")?;
-    }
-    Ok(line)
-}
 
 /// Number of findings after which no more are kept.
 const MAX_FINDINGS: usize = 100;

@@ -47,6 +47,7 @@ pub use edit::{Edit, Need, needs};
 pub use format::format;
 pub use graph::{Edge, Graph, Node, NodeKind};
 pub use source::{Loader, NoIncludes, Source};
+pub use units::show as show_value;
 
 /// A parameter from the command line: `--set round_robin.slice=1ms`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Texts and places in them. The library reads nothing itself: a [`Loader`] brings included files.
 
+pub(crate) use weir_text::excerpt::line_column as line_col;
+
 /// The text of a topology and what to call it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -55,18 +57,6 @@ impl Span {
     pub fn after(self) -> Span {
         Span { start: self.end, ..self }
     }
-}
-
-/// Line and column of a byte, both from 1; a column is a character, not a byte.
-pub(crate) fn line_col(text: &str, at: usize) -> (usize, usize) {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    let before = &text[..at];
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |i| i + 1);
-    (line, before[start..].chars().count() + 1)
 }
 
 #[cfg(test)]

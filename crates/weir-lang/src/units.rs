@@ -48,8 +48,8 @@ pub(crate) fn parse(text: &str, unit: Unit) -> Result<u64, String> {
         .map_err(|e| if e.message.contains("too large") { format!("`{text}` is too large") } else { wrong() })
 }
 
-/// `value` in the largest unit that shows it whole.
-pub(crate) fn show(value: u64, unit: Unit) -> String {
+/// `value` in the largest unit that shows it whole, as one writes it in a topology.
+pub fn show(value: u64, unit: Unit) -> String {
     let whole = |steps: &[(u64, &str)], base: &str| {
         let step = steps.iter().find(|(scale, _)| value != 0 && value.is_multiple_of(*scale));
         step.map_or_else(|| format!("{value}{base}"), |(scale, word)| format!("{}{word}", value / scale))
@@ -112,5 +112,8 @@ mod tests {
             assert_eq!(show(parse(text, Unit::Ns).unwrap(), Unit::Ns), text);
         }
         assert_eq!(show(65536, Unit::Bytes), "64KiB");
+        assert_eq!(show(0, Unit::Ns), "0ns");
+        assert_eq!(show(50, Unit::Pct), "50%");
+        assert_eq!(show(1, Unit::Flag), "true");
     }
 }

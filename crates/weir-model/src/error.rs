@@ -9,6 +9,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use weir_text::excerpt;
 pub use weir_text::suggest::{did_you_mean, nearest};
 
 /// Which part of the input (or of the run) is at fault.
@@ -138,27 +139,14 @@ impl Error {
     }
 }
 
-/// Line and column (both from 1, the column in characters) of a byte offset.
-pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    let before = &text[..offset];
-    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
-}
-
-/// Widest excerpt that `Display` prints, in characters; longer lines are cut around the fault.
-const EXCERPT: usize = 96;
-
+pub use weir_text::excerpt::line_column;
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.source, &self.span) {
             (Some((name, text)), Some(span)) => {
                 let (line, column) = line_column(text, span.start);
                 write!(f, "{name}:{line}:{column}: {}", self.message)?;
-                excerpt(f, text, span, line)?;
+                excerpt::write(f, text, span, "", (0, 0))?;
             }
             (Some((name, _)), None) => write!(f, "{name}: {}", self.message)?,
             _ => f.write_str(&self.message)?,
@@ -168,31 +156,6 @@ impl fmt::Display for Error {
         }
         Ok(())
     }
-}
-
-/// The line at fault with a row of carets below; nothing for an empty line.
-fn excerpt(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>, line: usize) -> fmt::Result {
-    let start = text[..span.start].rfind('\n').map_or(0, |i| i + 1);
-    let end = text[span.start..].find('\n').map_or(text.len(), |i| span.start + i);
-    let content: Vec<char> =
-        text[start..end].trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if content.is_empty() {
-        return Ok(());
-    }
-    let at = text[start..span.start].chars().count();
-    let marked = text[span.start..span.end.min(end)].chars().count().max(1);
-    // The window begins a third of its width before the fault where the line is too long.
-    let from = if content.len() <= EXCERPT {
-        0
-    } else {
-        at.saturating_sub(EXCERPT / 3).min(content.len() - EXCERPT)
-    };
-    let to = content.len().min(from + EXCERPT);
-    let window: String = content[from..to].iter().collect();
-    let carets = marked.min((from + EXCERPT).saturating_sub(at)).max(1);
-    let number = line.to_string();
-    let pad = " ".repeat(number.len());
-    write!(f, "\n{pad} |\n{number} | {window}\n{pad} | {}{}", " ".repeat(at - from), "^".repeat(carets))
 }
 
 impl std::error::Error for Error {}
@@ -210,27 +173,8 @@ mod tests {
         );
         assert_eq!(
             e.to_string(),
-            "m.toml:2:1: unknown key `smpt`\n  |\n2 | smpt = 2\n  | ^^^^\n  help: did you mean `smt`?"
+            "m.toml:2:1: unknown key `smpt`\n    2 | smpt = 2\n      | ^^^^\n  help: did you mean `smt`?"
         );
         assert_eq!(e.position(), Some((2, 1)));
-    }
-
-    #[test]
-    fn any_span_is_safe() {
-        let text = "ä\nöü\n";
-        for start in 0..12 {
-            for end in 0..12 {
-                let span = Range { start, end };
-                let _ = Error::run("x").at("t", text, span).to_string();
-            }
-        }
-    }
-
-    #[test]
-    fn long_lines_are_cut_around_the_fault() {
-        let text = format!("{}WRONG{}", "a".repeat(500), "b".repeat(500));
-        let shown = Error::run("x").at("t", &text, 500..505).to_string();
-        assert!(shown.contains("WRONG") && shown.contains("^^^^^"), "{shown}");
-        assert!(shown.lines().all(|l| l.chars().count() <= EXCERPT + 8));
     }
 }
