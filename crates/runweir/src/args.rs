@@ -52,6 +52,8 @@ pub enum Command {
     Analyze(crate::analyze::AnalyzeArgs),
     /// Reproduce the papers' tables and figures, with a verdict for each claim
     Reproduce(crate::reproduce::ReproduceArgs),
+    /// Make a workload of a recording: perf, trace-cmd, ftrace, Perfetto, live
+    Import(crate::import::ImportArgs),
     /// Check topologies without running them
     Check(CheckArgs),
     /// Compile a topology for a machine into a flat plan, which C runtimes load
@@ -138,7 +140,7 @@ impl From<Setting> for weir::Setting {
 }
 
 /// What `--trace` says.
-fn parse_part(text: &str) -> Result<Part, String> {
+pub fn parse_part(text: &str) -> Result<Part, String> {
     let time = |t: &str| match t.trim() {
         "" | "0" | "0s" | "0ms" | "0us" | "0ns" => Ok(0),
         t => parse_duration(t),

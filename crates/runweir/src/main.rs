@@ -12,6 +12,7 @@ mod compile;
 mod component;
 mod drawing;
 mod formatting;
+mod import;
 mod listing;
 mod live;
 mod models;
@@ -66,6 +67,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Analyze(args) => analyze::analyze(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Import(args) => import::import(&args),
         Command::Check(args) => check::check(&args),
         Command::Compile(args) => compile::compile(&args),
         Command::Graph(args) => drawing::graph(&args),

@@ -19,6 +19,23 @@ pub struct ReadError {
 
 /// Text of the file at `path`; `-` is stdin where the caller allows it.
 pub fn read_text(path: &str) -> Result<String, ReadError> {
+    read_from(open(path, MAX_BYTES)?, &path.escape_debug().to_string())
+}
+
+/// Bytes of the file at `path`, of which there may be `max`.
+pub fn read_bytes(path: &str, max: u64) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    let shown = path.escape_debug().to_string();
+    let fail = |e: io::Error| ReadError {
+        message: format!("cannot read `{shown}`: {}", reason(&e)),
+        help: remedy(&e).into(),
+        missing: false,
+    };
+    open(path, max)?.take(max + 1).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() as u64 > max { Err(too_large(&shown, max)) } else { Ok(bytes) }
+}
+
+fn open(path: &str, max: u64) -> Result<fs::File, ReadError> {
     let fail = |message: String, help: &str| ReadError { message, help: help.into(), missing: false };
     if path.is_empty() {
         return Err(fail("a file name is empty".into(), "name a file; is a shell variable unset?"));
@@ -36,11 +53,10 @@ pub fn read_text(path: &str) -> Result<String, ReadError> {
     if meta.is_dir() {
         return Err(fail(format!("`{shown}` is a folder, not a file"), "name a file inside it"));
     }
-    if meta.is_file() && meta.len() > MAX_BYTES {
-        return Err(too_large(&shown));
+    if meta.is_file() && meta.len() > max {
+        return Err(too_large(&shown, max));
     }
-    let file = fs::File::open(path).map_err(|e| io(&e))?;
-    read_from(file, &shown)
+    fs::File::open(path).map_err(|e| io(&e))
 }
 
 /// Text of stdin.
@@ -57,7 +73,7 @@ fn read_from(input: impl Read, shown: &str) -> Result<String, ReadError> {
         missing: false,
     })?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(too_large(shown));
+        return Err(too_large(shown, MAX_BYTES));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -73,9 +89,9 @@ fn read_from(input: impl Read, shown: &str) -> Result<String, ReadError> {
     })
 }
 
-fn too_large(shown: &str) -> ReadError {
+fn too_large(shown: &str, max: u64) -> ReadError {
     ReadError {
-        message: format!("`{shown}` is larger than {} MiB", MAX_BYTES >> 20),
+        message: format!("`{shown}` is larger than {} MiB", max >> 20),
         help: "is it the right file? Split it, or use a generator for large workloads".into(),
         missing: false,
     }

@@ -10,6 +10,7 @@
 //! | [`compare()`] | how do several schedulers do, over several seeds? |
 //! | [`sweep()`] | how do results depend on parameters? |
 //! | [`check()`] | are these topologies right? |
+//! | [`import()`] | what did a real machine do, as a workload? |
 //! | [`analyze()`] | what limits a topology, and which task sets meet their deadlines? |
 //!
 //! Each has a form in two steps (`PreparedRun`, `PreparedComparison`, `Sweep`), which looks everything up first, so that
@@ -44,6 +45,7 @@ pub mod check;
 pub mod columns;
 pub mod compare;
 pub mod fault;
+pub mod import;
 pub mod input;
 pub mod machine;
 pub mod outdir;
@@ -62,6 +64,7 @@ pub use analyze::{Analysis, AnalyzeOptions, Question, analyze};
 pub use check::{CheckOptions, Checked, check};
 pub use compare::{CompareOptions, Comparison, PreparedComparison, compare};
 pub use fault::{Blame, Diag, Fault, Result};
+pub use import::{ImportOptions, ImportResult, import};
 pub use outdir::OutDir;
 pub use run::{PreparedRun, RunOptions, run};
 pub use session::{RunResult, Setting};

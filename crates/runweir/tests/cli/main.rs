@@ -6,6 +6,7 @@ mod compare;
 mod component;
 mod files;
 mod fuzz;
+mod import;
 mod lists;
 mod live;
 mod reproduce;

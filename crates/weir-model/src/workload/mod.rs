@@ -228,6 +228,10 @@ pub enum Op {
     Sleep {
         ns: u64,
     },
+    /// Block until this time of the run; none where it has passed.
+    Until {
+        ns: u64,
+    },
     /// Block for device I/O of this size (rt-app `iorun`).
     Io {
         bytes: u64,

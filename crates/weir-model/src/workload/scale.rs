@@ -35,6 +35,7 @@ fn objects(op: &mut Op) -> Vec<(u8, &mut u32)> {
         | Op::Runtime { .. }
         | Op::Memory { .. }
         | Op::Sleep { .. }
+        | Op::Until { .. }
         | Op::Io { .. }
         | Op::Timer { .. }
         | Op::Release { .. }

@@ -82,6 +82,7 @@ impl Sim<'_> {
             }
             Op::Sleep { ns: 0 } => Ok(Next::Op),
             Op::Sleep { ns } => self.sleep(c, no, self.now.saturating_add(ns), Wait::Time),
+            Op::Until { ns } => self.sleep(c, no, ns, Wait::Time),
             Op::Io { bytes } => {
                 let ns = self.costs.io(bytes);
                 self.sleep(c, no, self.now.saturating_add(ns), Wait::Device)

@@ -115,6 +115,7 @@ impl<'a> Program<'a> {
                 Op::Fork { template } => range("task template", *template, w.tasks.len())?,
                 Op::Memory { .. }
                 | Op::Sleep { .. }
+                | Op::Until { .. }
                 | Op::Io { .. }
                 | Op::Yield
                 | Op::SetIsa { .. }

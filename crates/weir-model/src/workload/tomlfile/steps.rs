@@ -19,6 +19,7 @@ const STEPS: &[&str] = &[
     "run",
     "runtime",
     "sleep",
+    "until",
     "timer",
     "mem",
     "io",
@@ -212,6 +213,10 @@ impl<'t> Parser<'_, 't> {
             "sleep" => {
                 usage(1..2, "sleep 8ms")?;
                 Op::Sleep { ns: ns(&args[0])? }
+            }
+            "until" => {
+                usage(1..2, "until 12ms")?;
+                Op::Until { ns: ns(&args[0])? }
             }
             "mem" => {
                 usage(1..2, "mem 4MiB")?;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Recordings of real machines, as workloads.
+//!
+//! [`read`] takes what `perf sched record`, trace-cmd, ftrace, Perfetto and Runweir itself record of the scheduler, and makes a
+//! [`Recording`] of it: threads, who woke whom, who ran where. [`import()`] makes a workload of a recording.
+//! Nothing here reads a clock, a file or depends on hash order: equal bytes give equal results.
+
+mod bytes;
+mod error;
+mod fitted;
+mod formats;
+mod import;
+mod kernel;
+mod ks;
+mod own;
+mod perfdata;
+mod perfetto;
+mod pieces;
+mod recording;
+mod ring;
+mod text;
+mod tracedat;
+mod wire;
+
+pub use error::{Error, ErrorKind, Result};
+pub use import::{GroupFit, Imported, Mode, Options, Wakeups, import};
+pub use pieces::Speeds;
+pub use recording::{Event, Recording, Source, Stop, Thread, Waker};
+
+/// Reads a recording; the contents select the format.
+pub fn read(bytes: &[u8]) -> Result<Recording> {
+    if bytes.is_empty() {
+        return Err(Error::broken("the file is empty"));
+    }
+    if perfdata::MAGIC.iter().any(|m| bytes.starts_with(m)) {
+        return recording::build(perfdata::read(bytes)?, Source::Perf);
+    }
+    if bytes.starts_with(tracedat::MAGIC) {
+        return recording::build(tracedat::read(bytes)?, Source::TraceCmd);
+    }
+    if let Some(what) = foreign(bytes) {
+        return Err(Error::new(ErrorKind::Foreign, format!("the file is {what}, no recording"), KNOWN));
+    }
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && text::looks_like(text)
+    {
+        return recording::build(text::read(text)?, Source::Text);
+    }
+    if perfetto::looks_like(bytes) {
+        return match perfetto::read(bytes)? {
+            perfetto::Read::Kernel(found) => recording::build(found, Source::Perfetto),
+            perfetto::Read::Own(recording) => Ok(recording),
+        };
+    }
+    Err(Error::new(ErrorKind::Foreign, "the file is no recording of a known format", KNOWN))
+}
+
+const KNOWN: &str = "known are perf.data (perf sched record), trace.dat (trace-cmd), text of ftrace, trace-cmd report and \
+     perf script, Perfetto traces, and trace.pftrace of runweir";
+
+/// Common files that are often taken for recordings.
+fn foreign(bytes: &[u8]) -> Option<&'static str> {
+    let marks: [(&[u8], &str); 8] = [
+        (b"\x1f\x8b", "compressed by gzip"),
+        (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
+        (b"PK\x03\x04", "a ZIP archive"),
+        (b"BZh", "compressed by bzip2"),
+        (b"\xfd7zXZ", "compressed by xz"),
+        (b"\x7fELF", "a program or library"),
+        (b"<?xml", "XML"),
+        (b"{", "JSON"),
+    ];
+    marks.iter().find(|(mark, _)| bytes.starts_with(mark)).map(|m| m.1)
+}

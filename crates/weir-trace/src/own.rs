@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Traces that Runweir itself writes: `trace.pftrace` of `run --out` and of `live --record`.
+//!
+//! A task's track has one slice after the other: running (with the CPU), runnable, blocked.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::kernel::Comm;
+use crate::recording::{Event, Recording, Source, Stop, Thread, Waker};
+use crate::wire::{Value, fields};
+
+/// The context of an event whose thread the format leaves out: whoever runs on its CPU.
+pub(crate) const WHO_RUNS: i32 = -2;
+
+/// Tracks are numbered by kind and index.
+const KIND_PROCESS: u64 = 1;
+const KIND_CPU: u64 = 2;
+const KIND_TASK: u64 = 3;
+
+/// Interned names of the states.
+const RUNNING: u64 = 1;
+const RUNNABLE: u64 = 2;
+const BLOCKED: u64 = 3;
+const CPU_NOTE: u64 = 1;
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Off,
+    Running(u32),
+    Runnable,
+    Blocked,
+}
+
+#[derive(Default)]
+pub(crate) struct Own {
+    /// `CPUs: TOPOLOGY on MACHINE`, `Tasks: WORKLOAD`.
+    titles: BTreeMap<u64, String>,
+    tasks: BTreeMap<u64, (String, State)>,
+    /// Changes of state in the order of the file: time, task, old state, new one.
+    log: Vec<(u64, u64, State, State)>,
+    nr_cpus: u32,
+    end_ns: u64,
+    last: BTreeMap<u32, (i32, Comm, i32)>,
+}
+
+impl Own {
+    pub fn last_on(&self, cpu: u32) -> Option<(i32, Comm, i32)> {
+        self.last.get(&cpu).copied()
+    }
+
+    pub fn set_last_on(&mut self, cpu: u32, who: Option<(i32, Comm, i32)>) {
+        if let Some(who) = who {
+            self.last.insert(cpu, who);
+        }
+    }
+
+    pub fn packet(&mut self, packet: &[u8]) -> Result<()> {
+        let (mut t_ns, mut event) = (None, None);
+        for field in fields(packet) {
+            match field? {
+                (8, v) => t_ns = Some(v.number()),
+                (11, Value::Bytes(b)) => event = Some(b),
+                (60, Value::Bytes(b)) => self.descriptor(b)?,
+                _ => {}
+            }
+        }
+        if let (Some(t_ns), Some(event)) = (t_ns, event) {
+            self.end_ns = self.end_ns.max(t_ns);
+            self.event(t_ns, event)?;
+        }
+        Ok(())
+    }
+
+    fn descriptor(&mut self, b: &[u8]) -> Result<()> {
+        let (mut uuid, mut name, mut title) = (0, None, None);
+        for field in fields(b) {
+            match field? {
+                (1, v) => uuid = v.number(),
+                (2, v) => name = Some(v.text()),
+                (3, process) => {
+                    for field in fields(process.bytes()) {
+                        if let (6, v) = field? {
+                            title = Some(v.text());
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let index = (uuid >> 3).wrapping_sub(1);
+        match (uuid & 7, name, title) {
+            (KIND_PROCESS, _, Some(title)) => {
+                self.titles.insert(index, title);
+            }
+            (KIND_CPU, _, _) if index < 1 << 20 => self.nr_cpus = self.nr_cpus.max(index as u32 + 1),
+            (KIND_TASK, Some(name), _) => {
+                // `name #7`
+                let name = name.rsplit_once(" #").map_or(&*name, |n| n.0).to_string();
+                self.tasks.entry(index).or_insert((name, State::Off));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, t_ns: u64, b: &[u8]) -> Result<()> {
+        let (mut kind, mut uuid, mut name, mut cpu) = (0, 0, 0, None);
+        for field in fields(b) {
+            match field? {
+                (9, v) => kind = v.number(),
+                (10, v) => name = v.number(),
+                (11, v) => uuid = v.number(),
+                (4, note) => {
+                    let (mut key, mut value) = (0, 0);
+                    for field in fields(note.bytes()) {
+                        match field? {
+                            (1, v) => key = v.number(),
+                            (3, v) => value = v.number(),
+                            _ => {}
+                        }
+                    }
+                    if key == CPU_NOTE {
+                        cpu = Some(value as u32);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if uuid & 7 != KIND_TASK {
+            return Ok(());
+        }
+        let task = (uuid >> 3).wrapping_sub(1);
+        let Some((_, now)) = self.tasks.get_mut(&task) else { return Ok(()) };
+        let state = match (kind, name) {
+            (2, _) => State::Off,
+            (1, RUNNING) => State::Running(cpu.filter(|c| *c < 1 << 20).unwrap_or(0)),
+            (1, RUNNABLE) => State::Runnable,
+            (1, BLOCKED) => State::Blocked,
+            _ => return Ok(()),
+        };
+        let old = std::mem::replace(now, state);
+        match self.log.last_mut() {
+            // One slice ends where the next begins.
+            Some((t, who, _, next)) if (*t, *who, *next) == (t_ns, task, State::Off) => *next = state,
+            _ => self.log.push((t_ns, task, old, state)),
+        }
+        Ok(())
+    }
+
+    /// The recording; `None` where the trace is not one of ours.
+    pub fn finish(self) -> Result<Option<Recording>> {
+        let ours = self.titles.get(&0).is_some_and(|t| t.starts_with("CPUs: "))
+            && self.titles.get(&1).is_some_and(|t| t.starts_with("Tasks: "));
+        if !ours {
+            return Ok(None);
+        }
+        if self.tasks.is_empty() {
+            return Err(Error::lacking(
+                "the trace of Runweir has no tasks",
+                "record with live --record DIR, or run with --out DIR and --trace full",
+            ));
+        }
+        let mut threads = Vec::new();
+        let mut numbers = BTreeMap::new();
+        for (index, (name, _)) in self.tasks {
+            numbers.insert(index, threads.len() as u32);
+            threads.push(Thread { name, tid: threads.len() as i32, prio: 120 });
+        }
+        let mut existed = vec![false; threads.len()];
+        let mut events: Vec<(u64, Event)> = Vec::new();
+        for (t, task, old, next) in self.log {
+            let thread = numbers[&task];
+            let new = !std::mem::replace(&mut existed[thread as usize], true);
+            if let State::Running(cpu) = old {
+                let why = match next {
+                    State::Blocked => Stop::Block,
+                    State::Off if t < self.end_ns => Stop::Exit,
+                    _ => Stop::Preempted,
+                };
+                events.push((t, Event::Off { thread, cpu, why, device: false }));
+            }
+            let wakes = !matches!(old, State::Running(_) | State::Runnable);
+            match next {
+                State::Runnable => {
+                    events.push((t, Event::Ready { thread, by: wakes.then_some(Waker::Unknown), new }));
+                }
+                State::Running(cpu) => {
+                    if old != State::Runnable {
+                        events.push((t, Event::Ready { thread, by: wakes.then_some(Waker::Unknown), new }));
+                    }
+                    events.push((t, Event::Run { thread, cpu }));
+                }
+                State::Off if t < self.end_ns => events.push((t, Event::Exit { thread })),
+                State::Off | State::Blocked => {}
+            }
+        }
+        // The end of a slice may be told late.
+        events.sort_by_key(|e| e.0);
+        let begin = events.first().map_or(0, |e| e.0);
+        let notes = vec!["the trace does not say who woke whom: all wake-ups are timed arrivals".into()];
+        Ok(Some(Recording {
+            source: Source::Runweir,
+            nr_cpus: self.nr_cpus.max(1),
+            begin_ns: begin.min(self.end_ns),
+            end_ns: self.end_ns,
+            threads,
+            events,
+            lost: 0,
+            mended: 0,
+            top_khz: BTreeMap::new(),
+            notes,
+        }))
+    }
+}
