@@ -4,7 +4,7 @@
  *
  * class:    order
  * pipes:    in 1, out 1, keyed
- * listens:  DISPATCH: the task has won the drawing
+ * listens:  DISPATCH, on any CPU: the task has won the drawing
  * asks:     WEIGHT: the number of tickets, and EXECUTED: CPU time of the task; both needed
  * answers:  -
  * params:   quantum ns 3000000 [100000, 1000000000]; run time before the next drawing
@@ -42,6 +42,7 @@ struct lottery_task {
 WEIR_COMPONENT(lottery, .summary = "draw the next task at random, with a probability by weight",
 	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DISPATCH),
+	       .hears_all = WEIR_TOPIC_BIT(DISPATCH),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .per_task = sizeof(struct lottery_task),

@@ -62,6 +62,7 @@ static rusty_descriptor: CDescriptor = CDescriptor {
     per_task: 0,
     nr_params: 0,
     listens: 0,
+    hears_all: 0,
     publishes: 0,
     asks: 0,
     needs: 0,

@@ -4,7 +4,7 @@
  *
  * class:    order
  * pipes:    in 1, out 1, keyed
- * listens:  BLOCK: the task keeps its distance while others advance
+ * listens:  BLOCK, on any CPU: the task keeps its distance while others advance
  * asks:     WEIGHT, and EXECUTED: CPU time of the task; both needed
  * answers:  -
  * params:   quantum ns 3000000 [100000, 1000000000]; run time before another task runs
@@ -41,6 +41,7 @@ struct stride_task {
 WEIR_COMPONENT(stride, .summary = "give each task CPU time in proportion to its weight",
 	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
 	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(BLOCK),
+	       .hears_all = WEIR_TOPIC_BIT(BLOCK),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .per_task = sizeof(struct stride_task),

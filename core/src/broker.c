@@ -42,8 +42,46 @@ WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg, s
  * next recipient in the context.
  *
  * The responder comes first: an instance that asks it for the new value while the message is under way is not overtaken by a
- * subscriber that still acts on the old value (docs/decisions/0004).
+ * subscriber that still acts on the old value (docs/decisions/0004). After it come those that hear every message, then those in the message's scope (subscribe.c).
  */
+
+/* The next of the part of `sub_list` that is under way; 1: there is one. */
+WEIR_GLOBAL int weir_next_listed(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_instance weir_mem *responder = weir_subs(s, ctx->msg.topic)->responder;
+
+	while (ctx->sub_at < ctx->sub_end && weir_loop) {
+		struct weir_instance weir_mem *to = s->graph->sub_list[ctx->sub_at++];
+
+		if (to != responder) {
+			ctx->recipient = to;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* The part of `sub_list` that is in the scope of the message. */
+WEIR_GLOBAL int weir_begin_scope(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
+	u32 cpu = ctx->msg.task ? weir_load(&ctx->msg.task->cpu) : ctx->msg.cpu;
+
+	ctx->sub_at = subs->first_scoped;
+	ctx->sub_end = subs->first_scoped + subs->nr_scoped;
+	if (!subs->nr_scoped)
+		return 0;
+	if (cpu < s->nr_cpus) {
+		ctx->sub_at = s->graph->scopes[subs->scope + cpu];
+		ctx->sub_end = s->graph->scopes[subs->scope + cpu + 1];
+	} else if (ctx->msg.task && 1ull << ctx->msg.topic & WEIR_SCOPED_VALUES) {
+		ctx->sub_end = ctx->sub_at;
+	}
+	return 0;
+}
+
 static int next_subscriber(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
@@ -51,18 +89,19 @@ static int next_subscriber(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 
 	if (ctx->delivery == 1) {
 		ctx->delivery = 2;
+		ctx->sub_at = subs->first;
+		ctx->sub_end = subs->first + subs->nr;
 		ctx->recipient = to;
 		if (to && s->classes[to->class].on >> ctx->msg.topic & 1)
 			return 1;
 	}
-	while (ctx->delivery - 2 < subs->nr && weir_loop) {
-		to = s->graph->sub_list[subs->first + ctx->delivery++ - 2];
-		if (to != subs->responder) {
-			ctx->recipient = to;
-			return 1;
-		}
-	}
-	return 0;
+	if (weir_next_listed(s))
+		return 1;
+	if (ctx->delivery == 3)
+		return 0;
+	ctx->delivery = 3;
+	weir_begin_scope(s);
+	return weir_next_listed(s);
 }
 
 /* Instances that follow the topic and hold the task now; each is called under the lock of its in-pipe. */

@@ -92,7 +92,7 @@ int weir_remote_send(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 
 		if (d == weir_ctx(s)->domain)
 			continue;
-		if (!subs->nr && !(s->graph->followed & bit) && msg->topic != WEIR_TOPIC_EXIT)
+		if (!subs->nr && !subs->nr_scoped && !(s->graph->followed & bit) && msg->topic != WEIR_TOPIC_EXIT)
 			continue;
 		if (put(s, &s->remote[d], msg))
 			weir_fetch_add(&s->lost_messages, 1);

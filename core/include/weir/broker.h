@@ -89,6 +89,16 @@ enum weir_criticality {
 #define WEIR_MAX_TOPICS 64
 #define WEIR_TOPIC_BIT(name) (1ull << WEIR_TOPIC_##name)
 
+/*
+ * Topics whose messages have a scope: the CPU where their task is or ran last, or else that of the message. They reach
+ * subscribers whose out-pipes lead to that CPU, and those that hear all: they have no out-pipe, or say so (`hears_all`). What
+ * a message says of a task that has not run yet has no scope; only those that hear all get it. docs/decisions/0037.
+ */
+#define WEIR_SCOPED_VALUES (WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB))
+#define WEIR_SCOPED_TOPICS                                                                          \
+	(WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) |            \
+	 WEIR_TOPIC_BIT(EXIT) | WEIR_TOPIC_BIT(TICK) | WEIR_SCOPED_VALUES)
+
 struct weir_instance;
 struct weir_sched;
 

@@ -7,7 +7,8 @@
  *   int  X_construct(struct X *self)                       validate pipes, set up; may fail
  *   int  X_update(struct X *self, struct weir_pipe *in)    turn the changes of @in into changes of
  *                                                          the out-pipes; @in is locked
- *   int  X_on_<topic>(struct X *self, const struct weir_msg *msg)              a subscription
+ *   int  X_on_<topic>(struct X *self, const struct weir_msg *msg)              a subscription; of WEIR_SCOPED_TOPICS,
+ *                             messages about the CPUs to which its out-pipes lead (all, if it has none)
  *   int  X_follow_<topic>(struct X *self, const struct weir_msg *msg, struct weir_pipe *in)
  *                             a subscription for tasks in own pipes only; @in holds it and is locked
  *   int  X_answer_<topic>(struct X *self, struct weir_msg *msg)                the responder
@@ -74,6 +75,7 @@ struct weir_descriptor {
 	u32 per_task;  /* private bytes per task */
 	u32 nr_params;
 	u64 listens;   /* topic bits; on_ and follow_ subscriptions together */
+	u64 hears_all; /* part of listens: also messages about CPUs to which it does not lead (WEIR_SCOPED_TOPICS) */
 	u64 publishes;
 	u64 asks;
 	u64 needs; /* part of asks that must have a responder */
@@ -121,8 +123,9 @@ struct weir_class {
 	u32 keyed_out;
 	u32 has; /* enum weir_has */
 	u32 nr_params;
-	u64 on;	     /* topics with an on_ function */
-	u64 follows; /* topics with a follow_ function */
+	u64 on;	       /* topics with an on_ function */
+	u64 follows;   /* topics with a follow_ function */
+	u64 hears_all; /* part of `on` */
 	u64 answers;
 	u32 param_offset[WEIR_MAX_PARAMS];
 };

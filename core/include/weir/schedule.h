@@ -81,8 +81,10 @@ struct weir_ctx {
 	struct weir_pipe weir_mem *given; /* the pipe that weir_drain() was called for, until it has been seen to */
 	struct weir_task weir_mem *add;	  /* what enters it */
 	struct weir_msg msg; /* the message that is being delivered */
-	u32 delivery;	     /* 0: none; 1: not begun; 2: the responder has it; from then on, subscribers */
+	u32 delivery;	     /* 0: none; 1: not begun; 2: those that hear all; 3: those in its scope */
 	u32 followers;	     /* hooks of its task that were looked at */
+	u32 sub_at;	     /* the next of the part of `sub_list` that is under way */
+	u32 sub_end;
 	struct weir_instance weir_mem *recipient; /* the instance whose turn it is */
 	struct weir_pipe weir_mem *held_for;   /* the pipe, locked, for which it is, if it follows the task */
 	u32 pick_stage; /* how far weir_pick() has come */

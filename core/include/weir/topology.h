@@ -66,9 +66,14 @@ struct weir_plan {
 	u32 nr_domains; /* 0 as 1: all CPUs share memory */
 };
 
+/* Subscriptions of one topic; see core/src/subscribe.c. */
 struct weir_subs {
-	u32 nr;
-	u32 first; /* into graph->sub_list */
+	u32 nr;		  /* that hear every message */
+	u32 first;	  /* into graph->sub_list */
+	u32 nr_scoped;	  /* that hear those about their own CPUs */
+	u32 first_scoped; /* likewise */
+	u32 scope;	  /* into graph->scopes, if there are such: for each CPU, where its part of sub_list begins */
+	u32 unused;
 	struct weir_instance weir_mem *responder;
 };
 
@@ -84,6 +89,9 @@ struct weir_graph {
 	struct weir_plan_cpu weir_mem *cpus;
 	u32 weir_mem *lists;
 	struct weir_instance weir_mem *weir_mem *sub_list;
+	u32 weir_mem *scopes;
+	struct weir_cpumask weir_mem *reach; /* scratch: CPUs to which an instance leads */
+	u64 scoped;	/* scratch: topics of which it hears what concerns these only */
 	struct weir_region region;
 	u32 nr_task_init; /* instances with task_init or task_exit */
 	u32 nr_priv;	  /* instances with private data per task */

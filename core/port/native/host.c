@@ -10,30 +10,33 @@ extern const struct weir_descriptor *const weir_descriptors[];
 extern const struct weir_entries weir_entries[];
 extern const u32 weir_nr_descriptors;
 
+/* What the core keeps of a class. @out is zeroed. */
+void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entries *e,
+			struct weir_class *out)
+{
+	weir_assert(d->nr_params <= WEIR_MAX_PARAMS);
+	out->size = d->size;
+	out->per_task = d->per_task;
+	out->change_kinds = d->change_kinds;
+	if (!d->change_kinds && e->has & WEIR_HAS_UPDATE)
+		out->change_kinds = WEIR_ADDED | WEIR_MOVED;
+	out->keyed_out = d->keyed_out;
+	out->has = e->has;
+	out->nr_params = d->nr_params;
+	out->on = e->on;
+	out->follows = e->follows;
+	out->hears_all = d->hears_all;
+	out->answers = e->answers;
+	for (u32 k = 0; k < d->nr_params; k++)
+		out->param_offset[k] = d->params[k].offset;
+}
+
 /* The table for weir_config: @out has room for weir_nr_descriptors entries and is zeroed. */
 void weir_host_classes(struct weir_class *out)
 {
-	for (u32 i = 0; i < weir_nr_descriptors; i++) {
-		const struct weir_descriptor *d = weir_descriptors[i];
-		const struct weir_entries *e = &weir_entries[i];
-
-		if (!d)
-			continue;
-		weir_assert(d->nr_params <= WEIR_MAX_PARAMS);
-		out[i].size = d->size;
-		out[i].per_task = d->per_task;
-		out[i].change_kinds = d->change_kinds;
-		if (!d->change_kinds && weir_entries[i].has & WEIR_HAS_UPDATE)
-			out[i].change_kinds = WEIR_ADDED | WEIR_MOVED;
-		out[i].keyed_out = d->keyed_out;
-		out[i].has = e->has;
-		out[i].nr_params = d->nr_params;
-		out[i].on = e->on;
-		out[i].follows = e->follows;
-		out[i].answers = e->answers;
-		for (u32 k = 0; k < d->nr_params; k++)
-			out[i].param_offset[k] = d->params[k].offset;
-	}
+	for (u32 i = 0; i < weir_nr_descriptors; i++)
+		if (weir_descriptors[i])
+			weir_host_class_of(weir_descriptors[i], &weir_entries[i], &out[i]);
 }
 
 void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics)

@@ -25,25 +25,6 @@ void weir_host_plugin(u32 slot, const struct weir_plugin *plugin)
 		loaded[slot] = plugin;
 }
 
-/* What the core keeps of a class. @out is zeroed. */
-void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entries *e,
-			struct weir_class *out)
-{
-	out->size = d->size;
-	out->per_task = d->per_task;
-	out->change_kinds = d->change_kinds;
-	if (!d->change_kinds && e->has & WEIR_HAS_UPDATE)
-		out->change_kinds = WEIR_ADDED | WEIR_MOVED;
-	out->keyed_out = d->keyed_out;
-	out->has = e->has;
-	out->nr_params = d->nr_params;
-	out->on = e->on;
-	out->follows = e->follows;
-	out->answers = e->answers;
-	for (u32 k = 0; k < d->nr_params && k < WEIR_MAX_PARAMS; k++)
-		out->param_offset[k] = d->params[k].offset;
-}
-
 /* Let a scheduler know class @id. None of its instances is of that class. */
 void weir_host_learn_class(struct weir_sched *s, u32 id, const struct weir_class *class)
 {

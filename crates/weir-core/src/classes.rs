@@ -167,6 +167,7 @@ mod tests {
         for (d, e) in descriptors() {
             let name = text(d.name);
             assert_eq!(topics(d.listens), topics(e.on | e.follows), "{name}: listens");
+            assert_eq!(d.hears_all & !e.on, 0, "{name}: hears_all is part of what it subscribes to");
             assert_eq!(topics(d.answers), topics(e.answers), "{name}: answers");
             assert_eq!(d.needs & !d.asks, 0, "{name}: needs is part of asks");
             for p in params(d) {

@@ -32,6 +32,7 @@ pub struct CClass {
     pub nr_params: u32,
     pub on: u64,
     pub follows: u64,
+    pub hears_all: u64,
     pub answers: u64,
     pub param_offset: [u32; 8],
 }
@@ -175,6 +176,7 @@ pub struct CDescriptor {
     pub per_task: u32,
     pub nr_params: u32,
     pub listens: u64,
+    pub hears_all: u64,
     pub publishes: u64,
     pub asks: u64,
     pub needs: u64,

@@ -276,7 +276,16 @@ fn topics_agree(name: &str, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Result<(
             _ => format!("its descriptor says that it {words} {topic}, but there is no function {functions}"),
         });
     }
-    Ok(())
+    match Topic::ALL.get((d.hears_all & !e.on).trailing_zeros() as usize) {
+        Some(t) => {
+            let function = format!("`{name}_on_{}`", t.name().to_lowercase());
+            Err(format!(
+                "its descriptor says `hears_all` of {}, but there is no function {function}",
+                t.name()
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What a test sees to for built-in components: the description agrees with the code.

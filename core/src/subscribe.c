@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Who hears what: subscribers, responders and followers of each topic, resolved when a graph is built.
+ *
+ * A message about a task or a CPU has a scope (WEIR_SCOPED_TOPICS, docs/decisions/0037): it reaches the instances that lead to that CPU,
+ * so it costs the same on 4 and on 4,096 CPUs. `sub_list` holds, for each topic, those that hear every message; those that hear their own
+ * CPUs only, each once; and, for each CPU, those of the latter that lead to it. `scopes` says where a CPU's part begins.
+ */
+#include "internal.h"
+
+/* CPUs to which the out-pipes of @inst lead, into `reach`; returns their number. */
+WEIR_GLOBAL int weir_graph_reach(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+				 const struct weir_instance weir_mem *inst weir_arg)
+{
+	u32 nr = 0;
+
+	for (u32 w = 0; w < s->mask_words && weir_loop; w++)
+		g->reach->word[w] = 0;
+	for (u32 i = 0; i < inst->nr_out && weir_loop; i++) {
+		const struct weir_pipe weir_mem *out = inst->out[i];
+
+		for (u32 w = out->word_lo; out->nr_cpus && w <= out->word_hi && weir_loop; w++)
+			g->reach->word[w] |= out->cpus->word[w];
+	}
+	for (u32 w = 0; w < s->mask_words && weir_loop; w++)
+		nr += weir_count_bits(g->reach->word[w]);
+	return nr;
+}
+
+/*
+ * Topics that @inst hears for its own CPUs only, into `scoped`; then these are in `reach`. What leads to all CPUs, or to none as
+ * annotators and services do, hears every message. (In memory: a verifier would follow each loop over topics for each value that it knows.)
+ */
+WEIR_GLOBAL int weir_graph_scoped(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+				  const struct weir_instance weir_mem *inst weir_arg)
+{
+	const struct weir_class weir_mem *class = &s->classes[inst->class];
+
+	g->scoped = class->on & WEIR_SCOPED_TOPICS & ~class->hears_all;
+	if (!inst->nr_out || !g->scoped || (u32)weir_graph_reach(s, g, inst) >= s->nr_cpus)
+		g->scoped = 0;
+	return 0;
+}
+
+static struct weir_subs weir_mem *subs_of(struct weir_graph weir_mem *g, const struct weir_instance weir_mem *inst, u32 topic)
+{
+	return weir_subs_nth(g, inst->domain * WEIR_MAX_TOPICS + topic);
+}
+
+/* Count the subscriptions of one instance, and note what it answers. */
+WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+				     struct weir_instance weir_mem *inst weir_arg)
+{
+	struct weir_class weir_mem *class = &s->classes[inst->class];
+
+	weir_graph_scoped(s, g, inst);
+	if (class->has & (WEIR_HAS_TASK_INIT | WEIR_HAS_TASK_EXIT))
+		g->init_list[g->nr_task_init++] = inst;
+	if (inst->per_task)
+		g->priv_list[g->nr_priv++] = inst;
+	g->followed |= class->follows;
+	g->subscribed |= class->on | class->follows;
+	if (!(class->on | class->answers))
+		return 0;
+	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
+		struct weir_subs weir_mem *subs = subs_of(g, inst, t);
+
+		if (g->scoped >> t & 1)
+			subs->nr_scoped++;
+		else if (class->on >> t & 1)
+			subs->nr++;
+		if (!(class->answers >> t & 1))
+			continue;
+		if (subs->responder)
+			return -WEIR_EEXIST;
+		subs->responder = inst;
+	}
+	return 0;
+}
+
+/* Add one instance to the lists of its topics: before the lists by CPU have their places to their lengths, then to the lists. */
+WEIR_GLOBAL int weir_subscribe_add(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+				   struct weir_instance weir_mem *inst weir_arg, u32 placed)
+{
+	u64 on = s->classes[inst->class].on;
+
+	weir_graph_scoped(s, g, inst);
+	for (u32 t = 0; on && t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
+		struct weir_subs weir_mem *subs = subs_of(g, inst, t);
+		u32 weir_mem *begins = g->scopes + subs->scope;
+
+		if (!(on >> t & 1))
+			continue;
+		if (!(g->scoped >> t & 1)) {
+			if (placed)
+				g->sub_list[subs->first + subs->nr++] = inst;
+			continue;
+		}
+		if (placed)
+			g->sub_list[subs->first_scoped + subs->nr_scoped++] = inst;
+		for (u32 w = 0; w < s->mask_words && weir_loop; w++) {
+			for (u64 bits = g->reach->word[w]; bits && weir_loop; bits &= bits - 1) {
+				u32 cpu = w * 64 + weir_lowest_bit(bits);
+
+				if (placed)
+					g->sub_list[begins[cpu + 1]++] = inst;
+				else
+					begins[cpu + 2]++;
+			}
+		}
+	}
+	return 0;
+}
+
+/*
+ * Places in `sub_list` from the lengths of the lists; returns how many there are in all. begins[c + 1] is where the next entry of CPU c
+ * goes; when all are there it is the end of c's part and the beginning of the next.
+ */
+WEIR_GLOBAL int weir_subscribe_place(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg, u32 nr)
+{
+	u32 total = 0;
+
+	for (u32 n = 0; n < nr && weir_loop; n++) {
+		struct weir_subs weir_mem *subs = weir_subs_nth(g, n);
+		u32 weir_mem *begins = g->scopes + subs->scope;
+
+		subs->first = total;
+		subs->first_scoped = total + subs->nr;
+		total = subs->first_scoped + subs->nr_scoped;
+		if (subs->nr_scoped) {
+			begins[0] = begins[1] = total;
+			for (u32 c = 0; c < s->nr_cpus && weir_loop; c++)
+				total = begins[c + 2] += total;
+		}
+		subs->nr = 0;
+		subs->nr_scoped = 0;
+	}
+	return total;
+}
+
+/* Which topics have lists by CPU, and memory for them. */
+static int scopes_alloc(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g, u32 nr)
+{
+	u32 words = 0;
+
+	for (u32 n = 0; n < nr && weir_loop; n++) {
+		struct weir_subs weir_mem *subs = weir_subs_nth(g, n);
+
+		subs->scope = words;
+		if (subs->nr_scoped)
+			words += s->nr_cpus + 2;
+	}
+	weir_region_drop(s, &g->region, g->scopes);
+	g->scopes = weir_region_alloc(s, &g->region, (words + 1) * sizeof(u32));
+	return g->scopes ? 0 : -WEIR_ENOMEM;
+}
+
+/* Also after one instance was replaced. */
+WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg)
+{
+	u32 nr = (weir_distributed(s) ? s->nr_domains : 1) * WEIR_MAX_TOPICS;
+	u32 total;
+	int err;
+
+	if (!g->reach)
+		g->reach = weir_region_alloc(s, &g->region, sizeof(struct weir_cpumask));
+	if (!g->reach)
+		return -WEIR_ENOMEM;
+	g->followed = 0;
+	/* Another domain frees its record when it learns of the end. */
+	g->subscribed = weir_distributed(s) ? WEIR_TOPIC_BIT(EXIT) : 0;
+	g->nr_task_init = 0;
+	g->nr_priv = 0;
+	for (u32 n = 0; n < weir_limit(nr) && weir_loop; n++) {
+		struct weir_subs weir_mem *subs = weir_subs_nth(g, n);
+
+		subs->nr = subs->nr_scoped = 0;
+		subs->responder = 0;
+	}
+	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
+		err = weir_subscribe_count(s, g, g->instances[i]);
+		if (err)
+			return err;
+	}
+	err = scopes_alloc(s, g, weir_limit(nr));
+	if (err)
+		return err;
+	for (u32 i = 0; i < g->nr_instances && weir_loop; i++)
+		weir_subscribe_add(s, g, g->instances[i], 0);
+	total = weir_subscribe_place(s, g, nr);
+	weir_region_drop(s, &g->region, g->sub_list);
+	g->sub_list = weir_region_alloc(s, &g->region, ((u64)total + 1) * sizeof(void *));
+	if (!g->sub_list)
+		return -WEIR_ENOMEM;
+	for (u32 i = 0; i < g->nr_instances && weir_loop; i++)
+		weir_subscribe_add(s, g, g->instances[i], 1);
+	return 0;
+}
