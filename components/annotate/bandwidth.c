@@ -12,6 +12,7 @@
  * cost:     O(depth of the groups) per message and per answer; takes the instance's own lock
  * batch:    no pipes
  * source:   Turner, Rao and Rao, "CPU bandwidth control for CFS", 2010
+ * long:     shares of groups within groups are booked from the task up, under one lock
  *
  * Accounts for CPU time; `throttle` in front of any order withholds the tasks of a group without quota. A
  * task that gets a CPU borrows a slice of the quota, which becomes its time slice if that is longer, and

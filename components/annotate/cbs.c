@@ -19,6 +19,7 @@
  * batch:     no pipes
  * source:    Abeni and Buttazzo, "Integrating multimedia applications in hard real-time systems", 1998;
  *            hard and with admission: Linux, SCHED_DEADLINE (Lelli, Scordino, Abeni and Faggioli, 2016)
+ * long:      admission and both kinds of budget, hard and soft, belong to one server
  *
  * Constant bandwidth server: a task that wakes keeps its deadline and budget unless they exceed its rate
  * until then; otherwise it gets a full budget and a deadline from now. When the budget is exhausted, the
@@ -202,17 +203,9 @@ static u64 cbs_turn(struct cbs weir_mem *self, const struct cbs_task weir_mem *p
 				 p->used < p->r.budget ? p->r.budget - p->used : 0);
 }
 
-/* Take the lock and find the task's memory; null: the message is about no task. */
-static struct cbs_task weir_mem *cbs_open(struct cbs weir_mem *self, const struct weir_msg *msg)
-{
-	if (!msg->task || weir_instance_lock(&self->inst))
-		return 0;
-	return weir_priv(&self->inst, msg->task);
-}
-
 WEIR_ENTRY int cbs_on_policy(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
-	struct cbs_task weir_mem *p = cbs_open(self, msg);
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -223,12 +216,11 @@ WEIR_ENTRY int cbs_on_policy(struct cbs weir_mem *self, const struct weir_msg *m
 
 WEIR_ENTRY int cbs_on_job(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
-	struct cbs_task weir_mem *p = cbs_open(self, msg);
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
-	p->r.wcet = msg->value;
-	p->r.within = msg->value2;
+	weir_reserve_job(&p->r, msg);
 	weir_instance_unlock(&self->inst);
 	return 0;
 }
@@ -236,7 +228,7 @@ WEIR_ENTRY int cbs_on_job(struct cbs weir_mem *self, const struct weir_msg *msg)
 /* The job's deadline itself does not matter. */
 WEIR_ENTRY int cbs_on_deadline(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
-	struct cbs_task weir_mem *p = cbs_open(self, msg);
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -249,7 +241,7 @@ WEIR_ENTRY int cbs_on_deadline(struct cbs weir_mem *self, const struct weir_msg 
 
 WEIR_ENTRY int cbs_on_dispatch(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
-	struct cbs_task weir_mem *p = cbs_open(self, msg);
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -265,7 +257,7 @@ WEIR_ENTRY int cbs_on_dispatch(struct cbs weir_mem *self, const struct weir_msg 
 
 WEIR_ENTRY int cbs_on_relinquish(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
-	struct cbs_task weir_mem *p = cbs_open(self, msg);
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -278,7 +270,7 @@ WEIR_ENTRY int cbs_on_relinquish(struct cbs weir_mem *self, const struct weir_ms
 
 WEIR_ENTRY int cbs_on_block(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
-	struct cbs_task weir_mem *p = cbs_open(self, msg);
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -290,7 +282,7 @@ WEIR_ENTRY int cbs_on_block(struct cbs weir_mem *self, const struct weir_msg *ms
 
 WEIR_ENTRY int cbs_on_exit(struct cbs weir_mem *self, const struct weir_msg *msg)
 {
-	struct cbs_task weir_mem *p = cbs_open(self, msg);
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -303,7 +295,7 @@ WEIR_ENTRY int cbs_on_exit(struct cbs weir_mem *self, const struct weir_msg *msg
 
 WEIR_ENTRY int cbs_answer_deadline(struct cbs weir_mem *self, struct weir_msg *msg)
 {
-	struct cbs_task weir_mem *p = cbs_open(self, msg);
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -317,7 +309,7 @@ WEIR_ENTRY int cbs_answer_deadline(struct cbs weir_mem *self, struct weir_msg *m
 
 WEIR_ENTRY int cbs_answer_budget(struct cbs weir_mem *self, struct weir_msg *msg)
 {
-	struct cbs_task weir_mem *p = cbs_open(self, msg);
+	struct cbs_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;

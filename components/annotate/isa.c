@@ -23,7 +23,7 @@ struct isa {
 };
 
 WEIR_COMPONENT(isa, .summary = "store the instruction set of each task", .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(ISA), .answers = WEIR_TOPIC_BIT(ISA),
+	       .plain = 1, .listens = WEIR_TOPIC_BIT(ISA), .answers = WEIR_TOPIC_BIT(ISA),
 	       .per_task = sizeof(u64));
 
 WEIR_ENTRY int isa_on_isa(struct isa weir_mem *self, const struct weir_msg *msg)

@@ -30,8 +30,8 @@ struct job {
 };
 
 WEIR_COMPONENT(job, .summary = "store the execution time and the relative deadline of each job",
-	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(JOB), .answers = WEIR_TOPIC_BIT(JOB),
-	       .per_task = sizeof(struct job_task));
+	       .cls = WEIR_ANNOTATE, .plain = 1, .listens = WEIR_TOPIC_BIT(JOB),
+	       .answers = WEIR_TOPIC_BIT(JOB), .per_task = sizeof(struct job_task));
 
 WEIR_ENTRY int job_on_job(struct job weir_mem *self, const struct weir_msg *msg)
 {

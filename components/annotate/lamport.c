@@ -25,7 +25,7 @@ struct lamport {
 };
 
 WEIR_COMPONENT(lamport, .summary = "number the tasks in order of creation", .cls = WEIR_ANNOTATE,
-	       .answers = WEIR_TOPIC_BIT(LAMPORT), .per_task = sizeof(u64));
+	       .plain = 1, .answers = WEIR_TOPIC_BIT(LAMPORT), .per_task = sizeof(u64));
 
 WEIR_ENTRY int lamport_answer_lamport(struct lamport weir_mem *self, struct weir_msg *msg)
 {

@@ -23,7 +23,7 @@ struct latency {
 };
 
 WEIR_COMPONENT(latency, .summary = "store the slice length that each task requests",
-	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(LATENCY),
+	       .cls = WEIR_ANNOTATE, .plain = 1, .listens = WEIR_TOPIC_BIT(LATENCY),
 	       .answers = WEIR_TOPIC_BIT(LATENCY), .per_task = sizeof(u64));
 
 /* Between a tenth and a hundred milliseconds, as Linux has it. */

@@ -24,7 +24,7 @@ struct priority {
 };
 
 WEIR_COMPONENT(priority, .summary = "store the priority of each task", .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(PRIORITY), .answers = WEIR_TOPIC_BIT(PRIORITY),
+	       .plain = 1, .listens = WEIR_TOPIC_BIT(PRIORITY), .answers = WEIR_TOPIC_BIT(PRIORITY),
 	       .per_task = sizeof(u64));
 
 WEIR_ENTRY int priority_on_priority(struct priority weir_mem *self, const struct weir_msg *msg)

@@ -152,30 +152,20 @@ static void sporadic_refresh(struct sporadic weir_mem *self, struct weir_task we
 	p->r.idle = 0;
 }
 
-/* Take the lock and find the task's memory; null: the message is about no task. */
-static struct sporadic_task weir_mem *sporadic_open(struct sporadic weir_mem *self,
-						    const struct weir_msg *msg)
-{
-	if (!msg->task || weir_instance_lock(&self->inst))
-		return 0;
-	return weir_priv(&self->inst, msg->task);
-}
-
 WEIR_ENTRY int sporadic_on_job(struct sporadic weir_mem *self, const struct weir_msg *msg)
 {
-	struct sporadic_task weir_mem *p = sporadic_open(self, msg);
+	struct sporadic_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
-	p->r.wcet = msg->value;
-	p->r.within = msg->value2;
+	weir_reserve_job(&p->r, msg);
 	weir_instance_unlock(&self->inst);
 	return 0;
 }
 
 WEIR_ENTRY int sporadic_on_deadline(struct sporadic weir_mem *self, const struct weir_msg *msg)
 {
-	struct sporadic_task weir_mem *p = sporadic_open(self, msg);
+	struct sporadic_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -187,7 +177,7 @@ WEIR_ENTRY int sporadic_on_deadline(struct sporadic weir_mem *self, const struct
 
 WEIR_ENTRY int sporadic_on_dispatch(struct sporadic weir_mem *self, const struct weir_msg *msg)
 {
-	struct sporadic_task weir_mem *p = sporadic_open(self, msg);
+	struct sporadic_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -202,7 +192,7 @@ WEIR_ENTRY int sporadic_on_dispatch(struct sporadic weir_mem *self, const struct
 
 WEIR_ENTRY int sporadic_on_relinquish(struct sporadic weir_mem *self, const struct weir_msg *msg)
 {
-	struct sporadic_task weir_mem *p = sporadic_open(self, msg);
+	struct sporadic_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -215,7 +205,7 @@ WEIR_ENTRY int sporadic_on_relinquish(struct sporadic weir_mem *self, const stru
 
 WEIR_ENTRY int sporadic_on_block(struct sporadic weir_mem *self, const struct weir_msg *msg)
 {
-	struct sporadic_task weir_mem *p = sporadic_open(self, msg);
+	struct sporadic_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;
@@ -228,7 +218,7 @@ WEIR_ENTRY int sporadic_on_block(struct sporadic weir_mem *self, const struct we
 
 WEIR_ENTRY int sporadic_answer_budget(struct sporadic weir_mem *self, struct weir_msg *msg)
 {
-	struct sporadic_task weir_mem *p = sporadic_open(self, msg);
+	struct sporadic_task weir_mem *p = weir_reserve_open(&self->inst, msg);
 
 	if (!p)
 		return -WEIR_EINVAL;

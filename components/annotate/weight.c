@@ -30,7 +30,7 @@ struct weight_task {
 	u32 inverse; /* (a) */
 };
 
-WEIR_COMPONENT(weight, .summary = "store the weight of each task", .cls = WEIR_ANNOTATE,
+WEIR_COMPONENT(weight, .summary = "store the weight of each task", .cls = WEIR_ANNOTATE, .plain = 1,
 	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT),
 	       .publishes = WEIR_TOPIC_BIT(WEIGHT), .answers = WEIR_TOPIC_BIT(WEIGHT),
 	       .per_task = sizeof(struct weight_task));

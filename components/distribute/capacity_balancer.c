@@ -22,6 +22,7 @@
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours; that memory-bound tasks lose less on slow CPUs is the idea
  *            of bias scheduling (Koufaty, Reddy, Hahn, 2010)
+ * long:      choosing an idle CPU and taking from a busy one compare the same scores
  *
  * Give it an out-pipe per cluster of equal CPUs. Of the pipes with an idle CPU, a compute-bound task
  * gets the fastest, a memory-bound one the slowest; ties go to its last one. If no CPU is
@@ -47,8 +48,8 @@ struct capacity_balancer {
 WEIR_COMPONENT(
 	capacity_balancer,
 	.summary = "give fast CPUs to compute-bound tasks, slow ones to memory-bound tasks",
-	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
-	.out_min = 1, .out_max = WEIR_ANY,
+	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	.in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(WITHHELD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS),

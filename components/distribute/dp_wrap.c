@@ -53,10 +53,10 @@ enum dp_wrap_word {
 WEIR_COMPONENT(
 	dp_wrap,
 	.summary = "wrap the shares of all tasks around the CPUs, from deadline to deadline",
-	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
-	.listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	.asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	.in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
+	.per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
+	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(
 		dp_wrap,
 		WEIR_PARAM(dp_wrap, mirror, FLAG, 1, 0, 1,

@@ -22,6 +22,7 @@
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is withheld if there is
  *            none; every out-pipe keeps the order of each in-pipe
  * source:    Linux 6.12, kernel/sched/fair.c: select_task_rq_fair(), newidle_balance(), load_balance(); pelt.c
+ * long:      placing, pulling and pushing keep one account of the load of each CPU
  *
  * A task that gave up its CPU stays there. A waking task goes to its previous CPU or to the CPU of its waker, to the one
  * that is idle or has the smaller load, and from there to an idle CPU of the same last-level cache: an entirely idle core
@@ -57,7 +58,8 @@ struct fair_balancer {
 WEIR_COMPONENT(
 	fair_balancer,
 	.summary = "place and migrate tasks like Linux: near, idle CPUs first, balanced by weight",
-	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST,
+	.ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
 	.out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
 		   WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |

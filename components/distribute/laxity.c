@@ -23,6 +23,7 @@
  *            its CPUs were assigned, in the order of the in-pipe
  * source:    Mok and Dertouzos, "Multiprocessor scheduling in a hard real-time environment", 1978 (LLF);
  *            decisions, ties and CPUs: Mancuso et al., hardware scheduling engine, V-B and IV-B3
+ * long:      one choice for all CPUs; messages, timers and updates only note that it is due
  *
  * A decision selects the tasks with the least laxity (time to the deadline less remaining work), as many as there are
  * CPUs. Ties go to tasks of the previous decision, also if a new job of the task has been released
@@ -70,8 +71,9 @@ WEIR_COMPONENT(
 	laxity,
 	.summary = "assign the CPUs to the tasks with the least laxity in one "
 		   "decision, as a hardware engine does",
-	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
+	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	.in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
+	.per_task = sizeof(struct weir_rt_task),
 	.listens = WEIR_ASSIGN_LISTENS | WEIR_TOPIC_BIT(DEADLINE),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS | WEIR_TOPIC_BIT(EXECUTED),
 	.needs = WEIR_ASSIGN_NEEDS | WEIR_TOPIC_BIT(EXECUTED),

@@ -54,10 +54,10 @@ enum llref_word {
 
 WEIR_COMPONENT(
 	llref, .summary = "between deadlines, run the tasks with the largest remaining share",
-	.cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
-	.listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	.asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	.in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
+	.per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
+	.publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
 	WEIR_PARAMS(llref,
 		    WEIR_PARAM(llref, lazy, FLAG, 0, 0, 1,
 			       "at an event, keep running tasks running if possible (LRE-TL)"),

@@ -51,6 +51,7 @@ struct partition {
 
 WEIR_COMPONENT(
 	partition, .summary = "assign each task permanently to an out-pipe, by load", .cls = WEIR_DISTRIBUTE,
+	.kernel = WEIR_KERNEL_ON_REQUEST,
 	.ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) | WEIR_TOPIC_BIT(EXIT),
 	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(OVERLOAD),

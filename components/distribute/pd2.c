@@ -23,6 +23,7 @@
  * source:    Srinivasan and Anderson, "Optimal rate-based scheduling on multiprocessors", 2002 (PD2,
  *            its priorities in section 2); Anderson and Srinivasan, "Early-release fair scheduling",
  *            2000; for `ties` off (EPDF) Anderson and Srinivasan, "A new look at pfair priorities"
+ * long:      one set of windows serves all CPUs: release, comparison and choice read the same state
  *
  * A job that needs e quanta and has p of them until its deadline is a sequence of e subtasks; number i is
  * released floor((i-1)p/e) quanta after the job, with deadline ceil(ip/e). In every slot the released
@@ -63,10 +64,11 @@ enum pd2_word {
 };
 
 WEIR_COMPONENT(pd2, .summary = "give each task its share in every interval, in quanta (Pfair)",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
-	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	       .cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
+	       .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS,
+	       .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(pd2,
 			   WEIR_PARAM(pd2, quantum, NS, 1000000, 1000, 1000000000,
 				      "length of a slot; slots start at its multiples"),

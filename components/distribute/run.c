@@ -19,6 +19,8 @@
  *            its CPUs were assigned, in the order of the in-pipe
  * source:    Regnier, Lima, Massa, Levin and Brandt, "RUN: optimal multiprocessor real-time scheduling via
  *            reduction to uniprocessor", 2011; whole budgets: docs/decisions/0015
+ * long:      the reduction to one CPU and its replay share the servers; halves would share all of
+ *            their state
  *
  * Tasks are packed into servers of at most one CPU, first fit by decreasing share. If this takes more servers
  * than CPUs, the complements of the servers are packed in turn, until the packs need whole CPUs
@@ -59,10 +61,11 @@ enum run_word {
 WEIR_COMPONENT(run,
 	       .summary = "pack tasks into servers and reduce them to uniprocessor "
 			  "problems, solved by deadline",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
-	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	       .cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
+	       .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS,
+	       .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(run, WEIR_PARAM(run, tasks, COUNT, 1024, 1, 4096,
 					   "most tasks with JOB; others run in the background")));
 

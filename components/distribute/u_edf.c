@@ -19,6 +19,7 @@
  *            its CPUs were assigned, in the order of the in-pipe
  * source:    Nelissen, Berten, Nelis, Goossens and Milojevic, "U-EDF: an unfair but optimal multiprocessor
  *            scheduling algorithm for sporadic tasks", 2012; whole allotments: docs/decisions/0015
+ * long:      allotting the work up to a deadline and charging it change the same table
  *
  * At each release, the remaining work of all jobs is allotted to virtual CPUs in order of deadline: as much as the
  * first CPU can take before the job's deadline, then the second, and so on. No job takes the time that
@@ -64,10 +65,11 @@ enum u_edf_word {
 WEIR_COMPONENT(u_edf,
 	       .summary = "run by deadline on each CPU, with time reserved for the future needs of "
 			  "other tasks",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
-	       .out_min = 1, .out_max = WEIR_ANY, .per_task = sizeof(struct weir_rt_task),
-	       .listens = WEIR_ASSIGN_LISTENS, .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	       .asks = WEIR_ASSIGN_ASKS, .needs = WEIR_ASSIGN_NEEDS,
+	       .cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = WEIR_ANY,
+	       .per_task = sizeof(struct weir_rt_task), .listens = WEIR_ASSIGN_LISTENS,
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_ASSIGN_ASKS,
+	       .needs = WEIR_ASSIGN_NEEDS,
 	       WEIR_PARAMS(u_edf, WEIR_PARAM(u_edf, tasks, COUNT, 256, 1, 4096,
 					     "most tasks with JOB; others run in the background")));
 

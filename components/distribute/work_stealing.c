@@ -16,6 +16,7 @@
  *            withheld if there is none; every out-pipe keeps the order of each in-pipe
  * source:    ours, after Blumofe and Leiserson, "Scheduling multithreaded computations by work
  *            stealing", 1999, and Mitzenmacher, "The power of two choices", 2001
+ * long:      placing, stealing and the order of victims read the same groups of CPUs
  *
  * A task returns to the CPU where it last ran if that is idle, else goes to the nearest idle CPU
  * by core, LLC and node, else to the shorter of two pipes: its last one and a random one. An idle CPU

@@ -20,6 +20,8 @@
  *            leaves for another queue or to block; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe, stably sorted by virtual time
  * source:    Linux 5.4 as in spec/4, section 5; PENALTY: spec/4, sections 6 and 7
+ * long:      virtual time, its limits and preemption are one rule each, and all of them use the
+ *            same two sums
  *
  * The completely fair scheduler. Run time counts as virtual time, divided by the task's weight; the task
  * with the least runs next. A slice is the task's part, by weight, of a period in which every task runs once.

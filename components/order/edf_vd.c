@@ -23,6 +23,7 @@
  * source:    Baruah, Bonifaci, D'Angelo, Li, Marchetti-Spaccamela, van der Ster and Stougie, "The
  *            preemptive uniprocessor scheduling of mixed-criticality implicit-deadline sporadic task
  *            systems", 2012, section 4
+ * long:      the admission test and both modes of the order share the virtual deadlines
  *
  * With l the load of the low tasks, h the expected and H the worst-case load of the high ones: if l + H <= 1, this
  * is edf. Otherwise relative deadlines of high tasks are multiplied by x = h / (1 - l), and all
@@ -79,8 +80,9 @@ WEIR_COMPONENT(
 	edf_vd,
 	.summary = "mixed criticality: run by virtual deadlines, and by real ones "
 		   "after a critical overrun",
-	.cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE),
+	.cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1,
+	.in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	.listens = WEIR_TOPIC_BIT(DEADLINE),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD),
 	.asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
 		WEIR_TOPIC_BIT(CRITICALITY) | WEIR_TOPIC_BIT(AFFINITY),

@@ -39,8 +39,9 @@ struct edzl {
 };
 
 WEIR_COMPONENT(edzl, .summary = "run by deadline, tasks with zero laxity first", .cls = WEIR_ORDER,
-	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
+	       .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED) |
 		       WEIR_TOPIC_BIT(AFFINITY),

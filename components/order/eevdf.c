@@ -23,6 +23,8 @@
  *            the queue by virtual deadline, then the others by virtual time
  * source:    Stoica and Abdel-Wahab, "Earliest eligible virtual deadline first: a flexible and accurate
  *            mechanism for proportional share resource allocation", 1995; Linux 6.12, kernel/sched/fair.c
+ * long:      lag, eligibility and slices are one definition: each function here uses the sums of
+ *            the others
  *
  * Each task is due a part of the elapsed time, by weight; its lag is this part less the time it has received. A task
  * with non-negative lag is eligible. The virtual deadline of a slice is the time by which the task, served by its weight,

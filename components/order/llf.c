@@ -23,6 +23,7 @@
  * source:    Mok and Dertouzos, "Multiprocessor scheduling in a hard real-time environment", 1978;
  *            ticks and ties: Mancuso et al., hardware scheduling engine, V-B; `defer`: Oh and Yang, "A
  *            modified least-laxity-first scheduling algorithm for real-time tasks", 1998
+ * long:      the order, its timer and preemption work on the same laxities
  *
  * Laxity is the time to the deadline less the remaining work. It shrinks while a task waits and is constant while
  * it runs. The order among waiting tasks therefore never changes, and only running tasks are re-evaluated.
@@ -57,8 +58,8 @@ struct llf {
 };
 
 WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR_ORDER,
-	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
-	       .keyed_out = 1,
+	       .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = 1, .keyed_out = 1,
 	       .listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DISPATCH),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(EXECUTED) |

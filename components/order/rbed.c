@@ -24,6 +24,7 @@
  * source:    Brandt, Banachowski, Lin and Bisson, "Dynamic integrated scheduling of hard real-time, soft
  *            real-time, and non-real-time processes", 2003; release times and the end of a period:
  *            Peter, 2012, 3.6.4; the deadlines of best effort: Spuri and Buttazzo, 1996
+ * long:      admission, the rates of three classes and the order share the books
  *
  * A task with JOB and DEADLINE is hard, or soft if its criticality is low; any other is best effort, and
  * so is a hard one that would leave less than the floor. A hard task runs at most its execution time per period.
@@ -81,8 +82,8 @@ struct rbed {
 WEIR_COMPONENT(
 	rbed,
 	.summary = "serve hard, soft and best-effort tasks by rates and earliest deadline first",
-	.cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
-	.out_max = 1, .keyed_out = 1,
+	.cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1,
+	.in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
 	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(UNBLOCK) | WEIR_TOPIC_BIT(RELINQUISH),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD) |
 		     WEIR_TOPIC_BIT(DEADLINE_MISS),

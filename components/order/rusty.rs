@@ -57,6 +57,8 @@ static rusty_descriptor: CDescriptor = CDescriptor {
     out_max: 1,
     out_label: 0,
     keyed_out: 0,
+    kernel: 0,
+    plain: 0,
     change_kinds: 0,
     size: INSTANCE_SIZE,
     per_task: 0,

@@ -60,6 +60,13 @@ struct weir_param {
 	const char *help;
 };
 
+/* When the live kernel loads a component. */
+enum weir_kernel {
+	WEIR_KERNEL_ALWAYS,	/* if all that do fit */
+	WEIR_KERNEL_ON_REQUEST, /* where a topology that is named at the start uses it */
+	WEIR_KERNEL_NEVER,	/* the verifier refuses it; the manual says why */
+};
+
 /* The truth about a component, for the language, the checker and the manual. */
 struct weir_descriptor {
 	const char *name;
@@ -70,6 +77,8 @@ struct weir_descriptor {
 	u32 out_min, out_max;
 	u32 out_label; /* enum weir_out_label */
 	u32 keyed_out; /* out-pipes are keyed */
+	u32 kernel; /* enum weir_kernel */
+	u32 plain;  /* an annotator without loops, functions of its own and clocks: its calls need no frames in the kernel */
 	u32 change_kinds;     /* enum weir_change_kind bits it wants in its log; 0: added and moved */
 	u32 size;      /* of the state struct */
 	u32 per_task;  /* private bytes per task */

@@ -68,6 +68,19 @@ pub enum PortLabel {
     Isa,
 }
 
+/// When the live kernel loads a component; `enum weir_kernel`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kernel {
+    /// If all that do fit.
+    #[default]
+    Always,
+    /// Where a topology that is named at the start uses it.
+    OnRequest,
+    /// Why not.
+    Never(String),
+}
+
 /// One component class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComponentInfo {
@@ -95,6 +108,8 @@ pub struct ComponentInfo {
     pub per_task: u32,
     /// Out-pipes are keyed (sorted by a 64-bit key) rather than lists.
     pub keyed_out: bool,
+    /// When the live kernel loads it.
+    pub kernel: Kernel,
     /// Whole header comment of the source file: the manual page.
     pub manual: String,
     /// Path of the source below the repository root.
@@ -114,16 +129,17 @@ impl ComponentInfo {
         self.answers.iter().any(|t| t == topic.name())
     }
 
-    /// The live kernel has it only where a topology that is named at the start uses it: `kernel: on request`.
+    /// The live kernel has it only where a topology that is named at the start uses it.
     pub fn on_request(&self) -> bool {
-        let mut kernel = self.manual.lines().filter_map(|l| l.trim().strip_prefix("kernel:"));
-        kernel.any(|l| l.trim().starts_with("on request"))
+        self.kernel == Kernel::OnRequest
     }
 
-    /// Why the live kernel does not take it: what the manual says behind `kernel: no,`.
+    /// Why the live kernel does not take it.
     pub fn not_in_kernel(&self) -> Option<&str> {
-        let rest = self.manual.lines().find_map(|l| l.trim().strip_prefix("kernel:"))?.trim();
-        Some(rest.strip_prefix("no")?.trim_start_matches(',').trim_start())
+        match &self.kernel {
+            Kernel::Never(why) => Some(why),
+            _ => None,
+        }
     }
 }
 

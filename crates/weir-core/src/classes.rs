@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::catalog::{self, Catalog, Class, ComponentInfo, ParamInfo, PortLabel, Unit};
+use crate::catalog::{self, Catalog, Class, ComponentInfo, Kernel, ParamInfo, PortLabel, Unit};
 use crate::ffi::{self, CClass, CDescriptor, CEntries};
 use crate::sched::Topic;
 
@@ -105,6 +105,18 @@ fn info(id: u16, d: &CDescriptor, e: &CEntries) -> ComponentInfo {
     described(id, d, e, source, manual)
 }
 
+/// What a manual says behind a tag, without the word `never` or `no`.
+fn said<'m>(manual: &'m str, tag: &str) -> Option<&'m str> {
+    let tag = format!("{tag}:");
+    let rest = manual.lines().find_map(|l| l.trim().strip_prefix(tag.as_str()))?.trim();
+    Some(
+        rest.strip_prefix("never")
+            .or_else(|| rest.strip_prefix("no"))
+            .unwrap_or(rest)
+            .trim_start_matches([',', ' ']),
+    )
+}
+
 /// What tools may know of a component.
 pub(crate) fn described(id: u16, d: &CDescriptor, e: &CEntries, source: &str, manual: &str) -> ComponentInfo {
     ComponentInfo {
@@ -134,6 +146,11 @@ pub(crate) fn described(id: u16, d: &CDescriptor, e: &CEntries, source: &str, ma
         answers: topics(e.answers),
         per_task: d.per_task,
         keyed_out: d.keyed_out != 0,
+        kernel: match d.kernel {
+            0 => Kernel::Always,
+            1 => Kernel::OnRequest,
+            _ => Kernel::Never(said(manual, "kernel").unwrap_or("its manual does not say why").to_owned()),
+        },
         manual: manual.to_owned(),
         source: source.to_owned(),
         name: text(d.name),
@@ -174,6 +191,33 @@ mod tests {
                 assert!(p.min <= p.def && p.def <= p.max, "{name}.{}: default in range", text(p.name));
                 assert!(p.offset % 8 == 0 && p.offset + 8 <= d.size, "{name}.{}: a u64 field", text(p.name));
             }
+        }
+    }
+
+    /// The tag in the manual is the descriptor's field.
+    #[test]
+    fn manuals_say_when_the_kernel_loads_a_component() {
+        let mut requested = 0;
+        for c in &catalog().components {
+            let tag = said(&c.manual, "kernel");
+            match &c.kernel {
+                Kernel::Always => assert_eq!(tag, None, "{}", c.name),
+                Kernel::OnRequest => assert_eq!(tag, Some("on request"), "{}", c.name),
+                Kernel::Never(why) => assert!(tag.is_some() && !why.is_empty(), "{}", c.name),
+            }
+            requested += usize::from(c.on_request());
+        }
+        assert!(requested >= 10, "the search for the tag finds nothing");
+    }
+
+    /// A component of more than 250 lines says why it is one.
+    #[test]
+    fn long_components_say_why() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for c in catalog().components.iter().filter(|c| c.source.starts_with("components/")) {
+            let text = std::fs::read_to_string(root.join(&c.source)).expect("it was compiled");
+            let long = text.lines().count() > 250;
+            assert_eq!(said(&c.manual, "long").is_some(), long, "{}: split it, or write why not", c.source);
         }
     }
 

@@ -171,6 +171,8 @@ pub struct CDescriptor {
     pub out_max: u32,
     pub out_label: u32,
     pub keyed_out: u32,
+    pub kernel: u32,
+    pub plain: u32,
     pub change_kinds: u32,
     pub size: u32,
     pub per_task: u32,

@@ -24,7 +24,7 @@ pub mod shape;
 pub mod tables;
 mod topic;
 
-pub use catalog::{Catalog, Class, ComponentInfo, Ordering, ParamInfo, PortLabel, Unit};
+pub use catalog::{Catalog, Class, ComponentInfo, Kernel, Ordering, ParamInfo, PortLabel, Unit};
 pub use classes::{HEADERS, catalog, class_table, classes_with_timer};
 pub use counters::Counters;
 pub use cpuset::{CpuSet, MAX_CPUS};

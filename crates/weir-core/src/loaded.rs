@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::catalog::{Catalog, ComponentInfo};
+use crate::catalog::{Catalog, ComponentInfo, Kernel};
 use crate::classes;
 use crate::elf;
 use crate::ffi::{self, CClass, CPlugin};
@@ -163,25 +163,20 @@ pub fn load(path: &Path) -> Result<ComponentInfo, LoadError> {
     };
     // SAFETY: as above; constants as long as the library is mapped.
     let (p, descriptor) = unsafe { (&*plugin, &*(*plugin).descriptor) };
-    let info = classes::described(
-        (classes::nr_built_in() + slot) as u16,
-        descriptor,
-        &p.entries,
-        &shown.to_string(),
-        &match (&kernel, slot) {
-            (Some(_), 0) => classes::text(p.manual),
-            (Some(_), _) => {
-                format!(
-                    "{}kernel: no, of the loaded components only the first one goes there\n",
-                    classes::text(p.manual)
-                )
-            }
-            (None, _) => format!(
-                "{}kernel: no, it was built for simulations; `runweir component build --kernel` builds it for both\n",
-                classes::text(p.manual)
-            ),
-        },
-    );
+    let id = (classes::nr_built_in() + slot) as u16;
+    let manual = classes::text(p.manual);
+    let mut info = classes::described(id, descriptor, &p.entries, &shown.to_string(), &manual);
+    match (&kernel, slot) {
+        (Some(_), 0) => {}
+        (Some(_), _) => {
+            info.kernel = Kernel::Never("of the loaded components only the first one goes there".into());
+        }
+        (None, _) => {
+            info.kernel = Kernel::Never(
+                "it was built for simulations; `runweir component build --kernel` builds it for both".into(),
+            );
+        }
+    }
     let kernel = kernel.filter(|_| slot == 0);
     sound(&info, descriptor, &p.entries)
         .map_err(|e| refuse(format!("`{shown}` is refused: {e}"), "mend its descriptor"))?;

@@ -24,8 +24,11 @@ pub struct Component {
     pub language: Language,
     /// Names without the prefix: `update`, `on_priority` …
     pub entries: Vec<String>,
-    /// An annotator without loops, functions of its own and clocks (what lives across their calls takes room in a frame).
+    /// Its descriptor says `.plain = 1`: no loops, functions of its own and clocks (what lives across their calls takes room in a
+    /// frame).
     pub plain: bool,
+    /// Its descriptor says `.kernel = WEIR_KERNEL_NEVER`.
+    pub never_in_kernel: bool,
     /// Header comment without the comment marks.
     pub manual: String,
 }
@@ -42,12 +45,8 @@ impl Component {
         self.entries.iter().any(|e| e == entry)
     }
 
-    /// Its manual does not say `kernel: no, …`.
     fn in_kernel(&self) -> bool {
-        !self
-            .manual
-            .lines()
-            .any(|l| l.trim_start().strip_prefix("kernel:").is_some_and(|l| l.trim_start().starts_with("no")))
+        !self.never_in_kernel
     }
 
     /// Topics of the entries that begin with `prefix`, upper case.
@@ -83,14 +82,12 @@ pub fn scan(root: &Path) -> io::Result<Vec<Component>> {
                     path.file_name().unwrap_or_default().to_string_lossy()
                 ),
                 entries: entries(&name, &text, language),
-                plain: folder == "annotate"
-                    && !["weir_loop", "WEIR_HELPER", "weir_for_", "weir_now("]
-                        .iter()
-                        .any(|w| text.contains(w)),
+                plain: plain(&path, &text)?,
                 manual: manual(&text),
                 name,
                 path,
                 language,
+                never_in_kernel: never_in_kernel(&text),
             });
         }
     }
@@ -98,6 +95,30 @@ pub fn scan(root: &Path) -> io::Result<Vec<Component>> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, pair));
     }
     Ok(found)
+}
+
+/// Whether the descriptor says that the component is plain.
+///
+/// # Errors
+/// It says so, but the file has what a plain one has not.
+fn plain(path: &Path, text: &str) -> io::Result<bool> {
+    if !text.contains(".plain = 1") {
+        return Ok(false);
+    }
+    let not = ["weir_loop", "WEIR_HELPER", "weir_for_", "weir_now("].into_iter().find(|w| text.contains(w));
+    match not {
+        None => Ok(true),
+        Some(word) => {
+            let message =
+                format!("{}: it says `.plain = 1`, but has `{word}`: take one of them out", path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        }
+    }
+}
+
+/// Whether the descriptor says that the live kernel cannot have the component.
+fn never_in_kernel(text: &str) -> bool {
+    text.contains(".kernel = WEIR_KERNEL_NEVER")
 }
 
 fn duplicate(found: &[Component]) -> Option<String> {
@@ -433,6 +454,7 @@ pub fn single(path: &Path) -> io::Result<Component> {
         language: Language::C,
         entries: entries(&name, &text, Language::C),
         plain: false,
+        never_in_kernel: never_in_kernel(&text),
         manual: manual(&text),
         name,
     })
@@ -483,6 +505,7 @@ mod tests {
             language: Language::C,
             entries: vec![],
             plain: false,
+            never_in_kernel: false,
             manual: String::new(),
         };
         let message = duplicate(&[c("a/rr.c"), c("b/rr.c")]).expect("a diagnostic");

@@ -559,6 +559,7 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             language: crate::Language::C,
             entries: vec!["on_priority".into(), "update".into()],
             plain: false,
+            never_in_kernel: false,
             manual: "mine - say \"hello\"\n".into(),
         };
         let text = unit(&component, "", &[("pipe.h", PIPE)]);
@@ -578,6 +579,7 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             language: crate::Language::C,
             entries: vec!["update".into()],
             plain: false,
+            never_in_kernel: false,
             manual: String::new(),
         };
         let text = "one\ntwo three\nfour mine_update(x)\nWEIR_PARAM(a)\n";

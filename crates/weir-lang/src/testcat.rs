@@ -25,6 +25,7 @@ fn component(name: &str, class: Class, ins: (u32, u32), outs: (u32, u32)) -> Com
         answers: Vec::new(),
         per_task: 0,
         keyed_out: false,
+        kernel: weir_core::Kernel::Always,
         manual: String::new(),
         source: String::new(),
     }

@@ -25,6 +25,22 @@ struct weir_reserve {
 	u32 idle; /* it waits for something else than a CPU, or waited and was not looked at since */
 };
 
+/* Take the lock and find the memory of the message's task; null: it is about no task, and the lock is not held. */
+WEIR_INLINE void weir_mem *weir_reserve_open(struct weir_instance weir_mem *self,
+					     const struct weir_msg *msg)
+{
+	if (!msg->task || weir_instance_lock(self))
+		return 0;
+	return weir_priv(self, msg->task);
+}
+
+/* What JOB says, for the next DEADLINE. */
+WEIR_INLINE void weir_reserve_job(struct weir_reserve weir_mem *r, const struct weir_msg *msg)
+{
+	r->wcet = msg->value;
+	r->within = msg->value2;
+}
+
 /* @part of @whole as a rate, rounded up. */
 WEIR_INLINE u64 weir_reserve_rate(u64 part, u64 whole)
 {
