@@ -33,6 +33,8 @@ const BATCH: usize = 8192;
 const LOOK: Duration = Duration::from_millis(5);
 /// Likewise where nobody reads events.
 const IDLE: Duration = Duration::from_millis(50);
+/// Time between two looks at what the kernel side measures.
+const GAUGES: Duration = Duration::from_millis(100);
 /// How long the kernel may take to let go.
 const LEAVING: Duration = Duration::from_secs(10);
 
@@ -193,7 +195,13 @@ impl Live {
     /// Do what is to be done in user space until `over`, a request, or a mishap ends it. `over` is asked
     /// every 50 ms or oftener, and may look around.
     pub fn run(&mut self, over: &mut dyn FnMut(&Live) -> bool) -> Result<Ended> {
+        let mut looked: Option<Instant> = None;
         loop {
+            // Here, and not in the watchdog: that is above the tasks of the topology, which would wait meanwhile.
+            if looked.is_none_or(|at| at.elapsed() >= GAUGES) {
+                looked = Some(Instant::now());
+                self.control.look();
+            }
             if self.watchdog.as_ref().and_then(Watchdog::stall).is_some() || self.shared().exit_kind() != 0 {
                 break;
             }

@@ -51,6 +51,37 @@ impl Memory {
         self.read(table.checked_add(index.checked_mul(size_of::<T>() as u64)?)?)
     }
 
+    /// Hand one word of each record of a table to `each`, by number: the word at `offset` of the records 0 to `count`. Those that
+    /// lie beyond the memory are left out. Quick even where nothing is optimised: the watchdog looks at thousands of tasks.
+    pub fn words(
+        &self,
+        table: u64,
+        stride: usize,
+        offset: usize,
+        count: u32,
+        mut each: impl FnMut(u32, u64),
+    ) {
+        let room = (self.base + self.bytes).saturating_sub(table) / (stride as u64).max(1);
+        let count = u32::try_from(room).unwrap_or(u32::MAX).min(count);
+        let Some(first) = table.checked_add(offset as u64) else { return };
+        let fits = offset + size_of::<u64>() <= stride && stride.is_multiple_of(align_of::<u64>());
+        if count == 0 || !fits || !self.holds(first, size_of::<u64>(), align_of::<u64>()) {
+            return;
+        }
+        let mut at = first as *const u64;
+        let mut number = 0;
+        while number < count {
+            // SAFETY: `count` records of `stride` bytes lie between the table's beginning and the memory's end, and the word within
+            // each of them; the first is aligned, and so all are.
+            let word = unsafe { ptr::read_volatile(at) };
+            if word != 0 {
+                each(number, word);
+            }
+            at = at.wrapping_byte_add(stride);
+            number += 1;
+        }
+    }
+
     /// The word at `at`, which is 0 from then on; 0 where it does not lie within.
     pub fn take(&self, at: u64) -> u64 {
         if !self.holds(at, size_of::<u64>(), align_of::<u64>()) {
@@ -220,6 +251,18 @@ mod tests {
             assert_eq!(memory.read::<u64>(wrong), None, "{wrong:#x}");
         }
         assert_eq!(memory.take(base + 32), 0);
+        let seen = |table: u64, stride: usize, offset: usize, count: u32| {
+            let mut seen = Vec::new();
+            memory.words(table, stride, offset, count, |n, word| seen.push((n, word)));
+            seen
+        };
+        assert_eq!(seen(base, 16, 8, 2), [(0, 2), (1, 4)]);
+        assert_eq!(seen(base + 8, 16, 0, u32::MAX), [(0, 2)], "the second record is not whole");
+        for (table, stride, offset) in
+            [(base - 8, 8, 0), (base + 4, 8, 0), (u64::MAX - 7, 8, 0), (base, 8, 8), (base, 4, 0)]
+        {
+            assert_eq!(seen(table, stride, offset, 4), [], "{table:#x} {stride} {offset}");
+        }
         assert_eq!(memory.entry::<u64>(base, u64::MAX / 4), None);
         assert_eq!(memory.entry::<u64>(u64::MAX - 3, 1), None);
         assert!(memory.read::<raw::Pipe>(base).is_none(), "larger than the memory");

@@ -2,6 +2,7 @@
 //! A [`Snapshot`] from the scheduler's memory, while it runs.
 
 use std::collections::{BTreeSet, HashMap};
+use std::mem::offset_of;
 
 use weir_core::raw::{self, Plain};
 use weir_core::{CpuSet, Plan, catalog};
@@ -221,15 +222,35 @@ impl View {
         self.memory.read(at)
     }
 
-    /// The numbers of tasks that may exist, and each one's record.
-    fn live_tasks(&self) -> impl Iterator<Item = (u32, LiveTask)> + '_ {
+    /// Where the tasks' records stand, and how many may be in use.
+    fn task_table(&self) -> (u64, u32) {
         let head = self.shared.head();
         let chunks = self.sched().map_or(0, |s| s.nr_chunks.min(raw::MAX_CHUNKS));
-        let n = head.max_tasks.min(chunks * raw::TASK_CHUNK);
+        (head.tasks, head.max_tasks.min(chunks * raw::TASK_CHUNK))
+    }
+
+    /// The numbers of tasks that may exist, and each one's record.
+    fn live_tasks(&self) -> impl Iterator<Item = (u32, LiveTask)> + '_ {
+        let (table, n) = self.task_table();
         (0..n).filter_map(move |id| {
-            let t: LiveTask = self.memory.entry(head.tasks, id.into())?;
+            let t: LiveTask = self.memory.entry(table, id.into())?;
             (t.pid != 0).then_some((id, t))
         })
+    }
+
+    /// Tasks that have waited in the graph for `limit_ns` or more, with their records. None as a rule, and that is seen quickly.
+    pub fn long_waiters(&self, now_ns: u64, limit_ns: u64) -> Vec<(u32, LiveTask)> {
+        let (table, n) = self.task_table();
+        let mut ids = Vec::new();
+        self.memory.words(table, size_of::<LiveTask>(), offset_of!(LiveTask, since_ns), n, |id, since_ns| {
+            if now_ns.saturating_sub(since_ns) >= limit_ns {
+                ids.push(id);
+            }
+        });
+        let record = |id: u32| Some((id, self.memory.entry::<LiveTask>(table, id.into())?));
+        let waits =
+            |t: &LiveTask| t.pid != 0 && t.since_ns != 0 && now_ns.saturating_sub(waits_since(t)) >= limit_ns;
+        ids.into_iter().filter_map(record).filter(|(_, t)| waits(t)).collect()
     }
 
     fn tasks(&self, now_ns: u64) -> Vec<TaskView> {
@@ -284,12 +305,7 @@ impl View {
 
     /// The task that waits in the graph for the longest time, if that is `limit_ns` or more.
     pub fn longest_waiter(&self, now_ns: u64, limit_ns: u64) -> Option<Waiter> {
-        // Not the graph's fault: one that a component holds back for a time, such as without budget.
-        let since = |t: &LiveTask| t.since_ns.max(t.until_ns);
-        let (id, t) = self
-            .live_tasks()
-            .filter(|(_, t)| t.since_ns != 0 && now_ns.saturating_sub(since(t)) >= limit_ns)
-            .min_by_key(|(_, t)| since(t))?;
+        let (id, t) = self.long_waiters(now_ns, limit_ns).into_iter().min_by_key(|(_, t)| waits_since(t))?;
         Some(Waiter {
             id,
             pid: t.pid,
@@ -308,10 +324,8 @@ impl View {
         limit_ns: u64,
         may_run: &dyn Fn(u32, u32) -> bool,
     ) -> Vec<(u32, u32, u64)> {
-        let waits =
-            |t: &LiveTask| t.since_ns != 0 && now_ns.saturating_sub(t.since_ns.max(t.until_ns)) >= limit_ns;
         let mut found: Vec<(u32, u32, u64)> = Vec::new();
-        for (id, t) in self.live_tasks().filter(|(_, t)| waits(t)).take(MAX_SLEEPERS) {
+        for (id, t) in self.long_waiters(now_ns, limit_ns).into_iter().take(MAX_SLEEPERS) {
             let Some(pipe) = self.deepest_pipe(id) else { continue };
             for cpu in (0..).zip(&plan.exits).filter(|(_, e)| **e == Some(pipe)).map(|(cpu, _)| cpu) {
                 let Some(n) = self.shared.cpu(cpu) else { break };
@@ -354,6 +368,11 @@ impl View {
     pub fn task_of(&self, pid: u32) -> Option<u32> {
         self.live_tasks().find(|(_, t)| t.pid == pid).map(|(id, _)| id)
     }
+}
+
+/// Since when the graph lets a task wait. Not its fault: one that a component holds back for a time, such as without budget.
+fn waits_since(t: &LiveTask) -> u64 {
+    t.since_ns.max(t.until_ns)
 }
 
 /// Time since `start_ns`; none where it is 0 or still to come.

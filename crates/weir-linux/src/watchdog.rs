@@ -94,7 +94,11 @@ fn watch(
     let mut asleep: Vec<(u32, u32, u64)> = Vec::new();
     let pause = (limit / 8).clamp(Duration::from_millis(10), Duration::from_millis(100));
     while !over.load(Ordering::Relaxed) && control.view.shared.exit_kind() == 0 {
-        if let Some(waiter) = control.view.longest_waiter(clock::now_ns(), limit_ns) {
+        // Whatever this thread computes, the tasks of its CPU wait for: as a rule that is one look at a word of each task.
+        let nobody = control.view.long_waiters(clock::now_ns(), ASLEEP_NS.min(limit_ns)).is_empty();
+        if nobody {
+            asleep.clear();
+        } else if let Some(waiter) = control.view.longest_waiter(clock::now_ns(), limit_ns) {
             // A second look: the first may have seen a task on its way.
             std::thread::sleep(Duration::from_millis(2));
             let again = control.view.longest_waiter(clock::now_ns(), limit_ns);
@@ -109,13 +113,14 @@ fn watch(
             // Whoever is busy with the request's place now leaves it to us at the next look.
             let _ = control.away(cpu);
         }
-        control.look();
-        // Slept at both looks, and did not look for work in between.
-        let still = control.asleep(ASLEEP_NS);
-        for (cpu, ..) in still.iter().filter(|s| asleep.contains(s)) {
-            let _ = control.rescue(*cpu);
+        if !nobody {
+            // Slept at both looks, and did not look for work in between.
+            let still = control.asleep(ASLEEP_NS);
+            for (cpu, ..) in still.iter().filter(|s| asleep.contains(s)) {
+                let _ = control.rescue(*cpu);
+            }
+            asleep = still;
         }
-        asleep = still;
         std::thread::sleep(pause);
     }
 }
