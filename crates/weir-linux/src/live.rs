@@ -23,7 +23,7 @@ use crate::protocol::{Answer, Request};
 use crate::server::{Handler, Server};
 use crate::snapshot::{Snapshot, SnapshotSource};
 use crate::view::{Facts, View};
-use crate::watchdog::{Stall, Watchdog};
+use crate::watchdog::{self, Stall, Watchdog};
 
 /// Part of the arena that is the loader's, for the tables of topologies to switch to: an eighth.
 const STAGING_SHARE: u64 = 8;
@@ -170,6 +170,7 @@ impl Live {
         // Before the attachment: a socket that cannot be made must not leave a scheduler behind.
         let gate = Arc::new(Gate(control.clone()));
         let server = Server::open(&options.socket, gate)?;
+        watchdog::keep_in_memory();
         progress("the kernel hands its tasks over");
         let link = loaded.attach(system)?;
         control.facts().attached_ns = clock::now_ns();
