@@ -74,21 +74,13 @@ static struct affinity_mask weir_mem *affinity_again(struct affinity weir_mem *s
 static struct affinity_mask weir_mem *affinity_get(struct affinity weir_mem *self)
 {
 	struct affinity_mask weir_mem *m = affinity_again(self);
-	u64 at, seen;
 
 	if (m)
 		return m;
 	m = weir_alloc(self->inst.sched, affinity_bytes(self));
 	if (!m)
 		return 0;
-	at = weir_load(&self->all);
-	while (weir_loop) {
-		m->all = at;
-		seen = weir_cas(&self->all, at, (u64)m);
-		if (seen == at)
-			break;
-		at = seen;
-	}
+	weir_stack_push(&self->all, m->all, (u64)m);
 	return m;
 }
 
@@ -131,20 +123,12 @@ WEIR_ENTRY void affinity_task_exit(struct affinity weir_mem *self, struct weir_t
 {
 	struct affinity_task weir_mem *p = weir_priv(&self->inst, t);
 	struct affinity_mask weir_mem *m = p->mask;
-	u64 at, seen;
 
 	if (!m)
 		return;
 	weir_store(&p->bound, 0);
 	weir_store(&p->mask, 0);
-	at = weir_load(&self->free);
-	while (weir_loop) {
-		m->free = at;
-		seen = weir_cas(&self->free, at, (u64)m);
-		if (seen == at)
-			break;
-		at = seen;
-	}
+	weir_stack_push(&self->free, m->free, (u64)m);
 }
 
 WEIR_ENTRY void affinity_take_state(struct affinity weir_mem *self, struct affinity weir_mem *old)

@@ -105,7 +105,7 @@ WEIR_GLOBAL int weir_copy(void weir_mem *to weir_arg, const void weir_mem *from 
 
 WEIR_FLAT int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes)
 {
-	u64 size, at, seen;
+	u64 size;
 	u32 c;
 
 	if (!p)
@@ -113,14 +113,7 @@ WEIR_FLAT int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u6
 	c = size_class(bytes, &size);
 	if (c >= WEIR_NR_SIZES)
 		return -WEIR_EINVAL;
-	at = weir_load(&s->free_list[c]);
-	while (weir_loop) {
-		*(u64 weir_mem *)p = at;
-		seen = weir_cas(&s->free_list[c], at, (u64)p);
-		if (seen == at)
-			break;
-		at = seen;
-	}
+	weir_stack_push(&s->free_list[c], *(u64 weir_mem *)p, (u64)p);
 	weir_fetch_add(&s->freed, size);
 	return 0;
 }

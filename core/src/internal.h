@@ -5,6 +5,7 @@
 
 #include <weir/runtime.h>
 #include <weir/schedule.h>
+#include <weir/stack.h>
 
 /* state.c */
 #define WEIR_FIRST_MSGS 4u /* there from the beginning, so that a call always has room for its own */

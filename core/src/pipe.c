@@ -240,15 +240,7 @@ WEIR_FLAT static struct weir_task weir_mem *inbox_take(struct weir_pipe weir_mem
 
 WEIR_FLAT static void inbox_put(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	u64 at = weir_load(&pipe->inbox), seen;
-
-	while (weir_loop) {
-		weir_hook(pipe, t)->next = (struct weir_task weir_mem *)at;
-		seen = weir_cas(&pipe->inbox, at, (u64)t);
-		if (seen == at)
-			break;
-		at = seen;
-	}
+	weir_stack_push(&pipe->inbox, weir_hook(pipe, t)->next, (u64)t);
 }
 
 /* Turn a list of the inbox around. */

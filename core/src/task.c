@@ -42,15 +42,7 @@ struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id)
 /* Onto the stack of free records, without waiting for anybody; only who has the task_lock takes one off. */
 static void give_back(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
-	u32 at = weir_load(&s->free_task), seen;
-
-	while (weir_loop) {
-		t->next_free = at;
-		seen = weir_cas(&s->free_task, at, t->id);
-		if (seen == at)
-			break;
-		at = seen;
-	}
+	weir_stack_push(&s->free_task, t->next_free, t->id);
 }
 
 /* The record in front, off the stack; task_lock is held, and there is one. */

@@ -27,6 +27,7 @@
 #include <weir/broker.h>
 #include <weir/error.h>
 #include <weir/pipe.h>
+#include <weir/stack.h>
 
 enum weir_class_kind {
 	WEIR_FILTER,
