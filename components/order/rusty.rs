@@ -43,7 +43,7 @@ unsafe extern "C" {
 }
 
 /// Bytes of `struct weir_instance`, the whole state; `state_is_the_bare_instance` holds it to C.
-const INSTANCE_SIZE: u32 = 88;
+const INSTANCE_SIZE: u32 = 128;
 
 #[unsafe(no_mangle)]
 static rusty_descriptor: CDescriptor = CDescriptor {
@@ -70,6 +70,9 @@ static rusty_descriptor: CDescriptor = CDescriptor {
     needs: 0,
     answers: 0,
     params: ptr::null(),
+    topics: ptr::null(),
+    nr_topics: 0,
+    unused: 0,
 };
 
 /// Replay the changes of the in-pipe, which is locked, on the out-pipe.

@@ -2,21 +2,42 @@
 /* The broker: which instance receives which message, and when. */
 #include "internal.h"
 
+/* The payload of a queued message of an own topic: @data's words, or none. */
+WEIR_GLOBAL int weir_msg_payload(struct weir_sched weir_mem *s weir_arg, struct weir_queued weir_mem *m weir_arg,
+				 const void weir_mem *data weir_arg)
+{
+	u32 words = s->topics[m->msg.topic & (WEIR_MAX_TOPICS - 1)].bytes / 8;
+
+	for (u32 i = 0; i < weir_limit(WEIR_PAYLOAD_WORDS) && weir_loop; i++)
+		m->payload[i] = data && i < words ? weir_load(&((const u64 weir_mem *)data)[i]) : 0;
+	return 0;
+}
+
 /* Queue a message of the present call; it is delivered when no pipe lock is held. */
 WEIR_FLAT void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	struct weir_msg weir_mem *m;
+	struct weir_queued weir_mem *m;
 
 	if (ctx->nr_msgs == ctx->cap_msgs && weir_msgs_room(s, ctx))
 		return;
 	m = &ctx->msgs[ctx->nr_msgs++];
-	weir_set_msg(m, msg);
+	weir_set_msg(&m->msg, msg);
+	if (msg->topic >= WEIR_NR_STD_TOPICS)
+		weir_msg_payload(s, m, msg->data);
 }
 
 WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu, u64 value)
 {
-	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t, .value = value, .value2 = self->idx };
+	struct weir_msg msg = { .topic = weir_topic(self, topic), .cpu = cpu, .task = t, .value = value, .value2 = self->idx };
+
+	weir_msg_push(self->sched, &msg);
+}
+
+WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu,
+				 const void weir_mem *data)
+{
+	struct weir_msg msg = { .topic = weir_topic(self, topic), .cpu = cpu, .task = t, .value2 = self->idx, .data = data };
 
 	weir_msg_push(self->sched, &msg);
 }
@@ -92,7 +113,7 @@ static int next_subscriber(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 		ctx->sub_at = subs->first;
 		ctx->sub_end = subs->first + subs->nr;
 		ctx->recipient = to;
-		if (to && s->classes[to->class].on >> ctx->msg.topic & 1)
+		if (to && to->on >> ctx->msg.topic & 1)
 			return 1;
 	}
 	if (weir_next_listed(s))
@@ -119,7 +140,7 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 	while (ctx->followers < g->nr_slots && weir_loop) {
 		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[ctx->followers++].pipe);
 
-		if (!pipe || !(s->classes[pipe->to->class].follows & bit) || !weir_is_local(s, pipe->to))
+		if (!pipe || !(pipe->to->follows & bit) || !weir_is_local(s, pipe->to))
 			continue;
 		if (weir_pipe_lock(pipe)) {
 			/* Its receiver sees every task anew at the next change, and asks. */
@@ -217,31 +238,69 @@ static int lock_topics(struct weir_sched weir_mem *s)
 
 static int find_free(struct weir_sched weir_mem *s)
 {
-	for (u32 i = WEIR_NR_STD_TOPICS; i < weir_limit(WEIR_MAX_TOPICS) && weir_loop; i++)
+	for (u32 i = WEIR_NR_STD_TOPICS; i < weir_limit(WEIR_OWN_FIRST) && weir_loop; i++)
 		if (!s->topics[i].uuid)
 			return i;
 	return -WEIR_ENOMEM;
 }
 
-/* The same UUID twice gives the same id if the version fits. */
-int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version)
+WEIR_GLOBAL int weir_topic_find(struct weir_sched weir_mem *s weir_arg, u64 uuid, u32 version)
 {
-	int id = -WEIR_ENOMEM;
+	for (u32 i = 0; uuid && i < weir_limit(WEIR_OWN_FIRST) && weir_loop; i++)
+		if (weir_load_acquire(&s->topics[i].uuid) == uuid)
+			return weir_load(&s->topics[i].version) == version ? (int)i : -WEIR_EPROTO;
+	return -WEIR_ENOENT;
+}
+
+/* The same UUID twice gives the same id if version and payload fit. The lock is held. */
+static int enter_topic(struct weir_sched weir_mem *s, const struct weir_class_topic weir_mem *topic)
+{
+	struct weir_topic weir_mem *t;
+	int id = weir_topic_find(s, topic->uuid, topic->version);
+
+	if (id >= 0)
+		return s->topics[id].bytes == topic->bytes ? id : -WEIR_EPROTO;
+	if (id != -WEIR_ENOENT)
+		return id;
+	id = find_free(s);
+	if (id < 0)
+		return id;
+	t = &s->topics[id];
+	t->version = topic->version;
+	t->bytes = topic->bytes;
+	t->from = topic->from;
+	t->users = 0;
+	t->kept = 0;
+	for (u32 i = 0; i < weir_limit(WEIR_TOPIC_NAME) && weir_loop; i++)
+		t->name[i] = topic->name[i];
+	weir_store_release(&t->uuid, topic->uuid);
+	return id;
+}
+
+/* Without users, and not wanted by the runtime. The lock is held. */
+static void drop_topic(struct weir_topic weir_mem *t)
+{
+	if (!t->users && !t->kept)
+		weir_store(&t->uuid, 0);
+}
+
+static int sound_topic(const struct weir_class_topic weir_mem *topic)
+{
+	return topic->uuid && !(topic->bytes & 7) && topic->bytes <= 8 * WEIR_PAYLOAD_WORDS;
+}
+
+int weir_topic_register(struct weir_sched weir_mem *s, const struct weir_class_topic weir_mem *topic)
+{
+	int id;
 
 	weir_budget_reset();
-	if (!uuid)
+	if (!sound_topic(topic))
 		return -WEIR_EINVAL;
 	if (lock_topics(s))
 		return -WEIR_EAGAIN;
-	for (u32 i = 0; i < weir_limit(WEIR_MAX_TOPICS) && weir_loop; i++)
-		if (s->topics[i].uuid == uuid)
-			id = s->topics[i].version == version ? (int)i : -WEIR_EPROTO;
-	if (id == -WEIR_ENOMEM)
-		id = find_free(s);
-	if (id >= 0) {
-		weir_store(&s->topics[id].version, version);
-		weir_store_release(&s->topics[id].uuid, uuid);
-	}
+	id = enter_topic(s, topic);
+	if (id >= (int)WEIR_NR_STD_TOPICS)
+		s->topics[id].kept = 1;
 	weir_spin_unlock(&s->alloc_lock);
 	return id;
 }
@@ -255,6 +314,24 @@ int weir_topic_check(struct weir_sched weir_mem *s, u32 topic, u64 uuid, u32 ver
 	return present == uuid && weir_load(&s->topics[topic].version) == version ? 0 : -WEIR_EPROTO;
 }
 
+int weir_topic_for_users(struct weir_sched weir_mem *s, u32 topic)
+{
+	if (topic < WEIR_NR_STD_TOPICS)
+		return 0;
+	if (topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[topic].uuid))
+		return -WEIR_ENOENT;
+	return s->topics[topic].from & WEIR_FROM_USER ? 0 : -WEIR_EPERM;
+}
+
+u64 weir_payload_bytes(const struct weir_sched weir_mem *s, u32 topic)
+{
+	if (topic == WEIR_TOPIC_COUNTERS)
+		return sizeof(struct weir_counters);
+	if (topic == WEIR_TOPIC_AFFINITY)
+		return s->mask_words * sizeof(u64);
+	return topic >= WEIR_NR_STD_TOPICS && topic < WEIR_MAX_TOPICS ? s->topics[topic].bytes : 0;
+}
+
 int weir_topic_hold(struct weir_sched weir_mem *s, u32 topic)
 {
 	int err = -WEIR_ENOENT;
@@ -263,7 +340,7 @@ int weir_topic_hold(struct weir_sched weir_mem *s, u32 topic)
 	if (lock_topics(s))
 		return -WEIR_EAGAIN;
 	if (topic < WEIR_MAX_TOPICS && s->topics[topic].uuid) {
-		weir_fetch_add(&s->topics[topic].users, 1);
+		s->topics[topic].users++;
 		err = 0;
 	}
 	weir_spin_unlock(&s->alloc_lock);
@@ -277,7 +354,8 @@ int weir_topic_release(struct weir_sched weir_mem *s, u32 topic)
 	if (lock_topics(s))
 		return -WEIR_EAGAIN;
 	if (topic < WEIR_MAX_TOPICS && s->topics[topic].users) {
-		weir_fetch_add(&s->topics[topic].users, (u32)-1);
+		s->topics[topic].users--;
+		drop_topic(&s->topics[topic]);
 		err = 0;
 	}
 	weir_spin_unlock(&s->alloc_lock);
@@ -292,10 +370,75 @@ int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic)
 		return -WEIR_ENOENT;
 	if (lock_topics(s))
 		return -WEIR_EAGAIN;
-	if (weir_load(&s->topics[topic].users))
+	s->topics[topic].kept = 0;
+	if (s->topics[topic].users)
 		err = -WEIR_EBUSY;
-	else
-		weir_store(&s->topics[topic].uuid, 0);
+	drop_topic(&s->topics[topic]);
 	weir_spin_unlock(&s->alloc_lock);
 	return err;
+}
+
+/* --- an instance's own topics ------------------------------------------------------------------ */
+
+WEIR_GLOBAL u32 weir_own_number(const struct weir_instance weir_mem *i weir_arg, u32 topic)
+{
+	return weir_own_topic_at(i, topic);
+}
+
+/* Topics as the class numbers them, by their places in the table. */
+static u64 placed(const struct weir_instance weir_mem *inst, u64 bits)
+{
+	u64 out = bits & ((1ull << WEIR_OWN_FIRST) - 1);
+
+	for (u32 k = 0; k < weir_limit(WEIR_MAX_OWN) && weir_loop; k++)
+		if (bits >> WEIR_OWN(k) & 1)
+			out |= 1ull << (inst->topics[k] & (WEIR_MAX_TOPICS - 1));
+	return out;
+}
+
+WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg)
+{
+	const struct weir_class weir_mem *class = &s->classes[inst->class];
+	int err = 0;
+
+	for (u32 k = 0; k < class->nr_topics && k < weir_limit(WEIR_MAX_OWN) && weir_loop; k++) {
+		if (!sound_topic(&class->topics[k]))
+			return -WEIR_EINVAL;
+		if (lock_topics(s))
+			return -WEIR_EAGAIN;
+		err = enter_topic(s, &class->topics[k]);
+		/* A standard topic is nobody's own. */
+		if (err >= 0 && err < (int)WEIR_NR_STD_TOPICS)
+			err = -WEIR_EPROTO;
+		if (err >= 0) {
+			s->topics[err & (WEIR_MAX_TOPICS - 1)].users++;
+			inst->topics[k] = err;
+			err = 0;
+		}
+		weir_spin_unlock(&s->alloc_lock);
+		if (err)
+			return err;
+	}
+	inst->on = placed(inst, class->on);
+	inst->follows = placed(inst, class->follows);
+	inst->answers = placed(inst, class->answers);
+	return 0;
+}
+
+WEIR_GLOBAL int weir_topics_unbind(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg)
+{
+	for (u32 k = 0; k < weir_limit(WEIR_MAX_OWN) && weir_loop; k++) {
+		u32 topic = inst->topics[k] & (WEIR_MAX_TOPICS - 1);
+
+		if (!topic)
+			continue;
+		/* It must not stay for ever because a CPU has stopped: the last user's place is free either way. */
+		while (lock_topics(s) && weir_loop)
+			;
+		s->topics[topic].users--;
+		drop_topic(&s->topics[topic]);
+		weir_spin_unlock(&s->alloc_lock);
+		inst->topics[k] = 0;
+	}
+	return 0;
 }

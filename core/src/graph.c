@@ -153,6 +153,9 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg, con
 			return pi->class >= s->nr_classes ? -WEIR_EINVAL : -WEIR_ENOMEM;
 		g->instances[i] = inst;
 		g->nr_instances = i + 1;
+		err = weir_topics_bind(s, inst);
+		if (err)
+			return err;
 		err = weir_wire(s, plan, g, inst, pi);
 		if (err)
 			return err;
@@ -235,6 +238,7 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg, const s
 WEIR_GLOBAL int weir_instance_free(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
 				   struct weir_instance weir_mem *inst weir_arg)
 {
+	weir_topics_unbind(s, inst);
 	weir_instance_priv_free(s, inst);
 	weir_region_free(s, &inst->region);
 	weir_region_drop(s, &g->region, inst);

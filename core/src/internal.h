@@ -105,6 +105,9 @@ int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir
 /* broker.c */
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg); /* weir_request() without a frame */
+/* The topics of an instance get places in the table, and give them back. */
+int weir_topics_bind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
+int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 /* Delivery of the message in the context, one recipient at a time (see broker.c). */
 int weir_next_recipient(struct weir_sched weir_mem *s);
 int weir_followed(struct weir_sched weir_mem *s, int err);
@@ -166,6 +169,17 @@ void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 
 /* swap.c */
 int weir_swap_clean(struct weir_sched weir_mem *s);
+
+/* Which of its own topics @topic is for an instance: WEIR_OWN(n), or WEIR_MAX_TOPICS. */
+u32 weir_own_number(const struct weir_instance weir_mem *i, u32 topic);
+
+/* The case of a class and a topic in the generated dispatch, where own topics have the class's numbers; one past all: none. */
+WEIR_INLINE u32 weir_topic_case(const struct weir_instance weir_mem *i, u32 topic)
+{
+	u32 number = topic < WEIR_NR_STD_TOPICS ? topic : weir_own_number(i, topic);
+
+	return number < WEIR_MAX_TOPICS ? i->class * WEIR_MAX_TOPICS + number : ~0u;
+}
 
 /* Generated from the files in components/. */
 int weir_class_construct(struct weir_instance weir_mem *i);

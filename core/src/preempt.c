@@ -44,7 +44,7 @@ WEIR_GLOBAL int weir_pipe_news(struct weir_pipe weir_mem *pipe weir_arg, struct 
 		weir_store(&pipe->wanted, 1);
 		return 0;
 	}
-	m = &ctx->msgs[ctx->nr_msgs++];
+	m = &ctx->msgs[ctx->nr_msgs++].msg;
 	m->topic = WEIR_TOPIC_KICK;
 	m->cpu = WEIR_NO_CPU;
 	m->task = t;

@@ -45,9 +45,7 @@ int weir_domains_init(struct weir_sched weir_mem *s, const struct weir_plan weir
 /* What @msg points to besides its task, bytes. */
 static u64 payload(const struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
-	if (!msg->mask)
-		return 0;
-	return msg->topic == WEIR_TOPIC_COUNTERS ? sizeof(struct weir_counters) : s->mask_words * sizeof(u64);
+	return msg->mask ? weir_payload_bytes(s, msg->topic) : 0;
 }
 
 static int put(struct weir_sched weir_mem *s, struct weir_remote_queue weir_mem *queue, const struct weir_msg *msg)

@@ -189,9 +189,10 @@ WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg, struct weir
 WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	struct weir_queued weir_mem *queued = &ctx->msgs[ctx->next_msg++];
 	struct weir_msg weir_mem *msg = &ctx->msg;
 
-	weir_copy(msg, &ctx->msgs[ctx->next_msg++], sizeof(*msg));
+	weir_copy(msg, &queued->msg, sizeof(*msg));
 	if (msg->topic >= WEIR_MAX_TOPICS)
 		return 0;
 	if (msg->topic == WEIR_TOPIC_KICK && msg->cpu == WEIR_NO_CPU) {
@@ -199,6 +200,11 @@ WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 		msg->value = 0;
 		if (msg->cpu == WEIR_NO_CPU)
 			return 0;
+	}
+	if (msg->topic >= WEIR_NR_STD_TOPICS) {
+		/* The queue may move while the message is delivered. */
+		weir_copy(ctx->payload, queued->payload, sizeof(ctx->payload));
+		msg->data = s->topics[msg->topic & (WEIR_MAX_TOPICS - 1)].bytes ? (const void weir_mem *)ctx->payload : 0;
 	}
 	ctx->delivery = 1;
 	return 0;
@@ -802,7 +808,7 @@ WEIR_FLAT int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct w
 	return err;
 }
 
-int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg)
+WEIR_GLOBAL int weir_ask(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_msg *msg weir_arg_record)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err;

@@ -47,14 +47,14 @@ u64 weir_random(struct weir_sched weir_mem *s)
 WEIR_GLOBAL int weir_msgs_room(struct weir_sched weir_mem *s weir_arg, struct weir_ctx weir_mem *ctx weir_arg)
 {
 	u32 cap = ctx->cap_msgs ? 2 * ctx->cap_msgs : WEIR_FIRST_MSGS;
-	struct weir_msg weir_mem *all = (struct weir_msg weir_mem *)weir_alloc_here(s, cap * sizeof(struct weir_msg));
+	struct weir_queued weir_mem *all = (struct weir_queued weir_mem *)weir_alloc_here(s, cap * sizeof(struct weir_queued));
 
 	if (!all) {
 		weir_fetch_add(&s->lost_messages, 1);
 		return -WEIR_ENOMEM;
 	}
-	weir_copy_here(all, ctx->msgs, ctx->nr_msgs * sizeof(struct weir_msg));
-	weir_free_here(s, ctx->msgs, ctx->cap_msgs * sizeof(struct weir_msg));
+	weir_copy_here(all, ctx->msgs, ctx->nr_msgs * sizeof(struct weir_queued));
+	weir_free_here(s, ctx->msgs, ctx->cap_msgs * sizeof(struct weir_queued));
 	ctx->msgs = all;
 	ctx->cap_msgs = cap;
 	return 0;
@@ -67,6 +67,7 @@ static void topics_init(struct weir_sched weir_mem *s)
 		s->topics[i].uuid = i + 1;
 		s->topics[i].version = 1;
 		s->topics[i].users = 1;
+		s->topics[i].kept = 1;
 	}
 }
 

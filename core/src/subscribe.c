@@ -58,18 +58,18 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg, str
 		g->init_list[g->nr_task_init++] = inst;
 	if (inst->per_task)
 		g->priv_list[g->nr_priv++] = inst;
-	g->followed |= class->follows;
-	g->subscribed |= class->on | class->follows;
-	if (!(class->on | class->answers))
+	g->followed |= inst->follows;
+	g->subscribed |= inst->on | inst->follows;
+	if (!(inst->on | inst->answers))
 		return 0;
 	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
 		struct weir_subs weir_mem *subs = subs_of(g, inst, t);
 
 		if (g->scoped >> t & 1)
 			subs->nr_scoped++;
-		else if (class->on >> t & 1)
+		else if (inst->on >> t & 1)
 			subs->nr++;
-		if (!(class->answers >> t & 1))
+		if (!(inst->answers >> t & 1))
 			continue;
 		if (subs->responder)
 			return -WEIR_EEXIST;
@@ -82,7 +82,7 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg, str
 WEIR_GLOBAL int weir_subscribe_add(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
 				   struct weir_instance weir_mem *inst weir_arg, u32 placed)
 {
-	u64 on = s->classes[inst->class].on;
+	u64 on = inst->on;
 
 	weir_graph_scoped(s, g, inst);
 	for (u32 t = 0; on && t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {

@@ -336,7 +336,9 @@ WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 	new->in = old->in;
 	new->out = old->out;
 	weir_instance_params(new, with->params);
-	err = weir_instance_priv(s, new);
+	err = weir_topics_bind(s, new);
+	if (!err)
+		err = weir_instance_priv(s, new);
 	if (!err)
 		err = weir_class_construct(new);
 	if (!err) {

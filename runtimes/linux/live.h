@@ -127,9 +127,10 @@ enum weir_live_request_state {
 enum weir_live_request_kind {
 	WEIR_LIVE_SWAP = 1,	/* @plan */
 	WEIR_LIVE_REPLACE = 2,	/* @instance, @class, @plan: its parameters */
-	WEIR_LIVE_NOTIFY = 3,	/* @topic, @cpu, @task, @value, @value2 */
+	WEIR_LIVE_NOTIFY = 3,	/* @topic, @cpu, @task, @value, @value2; a component's own topic: @uuid, @version, @plan: its payload */
 	WEIR_LIVE_AWAY = 4,	/* @cpu: if a higher class still has it, it counts as offline for the graph */
 	WEIR_LIVE_RESCUE = 5,	/* @cpu: it sleeps though a task waits for it */
+	WEIR_LIVE_ASK = 6,	/* as NOTIFY; the reply is in @value, @value2, @bytes, and the bytes at @plan */
 };
 
 /* One wish of the loader at a time; carried out by the next dispatch on any CPU. */
@@ -148,6 +149,9 @@ struct weir_live_request {
 	struct weir_swap_stats stats; /* pause_ns: of all attempts */
 	u64 done_ns;
 	u32 attempts; /* of which all but the last gave up, because some CPU did not come to an end */
+	u32 bytes; /* of a reply's data */
+	u64 uuid; /* of a topic that components have brought along; 0: it is @topic */
+	u32 version;
 	u32 unused;
 };
 

@@ -6,7 +6,7 @@
 #include "cpus.h"
 #include "groups.h"
 
-enum weir_linux_rest { WEIR_LINUX_NO_REST, WEIR_LINUX_REST_OF_SWAP, WEIR_LINUX_REST_OF_NOTIFY };
+enum weir_linux_rest { WEIR_LINUX_NO_REST, WEIR_LINUX_REST_OF_SWAP, WEIR_LINUX_REST_OF_NOTIFY, WEIR_LINUX_REST_OF_ASK };
 
 static int begin_swap(struct weir_live_request *r)
 {
@@ -28,11 +28,26 @@ static int begin_swap(struct weir_live_request *r)
 	return err;
 }
 
+/* The place of the topic that a request is about. (Swaps are requests, too: no topic comes or goes meanwhile.) */
+static int topic_of(const struct weir_live_request *r)
+{
+	return r->uuid ? weir_topic_find(SCHED, r->uuid, r->version) : (int)r->topic;
+}
+
 static int begin_notify(struct weir_live_request *r)
 {
-	struct weir_msg msg = { .topic = r->topic, .cpu = r->cpu, .value = r->value, .value2 = r->value2 };
+	struct weir_msg msg = { .cpu = r->cpu, .value = r->value, .value2 = r->value2 };
+	int topic = topic_of(r);
 	int err;
 
+	if (topic < 0)
+		return topic;
+	err = weir_topic_for_users(SCHED, topic);
+	if (err)
+		return err;
+	msg.topic = topic;
+	if (r->uuid)
+		msg.data = (const void weir_mem *)r->plan;
 	if (r->task != WEIR_NO_TASK) {
 		msg.task = weir_task_get(SCHED, r->task);
 		if (!msg.task)
@@ -40,9 +55,40 @@ static int begin_notify(struct weir_live_request *r)
 	}
 	err = weir_notify_begin(SCHED, weir_port_cpu(), &msg);
 	/* Of other topics the runtime, which is us, hears by itself: see weir_rt_message(). */
-	if (!err && !(SCHED->rt_topics >> (r->topic & 63) & 1))
+	if (!err && !r->uuid && !(SCHED->rt_topics >> (r->topic & 63) & 1))
 		tell(WEIR_EVENT_MESSAGE, r->cpu == WEIR_NO_CPU ? weir_port_cpu() : r->cpu, r->task, r->topic, r->value);
 	return err;
+}
+
+/* What the loader wants to know. Beside the dispatch that serves it, as all that leads to a component. */
+WEIR_GLOBAL int weir_linux_ask(void)
+{
+	struct weir_live_request *r = &weir_live.request;
+	struct weir_msg msg = { .cpu = r->cpu, .value = r->value, .value2 = r->value2 };
+	int topic = topic_of(r);
+	u64 bytes;
+	int err;
+
+	r->bytes = 0;
+	if (topic < 0)
+		return topic;
+	msg.topic = topic;
+	if (r->task != WEIR_NO_TASK) {
+		msg.task = weir_task_get(SCHED, r->task);
+		if (!msg.task)
+			return -WEIR_ENOENT;
+	}
+	err = weir_ask(SCHED, weir_port_cpu(), &msg);
+	if (err)
+		return err;
+	r->value = msg.value;
+	r->value2 = msg.value2;
+	bytes = weir_payload_bytes(SCHED, topic);
+	if (msg.data && bytes && r->plan) {
+		weir_copy((void weir_mem *)r->plan, msg.data, bytes);
+		r->bytes = bytes;
+	}
+	return 0;
 }
 
 /* The CPU looks for work. It is one that waits for a kick, and whose kick is lost. */
@@ -75,6 +121,8 @@ static int begin_request(struct weir_live_request *r)
 	case WEIR_LIVE_NOTIFY:
 		r->result = begin_notify(r);
 		return WEIR_LINUX_REST_OF_NOTIFY;
+	case WEIR_LIVE_ASK:
+		return WEIR_LINUX_REST_OF_ASK;
 	default:
 		r->result = -WEIR_EINVAL;
 		return WEIR_LINUX_NO_REST;
@@ -116,6 +164,8 @@ WEIR_GLOBAL int weir_linux_take_request(void)
 
 WEIR_INLINE void serve_loader(void)
 {
+	int err = 0;
+
 	call_begins();
 	switch (weir_linux_take_request()) {
 	case WEIR_LINUX_NO_REST:
@@ -128,8 +178,11 @@ WEIR_INLINE void serve_loader(void)
 		weir_notify_end(SCHED);
 		weir_linux_call_over(WEIR_CALL_NOTIFY);
 		break;
+	case WEIR_LINUX_REST_OF_ASK:
+		err = weir_linux_ask();
+		break;
 	}
-	weir_linux_answer_loader(0);
+	weir_linux_answer_loader(err);
 }
 
 #endif

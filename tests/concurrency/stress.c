@@ -266,7 +266,7 @@ static void step_machine(u32 cpu, u64 *random)
 		weir_timer_expired(sched, cpu, below(random, 8));
 		break;
 	default:
-		id = weir_topic_register(sched, 1000 + below(random, 4), 1);
+		id = weir_topic_register(sched, &(struct weir_class_topic){ .uuid = 1000 + below(random, 4), .version = 1 });
 		REQUIRE(id > 0);
 		if (!weir_topic_hold(sched, (u32)id)) {
 			REQUIRE(weir_topic_remove(sched, (u32)id) == -WEIR_EBUSY);

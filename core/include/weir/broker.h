@@ -99,6 +99,24 @@ enum weir_criticality {
 	(WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) |            \
 	 WEIR_TOPIC_BIT(EXIT) | WEIR_TOPIC_BIT(TICK) | WEIR_SCOPED_VALUES)
 
+/*
+ * Topics that the core does not know are a component's own: it declares them (WEIR_TOPICS, component.h) and numbers them
+ * itself, from WEIR_OWN(0) on. When an instance is built, each gets a place in the topic table, by its UUID;
+ * weir_topic() has it. The numbers of own topics are not places in the table, and no place has one of them.
+ */
+#define WEIR_MAX_OWN 4u
+#define WEIR_OWN_FIRST (WEIR_MAX_TOPICS - WEIR_MAX_OWN)
+#define WEIR_OWN(n) (WEIR_OWN_FIRST + (n))
+
+/* What a message of an own topic may carry besides its numbers: so many 64-bit words. */
+#define WEIR_PAYLOAD_WORDS 8u
+
+/* Who may publish an own topic. */
+enum weir_from {
+	WEIR_FROM_COMPONENTS = 1 << 0,
+	WEIR_FROM_USER = 1 << 1, /* programs: the control socket, a workload, a scenario */
+};
+
 struct weir_instance;
 struct weir_sched;
 
@@ -112,19 +130,31 @@ struct weir_msg {
 	union {
 		const struct weir_cpumask weir_mem *mask;
 		const struct weir_counters weir_mem *counters; /* COUNTERS: valid during the call */
+		const void weir_mem *data; /* own topics: the payload, typed by the owner; valid during the call. In a
+					    * message: a copy. In a reply: the responder's memory */
 	};
 };
 
+#define WEIR_TOPIC_NAME 24
+
+/* What a topic is, beyond its number. */
 struct weir_topic {
 	u64 uuid;    /* (b) 0: unused entry */
 	u32 version; /* (b) */
-	u32 users;   /* (a) subscriptions and registrations by the runtime */
-	char name[24];
+	u32 users;   /* (a) instances that have it, and weir_topic_hold() */
+	u32 bytes;   /* (b) of its payload, a multiple of 8 */
+	u32 from;    /* (b) enum weir_from */
+	u32 kept;    /* (b) it stays without users: it was registered, and not removed since */
+	u32 unused;
+	char name[WEIR_TOPIC_NAME]; /* (b) */
 };
 
 /* What components call. weir_publish never fails: a message that finds no memory is counted as a fault. */
 void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu,
 		  u64 value);
+/* The same with the payload of an own topic, which is copied: as many bytes as the topic says. */
+void weir_publish_data(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu,
+		       const void weir_mem *data);
 /* 0 and the reply in @msg, or -WEIR_ENOENT without a responder. */
 int weir_request(struct weir_sched weir_mem *s, struct weir_msg *msg);
 

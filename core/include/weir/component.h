@@ -68,6 +68,28 @@ enum weir_kernel {
 	WEIR_KERNEL_NEVER,	/* the verifier refuses it; the manual says why */
 };
 
+/* A topic that the core does not know; its owners agree about UUID, version and payload. */
+struct weir_own_topic {
+	const char *name;   /* shorter than WEIR_TOPIC_NAME */
+	const char *fields; /* the payload's words, in order: names, separated by blanks; empty: only components read it */
+	const char *help;
+	u64 uuid;    /* drawn at random by the first owner, not 0; those below 1000 are standard topics */
+	u32 version; /* of the payload's layout */
+	u32 bytes;   /* of the payload; 0: value and value2 are all */
+	u32 from;    /* enum weir_from */
+	u32 unused;
+};
+
+#define WEIR_TOPIC_OF(name_, uuid_, version_, bytes_, fields_, from_, help_)                        \
+	[WEIR_TOPIC_##name_ - WEIR_OWN_FIRST] = { .name = #name_, .fields = (fields_), .help = (help_), \
+						  .uuid = (uuid_), .version = (version_),           \
+						  .bytes = (bytes_), .from = (from_) }
+
+/* Among the facts: WEIR_COMPONENT(x, WEIR_TOPICS(WEIR_TOPIC_OF(MINE, ...)), ...), with #define WEIR_TOPIC_MINE WEIR_OWN(0). */
+#define WEIR_TOPICS(...)                                                         \
+	.topics = (const struct weir_own_topic[]){ __VA_ARGS__ },                \
+	.nr_topics = sizeof((const struct weir_own_topic[]){ __VA_ARGS__ }) / sizeof(struct weir_own_topic)
+
 /* The truth about a component, for the language, the checker and the manual. */
 struct weir_descriptor {
 	const char *name;
@@ -91,6 +113,9 @@ struct weir_descriptor {
 	u64 needs; /* part of asks that must have a responder */
 	u64 answers;
 	const struct weir_param *params;
+	const struct weir_own_topic *topics; /* WEIR_OWN(0) and on */
+	u32 nr_topics;
+	u32 unused;
 };
 
 #define WEIR_PARAM(comp, field, unit_, def_, min_, max_, help_)                                   \
@@ -125,6 +150,16 @@ struct weir_entries {
 	u64 answers;
 };
 
+/* An own topic, as the core registers it. */
+struct weir_class_topic {
+	u64 uuid;
+	u32 version;
+	u32 bytes;
+	u32 from;
+	u32 unused;
+	char name[WEIR_TOPIC_NAME];
+};
+
 /* The descriptor's part that the core needs at run time; lives in the arena. Shared with Rust. */
 struct weir_class {
 	u32 size;
@@ -136,8 +171,11 @@ struct weir_class {
 	u64 on;	       /* topics with an on_ function */
 	u64 follows;   /* topics with a follow_ function */
 	u64 hears_all; /* part of `on` */
-	u64 answers;
+	u64 answers;   /* own topics have the bits from WEIR_OWN_FIRST on in these */
 	u32 param_offset[WEIR_MAX_PARAMS];
+	u32 nr_topics;
+	u32 unused;
+	struct weir_class_topic topics[WEIR_MAX_OWN];
 };
 
 #ifndef WEIR_TASK_CHUNK /* the model checker takes small ones */
@@ -166,7 +204,26 @@ struct weir_instance {
 	u64 nr_updates; /* (a) */
 	u64 timer_ns; /* (a) armed for this time, 0: not armed */
 	struct weir_region region; /* (b) memory of weir_instance_alloc() */
+	u64 on;	     /* (c) the class's topics, by their places in the topic table */
+	u64 follows; /* (c) */
+	u64 answers; /* (c) */
+	u32 topics[WEIR_MAX_OWN]; /* (c) places of the own topics; 0: none */
 };
+
+/* The place of a topic in the table, by the number that the component has for it: for weir_request() and weir_property(). */
+WEIR_INLINE u32 weir_topic(const struct weir_instance weir_mem *self, u32 topic)
+{
+	return topic < WEIR_OWN_FIRST ? topic : self->topics[(topic - WEIR_OWN_FIRST) & (WEIR_MAX_OWN - 1)];
+}
+
+/* The other way: what the component calls the topic at that place; WEIR_MAX_TOPICS if it is none of its own. */
+WEIR_INLINE u32 weir_own_topic_at(const struct weir_instance weir_mem *self, u32 place)
+{
+	for (u32 k = 0; k < WEIR_MAX_OWN; k++)
+		if (self->topics[k] == place)
+			return WEIR_OWN(k);
+	return WEIR_MAX_TOPICS;
+}
 
 WEIR_INLINE struct weir_pipe weir_mem *weir_in(const struct weir_instance weir_mem *self, u32 port)
 {

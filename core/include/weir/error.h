@@ -15,6 +15,7 @@ enum weir_error {
 	WEIR_EPROTO = 9,   /* topic UUID or version differs from the registered one */
 	WEIR_EPORTS = 10,  /* a component refuses the number or kind of its pipes */
 	WEIR_EPARAM = 11,  /* a component refuses a parameter */
+	WEIR_EPERM = 12,   /* the topic takes no messages from there */
 };
 
 #endif

@@ -57,13 +57,19 @@ struct weir_cpu {
 	u64 nr_inboxed; /* (a) likewise: tasks that they left in the inbox of a pipe whose lock was taken */
 };
 
+/* A message that waits for its delivery. */
+struct weir_queued {
+	struct weir_msg msg;
+	u64 payload[WEIR_PAYLOAD_WORDS]; /* of an own topic that has one */
+};
+
 /* Per calling CPU. (o) all fields but @readers. */
 struct weir_ctx {
 	u32 readers; /* (a) calls under way on this CPU */
 	u32 cpu;
 	struct weir_pipe weir_mem *work_head;
 	struct weir_pipe weir_mem *work_tail;
-	struct weir_msg weir_mem *msgs; /* messages to deliver when no lock is held */
+	struct weir_queued weir_mem *msgs; /* messages to deliver when no lock is held */
 	u32 nr_msgs;
 	u32 cap_msgs;
 	u32 nr_held; /* strict: locks held, by rank */
@@ -81,6 +87,7 @@ struct weir_ctx {
 	struct weir_pipe weir_mem *given; /* the pipe that weir_drain() was called for, until it has been seen to */
 	struct weir_task weir_mem *add;	  /* what enters it */
 	struct weir_msg msg; /* the message that is being delivered */
+	u64 payload[WEIR_PAYLOAD_WORDS]; /* its payload */
 	u32 delivery;	     /* 0: none; 1: not begun; 2: those that hear all; 3: those in its scope */
 	u32 followers;	     /* hooks of its task that were looked at */
 	u32 sub_at;	     /* the next of the part of `sub_list` that is under way */
@@ -233,12 +240,24 @@ u64 weir_remote_sent(struct weir_sched weir_mem *s, u32 domain);
  */
 int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu);
 
-/* Topics beyond the standard ones. Register: id or error; remove: -WEIR_EBUSY while in use. */
-int weir_topic_register(struct weir_sched weir_mem *s, u64 uuid, u32 version);
+/*
+ * Topics beyond the standard ones. Instances bring their own and take them along when they go. A runtime that registers one has
+ * it until it removes it. Register: id or error. Remove: 0, or -WEIR_EBUSY while it has users: it goes with the last of them.
+ */
+int weir_topic_register(struct weir_sched weir_mem *s, const struct weir_class_topic weir_mem *topic);
+/* The place of the topic in the table; -WEIR_ENOENT, or -WEIR_EPROTO if another version is there. */
+int weir_topic_find(struct weir_sched weir_mem *s, u64 uuid, u32 version);
 int weir_topic_check(struct weir_sched weir_mem *s, u32 topic, u64 uuid, u32 version);
 int weir_topic_hold(struct weir_sched weir_mem *s, u32 topic);
 int weir_topic_release(struct weir_sched weir_mem *s, u32 topic);
 int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic);
+/*
+ * What a program wishes to publish: -WEIR_EPERM if the topic takes nothing from programs. (Which standard topics do, and what of
+ * them, weir-core's outside.rs says; they pass here.)
+ */
+int weir_topic_for_users(struct weir_sched weir_mem *s, u32 topic);
+/* What @msg->data points to, bytes. */
+u64 weir_payload_bytes(const struct weir_sched weir_mem *s, u32 topic);
 
 /*
  * Replace the graph (or build the first one). New state is built beside the old; callers are held off

@@ -11,10 +11,9 @@ extern const struct weir_entries weir_entries[];
 extern const u32 weir_nr_descriptors;
 
 /* What the core keeps of a class. @out is zeroed. */
-void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entries *e,
-			struct weir_class *out)
+void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entries *e, struct weir_class *out)
 {
-	weir_assert(d->nr_params <= WEIR_MAX_PARAMS);
+	weir_assert(d->nr_params <= WEIR_MAX_PARAMS && d->nr_topics <= WEIR_MAX_OWN);
 	out->size = d->size;
 	out->per_task = d->per_task;
 	out->change_kinds = d->change_kinds;
@@ -29,6 +28,18 @@ void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entri
 	out->answers = e->answers;
 	for (u32 k = 0; k < d->nr_params; k++)
 		out->param_offset[k] = d->params[k].offset;
+	out->nr_topics = d->nr_topics;
+	for (u32 k = 0; k < d->nr_topics; k++) {
+		const struct weir_own_topic *own = &d->topics[k];
+		struct weir_class_topic *topic = &out->topics[k];
+
+		topic->uuid = own->uuid;
+		topic->version = own->version;
+		topic->bytes = own->bytes;
+		topic->from = own->from;
+		for (u32 i = 0; i + 1 < WEIR_TOPIC_NAME && own->name[i]; i++)
+			topic->name[i] = own->name[i];
+	}
 }
 
 /* The table for weir_config: @out has room for weir_nr_descriptors entries and is zeroed. */

@@ -66,6 +66,10 @@ pub enum Command {
     Live(Box<crate::live::LiveArgs>),
     /// Replace the scheduler of this machine, in place
     Switch(crate::switch::SwitchArgs),
+    /// Publish a message to the running scheduler
+    Publish(crate::message::PublishArgs),
+    /// Ask the running scheduler: what a component answers for a topic
+    Request(crate::message::RequestArgs),
     /// Show the state of the running scheduler
     Status(crate::status::StatusArgs),
     /// Watch the running scheduler: graph, CPUs and tasks on the terminal

@@ -30,7 +30,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
                 rows.push(json!({
                     "topology": facts.topology, "machine": facts.machine, "ok": true,
                     "instances": facts.instances, "pipes": facts.pipes, "depth": facts.depth,
-                    "cpus": facts.cpus,
+                    "cpus": facts.cpus, "whens": facts.whens.iter().map(when).collect::<Vec<_>>(),
                     "errors": [], "warnings": facts.warnings.iter().map(finding).collect::<Vec<_>>(),
                 }));
                 if !args.json && !args.quiet {
@@ -38,6 +38,14 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
                         "{}: ok on {}: {} instances, {} pipes, at most {} in a row\n",
                         facts.topology, facts.machine, facts.instances, facts.pipes, facts.depth
                     ))?;
+                    for w in &facts.whens {
+                        let case = |(i, c): (usize, &Option<String>)| {
+                            let shown = c.as_ref().map_or("otherwise".to_string(), |c| format!("when {c}"));
+                            format!("{i} {shown}{}", if i == w.case { " (these numbers)" } else { "" })
+                        };
+                        let cases = w.cases.iter().enumerate().map(case).collect::<Vec<_>>().join(", ");
+                        output::print(&format!("  {}: cases {cases}; each of them is sound\n", w.param))?;
+                    }
                 }
             }
             Err(fault) => {
@@ -54,6 +62,11 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
         output::print(&output::json(&rows)?)?;
     }
     if errors.is_empty() { Ok(ExitCode::SUCCESS) } else { Err(Fault { blame, diags: errors }) }
+}
+
+/// What a topology depends on, for machines.
+fn when(w: &weir_lang::When) -> serde_json::Value {
+    json!({ "param": w.param, "cases": w.cases, "case": w.case })
 }
 
 /// A warning for machines.

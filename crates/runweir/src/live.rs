@@ -123,10 +123,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         let warnings = compiled.warnings.iter().map(topology::diag).chain(ignored.iter().map(finding));
         output::show(&warnings.collect::<Vec<_>>());
     }
-    let script = match &found {
-        Some(found) => Some(Script::prepare(found, &source, &sets, &shape, &compiled)?),
-        None => None,
-    };
+    let script = Script::prepare(found.as_ref(), &source, &sets, &shape, &compiled)?;
     catch_signals()?;
     let mut recording = match &args.record {
         Some(dir) => Some(Recording::prepare(dir, args.force, &compiled, &shape)?),

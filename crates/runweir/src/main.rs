@@ -15,6 +15,7 @@ mod formatting;
 mod import;
 mod listing;
 mod live;
+mod message;
 mod models;
 mod output;
 mod pages;
@@ -74,6 +75,8 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Fmt(args) => formatting::fmt(&args),
         Command::Live(args) => live::live(&args),
         Command::Switch(args) => switch::switch(&args),
+        Command::Publish(args) => message::publish(&args),
+        Command::Request(args) => message::request(&args),
         Command::Status(args) => status::status(&args),
         Command::Top(args) => top::top(&args),
         Command::Threads(args) => threads::threads(&args),

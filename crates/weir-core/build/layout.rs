@@ -10,6 +10,8 @@ use std::path::Path;
 const MIRRORS: &[(&str, &str, &str, &str, bool)] = &[
     ("ffi.rs", "crate::ffi", "CConfig", "weir_config", false),
     ("ffi.rs", "crate::ffi", "CClass", "weir_class", false),
+    ("ffi.rs", "crate::ffi", "CClassTopic", "weir_class_topic", false),
+    ("ffi.rs", "crate::ffi", "COwnTopic", "weir_own_topic", false),
     ("ffi.rs", "crate::ffi", "CPlan", "weir_plan", false),
     ("ffi.rs", "crate::ffi", "CPlanPipe", "weir_plan_pipe", false),
     ("ffi.rs", "crate::ffi", "CPlanInstance", "weir_plan_instance", false),

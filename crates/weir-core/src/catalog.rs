@@ -81,6 +81,55 @@ pub enum Kernel {
     Never(String),
 }
 
+/// A topic that a component brings along: the core does not know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OwnTopic {
+    pub name: String,
+    pub help: String,
+    pub uuid: u64,
+    pub version: u32,
+    /// Of the payload.
+    pub bytes: u32,
+    /// What the payload's words are called; none: only components read it.
+    pub fields: Vec<String>,
+    /// Programs may publish it.
+    pub from_users: bool,
+    /// Components do.
+    pub from_components: bool,
+}
+
+impl OwnTopic {
+    /// Do both owners mean the same? They may describe it in other words.
+    pub fn is_same(&self, other: &OwnTopic) -> bool {
+        let facts = |t: &OwnTopic| (t.uuid, t.version, t.bytes, t.publishers());
+        self.name == other.name && self.fields == other.fields && facts(self) == facts(other)
+    }
+
+    /// `enum weir_from`
+    pub(crate) fn publishers(&self) -> u32 {
+        u32::from(self.from_components) | u32::from(self.from_users) << 1
+    }
+
+    /// The payload from named fields, those that are not named being 0.
+    ///
+    /// # Errors
+    /// A field that the topic has not: a message and a remedy.
+    pub fn payload(&self, given: &[(String, u64)]) -> Result<Vec<u64>, (String, String)> {
+        let mut words = vec![0; self.fields.len()];
+        for (name, value) in given {
+            let Some(at) = self.fields.iter().position(|f| f == name) else {
+                let help = match self.fields.is_empty() {
+                    true => format!("{} has no fields: give its `value`", self.name),
+                    false => format!("its fields are {}", self.fields.join(", ")),
+                };
+                return Err((format!("the topic {} has no field `{name}`", self.name), help));
+            };
+            words[at] = *value;
+        }
+        Ok(words)
+    }
+}
+
 /// One component class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComponentInfo {
@@ -104,6 +153,8 @@ pub struct ComponentInfo {
     /// Subset of `asks` without whose responder it cannot work.
     pub needs: Vec<String>,
     pub answers: Vec<String>,
+    /// Topics that it brings along.
+    pub topics: Vec<OwnTopic>,
     /// Bytes of private memory per task, 0 if none.
     pub per_task: u32,
     /// Out-pipes are keyed (sorted by a 64-bit key) rather than lists.
@@ -152,6 +203,23 @@ pub struct Catalog {
 impl Catalog {
     pub fn get(&self, name: &str) -> Option<&ComponentInfo> {
         self.components.iter().find(|c| c.name == name)
+    }
+
+    /// A topic that some component brings along, by its name.
+    pub fn own_topic(&self, name: &str) -> Option<&OwnTopic> {
+        self.components.iter().flat_map(|c| &c.topics).find(|t| t.name == name)
+    }
+
+    /// Names of all topics, the standard ones first.
+    pub fn topic_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Topic::all().map(Topic::name).collect();
+        let own = self.components.iter().flat_map(|c| &c.topics).map(|t| t.name.as_str());
+        for name in own {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// The component of a class id, as plans have it.

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::catalog::{self, Catalog, Class, ComponentInfo, Kernel, ParamInfo, PortLabel, Unit};
+use crate::catalog::{self, Catalog, Class, ComponentInfo, Kernel, OwnTopic, ParamInfo, PortLabel, Unit};
 use crate::ffi::{self, CClass, CDescriptor, CEntries};
 use crate::sched::Topic;
 
@@ -95,8 +95,34 @@ pub(crate) fn params(d: &CDescriptor) -> &[ffi::CParam] {
     unsafe { std::slice::from_raw_parts(d.params, d.nr_params as usize) }
 }
 
-fn topics(bits: u64) -> Vec<String> {
-    Topic::all().filter(|t| bits >> (*t as u32) & 1 == 1).map(|t| t.name().to_owned()).collect()
+/// First number of a component's own topics, `WEIR_OWN_FIRST`.
+pub(crate) const OWN_FIRST: u32 = 60;
+
+/// Names of topics, of which those from [`OWN_FIRST`] on are the component's own.
+fn topics(bits: u64, own: &[OwnTopic]) -> Vec<String> {
+    let mine = (OWN_FIRST..).zip(own).filter(|(n, _)| bits >> n & 1 == 1).map(|(_, t)| t.name.clone());
+    let standard = Topic::all().filter(|t| bits >> (*t as u32) & 1 == 1).map(|t| t.name().to_owned());
+    standard.chain(mine).collect()
+}
+
+/// Topics that a component brings along.
+pub(crate) fn own_topics(d: &CDescriptor) -> Vec<OwnTopic> {
+    if d.nr_topics == 0 || d.topics.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: WEIR_TOPICS derives the count from the array itself.
+    let all = unsafe { std::slice::from_raw_parts(d.topics, d.nr_topics as usize) };
+    let one = |t: &ffi::COwnTopic| OwnTopic {
+        name: text(t.name),
+        help: text(t.help),
+        uuid: t.uuid,
+        version: t.version,
+        bytes: t.bytes,
+        fields: text(t.fields).split_whitespace().map(str::to_owned).collect(),
+        from_users: t.from & 2 != 0,
+        from_components: t.from & 1 != 0,
+    };
+    all.iter().map(one).collect()
 }
 
 fn info(id: u16, d: &CDescriptor, e: &CEntries) -> ComponentInfo {
@@ -119,6 +145,7 @@ fn said<'m>(manual: &'m str, tag: &str) -> Option<&'m str> {
 
 /// What tools may know of a component.
 pub(crate) fn described(id: u16, d: &CDescriptor, e: &CEntries, source: &str, manual: &str) -> ComponentInfo {
+    let own = own_topics(d);
     ComponentInfo {
         id,
         class: match d.cls {
@@ -139,11 +166,12 @@ pub(crate) fn described(id: u16, d: &CDescriptor, e: &CEntries, source: &str, ma
         outs: (d.out_min, d.out_max),
         out_label: if d.out_label == 1 { PortLabel::Isa } else { PortLabel::None },
         params: params(d).iter().map(param).collect(),
-        listens: topics(e.on | e.follows),
-        publishes: topics(d.publishes),
-        asks: topics(d.asks | d.needs),
-        needs: topics(d.needs),
-        answers: topics(e.answers),
+        listens: topics(e.on | e.follows, &own),
+        publishes: topics(d.publishes, &own),
+        asks: topics(d.asks | d.needs, &own),
+        needs: topics(d.needs, &own),
+        answers: topics(e.answers, &own),
+        topics: own,
         per_task: d.per_task,
         keyed_out: d.keyed_out != 0,
         kernel: match d.kernel {
@@ -183,9 +211,10 @@ mod tests {
     fn descriptors_state_what_the_code_does() {
         for (d, e) in descriptors() {
             let name = text(d.name);
-            assert_eq!(topics(d.listens), topics(e.on | e.follows), "{name}: listens");
+            assert_eq!(d.listens, e.on | e.follows, "{name}: listens");
             assert_eq!(d.hears_all & !e.on, 0, "{name}: hears_all is part of what it subscribes to");
-            assert_eq!(topics(d.answers), topics(e.answers), "{name}: answers");
+            assert_eq!(d.answers, e.answers, "{name}: answers");
+            assert_eq!(crate::loaded::own_topics_sound(d), Ok(()), "{name}");
             assert_eq!(d.needs & !d.asks, 0, "{name}: needs is part of asks");
             for p in params(d) {
                 assert!(p.min <= p.def && p.def <= p.max, "{name}.{}: default in range", text(p.name));
@@ -218,6 +247,19 @@ mod tests {
             let text = std::fs::read_to_string(root.join(&c.source)).expect("it was compiled");
             let long = text.lines().count() > 250;
             assert_eq!(said(&c.manual, "long").is_some(), long, "{}: split it, or write why not", c.source);
+        }
+    }
+
+    /// What has one name or one UUID is one topic, whichever components bring it along.
+    #[test]
+    fn components_agree_about_the_topics_that_they_share() {
+        let all: Vec<_> =
+            catalog().components.iter().flat_map(|c| c.topics.iter().map(|t| (&c.name, t))).collect();
+        assert!(all.iter().any(|(c, t)| *c == "tenant" && t.name == "TENANT" && t.fields == ["tenant"]));
+        for (a, t) in &all {
+            for (b, o) in all.iter().filter(|(_, o)| o.name == t.name || o.uuid == t.uuid) {
+                assert!(t.is_same(o), "{} of {a} is not {} of {b}", t.name, o.name);
+            }
         }
     }
 

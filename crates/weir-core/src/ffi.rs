@@ -35,6 +35,35 @@ pub struct CClass {
     pub hears_all: u64,
     pub answers: u64,
     pub param_offset: [u32; 8],
+    pub nr_topics: u32,
+    pub unused: u32,
+    pub topics: [CClassTopic; 4],
+}
+
+/// `struct weir_class_topic`
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CClassTopic {
+    pub uuid: u64,
+    pub version: u32,
+    pub bytes: u32,
+    pub from: u32,
+    pub unused: u32,
+    pub name: [u8; 24],
+}
+
+/// `struct weir_own_topic`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct COwnTopic {
+    pub name: *const c_char,
+    pub fields: *const c_char,
+    pub help: *const c_char,
+    pub uuid: u64,
+    pub version: u32,
+    pub bytes: u32,
+    pub from: u32,
+    pub unused: u32,
 }
 
 #[repr(C)]
@@ -184,6 +213,9 @@ pub struct CDescriptor {
     pub needs: u64,
     pub answers: u64,
     pub params: *const CParam,
+    pub topics: *const COwnTopic,
+    pub nr_topics: u32,
+    pub unused: u32,
 }
 
 // SAFETY: descriptors are constants; their pointers lead to constants.
@@ -263,7 +295,10 @@ unsafe extern "C" {
     pub fn weir_remote_poll(s: *mut CSched, cpu: u32) -> c_int;
     pub fn weir_remote_sent(s: *mut CSched, domain: u32) -> u64;
     pub fn weir_timer_expired(s: *mut CSched, cpu: u32, instance: u32) -> c_int;
-    pub fn weir_topic_register(s: *mut CSched, uuid: u64, version: u32) -> c_int;
+    pub fn weir_topic_register(s: *mut CSched, topic: *const CClassTopic) -> c_int;
+    pub fn weir_topic_find(s: *mut CSched, uuid: u64, version: u32) -> c_int;
+    pub fn weir_topic_for_users(s: *mut CSched, topic: u32) -> c_int;
+    pub fn weir_payload_bytes(s: *const CSched, topic: u32) -> u64;
     pub fn weir_topic_check(s: *mut CSched, topic: u32, uuid: u64, version: u32) -> c_int;
     pub fn weir_topic_hold(s: *mut CSched, topic: u32) -> c_int;
     pub fn weir_topic_release(s: *mut CSched, topic: u32) -> c_int;

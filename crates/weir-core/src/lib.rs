@@ -24,7 +24,7 @@ pub mod shape;
 pub mod tables;
 mod topic;
 
-pub use catalog::{Catalog, Class, ComponentInfo, Kernel, Ordering, ParamInfo, PortLabel, Unit};
+pub use catalog::{Catalog, Class, ComponentInfo, Kernel, Ordering, OwnTopic, ParamInfo, PortLabel, Unit};
 pub use classes::{HEADERS, catalog, class_table, classes_with_timer};
 pub use counters::Counters;
 pub use cpuset::{CpuSet, MAX_CPUS};
@@ -34,7 +34,8 @@ pub use plan::{InstanceIdx, PipeIdx, Plan, PlanCpu, PlanInstance, PlanPipe};
 #[cfg(feature = "strict")]
 pub use sched::strict_impatience;
 pub use sched::{
-    Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Sched, SwapStats, TaskId, Topic, error_name,
+    Config, Error, Msg, OpKind, OpRecord, OutMsg, Picked, Reply, Sched, SwapStats, TaskId, Topic, error_name,
 };
 pub use shape::{CpuShape, MachineShape};
 pub use tables::Image;
+pub use topic::STATUS_QUERIES;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::catalog::{Catalog, ComponentInfo, Kernel};
+use crate::catalog::{Catalog, ComponentInfo, Kernel, OwnTopic};
 use crate::classes;
 use crate::elf;
 use crate::ffi::{self, CClass, CPlugin};
@@ -262,7 +262,11 @@ fn topics_agree(name: &str, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Result<(
         if odd == 0 {
             continue;
         }
-        let topic = Topic::ALL.get(odd.trailing_zeros() as usize).map_or("an unknown topic", |t| t.name());
+        let own = classes::own_topics(d);
+        let number = odd.trailing_zeros();
+        let mine = number.checked_sub(classes::OWN_FIRST).and_then(|n| own.get(n as usize));
+        let standard = Topic::ALL.get(number as usize).map(|t| t.name());
+        let topic = mine.map(|t| t.name.as_str()).or(standard).unwrap_or("an unknown topic");
         let lower = topic.to_lowercase();
         let functions: Vec<String> = functions.iter().map(|f| format!("`{name}_{f}_{lower}`")).collect();
         let functions = functions.join(" or ");
@@ -283,6 +287,74 @@ fn topics_agree(name: &str, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Result<(
     }
 }
 
+/// The topics that a component brings along make sense.
+pub(crate) fn own_topics_sound(d: &ffi::CDescriptor) -> Result<(), String> {
+    const MAX_OWN: u32 = 4;
+    const MAX_BYTES: u32 = 64;
+    /// Numbers of standard topics, and room for more.
+    const RESERVED: u64 = 1000;
+    if d.nr_topics > MAX_OWN || (d.nr_topics > 0 && d.topics.is_null()) {
+        return Err(format!("it brings {} topics along, and {MAX_OWN} are possible", d.nr_topics));
+    }
+    let used = d.listens | d.publishes | d.asks | d.needs | d.answers;
+    let declared = ((1u64 << d.nr_topics) - 1) << classes::OWN_FIRST;
+    let own = u64::MAX << classes::OWN_FIRST;
+    if used & own & !declared != 0 {
+        return Err("it names an own topic that it does not declare: add it to WEIR_TOPICS".into());
+    }
+    for t in classes::own_topics(d) {
+        let word = t.name.starts_with(|c: char| c.is_ascii_uppercase())
+            && t.name.len() < 24
+            && t.name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        let name = t.name.escape_debug();
+        if !word {
+            return Err(format!("`{name}` is no name of a topic: up to 23 of A-Z, 0-9 and _"));
+        }
+        if Topic::by_name(&t.name).is_some() {
+            return Err(format!("its topic {name} has the name of a standard topic"));
+        }
+        if t.uuid < RESERVED {
+            return Err(format!(
+                "the UUID {} of its topic {name} is one of standard topics; draw one",
+                t.uuid
+            ));
+        }
+        if t.bytes % 8 != 0 || t.bytes > MAX_BYTES {
+            return Err(format!(
+                "the payload of its topic {name} has {} bytes: a multiple of 8, up to {MAX_BYTES}",
+                t.bytes
+            ));
+        }
+        if !t.fields.is_empty() && t.fields.len() * 8 != t.bytes as usize {
+            return Err(format!("its topic {name} names {} words of {} bytes", t.fields.len(), t.bytes));
+        }
+        if t.from_users && t.fields.is_empty() && t.bytes > 0 {
+            return Err(format!("programs may publish its topic {name}, whose words have no names"));
+        }
+        if !t.from_users && !t.from_components {
+            return Err(format!("nobody may publish its topic {name}"));
+        }
+    }
+    Ok(())
+}
+
+/// Components that have a topic in common mean the same by it.
+fn known_topics(own: &[OwnTopic], all: &Catalog) -> Result<(), String> {
+    for t in own {
+        for c in &all.components {
+            let Some(o) = c.topics.iter().find(|o| (o.name == t.name || o.uuid == t.uuid) && !o.is_same(t))
+            else {
+                continue;
+            };
+            return Err(format!(
+                "its topic {} (UUID {:#x}, version {}, {} bytes) is not the {} of `{}` (UUID {:#x}, version {}, {} bytes): what has one name or UUID is one topic",
+                t.name, t.uuid, t.version, t.bytes, o.name, c.name, o.uuid, o.version, o.bytes
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// What a test sees to for built-in components: the description agrees with the code.
 fn sound(info: &ComponentInfo, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Result<(), String> {
     let word = |s: &str| {
@@ -294,7 +366,9 @@ fn sound(info: &ComponentInfo, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Resul
     if !word(&info.name) {
         return Err(format!("`{}` is no name of a component", info.name.escape_debug()));
     }
+    own_topics_sound(d)?;
     topics_agree(&info.name, d, e)?;
+    known_topics(&info.topics, classes::catalog())?;
     if d.out_max > 0 && e.has & HAS_UPDATE == 0 {
         return Err(format!("it has out-pipes, but no function `{}_update` that fills them", info.name));
     }

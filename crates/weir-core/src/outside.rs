@@ -98,6 +98,25 @@ fn rule(topic: Topic) -> Result<Rule, Owner> {
 }
 
 impl Topic {
+    /// Components ask for it; there are no messages.
+    pub fn is_only_answered(self) -> bool {
+        matches!(rule(self), Err(Owner::Answered))
+    }
+
+    /// It says what tasks and CPUs do all the time: components hear it, observers have events of their own for that.
+    pub fn is_state(self) -> bool {
+        matches!(
+            self,
+            Topic::Admit
+                | Topic::Dispatch
+                | Topic::Relinquish
+                | Topic::Block
+                | Topic::Unblock
+                | Topic::Exit
+                | Topic::Tick
+        )
+    }
+
     /// Topics that a user may publish.
     pub fn for_users() -> impl Iterator<Item = Topic> {
         Self::all().filter(|t| rule(*t).is_ok())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A topology as tables: what the language compiles to and what the core builds from (DESIGN D2).
 
-use crate::catalog::ComponentInfo;
+use crate::catalog::{ComponentInfo, OwnTopic};
 use crate::classes::catalog;
 use crate::topic::Topic;
 
@@ -124,6 +124,17 @@ impl Plan {
             }
         }
         other
+    }
+
+    /// Topics that its instances bring along; one that several have comes as often.
+    pub fn own_topics(&self) -> impl Iterator<Item = &'static OwnTopic> {
+        let components = self.instances.iter().filter_map(|i| catalog().class(i.class));
+        components.flat_map(|c| &c.topics)
+    }
+
+    /// The topic of this name that its instances bring along.
+    pub fn own_topic(&self, name: &str) -> Option<&'static OwnTopic> {
+        self.own_topics().find(|t| t.name == name)
     }
 
     /// Number of coherence domains.

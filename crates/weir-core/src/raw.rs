@@ -143,6 +143,10 @@ plain! {
         nr_updates: u64,
         timer_ns: u64,
         region: u64,
+        on: u64,
+        follows: u64,
+        answers: u64,
+        topics: [u32; 4],
     }
     /// `struct weir_task`.
     "weir_task" Task {

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use memmap2::{MmapMut, MmapOptions};
 
+use crate::catalog::OwnTopic;
 use crate::classes;
 use crate::crash::{self, Crash};
 use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, CReplacement, CSched, CSwapStats, CTask};
@@ -47,6 +48,18 @@ pub struct Msg {
     /// Only for `Topic::Affinity`; an empty set means "everywhere".
     pub mask: Option<CpuSet>,
 }
+
+/// What the responder of a topic said ([`Sched::ask`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    pub value: u64,
+    pub value2: u64,
+    /// What goes with it: the words of a set of CPUs, of counters, of an own topic's payload; none if there is nothing.
+    pub data: Vec<u64>,
+}
+
+/// `WEIR_EPROTO`
+const WEIR_EPROTO: i32 = 9;
 
 /// What components told the runtime during the last call(s).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +149,7 @@ impl Error {
 
 /// The name of an error number of `weir/error.h`, as component authors write it.
 pub fn error_name(code: u64) -> &'static str {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 13] = [
         "none",
         "WEIR_ENOMEM",
         "WEIR_EINVAL",
@@ -149,6 +162,7 @@ pub fn error_name(code: u64) -> &'static str {
         "WEIR_EPROTO",
         "WEIR_EPORTS",
         "WEIR_EPARAM",
+        "WEIR_EPERM",
     ];
     NAMES.get(code as usize).copied().unwrap_or("an unknown error")
 }
@@ -166,6 +180,7 @@ pub(crate) fn error(code: i32, doing: &str) -> Error {
         9 => "the topic's UUID or version differs",
         10 => "a component refuses its pipes",
         11 => "a component refuses a parameter",
+        12 => "programs may not publish this topic",
         _ => "unknown reason",
     };
     Error { code: -code, message: format!("{doing}: {why}") }
@@ -740,11 +755,72 @@ impl Sched {
         (m.faults, m.lost_messages)
     }
 
-    /// Register a topic beyond the standard ones, by UUID and version; gives its number.
-    pub fn topic_register(&mut self, uuid: u64, version: u32) -> Result<u32, Error> {
-        // SAFETY: valid scheduler.
-        let id = unsafe { ffi::weir_topic_register(self.s, uuid, version) };
+    /// Register a topic beyond the standard ones, which stays until it is removed; gives its number.
+    pub fn topic_register(&mut self, topic: &OwnTopic) -> Result<u32, Error> {
+        let mut name = [0; 24];
+        name.iter_mut().take(23).zip(topic.name.bytes()).for_each(|(to, from)| *to = from);
+        let (uuid, version, bytes) = (topic.uuid, topic.version, topic.bytes);
+        let c = ffi::CClassTopic { uuid, version, bytes, from: topic.publishers(), unused: 0, name };
+        // SAFETY: valid scheduler and record.
+        let id = unsafe { ffi::weir_topic_register(self.s, &c) };
         if id < 0 { Err(error(id, "registering a topic")) } else { Ok(id as u32) }
+    }
+
+    /// The number of a topic that some instance has brought along, or that was registered.
+    pub fn topic_find(&self, topic: &OwnTopic) -> Result<u32, Error> {
+        // SAFETY: valid scheduler.
+        let id = unsafe { ffi::weir_topic_find(self.s, topic.uuid, topic.version) };
+        if id < 0 { Err(error(id, "looking for a topic")) } else { Ok(id as u32) }
+    }
+
+    /// Publish a topic that is not a standard one, for a program. `data` are the payload's words.
+    ///
+    /// # Errors
+    /// No instance has the topic, it takes nothing from programs, or the payload is of another length.
+    pub fn publish_own(&mut self, cpu: u32, topic: &OwnTopic, msg: &Msg, data: &[u64]) -> Result<(), Error> {
+        let id = self.topic_find(topic)?;
+        // SAFETY: valid scheduler.
+        done(unsafe { ffi::weir_topic_for_users(self.s, id) }, "publishing a message")?;
+        if data.len() * 8 != topic.bytes as usize {
+            return Err(error(-WEIR_EPROTO, "publishing a message"));
+        }
+        let c = CMsg {
+            topic: id,
+            cpu: msg.cpu.unwrap_or(u32::MAX),
+            task: msg.task.map_or(ptr::null_mut(), |t| self.raw(t)),
+            value: msg.value,
+            value2: msg.value2,
+            // The field is a union in C, of pointers to what the topic carries.
+            mask: if data.is_empty() { ptr::null() } else { data.as_ptr().cast() },
+        };
+        // SAFETY: valid scheduler; the payload, of the length that the topic says, is copied.
+        let code = self.enter(|| unsafe { ffi::weir_notify(self.s, cpu, &c) });
+        self.after_call(cpu);
+        done(code, "publishing a message")
+    }
+
+    /// Ask the responder of any topic, by its number: what a program may learn.
+    ///
+    /// # Errors
+    /// Nobody answers, or the responder refuses the question.
+    pub fn ask(&mut self, cpu: u32, topic: u32, msg: &Msg) -> Result<Reply, Error> {
+        let mut c = CMsg {
+            topic,
+            cpu: msg.cpu.unwrap_or(u32::MAX),
+            task: msg.task.map_or(ptr::null_mut(), |t| self.raw(t)),
+            value: msg.value,
+            value2: msg.value2,
+            mask: ptr::null(),
+        };
+        // SAFETY: valid scheduler and message.
+        let code = self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut c) });
+        self.after_call(cpu);
+        done(code, "asking")?;
+        // SAFETY: valid scheduler.
+        let bytes = if c.mask.is_null() { 0 } else { unsafe { ffi::weir_payload_bytes(self.s, topic) } };
+        // SAFETY: a responder returns null or a record in the arena of the length that the topic says.
+        let data = (0..bytes as usize / 8).map(|i| unsafe { c.mask.cast::<u64>().add(i).read() }).collect();
+        Ok(Reply { value: c.value, value2: c.value2, data })
     }
 
     /// Whether a topic number stands for this UUID and version.

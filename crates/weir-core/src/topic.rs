@@ -68,6 +68,25 @@ topics! {
     Limit => "LIMIT",
 }
 
+/// What STATUS may be asked, in the order of the numbers of `weir/status.h`; the object is a pipe or an instance.
+pub const STATUS_QUERIES: [&str; 15] = [
+    "PIPE_NR",
+    "PIPE_LOAD",
+    "PIPE_MAX",
+    "PIPE_ADDED",
+    "PIPE_REMOVED",
+    "NR_PIPES",
+    "NR_INSTANCES",
+    "INSTANCE_UPDATES",
+    "NR_TASKS",
+    "NR_SCHEDULABLE",
+    "NR_RUNNING",
+    "NR_IDLE",
+    "NR_ONLINE",
+    "ARENA_USED",
+    "FAULTS",
+];
+
 impl Topic {
     /// The standard topics, in order of their number.
     pub fn all() -> impl Iterator<Item = Topic> {

@@ -24,6 +24,8 @@ pub struct Component {
     pub language: Language,
     /// Names without the prefix: `update`, `on_priority` …
     pub entries: Vec<String>,
+    /// Topics that it declares itself, with the component's numbers for them: `#define WEIR_TOPIC_X WEIR_OWN(0)`.
+    pub own: Vec<(String, u32)>,
     /// Its descriptor says `.plain = 1`: no loops, functions of its own and clocks (what lives across their calls takes room in a
     /// frame).
     pub plain: bool,
@@ -47,6 +49,14 @@ impl Component {
 
     fn in_kernel(&self) -> bool {
         !self.never_in_kernel
+    }
+
+    /// What the topic's number is called in C, whoever declares it.
+    fn number(&self, topic: &str) -> String {
+        match self.own.iter().find(|o| o.0 == topic) {
+            Some((_, n)) => format!("WEIR_OWN({n})"),
+            None => format!("WEIR_TOPIC_{topic}"),
+        }
     }
 
     /// Topics of the entries that begin with `prefix`, upper case.
@@ -82,6 +92,7 @@ pub fn scan(root: &Path) -> io::Result<Vec<Component>> {
                     path.file_name().unwrap_or_default().to_string_lossy()
                 ),
                 entries: entries(&name, &text, language),
+                own: own_topics(&text),
                 plain: plain(&path, &text)?,
                 manual: manual(&text),
                 name,
@@ -155,6 +166,17 @@ fn entries(name: &str, text: &str, language: Language) -> Vec<String> {
     found
 }
 
+/// `#define WEIR_TOPIC_X WEIR_OWN(n)`
+pub(crate) fn own_topics(text: &str) -> Vec<(String, u32)> {
+    let one = |line: &str| {
+        let mut words = line.strip_prefix("#define")?.split_whitespace();
+        let name = words.next()?.strip_prefix("WEIR_TOPIC_")?;
+        let number = words.next()?.strip_prefix("WEIR_OWN(")?.split(')').next()?;
+        Some((name.to_owned(), number.parse().ok()?))
+    };
+    text.lines().filter_map(one).collect()
+}
+
 /// The second comment of a C file, or the `//!` lines of a Rust file.
 fn manual(text: &str) -> String {
     if text.contains("\n//! ") {
@@ -204,6 +226,9 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
         match c.language {
             Language::C => {
                 let _ = writeln!(out, "#include \"{}\"", c.path.display());
+                for (topic, _) in &c.own {
+                    let _ = writeln!(out, "#undef WEIR_TOPIC_{topic}");
+                }
             }
             Language::Rust => foreign(&mut out, c),
         }
@@ -300,7 +325,7 @@ const ENTRIES: [Entry; 11] = [
 fn functions(c: &Component, e: &Entry) -> Vec<(String, String)> {
     let n = &c.name;
     if e.by_topic {
-        let label = |topic: &str| format!("WEIR_CLASS_{n} * WEIR_MAX_TOPICS + WEIR_TOPIC_{topic}");
+        let label = |topic: &str| format!("WEIR_CLASS_{n} * WEIR_MAX_TOPICS + {}", c.number(topic));
         c.topics(e.function).into_iter().map(|(f, topic)| (f, label(&topic))).collect()
     } else if c.has(e.function) {
         vec![(e.function.to_owned(), format!("WEIR_CLASS_{n}"))]
@@ -345,7 +370,7 @@ fn dispatch(out: &mut String, all: &[&Component], target: Target) {
                 }
             }
         }
-        let on = if e.by_topic { "i->class * WEIR_MAX_TOPICS + msg->topic" } else { "i->class" };
+        let on = if e.by_topic { "weir_topic_case(i, msg->topic)" } else { "i->class" };
         let none = plugin::fallback(target, e.name, &names, e.none);
         let mut switch = |word: &str, name: &str, begin: &str, cases: &str, none: &str| {
             let _ = writeln!(
@@ -427,7 +452,8 @@ fn entries_of(c: &Component) -> String {
         ("update", "UPDATE"),
     ];
     let bits = |prefix: &str| {
-        let t: Vec<String> = c.topics(prefix).iter().map(|(_, t)| format!("WEIR_TOPIC_BIT({t})")).collect();
+        let t: Vec<String> =
+            c.topics(prefix).iter().map(|(_, t)| format!("1ull << {}", c.number(t))).collect();
         if t.is_empty() { "0".to_owned() } else { t.join(" | ") }
     };
     let mut flags: Vec<String> =
@@ -453,6 +479,7 @@ pub fn single(path: &Path) -> io::Result<Component> {
         path: fs::canonicalize(path)?,
         language: Language::C,
         entries: entries(&name, &text, Language::C),
+        own: own_topics(&text),
         plain: false,
         never_in_kernel: never_in_kernel(&text),
         manual: manual(&text),
@@ -491,6 +518,12 @@ mod tests {
     }
 
     #[test]
+    fn own_topics_are_found_with_their_numbers() {
+        let text = "#define WEIR_TOPIC_TENANT WEIR_OWN(0)\n#define WEIR_TOPIC_QUOTA  WEIR_OWN(1) /* x */\n#define OTHER 3\n";
+        assert_eq!(own_topics(text), [("TENANT".to_owned(), 0), ("QUOTA".to_owned(), 1)]);
+    }
+
+    #[test]
     fn the_manual_is_the_second_comment() {
         let text = "/* SPDX */\n/*\n * rr - order\n *\n * cost: low\n */\n#include <x>\n";
         assert_eq!(manual(text), "rr - order\n\ncost: low\n");
@@ -504,6 +537,7 @@ mod tests {
             source: source.into(),
             language: Language::C,
             entries: vec![],
+            own: vec![],
             plain: false,
             never_in_kernel: false,
             manual: String::new(),

@@ -203,11 +203,14 @@ pub fn unit(component: &Component, text: &str, headers: &[Header<'_>]) -> String
         }
         let _ = writeln!(out, "static int plugin_{}({})\n{{", e.name, e.parameters());
         if e.by_topic {
-            out.push_str("\tswitch (msg->topic) {\n");
+            out.push_str(
+                "\tswitch (msg->topic < WEIR_OWN_FIRST && msg->topic >= WEIR_NR_STD_TOPICS ? weir_own_topic_at(i, msg->topic) : msg->topic) {\n",
+            );
             for (function, topic) in found {
                 let _ = write!(
                     out,
-                    "\tcase WEIR_TOPIC_{topic}:\n{}",
+                    "\tcase {}:\n{}",
+                    component.number(&topic),
                     call(component, e, &function, Target::Process)
                 );
             }
@@ -558,6 +561,7 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             source: "mine.c".into(),
             language: crate::Language::C,
             entries: vec!["on_priority".into(), "update".into()],
+            own: vec![],
             plain: false,
             never_in_kernel: false,
             manual: "mine - say \"hello\"\n".into(),
@@ -578,6 +582,7 @@ int weir_pipe_lock(struct weir_pipe *pipe);
             source: "mine.c".into(),
             language: crate::Language::C,
             entries: vec!["update".into()],
+            own: vec![],
             plain: false,
             never_in_kernel: false,
             manual: String::new(),

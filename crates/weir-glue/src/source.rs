@@ -174,8 +174,11 @@ pub fn check(name: &str, text: &str, topics: &[&str], taken: &[&str]) -> Vec<Fin
     state(&file, name, &said, &mut found);
     facts(&file, &said, &mut found);
     let listed = Listed::of(&file);
-    known_topics(&listed, topics, &mut found);
-    entry_points(&file, name, topics, &listed, &mut found);
+    let own = crate::own_topics(text);
+    let topics: Vec<&str> = topics.iter().copied().chain(own.iter().map(|o| o.0.as_str())).collect();
+    known_topics(&listed, &topics, &mut found);
+    entry_points(&file, name, &topics, &listed, &mut found);
+    placed(&file, &own, &mut found);
     // Functions of the kit publish in a component's name, and so does the framework at the end of a path.
     let at_the_end = !file.entries.iter().any(|e| e.text.ends_with("_update"));
     used_topics(&file, &listed, text.contains("<weir/kit/") || at_the_end, &mut found);
@@ -207,6 +210,23 @@ impl Listed {
         let [listens, publishes, asks, needs, answers] =
             ["listens", "publishes", "asks", "needs", "answers"].map(|f| file.topics(f));
         Self { listens, publishes, asks, needs, answers }
+    }
+}
+
+/// A component's number for an own topic is not the topic's place in the table, which requests need.
+fn placed(file: &Text, own: &[(String, u32)], found: &mut Findings) {
+    let calls: Vec<Range<usize>> =
+        file.calls("weir_topic").filter_map(|w| argument_list(&file.plain, w.at.end)).collect();
+    let mut bare = file.mentioned("weir_property");
+    bare.extend(file.mentioned("weir_request"));
+    for w in bare {
+        let is_own = own.iter().any(|o| o.0 == w.text);
+        if is_own && !calls.iter().any(|c| c.contains(&w.at.start)) {
+            let message =
+                format!("{} is the component's own number for its topic; a request takes its place", w.text);
+            let help = format!("write: weir_topic(&self->inst, WEIR_TOPIC_{})", w.text);
+            found.error(w.at.clone(), message, help);
+        }
     }
 }
 
@@ -669,6 +689,13 @@ WEIR_ENTRY int mine_follow_priority(struct mine weir_mem *self, const struct wei
             assert_eq!(&text[first.at.clone()], at, "{new}");
             assert!(!first.help.is_empty());
         }
+        let own = GOOD.replacen("struct mine {", "#define WEIR_TOPIC_MOOD WEIR_OWN(0)\n\nstruct mine {", 1);
+        let own = own.replacen(".asks = WEIR_TOPIC_BIT(PRIORITY)", ".asks = WEIR_TOPIC_BIT(MOOD)", 1);
+        let good = own.replace("WEIR_TOPIC_PRIORITY, in", "weir_topic(&self->inst, WEIR_TOPIC_MOOD), in");
+        assert_eq!(check("mine", &good, &TOPICS, &[]), []);
+        let bad = own.replace("WEIR_TOPIC_PRIORITY, in", "WEIR_TOPIC_MOOD, in");
+        let found = check("mine", &bad, &TOPICS, &[]);
+        assert!(found.len() == 1 && found[0].message.contains("own number"), "{found:?}");
         let found = check("mine", GOOD, &TOPICS, &["mine"]);
         assert!(found.len() == 1 && found[0].message.contains("already"), "{found:?}");
         assert!(check("mine", "int x;\n", &TOPICS, &[])[0].message.contains("describes no component"));

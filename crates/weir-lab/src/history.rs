@@ -253,7 +253,16 @@ impl World {
                 let wcet = u64::from(value) * STEP_NS;
                 self.tell_two(n, Topic::Job, wcet, 2 * wcet)?;
             }
-            Op::Isa { n, value } => self.tell(n, Topic::Isa, value.into())?,
+            Op::Isa { n, value } => {
+                self.tell(n, Topic::Isa, value.into())?;
+                // A program says so in each topic that instances have brought along, too.
+                let Some(i) = self.nth(n, |_| true) else { return Ok(None) };
+                let msg = Msg { task: Some(self.tasks[i].0), value: value.into(), ..Msg::default() };
+                for topic in self.lab.own_topics().iter().filter(|t| t.from_users) {
+                    let words = vec![value.into(); topic.bytes as usize / 8];
+                    self.lab.publish(topic, &msg, &words)?;
+                }
+            }
             Op::Affinity { n, mask } => {
                 let set: CpuSet =
                     (0..self.lab.shape.nr_cpus()).filter(|c| mask >> (c % 8) & 1 == 1).collect();

@@ -3,8 +3,8 @@
 //! whose pipes can be looked into.
 
 use weir_core::{
-    Config, Counters, CpuSet, MachineShape, Msg, OutMsg, Picked, PipeIdx, Plan, Sched, SwapStats, TaskId,
-    Topic, catalog,
+    Config, Counters, CpuSet, MachineShape, Msg, OutMsg, OwnTopic, Picked, PipeIdx, Plan, Sched, SwapStats,
+    TaskId, Topic, catalog,
 };
 use weir_lang::{NoIncludes, Set, Source};
 
@@ -102,6 +102,17 @@ impl Lab {
                 }
             }
         }
+        for topic in self.own_topics() {
+            let id = self.sched.topic_find(&topic).map_err(|e| e.to_string())?;
+            for t in &tasks {
+                let msg = Msg { task: Some(*t), ..Msg::default() };
+                let mut answers = (0..self.shape.nr_cpus()).map(|c| self.sched.ask(c, id, &msg).ok());
+                let first = answers.next();
+                if let Some(other) = answers.find(|a| Some(a) != first.as_ref()) {
+                    return Err(format!("task {}, {}: {first:?} here, {other:?} there", t.0, topic.name));
+                }
+            }
+        }
         Ok(())
     }
 
@@ -180,6 +191,23 @@ impl Lab {
 
     pub fn tell(&mut self, topic: Topic, t: TaskId, value: u64) -> Result<(), String> {
         self.notify(topic, &Msg { task: Some(t), value, ..Msg::default() })
+    }
+
+    /// Topics that instances have brought along, each once.
+    pub fn own_topics(&self) -> Vec<OwnTopic> {
+        let mut found: Vec<OwnTopic> = Vec::new();
+        for topic in self.plan.own_topics() {
+            if !found.iter().any(|t| t.name == topic.name) {
+                found.push(topic.clone());
+            }
+        }
+        found
+    }
+
+    /// As a program publishes; `data` are the payload's words.
+    pub fn publish(&mut self, topic: &OwnTopic, msg: &Msg, data: &[u64]) -> Result<(), String> {
+        let r = self.sched.publish_own(0, topic, msg, data);
+        self.done(r)
     }
 
     /// What the task did, where it runs or last ran.

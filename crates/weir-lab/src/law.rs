@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_core::{Class, ComponentInfo, CpuSet, Ordering, TaskId, Topic, catalog};
+use weir_core::{Class, ComponentInfo, CpuSet, Msg, Ordering, TaskId, Topic, catalog};
 
 use crate::Lab;
 
@@ -87,6 +87,15 @@ fn check_instance(lab: &mut Lab, i: usize) -> Result<(), String> {
         "port_order" => same(&ins.concat(), &outs[0]),
         "task_distributor" | "task_mux" => {
             exact(lab, &ins, &outs, |lab, t| first_allowed(lab, &inst.outs, t))
+        }
+        "tenant_split" => {
+            let own = lab.own_topics().into_iter().find(|t| t.name == "TENANT").ok_or("nobody has TENANT")?;
+            let topic = lab.sched.topic_find(&own).map_err(|e| e.to_string())?;
+            exact(lab, &ins, &outs, |lab, t| {
+                let msg = Msg { task: Some(t), ..Msg::default() };
+                let tenant = lab.sched.ask(0, topic, &msg).map_or(0, |r| r.data[0]);
+                Some(if tenant < outs.len() as u64 { tenant as usize } else { 0 })
+            })
         }
         "isa_demux" => {
             let labels: Vec<u64> = inst.outs.iter().map(|p| lab.plan.pipes[*p as usize].label).collect();

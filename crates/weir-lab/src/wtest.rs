@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use weir_core::{Counters, CpuSet, Msg, Picked, TaskId, Topic, catalog};
+use weir_core::{Counters, CpuSet, Msg, OwnTopic, Picked, TaskId, Topic, catalog};
 use weir_text::quantity::{self, TIME};
 
 use crate::lab::compile;
@@ -217,6 +217,18 @@ impl Bench {
                 let isa = self.isa(v)?;
                 self.tell(Topic::Isa, t, isa)
             }
+            ["publish", topic, t, fields @ ..] => {
+                let own = self.own(topic)?;
+                let task = Some(self.task(t)?);
+                let field = |f: &&str| {
+                    let (name, value) =
+                        f.split_once('=').ok_or("write `publish TOPIC TASK FIELD=NUMBER …`")?;
+                    Ok((name.to_owned(), number(value)?))
+                };
+                let fields: Vec<(String, u64)> = fields.iter().map(field).collect::<Result<_, String>>()?;
+                let words = own.payload(&fields).map_err(|(message, help)| format!("{message}: {help}"))?;
+                self.lab.publish(own, &Msg { task, ..Msg::default() }, &words)
+            }
             ["tcb", t, v] => self.tell(Topic::Tcb, t, number(v)?),
             ["affinity", t, cpus] => {
                 let mask = match *cpus {
@@ -314,6 +326,15 @@ impl Bench {
                 let at = Counters::NAMES.iter().position(|n| *n == name);
                 equal(want, &have.to_array()[at.ok_or_else(|| format!("no counter `{name}`"))?].to_string())
             }
+            [topic, t, "=", want @ ..] if Topic::by_name(topic).is_none() => {
+                let own = self.own(topic)?;
+                let msg = Msg { task: Some(self.task(t)?), ..Msg::default() };
+                let id = self.lab.sched.topic_find(own).map_err(|e| e.to_string())?;
+                let have = self.lab.sched.ask(0, id, &msg).map_err(|e| e.to_string())?;
+                let show = |(f, v): (&String, &u64)| format!("{f}={v}");
+                let have: Vec<String> = own.fields.iter().zip(&have.data).map(show).collect();
+                equal(&want.join(" "), &have.join(" "))
+            }
             [topic, t, "=", want] => {
                 let topic = Topic::by_name(topic).ok_or_else(|| format!("no topic `{topic}`"))?;
                 let id = self.task(t)?;
@@ -337,6 +358,11 @@ impl Bench {
             }
             _ => Err("unknown expectation; docs/wtest.md lists them".into()),
         }
+    }
+
+    /// A topic that some instance has brought along.
+    fn own(&self, name: &str) -> Result<&'static OwnTopic, String> {
+        self.lab.plan.own_topic(name).ok_or_else(|| format!("no topic `{name}` in this topology"))
     }
 
     fn task(&self, name: &str) -> Result<TaskId, String> {

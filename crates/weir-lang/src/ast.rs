@@ -38,6 +38,33 @@ pub(crate) enum Item {
     /// `param pipes: count = 4;`
     Param(Formal),
     Chain(Chain),
+    /// `when cpus.online > 3 { ... } else { ... }`
+    When(When),
+}
+
+/// Statements of which those of one arm are in force at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct When {
+    pub arms: Vec<Arm>,
+    /// The first word.
+    pub span: Span,
+}
+
+/// A case of a [`When`].
+#[derive(Clone, Debug)]
+pub(crate) struct Arm {
+    /// `None`: otherwise.
+    pub condition: Option<Vec<Vec<Test>>>,
+    pub items: Vec<Item>,
+}
+
+/// `cpus.online > 3`, `POWER = 1`
+#[derive(Clone, Debug)]
+pub(crate) struct Test {
+    /// `online`, or the name of a topic.
+    pub subject: Word,
+    pub compare: String,
+    pub value: Num,
 }
 
 /// A named sub-topology, or a package.

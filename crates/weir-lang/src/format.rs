@@ -92,6 +92,12 @@ impl<'a> Reader<'a> {
         self.tokens[self.at..].iter().map(|t| t.tok).find(|t| !Self::is_comment(*t)).unwrap_or(Tok::End)
     }
 
+    /// Another case of a `when` follows.
+    fn goes_on(&self) -> bool {
+        let real = (self.at..self.tokens.len()).find(|i| !Self::is_comment(self.tokens[*i].tok));
+        real.is_some_and(|i| self.tokens[i].tok == Tok::Word && self.str(i) == "else")
+    }
+
     fn body(&mut self, top: bool) -> Body<'a> {
         let mut body = Body { stmts: Vec::new(), dangling: Vec::new() };
         loop {
@@ -126,7 +132,7 @@ impl<'a> Reader<'a> {
                     if self.tok() == Tok::CurlyClose {
                         self.at += 1;
                     }
-                    if !matches!(self.next_real(), Tok::Arrow | Tok::Later | Tok::Semi) {
+                    if !matches!(self.next_real(), Tok::Arrow | Tok::Later | Tok::Semi) && !self.goes_on() {
                         break;
                     }
                 }
@@ -160,7 +166,8 @@ fn spaced(a: Tok, b: Tok) -> bool {
     let tight = matches!(
         (a, b),
         (_, Tok::Comma | Tok::Semi | Tok::ParenClose | Tok::SquareClose | Tok::Colon | Tok::Minus)
-            | (Tok::ParenOpen | Tok::SquareOpen | Tok::Minus, _)
+            | (Tok::ParenOpen | Tok::SquareOpen | Tok::Minus | Tok::Dot, _)
+            | (_, Tok::Dot)
             | (Tok::Word, Tok::ParenOpen)
             | (Tok::Word | Tok::ParenClose, Tok::SquareOpen)
             | (Tok::SquareClose, Tok::Word)
@@ -228,8 +235,9 @@ fn print_body(body: &Body, indent: usize, out: &mut String) {
         let ends_in_block = matches!(stmt.parts.last(), Some(Part::Block(_)));
         let is_topology = ends_in_block
             && matches!(stmt.parts[..], [Part::Token(Tok::Word, "topology"), Part::Token(Tok::Word, _), ..]);
-        let end = if is_topology { "" } else { ";" };
-        match flat(&stmt.parts) {
+        let is_when = ends_in_block && is_when(&stmt.parts);
+        let end = if is_topology || is_when { "" } else { ";" };
+        match flat(&stmt.parts).filter(|_| !is_when) {
             Some(line) if indent + line.chars().count() + end.len() <= WIDTH => out.push_str(&line),
             _ => broken(&stmt.parts, indent, out),
         }
@@ -249,6 +257,11 @@ fn print_body(body: &Body, indent: usize, out: &mut String) {
     body.dangling.iter().for_each(|c| comment(c, &mut first, out));
 }
 
+/// `when …`: its cases stand on lines of their own.
+fn is_when(parts: &[Part]) -> bool {
+    matches!(parts, [Part::Token(Tok::Word, "when"), Part::Token(Tok::Word, _), ..])
+}
+
 /// Width of a chain's next element, with the blank before it.
 fn until_arrow(parts: &[Part]) -> usize {
     let end = parts.iter().position(|p| matches!(p, Part::Token(Tok::Arrow | Tok::Later, _)));
@@ -262,7 +275,9 @@ fn broken(parts: &[Part], indent: usize, out: &mut String) {
     let blocks = parts.iter().filter(|p| matches!(p, Part::Block(_))).count();
     let fits = |s: &[Part]| flat(s).is_some_and(|s| s.chars().count() + deeper + 4 <= WIDTH);
     let fill = blocks == 0
-        || blocks > 1 && parts.split(|p| matches!(p, Part::Token(Tok::Arrow | Tok::Later, _))).all(fits);
+        || blocks > 1
+            && !is_when(parts)
+            && parts.split(|p| matches!(p, Part::Token(Tok::Arrow | Tok::Later, _))).all(fits);
     let mut last: Option<Tok> = None;
     // The next token begins a line, as a line comment ended the last one.
     let mut fresh = false;
@@ -373,6 +388,16 @@ mod tests {
     fn chains_of_short_blocks_are_filled() {
         let text = "each cpu { entry -> balancer :: load_balancer } ~> all each cpu { inbox :: task_mux -> head_queue -> cpu };";
         assert_eq!(fmt(text), text.replace("} ~>", "}\n    ~>") + "\n");
+    }
+
+    #[test]
+    fn cases_stand_on_lines_of_their_own() {
+        assert_eq!(
+            fmt(
+                "when cpus . online>3{annotate a;entry->b->cpus}else when POWER=1 and cpus.online<2 {entry->c->cpus;} else{entry->cpus};a->b;"
+            ),
+            "when cpus.online > 3 {\n    annotate a;\n    entry -> b -> cpus;\n} else when POWER = 1 and cpus.online < 2 {\n    entry -> c -> cpus;\n} else {\n    entry -> cpus;\n}\na -> b;\n"
+        );
     }
 
     #[test]

@@ -24,6 +24,10 @@ pub(crate) enum Tok {
     Semi,
     Equals,
     Minus,
+    /// `.`, only between `when` and its block.
+    Dot,
+    /// `<`, `>`, `<=`, `>=`, only there.
+    Compare,
     ParenOpen,
     ParenClose,
     SquareOpen,
@@ -51,6 +55,8 @@ pub(crate) fn lex(text: &str, src: u16, sink: &mut Sink) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = 0;
     let mut bad: Option<Span> = None;
+    // Between `when` and its block.
+    let mut condition = false;
     while at < bytes.len() && !sink.full() {
         let start = at;
         let c = bytes[at];
@@ -94,19 +100,29 @@ pub(crate) fn lex(text: &str, src: u16, sink: &mut Sink) -> Vec<Token> {
             b':' if next == b':' => two(&mut at, Tok::Is),
             b':' => one(&mut at, Tok::Colon),
             b',' => one(&mut at, Tok::Comma),
-            b';' => one(&mut at, Tok::Semi),
+            b';' => {
+                condition = false;
+                one(&mut at, Tok::Semi)
+            }
             b'=' => one(&mut at, Tok::Equals),
             b'-' => one(&mut at, Tok::Minus),
             b'(' => one(&mut at, Tok::ParenOpen),
             b')' => one(&mut at, Tok::ParenClose),
             b'[' => one(&mut at, Tok::SquareOpen),
             b']' => one(&mut at, Tok::SquareClose),
-            b'{' => one(&mut at, Tok::CurlyOpen),
+            b'{' => {
+                condition = false;
+                one(&mut at, Tok::CurlyOpen)
+            }
             b'}' => one(&mut at, Tok::CurlyClose),
+            b'.' if condition => one(&mut at, Tok::Dot),
+            b'<' | b'>' if condition && next == b'=' => two(&mut at, Tok::Compare),
+            b'<' | b'>' if condition => one(&mut at, Tok::Compare),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
                 while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_') {
                     at += 1;
                 }
+                condition |= &text[start..at] == "when";
                 Tok::Word
             }
             b'0'..=b'9' => {
@@ -195,6 +211,16 @@ mod tests {
         use Tok::*;
         assert_eq!(toks("1.5ms 0-3->x 50%").0, [Number, Number, Minus, Number, Arrow, Word, Number, End]);
         assert_eq!(toks("a::b ~> c").0, [Word, Is, Word, Later, Word, End]);
+    }
+
+    #[test]
+    fn conditions_have_tokens_of_their_own() {
+        use Tok::*;
+        assert_eq!(
+            toks("when cpus.online >= 3 {").0,
+            [Word, Word, Dot, Word, Compare, Number, CurlyOpen, End]
+        );
+        assert_eq!(toks("a > b").1, 1, "a pipe is written `->`");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 mod ast;
 mod bundle;
+mod cases;
 mod check;
 mod diag;
 mod diff;
@@ -41,6 +42,7 @@ use check::Check;
 use diag::Sink;
 use source::{MAX_SOURCE_BYTES, Span};
 
+pub use cases::When;
 pub use diag::{Diagnostic, Severity};
 pub use diff::{Diff, diff};
 pub use edit::{Edit, Need, needs};
@@ -67,6 +69,8 @@ pub struct Compiled {
     pub warnings: Vec<Diagnostic>,
     /// The same as a graph, for [`draw`] and reports.
     pub graph: Graph,
+    /// What the topology depends on, and which cases these are.
+    pub whens: Vec<When>,
 }
 
 /// Most files that one topology includes, itself among them.
@@ -97,6 +101,9 @@ pub fn compile_with(
     let mut sink = Sink::default();
     let (mut next_id, mut seen) = (0, BTreeSet::new());
     let items = read(src, loader, &mut sink, &mut next_id, &mut seen);
+    let cases::Chosen { items, whens, said } =
+        cases::choose(items, src.stem(), sets, catalog, shape, &mut sink);
+    let given = edits;
     let edits = edit::read(edits, &mut sink, &mut next_id, |package, sink, next_id| {
         read(package, loader, sink, next_id, &mut seen)
     });
@@ -107,6 +114,7 @@ pub fn compile_with(
         return Err(sink.finish());
     }
     let mut expander = expand::Expander::new(catalog, shape, sets, &mut sink);
+    expander.settings.several_cases = !whens.is_empty();
     expander.run(&items, &edits, src.stem());
     if expander.halted {
         return Err(sink.finish());
@@ -145,10 +153,30 @@ pub fn compile_with(
             let ordered = emit::Ordered { order: &order, depths: &depths, domains: &domains };
             let emitted = emit::emit(src.stem(), &net, &wired, &ordered, catalog, shape);
             let graph = graph::build(&net, &wired, &emitted, &order, catalog, shape);
-            Ok(Compiled { plan: emitted.plan, warnings: sink.finish(), graph })
+            let mut warnings = sink.finish();
+            if !whens.is_empty() {
+                // Another case may use it.
+                warnings.retain(|w| w.code != "unused-topology");
+            }
+            for other in cases::others(&whens).into_iter().filter(|_| !said) {
+                let name = cases::name(&other, &whens);
+                let sets = [sets, other.as_slice()].concat();
+                compile_with(src, loader, catalog, shape, &sets, given)
+                    .map_err(|found| in_case(found, &name))?;
+            }
+            Ok(Compiled { plan: emitted.plan, warnings, graph, whens })
         }
         _ => Err(sink.finish()),
     }
+}
+
+/// Findings that are there in one case only say so.
+fn in_case(mut found: Vec<Diagnostic>, case: &str) -> Vec<Diagnostic> {
+    for d in &mut found {
+        let help = d.help.take().map_or(String::new(), |h| format!("; {h}"));
+        d.help = Some(format!("this is in the case `{case}`{help}"));
+    }
+    found
 }
 
 /// The value of a parameter as a text would write it (`3ms`, `7`), in base units; the error is a sentence.

@@ -98,11 +98,13 @@ pub(crate) struct Settings<'a> {
     /// Source number of the option as text, once it was needed for a finding.
     sources: Vec<Option<u16>>,
     used: Vec<bool>,
+    /// The topology has other cases, too: a component may be in one of them.
+    pub several_cases: bool,
 }
 
 impl<'a> Settings<'a> {
     pub fn new(sets: &'a [Set]) -> Self {
-        Self { sets, sources: vec![None; sets.len()], used: vec![false; sets.len()] }
+        Self { sets, sources: vec![None; sets.len()], used: vec![false; sets.len()], several_cases: false }
     }
 
     /// Parts of option `i` as spans of a source of its own: component, parameter, value.
@@ -203,6 +205,9 @@ impl<'a> Settings<'a> {
                 continue;
             }
             let component = &self.sets[s].component;
+            if self.several_cases && components.contains(&component.split('@').next().unwrap_or_default()) {
+                continue;
+            }
             let [span, ..] = self.spans(s, sink);
             let message = match components.contains(&component.as_str()) {
                 true => format!("this topology has no `{component}`"),

@@ -23,6 +23,7 @@ fn component(name: &str, class: Class, ins: (u32, u32), outs: (u32, u32)) -> Com
         asks: Vec::new(),
         needs: Vec::new(),
         answers: Vec::new(),
+        topics: Vec::new(),
         per_task: 0,
         keyed_out: false,
         kernel: weir_core::Kernel::Always,

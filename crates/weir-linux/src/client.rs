@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{Answer, MAX_ANSWER, Request, Switch, Switched};
+use crate::protocol::{Answer, Answered, Ask, MAX_ANSWER, Request, Switch, Switched};
 use crate::server::DEFAULT_SOCKET;
 use crate::snapshot::Snapshot;
 
@@ -35,6 +35,11 @@ pub fn status(socket: &Path) -> Result<Snapshot> {
 /// Another topology.
 pub fn switch(socket: &Path, wish: &Switch) -> Result<Switched> {
     read(ask(socket, &Request::Switch(wish.clone()))?)
+}
+
+/// What the component that answers for a topic says.
+pub fn request(socket: &Path, wish: &Ask) -> Result<Answered> {
+    read(ask(socket, &Request::Request(wish.clone()))?)
 }
 
 fn read<T: DeserializeOwned>(value: serde_json::Value) -> Result<T> {

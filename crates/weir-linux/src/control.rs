@@ -3,13 +3,16 @@
 //! side do it, keep the books.
 
 use std::any::Any;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_core::{Image, MachineShape, Parts, Plan, Topic, catalog, classes_with_timer, loaded};
+use weir_core::{
+    Counters, CpuSet, Image, MachineShape, Parts, Plan, Topic, catalog, classes_with_timer, loaded,
+};
 use weir_lang::{Compiled, Loader, Source};
+use weir_model::scenario::Subject;
 
 use crate::changes::Changes;
 use crate::clock;
@@ -18,7 +21,7 @@ use crate::gauges::Gauges;
 use crate::kept;
 use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
 use crate::object::max_timers;
-use crate::protocol::{Answer, File, Finding, Notify, Request, Switch, Switched};
+use crate::protocol::{Answer, Answered, Ask, File, Finding, Notify, Number, Request, Switch, Switched};
 use crate::snapshot::{Snapshot, SnapshotSource, SwapReport};
 use crate::view::{Facts, View};
 
@@ -115,6 +118,7 @@ impl Control {
             Request::Notify(n) => {
                 self.notify(n).map(|n| Answer::result(&serde_json::json!({ "hearers": n })))
             }
+            Request::Request(a) => self.ask(a).map(|a| Answer::result(&a)),
             Request::Stop {} => {
                 self.stop();
                 return Answer::result(&serde_json::json!({}));
@@ -198,31 +202,84 @@ impl Control {
 
     /// A message for those who listen to its topic: how many instances of the topology do.
     pub fn notify(&self, wish: &Notify) -> Result<usize> {
-        let request = self.message(wish)?;
+        let mut request = self.message(wish)?;
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let topic = wish.topic.to_uppercase();
+        if let Subject::Own(own) = self.subject(&wish.topic)? {
+            let fields: Vec<(String, u64)> =
+                wish.fields.iter().map(|(name, value)| (name.clone(), value.bits())).collect();
+            let words = own.payload(&fields).map_err(|(message, help)| input(message, help))?;
+            request.plan = self.put(&words.iter().flat_map(|w| w.to_ne_bytes()).collect::<Vec<u8>>())?;
+        }
         self.post(&desk, &request, "publishing a message")?;
-        let topic = Topic::by_name(&wish.topic.to_uppercase());
-        let hears = |class| catalog().class(class).zip(topic).is_some_and(|(c, topic)| c.listens_to(topic));
+        let hears = |class| catalog().class(class).is_some_and(|c| c.listens.contains(&topic));
         Ok(self.facts().plan.instances.iter().filter(|i| hears(i.class)).count())
     }
 
-    /// The request that publishes a message, where there is nothing to say against it.
-    pub(crate) fn message(&self, wish: &Notify) -> Result<LiveRequest> {
-        let topic = Topic::by_name(&wish.topic.to_uppercase()).ok_or_else(|| {
-            let names: Vec<&str> = Topic::all().map(Topic::name).collect();
-            unknown("topic", &wish.topic, &names)
-        })?;
-        let parts =
-            Parts { task: wish.task.is_some(), cpu: wish.cpu.is_some(), value: Some(wish.value.bits()) };
-        topic.admits(&parts).map_err(|r| input(r.message, r.help))?;
-        let nr_cpus = self.shape.nr_cpus();
-        if wish.cpu.is_some_and(|c| c >= nr_cpus) {
+    /// A topic by its name: a standard one, or one that an instance has brought along.
+    fn subject(&self, name: &str) -> Result<Subject> {
+        let wanted = name.to_uppercase();
+        if let Some(topic) = Topic::by_name(&wanted) {
+            return Ok(Subject::Standard(topic));
+        }
+        let facts = self.facts();
+        if let Some(own) = facts.plan.own_topic(&wanted) {
+            return Ok(Subject::Own(own));
+        }
+        let mut owners = catalog().components.iter().filter(|c| c.topics.iter().any(|t| t.name == wanted));
+        if let Some(owner) = owners.next() {
             return Err(input(
-                format!("there is no CPU {}", wish.cpu.unwrap_or(0)),
+                format!("no component of `{}` has the topic {wanted}", facts.plan.name),
+                format!("`{}` brings it along: runweir switch to a topology with it", owner.name),
+            ));
+        }
+        let own = facts.plan.own_topics().map(|t| t.name.as_str());
+        let names: Vec<&str> = Topic::all().map(Topic::name).chain(own).collect();
+        Err(unknown("topic", name, &names))
+    }
+
+    /// The request that publishes a message, where there is nothing to say against it; without the payload.
+    pub(crate) fn message(&self, wish: &Notify) -> Result<LiveRequest> {
+        let subject = self.subject(&wish.topic)?;
+        match subject {
+            Subject::Standard(topic) => {
+                if let Some(field) = wish.fields.keys().next() {
+                    let help = "give its `value`; topics that components bring along have fields";
+                    return Err(input(format!("the topic {} has no field `{field}`", topic.name()), help));
+                }
+                let value = Some(wish.value.bits());
+                let parts = Parts { task: wish.task.is_some(), cpu: wish.cpu.is_some(), value };
+                topic.admits(&parts).map_err(|r| input(r.message, r.help))?;
+            }
+            Subject::Own(own) if !own.from_users => {
+                let help = "`runweir request` asks for what they say";
+                return Err(input(format!("messages of {} come from components alone", own.name), help));
+            }
+            Subject::Own(own) => {
+                let fields: Vec<(String, u64)> = wish.fields.keys().map(|name| (name.clone(), 0)).collect();
+                own.payload(&fields).map_err(|(message, help)| input(message, help))?;
+            }
+        }
+        self.about(kind::NOTIFY, subject, wish.task, wish.cpu, [wish.value, wish.value2])
+    }
+
+    /// The request about a topic, a thread and a CPU that are there.
+    fn about(
+        &self,
+        kind: u32,
+        subject: Subject,
+        task: Option<u32>,
+        cpu: Option<u32>,
+        [value, value2]: [Number; 2],
+    ) -> Result<LiveRequest> {
+        let nr_cpus = self.shape.nr_cpus();
+        if cpu.is_some_and(|c| c >= nr_cpus) {
+            return Err(input(
+                format!("there is no CPU {}", cpu.unwrap_or(0)),
                 format!("the machine has CPUs 0 to {}", nr_cpus - 1),
             ));
         }
-        let task = match wish.task {
+        let task = match task {
             None => NONE,
             Some(pid) => self.view.task_of(pid).ok_or_else(|| {
                 input(
@@ -231,15 +288,76 @@ impl Control {
                 )
             })?,
         };
-        Ok(LiveRequest {
-            kind: kind::NOTIFY,
-            topic: topic as u32,
-            cpu: wish.cpu.unwrap_or(NONE),
-            task,
-            value: wish.value.bits(),
-            value2: wish.value2.bits(),
-            ..empty()
-        })
+        let (topic, uuid, version) = match subject {
+            Subject::Standard(topic) => (topic as u32, 0, 0),
+            Subject::Own(own) => (0, own.uuid, own.version),
+        };
+        let (value, value2) = (value.bits(), value2.bits());
+        let cpu = cpu.unwrap_or(NONE);
+        Ok(LiveRequest { kind, topic, cpu, task, value, value2, uuid, version, ..empty() })
+    }
+
+    /// What the component that answers for a topic says.
+    pub fn ask(&self, wish: &Ask) -> Result<Answered> {
+        let subject = self.subject(&wish.topic)?;
+        let mut request = self.about(kind::ASK, subject, wish.task, wish.cpu, [wish.value, wish.value2])?;
+        let name = subject.name();
+        {
+            let facts = self.facts();
+            let mut classes = facts.plan.instances.iter().filter_map(|i| catalog().class(i.class));
+            let answered =
+                classes.any(|c| c.answers.iter().any(|t| t == name)) || name == Topic::Slice.name();
+            if !answered {
+                let mut able = catalog().components.iter().filter(|c| c.answers.iter().any(|t| t == name));
+                let help = match able.next() {
+                    Some(c) => {
+                        format!("`{}` does: runweir switch to a topology with `annotate {}`", c.name, c.name)
+                    }
+                    None => "it is a topic that is only published".into(),
+                };
+                return Err(input(format!("no component of `{}` answers {name}", facts.plan.name), help));
+            }
+        }
+        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        request.plan = self.staging.0;
+        let done = self.post(&desk, &request, &format!("asking for {name}")).map_err(|e| Error {
+            help: match wish.task {
+                None => format!("most answers of {name} are about a task: runweir request {name} PID"),
+                Some(_) => e.help,
+            },
+            ..e
+        })?;
+        let words: Vec<u64> = (0..u64::from(done.bytes / 8))
+            .filter_map(|i| self.view.memory.read::<u64>(self.staging.0 + 8 * i))
+            .collect();
+        drop(desk);
+        let mut answer = Answered {
+            topic: name.into(),
+            task: wish.task,
+            value: Number::Unsigned(done.value),
+            value2: Number::Unsigned(done.value2),
+            ..Answered::default()
+        };
+        let named = |names: &mut dyn Iterator<Item = &str>| -> BTreeMap<String, u64> {
+            names.map(str::to_owned).zip(words.iter().copied()).collect()
+        };
+        match subject {
+            Subject::Own(own) => answer.fields = named(&mut own.fields.iter().map(String::as_str)),
+            Subject::Standard(Topic::Counters) => answer.fields = named(&mut Counters::NAMES.into_iter()),
+            Subject::Standard(Topic::Affinity) if done.bytes > 0 => {
+                let bit = |c: u32| words.get(c as usize / 64).is_some_and(|w| w >> (c % 64) & 1 == 1);
+                let set: CpuSet = (0..self.shape.nr_cpus()).filter(|c| bit(*c)).collect();
+                answer.cpus = Some(set.to_string());
+                // An address of the kernel side.
+                answer.value = Number::default();
+            }
+            Subject::Standard(Topic::Priority | Topic::Penalty) => {
+                answer.value = Number::Signed(done.value as i64);
+                answer.value2 = Number::Signed(done.value2 as i64);
+            }
+            Subject::Standard(_) => {}
+        }
+        Ok(answer)
     }
 
     /// The graph is to do without a CPU that a higher class holds, until the kernel side tells that it is back.
@@ -247,6 +365,15 @@ impl Control {
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let request = LiveRequest { kind: kind::AWAY, cpu, ..empty() };
         self.post(&desk, &request, "telling that a CPU is taken").map(|_| ())
+    }
+
+    /// Put bytes into the staging area; their address.
+    fn put(&self, bytes: &[u8]) -> Result<u64> {
+        let (at, room) = self.staging;
+        match bytes.len() as u64 <= room && self.view.memory.write(at, bytes) {
+            true => Ok(at),
+            false => Err(Error::bug("a message does not fit")),
+        }
     }
 
     /// Put a plan into the staging area; its address.
@@ -359,6 +486,9 @@ fn empty() -> LiveRequest {
         stats: LiveStats { represented: 0, built: 0, kept: 0, unused: 0, pause_ns: 0 },
         done_ns: 0,
         attempts: 0,
+        bytes: 0,
+        uuid: 0,
+        version: 0,
         unused: 0,
     }
 }

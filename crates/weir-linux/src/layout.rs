@@ -136,6 +136,9 @@ plain! {
         stats: LiveStats,
         done_ns: u64,
         attempts: u32,
+        bytes: u32,
+        uuid: u64,
+        version: u32,
         unused: u32,
     }
     /// The record of global data, without the CPUs behind it.
@@ -184,6 +187,7 @@ pub(crate) mod kind {
     pub const NOTIFY: u32 = 3;
     pub const AWAY: u32 = 4;
     pub const RESCUE: u32 = 5;
+    pub const ASK: u32 = 6;
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub enum Request {
     Replace(Replace),
     /// A message for the components that listen to its topic.
     Notify(Notify),
+    /// A question to the component that answers for a topic; the result is an [`Answered`].
+    Request(Ask),
     /// Leave: the machine goes back to its default scheduler.
     Stop {},
 }
@@ -103,6 +105,42 @@ pub struct Notify {
     /// The thread that it is about.
     #[serde(default)]
     pub task: Option<u32>,
+    /// The payload of a topic that a component brings along, by the names of its words; those left out are 0.
+    #[serde(default)]
+    pub fields: BTreeMap<String, Number>,
+}
+
+/// A question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    pub topic: String,
+    /// The thread that it is about.
+    #[serde(default)]
+    pub task: Option<u32>,
+    #[serde(default)]
+    pub cpu: Option<u32>,
+    #[serde(default)]
+    pub value: Number,
+    #[serde(default)]
+    pub value2: Number,
+}
+
+/// A reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    pub topic: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u32>,
+    /// What it means is the topic's business.
+    pub value: Number,
+    pub value2: Number,
+    /// AFFINITY: the CPUs on which the task may run; left out: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
+    /// COUNTERS, and topics that components bring along: the payload, by the names of its words.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, u64>,
 }
 
 /// A 64-bit number, signed or not.
@@ -211,7 +249,7 @@ pub fn parse(line: &[u8]) -> Result<Request> {
     })?;
     serde_json::from_str(text).map_err(|e| {
         let help = "a request is one JSON object in a line, such as {\"verb\":\"status\"}; the verbs are \
-                    status, switch, replace, notify and stop (docs/live.md)";
+                    status, switch, replace, notify, request and stop (docs/live.md)";
         input(format!("the request makes no sense: {e}"), help)
     })
 }
@@ -297,7 +335,7 @@ mod tests {
 
         #[test]
         fn nearly_right_requests_are_answered(
-            verb in "status|switch|stop|notify|replace|[a-z]{0,9}",
+            verb in "status|switch|stop|notify|request|replace|[a-z]{0,9}",
             key in "topology|source|set|value|task|[a-z]{1,8}",
             value in "-?[0-9]{1,25}|\"[^\"]{0,20}\"|\\[\\]|\\{\\}|null|true|1e400",
             deep in 0usize..2000,
@@ -311,7 +349,7 @@ mod tests {
         fn requests_go_both_ways(topology in ".{0,30}", source in ".{0,200}", dry_run: bool, value: i64) {
             let r = Request::Switch(Switch { topology: topology.clone(), source, dry_run, ..Switch::default() });
             prop_assert_eq!(parse(&serde_json::to_vec(&r).expect("plain")).expect("our own"), r);
-            let n = Notify { topic: topology, value: Number::Signed(value), value2: Number::default(), cpu: None, task: None };
+            let n = Notify { topic: topology, value: Number::Signed(value), ..Notify::default() };
             let back = parse(&serde_json::to_vec(&Request::Notify(n)).expect("plain")).expect("our own");
             let Request::Notify(back) = back else { panic!("a message") };
             prop_assert_eq!(back.value.bits(), value as u64);

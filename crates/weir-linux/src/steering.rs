@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use weir_core::{MachineShape, Plan};
-use weir_model::scenario::{Condition, Publication, Rules, Watch, cpus_after};
+use weir_model::scenario::{Condition, Publication, Rules, Subject, Watch, cpus_after};
 use weir_model::{Composer, Proposal, Reconfiguration, Scenario, Verb};
 
 use crate::clock;
@@ -62,6 +62,20 @@ pub fn unable(verb: &Verb) -> std::result::Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// What rules cannot wait for: the kernel side reports messages of standard topics alone.
+///
+/// # Errors
+/// A sentence: a rule waits for messages of a topic that a component brings along.
+pub fn unheard(scenario: &Scenario) -> std::result::Result<(), String> {
+    let terms = scenario.rules.iter().flat_map(|r| r.when.terms().map(move |t| (&r.name, t)));
+    for (rule, term) in terms {
+        if let Some(Subject::Own(own)) = term.topic() {
+            return Err(format!("rule `{rule}`: in the kernel, no rule hears messages of {}", own.name));
+        }
+    }
+    Ok(())
 }
 
 /// What is to be done, and by whose help.
@@ -259,14 +273,15 @@ impl<'c> Helm<'c> {
     }
 
     fn message(&self, p: &Publication) -> std::result::Result<Notify, String> {
-        let Publication { topic, value, cpu, ref task } = *p;
+        let Publication { topic, value, cpu, ref task, ref fields } = *p;
         let thread = |name: &String| {
             let found = self.control.snapshot().tasks.into_iter().find(|t| t.comm == *name);
             found.map(|t| t.pid).ok_or_else(|| format!("no thread called `{name}` is there now"))
         };
         let value = Number::Unsigned(value.unwrap_or(0));
         let task = task.as_ref().map(thread).transpose()?;
-        Ok(Notify { topic: topic.name().into(), value, value2: Number::default(), cpu, task })
+        let fields = fields.iter().map(|(name, value)| (name.clone(), Number::Unsigned(*value))).collect();
+        Ok(Notify { topic: topic.name().into(), value, value2: Number::default(), cpu, task, fields })
     }
 
     fn carry_out(

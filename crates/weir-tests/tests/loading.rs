@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use weir_core::{HEADERS, MachineShape, Topic, catalog, crash, loaded};
+use weir_core::{HEADERS, MachineShape, Msg, OwnTopic, Topic, catalog, crash, loaded};
 use weir_glue::{plugin, source};
 use weir_tests::lab::compile;
 use weir_tests::trial::{self, Effort};
@@ -174,7 +174,8 @@ fn renamed(text: &str, old: &str, new: &str) -> String {
         let of_it = word.strip_prefix(old).is_some_and(|r| r.starts_with('_'));
         let itself = word == old
             && (before == "struct"
-                || ["WEIR_COMPONENT", "WEIR_PARAMS", "WEIR_PARAM"].contains(&before.as_str()));
+                || ["WEIR_COMPONENT", "WEIR_PARAMS", "WEIR_PARAM", "WEIR_REVIEW_ALL"]
+                    .contains(&before.as_str()));
         if of_it || itself {
             out.push_str(new);
             out.push_str(&word[old.len()..]);
@@ -294,5 +295,140 @@ fn no_component_of_the_catalogue_is_refused_by_its_text() {
         let text = std::fs::read_to_string(root().join(&info.source)).expect("readable");
         let found = source::check(&info.name, &text, &topics, &[]);
         assert_eq!(found, [], "{}", info.source);
+    }
+}
+
+fn mood() -> PathBuf {
+    root().join("crates/weir-tests/native/loaded/mood.c")
+}
+
+/// A topic that nobody foresaw: it comes with the graph that has its owner and goes with it, carries what its owner says, is
+/// heard, published, asked and answered, and takes messages only from those whom it names.
+#[test]
+fn a_component_brings_a_topic_along() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    loaded::load(&weir_tests::plugin::build(&mood(), folder.path())).unwrap_or_else(|e| panic!("{e}"));
+    let topic = catalog().own_topic("MOOD").expect("it was brought along").clone();
+    assert_eq!((topic.fields.len(), topic.bytes, topic.from_users), (3, 24, true));
+
+    let shape = MachineShape::flat(2);
+    let with = "annotate mood, priority, affinity; entry -> policy :: head_queue -> cpus;";
+    let mut lab =
+        Lab::from_text("annotate priority, affinity; entry -> policy :: head_queue -> cpus;", shape.clone())
+            .expect("sound");
+    let t = lab.create(0).expect("memory");
+    lab.admit(0, t).expect("new");
+    let about = Msg { task: Some(t), ..Msg::default() };
+    let code = |r: Result<(), weir_core::Error>| r.expect_err("refused").code;
+    assert_eq!(code(lab.sched.publish_own(0, &topic, &about, &[1, 2, 3])), 5, "nobody has it yet");
+
+    // Without a restart of anything, and with the task in the graph.
+    lab.swap(compile("with", with, &shape).expect("sound")).expect("it takes over");
+    let id = lab.sched.topic_find(&topic).expect("it is there");
+    lab.publish(&topic, &about, &[1, 2, u64::MAX]).expect("a program may");
+    let asked = |lab: &mut Lab| lab.sched.ask(1, id, &about).expect("an answer");
+    assert_eq!(asked(&mut lab).data, [1, 2, u64::MAX]);
+    // Published by the component itself, ten times in a call; what it publishes is copied.
+    lab.tell(Topic::Priority, t, 40).expect("sound");
+    assert_eq!((asked(&mut lab).value, asked(&mut lab).data[1]), (49, 109));
+    assert_eq!(lab.sched.faults(), (0, 0));
+
+    assert_eq!(code(lab.sched.publish_own(0, &topic, &about, &[1, 2])), 9, "a payload of another length");
+    let newer = OwnTopic { version: 2, ..topic.clone() };
+    assert_eq!(code(lab.sched.publish_own(0, &newer, &about, &[1, 2, 3])), 9, "another version");
+    let task_of_nobody = lab.sched.ask(0, id, &Msg::default());
+    assert_eq!(task_of_nobody.expect_err("the component refuses").code, 2);
+    assert_eq!(lab.sched.ask(0, Topic::Deadline as u32, &about).expect_err("nobody answers").code, 5);
+
+    // A swap keeps what is known, and goes with another place in the table if it must.
+    lab.swap(lab.plan.clone()).expect("anew");
+    assert_eq!(asked(&mut lab).value, 49);
+
+    // Removal waits for the users: the graph that has the topic, and the runtime that holds it.
+    assert_eq!(lab.sched.topic_register(&topic).expect("the same"), id);
+    lab.sched.topic_hold(id, true).expect("there");
+    assert_eq!(code(lab.sched.topic_remove(id)), 7, "in use");
+    lab.swap(
+        compile("without", "annotate affinity, priority; entry -> policy :: fifo -> cpus;", &shape)
+            .expect("sound"),
+    )
+    .expect("it takes over");
+    assert_eq!(lab.sched.topic_find(&topic).expect("held still"), id);
+    lab.sched.topic_hold(id, false).expect("there");
+    assert_eq!(lab.sched.topic_find(&topic).expect_err("gone with its last user").code, 5);
+    assert_eq!(code(lab.sched.publish_own(0, &topic, &about, &[1, 2, 3])), 5);
+    // What was registered stays without users until it is removed.
+    let id = lab.sched.topic_register(&topic).expect("room");
+    lab.swap(compile("with", with, &shape).expect("sound")).expect("it takes over");
+    lab.swap(compile("without", "entry -> fifo -> cpus;", &shape).expect("sound")).expect("it takes over");
+    assert_eq!(lab.sched.topic_find(&topic).expect("there"), id);
+    lab.sched.topic_remove(id).expect("nobody uses it");
+    assert_eq!(lab.sched.topic_find(&topic).expect_err("removed").code, 5);
+    drop(lab);
+    loaded::unload("mood").expect("nobody uses it");
+}
+
+/// Who may publish a topic is declared with it.
+#[test]
+fn a_topic_of_components_takes_nothing_from_programs() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sulk.c");
+    let text =
+        std::fs::read_to_string(mood()).expect("there").replace("mood", "sulk").replace("MOOD", "SULK");
+    let text = text
+        .replace("WEIR_FROM_COMPONENTS | WEIR_FROM_USER", "WEIR_FROM_COMPONENTS")
+        .replace("0x51ab", "0x61ab");
+    std::fs::write(&file, text).expect("writable");
+    loaded::load(&weir_tests::plugin::build(&file, folder.path())).unwrap_or_else(|e| panic!("{e}"));
+    let topic = catalog().own_topic("SULK").expect("there").clone();
+    let shape = MachineShape::flat(1);
+    let mut lab = Lab::from_text("annotate sulk; entry -> fifo -> cpus;", shape).expect("sound");
+    let t = lab.create(0).expect("memory");
+    let about = Msg { task: Some(t), ..Msg::default() };
+    assert_eq!(lab.sched.publish_own(0, &topic, &about, &[1, 2, 3]).expect_err("not from here").code, 12);
+    lab.tell(Topic::Priority, t, 7).expect("sound");
+    let id = lab.sched.topic_find(&topic).expect("there");
+    assert_eq!(lab.sched.ask(0, id, &about).expect("an answer").value, 16);
+    drop(lab);
+    loaded::unload("sulk").expect("nobody uses it");
+}
+
+/// Descriptions of topics that cannot be meant.
+#[test]
+fn topics_that_make_no_sense_are_refused() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = std::fs::read_to_string(mood()).expect("there");
+    for (name, old, new, part) in [
+        ("mood_a", "0x51ab90c3d7e8f246ull", "9", "standard topics"),
+        ("mood_b", "\"joy anger since_ns\"", "\"joy anger\"", "names 2 words of 24 bytes"),
+        ("mood_c", "\"joy anger since_ns\"", "\"\"", "whose words have no names"),
+        ("mood_d", "WEIR_FROM_COMPONENTS | WEIR_FROM_USER", "0", "nobody may publish"),
+        ("mood_e", "MOOD", "TENANT", "is not the TENANT of `tenant`"),
+        ("mood_f", "sizeof(struct mood_record),\n\t\t\t\t\t \"joy", "72,\n\t\t\t\t\t \"joy", "72 bytes"),
+        (
+            "mood_g",
+            "MOOD, 0x51ab90c3d7e8f246ull",
+            "MOOD, 0x9c1f3b7ae24d5680ull",
+            "is not the TENANT of `tenant`",
+        ),
+    ] {
+        let changed = text.replace(old, new);
+        assert_ne!(changed, text, "{name}");
+        // Functions are called by the component and the topic.
+        let (topic, changed) =
+            (if new == "TENANT" { "tenant" } else { "mood" }, changed.replace("mood", name));
+        let changed = ["on", "answer"].iter().fold(changed, |text, entry| {
+            text.replace(&format!("{name}_{entry}_{name}"), &format!("{name}_{entry}_{topic}"))
+        });
+        let file = folder.path().join(format!("{name}.c"));
+        std::fs::write(&file, changed).expect("writable");
+        let object = folder.path().join(format!("{name}.so"));
+        let done = plugin::build(&file, HEADERS, &folder.path().join(name), &object, "cc", None)
+            .expect("a C compiler");
+        assert!(done.ok, "{name}: {}", done.said);
+        refused(&object, part);
     }
 }

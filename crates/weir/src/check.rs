@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the checker knows of topologies, without a run.
 
-use weir_lang::Diagnostic;
+use weir_lang::{Diagnostic, When};
 
 use crate::fault::{Fault, Result};
 use crate::{machine, topology};
@@ -42,6 +42,8 @@ pub struct Facts {
     pub depth: u32,
     /// CPUs that it serves.
     pub cpus: usize,
+    /// What it depends on, and which case the other numbers are about.
+    pub whens: Vec<When>,
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -67,6 +69,7 @@ pub fn check(options: &CheckOptions) -> Result<Vec<Checked>> {
                 pipes: plan.pipes.len(),
                 depth: plan.depth(),
                 cpus: plan.exits.iter().flatten().count(),
+                whens: compiled.whens,
                 warnings: compiled.warnings,
             })
         });

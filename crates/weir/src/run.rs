@@ -75,6 +75,7 @@ impl PreparedRun {
         };
         let candidate = session.candidate(&topology)?;
         let scenario = scenario::join(session.workload.scenario.as_ref(), file.map(|f| &f.scenario));
+        let scenario = scenario::join(scenario.as_ref(), candidate.adapts.as_ref());
         let folder = found.as_ref().map_or(String::new(), |f| f.folder.clone());
         Ok(Self { session, candidate, scenario, folder, seed: options.seed })
     }

@@ -10,7 +10,7 @@ use weir_core::Plan;
 use weir_core::event::{Event, Observer};
 use weir_lang::draw::SvgOptions;
 use weir_lang::{Graph, Set, Source};
-use weir_model::{Costs, Machine, Workload};
+use weir_model::{Costs, Machine, Scenario, Workload};
 use weir_report::{
     CrashSummary, FaultSummary, Gantt, HtmlExtras, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups,
     Windowed,
@@ -71,6 +71,8 @@ pub struct Candidate {
     pub graph: Graph,
     /// What the compiler found.
     pub warnings: Vec<Diag>,
+    /// The rules by which it reshapes itself.
+    pub adapts: Option<Scenario>,
     source: Source,
 }
 
@@ -153,7 +155,8 @@ impl Session {
         let source = topology::source(name)?;
         let compiled = topology::compile(&source, &self.machine.shape, &self.sets)?;
         let warnings = compiled.warnings.iter().map(topology::diag).collect();
-        Ok(Candidate { plan: compiled.plan, graph: compiled.graph, warnings, source })
+        let adapts = scenario::adaptive(&compiled.whens)?;
+        Ok(Candidate { plan: compiled.plan, graph: compiled.graph, warnings, adapts, source })
     }
 
     /// Makes the topologies that a scenario asks for, beginning with this one. Its paths are relative to `folder`.
@@ -171,8 +174,8 @@ impl Session {
         watch: (&dyn Watch, usize),
     ) -> Result<RunResult> {
         let workshop = self.workshop(candidate, "");
-        let control =
-            self.workload.scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
+        let scenario = scenario::join(self.workload.scenario.as_ref(), candidate.adapts.as_ref());
+        let control = scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
         self.run_with(candidate, seed, files, watch, control)
     }
 

@@ -588,7 +588,7 @@ static int topic;
 static void topic_setup(void)
 {
 	begin_shared();
-	topic = weir_topic_register(sched, 1000, 1);
+	topic = weir_topic_register(sched, &(struct weir_class_topic){ .uuid = 1000, .version = 1 });
 	REQUIRE(topic > 0);
 }
 

@@ -27,26 +27,36 @@ pub struct Script {
 impl Script {
     /// Try all that the scenario may do, beginning with the topology that was compiled from `source`.
     pub fn prepare(
-        found: &Found,
+        found: Option<&Found>,
         source: &Source,
         sets: &[Set],
         shape: &MachineShape,
         compiled: &Compiled,
-    ) -> Result<Self> {
-        let scenario = found.file.scenario.clone();
+    ) -> Result<Option<Self>> {
+        let adapts = scenario::adaptive(&compiled.whens)?;
+        let Some(scenario) = scenario::join(found.map(|f| &f.file.scenario), adapts.as_ref()) else {
+            return Ok(None);
+        };
+        let folder = found.map_or(String::new(), |f| f.folder.clone());
         if let Some(why) = scenario.verbs().find_map(|v| steering::unable(v).err()) {
             return Err(Fault::user(
                 why,
                 "build it in, or try the scenario in the simulator: runweir run --scenario",
             ));
         }
-        let trial = Workshop::new(source.clone(), sets, shape, &compiled.graph, &found.folder);
+        steering::unheard(&scenario).map_err(|why| {
+            Fault::user(
+                why,
+                "wait for a metric, or try the scenario in the simulator: runweir run --scenario",
+            )
+        })?;
+        let trial = Workshop::new(source.clone(), sets, shape, &compiled.graph, &folder);
         let classes = scenario::components(&scenario, &trial, shape, &compiled.plan)?;
         let (source, sets) = (source.clone(), sets.to_vec());
-        let (graph, shape, folder) = (compiled.graph.clone(), shape.clone(), found.folder.clone());
+        let (graph, shape) = (compiled.graph.clone(), shape.clone());
         let ear = steering::ear(&scenario, &shape);
         let workshop = move || Workshop::new(source, &sets, &shape, &graph, &folder);
-        Ok(Self { scenario, classes, ear, workshop: Box::new(workshop) })
+        Ok(Some(Self { scenario, classes, ear, workshop: Box::new(workshop) }))
     }
 
     /// The receiver of events, if rules need any.

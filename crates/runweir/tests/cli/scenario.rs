@@ -249,3 +249,41 @@ fn a_package_brings_its_components() {
         s["reconfigurations"].as_array().expect("a list").iter().map(|r| r["done"] == true).collect();
     assert_eq!(done, [false, false, true, true, false, true], "{}", s["reconfigurations"]);
 }
+
+/// Source 0, 5.6.2: the topology itself says on what it depends, and follows: CPUs that come and go, and POWER.
+#[test]
+fn a_topology_reshapes_itself() {
+    let dir = temp();
+    let text = "machine = \"two-of-four\"\nworkload = \"grow-and-shrink\"\n\
+                [[at]]\ntime = \"200ms\"\ndo = [\"cpu 2 online\", \"cpu 3 online\"]\n\
+                [[at]]\ntime = \"400ms\"\ndo = \"publish POWER = 1\"\n\
+                [[at]]\ntime = \"500ms\"\ndo = \"publish POWER = 0\"\n\
+                [[at]]\ntime = \"600ms\"\ndo = [\"cpu 1 offline\", \"cpu 2 offline\", \"cpu 3 offline\"]\n";
+    let ran = run_under(text, dir.path(), "grows", &["--checks", "--json"]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let s: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let done: Vec<&Value> = s["reconfigurations"].as_array().expect("a list").iter().collect();
+    assert!(done.iter().all(|r| r["done"] == true), "{done:?}");
+    let own = done.iter().filter(|r| r["kind"] != "none");
+    let told: Vec<(u64, &str)> = own
+        .map(|r| (r["at_ns"].as_u64().expect("a time") / 1_000_000, r["verbs"][0].as_str().expect("a verb")))
+        .collect();
+    let set = |case: u32| format!("set topology.when1 = {case}");
+    let (queues, battery, one) = (set(1), set(0), set(2));
+    let times: Vec<&str> = told.iter().map(|t| t.1).collect();
+    assert_eq!(times, [queues.as_str(), &battery, &queues, &one], "{told:?}");
+    for ((at, _), expected) in told.iter().zip([200, 400, 500, 600]) {
+        assert!((expected..=expected + 1).contains(at), "{told:?}");
+    }
+
+    // Each case by itself, and what `check` says of them.
+    let ran = runweir(&["check", "grows", "-m", "smp-8"]);
+    assert!(
+        ran.stdout.contains("case") && ran.stdout.contains("1 when online > 3 (these numbers)"),
+        "{}",
+        ran.stdout
+    );
+    let alone = run_under(text, dir.path(), "grows", &["--set", "topology.when1=2", "--json"]);
+    let alone: Value = serde_json::from_str(&alone.stdout).expect("JSON");
+    assert!(alone["reconfigurations"].as_array().expect("a list").iter().all(|r| r["kind"] == "none"));
+}

@@ -252,9 +252,114 @@ impl Parser<'_> {
             self.bump();
             return self.needs().map(Some);
         }
+        if self.word_is("when") && self.peek_at(1) == Tok::Word {
+            self.bump();
+            return self.when(start).map(|w| Some(Item::When(w)));
+        }
         let chain = self.chain()?;
         self.end("chain")?;
         Ok(Some(Item::Chain(chain)))
+    }
+
+    /// `cpus.online > 3 { ... } else when ... { ... } else { ... }` after `when`.
+    fn when(&mut self, span: Span) -> Parsed<When> {
+        let mut arms = Vec::new();
+        loop {
+            let condition = Some(self.condition()?);
+            arms.push(Arm { condition, items: self.statements()? });
+            if !self.eat_word("else") {
+                break;
+            }
+            if !self.eat_word("when") {
+                arms.push(Arm { condition: None, items: self.statements()? });
+                break;
+            }
+        }
+        self.eat(Tok::Semi);
+        Ok(When { arms, span })
+    }
+
+    /// Terms joined by `and`, these joined by `or`.
+    fn condition(&mut self) -> Parsed<Vec<Vec<Test>>> {
+        let mut any = vec![vec![self.test()?]];
+        loop {
+            if self.eat_word("or") {
+                any.push(vec![self.test()?]);
+            } else if self.eat_word("and") {
+                let test = self.test()?;
+                any.last_mut().expect("it begins with one").push(test);
+            } else {
+                return Ok(any);
+            }
+        }
+    }
+
+    fn test(&mut self) -> Parsed<Test> {
+        let help =
+            Some("write `when cpus.online > 3 { ... }`, or a topic: `when POWER = 1 { ... } else { ... }`");
+        let span = self.need(Tok::Word, "`cpus.online` or a topic", help)?;
+        let subject = match self.slice(span) {
+            "cpus" => {
+                self.need(Tok::Dot, "`.online`", help)?;
+                if !self.word_is("online") {
+                    return Err(self.expected("`online`", help));
+                }
+                Word { text: "online".into(), span: span.to(self.bump().span) }
+            }
+            topic => Word { text: topic.to_string(), span },
+        };
+        let compare = match self.peek() {
+            Tok::Equals | Tok::Compare => {
+                let span = self.bump().span;
+                self.slice(span).to_string()
+            }
+            _ => return Err(self.expected("`<`, `<=`, `>`, `>=` or `=`", help)),
+        };
+        let value = self.number("a number to compare with")?;
+        Ok(Test { subject, compare, value })
+    }
+
+    /// The statements of an arm.
+    fn statements(&mut self) -> Parsed<Vec<Item>> {
+        let open =
+            self.need(Tok::CurlyOpen, "`{`", Some("what is in force in this case stands in braces"))?;
+        if self.nesting > 0 {
+            self.sink
+                .error("syntax", open, "a `when` stands in another one")
+                .help("join the conditions by `and`");
+            return Err(Reported);
+        }
+        self.nesting += 1;
+        let mut items = Vec::new();
+        let mut failed = false;
+        while self.peek() != Tok::CurlyClose {
+            if self.peek() == Tok::End || self.sink.full() {
+                self.sink.error("syntax", open, "this block is never closed").help("close it with `}`");
+                self.nesting -= 1;
+                return Err(Reported);
+            }
+            let (before, at) = (self.at, self.span());
+            match self.item() {
+                Ok(Some(Item::Annotate(_) | Item::Chain(_)) | None) if self.at == before => {
+                    self.bump();
+                }
+                Ok(Some(item @ (Item::Annotate(_) | Item::Chain(_)))) => items.push(item),
+                Ok(None) => {}
+                Ok(Some(_)) => {
+                    self.sink
+                        .error("syntax", at, "only chains and `annotate` depend on a condition")
+                        .help("move the statement out of the block");
+                    failed = true;
+                }
+                Err(Reported) => {
+                    failed = true;
+                    self.recover();
+                }
+            }
+        }
+        self.bump();
+        self.nesting -= 1;
+        if failed { Err(Reported) } else { Ok(items) }
     }
 
     /// `mine from "mine.so";` after `needs`.
@@ -286,6 +391,10 @@ impl Parser<'_> {
     /// The `;` after a statement; may be missing after `}` and at the end of a block or file.
     fn end(&mut self, what: &str) -> Parsed<()> {
         let after_block = self.tokens[self.at.saturating_sub(1)].tok == Tok::CurlyClose;
+        // In an arm of a `when`, as in any block, the last statement needs none.
+        if self.nesting > 0 && self.peek() == Tok::CurlyClose {
+            return Ok(());
+        }
         if self.eat(Tok::Semi) || (after_block && !matches!(self.peek(), Tok::Arrow | Tok::Later)) {
             return Ok(());
         }
@@ -429,7 +538,7 @@ impl Parser<'_> {
                 }
                 _ => {}
             }
-            for word in ["annotate", "include", "leave", "param"] {
+            for word in ["annotate", "include", "leave", "param", "when"] {
                 if self.word_is(word) && !matches!(self.peek_at(1), Tok::Arrow | Tok::Later) {
                     let span = self.span();
                     self.sink

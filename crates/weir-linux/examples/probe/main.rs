@@ -68,7 +68,7 @@ fn main() -> ExitCode {
 
 fn notify(topic: &str, value: u64) -> Outcome {
     let (topic, value) = (topic.into(), Number::Unsigned(value));
-    let wish = Notify { topic, value, value2: Number::default(), cpu: None, task: None };
+    let wish = Notify { topic, value, ..Notify::default() };
     client::ask(&socket(), &Request::Notify(wish)).map(|_| ()).map_err(|e| e.to_string())
 }
 

@@ -230,3 +230,63 @@ fn components_that_the_kernel_cannot_take_are_refused() {
     let e = takes(&plan, 4).expect_err("not in C");
     assert!(e.message.contains(&rusty.name) && e.help.contains(".rs"), "{e}");
 }
+
+const TENANTS: &str = "annotate affinity, tenant; entry -> tenant_split -> each part of 2 { -> cpus };";
+
+/// A topic that a component brings along: named by its UUID, with its payload in the staging area; the reply comes from there.
+#[test]
+fn a_topic_that_the_core_does_not_know_is_published_and_asked() {
+    let mut rig = Rig::new();
+    let id = rig.sched.task_new(0, 0).expect("memory");
+    rig.note(id, 77, 0, 0);
+    let control = control(&rig);
+    let own = catalog().own_topic("TENANT").expect("there").clone();
+    kernel(rig.view.shared, Arc::downgrade(&control), move |r| {
+        if r.kind == kind::SWAP {
+            return;
+        }
+        assert_eq!((r.uuid, r.version, r.task), (own.uuid, own.version, id.0));
+        // SAFETY: the staging area is the test's memory.
+        let payload = r.plan as *mut u64;
+        match r.kind {
+            // SAFETY: as above.
+            kind::NOTIFY => assert_eq!(unsafe { payload.read() }, 5),
+            kind::ASK => {
+                // SAFETY: as above.
+                unsafe { payload.write(6) };
+                (r.value, r.bytes) = (6, 8);
+            }
+            other => panic!("a request of kind {other}"),
+        }
+    });
+    let json = |text: &str| crate::protocol::parse(text.as_bytes()).expect("a request");
+    let publish = json(r#"{"verb":"notify","topic":"tenant","task":77,"fields":{"tenant":5}}"#);
+    let ask = json(r#"{"verb":"request","topic":"TENANT","task":77}"#);
+    let mut text = String::new();
+    let mut refused = |request: &Request| {
+        let e = control.serve(request).error.expect("refused");
+        writeln!(text, "{}\n  help: {}\n", e.message, e.help).expect("memory");
+    };
+    refused(&publish);
+    refused(&ask);
+    control.switch(&wish(TENANTS)).expect("a sound topology");
+    assert_eq!(control.serve(&publish).result, Some(serde_json::json!({ "hearers": 2 })));
+    assert_eq!(
+        control.serve(&ask).result,
+        Some(
+            serde_json::json!({ "topic": "TENANT", "task": 77, "value": 6, "value2": 0, "fields": { "tenant": 6 } })
+        )
+    );
+    for wrong in [
+        r#"{"verb":"notify","topic":"TENANT","task":77,"fields":{"landlord":5}}"#,
+        r#"{"verb":"notify","topic":"MARKER","fields":{"tenant":5}}"#,
+        r#"{"verb":"notify","topic":"DISPATCH","task":77}"#,
+        r#"{"verb":"request","topic":"TENANT","task":78}"#,
+        r#"{"verb":"request","topic":"MARKER"}"#,
+        r#"{"verb":"request","topic":"STATUS"}"#,
+        r#"{"verb":"request","topic":"STATSU"}"#,
+    ] {
+        refused(&json(wrong));
+    }
+    insta::assert_snapshot!(text);
+}

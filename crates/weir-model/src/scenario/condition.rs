@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use weir_core::Topic;
+use weir_core::{Topic, catalog};
+
+use super::Subject;
 
 use crate::error::did_you_mean;
 use crate::units::{self, UnitError};
@@ -18,9 +20,22 @@ pub enum Term {
     /// A number of the run, against a limit (ns, percent or a count).
     Metric { metric: Metric, compare: Compare, limit: u64 },
     /// The topic's last message had such a value.
-    Value { topic: Topic, cpu: Option<u32>, compare: Compare, limit: u64 },
+    Value { topic: Subject, cpu: Option<u32>, compare: Compare, limit: u64 },
     /// OVERLOAD and UNDERLOAD: of the two this was told last. Other topics: there was a message within the window.
-    Told { topic: Topic, cpu: Option<u32> },
+    Told { topic: Subject, cpu: Option<u32> },
+    /// `not POWER = 1`: also where nothing was said yet.
+    Not(Box<Term>),
+}
+
+impl Term {
+    /// The topic whose messages it waits for.
+    pub fn topic(&self) -> Option<Subject> {
+        match self {
+            Term::Metric { .. } => None,
+            Term::Value { topic, .. } | Term::Told { topic, .. } => Some(*topic),
+            Term::Not(term) => term.topic(),
+        }
+    }
 }
 
 /// What is measured over the window; `Ready` and `Online` are those of the moment.
@@ -128,6 +143,33 @@ impl Condition {
         Ok(Condition(any))
     }
 
+    /// The opposite.
+    pub fn negated(&self) -> Condition {
+        let not = |t: &Term| match t {
+            Term::Not(t) => (**t).clone(),
+            t => Term::Not(Box::new(t.clone())),
+        };
+        // One term of each clause fails.
+        let mut any = vec![Vec::new()];
+        for clause in &self.0 {
+            any = any
+                .iter()
+                .flat_map(|before: &Vec<Term>| {
+                    clause.iter().map(move |t| [before.as_slice(), &[not(t)]].concat())
+                })
+                .collect();
+        }
+        Condition(any)
+    }
+
+    /// Both.
+    pub fn and(&self, other: &Condition) -> Condition {
+        let both = |a: &Vec<Term>| {
+            other.0.iter().map(move |b| [a.as_slice(), b.as_slice()].concat()).collect::<Vec<_>>()
+        };
+        Condition(self.0.iter().flat_map(both).collect())
+    }
+
     /// Its terms.
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         self.0.iter().flatten()
@@ -137,14 +179,23 @@ impl Condition {
 fn term(words: &[&str]) -> Result<Term, UnitError> {
     let help = "write `p99 wakeup_latency > 5ms`, `utilization > 80%`, `OVERLOAD on cpu 3`, `POWER = 1`, `battery`; join them by `and` and `or`";
     let Some(first) = words.first() else { return wrong("a condition is empty", help) };
+    if *first == "not" {
+        return term(&words[1..]).map(|t| Term::Not(Box::new(t)));
+    }
     match *first {
         "battery" | "mains" if words.len() == 1 => {
             let limit = u64::from(*first == "battery");
-            return Ok(Term::Value { topic: Topic::Power, cpu: None, compare: Compare::Equal, limit });
+            return Ok(Term::Value {
+                topic: Subject::Standard(Topic::Power),
+                cpu: None,
+                compare: Compare::Equal,
+                limit,
+            });
         }
         _ => {}
     }
-    if let Some(topic) = Topic::by_name(first) {
+    if let Some(topic) = Subject::by_name(first) {
+        heard(topic)?;
         return told(topic, &words[1..], help);
     }
     let (metric, rest) = match STATISTICS.iter().find(|s| s.0 == *first) {
@@ -162,7 +213,7 @@ fn term(words: &[&str]) -> Result<Term, UnitError> {
                 let mut names: Vec<&str> =
                     STATISTICS.iter().map(|s| s.0).chain(COUNTS.iter().map(|c| c.0)).collect();
                 names.extend(["battery", "mains"]);
-                names.extend(Topic::all().map(Topic::name));
+                names.extend(catalog().topic_names());
                 return wrong(format!("unknown condition `{first}`"), did_you_mean(first, &names));
             }
         },
@@ -182,8 +233,26 @@ fn term(words: &[&str]) -> Result<Term, UnitError> {
     Ok(Term::Metric { metric, compare, limit })
 }
 
+/// There are messages of the topic: a rule that waits for others never fires.
+fn heard(topic: Subject) -> Result<(), UnitError> {
+    match topic {
+        Subject::Standard(topic) if topic.is_only_answered() => wrong(
+            format!(
+                "there are no messages of {}: components ask for it, and nobody publishes it",
+                topic.name()
+            ),
+            "wait for another topic, or for a metric",
+        ),
+        Subject::Standard(topic) if topic.is_state() => wrong(
+            format!("rules hear no messages of {}: it says what each task does all the time", topic.name()),
+            "wait for a metric: `jobs > 10`, `switches > 1000`, `ready > 4`",
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// `on cpu 3` and a comparison, both optional.
-fn told(topic: Topic, mut rest: &[&str], help: &str) -> Result<Term, UnitError> {
+fn told(topic: Subject, mut rest: &[&str], help: &str) -> Result<Term, UnitError> {
     let mut cpu = None;
     if let ["on", "cpu", n, ..] = rest {
         let Ok(n) = n.parse() else { return wrong(format!("`{n}` is no number of a CPU"), help) };
@@ -221,6 +290,7 @@ impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let on = |cpu: &Option<u32>| cpu.map_or(String::new(), |c| format!(" on cpu {c}"));
         match self {
+            Term::Not(term) => write!(f, "not {term}"),
             Term::Metric { metric, compare, limit } => {
                 let statistic = |s: &Statistic| STATISTICS.iter().find(|x| x.1 == *s).map_or("", |x| x.0);
                 let (name, limit) = match metric {

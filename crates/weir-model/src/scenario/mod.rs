@@ -20,7 +20,7 @@ pub use cpus::{cpus_after, known_cpu, known_isa};
 pub(crate) use read::tables;
 pub use read::{File, parse};
 pub use rules::{Action, Rules};
-pub use verb::{Publication, Verb};
+pub use verb::{Publication, Subject, Verb};
 pub use watch::{Tap, Watch};
 
 /// What is done to a running scheduler.
@@ -55,6 +55,10 @@ pub struct Rule {
     pub cooldown_ns: u64,
     /// Metrics are those of so long a time, ns.
     pub window_ns: u64,
+    /// It counts as having acted when the run begins: what it does is the case.
+    pub begun: bool,
+    /// A topology brings it along (`when`), not a scenario: what it waits for may never come.
+    pub of_topology: bool,
 }
 
 /// How a rule is taken back.

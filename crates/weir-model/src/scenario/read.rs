@@ -129,7 +129,8 @@ fn rule(table: &Table<'_, '_>, index: usize) -> Result<Rule> {
         let v = table.require("do", "\"swap central\"")?;
         return Err(v.error("there is nothing to undo yet").help("`undo` belongs to `back_do`"));
     }
-    Ok(Rule { name, when, hold_ns, verbs, back, cooldown_ns: time("cooldown", COOLDOWN_NS)?, window_ns })
+    let cooldown_ns = time("cooldown", COOLDOWN_NS)?;
+    Ok(Rule { name, when, hold_ns, verbs, back, cooldown_ns, window_ns, begun: false, of_topology: false })
 }
 
 /// One verb or a list of them.

@@ -29,9 +29,9 @@ pub struct Action<'s> {
 }
 
 impl Rules {
-    /// None of `rules` has acted yet.
+    /// None of `rules` has acted yet, but for those that say so.
     pub fn new(rules: &[Rule]) -> Self {
-        Self(vec![State::default(); rules.len()])
+        Self(rules.iter().map(|r| State { acted: r.begun, ..State::default() }).collect())
     }
 
     /// What rule number `index` is to do now, if anything. `holds` says whether a condition does.
@@ -93,6 +93,8 @@ mod tests {
             back: back.then(|| Back { when: condition("ready < 2"), hold_ns: 20, verbs: Vec::new() }),
             cooldown_ns: 100,
             window_ns: 1,
+            begun: false,
+            of_topology: false,
         }
     }
 
@@ -128,6 +130,13 @@ mod tests {
         let on = |t| (t, "ready > 5");
         let moments = [on(0), on(10), on(200), (300, ""), on(400), on(410)];
         assert_eq!(story(&rule(false), true, &moments), [(10, "rule r".into()), (410, "rule r".into())]);
+    }
+
+    #[test]
+    fn what_is_the_case_at_the_beginning_is_not_done_again() {
+        let on = |t| (t, "ready > 5");
+        let begun = Rule { begun: true, ..rule(false) };
+        assert_eq!(story(&begun, true, &[on(0), on(20), (30, ""), on(40), on(50)]), [(50, "rule r".into())]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use weir_core::{Parts, Topic};
+use weir_core::{OwnTopic, Parts, Topic, catalog};
 
 use crate::error::did_you_mean;
 use crate::units::{self, UnitError};
@@ -35,12 +35,49 @@ pub enum Verb {
     Undo,
 }
 
+/// A topic: one of the framework's, or one that components bring along.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject {
+    Standard(Topic),
+    Own(&'static OwnTopic),
+}
+
+impl Subject {
+    pub fn by_name(name: &str) -> Option<Subject> {
+        let own = || catalog().own_topic(name).map(Subject::Own);
+        Topic::by_name(name).map(Subject::Standard).or_else(own)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Subject::Standard(topic) => topic.name(),
+            Subject::Own(topic) => &topic.name,
+        }
+    }
+}
+
+impl PartialEq for Subject {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Subject {}
+
+impl PartialEq<Topic> for Subject {
+    fn eq(&self, other: &Topic) -> bool {
+        matches!(self, Subject::Standard(topic) if topic == other)
+    }
+}
+
 /// A message from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication {
-    pub topic: Topic,
+    pub topic: Subject,
     /// 0 where it is not told.
     pub value: Option<u64>,
+    /// Words of the payload by their names; only where the topic is a component's own.
+    pub fields: Vec<(String, u64)>,
     pub cpu: Option<u32>,
     /// By name.
     pub task: Option<String>,
@@ -52,8 +89,61 @@ impl Publication {
     /// # Errors
     /// Message and remedy.
     pub fn admitted(&self) -> Result<(), UnitError> {
-        let parts = Parts { task: self.task.is_some(), cpu: self.cpu.is_some(), value: self.value };
-        self.topic.admits(&parts).map_err(|r| UnitError { message: r.message, help: r.help })
+        self.admitted_about(self.task.is_some())
+    }
+
+    /// The same for a message that is about a task, or about none.
+    pub(crate) fn admitted_about(&self, task: bool) -> Result<(), UnitError> {
+        let topic = match self.topic {
+            Subject::Own(own) if own.from_users => return self.payload().map(|_| ()),
+            Subject::Own(own) => {
+                let message = format!("{} comes from components alone", own.name);
+                return Err(UnitError { message, help: "rules may listen to it".into() });
+            }
+            Subject::Standard(topic) => topic,
+        };
+        let wrong = |message, help| Err(UnitError { message, help });
+        if let Some((field, _)) = self.fields.first() {
+            let help = format!("write `{} = 1`", topic.name());
+            return wrong(format!("{} has no field `{field}`, only a value", topic.name()), help);
+        }
+        let parts = Parts { task, cpu: self.cpu.is_some(), value: self.value };
+        topic.admits(&parts).map_err(|r| UnitError { message: r.message, help: r.help })
+    }
+
+    /// The words of its payload.
+    ///
+    /// # Errors
+    /// The topic has no such field: message and remedy.
+    pub fn payload(&self) -> Result<Vec<u64>, UnitError> {
+        match self.topic {
+            Subject::Standard(_) => Ok(Vec::new()),
+            Subject::Own(own) => {
+                own.payload(&self.fields).map_err(|(message, help)| UnitError { message, help })
+            }
+        }
+    }
+
+    /// What a task publishes about itself: `MARKER = 3`, `TENANT tenant = 2`. The topic decides whether it is about the task.
+    pub(crate) fn of_a_task(text: &str) -> Result<Publication, UnitError> {
+        let out = publication(text, "MARKER = 3")?;
+        if out.task.is_some() {
+            return wrong("a program publishes about itself", "leave `task` out");
+        }
+        if let Subject::Standard(topic @ (Topic::Priority | Topic::Isa)) = out.topic {
+            let step = if topic == Topic::Isa { "isa accel" } else { "priority 50` or `nice 5" };
+            return wrong(
+                format!("a program changes its {} by a step of its own", topic.name()),
+                format!("write `{step}`"),
+            );
+        }
+        out.admitted_about(true).or_else(|e| out.admitted_about(false).map_err(|_| e))?;
+        Ok(out)
+    }
+
+    /// Is a task's own message about the task?
+    pub fn is_about_its_task(&self) -> bool {
+        self.admitted_about(true).is_ok()
     }
 }
 
@@ -167,23 +257,31 @@ fn merge(rest: &str) -> Result<Verb, UnitError> {
 }
 
 fn publish(rest: &str) -> Result<Verb, UnitError> {
-    let help = "write `publish POWER = 1`, `publish BURN`, `publish PRIORITY = 5 task worker-3`, `… cpu 2`";
+    let help = "POWER = 1`, `publish BURN`, `publish PRIORITY = 5 task worker-3`, `… cpu 2";
+    let out = publication(rest, help)?;
+    out.admitted()?;
+    Ok(Verb::Publish(out))
+}
+
+/// `TOPIC [= VALUE] [FIELD = VALUE …] [cpu N] [task NAME]`
+fn publication(rest: &str, examples: &str) -> Result<Publication, UnitError> {
+    let help = &format!("write `publish {examples}`");
     let spaced = rest.replace('=', " = ");
     let mut words = spaced.split_whitespace();
-    let Some(name) = words.next() else { return wrong("`publish` takes a topic", help) };
-    let Some(topic) = Topic::by_name(name) else {
-        let names: Vec<&str> = Topic::all().map(Topic::name).collect();
-        return wrong(format!("unknown topic `{name}`"), did_you_mean(name, &names));
+    let Some(name) = words.next() else { return wrong("`publish` takes a topic", help.clone()) };
+    let Some(topic) = Subject::by_name(name) else {
+        return wrong(format!("unknown topic `{name}`"), did_you_mean(name, &catalog().topic_names()));
     };
-    let mut out = Publication { topic, value: None, cpu: None, task: None };
+    let mut out = Publication { topic, value: None, fields: Vec::new(), cpu: None, task: None };
     while let Some(word) = words.next() {
         let Some(what) = words.next() else {
-            return wrong(format!("`{word}` of a message is not told"), help);
+            return wrong(format!("`{word}` of a message is not told"), help.clone());
         };
-        let number = || {
+        let number_of = |what: &str| {
             value(what)
                 .ok_or_else(|| UnitError { message: format!("`{what}` is no number"), help: help.into() })
         };
+        let number = || number_of(what);
         match word {
             "=" => out.value = Some(number()?),
             "cpu" => {
@@ -194,11 +292,16 @@ fn publish(rest: &str) -> Result<Verb, UnitError> {
                 out.cpu = Some(cpu);
             }
             "task" => out.task = Some(what.to_string()),
-            _ => return wrong(format!("a message has no `{word}`"), help),
+            field if what == "=" => {
+                let Some(what) = words.next() else {
+                    return wrong(format!("`{field}` of a message is not told"), help.clone());
+                };
+                out.fields.push((field.to_string(), number_of(what)?));
+            }
+            _ => return wrong(format!("a message has no `{word}`"), help.clone()),
         }
     }
-    out.admitted()?;
-    Ok(Verb::Publish(out))
+    Ok(out)
 }
 
 /// A number, perhaps negative (two's complement), or a time.
@@ -226,6 +329,7 @@ impl fmt::Display for Verb {
                 if let Some(value) = p.value {
                     write!(f, " = {}", value as i64)?;
                 }
+                p.fields.iter().try_for_each(|(name, value)| write!(f, " {name} = {}", *value as i64))?;
                 if let Some(cpu) = p.cpu {
                     write!(f, " cpu {cpu}")?;
                 }
@@ -258,6 +362,7 @@ mod tests {
             "publish BURN",
             "publish PRIORITY = -5 task worker-3",
             "publish FREQUENCY = 7 cpu 2",
+            "publish TENANT tenant = 3 task worker-3",
             "undo",
         ] {
             let verb = Verb::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}"));

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use weir_core::Topic;
 use weir_core::event::{Event, Observer};
 
-use super::{Condition, Metric, Scenario, Statistic, Term};
+use super::{Condition, Metric, Scenario, Statistic, Subject, Term};
 
 /// Buckets a factor of two: times are exact to 1/64.
 const FINE: u64 = 64;
@@ -120,7 +120,7 @@ pub struct Watch {
     now_ns: u64,
     windows: BTreeMap<u64, Window>,
     /// When a topic was told last, its value, by topic and CPU; CPU `None` for any.
-    told: BTreeMap<(u32, Option<u32>), (u64, u64)>,
+    told: BTreeMap<(&'static str, Option<u32>), (u64, u64)>,
     /// OVERLOAD or UNDERLOAD, whichever was told last, by CPU.
     load: BTreeMap<Option<u32>, Topic>,
     busy: u64,
@@ -195,14 +195,15 @@ impl Watch {
                 self.metric(*metric, window_ns, ready).is_some_and(|v| compare.holds(v, *limit))
             }
             Term::Value { topic, cpu, compare, limit } => {
-                self.told.get(&(*topic as u32, *cpu)).is_some_and(|(_, v)| compare.holds(*v, *limit))
+                self.told.get(&(topic.name(), *cpu)).is_some_and(|(_, v)| compare.holds(*v, *limit))
             }
-            Term::Told { topic: topic @ (Topic::Overload | Topic::Underload), cpu } => {
+            Term::Told { topic: Subject::Standard(topic @ (Topic::Overload | Topic::Underload)), cpu } => {
                 self.load.get(cpu) == Some(topic)
             }
+            Term::Not(term) => !self.term(term, window_ns, ready),
             Term::Told { topic, cpu } => {
                 let begin = self.now_ns.saturating_sub(window_ns);
-                self.told.get(&(*topic as u32, *cpu)).is_some_and(|(t, _)| *t >= begin)
+                self.told.get(&(topic.name(), *cpu)).is_some_and(|(t, _)| *t >= begin)
             }
         }
     }
@@ -258,11 +259,11 @@ impl Observer for Watch {
                 self.online = if online { self.online + 1 } else { self.online.saturating_sub(1) };
             }
             Event::Message { topic, cpu, value, .. } => {
-                let Some(topic) = Topic::by_name(topic) else { return };
+                let Some(subject) = Subject::by_name(topic) else { return };
                 self.advance(t_ns);
                 for cpu in [None, Some(cpu)] {
-                    self.told.insert((topic as u32, cpu), (t_ns, value));
-                    if matches!(topic, Topic::Overload | Topic::Underload) {
+                    self.told.insert((subject.name(), cpu), (t_ns, value));
+                    if let Subject::Standard(topic @ (Topic::Overload | Topic::Underload)) = subject {
                         self.load.insert(cpu, topic);
                     }
                 }
@@ -296,6 +297,8 @@ mod tests {
             back: None,
             cooldown_ns: 0,
             window_ns: 1_000,
+            begun: false,
+            of_topology: false,
         };
         Watch::new(&Scenario { rules: vec![rule], ..Scenario::default() }, 2)
     }

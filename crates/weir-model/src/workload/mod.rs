@@ -21,6 +21,7 @@ use std::sync::Arc;
 use weir_core::CpuSet;
 
 use crate::counters::Profile;
+use crate::scenario::Publication;
 pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
 pub use criticality::Criticality;
 pub use draw::Flow;
@@ -353,9 +354,14 @@ pub enum Op {
         count: Option<u64>,
     },
     LoopEnd,
-    /// Show a landmark in the trace.
+    /// Show a landmark in the trace, and publish MARKER with its number.
     Marker {
         text: String,
+        number: u64,
+    },
+    /// Publish a message, about the task itself where the topic is about tasks.
+    Publish {
+        what: Arc<Publication>,
     },
 }
 

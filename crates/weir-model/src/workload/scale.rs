@@ -46,7 +46,8 @@ fn objects(op: &mut Op) -> Vec<(u8, &mut u32)> {
         | Op::SetAffinity { .. }
         | Op::Loop { .. }
         | Op::LoopEnd
-        | Op::Marker { .. } => Vec::new(),
+        | Op::Marker { .. }
+        | Op::Publish { .. } => Vec::new(),
     }
 }
 

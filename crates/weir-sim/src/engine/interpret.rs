@@ -260,8 +260,15 @@ impl Sim<'_> {
                 }
                 Ok(Next::Op)
             }
-            Op::Marker { ref text } => {
+            Op::Marker { ref text, number } => {
                 self.obs.event(self.now, &Event::Marker { text });
+                let msg = Msg { cpu: Some(c), task: Some(task.id), value: number, ..Msg::default() };
+                self.announce(c, Topic::Marker, &msg, no)?;
+                Ok(Next::Op)
+            }
+            Op::Publish { ref what } => {
+                let about = what.is_about_its_task().then_some(no);
+                self.publish_for(c, what, about)?;
                 Ok(Next::Op)
             }
         }

@@ -34,8 +34,8 @@ use weir_core::event::{Observer, TaskNo};
 use weir_core::{CpuSet, Plan, Topic};
 
 use weir_model::costs::Costs;
-use weir_model::scenario::{Composer, Reconfiguration, Scenario, Tap, Watch};
-use weir_model::{Machine, Result, Workload};
+use weir_model::scenario::{Composer, Reconfiguration, Scenario, Subject, Tap, Watch};
+use weir_model::{Error, Machine, Op, Result, Verb, Workload};
 
 /// How to run.
 #[derive(Default)]
@@ -201,11 +201,55 @@ pub fn run(
         let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, None, observer));
         return begun(sim, plan);
     };
+    heard(control.scenario, workload, cfg)?;
     let online = machine.shape.cpus.len() as u32;
     let watch = RefCell::new(Watch::new(control.scenario, online));
     let mut both = (observer, Tap(&watch));
     let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, Some(&watch), &mut both));
     begun(sim, plan)
+}
+
+/// What a rule waits for can come: messages that programs alone publish are published by somebody.
+fn heard(scenario: &Scenario, workload: &Workload, cfg: &RunConfig<'_>) -> Result<()> {
+    let published = |subject: Subject| {
+        let verbs = || scenario.verbs().any(|v| matches!(v, Verb::Publish(p) if p.topic == subject));
+        let script = || {
+            let notice = |c: &Command| matches!(c, Command::Notify(n) if subject == n.topic);
+            cfg.scripted.iter().any(|(_, c)| notice(c))
+        };
+        let of_a_task = |op: &Op| match op {
+            Op::Marker { .. } => subject == Topic::Marker,
+            Op::Publish { what } => what.topic == subject,
+            _ => false,
+        };
+        let programs = || workload.tasks.iter().any(|t| t.program.iter().any(of_a_task));
+        let components = || {
+            let mut all = weir_core::catalog().components.iter();
+            all.any(|c| c.publishes.iter().any(|t| t == subject.name()))
+        };
+        verbs() || script() || programs() || components()
+    };
+    for rule in scenario.rules.iter().filter(|r| !r.of_topology) {
+        let back = rule.back.iter().flat_map(|b| b.when.terms());
+        for term in rule.when.terms().chain(back) {
+            let Some(topic) = term.topic() else { continue };
+            let from_outside = match topic {
+                Subject::Standard(t) => {
+                    matches!(t, Topic::Marker | Topic::Burn | Topic::Power | Topic::Thermal | Topic::Limit)
+                }
+                Subject::Own(_) => true,
+            };
+            if from_outside && !published(topic) {
+                let name = topic.name();
+                return Err(Error::run(format!(
+                    "rule `{}` never acts: nobody publishes {name}, neither the workload nor the scenario",
+                    rule.name
+                ))
+                .help(format!("let a program do it, by the step `publish {name}` (MARKER: `marker 1`), or a step of the scenario")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Run a simulation that was built, or say what kept it from being built.

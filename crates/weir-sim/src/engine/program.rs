@@ -121,7 +121,8 @@ impl<'a> Program<'a> {
                 | Op::SetIsa { .. }
                 | Op::SetPriority { .. }
                 | Op::SetAffinity { .. }
-                | Op::Marker { .. } => {}
+                | Op::Marker { .. }
+                | Op::Publish { .. } => {}
             }
         }
         if let Some(start) = open.pop() {

@@ -10,7 +10,6 @@ use std::rc::Rc;
 use weir_core::event::{Call, CpuNo, Event};
 use weir_core::{Plan, SwapStats, Topic};
 
-use super::Notice;
 use super::classes::Wanted;
 use super::cpu::Mode;
 use super::queue::{Key, Kind, Phase};
@@ -19,7 +18,7 @@ use super::task::{NONE, State};
 use weir_model::Result;
 use weir_model::machine::MachineEvent;
 use weir_model::scenario::{
-    Condition, Proposal, Publication, Reconfiguration, Rules, Verb, cpus_after, known_cpu, known_isa,
+    Condition, Proposal, Reconfiguration, Rules, Verb, cpus_after, known_cpu, known_isa,
 };
 
 /// Samples in a row without anything else queued after which nothing more is expected.
@@ -212,10 +211,8 @@ impl<'a> Sim<'a> {
         }
         for verb in verbs {
             if let Verb::Publish(p) = verb {
-                let Publication { topic, value, cpu, .. } = *p;
                 let task = p.task.as_deref().and_then(|name| self.task_called(name));
-                let value = value.unwrap_or(0);
-                self.publish(&Notice { topic, cpu, task, value, value2: 0, mask: None })?;
+                self.publish_for(self.boot_cpu, p, task)?;
             }
         }
         Ok(())

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What happens to machine and scheduler from outside: CPUs come and go, clocks change, messages are published.
 
-use weir_core::event::{CpuNo, Event, Stop};
+use weir_core::event::{CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Topic};
 
 use super::cpu::Mode;
-use super::sim::Sim;
+use super::sim::{Sim, refused};
 use super::task::NONE;
 use super::{Command, Notice};
-use weir_model::Result;
 use weir_model::machine::MachineEvent;
+use weir_model::scenario::{Publication, Subject};
+use weir_model::{Error, Result};
 
 impl<'a> Sim<'a> {
     /// Entry `index` of the list of machine events.
@@ -134,9 +135,44 @@ impl<'a> Sim<'a> {
         self.publish(n)
     }
 
+    /// Publish what a scenario or a task's program says, on CPU `by`, about the task `task`.
+    pub fn publish_for(&mut self, by: CpuNo, p: &Publication, task: Option<TaskNo>) -> Result<()> {
+        let value = p.value.unwrap_or(0);
+        let own = match p.topic {
+            Subject::Standard(topic) => {
+                return self
+                    .publish_on(by, &Notice { topic, cpu: p.cpu, task, value, value2: 0, mask: None });
+            }
+            Subject::Own(own) => own,
+        };
+        let words = p.payload().map_err(|e| Error::run(e.message).help(e.help))?;
+        let no = task.unwrap_or(NONE);
+        let id = task.and_then(|no| self.tasks.get(no as usize)).map(|t| t.id);
+        let msg = Msg { cpu: p.cpu, task: id, value, ..Msg::default() };
+        let h = self.caller(by);
+        if self.sched.topic_find(own).is_err() {
+            self.warn(format!(
+                "no component of `{}` has the topic {}: messages of it are lost",
+                self.plan.name, own.name
+            ));
+            return Ok(());
+        }
+        self.notices += 1;
+        self.sched.publish_own(h, own, &msg, &words).map_err(|e| refused("take a message", &e))?;
+        let value = words.first().copied().unwrap_or(value);
+        let cpu = msg.cpu.unwrap_or(by);
+        let task = (no != NONE).then_some(no);
+        self.obs.event(self.now, &Event::Message { topic: &own.name, cpu, task, value });
+        self.account(h, weir_core::event::Call::Notify);
+        Ok(())
+    }
+
     /// Publish a message from outside.
     pub fn publish(&mut self, n: &Notice) -> Result<()> {
-        let by = self.boot_cpu;
+        self.publish_on(self.boot_cpu, n)
+    }
+
+    fn publish_on(&mut self, by: CpuNo, n: &Notice) -> Result<()> {
         let Some(no) = n.task else {
             let msg = Msg { cpu: n.cpu, task: None, value: n.value, value2: n.value2, mask: n.mask.clone() };
             return self.announce(by, n.topic, &msg, NONE);

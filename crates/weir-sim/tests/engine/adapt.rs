@@ -437,3 +437,96 @@ fn messages_are_checked_at_the_border() {
     let why = out.reconfigurations[0].refused.as_deref().expect("refused");
     assert!(why.contains("no instruction set 7"), "{why}");
 }
+
+fn text_workload(text: &str) -> Workload {
+    let none = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    Workload::resolve("w", 1, &none, &[("w.toml", text)]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A property that the core does not know, added while the scheduler runs: a program says TENANT before anybody has the topic
+/// (a warning), and again after the swap to a topology that brings it along; from then on it runs in its tenant's half.
+#[test]
+fn a_property_that_nobody_foresaw_is_added_to_a_running_scheduler() {
+    const TENANTS: &str = "annotate affinity, tenant; entry -> tenant_split -> each part of 2 { load_balancer -> each cpu { round_robin -> cpu } };";
+    let machine = Machine::smp(4);
+    let names = Names::new(&machine, &[("cpus", CPUS), ("tenants", TENANTS)], "cpus");
+    let workload = text_workload(
+        r#"
+        [[task]]
+        name = "service"
+        program = "loop { run 1ms; publish TENANT tenant = 1; sleep 1ms }"
+        [[task]]
+        name = "batch"
+        count = 6
+        program = "loop { run 7ms }"
+        "#,
+    );
+    let text = "
+[[at]]
+time = \"100ms\"
+do = \"swap tenants\"
+[[at]]
+time = \"200ms\"
+do = \"publish TENANT tenant = 1 task batch-5\"
+[[rule]]
+name = \"heard\"
+when = \"TENANT = 1\"
+for = \"0ms\"
+do = \"publish BURN = 0\"
+";
+    let (outcome, runs) = run(&machine, &workload, text, &names, 300);
+    assert!(
+        outcome.warnings.iter().any(|w| w.contains("`cpus` has the topic TENANT")),
+        "{:?}",
+        outcome.warnings
+    );
+    let cpus = |task: usize, from: u64, to: u64| -> std::collections::BTreeSet<u32> {
+        runs.runs[task].iter().filter(|(a, b, _)| *a >= from * MS && *b <= to * MS).map(|r| r.2).collect()
+    };
+    let find = |name: &str| runs.names.iter().position(|n| n == name).expect("there");
+    let (service, moved) = (find("service"), find("batch-5"));
+    assert!(runs.within(service, 110 * MS, 300 * MS) > 40 * MS, "it runs");
+    assert!(cpus(service, 110, 300).iter().all(|c| *c >= 2), "in its half");
+    assert!(cpus(moved, 110, 200).iter().all(|c| *c < 2) && cpus(moved, 220, 300).iter().all(|c| *c >= 2));
+    for other in (0..5).map(|i| find(&format!("batch-{i}"))) {
+        assert!(cpus(other, 110, 300).iter().all(|c| *c < 2), "the others have the other half");
+    }
+    let acted: Vec<&str> = outcome.reconfigurations.iter().map(|r| r.cause.as_str()).collect();
+    assert!(acted.iter().any(|c| c.contains("heard")), "a rule hears the topic: {acted:?}");
+}
+
+/// A program's MARKER reaches rules, which change one instance at that very time; a rule that waits for what nobody publishes
+/// is refused.
+#[test]
+fn a_programs_mark_changes_an_instance() {
+    let machine = Machine::smp(1);
+    let names = Names::new(&machine, &[("global", GLOBAL)], "global");
+    let program = "run 5ms; marker 1; run 5ms; marker back 2; run 5ms";
+    let of = |program: &str| text_workload(&format!("[[task]]\nname = \"a\"\nprogram = \"{program}\"\n"));
+    let text = "
+[[rule]]
+name = \"forward\"
+when = \"MARKER = 1\"
+do = \"swap instance policy = fifo\"
+[[rule]]
+name = \"backward\"
+when = \"MARKER = 2\"
+do = \"swap instance policy = round_robin\"
+";
+    let (outcome, _) = run(&machine, &of(program), text, &names, 100);
+    let told: Vec<(u64, &str)> = outcome.reconfigurations.iter().map(|r| (r.at_ns / MS, r.kind)).collect();
+    assert_eq!(told, [(5, "instance"), (10, "instance")]);
+
+    let file = scenario::parse("test", "test.toml", text).unwrap_or_else(|e| panic!("{e}"));
+    let control = Some(Control { scenario: &file.scenario, composer: &names });
+    let cfg = RunConfig { duration_ns: Some(MS), checks: true, control, ..RunConfig::default() };
+    let refused =
+        engine::run(&machine, &names.first(), &of("run 5ms"), &Costs::default(), &cfg, &mut Runs::default());
+    let refused = refused.expect_err("no program marks anything");
+    assert!(refused.to_string().contains("nobody publishes MARKER"), "{refused}");
+    for (never, part) in [("SLICE", "components ask for it"), ("DISPATCH", "all the time")] {
+        let text = format!("[[rule]]\nname = \"r\"\nwhen = \"{never}\"\ndo = \"swap cpus\"\n");
+        let refused = scenario::parse("test", "test.toml", &text).expect_err(never);
+        assert!(refused.to_string().contains(part), "{refused}");
+    }
+}

@@ -26,7 +26,7 @@ fn conditions_hand_over_through_the_mutex() {
     let consumer = vec![
         Op::Lock { mutex: 0 },
         Op::Wait { condition: 0, mutex: 0 },
-        Op::Marker { text: "woken".into() },
+        Op::Marker { text: "woken".into(), number: 0 },
         Op::Run { ns: MS },
         Op::Unlock { mutex: 0 },
     ];

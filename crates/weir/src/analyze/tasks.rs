@@ -71,7 +71,8 @@ pub fn recurrent(workload: &Workload, platform: &Platform, warnings: &mut Vec<St
                 | Op::Runtime { .. }
                 | Op::Loop { .. }
                 | Op::LoopEnd
-                | Op::Marker { .. } => {}
+                | Op::Marker { .. }
+                | Op::Publish { .. } => {}
                 _ => {
                     waiting += 1;
                     break;

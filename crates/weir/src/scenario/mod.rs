@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Scenarios by their names: finding them, making the topologies that they ask for, trying them without a run.
 
+mod adaptive;
 mod dry;
 mod needs;
 mod workshop;
@@ -9,6 +10,7 @@ use weir_model::scenario::File;
 use weir_model::{Reconfiguration, Scenario};
 use weir_report::ReconfigurationSummary;
 
+pub use adaptive::adaptive;
 pub use dry::{Tried, components, refused, show, try_all};
 pub use needs::bring;
 pub use workshop::{Workshop, package};

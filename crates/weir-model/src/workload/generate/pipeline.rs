@@ -42,6 +42,11 @@ pub(super) fn pipeline(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Re
     builder.room_for_ops(n * 12)?;
 
     let name_of = |forward: bool| if forward { "forward" } else { "backward" };
+    // Rules tell the directions apart by number: MARKER = 1, MARKER = 2.
+    let mark = |forward: bool| Op::Marker {
+        text: name_of(forward).to_string(),
+        number: if forward { 1 } else { 2 },
+    };
     let turn = builder.object(Kind::Barrier, "turn");
     builder.workload.barriers[turn as usize].1 = n as u32;
     // What tells a stage that its predecessor is done, by phase and stage.
@@ -76,13 +81,13 @@ pub(super) fn pipeline(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Re
             }
             if i == last && marker && directions.len() > 1 {
                 let next = directions[(phase + 1) % directions.len()];
-                body.push(Op::Marker { text: name_of(next).to_string() });
+                body.push(mark(next));
             }
             body.push(Op::Barrier { barrier: turn });
         }
         let mut ops = Vec::new();
         if i == 0 && marker {
-            ops.push(Op::Marker { text: name_of(directions[0]).to_string() });
+            ops.push(mark(directions[0]));
         }
         ops.extend(repeat(Some(loops), body));
         let program = builder.program(ops)?;

@@ -47,14 +47,14 @@ fn pipeline_waits_forward_then_backward() {
     let w = make("pipeline:threads=3,work=2ms");
     assert_eq!(w.flags.len(), 6);
     let first = &w.tasks[0].program;
-    assert_eq!(first[0], Op::Marker { text: "forward".into() });
+    assert_eq!(first[0], Op::Marker { text: "forward".into(), number: 1 });
     assert_eq!(first[1], Op::Run { ns: 2_000_000 });
     assert_eq!(first[2], Op::Raise { flag: 0, by: 1 });
     let last = &w.tasks[2].program;
     let expected = [
         Op::SpinUntil { flag: 1, value: 1, per_iteration: false },
         Op::Run { ns: 2_000_000 },
-        Op::Marker { text: "backward".into() },
+        Op::Marker { text: "backward".into(), number: 2 },
         Op::Barrier { barrier: 0 },
         Op::Run { ns: 2_000_000 },
         Op::Raise { flag: 5, by: 1 },

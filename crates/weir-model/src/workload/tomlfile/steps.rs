@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::times;
 use crate::document::{Source, Value};
 use crate::error::{Error, did_you_mean};
+use crate::scenario::Publication;
 use crate::workload::Op;
 use crate::workload::build::{Builder, Kind};
 use crate::workload::units::{self, Refusal};
@@ -43,6 +45,7 @@ const STEPS: &[&str] = &[
     "cpus",
     "yield",
     "marker",
+    "publish",
     "loop",
 ];
 
@@ -329,7 +332,17 @@ impl<'t> Parser<'_, 't> {
             "marker" => {
                 usage(1..20, "marker TEXT")?;
                 let words: Vec<&str> = args.iter().map(|w| w.text).collect();
-                Op::Marker { text: words.join(" ") }
+                // The first or the last word may be its number.
+                let number = [words.first(), words.last()].into_iter().flatten().find_map(|w| w.parse().ok());
+                Op::Marker { text: words.join(" "), number: number.unwrap_or(0) }
+            }
+            "publish" => {
+                usage(1..40, "publish TOPIC [= NUMBER] [FIELD = NUMBER …]")?;
+                let words: Vec<&str> = args.iter().map(|w| w.text).collect();
+                match Publication::of_a_task(&words.join(" ")) {
+                    Ok(what) => Op::Publish { what: Arc::new(what) },
+                    Err(e) => return self.error(whole, e.message, e.help),
+                }
             }
             "loop" => return self.error(whole, "`loop` without a block", "write `loop 10 { … }`"),
             other => {

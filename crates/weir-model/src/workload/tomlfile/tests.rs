@@ -57,7 +57,7 @@ fn every_step_is_read() {
     assert_eq!(p[20], Op::SetIsa { isa: Some("accel".into()) });
     assert_eq!(p[21], Op::SetIsa { isa: None });
     assert_eq!(p[22], Op::SetPriority { priority: 104 });
-    assert_eq!(p[26], Op::Marker { text: "half way".into() });
+    assert_eq!(p[26], Op::Marker { text: "half way".into(), number: 0 });
     assert_eq!(w.barriers, [("b".to_string(), 7)]);
     assert_eq!(w.channels, [("c".to_string(), 1024)]);
     assert_eq!(w.tasks[1].start_ns, None);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * tenant_split - send the tasks of each tenant to a pipe of their own
+ *
+ * class:     distribute
+ * pipes:     in 1.., out 1..
+ * listens:   TENANT: move the task
+ * publishes: WITHHELD: only if it has no out-pipe
+ * asks:      TENANT: the tenant of the task; needed
+ * answers:   -
+ * params:    -
+ * cost:      O(1) per added task; takes the in-pipe lock and one out-pipe lock
+ * batch:     tasks of tenant n are in out-pipe n; those of tenants beyond the last out-pipe are in the first one, with
+ *            those of no tenant; every out-pipe keeps the order of each in-pipe
+ * source:    CoBaS 3.3 (policies for tenants); the topic is ours
+ *
+ * What a tenant's pipe leads to is the tenant's policy: another order, other CPUs, a share. The stages behind it decide which of
+ * their CPUs are online and allowed.
+ *
+ * example:   annotate tenant, affinity; entry -> tenant_split -> each part of 2 { -> cpus };
+ */
+#include <weir/component.h>
+
+#define WEIR_TOPIC_TENANT WEIR_OWN(0)
+
+/* What TENANT carries. */
+struct tenant_split_record {
+	u64 tenant;
+};
+
+struct tenant_split {
+	struct weir_instance inst;
+};
+
+WEIR_COMPONENT(tenant_split, .summary = "send the tasks of each tenant to a pipe of their own",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY, .listens = WEIR_TOPIC_BIT(TENANT),
+	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(TENANT),
+	       .needs = WEIR_TOPIC_BIT(TENANT),
+	       WEIR_TOPICS(WEIR_TOPIC_OF(TENANT, 0x9c1f3b7ae24d5680ull, 1,
+					 sizeof(struct tenant_split_record), "tenant",
+					 WEIR_FROM_USER, "the tenant that a task belongs to")));
+
+static struct weir_pipe weir_mem *tenant_split_choose(struct tenant_split weir_mem *self,
+						      u64 tenant)
+{
+	return weir_out(&self->inst, tenant < self->inst.nr_out ? tenant : 0);
+}
+
+WEIR_ENTRY int tenant_split_update(struct tenant_split weir_mem *self,
+				   struct weir_pipe weir_mem *in)
+{
+	u32 topic = weir_topic(&self->inst, WEIR_TOPIC_TENANT);
+	struct weir_change weir_mem *c;
+	int err;
+
+	weir_for_change(c, in) {
+		u64 tenant = weir_property(self->inst.sched, topic, c->task);
+
+		err = weir_route(&self->inst, in, c->task, tenant_split_choose(self, tenant));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+WEIR_ENTRY int tenant_split_follow_tenant(struct tenant_split weir_mem *self,
+					  const struct weir_msg *msg, struct weir_pipe weir_mem *in)
+{
+	const struct tenant_split_record
+		weir_mem *said = (const struct tenant_split_record weir_mem *)msg->data;
+	struct weir_pipe weir_mem *to;
+
+	if (!said)
+		return -WEIR_EINVAL;
+	to = tenant_split_choose(self, said->tenant);
+	if (weir_pending(in, msg->task) || to == weir_out_of(&self->inst, msg->task))
+		return 0;
+	return weir_route(&self->inst, in, msg->task, to);
+}
