@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
-use weir::sweep::{Row, fields};
+use weir::sweep::{Row, Shard, fields};
 use weir::{OutDir, Sweep};
 
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::output::{json, note, print, warn};
 use crate::progress::Counter;
 use crate::stop;
@@ -26,6 +26,8 @@ Examples:
   runweir sweep grid.toml --dry-run          list the runs
   runweir sweep grid.toml --out results      run them on all cores
   runweir sweep grid.toml --out results      the same again: resume after an interruption
+  runweir sweep grid.toml --shard 3/64 --out part3         on one of 64 machines
+  runweir sweep grid.toml --merge part* --out results      together: the same bytes as on one machine
 
 grid.toml, for example (docs/sweep.md has all keys):
   topology = [\"edf\", \"p-edf\", \"pd2\"]
@@ -57,6 +59,12 @@ pub struct SweepArgs {
     /// Let --out write into a folder with other files, which are kept
     #[arg(long, requires = "out")]
     pub force: bool,
+    /// Make only every N-th run, beginning with the K-th: one of N machines; --merge makes the results
+    #[arg(long, value_name = "K/N", value_parser = Shard::parse, requires = "out", conflicts_with = "merge")]
+    pub shard: Option<Shard>,
+    /// Take the runs of these folders, which --shard wrote, instead of making them
+    #[arg(long, value_name = "DIR", num_args = 1.., value_hint = ValueHint::DirPath)]
+    pub merge: Vec<PathBuf>,
     /// Only list the runs
     #[arg(long)]
     pub dry_run: bool,
@@ -72,16 +80,20 @@ pub struct SweepArgs {
 pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     let sweep = Sweep::open(&args.spec)?;
     if args.dry_run {
-        return list(&sweep, args.json);
+        return list(&sweep, args.shard.unwrap_or(Shard::ALL), args.json);
     }
-    let all = sweep.nr_runs();
+    if !args.merge.is_empty() {
+        return merge(args, &sweep);
+    }
+    let shard = args.shard.unwrap_or(Shard::ALL);
+    let all = (0..sweep.nr_runs()).filter(|run| shard.has(*run)).count() as u64;
     let mut done: BTreeMap<u64, Row> = BTreeMap::new();
     let mut journal = None;
     if let Some(dir) = &args.out {
         // Refuses a folder of others; what it prepares is dropped, nothing is written yet.
         OutDir::prepare(dir, args.force)?;
         let (opened, found) = sweep.journal(dir, args.fresh)?;
-        (journal, done) = (Some(opened), found);
+        (journal, done) = (Some(opened), found.into_iter().filter(|(run, _)| shard.has(*run)).collect());
         if !done.is_empty() && !args.quiet {
             note(&format!("{} of {all} runs are there already; making the others", done.len()));
         }
@@ -91,7 +103,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         None => "ending without results: only a sweep with --out can go on later",
     })?;
     let counter = Counter::new(all, done.len() as u64, !args.quiet);
-    let result = sweep.run(args.jobs, journal.as_ref(), done, &counter);
+    let result = sweep.run_shard(shard, args.jobs, journal.as_ref(), done, &counter);
     counter.finish();
     let result = result?;
     if (result.rows.len() as u64) < all {
@@ -101,7 +113,40 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     if !args.quiet {
         show_warnings(&sweep, &result.warnings);
     }
+    if let Some(shard) = args.shard {
+        if !args.quiet {
+            note(&format!(
+                "shard {} of {} is done: {all} of {} runs; `runweir sweep SPEC --merge DIR…` makes the results of all shards",
+                shard.index + 1,
+                shard.of,
+                sweep.nr_runs()
+            ));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     finish(args, &sweep, &result.rows)
+}
+
+/// `--merge`: the results of several machines, as if one had made them.
+fn merge(args: &SweepArgs, sweep: &Sweep) -> Result<ExitCode> {
+    if let Some(dir) = &args.out {
+        OutDir::prepare(dir, args.force)?;
+    }
+    let rows = sweep.merge(&args.merge)?;
+    let all = sweep.nr_runs();
+    let missing: Vec<u64> = (0..all).filter(|run| !rows.contains_key(run)).collect();
+    if let Some(first) = missing.first() {
+        let (values, seed) = sweep.run_of(*first);
+        return Err(Fault::system(
+            format!(
+                "{} of {all} runs are missing, the first is run {first}: {}, seed {seed}",
+                missing.len(),
+                values.join(", ")
+            ),
+            "make the missing shards (again: what they have is kept), then merge again",
+        ));
+    }
+    finish(args, sweep, &rows)
 }
 
 fn show_warnings(sweep: &Sweep, warnings: &BTreeMap<String, u64>) {
@@ -117,8 +162,9 @@ fn show_warnings(sweep: &Sweep, warnings: &BTreeMap<String, u64>) {
 }
 
 /// `--dry-run`.
-fn list(sweep: &Sweep, as_json: bool) -> Result<ExitCode> {
+fn list(sweep: &Sweep, shard: Shard, as_json: bool) -> Result<ExitCode> {
     let (all, spec) = (sweep.nr_runs(), sweep.spec());
+    let runs = || (0..all).filter(|run| shard.has(*run));
     let headings: Vec<&str> = spec.axes.iter().map(|a| a.column.as_str()).collect();
     if as_json {
         let run = |run: u64| {
@@ -129,11 +175,11 @@ fn list(sweep: &Sweep, as_json: bool) -> Result<ExitCode> {
             object.insert("seed".into(), seed.into());
             object
         };
-        print(&json(&(0..all).map(run).collect::<Vec<_>>())?)?;
+        print(&json(&runs().map(run).collect::<Vec<_>>())?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = format!("run,{},seed\n", headings.join(","));
-    for run in 0..all {
+    for run in runs() {
         let (values, seed) = sweep.run_of(run);
         let _ = writeln!(text, "{run},{},{seed}", fields(&values));
         if text.len() > 1 << 20 {
@@ -142,7 +188,12 @@ fn list(sweep: &Sweep, as_json: bool) -> Result<ExitCode> {
         }
     }
     print(&text)?;
-    note(&format!("{all} runs: {} grid points, {} seeds each", spec.nr_points(), spec.seeds.len()));
+    note(&format!(
+        "{} runs: {} grid points, {} seeds each",
+        runs().count(),
+        spec.nr_points(),
+        spec.seeds.len()
+    ));
     Ok(ExitCode::SUCCESS)
 }
 

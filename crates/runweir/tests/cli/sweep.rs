@@ -174,3 +174,56 @@ fn mistakes_are_told_with_their_place() {
     let ran = runweir_in(dir.path(), &["sweep", "missing.toml"]);
     assert_eq!(ran.status, 2, "{}", ran.stderr);
 }
+
+/// Three machines, one of them twice and one interrupted: the same bytes as one machine.
+#[test]
+fn shards_merged_are_the_sweep() {
+    let dir = temp();
+    let spec = "topology = [\"edf\", \"rm\"]\nmachine = \"smp-2\"\nworkload = \"periodic\"\ncosts = \"zero\"\nseeds = 4\nduration = \"50ms\"\n[keys]\ntasks = 4\nutil = [\"100%\", \"180%\"]\n";
+    std::fs::write(dir.path().join("grid.toml"), spec).expect("writable");
+    good_in(dir.path(), &["sweep", "grid.toml", "--out", "whole", "--quiet"]);
+    for (shard, out) in [("1/3", "a"), ("2/3", "b"), ("2/3", "again")] {
+        good_in(dir.path(), &["sweep", "grid.toml", "--shard", shard, "--out", out, "--quiet"]);
+        assert!(!dir.path().join(out).join("results.csv").exists(), "a shard is no result");
+    }
+    let merge = |dirs: &[&str]| {
+        let args = [&["sweep", "grid.toml", "--merge"], dirs, &["--out", "merged", "--quiet"]].concat();
+        runweir_in(dir.path(), &args)
+    };
+    let ran = merge(&["a", "b"]);
+    assert!(
+        ran.status == 1 && ran.stderr.contains("5 of 16 runs are missing, the first is run 2"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!dir.path().join("merged").exists());
+    good_in(dir.path(), &["sweep", "grid.toml", "--shard", "3/3", "--out", "c", "--quiet"]);
+    // A worker that died while it wrote a line, and one that has another's runs as well.
+    let runs = |name: &str| dir.path().join(name).join(".runweir-sweep/runs");
+    let mut torn = std::fs::read(runs("again")).expect("there");
+    torn.extend(b"9,1,2");
+    std::fs::write(runs("again"), torn).expect("writable");
+    let ran = merge(&["a", "again", "c", "b"]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    for file in ["results.csv", "summary.csv", "sweep.json", "sweep.html", "success.svg"] {
+        let read = |out: &str| std::fs::read(dir.path().join(out).join(file)).expect("written");
+        assert!(read("whole") == read("merged"), "{file}");
+    }
+    // A machine that computes something else, another sweep, no sweep.
+    let text = std::fs::read_to_string(runs("b")).expect("there");
+    let (first, rest) = text.split_once('\n').expect("lines");
+    let (head, last) = first.rsplit_once(',').expect("values");
+    let other = last.parse::<u64>().expect("a number") + 1;
+    std::fs::write(runs("b"), format!("{head},{other}\n{rest}")).expect("writable");
+    let ran = merge(&["again", "b"]);
+    assert!(ran.status == 2 && ran.stderr.contains("have different results of run"), "{}", ran.stderr);
+    std::fs::write(dir.path().join("grid.toml"), spec.replace("50ms", "60ms")).expect("writable");
+    let ran = merge(&["a"]);
+    assert!(ran.status == 2 && ran.stderr.contains("another sweep"), "{}", ran.stderr);
+    let ran = merge(&["nothing"]);
+    assert!(ran.status == 2 && ran.stderr.contains("holds no runs"), "{}", ran.stderr);
+    for shard in ["0/3", "4/3", "x", "1/"] {
+        let ran = runweir_in(dir.path(), &["sweep", "grid.toml", "--shard", shard, "--out", "z"]);
+        assert_eq!(ran.status, 2, "{shard}");
+    }
+}

@@ -72,6 +72,33 @@ impl Journal {
         Ok((Self { path, file: Mutex::new(file) }, done))
     }
 
+    /// The runs in the journal of another folder, which must be of the same sweep. Nothing there is changed, so that it may
+    /// be read-only or still grow.
+    ///
+    /// # Errors
+    /// The user's: there is no journal, it is another sweep's, or it is damaged.
+    pub fn peek(dir: &Path, identity: &str) -> Result<Vec<(u64, Row)>> {
+        let folder = dir.join(format!("{}sweep", crate::outdir::SCRATCH));
+        let named = folder.join("identity");
+        let known = fs::read_to_string(&named).map_err(|e| {
+            Fault::user(
+                format!("{} holds no runs of a sweep: {}: {}", dir.display(), named.display(), reason(&e)),
+                "name the folders that `runweir sweep SPEC --shard K/N --out DIR` wrote, with the hidden folder in them",
+            )
+        })?;
+        if known != identity {
+            return Err(changed(dir, &known, identity));
+        }
+        let path = folder.join("runs");
+        let text = fs::read(&path).map_err(|e| {
+            Fault::user(
+                format!("cannot read {}: {}", path.display(), reason(&e)),
+                "copy the whole folder of the shard",
+            )
+        })?;
+        lines(&path, &text[..whole(&text)])
+    }
+
     /// Note a finished run.
     pub fn append(&self, run: u64, row: &Row) -> Result<()> {
         let mut line = run.to_string();
@@ -87,17 +114,27 @@ impl Journal {
 /// The runs of a journal; a line without its end is cut off.
 fn read(path: &Path, file: &File) -> Result<Vec<(u64, Row)>> {
     let text = fs::read(path).map_err(|e| write_error(path, &e))?;
-    let end = text.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    let end = whole(&text);
     if end < text.len() {
         file.set_len(end as u64).map_err(|e| write_error(path, &e))?;
     }
+    lines(path, &text[..end])
+}
+
+/// Bytes of the lines that have their end.
+fn whole(text: &[u8]) -> usize {
+    text.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1)
+}
+
+/// The runs in whole lines.
+fn lines(path: &Path, text: &[u8]) -> Result<Vec<(u64, Row)>> {
     let broken = |line: usize| {
         Fault::user(
             format!("line {line} of {} is damaged", path.display()),
             "say --fresh to throw the runs made so far away and begin anew",
         )
     };
-    let text = std::str::from_utf8(&text[..end]).map_err(|_| broken(1))?;
+    let text = std::str::from_utf8(text).map_err(|_| broken(1))?;
     let mut done = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let mut values = line.split(',').map(str::parse::<u64>);

@@ -8,14 +8,14 @@ pub mod spec;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use weir_report::{Ratio, SweepAxis, SweepPoint, SweepReport, csv_field};
 
 use crate::columns::COLUMNS;
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::outdir::OutDir;
 use crate::session::Brief;
 use crate::text::json;
@@ -37,6 +37,41 @@ pub struct Sweep {
     spec: Spec,
     grid: Grid,
     columns: Vec<&'static str>,
+}
+
+/// A part of a sweep: every `of`-th run, beginning with run `index`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// From 0.
+    pub index: u64,
+    pub of: u64,
+}
+
+impl Shard {
+    /// The whole sweep.
+    pub const ALL: Shard = Shard { index: 0, of: 1 };
+
+    /// `3/64`: the third of 64.
+    ///
+    /// # Errors
+    /// The text is of another form; the error says which.
+    pub fn parse(text: &str) -> std::result::Result<Self, String> {
+        let parts =
+            text.split_once('/').and_then(|(k, n)| Some((k.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
+        match parts {
+            Some((k, of)) if k >= 1 && k <= of && of <= 1_000_000 => Ok(Self { index: k - 1, of }),
+            Some((k, of)) if k == 0 && of > 0 => {
+                Err(format!("shards are counted from 1: 1/{of} to {of}/{of}"))
+            }
+            Some((_, of)) => Err(format!("there are only {of} shards, of at most 1000000")),
+            None => Err("write which of how many, for example 3/64".into()),
+        }
+    }
+
+    /// The run belongs to this part.
+    pub fn has(&self, run: u64) -> bool {
+        run % self.of == self.index
+    }
 }
 
 /// What a sweep has found.
@@ -89,6 +124,43 @@ impl Sweep {
         Ok((journal, found.into_iter().filter(|(run, _)| *run < all).collect()))
     }
 
+    /// The runs that several machines made, out of the folders that they wrote. Runs that are in several of them must be equal.
+    ///
+    /// # Errors
+    /// The user's: a folder holds no runs of this sweep, or two folders contradict each other.
+    pub fn merge(&self, dirs: &[PathBuf]) -> Result<BTreeMap<u64, Row>> {
+        let identity = self.grid.identity(&self.spec)?;
+        let all = self.nr_runs();
+        let mut rows: BTreeMap<u64, Row> = BTreeMap::new();
+        let mut from: BTreeMap<u64, &PathBuf> = BTreeMap::new();
+        for dir in dirs {
+            for (run, row) in Journal::peek(dir, &identity)? {
+                if run >= all {
+                    return Err(Fault::user(
+                        format!("{} has run {run}, and the sweep only {all}", dir.display()),
+                        "make that shard again with --fresh",
+                    ));
+                }
+                match rows.insert(run, row) {
+                    Some(other) if other != row => {
+                        let (values, seed) = self.run_of(run);
+                        return Err(Fault::user(
+                            format!(
+                                "{} and {} have different results of run {run} ({}, seed {seed})",
+                                from[&run].display(),
+                                dir.display(),
+                                values.join(", ")
+                            ),
+                            "one of the machines has other components loaded or another build: make that shard again with --fresh",
+                        ));
+                    }
+                    _ => drop(from.insert(run, dir)),
+                }
+            }
+        }
+        Ok(rows)
+    }
+
     /// Make the runs that are not in `done`, and note each in the journal. Without an error and with fewer rows than
     /// [`Sweep::nr_runs`] the caller has ended it.
     ///
@@ -101,7 +173,23 @@ impl Sweep {
         done: BTreeMap<u64, Row>,
         watch: &dyn Watch,
     ) -> Result<SweepResult> {
-        let missing: Vec<u64> = (0..self.nr_runs()).filter(|run| !done.contains_key(run)).collect();
+        self.run_shard(Shard::ALL, jobs, journal, done, watch)
+    }
+
+    /// The same for a part of the runs.
+    ///
+    /// # Errors
+    /// As [`Sweep::run`].
+    pub fn run_shard(
+        &self,
+        shard: Shard,
+        jobs: Option<u32>,
+        journal: Option<&Journal>,
+        done: BTreeMap<u64, Row>,
+        watch: &dyn Watch,
+    ) -> Result<SweepResult> {
+        let wanted = (0..self.nr_runs()).filter(|run| shard.has(*run) && !done.contains_key(run));
+        let missing: Vec<u64> = wanted.collect();
         let result = Mutex::new(SweepResult { rows: done, warnings: BTreeMap::new() });
         let one = |run: u64| -> Result<()> {
             if watch.stopped() {
