@@ -54,6 +54,10 @@ pub enum Command {
     Reproduce(crate::reproduce::ReproduceArgs),
     /// Make a workload of a recording: perf, trace-cmd, ftrace, Perfetto, live
     Import(crate::import::ImportArgs),
+    /// Check results against bounds or a base revision, for continuous integration
+    Guard(crate::guard::GuardArgs),
+    /// Make a failing run as small as possible, as files for a report
+    Shrink(crate::shrink::ShrinkArgs),
     /// Check topologies without running them
     Check(CheckArgs),
     /// Compile a topology for a machine into a flat plan, which C runtimes load

@@ -12,6 +12,7 @@ mod compile;
 mod component;
 mod drawing;
 mod formatting;
+mod guard;
 mod import;
 mod listing;
 mod live;
@@ -22,6 +23,7 @@ mod pages;
 mod progress;
 mod reproduce;
 mod run;
+mod shrink;
 mod status;
 mod stop;
 mod sweep;
@@ -69,6 +71,8 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Analyze(args) => analyze::analyze(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Import(args) => import::import(&args),
+        Command::Guard(args) => guard::guard(&args),
+        Command::Shrink(args) => shrink::shrink(&args),
         Command::Check(args) => check::check(&args),
         Command::Compile(args) => compile::compile(&args),
         Command::Graph(args) => drawing::graph(&args),

@@ -3,7 +3,7 @@
 
 use std::io::Cursor;
 
-use linux_perf_data::{Endianness, Feature, PerfFileReader, PerfFileRecord};
+use linux_perf_data::{Feature, PerfFileReader, PerfFileRecord};
 use linux_perf_event_reader::EventRecord;
 
 use crate::bytes::Bytes;
@@ -35,7 +35,6 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Found> {
     if let Ok(Some(nr)) = perf_file.nr_cpus() {
         found.nr_cpus = Some(nr.nr_cpus_online).filter(|n| *n > 0);
     }
-    let big = perf_file.endian() == Endianness::BigEndian;
     while let Some(record) = record_iter.next_record(&mut perf_file).map_err(|e| failed(&e))? {
         let PerfFileRecord::EventRecord { record, .. } = record else { continue };
         match record.parse().map_err(|e| failed(&e))? {
@@ -55,10 +54,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Found> {
                 let name = found.names.id(&String::from_utf8_lossy(&name));
                 found.comms.push((comm.tid, name));
             }
-            EventRecord::Raw(_) | _ => {}
+            _ => {}
         }
     }
-    let _ = big;
     Ok(found)
 }
 

@@ -86,8 +86,7 @@ fn line(raw: &str) -> Option<Line<'_>> {
         return None;
     }
     // The first group of digits in brackets that stands alone is the CPU.
-    let (mut from, cpu_at, cpu, after) = (0, 0, 0, 0);
-    let _ = (cpu_at, cpu, after);
+    let mut from = 0;
     let (head, cpu, rest) = loop {
         let open = from + raw[from..].find('[')?;
         let close = open + raw[open..].find(']')?;

@@ -10,6 +10,8 @@
 //! | [`compare()`] | how do several schedulers do, over several seeds? |
 //! | [`sweep()`] | how do results depend on parameters? |
 //! | [`check()`] | are these topologies right? |
+//! | [`Guard`] | does a change make results worse than bounds allow? |
+//! | [`shrink()`] | what is the smallest run that still fails? |
 //! | [`import()`] | what did a real machine do, as a workload? |
 //! | [`analyze()`] | what limits a topology, and which task sets meet their deadlines? |
 //!
@@ -45,6 +47,7 @@ pub mod check;
 pub mod columns;
 pub mod compare;
 pub mod fault;
+pub mod guard;
 pub mod import;
 pub mod input;
 pub mod machine;
@@ -52,6 +55,7 @@ pub mod outdir;
 pub mod run;
 pub mod scenario;
 pub mod session;
+pub mod shrink;
 pub mod simso;
 mod size;
 pub mod sweep;
@@ -64,9 +68,11 @@ pub use analyze::{Analysis, AnalyzeOptions, Question, analyze};
 pub use check::{CheckOptions, Checked, check};
 pub use compare::{CompareOptions, Comparison, PreparedComparison, compare};
 pub use fault::{Blame, Diag, Fault, Result};
+pub use guard::{Guard, GuardResult};
 pub use import::{ImportOptions, ImportResult, import};
 pub use outdir::OutDir;
 pub use run::{PreparedRun, RunOptions, run};
 pub use session::{RunResult, Setting};
+pub use shrink::{ShrinkOptions, ShrinkResult, shrink};
 pub use sweep::{Sweep, SweepResult, sweep};
 pub use watch::{Unwatched, Watch};

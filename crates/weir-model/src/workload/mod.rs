@@ -14,6 +14,7 @@ mod scale;
 mod simso;
 mod tomlfile;
 mod units;
+mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
