@@ -29,7 +29,7 @@ fn recorded(root: &Path) -> String {
     code + "];\n"
 }
 
-/// What the measurement of the hot path is compiled from, but for the headers: the core with the two components that it
+/// What the measurement of the hot path is compiled from, without the headers: the core with the two components that it
 /// uses, the native port and its main function.
 fn hot(root: &Path) -> String {
     let root = root.canonicalize().expect("the workspace is two levels up");

@@ -196,7 +196,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     drop(live);
     let mut summary = summary::from_counters(&last, &machine, wall, limit);
     summary.reconfigurations = reconfigurations;
-    // Where the files could not be written, the reason for the end is still told first.
+    // Where the files could not be written, the reason for the end is still reported first.
     let recorded = match (recorded, &ended) {
         (Err(fault), Ended::Asked) => return Err(fault),
         (Err(fault), _) => {

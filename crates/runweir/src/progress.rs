@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Steps of a full bar.
 const STEPS: u64 = 1000;
 
-/// Progress of one or several runs; may be told from several threads.
+/// Progress of one or several runs; may be reported from several threads.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -100,7 +100,7 @@ impl Watch for Progress {
     }
 }
 
-/// What somebody waits for who has nothing to count: a line with the time on a terminal; elsewhere, a line of text where it
+/// Progress of a wait without anything to count: a line with the time on a terminal; elsewhere, a line of text where it
 /// takes long.
 #[derive(Debug)]
 pub struct Waiting {

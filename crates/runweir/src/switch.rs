@@ -103,7 +103,7 @@ fn tell(done: &Switched) -> String {
 /// The files that a topology includes: they are ours to read, not the scheduler's.
 fn included(source: &Source) -> Vec<File> {
     let found = Recorder(RefCell::default());
-    // What is wrong with the text will be told by the one that runs it, for its machine.
+    // Errors in the text are reported by the process that runs it, for its machine.
     let _ = weir_lang::compile(source, &found, weir_core::catalog(), &MachineShape::flat(1), &[]);
     found.0.into_inner()
 }

@@ -100,8 +100,8 @@ pub fn optimal(tasks: &[Task], m: u32, quantum: u64) -> Finding {
 /// Heavy tasks have CPUs of their own, the others share what is left under a bound for global EDF.
 ///
 /// A. Srinivasan and S. Baruah 2002: with the threshold `m / (2m - 1)` that is never less than `m^2 / (2m - 1)`;
-/// T. Baker 2005: with 1/2 never less than `(m + 1) / 2`. Here the set at hand is looked at; who is heavy goes by
-/// what the scheduler is `told`. O(n).
+/// T. Baker 2005: with 1/2 never less than `(m + 1) / 2`. Here the set at hand decides; which tasks are heavy follows from
+/// the `told` values, those that the scheduler knows. O(n).
 pub fn edf_us(told: &[Task], tasks: &[Task], m: u32, threshold: &Exact) -> Finding {
     let (heavy, light): (Vec<_>, Vec<_>) =
         told.iter().zip(tasks).partition(|(told, _)| told.utilization() > *threshold);

@@ -19,7 +19,7 @@ pub enum Fit {
     Worst,
 }
 
-/// Who is where.
+/// Which task is on which CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// Tasks of each CPU, by index, in the order in which they came.

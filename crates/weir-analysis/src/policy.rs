@@ -60,11 +60,10 @@ pub fn analyze(tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
     analyze_beyond(tasks, tasks, m, policy)
 }
 
-/// Why a test says nothing where jobs compute for longer than the scheduler is told.
-const UNFORESEEN: &str =
-    "the policy plans with the computing times that it is told, and these do not hold the costs";
+/// Why a test says nothing where jobs compute for longer than declared.
+const UNFORESEEN: &str = "the policy plans with the declared execution times, which do not include the costs";
 
-/// The same for tasks that compute for longer than the scheduler is told, as with the costs of scheduling
+/// The same for tasks that compute for longer than declared, as with the costs of scheduling
 /// ([`crate::Overheads::inflate`]): `told` are the same tasks as it knows them. Who is placed where and who counts as
 /// heavy goes by what is told. Tests of policies that plan with computing times do not apply then.
 ///
@@ -283,7 +282,7 @@ mod tests {
         assert_eq!(analyze(&longer, 2, &policy)[1].verdict, Verdict::Schedulable);
         let found = &analyze_beyond(&told, &longer, 2, &policy)[1];
         assert!(found.verdict == Verdict::Unschedulable && found.remark.contains("CPU 0"), "{found:?}");
-        // Heavy by what is told: two tasks of half a CPU are none.
+        // Heavy by declared times: two tasks of half a CPU are not.
         let heavy = |told: &[Task]| {
             analyze_beyond(told, &longer, 2, &Policy::EdfUs { threshold_pct: 50 })[1].remark.clone()
         };

@@ -14,7 +14,7 @@ include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 pub fn catalog() -> &'static Catalog {
     let now = CATALOG.load(Ordering::Acquire);
     if now.is_null() {
-        // SAFETY: whoever is first sets it; a catalogue lives for ever.
+        // SAFETY: the first thread sets it; a catalogue lives for ever.
         return unsafe { &*first() };
     }
     // SAFETY: set by `replace` to a catalogue that lives for ever.

@@ -2,7 +2,7 @@
 //! What a loaded component did to the call in which it ran: `core/port/native/guard.c` ends the call, and this tells of it.
 //!
 //! A [`Crash`] travels as the payload of an unwinding panic, without a message: the scheduler that it happened in must not be
-//! called again, and whoever runs it catches the payload with [`catch`].
+//! called again, and the caller catches the payload with [`catch`].
 
 use std::any::Any;
 use std::ffi::c_void;

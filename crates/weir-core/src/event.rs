@@ -167,7 +167,7 @@ pub enum Event<'a> {
         pause_ns: u64,
         represented: u32,
     },
-    /// What a task did since it was last told of; and, where a component answers PENALTY, by how much the
+    /// What a task did since the last report; and, where a component answers PENALTY, by how much the
     /// task's virtual runtime is stretched and its slice shrinks from now on, 1/1024.
     Counters {
         task: TaskNo,

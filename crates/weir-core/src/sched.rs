@@ -61,7 +61,7 @@ pub struct Reply {
 /// `WEIR_EPROTO`
 const WEIR_EPROTO: i32 = 9;
 
-/// What components told the runtime during the last call(s).
+/// Messages of components to the runtime during the last call(s).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutMsg {
     pub topic: Topic,
@@ -257,7 +257,7 @@ impl Sched {
         Ok(sched)
     }
 
-    /// Set up a scheduler in the memory of somebody who is going to run it, here in this process and then
+    /// Set up a scheduler in the memory of the process that will run it, here in this process and then
     /// elsewhere: see [`Sched::hand_over`]. Calls on several CPUs may overlap there.
     ///
     /// # Safety
@@ -330,7 +330,7 @@ impl Sched {
         }
     }
 
-    /// Leave the scheduler, set up with [`Sched::within`], to whoever runs it from now on.
+    /// Leave the scheduler, set up with [`Sched::within`], to the runtime that runs it from now on.
     pub fn hand_over(self) {
         // SAFETY: valid scheduler; without a cookie nothing of this process is left in it.
         unsafe { ffi::weir_host_setup(self.s, 0, runtime_topics()) };
@@ -424,7 +424,7 @@ impl Sched {
         Ok(stats.into())
     }
 
-    /// Check all invariants after every call from now on, or do not: for whoever asks thousands of questions in a row and
+    /// Check all invariants after every call from now on, or do not: for callers that ask thousands of questions in a row and
     /// calls [`Sched::check`] after them.
     pub fn set_checks(&mut self, on: bool) {
         self.checks = on;

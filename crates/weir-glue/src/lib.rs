@@ -276,7 +276,7 @@ struct Entry {
     /// What the component's function is called, without the component's name; a prefix if it names a topic.
     function: &'static str,
     by_topic: bool,
-    /// Type, with what the verifier is told, and name of each argument after the instance.
+    /// Type, with the verifier's annotation, and name of each argument after the instance.
     args: &'static [(&'static str, &'static str)],
     /// The component's function returns nothing.
     void: bool,
@@ -349,7 +349,7 @@ pub fn kernel_entries(components: &[Component]) -> Vec<(String, String)> {
 }
 
 /// One `switch` per kind of entry point. In the kernel each function gets a frame that the verifier checks once; a program
-/// has room for 256 of them (BPF_MAX_SUBPROGS), so what is plain enough does without, but for the copy of a message.
+/// has room for 256 of them (BPF_MAX_SUBPROGS), so plain components do without, except for the copy of a message.
 fn dispatch(out: &mut String, all: &[&Component], target: Target) {
     for e in &ENTRIES {
         let names: String = e.args.iter().map(|(_, a)| format!(", {}", bare(a))).collect();
@@ -487,7 +487,7 @@ pub fn single(path: &Path) -> io::Result<Component> {
     })
 }
 
-/// For a build script: write a generated file unless it says so already, lest what depends on it be built again.
+/// For a build script: write a generated file only if it changes, so that nothing is rebuilt without need.
 pub fn write_if_changed(file: &Path, text: &str) {
     if fs::read_to_string(file).ok().as_deref() != Some(text) {
         fs::write(file, text).expect("OUT_DIR is writable");

@@ -11,7 +11,7 @@ pub enum Policy {
     Llf = 0,
     /// Earliest deadline.
     Edf = 1,
-    /// Earliest deadline, but first who has no laxity.
+    /// Earliest deadline, but tasks without laxity first.
     Edzl = 2,
     /// Least laxity, decisions put off as long as modified LLF allows.
     Mllf = 3,
@@ -63,7 +63,7 @@ pub struct Engine {
     policy: Policy,
     /// R2: among equals prefer who was chosen before.
     pub keep: bool,
-    /// R5: who is chosen again stays on its CPU.
+    /// R5: a task that is chosen again stays on its CPU.
     pub stay: bool,
     now: i64,
     misses: u32,

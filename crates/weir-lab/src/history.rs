@@ -339,15 +339,12 @@ impl World {
         Ok(())
     }
 
-    /// A CPU was told that there is nothing: then its exit holds nothing that it may run.
+    /// A CPU got no task: then its exit holds none that it may run.
     fn nothing_there(&mut self, cpu: u32, exit: u32) -> Result<(), String> {
         for t in self.lab.tasks(exit) {
             let mask = self.lab.ask(Topic::Affinity, t).and_then(|m| m.mask);
             if mask.is_none_or(|m| m.contains(cpu)) {
-                return Err(format!(
-                    "CPU {cpu} was told there is nothing, but task {} waits at its exit",
-                    t.0
-                ));
+                return Err(format!("CPU {cpu} got no task, but task {} waits at its exit", t.0));
             }
         }
         Ok(())

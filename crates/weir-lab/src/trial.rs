@@ -69,7 +69,7 @@ impl fmt::Display for Broken {
 fn annotate(info: &ComponentInfo, more: &[&str]) -> String {
     let mut names: Vec<&str> = more.to_vec();
     for topic in info.asks.iter() {
-        // Where several answer, the one that just remembers what was told: it is called like the topic.
+        // Where several answer, the one that only stores the message: it has the name of the topic.
         let all = || catalog().components.iter().filter(|c| c.answers.contains(topic));
         let who = all().find(|c| c.name == topic.to_lowercase()).or(all().next());
         names.extend(who.map(|c| c.name.as_str()));

@@ -133,7 +133,7 @@ impl Bench {
         match words.as_slice() {
             ["wait", t] => {
                 let end = self.now_ns.checked_add(time(t)?).ok_or("the clock would overflow")?;
-                // A component may arm its timer anew for the same time: bounded, lest a broken one never end.
+                // A component may arm its timer anew for the same time: bounded, so that a broken one ends.
                 for _ in 0..1_000_000 {
                     let Some((due, handle)) = self.lab.sched.next_timer().filter(|(due, _)| *due <= end)
                     else {

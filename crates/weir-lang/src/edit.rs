@@ -65,7 +65,7 @@ impl Need {
     }
 }
 
-/// What a package says it needs, in its own file; whoever merges it loads that before. What is wrong with the text is told
+/// What a package says it needs, in its own file; it is loaded before the merge. What is wrong with the text is reported
 /// when it is compiled.
 pub fn needs(package: &Source) -> Vec<Need> {
     let mut sink = Sink::default();

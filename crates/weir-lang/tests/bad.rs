@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Wrong topologies and what the user is told. Each file of `bad/weir` names its machine in its
+//! Wrong topologies and their diagnostics. Each file of `bad/weir` names its machine in its
 //! first line; the snapshots are to be read like a manual.
 
 mod common;

@@ -180,7 +180,7 @@ fn what_a_package_needs_is_told_and_has_to_be_there() {
         &smp,
         "pack.weir:2:7: error: the component `mine` is not loaded",
     );
-    // Who has the first already needs nothing more.
+    // A program that has the first needs nothing more.
     let text = text.replace("needs mine", "// needs mine");
     changed(DECENTRAL, &[merge(&text, "entry")], &smp).unwrap_or_else(|e| panic!("{e}"));
     refused("needs fifo from \"fifo.so\"; entry -> fifo -> cpus;", &[], &smp, "this is a package");

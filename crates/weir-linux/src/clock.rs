@@ -12,7 +12,7 @@ pub fn now_ns() -> u64 {
 /// Whether the thread's affinity has the CPU; one that is gone may run nowhere.
 pub fn may_run(tid: u32, cpu: u32) -> bool {
     let mut mask = [0u64; weir_core::MAX_CPUS as usize / 64];
-    // SAFETY: the mask is ours, and its size is told; zero is written behind what the kernel has.
+    // SAFETY: the mask is ours, and its size is given; zero is written behind what the kernel has.
     let wrote = unsafe { libc::sched_getaffinity(tid as i32, size_of_val(&mask), mask.as_mut_ptr().cast()) };
     wrote == 0 && mask.get(cpu as usize / 64).is_some_and(|w| w >> (cpu % 64) & 1 == 1)
 }

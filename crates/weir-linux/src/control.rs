@@ -47,7 +47,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// `keep` owns the memory of `view`, which outlives whoever still holds this.
+    /// `keep` owns the memory of `view`, which outlives every holder of this.
     pub(crate) fn new(
         view: View,
         shape: MachineShape,

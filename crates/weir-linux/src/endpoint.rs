@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `--metrics ADDRESS`: the figures over HTTP, for Prometheus.
 //!
-//! One thread serves one client at a time, with a deadline for each: whoever holds the connection open can
+//! One thread serves one client at a time, with a deadline for each: a client that holds the connection open can
 //! keep other scrapers waiting for a moment and nothing else. Nothing can be changed from here, and the
-//! scheduler does not notice who reads.
+//! scheduler does not notice readers.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};

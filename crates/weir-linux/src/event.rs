@@ -8,7 +8,7 @@ use weir_core::event::{Call, Stop};
 /// Bytes of a record in the ring.
 pub const EVENT_BYTES: usize = 48;
 
-/// Somebody who is told every event, in the order in which the ring got them: those of one CPU in
+/// A receiver of every event, in the order in which the ring got them: those of one CPU in
 /// order of time, those of several some microseconds out of order. Called on the control thread,
 /// so it must not wait long.
 pub trait EventSink: Send {

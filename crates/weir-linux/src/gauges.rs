@@ -254,10 +254,10 @@ impl Gauges {
         };
         for (c, cpu) in self.cpus.iter_mut().enumerate() {
             let Some(now) = memory.entry::<LiveGauge>(table, c as u64) else { return };
-            for kind in 0..WAITS {
+            for (kind, sum) in sums.iter_mut().enumerate() {
                 let longest = std::mem::take(&mut cpu.longest[kind]);
                 let part = Part::between(&cpu.seen.waits[kind], &now.waits[kind], longest);
-                sums[kind].add(&part);
+                sum.add(&part);
                 cpu.exit[kind].add(&part);
                 if !part.nr.is_empty() || longest > 0 {
                     stretch.waits[c][kind].push(part);

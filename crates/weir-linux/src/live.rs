@@ -91,7 +91,7 @@ pub enum Ended {
     Stalled(Stall),
 }
 
-/// Being in charge. Ends when the link goes, whoever drops it.
+/// Being in charge. Ends when the link is dropped.
 pub(crate) struct Charge {
     link: Mutex<Option<Attached>>,
     shared: Shared,
@@ -292,7 +292,7 @@ impl Handler for Gate {
 /// Counters that are open, or why there are none; none where nobody wants any.
 type Counted = Option<std::result::Result<Counters, String>>;
 
-/// Counters are to be told, if the machine has them.
+/// Counters are to be published, if the machine has them.
 fn wants_counters(options: &Options) -> bool {
     match options.counting {
         Counting::Nothing => false,

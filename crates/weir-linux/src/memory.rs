@@ -96,7 +96,7 @@ impl Memory {
         if !self.holds(at, bytes.len(), 1) {
             return false;
         }
-        // SAFETY: in bounds; the kernel side reads there only what it is told to, later.
+        // SAFETY: in bounds; the kernel side reads there only later, on request.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, bytes.len()) };
         true
     }

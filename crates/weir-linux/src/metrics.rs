@@ -31,8 +31,8 @@ const CPU_COUNTERS: [(&str, &str, OfCpu); 23] = [
     ("empty_picks", "Choices that found no task.", |c| c.empty),
     ("dropped_picks", "Choices whose task was gone or changed before it got to its CPU.", |c| c.dropped),
     ("kept", "Choices of the task that was running.", |c| c.kept),
-    ("kicks", "Idle CPUs that were told of work.", |c| c.kicks),
-    ("preempts", "CPUs that were told to give up their task.", |c| c.preempts),
+    ("kicks", "Idle CPUs that were woken for work.", |c| c.kicks),
+    ("preempts", "CPUs that had to give up their task.", |c| c.preempts),
     ("messages", "Messages of components that reached the runtime.", |c| c.messages),
     ("failures", "Calls of the scheduler's core that failed.", |c| c.failures),
     ("waits_given_up", "Calls that waited too long for another CPU.", |c| c.gave_up),
@@ -42,9 +42,9 @@ const CPU_COUNTERS: [(&str, &str, OfCpu); 23] = [
     }),
     ("given_up_inboxed", "Tasks left in the inbox of a pipe whose lock was taken.", |c| c.inboxed),
     ("rescues", "Times that a task was found that a sleeping CPU should have been running.", |c| c.rescues),
-    ("stints_counted", "Stints of tasks whose hardware counters were told.", |c| c.stints),
+    ("stints_counted", "Stints of tasks with hardware counters.", |c| c.stints),
     ("timers_expired", "Timers of components that expired.", |c| c.timers),
-    ("instructions", "Instructions in stints whose hardware counters were told.", |c| c.instructions),
+    ("instructions", "Instructions in stints with hardware counters.", |c| c.instructions),
     ("lost_events", "Events of a recording that found the ring full.", |c| c.lost_events),
 ];
 
@@ -118,7 +118,8 @@ fn cpus(page: &mut Page, s: &Snapshot) {
 }
 
 fn calls(page: &mut Page, s: &Snapshot) {
-    let families: [(&str, &str, &str, fn(&CallView) -> String); 5] = [
+    type Value = fn(&CallView) -> String;
+    let families: [(&str, &str, &str, Value); 5] = [
         ("core_calls_total", "counter", "Calls of the scheduler's core.", |c| c.calls.to_string()),
         ("core_calls_long_total", "counter", "Of these, calls of more than 1 ms.", |c| c.long.to_string()),
         ("core_call_seconds_total", "counter", "Time in these calls.", |c| seconds(c.total_ns)),

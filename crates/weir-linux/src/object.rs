@@ -49,7 +49,7 @@ pub(crate) fn max_timers(nr_cpus: u32) -> u32 {
 }
 
 /// The object with the components that `selection` names or has room for, and which these are, for a kernel that
-/// grants a chain of calls `max_frames` functions; `counted`: counters may be told.
+/// grants a chain of calls `max_frames` functions; `counted`: counters may be published.
 pub(crate) fn with_components(
     selection: &Selection,
     counted: bool,
@@ -108,7 +108,7 @@ fn take_log() -> String {
 
 /// Loaded into the kernel, not yet in charge.
 pub(crate) struct Loaded {
-    /// Shared with whoever looks at its memory, which goes with it.
+    /// Shared with readers of its memory, which goes with it.
     object: Arc<Mutex<Object>>,
     pub memory: Memory,
     pub shared: Shared,

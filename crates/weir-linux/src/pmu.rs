@@ -4,7 +4,7 @@
 //! Each field of `weir_counters` is one event on each CPU. A hybrid machine has a PMU for each kind of CPU, so the
 //! event of a CPU is that of its own PMU. Intel's Haswell tells hits and misses of every level by itself (source 4, section 2); elsewhere
 //! the kernel's generic events serve, which know no second level and count all loads, so that hits are what is left
-//! when misses are taken off. A machine without a PMU has no events: nobody is told anything then.
+//! when misses are taken off. A machine without a PMU has no events: nothing is published then.
 
 use std::fs;
 use std::io;

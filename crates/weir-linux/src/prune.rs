@@ -59,7 +59,7 @@ const PARTS: [(Part, &str, &str); 3] = [
 
 /// What an object's functions call.
 pub(crate) struct Calls {
-    /// Callees by caller, but for entry points of components.
+    /// Callees by caller, except entry points of components.
     plain: Vec<Vec<usize>>,
     /// Functions whose address is taken, by who takes it: the kernel calls them back, in a chain of their own.
     callbacks: Vec<Vec<usize>>,

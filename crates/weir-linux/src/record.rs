@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A live run, recorded: the kernel's events become those that reports are made from.
 //!
-//! The kernel sends little (see `runtimes/linux/live.h`): who woke up, who runs, who stopped. What
+//! The kernel sends little (see `runtimes/linux/live.h`): which task woke up, runs or stopped. What
 //! reports want besides is derived here, as `docs/metrics.md` defines it: how long a task waited and ran,
 //! whether it migrated, whether it was displaced. Three things differ from a simulation:
 //!
@@ -27,7 +27,7 @@ use story::Story;
 /// How long events wait for older ones of other CPUs.
 const WINDOW_NS: u64 = 100_000_000;
 
-/// Likewise where they are to be told soon.
+/// Likewise where they are to be reported soon.
 const SOON_NS: u64 = 2_000_000;
 
 /// How long a swap waits besides for the name of what took over.
@@ -123,7 +123,7 @@ impl<O: Observer> Recorder<O> {
         Self { window, story, start_ns, name_ns: NAME_NS, events: 0 }
     }
 
-    /// For observers that ask for no names and want to know soon: events are told [`Self::lag_ns`] after they happened, at
+    /// For observers that ask for no names and want to know soon: events are reported [`Self::lag_ns`] after they happened, at
     /// CLOCK_MONOTONIC time. More of them than in a recording come out of order, and count as a little later than they were.
     pub fn soon(observer: O) -> Self {
         let story = Story::new("", observer, Box::new(|_| None));
@@ -203,7 +203,7 @@ impl<O: Observer> Recorder<O> {
     }
 
     fn tell(&mut self, at_ns: u64, item: Item) {
-        // What was under way when the recording began is told at its beginning.
+        // What was under way when the recording began is reported at its beginning.
         let t_ns = at_ns.saturating_sub(*self.start_ns.get_or_insert(at_ns));
         match item {
             Item::Event(event) => self.story.event(t_ns, at_ns, &event),

@@ -21,7 +21,7 @@ pub const DEFAULT_SOCKET: &str = "/run/runweir/live.sock";
 
 /// A client that says nothing for so long is let go, and one that takes its answer no faster.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Clients of one user at a time; more are told to come again. One user's cannot lock the other's out.
+/// Clients of one user at a time; more have to come again. One user's cannot lock the other's out.
 const MAX_CLIENTS: usize = 32;
 /// How often the threads look whether it is over.
 const LOOK: Duration = Duration::from_millis(100);

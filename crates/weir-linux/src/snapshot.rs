@@ -99,7 +99,7 @@ pub struct CpuView {
     /// Times that the loader found a task that a sleeping CPU should have been running.
     #[serde(default)]
     pub rescues: u64,
-    /// Stints of tasks whose hardware counters were told to components.
+    /// Stints of tasks whose hardware counters were published to components.
     #[serde(default)]
     pub stints: u64,
     /// Instructions in these.
@@ -230,7 +230,7 @@ pub struct Totals {
     /// Times that the loader found a task that a sleeping CPU should have been running.
     #[serde(default)]
     pub rescues: u64,
-    /// Stints of tasks whose hardware counters were told to components.
+    /// Stints of tasks whose hardware counters were published to components.
     #[serde(default)]
     pub stints: u64,
     /// Instructions in these.

@@ -81,7 +81,7 @@ pub fn unheard(scenario: &Scenario) -> std::result::Result<(), String> {
 /// What is to be done, and by whose help.
 pub struct Orders {
     pub scenario: Scenario,
-    /// Makes the one who makes topologies, in the thread that asks.
+    /// Makes the composer of topologies, in the thread that asks.
     pub composer: Box<dyn FnOnce() -> Box<dyn Composer> + Send>,
     pub ear: Option<Ear>,
     /// Told of each transaction when it is over.
@@ -201,7 +201,7 @@ impl<'c> Helm<'c> {
         {
             let mut guard = ear.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(recorder) = guard.as_mut() else { return };
-            // Up to when everything was told.
+            // Up to when everything was reported.
             let told_ns = clock::now_ns().saturating_sub(recorder.lag_ns());
             recorder.observer().sample(told_ns);
         }

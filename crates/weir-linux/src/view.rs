@@ -276,7 +276,7 @@ impl View {
             .collect()
     }
 
-    /// CPUs that a higher class has had for `limit_ns` or more, and the graph has not been told.
+    /// CPUs that a higher class has had for `limit_ns` or more, and the graph does not know it yet.
     pub fn held_cpus(&self, now_ns: u64, limit_ns: u64) -> Vec<u32> {
         let held = |c: &u32| {
             self.shared.cpu(*c).is_some_and(|n| n.told_away == 0 && since(n.away_ns, now_ns) >= limit_ns)

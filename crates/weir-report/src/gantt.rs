@@ -108,7 +108,7 @@ struct Open {
     nested_ns: u64,
 }
 
-/// Observes who runs where.
+/// Observes which task runs where.
 #[derive(Debug)]
 pub struct Gantt {
     limit: usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a report must be told about a run, because the events do not say it.
+//! What a report must know about a run, because the events do not say it.
 
 use std::collections::BTreeMap;
 

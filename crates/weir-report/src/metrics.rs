@@ -550,7 +550,7 @@ impl Observer for Metrics {
             Event::Off { task, cpu, why, ran_ns } => {
                 self.task(task).cpu_ns += ran_ns;
                 let cpu = self.cpu(cpu);
-                // The runtime knows best: a task may have been told to go long before it is reported off.
+                // The runtime knows best: a task may have been preempted long before it is reported off.
                 cpu.busy_ns += ran_ns;
                 if cpu.task == task {
                     cpu.task = NONE;

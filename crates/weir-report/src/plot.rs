@@ -99,7 +99,7 @@ impl Plot {
         let lows = self.curves.iter().flat_map(|c| &c.spots).map(|s| s.low).filter(|v| *v > 0.0);
         let low = lows.fold(self.top(), f64::min);
         let first = libm::floor(libm::log10(low)) as i32;
-        // A value that is a power of ten but for rounding needs no decade of its own.
+        // A value that is a power of ten except for rounding needs no decade of its own.
         (first, (libm::ceil(libm::log10(self.top()) - 1e-9) as i32).max(first + 1))
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Parts of a run in the trace: from one time to another, or around what went wrong.
 //!
-//! Where a window begins, the trace is told what is the case by then: who runs where, which tasks are ready, which CPUs are
+//! Where a window begins, the trace gets the state at that time: which task runs where, which tasks are ready, which CPUs are
 //! offline, how deep the pipes are. Where it ends, what is open is closed. Names, swaps and markers are in every
 //! trace, so that whatever is shown has its name.
 

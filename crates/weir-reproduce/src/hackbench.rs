@@ -2,7 +2,7 @@
 //! Source 0, 8.7: hackbench with 1 to 256 groups under a balancer with plain queues, against a fair scheduler.
 //!
 //! Messages cost both schedulers the same here, and cache warmth is a fixed price of a migration, so the shape is what
-//! can be compared: who is faster where, and how time grows with the groups.
+//! can be compared: which is faster where, and how time grows with the groups.
 
 use std::collections::BTreeMap;
 

@@ -253,7 +253,7 @@ pub fn write(out: &OutDir, folder: &str, report: &Report, record: &Record) -> Re
     out.write(&format!("{folder}result.json"), json(record)?.as_bytes())
 }
 
-/// Names of the files that [`write`] makes, but for the record.
+/// Names of the files that [`write`] makes, without the record.
 pub fn files(report: &Report) -> Vec<String> {
     let tables = report.tables.iter().map(|t| format!("{}.csv", t.name));
     let pictures = report.pictures.iter().map(|p| &p.name).chain(report.drawings.iter().map(|d| &d.0));

@@ -24,7 +24,7 @@ fn goal_y(s: &Schedule) -> i64 {
     linear(s, |i| -i)
 }
 
-/// Goal Z: i · p, the same as X but for a factor.
+/// Goal Z: i · p, the same as X except for a factor.
 fn goal_z(s: &Schedule) -> i64 {
     linear(s, |i| i)
 }

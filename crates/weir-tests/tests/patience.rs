@@ -2,7 +2,7 @@
 //! Calls that give up waiting for another CPU (docs/decisions/0014): whatever fails on the way, no task is lost, none is
 //! run twice, and nobody sleeps while a task waits for him. The runtime here does what the kernel's does.
 //!
-//! Only the strict port can be told to fail: `cargo test -p weir-tests --features strict`.
+//! Only the strict port can be made to fail: `cargo test -p weir-tests --features strict`.
 #![cfg(feature = "strict")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -70,7 +70,7 @@ enum At {
     Out,
     Graph,
     Cpu(u32),
-    /// Its end was told and is not through.
+    /// Its end was requested and is not complete.
     Ending,
 }
 
@@ -119,7 +119,7 @@ impl Runtime {
         Ok(Self { sched, memory, plans, at: first, tasks: Vec::new(), asleep, impatience, seed })
     }
 
-    /// A call was made on `cpu`: whoever it wakes is awake.
+    /// A call was made on `cpu`: the CPUs that it wakes are awake.
     fn heard(&mut self, cpu: u32) {
         let mut all: Vec<OutMsg> = Vec::new();
         self.sched.drain_messages(&mut all);

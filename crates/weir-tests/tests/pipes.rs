@@ -150,7 +150,7 @@ fn replay(copy: &mut Vec<u32>, log: &[(u32, Change)], pipe: &[u32]) -> Result<()
 }
 
 /// At most one record says that a task left and one that it is there; nothing that came and went
-/// between two readings, and nothing that was left alone, is told.
+/// between two readings, and nothing that was left alone, is reported.
 fn tells_no_more_than_it_must(
     log: &[(u32, Change)],
     before: &[u32],

@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// A CPU that is told there is nothing could not have run any task that waits behind a running one.
+    /// A CPU that gets no task could not have run any task that waits behind a running one.
     #[test]
     fn work_stealing_leaves_nothing(
         waiting in prop::collection::vec(0..4usize, CPUS),

@@ -128,7 +128,7 @@ impl Life {
                 self.made.instance += 1;
                 self.swap()
             }
-            // One instance in its place, as an adaptive scheduler does it most; the recipe is not told, the next swap undoes it.
+            // One instance in its place, as an adaptive scheduler does it most; the recipe does not change, so the next swap undoes it.
             4 | 5 => {
                 let (n, by) = (self.dice.below(256) as u8, self.dice.below(256) as u8);
                 self.made.instance += 1;

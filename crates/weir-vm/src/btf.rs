@@ -165,7 +165,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// One sentence for the findings in a kernel; the same damage is told once.
+/// One sentence for the findings in a kernel; the same damage is reported once.
 pub fn describe(findings: &[Finding]) -> String {
     let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
     for f in findings {

@@ -265,7 +265,7 @@ impl Bundle {
         }
         let meta = from.metadata().map_err(|e| input(&e))?;
         if !meta.is_file() || meta.len() > MAX_FILE {
-            let message = format!("`{}` is no ordinary file of at most 1 GiB", from.display());
+            let message = format!("`{}` is not a regular file of at most 1 GiB", from.display());
             return Err(Error::new(ErrorKind::Input, message).help("the guest holds all files in its memory"));
         }
         let bytes = fs::read(from).map_err(|e| input(&e))?;
@@ -377,7 +377,7 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Write something that may be long to a stream; a closed reader is told by `false`.
+/// Write something that may be long to a stream; `false` for a closed reader.
 pub fn copy_live(mut from: impl Read, mut to: impl Write) -> bool {
     let mut buffer = [0; 16 << 10];
     loop {

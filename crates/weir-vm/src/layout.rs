@@ -30,7 +30,7 @@ pub struct Hotplug {
     pub online: bool,
 }
 
-/// What QEMU is told to build.
+/// The machine that QEMU builds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub sockets: u32,

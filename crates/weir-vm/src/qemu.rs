@@ -13,7 +13,7 @@ use crate::tool;
 /// Channels from the guest as sockets: what happens, the command's output, the scheduler's messages.
 pub const CHANNELS: [&str; 4] = ["ctl", "out", "err", "log"];
 
-/// What the kernel is told. Times are fixed where measuring them under emulation goes wrong, and what
+/// The kernel's command line. Times are fixed where measuring them under emulation goes wrong, and what
 /// only real processors need is left out, so that booting takes seconds.
 const APPEND: &str = "console=ttyS0 panic=-1 quiet nokaslr lpj=4000000 tsc=reliable no_timer_check \
                       mitigations=off audit=0 random.trust_cpu=on init_on_alloc=0 rcupdate.rcu_expedited=1 \

@@ -38,7 +38,7 @@ pub struct Icount {
     /// Of what the guest takes for chance.
     pub seed: u64,
     /// For how long a CPU computes before the next one has its turn, us of the guest's clock. Short turns cost computing
-    /// (5 us: half as much again with 4 CPUs), long ones let a CPU wait for what another one has told it.
+    /// (5 us: half as much again with 4 CPUs), long ones let a CPU wait for a message of another one.
     pub turn_us: u32,
 }
 
@@ -232,7 +232,7 @@ struct Progress {
     left_early: bool,
     unattached: bool,
     exit: Option<u8>,
-    /// What the guest told when the time was up, and whether that is all.
+    /// What the guest reported when the time was up, and whether that is all.
     report: String,
     reported: bool,
 }

@@ -41,7 +41,10 @@ fn open(path: &str, max: u64) -> Result<fs::File, ReadError> {
         return Err(fail("a file name is empty".into(), "name a file; is a shell variable unset?"));
     }
     if path.contains('\0') {
-        return Err(fail(format!("`{}` is no file name", path.escape_debug()), "take out the NUL character"));
+        return Err(fail(
+            format!("`{}` is not a file name", path.escape_debug()),
+            "take out the NUL character",
+        ));
     }
     let shown = path.escape_debug().to_string();
     let io = |e: &io::Error| ReadError {

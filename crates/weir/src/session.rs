@@ -237,7 +237,7 @@ impl Session {
         let mut summary = metrics.finish(outcome.end_ns);
         summary.interrupted = outcome.interrupted;
         (summary.faults, summary.crash) = troubles(&outcome);
-        // The engine's count: that of the observers depends on what they ask to be told.
+        // The engine's count: that of the observers depends on which events they ask for.
         summary.events = outcome.events;
         summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
         let mut timeline = Vec::new();

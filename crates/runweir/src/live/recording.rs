@@ -23,7 +23,7 @@ const SAMPLE: Duration = Duration::from_millis(100);
 /// Looks at depths for each look at the names of all tasks.
 const NAMES_EVERY: u32 = 10;
 
-/// Names of the files, as they are told to the user.
+/// Names of the files, as the user sees them.
 const FILES: [&str; 5] = ["report.html", "trace.pftrace", "summary.json", "tasks.csv", "threads.csv"];
 
 type Observers = (Metrics, (Trace, Gantt));
@@ -33,7 +33,7 @@ type Shared = Arc<Mutex<Option<Recorder<Observers>>>>;
 pub struct Recording {
     out: OutDir,
     recorder: Shared,
-    /// Filled when the scheduler is in charge: who knows the names of tasks that no event announced.
+    /// Filled when the scheduler is in charge: the source of names for tasks that no event announced.
     control: Arc<OnceLock<Arc<Control>>>,
     picture: String,
     next: Instant,

@@ -18,7 +18,7 @@ fn ask(lists: &mut Lists, command: u32, thread: u8, argument: u8) -> u32 {
     answer
 }
 
-/// What the component picks, the lists give; who waits there, is queued here; the interrupt says when to ask.
+/// What the component picks, the lists give; a task that waits there is queued here; the interrupt says when to ask.
 #[test]
 fn lists_are_priority_order() {
     let decisions = number("WEIR_HW_DECISIONS", 20_000);

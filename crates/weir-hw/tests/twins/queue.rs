@@ -32,7 +32,7 @@ const EDF: Order = Order {
     falling: false,
 };
 
-/// What a queue is told.
+/// Operations on a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     Push { key: u64, id: u8 },
@@ -113,7 +113,7 @@ impl World {
         Op::Push { key: self.key(n), id: n as u8 }
     }
 
-    /// One call, and what a queue is told meanwhile.
+    /// One call, and the operations on a queue meanwhile.
     pub fn step(&mut self) -> Vec<Op> {
         let n = self.rng.random_range(0..TASKS);
         let t = self.tasks[n];

@@ -29,7 +29,7 @@ pub fn heard(cpu: u64) -> crate::Outcome {
     }
     // SAFETY: a new descriptor, ours alone.
     let event = unsafe { OwnedFd::from_raw_fd(fd) };
-    // The kernel wakes who waits for a buffer: a page that describes it, and one of events.
+    // The kernel wakes the reader of a buffer: a page that describes it, and one of events.
     // SAFETY: new memory, which nobody here looks at; it is gone with this process.
     let buffer = unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;

@@ -22,7 +22,7 @@ const LIMIT_NS: u64 = 500_000_000;
 /// How often the waiting tasks are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What one thread measures until told to end.
+/// What one thread measures until it has to end.
 fn measure(over: &Arc<AtomicBool>, take: impl Fn() -> Option<u64> + Send + 'static) -> JoinHandle<Vec<u64>> {
     let over = over.clone();
     std::thread::spawn(move || {

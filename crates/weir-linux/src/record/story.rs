@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the kernel's events mean: who runs where, since when, and what follows from it.
+//! What the kernel's events mean: which task runs where, since when, and what follows from it.
 //!
 //! The stream may have holes (the ring was full, or the recording began in the middle). An event that
 //! contradicts what is known tells what must have been lost; the gap is closed at the time of that event
@@ -44,7 +44,7 @@ struct Slot {
     jobs: u32,
     /// Release of the job that is not done yet.
     released_ns: Option<u64>,
-    /// A deadline miss of that job was told.
+    /// A deadline miss of that job was reported.
     missed: bool,
     /// CPU that remembers it as `sliced`.
     sliced_on: Option<u32>,
@@ -77,7 +77,7 @@ pub(super) struct Story<O> {
     /// Topology in charge, and those that took over since, with the time (CLOCK_MONOTONIC) of it.
     topology: String,
     coming: VecDeque<(u64, String)>,
-    /// Updates of each instance that were told so far.
+    /// Updates of each instance that were recorded so far.
     updates: BTreeMap<u32, u64>,
     /// New tasks, by the kernel's number, and how often their names are still asked for.
     fresh: Vec<(u32, u32)>,
@@ -421,7 +421,7 @@ impl<O: Observer> Story<O> {
         }
     }
 
-    /// A component told that the task missed its deadline: counted once a job.
+    /// A component reported that the task missed its deadline: counted once a job.
     fn missed(&mut self, task: u32) {
         let deadline_ns = self.now_ns;
         let slot = self.slot(task);

@@ -105,7 +105,7 @@ impl Observer for Checker {
     }
 }
 
-/// A kernel that does what it is told, where that is possible.
+/// A kernel that carries out requests where that is possible.
 #[derive(Default)]
 struct Toy {
     now: u64,
@@ -272,7 +272,7 @@ proptest! {
         prop_assert_eq!(summary.totals.decisions > 0 || toy.runs == 0, true);
     }
 
-    /// Events that are lost, told twice or come much too late leave a stream that is sound.
+    /// Events that are lost, repeated or come much too late leave a stream that is sound.
     #[test]
     fn torn_streams_are_sound(
         steps in steps(),

@@ -9,7 +9,7 @@ use super::gshare::Gshare;
 use super::stream::Branches;
 use super::{Behaviour, Cache, Hierarchy, Model, ONE, Profile, Rates, share};
 
-/// Steps in which the part of the last-level cache is told apart.
+/// Steps in which the part of the last-level cache is distinguished.
 pub const PARTS: u64 = 32;
 
 /// Branches of a run of the predictor, after as many to warm it up.

@@ -14,7 +14,7 @@ const MAX_FILE: usize = 64 << 20;
 
 impl Machine {
     /// The machine that `spec` names: a preset, `host`, a name in `catalogue` (pairs of name and
-    /// text), or the path of an hwloc XML or a TOML file, told apart by its first character.
+    /// text), or the path of an hwloc XML or a TOML file, distinguished by its first character.
     ///
     /// A path is what ends in `.xml` or `.toml` or contains a `/`.
     pub fn resolve(spec: &str, read: ReadFile<'_>, catalogue: &[(&str, &str)]) -> Result<Self> {

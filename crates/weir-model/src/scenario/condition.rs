@@ -21,7 +21,7 @@ pub enum Term {
     Metric { metric: Metric, compare: Compare, limit: u64 },
     /// The topic's last message had such a value.
     Value { topic: Subject, cpu: Option<u32>, compare: Compare, limit: u64 },
-    /// OVERLOAD and UNDERLOAD: of the two this was told last. Other topics: there was a message within the window.
+    /// OVERLOAD and UNDERLOAD: this was published last of the two. Other topics: there was a message within the window.
     Told { topic: Subject, cpu: Option<u32> },
     /// `not POWER = 1`: also where nothing was said yet.
     Not(Box<Term>),
@@ -227,7 +227,7 @@ fn term(words: &[&str]) -> Result<Term, UnitError> {
         Metric::Utilization => units::parse(limit, units::PERCENT)?,
         _ => match limit.parse() {
             Ok(n) => n,
-            Err(_) => return wrong(format!("`{limit}` is no whole number"), help),
+            Err(_) => return wrong(format!("`{limit}` is not a whole number"), help),
         },
     };
     Ok(Term::Metric { metric, compare, limit })
@@ -262,7 +262,7 @@ fn told(topic: Subject, mut rest: &[&str], help: &str) -> Result<Term, UnitError
         [] => Ok(Term::Told { topic, cpu }),
         [sign, limit] => match limit.parse() {
             Ok(limit) => Ok(Term::Value { topic, cpu, compare: compare(sign, help)?, limit }),
-            Err(_) => wrong(format!("`{limit}` is no whole number"), help),
+            Err(_) => wrong(format!("`{limit}` is not a whole number"), help),
         },
         _ => wrong(format!("`{}` behind a topic is not understood", rest.join(" ")), help),
     }

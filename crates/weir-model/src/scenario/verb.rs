@@ -74,7 +74,7 @@ impl PartialEq<Topic> for Subject {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication {
     pub topic: Subject,
-    /// 0 where it is not told.
+    /// 0 where it is not given.
     pub value: Option<u64>,
     /// Words of the payload by their names; only where the topic is a component's own.
     pub fields: Vec<(String, u64)>,
@@ -275,7 +275,7 @@ fn publication(rest: &str, examples: &str) -> Result<Publication, UnitError> {
     let mut out = Publication { topic, value: None, fields: Vec::new(), cpu: None, task: None };
     while let Some(word) = words.next() {
         let Some(what) = words.next() else {
-            return wrong(format!("`{word}` of a message is not told"), help.clone());
+            return wrong(format!("`{word}` of a message has no value"), help.clone());
         };
         let number_of = |what: &str| {
             value(what)
@@ -294,7 +294,7 @@ fn publication(rest: &str, examples: &str) -> Result<Publication, UnitError> {
             "task" => out.task = Some(what.to_string()),
             field if what == "=" => {
                 let Some(what) = words.next() else {
-                    return wrong(format!("`{field}` of a message is not told"), help.clone());
+                    return wrong(format!("`{field}` of a message has no value"), help.clone());
                 };
                 out.fields.push((field.to_string(), number_of(what)?));
             }
@@ -386,7 +386,7 @@ mod tests {
             ("merge npu", "port"),
             ("publish NOISE", "unknown topic"),
             ("publish BURN = x", "no number"),
-            ("publish BURN loudly", "not told"),
+            ("publish BURN loudly", "has no value"),
             ("publish KICK = 0", "about a CPU, and none is named"),
             ("publish KICK = 0 cpu -1", "no number of a CPU"),
             ("publish KICK cpu 4294967296", "no number of a CPU"),

@@ -119,9 +119,9 @@ struct Window {
 pub struct Watch {
     now_ns: u64,
     windows: BTreeMap<u64, Window>,
-    /// When a topic was told last, its value, by topic and CPU; CPU `None` for any.
+    /// When a topic was published last, its value, by topic and CPU; CPU `None` for any.
     told: BTreeMap<(&'static str, Option<u32>), (u64, u64)>,
-    /// OVERLOAD or UNDERLOAD, whichever was told last, by CPU.
+    /// OVERLOAD or UNDERLOAD, whichever was published last, by CPU.
     load: BTreeMap<Option<u32>, Topic>,
     busy: u64,
     online: u64,

@@ -262,7 +262,7 @@ pub enum Op {
         extra_ns: u64,
     },
     /// Begin a job, as `Release` does, when the next one arrives. A deadline of `u64::MAX` is none;
-    /// `period_ns` is what the scheduler is told along with a deadline.
+    /// `period_ns` is published with a deadline.
     Arrive {
         arrivals: Arc<Arrivals>,
         offset_ns: u64,
@@ -311,7 +311,7 @@ pub enum Op {
     Await {
         event: u32,
     },
-    /// Activate a job of whoever awaits it, now or later.
+    /// Activate a job of the task that awaits it, now or later.
     Activate {
         event: u32,
     },

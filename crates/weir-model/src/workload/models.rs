@@ -95,7 +95,7 @@ pub enum Protocol {
     /// (deadline floor; Burns, Gutierrez, Aldea Rivas, Gonzalez Harbour 2015).
     Ceiling,
     /// The original priority ceiling: a task gets the mutex only if it is more urgent than the ceilings of all
-    /// such mutexes that others hold; who is in its way inherits.
+    /// such mutexes that others hold; the task in its way inherits.
     Classic,
 }
 

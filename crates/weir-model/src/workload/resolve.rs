@@ -158,7 +158,7 @@ impl Workload {
 }
 
 impl SimsoExtras {
-    /// The machine that the file describes: equal processors but for their speeds.
+    /// The machine that the file describes: equal processors except for their speeds.
     pub fn machine(&self) -> Option<Machine> {
         if self.nr_cpus == 0 {
             return None;

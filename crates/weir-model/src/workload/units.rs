@@ -95,7 +95,7 @@ pub(crate) fn integer(text: &str, min: i64, max: i64) -> Result<i64, Refusal> {
             refuse(format!("{text} is out of range"), format!("write a whole number from {min} to {max}"))
         }
         Err(_) => refuse(
-            format!("`{text}` is no whole number"),
+            format!("`{text}` is not a whole number"),
             format!("write a whole number from {min} to {max}"),
         ),
     }

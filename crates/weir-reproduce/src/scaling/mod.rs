@@ -50,7 +50,7 @@ type At = (u32, u32, u32);
 /// What a point showed.
 struct Point {
     at: At,
-    /// Without the burst at the beginning, but for admissions.
+    /// Without the burst at the beginning, except for admissions.
     calls: Calls,
     /// With it.
     all: Calls,
@@ -75,7 +75,7 @@ fn load(cpus: u32, quick: bool) -> String {
 const SETTLING_NS: u64 = 2_000_000;
 
 /// Observer that leaves out the burst: when all tasks exist, one CPU wakes them from their barrier. The simulator makes
-/// these calls at one instant, so that whoever comes to the same lock waits for all of them together; on a real
+/// these calls at one instant, so that each call that needs the same lock waits for all of them together; on a real
 /// machine the others get in between.
 struct Settled {
     calls: Calls,

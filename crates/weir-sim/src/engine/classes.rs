@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What kind of task it is: its policy, its criticality, and what fair policies go by; told when it comes into being, and
+//! What kind of task it is: its policy, its criticality, and what fair policies use; published when it is created, and
 //! to a topology that asks for more than the one before.
 
 use weir_core::event::CpuNo;
@@ -10,7 +10,7 @@ use super::task::State;
 use weir_model::Result;
 use weir_model::workload::{Criticality, Policy};
 
-/// Which of these topics some component listens to. Others are not told, so that they cost nothing.
+/// Which of these topics some component listens to. Others are not published, so they cost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     policy: bool,
@@ -103,7 +103,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// A topology has come: what only it listens to was never told. It costs nothing; the swap has its price.
+    /// A topology has come: topics that only it listens to were never published. That costs nothing; the swap has its price.
     pub fn tell_again(&mut self, h: CpuNo, before: &Plan, now: &Plan) -> Result<()> {
         let new = |topic| now.listens_to(topic) && !before.listens_to(topic);
         let classes = Wanted::of(now) != Wanted::of(before);

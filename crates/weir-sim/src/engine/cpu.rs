@@ -34,7 +34,7 @@ pub struct Cpu {
     pub choosing: bool,
     /// Its next event is to be worked out anew.
     pub changed: bool,
-    /// Observers were told that it is idle.
+    /// Observers know that it is idle.
     pub told_idle: bool,
     /// Interrupts on their way to it.
     pub kick_sent: bool,
@@ -57,7 +57,7 @@ pub struct Cpu {
     /// Decisions in a row that let a task run hardly at all, and the instance that published the last PREEMPT.
     pub fruitless: u32,
     pub told_by: u32,
-    /// Kernel work under way, told to observers when it ends: call, time, time in lock queues.
+    /// Kernel work under way, reported to observers when it ends: call, time, time in lock queues.
     pub calls: Vec<(Call, u64, u64)>,
 
     /// Which of the machine's CPUs runs the scheduler for it; itself as a rule.

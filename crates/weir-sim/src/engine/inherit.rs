@@ -4,8 +4,8 @@
 //! Sha, Rajkumar, Lehoczky: Priority Inheritance Protocols, IEEE Transactions on Computers 39(9), 1990.
 //!
 //! The engine cannot know by what a topology orders its tasks, so a holder inherits everything that may count:
-//! priority, absolute deadline, period and relative deadline, each from whoever has the most urgent. It is
-//! told to the scheduler by the same topics as always, so that any order component obeys it.
+//! priority, absolute deadline, period and relative deadline, each from the task with the most urgent one. It is
+//! published by the same topics as always, so that any order component obeys it.
 
 use weir_core::event::{CpuNo, TaskNo};
 use weir_core::{Msg, Topic};
@@ -122,7 +122,7 @@ impl Sim<'_> {
         }
     }
 
-    /// The urgency that the scheduler has been told.
+    /// The urgency that was published.
     fn told_urgency(&self, no: TaskNo) -> Urgency {
         match &self.tasks[no as usize].boost {
             Some(boost) => **boost,
@@ -130,7 +130,7 @@ impl Sim<'_> {
         }
     }
 
-    /// What its mutexes make of the urgency of a task. Looks at what it holds and who waits for that.
+    /// What its mutexes make of the urgency of a task. Looks at what it holds and which tasks wait for that.
     fn due_urgency(&self, no: TaskNo) -> Urgency {
         let mut urgency = self.own_urgency(no);
         for &mutex in &self.tasks[no as usize].held {
@@ -159,7 +159,7 @@ impl Sim<'_> {
         urgency
     }
 
-    /// Work out and note what the scheduler is about to be told of a task.
+    /// Work out and note what is about to be published of a task.
     pub fn note_urgency(&mut self, no: TaskNo) -> Urgency {
         let own = self.own_urgency(no);
         let due = if self.locking.any { self.due_urgency(no) } else { own };
@@ -238,7 +238,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// A task has begun to wait for a mutex: who is in its way may inherit.
+    /// A task has begun to wait for a mutex: the task in its way may inherit.
     pub fn refresh_obstacle(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         match self.obstacle(no) {
             Some(other) => self.refresh(other, by),
@@ -288,7 +288,7 @@ impl Sim<'_> {
         }
     }
 
-    /// `no` has released a mutex of the original ceiling. Who is not held up any longer becomes ready and asks
+    /// `no` has released a mutex of the original ceiling. A task that is not held up any longer becomes ready and asks
     /// for its mutex again when it runs, most urgent first: it does not hold what it cannot use yet. One that
     /// comes from a condition, which asks only once, gets its mutex.
     fn release_held_up(&mut self, c: CpuNo, no: TaskNo) -> Result<()> {

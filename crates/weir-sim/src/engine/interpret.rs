@@ -2,7 +2,7 @@
 //! The interpreter of task programs.
 //!
 //! A task on a CPU executes ops until one takes time or takes the task off the CPU. The counter of the
-//! program moves on before an op blocks: whoever wakes the task has completed the op for it.
+//! program moves on before an op blocks: the waker has completed the op for it.
 
 use weir_core::event::{CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Topic};

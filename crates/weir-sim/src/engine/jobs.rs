@@ -362,7 +362,7 @@ impl Sim<'_> {
         self.release_job(no, by)
     }
 
-    /// The job noted in the task begins; the scheduler is told its deadline.
+    /// The job noted in the task begins; its deadline is published.
     pub fn release_job(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let now = self.now;
         let task = &mut self.tasks[no as usize];
@@ -408,7 +408,7 @@ impl Sim<'_> {
     pub fn tell_timing(&mut self, no: TaskNo, urgency: &Urgency, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         let h = self.caller(by);
-        // Where there is none the scheduler is told 0.
+        // Where there is none, 0 is published.
         let known = |ns: u64| if ns == NEVER { 0 } else { ns };
         if let Some(timing) = self.workload.tasks[task.spec as usize].timing.filter(|_| self.job_wanted) {
             let value2 = known(urgency.relative_ns);

@@ -221,7 +221,7 @@ impl Sim<'_> {
         }
     }
 
-    /// A coherence domain is told of letters, which it may have read meanwhile.
+    /// A coherence domain is notified of remote messages, which it may have read meanwhile.
     pub fn remote_arrives(&mut self, domain: u32) -> Result<()> {
         if let Some(c) = self.reader(domain) {
             self.sched.poll_remote(c);

@@ -55,7 +55,7 @@ pub struct RunConfig<'a> {
     pub progress: Option<&'a dyn Fn(u64, u64)>,
     /// What is done to the scheduler from outside, by time in ns; in any order.
     pub scripted: Vec<(u64, Command)>,
-    /// A scenario, and who makes the topologies that it asks for.
+    /// A scenario, and the composer of the topologies that it asks for.
     pub control: Option<Control<'a>>,
 }
 
@@ -97,7 +97,7 @@ pub struct Outcome {
     pub events: u64,
     /// It was stopped from outside.
     pub interrupted: bool,
-    /// Tasks created; their names were told to the observer.
+    /// Tasks created; their names were reported to the observer.
     pub tasks: u32,
     /// Tasks that had not ended.
     pub alive: u32,
@@ -186,7 +186,7 @@ pub struct CpuOutcome {
 /// Errors: the three do not fit together (kind `Run`), a program is malformed (kind `Workload`), an
 /// endless workload has no duration, a task loops without time passing, the core refuses a call.
 ///
-/// There is one copy of the simulator's loop, whoever observes it: a call through a table per event costs less than a
+/// There is one copy of the simulator's loop for all observers: a call through a table per event costs less than a
 /// copy for each kind of observer costs the compiler.
 pub fn run(
     machine: &Machine,

@@ -2,7 +2,7 @@
 //! Counters of the modelled CPUs, and what shared caches do to the speed of tasks.
 //!
 //! Each CPU has counters that run freely and wrap. A stint is the time from when a task begins to run, or its CPU has
-//! chosen it anew, until it leaves or the CPU chooses again; then the difference is told as COUNTERS, also when the
+//! chosen it anew, until it leaves or the CPU chooses again; then the difference is published as COUNTERS, also when the
 //! same task goes on (source 4, section 7). What a stint counts follows from the work done in it and from rates that
 //! hold until somebody comes to, or leaves, a cache that the task shares.
 

@@ -42,11 +42,11 @@ pub enum Kind {
     Component = 7,
     /// The scenario's rules look at the run.
     Sample = 8,
-    /// Index: CPU that is told that there is work.
+    /// Index: CPU that is woken for work.
     Kick = 9,
-    /// Index: CPU that is told to give up its task.
+    /// Index: CPU that has to give up its task.
     Preempt = 10,
-    /// Index: coherence domain that is told that there are letters.
+    /// Index: coherence domain that has remote messages.
     Remote = 11,
 }
 
@@ -72,7 +72,7 @@ const KINDS: [Kind; 12] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(u128);
 
-/// Places in the workload that are told apart; the tasks behind them go by number.
+/// Places in the workload that are distinguished; the tasks behind them go by number.
 const PLACES: u32 = (1 << 25) - 1;
 
 impl Key {

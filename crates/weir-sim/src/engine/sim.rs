@@ -316,7 +316,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// The name of a task as observers were told it.
+    /// The name of a task as observers know it.
     fn name_of(&self, number: usize) -> Option<String> {
         let spec = self.tasks.get(number)?.spec;
         let nth = self.tasks[..=number].iter().filter(|t| t.spec == spec).count();

@@ -255,7 +255,7 @@ impl<'a> Sim<'a> {
         self.pmu.rewired(&self.plan);
         self.classes_wanted = Wanted::of(&self.plan);
         if let Err(e) = self.tell_again(self.boot_cpu, &before, &now) {
-            self.warn(format!("the new topology was not told everything: {}", e.message));
+            self.warn(format!("the new topology did not get all messages: {}", e.message));
         }
         self.tell_all_depths();
         // Idle CPUs look at what the new exits hold.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Standstill: nothing can happen any more, or nothing but the same instant. Says who waits for what.
+//! Standstill: nothing can happen any more, or nothing but the same instant. Reports which task waits for what.
 
 use weir_core::Topic;
 use weir_core::event::{CpuNo, Stop, TaskNo};

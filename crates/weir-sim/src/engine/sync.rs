@@ -34,7 +34,7 @@ impl Mutex {
         Pass::Wait
     }
 
-    /// Release it: the new owner, who is to be woken. `Err` if `task` does not own it; nothing changes.
+    /// Release it: the new owner, which is to be woken. `Err` if `task` does not own it; nothing changes.
     pub fn unlock(&mut self, task: TaskNo) -> Result<Option<TaskNo>, ()> {
         if self.owner != Some(task) {
             return Err(());

@@ -90,7 +90,7 @@ impl Waiting {
         self.jobs.pop_front()
     }
 
-    /// A job that misses its deadline now: its number. With `drop` it leaves. Jobs of earlier deadlines have been told before.
+    /// A job that misses its deadline now: its number. With `drop` it leaves. Jobs of earlier deadlines have been reported before.
     pub fn late(&mut self, now: u64, drop: bool) -> Option<u32> {
         while let Some(&Reverse((deadline, job))) = self.due.peek() {
             if deadline > now {
@@ -172,7 +172,7 @@ pub struct Task<'a> {
     pub job_release_ns: u64,
     /// Absolute, or [`NEVER`].
     pub job_deadline_ns: u64,
-    /// Period told to the scheduler along with a deadline, 0 if there is none, ns.
+    /// Period published with a deadline, 0 if there is none, ns.
     pub period_ns: u64,
     /// The release that a timer is queued for: time of the timer ([`NEVER`]: none), release, deadline.
     pub upcoming: (u64, u64, u64),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Counters of modelled CPUs: recorded rates come back, caches are fought for, schedulers are told in time.
+//! Counters of modelled CPUs: recorded rates come back, caches are fought for, schedulers get the counters in time.
 
 use weir_core::Counters;
 use weir_core::event::{Event, Observer};
@@ -7,7 +7,7 @@ use weir_sim::{Costs, Machine, RunConfig, Workload};
 
 use crate::common::*;
 
-/// What was told of each task: stints, and their sum.
+/// What was published of each task: stints, and their sum.
 #[derive(Default)]
 struct Told {
     stints: Vec<Vec<Counters>>,
@@ -83,7 +83,7 @@ fn recorded_rates_come_back_exactly() {
     near(rate(c.l2_misses, c.l1_misses), 0.5);
     near(rate(c.l3_misses, c.l2_misses), 0.2);
     near(rate(c.mispredicts, c.branches), 0.025);
-    // Told at the end of every slice, whoever comes next; the other task is not counted.
+    // Published at the end of every slice, whichever task is next; the other task is not counted.
     assert_eq!((told.stints[0].len(), told.stints[1].len()), (10, 0));
 }
 
@@ -237,7 +237,7 @@ fn a_balancer_that_knows_keeps_hungry_tasks_apart() {
     assert!(few < many, "{few:.3} {many:.3}");
 }
 
-/// Two fast and two slow CPUs, two tasks that compute and two that wait for memory: who knows which is which gets more
+/// Two fast and two slow CPUs, two tasks that compute and two that wait for memory: a scheduler that distinguishes them gets more
 /// instructions done in the same time, and loses no CPU time.
 #[test]
 fn a_balancer_that_knows_gives_fast_cpus_to_tasks_that_compute() {

@@ -195,7 +195,7 @@ fn each_cpu_that_chooses_counts_for_one_task() {
     assert_eq!(out.preemptions, 0);
 }
 
-/// A CPU that went offline while it ran a task is not about to choose: who comes preempts elsewhere.
+/// A CPU that went offline while it ran a task is not about to choose: an arriving task preempts elsewhere.
 #[test]
 fn a_cpu_that_left_is_not_waited_for() {
     let once = |name: &str, start: u64, priority: i32| TaskSpec {

@@ -22,7 +22,7 @@ fn linux(policy: Policy, priority: i32, spec: TaskSpec) -> TaskSpec {
     TaskSpec { policy, priority, ..spec }
 }
 
-/// Both tasks together would overload the CPU; the one that keeps to what it told is not concerned.
+/// Both tasks together would overload the CPU; the one that keeps to its declared time is not affected.
 #[test]
 fn a_server_isolates() {
     let tasks = || {
@@ -193,7 +193,7 @@ proptest! {
         }
     }
 
-    /// Whatever served tasks do, periodic tasks that keep to what they told meet all deadlines under EDF if
+    /// Whatever served tasks do, periodic tasks that keep to their declared times meet all deadlines under EDF if
     /// all budgets together fit.
     #[test]
     fn nobody_disturbs_the_others(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Runs that cannot go on, or should not begin: what the user is told.
+//! Runs that cannot go on, or should not begin: their diagnostics.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -150,7 +150,7 @@ fn an_empty_workload_ends_at_once() {
     assert_eq!((out.end_ns, out.tasks), (0, 0));
 }
 
-/// LLREF reckoned when a share would be used up from its decision on. Where the way to the CPU took longer than the share, the
+/// LLREF computed when a share would be used up from its decision on. Where the way to the CPU took longer than the share, the
 /// task was never there by then: the timer came at once again, and its handling kept the CPU from ever taking the task.
 #[test]
 fn shares_smaller_than_a_switch_do_not_keep_the_timer_busy() {

@@ -73,7 +73,7 @@ fn groups_within_groups() {
     for policy in POLICIES {
         let seen = run(&one_cpu(policy, ""), &Machine::smp(1), &toml(&text), 8000);
         let share = |g: &str| seen.ran[g] as f64 / (8000 * MS) as f64;
-        // A quarter, a quarter, and a half for who is in no group.
+        // A quarter, a quarter, and a half for tasks in no group.
         for (group, want) in [("in", 0.25), ("g", 0.25), ("z", 0.5)] {
             assert!((share(group) - want).abs() < 0.015, "{policy}, {group}: {}", share(group));
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `linux` beside what Linux 7.2's own scheduler did with the same rt-app files (experiments/sim-vs-kernel): the
-//! recordings are there, so no kernel runs here. How near the model comes is held fast, lest it go astray.
+//! recordings are there, so no kernel runs here. How near the model comes is recorded, so that a drift is noticed.
 
 use std::path::PathBuf;
 
@@ -112,7 +112,7 @@ fn share_error([ours, theirs]: &[Vec<Thread>; 2]) -> f64 {
     ours.iter().zip(theirs).map(|(a, b)| a.cpu_us.abs_diff(b.cpu_us) as f64 / 20_000.0).fold(0.0, f64::max)
 }
 
-/// One CPU: who runs how long, and how often turns end, is the kernel's.
+/// One CPU: how long each task runs, and how often turns end, agrees with the kernel.
 #[test]
 fn turns_and_shares_of_one_cpu_are_the_kernels() {
     for (load, least, most) in [("periodic", 0.9, 1.1), ("mix", 0.9, 1.15)] {
@@ -125,7 +125,7 @@ fn turns_and_shares_of_one_cpu_are_the_kernels() {
     assert!(share_error(&pipeline) < 1.0, "{pipeline:?}");
 }
 
-/// Who wakes on one CPU waits as long as in the kernel, up to two turns of 0.7 ms: for turns, not for ticks.
+/// A task that wakes on one CPU waits as long as in the kernel, up to two turns of 0.7 ms: for turns, not for ticks.
 #[test]
 fn waits_of_one_cpu_are_the_kernels() {
     for load in ["periodic", "mix"] {
@@ -149,7 +149,7 @@ fn four_cpus_take_turns_and_move_tasks_as_the_kernel_does() {
     assert!((0.4..2.0).contains(&moves), "moves {moves:.2}: {pipeline:?}");
 }
 
-/// Where no two tasks are ever released at once, who is there when somebody wakes is the same on both sides: then tasks move as
+/// Where no two tasks are ever released at once, the tasks that are there at a wake-up are the same on both sides: then tasks move as
 /// often as in the kernel.
 #[test]
 fn tasks_that_meet_the_same_others_move_as_often() {

@@ -71,7 +71,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// How often a CPU is told to run another task, or none.
+/// How often a CPU switches to another task, or to none.
 fn interrupts(rows: &[Row]) -> usize {
     let first = vec![None; rows[0].len()];
     let before = std::iter::once(&first).chain(rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Who runs on each CPU in each tick of a run.
+//! Which task runs on each CPU in each tick of a run.
 
 use weir_core::Plan;
 use weir_core::event::{Event, Observer};

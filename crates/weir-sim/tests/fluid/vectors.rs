@@ -38,7 +38,7 @@ fn long() -> [Task; 3] {
     [task(2, 10), task(2, 10), task(9, 10)]
 }
 
-/// Equal laxities: whoever runs stays for a tick more, then the other one has less.
+/// Equal laxities: the running task stays for a tick more, then the other one has less.
 #[test]
 fn llf_changes_at_every_second_tick_of_a_tie() {
     let (rows, missed) = ticks("llf", 1, &TIE, 10);

@@ -173,7 +173,7 @@ impl Workshop {
         )
         .map_err(|found| sentence(&found))?;
         if !recipe.edits.is_empty() {
-            // Who reads reports sees that it is not the one of the catalogue.
+            // Readers of reports see that it is not the one of the catalogue.
             made.plan.name.push('*');
         }
         for component in &state.leaving {

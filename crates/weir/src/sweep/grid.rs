@@ -112,7 +112,7 @@ fn ranges(seeds: &[u64]) -> String {
     parts.iter().map(|(a, b)| format!("{a}..{b}")).collect::<Vec<_>>().join(" ")
 }
 
-/// What `run` would be told at a point.
+/// The setting of `run` at a point.
 fn setting(spec: &Spec, at: &[usize]) -> Setting {
     let value = |axis: usize| spec.axes[axis].values[at[axis]].clone();
     let mut workload = value(WORKLOAD);

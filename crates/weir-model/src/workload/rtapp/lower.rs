@@ -146,7 +146,7 @@ fn gather(source: Source<'_>, builder: &mut Builder, threads: &[Thread]) -> Resu
             }
         }
     }
-    // Only forked threads meet there: whoever comes, passes.
+    // Only forked threads meet there: each arrival passes.
     for barrier in &mut builder.workload.barriers {
         barrier.1 = barrier.1.max(1);
     }

@@ -99,7 +99,7 @@ fn faster_processors_make_work_shorter() {
     assert_eq!(w.tasks[0].timing.map(|t| t.wcet_ns), Some(2_000_000));
 }
 
-/// Every attribute that has no effect is told with what follows from that.
+/// Every attribute without effect is reported with its consequences.
 #[test]
 fn what_has_no_counterpart_is_told() {
     let text = r#"<?xml version="1.0"?>

@@ -309,7 +309,7 @@ fn task(
         if head.template && barrier as usize >= declared {
             let name = &builder.workload.barriers[barrier as usize].0;
             let message =
-                format!("the template meets others at the barrier `{name}`, whose size is not told");
+                format!("the template meets others at the barrier `{name}`, whose size is not given");
             let help = format!("add `barriers = {{ {name} = 8 }}` at the top of the file");
             return Err(table.wrong("program", message, help));
         }
@@ -453,7 +453,7 @@ fn count_of_jobs(table: &Table<'_>) -> Result<Option<u64>, Error> {
 }
 
 /// The program and timing of a task whose jobs arrive at drawn or recorded times. Without a deadline it has
-/// none; `period` is what components are told along with a deadline, the mean gap where it is left out.
+/// none; `period` is published with a deadline, the mean gap where it is left out.
 fn aperiodic(
     table: &Table<'_>,
     period: Option<u64>,

@@ -63,7 +63,7 @@ impl Study {
         all
     }
 
-    /// The largest size that keeps to the share with all rows of the table below it, but for the smallest machines: simulated
+    /// The largest size that keeps to the share with all rows of the table below it, except the smallest machines: simulated
     /// ones as they are, others as they are foreseen. `None`: no size does.
     pub fn largest(&self, measure: Measure, share: f64) -> Option<u32> {
         let value = |f: &Forecast| match simulated(self, f.cpus) {
@@ -102,7 +102,7 @@ impl Measure {
     }
 }
 
-/// The whole analysis but for its words.
+/// The whole analysis, without its text.
 pub fn analyze(field: &Field<'_>, source: &Source, share: f64) -> Result<Report> {
     let mut warnings = Vec::new();
     let resizable = field.machine.resized(1).is_some();
