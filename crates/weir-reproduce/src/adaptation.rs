@@ -14,7 +14,7 @@ use weir_sim::{Command, Costs, Machine, Workload};
 
 use crate::lab::{self, Done, Figures, Lab, Run};
 use crate::registry::Experiment;
-use crate::report::{Claim, Line, Picture, Report, Table, Verdict, short};
+use crate::report::{Claim, FAR, Judged, Line, NEAR, Picture, Report, Table, short};
 use weir::catalogue::{self, TOPOLOGIES};
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -211,11 +211,6 @@ impl Study<'_> {
         for (load, _) in LOADS {
             for policy in [Some(ROUND_ROBIN), self.fair].into_iter().flatten() {
                 let (here, there) = self.gain(load, n, policy);
-                let mut verdict = Verdict::near(here, there, 2.0, 10.0);
-                if load == "long" && n == 128 && policy == ROUND_ROBIN {
-                    // The goal: at least fifty times faster.
-                    verdict = Verdict::of(here >= 50.0, here >= 20.0);
-                }
                 let claim = Claim::new(
                     format!("{load} stages, {n} threads: adaptive is faster than {policy} by"),
                     format!("{} ×", short(there)),
@@ -225,7 +220,7 @@ impl Study<'_> {
                         short(self.s(load, n, policy)),
                         short(self.s(load, n, ADAPTIVE))
                     ),
-                    verdict,
+                    Judged::near(here, there, NEAR, FAR),
                 );
                 claims.push(if load == "short" { claim.remark(self.of_short_stages(n)) } else { claim });
             }
@@ -260,7 +255,11 @@ impl Study<'_> {
             format!("{words}, long stages: exponent"),
             format!("{there:.2}"),
             format!("{here:.2}"),
-            Verdict::of((here - exponent).abs() <= 0.15, (here - exponent).abs() <= 0.4),
+            Judged::of(
+                (here - exponent).abs() <= 0.05,
+                (here - exponent).abs() <= 0.4,
+                format!("{exponent} within 0.05; partly within 0.4"),
+            ),
         )
     }
 
@@ -273,7 +272,11 @@ impl Study<'_> {
             format!("long stages: the gain over round robin is (N + 1) / 2, {} at N = {n}", short(law)),
             short(there),
             short(here),
-            Verdict::near(here, law, 1.1, 1.5),
+            Judged::of(
+                (here / law - 1.0).abs() <= 0.05,
+                (here / law - 1.0).abs() <= 0.5,
+                "within 5 % of the law; partly within 50 %",
+            ),
         )
         .remark("the law is read off the source's data")
     }
@@ -292,7 +295,11 @@ impl Study<'_> {
                     format!("{load} stages: adapting pays against round robin with how many threads"),
                     word(there),
                     format!("{} (one thread: {} × the time of round robin)", word(here), short(least)),
-                    Verdict::of(here == there, here.is_some() && here <= there),
+                    Judged::of(
+                        here == there,
+                        here.is_some() && here <= there,
+                        "with as many; partly with fewer",
+                    ),
                 )
             })
             .collect()
@@ -306,7 +313,7 @@ impl Study<'_> {
             "a reconfiguration costs a fixed time of the order of milliseconds",
             "about 1.3 ms each (3.9 ms for three)",
             format!("{} us each on average, {} us at most ({} swaps)", short(mean), short(most), pauses.len()),
-            Verdict::of((300.0..=5_000.0).contains(&mean), false),
+            Judged::near(mean, 1_300.0, FAR, 10.0),
         )
         .remark(
             "the simulator charges the scheduler's own work of a swap; the source's has a system call, user-space \

@@ -10,7 +10,7 @@ use weir_model::Costs;
 
 use crate::lab::{self, Done, Halt, Lab, Run};
 use crate::registry::Experiment;
-use crate::report::{Claim, Line, Picture, Report, Table, Verdict, short};
+use crate::report::{Claim, FAR, Judged, Line, NEAR, Picture, Report, Table, short};
 use weir::analyze::contention::{self, Field};
 use weir::catalogue::{self, TOPOLOGIES};
 use weir::{machine, topology};
@@ -86,7 +86,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             format!("{cpus} CPUs: queues of each CPU do more than the best shared queue by"),
             format!("{} × ({} to {})", short(there), short(PER_CPU_INDEX), short(SHARED_INDEX[0])),
             format!("{} × ({} {} to {} {} switches a second)", short(ratio), per_cpu.1, short(per_cpu.0), high.1, short(high.0)),
-            Verdict::near(ratio, there, 2.0, 5.0),
+            Judged::near(ratio, there, NEAR, FAR),
         )
         .remark("locks here are handed over in order; real spin locks get slower the more CPUs wait, so the real collapse is deeper"),
     );
@@ -95,14 +95,14 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         "and than the worst by",
         format!("{} ×", short(PER_CPU_INDEX / SHARED_INDEX[1])),
         format!("{} × ({})", short(ratio), low.1),
-        Verdict::near(ratio, PER_CPU_INDEX / SHARED_INDEX[1], 2.0, 8.0),
+        Judged::near(ratio, PER_CPU_INDEX / SHARED_INDEX[1], NEAR, FAR),
     ));
     let lost = 1.0 - high.0 / per_cpu.0;
     report.claims.push(Claim::new(
         "a shared queue loses more than nine tenths",
         format!("{:.1} %", 100.0 * (1.0 - SHARED_INDEX[0] / PER_CPU_INDEX)),
         format!("{:.1} %", 100.0 * lost),
-        Verdict::of(lost >= 0.9, lost >= 0.5),
+        Judged::of(lost >= 0.9, lost >= 0.5, "90 % at least; partly 50 %"),
     ));
     report.claims.extend(foresight(&analysis, cpus));
     report
@@ -157,11 +157,12 @@ fn foresight(analysis: &contention::Report, cpus: u32) -> Vec<Claim> {
                 100.0 * study.own.wait_share(),
                 short(simulated)
             ),
-            Verdict::of(
-                (f.wait_share - study.own.wait_share()).abs() <= 0.1
-                    && f.cycles_per_s / simulated < 1.5
-                    && simulated / f.cycles_per_s < 1.5,
+            Judged::of(
+                (f.wait_share - study.own.wait_share()).abs() <= 0.05
+                    && f.cycles_per_s / simulated <= 1.25
+                    && simulated / f.cycles_per_s <= 1.25,
                 f.wait_share >= 0.5 && study.own.wait_share() >= 0.5,
+                "waiting within 5 points and decisions within 25 % of what is simulated; partly if both say that half is waited",
             ),
         ));
     }
@@ -175,7 +176,11 @@ fn foresight(analysis: &contention::Report, cpus: u32) -> Vec<Claim> {
         "it foresees the largest machine on which a tenth of the time at most is waited",
         "(the analysis is only wished for, 9.4.3)",
         format!("foreseen {} CPUs, simulated {}", size(study.foreseen), size(study.found)),
-        Verdict::of(near <= 1.5, near <= 3.0),
+        Judged::of(
+            near <= 1.25,
+            near <= 3.0,
+            "within 25 % of what is simulated; partly within a factor of 3",
+        ),
     ));
     if let Some(chosen) = analysis.chosen.map(|i| &analysis.tried[i]) {
         let gain = chosen.sample.switches_per_s() / study.own.switches_per_s().max(1e-9);
@@ -189,14 +194,18 @@ fn foresight(analysis: &contention::Report, cpus: u32) -> Vec<Claim> {
                 100.0 * chosen.sample.wait_share(),
                 100.0 * study.own.wait_share()
             ),
-            Verdict::of(chosen.sample.wait_share() <= SHARE && gain >= 5.0, gain >= 2.0),
+            Judged::of(
+                chosen.sample.wait_share() <= SHARE && gain >= 5.0,
+                gain >= 2.0,
+                "waiting 10 % at most, and 5 × as many switches; partly 2 × as many",
+            ),
         ));
     } else {
         claims.push(Claim::new(
             "and finds the small change that mends it, by running it",
             "-",
             "no change was found",
-            Verdict::Fails,
+            Judged::of(false, false, "a change is found"),
         ));
     }
     claims

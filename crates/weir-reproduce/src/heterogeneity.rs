@@ -11,7 +11,7 @@ use weir_model::{Costs, Machine, Workload};
 
 use crate::lab::{self, Done, Lab, Run};
 use crate::registry::Experiment;
-use crate::report::{Claim, Line, Picture, Report, Table, Verdict};
+use crate::report::{Claim, Judged, Line, Picture, Report, Table};
 use weir::machine;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -109,13 +109,13 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         "standalone tasks that user space submits are run by the foreign element to their end",
         "verified by the kernel log",
         format!("{done} of {tasks} end, {home} of them ran nowhere else ({} machines)", all(0).count()),
-        Verdict::of(done == tasks && home == tasks, done > 0),
+        Judged::of(done == tasks && home == tasks, done > 0, "all of them; partly if any ends"),
     ));
     report.claims.push(Claim::new(
         "they are served first come, first served",
         "the topology has FCFS there",
         if in_turn { "begun in the order of creation on every machine" } else { "out of order" },
-        Verdict::of(in_turn, false),
+        Judged::of(in_turn, false, "all of them"),
     ));
     let (mut done, mut tasks, mut right) = (0, 0, 0);
     for (lives, _, machine) in all(1) {
@@ -128,7 +128,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         "a task that changes its instruction set yields, is run by the foreign element, comes back and ends",
         "observed, one task",
         format!("{right} of {tasks} tasks went native, foreign, native; {done} ended"),
-        Verdict::of(right == tasks && done == tasks, right > 0),
+        Judged::of(right == tasks && done == tasks, right > 0, "all of them; partly if any does"),
     ));
     let astray = all(0)
         .chain(all(1))
@@ -141,7 +141,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             "{astray} native tasks were ever on a foreign element; 1 to {} native ones",
             natives[natives.len() - 1]
         ),
-        Verdict::of(astray == 0, false),
+        Judged::of(astray == 0, false, "none"),
     ));
 
     let mut table = Table::new("data", &["experiment", "native", "foreign", "makespan_ms"]);

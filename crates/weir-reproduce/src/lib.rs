@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use lab::{Halt, Lab};
 pub use registry::{EXPERIMENTS, Experiment, find};
-pub use report::{Claim, Line, Picture, Record, Report, Table, Verdict, write};
+pub use report::{Claim, Judged, Line, Picture, Record, Report, Table, Verdict, write};
 use weir::{Fault, Result, Watch};
 
 /// An experiment that was made.

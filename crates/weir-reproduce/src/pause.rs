@@ -12,7 +12,7 @@ use weir_model::Machine;
 use crate::hotpath::{self, Hot};
 use crate::lab::{self, Done, Lab};
 use crate::registry::Experiment;
-use crate::report::{Claim, Line, Picture, Report, Table, Verdict, short};
+use crate::report::{Claim, Judged, Line, Picture, Report, Table, short};
 use weir::fault::Fault;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -144,7 +144,11 @@ fn claims(points: &[Point]) -> Vec<Claim> {
             format!("{USUAL} schedulable tasks, {MACHINE} CPUs: a change holds callers off for"),
             format!("about {} us, inferred from table B.23", short(SOURCE_US)),
             format!("{} us", short(here)),
-            Verdict::of(here <= SOURCE_US, here <= 10.0 * SOURCE_US),
+            Judged::of(
+                here <= SOURCE_US,
+                here <= 10.0 * SOURCE_US,
+                "no longer than there; partly ten times as long",
+            ),
         )
         .remark("the source's goes through a system call and threads in user space; that no longer than there is what is claimed"),
     ];
@@ -158,7 +162,11 @@ fn claims(points: &[Point]) -> Vec<Claim> {
         ),
         "-",
         by_cpus.iter().map(|(c, us)| format!("{} ({c})", short(*us))).collect::<Vec<_>>().join(", "),
-        Verdict::of(most <= 2.0 * least, most <= 4.0 * least),
+        Judged::of(
+            most <= 1.25 * least,
+            most <= 4.0 * least,
+            "the longest is at most 1.25 × the shortest; partly 4 ×",
+        ),
     ));
     let grown: Vec<(u32, f64)> = points
         .iter()
@@ -175,7 +183,11 @@ fn claims(points: &[Point]) -> Vec<Claim> {
                 .map(|(t, ns)| format!("{} ({})", short(*ns), short(f64::from(*t))))
                 .collect::<Vec<_>>()
                 .join(", "),
-            Verdict::of(most <= 2.0 * least, most <= 8.0 * least),
+            Judged::of(
+                most <= 1.5 * least,
+                most <= 8.0 * least,
+                "the most is at most 1.5 × the least; partly 8 ×",
+            ),
         )
         .remark(format!(
             "each is taken from its old pipe and put into the new entry; {} of them hold callers off for {} ms",
@@ -191,7 +203,7 @@ fn claims(points: &[Point]) -> Vec<Claim> {
         ),
         "-",
         format!("{} us instead of {} us for the whole", short(queue), short(whole)),
-        Verdict::of(queue * 8.0 <= whole, queue < whole),
+        Judged::of(queue * 8.0 <= whole, queue < whole, "at most an eighth of the whole; partly less"),
     ));
     claims
 }
@@ -211,9 +223,9 @@ fn hot_claim(hot: &[Hot]) -> Claim {
         "the hot path with swapping compiled in, against a build without, in turns",
         "-",
         hot.iter().map(one).collect::<Vec<_>>().join("; "),
-        Verdict::of(worst <= 1.1, worst <= 2.0),
+        Judged::of(worst <= 1.1, worst <= 2.0, "at most 1.1 ×; partly 2 ×"),
     )
-    .remark("pick, relinquish, block and unblock, a queue for each thread; a call counts itself in and looks for a writer, with a full fence between. Holds within a tenth")
+    .remark("pick, relinquish, block and unblock, a queue for each thread; a call counts itself in and looks for a writer, with a full fence between.")
 }
 
 fn plural(n: u32) -> &'static str {
@@ -261,6 +273,7 @@ fn pictures(points: &[Point], cpus: &[u32], tasks: &[u32]) -> Vec<Picture> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Verdict;
 
     #[test]
     fn claims_follow_the_measurements() {

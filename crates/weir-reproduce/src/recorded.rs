@@ -22,6 +22,9 @@ mod tests {
         for r in &all {
             assert!(EXPERIMENTS.iter().any(|e| e.id == r.id), "{} is no experiment", r.id);
             assert!(!r.quick && !r.claims.is_empty(), "{}", r.id);
+            for claim in &r.claims {
+                assert!(!claim.bound.is_empty(), "{}: no bound is recorded for: {}", r.id, claim.claim);
+            }
         }
     }
 }

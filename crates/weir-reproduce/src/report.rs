@@ -25,21 +25,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// `Holds` where `all`, `Partly` where only `some`.
-    pub fn of(all: bool, some: bool) -> Self {
-        match (all, some) {
-            (true, _) => Verdict::Holds,
-            (false, true) => Verdict::Partly,
-            (false, false) => Verdict::Fails,
-        }
-    }
-
-    /// `Holds` within `near` of the expected value, `Partly` within `far`; both as factors above 1.
-    pub fn near(here: f64, expected: f64, near: f64, far: f64) -> Self {
-        let off = if here > expected { here / expected } else { expected / here };
-        Self::of(off <= near, off <= far)
-    }
-
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -49,6 +34,41 @@ impl Verdict {
         }
     }
 }
+
+/// A verdict, and the bound that it applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    pub verdict: Verdict,
+    /// When it holds, and when partly, in words.
+    pub bound: String,
+}
+
+impl Judged {
+    /// `Holds` where `all`, `Partly` where only `some`; `bound` says when that is.
+    pub fn of(all: bool, some: bool, bound: impl Into<String>) -> Self {
+        let verdict = match (all, some) {
+            (true, _) => Verdict::Holds,
+            (false, true) => Verdict::Partly,
+            (false, false) => Verdict::Fails,
+        };
+        Self { verdict, bound: bound.into() }
+    }
+
+    /// `Holds` within `near` of the expected value, `Partly` within `far`; both as factors above 1.
+    pub fn near(here: f64, expected: f64, near: f64, far: f64) -> Self {
+        let off = if here > expected { here / expected } else { expected / here };
+        let factor = |f: f64| {
+            if f < 1.5 { format!("{:.0} %", 100.0 * (f - 1.0)) } else { format!("a factor of {f}") }
+        };
+        let bound = format!("within {} of the source; partly within {}", factor(near), factor(far));
+        Self::of(off <= near, off <= far, bound)
+    }
+}
+
+/// The figures of sources have two or three digits and come from single runs without intervals: what is to have the source's
+/// size holds within a tenth, and partly within a factor of two.
+pub const NEAR: f64 = 1.1;
+pub const FAR: f64 = 2.0;
 
 /// A statement of the source, tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +80,9 @@ pub struct Claim {
     /// The figure measured here.
     pub here: String,
     pub verdict: Verdict,
+    /// The bound that the verdict applied.
+    #[serde(default)]
+    pub bound: String,
     /// What one should know to judge it; may be empty.
     #[serde(default)]
     pub remark: String,
@@ -70,10 +93,10 @@ impl Claim {
         claim: impl Into<String>,
         source: impl Into<String>,
         here: impl Into<String>,
-        verdict: Verdict,
+        judged: Judged,
     ) -> Self {
         let (claim, source, here) = (claim.into(), source.into(), here.into());
-        Self { claim, source, here, verdict, remark: String::new() }
+        Self { claim, source, here, verdict: judged.verdict, bound: judged.bound, remark: String::new() }
     }
 
     /// Something was fitted to this figure, as the remark says: that it holds is no finding.
@@ -209,6 +232,9 @@ impl Record {
         for c in &self.claims {
             let _ = write!(text, "\n  {:<14}{}\n", c.verdict.word(), c.claim);
             let _ = write!(text, "  {:<14}source: {}\n  {:<14}here:   {}\n", "", c.source, "", c.here);
+            if !c.bound.is_empty() {
+                let _ = writeln!(text, "  {:<14}bound:  {}", "", c.bound);
+            }
             if !c.remark.is_empty() {
                 let _ = writeln!(text, "  {:<14}{}", "", c.remark);
             }
@@ -223,15 +249,16 @@ impl Record {
     /// The claims as a table in Markdown.
     pub fn markdown(&self) -> String {
         let cell = |s: &str| s.replace('|', "\\|");
-        let mut text = String::from("| claim | source | here | verdict |\n|---|---|---|---|\n");
+        let mut text = String::from("| claim | source | here | bound | verdict |\n|---|---|---|---|---|\n");
         for c in &self.claims {
             let remark = if c.remark.is_empty() { String::new() } else { format!(": {}", cell(&c.remark)) };
             let _ = writeln!(
                 text,
-                "| {} | {} | {} | **{}**{remark} |",
+                "| {} | {} | {} | {} | **{}**{remark} |",
                 cell(&c.claim),
                 cell(&c.source),
                 cell(&c.here),
+                cell(&c.bound),
                 c.verdict.word()
             );
         }
@@ -299,14 +326,15 @@ mod tests {
 
     #[test]
     fn nearness_is_a_factor_either_way() {
-        assert_eq!(Verdict::near(11.0, 10.0, 1.2, 2.0), Verdict::Holds);
+        let near = |here| Judged::near(here, 10.0, 1.2, 2.0).verdict;
+        assert_eq!(near(11.0), Verdict::Holds);
+        let bound = Judged::near(11.0, 10.0, NEAR, FAR).bound;
+        assert_eq!(bound, "within 10 % of the source; partly within a factor of 2");
         // What was fitted is no finding where it holds, and one where it does not.
-        let fitted = |v| Claim::new("a", "b", "c", v).fitted("the cost table was fitted to it").verdict;
-        assert_eq!(fitted(Verdict::Holds), Verdict::Calibrated);
-        assert_eq!(fitted(Verdict::Fails), Verdict::Fails);
-        assert_eq!(Verdict::near(6.0, 10.0, 1.2, 2.0), Verdict::Partly);
-        assert_eq!(Verdict::near(21.0, 10.0, 1.2, 2.0), Verdict::Fails);
-        assert_eq!(Verdict::near(0.0, 10.0, 1.2, 2.0), Verdict::Fails);
+        let fitted =
+            |yes| Claim::new("a", "b", "c", Judged::of(yes, false, "d")).fitted("it was fitted").verdict;
+        assert_eq!((fitted(true), fitted(false)), (Verdict::Calibrated, Verdict::Fails));
+        assert_eq!([6.0, 21.0, 0.0].map(near), [Verdict::Partly, Verdict::Fails, Verdict::Fails]);
     }
 
     #[test]
