@@ -103,16 +103,27 @@ WEIR_GLOBAL int weir_fault(struct weir_sched weir_mem *s weir_arg, u32 instance,
 	return 0;
 }
 
-/* The pipe's change failed: it is presented anew, at once or with its next change. */
+/*
+ * The pipe's change failed: its tasks are presented anew, and what the component did of its work is undone. After a wait in vain
+ * that is for the next call. An error is tried once more in the same call, so that a passing one leaves nobody waiting; after a second
+ * one it is for the next change, or for a CPU behind the pipe that finds nothing else.
+ */
 static void put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, int err)
 {
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
 	if (err == -WEIR_EAGAIN) {
 		weir_start_over(pipe);
-		weir_ctx(s)->tired = 1;
+		ctx->tired = 1;
+		return;
+	}
+	weir_fault(s, pipe->to->idx, err);
+	if (!ctx->failed) {
+		ctx->failed = 1;
+		weir_start_over(pipe);
 	} else {
-		/* What the component did of its work is undone at the next change. */
 		pipe->rebuild = 1;
-		weir_fault(s, pipe->to->idx, err);
+		weir_store(&pipe->news, 1);
 	}
 }
 
@@ -238,6 +249,7 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_p
 	ctx->draining = 1;
 	ctx->next_msg = 0;
 	ctx->tired = 0;
+	ctx->failed = 0;
 	ctx->entered = 0;
 	ctx->given = pipe;
 	ctx->add = add;

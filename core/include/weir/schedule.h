@@ -78,6 +78,8 @@ struct weir_ctx {
 	u32 draining;
 	u32 gave_up; /* a call waited too long for another CPU, and left something undone */
 	u32 tired;   /* so did the present weir_drain() */
+	u32 failed;  /* an update returned an error in the present weir_drain(), and was tried again */
+	u32 unused;
 	u64 waited;  /* for other CPUs, by the present call; the port's unit */
 	u32 next_msg; /* the first of `msgs` that is not delivered yet */
 	s32 entered; /* 0, or why `add` could not enter `given` */

@@ -231,6 +231,37 @@ fn a_component_that_returns_errors_is_named_and_fails_the_run_unless_that_is_all
     assert!(s["faults"] == serde_json::json!([]) && s.get("crash").is_none());
 }
 
+/// The only task of a machine wakes, and the component refuses it: nothing else would ever happen that presents it again. Where
+/// it is refused once more, the next task that comes brings it along.
+#[test]
+fn a_task_does_not_wait_for_ever_after_a_fault() {
+    let dir = temp();
+    let text = new(dir.path(), "mine", "order");
+    std::fs::write(dir.path().join("t.weir"), "annotate priority;\nentry -> m :: mine -> cpus;\n")
+        .expect("writable");
+    let task = |name: &str, start: &str| {
+        format!("[[task]]\nname = \"{name}\"\nstart = \"{start}\"\nrun = \"1ms\"\n")
+    };
+    for (failures, load) in [(1, task("a", "1ms")), (2, task("a", "1ms") + &task("b", "5ms"))] {
+        std::fs::write(dir.path().join("w.toml"), load).expect("writable");
+        let fails = format!(
+            "if (self->slice++ < 5000000 + {failures})\n\t\t\treturn -WEIR_ENOMEM;\n\t\tu64 priority = "
+        );
+        std::fs::write(dir.path().join("mine.c"), text.replace("u64 priority = ", &fails)).expect("writable");
+        let built = runweir_in(dir.path(), &["component", "build", "mine.c"]);
+        assert_eq!(built.status, 0, "{}", built.stderr);
+        let words =
+            "run --load mine.so t.weir -m smp-1 -w w.toml -d 1s --checks --json --quiet --allow-faults";
+        let ran = runweir_in(dir.path(), &words.split(' ').collect::<Vec<_>>());
+        assert_eq!(ran.status, 0, "{failures}: {}", ran.stderr);
+        let s: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        assert_eq!(s["faults"][0]["count"], failures, "{}", s["faults"]);
+        for t in s["tasks"].as_array().expect("tasks") {
+            assert!(t["cpu_ns"].as_u64().is_some_and(|ns| ns >= 1_000_000), "{failures}: {t}");
+        }
+    }
+}
+
 /// The diagnostic for a component that nobody knows says what to do with the file of its name beside the topology.
 #[test]
 fn a_component_that_lies_beside_the_topology_is_pointed_at() {
