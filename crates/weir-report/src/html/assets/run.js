@@ -167,7 +167,7 @@ function overview() {
   const O = D.overview;
   if (!O || !D.duration || !O.all.length) return;
   const left = 110, stripH = 54, gap = 6, parts = O.all.length;
-  const rowH = O.places.length > 40 ? 7 : 12;
+  const rowH = O.places.length > 40 ? 7 : O.places.length > 12 ? 13 : 18;
   const height = 20 + stripH + (O.places.length ? gap + O.places.length * rowH : 0);
   const canvas = el("canvas", { role: "img", "aria-label": "shares of time over the run, by group of CPUs", style: `height:${height}px;width:100%;display:block` });
   let width = 800;

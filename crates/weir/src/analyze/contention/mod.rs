@@ -41,7 +41,21 @@ pub struct Study {
     pub miss: Option<Miss>,
     /// Sizes up to here have a forecast; 0: none has, beyond those that were simulated.
     pub reach: u32,
+    /// The first size whose forecast would be off by more than [`BOUND`] if it is as wrong as the worst that could be tested.
+    pub doubt: Option<Doubt>,
 }
+
+/// Why a forecast is not given, though all that could be tested were close enough.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubt {
+    pub cpus: u32,
+    pub foreseen: f64,
+    /// In words, as the second half of a sentence.
+    pub why: String,
+}
+
+/// What is so small may be off by a multiple and means nothing, as a share of the machine.
+const NOISE: f64 = 0.005;
 
 /// How far a forecast may be from what is simulated, as a share of the machine: five points.
 pub const BOUND: f64 = 0.05;
@@ -192,8 +206,18 @@ fn look(field: &Field<'_>, source: &Source, share: f64, measure: Measure) -> Res
     forecasts.sort_by_key(|f| f.cpus);
     forecasts.dedup_by_key(|f| f.cpus);
     let foreseen = forecasts.iter().take_while(|f| measure.foreseen(f) <= share).last().map(|f| f.cpus);
-    let mut study =
-        Study { own, fitted, forecasts, foreseen, found: None, open: false, checked, miss: None, reach: 0 };
+    let mut study = Study {
+        own,
+        fitted,
+        forecasts,
+        foreseen,
+        found: None,
+        open: false,
+        checked,
+        miss: None,
+        reach: 0,
+        doubt: None,
+    };
     check(field, source, share, measure, &mut study)?;
     judge(field, source, measure, &mut study);
     // No verdict contradicts a run: a size that keeps to the share counts only below those that do not. (A few CPUs may be too
@@ -217,6 +241,7 @@ fn judge(field: &Field<'_>, source: &Source, measure: Measure, study: &mut Study
         Some(model.forecast(n, |name| of.get(name).copied().unwrap_or(1)))
     };
     let (mut worst, mut judged): (Option<(f64, Miss)>, u32) = (None, 0);
+    let mut times = 1.0f64;
     for s in &samples {
         let smaller: Vec<Sample> = samples.iter().filter(|o| 2 * o.cpus <= s.cpus).cloned().collect();
         if smaller.len() < 2 {
@@ -226,6 +251,8 @@ fn judge(field: &Field<'_>, source: &Source, measure: Measure, study: &mut Study
         judged += 1;
         let miss = Miss { cpus: s.cpus, foreseen: measure.foreseen(&f), simulated: measure.of(s) };
         let off = (miss.foreseen - miss.simulated).abs();
+        let (more, less) = (miss.foreseen.max(miss.simulated), miss.foreseen.min(miss.simulated));
+        times = times.max((more + NOISE) / (less + NOISE));
         if worst.is_none_or(|(most, _)| off > most) {
             worst = Some((off, miss));
         }
@@ -234,14 +261,71 @@ fn judge(field: &Field<'_>, source: &Source, measure: Measure, study: &mut Study
     if study.miss.is_some() || judged < 2 {
         return;
     }
-    study.reach = 2 * samples.last().map_or(0, |s| s.cpus);
+    let most = samples.last().map_or(0, |s| s.cpus);
     let model = Model::fit(&samples);
+    let mut fit = study.forecasts.clone();
+    for f in &mut fit {
+        if let Some(better) = foresee(&model, f.cpus) {
+            *f = better;
+        }
+    }
     for f in &mut study.forecasts {
         if samples.iter().all(|s| s.cpus != f.cpus)
             && let Some(better) = foresee(&model, f.cpus)
         {
             *f = better;
         }
+    }
+    let beyond = study.forecasts.iter().filter(|f| f.cpus > most && f.cpus <= 2 * most);
+    let tests = Tests::new(measure, &samples, &fit, times);
+    study.doubt = beyond.clone().find_map(|f| {
+        let foreseen = measure.foreseen(f);
+        let why = tests.against(f.cpus, foreseen)?;
+        Some(Doubt { cpus: f.cpus, foreseen, why })
+    });
+    let first = study.doubt.as_ref().map_or(u32::MAX, |d| d.cpus);
+    study.reach = beyond.take_while(|f| f.cpus < first).last().map_or(0, |f| f.cpus);
+}
+
+/// What speaks against a forecast beyond the sizes that were simulated.
+struct Tests {
+    /// The two largest simulated sizes, and what was simulated there.
+    last: [(u32, f64); 2],
+    /// What the model, fitted to all runs, has for the largest.
+    fit: f64,
+    times: f64,
+}
+
+impl Tests {
+    fn new(measure: Measure, samples: &[Sample], forecasts: &[Forecast], times: f64) -> Self {
+        let of = |s: &Sample| (s.cpus, measure.of(s));
+        let last = [&samples[samples.len() - 2], &samples[samples.len() - 1]].map(of);
+        let own = forecasts.iter().find(|f| f.cpus == last[1].0);
+        Self { last, fit: own.map_or(last[1].1, |f| measure.foreseen(f)), times }
+    }
+
+    fn against(&self, cpus: u32, foreseen: f64) -> Option<String> {
+        let [(before, less), (most, more)] = self.last;
+        let pct = |v: f64| format!("{:.1} %", 100.0 * v);
+        if (self.fit - more).abs() > BOUND / 2.0 {
+            return Some(format!(
+                "of {most} the model has {}, where {} is simulated",
+                pct(self.fit),
+                pct(more)
+            ));
+        }
+        // A share of 40 % that is off by a half is off by 20 points.
+        if foreseen * (self.times - 1.0) > BOUND {
+            let times = self.times;
+            return Some(format!(
+                "the shares of simulated sizes were missed by a factor of up to {times:.1}"
+            ));
+        }
+        // As it grew from the last size to this one, so it may go on: beyond the knee of a lock it does.
+        let power = ((more + NOISE) / (less + NOISE)).ln() / (f64::from(most) / f64::from(before)).ln();
+        let trend = (more + NOISE) * (f64::from(cpus) / f64::from(most)).powf(power) - NOISE;
+        let far = (trend - foreseen).abs() > BOUND;
+        far.then(|| format!("the growth from {before} to {most} CPUs, continued, gives {}", pct(trend)))
     }
 }
 

@@ -142,15 +142,28 @@ impl Report {
                 pct(m.foreseen),
                 pct(m.simulated),
             ),
-            (None, 0) => {
+            (None, 0) if study.doubt.is_none() => {
                 writeln!(text, "\n  no forecast beyond these sizes: too few were simulated to test one")
             }
             (None, reach) => writeln!(
                 text,
-                "\n  each simulated size is foreseen within {bound:.0} points from runs of half as many CPUs and fewer; \
-                 forecasts reach to {reach} CPUs"
+                "\n  each simulated size is foreseen within {bound:.0} points from runs of half as many CPUs and fewer; {}",
+                if reach > 0 {
+                    format!("forecasts reach to {reach} CPUs")
+                } else {
+                    "no forecast beyond these sizes".into()
+                }
             ),
         };
+        if let Some(d) = &study.doubt {
+            let _ = writeln!(
+                text,
+                "  (of {} CPUs the model foresees {}, but {})",
+                d.cpus,
+                pct(d.foreseen),
+                d.why
+            );
+        }
     }
 
     fn carries(&self, study: &Study) -> String {
@@ -247,6 +260,9 @@ impl Report {
             "largest_foreseen": study.largest(self.measure, self.share).filter(|_| study.reach > 0),
             "forecast_up_to": (study.reach > 0).then_some(study.reach),
             "bound": BOUND,
+            "doubt": study.doubt.as_ref().map(|d| json!({
+                "cpus": d.cpus, "foreseen": rounded(d.foreseen), "why": d.why,
+            })),
             "missed": study.miss.map(|m| json!({
                 "cpus": m.cpus, "foreseen": rounded(m.foreseen), "simulated": rounded(m.simulated),
             })),
@@ -255,8 +271,10 @@ impl Report {
             "sizes": study.forecasts.iter().map(|f| {
                 let s = simulated(study, f.cpus);
                 let foreseen = (s.is_some() || f.cpus <= study.reach).then(|| {
+                    // Beyond what is simulated only what is limited was put to the test.
+                    let tested = |m: Measure, v: f64| (s.is_some() || self.measure == m).then(|| rounded(v));
                     json!({
-                        "scheduler": rounded(f.share), "waiting": rounded(f.wait_share),
+                        "scheduler": tested(Measure::Share, f.share), "waiting": tested(Measure::Wait, f.wait_share),
                         "decisions_per_s": f.cycles_per_s.round(),
                     })
                 });
