@@ -15,7 +15,8 @@
  *           management", 1995
  *
  * Each task advances by its run time divided by its weight. The task with the least progress runs next, so all stay
- * together: on one CPU, among tasks that always compute, shares are exact to one quantum. On several CPUs a task whose share
+ * together: on one CPU, among tasks that always compute, the ratio of any two is exact to one quantum. The share of a task in all
+ * is not: a heavy one beside n light ones is up to n / 2 quanta away from it. On several CPUs a task whose share
  * exceeds one CPU gets a whole CPU, and the others share the rest. A blocked task keeps its lead over the others but loses its
  * lag, so it accumulates no credit, and a task that often sleeps gets less than its share. `cfs` extends this with slices that
  * depend on the load and with credit for waking tasks.
