@@ -128,6 +128,24 @@ int mk_controller_init(struct mk_controller *c, u32 nr_cpus)
 	return 0;
 }
 
+int mk_set_cpu(struct mk_controller *c, u32 cpu, u32 online, u32 load)
+{
+	if (cpu >= c->nr_cpus || load > MK_WHOLE)
+		return -WEIR_EINVAL;
+	c->cpu[cpu] = (struct mk_cpu_fact){ .online = online != 0, .load = load };
+	return 0;
+}
+
+u64 mk_controller_bytes(void)
+{
+	return sizeof(struct mk_controller);
+}
+
+const struct mk_gang *mk_gang_at(const struct mk_controller *c, u32 gang)
+{
+	return gang < MK_MAX_GANGS && c->gang[gang].used ? &c->gang[gang] : 0;
+}
+
 u32 mk_member_cpu(const struct mk_controller *c, u32 gang, u32 nr)
 {
 	if (gang >= MK_MAX_GANGS || !c->gang[gang].used)

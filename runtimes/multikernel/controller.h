@@ -80,6 +80,11 @@ struct mk_controller {
 	u32 scale_before[MK_MAX_GANGS];
 };
 
+/* What is known of a CPU, of MK_WHOLE; gangs that are there already stay. 0, or -WEIR_EINVAL: there is no such CPU. */
+int mk_set_cpu(struct mk_controller *c, u32 cpu, u32 online, u32 load);
+/* For callers in other languages: how large it is, and one of its gangs; null: there is none of this number. */
+u64 mk_controller_bytes(void);
+const struct mk_gang *mk_gang_at(const struct mk_controller *c, u32 gang);
 /* All CPUs are online and without load; the policy is mk_place_least. 0, or -WEIR_EINVAL: the machine is too large. */
 int mk_controller_init(struct mk_controller *c, u32 nr_cpus);
 /* The CPUs with the least booked and other load, the lower number among equals. */

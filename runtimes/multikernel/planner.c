@@ -9,6 +9,11 @@ static struct mk_replica *replica(struct mk_planner *p, u32 gang)
 	return gang < MK_MAX_GANGS && p->gang[gang].used ? &p->gang[gang] : 0;
 }
 
+u64 mk_planner_bytes(void)
+{
+	return sizeof(struct mk_planner);
+}
+
 void mk_planner_init(struct mk_planner *p, u32 cpu)
 {
 	p->cpu = cpu;

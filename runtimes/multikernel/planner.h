@@ -92,6 +92,7 @@ struct mk_planner {
 	struct mk_replica gang[MK_MAX_GANGS];
 };
 
+u64 mk_planner_bytes(void);
 void mk_planner_init(struct mk_planner *p, u32 cpu);
 /*
  * The controller makes a gang known, or a new version of it; its rows follow one by one. Until then, it is best effort here. 1: it was

@@ -390,7 +390,7 @@ static void check_admission(void)
 	m.name[0] = 'e';
 	REQUIRE(mk_admit(c, &m, 0, 1, &a, &why) && why.code == MK_REFUSED_CPUS && why.needed == 17 && why.available == 16);
 	m.threads = 15;
-	c->cpu[3].online = c->cpu[4].online = 0;
+	REQUIRE(!mk_set_cpu(c, 3, 0, 0) && !mk_set_cpu(c, 4, 0, MK_WHOLE) && mk_set_cpu(c, 16, 1, 0) && mk_set_cpu(c, 0, 1, MK_WHOLE + 1));
 	REQUIRE(mk_admit(c, &m, 0, 1, &a, &why) && why.code == MK_REFUSED_CPUS && why.available == 14);
 	/* Cut until nothing is left that a CPU could serve. */
 	m = parsed("threads 2\ncpus 0-1\nH 0.02 0.04");

@@ -66,7 +66,23 @@ enum weir_topic_id {
 	WEIR_TOPIC_LATENCY,	  /* task, value: length of the slice that it requests, ns; 0: the default */
 	WEIR_TOPIC_LIMIT,	  /* value: number of a group, and its period in us from bit 32 on; value2: what it
 				   * may run in that, ns, 0: as much as it likes */
+	WEIR_TOPIC_GANG,	  /* task, value: number of its gang, from 1, 0: none; value2: enum weir_gang_outside */
+	WEIR_TOPIC_GANG_SLOT,	  /* cpu (none: all), value: number of a gang, and from bit 32 on enum weir_gang_field; value2: it */
 	WEIR_NR_STD_TOPICS,
+};
+
+/* What a member does between its gang's slots. */
+enum weir_gang_outside {
+	WEIR_GANG_RUN = 0, /* competes as best effort */
+	WEIR_GANG_WAIT = 1,
+};
+
+/* When a gang's slots are on a CPU, ns: at all times that are `offset` modulo `period`, for `length`. */
+enum weir_gang_field {
+	WEIR_GANG_OFFSET = 0,
+	WEIR_GANG_PERIOD = 1,
+	WEIR_GANG_LENGTH = 2, /* 0: no slots */
+	WEIR_GANG_FROM = 3,   /* comes last: from this time on, absolute, they replace the gang's last ones */
 };
 
 /* Values of POLICY, numbered as in Linux. */

@@ -51,6 +51,9 @@ fn main() {
         .file(&layout)
         .file(root.join("core/port/native/loaded.c"))
         .file(root.join("core/port/native/guard.c"))
+        .files(
+            ["manifest", "controller", "planner"].map(|f| root.join(format!("runtimes/multikernel/{f}.c"))),
+        )
         .include(root.join("core/include"))
         .include(root.join("core/port").join(port))
         .include(root.join("core/src"))
@@ -84,7 +87,7 @@ fn main() {
     for file in ["ffi.rs", "raw.rs", "sched.rs", "counters.rs"] {
         println!("cargo:rerun-if-changed=src/{file}");
     }
-    for dir in ["core", "components"] {
+    for dir in ["core", "components", "runtimes/multikernel"] {
         weir_glue::watch(&root.join(dir));
     }
 }

@@ -10,6 +10,7 @@ pub mod crash;
 mod elf;
 pub mod event;
 pub mod ffi;
+pub mod gang;
 #[cfg(test)]
 mod layout;
 pub mod loaded;

@@ -63,6 +63,8 @@ fn rule(topic: Topic) -> Result<Rule, Owner> {
         Topic::Weight => (Must, Never, (1, 1 << 32)),
         Topic::Group => (May, Never, (0, u32::MAX.into())),
         Topic::Limit => (Never, Never, any),
+        Topic::Gang => (Must, Never, (0, u32::MAX.into())),
+        Topic::GangSlot => (Never, May, (1, 4 << 32)),
         Topic::Power => (Never, Never, (0, 1)),
         // Absolute zero, and hotter than anything that computes.
         Topic::Thermal => (Never, May, (-273_150, 1_000_000)),

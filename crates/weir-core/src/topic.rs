@@ -66,6 +66,8 @@ topics! {
     Fair => "FAIR",
     Latency => "LATENCY",
     Limit => "LIMIT",
+    Gang => "GANG",
+    GangSlot => "GANG_SLOT",
 }
 
 /// What STATUS may be asked, in the order of the numbers of `weir/status.h`; the object is a pipe or an instance.

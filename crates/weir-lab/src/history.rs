@@ -82,6 +82,16 @@ pub enum Op {
         cpu: u8,
         online: bool,
     },
+    /// The gang of a task, and whether it waits between slots.
+    Gang {
+        n: u8,
+        value: u8,
+    },
+    /// Slots of a gang, on one CPU or all.
+    Slots {
+        cpu: u8,
+        value: u8,
+    },
     Burn {
         value: u8,
     },
@@ -118,6 +128,8 @@ pub fn op(swaps: u32) -> impl Strategy<Value = Op> {
         7 => (n, any::<u8>()).prop_map(|(n, mask)| Op::Affinity { n, mask }),
         4 => (n, 0..5u8).prop_map(|(n, value)| Op::Isa { n, value }),
         5 => (cpu, any::<bool>()).prop_map(|(cpu, online)| Op::Cpu { cpu, online }),
+        4 => (n, any::<u8>()).prop_map(|(n, value)| Op::Gang { n, value }),
+        3 => (cpu, any::<u8>()).prop_map(|(cpu, value)| Op::Slots { cpu, value }),
         1 => (0..50u8).prop_map(|value| Op::Burn { value }),
         3 => Just(Op::Represent),
         3 => n.prop_map(|n| Op::Replace { n }),
@@ -276,6 +288,21 @@ impl World {
                     self.set(t, State::Schedulable);
                 }
                 self.lab.cpu_status(cpu, online)?;
+            }
+            Op::Gang { n, value } => {
+                self.tell_two(n, Topic::Gang, u64::from(value % 4), u64::from(value / 4 % 2))?;
+            }
+            Op::Slots { cpu, value } => {
+                let nr = self.lab.shape.nr_cpus() + 1;
+                let cpu = Some(u32::from(cpu) % nr).filter(|c| c + 1 < nr);
+                let (gang, value) = (1 + u64::from(value % 3), u64::from(value / 3));
+                let from = self.now_ns + value % 3 * STEP_NS;
+                // Slots of different gangs never meet, as the controller sees to.
+                let fields = [(gang - 1) * STEP_NS, 4 * STEP_NS, value % 4 * STEP_NS / 3, from];
+                for (i, value2) in (0u64..).zip(fields) {
+                    let msg = Msg { cpu, value: gang | i << 32, value2, ..Msg::default() };
+                    self.lab.notify(Topic::GangSlot, &msg)?;
+                }
             }
             Op::Burn { value } => {
                 self.lab.notify(Topic::Burn, &Msg { value: value.into(), ..Msg::default() })?;

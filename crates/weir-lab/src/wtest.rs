@@ -193,6 +193,17 @@ impl Bench {
                 let value = number::<u64>(g)? | (time(period)? / 1000) << 32;
                 self.lab.notify(Topic::Limit, &Msg { value, value2: time(quota)?, ..Msg::default() })
             }
+            ["gang", t, v] => self.tell(Topic::Gang, t, number(v)?),
+            ["gang", t, v, "waits"] => self.tell_two(Topic::Gang, t, number(v)?, 1),
+            ["slot", cpu, gang, offset, length, period, from] => {
+                let cpu = if *cpu == "all" { None } else { Some(number(cpu)?) };
+                for (field, v) in [offset, period, length, from].into_iter().enumerate() {
+                    let value = number::<u64>(gang)? | (field as u64) << 32;
+                    let msg = Msg { cpu, value, value2: time(v)?, ..Msg::default() };
+                    self.lab.notify(Topic::GangSlot, &msg)?;
+                }
+                Ok(())
+            }
             ["tick", cpu] => self.lab.notify(Topic::Tick, &Msg { cpu: Some(number(cpu)?), ..Msg::default() }),
             ["deadline", t, v] => self.tell(Topic::Deadline, t, time(v)?),
             ["deadline", t, v, period] => self.tell_two(Topic::Deadline, t, time(v)?, time(period)?),
