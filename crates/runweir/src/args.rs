@@ -82,6 +82,9 @@ pub enum Command {
     Threads(crate::threads::ThreadsArgs),
     /// Measure what timers, wake-ups and messages cost here, and which slices make sense
     Doctor(crate::threads::DoctorArgs),
+    /// Programs whose threads run at the same time: check their manifests
+    #[command(subcommand)]
+    Gang(crate::gang::GangCommand),
     /// Run a command in a virtual machine whose kernel has sched_ext, under a scheduler or not
     Vm(Box<crate::vm::VmArgs>),
     /// List the components, or show the manual of one

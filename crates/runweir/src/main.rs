@@ -12,6 +12,7 @@ mod compile;
 mod component;
 mod drawing;
 mod formatting;
+mod gang;
 mod guard;
 mod import;
 mod listing;
@@ -85,6 +86,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Top(args) => top::top(&args),
         Command::Threads(args) => threads::threads(&args),
         Command::Doctor(args) => threads::doctor(&args),
+        Command::Gang(command) => gang::gang(&command),
         Command::Vm(args) => vm::vm(&args),
         Command::Components(args) => listing::components(&args),
         Command::Component(command) => component::component(&command),

@@ -41,8 +41,9 @@ pub use metrics::Metrics;
 pub use plot::{Curve, Plot, Spot};
 pub use stats::{Buckets, Dist, MeanCi, Ratio};
 pub use summary::{
-    CallSummary, ComponentSummary, CpuSummary, CrashSummary, FaultSummary, GroupSummary, Histograms,
-    MessageSummary, PipeSummary, ReconfigurationSummary, Summary, SwapSummary, TaskSummary, Totals,
+    BarrierSummary, CallSummary, ComponentSummary, CpuSummary, CrashSummary, FaultSummary, GangSummary,
+    GroupSummary, Histograms, MessageSummary, PipeSummary, ReconfigurationSummary, Summary, SwapSummary,
+    TaskSummary, Totals,
 };
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;

@@ -69,11 +69,46 @@ pub struct Summary {
     /// What a loaded component did that ended the run; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash: Option<Box<CrashSummary>>,
+    /// Barriers that tasks met at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub barriers: Vec<BarrierSummary>,
+    /// Programs whose tasks had slots of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gangs: Vec<GangSummary>,
     /// Display histograms over all tasks: for charts only.
     #[serde(skip)]
     pub response_bins: Vec<Bin>,
     #[serde(skip)]
     pub wakeup_bins: Vec<Bin>,
+}
+
+/// A barrier.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BarrierSummary {
+    pub name: String,
+    /// Times that it opened.
+    pub rounds: u64,
+    pub rounds_per_s: f64,
+}
+
+/// A gang: how well its members ran together. Times are nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GangSummary {
+    pub name: String,
+    pub cpus: Vec<u32>,
+    /// What was left of the declared execution times, in 1000ths.
+    pub scale: u32,
+    /// Slots that were over by the end, and those in which some member never ran.
+    pub slots: u64,
+    pub incomplete: u64,
+    /// From the first member's start in a slot to the last one's.
+    pub skew_max_ns: u64,
+    pub skew_mean_ns: u64,
+    /// From a slot's begin to a member's start.
+    pub late_max_ns: u64,
+    pub phase_changes: u64,
+    /// Between planners, for changes of phase; there is none for a slot.
+    pub messages: u64,
 }
 
 /// Whole distributions: lists of buckets, each with its bounds, both inclusive, in nanoseconds, and how many samples it has.
@@ -130,6 +165,9 @@ pub struct Totals {
     /// Jobs that ended without their work done: aborted, skipped, or shed by a change of mode.
     #[serde(default)]
     pub jobs_dropped: u64,
+    /// CPU time that tasks spent spinning, at flags and barriers; part of `busy_ns`. 0 where nobody counts it (live).
+    #[serde(default)]
+    pub spin_ns: u64,
 }
 
 /// One task.

@@ -4,7 +4,7 @@
 use crate::changes::changes;
 use crate::stats::Dist;
 use crate::summary::{CpuSummary, GroupSummary, Summary, TaskSummary};
-use crate::text::{Columns, WIDTH, clip, count, duration, energy_f, percent};
+use crate::text::{Columns, WIDTH, clip, count, duration, energy_f, percent, significant};
 use std::cmp::Reverse;
 use std::fmt::Write;
 
@@ -23,6 +23,7 @@ pub fn table(summary: &Summary) -> String {
     cpus(&mut out, summary);
     out.push_str(&changes(summary));
     faults(&mut out, summary);
+    together(&mut out, summary);
     contention(&mut out, summary);
     out
 }
@@ -286,6 +287,53 @@ fn strip(out: &mut String, s: &Summary) {
     shares.sort_by(f64::total_cmp);
     let [min, median, max] = [0, shares.len() / 2, shares.len() - 1].map(|i| 100.0 * shares[i]);
     line(out, &format!("  {} CPUs: least {min:.1} %, median {median:.1} %, most {max:.1} %", shares.len()));
+}
+
+/// Barriers and gangs.
+fn together(out: &mut String, s: &Summary) {
+    if !s.barriers.is_empty() {
+        line(out, "");
+        let mut columns = Columns::new(["barrier", "rounds", "rounds/s"]);
+        for b in s.barriers.iter().take(LINES) {
+            columns.row([b.name.clone(), count(b.rounds), significant(b.rounds_per_s)]);
+        }
+        out.push_str(&columns.render(0, WIDTH));
+        if s.totals.spin_ns > 0 {
+            let spun = duration(s.totals.spin_ns);
+            let part = percent(s.totals.spin_ns, s.totals.busy_ns);
+            line(out, &format!("{spun} of CPU time were spent spinning, {part} of the time that tasks ran"));
+        }
+    }
+    if !s.gangs.is_empty() {
+        line(out, "");
+        let mut columns = Columns::new([
+            "gang",
+            "CPUs",
+            "cut to",
+            "slots",
+            "incomplete",
+            "skew",
+            "worst",
+            "late",
+            "phases",
+            "messages",
+        ]);
+        for g in s.gangs.iter().take(LINES) {
+            columns.row([
+                g.name.clone(),
+                g.cpus.len().to_string(),
+                format!("{:.1} %", f64::from(g.scale) / 10.0),
+                count(g.slots),
+                count(g.incomplete),
+                duration(g.skew_mean_ns),
+                duration(g.skew_max_ns),
+                duration(g.late_max_ns),
+                count(g.phase_changes),
+                count(g.messages),
+            ]);
+        }
+        out.push_str(&columns.render(0, WIDTH));
+    }
 }
 
 /// Where scheduler time went, if there was any: the three costliest of each kind.

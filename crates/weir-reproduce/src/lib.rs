@@ -10,6 +10,7 @@ mod collapse;
 mod composition;
 mod counters;
 mod foreign;
+mod gangs;
 mod hackbench;
 mod heterogeneity;
 mod hotpath;

@@ -3,7 +3,9 @@
 
 use crate::lab::{Done, Lab};
 use crate::report::Report;
-use crate::{adaptation, collapse, composition, counters, foreign, hackbench, heterogeneity, pause, scaling};
+use crate::{
+    adaptation, collapse, composition, counters, foreign, gangs, hackbench, heterogeneity, pause, scaling,
+};
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
 pub struct Experiment {
@@ -28,6 +30,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     pause::EXPERIMENT,
     collapse::EXPERIMENT,
     counters::EXPERIMENT,
+    gangs::EXPERIMENT,
 ];
 
 /// The experiment that the user names, by id or alias.

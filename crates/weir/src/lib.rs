@@ -47,6 +47,7 @@ pub mod check;
 pub mod columns;
 pub mod compare;
 pub mod fault;
+pub mod gang;
 pub mod guard;
 pub mod import;
 pub mod input;

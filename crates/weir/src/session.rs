@@ -12,8 +12,8 @@ use weir_lang::draw::SvgOptions;
 use weir_lang::{Graph, Set, Source};
 use weir_model::{Costs, Machine, Scenario, Workload};
 use weir_report::{
-    CrashSummary, FaultSummary, Gantt, HtmlExtras, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups,
-    Windowed,
+    BarrierSummary, CrashSummary, FaultSummary, GangSummary, Gantt, HtmlExtras, Jobs, Meta, Metrics, Part,
+    Summary, Trace, Wakeups, Windowed,
 };
 use weir_sim::engine::{self, Control, Outcome, RunConfig};
 
@@ -237,6 +237,7 @@ impl Session {
         let mut summary = metrics.finish(outcome.end_ns);
         summary.interrupted = outcome.interrupted;
         (summary.faults, summary.crash) = troubles(&outcome);
+        together(&mut summary, &outcome);
         // The engine's count: that of the observers depends on which events they ask for.
         summary.events = outcome.events;
         summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
@@ -302,6 +303,7 @@ impl Session {
         let mut summary = observer.0.finish(outcome.end_ns);
         summary.events = outcome.events;
         (summary.faults, summary.crash) = troubles(&outcome);
+        together(&mut summary, &outcome);
         if let Some(crash) = &summary.crash {
             return Err(crashed(crash));
         }
@@ -325,6 +327,38 @@ impl Session {
             instances: plan.instances.iter().map(|i| i.name.clone()).collect(),
         }
     }
+}
+
+/// Barriers, spinning and gangs.
+fn together(summary: &mut Summary, outcome: &Outcome) {
+    summary.totals.spin_ns = outcome.spin_ns;
+    let per_s = |n: u64| if outcome.end_ns == 0 { 0.0 } else { n as f64 * 1e9 / outcome.end_ns as f64 };
+    summary.barriers = outcome
+        .barriers
+        .iter()
+        .map(|(name, rounds)| BarrierSummary {
+            name: name.clone(),
+            rounds: *rounds,
+            // Thousandths are enough, and the same on every machine.
+            rounds_per_s: (per_s(*rounds) * 1000.0).round() / 1000.0,
+        })
+        .collect();
+    summary.gangs = outcome
+        .gangs
+        .iter()
+        .map(|g| GangSummary {
+            name: g.name.clone(),
+            cpus: g.cpus.clone(),
+            scale: g.scale,
+            slots: g.slots,
+            incomplete: g.incomplete,
+            skew_max_ns: g.skew_max_ns,
+            skew_mean_ns: g.skew_mean_ns,
+            late_max_ns: g.late_max_ns,
+            phase_changes: g.phase_changes,
+            messages: g.messages,
+        })
+        .collect();
 }
 
 /// What components did that they should not have.

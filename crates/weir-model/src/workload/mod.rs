@@ -6,6 +6,7 @@ mod criticality;
 mod dice;
 mod draw;
 mod fairness;
+mod gang;
 mod generate;
 mod models;
 mod resolve;
@@ -27,6 +28,7 @@ pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
 pub use criticality::Criticality;
 pub use draw::Flow;
 pub use fairness::{FairGroup, FairTask, Fairness};
+pub use gang::GangSpec;
 pub use generate::{GeneratorInfo, ParamInfo, generators};
 pub use models::{Arrivals, Dag, DagNode, Dist, Phase, Protocol, Shape};
 
@@ -56,6 +58,10 @@ pub struct Workload {
     pub events: Vec<String>,
     /// Barriers with the number of tasks that must arrive.
     pub barriers: Vec<(String, u32)>,
+    /// How long a task spins at a barrier before it blocks, in CPU time; barriers that are not here are blocked at.
+    pub barrier_spin: BTreeMap<u32, u64>,
+    /// Programs whose tasks run at the same time, where the topology has slots.
+    pub gangs: Vec<GangSpec>,
     /// Bounded byte streams (pipes, sockets) with their capacity in bytes.
     pub channels: Vec<(String, u64)>,
     /// Spin flags: counters that a task may wait for without leaving its CPU.
@@ -355,6 +361,10 @@ pub enum Op {
         count: Option<u64>,
     },
     LoopEnd,
+    /// Request a phase of the gang that the task belongs to; the task goes on.
+    Phase {
+        phase: u32,
+    },
     /// Show a landmark in the trace, and publish MARKER with its number.
     Marker {
         text: String,

@@ -46,6 +46,7 @@ fn objects(op: &mut Op) -> Vec<(u8, &mut u32)> {
         | Op::SetAffinity { .. }
         | Op::Loop { .. }
         | Op::LoopEnd
+        | Op::Phase { .. }
         | Op::Marker { .. }
         | Op::Publish { .. } => Vec::new(),
     }
@@ -84,6 +85,13 @@ impl Workload {
             all.flags.extend(self.flags.iter().map(name));
             all.timers.extend(self.timers.iter().map(name));
             all.barriers.extend(self.barriers.iter().map(|b| (name(&b.0), b.1)));
+            all.barrier_spin.extend(self.barrier_spin.iter().map(|(b, ns)| (b + k * lengths[2], *ns)));
+            all.gangs.extend(self.gangs.iter().map(|g| {
+                let mut copy = g.clone();
+                copy.manifest.set_name(&format!("{k}-{}", g.manifest.name()));
+                copy.members.iter_mut().for_each(|t| *t += k * lengths[7]);
+                copy
+            }));
             all.channels.extend(self.channels.iter().map(|c| (name(&c.0), c.1)));
             all.dags.extend(self.dags.iter().cloned());
             all.criticality.extend(self.criticality.iter().map(|(t, c)| (t + k * lengths[7], *c)));

@@ -108,7 +108,11 @@ impl Sim<'_> {
         let new = |topic| now.listens_to(topic) && !before.listens_to(topic);
         let classes = Wanted::of(now) != Wanted::of(before);
         let (priority, affinity) = (new(Topic::Priority), new(Topic::Affinity));
-        if !classes && !priority && !affinity {
+        let gangs = new(Topic::Gang);
+        if new(Topic::GangSlot) {
+            self.tell_slots()?;
+        }
+        if !classes && !priority && !affinity && !gangs {
             return Ok(());
         }
         if classes {
@@ -129,6 +133,9 @@ impl Sim<'_> {
             }
             if classes {
                 self.tell_classes(h, template, id)?;
+            }
+            if gangs {
+                self.tell_gang(h, no as u32)?;
             }
         }
         self.notices = 0;

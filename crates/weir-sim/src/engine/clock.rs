@@ -25,6 +25,9 @@ impl Sim<'_> {
         let cpu = &mut self.cpus[c as usize];
         let task = &mut self.tasks[cpu.cur as usize];
         task.ran_ns += ns;
+        if task.spins.is_some() || task.at_barrier != NONE {
+            self.totals.spin_ns += ns;
+        }
         if task.spins.is_none() {
             let speed = if task.by_time { FULL_SPEED } else { cpu.speed };
             task.left = task.left.saturating_sub(work_in(ns, speed));
@@ -252,6 +255,7 @@ impl Sim<'_> {
         self.totals.runs += 1;
         self.totals.switches += u64::from(switched);
         self.totals.migrations += u64::from(migrated);
+        self.note_start(no);
         self.obs.event(self.now, &Event::Run { task: no, cpu: c, migrated, switched, wakeup, waited_ns });
         self.begin_stint(c);
     }

@@ -83,7 +83,11 @@ impl Sim<'_> {
             self.census.spinning -= 1;
             self.objects.flags.iter_mut().for_each(|f| f.spinners.retain(|s| s.0 != no));
         }
-        match task.wait {
+        let at = std::mem::replace(&mut task.at_barrier, NONE);
+        if at != NONE {
+            self.objects.barriers[at as usize].waiters.retain(|&w| w != no);
+        }
+        match self.tasks[no as usize].wait {
             Wait::No | Wait::Release | Wait::Time | Wait::Device => {}
             Wait::Join => {}
             Wait::Mutex(m) => {

@@ -55,6 +55,10 @@ impl Sim<'_> {
 
     fn execute(&mut self, c: CpuNo, no: TaskNo) -> Result<Next> {
         let task = &mut self.tasks[no as usize];
+        if task.at_barrier != NONE {
+            let barrier = std::mem::replace(&mut task.at_barrier, NONE);
+            return self.wait(c, no, Wait::Barrier(barrier));
+        }
         let program = &self.programs[task.program as usize];
         let ops = program.ops;
         let pc = task.pc as usize;
@@ -133,11 +137,18 @@ impl Sim<'_> {
             Op::Barrier { barrier } => {
                 let (pass, others) = self.objects.barriers[barrier as usize].arrive(no);
                 for other in others {
-                    self.wake(other, c)?;
+                    match self.tasks[other as usize].at_barrier {
+                        NONE => self.wake(other, c)?,
+                        _ => self.let_go(other),
+                    }
                 }
-                match pass {
-                    Pass::Go => Ok(Next::Op),
-                    Pass::Wait => self.wait(c, no, Wait::Barrier(barrier)),
+                match (pass, self.workload.barrier_spin.get(&barrier)) {
+                    (Pass::Go, _) => Ok(Next::Op),
+                    (Pass::Wait, Some(&ns)) if ns > 0 => {
+                        self.tasks[no as usize].at_barrier = barrier;
+                        self.work(no, ns, true)
+                    }
+                    (Pass::Wait, _) => self.wait(c, no, Wait::Barrier(barrier)),
                 }
             }
             Op::Suspend { event } => {
@@ -258,6 +269,10 @@ impl Sim<'_> {
                 } else {
                     task.level -= 1;
                 }
+                Ok(Next::Op)
+            }
+            Op::Phase { phase } => {
+                self.request_phase(c, no, phase)?;
                 Ok(Next::Op)
             }
             Op::Marker { ref text, number } => {
@@ -383,19 +398,25 @@ impl Sim<'_> {
         self.objects.flags[flag as usize].raise(by, &mut done);
         for no in done.drain(..) {
             self.census.spinning -= 1;
-            // Its time so far was spinning: account for it before it becomes work.
-            let on = self.running_on(no);
-            if on != NONE {
-                self.progress(on);
-            }
-            let task = &mut self.tasks[no as usize];
-            task.spins = None;
-            task.left = 0;
-            if on != NONE && self.cpus[on as usize].mode == Mode::Run {
-                self.rekey(on);
-            }
+            self.let_go(no);
         }
         self.wakes = done;
+    }
+
+    /// What a task spins for has come: it goes on, at once if it runs.
+    fn let_go(&mut self, no: TaskNo) {
+        // Its time so far was spinning: account for it before it becomes work.
+        let on = self.running_on(no);
+        if on != NONE {
+            self.progress(on);
+        }
+        let task = &mut self.tasks[no as usize];
+        task.spins = None;
+        task.at_barrier = NONE;
+        task.left = 0;
+        if on != NONE && self.cpus[on as usize].mode == Mode::Run {
+            self.rekey(on);
+        }
     }
 
     /// The CPU that has this task, or [`NONE`].

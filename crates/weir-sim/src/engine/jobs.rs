@@ -22,6 +22,9 @@ impl Sim<'_> {
     /// The CPU where a task comes into being that nobody forks: in turn each of those that it may use,
     /// so that schedulers without a balancer have something to do everywhere.
     pub fn home(&self, template: u32) -> CpuNo {
+        if let Some(c) = self.gang_home(template) {
+            return c;
+        }
         let isa = self.isa_of[template as usize];
         let fits = |c: CpuNo| {
             self.cpus.get(c as usize).is_some_and(|cpu| cpu.mode != Mode::Offline && cpu.isa == isa)
@@ -81,10 +84,11 @@ impl Sim<'_> {
             let name = format!("{}-{instance}", spec.name);
             self.obs.event(self.now, &Event::TaskNew { task: no, name: &name, group: &spec.group });
         }
+        self.join_gang(template, no);
         let value = spec.priority as i64 as u64;
         self.tell_scheduler(h, Topic::Priority, &Msg { task: Some(id), value, ..Msg::default() })?;
-        if spec.cpus.is_some() {
-            let mask = spec.cpus.clone();
+        if self.tasks[no as usize].cpus.is_some() {
+            let mask = self.tasks[no as usize].cpus.cloned();
             self.tell_scheduler(h, Topic::Affinity, &Msg { task: Some(id), mask, ..Msg::default() })?;
         }
         if isa != 0 {
@@ -94,6 +98,7 @@ impl Sim<'_> {
             self.tell_groups(h)?;
         }
         self.tell_classes(h, template, id)?;
+        self.tell_gang(h, no)?;
         if self.programs[program as usize].has_release {
             if let Some(release) = self.first_release(no) {
                 if release > self.now {

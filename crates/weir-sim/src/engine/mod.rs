@@ -12,6 +12,7 @@ mod clock;
 mod cpu;
 mod dag;
 mod drop;
+mod gang;
 mod inherit;
 mod interpret;
 mod jobs;
@@ -129,8 +130,33 @@ pub struct Outcome {
     pub reconfigurations: Vec<Reconfiguration>,
     /// Components that returned errors, in order of time.
     pub faults: Vec<Faulted>,
+    /// CPU time that tasks spent spinning, at flags and barriers.
+    pub spin_ns: u64,
+    /// Barriers by name: how often each opened.
+    pub barriers: Vec<(String, u64)>,
+    pub gangs: Vec<GangOutcome>,
     /// A loaded component ended the run.
     pub crash: Option<Crashed>,
+}
+
+/// How well the members of a gang ran together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GangOutcome {
+    pub name: String,
+    pub cpus: Vec<u32>,
+    /// What is left of the declared execution times, in 1000ths.
+    pub scale: u32,
+    /// Slots that were over by the end, and those in which some member never ran.
+    pub slots: u64,
+    pub incomplete: u64,
+    /// Of slots in which several members were ready: from the first one's start to the last one's.
+    pub skew_max_ns: u64,
+    pub skew_mean_ns: u64,
+    /// From a slot's begin to a member's start.
+    pub late_max_ns: u64,
+    /// Changes of phase that were requested, and messages between planners for them.
+    pub phase_changes: u64,
+    pub messages: u64,
 }
 
 /// An instance whose component returned an error.
@@ -196,16 +222,18 @@ pub fn run(
     cfg: &RunConfig<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
+    let placed = gang::Placed::new(machine, plan, workload)?;
+    let placed = &placed;
     let rules = cfg.control.filter(|c| !c.scenario.rules.is_empty());
     let Some(control) = rules else {
-        let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, None, observer));
+        let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, None, placed, observer));
         return begun(sim, plan);
     };
     heard(control.scenario, workload, cfg)?;
     let online = machine.shape.cpus.len() as u32;
     let watch = RefCell::new(Watch::new(control.scenario, online));
     let mut both = (observer, Tap(&watch));
-    let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, Some(&watch), &mut both));
+    let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, Some(&watch), placed, &mut both));
     begun(sim, plan)
 }
 

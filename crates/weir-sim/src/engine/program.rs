@@ -121,6 +121,7 @@ impl<'a> Program<'a> {
                 | Op::SetIsa { .. }
                 | Op::SetPriority { .. }
                 | Op::SetAffinity { .. }
+                | Op::Phase { .. }
                 | Op::Marker { .. }
                 | Op::Publish { .. } => {}
             }

@@ -48,9 +48,13 @@ pub enum Kind {
     Preempt = 10,
     /// Index: coherence domain that has remote messages.
     Remote = 11,
+    /// Index: message between planners.
+    Letter = 12,
+    /// Index: gang one of whose slots begins.
+    Slot = 13,
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 14] = [
     Kind::Cpu,
     Kind::Machine,
     Kind::Command,
@@ -63,6 +67,8 @@ const KINDS: [Kind; 12] = [
     Kind::Kick,
     Kind::Preempt,
     Kind::Remote,
+    Kind::Letter,
+    Kind::Slot,
 ];
 
 /// An event, ordered by time, phase, kind, place in the workload and index.

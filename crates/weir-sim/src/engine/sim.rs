@@ -12,6 +12,7 @@ use super::charge::Charger;
 use super::classes::Wanted;
 use super::cpu::{Cores, Cpu, Mode};
 use super::dag::Graphs;
+use super::gang::{Gangs, Placed};
 use super::inherit::Locking;
 use super::pmu::Pmu;
 use super::program::{self, Program};
@@ -50,6 +51,7 @@ pub struct Totals {
     pub misses: u64,
     pub scheduler_ns: u64,
     pub lock_wait_ns: u64,
+    pub spin_ns: u64,
 }
 
 /// How many tasks are in which situation.
@@ -103,6 +105,8 @@ pub struct Sim<'a> {
     /// Protocols of mutexes, and graphs of tasks.
     pub locking: Locking,
     pub graphs: Graphs,
+    /// Who belongs together, and their planners.
+    pub gangs: Gangs<'a>,
     pub charger: Charger<'a>,
     /// Counters, and what shared caches do.
     pub pmu: Pmu,
@@ -153,6 +157,7 @@ pub struct Sim<'a> {
 
 impl<'a> Sim<'a> {
     /// Check that the parts fit together, and build everything; no time passes.
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         machine: &'a Machine,
         plan: &'a Plan,
@@ -160,6 +165,7 @@ impl<'a> Sim<'a> {
         costs: &'a Costs,
         cfg: &'a RunConfig<'a>,
         watch: Option<&'a RefCell<Watch>>,
+        placed: &'a Placed,
         obs: &'a mut (dyn Observer + 'a),
     ) -> Result<Self> {
         let nr_cpus = machine.shape.nr_cpus();
@@ -219,6 +225,7 @@ impl<'a> Sim<'a> {
             objects: Objects::new(workload),
             locking: Locking::new(workload),
             graphs: Graphs::new(workload),
+            gangs: Gangs::new(placed),
             charger: Charger::new(machine, costs, plan),
             pmu: Pmu::new(machine, plan, workload, cfg.seed),
             charging,
@@ -296,6 +303,8 @@ impl<'a> Sim<'a> {
                 self.timers.push(Key::of_task(t, Kind::Start, i as u32, i as u32));
             }
         }
+        self.tell_slots()?;
+        self.sched.clear_ops();
         self.arm_component_timer();
         Ok(())
     }
@@ -387,7 +396,8 @@ impl<'a> Sim<'a> {
     /// A timer or an interrupt.
     fn timer(&mut self, key: Key) -> Result<()> {
         let index = key.index();
-        self.idle_timers = if key.kind() == Kind::Component { self.idle_timers + 1 } else { 0 };
+        self.idle_timers =
+            if matches!(key.kind(), Kind::Component | Kind::Slot) { self.idle_timers + 1 } else { 0 };
         match key.kind() {
             Kind::Machine => self.machine_event(index),
             Kind::Command => self.command(index),
@@ -404,6 +414,11 @@ impl<'a> Sim<'a> {
             Kind::Kick => self.interrupt(index, false),
             Kind::Remote => self.remote_arrives(index),
             Kind::Preempt => self.interrupt(index, true),
+            Kind::Letter => self.letter_arrives(index),
+            Kind::Slot => {
+                self.slot_begins(index);
+                Ok(())
+            }
             Kind::Cpu => unreachable!("events of CPUs are in the other queue"),
         }
     }
@@ -429,6 +444,7 @@ impl<'a> Sim<'a> {
         }
         self.tell_contention();
         self.tell_energy();
+        let gangs = self.gang_outcomes();
         let total = |f: fn(&Cpu) -> u64| self.cpus.iter().map(f).sum();
         Outcome {
             end_ns: self.now,
@@ -466,6 +482,11 @@ impl<'a> Sim<'a> {
             warnings: self.warnings,
             reconfigurations: self.reconfigurations,
             faults: self.faults,
+            spin_ns: self.totals.spin_ns,
+            barriers: (self.workload.barriers.iter().zip(&self.objects.barriers))
+                .map(|((name, _), b)| (name.clone(), b.opened))
+                .collect(),
+            gangs,
             crash,
         }
     }

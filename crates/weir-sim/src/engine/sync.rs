@@ -63,12 +63,15 @@ pub struct Suspension {
 pub struct Barrier {
     pub need: u32,
     pub waiters: Vec<TaskNo>,
+    /// Times that it opened.
+    pub opened: u64,
 }
 
 impl Barrier {
     /// Arrive: `Go` for the last one, who also gets all others to wake, in order of arrival.
     pub fn arrive(&mut self, task: TaskNo) -> (Pass, Vec<TaskNo>) {
         if self.waiters.len() as u32 + 1 >= self.need {
+            self.opened += 1;
             return (Pass::Go, std::mem::take(&mut self.waiters));
         }
         self.waiters.push(task);
@@ -214,7 +217,11 @@ impl Objects {
             mutexes: many(w.mutexes.len()),
             conditions: many(w.conditions.len()),
             events: many(w.events.len()),
-            barriers: w.barriers.iter().map(|b| Barrier { need: b.1, waiters: Vec::new() }).collect(),
+            barriers: w
+                .barriers
+                .iter()
+                .map(|b| Barrier { need: b.1, waiters: Vec::new(), opened: 0 })
+                .collect(),
             channels: w.channels.iter().map(|c| Channel::new(c.1)).collect(),
             flags: many(w.flags.len()),
             timers: vec![None; w.timers.len()],
@@ -241,12 +248,13 @@ mod tests {
 
     #[test]
     fn barrier_opens_and_closes() {
-        let mut b = Barrier { need: 3, waiters: Vec::new() };
+        let mut b = Barrier { need: 3, waiters: Vec::new(), opened: 0 };
         for _ in 0..2 {
             assert_eq!(b.arrive(5), (Pass::Wait, vec![]));
             assert_eq!(b.arrive(4), (Pass::Wait, vec![]));
             assert_eq!(b.arrive(3), (Pass::Go, vec![5, 4]));
         }
+        assert_eq!(b.opened, 2);
     }
 
     #[test]

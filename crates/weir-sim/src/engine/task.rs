@@ -132,6 +132,10 @@ pub struct Task<'a> {
     pub by_time: bool,
     /// It spins on a flag (index); the work left is meaningless.
     pub spins: Option<u32>,
+    /// The barrier that it spins at, [`NONE`]: at none; the work left is how long it will.
+    pub at_barrier: u32,
+    /// The gang whose slots it may have, [`NONE`]: none.
+    pub gang: u32,
     /// Its CPU gave it back to the scheduler and has not chosen yet: that CPU, why, and whether it is a
     /// preemption if another task follows. If the CPU chooses it again, it has never stopped.
     pub parted: Option<(CpuNo, Stop, bool)>,
@@ -215,6 +219,8 @@ impl<'a> Task<'a> {
             wait: Wait::No,
             by_time: false,
             spins: None,
+            at_barrier: NONE,
+            gang: NONE,
             parted: None,
             admitted: false,
             woken: false,

@@ -4,6 +4,7 @@
 mod adapt;
 mod common;
 mod counters;
+mod gangs;
 mod growth;
 mod late;
 mod locking;

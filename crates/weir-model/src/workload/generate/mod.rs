@@ -8,6 +8,7 @@ mod periods;
 mod pipeline;
 mod simple;
 mod taskset;
+mod team;
 
 use self::args::Args;
 use super::Workload;
@@ -45,6 +46,7 @@ const GENERATORS: &[(GeneratorInfo, Make)] = &[
     (hackbench::HACKBENCH, hackbench::hackbench),
     (periodic::PERIODIC, periodic::periodic),
     (pipeline::PIPELINE, pipeline::pipeline),
+    (team::TEAM, team::team),
     (simple::TOKENS, simple::tokens),
 ];
 

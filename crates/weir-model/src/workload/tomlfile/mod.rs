@@ -6,6 +6,7 @@
 mod criticality;
 mod dag;
 mod fairness;
+mod gang;
 mod profile;
 mod steps;
 mod table;
@@ -33,6 +34,7 @@ const TOP: &[&str] = &[
     "channels",
     "mutexes",
     "dag",
+    "gang",
     "group",
     "profile",
     "sample",
@@ -164,6 +166,21 @@ pub(crate) fn parse(
         return Err(
             tables[0].error("all tasks are templates, so nothing would start", "remove one `template`")
         );
+    }
+    gang::gangs(&mut builder, &root.tables("gang", "[[gang]]", gang::KEYS)?, files)?;
+    if let Some((i, phase, phases)) = builder.workload.foreign_phase() {
+        let task = &builder.workload.tasks[i].name;
+        let (message, help) = match phases {
+            None => (
+                format!("task `{task}` requests phase {phase}, but belongs to no gang"),
+                "add `[[gang]]` with `group` and `manifest`".to_string(),
+            ),
+            Some(n) => (
+                format!("task `{task}` requests phase {phase}, but the manifest of its gang has {n}"),
+                format!("write a phase below {n}: they are numbered from 0"),
+            ),
+        };
+        return Err(root.error(message, help));
     }
     for table in root.tables("machine_event", "[[machine_event]]", MACHINE_EVENT)? {
         machine_event(&mut builder, &table)?;

@@ -32,6 +32,7 @@ const STEPS: &[&str] = &[
     "broadcast",
     "sync",
     "barrier",
+    "phase",
     "suspend",
     "resume",
     "write",
@@ -258,8 +259,31 @@ impl<'t> Parser<'_, 't> {
                 if name.text == "signal" { Op::Signal { condition } } else { Op::Broadcast { condition } }
             }
             "barrier" => {
-                usage(1..2, "barrier NAME")?;
-                Op::Barrier { barrier: self.object(Kind::Barrier, &args[0])? }
+                usage(1..4, "barrier NAME` or `barrier NAME spin 50us")?;
+                let barrier = self.object(Kind::Barrier, &args[0])?;
+                if let Some(word) = args.get(1) {
+                    let Some(limit) = args.get(2).filter(|_| word.text == "spin") else {
+                        let help = "write `barrier NAME`, or `barrier NAME spin 50us`";
+                        return self.error(word.at.clone(), "`spin` and a time can follow the name", help);
+                    };
+                    let spin = ns(limit)?;
+                    let before = self.builder.workload.barrier_spin.insert(barrier, spin);
+                    if before.is_some_and(|b| b != spin) {
+                        let help = "write the same time at each place";
+                        return self.error(
+                            limit.at.clone(),
+                            "tasks spin for different times at this barrier",
+                            help,
+                        );
+                    }
+                }
+                Op::Barrier { barrier }
+            }
+            "phase" => {
+                usage(1..2, "phase 1")?;
+                let phase = units::count(args[0].text, 0, weir_core::gang::MAX_PHASES as u64 - 1)
+                    .map_err(|r| refused(source, args[0].at.clone(), "phase", r))?;
+                Op::Phase { phase: phase as u32 }
             }
             "suspend" | "resume" => {
                 usage(1..2, &format!("{} EVENT", name.text))?;

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Gangs: slots of the common clock, phases, barriers at which tasks spin.
+
+use weir_sim::{Costs, Machine, Outcome, RunConfig};
+
+use crate::common::*;
+
+fn ganged(cpus: u32, text: &str, duration: u64) -> (Gantt, Outcome) {
+    gantt(cpus, &catalogue("gang"), &toml(text), duration)
+}
+
+/// A member that requests phase 1, and others; all compute without end, beside more hogs than CPUs.
+fn steady(members: u32, hogs: u32, manifest: &str) -> String {
+    format!(
+        "[[task]]\nname = \"lead\"\ngroup = \"team\"\nprogram = [\"phase 1; loop {{ run 1ms }}\"]\n\
+         [[task]]\nname = \"rest\"\ngroup = \"team\"\ncount = {}\nprogram = [\"loop {{ run 1ms }}\"]\n\
+         [[task]]\nname = \"hog\"\ncount = {hogs}\nprogram = [\"loop {{ run 1ms }}\"]\n\
+         [[gang]]\ngroup = \"team\"\nmanifest = '''\n{manifest}'''\n",
+        members - 1
+    )
+}
+
+/// On 16 CPUs without costs: all members start each slot at its begin, to the nanosecond, and the phase change is all that
+/// planners ever say.
+#[test]
+fn members_start_at_once_without_a_message() {
+    let slots = 1_000;
+    let text = steady(16, 40, "B 1\nH 0.1 0.25 0.1 1\n");
+    let (_, out) = ganged(16, &text, 1_000_000 + slots * 250_000);
+    let gang = &out.gangs[0];
+    assert_eq!((gang.slots, gang.incomplete), (slots, 0));
+    assert_eq!((gang.skew_max_ns, gang.late_max_ns), (0, 0));
+    // 15 peers, a message and a reply each.
+    assert_eq!((gang.phase_changes, gang.messages), (1, 30));
+    assert!(out.warnings.is_empty(), "{:?}", out.warnings);
+    assert!(out.faults.is_empty(), "{:?}", out.faults);
+}
+
+/// Members compete in phase 0 and until the release, 5 ms after the request at the start. From then on they have their CPUs in
+/// their slots, and between slots those that wait do not run, even where a CPU is idle.
+#[test]
+fn slots_are_where_the_manifest_says() {
+    let (g, out) = ganged(2, &steady(2, 1, "B 1\nH 2 10 2 5\noutside wait\n"), 31 * MS);
+    assert_eq!(
+        (&g.cpu(0)[..], &g.cpu(1)[..]),
+        (
+            "lead 0-3, hog 3-5, lead 5-7, hog 7-15, lead 15-17, hog 17-25, lead 25-27, hog 27-31",
+            "rest 0-7, rest 15-17, rest 25-27",
+        )
+    );
+    assert_eq!(out.gangs[0].cpus, [0, 1]);
+}
+
+/// Two gangs that want all the time are cut alike, and never overlap.
+#[test]
+fn gangs_share_cpus_in_turn() {
+    let gang = |name: &str| {
+        steady(2, 1, &format!("name {name}\nB 1\nH 5 10\noutside wait\n"))
+            .replace("lead", &format!("{name}-lead"))
+            .replace("rest", &format!("{name}-rest"))
+            .replace("team", name)
+            .replace("hog", &format!("{name}-hog"))
+    };
+    let (g, out) = ganged(2, &(gang("a") + &gang("b")), 50 * MS);
+    assert_eq!(out.gangs.iter().map(|g| g.scale).collect::<Vec<_>>(), [900, 900]);
+    assert!(out.gangs.iter().all(|g| g.skew_max_ns == 0 && g.incomplete == 0), "{:?}", out.gangs);
+    let within = |name: &str| -> Vec<(u64, u64)> {
+        g.bars.iter().filter(|b| b.0.starts_with(name) && b.2 >= 10 * MS).map(|b| (b.2, b.3)).collect()
+    };
+    for a in within("a-lead").iter().chain(&within("a-rest")) {
+        for b in within("b-lead").iter().chain(&within("b-rest")) {
+            assert!(a.1 <= b.0 || b.1 <= a.0, "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn a_gang_that_does_not_fit_is_refused_with_the_reason() {
+    let w = toml(&(steady(2, 1, "B 1\nH 95 100\n") + "cut = false\n"));
+    let cfg = RunConfig { duration_ns: Some(MS), ..RunConfig::default() };
+    let fault = run_on(&Machine::smp(2), &catalogue("gang"), &w, &Costs::zero(), cfg, &mut ())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        fault.contains("gang `team` is not admitted") && fault.contains("95.0 % needed, 90.0 % left"),
+        "{fault}"
+    );
+}
+
+/// Under a topology without slots the members are ordinary tasks.
+#[test]
+fn other_topologies_run_them_as_ordinary_tasks() {
+    let w = toml(&steady(2, 1, "B 1\nH 5 10\n"));
+    let (_, out) = gantt(2, &catalogue("decentral"), &w, 20 * MS);
+    assert!(out.gangs.is_empty());
+    assert!(out.warnings.iter().any(|w| w.contains("no slots for gangs")), "{:?}", out.warnings);
+}
+
+/// A task spins at a barrier for as long as it is told, in CPU time, and blocks then; spinning uses its CPU.
+#[test]
+fn barriers_spin_then_block() {
+    let meet = |late: &str| {
+        toml(&format!(
+            "[[task]]\nname = \"a\"\nprogram = [\"run 1ms; barrier b spin 2ms; run 1ms\"]\n\
+             [[task]]\nname = \"b\"\nprogram = [\"run {late}; barrier b spin 2ms\"]\n"
+        ))
+    };
+    let plain = "annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };";
+    let (g, out) = gantt(2, plain, &meet("2500us"), 100 * MS);
+    assert_eq!((out.spin_ns, g.ran("a"), out.end_ns), (1_500_000, 3_500_000, 3_500_000));
+    assert_eq!(out.barriers, [("b".to_string(), 1)]);
+    let (g, out) = gantt(2, plain, &meet("6ms"), 100 * MS);
+    assert_eq!((out.spin_ns, g.ran("a"), out.end_ns), (2_000_000, 4_000_000, 7_000_000));
+    // The last one neither spins nor blocks.
+    let (g, out) = gantt(1, plain, &meet("1ms"), 100 * MS);
+    assert_eq!((g.ran("b"), out.barriers[0].1), (1_000_000, 1));
+}
