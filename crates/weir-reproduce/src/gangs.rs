@@ -12,7 +12,7 @@ use weir_sim::Outcome;
 
 use crate::lab::{self, Done, Lab, Run};
 use crate::registry::Experiment;
-use crate::report::{Claim, Line, Picture, Report, Table, Verdict, short};
+use crate::report::{Claim, Judged, Line, Picture, Report, Table, short};
 use weir::machine;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -161,7 +161,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
                 short(at(way, most, HOGS).rounds_per_s),
                 short(alone.rounds_per_s)
             ),
-            Verdict::of(left <= 0.2, left <= 0.5),
+            Judged::of(left <= 0.2, left <= 0.5, "at least 80 %; partly at least 50 %"),
         ));
     }
     let fits = at(Way::BestEffort, 8, HOGS).rounds_per_s / at(Way::BestEffort, 8, 0).rounds_per_s;
@@ -169,7 +169,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         "up to 8 threads, where every task has a CPU of its own, nothing is lost",
         "E9: up to 8 threads only variance",
         format!("{:.1} % of the rounds without hogs", 100.0 * fits),
-        Verdict::of(fits >= 0.9, fits >= 0.7),
+        Judged::of(fits >= 0.9, fits >= 0.7, "at least 90 %; partly at least 70 %"),
     ));
     // The cure: slots are half of the time.
     let gang = at(Way::Gang, most, HOGS);
@@ -179,7 +179,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             format!("{most} threads beside {HOGS} hogs as a gang: rounds of what its reserved half of the time allows"),
             "E18: BARRIER keeps progressing; at least 80 % expected",
             format!("{:.1} % ({} rounds/s)", 100.0 * kept, short(gang.rounds_per_s)),
-            Verdict::of(kept >= 0.8, kept >= 0.5),
+            Judged::of(kept >= 0.8, kept >= 0.5, "at least 80 %; partly at least 50 %"),
         )
         .remark("more than the slots, since slots align the turns between them, too: the source saw the same of other load"),
     );
@@ -195,7 +195,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             gang.outcome.gangs.first().map_or(0, |g| g.messages),
             gang.outcome.gangs.first().map_or(0, |g| g.slots)
         ),
-        Verdict::of(worst <= 80_000, worst <= 800_000),
+        Judged::of(worst <= 80_000, worst <= 800_000, "at most 80 us; partly at most 800 us"),
     ));
     let (calm, noisy) = (gang.hog_spread, at(Way::BestEffort, most, HOGS).hog_spread);
     report.claims.push(
@@ -204,7 +204,11 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             "E18: CPU-bound less noisy",
             format!("relative deviation of their CPU times {calm:.4} instead of {noisy:.4}"),
             // Below a hundredth there is no noise that could fall.
-            Verdict::of(noisy >= 0.01 && calm < noisy, noisy >= 0.01 && calm < 1.5 * noisy),
+            Judged::of(
+                noisy >= 0.01 && calm < noisy,
+                noisy >= 0.01 && calm < 1.5 * noisy,
+                "less, and at least 0.01 beside best effort; partly up to half more",
+            ),
         )
         .remark("between the eight threads of one run; the source's noise is between runs, and comes from a machine"),
     );
