@@ -104,7 +104,7 @@ impl Parts {
             };
             let Some(number) = number else {
                 let help = "write TASK, or KEY=NUMBER: task=4711, cpu=0, value=-5";
-                return wrong(format!("`{word}`: `{text}` is no whole number of 64 bits"), help);
+                return wrong(format!("`{word}`: `{text}` is not a whole number of 64 bits"), help);
             };
             let small = || match u32::try_from(number.bits()) {
                 Ok(n) => Ok(Some(n)),

@@ -347,7 +347,7 @@ mod tests {
             ("utilisation > 80%", "unknown condition"),
             ("utilization 80%", "compared with one value"),
             ("ready ~ 3", "no comparison"),
-            ("ready > many", "no whole number"),
+            ("ready > many", "not a whole number"),
             ("OVERLOAD at cpu 3", "not understood"),
             ("OVERLOAD on cpu x", "no number"),
             ("ready > 1 and", "empty"),
