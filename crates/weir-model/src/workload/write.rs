@@ -8,6 +8,7 @@ use super::rtapp::{DEADLINE_PRIORITY, IDLE_PRIORITY};
 use super::{Arrivals, Criticality, Dist, OnMiss, Op, Policy, Protocol, Shape, TaskSpec, Workload};
 use crate::error::{Error, Result};
 use crate::machine::MachineEvent;
+use crate::scenario::Verb;
 
 impl Workload {
     /// The workload as the text of a TOML file. Reading it gives a workload that does the same.
@@ -268,7 +269,16 @@ impl Workload {
             Op::Loop { count: None } => "loop {".into(),
             Op::Loop { count: Some(n) } => format!("loop {n} {{"),
             Op::LoopEnd => "}".into(),
-            Op::Marker { text } => format!("marker {text}"),
+            // The number is read from the first or the last word.
+            Op::Marker { text, number } => {
+                let words = [text.split(' ').next(), text.split(' ').next_back()];
+                let read = words.into_iter().flatten().find_map(|w| w.parse::<u64>().ok()).unwrap_or(0);
+                if read != *number {
+                    return None;
+                }
+                format!("marker {text}")
+            }
+            Op::Publish { what } => Verb::Publish((**what).clone()).to_string(),
             Op::SpinUntil { .. } | Op::Join { .. } | Op::Await { .. } | Op::Activate { .. } => return None,
             Op::Release { .. } | Op::Arrive { .. } => return None,
         })
