@@ -15,7 +15,7 @@ impl Workload {
     ///
     /// # Errors
     /// The workload has something that the format has no words for, or only together with other files: graphs, profiles,
-    /// a scenario, several private timers of one task, activations.
+    /// a scenario, gangs, several private timers of one task, activations.
     pub fn to_toml(&self) -> Result<String> {
         let lacks = |what: &str| {
             Error::workload(format!("a workload file cannot be written of {what}"))
@@ -26,6 +26,9 @@ impl Workload {
         }
         if !self.profiles.is_empty() {
             return Err(lacks("a workload with profiles"));
+        }
+        if !self.gangs.is_empty() {
+            return Err(lacks("a workload with gangs"));
         }
         if self.scenario.is_some() {
             return Err(lacks("a workload with a scenario"));
@@ -247,7 +250,11 @@ impl Workload {
             Op::Broadcast { condition: c } => format!("broadcast {}", condition(*c)),
             Op::Sync { condition: c, mutex: m } => format!("sync {} {}", condition(*c), mutex(*m)),
             Op::Barrier { barrier: b } => {
-                format!("barrier {}", word(&self.barriers[*b as usize].0, 'b', *b as usize))
+                let name = word(&self.barriers[*b as usize].0, 'b', *b as usize);
+                match self.barrier_spin.get(b) {
+                    Some(ns) => format!("barrier {name} spin {ns}ns"),
+                    None => format!("barrier {name}"),
+                }
             }
             Op::Suspend { event: e } => format!("suspend {}", event(*e)),
             Op::Resume { event: e } => format!("resume {}", event(*e)),
@@ -280,7 +287,7 @@ impl Workload {
             }
             Op::Publish { what } => Verb::Publish((**what).clone()).to_string(),
             Op::SpinUntil { .. } | Op::Join { .. } | Op::Await { .. } | Op::Activate { .. } => return None,
-            Op::Release { .. } | Op::Arrive { .. } => return None,
+            Op::Release { .. } | Op::Arrive { .. } | Op::Phase { .. } => return None,
         })
     }
 }
