@@ -77,8 +77,8 @@ pub(crate) fn fitted(
         write_group(name, group, recording, histories, &driven, &index, duration, text, out);
     }
     let lost: u64 = groups
-        .iter()
-        .map(|(_, g)| g.sent.iter().filter(|(to, _)| !driven.contains(*to)).map(|s| s.1).sum::<u64>())
+        .values()
+        .map(|g| g.sent.iter().filter(|(to, _)| !driven.contains(*to)).map(|s| s.1).sum::<u64>())
         .sum();
     if lost > 0 {
         out.notes.push(format!(
@@ -245,7 +245,7 @@ fn write_group(
         };
         let _ = writeln!(pattern.keys, "program = {steps}");
         if few || begin > mean {
-            let _ = write!(pattern.keys, "start = \"{}\"\n", time(begin));
+            let _ = writeln!(pattern.keys, "start = \"{}\"", time(begin));
         }
         (tasks, pattern)
     };

@@ -140,14 +140,13 @@ impl Event<'_> {
         if b.is_empty() || b.len() > 8 {
             return None;
         }
-        let negative;
         if self.big {
             wide[8 - b.len()..].copy_from_slice(b);
-            negative = b[0] & 0x80 != 0;
         } else {
             wide[..b.len()].copy_from_slice(b);
-            negative = b[b.len() - 1] & 0x80 != 0;
         }
+        let highest = if self.big { b[0] } else { b[b.len() - 1] };
+        let negative = highest & 0x80 != 0;
         let n = if self.big { u64::from_be_bytes(wide) } else { u64::from_le_bytes(wide) };
         let n = if negative && b.len() == 4 { n | !0 << 32 } else { n };
         Some(n as i64)

@@ -197,8 +197,8 @@ impl Reader {
         let mut t_ns = 0u64;
         // Who leaves is who came before; of the first one only the number of the CPU's next switch tells.
         let mut before: Option<(i32, crate::kernel::Comm, i32)> = self.own.last_on(cpu);
-        for i in 0..columns[1].len() {
-            t_ns = t_ns.wrapping_add(columns[1][i]);
+        for (i, gap) in columns[1].iter().enumerate() {
+            t_ns = t_ns.wrapping_add(*gap);
             let state = State::of_bits(column(2, i).ok_or_else(short)? as i64);
             let next = column(3, i).ok_or_else(short)? as i32;
             let next_prio = column(4, i).ok_or_else(short)? as i32;
@@ -210,8 +210,8 @@ impl Reader {
         }
         self.own.set_last_on(cpu, before);
         let mut t_ns = 0u64;
-        for i in 0..columns[7].len() {
-            t_ns = t_ns.wrapping_add(columns[7][i]);
+        for (i, gap) in columns[7].iter().enumerate() {
+            t_ns = t_ns.wrapping_add(*gap);
             let pid = column(8, i).ok_or_else(short)? as i32;
             let prio = column(10, i).ok_or_else(short)? as i32;
             let comm = text(column(11, i).ok_or_else(short)?);

@@ -71,7 +71,7 @@ pub(crate) fn pages(
                 }
                 TIME_EXTEND => now = now.wrapping_add((u64::from(at.u32()?) << 27) + delta),
                 // The highest five bits stay those of the page.
-                TIME_STAMP => now = (now & (0x1f << 59)) | (u64::from(at.u32()?) << 27) + delta,
+                TIME_STAMP => now = (now & (0x1f << 59)) | ((u64::from(at.u32()?) << 27) + delta),
                 _ => {
                     now = now.wrapping_add(delta);
                     let size = match kind {

@@ -160,7 +160,7 @@ fn int(fields: &str, key: &str) -> Option<i32> {
 }
 
 /// `name:12 [120]` and what follows.
-fn brief<'a>(text: &'a str) -> Option<(&'a str, i32, i32, &'a str)> {
+fn brief(text: &str) -> Option<(&str, i32, i32, &str)> {
     let (name, rest) = text.trim().split_once(" [")?;
     let (prio, rest) = rest.split_once(']')?;
     let (comm, pid) = name.rsplit_once(':')?;

@@ -337,8 +337,11 @@ fn buffer(v: &mut Bytes<'_>, file: Bytes<'_>) -> Result<Buffer> {
     Ok(Buffer { clock, page, cpus, compressed })
 }
 
+/// Unpacks bytes that become so many.
+type Unpack<'a> = &'a dyn Fn(&[u8], u64) -> Result<Vec<u8>>;
+
 /// The contents of a section, unpacked.
-fn section(mut at: Bytes<'_>, id: u16, unpack: &dyn Fn(&[u8], u64) -> Result<Vec<u8>>) -> Result<Vec<u8>> {
+fn section(mut at: Bytes<'_>, id: u16, unpack: Unpack<'_>) -> Result<Vec<u8>> {
     let (is, flags) = (at.u16()?, at.u16()?);
     let _description = at.u32()?;
     let size = at.u64()?;
@@ -355,7 +358,7 @@ fn section(mut at: Bytes<'_>, id: u16, unpack: &dyn Fn(&[u8], u64) -> Result<Vec
 }
 
 /// The data of a CPU: chunks that are packed one by one.
-fn chunks(mut at: Bytes<'_>, unpack: &dyn Fn(&[u8], u64) -> Result<Vec<u8>>) -> Result<Vec<u8>> {
+fn chunks(mut at: Bytes<'_>, unpack: Unpack<'_>) -> Result<Vec<u8>> {
     let mut whole = Vec::new();
     for _ in 0..at.u32()? {
         let (packed, full) = (at.u32()?, at.u32()?);

@@ -99,8 +99,7 @@ pub fn own(recording: &Recording) -> Vec<u8> {
     let mut trace = Trace::new(meta, Box::new(shared.clone()));
     recording.observe(&mut trace, &recording.groups(false));
     trace.finish(recording.duration_ns()).expect("memory");
-    let bytes = shared.0.lock().expect("no panic").clone();
-    bytes
+    std::mem::take(&mut *shared.0.lock().expect("no panic"))
 }
 
 #[derive(Clone, Copy, PartialEq)]
