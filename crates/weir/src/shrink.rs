@@ -357,6 +357,10 @@ fn only(workload: &Workload, kept: &[usize]) -> Workload {
     small.criticality = workload.criticality.iter().filter_map(|(i, c)| Some((moved(*i)?, *c))).collect();
     small.fairness.tasks =
         workload.fairness.tasks.iter().filter_map(|(i, f)| Some((moved(*i)?, *f))).collect();
+    for gang in &mut small.gangs {
+        gang.members = gang.members.iter().filter_map(|t| moved(*t)).collect();
+    }
+    small.gangs.retain(|g| !g.members.is_empty());
     for (b, barrier) in (0..).zip(&mut small.barriers) {
         let meets = |op: &Op| matches!(op, Op::Barrier { barrier } if *barrier == b);
         let users = |tasks: &[TaskSpec]| tasks.iter().filter(|t| t.program.iter().any(meets)).count() as u32;
