@@ -13,6 +13,7 @@
  *            lock and the instance's own lock
  * batch:     the out-pipe holds the tasks of the in-pipe: members of the gang whose slot it is, then members between slots
  *            that may run and tasks of no gang, then, without a key, members that wait; each in the order of the in-pipe
+ * long:      rows of slots, their change at a time, and the order and timer that follow from them share one lock
  * source:    Peter, 2012, 3.5.4 and 3.6.3 (phase-locked scheduling); docs/decisions/0035
  *
  * One instance per CPU. A slot begins at all times that are `offset` modulo `period`, and lasts `length`; equal clocks and

@@ -225,6 +225,18 @@ pub fn catalog() -> Catalog {
         let asks = topics(&["AFFINITY"]);
         all.push(ComponentInfo { needs: asks.clone(), asks, ..component(name, Distribute, ins, (1, ANY)) });
     }
+    all.push(ComponentInfo {
+        asks: topics(&["TENANT"]),
+        needs: topics(&["TENANT"]),
+        ..component("tenant_split", Distribute, (1, ANY), (1, ANY))
+    });
+    all.push(ComponentInfo {
+        asks: topics(&["GANG", "AFFINITY"]),
+        needs: topics(&["GANG"]),
+        params: vec![param("slice", Unit::Ns, 3_000_000, 20_000, 1_000_000_000)],
+        keyed_out: true,
+        ..component("gang", Order, (1, 1), (1, 1))
+    });
     // Swallows tasks.
     all.push(component("drain", Service, (1, ANY), (0, 0)));
     // Asks without needing, for the rule about such topics.
@@ -257,6 +269,8 @@ pub fn catalog() -> Catalog {
         ("group_weight", "WEIGHT"),
         ("bandwidth", "BUDGET"),
         ("latency", "LATENCY"),
+        ("membership", "GANG"),
+        ("tenant", "TENANT"),
     ] {
         all.push(ComponentInfo { answers: topics(&[answers]), ..component(name, Annotate, (0, 0), (0, 0)) });
     }
