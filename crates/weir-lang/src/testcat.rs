@@ -231,6 +231,7 @@ pub fn catalog() -> Catalog {
         ..component("tenant_split", Distribute, (1, ANY), (1, ANY))
     });
     all.push(ComponentInfo {
+        ordering: Ordering::Stable,
         asks: topics(&["GANG", "AFFINITY"]),
         needs: topics(&["GANG"]),
         params: vec![param("slice", Unit::Ns, 3_000_000, 20_000, 1_000_000_000)],
