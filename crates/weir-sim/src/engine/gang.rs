@@ -316,7 +316,7 @@ impl Sim<'_> {
             return Ok(());
         }
         for (field, value2) in (0u64..).zip([row.offset_ns, row.period_ns, row.length_ns, from]) {
-            let value = u64::from(gang) + 1 | field << 32;
+            let value = (u64::from(gang) + 1) | field << 32;
             self.announce(c, Topic::GangSlot, &Msg { cpu: Some(c), value, value2, ..Msg::default() }, NONE)?;
         }
         Ok(())

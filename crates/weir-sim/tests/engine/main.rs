@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The simulator with real components: what runs where and when.
 
+#![allow(clippy::result_large_err)]
+
 mod adapt;
 mod common;
 mod counters;
