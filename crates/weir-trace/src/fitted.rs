@@ -8,7 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::import::{GroupFit, Imported, Labels, bound, class, quoted, time};
+use weir_text::toml::quoted;
+
+use crate::import::{GroupFit, Imported, Labels, bound, class, time};
 use crate::ks::{self, Shape};
 use crate::pieces::{History, Step};
 use crate::recording::Recording;

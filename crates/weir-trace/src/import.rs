@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use weir_text::quantity;
+use weir_text::toml::quoted;
+
 use crate::error::{Error, Result};
 use crate::fitted;
 use crate::pieces::{self, History, Speeds, Start, Step, label};
@@ -186,28 +189,8 @@ fn head(recording: &Recording, options: &Options<'_>) -> String {
 pub(crate) fn time(ns: u64) -> String {
     match ns {
         0 => "0".into(),
-        n if n % 1_000_000_000 == 0 => format!("{}s", n / 1_000_000_000),
-        n if n % 1_000_000 == 0 => format!("{}ms", n / 1_000_000),
-        n if n % 1_000 == 0 => format!("{}us", n / 1_000),
-        n => format!("{n}ns"),
+        n => quantity::show(n, quantity::TIME),
     }
-}
-
-/// A TOML string.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04X}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// The keys of a thread's scheduling class.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use weir_core::CpuShape;
+use weir_text::toml::quoted;
 
 use super::{Machine, MachineEvent};
 use crate::units::{self, CLOCK, POWER, SIZE, TIME};
@@ -43,9 +44,9 @@ impl Machine {
 
     fn write_toml(&self, out: &mut String) -> std::fmt::Result {
         writeln!(out, "# {}", self.describe())?;
-        writeln!(out, "name = {}", quote(&self.shape.name))?;
+        writeln!(out, "name = {}", quoted(&self.shape.name))?;
         if self.shape.isas.len() > 1 || self.shape.isas[0] != "native" {
-            let isas: Vec<String> = self.shape.isas.iter().map(|i| quote(i)).collect();
+            let isas: Vec<String> = self.shape.isas.iter().map(|i| quoted(i)).collect();
             writeln!(out, "isas = [{}]", isas.join(", "))?;
         }
         if self.smt_pct != 100 {
@@ -61,7 +62,7 @@ impl Machine {
             writeln!(out, "]")?;
         }
         for (k, kind) in self.kinds.iter().enumerate() {
-            writeln!(out, "\n[[kind]]\nname = {}", quote(&kind.name))?;
+            writeln!(out, "\n[[kind]]\nname = {}", quoted(&kind.name))?;
             if let Some(i) = self.kind_of.iter().position(|&x| usize::from(x) == k) {
                 writeln!(out, "capacity = {}", self.shape.cpus[i].capacity)?;
             }
@@ -142,7 +143,7 @@ impl Machine {
         let c = cpu(self, start);
         writeln!(out, "\n[[cpus]]\ncount = {count}")?;
         if self.kinds.len() > 1 {
-            writeln!(out, "kind = {}", quote(&self.kind(start as u32).name))?;
+            writeln!(out, "kind = {}", quoted(&self.kind(start as u32).name))?;
         }
         for f in &FIELDS {
             if as_lists {
@@ -164,7 +165,7 @@ impl Machine {
             writeln!(out, "llc_size = \"{}\"", units::show(bytes, SIZE))?;
         }
         if c.isa != 0 {
-            writeln!(out, "isa = {}", quote(&self.shape.isas[usize::from(c.isa)]))?;
+            writeln!(out, "isa = {}", quoted(&self.shape.isas[usize::from(c.isa)]))?;
         }
         if let Some(h) = c.host {
             writeln!(out, "host = {}", cpu(self, h as usize).os_index)?;
@@ -189,21 +190,4 @@ impl Machine {
         }
         Ok(())
     }
-}
-
-/// A TOML text in quotes.
-fn quote(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use weir_text::toml::quoted;
+
 use super::rtapp::{DEADLINE_PRIORITY, IDLE_PRIORITY};
 use super::{Arrivals, Criticality, Dist, OnMiss, Op, Policy, Protocol, Shape, TaskSpec, Workload};
 use crate::error::{Error, Result};
@@ -376,21 +378,4 @@ fn word(name: &str, mark: char, i: usize) -> String {
 
 fn key(name: &str, mark: char, i: usize) -> String {
     quoted(&word(name, mark, i))
-}
-
-/// A TOML string.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04X}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
