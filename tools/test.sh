@@ -117,5 +117,17 @@ if [[ $record ]]; then
 	echo "| $(date -u +%F) | $commit | $machine | $what | $took s | $computed s | $result${notes:+ (${notes%; })} |" >>"$record"
 	echo "test: recorded in $record"
 fi
+# What failed stands last, where one looks first: the names, and the end of what each of them said.
+if ((failed)); then
+	if ((${broken:-0})); then
+		echo "test: of the Rust tests failed:"
+		grep -E '^test .* FAILED$|^error: (test failed|could not compile)|signal: |panicked at' "$work/rust" | sort -u | head -20 || true
+	fi
+	for name in "${names[@]}"; do
+		[[ $(cat "$work/$name.word" 2>/dev/null || echo FAILED) == FAILED ]] || continue
+		echo "test: $name failed; the end of its output:"
+		tail -15 "$work/$name.log" 2>/dev/null || echo "  (none)"
+	done
+fi
 echo "$result"
 ((failed == 0 && passed > 0))
