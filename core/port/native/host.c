@@ -100,6 +100,17 @@ u32 weir_host_other_len(const struct weir_sched *s, u32 *known, u32 nr, u32 from
 	return nr;
 }
 
+/* The deepest pipe that a task has reached; ~0: none. */
+u32 weir_host_stands(const struct weir_sched *s, u32 task)
+{
+	const struct weir_task *t = weir_task_get((struct weir_sched *)s, task);
+
+	for (u32 slot = t && s->graph ? s->graph->nr_slots : 0; slot > 0; slot--)
+		if (t->hooks[slot - 1].pipe)
+			return t->hooks[slot - 1].pipe->idx;
+	return ~0u;
+}
+
 u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap)
 {
 	struct weir_task *t;

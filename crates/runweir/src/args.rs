@@ -54,6 +54,8 @@ pub enum Command {
     Reproduce(crate::reproduce::ReproduceArgs),
     /// Make a workload of a recording: perf, trace-cmd, ftrace, Perfetto, live
     Import(crate::import::ImportArgs),
+    /// Say why a task waited: the chain of causes, from the trace of a run
+    Explain(crate::explain::ExplainArgs),
     /// Check results against bounds or a base revision, for continuous integration
     Guard(crate::guard::GuardArgs),
     /// Make a failing run as small as possible, as files for a report

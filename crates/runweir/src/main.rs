@@ -11,6 +11,7 @@ mod compare;
 mod compile;
 mod component;
 mod drawing;
+mod explain;
 mod formatting;
 mod gang;
 mod guard;
@@ -72,6 +73,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Analyze(args) => analyze::analyze(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Import(args) => import::import(&args),
+        Command::Explain(args) => explain::explain(&args),
         Command::Guard(args) => guard::guard(&args),
         Command::Shrink(args) => shrink::shrink(&args),
         Command::Check(args) => check::check(&args),

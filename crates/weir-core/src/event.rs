@@ -136,6 +136,34 @@ pub enum Event<'a> {
         pipe: u32,
         depth: u32,
     },
+    /// The task is about to wait, its `Off` follows; or it waits already, and for something else from now on. `what` is a kind
+    /// and a name, `mutex m`; `holder` has what it waits for. Told where somebody asks for causes.
+    WaitsFor {
+        task: TaskNo,
+        what: &'a str,
+        holder: Option<TaskNo>,
+    },
+    /// The task is about to become schedulable, its `Ready` follows: woken by `by`, or by time or a device. Told where somebody
+    /// asks for causes, and by the live kernel.
+    Woken {
+        task: TaskNo,
+        by: Option<TaskNo>,
+    },
+    /// The schedulable task has got as far as this pipe. Told where somebody asks for causes.
+    Stands {
+        task: TaskNo,
+        pipe: u32,
+    },
+    /// The task may run on these CPUs only, as a list: `0-3,8`. Told where somebody asks for causes.
+    Allowed {
+        task: TaskNo,
+        cpus: &'a str,
+    },
+    /// Cold caches make what the task does next take so much longer. Told where somebody asks for causes.
+    Refill {
+        task: TaskNo,
+        ns: u64,
+    },
     /// A message passed the broker.
     Message {
         topic: &'a str,

@@ -333,6 +333,7 @@ unsafe extern "C" {
     pub fn weir_host_take_ops(s: *mut CSched, cpu: u32) -> u32;
     pub fn weir_host_pipe_len(s: *const CSched, pipe: u32) -> u32;
     pub fn weir_host_other_len(s: *const CSched, known: *mut u32, nr: u32, from: u32) -> u32;
+    pub fn weir_host_stands(s: *const CSched, task: u32) -> u32;
     pub fn weir_host_pipe_tasks(s: *const CSched, pipe: u32, ids: *mut u32, cap: u32) -> u32;
     pub fn weir_host_memory(s: *const CSched, m: *mut CMemory);
     pub fn weir_host_updates(s: *const CSched, instance: u32) -> u64;

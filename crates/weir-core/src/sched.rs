@@ -711,6 +711,13 @@ impl Sched {
         known.get(pipe as usize).map(|&len| (pipe, len))
     }
 
+    /// The deepest pipe that a task has reached.
+    pub fn stands(&self, t: TaskId) -> Option<u32> {
+        // SAFETY: valid scheduler; an unknown task stands nowhere.
+        let pipe = unsafe { ffi::weir_host_stands(self.s, t.0) };
+        (pipe != u32::MAX).then_some(pipe)
+    }
+
     /// Tasks of a pipe in order.
     pub fn pipe_tasks(&self, pipe: u32) -> Vec<TaskId> {
         let n = self.pipe_len(pipe);

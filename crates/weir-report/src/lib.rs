@@ -36,7 +36,7 @@ pub use csv::{csv_field, tasks_csv};
 pub use gantt::Gantt;
 pub use html::{CompareExtras, HtmlExtras, html, html_compare, timeline};
 pub use jobs::Jobs;
-pub use meta::{Meta, Names};
+pub use meta::{Meta, Names, stages};
 pub use metrics::Metrics;
 pub use plot::{Curve, Plot, Spot};
 pub use stats::{Buckets, Dist, MeanCi, Ratio};

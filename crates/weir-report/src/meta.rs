@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_core::Plan;
+use weir_core::{CpuSet, Plan};
 
 /// Names and numbers of a run; index = number in the events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +22,10 @@ pub struct Meta {
     pub pipes: Vec<String>,
     /// Name of each instance (`PlanInstance::name`).
     pub instances: Vec<String>,
+    /// What each pipe leads to; empty where nobody asks.
+    pub stages: Vec<String>,
+    /// Speed of each CPU, the fastest being 1024; empty where all are alike.
+    pub capacities: Vec<u32>,
 }
 
 /// Names of a topology that takes over during a run; found by the name that the swap gives.
@@ -30,6 +34,35 @@ pub struct Names {
     pub topology: String,
     pub pipes: Vec<String>,
     pub instances: Vec<String>,
+    pub stages: Vec<String>,
+}
+
+/// What each pipe of a plan leads to: `exit CPUS`, or `at INSTANCE COMPONENT WRITER BUDGET`: who takes tasks out of it, what
+/// wrote them into it, and which component gives budgets; `-` where there is none.
+pub fn stages(plan: &Plan) -> Vec<String> {
+    let component = |instance: u32| {
+        let class = plan.instances.get(instance as usize).map(|i| i.class)?;
+        weir_core::catalog().class(class)
+    };
+    let budget = (0..plan.instances.len() as u32)
+        .filter_map(component)
+        .find(|c| c.answers.iter().any(|t| t == "BUDGET"))
+        .map_or("-", |c| &*c.name);
+    let stage = |(index, pipe): (u32, &weir_core::PlanPipe)| {
+        let cpus: CpuSet =
+            (0..).zip(&plan.exits).filter(|(_, exit)| **exit == Some(index)).map(|(cpu, _)| cpu).collect();
+        if !cpus.is_empty() {
+            return format!("exit {cpus}");
+        }
+        let to = pipe.to.0;
+        let (instance, kind) = match (plan.instances.get(to as usize), component(to)) {
+            (Some(i), Some(c)) => (&*i.name, &*c.name),
+            _ => ("-", "-"),
+        };
+        let writer = pipe.from.and_then(|from| component(from.0)).map_or("-", |c| &*c.name);
+        format!("at {instance} {kind} {writer} {budget}")
+    };
+    (0..).zip(&plan.pipes).map(stage).collect()
 }
 
 impl Names {
@@ -39,6 +72,7 @@ impl Names {
             topology: plan.name.clone(),
             pipes: plan.pipes.iter().map(|p| p.name.clone()).collect(),
             instances: plan.instances.iter().map(|i| i.name.clone()).collect(),
+            stages: stages(plan),
         }
     }
 }

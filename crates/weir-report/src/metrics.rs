@@ -335,6 +335,11 @@ impl Metrics {
             | Event::Idle { .. }
             | Event::Kick { .. }
             | Event::Frequency { .. }
+            | Event::WaitsFor { .. }
+            | Event::Woken { .. }
+            | Event::Stands { .. }
+            | Event::Allowed { .. }
+            | Event::Refill { .. }
             | Event::Marker { .. } => {}
         }
     }

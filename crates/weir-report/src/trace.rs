@@ -56,6 +56,15 @@ pub struct Trace {
     /// Scheduler calls that ended at `now`: CPU, call, time, part of it waiting for locks.
     calls: Vec<(u32, Call, u64, u64)>,
     texts: BTreeMap<String, u64>,
+    /// Texts of annotations, interned at their first use.
+    values: BTreeMap<String, u64>,
+    /// What a task is about to wait for, and who has it; who is about to wake one.
+    waits_for: Option<(u32, u64, Option<u32>)>,
+    woken: Option<(u32, Option<u32>)>,
+    /// Name and stage of each pipe of the present topology, interned; and those of topologies that may take over.
+    places: Vec<(u64, u64)>,
+    stages: Vec<(String, Vec<String>, Vec<String>)>,
+    topology: String,
     /// Interned names of tasks that did not keep their first.
     renamed: BTreeMap<u32, u64>,
 }
@@ -75,6 +84,12 @@ impl Trace {
             now: 0,
             calls: Vec::new(),
             texts: BTreeMap::new(),
+            values: BTreeMap::new(),
+            waits_for: None,
+            woken: None,
+            places: Vec::new(),
+            topology: meta.topology.clone(),
+            stages: vec![(meta.topology.clone(), meta.pipes.clone(), meta.stages.clone())],
             renamed: BTreeMap::new(),
             meta,
         };
@@ -85,6 +100,13 @@ impl Trace {
     /// Makes the pipes of a topology known that a swap may bring.
     pub fn know(&mut self, later: &Names) {
         self.slots.learn(&later.topology, &later.pipes);
+        if !later.stages.is_empty() {
+            let new = (later.topology.clone(), later.pipes.clone(), later.stages.clone());
+            match self.stages.iter_mut().find(|known| known.0 == later.topology) {
+                Some(known) => *known = new,
+                None => self.stages.push(new),
+            }
+        }
     }
 
     fn preamble(&mut self) {
@@ -131,6 +153,12 @@ impl Trace {
         }
         for cpu in 0..self.meta.nr_cpus {
             self.cpu(cpu);
+        }
+        for (cpu, capacity) in (0..).zip(self.meta.capacities.clone()) {
+            let name = self.text("capacity");
+            self.event(0, Kind::Instant, uuid(Track::Cpu, cpu), name, |b| {
+                note(b, CAPACITY, u64::from(capacity))
+            });
         }
     }
 
@@ -216,6 +244,29 @@ impl Trace {
         id
     }
 
+    /// Id of an annotation's text, interned at its first use.
+    fn value(&mut self, text: &str) -> u64 {
+        if let Some(&id) = self.values.get(text) {
+            return id;
+        }
+        let id = 1 + self.values.len() as u64;
+        self.values.insert(text.into(), id);
+        self.write_packet(|b| {
+            b.uint(SEQUENCE_FLAGS, NEEDS_STATE);
+            b.message(INTERNED, |b| intern(b, STRING_VALUES, id, text));
+        });
+        id
+    }
+
+    /// Name and stage of a pipe of the present topology, as interned texts.
+    fn place(&mut self, pipe: u32) -> (u64, u64) {
+        let known = self.stages.iter().find(|known| known.0 == self.topology);
+        let of = |list: Option<&Vec<String>>| list.and_then(|l| l.get(pipe as usize)).cloned();
+        let name = of(known.map(|k| &k.1)).unwrap_or_else(|| format!("pipe {pipe}"));
+        let stage = of(known.map(|k| &k.2)).unwrap_or_default();
+        (self.value(&name), self.value(&stage))
+    }
+
     fn intern_name(&mut self, id: u64, text: &str) {
         self.write_packet(|b| {
             b.uint(SEQUENCE_FLAGS, NEEDS_STATE);
@@ -293,9 +344,20 @@ impl Trace {
             State::Blocked => BLOCKED,
             State::Off | State::Unknown => return,
         };
+        let waits = self.waits_for.take_if(|w| w.0 == task && state == State::Blocked);
+        let woken = self.woken.take_if(|w| w.0 == task && state == State::Runnable);
         self.event(t, Kind::Begin, track, name, |b| {
             if let Some(cpu) = cpu {
                 note(b, CPU, u64::from(cpu));
+            }
+            if let Some((_, what, holder)) = waits {
+                text_note(b, WAITS_FOR, what);
+                if let Some(holder) = holder {
+                    note(b, HOLDER, u64::from(holder));
+                }
+            }
+            if let Some((_, by)) = woken {
+                note(b, WOKEN_BY, by.map_or(NOBODY, u64::from));
             }
         });
     }
@@ -373,6 +435,15 @@ fn note(p: &mut Packet, name: u64, value: u64) {
     });
 }
 
+/// An annotation with an interned text.
+#[inline]
+fn text_note(p: &mut Packet, name: u64, text: u64) {
+    p.message(4, |p| {
+        p.uint(1, name);
+        p.uint(17, text);
+    });
+}
+
 impl Observer for Trace {
     fn rewired(&mut self, plan: &Plan) {
         self.know(&Names::of(plan));
@@ -424,6 +495,41 @@ impl Observer for Trace {
                     Trace::event(self, end, Kind::End, uuid(Track::Cpu, cpu), 0, |_| {});
                 }
                 self.enter(end, task, next, None);
+            }
+            Event::WaitsFor { task, what, holder } => {
+                let what = self.value(what);
+                self.waits_for = Some((task, what, holder));
+                if self.tasks.get(task as usize) == Some(&State::Blocked) {
+                    // It goes on waiting, for something else.
+                    Trace::event(self, t, Kind::End, uuid(Track::Task, task), 0, |_| {});
+                    self.tasks[task as usize] = State::Off;
+                    self.enter(t, task, State::Blocked, None);
+                }
+            }
+            Event::Woken { task, by } => self.woken = Some((task, by)),
+            Event::Stands { task, pipe } => {
+                self.known(task);
+                while self.places.len() <= pipe as usize {
+                    let place = self.place(self.places.len() as u32);
+                    self.places.push(place);
+                }
+                let (name, stage) = self.places[pipe as usize];
+                Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), QUEUED, |b| {
+                    text_note(b, PIPE, name);
+                    text_note(b, STAGE, stage);
+                });
+            }
+            Event::Allowed { task, cpus } => {
+                self.known(task);
+                let (name, cpus) = (self.text("affinity"), self.value(cpus));
+                Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), name, |b| {
+                    text_note(b, MAY_USE, cpus)
+                });
+            }
+            Event::Refill { task, ns } => {
+                self.known(task);
+                let name = self.text("cold caches");
+                Trace::event(self, t, Kind::Instant, uuid(Track::Task, task), name, |b| note(b, VALUE, ns));
             }
             Event::Sched { cpu, call, ns, lock_wait_ns } => {
                 if ns > 0 {
@@ -517,6 +623,8 @@ impl Observer for Trace {
                 self.pipes.iter_mut().for_each(|p| p.1 = 0);
                 self.changed.extend(0..self.pipes.len());
                 self.slots.swap(to);
+                self.places.clear();
+                self.topology = to.into();
                 let name = self.text(&format!("swap {from} -> {to}"));
                 Trace::event(self, t, Kind::Instant, uuid(Track::Other, SWAPS), name, |b| {
                     note(b, PAUSE, pause_ns);

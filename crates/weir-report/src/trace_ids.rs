@@ -7,6 +7,8 @@ use crate::metrics::CALLS;
 pub const PACKET: u32 = 1;
 pub const SEQUENCE_ID: u32 = 10;
 pub const INTERNED: u32 = 12;
+/// Within `INTERNED`: texts of annotations.
+pub const STRING_VALUES: u32 = 29;
 pub const SEQUENCE_FLAGS: u32 = 13;
 pub const CLOCK_SNAPSHOT: u32 = 6;
 pub const DEFAULTS: u32 = 59;
@@ -55,7 +57,7 @@ pub const MARKERS: u32 = 3;
 pub const SINGLE: [&str; 4] = ["Messages", "Deadline misses", "Swaps", "Markers"];
 
 /// Interned names of annotations.
-pub const NOTES: [&str; 9] = [
+pub const NOTES: [&str; 16] = [
     "cpu",
     "task",
     "lock_wait_ns",
@@ -65,6 +67,13 @@ pub const NOTES: [&str; 9] = [
     "pause_ns",
     "tasks_represented",
     "response_ns",
+    "waits_for",
+    "holder",
+    "woken_by",
+    "pipe",
+    "stage",
+    "may_use",
+    "capacity",
 ];
 pub const CPU: u64 = 1;
 pub const TASK: u64 = 2;
@@ -75,10 +84,19 @@ pub const DEADLINE: u64 = 6;
 pub const PAUSE: u64 = 7;
 pub const REPRESENTED: u64 = 8;
 pub const RESPONSE: u64 = 9;
+pub const WAITS_FOR: u64 = 10;
+pub const HOLDER: u64 = 11;
+pub const WOKEN_BY: u64 = 12;
+pub const PIPE: u64 = 13;
+pub const STAGE: u64 = 14;
+pub const MAY_USE: u64 = 15;
+pub const CAPACITY: u64 = 16;
+/// The waker is time or a device.
+pub const NOBODY: u64 = u32::MAX as u64;
 
 /// Interned event names that are known beforehand; tasks and topics follow.
-pub const NAMES: [&str; 7] =
-    ["running", "runnable", "blocked", "lock wait (sum)", "offline", "kick", "deadline miss"];
+pub const NAMES: [&str; 8] =
+    ["running", "runnable", "blocked", "lock wait (sum)", "offline", "kick", "deadline miss", "queued"];
 pub const RUNNING: u64 = 1;
 pub const RUNNABLE: u64 = 2;
 pub const BLOCKED: u64 = 3;
@@ -86,8 +104,9 @@ pub const LOCK_WAITING: u64 = 4;
 pub const OFFLINE: u64 = 5;
 pub const KICK: u64 = 6;
 pub const MISS: u64 = 7;
+pub const QUEUED: u64 = 8;
 /// The core calls follow, in the order of [`CALLS`].
-pub const FIRST_CALL: u64 = 8;
+pub const FIRST_CALL: u64 = 9;
 /// Task names have even ids from here, texts (topics, calls) the odd ones.
 pub const FIRST_ID: u64 = 32;
 

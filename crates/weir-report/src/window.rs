@@ -52,6 +52,15 @@ enum Kept {
         represented: u32,
     },
     Rewired(Box<Plan>),
+    WaitsFor {
+        task: TaskNo,
+        what: Box<str>,
+        holder: Option<TaskNo>,
+    },
+    Allowed {
+        task: TaskNo,
+        cpus: Box<str>,
+    },
     Message {
         topic: &'static str,
         cpu: CpuNo,
@@ -203,7 +212,7 @@ impl Windowed {
             }
             let (at, kept) = self.kept.pop_front().expect("there is a first one");
             self.now.apply(&kept);
-            if !matches!(kept, Kept::Plain(_) | Kept::Message { .. }) {
+            if !matches!(kept, Kept::Plain(_) | Kept::Message { .. } | Kept::WaitsFor { .. }) {
                 show(&mut self.trace, at, &kept);
             }
         }
@@ -257,6 +266,10 @@ fn show(trace: &mut Trace, t: u64, kept: &Kept) {
             trace.event(t, &Event::Swap { from, to, pause_ns, represented });
         }
         Kept::Rewired(plan) => trace.rewired(plan),
+        Kept::WaitsFor { task, what, holder } => {
+            trace.event(t, &Event::WaitsFor { task: *task, what, holder: *holder });
+        }
+        Kept::Allowed { task, cpus } => trace.event(t, &Event::Allowed { task: *task, cpus }),
         &Kept::Message { topic, cpu, task, value } => {
             trace.event(t, &Event::Message { topic, cpu, task, value });
         }
@@ -282,6 +295,11 @@ fn keep(event: &Event<'_>) -> Option<Kept> {
             let topic = Topic::by_name(topic)?.name();
             Some(Kept::Message { topic, cpu, task, value })
         }
+        Event::WaitsFor { task, what, holder } => Some(Kept::WaitsFor { task, what: what.into(), holder }),
+        Event::Allowed { task, cpus } => Some(Kept::Allowed { task, cpus: cpus.into() }),
+        Event::Woken { task, by } => plain(Event::Woken { task, by }),
+        Event::Stands { task, pipe } => plain(Event::Stands { task, pipe }),
+        Event::Refill { task, ns } => plain(Event::Refill { task, ns }),
         Event::Counters { .. } => None,
         Event::TaskExit { task } => plain(Event::TaskExit { task }),
         Event::JobRelease { task, job, deadline_ns } => plain(Event::JobRelease { task, job, deadline_ns }),

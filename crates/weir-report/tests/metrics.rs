@@ -103,7 +103,7 @@ fn pipes_and_instances_of_a_later_topology_are_counted() {
 fn a_swap_ends_the_depths_of_the_old_pipes() {
     let mut m = Metrics::new(meta());
     let pipes = vec!["fifo".into(), "entry".into()];
-    m.know(&Names { topology: "next".into(), pipes, instances: vec!["fifo".into()] });
+    m.know(&Names { topology: "next".into(), pipes, instances: vec!["fifo".into()], stages: Vec::new() });
     m.event(0, &Event::PipeDepth { pipe: 0, depth: 4 });
     m.event(0, &Event::PipeDepth { pipe: 1, depth: 2 });
     m.event(50, &Event::PipeLock { pipe: 0, held_ns: 1, wait_ns: 1 });

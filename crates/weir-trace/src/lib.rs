@@ -3,12 +3,15 @@
 //!
 //! [`read`] takes what `perf sched record`, trace-cmd, ftrace, Perfetto and Runweir itself record of the scheduler, and makes a
 //! [`Recording`] of it: threads, who woke whom, who ran where. [`import()`] makes a workload of a recording.
+//! [`history()`] makes a [`History`] of it, which [`causes`] takes apart: why a task waited.
 //! Nothing here reads a clock, a file or depends on hash order: equal bytes give equal results.
 
 mod bytes;
+pub mod causes;
 mod error;
 mod fitted;
 mod formats;
+pub mod history;
 mod import;
 mod kernel;
 mod ks;
@@ -23,6 +26,7 @@ mod tracedat;
 mod wire;
 
 pub use error::{Error, ErrorKind, Result};
+pub use history::History;
 pub use import::{GroupFit, Imported, Mode, Options, Wakeups, import};
 pub use pieces::Speeds;
 pub use recording::{Event, Recording, Source, Stop, Thread, Waker};
@@ -53,6 +57,16 @@ pub fn read(bytes: &[u8]) -> Result<Recording> {
         };
     }
     Err(Error::new(ErrorKind::Foreign, "the file is no recording of a known format", KNOWN))
+}
+
+/// Reads a recording as a [`History`]. A trace of our own says more there than in a [`Recording`].
+pub fn history(bytes: &[u8]) -> Result<History> {
+    if perfetto::looks_like(bytes)
+        && let Some(history) = history::Reader::default().read(bytes)?
+    {
+        return Ok(history);
+    }
+    Ok(history::from_recording(&read(bytes)?))
 }
 
 const KNOWN: &str = "known are perf.data (perf sched record), trace.dat (trace-cmd), text of ftrace, trace-cmd report and \

@@ -202,6 +202,13 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate((cut * bytes.len() as f64) as usize);
         }
+        if let Ok(history) = weir_trace::history(&bytes) {
+            for wait in weir_trace::causes::worst(&history, 20) {
+                let account = weir_trace::causes::account(&history, wait.task, wait.to_ns - 1);
+                let account = account.expect("the wait is in the history");
+                prop_assert_eq!(account.causes.iter().map(|c| c.1).sum::<u64>(), wait.to_ns - wait.from_ns);
+            }
+        }
         let Ok(recording) = weir_trace::read(&bytes) else { return Ok(()) };
         prop_assert!(recording.events.windows(2).all(|w| w[0].0 <= w[1].0));
         for mode in [Mode::Verbatim, Mode::Fit] {

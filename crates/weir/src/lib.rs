@@ -13,6 +13,7 @@
 //! | [`Guard`] | does a change make results worse than bounds allow? |
 //! | [`shrink()`] | what is the smallest run that still fails? |
 //! | [`import()`] | what did a real machine do, as a workload? |
+//! | [`Explainer`] | why did a task wait? |
 //! | [`analyze()`] | what limits a topology, and which task sets meet their deadlines? |
 //!
 //! Each has a form in two steps (`PreparedRun`, `PreparedComparison`, `Sweep`), which looks everything up first, so that
@@ -46,6 +47,7 @@ pub mod catalogue;
 pub mod check;
 pub mod columns;
 pub mod compare;
+pub mod explain;
 pub mod fault;
 pub mod gang;
 pub mod guard;
@@ -60,6 +62,7 @@ pub mod shrink;
 pub mod simso;
 mod size;
 pub mod sweep;
+pub mod tables;
 pub mod text;
 pub mod topology;
 pub mod units;
@@ -68,6 +71,7 @@ pub mod watch;
 pub use analyze::{Analysis, AnalyzeOptions, Question, analyze};
 pub use check::{CheckOptions, Checked, check};
 pub use compare::{CompareOptions, Comparison, PreparedComparison, compare};
+pub use explain::{Explainer, Explanation};
 pub use fault::{Blame, Diag, Fault, Result};
 pub use guard::{Guard, GuardResult};
 pub use import::{ImportOptions, ImportResult, import};

@@ -10,6 +10,7 @@ use crate::outdir::OutDir;
 use crate::scenario::{self, Found, Tried};
 use crate::session::{Candidate, RunResult, Session, Setting};
 use crate::simso;
+use crate::tables::{Collector, Table, Wanted};
 use crate::watch::Watch;
 
 /// What is to be run.
@@ -39,6 +40,14 @@ impl Default for RunOptions {
             trace: Part::Full,
         }
     }
+}
+
+/// A run with what happened in it.
+pub struct Tabled {
+    pub result: RunResult,
+    pub jobs: Table,
+    pub slices: Table,
+    pub waits: Table,
 }
 
 /// A run with everything looked up.
@@ -114,7 +123,33 @@ impl PreparedRun {
     pub fn run(&self, out: Option<&OutDir>, watch: &dyn Watch) -> Result<RunResult> {
         let workshop = self.session.workshop(&self.candidate, &self.folder);
         let control = self.scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
-        self.session.run_with(&self.candidate, self.seed, out.map(|o| (o, "")), (watch, 0), control)
+        self.session.run_with(&self.candidate, self.seed, out.map(|o| (o, "")), (watch, 0), control, None)
+    }
+
+    /// Run, and gather what happened as tables.
+    ///
+    /// # Errors
+    /// As [`PreparedRun::run`].
+    pub fn tables(&self, wanted: Wanted, watch: &dyn Watch) -> Result<Tabled> {
+        let workshop = self.session.workshop(&self.candidate, &self.folder);
+        let control = self.scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
+        let mut collector = None;
+        let result = self.session.run_with(
+            &self.candidate,
+            self.seed,
+            None,
+            (watch, 0),
+            control,
+            Some((wanted, &mut collector)),
+        )?;
+        let collector = collector.unwrap_or_else(|| Collector::new(Wanted::NONE));
+        let (jobs, slices, waits) = collector.finish(result.summary.duration_ns);
+        Ok(Tabled { result, jobs, slices, waits })
+    }
+
+    /// The topology as a drawing.
+    pub fn drawing(&self) -> String {
+        weir_lang::draw::svg(&self.candidate.graph, &weir_lang::draw::SvgOptions::default())
     }
 }
 

@@ -21,6 +21,7 @@ use crate::fault::{Diag, Fault, Result};
 use crate::outdir::{OutDir, write_error};
 use crate::scenario::{self, Workshop};
 use crate::size::{Counted, Size};
+use crate::tables::{Collector, Wanted};
 use crate::units::show_ns;
 use crate::watch::Watch;
 use crate::{machine, topology};
@@ -176,10 +177,10 @@ impl Session {
         let workshop = self.workshop(candidate, "");
         let scenario = scenario::join(self.workload.scenario.as_ref(), candidate.adapts.as_ref());
         let control = scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
-        self.run_with(candidate, seed, files, watch, control)
+        self.run_with(candidate, seed, files, watch, control, None)
     }
 
-    /// Run once with a scenario.
+    /// Run once with a scenario; `tables` are filled meanwhile.
     pub fn run_with(
         &self,
         candidate: &Candidate,
@@ -187,6 +188,7 @@ impl Session {
         files: Option<(&OutDir, &str)>,
         watch: (&dyn Watch, usize),
         control: Option<Control<'_>>,
+        tables: Option<(Wanted, &mut Option<Collector>)>,
     ) -> Result<RunResult> {
         let made = self.made(seed)?;
         let workload = made.as_ref();
@@ -208,7 +210,11 @@ impl Session {
             }
             None => None,
         };
-        let mut observer = (Metrics::new(meta), writers);
+        let causes = tables.as_ref().is_some_and(|t| t.0.causes());
+        let collector = tables.as_ref().map(|t| Collector::new(t.0));
+        // One question an event where neither is wanted.
+        let extras = (writers.is_some() || collector.is_some()).then_some((writers, collector));
+        let mut observer = (Metrics::new(meta), extras);
         let (watch, index) = watch;
         let size = Size::new(&written, self.duration_ns, watch);
         let tell = |now_ns: u64, events: u64| {
@@ -221,6 +227,7 @@ impl Session {
             checks: self.checks,
             // Always: the depths of pipes are part of the summary.
             trace_pipes: true,
+            causes: causes || (files.is_some() && self.part != Part::None),
             stop: Some(watch.stop()),
             progress: Some(&tell),
             control,
@@ -233,7 +240,11 @@ impl Session {
                 .map_err(machine::fault)?;
         drop(running);
         let wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let (metrics, writers) = observer;
+        let (metrics, extras) = observer;
+        let (writers, collector) = extras.unwrap_or((None, None));
+        if let Some((_, slot)) = tables {
+            *slot = collector;
+        }
         let mut summary = metrics.finish(outcome.end_ns);
         summary.interrupted = outcome.interrupted;
         (summary.faults, summary.crash) = troubles(&outcome);
@@ -310,6 +321,12 @@ impl Session {
         Ok(Some(Brief { load: Load::of(&workload), summary, warnings: outcome.warnings }))
     }
 
+    /// Speeds of the CPUs where they differ.
+    fn capacities(&self) -> Vec<u32> {
+        let of: Vec<u32> = self.machine.shape.cpus.iter().map(|c| c.capacity).collect();
+        if of.windows(2).all(|w| w[0] == w[1]) { Vec::new() } else { of }
+    }
+
     fn meta(&self, plan: &Plan, workload: &Workload, seed: u64) -> Meta {
         let kinds = self.machine.kinds.len();
         let cpu_name = |cpu: u32| {
@@ -325,6 +342,8 @@ impl Session {
             cpu_names: (0..self.machine.nr_cpus()).map(cpu_name).collect(),
             pipes: plan.pipes.iter().map(|p| p.name.clone()).collect(),
             instances: plan.instances.iter().map(|i| i.name.clone()).collect(),
+            stages: weir_report::stages(plan),
+            capacities: self.capacities(),
         }
     }
 }

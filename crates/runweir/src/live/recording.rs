@@ -53,6 +53,7 @@ impl Recording {
             nr_cpus: machine.nr_cpus(),
             pipes: plan.pipes.iter().map(|p| p.name.clone()).collect(),
             instances: plan.instances.iter().map(|i| i.name.clone()).collect(),
+            stages: weir_report::stages(plan),
             ..Meta::default()
         };
         let trace = Trace::new(meta.clone(), Box::new(out.create("trace.pftrace")?));
@@ -157,7 +158,12 @@ pub struct Recorded {
 fn changes(recorder: &mut Recorder<Observers>, control: &Control) {
     for change in control.take_changes() {
         let report = change.report;
-        let names = Names { topology: report.to.clone(), pipes: change.pipes, instances: change.instances };
+        let names = Names {
+            topology: report.to.clone(),
+            pipes: change.pipes,
+            instances: change.instances,
+            stages: Vec::new(),
+        };
         let (metrics, (trace, _)) = recorder.observer();
         metrics.know(&names);
         trace.know(&names);

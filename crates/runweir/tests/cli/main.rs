@@ -4,6 +4,7 @@
 mod analyze;
 mod compare;
 mod component;
+mod explain;
 mod files;
 mod fuzz;
 mod guard;

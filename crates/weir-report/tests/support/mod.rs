@@ -31,6 +31,7 @@ pub fn meta() -> Meta {
         cpu_names: vec!["P 0".into(), "P 1".into(), "E 2".into()],
         pipes: vec!["entry".into(), "lb.out0".into()],
         instances: vec!["lb".into(), "rr@cpu0".into()],
+        ..Meta::default()
     }
 }
 

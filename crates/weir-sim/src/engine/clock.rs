@@ -247,6 +247,7 @@ impl Sim<'_> {
         task.cpu = c;
         task.ran_ns = 0;
         task.woken = false;
+        let cold_ns = task.penalty_ns;
         cpu.starting = false;
         cpu.last = no;
         cpu.slice_end = self.now.saturating_add(cpu.slice_ns);
@@ -257,6 +258,9 @@ impl Sim<'_> {
         self.totals.migrations += u64::from(migrated);
         self.note_start(no);
         self.obs.event(self.now, &Event::Run { task: no, cpu: c, migrated, switched, wakeup, waited_ns });
+        if self.cfg.causes && cold_ns > 0 {
+            self.obs.event(self.now, &Event::Refill { task: no, ns: cold_ns });
+        }
         self.begin_stint(c);
     }
 }

@@ -169,7 +169,7 @@ impl Sim<'_> {
 
     /// Whose mutex keeps a task from taking any of the original ceiling: the one with the highest ceiling that
     /// others hold, if the task is not more urgent than that.
-    fn in_the_way_of(&self, no: TaskNo) -> Option<TaskNo> {
+    pub fn in_the_way_of(&self, no: TaskNo) -> Option<TaskNo> {
         let level = self.told_urgency(no).level();
         let held =
             (0..self.locking.ceilings.len()).filter(|&m| self.locking.protocols[m] == Protocol::Classic);

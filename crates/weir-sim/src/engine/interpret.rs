@@ -368,6 +368,9 @@ impl Sim<'_> {
             }
             Pass::Wait => {
                 self.tasks[other as usize].wait = Wait::Mutex(mutex);
+                if self.cfg.causes {
+                    self.tell_wait(other, Wait::Mutex(mutex));
+                }
                 self.refresh_obstacle(other, c)?;
             }
         }
@@ -443,6 +446,7 @@ impl Sim<'_> {
     pub fn tell_affinity(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         let msg = Msg { task: Some(task.id), mask: task.cpus.cloned(), ..Msg::default() };
+        self.tell_allowed(no);
         self.announce(by, Topic::Affinity, &msg, no)
     }
 

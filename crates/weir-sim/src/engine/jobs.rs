@@ -84,6 +84,7 @@ impl Sim<'_> {
             let name = format!("{}-{instance}", spec.name);
             self.obs.event(self.now, &Event::TaskNew { task: no, name: &name, group: &spec.group });
         }
+        self.tell_allowed(no);
         self.join_gang(template, no);
         let value = spec.priority as i64 as u64;
         self.tell_scheduler(h, Topic::Priority, &Msg { task: Some(id), value, ..Msg::default() })?;

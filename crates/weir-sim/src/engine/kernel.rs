@@ -28,6 +28,9 @@ impl Sim<'_> {
     /// messages. Returns when `h` is through.
     pub fn account(&mut self, h: CpuNo, call: Call) -> u64 {
         let mut end = self.now;
+        if self.cfg.causes {
+            self.tell_moves(call);
+        }
         if self.oplog {
             end = self.charge(h, call);
         } else {
@@ -302,6 +305,7 @@ impl Sim<'_> {
         let ran_ns = task.ran_ns;
         self.obs.event(self.now, &Event::Off { task: no, cpu, why, ran_ns });
         self.obs.event(self.now, &Event::Ready { task: no, wakeup: false });
+        self.tell_place(no);
         if why == Stop::Preempted {
             self.totals.preemptions += 1;
         } else if displaced && forced {
@@ -391,6 +395,9 @@ impl Sim<'_> {
 
     /// The task on `c` waits from now on.
     pub fn block(&mut self, c: CpuNo, wait: Wait) -> Result<()> {
+        if self.cfg.causes {
+            self.tell_wait(self.cpus[c as usize].cur, wait);
+        }
         let no = self.leave(c, Stop::Block);
         let task = &mut self.tasks[no as usize];
         task.state = State::Blocked;
@@ -445,7 +452,8 @@ impl Sim<'_> {
     pub fn wake(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &mut self.tasks[no as usize];
         debug_assert_eq!(task.state, State::Blocked);
-        if task.wait.is_timed() {
+        let timed = task.wait.is_timed();
+        if timed {
             self.census.timed -= 1;
         }
         task.wait = Wait::No;
@@ -454,6 +462,9 @@ impl Sim<'_> {
         task.ready_ns = self.now;
         self.census.ready += 1;
         let (id, first) = (task.id, !std::mem::replace(&mut task.admitted, true));
+        if self.cfg.causes {
+            self.tell_waker(no, by, timed);
+        }
         self.obs.event(self.now, &Event::Ready { task: no, wakeup: true });
         let h = self.caller(by);
         let (done, call) = if first {
@@ -463,6 +474,7 @@ impl Sim<'_> {
         };
         done.map_err(|e| refused("take in a task", &e))?;
         self.account(h, call);
+        self.tell_place(no);
         Ok(())
     }
 

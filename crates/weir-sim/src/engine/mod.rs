@@ -5,6 +5,7 @@
 //! [`Plan`]; everything around it is modelled here. The same inputs and seed give the same events. The
 //! model and its limits are described in `docs/simulator.md`.
 
+mod causes;
 mod charge;
 mod checks;
 mod classes;
@@ -50,6 +51,8 @@ pub struct RunConfig<'a> {
     pub checks: bool,
     /// Emit `PipeDepth` events; costs time even where nobody looks at them.
     pub trace_pipes: bool,
+    /// Emit what tasks wait for, who wakes them and how far each gets: `WaitsFor`, `Woken`, `Stands`, `Allowed`, `Refill`.
+    pub causes: bool,
     /// Set from outside (Ctrl-C) to end the run with the results so far.
     pub stop: Option<&'a AtomicBool>,
     /// Called now and then with virtual time and number of events.

@@ -121,6 +121,8 @@ pub struct Sim<'a> {
     pub remote_sent: Vec<u64>,
     /// Tasks to wake, collected while an object is in use.
     pub wakes: Vec<TaskNo>,
+    /// Where causes are told: the pipe that each task was last told to stand in.
+    pub places: Vec<u32>,
     /// Pipes that changed in a call.
     pub touched: Vec<u32>,
     pub census: Census,
@@ -179,8 +181,8 @@ impl<'a> Sim<'a> {
         bounded(workload, cfg, &programs, &program_of)?;
 
         let charging = !costs.is_zero();
-        let polled = !charging && cfg.trace_pipes && plan.pipes.len() <= FEW_PIPES;
-        let oplog = charging || (cfg.trace_pipes && !polled);
+        let polled = !charging && !cfg.causes && cfg.trace_pipes && plan.pipes.len() <= FEW_PIPES;
+        let oplog = charging || cfg.causes || (cfg.trace_pipes && !polled);
         let core = Config {
             nr_cpus,
             arena_bytes: arena_bytes(workload.tasks.len(), nr_cpus, plan),
@@ -234,6 +236,7 @@ impl<'a> Sim<'a> {
             messages: Vec::new(),
             remote_sent: if plan.domains() > 1 { vec![0; plan.domains() as usize] } else { Vec::new() },
             wakes: Vec::new(),
+            places: Vec::new(),
             touched: Vec::new(),
             census: Census { starts, ..Census::default() },
             totals: Totals::default(),

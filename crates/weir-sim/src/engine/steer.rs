@@ -258,6 +258,7 @@ impl<'a> Sim<'a> {
             self.warn(format!("the new topology did not get all messages: {}", e.message));
         }
         self.tell_all_depths();
+        self.tell_places();
         // Idle CPUs look at what the new exits hold.
         for c in 0..self.cpus.len() as CpuNo {
             let cpu = &self.cpus[c as usize];

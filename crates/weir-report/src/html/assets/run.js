@@ -276,7 +276,8 @@ function gantt() {
     view.a = Math.max(0, Math.min(end - span, mid - rel * span)); view.b = view.a + span; draw();
   };
   shownSpan = () => [view.a, view.b];
-  jump = (a, b, cpu) => {
+  jump = (a, b, cpu, task) => {
+    if (task) picked = G.tasks.some((t) => t[0] === +task) ? +task : null;
     const mid = (a + b) / 2, span = Math.min(end, Math.max(minSpan, b - a));
     view.a = Math.max(0, Math.min(end - span, mid - span / 2)); view.b = view.a + span;
     if (cpu !== null) view.row = Math.max(0, Math.min(Math.max(0, n - visibleRows), cpu - Math.floor(visibleRows / 2)));
@@ -565,6 +566,15 @@ function happenings() {
   if (cols.length) section(D.swaps.length ? "Swaps and messages" : "Messages", null, el("div", { class: "cols" }, cols));
 }
 
+/** Shows what the address asks for: `#t=FROM..TO&task=N&cpu=N`, times in ns. */
+function visit() {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const span = /^(\d+)\.\.(\d+)$/.exec(asked.get("t") || "");
+  if (!span || !jump) return;
+  const [a, b] = [+span[1], +span[2]], more = Math.max(1, (b - a) * 0.2), cpu = asked.get("cpu");
+  jump(Math.max(0, a - more), Math.min(D.duration, b + more), cpu === null ? null : +cpu, asked.get("task"));
+}
+
 graph();
 overview();
 gantt();
@@ -573,3 +583,5 @@ schedulerTime();
 cpus();
 tasks();
 happenings();
+visit();
+addEventListener("hashchange", visit);

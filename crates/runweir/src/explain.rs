@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir explain`: why a task waited.
+
+use std::process::ExitCode;
+
+use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, ValueHint};
+use weir::explain::{Explainer, Explanation, parse_place};
+use weir::units::show_ns;
+
+use crate::fault::Result;
+use crate::output::{json, print};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir run -t priority -m smp-2 -w app.toml -d 1s --out results
+  runweir explain results web@12.5ms      what kept it from running at that time
+  runweir explain results --worst 10      the ten longest waits, with their causes
+  runweir explain perf.data 'cc1@1.2s'    a recording of another tool: no pipes and no locks
+
+A task is a name, or # and its number where several are called so. Times count from the start of the run. If the task ran
+then, the wait before that run is explained, and what made the run itself slower.")]
+pub struct ExplainArgs {
+    /// Folder of `run --out` or `live --record`, or a recording that `import` reads
+    #[arg(value_name = "DIR", value_parser = Text::new(), value_hint = ValueHint::AnyPath)]
+    pub dir: String,
+    /// Which task, and when: web@12ms
+    #[arg(value_name = "TASK@TIME", value_parser = Text::new(), required_unless_present = "worst")]
+    pub place: Option<String>,
+    /// Explain the N longest waits for a CPU, a lock or a budget
+    #[arg(long, value_name = "N", conflicts_with = "place", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub worst: Option<u32>,
+    /// Print as JSON: an object, or with --worst a list
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Read, explain, print.
+pub fn explain(args: &ExplainArgs) -> Result<ExitCode> {
+    let place = args.place.as_deref().map(parse_place).transpose()?;
+    let run = Explainer::open(&args.dir)?;
+    if let Some((task, at_ns)) = place {
+        let why = run.at(&task, at_ns)?;
+        print(&if args.json { json(&why)? } else { paragraph(&why) })?;
+    } else {
+        let all = run.worst(args.worst.unwrap_or(1) as usize);
+        print(&if args.json { json(&all)? } else { list(&all) })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn paragraph(why: &Explanation) -> String {
+    let mut text = format!("{}\n", why.text);
+    if let Some(link) = &why.link {
+        text += &format!("\n{link}\n");
+    }
+    for note in &why.notes {
+        text += &format!("note: {note}\n");
+    }
+    text
+}
+
+fn list(all: &[Explanation]) -> String {
+    let mut text = String::new();
+    for (i, why) in all.iter().enumerate() {
+        let from = show_ns(why.from_ns);
+        text += &format!(
+            "{:>3}. {} for {} from {from}\n     {}\n",
+            i + 1,
+            why.task.name,
+            show_ns(why.ns),
+            why.text
+        );
+    }
+    if let Some(why) = all.first() {
+        for note in &why.notes {
+            text += &format!("note: {note}\n");
+        }
+    } else {
+        text += "no task waited\n";
+    }
+    text
+}
