@@ -46,6 +46,21 @@ WEIR_INLINE void weir_barrier(const struct weir_sched weir_mem *s)
 		weir_fence();
 }
 
+/*
+ * The calling CPU holds the lock of @pipe, or a swap holds all callers off: said first by what relies on it, checked where lock
+ * order is. Depths stand for pipes: no update has two pipes of one depth locked.
+ */
+WEIR_INLINE void weir_assert_locked(const struct weir_pipe weir_mem *pipe)
+{
+	if (WEIR_STRICT) {
+		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
+		u32 n = ctx->nr_held;
+
+		weir_assert(weir_load(&pipe->sched->writer) || (n && ctx->held[n - 1] == pipe->slot) ||
+			    (n > 1 && ctx->held[0] == pipe->slot));
+	}
+}
+
 /* The membership of @t at the depth of @pipe. */
 WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {

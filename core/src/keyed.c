@@ -58,6 +58,7 @@ static void attach(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
+	weir_assert_locked(pipe);
 	h->key = key;
 	h->left = 0;
 	h->right = 0;
@@ -131,6 +132,7 @@ WEIR_GLOBAL int weir_keyed_remove(struct weir_pipe weir_mem *pipe weir_arg, stru
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 	struct weir_task weir_mem *child;
 
+	weir_assert_locked(pipe);
 	while (h->left && h->right && weir_loop) {
 		if (weir_hook(pipe, h->left)->weight > weir_hook(pipe, h->right)->weight)
 			rotate_up(pipe, h->left);

@@ -8,6 +8,7 @@ WEIR_FLAT void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task 
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
+	weir_assert_locked(pipe);
 	h->prev = after;
 	h->next = after ? weir_hook(pipe, after)->next : pipe->head;
 	if (h->next)
@@ -24,6 +25,7 @@ WEIR_FLAT void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_tas
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
+	weir_assert_locked(pipe);
 	if (h->prev)
 		weir_hook(pipe, h->prev)->next = h->next;
 	else

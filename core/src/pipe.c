@@ -11,6 +11,7 @@ static int log_compact(struct weir_pipe weir_mem *pipe)
 {
 	u32 n = 0;
 
+	weir_assert_locked(pipe);
 	for (u32 i = 0; i < pipe->nr_log && weir_loop; i++) {
 		struct weir_change weir_mem *c = &pipe->log[i];
 
@@ -52,6 +53,7 @@ WEIR_GLOBAL int weir_log_room(struct weir_pipe weir_mem *pipe weir_arg)
 /* The receiver has something to do: put the pipe on this CPU's worklist, once. */
 WEIR_FLAT static void wake_receiver(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
+	weir_assert_locked(pipe);
 	if (!pipe->news && !pipe->sched->exclusive)
 		weir_store(&pipe->news, 1);
 	if (pipe->pending) {
@@ -70,6 +72,7 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
+	weir_assert_locked(pipe);
 	if (h->change) {
 		struct weir_change weir_mem *c = &pipe->log[h->change - 1];
 
@@ -101,6 +104,7 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 
 WEIR_FLAT struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos)
 {
+	weir_assert_locked(in);
 	while (*pos < in->nr_log && weir_loop) {
 		struct weir_change weir_mem *c = &in->log[(*pos)++];
 
@@ -115,6 +119,7 @@ WEIR_FLAT struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_me
 
 WEIR_GLOBAL int weir_pipe_consume(struct weir_pipe weir_mem *pipe weir_arg)
 {
+	weir_assert_locked(pipe);
 	for (u32 i = 0; i < pipe->nr_log && weir_loop; i++) {
 		struct weir_change weir_mem *c = &pipe->log[i];
 
@@ -132,6 +137,7 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 	struct weir_task weir_mem *t;
 	int err = 0;
 
+	weir_assert_locked(pipe);
 	weir_pipe_consume(pipe);
 	pipe->rebuild = 0;
 	weir_for_task(t, pipe) {
@@ -164,6 +170,7 @@ WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task w
 {
 	u32 nr = pipe->nr + 1;
 
+	weir_assert_locked(pipe);
 	weir_store_release(&weir_hook(pipe, t)->pipe, pipe);
 	weir_store(&pipe->nr, nr);
 	weir_store(&pipe->nr_added, pipe->nr_added + 1);
@@ -264,6 +271,7 @@ WEIR_GLOBAL int weir_inbox_open(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	struct weir_task weir_mem *first = inbox_reverse(pipe, inbox_take(pipe)), *t;
 
+	weir_assert_locked(pipe);
 	while (first && weir_loop) {
 		t = first;
 		first = weir_hook(pipe, t)->next;
@@ -281,6 +289,7 @@ WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg, struct
 {
 	struct weir_task weir_mem *at = inbox_reverse(pipe, inbox_take(pipe));
 
+	weir_assert_locked(pipe);
 	while (at && weir_loop) {
 		struct weir_task weir_mem *next = weir_hook(pipe, at)->next;
 
@@ -383,6 +392,7 @@ WEIR_FLAT static int post(struct weir_pipe weir_mem *pipe, struct weir_task weir
 
 WEIR_FLAT static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
+	weir_assert_locked(pipe);
 	weir_op(pipe->sched, WEIR_OP_REMOVE, pipe->idx, 0);
 	if (is_boxed(pipe, t)) {
 		weir_inbox_drop(pipe, t);
@@ -406,6 +416,7 @@ WEIR_FLAT static int membership(struct weir_pipe weir_mem *pipe, struct weir_tas
 {
 	struct weir_pipe weir_mem *holder = weir_load(&weir_hook(pipe, t)->pipe);
 
+	weir_assert_locked(pipe);
 	weir_valid(pipe->sched, t);
 	if (!holder)
 		return 0;
@@ -422,6 +433,7 @@ WEIR_FLAT static int place(struct weir_pipe weir_mem *pipe, struct weir_task wei
 {
 	int member = membership(pipe, t);
 
+	weir_assert_locked(pipe);
 	if (member < 0 || pipe->keyed)
 		return member < 0 ? member : -WEIR_EINVAL;
 	if (member && !move)
