@@ -4,7 +4,7 @@
 # The resource service of gangs (docs/gangs.md), under AddressSanitizer: manifests, admission against a check that draws every slot, phase
 # changes in every order of messages, clocks. Then three mistakes in the protocol of phase changes that it must find.
 #
-#   tools/test-gangs.sh [histories of a controller, 2000 unless told]
+#   tools/test-gangs.sh [histories of a controller, 2000 by default]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

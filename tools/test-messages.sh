@@ -4,7 +4,7 @@
 # UMP and bulk channels (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency, eleven mistakes that
 # it must find, then real threads with checksums.
 #
-#   tools/test-messages.sh [messages, 20000 unless told]
+#   tools/test-messages.sh [messages, 20000 by default]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -98,7 +98,7 @@ else
 		if "$(tool llvm-objdump)" -dr "$work/bpf.o" | awk -f tools/bpf-stack.awk >"$work/chains"; then
 			pass "bpf: no recursion"
 			# A measure: programs start at some of these functions, what the verifier adds for loops is not in it,
-			# and newer kernels give long chains a stack of their own. Whether it loads, tools/live-tests.sh tells.
+			# and newer kernels give long chains a stack of their own. tools/live-tests.sh shows whether it loads.
 			most() { sed -n "s/^$1 //p" "$work/chains" | sort -rn | sed -n 1p; }
 			echo "     bytes of stack, of 512:               $(most bytes)"
 			echo "     frames, of 8 in kernels before 7.2:   $(most frames)"

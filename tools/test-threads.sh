@@ -4,7 +4,7 @@
 # Runtimes in C. Flat plans: every topology of the catalogue, run, and damaged in many ways under AddressSanitizer. The thread
 # library: both kinds of thread under several policies, then bound ones under ThreadSanitizer.
 #
-#   tools/test-threads.sh [seconds of each timed test, 0.2 unless told]
+#   tools/test-threads.sh [seconds of each timed test, 0.2 by default]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

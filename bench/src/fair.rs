@@ -14,7 +14,7 @@ const ROUNDS: usize = 300;
 
 /// What a subject does in a turn, beside giving up and picking.
 #[derive(Clone, Copy, PartialEq)]
-enum Told {
+enum Feed {
     Nothing,
     Counters,
 }
@@ -22,13 +22,13 @@ enum Told {
 struct Subject {
     name: &'static str,
     sched: Sched,
-    told: Told,
+    feed: Feed,
     now: u64,
     rounds: Vec<f64>,
 }
 
 impl Subject {
-    fn new(name: &'static str, annotate: &str, told: Told) -> Self {
+    fn new(name: &'static str, annotate: &str, feed: Feed) -> Self {
         let text = format!("annotate affinity, weight, fair{annotate};\nentry -> cfs -> cpus;");
         let source = Source { name: format!("{name}.weir"), text };
         let plan = weir_lang::compile(&source, &NoIncludes, catalog(), &MachineShape::flat(1), &[])
@@ -42,7 +42,7 @@ impl Subject {
             sched.notify(0, Topic::Priority, &Msg { task: Some(t), ..Msg::default() }).expect("a message");
             sched.admit(0, t).expect("it may run");
         }
-        Self { name, sched, told, now: 0, rounds: Vec::new() }
+        Self { name, sched, feed, now: 0, rounds: Vec::new() }
     }
 
     /// Turns of a millisecond each; ns of real time per turn.
@@ -66,7 +66,7 @@ impl Subject {
             self.now += 1_000_000;
             self.sched.set_now(self.now);
             self.sched.relinquish(0, task).expect("it runs");
-            if self.told == Told::Counters {
+            if self.feed == Feed::Counters {
                 self.sched.tell_counters(0, 0, task, &counts).expect("a message");
             }
         }
@@ -83,11 +83,11 @@ impl Subject {
 /// Measure all subjects round by round, so that a disturbance hits all of them.
 pub fn run() {
     let mut subjects = [
-        Subject::new("cfs", "", Told::Nothing),
-        Subject::new("cfs, asked for penalties", ", pmc_fair", Told::Nothing),
-        Subject::new("cfs, penalties, counters told", ", pmc_fair", Told::Counters),
-        Subject::new("the same with branches", ", pmc_fair(branch = true)", Told::Counters),
-        Subject::new("the same and remembered", ", pmc_fair(branch = true), counters", Told::Counters),
+        Subject::new("cfs", "", Feed::Nothing),
+        Subject::new("cfs, asked for penalties", ", pmc_fair", Feed::Nothing),
+        Subject::new("cfs, penalties, counters published", ", pmc_fair", Feed::Counters),
+        Subject::new("the same with branches", ", pmc_fair(branch = true)", Feed::Counters),
+        Subject::new("the same and remembered", ", pmc_fair(branch = true), counters", Feed::Counters),
     ];
     for _ in 0..ROUNDS {
         subjects.iter_mut().for_each(Subject::round);

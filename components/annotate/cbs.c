@@ -45,7 +45,7 @@ struct cbs_task {
 	u64 used;	       /* (l) ns of the budget */
 	u64 deadline;	       /* (l) ns, absolute; 0: none yet */
 	u64 rate;	       /* (l) booked */
-	u64 policy;	       /* (l) as told */
+	u64 policy;	       /* (l) as reported */
 	u32 state;	       /* (l) enum cbs_state */
 	u32 waits;	       /* (l) hard: for the end of its period */
 };
@@ -145,7 +145,7 @@ static void cbs_fill(struct cbs weir_mem *self, struct cbs_task weir_mem *p, u64
 	p->deadline = begin + p->r.relative;
 }
 
-/* A task that tells no job gets the server that such tasks are given. */
+/* A task that declares no job gets the server that such tasks are given. */
 WEIR_FLAT static void cbs_adopt(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 				struct cbs_task weir_mem *p)
 {

@@ -28,7 +28,7 @@
 #define GROUP_WEIGHT_DEPTH 8u
 
 struct group_weight_task {
-	u32 weight;  /* (l) its own, 0: never told */
+	u32 weight;  /* (l) its own, 0: never set */
 	u32 group;   /* (l) */
 	u32 counted; /* (l) weight with which it competes in its group, 0: it does not */
 	u32 unused;
@@ -36,7 +36,7 @@ struct group_weight_task {
 
 struct group_weight_group {
 	u64 sum;    /* (l) weights of those who compete in it */
-	u32 weight; /* (l) 0: never told, 1024 */
+	u32 weight; /* (l) 0: never set, 1024 */
 	u32 parent; /* (l) less than its own number */
 };
 

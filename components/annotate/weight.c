@@ -26,7 +26,7 @@ struct weight {
 };
 
 struct weight_task {
-	u32 weight;  /* (a) 0: never told */
+	u32 weight;  /* (a) 0: never set */
 	u32 inverse; /* (a) */
 };
 

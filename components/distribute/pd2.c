@@ -122,7 +122,7 @@ static void pd2_catch_up(struct pd2 weir_mem *self, struct weir_rt weir_mem *r, 
 	if (r->state & WEIR_RT_FRESH) {
 		pd2_begin(self, r);
 	} else if (r->x[PD2_DONE] >= r->x[PD2_NEED]) {
-		/* It needs more than it told: another job's worth of windows. */
+		/* It needs more than it declared: another job's worth of windows. */
 		r->x[PD2_START] += r->x[PD2_DONE] / r->x[PD2_NEED] * r->x[PD2_SPAN];
 		r->x[PD2_DONE] %= r->x[PD2_NEED];
 	}

@@ -110,7 +110,7 @@ static void u_edf_take_up(struct weir_rt weir_mem *r, u64 now)
 		r->x[U_EDF_FROM] = r->release + span > now ? r->release : now;
 		r->used = 0;
 	} else if (u_edf_end(r) <= now && r->state & WEIR_RT_READY) {
-		/* It computes longer than it told, or is late: its share goes on. */
+		/* It computes longer than it declared, or is late: its share goes on. */
 		r->x[U_EDF_FROM] = now;
 		r->used = 0;
 	} else if (u_edf_end(r) < now) {

@@ -73,7 +73,7 @@ struct edf_vd {
 	u64 x;	    /* (c) that as a percentage, 0: to be computed */
 	u32 mode;   /* (p) 1: high */
 	u32 warned; /* (p) OVERLOAD was published for the present set */
-	struct edf_vd_task told; /* (p) what is told of the task that is being looked at */
+	struct edf_vd_task declared; /* (p) by the task that is being looked at */
 };
 
 WEIR_COMPONENT(
@@ -159,7 +159,7 @@ static void edf_vd_unbook(struct edf_vd weir_mem *self, struct edf_vd_task weir_
 	p->load = p->load_hi = 0;
 }
 
-/* What is told of @t, into `told`; without a job whose deadline is known `due` is 0. */
+/* What @t has declared, into `declared`; without a job whose deadline is known `due` is 0. */
 WEIR_HELPER int edf_vd_ask(struct edf_vd weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg)
 {
@@ -167,21 +167,21 @@ WEIR_HELPER int edf_vd_ask(struct edf_vd weir_mem *self weir_arg,
 	struct weir_sched weir_mem *s = self->inst.sched;
 	int unknown = weir_request(s, &msg);
 
-	self->told.wcet = msg.value;
-	self->told.relative = msg.value2;
+	self->declared.wcet = msg.value;
+	self->declared.relative = msg.value2;
 	msg.topic = WEIR_TOPIC_DEADLINE;
 	msg.value = msg.value2 = 0;
-	unknown = unknown || weir_request(s, &msg) || msg.value < self->told.relative;
-	self->told.due = unknown ? 0 : msg.value;
-	self->told.period = msg.value2 ? msg.value2 : self->told.relative;
+	unknown = unknown || weir_request(s, &msg) || msg.value < self->declared.relative;
+	self->declared.due = unknown ? 0 : msg.value;
+	self->declared.period = msg.value2 ? msg.value2 : self->declared.relative;
 	msg.topic = WEIR_TOPIC_CRITICALITY;
 	msg.value = msg.value2 = 0;
 	if (weir_request(s, &msg) || msg.value != WEIR_CRITICALITY_HI)
 		msg.value = msg.value2 = 0;
-	self->told.level = msg.value;
-	if (msg.value && msg.value2 < self->told.wcet)
-		msg.value2 = self->told.wcet;
-	self->told.wcet_hi = msg.value2;
+	self->declared.level = msg.value;
+	if (msg.value && msg.value2 < self->declared.wcet)
+		msg.value2 = self->declared.wcet;
+	self->declared.wcet_hi = msg.value2;
 	return 0;
 }
 
@@ -189,23 +189,24 @@ WEIR_HELPER int edf_vd_ask(struct edf_vd weir_mem *self weir_arg,
 WEIR_FLAT static void edf_vd_learn(struct edf_vd weir_mem *self, struct weir_task weir_mem *t)
 {
 	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
-	const struct edf_vd_task weir_mem *told = &self->told;
+	const struct edf_vd_task weir_mem *declared = &self->declared;
 
 	edf_vd_ask(self, t);
-	if (p->due != told->due)
+	if (p->due != declared->due)
 		p->aside = 0;
-	p->due = told->due;
-	if (!told->due || !told->relative)
+	p->due = declared->due;
+	if (!declared->due || !declared->relative)
 		return;
-	if (p->wcet == told->wcet && p->relative == told->relative && p->period == told->period &&
-	    p->level == told->level && p->wcet_hi == told->wcet_hi)
+	if (p->wcet == declared->wcet && p->relative == declared->relative &&
+	    p->period == declared->period && p->level == declared->level &&
+	    p->wcet_hi == declared->wcet_hi)
 		return;
 	edf_vd_unbook(self, p);
-	p->wcet = told->wcet;
-	p->relative = told->relative;
-	p->period = told->period;
-	p->level = told->level;
-	p->wcet_hi = told->wcet_hi;
+	p->wcet = declared->wcet;
+	p->relative = declared->relative;
+	p->period = declared->period;
+	p->level = declared->level;
+	p->wcet_hi = declared->wcet_hi;
 	p->load = edf_vd_load(p->wcet, p->period);
 	p->load_hi = edf_vd_load(p->wcet_hi, p->period);
 	if (p->level == WEIR_CRITICALITY_HI) {

@@ -18,7 +18,7 @@
  *
  * One instance per CPU. A slot begins at all times that are `offset` modulo `period`, and lasts `length`; equal clocks and
  * equal rows make the members of a gang start at once, without a message. In its slot a member runs for as long as the slot lasts; if it
- * blocks, the CPU goes to best effort until it wakes. If two slots meet, the one that was told first has the CPU;
+ * blocks, the CPU goes to best effort until it wakes. If two slots meet, the one that was announced first has the CPU;
  * the controller sees to it that they never do.
  *
  * A row comes as messages GANG_SLOT to a CPU (no CPU: to all): OFFSET, PERIOD and LENGTH of the row, in any order, then FROM,
@@ -50,11 +50,11 @@ struct gang_slots {
 
 struct gang_row {
 	u64 gang;		  /* (l) 0: free */
-	u32 due;		  /* (l) `next` has been told, and is not in force yet */
-	u32 telling;		  /* (l) FROM has not come yet */
+	u32 due;		  /* (l) `next` is announced and not in force yet */
+	u32 announcing;		  /* (l) FROM has not come yet */
 	struct gang_slots now;	  /* (l) in force */
 	struct gang_slots next;	  /* (l) in force from its `from` on */
-	struct gang_slots staged; /* (l) being told */
+	struct gang_slots staged; /* (l) being announced */
 };
 
 struct gang {
@@ -167,7 +167,7 @@ WEIR_HELPER u64 gang_row_at(struct gang weir_mem *self weir_arg, u64 number)
 
 		if (r->gang == number)
 			return i;
-		if (free == GANG_ROWS && !r->now.length && !r->due && !r->telling)
+		if (free == GANG_ROWS && !r->now.length && !r->due && !r->announcing)
 			free = i;
 	}
 	return free;
@@ -178,7 +178,7 @@ static int gang_commit(struct gang weir_mem *self, struct gang_row weir_mem *r, 
 {
 	struct gang_slots weir_mem *s = &r->staged;
 
-	r->telling = 0;
+	r->announcing = 0;
 	if (s->length && (!s->period || s->length > s->period || s->offset >= s->period))
 		return -WEIR_EINVAL;
 	s->from = from;
@@ -198,7 +198,7 @@ static int gang_tell(struct gang weir_mem *self, u64 number, u32 field, u64 valu
 	if (i >= self->nr)
 		self->nr = i + 1;
 	r->gang = number;
-	r->telling = 1;
+	r->announcing = 1;
 	if (field == WEIR_GANG_OFFSET)
 		r->staged.offset = value;
 	else if (field == WEIR_GANG_PERIOD)
@@ -377,7 +377,7 @@ WEIR_ENTRY void gang_take_state(struct gang weir_mem *self, struct gang weir_mem
 
 		to->gang = from->gang;
 		to->due = from->due;
-		to->telling = from->telling;
+		to->announcing = from->announcing;
 		gang_copy(&to->now, &from->now);
 		gang_copy(&to->next, &from->next);
 		gang_copy(&to->staged, &from->staged);

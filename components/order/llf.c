@@ -76,7 +76,7 @@ WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR
 
 /*
  * Tell the framework how urgent the running tasks are by now, once an instant: afterwards a CPU that was
- * told to give way counts with what it is to run (weir_preempt()).
+ * asked to give way counts with what it is to run (weir_preempt()).
  */
 static void llf_weigh(struct llf weir_mem *self)
 {
@@ -178,7 +178,7 @@ static void llf_arm(struct llf weir_mem *self)
 
 /*
  * @t takes the CPU of a running task of more laxity: of the most there is, and among equals of the youngest
- * one, as older tasks go first. 1: it is told to give way; 0: none, or a CPU is idle.
+ * one, as older tasks go first. 1: it is asked to give way; 0: none, or a CPU is idle.
  */
 static int llf_preempt(struct llf weir_mem *self, struct weir_task weir_mem *t, u64 key)
 {
@@ -201,7 +201,7 @@ static int llf_preempt(struct llf weir_mem *self, struct weir_task weir_mem *t, 
 			u64 k = weir_cpu_key(s, at);
 
 			bits &= bits - 1;
-			/* It chooses, and is not yet told what for. */
+			/* It chooses, and has not yet been asked to give way. */
 			if (!runs && k == WEIR_KEY_NONE && weir_load(&s->cpus[at].online)) {
 				weir_cas(&s->cpus[at].curr_key, k, key);
 				return 0;

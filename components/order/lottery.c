@@ -58,7 +58,7 @@ static u64 lottery_draw(struct weir_sched weir_mem *s)
 		x <<= 1;
 		whole++;
 	}
-	/* What is left lies between 1 and 2: squared it tells one bit more of its logarithm. */
+	/* What is left lies between 1 and 2: squared it gives one bit more of its logarithm. */
 	x >>= 32;
 	for (u32 i = 0; i < weir_limit(20) && weir_loop; i++) {
 		x = x * x >> 31;

@@ -52,15 +52,15 @@
 struct rbed_task {
 	struct weir_rate_task rated; /* (p) first, as weir/kit/rate_alloc.h wants it */
 	u64 seen;		     /* (p) EXECUTED when `used` was right */
-	u64 due;		     /* (p) of the job, as told; ns, absolute */
+	u64 due;		     /* (p) of the job, as declared; ns, absolute */
 	u64 wcet;		     /* (p) what was booked for, with `relative` and the period */
 	u64 relative;		     /* (p) */
 	u32 late;		     /* (p) DEADLINE_MISS was published for the job */
 	u32 place;		     /* (l) in the heap */
 };
 
-/* What is told of a task, ns. */
-struct rbed_told {
+/* What a task has declared, ns. */
+struct rbed_declared {
 	u64 wcet;
 	u64 relative;
 	u64 due;
@@ -72,11 +72,11 @@ enum rbed_event { RBED_MOVED, RBED_WOKEN, RBED_GAVE_UP };
 
 struct rbed {
 	struct weir_instance inst;
-	struct weir_timerqueue due;   /* real-time tasks that wait for their next period */
-	u64 slice;		      /* (c) ns */
-	u64 floor;		      /* (c) percent */
-	struct weir_rate_alloc rates; /* (p) */
-	struct rbed_told told;	      /* (p) of the task that is being looked at */
+	struct weir_timerqueue due;    /* real-time tasks that wait for their next period */
+	u64 slice;		       /* (c) ns */
+	u64 floor;		       /* (c) percent */
+	struct weir_rate_alloc rates;  /* (p) */
+	struct rbed_declared declared; /* (p) of the task that is being looked at */
 };
 
 WEIR_COMPONENT(
@@ -223,7 +223,7 @@ static int rbed_admit(struct rbed weir_mem *self, struct weir_task weir_mem *t,
 	return 0;
 }
 
-/* What is told of @t, into `told`. 1: it has a job and a deadline. */
+/* What @t has declared, into `declared`. 1: it has a job and a deadline. */
 WEIR_HELPER int rbed_ask(struct rbed weir_mem *self weir_arg, struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_JOB, .task = t };
@@ -231,15 +231,16 @@ WEIR_HELPER int rbed_ask(struct rbed weir_mem *self weir_arg, struct weir_task w
 
 	if (weir_request(s, &msg))
 		return 0;
-	self->told.wcet = msg.value;
-	self->told.relative = msg.value2;
+	self->declared.wcet = msg.value;
+	self->declared.relative = msg.value2;
 	msg.topic = WEIR_TOPIC_DEADLINE;
 	msg.value = msg.value2 = 0;
 	if (weir_request(s, &msg))
 		return 0;
-	self->told.due = msg.value;
-	self->told.period = msg.value2 ? msg.value2 : self->told.relative;
-	return self->told.wcet && self->told.relative && msg.value >= self->told.relative;
+	self->declared.due = msg.value;
+	self->declared.period = msg.value2 ? msg.value2 : self->declared.relative;
+	return self->declared.wcet && self->declared.relative &&
+	       msg.value >= self->declared.relative;
 }
 
 /* Ask what the task is. 1: less is left to best effort than before. */
@@ -247,7 +248,7 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg)
 {
 	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
-	const struct rbed_told weir_mem *told = &self->told;
+	const struct rbed_declared weir_mem *declared = &self->declared;
 	u32 kind;
 
 	if (!rbed_ask(self, t)) {
@@ -261,23 +262,23 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	kind = WEIR_RATE_HARD;
 	if (weir_property(self->inst.sched, WEIR_TOPIC_CRITICALITY, t) == WEIR_CRITICALITY_LO)
 		kind = WEIR_RATE_SOFT;
-	if (p->wcet == told->wcet && p->relative == told->relative &&
+	if (p->wcet == declared->wcet && p->relative == declared->relative &&
 	    (p->rated.kind == kind ||
 	     (p->rated.kind == WEIR_RATE_BEST_EFFORT && kind == WEIR_RATE_HARD))) {
 		/* A refused task is not asked for again; its period is that of its turn. */
-		if (p->rated.kind == WEIR_RATE_BEST_EFFORT || p->rated.period == told->period) {
-			if (p->due != told->due)
+		if (p->rated.kind == WEIR_RATE_BEST_EFFORT || p->rated.period == declared->period) {
+			if (p->due != declared->due)
 				p->late = 0;
-			p->due = told->due;
+			p->due = declared->due;
 			return 0;
 		}
 	}
-	p->wcet = told->wcet;
-	p->relative = told->relative;
-	p->rated.period = told->period;
+	p->wcet = declared->wcet;
+	p->relative = declared->relative;
+	p->rated.period = declared->period;
 	if (p->rated.kind <= WEIR_RATE_BEST_EFFORT)
 		p->rated.begun = 0;
-	p->due = told->due;
+	p->due = declared->due;
 	p->late = 0;
 	return rbed_admit(self, t, p, kind);
 }

@@ -26,7 +26,7 @@ struct watermark {
 	struct weir_instance inst;
 	u64 high; /* (c) */
 	u64 low;  /* (c) */
-	u32 over; /* (p) the high mark was told last */
+	u32 over; /* (p) the high mark was reported last */
 };
 
 WEIR_COMPONENT(watermark, .summary = "pass tasks on and report when many or few wait",

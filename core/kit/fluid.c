@@ -39,7 +39,7 @@ static u64 fluid_ends(const struct weir_rt weir_mem *r)
 	return r->x[WEIR_FLUID_FROM] + r->x[WEIR_FLUID_SPAN];
 }
 
-/* A job began, or one that computes longer than it told gets the time of another. */
+/* A job began, or one that computes longer than it declared gets the time of another. */
 static void fluid_begin(struct weir_rt weir_mem *r, u64 now)
 {
 	u64 span = r->deadline - r->release;

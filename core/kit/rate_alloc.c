@@ -190,14 +190,15 @@ WEIR_GLOBAL int weir_rate_squeeze(struct weir_instance weir_mem *self weir_arg,
 }
 
 WEIR_GLOBAL int weir_rate_period(const struct weir_rate_alloc weir_mem *all weir_arg,
-				 struct weir_rate_task weir_mem *p weir_arg, u64 told, u64 budget)
+				 struct weir_rate_task weir_mem *p weir_arg, u64 declared,
+				 u64 budget)
 {
 	if (!budget)
 		budget = 1;
-	if (!p->begun || told > p->release) {
+	if (!p->begun || declared > p->release) {
 		p->begun = 1;
 		p->epoch = all->epoch;
-		p->release = told;
+		p->release = declared;
 		p->limit = budget;
 		p->used = 0;
 	}

@@ -91,7 +91,7 @@ WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg, struct 
 
 /*
  * The CPU behind @pipe, allowed by @mask, that runs the task least urgent of those less urgent than @key; none if one is idle.
- * One that chooses and is not yet told what for runs the least urgent of all: nothing.
+ * One that chooses and has not yet been asked to give way runs the least urgent of all: nothing.
  */
 WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg, const struct weir_cpumask weir_mem *mask weir_arg,
 				  u64 key)

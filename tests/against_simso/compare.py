@@ -85,9 +85,9 @@ def agrees(ours, truth, record, tie, settled):
 
 def judge_uni(options, made, topology, scheduler, where):
     ours, theirs = both(options, made, topology, scheduler, where)
-    told = [k for k, j in ours.items() if j.deadline < made.duration and j.told_missed != j.missed]
-    if told:
-        return OURS, f"the column `missed` of {told[0]} is wrong"
+    late = [k for k, j in ours.items() if j.deadline < made.duration and j.told_missed != j.missed]
+    if late:
+        return OURS, f"the column `missed` of {late[0]} is wrong"
     wrong = differences(ours, theirs, full)
     if not wrong:
         return SAME, ""

@@ -37,7 +37,7 @@ struct weir_pipe {
 	u32 keyed;	/* (b) */
 	u32 postponed;	/* (c) processed when an exit behind it is asked */
 	u32 pending;	/* (p) 1 + the CPU on whose worklist it is, or waiting if postponed; 0: neither */
-	u32 rebuild;	/* (p) the log does not tell all: present every task anew */
+	u32 rebuild;	/* (p) the log is not complete: present every task anew */
 	u32 nr;		/* (a) tasks, written under the lock */
 	u32 nr_log;	/* (p) */
 	u32 cap_log;	/* (p) */

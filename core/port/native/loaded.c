@@ -32,8 +32,8 @@ void weir_host_learn_class(struct weir_sched *s, u32 id, const struct weir_class
 		s->classes[id] = *class;
 }
 
-/* An error of a message or a timer: as of an update, it is counted and told. */
-static int told(struct weir_instance *i, int result)
+/* An error of a message or a timer: as of an update, it is counted and reported. */
+static int counted(struct weir_instance *i, int result)
 {
 	if (result < 0 && result != -WEIR_EAGAIN)
 		weir_fault(i->sched, i->idx, result);
@@ -75,7 +75,7 @@ static int call_timer(struct weir_instance *i)
 
 int weir_loaded_timer(struct weir_instance *i)
 {
-	return told(i, call_timer(i));
+	return counted(i, call_timer(i));
 }
 
 int weir_loaded_task_init(struct weir_instance *i, struct weir_task *t)
@@ -105,7 +105,7 @@ static int call_on(struct weir_instance *i, const struct weir_msg *msg)
 
 int weir_loaded_on(struct weir_instance *i, const struct weir_msg *msg)
 {
-	return told(i, call_on(i, msg));
+	return counted(i, call_on(i, msg));
 }
 
 static int call_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in)
@@ -115,7 +115,7 @@ static int call_follow(struct weir_instance *i, const struct weir_msg *msg, stru
 
 int weir_loaded_follow(struct weir_instance *i, const struct weir_msg *msg, struct weir_pipe *in)
 {
-	return told(i, call_follow(i, msg, in));
+	return counted(i, call_follow(i, msg, in));
 }
 
 int weir_loaded_answer(struct weir_instance *i, struct weir_msg *msg)

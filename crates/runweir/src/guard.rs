@@ -46,7 +46,7 @@ pub struct GuardArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print nothing; the exit status tells
+    /// Print nothing; the exit status says
     #[arg(short, long)]
     pub quiet: bool,
 }

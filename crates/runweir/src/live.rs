@@ -170,7 +170,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
                 note(&format!("counters: none; {why}. Components that listen to COUNTERS hear nothing"))
             }
         }
-        live.untold().iter().for_each(|what| note(what));
+        live.unsupported().iter().for_each(|what| note(what));
     }
     let steering = script.map(|s| s.begin(&live, args.quiet)).transpose()?;
     let duration = args.duration.or_else(|| found.as_ref()?.file.duration_ns);

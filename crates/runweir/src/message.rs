@@ -92,7 +92,7 @@ impl Parts {
             if key == "what" && topic.eq_ignore_ascii_case("STATUS") {
                 let at = STATUS_QUERIES.iter().position(|q| q.eq_ignore_ascii_case(text));
                 let Some(at) = at else {
-                    let help = format!("STATUS tells {}", STATUS_QUERIES.join(", "));
+                    let help = format!("STATUS answers {}", STATUS_QUERIES.join(", "));
                     return wrong(format!("STATUS knows no `{text}`"), &help);
                 };
                 parts.value = Number::Unsigned(at as u64);
@@ -151,11 +151,11 @@ pub fn request(args: &RequestArgs) -> Result<ExitCode> {
     let socket = client::socket_path(args.socket.as_deref());
     let wish = Ask { topic: args.topic.clone(), task, cpu, value, value2 };
     let answer = client::request(&socket, &wish).map_err(crate::live::fault)?;
-    output::print(&if args.json { output::json(&answer)? } else { tell(&answer) })?;
+    output::print(&if args.json { output::json(&answer)? } else { describe(&answer) })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(answer: &Answered) -> String {
+fn describe(answer: &Answered) -> String {
     let show = |n: Number| match n {
         Number::Unsigned(n) => n.to_string(),
         Number::Signed(n) => n.to_string(),
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn answers_are_told_in_a_line() {
-        let of = |answer: Answered| tell(&answer);
+        let of = |answer: Answered| describe(&answer);
         let base = Answered { topic: "TENANT".into(), task: Some(7), ..Answered::default() };
         assert_eq!(
             of(Answered { fields: [("tenant".into(), 3)].into(), ..base.clone() }),

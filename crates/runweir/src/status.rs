@@ -85,10 +85,10 @@ fn table(s: &Snapshot, rows: usize) -> String {
         (t.no_memory, "tasks without memory"),
         (t.lost_events, "lost events"),
     ];
-    let told: Vec<String> =
+    let mishaps: Vec<String> =
         mishaps.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    if !told.is_empty() {
-        line(format!("mishaps    {}", told.join(", ")));
+    if !mishaps.is_empty() {
+        line(format!("mishaps    {}", mishaps.join(", ")));
     }
     waits(&mut line, s);
     calls(&mut line, s);

@@ -22,7 +22,7 @@ pub fn install() -> Result<()> {
     install_saying("ending the run with the results so far; once more ends at once and keeps nothing")
 }
 
-/// The same; `words` tell the user what happens now.
+/// The same; `words` say what happens now.
 pub fn install_saying(words: &'static str) -> Result<()> {
     ctrlc::set_handler(move || {
         if !STOP.swap(true, Ordering::Relaxed) {

@@ -73,12 +73,12 @@ pub fn switch(args: &SwitchArgs) -> Result<ExitCode> {
     if args.json {
         output::print(&output::json(&done)?)?;
     } else if !args.quiet {
-        output::print(&tell(&done))?;
+        output::print(&describe(&done))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(done: &Switched) -> String {
+fn describe(done: &Switched) -> String {
     let r = &done.report;
     if done.dry_run {
         return format!(

@@ -19,7 +19,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Shortest time between two pictures: each costs the machine a look at all tasks.
 const SHORTEST: Duration = Duration::from_millis(50);
-/// Size of a picture without a terminal, where the environment does not tell.
+/// Size of a picture without a terminal, where the environment does not say.
 const SIZE: (u16, u16) = (100, 50);
 
 #[derive(Debug, Args)]
@@ -74,6 +74,6 @@ fn terminal(e: &dyn std::fmt::Display) -> Fault {
 
 /// A size that the shell exports.
 fn size(variable: &str, otherwise: u16) -> u16 {
-    let told = std::env::var(variable).ok().and_then(|v| v.parse().ok());
-    told.filter(|n| (20..=1000).contains(n)).unwrap_or(otherwise)
+    let given = std::env::var(variable).ok().and_then(|v| v.parse().ok());
+    given.filter(|n| (20..=1000).contains(n)).unwrap_or(otherwise)
 }

@@ -141,18 +141,18 @@ pub fn vm(args: &VmArgs) -> Result<ExitCode> {
     catch_signals()?;
 
     let steps = Steps::new(!args.quiet);
-    let tell = |step: &Step| steps.show(step);
+    let on_step = |step: &Step| steps.show(step);
     let cache = Cache::open().map_err(fault)?;
     let kernel = match own_kernel {
         Some(kernel) => kernel,
-        None => kernel::ensure(&cache, &tell).map_err(|e| if stopped() { ended() } else { fault(e) })?,
+        None => kernel::ensure(&cache, &on_step).map_err(|e| if stopped() { ended() } else { fault(e) })?,
     };
     if topology.is_some() {
         kernel.takes_schedulers().map_err(fault)?;
     } else if let Some(why) = kernel.damage.as_ref().filter(|_| !args.quiet) {
         show(&[Diag::warning(format!("schedulers cannot be loaded into kernel {}: {why}", kernel.version))]);
     }
-    let kvm = accel.is_kvm(&cache, &kernel, &STOP, &tell).map_err(fault)?;
+    let kvm = accel.is_kvm(&cache, &kernel, &STOP, &on_step).map_err(fault)?;
     steps.finish();
 
     let memory_mib = args.memory.unwrap_or_else(|| layout.default_memory());

@@ -101,10 +101,10 @@ pub fn optimal(tasks: &[Task], m: u32, quantum: u64) -> Finding {
 ///
 /// A. Srinivasan and S. Baruah 2002: with the threshold `m / (2m - 1)` that is never less than `m^2 / (2m - 1)`;
 /// T. Baker 2005: with 1/2 never less than `(m + 1) / 2`. Here the set at hand decides; which tasks are heavy follows from
-/// the `told` values, those that the scheduler knows. O(n).
-pub fn edf_us(told: &[Task], tasks: &[Task], m: u32, threshold: &Exact) -> Finding {
+/// the `declared` values, those that the scheduler knows. O(n).
+pub fn edf_us(declared: &[Task], tasks: &[Task], m: u32, threshold: &Exact) -> Finding {
     let (heavy, light): (Vec<_>, Vec<_>) =
-        told.iter().zip(tasks).partition(|(told, _)| told.utilization() > *threshold);
+        declared.iter().zip(tasks).partition(|(declared, _)| declared.utilization() > *threshold);
     let of = |some: Vec<(&Task, &Task)>| some.into_iter().map(|(_, t)| t.clone()).collect::<Vec<_>>();
     let (heavy, light) = (of(heavy), of(light));
     let left = (m as usize).saturating_sub(heavy.len()) as u32;

@@ -23,7 +23,7 @@ pub struct Overheads {
     pub migration_ns: u64,
     /// A decision of the scheduler, with all its code.
     pub decision_ns: u64,
-    /// The interrupt that releases a job, and that which tells another CPU of it.
+    /// The interrupt that releases a job, and the one that notifies another CPU of it.
     pub release_ns: u64,
     /// A tick, and its period; no tick where that is 0.
     pub tick_ns: u64,

@@ -64,27 +64,27 @@ pub fn analyze(tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
 const UNFORESEEN: &str = "the policy plans with the declared execution times, which do not include the costs";
 
 /// The same for tasks that compute for longer than declared, as with the costs of scheduling
-/// ([`crate::Overheads::inflate`]): `told` are the same tasks as it knows them. Who is placed where and who counts as
-/// heavy goes by what is told. Tests of policies that plan with computing times do not apply then.
+/// ([`crate::Overheads::inflate`]): `declared` are the same tasks as it knows them. Who is placed where and who counts as
+/// heavy goes by what is declared. Tests of policies that plan with computing times do not apply then.
 ///
 /// # Panics
 /// As [`analyze`], and where there are not as many of both.
-pub fn analyze_beyond(told: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
+pub fn analyze_beyond(declared: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
     assert!(
         !tasks.is_empty() && m > 0 && tasks.iter().all(|t| t.period > 0),
         "there is something to analyze"
     );
-    assert_eq!(told.len(), tasks.len(), "they are the same tasks");
+    assert_eq!(declared.len(), tasks.len(), "they are the same tasks");
     let milder = !can_be_synchronous(tasks);
     let mut found = vec![global_bounds::feasible(tasks, m, milder)];
     if let Policy::Partitioned { fit, bound_pct, local } = policy {
-        found.push(partitioned(told, tasks, m, *fit, *bound_pct, local));
+        found.push(partitioned(declared, tasks, m, *fit, *bound_pct, local));
     } else if m == 1 {
-        found.extend(one_cpu(told, tasks, policy, milder));
+        found.extend(one_cpu(declared, tasks, policy, milder));
     } else {
-        found.extend(many_cpus(told, tasks, m, policy));
+        found.extend(many_cpus(declared, tasks, m, policy));
     }
-    if told != tasks {
+    if declared != tasks {
         let plans = |f: &Finding| ["optimal", "edzl"].contains(&f.id);
         found = found.into_iter().map(|f| if plans(&f) { f.inapplicable(UNFORESEEN) } else { f }).collect();
     }
@@ -101,7 +101,7 @@ pub fn conclude(found: &[Finding]) -> Verdict {
     }
 }
 
-fn one_cpu(told: &[Task], tasks: &[Task], policy: &Policy, milder: bool) -> Vec<Finding> {
+fn one_cpu(declared: &[Task], tasks: &[Task], policy: &Policy, milder: bool) -> Vec<Finding> {
     match policy {
         Policy::Fixed(by) => {
             let ranked = ranked(tasks, *by);
@@ -121,7 +121,7 @@ fn one_cpu(told: &[Task], tasks: &[Task], policy: &Policy, milder: bool) -> Vec<
         // What EDF can do EDZL can do: a task without laxity exists only where EDF misses.
         Policy::Edzl => vec![uni_edf::full_utilization(tasks), uni_edf::quick_demand(tasks, milder)],
         Policy::EdfUs { threshold_pct } => {
-            vec![global_bounds::edf_us(told, tasks, 1, &ratio(*threshold_pct, 100))]
+            vec![global_bounds::edf_us(declared, tasks, 1, &ratio(*threshold_pct, 100))]
         }
         Policy::RmUs => vec![global_bounds::rm_us(tasks, 1)],
         Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, 1, *quantum_ns)],
@@ -129,7 +129,7 @@ fn one_cpu(told: &[Task], tasks: &[Task], policy: &Policy, milder: bool) -> Vec<
     }
 }
 
-fn many_cpus(told: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
+fn many_cpus(declared: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
     let edf = || {
         vec![
             global_bounds::gfb(tasks, m),
@@ -156,7 +156,7 @@ fn many_cpus(told: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<Find
             found
         }
         Policy::EdfUs { threshold_pct } => {
-            vec![global_bounds::edf_us(told, tasks, m, &ratio(*threshold_pct, 100))]
+            vec![global_bounds::edf_us(declared, tasks, m, &ratio(*threshold_pct, 100))]
         }
         Policy::RmUs => vec![global_bounds::rm_us(tasks, m)],
         Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, m, *quantum_ns)],
@@ -165,14 +165,21 @@ fn many_cpus(told: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<Find
 }
 
 /// Each CPU by itself, with the tests of the local policy.
-fn partitioned(told: &[Task], tasks: &[Task], m: u32, fit: Fit, bound_pct: u64, local: &Policy) -> Finding {
-    let placed = partition(told, m, fit, bound_pct);
+fn partitioned(
+    declared: &[Task],
+    tasks: &[Task],
+    m: u32,
+    fit: Fit,
+    bound_pct: u64,
+    local: &Policy,
+) -> Finding {
+    let placed = partition(declared, m, fit, bound_pct);
     let mut response = vec![None; tasks.len()];
     let mut verdict = Verdict::Schedulable;
     let mut failed = None;
     for (cpu, own) in placed.cpus.iter().enumerate().filter(|c| !c.1.is_empty()) {
         let of = |all: &[Task]| own.iter().map(|i| all[*i].clone()).collect::<Vec<_>>();
-        let found = analyze_beyond(&of(told), &of(tasks), 1, local);
+        let found = analyze_beyond(&of(declared), &of(tasks), 1, local);
         for bounds in found.iter().map(|f| &f.response).filter(|r| !r.is_empty()) {
             own.iter().zip(bounds).for_each(|(i, r)| response[*i] = *r);
         }
@@ -277,26 +284,27 @@ mod tests {
     #[test]
     fn what_is_told_places_tasks() {
         let policy = Policy::Partitioned { fit: Fit::First, bound_pct: 100, local: Box::new(Policy::Edf) };
-        let told = [Task::implicit(50, 100), Task::implicit(50, 100), Task::implicit(20, 100)];
+        let declared = [Task::implicit(50, 100), Task::implicit(50, 100), Task::implicit(20, 100)];
         let longer = [Task::implicit(51, 100), Task::implicit(51, 100), Task::implicit(21, 100)];
         assert_eq!(analyze(&longer, 2, &policy)[1].verdict, Verdict::Schedulable);
-        let found = &analyze_beyond(&told, &longer, 2, &policy)[1];
+        let found = &analyze_beyond(&declared, &longer, 2, &policy)[1];
         assert!(found.verdict == Verdict::Unschedulable && found.remark.contains("CPU 0"), "{found:?}");
         // Heavy by declared times: two tasks of half a CPU are not.
-        let heavy = |told: &[Task]| {
-            analyze_beyond(told, &longer, 2, &Policy::EdfUs { threshold_pct: 50 })[1].remark.clone()
+        let heavy = |declared: &[Task]| {
+            analyze_beyond(declared, &longer, 2, &Policy::EdfUs { threshold_pct: 50 })[1].remark.clone()
         };
-        assert!(heavy(&told).starts_with("0 heavy") && heavy(&longer).starts_with("2 heavy"));
+        assert!(heavy(&declared).starts_with("0 heavy") && heavy(&longer).starts_with("2 heavy"));
     }
 
     /// What plans with computing times ends its plan too early where jobs take longer.
     #[test]
     fn plans_hold_only_what_is_told() {
-        let (told, longer) = ([Task::implicit(1, 4)], [Task::implicit(2, 4)]);
+        let (declared, longer) = ([Task::implicit(1, 4)], [Task::implicit(2, 4)]);
         for (policy, m) in [(Policy::Optimal { quantum_ns: 0 }, 1), (Policy::Edzl, 2)] {
-            let with = |told: &[Task]| analyze_beyond(told, &longer, m, &policy).pop().expect("a test");
+            let with =
+                |declared: &[Task]| analyze_beyond(declared, &longer, m, &policy).pop().expect("a test");
             assert_eq!(with(&longer).verdict, Verdict::Schedulable);
-            assert_eq!(with(&told).verdict, Verdict::Undecided);
+            assert_eq!(with(&declared).verdict, Verdict::Undecided);
         }
     }
 

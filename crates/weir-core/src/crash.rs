@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a loaded component did to the call in which it ran: `core/port/native/guard.c` ends the call, and this tells of it.
+//! What a loaded component did to the call in which it ran: `core/port/native/guard.c` ends the call, and this reports it.
 //!
 //! A [`Crash`] travels as the payload of an unwinding panic, without a message: the scheduler that it happened in must not be
 //! called again, and the caller catches the payload with [`catch`].

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The border for messages from outside: which topics a user may publish, and what such a message carries.
 //!
-//! Components take what the runtime tells them on trust. A scenario and the control socket ask here first, and
+//! Components trust what the runtime reports. A scenario and the control socket ask here first, and
 //! nowhere else.
 
 use std::fmt;

@@ -609,7 +609,7 @@ impl Sched {
         })
     }
 
-    /// Tell what `t` did on CPU `on` since the last such message.
+    /// Report what `t` did on CPU `on` since the last such message.
     pub fn tell_counters(&mut self, cpu: u32, on: u32, t: TaskId, counts: &Counters) -> Result<(), Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // The field is a union in C, of pointers to what the topic carries.

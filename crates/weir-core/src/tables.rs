@@ -24,7 +24,7 @@ pub struct Tables {
     pub(crate) nr_domains: u32,
 }
 
-/// Name and class of an instance: what tells whether a new one continues it.
+/// Name and class of an instance: by which a new one is recognised as its continuation.
 pub type Identity = (String, u16);
 
 impl Tables {

@@ -439,7 +439,7 @@ pub(crate) fn findings(component: &Component, text: &str, said: &str) -> Vec<Fin
     let mut found: Vec<(usize, Finding)> = Vec::new();
     for (i, r) in remarks.iter().enumerate().filter(|(_, r)| r.kind != "note") {
         let warning = r.kind == "warning";
-        // A macro of ours went wrong: the notes behind tell where the author used it.
+        // A macro of ours went wrong: the notes behind say where the author used it.
         let notes = remarks[i + 1..].iter().take_while(|n| n.kind == "note");
         let place = std::iter::once(r).chain(notes).find(|n| n.file == path);
         let Some(place) = place else {

@@ -401,14 +401,14 @@ fn used_topics(file: &Text, listed: &Listed, helped: bool, found: &mut Findings)
         (&asked, &listed.asks, "asks", "asks about"),
     ] {
         let Some(list) = list else { continue };
-        let mut told = Vec::new();
+        let mut seen = Vec::new();
         for w in used {
-            if list.iter().any(|l| l.text == w.text) || told.contains(&w.text) {
+            if list.iter().any(|l| l.text == w.text) || seen.contains(&w.text) {
                 continue;
             }
             let message = format!("its descriptor does not say that it {verb} {}, which this does", w.text);
             found.error(w.at.clone(), message, format!("add it: .{field} = WEIR_TOPIC_BIT({})", w.text));
-            told.push(w.text.clone());
+            seen.push(w.text.clone());
         }
     }
     let by_variable = file.calls("weir_publish").count() > file.mentioned("weir_publish").len();

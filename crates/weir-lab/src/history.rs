@@ -255,7 +255,7 @@ impl World {
                     self.tasks.swap_remove(i);
                 }
             }
-            Op::Priority { n, value } => self.tell(n, Topic::Priority, value as i64 as u64)?,
+            Op::Priority { n, value } => self.notify_value(n, Topic::Priority, value as i64 as u64)?,
             // Small ones are all past, and often equal; the others lie about now.
             Op::Deadline { n, value } => {
                 let at = if value < 64 { u64::from(value % 5) } else { u64::from(value) * STEP_NS };
@@ -266,7 +266,7 @@ impl World {
                 self.tell_two(n, Topic::Job, wcet, 2 * wcet)?;
             }
             Op::Isa { n, value } => {
-                self.tell(n, Topic::Isa, value.into())?;
+                self.notify_value(n, Topic::Isa, value.into())?;
                 // A program says so in each topic that instances have brought along, too.
                 let Some(i) = self.nth(n, |_| true) else { return Ok(None) };
                 let msg = Msg { task: Some(self.tasks[i].0), value: value.into(), ..Msg::default() };
@@ -408,7 +408,7 @@ impl World {
         let mut waiting = 0;
         for (t, state) in self.tasks.clone() {
             self.lab.affinity(t, CpuSet::new())?;
-            self.lab.tell(Topic::Isa, t, 0)?;
+            self.lab.notify_value(Topic::Isa, t, 0)?;
             if to_the_end && state == State::Unconsidered {
                 self.lab.unblock(0, t)?;
                 self.set(t, State::Schedulable);
@@ -476,7 +476,7 @@ impl World {
         }
     }
 
-    fn tell(&mut self, n: u8, topic: Topic, value: u64) -> Result<(), String> {
+    fn notify_value(&mut self, n: u8, topic: Topic, value: u64) -> Result<(), String> {
         self.tell_two(n, topic, value, 0)
     }
 

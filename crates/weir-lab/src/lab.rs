@@ -189,7 +189,7 @@ impl Lab {
         self.done(r)
     }
 
-    pub fn tell(&mut self, topic: Topic, t: TaskId, value: u64) -> Result<(), String> {
+    pub fn notify_value(&mut self, topic: Topic, t: TaskId, value: u64) -> Result<(), String> {
         self.notify(topic, &Msg { task: Some(t), value, ..Msg::default() })
     }
 

@@ -176,11 +176,11 @@ impl Bench {
             }
             ["priority", t, v] => {
                 let v: i64 = v.parse().map_err(|_| format!("`{v}` is no number"))?;
-                self.tell(Topic::Priority, t, v as u64)
+                self.notify_value(Topic::Priority, t, v as u64)
             }
-            ["weight", t, v] => self.tell(Topic::Weight, t, number(v)?),
-            ["latency", t, v] => self.tell(Topic::Latency, t, time(v)?),
-            ["group", t, v] => self.tell(Topic::Group, t, number(v)?),
+            ["weight", t, v] => self.notify_value(Topic::Weight, t, number(v)?),
+            ["latency", t, v] => self.notify_value(Topic::Latency, t, time(v)?),
+            ["group", t, v] => self.notify_value(Topic::Group, t, number(v)?),
             ["group", g, "weight", w] => {
                 let msg = Msg { value: number(g)?, value2: number(w)?, ..Msg::default() };
                 self.lab.notify(Topic::Group, &msg)
@@ -193,7 +193,7 @@ impl Bench {
                 let value = number::<u64>(g)? | (time(period)? / 1000) << 32;
                 self.lab.notify(Topic::Limit, &Msg { value, value2: time(quota)?, ..Msg::default() })
             }
-            ["gang", t, v] => self.tell(Topic::Gang, t, number(v)?),
+            ["gang", t, v] => self.notify_value(Topic::Gang, t, number(v)?),
             ["gang", t, v, "waits"] => self.tell_two(Topic::Gang, t, number(v)?, 1),
             ["slot", cpu, gang, offset, length, period, from] => {
                 let cpu = if *cpu == "all" { None } else { Some(number(cpu)?) };
@@ -205,7 +205,7 @@ impl Bench {
                 Ok(())
             }
             ["tick", cpu] => self.lab.notify(Topic::Tick, &Msg { cpu: Some(number(cpu)?), ..Msg::default() }),
-            ["deadline", t, v] => self.tell(Topic::Deadline, t, time(v)?),
+            ["deadline", t, v] => self.notify_value(Topic::Deadline, t, time(v)?),
             ["deadline", t, v, period] => self.tell_two(Topic::Deadline, t, time(v)?, time(period)?),
             ["job", t, wcet, relative] => self.tell_two(Topic::Job, t, time(wcet)?, time(relative)?),
             ["criticality", t, level, wcet] => {
@@ -222,11 +222,11 @@ impl Bench {
                 let names = ["other", "fifo", "rr", "batch", "", "idle", "deadline"];
                 let policy = names.iter().position(|n| n == name);
                 let policy = policy.ok_or("write `policy TASK other|fifo|rr|batch|idle|deadline`")?;
-                self.tell(Topic::Policy, t, policy as u64)
+                self.notify_value(Topic::Policy, t, policy as u64)
             }
             ["isa", t, v] => {
                 let isa = self.isa(v)?;
-                self.tell(Topic::Isa, t, isa)
+                self.notify_value(Topic::Isa, t, isa)
             }
             ["publish", topic, t, fields @ ..] => {
                 let own = self.own(topic)?;
@@ -240,7 +240,7 @@ impl Bench {
                 let words = own.payload(&fields).map_err(|(message, help)| format!("{message}: {help}"))?;
                 self.lab.publish(own, &Msg { task, ..Msg::default() }, &words)
             }
-            ["tcb", t, v] => self.tell(Topic::Tcb, t, number(v)?),
+            ["tcb", t, v] => self.notify_value(Topic::Tcb, t, number(v)?),
             ["affinity", t, cpus] => {
                 let mask = match *cpus {
                     "all" => CpuSet::new(),
@@ -405,9 +405,9 @@ impl Bench {
             .ok_or_else(|| format!("no instruction set `{name}`"))
     }
 
-    fn tell(&mut self, topic: Topic, t: &str, value: u64) -> Step {
+    fn notify_value(&mut self, topic: Topic, t: &str, value: u64) -> Step {
         let t = self.task(t)?;
-        self.lab.tell(topic, t, value)
+        self.lab.notify_value(topic, t, value)
     }
 
     fn tell_two(&mut self, topic: Topic, t: &str, value: u64, value2: u64) -> Step {

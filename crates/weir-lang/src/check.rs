@@ -416,7 +416,7 @@ impl<'a> Check<'a> {
         if domain_of.iter().all(|d| *d == 0) {
             return vec![0; n];
         }
-        // One CPU of each domain is enough to tell; a third domain adds nothing.
+        // One CPU of each domain is enough; a third domain adds nothing.
         let mut users: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); n];
         let add = |users: &mut BTreeMap<u32, u32>, more: &BTreeMap<u32, u32>| {
             for (domain, cpu) in more {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the compiler tells the user: where, what, why, and how to mend it.
+//! What the compiler reports: where, what, why, and how to mend it.
 
 use std::fmt;
 use std::ops::Range;

@@ -230,7 +230,7 @@ fn topologies_are_made_of_as_many_components_as_they_say() {
     const WORDS: [&str; 5] = ["Four", "Five", "Six", "Seven", "Eight"];
     let components = weir_core::catalog();
     let files = weir_files(&topologies());
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     for (name, text) in &files {
         let said = |word| text.contains(&format!("{word} components: "));
         let Some(number) = WORDS.iter().position(said) else { continue };
@@ -242,10 +242,10 @@ fn topologies_are_made_of_as_many_components_as_they_say() {
         used.sort_unstable();
         used.dedup();
         assert_eq!(used.len(), number + 4, "{name}");
-        told.push(name.as_str());
+        seen.push(name.as_str());
     }
     for name in ["groups", "linux", "scx-interactive", "scx-pick-two", "scx-simple"] {
-        assert!(told.contains(&name), "{name} does not say how many components it took");
+        assert!(seen.contains(&name), "{name} does not say how many components it took");
     }
 }
 

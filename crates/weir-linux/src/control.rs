@@ -360,11 +360,11 @@ impl Control {
         Ok(answer)
     }
 
-    /// The graph is to do without a CPU that a higher class holds, until the kernel side tells that it is back.
+    /// The graph is to do without a CPU that a higher class holds, until the kernel side reports that it is back.
     pub(crate) fn away(&self, cpu: u32) -> Result<()> {
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let request = LiveRequest { kind: kind::AWAY, cpu, ..empty() };
-        self.post(&desk, &request, "telling that a CPU is taken").map(|_| ())
+        self.post(&desk, &request, "reporting that a CPU is taken").map(|_| ())
     }
 
     /// Put bytes into the staging area; their address.

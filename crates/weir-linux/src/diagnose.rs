@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn each_obstacle_is_named_with_its_remedy() {
         let mut text = String::new();
-        let mut tell =
+        let mut show =
             |title: &str, e: Error| writeln!(text, "# {title} ({:?})\n{e}\n", e.kind).expect("memory");
         let without = |path: &str| {
             let mut system = good();
@@ -447,23 +447,23 @@ mod tests {
             system.0.insert(path, value);
             system
         };
-        tell("no sched_ext", without(SCHED_EXT));
-        tell("no BTF", without(BTF));
+        show("no sched_ext", without(SCHED_EXT));
+        show("no BTF", without(BTF));
         let user = with("/proc/self/status", "CapEff:\t0000000000000000");
-        tell("an ordinary user", preflight(&user).expect_err("an obstacle"));
+        show("an ordinary user", preflight(&user).expect_err("an obstacle"));
         let some = with("/proc/self/status", "CapEff:\t0000008000000000");
-        tell("CAP_BPF alone", preflight(&some).expect_err("an obstacle"));
+        show("CAP_BPF alone", preflight(&some).expect_err("an obstacle"));
         let mut busy = with("/sys/kernel/sched_ext/state", "enabled");
         busy.0.insert("/sys/kernel/sched_ext/root/ops", "bpfland_1.1.4");
-        tell("another scheduler", preflight(&busy).expect_err("an obstacle"));
-        tell("ourselves", ourselves("decentral", Some(77), Path::new("/run/runweir/live.sock")));
-        tell("EBUSY at attachment", attach_failure(libc::EBUSY, "", &busy));
-        tell("EPERM at attachment", attach_failure(libc::EPERM, "", &good()));
-        tell("ENOMEM at attachment", attach_failure(libc::ENOMEM, "", &good()));
-        tell("EINVAL at attachment", attach_failure(libc::EINVAL, "", &good()));
+        show("another scheduler", preflight(&busy).expect_err("an obstacle"));
+        show("ourselves", ourselves("decentral", Some(77), Path::new("/run/runweir/live.sock")));
+        show("EBUSY at attachment", attach_failure(libc::EBUSY, "", &busy));
+        show("EPERM at attachment", attach_failure(libc::EPERM, "", &good()));
+        show("ENOMEM at attachment", attach_failure(libc::ENOMEM, "", &good()));
+        show("EINVAL at attachment", attach_failure(libc::EINVAL, "", &good()));
         let load =
             |log: &str, errno: i32| load_failure(log, errno, &|| Some("/tmp/weir-load.log".into()), &good());
-        tell(
+        show(
             "a function is described wrongly",
             load(
                 "libbpf: extern (func ksym) 'scx_bpf_kick_cpu': func_proto [12] incompatible with vmlinux [3456]\n\
@@ -471,29 +471,29 @@ mod tests {
                 libc::EINVAL,
             ),
         );
-        tell(
+        show(
             "an older verifier",
             load(
                 "libbpf: -- BEGIN PROG LOAD LOG --\nR1 pointer arithmetic on arena prohibited",
                 libc::EACCES,
             ),
         );
-        tell(
+        show(
             "a function is missing",
             load("libbpf: extern (func ksym) 'scx_bpf_create_dsq': not found in kernel or module BTFs", 22),
         );
-        tell(
+        show(
             "no sched_ext_ops",
             load(
                 "libbpf: struct_ops init_kern weir_ops: struct sched_ext_ops is not found in kernel BTF",
                 22,
             ),
         );
-        tell(
+        show(
             "another sched_ext",
             load("libbpf: struct_ops init_kern weir_ops: cannot find member tick in kernel BTF", 95),
         );
-        tell(
+        show(
             "the verifier",
             load(
                 "libbpf: prog 'weir_enqueue': BPF program load failed: Permission denied\n\
@@ -507,9 +507,9 @@ mod tests {
                 libc::EACCES,
             ),
         );
-        tell("no permission", load("libbpf: something", libc::EPERM));
-        tell("no memory", load("", libc::ENOMEM));
-        tell("anything else", load("libbpf: the last words\n\n", libc::EINVAL));
+        show("no permission", load("libbpf: something", libc::EPERM));
+        show("no memory", load("", libc::ENOMEM));
+        show("anything else", load("libbpf: the last words\n\n", libc::EINVAL));
         insta::assert_snapshot!(text);
     }
 }

@@ -41,7 +41,7 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl Endpoint {
-    /// Serves what `source` tells at `at`. Port 0 takes a free one.
+    /// Serves what `source` returns at `at`. Port 0 takes a free one.
     pub fn start(at: SocketAddr, source: Arc<dyn SnapshotSource>, version: &str) -> io::Result<Self> {
         let listener = TcpListener::bind(at)?;
         let at = listener.local_addr()?;

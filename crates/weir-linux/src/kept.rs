@@ -37,7 +37,7 @@ fn nice(plan: &Plan) -> Option<Finding> {
     })
 }
 
-/// Nobody tells the graph where tasks may run.
+/// No component knows where tasks may run.
 fn affinity(plan: &Plan) -> Option<Finding> {
     binds(plan).then(|| {
         warning(

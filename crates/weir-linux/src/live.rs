@@ -67,9 +67,9 @@ pub struct Options {
     /// Leave when a task has waited so long in the graph.
     pub watchdog: Duration,
     pub socket: PathBuf,
-    /// Told every event; without any, none are recorded.
+    /// Gets every event; without any, none are recorded.
     pub sinks: Vec<Box<dyn EventSink>>,
-    /// Told what attaching is at, for those who wait.
+    /// Gets what attaching is at, for those who wait.
     pub progress: Box<dyn Fn(&str)>,
 }
 
@@ -154,8 +154,8 @@ impl Live {
         let recording = !options.sinks.is_empty();
         let progress = options.progress;
         let mut sinks = options.sinks;
-        let tell = move |event: &crate::LiveEvent| sinks.iter_mut().for_each(|s| s.event(event));
-        let ring = recording.then(|| loaded.events(tell)).transpose()?;
+        let emit = move |event: &crate::LiveEvent| sinks.iter_mut().for_each(|s| s.event(event));
+        let ring = recording.then(|| loaded.events(emit)).transpose()?;
         shared.set_recording(recording);
         let facts = Facts {
             plan: options.plan,
@@ -224,11 +224,11 @@ impl Live {
         Some(self.counting.as_ref()?.as_ref().map(Counters::names).map_err(String::as_str))
     }
 
-    /// What components of the first topology listen to and this kernel does not tell, as sentences.
-    pub fn untold(&self) -> Vec<String> {
+    /// What components of the first topology listen to and this kernel does not report, as sentences.
+    pub fn unsupported(&self) -> Vec<String> {
         let plan = &self.control.facts().plan;
         self.loaded
-            .untold
+            .unsupported
             .iter()
             .filter(|(topic, _)| plan.listens_to(*topic))
             .map(|(topic, why)| format!("{}: {why}; components that listen to it hear nothing", topic.name()))

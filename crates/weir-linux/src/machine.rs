@@ -10,7 +10,7 @@ pub fn possible_cpus() -> Result<u32> {
     let n = libbpf_rs::num_possible_cpus().map_err(|e| {
         Error::new(
             ErrorKind::Io,
-            format!("cannot tell how many CPUs this machine may have: {e}"),
+            format!("cannot find out how many CPUs this machine may have: {e}"),
             "is /sys mounted? mount -t sysfs sys /sys",
         )
     })?;

@@ -112,14 +112,14 @@ pub(crate) struct Loaded {
     object: Arc<Mutex<Object>>,
     pub memory: Memory,
     pub shared: Shared,
-    /// What this kernel does not tell of control groups, and why.
-    pub untold: Vec<(Topic, &'static str)>,
+    /// What this kernel does not report of control groups, and why.
+    pub unsupported: Vec<(Topic, &'static str)>,
 }
 
 /// What the kernel holds for us; it goes with this, the scheduler first.
 pub(crate) struct Attached {
     _scheduler: Link,
-    /// Tell which CPUs higher classes have, and which are about to go.
+    /// Report which CPUs higher classes have, and which are about to go.
     _watches: Vec<Link>,
 }
 
@@ -166,7 +166,7 @@ impl Loaded {
         }
         let memory = arena_memory(&mut object, u64::from(pages) * PAGE)?;
         let shared = global_record(&mut object)?;
-        Ok(Self { object: Arc::new(Mutex::new(object)), memory, shared, untold: untold(&known) })
+        Ok(Self { object: Arc::new(Mutex::new(object)), memory, shared, unsupported: unsupported(&known) })
     }
 
     fn object(&self) -> MutexGuard<'_, Object> {
@@ -210,14 +210,14 @@ impl Loaded {
         Ok(Attached { _scheduler: scheduler, _watches: watches })
     }
 
-    /// A reader of the event ring that tells `tell`.
-    pub fn events(&self, mut tell: impl FnMut(&LiveEvent) + 'static) -> Result<RingBuffer<'static>> {
+    /// A reader of the event ring that passes each event to `sink`.
+    pub fn events(&self, mut sink: impl FnMut(&LiveEvent) + 'static) -> Result<RingBuffer<'static>> {
         let mut object = self.object();
         let map = map(&mut object, "events")?;
         let mut ring = RingBufferBuilder::new();
         let take = move |record: &[u8]| {
             if let Some(event) = LiveEvent::decode(record) {
-                tell(&event);
+                sink(&event);
             }
             0
         };
@@ -246,10 +246,10 @@ fn known_calls() -> Vec<bool> {
     OPTIONAL.iter().map(known).collect()
 }
 
-/// What this kernel does not tell of control groups, and why.
-fn untold(known: &[bool]) -> Vec<(Topic, &'static str)> {
+/// What this kernel does not report of control groups, and why.
+fn unsupported(known: &[bool]) -> Vec<(Topic, &'static str)> {
     let groups = (Topic::Group, "this kernel has no control groups for sched_ext (CONFIG_EXT_GROUP_SCHED)");
-    let limits = (Topic::Limit, "this kernel does not tell limits of control groups (Linux 6.17 does)");
+    let limits = (Topic::Limit, "this kernel does not report limits of control groups (Linux 6.17 does)");
     [groups, limits]
         .into_iter()
         .zip([known[0], known[OPTIONAL.len() - 1]])

@@ -173,7 +173,7 @@ impl<O: Observer> Recorder<O> {
     /// Ends the recording at CLOCK_MONOTONIC `end_ns`.
     pub fn finish(mut self, end_ns: u64) -> Recording<O> {
         while let Some((t_ns, item)) = self.window.pop_now() {
-            self.tell(t_ns, item);
+            self.emit(t_ns, item);
         }
         let start_ns = self.start_ns.unwrap_or(end_ns);
         let duration_ns = end_ns.saturating_sub(start_ns).max(self.story.now_ns);
@@ -198,11 +198,11 @@ impl<O: Observer> Recorder<O> {
                 _ => 0,
             });
             let Some((t_ns, item)) = next else { break };
-            self.tell(t_ns, item);
+            self.emit(t_ns, item);
         }
     }
 
-    fn tell(&mut self, at_ns: u64, item: Item) {
+    fn emit(&mut self, at_ns: u64, item: Item) {
         // What was under way when the recording began is reported at its beginning.
         let t_ns = at_ns.saturating_sub(*self.start_ns.get_or_insert(at_ns));
         match item {

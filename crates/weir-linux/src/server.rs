@@ -64,7 +64,7 @@ impl Server {
                 return Err(Error::new(
                     ErrorKind::InCharge,
                     format!("somebody serves the socket {shown} already"),
-                    "`runweir status` tells who; a second one needs another --socket",
+                    "`runweir status` names it; a second one needs another --socket",
                 ));
             }
             // Left by one that was killed.
@@ -225,7 +225,7 @@ fn converse(stream: UnixStream, handler: &dyn Handler, over: &AtomicBool) {
     let mut lines = BufReader::new(stream);
     while !over.load(Ordering::Relaxed) {
         let mut line = Vec::new();
-        // A byte more than allowed tells that it is too long.
+        // One byte more than allowed shows that it is too long.
         let read = (&mut lines).take(MAX_REQUEST as u64 + 1).read_until(b'\n', &mut line);
         match read {
             Ok(0) => return,

@@ -84,8 +84,8 @@ pub struct Orders {
     /// Makes the composer of topologies, in the thread that asks.
     pub composer: Box<dyn FnOnce() -> Box<dyn Composer> + Send>,
     pub ear: Option<Ear>,
-    /// Told of each transaction when it is over.
-    pub tell: Box<dyn Fn(&Reconfiguration) + Send>,
+    /// Called with each transaction when it is over.
+    pub on_done: Box<dyn Fn(&Reconfiguration) + Send>,
 }
 
 /// A scenario that is being carried out. Dropping it ends that.
@@ -106,8 +106,8 @@ impl Steering {
             .name("weir-scenario".into())
             .spawn(move || {
                 favour();
-                let Orders { scenario, composer, ear, tell } = orders;
-                let mut helm = Helm::new(&control, composer(), Hotplug::default(), tell);
+                let Orders { scenario, composer, ear, on_done } = orders;
+                let mut helm = Helm::new(&control, composer(), Hotplug::default(), on_done);
                 helm.follow(&scenario, ear.as_ref(), &flag);
                 helm.put_cpus_back();
                 helm.done
@@ -150,7 +150,7 @@ struct Helm<'c> {
     control: &'c Control,
     composer: Box<dyn Composer>,
     hotplug: Hotplug,
-    tell: Box<dyn Fn(&Reconfiguration) + Send>,
+    on_done: Box<dyn Fn(&Reconfiguration) + Send>,
     /// The topology that the composer takes to be in force.
     known: Rc<Plan>,
     /// CPUs that were switched, and what they were before.
@@ -163,10 +163,10 @@ impl<'c> Helm<'c> {
         control: &'c Control,
         composer: Box<dyn Composer>,
         hotplug: Hotplug,
-        tell: Box<dyn Fn(&Reconfiguration) + Send>,
+        on_done: Box<dyn Fn(&Reconfiguration) + Send>,
     ) -> Self {
         let known = Rc::new(control.facts().plan.clone());
-        Self { control, composer, hotplug, tell, known, switched: Vec::new(), done: Vec::new() }
+        Self { control, composer, hotplug, on_done, known, switched: Vec::new(), done: Vec::new() }
     }
 
     /// Time since the attachment, ns.
@@ -239,7 +239,7 @@ impl<'c> Helm<'c> {
         if let Err(why) = outcome {
             record = Reconfiguration { refused: Some(why), ..blank };
         }
-        (self.tell)(&record);
+        (self.on_done)(&record);
         let done = record.refused.is_none();
         self.done.push(record);
         done
@@ -385,7 +385,7 @@ impl<'c> Helm<'c> {
             first.entry(cpu).or_insert(online);
         }
         for (cpu, online) in first {
-            // Nobody is left to tell, and the next one may work.
+            // Nobody is left to on_done, and the next one may work.
             let _ = self.hotplug.set(cpu, online);
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct View {
     pub shared: Shared,
 }
 
-/// What the memory does not tell.
+/// What the memory does not show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub plan: Plan,

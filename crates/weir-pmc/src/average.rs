@@ -3,7 +3,7 @@
 
 use crate::tree::Tree;
 
-/// What the tables tell of a program.
+/// What the tables say about a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
     /// Seconds from fork to exit.

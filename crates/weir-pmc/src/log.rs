@@ -39,7 +39,7 @@ impl std::ops::AddAssign for Stats {
     }
 }
 
-/// What a line tells.
+/// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// `copy_process`: the logging task has a child.

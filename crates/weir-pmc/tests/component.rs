@@ -43,7 +43,7 @@ impl Bench {
         Self { sched, task }
     }
 
-    fn tell(&mut self, c: &Counters) {
+    fn notify_value(&mut self, c: &Counters) {
         self.sched.tell_counters(0, 0, self.task, c).expect("somebody listens");
     }
 
@@ -58,7 +58,7 @@ impl Bench {
     fn mean(&mut self, passes: u32, mut counts: impl FnMut() -> Counters) -> f64 {
         let mut sum = 0;
         for _ in 0..passes {
-            self.tell(&counts());
+            self.notify_value(&counts());
             sum += self.penalty();
         }
         sum as f64 * 100.0 / (f64::from(passes) * ONE as f64)
@@ -160,7 +160,7 @@ fn the_average_is_biased_like_the_thesis_s() {
     for hits in (0..=1024).step_by(7) {
         let c = Counters { l3_hits: hits, l3_misses: 1024 - hits, ..Counters::default() };
         let mut bench = Bench::new(&config, "");
-        (0..40).for_each(|_| bench.tell(&c));
+        (0..40).for_each(|_| bench.notify_value(&c));
         bias += (bench.penalty() - (1024 - hits as i64 - HALF)) as f64 / ONE as f64 * 100.0;
         n += 1.0;
     }
@@ -171,7 +171,7 @@ fn the_average_is_biased_like_the_thesis_s() {
 fn log_only_counts_and_changes_nothing() {
     for config in matrix::baselines() {
         let mut bench = Bench::new(&config, "");
-        (0..10).for_each(|_| bench.tell(&of_level(config.level, 1024)));
+        (0..10).for_each(|_| bench.notify_value(&of_level(config.level, 1024)));
         assert_eq!(bench.penalty(), 0);
         let updates = bench.sched.request(0, Topic::Penalty, &Msg { value: 5, ..Msg::default() });
         assert_eq!(updates.map(|m| m.value), Some(10));
@@ -195,7 +195,7 @@ proptest! {
         let mut bench = Bench::new(&config, &format!(", alpha = {alpha}%"));
         let mut want = 0;
         for c in &history {
-            bench.tell(c);
+            bench.notify_value(c);
             let s = sample(config.level, config.model, c);
             want = next(config.model, POLICIES[policy], (alpha * 1024 / 100) as i64, s, want);
             prop_assert_eq!(bench.penalty(), want);

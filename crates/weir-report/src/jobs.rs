@@ -35,7 +35,7 @@ struct Ended {
     job: Job,
     at_ns: u64,
     how: &'static str,
-    /// What it ran in the present run if nothing tells better.
+    /// What it ran in the present run if nothing better is known.
     guess_ns: u64,
 }
 

@@ -122,7 +122,7 @@ impl Packet {
 
     #[inline]
     fn push(&mut self, byte: u8) {
-        // The mask changes nothing, but tells the compiler that the index is in range.
+        // The mask changes nothing, but shows the compiler that the index is in range.
         self.bytes[self.len & 127] = byte;
         self.len += 1;
     }

@@ -30,9 +30,9 @@ pub const EXPERIMENT: Experiment = Experiment {
 fn run(lab: &Lab<'_>) -> Done<Report> {
     let plan = Plan { runs: lab.pick(30, 1), only: lab.pick(None, Some(Level::L1)), ..Plan::default() };
     let workloads = lab.pick(&WORKLOADS[..], &WORKLOADS[..1]);
-    let told = std::sync::atomic::AtomicBool::new(false);
+    let seen = std::sync::atomic::AtomicBool::new(false);
     let progress = |_: usize, all: usize| {
-        if !told.swap(true, std::sync::atomic::Ordering::Relaxed) {
+        if !seen.swap(true, std::sync::atomic::Ordering::Relaxed) {
             lab.watch().more(all as u64);
         }
         lab.ran();

@@ -214,7 +214,7 @@ fn refinement_needs_the_right_order() {
     const N: usize = 6;
     // Group g = i mod 3 stands at the end if g is large: it is the least urgent.
     let group = |lab: &mut Lab, i: usize, t: TaskId| {
-        lab.tell(Topic::Priority, t, (2 - i as i64 % 3) as u64).expect("the message is delivered");
+        lab.notify_value(Topic::Priority, t, (2 - i as i64 % 3) as u64).expect("the message is delivered");
     };
     let both = |s: &Schedule| 1000 * goal_p(s) + goal_j(s);
     let text = "annotate lamport, priority; entry -> lcfs -> priority_order -> cpus;";

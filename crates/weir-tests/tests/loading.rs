@@ -330,7 +330,7 @@ fn a_component_brings_a_topic_along() {
     let asked = |lab: &mut Lab| lab.sched.ask(1, id, &about).expect("an answer");
     assert_eq!(asked(&mut lab).data, [1, 2, u64::MAX]);
     // Published by the component itself, ten times in a call; what it publishes is copied.
-    lab.tell(Topic::Priority, t, 40).expect("sound");
+    lab.notify_value(Topic::Priority, t, 40).expect("sound");
     assert_eq!((asked(&mut lab).value, asked(&mut lab).data[1]), (49, 109));
     assert_eq!(lab.sched.faults(), (0, 0));
 
@@ -388,7 +388,7 @@ fn a_topic_of_components_takes_nothing_from_programs() {
     let t = lab.create(0).expect("memory");
     let about = Msg { task: Some(t), ..Msg::default() };
     assert_eq!(lab.sched.publish_own(0, &topic, &about, &[1, 2, 3]).expect_err("not from here").code, 12);
-    lab.tell(Topic::Priority, t, 7).expect("sound");
+    lab.notify_value(Topic::Priority, t, 7).expect("sound");
     let id = lab.sched.topic_find(&topic).expect("there");
     assert_eq!(lab.sched.ask(0, id, &about).expect("an answer").value, 16);
     drop(lab);

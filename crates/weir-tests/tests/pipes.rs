@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Pipes against a model: a `Vec` that does the same. And the change log: what a receiver makes of it
-//! is what the pipe holds, and it tells no more than it must.
+//! is what the pipe holds, and it says no more than it must.
 
 use std::collections::{BTreeMap, BTreeSet};
 

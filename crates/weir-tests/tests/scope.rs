@@ -35,14 +35,14 @@ fn deliveries(name: &str, declaration: &str) {
         for cpu in [0, 1, 63, 64, CPUS - 1] {
             let t = lab.create(0).expect("memory");
             lab.affinity(t, [cpu].into_iter().collect()).expect("possible");
-            lab.tell(Topic::Deadline, t, 5).expect("possible");
+            lab.notify_value(Topic::Deadline, t, 5).expect("possible");
             let before = lab.ask(Topic::Slice, t).expect("the framework answers").value;
             assert_eq!(heard(&mut lab, t, before), (0, 0));
             lab.admit(0, t).expect("new");
             let picked = lab.pick(cpu).expect("no error").expect("it waits there");
             assert_eq!(picked.task, t);
             let before = lab.ask(Topic::Slice, t).expect("the framework answers").value;
-            lab.tell(Topic::Deadline, t, 7).expect("possible");
+            lab.notify_value(Topic::Deadline, t, 7).expect("possible");
             lab.block(t).expect("it runs");
             let others = if all { u64::from(CPUS) - 1 } else { 0 };
             assert_eq!(heard(&mut lab, t, before), (2, others * 2), "CPU {cpu}");

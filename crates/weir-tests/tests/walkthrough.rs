@@ -50,7 +50,7 @@ fn initial() -> Example {
     {
         let t = x.create(name);
         x.affinity(name, &[cpu]);
-        x.lab.tell(Topic::Priority, t, priority).expect("the message is delivered");
+        x.lab.notify_value(Topic::Priority, t, priority).expect("the message is delivered");
         x.lab.admit(0, t).expect("the task is new");
     }
     let picked = x.lab.pick(0).expect("the CPU is free").expect("there is work");
@@ -124,12 +124,12 @@ fn priority_change() {
     submit(&mut x);
     let before = x.pipes();
     let orange = x.task("orange");
-    x.lab.tell(Topic::Priority, orange, 9).expect("the message is delivered");
+    x.lab.notify_value(Topic::Priority, orange, 9).expect("the message is delivered");
     assert_eq!(x.pipes(), before);
     assert_eq!(x.lab.ask(Topic::Priority, orange).expect("there is a responder").value, 9);
     // Had it waited for the first CPU, it would have moved.
     let blue = x.task("blue");
-    x.lab.tell(Topic::Priority, blue, 9).expect("the message is delivered");
+    x.lab.notify_value(Topic::Priority, blue, 9).expect("the message is delivered");
     assert_eq!(x.pipes()[3], "blue green");
 }
 
@@ -140,7 +140,7 @@ fn affinity_change() {
     let mut x = after_selection();
     submit(&mut x);
     let orange = x.task("orange");
-    x.lab.tell(Topic::Priority, orange, 9).expect("the message is delivered");
+    x.lab.notify_value(Topic::Priority, orange, 9).expect("the message is delivered");
     x.affinity("orange", &[0]);
     assert_eq!(
         x.pipes(),

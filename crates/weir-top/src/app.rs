@@ -23,7 +23,7 @@ pub fn usable() -> bool {
 }
 
 /// Shows snapshots every `interval` until the user leaves or `stop` is set. `first` is the first of them;
-/// `fetch` gets the next, or tells why there is none (it is asked again and again).
+/// `fetch` gets the next, or says why there is none (it is asked again and again).
 pub fn run(
     first: Snapshot,
     fetch: impl Fn() -> Result<Snapshot, String> + Send + 'static,
@@ -42,11 +42,11 @@ fn ask(
     fetch: impl Fn() -> Result<Snapshot, String> + Send + 'static,
     interval: Duration,
 ) -> io::Result<Receiver<Result<Snapshot, String>>> {
-    let (tell, news) = mpsc::sync_channel(1);
+    let (sender, news) = mpsc::sync_channel(1);
     let work = move || {
         loop {
             std::thread::sleep(interval);
-            if tell.send(fetch()).is_err() {
+            if sender.send(fetch()).is_err() {
                 break;
             }
         }

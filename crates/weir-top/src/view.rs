@@ -210,9 +210,9 @@ fn trouble(s: &Snapshot) -> String {
         ("messages lost", t.lost_messages),
         ("events lost", t.lost_events),
     ];
-    let told: Vec<String> =
+    let mishaps: Vec<String> =
         counts.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
-    if told.is_empty() { String::new() } else { format!("! {}", told.join(", ")) }
+    if mishaps.is_empty() { String::new() } else { format!("! {}", mishaps.join(", ")) }
 }
 
 fn memory(used: u64, all: u64) -> String {

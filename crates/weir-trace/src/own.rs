@@ -195,7 +195,7 @@ impl Own {
                 State::Off | State::Blocked => {}
             }
         }
-        // The end of a slice may be told late.
+        // The end of a slice may be reported late.
         events.sort_by_key(|e| e.0);
         let begin = events.first().map_or(0, |e| e.0);
         let notes = vec!["the trace does not say who woke whom: all wake-ups are timed arrivals".into()];

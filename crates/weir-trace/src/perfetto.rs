@@ -195,7 +195,7 @@ impl Reader {
         let column = |n: usize, i: usize| columns[n].get(i).copied();
         let short = || Error::broken("a table of the Perfetto trace has columns of different lengths");
         let mut t_ns = 0u64;
-        // Who leaves is who came before; of the first one only the number of the CPU's next switch tells.
+        // The task that leaves is the one that came before; the first one is known from the CPU's next switch only.
         let mut before: Option<(i32, crate::kernel::Comm, i32)> = self.own.last_on(cpu);
         for (i, gap) in columns[1].iter().enumerate() {
             t_ns = t_ns.wrapping_add(*gap);

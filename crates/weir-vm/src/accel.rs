@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::Kernel;
 use crate::layout::Layout;
 use crate::run::{Job, Sinks, Spec, run};
-use crate::{Step, Tell, tool};
+use crate::{OnStep, Step, tool};
 
 /// A guest that KVM runs needs about two seconds for this.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -33,7 +33,7 @@ pub enum Accel {
 
 impl Accel {
     /// True where KVM is to be used.
-    pub fn is_kvm(self, cache: &Cache, kernel: &Kernel, stop: &AtomicBool, tell: Tell) -> Result<bool> {
+    pub fn is_kvm(self, cache: &Cache, kernel: &Kernel, stop: &AtomicBool, on_step: OnStep) -> Result<bool> {
         let device = || OpenOptions::new().read(true).write(true).open("/dev/kvm").map(|_| ());
         match self {
             Self::Tcg => Ok(false),
@@ -51,7 +51,7 @@ impl Accel {
                 if let Some(known) = recall(cache, &key) {
                     return Ok(known);
                 }
-                tell(&Step { what: "trying KVM".into(), done: 0, total: 0 });
+                on_step(&Step { what: "trying KVM".into(), done: 0, total: 0 });
                 let works = probe(cache, kernel, stop)?;
                 remember(cache, &key, works);
                 Ok(works)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Can schedulers be loaded into a kernel? Its type information (BTF) tells, without booting it.
+//! Can schedulers be loaded into a kernel? Its type information (BTF) says, without booting it.
 //!
 //! A program names the kernel functions that it calls together with their types, and the loader
 //! compares them with the kernel's BTF. Some builds of Debian's kernels have wrong types there: a
@@ -167,11 +167,11 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 
 /// One sentence for the findings in a kernel; the same damage is reported once.
 pub fn describe(findings: &[Finding]) -> String {
-    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
     for f in findings {
-        match told.iter_mut().find(|(what, _)| *what == f.what) {
+        match missing.iter_mut().find(|(what, _)| *what == f.what) {
             Some((_, names)) => names.push(&f.name),
-            None => told.push((&f.what, vec![&f.name])),
+            None => missing.push((&f.what, vec![&f.name])),
         }
     }
     let clause = |(what, names): &(&str, Vec<&str>)| {
@@ -184,7 +184,7 @@ pub fn describe(findings: &[Finding]) -> String {
         };
         format!("`{}`{others} {what}", names[0])
     };
-    told.iter().take(3).map(clause).collect::<Vec<_>>().join("; ")
+    missing.iter().take(3).map(clause).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::cache::Cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::suites::{Apt, Candidate};
-use crate::{Step, Tell, btf, image};
+use crate::{OnStep, Step, btf, image};
 
 /// Kernels tried before giving up; each is a download of about 14 MB.
 const TRIES: usize = 8;
@@ -58,13 +58,13 @@ impl Kernel {
 }
 
 /// The cached kernel; fetched and checked first if there is none.
-pub fn ensure(cache: &Cache, tell: Tell) -> Result<Kernel> {
+pub fn ensure(cache: &Cache, on_step: OnStep) -> Result<Kernel> {
     if let Some(kernel) = cached(cache) {
         return Ok(kernel);
     }
     let _lock = cache.lock()?;
     // Somebody else may have been faster.
-    cached(cache).map_or_else(|| fetch(cache, tell), Ok)
+    cached(cache).map_or_else(|| fetch(cache, on_step), Ok)
 }
 
 /// The kernel chosen earlier.
@@ -77,7 +77,7 @@ fn cached(cache: &Cache) -> Option<Kernel> {
 }
 
 /// Try the candidates in turn; needs the cache's lock.
-fn fetch(cache: &Cache, tell: Tell) -> Result<Kernel> {
+fn fetch(cache: &Cache, on_step: OnStep) -> Result<Kernel> {
     if std::env::consts::ARCH != "x86_64" {
         return Err(Error::new(
             ErrorKind::Kernel,
@@ -85,11 +85,11 @@ fn fetch(cache: &Cache, tell: Tell) -> Result<Kernel> {
         ));
     }
     let scratch = cache.scratch()?;
-    let apt = Apt::update(scratch.path(), tell)?;
+    let apt = Apt::update(scratch.path(), on_step)?;
     let mut rejected = String::new();
     let mut last = None;
     for candidate in apt.candidates()?.iter().take(TRIES) {
-        match candidate_kernel(&apt, candidate, scratch.path(), tell) {
+        match candidate_kernel(&apt, candidate, scratch.path(), on_step) {
             Ok(dir) => return keep(cache, candidate, &dir),
             Err(e) => {
                 rejected.push_str(&format!("{}: {}\n", candidate.version, e.message));
@@ -108,10 +108,10 @@ fn fetch(cache: &Cache, tell: Tell) -> Result<Kernel> {
 }
 
 /// Download, unpack and check one; returns a folder with `vmlinuz` and perhaps `config`.
-fn candidate_kernel(apt: &Apt, candidate: &Candidate, scratch: &Path, tell: Tell) -> Result<PathBuf> {
+fn candidate_kernel(apt: &Apt, candidate: &Candidate, scratch: &Path, on_step: OnStep) -> Result<PathBuf> {
     let files = scratch.join(format!("files-{}", candidate.version));
     let dir = scratch.join(format!("kernel-{}", candidate.version));
-    apt.unpack(candidate, &files, tell)?;
+    apt.unpack(candidate, &files, on_step)?;
     fs::create_dir_all(&dir).map_err(|e| Error::io("make the folder", &dir, &e))?;
     let version = &candidate.version;
     let images = [
@@ -122,7 +122,7 @@ fn candidate_kernel(apt: &Apt, candidate: &Candidate, scratch: &Path, tell: Tell
     let image = images.iter().find(|p| p.is_file()).ok_or_else(|| {
         Error::new(ErrorKind::Kernel, format!("the package `{}` has no kernel in it", candidate.package))
     })?;
-    tell(&Step { what: format!("checking kernel {version}"), done: 0, total: 0 });
+    on_step(&Step { what: format!("checking kernel {version}"), done: 0, total: 0 });
     let bytes = fs::read(image).map_err(|e| Error::io("read", image, &e))?;
     let folders = [format!("usr/lib/modules/{version}"), format!("lib/modules/{version}"), "boot".into()];
     let config = folders.iter().flat_map(|f| configs(&files.join(f), version)).find(|c| c.is_file());

@@ -40,5 +40,5 @@ pub struct Step {
     pub total: u64,
 }
 
-/// Told of every [`Step`]; must be quick.
-pub type Tell<'a> = &'a dyn Fn(&Step);
+/// Called with every [`Step`]; must be quick.
+pub type OnStep<'a> = &'a dyn Fn(&Step);

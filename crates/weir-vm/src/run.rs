@@ -27,7 +27,7 @@ const TAIL: usize = 20;
 const TICK: Duration = Duration::from_millis(20);
 /// QEMU has this long to end after the guest said that it is done.
 const GRACE: Duration = Duration::from_secs(10);
-/// The guest has this long to tell what it is at when the time is up.
+/// The guest has this long to report what it is at when the time is up.
 const LAST_WORDS: Duration = Duration::from_secs(15);
 /// Seconds that a scheduler has to attach.
 const ATTACH_S: u64 = 600;
@@ -286,9 +286,9 @@ fn drive(spec: &Spec, job: &Job, sinks: Sinks, stop: &AtomicBool, scratch: &Scra
     }
     let [ctl, out, err, log] = channels.try_into().expect("as many as names");
     let mut ask = ctl.try_clone().ok();
-    let (tell, heard) = channel();
+    let (sender, heard) = channel();
     let closed = std::sync::Arc::new(AtomicBool::new(false));
-    let mut threads = vec![listen_to(ctl, tell)];
+    let mut threads = vec![listen_to(ctl, sender)];
     for (stream, sink) in [(out, sinks.out), (err, sinks.err), (log, sinks.log)] {
         let closed = closed.clone();
         threads.push(std::thread::spawn(move || {
@@ -316,7 +316,7 @@ fn drive(spec: &Spec, job: &Job, sinks: Sinks, stop: &AtomicBool, scratch: &Scra
         .map_err(|e| explain(e, &console, &progress.report, booted, scratch))
 }
 
-/// The time is up: have the guest tell what it is at, if it still can.
+/// The time is up: have the guest report what it is at, if it still can.
 fn report(
     ask: Option<&mut UnixStream>,
     qemu: &mut Running,
@@ -375,10 +375,10 @@ fn accept(
     }
 }
 
-fn listen_to(stream: UnixStream, tell: Sender<String>) -> JoinHandle<()> {
+fn listen_to(stream: UnixStream, sender: Sender<String>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(std::result::Result::ok) {
-            if tell.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }
@@ -485,9 +485,9 @@ fn explain(e: Error, console: &str, report: &str, booted: bool, scratch: &Scratc
     let tail = lines::tail(console, TAIL);
     let messages = lines::tail(&qemu::messages(&scratch.path("qemu")), TAIL);
     if e.kind == ErrorKind::Timeout && booted {
-        let told = if report.is_empty() { "(it does not answer any more)\n" } else { report };
+        let last = if report.is_empty() { "(it does not answer any more)\n" } else { report };
         let console = if tail.is_empty() { "(nothing)" } else { &tail };
-        return e.log("the guest when the time was up", &format!("{told}console:\n{console}"));
+        return e.log("the guest when the time was up", &format!("{last}console:\n{console}"));
     }
     match (tail.is_empty(), messages.is_empty()) {
         (false, _) => e.log("console", &tail),

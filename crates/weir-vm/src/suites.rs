@@ -12,7 +12,7 @@ use std::process::Stdio;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::tool;
-use crate::{Step, Tell};
+use crate::{OnStep, Step};
 
 /// Suites by the names that every Debian mirror has, newest first.
 const SUITES: [&str; 3] = ["unstable", "testing", "stable-backports"];
@@ -40,7 +40,7 @@ pub struct Apt {
 
 impl Apt {
     /// Fetch the package lists of the newest suites into `dir`.
-    pub fn update(dir: &Path, tell: Tell) -> Result<Self> {
+    pub fn update(dir: &Path, on_step: OnStep) -> Result<Self> {
         tool::require(tool::FETCHING)?;
         let apt = Self { dir: dir.to_path_buf() };
         for folder in ["lists/partial", "cache/archives/partial", "packages"] {
@@ -51,7 +51,7 @@ impl Apt {
         let mut complaints = String::new();
         for mirror in &mirrors {
             apt.configure(mirror)?;
-            match apt.run(&["update"], "asking Debian's package lists", tell) {
+            match apt.run(&["update"], "asking Debian's package lists", on_step) {
                 Ok(_) if !apt.candidates()?.is_empty() => return Ok(apt),
                 // apt is content with lists that it could not get.
                 Ok(text) if text.is_empty() => {
@@ -110,21 +110,21 @@ impl Apt {
 
     /// Download a package and unpack it below `to`; with it the package of its configuration file,
     /// where there is one. Nothing is installed.
-    pub fn unpack(&self, candidate: &Candidate, to: &Path, tell: Tell) -> Result<()> {
+    pub fn unpack(&self, candidate: &Candidate, to: &Path, on_step: OnStep) -> Result<()> {
         let what = format!("downloading kernel {}", candidate.version);
-        self.fetch(&candidate.package, to, &what, tell)?;
+        self.fetch(&candidate.package, to, &what, on_step)?;
         // Only newer packages have it; the kernel is checked by its BTF anyway.
         let _ = self.fetch(&format!("linux-base-{}", candidate.version), to, &what, &|_| {});
         Ok(())
     }
 
-    fn fetch(&self, package: &str, to: &Path, what: &str, tell: Tell) -> Result<()> {
+    fn fetch(&self, package: &str, to: &Path, what: &str, on_step: OnStep) -> Result<()> {
         let failed = |text: String| {
             Error::new(ErrorKind::Kernel, format!("cannot download `{package}`"))
                 .help("check the network, or name a kernel of your own with --kernel FILE")
                 .log("apt-get download", &text)
         };
-        self.run(&["download", package], what, tell).map_err(failed)?;
+        self.run(&["download", package], what, on_step).map_err(failed)?;
         let packages = self.dir.join("packages");
         let entries = fs::read_dir(&packages).map_err(|e| Error::io("read", &packages, &e))?;
         for path in entries.flatten().map(|e| e.path()) {
@@ -137,8 +137,8 @@ impl Apt {
         Ok(())
     }
 
-    /// Run `apt-get`, telling its progress; the result, good or bad, is what it complained about.
-    fn run(&self, args: &[&str], what: &str, tell: Tell) -> std::result::Result<String, String> {
+    /// Run `apt-get`, reporting its progress; the result, good or bad, is what it complained about.
+    fn run(&self, args: &[&str], what: &str, on_step: OnStep) -> std::result::Result<String, String> {
         let mut child = self
             .command("apt-get")
             .map_err(|e| e.to_string())?
@@ -156,11 +156,11 @@ impl Apt {
             let _ = complaints.read_to_end(&mut text);
             String::from_utf8_lossy(&text).into_owned()
         });
-        tell(&Step { what: what.into(), done: 0, total: 0 });
+        on_step(&Step { what: what.into(), done: 0, total: 0 });
         let status = BufReader::new(child.stdout.take().expect("a pipe was asked for"));
         for line in status.lines().map_while(std::result::Result::ok) {
             if let Some(share) = share_in(&line) {
-                tell(&Step { what: what.into(), done: share, total: 10_000 });
+                on_step(&Step { what: what.into(), done: share, total: 10_000 });
             }
         }
         let done = child.wait().is_ok_and(|s| s.success());

@@ -472,7 +472,7 @@ impl Check {
 
 fn tree(summary: &Summary) -> Result<Value> {
     serde_json::to_value(summary)
-        .map_err(|e| Fault::system(format!("a summary cannot be told: {e}"), "this is a bug"))
+        .map_err(|e| Fault::system(format!("a summary cannot be written: {e}"), "this is a bug"))
 }
 
 /// A value of a summary by its path: `totals.preemptions`, `groups.web.wakeup_latency_ns.p99`, `faults`.

@@ -14,20 +14,20 @@ use crate::input::{self, ReadError};
 /// The machine called `spec`.
 pub fn resolve(spec: &str) -> Result<Machine> {
     let reader = Reader::default();
-    reader.tell(Machine::resolve(spec, &|path| reader.read(path), &pairs(MACHINES)))
+    reader.checked(Machine::resolve(spec, &|path| reader.read(path), &pairs(MACHINES)))
 }
 
 /// The workload called `spec`.
 pub fn workload(spec: &str, seed: u64) -> Result<Workload> {
     known_format(spec)?;
     let reader = Reader::default();
-    reader.tell(Workload::resolve(spec, seed, &|path| reader.read(path), &pairs(WORKLOADS)))
+    reader.checked(Workload::resolve(spec, seed, &|path| reader.read(path), &pairs(WORKLOADS)))
 }
 
 /// The cost table called `spec`.
 pub fn costs(spec: &str) -> Result<Costs> {
     let reader = Reader::default();
-    reader.tell(Costs::resolve(spec, &|path| reader.read(path)))
+    reader.checked(Costs::resolve(spec, &|path| reader.read(path)))
 }
 
 /// The catalogue as the simulator takes it.
@@ -66,8 +66,8 @@ impl Reader {
         })
     }
 
-    /// The result with a fault that tells the user.
-    fn tell<T>(&self, result: weir_model::Result<T>) -> Result<T> {
+    /// The result with its error as a diagnostic.
+    fn checked<T>(&self, result: weir_model::Result<T>) -> Result<T> {
         result.map_err(|e| match (e.kind, self.failed.take()) {
             (ErrorKind::Io, Some(read)) => read.into(),
             _ => fault(e),

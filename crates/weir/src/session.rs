@@ -217,7 +217,7 @@ impl Session {
         let mut observer = (Metrics::new(meta), extras);
         let (watch, index) = watch;
         let size = Size::new(&written, self.duration_ns, watch);
-        let tell = |now_ns: u64, events: u64| {
+        let on_progress = |now_ns: u64, events: u64| {
             watch.at(index, now_ns, self.duration_ns);
             size.look(now_ns, events);
         };
@@ -229,7 +229,7 @@ impl Session {
             trace_pipes: true,
             causes: causes || (files.is_some() && self.part != Part::None),
             stop: Some(watch.stop()),
-            progress: Some(&tell),
+            progress: Some(&on_progress),
             control,
             ..RunConfig::default()
         };

@@ -159,7 +159,7 @@ impl Lab<'_> {
         let mut summary = metrics.finish(outcome.end_ns);
         summary.interrupted = outcome.interrupted;
         let mut tree = serde_json::to_value(&summary)
-            .map_err(|e| Fault::system(format!("a summary cannot be told: {e}"), "this is a bug"))?;
+            .map_err(|e| Fault::system(format!("a summary cannot be written: {e}"), "this is a bug"))?;
         tree["faults"] = outcome.faults.len().into();
         tree["crash"] = outcome.crash.is_some().into();
         tree["warnings"] = outcome.warnings.len().into();

@@ -27,7 +27,7 @@
 enum weir_fair_flag {
 	WEIR_FAIR_WAITS = 1, /* in the in-pipe of its queue, and counted there */
 	WEIR_FAIR_SLEPT = 2, /* it has blocked since it ran last */
-	WEIR_FAIR_TOLD = 4,  /* it runs, and was told to give way */
+	WEIR_FAIR_TOLD = 4,  /* it runs, and was asked to give way */
 	WEIR_FAIR_LAGS = 8,  /* eevdf: `lag` says how it left its queue */
 };
 
@@ -159,7 +159,7 @@ WEIR_INLINE void weir_fair_charge(struct weir_sched weir_mem *s, struct weir_tas
 /* Weight of a nice value, and 2^32 over it; below -20 as -20, above 19 that of SCHED_IDLE. O(1). */
 u32 weir_fair_nice(s64 nice);
 u32 weir_fair_nice_inverse(s64 nice);
-/* The task's weight as it is told now. O(1). */
+/* The task's weight as it is reported now. O(1). */
 int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 		    struct weir_fair weir_mem *f);
 /* For how long @t wants to run at a time, ns; 0: as others do. O(1). */
@@ -197,7 +197,7 @@ WEIR_INLINE void weir_fair_publish(struct weir_sched weir_mem *s, u64 queue, u64
 	weir_store_release(&m->queue, queue);
 }
 
-/* The mark of @queue, or null: nobody has told, or another queue has told since. */
+/* The mark of @queue, or null: nothing was reported, or another queue has reported since. */
 WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched weir_mem *s,
 							      u64 queue)
 {

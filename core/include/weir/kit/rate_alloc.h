@@ -105,8 +105,8 @@ int weir_rate_squeeze(struct weir_instance weir_mem *self, struct weir_rate_allo
 		      struct weir_rate_task weir_mem *p, u64 now);
 /*
  * The period that a real-time task is in, and what it may still run in it: @budget in each. Its job was released at
- * @told. `release` after now: its budget is used up until then.
+ * @declared. `release` after now: its budget is used up until then.
  */
 int weir_rate_period(const struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p,
-		     u64 told, u64 budget);
+		     u64 declared, u64 budget);
 #endif

@@ -18,7 +18,7 @@ struct weir_reserve {
 	u64 budget;   /* ns of work each period, at capacity 1024; 0: no server */
 	u64 period;   /* ns */
 	u64 relative; /* ns; deadline */
-	u64 wcet;     /* as told by JOB, for the next DEADLINE */
+	u64 wcet;     /* as reported by JOB, for the next DEADLINE */
 	u64 within;   /* likewise, the relative deadline */
 	u64 since;    /* ns; on a CPU since then */
 	u32 running;

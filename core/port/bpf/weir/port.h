@@ -79,7 +79,7 @@ static volatile u64 weir_port_faults __attribute__((unused));
 #define weir_store_release(p, v) ((void)(*weir_volatile(p) = (v)))
 #define weir_fetch_add(p, v) __sync_fetch_and_add((p), (v))
 #define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
-/* On arena memory the kernel refuses the instructions that combine bits and tell the old value. */
+/* On arena memory the kernel refuses the instructions that combine bits and return the old value. */
 #define weir_fetch_op(p, new)                                        \
 	({                                                           \
 		__typeof__(p) word_ = (p);                           \

@@ -51,13 +51,13 @@ const SIZES: [(u32, u32, usize); 5] = [(4, 1, 80), (1, 8, 80), (16, 8, 120), (64
 /// Build, run the scripts, try the law.
 pub fn test(args: &TestArgs) -> Result<ExitCode> {
     let built = Built::of(&args.source, false)?;
-    let tell = |text: String| if args.quiet { Ok(()) } else { print(&text) };
-    tell(format!("{}: builds, and can be loaded\n", built.info.name))?;
+    let say = |text: String| if args.quiet { Ok(()) } else { print(&text) };
+    say(format!("{}: builds, and can be loaded\n", built.info.name))?;
     // A broken component makes the core panic, too: what it says of itself is in the result.
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let found = scripts(args, &tell).and_then(|failed| {
-        let law = law(args, &built, &tell)?;
+    let found = scripts(args, &say).and_then(|failed| {
+        let law = law(args, &built, &say)?;
         Ok(failed.into_iter().chain(law).collect::<Vec<_>>())
     });
     std::panic::set_hook(before);
@@ -69,7 +69,7 @@ pub fn test(args: &TestArgs) -> Result<ExitCode> {
 }
 
 /// The `.wtest` files of the component: what failed.
-fn scripts(args: &TestArgs, tell: &dyn Fn(String) -> Result<()>) -> Result<Vec<Diag>> {
+fn scripts(args: &TestArgs, say: &dyn Fn(String) -> Result<()>) -> Result<Vec<Diag>> {
     let files = beside(&args.source);
     let mut failed = Vec::new();
     if files.is_empty() && !args.quiet {
@@ -86,8 +86,8 @@ fn scripts(args: &TestArgs, tell: &dyn Fn(String) -> Result<()>) -> Result<Vec<D
             Err(wtest::Failure { line: 0, message: format!("{crash}, called by the script") })
         });
         match outcome {
-            Ok(Outcome::Passed) => tell(format!("{shown}: passed\n"))?,
-            Ok(Outcome::Skipped) => tell(format!("{shown}: skipped: `%targets` does not name native\n"))?,
+            Ok(Outcome::Passed) => say(format!("{shown}: passed\n"))?,
+            Ok(Outcome::Skipped) => say(format!("{shown}: skipped: `%targets` does not name native\n"))?,
             Err(e) => {
                 let start: usize =
                     text.split_inclusive('\n').take(e.line.saturating_sub(1)).map(str::len).sum();
@@ -128,11 +128,11 @@ fn beside(source: &Path) -> Vec<PathBuf> {
 }
 
 /// The law on machines of every size: how it fails.
-fn law(args: &TestArgs, built: &Built, tell: &dyn Fn(String) -> Result<()>) -> Result<Option<Diag>> {
+fn law(args: &TestArgs, built: &Built, say: &dyn Fn(String) -> Result<()>) -> Result<Option<Diag>> {
     for (cpus, part, steps) in SIZES.into_iter().filter(|s| s.0 <= args.cpus) {
         let effort = Effort { cpus, cases: (args.cases / part).max(1), steps, seed: Some(args.seed) };
         match trial::law(&built.info, effort) {
-            Ok(tried) => tell(format!(
+            Ok(tried) => say(format!(
                 "the law on {cpus} CPU{}: holds ({} histories on {} graph{}, {} steps)\n",
                 if cpus == 1 { "" } else { "s" },
                 tried.histories,

@@ -67,7 +67,7 @@ impl Script {
     /// Carry it out; the time begins with the attachment.
     pub fn begin(self, live: &Live, quiet: bool) -> Result<Steering> {
         let workshop = self.workshop;
-        let tell = move |r: &Reconfiguration| {
+        let on_done = move |r: &Reconfiguration| {
             if !quiet || r.refused.is_some() {
                 note(&line(r));
             }
@@ -76,7 +76,7 @@ impl Script {
             scenario: self.scenario,
             composer: Box::new(move || Box::new(workshop())),
             ear: self.ear,
-            tell: Box::new(tell),
+            on_done: Box::new(on_done),
         };
         Steering::start(live.control(), orders).map_err(fault)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The results of a live run without a recording: what the kernel side counts, in the form that every run's
-//! results have. What only a recording can tell (jobs, latencies, preemptions) is 0 there.
+//! results have. What only a recording shows (jobs, latencies, preemptions) is 0 there.
 
 use std::time::Duration;
 

@@ -98,7 +98,7 @@ fn the_same_seed_gives_the_same_summary() {
         s.to_string()
     };
     assert_eq!(run("7"), run("7"));
-    assert_ne!(run("7"), run("8"), "at least the seed is told");
+    assert_ne!(run("7"), run("8"), "at least the seed is shown");
 }
 
 #[test]

@@ -265,15 +265,15 @@ fn a_topology_reshapes_itself() {
     let done: Vec<&Value> = s["reconfigurations"].as_array().expect("a list").iter().collect();
     assert!(done.iter().all(|r| r["done"] == true), "{done:?}");
     let own = done.iter().filter(|r| r["kind"] != "none");
-    let told: Vec<(u64, &str)> = own
+    let steps: Vec<(u64, &str)> = own
         .map(|r| (r["at_ns"].as_u64().expect("a time") / 1_000_000, r["verbs"][0].as_str().expect("a verb")))
         .collect();
     let set = |case: u32| format!("set topology.when1 = {case}");
     let (queues, battery, one) = (set(1), set(0), set(2));
-    let times: Vec<&str> = told.iter().map(|t| t.1).collect();
-    assert_eq!(times, [queues.as_str(), &battery, &queues, &one], "{told:?}");
-    for ((at, _), expected) in told.iter().zip([200, 400, 500, 600]) {
-        assert!((expected..=expected + 1).contains(at), "{told:?}");
+    let times: Vec<&str> = steps.iter().map(|t| t.1).collect();
+    assert_eq!(times, [queues.as_str(), &battery, &queues, &one], "{steps:?}");
+    for ((at, _), expected) in steps.iter().zip([200, 400, 500, 600]) {
+        assert!((expected..=expected + 1).contains(at), "{steps:?}");
     }
 
     // Each case by itself, and what `check` says of them.

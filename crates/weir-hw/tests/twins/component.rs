@@ -119,7 +119,7 @@ impl Component {
         }
     }
 
-    fn tell(&mut self, topic: Topic, n: usize, value: u64, value2: u64) {
+    fn notify_value(&mut self, topic: Topic, n: usize, value: u64, value2: u64) {
         let msg = Msg { task: Some(self.tasks[n]), value, value2, ..Msg::default() };
         self.sched.notify(0, topic, &msg).expect("a message is taken");
     }
@@ -161,13 +161,13 @@ impl Component {
                 Event::Spent(n) | Event::Dropped(n) => self.end(n),
                 Event::Released(n, deadline) => {
                     let task = history.tasks[n].expect("who is released is there");
-                    self.tell(
+                    self.notify_value(
                         Topic::Job,
                         n,
                         u64::from(task.wcet) * TICK_NS,
                         u64::from(task.deadline) * TICK_NS,
                     );
-                    self.tell(
+                    self.notify_value(
                         Topic::Deadline,
                         n,
                         deadline as u64 * TICK_NS,

@@ -17,10 +17,10 @@ mod switches;
 mod waits;
 
 const HELP: &str = "\
-probe settled [LOST]          wait until the counters add up and nothing failed; tell them
+probe settled [LOST]          wait until the counters add up and nothing failed; print them
 probe get FIELD               a total of the status by its name
-probe switches N T.weir…      switch N times between topologies, with pauses; tell how long tasks waited
-probe calls US                no call of the core but changes of topology took longer since the attachment; tell the longest
+probe switches N T.weir…      switch N times between topologies, with pauses; print how long tasks waited
+probe calls US                no call of the core but changes of topology took longer since the attachment; print the longest
 probe waits FILE FILE TIMES MS    what tests/live/waits.c measured: the second is at most so many times as late as the first, and MS
 probe stop                    ask the scheduler to leave
 probe notify TOPIC VALUE      publish a message

@@ -2,7 +2,7 @@
 //! What the kernel's events mean: which task runs where, since when, and what follows from it.
 //!
 //! The stream may have holes (the ring was full, or the recording began in the middle). An event that
-//! contradicts what is known tells what must have been lost; the gap is closed at the time of that event
+//! contradicts what is known shows what must have been lost; the gap is closed at the time of that event
 //! with the least that makes the stream whole, and counted in [`Counts::mended`].
 
 use std::collections::{BTreeMap, VecDeque};
@@ -133,7 +133,7 @@ impl<O: Observer> Story<O> {
         self.now_ns = self.now_ns.max(t_ns);
         if topology == self.topology {
             for (pipe, &depth) in (0..).zip(depths) {
-                self.tell(&Event::PipeDepth { pipe, depth });
+                self.emit(&Event::PipeDepth { pipe, depth });
             }
         }
     }
@@ -149,7 +149,7 @@ impl<O: Observer> Story<O> {
             let new = if now >= before { now - before } else { now };
             if new > 0 {
                 let updates = u32::try_from(new).unwrap_or(u32::MAX);
-                self.tell(&Event::InstanceTime { instance, ns: 0, updates });
+                self.emit(&Event::InstanceTime { instance, ns: 0, updates });
             }
         }
     }
@@ -157,7 +157,7 @@ impl<O: Observer> Story<O> {
     /// A landmark.
     pub fn marker(&mut self, t_ns: u64, text: &str) {
         self.now_ns = self.now_ns.max(t_ns);
-        self.tell(&Event::Marker { text });
+        self.emit(&Event::Marker { text });
     }
 
     /// The next event. `t_ns` counts from the recording's start and never goes back; `at_ns` is the same
@@ -174,7 +174,7 @@ impl<O: Observer> Story<O> {
             LiveEventKind::Run { task } => self.run(task, cpu),
             LiveEventKind::Off { task, why } => self.off(task, cpu, why),
             LiveEventKind::Idle { idle } => self.idle(cpu, idle),
-            LiveEventKind::Kick => self.tell(&Event::Kick { cpu }),
+            LiveEventKind::Kick => self.emit(&Event::Kick { cpu }),
             LiveEventKind::Message { topic, task, value } => self.message(topic, cpu, task, value),
             LiveEventKind::Swap { pause_ns, represented } => self.swap(at_ns, pause_ns, represented),
             LiveEventKind::Online { online } => self.online(cpu, online),
@@ -182,7 +182,7 @@ impl<O: Observer> Story<O> {
         }
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
+    fn emit(&mut self, event: &Event<'_>) {
         self.obs.event(self.now_ns, event);
     }
 
@@ -220,7 +220,7 @@ impl<O: Observer> Story<O> {
         });
         let Identity { pid, tgid, comm } = who;
         let name = if comm.is_empty() { format!("task {no}") } else { comm };
-        self.tell(&Event::TaskNew { task: no, name: &name, group: group(&name) });
+        self.emit(&Event::TaskNew { task: no, name: &name, group: group(&name) });
         let (began_ns, ended_ns) = (self.now_ns, None);
         self.threads.push(Thread { pid, tgid, name, began_ns, ended_ns });
         self.fresh.push((task, LOOKS));
@@ -232,7 +232,7 @@ impl<O: Observer> Story<O> {
         (thread.pid, thread.tgid) = (who.pid, who.tgid);
         if thread.name != who.comm && !who.comm.is_empty() {
             thread.name.clone_from(&who.comm);
-            self.tell(&Event::TaskName { task: no, name: &who.comm, group: group(&who.comm) });
+            self.emit(&Event::TaskName { task: no, name: &who.comm, group: group(&who.comm) });
         }
     }
 
@@ -269,13 +269,13 @@ impl<O: Observer> Story<O> {
             self.cpu(cpu).sliced.take_if(|sliced| *sliced == no);
         }
         self.threads[no as usize].ended_ns = Some(self.now_ns);
-        self.tell(&Event::TaskExit { task: no });
+        self.emit(&Event::TaskExit { task: no });
     }
 
     fn ready(&mut self, task: u32, wakeup: bool) {
         let now_ns = self.now_ns;
         match self.slot(task).place {
-            // Told twice; it waits since the first time.
+            // Reported twice; it waits since the first time.
             Place::Ready { .. } => return,
             Place::Running { .. } => {
                 self.counts.mended += 1;
@@ -291,9 +291,9 @@ impl<O: Observer> Story<O> {
             slot.jobs += 1;
             slot.released_ns = Some(now_ns);
             slot.missed = false;
-            self.tell(&Event::JobRelease { task: no, job, deadline_ns: None });
+            self.emit(&Event::JobRelease { task: no, job, deadline_ns: None });
         }
-        self.tell(&Event::Ready { task: no, wakeup });
+        self.emit(&Event::Ready { task: no, wakeup });
     }
 
     fn run(&mut self, task: u32, cpu: u32) {
@@ -338,12 +338,12 @@ impl<O: Observer> Story<O> {
         let switched = on.last.replace(no) != Some(no);
         let displaced = on.sliced.take().filter(|before| *before != no);
         if let Some(before) = displaced {
-            self.tell(&Event::Preempted { task: before, cpu });
+            self.emit(&Event::Preempted { task: before, cpu });
         }
         if self.cpu(cpu).idle.replace(false) == Some(true) {
-            self.tell(&Event::Idle { cpu, idle: false });
+            self.emit(&Event::Idle { cpu, idle: false });
         }
-        self.tell(&Event::Run { task: no, cpu, migrated, switched, wakeup, waited_ns });
+        self.emit(&Event::Run { task: no, cpu, migrated, switched, wakeup, waited_ns });
     }
 
     fn off(&mut self, task: u32, cpu: u32, why: Stop) {
@@ -380,11 +380,11 @@ impl<O: Observer> Story<O> {
             on.used_until_ns = now_ns;
             on.sliced = sliced.then_some(no);
             let ran_ns = now_ns - on.run_since_ns - on.nested_ns;
-            self.tell(&Event::Off { task: no, cpu, why, ran_ns });
+            self.emit(&Event::Off { task: no, cpu, why, ran_ns });
         }
         if let (Some(released_ns), true) = (released, ended) {
             let response_ns = now_ns - released_ns;
-            self.tell(&Event::JobDone { task: no, job, response_ns, missed: false });
+            self.emit(&Event::JobDone { task: no, job, response_ns, missed: false });
         }
     }
 
@@ -398,7 +398,7 @@ impl<O: Observer> Story<O> {
             on.sliced = None;
         }
         if on.idle.replace(idle) != Some(idle) {
-            self.tell(&Event::Idle { cpu, idle });
+            self.emit(&Event::Idle { cpu, idle });
         }
     }
 
@@ -413,9 +413,9 @@ impl<O: Observer> Story<O> {
                 &own
             }
         };
-        self.tell(&Event::Message { topic: name, cpu, task: no, value });
+        self.emit(&Event::Message { topic: name, cpu, task: no, value });
         match (standard, task) {
-            (Some(Topic::Marker), _) => self.tell(&Event::Marker { text: &format!("marker {value}") }),
+            (Some(Topic::Marker), _) => self.emit(&Event::Marker { text: &format!("marker {value}") }),
             (Some(Topic::DeadlineMiss), Some(task)) => self.missed(task),
             _ => {}
         }
@@ -427,7 +427,7 @@ impl<O: Observer> Story<O> {
         let slot = self.slot(task);
         if !std::mem::replace(&mut slot.missed, true) {
             let (no, job) = (slot.no, slot.jobs.saturating_sub(1));
-            self.tell(&Event::DeadlineMiss { task: no, job, deadline_ns });
+            self.emit(&Event::DeadlineMiss { task: no, job, deadline_ns });
         }
     }
 
@@ -442,7 +442,7 @@ impl<O: Observer> Story<O> {
         };
         let from = std::mem::replace(&mut self.topology, to.clone());
         self.updates.clear();
-        self.tell(&Event::Swap { from: &from, to: &to, pause_ns, represented });
+        self.emit(&Event::Swap { from: &from, to: &to, pause_ns, represented });
     }
 
     fn online(&mut self, cpu: u32, online: bool) {
@@ -454,7 +454,7 @@ impl<O: Observer> Story<O> {
         let on = self.cpu(cpu);
         if std::mem::replace(&mut on.offline, !online) == online {
             on.used_until_ns = now_ns;
-            self.tell(&Event::CpuOnline { cpu, online });
+            self.emit(&Event::CpuOnline { cpu, online });
         }
     }
 
@@ -463,7 +463,7 @@ impl<O: Observer> Story<O> {
         let now_ns = self.now_ns;
         let on = self.cpu(cpu);
         if on.offline {
-            return self.tell(&Event::Sched { cpu, call, ns: 0, lock_wait_ns: 0 });
+            return self.emit(&Event::Sched { cpu, call, ns: 0, lock_wait_ns: 0 });
         }
         // No time is spent twice: calls of a CPU follow each other, and a task that left had its own.
         let begin_ns = now_ns.saturating_sub(ns).max(on.used_until_ns);
@@ -472,7 +472,7 @@ impl<O: Observer> Story<O> {
         if on.curr.is_some() {
             on.nested_ns += now_ns - begin_ns.max(on.run_since_ns);
         }
-        self.tell(&Event::Sched { cpu, call, ns, lock_wait_ns: 0 });
+        self.emit(&Event::Sched { cpu, call, ns, lock_wait_ns: 0 });
     }
 }
 

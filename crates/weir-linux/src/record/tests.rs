@@ -418,7 +418,7 @@ fn swaps_have_names_and_pauses() {
     let swap = |t| at(t, 0, Kind::Swap { pause_ns: 9, represented: 3 });
     let second = 1_000_000_000;
     recorder.event(&swap(100));
-    // The loader is slow to tell.
+    // The loader reports late.
     recorder.event(&at(second, 0, Kind::Kick));
     recorder.changed(START + 110, "two");
     // Another without a name: an instance was replaced.

@@ -51,10 +51,10 @@ impl Hotplug {
         if self.is_online(cpu) == online {
             return Ok(());
         }
-        let told = |e: io::Error| {
+        let errors = |e: io::Error| {
             let way = if online { "come online" } else { "go offline" };
             format!("the kernel does not let CPU {cpu} {way}: {e}")
         };
-        fs::write(self.switch(cpu), if online { "1" } else { "0" }).map_err(told)
+        fs::write(self.switch(cpu), if online { "1" } else { "0" }).map_err(errors)
     }
 }

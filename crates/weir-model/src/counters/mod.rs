@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the counters of the modelled CPUs count: caches and branch predictors.
 //!
-//! A task whose template has a [`Profile`] makes the runtime tell COUNTERS. There are three back ends:
+//! A task whose template has a [`Profile`] makes the runtime report COUNTERS. There are three back ends:
 //!
 //! * **replay**: the rates are recorded ones ([`Behaviour::Recorded`]); they do not depend on what else runs, and the
 //!   task's speed is what the workload says;

@@ -22,7 +22,7 @@ pub enum Term {
     /// The topic's last message had such a value.
     Value { topic: Subject, cpu: Option<u32>, compare: Compare, limit: u64 },
     /// OVERLOAD and UNDERLOAD: this was published last of the two. Other topics: there was a message within the window.
-    Told { topic: Subject, cpu: Option<u32> },
+    Heard { topic: Subject, cpu: Option<u32> },
     /// `not POWER = 1`: also where nothing was said yet.
     Not(Box<Term>),
 }
@@ -32,7 +32,7 @@ impl Term {
     pub fn topic(&self) -> Option<Subject> {
         match self {
             Term::Metric { .. } => None,
-            Term::Value { topic, .. } | Term::Told { topic, .. } => Some(*topic),
+            Term::Value { topic, .. } | Term::Heard { topic, .. } => Some(*topic),
             Term::Not(term) => term.topic(),
         }
     }
@@ -196,7 +196,7 @@ fn term(words: &[&str]) -> Result<Term, UnitError> {
     }
     if let Some(topic) = Subject::by_name(first) {
         heard(topic)?;
-        return told(topic, &words[1..], help);
+        return hearing(topic, &words[1..], help);
     }
     let (metric, rest) = match STATISTICS.iter().find(|s| s.0 == *first) {
         Some((_, s)) => match words.get(1) {
@@ -252,14 +252,14 @@ fn heard(topic: Subject) -> Result<(), UnitError> {
 }
 
 /// `on cpu 3` and a comparison, both optional.
-fn told(topic: Subject, mut rest: &[&str], help: &str) -> Result<Term, UnitError> {
+fn hearing(topic: Subject, mut rest: &[&str], help: &str) -> Result<Term, UnitError> {
     let mut cpu = None;
     if let ["on", "cpu", n, ..] = rest {
         let Ok(n) = n.parse() else { return wrong(format!("`{n}` is no number of a CPU"), help) };
         (cpu, rest) = (Some(n), &rest[3..]);
     }
     match rest {
-        [] => Ok(Term::Told { topic, cpu }),
+        [] => Ok(Term::Heard { topic, cpu }),
         [sign, limit] => match limit.parse() {
             Ok(limit) => Ok(Term::Value { topic, cpu, compare: compare(sign, help)?, limit }),
             Err(_) => wrong(format!("`{limit}` is not a whole number"), help),
@@ -311,7 +311,7 @@ impl fmt::Display for Term {
             Term::Value { topic, cpu, compare, limit } => {
                 write!(f, "{}{} {} {limit}", topic.name(), on(cpu), compare.sign())
             }
-            Term::Told { topic, cpu } => write!(f, "{}{}", topic.name(), on(cpu)),
+            Term::Heard { topic, cpu } => write!(f, "{}{}", topic.name(), on(cpu)),
         }
     }
 }

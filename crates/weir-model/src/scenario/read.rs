@@ -94,7 +94,7 @@ fn rule(table: &Table<'_, '_>, index: usize) -> Result<Rule> {
         table.get(key).map_or(Ok(default), |v| v.quantity(units::TIME))
     };
     let condition = |v: &Value<'_, '_>| -> Result<Condition> {
-        Condition::parse(v.str("\"utilization > 80%\"")?).map_err(|e| told(v, e))
+        Condition::parse(v.str("\"utilization > 80%\"")?).map_err(|e| at_value(v, e))
     };
     let when = condition(&table.require("when", "\"utilization > 80%\"")?)?;
     let hold_ns = time("for", 0)?;
@@ -138,7 +138,7 @@ fn verbs(value: &Value<'_, '_>) -> Result<Vec<Verb>> {
     let example = "\"swap central\"";
     let items = if value.is_list() { value.list(example)? } else { vec![value.clone()] };
     let all: Result<Vec<Verb>> =
-        items.iter().map(|v| Verb::parse(v.str(example)?).map_err(|e| told(v, e))).collect();
+        items.iter().map(|v| Verb::parse(v.str(example)?).map_err(|e| at_value(v, e))).collect();
     let all = all?;
     if all.is_empty() {
         return Err(value.error("there is nothing to do").help(format!("write `do = {example}`")));
@@ -146,7 +146,7 @@ fn verbs(value: &Value<'_, '_>) -> Result<Vec<Verb>> {
     Ok(all)
 }
 
-fn told(value: &Value<'_, '_>, e: UnitError) -> Error {
+fn at_value(value: &Value<'_, '_>, e: UnitError) -> Error {
     value.error(e.message).help(e.help)
 }
 

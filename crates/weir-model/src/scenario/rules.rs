@@ -101,14 +101,14 @@ mod tests {
     /// What the rule does as time passes, if what it does works as `done` says.
     fn story(rule: &Rule, done: bool, moments: &[(u64, &str)]) -> Vec<(u64, String)> {
         let mut rules = Rules::new(std::slice::from_ref(rule));
-        let mut told = Vec::new();
+        let mut fired = Vec::new();
         for (now, holding) in moments {
             if let Some(action) = rules.due(0, rule, *now, |c| c.to_string() == *holding) {
                 rules.acted(&action, rule, *now, done);
-                told.push((*now, action.cause));
+                fired.push((*now, action.cause));
             }
         }
-        told
+        fired
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub struct Watch {
     now_ns: u64,
     windows: BTreeMap<u64, Window>,
     /// When a topic was published last, its value, by topic and CPU; CPU `None` for any.
-    told: BTreeMap<(&'static str, Option<u32>), (u64, u64)>,
+    heard: BTreeMap<(&'static str, Option<u32>), (u64, u64)>,
     /// OVERLOAD or UNDERLOAD, whichever was published last, by CPU.
     load: BTreeMap<Option<u32>, Topic>,
     busy: u64,
@@ -147,7 +147,7 @@ impl Watch {
         Self {
             now_ns: 0,
             windows: scenario.rules.iter().map(|r| window(r.window_ns)).collect(),
-            told: BTreeMap::new(),
+            heard: BTreeMap::new(),
             load: BTreeMap::new(),
             busy: 0,
             online: u64::from(online),
@@ -195,15 +195,15 @@ impl Watch {
                 self.metric(*metric, window_ns, ready).is_some_and(|v| compare.holds(v, *limit))
             }
             Term::Value { topic, cpu, compare, limit } => {
-                self.told.get(&(topic.name(), *cpu)).is_some_and(|(_, v)| compare.holds(*v, *limit))
+                self.heard.get(&(topic.name(), *cpu)).is_some_and(|(_, v)| compare.holds(*v, *limit))
             }
-            Term::Told { topic: Subject::Standard(topic @ (Topic::Overload | Topic::Underload)), cpu } => {
+            Term::Heard { topic: Subject::Standard(topic @ (Topic::Overload | Topic::Underload)), cpu } => {
                 self.load.get(cpu) == Some(topic)
             }
             Term::Not(term) => !self.term(term, window_ns, ready),
-            Term::Told { topic, cpu } => {
+            Term::Heard { topic, cpu } => {
                 let begin = self.now_ns.saturating_sub(window_ns);
-                self.told.get(&(topic.name(), *cpu)).is_some_and(|(t, _)| *t >= begin)
+                self.heard.get(&(topic.name(), *cpu)).is_some_and(|(t, _)| *t >= begin)
             }
         }
     }
@@ -262,7 +262,7 @@ impl Observer for Watch {
                 let Some(subject) = Subject::by_name(topic) else { return };
                 self.advance(t_ns);
                 for cpu in [None, Some(cpu)] {
-                    self.told.insert((subject.name(), cpu), (t_ns, value));
+                    self.heard.insert((subject.name(), cpu), (t_ns, value));
                     if let Subject::Standard(topic @ (Topic::Overload | Topic::Underload)) = subject {
                         self.load.insert(cpu, topic);
                     }
@@ -349,14 +349,14 @@ mod tests {
     #[test]
     fn of_overload_and_underload_the_last_counts() {
         let mut w = watch();
-        let tell = |topic, cpu, value| Event::Message { topic, cpu, task: None, value };
-        w.event(10, &tell("OVERLOAD", 1, 4));
+        let message = |topic, cpu, value| Event::Message { topic, cpu, task: None, value };
+        w.event(10, &message("OVERLOAD", 1, 4));
         assert!(holds(&w, "OVERLOAD on cpu 1") && holds(&w, "OVERLOAD") && !holds(&w, "OVERLOAD on cpu 0"));
-        w.event(20, &tell("UNDERLOAD", 1, 0));
+        w.event(20, &message("UNDERLOAD", 1, 0));
         assert!(!holds(&w, "OVERLOAD on cpu 1") && holds(&w, "UNDERLOAD on cpu 1"));
-        w.event(30, &tell("POWER", 0, 1));
+        w.event(30, &message("POWER", 0, 1));
         assert!(holds(&w, "battery") && !holds(&w, "mains"));
-        w.event(40, &tell("DEADLINE_MISS", 0, 1));
+        w.event(40, &message("DEADLINE_MISS", 0, 1));
         assert!(holds(&w, "DEADLINE_MISS"));
         w.sample(5_000);
         assert!(!holds(&w, "DEADLINE_MISS") && holds(&w, "battery"));

@@ -82,7 +82,7 @@ impl Arrivals {
 }
 
 /// What keeps a task that holds a mutex from holding up more urgent ones (Sha, Rajkumar and Lehoczky 1990).
-/// The runtime tells the scheduler the holder's new priority, deadline and period; no component need know.
+/// The runtime reports the holder's new priority, deadline and period; no component need know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// Nothing; waiters are served in the order in which they come.

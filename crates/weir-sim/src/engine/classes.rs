@@ -47,11 +47,11 @@ fn number(policy: Policy) -> u64 {
 }
 
 impl Sim<'_> {
-    /// Tell the scheduler what kind of task it gets.
+    /// Report to the scheduler what kind of task it gets.
     pub fn tell_classes(&mut self, h: CpuNo, template: u32, id: TaskId) -> Result<()> {
         if self.classes_wanted.policy {
             let value = number(self.workload.tasks[template as usize].policy);
-            self.tell_scheduler(h, Topic::Policy, &Msg { task: Some(id), value, ..Msg::default() })?;
+            self.notify_scheduler(h, Topic::Policy, &Msg { task: Some(id), value, ..Msg::default() })?;
         }
         self.tell_fairness(h, template, id)?;
         if !self.classes_wanted.criticality {
@@ -65,7 +65,7 @@ impl Sim<'_> {
             }
             Some(Criticality::Hi { wcet_ns }) => (2, *wcet_ns),
         };
-        self.tell_scheduler(h, Topic::Criticality, &Msg { task: Some(id), value, value2, ..Msg::default() })
+        self.notify_scheduler(h, Topic::Criticality, &Msg { task: Some(id), value, value2, ..Msg::default() })
     }
 
     /// Weights and limits of the groups.
@@ -74,11 +74,11 @@ impl Sim<'_> {
             let number = i as u64 + 1;
             if self.classes_wanted.group {
                 let value2 = u64::from(group.weight) | u64::from(group.parent) << 32;
-                self.tell_scheduler(h, Topic::Group, &Msg { value: number, value2, ..Msg::default() })?;
+                self.notify_scheduler(h, Topic::Group, &Msg { value: number, value2, ..Msg::default() })?;
             }
             if self.classes_wanted.limit && group.quota_ns > 0 {
                 let value = number | (group.period_ns / 1000) << 32;
-                self.tell_scheduler(
+                self.notify_scheduler(
                     h,
                     Topic::Limit,
                     &Msg { value, value2: group.quota_ns, ..Msg::default() },
@@ -90,15 +90,15 @@ impl Sim<'_> {
 
     fn tell_fairness(&mut self, h: CpuNo, template: u32, id: TaskId) -> Result<()> {
         let Some(fair) = self.workload.fairness.tasks.get(&template).copied() else { return Ok(()) };
-        let told = |value: u64| Msg { task: Some(id), value, ..Msg::default() };
+        let known = |value: u64| Msg { task: Some(id), value, ..Msg::default() };
         if let (true, Some(weight)) = (self.classes_wanted.weight, fair.weight) {
-            self.tell_scheduler(h, Topic::Weight, &told(weight.into()))?;
+            self.notify_scheduler(h, Topic::Weight, &known(weight.into()))?;
         }
         if let (true, Some(slice)) = (self.classes_wanted.latency, fair.slice_ns) {
-            self.tell_scheduler(h, Topic::Latency, &told(slice))?;
+            self.notify_scheduler(h, Topic::Latency, &known(slice))?;
         }
         if self.classes_wanted.group && fair.group > 0 {
-            self.tell_scheduler(h, Topic::Group, &told(fair.group.into()))?;
+            self.notify_scheduler(h, Topic::Group, &known(fair.group.into()))?;
         }
         Ok(())
     }
@@ -126,10 +126,10 @@ impl Sim<'_> {
             let (id, template, value) = (task.id, task.spec, task.priority as i64 as u64);
             let mask = task.cpus.cloned();
             if priority && value != 0 {
-                self.tell_scheduler(h, Topic::Priority, &Msg { task: Some(id), value, ..Msg::default() })?;
+                self.notify_scheduler(h, Topic::Priority, &Msg { task: Some(id), value, ..Msg::default() })?;
             }
             if affinity && mask.is_some() {
-                self.tell_scheduler(h, Topic::Affinity, &Msg { task: Some(id), mask, ..Msg::default() })?;
+                self.notify_scheduler(h, Topic::Affinity, &Msg { task: Some(id), mask, ..Msg::default() })?;
             }
             if classes {
                 self.tell_classes(h, template, id)?;

@@ -133,7 +133,7 @@ impl Sim<'_> {
         self.rekey(c);
     }
 
-    /// Tell observers once that `c` has nothing to do, or has work again.
+    /// Notify observers once that `c` has nothing to do, or has work again.
     pub fn tell_idle(&mut self, c: CpuNo, idle: bool) {
         let cpu = &mut self.cpus[c as usize];
         if cpu.told_idle != idle {
@@ -142,7 +142,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Tell observers of the kernel work that `c` has done up to now.
+    /// Report to observers the kernel work that `c` has done up to now.
     pub fn flush_calls(&mut self, c: CpuNo) {
         if self.cpus[c as usize].calls.is_empty() {
             return;
@@ -192,7 +192,7 @@ impl Sim<'_> {
         self.cpus[c as usize].tick_at = self.next_tick();
         let h = self.caller(c);
         let msg = Msg { cpu: Some(c), ..Msg::default() };
-        self.tell_scheduler(h, Topic::Tick, &msg)?;
+        self.notify_scheduler(h, Topic::Tick, &msg)?;
         self.account(h, Call::Notify);
         Ok(())
     }

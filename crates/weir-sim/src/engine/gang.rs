@@ -187,7 +187,7 @@ impl Sim<'_> {
         task.cpus = Some(&member.mask);
     }
 
-    /// Tell the scheduler which gang a task belongs to.
+    /// Report to the scheduler which gang a task belongs to.
     pub fn tell_gang(&mut self, h: CpuNo, no: TaskNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         if task.gang == NONE || !self.plan.listens_to(Topic::Gang) {
@@ -195,7 +195,7 @@ impl Sim<'_> {
         }
         let value2 = u64::from(self.workload.gangs[task.gang as usize].manifest.waits());
         let msg = Msg { task: Some(task.id), value: u64::from(task.gang) + 1, value2, ..Msg::default() };
-        self.tell_scheduler(h, Topic::Gang, &msg)
+        self.notify_scheduler(h, Topic::Gang, &msg)
     }
 
     /// All planners learn all tables anew, and hand on what is in force; before the clock starts, and when a topology has come.

@@ -123,7 +123,7 @@ impl Sim<'_> {
     }
 
     /// The urgency that was published.
-    fn told_urgency(&self, no: TaskNo) -> Urgency {
+    fn known_urgency(&self, no: TaskNo) -> Urgency {
         match &self.tasks[no as usize].boost {
             Some(boost) => **boost,
             None => self.own_urgency(no),
@@ -139,7 +139,7 @@ impl Sim<'_> {
                 Protocol::None => {}
                 Protocol::Inherit => {
                     for &waiter in &self.objects.mutexes[m].waiters {
-                        urgency = urgency.with(self.told_urgency(waiter));
+                        urgency = urgency.with(self.known_urgency(waiter));
                     }
                 }
                 Protocol::Ceiling => {
@@ -150,7 +150,7 @@ impl Sim<'_> {
                 Protocol::Classic => {
                     for &(waiter, _) in &self.locking.held_up {
                         if self.in_the_way_of(waiter) == Some(no) {
-                            urgency = urgency.with(self.told_urgency(waiter));
+                            urgency = urgency.with(self.known_urgency(waiter));
                         }
                     }
                 }
@@ -170,7 +170,7 @@ impl Sim<'_> {
     /// Whose mutex keeps a task from taking any of the original ceiling: the one with the highest ceiling that
     /// others hold, if the task is not more urgent than that.
     pub fn in_the_way_of(&self, no: TaskNo) -> Option<TaskNo> {
-        let level = self.told_urgency(no).level();
+        let level = self.known_urgency(no).level();
         let held =
             (0..self.locking.ceilings.len()).filter(|&m| self.locking.protocols[m] == Protocol::Classic);
         let others = held.filter_map(|m| match self.objects.mutexes[m].owner {
@@ -218,7 +218,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Tell the scheduler the urgency of a task if it has changed, and of those who hold it up in turn.
+    /// Report the urgency of a task to the scheduler if it has changed, and that of the tasks that hold it up in turn.
     pub fn refresh(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         if !self.locking.any {
             return Ok(());
@@ -227,12 +227,12 @@ impl Sim<'_> {
         // A chain of tasks that hold each other up; in a circle of them, which is a deadlock, it ends as well.
         for _ in 0..self.tasks.len() {
             let Some(no) = next else { return Ok(()) };
-            let told = self.told_urgency(no);
+            let known = self.known_urgency(no);
             let due = self.note_urgency(no);
-            if due == told {
+            if due == known {
                 return Ok(());
             }
-            self.tell_urgency(no, &told, &due, by)?;
+            self.publish_urgency(no, &known, &due, by)?;
             next = self.obstacle(no).filter(|&o| o != no);
         }
         Ok(())
@@ -246,13 +246,13 @@ impl Sim<'_> {
         }
     }
 
-    fn tell_urgency(&mut self, no: TaskNo, told: &Urgency, due: &Urgency, by: CpuNo) -> Result<()> {
-        if told.priority != due.priority {
+    fn publish_urgency(&mut self, no: TaskNo, known: &Urgency, due: &Urgency, by: CpuNo) -> Result<()> {
+        if known.priority != due.priority {
             let id = self.tasks[no as usize].id;
             let msg = Msg { task: Some(id), value: due.priority as i64 as u64, ..Msg::default() };
             self.announce(by, Topic::Priority, &msg, no)?;
         }
-        if (told.deadline_ns, told.period_ns, told.relative_ns)
+        if (known.deadline_ns, known.period_ns, known.relative_ns)
             != (due.deadline_ns, due.period_ns, due.relative_ns)
         {
             self.tell_timing(no, due, by)?;
@@ -272,7 +272,7 @@ impl Sim<'_> {
             return self.release_held_up(c, no);
         }
         let waiters = &self.objects.mutexes[mutex as usize].waiters;
-        let rank = |t: &TaskNo| self.told_urgency(*t).rank();
+        let rank = |t: &TaskNo| self.known_urgency(*t).rank();
         // The last of the greatest, searched from behind, is the one that came first.
         let next = waiters.iter().rev().copied().max_by_key(rank);
         if let Some(other) = next {
@@ -297,7 +297,7 @@ impl Sim<'_> {
             self.objects.mutexes[mutex as usize].owner.is_none() && self.in_the_way_of(other).is_none()
         });
         self.refresh(no, c)?;
-        free.sort_by_key(|w| std::cmp::Reverse(self.told_urgency(w.0).rank()));
+        free.sort_by_key(|w| std::cmp::Reverse(self.known_urgency(w.0).rank()));
         for (other, mutex) in free {
             let task = &self.tasks[other as usize];
             let ops = self.programs[task.program as usize].ops;

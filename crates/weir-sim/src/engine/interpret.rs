@@ -437,9 +437,9 @@ impl Sim<'_> {
 
     pub fn set_priority(&mut self, no: TaskNo, priority: i32, by: CpuNo) -> Result<()> {
         self.tasks[no as usize].priority = priority;
-        let told = self.note_urgency(no).priority;
+        let known = self.note_urgency(no).priority;
         let id = self.tasks[no as usize].id;
-        let msg = Msg { task: Some(id), value: told as i64 as u64, ..Msg::default() };
+        let msg = Msg { task: Some(id), value: known as i64 as u64, ..Msg::default() };
         self.announce(by, Topic::Priority, &msg, no)
     }
 
@@ -453,7 +453,7 @@ impl Sim<'_> {
     /// Publish a message of the runtime that observers see too.
     pub fn announce(&mut self, by: CpuNo, topic: Topic, msg: &Msg, no: TaskNo) -> Result<()> {
         let h = self.caller(by);
-        self.tell_scheduler(h, topic, msg)?;
+        self.notify_scheduler(h, topic, msg)?;
         let task = (no != NONE).then_some(no);
         let cpu = msg.cpu.unwrap_or(by);
         self.obs.event(self.now, &Event::Message { topic: topic.name(), cpu, task, value: msg.value });

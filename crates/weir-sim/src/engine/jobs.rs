@@ -87,13 +87,17 @@ impl Sim<'_> {
         self.tell_allowed(no);
         self.join_gang(template, no);
         let value = spec.priority as i64 as u64;
-        self.tell_scheduler(h, Topic::Priority, &Msg { task: Some(id), value, ..Msg::default() })?;
+        self.notify_scheduler(h, Topic::Priority, &Msg { task: Some(id), value, ..Msg::default() })?;
         if self.tasks[no as usize].cpus.is_some() {
             let mask = self.tasks[no as usize].cpus.cloned();
-            self.tell_scheduler(h, Topic::Affinity, &Msg { task: Some(id), mask, ..Msg::default() })?;
+            self.notify_scheduler(h, Topic::Affinity, &Msg { task: Some(id), mask, ..Msg::default() })?;
         }
         if isa != 0 {
-            self.tell_scheduler(h, Topic::Isa, &Msg { task: Some(id), value: isa.into(), ..Msg::default() })?;
+            self.notify_scheduler(
+                h,
+                Topic::Isa,
+                &Msg { task: Some(id), value: isa.into(), ..Msg::default() },
+            )?;
         }
         if no == 0 {
             self.tell_groups(h)?;
@@ -399,7 +403,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Tell the scheduler what the job that begins may need (JOB, if a component wants to know and the
+    /// Report to the scheduler what the job that begins may need (JOB, if a component wants to know and the
     /// task's parameters are known), then until when (DEADLINE).
     pub fn tell_deadline(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
@@ -410,7 +414,7 @@ impl Sim<'_> {
         self.tell_timing(no, &urgency, by)
     }
 
-    /// Tell the scheduler relative deadline and deadline, as they are or as a mutex has made them.
+    /// Report to the scheduler relative deadline and deadline, as they are or as a mutex has made them.
     pub fn tell_timing(&mut self, no: TaskNo, urgency: &Urgency, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         let h = self.caller(by);
@@ -419,7 +423,7 @@ impl Sim<'_> {
         if let Some(timing) = self.workload.tasks[task.spec as usize].timing.filter(|_| self.job_wanted) {
             let value2 = known(urgency.relative_ns);
             let msg = Msg { task: Some(task.id), value: timing.wcet_ns, value2, ..Msg::default() };
-            self.tell_scheduler(h, Topic::Job, &msg)?;
+            self.notify_scheduler(h, Topic::Job, &msg)?;
         }
         let task = &self.tasks[no as usize];
         let msg = Msg {
@@ -428,7 +432,7 @@ impl Sim<'_> {
             value2: known(urgency.period_ns),
             ..Msg::default()
         };
-        self.tell_scheduler(h, Topic::Deadline, &msg)
+        self.notify_scheduler(h, Topic::Deadline, &msg)
     }
 
     /// The open job, if any, is complete.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Around the scheduler: every call of it, what the call costs and whom it tells, choosing, parting,
+//! Around the scheduler: every call of it, what the call costs and whom it notifies, choosing, parting,
 //! blocking, waking.
 //!
 //! A call changes the scheduler's state at the instant of its event; its cost then keeps the calling
@@ -24,7 +24,7 @@ impl Sim<'_> {
         }
     }
 
-    /// After one or more calls of the core by `h`: charge their operations, tell observers, pass on the
+    /// After one or more calls of the core by `h`: charge their operations, notify observers, pass on the
     /// messages. Returns when `h` is through.
     pub fn account(&mut self, h: CpuNo, call: Call) -> u64 {
         let mut end = self.now;
@@ -108,7 +108,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Tell observers what locks and instances have cost since the topology was built.
+    /// Report to observers what locks and instances have cost since the topology was built.
     pub fn tell_contention(&mut self) {
         for (pipe, held_ns, wait_ns) in self.charger.locks() {
             self.obs.event(self.now, &Event::PipeLock { pipe, held_ns, wait_ns });
@@ -298,7 +298,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// Tell observers that a task which parted from its CPU has really left it.
+    /// Report to observers that a task has really left its CPU.
     pub fn tell_parted(&mut self, no: TaskNo, displaced: bool) {
         let task = &mut self.tasks[no as usize];
         let Some((cpu, why, forced)) = task.parted.take() else { return };
@@ -479,7 +479,7 @@ impl Sim<'_> {
     }
 
     /// Publish a message about a task; the caller accounts for it with what follows.
-    pub fn tell_scheduler(&mut self, h: CpuNo, topic: Topic, msg: &Msg) -> Result<()> {
+    pub fn notify_scheduler(&mut self, h: CpuNo, topic: Topic, msg: &Msg) -> Result<()> {
         self.notices += 1;
         self.sched.notify(h, topic, msg).map_err(|e| refused("take a message", &e))
     }

@@ -373,7 +373,7 @@ impl Sim<'_> {
         Some(cpu.free.since(cpu.start))
     }
 
-    /// Tell scheduler and observers what a stint counted.
+    /// Report to scheduler and observers what was counted in a turn.
     pub fn tell_counters(&mut self, c: CpuNo, no: TaskNo, counts: Option<Counters>) -> Result<()> {
         let Some(counts) = counts.filter(|n| n.cycles > 0) else { return Ok(()) };
         let (h, id) = (self.caller(c), self.tasks[no as usize].id);

@@ -499,7 +499,7 @@ impl<'a> Sim<'a> {
         (self.cpus.iter().map(|c| c.energy_pj).sum::<u128>() / 1_000_000) as u64
     }
 
-    /// Tell observers the energy since the last time.
+    /// Report to observers the energy since the last time.
     pub fn tell_energy(&mut self) {
         let uj = self.energy_uj();
         self.obs.event(self.now, &Event::Energy { uj: uj - self.energy_told_uj });

@@ -30,7 +30,7 @@ impl Sim<'_> {
         next.kind() == Kind::Component && self.idle_timers > PATIENCE && self.census.running == 0
     }
 
-    /// Tell the user about a standstill.
+    /// The diagnostic of a standstill.
     pub fn explain_standstill(&mut self) {
         let mut lines = Vec::new();
         let waiting = self.tasks.iter().enumerate().filter(|(_, t)| t.state != State::Gone);

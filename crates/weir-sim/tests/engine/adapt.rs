@@ -222,10 +222,10 @@ time = \"60ms\"
 do = \"swap instance policy = fifo\"
 ";
     let (outcome, runs) = run(&machine, &workload, text, &names, 100);
-    let told: Vec<(bool, &str, u32)> =
+    let changes: Vec<(bool, &str, u32)> =
         outcome.reconfigurations.iter().map(|r| (r.refused.is_none(), r.kind, r.represented)).collect();
     let no = (false, "none", 0);
-    assert_eq!(told, [no, no, no, no, (true, "topology", 0), (true, "instance", 1)]);
+    assert_eq!(changes, [no, no, no, no, (true, "topology", 0), (true, "instance", 1)]);
     let why: Vec<&str> = outcome.reconfigurations.iter().filter_map(|r| r.refused.as_deref()).collect();
     for (why, part) in why.iter().zip([
         "no topology `nowhere`",
@@ -268,14 +268,14 @@ window = \"20ms\"
 cooldown = \"30ms\"
 ";
     let (outcome, _) = run(&machine, &workload, text, &names, 1_000);
-    let told: Vec<(u64, &str, &str)> =
+    let changes: Vec<(u64, &str, &str)> =
         outcome.reconfigurations.iter().map(|r| (r.at_ns / MS, r.cause.as_str(), r.to.as_str())).collect();
     // 20 ms after the crowd came; back when 20 ms were mostly idle and 10 ms more; the short spell is too short.
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert_eq!((told[0].1, told[0].2), ("rule crowd", "global"));
-    assert!((120..=122).contains(&told[0].0), "{told:?}");
-    assert_eq!((told[1].1, told[1].2), ("rule crowd, back", "cpus"));
-    assert!((225..=232).contains(&told[1].0), "{told:?}");
+    assert_eq!(changes.len(), 2, "{changes:?}");
+    assert_eq!((changes[0].1, changes[0].2), ("rule crowd", "global"));
+    assert!((120..=122).contains(&changes[0].0), "{changes:?}");
+    assert_eq!((changes[1].1, changes[1].2), ("rule crowd, back", "cpus"));
+    assert!((225..=232).contains(&changes[1].0), "{changes:?}");
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn crossing(machine: &Machine) -> u64 {
     child.0 - forked
 }
 
-/// Source 0, 6.2: between CPUs without common memory a task is left in a letter box, and telling the other side takes the time
+/// Source 0, 6.2: between CPUs without common memory a task is left in a mailbox, and the notification of the other side takes the time
 /// of a message.
 #[test]
 fn between_islands_messages_take_time() {
@@ -514,8 +514,8 @@ when = \"MARKER = 2\"
 do = \"swap instance policy = round_robin\"
 ";
     let (outcome, _) = run(&machine, &of(program), text, &names, 100);
-    let told: Vec<(u64, &str)> = outcome.reconfigurations.iter().map(|r| (r.at_ns / MS, r.kind)).collect();
-    assert_eq!(told, [(5, "instance"), (10, "instance")]);
+    let changes: Vec<(u64, &str)> = outcome.reconfigurations.iter().map(|r| (r.at_ns / MS, r.kind)).collect();
+    assert_eq!(changes, [(5, "instance"), (10, "instance")]);
 
     let file = scenario::parse("test", "test.toml", text).unwrap_or_else(|e| panic!("{e}"));
     let control = Some(Control { scenario: &file.scenario, composer: &names });

@@ -148,7 +148,7 @@ pub fn catalogue(name: &str) -> String {
     std::fs::read_to_string(path).expect("the catalogue has it")
 }
 
-/// A periodic task that tells `wcet` and needs `run` in each job.
+/// A periodic task that declares `wcet` and needs `run` in each job.
 pub fn real_time(name: &str, wcet: u64, run: u64, period: u64, deadline: u64) -> TaskSpec {
     let release =
         Op::Release { offset_ns: 0, period_ns: period, deadline_ns: deadline, jitter_ns: 0, extra_ns: 0 };

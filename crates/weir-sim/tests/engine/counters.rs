@@ -9,7 +9,7 @@ use crate::common::*;
 
 /// What was published of each task: stints, and their sum.
 #[derive(Default)]
-struct Told {
+struct Counted {
     stints: Vec<Vec<Counters>>,
     total: Vec<Counters>,
     penalties: Vec<Option<(i64, i64)>>,
@@ -17,7 +17,7 @@ struct Told {
     order: String,
 }
 
-impl Observer for Told {
+impl Observer for Counted {
     fn event(&mut self, t: u64, event: &Event<'_>) {
         match *event {
             Event::TaskNew { .. } => {
@@ -46,10 +46,10 @@ fn toml(text: &str) -> Workload {
     Workload::resolve("test.toml", 1, &read, &[]).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn run(machine: &Machine, topology: &str, text: &str) -> Told {
-    let mut told = Told::default();
-    run_on(machine, topology, &toml(text), &Costs::zero(), RunConfig::default(), &mut told).unwrap();
-    told
+fn run(machine: &Machine, topology: &str, text: &str) -> Counted {
+    let mut counted = Counted::default();
+    run_on(machine, topology, &toml(text), &Costs::zero(), RunConfig::default(), &mut counted).unwrap();
+    counted
 }
 
 const QUEUE: &str = "entry -> fifo -> cpus;";
@@ -61,7 +61,7 @@ fn rate(part: u64, whole: u64) -> f64 {
 
 #[test]
 fn recorded_rates_come_back_exactly() {
-    let told = run(
+    let counted = run(
         &Machine::smp(1),
         TURNS,
         r#"
@@ -70,7 +70,7 @@ fn recorded_rates_come_back_exactly() {
         task = [{ name = "a", profile = "p", run = "10ms" }, { name = "b", run = "10ms" }]
         "#,
     );
-    let c = told.total[0];
+    let c = counted.total[0];
     // 10 ms at 2 GHz, two instructions a cycle.
     assert_eq!((c.cycles, c.instructions), (20_000_000, 40_000_000 - 1));
     let loads = c.l1_hits + c.l1_misses + c.lfb_hits;
@@ -84,7 +84,7 @@ fn recorded_rates_come_back_exactly() {
     near(rate(c.l3_misses, c.l2_misses), 0.2);
     near(rate(c.mispredicts, c.branches), 0.025);
     // Published at the end of every slice, whichever task is next; the other task is not counted.
-    assert_eq!((told.stints[0].len(), told.stints[1].len()), (10, 0));
+    assert_eq!((counted.stints[0].len(), counted.stints[1].len()), (10, 0));
 }
 
 #[test]
@@ -93,15 +93,15 @@ fn a_task_alone_is_told_of_at_every_choice() {
         profile = [{ name = "p", rates = "l1=10%" }]
         task = [{ name = "a", profile = "p", run = "5ms" }]
     "#;
-    let told = run(&Machine::smp(1), TURNS, text);
-    assert_eq!(told.stints[0].len(), 5);
+    let counted = run(&Machine::smp(1), TURNS, text);
+    assert_eq!(counted.stints[0].len(), 5);
     // It never stopped in between: on, five times counted (the last time when it ends), off.
-    assert_eq!(told.order, "rccccoc");
+    assert_eq!(counted.order, "rccccoc");
 }
 
 #[test]
 fn phases_follow_the_task_s_own_time() {
-    let told = run(
+    let counted = run(
         &Machine::smp(1),
         TURNS,
         r#"
@@ -109,7 +109,7 @@ fn phases_follow_the_task_s_own_time() {
         task = [{ name = "a", profile = "p", run = "6ms" }, { name = "b", run = "6ms" }]
         "#,
     );
-    let percent: Vec<u64> = told.stints[0]
+    let percent: Vec<u64> = counted.stints[0]
         .iter()
         .map(|c| (100.0 * rate(c.l1_misses, c.l1_hits + c.l1_misses)).round() as u64)
         .collect();
@@ -134,8 +134,8 @@ fn co_runners_fight_for_the_shared_cache() {
             format!("{HUNGRY}\n[[task]]\nname = \"a\"\nprofile = \"hungry\"\nrun = \"200ms\"\n{other}");
         let mut machine = Machine::smp(2);
         machine.llc_bytes = vec![4 << 20];
-        let told = run(&machine, QUEUE, &text);
-        (told.exits[0], rate(told.total[0].l3_misses, told.total[0].l2_misses))
+        let counted = run(&machine, QUEUE, &text);
+        (counted.exits[0], rate(counted.total[0].l3_misses, counted.total[0].l2_misses))
     };
     let (alone, few) = one("");
     let (modest, _) = one("[[task]]\nname = \"b\"\nprofile = \"modest\"\nrun = \"300ms\"\n");
@@ -165,8 +165,8 @@ fn hardware_threads_share_a_core_s_caches() {
     let misses = |machine: &Machine| {
         let text =
             format!("{HUNGRY}\n[[task]]\nname = \"t\"\ncount = 2\nprofile = \"hungry\"\nrun = \"50ms\"\n");
-        let told = run(machine, QUEUE, &text);
-        let c = told.total[0];
+        let counted = run(machine, QUEUE, &text);
+        let c = counted.total[0];
         rate(c.l1_misses, c.l1_hits + c.l1_misses) * rate(c.l2_misses, c.l1_misses)
     };
     let apart = Machine::smp(2);
@@ -179,10 +179,11 @@ fn hardware_threads_share_a_core_s_caches() {
 
 #[test]
 fn nobody_counts_without_profiles() {
-    let mut told = Told::default();
+    let mut counted = Counted::default();
     let w = toml(r#"task = [{ name = "a", run = "5ms" }]"#);
-    let out = run_on(&Machine::smp(1), TURNS, &w, &Costs::zero(), RunConfig::default(), &mut told).unwrap();
-    assert!(told.stints[0].is_empty());
+    let out =
+        run_on(&Machine::smp(1), TURNS, &w, &Costs::zero(), RunConfig::default(), &mut counted).unwrap();
+    assert!(counted.stints[0].is_empty());
     assert!(out.warnings.iter().any(|w| w.contains("no task has a `profile`")), "{:?}", out.warnings);
 }
 
@@ -194,9 +195,9 @@ fn penalties_are_told_after_the_stint() {
         task = [{ name = "a", profile = "p", run = "3ms" }]
     "#;
     let topology = "annotate affinity, pmc_fair; entry -> round_robin(slice = 1ms) -> cpus;";
-    let told = run(&Machine::smp(1), topology, text);
-    assert_eq!(told.stints[0].len(), 3);
-    assert_eq!(told.penalties[0], Some((448, 448)));
+    let counted = run(&Machine::smp(1), topology, text);
+    assert_eq!(counted.stints[0].len(), 3);
+    assert_eq!(counted.penalties[0], Some((448, 448)));
 }
 
 /// On two caches with two CPUs each, two hungry tasks end sooner if the balancer keeps them apart. Modest ones come and
@@ -227,9 +228,9 @@ fn a_balancer_that_knows_keeps_hungry_tasks_apart() {
         machine.llc_bytes = vec![4 << 20; 2];
         let topology =
             format!("annotate affinity, counters; entry -> {balancer} -> each llc {{ fifo -> cpus }};");
-        let told = run(&machine, &topology, &text);
+        let counted = run(&machine, &topology, &text);
         let misses = |c: &Counters| rate(c.l3_misses, c.l2_misses);
-        (told.exits[0].max(told.exits[1]), misses(&told.total[0]))
+        (counted.exits[0].max(counted.exits[1]), misses(&counted.total[0]))
     };
     let (blind, many) = end("advanced_balancer");
     let (aware, few) = end("cache_balancer");
@@ -267,10 +268,10 @@ fn a_balancer_that_knows_gives_fast_cpus_to_tasks_that_compute() {
         let topology = format!(
             "annotate affinity, counters; entry -> {balancer} -> each llc {{ round_robin(slice = 3ms) -> cpus }};"
         );
-        let mut told = Told::default();
+        let mut counted = Counted::default();
         let cfg = RunConfig { duration_ns: Some(500 * MS), ..RunConfig::default() };
-        run_on(&machine, &topology, &toml(&text), &Costs::zero(), cfg, &mut told).unwrap();
-        told.total.iter().map(|c| c.instructions).sum::<u64>() / 1000
+        run_on(&machine, &topology, &toml(&text), &Costs::zero(), cfg, &mut counted).unwrap();
+        counted.total.iter().map(|c| c.instructions).sum::<u64>() / 1000
     };
     let (blind, stays, aware) =
         (done("load_balancer"), done("capacity_balancer(exchange = false)"), done("capacity_balancer"));

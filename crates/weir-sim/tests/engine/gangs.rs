@@ -96,7 +96,7 @@ fn other_topologies_run_them_as_ordinary_tasks() {
     assert!(out.warnings.iter().any(|w| w.contains("no slots for gangs")), "{:?}", out.warnings);
 }
 
-/// A task spins at a barrier for as long as it is told, in CPU time, and blocks then; spinning uses its CPU.
+/// A task spins at a barrier for as long as its step says, in CPU time, and blocks then; spinning uses its CPU.
 #[test]
 fn barriers_spin_then_block() {
     let meet = |late: &str| {

@@ -158,7 +158,7 @@ fn wild_tasks(all: &[(u64, u64, Vec<Op>)], limit: u64) -> Workload {
             break;
         }
         let timing = weir_sim::Timing { period_ns: *period, deadline_ns: *period, wcet_ns: *budget };
-        // One release tells budget and period; all that follows is one endless job.
+        // One release declares budget and period; all that follows is one endless job.
         let mut ops = vec![Op::Release {
             offset_ns: 0,
             period_ns: *period,

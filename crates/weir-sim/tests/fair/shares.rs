@@ -19,10 +19,10 @@ fn weights_and_their_inverses_are_linux_s() {
     for n in -20..=19 {
         let about = Msg { task: Some(task), value: -i64::from(n) as u64, ..Msg::default() };
         sched.notify(0, Topic::Priority, &about).expect("somebody listens");
-        let told = sched.request(0, Topic::Weight, &about).expect("it answers");
-        assert_eq!(told.value, weight(n), "nice {n}");
-        let exact = (1u64 << 32) as f64 / told.value as f64;
-        assert!((told.value2 as f64 - exact).abs() <= 1.0, "nice {n}: {} for {exact}", told.value2);
+        let answer = sched.request(0, Topic::Weight, &about).expect("it answers");
+        assert_eq!(answer.value, weight(n), "nice {n}");
+        let exact = (1u64 << 32) as f64 / answer.value as f64;
+        assert!((answer.value2 as f64 - exact).abs() <= 1.0, "nice {n}: {} for {exact}", answer.value2);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * mood - tell how a task feels, in a topic of its own
+ * mood - report how a task feels, in a topic of its own
  *
  * class:     annotate
  * pipes:     none
@@ -29,7 +29,7 @@ struct mood {
 	struct mood_record said; /* what is being published; copied at once */
 };
 
-WEIR_COMPONENT(mood, .summary = "tell how a task feels, in a topic of its own", .cls = WEIR_ANNOTATE,
+WEIR_COMPONENT(mood, .summary = "report how a task feels, in a topic of its own", .cls = WEIR_ANNOTATE,
 	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(MOOD), .publishes = WEIR_TOPIC_BIT(MOOD),
 	       .answers = WEIR_TOPIC_BIT(MOOD), .per_task = sizeof(struct mood_record),
 	       WEIR_TOPICS(WEIR_TOPIC_OF(MOOD, 0x51ab90c3d7e8f246ull, 1, sizeof(struct mood_record),

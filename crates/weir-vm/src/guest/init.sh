@@ -8,7 +8,7 @@
 # hotplug.sh makes them come and go beside the command, if they are there.
 # Ports to the host, by name: out and err (the command's output), log (the scheduler's messages), rec
 # (recordings, an archive), ctl (what happens, a line each: ready, attached, live STATUS, exit STATUS). When the time is up, the host
-# writes `report` to ctl; what there is to tell comes as lines that begin with `| `, then `reported`.
+# writes `report` to ctl; what there is to report comes as lines that begin with `| `, then `reported`.
 
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=${TERM:-dumb} LANG=C.UTF-8
 unset nokaslr
@@ -99,7 +99,7 @@ finish() { # STATUS: send everything and end
 }
 
 live=
-live_over() { # wait for the scheduler's end, told by its status
+live_over() { # wait for the scheduler's end, known from its status
 	wait "$live"
 	live_status=$?
 	live=

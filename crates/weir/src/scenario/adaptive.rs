@@ -64,11 +64,11 @@ mod tests {
             said: false,
         };
         let found = adaptive(std::slice::from_ref(&when)).expect("sound").expect("rules");
-        let told: Vec<(String, bool)> = found.rules.iter().map(|r| (r.when.to_string(), r.begun)).collect();
-        assert_eq!(told[0], ("online > 3".into(), false));
-        assert_eq!(told[1], ("POWER = 1 and online > 1 and not online > 3".into(), false));
+        let rules: Vec<(String, bool)> = found.rules.iter().map(|r| (r.when.to_string(), r.begun)).collect();
+        assert_eq!(rules[0], ("online > 3".into(), false));
+        assert_eq!(rules[1], ("POWER = 1 and online > 1 and not online > 3".into(), false));
         let last = "not online > 3 and not POWER = 1 or not online > 3 and not online > 1";
-        assert_eq!(told[2], (last.into(), true));
+        assert_eq!(rules[2], (last.into(), true));
         assert!(
             found.rules.iter().all(|r| Condition::parse(&r.when.to_string()).expect("readable") == r.when)
         );

@@ -133,11 +133,11 @@ impl Bench {
     fn new(shape: &MachineShape, plan: &Plan) -> Result<Self> {
         let nr_cpus = shape.nr_cpus();
         let config = Config { nr_cpus, arena_bytes: ARENA, checks: true, oplog: false, seed: 1 };
-        let told = |e: weir_core::Error| {
+        let fault_of = |e: weir_core::Error| {
             Fault::user(format!("the topology cannot be built: {e}"), "see `runweir check`")
         };
-        let mut sched = Sched::new(&config).map_err(told)?;
-        sched.load(plan).map_err(told)?;
+        let mut sched = Sched::new(&config).map_err(fault_of)?;
+        sched.load(plan).map_err(fault_of)?;
         let cpus = &shape.cpus;
         let online = cpus.iter().map(|c| c.online).collect();
         let serves = cpus.iter().map(|c| c.host.is_none()).collect();

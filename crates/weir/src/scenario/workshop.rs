@@ -92,7 +92,7 @@ impl Workshop {
         rule: Option<usize>,
     ) -> std::result::Result<Recipe, String> {
         let mut next = state.now.recipe.clone();
-        let told = |fault: crate::fault::Fault| {
+        let fault_of = |fault: crate::fault::Fault| {
             fault.diags.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         };
         let part =
@@ -100,7 +100,7 @@ impl Workshop {
         for verb in verbs {
             match verb {
                 Verb::Swap { topology } => {
-                    let source = topology::source(&self.path(topology)).map_err(told)?;
+                    let source = topology::source(&self.path(topology)).map_err(fault_of)?;
                     next = Recipe { source, sets: self.sets.clone(), edits: Vec::new() };
                 }
                 Verb::Instance { name, with } => {
@@ -117,7 +117,7 @@ impl Workshop {
                     next.sets.push(Set { component, param, value: value.clone() });
                 }
                 Verb::Merge { package: name, at } => {
-                    let package = package(&self.path(name)).map_err(told)?;
+                    let package = package(&self.path(name)).map_err(fault_of)?;
                     next.edits.push(Edit::Merge { package, at: at.clone() });
                 }
                 Verb::Unmerge { package } => {
@@ -146,7 +146,7 @@ impl Workshop {
         }
         // What is undone or merged needs its components again.
         for package in next.packages() {
-            let names = bring(package).map_err(told)?;
+            let names = bring(package).map_err(fault_of)?;
             state.fresh.extend(names.iter().cloned());
             state.brought.extend(names);
         }

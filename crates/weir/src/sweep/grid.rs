@@ -41,9 +41,9 @@ impl Grid {
             Self { sessions: BTreeMap::new(), plans: BTreeMap::new(), set_axes: set_axes.collect() };
         for index in 0..spec.nr_points() {
             let at = spec.point(index);
-            let told = |fault: Fault| named(spec, index, fault);
+            let fault_of = |fault: Fault| named(spec, index, fault);
             if !grid.sessions.contains_key(&at[1..]) {
-                let session = Session::open(&setting(spec, &at), spec.seeds[0]).map_err(told)?;
+                let session = Session::open(&setting(spec, &at), spec.seeds[0]).map_err(fault_of)?;
                 grid.sessions.insert(at[1..].to_vec(), session);
             }
             let key = grid.plan_key(&at);
@@ -53,7 +53,7 @@ impl Grid {
                 let mut sets = topology::parse_sets(&variant.sets)?;
                 sets.extend(topology::parse_sets(&setting(spec, &at).set)?);
                 let shape = &grid.sessions[&at[1..]].machine.shape;
-                let mut compiled = topology::compile(&source, shape, &sets).map_err(told)?;
+                let mut compiled = topology::compile(&source, shape, &sets).map_err(fault_of)?;
                 compiled.plan.name.clone_from(&variant.name);
                 place.insert(compiled.plan);
             }

@@ -5,7 +5,7 @@
  * class:    annotate
  * pipes:    none
  * listens:  WEIGHT: store the task's weight
- * answers:  WEIGHT: the task's weight, 1024 if nothing was ever told
+ * answers:  WEIGHT: the task's weight, 1024 if none was ever reported
  * params:   -
  * per-task: 8 bytes
  * cost:     O(1) per message and per answer; no lock
@@ -25,7 +25,7 @@ struct NAME {
 
 /* What it remembers of a task; zeroed when the task is created. Several CPUs use it: atomically. */
 struct NAME_task {
-	u64 weight; /* (a) 0: never told */
+	u64 weight; /* (a) 0: never reported */
 };
 
 /* The facts. Only one component of a topology may answer a topic. */

@@ -49,7 +49,7 @@ pub(super) fn pipeline(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Re
     };
     let turn = builder.object(Kind::Barrier, "turn");
     builder.workload.barriers[turn as usize].1 = n as u32;
-    // What tells a stage that its predecessor is done, by phase and stage.
+    // How a stage learns that its predecessor is done, by phase and stage.
     let mut done = Vec::new();
     for &forward in directions {
         let kind = if spin { Kind::Flag } else { Kind::Channel };

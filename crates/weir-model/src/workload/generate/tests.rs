@@ -14,7 +14,7 @@ fn defaults_of_all_generators_work() {
         let full: Vec<String> = g.params.iter().map(|p| format!("{}={}", p.name, p.default)).collect();
         let mut again = make(&format!("{}:{}", g.name, full.join(",")));
         again.name = w.name.clone();
-        assert_eq!(w, again, "the defaults that {} tells are those it uses", g.name);
+        assert_eq!(w, again, "the defaults that {} names are those it uses", g.name);
     }
 }
 

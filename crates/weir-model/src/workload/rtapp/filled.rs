@@ -82,7 +82,7 @@ fn missing(file: &str) -> Vec<usize> {
                 while i < bytes.len() && bytes[i] != b'"' {
                     i += if bytes[i] == b'\\' { 2 } else { 1 };
                 }
-                // A second string in a row is an error that the parser will tell.
+                // A second string in a row is an error that the parser will report.
                 if string.is_some() {
                     before = b'"';
                 }

@@ -34,7 +34,7 @@ const TASK: &[&str] = &[
     "priority",
 ];
 
-/// Tell what is written in the file and has no effect.
+/// Warn of what is written in the file and has no effect.
 pub(super) fn check(builder: &mut Builder, root: &Node<'_, '_>) {
     attributes(builder, root, SIMULATION, &[]);
     if let Some(sched) = xml::child(root, "sched") {

@@ -66,7 +66,7 @@ pub(super) struct Scope<'s> {
     pub tasks: &'s BTreeMap<&'s str, u32>,
     /// Whether the task may set real-time priorities.
     pub is_real_time: bool,
-    /// The task's WCET, where it tells one: the longest time of distributions that name none.
+    /// The task's WCET, where it declares one: the longest time of distributions that name none.
     pub wcet: Option<u64>,
 }
 

@@ -153,7 +153,7 @@ impl Model {
         }
     }
 
-    /// How it would be with `cpus` CPUs, where `count` tells the pipes of each family on that size.
+    /// How it would be with `cpus` CPUs, where `count` gives the pipes of each family on that size.
     /// O(CPUs × families).
     pub fn forecast(&self, cpus: u32, count: impl Fn(&str) -> u32) -> Forecast {
         let n = f64::from(cpus);
