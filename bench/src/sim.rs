@@ -74,6 +74,8 @@ pub fn one(nr_cpus: u32, seconds: u64, mode: &str, subject: usize) {
         cpu_names: vec![],
         pipes: compiled.plan.pipes.iter().map(|p| p.name.clone()).collect(),
         instances: compiled.plan.instances.iter().map(|i| i.name.clone()).collect(),
+        stages: vec![],
+        capacities: vec![],
     };
     let go = |observer: &mut dyn FnMut() -> u64| {
         let began = cpu_ns();
