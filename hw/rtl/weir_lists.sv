@@ -92,18 +92,23 @@ module weir_lists #(
       top_valid_q <= 1'b0;
       top_q       <= '0;
     end else begin
-      for (int unsigned g = 0; g < Groups; g++) begin
-        group_q[g] <= |some_q[g*Group+:Group];
-        for (int unsigned i = 0; i < Group; i++) if (some_q[g*Group+i]) within_q[g] <= GroupWidth'(i);
+      // The two clocks after a change.
+      if (rest_q == 2'd3) begin
+        for (int unsigned g = 0; g < Groups; g++) begin
+          group_q[g] <= |some_q[g*Group+:Group];
+          for (int unsigned i = 0; i < Group; i++) if (some_q[g*Group+i]) within_q[g] <= GroupWidth'(i);
+        end
       end
-      top_valid_q <= |group_q;
-      for (int unsigned g = 0; g < Groups; g++)
-        if (group_q[g]) top_q <= LevelWidth'(g * Group) | LevelWidth'(within_q[g]);
+      if (rest_q == 2'd2) begin
+        top_valid_q <= |group_q;
+        for (int unsigned g = 0; g < Groups; g++)
+          if (group_q[g]) top_q <= LevelWidth'(g * Group) | LevelWidth'(within_q[g]);
+      end
     end
   end
 
   // ------------------------------------------------------------------ calls
-  logic   unlink, link, only, first, last, was_queued;
+  logic   unlink, link, front, only, first, last, was_queued;
   level_t level_q;
 
   assign was_queued = queued_q[id_q];
@@ -114,6 +119,8 @@ module weir_lists #(
   // A change of priority of a queued thread unlinks it, and links it again.
   assign unlink = state_q == Change && (cmd_q == Dequeue || cmd_q == Next || (cmd_q == SetPriority && !again_q));
   assign link   = state_q == Change && !unlink;
+  // A thread that was preempted goes before its equals.
+  assign front  = cmd_q == Enqueue && arg_q[0];
 
   assign thread_addr = state_q == Head ? head : (state_q == Idle ? IdWidth'(addr_i[6+:8]) : id_q);
   assign level_addr  = state_q == Rest ? top_q : (state_q == Thread ? prio : level_q);
@@ -121,16 +128,17 @@ module weir_lists #(
   always_comb begin
     prio_we    = 1'b0;
     prio_wdata = LevelWidth'(arg_q);
-    // At the end of its list a thread comes behind the last one; in the middle its neighbours are joined.
+    // At the end of its list a thread comes behind the last one, at its front before the first; in the middle its neighbours
+    // are joined.
     next_we    = (link && some_q[level_q]) || (unlink && !first && !last);
-    next_waddr = link ? tail : prev;
-    next_wdata = link ? id_q : next;
+    next_waddr = link ? (front ? id_q : tail) : prev;
+    next_wdata = link ? (front ? head : id_q) : next;
     prev_we    = (link && some_q[level_q]) || (unlink && !first && !last);
-    prev_waddr = link ? id_q : next;
-    prev_wdata = link ? tail : prev;
-    head_we    = (link && !some_q[level_q]) || (unlink && first && !only);
+    prev_waddr = link ? (front ? head : id_q) : next;
+    prev_wdata = link ? (front ? id_q : tail) : prev;
+    head_we    = (link && (front || !some_q[level_q])) || (unlink && first && !only);
     head_wdata = link ? id_q : next;
-    tail_we    = link || (unlink && last && !only);
+    tail_we    = (link && (!front || !some_q[level_q])) || (unlink && last && !only);
     tail_wdata = link ? id_q : prev;
     if (state_q == Thread && cmd_q == SetPriority) prio_we = 1'b1;
   end

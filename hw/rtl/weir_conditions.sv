@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// weir_conditions - condition variables, called by reading: waiters are woken in order of arrival.
+///
+/// Word address, from bit 2: command (4 bits), thread (8), condition (8): 0 WAIT, 1 SIGNAL, 2 BROADCAST (docs/hardware.md). WAIT
+/// registers and blocks the thread before it is answered; the thread then unlocks its mutex and gives up its CPU, so a signal
+/// between the two is not lost.
+///
+/// twin:     crates/weir-hw/src/kernel.rs
+/// latency:  WAIT 3 clocks and the manager's; SIGNAL within 3; BROADCAST 3 clocks and the manager's a waiter
+/// area:     wait lists
+/// source:   Preston, 2011, 3.2.7
+module weir_conditions #(
+  /// Condition variables, 2..256, a power of two.
+  parameter int unsigned NumConditions = 64,
+  /// Threads, 2..256, a power of two.
+  parameter int unsigned NumThreads = 256,
+  /// Dependent, do not override: bits of the number of a condition variable.
+  localparam int unsigned CondWidth = $clog2(NumConditions),
+  /// Dependent, do not override: bits of a thread number.
+  localparam int unsigned IdWidth = $clog2(NumThreads)
+) (
+  input  logic               clk_i,      /// Clock, rising edge.
+  input  logic               rst_ni,     /// Reset, asynchronous, active low: nobody waits.
+  input  logic               req_i,      /// A call; the next one only after its answer.
+  input  logic [21:2]        addr_i,     /// Word address: the call.
+  output logic               rvalid_o,   /// The answer.
+  output logic [31:0]        rdata_o,    /// Its value.
+  output logic               op_req_o,   /// To the thread manager: block or wake a thread; held until op_done_i.
+  output logic               op_block_o, /// Block it; else wake it.
+  output logic [IdWidth-1:0] op_id_o,    /// The thread.
+  input  logic               op_done_i   /// The manager has done it.
+);
+  localparam logic [3:0] Wait = 4'd0, Signal = 4'd1, Broadcast = 4'd2;
+
+  typedef enum logic [2:0] {Idle, Look, Act, Block, Pop, Wake} state_e;
+  state_e state_q;
+
+  logic                 held_q, go, some, append, pop;
+  logic [3:0]           cmd_q;
+  logic [IdWidth-1:0]   id_q, first;
+  logic [CondWidth-1:0] cond_q;
+  logic [8:0]           woken_q;
+
+  weir_wait_lists #(.NumLists(NumConditions), .NumThreads(NumThreads)) u_waits (
+    .clk_i, .rst_ni, .list_i(cond_q), .append_i(append), .pop_i(pop), .id_i(id_q), .some_o(some), .first_o(first)
+  );
+
+  assign append     = state_q == Act && cmd_q == Wait;
+  assign pop        = state_q == Act && (cmd_q == Signal || cmd_q == Broadcast) && some;
+  assign go         = req_i || held_q;
+  assign op_req_o   = state_q == Block || state_q == Wake;
+  assign op_block_o = state_q == Block;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q  <= Idle;
+      held_q   <= 1'b0;
+      cmd_q    <= '0;
+      id_q     <= '0;
+      cond_q   <= '0;
+      woken_q  <= '0;
+      op_id_o  <= '0;
+      rvalid_o <= 1'b0;
+      rdata_o  <= '0;
+    end else begin
+      rvalid_o <= 1'b0;
+      rdata_o  <= '0;
+      held_q   <= go && state_q != Idle;
+      unique case (state_q)
+        Idle: if (go) begin
+          cmd_q   <= addr_i[5:2];
+          id_q    <= IdWidth'(addr_i[6+:8]);
+          cond_q  <= CondWidth'(addr_i[14+:8]);
+          woken_q <= '0;
+          state_q <= Look;
+        end
+        Look: state_q <= Act;
+        Act: begin
+          op_id_o <= cmd_q == Wait ? id_q : first;
+          unique case (cmd_q)
+            Wait: state_q <= Block;
+            Signal, Broadcast: begin
+              if (some) begin
+                woken_q <= woken_q + 9'd1;
+                state_q <= Pop;
+              end else state_q <= Idle;
+              // A broadcast answers when all are awake, so that nobody who comes later is among them.
+              rvalid_o <= !some || cmd_q == Signal;
+              rdata_o  <= cmd_q == Signal ? {31'd0, some} : {23'd0, woken_q};
+            end
+            default: begin
+              rvalid_o <= 1'b1;
+              rdata_o  <= '1;
+              state_q  <= Idle;
+            end
+          endcase
+        end
+        Block: if (op_done_i) begin
+          rvalid_o <= 1'b1;
+          rdata_o  <= 32'd1;
+          state_q  <= Idle;
+        end
+        Pop:  state_q <= Wake;
+        Wake: if (op_done_i) state_q <= cmd_q == Broadcast ? Look : Idle;
+        default: state_q <= Idle;
+      endcase
+    end
+  end
+
+  // Of a smaller configuration not all bits of arguments count.
+  logic unused;
+  assign unused = ^addr_i;
+endmodule

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// weir_kernel - the whole set: thread manager, scheduler, mutexes, condition variables, interrupts and timers as one slave.
+///
+/// Everything is called by reading, timers are set by a store; any bus master may call, one call at a time. The CPU is
+/// interrupted only if a thread that is strictly more urgent than the current one may run. Word address, from bit 2: command (4
+/// bits), thread (8), argument (8), unit (3): 0 weir_lists, 1 weir_threads, 2 weir_mutexes, 3 weir_conditions, 4
+/// weir_interrupts, 5 weir_timers (docs/hardware.md).
+///
+/// twin:     crates/weir-hw/src/kernel.rs
+/// latency:  that of the unit, and what is under way there; from a line to irq_o 22 clocks if nothing is
+/// area:     the sum of its parts
+/// source:   Preston, 2011, 3.2 and 3.3
+module weir_kernel #(
+  /// Threads, 2..256, a power of two.
+  parameter int unsigned NumThreads = 256,
+  /// Priorities, 2..256, a power of two.
+  parameter int unsigned NumLevels = 256,
+  /// Mutexes, 2..256, a power of two.
+  parameter int unsigned NumMutexes = 64,
+  /// Condition variables, 2..256, a power of two.
+  parameter int unsigned NumConditions = 64,
+  /// Interrupt lines, 2..64.
+  parameter int unsigned NumLines = 16,
+  /// Lines that interrupt by their rising edge; the others by their level.
+  parameter bit [NumLines-1:0] Edges = '0,
+  /// Timers that run at the same time.
+  parameter int unsigned NumTimers = 16,
+  /// Bits of the clock.
+  parameter int unsigned ClockWidth = 48,
+  /// Dependent, do not override: bits of a thread number.
+  localparam int unsigned IdWidth = $clog2(NumThreads)
+) (
+  input  logic                clk_i,     /// Clock, rising edge.
+  input  logic                rst_ni,    /// Reset, asynchronous, active low.
+  input  logic [NumLines-1:0] lines_i,   /// Interrupt lines, synchronous to the clock.
+  input  logic                req_i,     /// A call; the next one only after its answer.
+  input  logic                we_i,      /// It is a store.
+  input  logic [24:2]         addr_i,    /// Word address: the call; held until its answer.
+  input  logic [31:0]         wdata_i,   /// Data of a store; held until its answer.
+  output logic                rvalid_o,  /// The answer.
+  output logic [31:0]         rdata_o,   /// Its value.
+  output logic                irq_o,     /// Something more urgent than the current thread may run: level.
+  output logic                wake_o,    /// One clock: a thread was woken, for observers.
+  output logic [IdWidth-1:0]  wake_id_o  /// Which one.
+);
+  localparam int unsigned Lists = 0, Threads = 1, Mutexes = 2, Conditions = 3, Interrupts = 4, Timers = 5, NumUnits = 6;
+
+  logic [NumUnits-1:0]       req, rvalid;
+  logic [NumUnits-1:0][31:0] rdata;
+  logic                      none_q;
+
+  always_comb begin
+    req = '0;
+    for (int unsigned u = 0; u < NumUnits; u++) req[u] = req_i && addr_i[24:22] == 3'(u);
+  end
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) none_q <= 1'b0;
+    else none_q <= req_i && req == '0;
+  end
+  assign rvalid_o = |rvalid || none_q;
+  always_comb begin
+    rdata_o = none_q ? '1 : '0;
+    for (int unsigned u = 0; u < NumUnits; u++) if (rvalid[u]) rdata_o = rdata[u];
+  end
+
+  // ------------------------------------------------------------------ the manager and the scheduler behind it
+  logic                op_req, op_block, op_done, from_threads, lists_req, lists_rvalid, ours_q, busy_q, wait_q;
+  logic [IdWidth-1:0]  op_id;
+  logic [21:2]         threads_addr, lists_addr;
+  logic [31:0]         lists_rdata;
+
+  weir_threads #(.NumThreads(NumThreads)) u_threads (
+    .clk_i, .rst_ni, .req_i(req[Threads]), .addr_i(addr_i[21:2]), .rvalid_o(rvalid[Threads]), .rdata_o(rdata[Threads]),
+    .op_req_i(op_req), .op_block_i(op_block), .op_id_i(op_id), .op_done_o(op_done),
+    .lists_req_o(from_threads), .lists_addr_o(threads_addr),
+    .lists_rvalid_i(lists_rvalid && !ours_q), .lists_rdata_i(lists_rdata)
+  );
+
+  // A call of the CPU waits while the manager has one under way, and the other way round.
+  logic late_q, direct;
+  logic [21:2] late_addr_q;
+  assign direct     = (req[Lists] || wait_q) && !busy_q && !from_threads && !late_q;
+  assign lists_req  = !busy_q && (from_threads || late_q || direct);
+  assign lists_addr = late_q ? late_addr_q : from_threads ? threads_addr : addr_i[21:2];
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      ours_q      <= 1'b0;
+      busy_q      <= 1'b0;
+      wait_q      <= 1'b0;
+      late_q      <= 1'b0;
+      late_addr_q <= '0;
+    end else begin
+      wait_q <= (req[Lists] || wait_q) && !direct;
+      late_q <= (from_threads || late_q) && busy_q;
+      if (from_threads) late_addr_q <= threads_addr;
+      if (lists_req) ours_q <= direct;
+      busy_q <= (busy_q || lists_req) && !lists_rvalid;
+    end
+  end
+  assign rvalid[Lists] = lists_rvalid && ours_q;
+  assign rdata[Lists]  = lists_rdata;
+
+  weir_lists #(.NumThreads(NumThreads), .NumLevels(NumLevels)) u_lists (
+    .clk_i, .rst_ni, .req_i(lists_req), .addr_i(lists_addr),
+    .rvalid_o(lists_rvalid), .rdata_o(lists_rdata), .irq_o(irq_o)
+  );
+
+  // ------------------------------------------------------------------ who else wakes and blocks threads
+  logic [3:0]              ops, blocks, granted, done;
+  logic [3:0][IdWidth-1:0] ids;
+
+  weir_mutexes #(.NumMutexes(NumMutexes), .NumThreads(NumThreads)) u_mutexes (
+    .clk_i, .rst_ni, .req_i(req[Mutexes]), .addr_i(addr_i[21:2]), .rvalid_o(rvalid[Mutexes]), .rdata_o(rdata[Mutexes]),
+    .op_req_o(ops[0]), .op_block_o(blocks[0]), .op_id_o(ids[0]), .op_done_i(done[0])
+  );
+  weir_conditions #(.NumConditions(NumConditions), .NumThreads(NumThreads)) u_conditions (
+    .clk_i, .rst_ni, .req_i(req[Conditions]), .addr_i(addr_i[21:2]),
+    .rvalid_o(rvalid[Conditions]), .rdata_o(rdata[Conditions]),
+    .op_req_o(ops[1]), .op_block_o(blocks[1]), .op_id_o(ids[1]), .op_done_i(done[1])
+  );
+  weir_interrupts #(.NumLines(NumLines), .Edges(Edges), .NumThreads(NumThreads)) u_interrupts (
+    .clk_i, .rst_ni, .lines_i, .req_i(req[Interrupts]), .addr_i(addr_i[21:2]),
+    .rvalid_o(rvalid[Interrupts]), .rdata_o(rdata[Interrupts]),
+    .op_req_o(ops[2]), .op_block_o(blocks[2]), .op_id_o(ids[2]), .op_done_i(done[2])
+  );
+  weir_timers #(.NumTimers(NumTimers), .NumThreads(NumThreads), .ClockWidth(ClockWidth)) u_timers (
+    .clk_i, .rst_ni, .req_i(req[Timers]), .we_i, .addr_i(addr_i[21:2]), .wdata_i,
+    .rvalid_o(rvalid[Timers]), .rdata_o(rdata[Timers]),
+    .op_req_o(ops[3]), .op_block_o(blocks[3]), .op_id_o(ids[3]), .op_done_i(done[3])
+  );
+
+  // The manager takes one at a time; whom it serves, it serves to the end, and the same one not twice while others wait.
+  logic [1:0] turn_q, turn;
+  logic       taken_q;
+  always_comb begin
+    turn = turn_q;
+    if (!taken_q) begin
+      for (int unsigned i = 4; i > 0; i--) begin
+        if (ops[2'(turn_q + 2'(i))]) turn = turn_q + 2'(i);
+      end
+    end
+    granted       = '0;
+    granted[turn] = ops[turn];
+  end
+  assign op_req   = |granted;
+  assign op_block = blocks[turn];
+  assign op_id    = ids[turn];
+  assign done     = op_done ? granted : '0;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      turn_q  <= '0;
+      taken_q <= 1'b0;
+    end else begin
+      turn_q  <= turn;
+      taken_q <= op_req && !op_done;
+    end
+  end
+
+  assign wake_o    = op_done && op_req && !op_block;
+  assign wake_id_o = op_id;
+endmodule

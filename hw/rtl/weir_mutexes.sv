@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// weir_mutexes - mutexes, called by reading: who waits gets the mutex in order of arrival, and is woken by the hand-over.
+///
+/// Word address, from bit 2: command (4 bits), thread (8), mutex (8). Commands and answers: docs/hardware.md. A thread that has to
+/// wait is blocked in the thread manager before it gets its answer, so no wake-up is lost; it then gives up its CPU.
+///
+/// twin:     crates/weir-hw/src/kernel.rs
+/// latency:  answers within 5 clocks of the call if nothing is under way; 3 + the manager's for who has to wait. An UNLOCK
+///           answers before the next owner is woken; the next call waits for that
+/// area:     memories of NumMutexes words of 16 bits, and wait lists; three bits a mutex
+/// source:   Preston, 2011, 3.2.6; owner, kind and count are kept here, errors are ours
+module weir_mutexes #(
+  /// Mutexes, 2..256, a power of two.
+  parameter int unsigned NumMutexes = 64,
+  /// Threads, 2..256, a power of two.
+  parameter int unsigned NumThreads = 256,
+  /// Dependent, do not override: bits of a mutex number.
+  localparam int unsigned MutexWidth = $clog2(NumMutexes),
+  /// Dependent, do not override: bits of a thread number.
+  localparam int unsigned IdWidth = $clog2(NumThreads)
+) (
+  input  logic               clk_i,      /// Clock, rising edge.
+  input  logic               rst_ni,     /// Reset, asynchronous, active low: all are free.
+  input  logic               req_i,      /// A call; the next one only after its answer.
+  input  logic [21:2]        addr_i,     /// Word address: the call.
+  output logic               rvalid_o,   /// The answer.
+  output logic [31:0]        rdata_o,    /// Its value.
+  output logic               op_req_o,   /// To the thread manager: block or wake a thread; held until op_done_i.
+  output logic               op_block_o, /// Block it; else wake it.
+  output logic [IdWidth-1:0] op_id_o,    /// The thread.
+  input  logic               op_done_i   /// The manager has done it.
+);
+  localparam logic [3:0] Lock = 4'd0, TryLock = 4'd1, Unlock = 4'd2, Owner = 4'd3, Kind = 4'd4, Count = 4'd5;
+  localparam logic [31:0] Blocked = 32'd1, Failed = 32'h8000_0000;
+
+  // Look: the mutex is read. Act: the answer is known. Block: the caller has to wait. Pop, Wake: hand over.
+  typedef enum logic [2:0] {Idle, Look, Act, Block, Pop, Wake} state_e;
+  state_e state_q;
+
+  logic                  held_q, go;
+  logic [3:0]            cmd_q;
+  logic [IdWidth-1:0]    id_q, first, owner;
+  logic [MutexWidth-1:0] mutex_q;
+  logic [NumMutexes-1:0] locked_q, recursive_q;
+  logic [7:0]            count;
+  logic                  some, append, pop;
+
+  logic [IdWidth-1:0] owner_mem[NumMutexes];
+  logic [7:0]         count_mem[NumMutexes];
+  logic               owner_we, count_we;
+  logic [IdWidth-1:0] owner_wdata;
+  logic [7:0]         count_wdata;
+
+  weir_wait_lists #(.NumLists(NumMutexes), .NumThreads(NumThreads)) u_waits (
+    .clk_i, .rst_ni, .list_i(mutex_q), .append_i(append), .pop_i(pop), .id_i(id_q), .some_o(some), .first_o(first)
+  );
+
+  logic locked, mine, again, waits, last;
+  assign locked = locked_q[mutex_q];
+  assign mine   = locked && owner == id_q;
+  assign again  = mine && recursive_q[mutex_q] && count != '1;
+  assign waits  = state_q == Act && cmd_q == Lock && locked && !mine;
+  assign last   = state_q == Act && cmd_q == Unlock && mine && count == 8'd1;
+  assign append = waits;
+  assign pop    = last && some;
+
+  always_comb begin
+    owner_we    = 1'b0;
+    count_we    = 1'b0;
+    owner_wdata = id_q;
+    count_wdata = 8'd1;
+    if (state_q == Act && (cmd_q == Lock || cmd_q == TryLock)) begin
+      owner_we    = !locked;
+      count_we    = !locked || again;
+      count_wdata = locked ? count + 8'd1 : 8'd1;
+    end
+    if (state_q == Act && cmd_q == Unlock && mine) begin
+      // Handed over, it is locked once again.
+      owner_we    = last && some;
+      owner_wdata = first;
+      count_we    = 1'b1;
+      count_wdata = last ? 8'd1 : count - 8'd1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    owner <= owner_mem[mutex_q];
+    count <= count_mem[mutex_q];
+    if (owner_we) owner_mem[mutex_q] <= owner_wdata;
+    if (count_we) count_mem[mutex_q] <= count_wdata;
+  end
+
+  assign go         = req_i || held_q;
+  assign op_req_o   = state_q == Block || state_q == Wake;
+  assign op_block_o = state_q == Block;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q     <= Idle;
+      held_q      <= 1'b0;
+      cmd_q       <= '0;
+      id_q        <= '0;
+      mutex_q     <= '0;
+      locked_q    <= '0;
+      recursive_q <= '0;
+      op_id_o     <= '0;
+      rvalid_o    <= 1'b0;
+      rdata_o     <= '0;
+    end else begin
+      rvalid_o <= 1'b0;
+      rdata_o  <= '0;
+      // A call that comes while the last hand-over is under way waits; the caller holds its address.
+      held_q <= go && state_q != Idle;
+      unique case (state_q)
+        Idle: if (go) begin
+          cmd_q   <= addr_i[5:2];
+          id_q    <= IdWidth'(addr_i[6+:8]);
+          mutex_q <= MutexWidth'(addr_i[14+:8]);
+          state_q <= Look;
+        end
+        Look: state_q <= Act;
+        Act: begin
+          state_q  <= Idle;
+          rvalid_o <= !waits;
+          op_id_o  <= id_q;
+          unique case (cmd_q)
+            Lock: begin
+              if (!locked) locked_q[mutex_q] <= 1'b1;
+              else if (waits) state_q <= Block;
+              else if (!again) rdata_o <= Failed;
+            end
+            TryLock: begin
+              if (!locked) locked_q[mutex_q] <= 1'b1;
+              else if (!again) rdata_o <= Blocked;
+            end
+            Unlock: begin
+              if (!mine) rdata_o <= Failed;
+              else if (pop) begin
+                op_id_o <= first;
+                state_q <= Pop;
+              end else if (last) locked_q[mutex_q] <= 1'b0;
+            end
+            Owner: rdata_o <= {!locked, 23'd0, 8'(owner)};
+            Kind: begin
+              rdata_o <= {31'd0, recursive_q[mutex_q]};
+              if (!locked) recursive_q[mutex_q] <= id_q[0];
+            end
+            Count:   rdata_o <= locked ? {24'd0, count} : '0;
+            default: rdata_o <= '1;
+          endcase
+        end
+        Block: if (op_done_i) begin
+          rvalid_o <= 1'b1;
+          rdata_o  <= Blocked;
+          state_q  <= Idle;
+        end
+        Pop:  state_q <= Wake;
+        Wake: if (op_done_i) state_q <= Idle;
+        default: state_q <= Idle;
+      endcase
+    end
+  end
+
+  // Of a smaller configuration not all bits of arguments count.
+  logic unused;
+  assign unused = ^addr_i;
+endmodule

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// weir_threads - the thread manager: thread numbers, who has ended and who waits for it, and who may run.
+///
+/// It alone changes what the scheduler behind it has queued: calls of the CPU, and wake-ups and blocks of the other cores, pass
+/// here one at a time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and one that is
+/// woken before it has left goes on: so no wake-up is lost between the call that blocks a thread and the switch.
+/// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware.md.
+///
+/// twin:     crates/weir-hw/src/kernel.rs
+/// latency:  3 clocks, and the scheduler's for each of its calls: NEXT at most 22, others 12. NumThreads clocks after reset
+/// area:     two memories of NumThreads thread numbers, five bits a thread
+/// source:   Preston, 2011, 3.2.2; NEXT puts the current thread back in the same call, errors and late recycling are ours
+module weir_threads #(
+  /// Threads, 2..256, a power of two.
+  parameter int unsigned NumThreads = 256,
+  /// Dependent, do not override: bits of a thread number.
+  localparam int unsigned IdWidth = $clog2(NumThreads)
+) (
+  input  logic               clk_i,          /// Clock, rising edge.
+  input  logic               rst_ni,         /// Reset, asynchronous, active low: no thread exists.
+  input  logic               req_i,          /// A call; the next one only after its answer.
+  input  logic [21:2]        addr_i,         /// Word address: the call; held until its answer.
+  output logic               rvalid_o,       /// The answer.
+  output logic [31:0]        rdata_o,        /// Its value.
+  input  logic               op_req_i,       /// Another core wakes or blocks a thread; held until op_done_o.
+  input  logic               op_block_i,     /// It blocks it.
+  input  logic [IdWidth-1:0] op_id_i,        /// The thread.
+  output logic               op_done_o,      /// One clock: done.
+  output logic               lists_req_o,    /// A call of the scheduler.
+  output logic [21:2]        lists_addr_o,   /// Its address.
+  input  logic               lists_rvalid_i, /// Its answer.
+  input  logic [31:0]        lists_rdata_i   /// The value of the answer.
+);
+  localparam logic [3:0] Create = 4'd0, Current = 4'd1, Next = 4'd2, Yield = 4'd3, Clear = 4'd4, IsQueued = 4'd5,
+      Exit = 4'd6, Join = 4'd7, Detach = 4'd8, Add = 4'd9, Block = 4'd10, Status = 4'd11;
+  localparam logic [3:0] ListEnqueue = 4'd1, ListDequeue = 4'd2, ListIsQueued = 4'd3, ListNext = 4'd10;
+  localparam logic [31:0] Failed = 32'h8000_0000;
+
+  // Fill: all numbers are put on the stack of free ones. Ask: a call of the scheduler is under way. Again: its second one.
+  typedef enum logic [2:0] {Fill, Idle, Look, Do, Ask, Again} state_e;
+  state_e state_q;
+
+  logic                  held_q, go, op_q, runs_q, free_q;
+  logic [3:0]            cmd_q;
+  logic [IdWidth-1:0]    id_q, current_q, top, parent, who;
+  logic [7:0]            arg_q;
+  logic [IdWidth:0]      free_count_q;
+  logic [NumThreads-1:0] used_q, exited_q, joined_q, detached_q, blocked_q;
+
+  logic [IdWidth-1:0] stack_mem[NumThreads];
+  logic [IdWidth-1:0] parent_mem[NumThreads];
+  logic               push, parent_we;
+  logic [IdWidth-1:0] push_id;
+
+  assign go = req_i || held_q;
+
+  // ------------------------------------------------------------------ what is known of the thread
+  logic here, alive, used, exited, joined, detached, rests, leaves;
+  assign here     = runs_q && current_q == id_q;
+  assign used     = used_q[id_q];
+  assign exited   = exited_q[id_q];
+  assign joined   = joined_q[id_q];
+  assign detached = detached_q[id_q];
+  assign alive    = used && !exited;
+  // The current thread is put back unless it is blocked; a detached one that has ended leaves for good.
+  assign rests    = runs_q && !blocked_q[current_q];
+  assign leaves   = runs_q && exited_q[current_q] && detached_q[current_q];
+
+  logic frees;
+  assign frees     = state_q == Do && ((cmd_q == Join && used && exited && !here && !detached) ||
+                                       (cmd_q == Detach && used && exited && !here && !detached));
+  assign push      = state_q == Fill || frees || free_q;
+  assign push_id   = state_q == Fill ? ~free_count_q[IdWidth-1:0] : id_q;
+  assign parent_we = state_q == Do && cmd_q == Join && alive && !here && !detached && !joined && runs_q;
+
+  always_ff @(posedge clk_i) begin
+    top    <= stack_mem[free_count_q[IdWidth-1:0] - IdWidth'(1)];
+    parent <= parent_mem[id_q];
+    if (push) stack_mem[free_count_q[IdWidth-1:0]] <= push_id;
+    if (parent_we) parent_mem[id_q] <= current_q;
+  end
+
+  // ------------------------------------------------------------------ calls of the scheduler
+  logic       ask;
+  logic [3:0] list_cmd;
+  always_comb begin
+    ask      = 1'b0;
+    list_cmd = ListEnqueue;
+    who      = id_q;
+    if (state_q == Do) begin
+      unique case (cmd_q)
+        Next, Yield: begin
+          ask      = 1'b1;
+          who      = current_q;
+          list_cmd = rests ? ListEnqueue : ListNext;
+        end
+        Exit: begin
+          ask = here && joined;
+          who = parent;
+        end
+        Clear: begin
+          ask      = used && !here;
+          list_cmd = ListDequeue;
+        end
+        IsQueued: begin
+          ask      = 1'b1;
+          list_cmd = ListIsQueued;
+        end
+        Add: ask = alive && !here;
+        Block: begin
+          ask      = alive && !here;
+          list_cmd = ListDequeue;
+        end
+        default: ;
+      endcase
+    end else if (state_q == Again) begin
+      ask      = 1'b1;
+      list_cmd = ListNext;
+    end
+  end
+  assign lists_req_o  = ask;
+  // Preempted, a thread goes before its equals; with YIELD behind them.
+  assign lists_addr_o = {7'd0, cmd_q == Next && list_cmd == ListEnqueue, 8'(who), list_cmd};
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q      <= Fill;
+      held_q       <= 1'b0;
+      op_q         <= 1'b0;
+      free_q       <= 1'b0;
+      cmd_q        <= '0;
+      id_q         <= '0;
+      arg_q        <= '0;
+      current_q    <= '0;
+      runs_q       <= 1'b0;
+      free_count_q <= '0;
+      used_q       <= '0;
+      exited_q     <= '0;
+      joined_q     <= '0;
+      detached_q   <= '0;
+      blocked_q    <= '0;
+      op_done_o    <= 1'b0;
+      rvalid_o     <= 1'b0;
+      rdata_o      <= '0;
+    end else begin
+      rvalid_o  <= 1'b0;
+      rdata_o   <= '0;
+      op_done_o <= 1'b0;
+      free_q    <= 1'b0;
+      held_q    <= go && !(state_q == Idle && !(op_req_i && !op_done_o));
+      if (push) free_count_q <= free_count_q + (IdWidth + 1)'(1);
+      unique case (state_q)
+        Fill: if (free_count_q == (IdWidth + 1)'(NumThreads - 1)) state_q <= Idle;
+        Idle: begin
+          op_q <= 1'b0;
+          if (op_req_i && !op_done_o) begin
+            op_q    <= 1'b1;
+            cmd_q   <= op_block_i ? Block : Add;
+            id_q    <= op_id_i;
+            state_q <= Look;
+          end else if (go) begin
+            cmd_q   <= addr_i[5:2];
+            id_q    <= addr_i[5:2] == Exit ? current_q : IdWidth'(addr_i[6+:8]);
+            arg_q   <= addr_i[14+:8];
+            state_q <= Look;
+          end
+        end
+        Look: state_q <= Do;
+        Do: begin
+          if (ask) state_q <= Ask;
+          else begin
+            state_q   <= Idle;
+            rvalid_o  <= !op_q;
+            op_done_o <= op_q;
+          end
+          unique case (cmd_q)
+            Create: begin
+              if (free_count_q == '0) rdata_o <= Failed;
+              else begin
+                free_count_q    <= free_count_q - (IdWidth + 1)'(1);
+                used_q[top]     <= 1'b1;
+                exited_q[top]   <= 1'b0;
+                joined_q[top]   <= 1'b0;
+                blocked_q[top]  <= 1'b0;
+                detached_q[top] <= arg_q[0];
+                rdata_o         <= 32'(top);
+              end
+            end
+            Current: rdata_o <= {!runs_q, 23'd0, 8'(current_q)};
+            Next, Yield: if (leaves) begin
+              // Its number is free only now that nobody runs on its stack any more.
+              used_q[current_q] <= 1'b0;
+              id_q              <= current_q;
+              free_q            <= 1'b1;
+            end
+            Clear: begin
+              if (!ask) rdata_o <= Failed;
+              else begin
+                used_q[id_q] <= 1'b0;
+                free_q       <= 1'b1;
+              end
+            end
+            Exit: begin
+              if (!here) rdata_o <= Failed;
+              else begin
+                exited_q[id_q]  <= 1'b1;
+                blocked_q[id_q] <= 1'b1;
+                if (joined) blocked_q[parent] <= 1'b0;
+              end
+            end
+            Join: begin
+              if (frees) used_q[id_q] <= 1'b0;
+              else if (parent_we) begin
+                joined_q[id_q]       <= 1'b1;
+                blocked_q[current_q] <= 1'b1;
+                rdata_o              <= 32'd1;
+              end else rdata_o <= Failed;
+            end
+            Detach: begin
+              if (!used || detached) rdata_o <= Failed;
+              else begin
+                detached_q[id_q] <= 1'b1;
+                if (frees) used_q[id_q] <= 1'b0;
+              end
+            end
+            Add: begin
+              if (!alive) rdata_o <= Failed;
+              else blocked_q[id_q] <= 1'b0;
+            end
+            Block: begin
+              if (!alive) rdata_o <= Failed;
+              else blocked_q[id_q] <= 1'b1;
+            end
+            Status:  rdata_o <= {27'd0, blocked_q[id_q], detached, joined, exited, used};
+            default: if (!ask) rdata_o <= '1;
+          endcase
+        end
+        Ask: if (lists_rvalid_i) begin
+          if ((cmd_q == Next || cmd_q == Yield) && rests) state_q <= Again;
+          else begin
+            state_q   <= Idle;
+            rvalid_o  <= !op_q;
+            op_done_o <= op_q;
+            rdata_o   <= cmd_q == Exit || cmd_q == Clear ? '0 : lists_rdata_i;
+            if (cmd_q == Next || cmd_q == Yield) begin
+              current_q <= lists_rdata_i[IdWidth-1:0];
+              runs_q    <= !lists_rdata_i[31];
+            end
+          end
+        end
+        Again: begin
+          // Queued now: what follows is as if nothing ran.
+          runs_q  <= 1'b0;
+          state_q <= Ask;
+        end
+        default: state_q <= Idle;
+      endcase
+    end
+  end
+
+  // Of a smaller configuration not all bits of arguments count.
+  logic unused;
+  assign unused = ^{addr_i, arg_q};
+endmodule

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// weir_wait_lists - lists of waiting threads, first come first served; a thread is in one of them at most.
+///
+/// One operation at a time, two clocks each. Mutexes and condition variables keep their waiters here.
+///
+/// latency:  some_o, first_o and the links are right 2 clocks after the operation; the next one may come then
+/// area:     three memories of NumLists or NumThreads thread numbers, one bit a list
+/// source:   Preston, 2011, 3.2.6 and 3.2.7
+module weir_wait_lists #(
+  /// Lists, 2..256, a power of two.
+  parameter int unsigned NumLists = 64,
+  /// Threads, 2..256, a power of two.
+  parameter int unsigned NumThreads = 256,
+  /// Dependent, do not override: bits of a list number.
+  localparam int unsigned ListWidth = $clog2(NumLists),
+  /// Dependent, do not override: bits of a thread number.
+  localparam int unsigned IdWidth = $clog2(NumThreads)
+) (
+  input  logic                 clk_i,    /// Clock, rising edge.
+  input  logic                 rst_ni,   /// Reset, asynchronous, active low: all lists are empty.
+  input  logic [ListWidth-1:0] list_i,   /// List that is asked for; held from a clock before an operation to its end.
+  input  logic                 append_i, /// Thread id_i waits there, behind all others.
+  input  logic                 pop_i,    /// The first thread leaves it; not if it is empty, nor together with append_i.
+  input  logic [IdWidth-1:0]   id_i,     /// The thread.
+  output logic                 some_o,   /// Threads wait there.
+  output logic [IdWidth-1:0]   first_o   /// The first of them; right a clock after list_i has changed.
+);
+  logic [IdWidth-1:0] head_mem[NumLists];
+  logic [IdWidth-1:0] tail_mem[NumLists];
+  logic [IdWidth-1:0] next_mem[NumThreads];
+
+  logic [NumLists-1:0] some_q;
+  logic [IdWidth-1:0]  head, tail, next;
+  logic                pop_q;
+
+  assign some_o  = some_q[list_i];
+  assign first_o = head;
+
+  always_ff @(posedge clk_i) begin
+    head <= head_mem[list_i];
+    tail <= tail_mem[list_i];
+    next <= next_mem[head];
+    if (append_i) begin
+      tail_mem[list_i] <= id_i;
+      if (some_o) next_mem[tail] <= id_i;
+    end
+    // The successor is known a clock after the pop.
+    if (append_i && !some_o) head_mem[list_i] <= id_i;
+    else if (pop_q) head_mem[list_i] <= next;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      some_q <= '0;
+      pop_q  <= 1'b0;
+    end else begin
+      pop_q <= pop_i;
+      if (append_i) some_q[list_i] <= 1'b1;
+      if (pop_i && head == tail) some_q[list_i] <= 1'b0;
+    end
+  end
+endmodule

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What the parts of a kernel know of each other. */
+#ifndef WEIR_SOC_KERNEL_H
+#define WEIR_SOC_KERNEL_H
+#include "os.h"
+
+#ifndef CPUS
+#define CPUS 1
+#endif
+/* Code that runs in the kernel's part of memory: an observer takes what is outside for a thread. */
+#define KERNEL __attribute__((section(".text.kernel")))
+
+#define IO(n) (*(volatile u32 *)(0x10000000 + 4 * (n)))
+#define IO_CONSOLE IO(0)
+#define IO_EXIT IO(1)
+#define IO_CLOCK IO(2)
+#define IO_CPU IO(3)
+#define IO_PROBE IO(4)
+#define IO_COMPARE IO(5)
+#define IO_LOCK IO(6)
+#define IO_IPI IO(7)
+#define IO_IPI_DONE IO(8)
+#define IO_LINES IO(9)
+#define IO_LINES_NOW IO(10)
+#define DEVICE(d, n) (*(volatile u32 *)(0x20000000 + 32 * (d) + 4 * (n)))
+
+/* Interrupts of the core. */
+enum { IRQ_SWITCH = 1, IRQ_BUS = 2, IRQ_TIMER = 3, IRQ_SCHED = 4, IRQ_LINES = 5, IRQ_IPI = 6 };
+
+/* What the kernel reports to an observer: one store each, in all systems. */
+enum { P_NEW = 1, P_NAME, P_READY, P_RUN, P_BLOCK, P_LEAVE, P_YIELD, P_MARK, P_SERVE, P_SERVED, P_JOB, P_DONE };
+#ifdef NO_PROBES
+#define probe(kind, value) ((void)(value))
+#else
+#define probe(kind, value) (IO_PROBE = (u32)(kind) << 24 | (value))
+#endif
+
+enum { FREE, READY, RUNNING, BLOCKED, LEFT, IDLE };
+
+struct thread {
+	u32 regs[32];		/* pc, x1 .. x31: boot.S */
+	u32 id, state, priority, next;
+	u32 wake_at;		/* software: end of its sleep */
+	u32 joiner, detached;
+	u32 timer;		/* unified: its timer */
+	u32 busy;		/* laxity in software: its context is in use */
+};
+
+#define STACK 1024
+extern struct thread threads[MAX_THREADS + 1];	/* the last one idles */
+extern u8 stacks[MAX_THREADS][STACK];
+
+/* Interrupts off and on; 1 (ebreak) and 2 (bus error) always are on. */
+static inline void irq_off(void)
+{
+	__asm__ volatile(".insn r 0x0b, 6, 3, x0, %0, x0" ::"r"(~6u) : "memory");
+}
+static inline void irq_on(void)
+{
+	__asm__ volatile(".insn r 0x0b, 6, 3, x0, x0, x0" ::: "memory");
+}
+/* Into the kernel, on purpose. Comes back with interrupts on. */
+static inline void enter_kernel(void)
+{
+	__asm__ volatile("ebreak" ::: "memory");
+}
+
+void idle(void);
+void thread_set(struct thread *t, u32 id, void (*entry)(void *), void *argument, u8 *stack_end);
+/* The thread that executes main() and then ends the program. */
+void main_thread(void *unused);
+void announce(u32 id, const char *name, u32 priority);
+#endif

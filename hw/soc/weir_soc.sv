@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// weir_soc - RISC-V cores (PicoRV32), memory, devices, and one of the schedulers in hardware or none.
+///
+/// One bus, round robin among the CPUs, two clocks an access; an access to a scheduler lasts until its answer. Memory map and
+/// interrupts: docs/hardware.md. The last group of ports observes without changing a single clock.
+module weir_soc #(
+  /// CPUs, 1..8.
+  parameter int unsigned NumCpus = 1,
+  /// What there is beside software: 0 nothing, 1 weir_unified, 2 weir_kernel, 3 weir_laxity.
+  parameter int unsigned Scheduler = 0,
+  /// Tasks of weir_laxity.
+  parameter int unsigned NumTasks = 16,
+  /// Words of memory.
+  parameter int unsigned Words = 131072,
+  /// Devices, 1..8.
+  parameter int unsigned NumDevices = 4,
+  /// Dependent, do not override.
+  localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
+) (
+  input  logic                     clk_i,      /// Clock.
+  input  logic                     rst_ni,     /// Reset, active low.
+  output logic                     console_o,  /// A character was written.
+  output logic                     exit_o,     /// The program has ended.
+  output logic                     probe_o,    /// The kernel reports what it does.
+  output logic [CpuWidth-1:0]      cpu_o,      /// CPU that wrote.
+  output logic [31:0]              data_o,     /// What it wrote.
+  output logic [NumDevices-1:0]    event_o,    /// Events of devices.
+  output logic [NumDevices-1:0]    take_o,     /// Events taken.
+  output logic [31:0]              age_o,      /// How old the taken one was.
+  output logic [NumCpus-1:0]       irq_o,      /// Some interrupt of the CPU stands.
+  output logic [NumCpus-1:0]       fetch_o,    /// An instruction was fetched.
+  output logic [NumCpus-1:0][31:0] pc_o,       /// Its address.
+  output logic [NumCpus-1:0]       trap_o,     /// The CPU has stopped for good.
+  output logic                     wake_o,     /// weir_kernel: a thread was woken.
+  output logic [7:0]               wake_id_o,  /// Which one.
+  output logic                     tick_o      /// weir_laxity: a decision was made.
+);
+  localparam int unsigned AddrWidth = $clog2(Words);
+
+  logic [NumCpus-1:0]       valid, instr, ready, timer, ipi_q, irq_sched;
+  logic [NumCpus-1:0][31:0] addr, wdata, compare_q;
+  logic [NumCpus-1:0][3:0]  wstrb;
+  logic [31:0]              rdata, now_q, line_mask_q;
+  logic [NumDevices-1:0]    lines;
+  logic                     irq_lines;
+
+  assign irq_lines = |(lines & line_mask_q[NumDevices-1:0]);
+
+  for (genvar c = 0; c < NumCpus; c++) begin : gen_cpu
+    logic [31:0] irq;
+    // The timer of software: from the clock in compare_q on, for half of the clock's range.
+    logic [31:0] ago;
+    assign ago      = now_q - compare_q[c];
+    assign timer[c] = !ago[31];
+    assign irq = {25'd0, ipi_q[c], c == 0 && irq_lines, irq_sched[c], timer[c], 3'd0};
+    assign irq_o[c] = |irq;
+    /* verilator lint_off PINCONNECTEMPTY */
+    picorv32 #(
+      .ENABLE_COUNTERS(0), .ENABLE_COUNTERS64(0), .ENABLE_IRQ(1), .ENABLE_IRQ_TIMER(0), .LATCHED_IRQ(32'h6),
+      .MASKED_IRQ(32'hffff_ff81), .BARREL_SHIFTER(1), .ENABLE_FAST_MUL(1), .ENABLE_DIV(1), .REGS_INIT_ZERO(1),
+      .CATCH_MISALIGN(1), .PROGADDR_RESET(32'h0), .PROGADDR_IRQ(32'h10)
+    ) u_cpu (
+      .clk(clk_i), .resetn(rst_ni), .trap(trap_o[c]),
+      .mem_valid(valid[c]), .mem_instr(instr[c]), .mem_ready(ready[c]), .mem_addr(addr[c]), .mem_wdata(wdata[c]),
+      .mem_wstrb(wstrb[c]), .mem_rdata(rdata), .irq(irq),
+      .mem_la_read(), .mem_la_write(), .mem_la_addr(), .mem_la_wdata(), .mem_la_wstrb(), .eoi(),
+      .pcpi_valid(), .pcpi_insn(), .pcpi_rs1(), .pcpi_rs2(), .pcpi_wr(1'b0), .pcpi_rd('0), .pcpi_wait(1'b0),
+      .pcpi_ready(1'b0), .trace_valid(), .trace_data()
+    );
+    /* verilator lint_on PINCONNECTEMPTY */
+    assign fetch_o[c] = valid[c] && instr[c] && ready[c];
+    assign pc_o[c]    = addr[c];
+  end
+
+  // ------------------------------------------------------------------ whose turn it is
+  logic                go, busy_q, act_q;
+  logic [CpuWidth-1:0] who, who_q;
+
+  always_comb begin
+    go  = 1'b0;
+    who = who_q;
+    for (int unsigned i = 1; i <= NumCpus; i++) begin
+      if (!go && !busy_q && valid[CpuWidth'((32'(who_q) + i) % NumCpus)] &&
+          !(act_q && (32'(who_q) + i) % NumCpus == 32'(who_q))) begin
+        go  = 1'b1;
+        who = CpuWidth'((32'(who_q) + i) % NumCpus);
+      end
+    end
+  end
+
+  logic [31:0] at, data;
+  logic        we, is_mem, is_io, is_device, is_sched, sched_rvalid;
+  assign at        = addr[who];
+  assign data      = wdata[who];
+  assign we        = wstrb[who] != '0;
+  assign is_mem    = go && at[31:28] == 4'h0;
+  assign is_io     = go && at[31:28] == 4'h1;
+  assign is_device = go && at[31:28] == 4'h2;
+  assign is_sched  = go && at[31:30] != 2'd0 && Scheduler != 0;
+
+  // ------------------------------------------------------------------ memory
+  logic [31:0] mem[Words];
+  logic [31:0] mem_rdata;
+  string       image;
+  initial begin
+    if (!$value$plusargs("hex=%s", image)) image = "program.hex";
+    $readmemh(image, mem);
+  end
+  always_ff @(posedge clk_i) if (is_mem) begin
+    mem_rdata <= mem[at[2+:AddrWidth]];
+    for (int unsigned b = 0; b < 4; b++) if (wstrb[who][b]) mem[at[2+:AddrWidth]][b*8+:8] <= data[b*8+:8];
+  end
+
+  // ------------------------------------------------------------------ devices
+  logic [NumDevices-1:0][31:0] device_rdata;
+  logic [2:0]                  device_q;
+  for (genvar d = 0; d < NumDevices; d++) begin : gen_device
+    weir_soc_device #(.Seed(32'h1234_5678 + 32'(d) * 32'h9e37_79b9)) u_device (
+      .clk_i, .rst_ni, .req_i(is_device && at[5+:3] == 3'(d)), .we_i(we), .addr_i(at[4:2]), .wdata_i(data),
+      .rdata_o(device_rdata[d]), .line_o(lines[d]), .event_o(event_o[d]), .take_o(take_o[d])
+    );
+  end
+  logic [31:0] device_answer;
+  always_comb begin
+    device_answer = '0;
+    for (int unsigned d = 0; d < NumDevices; d++) if (device_q == 3'(d)) device_answer = device_rdata[d];
+  end
+  assign age_o = device_answer;
+
+  // ------------------------------------------------------------------ the scheduler
+  logic [31:0] sched_rdata;
+  if (Scheduler == 1) begin : gen_unified
+    weir_unified #(.NumLines(16), .NumTimers(16)) u_unified (
+      .clk_i, .rst_ni, .lines_i(16'(lines)), .req_i(is_sched), .we_i(we), .addr_i(at[27:2]), .wdata_i(data),
+      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched[0])
+    );
+    assign {wake_o, wake_id_o, tick_o} = '0;
+  end else if (Scheduler == 2) begin : gen_kernel
+    weir_kernel #(.NumTimers(16)) u_kernel (
+      .clk_i, .rst_ni, .lines_i(16'(lines)), .req_i(is_sched), .we_i(we), .addr_i(at[24:2]), .wdata_i(data),
+      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched[0]), .wake_o, .wake_id_o
+    );
+    assign tick_o = 1'b0;
+  end else if (Scheduler == 3) begin : gen_laxity
+    logic [NumCpus-1:0]                        busy;
+    logic [NumCpus-1:0][$clog2(NumTasks)-1:0] task_no;
+    weir_laxity #(.NumTasks(NumTasks), .NumCpus(NumCpus)) u_laxity (
+      .clk_i, .rst_ni, .req_i(is_sched), .we_i(we), .cpu_i(who), .addr_i(at[10:2]), .wdata_i(data),
+      .rvalid_o(sched_rvalid), .rdata_o(sched_rdata), .irq_o(irq_sched), .decided_o(tick_o), .busy_o(busy), .task_o(task_no)
+    );
+    assign {wake_o, wake_id_o} = '0;
+    logic unused_laxity;
+    assign unused_laxity = ^{busy, task_no};
+  end else begin : gen_none
+    assign {sched_rvalid, sched_rdata, irq_sched, wake_o, wake_id_o, tick_o} = '0;
+  end
+  if (Scheduler == 1 || Scheduler == 2) begin : gen_one
+    for (genvar c = 1; c < NumCpus; c++) begin : gen_other
+      assign irq_sched[c] = 1'b0;
+    end
+  end
+
+  // ------------------------------------------------------------------ registers of the system
+  logic [31:0] io_rdata;
+  logic        lock_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      now_q       <= '0;
+      compare_q   <= '1;
+      for (int unsigned c = 0; c < NumCpus; c++) compare_q[c] <= 32'h7fff_ffff;
+      ipi_q       <= '0;
+      line_mask_q <= '0;
+      lock_q      <= 1'b0;
+      io_rdata    <= '0;
+      console_o   <= 1'b0;
+      exit_o      <= 1'b0;
+      probe_o     <= 1'b0;
+      cpu_o       <= '0;
+      data_o      <= '0;
+    end else begin
+      now_q     <= now_q + 32'd1;
+      console_o <= is_io && we && at[5:2] == 4'd0;
+      exit_o    <= is_io && we && at[5:2] == 4'd1;
+      probe_o   <= is_io && we && at[5:2] == 4'd4;
+      cpu_o     <= who;
+      data_o    <= data;
+      if (is_io) begin
+        io_rdata <= '0;
+        unique case (at[5:2])
+          4'd2: io_rdata <= now_q;
+          4'd3: io_rdata <= 32'(who);
+          4'd5: if (we) compare_q[who] <= data;
+          // Reading takes the lock if it is free, and says whether it was taken before.
+          4'd6: begin
+            io_rdata <= {31'd0, lock_q};
+            lock_q   <= !we;
+          end
+          4'd7: if (we) ipi_q <= ipi_q | data[NumCpus-1:0];
+          4'd8: ipi_q[who] <= 1'b0;
+          4'd9: if (we) line_mask_q <= data; else io_rdata <= line_mask_q;
+          4'd10: io_rdata <= 32'(lines);
+          default: ;
+        endcase
+      end
+    end
+  end
+
+  // ------------------------------------------------------------------ answers
+  logic [1:0] from_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      act_q    <= 1'b0;
+      busy_q   <= 1'b0;
+      who_q    <= '0;
+      from_q   <= '0;
+      device_q <= '0;
+    end else begin
+      act_q  <= go && !is_sched;
+      busy_q <= is_sched || (busy_q && !sched_rvalid);
+      if (go) begin
+        who_q    <= who;
+        from_q   <= is_mem ? 2'd0 : is_io ? 2'd1 : is_device ? 2'd2 : 2'd3;
+        device_q <= at[5+:3];
+      end
+    end
+  end
+  always_comb begin
+    ready = '0;
+    ready[who_q] = act_q || (busy_q && sched_rvalid);
+    unique case (from_q)
+      2'd0:    rdata = mem_rdata;
+      2'd1:    rdata = io_rdata;
+      2'd2:    rdata = device_answer;
+      default: rdata = busy_q ? sched_rdata : '0;
+    endcase
+  end
+endmodule
