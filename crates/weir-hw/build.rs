@@ -27,6 +27,7 @@ mod verilated {
         ("array_16", "weir_pq_array", &["NumEntries=16", "KeyWidth=48"], "queue.cpp"),
         ("systolic_16", "weir_pq_systolic", &["NumEntries=16", "KeyWidth=48"], "queue.cpp"),
         ("lists_256", "weir_lists", &[], "lists.cpp"),
+        ("kernel_256", "weir_kernel", &[], "kernel.cpp"),
     ];
 
     pub fn build() {

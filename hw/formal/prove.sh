@@ -52,6 +52,15 @@ lists         weir_lists_props          bmc   14 NumThreads=2,NumLevels=2      -
 lists-quick   weir_lists_props          bmc   12 NumThreads=2,NumLevels=2      q
 queues        weir_pq_props             bmc   12 NumEntries=3                    -
 queues-quick  weir_pq_props             bmc   9  NumEntries=3                    q
+mutexes       weir_mutexes_props        bmc   24 NumThreads=4                     -
+mutexes-quick weir_mutexes_props        bmc   16 NumThreads=2                     q
+interrupts    weir_interrupts_props     bmc   20 NumThreads=4                     -
+interrupts-quick weir_interrupts_props  bmc   13 NumThreads=2                     q
+threads       weir_threads_props        bmc   24 NumThreads=4                     -
+threads-quick weir_threads_props        bmc   18 NumThreads=2                     q
+timers        weir_timers_props         bmc   26 NumThreads=2                     q
+unified       weir_unified_props        bmc   22 Settle=7                         -
+unified-quick weir_unified_props        bmc   16 Settle=7                         q
 engine        weir_laxity_props         prove 8  Select=1                        -
 engine-8      weir_laxity_props         prove 8  Select=1,NumTasks=8             -
 engine-pipe   weir_laxity_props         prove 10 Select=2                        -
@@ -88,6 +97,20 @@ lists-lifo	lists	weir_lists	s/head_we    = (link \&\& !some_q\[level_q\])/head_w
 stays-linked	lists	weir_lists	s/if (only) some_q\[level_q\] <= 1'b0;//
 hasty	lists	weir_lists	s/Rest: if (rest_q == '0)/Rest: if (1'b1)/
 both-load	contexts	weir_laxity	s/sched\[29\]         = waits_for;/sched[29]         = 1'b0;/
+barges	mutexes-quick	weir_mutexes	s/op_id_o <= first;/op_id_o <= id_q;/
+forgets-owner	mutexes-quick	weir_mutexes	s/owner_we    = last \&\& some;/owner_we    = 1'b0;/
+answers-first	mutexes-quick	weir_mutexes	s/rvalid_o <= !waits;/rvalid_o <= 1'b1;/
+sleeps-through	interrupts-quick	weir_interrupts	s/                  if (was) begin/                  if (1'b0) begin/
+drops-edge	interrupts-quick	weir_interrupts	s/lines_i\[l\] \&\& !lines_q\[l\]) latched_q\[l\] <= 1'b1/lines_i[l] \&\& !lines_q[l] \&\& state_q == Idle) latched_q[l] <= 1'b1/
+stays-enabled	interrupts-quick	weir_interrupts	s/          enabled_q\[line_q\] <= 1'b0;//
+lost-wake-up	threads-quick	weir_threads	s/else blocked_q\[id_q\] <= 1'b0;/else blocked_q[id_q] <= blocked_q[id_q];/
+puts-back-all	threads-quick	weir_threads	s/assign rests    = runs_q \&\& !blocked_q\[current_q\];/assign rests    = runs_q;/
+queues-current	threads-quick	weir_threads	s/Add: ask = alive \&\& !here;/Add: ask = alive;/
+too-early	timers	weir_timers	s/assign due        = valid \&\& key <= now_q;/assign due        = valid;/
+rings-twice	timers	weir_timers	s/armed_q\[first\] <= 1'b0;//
+not-strictly	unified-quick	weir_unified	s/best > current_level_q/best >= current_level_q/
+any-source	unified-quick	weir_unified	s/(!task_some || line_top >= task_top);/1'b1;/
+leaves-bit	unified-quick	weir_unified	s/assign drop_line  = (take_line || clear_line)/assign drop_line  = clear_line/
 no-answer	engine	weir_laxity	s/rvalid_o <= req_q;/rvalid_o <= req_q \&\& !we_q;/
 END
 )

@@ -2,14 +2,14 @@
 
 /// weir_conditions - condition variables, called by reading: waiters are woken in order of arrival.
 ///
-/// Word address, from bit 2: command (4 bits), thread (8), condition (8): 0 WAIT, 1 SIGNAL, 2 BROADCAST (docs/hardware.md). WAIT
-/// registers and blocks the thread before it is answered; the thread then unlocks its mutex and gives up its CPU, so a signal
-/// between the two is not lost.
+/// Word address, from bit 2: command (4 bits), thread (8), condition (8): 0 WAIT, 1 SIGNAL, 2 BROADCAST, 3 SLEEP
+/// (docs/hardware.md). WAIT registers a thread and does not block it: it still has to give its mutex back, and might be preempted
+/// before. SLEEP blocks it unless it was woken since. So no signal is lost, and nobody sleeps with the mutex.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
-/// latency:  WAIT 3 clocks and the manager's; SIGNAL within 3; BROADCAST 3 clocks and the manager's a waiter
-/// area:     wait lists
-/// source:   Preston, 2011, 3.2.7
+/// latency:  WAIT and SIGNAL within 3 clocks, SLEEP 3 and the manager's; BROADCAST 3 clocks and the manager's a waiter
+/// area:     wait lists, a bit a thread
+/// source:   Preston, 2011, 3.2.7; waiting in two calls is ours
 module weir_conditions #(
   /// Condition variables, 2..256, a power of two.
   parameter int unsigned NumConditions = 64,
@@ -31,7 +31,7 @@ module weir_conditions #(
   output logic [IdWidth-1:0] op_id_o,    /// The thread.
   input  logic               op_done_i   /// The manager has done it.
 );
-  localparam logic [3:0] Wait = 4'd0, Signal = 4'd1, Broadcast = 4'd2;
+  localparam logic [3:0] Wait = 4'd0, Signal = 4'd1, Broadcast = 4'd2, Sleep = 4'd3;
 
   typedef enum logic [2:0] {Idle, Look, Act, Block, Pop, Wake} state_e;
   state_e state_q;
@@ -40,7 +40,9 @@ module weir_conditions #(
   logic [3:0]           cmd_q;
   logic [IdWidth-1:0]   id_q, first;
   logic [CondWidth-1:0] cond_q;
-  logic [8:0]           woken_q;
+  logic [8:0]            woken_q;
+  // Registered, and not woken yet.
+  logic [NumThreads-1:0] waits_q;
 
   weir_wait_lists #(.NumLists(NumConditions), .NumThreads(NumThreads)) u_waits (
     .clk_i, .rst_ni, .list_i(cond_q), .append_i(append), .pop_i(pop), .id_i(id_q), .some_o(some), .first_o(first)
@@ -60,6 +62,7 @@ module weir_conditions #(
       id_q     <= '0;
       cond_q   <= '0;
       woken_q  <= '0;
+      waits_q  <= '0;
       op_id_o  <= '0;
       rvalid_o <= 1'b0;
       rdata_o  <= '0;
@@ -77,13 +80,22 @@ module weir_conditions #(
         end
         Look: state_q <= Act;
         Act: begin
-          op_id_o <= cmd_q == Wait ? id_q : first;
+          op_id_o <= cmd_q == Sleep ? id_q : first;
           unique case (cmd_q)
-            Wait: state_q <= Block;
+            Wait: begin
+              waits_q[id_q] <= 1'b1;
+              rvalid_o      <= 1'b1;
+              state_q       <= Idle;
+            end
+            Sleep: begin
+              rvalid_o <= !waits_q[id_q];
+              state_q  <= waits_q[id_q] ? Block : Idle;
+            end
             Signal, Broadcast: begin
               if (some) begin
-                woken_q <= woken_q + 9'd1;
-                state_q <= Pop;
+                woken_q        <= woken_q + 9'd1;
+                waits_q[first] <= 1'b0;
+                state_q        <= Pop;
               end else state_q <= Idle;
               // A broadcast answers when all are awake, so that nobody who comes later is among them.
               rvalid_o <= !some || cmd_q == Signal;

@@ -9,7 +9,8 @@
 /// in docs/hardware.md; a read of SCHED is the hand-over of a context, so a CPU reads it after it has saved what it had.
 ///
 /// twin:     components/distribute/laxity.c, with eager = 0 (crates/weir-hw)
-/// latency:  bus: answer 2 clocks after the request; tick to new SCHED DecisionClocks, to irq_o one clock more
+/// latency:  bus: answer 2 clocks after the request, effect of a write after 3; tick to new SCHED DecisionClocks, to irq_o one
+///           clock more
 /// area:     O(NumTasks); what the selectors take is in docs/hardware.md
 /// source:   Mancuso et al., hardware scheduling engine, IV and V; claims, job numbers, sporadic tasks, phases are ours
 module weir_laxity #(
@@ -103,7 +104,7 @@ module weir_laxity #(
   logic [1:0]           policy_q;
   logic [TickWidth-1:0] period_q, clock_q;
   logic [31:0]          param0_q, param1_q, ticks_q;
-  logic                 tick, refused_q, fits, known, take, set;
+  logic                 tick, refused_q, fits, known, take;
   logic [7:0]           id;
   logic [3:0]           op;
   logic                 cmd;
@@ -126,7 +127,6 @@ module weir_laxity #(
                  (param1_q[15:0] >> Width) == '0 && (param1_q[31:16] >> Width) == '0 &&
                  (Separation || (task_deadline == task_period && !data_q[4]));
   assign take  = known && ((op == SetTask && fits) || op == DelTask || (op == Release && Separation));
-  assign set   = cmd && take && op == SetTask;
 
   // The first tick is in the clock after CTRL says run.
   assign tick = run_q && clock_q == '0;
@@ -170,29 +170,52 @@ module weir_laxity #(
   logic [NumTasks-1:0][Width:0]      deadline;
   logic [NumTasks-1:0][Width-1:0]    left;
   logic [NumTasks-1:0][JobWidth-1:0] job;
-  logic                              done;
+  logic                              done, done_q, take_q;
+  logic [NumTasks-1:0]               mine_q;
+  logic [3:0]                        op_q;
+  logic [JobWidth-1:0]               done_job_q;
+  logic                              sporadic_q;
 
   assign done = write && word == RegDone;
 
+  // Commands and reports are checked in one clock and take effect in the next: the check is a long way.
+  for (genvar t = 0; t < NumTasks; t++) begin : gen_mine
+    assign mine[t] = (done ? data_q[7:0] : id) == 8'(t);
+  end
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      done_q     <= 1'b0;
+      take_q     <= 1'b0;
+      mine_q     <= '0;
+      op_q       <= '0;
+      done_job_q <= '0;
+      sporadic_q <= 1'b0;
+    end else begin
+      done_q     <= done;
+      take_q     <= cmd && take;
+      mine_q     <= mine;
+      op_q       <= op;
+      done_job_q <= data_q[8+:JobWidth];
+      sporadic_q <= data_q[4];
+    end
+  end
+
   for (genvar t = 0; t < NumTasks; t++) begin : gen_task
-    logic done_here;
-    assign mine[t]   = (done ? data_q[7:0] : id) == 8'(t);
-    assign done_here = done && mine[t];
     // What takes effect at the next clock edge counts in a decision that is made at the same time.
-    assign drop[t] = (done_here && data_q[8+:JobWidth] == job[t]) || (cmd && take && mine[t] && op != Release);
+    assign drop[t] = mine_q[t] && ((done_q && done_job_q == job[t]) || (take_q && op_q != Release));
     weir_laxity_monitor #(.Width(Width), .JobWidth(JobWidth), .Separation(Separation)) u_monitor (
       .clk_i, .rst_ni,
       .tick_i(tick),
-      .set_i(set && mine[t]),
-      .del_i(cmd && take && op == DelTask && mine[t]),
+      .set_i(take_q && op_q == SetTask && mine_q[t]),
+      .del_i(take_q && op_q == DelTask && mine_q[t]),
       .period_i(task_period),
       .wcet_i(task_wcet),
       .deadline_i(task_deadline),
       .phase_i(task_phase),
-      .sporadic_i(data_q[4]),
-      .release_i(cmd && take && op == Release && mine[t]),
-      .done_i(done_here),
-      .done_job_i(data_q[8+:JobWidth]),
+      .sporadic_i(sporadic_q),
+      .release_i(take_q && op_q == Release && mine_q[t]),
+      .done_i(done_q && mine_q[t]),
+      .done_job_i(done_job_q),
       .chosen_i(chosen[t]),
       .valid_o(valid[t]),
       .ready_o(ready[t]),

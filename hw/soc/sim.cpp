@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	static char buffer[1 << 16];
 	setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 
-	uint64_t rise[8] = {}, entry[8] = {}, decided = 0, now = 0;
+	uint64_t rise[8] = {}, led[8] = {}, entry[8] = {}, decided = 0, now = 0;
 	bool stands[8] = {}, inside[8] = {};
 	std::string line;
 
@@ -81,8 +81,9 @@ int main(int argc, char **argv)
 			decided = now;
 		for (unsigned c = 0; c < CPUS; c++) {
 			const bool irq = top->irq_o >> c & 1;
-			if (irq && !stands[c])
-				rise[c] = now;
+			/* One that goes away before the CPU has noticed led to nothing. */
+			if (irq != stands[c])
+				rise[c] = irq ? now : 0;
 			stands[c] = irq;
 			if (!(top->fetch_o >> c & 1))
 				continue;
@@ -94,11 +95,10 @@ int main(int argc, char **argv)
 			if (pc == 0x10 && !inside[c]) {
 				inside[c] = true;
 				entry[c] = now;
+				led[c] = rise[c];
 			} else if (inside[c] && pc >= task_begin) {
 				inside[c] = false;
-				const uint64_t r = rise[c] && rise[c] <= entry[c] ? rise[c] : 0;
-				printf("K %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", c, r, entry[c], now, decided);
-				rise[c] = stands[c] ? now : 0;
+				printf("K %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", c, led[c], entry[c], now, decided);
 			}
 		}
 		if (top->exit_o || top->trap_o) {

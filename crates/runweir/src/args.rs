@@ -82,6 +82,8 @@ pub enum Command {
     Top(crate::top::TopArgs),
     /// Run a program's own threads under a scheduler: no root, no kernel module
     Threads(crate::threads::ThreadsArgs),
+    /// Run a program on simulated RISC-V cores, with the scheduler in software or in hardware
+    Soc(crate::soc::SocArgs),
     /// Measure what timers, wake-ups and messages cost here, and which slices make sense
     Doctor(crate::threads::DoctorArgs),
     /// Programs whose threads run at the same time: check their manifests

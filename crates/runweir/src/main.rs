@@ -26,6 +26,7 @@ mod progress;
 mod reproduce;
 mod run;
 mod shrink;
+mod soc;
 mod status;
 mod stop;
 mod sweep;
@@ -87,6 +88,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Status(args) => status::status(&args),
         Command::Top(args) => top::top(&args),
         Command::Threads(args) => threads::threads(&args),
+        Command::Soc(args) => soc::soc(&args),
         Command::Doctor(args) => threads::doctor(&args),
         Command::Gang(command) => gang::gang(&command),
         Command::Vm(args) => vm::vm(&args),

@@ -6,6 +6,7 @@
 //! tests compare the three of them: RTL, model, and the components that run in the simulator and in the kernel.
 
 pub mod engine;
+pub mod kernel;
 pub mod regs;
 #[cfg(feature = "verilated")]
 pub mod verilated;

@@ -67,6 +67,30 @@ pub struct ListsOut {
     pub irq: u8,
 }
 
+/// Inputs of `weir_kernel` in a clock.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct KernelIn {
+    /// Byte address: a call, as [`crate::kernel::Call::address`] makes it; held until its answer.
+    pub addr: u32,
+    pub wdata: u32,
+    /// Interrupt lines.
+    pub lines: u32,
+    pub req: u8,
+    pub we: u8,
+}
+
+/// Its outputs after the clock.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct KernelOut {
+    pub rdata: u32,
+    pub rvalid: u8,
+    pub irq: u8,
+    pub wake: u8,
+    pub wake_id: u8,
+}
+
 /// A module with certain parameters, as build.rs makes it.
 pub struct Kind<I, O> {
     pub name: &'static str,
@@ -92,6 +116,7 @@ pub struct Model<I: 'static, O: 'static> {
 
 pub type Engine = Model<EngineIn, EngineOut>;
 pub type Queue = Model<QueueIn, QueueOut>;
+pub type KernelRtl = Model<KernelIn, KernelOut>;
 pub type Lists = Model<ListsIn, ListsOut>;
 
 impl<I: Default, O: Default> Model<I, O> {
@@ -154,6 +179,8 @@ models! {
     ARRAY_16 "array_16" 16 0 false QueueIn QueueOut array_16_new array_16_free array_16_trace array_16_clock;
     SYSTOLIC_16 "systolic_16" 16 0 false QueueIn QueueOut
         systolic_16_new systolic_16_free systolic_16_trace systolic_16_clock;
+    KERNEL_256 "kernel_256" 256 0 false KernelIn KernelOut
+        kernel_256_new kernel_256_free kernel_256_trace kernel_256_clock;
     LISTS_256 "lists_256" 256 0 false ListsIn ListsOut lists_256_new lists_256_free lists_256_trace lists_256_clock;
 }
 

@@ -61,6 +61,7 @@ pub mod session;
 pub mod shrink;
 pub mod simso;
 mod size;
+pub mod soc;
 pub mod sweep;
 pub mod tables;
 pub mod text;

@@ -27,7 +27,10 @@ static void service(u32 device)
 	sample(&interrupt, device_take(device));
 }
 
-static void nothing(void *unused) { (void)unused; }
+static void nothing(void *unused)
+{
+	(void)unused;
+}
 
 int main(void)
 {

@@ -36,7 +36,6 @@ _start:
 	add	sp, sp, t0
 #endif
 	call	trap
-load:
 	setq(x3, a0)
 	mv	sp, a0
 	lw	t0, 0(sp)
@@ -56,8 +55,18 @@ boot:
 	slli	t0, a0, 11
 	add	sp, sp, t0
 	call	begin
-	/* begin() gives the thread to go on as. */
-	j	load
+	/*
+	 * begin() gives the thread to go on as. It has not run yet: its stack and arguments are all that it needs. An interrupt after
+	 * maskirq finds the thread's registers in place, and comes back to the jump.
+	 */
+	setq(x3, a0)
+	mv	t1, a0
+	lw	t0, 0(t1)
+	lw	sp, 8(t1)
+	lw	a0, 40(t1)
+	lw	a1, 44(t1)
+	maskirq(x0, x0)
+	jr	t0
 
 	.section .text.task, "ax"
 	.globl	idle

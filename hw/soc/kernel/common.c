@@ -21,6 +21,9 @@ void thread_set(struct thread *t, u32 id, void (*entry)(void *), void *argument,
 	t->regs[11] = (u32)argument;
 }
 
+/* Programs of periodic tasks have none. */
+int main(void) __attribute__((weak));
+
 void main_thread(void *unused)
 {
 	(void)unused;
@@ -66,12 +69,30 @@ void device_set(u32 device, u32 period, int random, u32 events)
 	DEVICE(device, 0) = period;
 }
 
-void device_trigger(u32 device) { DEVICE(device, 5) = 1; }
-u32 device_take(u32 device) { return DEVICE(device, 3); }
-u32 device_waiting(u32 device) { return DEVICE(device, 4); }
-u32 device_dropped(u32 device) { return DEVICE(device, 6); }
-u32 now(void) { return IO_CLOCK; }
-void mark(u32 value) { probe(P_MARK, value & 0xffffff); }
+void device_trigger(u32 device)
+{
+	DEVICE(device, 5) = 1;
+}
+u32 device_take(u32 device)
+{
+	return DEVICE(device, 3);
+}
+u32 device_waiting(u32 device)
+{
+	return DEVICE(device, 4);
+}
+u32 device_dropped(u32 device)
+{
+	return DEVICE(device, 6);
+}
+u32 now(void)
+{
+	return IO_CLOCK;
+}
+void mark(u32 value)
+{
+	probe(P_MARK, value & 0xffffff);
+}
 
 void finish(u32 status)
 {

@@ -6,37 +6,49 @@
 #include "kernel.h"
 
 enum { LISTS, THREADS, MUTEXES, CONDITIONS, INTERRUPTS, TIMERS };
-#define CALL(unit, command, thread, argument)                                                                               \
-	(*(volatile u32 *)(0x40000000 | (u32)(command) << 2 | (u32)(thread) << 6 | (u32)(argument) << 14 | (u32)(unit) << 22))
+#define ADDRESS(unit, command, thread, argument)                                   \
+	(*(volatile u32 *)(0x40000000 | (u32)(command) << 2 | (u32)(thread) << 6 | \
+			   (u32)(argument) << 14 | (u32)(unit) << 22))
+
+/* What a call protects stays on its side of it: the compiler moves nothing across. */
+static inline u32 call(u32 unit, u32 command, u32 thread, u32 argument)
+{
+	u32 answer;
+
+	__asm__ volatile("" ::: "memory");
+	answer = ADDRESS(unit, command, thread, argument);
+	__asm__ volatile("" ::: "memory");
+	return answer;
+}
 
 enum { SET_PRIORITY = 5, PREEMPTION = 7, SET_IDLE = 8 };
 enum { CREATE, CURRENT, NEXT, YIELD, CLEAR, IS_QUEUED, EXIT, JOIN, DETACH, ADD, BLOCK };
 enum { LOCK, TRY_LOCK, UNLOCK };
-enum { WAIT, SIGNAL, BROADCAST };
+enum { WAIT, SIGNAL, BROADCAST, SLEEP };
 enum { ASSOCIATE };
 enum { ADD_TIMER };
-#define WAITS 1u
+#define WAITS  1u
 #define FAILED 0x80000000u
 
-static u32 current, yielding, idler;
+u32 current, yielding, idler;
 
 static int make(const char *name, void (*entry)(void *), void *argument, u32 priority, u32 detached)
 {
-	u32 id = CALL(THREADS, CREATE, 0, detached);
+	u32 id = call(THREADS, CREATE, 0, detached);
 
 	if (id & FAILED)
 		return -1;
 	if (id >= MAX_THREADS) {
 		/* There is no stack for it. */
-		(void)CALL(THREADS, CLEAR, id, 0);
+		call(THREADS, CLEAR, id, 0);
 		return -1;
 	}
 	thread_set(&threads[id], id, entry, argument, stacks[id] + STACK);
 	threads[id].priority = priority;
-	(void)CALL(LISTS, SET_PRIORITY, id, priority);
+	call(LISTS, SET_PRIORITY, id, priority);
 	announce(id, name, priority);
 	probe(P_READY, id);
-	(void)CALL(THREADS, ADD, id, 0);
+	call(THREADS, ADD, id, 0);
 	return (int)id;
 }
 
@@ -60,7 +72,7 @@ static void give_up(void)
 void leave(void)
 {
 	probe(P_LEAVE, current);
-	(void)CALL(THREADS, EXIT, 0, 0);
+	call(THREADS, EXIT, 0, 0);
 	enter_kernel();
 	for (;;)
 		;
@@ -68,11 +80,14 @@ void leave(void)
 
 void join(int thread)
 {
-	while (CALL(THREADS, JOIN, thread, 0) == WAITS)
+	while (call(THREADS, JOIN, thread, 0) == WAITS)
 		give_up();
 }
 
-int self(void) { return (int)current; }
+int self(void)
+{
+	return (int)current;
+}
 
 void yield(void)
 {
@@ -83,26 +98,40 @@ void yield(void)
 
 void lock(u32 m)
 {
-	if (CALL(MUTEXES, LOCK, current, m) == WAITS)
+	if (call(MUTEXES, LOCK, current, m) == WAITS)
 		give_up();
 }
 
-int try_lock(u32 m) { return !CALL(MUTEXES, TRY_LOCK, current, m); }
-void unlock(u32 m) { (void)CALL(MUTEXES, UNLOCK, current, m); }
+int try_lock(u32 m)
+{
+	return !call(MUTEXES, TRY_LOCK, current, m);
+}
+void unlock(u32 m)
+{
+	call(MUTEXES, UNLOCK, current, m);
+}
 
 void wait(u32 c, u32 m)
 {
-	(void)CALL(CONDITIONS, WAIT, current, c);
+	/* Registered it can be preempted, since it still may run, and give the mutex back; it sleeps unless it was signalled by then. */
+	call(CONDITIONS, WAIT, current, c);
 	unlock(m);
-	give_up();
+	if (call(CONDITIONS, SLEEP, current, c) == WAITS)
+		give_up();
 	lock(m);
 }
 
-void signal(u32 c) { (void)CALL(CONDITIONS, SIGNAL, 0, c); }
-void broadcast(u32 c) { (void)CALL(CONDITIONS, BROADCAST, 0, c); }
+void signal(u32 c)
+{
+	call(CONDITIONS, SIGNAL, 0, c);
+}
+void broadcast(u32 c)
+{
+	call(CONDITIONS, BROADCAST, 0, c);
+}
 
 /* A semaphore is a mutex and a condition variable, the last ones. */
-static u32 counts[MAX_SEMAPHORES];
+u32 counts[MAX_SEMAPHORES];
 #define OF(s) (MAX_MUTEXES - 1 - (s))
 
 void post(u32 s)
@@ -130,19 +159,19 @@ void sleep_until(u32 at)
 		if (clocks <= 0)
 			return;
 		/* Where there is no room for a timer nobody is blocked, and this only lets others run. */
-		CALL(TIMERS, ADD_TIMER, current, 0) = (u32)clocks;
+		ADDRESS(TIMERS, ADD_TIMER, current, 0) = (u32)clocks;
 		give_up();
 	}
 }
 
-static void (*services[8])(u32);
+void (*services[8])(u32);
 
 static void serve(void *device)
 {
 	u32 d = (u32)device;
 
 	for (;;) {
-		if (!CALL(INTERRUPTS, ASSOCIATE, current, d))
+		if (!call(INTERRUPTS, ASSOCIATE, current, d))
 			give_up();
 		probe(P_SERVE, d);
 		services[d](d);
@@ -166,9 +195,9 @@ KERNEL struct thread *trap(u32 causes, struct thread *old)
 	/* Puts the thread that runs back unless it is blocked, and says who is next. */
 	if (yielding) {
 		yielding = 0;
-		next = CALL(THREADS, YIELD, 0, 0);
+		next = call(THREADS, YIELD, 0, 0);
 	} else {
-		next = CALL(THREADS, NEXT, 0, 0);
+		next = call(THREADS, NEXT, 0, 0);
 	}
 	current = next & 0xff;
 	if (&threads[current] != old)
@@ -180,10 +209,10 @@ struct thread *begin(u32 cpu)
 {
 	(void)cpu;
 	IO_COMPARE = IO_CLOCK + 0x7fffffff;
-	idler = CALL(THREADS, CREATE, 0, 0);
+	idler = call(THREADS, CREATE, 0, 0);
 	threads[idler].regs[0] = (u32)idle;
-	(void)CALL(LISTS, SET_IDLE, idler, 0);
-	(void)CALL(LISTS, PREEMPTION, 0, 1);
+	call(LISTS, SET_IDLE, idler, 0);
+	call(LISTS, PREEMPTION, 0, 1);
 	spawn("main", main_thread, 0, MAIN_PRIORITY);
 	return trap(0, 0);
 }

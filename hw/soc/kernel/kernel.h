@@ -7,20 +7,25 @@
 #ifndef CPUS
 #define CPUS 1
 #endif
+/*
+ * Data that both threads and trap() change are not static: of a static variable the compiler knows all accesses, and keeps it in a
+ * register across irq_off() or enter_kernel(), whatever these clobber.
+ */
+
 /* Code that runs in the kernel's part of memory: an observer takes what is outside for a thread. */
 #define KERNEL __attribute__((section(".text.kernel")))
 
-#define IO(n) (*(volatile u32 *)(0x10000000 + 4 * (n)))
-#define IO_CONSOLE IO(0)
-#define IO_EXIT IO(1)
-#define IO_CLOCK IO(2)
-#define IO_CPU IO(3)
-#define IO_PROBE IO(4)
-#define IO_COMPARE IO(5)
-#define IO_LOCK IO(6)
-#define IO_IPI IO(7)
-#define IO_IPI_DONE IO(8)
-#define IO_LINES IO(9)
+#define IO(n)	     (*(volatile u32 *)(0x10000000 + 4 * (n)))
+#define IO_CONSOLE   IO(0)
+#define IO_EXIT	     IO(1)
+#define IO_CLOCK     IO(2)
+#define IO_CPU	     IO(3)
+#define IO_PROBE     IO(4)
+#define IO_COMPARE   IO(5)
+#define IO_LOCK	     IO(6)
+#define IO_IPI	     IO(7)
+#define IO_IPI_DONE  IO(8)
+#define IO_LINES     IO(9)
 #define IO_LINES_NOW IO(10)
 #define DEVICE(d, n) (*(volatile u32 *)(0x20000000 + 32 * (d) + 4 * (n)))
 
@@ -28,7 +33,20 @@
 enum { IRQ_SWITCH = 1, IRQ_BUS = 2, IRQ_TIMER = 3, IRQ_SCHED = 4, IRQ_LINES = 5, IRQ_IPI = 6 };
 
 /* What the kernel reports to an observer: one store each, in all systems. */
-enum { P_NEW = 1, P_NAME, P_READY, P_RUN, P_BLOCK, P_LEAVE, P_YIELD, P_MARK, P_SERVE, P_SERVED, P_JOB, P_DONE };
+enum {
+	P_NEW = 1,
+	P_NAME,
+	P_READY,
+	P_RUN,
+	P_BLOCK,
+	P_LEAVE,
+	P_YIELD,
+	P_MARK,
+	P_SERVE,
+	P_SERVED,
+	P_JOB,
+	P_DONE
+};
 #ifdef NO_PROBES
 #define probe(kind, value) ((void)(value))
 #else
@@ -38,16 +56,16 @@ enum { P_NEW = 1, P_NAME, P_READY, P_RUN, P_BLOCK, P_LEAVE, P_YIELD, P_MARK, P_S
 enum { FREE, READY, RUNNING, BLOCKED, LEFT, IDLE };
 
 struct thread {
-	u32 regs[32];		/* pc, x1 .. x31: boot.S */
+	u32 regs[32]; /* pc, x1 .. x31: boot.S */
 	u32 id, state, priority, next;
-	u32 wake_at;		/* software: end of its sleep */
+	u32 wake_at; /* software: end of its sleep */
 	u32 joiner, detached;
-	u32 timer;		/* unified: its timer */
-	u32 busy;		/* laxity in software: its context is in use */
+	u32 timer; /* unified: its timer */
+	u32 busy;  /* laxity in software: its context is in use */
 };
 
 #define STACK 1024
-extern struct thread threads[MAX_THREADS + 1];	/* the last one idles */
+extern struct thread threads[MAX_THREADS + 1]; /* the last one idles */
 extern u8 stacks[MAX_THREADS][STACK];
 
 /* Interrupts off and on; 1 (ebreak) and 2 (bus error) always are on. */

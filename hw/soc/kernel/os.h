@@ -10,8 +10,8 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef unsigned char u8;
 
-#define MAX_THREADS 200
-#define MAX_MUTEXES 64
+#define MAX_THREADS    200
+#define MAX_MUTEXES    64
 #define MAX_CONDITIONS 64
 #define MAX_SEMAPHORES 16
 

@@ -10,9 +10,9 @@
 struct thread *current;
 u32 yielding, in_trap;
 
-static u32 levels[8], heads[256], tails[256];
-static struct thread *sleepers;
-static struct thread *sleep_next[MAX_THREADS];
+u32 levels[8], heads[256], tails[256];
+struct thread *sleepers;
+struct thread *sleep_next[MAX_THREADS];
 static struct thread *const nobody = &threads[MAX_THREADS];
 
 KERNEL void ready_push(struct thread *t, int front)
@@ -102,9 +102,9 @@ KERNEL static void wake_sleepers(void)
 }
 
 /* ------------------------------------------------------------------ interrupts */
-static struct {
+struct {
 	void (*service)(u32);
-	struct thread *thread;	/* waits for the line */
+	struct thread *thread; /* waits for the line */
 } lines[8];
 
 #ifdef THREADED

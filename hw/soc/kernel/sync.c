@@ -11,19 +11,19 @@ struct queue {
 	u32 head, tail, some;
 };
 
-static struct {
+struct {
 	struct queue waiters;
 	u32 locked, owner;
 } mutexes[MAX_MUTEXES];
-static struct queue conditions[MAX_CONDITIONS];
-static struct {
+struct queue conditions[MAX_CONDITIONS];
+struct {
 	struct queue waiters;
 	u32 count;
 } semaphores[MAX_SEMAPHORES];
 
 /* Numbers that are free, last in first out. */
-static u8 free_ids[MAX_THREADS];
-static u32 nr_free;
+u8 free_ids[MAX_THREADS];
+u32 nr_free;
 
 static void append(struct queue *q, struct thread *t)
 {
@@ -133,7 +133,10 @@ void join(int thread)
 	irq_on();
 }
 
-int self(void) { return (int)current->id; }
+int self(void)
+{
+	return (int)current->id;
+}
 
 void yield(void)
 {

@@ -8,14 +8,15 @@
 struct thread *current;
 u32 yielding, in_trap;
 
-static u32 some[256], heads[256], tails[256];
+u32 some[256], heads[256], tails[256];
 static struct thread *const nobody = &threads[MAX_THREADS];
 
 enum { CURRENT, NEXT, SET_THREAD, ASSOCIATE, CLEAR, READ, ADD_TIMER, TIMER_STATUS, CANCEL_TIMER };
-#define CALL(command, thread, priority, which)                                                                              \
-	(*(volatile u32 *)(0x40000000 | (u32)(command) << 2 | (u32)(thread) << 6 | (u32)(priority) << 14 | (u32)(which) << 22))
+#define CALL(command, thread, priority, which)                                     \
+	(*(volatile u32 *)(0x40000000 | (u32)(command) << 2 | (u32)(thread) << 6 | \
+			   (u32)(priority) << 14 | (u32)(which) << 22))
 #define TIMERS 16
-static u32 free_timers = (1u << TIMERS) - 1;
+u32 free_timers = (1u << TIMERS) - 1;
 
 KERNEL void ready_push(struct thread *t, int front)
 {
@@ -72,7 +73,7 @@ void sleep_until(u32 at)
 	irq_on();
 }
 
-static void (*services[8])(u32);
+void (*services[8])(u32);
 
 static void serve(void *device)
 {

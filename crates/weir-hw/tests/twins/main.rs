@@ -8,6 +8,8 @@ mod component;
 mod golden;
 mod history;
 #[cfg(feature = "verilated")]
+mod kernel;
+#[cfg(feature = "verilated")]
 mod lists;
 mod queue;
 #[cfg(feature = "verilated")]

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A model of the whole set (`weir_kernel`) and of the unified controller, written after docs/hardware.md: what each call answers,
+//! and what follows from it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bit 31 of an answer.
+pub const FAILED: u32 = 1 << 31;
+
+/// Units of `weir_kernel`.
+pub mod unit {
+    pub const LISTS: u32 = 0;
+    pub const THREADS: u32 = 1;
+    pub const MUTEXES: u32 = 2;
+    pub const CONDITIONS: u32 = 3;
+    pub const INTERRUPTS: u32 = 4;
+    pub const TIMERS: u32 = 5;
+}
+
+/// A call: what is in the address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub unit: u32,
+    pub command: u32,
+    pub thread: u8,
+    pub argument: u8,
+}
+
+impl Call {
+    /// Its byte address in the window.
+    pub fn address(self) -> u32 {
+        self.command << 2 | u32::from(self.thread) << 6 | u32::from(self.argument) << 14 | self.unit << 22
+    }
+}
+
+#[derive(Clone, Default)]
+struct Thread {
+    used: bool,
+    exited: bool,
+    detached: bool,
+    blocked: bool,
+    joiner: Option<u8>,
+    priority: u8,
+}
+
+#[derive(Clone, Default)]
+struct Mutex {
+    owner: Option<u8>,
+    recursive: bool,
+    count: u32,
+    waiters: VecDeque<u8>,
+}
+
+/// The set with 256 threads and priorities, 64 mutexes and condition variables. Interrupts and timers come from outside: the
+/// model is told of wake-ups that they make, and says whether they were due.
+pub struct Kernel {
+    threads: Vec<Thread>,
+    /// Free numbers, the next one last.
+    free: Vec<u8>,
+    /// Threads that are ready, by priority, in order.
+    ready: BTreeMap<u8, VecDeque<u8>>,
+    current: Option<u8>,
+    idle: u8,
+    mutexes: Vec<Mutex>,
+    conditions: Vec<VecDeque<u8>>,
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Self {
+            threads: vec![Thread::default(); 256],
+            free: (0..=255).rev().collect(),
+            ready: BTreeMap::new(),
+            current: None,
+            idle: 0,
+            mutexes: vec![Mutex::default(); 64],
+            conditions: vec![VecDeque::new(); 64],
+        }
+    }
+}
+
+impl Kernel {
+    /// The thread that runs; `None`: the idle one.
+    pub fn current(&self) -> Option<u8> {
+        self.current
+    }
+
+    /// It would be interrupted: something more urgent is ready, or anything while nothing runs.
+    pub fn preempts(&self) -> bool {
+        let top = self.ready.last_key_value().map(|(p, _)| *p);
+        match (top, self.current) {
+            (Some(top), Some(t)) => top > self.threads[usize::from(t)].priority,
+            (top, _) => top.is_some(),
+        }
+    }
+
+    /// It runs, and has neither ended nor been blocked.
+    pub fn may_call(&self, t: u8) -> bool {
+        let thread = &self.threads[usize::from(t)];
+        self.current == Some(t) && thread.used && !thread.exited && !thread.blocked
+    }
+
+    /// Threads that exist and have not ended.
+    pub fn alive(&self) -> Vec<u8> {
+        (0..=255).filter(|t| self.lives(*t)).collect()
+    }
+
+    fn lives(&self, t: u8) -> bool {
+        let thread = &self.threads[usize::from(t)];
+        thread.used && !thread.exited
+    }
+
+    /// It waits for a mutex or a condition variable.
+    pub fn waits(&self, t: u8) -> bool {
+        self.mutexes.iter().any(|m| m.waiters.contains(&t)) || self.conditions.iter().any(|c| c.contains(&t))
+    }
+
+    pub fn queued(&self, t: u8) -> bool {
+        self.ready.values().any(|l| l.contains(&t))
+    }
+
+    fn enqueue(&mut self, t: u8, front: bool) -> u32 {
+        if self.queued(t) {
+            return 1;
+        }
+        let list = self.ready.entry(self.threads[usize::from(t)].priority).or_default();
+        if front {
+            list.push_front(t)
+        } else {
+            list.push_back(t)
+        }
+        0
+    }
+
+    fn dequeue(&mut self, t: u8) -> u32 {
+        let was = self.queued(t);
+        self.ready.values_mut().for_each(|l| l.retain(|x| *x != t));
+        self.ready.retain(|_, l| !l.is_empty());
+        u32::from(!was)
+    }
+
+    /// What the other units do to a thread.
+    pub fn wake(&mut self, t: u8) -> u32 {
+        if !self.lives(t) {
+            return FAILED;
+        }
+        self.threads[usize::from(t)].blocked = false;
+        if self.current == Some(t) { 0 } else { self.enqueue(t, false) }
+    }
+
+    fn block(&mut self, t: u8) -> u32 {
+        if !self.lives(t) {
+            return FAILED;
+        }
+        self.threads[usize::from(t)].blocked = true;
+        if self.current == Some(t) { 0 } else { self.dequeue(t) }
+    }
+
+    fn release(&mut self, t: u8) {
+        self.threads[usize::from(t)].used = false;
+        self.free.push(t);
+    }
+
+    fn next(&mut self, front: bool) -> u32 {
+        if let Some(t) = self.current {
+            let thread = &self.threads[usize::from(t)];
+            if !thread.blocked {
+                self.enqueue(t, front);
+            } else if thread.exited && thread.detached {
+                self.release(t);
+            }
+        }
+        let top = self.ready.last_key_value().map(|(p, l)| (*p, l[0]));
+        self.current = top.map(|(_, t)| t);
+        match top {
+            Some((priority, t)) => {
+                self.dequeue(t);
+                u32::from(priority) << 8 | u32::from(t)
+            }
+            None => FAILED | u32::from(self.idle),
+        }
+    }
+
+    /// What a call answers; `None` for calls of interrupts and timers.
+    pub fn call(&mut self, c: Call) -> Option<u32> {
+        let t = c.thread;
+        let at = usize::from(t);
+        let current = self.current;
+        let here = current == Some(t);
+        Some(match (c.unit, c.command) {
+            (unit::LISTS, 5) => {
+                let queued = self.queued(t);
+                if queued {
+                    self.dequeue(t);
+                }
+                self.threads[at].priority = c.argument;
+                if queued {
+                    self.enqueue(t, false);
+                }
+                0
+            }
+            (unit::LISTS, 3) | (unit::THREADS, 5) => u32::from(self.queued(t)),
+            (unit::LISTS, 4) => u32::from(self.threads[at].priority),
+            (unit::LISTS, 8) => {
+                self.idle = t;
+                0
+            }
+            (unit::THREADS, 0) => match self.free.pop() {
+                None => FAILED,
+                Some(t) => {
+                    let thread = &mut self.threads[usize::from(t)];
+                    *thread = Thread {
+                        used: true,
+                        detached: c.argument & 1 == 1,
+                        priority: thread.priority,
+                        ..Thread::default()
+                    };
+                    t.into()
+                }
+            },
+            (unit::THREADS, 2) => self.next(true),
+            (unit::THREADS, 3) => self.next(false),
+            (unit::THREADS, 4) => {
+                if !self.threads[at].used || here {
+                    return Some(FAILED);
+                }
+                self.dequeue(t);
+                self.release(t);
+                0
+            }
+            (unit::THREADS, 6) => match current {
+                None => FAILED,
+                Some(t) => {
+                    let thread = &mut self.threads[usize::from(t)];
+                    thread.exited = true;
+                    thread.blocked = true;
+                    if let Some(joiner) = thread.joiner {
+                        self.threads[usize::from(joiner)].blocked = false;
+                        self.enqueue(joiner, false);
+                    }
+                    0
+                }
+            },
+            (unit::THREADS, 7) => {
+                let thread = &self.threads[at];
+                if thread.used && thread.exited && !here && !thread.detached {
+                    self.release(t);
+                    return Some(0);
+                }
+                let may =
+                    thread.used && !thread.exited && !here && !thread.detached && thread.joiner.is_none();
+                match current.filter(|_| may) {
+                    None => FAILED,
+                    Some(caller) => {
+                        self.threads[at].joiner = Some(caller);
+                        self.threads[usize::from(caller)].blocked = true;
+                        1
+                    }
+                }
+            }
+            (unit::THREADS, 9) => self.wake(t),
+            (unit::THREADS, 10) => self.block(t),
+            (unit::THREADS, 11) => {
+                let x = &self.threads[at];
+                let bits = [x.used, x.exited, x.joiner.is_some(), x.detached, x.blocked];
+                bits.iter().enumerate().map(|(i, b)| u32::from(*b) << i).sum()
+            }
+            (unit::MUTEXES, command) => self.mutex(command, t, usize::from(c.argument) % 64),
+            (unit::CONDITIONS, 0) => {
+                self.conditions[usize::from(c.argument) % 64].push_back(t);
+                0
+            }
+            (unit::CONDITIONS, 3) => {
+                let waits = self.conditions.iter().any(|c| c.contains(&t));
+                if waits {
+                    self.block(t);
+                }
+                waits.into()
+            }
+            (unit::CONDITIONS, 1 | 2) => {
+                let list = &mut self.conditions[usize::from(c.argument) % 64];
+                let count = if c.command == 1 { list.len().min(1) } else { list.len() };
+                let woken: Vec<u8> = list.drain(..count).collect();
+                woken.iter().for_each(|t| _ = self.wake(*t));
+                count as u32
+            }
+            _ => return None,
+        })
+    }
+
+    fn mutex(&mut self, command: u32, t: u8, m: usize) -> u32 {
+        let mutex = &mut self.mutexes[m];
+        let mine = mutex.owner == Some(t);
+        match command {
+            0 | 1 => {
+                if mutex.owner.is_none() {
+                    mutex.owner = Some(t);
+                    mutex.count = 1;
+                    0
+                } else if mine && mutex.recursive {
+                    mutex.count += 1;
+                    0
+                } else if command == 1 {
+                    1
+                } else if mine {
+                    FAILED
+                } else {
+                    mutex.waiters.push_back(t);
+                    self.block(t);
+                    1
+                }
+            }
+            2 if !mine => FAILED,
+            2 => {
+                mutex.count -= 1;
+                if mutex.count == 0 {
+                    mutex.owner = mutex.waiters.pop_front();
+                    if let Some(next) = mutex.owner {
+                        mutex.count = 1;
+                        self.wake(next);
+                    }
+                }
+                0
+            }
+            3 => mutex.owner.map_or(FAILED, u32::from),
+            4 => {
+                let before = mutex.recursive;
+                if mutex.owner.is_none() {
+                    mutex.recursive = t & 1 == 1;
+                }
+                before.into()
+            }
+            5 => mutex.count,
+            _ => u32::MAX,
+        }
+    }
+
+    /// Which mutexes a thread owns.
+    pub fn owns(&self, t: u8) -> Vec<u8> {
+        (0..64).filter(|m| self.mutexes[usize::from(*m)].owner == Some(t)).collect()
+    }
+}

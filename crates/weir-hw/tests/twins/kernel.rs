@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The whole set against its model, call by call: threads, mutexes, condition variables, with interrupts and timers between.
+
+use std::collections::BTreeMap;
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use weir_hw::kernel::{Call, FAILED, Kernel, unit};
+use weir_hw::verilated::{KERNEL_256, KernelIn, KernelRtl};
+
+use crate::number;
+
+/// Clocks within which a call must be answered: a broadcast to all, each behind another unit's wake-up.
+const LATEST: u64 = 24 * 260;
+const LINES: u8 = 16;
+
+struct World {
+    rtl: KernelRtl,
+    model: Kernel,
+    /// Lines that are asserted now, threads that are to be woken by them, and timers: thread, clock of expiry.
+    lines: u32,
+    associated: BTreeMap<u8, u8>,
+    timers: BTreeMap<u8, u64>,
+    woken: Vec<u8>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut this = Self {
+            rtl: KernelRtl::new(&KERNEL_256),
+            model: Kernel::default(),
+            lines: 0,
+            associated: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            woken: Vec::new(),
+        };
+        // The stack of free numbers is filled.
+        for _ in 0..300 {
+            this.clock(KernelIn::default());
+        }
+        this
+    }
+
+    fn clock(&mut self, mut input: KernelIn) -> weir_hw::verilated::KernelOut {
+        input.lines = self.lines;
+        let out = self.rtl.clock(input);
+        if out.wake == 1 {
+            self.woken.push(out.wake_id);
+        }
+        out
+    }
+
+    fn ask(&mut self, addr: u32, store: Option<u32>) -> u32 {
+        let input =
+            KernelIn { addr, wdata: store.unwrap_or(0), lines: 0, req: 1, we: u8::from(store.is_some()) };
+        let mut out = self.clock(input);
+        let asked = self.rtl.clocks;
+        while out.rvalid == 0 {
+            out = self.clock(KernelIn { req: 0, ..input });
+            assert!(self.rtl.clocks - asked < LATEST, "call {addr:#x} is not answered");
+        }
+        out.rdata
+    }
+
+    /// The same call of both.
+    fn both(&mut self, unit: u32, command: u32, thread: u8, argument: u8, at: &str) -> u32 {
+        let call = Call { unit, command, thread, argument };
+        // No timer expires during the call: which of the two is first would be a matter of clocks.
+        while self.timers.values().any(|due| *due < self.rtl.clocks + 400) {
+            self.settle();
+            self.outside(at);
+        }
+        let got = self.ask(call.address(), None);
+        self.settle();
+        // Threads are one unit's matter: its NEXT gives the list's answer.
+        let want = self.model.call(call).expect("the model has it");
+        assert_eq!(got, want, "{at}: {call:?}");
+        got
+    }
+
+    /// Wait until hand-overs are through, and take what interrupts and timers have woken into account.
+    fn settle(&mut self) {
+        for _ in 0..40 {
+            self.clock(KernelIn::default());
+        }
+    }
+
+    /// Wake-ups that no call has made must be due: a line's thread, or a timer's. Those of calls the model makes itself.
+    fn outside(&mut self, at: &str) {
+        let now = self.rtl.clocks;
+        for t in std::mem::take(&mut self.woken) {
+            let line =
+                self.associated.iter().find(|(l, a)| **a == t && self.lines >> **l & 1 == 1).map(|(l, _)| *l);
+            if let Some(line) = line {
+                self.associated.remove(&line);
+                self.model.wake(t);
+            } else if self.timers.get(&t).is_some_and(|due| *due <= now) {
+                self.timers.remove(&t);
+                self.model.wake(t);
+            }
+        }
+        let late = self.timers.iter().find(|(_, due)| **due + 200 < now);
+        assert!(late.is_none(), "{at}: a timer was not served: {late:?}");
+        let unserved = self.associated.iter().find(|(l, _)| self.lines >> **l & 1 == 1);
+        assert!(unserved.is_none(), "{at}: an interrupt was not served: {unserved:?}");
+    }
+}
+
+/// Threads that behave: who runs calls, who is blocked gives up the CPU.
+#[test]
+fn the_set_is_its_model() {
+    let decisions = number("WEIR_HW_DECISIONS", 20_000);
+    let first = number("WEIR_HW_SEED", 1);
+    let (mut made, mut seed, mut blocked, mut interrupts, mut expiries) = (0, 0, 0u64, 0u64, 0u64);
+    while made < decisions {
+        let mut rng = ChaCha8Rng::seed_from_u64(first + seed);
+        let mut w = World::new();
+        w.both(unit::THREADS, 0, 0, 0, "idle thread");
+        w.both(unit::LISTS, 8, 0, 0, "idle thread");
+        w.ask(Call { unit: unit::LISTS, command: 7, thread: 0, argument: 1 }.address(), None);
+        for step in 0..1500 {
+            let at = format!("seed {}, step {step}", first + seed);
+            let someone = |w: &World, rng: &mut ChaCha8Rng| {
+                let all = w.model.alive();
+                all[rng.random_range(0..all.len())]
+            };
+            match w.model.current() {
+                // The idle thread makes the first ones.
+                None => {
+                    let t = w.both(unit::THREADS, 0, 0, rng.random_range(0..2), &at);
+                    if t & FAILED == 0 {
+                        w.both(unit::LISTS, 5, t as u8, rng.random_range(1..6) * 40, &at);
+                        w.both(unit::THREADS, 9, t as u8, 0, &at);
+                    }
+                    w.both(unit::THREADS, 2, 0, 0, &at);
+                }
+                Some(me) => {
+                    let (m, c) = (rng.random_range(0..4), rng.random_range(0..3));
+                    let leave = match rng.random_range(0..24) {
+                        0..=3 => w.both(unit::MUTEXES, 0, me, m, &at) == 1,
+                        4..=6 => {
+                            if let Some(m) = w.model.owns(me).first() {
+                                w.both(unit::MUTEXES, 2, me, *m, &at);
+                            }
+                            false
+                        }
+                        7 => w.both(unit::MUTEXES, 1, me, m, &at) == 7,
+                        8 => w.both(unit::MUTEXES, 3 + 2 * u32::from(m & 1), me, m, &at) == 7,
+                        9 => w.both(unit::MUTEXES, 4, rng.random_range(0..2), m, &at) == 7,
+                        10 if !w.model.waits(me) => {
+                            w.both(unit::CONDITIONS, 0, me, c, &at);
+                            // It can be signalled, by who preempts it, before it sleeps.
+                            if rng.random_range(0..4) == 0 {
+                                w.both(unit::CONDITIONS, 1, 0, c, &at);
+                            }
+                            w.both(unit::CONDITIONS, 3, me, c, &at) == 1
+                        }
+                        11 | 12 => w.both(unit::CONDITIONS, 1, 0, c, &at) == 777,
+                        13 => w.both(unit::CONDITIONS, 2, 0, c, &at) == 777,
+                        14..=16 => {
+                            let t = w.both(unit::THREADS, 0, 0, rng.random_range(0..2), &at);
+                            if t & FAILED == 0 {
+                                w.both(unit::LISTS, 5, t as u8, rng.random_range(1..6) * 40, &at);
+                                w.both(unit::THREADS, 9, t as u8, 0, &at);
+                            }
+                            false
+                        }
+                        17 if w.model.owns(me).is_empty() => {
+                            w.both(unit::THREADS, 6, 0, 0, &at);
+                            true
+                        }
+                        18 => {
+                            let t = someone(&w, &mut rng);
+                            w.both(unit::THREADS, 7, t, 0, &at) == 1
+                        }
+                        19 => {
+                            let t = someone(&w, &mut rng);
+                            w.both(unit::LISTS, 5, t, rng.random_range(1..6) * 40, &at);
+                            w.both(unit::THREADS, 11, t, 0, &at) == 777
+                        }
+                        20 | 21 if w.associated.len() < usize::from(LINES) => {
+                            // Serve a line that is quiet: blocked until it interrupts.
+                            let line =
+                                (0..LINES).find(|l| !w.associated.contains_key(l)).expect("one is free");
+                            w.lines &= !(1 << line);
+                            w.settle();
+                            let call =
+                                Call { unit: unit::INTERRUPTS, command: 0, thread: me, argument: line };
+                            assert_eq!(w.ask(call.address(), None), 0, "{at}: {call:?}");
+                            w.model.call(Call { unit: unit::THREADS, command: 10, thread: me, argument: 0 });
+                            w.associated.insert(line, me);
+                            true
+                        }
+                        22 if w.timers.len() < 16 => {
+                            let clocks = rng.random_range(100..3000);
+                            let call = Call { unit: unit::TIMERS, command: 0, thread: me, argument: 0 };
+                            w.timers.insert(me, w.rtl.clocks + u64::from(clocks));
+                            w.ask(call.address(), Some(clocks));
+                            w.model.call(Call { unit: unit::THREADS, command: 10, thread: me, argument: 0 });
+                            true
+                        }
+                        _ => {
+                            w.both(unit::THREADS, 3, 0, 0, &at);
+                            false
+                        }
+                    };
+                    w.outside(&at);
+                    if leave {
+                        blocked += 1;
+                        w.both(unit::THREADS, 2, 0, 0, &at);
+                    }
+                }
+            }
+            // A device now and then.
+            if rng.random_range(0..3) == 0
+                && let Some((line, _)) =
+                    w.associated.iter().nth(rng.random_range(0..w.associated.len().max(1)))
+            {
+                w.lines |= 1 << line;
+                interrupts += 1;
+            }
+            let timers = w.timers.len();
+            w.settle();
+            w.outside(&at);
+            expiries += (timers - w.timers.len()) as u64;
+            let irq = w.clock(KernelIn::default()).irq == 1;
+            assert_eq!(irq, w.model.preempts(), "{at}: interrupt");
+            if irq {
+                w.both(unit::THREADS, 2, 0, 0, &at);
+            }
+            made += 1;
+        }
+        seed += 1;
+    }
+    assert!(blocked > 100 && interrupts > 20 && expiries > 5, "{blocked} {interrupts} {expiries}");
+    println!(
+        "kernel_256: {made} calls in {seed} histories, {blocked} blocked, {interrupts} interrupts, {expiries} timers, no difference"
+    );
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// What weir_threads promises, for any calls and any wake-ups, before any scheduler: no thread is both current and queued, nothing that
+/// is blocked is queued, a wake-up is never lost, and a number is given to one thread at a time.
+module weir_threads_props #(
+  parameter int unsigned NumThreads = 2,
+  localparam int unsigned IdWidth = $clog2(NumThreads)
+) (
+  input logic               clk_i,
+  input logic               rst_ni,
+  input logic               req_i,
+  input logic [21:2]        addr_i,
+  input logic               op_req_i,
+  input logic               op_block_i,
+  input logic [IdWidth-1:0] op_id_i,
+  input logic [IdWidth-1:0] pick_i
+);
+  localparam logic [3:0] Create = 4'd0, Next = 4'd2, Yield = 4'd3, Clear = 4'd4, Exit = 4'd6, Join = 4'd7, Detach = 4'd8,
+      Add = 4'd9, Block = 4'd10, Status = 4'd11;
+
+  logic        rvalid, op_done, lists_req, lists_rvalid;
+  logic [31:0] rdata, lists_rdata;
+  logic [21:2] lists_addr;
+  weir_threads #(.NumThreads(NumThreads)) u_threads (
+    .clk_i, .rst_ni, .req_i, .addr_i, .rvalid_o(rvalid), .rdata_o(rdata),
+    .op_req_i, .op_block_i, .op_id_i, .op_done_o(op_done),
+    .lists_req_o(lists_req), .lists_addr_o(lists_addr), .lists_rvalid_i(lists_rvalid), .lists_rdata_i(lists_rdata)
+  );
+
+  logic begun_q;
+  initial begun_q = 1'b0;
+  always_ff @(posedge clk_i) begun_q <= 1'b1;
+  always_comb assume (rst_ni == begun_q);
+
+  // A scheduler: a set of queued threads, of which NEXT gives any. It answers in the next clock.
+  logic [NumThreads-1:0] queued_q;
+  logic                  ask_q;
+  logic [3:0]            list_cmd_q;
+  logic [IdWidth-1:0]    who_q, next;
+  always_comb begin
+    next = pick_i;
+    if (!queued_q[next]) for (int t = 0; t < NumThreads; t++) if (queued_q[t]) next = IdWidth'(t);
+  end
+  assign lists_rvalid = ask_q;
+  assign lists_rdata  = list_cmd_q == 4'd10 ? (queued_q == '0 ? 32'h8000_0000 : 32'(next)) : {31'd0, queued_q[who_q]};
+
+  logic                  open_q, live_q, op_q, op_block_q, running_q;
+  logic [21:2]           addr_q;
+  logic [3:0]            cmd;
+  logic [IdWidth-1:0]    id, current_q, op_id_q;
+  logic [NumThreads-1:0] used_q;
+  assign cmd = addr_q[5:2];
+  assign id  = addr_q[6+:IdWidth];
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      queued_q   <= '0;
+      ask_q      <= 1'b0;
+      list_cmd_q <= '0;
+      who_q      <= '0;
+      open_q     <= 1'b0;
+      live_q     <= 1'b0;
+      op_q       <= 1'b0;
+      addr_q     <= '0;
+      running_q  <= 1'b0;
+      current_q  <= '0;
+      used_q     <= '0;
+    end else begin
+      live_q <= 1'b1;
+      ask_q  <= lists_req;
+      if (lists_req) begin
+        list_cmd_q <= lists_addr[5:2];
+        who_q      <= lists_addr[6+:IdWidth];
+      end
+      if (ask_q) begin
+        if (list_cmd_q == 4'd1) queued_q[who_q] <= 1'b1;
+        if (list_cmd_q == 4'd2) queued_q[who_q] <= 1'b0;
+        if (list_cmd_q == 4'd10 && queued_q != '0) queued_q[next] <= 1'b0;
+        if (list_cmd_q == 4'd10) begin
+          running_q <= queued_q != '0;
+          current_q <= next;
+        end
+        // Put back: it is queued, and nothing runs for a moment.
+        if (list_cmd_q == 4'd1 && running_q && who_q == current_q) running_q <= 1'b0;
+      end
+      if (req_i) begin
+        open_q <= 1'b1;
+        addr_q <= addr_i;
+      end
+      if (rvalid) begin
+        open_q <= 1'b0;
+        if (cmd == Create && !rdata[31]) used_q[rdata[IdWidth-1:0]] <= 1'b1;
+        if ((cmd == Clear || (cmd == Join && rdata == '0)) && !rdata[31]) used_q[id] <= 1'b0;
+      end
+      op_q       <= op_req_i && !op_done;
+      op_block_q <= op_block_i;
+      op_id_q    <= op_id_i;
+    end
+  end
+
+  always_comb begin
+    if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
+    if (open_q) assume (addr_i == addr_q);
+    if (req_i) assume (addr_i[5:2] <= Status && addr_i[13:6+IdWidth] == '0);
+    // DETACH recycles numbers later, which this model does not follow.
+    if (req_i) assume (addr_i[5:2] != Detach && !(addr_i[5:2] == Create && addr_i[14]));
+    // Others hold their request until it is done.
+    if (!live_q || op_done) assume (!op_req_i);
+    if (op_q) assume (op_req_i && op_block_i == op_block_q && op_id_i == op_id_q);
+  end
+
+  // Alive: created, and not ended. What the manager says of a thread is not used here but for its end.
+  always_comb if (rst_ni && live_q) begin
+    if (rvalid) assert (open_q);
+    if (op_done) assert (op_q);
+    // No thread is in two places: neither twice in the lists, nor there while it runs.
+    if (ask_q && list_cmd_q == 4'd1 && running_q && who_q == current_q) assert (open_q && (cmd == Next || cmd == Yield));
+    if (running_q) assert (!queued_q[current_q]);
+    // A number is given once.
+    if (rvalid && cmd == Create && !rdata[31]) assert (!used_q[rdata[IdWidth-1:0]]);
+    // What was blocked and has not been woken since is not queued.
+    for (int t = 0; t < NumThreads; t++) if (queued_q[t] && !ask_q && !lists_req) assert (!u_threads.blocked_q[t] || u_threads.state_q != 3'd1);
+  end
+  // A wake-up of a thread that lives puts it into the lists, or leaves it where it runs, free to stay.
+  always_comb if (rst_ni && live_q && op_done && u_threads.used_q[u_threads.id_q] &&
+                  !u_threads.exited_q[u_threads.id_q] && u_threads.cmd_q == Add)
+    assert (queued_q[u_threads.id_q] || (running_q && current_q == u_threads.id_q && !u_threads.blocked_q[u_threads.id_q]));
+endmodule

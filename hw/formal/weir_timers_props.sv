@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+/// What weir_timers promises, for any calls: a thread is woken at its expiry and not before, in time if nothing else is under way, once,
+/// and not after it was cancelled.
+module weir_timers_props #(
+  parameter int unsigned NumThreads = 2,
+  /// Clocks within which a wake-up leaves if there are no calls: others that are due go first.
+  parameter int unsigned Latest = 5,
+  localparam int unsigned IdWidth = $clog2(NumThreads),
+  localparam int unsigned ClockWidth = 6
+) (
+  input logic        clk_i,
+  input logic        rst_ni,
+  input logic        req_i,
+  input logic        we_i,
+  input logic [21:2] addr_i,
+  input logic [31:0] wdata_i
+);
+  localparam logic [3:0] AddTimer = 4'd0, Status = 4'd1, Cancel = 4'd2;
+
+  logic               rvalid, op_req, op_block, op_q;
+  logic [31:0]        rdata;
+  logic [IdWidth-1:0] op_id;
+  weir_timers #(.NumTimers(2), .NumThreads(NumThreads), .ClockWidth(ClockWidth)) u_timers (
+    .clk_i, .rst_ni, .req_i, .we_i, .addr_i, .wdata_i, .rvalid_o(rvalid), .rdata_o(rdata),
+    .op_req_o(op_req), .op_block_o(op_block), .op_id_o(op_id), .op_done_i(op_req)
+  );
+
+  logic begun_q;
+  initial begun_q = 1'b0;
+  always_ff @(posedge clk_i) begun_q <= 1'b1;
+  always_comb assume (rst_ni == begun_q);
+
+  logic                                  open_q, live_q, we_q;
+  logic [21:2]                           addr_q;
+  logic [31:0]                           wdata_q;
+  logic [3:0]                            cmd, quiet_q;
+  logic [IdWidth-1:0]                    id;
+  logic [NumThreads-1:0]                 armed_q;
+  logic [NumThreads-1:0][ClockWidth-1:0] at_q;
+  logic [ClockWidth-1:0]                 now_q, asked_q;
+  logic                                  due;
+  assign cmd = addr_q[5:2];
+  assign id  = addr_q[6+:IdWidth];
+  always_comb begin
+    due = 1'b0;
+    for (int t = 0; t < NumThreads; t++) if (armed_q[t] && at_q[t] <= now_q) due = 1'b1;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      open_q  <= 1'b0;
+      live_q  <= 1'b0;
+      we_q    <= 1'b0;
+      addr_q  <= '0;
+      wdata_q <= '0;
+      armed_q <= '0;
+      at_q    <= '0;
+      now_q   <= '0;
+      quiet_q <= '0;
+    end else begin
+      live_q <= 1'b1;
+      now_q  <= now_q + ClockWidth'(1);
+      if (req_i) begin
+        open_q  <= 1'b1;
+        we_q    <= we_i;
+        addr_q  <= addr_i;
+        wdata_q <= wdata_i;
+      end
+      if (rvalid) open_q <= 1'b0;
+      // Counted from when the unit takes the call.
+      if (u_timers.state_q == 3'd3 && !u_timers.full) begin
+        armed_q[id] <= 1'b1;
+        at_q[id]    <= asked_q;
+      end
+      if (rvalid && cmd == Cancel) armed_q[id] <= 1'b0;
+      if (op_req && !op_block) armed_q[op_id] <= 1'b0;
+      quiet_q <= (req_i || open_q || !due) ? '0 : quiet_q + 4'd1;
+    end
+  end
+  // Where the call is taken: in the clock before the unit leaves its rest for it.
+  always_ff @(posedge clk_i) if (u_timers.state_q == 3'd0) asked_q <= now_q + ClockWidth'(wdata_i);
+
+  always_comb begin
+    if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
+    if (open_q) assume (addr_i == addr_q && wdata_i == wdata_q && we_i == we_q);
+    if (req_i) assume (addr_i[5:2] <= Cancel && addr_i[13:6+IdWidth] == '0 && wdata_i < 8 && we_i == (addr_i[5:2] == AddTimer));
+  end
+
+  always_comb if (rst_ni && live_q) begin
+    if (rvalid) assert (open_q);
+    // Not before its time, not without a timer.
+    if (op_req && !op_block) assert (armed_q[op_id] && at_q[op_id] <= now_q);
+    if (op_req && op_block) assert (open_q && cmd == AddTimer && op_id == id);
+    assert (quiet_q <= Latest);
+    if (rvalid && cmd == Cancel) assert (rdata[0] == armed_q[id]);
+    if (rvalid && cmd == Status && armed_q[id] && at_q[id] >= now_q) assert (rdata[ClockWidth-1:0] == at_q[id] - now_q + ClockWidth'(1));
+  end
+endmodule
