@@ -46,14 +46,16 @@ for policy in policies:
         now, limit, measure = found["now"], found["share"], found["measure"]
         sizes = {s["cpus"]: s for s in now["sizes"]}
         simulated = {n: s["simulated"][measure] for n, s in sizes.items() if s["simulated"]}
-        # What is called the largest good machine is good in its own row, and no smaller one in the table is bad.
-        largest = now["largest_simulated"]
+        # All rows from the smallest good machine to the largest are good, and below the smallest none is.
+        smallest, largest = now["smallest_simulated"], now["largest_simulated"]
         for n, share in simulated.items():
-            if largest and n <= largest and share > limit + 1e-9:
-                bad.append(f"{name}: {largest} CPUs are called good, and {n} have {share:.1%}")
+            if largest and smallest <= n <= largest and share > limit + 1e-9:
+                bad.append(f"{name}: {smallest} to {largest} CPUs are called good, and {n} have {share:.1%}")
+            if largest and n < smallest and share <= limit:
+                bad.append(f"{name}: fewer than {smallest} CPUs are called bad, and {n} have {share:.1%}")
         foreseen = now["largest_foreseen"]
         for n, share in simulated.items():
-            if foreseen and n <= foreseen and share > limit + 0.05:
+            if foreseen and (smallest or 1) <= n <= foreseen and share > limit + 0.05:
                 bad.append(f"{name}: {foreseen} CPUs are foreseen as good, and {n} have {share:.1%}")
         most = max(simulated)
         twice = 2 * most

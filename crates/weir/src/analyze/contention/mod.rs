@@ -77,6 +77,17 @@ impl Study {
         all
     }
 
+    /// The smallest simulated size that keeps to the share; smaller ones may be too small for a load that cannot be divided.
+    pub fn smallest(&self, measure: Measure, share: f64) -> Option<u32> {
+        self.simulated().into_iter().find(|s| measure.of(s) <= share).map(|s| s.cpus)
+    }
+
+    /// A simulated size exceeds the share that is smaller than one that keeps to it.
+    pub fn too_small(&self, measure: Measure, share: f64) -> bool {
+        let smallest = self.smallest(measure, share);
+        smallest.is_some_and(|n| self.simulated().iter().any(|s| s.cpus < n))
+    }
+
     /// The largest size that keeps to the share with all rows of the table below it, except the smallest machines: simulated
     /// ones as they are, others as they are foreseen. `None`: no size does.
     pub fn largest(&self, measure: Measure, share: f64) -> Option<u32> {

@@ -177,9 +177,16 @@ impl Report {
             (n, _) => size(n),
         };
         let foreseen = study.largest(self.measure, self.share);
+        // A load that cannot be divided may be too much for a few CPUs.
+        let fewer = match study.smallest(self.measure, self.share) {
+            Some(n) if study.found.is_some() && study.too_small(self.measure, self.share) => {
+                format!("; machines of fewer than {n} CPUs exceed it")
+            }
+            _ => String::new(),
+        };
         match study.reach {
-            0 => format!("largest machine on which {what}: simulated {found}"),
-            _ => format!("largest machine on which {what}: foreseen {}, simulated {found}", size(foreseen)),
+            0 => format!("largest machine on which {what}: simulated {found}{fewer}"),
+            _ => format!("largest machine on which {what}: foreseen {}, simulated {found}{fewer}", size(foreseen)),
         }
     }
 
@@ -267,6 +274,7 @@ impl Report {
                 "cpus": m.cpus, "foreseen": rounded(m.foreseen), "simulated": rounded(m.simulated),
             })),
             "largest_simulated": study.found,
+            "smallest_simulated": study.found.and(study.smallest(self.measure, self.share)),
             "largest_is_bound": study.open,
             "sizes": study.forecasts.iter().map(|f| {
                 let s = simulated(study, f.cpus);
