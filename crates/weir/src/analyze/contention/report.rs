@@ -186,7 +186,10 @@ impl Report {
         };
         match study.reach {
             0 => format!("largest machine on which {what}: simulated {found}{fewer}"),
-            _ => format!("largest machine on which {what}: foreseen {}, simulated {found}{fewer}", size(foreseen)),
+            _ => format!(
+                "largest machine on which {what}: foreseen {}, simulated {found}{fewer}",
+                size(foreseen)
+            ),
         }
     }
 
