@@ -16,7 +16,7 @@ RUNWEIR := $(TARGET)/release/runweir
 CARGO := cargo
 LOCKED := --locked
 
-.PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs threads deb install uninstall clean \
+.PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs threads bare deb install uninstall clean \
 	hw-setup hw-test hw-prove hw-area
 
 help: ## this list
@@ -67,6 +67,12 @@ threads: ## the thread library, its preloaded form and weir-doctor, into target/
 	@$(TARGET)/debug/weir-glue plain . > $(TARGET)/weir_unit.c
 	@runtimes/threads/build.sh $(TARGET)/weir_unit.c $(TARGET)/threads
 	@echo "built $(TARGET)/threads/libweir_threads.a, .so, libweir_preload.so and weir-doctor"
+
+bare: ## the bare kernel and its programs, into target/bare (needs gcc-riscv64-unknown-elf)
+	$(CARGO) build $(LOCKED) --package weir-glue
+	@$(TARGET)/debug/weir-glue plain . > $(TARGET)/weir_unit.c
+	@runtimes/bare/build.sh $(TARGET)/weir_unit.c $(TARGET)/bare
+	@echo "built $(TARGET)/bare; try: runweir bare priority --harts 4 -- hello"
 
 bench: setup ## the benchmarks: stages against a monolith, simulator speed
 	@tools/bench.sh

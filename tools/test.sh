@@ -25,7 +25,7 @@ if [[ $what != quick ]]; then
 fi
 
 # The long ones first; most use one core. `all` runs every script; a new one joins `quick` here if it is short.
-quick=(test-guest test-strict test-concurrency test-threads test-messages test-gangs test-against-simso test-ports test-hw)
+quick=(test-guest test-strict test-concurrency test-threads test-messages test-gangs test-bare test-against-simso test-ports test-hw)
 names=("${quick[@]}")
 if [[ $what != quick ]]; then
 	names=(test-live test-vm test-strict test-concurrency)

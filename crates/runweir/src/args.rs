@@ -84,6 +84,8 @@ pub enum Command {
     Threads(crate::threads::ThreadsArgs),
     /// Run a program on simulated RISC-V cores, with the scheduler in software or in hardware
     Soc(crate::soc::SocArgs),
+    /// Boot the bare multikernel in an emulator with a scheduler and programs
+    Bare(crate::bare::BareArgs),
     /// Measure what timers, wake-ups and messages cost here, and which slices make sense
     Doctor(crate::threads::DoctorArgs),
     /// Programs whose threads run at the same time: check their manifests

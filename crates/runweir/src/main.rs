@@ -6,6 +6,7 @@
 
 mod analyze;
 mod args;
+mod bare;
 mod check;
 mod compare;
 mod compile;
@@ -89,6 +90,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Top(args) => top::top(&args),
         Command::Threads(args) => threads::threads(&args),
         Command::Soc(args) => soc::soc(&args),
+        Command::Bare(args) => bare::bare(&args),
         Command::Doctor(args) => threads::doctor(&args),
         Command::Gang(command) => gang::gang(&command),
         Command::Vm(args) => vm::vm(&args),

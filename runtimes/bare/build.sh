@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# The bare kernel without cargo: build.sh UNIT.c OUT [PROGRAM.c...] writes OUT/kernel.elf, OUT/replay.elf, the services and the programs of
+# runtimes/bare/apps as OUT/NAME.image, from the unit that `weir-glue plain` makes. With `-` for UNIT.c it makes the named programs only,
+# with a library that was built before. RISCV is the compilers' prefix, riscv64-unknown-elf- unless told.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+unit=$1 out=$2
+shift 2
+prefix=${RISCV:-riscv64-unknown-elf-}
+common=(-std=gnu11 -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany -mno-relax -msmall-data-limit=0 -ffreestanding -fno-builtin
+	-fno-strict-aliasing -ffunction-sections -fdata-sections -Wall -Wextra -Werror -Wno-unused-parameter
+	-I"$here/include" -I"$root/core/include" -I"$root/core/port/bare" -I"$root/core/src" -I"$root/runtimes/multikernel")
+kernel=("${common[@]}" -O2)
+user=("${common[@]}" -O2 -fno-pie -fno-jump-tables -fno-tree-loop-distribute-patterns)
+mkdir -p "$out/obj"
+jobs=()
+compile() { # NAME FILE FLAGS...
+	"${prefix}gcc" "${@:3}" -c -o "$out/obj/$1.o" "$2" &
+	jobs+=($!)
+}
+finish() {
+	local status=0
+	for job in "${jobs[@]}"; do wait "$job" || status=1; done
+	jobs=()
+	return $status
+}
+image() { # NAME OBJECT...
+	# The host moves it: absolute addresses are left marked.
+	"${prefix}ld" --emit-relocs --no-relax -T "$here/lib/image.ld" --gc-sections -o "$out/$1.image.tmp" \
+		"$out"/obj/lib-*.o "${@:2}" "$("${prefix}gcc" -march=rv64imac -mabi=lp64 -print-libgcc-file-name)"
+	mv "$out/$1.image.tmp" "$out/$1.image"
+}
+
+if [[ $unit != - ]]; then
+	compile unit "$unit" "${kernel[@]}"
+	compile host "$root/core/port/native/host.c" "${kernel[@]}"
+	compile plan "$root/runtimes/multikernel/plan.c" "${kernel[@]}"
+	compile start "$here/kernel/start.S" "${kernel[@]}"
+	for file in "$here"/kernel/*.c; do
+		compile "k-$(basename "$file" .c)" "$file" "${kernel[@]}" -fno-tree-loop-distribute-patterns
+	done
+	finish
+	compile lib-entry "$here/lib/entry.S" "${user[@]}"
+	for file in "$here"/lib/*.c; do
+		compile "lib-$(basename "$file" .c)" "$file" "${user[@]}"
+	done
+	for name in monitor commit planner controller manifest; do
+		compile "m-$name" "$root/runtimes/multikernel/$name.c" "${user[@]}"
+	done
+	for file in "$here"/services/*.c "$here"/apps/*.c; do
+		compile "app-$(basename "$file" .c)" "$file" "${user[@]}"
+	done
+	finish
+	libgcc=$("${prefix}gcc" -march=rv64imac -mabi=lp64 -print-libgcc-file-name)
+	kernels=()
+	for file in "$here"/kernel/*.c; do
+		name=$(basename "$file" .c)
+		[[ $name == replay ]] || kernels+=("$out/obj/k-$name.o")
+	done
+	"${prefix}ld" -T "$here/kernel/kernel.ld" --gc-sections -o "$out/kernel.elf" "$out"/obj/{start,unit,host,plan}.o "${kernels[@]}" "$libgcc"
+	image monitor "$out"/obj/app-monitor.o "$out"/obj/m-*.o
+	image console "$out"/obj/app-console.o
+	for file in "$here"/apps/*.c; do
+		name=$(basename "$file" .c)
+		image "$name" "$out/obj/app-$name.o"
+	done
+fi
+for file in "$@"; do
+	name=$(basename "$file" .c)
+	compile "own-$name" "$file" "${user[@]}"
+	finish
+	image "$name" "$out/obj/own-$name.o"
+done

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * A program's library on the bare kernel: threads of its own on each core, messages, and the monitor's services. docs/bare.md has examples.
+ *
+ * A program is one image with one dispatcher on each core where it asks for one. All share its variables; each has a heap and stacks of
+ * its own. Threads of one dispatcher share its core and are switched without the kernel. The policy schedules dispatchers.
+ */
+#ifndef WEIR_MK_H
+#define WEIR_MK_H
+
+#include <weir/bare.h>
+#include <weir/broker.h>
+
+#include "ump.h"
+
+/* A program begins here, in a thread of its own; its result is the program's number, 0 if all is well. */
+int main(int argc, char **argv);
+
+void *memset(void *p, int c, __SIZE_TYPE__ n);
+void *memcpy(void *p, const void *q, __SIZE_TYPE__ n);
+int memcmp(const void *a, const void *b, __SIZE_TYPE__ n);
+
+WEIR_INLINE struct mk_dcb *mk_self(void)
+{
+	struct mk_dcb *d;
+
+	__asm__("mv %0, tp" : "=r"(d));
+	return d;
+}
+
+/* --- system calls --------------------------------------------------------------------------------------- */
+
+struct mk_result {
+	s64 status;
+	u64 value[3];
+};
+
+struct mk_result mk_invoke(u64 slot, u64 command, u64 a, u64 b, u64 c, u64 d);
+WEIR_INLINE s64 mk_send_raw(u64 slot, const u64 *words, u64 flags)
+{
+	register u64 a0 __asm__("a0") = slot, a1 __asm__("a1") = words[0], a2 __asm__("a2") = words[1], a3 __asm__("a3") = words[2],
+		     a4 __asm__("a4") = words[3], a5 __asm__("a5") = flags, a7 __asm__("a7") = SYS_LMP;
+
+	__asm__ volatile("ecall"
+			 : "+r"(a0), "+r"(a1), "+r"(a2), "+r"(a3), "+r"(a4), "+r"(a5), "+r"(a7)
+			 :
+			 : "memory", "ra", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a6");
+	return (s64)a0;
+}
+
+/* --- time -------------------------------------------------------------------------------------------------- */
+
+/* ns since the machine began, by this core's clock. */
+u64 mk_now(void);
+/* Compute for as many instructions: @ns of CPU time, however long that takes. */
+void mk_work(u64 ns);
+void mk_sleep_until(u64 at);
+void mk_sleep(u64 ns);
+
+/* --- threads of this dispatcher -------------------------------------------------------------------------------- */
+
+struct mk_thread;
+/* Null: no memory. */
+struct mk_thread *mk_thread(void (*fn)(void *), void *arg);
+void mk_join(struct mk_thread *t);
+void mk_yield(void);
+struct mk_thread *mk_current(void);
+/* Wait until mk_unpark(); one that came before counts. */
+void mk_park(void);
+void mk_unpark(struct mk_thread *t);
+
+struct mk_mutex {
+	struct mk_thread *holder;
+	struct mk_thread *first, **last; /* waiting */
+};
+void mk_lock(struct mk_mutex *m);
+void mk_unlock(struct mk_mutex *m);
+
+/* Of this dispatcher's heap, aligned to 16; null: full. Nothing is given back. */
+void *mk_alloc(u64 bytes);
+/* Capability slots. */
+u64 mk_slot(void);
+
+/* --- what the policy knows ---------------------------------------------------------------------------------------- */
+
+s64 mk_set(u32 topic, u64 value, u64 value2);
+/* A landmark in the trace. */
+void mk_mark(u64 number, u64 value);
+void mk_exit(u64 number) __attribute__((noreturn));
+
+/*
+ * Called when the program does what it may not, on the dispatcher's stack and disabled; it does not return to the thread. Null: the kernel
+ * ends the program.
+ */
+typedef void (*mk_fault_handler)(u64 cause, u64 address);
+void mk_on_fault(mk_fault_handler handler);
+
+/* --- messages on this core: LMP ------------------------------------------------------------------------------------- */
+
+/*
+ * Called for each message, with threads held off; @badge says through which endpoint it came, @along a capability's slot or 0. Badge 0 is
+ * the monitor's; channels have theirs from MK_BADGE on.
+ */
+#define MK_BADGE (1u << 16)
+typedef void (*mk_handler)(u64 badge, const u64 *words, u64 along);
+void mk_on_message(mk_handler handler);
+/* Send; MK_EBUSY: the receiver's buffer is full. @along: a capability, or 0. */
+s64 mk_send(u64 endpoint, const u64 *words, u64 along);
+/* From a handler, as the last thing: the receiver runs at once. */
+void mk_answer(u64 endpoint, const u64 *words);
+/* Send, and wait for the answer, which comes through an endpoint of ours with badge @badge. */
+s64 mk_call(u64 endpoint, u64 badge, const u64 *words, u64 *answer);
+
+/* --- messages between cores: UMP -------------------------------------------------------------------------------------- */
+
+struct mk_channel {
+	struct ump ump;
+	u64 notify;   /* slot: wakes the other side */
+	u64 endpoint; /* on this core: slot of the other side's endpoint; 0: it is on another core */
+	u64 badge;    /* with which its messages come through ours */
+	struct mk_channel *next;
+	struct mk_thread *waiting;
+	u64 polls;
+};
+/* Wait for room. */
+void mk_channel_send(struct mk_channel *c, const u64 *words, u32 nr, u32 kind, u32 tag);
+/* Wait for a message: poll, then block. */
+void mk_channel_recv(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *tag);
+/* 0, or -WEIR_EAGAIN. */
+int mk_channel_try(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *tag);
+void mk_channel_add(struct mk_channel *c);
+
+/* --- the monitor's services ---------------------------------------------------------------------------------------------- */
+
+#define MK_NAME_LENGTH 16
+
+/* A dispatcher of this program on @core, which begins with fn(arg) and the priority that this one has. Its number there, or below 0. */
+s64 mk_spawn(u32 core, void (*fn)(void *), void *arg);
+/* Make a service known under @name: MK_EUSED, it is taken. */
+s64 mk_export(const char *name);
+/* Whether a client asks for it; and that one's channel: waits for one. Null: it was refused, or there is no room. */
+int mk_client_asks(void);
+struct mk_channel *mk_next_client(int refuse);
+/* Wait until a channel that no thread waits at has a message, or a client asks. */
+void mk_wait_any(void);
+/* A channel to the service: on this core or another one. MK_EUNKNOWN, MK_EREFUSED. */
+s64 mk_bind(const char *name, struct mk_channel *out);
+/* Memory in @slot as a capability on another core, for dispatcher @number there. Its slot there, or below 0. */
+s64 mk_cap_send(u64 slot, u32 core, u32 number);
+/* As CMD_RETYPE and CMD_REVOKE, for memory that other cores know of. */
+s64 mk_retype(u64 slot, u64 type, u64 bytes, u64 offset, u64 to);
+s64 mk_revoke(u64 slot);
+
+/* Gangs: docs/gangs.md. The manifest's number, or below 0. */
+s64 mk_manifest(const char *text);
+/* This dispatcher belongs to it. */
+s64 mk_join_gang(u64 gang);
+s64 mk_phase(u64 gang, u32 phase);
+
+/* --- the console ------------------------------------------------------------------------------------------------------------ */
+
+/* %s %d %u %x %c; whole lines come out whole. */
+void mk_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

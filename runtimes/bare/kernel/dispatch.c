@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The hart's scheduler, and who runs. The policy chooses tasks; a dispatcher is one. `charged` is the one that the policy has chosen,
+ * `current` the one that runs: a message lends the sender's time to the receiver, until that has nothing more to do or the time is over.
+ */
+#include "kernel.h"
+#include "plan.h"
+
+extern const struct weir_descriptor *const weir_descriptors[];
+extern const u32 weir_nr_descriptors;
+void weir_host_classes(struct weir_class *out);
+void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics);
+
+struct kdcb dispatchers[MAX_HARTS][MAX_DISPATCHERS];
+static u32 nr_tasks;	/* made so far, by all harts */
+static u32 nr_programs; /* dispatchers that the machine waits for */
+u64 ended_at;
+
+u32 programs_left(void)
+{
+	return weir_load(&nr_programs);
+}
+
+/* Of one scheduler. */
+static struct timers {
+	u64 at[MAX_TIMERS]; /* 0: none */
+	u32 nr;		    /* instances */
+} timers[MAX_HARTS];
+static u32 has_slice, has_tick;
+
+/* --- what the core calls ------------------------------------------------------------------------------- */
+
+u64 weir_rt_now(struct weir_sched *s)
+{
+	(void)s;
+	return now(self());
+}
+
+void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
+{
+	struct hart *h = self();
+
+	(void)s;
+	if (msg->topic == WEIR_TOPIC_DEADLINE_MISS) {
+		if (msg->task)
+			trace(h, TRACE_MISS, ((struct kdcb *)msg->task->cookie)->id, 0, 0);
+		return;
+	}
+	/* KICK or PREEMPT of the only CPU that this scheduler has. */
+	h->resched = 1;
+}
+
+void weir_rt_timer(struct weir_sched *s, u32 instance, u64 at)
+{
+	struct timers *t = &timers[s->cookie];
+
+	if (instance >= MAX_TIMERS)
+		stop(STOP_BROKEN, (s32)instance, "an instance beyond the last one that may have a timer");
+	t->at[instance] = at;
+	if (instance >= t->nr)
+		t->nr = instance + 1;
+	self()->rearm = 1;
+}
+
+/* --- the scheduler ---------------------------------------------------------------------------------------- */
+
+static u64 classes_at;
+
+/* Of this hart, or hart 0's for all: arena and plan. */
+int sched_start(struct hart *h)
+{
+	struct boot *boot = boot_record();
+	struct weir_config c = { .seed = boot->seed, .nr_classes = weir_nr_descriptors, .nr_cpus = 1 };
+	struct weir_swap_stats stats;
+	struct weir_plan plan;
+	u64 each = (boot->free_end - boot->free) / boot->harts & ~(PRIVATE_BYTES - 1), arena = each / 4, room, tables;
+	int err;
+
+	h->pool = boot->free + h->cpu * each;
+	h->pool_end = h->pool + each;
+	room = (weir_plan_room((void *)boot->plan, boot->plan_bytes, 0) + 63) & ~63ull;
+	tables = h->pool;
+	h->pool += (room + sizeof(struct weir_class) * weir_nr_descriptors + PRIVATE_BYTES) & ~(PRIVATE_BYTES - 1);
+	if (h->pool + arena >= h->pool_end)
+		stop(STOP_PLAN, WEIR_PLAN_ROOM, 0);
+	err = weir_plan_load((void *)boot->plan, boot->plan_bytes, 0, (void *)tables, room, &plan);
+	if (err)
+		stop(STOP_PLAN, -err, weir_plan_why(-err));
+	if (plan.nr_cpus != c.nr_cpus)
+		stop(STOP_PLAN, 0, "the plan is for another number of CPUs");
+	classes_at = tables + room;
+	c.classes = (struct weir_class *)classes_at;
+	weir_host_classes((struct weir_class *)classes_at);
+	h->sched = (struct weir_sched *)h->pool;
+	c.arena_bytes = arena;
+	h->pool += arena;
+	err = weir_init(h->sched, &c);
+	if (err)
+		stop(STOP_PLAN, err, "the arena is too small");
+	weir_host_setup(h->sched, h->cpu, WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(DEADLINE_MISS));
+	err = weir_swap(h->sched, 0, &plan, &stats);
+	if (err)
+		stop(STOP_PLAN, err, "the core refuses the plan");
+	for (u32 i = 0; i < plan.nr_instances; i++) {
+		struct weir_class *class = &h->sched->classes[plan.instances[i].class];
+
+		has_slice |= class->answers >> WEIR_TOPIC_SLICE & 1;
+		has_tick |= (class->on | class->follows) >> WEIR_TOPIC_TICK & 1;
+	}
+	return 0;
+}
+
+/* What the core is asked takes time, which is written down. */
+static void spent(struct hart *h, u32 call, u64 from)
+{
+	u64 ns = CSR_READ(minstret) - from;
+
+	h->n.kernel_ns += ns;
+	if (call == CALL_PICK) {
+		h->n.picks++;
+		h->n.pick_ns += ns;
+	} else if (call == CALL_RELINQUISH) {
+		h->n.relinquish_ns += ns;
+	}
+	trace(h, TRACE_SCHED, ~0u, call, ns);
+}
+
+#define ASK(h, call, expression) ({ \
+	u64 from_ = CSR_READ(minstret); \
+	__typeof__(expression) r_ = (expression); \
+	spent(h, call, from_); \
+	r_; \
+})
+
+static void must(int err, const char *what)
+{
+	if (err)
+		stop(STOP_BROKEN, err, what);
+}
+
+u64 next_due(const struct hart *h)
+{
+	const struct timers *t = &timers[h->cpu];
+	const struct mail *m = &mails[h->cpu];
+	u64 at = NEVER;
+
+	for (u32 i = 0; i < t->nr; i++)
+		if (t->at[i] && t->at[i] < at)
+			at = t->at[i];
+	for (u32 i = 0; i < MAX_DISPATCHERS; i++) {
+		const struct kdcb *k = &dispatchers[h->cpu][i];
+
+		if (k->block && k->timer && k->timer < at)
+			at = k->timer;
+	}
+	if (h->charged) {
+		if (h->slice_end < at)
+			at = h->slice_end;
+		if (has_tick && h->next_tick < at)
+			at = h->next_tick;
+	}
+	if (weir_load_acquire(&m->any) && m->at < at)
+		at = m->at;
+	return at;
+}
+
+static void letters(struct hart *h, u64 t)
+{
+	struct mail *m = &mails[h->cpu];
+
+	if (!weir_load_acquire(&m->any) || m->at > t)
+		return;
+	weir_store(&m->any, 0);
+	for (u32 i = 0; i < MAX_DISPATCHERS; i++) {
+		if (!weir_load(&m->mine[i]))
+			continue;
+		weir_store(&m->mine[i], 0);
+		notify(h, &dispatchers[h->cpu][i], weir_fetch_and(&m->notified[i], 0));
+	}
+}
+
+void events(struct hart *h)
+{
+	struct timers *w = &timers[h->cpu];
+	u64 t = now(h);
+
+	letters(h, t);
+	for (u32 i = 0; i < w->nr; i++) {
+		if (!w->at[i] || w->at[i] > t)
+			continue;
+		w->at[i] = 0;
+		h->n.timers++;
+		ASK(h, CALL_TIMER, weir_timer_expired(h->sched, 0, i));
+	}
+	for (u32 i = 0; i < MAX_DISPATCHERS; i++) {
+		struct kdcb *k = &dispatchers[h->cpu][i];
+
+		if (!k->block || !k->timer || k->timer > t)
+			continue;
+		k->timer = 0;
+		notify(h, k, 1ull << 63);
+	}
+	if (!h->charged)
+		return;
+	if (has_tick && t >= h->next_tick) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_TICK, .cpu = 0 };
+
+		h->next_tick = t + TICK_NS;
+		ASK(h, CALL_NOTIFY, weir_notify(h->sched, 0, &msg));
+	}
+	if (t >= h->slice_end)
+		h->resched = 2;
+}
+
+static void ready(struct hart *h, struct kdcb *k, int woken)
+{
+	k->on = SCHED_QUEUED;
+	k->ready_at = now(h);
+	trace(h, TRACE_READY, k->id, woken, 0);
+}
+
+void wake(struct hart *h, struct kdcb *k)
+{
+	if (k->block && k->on == SCHED_BLOCKED && k->state != STATE_RUNNING) {
+		ready(h, k, 1);
+		must(ASK(h, CALL_UNBLOCK, weir_unblock(h->sched, 0, k->task)), "unblock");
+	}
+}
+
+void notify(struct hart *h, struct kdcb *k, u64 bits)
+{
+	if (!k->block)
+		return;
+	k->block->notified |= bits;
+	k->block->haswork = 1;
+	trace(h, TRACE_NOTIFY, k->id, bits, 0);
+	wake(h, k);
+}
+
+void left(struct kdcb *k)
+{
+	if (k->block)
+		k->block->deallocations++;
+}
+
+void regions_set(const struct kdcb *k)
+{
+	CSR_WRITE(pmpcfg0, k->config[0]);
+	CSR_WRITE(pmpcfg2, k->config[1]);
+	switch (k->nr_regions) {
+#define REGION(n) case n + 1: CSR_WRITE(pmpaddr##n, k->region[n]); __attribute__((fallthrough))
+		REGION(15); REGION(14); REGION(13); REGION(12); REGION(11); REGION(10); REGION(9); REGION(8);
+		REGION(7); REGION(6); REGION(5); REGION(4); REGION(3); REGION(2); REGION(1); REGION(0);
+	default:
+		break;
+	}
+}
+
+/* The area to go on with. */
+u64 *dispatch(struct hart *h, struct kdcb *k)
+{
+	struct mk_dcb *d = k->block;
+	u32 state = k->state;
+
+	h->current = k;
+	k->state = STATE_RUNNING;
+	d->base = h->base;
+	d->start = h->start;
+	regions_set(k);
+	CSR_WRITE(mstatus, 0);
+	if (state == STATE_DISABLED)
+		return (u64 *)d->saved;
+	h->n.upcalls++;
+	d->disabled = 1;
+	h->fresh[0] = d->run;
+	h->fresh[10] = (u64)d;
+	return h->fresh;
+}
+
+static int has_something(const struct kdcb *k)
+{
+	return k->block->haswork || k->block->lmp_head != k->block->lmp_tail;
+}
+
+static void stay_over(struct hart *h, u32 why)
+{
+	struct kdcb *k = h->charged;
+
+	trace(h, TRACE_OFF, k->id, why, 0);
+	h->n.busy_ns += now(h) - h->began;
+	/* Who ran on this time and is not done goes on on its own. */
+	for (u64 lent = h->lent; lent; lent &= lent - 1) {
+		struct kdcb *other = &dispatchers[h->cpu][weir_ctz(lent)];
+
+		if (other != k && other->block && (other->state == STATE_DISABLED || has_something(other)))
+			wake(h, other);
+	}
+	h->lent = 0;
+}
+
+/* `current` goes, but `charged` has time left: what was lent comes back. */
+static void loan_over(struct hart *h)
+{
+	struct kdcb *k = h->current;
+
+	if (k == h->charged)
+		return;
+	h->current = 0;
+	if (k->block && (k->state == STATE_DISABLED || has_something(k)))
+		wake(h, k);
+}
+
+static void begin(struct hart *h, struct kdcb *k)
+{
+	u64 t = now(h), slice = weir_load(&k->task->slice_ns);
+
+	h->charged = k;
+	h->rearm = 1;
+	k->on = SCHED_RUNNING;
+	h->began = t;
+	if (has_slice) {
+		struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .cpu = 0, .task = k->task };
+
+		if (!weir_ask(h->sched, 0, &msg))
+			slice = msg.value;
+	}
+	if (!slice)
+		slice = SLICE_NS;
+	h->slice_end = slice > NEVER - t ? NEVER : t + slice;
+	if (has_tick && h->next_tick <= t)
+		h->next_tick = t + TICK_NS;
+	trace(h, TRACE_RUN, k->id, t - k->ready_at, 0);
+}
+
+static void idle(struct hart *h)
+{
+	h->charged = h->current = 0;
+	if (!h->idle) {
+		h->idle = 1;
+		h->idle_from = now(h);
+		trace(h, TRACE_IDLE, ~0u, 1, 0);
+	}
+	while (!h->resched) {
+		turn_pass(h, next_due(h));
+		if (CSR_READ(mip) & 0x800)
+			interrupt_external(h);
+		events(h);
+	}
+}
+
+u64 *next(struct hart *h)
+{
+	h->current = h->charged = 0;
+	for (;;) {
+		struct weir_task *t;
+		struct kdcb *k;
+
+		h->resched = 0;
+		t = ASK(h, CALL_PICK, weir_pick(h->sched, 0, 0));
+		if (weir_gave_up(h->sched, 0))
+			h->resched = 1;
+		if (!t) {
+			idle(h);
+			continue;
+		}
+		if (h->idle) {
+			h->idle = 0;
+			h->n.idle_ns += now(h) - h->idle_from;
+			trace(h, TRACE_IDLE, ~0u, 0, 0);
+		}
+		k = (struct kdcb *)t->cookie;
+		begin(h, k);
+		/* What came for it was seen to on borrowed time. */
+		if (k->state == STATE_ENABLED && !has_something(k)) {
+			stay_over(h, WHY_BLOCK);
+			k->on = SCHED_BLOCKED;
+			must(ASK(h, CALL_BLOCK, weir_block(h->sched, 0, t)), "block");
+			h->charged = 0;
+			continue;
+		}
+		return dispatch(h, k);
+	}
+}
+
+void preempt(struct hart *h, u32 why)
+{
+	struct kdcb *k = h->charged;
+
+	if (h->current) {
+		left(h->current);
+		loan_over(h);
+	}
+	stay_over(h, why);
+	ready(h, k, 0);
+	h->current = h->charged = 0;
+	must(ASK(h, CALL_RELINQUISH, weir_relinquish(h->sched, 0, k->task)), "relinquish");
+}
+
+/* The current dispatcher, saved, gives its core away. */
+u64 *yield(struct hart *h, struct kdcb *to)
+{
+	struct kdcb *k = h->current, *c = h->charged;
+	int waits = k->state == STATE_ENABLED && !has_something(k);
+	int err;
+
+	left(k);
+	if (k != c) {
+		loan_over(h);
+		/* Back to the one whose time it is, if it can use it. */
+		if (c->block && (c->state == STATE_DISABLED || has_something(c)))
+			return dispatch(h, c);
+		waits = 1;
+	}
+	if (waits) {
+		stay_over(h, WHY_BLOCK);
+		c->on = SCHED_BLOCKED;
+		h->current = h->charged = 0;
+		must(ASK(h, CALL_BLOCK, weir_block(h->sched, 0, c->task)), "block");
+		return next(h);
+	}
+	if (!to || to == c || to->on == SCHED_RUNNING) {
+		preempt(h, WHY_YIELD);
+		return next(h);
+	}
+	stay_over(h, WHY_YIELD);
+	ready(h, c, 0);
+	h->current = h->charged = 0;
+	if (to->on == SCHED_BLOCKED)
+		ready(h, to, 1);
+	err = ASK(h, CALL_RELINQUISH, weir_hand_over(h->sched, 0, c->task, to->task));
+	if (err < 0)
+		must(err, "hand over");
+	if (err)
+		return next(h);
+	h->resched = 0;
+	begin(h, to);
+	return dispatch(h, to);
+}
+
+int publish(struct hart *h, struct kdcb *k, u32 topic, u64 value, u64 value2)
+{
+	struct weir_msg msg = { .topic = topic, .cpu = 0, .task = k ? k->task : 0, .value = value, .value2 = value2 };
+
+	if (k && topic == WEIR_TOPIC_DEADLINE)
+		trace(h, TRACE_DEADLINE, k->id, value, value2);
+	return ASK(h, CALL_NOTIFY, weir_notify(h->sched, 0, &msg));
+}
+
+/* --- making and ending dispatchers --------------------------------------------------------------------------- */
+
+/* PRIVATE_BYTES of the hart's memory, aligned to themselves; 0: there is no more. */
+u64 pool_take(struct hart *h)
+{
+	u64 at = h->free_blocks;
+
+	if (at) {
+		h->free_blocks = *(u64 *)at;
+	} else {
+		at = (h->pool + PRIVATE_BYTES - 1) & ~(PRIVATE_BYTES - 1);
+		if (at + PRIVATE_BYTES > h->pool_end)
+			return 0;
+		h->pool = at + PRIVATE_BYTES;
+	}
+	memset((void *)at, 0, PRIVATE_BYTES);
+	return at;
+}
+
+static void pool_give(struct hart *h, u64 at)
+{
+	*(u64 *)at = h->free_blocks;
+	h->free_blocks = at;
+}
+
+static void region(struct kdcb *k, u64 base, u64 bytes, u32 rights)
+{
+	u32 n = k->nr_regions++;
+
+	k->region[n] = (base | (bytes / 2 - 1)) >> 2;
+	k->config[n / 8] |= (u64)(0x18 | rights) << n % 8 * 8;
+}
+
+struct kdcb *create(struct hart *h, u32 home, u32 domain, u64 entry, u64 argument)
+{
+	struct hart *at = &harts[home];
+	struct boot *boot = boot_record();
+	struct boot_image *image = &boot->image[domain];
+	struct image_header *header = (struct image_header *)image->text;
+	struct kdcb *k = 0, *monitor = &dispatchers[home][0];
+	struct mk_dcb *d;
+	u64 memory, ram;
+
+	for (u32 i = 0; i < MAX_DISPATCHERS && !k; i++)
+		if (!dispatchers[home][i].block) {
+			k = &dispatchers[home][i];
+			k->number = i;
+		}
+	memory = k ? pool_take(at) : 0;
+	ram = memory ? pool_take(at) : 0;
+	if (!ram) {
+		if (memory)
+			pool_give(at, memory);
+		return 0;
+	}
+	*k = (struct kdcb){ .number = k->number, .bit = 1ull << k->number, .home = home, .domain = domain, .memory = memory, .ram = ram };
+	k->id = weir_fetch_add(&nr_tasks, 1);
+	region(k, image->text, image->text_bytes, 5);
+	region(k, image->data, image->data_bytes, 3);
+	region(k, memory, PRIVATE_BYTES, 3);
+	if (image->flags & IMAGE_MONITOR)
+		region(k, boot->mesh, boot->mesh_bytes, 3);
+	k->block = d = (struct mk_dcb *)memory;
+	d->run = header->run;
+	d->fault = header->fault;
+	d->fault_disabled = header->fault_disabled;
+	d->trap = header->trap;
+	d->lmp = header->lmp;
+	d->crit_low = header->crit_low;
+	d->crit_high = header->crit_high;
+	d->stack = memory + PRIVATE_BYTES;
+	d->heap = memory + D_HEAP;
+	d->heap_end = memory + PRIVATE_BYTES - D_STACK_BYTES;
+	d->number = k->number;
+	d->core = home;
+	d->nr_cores = boot->harts;
+	d->domain = domain;
+	d->entry = entry ? entry : header->main;
+	d->argument = argument;
+	d->haswork = 1;
+	if (!entry) {
+		u64 bytes = (image->args_bytes + 7) & ~7ull;
+
+		memcpy((void *)d->heap, (void *)image->args, image->args_bytes);
+		d->arguments = d->heap;
+		d->heap += bytes;
+		d->argc = image->argc;
+	}
+	cap_put(h, &k->cap[SLOT_SELF], k, &(struct cap){ .type = CAP_DISPATCHER, .rights = RIGHT_ALL, .object = (u64)k }, 0);
+	cap_put(h, &k->cap[SLOT_RAM], k, &(struct cap){ .type = CAP_RAM, .rights = RIGHT_ALL, .object = ram, .bytes = RAM_BYTES }, 0);
+	if (image->flags & IMAGE_MONITOR) {
+		cap_put(h, &k->cap[SLOT_KERNEL], k, &(struct cap){ .type = CAP_KERNEL, .rights = RIGHT_ALL }, 0);
+	} else {
+		cap_put(h, &k->cap[SLOT_MONITOR], k,
+			&(struct cap){ .type = CAP_ENDPOINT, .rights = RIGHT_WRITE, .object = (u64)monitor, .badge = k->number + 1 }, 0);
+		cap_put(h, &monitor->cap[SLOT_CLIENTS + k->number], monitor,
+			&(struct cap){ .type = CAP_ENDPOINT, .rights = RIGHT_WRITE, .object = (u64)k, .badge = 0 }, 0);
+	}
+	if (image->flags & IMAGE_CONSOLE) {
+		cap_put(h, &k->cap[SLOT_DEVICE], k,
+			&(struct cap){ .type = CAP_FRAME, .rights = RIGHT_READ | RIGHT_WRITE, .object = 0x10000000, .bytes = 4096 }, 0);
+		cap_put(h, &k->cap[SLOT_IRQ], k, &(struct cap){ .type = CAP_IRQ, .rights = RIGHT_ALL, .object = 10 }, 0);
+	}
+	k->first = !entry && !(image->flags & IMAGE_SERVICE);
+	if (k->first)
+		weir_fetch_add(&nr_programs, 1);
+	trace(h, TRACE_NEW, k->id, domain, k->number);
+	k->task = weir_task_new(h->sched, 0, (u64)k);
+	if (!k->task)
+		stop(STOP_BROKEN, 0, "the arena has no room for a task");
+	ready(h, k, 1);
+	must(ASK(h, CALL_ADMIT, weir_admit(h->sched, 0, k->task)), "admit");
+	return k;
+}
+
+/* A dispatcher ends; if it runs here, the caller goes on with next(). */
+void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause)
+{
+	struct results *r = (struct results *)boot_record()->results;
+
+	if (k == h->current && k != h->charged) {
+		/* On borrowed time: the lender is the one that the policy has chosen, and it goes on later. */
+		struct kdcb *c = h->charged;
+
+		h->current = 0;
+		stay_over(h, WHY_PREEMPTED);
+		ready(h, c, 0);
+		h->charged = 0;
+		must(ASK(h, CALL_RELINQUISH, weir_relinquish(h->sched, 0, c->task)), "relinquish");
+	} else if (k == h->charged) {
+		if (h->current != k)
+			loan_over(h);
+		stay_over(h, WHY_EXIT);
+		h->current = h->charged = 0;
+	}
+	trace(h, TRACE_EXIT, k->id, number, cause);
+	k->on = SCHED_GONE;
+	must(ASK(h, CALL_EXIT, weir_exit(h->sched, 0, k->task)), "exit");
+	/* What was made of its memory, wherever that went, is void; other cores' copies are the monitors' business. */
+	if (k->cap[SLOT_RAM].type == CAP_RAM && k->cap[SLOT_RAM].object == k->ram && !k->cap[SLOT_RAM].remote) {
+		cap_revoke(h, &k->cap[SLOT_RAM]);
+		pool_give(&harts[k->home], k->ram);
+	}
+	for (u32 i = 0; i < NR_SLOTS; i++)
+		if (k->cap[i].type)
+			cap_delete(h, &k->cap[i]);
+	/* Endpoints that name it, in the slots of others. */
+	for (struct cap *c = h->caps, *after; c; c = after) {
+		after = c->next;
+		if ((c->type == CAP_ENDPOINT || c->type == CAP_DISPATCHER) && c->object == (u64)k)
+			cap_delete(h, c);
+	}
+	pool_give(&harts[k->home], k->memory);
+	k->block = 0;
+	k->timer = 0;
+	if (cause)
+		weir_fetch_add(&r->ended, 1);
+	if (cause || number)
+		weir_fetch_add(&r->failed, 1);
+	r->tasks = nr_tasks;
+	/* A program ends with its first dispatcher; what the others leave to be printed has some time yet. */
+	if (k->first && weir_fetch_add(&nr_programs, -1u) == 1)
+		ended_at = now(h);
+}

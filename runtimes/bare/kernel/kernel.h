@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The CPU driver of one hart: event-driven, with interrupts off, on one stack that nothing is left on. What it keeps belongs to its
+ * hart; other harts reach it through `mail` only. Source: 1, 1.3 and 1.4.
+ */
+#ifndef BARE_KERNEL_H
+#define BARE_KERNEL_H
+
+#include <weir/bare.h>
+#include <weir/boot.h>
+#include <weir/runtime.h>
+#include <weir/schedule.h>
+
+#include "layout.h"
+
+#define NEVER (~0ull)
+#define MAX_REGIONS 16
+#define MAX_TIMERS 1024 /* instances of a plan that may have one */
+#define TICK_NS 4000000ull
+#define SLICE_NS 3000000ull /* where the policy names none */
+#define PRIVATE_BYTES 131072ull
+#define RAM_BYTES PRIVATE_BYTES
+
+#define CSR_READ(name) ({ u64 v_; __asm__ volatile("csrr %0, " #name : "=r"(v_)::"memory"); v_; })
+#define CSR_WRITE(name, v) __asm__ volatile("csrw " #name ", %0" ::"r"((u64)(v)) : "memory")
+
+/* A capability in its slot. All of a hart are in one list, children behind their parents and deeper. */
+struct cap {
+	u32 type;
+	u32 rights;
+	u64 object; /* RAM, FRAME: address; else a record */
+	u64 bytes;
+	u64 badge;
+	struct cap *next, *prev;
+	u32 depth;
+	u32 owner;  /* dispatcher: home << 8 | number */
+	u32 remote; /* 1: other cores may know of the memory */
+	u32 unused;
+};
+
+enum sched_state { SCHED_BLOCKED, SCHED_QUEUED, SCHED_RUNNING, SCHED_GONE };
+
+struct kdcb {
+	struct mk_dcb *block; /* null: it has ended, or never was */
+	u32 state;	      /* STATE_ */
+	u32 nr_regions;
+	u64 config[2];
+	u64 region[MAX_REGIONS];
+	u64 unused_word;
+	u64 bit;
+	struct cap cap[NR_SLOTS];
+	struct weir_task *task;
+	u32 on; /* enum sched_state */
+	u32 home; /* its hart */
+	u32 number;
+	u32 domain;
+	u32 id; /* among all tasks */
+	u32 faults; /* in a row */
+	u32 first;  /* of its program */
+	u32 unused;
+	u64 memory;
+	u64 ram;
+	u64 timer;
+	u64 ready_at;
+};
+
+/* From other harts. */
+struct mail {
+	u32 any;
+	u32 unused;
+	u64 at; /* the earliest, by the sender's clock */
+	u64 notified[MAX_DISPATCHERS];
+	u32 mine[MAX_DISPATCHERS];
+};
+
+struct hart {
+	u32 sched_cpu; /* weir_port_cpu() */
+	u32 cpu;
+	struct kdcb *current;
+	u64 stack;
+	u64 scratch[3];
+	u64 unused_word;
+	u64 base, start;
+	u64 messages_short;
+	u64 lent; /* dispatchers that left while they ran on another one's time, and may have more to do */
+	struct kdcb *charged; /* whose time it is: a message lends it to the receiver */
+	struct weir_sched *sched;
+	u32 resched;
+	u32 unused;
+	u64 last; /* the clock when the turn ended */
+	u64 turn_end;
+	u64 slice_end, next_tick;
+	u64 began; /* the present stay of `charged` */
+	u64 idle_from;
+	u32 idle;
+	u32 started;
+	u32 rearm; /* something may be due sooner than the timer says */
+	u64 pool, pool_end, free_blocks; /* of PRIVATE_BYTES */
+	struct cap *caps;
+	u64 fresh[32];
+	struct hart_result n;
+} __attribute__((aligned(1 << H_BYTES_SHIFT)));
+
+_Static_assert(__builtin_offsetof(struct hart, cpu) == H_CPU && __builtin_offsetof(struct hart, current) == H_CURRENT, "layout");
+_Static_assert(__builtin_offsetof(struct hart, stack) == H_STACK && __builtin_offsetof(struct hart, scratch) == H_SCRATCH, "layout");
+_Static_assert(__builtin_offsetof(struct hart, base) == H_BASE, "layout");
+_Static_assert(__builtin_offsetof(struct hart, start) == H_START && __builtin_offsetof(struct hart, messages_short) == H_LMP, "layout");
+_Static_assert(__builtin_offsetof(struct hart, lent) == H_LENT && __builtin_offsetof(struct kdcb, bit) == K_BIT, "layout");
+_Static_assert(sizeof(struct hart) == 1 << H_BYTES_SHIFT, "layout");
+_Static_assert(__builtin_offsetof(struct kdcb, state) == K_STATE && __builtin_offsetof(struct kdcb, nr_regions) == K_NR_REGIONS, "layout");
+_Static_assert(__builtin_offsetof(struct kdcb, config) == K_CONFIG && __builtin_offsetof(struct kdcb, region) == K_REGION, "layout");
+_Static_assert(__builtin_offsetof(struct kdcb, cap) == K_CAPS, "layout");
+_Static_assert(sizeof(struct cap) == 1 << C_SHIFT && __builtin_offsetof(struct cap, badge) == C_BADGE, "layout");
+
+extern struct hart harts[MAX_HARTS];
+extern struct kdcb dispatchers[MAX_HARTS][MAX_DISPATCHERS];
+extern struct mail mails[MAX_HARTS];
+
+WEIR_INLINE struct boot *boot_record(void)
+{
+	return (struct boot *)BOOT_AT;
+}
+
+WEIR_INLINE struct hart *self(void)
+{
+	struct hart *h;
+
+	__asm__("mv %0, tp" : "=r"(h));
+	return h;
+}
+
+/* The clock of the hart that asks. */
+WEIR_INLINE u64 now(const struct hart *h)
+{
+	return h->base + (CSR_READ(minstret) - h->start);
+}
+
+/* support.c */
+void *memset(void *p, int c, __SIZE_TYPE__ n);
+void *memcpy(void *p, const void *q, __SIZE_TYPE__ n);
+void trace(struct hart *h, u32 kind, u32 task, u64 a, u64 b);
+void stop(u32 why, s32 detail, const char *text) __attribute__((noreturn));
+void go(u64 *area) __attribute__((noreturn));
+
+/* turn.c: whose turn it is, and what the time is. */
+void turn_begin(struct hart *h);
+/* Pass it on; come back when it is ours again. @until: idle, until then; 0: not. */
+void turn_pass(struct hart *h, u64 until);
+/* A timer interrupt at @at, or at the end of the turn. */
+void turn_arm(struct hart *h, u64 at);
+void poke(struct hart *from, u32 hart, u32 dispatcher, u64 bits);
+
+/* dispatch.c */
+#define GRACE_NS 5000000ull
+u32 programs_left(void);
+extern u64 ended_at; /* when the last program ended */
+int sched_start(struct hart *h);
+u64 next_due(const struct hart *h);
+/* All that is due; sets resched if the core is to choose anew. */
+void events(struct hart *h);
+u64 *next(struct hart *h);
+/* The current dispatcher goes, and its time is over. */
+void preempt(struct hart *h, u32 why);
+u64 *yield(struct hart *h, struct kdcb *to);
+/* It has something to do. */
+void wake(struct hart *h, struct kdcb *k);
+void notify(struct hart *h, struct kdcb *k, u64 bits);
+/* Save nothing: the caller has. */
+void left(struct kdcb *k);
+u64 *dispatch(struct hart *h, struct kdcb *k);
+void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause);
+struct kdcb *create(struct hart *h, u32 home, u32 domain, u64 entry, u64 argument);
+int publish(struct hart *h, struct kdcb *k, u32 topic, u64 value, u64 value2);
+u64 pool_take(struct hart *h);
+void regions_set(const struct kdcb *k);
+
+/* caps.c */
+struct cap *cap_free_slot(struct kdcb *k, u32 from);
+void cap_put(struct hart *h, struct cap *c, struct kdcb *owner, const struct cap *what, struct cap *parent);
+void cap_delete(struct hart *h, struct cap *c);
+u32 cap_revoke(struct hart *h, struct cap *c);
+/* The result; more of it into the caller's registers. */
+s64 invoke(struct hart *h, struct kdcb *k, u64 *area);
+
+/* message.c */
+u64 *message(struct hart *h, struct kdcb *k, u64 *area);
+/* Into the receiver's buffer; 0 or MK_EBUSY. */
+int deliver(struct hart *h, struct kdcb *to, u64 badge, const u64 *words);
+
+/* interrupt.c */
+void interrupt_start(struct hart *h);
+void interrupt_external(struct hart *h);
+int interrupt_bind(u64 source, struct kdcb *k, u64 badge);
+void interrupt_ack(u64 source);
+
+#endif

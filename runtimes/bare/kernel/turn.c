@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Time, and whose turn it is.
+ *
+ * The emulator counts instructions and runs one hart after the other, so its clock says how much all harts have done together. The
+ * machine's time is another: it goes in rounds of one quantum, in each of which every hart has its turn, runs for as many instructions as
+ * the quantum has nanoseconds, and reads a clock that begins at the round's time. A hart with nothing to do passes its turn on at once;
+ * if no hart has, the next round begins when something is due. So harts run side by side as on a real machine of one
+ * instruction a nanosecond, and nothing depends on the order in which the emulator takes them: only the one whose turn it is is awake.
+ *
+ * What a hart does becomes visible to another one up to a quantum late; it never comes early, because letters carry the sender's time.
+ *
+ * This file is all there is of the emulator in the kernel. On a processor, turn_pass() would wait for an interrupt and poke() send one.
+ */
+#include "kernel.h"
+
+#define MTIME (*(volatile u64 *)0x200bff8)
+#define MTIMECMP(hart) (*(volatile u64 *)(0x2004000 + 8ull * (hart)))
+#define MSIP(hart) (*(volatile u32 *)(0x2000000 + 4ull * (hart)))
+#define TICK 100 /* ns of one count of MTIME */
+
+struct mail mails[MAX_HARTS];
+
+static struct {
+	u64 base; /* of this round */
+	u32 holder;
+	u32 unused;
+	u64 until[MAX_HARTS]; /* idle, until then; 0: busy */
+} turns;
+
+/* When the next round is: at once, or when the first hart has something to do. */
+static u64 next_round(struct hart *h)
+{
+	struct boot *boot = boot_record();
+	u64 first = NEVER, base = turns.base + boot->quantum;
+
+	for (u32 i = 0; i < boot->harts; i++) {
+		u64 at = turns.until[i];
+
+		if (weir_load(&mails[i].any) && mails[i].at < at)
+			at = mails[i].at;
+		if (at < first)
+			first = at;
+	}
+	if (first == NEVER) {
+		if (!(boot->flags & BOOT_INPUT) || !programs_left())
+			stop(programs_left() ? STOP_WAITING : STOP_DONE, 0, 0);
+		CSR_WRITE(mie, 0x800);
+		__asm__ volatile("wfi");
+		CSR_WRITE(mie, 0x8);
+		turns.until[0] = 1;
+	} else if (first > base) {
+		base = first;
+	}
+	if (ended_at && base > ended_at + GRACE_NS)
+		stop(STOP_DONE, 0, 0);
+	if (boot->duration && base >= boot->duration) {
+		h->base = boot->duration;
+		stop(STOP_TIME, 0, 0);
+	}
+	return base;
+}
+
+static void take(struct hart *h)
+{
+	h->n.turns++;
+	h->base = turns.base > h->last ? turns.base : h->last;
+	h->start = CSR_READ(minstret);
+	h->turn_end = turns.base + boot_record()->quantum;
+}
+
+void turn_begin(struct hart *h)
+{
+	MTIMECMP(h->cpu) = NEVER;
+	CSR_WRITE(mie, 0x8);
+	while (weir_load_acquire(&turns.holder) != h->cpu)
+		__asm__ volatile("wfi");
+	MSIP(h->cpu) = 0;
+	take(h);
+}
+
+void turn_pass(struct hart *h, u64 until)
+{
+	u32 next = h->cpu + 1;
+
+	h->last = now(h);
+	turns.until[h->cpu] = until;
+	MTIMECMP(h->cpu) = NEVER;
+	CSR_WRITE(mie, 0x8);
+	if (next == boot_record()->harts) {
+		next = 0;
+		turns.base = next_round(h);
+	}
+	weir_store_release(&turns.holder, next);
+	if (next != h->cpu)
+		MSIP(next) = 1;
+	while (weir_load_acquire(&turns.holder) != h->cpu)
+		__asm__ volatile("wfi");
+	MSIP(h->cpu) = 0;
+	take(h);
+	/* One that was idle goes on when its time has come, within the round. */
+	if (until) {
+		if (weir_load(&mails[h->cpu].any) && mails[h->cpu].at < until)
+			until = mails[h->cpu].at;
+		if (until != NEVER && until > h->base && until < h->turn_end)
+			h->base = until;
+	}
+}
+
+void turn_arm(struct hart *h, u64 at)
+{
+	u64 t = now(h);
+
+	if (at > h->turn_end)
+		at = h->turn_end;
+	MTIMECMP(h->cpu) = MTIME + (at > t ? (at - t + TICK - 1) / TICK : 0);
+	CSR_WRITE(mie, 0x880);
+}
+
+void poke(struct hart *from, u32 hart, u32 dispatcher, u64 bits)
+{
+	struct mail *m = &mails[hart];
+	u64 at = now(from);
+
+	from->n.pokes++;
+	weir_fetch_or(&m->notified[dispatcher % MAX_DISPATCHERS], bits);
+	weir_store(&m->mine[dispatcher % MAX_DISPATCHERS], 1);
+	if (!weir_load(&m->any) || at < m->at)
+		m->at = at;
+	weir_store_release(&m->any, 1);
+}

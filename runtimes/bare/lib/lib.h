@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What the files of the library share. It lies in the dispatcher's own memory, at D_LIBRARY. */
+#ifndef BARE_LIB_H
+#define BARE_LIB_H
+
+#include <weir/mk.h>
+
+#include "monitor.h"
+
+#define STACK_BYTES 6144
+#define NEVER (~0ull)
+
+enum thread_state { THREAD_READY, THREAD_RUNNING, THREAD_PARKED, THREAD_GONE };
+
+struct mk_thread {
+	u64 area[32];
+	struct mk_thread *next; /* ready, or sleeping, or waiting for a mutex */
+	struct mk_thread *joiner;
+	u32 state;
+	u32 permit; /* an unpark that came before its park */
+	u64 wake_at;
+	void (*fn)(void *);
+	void *arg;
+};
+
+/* A call under way. */
+struct call {
+	struct call *next;
+	struct mk_thread *thread;
+	u64 badge;
+	u64 words[4];
+	u32 done;
+};
+
+struct request {
+	u64 id, core;
+};
+
+struct lib {
+	struct mk_thread *current;
+	struct mk_thread *first, **last; /* ready */
+	struct mk_thread *sleeping;
+	struct mk_channel *channels;
+	struct call *calls;
+	mk_handler handler;
+	mk_fault_handler on_fault;
+	u64 entries[3];
+	struct mk_thread main;
+	struct mk_mutex monitor; /* one call at a time */
+	u64 nr_ready, yields;
+	u64 next_slot;
+	u64 timer;
+	u32 begun;
+	s32 priority; /* as told to the policy */
+	/* A service's clients. */
+	struct request requests[16];
+	u32 asked, taken;
+	struct mk_thread *server;
+	u64 bound_id, bound_told;
+	s32 bound_status;
+	u32 bound;
+	/* The console. */
+	struct mk_channel console;
+	u32 has_console;
+	struct mk_mutex printing;
+};
+
+_Static_assert(D_LIBRARY + sizeof(struct lib) <= D_HEAP, "the heap begins behind the library");
+
+WEIR_INLINE struct lib *lib(void)
+{
+	return (struct lib *)((char *)mk_self() + D_LIBRARY);
+}
+
+void mk_resume(u64 *area) __attribute__((noreturn));
+void mk_switch_out(u64 *area);
+void mk_choose(void) __attribute__((noreturn));
+
+/* No upcall from here on; the caller was enabled. */
+WEIR_INLINE void disable(void)
+{
+	mk_self()->disabled = 1;
+	__asm__ volatile("" ::: "memory");
+}
+
+WEIR_INLINE void enable(void)
+{
+	__asm__ volatile("" ::: "memory");
+	mk_self()->disabled = 0;
+}
+
+/* All of these: disabled. */
+void ready(struct mk_thread *t, int first);
+void park(void);
+void unpark(struct mk_thread *t);
+void monitor_said(const u64 *words);
+void own_message(u64 badge, const u64 *words);
+/* Enabled: a call of the monitor. */
+s64 ask_monitor(const u64 *words, u64 *answer);
+
+#endif

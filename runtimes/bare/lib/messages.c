@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Messages on one core and between cores, and what the monitor does for programs. */
+#include <stdarg.h>
+
+#include "lib.h"
+
+/* --- LMP ------------------------------------------------------------------------------------------------- */
+
+void mk_on_message(mk_handler handler)
+{
+	lib()->handler = handler;
+}
+
+void own_message(u64 badge, const u64 *words)
+{
+	u64 through = badge & 0xffffffffffff, along = badge >> 48;
+	struct lib *l = lib();
+
+	if (!through && (words[0] & 0xff) != MON_ANSWER) {
+		monitor_said(words);
+		return;
+	}
+	for (struct call *c = l->calls; c; c = c->next) {
+		if (c->badge != through || c->done)
+			continue;
+		for (u32 i = 0; i < 4; i++)
+			c->words[i] = words[i];
+		c->done = 1;
+		unpark(c->thread);
+		return;
+	}
+	if (l->handler && through)
+		l->handler(through, words, along);
+}
+
+s64 mk_send(u64 endpoint, const u64 *words, u64 along)
+{
+	return mk_send_raw(endpoint, words, along << LMP_CAP_SHIFT);
+}
+
+void mk_answer(u64 endpoint, const u64 *words)
+{
+	struct lib *l = lib();
+	struct mk_dcb *d = mk_self();
+
+	/* With anything else to do we come back; else the next entry is an upcall, and the other runs at once. */
+	if (l->first || l->current || d->lmp_tail != d->lmp_head) {
+		while (mk_send_raw(endpoint, words, 0) == MK_EBUSY)
+			;
+		return;
+	}
+	d->haswork = 0;
+	if (mk_send_raw(endpoint, words, LMP_FINAL))
+		d->haswork = 1;
+}
+
+/* The receiver was busy, or has not answered yet. */
+static __attribute__((noinline)) s64 call_waits(struct call *c, u64 endpoint, const u64 *words, s64 err)
+{
+	while (err == MK_EBUSY) {
+		mk_yield();
+		err = mk_send_raw(endpoint, words, 0);
+	}
+	disable();
+	while (!err && !c->done)
+		park();
+	enable();
+	return err;
+}
+
+s64 mk_call(u64 endpoint, u64 badge, const u64 *words, u64 *answer)
+{
+	struct lib *l = lib();
+	struct call c, **p;
+	s64 err;
+
+	disable();
+	c.thread = l->current;
+	c.badge = badge;
+	c.done = 0;
+	c.next = l->calls;
+	l->calls = &c;
+	enable();
+	err = mk_send_raw(endpoint, words, 0);
+	if (err || !c.done)
+		err = call_waits(&c, endpoint, words, err);
+	disable();
+	for (p = &lib()->calls; *p != &c; p = &(*p)->next)
+		;
+	*p = c.next;
+	enable();
+	for (u32 i = 0; i < 4 && !err; i++)
+		answer[i] = c.words[i];
+	return err;
+}
+
+/* --- UMP --------------------------------------------------------------------------------------------------- */
+
+void ump_wake(const void *word)
+{
+	for (struct mk_channel *c = lib()->channels; c; c = c->next)
+		if ((u64)word >= (u64)c->ump.tx && (u64)word < (u64)c->ump.tx + ump_bytes(c->ump.nr)) {
+			mk_invoke(c->notify, CMD_POKE, 0, 0, 0, 0);
+			return;
+		}
+}
+
+void mk_channel_add(struct mk_channel *c)
+{
+	struct lib *l = lib();
+
+	disable();
+	c->next = l->channels;
+	l->channels = c;
+	enable();
+}
+
+int mk_channel_try(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *tag)
+{
+	return ump_recv(&c->ump, words, nr, kind, tag);
+}
+
+void mk_channel_send(struct mk_channel *c, const u64 *words, u32 nr, u32 kind, u32 tag)
+{
+	/* The other side empties its ring when it runs; who has nothing else to do looks again after a while. */
+	for (u64 wait = 1000; ump_send(&c->ump, words, nr, kind, tag); wait = wait < 100000 ? wait * 2 : wait)
+		mk_sleep(wait);
+}
+
+void mk_channel_recv(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *tag)
+{
+	struct ump *u = &c->ump;
+
+	while (ump_recv(u, words, nr, kind, tag)) {
+		u32 looks = 0;
+
+		while (looks < u->window && !ump_ready(u))
+			looks++;
+		if (looks < u->window) {
+			if (u->window < UMP_WINDOW_MAX && looks)
+				u->window *= 2;
+			continue;
+		}
+		if (u->window > UMP_WINDOW_MIN)
+			u->window /= 2;
+		u->blocks++;
+		disable();
+		c->waiting = lib()->current;
+		if (!ump_ready(u))
+			park();
+		c->waiting = 0;
+		enable();
+	}
+}
+
+void mk_wait_any(void)
+{
+	struct lib *l = lib();
+	u32 nothing = 1;
+
+	disable();
+	for (struct mk_channel *c = l->channels; c; c = c->next)
+		if (!c->waiting) {
+			c->waiting = l->current;
+			if (ump_ready(&c->ump))
+				nothing = 0;
+		}
+	l->server = l->current;
+	if (nothing && l->asked == l->taken)
+		park();
+	for (struct mk_channel *c = l->channels; c; c = c->next)
+		if (c->waiting == l->current)
+			c->waiting = 0;
+	l->server = 0;
+	enable();
+}
+
+/* Ends of a channel in one word: slots of the frame, the notification and the endpoint, and whose end it is. */
+static s64 channel_open(struct mk_channel *c, u64 told)
+{
+	u64 frame = told & 0xffff;
+	struct mk_result r = mk_invoke(frame, CMD_IDENTIFY, 0, 0, 0, 0);
+	char *base = (char *)r.value[0];
+	s64 err;
+
+	if (r.status != CAP_FRAME || r.value[1] < 4096)
+		return MK_ECAP;
+	err = mk_invoke(frame, CMD_MAP, 0, 0, 0, 0).status;
+	if (err)
+		return err;
+	*c = (struct mk_channel){ .notify = told >> 16 & 0xffff, .endpoint = told >> 32 & 0xffff,
+				  .badge = MK_BADGE + (told >> 56) };
+	if (ump_init(&c->ump, told >> 48 & 1 ? base + 2048 : base, told >> 48 & 1 ? base : base + 2048, 16))
+		return MK_EINVAL;
+	mk_channel_add(c);
+	return MK_OK;
+}
+
+/* --- the monitor ---------------------------------------------------------------------------------------------- */
+
+s64 ask_monitor(const u64 *words, u64 *answer)
+{
+	struct lib *l = lib();
+	s64 err;
+
+	mk_lock(&l->monitor);
+	err = mk_call(SLOT_MONITOR, 0, words, answer);
+	mk_unlock(&l->monitor);
+	return err ? err : (s64)answer[0] >> 32;
+}
+
+void monitor_said(const u64 *words)
+{
+	struct lib *l = lib();
+
+	if ((words[0] & 0xff) == MON_ASK) {
+		l->requests[l->asked++ % 16] = (struct request){ words[1], words[2] };
+	} else if ((words[0] & 0xff) == MON_BOUND) {
+		l->bound_id = words[1];
+		l->bound_status = (s32)(words[0] >> 32);
+		l->bound_told = words[2];
+		l->bound = 1;
+	}
+	if (l->server)
+		unpark(l->server);
+}
+
+static void name_words(const char *name, u64 *out)
+{
+	char text[MK_NAME_LENGTH] = { 0 };
+
+	for (u32 i = 0; i < MK_NAME_LENGTH && name[i]; i++)
+		text[i] = name[i];
+	memcpy(out, text, MK_NAME_LENGTH);
+}
+
+s64 mk_export(const char *name)
+{
+	u64 w[4] = { MON_EXPORT }, answer[4];
+
+	name_words(name, w + 1);
+	return ask_monitor(w, answer);
+}
+
+int mk_client_asks(void)
+{
+	struct lib *l = lib();
+
+	return l->asked != l->taken;
+}
+
+struct mk_channel *mk_next_client(int refuse)
+{
+	struct lib *l = lib();
+	struct mk_channel *c = refuse ? 0 : mk_alloc(sizeof(*c));
+	u64 w[4] = { MON_DECIDE, 0, c != 0 };
+
+	disable();
+	l->server = l->current;
+	while (l->asked == l->taken)
+		park();
+	w[1] = l->requests[l->taken++ % 16].id;
+	l->bound = 0;
+	enable();
+	while (mk_send(SLOT_MONITOR, w, 0) == MK_EBUSY)
+		mk_yield();
+	disable();
+	while (!(l->bound && l->bound_id == w[1]))
+		park();
+	l->server = 0;
+	enable();
+	if (!c || l->bound_status || channel_open(c, l->bound_told))
+		return 0;
+	return c;
+}
+
+s64 mk_bind(const char *name, struct mk_channel *out)
+{
+	u64 w[4] = { MON_BIND }, answer[4];
+	s64 err;
+
+	name_words(name, w + 1);
+	err = ask_monitor(w, answer);
+	return err ? err : channel_open(out, answer[1]);
+}
+
+s64 mk_spawn(u32 core, void (*fn)(void *), void *arg)
+{
+	u64 w[4] = { MON_SPAWN | (u64)(u32)lib()->priority << 32, core, (u64)fn, (u64)arg }, answer[4];
+	s64 err = ask_monitor(w, answer);
+
+	return err ? err : (s64)answer[1];
+}
+
+s64 mk_cap_send(u64 slot, u32 core, u32 number)
+{
+	u64 w[4] = { MON_CAP_SEND, slot, core, number }, answer[4];
+	s64 err = ask_monitor(w, answer);
+
+	return err ? err : (s64)answer[1];
+}
+
+/* All monitors have to agree. If another core wants the same, both are refused, and try again after times of their own. */
+static s64 agree(const u64 *words, u64 *answer)
+{
+	u64 wait = 10000 * (mk_self()->core + 1);
+	s64 err;
+
+	while ((err = ask_monitor(words, answer)) == MK_EBUSY) {
+		mk_sleep(wait);
+		wait += wait < 1000000 ? wait / 2 : 0;
+	}
+	return err;
+}
+
+s64 mk_retype(u64 slot, u64 type, u64 bytes, u64 offset, u64 to)
+{
+	struct mk_result r = mk_invoke(slot, CMD_RETYPE, type, bytes, offset, to);
+	u64 w[4] = { MON_RETYPE, slot, type | bytes << 8, offset | to << 48 }, answer[4];
+
+	return r.status == MK_EREMOTE ? agree(w, answer) : r.status;
+}
+
+s64 mk_revoke(u64 slot)
+{
+	struct mk_result r = mk_invoke(slot, CMD_REVOKE, 0, 0, 0, 0);
+	u64 w[4] = { MON_REVOKE, slot }, answer[4];
+
+	return r.status == MK_EREMOTE ? agree(w, answer) : r.status;
+}
+
+s64 mk_manifest(const char *text)
+{
+	u64 answer[4] = { 0 };
+	s64 err = MK_OK;
+	u32 at = 0, last = 0;
+
+	while (!last && !err) {
+		u64 w[4] = { MON_MANIFEST };
+		char piece[24];
+		u32 n = 0;
+
+		while (n < sizeof(piece) && text[at])
+			piece[n++] = text[at++];
+		last = !text[at];
+		memcpy(w + 1, piece, n);
+		w[0] |= (u64)n << 8 | (u64)last << 16;
+		err = ask_monitor(w, answer);
+	}
+	return err ? err : (s64)answer[1];
+}
+
+s64 mk_join_gang(u64 gang)
+{
+	u64 w[4] = { MON_JOIN, gang }, answer[4];
+
+	return ask_monitor(w, answer);
+}
+
+s64 mk_phase(u64 gang, u32 phase)
+{
+	u64 w[4] = { MON_PHASE, gang, phase }, answer[4];
+	s64 err = ask_monitor(w, answer);
+
+	return err ? err : (s64)answer[1];
+}
+
+/* --- the console ------------------------------------------------------------------------------------------------ */
+
+struct line {
+	char text[512];
+	u32 n;
+};
+
+static void put(struct line *l, char c)
+{
+	if (l->n < sizeof(l->text))
+		l->text[l->n++] = c;
+}
+
+static void number(struct line *l, u64 v, u32 base)
+{
+	char digit[24];
+	u32 n = 0;
+
+	do
+		digit[n++] = "0123456789abcdef"[v % base];
+	while (v /= base);
+	while (n)
+		put(l, digit[--n]);
+}
+
+static void format_line(struct line *l, const char *f, va_list a)
+{
+	for (; *f; f++) {
+		u32 is_long = 0;
+
+		if (*f != '%') {
+			put(l, *f);
+			continue;
+		}
+		for (f++; *f == 'l'; f++)
+			is_long = 1;
+		if (*f == 's') {
+			for (const char *s = va_arg(a, const char *); *s; s++)
+				put(l, *s);
+		} else if (*f == 'c') {
+			put(l, (char)va_arg(a, int));
+		} else if (*f == 'd') {
+			s64 v = is_long ? va_arg(a, s64) : va_arg(a, s32);
+
+			if (v < 0)
+				put(l, '-');
+			number(l, v < 0 ? -(u64)v : (u64)v, 10);
+		} else if (*f == 'u' || *f == 'x') {
+			number(l, is_long ? va_arg(a, u64) : va_arg(a, u32), *f == 'x' ? 16 : 10);
+		} else if (*f) {
+			put(l, *f);
+		} else {
+			return;
+		}
+	}
+}
+
+void mk_print(const char *format, ...)
+{
+	struct lib *l = lib();
+	struct line line = { .n = 0 };
+	va_list a;
+
+	va_start(a, format);
+	format_line(&line, format, a);
+	va_end(a);
+	mk_lock(&l->printing);
+	/* It may not have begun yet. */
+	for (u32 i = 0; !l->has_console && i < 1000; i++) {
+		l->has_console = !mk_bind("console", &l->console);
+		if (!l->has_console)
+			mk_sleep(50000);
+	}
+	for (u32 at = 0; l->has_console && at < line.n;) {
+		u64 words[UMP_WORDS] = { 0 };
+		u32 n = line.n - at < sizeof(words) ? line.n - at : sizeof(words);
+
+		memcpy(words, line.text + at, n);
+		at += n;
+		mk_channel_send(&l->console, words, UMP_WORDS, at < line.n ? 1 : 2, n);
+	}
+	mk_unlock(&l->printing);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The console: a driver of the serial port (a 16550) in user mode, and a service that prints lines. It has the device's registers as a
+ * frame and its interrupt as a capability; the interrupt comes as a message. Lines of several clients come out whole.
+ */
+#include <weir/mk.h>
+
+#define REG(n) (((volatile u8 *)0x10000000)[n])
+#define DATA REG(0)
+#define INTERRUPTS REG(1)
+#define FIFO REG(2)
+#define STATUS REG(5)
+#define ROOM 0x20
+#define FIFO_BYTES 16
+#define QUEUE 8192u
+#define IRQ_BADGE 1
+
+struct client {
+	struct mk_channel *channel;
+	struct client *next;
+	u32 n;
+	char line[512];
+};
+
+static char queue[QUEUE];
+static u32 head, tail;
+static struct mk_thread *writer;
+
+/* As much as the device takes; the interrupt asks for more. */
+static void feed(void)
+{
+	for (u32 i = 0; i < FIFO_BYTES && head != tail && STATUS & ROOM; i++)
+		DATA = queue[tail++ % QUEUE];
+	INTERRUPTS = head != tail ? 2 : 0;
+}
+
+static void interrupt(u64 badge, const u64 *words, u64 along)
+{
+	(void)words;
+	(void)along;
+	if (badge != IRQ_BADGE)
+		return;
+	feed();
+	mk_invoke(SLOT_IRQ, CMD_ACK, 0, 0, 0, 0);
+	if (writer)
+		mk_unpark(writer);
+}
+
+static void print(const char *text, u32 n)
+{
+	struct mk_dcb *d = mk_self();
+
+	while (n) {
+		while (head - tail == QUEUE) {
+			writer = mk_current();
+			mk_park();
+			writer = 0;
+		}
+		queue[head++ % QUEUE] = *text++;
+		n--;
+	}
+	d->disabled = 1;
+	feed();
+	d->disabled = 0;
+}
+
+static void take(struct client *c)
+{
+	u64 words[UMP_WORDS];
+	u32 kind, bytes;
+
+	while (!mk_channel_try(c->channel, words, UMP_WORDS, &kind, &bytes)) {
+		const char *text = (const char *)words;
+
+		for (u32 i = 0; i < bytes && i < sizeof(words); i++)
+			if (c->n < sizeof(c->line))
+				c->line[c->n++] = text[i];
+		if (kind != 2)
+			continue;
+		print(c->line, c->n);
+		if (c->n && c->line[c->n - 1] != '\n')
+			print("\n", 1);
+		c->n = 0;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct client *first = 0;
+	u64 slot = mk_slot();
+
+	(void)argc;
+	(void)argv;
+	mk_set(WEIR_TOPIC_PRIORITY, 999, 0);
+	mk_invoke(SLOT_DEVICE, CMD_MAP, 0, 0, 0, 0);
+	FIFO = 7;
+	INTERRUPTS = 0;
+	mk_on_message(interrupt);
+	mk_invoke(SLOT_SELF, CMD_ENDPOINT, slot, IRQ_BADGE, 0, 0);
+	mk_invoke(SLOT_IRQ, CMD_BIND, slot, 0, 0, 0);
+	if (mk_export("console"))
+		return 1;
+	for (;;) {
+		mk_wait_any();
+		while (mk_client_asks()) {
+			struct client *c = mk_alloc(sizeof(*c));
+
+			if (!c) {
+				mk_next_client(1);
+				continue;
+			}
+			*c = (struct client){ .channel = mk_next_client(0), .next = first };
+			if (c->channel)
+				first = c;
+		}
+		for (struct client *c = first; c; c = c->next)
+			take(c);
+	}
+}

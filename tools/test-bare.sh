@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# The bare kernel (docs/bare.md) in its emulator: messages, capabilities, threads, gangs, programs that mean ill; the same bytes from two
+# runs on 4 and on 16 harts. Skipped where the emulator or the compiler is missing. WEIR_LONG=1: more of everything.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+prefix=${RISCV:-riscv64-unknown-elf-}
+for need in qemu-system-riscv64 "${prefix}gcc"; do
+	command -v "$need" >/dev/null || { echo "skip the bare kernel: $need is not installed" && exit 77; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tools/programs.sh
+debug=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
+"$debug/weir-glue" plain . >"$work/unit.c"
+runtimes/bare/build.sh "$work/unit.c" "$work/bare"
+export RUNWEIR_BARE=$work/bare
+bare() { timeout 600 "$debug/runweir" bare "$@"; }
+says() { # WORDS COMMAND...
+	local status=0
+	"${@:2}" >"$work/out" 2>&1 || status=$?
+	if ((status)) || ! grep -qF -- "$1" "$work/out"; then
+		cat "$work/out"
+		echo "FAIL ${*:2}: status $status, expected 0 and: $1"
+		exit 1
+	fi
+}
+refuses() { # STATUS WORDS COMMAND...
+	local status=0
+	"${@:3}" >"$work/out" 2>&1 || status=$?
+	if ((status != $1)) || ! grep -qF -- "$2" "$work/out"; then
+		cat "$work/out"
+		echo "FAIL ${*:3}: status $status, expected $1 and: $2"
+		exit 1
+	fi
+}
+
+# --- messages, capabilities, threads -----------------------------------------------------------------
+
+says 'hello from core 3, spawned' bare priority --harts 4 -q -- hello
+says '1000 calls, 0 wrong' bare priority --harts 1 -q -- lmp
+says 'buffered 16, refused 4' bare linux --harts 2 -q -- lmp
+bare priority --harts 1 --json -- lmp 2>/dev/null >"$work/lmp.json"
+python3 - "$work/lmp.json" <<'PYTHON'
+import json, sys
+bare = json.load(open(sys.argv[1]))["bare"]
+one_way = [m["value"] for m in bare["marks"] if m["number"] == 1][0]
+# Docs/bare.md has the figure; it is exact, so the bound is tight.
+assert one_way <= 150, f"a message takes {one_way} instructions"
+assert bare["harts"][0]["messages_short"] >= 2000, bare["harts"][0]
+PYTHON
+says '2000 messages to core 3 and back, 0 wrong' bare decentral --harts 4 -q -- ump
+says 'unknown -9, refused -10' bare decentral --harts 1 -q -- ump
+says '41 tests, 0 wrong' bare priority --harts 4 -q -- caps
+says '41 tests, 0 wrong' bare priority --harts 2 --quantum 1us -q -- caps
+says '7200 rounds on 4 cores, 0 wrong' bare decentral --harts 4 -q -- threads
+echo "ok   bare kernel: messages, capabilities, threads"
+
+# --- programs that mean ill ------------------------------------------------------------------------------
+
+for how in write read jump other text clint interrupts wfi; do
+	refuses 1 'the kernel ended `intruder`' bare priority --harts 2 -q -- deadlines + intruder $how
+	grep -qF '40 jobs on 2 cores, 0 missed' "$work/out"
+done
+for how in disabled spin calls block; do
+	says '40 jobs on 2 cores, 0 missed' bare priority --harts 2 -q --duration 60ms -- deadlines + intruder $how
+done
+echo "ok   bare kernel: twelve intruders; nobody else missed a deadline"
+
+# --- gangs -------------------------------------------------------------------------------------------------
+
+# Apart, the members of a team wait for each other's slices; in slots they meet.
+says 'rounds of 4 members' bare gang --harts 4 -q -- gang slots 2000
+slots=$(grep -o '[0-9]* rounds/s' "$work/out" | cut -d' ' -f1)
+says 'rounds of 4 members' bare gang --harts 4 -q -- gang best 50
+best=$(grep -o '[0-9]* rounds/s' "$work/out" | cut -d' ' -f1)
+((slots > 10 * best)) || { echo "FAIL $slots rounds/s in slots, $best apart" && exit 1; }
+echo "ok   bare kernel: gangs, $slots rounds/s in slots, $best apart"
+
+# --- the same bytes --------------------------------------------------------------------------------------------
+
+for harts in 4 16; do
+	for run in 1 2; do
+		status=0
+		bare priority --harts $harts -o "$work/run$run" --force --json -- threads + lmp + intruder write + deadlines \
+			>"$work/json$run" 2>"$work/console$run" || status=$?
+		((status == 1))
+		sed -i '/^written/d' "$work/console$run"
+	done
+	cmp "$work/json1" "$work/json2"
+	cmp "$work/console1" "$work/console2"
+	diff -r "$work/run1" "$work/run2"
+done
+echo "ok   bare kernel: two runs on 4 and on 16 harts, the same bytes"
+
+# --- own programs, wrong input -----------------------------------------------------------------------------------
+
+cat >"$work/mine.c" <<'C'
+#include <weir/mk.h>
+int main(int argc, char **argv)
+{
+	mk_print("%s: %d\n", argv[argc - 1], argc);
+	return argc == 3 ? 0 : 5;
+}
+C
+says 'two: 3' bare priority --harts 1 -q -- "$work/mine.c" one two
+refuses 1 'one: 2' bare priority --harts 1 -q -- "$work/mine.c" one
+echo 'int main(void) { return nothing; }' >"$work/bad.c"
+refuses 2 'does not compile' bare priority -- "$work/bad.c"
+refuses 2 'there is no program `helo`' bare priority -- helo
+refuses 2 'stands between two programs' bare priority -- hello + + hello
+refuses 2 'there is no topology called' bare prioritty -- hello
+refuses 2 'a quantum is' bare priority --quantum 5s -- hello
+refuses 1 'every program waits' bare priority --harts 1 -q -- "$(echo '#include <weir/mk.h>
+int main(int argc, char **argv) { mk_park(); return 0; }' >"$work/waits.c" && echo "$work/waits.c")"
+says 'duration' bare priority --harts 2 --duration 3ms --json -- intruder spin
+echo "ok   bare kernel: own programs, wrong input"
+if [[ -n ${WEIR_LONG:-} ]]; then
+	says '100000 calls, 0 wrong' bare priority --harts 1 -q --no-trace -- lmp 100000
+	says '100000 messages to core 15 and back, 0 wrong' bare priority --harts 16 -q --no-trace -- ump 100000
+	echo "ok   bare kernel: long runs"
+fi
