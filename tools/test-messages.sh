@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# UMP and bulk channels (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency, eleven mistakes that
-# it must find, then real threads with checksums.
+# UMP and bulk channels, monitors (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency, eleven mistakes that
+# it must find, then real threads with checksums; names, binds and agreement of up to 16 monitors, letters in drawn order.
 #
 #   tools/test-messages.sh [messages, 20000 by default]
 set -euo pipefail
@@ -39,3 +39,19 @@ echo "ok   UMP: eleven mistakes found"
 
 "$cc" "${flags[@]}" -O2 -Icore/include -Icore/port/native -o "$work/messages" tests/threads/messages.c core/port/native/port.c -lpthread
 "$work/messages" "$messages"
+
+# --- monitors: names, binds, agreement --------------------------------------------------------------
+
+monitors() { # FLAGS...
+	"$cc" "${flags[@]}" "$@" -Icore/include -Icore/port/native -Iruntimes/multikernel -o "$work/monitors" \
+		tests/multikernel/monitors.c runtimes/multikernel/{monitor,commit}.c
+}
+monitors -fsanitize=address,undefined
+"$work/monitors" "${WEIR_CASES:-1000}"
+for break in {1..5}; do
+	status=0
+	monitors -DMK_COMMIT_BREAK="$break"
+	"$work/monitors" 2000 >"$work/log" 2>&1 || status=$?
+	((status == 3)) || { cat "$work/log" && echo "FAIL mistake $break was not found (status $status)" && exit 1; }
+done
+echo "ok   monitors: five mistakes found"

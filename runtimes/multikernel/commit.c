@@ -165,6 +165,7 @@ static void step(struct mk_commit *c, struct mk_commit_op *op, u32 which)
 	struct mk_commit_message msg = about(op, which);
 	u32 below[MK_COMMIT_CORES], nr = mk_commit_children(c, root_of(op->id), c->core, below);
 
+	msg.cookie = op->parent == ~0u ? op->cookie : 0;
 	op->step = which;
 	op->waiting = nr;
 	op->value = own_part(c, &msg);

@@ -42,7 +42,7 @@ struct mk_commit_message {
 	u32 value;
 	u64 object[2]; /* what it is about, for instance base and bytes; the caller's */
 	u32 command;   /* what is to be done; the caller's */
-	u32 unused;
+	u32 cookie;    /* on the initiator: the caller's; not sent */
 };
 
 struct mk_commit_op {
@@ -81,7 +81,7 @@ struct mk_commit {
 void mk_commit_send(struct mk_commit *c, u32 core, const struct mk_commit_message *msg);
 /* May it be done here, as far as this core's own state says? What has been promised to others is not asked again. */
 int mk_commit_may(struct mk_commit *c, const struct mk_commit_message *msg);
-/* Do it. */
+/* Do it; on the initiator before any other core does, so that nobody finds the object free in between. */
 void mk_commit_do(struct mk_commit *c, const struct mk_commit_message *msg);
 /* The initiator's end. YES: all have done it. BUSY: it may be tried again, the sooner the lower the core. */
 void mk_commit_over(struct mk_commit *c, u32 cookie, u32 value);

@@ -266,8 +266,6 @@ static void agree(struct mk_monitor *m, u32 client, const u64 *w)
 	}
 	m->pending[op].word[0] = retype ? w[2] & 0xff : 0;
 	m->pending[op].word[1] = w[3] >> 48;
-	m->pending[op].word[2] = object[0];
-	m->pending[op].iref = object[1];
 	if (mk_commit_begin(&m->commit, 2, retype ? AGREE_RETYPE : AGREE_REVOKE, object, op)) {
 		m->pending[op].kind = PENDING_NONE;
 		mk_answer_client(m, client, MON_EBUSY, 0, 0, 0);
@@ -289,8 +287,15 @@ int mk_commit_may(struct mk_commit *c, const struct mk_commit_message *msg)
 
 void mk_commit_do(struct mk_commit *c, const struct mk_commit_message *msg)
 {
-	if (msg->command == AGREE_REVOKE)
-		mk_memory_revoke(monitor_of(c), msg->object);
+	struct mk_monitor *m = monitor_of(c);
+	struct mk_pending *p;
+
+	if (msg->command == AGREE_REVOKE) {
+		mk_memory_revoke(m, msg->object);
+	} else if ((msg->id & 0xff) == c->core) {
+		p = &m->pending[msg->cookie];
+		p->core = (u32)mk_memory_retype(m, p->client, msg->object, p->word[0], p->word[1]);
+	}
 }
 
 void mk_commit_over(struct mk_commit *c, u32 cookie, u32 value)
@@ -301,7 +306,7 @@ void mk_commit_over(struct mk_commit *c, u32 cookie, u32 value)
 
 	m->pending[cookie].kind = PENDING_NONE;
 	if (value == MK_COMMIT_YES && p.word[0])
-		status = mk_memory_retype(m, p.client, (u64[]){ p.word[2], p.iref }, p.word[0], p.word[1]);
+		status = (s32)p.core;
 	mk_answer_client(m, p.client, status, 0, 0, 0);
 }
 
