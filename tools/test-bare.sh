@@ -95,6 +95,52 @@ for harts in 4 16; do
 done
 echo "ok   bare kernel: two runs on 4 and on 16 harts, the same bytes"
 
+# --- the same decisions ------------------------------------------------------------------------------------
+
+# Each topology of the catalogue and of each component's test, as a plan, under one random history: what the core answers on a bare hart is what it
+# answers here, word for word.
+mkdir "$work/plans"
+for file in topologies/*.weir components/*/*.wtest; do
+	name=$(basename "${file%.*}")
+	source=$file
+	if [[ $file == *.wtest ]]; then
+		source=$work/$name.weir
+		awk '/^%/ { on = $1 == "%topology" } on && !/^%/' "$file" >"$source"
+	fi
+	for machine in smp-1 smp-2 smp-4 accel-4x2 machines/npu-board.toml; do
+		"$debug/runweir" compile "$source" -m $machine -q -o "$work/plans/$(basename "$file")-$(basename $machine).plan" 2>/dev/null || true
+	done
+done
+python3 - "$work/plans" "$work/all" "${WEIR_CASES:-400}" "$debug/runweir" <<'PYTHON'
+import json, os, struct, subprocess, sys
+folder, out, steps, runweir = sys.argv[1:]
+plans, names = b"", b""
+for name in sorted(os.listdir(folder)):
+    plan = open(os.path.join(folder, name), "rb").read()
+    plans += struct.pack("<Q", len(plan)) + plan + bytes(-len(plan) % 8)
+    names += plan
+plans += bytes(8)
+open(out, "wb").write(plans)
+open(out + ".hart", "wb").write(struct.pack("<Q", int(steps)) + plans)
+components = json.loads(subprocess.run([runweir, "components", "--json"], capture_output=True, check=True).stdout)["components"]
+missing = [c["name"] for c in components if b"\0" + c["name"].encode() + b"\0" not in names and os.path.exists("components/%s/%s.c" % (c["class"], c["name"]))]
+assert not missing, f"no plan has {missing}"
+PYTHON
+include=(-std=gnu11 -Icore/include -Icore/src -Iruntimes/multikernel -Itests/bare -Wall -Wextra -Werror -Wno-unused-parameter)
+"${CC:-gcc}" "${include[@]}" -O1 -Icore/port/native -o "$work/here" "$work/unit.c" core/port/native/{port,host}.c runtimes/multikernel/plan.c \
+	tests/bare/decide{,_here}.c
+"${prefix}gcc" "${include[@]}" -O2 -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany -ffreestanding -fno-builtin -Icore/port/bare -nostdlib \
+	-T tests/bare/decide.ld -o "$work/hart.elf" tests/bare/decide{,_hart}.c "$work"/bare/obj/{unit,host,plan}.o \
+	"$("${prefix}gcc" -march=rv64imac -mabi=lp64 -print-libgcc-file-name)"
+"$work/here" "$work/all" "${WEIR_CASES:-400}" >"$work/decided.here"
+timeout 600 qemu-system-riscv64 -M virt -m 256M -bios none -display none -monitor none -serial file:"$work/decided.hart" -kernel "$work/hart.elf" \
+	-device loader,file="$work/all.hart",addr=0x88000000,force-raw=on
+diff "$work/decided.here" "$work/decided.hart"
+nr=$(wc -l <"$work/decided.here")
+((nr > 200)) || { echo "FAIL only $nr plans" && exit 1; }
+! grep -q ' 0000000000000000$' "$work/decided.here" || { echo "FAIL a plan was not loaded" && exit 1; }
+echo "ok   bare kernel: the same decisions as here, $nr plans"
+
 # --- own programs, wrong input -----------------------------------------------------------------------------------
 
 cat >"$work/mine.c" <<'C'
