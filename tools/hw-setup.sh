@@ -33,6 +33,7 @@ fi
 
 packages=()
 command -v verilator >/dev/null 2>&1 || packages+=(verilator)
+[[ -e /usr/include/zlib.h ]] || packages+=(zlib1g-dev)
 command -v riscv64-unknown-elf-gcc >/dev/null 2>&1 || packages+=(gcc-riscv64-unknown-elf)
 command -v c++ >/dev/null 2>&1 || packages+=(g++)
 python3 -c 'import venv, ensurepip' 2>/dev/null || packages+=(python3-venv)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The hardware against the software: lint, then the RTL as simulated by Verilator in lock step with its model and with the
-# components. A difference is printed with the path of a waveform (VCD) of the ticks before it.
+# components. A difference is printed with the path of a waveform (FST) of the ticks before it.
 #
 #   tools/hw-test.sh [DECISIONS]
 #

@@ -41,7 +41,7 @@ mod verilated {
         let root = PathBuf::from(stdout(Command::new(&verilator).args(["--getenv", "VERILATOR_ROOT"])));
 
         let support = root.join("include");
-        let files = ["verilated.cpp", "verilated_vcd_c.cpp", "verilated_threads.cpp"];
+        let files = ["verilated.cpp", "verilated_fst_c.cpp", "verilated_threads.cpp"];
         let mut runtime = compiler(&root, 1);
         runtime.files(files.iter().map(|f| support.join(f)));
         let shared = text_of(&[here.join("native/model.h")]);
@@ -62,7 +62,16 @@ mod verilated {
             let _ = std::fs::remove_dir_all(&dir);
             stdout(
                 Command::new(&verilator)
-                    .args(["--cc", "--trace", "--x-assign", "fast", "--x-initial", "fast", "-O3", "-Wall"])
+                    .args([
+                        "--cc",
+                        "--trace-fst",
+                        "--x-assign",
+                        "fast",
+                        "--x-initial",
+                        "fast",
+                        "-O3",
+                        "-Wall",
+                    ])
                     .args(["--output-split", "20000", "--output-split-cfuncs", "2000", "--Mdir"])
                     .arg(&dir)
                     .args(["--prefix", &prefix, "-y"])
@@ -88,6 +97,8 @@ mod verilated {
         println!("cargo::rustc-link-search=native={}", out.display());
         // Last: the models need it.
         runtime.compile("weir_verilated");
+        // Waveforms are compressed.
+        println!("cargo::rustc-link-lib=z");
         println!("cargo::rustc-link-lib=pthread");
     }
 
@@ -101,7 +112,7 @@ mod verilated {
             .include(root.join("include"))
             .include(root.join("include/vltstd"))
             .define("VM_TRACE", "1")
-            .define("VM_TRACE_VCD", "1")
+            .define("VM_TRACE_FST", "1")
             .flag_if_supported("-faligned-new");
         cpp
     }

@@ -48,7 +48,11 @@ module weir_threads_props #(
   logic [21:2]           addr_q;
   logic [3:0]            cmd;
   logic [IdWidth-1:0]    id, current_q, op_id_q;
-  logic [NumThreads-1:0] used_q;
+  logic [NumThreads-1:0] used_q, alive_q, blocked_q, added_q, joined_q;
+  logic [NumThreads-1:0][IdWidth-1:0] joiner_q;
+  logic                  quiet;
+  // Nothing is under way.
+  assign quiet = !open_q && !op_req_i && !ask_q && !lists_req && !rvalid && !op_done;
   assign cmd = addr_q[5:2];
   assign id  = addr_q[6+:IdWidth];
 
@@ -65,6 +69,11 @@ module weir_threads_props #(
       running_q  <= 1'b0;
       current_q  <= '0;
       used_q     <= '0;
+      alive_q    <= '0;
+      blocked_q  <= '0;
+      added_q    <= '0;
+      joined_q   <= '0;
+      joiner_q   <= '0;
     end else begin
       live_q <= 1'b1;
       ask_q  <= lists_req;
@@ -92,6 +101,39 @@ module weir_threads_props #(
         if (cmd == Create && !rdata[31]) used_q[rdata[IdWidth-1:0]] <= 1'b1;
         if ((cmd == Clear || (cmd == Join && rdata == '0)) && !rdata[31]) used_q[id] <= 1'b0;
       end
+      if (rvalid && !rdata[31]) begin
+        unique case (cmd)
+          Create: begin
+            alive_q[rdata[IdWidth-1:0]]   <= 1'b1;
+            blocked_q[rdata[IdWidth-1:0]] <= 1'b0;
+            added_q[rdata[IdWidth-1:0]]   <= 1'b0;
+            joined_q[rdata[IdWidth-1:0]]  <= 1'b0;
+          end
+          Clear: alive_q[id] <= 1'b0;
+          Exit: begin
+            alive_q[current_q] <= 1'b0;
+            if (joined_q[current_q]) begin
+              blocked_q[joiner_q[current_q]] <= 1'b0;
+              added_q[joiner_q[current_q]]   <= 1'b1;
+            end
+          end
+          Join: if (rdata[0]) begin
+            joined_q[id]         <= 1'b1;
+            joiner_q[id]         <= current_q;
+            blocked_q[current_q] <= 1'b1;
+          end
+          Add: begin
+            blocked_q[id] <= 1'b0;
+            added_q[id]   <= 1'b1;
+          end
+          Block: blocked_q[id] <= 1'b1;
+          default: ;
+        endcase
+      end
+      if (op_done && alive_q[op_id_i]) begin
+        blocked_q[op_id_i] <= op_block_i;
+        added_q[op_id_i]   <= added_q[op_id_i] || !op_block_i;
+      end
       op_q       <= op_req_i && !op_done;
       op_block_q <= op_block_i;
       op_id_q    <= op_id_i;
@@ -102,6 +144,9 @@ module weir_threads_props #(
     if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
     if (open_q) assume (addr_i == addr_q);
     if (req_i) assume (addr_i[5:2] <= Status && addr_i[13:6+IdWidth] == '0);
+    // Nobody clears a thread that joins another.
+    if (req_i && addr_i[5:2] == Clear)
+      for (int t = 0; t < NumThreads; t++) assume (!(joined_q[t] && alive_q[t] && joiner_q[t] == addr_i[6+:IdWidth]));
     // DETACH recycles numbers later, which this model does not follow.
     if (req_i) assume (addr_i[5:2] != Detach && !(addr_i[5:2] == Create && addr_i[14]));
     // Others hold their request until it is done.
@@ -118,11 +163,10 @@ module weir_threads_props #(
     if (running_q) assert (!queued_q[current_q]);
     // A number is given once.
     if (rvalid && cmd == Create && !rdata[31]) assert (!used_q[rdata[IdWidth-1:0]]);
-    // What was blocked and has not been woken since is not queued.
-    for (int t = 0; t < NumThreads; t++) if (queued_q[t] && !ask_q && !lists_req) assert (!u_threads.blocked_q[t] || u_threads.state_q != 3'd1);
+    if (quiet) for (int t = 0; t < NumThreads; t++) begin
+      // Nothing that is blocked, or has ended, is queued; what was woken since waits for its turn, or runs.
+      if (queued_q[t]) assert (!blocked_q[t] && alive_q[t]);
+      if (alive_q[t] && added_q[t] && !blocked_q[t]) assert (queued_q[t] || (running_q && current_q == t));
+    end
   end
-  // A wake-up of a thread that lives puts it into the lists, or leaves it where it runs, free to stay.
-  always_comb if (rst_ni && live_q && op_done && u_threads.used_q[u_threads.id_q] &&
-                  !u_threads.exited_q[u_threads.id_q] && u_threads.cmd_q == Add)
-    assert (queued_q[u_threads.id_q] || (running_q && current_q == u_threads.id_q && !u_threads.blocked_q[u_threads.id_q]));
 endmodule

@@ -37,14 +37,15 @@ module weir_timers_props #(
   logic [3:0]                            cmd, quiet_q;
   logic [IdWidth-1:0]                    id;
   logic [NumThreads-1:0]                 armed_q;
-  logic [NumThreads-1:0][ClockWidth-1:0] at_q;
+  // Between the request and the answer the unit takes the time: no earlier and no later than these.
+  logic [NumThreads-1:0][ClockWidth-1:0] from_q, to_q;
   logic [ClockWidth-1:0]                 now_q, asked_q;
   logic                                  due;
   assign cmd = addr_q[5:2];
   assign id  = addr_q[6+:IdWidth];
   always_comb begin
     due = 1'b0;
-    for (int t = 0; t < NumThreads; t++) if (armed_q[t] && at_q[t] <= now_q) due = 1'b1;
+    for (int t = 0; t < NumThreads; t++) if (armed_q[t] && to_q[t] <= now_q) due = 1'b1;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -55,7 +56,9 @@ module weir_timers_props #(
       addr_q  <= '0;
       wdata_q <= '0;
       armed_q <= '0;
-      at_q    <= '0;
+      from_q  <= '0;
+      to_q    <= '0;
+      asked_q <= '0;
       now_q   <= '0;
       quiet_q <= '0;
     end else begin
@@ -68,19 +71,17 @@ module weir_timers_props #(
         wdata_q <= wdata_i;
       end
       if (rvalid) open_q <= 1'b0;
-      // Counted from when the unit takes the call.
-      if (u_timers.state_q == 3'd3 && !u_timers.full) begin
+      if (req_i) asked_q <= now_q;
+      if (op_req && !op_block) armed_q[op_id] <= 1'b0;
+      if (rvalid && cmd == AddTimer) begin
         armed_q[id] <= 1'b1;
-        at_q[id]    <= asked_q;
+        from_q[id]  <= asked_q + ClockWidth'(wdata_q);
+        to_q[id]    <= now_q + ClockWidth'(wdata_q);
       end
       if (rvalid && cmd == Cancel) armed_q[id] <= 1'b0;
-      if (op_req && !op_block) armed_q[op_id] <= 1'b0;
       quiet_q <= (req_i || open_q || !due) ? '0 : quiet_q + 4'd1;
     end
   end
-  // Where the call is taken: in the clock before the unit leaves its rest for it.
-  always_ff @(posedge clk_i) if (u_timers.state_q == 3'd0) asked_q <= now_q + ClockWidth'(wdata_i);
-
   always_comb begin
     if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
     if (open_q) assume (addr_i == addr_q && wdata_i == wdata_q && we_i == we_q);
@@ -90,10 +91,11 @@ module weir_timers_props #(
   always_comb if (rst_ni && live_q) begin
     if (rvalid) assert (open_q);
     // Not before its time, not without a timer.
-    if (op_req && !op_block) assert (armed_q[op_id] && at_q[op_id] <= now_q);
+    if (op_req && !op_block) assert (armed_q[op_id] && from_q[op_id] <= now_q);
     if (op_req && op_block) assert (open_q && cmd == AddTimer && op_id == id);
     assert (quiet_q <= Latest);
     if (rvalid && cmd == Cancel) assert (rdata[0] == armed_q[id]);
-    if (rvalid && cmd == Status && armed_q[id] && at_q[id] >= now_q) assert (rdata[ClockWidth-1:0] == at_q[id] - now_q + ClockWidth'(1));
+    if (rvalid && cmd == Status && armed_q[id] && from_q[id] > now_q)
+      assert (rdata >= 32'(from_q[id] - now_q) && rdata <= 32'(to_q[id] - now_q) + 32'd2);
   end
 endmodule

@@ -141,7 +141,7 @@ module weir_mutexes #(
                 state_q <= Pop;
               end else if (last) locked_q[mutex_q] <= 1'b0;
             end
-            Owner: rdata_o <= {!locked, 23'd0, 8'(owner)};
+            Owner: rdata_o <= locked ? 32'(owner) : Failed;
             Kind: begin
               rdata_o <= {31'd0, recursive_q[mutex_q]};
               if (!locked) recursive_q[mutex_q] <= id_q[0];

@@ -75,6 +75,12 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode> {
     let pool = pool.map_err(|e| Fault::system(format!("cannot start threads: {e}"), "try --jobs 1"))?;
     let mut done = Vec::new();
     for experiment in chosen {
+        if let Some(why) = weir_reproduce::out_of_reach(experiment).filter(|_| args.all) {
+            if !args.quiet {
+                note(&format!("{} is left out: {why}", experiment.id));
+            }
+            continue;
+        }
         match pool.install(|| weir_reproduce::reproduce(experiment, args.quick, &counter)) {
             Ok(Some(finished)) => done.push(finished),
             Ok(None) => {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <verilated.h>
-#include <verilated_vcd_c.h>
+#include <verilated_fst_c.h>
 
 #define WEIR_JOIN2(a, b) a##_##b
 #define WEIR_JOIN(a, b) WEIR_JOIN2(a, b)
@@ -15,7 +15,7 @@ namespace {
 struct model {
 	VerilatedContext context;
 	TOP top;
-	std::unique_ptr<VerilatedVcdC> wave;
+	std::unique_ptr<VerilatedFstC> wave;
 
 	model() : top(&context)
 	{
@@ -69,7 +69,7 @@ void WEIR_NAME(trace)(void *p, const char *path)
 		m->wave->close();
 	m->wave.reset();
 	if (path) {
-		m->wave.reset(new VerilatedVcdC);
+		m->wave.reset(new VerilatedFstC);
 		m->top.trace(m->wave.get(), 99);
 		m->wave->open(path);
 	}

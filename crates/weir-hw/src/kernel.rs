@@ -340,3 +340,65 @@ impl Kernel {
         (0..64).filter(|m| self.mutexes[usize::from(*m)].owner == Some(t)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(k: &mut Kernel, unit: u32, command: u32, thread: u8, argument: u8) -> u32 {
+        k.call(Call { unit, command, thread, argument }).expect("the model has it")
+    }
+
+    /// Thread 0 idles; 1 and 2 have priorities 1 and 2 and are ready.
+    fn two() -> Kernel {
+        let mut k = Kernel::default();
+        for t in 0..3 {
+            assert_eq!(call(&mut k, unit::THREADS, 0, 0, 0), u32::from(t));
+            call(&mut k, unit::LISTS, 5, t, t);
+        }
+        call(&mut k, unit::THREADS, 9, 1, 0);
+        call(&mut k, unit::THREADS, 9, 2, 0);
+        k
+    }
+
+    #[test]
+    fn a_mutex_goes_to_who_waits_and_wakes_it() {
+        let mut k = two();
+        assert_eq!(call(&mut k, unit::THREADS, 2, 0, 0), 2 << 8 | 2);
+        assert_eq!(call(&mut k, unit::MUTEXES, 0, 1, 5), 0);
+        assert_eq!(call(&mut k, unit::MUTEXES, 0, 2, 5), 1);
+        // Blocked, it is not put back.
+        assert_eq!(call(&mut k, unit::THREADS, 2, 0, 0), 1 << 8 | 1);
+        assert!(!k.preempts());
+        assert_eq!(call(&mut k, unit::MUTEXES, 2, 1, 5), 0);
+        assert!(k.preempts() && k.owns(2) == [5]);
+    }
+
+    #[test]
+    fn a_wake_up_before_the_switch_is_not_lost() {
+        let mut k = two();
+        call(&mut k, unit::THREADS, 2, 0, 0);
+        call(&mut k, unit::CONDITIONS, 0, 2, 3);
+        assert_eq!(call(&mut k, unit::CONDITIONS, 1, 0, 3), 1);
+        // Signalled before it sleeps: it does not.
+        assert_eq!(call(&mut k, unit::CONDITIONS, 3, 2, 3), 0);
+        call(&mut k, unit::CONDITIONS, 0, 2, 3);
+        assert_eq!(call(&mut k, unit::CONDITIONS, 3, 2, 3), 1);
+        // Woken between sleeping and the switch: it goes on.
+        call(&mut k, unit::CONDITIONS, 2, 0, 3);
+        assert_eq!(call(&mut k, unit::THREADS, 2, 0, 0), 2 << 8 | 2);
+    }
+
+    #[test]
+    fn a_number_is_free_when_its_thread_is_gone() {
+        let mut k = two();
+        call(&mut k, unit::THREADS, 2, 0, 0);
+        assert_eq!(call(&mut k, unit::THREADS, 7, 1, 0), 1);
+        call(&mut k, unit::THREADS, 2, 0, 0);
+        // Thread 1 ends; who joined it runs, and frees its number.
+        call(&mut k, unit::THREADS, 6, 0, 0);
+        assert_eq!(call(&mut k, unit::THREADS, 2, 0, 0), 2 << 8 | 2);
+        assert_eq!(call(&mut k, unit::THREADS, 7, 1, 0), 0);
+        assert_eq!(call(&mut k, unit::THREADS, 0, 0, 0), 1);
+    }
+}

@@ -135,7 +135,7 @@ impl<I: Default, O: Default> Model<I, O> {
         out
     }
 
-    /// Write a waveform (VCD) from here on, or no longer.
+    /// Write a waveform (FST) from here on, or no longer.
     pub fn trace(&mut self, path: Option<&Path>) {
         let path =
             path.map(|p| CString::new(p.as_os_str().as_encoded_bytes()).expect("a path has no zero byte"));

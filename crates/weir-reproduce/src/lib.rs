@@ -14,6 +14,7 @@ mod gangs;
 mod hackbench;
 mod heterogeneity;
 mod hotpath;
+mod hw;
 pub mod lab;
 mod native;
 mod pause;
@@ -58,6 +59,11 @@ pub fn reproduce(experiment: &Experiment, quick: bool, watch: &dyn Watch) -> Res
         Err(Halt::Interrupted) => Ok(None),
         Err(Halt::Fault(fault)) => Err(fault),
     }
+}
+
+/// Why an experiment can say nothing on this computer: what it needs is missing, and no full run is on record.
+pub fn out_of_reach(experiment: &Experiment) -> Option<String> {
+    hw::out_of_reach(experiment.id)
 }
 
 /// What is kept of a finished experiment.

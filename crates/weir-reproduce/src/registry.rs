@@ -4,7 +4,7 @@
 use crate::lab::{Done, Lab};
 use crate::report::Report;
 use crate::{
-    adaptation, collapse, composition, counters, foreign, gangs, hackbench, heterogeneity, pause, scaling,
+    adaptation, collapse, composition, counters, foreign, gangs, hackbench, heterogeneity, hw, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
@@ -31,6 +31,20 @@ pub const EXPERIMENTS: &[Experiment] = &[
     collapse::EXPERIMENT,
     counters::EXPERIMENT,
     gangs::EXPERIMENT,
+    hw::engine::E2,
+    hw::engine::E3,
+    hw::engine::E4,
+    hw::area::E5,
+    hw::area::E7,
+    hw::engine::PAYS,
+    hw::unified::X1,
+    hw::unified::X2,
+    hw::unified::X3,
+    hw::unified::X4,
+    hw::unified::X5,
+    hw::unified::X6,
+    hw::unified::X7,
+    hw::area::SHARES,
 ];
 
 /// The experiment that the user names, by id or alias.

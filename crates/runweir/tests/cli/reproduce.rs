@@ -14,6 +14,14 @@ fn ids() -> Vec<String> {
     list.iter().map(|e| e["id"].as_str().expect("a word").to_string()).collect()
 }
 
+/// Those of which a full run is on record: what needs tools that are missing here has nothing else to give.
+fn recorded() -> Vec<String> {
+    let list = json(&good(&["reproduce", "--json"]));
+    let with_claims = |e: &&serde_json::Value| e["claims"].as_array().is_some_and(|c| !c.is_empty());
+    let list = list.as_array().expect("a list");
+    list.iter().filter(with_claims).map(|e| e["id"].as_str().expect("a word").to_string()).collect()
+}
+
 #[test]
 fn without_an_id_it_lists_the_experiments() {
     let text = good(&["reproduce"]);
@@ -40,7 +48,7 @@ fn all_experiments_run_quickly_and_leave_their_files() {
     let text = good_in(dir.path(), &["reproduce", "--all", "--quick", "--out", "o"]);
     let page = fs::read_to_string(dir.path().join("o/RESULTS.md")).expect("written");
     assert!(page.contains("reduced sweeps"), "{page}");
-    for id in ids() {
+    for id in recorded() {
         assert!(text.contains(&id) && page.contains(&format!("## {id}")), "{id}");
         let folder = dir.path().join("o").join(&id);
         let record = json(&fs::read_to_string(folder.join("result.json")).expect("written"));
@@ -53,10 +61,11 @@ fn all_experiments_run_quickly_and_leave_their_files() {
         }
         let files: Vec<&str> =
             record["files"].as_array().expect("a list").iter().filter_map(|f| f.as_str()).collect();
-        assert!(
-            files.iter().any(|f| f.ends_with(".csv")) && files.iter().any(|f| f.ends_with(".svg")),
-            "{files:?}"
-        );
+        // What was not measured now has no files; else there are data, and a picture where a curve says more.
+        let recorded = record["notes"][0].as_str().is_some_and(|n| n.starts_with("Nothing was measured now"));
+        let draws = !["llf", "unified"].iter().any(|source| id.starts_with(source));
+        assert!(recorded || files.iter().any(|f| f.ends_with(".csv")), "{files:?}");
+        assert!(!draws || files.iter().any(|f| f.ends_with(".svg")), "{files:?}");
         for file in files {
             let bytes = fs::read_to_string(folder.join(file)).expect("written");
             assert!(bytes.lines().count() > 1 && !bytes.contains("NaN"), "{id}/{file}");

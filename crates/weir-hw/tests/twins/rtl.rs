@@ -126,7 +126,7 @@ impl Rtl {
 /// Where a difference is shown.
 fn waveform(name: &str) -> PathBuf {
     let dir = std::env::var_os("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
-    dir.join(format!("weir-hw-{name}.vcd"))
+    dir.join(format!("weir-hw-{name}.fst"))
 }
 
 /// One history in lock step. `trace`: the tick before which a waveform begins.

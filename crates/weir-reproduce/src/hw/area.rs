@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Area and clock on an ECP5. Synthesis takes hours, so it is not made here: `make hw-area` makes the tables, which are kept beside
+//! the experiments and judged here.
+
+use std::collections::BTreeMap;
+
+use crate::lab::{Done, Lab};
+use crate::registry::Experiment;
+use crate::report::{Claim, FAR, Judged, Line, NEAR, Picture, Report, Table, short};
+
+/// What `hw/syn/area.sh` and `hw/syn/synth.sh` printed.
+const ENGINE: &str = include_str!("../../../../experiments/llf-e7/synthesis.csv");
+const UNIFIED: &str = include_str!("../../../../experiments/unified-area/synthesis.csv");
+
+pub const E5: Experiment = Experiment {
+    id: "llf-e5",
+    aliases: &["e5"],
+    title: "LUTs and flip-flops of the scheduling engine by tasks",
+    source: "Mancuso et al., VI-C, figure 3",
+    run: e5,
+};
+pub const E7: Experiment = Experiment {
+    id: "llf-e7",
+    aliases: &["e7"],
+    title: "clock of the scheduling engine by tasks",
+    source: "Mancuso et al., VI-D, figure 5",
+    run: e7,
+};
+pub const SHARES: Experiment = Experiment {
+    id: "unified-area",
+    aliases: &["area"],
+    title: "area of the unified controller against the full set",
+    source: "Preston, 2011, chapter 5, tables 5.1 and 5.2",
+    run: shares,
+};
+
+const JUDGED: &str = "Synthesised beforehand with Yosys and nextpnr for a Lattice LFE5U-85F (`make hw-area`); this command judges the \
+                      recorded table and synthesises nothing.";
+
+#[derive(Clone, Debug)]
+struct Row {
+    module: String,
+    parameters: String,
+    luts: f64,
+    flops: f64,
+    mhz: f64,
+}
+
+fn rows(text: &str) -> Vec<Row> {
+    let row = |line: &str| {
+        let mut cells = line.rsplitn(5, ',');
+        let (mhz, flops, luts) =
+            (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
+        let _seed = cells.next()?;
+        let (module, parameters) = cells.next()?.split_once(',')?;
+        Some(Row { module: module.into(), parameters: parameters.into(), luts, flops, mhz })
+    };
+    text.lines().filter_map(row).collect()
+}
+
+/// Rows of the engine with this selector, by tasks.
+fn engines(select: u32) -> BTreeMap<u32, Vec<Row>> {
+    let mut by: BTreeMap<u32, Vec<Row>> = BTreeMap::new();
+    for row in rows(ENGINE) {
+        let value = |name: &str| {
+            row.parameters.split(' ').find_map(|p| p.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
+        };
+        if let (Some(n), true) = (value("NumTasks"), value("Select") == Some(select)) {
+            by.entry(n).or_default().push(row);
+        }
+    }
+    by
+}
+
+fn mean(rows: &[Row], of: impl Fn(&Row) -> f64) -> f64 {
+    rows.iter().map(of).sum::<f64>() / rows.len() as f64
+}
+
+/// Slope, intercept and R² of the straight line through the points.
+fn line(points: &[(f64, f64)]) -> (f64, f64, f64) {
+    let n = points.len() as f64;
+    let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
+    let sxy: f64 = points.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum();
+    let sxx: f64 = points.iter().map(|p| (p.0 - mx).powi(2)).sum();
+    let syy: f64 = points.iter().map(|p| (p.1 - my).powi(2)).sum();
+    (sxy / sxx, my - sxy / sxx * mx, sxy * sxy / (sxx * syy))
+}
+
+const SELECTORS: [(u32, &str); 2] = [(0, "serial"), (2, "pipelined tree")];
+
+fn e5(_: &Lab<'_>) -> Done<Report> {
+    let mut report = Report::default();
+    for (select, name) in SELECTORS {
+        let by = engines(select);
+        if by.len() < 4 {
+            continue;
+        }
+        for (what, of) in
+            [("LUTs", &(|r: &Row| r.luts) as &dyn Fn(&Row) -> f64), ("flip-flops", &|r: &Row| r.flops)]
+        {
+            let points: Vec<(f64, f64)> = by.iter().map(|(n, r)| (f64::from(*n), mean(r, of))).collect();
+            let (slope, base, r2) = line(&points);
+            report.claims.push(Claim::new(
+                format!("{what} grow linearly with the number of tasks ({name} selection)"),
+                "linear",
+                format!("{} a task and {} besides, R² = {r2:.4}", short(slope), short(base)),
+                Judged::of(r2 >= 0.99, r2 >= 0.95, "R² at least 0.99; partly 0.95"),
+            ));
+        }
+    }
+    report.tables.push(table());
+    report.notes.push(JUDGED.into());
+    report.notes.push("E6, the comparison with a Pfair scheduler in 90 nm, compares other technology; its figure is cited in docs/hardware.md and not made anew.".into());
+    Ok(report)
+}
+
+fn table() -> Table {
+    let mut table = Table::new(
+        "data",
+        &["selector", "tasks", "seeds", "luts", "flip_flops", "mhz_min", "mhz_mean", "mhz_max"],
+    );
+    for (select, name) in SELECTORS {
+        for (n, r) in engines(select) {
+            let mhz = |f: fn(f64, f64) -> f64, from: f64| r.iter().map(|x| x.mhz).fold(from, f);
+            table.row([
+                name.to_string(),
+                n.to_string(),
+                r.len().to_string(),
+                format!("{:.0}", mean(&r, |x| x.luts)),
+                format!("{:.0}", mean(&r, |x| x.flops)),
+                format!("{:.1}", mhz(f64::min, f64::MAX)),
+                format!("{:.1}", mean(&r, |x| x.mhz)),
+                format!("{:.1}", mhz(f64::max, 0.0)),
+            ]);
+        }
+    }
+    table
+}
+
+fn e7(_: &Lab<'_>) -> Done<Report> {
+    let mut report = Report::default();
+    let serial = engines(0);
+    let mhz: BTreeMap<u32, f64> = serial.iter().map(|(n, r)| (*n, mean(r, |x| x.mhz))).collect();
+    let at = |n: u32| mhz.get(&n).copied().unwrap_or(f64::NAN);
+    let best50 =
+        SELECTORS.iter().filter_map(|(s, name)| Some((mean(engines(*s).get(&50)?, |x| x.mhz), *name)));
+    let best50 = best50.fold((0.0, ""), |a, b| if b.0 > a.0 { b } else { a });
+    report.claims.push(
+        Claim::new(
+            "with 50 tasks and two CPUs the engine reaches the clock that 10 kHz ticks need many times over",
+            "48 MHz",
+            format!("{:.1} MHz ({})", best50.0, best50.1),
+            Judged::of(best50.0 >= 48.0, best50.0 >= 24.0, "at least 48 MHz, as in the source; partly half of it"),
+        )
+        .remark("the source: Zynq-7020, vendor tools, all in one clock; here an ECP5 with open tools. Our own goal was 66 MHz"),
+    );
+    let (early, late) = ((at(8) - at(16)) / at(8) / 8.0, (at(32) - at(50)) / at(32) / 18.0);
+    report.claims.push(Claim::new(
+        "the clock falls sharply first and slowly later",
+        "sharply from 10 to 20 tasks, then linearly",
+        format!(
+            "by {:.2} % a task from 8 to 16, by {:.2} % from 32 to 50 (serial)",
+            100.0 * early,
+            100.0 * late
+        ),
+        Judged::of(
+            early > 1.5 * late,
+            early > late,
+            "a task costs 1.5 times as much from 8 to 16 as from 32 to 50; partly more",
+        ),
+    ));
+    let xs: Vec<String> = mhz.keys().map(u32::to_string).collect();
+    let lines = SELECTORS.iter().enumerate().map(|(colour, (s, name))| Line {
+        name: (*name).into(),
+        points: engines(*s).iter().map(|(n, r)| (n.to_string(), mean(r, |x| x.mhz))).collect(),
+        colour,
+        dashed: false,
+    });
+    report.pictures.push(Picture::new("clock", ("tasks", "MHz"), false, &xs, lines.collect()));
+    report.tables.push(table());
+    report.notes.push(JUDGED.into());
+    Ok(report)
+}
+
+fn shares(_: &Lab<'_>) -> Done<Report> {
+    let all = rows(UNIFIED);
+    let luts = |module: &str| all.iter().find(|r| r.module == module).map_or(f64::NAN, |r| r.luts);
+    let parts = [
+        ("weir_mutexes", "Mutex", 344.0),
+        ("weir_conditions", "Condition", 294.0),
+        ("weir_threads", "Thread Manager", 500.0),
+        ("weir_lists", "Scheduler", 1455.0),
+        ("weir_timers", "Timer", 842.0),
+        ("weir_interrupts", "CBIS", 667.0),
+    ];
+    let sum: f64 = parts.iter().map(|(m, _, _)| luts(m)).sum();
+    let unified = luts("weir_unified");
+    let mut report = Report::default();
+    let share = unified / sum;
+    report.claims.push(
+        Claim::new(
+            "the unified controller takes a fifth of the full set",
+            "21.6 % (887 of 4,102 slices)",
+            format!("{:.1} % ({} of {} LUTs)", 100.0 * share, short(unified), short(sum)),
+            Judged::near(share, 0.216, NEAR, FAR),
+        )
+        .remark("ours keeps 16 lines and 8 timers with a thread and a priority each in registers; the source's memories are block RAM"),
+    );
+    let mut table =
+        Table::new("data", &["module", "in_the_source", "slices_there", "luts", "flip_flops", "mhz"]);
+    for (module, name, slices) in
+        parts.into_iter().chain([("weir_unified", "Unified", 887.0), ("weir_kernel", "all six", 4102.0)])
+    {
+        if let Some(r) = all.iter().find(|r| r.module == module) {
+            table.row([
+                module.to_string(),
+                name.into(),
+                format!("{slices:.0}"),
+                format!("{:.0}", r.luts),
+                format!("{:.0}", r.flops),
+                format!("{:.1}", r.mhz),
+            ]);
+        }
+    }
+    report.tables.push(table);
+    report.notes.push(JUDGED.into());
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_tables_are_understood() {
+        for text in [ENGINE, UNIFIED] {
+            let lines = text.lines().filter(|l| l.starts_with("weir_")).count();
+            assert!(lines > 0 && rows(text).len() == lines, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_straight_line_is_found() {
+        let (slope, base, r2) = line(&[(1.0, 5.0), (2.0, 7.0), (4.0, 11.0)]);
+        assert!((slope - 2.0).abs() < 1e-9 && (base - 3.0).abs() < 1e-9 && (r2 - 1.0).abs() < 1e-9);
+    }
+}
