@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """Jobs per second of SimSo and Runweir on the same sets, in turn, in one run.
 
-    measure.py --runweir PROGRAM [--cpus 4,64,256] [--sets 2] [--tries 1] [--quick]
+    measure.py --runweir PROGRAM [--cpus 4,64,256] [--sets 2] [--tries 1] [--quick] [--json]
 
 Both programs read the same SimSo configurations: 4 tasks a processor, 80 % load, periods of 5 to 50 ms, global
 EDF, nothing costs time. CPU time is measured, of one thread. For Runweir it is that of the whole process, from its
@@ -28,7 +28,7 @@ import sets
 LENGTH_NS = {4: 60_000_000_000, 64: 2_000_000_000, 256: 300_000_000}
 QUICK = 10
 LOAD = 0.8
-GOALS = {4: 200, 64: 1000, 256: 2000}
+GOALS = {4: 500, 64: 2000, 256: 8000}
 
 
 def simso_alone(path):
@@ -100,6 +100,20 @@ def measure(options, cpus, where):
     return jobs, [sum(column) for column in zip(*times)], [t[0] / t[2] for t in times], odd
 
 
+def rows(options):
+    """Each number of processors as an object: jobs a second of our whole process beside SimSo's `run_model`."""
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="speed-simso-") as folder:
+        for cpus in map(int, options.cpus.split(",")):
+            jobs, (alone, _, own, _), _, odd = measure(options, cpus, pathlib.Path(folder))
+            row = {"subject": "edf", "size": cpus, "figure": round(jobs / own, 1), "unit": "jobs/s"}
+            print(json.dumps(row | {"ratio": round(alone / own, 2), "yardstick": "simso run_model"}), flush=True)
+            if odd:
+                print(f"in {odd} sets of {cpus} CPUs the two count other jobs or misses", file=sys.stderr)
+            wrong += odd
+    return 1 if wrong else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runweir", help="the program")
@@ -107,10 +121,13 @@ def main():
     parser.add_argument("--sets", type=int, default=2, help="sets for each number of processors")
     parser.add_argument("--tries", type=int, default=1, help="runs of each set, of which the fastest counts")
     parser.add_argument("--quick", action="store_true", help="a tenth of the virtual time")
+    parser.add_argument("--json", action="store_true", help="one object a row instead of the table")
     parser.add_argument("--child", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         return simso_alone(options.child)
+    if options.json:
+        return rows(options)
     print(f"global EDF, 4 tasks a CPU, {LOAD:.0%} load, {options.sets} sets, best of {options.tries}; jobs a second of CPU time")
     print(f"{'CPUs':>5}{'jobs':>9}{'SimSo':>9}{'its process':>13}{'Runweir':>10}{'ratio':>8}{'least':>8}{'processes':>11}{'simulations':>13}{'goal':>7}")
     with tempfile.TemporaryDirectory(prefix="speed-simso-") as folder:

@@ -4,11 +4,15 @@
 # The CSV of run.sh as tables: medians over the rounds, each with its ratio to the kernel's own scheduler, and what a
 # callback costs with its ratio to the yardstick's.
 #
-#   bench/live/ratios.sh live.csv
+#   bench/live/ratios.sh [--json] live.csv
+#
+# --json prints one object a row instead: of a load against the default, of a callback against the least FIFO and, if it was measured, scx_bpfland.
 set -euo pipefail
-[[ $# == 1 && -r $1 ]] || { echo "usage: $0 FILE.csv (what bench/live/run.sh printed)" >&2; exit 2; }
+json=0
+[[ ${1:-} == --json ]] && json=1 && shift
+[[ $# == 1 && -r $1 ]] || { echo "usage: $0 [--json] FILE.csv (what bench/live/run.sh printed)" >&2; exit 2; }
 
-awk -F, '
+awk -F, -v json=$json '
 function median(key, n,    i, j, t, v) {
 	for (i = 1; i <= n; i++) v[i] = sample[key, i]
 	for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (v[j] < v[i]) { t = v[i]; v[i] = v[j]; v[j] = t }
@@ -24,7 +28,26 @@ NF == 4 {
 		sample[load SUBSEP $2, ++count[load, $2]] = values[i]
 	}
 }
+function row(subject, size, figure, unit, ratio, yard) {
+	printf "{\"subject\":\"%s\",\"size\":%d,\"figure\":%.3f,\"unit\":\"%s\",\"ratio\":%.4f,\"yardstick\":\"%s\"}\n", subject, size, figure, unit, ratio, yard
+}
+# A kernel keeps 15 characters of the name of a program, and its prefix is not the same in all schedulers.
+function short_of(name) { sub(/^(weir|fifo|bpfland)_/, "", name); return substr(name, 1, 7) }
 END {
+	if (json) {
+		for (l = 1; l <= nr_loads; l++) for (s = 1; s <= nr_scheds; s++) {
+			if (scheds[s] == "default" || !count[loads[l], scheds[s]] || !count[loads[l], "default"]) continue
+			m = median(loads[l] SUBSEP scheds[s], count[loads[l], scheds[s]])
+			row(scheds[s], 4, m, loads[l], m / median(loads[l] SUBSEP "default", count[loads[l], "default"]), "default")
+		}
+		for (s = 1; s <= nr_scheds; s++) for (y = 1; y <= nr_scheds; y++) {
+			if ((scheds[y] != "fifo" && scheds[y] != "bpfland") || scheds[s] == scheds[y] || scheds[s] == "fifo") continue
+			for (i = 1; i <= nr_names; i++) for (j = 1; j <= nr_names; j++)
+				if (((scheds[s], names[i]) in cost) && ((scheds[y], names[j]) in cost) && short_of(names[i]) == short_of(names[j]))
+					row(scheds[s], 1, cost[scheds[s], names[i]], "ns/" short_of(names[i]), cost[scheds[s], names[i]] / cost[scheds[y], names[j]], scheds[y])
+		}
+		exit
+	}
 	printf "| load |"; for (s = 1; s <= nr_scheds; s++) printf " %s |", scheds[s]
 	printf "\n|---|"; for (s = 1; s <= nr_scheds; s++) printf "---|"; print ""
 	for (l = 1; l <= nr_loads; l++) {

@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Benchmarks: ratios within one run, printed for the record (`bench/RESULTS.md`), never asserted.
 //!
-//! `weir-bench [stages|fair|sim]`; without an argument, all.
+//! `weir-bench [--json] [stages|fair|sim]`; without an argument, all. `--json` prints one object a row.
 
 mod fair;
+mod hand;
+mod memory;
 mod monolith;
+mod ours;
+mod row;
 mod sim;
 mod stages;
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let json = args.first().is_some_and(|a| a == "--json");
+    if json {
+        args.remove(0);
+    }
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => {
-            stages::run();
+        [] if !json => {
+            stages::run(false);
             println!();
             fair::run();
             println!();
-            sim::run();
+            sim::run(false);
         }
-        ["stages"] => stages::run(),
-        ["fair"] => fair::run(),
-        ["sim"] => sim::run(),
+        ["stages"] => stages::run(json),
+        ["fair"] if !json => fair::run(),
+        ["sim"] => sim::run(json),
+        // What the benchmarks start of themselves.
+        ["stages-one", subject, cycles] => stages::one(subject, cycles.parse().expect("a number of cycles")),
         ["sim-one", cpus, seconds, mode, subject] => sim::one(
             cpus.parse().expect("a number of CPUs"),
             seconds.parse().expect("a number of seconds"),
@@ -28,7 +38,7 @@ fn main() {
             subject.parse().expect("the number of a subject"),
         ),
         _ => {
-            eprintln!("usage: weir-bench [stages|fair|sim]");
+            eprintln!("usage: weir-bench [stages|fair|sim], or weir-bench --json stages|sim");
             std::process::exit(2);
         }
     }

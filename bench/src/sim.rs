@@ -12,6 +12,8 @@ use weir_report::{Meta, Metrics, Trace};
 use weir_sim::engine::{self, RunConfig};
 use weir_sim::{Costs, Machine, Workload};
 
+use crate::row::Row;
+
 /// What is measured: a topology, and whether scheduling costs virtual time.
 const SUBJECTS: [(&str, &str, &str); 4] = [
     ("partitioned", include_str!("../../topologies/partitioned.weir"), "zero"),
@@ -124,22 +126,44 @@ fn peak_kib() -> u64 {
 }
 
 /// All sizes, subjects and modes, in turn, best of [`REPEATS`].
-pub fn run() {
+pub fn run(json: bool) {
     let me = std::env::current_exe().expect("a running program has a path");
-    println!("simulator: run slices a second of CPU time; 80 % load, 5 tasks a CPU, periods 10 to 100 ms");
-    println!(
-        "{:>6} {:<12} {:<8} {:>9} {:>11} {:>11} {:>11} {:>9}",
-        "CPUs", "topology", "costs", "slices", "bare", "metrics", "with trace", "peak MiB"
-    );
+    if !json {
+        println!(
+            "simulator: run slices a second of CPU time; 80 % load, 5 tasks a CPU, periods 10 to 100 ms"
+        );
+        println!(
+            "{:>6} {:<12} {:<8} {:>9} {:>11} {:>11} {:>11} {:>9}",
+            "CPUs", "topology", "costs", "slices", "bare", "metrics", "with trace", "peak MiB"
+        );
+    }
     for (cpus, seconds) in SIZES {
         for (subject, (topology, _, costs)) in SUBJECTS.into_iter().enumerate() {
             let (slices, rate, peak) = measure(&me, cpus, seconds, subject);
+            if json {
+                rows(topology, costs, cpus, rate, peak);
+                continue;
+            }
             println!(
                 "{cpus:>6} {topology:<12} {costs:<8} {slices:>9} {:>11.0} {:>11.0} {:>11.0} {peak:>9}",
                 rate[0], rate[1], rate[2]
             );
         }
     }
+}
+
+/// Most memory that a run may need, MiB.
+const MEMORY_MIB: u64 = 512;
+
+/// The figure that counts is the one with metrics; beside it what a trace leaves of it, and memory.
+fn rows(topology: &str, costs: &str, cpus: u32, rate: [f64; 3], peak: u64) {
+    let name = if costs == "zero" { format!("{topology}, no costs") } else { topology.to_owned() };
+    let rows = [
+        Row::new(&name, cpus, rate[1], "slices/s", rate[1] / rate[0], "without metrics"),
+        Row::new(&format!("{name}, traced"), cpus, rate[2], "slices/s", rate[2] / rate[1], &name),
+        Row::new(&name, cpus, peak as f64, "MiB", peak as f64 / MEMORY_MIB as f64, "512 MiB"),
+    ];
+    rows.iter().for_each(|r| r.print(true));
 }
 
 /// Slices of a run, their rate in each mode, and the peak of memory in MiB.

@@ -1,17 +1,35 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Nanoseconds per admit+pick pair: chains of 1 to 6 stages against the monolith, in one run.
+//! What composition costs: a cycle of giving a CPU up and choosing the next task, against schedulers written by hand with the same
+//! duties, in one run. Locks are taken on both sides.
+//!
+//! Times are the 10th percentile of rounds in turn, so that a disturbance hits all subjects. Where valgrind is installed, instructions are counted too:
+//! they do not depend on what else the machine does.
 
 use std::hint::black_box;
-use std::time::Instant;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use weir_core::{Config, Plan, PlanCpu, PlanInstance, PlanPipe, Sched, catalog};
+use weir_core::{Plan, PlanCpu, PlanInstance, PlanPipe, catalog};
 
+use crate::hand::{Edf, Eevdf, Fused, turn_fused};
 use crate::monolith::Monolith;
+use crate::ours::{Ours, plan, turn};
+use crate::row::Row;
 
-/// Tasks that wait in the queue while one is admitted and one picked.
+/// Tasks that wait for each CPU.
 const QUEUED: u32 = 16;
-const PAIRS: u32 = 2_000;
+const CPUS: u32 = 4;
+const CYCLES: u32 = 2_000;
 const ROUNDS: usize = 300;
+/// Stages of the longest chain.
+const STAGES: u32 = 6;
+/// Cycles of which instructions are counted.
+const COUNTED: u32 = 4_000;
+
+const DECENTRAL: &str = include_str!("../../topologies/decentral.weir");
+const EDF: &str = include_str!("../../topologies/edf.weir");
+const EEVDF: &str = "annotate affinity, weight, fair, latency;\nentry -> eevdf -> cpus;";
 
 /// `entry -> head_queue … -> cpu 0` with `stages` instances of head_queue.
 fn chain(stages: u32) -> Plan {
@@ -43,69 +61,297 @@ fn chain(stages: u32) -> Plan {
     }
 }
 
-/// The rounds, ns per pair.
-struct Samples(Vec<f64>);
+/// Periods of jobs, ns: 10 to 100 ms, no two alike.
+fn periods() -> Vec<u64> {
+    (0..u64::from((QUEUED + 1) * CPUS)).map(|i| 10_000_000 + i * 7_919 % 90 * 1_000_003).collect()
+}
 
-impl Samples {
+/// What is measured.
+enum Kind {
+    Hand(Fused),
+    Decentral(Ours),
+    /// The same, whose tasks block and come back at once.
+    HandBlock(Fused),
+    Block(Ours),
+    /// Neither has the duties of a whole topology: a list, and chains of stages that change nothing.
+    Fifo(Monolith, u32),
+    Chain(Ours),
+    HandEdf(Edf, Vec<u64>),
+    Edf(Ours, Vec<u64>),
+    HandEevdf(Eevdf),
+    Eevdf(Ours),
+}
+
+struct Subject {
+    kind: Kind,
+    rounds: Vec<f64>,
+}
+
+impl Subject {
+    fn new(name: &str) -> Self {
+        let all = (QUEUED + 1) * CPUS;
+        let ours = |name, text, cpus| plan(name, text, cpus);
+        let kind = match name {
+            "hand-fused" => Kind::Hand(Fused::new(CPUS, all)),
+            "decentral" => Kind::Decentral(Ours::new(&ours(name, DECENTRAL, CPUS), CPUS, all, &[], false)),
+            "hand-fused-block" => Kind::HandBlock(Fused::new(CPUS, all)),
+            "decentral-block" => Kind::Block(Ours::new(&ours(name, DECENTRAL, CPUS), CPUS, all, &[], false)),
+            "fifo" => {
+                let fifo = Monolith::new(QUEUED + 1);
+                (0..QUEUED).for_each(|t| {
+                    fifo.admit(t);
+                });
+                Kind::Fifo(fifo, QUEUED)
+            }
+            "hand-edf" => Kind::HandEdf(Edf::new(CPUS, &periods()), periods()),
+            "edf" => {
+                let first = periods();
+                Kind::Edf(Ours::new(&ours(name, EDF, CPUS), CPUS, all, &first, false), first)
+            }
+            "hand-eevdf" => Kind::HandEevdf(Eevdf::new(QUEUED + 1)),
+            "eevdf" => Kind::Eevdf(Ours::new(&ours(name, EEVDF, 1), 1, QUEUED + 1, &[], true)),
+            chained => {
+                let stages = chained.strip_prefix("chain-").and_then(|n| n.parse().ok());
+                let stages = stages.unwrap_or_else(|| panic!("no subject `{name}`"));
+                Kind::Chain(Ours::new(&chain(stages), 1, QUEUED + 1, &[], false))
+            }
+        };
+        Self { kind, rounds: Vec::new() }
+    }
+
+    /// So many cycles, on all its CPUs in turn.
+    fn cycles(&mut self, n: u32) {
+        match &mut self.kind {
+            Kind::Hand(s) => (0..n).for_each(|i| s.cycle(i % CPUS)),
+            Kind::Decentral(s) => (0..n).for_each(|i| s.cycle(i % CPUS)),
+            Kind::HandBlock(s) => (0..n).for_each(|i| s.sleep(i % CPUS)),
+            Kind::Block(s) => (0..n).for_each(|i| s.sleep(i % CPUS)),
+            Kind::Fifo(s, current) => {
+                for _ in 0..n {
+                    s.admit(*current);
+                    *current = black_box(s.pick()).expect("never empty");
+                }
+            }
+            Kind::Chain(s) => (0..n).for_each(|_| s.cycle(0)),
+            Kind::HandEdf(s, periods) => (0..n).for_each(|i| s.cycle(i % CPUS, periods)),
+            Kind::Edf(s, periods) => (0..n).for_each(|i| s.job(i % CPUS, periods)),
+            Kind::HandEevdf(s) => (0..n).for_each(|_| s.cycle()),
+            Kind::Eevdf(s) => (0..n).for_each(|_| s.timed(0)),
+        }
+        if let Kind::Decentral(s) | Kind::Block(s) | Kind::Chain(s) | Kind::Edf(s, _) | Kind::Eevdf(s) =
+            &mut self.kind
+        {
+            s.forget_messages();
+        }
+    }
+
+    fn round(&mut self) {
+        let began = Instant::now();
+        self.cycles(CYCLES);
+        self.rounds.push(began.elapsed().as_nanos() as f64 / f64::from(CYCLES));
+    }
+
     /// 10th percentile: a short round that nothing interrupted, without trusting the luckiest one.
     fn quiet(&mut self) -> f64 {
-        self.0.sort_by(f64::total_cmp);
-        self.0[self.0.len() / 10]
+        self.rounds.sort_by(f64::total_cmp);
+        self.rounds[self.rounds.len() / 10]
     }
 }
 
-/// Measure all subjects round by round, so that a disturbance hits all of them.
-pub fn run() {
-    let config = Config { nr_cpus: 1, arena_bytes: 64 << 20, checks: false, oplog: false, seed: 1 };
-    let mono = Monolith::new(QUEUED + 1);
-    (0..QUEUED).for_each(|t| {
-        mono.admit(t);
+/// Run one subject for so many cycles: what the counter of instructions is put around.
+pub fn one(name: &str, cycles: u32) {
+    Subject::new(name).cycles(cycles);
+}
+
+/// Instructions of a cycle, by two runs of different length; `None` without valgrind.
+fn counted(name: &str) -> Option<f64> {
+    let run = |cycles: u32| {
+        let me = std::env::current_exe().ok()?;
+        let out = Command::new("valgrind")
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(me)
+            .args(["stages-one", name, &cycles.to_string()])
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        let line = text.lines().find_map(|l| l.split_once("Collected :"))?;
+        line.1.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    Some((run(2 * COUNTED)? - run(COUNTED)?) / f64::from(COUNTED))
+}
+
+/// CPU time of the calling thread, ns.
+fn thread_ns() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split_whitespace().next().and_then(|w| w.parse().ok()).unwrap_or(0.0)
+}
+
+/// Million cycles a second of CPU time of both threads, each of which is a CPU.
+fn threaded(
+    threads: u32,
+    of: impl Fn(u32) -> (usize, usize),
+    turn: impl Fn(usize, u32, usize) -> usize + Sync,
+) -> f64 {
+    const FOR: Duration = Duration::from_millis(150);
+    let (stop, ready) = (AtomicBool::new(false), AtomicU32::new(0));
+    let done: Vec<(f64, f64)> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads)
+            .map(|cpu| {
+                let (s, mut t) = of(cpu);
+                let (stop, ready, turn) = (&stop, &ready, &turn);
+                scope.spawn(move || {
+                    ready.fetch_add(1, Ordering::AcqRel);
+                    while ready.load(Ordering::Acquire) < threads {
+                        std::hint::spin_loop();
+                    }
+                    let (began, mut n) = (thread_ns(), 0u32);
+                    while !stop.load(Ordering::Relaxed) {
+                        for _ in 0..64 {
+                            t = turn(s, cpu, t);
+                        }
+                        n += 64;
+                    }
+                    (f64::from(n), thread_ns() - began)
+                })
+            })
+            .collect();
+        std::thread::sleep(FOR);
+        stop.store(true, Ordering::Relaxed);
+        all.into_iter().map(|h| h.join().expect("it does not fail")).collect()
     });
-    let mut current = QUEUED;
-    let mut chains: Vec<(Sched, weir_core::TaskId)> = (1..=6)
-        .map(|n| {
-            let mut s = Sched::new(&config).expect("64 MiB of address space");
-            s.load(&chain(n)).expect("a valid plan");
-            let tasks: Vec<_> = (0..=QUEUED).map(|i| s.task_new(0, i.into()).expect("memory")).collect();
-            tasks.iter().for_each(|t| s.admit(0, *t).expect("unconsidered"));
-            let running = s.pick(0, 0).expect("a task").task;
-            (s, running)
-        })
-        .collect();
+    done.iter().map(|(n, ns)| 1e3 * n / ns.max(1.0)).sum()
+}
 
-    let mut results: Vec<Samples> = (0..7).map(|_| Samples(Vec::new())).collect();
+/// Two CPUs that cycle at the same time, by hand and composed; the median of pairs in turn.
+fn two_threads() -> (f64, f64) {
+    const PAIRS: usize = 7;
+    let (mut hand, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        let fused = Fused::new(2, (QUEUED + 1) * 2);
+        hand.push(threaded(2, |cpu| fused.share(cpu), |s, cpu, t| turn_fused(s as _, cpu, t as _) as usize));
+        let made = Ours::new(&plan("decentral", DECENTRAL, 2), 2, (QUEUED + 1) * 2, &[], false);
+        let (s, running) = made.share();
+        ours.push(threaded(
+            2,
+            |cpu| (s, running[cpu as usize]),
+            |s, cpu, t| turn(s as _, cpu, t as _) as usize,
+        ));
+    }
+    let median = |v: &mut Vec<f64>| {
+        v.sort_by(f64::total_cmp);
+        v[PAIRS / 2]
+    };
+    (median(&mut hand), median(&mut ours))
+}
+
+/// Measure all subjects round by round.
+pub fn run(json: bool) {
+    if !json {
+        println!(
+            "a cycle of relinquish and pick; {QUEUED} tasks wait for each CPU; 10th percentile of {ROUNDS} rounds of {CYCLES}; locks taken\n\
+             {:<26} {:>6} {:>12} {:<18} {:>8}",
+            "subject", "size", "figure", "unit", "ratio"
+        );
+    }
+    let mut names: Vec<String> = [
+        "hand-fused",
+        "decentral",
+        "hand-fused-block",
+        "decentral-block",
+        "hand-edf",
+        "edf",
+        "hand-eevdf",
+        "eevdf",
+        "fifo",
+    ]
+    .map(String::from)
+    .into();
+    names.extend((1..=STAGES).map(|n| format!("chain-{n}")));
+    let mut all: Vec<Subject> = names.iter().map(|n| Subject::new(n)).collect();
+    all.iter_mut().for_each(Subject::round);
+    all.iter_mut().for_each(|s| s.rounds.clear());
     for _ in 0..ROUNDS {
-        let start = Instant::now();
-        for _ in 0..PAIRS {
-            mono.admit(current);
-            current = black_box(mono.pick()).expect("never empty");
-        }
-        results[0].0.push(start.elapsed().as_nanos() as f64 / f64::from(PAIRS));
-        for (i, (s, running)) in chains.iter_mut().enumerate() {
-            let start = Instant::now();
-            for _ in 0..PAIRS {
-                s.relinquish(0, *running).expect("running");
-                *running = black_box(s.pick(0, 0)).expect("never empty").task;
-            }
-            results[i + 1].0.push(start.elapsed().as_nanos() as f64 / f64::from(PAIRS));
+        all.iter_mut().for_each(Subject::round);
+    }
+    let ns: Vec<f64> = all.iter_mut().map(Subject::quiet).collect();
+    let of = |name: &str| ns[names.iter().position(|n| n == name).expect("a subject")];
+    let pairs = [("decentral", "hand-fused", CPUS), ("edf", "hand-edf", CPUS), ("eevdf", "hand-eevdf", 1)];
+    let pair = |(subject, hand, size): (&str, &str, u32)| {
+        Row::new(subject, size, of(subject), "ns/cycle", of(subject) / of(hand), hand).print(json);
+    };
+    pair(pairs[0]);
+    let (hand, ours) = two_threads();
+    Row::new("decentral, two threads", 2, ours, "M cycles/s", ours / hand, "hand-fused").print(json);
+    let block = of("decentral-block");
+    Row::new("decentral, blocking", CPUS, block, "ns/cycle", block / of("hand-fused-block"), "hand-fused")
+        .print(json);
+    pairs[1..].iter().copied().for_each(pair);
+    let stage = (of("chain-6") - of("chain-1")) / f64::from(STAGES - 1);
+    Row::new("a further stage", STAGES, stage, "ns/stage", stage / of("hand-fused"), "hand-fused")
+        .print(json);
+    for n in 1..=STAGES {
+        let name = format!("chain-{n}");
+        Row::new(&name, n, of(&name), "ns/cycle", of(&name) / of("fifo"), "fifo").print(json);
+    }
+    for name in ["hand-fused", "hand-edf", "hand-eevdf", "fifo"] {
+        Row::new(
+            name,
+            if name == "hand-eevdf" || name == "fifo" { 1 } else { CPUS },
+            of(name),
+            "ns/cycle",
+            1.0,
+            name,
+        )
+        .print(json);
+    }
+    for (subject, hand, size) in pairs {
+        if let (Some(ours), Some(theirs)) = (counted(subject), counted(hand)) {
+            Row::new(subject, size, ours, "instructions/cycle", ours / theirs, hand).print(json);
         }
     }
+    if let (Some(one), Some(six)) = (counted("chain-1"), counted("chain-6")) {
+        let stage = (six - one) / f64::from(STAGES - 1);
+        let whole = counted("hand-fused").unwrap_or(f64::NAN);
+        Row::new("a further stage", STAGES, stage, "instructions/stage", stage / whole, "hand-fused")
+            .print(json);
+    }
+    for s in &all {
+        if let Kind::Decentral(s) = &s.kind {
+            let bytes = s.bytes_per_task() as f64;
+            Row::new("decentral", CPUS, bytes, "bytes/task", bytes / 64.0, "hand-fused").print(json);
+        }
+    }
+}
 
-    let mono_ns = results[0].quiet();
-    println!(
-        "admit+pick, one CPU, {QUEUED} tasks queued, 10th percentile of {ROUNDS} rounds of {PAIRS} pairs"
-    );
-    println!("{:<12} {:>9} {:>12} {:>22}", "scheduler", "ns/pair", "x monolith", "added / first stage");
-    println!("{:<12} {:>9.1} {:>12} {:>22}", "monolith", mono_ns, "1.00", "");
-    let mut before = 0.0;
-    let first = results[1].quiet();
-    for (n, r) in results.iter_mut().enumerate().skip(1) {
-        let ns = r.quiet();
-        let added = if n == 1 { String::new() } else { format!("{:.2}", (ns - before) / first) };
-        println!("{:<12} {ns:>9.1} {:>12.2} {added:>22}", format!("{n} stage(s)"), ns / mono_ns);
-        before = ns;
-    }
-    for n in [1, 3, 6] {
-        println!("bytes per task at {n} stage(s): {}", chains[n - 1].0.bytes_per_task());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The yardsticks have the duties: they choose the tasks that the topologies choose.
+    #[test]
+    fn by_hand_and_composed_choose_alike() {
+        let all = (QUEUED + 1) * CPUS;
+        let mut hand = Fused::new(CPUS, all);
+        let mut ours = Ours::new(&plan("decentral", DECENTRAL, CPUS), CPUS, all, &[], false);
+        for n in 0..20_000u32 {
+            let cpu = (n * 7 + n / 13) % CPUS;
+            if n % 11 == 0 {
+                hand.sleep(cpu);
+                ours.sleep(cpu);
+            } else {
+                hand.cycle(cpu);
+                ours.cycle(cpu);
+            }
+            assert_eq!(hand.runs(cpu), ours.runs(cpu), "at {n}");
+        }
+        let periods = periods();
+        let mut hand = Edf::new(CPUS, &periods);
+        let mut ours = Ours::new(&plan("edf", EDF, CPUS), CPUS, all, &periods, false);
+        for n in 0..20_000u32 {
+            let cpu = (n * 5 + n / 17) % CPUS;
+            hand.cycle(cpu, &periods);
+            ours.job(cpu, &periods);
+            assert_eq!(hand.runs(cpu), ours.runs(cpu), "at {n}");
+        }
     }
 }
