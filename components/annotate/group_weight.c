@@ -6,6 +6,7 @@
  * pipes:     none
  * listens:   PRIORITY: the weight of that nice value within the group. WEIGHT: any other. GROUP: the task's group;
  *            without a task, a group's weight and parent. BLOCK, EXIT: the task does not compete any more
+ * asks:      PENALTY: by how much the task's virtual time is stretched
  * answers:   WEIGHT: the task's effective weight in all its groups; in value2 2^32 divided by it
  * params:    -
  * per-task:  16 bytes
@@ -16,6 +17,9 @@
  * Use it instead of `weight`, in front of any order that uses weights. A group competes like one task with its
  * weight, and its runnable members divide its share by their own weights; groups nest. A task's weight
  * is its own times, for each of its groups, up to eight, the group's weight over the sum of all competitors in it.
+ *
+ * A penalty (`pmc_fair`) counts among the members of a group only: a task's share there is that of its weight over the penalty's
+ * stretch, and the group's share of the rest is what it is without, as in Linux's hierarchy, where only tasks are stretched.
  *
  * The sums change when members start or stop competing; an order notices at its next request, for most tasks one
  * slice later. Group 0 is the root and holds all tasks without a group; numbers go up to 255, parents before their children.
@@ -49,6 +53,7 @@ WEIR_COMPONENT(group_weight, .summary = "divide each group's weight among its ta
 	       .cls = WEIR_ANNOTATE,
 	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT) |
 			  WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
+	       .asks = WEIR_TOPIC_BIT(PENALTY),
 	       .answers = WEIR_TOPIC_BIT(WEIGHT), .per_task = sizeof(struct group_weight_task));
 
 static struct group_weight_group weir_mem *group_weight_at(struct group_weight weir_mem *self,
@@ -178,23 +183,39 @@ WEIR_ENTRY int group_weight_on_exit(struct group_weight weir_mem *self, const st
 	return group_weight_rest(self, msg->task);
 }
 
+/* What virtual time of @t is multiplied by, 1/1024; within a half of one and a half. */
+static u64 group_weight_stretch(struct group_weight weir_mem *self, struct weir_task weir_mem *t)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_PENALTY, .task = t };
+	s64 stretch;
+
+	if (weir_request(self->inst.sched, &msg))
+		return 1024;
+	stretch = 1024 + (s64)msg.value;
+	return stretch < 512 ? 512 : stretch > 1536 ? 1536 : (u64)stretch;
+}
+
 /* Whoever asks about a task that is not counted asks because it has come. */
 WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, struct weir_msg *msg)
 {
 	struct group_weight_task weir_mem *p;
-	u64 weight;
+	u64 weight, stretch;
 	u32 g;
 	int err;
 
 	if (!msg->task)
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
+	stretch = p->group ? group_weight_stretch(self, msg->task) : 1024;
 	err = weir_instance_lock(&self->inst);
 	if (err)
 		return err;
 	if (!weir_blocked(msg->task) && weir_load(&msg->task->state) != WEIR_DEAD)
-		group_weight_count(self, p, group_weight_own(p));
-	/* 10 bits more, so that what is rounded off on the way does not count. */
+		group_weight_count(self, p, (u32)(((u64)group_weight_own(p) << 10) / stretch));
+	/*
+	 * 10 bits more, so that what is rounded off on the way does not count. The order stretches the task's time once more;
+	 * that its sum here has its weight without that takes it back.
+	 */
 	weight = (u64)group_weight_own(p) << 10;
 	g = p->group;
 	for (u32 i = 0; g && i < weir_limit(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {

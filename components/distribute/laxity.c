@@ -12,6 +12,7 @@
  * answers:   -
  * kernel:    on request
  * params:    tick ns 100000 [0, 1000000000]; laxities are compared at its multiples, 0: never
+ *            by count 0 [0, 2]; what is least: 0 laxity, 1 time to the deadline, 2 likewise but tasks without laxity first
  *            eager flag 1 [0, 1]; decide also when a job is released, ends or blocks; off: a free CPU waits for the tick
  *            ties flag 1 [0, 1]; among equals prefer a task of the previous decision
  *            stay flag 1 [0, 1]; a task that is selected again stays on its CPU
@@ -31,6 +32,9 @@
  * free CPUs in order of urgency. With `eager = false` decisions are made at ticks only,
  * so a CPU changes its task at most once per tick; time left between two ticks goes to background tasks.
  *
+ * `by` makes it the engine's other policies, with the same ticks, ties and CPUs: earliest deadline first (1), and earliest
+ * deadline until zero laxity (2), where jobs without laxity are equals.
+ *
  * Unlike in the engine, a job that exceeds its declared execution time continues, with the laxity that its deadline gives.
  * Tasks without parameters take turns on otherwise idle CPUs. If some CPUs are slower, the order is
  * the same: laxity is computed for a CPU of capacity 1024.
@@ -46,6 +50,7 @@ struct laxity {
 	struct weir_instance inst;
 	struct weir_assign assign;
 	u64 tick;		/* (c) ns */
+	u64 by;			/* (c) enum laxity_by */
 	u64 eager;		/* (c) */
 	u64 ties;		/* (c) */
 	u64 stay;		/* (c) */
@@ -55,10 +60,14 @@ struct laxity {
 	u32 weir_mem *given;	/* (p) by CPU: 1 + row that is given it just now, 0: none */
 };
 
+/* What is least. */
+enum laxity_by { LAXITY_BY_LAXITY, LAXITY_BY_DEADLINE, LAXITY_BY_DEADLINE_UNTIL_ZERO };
+
 /* A row's words. */
 enum laxity_word {
-	LAXITY_LATEST, /* latest start, ns: the deadline less the work left */
+	LAXITY_URGENCY, /* smaller first: latest start or deadline, ns; 0: it has no laxity and that counts */
 	LAXITY_RANK, /* among equals: the number of the task, more for one that was not chosen before */
+	LAXITY_LATEST, /* latest start, ns: the deadline less the work left; 0: to be found out */
 	LAXITY_CPU,    /* 1 + CPU given by the last decision, 0: none */
 	LAXITY_BEFORE, /* likewise, by the one at an earlier time than that */
 	LAXITY_LOOKED, /* a task bound to some CPUs makes rows be looked at in order: done with */
@@ -80,6 +89,9 @@ WEIR_COMPONENT(
 	WEIR_PARAMS(laxity,
 		    WEIR_PARAM(laxity, tick, NS, 100000, 0, 1000000000,
 			       "laxities are compared at its multiples, 0: never"),
+		    WEIR_PARAM(laxity, by, COUNT, 0, 0, 2,
+			       "what is least: 0 laxity, 1 time to the deadline, 2 likewise but "
+			       "tasks without laxity first"),
 		    WEIR_PARAM(laxity, eager, FLAG, 1, 0, 1,
 			       "decide also when a job is released, ends or blocks; off: a free "
 			       "CPU waits for the tick"),
@@ -89,6 +101,17 @@ WEIR_COMPONENT(
 			       "a task that is selected again stays on its CPU"),
 		    WEIR_PARAM(laxity, tasks, COUNT, 1024, 1, 65536,
 			       "most tasks with JOB; others run in the background")));
+
+/* How urgent the row is at @now, equals aside; its latest start is known. */
+static u64 laxity_urgency(const struct laxity weir_mem *self, const struct weir_rt weir_mem *r,
+			  u64 now)
+{
+	if (self->by == LAXITY_BY_LAXITY)
+		return r->x[LAXITY_LATEST];
+	if (self->by == LAXITY_BY_DEADLINE_UNTIL_ZERO && r->x[LAXITY_LATEST] <= now)
+		return 0;
+	return weir_key(weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, r->task));
+}
 
 /* What the row was given by the decision before the present one, and how urgent it is now. */
 static void laxity_weigh(struct laxity weir_mem *self, struct weir_rt weir_mem *r, u64 now)
@@ -102,6 +125,7 @@ static void laxity_weigh(struct laxity weir_mem *self, struct weir_rt weir_mem *
 		r->x[LAXITY_BEFORE] = r->x[LAXITY_CPU] && r->cpu ? r->cpu : r->x[LAXITY_CPU];
 	if (ran)
 		r->x[LAXITY_LATEST] = weir_latest_start(self->inst.sched, r->task);
+	r->x[LAXITY_URGENCY] = laxity_urgency(self, r, now);
 	r->x[LAXITY_RANK] = r->task->id;
 	if (!self->ties || !r->x[LAXITY_BEFORE])
 		r->x[LAXITY_RANK] += LAXITY_OTHER;
@@ -113,8 +137,8 @@ static void laxity_weigh(struct laxity weir_mem *self, struct weir_rt weir_mem *
 
 static int laxity_before(const struct weir_rt weir_mem *a, const struct weir_rt weir_mem *b)
 {
-	if (a->x[LAXITY_LATEST] != b->x[LAXITY_LATEST])
-		return a->x[LAXITY_LATEST] < b->x[LAXITY_LATEST];
+	if (a->x[LAXITY_URGENCY] != b->x[LAXITY_URGENCY])
+		return a->x[LAXITY_URGENCY] < b->x[LAXITY_URGENCY];
 	return a->x[LAXITY_RANK] < b->x[LAXITY_RANK];
 }
 
@@ -219,7 +243,8 @@ static void laxity_assign(struct laxity weir_mem *self)
 
 /*
  * The tick at which another choice is possible: the laxity of those that wait has come down to the most
- * that one of those that run has, and theirs stays as it is. 0: nobody waits, or there are no ticks.
+ * that one of those that run has, and theirs stays as it is; or to zero, where only that counts. 0: nobody waits, or
+ * time changes nothing.
  */
 static u64 laxity_next(const struct laxity weir_mem *self, u64 now)
 {
@@ -233,11 +258,15 @@ static u64 laxity_next(const struct laxity weir_mem *self, u64 now)
 			continue;
 		if (r->state & WEIR_RT_WANT)
 			runs = latest > runs ? latest : runs;
-		else if (latest < waits)
+		else if (latest < waits && (self->by == LAXITY_BY_LAXITY || latest > now))
 			waits = latest;
 	}
+	if (self->by == LAXITY_BY_DEADLINE)
+		waits = WEIR_KEY_NONE;
 	if (!self->tick || (waits == WEIR_KEY_NONE && (self->stay || !runs)))
 		return 0;
+	if (self->by == LAXITY_BY_DEADLINE_UNTIL_ZERO)
+		runs = now;
 	/* Where tasks do not stay, their order decides about CPUs, and that changes at any tick. */
 	if (self->stay && waits > runs && now + (waits - runs) > at)
 		at = now + (waits - runs);
@@ -275,7 +304,7 @@ WEIR_HELPER int laxity_decide(struct laxity weir_mem *self weir_arg, u64 now)
 
 WEIR_ENTRY int laxity_construct(struct laxity weir_mem *self)
 {
-	int err = weir_top_k_construct(&self->inst, &self->best, LAXITY_LATEST);
+	int err = weir_top_k_construct(&self->inst, &self->best, LAXITY_URGENCY);
 
 	self->assign.cap = self->tasks;
 	self->assign.grid = self->eager ? 0 : self->tick;

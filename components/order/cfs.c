@@ -7,7 +7,8 @@
  * listens:   TICK: the running task's slice may be over, or others far behind it. WEIGHT: of a waiting task
  * publishes: PREEMPT: a task that woke is far enough behind the running one, at its wake-up or at a tick
  * asks:      FAIR: the task's record, and WEIGHT; both needed. PENALTY: of its
- *            virtual time and its slice. AFFINITY: which CPUs the task may take
+ *            virtual time and its slice. AFFINITY: which CPUs the task may take.
+ *            POLICY: a task of SCHED_BATCH that wakes preempts nobody but SCHED_IDLE
  * answers:   -
  * params:    latency ns 6000000 [100000, 1000000000]; period in which every task runs once, if there are few
  *            granularity ns 750000 [10000, 1000000000]; minimum slice if there are many
@@ -63,7 +64,7 @@ WEIR_COMPONENT(
 	.listens = WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT),
 	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(PENALTY) |
-		WEIR_TOPIC_BIT(AFFINITY),
+		WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(POLICY),
 	.needs = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT),
 	WEIR_PARAMS(cfs,
 		    WEIR_PARAM(cfs, latency, NS, 6000000, 100000, 1000000000,
@@ -188,12 +189,14 @@ WEIR_HELPER u32 cfs_victim(struct cfs weir_mem *self weir_arg,
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	u32 victim = WEIR_NO_CPU, nr = weir_nr_cpus(self->inst.sched);
 	u64 lead;
+	int batch;
 
 	if (!f || f->weight == WEIR_WEIGHT_IDLE)
 		return victim;
 	if (out->nr_cpus > 1 && weir_idle_near(out, t, mask) != WEIR_NO_CPU)
 		return victim;
 	lead = weir_fair_virtual(self->wakeup, f);
+	batch = weir_fair_is_batch(self->inst.sched, t);
 	for (u32 cpu = weir_fair_busy(out, 0); cpu < nr && weir_loop;
 	     cpu = weir_fair_busy(out, cpu + 1)) {
 		struct weir_task weir_mem *runs;
@@ -203,7 +206,7 @@ WEIR_HELPER u32 cfs_victim(struct cfs weir_mem *self weir_arg,
 		if (mask && !weir_mask_test(mask, cpu))
 			continue;
 		r = weir_fair_runs(&self->inst, &self->q, in, cpu, &runs);
-		if (!r || r->flags & WEIR_FAIR_TOLD)
+		if (!r || r->flags & WEIR_FAIR_TOLD || (batch && r->weight != WEIR_WEIGHT_IDLE))
 			continue;
 		v = r->weight == WEIR_WEIGHT_IDLE ? WEIR_KEY_NONE : weir_load(&r->vruntime);
 		if (v > f->vruntime && v - f->vruntime > lead) {

@@ -8,7 +8,8 @@
  *            TICK: the running task's slice may be over. WEIGHT: of a waiting task
  * publishes: PREEMPT: a task that woke has an earlier deadline than the running one, or a slice ended at a tick
  * asks:      FAIR: the task's record, and WEIGHT; both needed. LATENCY: the slice
- *            that it requests. PENALTY: of its virtual time and its slice. AFFINITY: which CPUs the task may take
+ *            that it requests. PENALTY: of its virtual time and its slice. AFFINITY: which CPUs the task may take.
+ *            POLICY: a task of SCHED_BATCH that wakes preempts nobody but SCHED_IDLE
  * answers:   -
  * params:    slice ns 750000 [10000, 1000000000]; length of a slice
  *            scale flag 1 [0, 1]; multiply the slice by 1 + log2 of the CPUs, 8 at most
@@ -67,7 +68,7 @@ WEIR_COMPONENT(
 		   WEIR_TOPIC_BIT(TICK) | WEIR_TOPIC_BIT(WEIGHT),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT),
 	.asks = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(LATENCY) |
-		WEIR_TOPIC_BIT(PENALTY) | WEIR_TOPIC_BIT(AFFINITY),
+		WEIR_TOPIC_BIT(PENALTY) | WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(POLICY),
 	.needs = WEIR_TOPIC_BIT(FAIR) | WEIR_TOPIC_BIT(WEIGHT),
 	WEIR_PARAMS(eevdf,
 		    WEIR_PARAM(eevdf, slice, NS, 750000, 10000, 1000000000, "length of a slice"),
@@ -250,11 +251,13 @@ WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	u32 victim = WEIR_NO_CPU, nr = weir_nr_cpus(self->inst.sched);
 	u64 latest = 0;
+	int batch;
 
 	if (!f || f->key >= EEVDF_LATE)
 		return victim;
 	if (out->nr_cpus > 1 && weir_idle_near(out, t, mask) != WEIR_NO_CPU)
 		return victim;
+	batch = weir_fair_is_batch(self->inst.sched, t);
 	for (u32 cpu = weir_fair_busy(out, 0); cpu < nr && weir_loop;
 	     cpu = weir_fair_busy(out, cpu + 1)) {
 		struct weir_task weir_mem *runs;
@@ -263,6 +266,8 @@ WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
 		if (mask && !weir_mask_test(mask, cpu))
 			continue;
 		r = weir_fair_runs(&self->inst, &self->q, in, cpu, &runs);
+		if (batch && r && r->weight != WEIR_WEIGHT_IDLE)
+			continue;
 		if (r && eevdf_stronger(self, f, r) && r->deadline >= latest) {
 			latest = r->deadline;
 			victim = cpu;

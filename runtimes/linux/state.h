@@ -31,7 +31,7 @@ struct weir_linux_task {
 	u64 epoch; /* swaps that there had been when the graph was last told about the task */
 };
 
-enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2, DIRTY_GROUP = 4 };
+enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2, DIRTY_GROUP = 4, DIRTY_POLICY = 8 };
 enum weir_linux_flag { WOKEN = 1, YIELDED = 2, KNOWN = 4, NEW = 8 };
 
 struct {

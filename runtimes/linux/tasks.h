@@ -98,6 +98,11 @@ WEIR_INLINE s32 negated_nice(const struct task_struct *p)
 	return p->policy == SCHED_IDLE ? LEAST_URGENT : 120 - p->static_prio;
 }
 
+WEIR_INLINE int is_batch(const struct task_struct *p)
+{
+	return p->policy == WEIR_POLICY_BATCH;
+}
+
 static void put_priority(struct task_struct *p, struct weir_msg *msg)
 {
 	msg->topic = WEIR_TOPIC_PRIORITY;
@@ -116,6 +121,10 @@ __attribute__((noinline)) static int begin_change(struct task_struct *p, struct 
 		own->dirty &= ~DIRTY_GROUP;
 		msg.topic = WEIR_TOPIC_GROUP;
 		msg.value = own->group;
+	} else if (own->dirty & DIRTY_POLICY) {
+		own->dirty &= ~DIRTY_POLICY;
+		msg.topic = WEIR_TOPIC_POLICY;
+		msg.value = p->policy == WEIR_POLICY_BATCH ? WEIR_POLICY_BATCH : WEIR_POLICY_OTHER;
 	} else {
 		own->dirty &= ~DIRTY_PRIORITY;
 		put_priority(p, &msg);
@@ -207,7 +216,8 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 		return 0;
 	}
 	own->task = (u64)t;
-	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0) | (own->group ? DIRTY_GROUP : 0);
+	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0) | (own->group ? DIRTY_GROUP : 0) |
+		     (is_batch(p) ? DIRTY_POLICY : 0);
 	own->epoch = weir_live.swaps;
 	live = live_task(t->id);
 	live->tgid = p->tgid;

@@ -113,7 +113,7 @@ int weir_enqueue(u64 *ctx)
 	if (own->epoch != weir_live.swaps) {
 		own->epoch = weir_live.swaps;
 		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) | (negated_nice(p) ? DIRTY_PRIORITY : 0) |
-			      (own->group ? DIRTY_GROUP : 0);
+			      (own->group ? DIRTY_GROUP : 0) | (is_batch(p) ? DIRTY_POLICY : 0);
 	}
 	if (own->dirty)
 		tell_changes(p, own);
@@ -447,7 +447,7 @@ int weir_set_weight(u64 *ctx)
 	IN_ARENA;
 	if (!own || !own->task)
 		return 0;
-	own->dirty |= DIRTY_PRIORITY;
+	own->dirty |= DIRTY_PRIORITY | DIRTY_POLICY;
 	/* A task that starves for its low priority may have been given a higher one for that reason: tell soon. */
 	if (weir_load(&task_of(own)->state) == WEIR_SCHEDULABLE)
 		weir_store(&NEWS(weir_port_cpu())->priority, p->pid);

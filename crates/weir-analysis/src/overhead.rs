@@ -37,6 +37,9 @@ pub enum Switching {
     PerJob(u64),
     /// At most once an interval of so many ns on each CPU.
     PerInterval(u64),
+    /// Only at ticks of so many ns: at most once a tick on each CPU, and at most so often a job, 0: once each tick of its
+    /// execution.
+    AtTicks { ns: u64, per_job: u64 },
 }
 
 impl Policy {
@@ -47,10 +50,26 @@ impl Policy {
             Policy::Fixed(_) | Policy::Edf | Policy::EdfUs { .. } | Policy::RmUs => Switching::PerJob(2),
             Policy::Edzl => Switching::PerJob(4),
             Policy::Llf { tick_ns } => Switching::PerInterval((*tick_ns).max(1)),
+            Policy::Ticked { tick_ns, by } => {
+                let per_job = match by.switching() {
+                    Switching::PerJob(n) => n,
+                    _ => 0,
+                };
+                Switching::AtTicks { ns: (*tick_ns).max(1), per_job }
+            }
             Policy::Optimal { quantum_ns } if *quantum_ns > 0 => Switching::PerInterval(*quantum_ns),
             // McNaughton's rule between two deadlines: at most two switches a task in each such interval.
             Policy::Optimal { .. } => Switching::PerJob(4),
             Policy::Partitioned { local, .. } => local.switching(),
+        }
+    }
+
+    /// The tick that drives its decisions, ns; 0: none does.
+    pub fn tick_ns(&self) -> u64 {
+        match self {
+            Policy::Llf { tick_ns } | Policy::Ticked { tick_ns, .. } => *tick_ns,
+            Policy::Partitioned { local, .. } => local.tick_ns(),
+            _ => 0,
         }
     }
 }
@@ -79,6 +98,22 @@ impl Overheads {
                 tasks.iter().fold(Exact::zero(), |sum, t| sum + ratio(n * cost, t.period))
             }
             Switching::PerInterval(ns) => whole(u64::from(m)) * ratio(cost, ns),
+            Switching::AtTicks { ns, per_job } => {
+                let switches = |t: &Task| if per_job > 0 { per_job } else { t.wcet.div_ceil(ns) };
+                let jobs =
+                    tasks.iter().fold(Exact::zero(), |sum, t| sum + ratio(switches(t) * cost, t.period));
+                jobs.min(whole(u64::from(m)) * ratio(cost, ns))
+            }
+        }
+    }
+
+    /// The same for a policy whose decisions a tick drives: its own, with a decision each, instead of the kernel's.
+    #[must_use]
+    pub fn driven_by(&self, policy: &Policy) -> Self {
+        match policy.tick_ns() {
+            0 => *self,
+            ns if self.is_zero() => Self { tick_period_ns: ns, ..*self },
+            ns => Self { tick_ns: self.tick_ns + self.decision_ns, tick_period_ns: ns, ..*self },
         }
     }
 
@@ -97,7 +132,7 @@ impl Overheads {
             let mut wcet = u128::from(t.wcet) + releases * release;
             match policy.switching() {
                 Switching::PerJob(n) => wcet += u128::from(n) * cost,
-                Switching::PerInterval(ns) => {
+                Switching::PerInterval(ns) | Switching::AtTicks { ns, .. } => {
                     // Of each interval only what a switch leaves is work.
                     let left = u128::from(ns).checked_sub(cost).filter(|l| *l > 0)?;
                     wcet = (wcet * u128::from(ns)).div_ceil(left) + cost;
@@ -136,6 +171,32 @@ mod tests {
             ratio(200, 10_000) + ratio(200, 20_000)
         );
         assert_eq!(costs.tick_share(), ratio(1, 400));
+    }
+
+    /// A policy that decides at ticks pays for its own ticks (1); as hardware it pays for switches alone (2), and a job
+    /// switches at most once each tick of its execution.
+    #[test]
+    fn ticks_of_the_policy() {
+        let tasks = [Task::implicit(1_000, 10_000), Task::implicit(250, 20_000)];
+        let costs = Overheads {
+            switch_ns: 10,
+            decision_ns: 2,
+            tick_ns: 3,
+            tick_period_ns: 4_000,
+            ..Overheads::default()
+        };
+        let llf = Policy::Ticked { tick_ns: 100, by: Box::new(Policy::Llf { tick_ns: 100 }) };
+        let edf = Policy::Ticked { tick_ns: 100, by: Box::new(Policy::Edf) };
+        let of = |policy: &Policy| costs.driven_by(policy);
+        assert_eq!(of(&llf).tick_share(), ratio(5, 100));
+        assert_eq!(of(&Policy::Edf), costs);
+        let twelve = |n| ratio(n * 12, 1);
+        let two = |n: u64, k: u64| twelve(n) / whole(10_000) + twelve(k) / whole(20_000);
+        assert_eq!(of(&llf).switch_share(&tasks, 1, &llf, false), two(10, 3));
+        assert_eq!(of(&edf).switch_share(&tasks, 1, &edf, false), two(2, 2));
+        // Never more than one a tick and CPU.
+        let busy = vec![Task::implicit(9_000, 10_000); 9];
+        assert_eq!(of(&llf).switch_share(&busy, 2, &llf, false), whole(2) * ratio(12, 100));
     }
 
     #[test]

@@ -33,6 +33,12 @@ pub enum Policy {
     Llf {
         tick_ns: u64,
     },
+    /// The same as `by`, but all decisions are made at ticks: a job waits for the tick after its release, and a CPU for that
+    /// after the end of its job.
+    Ticked {
+        tick_ns: u64,
+        by: Box<Policy>,
+    },
     /// Optimal for implicit deadlines; `quantum_ns` 0: no quanta.
     Optimal {
         quantum_ns: u64,
@@ -77,7 +83,9 @@ pub fn analyze_beyond(declared: &[Task], tasks: &[Task], m: u32, policy: &Policy
     assert_eq!(declared.len(), tasks.len(), "they are the same tasks");
     let milder = !can_be_synchronous(tasks);
     let mut found = vec![global_bounds::feasible(tasks, m, milder)];
-    if let Policy::Partitioned { fit, bound_pct, local } = policy {
+    if let Policy::Ticked { tick_ns, by } = policy {
+        found.extend(ticked(declared, tasks, m, *tick_ns, by));
+    } else if let Policy::Partitioned { fit, bound_pct, local } = policy {
         found.push(partitioned(declared, tasks, m, *fit, *bound_pct, local));
     } else if m == 1 {
         found.extend(one_cpu(declared, tasks, policy, milder));
@@ -89,6 +97,30 @@ pub fn analyze_beyond(declared: &[Task], tasks: &[Task], m: u32, policy: &Policy
         found = found.into_iter().map(|f| if plans(&f) { f.inapplicable(UNFORESEEN) } else { f }).collect();
     }
     found
+}
+
+/// The tests of the policy that decides at ticks, for jobs that come and go at ticks only: what lies between a release or an
+/// end and the next tick counts as jitter and as execution. Where all lies on ticks anyway, nothing is added, and an exact
+/// test stays one; else a failure says nothing.
+fn ticked(told: &[Task], tasks: &[Task], m: u32, tick_ns: u64, by: &Policy) -> Vec<Finding> {
+    let aligned: Option<Vec<Task>> = tasks.iter().map(|t| on_ticks(t, tick_ns)).collect();
+    let Some(aligned) = aligned else { return Vec::new() };
+    let exact = aligned == tasks;
+    let told: Vec<Task> = if told == tasks { aligned.clone() } else { told.to_vec() };
+    analyze_beyond(&told, &aligned, m, by)
+        .into_iter()
+        .filter(|f| f.id != "feasible")
+        .map(|f| f.unless(!exact, "with times rounded up to ticks"))
+        .collect()
+}
+
+/// The task as a scheduler sees it that looks at ticks only; `None` where it does not fit into numbers.
+fn on_ticks(t: &Task, tick_ns: u64) -> Option<Task> {
+    let on = |ns: u64| ns.is_multiple_of(tick_ns.max(1));
+    let comes_on_ticks = on(t.period) && on(t.offset) && t.jitter == 0 && !t.sporadic;
+    let jitter = if comes_on_ticks { 0 } else { t.jitter.checked_add(tick_ns)? };
+    let wcet = t.wcet.div_ceil(tick_ns.max(1)).checked_mul(tick_ns.max(1))?;
+    Some(Task { wcet, jitter, ..t.clone() })
 }
 
 /// The conclusion of several tests: one that is sure decides.
@@ -125,7 +157,7 @@ fn one_cpu(declared: &[Task], tasks: &[Task], policy: &Policy, milder: bool) -> 
         }
         Policy::RmUs => vec![global_bounds::rm_us(tasks, 1)],
         Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, 1, *quantum_ns)],
-        Policy::Llf { .. } | Policy::Partitioned { .. } => Vec::new(),
+        Policy::Llf { .. } | Policy::Ticked { .. } | Policy::Partitioned { .. } => Vec::new(),
     }
 }
 
@@ -160,7 +192,7 @@ fn many_cpus(declared: &[Task], tasks: &[Task], m: u32, policy: &Policy) -> Vec<
         }
         Policy::RmUs => vec![global_bounds::rm_us(tasks, m)],
         Policy::Optimal { quantum_ns } => vec![global_bounds::optimal(tasks, m, *quantum_ns)],
-        Policy::Llf { .. } | Policy::Partitioned { .. } => Vec::new(),
+        Policy::Llf { .. } | Policy::Ticked { .. } | Policy::Partitioned { .. } => Vec::new(),
     }
 }
 
@@ -256,6 +288,24 @@ mod tests {
         for policy in [rm, Policy::Edf, Policy::Edzl, Policy::Optimal { quantum_ns: 0 }] {
             assert_eq!(conclude(&analyze(&tasks, 2, &policy)), Verdict::Schedulable, "{policy:?}");
         }
+    }
+
+    /// What decides at ticks has the tests of its policy, with times as the ticks show them.
+    #[test]
+    fn ticks_round_up() {
+        let ticked = |tick_ns| Policy::Ticked { tick_ns, by: Box::new(Policy::Edf) };
+        // 0.95 of a CPU where all lies on ticks; ends between ticks make it 1.05.
+        let tasks = [Task::implicit(5, 10), Task::implicit(9, 20)];
+        let with = |tick| conclude(&analyze(&tasks, 1, &ticked(tick)));
+        assert_eq!(with(1), Verdict::Schedulable);
+        assert_eq!(with(10), Verdict::Undecided);
+        // On ticks of 5 the second takes 10; sporadic releases come up to a tick late.
+        assert_eq!(with(5), Verdict::Schedulable);
+        let sporadic = tasks.map(|t| Task { sporadic: true, ..t });
+        assert_eq!(conclude(&analyze(&sporadic, 1, &ticked(5))), Verdict::Undecided);
+        // An overload is one with ticks, too.
+        let over = [Task::implicit(6, 10), Task::implicit(10, 20)];
+        assert_eq!(conclude(&analyze(&over, 1, &ticked(10))), Verdict::Unschedulable);
     }
 
     #[test]

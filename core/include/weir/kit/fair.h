@@ -164,6 +164,13 @@ int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 		    struct weir_fair weir_mem *f);
 /* For how long @t wants to run at a time, ns; 0: as others do. O(1). */
 u64 weir_fair_latency(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* Linux: what computes in batches preempts nobody when it wakes, except SCHED_IDLE. O(1), where somebody answers POLICY. */
+WEIR_INLINE int weir_fair_is_batch(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	return weir_subs(s, WEIR_TOPIC_POLICY)->responder &&
+	       weir_property(s, WEIR_TOPIC_POLICY, t) == WEIR_POLICY_BATCH;
+}
+
 /* @f begins a turn: what of its penalty holds for that, and where it stands. O(1). */
 int weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 		    struct weir_fair weir_mem *f);

@@ -235,3 +235,19 @@ fn a_simso_file_brings_machine_and_scheduler() {
         ran.stderr
     );
 }
+
+/// What docs/real-time.md says of its examples: a longer period makes a deadline be missed, and so do coarse slots.
+#[test]
+fn examples_of_real_time() {
+    let misses = |args: &[&str]| {
+        let all = [&["run", "--costs", "zero", "--json"], args].concat();
+        json(&good(&all))["totals"]["deadline_misses"].as_u64().expect("a count")
+    };
+    assert_eq!(misses(&["rm", "-m", "smp-2", "-w", "anomaly"]), 0);
+    assert_eq!(misses(&["rm", "-m", "smp-2", "-w", "anomaly-longer"]), 1);
+    let slots = |tick: &str| {
+        misses(&["edf-tick", "-m", "smp-1", "-w", "pogen", "--set", &format!("edf.tick={tick}")])
+    };
+    assert!(slots("1ms") > 0);
+    assert_eq!(slots("100us"), 0);
+}

@@ -12,22 +12,22 @@ const TICK_NS: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `laxity` with `eager = false`: decides for all CPUs, as the engine.
-    Laxity,
+    /// `laxity` with `eager = false`: decides for all CPUs, as the engine, by laxity, deadline, or deadline until zero laxity.
+    Laxity(u32),
     /// Orders: at each tick all CPUs give up their tasks and ask anew.
     Edf,
     Edzl,
 }
 
 impl Kind {
-    fn topology(self) -> &'static str {
+    fn topology(self) -> String {
         match self {
-            Kind::Laxity => {
+            Kind::Laxity(by) => format!(
                 "annotate affinity, deadline, executed, job;\n\
-                 entry -> p :: laxity(tick = 1ms, eager = false) -> each cpu { -> cpu };"
-            }
-            Kind::Edf => "annotate affinity, deadline;\nentry -> edf -> cpus;",
-            Kind::Edzl => "annotate affinity, deadline, executed, job;\nentry -> edzl -> cpus;",
+                 entry -> p :: laxity(by = {by}, tick = 1ms, eager = false) -> each cpu {{ -> cpu }};"
+            ),
+            Kind::Edf => "annotate affinity, deadline;\nentry -> edf -> cpus;".into(),
+            Kind::Edzl => "annotate affinity, deadline, executed, job;\nentry -> edzl -> cpus;".into(),
         }
     }
 
@@ -36,7 +36,7 @@ impl Kind {
     pub fn agree(self, history: &History, got: &[Option<usize>], distinct: bool) -> Result<(), String> {
         let engine = &history.engine;
         let same = match self {
-            Kind::Laxity => engine.cpus() == got,
+            Kind::Laxity(_) => engine.cpus() == got,
             _ if distinct => {
                 let chosen = |cpus: &[Option<usize>]| {
                     let mut all: Vec<_> = cpus.iter().flatten().copied().collect();
@@ -78,7 +78,7 @@ pub struct Component {
 impl Component {
     pub fn new(kind: Kind, tasks: usize, cpus: usize) -> Component {
         let shape = MachineShape::flat(cpus as u32);
-        let source = Source { name: "twin.weir".into(), text: kind.topology().into() };
+        let source = Source { name: "twin.weir".into(), text: kind.topology() };
         let plan = weir_lang::compile(&source, &NoIncludes, catalog(), &shape, &[])
             .map_err(|all| all.iter().map(|d| d.to_string()).collect::<String>())
             .expect("the topology compiles")
@@ -185,7 +185,8 @@ impl Component {
             }
         }
         let mut messages: Vec<OutMsg> = Vec::new();
-        if self.kind != Kind::Laxity {
+        let decides = matches!(self.kind, Kind::Laxity(_));
+        if !decides {
             (0..self.running.len()).for_each(|cpu| self.relinquish(cpu));
         }
         self.timers(now_ns);
@@ -194,7 +195,7 @@ impl Component {
             self.sched.drain_messages(&mut messages);
             let wanted = messages.iter().filter(|m| m.topic == Topic::Preempt);
             let cpus: Vec<usize> = wanted.filter_map(|m| m.cpu).map(|c| c as usize).collect();
-            let some = self.kind == Kind::Laxity && !cpus.is_empty();
+            let some = decides && !cpus.is_empty();
             if some {
                 cpus.into_iter().for_each(|cpu| self.relinquish(cpu));
             }

@@ -64,7 +64,17 @@ const SIZES: &[(usize, usize)] = &[(8, 2), (5, 3), (16, 1), (3, 2), (24, 4), (64
 /// Same tasks on the same CPUs at every tick.
 #[test]
 fn laxity_decides_as_the_engine() {
-    compare(Kind::Laxity, Policy::Llf, false);
+    compare(Kind::Laxity(0), Policy::Llf, false);
+}
+
+#[test]
+fn deadlines_decide_as_the_engine() {
+    compare(Kind::Laxity(1), Policy::Edf, false);
+}
+
+#[test]
+fn deadlines_until_zero_laxity_decide_as_the_engine() {
+    compare(Kind::Laxity(2), Policy::Edzl, false);
 }
 
 /// Same urgencies at every tick: which of several equals runs is a matter of arrival there, of numbers here.
@@ -92,11 +102,11 @@ fn another_rule_is_noticed() {
     let mut history = History::new(1, 8, 2, Policy::Llf);
     history.periodic_only();
     history.engine.keep = false;
-    let mut component = Component::new(Kind::Laxity, 8, 2);
+    let mut component = Component::new(Kind::Laxity(0), 8, 2);
     for _ in 0..400 {
         let tick = history.step();
         let got = component.tick(&history, &tick);
-        Kind::Laxity.agree(&history, &got, false).expect("the same decision as the engine");
+        Kind::Laxity(0).agree(&history, &got, false).expect("the same decision as the engine");
     }
 }
 

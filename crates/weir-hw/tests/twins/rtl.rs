@@ -142,7 +142,7 @@ fn run(
     let with_component = policy == Policy::Llf && seed.is_multiple_of(2);
     let mut component = with_component.then(|| {
         history.periodic_only();
-        Component::new(Kind::Laxity, built.tasks, built.cpus)
+        Component::new(Kind::Laxity(0), built.tasks, built.cpus)
     });
     history.engine.keep = with_component || !seed.is_multiple_of(3);
     let mut rtl = Rtl::new(built, policy, history.engine.keep);

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use weir_text::quantity;
+
 use super::{Op, TaskSpec, Workload};
 use crate::error::Error;
 
@@ -154,7 +156,33 @@ impl Builder {
             return Err(Error::workload("the workload has no task").help("describe at least one task"));
         }
         self.workload.machine_events.sort_by_key(|e| e.0);
+        self.warn_of_full_tasks();
         Ok(self.workload)
+    }
+
+    /// A job that computes for its whole period leaves nothing to anybody else, and nothing to what scheduling costs. The
+    /// models of real-time scheduling leave such tasks out (e < p).
+    fn warn_of_full_tasks(&mut self) {
+        let recurs = |t: &TaskSpec| t.program.iter().any(|op| matches!(op, Op::Release { .. }));
+        let full = |t: &&TaskSpec| {
+            t.timing.is_some_and(|t| t.period_ns > 0 && t.wcet_ns >= t.period_ns) && recurs(t)
+        };
+        let of = |t: &TaskSpec| t.timing.map_or((0, 0), |t| (t.wcet_ns, t.period_ns));
+        let count = self.workload.tasks.iter().filter(full).count();
+        let Some(first) = self.workload.tasks.iter().find(full) else { return };
+        let (wcet, period) = of(first);
+        let others = match count {
+            1 => String::new(),
+            n => format!(", and {} more tasks likewise", n - 1),
+        };
+        let text = format!(
+            "task `{}` computes for {} of each period of {}{others}: it needs a CPU for itself, and is late as soon as \
+             scheduling takes any time",
+            first.name,
+            quantity::show(wcet, quantity::TIME),
+            quantity::show(period, quantity::TIME)
+        );
+        self.warn(text);
     }
 }
 
@@ -235,6 +263,24 @@ mod tests {
         assert!(!spins_in_place(&nested));
         let after = [Op::Loop { count: None }, Op::Signal { condition: 0 }, Op::LoopEnd, Op::Run { ns: 5 }];
         assert!(spins_in_place(&after));
+    }
+
+    /// A job that fills its period is no task of the models, and late with any cost.
+    #[test]
+    fn full_tasks_are_told() {
+        let told = |wcet_ns| {
+            let mut b = Builder::new("t", Limits::default());
+            let timing = crate::Timing { period_ns: 10_000_000, deadline_ns: 10_000_000, wcet_ns };
+            b.task(TaskSpec::periodic("full", timing, 0)).expect("fits");
+            b.task(TaskSpec::periodic("two", timing, 0)).expect("fits");
+            b.finish().expect("it has tasks").warnings
+        };
+        assert_eq!(told(9_999_999), Vec::<String>::new());
+        let all = told(10_000_000);
+        assert!(
+            all[0].starts_with("task `full` computes for 10ms of each period of 10ms, and 1 more"),
+            "{all:?}"
+        );
     }
 
     #[test]

@@ -159,6 +159,9 @@ impl Sim<'_> {
         let cpu = &self.cpus[c as usize];
         if cpu.mode == Mode::Kernel {
             self.flush_calls(c);
+            if self.wake_next(c)? {
+                return Ok(());
+            }
             if self.cpus[c as usize].cur != NONE {
                 return self.go_on(c);
             }

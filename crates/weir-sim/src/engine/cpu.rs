@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! CPUs: what each does at the moment, how fast it is, what it draws, how far it is from others.
 
+use std::collections::VecDeque;
+
 use weir_core::event::{Call, CpuNo};
 
 use super::task::{NEVER, NONE};
@@ -57,6 +59,8 @@ pub struct Cpu {
     /// Decisions in a row that let a task run hardly at all, and the instance that published the last PREEMPT.
     pub fruitless: u32,
     pub told_by: u32,
+    /// Tasks that its task has let go all at once and that it wakes one after the other.
+    pub to_wake: VecDeque<u32>,
     /// Kernel work under way, reported to observers when it ends: call, time, time in lock queues.
     pub calls: Vec<(Call, u64, u64)>,
 
@@ -106,6 +110,7 @@ impl Cpu {
             fruitless: 0,
             told_by: NONE,
             tick_at: NEVER,
+            to_wake: VecDeque::new(),
             calls: Vec::new(),
             host: shape.host.unwrap_or(cpu),
             core: shape.core,

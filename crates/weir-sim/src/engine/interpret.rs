@@ -136,12 +136,12 @@ impl Sim<'_> {
             }
             Op::Barrier { barrier } => {
                 let (pass, others) = self.objects.barriers[barrier as usize].arrive(no);
-                for other in others {
-                    match self.tasks[other as usize].at_barrier {
-                        NONE => self.wake(other, c)?,
-                        _ => self.let_go(other),
-                    }
+                let spins = |t: &TaskNo| self.tasks[*t as usize].at_barrier != NONE;
+                let (spinning, blocked): (Vec<_>, _) = others.into_iter().partition(spins);
+                for other in spinning {
+                    self.let_go(other);
                 }
+                self.wake_all(blocked, c)?;
                 match (pass, self.workload.barrier_spin.get(&barrier)) {
                     (Pass::Go, _) => Ok(Next::Op),
                     (Pass::Wait, Some(&ns)) if ns > 0 => {
@@ -156,10 +156,11 @@ impl Sim<'_> {
                 self.wait(c, no, Wait::Event(event))
             }
             Op::Resume { event } => {
-                for other in std::mem::take(&mut self.objects.events[event as usize].waiters) {
-                    self.wakeup_job(other, self.now, c)?;
-                    self.wake(other, c)?;
+                let others = std::mem::take(&mut self.objects.events[event as usize].waiters);
+                for other in &others {
+                    self.wakeup_job(*other, self.now, c)?;
                 }
+                self.wake_all(others, c)?;
                 Ok(Next::Op)
             }
             Op::Await { event } => {

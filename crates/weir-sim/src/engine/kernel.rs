@@ -5,6 +5,8 @@
 //! A call changes the scheduler's state at the instant of its event; its cost then keeps the calling
 //! CPU busy, and what it causes elsewhere (interrupts) happens when the cost is paid.
 
+use std::collections::VecDeque;
+
 use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, OpKind, Topic, catalog, error_name};
 
@@ -317,6 +319,9 @@ impl Sim<'_> {
 
     /// `c` chooses its next task.
     pub fn choose(&mut self, c: CpuNo) -> Result<()> {
+        if self.wake_next(c)? {
+            return Ok(());
+        }
         self.flush_calls(c);
         let cpu = &mut self.cpus[c as usize];
         cpu.choosing = false;
@@ -476,6 +481,29 @@ impl Sim<'_> {
         self.account(h, call);
         self.tell_place(no);
         Ok(())
+    }
+
+    /// Wake tasks that `by` has let go all at once: one after the other, each when the call for the one before is paid, so
+    /// that other CPUs come in between. Without costs all are woken now.
+    pub fn wake_all(&mut self, others: Vec<TaskNo>, by: CpuNo) -> Result<()> {
+        let mut others = VecDeque::from(others);
+        let by_itself = self.charging && self.caller(by) == by;
+        while let Some(next) = others.pop_front() {
+            self.wake(next, by)?;
+            if by_itself && self.cpus[by as usize].mode != Mode::Run {
+                self.cpus[by as usize].to_wake.append(&mut others);
+            }
+        }
+        Ok(())
+    }
+
+    /// `c` is through with a call: wake the next of those that it has let go. False if there is none.
+    pub fn wake_next(&mut self, c: CpuNo) -> Result<bool> {
+        let Some(next) = self.cpus[c as usize].to_wake.pop_front() else { return Ok(false) };
+        self.flush_calls(c);
+        self.wake(next, c)?;
+        self.rekey(c);
+        Ok(true)
     }
 
     /// Publish a message about a task; the caller accounts for it with what follows.

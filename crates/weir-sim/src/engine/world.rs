@@ -65,6 +65,7 @@ impl<'a> Sim<'a> {
             self.warn(format!("CPU {c} stayed online at {} ns: it was the last one", self.now));
             return Ok(());
         }
+        while self.wake_next(c)? {}
         if self.cpus[c as usize].cur != NONE {
             self.part(c, Stop::Preempted, true)?;
         }

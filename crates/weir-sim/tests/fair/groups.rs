@@ -80,6 +80,38 @@ fn groups_within_groups() {
     }
 }
 
+/// Two groups of equal weight with a task each that differ in their penalties only: these count within a group, so both
+/// have half, where without groups one has three times what the other has.
+#[test]
+fn penalties_leave_groups_alone() {
+    let of = |rates: &str| format!("[[profile]]\nname = \"{rates}\"\nrates = \"l1={rates}\"\n");
+    let task = |name: &str, rates: &str, group: &str| {
+        format!("[[task]]\nname = \"{name}\"\nprofile = \"{rates}\"\n{group}{HOG}")
+    };
+    let all = format!("{}{}", of("0%"), of("100%"));
+    let alone = format!("{all}{}{}", task("good", "0%", ""), task("bad", "100%", ""));
+    let groups = format!(
+        "[[group]]\nname = \"good\"\n[[group]]\nname = \"bad\"\n{all}{}{}",
+        task("g", "0%", "group = \"good\"\n"),
+        task("b", "100%", "group = \"bad\"\n")
+    );
+    // The bad one's two equals within its group divide its half among themselves, as their penalties say.
+    let within = format!("{groups}{}", task("c", "0%", "group = \"bad\"\n"));
+    for policy in ["cfs", "eevdf"] {
+        let share = |weight: &str, text: &str, group: &str| {
+            let topology = format!("annotate affinity, {weight}, fair, pmc_fair; entry -> {policy} -> cpus;");
+            let seen = run(&topology, &Machine::smp(1), &toml(text), 8000);
+            seen.ran[group] as f64 / (8000 * MS) as f64
+        };
+        let bad = share("weight", &alone, "bad");
+        assert!((bad - 0.25).abs() < 0.01, "{policy}, alone: {bad}");
+        for text in [&groups, &within] {
+            let bad = share("group_weight", text, "bad");
+            assert!((bad - 0.5).abs() < 0.01, "{policy}: {bad}");
+        }
+    }
+}
+
 /// Half a CPU and one and a half, on four CPUs that are otherwise idle.
 #[test]
 fn a_group_has_no_more_than_its_quota() {

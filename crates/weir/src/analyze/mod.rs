@@ -222,13 +222,21 @@ fn section(named: Named, tasks: &[Task], cpus: u32, mixed: bool, overheads: &Ove
     let Some(policy) = named.policy else {
         let milder = !weir_analysis::task::can_be_synchronous(tasks);
         let found = vec![weir_analysis::global_bounds::feasible(tasks, cpus, milder)];
-        return Section { name: named.name, plain: judged(found, mixed), costly: None, shares: None };
+        return Section {
+            name: named.name,
+            plain: judged(found, mixed),
+            costly: None,
+            shares: None,
+            tick: None,
+        };
     };
+    let overheads = &overheads.driven_by(&policy);
     let plain = judged(run_tests(tasks, cpus, &policy), mixed);
     let migrates = policy.migrates(cpus);
     let shares = (!overheads.is_zero()).then(|| overheads.switch_share(tasks, cpus, &policy, migrates));
     let costly = (!overheads.is_zero()).then(|| inflated(tasks, cpus, &policy, mixed, overheads));
-    Section { name: named.name, plain, costly, shares }
+    let tick = (!overheads.is_zero()).then(|| overheads.tick_share());
+    Section { name: named.name, plain, costly, shares, tick }
 }
 
 /// The tests again with computing times that hold the costs. A failure says nothing: costs are upper bounds.

@@ -24,6 +24,8 @@ pub struct Section {
     pub costly: Option<Judged>,
     /// Share of a CPU that switches take.
     pub shares: Option<Exact>,
+    /// Share of each CPU that ticks take: the policy's, where its decisions are driven by them.
+    pub tick: Option<Exact>,
 }
 
 /// The whole answer.
@@ -69,14 +71,13 @@ impl Report {
             })
         };
         let judged = |j: &Judged| json!({ "verdict": j.verdict.to_string(), "tests": j.found.iter().map(test).collect::<Vec<_>>() });
-        let tick = float(&self.overheads.tick_share());
         let section = |s: &Section| {
             let mut value = judged(&s.plain);
             value["policy"] = s.name.clone().into();
             if let Some(costly) = &s.costly {
                 value["with_costs"] = judged(costly);
             }
-            if let Some(share) = &s.shares {
+            if let Some((share, tick)) = s.shares.as_ref().zip(s.tick.as_ref().map(float)) {
                 value["overhead"] = json!({
                     "switches": float(share), "tick": tick,
                     "formula_1": float(share) + tick * f64::from(self.cpus), "formula_2": float(share),
@@ -147,7 +148,7 @@ impl Report {
         text.push_str(&columns(&rows));
         if let Some(share) = &section.shares {
             let cost = shown_f64(share).unwrap_or(f64::MAX) * 100.0;
-            let ticks = shown_f64(&self.overheads.tick_share()).unwrap_or(0.0) * 100.0;
+            let ticks = section.tick.as_ref().and_then(shown_f64).unwrap_or(0.0) * 100.0;
             let _ =
                 writeln!(text, "  switches take at most {cost:.2} % of one CPU, ticks {ticks:.3} % of each");
         }

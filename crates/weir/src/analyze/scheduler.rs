@@ -61,7 +61,16 @@ fn single(part: &Part<'_>, cpus: u32) -> Option<Policy> {
         "edf_us" => Policy::EdfUs { threshold_pct: param(part, "threshold") },
         "edzl" => Policy::Edzl,
         "llf" => Policy::Llf { tick_ns: param(part, "tick") },
-        "laxity" if param(part, "eager") == 1 => Policy::Llf { tick_ns: param(part, "tick") },
+        "laxity" => {
+            let tick_ns = param(part, "tick");
+            let by = match param(part, "by") {
+                0 => Policy::Llf { tick_ns },
+                1 => Policy::Edf,
+                _ => Policy::Edzl,
+            };
+            let driven = param(part, "eager") == 0 && tick_ns > 0;
+            if driven { Policy::Ticked { tick_ns, by: Box::new(by) } } else { by }
+        }
         // Without the tie rules it is EPDF, which is optimal on two CPUs only.
         "pd2" if param(part, "ties") == 1 || cpus <= 2 => {
             Policy::Optimal { quantum_ns: param(part, "quantum") }
