@@ -22,9 +22,8 @@ Examples:
   runweir reproduce cobas-8.5 --out results  data, pictures and verdicts in a folder
   runweir reproduce --all --out experiments --force   all experiments, and RESULTS.md
 
-Each claim of the source gets a verdict (holds, partly, does not hold; calibrated: a cost was fitted to it,
-so that it is no finding), with the measured figure beside the
-source's. --out writes result.json and a .csv and an .svg per table and picture; all of them or none.
+Each claim gets a verdict (holds, partly, does not hold; no findings are: calibrated, a cost was fitted to it; vacuous, the
+effect that it limits is absent here; own, it is ours), with the measured figure beside the source's and the bound. --out writes result.json and a .csv and an .svg per table and picture; all of them or none.
 Exit status 0 for every verdict. Ctrl-C ends without results.")]
 pub struct ReproduceArgs {
     /// Experiment: an id or alias from the list; default: show the list

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::Error;
 use crate::average::{METRICS, Metric, Numbers, Summary};
 use crate::matrix::{self, Config};
-use crate::penalty::{Level, Model};
+use crate::penalty::{Level, Model, Policy};
 use crate::run::{PROGRAMS, Setting, run};
 use crate::tree::forest;
 
@@ -23,11 +23,13 @@ pub struct Plan {
     pub ablations: bool,
     /// Only the configurations that look at this cache.
     pub only: Option<Level>,
+    /// Only the thesis's best configuration and its baseline.
+    pub best: bool,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { runs: 30, first_seed: 1, ablations: true, only: None }
+        Self { runs: 30, first_seed: 1, ablations: true, only: None, best: false }
     }
 }
 
@@ -51,6 +53,10 @@ pub fn configs(plan: &Plan) -> Vec<Config> {
     if plan.ablations {
         all.extend(matrix::ablations());
         all.extend(matrix::slice_rules());
+    }
+    if plan.best {
+        let best = Config::new(Level::L1, Model::CacheOnly, Some(Policy::Reward));
+        return vec![baseline(&best), best];
     }
     all.retain(|c| plan.only.is_none_or(|level| c.level == level));
     all

@@ -20,6 +20,14 @@ pub const PROGRAMS: [&str; 3] = ["ffmpeg", "make", "octave"];
 /// The workloads.
 pub const WORKLOADS: [&str; 2] = ["wl1", "wl2"];
 
+/// The first workload with threads of Octave that yield now and then and do not wait for one another: what the thesis's gain
+/// is not to be had from.
+pub const APART: &str = "wl1-apart";
+
+/// What they do, and did in the workload.
+const WAITS: &str = "loop 80 { run 1600us..2400us; barrier round spin 100ms }";
+const YIELDS: &str = "loop 2 { loop 800 { run 100us; yield }; barrier round }";
+
 const MACHINE: &str = include_str!("../../../experiments/pmc-tables/machine.toml");
 const WL1: &str = include_str!("../../../experiments/pmc-tables/wl1.toml");
 const WL2: &str = include_str!("../../../experiments/pmc-tables/wl2.toml");
@@ -38,9 +46,15 @@ impl Setting {
     /// # Errors
     /// There is no such workload, or a file of ours is damaged.
     pub fn of(workload: &str) -> Result<Self, Error> {
+        let apart;
         let text = match workload {
             "wl1" => WL1,
             "wl2" => WL2,
+            APART => {
+                apart = WL1.replace(WAITS, YIELDS);
+                debug_assert_ne!(apart, WL1, "the workload's threads wait as they are said to");
+                &apart
+            }
             _ => return Err(Error(format!("no workload `{workload}`; there are {}", WORKLOADS.join(", ")))),
         };
         Self::read(MACHINE, workload, text)

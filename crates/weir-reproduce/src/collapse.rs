@@ -149,7 +149,7 @@ fn foresight(analysis: &contention::Report, cpus: u32) -> Vec<Claim> {
         let simulated = study.own.cycles as f64 * 1e9 / study.own.end_ns.max(1) as f64;
         claims.push(Claim::new(
             format!("the analysis foresees it: {ASKED} on {cpus} CPUs from runs with {fitted} and fewer"),
-            "collapse known from the field",
+            "-",
             format!(
                 "foreseen {:.0} % of the machine waiting and {} decisions a second, simulated {:.0} % and {}",
                 100.0 * f.wait_share,
@@ -174,7 +174,7 @@ fn foresight(analysis: &contention::Report, cpus: u32) -> Vec<Claim> {
     };
     claims.push(Claim::new(
         "it foresees the largest machine on which a tenth of the time at most is waited",
-        "(the analysis is only wished for, 9.4.3)",
+        "-",
         format!("foreseen {} CPUs, simulated {}", size(study.foreseen), size(study.found)),
         Judged::of(
             near <= 1.25,

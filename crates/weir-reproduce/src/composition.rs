@@ -12,7 +12,7 @@ use weir_model::{Costs, Machine};
 use crate::lab::{self, Calls, Done, Figures, Lab, Run};
 use crate::native;
 use crate::registry::Experiment;
-use crate::report::{Claim, Judged, Line, Picture, Report, Table, short};
+use crate::report::{Claim, FAR, Judged, Line, NEAR, Picture, Report, Table, short};
 
 pub const EXPERIMENT: Experiment = Experiment {
     id: "cobas-8.6",
@@ -149,17 +149,23 @@ fn claims(
             Judged::near(ratio(&us, c), ratio(source, c), 1.05, 1.3),
         ));
     }
-    let (one, six) = (&points[&(0, 1)], &points[&(0, 6)]);
-    let more = six.stages_ns.saturating_sub(one.stages_ns) as f64;
-    let share = more / (six.end_ns as f64 - more).max(1.0) * 1e3;
+    // The source's text compares five stages with four: 20.62 and 16.80 ms of 1.222 s.
+    let (few, many) = (STAGES[3], STAGES[4]);
+    let (few, many) = if points.contains_key(&(0, few)) { (few, many) } else { (1, 2) };
+    let (less, more) = (&points[&(0, few)], &points[&(0, many)]);
+    let extra = more.stages_ns.saturating_sub(less.stages_ns) as f64 / f64::from(many - few);
+    let share = extra / (more.end_ns as f64 - extra).max(1.0) * 1e3;
     claims.push(
         Claim::new(
-            "seen from the whole system six stages instead of one cost little",
-            "1.66 ‰ as printed; the formula's numbers give 3.1 ‰",
-            format!("{share:.2} ‰"),
-            Judged::of(share <= 16.0, share <= 50.0, "at most 16 ‰, as in the source's table; partly 50 ‰"),
+            "seen from the whole system one stage more costs little: five stages instead of four",
+            "3.1 ‰ (20.62 - 16.80 ms of 1.222 s; 1.66 ‰ is printed)",
+            format!("{share:.2} ‰ ({many} stages instead of {few})"),
+            Judged::near(share, 3.1, NEAR, FAR),
         )
-        .remark("the printed numbers are those of one stage more; six stages for one are about 1.6 % in the source's own table"),
+        .remark(
+            "the stage has the source's cost (it was fitted), so this is how often tasks go through the graph: \
+             once in so many microseconds of hackbench's own work, which is 1 us a message here",
+        ),
     );
     let first = native[0];
     let added: Vec<f64> = native.windows(2).map(|w| w[1] - w[0]).collect();
@@ -176,7 +182,8 @@ fn claims(
             ),
             Judged::of(even, mean > 0.0, "each within 25 % of their mean; partly if they cost anything"),
         )
-        .remark("wall-clock time of this computer: not the same each time"),
+        .own()
+        .remark("wall-clock time of this computer: not the same each time. The source's 214 ns are of a simulated 2 GHz core"),
     );
     claims
 }

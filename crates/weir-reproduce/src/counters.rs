@@ -9,7 +9,7 @@ use weir_pmc::experiment::{Plan, Results, baseline, experiment};
 use weir_pmc::matrix::{self, Config, Scale};
 use weir_pmc::penalty::{Level, Model, Policy};
 use weir_pmc::report::{self as pmc, Gain};
-use weir_pmc::run::WORKLOADS;
+use weir_pmc::run::{APART, WORKLOADS};
 
 use crate::lab::{Done, Halt, Lab};
 use crate::registry::Experiment;
@@ -39,12 +39,14 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
         lab.watch().one();
         !lab.stopped()
     };
-    let results = match experiment(&plan, workloads, &progress) {
-        Ok(results) => results,
-        Err(_) if lab.stopped() => return Err(Halt::Interrupted),
-        Err(e) => return Err(Fault::system(e.to_string(), "this is a fault of ours").into()),
+    let made = |plan: &Plan, workloads: &[&str]| match experiment(plan, workloads, &progress) {
+        Ok(results) => Ok(results),
+        Err(_) if lab.stopped() => Err(Halt::Interrupted),
+        Err(e) => Err(Fault::system(e.to_string(), "this is a fault of ours").into()),
     };
-    report(&results).map_err(|e| Fault::system(e.to_string(), "this is a fault of ours").into())
+    let results = made(&plan, workloads)?;
+    let apart = made(&Plan { best: true, ..plan }, &[APART])?;
+    report(&results, &apart).map_err(|e| Fault::system(e.to_string(), "this is a fault of ours").into())
 }
 
 /// The thesis's best configuration.
@@ -61,7 +63,7 @@ fn clear(gain: Option<Gain>) -> bool {
     gain.is_some_and(|g| g.percent > g.margin)
 }
 
-fn report(results: &Results) -> Result<Report, weir_pmc::Error> {
+fn report(results: &Results, apart: &Results) -> Result<Report, weir_pmc::Error> {
     let rows = pmc::deviations(results)?;
     let mut report = Report::default();
     let mut claims = Vec::new();
@@ -73,9 +75,9 @@ fn report(results: &Results) -> Result<Report, weir_pmc::Error> {
             "144 values of tables 5.4 to 5.12",
             format!("{:.1} points off in the mean, {:.1} at most", p.mean_deviation, p.largest),
             Judged::of(
+                p.mean_deviation <= 1.0 && p.largest <= 3.0,
                 p.mean_deviation <= 1.0,
-                p.mean_deviation <= 5.0,
-                "at most 1 point off in the mean; partly 5",
+                "at most 1 point off in the mean and 3 in any row; partly in the mean alone",
             ),
         )
         .remark("what is off is what our programs' rates are; from the tables' own rates the component gets all 96 \
@@ -137,6 +139,23 @@ fn report(results: &Results) -> Result<Report, weir_pmc::Error> {
         .remark("the ablations that the thesis did not run"),
     );
 
+    let gain = |r: &Results, workload: &str| pmc::gain(r, workload, &best());
+    claims.push(
+        Claim::new(
+            "what the gain comes from: threads that wait for one another and spin. The same workload without that wait",
+            "-",
+            format!("overall {} instead of {}", show(gain(apart, APART)), show(all)),
+            Judged::of(
+                clear(all) && gain(apart, APART).is_some_and(|g| g.percent + g.margin < all.map_or(0.0, |g| g.percent - g.margin)),
+                gain(apart, APART).map(|g| g.percent) < all.map(|g| g.percent),
+                "a gain with it, less without it beyond both intervals; partly less",
+            ),
+        )
+        .remark(
+            "a thread whose partner waits behind another program's slice spins for as long; shorter slices of the others \
+             end that sooner. Without the wait a shorter slice can only cost, as caches are refilled more often",
+        ),
+    );
     report.tables.push(gains(results));
     report.tables.push(published(&rows));
     report.drawings.push(("gains".into(), pmc::figure(results)));

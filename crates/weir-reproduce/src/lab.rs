@@ -157,7 +157,12 @@ fn compile(source: &Source, machine: &Machine, sets: &[(&str, &str, String)]) ->
 
 /// A workload by what `--workload` takes.
 pub fn workload(spec: &str) -> Done<Workload> {
-    Ok(machine::workload(spec, 1)?)
+    workload_with(spec, 1)
+}
+
+/// The same, drawn with this seed.
+pub fn workload_with(spec: &str, seed: u64) -> Done<Workload> {
+    Ok(machine::workload(spec, seed)?)
 }
 
 /// A workload given as TOML.

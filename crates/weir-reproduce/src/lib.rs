@@ -16,6 +16,7 @@ mod heterogeneity;
 mod hotpath;
 mod hw;
 pub mod lab;
+mod least_laxity;
 mod native;
 mod pause;
 pub mod recorded;

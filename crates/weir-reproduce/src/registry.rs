@@ -4,7 +4,8 @@
 use crate::lab::{Done, Lab};
 use crate::report::Report;
 use crate::{
-    adaptation, collapse, composition, counters, foreign, gangs, hackbench, heterogeneity, hw, pause, scaling,
+    adaptation, collapse, composition, counters, foreign, gangs, hackbench, heterogeneity, hw,
+    least_laxity, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
@@ -29,6 +30,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     foreign::EXPERIMENT,
     pause::EXPERIMENT,
     collapse::EXPERIMENT,
+    least_laxity::EXPERIMENT,
     counters::EXPERIMENT,
     gangs::EXPERIMENT,
     hw::engine::E2,

@@ -22,6 +22,12 @@ pub enum Verdict {
     /// It holds because a cost or a parameter was fitted to it: no finding.
     #[serde(rename = "calibrated")]
     Calibrated,
+    /// It holds because the effect that it limits is absent here: no finding.
+    #[serde(rename = "vacuous")]
+    Vacuous,
+    /// It is no source's but ours; [`Claim::met`] says whether it holds.
+    #[serde(rename = "own")]
+    Own,
 }
 
 impl Verdict {
@@ -31,6 +37,8 @@ impl Verdict {
             Verdict::Partly => "partly",
             Verdict::Fails => "does not hold",
             Verdict::Calibrated => "calibrated",
+            Verdict::Vacuous => "vacuous",
+            Verdict::Own => "own",
         }
     }
 }
@@ -80,7 +88,10 @@ pub struct Claim {
     /// The figure measured here.
     pub here: String,
     pub verdict: Verdict,
-    /// The bound that the verdict applied.
+    /// What a claim of our own came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met: Option<Verdict>,
+    /// The bound that the verdict applied, which was stated before the measurement.
     #[serde(default)]
     pub bound: String,
     /// What one should know to judge it; may be empty.
@@ -89,6 +100,7 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// A claim with the source's figure, `-` if it has none, and ours.
     pub fn new(
         claim: impl Into<String>,
         source: impl Into<String>,
@@ -96,7 +108,10 @@ impl Claim {
         judged: Judged,
     ) -> Self {
         let (claim, source, here) = (claim.into(), source.into(), here.into());
-        Self { claim, source, here, verdict: judged.verdict, bound: judged.bound, remark: String::new() }
+        let Judged { verdict, bound } = judged;
+        let ours = source == "-";
+        let claim = Self { claim, source, here, verdict, met: None, bound, remark: String::new() };
+        if ours { claim.own() } else { claim }
     }
 
     /// Something was fitted to this figure, as the remark says: that it holds is no finding.
@@ -106,6 +121,33 @@ impl Claim {
             self.verdict = Verdict::Calibrated;
         }
         self.remark(remark)
+    }
+
+    /// What the claim limits does not happen here, as the remark says: that it holds is no finding.
+    #[must_use]
+    pub fn absent(mut self, remark: impl Into<String>) -> Self {
+        if self.verdict == Verdict::Holds {
+            self.verdict = Verdict::Vacuous;
+        }
+        self.remark(remark)
+    }
+
+    /// No source claims this; so it is, too, where the source is given as `-`.
+    #[must_use]
+    pub fn own(mut self) -> Self {
+        if self.verdict == Verdict::Own {
+            return self;
+        }
+        self.met = Some(std::mem::replace(&mut self.verdict, Verdict::Own));
+        self
+    }
+
+    /// The verdict for people: `holds`, `own: holds`.
+    pub fn word(&self) -> String {
+        match self.met {
+            Some(met) => format!("{}: {}", self.verdict.word(), met.word()),
+            None => self.verdict.word().into(),
+        }
     }
 
     #[must_use]
@@ -210,19 +252,9 @@ pub struct Record {
 }
 
 impl Record {
-    /// `3 hold, 1 partly, 0 do not`, and `1 calibrated` where one is.
+    /// `3 hold, 1 partly, 0 do not`, and `1 calibrated`, `1 vacuous`, `2 own (1 holds)` where there are such.
     pub fn verdicts(&self) -> String {
-        let count = |v: Verdict| self.claims.iter().filter(|c| c.verdict == v).count();
-        let calibrated = match count(Verdict::Calibrated) {
-            0 => String::new(),
-            n => format!(", {n} calibrated"),
-        };
-        format!(
-            "{} hold, {} partly, {} do not{calibrated}",
-            count(Verdict::Holds),
-            count(Verdict::Partly),
-            count(Verdict::Fails)
-        )
+        verdicts(self.claims.iter())
     }
 
     /// The claims as text for people.
@@ -230,7 +262,7 @@ impl Record {
         let quick = if self.quick { " (reduced sweep)" } else { "" };
         let mut text = format!("{}: {}{quick}\n  {}\n", self.id, self.title, self.source);
         for c in &self.claims {
-            let _ = write!(text, "\n  {:<14}{}\n", c.verdict.word(), c.claim);
+            let _ = write!(text, "\n  {:<14}{}\n", c.word(), c.claim);
             let _ = write!(text, "  {:<14}source: {}\n  {:<14}here:   {}\n", "", c.source, "", c.here);
             if !c.bound.is_empty() {
                 let _ = writeln!(text, "  {:<14}bound:  {}", "", c.bound);
@@ -259,11 +291,33 @@ impl Record {
                 cell(&c.source),
                 cell(&c.here),
                 cell(&c.bound),
-                c.verdict.word()
+                c.word()
             );
         }
         text
     }
+}
+
+/// Claims by verdict, in words; the kinds that are no findings of a source where there are any.
+pub fn verdicts<'a>(claims: impl Iterator<Item = &'a Claim> + Clone) -> String {
+    let count = |v: Verdict| claims.clone().filter(|c| c.verdict == v).count();
+    let mut text = format!(
+        "{} hold, {} partly, {} do not",
+        count(Verdict::Holds),
+        count(Verdict::Partly),
+        count(Verdict::Fails)
+    );
+    for kind in [Verdict::Calibrated, Verdict::Vacuous] {
+        if count(kind) > 0 {
+            let _ = write!(text, ", {} {}", count(kind), kind.word());
+        }
+    }
+    let own = count(Verdict::Own);
+    if own > 0 {
+        let met = claims.filter(|c| c.met == Some(Verdict::Holds)).count();
+        let _ = write!(text, ", {own} own ({met} hold{})", if met == 1 { "s" } else { "" });
+    }
+    text
 }
 
 /// Write data, pictures and the record into `folder` (empty, or ending with a slash) of `out`.
@@ -335,6 +389,12 @@ mod tests {
             |yes| Claim::new("a", "b", "c", Judged::of(yes, false, "d")).fitted("it was fitted").verdict;
         assert_eq!((fitted(true), fitted(false)), (Verdict::Calibrated, Verdict::Fails));
         assert_eq!([6.0, 21.0, 0.0].map(near), [Verdict::Partly, Verdict::Fails, Verdict::Fails]);
+        // What is absent is no finding, either; and what is ours says whether it holds.
+        let absent = Claim::new("a", "b", "c", Judged::of(true, false, "d")).absent("none");
+        assert_eq!(absent.verdict, Verdict::Vacuous);
+        let own = Claim::new("a", "-", "c", Judged::of(false, true, "d")).own();
+        assert_eq!((own.word().as_str(), own.met), ("own: partly", Some(Verdict::Partly)));
+        assert_eq!(verdicts([absent, own].iter()), "0 hold, 0 partly, 0 do not, 1 vacuous, 1 own (0 hold)");
     }
 
     #[test]

@@ -3,26 +3,21 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{Record, Verdict};
+use crate::report::{Record, verdicts};
 
 /// The page.
 pub fn page(records: &[&Record]) -> String {
-    let count = |v: Verdict| records.iter().flat_map(|r| &r.claims).filter(|c| c.verdict == v).count();
     let quick = if records.iter().any(|r| r.quick) { " (reduced sweeps)" } else { "" };
+    let claims = || records.iter().flat_map(|r| &r.claims);
     let mut text = format!(
         "# Results{quick}\n\n\
          Written by `runweir reproduce`; do not edit. Each claim of a source with the source's figure, the figure\n\
          measured here, and the verdict. What each experiment does is in the README of its folder.\n\n\
-         {} claims: {} hold, {} hold partly, {} do not{}.\n\n\
+         {} claims: {}. What is calibrated (a cost was fitted to it), vacuous (the effect that it limits is absent here) or our own\n\
+         counts as nothing that the sources found.\n\n\
          | experiment | source | verdicts |\n|---|---|---|\n",
-        records.iter().map(|r| r.claims.len()).sum::<usize>(),
-        count(Verdict::Holds),
-        count(Verdict::Partly),
-        count(Verdict::Fails),
-        match count(Verdict::Calibrated) {
-            0 => String::new(),
-            n => format!("; {n} are calibrated: a cost was fitted to them, so that they are no findings"),
-        },
+        claims().count(),
+        verdicts(claims()),
     );
     for r in records {
         let _ = writeln!(

@@ -26,7 +26,7 @@ impl Study<'_> {
             let mut row = vec![at.0.to_string(), at.1.to_string(), at.2.to_string()];
             let c = &p.calls;
             let (activate, schedule) = (c.activate(), c.schedule_us());
-            let all = &p.all;
+            let all = &p.calls;
             let of = |s: &Spent, all: &Spent| (s.mean_us(), all.calls);
             let values = [
                 of(&activate, &all.activate()),
