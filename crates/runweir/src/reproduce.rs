@@ -32,7 +32,7 @@ pub struct ReproduceArgs {
     /// Run all experiments
     #[arg(long, conflicts_with = "id")]
     pub all: bool,
-    /// A reduced sweep: all experiments take less than a minute together
+    /// A reduced sweep: all experiments take less than five minutes together
     #[arg(long)]
     pub quick: bool,
     /// Print the page RESULTS.md of the last full runs without running anything

@@ -267,6 +267,8 @@ fn numeric(
         let mut watch = Kernel { left: THREADS, end_ns: 0, over: &over, lab, events: 0 };
         let mut run = Run::new(machine, &plans[policy], &workload, costs);
         run.until = Some(&over);
+        // Daemons never end by themselves.
+        run.duration_ns = Some(60_000_000_000);
         lab.run(&run, &mut watch)?;
         Ok(watch.end_ns)
     })?;

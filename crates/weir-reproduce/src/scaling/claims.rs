@@ -203,6 +203,7 @@ impl Study<'_> {
                 words(|a| a.1),
                 Judged::of(good, false, "each within 5 % of the source"),
             )
+            .fitted("an iteration has the source's cost; that a call pays it once is how the graph is built")
         })
     }
 
