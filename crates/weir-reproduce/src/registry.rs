@@ -4,8 +4,8 @@
 use crate::lab::{Done, Lab};
 use crate::report::Report;
 use crate::{
-    adaptation, collapse, composition, counters, foreign, gangs, hackbench, heterogeneity, hw,
-    least_laxity, pause, scaling,
+    adaptation, collapse, composition, counters, foreign, gangs, hackbench, heterogeneity, hw, least_laxity,
+    pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
