@@ -139,6 +139,18 @@ static long number(const char *text, long least, long most)
 	return n;
 }
 
+static uint64_t seconds_ns(const char *text)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (*end || end == text || !(seconds >= 0.01 && seconds <= 3600)) {
+		fprintf(stderr, "waits: `%s` is not a time from 0.01 to 3600 s\n", text);
+		exit(2);
+	}
+	return (uint64_t)(seconds * 1e9);
+}
+
 int main(int argc, char **argv)
 {
 	static struct worker workers[MAX_WORKERS];
@@ -150,7 +162,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: waits SECONDS WORKERS WORK_US\n");
 		return 2;
 	}
-	end = now(CLOCK_MONOTONIC) + (uint64_t)number(argv[1], 1, 3600) * 1000000000u;
+	end = now(CLOCK_MONOTONIC) + seconds_ns(argv[1]);
 	nr = (int)number(argv[2], 2, MAX_WORKERS);
 	work_ns = (uint64_t)number(argv[3], 0, 1000000) * 1000u;
 	messages.ns = calloc(MAX_SAMPLES, sizeof(uint64_t));
