@@ -236,7 +236,7 @@ fn report(args: &BareArgs, setup: &Setup, results: &Results, out: Option<OutDir>
 
 fn counters(results: &Results) -> String {
     let mut text = String::new();
-    let per = |sum: u64, n: u64| if n > 0 { sum / n } else { 0 };
+    let per = |sum: u64, n: u64| sum.checked_div(n).unwrap_or(0);
     for (i, h) in results.harts.iter().enumerate() {
         text += &format!(
             "hart {i}: {} picks of {} instructions, {} upcalls; messages: {} short, {} long, {} buffered; {} pokes\n",

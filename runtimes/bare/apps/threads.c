@@ -25,8 +25,9 @@ static void check(void *arg)
 				 "sd s11, 48(%0)\n\tsd t5, 56(%0)"
 				 : : "r"(out), "r"(k) : "s2", "s3", "t3", "t6", "a6", "ra", "s11", "t5", "t0", "memory");
 		for (u32 n = 0; n < 8; n++)
-			wrong[core] += out[n] != k + n;
-		rounds[core]++;
+			if (out[n] != k + n)
+				weir_fetch_add(&wrong[core], 1);
+		weir_fetch_add(&rounds[core], 1);
 		if (i % 50 == 0) {
 			mk_lock(&lock[core]);
 			if (core == 0) {

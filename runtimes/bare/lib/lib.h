@@ -43,6 +43,8 @@ struct lib {
 	struct mk_channel *channels;
 	struct call *calls;
 	mk_handler handler;
+	struct mk_lmp early[LMP_BUFFERS]; /* messages that came before there was one */
+	u32 nr_early;
 	mk_fault_handler on_fault;
 	u64 entries[3];
 	struct mk_thread main;

@@ -8,7 +8,16 @@
 
 void mk_on_message(mk_handler handler)
 {
-	lib()->handler = handler;
+	struct lib *l = lib();
+	u32 nr;
+
+	disable();
+	l->handler = handler;
+	nr = handler ? l->nr_early : 0;
+	l->nr_early -= nr;
+	for (u32 i = 0; i < nr; i++)
+		handler(l->early[i].badge & 0xffffffffffff, l->early[i].word, l->early[i].badge >> 48);
+	enable();
 }
 
 void own_message(u64 badge, const u64 *words)
@@ -29,8 +38,14 @@ void own_message(u64 badge, const u64 *words)
 		unpark(c->thread);
 		return;
 	}
-	if (l->handler && through)
+	if (!through)
+		return;
+	if (l->handler) {
 		l->handler(through, words, along);
+	} else if (l->nr_early < LMP_BUFFERS) {
+		l->early[l->nr_early].badge = badge;
+		memcpy(l->early[l->nr_early++].word, words, 4 * sizeof(*words));
+	}
 }
 
 s64 mk_send(u64 endpoint, const u64 *words, u64 along)
