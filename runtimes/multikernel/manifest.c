@@ -21,7 +21,7 @@ struct parser {
 	struct word word[MAX_WORDS + 1];
 };
 
-enum { GIVEN_NAME = 1, GIVEN_THREADS = 2, GIVEN_CPUS = 4, GIVEN_OUTSIDE = 8 };
+enum { GIVEN_NAME = 1, GIVEN_THREADS = 2, GIVEN_CPUS = 4, GIVEN_OUTSIDE = 8, GIVEN_PROGRAM = 16, GIVEN_GROUP = 32 };
 
 static const char *const what[MK_NR_FAULTS] = {
 	[0] = "no fault",
@@ -43,6 +43,8 @@ static const char *const what[MK_NR_FAULTS] = {
 	[MK_FAULT_CPUS] = "not a list of CPUs",
 	[MK_FAULT_THREADS] = "not a number of threads",
 	[MK_FAULT_OUTSIDE] = "not a way to treat members outside of their slots",
+	[MK_FAULT_PROGRAM] = "not a name of a program",
+	[MK_FAULT_GROUP] = "not a control group",
 	[MK_FAULT_CROWD] = "more threads than CPUs: each member of a gang needs a CPU of its own",
 	[MK_FAULT_EMPTY] = "no phase",
 };
@@ -51,7 +53,7 @@ static const char *const remedy[MK_NR_FAULTS] = {
 	[0] = "",
 	[MK_FAULT_LONG] = "keep comments short",
 	[MK_FAULT_BYTE] = "save the file as plain text",
-	[MK_FAULT_WORD] = "write `B PRIORITY`, `H WCET PERIOD [DEADLINE [RELEASE]]`, `name`, `threads`, `cpus` or `outside`",
+	[MK_FAULT_WORD] = "write `B PRIORITY`, `H WCET PERIOD [DEADLINE [RELEASE]]`, `name`, `threads`, `cpus`, `outside`, `program` or `cgroup`",
 	[MK_FAULT_NUMBER] = "write milliseconds, such as `80` or `0.25`",
 	[MK_FAULT_DIGITS] = "write at most six digits after the point",
 	[MK_FAULT_LARGE] = "periods are at most 600000 ms, releases at most 3600000 ms",
@@ -67,6 +69,8 @@ static const char *const remedy[MK_NR_FAULTS] = {
 	[MK_FAULT_CPUS] = "write CPUs below 1024, such as `0-3,8`",
 	[MK_FAULT_THREADS] = "write a whole number from 1 to 1024",
 	[MK_FAULT_OUTSIDE] = "write `outside run` or `outside wait`",
+	[MK_FAULT_PROGRAM] = "write what `ps -o comm` shows: 1 to 15 letters, digits, `_`, `-`, `.`, `+` and `:`",
+	[MK_FAULT_GROUP] = "write its path below /sys/fs/cgroup, such as `inference.slice`: at most 127 bytes, no `..`",
 	[MK_FAULT_CROWD] = "lower `threads`, or allow more CPUs with `cpus`",
 	[MK_FAULT_EMPTY] = "write at least one line `B PRIORITY` or `H WCET PERIOD [DEADLINE [RELEASE]]`",
 };
@@ -192,21 +196,55 @@ static int phase(struct parser *p, int is_hard)
 	return err;
 }
 
-static int name(struct parser *p)
+static int is_in(char c, const char *set)
+{
+	while (*set && *set != c)
+		set++;
+	return *set != 0;
+}
+
+/* The value of a directive, into @out of @bytes: letters, digits and those of @more; @code: what is wrong else. */
+static int text_of(struct parser *p, char *out, u32 bytes, const char *more, u32 code)
 {
 	const struct word *w = &p->word[1];
 
-	if (w->length >= MK_NAME_BYTES)
-		return wrong(p, MK_FAULT_NAME, w);
+	if (w->length >= bytes)
+		return wrong(p, code, w);
 	for (u32 i = 0; i < w->length; i++) {
 		char c = w->at[i];
 
-		if (!is_digit(c) && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' && c != '-' && c != '.')
-			return wrong(p, MK_FAULT_NAME, w);
-		p->m->name[i] = c;
+		if (!is_digit(c) && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && !is_in(c, more))
+			return wrong(p, code, w);
+		out[i] = c;
 	}
-	p->m->name[w->length] = 0;
+	out[w->length] = 0;
 	return 0;
+}
+
+static int name(struct parser *p)
+{
+	return text_of(p, p->m->name, MK_NAME_BYTES, "_-.", MK_FAULT_NAME);
+}
+
+static int program(struct parser *p)
+{
+	return text_of(p, p->m->program, MK_PROGRAM_BYTES, "_-.+:", MK_FAULT_PROGRAM);
+}
+
+/* A path without a part `..`, which would lead out of the file system of control groups. */
+static int group(struct parser *p)
+{
+	const struct word *w = &p->word[1];
+	u32 dots = 0;
+
+	for (u32 i = 0; i <= w->length; i++) {
+		int ends = i == w->length || w->at[i] == '/';
+
+		if (ends && dots == 2)
+			return wrong(p, MK_FAULT_GROUP, w);
+		dots = ends ? 0 : w->at[i] == '.' && dots < 3 ? dots + 1 : 3;
+	}
+	return text_of(p, p->m->group, MK_GROUP_BYTES, "_-.+:@/\\", MK_FAULT_GROUP);
 }
 
 static int threads(struct parser *p)
@@ -287,6 +325,10 @@ static int directive(struct parser *p)
 		bit = GIVEN_CPUS;
 	} else if (is(w, "outside")) {
 		bit = GIVEN_OUTSIDE;
+	} else if (is(w, "program")) {
+		bit = GIVEN_PROGRAM;
+	} else if (is(w, "cgroup")) {
+		bit = GIVEN_GROUP;
 	} else if (!is(w, "B")) {
 		return wrong(p, MK_FAULT_WORD, w);
 	}
@@ -299,7 +341,20 @@ static int directive(struct parser *p)
 	err = once(p, bit);
 	if (err)
 		return err;
-	return bit == GIVEN_NAME ? name(p) : bit == GIVEN_THREADS ? threads(p) : bit == GIVEN_CPUS ? cpus(p) : outside(p);
+	switch (bit) {
+	case GIVEN_NAME:
+		return name(p);
+	case GIVEN_THREADS:
+		return threads(p);
+	case GIVEN_CPUS:
+		return cpus(p);
+	case GIVEN_PROGRAM:
+		return program(p);
+	case GIVEN_GROUP:
+		return group(p);
+	default:
+		return outside(p);
+	}
 }
 
 /* The words of the line from @text on; the length of the line with its end. */

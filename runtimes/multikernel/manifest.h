@@ -11,6 +11,8 @@
 #define MK_MAX_PHASES 16u
 #define MK_MAX_CPUS 1024u
 #define MK_NAME_BYTES 32u
+#define MK_PROGRAM_BYTES 16u /* as long as Linux's names of programs */
+#define MK_GROUP_BYTES 128u
 #define MK_MAX_TEXT 65536u
 /* The shortest slice that a CPU serves reliably, ns. Source: 1, E21. */
 #define MK_SHORTEST 20000u
@@ -76,6 +78,9 @@ struct mk_manifest {
 	u32 nr_phases;
 	struct mk_cpus cpus;
 	struct mk_phase phase[MK_MAX_PHASES];
+	/* Who joins by itself; empty: nobody. The name of a program, and a control group below the root of their file system. */
+	char program[MK_PROGRAM_BYTES];
+	char group[MK_GROUP_BYTES];
 };
 
 enum mk_fault_code {
@@ -97,6 +102,8 @@ enum mk_fault_code {
 	MK_FAULT_CPUS,
 	MK_FAULT_THREADS,
 	MK_FAULT_OUTSIDE,
+	MK_FAULT_PROGRAM,
+	MK_FAULT_GROUP,
 	MK_FAULT_CROWD,
 	MK_FAULT_EMPTY,
 	MK_NR_FAULTS,

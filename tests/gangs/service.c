@@ -100,6 +100,11 @@ static const struct {
 	{ "threads 1025\nB 1\n", MK_FAULT_THREADS, 1, 9, 4 },
 	{ "threads many\nB 1\n", MK_FAULT_THREADS, 1, 9, 4 },
 	{ "outside sleep\nB 1\n", MK_FAULT_OUTSIDE, 1, 9, 5 },
+	{ "program sixteen-letters-\nB 1\n", MK_FAULT_PROGRAM, 1, 9, 16 },
+	{ "program a/b\nB 1\n", MK_FAULT_PROGRAM, 1, 9, 3 },
+	{ "cgroup a/../b\nB 1\n", MK_FAULT_GROUP, 1, 8, 6 },
+	{ "cgroup ..\nB 1\n", MK_FAULT_GROUP, 1, 8, 2 },
+	{ "cgroup a*\nB 1\n", MK_FAULT_GROUP, 1, 8, 2 },
 	{ "threads 3\nB 1\ncpus 0-1\n", MK_FAULT_CROWD, 3, 1, 0 },
 	{ "B 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\n", MK_FAULT_PHASES, 17, 1, 1 },
 };
@@ -119,6 +124,9 @@ static void check_manifests(void)
 	REQUIRE(!strcmp(m.name, "solver.1") && m.threads == 3 && m.withheld && !m.any_cpu && mk_count(&m.cpus) == 5 && mk_has(&m.cpus, 9));
 	REQUIRE(m.nr_phases == 3 && m.phase[0].wcet == 20 * US && m.phase[0].deadline == 100 * US && !m.phase[0].release);
 	REQUIRE(m.phase[1].deadline == 2000001 && m.phase[1].period == MK_LONGEST_PERIOD && m.phase[2].priority == -19);
+	REQUIRE(!m.program[0] && !m.group[0]);
+	m = parsed("B 1\nprogram llama-server\ncgroup /inference.slice/..a/b..");
+	REQUIRE(!strcmp(m.program, "llama-server") && !strcmp(m.group, "/inference.slice/..a/b.."));
 	for (u32 i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		int err = mk_manifest_parse(bad[i].text, strlen(bad[i].text), &m, &fault);
 

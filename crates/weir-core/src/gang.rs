@@ -42,6 +42,8 @@ struct CManifest {
     nr_phases: u32,
     cpus: CCpus,
     phase: [CPhase; MAX_PHASES],
+    program: [u8; 16],
+    group: [u8; 128],
 }
 
 #[repr(C)]
@@ -170,6 +172,7 @@ unsafe extern "C" {
         now: u64,
         submit: *mut Submit,
     ) -> c_int;
+    fn mk_planner_forget(p: *mut CPlanner, gang: u32, now: u64, submit: *mut Submit) -> c_int;
     fn mk_planner_change(
         p: *mut CPlanner,
         gang: u32,
@@ -192,6 +195,12 @@ unsafe extern "C" {
 fn text(at: *const c_char) -> &'static str {
     // SAFETY: the service's texts are constants that end with a zero.
     unsafe { CStr::from_ptr(at) }.to_str().unwrap_or("?")
+}
+
+/// A text of a manifest, which has ASCII only.
+fn until_zero(bytes: &[u8]) -> &str {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(0);
+    std::str::from_utf8(&bytes[..end]).unwrap_or("")
 }
 
 /// What is wrong with a manifest; line and column count from 1, columns in bytes.
@@ -238,8 +247,17 @@ impl Manifest {
 
     /// Empty: it says none.
     pub fn name(&self) -> &str {
-        let end = self.0.name.iter().position(|b| *b == 0).unwrap_or(0);
-        std::str::from_utf8(&self.0.name[..end]).unwrap_or("")
+        until_zero(&self.0.name)
+    }
+
+    /// Processes of this program join by themselves; empty: none do.
+    pub fn program(&self) -> &str {
+        until_zero(&self.0.program)
+    }
+
+    /// Likewise those of this control group, a path below the root of their file system.
+    pub fn group(&self) -> &str {
+        until_zero(&self.0.group)
     }
 
     /// 0: as many as there are CPUs.
@@ -294,6 +312,24 @@ pub struct Refusal {
     /// CPUs, a share of [`WHOLE`], or ns.
     pub needed: u64,
     pub available: u64,
+}
+
+impl Refusal {
+    /// What is in the way, with its numbers.
+    pub fn text(&self) -> String {
+        let pct = |n: u64| n as f64 * 100.0 / f64::from(WHOLE);
+        let more = match (self.cpu, &self.other) {
+            (Some(cpu), _) => {
+                format!(" (CPU {cpu}: {:.1} % needed, {:.1} % left)", pct(self.needed), pct(self.available))
+            }
+            (None, Some((_, other))) => format!(" (`{other}`)"),
+            (None, None) if self.available > 0 => {
+                format!(" ({} needed, {} there)", self.needed, self.available)
+            }
+            (None, None) => String::new(),
+        };
+        format!("{}{more}", self.what)
+    }
 }
 
 /// Memory of the service, aligned as C wants it.
@@ -454,6 +490,14 @@ impl Planner {
         is_ours.then_some(submit)
     }
 
+    /// The gang has left: what is to be handed on, if this CPU was one of it.
+    pub fn forget(&mut self, gang: u32, now_ns: u64) -> Option<Submit> {
+        let mut submit = Submit::default();
+        // SAFETY: the planner was initialised; the record has C's layout.
+        let was_ours = unsafe { mk_planner_forget(self.raw(), gang, now_ns, &mut submit) };
+        (was_ours != 0).then_some(submit)
+    }
+
     /// This CPU coordinates a change of phase: the message to each peer, what is to be handed on here, and the answer if
     /// there are no peers.
     ///
@@ -506,6 +550,9 @@ mod tests {
         let hard =
             Phase::Hard { wcet_ns: 80 * ms, period_ns: 160 * ms, deadline_ns: 80 * ms, release_ns: 480 * ms };
         assert_eq!(m.phases(), [Phase::BestEffort { priority: 1 }, hard]);
+        let joined =
+            Manifest::parse("B 1\nprogram llama-server\ncgroup inference.slice/a@1\n").expect("it is right");
+        assert_eq!((joined.program(), joined.group()), ("llama-server", "inference.slice/a@1"));
         let fault = Manifest::parse("B 1\nH 3 2\n").expect_err("the deadline is too early");
         assert_eq!((fault.line, fault.column, fault.length), (2, 5, 1));
         assert!(fault.what.contains("deadline") && fault.remedy.contains("raise"));
@@ -532,6 +579,8 @@ mod tests {
         let (_, second) = planners[2].receive(&msg);
         assert_eq!(planners[1].reply(&first), None);
         assert_eq!(planners[1].reply(&second), Some(PhaseResult { status: 0, count: 3 }));
+        assert_eq!(planners[1].forget(n, 200).map(|s| s.row.length_ns), Some(0));
+        assert_eq!(planners[3].forget(n, 200), None);
         assert!(c.leave(n) && !c.leave(n) && c.gang(n).is_none());
         assert!(Controller::new(0).is_none() && Controller::new(5000).is_none());
     }

@@ -143,16 +143,7 @@ fn admit_on(machine: &Machine, files: &[String], manifests: &[Manifest], cut: bo
 }
 
 fn refused(file: &str, m: &Manifest, why: &Refusal) -> Fault {
-    let mut text = format!("{file}: gang `{}` is not admitted: {}", m.name(), why.what);
-    let pct = |n: u64| n as f64 * 100.0 / f64::from(WHOLE);
-    if let Some(cpu) = why.cpu {
-        text += &format!(" (CPU {cpu}: {:.1} % needed, {:.1} % left)", pct(why.needed), pct(why.available));
-    } else if let Some((_, other)) = &why.other {
-        text += &format!(" (`{other}`)");
-    } else if why.available > 0 {
-        text += &format!(" ({} needed, {} there)", why.needed, why.available);
-    }
-    Fault::user(text, why.remedy)
+    Fault::user(format!("{file}: gang `{}` is not admitted: {}", m.name(), why.text()), why.remedy)
 }
 
 #[cfg(test)]
