@@ -46,6 +46,9 @@ cp -r topologies "$work/topologies"
 "$clang" -target bpf -mcpu=v4 -O2 -g -c tests/live/rival.bpf.c -o "$work/tests/live/rival.bpf.o"
 ${CC:-cc} -O2 -static -pthread experiments/adaptation/pipeline.c -o "$work/tests/live/pipeline"
 ${CC:-cc} -O2 -static -pthread tests/live/waits.c -o "$work/tests/live/waits"
+${CC:-cc} -O2 -static -pthread tests/live/slots.c -o "$work/tests/live/slots"
+# The linker warns of dlopen() in the OpenMP library, which nothing here calls.
+${CC:-cc} -O2 -static -fopenmp tests/live/team.c -o "$work/tests/live/team" 2>"$work/team.err" || { cat "$work/team.err" >&2; exit 1; }
 
 # A component that is not ours, for the kernel and for simulations alone.
 (cd "$work/tests/live" && "$runweir" component new own --kind order --quiet && "$runweir" component build own.c -o plain.so \
@@ -64,7 +67,7 @@ guest() { # NAME: run the script in its guest
 
 # The longest first.
 names=("$@")
-(($#)) || names=(waits deadlines catalogue limits requested fair semantics switches groups numa ends instruction-sets counters scenario cpus watchdog brief own two-cpus adaptation topics reshaping first one-cpu)
+(($#)) || names=(waits deadlines catalogue limits requested fair semantics gang switches groups numa ends instruction-sets counters scenario cpus watchdog brief own two-cpus adaptation topics reshaping first one-cpu)
 for script in tests/live/*.sh; do
 	name=$(basename "$script" .sh)
 	[[ $# -gt 0 || $name == lib || " ${names[*]} " == *" $name "* ]] || { echo "$script is in no list" >&2; exit 1; }

@@ -48,6 +48,8 @@ static int begin_notify(struct weir_live_request *r)
 	msg.topic = topic;
 	if (r->uuid)
 		msg.data = (const void weir_mem *)r->plan;
+	else if (r->topic == WEIR_TOPIC_AFFINITY && r->plan)
+		msg.mask = (const struct weir_cpumask weir_mem *)r->plan;
 	if (r->task != WEIR_NO_TASK) {
 		msg.task = weir_task_get(SCHED, r->task);
 		if (!msg.task)

@@ -88,9 +88,10 @@ pub enum Command {
     Bare(crate::bare::BareArgs),
     /// Measure what timers, wake-ups and messages cost here, and which slices make sense
     Doctor(crate::threads::DoctorArgs),
-    /// Programs whose threads run at the same time: check their manifests
-    #[command(subcommand)]
-    Gang(crate::gang::GangCommand),
+    /// Run a program as a gang: its threads get their CPUs at the same time; check and list gangs
+    Gang(Box<crate::gang::GangArgs>),
+    /// Let a gang change its phase
+    Phase(crate::gang::PhaseArgs),
     /// Run a command in a virtual machine whose kernel has sched_ext, under a scheduler or not
     Vm(Box<crate::vm::VmArgs>),
     /// List the components, or show the manual of one

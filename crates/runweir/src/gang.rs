@@ -1,21 +1,151 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `runweir gang`: manifests of programs whose threads run at the same time.
+//! `runweir gang` and `runweir phase`: programs whose threads run at the same time.
 
+use std::ffi::OsString;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, Subcommand, ValueHint};
+use serde::de::DeserializeOwned;
 use weir::gang::{Admission, GangOptions};
+use weir_linux::client;
+use weir_linux::protocol::{GangName, GangView, PhaseChanged, PhaseWish, Request};
 use weir_report::duration;
 
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::output;
+use crate::units::parse_duration;
+
+mod launch;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "\
+Examples:
+  sudo runweir live gang                                                   in another terminal: a scheduler with slots
+  sudo runweir gang solver --slot 40ms --period 80ms -- ./solver input     run a program as a gang
+  sudo runweir gang solver --manifest solver.manifest --phase 1 -- ./solver
+  sudo runweir gang solver -- ./solver                                     a gang that was admitted before
+  runweir gang check a.manifest b.manifest -m smp-16                       would they fit?
+
+All threads of the program, and of those that it starts, become members: in each period they get their CPUs at the
+same time, for one slot. The program needs no changes. The gang leaves when the program ends. The exit status is the
+program's; 2 if the manifest is wrong or the gang is refused. docs/gangs.md has more.")]
+pub struct GangArgs {
+    #[command(subcommand)]
+    pub command: Option<GangCommand>,
+    /// Name of the gang
+    #[arg(required = true, value_name = "NAME", value_parser = Text::new())]
+    pub name: Option<String>,
+    /// Admit the gang first, with this manifest
+    #[arg(long, value_name = "FILE", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub manifest: Option<String>,
+    /// Admit the gang first, with slots of this length, and begin with them
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "period", conflicts_with = "manifest")]
+    pub slot: Option<u64>,
+    /// One slot in each period of this length
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "slot")]
+    pub period: Option<u64>,
+    /// Threads that meet; default: as many as there are CPUs
+    #[arg(long, value_name = "N", requires = "slot", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Begin this phase of the manifest
+    #[arg(long, value_name = "N", conflicts_with = "slot")]
+    pub phase: Option<u32>,
+    /// If the gang does not fit, cut all gangs in equal proportion instead of refusing it
+    #[arg(long)]
+    pub cut: bool,
+    /// Print a line about the gang's slots on stderr at the end
+    #[arg(long)]
+    pub stats: bool,
+    /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub run: Vec<OsString>,
+}
 
 #[derive(Debug, Subcommand)]
 pub enum GangCommand {
     /// Would a machine admit these manifests together, and where would their slots be?
     Check(CheckArgs),
+    /// Let threads that run already become members of a gang
+    Join(JoinArgs),
+    /// The gangs of the running scheduler
+    List(ListArgs),
+    /// Let a gang be one no more; its program goes on
+    Leave(LeaveArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo runweir gang join inference --pid 4711
+  sudo runweir gang join inference --cgroup system.slice/llama.service")]
+pub struct JoinArgs {
+    /// Name of the gang
+    #[arg(value_name = "NAME", value_parser = Text::new())]
+    pub name: String,
+    /// All threads of this process, and of those that it starts
+    #[arg(long, value_name = "PID", required_unless_present_any = ["tid", "cgroup"], conflicts_with_all = ["tid", "cgroup"])]
+    pub pid: Option<u32>,
+    /// This thread alone
+    #[arg(long, value_name = "TID", conflicts_with = "cgroup")]
+    pub tid: Option<u32>,
+    /// All threads of a control group, a path below /sys/fs/cgroup
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<String>,
+    /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct LeaveArgs {
+    /// Name of the gang
+    #[arg(value_name = "NAME", value_parser = Text::new())]
+    pub name: String,
+    /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo runweir phase solver 1
+
+Phases are the lines `B` and `H` of the gang's manifest, from 0. The first slot comes when all CPUs know of it and the
+phase's release time is over.")]
+pub struct PhaseArgs {
+    /// Name of the gang
+    #[arg(value_name = "NAME", value_parser = Text::new())]
+    pub name: String,
+    /// Number of the phase
+    #[arg(value_name = "N")]
+    pub phase: u32,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+    /// Print errors only
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -41,10 +171,93 @@ pub struct CheckArgs {
     pub json: bool,
 }
 
-pub fn gang(command: &GangCommand) -> Result<ExitCode> {
-    match command {
-        GangCommand::Check(args) => check(args),
+pub fn gang(args: &GangArgs) -> Result<ExitCode> {
+    match &args.command {
+        Some(GangCommand::Check(args)) => check(args),
+        Some(GangCommand::Join(args)) => launch::join(args),
+        Some(GangCommand::List(args)) => listed(args),
+        Some(GangCommand::Leave(args)) => {
+            let leave = Request::Leave(GangName { gang: args.name.clone() });
+            ask::<GangView>(args.socket.as_deref(), &leave)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        None => launch::launch(args),
     }
+}
+
+/// Ask the scheduler in charge.
+fn ask<T: DeserializeOwned>(socket: Option<&Path>, request: &Request) -> Result<T> {
+    let answer = client::ask(&client::socket_path(socket), request).map_err(crate::live::fault)?;
+    serde_json::from_value(answer).map_err(|e| {
+        Fault::system(
+            format!("the answer of `runweir live` makes no sense: {e}"),
+            "are both the same version of runweir? Compare: runweir --version",
+        )
+    })
+}
+
+/// `runweir phase`.
+pub fn phase(args: &PhaseArgs) -> Result<ExitCode> {
+    let wish = Request::Phase(PhaseWish { gang: args.name.clone(), phase: args.phase });
+    let done: PhaseChanged = ask(args.socket.as_deref(), &wish)?;
+    if args.json {
+        output::print(&weir::text::json(&done)?)?;
+    } else if !args.quiet {
+        output::note(&changed(&done));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A change of phase in a line.
+fn changed(done: &PhaseChanged) -> String {
+    let slots = match done.first_slot_ns {
+        Some(_) => "with slots",
+        None => "best effort",
+    };
+    format!(
+        "gang {}: phase {} on {} CPUs, {slots}; {} messages between planners, {}",
+        done.gang,
+        done.phase,
+        done.cpus,
+        done.messages,
+        duration(done.took_ns)
+    )
+}
+
+fn listed(args: &ListArgs) -> Result<ExitCode> {
+    let gangs: Vec<GangView> = ask(args.socket.as_deref(), &Request::Gangs {})?;
+    let text = match args.json {
+        true => weir::text::json(&gangs)?,
+        false if gangs.is_empty() => "no gangs\n".to_string(),
+        false => gangs.iter().map(line).collect(),
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A gang of the running scheduler, in a line.
+pub fn line(g: &GangView) -> String {
+    let slots = match g.length_ns {
+        0 => "best effort".to_string(),
+        length => format!("{} in each {}", duration(length), duration(g.period_ns)),
+    };
+    let cut =
+        if g.scale == 1000 { String::new() } else { format!(", cut to {:.1} %", f64::from(g.scale) / 10.0) };
+    let astray = g.members.iter().filter(|(_, cpu)| cpu.is_none()).count();
+    let astray = if astray == 0 { String::new() } else { format!(" ({astray} bound elsewhere)") };
+    let late = if g.late == 0 { String::new() } else { format!(", {} of them late", g.late) };
+    format!(
+        "{}: {} members{astray} on CPUs {}, phase {} of {}: {slots}{cut}; {} slots, {} phase changes{late}, {} messages \
+         between planners\n",
+        g.name,
+        g.members.len(),
+        list(&g.cpus),
+        g.phase,
+        g.nr_phases,
+        g.slots_ended,
+        g.phase_changes,
+        g.messages
+    )
 }
 
 fn check(args: &CheckArgs) -> Result<ExitCode> {

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
-use weir_core::MachineShape;
+use weir::gang::GangOptions;
+use weir_core::{MachineShape, Topic};
 use weir_linux::diagnose::Host;
 use weir_linux::endpoint::{Endpoint, listen_address};
 use weir_linux::machine::{host_shape, possible_cpus, stand_in};
 use weir_linux::pmu::Counting;
+use weir_linux::protocol::GangWish;
 use weir_linux::steering::Steering;
 use weir_linux::{Ended, ErrorKind, Live, Options, Selection, client, kept};
 
@@ -43,6 +45,7 @@ Examples:
   sudo runweir switch fair                       from another terminal: change the policy, in place
   sudo runweir live decentral --with edf-vd      so that `switch` can change to it
   sudo runweir live --scenario night.toml        changes by time and by rule
+  sudo runweir live gang --manifest a.manifest   programs whose threads run at the same time
   runweir vm -t my.weir -- hackbench             try it in a virtual machine first
 
 It runs until Ctrl-C, SIGTERM, --duration or `stop` at its socket. Then, or if it is killed, the machine
@@ -59,6 +62,12 @@ pub struct LiveArgs {
     /// its machine and workload are for the simulator
     #[arg(long, value_name = "S", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub scenario: Option<String>,
+    /// A gang to admit, by its manifest (repeatable); T must have slots, as `gang` has
+    #[arg(long, value_name = "FILE", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub manifest: Vec<String>,
+    /// Where manifests do not fit, cut all execution times in equal proportion instead of refusing
+    #[arg(long, requires = "manifest")]
+    pub cut: bool,
     /// Detach after this much time, with its unit: 10s, 5m
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Option<u64>,
@@ -123,6 +132,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         let warnings = compiled.warnings.iter().map(topology::diag).chain(ignored.iter().map(finding));
         output::show(&warnings.collect::<Vec<_>>());
     }
+    let wishes = manifests(args, &compiled.plan)?;
     let script = Script::prepare(found.as_ref(), &source, &sets, &shape, &compiled)?;
     catch_signals()?;
     let mut recording = match &args.record {
@@ -155,6 +165,9 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     };
     let mut live = Live::attach(options, &Host).map_err(fault)?;
     let began = Instant::now();
+    for wish in &wishes {
+        live.control().admit(wish).map_err(fault)?;
+    }
     if let Some(recording) = &mut recording {
         recording.begin(&live);
     }
@@ -226,6 +239,26 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
         note(&farewell(&last));
     }
     finish(ended)
+}
+
+/// The gangs that are to be admitted: they fit, as far as that can be seen before.
+fn manifests(args: &LiveArgs, plan: &weir_core::Plan) -> Result<Vec<GangWish>> {
+    if args.manifest.is_empty() {
+        return Ok(Vec::new());
+    }
+    if !plan.listens_to(Topic::GangSlot) || !plan.listens_to(Topic::Gang) {
+        return Err(Fault::user(
+            format!("--manifest: topology `{}` has no slots for gangs", plan.name),
+            "use `gang`, or a topology with `annotate membership` and the component `gang`",
+        ));
+    }
+    let options = GangOptions { files: args.manifest.clone(), machine: "host".into(), cut: args.cut };
+    let admission = weir::gang::admit(&options)?;
+    let wish = |(file, gang): (&String, &weir::gang::Admitted)| {
+        let manifest = crate::input::read_text(file).map_err(|e| Fault::user(e.message, e.help))?;
+        Ok(GangWish { manifest, name: Some(gang.name.clone()), cut: args.cut })
+    };
+    args.manifest.iter().zip(&admission.gangs).map(wish).collect()
 }
 
 /// The scheduler that is to begin.

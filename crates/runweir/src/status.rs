@@ -90,6 +90,9 @@ fn table(s: &Snapshot, rows: usize) -> String {
     if !mishaps.is_empty() {
         line(format!("mishaps    {}", mishaps.join(", ")));
     }
+    for g in &s.gangs {
+        line(format!("gang       {}", crate::gang::line(g).trim_end()));
+    }
     waits(&mut line, s);
     calls(&mut line, s);
     if let Some(w) = &s.last_swap {

@@ -4,7 +4,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use weir_model::scenario::Subject;
 use crate::changes::Changes;
 use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
+use crate::gangs::{GangView, GangWish, Gangs};
 use crate::gauges::Gauges;
 use crate::kept;
 use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
@@ -41,6 +42,9 @@ pub struct Control {
     facts: Mutex<Facts>,
     gauges: Mutex<Gauges>,
     pub(crate) changes: Changes,
+    pub(crate) gangs: Gangs,
+    /// A task that waits so long ends it all, ns.
+    patience_ns: AtomicU64,
     stop: AtomicBool,
     /// What the view looks at lives as long as this.
     _keep: Arc<dyn Any + Send + Sync>,
@@ -64,6 +68,8 @@ impl Control {
             facts: Mutex::new(facts),
             gauges: Mutex::new(gauges),
             changes: Changes::default(),
+            gangs: Gangs::default(),
+            patience_ns: AtomicU64::new(u64::MAX),
             stop: AtomicBool::new(false),
             _keep: keep,
         }
@@ -119,12 +125,22 @@ impl Control {
                 self.notify(n).map(|n| Answer::result(&serde_json::json!({ "hearers": n })))
             }
             Request::Request(a) => self.ask(a).map(|a| Answer::result(&a)),
+            Request::Gang(g) => self.gangs.admit(self, g).map(|g| Answer::result(&g)),
+            Request::Join(j) => self.gangs.join(self, j).map(|g| Answer::result(&g)),
+            Request::Phase(p) => self.gangs.phase(self, p).map(|p| Answer::result(&p)),
+            Request::Leave(g) => self.gangs.leave(self, &g.gang).map(|g| Answer::result(&g)),
+            Request::Gangs {} => Ok(Answer::result(&self.gangs.views())),
             Request::Stop {} => {
                 self.stop();
                 return Answer::result(&serde_json::json!({}));
             }
         };
         result.unwrap_or_else(|e| Answer::error(&e))
+    }
+
+    /// Admit a program whose threads are to run at the same time.
+    pub fn admit(&self, wish: &GangWish) -> Result<GangView> {
+        self.gangs.admit(self, wish)
     }
 
     /// Another topology.
@@ -367,6 +383,72 @@ impl Control {
         self.post(&desk, &request, "reporting that a CPU is taken").map(|_| ())
     }
 
+    /// The topology in charge takes rows of gangs and knows members.
+    pub(crate) fn has_slots(&self) -> bool {
+        let plan = &self.facts().plan;
+        plan.listens_to(Topic::GangSlot) && plan.listens_to(Topic::Gang)
+    }
+
+    pub(crate) fn topology(&self) -> String {
+        self.facts().plan.name.clone()
+    }
+
+    /// Changes of topology so far.
+    pub(crate) fn swaps(&self) -> u64 {
+        self.view.shared.head().swaps
+    }
+
+    /// A task that waits so long ends the scheduler, ns.
+    pub(crate) fn patience_ns(&self) -> u64 {
+        self.patience_ns.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_patience(&self, limit: Duration) {
+        self.patience_ns.store(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// By number: which CPUs are online.
+    pub(crate) fn online(&self) -> Vec<bool> {
+        let sched = self.view.sched();
+        let is_on = |c: u32| {
+            sched.as_ref().is_some_and(|s| {
+                self.view.memory.entry::<weir_core::raw::Cpu>(s.cpus, c.into()).is_some_and(|c| c.online != 0)
+            })
+        };
+        (0..self.nr_cpus()).map(is_on).collect()
+    }
+
+    /// A message of the service of gangs: about a task (its number) or a CPU, and where the task may run.
+    pub(crate) fn post_gang(
+        &self,
+        topic: Topic,
+        task: u32,
+        cpu: u32,
+        [value, value2]: [u64; 2],
+        mask: Option<&CpuSet>,
+    ) -> Result<()> {
+        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan = match mask {
+            None => 0,
+            Some(set) => {
+                let words = (self.nr_cpus() as usize).div_ceil(64);
+                let word = |w: usize| set.words().get(w).copied().unwrap_or(0);
+                self.put(&(0..words).flat_map(|w| word(w).to_ne_bytes()).collect::<Vec<u8>>())?
+            }
+        };
+        let request = LiveRequest {
+            kind: kind::NOTIFY,
+            topic: topic as u32,
+            task,
+            cpu,
+            value,
+            value2,
+            plan,
+            ..empty()
+        };
+        self.post(&desk, &request, "telling of a gang").map(|_| ())
+    }
+
     /// Put bytes into the staging area; their address.
     fn put(&self, bytes: &[u8]) -> Result<u64> {
         let (at, room) = self.staging;
@@ -456,6 +538,7 @@ impl SnapshotSource for Control {
         let facts = self.facts().clone();
         let now_ns = clock::now_ns();
         let mut snapshot = self.view.snapshot(&facts, now_ns, &clock::thread_name);
+        snapshot.gangs = self.gangs.views();
         let mut gauges = self.gauges();
         gauges.look(&self.view.memory, self.view.shared.gauges(), now_ns, true);
         snapshot.waits = gauges.topologies();

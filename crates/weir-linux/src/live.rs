@@ -15,6 +15,7 @@ use crate::control::{self, Control};
 use crate::diagnose::{self, System};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventSink, comm};
+use crate::gangs::Looking;
 use crate::layout::LiveTask;
 use crate::memory::{Memory, Shared};
 use crate::object::{Attached, Loaded, MAX_ARENA, with_components};
@@ -120,6 +121,7 @@ pub struct Live {
     // In the order in which they go: nobody is answered any more, nobody watches, the link goes, then the memory.
     server: Option<Server>,
     watchdog: Option<Watchdog>,
+    looking: Option<Looking>,
     charge: Arc<Charge>,
     ring: Option<RingBuffer<'static>>,
     control: Arc<Control>,
@@ -176,9 +178,12 @@ impl Live {
         control.facts().attached_ns = clock::now_ns();
         let charge = Arc::new(Charge { link: Mutex::new(Some(link)), shared });
         let watchdog = Watchdog::start(control.clone(), charge.clone(), options.watchdog)?;
+        control.set_patience(options.watchdog);
+        let looking = Looking::start(control.clone())?;
         Ok(Self {
             server: Some(server),
             watchdog: Some(watchdog),
+            looking: Some(looking),
             charge,
             ring,
             control,
@@ -242,6 +247,7 @@ impl Live {
     /// Give the machine back, and say why.
     fn leave(&mut self) -> Result<Ended> {
         self.server = None;
+        self.looking = None;
         self.last = Some(self.control.snapshot());
         let ejected = self.shared().exit_kind() != 0;
         self.charge.leave();
@@ -268,7 +274,12 @@ impl Live {
     pub fn snapshot(&self) -> Snapshot {
         let now = self.control.snapshot();
         match &self.last {
-            Some(last) => Snapshot { tasks: last.tasks.clone(), uptime_ns: last.uptime_ns, ..now },
+            Some(last) => Snapshot {
+                tasks: last.tasks.clone(),
+                gangs: last.gangs.clone(),
+                uptime_ns: last.uptime_ns,
+                ..now
+            },
             None => now,
         }
     }

@@ -190,6 +190,12 @@ impl Shared {
         set!(self.bind = on.into());
     }
 
+    /// For tests: the kernel side has changed over to another topology.
+    #[cfg(test)]
+    pub fn count_swap(&self) {
+        set!(self.swaps = self.head().swaps + 1);
+    }
+
     /// Fields of `weir_counters` that are counted, and how.
     pub fn set_counting(&self, counting: u32) {
         set!(self.counting = counting);

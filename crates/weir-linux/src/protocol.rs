@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use weir_lang::{Diagnostic, Set, Severity};
 
 use crate::error::{Error, ErrorKind, Result};
+pub use crate::gangs::{GangName, GangView, GangWish, JoinWish, PhaseChanged, PhaseWish};
 
 /// Longest request, bytes; a topology with all that it includes fits many times.
 pub const MAX_REQUEST: usize = 4 << 20;
@@ -30,6 +31,16 @@ pub enum Request {
     Notify(Notify),
     /// A question to the component that answers for a topic; the result is an [`Answered`].
     Request(Ask),
+    /// Admit a program whose threads are to run at the same time; the result is a [`GangView`].
+    Gang(GangWish),
+    /// Processes or threads become members of a gang; the result is a [`GangView`].
+    Join(JoinWish),
+    /// A gang changes its phase; the result is a [`PhaseChanged`].
+    Phase(PhaseWish),
+    /// A gang is no more; the result is what it was.
+    Leave(GangName),
+    /// All gangs, as they are.
+    Gangs {},
     /// Leave: the machine goes back to its default scheduler.
     Stop {},
 }
@@ -249,7 +260,7 @@ pub fn parse(line: &[u8]) -> Result<Request> {
     })?;
     serde_json::from_str(text).map_err(|e| {
         let help = "a request is one JSON object in a line, such as {\"verb\":\"status\"}; the verbs are \
-                    status, switch, replace, notify, request and stop (docs/live.md)";
+                    status, switch, replace, notify, request, gang, join, phase, leave, gangs and stop (docs/live.md)";
         input(format!("the request makes no sense: {e}"), help)
     })
 }
@@ -335,8 +346,8 @@ mod tests {
 
         #[test]
         fn nearly_right_requests_are_answered(
-            verb in "status|switch|stop|notify|request|replace|[a-z]{0,9}",
-            key in "topology|source|set|value|task|[a-z]{1,8}",
+            verb in "status|switch|stop|notify|request|replace|gang|join|phase|leave|[a-z]{0,9}",
+            key in "topology|source|set|value|task|gang|manifest|process|phase|[a-z]{1,8}",
             value in "-?[0-9]{1,25}|\"[^\"]{0,20}\"|\\[\\]|\\{\\}|null|true|1e400",
             deep in 0usize..2000,
         ) {

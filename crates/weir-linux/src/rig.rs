@@ -31,8 +31,13 @@ fn layout() -> Layout {
 
 impl Rig {
     pub fn new() -> Self {
+        Self::of(TEXT)
+    }
+
+    /// Under another topology.
+    pub fn of(text: &str) -> Self {
         let shape = MachineShape::flat(2);
-        let source = Source { name: "test.weir".into(), text: TEXT.into() };
+        let source = Source { name: "test.weir".into(), text: text.into() };
         let plan = weir_lang::compile(&source, &NoIncludes, catalog(), &shape, &[]).expect("a topology").plan;
         // SAFETY: not of size zero.
         let memory = unsafe { alloc_zeroed(layout()) };
@@ -49,7 +54,7 @@ impl Rig {
         let memory_range = unsafe { Memory::new(memory as u64, BYTES as u64) };
         let view = View { memory: memory_range, shared };
         let components = catalog().components.iter().map(|c| c.id).collect();
-        let facts = Facts { plan, source: TEXT.into(), components, attached_ns: 100, last_swap: None };
+        let facts = Facts { plan, source: text.into(), components, attached_ns: 100, last_swap: None };
         Rig { memory, live, sched, view, facts }
     }
 
@@ -67,6 +72,13 @@ impl Rig {
             (*t).cpu = NONE;
             (*t).comm = comm;
         }
+    }
+
+    /// Likewise: the process that it is of.
+    pub fn process(&mut self, id: TaskId, tgid: u32) {
+        let at = self.view.shared.head().tasks + u64::from(id.0) * size_of::<LiveTask>() as u64;
+        // SAFETY: within the table, which is ours.
+        unsafe { (*(at as *mut LiveTask)).tgid = tgid };
     }
 
     /// Likewise: a component holds it back until then.

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gangs::GangView;
 use crate::gauges::{CALL_NAMES, CallView, TopologyWaits, Waits};
 
 /// Somebody who can be asked for a snapshot at any time, from any thread.
@@ -46,6 +47,9 @@ pub struct Snapshot {
     /// What was loaded into the kernel: topologies of these components can be switched to.
     #[serde(default)]
     pub components: Vec<String>,
+    /// Programs whose threads run at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gangs: Vec<GangView>,
 }
 
 /// Counters of one CPU, since the attachment.

@@ -100,6 +100,7 @@ impl View {
                 .filter_map(|c| catalog().class(*c))
                 .map(|c| c.name.clone())
                 .collect(),
+            gangs: Vec::new(),
         }
     }
 
@@ -236,6 +237,11 @@ impl View {
             let t: LiveTask = self.memory.entry(table, id.into())?;
             (t.pid != 0).then_some((id, t))
         })
+    }
+
+    /// Number in the scheduler, thread and process of each task.
+    pub fn threads(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        self.live_tasks().map(|(id, t)| (id, t.pid, t.tgid))
     }
 
     /// Tasks that have waited in the graph for `limit_ns` or more, with their records. None as a rule, and that is seen quickly.

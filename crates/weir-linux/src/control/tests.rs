@@ -29,6 +29,17 @@ fn kernel(shared: Shared, alive: Weak<Control>, answer: impl Fn(&mut LiveRequest
     });
 }
 
+/// A control whose requests are all carried out and kept.
+pub(crate) fn recording(rig: &Rig) -> (Arc<Control>, Arc<Mutex<Vec<LiveRequest>>>) {
+    let control = control(rig);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let kept = seen.clone();
+    kernel(rig.view.shared, Arc::downgrade(&control), move |r| {
+        kept.lock().unwrap_or_else(PoisonError::into_inner).push(*r);
+    });
+    (control, seen)
+}
+
 fn control(rig: &Rig) -> Arc<Control> {
     let staging = (rig.memory as u64 + BYTES as u64 - STAGING, STAGING);
     Arc::new(Control::new(rig.view, MachineShape::flat(2), staging, rig.facts.clone(), Arc::new(())))
