@@ -175,6 +175,24 @@ pub enum Event<'a> {
     Kick {
         cpu: CpuNo,
     },
+    /// A planner, or who gangs programs, sends a message to another CPU, which gets it as [`Event::LetterArrived`].
+    LetterSent {
+        from: CpuNo,
+        to: CpuNo,
+        letter: u64,
+        what: &'static str,
+    },
+    LetterArrived {
+        to: CpuNo,
+        letter: u64,
+        what: &'static str,
+    },
+    /// The slot of a gang begins or is over, by the plan.
+    GangSlot {
+        gang: u32,
+        name: &'a str,
+        begins: bool,
+    },
     CpuOnline {
         cpu: CpuNo,
         online: bool,

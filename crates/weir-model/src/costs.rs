@@ -14,6 +14,8 @@ use crate::units::{self, RATE, TIME, Units};
 
 pub use crate::machine::Distance;
 
+mod machines;
+
 /// A cost that depends on how far two CPUs are apart. Between a CPU and itself it is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByDistance {
@@ -94,6 +96,13 @@ pub struct Costs {
     pub migration: ByDistance,
     /// From sending an inter-processor interrupt until the target reacts.
     pub wakeup_ipi: ByDistance,
+    /// What an interrupt costs its sender, for each CPU that it goes to.
+    pub ipi_send: u64,
+    /// From sending a message through common memory until its receiver, who polls, has it.
+    pub message: ByDistance,
+    /// What a message costs its sender, and likewise its receiver: half of what a stream to one receiver takes, for sends to different
+    /// CPUs overlap.
+    pub message_send: u64,
     /// Take and release a pipe lock that was free and was last held here.
     pub lock_uncontended: u64,
     /// More for a lock that another CPU held last.
@@ -152,6 +161,10 @@ impl Default for Costs {
                 remote: 1_800,
                 domain: 10_000,
             },
+            ipi_send: 100,
+            // Source 1, 2.8: the machine with four packages of four cores; pairs with a common cache from the one that has them.
+            message: ByDistance { sibling: 68, l2: 68, llc: 179, node: 214, remote: 218, domain: 2_000 },
+            message_send: 56,
             lock_uncontended: 20,
             lock_handover: ByDistance { sibling: 10, l2: 25, llc: 50, node: 100, remote: 200, domain: 2_000 },
             // Source 0: 214 ns for a stage (8.6), of which an update, an addition and two locks; and
@@ -210,6 +223,8 @@ const ENTRIES: &[Entry] = entries! {
         "tick_period": TIME tick_period, kept;
         "tick": TIME tick;
         "timer_interrupt": TIME timer_interrupt;
+        "ipi_send": TIME ipi_send;
+        "message_send": TIME message_send;
         "lock_uncontended": TIME lock_uncontended;
         "io_latency": TIME io_latency, kept;
         "io_bandwidth": RATE io_bandwidth, kept;
@@ -230,6 +245,14 @@ const ENTRIES: &[Entry] = entries! {
         "node": TIME wakeup_ipi.node;
         "remote": TIME wakeup_ipi.remote;
         "domain": TIME wakeup_ipi.domain;
+    }
+    "message" {
+        "sibling": TIME message.sibling;
+        "l2": TIME message.l2;
+        "llc": TIME message.llc;
+        "node": TIME message.node;
+        "remote": TIME message.remote;
+        "domain": TIME message.domain;
     }
     "lock_handover" {
         "sibling": TIME lock_handover.sibling;
@@ -255,7 +278,7 @@ const ENTRIES: &[Entry] = entries! {
 };
 
 /// Tables of a cost file.
-const TABLES: [&str; 4] = ["migration", "wakeup_ipi", "lock_handover", "core"];
+const TABLES: [&str; 5] = ["migration", "wakeup_ipi", "message", "lock_handover", "core"];
 
 impl Costs {
     /// Scheduling, switching and migrating are free, as in textbooks. What is a task's own time stays:
@@ -329,8 +352,13 @@ impl Costs {
             "default" => return Ok(Self::default()),
             _ => {}
         }
+        if let Some(costs) = machines::of(spec) {
+            return Ok(costs);
+        }
         if !spec.contains('/') && !spec.to_ascii_lowercase().ends_with(".toml") {
-            let help = format!("{} (or name a .toml file)", did_you_mean(spec, &["zero", "default"]));
+            let known: Vec<&str> =
+                ["zero", "default"].into_iter().chain(machines::NAMES.iter().copied()).collect();
+            let help = format!("{} (or name a .toml file)", did_you_mean(spec, &known));
             return Err(Error::costs(format!("there is no cost table `{spec}`")).help(help));
         }
         let bytes = read(spec).map_err(|e| Error::io(spec, "cost file", &e))?;

@@ -334,6 +334,9 @@ impl Metrics {
             | Event::JobDone { .. }
             | Event::Idle { .. }
             | Event::Kick { .. }
+            | Event::LetterSent { .. }
+            | Event::LetterArrived { .. }
+            | Event::GangSlot { .. }
             | Event::Frequency { .. }
             | Event::WaitsFor { .. }
             | Event::Woken { .. }

@@ -143,6 +143,13 @@ impl Packet {
         self.varint(value);
     }
 
+    /// Field with a number of eight bytes.
+    #[inline]
+    pub fn fixed64(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field << 3 | 1));
+        value.to_le_bytes().into_iter().for_each(|b| self.push(b));
+    }
+
     /// Field with a message that `fill` writes.
     #[inline]
     pub fn message(&mut self, field: u32, fill: impl FnOnce(&mut Self)) {

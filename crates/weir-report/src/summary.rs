@@ -109,6 +109,19 @@ pub struct GangSummary {
     pub phase_changes: u64,
     /// Between planners, for changes of phase; there is none for a slot.
     pub messages: u64,
+    /// From the last request for a phase until the program had its answer, and the longest such time.
+    #[serde(default)]
+    pub phase_last_ns: u64,
+    #[serde(default)]
+    pub phase_max_ns: u64,
+    /// Interrupts and messages that had slots begin and end, and the CPU time of who sent them: none under `way = "locked"`.
+    #[serde(default)]
+    pub signals: u64,
+    #[serde(default)]
+    pub carry_ns: u64,
+    /// CPU time of members from their start in a slot until the last one had started.
+    #[serde(default)]
+    pub wasted_ns: u64,
 }
 
 /// Whole distributions: lists of buckets, each with its bounds, both inclusive, in nanoseconds, and how many samples it has.

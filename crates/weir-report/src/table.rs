@@ -317,6 +317,7 @@ fn together(out: &mut String, s: &Summary) {
             "late",
             "phases",
             "messages",
+            "wasted",
         ]);
         for g in s.gangs.iter().take(LINES) {
             columns.row([
@@ -330,9 +331,21 @@ fn together(out: &mut String, s: &Summary) {
                 duration(g.late_max_ns),
                 count(g.phase_changes),
                 count(g.messages),
+                duration(g.wasted_ns),
             ]);
         }
         out.push_str(&columns.render(0, WIDTH));
+        for g in s.gangs.iter().filter(|g| g.signals > 0).take(LINES) {
+            let each = duration(g.carry_ns / (2 * g.slots.max(1)));
+            line(
+                out,
+                &format!(
+                    "gang {}: slots began and ended by {} signals, {each} of a CPU each time",
+                    g.name,
+                    count(g.signals)
+                ),
+            );
+        }
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Trace {
     places: Vec<(u64, u64)>,
     stages: Vec<(String, Vec<String>, Vec<String>)>,
     topology: String,
+    /// By gang: it has a track, and whether a slot is open there.
+    gangs: Vec<Option<bool>>,
     /// Interned names of tasks that did not keep their first.
     renamed: BTreeMap<u32, u64>,
 }
@@ -90,6 +92,7 @@ impl Trace {
             places: Vec::new(),
             topology: meta.topology.clone(),
             stages: vec![(meta.topology.clone(), meta.pipes.clone(), meta.stages.clone())],
+            gangs: Vec::new(),
             renamed: BTreeMap::new(),
             meta,
         };
@@ -179,6 +182,12 @@ impl Trace {
             }
             let track = &mut self.cpus[cpu as usize];
             (track.task, track.offline) = (None, false);
+        }
+        for gang in 0..self.gangs.len() as u32 {
+            if self.gangs[gang as usize] == Some(true) {
+                self.event(t, Kind::End, uuid(Track::Gang, gang), 0, |_| {});
+                self.gangs[gang as usize] = Some(false);
+            }
         }
         for task in 0..self.tasks.len() as u32 {
             if !matches!(self.tasks[task as usize], State::Unknown | State::Off) {
@@ -589,6 +598,38 @@ impl Observer for Trace {
             Event::Kick { cpu } => {
                 self.cpu(cpu);
                 Trace::event(self, t, Kind::Instant, uuid(Track::Cpu, cpu), KICK, |_| {});
+            }
+            Event::LetterSent { from, to, letter, what } => {
+                self.cpu(from);
+                let name = self.text(what);
+                Trace::event(self, t, Kind::Instant, uuid(Track::Cpu, from), name, |b| {
+                    note(b, CPU, u64::from(to));
+                    b.fixed64(FLOW, letter + 1);
+                });
+            }
+            Event::LetterArrived { to, letter, what } => {
+                self.cpu(to);
+                let name = self.text(what);
+                Trace::event(self, t, Kind::Instant, uuid(Track::Cpu, to), name, |b| {
+                    b.fixed64(LAST_OF_FLOW, letter + 1);
+                });
+            }
+            Event::GangSlot { gang, name, begins } => {
+                let track = uuid(Track::Gang, gang);
+                let place = gang as usize;
+                if self.gangs.len() <= place {
+                    self.gangs.resize(place + 1, None);
+                }
+                if self.gangs[place].is_none() {
+                    self.child(track, SCHEDULER, &format!("gang {name}"), SINGLE.len() as u32 + gang, false);
+                    self.gangs[place] = Some(false);
+                }
+                if self.gangs[place] != Some(begins) {
+                    let text = self.text(name);
+                    let (kind, name) = if begins { (Kind::Begin, text) } else { (Kind::End, 0) };
+                    Trace::event(self, t, kind, track, name, |_| {});
+                    self.gangs[place] = Some(begins);
+                }
             }
             Event::CpuOnline { cpu, online } => {
                 self.flush_calls();

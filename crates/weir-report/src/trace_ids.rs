@@ -20,6 +20,10 @@ pub const NEEDS_STATE: u64 = 2;
 /// Perfetto's default trace clock.
 pub const CLOCK_BOOTTIME: u64 = 6;
 
+/// Fields of TrackEvent: an arrow begins, or goes on; it ends.
+pub const FLOW: u32 = 47;
+pub const LAST_OF_FLOW: u32 = 48;
+
 /// Values of `TrackEvent.type`.
 #[derive(Clone, Copy)]
 pub enum Kind {
@@ -38,6 +42,7 @@ pub enum Track {
     Pipe,
     Clock,
     Other,
+    Gang,
 }
 
 pub const fn uuid(track: Track, index: u32) -> u64 {

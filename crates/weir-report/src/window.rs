@@ -67,6 +67,11 @@ enum Kept {
         task: Option<TaskNo>,
         value: u64,
     },
+    GangSlot {
+        gang: u32,
+        name: Box<str>,
+        begins: bool,
+    },
     /// Without names.
     Plain(Event<'static>),
 }
@@ -273,6 +278,9 @@ fn show(trace: &mut Trace, t: u64, kept: &Kept) {
         &Kept::Message { topic, cpu, task, value } => {
             trace.event(t, &Event::Message { topic, cpu, task, value });
         }
+        Kept::GangSlot { gang, name, begins } => {
+            trace.event(t, &Event::GangSlot { gang: *gang, name, begins: *begins });
+        }
         Kept::Plain(event) => trace.event(t, event),
     }
 }
@@ -322,6 +330,9 @@ fn keep(event: &Event<'_>) -> Option<Kept> {
         Event::InstanceTime { instance, ns, updates } => plain(Event::InstanceTime { instance, ns, updates }),
         Event::PipeDepth { pipe, depth } => plain(Event::PipeDepth { pipe, depth }),
         Event::Kick { cpu } => plain(Event::Kick { cpu }),
+        Event::LetterSent { from, to, letter, what } => plain(Event::LetterSent { from, to, letter, what }),
+        Event::LetterArrived { to, letter, what } => plain(Event::LetterArrived { to, letter, what }),
+        Event::GangSlot { gang, name, begins } => Some(Kept::GangSlot { gang, name: name.into(), begins }),
         Event::CpuOnline { cpu, online } => plain(Event::CpuOnline { cpu, online }),
         Event::Frequency { cpu, hz } => plain(Event::Frequency { cpu, hz }),
         Event::Energy { uj } => plain(Event::Energy { uj }),

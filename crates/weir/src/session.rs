@@ -376,6 +376,11 @@ fn together(summary: &mut Summary, outcome: &Outcome) {
             late_max_ns: g.late_max_ns,
             phase_changes: g.phase_changes,
             messages: g.messages,
+            phase_last_ns: g.phase_last_ns,
+            phase_max_ns: g.phase_max_ns,
+            signals: g.signals,
+            carry_ns: g.carry_ns,
+            wasted_ns: g.wasted_ns,
         })
         .collect();
 }

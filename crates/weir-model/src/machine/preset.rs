@@ -23,6 +23,11 @@ pub fn presets() -> Vec<(&'static str, &'static str)> {
             "opteron-64",
             "server of source 0, 8.5: 4 packages, 8 NUMA nodes, 64 CPUs in pairs that share an L2",
         ),
+        ("intel-2x4", "server of source 1: 2 packages of 4 cores at 2.66 GHz, pairs share an L2 of 4 MiB"),
+        ("amd-2x2", "server of source 1: 2 packages of 2 cores at 2.8 GHz, each with an L2"),
+        ("amd-4x4", "server of source 1: 4 packages of 4 cores at 2.5 GHz that share an L3, in a square"),
+        ("amd-8x4", "server of source 1: 8 packages of 4 cores at 2 GHz that share an L3"),
+        ("scc-48", "chip of source 1: 24 tiles of 2 cores at 533 MHz, 6 by 4, 4 memory controllers"),
         (
             "epyc-64",
             "server: 64 cores with 2 threads (128 CPUs), 8 L3 caches of 8 cores, 4 NUMA nodes, 1 package",
@@ -54,6 +59,11 @@ const EXAMPLES: &[&str] = &[
     "smp-8",
     "i7-2600",
     "opteron-64",
+    "intel-2x4",
+    "amd-2x2",
+    "amd-4x4",
+    "amd-8x4",
+    "scc-48",
     "epyc-64",
     "hybrid-8p16e",
     "mesh-256",
@@ -71,6 +81,11 @@ pub(super) fn preset(name: &str) -> Option<Result<Machine>> {
         "i7-2600" => Ok(i7_2600()),
         "opteron-64" => Ok(opteron_64()),
         "epyc-64" => Ok(epyc_64()),
+        "intel-2x4" => Ok(intel_2x4()),
+        "amd-2x2" => Ok(opteron_of_source_1(name, 2, 2, [1_000, 1_800, 2_800], 1)),
+        "amd-4x4" => Ok(opteron_of_source_1(name, 4, 4, [800, 1_700, 2_500], 6)),
+        "amd-8x4" => Ok(opteron_of_source_1(name, 8, 4, [1_000, 1_500, 2_000], 2)),
+        "scc-48" => Ok(scc_48()),
         "fpga-4" => Ok(fpga_4()),
         _ => {
             let (family, size) = name.split_once('-')?;
@@ -286,6 +301,64 @@ fn opteron_64() -> Machine {
     let kind = power::kind("uniform", &[1_400 * MHZ, 2_100 * MHZ, 2_800 * MHZ], 8_750);
     let mut f = facts("opteron-64", &grid, kind, 3, 6 * MIB);
     f.distances = distances(8, |a, b| if a / 2 == b / 2 || a % 2 == b % 2 { 16 } else { 22 });
+    f.assemble()
+}
+
+/// Source 1, chapter 4: Xeon X5355. A package has two dies, a die two cores with a common L2; one front-side bus, so one node.
+fn intel_2x4() -> Machine {
+    let grid = Grid {
+        cores: 8,
+        threads: 1,
+        numbering: Numbering::Adjacent,
+        per_l2: 2,
+        per_llc: 2,
+        per_node: 8,
+        per_package: 4,
+    };
+    let kind = power::kind("uniform", &[2_000 * MHZ, 2_660 * MHZ], 15_000);
+    facts("intel-2x4", &grid, kind, 2, 4 * MIB).assemble()
+}
+
+/// Source 1, chapter 4: Opterons 2220 (no L3: its L2 is the last level, and each core's own), 8380 and 8350. A package is a node. Four are
+/// a square of links; the source tells one and two hops of eight apart, not which pairs: here a ring of four pairs.
+fn opteron_of_source_1(name: &str, packages: u32, cores: u32, mhz: [u64; 3], llc_mib: u64) -> Machine {
+    let own = packages == 2;
+    let grid = Grid {
+        cores: packages * cores,
+        threads: 1,
+        numbering: Numbering::Adjacent,
+        per_l2: 1,
+        per_llc: if own { 1 } else { cores },
+        per_node: cores,
+        per_package: cores,
+    };
+    let kind = power::kind("uniform", &mhz.map(|m| m * MHZ), 20_000);
+    let mut f = facts(name, &grid, kind, if own { 2 } else { 3 }, llc_mib * MIB);
+    f.distances = distances(packages, |a, b| match packages {
+        2 => 20,
+        4 if a.abs_diff(b) == 2 => 21,
+        4 => 20,
+        _ if a / 2 == b / 2 || (a / 2).abs_diff(b / 2) % 2 == 1 => 20,
+        _ => 27,
+    });
+    f.assemble()
+}
+
+/// Source 1, 2.6: Intel's Single-chip Cloud Computer. Quarters of the mesh have a memory controller each. Its caches are not
+/// coherent; here that is in the cost table of the same name, not in separate domains, since its cores do share memory.
+fn scc_48() -> Machine {
+    let grid = Grid {
+        cores: 48,
+        threads: 1,
+        numbering: Numbering::Adjacent,
+        per_l2: 1,
+        per_llc: 2,
+        per_node: 12,
+        per_package: 48,
+    };
+    let kind = power::kind("P54C", &[125 * MHZ, 533 * MHZ], 2_000);
+    let mut f = facts("scc-48", &grid, kind, 2, 512 * KIB);
+    f.distances = distances(4, |a, b| if (a ^ b) == 3 { 24 } else { 20 });
     f.assemble()
 }
 

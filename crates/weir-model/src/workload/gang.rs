@@ -5,6 +5,39 @@ use weir_core::gang::Manifest;
 
 use super::{Op, Workload};
 
+/// Who makes the slots of a gang begin and end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// Each CPU by its own clock.
+    #[default]
+    Locked,
+    /// A CPU that interrupts the others.
+    Central,
+    /// A program that changes the scheduling class of one thread after the other.
+    Daemon,
+    /// A program on each CPU, which hears of it through the network and changes the classes there.
+    Slurm,
+}
+
+impl Way {
+    pub const ALL: [Way; 4] = [Way::Locked, Way::Central, Way::Daemon, Way::Slurm];
+
+    /// As workload files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Locked => "locked",
+            Way::Central => "central",
+            Way::Daemon => "daemon",
+            Way::Slurm => "slurm",
+        }
+    }
+
+    /// By its name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|w| w.name() == name)
+    }
+}
+
 /// Tasks that are to run at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GangSpec {
@@ -12,6 +45,7 @@ pub struct GangSpec {
     pub manifest: Manifest,
     /// Execution times may be cut, its own and those of others, if it does not fit.
     pub cut: bool,
+    pub way: Way,
     /// Indices in `tasks`, in the order of the gang's CPUs.
     pub members: Vec<u32>,
 }

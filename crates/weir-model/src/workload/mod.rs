@@ -28,7 +28,7 @@ pub use build::{MAX_FILE, MAX_OPS, MAX_TASKS};
 pub use criticality::Criticality;
 pub use draw::Flow;
 pub use fairness::{FairGroup, FairTask, Fairness};
-pub use gang::GangSpec;
+pub use gang::{GangSpec, Way};
 pub use generate::{GeneratorInfo, ParamInfo, generators};
 pub use models::{Arrivals, Dag, DagNode, Dist, Phase, Protocol, Shape};
 

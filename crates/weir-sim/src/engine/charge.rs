@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use weir_core::event::CpuNo;
-use weir_core::{OpKind, OpRecord, Plan};
+use weir_core::{OpKind, OpRecord, Plan, catalog};
 
 use weir_model::costs::{ByDistance, Costs, Prices};
 use weir_model::machine::Machine;
@@ -80,6 +80,28 @@ pub struct Walk {
     pub wait_ns: u64,
 }
 
+/// An instance with slots of gangs acts by the clock of the one CPU that it serves.
+fn timer_home(plan: &Plan, instance: u32) -> Option<CpuNo> {
+    let class = catalog().class(plan.instances.get(instance as usize)?.class)?;
+    if !class.listens.iter().any(|t| t == "GANG_SLOT") {
+        return None;
+    }
+    let mut at = instance;
+    for _ in 0..plan.instances.len() {
+        let mut out = (0..).zip(&plan.pipes).filter(|(_, p)| p.from.is_some_and(|f| f.0 == at));
+        let (pipe, next) = out.next()?;
+        if out.next().is_some() {
+            return None;
+        }
+        let mut exits = (0..).zip(&plan.exits).filter(|(_, e)| **e == Some(pipe)).map(|(cpu, _)| cpu);
+        if let Some(cpu) = exits.next() {
+            return exits.next().is_none().then_some(cpu);
+        }
+        at = next.to.0;
+    }
+    None
+}
+
 /// Prices and locks of a run.
 #[derive(Debug)]
 pub struct Charger<'a> {
@@ -89,6 +111,8 @@ pub struct Charger<'a> {
     instances: Vec<InstanceTime>,
     held: Vec<(u32, u64)>,
     running: Vec<(u32, u64, u64)>,
+    /// By instance: the CPU whose own timer it has.
+    homes: Vec<Option<CpuNo>>,
     prices: Prices,
     call_ns: u64,
 }
@@ -102,6 +126,7 @@ impl<'a> Charger<'a> {
             instances: Vec::new(),
             held: Vec::new(),
             running: Vec::new(),
+            homes: Vec::new(),
             prices: costs.prices(),
             call_ns: costs.core.call,
         };
@@ -113,6 +138,12 @@ impl<'a> Charger<'a> {
     pub fn reset(&mut self, plan: &Plan) {
         self.locks = (0..plan.pipes.len()).map(|_| PipeLock::default()).collect();
         self.instances = vec![InstanceTime::default(); plan.instances.len()];
+        self.homes = (0..plan.instances.len() as u32).map(|i| timer_home(plan, i)).collect();
+    }
+
+    /// The CPU whose own timer an instance has; others' are served by the boot CPU.
+    pub fn timer_home(&self, instance: u32) -> Option<CpuNo> {
+        self.homes.get(instance as usize).copied().flatten()
     }
 
     /// What each pipe's lock cost so far: pipe, time held, time waited for.
@@ -136,6 +167,11 @@ impl<'a> Charger<'a> {
     /// From sending an interrupt until the target reacts.
     pub fn interrupt_ns(&self, from: CpuNo, to: CpuNo) -> u64 {
         self.by_distance(&self.costs.wakeup_ipi, from, to)
+    }
+
+    /// From writing a message until its receiver has it.
+    pub fn message_ns(&self, from: CpuNo, to: CpuNo) -> u64 {
+        self.by_distance(&self.costs.message, from, to)
     }
 
     /// What a task loses that resumes on another CPU than it last ran on.

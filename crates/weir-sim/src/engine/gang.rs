@@ -2,18 +2,20 @@
 //! Gangs: the resource service beside the scheduler. Placement before the clock starts; a planner on each CPU, and messages
 //! between them when a phase changes; and how well members run together.
 //!
-//! The service is the C of `runtimes/multikernel/`; what is modelled here is only how long a message takes.
+//! The service is the C of `runtimes/multikernel/`; what is modelled here is only how long messages take, and how slots begin and end
+//! where CPUs do not go by their own clocks: a CPU that interrupts the others, a program, a network.
 
 use std::collections::BTreeMap;
 
-use weir_core::event::{CpuNo, TaskNo};
-use weir_core::gang::{Controller, PhaseMessage, PhaseReply, Planner, Row, Submit, WHOLE};
+use weir_core::event::{CpuNo, Event, TaskNo};
+use weir_core::gang::{Controller, PhaseMessage, PhaseReply, Planner, Row, Submit};
 use weir_core::{CpuSet, Msg, Plan, Topic};
 
 use super::GangOutcome;
 use super::queue::{Key, Kind, Phase};
 use super::sim::Sim;
 use super::task::{NEVER, NONE, State};
+use weir_model::workload::Way;
 use weir_model::{Error, Machine, Result, Workload};
 
 /// A member's place: its gang, its number there, and its CPU.
@@ -60,19 +62,7 @@ impl Placed {
         }
         for gang in &workload.gangs {
             let number = controller.admit(&gang.manifest, 0, gang.cut).map_err(|why| {
-                let mut text = format!("gang `{}` is not admitted: {}", gang.manifest.name(), why.what);
-                if let Some(cpu) = why.cpu {
-                    let pct = |n: u64| n as f64 * 100.0 / f64::from(WHOLE);
-                    text += &format!(
-                        " (CPU {cpu}: {:.1} % needed, {:.1} % left)",
-                        pct(why.needed),
-                        pct(why.available)
-                    );
-                } else if let Some((_, other)) = &why.other {
-                    text += &format!(" (`{other}`)");
-                } else if why.available > 0 {
-                    text += &format!(" ({} needed, {} there)", why.needed, why.available);
-                }
+                let text = format!("gang `{}` is not admitted: {}", gang.manifest.name(), why.text());
                 Error::run(text).help(why.remedy)
             })?;
             placed.numbers.push(number);
@@ -94,6 +84,47 @@ impl Placed {
 enum Letter {
     Ask(CpuNo, PhaseMessage),
     Reply(CpuNo, PhaseReply),
+    /// A slot of a gang begins on a CPU, or ends there.
+    Slot {
+        cpu: CpuNo,
+        gang: u32,
+        begins: bool,
+    },
+    /// A slot of a gang is over, and somebody has to say so.
+    End(u32),
+}
+
+/// What it takes to have a slot begin, or end, where CPUs do not go by their own clocks; ns.
+struct Carrying {
+    /// Before the first CPU.
+    start: u64,
+    /// For each CPU.
+    each: u64,
+    /// On the way, beside the interrupt.
+    latency: u64,
+    /// More on the way, at most: the receiver has to get its CPU.
+    jitter: u64,
+    /// What the receiving CPU does.
+    received: u64,
+}
+
+/// A system call that changes a thread's class, ns.
+const SET_CLASS_NS: u64 = 1_000;
+/// A message through the network between two daemons: one way; for each receiver; and until its daemon has a CPU.
+const NETWORK_NS: u64 = 60_000;
+const NETWORK_EACH_NS: u64 = 20_000;
+const NETWORK_JITTER_NS: u64 = 1_000_000;
+/// A slot without an end; somebody will say when it is over. Below the longest time that components take.
+const ENDLESS_NS: u64 = 1 << 60;
+
+/// Numbers that look random: the same for the same place in the same run.
+fn scatter(seed: u64, place: [u64; 3], below: u64) -> u64 {
+    let mut x = seed;
+    for p in place {
+        x = (x ^ p.wrapping_add(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x ^= x >> 29;
+    }
+    if below == 0 { 0 } else { x % below }
 }
 
 /// When a member started in a slot.
@@ -118,6 +149,8 @@ struct Account {
     started: Vec<Start>,
     skew_sum: u64,
     skewed: u64,
+    /// When the phase change under way was requested; [`NEVER`]: none is.
+    asked: u64,
     outcome: GangOutcome,
 }
 
@@ -125,7 +158,10 @@ struct Account {
 pub struct Gangs<'a> {
     placed: &'a Placed,
     planners: Vec<Planner>,
-    letters: Vec<Option<Letter>>,
+    /// Under way, with their numbers.
+    letters: Vec<Option<(u64, Letter)>>,
+    /// Letters so far.
+    posted: u64,
     accounts: Vec<Account>,
     /// Members, by gang and number: tasks that exist.
     tasks: Vec<Vec<TaskNo>>,
@@ -144,9 +180,16 @@ impl<'a> Gangs<'a> {
             };
             let started = vec![Start::Absent; gang.threads as usize];
             tasks.push(vec![NONE; gang.threads as usize]);
-            accounts.push(Account { open: NEVER, next: NEVER, started, outcome, ..Account::default() });
+            accounts.push(Account {
+                open: NEVER,
+                next: NEVER,
+                asked: NEVER,
+                started,
+                outcome,
+                ..Account::default()
+            });
         }
-        Self { placed, planners: Vec::new(), letters: Vec::new(), accounts, tasks }
+        Self { placed, planners: Vec::new(), letters: Vec::new(), posted: 0, accounts, tasks }
     }
 }
 
@@ -163,6 +206,7 @@ impl Account {
         if let (Some(first), Some(last)) = (began.iter().min(), began.iter().max())
             && began.len() > 1
         {
+            self.outcome.wasted_ns += began.iter().map(|at| last - at).sum::<u64>();
             self.outcome.skew_max_ns = self.outcome.skew_max_ns.max(last - first);
             self.skew_sum += last - first;
             self.skewed += 1;
@@ -234,6 +278,10 @@ impl Sim<'_> {
         }
         let number = self.gangs.placed.numbers[gang as usize];
         self.gangs.accounts[gang as usize].outcome.phase_changes += 1;
+        // The planner is another program on this CPU: there and back.
+        if self.charging {
+            self.charge_flat(c, 2 * self.costs.context_switch);
+        }
         let (msg, submit, _) = match self.gangs.planners[c as usize].change(number, phase, self.now) {
             Ok(changed) => changed,
             Err(e) => {
@@ -245,8 +293,15 @@ impl Sim<'_> {
                 return Ok(());
             }
         };
+        let asked = self.now;
         self.submit(c, &submit)?;
-        for peer in self.gangs.accounts[gang as usize].outcome.cpus.clone() {
+        let peers = self.gangs.accounts[gang as usize].outcome.cpus.clone();
+        if peers.len() == 1 {
+            self.phase_done(c, gang, asked);
+            return Ok(());
+        }
+        self.gangs.accounts[gang as usize].asked = asked;
+        for peer in peers {
             if peer != c {
                 self.send(c, peer, gang, Letter::Ask(peer, msg));
             }
@@ -254,9 +309,34 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// A message from a planner to another; it takes as long as an interrupt.
+    /// The program has its answer, as soon as `c` is through.
+    fn phase_done(&mut self, c: CpuNo, gang: u32, asked: u64) {
+        let over = self.now.max(self.cpus[c as usize].busy_until);
+        let outcome = &mut self.gangs.accounts[gang as usize].outcome;
+        outcome.phase_max_ns = outcome.phase_max_ns.max(over - asked);
+        outcome.phase_last_ns = over - asked;
+    }
+
+    /// A message from a planner to another: the sender writes it, the receiver, who polls, finds it.
     fn send(&mut self, from: CpuNo, to: CpuNo, gang: u32, letter: Letter) {
-        let at = self.now + self.charger.interrupt_ns(from, to);
+        if self.charging {
+            self.charge_flat(from, self.costs.message_send);
+        }
+        let sent = self.now.max(self.cpus[from as usize].busy_until);
+        let at = sent + self.charger.message_ns(from, to);
+        self.gangs.accounts[gang as usize].outcome.messages += 1;
+        self.tell_letter(from, to, "phase");
+        self.post(at, letter);
+    }
+
+    /// Observers hear of a letter that is posted next.
+    fn tell_letter(&mut self, from: CpuNo, to: CpuNo, what: &'static str) {
+        self.obs.event(self.now, &Event::LetterSent { from, to, letter: self.gangs.posted, what });
+    }
+
+    fn post(&mut self, at: u64, letter: Letter) {
+        let letter = (self.gangs.posted, letter);
+        self.gangs.posted += 1;
         let letters = &mut self.gangs.letters;
         let index = match letters.iter().position(Option::is_none) {
             Some(free) => free,
@@ -266,14 +346,26 @@ impl Sim<'_> {
             }
         };
         letters[index] = Some(letter);
-        self.gangs.accounts[gang as usize].outcome.messages += 1;
         self.timers.push(Key::new(at, Phase::Timer, Kind::Letter, index as u32));
     }
 
     /// A message has arrived.
     pub fn letter_arrives(&mut self, index: u32) -> Result<()> {
-        match self.gangs.letters[index as usize].take() {
-            Some(Letter::Ask(to, msg)) => {
+        let Some((number, letter)) = self.gangs.letters[index as usize].take() else { return Ok(()) };
+        let way = |gang: u32| self.workload.gangs[gang as usize].way;
+        let arrived = match letter {
+            Letter::Ask(to, _) | Letter::Reply(to, _) => Some((to, "phase")),
+            Letter::Slot { cpu, gang, .. } if cpu != self.boot_cpu => Some((cpu, way(gang).name())),
+            Letter::Slot { .. } | Letter::End(_) => None,
+        };
+        if let Some((to, what)) = arrived {
+            self.obs.event(self.now, &Event::LetterArrived { to, letter: number, what });
+        }
+        match letter {
+            Letter::Ask(to, msg) => {
+                if self.charging {
+                    self.charge_flat(to, self.costs.message_send);
+                }
                 let (submit, reply) = self.gangs.planners[to as usize].receive(&msg);
                 if let Some(submit) = submit {
                     self.submit(to, &submit)?;
@@ -282,8 +374,20 @@ impl Sim<'_> {
                     self.send(to, msg.coordinator, gang, Letter::Reply(msg.coordinator, reply));
                 }
             }
-            Some(Letter::Reply(to, reply)) => _ = self.gangs.planners[to as usize].reply(&reply),
-            None => {}
+            Letter::Reply(to, reply) => {
+                if self.charging {
+                    self.charge_flat(to, self.costs.message_send);
+                }
+                let last = self.gangs.planners[to as usize].reply(&reply).is_some();
+                if let Some(gang) = self.gang_of_number(reply.gang).filter(|_| last) {
+                    let asked = std::mem::replace(&mut self.gangs.accounts[gang as usize].asked, NEVER);
+                    if asked != NEVER {
+                        self.phase_done(to, gang, asked);
+                    }
+                }
+            }
+            Letter::Slot { cpu, gang, begins } => self.slot_told(cpu, gang, begins)?,
+            Letter::End(gang) => self.slot_ends(gang),
         }
         Ok(())
     }
@@ -295,7 +399,9 @@ impl Sim<'_> {
     /// A planner hands a row to the scheduler of its CPU.
     fn submit(&mut self, c: CpuNo, submit: &Submit) -> Result<()> {
         let Some(gang) = self.gang_of_number(submit.gang) else { return Ok(()) };
-        self.hand_on(c, gang, &submit.row, submit.from_ns)?;
+        if self.workload.gangs[gang as usize].way == Way::Locked {
+            self.hand_on(c, gang, &submit.row, submit.from_ns)?;
+        }
         let account = &mut self.gangs.accounts[gang as usize];
         let row = (submit.row.length_ns > 0).then_some(submit.row);
         if account.row == row && account.from == submit.from_ns {
@@ -322,6 +428,94 @@ impl Sim<'_> {
         Ok(())
     }
 
+    /// What carrying the begin or end of a slot takes.
+    fn carrying(&self, way: Way) -> Carrying {
+        let costs = self.costs;
+        let when = |ns: u64| if self.charging { ns } else { 0 };
+        match way {
+            Way::Locked => Carrying { start: 0, each: 0, latency: 0, jitter: 0, received: 0 },
+            Way::Central => Carrying {
+                start: when(costs.timer_interrupt),
+                each: when(costs.ipi_send),
+                latency: 0,
+                jitter: 0,
+                received: when(costs.timer_interrupt),
+            },
+            Way::Daemon => Carrying {
+                start: when(costs.timer_interrupt + costs.context_switch),
+                each: when(SET_CLASS_NS + costs.ipi_send),
+                latency: 0,
+                jitter: 0,
+                received: when(costs.timer_interrupt),
+            },
+            Way::Slurm => Carrying {
+                start: when(costs.timer_interrupt + costs.context_switch),
+                each: NETWORK_EACH_NS,
+                latency: NETWORK_NS,
+                jitter: NETWORK_JITTER_NS,
+                received: when(2 * costs.context_switch + SET_CLASS_NS),
+            },
+        }
+    }
+
+    /// The CPU that coordinates has a slot of a gang begin or end everywhere.
+    fn carry(&mut self, gang: u32, begins: bool) {
+        let way = self.workload.gangs[gang as usize].way;
+        let by = self.boot_cpu;
+        let prices = self.carrying(way);
+        let began = self.now.max(self.cpus[by as usize].busy_until);
+        let mut at = began + prices.start;
+        for cpu in self.gangs.accounts[gang as usize].outcome.cpus.clone() {
+            at += prices.each;
+            let far = match cpu == by {
+                true => 0,
+                false => {
+                    let place = [self.now, u64::from(cpu), u64::from(gang)];
+                    self.charger.interrupt_ns(by, cpu)
+                        + prices.latency
+                        + scatter(self.cfg.seed, place, prices.jitter)
+                }
+            };
+            self.gangs.accounts[gang as usize].outcome.signals += u64::from(cpu != by);
+            if cpu != by {
+                self.tell_letter(by, cpu, way.name());
+            }
+            self.post(at + far, Letter::Slot { cpu, gang, begins });
+        }
+        self.gangs.accounts[gang as usize].outcome.carry_ns += at - began;
+        if self.charging {
+            // What the network takes is not the CPU's time.
+            let own = if way == Way::Slurm { prices.start + SET_CLASS_NS } else { at - began };
+            self.charge_flat(by, own);
+        }
+    }
+
+    /// The time of a slot is over.
+    fn slot_ends(&mut self, gang: u32) {
+        let spec = &self.workload.gangs[gang as usize];
+        self.obs.event(self.now, &Event::GangSlot { gang, name: spec.manifest.name(), begins: false });
+        if spec.way != Way::Locked {
+            self.carry(gang, false);
+        }
+    }
+
+    /// A CPU hears that a slot begins or ends there.
+    fn slot_told(&mut self, cpu: CpuNo, gang: u32, begins: bool) -> Result<()> {
+        let received = self.carrying(self.workload.gangs[gang as usize].way).received;
+        self.charge_flat(cpu, received);
+        let slots = self.gangs.accounts[gang as usize].row.is_some();
+        let (at, length_ns) = match begins {
+            true => (self.now, ENDLESS_NS / 2),
+            // There will be more, though not at a time that this CPU knows: members that wait go on waiting.
+            false => (self.now + ENDLESS_NS - 1, 1),
+        };
+        let row = match slots || begins {
+            true => Row { offset_ns: at % ENDLESS_NS, length_ns, period_ns: ENDLESS_NS },
+            false => Row::default(),
+        };
+        self.hand_on(cpu, gang, &row, self.now)
+    }
+
     /// A slot of a gang begins: members that run have started.
     pub fn slot_begins(&mut self, gang: u32) {
         let now = self.now;
@@ -330,8 +524,14 @@ impl Sim<'_> {
         account.close();
         account.open = now;
         account.next = row.next(now + 1).unwrap_or(NEVER);
-        let next = account.next;
+        let (next, length_ns) = (account.next, row.length_ns);
+        let name = &self.workload.gangs[gang as usize].manifest;
+        self.obs.event(now, &Event::GangSlot { gang, name: name.name(), begins: true });
         self.timers.push(Key::new(next, Phase::Timer, Kind::Slot, gang));
+        self.post(now + length_ns, Letter::End(gang));
+        if self.workload.gangs[gang as usize].way != Way::Locked {
+            self.carry(gang, true);
+        }
         for nth in 0..self.gangs.tasks[gang as usize].len() {
             let no = self.gangs.tasks[gang as usize][nth];
             let state = if no == NONE { State::Gone } else { self.tasks[no as usize].state };

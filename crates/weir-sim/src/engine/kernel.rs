@@ -542,12 +542,20 @@ impl Sim<'_> {
                 .help("let the component's period be at least a microsecond"));
             }
             let domain = self.plan.instances[handle as usize].domain;
-            let h = self.reader(domain).unwrap_or(self.boot_cpu);
+            let h = self.timer_home(handle).or_else(|| self.reader(domain)).unwrap_or(self.boot_cpu);
             self.sched.timer_expired(h, handle);
             self.account(h, Call::Timer);
         }
         self.arm_component_timer();
         Ok(())
+    }
+
+    /// The CPU whose own timer an instance has, if that is there.
+    fn timer_home(&self, instance: u32) -> Option<CpuNo> {
+        let there = |c: &CpuNo| {
+            self.cpus.get(*c as usize).is_some_and(|cpu| cpu.mode != Mode::Offline && cpu.host == *c)
+        };
+        self.charger.timer_home(instance).filter(there)
     }
 
     fn wrong_isa(&self, no: TaskNo, c: CpuNo) -> Error {

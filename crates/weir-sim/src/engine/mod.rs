@@ -160,6 +160,15 @@ pub struct GangOutcome {
     /// Changes of phase that were requested, and messages between planners for them.
     pub phase_changes: u64,
     pub messages: u64,
+    /// From a request for a phase until the program has its answer: the last one, and the longest.
+    pub phase_last_ns: u64,
+    pub phase_max_ns: u64,
+    /// Interrupts and messages that had slots begin and end; none where each CPU goes by its own clock.
+    pub signals: u64,
+    /// Time that carrying them took the one who did.
+    pub carry_ns: u64,
+    /// CPU time of members from their start in a slot until the last one had started.
+    pub wasted_ns: u64,
 }
 
 /// An instance whose component returned an error.

@@ -399,8 +399,11 @@ impl<'a> Sim<'a> {
     /// A timer or an interrupt.
     fn timer(&mut self, key: Key) -> Result<()> {
         let index = key.index();
-        self.idle_timers =
-            if matches!(key.kind(), Kind::Component | Kind::Slot) { self.idle_timers + 1 } else { 0 };
+        self.idle_timers = if matches!(key.kind(), Kind::Component | Kind::Slot | Kind::Letter) {
+            self.idle_timers + 1
+        } else {
+            0
+        };
         match key.kind() {
             Kind::Machine => self.machine_event(index),
             Kind::Command => self.command(index),

@@ -8,7 +8,7 @@ use super::args::Args;
 use super::{GeneratorInfo, param};
 use crate::error::Error;
 use crate::workload::build::{Builder, Kind, repeat};
-use crate::workload::{GangSpec, Op, TaskSpec};
+use crate::workload::{GangSpec, Op, TaskSpec, Way};
 
 pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
     name: "team",
@@ -30,6 +30,8 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
         param("slot", "0", "gangs: the length of a slot; 0: no gangs"),
         param("period", "0", "gangs: the period of the slots"),
         param("release", "0", "gangs: the first slot is not before this time"),
+        param("outside", "run", "gangs: between slots members `run` as best effort, or `wait`"),
+        param("way", "locked", "gangs: who begins and ends slots: locked, central, daemon or slurm"),
         param("cut", "true", "gangs: if they do not fit, cut all slots in equal proportion; false: refuse"),
     ],
 };
@@ -52,6 +54,8 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
     let hogs = args.count("hogs", 0, 1_000_000)?;
     let (slot, period, release) = (args.ns("slot", 0)?, args.ns("period", 0)?, args.ns("release", 0)?);
     let (cut, stagger) = (args.flag("cut")?, args.ns("stagger", 0)?);
+    let way = Way::ALL[args.choice("way", &Way::ALL.map(Way::name))?];
+    let outside = ["run", "wait"][args.choice("outside", &["run", "wait"])?];
     let pin = args.count("pin", 0, weir_core::MAX_CPUS.into())?;
     let bound = |cpu: u64| (pin > 0).then(|| [cpu as u32].into_iter().collect::<CpuSet>());
     if spin > MOST_SPIN {
@@ -73,7 +77,9 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
         let first = builder.workload.tasks.len() as u32;
         if slot > 0 {
             let (slot, period, release) = (ms(slot), ms(period), ms(release));
-            let text = format!("name {name}\nthreads {threads}\nB 0\nH {slot} {period} {slot} {release}\n");
+            let text = format!(
+                "name {name}\nthreads {threads}\noutside {outside}\nB 0\nH {slot} {period} {slot} {release}\n"
+            );
             let manifest = Manifest::parse(&text).map_err(|fault| {
                 let key = if fault.what.contains("deadline") || fault.what.contains("number") {
                     "period"
@@ -87,7 +93,7 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
                 )
             })?;
             let members = (first..first + threads as u32).collect();
-            builder.workload.gangs.push(GangSpec { manifest, cut, members });
+            builder.workload.gangs.push(GangSpec { manifest, cut, way, members });
         }
         let follower = builder.program(ops.clone())?;
         if slot > 0 {

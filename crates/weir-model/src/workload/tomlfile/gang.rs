@@ -6,11 +6,11 @@ use weir_core::gang::{Fault, MAX_CPUS, MAX_GANGS, Manifest};
 use super::Files;
 use super::table::Table;
 use crate::error::{Error, did_you_mean};
-use crate::workload::GangSpec;
 use crate::workload::build::Builder;
+use crate::workload::{GangSpec, Way};
 
 /// Keys of a `[[gang]]`.
-pub(super) const KEYS: &[&str] = &["group", "manifest", "file", "cut"];
+pub(super) const KEYS: &[&str] = &["group", "manifest", "file", "cut", "way"];
 
 /// Read the gangs, behind all tasks.
 pub(super) fn gangs(builder: &mut Builder, tables: &[Table<'_>], files: Files<'_>) -> Result<(), Error> {
@@ -71,7 +71,17 @@ fn gang(builder: &Builder, table: &Table<'_>, files: Files<'_>) -> Result<GangSp
     if manifest.name().is_empty() {
         manifest.set_name(group);
     }
-    Ok(GangSpec { manifest, cut: table.boolean("cut")?.unwrap_or(true), members })
+    let way = match table.string("way", "\"locked\"")? {
+        None => Way::default(),
+        Some(word) => Way::by_name(word).ok_or_else(|| {
+            table.wrong(
+                "way",
+                format!("`{word}` is no way to gang"),
+                did_you_mean(word, &Way::ALL.map(Way::name)),
+            )
+        })?,
+    };
+    Ok(GangSpec { manifest, cut: table.boolean("cut")?.unwrap_or(true), way, members })
 }
 
 fn manifest(table: &Table<'_>, files: Files<'_>) -> Result<Manifest, Error> {
