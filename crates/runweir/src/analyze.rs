@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, ValueHint};
+use weir::gang_map::{MapOptions, gang_map};
 use weir::{AnalyzeOptions, Question, Watch};
 
 use crate::args::parse_seed;
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::output::{json, note, print, warn};
 use crate::progress::Counter;
 use crate::stop;
@@ -20,6 +21,7 @@ Examples:
   runweir analyze decentral -m smp-64 -w hackbench:groups=100,loops=100
   runweir analyze global_rr -m eight-nodes -w tokens:pairs=128,loops=0 --share 20%
   runweir analyze --schedulability -w avionics -m smp-4
+  runweir analyze --gang -m smp-16 -w team:work=1ms,imbalance=20%,hogs=8
   runweir analyze p-rm --schedulability -w periodic:tasks=8,util=150% -m smp-2 --costs zero --json
 
 Contention (the default; docs/analysis.md): short runs on parts of the machine find the pipe lock or the
@@ -41,6 +43,10 @@ pub struct AnalyzeArgs {
     /// Test which task sets meet all deadlines: exact, sufficient and necessary tests
     #[arg(long)]
     pub schedulability: bool,
+    /// When gang scheduling pays: a map by how often threads meet, how uneven their work is, and how many teams there are; -w
+    /// team:work=1ms,imbalance=20%,hogs=8 places a program on it
+    #[arg(long, conflicts_with_all = ["schedulability", "topology", "topology_option", "share", "duration", "set"])]
+    pub gang: bool,
     /// Largest share of CPU time for the scheduler, including waits for its locks
     #[arg(long, value_name = "PERCENT", value_parser = parse_share, default_value = "10%", conflicts_with = "schedulability")]
     pub share: f64,
@@ -54,8 +60,8 @@ pub struct AnalyzeArgs {
     #[arg(short, long, value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub machine: Option<String>,
     /// Workload: as in `run`; with --schedulability one with recurrent tasks
-    #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
-    pub workload: String,
+    #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath, required_unless_present = "gang")]
+    pub workload: Option<String>,
     /// Set a parameter of a component, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
@@ -81,8 +87,43 @@ fn parse_share(text: &str) -> std::result::Result<f64, String> {
     if value > 0.0 && value < 100.0 { Ok(value / 100.0) } else { Err(wrong()) }
 }
 
+/// The map of when gang scheduling pays.
+fn map(args: &AnalyzeArgs) -> Result<ExitCode> {
+    let team = match args.workload.as_deref() {
+        None => None,
+        Some(w) => Some(w.strip_prefix("team:").or(Some("").filter(|_| w == "team")).ok_or_else(|| {
+            Fault::user(
+                format!("`{w}` is no team that can be placed on the map"),
+                "write how it computes: -w team:work=1ms,imbalance=20%,hogs=8",
+            )
+        })?),
+    };
+    let options = MapOptions {
+        machine: args.machine.clone().unwrap_or_else(|| "smp-16".into()),
+        costs: args.costs.clone(),
+        team: team.map(str::to_string),
+        jobs: args.jobs,
+    };
+    stop::install_saying("ending without results")?;
+    let counter = Counter::new(0, 0, !args.quiet);
+    let map = gang_map(&options, &counter);
+    counter.finish();
+    let map = match map {
+        _ if (&counter as &dyn Watch).stopped() => {
+            note("interrupted: there are no results");
+            return Ok(ExitCode::from(1));
+        }
+        other => other?,
+    };
+    print(&if args.json { json(&map)? } else { map.text() })?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Look everything up, judge, print.
 pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
+    if args.gang {
+        return map(args);
+    }
     let question = match args.schedulability {
         true => Question::Schedulability,
         false => Question::Contention { share: args.share, duration_ns: args.duration, jobs: args.jobs },
@@ -91,7 +132,7 @@ pub fn analyze(args: &AnalyzeArgs) -> Result<ExitCode> {
         question,
         topology: args.topology.clone().or_else(|| args.topology_option.clone()),
         machine: args.machine.clone(),
-        workload: args.workload.clone(),
+        workload: args.workload.clone().unwrap_or_default(),
         set: args.set.clone(),
         costs: args.costs.clone(),
         seed: args.seed,

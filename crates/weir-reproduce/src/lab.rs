@@ -155,6 +155,12 @@ fn compile(source: &Source, machine: &Machine, sets: &[(&str, &str, String)]) ->
     Ok(topology::compile(source, &machine.shape, &sets)?.plan)
 }
 
+/// The cost table of a machine of the second source.
+pub fn costs(name: &str) -> Done<Costs> {
+    let none = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    Ok(Costs::resolve(name, &none).map_err(machine::fault)?)
+}
+
 /// A workload by what `--workload` takes.
 pub fn workload(spec: &str) -> Done<Workload> {
     workload_with(spec, 1)

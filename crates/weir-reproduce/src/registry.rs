@@ -4,8 +4,8 @@
 use crate::lab::{Done, Lab};
 use crate::report::Report;
 use crate::{
-    adaptation, collapse, composition, counters, foreign, gangs, hackbench, heterogeneity, hw, least_laxity,
-    pause, scaling,
+    adaptation, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain, gang_service,
+    gang_wait, gangs, hackbench, heterogeneity, hw, least_laxity, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
@@ -32,7 +32,15 @@ pub const EXPERIMENTS: &[Experiment] = &[
     collapse::EXPERIMENT,
     least_laxity::EXPERIMENT,
     counters::EXPERIMENT,
+    gang_wait::BLOCK,
+    gang_wait::CLUSTER,
+    gang_service::BURSTS,
+    gang_clock::EXPERIMENT,
+    gang_change::TRACE,
+    gang_change::COST,
     gangs::EXPERIMENT,
+    gang_service::SOLVER,
+    gang_grain::EXPERIMENT,
     hw::engine::E2,
     hw::engine::E3,
     hw::engine::E4,

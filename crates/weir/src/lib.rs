@@ -50,6 +50,7 @@ pub mod compare;
 pub mod explain;
 pub mod fault;
 pub mod gang;
+pub mod gang_map;
 pub mod guard;
 pub mod import;
 pub mod input;

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! When gang scheduling pays: rounds of a team as a gang over its rounds under `linux`, by how often its threads meet, how uneven their work
+//! is, and how many teams there are.
+
+use std::fmt::Write as _;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use weir_model::{Costs, Machine};
+use weir_sim::RunConfig;
+use weir_sim::engine;
+
+use crate::Watch;
+use crate::fault::{Fault, Result};
+use crate::watch::pool;
+use crate::{machine, topology};
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub struct MapOptions {
+    pub machine: String,
+    pub costs: String,
+    /// A program to place on the map: what follows `team:` without slots, such as `work=1ms,imbalance=20%,hogs=8`.
+    pub team: Option<String>,
+    pub jobs: Option<u32>,
+}
+
+/// A team's rounds a second, both ways.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    pub grain_ns: u64,
+    pub imbalance_pct: u32,
+    /// Teams that compete; one has as many tasks that compute beside it as there are CPUs.
+    pub teams: u32,
+    pub linux_rounds_per_s: f64,
+    pub gang_rounds_per_s: f64,
+    /// The second over the first; none where the first made no round.
+    pub gain: Option<f64>,
+}
+
+/// The map.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Map {
+    pub machine: String,
+    pub threads: u32,
+    pub slot_ns: u64,
+    pub period_ns: u64,
+    pub cells: Vec<Cell>,
+    /// The program that was to be placed.
+    pub own: Option<Cell>,
+}
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const GRAINS: [u64; 5] = [10 * US, 100 * US, MS, 10 * MS, 100 * MS];
+const IMBALANCES: [u32; 4] = [0, 10, 50, 100];
+const TEAMS: [u32; 3] = [1, 2, 4];
+const SLOT: u64 = 20 * MS;
+const PERIOD: u64 = 40 * MS;
+/// Largest team: larger machines show the same, more slowly.
+const MOST_THREADS: u32 = 16;
+
+/// Rounds a second of the first barrier.
+fn rounds(
+    m: &Machine,
+    costs: &Costs,
+    way: &str,
+    team: &str,
+    grain_ns: u64,
+    watch: &dyn Watch,
+) -> Result<f64> {
+    let spec = match way {
+        "gang" => format!("team:{team},slot={}ms,period={}ms", SLOT / MS, PERIOD / MS),
+        _ => format!("team:{team}"),
+    };
+    let workload = machine::workload(&spec, 1)?;
+    let plan = topology::compile(&topology::source(way)?, &m.shape, &[])?.plan;
+    // Enough rounds, and enough periods; whole ones.
+    let duration_ns = (40 * grain_ns).clamp(5 * PERIOD, 50 * PERIOD) / PERIOD * PERIOD;
+    let config = RunConfig {
+        seed: 1,
+        duration_ns: Some(duration_ns),
+        stop: Some(watch.stop()),
+        ..RunConfig::default()
+    };
+    let _running = watch.running();
+    let out = engine::run(m, &plan, &workload, costs, &config, &mut ()).map_err(machine::fault)?;
+    let all: u64 = out.barriers.iter().map(|b| b.1).sum();
+    let teams = out.barriers.len().max(1) as f64;
+    Ok(all as f64 / teams * 1e9 / duration_ns as f64)
+}
+
+fn cell(
+    m: &Machine,
+    costs: &Costs,
+    team: &str,
+    (grain_ns, imbalance_pct, teams): (u64, u32, u32),
+    watch: &dyn Watch,
+) -> Result<Cell> {
+    let linux = rounds(m, costs, "linux", team, grain_ns, watch)?;
+    let gang = rounds(m, costs, "gang", team, grain_ns, watch)?;
+    watch.one();
+    let gain = (linux > 0.0).then(|| gang / linux);
+    Ok(Cell { grain_ns, imbalance_pct, teams, linux_rounds_per_s: linux, gang_rounds_per_s: gang, gain })
+}
+
+/// Make the map.
+///
+/// # Errors
+/// A machine, a cost table or a team that is none.
+pub fn gang_map(options: &MapOptions, watch: &dyn Watch) -> Result<Map> {
+    let m = machine::resolve(&options.machine)?;
+    let costs = machine::costs(&options.costs)?;
+    let threads = m.shape.nr_cpus().min(MOST_THREADS);
+    if threads < 2 {
+        return Err(Fault::user("a gang of one thread", "name a machine with two CPUs or more: -m smp-16"));
+    }
+    let mut points: Vec<(u64, u32, u32)> =
+        GRAINS.iter().flat_map(|g| IMBALANCES.iter().map(move |i| (*g, *i, 1))).collect();
+    points.extend(GRAINS.iter().flat_map(|g| TEAMS[1..].iter().map(move |t| (*g, 10, *t))));
+    watch.more(points.len() as u64 + u64::from(options.team.is_some()));
+    let own = match &options.team {
+        None => None,
+        Some(team) => {
+            if ["slot", "period", "way"]
+                .iter()
+                .any(|k| team.split(',').any(|p| p.starts_with(&format!("{k}="))))
+            {
+                return Err(Fault::user(
+                    "-w team: the map sets slots itself",
+                    "leave out `slot`, `period` and `way`: -w team:work=1ms,imbalance=20%,hogs=8",
+                ));
+            }
+            Some(cell(&m, &costs, team, (MS, 0, 1), watch)?)
+        }
+    };
+    let one = |&(grain, imbalance, teams): &(u64, u32, u32)| {
+        let hogs = if teams == 1 { m.shape.nr_cpus() } else { 0 };
+        let team = format!(
+            "threads={threads},teams={teams},work={grain}ns,imbalance={imbalance}%,spin=100ms,hogs={hogs}"
+        );
+        cell(&m, &costs, &team, (grain, imbalance, teams), watch)
+    };
+    let cells = pool(options.jobs)?.install(|| points.par_iter().map(one).collect::<Result<Vec<_>>>())?;
+    Ok(Map { machine: m.shape.name.clone(), threads, slot_ns: SLOT, period_ns: PERIOD, cells, own })
+}
+
+fn time(ns: u64) -> String {
+    if ns < MS { format!("{} us", ns / US) } else { format!("{} ms", ns / MS) }
+}
+
+fn gain(c: &Cell) -> String {
+    match c.gain {
+        None => "only as gang".into(),
+        Some(g) => format!("{g:.2}"),
+    }
+}
+
+impl Map {
+    /// For a reader.
+    pub fn text(&self) -> String {
+        let mut out = format!(
+            "{}: a team of {} threads that spin at barriers; rounds as a gang ({} in each {}) over rounds under `linux`.\n\
+             Above 1 the gang is ahead.\n\nbeside a task that computes for each CPU, by imbalance:\n{:>22}",
+            self.machine,
+            self.threads,
+            time(self.slot_ns),
+            time(self.period_ns),
+            "meets every"
+        );
+        for i in IMBALANCES {
+            let _ = write!(out, "{:>14}", format!("{i} %"));
+        }
+        for g in GRAINS {
+            let _ = write!(out, "\n{:>22}", time(g));
+            for i in IMBALANCES {
+                self.show(&mut out, g, i, 1);
+            }
+        }
+        let _ = write!(out, "\n\nteams side by side, imbalance 10 %:\n{:>22}", "meets every");
+        for t in &TEAMS[1..] {
+            let _ = write!(out, "{:>14}", format!("{t} teams"));
+        }
+        for g in GRAINS {
+            let _ = write!(out, "\n{:>22}", time(g));
+            for t in &TEAMS[1..] {
+                self.show(&mut out, g, 10, *t);
+            }
+        }
+        out.push('\n');
+        if let Some(c) = &self.own {
+            let _ = writeln!(
+                out,
+                "\nyour team: {:.0} rounds/s as a gang, {:.0} under `linux`: {}",
+                c.gang_rounds_per_s,
+                c.linux_rounds_per_s,
+                match c.gain {
+                    Some(g) if g >= 1.1 => format!("{g:.2} times, so a gang pays"),
+                    Some(g) if g >= 0.9 => format!("{g:.2} times, so it hardly matters"),
+                    Some(g) => format!("{g:.2} times, so a gang costs more than it gives"),
+                    None => "a gang pays".into(),
+                }
+            );
+        }
+        out
+    }
+
+    fn show(&self, out: &mut String, grain: u64, imbalance: u32, teams: u32) {
+        let is = |c: &&Cell| (c.grain_ns, c.imbalance_pct, c.teams) == (grain, imbalance, teams);
+        let text = self.cells.iter().find(is).map_or("-".into(), gain);
+        let _ = write!(out, "{text:>14}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Silent;
+
+    impl Watch for Silent {}
+
+    /// A small team of a fine grain beside hogs gains; with a grain far beyond the slot it does not.
+    #[test]
+    fn a_fine_grain_gains_and_a_coarse_one_does_not() {
+        let m = machine::resolve("smp-4").expect("a preset");
+        let of = |grain: u64| {
+            let team = format!("threads=4,work={grain}ns,imbalance=10%,spin=100ms,hogs=4");
+            cell(&m, &Costs::default(), &team, (grain, 10, 1), &Silent)
+                .expect("it runs")
+                .gain
+                .expect("rounds")
+        };
+        let (fine, coarse) = (of(100 * US), of(100 * MS));
+        assert!(fine > 2.0, "{fine}");
+        assert!(coarse < 1.5 && coarse < fine, "{coarse}");
+        let options =
+            MapOptions { machine: "smp-1".into(), costs: "default".into(), ..MapOptions::default() };
+        assert!(gang_map(&options, &Silent).is_err());
+    }
+}
