@@ -351,7 +351,7 @@ fn scc_48() -> Machine {
         cores: 48,
         threads: 1,
         numbering: Numbering::Adjacent,
-        per_l2: 1,
+        per_l2: 2,
         per_llc: 2,
         per_node: 12,
         per_package: 48,
