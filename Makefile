@@ -17,7 +17,7 @@ CARGO := cargo
 LOCKED := --locked
 
 .PHONY: help setup build demo test test-all test-rust test-live test-tools check fmt vm-setup bench docs threads bare deb install uninstall clean \
-	hw-setup hw-test hw-prove hw-area
+	hw-setup hw-test hw-prove hw-area python test-python
 
 help: ## this list
 	@echo "Runweir: CPU schedulers made of components. Targets:"
@@ -73,6 +73,12 @@ bare: ## the bare kernel and its programs, into target/bare (needs gcc-riscv64-u
 	@$(TARGET)/debug/weir-glue plain . > $(TARGET)/weir_unit.c
 	@runtimes/bare/build.sh $(TARGET)/weir_unit.c $(TARGET)/bare
 	@echo "built $(TARGET)/bare; try: runweir bare priority --harts 4 -- hello"
+
+python: ## the wheel of the Python package, into build/python (Python 3.11 or later; maturin from PyPI)
+	@tools/python.sh build --release
+
+test-python: ## the Python package in an environment of its own: tests, notebooks (part of `test-all`)
+	@tools/python.sh test
 
 bench: setup ## the benchmarks: stages against a monolith, simulator speed
 	@tools/bench.sh

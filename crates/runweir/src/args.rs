@@ -60,6 +60,12 @@ pub enum Command {
     Guard(crate::guard::GuardArgs),
     /// Make a failing run as small as possible, as files for a report
     Shrink(crate::shrink::ShrinkArgs),
+    /// Search topologies and parameters for a workload and objectives
+    Tune(crate::tune::TuneArgs),
+    /// Record what this machine's scheduler does while a command runs, for import
+    Record(crate::record::RecordArgs),
+    /// Serve run, compare, check, analyze and explain to an assistant (Model Context Protocol over stdio)
+    Mcp(crate::mcp::McpArgs),
     /// Check topologies without running them
     Check(CheckArgs),
     /// Compile a topology for a machine into a flat plan, which C runtimes load

@@ -19,11 +19,13 @@ mod guard;
 mod import;
 mod listing;
 mod live;
+mod mcp;
 mod message;
 mod models;
 mod output;
 mod pages;
 mod progress;
+mod record;
 mod reproduce;
 mod run;
 mod shrink;
@@ -34,6 +36,7 @@ mod sweep;
 mod switch;
 mod threads;
 mod top;
+mod tune;
 mod vm;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -77,6 +80,9 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Import(args) => import::import(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Guard(args) => guard::guard(&args),
+        Command::Tune(args) => tune::tune(&args),
+        Command::Record(args) => record::record(&args),
+        Command::Mcp(args) => mcp::mcp(&args),
         Command::Shrink(args) => shrink::shrink(&args),
         Command::Check(args) => check::check(&args),
         Command::Compile(args) => compile::compile(&args),

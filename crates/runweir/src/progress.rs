@@ -169,6 +169,7 @@ pub struct Counter {
     bar: ProgressBar,
     began: Instant,
     done: AtomicU64,
+    wanted: bool,
 }
 
 impl Counter {
@@ -180,7 +181,7 @@ impl Counter {
         let style = "{bar:32} {percent:>3} %  {human_pos} of {human_len} runs  {elapsed} so far, {eta} to go";
         bar.set_style(ProgressStyle::with_template(style).expect("the template is valid"));
         bar.reset_eta();
-        Self { bar, began: Instant::now(), done: AtomicU64::new(before) }
+        Self { bar, began: Instant::now(), done: AtomicU64::new(before), wanted }
     }
 
     /// Take the bar off the screen.
@@ -204,6 +205,12 @@ impl Watch for Counter {
 
     fn more(&self, runs: u64) {
         self.bar.inc_length(runs);
+    }
+
+    fn remark(&self, text: &str) {
+        if self.wanted {
+            self.bar.suspend(|| crate::output::note(text));
+        }
     }
 
     fn one(&self) {

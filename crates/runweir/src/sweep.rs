@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser as Text;
+use weir::sweep::executor::{Away, Executor};
 use weir::sweep::{Row, Shard, fields};
 use weir::{OutDir, Sweep};
 
@@ -27,6 +28,7 @@ Examples:
   runweir sweep grid.toml --out results      run them on all cores
   runweir sweep grid.toml --out results      the same again: resume after an interruption
   runweir sweep grid.toml --shard 3/64 --out part3         on one of 64 machines
+  runweir sweep grid.toml --executor dask:tcp://host:8786 --out results      on the workers of a Dask scheduler
   runweir sweep grid.toml --merge part* --out results      together: the same bytes as on one machine
 
 grid.toml, for example (docs/sweep.md has all keys):
@@ -65,6 +67,12 @@ pub struct SweepArgs {
     /// Take the runs of these folders, which --shard wrote, instead of making them
     #[arg(long, value_name = "DIR", num_args = 1.., value_hint = ValueHint::DirPath)]
     pub merge: Vec<PathBuf>,
+    /// Let others make the runs: dask (processes on this computer), dask:ADDRESS (workers of a scheduler) or slurm (an array of jobs)
+    #[arg(long, value_name = "EXECUTOR", value_parser = Executor::parse, requires = "out", conflicts_with_all = ["merge", "shard", "dry_run"])]
+    pub executor: Option<Executor>,
+    /// With --executor: in how many parts
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "executor", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub shards: u32,
     /// Only list the runs
     #[arg(long)]
     pub dry_run: bool,
@@ -84,6 +92,9 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     }
     if !args.merge.is_empty() {
         return merge(args, &sweep);
+    }
+    if let Some(executor) = &args.executor {
+        return away(args, &sweep, executor);
     }
     let shard = args.shard.unwrap_or(Shard::ALL);
     let all = (0..sweep.nr_runs()).filter(|run| shard.has(*run)).count() as u64;
@@ -125,6 +136,34 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     finish(args, &sweep, &result.rows)
+}
+
+/// `--executor`: others make the shards, which are merged here.
+fn away(args: &SweepArgs, sweep: &Sweep, executor: &Executor) -> Result<ExitCode> {
+    let dir = args.out.as_ref().expect("clap wants it");
+    OutDir::prepare(dir, args.force)?;
+    stop::install_saying("ending; the same command goes on from here")?;
+    let program = std::env::current_exe()
+        .map_err(|e| Fault::system(format!("cannot find the program's own file: {e}"), "this is a bug"))?;
+    let counter = Counter::new(sweep.nr_runs(), 0, !args.quiet);
+    let loaded = crate::component::loaded();
+    let parts = Away {
+        sweep,
+        spec: &args.spec,
+        program: &program,
+        options: &loaded,
+        dir,
+        shards: u64::from(args.shards).min(sweep.nr_runs()).max(1),
+        jobs: args.jobs,
+    }
+    .run(executor, args.fresh, &counter);
+    counter.finish();
+    let Some(parts) = parts? else {
+        note("interrupted: what is done is kept");
+        return Ok(ExitCode::from(1));
+    };
+    let rows = sweep.merge(&parts)?;
+    finish(args, sweep, &rows)
 }
 
 /// `--merge`: the results of several machines, as if one had made them.

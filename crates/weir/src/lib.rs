@@ -11,6 +11,7 @@
 //! | [`sweep()`] | how do results depend on parameters? |
 //! | [`check()`] | are these topologies right? |
 //! | [`Guard`] | does a change make results worse than bounds allow? |
+//! | [`tune()`] | which topology and which parameters serve a workload best? |
 //! | [`shrink()`] | what is the smallest run that still fails? |
 //! | [`import()`] | what did a real machine do, as a workload? |
 //! | [`Explainer`] | why did a task wait? |
@@ -67,6 +68,7 @@ pub mod sweep;
 pub mod tables;
 pub mod text;
 pub mod topology;
+pub mod tune;
 pub mod units;
 pub mod watch;
 
@@ -82,4 +84,5 @@ pub use run::{PreparedRun, RunOptions, run};
 pub use session::{RunResult, Setting};
 pub use shrink::{ShrinkOptions, ShrinkResult, shrink};
 pub use sweep::{Sweep, SweepResult, sweep};
+pub use tune::{TuneResult, tune};
 pub use watch::{Unwatched, Watch};

@@ -52,6 +52,13 @@ pub fn load_all(files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// Options for another call of the program with the same components.
+pub fn loaded() -> Vec<String> {
+    let absolute = |f: &PathBuf| std::path::absolute(f).unwrap_or_else(|_| f.clone());
+    let files = NAMED.get().map_or(&[][..], Vec::as_slice);
+    files.iter().flat_map(|f| ["--load".into(), absolute(f).to_string_lossy().into_owned()]).collect()
+}
+
 fn load(file: &Path) -> Result<weir_core::ComponentInfo> {
     loaded::load(file).map_err(|e| Fault::user(e.message, e.help))
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Grids of parameters and seeds, on all cores, resumable. `docs/sweep.md` describes the specification.
 
+pub mod executor;
 mod grid;
 mod journal;
 mod range;

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Search over topologies and parameters for a workload and objectives. `docs/tune.md` describes the specification.
+//!
+//! The search sees some seeds; what it found is judged on others, each beside the baseline with the same seed. The optimiser is TPE
+//! (crate `tpe`), with random weights per trial where there are several objectives.
+
+mod front;
+mod search;
+mod spec;
+
+use std::fmt::Write as _;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
+use weir_report::MeanCi;
+
+use crate::fault::{Fault, Result};
+use crate::guard::metric;
+use crate::run::PreparedRun;
+use crate::watch::{Watch, pool};
+pub use front::svg;
+use spec::Bound;
+pub use spec::{Goal, Spec};
+
+/// Most members of the front that are judged on held-out seeds.
+const JUDGED: usize = 12;
+
+/// A point of the search space.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Config {
+    pub topology: String,
+    /// As `component.param=value`.
+    pub set: Vec<String>,
+}
+
+/// A configuration with what it gave on the seeds of the search.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trial {
+    #[serde(flatten)]
+    pub config: Config,
+    /// Mean of each objective; `None`: a run had no such value.
+    pub objectives: Vec<Option<f64>>,
+    pub constraints: Vec<Option<f64>>,
+    pub feasible: bool,
+}
+
+/// A configuration with what it gave on held-out seeds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judged {
+    #[serde(flatten)]
+    pub config: Config,
+    /// Mean of each objective with half of its 95 % interval.
+    pub objectives: Vec<Interval>,
+    /// Gain over the baseline in each objective, percent; positive is better. From differences seed by seed.
+    pub gains_pct: Vec<Interval>,
+    pub constraints: Vec<Interval>,
+    /// The means keep all bounds.
+    pub feasible: bool,
+}
+
+/// A mean and half of its 95 % interval (Student's t).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    pub mean: f64,
+    pub ci95: f64,
+}
+
+impl Interval {
+    fn of(values: &[f64]) -> Self {
+        let m = MeanCi::of(values);
+        // Enough digits, and the same on every machine.
+        let round = |v: f64| (v * 1000.0).round() / 1000.0;
+        Self { mean: round(m.mean), ci95: round(m.ci95) }
+    }
+}
+
+/// What a search has found.
+#[derive(Clone, Debug, Serialize)]
+pub struct TuneResult {
+    pub runweir: String,
+    pub name: String,
+    pub machine: String,
+    pub workload: String,
+    /// The metrics, and whether each is to be small or great.
+    pub objectives: Vec<(String, Goal)>,
+    pub constraints: Vec<String>,
+    pub seeds: u64,
+    pub held_out: u64,
+    pub trials: Vec<Trial>,
+    /// The first topology as it is.
+    pub baseline: Judged,
+    /// No member is worse than another in all objectives, on the seeds of the search.
+    pub front: Vec<Judged>,
+    /// The member that the search preferred, if it keeps the bounds on held-out seeds and its gain is certain.
+    pub best: Option<usize>,
+    pub interrupted: bool,
+}
+
+/// Search.
+///
+/// # Errors
+/// The user's: the specification is wrong. The system's: a run failed, or the caller ended it before the baseline was there.
+pub fn tune(file: &str, jobs: Option<u32>, watch: &dyn Watch) -> Result<TuneResult> {
+    tune_spec(&Spec::open(file)?, jobs, watch)
+}
+
+/// The same for a specification that was read.
+///
+/// # Errors
+/// As [`tune`].
+pub fn tune_spec(spec: &Spec, jobs: Option<u32>, watch: &dyn Watch) -> Result<TuneResult> {
+    let lab = Lab { spec, watch, pool: pool(jobs)? };
+    watch.more((spec.trials as u64) * spec.seeds + spec.held_out * (JUDGED as u64 / 2));
+    let base_config = Config { topology: spec.topologies[0].clone(), set: Vec::new() };
+    let Some(base) = lab.trial(&base_config)? else {
+        return Err(Fault::system(
+            "ended before the baseline was measured",
+            "try again, or with fewer trials",
+        ));
+    };
+    if let Some(i) = base.objectives.iter().position(Option::is_none) {
+        return Err(Fault::user(
+            format!("the runs of `{}` have no value `{}`", base.config.topology, spec.objectives[i].metric),
+            "a percentile of nothing has no value: let the run be longer, or name another metric",
+        ));
+    }
+    let mut trials = vec![base];
+    let mut interrupted = false;
+    for topology in spec.topologies[1..].iter().take(spec.trials.saturating_sub(1)) {
+        match lab.trial(&Config { topology: topology.clone(), set: Vec::new() })? {
+            Some(trial) => trials.push(trial),
+            None => interrupted = true,
+        }
+    }
+    let mut search = search::Search::new(spec);
+    while trials.len() < spec.trials && !interrupted {
+        let Some(config) = search.next(&trials) else { break };
+        match lab.trial(&config)? {
+            Some(trial) => trials.push(trial),
+            None => interrupted = true,
+        }
+    }
+    let mut members = front::front(spec, &trials);
+    // The preferred ones first: those that are judged.
+    let score = |t: &Trial| spec.score(&trials[0], t, &spec.even_weights());
+    members.sort_by(|a, b| score(a).total_cmp(&score(b)));
+    members.truncate(JUDGED);
+    let base_runs = lab.held_out(&trials[0].config)?;
+    let baseline = lab.judge(&trials[0].config, &base_runs, &base_runs);
+    let mut judged = Vec::new();
+    for member in &members {
+        if watch.stopped() {
+            interrupted = true;
+            break;
+        }
+        let runs = lab.held_out(&member.config)?;
+        judged.push(lab.judge(&member.config, &runs, &base_runs));
+    }
+    let sure = |j: &Judged| j.feasible && j.gains_pct.iter().any(|g| g.mean - g.ci95 > 0.0);
+    let best = judged.first().filter(|j| j.config != trials[0].config && sure(j)).map(|_| 0);
+    Ok(TuneResult {
+        runweir: env!("CARGO_PKG_VERSION").into(),
+        name: spec.name.clone(),
+        machine: spec.setting.machine.clone().unwrap_or_default(),
+        workload: spec.setting.workload.clone().unwrap_or_default(),
+        objectives: spec.objectives.iter().map(|o| (o.metric.clone(), o.goal)).collect(),
+        constraints: spec.constraints.iter().map(Bound::to_string).collect(),
+        seeds: spec.seeds,
+        held_out: spec.held_out,
+        trials,
+        baseline,
+        front: judged,
+        best,
+        interrupted,
+    })
+}
+
+struct Lab<'a> {
+    spec: &'a Spec,
+    watch: &'a dyn Watch,
+    pool: rayon::ThreadPool,
+}
+
+/// Objectives, then constraints, of a run.
+type Values = Vec<Option<f64>>;
+
+impl Lab<'_> {
+    fn values(&self, config: &Config, seeds: std::ops::Range<u64>) -> Result<Option<Vec<Values>>> {
+        let one = |seed: u64| -> Result<Option<Values>> {
+            if self.watch.stopped() {
+                return Ok(None);
+            }
+            let run = PreparedRun::new(&self.spec.options(config, seed))?;
+            let summary = run.run(None, self.watch)?.summary;
+            if self.watch.stopped() {
+                return Ok(None);
+            }
+            self.watch.one();
+            let tree = serde_json::to_value(&summary)
+                .map_err(|e| Fault::system(format!("a summary cannot be told: {e}"), "this is a bug"))?;
+            self.read(&tree).map(Some)
+        };
+        let all: Result<Vec<_>> = self.pool.install(|| seeds.into_par_iter().map(one).collect());
+        Ok(all?.into_iter().collect())
+    }
+
+    fn read(&self, summary: &Value) -> Result<Values> {
+        let wanted = self
+            .spec
+            .objectives
+            .iter()
+            .map(|o| &o.metric)
+            .chain(self.spec.constraints.iter().map(|c| &c.metric));
+        wanted
+            .map(|path| metric(summary, path).map_err(|(m, h)| Fault::user(format!("`{path}`: {m}"), h)))
+            .collect()
+    }
+
+    /// The means over the seeds of the search; `None` where the caller ended it.
+    fn trial(&self, config: &Config) -> Result<Option<Trial>> {
+        let Some(runs) = self.values(config, self.spec.search_seeds())? else { return Ok(None) };
+        let n = self.spec.objectives.len();
+        let means: Values = (0..n + self.spec.constraints.len())
+            .map(|i| {
+                let all: Option<Vec<f64>> = runs.iter().map(|r| r[i]).collect();
+                all.map(|v| v.iter().sum::<f64>() / v.len() as f64)
+            })
+            .collect();
+        let (objectives, constraints) = (means[..n].to_vec(), means[n..].to_vec());
+        let kept = self.spec.constraints.iter().zip(&constraints).all(|(c, v)| v.is_some_and(|v| c.keeps(v)));
+        let feasible = kept && objectives.iter().all(Option::is_some);
+        Ok(Some(Trial { config: config.clone(), objectives, constraints, feasible }))
+    }
+
+    fn held_out(&self, config: &Config) -> Result<Vec<Values>> {
+        self.values(config, self.spec.held_out_seeds())?.ok_or_else(|| {
+            Fault::system("ended before the results were judged", "try again, or with fewer trials")
+        })
+    }
+
+    fn judge(&self, config: &Config, runs: &[Values], base: &[Values]) -> Judged {
+        let n = self.spec.objectives.len();
+        let column = |i: usize| -> Vec<f64> { runs.iter().filter_map(|r| r[i]).collect() };
+        let gains = |i: usize| -> Vec<f64> {
+            let gain = |(new, old): (&Values, &Values)| {
+                let (new, old) = (new[i]?, old[i]?);
+                let better = match self.spec.objectives[i].goal {
+                    Goal::Min => old - new,
+                    Goal::Max => new - old,
+                };
+                Some(if old == 0.0 { 0.0 } else { 100.0 * better / old.abs() })
+            };
+            runs.iter().zip(base).filter_map(gain).collect()
+        };
+        let constraints: Vec<Interval> =
+            (n..n + self.spec.constraints.len()).map(|i| Interval::of(&column(i))).collect();
+        let whole = runs.iter().all(|r| r.iter().all(Option::is_some));
+        let feasible = whole && self.spec.constraints.iter().zip(&constraints).all(|(c, v)| c.keeps(v.mean));
+        Judged {
+            config: config.clone(),
+            objectives: (0..n).map(|i| Interval::of(&column(i))).collect(),
+            gains_pct: (0..n).map(|i| Interval::of(&gains(i))).collect(),
+            constraints,
+            feasible,
+        }
+    }
+}
+
+impl TuneResult {
+    /// For people.
+    pub fn table(&self) -> String {
+        let mut out = format!(
+            "{}: {} trials on {} seeds each; judged on {} other seeds, beside `{}` seed by seed\n\n",
+            self.name,
+            self.trials.len(),
+            self.seeds,
+            self.held_out,
+            self.baseline.config.topology
+        );
+        for (i, (metric, goal)) in self.objectives.iter().enumerate() {
+            let word = if *goal == Goal::Min { "small" } else { "great" };
+            let _ = writeln!(out, "  objective {}: {metric}, {word}", i + 1);
+        }
+        for c in &self.constraints {
+            let _ = writeln!(out, "  subject to {c}");
+        }
+        out.push('\n');
+        let line = |mark: &str, j: &Judged| {
+            let mut text = format!("{mark} {}", j.config.topology);
+            for s in &j.config.set {
+                text += &format!(" --set {s}");
+            }
+            for (o, g) in j.objectives.iter().zip(&j.gains_pct) {
+                text +=
+                    &format!("\n      {:.4} ± {:.4}   gain {:+.1} ± {:.1} %", o.mean, o.ci95, g.mean, g.ci95);
+            }
+            if !j.feasible {
+                text += "\n      does not keep the bounds on held-out seeds";
+            }
+            text + "\n"
+        };
+        out += &line("base", &self.baseline);
+        for (i, j) in self.front.iter().enumerate() {
+            out += &line(if self.best == Some(i) { "best" } else { "    " }, j);
+        }
+        if self.best.is_none() {
+            out += "\nnothing was found whose gain is certain on held-out seeds\n";
+        }
+        if self.interrupted {
+            out += "\nended early: what was found so far\n";
+        }
+        out
+    }
+}

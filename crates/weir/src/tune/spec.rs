@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What is to be searched, and for what.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Config, Trial};
+use crate::fault::{Diag, Fault, Result};
+use crate::input;
+use crate::run::{PreparedRun, RunOptions};
+use crate::session::Setting;
+use crate::units::parse_duration;
+
+const HELP: &str = "docs/tune.md lists the keys";
+/// A violated bound is worse than any objective.
+const VIOLATED: f64 = 1e6;
+/// Share of the sum beside the greatest, in the score of several objectives.
+const SUM: f64 = 0.05;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Option<String>,
+    machine: String,
+    workload: String,
+    topology: OneOrMany,
+    duration: Option<String>,
+    costs: Option<String>,
+    #[serde(default)]
+    set: Vec<String>,
+    trials: Option<u64>,
+    seeds: Option<u64>,
+    held_out: Option<u64>,
+    search_seed: Option<u64>,
+    #[serde(default)]
+    parameter: Vec<ParameterFile>,
+    #[serde(default)]
+    objective: Vec<ObjectiveFile>,
+    #[serde(default)]
+    constraint: Vec<ConstraintFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParameterFile {
+    name: String,
+    topology: Option<OneOrMany>,
+    from: Option<Quantity>,
+    to: Option<Quantity>,
+    scale: Option<String>,
+    values: Option<Vec<Quantity>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ObjectiveFile {
+    metric: String,
+    goal: Goal,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConstraintFile {
+    metric: String,
+    min: Option<Quantity>,
+    max: Option<Quantity>,
+}
+
+/// A number, or a time with its unit.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Quantity {
+    Number(f64),
+    Flag(bool),
+    Text(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    Min,
+    Max,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Objective {
+    pub metric: String,
+    pub goal: Goal,
+}
+
+/// A bound on a metric.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    pub(super) metric: String,
+    min: Option<f64>,
+    max: Option<f64>,
+}
+
+impl Bound {
+    pub(super) fn keeps(&self, value: f64) -> bool {
+        self.min.is_none_or(|m| value >= m) && self.max.is_none_or(|m| value <= m)
+    }
+
+    /// By how much, relative to the bound.
+    fn violation(&self, value: f64) -> f64 {
+        let by = |past: f64, bound: f64| past.max(0.0) / bound.abs().max(1e-9);
+        self.min.map_or(0.0, |m| by(m - value, m)) + self.max.map_or(0.0, |m| by(value - m, m))
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.metric)?;
+        if let Some(min) = self.min {
+            write!(f, " >= {min}")?;
+        }
+        if let Some(max) = self.max {
+            write!(f, " <= {max}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A parameter of a component.
+#[derive(Clone, Debug)]
+pub(super) struct Parameter {
+    pub name: String,
+    pub space: Space,
+    /// By number of the topology: it has such a component.
+    pub applies: Vec<bool>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Space {
+    /// Whole numbers of a unit (`ns`, or none), on a logarithmic scale or not.
+    Numbers {
+        from: f64,
+        to: f64,
+        log: bool,
+        unit: &'static str,
+    },
+    Values(Vec<String>),
+}
+
+/// A specification that was read.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    pub name: String,
+    pub(super) setting: Setting,
+    pub(super) topologies: Vec<String>,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) objectives: Vec<Objective>,
+    pub(super) constraints: Vec<Bound>,
+    pub(super) trials: usize,
+    pub(super) seeds: u64,
+    pub(super) held_out: u64,
+    pub(super) search_seed: u64,
+}
+
+impl Spec {
+    /// Read a specification; paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// The user's: it cannot be read, a key is unknown, or a topology, machine or workload is wrong.
+    pub fn open(file: &str) -> Result<Self> {
+        let text = input::read_text(file)?;
+        let folder = Path::new(file).parent().unwrap_or(Path::new("")).to_path_buf();
+        let stem = Path::new(file).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        Self::parse(file, &text, &folder, stem)
+    }
+
+    /// Read the text of a specification.
+    ///
+    /// # Errors
+    /// As [`Spec::open`].
+    pub fn parse(file: &str, text: &str, folder: &Path, stem: String) -> Result<Self> {
+        let spec: File = toml::from_str(text).map_err(|e| {
+            let diag = Diag::error(e.message().to_string()).help(HELP).source(file, text);
+            Fault::from(match e.span() {
+                Some(span) => diag.label(span, None),
+                None => diag,
+            })
+        })?;
+        let wrong = |message: String, help: &str| Fault::user(format!("{file}: {message}"), help);
+        let beside = |name: &str| match input::is_path(name)
+            && !name.contains(':')
+            && !Path::new(name).is_absolute()
+        {
+            true => folder.join(name).to_string_lossy().into_owned(),
+            false => name.to_string(),
+        };
+        let list = |l: &OneOrMany| match l {
+            OneOrMany::One(one) => vec![one.clone()],
+            OneOrMany::Many(many) => many.clone(),
+        };
+        let named = list(&spec.topology);
+        if named.is_empty() {
+            return Err(wrong(
+                "`topology` is empty".into(),
+                "name the topologies to search; the first is the baseline",
+            ));
+        }
+        let duration_ns = match &spec.duration {
+            None => None,
+            Some(t) => {
+                Some(parse_duration(t).map_err(|e| wrong(format!("duration: {e}"), "for example \"1s\""))?)
+            }
+        };
+        let range = |what: &str, value: Option<u64>, default: u64, min: u64, max: u64| match value
+            .unwrap_or(default)
+        {
+            n if (min..=max).contains(&n) => Ok(n),
+            n => Err(wrong(format!("{what} = {n}"), &format!("write a number from {min} to {max}"))),
+        };
+        let mut out = Spec {
+            name: spec.name.unwrap_or(stem),
+            setting: Setting {
+                machine: Some(beside(&spec.machine)),
+                workload: Some(beside(&spec.workload)),
+                duration_ns,
+                set: spec.set,
+                costs: spec.costs.map_or_else(|| "default".into(), |c| beside(&c)),
+            },
+            topologies: named.iter().map(|t| beside(t)).collect(),
+            parameters: Vec::new(),
+            objectives: spec
+                .objective
+                .into_iter()
+                .map(|o| Objective { metric: o.metric, goal: o.goal })
+                .collect(),
+            constraints: Vec::new(),
+            trials: range("trials", spec.trials, 60, 1, 100_000)? as usize,
+            seeds: range("seeds", spec.seeds, 3, 1, 1000)?,
+            held_out: range("held_out", spec.held_out, 10, 2, 10_000)?,
+            search_seed: spec.search_seed.unwrap_or(1),
+        };
+        if out.objectives.is_empty() {
+            return Err(wrong(
+                "there is no [[objective]]".into(),
+                "add one: metric = \"wakeup_latency_ns.p99\", goal = \"min\"",
+            ));
+        }
+        for c in spec.constraint {
+            let number = |q: &Option<Quantity>| match q {
+                None => Ok(None),
+                Some(Quantity::Number(n)) => Ok(Some(*n)),
+                Some(Quantity::Text(t)) => parse_duration(t)
+                    .map(|ns| Some(ns as f64))
+                    .map_err(|e| wrong(format!("`{t}`: {e}"), "a number or a time")),
+                Some(Quantity::Flag(_)) => {
+                    Err(wrong("a bound is no truth value".into(), "write a number or a time"))
+                }
+            };
+            let bound = Bound { min: number(&c.min)?, max: number(&c.max)?, metric: c.metric };
+            if bound.min.is_none() && bound.max.is_none() {
+                return Err(wrong(
+                    format!("the constraint on `{}` has no bound", bound.metric),
+                    "add `min` or `max`",
+                ));
+            }
+            out.constraints.push(bound);
+        }
+        // Everything is looked up before the first run.
+        for topology in &out.topologies {
+            PreparedRun::new(&out.options(&Config { topology: topology.clone(), set: Vec::new() }, 1))?;
+        }
+        for p in spec.parameter {
+            let space = space(&p).map_err(|m| wrong(format!("parameter `{}`: {m}", p.name), HELP))?;
+            let within = p.topology.as_ref().map(list);
+            let mut applies = Vec::new();
+            let mut refused = None;
+            for (shown, topology) in named.iter().zip(&out.topologies) {
+                let wanted = within.as_ref().is_none_or(|w| w.contains(shown));
+                let set = vec![format!("{}={}", p.name, space.first())];
+                let tried = wanted
+                    .then(|| PreparedRun::new(&out.options(&Config { topology: topology.clone(), set }, 1)));
+                applies.push(matches!(tried, Some(Ok(_))));
+                if let Some(Err(fault)) = tried {
+                    if within.is_some() {
+                        return Err(fault);
+                    }
+                    refused = Some(fault);
+                }
+            }
+            if !applies.contains(&true) {
+                return Err(refused.unwrap_or_else(|| {
+                    wrong(
+                        format!("parameter `{}` is for no topology", p.name),
+                        "name topologies of the list above",
+                    )
+                }));
+            }
+            out.parameters.push(Parameter { name: p.name, space, applies });
+        }
+        Ok(out)
+    }
+
+    pub(super) fn options(&self, config: &Config, seed: u64) -> RunOptions {
+        let mut setting = self.setting.clone();
+        setting.set.extend(config.set.iter().cloned());
+        RunOptions { setting, topology: Some(config.topology.clone()), seed, ..RunOptions::default() }
+    }
+
+    pub(super) fn search_seeds(&self) -> Range<u64> {
+        1..1 + self.seeds
+    }
+
+    pub(super) fn held_out_seeds(&self) -> Range<u64> {
+        1 + self.seeds..1 + self.seeds + self.held_out
+    }
+
+    pub(super) fn even_weights(&self) -> Vec<f64> {
+        vec![1.0 / self.objectives.len() as f64; self.objectives.len()]
+    }
+
+    /// How bad a trial is, beside the baseline, which has 1 in each objective: Chebyshev's distance with weights.
+    pub(super) fn score(&self, base: &Trial, trial: &Trial, weights: &[f64]) -> f64 {
+        let violation: f64 = self
+            .constraints
+            .iter()
+            .zip(&trial.constraints)
+            .map(|(c, v)| v.map_or(1.0, |v| c.violation(v)))
+            .sum();
+        if violation > 0.0 || trial.objectives.iter().any(Option::is_none) {
+            return VIOLATED * (1.0 + violation.min(1e6));
+        }
+        let mut worst: f64 = 0.0;
+        let mut sum = 0.0;
+        for (i, o) in self.objectives.iter().enumerate() {
+            let (new, old) = (trial.objectives[i].unwrap_or(0.0), base.objectives[i].unwrap_or(0.0));
+            let ratio = match o.goal {
+                Goal::Min => (new + 1e-9) / (old + 1e-9),
+                Goal::Max => (old + 1e-9) / (new + 1e-9),
+            };
+            worst = worst.max(weights[i] * ratio);
+            sum += weights[i] * ratio;
+        }
+        (worst + SUM * sum).min(VIOLATED / 2.0)
+    }
+}
+
+impl Space {
+    /// A value of the space, as it is set.
+    pub fn first(&self) -> String {
+        match self {
+            Space::Numbers { from, unit, .. } => format!("{}{unit}", from.round()),
+            Space::Values(values) => values[0].clone(),
+        }
+    }
+}
+
+fn space(p: &ParameterFile) -> std::result::Result<Space, String> {
+    let number = |q: &Quantity| match q {
+        Quantity::Number(n) => Ok((*n, "")),
+        Quantity::Text(t) => parse_duration(t).map(|ns| (ns as f64, "ns")),
+        Quantity::Flag(_) => Err("a range is of numbers or times".into()),
+    };
+    match (&p.from, &p.to, &p.values) {
+        (Some(from), Some(to), None) => {
+            let ((from, unit), (to, other)) = (number(from)?, number(to)?);
+            if unit != other {
+                return Err("`from` and `to` have different units".into());
+            }
+            if from.is_nan() || from >= to {
+                return Err("`from` is not less than `to`".into());
+            }
+            let log = match p.scale.as_deref() {
+                None | Some("linear") => false,
+                Some("log") if from > 0.0 => true,
+                Some("log") => return Err("a logarithmic scale begins above 0".into()),
+                Some(other) => return Err(format!("scale `{other}` is neither linear nor log")),
+            };
+            Ok(Space::Numbers { from, to, log, unit })
+        }
+        (None, None, Some(values)) if !values.is_empty() => Ok(Space::Values(
+            values
+                .iter()
+                .map(|v| match v {
+                    Quantity::Number(n) => n.to_string(),
+                    Quantity::Flag(b) => b.to_string(),
+                    Quantity::Text(t) => t.clone(),
+                })
+                .collect(),
+        )),
+        _ => Err("write `from` and `to`, or `values`".into()),
+    }
+}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Runweir: CPU schedulers made of components, simulated, compared, swept and explained.
+
+>>> import runweir
+>>> result = runweir.run("decentral", "smp-8", "hackbench:groups=2,loops=10")
+>>> result.totals["context_switches"] > 0
+True
+
+Times are nanoseconds (names end with ``_ns``) unless they are strings with a unit, such as ``"1.5ms"``. Results have tables that
+speak Arrow: ``pyarrow.table(result.slices)``, ``polars.DataFrame(result.jobs)``, ``pandas.DataFrame.from_arrow(result.tasks)``.
+Wrong input raises :class:`InputError` (a ``ValueError``) with place, cause and remedy.
+"""
+
+from ._native import InputError, SystemFault, __version__
+from ._native import Table
+from .api import (
+    analyze,
+    check,
+    compare,
+    explain,
+    import_trace,
+    machines,
+    run,
+    sweep,
+    topologies,
+    workloads,
+    worst,
+)
+from .results import Analysis, Comparison, Explanation, Import, Result, Sweep
+from .texts import Topology, Workload
+from .widget import Graph
+
+__all__ = [
+    "Analysis",
+    "Comparison",
+    "Explanation",
+    "Graph",
+    "Import",
+    "InputError",
+    "Result",
+    "Sweep",
+    "SystemFault",
+    "Table",
+    "Topology",
+    "Workload",
+    "__version__",
+    "analyze",
+    "check",
+    "compare",
+    "explain",
+    "import_trace",
+    "machines",
+    "run",
+    "sweep",
+    "topologies",
+    "workloads",
+    "worst",
+]

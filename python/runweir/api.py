@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The functions of the package. Each says what it takes, with units, and what it returns."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from . import _native
+from .progress import Progress, make
+from .results import Analysis, Comparison, Explanation, Import, Result, Sweep
+from .texts import Topology, Workload, files, settings, time_ns
+
+TopologyLike = str | os.PathLike[str] | Topology
+WorkloadLike = str | os.PathLike[str] | Workload | Mapping[str, Any]
+Time = str | int | float
+Settings = Mapping[str, Any] | list[str] | None
+
+TABLES = ("jobs", "slices", "waits")
+
+
+def run(
+    topology: TopologyLike | None = None,
+    machine: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    workload: WorkloadLike | None = None,
+    *,
+    duration: Time | None = None,
+    seed: int = 1,
+    set: Settings = None,
+    costs: str | os.PathLike[str] | Mapping[str, Any] = "default",
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    tables: Iterable[str] = TABLES,
+    progress: bool | Progress | None = None,
+) -> Result:
+    """Run a workload under a scheduler on a simulated machine.
+
+    topology: a name of the catalogue, a path, a :class:`Topology`, or text (anything with ``->``).
+    machine: a preset (``"smp-8"``), an hwloc XML or TOML file, ``"host"``, or a mapping with the keys of a TOML file.
+    workload: a name, ``"generator:key=value"``, a path, a :class:`Workload`, or a mapping with the keys of a TOML file.
+    duration: virtual time at most, ``"2s"`` or a number of ns; endless workloads need it.
+    set: parameters of components, ``{"round_robin.slice": "1ms"}``.
+    costs: ``"default"``, ``"zero"``, a TOML file or a mapping.
+    tables: which of ``jobs``, ``slices``, ``waits`` the result has; a slice takes 33 bytes.
+    progress: see :mod:`runweir.progress`.
+
+    The same arguments give the same result, on every machine. Ctrl-C ends the run at once.
+    """
+    wanted = [tables] if isinstance(tables, str) else list(tables)
+    for name in wanted:
+        if name not in TABLES:
+            raise ValueError(f"there is no table {name!r} to be gathered; there are {', '.join(TABLES)}")
+    with files() as f:
+        made = _native.run(
+            f.topology(topology),
+            f.toml(machine, "machine"),
+            f.workload(workload),
+            time_ns(duration),
+            seed,
+            settings(set),
+            f.toml(costs, "costs"),
+            f.toml(scenario, "scenario"),
+            wanted,
+            make(progress, "run"),
+        )
+    return Result(made)
+
+
+def compare(
+    topologies: Iterable[TopologyLike],
+    machine: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    workload: WorkloadLike | None = None,
+    *,
+    duration: Time | None = None,
+    seed: int = 1,
+    seeds: int = 1,
+    set: Settings = None,
+    costs: str | os.PathLike[str] | Mapping[str, Any] = "default",
+    jobs: int | None = None,
+    progress: bool | Progress | None = None,
+) -> Comparison:
+    """Run a workload under several schedulers, each with ``seeds`` seeds from ``seed`` on, in ``jobs`` threads (default: all
+    cores). The first topology is the baseline. The other arguments are those of :func:`run`."""
+    if isinstance(topologies, (str, Topology)):
+        topologies = [topologies]
+    with files() as f:
+        names = [f.topology(t) for t in topologies]
+        page, text, warnings = _native.compare(
+            names,
+            f.toml(machine, "machine"),
+            f.workload(workload),
+            time_ns(duration),
+            seed,
+            seeds,
+            settings(set),
+            f.toml(costs, "costs"),
+            jobs,
+            make(progress, "compare"),
+        )
+    return Comparison(json.loads(page), text, warnings)
+
+
+def sweep(
+    spec: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    jobs: int | None = None,
+    progress: bool | Progress | None = None,
+) -> Sweep:
+    """Run a grid of parameters with many seeds, in ``jobs`` threads (default: all cores).
+
+    spec: a path, or a mapping or text with the keys of a specification (docs/sweep.md)::
+
+        runweir.sweep({
+            "topology": ["edf", "p-edf"], "machine": "smp-4", "workload": "periodic", "costs": "zero",
+            "seeds": 20, "duration": "1s", "stop_at_miss": True,
+            "keys": {"tasks": 10, "util": {"from": "200%", "to": "400%", "step": "50%"}},
+        })
+    """
+    with files() as f:
+        page, csv = _native.sweep(f.toml(spec, "sweep"), jobs, make(progress, "sweep"))
+    return Sweep(json.loads(page), csv)
+
+
+def check(
+    topologies: TopologyLike | Iterable[TopologyLike],
+    machine: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    *,
+    set: Settings = None,
+) -> list[dict[str, Any]]:
+    """Check topologies without a run: for each a dictionary with ``topology``, ``machine``, ``instances``, ``pipes``, ``depth`` (pipes
+    in a row), ``cpus`` and ``warnings``. What is wrong with one raises :class:`InputError`, with line and column."""
+    one = isinstance(topologies, (str, os.PathLike, Topology))
+    with files() as f:
+        names = [f.topology(t) for t in ([topologies] if one else topologies)]
+        return json.loads(_native.check(names, f.toml(machine, "machine"), settings(set)))
+
+
+def analyze(
+    topology: TopologyLike | None = None,
+    machine: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    workload: WorkloadLike | None = None,
+    *,
+    schedulability: bool = False,
+    duration: Time | None = None,
+    seed: int = 1,
+    set: Settings = None,
+    costs: str | os.PathLike[str] | Mapping[str, Any] = "default",
+    share: float = 0.1,
+    jobs: int | None = None,
+    progress: bool | Progress | None = None,
+) -> Analysis:
+    """What limits a topology; or, with ``schedulability``, which task sets meet all deadlines, before any run.
+
+    share: part of the CPU time that the scheduler may take before a machine counts as too large.
+    """
+    if workload is None:
+        raise ValueError("name a workload")
+    if topology is None and not schedulability:
+        raise ValueError("name a topology")
+    with files() as f:
+        name, place = f.topology(topology), f.toml(machine, "machine")
+        load, table = f.workload(workload), f.toml(costs, "costs")
+        if schedulability:
+            page, text = _native.schedulability(name, place, load, seed, settings(set), table)
+        else:
+            bar = make(progress, "analyze")
+            page, text = _native.contention(
+                name, place, load, time_ns(duration), seed, settings(set), table, share, jobs, bar
+            )
+    return Analysis(json.loads(page), text)
+
+
+def import_trace(
+    file: str | os.PathLike[str],
+    *,
+    fit: bool = False,
+    anonymise: bool = False,
+    machine: str | os.PathLike[str] | None = None,
+    span: tuple[Time, Time] | None = None,
+    fidelity: bool = True,
+    progress: bool | Progress | None = None,
+) -> Import:
+    """A recording of perf, trace-cmd, ftrace, Perfetto or ``runweir live --record`` as a workload.
+
+    fit: a task for each group of like threads, with distributions, instead of every step.
+    anonymise: numbers instead of the names of threads.
+    span: part of the recording, times from its beginning.
+    fidelity: replay the workload under ``linux`` and compare it with the recording.
+    """
+    part = None if span is None else (time_ns(span[0], "span"), time_ns(span[1], "span"))
+    place = None if machine is None else os.fspath(machine)
+    text, page, table = _native.import_trace(
+        os.fspath(file), fit, anonymise, place, part, fidelity, make(progress, "import")
+    )
+    return Import(Workload(text, name="imported"), json.loads(page), table)
+
+
+def explain(path: str | os.PathLike[str], place: str) -> Explanation:
+    """Why a task waited: ``explain("results", "web@12ms")``. ``path`` is a folder of results or a recording."""
+    return Explanation(json.loads(_native.Explainer(os.fspath(path)).at(place)))
+
+
+def worst(path: str | os.PathLike[str], n: int = 10) -> list[Explanation]:
+    """The ``n`` longest waits that tasks did not choose, with their causes, longest first."""
+    return [Explanation(e) for e in json.loads(_native.Explainer(os.fspath(path)).worst(n))]
+
+
+def drawing(topology: TopologyLike, machine: str | None = None, *, set: Settings = None) -> str:
+    """A topology as SVG; without a machine, for the one that its first comment names, else ``smp-8``."""
+    with files() as f:
+        return _native.drawing(f.topology(topology), machine, settings(set))
+
+
+def topologies() -> dict[str, str]:
+    """The topologies of the catalogue, each with a sentence."""
+    return dict(_native.catalogue("topologies"))
+
+
+def machines() -> dict[str, str]:
+    """The machines of the catalogue; presets such as ``smp-8`` exist for every number."""
+    return dict(_native.catalogue("machines"))
+
+
+def workloads() -> dict[str, str]:
+    """The workloads of the catalogue; generators such as ``hackbench:groups=2`` come besides."""
+    return dict(_native.catalogue("workloads"))

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What the functions return."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from . import _native
+from .texts import Workload
+
+_STYLE = "font:12px/1.4 monospace;white-space:pre;margin:0"
+
+
+def _pre(text: str) -> str:
+    return f'<pre style="{_STYLE}">{html.escape(text)}</pre>'
+
+
+class Result:
+    """One run. Times are nanoseconds.
+
+    summary: everything of ``summary.json`` as a dictionary. totals: its sums over the run.
+    tasks, cpus, pipes: a row each. jobs, slices, waits: what happened, in order of its end; see the columns.
+    All are Arrow tables: ``pyarrow.table(r.slices)``, ``polars.DataFrame(r.slices)``, ``pandas.DataFrame.from_arrow(r.slices)``.
+    """
+
+    def __init__(self, made: _native.Run) -> None:
+        self._made = made
+        self.summary: dict[str, Any] = json.loads(made.summary)
+        self.warnings: list[str] = made.warnings
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Sums over the run: jobs, deadline misses, switches, migrations, times in ns."""
+        return self.summary["totals"]
+
+    @property
+    def tasks(self) -> _native.Table:
+        """A row a task: CPU time, waits, jobs, misses, quantiles of response times and wake-ups, ns."""
+        return self._table("tasks")
+
+    @property
+    def cpus(self) -> _native.Table:
+        """A row a CPU: busy, idle, scheduler, lock and offline time, ns."""
+        return self._table("cpus")
+
+    @property
+    def pipes(self) -> _native.Table:
+        """A row a pipe: time its lock was held and waited for, ns; greatest and mean number of tasks."""
+        return self._table("pipes")
+
+    @property
+    def jobs(self) -> _native.Table:
+        """A row a job: release, deadline, end, response time, ns; missed, dropped."""
+        return self._table("jobs")
+
+    @property
+    def slices(self) -> _native.Table:
+        """A row each time that a task ran: CPU, begin, end, ns; why it ended."""
+        return self._table("slices")
+
+    @property
+    def waits(self) -> _native.Table:
+        """A row each time that a task waited: what for (``cpu``, ``mutex`` …), begin, end, ns; the CPU and the pipe in the end; ``other``:
+        who woke it, or who had the lock."""
+        return self._table("waits")
+
+    def _table(self, name: str) -> _native.Table:
+        table = self._made.table(name)
+        if table is None:
+            raise AttributeError(f"the run was made without the table {name!r}: add it to tables=")
+        return table
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write ``summary.json``, tables, ``trace.pftrace`` and ``report.html`` into a folder. The run is made again for it."""
+        self._made.save(Path(folder), force)
+
+    def trace(self, path: str | os.PathLike[str] | None = None) -> bytes | Path:
+        """The run as a Perfetto trace, for ui.perfetto.dev: its bytes, or written to ``path``. The run is made again."""
+        with tempfile.TemporaryDirectory(prefix="runweir-") as folder:
+            self.save(Path(folder) / "run")
+            made = Path(folder) / "run" / "trace.pftrace"
+            if path is None:
+                return made.read_bytes()
+            shutil.copyfile(made, path)
+            return Path(path)
+
+    def report(self) -> str:
+        """The report of the run, one HTML page without references to the network. The run is made again."""
+        with tempfile.TemporaryDirectory(prefix="runweir-") as folder:
+            self.save(Path(folder) / "run")
+            return (Path(folder) / "run" / "report.html").read_text(encoding="utf-8")
+
+    def explain(self, place: str) -> Explanation:
+        """Why a task waited: ``r.explain("web@12ms")``. The run is made again for its trace."""
+        return Explanation(json.loads(self._explainer().at(place)))
+
+    def worst(self, n: int = 10) -> list[Explanation]:
+        """The ``n`` longest waits that tasks did not choose, with their causes."""
+        return [Explanation(e) for e in json.loads(self._explainer().worst(n))]
+
+    def _explainer(self) -> _native.Explainer:
+        with tempfile.TemporaryDirectory(prefix="runweir-") as folder:
+            path = Path(folder) / "trace.pftrace"
+            self.trace(path)
+            return _native.Explainer(str(path))
+
+    def __str__(self) -> str:
+        return self._made.text
+
+    def __repr__(self) -> str:
+        s = self.summary
+        return f"<runweir.Result: {s['workload']} under {s['topology']} on {s['machine']}, {s['duration_ns'] / 1e6:g} ms>"
+
+    def _repr_html_(self) -> str:
+        return f'{_pre(self._made.text)}<div style="max-width:100%;overflow:auto">{self._made.drawing}</div>'
+
+
+class Comparison:
+    """Several schedulers. ``runs``: the summaries, topology by topology, seed by seed."""
+
+    def __init__(self, page: dict[str, Any], text: str, warnings: list[str]) -> None:
+        self.page = page
+        self.warnings = warnings
+        self._text = text
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """The summary of each run, as in ``summary.json``."""
+        return self.page["runs"]
+
+    def values(self, path: str) -> dict[str, list[float | None]]:
+        """A value of each run by its path, ``"totals.migrations"`` or ``"response_ns.p99"``: a list per topology, an entry per seed."""
+        out: dict[str, list[float | None]] = {}
+        for run in self.runs:
+            value: Any = run
+            for key in path.split("."):
+                value = value[key]
+            out.setdefault(run["topology"], []).append(value)
+        return out
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<runweir.Comparison of {', '.join(self.page['topologies'])}: {len(self.runs)} runs>"
+
+    def _repr_html_(self) -> str:
+        return _pre(self._text)
+
+
+class Sweep:
+    """A grid. ``points``: for each its parameters, the share of runs without a missed deadline with Wilson's interval
+    (``success_ratio``, ``success_low``, ``success_high``), and means."""
+
+    def __init__(self, page: dict[str, Any], text: str) -> None:
+        self.page = page
+        self.csv = text
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """A dictionary per grid point."""
+        return self.page["points"]
+
+    def curve(self, x: str, y: str = "success_ratio", by: str = "topology") -> dict[str, list[tuple[float, float]]]:
+        """Points of a curve for each value of ``by``: ``x`` as a number (without its unit), and ``y``."""
+        out: dict[str, list[tuple[float, float]]] = {}
+        for p in self.points:
+            at = p[x]
+            number = at if isinstance(at, (int, float)) else float(str(at).rstrip("%abcdefghijklmnopqrstuvwxyzµ "))
+            value = p[y]["mean"] if isinstance(p[y], dict) else p[y]
+            out.setdefault(str(p[by]), []).append((number, value))
+        return out
+
+    def __repr__(self) -> str:
+        return f"<runweir.Sweep {self.page['name']!r}: {len(self.points)} points, {self.page['seeds']} seeds>"
+
+    def _repr_html_(self) -> str:
+        rows = list(csv.reader(io.StringIO(self.csv)))
+        keep = [i for i, name in enumerate(rows[0]) if i < 12 and not name.endswith("_ci")]
+        cells = lambda row, tag: "".join(f"<{tag}>{html.escape(row[i])}</{tag}>" for i in keep)
+        body = "".join(f"<tr>{cells(r, 'td')}</tr>" for r in rows[1:201])
+        return f"<table><thead><tr>{cells(rows[0], 'th')}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class Analysis:
+    """The answer of :func:`runweir.analyze`; ``page`` has all of it."""
+
+    def __init__(self, page: dict[str, Any], text: str) -> None:
+        self.page = page
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<runweir.Analysis: {self._text.splitlines()[0] if self._text else ''}>"
+
+    def _repr_html_(self) -> str:
+        return _pre(self._text)
+
+
+class Import:
+    """An imported recording: ``workload`` for :func:`runweir.run`, and ``fidelity``, which compares it with the recording."""
+
+    def __init__(self, workload: Workload, page: dict[str, Any], text: str) -> None:
+        self.workload = workload
+        self.page = page
+        self._text = text
+
+    @property
+    def fidelity(self) -> dict[str, Any] | None:
+        """Recorded and replayed figures of all threads and of the groups with the most CPU time; ns."""
+        return self.page["fidelity"]
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<runweir.Import from {self.page['source']}: {self.page['tasks']} tasks on {self.page['machine']}>"
+
+    def _repr_html_(self) -> str:
+        return _pre(self._text)
+
+
+class Explanation:
+    """Why a task waited. ``cause`` is the main one, ``causes`` all with their shares, ``steps`` the chain, ``text`` a paragraph."""
+
+    def __init__(self, page: dict[str, Any]) -> None:
+        self.page = page
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("page", {}):
+            return self.page[name]
+        raise AttributeError(name)
+
+    def __str__(self) -> str:
+        return self.page["text"]
+
+    def __repr__(self) -> str:
+        return f"<runweir.Explanation: {self.page['task']['name']} for {self.page['ns']} ns, {self.page['cause']}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.page['text'])}</p>"

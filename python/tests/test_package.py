@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The package from outside: every function, tables in three libraries, Ctrl-C, memory."""
+
+import doctest
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import runweir
+from runweir import texts
+
+ROOT = Path(__file__).parents[2]
+RECORDINGS = ROOT / "crates/weir-trace/tests/recordings"
+
+TASKS = {
+    "duration": "100ms",
+    "task": [
+        {"name": "control", "period": "10ms", "run": "2ms", "deadline": "8ms"},
+        {"name": "worker", "count": 3, "loop": "forever", "program": ["run 1ms..3ms", "lock cache; run 100us; unlock cache", "sleep 1ms"]},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return runweir.run("decentral", "smp-2", TASKS)
+
+
+def test_a_run_is_the_one_of_the_command_line(result, tmp_path):
+    assert result.summary["topology"] == "decentral" and result.summary["machine"] == "smp-2"
+    assert result.totals["jobs_completed"] > 10
+    result.save(tmp_path / "out")
+    files = {p.name for p in (tmp_path / "out").iterdir()}
+    assert {"summary.json", "trace.pftrace", "report.html", "jobs.csv"} <= files
+    again = json.loads((tmp_path / "out/summary.json").read_text())
+    assert again["totals"] == result.totals
+    assert result.trace() == (tmp_path / "out/trace.pftrace").read_bytes()
+    assert result.trace(tmp_path / "t.pftrace").stat().st_size == len(result.trace())
+    assert "<html" in result.report() and "<svg" in result._repr_html_()
+    assert "decentral" in repr(result) and "jobs done" in str(result)
+
+
+def test_texts_and_objects():
+    text = "annotate affinity; entry -> load_balancer -> each cpu { fifo -> cpu };"
+    a = runweir.run(text, "smp-2", TASKS, tables=())
+    b = runweir.run(runweir.Topology(text, "mine"), "smp-2", runweir.Workload(TASKS), tables=[])
+    assert a.totals == b.totals and b.summary["topology"] == "mine"
+    with pytest.raises(AttributeError, match="slices"):
+        a.slices
+    slow = runweir.run("decentral", "smp-2", TASKS, set={"round_robin.slice": "100us"}, costs="zero")
+    assert slow.totals["scheduler_ns"] == 0
+
+
+def test_faults_have_their_remedy():
+    with pytest.raises(runweir.InputError, match="no topology called") as e:
+        runweir.run("decentrall", "smp-2", TASKS)
+    assert "did you mean `decentral`" in str(e.value) and isinstance(e.value, ValueError)
+    with pytest.raises(runweir.InputError, match="unknown key `perid`"):
+        runweir.run("decentral", "smp-2", {"task": [{"name": "a", "perid": "1ms"}]})
+    with pytest.raises(ValueError, match="not a time"):
+        runweir.run("decentral", "smp-2", TASKS, duration="3 parsecs")
+    with pytest.raises(ValueError, match="no table"):
+        runweir.run("decentral", "smp-2", TASKS, tables=["threads"])
+
+
+def test_tables_agree_with_the_summary_and_with_each_other(result):
+    pyarrow = pytest.importorskip("pyarrow")
+    slices, waits, jobs, tasks, cpus = (pyarrow.table(getattr(result, n)) for n in ("slices", "waits", "jobs", "tasks", "cpus"))
+    assert len(slices) == len(result.slices) > 50
+    assert sum(slices["ran_ns"].to_pylist()) == sum(tasks["cpu_ns"].to_pylist())
+    assert sum(cpus["busy_ns"].to_pylist()) == result.totals["busy_ns"]
+    assert jobs["end_ns"].null_count == result.totals["jobs"] - result.totals["jobs_completed"]
+    done = [r for r in jobs.to_pylist() if r["end_ns"] is not None]
+    assert len(done) == result.totals["jobs_completed"]
+    assert all(r["end_ns"] - r["release_ns"] == r["response_ns"] for r in done)
+    assert sum(r["missed"] for r in jobs.to_pylist()) == result.totals["deadline_misses"]
+    # Slices of a CPU do not overlap.
+    for cpu in set(slices["cpu"].to_pylist()):
+        rows = sorted((r["begin_ns"], r["end_ns"]) for r in slices.to_pylist() if r["cpu"] == cpu)
+        assert all(a[1] <= b[0] for a, b in zip(rows, rows[1:]))
+    kinds = set(waits["for"].to_pylist())
+    assert {"cpu", "mutex", "time"} <= kinds, kinds
+    ready = sum(r["end_ns"] - r["begin_ns"] for r in waits.to_pylist() if r["for"] == "cpu")
+    assert ready == sum(tasks["wait_ns"].to_pylist())
+    assert result.slices.head(1)[0]["end"] in ("preempted", "slice end", "yield", "blocked", "ended", "running")
+    assert slices["end"].to_pylist() == result.slices.column("end")
+
+
+def test_polars_and_pandas(result):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(result.slices)
+    assert frame.height == len(result.slices) and frame["ran_ns"].sum() == sum(result.slices.column("ran_ns"))
+    assert polars.DataFrame(result.jobs)["end_ns"].null_count() == result.jobs.column("end_ns").count(None)
+    pandas = pytest.importorskip("pandas")
+    if hasattr(pandas.DataFrame, "from_arrow"):
+        frame = pandas.DataFrame.from_arrow(result.tasks)
+    else:
+        frame = pytest.importorskip("pyarrow").table(result.tasks).to_pandas()
+    assert list(frame["name"]) == result.tasks.column("name")
+
+
+def test_compare_sweep_check_analyze():
+    comparison = runweir.compare(["decentral", "priority"], "smp-2", TASKS, seeds=2)
+    assert len(comparison.runs) == 4 and len(comparison.values("totals.migrations")["priority"]) == 2
+    assert "decentral" in comparison._repr_html_()
+    seen = []
+    sweep = runweir.sweep(
+        {
+            "topology": ["edf", "p-edf"], "machine": "smp-2", "workload": "periodic", "costs": "zero", "seeds": 3,
+            "duration": "100ms", "keys": {"tasks": 6, "util": ["100%", "180%"]},
+        },
+        progress=seen.append,
+    )
+    assert len(sweep.points) == 4 and seen[-1] == 1.0
+    assert sweep.curve("keys.util")["edf"][0] == (100.0, 1.0)
+    assert "<table" in sweep._repr_html_()
+    facts = runweir.check("decentral", "smp-4")
+    assert facts[0]["cpus"] == 4 and facts[0]["warnings"] == []
+    with pytest.raises(runweir.InputError, match="unknown"):
+        runweir.check("entry -> nothing_like_it -> cpus;")
+    verdict = runweir.analyze("edf", "smp-2", "periodic:tasks=4,util=1", schedulability=True)
+    assert verdict.page and str(verdict)
+
+
+def test_import_and_explain(tmp_path):
+    done = runweir.import_trace(RECORDINGS / "hackbench.perf.data", fit=True, anonymise=True)
+    assert done.fidelity["all"]["recorded"]["switches"] > 0 and "hackbench" not in done.workload.text
+    assert runweir.run("linux", "smp-2", done.workload, tables=()).totals["busy_ns"] > 0
+    assert runweir.worst(RECORDINGS / "hackbench.perf.data", 2)[0].ns > 0
+    low = {
+        "task": [
+            {"name": "low", "policy": "fifo", "priority": 1, "program": "lock m; run 5ms; unlock m"},
+            {"name": "mid", "policy": "fifo", "priority": 5, "start": "1ms", "program": "run 20ms"},
+            {"name": "high", "policy": "fifo", "priority": 9, "start": "2ms", "program": "lock m; run 1ms; unlock m"},
+        ]
+    }
+    why = runweir.run("priority", "smp-1", low).explain("high@10ms")
+    assert why.cause == "inversion" and "`mid`" in str(why)
+
+
+def test_graph_and_catalogue():
+    assert "decentral" in runweir.topologies() and runweir.machines() and runweir.workloads()
+    graph = runweir.Graph("decentral", "smp-4")
+    assert "<svg" in graph.svg
+    if hasattr(graph, "selected"):
+        graph.selected = "load_balancer"
+        assert "render" in graph._esm
+    assert "<svg" in runweir.Topology("entry -> fifo -> cpus;")._repr_svg_()
+
+
+def test_toml_is_read_as_it_was_meant():
+    value = {"a": 1, "b": [1.5, True, "x\"y\\z\n\x7fé"], "t": {"k.k": "v", "n": {"m": []}}, "l": [{"x": 1}, {"y": {"z": 2}}]}
+    assert tomllib.loads(texts.to_toml(value)) == value
+    assert doctest.testmod(texts).failed == 0 and doctest.testmod(runweir).failed == 0
+    with pytest.raises(TypeError, match="cannot hold"):
+        texts.to_toml({"a": object()})
+
+
+LONG = 'runweir.run("decentral", "smp-2", "hackbench:groups=4,loops=100000000", tables=())'
+
+
+def test_an_interrupt_ends_a_run_at_once():
+    code = f"""
+        import runweir, time
+        print("ready", flush=True)
+        try:
+            {LONG}
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(1.0)
+        began = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted\n"
+        # At once, on a machine that others use, too.
+        assert time.monotonic() - began < 5.0
+        assert child.wait(30) == 0
+
+
+def test_the_interpreter_goes_on_meanwhile():
+    """Another thread of Python runs while a simulation does."""
+    stop, ticks = threading.Event(), []
+
+    def count():
+        while not stop.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    began = time.monotonic()
+    runweir.run("linux", "smp-4", "hackbench:groups=2,loops=300", tables=())
+    ended = time.monotonic()
+    stop.set()
+    thread.join()
+    during = [t for t in ticks if began < t < ended]
+    assert len(during) > (ended - began) / 0.005 / 20, (len(during), ended - began)
+
+
+@pytest.mark.skipif(not os.environ.get("RUNWEIR_LONG"), reason="long: RUNWEIR_LONG=1")
+def test_ten_million_slices_in_bounded_memory():
+    """Two tasks that take turns: 10^7 slices, at 33 bytes each, and no Python object for any."""
+    code = """
+        import resource, runweir
+        load = {"task": [{"name": "a", "count": 2, "loop": 5000000, "program": "runtime 10us; yield"}]}
+        r = runweir.run("entry -> round_robin(slice = 1s) -> cpus;", "smp-1", load, costs="zero", tables=["slices"])
+        n = len(r.slices)
+        import pyarrow
+        table = pyarrow.table(r.slices)
+        assert len(table) == n
+        print(n, r.slices.nbytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    """
+    out = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True).stdout
+    rows, held, peak = (int(word) for word in out.split())
+    print(f"{rows} slices, {held / 1e6:.0f} MB of columns, {peak / 1e6:.0f} MB resident at most")
+    assert rows >= 10**7 and held == 33 * rows
+    # Columns, one chunk's growth, the interpreter with pyarrow.
+    assert peak < 2 * held + 300e6, (rows, held, peak)

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+#
+# A sweep on workers of Dask: the bytes of one machine, also where workers are killed meanwhile, the disk of a worker is full, or the command is
+# interrupted. WEIR_LONG: 100,000 task sets. RUNWEIR names another program than the debug build, PYTHON an interpreter with Dask.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export PYTHON=${PYTHON:-python3}
+"$PYTHON" -c 'import dask.distributed' 2>/dev/null || {
+	echo "skipped: no Dask for $PYTHON (pip install 'dask[distributed]', or PYTHON=...)"
+	exit 77
+}
+[[ ${RUNWEIR:-} ]] || tools/programs.sh
+runweir=$(realpath "${RUNWEIR:-${CARGO_TARGET_DIR:-target}/debug/runweir}")
+work=$(mktemp -d)
+pids=()
+cleanup() {
+	((${#pids[@]} == 0)) || kill "${pids[@]}" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap cleanup EXIT
+cd "$work"
+
+seeds=40 shards=12
+[[ ${WEIR_LONG:-} ]] && seeds=6250 shards=64
+cat >grid.toml <<SPEC
+topology = ["edf", "p-edf"]
+machine = "smp-4"
+workload = "periodic"
+costs = "zero"
+seeds = $seeds
+duration = "100ms"
+stop_at_miss = true
+[keys]
+tasks = 10
+unit = "1ms"
+util = ["220%", "250%", "280%", "300%", "320%", "340%", "360%", "380%"]
+SPEC
+same() { # DIR
+	for file in results.csv summary.csv sweep.json success.svg sweep.html; do
+		cmp "whole/$file" "$1/$file"
+	done
+}
+
+began=$SECONDS
+"$runweir" sweep grid.toml --out whole --quiet --jobs 2
+echo "one machine: $(($(wc -l <whole/results.csv) - 1)) runs in $((SECONDS - began)) s"
+began=$SECONDS
+"$runweir" sweep grid.toml --executor dask --jobs 2 --shards $shards --out local --quiet
+same local
+echo "two workers of Dask on this computer: the same bytes, in $((SECONDS - began)) s"
+[[ ${WEIR_LONG:-} ]] && exit 0
+
+# A scheduler of its own, and two workers, of which one is killed while it works, and another comes.
+"$PYTHON" -m distributed.cli.dask_scheduler --host 127.0.0.1 --port 0 --dashboard-address :0 --no-dashboard --scheduler-file s.json >scheduler.log 2>&1 &
+pids+=($!)
+for _ in $(seq 300); do [[ -s s.json ]] && break; sleep 0.2; done
+address=$("$PYTHON" -c 'import json; print(json.load(open("s.json"))["address"])')
+worker() {
+	"$PYTHON" -m distributed.cli.dask_worker "$address" --no-nanny --nthreads 1 --no-dashboard --local-directory "$work/w$1" >"worker$1.log" 2>&1 &
+	pids+=($!)
+}
+worker 1
+victim=${pids[-1]}
+worker 2
+(
+	sleep 4
+	kill -9 "$victim"
+) &
+"$runweir" sweep grid.toml --executor "dask:$address" --shards $shards --out lost --quiet &
+sweep=$!
+sleep 5
+worker 3
+wait $sweep
+same lost
+echo "a worker is killed, another comes: the same bytes"
+
+# Interrupted, then again.
+"$runweir" sweep grid.toml --executor "dask:$address" --shards $shards --out again --quiet &
+sweep=$!
+sleep 5
+kill -INT $sweep
+status=0
+wait $sweep || status=$?
+((status == 1 || status == 0)) || { echo "status $status after an interrupt" && exit 1; }
+"$runweir" sweep grid.toml --executor "dask:$address" --shards $shards --out again --quiet
+same again
+echo "interrupted (status $status), then gone on: the same bytes"
+
+# A shard whose disk is full fails, and says so; with room it goes on.
+if ((EUID == 0)) && mkdir full && mount -t tmpfs -o size=24k none full 2>/dev/null; then
+	status=0
+	"$runweir" sweep grid.toml --shard 1/2 --out full/part --quiet 2>full.log || status=$?
+	kept=$(wc -l <full/part/.runweir-sweep/runs)
+	mount -o remount,size=4m full
+	"$runweir" sweep grid.toml --shard 1/2 --out full/part --quiet
+	"$runweir" sweep grid.toml --shard 2/2 --out half --quiet
+	"$runweir" sweep grid.toml --merge full/part half --out disk --quiet
+	umount full
+	same disk
+	((status == 1)) || { echo "status $status where the disk is full" && cat full.log && exit 1; }
+	echo "a full disk (after $kept runs): status 1, nothing lost, the same bytes"
+fi
+
+# What is not there is said.
+status=0
+"$runweir" sweep grid.toml --executor dask:tcp://127.0.0.1:9 --out none --quiet 2>none.log || status=$?
+((status == 2)) && grep -q 'no scheduler of Dask' none.log || { cat none.log && exit 1; }
