@@ -120,7 +120,7 @@ fn answer(message: &Value, toolbox: &Toolbox) -> Option<Value> {
         _ if message.get("method").is_some() => return None,
         _ => return Some(error(&Value::Null, -32600, "no request: `method` is missing")),
     };
-    let Some(method) = message.get("method").and_then(Value::as_str) else { return None };
+    let method = message.get("method").and_then(Value::as_str)?;
     let params = message.get("params").cloned().unwrap_or_else(|| json!({}));
     Some(match method {
         "initialize" => {
