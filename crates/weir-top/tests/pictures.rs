@@ -138,6 +138,7 @@ fn decentral(nr_cpus: u32, t_ns: u64) -> Snapshot {
             ..Totals::default()
         },
         components: Vec::new(),
+        gangs: Vec::new(),
         last_swap: Some(SwapReport {
             t_ns: 6 * SECOND,
             from: "central".into(),
