@@ -6,8 +6,8 @@
  * pipes:     none
  * listens:   PRIORITY: the weight of that nice value within the group. WEIGHT: any other. GROUP: the task's group;
  *            without a task, a group's weight and parent. BLOCK, EXIT: the task does not compete any more
- * asks:      PENALTY: by how much the task's virtual time is stretched
- * answers:   WEIGHT: the task's effective weight in all its groups; in value2 2^32 divided by it
+ * answers:   WEIGHT: the task's effective weight in all its groups; in value2 2^32 divided by it. A question's value2 says what
+ *            the asking order multiplies the task's virtual time by, in 1/1024; 0: it does not say
  * params:    -
  * per-task:  16 bytes
  * cost:      O(depth of the groups) per message and per answer; takes the instance's own lock
@@ -53,7 +53,6 @@ WEIR_COMPONENT(group_weight, .summary = "divide each group's weight among its ta
 	       .cls = WEIR_ANNOTATE,
 	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(WEIGHT) |
 			  WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
-	       .asks = WEIR_TOPIC_BIT(PENALTY),
 	       .answers = WEIR_TOPIC_BIT(WEIGHT), .per_task = sizeof(struct group_weight_task));
 
 static struct group_weight_group weir_mem *group_weight_at(struct group_weight weir_mem *self,
@@ -183,35 +182,37 @@ WEIR_ENTRY int group_weight_on_exit(struct group_weight weir_mem *self, const st
 	return group_weight_rest(self, msg->task);
 }
 
-/* What virtual time of @t is multiplied by, 1/1024; within a half of one and a half. */
-static u64 group_weight_stretch(struct group_weight weir_mem *self, struct weir_task weir_mem *t)
+/*
+ * The weight with which a task competes in its group if its virtual time is multiplied by @stretch, 1/1024, within a half
+ * of one and a half; 0: as before. (A penalty is not asked for here: answers ask nobody, the kernel allows no recursion.)
+ */
+static u32 group_weight_competes(const struct group_weight_task weir_mem *p, u64 stretch)
 {
-	struct weir_msg msg = { .topic = WEIR_TOPIC_PENALTY, .task = t };
-	s64 stretch;
+	u64 own = group_weight_own(p);
 
-	if (weir_request(self->inst.sched, &msg))
-		return 1024;
-	stretch = 1024 + (s64)msg.value;
-	return stretch < 512 ? 512 : stretch > 1536 ? 1536 : (u64)stretch;
+	if (!stretch)
+		return p->counted ? p->counted : (u32)own;
+	if (!p->group)
+		return (u32)own;
+	return (u32)((own << 10) / (stretch < 512 ? 512 : stretch > 1536 ? 1536 : stretch));
 }
 
 /* Whoever asks about a task that is not counted asks because it has come. */
 WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, struct weir_msg *msg)
 {
 	struct group_weight_task weir_mem *p;
-	u64 weight, stretch;
+	u64 weight;
 	u32 g;
 	int err;
 
 	if (!msg->task)
 		return -WEIR_EINVAL;
 	p = weir_priv(&self->inst, msg->task);
-	stretch = p->group ? group_weight_stretch(self, msg->task) : 1024;
 	err = weir_instance_lock(&self->inst);
 	if (err)
 		return err;
 	if (!weir_blocked(msg->task) && weir_load(&msg->task->state) != WEIR_DEAD)
-		group_weight_count(self, p, (u32)(((u64)group_weight_own(p) << 10) / stretch));
+		group_weight_count(self, p, group_weight_competes(p, msg->value2));
 	/*
 	 * 10 bits more, so that what is rounded off on the way does not count. The order stretches the task's time once more;
 	 * that its sum here has its weight without that takes it back.

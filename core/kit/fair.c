@@ -69,6 +69,7 @@ WEIR_GLOBAL int weir_fair_weigh(struct weir_sched weir_mem *s weir_arg,
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_WEIGHT, .task = t };
 
+	msg.value2 = (u64)(1024 + (s64)f->stretch);
 	if (weir_request(s, &msg) || !msg.value || msg.value > WEIR_WEIGHT_MAX) {
 		f->weight = WEIR_WEIGHT_NICE_0;
 		f->inverse = 1u << 22;

@@ -148,6 +148,7 @@ pub fn catalog() -> Catalog {
             param("eager", Unit::Flag, 1, 0, 1),
             param("ties", Unit::Flag, 1, 0, 1),
             param("stay", Unit::Flag, 1, 0, 1),
+            param("by", Unit::Count, 0, 0, 2),
         ],
         ..component("laxity", Distribute, (1, 1), (1, ANY))
     });
