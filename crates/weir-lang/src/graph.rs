@@ -4,9 +4,26 @@
 use weir_core::{Catalog, Class, CpuSet, MachineShape, PortLabel};
 
 use crate::emit::Emitted;
-use crate::net::Net;
+use crate::net::{Head, Inst, Net, Tail};
+use crate::source::Span;
 use crate::units;
 use crate::wire::{From, To, Wired};
+
+/// Where something stands in the texts of a compilation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// 0: the topology itself; others are files that it includes, and changes.
+    pub source: u16,
+    /// Bytes.
+    pub start: u32,
+    pub end: u32,
+}
+
+impl std::convert::From<Span> for Place {
+    fn from(span: Span) -> Self {
+        Place { source: span.src, start: span.start, end: span.end }
+    }
+}
 
 /// A topology for a machine, as nodes and pipes.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +72,8 @@ pub struct Node {
     pub instance: Option<u32>,
     /// Nodes that repeat one place in the text share the site.
     pub site: u32,
+    /// Where it is declared.
+    pub place: Place,
 }
 
 /// A pipe.
@@ -69,6 +88,8 @@ pub struct Edge {
     pub keyed: bool,
     /// Instruction set of a demultiplexer's port, otherwise empty.
     pub label: String,
+    /// The arrow.
+    pub place: Place,
 }
 
 /// Build the graph of an emitted plan.
@@ -80,42 +101,11 @@ pub(crate) fn build(
     catalog: &Catalog,
     shape: &MachineShape,
 ) -> Graph {
-    let mut nodes = Vec::new();
-    for entry in &net.entries {
-        nodes.push(Node {
-            kind: NodeKind::Entry,
-            name: entry.name.clone(),
-            base: "entry".into(),
-            component: String::new(),
-            class: Class::Service,
-            params: Vec::new(),
-            asks: Vec::new(),
-            answers: Vec::new(),
-            cpus: (*entry.cpus).clone(),
-            instance: None,
-            site: entry.site,
-        });
-    }
+    let mut nodes: Vec<Node> = net.entries.iter().map(entry).collect();
     let mut node_of = vec![0; net.insts.len()];
     for &i in order {
-        let inst = &net.insts[i];
-        let info = &catalog.components[inst.class.expect("unknown components are errors")];
-        let changed = info.params.iter().zip(&inst.params).filter(|(p, v)| p.default != **v);
-        let base = inst.name.rsplit('/').next().unwrap_or(&inst.name);
+        let node = Node { instance: Some(emitted.instance[i]), ..instance(&net.insts[i], catalog) };
         node_of[i] = nodes.len();
-        let node = Node {
-            kind: if inst.annotator { NodeKind::Annotator } else { NodeKind::Component },
-            name: inst.name.clone(),
-            base: base.split('@').next().unwrap_or(base).to_string(),
-            component: info.name.clone(),
-            class: info.class,
-            params: changed.map(|(p, v)| format!("{} = {}", p.name, units::show(*v, p.unit))).collect(),
-            asks: info.asks.clone(),
-            answers: info.answers.clone(),
-            cpus: (*inst.cpus).clone(),
-            instance: Some(emitted.instance[i]),
-            site: inst.site,
-        };
         // An annotator has a copy in each coherence domain.
         let copies = emitted.copies(i);
         if copies.len() == 1 {
@@ -130,23 +120,8 @@ pub(crate) fn build(
         }
     }
     let first_exit = nodes.len();
-    for (e, exit) in net.exits.iter().enumerate() {
-        let list = &exit.cpus;
-        let name = if list.len() == 1 { format!("CPU {list}") } else { format!("CPUs {list}") };
-        nodes.push(Node {
-            kind: NodeKind::Cpus,
-            base: name.clone(),
-            name,
-            component: "termination".into(),
-            class: Class::Service,
-            params: Vec::new(),
-            asks: Vec::new(),
-            answers: Vec::new(),
-            cpus: (**list).clone(),
-            instance: Some(emitted.termination[e]),
-            site: exit.site,
-        });
-    }
+    let exits = net.exits.iter().zip(&emitted.termination);
+    nodes.extend(exits.map(|(e, end)| Node { instance: Some(*end), ..exit(e) }));
     let mut edges: Vec<Edge> = wired
         .wires
         .iter()
@@ -172,9 +147,124 @@ pub(crate) fn build(
                 postponed: pipe.postponed,
                 keyed: pipe.keyed,
                 label: if by_isa { shape.isas[wire.label as usize].clone() } else { String::new() },
+                place: wire.span.into(),
             }
         })
         .collect();
     edges.sort_by_key(|e| e.pipe);
     Graph { name: emitted.plan.name.clone(), machine: shape.name.clone(), nodes, edges }
+}
+
+/// The graph of a network that may have mistakes: what is there, as far as it is joined. Its instances and pipes have
+/// no place in any plan; pipes are numbered as they stand here.
+pub(crate) fn outline(name: &str, net: &Net, catalog: &Catalog, shape: &MachineShape) -> Graph {
+    let mut nodes: Vec<Node> = net.entries.iter().map(entry).collect();
+    let mut node_of = vec![0; net.insts.len()];
+    for i in flow(net) {
+        node_of[i] = nodes.len();
+        nodes.push(instance(&net.insts[i], catalog));
+    }
+    let first_exit = nodes.len();
+    nodes.extend(net.exits.iter().map(exit));
+    let mut edges = Vec::new();
+    for edge in &net.edges {
+        let from = match edge.tail {
+            Tail::Entry(e) => e,
+            Tail::Inst(i, _) => node_of[i],
+            Tail::Joint(..) => continue,
+        };
+        let to = match edge.head {
+            Head::Exit(e) => first_exit + e,
+            Head::Inst(i, _) => node_of[i],
+            Head::Joint(..) => continue,
+        };
+        let (postponed, place) = (edge.postponed, edge.span.into());
+        let pipe = edges.len() as u32;
+        edges.push(Edge { from, to, pipe, postponed, keyed: false, label: String::new(), place });
+    }
+    Graph { name: name.into(), machine: shape.name.clone(), nodes, edges }
+}
+
+/// Instances so that writers come before receivers, as far as there is no circle.
+fn flow(net: &Net) -> Vec<usize> {
+    let n = net.insts.len();
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); n];
+    let mut waiting = vec![0u32; n];
+    for edge in &net.edges {
+        if let (Tail::Inst(a, _), Head::Inst(b, _)) = (&edge.tail, &edge.head) {
+            after[*a].push(*b);
+            waiting[*b] += 1;
+        }
+    }
+    let mut order: Vec<usize> = (0..n).filter(|i| waiting[*i] == 0).collect();
+    let mut next = 0;
+    while let Some(&i) = order.get(next) {
+        next += 1;
+        for &b in &after[i] {
+            waiting[b] -= 1;
+            if waiting[b] == 0 {
+                order.push(b);
+            }
+        }
+    }
+    order.extend((0..n).filter(|i| waiting[*i] > 0));
+    order
+}
+
+fn entry(entry: &crate::net::Entry) -> Node {
+    Node {
+        kind: NodeKind::Entry,
+        name: entry.name.clone(),
+        base: "entry".into(),
+        component: String::new(),
+        class: Class::Service,
+        params: Vec::new(),
+        asks: Vec::new(),
+        answers: Vec::new(),
+        cpus: (*entry.cpus).clone(),
+        instance: None,
+        site: entry.site,
+        place: entry.span.into(),
+    }
+}
+
+/// An instance; one of an unknown component is of none.
+fn instance(inst: &Inst, catalog: &Catalog) -> Node {
+    let info = inst.class.map(|c| &catalog.components[c]);
+    let params = info.map_or(&[][..], |i| &i.params);
+    let changed = params.iter().zip(&inst.params).filter(|(p, v)| p.default != **v);
+    let base = inst.name.rsplit('/').next().unwrap_or(&inst.name);
+    Node {
+        kind: if inst.annotator { NodeKind::Annotator } else { NodeKind::Component },
+        name: inst.name.clone(),
+        base: base.split('@').next().unwrap_or(base).to_string(),
+        component: info.map_or_else(String::new, |i| i.name.clone()),
+        class: info.map_or(Class::Service, |i| i.class),
+        params: changed.map(|(p, v)| format!("{} = {}", p.name, units::show(*v, p.unit))).collect(),
+        asks: info.map_or_else(Vec::new, |i| i.asks.clone()),
+        answers: info.map_or_else(Vec::new, |i| i.answers.clone()),
+        cpus: (*inst.cpus).clone(),
+        instance: None,
+        site: inst.site,
+        place: inst.span.into(),
+    }
+}
+
+fn exit(exit: &crate::net::Exit) -> Node {
+    let list = &exit.cpus;
+    let name = if list.len() == 1 { format!("CPU {list}") } else { format!("CPUs {list}") };
+    Node {
+        kind: NodeKind::Cpus,
+        base: name.clone(),
+        name,
+        component: "termination".into(),
+        class: Class::Service,
+        params: Vec::new(),
+        asks: Vec::new(),
+        answers: Vec::new(),
+        cpus: (**list).clone(),
+        instance: None,
+        site: exit.site,
+        place: exit.span.into(),
+    }
 }

@@ -24,6 +24,7 @@ mod machine;
 mod net;
 mod order;
 mod parse;
+mod rewrite;
 mod settings;
 mod source;
 mod splice;
@@ -47,7 +48,8 @@ pub use diag::{Diagnostic, Severity};
 pub use diff::{Diff, diff};
 pub use edit::{Edit, Need, needs};
 pub use format::format;
-pub use graph::{Edge, Graph, Node, NodeKind};
+pub use graph::{Edge, Graph, Node, NodeKind, Place};
+pub use rewrite::{Change, Rewrite, rewrite};
 pub use source::{Loader, NoIncludes, Source};
 pub use units::show as show_value;
 
@@ -98,6 +100,41 @@ pub fn compile_with(
     sets: &[Set],
     edits: &[Edit],
 ) -> Result<Compiled, Vec<Diagnostic>> {
+    let seen = look(src, loader, catalog, shape, sets, edits, false);
+    seen.compiled.ok_or(seen.found)
+}
+
+/// What an editor shows of a text, whether it can be compiled or not.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// The result, where there are no errors.
+    pub compiled: Option<Compiled>,
+    /// What there is of the graph in spite of mistakes; `None` where it is in `compiled`, or nothing can be said.
+    pub outline: Option<Graph>,
+    /// All findings in order of place, warnings among them.
+    pub found: Vec<Diagnostic>,
+}
+
+/// As [`compile`], but a text with mistakes has a graph, too: statements that cannot be read are missing from it.
+pub fn survey(
+    src: &Source,
+    loader: &dyn Loader,
+    catalog: &Catalog,
+    shape: &MachineShape,
+    sets: &[Set],
+) -> Survey {
+    look(src, loader, catalog, shape, sets, &[], true)
+}
+
+fn look(
+    src: &Source,
+    loader: &dyn Loader,
+    catalog: &Catalog,
+    shape: &MachineShape,
+    sets: &[Set],
+    edits: &[Edit],
+    want_outline: bool,
+) -> Survey {
     let mut sink = Sink::default();
     let (mut next_id, mut seen) = (0, BTreeSet::new());
     let items = read(src, loader, &mut sink, &mut next_id, &mut seen);
@@ -107,17 +144,18 @@ pub fn compile_with(
     let edits = edit::read(edits, &mut sink, &mut next_id, |package, sink, next_id| {
         read(package, loader, sink, next_id, &mut seen)
     });
+    let failed = |found, outline| Survey { compiled: None, outline, found };
     let parse_failed = sink.has_errors();
     let start = Span::default();
     if let Some((message, help)) = unusable(catalog, shape) {
         sink.error("machine", start, message).help(help);
-        return Err(sink.finish());
+        return failed(sink.finish(), None);
     }
     let mut expander = expand::Expander::new(catalog, shape, sets, &mut sink);
     expander.settings.several_cases = !whens.is_empty();
     expander.run(&items, &edits, src.stem());
     if expander.halted {
-        return Err(sink.finish());
+        return failed(sink.finish(), None);
     }
     let (mut net, lost_annotator) = (std::mem::take(&mut expander.net), expander.lost_annotator);
     let mut quiet = expander.broken || parse_failed;
@@ -161,12 +199,21 @@ pub fn compile_with(
             for other in cases::others(&whens).into_iter().filter(|_| !said) {
                 let name = cases::name(&other, &whens);
                 let sets = [sets, other.as_slice()].concat();
-                compile_with(src, loader, catalog, shape, &sets, given)
-                    .map_err(|found| in_case(found, &name))?;
+                if let Err(found) = compile_with(src, loader, catalog, shape, &sets, given) {
+                    return failed(in_case(found, &name), want_outline.then_some(graph));
+                }
             }
-            Ok(Compiled { plan: emitted.plan, warnings, graph, whens })
+            let found = warnings.clone();
+            Survey {
+                compiled: Some(Compiled { plan: emitted.plan, warnings, graph, whens }),
+                outline: None,
+                found,
+            }
         }
-        _ => Err(sink.finish()),
+        _ => {
+            let outline = want_outline.then(|| graph::outline(src.stem(), &net, catalog, shape));
+            failed(sink.finish(), outline)
+        }
     }
 }
 

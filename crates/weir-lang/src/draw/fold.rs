@@ -20,6 +20,8 @@ pub(crate) struct Box {
     pub topics: Vec<String>,
     /// Members' plan instances.
     pub instances: Vec<u32>,
+    /// Members, as indices into [`Graph::nodes`].
+    pub members: Vec<usize>,
     pub count: usize,
 }
 
@@ -29,6 +31,8 @@ pub(crate) struct Line {
     pub from: usize,
     pub to: usize,
     pub pipes: Vec<u32>,
+    /// Members, as indices into [`Graph::edges`].
+    pub members: Vec<usize>,
     pub postponed: bool,
     pub label: String,
 }
@@ -89,14 +93,17 @@ pub(crate) fn fold(graph: &Graph, above: usize) -> Picture {
         members.iter().for_each(|m| group_of[*m] = g);
     }
     let boxes = groups.iter().map(|members| boxed(graph, members)).collect();
-    let mut lines: BTreeMap<(usize, usize, String, bool), Vec<u32>> = BTreeMap::new();
-    for e in &graph.edges {
+    let mut lines: BTreeMap<(usize, usize, String, bool), Vec<usize>> = BTreeMap::new();
+    for (i, e) in graph.edges.iter().enumerate() {
         let key = (group_of[e.from], group_of[e.to], e.label.clone(), e.postponed);
-        lines.entry(key).or_default().push(e.pipe);
+        lines.entry(key).or_default().push(i);
     }
     let mut lines: Vec<Line> = lines
         .into_iter()
-        .map(|((from, to, label, postponed), pipes)| Line { from, to, pipes, postponed, label })
+        .map(|((from, to, label, postponed), members)| {
+            let pipes = members.iter().map(|e| graph.edges[*e].pipe).collect();
+            Line { from, to, pipes, members, postponed, label }
+        })
         .collect();
     lines.sort_by_key(|l| l.pipes[0]);
     Picture { boxes, lines }
@@ -151,6 +158,7 @@ fn boxed(graph: &Graph, members: &[usize]) -> Box {
         detail,
         topics,
         instances: members.iter().filter_map(|m| graph.nodes[*m].instance).collect(),
+        members: members.to_vec(),
         count,
     }
 }

@@ -3,15 +3,18 @@
 //!
 //! On large machines the repetitions of one place in the text are drawn as one stack, `x64`.
 
+mod arrange;
 mod dot;
 mod fold;
 mod layout;
 mod mermaid;
 mod palette;
+mod scene;
 mod svg;
 
 pub use dot::dot;
 pub use mermaid::mermaid;
+pub use scene::{Scene, SceneBox, SceneLine, Strip, scene};
 pub use svg::{SvgOptions, svg};
 
 /// Repetitions beyond this number become a stack.

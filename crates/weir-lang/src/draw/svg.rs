@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::FOLD_ABOVE;
+use super::arrange::{MARGIN, arrange, path};
 use super::fold::{Box, Line, Picture, fold};
-use super::layout::{Layout, Point, Size, layout};
+use super::layout::{Point, Size};
 use super::palette::{STYLES, style};
 use crate::graph::{Graph, NodeKind};
 
@@ -37,48 +38,26 @@ impl Default for SvgOptions {
     }
 }
 
-const MARGIN: f64 = 16.0;
 const TITLE_PX: f64 = 7.3;
 const DETAIL_PX: f64 = 6.1;
 const PILL_PX: f64 = 6.4;
 const COUNT_PX: f64 = 7.0;
-/// Distance of arrows that leave or reach a box.
-const ARROW_GAP: f64 = 9.0;
 /// Least gap between layers.
 const LAYER_GAP: f64 = 56.0;
-/// Gap between the graph and the row of annotators.
-const ROW: f64 = 34.0;
 
 /// Draw the topology. Elements of class `pipe` and `pipe-label` have `data-pipe`, those of class
 /// `box` have `data-instance`: plan indices, several with blanks between for bundles and stacks
 /// (`[data-pipe~="7"]` selects in either case).
 pub fn svg(graph: &Graph, options: &SvgOptions) -> String {
     let picture = fold(graph, options.fold_above.max(1));
-    let (flow, apart): (Vec<usize>, Vec<usize>) =
-        (0..picture.boxes.len()).partition(|i| picture.boxes[*i].kind != NodeKind::Annotator);
-    let mut sizes: Vec<Size> = picture.boxes.iter().map(|b| size(b, options)).collect();
-    for (i, size) in sizes.iter_mut().enumerate() {
-        // Room for the arrows of a fan.
-        let ends = |at: fn(&Line) -> usize| picture.lines.iter().filter(|l| at(l) == i).count();
-        let most = ends(|l| l.from).max(ends(|l| l.to));
-        size.height = size.height.max(most.min(40) as f64 * ARROW_GAP + 8.0);
-    }
-    let index: BTreeMap<usize, usize> = flow.iter().enumerate().map(|(new, old)| (*old, new)).collect();
-    let lines: Vec<(usize, usize)> = picture.lines.iter().map(|l| (index[&l.from], index[&l.to])).collect();
-    let flow_sizes: Vec<Size> = flow.iter().map(|i| sizes[*i]).collect();
-    let last: Vec<bool> = flow.iter().map(|i| picture.boxes[*i].kind == NodeKind::Cpus).collect();
-    let text =
-        picture.lines.iter().filter_map(|l| label(&picture, l, options)).map(|t| t.chars().count()).max();
+    let sizes: Vec<Size> = picture.boxes.iter().map(|b| size(b, options)).collect();
+    let text = (0..picture.lines.len())
+        .filter_map(|l| label(&picture, &picture.lines[l], options))
+        .map(|t| t.chars().count())
+        .max();
     let gap = LAYER_GAP.max(text.map_or(0.0, |n| n as f64 * DETAIL_PX + 30.0));
-    let plan = layout(&flow_sizes, &lines, &last, gap);
-
-    let row_width: f64 = apart.iter().map(|i| sizes[*i].width + 14.0).sum::<f64>() - 14.0;
-    let inner = plan.width.max(row_width).max(0.0);
-    let row_height = apart.iter().map(|i| sizes[*i].height).fold(0.0, f64::max);
-    let graph_bottom = MARGIN + plan.height;
-    let extra = if apart.is_empty() { 0.0 } else { ROW + row_height };
-    let (width, height) = (inner + 2.0 * MARGIN, graph_bottom + extra + MARGIN + 6.0);
-    let shift = MARGIN + (inner - plan.width) / 2.0;
+    let plan = arrange(&picture, sizes, gap);
+    let (width, height) = (plan.width, plan.height);
 
     let mut out = String::new();
     let _ = write!(
@@ -89,26 +68,23 @@ pub fn svg(graph: &Graph, options: &SvgOptions) -> String {
         escape(&graph.machine)
     );
     sheet(&mut out);
-    draw_lines(&mut out, &picture, &plan, &index, &sizes, shift, options);
-    for &i in &flow {
-        let p = plan.boxes[index[&i]];
-        let at = Point { x: p.x + shift, y: p.y + MARGIN };
-        draw_box(&mut out, &picture.boxes[i], sizes[i], at, options);
+    for (line, points) in picture.lines.iter().zip(&plan.lines) {
+        draw_line(&mut out, line, points, label(&picture, line, options), options);
     }
-    if !apart.is_empty() {
-        let y = graph_bottom + ROW + row_height / 2.0;
-        let mut x = MARGIN + (inner - row_width) / 2.0;
-        let rule = graph_bottom + ROW / 2.0;
+    let (flow, apart): (Vec<usize>, Vec<usize>) =
+        (0..picture.boxes.len()).partition(|i| picture.boxes[*i].kind != NodeKind::Annotator);
+    for &i in &flow {
+        draw_box(&mut out, &picture.boxes[i], plan.sizes[i], plan.boxes[i], options);
+    }
+    if let Some(rule) = plan.rule {
         let _ = writeln!(
             out,
             "<line class=\"rule\" x1=\"{MARGIN}\" x2=\"{:.1}\" y1=\"{rule:.1}\" y2=\"{rule:.1}\"/>",
             width - MARGIN
         );
-        for &i in &apart {
-            let at = Point { x: x + sizes[i].width / 2.0, y };
-            draw_box(&mut out, &picture.boxes[i], sizes[i], at, options);
-            x += sizes[i].width + 14.0;
-        }
+    }
+    for &i in &apart {
+        draw_box(&mut out, &picture.boxes[i], plan.sizes[i], plan.boxes[i], options);
     }
     out.push_str("</svg>\n");
     out
@@ -294,75 +270,9 @@ fn pills(out: &mut String, b: &Box, middle: f64, y: f64) {
     }
 }
 
-/// Where lines leave and reach a box: spread over its side in the order of their other ends.
-fn spread(count: usize, position: usize, height: f64) -> f64 {
-    let room = (height - 16.0).max(0.0).min(ARROW_GAP * (count.saturating_sub(1)) as f64);
-    if count < 2 { 0.0 } else { room * (position as f64 / (count - 1) as f64 - 0.5) }
-}
-
-fn draw_lines(
-    out: &mut String,
-    picture: &Picture,
-    plan: &Layout,
-    index: &BTreeMap<usize, usize>,
-    sizes: &[Size],
-    shift: f64,
-    options: &SvgOptions,
-) {
-    let centre = |b: usize| {
-        let p = plan.boxes[index[&b]];
-        Point { x: p.x + shift, y: p.y + MARGIN }
-    };
-    // Ends of the lines at each box, from top to bottom.
-    let near = |i: usize, at_start: bool| {
-        let bends = &plan.bends[i];
-        let bend = if at_start { bends.first() } else { bends.last() };
-        let other = if at_start { picture.lines[i].to } else { picture.lines[i].from };
-        bend.map_or(centre(other).y, |p| p.y + MARGIN)
-    };
-    let side = |b: usize, at_start: bool| {
-        let mut ends: Vec<usize> = (0..picture.lines.len())
-            .filter(|i| b == if at_start { picture.lines[*i].from } else { picture.lines[*i].to })
-            .collect();
-        ends.sort_by(|x, y| near(*x, at_start).total_cmp(&near(*y, at_start)).then(x.cmp(y)));
-        ends
-    };
-    let starts: Vec<Vec<usize>> = (0..picture.boxes.len()).map(|b| side(b, true)).collect();
-    let arrivals: Vec<Vec<usize>> = (0..picture.boxes.len()).map(|b| side(b, false)).collect();
-    let offset = |list: &[usize], i: usize, height: f64| {
-        spread(list.len(), list.iter().position(|x| *x == i).unwrap_or(0), height)
-    };
-    for (i, line) in picture.lines.iter().enumerate() {
-        let (a, b) = (centre(line.from), centre(line.to));
-        let (sa, sb) = (sizes[line.from], sizes[line.to]);
-        let start = Point { x: a.x + sa.width / 2.0, y: a.y + offset(&starts[line.from], i, sa.height) };
-        let end = Point { x: b.x - sb.width / 2.0, y: b.y + offset(&arrivals[line.to], i, sb.height) };
-        let bends = plan.bends[i].iter().map(|p| Point { x: p.x + shift, y: p.y + MARGIN });
-        let points: Vec<Point> =
-            std::iter::once(start).chain(bends).chain([Point { x: end.x - 6.0, y: end.y }]).collect();
-        draw_line(out, line, &points, end, label(picture, line, options), options);
-    }
-}
-
-fn draw_line(
-    out: &mut String,
-    line: &Line,
-    points: &[Point],
-    end: Point,
-    label: Option<String>,
-    options: &SvgOptions,
-) {
+fn draw_line(out: &mut String, line: &Line, points: &[Point], label: Option<String>, options: &SvgOptions) {
     let data = join(&line.pipes);
-    let mut path = format!("M{:.1} {:.1}", points[0].x, points[0].y);
-    for pair in points.windows(2) {
-        let (p, q) = (pair[0], pair[1]);
-        if (p.y - q.y).abs() < 0.1 {
-            let _ = write!(path, "L{:.1} {:.1}", q.x, q.y);
-        } else {
-            let half = (p.x + q.x) / 2.0;
-            let _ = write!(path, "C{half:.1} {:.1} {half:.1} {:.1} {:.1} {:.1}", p.y, q.y, q.x, q.y);
-        }
-    }
+    let (path, end) = path(points);
     let heat = max_heat(&line.pipes, &options.pipe_heat);
     let (stroke, fill) = heat.map_or((String::new(), String::new()), |h| {
         let c = colour(h);
