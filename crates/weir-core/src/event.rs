@@ -120,7 +120,7 @@ pub enum Event<'a> {
         ns: u64,
         lock_wait_ns: u64,
     },
-    /// Share of a pipe's lock or of an instance's code in scheduler time.
+    /// Share of a pipe's lock or of an instance's code in scheduler time, since the last such event.
     PipeLock {
         pipe: u32,
         held_ns: u64,

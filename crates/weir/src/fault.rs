@@ -99,6 +99,11 @@ impl Diag {
         Self { severity, message: message.into(), code: None, help: None, source: None, labels: Vec::new() }
     }
 
+    /// What to do about it.
+    pub fn remedy(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
     /// Add the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {

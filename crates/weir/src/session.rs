@@ -143,6 +143,11 @@ impl Session {
         })
     }
 
+    /// When runs end at the latest, ns.
+    pub fn duration_ns(&self) -> Option<u64> {
+        self.duration_ns
+    }
+
     /// True where the end of the runs is a known time.
     pub fn is_bounded(&self) -> bool {
         self.duration_ns.is_some()
@@ -153,7 +158,14 @@ impl Session {
     /// # Errors
     /// The user's: there is no such topology, or it is wrong.
     pub fn candidate(&self, name: &str) -> Result<Candidate> {
-        let source = topology::source(name)?;
+        self.candidate_of(topology::source(name)?)
+    }
+
+    /// Compile a text for the session's machine.
+    ///
+    /// # Errors
+    /// The user's: the topology is wrong.
+    pub fn candidate_of(&self, source: Source) -> Result<Candidate> {
         let compiled = topology::compile(&source, &self.machine.shape, &self.sets)?;
         let warnings = compiled.warnings.iter().map(topology::diag).collect();
         let adapts = scenario::adaptive(&compiled.whens)?;
@@ -264,15 +276,63 @@ impl Session {
             wakeups.finish().map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
             gantt.finish(outcome.end_ns);
             timeline = weir_report::timeline(&gantt, &summary);
-            let places = self.machine.shape.cpus.iter().map(|c| (c.node, c.llc)).collect();
-            let picture = weir_lang::draw::svg(&candidate.graph, &SvgOptions::default());
-            let extras = HtmlExtras { graph_svg: Some(picture), gantt: Some(gantt), places };
+            let extras = self.extras(candidate, gantt);
             out.write(&format!("{folder}summary.json"), summary.to_json().as_bytes())?;
             out.write(&format!("{folder}tasks.csv"), weir_report::tasks_csv(&summary).as_bytes())?;
             out.write(&format!("{folder}report.html"), weir_report::html(&summary, &extras).as_bytes())?;
         }
         summary.wall_ns = wall_ns;
         Ok(RunResult { summary, timeline, warnings: outcome.warnings })
+    }
+
+    /// Run once under the eyes of `observer`, who hears every `every_ns` what locks cost; a report instead of files.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn watched(
+        &self,
+        candidate: &Candidate,
+        seed: u64,
+        observer: &mut dyn Observer,
+        every_ns: u64,
+        watch: &dyn Watch,
+    ) -> Result<Watched> {
+        let made = self.made(seed)?;
+        let workload = made.as_ref();
+        let metrics = Metrics::new(self.meta(&candidate.plan, workload, seed));
+        let workshop = self.workshop(candidate, "");
+        let scenario = scenario::join(workload.scenario.as_ref(), candidate.adapts.as_ref());
+        let config = RunConfig {
+            seed,
+            duration_ns: self.duration_ns,
+            trace_pipes: true,
+            contention_every_ns: every_ns,
+            stop: Some(watch.stop()),
+            control: scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop }),
+            ..RunConfig::default()
+        };
+        let mut all = ((metrics, Gantt::default()), observer);
+        let running = watch.running();
+        let outcome = engine::run(&self.machine, &candidate.plan, workload, &self.costs, &config, &mut all)
+            .map_err(machine::fault)?;
+        drop(running);
+        let ((metrics, mut gantt), _) = all;
+        let mut summary = metrics.finish(outcome.end_ns);
+        summary.interrupted = outcome.interrupted;
+        (summary.faults, summary.crash) = troubles(&outcome);
+        together(&mut summary, &outcome);
+        summary.events = outcome.events;
+        summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
+        gantt.finish(outcome.end_ns);
+        let html = weir_report::html(&summary, &self.extras(candidate, gantt));
+        Ok(Watched { summary, html, warnings: outcome.warnings })
+    }
+
+    /// What a report of a run shows besides its numbers.
+    fn extras(&self, candidate: &Candidate, gantt: Gantt) -> HtmlExtras {
+        let places = self.machine.shape.cpus.iter().map(|c| (c.node, c.llc)).collect();
+        let picture = weir_lang::draw::svg(&candidate.graph, &SvgOptions::default());
+        HtmlExtras { graph_svg: Some(picture), gantt: Some(gantt), places }
     }
 
     /// The workload that this seed makes.
@@ -459,6 +519,15 @@ pub struct RunResult {
     /// Where the machine's time went over the run; empty without files.
     pub timeline: Vec<[u64; 3]>,
     /// What the user should know of it.
+    pub warnings: Vec<String>,
+}
+
+/// A finished run with its report.
+#[derive(Debug)]
+pub struct Watched {
+    pub summary: Summary,
+    /// The report as a page that needs nothing else.
+    pub html: String,
     pub warnings: Vec<String>,
 }
 

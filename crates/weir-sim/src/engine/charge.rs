@@ -146,18 +146,18 @@ impl<'a> Charger<'a> {
         self.homes.get(instance as usize).copied().flatten()
     }
 
-    /// What each pipe's lock cost so far: pipe, time held, time waited for.
-    pub fn locks(&self) -> impl Iterator<Item = (u32, u64, u64)> + '_ {
-        self.locks
-            .iter()
-            .enumerate()
-            .filter(|(_, l)| l.acquired > 0)
-            .map(|(i, l)| (i as u32, l.held_ns, l.wait_ns))
+    /// What each pipe's lock cost since the last time that this was asked: pipe, time held, time waited for.
+    pub fn locks(&mut self) -> impl Iterator<Item = (u32, u64, u64)> + '_ {
+        self.locks.iter_mut().enumerate().filter(|(_, l)| l.acquired > 0).map(|(i, l)| {
+            l.acquired = 0;
+            (i as u32, std::mem::take(&mut l.held_ns), std::mem::take(&mut l.wait_ns))
+        })
     }
 
-    /// What each instance's code took so far, waiting for locks not included.
-    pub fn instances(&self) -> impl Iterator<Item = (u32, InstanceTime)> + '_ {
-        self.instances.iter().enumerate().filter(|(_, i)| i.updates > 0).map(|(i, t)| (i as u32, *t))
+    /// What each instance's code took since the last time that this was asked, waiting for locks not included.
+    pub fn instances(&mut self) -> impl Iterator<Item = (u32, InstanceTime)> + '_ {
+        let used = self.instances.iter_mut().enumerate().filter(|(_, i)| i.updates > 0);
+        used.map(|(i, t)| (i as u32, std::mem::take(t)))
     }
 
     fn by_distance(&self, table: &ByDistance, a: CpuNo, b: CpuNo) -> u64 {

@@ -140,6 +140,8 @@ pub struct Sim<'a> {
     pub still: u64,
     pub idle_timers: u64,
     pub energy_told_uj: u64,
+    /// When observers hear the next time what locks and instances have cost.
+    contention_ns: u64,
     /// Messages published since the last account.
     pub notices: u64,
     /// Some component listens to ticks.
@@ -248,6 +250,7 @@ impl<'a> Sim<'a> {
             still: 0,
             idle_timers: 0,
             energy_told_uj: 0,
+            contention_ns: if cfg.contention_every_ns > 0 { cfg.contention_every_ns } else { NEVER },
             notices: 0,
             ticking: plan.listens_to(Topic::Tick) && costs.tick_period > 0,
             job_wanted: plan.listens_to(Topic::Job),
@@ -363,6 +366,10 @@ impl<'a> Sim<'a> {
                 self.queue.advance(time);
                 self.still = 0;
                 self.sched.set_now(time);
+                if time >= self.contention_ns {
+                    self.contention_ns = time + self.cfg.contention_every_ns;
+                    self.tell_contention();
+                }
             }
             self.totals.events += 1;
             self.still += 1;

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A simulation that is looked at while it runs: it can be slowed down, stopped, stepped and taken to any moment.
+//!
+//! A run is deterministic, so going back means to run again up to that time.
+
+mod actor;
+mod controls;
+mod frame;
+mod tally;
+
+use std::sync::atomic::AtomicBool;
+
+use weir_lang::Source;
+use weir_lang::draw::{Scene, scene};
+
+use crate::fault::{Diag, Result};
+use crate::session::{Candidate, Session, Setting, Watched};
+use crate::sheet::{Picture, picture};
+use crate::watch::Watch;
+
+use actor::Actor;
+pub use controls::{Command, Controls};
+pub use frame::{Frame, Moment, Spread, State};
+
+/// What is to be played.
+#[derive(Clone, Debug)]
+pub struct StageOptions {
+    pub source: Source,
+    pub setting: Setting,
+    pub seed: u64,
+}
+
+/// A run with everything looked up.
+pub struct Stage {
+    session: Session,
+    candidate: Candidate,
+    scene: Scene,
+    seed: u64,
+}
+
+/// Events that cost are told so often at least, and with many pipes not more often than so much for each, ns.
+const EVERY_NS: u64 = 200_000;
+const EVERY_PIPE_NS: u64 = 500;
+
+impl Stage {
+    /// Read and compile everything.
+    ///
+    /// # Errors
+    /// The user's: something is missing, unknown or wrong.
+    pub fn new(options: StageOptions) -> Result<Self> {
+        let session = Session::open(&options.setting, options.seed)?;
+        let candidate = session.candidate_of(options.source)?;
+        let scene = scene(&candidate.graph, true);
+        Ok(Self { session, candidate, scene, seed: options.seed })
+    }
+
+    /// The graph that frames are about.
+    pub fn picture(&self) -> Picture {
+        picture(&self.candidate.graph, &self.scene, None)
+    }
+
+    pub fn topology(&self) -> &str {
+        &self.candidate.plan.name
+    }
+
+    pub fn machine(&self) -> &str {
+        &self.session.machine.shape.name
+    }
+
+    pub fn workload(&self) -> &str {
+        &self.session.workload.name
+    }
+
+    pub fn nr_cpus(&self) -> u32 {
+        self.session.machine.nr_cpus()
+    }
+
+    /// When the run ends at the latest, ns.
+    pub fn duration_ns(&self) -> Option<u64> {
+        self.session.duration_ns()
+    }
+
+    /// What the user should know of machine, workload and topology.
+    pub fn warnings(&self) -> Vec<Diag> {
+        let of_inputs = self.session.warnings.iter().map(Diag::warning);
+        of_inputs.chain(self.candidate.warnings.iter().cloned()).collect()
+    }
+
+    /// Play until the controls are closed; frames go to `show`, each finished run to `done`.
+    ///
+    /// # Errors
+    /// The policy did something that no scheduler may.
+    pub fn play(&self, controls: &Controls, show: &dyn Fn(Frame), done: &dyn Fn(Watched)) -> Result<()> {
+        let every = EVERY_NS.max(self.candidate.plan.pipes.len() as u64 * EVERY_PIPE_NS);
+        for take in 0.. {
+            if !controls.begin() {
+                break;
+            }
+            let mut actor = Actor::new(&self.candidate, &self.scene, self.nr_cpus(), take, controls, show);
+            let ends = Ends(controls);
+            let watched = self.session.watched(&self.candidate, self.seed, &mut actor, every, &ends)?;
+            if controls.again() {
+                continue;
+            }
+            actor.last(watched.summary.duration_ns);
+            done(watched);
+            if !controls.wait_for_more() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The run ends where the controls say so.
+struct Ends<'a>(&'a Controls);
+
+impl Watch for Ends<'_> {
+    fn stop(&self) -> &AtomicBool {
+        self.0.ended()
+    }
+}
+
+#[cfg(test)]
+mod tests;
