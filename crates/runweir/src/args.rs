@@ -84,6 +84,10 @@ pub enum Command {
     Request(crate::message::RequestArgs),
     /// Show the state of the running scheduler
     Status(crate::status::StatusArgs),
+    /// Edit, run and watch schedulers in the browser
+    Studio(crate::studio::StudioArgs),
+    /// Show finished runs again: as a table, or in the browser
+    Report(crate::studio::ReportArgs),
     /// Watch the running scheduler: graph, CPUs and tasks on the terminal
     Top(crate::top::TopArgs),
     /// Run a program's own threads under a scheduler: no root, no kernel module

@@ -32,6 +32,7 @@ mod shrink;
 mod soc;
 mod status;
 mod stop;
+mod studio;
 mod sweep;
 mod switch;
 mod threads;
@@ -93,6 +94,8 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Publish(args) => message::publish(&args),
         Command::Request(args) => message::request(&args),
         Command::Status(args) => status::status(&args),
+        Command::Studio(args) => studio::studio(&args),
+        Command::Report(args) => studio::report(&args),
         Command::Top(args) => top::top(&args),
         Command::Threads(args) => threads::threads(&args),
         Command::Soc(args) => soc::soc(&args),

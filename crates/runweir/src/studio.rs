@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir studio` and `runweir report`: a page in the browser.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, ValueHint};
+use weir_linux::client;
+use weir_studio::{Options, Studio};
+
+use crate::fault::{Fault, Result};
+use crate::output::{note, print};
+use crate::{input, stop};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir studio                      begin with a small topology
+  runweir studio my.weir              edit a file; it is begun where it does not exist
+  runweir studio worksteal --port 4000
+
+The address that is printed has a token: who knows it can do in the studio what you can do. The studio
+listens on this machine only (127.0.0.1) and loads nothing from a network. Of another machine:
+ssh -L 4000:127.0.0.1:4000 HOST, and open the printed address here. Ctrl-C ends it.")]
+pub struct StudioArgs {
+    /// A .weir file, or a topology of the catalogue
+    #[arg(value_name = "FILE", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub file: Option<String>,
+    /// Port on 127.0.0.1; 0: any that is free
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub port: u16,
+    /// Socket of `runweir live`: $RUNWEIR_SOCKET, else /run/runweir/live.sock
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir report out/web              print the table of a finished run again
+  runweir report out --serve          all runs below out, with their timelines, in the browser")]
+pub struct ReportArgs {
+    /// Folder that `run --out`, `compare --out` or `live --record` has written, or one that holds such folders
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// Show the runs in the studio
+    #[arg(long)]
+    pub serve: bool,
+    /// Port on 127.0.0.1; 0: any that is free
+    #[arg(short, long, value_name = "N", default_value_t = 0, requires = "serve")]
+    pub port: u16,
+}
+
+/// Serve until Ctrl-C.
+pub fn studio(args: &StudioArgs) -> Result<ExitCode> {
+    let socket = client::socket_path(args.socket.as_deref());
+    serve(Options { file: args.file.clone(), port: args.port, results: Vec::new(), socket })
+}
+
+fn serve(options: Options) -> Result<ExitCode> {
+    let studio = Studio::open(options)?;
+    stop::install_saying("ending the studio")?;
+    // The one result: where it is.
+    print(&format!("{}\n", studio.address()))?;
+    note("open this address in a browser on this machine; Ctrl-C ends the studio");
+    studio.serve(stop::flag())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Print a finished run, or serve all that there are.
+pub fn report(args: &ReportArgs) -> Result<ExitCode> {
+    let results = found(&args.dir)?;
+    if args.serve {
+        let socket = client::socket_path(None);
+        return serve(Options { file: None, port: args.port, results, socket });
+    }
+    for (i, dir) in results.iter().enumerate() {
+        if results.len() > 1 {
+            print(&format!("{}{}\n", if i > 0 { "\n" } else { "" }, dir.display()))?;
+        }
+        print(&weir_report::table(&weir_studio::summary(dir)?))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The folder, or those in it, that hold a run.
+fn found(dir: &Path) -> Result<Vec<PathBuf>> {
+    let has = |d: &Path| d.join("summary.json").is_file();
+    if has(dir) {
+        return Ok(vec![dir.into()]);
+    }
+    let entries = std::fs::read_dir(dir).map_err(|e| {
+        Fault::user(
+            format!("cannot read `{}`: {}", dir.display(), input::reason(&e)),
+            "name a folder that `runweir run --out DIR` has written",
+        )
+    })?;
+    let mut all: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|d| has(d)).collect();
+    all.sort();
+    if all.is_empty() {
+        return Err(Fault::user(
+            format!("`{}` holds no finished run", dir.display()),
+            "write one: runweir run -t decentral -m smp-8 -w web --out DIR",
+        ));
+    }
+    Ok(all)
+}
