@@ -302,7 +302,7 @@ export function sliderFor(p: Param, value: string, moved: (text: string, end: bo
 	const low = Math.log(Math.max(1, min)), high = Math.log(Math.max(2, max));
 	const to = (v: number): number => (log ? ((Math.log(Math.max(1, v)) - low) / (high - low)) * 1000 : ((v - min) / (max - min)) * 1000);
 	const from = (x: number): number => Math.min(max, Math.max(min, log ? Math.exp(low + (x / 1000) * (high - low)) : min + (x / 1000) * (max - min)));
-	const slider = h("input", { type: "range", min: 0, max: 1000, "aria-label": p.name, value: to(parseValue(value, p.unit) || min) });
+	const slider = h("input", { type: "range", min: 0, max: 1000, step: log ? 10 : 1, "aria-label": p.name, value: to(parseValue(value, p.unit) || min) });
 	const say = (): string => { const text = showValue(from(Number(slider.value)), p.unit); slider.setAttribute("aria-valuetext", text); return text; };
 	say();
 	slider.addEventListener("input", () => moved(say(), false));

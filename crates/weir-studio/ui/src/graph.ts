@@ -108,7 +108,7 @@ export class Graph {
 		g.append(s("rect", { class: "front", x, y, width: w, height: t, rx: round }));
 		g.append(s("rect", { class: "edge", x, y: y + 7, width: 3.5, height: t - 14, rx: 1.75 }));
 		g.append(s("text", { class: "name", x: middle, y: at }, b.title));
-		if (b.count > 1) g.append(s("text", { class: "times", x: x + w - 9, y: y + 15 }, (b.each ? "each " + b.each + " " : "") + "×" + b.count));
+		if (b.count > 1) g.append(s("text", { class: "times", x: x + w + 7, y: y - 11 }, (b.each ? "each " + b.each + " " : "") + "×" + b.count));
 		if (b.detail) g.append(s("text", { class: "detail", x: middle, y: (at += 15) }, b.detail));
 		let live: SVGElement | null = null;
 		if (this.live && b.kind !== "annotator") g.append((live = s("text", { class: "live", x: middle, y: (at += 16) })));

@@ -192,18 +192,7 @@ export class Pane {
 		if (key === this.shownWorst || this.worst.contains(document.activeElement)) return;
 		this.shownWorst = key;
 		this.worst.replaceChildren(...list.map((m) => h("li", {},
-			h("button", { title: "run again up to this moment and stop there", onclick: () => void this.control({ do: "seek", ns: m.at_ns }) }, h("strong", {}, ns(m.ns)), ` ${m.what === "lock" ? "wait for a lock" : m.what}${m.task ? " of " + m.task : ""}${m.cpu !== null ? " on CPU " + m.cpu : ""}`, h("time", {}, " at " + ns(m.at_ns))),
-			m.what === "wakeup" ? h("button", { class: "why", title: "why it waited", onclick: () => void this.explain(m) }, "why?") : null)));
-	}
-
-	private async explain(m: Moment): Promise<void> {
-		if (!this.state) return;
-		const box = h("div", { class: "explain" }, "looking for the causes…");
-		const dialog = h("dialog", { "aria-label": "why it waited" }, h("h2", {}, `Why ${m.task} waited ${ns(m.ns)}`), box, h("button", { class: "close", onclick: () => dialog.close() }, "Close"));
-		dialog.addEventListener("close", () => dialog.remove());
-		document.body.append(dialog);
-		dialog.showModal();
-		try { box.replaceChildren(h("pre", {}, await call<string>(`/api/run/${this.state.begun.id}/explain`, { task: m.task, at_ns: Math.max(0, m.at_ns - 1) }))); } catch (e) { box.replaceChildren((e as Error).message); }
+			h("button", { title: "run again up to this moment and stop there", onclick: () => void this.control({ do: "seek", ns: m.at_ns }) }, h("strong", {}, ns(m.ns)), ` ${m.what === "lock" ? "wait for a lock" : m.what}${m.task ? " of " + m.task : ""}${m.cpu !== null ? " on CPU " + m.cpu : ""}`, h("time", {}, " at " + ns(m.at_ns))))));
 	}
 
 	worstMoment(): Moment | undefined { return this.state?.frame?.worst.find((m) => m.what === "wakeup") ?? this.state?.frame?.worst[0]; }
