@@ -93,7 +93,7 @@ fn a_run_is_stopped_stepped_and_taken_back() {
 
 #[test]
 fn locks_that_limit_are_hot() {
-    let stage = stage("global_rr", "smp-64", "hackbench:groups=8,loops=20", None);
+    let stage = stage("global_rr", "smp-128", "tokens:pairs=128,loops=0", Some(2_000_000));
     let (frames, end) = whole(&stage);
     assert!(end.summary.totals.lock_wait_ns > 0);
     let wait = frames.iter().flat_map(|f| &f.lines).map(|l| l[3]).fold(0.0, f64::max);
