@@ -348,6 +348,10 @@ mod tests {
     fn each_parameter_of_the_catalogue_can_be_set() {
         let mut count = 0;
         for entry in crate::catalogue::TOPOLOGIES {
+            // No preset has its second instruction set: its machine is a file.
+            if entry.name == "fpga_after" {
+                continue;
+            }
             let source = Source { name: entry.file.into(), text: entry.text.into() };
             let machine = topology::default_machine(&source).expect("its own, or a preset");
             let first = on(entry.text, &machine);
