@@ -43,8 +43,8 @@ pub(super) struct Joined {
 
 impl Joined {
     pub fn of(manifest: &Manifest) -> Self {
-        let mut joined = Self::default();
-        joined.program = Some(manifest.program().to_string()).filter(|p| !p.is_empty());
+        let program = Some(manifest.program().to_string()).filter(|p| !p.is_empty());
+        let mut joined = Self { program, ..Self::default() };
         if !manifest.group().is_empty() {
             joined.groups.insert(group_path(manifest.group()));
         }

@@ -110,7 +110,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Tell observers what locks and instances have cost since the last time.
+    /// Report to observers what locks and instances have cost since the last time.
     pub fn tell_contention(&mut self) {
         for (pipe, held_ns, wait_ns) in self.charger.locks() {
             self.obs.event(self.now, &Event::PipeLock { pipe, held_ns, wait_ns });
