@@ -34,11 +34,14 @@ echo "built $wheel ($(stat -c %s "$wheel") bytes)"
 [[ $wheel == *cp311-abi3* ]] || { echo "the wheel is not for the stable ABI of 3.11" && exit 1; }
 [[ $what == test ]] || exit 0
 
-"$venv/bin/pip" install --quiet pytest pyarrow pandas polars matplotlib anywidget nbclient nbformat ipykernel mypy || {
+"$venv/bin/pip" install --quiet pytest pyarrow pandas polars matplotlib anywidget nbclient nbformat ipykernel mypy mcp || {
 	echo "skipped: the libraries that the tests read tables with cannot be installed from PyPI"
 	exit 77
 }
 "$venv/bin/pip" install --quiet --force-reinstall --no-deps "$wheel"
+# For the test of `runweir mcp`, where the program is built.
+program=${RUNWEIR:-$CARGO_TARGET_DIR/debug/runweir}
+[[ -x $program ]] && export RUNWEIR=$(realpath "$program")
 RUNWEIR_LONG=${WEIR_LONG:-} "$venv/bin/python" -m pytest -q -s python/tests
 "$venv/bin/python" -m mypy --no-error-summary -c 'import runweir
 r: runweir.Result = runweir.run("decentral", "smp-2", "hackbench")

@@ -78,22 +78,45 @@ topology = ["edf", "p-edf"]
 machine = "smp-4"
 workload = "periodic"
 costs = "zero"
-seeds = 30
-duration = "100ms"
+seeds = 400
+duration = "200ms"
 [keys]
 tasks = 10
 util = ["220%", "300%", "380%"]
 SPEC
+same() {
+	for file in results.csv summary.csv sweep.json sweep.html; do
+		cmp "whole/$file" "$1/$file"
+	done
+}
 "$runweir" sweep grid.toml --out whole --quiet
-"$runweir" sweep grid.toml --executor slurm --shards 5 --out array &
+
+# Two tasks are killed while they run; what they have done stays, and the same command makes the rest.
+"$runweir" sweep grid.toml --executor slurm --shards 5 --out array 2>array.log &
 sweep=$!
-# One task is killed on its way; what it has done stays, and the same command makes the rest.
-sleep 6
-scancel --name=runweir-sweep --signal=KILL 2>/dev/null || true
+for _ in $(seq 600); do
+	ls array/.runweir-shards/of-5/*/.runweir-sweep/runs >/dev/null 2>&1 && break
+	sleep 0.1
+done
+killed=$(squeue --noheader --array --states=R --format=%i | tr '\n' ' ')
+[[ $killed ]] || { echo "no task ran that could be killed" && cat array.log && exit 1; }
+scancel --full --signal=KILL $killed
 status=0
 wait $sweep || status=$?
-((status == 0)) || "$runweir" sweep grid.toml --executor slurm --shards 5 --out array --quiet
-for file in results.csv summary.csv sweep.json sweep.html; do
-	cmp "whole/$file" "array/$file"
-done
-echo "an array of jobs under Slurm $(slurmctld -V | cut -d' ' -f2), with a kill (status $status): the same bytes"
+((status == 1)) || { echo "status $status though tasks were killed" && cat array.log && exit 1; }
+"$runweir" sweep grid.toml --executor slurm --shards 5 --out array --quiet
+same array
+echo "an array of jobs under Slurm $(slurmctld -V | cut -d' ' -f2); killed: $killed; after the same command again the same bytes"
+
+# Ctrl-C leaves the jobs in the queue, and the same command waits for them.
+"$runweir" sweep grid.toml --executor slurm --shards 3 --out later 2>later.log &
+sweep=$!
+for _ in $(seq 600); do grep -q '^submitted' later.log && break; sleep 0.1; done
+kill -INT $sweep
+status=0
+wait $sweep || status=$?
+((status == 1)) || { echo "status $status after an interrupt" && cat later.log && exit 1; }
+"$runweir" sweep grid.toml --executor slurm --shards 3 --out later 2>again.log
+grep -q 'in the queue already\|submitted' again.log || { cat again.log && exit 1; }
+same later
+echo "interrupted, then gone on: the same bytes"

@@ -179,6 +179,7 @@ def import_trace(
     machine: str | os.PathLike[str] | None = None,
     span: tuple[Time, Time] | None = None,
     fidelity: bool = True,
+    under: TopologyLike | None = None,
     progress: bool | Progress | None = None,
 ) -> Import:
     """A recording of perf, trace-cmd, ftrace, Perfetto or ``runweir live --record`` as a workload.
@@ -186,13 +187,15 @@ def import_trace(
     fit: a task for each group of like threads, with distributions, instead of every step.
     anonymise: numbers instead of the names of threads.
     span: part of the recording, times from its beginning.
-    fidelity: replay the workload under ``linux`` and compare it with the recording.
+    fidelity: replay the workload and compare it with the recording.
+    under: the scheduler that was recorded, for the replay; ``linux``, the model of the default scheduler, if left out.
     """
     part = None if span is None else (time_ns(span[0], "span"), time_ns(span[1], "span"))
     place = None if machine is None else os.fspath(machine)
-    text, page, table = _native.import_trace(
-        os.fspath(file), fit, anonymise, place, part, fidelity, make(progress, "import")
-    )
+    with files() as f:
+        text, page, table = _native.import_trace(
+            os.fspath(file), fit, anonymise, place, part, fidelity, f.topology(under), make(progress, "import")
+        )
     return Import(Workload(text, name="imported"), json.loads(page), table)
 
 

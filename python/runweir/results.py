@@ -158,7 +158,8 @@ class Comparison:
 
 class Sweep:
     """A grid. ``points``: for each its parameters, the share of runs without a missed deadline with Wilson's interval
-    (``success_ratio``, ``success_low``, ``success_high``), and means."""
+    (``success_ratio``, ``success_low``, ``success_high``), and under ``mean`` and ``mean_ci95`` the mean of every number with half of its
+    95 % interval."""
 
     def __init__(self, page: dict[str, Any], text: str) -> None:
         self.page = page
@@ -175,7 +176,7 @@ class Sweep:
         for p in self.points:
             at = p[x]
             number = at if isinstance(at, (int, float)) else float(str(at).rstrip("%abcdefghijklmnopqrstuvwxyzµ "))
-            value = p[y]["mean"] if isinstance(p[y], dict) else p[y]
+            value = p[y] if y in p else p["mean"][y]
             out.setdefault(str(p[by]), []).append((number, value))
         return out
 

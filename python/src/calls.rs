@@ -250,7 +250,7 @@ pub fn schedulability(
 
 /// A recording as a workload: its text, the fidelity table as JSON, and as text.
 #[pyfunction]
-#[pyo3(signature = (file, fit, anonymise, machine, span_ns, fidelity, progress))]
+#[pyo3(signature = (file, fit, anonymise, machine, span_ns, fidelity, under, progress))]
 #[allow(clippy::too_many_arguments)]
 pub fn import_trace(
     py: Python<'_>,
@@ -260,10 +260,11 @@ pub fn import_trace(
     machine: Option<String>,
     span_ns: Option<(u64, u64)>,
     fidelity: bool,
+    under: Option<String>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, String)> {
     let mode = if fit { Mode::Fit } else { Mode::Verbatim };
-    let options = ImportOptions { file, mode, anonymise, machine, span: span_ns, fidelity };
+    let options = ImportOptions { file, mode, anonymise, machine, span: span_ns, fidelity, under };
     watched(py, progress.as_ref(), |watch| {
         let done = weir::import(&options, watch)?;
         Ok((done.text.clone(), to_json(&done)?, done.table()))

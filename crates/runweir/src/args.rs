@@ -62,6 +62,8 @@ pub enum Command {
     Shrink(crate::shrink::ShrinkArgs),
     /// Search topologies and parameters for a workload and objectives
     Tune(crate::tune::TuneArgs),
+    /// Record this machine, and propose a scheduler that would serve it better
+    Advise(Box<crate::advise::AdviseArgs>),
     /// Record what this machine's scheduler does while a command runs, for import
     Record(crate::record::RecordArgs),
     /// Serve run, compare, check, analyze and explain to an assistant (Model Context Protocol over stdio)

@@ -48,6 +48,9 @@ pub struct ImportArgs {
     /// Part of the recording: 0..2s, 500ms..
     #[arg(long, value_name = "FROM..TO", value_parser = parse_span)]
     pub span: Option<(u64, u64)>,
+    /// The scheduler that was recorded: the replay is under it; default: linux
+    #[arg(long, value_name = "T", value_parser = Text::new(), conflicts_with = "no_fidelity", value_hint = ValueHint::FilePath)]
+    pub under: Option<String>,
     /// Do not replay the workload to compare it with the recording
     #[arg(long)]
     pub no_fidelity: bool,
@@ -79,6 +82,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode> {
             machine: args.machine.clone(),
             span: args.span,
             fidelity: !args.no_fidelity,
+            under: args.under.clone(),
         },
         &progress,
     );

@@ -151,7 +151,7 @@ pub fn live(args: &LiveArgs) -> Result<ExitCode> {
     let waiting = Waiting::new(!args.quiet);
     let options = Options {
         plan: compiled.plan,
-        source: source.text,
+        source: weir_lang::join(&source, &topology::Includes).unwrap_or(source.text),
         selection,
         shape,
         memory: args.memory.unwrap_or_else(|| Options::default_memory(nr_cpus)),

@@ -4,6 +4,7 @@
 //! Exit status: 0 done, 2 the user's input is wrong, 1 anything else. Results go to stdout,
 //! everything else to stderr. `docs/command-line.md` is the contract.
 
+mod advise;
 mod analyze;
 mod args;
 mod bare;
@@ -82,6 +83,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Explain(args) => explain::explain(&args),
         Command::Guard(args) => guard::guard(&args),
         Command::Tune(args) => tune::tune(&args),
+        Command::Advise(args) => advise::advise(&args),
         Command::Record(args) => record::record(&args),
         Command::Mcp(args) => mcp::mcp(&args),
         Command::Shrink(args) => shrink::shrink(&args),

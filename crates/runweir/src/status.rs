@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
 use weir_linux::gauges::{Spread, TopologyWaits};
+use weir_linux::protocol::TextOrigin;
 use weir_linux::{PipeView, Snapshot, TaskState, client};
 
 use crate::fault::Result;
@@ -21,12 +22,16 @@ const ROWS: usize = 16;
 Examples:
   sudo runweir status
   sudo runweir status --json | jq .totals
+  sudo runweir status --weir > now.weir      the topology in charge, with the values that it has now
 
 The command does not affect the scheduler: it reads memory that the kernel side shares.")]
 pub struct StatusArgs {
     /// Print everything as JSON
     #[arg(long)]
     pub json: bool,
+    /// Print the topology in charge as .weir text; with --json: text, name and where the text comes from
+    #[arg(long, conflicts_with = "all")]
+    pub weir: bool,
     /// Show all CPUs, pipes and tasks
     #[arg(short, long)]
     pub all: bool,
@@ -38,6 +43,14 @@ pub struct StatusArgs {
 /// Ask and show.
 pub fn status(args: &StatusArgs) -> Result<ExitCode> {
     let socket = client::socket_path(args.socket.as_deref());
+    if args.weir {
+        let read = client::topology(&socket).map_err(crate::live::fault)?;
+        output::print(&if args.json { output::json(&read)? } else { read.weir })?;
+        if read.origin == TextOrigin::Graph && !args.json {
+            output::note("what runs differs from the text that was loaded, so this was made from the graph");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let snapshot = client::status(&socket).map_err(crate::live::fault)?;
     if args.json {
         output::print(&output::json(&snapshot)?)?;

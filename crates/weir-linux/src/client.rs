@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{Answer, Answered, Ask, MAX_ANSWER, Request, Switch, Switched};
+use crate::protocol::{Answer, Answered, Ask, MAX_ANSWER, Request, Switch, Switched, TopologyText};
 use crate::server::DEFAULT_SOCKET;
 use crate::snapshot::Snapshot;
 
@@ -30,6 +30,11 @@ pub fn socket_path(option: Option<&Path>) -> PathBuf {
 /// What can be seen of the scheduler in charge.
 pub fn status(socket: &Path) -> Result<Snapshot> {
     read(ask(socket, &Request::Status {})?)
+}
+
+/// The topology in charge as text.
+pub fn topology(socket: &Path) -> Result<TopologyText> {
+    read(ask(socket, &Request::Topology {})?)
 }
 
 /// Another topology.

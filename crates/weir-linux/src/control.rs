@@ -23,6 +23,7 @@ use crate::kept;
 use crate::layout::{LiveRequest, LiveStats, NONE, kind, state};
 use crate::object::max_timers;
 use crate::protocol::{Answer, Answered, Ask, File, Finding, Notify, Number, Request, Switch, Switched};
+use crate::protocol::{TextOrigin, TopologyText};
 use crate::snapshot::{Snapshot, SnapshotSource, SwapReport};
 use crate::view::{Facts, View};
 
@@ -119,6 +120,7 @@ impl Control {
     pub fn serve(&self, request: &Request) -> Answer {
         let result = match request {
             Request::Status {} => return Answer::result(&self.snapshot()),
+            Request::Topology {} => self.text().map(|t| Answer::result(&t)),
             Request::Switch(s) => self.switch(s).map(|s| Answer::result(&s)),
             Request::Replace(r) => self.replace(r).map(|s| Answer::result(&s)),
             Request::Notify(n) => {
@@ -156,11 +158,37 @@ impl Control {
         let plan = compiled.plan;
         match wish.dry_run {
             true => done.report.to = plan.name.clone(),
-            false => done.report = self.swap(plan.clone(), wish.source.clone())?,
+            false => {
+                let source = Source { name: wish.topology.clone(), text: wish.source.clone() };
+                // It was compiled with these files, so they are there.
+                let text = weir_lang::join(&source, &Carried(&wish.files)).unwrap_or(source.text);
+                done.report = self.swap(plan.clone(), text)?;
+            }
         }
         // There may be many groups to look at: the change does not wait for that.
         done.warnings.extend(kept::ignored(&plan));
         Ok(done)
+    }
+
+    /// The topology in charge as text.
+    pub fn text(&self) -> Result<TopologyText> {
+        let (plan, source) = {
+            let facts = self.facts();
+            (facts.plan.clone(), facts.source.clone())
+        };
+        let back = weir_lang::read_back(&source, &plan, catalog(), &self.shape).map_err(|message| {
+            Error::new(ErrorKind::Internal, message, "`runweir status --json` has the text that was loaded")
+        })?;
+        Ok(TopologyText {
+            topology: plan.name,
+            machine: self.shape.name.clone(),
+            weir: back.text,
+            origin: match back.origin {
+                weir_lang::Origin::Written => TextOrigin::Written,
+                weir_lang::Origin::Changed => TextOrigin::Changed,
+                weir_lang::Origin::Graph => TextOrigin::Graph,
+            },
+        })
     }
 
     /// Have the kernel side build `plan` and change over to it.

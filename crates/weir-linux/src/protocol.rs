@@ -23,6 +23,8 @@ pub const MAX_ANSWER: usize = 256 << 20;
 pub enum Request {
     /// What can be seen now; the result is a [`crate::Snapshot`].
     Status {},
+    /// The topology in charge as text; the result is a [`TopologyText`].
+    Topology {},
     /// Another topology; the result is a [`Switched`].
     Switch(Switch),
     /// Another component in the place of an instance; the result is a [`Switched`].
@@ -61,6 +63,31 @@ pub struct Switch {
     /// Only compile and check.
     #[serde(default)]
     pub dry_run: bool,
+}
+
+/// The topology in charge, read back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TopologyText {
+    /// Its name.
+    pub topology: String,
+    /// The machine that it was compiled for.
+    pub machine: String,
+    /// A text that compiles to what runs, and includes nothing.
+    pub weir: String,
+    pub origin: TextOrigin,
+}
+
+/// Where the text of a topology comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TextOrigin {
+    /// It is what was loaded.
+    #[default]
+    Written,
+    /// Values and components that run now were put into what was loaded.
+    Changed,
+    /// It was made from the graph.
+    Graph,
 }
 
 /// An included file.
@@ -260,7 +287,7 @@ pub fn parse(line: &[u8]) -> Result<Request> {
     })?;
     serde_json::from_str(text).map_err(|e| {
         let help = "a request is one JSON object in a line, such as {\"verb\":\"status\"}; the verbs are \
-                    status, switch, replace, notify, request, gang, join, phase, leave, gangs and stop (docs/live.md)";
+                    status, topology, switch, replace, notify, request, gang, join, phase, leave, gangs and stop (docs/live.md)";
         input(format!("the request makes no sense: {e}"), help)
     })
 }

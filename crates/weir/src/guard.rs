@@ -548,7 +548,7 @@ pub fn metric(summary: &Value, path: &str) -> std::result::Result<Option<f64>, (
 }
 
 /// Times by their unit, numbers as they are.
-fn show(metric: &str, v: f64) -> String {
+pub(crate) fn show(metric: &str, v: f64) -> String {
     let is_time = metric.split('.').any(|part| part.ends_with("_ns")) && v >= 0.0;
     if is_time {
         return show_ns(v.round() as u64);

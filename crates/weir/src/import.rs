@@ -38,6 +38,8 @@ pub struct ImportOptions {
     pub span: Option<(u64, u64)>,
     /// Replay the workload and compare.
     pub fidelity: bool,
+    /// The scheduler that was recorded, a name or a file: the replay is under it; `None`: the default scheduler's model.
+    pub under: Option<String>,
 }
 
 impl Default for ImportOptions {
@@ -49,6 +51,7 @@ impl Default for ImportOptions {
             machine: None,
             span: None,
             fidelity: true,
+            under: None,
         }
     }
 }
@@ -160,7 +163,7 @@ pub fn import(options: &ImportOptions, watch: &dyn Watch) -> Result<ImportResult
     .map_err(of_file)?;
     let workload = parse(&imported.text)?;
     let fidelity = match options.fidelity {
-        true => Some(fidelity(&recording, options.anonymise, &machine, &workload, watch)?),
+        true => Some(fidelity(&recording, options, &machine, &workload, watch)?),
         false => None,
     };
     let mut notes = imported.notes;
@@ -215,17 +218,17 @@ fn parse(text: &str) -> Result<Workload> {
 /// Replays a workload on the recorded machine, and compares with the recording.
 fn fidelity(
     recording: &Recording,
-    anonymise: bool,
+    options: &ImportOptions,
     machine: &Machine,
     workload: &Workload,
     watch: &dyn Watch,
 ) -> Result<Fidelity> {
     let meta = Meta { nr_cpus: recording.nr_cpus, ..Meta::default() };
     let mut metrics = Metrics::new(meta);
-    recording.observe(&mut metrics, &recording.groups(anonymise));
+    recording.observe(&mut metrics, &recording.groups(options.anonymise));
     let recorded = metrics.finish(recording.duration_ns());
 
-    let source = topology::source(RECORDED_UNDER)?;
+    let source = topology::source(options.under.as_deref().unwrap_or(RECORDED_UNDER))?;
     let compiled = topology::compile(&source, &machine.shape, &[])?;
     let mut metrics = Metrics::new(Meta { nr_cpus: machine.nr_cpus(), ..Meta::default() });
     let config = RunConfig {
@@ -258,7 +261,7 @@ fn fidelity(
         });
     }
     Ok(Fidelity {
-        topology: RECORDED_UNDER.into(),
+        topology: source.stem().into(),
         all: Row { name: "all".into(), recorded: of_all(&recorded), replayed: of_all(&replayed) },
         groups,
         unfinished: outcome.alive.into(),

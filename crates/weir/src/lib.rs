@@ -12,6 +12,7 @@
 //! | [`check()`] | are these topologies right? |
 //! | [`Guard`] | does a change make results worse than bounds allow? |
 //! | [`tune()`] | which topology and which parameters serve a workload best? |
+//! | [`advise()`] | what would another scheduler do for the machine that was recorded? |
 //! | [`shrink()`] | what is the smallest run that still fails? |
 //! | [`import()`] | what did a real machine do, as a workload? |
 //! | [`Explainer`] | why did a task wait? |
@@ -43,6 +44,7 @@
 //! # Ok::<(), weir::Fault>(())
 //! ```
 
+pub mod advise;
 pub mod analyze;
 pub mod catalogue;
 pub mod check;
@@ -74,6 +76,7 @@ pub mod tune;
 pub mod units;
 pub mod watch;
 
+pub use advise::{Advice, AdviseOptions, advise};
 pub use analyze::{Analysis, AnalyzeOptions, Question, analyze};
 pub use check::{CheckOptions, Checked, check};
 pub use compare::{CompareOptions, Comparison, PreparedComparison, compare};

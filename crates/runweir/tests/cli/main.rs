@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The contract of the command line, tested from outside on the built program.
 
+mod advise;
 mod analyze;
 mod compare;
 mod component;
@@ -11,6 +12,8 @@ mod guard;
 mod import;
 mod lists;
 mod live;
+mod mcp;
+mod record;
 mod reproduce;
 mod run;
 mod scenario;
@@ -20,6 +23,7 @@ mod soc;
 mod sweep;
 mod threads;
 mod topologies;
+mod tune;
 mod wrong;
 
 use std::path::Path;

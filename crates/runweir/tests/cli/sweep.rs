@@ -227,3 +227,71 @@ fn shards_merged_are_the_sweep() {
         assert_eq!(ran.status, 2, "{shard}");
     }
 }
+
+/// A queue that makes each task at once, except one that is lost the first time. With Slurm's own programs: tools/test-slurm.sh.
+#[test]
+fn an_array_of_jobs_gives_the_bytes_of_one_machine() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = temp();
+    let spec = "topology = \"edf\"\nmachine = \"smp-2\"\nworkload = \"periodic\"\ncosts = \"zero\"\nseeds = 9\nduration = \"50ms\"\n[keys]\ntasks = 4\nutil = [\"100%\", \"180%\"]\n";
+    std::fs::write(dir.path().join("grid.toml"), spec).expect("writable");
+    good_in(dir.path(), &["sweep", "grid.toml", "--out", "whole", "--quiet"]);
+    let bin = dir.path().join("bin");
+    std::fs::create_dir(&bin).expect("writable");
+    let tool = |name: &str, text: &str| {
+        let file = bin.join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("writable");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    };
+    tool(
+        "sbatch",
+        "for a; do case $a in --array=*) array=${a#--array=};; esac; script=$a; done\n\
+         echo \"$array\" >>submitted\n\
+         for k in $(echo $array | tr , ' '); do\n\
+         [ $k = 2 ] && [ ! -e lost ] && { touch lost; continue; }\n\
+         SLURM_ARRAY_TASK_ID=$k sh \"$script\" || exit 1\ndone\necho 77",
+    );
+    tool("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let sweep = || -> super::Ran {
+        let mut command = super::program(dir.path());
+        let args = ["sweep", "grid.toml", "--executor", "slurm", "--shards", "4", "--out", "away"];
+        command.env("PATH", &path).args(args).output().expect("starts").into()
+    };
+    let ran = sweep();
+    assert!(
+        ran.status == 1 && ran.stderr.contains("1 of 4 shards are not complete, the first is 2/4"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!dir.path().join("away/results.csv").exists(), "half a sweep is no result");
+    let ran = sweep();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let submitted = std::fs::read_to_string(dir.path().join("submitted")).expect("written");
+    assert_eq!(submitted, "1,2,3,4\n2\n", "what is done is not made again");
+    for file in ["results.csv", "summary.csv", "sweep.json", "sweep.html", "success.svg"] {
+        let read = |out: &str| std::fs::read(dir.path().join(out).join(file)).expect("written");
+        assert!(read("whole") == read("away"), "{file}");
+    }
+}
+
+#[test]
+fn executors_that_are_not_there_are_named() {
+    let dir = temp();
+    let spec = "topology = \"edf\"\nmachine = \"smp-2\"\nworkload = \"periodic\"\nduration = \"10ms\"\n";
+    std::fs::write(dir.path().join("grid.toml"), spec).expect("writable");
+    for (executor, words) in [
+        ("slurm", "cannot start sbatch"),
+        ("dask", "cannot start /nonexistent/python"),
+        ("ray", "write dask"),
+    ] {
+        let ran: super::Ran = super::program(dir.path())
+            .env("PATH", "/nonexistent")
+            .env("PYTHON", "/nonexistent/python")
+            .args(["sweep", "grid.toml", "--executor", executor, "--out", "o"])
+            .output()
+            .expect("starts")
+            .into();
+        assert!(ran.status == 2 && ran.stderr.contains(words), "{executor}: {} {}", ran.status, ran.stderr);
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::*;
 use crate::memory::Shared;
-use crate::protocol::Replace;
+use crate::protocol::{Replace, SetParam};
 use crate::rig::{BYTES, Rig, TEXT};
 
 const STAGING: u64 = 1 << 20;
@@ -157,6 +157,39 @@ fn an_instance_is_replaced() {
         writeln!(text, "{instance} {component:?} {params:?}\n{e}\n").expect("memory");
     }
     insta::assert_snapshot!(text);
+}
+
+/// What is in charge is read back, whatever was done to it since.
+#[test]
+fn the_topology_in_charge_is_read_back() {
+    let rig = Rig::new();
+    let (control, _) = obedient(&rig);
+    let now = || {
+        let answer = control.serve(&Request::Topology {});
+        let text: TopologyText = serde_json::from_value(answer.result.expect("a text")).expect("of its form");
+        let plan = compile(&wish(&text.weir), &MachineShape::flat(2)).expect("sound").plan;
+        let of = |p: &Plan| p.instances.iter().map(|i| (i.class, i.params.clone())).collect::<Vec<_>>();
+        assert_eq!(of(&plan), of(&control.facts().plan), "{}", text.weir);
+        (text.topology, text.weir, text.origin)
+    };
+    assert_eq!(now(), ("test".into(), TEXT.into(), TextOrigin::Written));
+    let set = SetParam { component: "round_robin".into(), param: "slice".into(), value: "2ms".into() };
+    control.switch(&Switch { set: vec![set], ..wish(TEXT) }).expect("in range");
+    let changed = TEXT.replace("round_robin", "round_robin(slice = 2ms)");
+    assert_eq!(now(), ("next".into(), changed, TextOrigin::Changed));
+    let params = [("slice".to_string(), "7ms".to_string())].into();
+    let one = Replace { instance: "round_robin@cpu0".into(), component: None, params };
+    control.replace(&one).expect("in range");
+    let (_, graph, origin) = now();
+    assert!(origin == TextOrigin::Graph && graph.contains("round_robin(slice = 7ms) -> cpu 0;"), "{graph}");
+
+    let (from, include, name) = ("next.weir".into(), "x.weir".into(), "x.weir".into());
+    let file = File { from, include, name, text: "topology q { in -> fifo -> out }".into() };
+    let sent = Switch { files: vec![file], ..wish("include \"x.weir\"; entry -> q -> cpus;") };
+    control.switch(&sent).expect("sound");
+    let (_, joined, origin) = now();
+    assert!(origin == TextOrigin::Written && joined.contains("topology q") && !joined.contains("include"));
+    assert_eq!(control.snapshot().source, joined);
 }
 
 #[test]

@@ -286,7 +286,7 @@ impl Away<'_> {
             "#!/bin/sh\n\
              # A shard of a sweep for each task of the array. What a task has done is kept: it may be repeated at any time.\n\
              #SBATCH --job-name=runweir-sweep\n\
-             #SBATCH --output={folder}/%a.log\n\
+             #SBATCH --output=\"{folder}/%a.log\"\n\
              #SBATCH --requeue\n\
              exec {program} {options} sweep {spec} --shard \"$SLURM_ARRAY_TASK_ID/{shards}\" --jobs \"${{SLURM_CPUS_PER_TASK:-{jobs}}}\" \\\n\
              \t--quiet --out {parts}/\"$SLURM_ARRAY_TASK_ID\"\n",

@@ -215,7 +215,13 @@ impl Observer for Collector {
                     *self.waiting(task) = Some(Open { what: 0, since_ns: t, pipe: None, other });
                 }
             }
-            Event::Run { task, cpu, .. } => {
+            Event::Run { task, cpu, waited_ns, .. } => {
+                // A task that gave its CPU back is reported off when the next one is chosen: it has waited since before.
+                if self.wanted.waits
+                    && let Some(open) = self.waiting(task).as_mut().filter(|w| w.what == 0)
+                {
+                    open.since_ns = t.saturating_sub(waited_ns);
+                }
                 self.end_wait(task, t, Some(cpu));
                 let at = cpu as usize;
                 if self.running.len() <= at {

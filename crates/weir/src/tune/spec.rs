@@ -289,7 +289,11 @@ impl Spec {
                     if within.is_some() {
                         return Err(fault);
                     }
-                    refused = Some(fault);
+                    // One that has the component says more than one that has not.
+                    let says_more = |f: &Fault| !f.to_string().contains("this topology has no");
+                    if refused.as_ref().is_none_or(|r| says_more(&fault) && !says_more(r)) {
+                        refused = Some(fault);
+                    }
                 }
             }
             if !applies.contains(&true) {

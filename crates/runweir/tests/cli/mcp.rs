@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `runweir mcp`: a conversation over stdin and stdout. Another client's view of it is in `python/tests/test_mcp.py`.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::{Ran, program, temp};
+
+/// Answers by number; none where this kernel has no Landlock.
+fn converse(dir: &Path, options: &[&str], messages: &[Value]) -> Option<Vec<Value>> {
+    let mut child = program(dir)
+        .arg("mcp")
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut input = child.stdin.take().expect("piped");
+    for message in messages {
+        // One that refused to serve does not read.
+        let _ = writeln!(input, "{message}");
+    }
+    drop(input);
+    let ran: Ran = child.wait_with_output().expect("ends").into();
+    if ran.status == 1 && ran.stderr.contains("Landlock") {
+        return None;
+    }
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    Some(ran.stdout.lines().map(|l| serde_json::from_str(l).expect("a message a line")).collect())
+}
+
+fn call(id: u32, tool: &str, arguments: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": arguments } })
+}
+
+#[test]
+fn each_tool_answers() {
+    let run = json!({ "topology": "decentral", "machine": "smp-2", "workload": "hackbench:groups=1,fds=2,loops=5" });
+    let with = |key: &str, value: Value| {
+        let mut all = run.clone();
+        all[key] = value;
+        all
+    };
+    let own = "annotate affinity; entry -> fifo -> cpus;";
+    let calls = [
+        (call(1, "run", &with("topology", json!(own))), "jobs done"),
+        (call(2, "compare", &with("topologies", json!(["decentral", own]))), "topology-2"),
+        (call(3, "check", &json!({ "topology": own, "machine": "smp-4" })), "4 CPUs"),
+        (call(4, "analyze", &with("duration", json!("50ms"))), "decentral"),
+        (call(5, "explain", &with("worst", json!(1))), "waited"),
+        (call(6, "graph", &json!({ "topology": "decentral" })), "load_balancer"),
+        (call(7, "catalogue", &json!({ "kind": "components", "name": "fifo" })), "fifo"),
+    ];
+    let messages: Vec<Value> = calls.iter().map(|c| c.0.clone()).collect();
+    let Some(answers) = converse(temp().path(), &[], &messages) else { return };
+    assert_eq!(answers.len(), calls.len());
+    for (answer, (_, words)) in answers.iter().zip(&calls) {
+        let result = &answer["result"];
+        let text = result["content"][0]["text"].as_str().expect("a text");
+        assert!(result["isError"] == false && text.contains(words), "{words}: {text}");
+    }
+}
+
+/// What is wrong is said to the assistant, with the remedy; files outside stay unread, and nothing is written beside.
+#[test]
+fn it_reads_and_writes_nothing_that_it_was_not_given() {
+    let (dir, allowed) = (temp(), temp());
+    std::fs::write(dir.path().join("secret.weir"), "entry -> fifo -> cpus;").expect("writable");
+    let file = allowed.path().join("open.weir");
+    std::fs::write(&file, "annotate affinity; entry -> fifo -> cpus;").expect("writable");
+    let secret = dir.path().join("secret.weir");
+    let check =
+        |id: u32, topology: &str| call(id, "check", &json!({ "topology": topology, "machine": "smp-2" }));
+    let messages = [
+        check(1, &secret.to_string_lossy()),
+        check(2, "secret.weir"),
+        check(3, &file.to_string_lossy()),
+        check(4, "include \"/etc/passwd\"; entry -> fifo -> cpus;"),
+        check(5, "entry -> fifoo -> cpus;"),
+        call(6, "format_disk", &json!({})),
+        call(
+            7,
+            "run",
+            &json!({ "topology": "decentral", "machine": "smp-2", "workload": "hackbench", "duration": "1h" }),
+        ),
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled" }),
+        json!({ "jsonrpc": "2.0", "id": 8, "method": "resources/list" }),
+    ];
+    let allow = allowed.path().to_string_lossy();
+    let Some(answers) = converse(dir.path(), &["--allow", &allow], &messages) else { return };
+    let text = |i: usize| answers[i]["result"]["content"][0]["text"].as_str().unwrap_or_default().to_string();
+    assert_eq!(answers.len(), 8, "a notification has no answer");
+    for i in [0, 1] {
+        assert!(
+            answers[i]["result"]["isError"] == true
+                && text(i).contains("outside of what this server may read"),
+            "{}",
+            text(i)
+        );
+    }
+    assert_eq!(answers[2]["result"]["isError"], false, "{}", text(2));
+    assert!(answers[3]["result"]["isError"] == true && !text(3).contains("root:"), "{}", text(3));
+    assert!(text(4).contains("did you mean `fifo`?") && text(4).contains("1:10"), "{}", text(4));
+    assert_eq!(answers[5]["error"]["code"], -32602);
+    assert!(text(6).contains("duration"), "{}", text(6));
+    assert_eq!(answers[7]["error"]["code"], -32601);
+    assert_eq!(std::fs::read_dir(dir.path()).expect("listable").count(), 1);
+}
+
+#[test]
+fn work_that_takes_too_long_is_ended_and_the_server_goes_on() {
+    let long = json!({ "topology": "decentral", "machine": "smp-8", "workload": "hackbench:groups=40,loops=100000", "duration": "60s" });
+    let messages = [call(1, "run", &long), json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })];
+    let Some(answers) = converse(temp().path(), &["--time-limit", "1s"], &messages) else { return };
+    let text = answers[0]["result"]["content"][0]["text"].as_str().expect("a text");
+    assert!(answers[0]["result"]["isError"] == true && text.contains("longer than 1 s"), "{text}");
+    assert_eq!(answers[1]["result"], json!({}));
+}
+
+#[test]
+fn what_is_no_message_is_answered() {
+    let mut child = program(temp().path())
+        .arg("mcp")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut input = child.stdin.take().expect("piped");
+    let _ = input.write_all(
+        b"nonsense\n[]\n\xff\xfe\n\n{\"id\":1}\n{\"id\":2,\"method\":7}\n{\"id\":3,\"method\":\"ping\"}\n",
+    );
+    drop(input);
+    let ran: Ran = child.wait_with_output().expect("ends").into();
+    if ran.status == 1 && ran.stderr.contains("Landlock") {
+        return;
+    }
+    let answers: Vec<Value> = ran.stdout.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+    assert_eq!(answers.last().map(|a| &a["id"]), Some(&json!(3)), "{}", ran.stdout);
+    assert!(answers[0]["error"]["code"] == -32700 && answers.len() >= 3, "{}", ran.stdout);
+}

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What would another scheduler do for this machine, as it was just recorded? Import, search, and a proposal with its gain and errors.
+//!
+//! Two errors are told apart. The interval of the gain comes from seeds: it says how much of the gain is chance in the model. How far the model
+//! itself is off is seen where it can be: the scheduler that was in charge is replayed, and its figure compared with the recorded one.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use weir_core::{Class, Unit, catalog};
+
+use crate::fault::{Fault, Result};
+use crate::guard::{metric, show};
+use crate::import::{Figures, ImportOptions, ImportResult, Mode, Row, import};
+use crate::run::{PreparedRun, RunOptions};
+use crate::session::Setting;
+use crate::tune::{Interval, Judged, Spec, TuneResult, tune_spec};
+use crate::units::show_ns;
+use crate::watch::Watch;
+use crate::{machine, topology};
+
+/// What is to be made small, where the caller names nothing.
+pub const OBJECTIVE: &str = "wakeup_latency_ns.p99";
+/// Share of the work of the scheduler in charge that a proposal does in the same time, at least.
+const WORK: f64 = 0.98;
+/// Topologies that are tried where the caller names none: for general loads, and of the components that every kernel loads.
+pub const CANDIDATES: [&str; 9] =
+    ["linux", "eevdf", "cfs", "stride", "decentral", "worksteal", "global_rr", "scx-simple", "cache-aware"];
+/// A parameter is searched from this part of its value to as many times it.
+const SPAN: u64 = 4;
+/// Most proposals of the front that are shown.
+const SHOWN: usize = 5;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct AdviseOptions {
+    /// The recording.
+    pub recording: String,
+    /// The recorded machine; `None`: equal CPUs, as many as the recording says.
+    pub machine: Option<String>,
+    /// The scheduler that was recorded: name or file.
+    pub baseline: String,
+    pub candidates: Vec<String>,
+    /// A path of `summary.json`; small is good.
+    pub objective: String,
+    pub trials: u64,
+    pub seeds: u64,
+    pub held_out: u64,
+    pub jobs: Option<u32>,
+}
+
+impl Default for AdviseOptions {
+    fn default() -> Self {
+        Self {
+            recording: String::new(),
+            machine: None,
+            baseline: CANDIDATES[0].into(),
+            candidates: CANDIDATES.iter().map(ToString::to_string).collect(),
+            objective: OBJECTIVE.into(),
+            trials: 40,
+            seeds: 2,
+            held_out: 10,
+            jobs: None,
+        }
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    pub runweir: String,
+    /// The tool that recorded.
+    pub source: String,
+    pub machine: String,
+    pub recorded_ns: u64,
+    pub threads: u64,
+    /// The scheduler that was recorded.
+    pub topology: String,
+    pub objective: String,
+    /// The objective in the recording and in the replay under the same scheduler; absent where a recording does not have it.
+    pub model: Option<Model>,
+    pub trials: usize,
+    pub seeds: u64,
+    pub held_out: u64,
+    pub baseline: Interval,
+    /// What to switch to; absent where no gain is certain.
+    pub proposal: Option<Proposal>,
+    /// Others of the front, the preferred first.
+    pub others: Vec<Proposal>,
+    /// Topologies that were named and cannot be tried.
+    pub skipped: Vec<Skipped>,
+    pub notes: Vec<String>,
+    pub interrupted: bool,
+    /// The workload that stands for the machine.
+    #[serde(skip)]
+    pub workload: String,
+}
+
+/// A topology that cannot be tried, and the reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct Skipped {
+    pub topology: String,
+    pub why: String,
+}
+
+/// How far the model is off.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Model {
+    pub recorded_ns: u64,
+    pub replayed_ns: u64,
+    /// Of the recorded value, percent.
+    pub error_pct: f64,
+}
+
+/// A scheduler, and what it is expected to bring.
+#[derive(Clone, Debug, Serialize)]
+pub struct Proposal {
+    pub topology: String,
+    pub set: Vec<String>,
+    pub objective: Interval,
+    /// Over the scheduler in charge, with the same seeds; positive is better.
+    pub gain_pct: Interval,
+    /// The gain is greater than the model's own error.
+    pub beyond_model_error: bool,
+    /// The topology with its values, for the machine.
+    pub weir: String,
+}
+
+/// Import the recording, search, judge.
+///
+/// # Errors
+/// The user's: the recording or a name is wrong, the objective has no value. The system's: a run failed, or the caller ended it early.
+pub fn advise(options: &AdviseOptions, watch: &dyn Watch) -> Result<Advice> {
+    let imported = import(
+        &ImportOptions {
+            file: options.recording.clone(),
+            mode: Mode::Fit,
+            machine: options.machine.clone(),
+            under: Some(options.baseline.clone()),
+            ..ImportOptions::default()
+        },
+        watch,
+    )?;
+    let folder = tempfile::tempdir()
+        .map_err(|e| Fault::system(format!("cannot make a temporary folder: {e}"), "see $TMPDIR"))?;
+    let file = folder.path().join("imported.toml");
+    crate::outdir::replace_file(&file, imported.text.as_bytes())?;
+    let place = Place {
+        machine: options.machine.clone().unwrap_or_else(|| format!("smp-{}", imported.cpus)),
+        workload: file.to_string_lossy().into_owned(),
+        duration_ns: imported.duration_ns.max(1),
+    };
+    let (topologies, skipped) = usable(options, &place)?;
+    let spec = place.spec(options, &topologies, &parameters(&topologies, &place)?, watch)?;
+    let tuned = tune_spec(&spec, options.jobs, watch)?;
+    Advice::new(options, imported, &place, tuned, skipped)
+}
+
+/// What every run shares.
+struct Place {
+    machine: String,
+    workload: String,
+    duration_ns: u64,
+}
+
+impl Place {
+    fn options(&self, topology: &str, set: Vec<String>, seed: u64) -> RunOptions {
+        RunOptions {
+            setting: Setting {
+                machine: Some(self.machine.clone()),
+                workload: Some(self.workload.clone()),
+                duration_ns: Some(self.duration_ns),
+                set,
+                ..Setting::default()
+            },
+            topology: Some(topology.into()),
+            seed,
+            ..RunOptions::default()
+        }
+    }
+
+    /// The search: as `tune` would be told.
+    fn spec(
+        &self,
+        options: &AdviseOptions,
+        topologies: &[String],
+        parameters: &[toml::Table],
+        watch: &dyn Watch,
+    ) -> Result<Spec> {
+        // The search looks at some seeds and the judgement at others, which need not have as much work.
+        let (mut searched, mut judged) = (0.0, 0.0);
+        for seed in 1..=options.seeds + options.held_out {
+            let run = PreparedRun::new(&self.options(&topologies[0], Vec::new(), seed))?;
+            let summary = run.run(None, watch)?.summary;
+            if watch.stopped() {
+                return Err(Fault::system("ended before anything was tried", "try again"));
+            }
+            let tree = serde_json::to_value(&summary)
+                .map_err(|e| Fault::system(format!("a summary cannot be written: {e}"), "this is a bug"))?;
+            metric(&tree, &options.objective)
+                .map_err(|(m, h)| Fault::user(format!("`{}`: {m}", options.objective), h))?;
+            let busy = summary.totals.busy_ns as f64;
+            match seed <= options.seeds {
+                true => searched += busy / options.seeds as f64,
+                false => judged += busy / options.held_out as f64,
+            }
+        }
+        let work = f64::min(searched, judged);
+        let number = |n: u64| toml::Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
+        let table = |pairs: &[(&str, toml::Value)]| -> toml::Table {
+            pairs.iter().map(|(k, v)| ((*k).to_string(), v.clone())).collect()
+        };
+        let objective = table(&[("metric", options.objective.clone().into()), ("goal", "min".into())]);
+        let bound =
+            table(&[("metric", "totals.busy_ns".into()), ("min", toml::Value::Float((work * WORK).floor()))]);
+        let spec = table(&[
+            ("name", "advise".into()),
+            ("machine", self.machine.clone().into()),
+            ("workload", self.workload.clone().into()),
+            ("topology", topologies.to_vec().into()),
+            ("duration", format!("{}ns", self.duration_ns).into()),
+            ("trials", number(options.trials)),
+            ("seeds", number(options.seeds)),
+            ("held_out", number(options.held_out)),
+            ("parameter", parameters.to_vec().into()),
+            ("objective", vec![objective].into()),
+            ("constraint", vec![bound].into()),
+        ]);
+        Spec::parse("advise", &spec.to_string(), std::path::Path::new(""), "advise".into())
+    }
+}
+
+/// The baseline and the candidates that can run this load on this machine; of the others, why not.
+fn usable(options: &AdviseOptions, place: &Place) -> Result<(Vec<String>, Vec<Skipped>)> {
+    PreparedRun::new(&place.options(&options.baseline, Vec::new(), 1))?;
+    let mut topologies = vec![options.baseline.clone()];
+    let mut skipped = Vec::new();
+    for name in &options.candidates {
+        if topologies.contains(name) {
+            continue;
+        }
+        match PreparedRun::new(&place.options(name, Vec::new(), 1)) {
+            Ok(_) => topologies.push(name.clone()),
+            Err(fault) => {
+                let why = fault.diags.first().map_or_else(String::new, ToString::to_string);
+                skipped.push(Skipped { topology: name.clone(), why });
+            }
+        }
+    }
+    Ok((topologies, skipped))
+}
+
+/// Times of the components that order tasks, a quarter to four times what they are: slices, mostly.
+fn parameters(topologies: &[String], place: &Place) -> Result<Vec<toml::Table>> {
+    let shape = machine::resolve(&place.machine)?.shape;
+    let mut found: BTreeMap<String, (u64, u64, Vec<String>)> = BTreeMap::new();
+    for name in topologies {
+        let plan = topology::compile(&topology::source(name)?, &shape, &[])?.plan;
+        for instance in &plan.instances {
+            let Some(class) = catalog().class(instance.class).filter(|c| c.class == Class::Order) else {
+                continue;
+            };
+            for (value, param) in instance.params.iter().zip(&class.params) {
+                let (from, to) = ((value / SPAN).max(param.min), value.saturating_mul(SPAN).min(param.max));
+                if param.unit != Unit::Ns || *value == 0 || from >= to {
+                    continue;
+                }
+                let entry =
+                    found.entry(format!("{}.{}", class.name, param.name)).or_insert((from, to, Vec::new()));
+                (entry.0, entry.1) = (entry.0.min(from), entry.1.max(to));
+                if entry.2.last() != Some(name) {
+                    entry.2.push(name.clone());
+                }
+            }
+        }
+    }
+    let time = |ns: u64| toml::Value::from(format!("{ns}ns"));
+    let table = |(name, (from, to, topologies)): (String, (u64, u64, Vec<String>))| {
+        let pairs: [(&str, toml::Value); 5] = [
+            ("name", name.into()),
+            ("topology", topologies.into()),
+            ("from", time(from)),
+            ("to", time(to)),
+            ("scale", "log".into()),
+        ];
+        pairs.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
+    };
+    Ok(found.into_iter().map(table).collect())
+}
+
+impl Advice {
+    fn new(
+        options: &AdviseOptions,
+        imported: ImportResult,
+        place: &Place,
+        tuned: TuneResult,
+        skipped: Vec<Skipped>,
+    ) -> Result<Self> {
+        let model = imported.fidelity.as_ref().and_then(|f| {
+            let rows: Vec<&Row> = std::iter::once(&f.all).chain(&f.groups).collect();
+            model(&options.objective, &rows)
+        });
+        let shape = machine::resolve(&place.machine)?.shape;
+        let proposal = |j: &Judged| -> Result<Proposal> {
+            let source = topology::source(&j.config.topology)?;
+            let plan = topology::compile(&source, &shape, &topology::parse_sets(&j.config.set)?)?.plan;
+            let broken =
+                |e: String| Fault::system(e, "this is a bug; name the topology and its settings instead");
+            let text = weir_lang::join(&source, &topology::Includes).map_err(broken)?;
+            let back = weir_lang::read_back(&text, &plan, catalog(), &shape).map_err(broken)?;
+            let gain = j.gains_pct[0];
+            Ok(Proposal {
+                topology: source.stem().into(),
+                set: j.config.set.clone(),
+                objective: j.objectives[0],
+                gain_pct: gain,
+                beyond_model_error: model.is_some_and(|m| gain.mean - gain.ci95 > m.error_pct.abs()),
+                weir: back.text,
+            })
+        };
+        let best = tuned.best;
+        let mut all = Vec::new();
+        for (i, j) in tuned.front.iter().enumerate() {
+            all.push((best == Some(i), proposal(j)?));
+        }
+        let chosen = all.iter().position(|(best, _)| *best).map(|i| all.remove(i).1);
+        Ok(Self {
+            runweir: env!("CARGO_PKG_VERSION").into(),
+            source: imported.source,
+            machine: imported.machine,
+            recorded_ns: imported.duration_ns,
+            threads: imported.threads,
+            topology: topology::source(&options.baseline)?.stem().into(),
+            objective: options.objective.clone(),
+            model,
+            trials: tuned.trials.len(),
+            seeds: tuned.seeds,
+            held_out: tuned.held_out,
+            baseline: tuned.baseline.objectives[0],
+            proposal: chosen,
+            others: all.into_iter().map(|(_, p)| p).take(SHOWN).collect(),
+            skipped,
+            notes: imported.notes,
+            interrupted: tuned.interrupted,
+            workload: imported.text,
+        })
+    }
+
+    /// For people.
+    pub fn table(&self) -> String {
+        let mut out = format!(
+            "recorded {} by {}: {}, {} threads, under {}\n",
+            show_ns(self.recorded_ns),
+            self.source,
+            self.machine,
+            self.threads,
+            self.topology
+        );
+        let _ = writeln!(out, "to be made small: {}, with at least 98 % of the work", self.objective);
+        let _ = match &self.model {
+            Some(m) => writeln!(
+                out,
+                "the model of it: {} recorded, {} replayed under {} ({:+.0} %)",
+                show_ns(m.recorded_ns),
+                show_ns(m.replayed_ns),
+                self.topology,
+                m.error_pct
+            ),
+            None => writeln!(out, "the recording has no such figure, so the model's error is not known"),
+        };
+        let _ = writeln!(
+            out,
+            "tried {} configurations on {} seeds each; judged on {} other seeds\n",
+            self.trials, self.seeds, self.held_out
+        );
+        let value =
+            |v: Interval| format!("{} ± {}", show(&self.objective, v.mean), show(&self.objective, v.ci95));
+        let _ = writeln!(out, "now       {:<40} {}", self.topology, value(self.baseline));
+        let line = |word: &str, p: &Proposal| {
+            let name = p.set.iter().fold(p.topology.clone(), |name, s| format!("{name} --set {s}"));
+            format!(
+                "{word:<9} {name:<40} {}  gain {:+.1} ± {:.1} %\n",
+                value(p.objective),
+                p.gain_pct.mean,
+                p.gain_pct.ci95
+            )
+        };
+        match &self.proposal {
+            Some(p) => {
+                out += &line("proposal", p);
+                if !p.beyond_model_error {
+                    out += "          (no more than the model's own error: try it before you keep it)\n";
+                }
+            }
+            None => out += "no proposal: nothing was found whose gain is certain on held-out seeds\n",
+        }
+        for p in &self.others {
+            out += &line("", p);
+        }
+        for Skipped { topology, why } in &self.skipped {
+            let _ = writeln!(out, "not tried {topology}: {why}");
+        }
+        if self.interrupted {
+            out += "ended early: what was found so far\n";
+        }
+        out
+    }
+}
+
+/// The objective in the recording and in its replay, where it is a wake-up latency of all or of a group.
+fn model(objective: &str, rows: &[&Row]) -> Option<Model> {
+    let (name, figure) = match objective.strip_prefix("groups.") {
+        Some(rest) => rest.rsplit_once(".wakeup_latency_ns.")?,
+        None => ("all", objective.strip_prefix("wakeup_latency_ns.")?),
+    };
+    let row = rows.iter().find(|r| r.name == name)?;
+    let of = |f: &Figures| match figure {
+        "p50" => f.wakeup_p50_ns,
+        "p95" => f.wakeup_p95_ns,
+        "p99" => f.wakeup_p99_ns,
+        _ => None,
+    };
+    let (recorded_ns, replayed_ns) = (of(&row.recorded)?, of(&row.replayed)?);
+    let error = 100.0 * (replayed_ns as f64 / recorded_ns.max(1) as f64 - 1.0);
+    Some(Model { recorded_ns, replayed_ns, error_pct: (error * 10.0).round() / 10.0 })
+}
