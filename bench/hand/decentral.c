@@ -63,7 +63,8 @@ static u32 fused_choose(const struct fused *s, const struct fused_task *t)
 		if (cpu == last || !fused_allows(s, t, cpu))
 			continue;
 		load = fused_load(s, cpu, &idle);
-		if (best == WEIR_NO_CPU || (idle && !best_idle) || (!idle == !best_idle && load < best_load)) {
+		if (best == WEIR_NO_CPU || (idle && !best_idle) ||
+		    (!idle == !best_idle && load < best_load)) {
 			best = cpu;
 			best_load = load;
 			best_idle = idle;

@@ -37,7 +37,8 @@ struct edf_hand {
 	struct edf_cpu cpus[HAND_MAX_CPUS];
 };
 
-static void edf_child(struct edf_hand *s, struct edf_task *up, struct edf_task *old, struct edf_task *new)
+static void edf_child(struct edf_hand *s, struct edf_task *up, struct edf_task *old,
+		      struct edf_task *new)
 {
 	if (!up)
 		s->root = new;
@@ -135,7 +136,8 @@ static void edf_unlink(struct edf_hand *s, struct edf_task *t)
 /* Somebody for @t: an idle CPU, or the one that runs the least urgent task. The lock is held. */
 static void edf_find_cpu(struct edf_hand *s, struct edf_task *t)
 {
-	u64 worst = t->deadline, idle = weir_load(&s->idle) & (t->mask ? weir_load(t->mask) : ~0ull);
+	u64 worst = t->deadline,
+	    idle = weir_load(&s->idle) & (t->mask ? weir_load(t->mask) : ~0ull);
 	u32 victim = WEIR_NO_CPU;
 
 	if (idle) {

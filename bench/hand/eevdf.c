@@ -26,7 +26,7 @@ struct eevdf_hand {
 	u32 nr;
 	u32 kicks;
 	u32 idle;
-	u64 now; /* ns; the runtime's clock */
+	u64 now;   /* ns; the runtime's clock */
 	u64 began; /* when `curr` was charged last */
 	u64 zero;
 	s64 sum;  /* of weight * (vruntime - zero) of those that wait or run */
@@ -129,9 +129,11 @@ HAND_CALL struct eevdf_task *eevdf_hand_pick(struct eevdf_hand *s)
 		}
 		/* Eligible ones by deadline, before the others by virtual time. */
 		if ((s64)(t->vruntime - mean) > 0) {
-			if ((s64)(best->vruntime - mean) > 0 && (s64)(t->vruntime - best->vruntime) < 0)
+			if ((s64)(best->vruntime - mean) > 0 &&
+			    (s64)(t->vruntime - best->vruntime) < 0)
 				best = t;
-		} else if ((s64)(best->vruntime - mean) > 0 || (s64)(t->deadline - best->deadline) < 0) {
+		} else if ((s64)(best->vruntime - mean) > 0 ||
+			   (s64)(t->deadline - best->deadline) < 0) {
 			best = t;
 		}
 	}

@@ -7,7 +7,7 @@
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-#define QUEUE 1ull
+#define QUEUE	 1ull
 #define SLICE_NS 3000000ull
 
 SEC("struct_ops/enqueue")

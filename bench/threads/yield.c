@@ -29,7 +29,8 @@ static u64 used(void)
 
 static void report(const char *subject, const char *figure, double value, double against)
 {
-	printf("{\"subject\":\"%s\",\"figure\":\"%s\",\"value\":%.1f,\"unit\":\"ns\"", subject, figure, value);
+	printf("{\"subject\":\"%s\",\"figure\":\"%s\",\"value\":%.1f,\"unit\":\"ns\"", subject,
+	       figure, value);
 	if (against > 0)
 		printf(",\"ratio\":%.2f", value / against);
 	printf("}\n");
@@ -51,11 +52,13 @@ static void *main_sp;
 
 void fifo_switch(void **from, void *to);
 __asm__(".text\n.globl fifo_switch\nfifo_switch:\n"
-	"	pushq %rbp\n	pushq %rbx\n	pushq %r12\n	pushq %r13\n	pushq %r14\n	pushq %r15\n"
+	"	pushq %rbp\n	pushq %rbx\n	pushq %r12\n	pushq %r13\n	pushq %r14\n	"
+	"pushq %r15\n"
 	"	subq $8, %rsp\n	stmxcsr (%rsp)\n	fnstcw 4(%rsp)\n"
 	"	movq %rsp, (%rdi)\n	movq %rsi, %rsp\n"
 	"	ldmxcsr (%rsp)\n	fldcw 4(%rsp)\n	addq $8, %rsp\n"
-	"	popq %r15\n	popq %r14\n	popq %r13\n	popq %r12\n	popq %rbx\n	popq %rbp\n	retq\n");
+	"	popq %r15\n	popq %r14\n	popq %r13\n	popq %r12\n	popq %rbx\n	"
+	"popq %rbp\n	retq\n");
 
 static void push(struct fiber *f)
 {
@@ -171,7 +174,8 @@ static void *pair(void *what)
 
 	attr.kind = ((u64 *)what)[1] ? WEIR_BOUND : WEIR_GREEN;
 	for (u64 i = 0; i < 2; i++)
-		if (weir_thread_create(&peer[i], &attr, (void *(*)(void *))((u64 *)what)[0], (void *)i))
+		if (weir_thread_create(&peer[i], &attr, (void *(*)(void *))((u64 *)what)[0],
+				       (void *)i))
 			abort();
 	from = used();
 	for (int i = 0; i < 2; i++)
@@ -227,7 +231,8 @@ int main(int argc, char **argv)
 		pthread_create(&p[i], 0, yields_to_linux, 0);
 	for (int i = 0; i < 2; i++)
 		pthread_join(p[i], 0);
-	report("Linux, sched_yield", "yield", (double)(used() - from) / (double)rounds / 2, yardstick);
+	report("Linux, sched_yield", "yield", (double)(used() - from) / (double)rounds / 2,
+	       yardstick);
 	for (unsigned k = 0; k < sizeof(policies) / sizeof(policies[0]); k++) {
 		char file[512], subject[64];
 		struct weir_rt_config config = { .plan_file = file };
@@ -242,7 +247,8 @@ int main(int argc, char **argv)
 		in_runtime(yields, 0);
 		report(subject, "yield", (double)took / (double)rounds / 2, yardstick);
 		in_runtime(plays, 0);
-		report(subject, "unpark, park and switch", (double)took / (double)rounds / 2, yardstick);
+		report(subject, "unpark, park and switch", (double)took / (double)rounds / 2,
+		       yardstick);
 		rounds /= 10;
 		snprintf(subject, sizeof(subject), "%s, bound", weir_rt_policy());
 		in_runtime(yields, 1);

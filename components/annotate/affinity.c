@@ -28,7 +28,7 @@
 struct affinity_mask {
 	u64 all;
 	u64 free;
-	struct weir_cpumask mask;	     /* (a) only the machine's words exist */
+	struct weir_cpumask mask; /* (a) only the machine's words exist */
 };
 
 struct affinity_task {

@@ -25,7 +25,7 @@
 #include <weir/component.h>
 
 #define BANDWIDTH_GROUPS 256u
-#define BANDWIDTH_DEPTH 8u
+#define BANDWIDTH_DEPTH	 8u
 /* ns; less is not worth a turn. */
 #define BANDWIDTH_LEAST 100000ull
 
@@ -56,8 +56,9 @@ WEIR_COMPONENT(bandwidth, .summary = "limit the CPU time of each group in a peri
 	       .listens = WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(LIMIT) | WEIR_TOPIC_BIT(DISPATCH) |
 			  WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT),
 	       .answers = WEIR_TOPIC_BIT(BUDGET), .per_task = sizeof(struct bandwidth_task),
-	       WEIR_PARAMS(bandwidth, WEIR_PARAM(bandwidth, slice, NS, 5000000, 100000, 1000000000,
-						 "largest part of a quota that a CPU borrows at a time")));
+	       WEIR_PARAMS(bandwidth,
+			   WEIR_PARAM(bandwidth, slice, NS, 5000000, 100000, 1000000000,
+				      "largest part of a quota that a CPU borrows at a time")));
 
 /* A group, brought up to date; null: it has no limit. The lock is held. */
 static struct bandwidth_group weir_mem *bandwidth_group(struct bandwidth weir_mem *self, u32 number,
@@ -82,14 +83,14 @@ static struct bandwidth_group weir_mem *bandwidth_group(struct bandwidth weir_me
 }
 
 /* The groups that the task is in, from its own outwards, but for the root. */
-#define bandwidth_for_group(self, p, number)                                               \
-	for (u32 number = (p)->group, depth_ = 0;                                              \
-	     number && depth_ < weir_limit(BANDWIDTH_DEPTH) && weir_loop;                         \
+#define bandwidth_for_group(self, p, number)                              \
+	for (u32 number = (p)->group, depth_ = 0;                         \
+	     number && depth_ < weir_limit(BANDWIDTH_DEPTH) && weir_loop; \
 	     number = (self)->group[number & (BANDWIDTH_GROUPS - 1)].parent, depth_++)
 
 /* What is left of the task's quotas, at most @most, and when there is more of what is used up; the lock is held. */
-static u64 bandwidth_left(struct bandwidth weir_mem *self,
-			  const struct bandwidth_task weir_mem *p, u64 most, u64 now, u64 *more_at)
+static u64 bandwidth_left(struct bandwidth weir_mem *self, const struct bandwidth_task weir_mem *p,
+			  u64 most, u64 now, u64 *more_at)
 {
 	*more_at = 0;
 	bandwidth_for_group (self, p, number) {
@@ -108,8 +109,8 @@ static u64 bandwidth_left(struct bandwidth weir_mem *self,
 }
 
 /* The task takes @lease of its quotas, or gives it back and has used @ran. 1: it has a limit. The lock is held. */
-static int bandwidth_book(struct bandwidth weir_mem *self,
-			  const struct bandwidth_task weir_mem *p, u64 now, u64 add, u64 take)
+static int bandwidth_book(struct bandwidth weir_mem *self, const struct bandwidth_task weir_mem *p,
+			  u64 now, u64 add, u64 take)
 {
 	int limited = 0;
 
@@ -207,7 +208,8 @@ WEIR_ENTRY int bandwidth_on_limit(struct bandwidth weir_mem *self, const struct 
 
 WEIR_ENTRY int bandwidth_on_dispatch(struct bandwidth weir_mem *self, const struct weir_msg *msg)
 {
-	u64 now = weir_now(self->inst.sched), turn = weir_load(&msg->task->slice_ns), lease, more_at;
+	u64 now = weir_now(self->inst.sched), turn = weir_load(&msg->task->slice_ns), lease,
+	    more_at;
 	struct bandwidth_task weir_mem *p = bandwidth_open(self, msg, now);
 
 	if (!p)

@@ -62,8 +62,7 @@ struct cbs {
 };
 
 WEIR_COMPONENT(
-	cbs,
-	.summary = "serve each task within a budget per period, by the deadline of its server",
+	cbs, .summary = "serve each task within a budget per period, by the deadline of its server",
 	.cls = WEIR_ANNOTATE,
 	.listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(DISPATCH) |
 		   WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
@@ -249,8 +248,7 @@ WEIR_ENTRY int cbs_on_dispatch(struct cbs weir_mem *self, const struct weir_msg 
 	cbs_refresh(self, msg->task, p);
 	weir_reserve_start(self->inst.sched, &p->r);
 	if (p->state == CBS_ADMITTED)
-		weir_store(&msg->task->slice_ns,
-			   cbs_turn(self, p, msg->cpu));
+		weir_store(&msg->task->slice_ns, cbs_turn(self, p, msg->cpu));
 	weir_instance_unlock(&self->inst);
 	return 0;
 }

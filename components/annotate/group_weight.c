@@ -29,7 +29,7 @@
 #include <weir/kit/fair.h>
 
 #define GROUP_WEIGHT_GROUPS 256u
-#define GROUP_WEIGHT_DEPTH 8u
+#define GROUP_WEIGHT_DEPTH  8u
 
 struct group_weight_task {
 	u32 weight;  /* (l) its own, 0: never set */

@@ -45,10 +45,10 @@
  */
 #include <weir/component.h>
 
-#define PMC_FAIR_ONE 1024
-#define PMC_FAIR_HALF 512
+#define PMC_FAIR_ONE	      1024
+#define PMC_FAIR_HALF	      512
 #define PMC_FAIR_BRANCH_SCALE 10240 /* ten, with ten fraction bits */
-#define PMC_FAIR_CONSTANT 461	    /* 45 % */
+#define PMC_FAIR_CONSTANT     461   /* 45 % */
 
 enum pmc_fair_event {
 	PMC_FAIR_CACHE_RATE,

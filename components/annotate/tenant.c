@@ -39,8 +39,8 @@ WEIR_COMPONENT(tenant, .summary = "remember which tenant each task belongs to",
 
 WEIR_ENTRY int tenant_on_tenant(struct tenant weir_mem *self, const struct weir_msg *msg)
 {
-	const struct tenant_record
-		weir_mem *said = (const struct tenant_record weir_mem *)msg->data;
+	const struct tenant_record weir_mem *said =
+		(const struct tenant_record weir_mem *)msg->data;
 	struct tenant_record weir_mem *known;
 
 	if (!msg->task || !said)

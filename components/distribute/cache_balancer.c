@@ -71,8 +71,8 @@ static u64 cache_balancer_fight(struct cache_balancer weir_mem *self,
 		u64 bits = pipe->cpus->word[w];
 
 		while (bits && weir_loop) {
-			struct weir_task
-				weir_mem *t = weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
+			struct weir_task weir_mem *t =
+				weir_cpu_curr(s, w * 64 + weir_lowest_bit(bits));
 
 			bits &= bits - 1;
 			if (t)
@@ -160,9 +160,11 @@ WEIR_HELPER u32 cache_balancer_port(struct cache_balancer weir_mem *self weir_ar
  * The pipe to which the task goes, null for none. What it loads is asked now, and remembered for as
  * long as it runs.
  */
-WEIR_FLAT static struct weir_pipe weir_mem *
-cache_balancer_choose(struct cache_balancer weir_mem *self, struct weir_task weir_mem *t,
-		      const struct weir_cpumask weir_mem *mask)
+WEIR_FLAT static struct weir_pipe weir_mem *cache_balancer_choose(struct cache_balancer
+								  weir_mem *self,
+								  struct weir_task weir_mem *t,
+								  const struct weir_cpumask
+								  weir_mem *mask)
 {
 	u32 port;
 
@@ -202,7 +204,7 @@ WEIR_ENTRY int cache_balancer_update(struct cache_balancer weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		struct weir_task weir_mem *t = c->task;
 		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
 		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);

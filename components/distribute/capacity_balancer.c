@@ -231,7 +231,7 @@ WEIR_ENTRY int capacity_balancer_update(struct capacity_balancer weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err = 0;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, c->task);
 		struct weir_pipe weir_mem *now = weir_out_of(&self->inst, c->task);
 
@@ -259,7 +259,7 @@ WEIR_ENTRY int capacity_balancer_on_cpu_status(struct capacity_balancer weir_mem
 		err = weir_pipe_lock(in);
 		if (err)
 			break;
-		weir_for_task(t, in) {
+		weir_for_task (t, in) {
 			err = capacity_balancer_review(self, in, t,
 						       weir_affinity(self->inst.sched, t));
 			if (err)

@@ -148,8 +148,8 @@ WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg, u64 now)
 WEIR_ENTRY int dp_wrap_construct(struct dp_wrap weir_mem *self)
 {
 	self->assign.cap = self->tasks;
-	self->cpu = weir_instance_alloc(&self->inst,
-					weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
+	self->cpu =
+		weir_instance_alloc(&self->inst, weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
 	return self->cpu ? weir_assign_construct(&self->inst, &self->assign) : -WEIR_ENOMEM;
 }
 

@@ -58,9 +58,8 @@ struct fair_balancer {
 WEIR_COMPONENT(
 	fair_balancer,
 	.summary = "place and migrate tasks like Linux: near, idle CPUs first, balanced by weight",
-	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST,
-	.ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
-	.out_min = 1, .out_max = WEIR_ANY,
+	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
+	.in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) |
 		   WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(EXIT) |
 		   WEIR_TOPIC_BIT(TICK),
@@ -68,17 +67,18 @@ WEIR_COMPONENT(
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.needs = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(WEIGHT),
 	.per_task = sizeof(struct weir_rq_load_task),
-	WEIR_PARAMS(fair_balancer,
-		    WEIR_PARAM(fair_balancer, affine, FLAG, 1, 0, 1,
-			       "a waking task may be placed on the CPU of its waker"),
-		    WEIR_PARAM(fair_balancer, hot, NS, 500000, 0, 1000000000,
-			       "a task that ran within this time stays with its cache"),
-		    WEIR_PARAM(fair_balancer, imbalance, PCT, 117, 100, 1000,
-			       "load of another CPU relative to this one's that justifies a migration"),
-		    WEIR_PARAM(fair_balancer, interval, NS, 16000000, 100000, 10000000000ull,
-			       "time between two balancing attempts of a busy CPU"),
-		    WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
-			       "tasks looked at in another CPU's pipe for one that may move")));
+	WEIR_PARAMS(
+		fair_balancer,
+		WEIR_PARAM(fair_balancer, affine, FLAG, 1, 0, 1,
+			   "a waking task may be placed on the CPU of its waker"),
+		WEIR_PARAM(fair_balancer, hot, NS, 500000, 0, 1000000000,
+			   "a task that ran within this time stays with its cache"),
+		WEIR_PARAM(fair_balancer, imbalance, PCT, 117, 100, 1000,
+			   "load of another CPU relative to this one's that justifies a migration"),
+		WEIR_PARAM(fair_balancer, interval, NS, 16000000, 100000, 10000000000ull,
+			   "time between two balancing attempts of a busy CPU"),
+		WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
+			   "tasks looked at in another CPU's pipe for one that may move")));
 
 /* --- where to ----------------------------------------------------------------------------------------- */
 
@@ -158,7 +158,7 @@ WEIR_HELPER int fair_balancer_put(struct fair_balancer weir_mem *self weir_arg,
 			to = weir_out(&self->inst, port - 1);
 	}
 	weir_rq_load_enter(&self->loads, weir_priv(&self->inst, t), to ? to->from_port + 1 : 0,
-			 weight ? weight : 1, weir_now(self->inst.sched));
+			   weight ? weight : 1, weir_now(self->inst.sched));
 	return fair_balancer_send(self, in, t, to);
 }
 
@@ -194,7 +194,7 @@ WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		struct weir_task weir_mem *t = c->task;
 		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
@@ -222,7 +222,7 @@ WEIR_ENTRY int fair_balancer_on_cpu_status(struct fair_balancer weir_mem *self,
 		err = weir_pipe_lock(in);
 		if (err)
 			break;
-		weir_for_task(t, in) {
+		weir_for_task (t, in) {
 			err = fair_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
 			if (err)
 				break;
@@ -305,8 +305,8 @@ WEIR_HELPER int fair_balancer_move(struct fair_balancer weir_mem *self weir_arg,
 				   struct weir_pipe weir_mem *from weir_arg, u32 cpu)
 {
 	u64 before = fair_balancer_cold(self, from, cpu);
-	struct weir_task weir_mem *t = (struct weir_task weir_mem *)fair_balancer_find(self, from,
-										       cpu, before);
+	struct weir_task weir_mem *t =
+		(struct weir_task weir_mem *)fair_balancer_find(self, from, cpu, before);
 	struct weir_pipe weir_mem *in = t ? weir_holder(&self->inst, t) : 0;
 	int moved = 0;
 

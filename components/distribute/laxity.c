@@ -65,8 +65,10 @@ enum laxity_by { LAXITY_BY_LAXITY, LAXITY_BY_DEADLINE, LAXITY_BY_DEADLINE_UNTIL_
 
 /* A row's words. */
 enum laxity_word {
-	LAXITY_URGENCY, /* smaller first: latest start or deadline, ns; 0: it has no laxity and that counts */
-	LAXITY_RANK, /* among equals: the number of the task, more for one that was not chosen before */
+	/* smaller first: latest start or deadline, ns; 0: it has no laxity and that counts */
+	LAXITY_URGENCY,
+	/* among equals: the number of the task, more for one that was not chosen before */
+	LAXITY_RANK,
 	LAXITY_LATEST, /* latest start, ns: the deadline less the work left; 0: to be found out */
 	LAXITY_CPU,    /* 1 + CPU given by the last decision, 0: none */
 	LAXITY_BEFORE, /* likewise, by the one at an earlier time than that */
@@ -309,8 +311,8 @@ WEIR_ENTRY int laxity_construct(struct laxity weir_mem *self)
 	self->assign.cap = self->tasks;
 	self->assign.grid = self->eager ? 0 : self->tick;
 	self->assign.bound = WEIR_ASSIGN_BOUND_TOO;
-	self->given = weir_instance_alloc(&self->inst,
-					  weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
+	self->given =
+		weir_instance_alloc(&self->inst, weir_nr_cpus(self->inst.sched) * sizeof(u32) + 8);
 	if (!err && !self->given)
 		err = -WEIR_ENOMEM;
 	return err ? err : weir_assign_construct(&self->inst, &self->assign);

@@ -110,7 +110,7 @@ WEIR_ENTRY int load_balancer_update(struct load_balancer weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		struct weir_task weir_mem *t = c->task;
 		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
 		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);

@@ -54,7 +54,7 @@ WEIR_ENTRY int tenant_split_update(struct tenant_split weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		u64 tenant = weir_property(self->inst.sched, topic, c->task);
 
 		err = weir_route(&self->inst, in, c->task, tenant_split_choose(self, tenant));
@@ -67,8 +67,8 @@ WEIR_ENTRY int tenant_split_update(struct tenant_split weir_mem *self,
 WEIR_ENTRY int tenant_split_follow_tenant(struct tenant_split weir_mem *self,
 					  const struct weir_msg *msg, struct weir_pipe weir_mem *in)
 {
-	const struct tenant_split_record
-		weir_mem *said = (const struct tenant_split_record weir_mem *)msg->data;
+	const struct tenant_split_record weir_mem *said =
+		(const struct tenant_split_record weir_mem *)msg->data;
 	struct weir_pipe weir_mem *to;
 
 	if (!said)

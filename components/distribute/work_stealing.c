@@ -239,9 +239,9 @@ WEIR_HELPER int work_stealing_groups(struct work_stealing weir_mem *self weir_ar
 	begin = weir_load(&self->inst.nr_out);
 	for (u32 i = begin; i > 0 && weir_loop; i--) {
 		/* As a number: before 7.0 a kernel does not know what a pointer into its arena is added to. */
-		struct work_stealing_range
-			weir_mem *r = (struct work_stealing_range
-				       weir_mem *)((u64)ranges + (u64)(i - 1) * sizeof(*r));
+		struct work_stealing_range weir_mem *r =
+			(struct work_stealing_range
+			 weir_mem *)((u64)ranges + (u64)(i - 1) * sizeof(*r));
 		int last = i == begin || r[1].begin != r->begin;
 
 		r->end = last ? i : r[1].end;
@@ -417,7 +417,7 @@ WEIR_ENTRY int work_stealing_update(struct work_stealing weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		struct weir_task weir_mem *t = c->task;
 		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
 		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);

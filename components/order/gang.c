@@ -34,11 +34,11 @@
 #include <weir/component.h>
 #include <weir/cpus.h>
 
-#define GANG_ROWS 16u
-#define GANG_NEVER (~0ull)
+#define GANG_ROWS    16u
+#define GANG_NEVER   (~0ull)
 #define GANG_LONGEST (1ull << 62) /* ns, so that sums stay in 64 bits */
 /* Urgencies: above all times; below them, as best effort. */
-#define GANG_KEY_SLOT 1
+#define GANG_KEY_SLOT	     1
 #define GANG_KEY_BEST_EFFORT WEIR_KEY_FIXED
 
 struct gang_slots {
@@ -266,7 +266,7 @@ WEIR_ENTRY int gang_update(struct gang weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		err = gang_put(self, in, c->task);
 		if (err)
 			return err;
@@ -320,7 +320,7 @@ WEIR_HELPER int gang_review(struct gang weir_mem *self weir_arg)
 		}
 	}
 	weir_note_scan(&self->inst, in->nr);
-	weir_for_task(t, in) {
+	weir_for_task (t, in) {
 		if (weir_pending(in, t) || !weir_property(self->inst.sched, WEIR_TOPIC_GANG, t))
 			continue;
 		err = gang_put(self, in, t);

@@ -201,7 +201,7 @@ WEIR_HELPER int rbed_squeeze_all(struct rbed weir_mem *self weir_arg,
 	if (self->rates.chain < now)
 		self->rates.chain = now;
 	rbed_squeeze_running(self, in, now);
-	weir_for_task(t, in)
+	weir_for_task (t, in)
 		if (rbed_squeeze_waiting(self, in, t, now))
 			break;
 	return 0;
@@ -292,8 +292,8 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 
 	weir_rate_period(&self->rates, rated, p->due - p->relative,
 			 weir_rate_granted(&self->inst, &self->rates, rated, p->wcet));
-	rated->deadline = rated->release +
-			  (rated->kind == WEIR_RATE_HARD ? p->relative : rated->period);
+	rated->deadline =
+		rated->release + (rated->kind == WEIR_RATE_HARD ? p->relative : rated->period);
 	if (now >= p->due && !p->late) {
 		p->late = 1;
 		weir_publish(&self->inst, WEIR_TOPIC_DEADLINE_MISS, t, WEIR_NO_CPU, p->due);
@@ -395,7 +395,7 @@ WEIR_ENTRY int rbed_update(struct rbed weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		err = rbed_put(self, in, c->task, RBED_MOVED);
 		if (err)
 			return err;

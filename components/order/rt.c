@@ -34,7 +34,7 @@
 #include <weir/component.h>
 
 /* Linux has levels 1 to 99; PRIORITY has them from 101 on. */
-#define RT_LOWEST 101
+#define RT_LOWEST  101
 #define RT_HIGHEST 199
 /* A key is the level, then the place in the level's list. */
 #define RT_PLACE_BITS 48
@@ -167,7 +167,7 @@ WEIR_ENTRY int rt_update(struct rt weir_mem *self, struct weir_pipe weir_mem *in
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		err = rt_put(self, in, c->task, RT_MOVED);
 		if (err)
 			return err;

@@ -4,19 +4,21 @@
 #include <weir/kit/rq_load.h>
 #include <weir/kit/idle_sibling.h>
 
-WEIR_FLAT int weir_rq_load_construct(struct weir_instance weir_mem *self, struct weir_rq_loads weir_mem *loads)
+WEIR_FLAT int weir_rq_load_construct(struct weir_instance weir_mem *self,
+				     struct weir_rq_loads weir_mem *loads)
 {
 	if (self->nr_out > WEIR_MAX_CPUS)
 		return -WEIR_EPORTS;
 	loads->inst = self;
-	loads->port = weir_instance_alloc(self, (u64)self->nr_out * sizeof(struct weir_rq_load_port));
+	loads->port =
+		weir_instance_alloc(self, (u64)self->nr_out * sizeof(struct weir_rq_load_port));
 	if (!loads->port)
 		return -WEIR_ENOMEM;
 	return weir_port_map(self, &loads->map);
 }
 
 WEIR_GLOBAL int weir_rq_load_take(struct weir_rq_loads weir_mem *loads weir_arg,
-				const struct weir_rq_loads weir_mem *old weir_arg)
+				  const struct weir_rq_loads weir_mem *old weir_arg)
 {
 	for (u32 i = 0; i < loads->inst->nr_out && i < old->inst->nr_out && weir_loop; i++) {
 		loads->port[i].pelt.at = old->port[i].pelt.at;
@@ -37,7 +39,8 @@ static void rq_load_update(struct weir_rq_load_port weir_mem *q, u64 now)
 }
 
 WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg,
-				 struct weir_rq_load_task weir_mem *p weir_arg, u32 port, u32 weight, u64 now)
+				   struct weir_rq_load_task weir_mem *p weir_arg, u32 port,
+				   u32 weight, u64 now)
 {
 	u64 new = (u64)port << 32 | weight, old = weir_load(&p->counted), seen;
 	u32 nr = loads->inst->nr_out, from;
@@ -65,9 +68,10 @@ WEIR_GLOBAL int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads weir_arg
 }
 
 WEIR_GLOBAL int weir_rq_load_leave(struct weir_rq_loads weir_mem *loads weir_arg,
-				 struct weir_rq_load_task weir_mem *p weir_arg)
+				   struct weir_rq_load_task weir_mem *p weir_arg)
 {
-	return weir_rq_load_enter(loads, p, weir_load(&p->counted) >> 32, 0, weir_now(loads->inst->sched));
+	return weir_rq_load_enter(loads, p, weir_load(&p->counted) >> 32, 0,
+				  weir_now(loads->inst->sched));
 }
 
 WEIR_GLOBAL u64 weir_rq_load_of(struct weir_rq_loads weir_mem *loads weir_arg, u32 cpu, u64 now)
@@ -104,7 +108,8 @@ static int rq_load_empty(struct weir_rq_loads weir_mem *loads, u32 port)
 	return 1;
 }
 
-WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_arg, u32 cpu, u32 near, u32 far)
+WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_arg, u32 cpu,
+				     u32 near, u32 far)
 {
 	struct weir_instance weir_mem *self = loads->inst;
 	u64 now = weir_now(self->sched), most = 0;
@@ -126,7 +131,7 @@ WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_a
 			if (away < near || away > far || out->cpu == cpu || !weir_pipe_spare(out))
 				continue;
 			here = weir_rq_load_weighs(self->sched, out->cpu,
-						weir_rq_load_of(loads, out->cpu, now) + 1);
+						   weir_rq_load_of(loads, out->cpu, now) + 1);
 			if (here > most) {
 				most = here;
 				best = i + 1;
@@ -138,7 +143,7 @@ WEIR_GLOBAL u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads weir_a
 }
 
 WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_arg, u32 here,
-				  const struct weir_cpumask weir_mem *mask weir_arg)
+				    const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_instance weir_mem *self = loads->inst;
 	struct weir_sched weir_mem *s = self->sched;
@@ -153,7 +158,8 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 		if (!weir_cpu_may(s, cpu, mask))
 			continue;
 		load = weir_rq_load_weighs(s, cpu,
-					weir_rq_load_of(loads, cpu, now) + weir_rq_load_sum(&loads->port[i]));
+					   weir_rq_load_of(loads, cpu, now) +
+						   weir_rq_load_sum(&loads->port[i]));
 		if (!weir_cpu_waits(s, cpu))
 			load += 1ull << 40;
 		else if (!weir_core_idle(s, cpu))

@@ -5,7 +5,8 @@
 
 #define WEIR_FIRST_DUE 16u
 
-static u32 weir_mem *timerqueue_place_of(struct weir_timerqueue weir_mem *d, struct weir_task weir_mem *t)
+static u32 weir_mem *timerqueue_place_of(struct weir_timerqueue weir_mem *d,
+					 struct weir_task weir_mem *t)
 {
 	return (u32 weir_mem *)((char weir_mem *)weir_priv(d->inst, t) + d->offset);
 }
@@ -18,7 +19,8 @@ static u32 timerqueue_index_of(struct weir_timerqueue weir_mem *d, struct weir_t
 	return place && place <= d->nr && d->heap[place - 1].task == t ? place - 1 : d->nr;
 }
 
-static void timerqueue_put(struct weir_timerqueue weir_mem *d, u32 i, struct weir_task weir_mem *t, u64 at)
+static void timerqueue_put(struct weir_timerqueue weir_mem *d, u32 i, struct weir_task weir_mem *t,
+			   u64 at)
 {
 	d->heap[i].task = t;
 	d->heap[i].at = at;
@@ -70,7 +72,8 @@ static int timerqueue_grow(struct weir_timerqueue weir_mem *d)
 {
 	struct weir_sched weir_mem *s = d->inst->sched;
 	u32 cap = d->cap ? 2 * d->cap : WEIR_FIRST_DUE;
-	struct weir_timerqueue_entry weir_mem *heap = weir_alloc(s, cap * sizeof(struct weir_timerqueue_entry));
+	struct weir_timerqueue_entry weir_mem *heap =
+		weir_alloc(s, cap * sizeof(struct weir_timerqueue_entry));
 
 	if (!heap)
 		return -WEIR_ENOMEM;
@@ -96,7 +99,8 @@ static void timerqueue_arm(struct weir_timerqueue weir_mem *d)
 		weir_timer_set(d->inst, at);
 }
 
-WEIR_GLOBAL int weir_timerqueue_set(struct weir_timerqueue weir_mem *d weir_arg, struct weir_task weir_mem *t weir_arg, u64 at)
+WEIR_GLOBAL int weir_timerqueue_set(struct weir_timerqueue weir_mem *d weir_arg,
+				    struct weir_task weir_mem *t weir_arg, u64 at)
 {
 	int err = weir_instance_lock(d->inst);
 	u32 i;
@@ -116,7 +120,8 @@ WEIR_GLOBAL int weir_timerqueue_set(struct weir_timerqueue weir_mem *d weir_arg,
 	return err;
 }
 
-WEIR_GLOBAL int weir_timerqueue_clear(struct weir_timerqueue weir_mem *d weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_timerqueue_clear(struct weir_timerqueue weir_mem *d weir_arg,
+				      struct weir_task weir_mem *t weir_arg)
 {
 	int err;
 	u32 i;
@@ -135,7 +140,8 @@ WEIR_GLOBAL int weir_timerqueue_clear(struct weir_timerqueue weir_mem *d weir_ar
 	return 0;
 }
 
-WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue weir_mem *d, u64 now)
+WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue weir_mem *d,
+							 u64 now)
 {
 	struct weir_task weir_mem *t = 0;
 
@@ -151,8 +157,9 @@ WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue 
 	return t;
 }
 
-WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_timerqueue weir_mem *d, u64 now,
-							   struct weir_pipe weir_mem **in)
+WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_timerqueue weir_mem *d,
+								 u64 now,
+								 struct weir_pipe weir_mem **in)
 {
 	while (weir_loop) {
 		struct weir_task weir_mem *t = weir_timerqueue_pop(d, now);
@@ -185,8 +192,9 @@ static u32 timerqueue_beside(const struct weir_timerqueue weir_mem *d, u32 i)
 	return d->nr;
 }
 
-WEIR_FLAT u64 weir_timerqueue_after(struct weir_timerqueue weir_mem *d, struct weir_pipe weir_mem *pipe, u64 now, u64 bound,
-				   u32 *looked)
+WEIR_FLAT u64 weir_timerqueue_after(struct weir_timerqueue weir_mem *d,
+				    struct weir_pipe weir_mem *pipe, u64 now, u64 bound,
+				    u32 *looked)
 {
 	u64 first = 0;
 	u32 i = 0;

@@ -119,7 +119,8 @@ WEIR_FLAT int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u6
 }
 
 /* @bytes as given to weir_alloc(). */
-WEIR_GLOBAL int weir_free(struct weir_sched weir_mem *s weir_arg, void weir_mem *p weir_arg, u64 bytes)
+WEIR_GLOBAL int weir_free(struct weir_sched weir_mem *s weir_arg, void weir_mem *p weir_arg,
+			  u64 bytes)
 {
 	return weir_free_here(s, p, bytes);
 }
@@ -131,7 +132,8 @@ struct block {
 };
 
 /* Memory that goes with the region, or earlier with weir_region_drop(). */
-void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, u64 bytes)
+void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r,
+				 u64 bytes)
 {
 	struct block weir_mem *b = weir_alloc(s, bytes + sizeof(struct block));
 	struct block weir_mem *first = r->first;
@@ -151,7 +153,8 @@ void weir_mem *weir_instance_alloc(struct weir_instance weir_mem *self, u64 byte
 	return weir_region_alloc(self->sched, &self->region, bytes);
 }
 
-void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, void weir_mem *p)
+void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r,
+		      void weir_mem *p)
 {
 	struct block weir_mem *b = (struct block weir_mem *)p - 1;
 
@@ -166,7 +169,8 @@ void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem
 	weir_free(s, b, b->bytes);
 }
 
-WEIR_GLOBAL int weir_region_free(struct weir_sched weir_mem *s weir_arg, struct weir_region weir_mem *r weir_arg)
+WEIR_GLOBAL int weir_region_free(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_region weir_mem *r weir_arg)
 {
 	struct block weir_mem *b = r->first;
 

@@ -3,7 +3,8 @@
 #include "internal.h"
 
 /* The payload of a queued message of an own topic: @data's words, or none. */
-WEIR_GLOBAL int weir_msg_payload(struct weir_sched weir_mem *s weir_arg, struct weir_queued weir_mem *m weir_arg,
+WEIR_GLOBAL int weir_msg_payload(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_queued weir_mem *m weir_arg,
 				 const void weir_mem *data weir_arg)
 {
 	u32 words = s->topics[m->msg.topic & (WEIR_MAX_TOPICS - 1)].bytes / 8;
@@ -27,28 +28,39 @@ WEIR_FLAT void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_ms
 		weir_msg_payload(s, m, msg->data);
 }
 
-WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu, u64 value)
+WEIR_FLAT void weir_publish(struct weir_instance weir_mem *self, u32 topic,
+			    struct weir_task weir_mem *t, u32 cpu, u64 value)
 {
-	struct weir_msg msg = { .topic = weir_topic(self, topic), .cpu = cpu, .task = t, .value = value, .value2 = self->idx };
+	struct weir_msg msg = { .topic = weir_topic(self, topic),
+				.cpu = cpu,
+				.task = t,
+				.value = value,
+				.value2 = self->idx };
 
 	weir_msg_push(self->sched, &msg);
 }
 
-WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu,
-				 const void weir_mem *data)
+WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic,
+				 struct weir_task weir_mem *t, u32 cpu, const void weir_mem *data)
 {
-	struct weir_msg msg = { .topic = weir_topic(self, topic), .cpu = cpu, .task = t, .value2 = self->idx, .data = data };
+	struct weir_msg msg = { .topic = weir_topic(self, topic),
+				.cpu = cpu,
+				.task = t,
+				.value2 = self->idx,
+				.data = data };
 
 	weir_msg_push(self->sched, &msg);
 }
 
 /* At an exit that several CPUs share, one that may run the task only now can be idle. */
-WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg,
+				       struct weir_task weir_mem *t weir_arg)
 {
 	for (u32 i = 0; i < s->graph->nr_slots && weir_loop; i++) {
 		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
 
-		if (!pipe || pipe->change_kinds || pipe->nr_cpus < 2 || !weir_is_local(s, pipe->to) || weir_pipe_lock(pipe))
+		if (!pipe || pipe->change_kinds || pipe->nr_cpus < 2 ||
+		    !weir_is_local(s, pipe->to) || weir_pipe_lock(pipe))
 			continue;
 		if (weir_pipe_has(pipe, t))
 			weir_kick_later(pipe, t);
@@ -138,7 +150,8 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 	if (!ctx->followers)
 		weir_barrier(s);
 	while (ctx->followers < g->nr_slots && weir_loop) {
-		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[ctx->followers++].pipe);
+		struct weir_pipe weir_mem *pipe =
+			weir_load_acquire(&t->hooks[ctx->followers++].pipe);
 
 		if (!pipe || !(pipe->to->follows & bit) || !weir_is_local(s, pipe->to))
 			continue;
@@ -222,7 +235,8 @@ WEIR_FLAT int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *
 	return weir_class_answer(r, msg);
 }
 
-WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg, struct weir_msg *msg weir_arg_record)
+WEIR_GLOBAL int weir_request(struct weir_sched weir_mem *s weir_arg,
+			     struct weir_msg *msg weir_arg_record)
 {
 	return weir_request_here(s, msg);
 }
@@ -289,7 +303,8 @@ static int sound_topic(const struct weir_class_topic weir_mem *topic)
 	return topic->uuid && !(topic->bytes & 7) && topic->bytes <= 8 * WEIR_PAYLOAD_WORDS;
 }
 
-int weir_topic_register(struct weir_sched weir_mem *s, const struct weir_class_topic weir_mem *topic)
+int weir_topic_register(struct weir_sched weir_mem *s,
+			const struct weir_class_topic weir_mem *topic)
 {
 	int id;
 
@@ -311,7 +326,8 @@ int weir_topic_check(struct weir_sched weir_mem *s, u32 topic, u64 uuid, u32 ver
 
 	if (!present)
 		return -WEIR_ENOENT;
-	return present == uuid && weir_load(&s->topics[topic].version) == version ? 0 : -WEIR_EPROTO;
+	return present == uuid && weir_load(&s->topics[topic].version) == version ? 0
+										  : -WEIR_EPROTO;
 }
 
 int weir_topic_for_users(struct weir_sched weir_mem *s, u32 topic)
@@ -366,7 +382,8 @@ int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic)
 {
 	int err = 0;
 
-	if (topic >= WEIR_MAX_TOPICS || topic < WEIR_NR_STD_TOPICS || !weir_load(&s->topics[topic].uuid))
+	if (topic >= WEIR_MAX_TOPICS || topic < WEIR_NR_STD_TOPICS ||
+	    !weir_load(&s->topics[topic].uuid))
 		return -WEIR_ENOENT;
 	if (lock_topics(s))
 		return -WEIR_EAGAIN;
@@ -396,7 +413,8 @@ static u64 placed(const struct weir_instance weir_mem *inst, u64 bits)
 	return out;
 }
 
-WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg)
+WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_instance weir_mem *inst weir_arg)
 {
 	const struct weir_class weir_mem *class = &s->classes[inst->class];
 	int err = 0;
@@ -425,7 +443,8 @@ WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg, struct 
 	return 0;
 }
 
-WEIR_GLOBAL int weir_topics_unbind(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg)
+WEIR_GLOBAL int weir_topics_unbind(struct weir_sched weir_mem *s weir_arg,
+				   struct weir_instance weir_mem *inst weir_arg)
 {
 	for (u32 k = 0; k < weir_limit(WEIR_MAX_OWN) && weir_loop; k++) {
 		u32 topic = inst->topics[k] & (WEIR_MAX_TOPICS - 1);

@@ -11,7 +11,8 @@
 			return __LINE__; \
 	} while (0)
 
-static int is_out_of(const struct weir_pipe weir_mem *pipe, const struct weir_instance weir_mem *inst)
+static int is_out_of(const struct weir_pipe weir_mem *pipe,
+		     const struct weir_instance weir_mem *inst)
 {
 	return pipe->from == inst;
 }
@@ -22,7 +23,7 @@ static int check_keyed(const struct weir_pipe weir_mem *pipe)
 	struct weir_task weir_mem *t;
 	u32 roots = 0;
 
-	weir_for_task(t, pipe) {
+	weir_for_task (t, pipe) {
 		struct weir_hook weir_mem *h = &t->hooks[pipe->slot];
 
 		REQUIRE(!h->next || h->key <= h->next->hooks[pipe->slot].key);
@@ -44,7 +45,7 @@ static int check_pipe(const struct weir_pipe weir_mem *pipe)
 	u32 n = 0;
 
 	REQUIRE(!pipe->lock);
-	weir_for_task(t, pipe) {
+	weir_for_task (t, pipe) {
 		REQUIRE(t->hooks[pipe->slot].pipe == pipe);
 		REQUIRE(t->hooks[pipe->slot].prev == prev);
 		/* Only tasks that may run are in pipes. */
@@ -99,7 +100,8 @@ int weir_check(struct weir_sched weir_mem *s)
 			entered += g->pipes[i].nr;
 	}
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
-		struct weir_task weir_mem *t = &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
+		struct weir_task weir_mem *t =
+			&s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
 
 		if (t->state == WEIR_FREE)
 			continue;

@@ -5,7 +5,8 @@
 #define PRIV_BYTES (WEIR_MAX_CHUNKS * sizeof(void *))
 
 /* Private data for the tasks that exist; 0 or -WEIR_ENOMEM with nothing left behind but the region's. */
-WEIR_GLOBAL int weir_instance_priv(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg)
+WEIR_GLOBAL int weir_instance_priv(struct weir_sched weir_mem *s weir_arg,
+				   struct weir_instance weir_mem *inst weir_arg)
 {
 	if (!inst->per_task || inst->priv)
 		return 0;
@@ -20,7 +21,8 @@ WEIR_GLOBAL int weir_instance_priv(struct weir_sched weir_mem *s weir_arg, struc
 	return 0;
 }
 
-WEIR_GLOBAL int weir_instance_priv_free(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg)
+WEIR_GLOBAL int weir_instance_priv_free(struct weir_sched weir_mem *s weir_arg,
+					struct weir_instance weir_mem *inst weir_arg)
 {
 	if (!inst->priv)
 		return 0;
@@ -31,8 +33,8 @@ WEIR_GLOBAL int weir_instance_priv_free(struct weir_sched weir_mem *s weir_arg, 
 	return 0;
 }
 
-struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
-						 u32 class, u32 idx)
+struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s,
+						 struct weir_graph weir_mem *g, u32 class, u32 idx)
 {
 	struct weir_instance weir_mem *inst;
 
@@ -48,7 +50,8 @@ struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s, 
 	return inst;
 }
 
-WEIR_GLOBAL int weir_instance_params(struct weir_instance weir_mem *inst weir_arg, const u64 weir_mem *params weir_arg)
+WEIR_GLOBAL int weir_instance_params(struct weir_instance weir_mem *inst weir_arg,
+				     const u64 weir_mem *params weir_arg)
 {
 	struct weir_class weir_mem *class = &inst->sched->classes[inst->class];
 
@@ -57,7 +60,8 @@ WEIR_GLOBAL int weir_instance_params(struct weir_instance weir_mem *inst weir_ar
 	return 0;
 }
 
-WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
+WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg,
+				 const struct weir_plan weir_mem *plan weir_arg,
 				 struct weir_graph weir_mem *g weir_arg)
 {
 	struct weir_cpumask weir_mem *masks;
@@ -71,7 +75,8 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg, const s
 		const struct weir_plan_pipe weir_mem *pp = &plan->pipes[i];
 		struct weir_pipe weir_mem *p = &g->pipes[i];
 
-		if (pp->slot >= plan->nr_slots || pp->mask >= plan->nr_masks || pp->to >= plan->nr_instances)
+		if (pp->slot >= plan->nr_slots || pp->mask >= plan->nr_masks ||
+		    pp->to >= plan->nr_instances)
 			return -WEIR_EINVAL;
 		p->idx = i;
 		p->slot = pp->slot;
@@ -99,8 +104,10 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg, const s
 }
 
 /* Link the in- and out-pipes of one instance. */
-WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
-			  struct weir_graph weir_mem *g weir_arg, struct weir_instance weir_mem *inst weir_arg,
+WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
+			  const struct weir_plan weir_mem *plan weir_arg,
+			  struct weir_graph weir_mem *g weir_arg,
+			  struct weir_instance weir_mem *inst weir_arg,
 			  const struct weir_plan_instance weir_mem *pi weir_arg)
 {
 	u32 i;
@@ -135,7 +142,8 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg, const struct w
 	return 0;
 }
 
-WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
+WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
+				     const struct weir_plan weir_mem *plan weir_arg,
 				     struct weir_graph weir_mem *g weir_arg)
 {
 	int err;
@@ -190,7 +198,8 @@ static void cpus_from_plan(struct weir_sched weir_mem *s, const struct weir_plan
 }
 
 /* Make a complete graph of the zeroed @g, which weir_graph_free() frees, also after an error. */
-WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
+WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg,
+				 const struct weir_plan weir_mem *plan weir_arg,
 				 struct weir_graph weir_mem *g weir_arg)
 {
 	u32 nr_lists = 0;
@@ -206,7 +215,8 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg, const s
 	g->nr_slots = plan->nr_slots;
 	g->nr_cpus = plan->nr_cpus;
 	if (weir_distributed(s)) {
-		g->remote_subs = weir_region_alloc(s, &g->region, (s->nr_domains - 1) * sizeof(g->subs));
+		g->remote_subs =
+			weir_region_alloc(s, &g->region, (s->nr_domains - 1) * sizeof(g->subs));
 		if (!g->remote_subs)
 			return -WEIR_ENOMEM;
 	}
@@ -235,7 +245,8 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg, const s
 	return err ? err : weir_graph_subscribe(s, g);
 }
 
-WEIR_GLOBAL int weir_instance_free(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+WEIR_GLOBAL int weir_instance_free(struct weir_sched weir_mem *s weir_arg,
+				   struct weir_graph weir_mem *g weir_arg,
 				   struct weir_instance weir_mem *inst weir_arg)
 {
 	weir_topics_unbind(s, inst);
@@ -245,7 +256,8 @@ WEIR_GLOBAL int weir_instance_free(struct weir_sched weir_mem *s weir_arg, struc
 	return 0;
 }
 
-WEIR_GLOBAL int weir_graph_free(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg)
+WEIR_GLOBAL int weir_graph_free(struct weir_sched weir_mem *s weir_arg,
+				struct weir_graph weir_mem *g weir_arg)
 {
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
 		weir_class_destroy(g->instances[i]);

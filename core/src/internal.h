@@ -8,7 +8,8 @@
 #include <weir/stack.h>
 
 /* state.c */
-#define WEIR_FIRST_MSGS 4u /* there from the beginning, so that a call always has room for its own */
+#define WEIR_FIRST_MSGS \
+	4u /* there from the beginning, so that a call always has room for its own */
 int weir_msgs_room(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 void weir_op_add(struct weir_ctx weir_mem *ctx, u32 kind, u32 object, u32 n);
 
@@ -56,13 +57,15 @@ WEIR_INLINE void weir_assert_locked(const struct weir_pipe weir_mem *pipe)
 		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
 		u32 n = ctx->nr_held;
 
-		weir_assert(weir_load(&pipe->sched->writer) || (n && ctx->held[n - 1] == pipe->slot) ||
+		weir_assert(weir_load(&pipe->sched->writer) ||
+			    (n && ctx->held[n - 1] == pipe->slot) ||
 			    (n > 1 && ctx->held[0] == pipe->slot));
 	}
 }
 
 /* The membership of @t at the depth of @pipe. */
-WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem *pipe,
+						 struct weir_task weir_mem *t)
 {
 	return &t->hooks[pipe->slot];
 }
@@ -83,15 +86,17 @@ u32 weir_kick_target(struct weir_sched weir_mem *s, struct weir_task weir_mem *t
 u64 weir_alloc_here(struct weir_sched weir_mem *s, u64 bytes);
 int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
 void weir_copy_here(void weir_mem *to, const void weir_mem *from, u64 bytes);
-void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, u64 bytes);
-void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r, void weir_mem *p);
+void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r,
+				 u64 bytes);
+void weir_region_drop(struct weir_sched weir_mem *s, struct weir_region weir_mem *r,
+		      void weir_mem *p);
 int weir_region_free(struct weir_sched weir_mem *s, struct weir_region weir_mem *r);
 
 /* keyed.c: the treap and list of a keyed pipe; the pipe's lock is held. */
 int weir_keyed_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
 int weir_keyed_insert_first(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
 int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
-			     struct weir_task weir_mem *after);
+			    struct weir_task weir_mem *after);
 int weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
 /* pipe.c: link the tasks that came while the lock was taken; it is held. */
@@ -115,11 +120,13 @@ void weir_start_over(struct weir_pipe weir_mem *pipe);
 /* task.c */
 int weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie);
-int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots, struct weir_hook weir_mem *weir_mem *hooks);
+int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots,
+			struct weir_hook weir_mem *weir_mem *hooks);
 
 /* broker.c */
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
-int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg); /* weir_request() without a frame */
+/* weir_request() without a frame */
+int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg);
 /* The topics of an instance get places in the table, and give them back. */
 int weir_topics_bind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
@@ -129,8 +136,8 @@ int weir_followed(struct weir_sched weir_mem *s, int err);
 int weir_delivered(struct weir_sched weir_mem *s);
 
 /* A message into another place, field by field: either may be of the arena or of the caller's, which are two kinds of memory. */
-#define weir_set_msg(to, from)                \
-	do {                                  \
+#define weir_set_msg(to, from)                 \
+	do {                                   \
 		(to)->topic = (from)->topic;   \
 		(to)->cpu = (from)->cpu;       \
 		(to)->task = (from)->task;     \
@@ -150,26 +157,28 @@ int weir_remote_receive(struct weir_sched weir_mem *s);
 int weir_remote_flush(struct weir_sched weir_mem *s);
 #else
 #define weir_domains_init(s, plan) 0
-#define weir_remote_send(s, msg) ((void)0)
-#define weir_remote_receive(s) ((void)0)
-#define weir_remote_flush(s) ((void)0)
+#define weir_remote_send(s, msg)   ((void)0)
+#define weir_remote_receive(s)	   ((void)0)
+#define weir_remote_flush(s)	   ((void)0)
 #endif
 
 /* Whether the calling CPU acts for the domain in whose memory @inst stands. */
-WEIR_INLINE int weir_is_local(struct weir_sched weir_mem *s, const struct weir_instance weir_mem *inst)
+WEIR_INLINE int weir_is_local(struct weir_sched weir_mem *s,
+			      const struct weir_instance weir_mem *inst)
 {
 	return !weir_distributed(s) || inst->domain == weir_ctx(s)->domain;
 }
 
 /* graph.c */
-int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g);
+int weir_graph_build(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+		     struct weir_graph weir_mem *g);
 int weir_instance_params(struct weir_instance weir_mem *inst, const u64 weir_mem *params);
 int weir_graph_subscribe(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
 int weir_graph_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
-struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
-						 u32 class, u32 idx);
+struct weir_instance weir_mem *weir_instance_new(struct weir_sched weir_mem *s,
+						 struct weir_graph weir_mem *g, u32 class, u32 idx);
 int weir_instance_free(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g,
-			struct weir_instance weir_mem *inst);
+		       struct weir_instance weir_mem *inst);
 int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 int weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 
@@ -179,7 +188,8 @@ int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
  * Let changes run through the graph and deliver messages until both are at rest. First, @pipe (null: none) gets
  * @add (null: nothing) at its tail and its receiver handles it, under one lock. No pipe lock is held here.
  */
-int weir_drain(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *add);
+int weir_drain(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
+	       struct weir_task weir_mem *add);
 void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 
 /* swap.c */
@@ -200,7 +210,8 @@ WEIR_INLINE u32 weir_topic_case(const struct weir_instance weir_mem *i, u32 topi
 int weir_class_construct(struct weir_instance weir_mem *i);
 int weir_class_update(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in);
 int weir_class_on(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg);
-int weir_class_follow(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg, struct weir_pipe weir_mem *in);
+int weir_class_follow(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg,
+		      struct weir_pipe weir_mem *in);
 int weir_class_answer(struct weir_instance weir_mem *i, struct weir_msg *msg);
 int weir_class_idle(struct weir_instance weir_mem *i, u32 cpu);
 int weir_class_timer(struct weir_instance weir_mem *i);

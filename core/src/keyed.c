@@ -76,7 +76,8 @@ static void attach(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 }
 
 /* Descend to a leaf; equal keys count as smaller than @key if @behind, else as greater. */
-static void insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key, int behind)
+static void insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
+		   int behind)
 {
 	struct weir_task weir_mem *up = 0, *pred = 0, *at = pipe->root;
 	u32 steps = 0;
@@ -102,32 +103,37 @@ static void insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t
 	weir_op(pipe->sched, WEIR_OP_ADD, pipe->idx, steps);
 }
 
-WEIR_GLOBAL int weir_keyed_insert(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg, u64 key)
+WEIR_GLOBAL int weir_keyed_insert(struct weir_pipe weir_mem *pipe weir_arg,
+				  struct weir_task weir_mem *t weir_arg, u64 key)
 {
 	insert(pipe, t, key, 1);
 	return 0;
 }
 
-WEIR_GLOBAL int weir_keyed_insert_first(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg, u64 key)
+WEIR_GLOBAL int weir_keyed_insert_first(struct weir_pipe weir_mem *pipe weir_arg,
+					struct weir_task weir_mem *t weir_arg, u64 key)
 {
 	insert(pipe, t, key, 0);
 	return 0;
 }
 
 /* Directly behind @after, whose key is @key. */
-WEIR_GLOBAL int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg, u64 key,
-				      struct weir_task weir_mem *after weir_arg)
+WEIR_GLOBAL int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe weir_arg,
+					struct weir_task weir_mem *t weir_arg, u64 key,
+					struct weir_task weir_mem *after weir_arg)
 {
 	struct weir_task weir_mem *up = after;
 
 	if (weir_hook(pipe, after)->right)
-		up = weir_hook(pipe, after)->next; /* leftmost of the right subtree: has no left child */
+		/* leftmost of the right subtree: has no left child */
+		up = weir_hook(pipe, after)->next;
 	attach(pipe, t, key, up, after);
 	weir_op(pipe->sched, WEIR_OP_ADD, pipe->idx, 1);
 	return 0;
 }
 
-WEIR_GLOBAL int weir_keyed_remove(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_keyed_remove(struct weir_pipe weir_mem *pipe weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 	struct weir_task weir_mem *child;

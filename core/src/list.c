@@ -4,7 +4,7 @@
 
 /* Behind @after, or first if that is null. */
 WEIR_FLAT void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
-		    struct weir_task weir_mem *after)
+			      struct weir_task weir_mem *after)
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 

@@ -37,7 +37,8 @@ WEIR_GLOBAL int weir_log_room(struct weir_pipe weir_mem *pipe weir_arg)
 
 	if (log_compact(pipe))
 		return 0;
-	log = (struct weir_change weir_mem *)weir_alloc_here(pipe->sched, cap * sizeof(struct weir_change));
+	log = (struct weir_change weir_mem *)weir_alloc_here(pipe->sched,
+							     cap * sizeof(struct weir_change));
 	if (!log)
 		return -WEIR_ENOMEM;
 	for (u32 i = 0; i < pipe->nr_log && weir_loop; i++) {
@@ -58,7 +59,8 @@ WEIR_FLAT static void wake_receiver(struct weir_pipe weir_mem *pipe, struct weir
 		weir_store(&pipe->news, 1);
 	if (pipe->pending) {
 		/* Another CPU is to carry the change on, and may have stopped. */
-		if (!pipe->postponed && !pipe->sched->exclusive && pipe->pending != weir_ctx(pipe->sched)->cpu + 1)
+		if (!pipe->postponed && !pipe->sched->exclusive &&
+		    pipe->pending != weir_ctx(pipe->sched)->cpu + 1)
 			weir_pipe_news(pipe, t);
 		return;
 	}
@@ -68,7 +70,8 @@ WEIR_FLAT static void wake_receiver(struct weir_pipe weir_mem *pipe, struct weir
 }
 
 /* Record a change for the receiver. A record that finds no memory makes the next update a rebuild. */
-WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u32 kind)
+WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+				 u32 kind)
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
@@ -77,7 +80,8 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 		struct weir_change weir_mem *c = &pipe->log[h->change - 1];
 
 		if (kind != WEIR_REMOVED)
-			return; /* the receiver reads the place when it handles the pending record */
+			/* the receiver reads the place when it handles the pending record */
+			return;
 		h->change = 0;
 		if (c->kind == WEIR_ADDED) {
 			c->kind = WEIR_VOID;
@@ -140,7 +144,7 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 	weir_assert_locked(pipe);
 	weir_pipe_consume(pipe);
 	pipe->rebuild = 0;
-	weir_for_task(t, pipe) {
+	weir_for_task (t, pipe) {
 		/* One that a CPU without a turn holds up holds up no other. */
 		if (weir_task_withdraw(pipe->sched, t, pipe->slot + 1))
 			err = -WEIR_EAGAIN;
@@ -285,7 +289,8 @@ WEIR_GLOBAL int weir_inbox_open(struct weir_pipe weir_mem *pipe weir_arg)
 }
 
 /* The lock is held: @t, which is in the inbox, is in the pipe no more. O(tasks in the inbox). */
-WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg,
+				struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_task weir_mem *at = inbox_reverse(pipe, inbox_take(pipe));
 
@@ -428,8 +433,8 @@ WEIR_FLAT static int membership(struct weir_pipe weir_mem *pipe, struct weir_tas
 }
 
 /* List pipes: add behind @after or, if @move, put a member there. The lock is held. */
-WEIR_FLAT static int place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, struct weir_task weir_mem *after,
-		 int move)
+WEIR_FLAT static int place(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+			   struct weir_task weir_mem *after, int move)
 {
 	int member = membership(pipe, t);
 
@@ -453,7 +458,8 @@ WEIR_FLAT static int place(struct weir_pipe weir_mem *pipe, struct weir_task wei
 	return 0;
 }
 
-WEIR_GLOBAL int weir_pipe_append(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_pipe_append(struct weir_pipe weir_mem *pipe weir_arg,
+				 struct weir_task weir_mem *t weir_arg)
 {
 	int err = weir_pipe_lock(pipe);
 
@@ -464,18 +470,21 @@ WEIR_GLOBAL int weir_pipe_append(struct weir_pipe weir_mem *pipe weir_arg, struc
 	return err;
 }
 
-WEIR_GLOBAL int weir_pipe_append_locked(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_pipe_append_locked(struct weir_pipe weir_mem *pipe weir_arg,
+					struct weir_task weir_mem *t weir_arg)
 {
 	return place(pipe, t, pipe->tail, 0);
 }
 
-WEIR_GLOBAL int weir_pipe_take(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_pipe_take(struct weir_pipe weir_mem *pipe weir_arg,
+			       struct weir_task weir_mem *t weir_arg)
 {
 	unlink_member(pipe, t);
 	return 0;
 }
 
-WEIR_GLOBAL int weir_pipe_prepend(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_pipe_prepend(struct weir_pipe weir_mem *pipe weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
 {
 	int err = weir_pipe_lock(pipe);
 
@@ -486,7 +495,8 @@ WEIR_GLOBAL int weir_pipe_prepend(struct weir_pipe weir_mem *pipe weir_arg, stru
 	return err;
 }
 
-WEIR_GLOBAL int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg,
+WEIR_GLOBAL int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe weir_arg,
+				       struct weir_task weir_mem *t weir_arg,
 				       struct weir_task weir_mem *after weir_arg)
 {
 	int err = weir_pipe_lock(pipe);
@@ -499,7 +509,8 @@ WEIR_GLOBAL int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe weir_arg,
 }
 
 /* The nearest task before @t in @in that is in @pipe and has no pending change, or null. */
-static struct weir_task weir_mem *settled_before(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+static struct weir_task weir_mem *settled_before(const struct weir_pipe weir_mem *pipe,
+						 struct weir_task weir_mem *t,
 						 const struct weir_pipe weir_mem *in)
 {
 	struct weir_task weir_mem *at = weir_pipe_prev(in, t);
@@ -515,7 +526,8 @@ static struct weir_task weir_mem *settled_before(const struct weir_pipe weir_mem
  * What @t is to stand behind if @pipe holds tasks of other in-pipes too: as late as the order of its own
  * in-pipe lets it, so that it does not pass what came earlier from elsewhere.
  */
-static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem *pipe,
+						struct weir_task weir_mem *t,
 						const struct weir_pipe weir_mem *in)
 {
 	struct weir_task weir_mem *at = weir_pipe_next(in, t);
@@ -535,7 +547,8 @@ static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem 
  * Members without a pending change stand in @pipe as in @in. Putting the task behind the nearest such
  * member keeps that true, whatever changes are still to come.
  */
-WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg,
+WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg,
+				 struct weir_task weir_mem *t weir_arg,
 				 struct weir_pipe weir_mem *in weir_arg)
 {
 	struct weir_task weir_mem *after;
@@ -556,8 +569,8 @@ WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg, struc
 	return err;
 }
 
-WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
-			struct weir_pipe weir_mem *in)
+WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+				  u64 key, struct weir_pipe weir_mem *in)
 {
 	struct weir_task weir_mem *after = 0;
 	int member = membership(pipe, t);
@@ -573,7 +586,8 @@ WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_t
 	if (!last) {
 		after = weir_pipe_prev(in, t);
 		while (after && weir_loop) {
-			if (!weir_hook(in, after)->change && is_linked(pipe, after) && weir_hook(pipe, after)->key == key)
+			if (!weir_hook(in, after)->change && is_linked(pipe, after) &&
+			    weir_hook(pipe, after)->key == key)
 				break;
 			after = weir_pipe_prev(in, after);
 		}
@@ -592,7 +606,8 @@ WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_t
 	return 0;
 }
 
-WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg, u64 key)
+WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg,
+				 struct weir_task weir_mem *t weir_arg, u64 key)
 {
 	int err = weir_pipe_lock(pipe);
 
@@ -603,8 +618,9 @@ WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg, struc
 	return err;
 }
 
-WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg,
-					u64 key, struct weir_pipe weir_mem *in weir_arg)
+WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg,
+					struct weir_task weir_mem *t weir_arg, u64 key,
+					struct weir_pipe weir_mem *in weir_arg)
 {
 	int err = weir_pipe_lock(pipe);
 
@@ -640,8 +656,8 @@ WEIR_FLAT static int withdraw(struct weir_sched weir_mem *s, struct weir_task we
 	return 0;
 }
 
-WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg,
-				   u32 slot)
+WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg,
+				   struct weir_task weir_mem *t weir_arg, u32 slot)
 {
 	int err = withdraw(s, t, slot);
 
@@ -651,7 +667,8 @@ WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg, struc
 	return err;
 }
 
-WEIR_GLOBAL int weir_pipe_remove(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_pipe_remove(struct weir_pipe weir_mem *pipe weir_arg,
+				 struct weir_task weir_mem *t weir_arg)
 {
 	return weir_pipe_has(pipe, t) ? withdraw(pipe->sched, t, pipe->slot) : 0;
 }

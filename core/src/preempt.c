@@ -20,8 +20,11 @@ WEIR_FLAT int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task 
 	/* Pairs with the fence in weir_pick(): either we see the idle CPU, or it sees @t in the pipe. */
 	weir_barrier(pipe->sched);
 	if (pipe->nr_cpus && any_idle(pipe)) {
-		struct weir_msg msg = { .topic = WEIR_TOPIC_KICK, .cpu = WEIR_NO_CPU, .task = t,
-					.value = pipe->idx, .value2 = pipe->to->idx };
+		struct weir_msg msg = { .topic = WEIR_TOPIC_KICK,
+					.cpu = WEIR_NO_CPU,
+					.task = t,
+					.value = pipe->idx,
+					.value2 = pipe->to->idx };
 
 		weir_msg_push(pipe->sched, &msg);
 	}
@@ -32,7 +35,8 @@ WEIR_FLAT int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task 
  * The same at the far end of a chain of calls, where no frame is left to make room for the message: without any, the next CPU
  * that lets go of the pipe's lock sends it.
  */
-WEIR_GLOBAL int weir_pipe_news(struct weir_pipe weir_mem *pipe weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_pipe_news(struct weir_pipe weir_mem *pipe weir_arg,
+			       struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
 	struct weir_msg weir_mem *m;
@@ -66,7 +70,8 @@ static u32 first_idle(const struct weir_pipe weir_mem *pipe)
 	return WEIR_NO_CPU;
 }
 
-WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 idx)
+WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_task weir_mem *t weir_arg, u32 idx)
 {
 	struct weir_pipe weir_mem *pipe = &s->graph->pipes[idx];
 	u32 cpu = pipe->cpu;
@@ -93,8 +98,8 @@ WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg, struct 
  * The CPU behind @pipe, allowed by @mask, that runs the task least urgent of those less urgent than @key; none if one is idle.
  * One that chooses and has not yet been asked to give way runs the least urgent of all: nothing.
  */
-WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg, const struct weir_cpumask weir_mem *mask weir_arg,
-				  u64 key)
+WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg,
+				  const struct weir_cpumask weir_mem *mask weir_arg, u64 key)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 worst = WEIR_NO_CPU;
@@ -125,7 +130,8 @@ WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg, cons
 	return worst;
 }
 
-WEIR_GLOBAL int weir_preempt(struct weir_instance weir_mem *self weir_arg, struct weir_pipe weir_mem *pipe weir_arg,
+WEIR_GLOBAL int weir_preempt(struct weir_instance weir_mem *self weir_arg,
+			     struct weir_pipe weir_mem *pipe weir_arg,
 			     struct weir_task weir_mem *t weir_arg, u64 key)
 {
 	struct weir_sched weir_mem *s = self->sched;
@@ -154,7 +160,8 @@ void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe we
 	u32 cpu = weir_load(&t->cpu);
 	u64 first = WEIR_KEY_NONE;
 
-	if (cpu >= s->nr_cpus || !weir_mask_test(pipe->cpus, cpu) || weir_load(&s->cpus[cpu].curr) != t)
+	if (cpu >= s->nr_cpus || !weir_mask_test(pipe->cpus, cpu) ||
+	    weir_load(&s->cpus[cpu].curr) != t)
 		return;
 	weir_store(&t->key, key);
 	weir_store(&s->cpus[cpu].curr_key, key);

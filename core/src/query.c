@@ -2,7 +2,8 @@
 /* What components ask about tasks, CPUs and pipes, and what they report for the cost models. */
 #include "internal.h"
 
-struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self, const struct weir_task weir_mem *t)
+struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self,
+				       const struct weir_task weir_mem *t)
 {
 	u32 nr = self->sched->graph->nr_slots;
 
@@ -16,7 +17,8 @@ struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self
 }
 
 /* All out-pipes of an instance have the same depth, so one hook is enough to look at. */
-struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self, const struct weir_task weir_mem *t)
+struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self,
+				       const struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *pipe;
 
@@ -26,8 +28,8 @@ struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self
 	return pipe && pipe->from == self ? pipe : 0;
 }
 
-WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-			 struct weir_pipe weir_mem *to)
+WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in,
+			 struct weir_task weir_mem *t, struct weir_pipe weir_mem *to)
 {
 	struct weir_pipe weir_mem *now = weir_out_of(self, t);
 	int err = 0;
@@ -57,7 +59,8 @@ struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *sel
 	return 0;
 }
 
-WEIR_GLOBAL int weir_port_map(struct weir_instance weir_mem *self weir_arg, struct weir_port_map weir_mem *map weir_arg)
+WEIR_GLOBAL int weir_port_map(struct weir_instance weir_mem *self weir_arg,
+			      struct weir_port_map weir_mem *map weir_arg)
 {
 	u32 i;
 
@@ -83,28 +86,32 @@ WEIR_GLOBAL int weir_port_map(struct weir_instance weir_mem *self weir_arg, stru
 	return 0;
 }
 
-WEIR_GLOBAL u64 weir_property(struct weir_sched weir_mem *s weir_arg, u32 topic, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL u64 weir_property(struct weir_sched weir_mem *s weir_arg, u32 topic,
+			      struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg msg = { .topic = topic, .task = t };
 
 	return weir_request_here(s, &msg) ? 0 : msg.value;
 }
 
-WEIR_GLOBAL u64 weir_affinity_at(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL u64 weir_affinity_at(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
 
 	return weir_request_here(s, &msg) ? 0 : (u64)msg.mask;
 }
 
-WEIR_GLOBAL int weir_pipe_allows(const struct weir_pipe weir_mem *pipe weir_arg, const struct weir_cpumask weir_mem *mask weir_arg)
+WEIR_GLOBAL int weir_pipe_allows(const struct weir_pipe weir_mem *pipe weir_arg,
+				 const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 
 	if (pipe->nr_cpus == 0)
 		return 0;
 	if (pipe->nr_cpus == 1)
-		return weir_load(&s->cpus[pipe->cpu].online) && (!mask || weir_mask_test(mask, pipe->cpu));
+		return weir_load(&s->cpus[pipe->cpu].online) &&
+		       (!mask || weir_mask_test(mask, pipe->cpu));
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
 		u64 bits = pipe->cpus->word[w] & (mask ? weir_load(&mask->word[w]) : ~0ull);
 
@@ -142,7 +149,8 @@ static u32 weir_runs(const struct weir_cpu weir_mem *cpu)
 	return weir_load(&cpu->curr) != 0;
 }
 
-WEIR_GLOBAL u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe weir_arg, u32 *idle weir_arg_record)
+WEIR_GLOBAL u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe weir_arg,
+			       u32 *idle weir_arg_record)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 busy = 0;
@@ -198,7 +206,8 @@ WEIR_GLOBAL u64 weir_nearest_of(struct weir_sched weir_mem *s weir_arg, u32 last
 	return best;
 }
 
-WEIR_GLOBAL u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg, const struct weir_task weir_mem *t weir_arg,
+WEIR_GLOBAL u32 weir_idle_near(const struct weir_pipe weir_mem *pipe weir_arg,
+			       const struct weir_task weir_mem *t weir_arg,
 			       const struct weir_cpumask weir_mem *mask weir_arg)
 {
 	struct weir_sched weir_mem *s = pipe->sched;

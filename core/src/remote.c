@@ -48,7 +48,8 @@ static u64 payload(const struct weir_sched weir_mem *s, const struct weir_msg *m
 	return msg->mask ? weir_payload_bytes(s, msg->topic) : 0;
 }
 
-static int put(struct weir_sched weir_mem *s, struct weir_remote_queue weir_mem *queue, const struct weir_msg *msg)
+static int put(struct weir_sched weir_mem *s, struct weir_remote_queue weir_mem *queue,
+	       const struct weir_msg *msg)
 {
 	u64 more = payload(s, msg), bytes = sizeof(struct weir_remote_msg) + more;
 	struct weir_remote_msg weir_mem *m = weir_alloc(s, bytes);
@@ -86,11 +87,13 @@ int weir_remote_send(struct weir_sched weir_mem *s, const struct weir_msg *msg)
 	if (!(s->graph->subscribed & bit))
 		return 0;
 	for (u32 d = 0; d < s->nr_domains; d++) {
-		const struct weir_subs weir_mem *subs = weir_subs_nth(s->graph, d * WEIR_MAX_TOPICS + msg->topic);
+		const struct weir_subs weir_mem *subs =
+			weir_subs_nth(s->graph, d * WEIR_MAX_TOPICS + msg->topic);
 
 		if (d == weir_ctx(s)->domain)
 			continue;
-		if (!subs->nr && !subs->nr_scoped && !(s->graph->followed & bit) && msg->topic != WEIR_TOPIC_EXIT)
+		if (!subs->nr && !subs->nr_scoped && !(s->graph->followed & bit) &&
+		    msg->topic != WEIR_TOPIC_EXIT)
 			continue;
 		if (put(s, &s->remote[d], msg))
 			weir_fetch_add(&s->lost_messages, 1);
@@ -162,7 +165,8 @@ int weir_remote_flush(struct weir_sched weir_mem *s)
 
 u64 weir_remote_sent(struct weir_sched weir_mem *s, u32 domain)
 {
-	return weir_distributed(s) && domain < s->nr_domains ? weir_load(&s->remote[domain].sent) : 0;
+	return weir_distributed(s) && domain < s->nr_domains ? weir_load(&s->remote[domain].sent)
+							     : 0;
 }
 
 #endif

@@ -95,7 +95,9 @@ void weir_start_over(struct weir_pipe weir_mem *pipe)
 /* A component failed. (A function of its own: its message would be part of the frame of all updates.) */
 WEIR_GLOBAL int weir_fault(struct weir_sched weir_mem *s weir_arg, u32 instance, int err)
 {
-	struct weir_msg fault = { .topic = WEIR_TOPIC_FAULT, .cpu = WEIR_NO_CPU, .value = (u64)-err,
+	struct weir_msg fault = { .topic = WEIR_TOPIC_FAULT,
+				  .cpu = WEIR_NO_CPU,
+				  .value = (u64)-err,
 				  .value2 = instance };
 
 	weir_fetch_add(&s->faults, 1);
@@ -131,7 +133,8 @@ static void put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
  * Take up one pipe, the given one or the first of the worklist: what enters enters. 1: the pipe is locked and has changes
  * that its receiver is to handle.
  */
-WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *pipe weir_arg)
+WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
+			   struct weir_pipe weir_mem *pipe weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	u32 still = 0;
@@ -183,7 +186,8 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg, struct weir_p
 }
 
 /* The receiver of the locked pipe has handled its changes, or not (@err). */
-WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *pipe weir_arg, int err)
+WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg,
+			     struct weir_pipe weir_mem *pipe weir_arg, int err)
 {
 	if (weir_distributed(s))
 		weir_ctx(s)->domain = weir_ctx(s)->back;
@@ -215,7 +219,9 @@ WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 	if (msg->topic >= WEIR_NR_STD_TOPICS) {
 		/* The queue may move while the message is delivered. */
 		weir_copy(ctx->payload, queued->payload, sizeof(ctx->payload));
-		msg->data = s->topics[msg->topic & (WEIR_MAX_TOPICS - 1)].bytes ? (const void weir_mem *)ctx->payload : 0;
+		msg->data = s->topics[msg->topic & (WEIR_MAX_TOPICS - 1)].bytes
+				    ? (const void weir_mem *)ctx->payload
+				    : 0;
 	}
 	ctx->delivery = 1;
 	return 0;
@@ -239,7 +245,8 @@ WEIR_FLAT void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_
  * turn of the loop leaves to the next is in memory: a verifier would walk through all updates and messages anew for
  * each combination of what it knows of variables.)
  */
-WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *pipe weir_arg,
+WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg,
+			   struct weir_pipe weir_mem *pipe weir_arg,
 			   struct weir_task weir_mem *add weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
@@ -283,8 +290,8 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg, struct weir_p
  * Publish a state change, if anybody cares; it is delivered when the call settles. (A function of its own, as
  * weir_fault().)
  */
-WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic, struct weir_task weir_mem *t weir_arg,
-			      u32 cpu)
+WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
+			      struct weir_task weir_mem *t weir_arg, u32 cpu)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
@@ -346,7 +353,8 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 }
 
 /* From @from on it may be chosen, once it is in a pipe. */
-WEIR_GLOBAL int weir_may_enter(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 from)
+WEIR_GLOBAL int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
+			       struct weir_task weir_mem *t weir_arg, u32 from)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	int err = weir_load(&t->torn) ? weir_task_withdraw(s, t, 0) : 0;
@@ -367,8 +375,8 @@ WEIR_GLOBAL int weir_may_enter(struct weir_sched weir_mem *s weir_arg, struct we
 	return 0;
 }
 
-WEIR_FLAT static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from,
-				      u32 topic)
+WEIR_FLAT static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu,
+				      struct weir_task weir_mem *t, u32 from, u32 topic)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err;
@@ -407,7 +415,8 @@ WEIR_FLAT int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct wei
  * Out of all pipes or off its CPU, into @to. A CPU that has claimed it and still takes it out of the pipes could take it out of
  * those that it meets again after us: the claim is revoked, and that CPU completes the block. 1: so it is; 0: it is done.
  */
-WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg, u32 to)
+WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg,
+			    struct weir_task weir_mem *t weir_arg, u32 to)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
@@ -415,7 +424,8 @@ WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg, struct weir_
 		u32 state = weir_load_acquire(&t->state);
 
 		if (state == WEIR_CLAIMED) {
-			if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED && to != WEIR_DEAD)
+			if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED &&
+			    to != WEIR_DEAD)
 				return 1;
 			continue;
 		}
@@ -424,7 +434,8 @@ WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg, struct weir_
 				continue;
 			break;
 		}
-		if (state == WEIR_REVOKED || state == WEIR_FREE || state == WEIR_DEAD || (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
+		if (state == WEIR_REVOKED || state == WEIR_FREE || state == WEIR_DEAD ||
+		    (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
 			return -WEIR_ESTATE;
 		if (weir_cas(&t->state, state, to) != state)
 			continue;
@@ -454,7 +465,8 @@ WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 }
 
 /* All recipients know that it ended. */
-WEIR_GLOBAL int weir_forget(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_forget(struct weir_sched weir_mem *s weir_arg,
+			    struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
 
@@ -490,8 +502,8 @@ WEIR_FLAT int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task
 /* --- the one question ---------------------------------------------------------------------------- */
 
 /* A shared exit may hold tasks that must not run on this CPU. */
-static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit, struct weir_task weir_mem *t,
-		   u32 cpu)
+static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit,
+		   struct weir_task weir_mem *t, u32 cpu)
 {
 	const struct weir_cpumask weir_mem *mask;
 
@@ -505,7 +517,8 @@ static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_me
  * @t, claimed at @exit, is what @cpu runs. That is told under the exit's lock: whoever puts a more urgent task there later
  * sees it (weir_preempt()).
  */
-static void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, struct weir_task weir_mem *t, u32 cpu)
+static void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
+		 struct weir_task weir_mem *t, u32 cpu)
 {
 	struct weir_cpu weir_mem *c = &s->cpus[cpu];
 
@@ -519,7 +532,8 @@ static void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
 }
 
 /* First task of the exit that this CPU wins. One atomic state change decides between CPUs. */
-WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
+WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
+			   struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t;
 
@@ -527,7 +541,7 @@ WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg, struct weir_p
 		return 0;
 	if (weir_load(&exit->inbox))
 		weir_inbox_open(exit);
-	weir_for_task(t, exit)
+	weir_for_task (t, exit)
 		if (may_run(s, exit, t, cpu) &&
 		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
 			break;
@@ -568,16 +582,19 @@ WEIR_FLAT static int pick_drain(struct weir_ctx weir_mem *ctx, struct weir_pipe 
 }
 
 /* The next postponed pipe, or the end of the search in this stage: nothing left to drain. */
-static int pick_catch_up(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, const struct weir_plan_cpu weir_mem *pc)
+static int pick_catch_up(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			 const struct weir_plan_cpu weir_mem *pc)
 {
 	if (ctx->pick_at >= pc->nr_postponed)
 		return PICK_OVER;
-	return pick_drain(ctx, &s->graph->pipes[s->graph->lists[pc->first_postponed + ctx->pick_at++]]);
+	return pick_drain(ctx,
+			  &s->graph->pipes[s->graph->lists[pc->first_postponed + ctx->pick_at++]]);
 }
 
 #define FEW_PIPES 8u /* in-pipes of an instance that are looked at for changes */
 
-WEIR_GLOBAL u64 weir_unfinished(struct weir_sched weir_mem *s weir_arg, const struct weir_pipe weir_mem *exit weir_arg)
+WEIR_GLOBAL u64 weir_unfinished(struct weir_sched weir_mem *s weir_arg,
+				const struct weir_pipe weir_mem *exit weir_arg)
 {
 	struct weir_instance weir_mem *inst = exit->from;
 
@@ -598,11 +615,13 @@ WEIR_GLOBAL u64 weir_unfinished(struct weir_sched weir_mem *s weir_arg, const st
 }
 
 /* A change on the way to the exit that nobody carries on, as far as can be seen. */
-static int pick_help(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, const struct weir_pipe weir_mem *exit)
+static int pick_help(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+		     const struct weir_pipe weir_mem *exit)
 {
 	struct weir_pipe weir_mem *pipe;
 
-	if (s->exclusive || weir_distributed(s) || ctx->pick_stage != PICK_AGAIN || ctx->helped >= s->graph->nr_slots)
+	if (s->exclusive || weir_distributed(s) || ctx->pick_stage != PICK_AGAIN ||
+	    ctx->helped >= s->graph->nr_slots)
 		return PICK_OVER;
 	pipe = (struct weir_pipe weir_mem *)weir_unfinished(s, exit);
 	if (!pipe)
@@ -668,9 +687,11 @@ WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	}
 	while (ctx->pick_stage != PICK_FETCH && weir_loop) {
 		if (pc->exit != WEIR_NONE) {
-			if (pick_catch_up(s, ctx, pc) || pick_help(s, ctx, &s->graph->pipes[pc->exit]))
+			if (pick_catch_up(s, ctx, pc) ||
+			    pick_help(s, ctx, &s->graph->pipes[pc->exit]))
 				return PICK_DRAIN;
-			ctx->picked = (struct weir_task weir_mem *)weir_claim(s, &s->graph->pipes[pc->exit], target);
+			ctx->picked = (struct weir_task
+				       weir_mem *)weir_claim(s, &s->graph->pipes[pc->exit], target);
 			if (ctx->picked)
 				return pick_found(s, ctx, target);
 		}
@@ -690,7 +711,8 @@ WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 }
 
 /* Calls an instance that may fetch work. */
-WEIR_FLAT static void pick_fetch(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
+WEIR_FLAT static void pick_fetch(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+				 u32 target)
 {
 	int got = weir_class_idle(ctx->puller, target);
 
@@ -730,7 +752,8 @@ WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u3
  * Claim @to for @cpu, if it stands at @exit and no task there that may run on this CPU is more urgent; 1: claimed. What arrived
  * earlier and is as urgent is passed over: that is what a hand-over is for.
  */
-WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg, struct weir_pipe weir_mem *exit weir_arg,
+WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_pipe weir_mem *exit weir_arg,
 				 struct weir_task weir_mem *to weir_arg, u32 cpu)
 {
 	struct weir_task weir_mem *t;
@@ -743,10 +766,12 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg, struct 
 	if (weir_pipe_has(exit, to) && may_run(s, exit, to, cpu)) {
 		u64 key = weir_load(&to->key);
 
-		weir_for_task(t, exit)
-			if (weir_load(&t->key) < key && weir_load(&t->state) == WEIR_SCHEDULABLE && may_run(s, exit, t, cpu))
+		weir_for_task (t, exit)
+			if (weir_load(&t->key) < key && weir_load(&t->state) == WEIR_SCHEDULABLE &&
+			    may_run(s, exit, t, cpu))
 				break;
-		claimed = !t && weir_cas(&to->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE;
+		claimed = !t &&
+			  weir_cas(&to->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE;
 		if (claimed)
 			hold(s, exit, to, cpu);
 	}
@@ -754,8 +779,8 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg, struct 
 	return claimed;
 }
 
-WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *from,
-			     struct weir_task weir_mem *to)
+WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu,
+			     struct weir_task weir_mem *from, struct weir_task weir_mem *to)
 {
 	struct weir_ctx weir_mem *ctx;
 	u32 exit;
@@ -820,7 +845,8 @@ WEIR_FLAT int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct w
 	return err;
 }
 
-WEIR_GLOBAL int weir_ask(struct weir_sched weir_mem *s weir_arg, u32 cpu, struct weir_msg *msg weir_arg_record)
+WEIR_GLOBAL int weir_ask(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+			 struct weir_msg *msg weir_arg_record)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err;

@@ -44,10 +44,12 @@ u64 weir_random(struct weir_sched weir_mem *s)
 }
 
 /* Room for one more message, or -WEIR_ENOMEM. */
-WEIR_GLOBAL int weir_msgs_room(struct weir_sched weir_mem *s weir_arg, struct weir_ctx weir_mem *ctx weir_arg)
+WEIR_GLOBAL int weir_msgs_room(struct weir_sched weir_mem *s weir_arg,
+			       struct weir_ctx weir_mem *ctx weir_arg)
 {
 	u32 cap = ctx->cap_msgs ? 2 * ctx->cap_msgs : WEIR_FIRST_MSGS;
-	struct weir_queued weir_mem *all = (struct weir_queued weir_mem *)weir_alloc_here(s, cap * sizeof(struct weir_queued));
+	struct weir_queued weir_mem *all =
+		(struct weir_queued weir_mem *)weir_alloc_here(s, cap * sizeof(struct weir_queued));
 
 	if (!all) {
 		weir_fetch_add(&s->lost_messages, 1);
@@ -91,7 +93,8 @@ static int cpus_init(struct weir_sched weir_mem *s)
 
 int weir_init(struct weir_sched weir_mem *s, const struct weir_config *config)
 {
-	if (!config->nr_cpus || config->nr_cpus > WEIR_MAX_CPUS || config->arena_bytes < sizeof(struct weir_sched))
+	if (!config->nr_cpus || config->nr_cpus > WEIR_MAX_CPUS ||
+	    config->arena_bytes < sizeof(struct weir_sched))
 		return -WEIR_EINVAL;
 	weir_budget_reset();
 	s->arena_bytes = config->arena_bytes;

@@ -9,7 +9,8 @@
 #include "internal.h"
 
 /* CPUs to which the out-pipes of @inst lead, into `reach`; returns their number. */
-WEIR_GLOBAL int weir_graph_reach(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+WEIR_GLOBAL int weir_graph_reach(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_graph weir_mem *g weir_arg,
 				 const struct weir_instance weir_mem *inst weir_arg)
 {
 	u32 nr = 0;
@@ -31,7 +32,8 @@ WEIR_GLOBAL int weir_graph_reach(struct weir_sched weir_mem *s weir_arg, struct 
  * Topics that @inst hears for its own CPUs only, into `scoped`; then these are in `reach`. What leads to all CPUs, or to none as
  * annotators and services do, hears every message. (In memory: a verifier would follow each loop over topics for each value that it knows.)
  */
-WEIR_GLOBAL int weir_graph_scoped(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+WEIR_GLOBAL int weir_graph_scoped(struct weir_sched weir_mem *s weir_arg,
+				  struct weir_graph weir_mem *g weir_arg,
 				  const struct weir_instance weir_mem *inst weir_arg)
 {
 	const struct weir_class weir_mem *class = &s->classes[inst->class];
@@ -42,13 +44,15 @@ WEIR_GLOBAL int weir_graph_scoped(struct weir_sched weir_mem *s weir_arg, struct
 	return 0;
 }
 
-static struct weir_subs weir_mem *subs_of(struct weir_graph weir_mem *g, const struct weir_instance weir_mem *inst, u32 topic)
+static struct weir_subs weir_mem *subs_of(struct weir_graph weir_mem *g,
+					  const struct weir_instance weir_mem *inst, u32 topic)
 {
 	return weir_subs_nth(g, inst->domain * WEIR_MAX_TOPICS + topic);
 }
 
 /* Count the subscriptions of one instance, and note what it answers. */
-WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
+				     struct weir_graph weir_mem *g weir_arg,
 				     struct weir_instance weir_mem *inst weir_arg)
 {
 	struct weir_class weir_mem *class = &s->classes[inst->class];
@@ -79,7 +83,8 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg, str
 }
 
 /* Add one instance to the lists of its topics: before the lists by CPU have their places to their lengths, then to the lists. */
-WEIR_GLOBAL int weir_subscribe_add(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+WEIR_GLOBAL int weir_subscribe_add(struct weir_sched weir_mem *s weir_arg,
+				   struct weir_graph weir_mem *g weir_arg,
 				   struct weir_instance weir_mem *inst weir_arg, u32 placed)
 {
 	u64 on = inst->on;
@@ -116,7 +121,8 @@ WEIR_GLOBAL int weir_subscribe_add(struct weir_sched weir_mem *s weir_arg, struc
  * Places in `sub_list` from the lengths of the lists; returns how many there are in all. begins[c + 1] is where the next entry of CPU c
  * goes; when all are there it is the end of c's part and the beginning of the next.
  */
-WEIR_GLOBAL int weir_subscribe_place(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg, u32 nr)
+WEIR_GLOBAL int weir_subscribe_place(struct weir_sched weir_mem *s weir_arg,
+				     struct weir_graph weir_mem *g weir_arg, u32 nr)
 {
 	u32 total = 0;
 
@@ -156,7 +162,8 @@ static int scopes_alloc(struct weir_sched weir_mem *s, struct weir_graph weir_me
 }
 
 /* Also after one instance was replaced. */
-WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg)
+WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
+				     struct weir_graph weir_mem *g weir_arg)
 {
 	u32 nr = (weir_distributed(s) ? s->nr_domains : 1) * WEIR_MAX_TOPICS;
 	u32 total;

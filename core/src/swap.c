@@ -38,7 +38,8 @@ static void start_readers(struct weir_sched weir_mem *s)
 }
 
 /* The private data and state of an instance that goes on under the same class. */
-static void inherit(struct weir_sched weir_mem *s, struct weir_instance weir_mem *to, struct weir_instance weir_mem *from)
+static void inherit(struct weir_sched weir_mem *s, struct weir_instance weir_mem *to,
+		    struct weir_instance weir_mem *from)
 {
 	if (to->per_task && to->per_task == from->per_task) {
 		weir_instance_priv_free(s, to);
@@ -50,14 +51,16 @@ static void inherit(struct weir_sched weir_mem *s, struct weir_instance weir_mem
 }
 
 /* Run the private constructor or destructor of one instance for every task there is. */
-WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg, struct weir_instance weir_mem *inst weir_arg, int init)
+WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg,
+			       struct weir_instance weir_mem *inst weir_arg, int init)
 {
 	u32 has = s->classes[inst->class].has;
 
 	if (!(has & (init ? WEIR_HAS_TASK_INIT : WEIR_HAS_TASK_EXIT)))
 		return 0;
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
-		struct weir_task weir_mem *t = &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
+		struct weir_task weir_mem *t =
+			&s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
 
 		if (t->state == WEIR_FREE || t->state == WEIR_DEAD)
 			continue;
@@ -70,7 +73,8 @@ WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg, struct we
 }
 
 /* The instance of the old graph that goes on as @pi, or null. */
-static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old, const struct weir_plan_instance weir_mem *pi)
+static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old,
+					   const struct weir_plan_instance weir_mem *pi)
 {
 	if (!old || pi->keep >= old->nr_instances || old->instances[pi->keep]->class != pi->class)
 		return 0;
@@ -104,13 +108,14 @@ WEIR_GLOBAL int weir_exchange_hooks(struct weir_sched weir_mem *s weir_arg, u32 
 
 		hooks[c] = s->chunks[c][0].hooks;
 		for (u32 i = 0; i < weir_limit(WEIR_TASK_CHUNK) && weir_loop; i++)
-			s->chunks[c][i].hooks = new + (u64)i * nr_slots;
+			s->chunks[c][i].hooks = new + (u64)i *nr_slots;
 	}
 	return 0;
 }
 
 /* Present every task of the old entry pipes, in their order, to the new graph. */
-WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *old weir_arg,
+WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg,
+			      struct weir_graph weir_mem *old weir_arg,
 			      struct weir_hook weir_mem *weir_mem *hooks weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
@@ -121,7 +126,8 @@ WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg, struct wei
 		struct weir_task weir_mem *t = p->head;
 
 		while (!p->from && t && weir_loop) {
-			struct weir_task weir_mem *next = old_hook(hooks, old->nr_slots, t, p->slot)->next;
+			struct weir_task weir_mem *next =
+				old_hook(hooks, old->nr_slots, t, p->slot)->next;
 
 			if (weir_load(&t->torn)) {
 				/* Half taken out: the new pipes know nothing of it, and its owner finds nothing left to do. */
@@ -138,8 +144,8 @@ WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg, struct wei
 	return n;
 }
 
-WEIR_GLOBAL int weir_hooks_free(struct weir_sched weir_mem *s weir_arg, struct weir_hook weir_mem *weir_mem *hooks weir_arg,
-				u32 nr_slots)
+WEIR_GLOBAL int weir_hooks_free(struct weir_sched weir_mem *s weir_arg,
+				struct weir_hook weir_mem *weir_mem *hooks weir_arg, u32 nr_slots)
 {
 	for (u32 c = 0; hooks && c < s->nr_chunks && weir_loop; c++)
 		weir_free(s, hooks[c], (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
@@ -148,7 +154,8 @@ WEIR_GLOBAL int weir_hooks_free(struct weir_sched weir_mem *s weir_arg, struct w
 }
 
 /* Private data and hooks for the tasks that exist, beside the old ones; nothing in use is touched. */
-WEIR_GLOBAL int weir_prepare(struct weir_sched weir_mem *s weir_arg, struct weir_graph weir_mem *g weir_arg,
+WEIR_GLOBAL int weir_prepare(struct weir_sched weir_mem *s weir_arg,
+			     struct weir_graph weir_mem *g weir_arg,
 			     struct weir_hook weir_mem *weir_mem *hooks weir_arg)
 {
 	int err = 0;
@@ -170,8 +177,9 @@ static void forget_work(struct weir_sched weir_mem *s)
 	}
 }
 
-static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan, struct weir_graph weir_mem *g,
-		   struct weir_hook weir_mem *weir_mem *hooks, struct weir_swap_stats *stats)
+static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+		   struct weir_graph weir_mem *g, struct weir_hook weir_mem *weir_mem *hooks,
+		   struct weir_swap_stats *stats)
 {
 	struct weir_graph weir_mem *old = s->graph;
 	u32 i;
@@ -219,7 +227,8 @@ static int inside_call(struct weir_sched weir_mem *s, u32 cpu)
 }
 
 /* The change-over with the new graph at hand: the only part that callers wait for. */
-WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg, const struct weir_plan weir_mem *plan weir_arg,
+WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg,
+				 const struct weir_plan weir_mem *plan weir_arg,
 				 struct weir_graph weir_mem *g weir_arg,
 				 struct weir_hook weir_mem *weir_mem *hooks weir_arg,
 				 struct weir_swap_stats *stats weir_arg_record)
@@ -241,7 +250,8 @@ WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg, const s
 }
 
 /* Build and change over. What is left over then is the old graph, or the new one that did not come to be. */
-WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu, const struct weir_plan weir_mem *plan weir_arg,
+WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
+				const struct weir_plan weir_mem *plan weir_arg,
 				struct weir_swap_stats *stats weir_arg_record)
 {
 	struct weir_hook weir_mem *weir_mem *hooks;
@@ -284,8 +294,8 @@ WEIR_FLAT void weir_swap_end(struct weir_sched weir_mem *s)
 	weir_swap_clean(s);
 }
 
-WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan weir_mem *plan,
-			struct weir_swap_stats *stats)
+WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu,
+			const struct weir_plan weir_mem *plan, struct weir_swap_stats *stats)
 {
 	int err = weir_swap_begin(s, cpu, plan, stats);
 
@@ -297,15 +307,16 @@ WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu, const struct wei
 /* --- one instance ------------------------------------------------------------------------------ */
 
 /* Exchange @old for @new in the graph's tables. */
-static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem *old, struct weir_instance weir_mem *new)
+static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem *old,
+		    struct weir_instance weir_mem *new)
 {
 	u32 i;
 
-	for (i = 0; i < new->nr_in && weir_loop; i++) {
+	for (i = 0; i < new->nr_in &&weir_loop; i++) {
 		new->in[i]->to = new;
 		new->in[i]->change_kinds = new->sched->classes[new->class].change_kinds;
 	}
-	for (i = 0; i < new->nr_out && weir_loop; i++)
+	for (i = 0; i < new->nr_out &&weir_loop; i++)
 		new->out[i]->from = new;
 	g->instances[old->idx] = new;
 }
@@ -354,13 +365,13 @@ WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 		weir_instance_free(s, g, new);
 		return err;
 	}
-	for (i = 0; i < new->nr_in && weir_loop; i++) {
+	for (i = 0; i < new->nr_in &&weir_loop; i++) {
 		stats->represented += new->in[i]->nr;
 		weir_pipe_lock(new->in[i]);
 		weir_pipe_represent(new->in[i]);
 		weir_pipe_unlock(new->in[i]);
 	}
-	for (i = 0; i < new->nr_out && weir_loop; i++)
+	for (i = 0; i < new->nr_out &&weir_loop; i++)
 		new->out[i]->keyed = s->classes[class].keyed_out;
 	if (old->timer_ns)
 		weir_rt_timer(s, instance, 0);
@@ -399,8 +410,8 @@ WEIR_GLOBAL int weir_swap_instance_begin(struct weir_sched weir_mem *s weir_arg,
 	return err;
 }
 
-WEIR_FLAT int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu, const struct weir_replacement *with,
-				 struct weir_swap_stats *stats)
+WEIR_FLAT int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu,
+				 const struct weir_replacement *with, struct weir_swap_stats *stats)
 {
 	int err = weir_swap_instance_begin(s, cpu, with, stats);
 

@@ -10,7 +10,8 @@ static struct weir_task weir_mem *record(struct weir_sched weir_mem *s, u32 id)
 }
 
 /* Free what weir_task_grow() has allocated for block number nr_chunks so far; null for what it has not. */
-WEIR_GLOBAL int weir_task_grow_undo(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *chunk weir_arg,
+WEIR_GLOBAL int weir_task_grow_undo(struct weir_sched weir_mem *s weir_arg,
+				    struct weir_task weir_mem *chunk weir_arg,
 				    struct weir_hook weir_mem *hooks weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
@@ -111,7 +112,8 @@ static struct weir_task weir_mem *take(struct weir_sched weir_mem *s)
 	return t;
 }
 
-WEIR_GLOBAL int weir_task_private(struct weir_graph weir_mem *g weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_task_private(struct weir_graph weir_mem *g weir_arg,
+				  struct weir_task weir_mem *t weir_arg)
 {
 	for (u32 i = 0; i < g->nr_priv && weir_loop; i++) {
 		struct weir_instance weir_mem *inst = g->priv_list[i];
@@ -143,7 +145,8 @@ struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 coo
 }
 
 /* Drop a reference; the last one frees the record. */
-WEIR_GLOBAL int weir_task_put(struct weir_sched weir_mem *s weir_arg, struct weir_task weir_mem *t weir_arg)
+WEIR_GLOBAL int weir_task_put(struct weir_sched weir_mem *s weir_arg,
+			      struct weir_task weir_mem *t weir_arg)
 {
 	if (weir_fetch_add(&t->refs, (u32)-1) != 1)
 		return 0;
@@ -158,7 +161,8 @@ WEIR_GLOBAL int weir_task_hooks_new(struct weir_sched weir_mem *s weir_arg, u32 
 				    struct weir_hook weir_mem *weir_mem *hooks weir_arg)
 {
 	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
-		hooks[c] = weir_alloc(s, (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
+		hooks[c] =
+			weir_alloc(s, (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
 		if (!hooks[c])
 			return -WEIR_ENOMEM;
 	}

@@ -99,7 +99,8 @@ static void announce(const char *component)
 	strncpy(at.sun_path, socket_path, sizeof(at.sun_path) - 1);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)))
 		die(1, socket_path);
-	dprintf(fd, "{\"verb\":\"replace\",\"instance\":\"policy\",\"component\":\"%s\"}\n", component);
+	dprintf(fd, "{\"verb\":\"replace\",\"instance\":\"policy\",\"component\":\"%s\"}\n",
+		component);
 	while (got < sizeof(line) - 1) {
 		ssize_t n = read(fd, line + got, sizeof(line) - 1 - got);
 
@@ -164,6 +165,7 @@ int main(int argc, char **argv)
 		turns[0] += switches[0][i];
 		turns[1] += switches[1][i];
 	}
-	printf("%d,%ld,%.0f,%.0f,%.0f,%ld,%ld\n", nr_threads, iterations, time[0], announced, time[1], turns[0], turns[1]);
+	printf("%d,%ld,%.0f,%.0f,%.0f,%ld,%ld\n", nr_threads, iterations, time[0], announced,
+	       time[1], turns[0], turns[1]);
 	return 0;
 }

@@ -17,7 +17,7 @@
 #include <weir/schedule.h>
 
 #define MAX_THREADS 8
-#define ARENA (64ull << 20)
+#define ARENA	    (64ull << 20)
 
 extern const u32 weir_nr_descriptors;
 extern const struct weir_descriptor *const weir_descriptors[];
@@ -78,12 +78,10 @@ static void load(struct weir_sched *s, u32 cpus)
 		masks[c].word[0] = 1ull << c;
 		links[2 * c] = in;
 		links[2 * c + 1] = out;
-		pipes[in] = (struct weir_plan_pipe){
-			.slot = 0, .from = WEIR_NONE, .to = c, .mask = c
-		};
-		pipes[out] = (struct weir_plan_pipe){
-			.slot = 1, .from = c, .to = cpus + c, .mask = c
-		};
+		pipes[in] =
+			(struct weir_plan_pipe){ .slot = 0, .from = WEIR_NONE, .to = c, .mask = c };
+		pipes[out] =
+			(struct weir_plan_pipe){ .slot = 1, .from = c, .to = cpus + c, .mask = c };
 		instances[c] = (struct weir_plan_instance){ .class = queue,
 							    .nr_in = 1,
 							    .nr_out = 1,

@@ -11,7 +11,7 @@
 
 #define MAX_GROUPS 256u
 /* Of a group, 1/1024, from that of the kernel's files. */
-#define GROUP_WEIGHT(weight) ((u32)(((u64)(weight)*1024 + 50) / 100))
+#define GROUP_WEIGHT(weight) ((u32)(((u64)(weight) * 1024 + 50) / 100))
 
 enum weir_linux_group_news { NEWS_WEIGHT = 1, NEWS_LIMIT = 2 };
 
@@ -41,8 +41,8 @@ struct weir_linux_group_of {
 
 /* By the number in the kernel's file system. */
 struct {
-	int (*type)[1];		 /* BPF_MAP_TYPE_HASH */
-	int (*map_flags)[1];	 /* BPF_F_NO_PREALLOC */
+	int (*type)[1];	     /* BPF_MAP_TYPE_HASH */
+	int (*map_flags)[1]; /* BPF_F_NO_PREALLOC */
 	int (*max_entries)[65536];
 	u64 *key;
 	struct weir_linux_group_of *value;
@@ -99,7 +99,8 @@ WEIR_GLOBAL int weir_linux_tell_groups_again(void)
 {
 	for (u32 i = 1; i < MAX_GROUPS && weir_loop; i++)
 		if (weir_load(&GROUP(i)->used))
-			note_group(i, NEWS_WEIGHT | (weir_load(&GROUP(i)->quota_ns) ? NEWS_LIMIT : 0));
+			note_group(i,
+				   NEWS_WEIGHT | (weir_load(&GROUP(i)->quota_ns) ? NEWS_LIMIT : 0));
 	return 0;
 }
 

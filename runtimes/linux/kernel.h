@@ -12,8 +12,8 @@
 #define SEC(name) __attribute__((section(name), used, visibility("default")))
 /* Shared with the loader or with the kernel: not hidden like the rest of the unit. */
 #define WEIR_VISIBLE __attribute__((visibility("default")))
-#define __ksym __attribute__((section(".ksyms"), visibility("default")))
-#define __ksym_weak __attribute__((section(".ksyms"), weak, visibility("default")))
+#define __ksym	     __attribute__((section(".ksyms"), visibility("default")))
+#define __ksym_weak  __attribute__((section(".ksyms"), weak, visibility("default")))
 
 typedef _Bool bool;
 
@@ -64,7 +64,7 @@ struct scx_init_task_args {
 };
 
 struct scx_cgroup_init_args {
-	u32 weight; /* as in cpu.weight */
+	u32 weight;	  /* as in cpu.weight */
 	u64 bw_period_us; /* the limit: from Linux 6.17 on */
 	u64 bw_quota_us;
 };
@@ -84,7 +84,9 @@ struct scx_exit_info {
 
 /* Steps of a CPU's way up and down (include/linux/cpuhotplug.h); their numbers differ from kernel to kernel. */
 enum cpuhp_state { CPUHP_AP_ACTIVE = 1 };
-#define weir_step_active() ((s32)__builtin_preserve_enum_value(*(enum cpuhp_state *)CPUHP_AP_ACTIVE, 1 /* BPF_ENUMVAL_VALUE */))
+#define weir_step_active()                                                        \
+	((s32)__builtin_preserve_enum_value(*(enum cpuhp_state *)CPUHP_AP_ACTIVE, \
+					    1 /* BPF_ENUMVAL_VALUE */))
 
 /* The kernel's type has the member. */
 #define weir_kernel_knows(member) __builtin_preserve_field_info(member, 2 /* BPF_FIELD_EXISTS */)
@@ -98,7 +100,8 @@ struct sched_ext_ops {
 	void (*cgroup_exit)(struct cgroup *cgrp);
 	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
 	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
-	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us);
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us,
+				     u64 burst_us);
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
@@ -135,7 +138,7 @@ enum {
 };
 
 #define SCX_DSQ_GLOBAL 0x8000000000000001ull
-#define SCX_DSQ_LOCAL 0x8000000000000002ull
+#define SCX_DSQ_LOCAL  0x8000000000000002ull
 
 /* --- helpers of BPF (include/uapi/linux/bpf.h, by number) -------------------------------------------- */
 
@@ -154,22 +157,25 @@ struct bpf_timer {
 	static type (*const name)(__VA_ARGS__) __attribute__((unused)) = (type(*)(__VA_ARGS__))(nr)
 
 WEIR_BPF_HELPER(1, void *, bpf_map_lookup_elem, void *map, const void *key);
-WEIR_BPF_HELPER(2, long, bpf_map_update_elem, void *map, const void *key, const void *value, u64 flags);
+WEIR_BPF_HELPER(2, long, bpf_map_update_elem, void *map, const void *key, const void *value,
+		u64 flags);
 WEIR_BPF_HELPER(3, long, bpf_map_delete_elem, void *map, const void *key);
 WEIR_BPF_HELPER(5, u64, bpf_ktime_get_ns, void);
-WEIR_BPF_HELPER(55, long, bpf_perf_event_read_value, void *map, u64 index, struct bpf_perf_event_value *to, u32 bytes);
+WEIR_BPF_HELPER(55, long, bpf_perf_event_read_value, void *map, u64 index,
+		struct bpf_perf_event_value *to, u32 bytes);
 WEIR_BPF_HELPER(113, long, bpf_probe_read_kernel, void *to, u32 bytes, const void *from);
 WEIR_BPF_HELPER(115, long, bpf_probe_read_kernel_str, void *to, u32 bytes, const void *from);
 WEIR_BPF_HELPER(131, void *, bpf_ringbuf_reserve, void *ring, u64 bytes, u64 flags);
 WEIR_BPF_HELPER(132, void, bpf_ringbuf_submit, void *record, u64 flags);
-WEIR_BPF_HELPER(156, void *, bpf_task_storage_get, void *map, struct task_struct *p, void *value, u64 flags);
+WEIR_BPF_HELPER(156, void *, bpf_task_storage_get, void *map, struct task_struct *p, void *value,
+		u64 flags);
 WEIR_BPF_HELPER(169, long, bpf_timer_init, struct bpf_timer *timer, void *map, u64 flags);
 WEIR_BPF_HELPER(170, long, bpf_timer_set_callback, struct bpf_timer *timer, void *callback);
 WEIR_BPF_HELPER(171, long, bpf_timer_start, struct bpf_timer *timer, u64 ns, u64 flags);
 
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
-#define BPF_F_TIMER_ABS 1
-#define CLOCK_MONOTONIC 1
+#define BPF_F_TIMER_ABS		       1
+#define CLOCK_MONOTONIC		       1
 
 /* --- functions of the kernel ------------------------------------------------------------------------- */
 
@@ -192,9 +198,12 @@ struct scx_event_stats {
 };
 extern void scx_bpf_events___compat(struct scx_event_stats *events, u64 bytes) __ksym_weak;
 /* Linux 6.12: dispatch and consume; from 6.13 dsq_insert and dsq_move_to_local; from 6.19 and 7.1 a second version. */
-extern void scx_bpf_dispatch___compat(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym_weak;
-extern void scx_bpf_dsq_insert___compat(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym_weak;
-extern bool scx_bpf_dsq_insert___v2___compat(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym_weak;
+extern void scx_bpf_dispatch___compat(struct task_struct *p, u64 dsq_id, u64 slice,
+				      u64 enq_flags) __ksym_weak;
+extern void scx_bpf_dsq_insert___compat(struct task_struct *p, u64 dsq_id, u64 slice,
+					u64 enq_flags) __ksym_weak;
+extern bool scx_bpf_dsq_insert___v2___compat(struct task_struct *p, u64 dsq_id, u64 slice,
+					     u64 enq_flags) __ksym_weak;
 extern bool scx_bpf_consume___compat(u64 dsq_id) __ksym_weak;
 extern bool scx_bpf_dsq_move_to_local___compat(u64 dsq_id) __ksym_weak;
 extern bool scx_bpf_dsq_move_to_local___v2___compat(u64 dsq_id, u64 enq_flags) __ksym_weak;

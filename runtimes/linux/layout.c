@@ -2,7 +2,7 @@
 /* Sizes and offsets of the records that weir-linux's layout.rs mirrors, in its order. */
 #include "live.h"
 
-#define SIZE(type) sizeof(struct type)
+#define SIZE(type)	sizeof(struct type)
 #define AT(type, field) __builtin_offsetof(struct type, field)
 
 const u32 weir_live_layout[] = {

@@ -15,29 +15,38 @@ struct weir_live_cpu {
 	u64 enqueues;	/* tasks that entered the graph */
 	u64 dispatches; /* tasks that left it for a CPU */
 	u64 dequeues;	/* tasks that left it because the kernel took them */
-	u64 direct;	/* tasks that must not wait: per-CPU kernel threads, and those that the kernel pinned */
-	u64 aside;	/* tasks that no exit leads to: run beside the graph */
-	u64 empty;	/* picks that found nothing */
-	u64 dropped;	/* picks whose task was gone or changed before it got here */
-	u64 kept;	/* the task that ran was picked again */
+	/* tasks that must not wait: per-CPU kernel threads, and those that the kernel pinned */
+	u64 direct;
+	u64 aside;   /* tasks that no exit leads to: run beside the graph */
+	u64 empty;   /* picks that found nothing */
+	u64 dropped; /* picks whose task was gone or changed before it got here */
+	u64 kept;    /* the task that ran was picked again */
 	u64 kicks;
 	u64 preempts;
-	u64 runs;	/* context switches to a task */
-	u64 migrations; /* of these, to a task that last ran elsewhere */
-	u64 messages;	/* that reached the runtime */
-	u64 failures;	/* calls of the core that failed */
-	u64 busy_ns;	/* run time of tasks of this class, up to the last switch */
+	u64 runs;	 /* context switches to a task */
+	u64 migrations;	 /* of these, to a task that last ran elsewhere */
+	u64 messages;	 /* that reached the runtime */
+	u64 failures;	 /* calls of the core that failed */
+	u64 busy_ns;	 /* run time of tasks of this class, up to the last switch */
 	u64 lost_events; /* the ring was full */
-	u64 requests;	/* of the loader, carried out here */
-	u64 curr_pid;	/* task of this class that runs; 0: none */
-	u64 gave_up;	/* calls of the core that waited too long for another CPU: made again, or without effect */
-	u64 away_ns;	/* a higher class has had the CPU since; 0: it has not */
-	u64 told_away;	/* (a) 1: the graph counts the CPU as offline because of that */
-	u64 stints;	/* of tasks whose hardware counters were told */
+	u64 requests;	 /* of the loader, carried out here */
+	u64 curr_pid;	 /* task of this class that runs; 0: none */
+	/* calls of the core that waited too long for another CPU: made again, or without effect */
+	u64 gave_up;
+	u64 away_ns;	  /* a higher class has had the CPU since; 0: it has not */
+	u64 told_away;	  /* (a) 1: the graph counts the CPU as offline because of that */
+	u64 stints;	  /* of tasks whose hardware counters were told */
 	u64 instructions; /* in these */
-	u64 timers;	/* of components, that expired here */
-	u64 aside_given_up; /* tasks that ran beside the graph because a call of the core gave up waiting for another CPU */
-	u64 rescues;	/* times that the loader found a task that this CPU should have been running, and kicked it */
+	u64 timers;	  /* of components, that expired here */
+	/*
+	 * tasks that ran beside the graph because a call of the core gave up waiting for another
+	 * CPU
+	 */
+	u64 aside_given_up;
+	/*
+	 * times that the loader found a task that this CPU should have been running, and kicked it
+	 */
+	u64 rescues;
 	u64 unused[6];
 };
 
@@ -62,7 +71,7 @@ enum weir_live_call {
 /* Calls of the core by one CPU, of one kind. Written by that CPU. (a) all */
 struct weir_live_calls {
 	u64 nr;
-	u64 nr_long;	/* of more than WEIR_LONG_CALL_NS */
+	u64 nr_long; /* of more than WEIR_LONG_CALL_NS */
 	u64 total_ns;
 	u64 longest_ns; /* since the loader looked last: it puts 0 there */
 };
@@ -80,7 +89,7 @@ enum weir_live_wait {
  * is beyond.
  */
 #define WEIR_WAIT_UNIT_BITS 10u
-#define WEIR_WAIT_BUCKETS 208u
+#define WEIR_WAIT_BUCKETS   208u
 
 /* Waits that ended on one CPU. Written by that CPU. (a) all */
 struct weir_live_waits {
@@ -98,7 +107,7 @@ struct weir_live_gauge {
 
 /* What is known of a task, by task number. Written by the CPU that has the task. (a) all */
 struct weir_live_task {
-	u32 pid;	/* 0: no such task */
+	u32 pid; /* 0: no such task */
 	u32 tgid;
 	u64 since_ns;	/* in the graph since; 0: not in it */
 	u64 run_ns;	/* on a CPU so far */
@@ -107,12 +116,13 @@ struct weir_live_task {
 	u32 cpu;	/* where it ran last, WEIR_NO_CPU: nowhere */
 	u32 nr_runs;
 	u32 nr_migrations;
-	u32 withheld;	/* 1: a component had no way on for it */
-	u32 next_gone;	/* the kernel side's */
-	u32 next_late;	/* likewise */
-	u64 until_ns;	/* a component holds it back until then, 0: none ever has */
-	u64 ready_ns;	/* it wants to run since, in the graph or beside it; 0: it runs, or does not want to */
-	u32 ready_as;	/* enum weir_live_wait */
+	u32 withheld;  /* 1: a component had no way on for it */
+	u32 next_gone; /* the kernel side's */
+	u32 next_late; /* likewise */
+	u64 until_ns;  /* a component holds it back until then, 0: none ever has */
+	/* it wants to run since, in the graph or beside it; 0: it runs, or does not want to */
+	u64 ready_ns;
+	u32 ready_as; /* enum weir_live_wait */
 	u32 unused;
 	char comm[WEIR_LIVE_COMM];
 };
@@ -125,12 +135,18 @@ enum weir_live_request_state {
 };
 
 enum weir_live_request_kind {
-	WEIR_LIVE_SWAP = 1,	/* @plan */
-	WEIR_LIVE_REPLACE = 2,	/* @instance, @class, @plan: its parameters */
-	WEIR_LIVE_NOTIFY = 3,	/* @topic, @cpu, @task, @value, @value2; a component's own topic: @uuid, @version, @plan: its payload */
-	WEIR_LIVE_AWAY = 4,	/* @cpu: if a higher class still has it, it counts as offline for the graph */
-	WEIR_LIVE_RESCUE = 5,	/* @cpu: it sleeps though a task waits for it */
-	WEIR_LIVE_ASK = 6,	/* as NOTIFY; the reply is in @value, @value2, @bytes, and the bytes at @plan */
+	WEIR_LIVE_SWAP = 1,    /* @plan */
+	WEIR_LIVE_REPLACE = 2, /* @instance, @class, @plan: its parameters */
+	/*
+	 * @topic, @cpu, @task, @value, @value2; a component's own topic: @uuid, @version, @plan:
+	 * its payload
+	 */
+	WEIR_LIVE_NOTIFY = 3,
+	/* @cpu: if a higher class still has it, it counts as offline for the graph */
+	WEIR_LIVE_AWAY = 4,
+	WEIR_LIVE_RESCUE = 5, /* @cpu: it sleeps though a task waits for it */
+	/* as NOTIFY; the reply is in @value, @value2, @bytes, and the bytes at @plan */
+	WEIR_LIVE_ASK = 6,
 };
 
 /* One wish of the loader at a time; carried out by the next dispatch on any CPU. */
@@ -142,15 +158,16 @@ struct weir_live_request {
 	u32 class;
 	u32 topic;
 	u32 cpu;
-	u32 task; /* number, WEIR_NO_TASK: none */
+	u32 task;   /* number, WEIR_NO_TASK: none */
 	s32 result; /* 0 or the core's error */
 	u64 value;
 	u64 value2;
 	struct weir_swap_stats stats; /* pause_ns: of all attempts */
 	u64 done_ns;
-	u32 attempts; /* of which all but the last gave up, because some CPU did not come to an end */
+	/* of which all but the last gave up, because some CPU did not come to an end */
+	u32 attempts;
 	u32 bytes; /* of a reply's data */
-	u64 uuid; /* of a topic that components have brought along; 0: it is @topic */
+	u64 uuid;  /* of a topic that components have brought along; 0: it is @topic */
 	u32 version;
 	u32 unused;
 };
@@ -162,8 +179,8 @@ struct weir_live_request {
 #define WEIR_COUNT_L3_LOADS (1u << 17)
 
 struct weir_live {
-	u64 sched; /* (loader, before attach) address of struct weir_sched in the arena */
-	u64 tasks; /* (loader, before attach) address of struct weir_live_task[max_tasks + 1] */
+	u64 sched;     /* (loader, before attach) address of struct weir_sched in the arena */
+	u64 tasks;     /* (loader, before attach) address of struct weir_live_task[max_tasks + 1] */
 	u32 max_tasks; /* (loader, before attach) */
 	u32 nr_cpus;   /* (loader, before attach) */
 	u32 recording; /* (loader) events go to the ring */
@@ -174,10 +191,17 @@ struct weir_live {
 	u64 swaps;     /* (a) */
 	u64 faults;    /* (a) broken invariants of the core, counted instead of fatal */
 	u32 leave;     /* (loader) 1: let no task into the graph any more */
-	u32 bind;      /* (loader, with each topology) 1: nobody answers AFFINITY: bound tasks run beside the graph */
+	/*
+	 * (loader, with each topology) 1: nobody answers AFFINITY: bound tasks run beside the graph
+	 */
+	u32 bind;
 	s32 exit_kind; /* enum scx_exit_kind of the kernel; 0: runs */
-	u32 counting;  /* (loader, before attach) bit n: field n of struct weir_counters is counted; WEIR_COUNT_… */
-	u64 gauges;    /* address of struct weir_live_gauge[nr_cpus] in the arena, from `attached` on */
+	/*
+	 * (loader, before attach) bit n: field n of struct weir_counters is counted; WEIR_COUNT_…
+	 */
+	u32 counting;
+	/* address of struct weir_live_gauge[nr_cpus] in the arena, from `attached` on */
+	u64 gauges;
 	u64 exit_code;
 	char exit_reason[128];
 	char exit_msg[1024];
@@ -191,17 +215,17 @@ struct weir_live {
 /* --- the event ring ---------------------------------------------------------------------------- */
 
 enum weir_live_event_kind {
-	WEIR_EVENT_TASK = 1,	 /* task is known: pid, value: tgid, comm */
-	WEIR_EVENT_EXIT = 2,	 /* task */
-	WEIR_EVENT_READY = 3,	 /* task; value 1: woke up, 0: went back after running */
-	WEIR_EVENT_RUN = 4,	 /* task on cpu */
-	WEIR_EVENT_OFF = 5,	 /* task on cpu; value: enum weir_live_stop */
-	WEIR_EVENT_IDLE = 6,	 /* cpu; value 1: has nothing to run, 0: has work again */
-	WEIR_EVENT_KICK = 7,	 /* cpu */
-	WEIR_EVENT_MESSAGE = 8,	 /* topic in pid, task, cpu, value */
-	WEIR_EVENT_SWAP = 9,	 /* value: pause, ns; pid: tasks re-presented */
-	WEIR_EVENT_ONLINE = 10,	 /* cpu; value 1: online, 0: offline */
-	WEIR_EVENT_SCHED = 11,	 /* cpu; value: ns in the core; pid: enum weir_live_call */
+	WEIR_EVENT_TASK = 1,	/* task is known: pid, value: tgid, comm */
+	WEIR_EVENT_EXIT = 2,	/* task */
+	WEIR_EVENT_READY = 3,	/* task; value 1: woke up, 0: went back after running */
+	WEIR_EVENT_RUN = 4,	/* task on cpu */
+	WEIR_EVENT_OFF = 5,	/* task on cpu; value: enum weir_live_stop */
+	WEIR_EVENT_IDLE = 6,	/* cpu; value 1: has nothing to run, 0: has work again */
+	WEIR_EVENT_KICK = 7,	/* cpu */
+	WEIR_EVENT_MESSAGE = 8, /* topic in pid, task, cpu, value */
+	WEIR_EVENT_SWAP = 9,	/* value: pause, ns; pid: tasks re-presented */
+	WEIR_EVENT_ONLINE = 10, /* cpu; value 1: online, 0: offline */
+	WEIR_EVENT_SCHED = 11,	/* cpu; value: ns in the core; pid: enum weir_live_call */
 };
 
 enum weir_live_stop { WEIR_STOP_PREEMPTED, WEIR_STOP_SLICE, WEIR_STOP_YIELD, WEIR_STOP_BLOCK };

@@ -42,7 +42,8 @@ static int make_pmus(u32 nr_cpus)
 }
 
 /* Events between two looks at a counter, which may have wrapped. */
-static u64 counted(const struct bpf_perf_event_value weir_mem *from, const struct bpf_perf_event_value *to)
+static u64 counted(const struct bpf_perf_event_value weir_mem *from,
+		   const struct bpf_perf_event_value *to)
 {
 	u64 events = (to->counter - from->counter) & ((1ull << WEIR_COUNTER_BITS) - 1);
 	u64 enabled = to->enabled - from->enabled, running = to->running - from->running;
@@ -72,7 +73,8 @@ WEIR_GLOBAL int weir_linux_count(u32 cpu, u32 ends)
 		u64 events = 0;
 
 		if (weir_live.counting >> i & 1 &&
-		    !bpf_perf_event_read_value(&perf_events, i * weir_live.nr_cpus + cpu, &now, sizeof(now))) {
+		    !bpf_perf_event_read_value(&perf_events, i * weir_live.nr_cpus + cpu, &now,
+					       sizeof(now))) {
 			if (ends)
 				events = counted(start, &now);
 			start->counter = now.counter;

@@ -6,19 +6,26 @@
 #include "cpus.h"
 #include "groups.h"
 
-enum weir_linux_rest { WEIR_LINUX_NO_REST, WEIR_LINUX_REST_OF_SWAP, WEIR_LINUX_REST_OF_NOTIFY, WEIR_LINUX_REST_OF_ASK };
+enum weir_linux_rest {
+	WEIR_LINUX_NO_REST,
+	WEIR_LINUX_REST_OF_SWAP,
+	WEIR_LINUX_REST_OF_NOTIFY,
+	WEIR_LINUX_REST_OF_ASK
+};
 
 static int begin_swap(struct weir_live_request *r)
 {
-	struct weir_replacement with = { .instance = r->instance, .class = r->class,
+	struct weir_replacement with = { .instance = r->instance,
+					 .class = r->class,
 					 .params = (const u64 weir_mem *)r->plan };
 	u64 paused = r->attempts > 1 ? r->stats.pause_ns : 0;
 	u32 cpu = weir_port_cpu();
 	int err;
 
-	err = r->kind == WEIR_LIVE_SWAP ?
-		      weir_swap_begin(SCHED, cpu, (const struct weir_plan weir_mem *)r->plan, &r->stats) :
-		      weir_swap_instance_begin(SCHED, cpu, &with, &r->stats);
+	err = r->kind == WEIR_LIVE_SWAP
+		      ? weir_swap_begin(SCHED, cpu, (const struct weir_plan weir_mem *)r->plan,
+					&r->stats)
+		      : weir_swap_instance_begin(SCHED, cpu, &with, &r->stats);
 	if (!err) {
 		weir_fetch_add(&weir_live.swaps, 1);
 		weir_linux_tell_groups_again();
@@ -58,7 +65,8 @@ static int begin_notify(struct weir_live_request *r)
 	err = weir_notify_begin(SCHED, weir_port_cpu(), &msg);
 	/* Of other topics the runtime, which is us, hears by itself: see weir_rt_message(). */
 	if (!err && !r->uuid && !(SCHED->rt_topics >> (r->topic & 63) & 1))
-		tell(WEIR_EVENT_MESSAGE, r->cpu == WEIR_NO_CPU ? weir_port_cpu() : r->cpu, r->task, r->topic, r->value);
+		tell(WEIR_EVENT_MESSAGE, r->cpu == WEIR_NO_CPU ? weir_port_cpu() : r->cpu, r->task,
+		     r->topic, r->value);
 	return err;
 }
 

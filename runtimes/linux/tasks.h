@@ -89,7 +89,7 @@ static void put_affinity(struct task_struct *p, struct weir_msg *msg)
 	msg->mask = is_bound(p) ? IN_TABLE(struct weir_cpumask, masks, msg->cpu) : 0;
 }
 
-#define SCHED_IDLE 5
+#define SCHED_IDLE   5
 #define LEAST_URGENT (-20) /* of class idle: below nice 19 */
 
 /* (The weight follows from it; what the kernel keeps as such is not kept up for our class.) */
@@ -110,7 +110,8 @@ static void put_priority(struct task_struct *p, struct weir_msg *msg)
 }
 
 /* One of the things that the graph is to be told of the task. (Not inline: the message's bytes would weigh on each enqueue.) */
-__attribute__((noinline)) static int begin_change(struct task_struct *p, struct weir_linux_task *own)
+__attribute__((noinline)) static int begin_change(struct task_struct *p,
+						  struct weir_linux_task *own)
 {
 	struct weir_msg msg = { .cpu = weir_port_cpu(), .task = task_of(own) };
 
@@ -180,7 +181,8 @@ WEIR_INLINE void go_on(void)
 WEIR_INLINE void tell_cost(u32 call, u32 task, u64 start)
 {
 	if (weir_live.recording)
-		weir_linux_tell(WEIR_EVENT_SCHED, weir_port_cpu(), task, call, bpf_ktime_get_ns() - start);
+		weir_linux_tell(WEIR_EVENT_SCHED, weir_port_cpu(), task, call,
+				bpf_ktime_get_ns() - start);
 }
 
 WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
@@ -216,8 +218,8 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 		return 0;
 	}
 	own->task = (u64)t;
-	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0) | (own->group ? DIRTY_GROUP : 0) |
-		     (is_batch(p) ? DIRTY_POLICY : 0);
+	own->dirty = DIRTY_PRIORITY | (is_bound(p) ? DIRTY_AFFINITY : 0) |
+		     (own->group ? DIRTY_GROUP : 0) | (is_batch(p) ? DIRTY_POLICY : 0);
 	own->epoch = weir_live.swaps;
 	live = live_task(t->id);
 	live->tgid = p->tgid;
@@ -323,7 +325,8 @@ static void let_out(struct weir_task weir_mem *t)
 	if (!p)
 		return;
 	own = of(p);
-	if (own && own->task == (u64)t && state_of(t) == WEIR_SCHEDULABLE && weir_load(&live_task(t->id)->withheld) &&
+	if (own && own->task == (u64)t && state_of(t) == WEIR_SCHEDULABLE &&
+	    weir_load(&live_task(t->id)->withheld) &&
 	    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
 		take_out(t, bpf_ktime_get_ns());
 		COUNT(dequeues);
@@ -351,7 +354,8 @@ WEIR_INLINE void serve_gone(u32 cpu)
 	while (weir_loop) {
 		u64 t = weir_linux_first_gone(cpu);
 
-		if (!t || TIMED(EXIT, weir_exit(SCHED, cpu, (struct weir_task weir_mem *)t)) == -WEIR_EAGAIN)
+		if (!t || TIMED(EXIT, weir_exit(SCHED, cpu, (struct weir_task weir_mem *)t)) ==
+				  -WEIR_EAGAIN)
 			break;
 		weir_store(&NEWS(cpu)->gone, weir_load(&NEWS(cpu)->next_gone));
 	}

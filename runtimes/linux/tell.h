@@ -42,12 +42,12 @@ WEIR_GLOBAL int weir_linux_call_over(u32 call)
 }
 
 /* The value of @call, which is counted as a call of its kind. */
-#define TIMED(kind, call)                                \
-	({                                               \
-		call_begins();                           \
-		__typeof__(call) made_ = (call);         \
-		weir_linux_call_over(WEIR_CALL_##kind);  \
-		made_;                                   \
+#define TIMED(kind, call)                               \
+	({                                              \
+		call_begins();                          \
+		__typeof__(call) made_ = (call);        \
+		weir_linux_call_over(WEIR_CALL_##kind); \
+		made_;                                  \
 	})
 
 /* The bucket of a time: see live.h. */
@@ -90,7 +90,8 @@ WEIR_GLOBAL int weir_linux_waited(u32 cpu, u32 kind, u64 ns)
 WEIR_INLINE struct weir_live_task weir_mem *live_task(u32 id)
 {
 	/* Numbers beyond the table share its last entry, which nobody reads. */
-	return IN_TABLE(struct weir_live_task, weir_live.tasks, id < weir_live.max_tasks ? id : weir_live.max_tasks);
+	return IN_TABLE(struct weir_live_task, weir_live.tasks,
+			id < weir_live.max_tasks ? id : weir_live.max_tasks);
 }
 
 /* A record of the ring, to be submitted; null and counted if the ring is full. */

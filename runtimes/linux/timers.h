@@ -29,7 +29,8 @@ struct {
  * Functions that the verifier looks at by themselves may be called with interrupts off from Linux 6.15 on, which is known
  * by what else came with it. Before, the next dispatch runs the timers, and there is one at once.
  */
-#define TIMERS_AT_ONCE (weir_kernel_has(bpf_local_irq_save___compat) && weir_kernel_has(scx_bpf_events___compat))
+#define TIMERS_AT_ONCE \
+	(weir_kernel_has(bpf_local_irq_save___compat) && weir_kernel_has(scx_bpf_events___compat))
 
 /* Some timer is noted. */
 static u32 any_timer_news;
@@ -90,7 +91,9 @@ WEIR_GLOBAL int weir_linux_timer_ran(u32 instance, s32 result)
 WEIR_INLINE void expire(u32 instance)
 {
 	if (weir_linux_is_due(instance))
-		weir_linux_timer_ran(instance, TIMED(TIMER, weir_timer_expired(SCHED, weir_port_cpu(), instance)));
+		weir_linux_timer_ran(
+			instance,
+			TIMED(TIMER, weir_timer_expired(SCHED, weir_port_cpu(), instance)));
 }
 
 static int timer_expired(void *map, u32 *instance, struct weir_linux_timer *timer)
@@ -133,7 +136,8 @@ WEIR_INLINE void serve_timers(void)
 
 	weir_live_u32(any_timer_news) = 0;
 	weir_fence();
-	for (instance = weir_linux_noted(0); instance != WEIR_NONE && weir_loop; instance = weir_linux_noted(instance + 1))
+	for (instance = weir_linux_noted(0); instance != WEIR_NONE && weir_loop;
+	     instance = weir_linux_noted(instance + 1))
 		expire(instance);
 }
 

@@ -101,8 +101,8 @@ int weir_enqueue(u64 *ctx)
 	state = state_of(t);
 	/* Where a CPU has chosen it and then stopped, the choice is revoked, and the task does not wait for that CPU. */
 	if (state == WEIR_CLAIMED || state == WEIR_REVOKED || (weir_live.bind && is_bound(p))) {
-		if (state != WEIR_UNCONSIDERED && !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) &&
-		    state != WEIR_RUNNING) {
+		if (state != WEIR_UNCONSIDERED &&
+		    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) && state != WEIR_RUNNING) {
 			COUNT(dequeues);
 			take_out(t, bpf_ktime_get_ns());
 		}
@@ -112,7 +112,8 @@ int weir_enqueue(u64 *ctx)
 	/* A graph that came since may have annotators that know nothing yet. */
 	if (own->epoch != weir_live.swaps) {
 		own->epoch = weir_live.swaps;
-		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) | (negated_nice(p) ? DIRTY_PRIORITY : 0) |
+		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) |
+			      (negated_nice(p) ? DIRTY_PRIORITY : 0) |
 			      (own->group ? DIRTY_GROUP : 0) | (is_batch(p) ? DIRTY_POLICY : 0);
 	}
 	if (own->dirty)
@@ -133,7 +134,8 @@ int weir_enqueue(u64 *ctx)
 		err = weir_relinquish(SCHED, weir_port_cpu(), t);
 	} else {
 		call = own->flags & KNOWN ? WEIR_CALL_UNBLOCK : WEIR_CALL_ADMIT;
-		err = own->flags & KNOWN ? weir_unblock(SCHED, weir_port_cpu(), t) : weir_admit(SCHED, weir_port_cpu(), t);
+		err = own->flags & KNOWN ? weir_unblock(SCHED, weir_port_cpu(), t)
+					 : weir_admit(SCHED, weir_port_cpu(), t);
 	}
 	weir_linux_call_over(call);
 	NEWS(weir_port_cpu())->entering = 0;
@@ -190,13 +192,16 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 	if (own && own->task == (u64)t) {
 		if (target == cpu) {
 			weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_linux_slice(t), 0);
-			done = weir_load(&t->state) == WEIR_RUNNING && weir_load(&t->cpu) == (u32)cpu;
+			done = weir_load(&t->state) == WEIR_RUNNING &&
+			       weir_load(&t->cpu) == (u32)cpu;
 			/* A graph that knows no affinities, or not this one yet: it may not run here. */
-			aside = done && (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled);
+			aside = done &&
+				(!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled);
 			if (!done || aside)
 				scx_bpf_dispatch_cancel();
 		} else {
-			aside = weir_load(&t->state) == WEIR_RUNNING && weir_load(&t->cpu) == (u32)target;
+			aside = weir_load(&t->state) == WEIR_RUNNING &&
+				weir_load(&t->cpu) == (u32)target;
 		}
 		if (aside && (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) || done)) {
 			take_out(t, bpf_ktime_get_ns());
@@ -243,7 +248,8 @@ int weir_dispatch(u64 *ctx)
 	if (weir_load(&NEWS(cpu)->late))
 		serve_late(cpu);
 	here = presence_of(cpu) == HERE;
-	if ((++*turn & 1 || !here) && scx_bpf_dsq_nr_queued(ASIDE(cpu)) && weir_dsq_move_to_local(ASIDE(cpu)))
+	if ((++*turn & 1 || !here) && scx_bpf_dsq_nr_queued(ASIDE(cpu)) &&
+	    weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	if (!here) {
 		/* The kernel moves away by itself what it has here. */
@@ -255,8 +261,8 @@ int weir_dispatch(u64 *ctx)
 	 * Its turn is over, but it would run on: it competes with what waits, as it does in every other runtime. One
 	 * that may not leave this CPU now (our own program counts once), or that ends, stays with the kernel.
 	 */
-	if (prev && prev->scx.flags & SCX_TASK_QUEUED && prev->migration_disabled <= 1 && !(prev->flags & PF_EXITING) &&
-	    !weir_live.leave) {
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED && prev->migration_disabled <= 1 &&
+	    !(prev->flags & PF_EXITING) && !weir_live.leave) {
 		own = of(prev);
 		if (own && own->task && weir_load(&task_of(own)->state) == WEIR_RUNNING) {
 			ran = own->task;
@@ -387,7 +393,9 @@ int weir_stopping(u64 *ctx)
 	}
 	weir_store(&weir_live.cpus[weir_port_cpu() & (WEIR_MAX_CPUS - 1)].curr_pid, 0);
 	if (ctx[1])
-		stop = own->flags & YIELDED ? WEIR_STOP_YIELD : p->scx.slice ? WEIR_STOP_PREEMPTED : WEIR_STOP_SLICE;
+		stop = own->flags & YIELDED ? WEIR_STOP_YIELD
+		       : p->scx.slice	    ? WEIR_STOP_PREEMPTED
+					    : WEIR_STOP_SLICE;
 	own->flags &= ~YIELDED;
 	tell(WEIR_EVENT_OFF, weir_port_cpu(), task_of(own)->id, p->pid, stop);
 	return 0;
@@ -469,8 +477,8 @@ SEC("struct_ops.s/weir_init_task")
 s32 weir_init_task(u64 *ctx)
 {
 	struct scx_init_task_args *args = (struct scx_init_task_args *)ctx[1];
-	struct weir_linux_task *own =
-		bpf_task_storage_get(&tasks, (struct task_struct *)ctx[0], 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct weir_linux_task *own = bpf_task_storage_get(&tasks, (struct task_struct *)ctx[0], 0,
+							   BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!own)
 		return -12; /* -ENOMEM */
@@ -548,7 +556,8 @@ int weir_exit_scheduler(u64 *ctx)
 {
 	struct scx_exit_info *info = (struct scx_exit_info *)ctx[0];
 
-	bpf_probe_read_kernel_str(weir_live.exit_reason, sizeof(weir_live.exit_reason), info->reason);
+	bpf_probe_read_kernel_str(weir_live.exit_reason, sizeof(weir_live.exit_reason),
+				  info->reason);
 	bpf_probe_read_kernel_str(weir_live.exit_msg, sizeof(weir_live.exit_msg), info->msg);
 	weir_live.exit_code = info->exit_code;
 	weir_live.faults = weir_port_faults;

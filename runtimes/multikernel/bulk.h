@@ -11,9 +11,9 @@
 
 #include "ump.h"
 
-#define BULK_MAX 64u /* buffers of a pool */
+#define BULK_MAX   64u /* buffers of a pool */
 #define BULK_GIVEN 1u
-#define BULK_BACK 2u
+#define BULK_BACK  2u
 
 struct bulk {
 	struct ump *ump;
@@ -25,11 +25,14 @@ struct bulk {
 };
 
 /* 0, or -WEIR_EINVAL. @pool has @nr times @bytes; both ends name the same. */
-WEIR_INLINE int bulk_init(struct bulk *b, struct ump *ump, void *pool, u32 nr, u32 bytes, int sender)
+WEIR_INLINE int bulk_init(struct bulk *b, struct ump *ump, void *pool, u32 nr, u32 bytes,
+			  int sender)
 {
 	if (!nr || nr > BULK_MAX || ump->nr < nr || !bytes || bytes % 64 || (u64)pool % 64)
 		return -WEIR_EINVAL;
-	*b = (struct bulk){ .ump = ump, .pool = pool, .nr = nr, .bytes = bytes, .sender = sender != 0 };
+	*b = (struct bulk){
+		.ump = ump, .pool = pool, .nr = nr, .bytes = bytes, .sender = sender != 0
+	};
 	b->free = sender ? (nr == 64 ? ~0ull : (1ull << nr) - 1) : 0;
 	return 0;
 }
@@ -92,7 +95,8 @@ WEIR_INLINE int bulk_recv(struct bulk *b, void **buffer, u32 *bytes, u32 *tag)
 
 	if (err)
 		return err;
-	if (b->sender || kind != BULK_GIVEN || words[0] >= b->nr || words[1] > b->bytes || b->free >> words[0] & 1)
+	if (b->sender || kind != BULK_GIVEN || words[0] >= b->nr || words[1] > b->bytes ||
+	    b->free >> words[0] & 1)
 		return -WEIR_EINVAL;
 	b->free |= 1ull << words[0];
 	*buffer = bulk_at(b, (u32)words[0]);

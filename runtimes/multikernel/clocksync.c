@@ -8,7 +8,9 @@ int mk_sync_init(struct mk_sync *s, u32 nr, u64 drift)
 {
 	if (!nr || nr > MK_MAX_CPUS)
 		return -WEIR_EINVAL;
-	*s = (struct mk_sync){ .nr = nr, .margin = MK_SYNC_MARGIN, .drift = drift ? drift : MK_SYNC_DRIFT };
+	*s = (struct mk_sync){ .nr = nr,
+			       .margin = MK_SYNC_MARGIN,
+			       .drift = drift ? drift : MK_SYNC_DRIFT };
 	return 0;
 }
 
@@ -35,7 +37,8 @@ int mk_sync_in_time(u64 target, u64 reference)
 
 int mk_sync_answered(struct mk_sync *s, const struct mk_sync_answer *a)
 {
-	if (s->state != MK_SYNC_ROUND || a->sequence != s->sequence || a->cpu >= s->nr || !s->waiting)
+	if (s->state != MK_SYNC_ROUND || a->sequence != s->sequence || a->cpu >= s->nr ||
+	    !s->waiting)
 		return 0;
 	s->base[a->cpu] = a->base;
 	s->late += a->late != 0;

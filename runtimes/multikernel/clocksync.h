@@ -12,8 +12,8 @@
 #include "manifest.h"
 
 #define MK_SYNC_MARGIN 80000000ull   /* ns; a slice of RBED */
-#define MK_SYNC_LIMIT 1000000000ull  /* ns */
-#define MK_SYNC_DRIFT 5000ull	     /* ns; beyond that, a new round is due */
+#define MK_SYNC_LIMIT  1000000000ull /* ns */
+#define MK_SYNC_DRIFT  5000ull	     /* ns; beyond that, a new round is due */
 
 enum mk_sync_state { MK_SYNC_NONE, MK_SYNC_ROUND, MK_SYNC_EQUAL, MK_SYNC_DISABLED };
 
@@ -26,7 +26,7 @@ struct mk_sync {
 	u32 sequence;
 	u64 margin;
 	u64 target;
-	u64 drift; /* allowed, ns */
+	u64 drift;	       /* allowed, ns */
 	s64 base[MK_MAX_CPUS]; /* of each CPU, reference minus own clock at the target */
 };
 

@@ -9,7 +9,9 @@ int mk_commit_init(struct mk_commit *c, u32 core, u32 nr, const u32 *node)
 	*c = (struct mk_commit){ .core = core, .nr = nr, .next = 1 };
 	for (u32 i = 0; i < nr; i++) {
 		c->node[i] = node ? node[i] : 0;
-		c->distance[i] = c->node[i] > (node ? node[core] : 0) ? c->node[i] - node[core] : (node ? node[core] : 0) - c->node[i];
+		c->distance[i] = c->node[i] > (node ? node[core] : 0)
+					 ? c->node[i] - node[core]
+					 : (node ? node[core] : 0) - c->node[i];
 	}
 	return 0;
 }
@@ -107,14 +109,18 @@ static void forget(struct mk_commit *c, u32 id)
 
 static struct mk_commit_message about(const struct mk_commit_op *op, u32 step)
 {
-	return (struct mk_commit_message){ .step = step, .id = op->id, .object = { op->object[0], op->object[1] },
+	return (struct mk_commit_message){ .step = step,
+					   .id = op->id,
+					   .object = { op->object[0], op->object[1] },
 					   .command = op->command };
 }
 
 /* No is stronger than busy, busy than yes. */
 static u32 both(u32 a, u32 b)
 {
-	return a == MK_COMMIT_NO || b == MK_COMMIT_NO ? MK_COMMIT_NO : a == MK_COMMIT_BUSY || b == MK_COMMIT_BUSY ? MK_COMMIT_BUSY : MK_COMMIT_YES;
+	return a == MK_COMMIT_NO || b == MK_COMMIT_NO	    ? MK_COMMIT_NO
+	       : a == MK_COMMIT_BUSY || b == MK_COMMIT_BUSY ? MK_COMMIT_BUSY
+							    : MK_COMMIT_YES;
 }
 
 /* Our own part of a step. */
@@ -153,7 +159,9 @@ static void all_in(struct mk_commit *c, struct mk_commit_op *op)
 	}
 	if (op->step == MK_STEP_PREPARE) {
 		op->refused = op->value;
-		step(c, op, op->value == MK_COMMIT_YES || MK_COMMIT_BREAK == 3 ? MK_STEP_COMMIT : MK_STEP_ABORT);
+		step(c, op,
+		     op->value == MK_COMMIT_YES || MK_COMMIT_BREAK == 3 ? MK_STEP_COMMIT
+									: MK_STEP_ABORT);
 		return;
 	}
 	op->used = 0;
@@ -181,8 +189,12 @@ int mk_commit_begin(struct mk_commit *c, u32 phases, u32 command, const u64 *obj
 
 	if (!op)
 		return -WEIR_EBUSY;
-	*op = (struct mk_commit_op){ .used = 1, .id = c->core | c->next << 8, .parent = ~0u, .object = { object[0], object[1] },
-				     .command = command, .cookie = cookie };
+	*op = (struct mk_commit_op){ .used = 1,
+				     .id = c->core | c->next << 8,
+				     .parent = ~0u,
+				     .object = { object[0], object[1] },
+				     .command = command,
+				     .cookie = cookie };
 	c->next = c->next == 0xffffff ? 1 : c->next + 1;
 	step(c, op, phases == 2 ? MK_STEP_PREPARE : MK_STEP_DO);
 	return 0;
@@ -205,12 +217,17 @@ void mk_commit_receive(struct mk_commit *c, u32 from, const struct mk_commit_mes
 		op = new_op(c);
 	if (!op) {
 		/* No room to remember it: it is refused. A decision always finds its question, so only questions come here. */
-		struct mk_commit_message no = { .step = MK_STEP_ANSWER, .id = msg->id, .answers = msg->step };
+		struct mk_commit_message no = { .step = MK_STEP_ANSWER,
+						.id = msg->id,
+						.answers = msg->step };
 
 		mk_commit_send(c, from, &no);
 		return;
 	}
-	*op = (struct mk_commit_op){ .used = 1, .id = msg->id, .parent = from, .object = { msg->object[0], msg->object[1] },
+	*op = (struct mk_commit_op){ .used = 1,
+				     .id = msg->id,
+				     .parent = from,
+				     .object = { msg->object[0], msg->object[1] },
 				     .command = msg->command };
 	step(c, op, msg->step);
 }

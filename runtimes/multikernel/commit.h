@@ -14,7 +14,7 @@
 #include <weir/port.h>
 
 #define MK_COMMIT_CORES 64u
-#define MK_COMMIT_OPS 32u
+#define MK_COMMIT_OPS	32u
 
 /* A test builds the protocol with one mistake in it; 0: none. */
 #ifndef MK_COMMIT_BREAK
@@ -36,8 +36,8 @@ enum mk_commit_value {
 };
 
 struct mk_commit_message {
-	u32 step;   /* enum mk_commit_step */
-	u32 id;	    /* of the operation: its initiator, and a number of that one from bit 8 on */
+	u32 step;    /* enum mk_commit_step */
+	u32 id;	     /* of the operation: its initiator, and a number of that one from bit 8 on */
 	u32 answers; /* to which step this is the answer */
 	u32 value;
 	u64 object[2]; /* what it is about, for instance base and bytes; the caller's */
@@ -51,10 +51,10 @@ struct mk_commit_op {
 	u32 step;
 	u32 waiting; /* answers to come from below */
 	u32 parent;  /* ~0: we are the initiator */
-	u32 value; /* of all answers so far */
+	u32 value;   /* of all answers so far */
 	u64 object[2];
 	u32 command;
-	u32 cookie; /* initiator: the caller's */
+	u32 cookie;  /* initiator: the caller's */
 	u32 refused; /* initiator: what the answers to its question came to */
 	u32 unused;
 };
@@ -71,8 +71,8 @@ struct mk_commit {
 	u32 nr;
 	u32 next; /* number of the next operation */
 	u32 unused;
-	u32 node[MK_COMMIT_CORES];	/* of each core */
-	u32 distance[MK_COMMIT_CORES];	/* from us to each core's node */
+	u32 node[MK_COMMIT_CORES];     /* of each core */
+	u32 distance[MK_COMMIT_CORES]; /* from us to each core's node */
 	struct mk_commit_op op[MK_COMMIT_OPS];
 	struct mk_promise promise[MK_COMMIT_OPS];
 };

@@ -10,7 +10,8 @@ static const char *const what[MK_NR_REFUSALS] = {
 	[MK_REFUSED_NAME] = "a gang of this name is there already",
 	[MK_REFUSED_CPUS] = "there are too few CPUs online among those that the manifest allows",
 	[MK_REFUSED_SHARE] = "the CPUs have too little left beside the floor for best effort",
-	[MK_REFUSED_SLOT] = "no place in the period where its slots never meet those of a gang that is there",
+	[MK_REFUSED_SLOT] =
+		"no place in the period where its slots never meet those of a gang that is there",
 	[MK_REFUSED_SHORT] = "cut in equal proportion, a slot would be shorter than 20 us",
 };
 
@@ -20,8 +21,10 @@ static const char *const remedy[MK_NR_REFUSALS] = {
 	[MK_REFUSED_NAME] = "give it another `name`, or end the other one first",
 	[MK_REFUSED_CPUS] = "lower `threads`, or allow more CPUs with `cpus`",
 	[MK_REFUSED_SHARE] = "lower execution times, allow other CPUs, or admit it with equal cuts",
-	[MK_REFUSED_SLOT] = "choose periods that divide each other, lower execution times, or admit it with equal cuts",
-	[MK_REFUSED_SHORT] = "choose longer periods that divide each other, or end other gangs first",
+	[MK_REFUSED_SLOT] = "choose periods that divide each other, lower execution times, or "
+			    "admit it with equal cuts",
+	[MK_REFUSED_SHORT] =
+		"choose longer periods that divide each other, or end other gangs first",
 };
 
 const char *mk_refusal_what(u32 code)
@@ -105,7 +108,8 @@ int mk_verify(const struct mk_controller *c)
 			if (!x->used || !y->used || !mk_meet(&x->cpus, &y->cpus))
 				continue;
 			for (u32 i = 0; i < x->manifest.nr_phases * y->manifest.nr_phases; i++) {
-				if (!mk_rows_fit(&x->row[i % x->manifest.nr_phases], &y->row[i / x->manifest.nr_phases]))
+				if (!mk_rows_fit(&x->row[i % x->manifest.nr_phases],
+						 &y->row[i / x->manifest.nr_phases]))
 					return 0;
 			}
 		}
@@ -157,7 +161,8 @@ u32 mk_member_cpu(const struct mk_controller *c, u32 gang, u32 nr)
 	return ~0u;
 }
 
-int mk_place_least(const struct mk_controller *c, const struct mk_cpus *from, u32 nr, struct mk_cpus *out)
+int mk_place_least(const struct mk_controller *c, const struct mk_cpus *from, u32 nr,
+		   struct mk_cpus *out)
 {
 	struct mk_cpus left = *from;
 	u32 booked[MK_MAX_CPUS];
@@ -183,12 +188,14 @@ int mk_place_least(const struct mk_controller *c, const struct mk_cpus *from, u3
 /* --- one gang more, beside those that stay as they are ---------------------------------------------------------------- */
 
 /* A gang whose slots on @cpu meet @row, or on any of @cpus where @cpu is ~0; ~0: none. */
-static u32 in_the_way(const struct mk_controller *c, u32 self, const struct mk_row *row, const struct mk_cpus *cpus, u32 cpu)
+static u32 in_the_way(const struct mk_controller *c, u32 self, const struct mk_row *row,
+		      const struct mk_cpus *cpus, u32 cpu)
 {
 	for (u32 g = 0; g < MK_MAX_GANGS; g++) {
 		const struct mk_gang *other = &c->gang[g];
 
-		if (!other->used || g == self || (cpu == ~0u ? !mk_meet(&other->cpus, cpus) : !mk_has(&other->cpus, cpu)))
+		if (!other->used || g == self ||
+		    (cpu == ~0u ? !mk_meet(&other->cpus, cpus) : !mk_has(&other->cpus, cpu)))
 			continue;
 		for (u32 p = 0; p < other->manifest.nr_phases; p++) {
 			if (!mk_rows_fit(&other->row[p], row))
@@ -226,9 +233,11 @@ static int next_place(struct places *at, struct mk_row *row)
 			const struct mk_row *there = &other->row[at->p];
 			u64 g = there->length ? divisor(there->period, row->period) : 0;
 
-			if (!g || there->length + row->length > g || at->k == MK_MAX_TRIES || at->k * g >= row->period)
+			if (!g || there->length + row->length > g || at->k == MK_MAX_TRIES ||
+			    at->k * g >= row->period)
 				continue;
-			row->offset = ((there->offset + there->length) % g + at->k++ * g) % row->period;
+			row->offset =
+				((there->offset + there->length) % g + at->k++ * g) % row->period;
 			return 1;
 		}
 	}
@@ -282,7 +291,12 @@ static int fits_floor(struct mk_controller *c, u32 self, struct mk_refusal *why)
 			continue;
 		others = mk_booked(c, cpu) - (c->gang[self].used ? own : 0);
 		if (others + own > limit) {
-			*why = (struct mk_refusal){ MK_REFUSED_SHARE, ~0u, cpu, ~0u, own, limit > others ? limit - others : 0 };
+			*why = (struct mk_refusal){ MK_REFUSED_SHARE,
+						    ~0u,
+						    cpu,
+						    ~0u,
+						    own,
+						    limit > others ? limit - others : 0 };
 			return 0;
 		}
 	}
@@ -296,7 +310,9 @@ static u32 leading_phase(const struct mk_manifest *m)
 	u32 best = ~0u;
 
 	for (u32 p = 0; p < m->nr_phases; p++) {
-		u64 part = m->phase[p].kind == MK_HARD ? m->phase[p].wcet * MK_WHOLE / m->phase[p].period + 1 : 0;
+		u64 part = m->phase[p].kind == MK_HARD
+				   ? m->phase[p].wcet * MK_WHOLE / m->phase[p].period + 1
+				   : 0;
 
 		if (part > top) {
 			top = part;
@@ -307,7 +323,8 @@ static u32 leading_phase(const struct mk_manifest *m)
 }
 
 /* CPUs of @from on which @row meets no slot. */
-static void free_for(const struct mk_controller *c, u32 self, const struct mk_row *row, const struct mk_cpus *from, struct mk_cpus *out)
+static void free_for(const struct mk_controller *c, u32 self, const struct mk_row *row,
+		     const struct mk_cpus *from, struct mk_cpus *out)
 {
 	*out = (struct mk_cpus){ 0 };
 	for (u32 cpu = 0; cpu < c->nr_cpus; cpu++) {
@@ -327,17 +344,20 @@ static int fit_others(struct mk_controller *c, u32 self, u32 lead, u64 at, struc
 }
 
 /* CPUs on which the leading phase is free at a place, and all others somewhere. Gangs that are there stay as they are. */
-static int fit_beside(struct mk_controller *c, u32 self, const struct mk_cpus *from, u64 at, struct mk_refusal *why)
+static int fit_beside(struct mk_controller *c, u32 self, const struct mk_cpus *from, u64 at,
+		      struct mk_refusal *why)
 {
 	struct mk_gang *g = &c->gang[self];
 	u32 lead = leading_phase(&g->manifest);
-	struct mk_row row = lead == ~0u ? (struct mk_row){ 0 } : wanted_row(&g->manifest.phase[lead], g->scale, at);
+	struct mk_row row = lead == ~0u ? (struct mk_row){ 0 }
+					: wanted_row(&g->manifest.phase[lead], g->scale, at);
 	struct places places = { .c = c, .self = self, .wanted = row.offset };
 	struct mk_cpus free;
 
 	*why = (struct mk_refusal){ MK_REFUSED_SLOT, lead, ~0u, ~0u, row.length, 0 };
 	if (lead == ~0u)
-		return c->place(c, from, g->threads, &g->cpus) && fit_others(c, self, lead, at, why);
+		return c->place(c, from, g->threads, &g->cpus) &&
+		       fit_others(c, self, lead, at, why);
 	while (next_place(&places, &row)) {
 		free_for(c, self, &row, from, &free);
 		if (!c->place(c, &free, g->threads, &g->cpus)) {
@@ -385,12 +405,14 @@ static u32 in_order(struct mk_controller *c, u64 gangs)
 		const struct mk_phase *phase = &g->manifest.phase[n % MK_MAX_PHASES];
 		u32 at = nr;
 
-		if (!(gangs >> n / MK_MAX_PHASES & 1) || n % MK_MAX_PHASES >= g->manifest.nr_phases || phase->kind != MK_HARD)
+		if (!(gangs >> n / MK_MAX_PHASES & 1) ||
+		    n % MK_MAX_PHASES >= g->manifest.nr_phases || phase->kind != MK_HARD)
 			continue;
 		for (; at; at--) {
 			const struct mk_phase *before = ordered_phase(c, at - 1);
 
-			if (before->period < phase->period || (before->period == phase->period && before->wcet >= phase->wcet))
+			if (before->period < phase->period ||
+			    (before->period == phase->period && before->wcet >= phase->wcet))
 				break;
 			c->order[at] = c->order[at - 1];
 		}
@@ -414,8 +436,11 @@ static int pack(struct mk_controller *c, u64 gangs, u32 nr, u32 scale, struct mk
 		u32 g = c->order[n] / MK_MAX_PHASES, p = c->order[n] % MK_MAX_PHASES;
 
 		/* From the begin of the period on, so that they lie side by side. */
-		if (!fit_phase(c, g, p, c->gang[g].manifest.phase[p].period - c->gang[g].manifest.phase[p].release %
-								    c->gang[g].manifest.phase[p].period, why))
+		if (!fit_phase(c, g, p,
+			       c->gang[g].manifest.phase[p].period -
+				       c->gang[g].manifest.phase[p].release %
+					       c->gang[g].manifest.phase[p].period,
+			       why))
 			return 0;
 	}
 	for (u32 g = 0; g < MK_MAX_GANGS; g++) {
@@ -431,7 +456,8 @@ static u32 least_scale(const struct mk_controller *c, u32 nr)
 	u64 least = 1;
 
 	for (u32 n = 0; n < nr; n++) {
-		u64 wcet = ordered_phase(c, n)->wcet, need = (MK_SHORTEST * 1000ull + wcet - 1) / wcet;
+		u64 wcet = ordered_phase(c, n)->wcet,
+		    need = (MK_SHORTEST * 1000ull + wcet - 1) / wcet;
 
 		if (need > least)
 			least = need;
@@ -448,7 +474,8 @@ static int cut(struct mk_controller *c, u64 gangs, struct mk_refusal *why)
 	if (pack(c, gangs, nr, 1000, &last))
 		return 1;
 	if (low >= 1000 || !pack(c, gangs, nr, low, &last)) {
-		*why = (struct mk_refusal){ MK_REFUSED_SHORT, last.phase, last.cpu, last.other, MK_SHORTEST, 0 };
+		*why = (struct mk_refusal){ MK_REFUSED_SHORT, last.phase,  last.cpu,
+					    last.other,	      MK_SHORTEST, 0 };
 		return 0;
 	}
 	while (high - low > 1) {
@@ -492,7 +519,8 @@ static void publish(struct mk_controller *c)
 		for (u32 p = 0; p < MK_MAX_PHASES; p++) {
 			const struct mk_row *a = &c->before[g][p], *b = &c->gang[g].row[p];
 
-			other |= a->offset != b->offset || a->length != b->length || a->period != b->period;
+			other |= a->offset != b->offset || a->length != b->length ||
+				 a->period != b->period;
 		}
 		if (c->gang[g].used && other)
 			c->gang[g].version = c->version;
@@ -530,7 +558,8 @@ static int refuse(struct mk_refusal *why, u32 code, u32 other, u64 needed, u64 a
 }
 
 /* A number for the newcomer; ~0: its name is taken, or there are too many. */
-static u32 number_for(const struct mk_controller *c, const struct mk_manifest *m, struct mk_refusal *why)
+static u32 number_for(const struct mk_controller *c, const struct mk_manifest *m,
+		      struct mk_refusal *why)
 {
 	u32 self = ~0u;
 
@@ -547,7 +576,8 @@ static u32 number_for(const struct mk_controller *c, const struct mk_manifest *m
 	return self;
 }
 
-int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int may_cut, u32 *gang, struct mk_refusal *why)
+int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int may_cut, u32 *gang,
+	     struct mk_refusal *why)
 {
 	struct mk_cpus from;
 	u32 nr = allowed(c, m, &from), self = number_for(c, m, why);
@@ -558,7 +588,9 @@ int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int m
 		return -WEIR_EINVAL;
 	if (!nr || m->threads > nr)
 		return refuse(why, MK_REFUSED_CPUS, ~0u, m->threads ? m->threads : 1, nr);
-	*g = (struct mk_gang){ .manifest = *m, .threads = m->threads ? m->threads : nr, .scale = 1000 };
+	*g = (struct mk_gang){ .manifest = *m,
+			       .threads = m->threads ? m->threads : nr,
+			       .scale = 1000 };
 	save(c);
 	fits = fit_beside(c, self, &from, at, why);
 	g->used = 1;
@@ -589,7 +621,8 @@ int mk_leave(struct mk_controller *c, u32 gang)
 	c->gang[gang].used = 0;
 	save(c);
 	for (u32 g = 0; g < MK_MAX_GANGS; g++) {
-		if (!c->gang[g].used || c->gang[g].scale == 1000 || !mk_meet(&c->gang[g].cpus, &c->gang[gang].cpus))
+		if (!c->gang[g].used || c->gang[g].scale == 1000 ||
+		    !mk_meet(&c->gang[g].cpus, &c->gang[gang].cpus))
 			continue;
 		/* They fit as they are, so a search that finds less is not followed. */
 		if (!cut(c, neighbours(c, g), &why) || c->gang[g].scale < c->scale_before[g])

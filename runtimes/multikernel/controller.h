@@ -15,8 +15,8 @@
 #include "manifest.h"
 
 #define MK_MAX_GANGS 64u
-#define MK_WHOLE 1000000u /* a share of 1 */
-#define MK_FLOOR 100000u  /* of a CPU, for best effort. Source: 1, 3.5 */
+#define MK_WHOLE     1000000u /* a share of 1 */
+#define MK_FLOOR     100000u  /* of a CPU, for best effort. Source: 1, 3.5 */
 /* Places tried for one slot after each slot that is there. */
 #define MK_MAX_TRIES 4096u
 
@@ -58,14 +58,15 @@ struct mk_refusal {
 	u32 code;  /* enum mk_refusal_code */
 	u32 phase; /* of the newcomer */
 	u32 cpu;
-	u32 other;    /* gang that is in the way */
-	u64 needed;   /* CPUs; share of MK_WHOLE; ns */
+	u32 other;  /* gang that is in the way */
+	u64 needed; /* CPUs; share of MK_WHOLE; ns */
 	u64 available;
 };
 
 struct mk_controller;
 /* Choose @nr of @from: fill @out. Replaceable by whoever administers the machine. 0: there are too few. */
-typedef int (*mk_place)(const struct mk_controller *c, const struct mk_cpus *from, u32 nr, struct mk_cpus *out);
+typedef int (*mk_place)(const struct mk_controller *c, const struct mk_cpus *from, u32 nr,
+			struct mk_cpus *out);
 
 struct mk_controller {
 	u32 nr_cpus;
@@ -88,14 +89,16 @@ const struct mk_gang *mk_gang_at(const struct mk_controller *c, u32 gang);
 /* All CPUs are online and without load; the policy is mk_place_least. 0, or -WEIR_EINVAL: the machine is too large. */
 int mk_controller_init(struct mk_controller *c, u32 nr_cpus);
 /* The CPUs with the least booked and other load, the lower number among equals. */
-int mk_place_least(const struct mk_controller *c, const struct mk_cpus *from, u32 nr, struct mk_cpus *out);
+int mk_place_least(const struct mk_controller *c, const struct mk_cpus *from, u32 nr,
+		   struct mk_cpus *out);
 /*
  * Admit a program: *@gang is its number. Its slots of a phase begin at @at plus the release, modulo the period, where that is free.
  * If it does not fit, and @cut: the execution times of all gangs that share CPUs with it, directly or through others, and its own are
  * cut in equal proportion until all fit, and their slots may move; gangs whose version is the controller's have new rows.
  * 0, or -WEIR_EINVAL with *@why; then nothing has changed.
  */
-int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int cut, u32 *gang, struct mk_refusal *why);
+int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int cut, u32 *gang,
+	     struct mk_refusal *why);
 /* Gangs that were cut get back what they can. 0, or -WEIR_ENOENT. */
 int mk_leave(struct mk_controller *c, u32 gang);
 /* The CPU of a gang's thread @nr: they take its CPUs in order; ~0: there is no such thread. */

@@ -21,7 +21,14 @@ struct parser {
 	struct word word[MAX_WORDS + 1];
 };
 
-enum { GIVEN_NAME = 1, GIVEN_THREADS = 2, GIVEN_CPUS = 4, GIVEN_OUTSIDE = 8, GIVEN_PROGRAM = 16, GIVEN_GROUP = 32 };
+enum {
+	GIVEN_NAME = 1,
+	GIVEN_THREADS = 2,
+	GIVEN_CPUS = 4,
+	GIVEN_OUTSIDE = 8,
+	GIVEN_PROGRAM = 16,
+	GIVEN_GROUP = 32
+};
 
 static const char *const what[MK_NR_FAULTS] = {
 	[0] = "no fault",
@@ -53,15 +60,19 @@ static const char *const remedy[MK_NR_FAULTS] = {
 	[0] = "",
 	[MK_FAULT_LONG] = "keep comments short",
 	[MK_FAULT_BYTE] = "save the file as plain text",
-	[MK_FAULT_WORD] = "write `B PRIORITY`, `H WCET PERIOD [DEADLINE [RELEASE]]`, `name`, `threads`, `cpus`, `outside`, `program` or `cgroup`",
+	[MK_FAULT_WORD] = "write `B PRIORITY`, `H WCET PERIOD [DEADLINE [RELEASE]]`, `name`, "
+			  "`threads`, `cpus`, `outside`, `program` or `cgroup`",
 	[MK_FAULT_NUMBER] = "write milliseconds, such as `80` or `0.25`",
 	[MK_FAULT_DIGITS] = "write at most six digits after the point",
 	[MK_FAULT_LARGE] = "periods are at most 600000 ms, releases at most 3600000 ms",
-	[MK_FAULT_FEW] = "write `B PRIORITY`, `H WCET PERIOD [DEADLINE [RELEASE]]`, or a value after the directive",
+	[MK_FAULT_FEW] = "write `B PRIORITY`, `H WCET PERIOD [DEADLINE [RELEASE]]`, or a value "
+			 "after the directive",
 	[MK_FAULT_MANY] = "put a `#` before a comment, and each phase on a line of its own",
 	[MK_FAULT_SHORT] = "write at least 0.02",
-	[MK_FAULT_DEADLINE] = "raise the deadline, the third number, to at least the execution time, the first",
-	[MK_FAULT_PERIOD] = "lower the deadline, the third number, to at most the period, the second",
+	[MK_FAULT_DEADLINE] =
+		"raise the deadline, the third number, to at least the execution time, the first",
+	[MK_FAULT_PERIOD] =
+		"lower the deadline, the third number, to at most the period, the second",
 	[MK_FAULT_PRIORITY] = "write a whole number from -19 to 20",
 	[MK_FAULT_PHASES] = "merge phases that need the same",
 	[MK_FAULT_TWICE] = "keep one of the two lines",
@@ -69,10 +80,13 @@ static const char *const remedy[MK_NR_FAULTS] = {
 	[MK_FAULT_CPUS] = "write CPUs below 1024, such as `0-3,8`",
 	[MK_FAULT_THREADS] = "write a whole number from 1 to 1024",
 	[MK_FAULT_OUTSIDE] = "write `outside run` or `outside wait`",
-	[MK_FAULT_PROGRAM] = "write what `ps -o comm` shows: 1 to 15 letters, digits, `_`, `-`, `.`, `+` and `:`",
-	[MK_FAULT_GROUP] = "write its path below /sys/fs/cgroup, such as `inference.slice`: at most 127 bytes, no `..`",
+	[MK_FAULT_PROGRAM] = "write what `ps -o comm` shows: 1 to 15 letters, digits, `_`, `-`, "
+			     "`.`, `+` and `:`",
+	[MK_FAULT_GROUP] = "write its path below /sys/fs/cgroup, such as `inference.slice`: at "
+			   "most 127 bytes, no `..`",
 	[MK_FAULT_CROWD] = "lower `threads`, or allow more CPUs with `cpus`",
-	[MK_FAULT_EMPTY] = "write at least one line `B PRIORITY` or `H WCET PERIOD [DEADLINE [RELEASE]]`",
+	[MK_FAULT_EMPTY] =
+		"write at least one line `B PRIORITY` or `H WCET PERIOD [DEADLINE [RELEASE]]`",
 };
 
 const char *mk_manifest_what(u32 code)
@@ -87,7 +101,9 @@ const char *mk_manifest_remedy(u32 code)
 
 static int wrong(struct parser *p, u32 code, const struct word *w)
 {
-	*p->fault = (struct mk_fault){ .code = code, .line = p->line, .column = w->column, .length = w->length };
+	*p->fault = (struct mk_fault){
+		.code = code, .line = p->line, .column = w->column, .length = w->length
+	};
 	return -WEIR_EINVAL;
 }
 

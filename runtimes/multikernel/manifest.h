@@ -8,15 +8,15 @@
 
 #include <weir/port.h>
 
-#define MK_MAX_PHASES 16u
-#define MK_MAX_CPUS 1024u
-#define MK_NAME_BYTES 32u
+#define MK_MAX_PHASES	 16u
+#define MK_MAX_CPUS	 1024u
+#define MK_NAME_BYTES	 32u
 #define MK_PROGRAM_BYTES 16u /* as long as Linux's names of programs */
-#define MK_GROUP_BYTES 128u
-#define MK_MAX_TEXT 65536u
+#define MK_GROUP_BYTES	 128u
+#define MK_MAX_TEXT	 65536u
 /* The shortest slice that a CPU serves reliably, ns. Source: 1, E21. */
-#define MK_SHORTEST 20000u
-#define MK_LONGEST_PERIOD 600000000000ull /* ns */
+#define MK_SHORTEST	   20000u
+#define MK_LONGEST_PERIOD  600000000000ull /* ns */
 #define MK_LONGEST_RELEASE 3600000000000ull
 
 struct mk_cpus {
@@ -73,8 +73,9 @@ struct mk_phase {
 struct mk_manifest {
 	char name[MK_NAME_BYTES]; /* empty: none */
 	u32 threads;		  /* 0: as many as there are CPUs */
-	u32 withheld;		  /* 1: members wait outside of their slots, even if a CPU is idle */
-	u32 any_cpu;		  /* 1: `cpus` was not written */
+	/* 1: members wait outside of their slots, even if a CPU is idle */
+	u32 withheld;
+	u32 any_cpu; /* 1: `cpus` was not written */
 	u32 nr_phases;
 	struct mk_cpus cpus;
 	struct mk_phase phase[MK_MAX_PHASES];

@@ -78,7 +78,9 @@ static void export(struct mk_monitor *m, u32 client, const u64 *w)
 	for (u32 i = 0; i < MK_EXPORTS && op != ~0u; i++) {
 		if (m->export[i].used)
 			continue;
-		m->export[i] = (struct mk_export){ .used = 1, .client = client, .iref = mk_iref(m->core, client, m->next++) };
+		m->export[i] = (struct mk_export){ .used = 1,
+						   .client = client,
+						   .iref = mk_iref(m->core, client, m->next++) };
 		m->pending[op].iref = m->export[i].iref;
 		PEER(m, 0, PEER_REGISTER, op, w[1], w[2], m->export[i].iref);
 		return;
@@ -251,7 +253,8 @@ static void agree(struct mk_monitor *m, u32 client, const u64 *w)
 		mk_answer_client(m, client, MON_EINVAL, 0, 0, 0);
 		return;
 	}
-	if (retype && (bytes < 4096 || bytes & (bytes - 1) || offset % bytes || offset > object[1] || bytes > object[1] - offset)) {
+	if (retype && (bytes < 4096 || bytes & (bytes - 1) || offset % bytes ||
+		       offset > object[1] || bytes > object[1] - offset)) {
 		mk_answer_client(m, client, MON_EINVAL, 0, 0, 0);
 		return;
 	}
@@ -274,8 +277,8 @@ static void agree(struct mk_monitor *m, u32 client, const u64 *w)
 
 void mk_commit_send(struct mk_commit *c, u32 core, const struct mk_commit_message *msg)
 {
-	u64 words[MK_PEER_WORDS] = { msg->step | (u64)msg->answers << 8 | (u64)msg->value << 16, msg->id, msg->object[0], msg->object[1],
-				     msg->command };
+	u64 words[MK_PEER_WORDS] = { msg->step | (u64)msg->answers << 8 | (u64)msg->value << 16,
+				     msg->id, msg->object[0], msg->object[1], msg->command };
 
 	mk_peer_send(monitor_of(c), core, PEER_COMMIT, words);
 }
@@ -302,7 +305,9 @@ void mk_commit_over(struct mk_commit *c, u32 cookie, u32 value)
 {
 	struct mk_monitor *m = monitor_of(c);
 	struct mk_pending p = m->pending[cookie];
-	s32 status = value == MK_COMMIT_YES ? MON_OK : value == MK_COMMIT_BUSY ? MON_EBUSY : MON_EUSED;
+	s32 status = value == MK_COMMIT_YES    ? MON_OK
+		     : value == MK_COMMIT_BUSY ? MON_EBUSY
+					       : MON_EUSED;
 
 	m->pending[cookie].kind = PENDING_NONE;
 	if (value == MK_COMMIT_YES && p.word[0])
@@ -385,8 +390,12 @@ void mk_monitor_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *w)
 		simple_over(m, PENDING_CAP, w);
 		return;
 	case PEER_COMMIT: {
-		struct mk_commit_message msg = { .step = w[0] & 0xff, .answers = w[0] >> 8 & 0xff, .value = w[0] >> 16 & 3, .id = (u32)w[1],
-						 .object = { w[2], w[3] }, .command = (u32)w[4] };
+		struct mk_commit_message msg = { .step = w[0] & 0xff,
+						 .answers = w[0] >> 8 & 0xff,
+						 .value = w[0] >> 16 & 3,
+						 .id = (u32)w[1],
+						 .object = { w[2], w[3] },
+						 .command = (u32)w[4] };
 
 		mk_commit_receive(&m->commit, from, &msg);
 		return;

@@ -12,9 +12,9 @@
 
 #include "commit.h"
 
-#define MK_NAMES 64u
-#define MK_EXPORTS 32u
-#define MK_PENDING 32u
+#define MK_NAMES      64u
+#define MK_EXPORTS    32u
+#define MK_PENDING    32u
 #define MK_PEER_WORDS 7u
 
 /* What a client asks: w[0] & 0xff. A name is two words. */
@@ -26,9 +26,10 @@ enum mk_ask {
 	MON_CAP_SEND,	/* slot, core, dispatcher there */
 	MON_RETYPE,	/* slot; type and bytes << 8; offset and slot << 48 */
 	MON_REVOKE,	/* slot */
-	MON_MANIFEST,	/* words of the text, in order: w[0] bits 8 to 15 how many bytes, bit 16: the last */
-	MON_JOIN,	/* gang */
-	MON_PHASE,	/* gang, phase */
+	/* words of the text, in order: w[0] bits 8 to 15 how many bytes, bit 16: the last */
+	MON_MANIFEST,
+	MON_JOIN,  /* gang */
+	MON_PHASE, /* gang, phase */
 };
 
 /* What a client hears: w[0] & 0xff; the status is in bits 32 on. */
@@ -55,12 +56,12 @@ enum mk_peer_kind {
 };
 
 /* Statuses, as the kernel's. */
-#define MON_OK 0
-#define MON_EINVAL -1
-#define MON_EBUSY -4
-#define MON_EUSED -5
-#define MON_EROOM -6
-#define MON_EREMOTE -8
+#define MON_OK	     0
+#define MON_EINVAL   -1
+#define MON_EBUSY    -4
+#define MON_EUSED    -5
+#define MON_EROOM    -6
+#define MON_EREMOTE  -8
 #define MON_EUNKNOWN -9
 #define MON_EREFUSED -10
 
@@ -75,13 +76,22 @@ struct mk_export {
 	u64 iref;
 };
 
-enum mk_pending_kind { PENDING_NONE, PENDING_EXPORT, PENDING_BIND, PENDING_ASKED, PENDING_SPAWN, PENDING_CAP, PENDING_COMMIT, PENDING_OTHER };
+enum mk_pending_kind {
+	PENDING_NONE,
+	PENDING_EXPORT,
+	PENDING_BIND,
+	PENDING_ASKED,
+	PENDING_SPAWN,
+	PENDING_CAP,
+	PENDING_COMMIT,
+	PENDING_OTHER
+};
 
 struct mk_pending {
 	u32 kind;
 	u32 client;
-	u32 core;  /* ASKED: of the client */
-	u32 op;	   /* ASKED: the number there */
+	u32 core; /* ASKED: of the client */
+	u32 op;	  /* ASKED: the number there */
 	u64 iref;
 	u64 word[3];
 };
@@ -107,9 +117,11 @@ u32 mk_client_domain(struct mk_monitor *m, u32 client);
 /* A channel for service @server of this core and a client of @core: memory and what wakes the server, in four words. A status. */
 s32 mk_channel_make(struct mk_monitor *m, u32 server, u32 core, u32 client, u64 *words);
 /* The server's end, and the client's: what each is to be told in one word. A status. */
-s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words, u64 *told);
+s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words,
+		      u64 *told);
 s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *told);
-s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32 priority, u64 *number);
+s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32 priority,
+		  u64 *number);
 /* A capability of a client as four words, and back, for dispatcher @number. */
 s32 mk_cap_pack(struct mk_monitor *m, u32 client, u64 slot, u64 *words);
 s32 mk_cap_unpack(struct mk_monitor *m, u32 number, const u64 *words, u64 *slot);

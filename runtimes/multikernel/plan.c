@@ -34,7 +34,8 @@ const char *weir_plan_why(int fault)
 	case WEIR_PLAN_FOREIGN:
 		return "this is no plan: make one with `runweir compile T -m M -o T.plan`";
 	case WEIR_PLAN_NEWER:
-		return "the plan has another version of the format: compile it with the runweir that this library comes from";
+		return "the plan has another version of the format: compile it with the runweir "
+		       "that this library comes from";
 	case WEIR_PLAN_CHECKSUM:
 		return "the plan is damaged, its checksum differs: compile it again";
 	case WEIR_PLAN_SIZES:
@@ -42,10 +43,12 @@ const char *weir_plan_why(int fault)
 	case WEIR_PLAN_TEXT:
 		return "a name in the plan is not ended: compile it again";
 	case WEIR_PLAN_COMPONENT:
-		return "the plan uses a component that this library was built without (or that exists in Rust only): "
+		return "the plan uses a component that this library was built without (or that "
+		       "exists in Rust only): "
 		       "build the library from the same components/ folder";
 	case WEIR_PLAN_CHANGED:
-		return "a component has other parameters than when the plan was compiled: compile it again";
+		return "a component has other parameters than when the plan was compiled: compile "
+		       "it again";
 	case WEIR_PLAN_PARAMETER:
 		return "a parameter is outside of its range: compile the plan again";
 	case WEIR_PLAN_WIRING:
@@ -53,11 +56,13 @@ const char *weir_plan_why(int fault)
 	case WEIR_PLAN_CPUS:
 		return "a CPU of the plan has no proper entry or exit: compile it again";
 	case WEIR_PLAN_LISTS:
-		return "a list of postponed pipes or pulling instances is wrong: compile the plan again";
+		return "a list of postponed pipes or pulling instances is wrong: compile the plan "
+		       "again";
 	case WEIR_PLAN_ROOM:
 		return "too little memory for the plan's tables";
 	case WEIR_PLAN_DOMAINS:
-		return "the plan is for a machine without common memory, which this runtime does not serve: compile it "
+		return "the plan is for a machine without common memory, which this runtime does "
+		       "not serve: compile it "
 		       "for another machine";
 	}
 	return "unknown fault";
@@ -113,12 +118,14 @@ static int sane(const struct weir_plan_header *h)
 {
 	const u32 max = WEIR_PLAN_MAX_PIPES;
 
-	return h->nr_pipes && h->nr_pipes <= max && h->nr_instances && h->nr_instances <= max && h->nr_cpus &&
-	       h->nr_cpus <= WEIR_MAX_CPUS && h->nr_slots && h->nr_slots <= WEIR_MAX_DEPTH && h->nr_masks &&
-	       h->nr_masks <= h->nr_pipes && h->nr_domains && h->nr_domains <= h->nr_cpus &&
-	       h->nr_links <= 2 * h->nr_pipes && h->nr_lists <= (1u << 26) &&
-	       h->nr_params <= WEIR_MAX_PARAMS * h->nr_instances && h->nr_classes && h->nr_classes <= h->nr_instances &&
-	       h->mask_words == (h->nr_cpus + 63) / 64 && h->text_bytes && h->text_bytes <= (1u << 28);
+	return h->nr_pipes && h->nr_pipes <= max && h->nr_instances && h->nr_instances <= max &&
+	       h->nr_cpus && h->nr_cpus <= WEIR_MAX_CPUS && h->nr_slots &&
+	       h->nr_slots <= WEIR_MAX_DEPTH && h->nr_masks && h->nr_masks <= h->nr_pipes &&
+	       h->nr_domains && h->nr_domains <= h->nr_cpus && h->nr_links <= 2 * h->nr_pipes &&
+	       h->nr_lists <= (1u << 26) && h->nr_params <= WEIR_MAX_PARAMS * h->nr_instances &&
+	       h->nr_classes && h->nr_classes <= h->nr_instances &&
+	       h->mask_words == (h->nr_cpus + 63) / 64 && h->text_bytes &&
+	       h->text_bytes <= (1u << 28);
 }
 
 /* Find the parts; 0, or the negated fault. */
@@ -139,10 +146,10 @@ static int open_plan(const void *blob, u64 bytes, struct parts *p)
 	if (h->header_bytes != sizeof(*h) || h->bytes < sizeof(*h) || !sane(h))
 		return -WEIR_PLAN_SIZES;
 	p->head = h;
-#define PART(field, count, size)                      \
-	do {                                          \
+#define PART(field, count, size)                                  \
+	do {                                                      \
 		p->field = (const void *)(at + all - sizeof(*h)); \
-		all += padded((u64)(count) * (size)); \
+		all += padded((u64)(count) * (size));             \
 	} while (0)
 	PART(classes, h->nr_classes, sizeof(*p->classes));
 	PART(pipes, h->nr_pipes, sizeof(*p->pipes));
@@ -190,9 +197,11 @@ static int find_class(const struct parts *p, u32 n)
 	return -WEIR_PLAN_COMPONENT;
 }
 
-static int check_params(const struct parts *p, const struct weir_plan_instance *pi, const struct weir_descriptor *d)
+static int check_params(const struct parts *p, const struct weir_plan_instance *pi,
+			const struct weir_descriptor *d)
 {
-	if (pi->first_param > p->head->nr_params || d->nr_params > p->head->nr_params - pi->first_param)
+	if (pi->first_param > p->head->nr_params ||
+	    d->nr_params > p->head->nr_params - pi->first_param)
 		return -WEIR_PLAN_SIZES;
 	for (u32 i = 0; i < d->nr_params; i++) {
 		u64 value = p->params[pi->first_param + i];
@@ -227,16 +236,19 @@ static int check_mask(const struct parts *p, const struct weir_plan_instance *pi
  * Ports of instance @n: its pipes know it, by these numbers, and go one way, deeper each time. @seen is the caller's copy of the
  * pipes, where those that stand at an out-port are marked.
  */
-static int check_ports(const struct parts *p, u32 n, const struct weir_descriptor *d, struct weir_plan_pipe *seen)
+static int check_ports(const struct parts *p, u32 n, const struct weir_descriptor *d,
+		       struct weir_plan_pipe *seen)
 {
 	const struct weir_plan_instance *pi = &p->instances[n];
 	const struct weir_plan_header *h = p->head;
 	u32 deepest = 0;
 
-	if (pi->first_in > h->nr_links || pi->nr_in > h->nr_links - pi->first_in || pi->first_out > h->nr_links ||
-	    pi->nr_out > h->nr_links - pi->first_out || pi->domain >= h->nr_domains)
+	if (pi->first_in > h->nr_links || pi->nr_in > h->nr_links - pi->first_in ||
+	    pi->first_out > h->nr_links || pi->nr_out > h->nr_links - pi->first_out ||
+	    pi->domain >= h->nr_domains)
 		return -WEIR_PLAN_SIZES;
-	if (pi->nr_in < d->in_min || pi->nr_in > d->in_max || pi->nr_out < d->out_min || pi->nr_out > d->out_max)
+	if (pi->nr_in < d->in_min || pi->nr_in > d->in_max || pi->nr_out < d->out_min ||
+	    pi->nr_out > d->out_max)
 		return -WEIR_PLAN_WIRING;
 	for (u32 i = 0; i < pi->nr_in; i++) {
 		u32 k = p->links[pi->first_in + i];
@@ -265,8 +277,8 @@ static int check_pipes(const struct parts *p)
 	for (u32 i = 0; i < h->nr_pipes; i++) {
 		const struct weir_plan_pipe *pipe = &p->pipes[i];
 
-		if (pipe->slot >= h->nr_slots || pipe->mask >= h->nr_masks || pipe->to >= h->nr_instances ||
-		    pipe->keyed > 1 || pipe->postponed > 1)
+		if (pipe->slot >= h->nr_slots || pipe->mask >= h->nr_masks ||
+		    pipe->to >= h->nr_instances || pipe->keyed > 1 || pipe->postponed > 1)
 			return -WEIR_PLAN_WIRING;
 		/* An entry is a list: nobody gives keys there. */
 		if (pipe->from == WEIR_NONE && pipe->keyed)
@@ -281,7 +293,9 @@ static int check_pipes(const struct parts *p)
 		outs += p->instances[i].nr_out;
 	}
 	/* Each pipe stands at one in-port by its number, so these sums leave none out. */
-	return ins == h->nr_pipes && outs == written && ins + outs == h->nr_links ? 0 : -WEIR_PLAN_WIRING;
+	return ins == h->nr_pipes && outs == written && ins + outs == h->nr_links
+		       ? 0
+		       : -WEIR_PLAN_WIRING;
 }
 
 /* The masks of the pipes at the ends hold the CPUs that take their tasks there, and no others. */
@@ -293,10 +307,13 @@ static int check_cpus(const struct parts *p)
 	for (u32 c = 0; c < h->nr_cpus; c++) {
 		const struct weir_plan_cpu *cpu = &p->cpus[c];
 
-		if (cpu->entry >= h->nr_pipes || p->pipes[cpu->entry].from != WEIR_NONE || cpu->domain >= h->nr_domains)
+		if (cpu->entry >= h->nr_pipes || p->pipes[cpu->entry].from != WEIR_NONE ||
+		    cpu->domain >= h->nr_domains)
 			return -WEIR_PLAN_CPUS;
-		if (cpu->first_postponed > h->nr_lists || cpu->nr_postponed > h->nr_lists - cpu->first_postponed ||
-		    cpu->first_puller > h->nr_lists || cpu->nr_puller > h->nr_lists - cpu->first_puller)
+		if (cpu->first_postponed > h->nr_lists ||
+		    cpu->nr_postponed > h->nr_lists - cpu->first_postponed ||
+		    cpu->first_puller > h->nr_lists ||
+		    cpu->nr_puller > h->nr_lists - cpu->first_puller)
 			return -WEIR_PLAN_SIZES;
 		for (u32 i = 0; i < cpu->nr_postponed; i++) {
 			u32 k = p->lists[cpu->first_postponed + i];
@@ -322,7 +339,8 @@ static int check_cpus(const struct parts *p)
 		for (u32 w = 0; w < h->mask_words; w++) {
 			behind += weir_count_bits(mask_of(p, p->links[pi->first_in])[w]);
 			for (u32 k = 1; k < pi->nr_in; k++)
-				if (mask_of(p, p->links[pi->first_in + k])[w] != mask_of(p, p->links[pi->first_in])[w])
+				if (mask_of(p, p->links[pi->first_in + k])[w] !=
+				    mask_of(p, p->links[pi->first_in])[w])
 					return -WEIR_PLAN_WIRING;
 		}
 	}
@@ -339,9 +357,9 @@ u64 weir_plan_room(const void *blob, u64 bytes, u32 extra)
 	h = p.head;
 	return padded((u64)h->nr_pipes * sizeof(struct weir_plan_pipe)) +
 	       padded((u64)h->nr_instances * sizeof(struct weir_plan_instance)) +
-	       padded(((u64)h->nr_cpus + extra) * sizeof(struct weir_plan_cpu)) + padded((u64)h->nr_links * 4) +
-	       padded((u64)h->nr_lists * 4) + padded((u64)h->nr_params * 8) +
-	       (u64)h->nr_masks * sizeof(struct weir_cpumask);
+	       padded(((u64)h->nr_cpus + extra) * sizeof(struct weir_plan_cpu)) +
+	       padded((u64)h->nr_links * 4) + padded((u64)h->nr_lists * 4) +
+	       padded((u64)h->nr_params * 8) + (u64)h->nr_masks * sizeof(struct weir_cpumask);
 }
 
 static void *take(char **at, const void *from, u64 bytes, u64 room)
@@ -354,7 +372,8 @@ static void *take(char **at, const void *from, u64 bytes, u64 room)
 	return to;
 }
 
-int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 room, struct weir_plan *plan)
+int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 room,
+		   struct weir_plan *plan)
 {
 	const struct weir_plan_header *h;
 	char *at = memory;
@@ -383,19 +402,22 @@ int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 roo
 	plan->nr_slots = h->nr_slots;
 	plan->nr_masks = h->nr_masks;
 	plan->nr_domains = h->nr_domains;
-	plan->pipes = take(&at, p.pipes, (u64)h->nr_pipes * sizeof(*p.pipes), (u64)h->nr_pipes * sizeof(*p.pipes));
+	plan->pipes = take(&at, p.pipes, (u64)h->nr_pipes * sizeof(*p.pipes),
+			   (u64)h->nr_pipes * sizeof(*p.pipes));
 	for (u32 i = 0; i < h->nr_pipes; i++)
 		plan->pipes[i].unused = 0;
 	plan->instances = take(&at, p.instances, (u64)h->nr_instances * sizeof(*p.instances),
 			       (u64)h->nr_instances * sizeof(*p.instances));
-	plan->cpus = take(&at, p.cpus, (u64)h->nr_cpus * sizeof(*p.cpus), (u64)plan->nr_cpus * sizeof(*p.cpus));
+	plan->cpus = take(&at, p.cpus, (u64)h->nr_cpus * sizeof(*p.cpus),
+			  (u64)plan->nr_cpus * sizeof(*p.cpus));
 	plan->links = take(&at, p.links, (u64)h->nr_links * 4, (u64)h->nr_links * 4);
 	plan->lists = take(&at, p.lists, (u64)h->nr_lists * 4, (u64)h->nr_lists * 4);
 	plan->params = take(&at, p.params, (u64)h->nr_params * 8, (u64)h->nr_params * 8);
 	plan->masks = (struct weir_cpumask *)at;
 	for (u32 i = 0; i < h->nr_masks; i++)
 		for (u32 w = 0; w < WEIR_MASK_WORDS; w++)
-			plan->masks[i].word[w] = w < h->mask_words ? p.masks[(u64)i * h->mask_words + w] : 0;
+			plan->masks[i].word[w] =
+				w < h->mask_words ? p.masks[(u64)i * h->mask_words + w] : 0;
 	for (u32 i = 0; i < h->nr_instances; i++) {
 		struct weir_plan_instance *pi = &plan->instances[i];
 		int class;
@@ -410,10 +432,11 @@ int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 roo
 			err = check_ports(&p, i, weir_descriptors[class], plan->pipes);
 		if (err)
 			return err;
-		pi->class = (u32)class;
+		pi->class = (u32) class;
 		pi->keep = WEIR_NONE;
 		for (u32 k = 0; k < pi->nr_out; k++)
-			if (p.pipes[p.links[pi->first_out + k]].keyed != weir_descriptors[class]->keyed_out)
+			if (p.pipes[p.links[pi->first_out + k]].keyed !=
+			    weir_descriptors[class]->keyed_out)
 				return -WEIR_PLAN_WIRING;
 	}
 	for (u32 i = 0; i < h->nr_pipes; i++)
@@ -423,11 +446,17 @@ int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 roo
 		return err;
 	for (u32 c = 0; c < h->nr_cpus; c++)
 		for (u32 i = 0; i < p.cpus[c].nr_puller; i++)
-			if (!(weir_entries[plan->instances[p.lists[p.cpus[c].first_puller + i]].class].has & WEIR_HAS_IDLE))
+			if (!(weir_entries[plan->instances[p.lists[p.cpus[c].first_puller + i]]
+						   .class]
+				      .has &
+			      WEIR_HAS_IDLE))
 				return -WEIR_PLAN_LISTS;
 	for (u32 c = h->nr_cpus; c < plan->nr_cpus; c++)
-		plan->cpus[c] = (struct weir_plan_cpu){ .entry = plan->cpus[0].entry, .exit = WEIR_NONE, .core = c,
-							.llc = plan->cpus[0].llc, .node = plan->cpus[0].node,
+		plan->cpus[c] = (struct weir_plan_cpu){ .entry = plan->cpus[0].entry,
+							.exit = WEIR_NONE,
+							.core = c,
+							.llc = plan->cpus[0].llc,
+							.node = plan->cpus[0].node,
 							.capacity = plan->cpus[0].capacity };
 	return 0;
 }
@@ -460,7 +489,9 @@ const char *weir_plan_name(const void *blob)
 {
 	struct parts p;
 
-	return open_plan(blob, ((const struct weir_plan_header *)blob)->bytes, &p) ? "" : p.text + p.head->name;
+	return open_plan(blob, ((const struct weir_plan_header *)blob)->bytes, &p)
+		       ? ""
+		       : p.text + p.head->name;
 }
 
 u32 weir_plan_cpus(const void *blob)

@@ -11,8 +11,8 @@
 
 #include <weir/topology.h>
 
-#define WEIR_PLAN_MAGIC 0x4e414c5052494557ull /* "WEIRPLAN" */
-#define WEIR_PLAN_VERSION 1u
+#define WEIR_PLAN_MAGIC	    0x4e414c5052494557ull /* "WEIRPLAN" */
+#define WEIR_PLAN_VERSION   1u
 #define WEIR_PLAN_MAX_PIPES (1u << 22)
 #define WEIR_PLAN_MAX_BYTES (1ull << 30)
 
@@ -71,7 +71,8 @@ u64 weir_plan_room(const void *blob, u64 bytes, u32 extra);
  * Fill @plan, whose tables are put into @memory (aligned to 8). @extra CPUs are added that make calls and run nothing.
  * 0, or the negated fault; then @plan is not to be used.
  */
-int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 room, struct weir_plan *plan);
+int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 room,
+		   struct weir_plan *plan);
 /* Instances of the loaded @blob go on as those of @present, also loaded, of the same name and component. */
 void weir_plan_continue(struct weir_plan *plan, const void *blob, const void *present);
 /* Name of the topology, of a plan that was loaded; never null. */

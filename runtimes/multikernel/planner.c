@@ -33,7 +33,8 @@ static void submit(const struct mk_replica *r, u32 gang, u64 now, struct mk_subm
 		out->from = r->time + r->release[r->phase];
 }
 
-int mk_planner_learn(struct mk_planner *p, u32 gang, const struct mk_gang *g, u64 now, struct mk_submit *out)
+int mk_planner_learn(struct mk_planner *p, u32 gang, const struct mk_gang *g, u64 now,
+		     struct mk_submit *out)
 {
 	struct mk_replica *r;
 	int known;
@@ -59,7 +60,8 @@ int mk_planner_learn(struct mk_planner *p, u32 gang, const struct mk_gang *g, u6
 	return known;
 }
 
-int mk_planner_push(struct mk_planner *p, u32 gang, u32 phase, u64 version, const struct mk_row *row, u64 now, struct mk_submit *out)
+int mk_planner_push(struct mk_planner *p, u32 gang, u32 phase, u64 version,
+		    const struct mk_row *row, u64 now, struct mk_submit *out)
 {
 	struct mk_replica *r = replica(p, gang);
 
@@ -105,7 +107,8 @@ static u32 apply(struct mk_replica *r, const struct mk_phase_message *msg)
 	return r->have >> msg->phase & 1 ? MK_PHASE_DONE : MK_PHASE_MISSING;
 }
 
-int mk_planner_change(struct mk_planner *p, u32 gang, u32 phase, u64 now, struct mk_phase_message *out, struct mk_submit *to,
+int mk_planner_change(struct mk_planner *p, u32 gang, u32 phase, u64 now,
+		      struct mk_phase_message *out, struct mk_submit *to,
 		      struct mk_phase_result *result)
 {
 	struct mk_replica *r = replica(p, gang);
@@ -125,7 +128,8 @@ int mk_planner_change(struct mk_planner *p, u32 gang, u32 phase, u64 now, struct
 	return (int)r->waiting;
 }
 
-int mk_planner_receive(struct mk_planner *p, const struct mk_phase_message *msg, struct mk_submit *out, struct mk_phase_reply *reply)
+int mk_planner_receive(struct mk_planner *p, const struct mk_phase_message *msg,
+		       struct mk_submit *out, struct mk_phase_reply *reply)
 {
 	struct mk_replica *r = replica(p, msg->gang);
 
@@ -140,7 +144,8 @@ int mk_planner_receive(struct mk_planner *p, const struct mk_phase_message *msg,
 	return 1;
 }
 
-int mk_planner_reply(struct mk_planner *p, const struct mk_phase_reply *reply, struct mk_phase_result *result)
+int mk_planner_reply(struct mk_planner *p, const struct mk_phase_reply *reply,
+		     struct mk_phase_result *result)
 {
 	struct mk_replica *r = replica(p, reply->gang);
 
@@ -175,6 +180,7 @@ int mk_planner_activation(const struct mk_planner *p, u32 gang, struct mk_activa
 		return -WEIR_ENOENT;
 	if (r->have >> r->phase & 1)
 		row = &r->row[r->phase];
-	*out = (struct mk_activation){ row->period, row->length, r->deallocations, r->phase, r->scale };
+	*out = (struct mk_activation){ row->period, row->length, r->deallocations, r->phase,
+				       r->scale };
 	return 0;
 }

@@ -19,10 +19,10 @@
 #endif
 
 enum mk_phase_status {
-	MK_PHASE_DONE,	   /* the row is in force */
-	MK_PHASE_MISSING,  /* best effort until the row comes */
+	MK_PHASE_DONE,	    /* the row is in force */
+	MK_PHASE_MISSING,   /* best effort until the row comes */
 	MK_PHASE_OVERTAKEN, /* a later change is in force */
-	MK_PHASE_UNKNOWN,  /* no such gang or phase here */
+	MK_PHASE_UNKNOWN,   /* no such gang or phase here */
 };
 
 struct mk_phase_message {
@@ -98,21 +98,26 @@ void mk_planner_init(struct mk_planner *p, u32 cpu);
  * The controller makes a gang known, or a new version of it; its rows follow one by one. Until then, it is best effort here. 1: it was
  * known, the present phase's row is void, and *@submit is to be handed on.
  */
-int mk_planner_learn(struct mk_planner *p, u32 gang, const struct mk_gang *g, u64 now, struct mk_submit *submit);
+int mk_planner_learn(struct mk_planner *p, u32 gang, const struct mk_gang *g, u64 now,
+		     struct mk_submit *submit);
 /* The row of a phase. 1: it is the present one's, and *@submit is to be handed on. An old version is ignored. */
-int mk_planner_push(struct mk_planner *p, u32 gang, u32 phase, u64 version, const struct mk_row *row, u64 now, struct mk_submit *submit);
+int mk_planner_push(struct mk_planner *p, u32 gang, u32 phase, u64 version,
+		    const struct mk_row *row, u64 now, struct mk_submit *submit);
 /* The gang has left; what it had here is void. 1: *@submit is to be handed on. */
 int mk_planner_forget(struct mk_planner *p, u32 gang, u64 now, struct mk_submit *submit);
 /*
  * This CPU coordinates a change: *@out goes to each of the gang's other CPUs, and *@submit to this one's scheduler. The number of peers; if
  * that is 0, *@result is complete. -WEIR_ENOENT: no such gang or phase. -WEIR_EBUSY: replies to the last change are missing.
  */
-int mk_planner_change(struct mk_planner *p, u32 gang, u32 phase, u64 now, struct mk_phase_message *out, struct mk_submit *submit,
+int mk_planner_change(struct mk_planner *p, u32 gang, u32 phase, u64 now,
+		      struct mk_phase_message *out, struct mk_submit *submit,
 		      struct mk_phase_result *result);
 /* A peer's part: *@reply goes back to the coordinator. 1: *@submit is to be handed on. */
-int mk_planner_receive(struct mk_planner *p, const struct mk_phase_message *msg, struct mk_submit *submit, struct mk_phase_reply *reply);
+int mk_planner_receive(struct mk_planner *p, const struct mk_phase_message *msg,
+		       struct mk_submit *submit, struct mk_phase_reply *reply);
 /* The coordinator's: 1: it was the last one, and *@result is the program's answer. */
-int mk_planner_reply(struct mk_planner *p, const struct mk_phase_reply *reply, struct mk_phase_result *result);
+int mk_planner_reply(struct mk_planner *p, const struct mk_phase_reply *reply,
+		     struct mk_phase_result *result);
 /* A slot ended here, or its CPU was taken away. */
 void mk_planner_deallocated(struct mk_planner *p, u32 gang);
 /* 0, or -WEIR_ENOENT. */

@@ -15,10 +15,10 @@
 #include <weir/error.h>
 #include <weir/port.h>
 
-#define UMP_WORDS 7u
+#define UMP_WORDS     7u
 #define UMP_MAX_SLOTS 32768u
 /* Looks at a slot before a receiver sleeps: begun with, at least, at most. */
-#define UMP_WINDOW 256u
+#define UMP_WINDOW     256u
 #define UMP_WINDOW_MIN 16u
 #define UMP_WINDOW_MAX 4096u
 
@@ -43,13 +43,13 @@ struct ump_ring {
 struct ump {
 	struct ump_ring *tx;
 	struct ump_ring *rx;
-	u32 nr;		/* slots of a ring, a power of two */
-	u32 window;	/* looks before it sleeps */
+	u32 nr;	    /* slots of a ring, a power of two */
+	u32 window; /* looks before it sleeps */
 	u64 sent;
-	u64 taken;	/* of those, by the other side, as far as we know */
+	u64 taken; /* of those, by the other side, as far as we know */
 	u64 received;
-	u64 told;	/* of those, said in our line or in a message */
-	u64 blocks;	/* times it slept */
+	u64 told;   /* of those, said in our line or in a message */
+	u64 blocks; /* times it slept */
 };
 
 /* The runtime's: sleep while the 32 bits at @word are @value; wake whoever sleeps there. A wake for nobody is allowed. */
@@ -102,7 +102,8 @@ WEIR_INLINE void ump_rouse(struct ump *c, struct ump_slot *s)
 WEIR_INLINE int ump_send(struct ump *c, const u64 *words, u32 nr, u32 kind, u32 tag)
 {
 	struct ump_slot *s = &c->tx->slot[c->sent & (c->nr - 1)];
-	u64 control = ump_epoch(c, c->sent) | (u64)(kind & 0x7fff) << 1 | (c->received & 0xffff) << 16 | (u64)tag << 32;
+	u64 control = ump_epoch(c, c->sent) | (u64)(kind & 0x7fff) << 1 |
+		      (c->received & 0xffff) << 16 | (u64)tag << 32;
 
 	if (ump_full(c))
 		return -WEIR_EAGAIN;

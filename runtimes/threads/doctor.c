@@ -121,7 +121,8 @@ static timer_t make_timer(void)
 
 static void set_timer(timer_t timer, u64 in)
 {
-	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(in / 1000000000ull), .tv_nsec = (long)(in % 1000000000ull) } };
+	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(in / 1000000000ull),
+					      .tv_nsec = (long)(in % 1000000000ull) } };
 
 	timer_settime(timer, 0, &t, 0);
 }

@@ -23,10 +23,11 @@
 
 #include "rt.h"
 
-#define TICK_NS 4000000ull     /* of policies that listen to TICK, as Linux at 250 Hz */
-#define RETRY_NS 100000ull     /* until a thread that could not be preempted is looked at again */
-#define WINDOW_NS 20000u       /* what a wake-up costs: polling for as long costs at most twice the best */
-#define PROBE 64u	       /* sleeps until polling is tried again after it found nothing */
+#define TICK_NS	 4000000ull /* of policies that listen to TICK, as Linux at 250 Hz */
+#define RETRY_NS 100000ull  /* until a thread that could not be preempted is looked at again */
+#define WINDOW_NS \
+	20000u	  /* what a wake-up costs: polling for as long costs at most twice the best */
+#define PROBE 64u /* sleeps until polling is tried again after it found nothing */
 
 struct rt rt;
 static __thread struct self self;
@@ -49,10 +50,11 @@ u64 now(void)
 /* Until the word differs from @value, a wake, a signal or @at (NEVER: no limit). */
 int futex_wait(u32 *word, u32 value, u64 at)
 {
-	struct timespec t = { .tv_sec = (time_t)(at / 1000000000ull), .tv_nsec = (long)(at % 1000000000ull) };
+	struct timespec t = { .tv_sec = (time_t)(at / 1000000000ull),
+			      .tv_nsec = (long)(at % 1000000000ull) };
 
-	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, at == NEVER ? 0 : &t, 0,
-		    FUTEX_BITSET_MATCH_ANY))
+	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value,
+		    at == NEVER ? 0 : &t, 0, FUTEX_BITSET_MATCH_ANY))
 		return -errno;
 	return 0;
 }
@@ -152,7 +154,8 @@ static void interrupt(struct cpu *c)
 	if (s->cpu == c)
 		s->pending = 1;
 	else
-		syscall(SYS_tgkill, getpid(), __atomic_load_n(&c->holder, __ATOMIC_SEQ_CST), rt.signal);
+		syscall(SYS_tgkill, getpid(), __atomic_load_n(&c->holder, __ATOMIC_SEQ_CST),
+			rt.signal);
 }
 
 void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
@@ -184,7 +187,8 @@ static void arm(timer_t timer, u64 *armed, u64 at)
 /* One that fires earlier will do: it finds that it is too early and sets itself anew. That saves a system call a switch. */
 static void arm_by(struct cpu *c, struct weir_thread *t)
 {
-	u64 at = weir_load(&rt.has_tick) && c->next_tick < c->slice_end ? c->next_tick : c->slice_end;
+	u64 at = weir_load(&rt.has_tick) && c->next_tick < c->slice_end ? c->next_tick
+									: c->slice_end;
 	u64 *armed = t->kind == WEIR_GREEN ? &c->armed : &t->armed;
 
 	if (at == NEVER || (*armed && *armed <= at) || (t->kind == WEIR_GREEN && !rt.preemptive))
@@ -333,7 +337,8 @@ static void idle(struct cpu *c)
 	u64 from = now();
 	u32 spins = 0;
 
-	while (c->window && !__atomic_load_n(&c->kicked, __ATOMIC_ACQUIRE) && now() - from < c->window) {
+	while (c->window && !__atomic_load_n(&c->kicked, __ATOMIC_ACQUIRE) &&
+	       now() - from < c->window) {
 		for (u32 i = 0; i < 16; i++)
 			weir_port_relax(0);
 		spins++;

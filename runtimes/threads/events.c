@@ -18,8 +18,8 @@
 
 #include "rt.h"
 
-#define HEAP (1u << 20)	   /* timers at most; address space, touched as it is needed */
-#define FILES (1u << 20)   /* file numbers that may be waited for */
+#define HEAP  (1u << 20) /* timers at most; address space, touched as it is needed */
+#define FILES (1u << 20) /* file numbers that may be waited for */
 
 /* Who waits for a file. */
 struct file {
@@ -136,7 +136,8 @@ int events_room(u32 nr_instances)
 
 	if (nr_instances <= ev.nr_instances)
 		return 0;
-	more = mmap(0, (size_t)nr_instances * sizeof(*more), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	more = mmap(0, (size_t)nr_instances * sizeof(*more), PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (more == MAP_FAILED)
 		return -ENOMEM;
 	hold();
@@ -194,7 +195,8 @@ static int watch(int fd, struct file *f)
 	struct epoll_event event = { .events = EPOLLONESHOT, .data = { .fd = fd } };
 
 	for (struct weir_waiter *w = f->queue.head; w; w = w->next)
-		event.events |= (w->events & POLLIN ? EPOLLIN | EPOLLRDHUP : 0) | (w->events & POLLOUT ? EPOLLOUT : 0);
+		event.events |= (w->events & POLLIN ? EPOLLIN | EPOLLRDHUP : 0) |
+				(w->events & POLLOUT ? EPOLLOUT : 0);
 	if (!epoll_ctl(ev.epoll, EPOLL_CTL_MOD, fd, &event))
 		return 0;
 	/* New, or the number belongs to another file than it did. */
@@ -203,8 +205,9 @@ static int watch(int fd, struct file *f)
 
 static short poll_bits(u32 events)
 {
-	return (short)((events & (EPOLLIN | EPOLLRDHUP) ? POLLIN : 0) | (events & EPOLLOUT ? POLLOUT : 0) |
-		       (events & EPOLLERR ? POLLERR : 0) | (events & EPOLLHUP ? POLLHUP : 0));
+	return (short)((events & (EPOLLIN | EPOLLRDHUP) ? POLLIN : 0) |
+		       (events & EPOLLOUT ? POLLOUT : 0) | (events & EPOLLERR ? POLLERR : 0) |
+		       (events & EPOLLHUP ? POLLHUP : 0));
 }
 
 static void file_ready(int fd, u32 events)
@@ -326,13 +329,15 @@ int events_start(u32 nr_instances)
 
 	ev.nr = 0;
 	ev.set = NEVER;
-	ev.heap = mmap(0, HEAP * sizeof(*ev.heap), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	ev.files = mmap(0, FILES * sizeof(*ev.files), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ev.heap = mmap(0, HEAP * sizeof(*ev.heap), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ev.files = mmap(0, FILES * sizeof(*ev.files), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ev.epoll = epoll_create1(EPOLL_CLOEXEC);
 	ev.timer_file = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	ev.wake_file = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ev.heap == MAP_FAILED || ev.files == MAP_FAILED || ev.epoll < 0 || ev.timer_file < 0 || ev.wake_file < 0 ||
-	    events_room(nr_instances))
+	if (ev.heap == MAP_FAILED || ev.files == MAP_FAILED || ev.epoll < 0 || ev.timer_file < 0 ||
+	    ev.wake_file < 0 || events_room(nr_instances))
 		return -ENOMEM;
 	event.data.fd = ev.timer_file;
 	if (epoll_ctl(ev.epoll, EPOLL_CTL_ADD, ev.timer_file, &event))
@@ -466,7 +471,8 @@ WEIR_API int weir_accept(int fd, struct sockaddr *address, socklen_t *length)
 		if (weir_wait_fd(fd, POLLIN, NEVER) < 0)
 			return -1;
 		n = accept4(fd, address, length, SOCK_CLOEXEC);
-		if (n >= 0 || (get_errno() != EAGAIN && get_errno() != EINTR && get_errno() != ECONNABORTED))
+		if (n >= 0 ||
+		    (get_errno() != EAGAIN && get_errno() != EINTR && get_errno() != ECONNABORTED))
 			return n;
 	}
 }

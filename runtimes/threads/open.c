@@ -12,10 +12,10 @@
 
 #include "rt.h"
 
-#define DEFAULT_ARENA (1ull << 30)
-#define DEFAULT_SLICE 4000000ull
+#define DEFAULT_ARENA  (1ull << 30)
+#define DEFAULT_SLICE  4000000ull
 #define SHORTEST_SLICE 50000ull
-#define DEFAULT_STACK (256u << 10)
+#define DEFAULT_STACK  (256u << 10)
 
 extern const u32 weir_nr_descriptors;
 void weir_host_classes(struct weir_class *out);
@@ -23,7 +23,7 @@ void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics);
 
 static char error[256];
 static int hooked;
-static cpu_set_t allowed; /* to the process, when it opened the runtime */
+static cpu_set_t allowed;	 /* to the process, when it opened the runtime */
 static weir_mutex one_at_a_time; /* ours: threads of either kind may hold it over a preemption */
 
 static int fail(int err, const char *what, const char *why)
@@ -39,7 +39,8 @@ WEIR_API const char *weir_rt_error(void)
 
 static void *map(u64 bytes)
 {
-	void *p = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(0, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? 0 : p;
 }
@@ -56,7 +57,8 @@ static int read_plan(const char *file, const void *plan, u64 bytes, void **blob)
 	*blob = 0;
 	if (!file) {
 		if (!plan || !bytes)
-			return fail(-EINVAL, "weir_rt_config", "neither plan_file nor plan is given");
+			return fail(-EINVAL, "weir_rt_config",
+				    "neither plan_file nor plan is given");
 		*blob = map(bytes);
 		if (!*blob)
 			return fail(-ENOMEM, "plan", "no memory");
@@ -123,7 +125,8 @@ static void learn(const struct weir_plan *plan)
 	u64 on = 0, answers = 0;
 
 	for (u32 i = 0; i < plan->nr_instances; i++) {
-		on |= rt.sched->classes[plan->instances[i].class].on | rt.sched->classes[plan->instances[i].class].follows;
+		on |= rt.sched->classes[plan->instances[i].class].on |
+		      rt.sched->classes[plan->instances[i].class].follows;
 		answers |= rt.sched->classes[plan->instances[i].class].answers;
 	}
 	weir_store(&rt.has_slice, answers >> WEIR_TOPIC_SLICE & 1);
@@ -131,7 +134,8 @@ static void learn(const struct weir_plan *plan)
 }
 
 /* Load the plan of @bytes at @blob into tables of @room bytes, which are to be unmapped. */
-static int load_plan(const char *name, const void *blob, u64 bytes, struct weir_plan *plan, void **tables, u64 *room)
+static int load_plan(const char *name, const void *blob, u64 bytes, struct weir_plan *plan,
+		     void **tables, u64 *room)
 {
 	int err;
 
@@ -150,7 +154,8 @@ static int load_plan(const char *name, const void *blob, u64 bytes, struct weir_
 	return 0;
 }
 
-static int swap_to(const char *file, const void *given, u64 given_bytes, struct weir_rt_swapped *out)
+static int swap_to(const char *file, const void *given, u64 given_bytes,
+		   struct weir_rt_swapped *out)
 {
 	const char *name = file ? file : "plan";
 	struct weir_swap_stats stats = { 0 };
@@ -194,8 +199,10 @@ static int swap_to(const char *file, const void *given, u64 given_bytes, struct 
 	rt.blob = blob;
 	rt.blob_bytes = bytes;
 	if (out)
-		*out = (struct weir_rt_swapped){ .represented = stats.represented, .built = stats.built,
-						 .kept = stats.kept, .pause_ns = stats.pause_ns };
+		*out = (struct weir_rt_swapped){ .represented = stats.represented,
+						 .built = stats.built,
+						 .kept = stats.kept,
+						 .pause_ns = stats.pause_ns };
 	return 0;
 }
 
@@ -239,8 +246,9 @@ WEIR_API const char *weir_rt_policy(void)
 /* Its locks and caches belong to the POSIX thread; another green thread on the same one would find them half done. */
 static int is_kept(const char *path)
 {
-	static const char *const names[] = { "libc.so", "libc-", "ld-linux", "ld-", "libpthread", "libgcc_s", "libstdc++", "libasan",
-					     "libtsan" };
+	static const char *const names[] = { "libc.so",	  "libc-",	"ld-linux",
+					     "ld-",	  "libpthread", "libgcc_s",
+					     "libstdc++", "libasan",	"libtsan" };
 	const char *name = strrchr(path, '/');
 
 	name = name ? name + 1 : path;
@@ -257,7 +265,8 @@ static int add_kept(struct dl_phdr_info *info, size_t size, void *found)
 		return 0;
 	if (strstr(info->dlpi_name, "libc.so"))
 		*(int *)found = 1;
-	for (int i = 0; i < info->dlpi_phnum && rt.nr_keep < sizeof(rt.keep) / sizeof(rt.keep[0]); i++) {
+	for (int i = 0; i < info->dlpi_phnum && rt.nr_keep < sizeof(rt.keep) / sizeof(rt.keep[0]);
+	     i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 
 		if (p->p_type == PT_LOAD && p->p_flags & PF_X) {
@@ -294,8 +303,10 @@ static int place_cpus(unsigned flags)
 	if (rt.nr_cpus > nr && !(flags & WEIR_RT_OVERSUBSCRIBE)) {
 		char why[128];
 
-		snprintf(why, sizeof(why), "the plan is for %u CPUs and this process may use %u: compile it with -m smp-%u", rt.nr_cpus,
-			 nr, nr);
+		snprintf(why, sizeof(why),
+			 "the plan is for %u CPUs and this process may use %u: compile it with -m "
+			 "smp-%u",
+			 rt.nr_cpus, nr, nr);
 		return fail(-EINVAL, "plan", why);
 	}
 	rt.cpus = map(rt.nr_cpus * sizeof(*rt.cpus));
@@ -311,10 +322,14 @@ static int place_cpus(unsigned flags)
 static int core_start(const struct weir_rt_config *config)
 {
 	struct weir_class *classes = calloc(weir_nr_descriptors, sizeof(*classes));
-	struct weir_config c = { .seed = 1, .nr_cpus = rt.nr_cpus + 1, .nr_classes = weir_nr_descriptors, .classes = classes };
+	struct weir_config c = { .seed = 1,
+				 .nr_cpus = rt.nr_cpus + 1,
+				 .nr_classes = weir_nr_descriptors,
+				 .classes = classes };
 	int err;
 
-	rt.arena_bytes = config->arena_bytes ? (config->arena_bytes + 4095) & ~4095ull : DEFAULT_ARENA;
+	rt.arena_bytes =
+		config->arena_bytes ? (config->arena_bytes + 4095) & ~4095ull : DEFAULT_ARENA;
 	c.arena_bytes = rt.arena_bytes;
 	rt.sched = map(rt.arena_bytes);
 	if (!classes || !rt.sched) {
@@ -326,7 +341,9 @@ static int core_start(const struct weir_rt_config *config)
 	free(classes);
 	if (err)
 		return fail(-ENOMEM, "arena", "too small; give more arena_bytes");
-	weir_host_setup(rt.sched, 0, WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(DEADLINE_MISS));
+	weir_host_setup(rt.sched, 0,
+			WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT) |
+				WEIR_TOPIC_BIT(DEADLINE_MISS));
 	return 0;
 }
 
@@ -344,7 +361,8 @@ static void forget(void)
 
 WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 {
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
 	struct weir_plan plan;
 	void *blob, *tables;
 	u64 bytes, room;
@@ -353,8 +371,10 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 	if (!config)
 		return fail(-EINVAL, "weir_rt_open", "no configuration");
 	if (config->slice_ns && config->slice_ns < SHORTEST_SLICE)
-		return fail(-EINVAL, "slice_ns", "shorter than 50 us: the timer that ends it would take more than the thread gets "
-						 "(`runweir doctor` measures how much)");
+		return fail(-EINVAL, "slice_ns",
+			    "shorter than 50 us: the timer that ends it would take more than the "
+			    "thread gets "
+			    "(`runweir doctor` measures how much)");
 	weir_mutex_lock(&one_at_a_time);
 	if (rt.open) {
 		weir_mutex_unlock(&one_at_a_time);
@@ -370,7 +390,8 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 	rt.stack_bytes = config->stack_bytes ? config->stack_bytes : DEFAULT_STACK;
 	/* Ignored where nobody handles it, and one at a time is enough. */
 	rt.signal = SIGURG;
-	err = load_plan(config->plan_file ? config->plan_file : "plan", blob, bytes, &plan, &tables, &room);
+	err = load_plan(config->plan_file ? config->plan_file : "plan", blob, bytes, &plan, &tables,
+			&room);
 	if (!err) {
 		rt.nr_cpus = plan.nr_cpus - 1;
 		munmap(tables, room);
@@ -428,7 +449,8 @@ WEIR_API int weir_rt_close(void)
 	}
 	if (__atomic_load_n(&rt.nr_threads, __ATOMIC_ACQUIRE)) {
 		weir_mutex_unlock(&one_at_a_time);
-		return fail(-EBUSY, "weir_rt_close", "threads of the runtime are alive: join them first");
+		return fail(-EBUSY, "weir_rt_close",
+			    "threads of the runtime are alive: join them first");
 	}
 	__atomic_store_n(&rt.open, 0, __ATOMIC_RELEASE);
 	/* They have ended for the runtime; for POSIX a moment later. */

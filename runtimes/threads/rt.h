@@ -17,7 +17,7 @@
 #include "../multikernel/plan.h"
 
 #define WEIR_API __attribute__((visibility("default")))
-#define NEVER (~0ull)
+#define NEVER	 (~0ull)
 
 /* Who holds a CPU: a POSIX thread with the number of it in its gate. */
 enum gate { GATE_SHUT = 0 }; /* else 1 + CPU */
@@ -41,19 +41,19 @@ struct timer {
 struct weir_thread {
 	struct weir_task *task;
 	u32 kind;
-	u32 lock;   /* serialises the calls about the task */
-	u32 park;   /* (a) enum park */
-	u32 on_cpu; /* (a) green: its stack is in use */
-	u32 gate;   /* (a) bound: futex, enum gate */
+	u32 lock;      /* serialises the calls about the task */
+	u32 park;      /* (a) enum park */
+	u32 on_cpu;    /* (a) green: its stack is in use */
+	u32 gate;      /* (a) bound: futex, enum gate */
 	u32 linux_cpu; /* bound: where it is pinned, ~0: nowhere yet */
-	u32 ended;  /* (a) futex: 1 when nothing of it runs any more */
-	u32 owners; /* (a) itself and whoever may join it */
+	u32 ended;     /* (a) futex: 1 when nothing of it runs any more */
+	u32 owners;    /* (a) itself and whoever may join it */
 	u32 adopted;
 	int tid;
 	void *sp; /* green: where it went on */
 	char *stack;
 	size_t stack_bytes;
-	u64 armed; /* bound: when its timer fires, 0: it is not armed */
+	u64 armed;	   /* bound: when its timer fires, 0: it is not armed */
 	u64 deallocations; /* (a) */
 	int has_timer;
 	timer_t timer;
@@ -67,7 +67,8 @@ struct weir_thread {
 };
 
 struct counters {
-	u64 dispatches, yields, blocks, preemptions, deferred, expiries, handovers, kicks, polls_hit, sleeps, idle_ns;
+	u64 dispatches, yields, blocks, preemptions, deferred, expiries, handovers, kicks,
+		polls_hit, sleeps, idle_ns;
 };
 
 struct cpu {
@@ -99,7 +100,8 @@ struct self {
 	struct cpu *home;	    /* of a driver */
 	volatile u32 disabled;	    /* it keeps the CPU */
 	volatile u32 pending;	    /* a signal came meanwhile */
-	u32 away;		    /* weir_blocking_begin()s without an end; the first gave up the CPU */
+	/* weir_blocking_begin()s without an end; the first gave up the CPU */
+	u32 away;
 };
 
 struct range {
@@ -122,10 +124,10 @@ struct rt {
 	u64 slice_ns;
 	size_t stack_bytes;
 	int signal;
-	u64 created;  /* (a) */
-	u64 swaps;    /* (a) */
-	u64 misses;   /* (a) */
-	void *blob;   /* the plan in force */
+	u64 created; /* (a) */
+	u64 swaps;   /* (a) */
+	u64 misses;  /* (a) */
+	void *blob;  /* the plan in force */
 	u64 blob_bytes;
 	struct range keep[8]; /* code that green threads are not taken out of */
 	u32 nr_keep;

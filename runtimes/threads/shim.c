@@ -51,7 +51,8 @@ static void *next(const char *name)
 	if (!f)
 		f = dlsym(RTLD_NEXT, name);
 	if (!f) {
-		static const char text[] = "runweir threads: libc lacks a function that is to be wrapped\n";
+		static const char text[] =
+			"runweir threads: libc lacks a function that is to be wrapped\n";
 
 		(void)!write(2, text, sizeof(text) - 1);
 		_exit(127);
@@ -59,17 +60,17 @@ static void *next(const char *name)
 	return f;
 }
 
-#define REAL(name)                                      \
-	static __typeof__(name) *real;                  \
-	if (!real)                                      \
-		real = (__typeof__(name) *)next(#name)
-#define BLOCKING(call)                           \
-	({                                       \
-		__typeof__(call) result_;        \
-		weir_blocking_begin();           \
-		result_ = (call);                \
-		weir_blocking_end();             \
-		result_;                         \
+#define REAL(name)                     \
+	static __typeof__(name) *real; \
+	if (!real)                     \
+	real = (__typeof__(name) *)next(#name)
+#define BLOCKING(call)                    \
+	({                                \
+		__typeof__(call) result_; \
+		weir_blocking_begin();    \
+		result_ = (call);         \
+		weir_blocking_end();      \
+		result_;                  \
 	})
 
 /* --- threads ------------------------------------------------------------------------------------------------ */
@@ -122,7 +123,8 @@ static void *begin(void *arg)
 	return r->run(r->arg);
 }
 
-SHIM int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+SHIM int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			void *arg)
 {
 	struct record *r;
 	int err;
@@ -267,7 +269,8 @@ SHIM int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const str
 	return BLOCKING(real(c, m, t));
 }
 
-SHIM int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock, const struct timespec *t)
+SHIM int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+				const struct timespec *t)
 {
 	REAL(pthread_cond_clockwait);
 	return BLOCKING(real(c, m, clock, t));
@@ -337,7 +340,8 @@ SHIM int nanosleep(const struct timespec *t, struct timespec *left)
 	return BLOCKING(real(t, left));
 }
 
-SHIM int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left)
+SHIM int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t,
+			 struct timespec *left)
 {
 	REAL(clock_nanosleep);
 	return BLOCKING(real(clock, flags, t, left));
@@ -386,7 +390,8 @@ SHIM int select(int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *
 	return BLOCKING(real(n, in, out, except, t));
 }
 
-SHIM int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *t, const sigset_t *mask)
+SHIM int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *t,
+		 const sigset_t *mask)
 {
 	REAL(pselect);
 	return BLOCKING(real(n, in, out, except, t, mask));
@@ -406,7 +411,8 @@ SHIM int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
 SHIM int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask)
 {
 	REAL(epoll_pwait);
-	return timeout ? BLOCKING(real(fd, events, max, timeout, mask)) : real(fd, events, max, timeout, mask);
+	return timeout ? BLOCKING(real(fd, events, max, timeout, mask))
+		       : real(fd, events, max, timeout, mask);
 }
 
 /* Whether a call on @fd would wait. */
@@ -436,7 +442,8 @@ SHIM ssize_t readv(int fd, const struct iovec *v, int n)
 SHIM ssize_t recv(int fd, void *b, size_t n, int flags)
 {
 	REAL(recv);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags) : ON_FILE(fd, POLLIN, real(fd, b, n, flags));
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags)
+				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags));
 }
 
 SHIM ssize_t recvmsg(int fd, struct msghdr *m, int flags)
@@ -445,10 +452,12 @@ SHIM ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLIN, real(fd, m, flags));
 }
 
-SHIM ssize_t recvfrom(int fd, void *b, size_t n, int flags, struct sockaddr *restrict a, socklen_t *restrict l)
+SHIM ssize_t recvfrom(int fd, void *b, size_t n, int flags, struct sockaddr *restrict a,
+		      socklen_t *restrict l)
 {
 	REAL(recvfrom);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l) : ON_FILE(fd, POLLIN, real(fd, b, n, flags, a, l));
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l)
+				    : ON_FILE(fd, POLLIN, real(fd, b, n, flags, a, l));
 }
 
 SHIM ssize_t write(int fd, const void *b, size_t n)
@@ -466,7 +475,8 @@ SHIM ssize_t writev(int fd, const struct iovec *v, int n)
 SHIM ssize_t send(int fd, const void *b, size_t n, int flags)
 {
 	REAL(send);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags) : ON_FILE(fd, POLLOUT, real(fd, b, n, flags));
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags)
+				    : ON_FILE(fd, POLLOUT, real(fd, b, n, flags));
 }
 
 SHIM ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
@@ -475,10 +485,12 @@ SHIM ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return flags & MSG_DONTWAIT ? real(fd, m, flags) : ON_FILE(fd, POLLOUT, real(fd, m, flags));
 }
 
-SHIM ssize_t sendto(int fd, const void *b, size_t n, int flags, const struct sockaddr *a, socklen_t l)
+SHIM ssize_t sendto(int fd, const void *b, size_t n, int flags, const struct sockaddr *a,
+		    socklen_t l)
 {
 	REAL(sendto);
-	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l) : ON_FILE(fd, POLLOUT, real(fd, b, n, flags, a, l));
+	return flags & MSG_DONTWAIT ? real(fd, b, n, flags, a, l)
+				    : ON_FILE(fd, POLLOUT, real(fd, b, n, flags, a, l));
 }
 
 SHIM int accept(int fd, struct sockaddr *restrict a, socklen_t *restrict l)
@@ -502,7 +514,8 @@ SHIM int connect(int fd, const struct sockaddr *a, socklen_t l)
 SHIM pid_t waitpid(pid_t pid, int *status, int options)
 {
 	REAL(waitpid);
-	return options & WNOHANG ? real(pid, status, options) : BLOCKING(real(pid, status, options));
+	return options & WNOHANG ? real(pid, status, options)
+				 : BLOCKING(real(pid, status, options));
 }
 
 SHIM pid_t wait(int *status)
@@ -521,23 +534,27 @@ static void anywhere(void)
 		(void)!sched_free();
 }
 
-#define FREED(call)                         \
-	({                                  \
-		__typeof__(call) result_;   \
-		anywhere();                 \
-		result_ = (call);           \
-		result_;                    \
+#define FREED(call)                       \
+	({                                \
+		__typeof__(call) result_; \
+		anywhere();               \
+		result_ = (call);         \
+		result_;                  \
 	})
 
-SHIM int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *actions,
-		     const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const envp[restrict])
+SHIM int posix_spawn(pid_t *restrict pid, const char *restrict path,
+		     const posix_spawn_file_actions_t *actions,
+		     const posix_spawnattr_t *restrict attr, char *const argv[restrict],
+		     char *const envp[restrict])
 {
 	REAL(posix_spawn);
 	return FREED(real(pid, path, actions, attr, argv, envp));
 }
 
-SHIM int posix_spawnp(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *actions,
-		      const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const envp[restrict])
+SHIM int posix_spawnp(pid_t *restrict pid, const char *restrict path,
+		      const posix_spawn_file_actions_t *actions,
+		      const posix_spawnattr_t *restrict attr, char *const argv[restrict],
+		      char *const envp[restrict])
 {
 	REAL(posix_spawnp);
 	return FREED(real(pid, path, actions, attr, argv, envp));
@@ -616,9 +633,13 @@ __attribute__((destructor)) static void close_runtime(void)
 		return;
 	weir_rt_stats(&s);
 	dprintf(stats_file,
-		"{\"policy\":\"%s\",\"cpus\":%u,\"threads\":%llu,\"dispatches\":%llu,\"blocks\":%llu,\"preemptions\":%llu,"
-		"\"expiries\":%llu,\"kicks\":%llu,\"sleeps\":%llu,\"idle_ns\":%llu,\"deadline_misses\":%llu}\n",
-		weir_rt_policy(), s.cpus, (unsigned long long)s.created, (unsigned long long)s.dispatches, (unsigned long long)s.blocks,
-		(unsigned long long)s.preemptions, (unsigned long long)s.expiries, (unsigned long long)s.kicks,
-		(unsigned long long)s.sleeps, (unsigned long long)s.idle_ns, (unsigned long long)s.deadline_misses);
+		"{\"policy\":\"%s\",\"cpus\":%u,\"threads\":%llu,\"dispatches\":%llu,\"blocks\":%"
+		"llu,\"preemptions\":%llu,"
+		"\"expiries\":%llu,\"kicks\":%llu,\"sleeps\":%llu,\"idle_ns\":%llu,\"deadline_"
+		"misses\":%llu}\n",
+		weir_rt_policy(), s.cpus, (unsigned long long)s.created,
+		(unsigned long long)s.dispatches, (unsigned long long)s.blocks,
+		(unsigned long long)s.preemptions, (unsigned long long)s.expiries,
+		(unsigned long long)s.kicks, (unsigned long long)s.sleeps,
+		(unsigned long long)s.idle_ns, (unsigned long long)s.deadline_misses);
 }

@@ -96,7 +96,10 @@ WEIR_API int weir_mutex_trylock(weir_mutex *m)
 {
 	u32 free = 0;
 
-	return __atomic_compare_exchange_n(&m->state, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ? 0 : -EBUSY;
+	return __atomic_compare_exchange_n(&m->state, &free, 1, 0, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED)
+		       ? 0
+		       : -EBUSY;
 }
 
 WEIR_API void weir_mutex_lock(weir_mutex *m)
@@ -189,7 +192,8 @@ WEIR_API int weir_sem_trywait(weir_sem *s)
 	int64_t n = __atomic_load_n(&s->count, __ATOMIC_RELAXED);
 
 	while (n > 0)
-		if (__atomic_compare_exchange_n(&s->count, &n, n - 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&s->count, &n, n - 1, 0, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
 			return 0;
 	return -EAGAIN;
 }

@@ -8,13 +8,14 @@
 
 #include "rt.h"
 
-#define MIN_STACK (32u << 10) /* a signal's frame with all vector registers, and room to work */
-#define GUARD 4096u
+#define MIN_STACK     (32u << 10) /* a signal's frame with all vector registers, and room to work */
+#define GUARD	      4096u
 #define CACHED_STACKS 64u
 
 static const u32 topics[WEIR_NR_ATTRIBUTES] = {
-	[WEIR_PRIORITY] = WEIR_TOPIC_PRIORITY, [WEIR_DEADLINE] = WEIR_TOPIC_DEADLINE, [WEIR_WEIGHT] = WEIR_TOPIC_WEIGHT,
-	[WEIR_GROUP] = WEIR_TOPIC_GROUP,       [WEIR_JOB] = WEIR_TOPIC_JOB,	      [WEIR_LATENCY] = WEIR_TOPIC_LATENCY,
+	[WEIR_PRIORITY] = WEIR_TOPIC_PRIORITY, [WEIR_DEADLINE] = WEIR_TOPIC_DEADLINE,
+	[WEIR_WEIGHT] = WEIR_TOPIC_WEIGHT,     [WEIR_GROUP] = WEIR_TOPIC_GROUP,
+	[WEIR_JOB] = WEIR_TOPIC_JOB,	       [WEIR_LATENCY] = WEIR_TOPIC_LATENCY,
 };
 
 /* --- records and stacks -------------------------------------------------------------------------------------- */
@@ -30,7 +31,8 @@ static u32 nr_stacks;
 /* Memory from the system directly: what holds a CPU may not wait for a lock of malloc's. */
 static void *fresh(size_t bytes)
 {
-	void *p = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(0, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? 0 : p;
 }
@@ -101,7 +103,8 @@ static char *stack_new(size_t bytes)
 	release();
 	if (stack)
 		return stack;
-	stack = mmap(0, bytes + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	stack = mmap(0, bytes + GUARD, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED)
 		return 0;
 	if (mprotect(stack, GUARD, PROT_NONE)) {
@@ -132,7 +135,10 @@ static void stack_drop(char *stack, size_t bytes)
 
 static int tell(struct weir_thread *t, enum weir_attribute what, int64_t value, int64_t value2)
 {
-	struct weir_msg msg = { .topic = topics[what], .cpu = WEIR_NO_CPU, .value = (u64)value, .value2 = (u64)value2 };
+	struct weir_msg msg = { .topic = topics[what],
+				.cpu = WEIR_NO_CPU,
+				.value = (u64)value,
+				.value2 = (u64)value2 };
 	u32 cpu = core_enter();
 	int err = -ESRCH;
 
@@ -146,7 +152,8 @@ static int tell(struct weir_thread *t, enum weir_attribute what, int64_t value, 
 	return err;
 }
 
-WEIR_API int weir_thread_set(weir_thread *t, enum weir_attribute what, int64_t value, int64_t value2)
+WEIR_API int weir_thread_set(weir_thread *t, enum weir_attribute what, int64_t value,
+			     int64_t value2)
 {
 	if (!t || what >= WEIR_NR_ATTRIBUTES)
 		return -EINVAL;
@@ -347,7 +354,8 @@ static int start_green(struct weir_thread *t)
 	return admit(t);
 }
 
-WEIR_API int weir_thread_create(weir_thread **thread, const struct weir_thread_attr *attr, void *(*run)(void *), void *arg)
+WEIR_API int weir_thread_create(weir_thread **thread, const struct weir_thread_attr *attr,
+				void *(*run)(void *), void *arg)
 {
 	struct weir_thread *t;
 	u32 kind = attr ? attr->kind : WEIR_BOUND;
@@ -366,7 +374,8 @@ WEIR_API int weir_thread_create(weir_thread **thread, const struct weir_thread_a
 	t->kind = kind;
 	t->run = run;
 	t->arg = arg;
-	t->stack_bytes = ((bytes < MIN_STACK ? MIN_STACK : bytes) + GUARD - 1) & ~(size_t)(GUARD - 1);
+	t->stack_bytes =
+		((bytes < MIN_STACK ? MIN_STACK : bytes) + GUARD - 1) & ~(size_t)(GUARD - 1);
 	if (!thread)
 		t->owners = 1;
 	else
@@ -551,7 +560,8 @@ void unpark(struct weir_thread *t)
 
 		if (was == PARK_PERMIT)
 			return;
-		if (__atomic_compare_exchange_n(&t->park, &was, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		if (__atomic_compare_exchange_n(&t->park, &was, to, 0, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE)) {
 			if (was == PARK_ASLEEP)
 				wake(t);
 			return;
@@ -699,7 +709,8 @@ WEIR_API uint64_t weir_clock(void)
 
 WEIR_API void weir_sleep_until(uint64_t at)
 {
-	struct timespec t = { .tv_sec = (time_t)(at / 1000000000ull), .tv_nsec = (long)(at % 1000000000ull) };
+	struct timespec t = { .tv_sec = (time_t)(at / 1000000000ull),
+			      .tv_nsec = (long)(at % 1000000000ull) };
 
 	if (!me()->thread) {
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0) == EINTR)

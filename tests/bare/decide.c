@@ -10,10 +10,10 @@
 
 #include "plan.h"
 
-#define TASKS 20
+#define TASKS	 20
 #define MAX_CPUS 64
-#define ARENA (16ull << 20)
-#define ROOM (8ull << 20)
+#define ARENA	 (16ull << 20)
+#define ROOM	 (8ull << 20)
 
 extern const u32 weir_nr_descriptors;
 void weir_host_classes(struct weir_class *out);
@@ -22,8 +22,14 @@ void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics);
 enum state { NONE, READY, RUNS, BLOCKED };
 
 static u64 dice, sum, clock;
-static struct { u64 at; } timers[4096];
-static struct { struct weir_task *t; enum state state; u32 cpu; } task[TASKS];
+static struct {
+	u64 at;
+} timers[4096];
+static struct {
+	struct weir_task *t;
+	enum state state;
+	u32 cpu;
+} task[TASKS];
 static u32 running[MAX_CPUS]; /* task + 1 */
 
 static void mix(u64 v)
@@ -63,7 +69,11 @@ void weir_rt_timer(struct weir_sched *s, u32 instance, u64 at)
 
 static void tell(struct weir_sched *s, u32 topic, u32 n, u64 value, u64 value2)
 {
-	struct weir_msg msg = { .topic = topic, .cpu = WEIR_NO_CPU, .task = task[n].t, .value = value, .value2 = value2 };
+	struct weir_msg msg = { .topic = topic,
+				.cpu = WEIR_NO_CPU,
+				.task = task[n].t,
+				.value = value,
+				.value2 = value2 };
 
 	mix((u64)weir_notify(s, 0, &msg));
 }
@@ -167,7 +177,9 @@ static void step(struct weir_sched *s, u32 nr_cpus, u32 nr_instances)
 /* One plan; what came of it. 0: it was not for us. */
 static u64 history(const void *blob, u64 bytes, u32 number, u32 steps)
 {
-	struct weir_config c = { .seed = 1, .nr_classes = weir_nr_descriptors, .arena_bytes = ARENA };
+	struct weir_config c = { .seed = 1,
+				 .nr_classes = weir_nr_descriptors,
+				 .arena_bytes = ARENA };
 	u64 room = weir_plan_room(blob, bytes, 0);
 	struct weir_swap_stats stats;
 	struct weir_plan plan;
@@ -188,14 +200,17 @@ static u64 history(const void *blob, u64 bytes, u32 number, u32 steps)
 	clock = 0;
 	dice = 0x9e3779b97f4a7c15ull + number;
 	sum = 0xcbf29ce484222325ull;
-	if (!room || room > ROOM - (2ull << 20) || weir_plan_load(blob, bytes, 0, tables, room, &plan) || plan.nr_cpus > MAX_CPUS)
+	if (!room || room > ROOM - (2ull << 20) ||
+	    weir_plan_load(blob, bytes, 0, tables, room, &plan) || plan.nr_cpus > MAX_CPUS)
 		return 0;
 	weir_host_classes(classes);
 	c.classes = classes;
 	c.nr_cpus = plan.nr_cpus;
 	if (weir_init(s, &c))
 		return 0;
-	weir_host_setup(s, 0, WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(DEADLINE_MISS));
+	weir_host_setup(s, 0,
+			WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT) |
+				WEIR_TOPIC_BIT(DEADLINE_MISS));
 	if (weir_swap(s, 0, &plan, &stats))
 		return 0;
 	for (u32 i = 0; i < steps; i++) {

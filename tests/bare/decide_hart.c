@@ -4,11 +4,13 @@
 
 #define PLANS ((const u64 *)0x88000000)
 
-u8 decide_arena[16 << 20] __attribute__((aligned(4096))), decide_room[8 << 20] __attribute__((aligned(4096)));
+u8 decide_arena[16 << 20] __attribute__((aligned(4096))),
+	decide_room[8 << 20] __attribute__((aligned(4096)));
 u8 decide_stack[65536] __attribute__((aligned(16)));
 static u32 record[16]; /* the port's: its first word is the CPU */
 
-__asm__(".section .init, \"ax\"\n.globl _start\n_start:\n\tla sp, decide_stack + 65536\n\tcall begin\n1:\tj 1b\n.text");
+__asm__(".section .init, \"ax\"\n.globl _start\n_start:\n\tla sp, decide_stack + 65536\n\tcall "
+	"begin\n1:\tj 1b\n.text");
 
 void begin(void);
 

@@ -5,7 +5,8 @@
 
 #include "decide.h"
 
-u8 decide_arena[16 << 20] __attribute__((aligned(4096))), decide_room[8 << 20] __attribute__((aligned(4096)));
+u8 decide_arena[16 << 20] __attribute__((aligned(4096))),
+	decide_room[8 << 20] __attribute__((aligned(4096)));
 static u8 plans[32 << 20] __attribute__((aligned(8)));
 
 void decide_print(const char *text, u32 n)

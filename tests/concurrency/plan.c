@@ -43,8 +43,9 @@ void plan_begin(struct plan *p, u32 nr_cpus)
 		.masks = p->masks,
 	};
 	for (u32 i = 0; i < nr_cpus; i++)
-		p->cpus[i] = (struct weir_plan_cpu){ .entry = 0, .exit = WEIR_NONE, .core = i, .llc = i / 2,
-						     .capacity = 1024 };
+		p->cpus[i] = (struct weir_plan_cpu){
+			.entry = 0, .exit = WEIR_NONE, .core = i, .llc = i / 2, .capacity = 1024
+		};
 }
 
 u32 plan_instance(struct plan *p, const char *component)
@@ -66,9 +67,11 @@ u32 plan_pipe(struct plan *p, u32 from, u32 to)
 	u32 n = p->tables.nr_pipes++;
 
 	require(n < PLAN_MAX, "too many pipes");
-	require(to < p->tables.nr_instances && (from == WEIR_NONE || from < to), "a pipe leads back");
-	p->pipes[n] = (struct weir_plan_pipe){ .from = from, .to = to, .to_port = p->instances[to].nr_in++,
-					       .mask = n };
+	require(to < p->tables.nr_instances && (from == WEIR_NONE || from < to),
+		"a pipe leads back");
+	p->pipes[n] = (struct weir_plan_pipe){
+		.from = from, .to = to, .to_port = p->instances[to].nr_in++, .mask = n
+	};
 	if (from != WEIR_NONE) {
 		p->instances[from].nr_out++;
 		p->pipes[n].keyed = weir_descriptors[p->instances[from].class]->keyed_out;
@@ -87,7 +90,8 @@ static void find_depths(struct plan *p)
 
 			if (pipe->from == i)
 				pipe->slot = below[i];
-			if ((pipe->from == i || pipe->from == WEIR_NONE) && below[pipe->to] < pipe->slot + 1)
+			if ((pipe->from == i || pipe->from == WEIR_NONE) &&
+			    below[pipe->to] < pipe->slot + 1)
 				below[pipe->to] = pipe->slot + 1;
 			if (pipe->slot + 1 > p->tables.nr_slots)
 				p->tables.nr_slots = pipe->slot + 1;
@@ -180,10 +184,13 @@ const struct weir_plan *plan_end(struct plan *p)
 struct weir_sched *plan_sched(u32 nr_cpus, u64 arena_bytes, u64 seed)
 {
 	static struct weir_class classes[PLAN_MAX];
-	struct weir_config config = { .arena_bytes = arena_bytes, .seed = seed, .nr_cpus = nr_cpus,
-				      .nr_classes = weir_nr_descriptors, .classes = classes };
-	void *arena = mmap(0, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			   0);
+	struct weir_config config = { .arena_bytes = arena_bytes,
+				      .seed = seed,
+				      .nr_cpus = nr_cpus,
+				      .nr_classes = weir_nr_descriptors,
+				      .classes = classes };
+	void *arena = mmap(0, arena_bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	require(weir_nr_descriptors <= PLAN_MAX, "too many components");
 	require(arena != MAP_FAILED, "no memory for the arena");

@@ -15,17 +15,17 @@
 #include "graphs.h"
 #include <weir/runtime.h>
 
-#define NR_CPUS 8u
+#define NR_CPUS	 8u
 #define NR_TASKS 96u
-#define SWAPPER NR_CPUS
-#define ARENA (1ull << 30)
+#define SWAPPER	 NR_CPUS
+#define ARENA	 (1ull << 30)
 
-#define REQUIRE(cond)                                                                        \
-	do {                                                                                 \
-		if (!(cond)) {                                                               \
+#define REQUIRE(cond)                                                                      \
+	do {                                                                               \
+		if (!(cond)) {                                                             \
 			fprintf(stderr, "stress: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			_exit(1);                                                            \
-		}                                                                            \
+			_exit(1);                                                          \
+		}                                                                          \
 	} while (0)
 
 /* What the runtime believes of a task. The lock serialises its calls about the task. */
@@ -37,9 +37,24 @@ static struct {
 	struct weir_task *task;
 } tasks[NR_TASKS];
 
-enum count { PICKS, HITS, ADMITS, RELINQUISHES, BLOCKS, EXITS, NOTES, SWAPS, REPLACEMENTS, KICKS, PREEMPTS, HANDED, NR_COUNTS };
-static const char *const count_names[] = { "picks", "hits", "admits", "relinquishes", "blocks", "exits",
-					   "notifications", "swaps", "replacements", "kicks", "preempts", "hand-overs" };
+enum count {
+	PICKS,
+	HITS,
+	ADMITS,
+	RELINQUISHES,
+	BLOCKS,
+	EXITS,
+	NOTES,
+	SWAPS,
+	REPLACEMENTS,
+	KICKS,
+	PREEMPTS,
+	HANDED,
+	NR_COUNTS
+};
+static const char *const count_names[] = { "picks",	   "hits",  "admits",	     "relinquishes",
+					   "blocks",	   "exits", "notifications", "swaps",
+					   "replacements", "kicks", "preempts",	     "hand-overs" };
 static u64 counts[NR_COUNTS];
 
 static struct weir_sched *sched;
@@ -98,9 +113,12 @@ static void random_mask(u64 *random, struct weir_cpumask *mask)
 	while (!mask->word[0]);
 }
 
-static int notify_task(u32 cpu, struct weir_task *t, u32 topic, u64 value, const struct weir_cpumask *mask)
+static int notify_task(u32 cpu, struct weir_task *t, u32 topic, u64 value,
+		       const struct weir_cpumask *mask)
 {
-	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t, .value = value, .mask = mask };
+	struct weir_msg msg = {
+		.topic = topic, .cpu = cpu, .task = t, .value = value, .mask = mask
+	};
 
 	count(NOTES);
 	return weir_notify(sched, cpu, &msg);
@@ -187,7 +205,8 @@ static void step_hand_over(u32 cpu, u32 i, u64 *random)
 		return;
 	weir_spin_lock(&tasks[to].lock);
 	if (tasks[to].belief != GONE && weir_load(&sched->cpus[cpu].curr) != tasks[to].task &&
-	    weir_load(&tasks[to].task->state) != WEIR_RUNNING && weir_load(&tasks[to].task->state) != WEIR_CLAIMED) {
+	    weir_load(&tasks[to].task->state) != WEIR_RUNNING &&
+	    weir_load(&tasks[to].task->state) != WEIR_CLAIMED) {
 		err = weir_hand_over(sched, cpu, tasks[i].task, tasks[to].task);
 		REQUIRE(err == 0 || err == 1);
 		REQUIRE(err || weir_load(&sched->cpus[cpu].curr) == tasks[to].task);
@@ -242,7 +261,9 @@ static void step_schedule(u32 cpu, u64 *random)
 static void step_machine(u32 cpu, u64 *random)
 {
 	u32 other = 1 + below(random, NR_CPUS - 1); /* CPU 0 stays */
-	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS, .cpu = other, .value = below(random, 4) != 0 };
+	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS,
+				.cpu = other,
+				.value = below(random, 4) != 0 };
 	int id;
 
 	switch (below(random, 5)) {
@@ -266,7 +287,9 @@ static void step_machine(u32 cpu, u64 *random)
 		weir_timer_expired(sched, cpu, below(random, 8));
 		break;
 	default:
-		id = weir_topic_register(sched, &(struct weir_class_topic){ .uuid = 1000 + below(random, 4), .version = 1 });
+		id = weir_topic_register(
+			sched, &(struct weir_class_topic){ .uuid = 1000 + below(random, 4),
+							   .version = 1 });
 		REQUIRE(id > 0);
 		if (!weir_topic_hold(sched, (u32)id)) {
 			REQUIRE(weir_topic_remove(sched, (u32)id) == -WEIR_EBUSY);
@@ -319,9 +342,11 @@ static void swap_to(u32 n)
 /* One order component for another, or for itself. */
 static void replace_one(const struct plan *p, u64 *random)
 {
-	static const char *const orders[] = { "head_queue", "round_robin", "priority_order", "fifo" };
+	static const char *const orders[] = { "head_queue", "round_robin", "priority_order",
+					      "fifo" };
 	static const u64 params[WEIR_MAX_PARAMS] = { 3000000 };
-	struct weir_replacement with = { .instance = below(random, p->tables.nr_instances), .params = params };
+	struct weir_replacement with = { .instance = below(random, p->tables.nr_instances),
+					 .params = params };
 	struct weir_swap_stats stats;
 	u32 class = p->instances[with.instance].class;
 
@@ -377,7 +402,7 @@ static void check_wakeups(void)
 		if (awake[c] || !sched->cpus[c].online)
 			continue;
 		REQUIRE(!sched->cpus[c].curr);
-		weir_for_task(t, exit) {
+		weir_for_task (t, exit) {
 			struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
 
 			REQUIRE(!weir_ask(sched, SWAPPER, &msg));
@@ -478,7 +503,8 @@ int main(int argc, char **argv)
 	for (u32 c = 0; c <= NR_CPUS; c++) {
 		workers[c].cpu = c;
 		workers[c].random = (seed * 64 + c + 1) * 0x9e3779b97f4a7c15ull;
-		REQUIRE(!pthread_create(&workers[c].thread, 0, c == SWAPPER ? reconfigure : work, &workers[c]));
+		REQUIRE(!pthread_create(&workers[c].thread, 0, c == SWAPPER ? reconfigure : work,
+					&workers[c]));
 	}
 	sleep(seconds);
 	weir_store(&stop, 1);
@@ -491,6 +517,7 @@ int main(int argc, char **argv)
 	check_leaks();
 	printf("stress: %u s, seed %llu:", seconds, (unsigned long long)seed);
 	for (u32 i = 0; i < NR_COUNTS; i++)
-		printf(" %llu %s%s", (unsigned long long)counts[i], count_names[i], i + 1 < NR_COUNTS ? "," : "\n");
+		printf(" %llu %s%s", (unsigned long long)counts[i], count_names[i],
+		       i + 1 < NR_COUNTS ? "," : "\n");
 	return 0;
 }

@@ -12,12 +12,12 @@
 #include "../../runtimes/multikernel/planner.h"
 #include <weir/error.h>
 
-#define REQUIRE(cond)                                                                         \
-	do {                                                                                  \
-		if (!(cond)) {                                                                \
+#define REQUIRE(cond)                                                                       \
+	do {                                                                                \
+		if (!(cond)) {                                                              \
 			fprintf(stderr, "service: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                              \
-		}                                                                             \
+			abort();                                                            \
+		}                                                                           \
 	} while (0)
 
 #define MS 1000000ull
@@ -40,7 +40,8 @@ static struct mk_manifest parsed(const char *text)
 	struct mk_fault fault;
 
 	if (mk_manifest_parse(text, strlen(text), &m, &fault)) {
-		fprintf(stderr, "%u:%u: %s\n%s\n", fault.line, fault.column, mk_manifest_what(fault.code), text);
+		fprintf(stderr, "%u:%u: %s\n%s\n", fault.line, fault.column,
+			mk_manifest_what(fault.code), text);
 		abort();
 	}
 	return m;
@@ -106,7 +107,8 @@ static const struct {
 	{ "cgroup ..\nB 1\n", MK_FAULT_GROUP, 1, 8, 2 },
 	{ "cgroup a*\nB 1\n", MK_FAULT_GROUP, 1, 8, 2 },
 	{ "threads 3\nB 1\ncpus 0-1\n", MK_FAULT_CROWD, 3, 1, 0 },
-	{ "B 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\n", MK_FAULT_PHASES, 17, 1, 1 },
+	{ "B 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\nB 1\n",
+	  MK_FAULT_PHASES, 17, 1, 1 },
 };
 
 static void check_manifests(void)
@@ -117,28 +119,36 @@ static void check_manifests(void)
 	u32 seen = 1;
 	char *huge = calloc(1, MK_MAX_TEXT + 1);
 
-	REQUIRE(m.nr_phases == 2 && m.phase[0].kind == MK_BEST_EFFORT && m.phase[0].priority == 1 && m.any_cpu && !m.threads);
-	REQUIRE(m.phase[1].kind == MK_HARD && m.phase[1].wcet == 80 * MS && m.phase[1].period == 160 * MS);
-	REQUIRE(m.phase[1].deadline == 80 * MS && m.phase[1].release == 480 * MS && m.phase[1].line == 2 && !m.name[0]);
-	m = parsed("# ours\r\nname\tsolver.1 # a comment \xc3\xa9\r\nthreads 3\r\n  cpus 0-2,9,4-4\r\noutside wait\r\nH 0.02 0.1\r\nH 1.5 600000 2.000001\r\nB -19");
-	REQUIRE(!strcmp(m.name, "solver.1") && m.threads == 3 && m.withheld && !m.any_cpu && mk_count(&m.cpus) == 5 && mk_has(&m.cpus, 9));
-	REQUIRE(m.nr_phases == 3 && m.phase[0].wcet == 20 * US && m.phase[0].deadline == 100 * US && !m.phase[0].release);
-	REQUIRE(m.phase[1].deadline == 2000001 && m.phase[1].period == MK_LONGEST_PERIOD && m.phase[2].priority == -19);
+	REQUIRE(m.nr_phases == 2 && m.phase[0].kind == MK_BEST_EFFORT && m.phase[0].priority == 1 &&
+		m.any_cpu && !m.threads);
+	REQUIRE(m.phase[1].kind == MK_HARD && m.phase[1].wcet == 80 * MS &&
+		m.phase[1].period == 160 * MS);
+	REQUIRE(m.phase[1].deadline == 80 * MS && m.phase[1].release == 480 * MS &&
+		m.phase[1].line == 2 && !m.name[0]);
+	m = parsed("# ours\r\nname\tsolver.1 # a comment \xc3\xa9\r\nthreads 3\r\n  cpus "
+		   "0-2,9,4-4\r\noutside wait\r\nH 0.02 0.1\r\nH 1.5 600000 2.000001\r\nB -19");
+	REQUIRE(!strcmp(m.name, "solver.1") && m.threads == 3 && m.withheld && !m.any_cpu &&
+		mk_count(&m.cpus) == 5 && mk_has(&m.cpus, 9));
+	REQUIRE(m.nr_phases == 3 && m.phase[0].wcet == 20 * US && m.phase[0].deadline == 100 * US &&
+		!m.phase[0].release);
+	REQUIRE(m.phase[1].deadline == 2000001 && m.phase[1].period == MK_LONGEST_PERIOD &&
+		m.phase[2].priority == -19);
 	REQUIRE(!m.program[0] && !m.group[0]);
 	m = parsed("B 1\nprogram llama-server\ncgroup /inference.slice/..a/b..");
 	REQUIRE(!strcmp(m.program, "llama-server") && !strcmp(m.group, "/inference.slice/..a/b.."));
 	for (u32 i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		int err = mk_manifest_parse(bad[i].text, strlen(bad[i].text), &m, &fault);
 
-		if (err != -WEIR_EINVAL || fault.code != bad[i].code || fault.line != bad[i].line || fault.column != bad[i].column ||
-		    fault.length != bad[i].length) {
-			fprintf(stderr, "bad manifest %u: %d, %u at %u:%u+%u\n%s", i, err, fault.code, fault.line, fault.column, fault.length,
-				bad[i].text);
+		if (err != -WEIR_EINVAL || fault.code != bad[i].code || fault.line != bad[i].line ||
+		    fault.column != bad[i].column || fault.length != bad[i].length) {
+			fprintf(stderr, "bad manifest %u: %d, %u at %u:%u+%u\n%s", i, err,
+				fault.code, fault.line, fault.column, fault.length, bad[i].text);
 			abort();
 		}
 		seen |= 1u << fault.code;
 	}
-	REQUIRE(mk_manifest_parse(huge, MK_MAX_TEXT + 1, &m, &fault) == -WEIR_EINVAL && fault.code == MK_FAULT_LONG);
+	REQUIRE(mk_manifest_parse(huge, MK_MAX_TEXT + 1, &m, &fault) == -WEIR_EINVAL &&
+		fault.code == MK_FAULT_LONG);
 	seen |= 1u << MK_FAULT_LONG;
 	/* Each diagnostic has an example above, and a text and a remedy. */
 	REQUIRE(seen == (1u << MK_NR_FAULTS) - 1);
@@ -150,8 +160,37 @@ static void check_manifests(void)
 /* Texts that are nearly manifests: what is accepted keeps every rule, and nothing is read outside of the text. */
 static void fuzz_manifests(u32 nr)
 {
-	static const char *const parts[] = { "B 1\n", "H 80 160\n", "H 0.5 2 1 7\n", "threads 3\n", "cpus 0-3\n", "B ", "H ", "80 ", "160 ", "0.5", "\n", "\n", "\n", "name x", "threads ", "3", "cpus ", "0-3", ",", "-", "#",
-					     "outside wait", " ", "1", "20 ", "999999999999 ", "\r", "\t", ".", "\0", "\xff" };
+	static const char *const parts[] = { "B 1\n",
+					     "H 80 160\n",
+					     "H 0.5 2 1 7\n",
+					     "threads 3\n",
+					     "cpus 0-3\n",
+					     "B ",
+					     "H ",
+					     "80 ",
+					     "160 ",
+					     "0.5",
+					     "\n",
+					     "\n",
+					     "\n",
+					     "name x",
+					     "threads ",
+					     "3",
+					     "cpus ",
+					     "0-3",
+					     ",",
+					     "-",
+					     "#",
+					     "outside wait",
+					     " ",
+					     "1",
+					     "20 ",
+					     "999999999999 ",
+					     "\r",
+					     "\t",
+					     ".",
+					     "\0",
+					     "\xff" };
 	u32 good = 0;
 
 	for (u32 i = 0; i < nr; i++) {
@@ -180,20 +219,25 @@ static void fuzz_manifests(u32 nr)
 
 			for (u32 k = 0; k < bytes; k++)
 				lines += own[k] == '\n';
-			REQUIRE(fault.code && fault.code < MK_NR_FAULTS && fault.line >= 1 && fault.line <= lines && fault.column >= 1);
+			REQUIRE(fault.code && fault.code < MK_NR_FAULTS && fault.line >= 1 &&
+				fault.line <= lines && fault.column >= 1);
 			REQUIRE(fault.column + fault.length <= bytes + 1 || !fault.length);
 			free(own);
 			continue;
 		}
 		good++;
-		REQUIRE(m.nr_phases && m.nr_phases <= MK_MAX_PHASES && m.threads <= MK_MAX_CPUS && strlen(m.name) < MK_NAME_BYTES);
-		REQUIRE(m.any_cpu ? !mk_count(&m.cpus) : mk_count(&m.cpus) >= (m.threads ? m.threads : 1));
+		REQUIRE(m.nr_phases && m.nr_phases <= MK_MAX_PHASES && m.threads <= MK_MAX_CPUS &&
+			strlen(m.name) < MK_NAME_BYTES);
+		REQUIRE(m.any_cpu ? !mk_count(&m.cpus)
+				  : mk_count(&m.cpus) >= (m.threads ? m.threads : 1));
 		for (u32 k = 0; k < m.nr_phases; k++) {
 			struct mk_phase *p = &m.phase[k];
 
 			if (p->kind == MK_HARD)
-				REQUIRE(p->wcet >= MK_SHORTEST && p->wcet <= p->deadline && p->deadline <= p->period &&
-					p->period <= MK_LONGEST_PERIOD && p->release <= MK_LONGEST_RELEASE);
+				REQUIRE(p->wcet >= MK_SHORTEST && p->wcet <= p->deadline &&
+					p->deadline <= p->period &&
+					p->period <= MK_LONGEST_PERIOD &&
+					p->release <= MK_LONGEST_RELEASE);
 			else
 				REQUIRE(p->priority >= -19 && p->priority <= 20);
 		}
@@ -236,15 +280,18 @@ static void check_combination(const struct mk_controller *c, u32 cpu, const u32 
 	u32 nr = 0;
 
 	for (u32 g = 0; g < MK_MAX_GANGS; g++) {
-		if (c->gang[g].used && mk_has(&c->gang[g].cpus, cpu) && c->gang[g].row[phase[g]].length)
-			hyper = hyper / gcd(hyper, c->gang[g].row[phase[g]].period) * c->gang[g].row[phase[g]].period;
+		if (c->gang[g].used && mk_has(&c->gang[g].cpus, cpu) &&
+		    c->gang[g].row[phase[g]].length)
+			hyper = hyper / gcd(hyper, c->gang[g].row[phase[g]].period) *
+				c->gang[g].row[phase[g]].period;
 	}
 	for (u32 g = 0; g < MK_MAX_GANGS; g++) {
 		const struct mk_row *row = &c->gang[g].row[phase[g]];
 
 		if (!c->gang[g].used || !mk_has(&c->gang[g].cpus, cpu) || !row->length)
 			continue;
-		REQUIRE(row->offset < row->period && row->length <= row->period && row->length >= MK_SHORTEST);
+		REQUIRE(row->offset < row->period && row->length <= row->period &&
+			row->length >= MK_SHORTEST);
 		for (u64 at = row->offset; at < hyper; at += row->period) {
 			REQUIRE(nr < sizeof(drawn) / sizeof(*drawn));
 			drawn[nr++] = (struct interval){ at, at + row->length };
@@ -270,7 +317,8 @@ static void check_all(const struct mk_controller *c)
 
 		for (u32 cpu = 0; cpu < c->nr_cpus; cpu++)
 			check_combination(c, cpu, phase);
-		while (g < MK_MAX_GANGS && (!c->gang[g].used || ++phase[g] == c->gang[g].manifest.nr_phases))
+		while (g < MK_MAX_GANGS &&
+		       (!c->gang[g].used || ++phase[g] == c->gang[g].manifest.nr_phases))
 			phase[g++] = 0;
 		if (g == MK_MAX_GANGS)
 			return;
@@ -281,13 +329,19 @@ static struct mk_manifest rolled(u32 nr_cpus)
 {
 	/* us; multiples of 20, and some that divide each other badly. */
 	static const u32 periods[] = { 200, 400, 400, 600, 800, 300, 1000 };
-	struct mk_manifest m = { .any_cpu = 1, .threads = 1 + below(nr_cpus), .nr_phases = 1 + below(3) };
+	struct mk_manifest m = { .any_cpu = 1,
+				 .threads = 1 + below(nr_cpus),
+				 .nr_phases = 1 + below(3) };
 
 	for (u32 p = 0; p < m.nr_phases; p++) {
-		u64 period = periods[below(7)] * US, wcet = 20 * US * (1 + below((u32)(period / (40 * US))));
+		u64 period = periods[below(7)] * US,
+		    wcet = 20 * US * (1 + below((u32)(period / (40 * US))));
 
 		if (below(4))
-			m.phase[p] = (struct mk_phase){ .kind = MK_HARD, .wcet = wcet, .period = period, .deadline = wcet,
+			m.phase[p] = (struct mk_phase){ .kind = MK_HARD,
+							.wcet = wcet,
+							.period = period,
+							.deadline = wcet,
 							.release = 20 * US * below(60) };
 	}
 	if (!below(3)) {
@@ -311,7 +365,10 @@ static void check_refused(const struct mk_controller *c, const struct mk_manifes
 		for (u32 g = 0; free && g < MK_MAX_GANGS; g++) {
 			for (u32 k = 0; c->gang[g].used && k < c->gang[g].manifest.nr_phases; k++) {
 				const struct mk_row *row = &c->gang[g].row[k];
-				u64 hyper = row->length ? row->period / gcd(row->period, p->period) * p->period : 0;
+				u64 hyper = row->length
+						    ? row->period / gcd(row->period, p->period) *
+							      p->period
+						    : 0;
 
 				/* Slots of both over twice the hyperperiod, pair by pair. */
 				for (u64 a = offset; a < 2 * hyper; a += p->period) {
@@ -340,20 +397,25 @@ static void fuzz_admission(u32 nr)
 			if (!below(6)) {
 				mk_leave(c, below(4));
 			} else if (mk_admit(c, &m, below(1000000), may_cut, &gang, &why)) {
-				REQUIRE(why.code && why.code < MK_NR_REFUSALS && mk_refusal_what(why.code)[0] && mk_refusal_remedy(why.code)[0]);
+				REQUIRE(why.code && why.code < MK_NR_REFUSALS &&
+					mk_refusal_what(why.code)[0] &&
+					mk_refusal_remedy(why.code)[0]);
 				refused++;
-				if (!may_cut && nr_cpus == 1 && m.nr_phases == 1 && m.phase[0].kind == MK_HARD && why.code == MK_REFUSED_SLOT)
+				if (!may_cut && nr_cpus == 1 && m.nr_phases == 1 &&
+				    m.phase[0].kind == MK_HARD && why.code == MK_REFUSED_SLOT)
 					check_refused(c, &m);
 			} else {
 				admitted++;
 				cut += c->gang[gang].scale < 1000;
 				REQUIRE(mk_count(&c->gang[gang].cpus) == m.threads);
 				for (u32 t = 0; t < m.threads; t++)
-					REQUIRE(mk_has(&c->gang[gang].cpus, mk_member_cpu(c, gang, t)));
+					REQUIRE(mk_has(&c->gang[gang].cpus,
+						       mk_member_cpu(c, gang, t)));
 				REQUIRE(mk_member_cpu(c, gang, m.threads) == ~0u);
 				/* Equal cuts: whoever shares a CPU with the newcomer is cut as much, if it is cut for it. */
 				for (u32 g = 0; g < MK_MAX_GANGS && c->gang[gang].scale < 1000; g++)
-					REQUIRE(!c->gang[g].used || !mk_meet(&c->gang[g].cpus, &c->gang[gang].cpus) ||
+					REQUIRE(!c->gang[g].used ||
+						!mk_meet(&c->gang[g].cpus, &c->gang[gang].cpus) ||
 						c->gang[g].scale == c->gang[gang].scale);
 			}
 			check_all(c);
@@ -373,33 +435,42 @@ static void check_admission(void)
 
 	/* The source's gang, at its time to the nanosecond, on all CPUs. */
 	REQUIRE(!mk_admit(c, &m, 1234567, 0, &a, &why));
-	REQUIRE(mk_count(&c->gang[a].cpus) == 16 && mk_booked(c, 7) == MK_WHOLE / 2 && !c->gang[a].row[0].length);
+	REQUIRE(mk_count(&c->gang[a].cpus) == 16 && mk_booked(c, 7) == MK_WHOLE / 2 &&
+		!c->gang[a].row[0].length);
 	REQUIRE(mk_next_slot(&c->gang[a].row[1], 1234567 + 480 * MS) == 1234567 + 480 * MS);
 	REQUIRE(mk_next_slot(&c->gang[a].row[1], 1234568 + 480 * MS) == 1234567 + 640 * MS);
 	REQUIRE(mk_admit(c, &m, 0, 0, &b, &why) && why.code == MK_REFUSED_NAME && why.other == a);
 	/* Two of them take all there is: refused, or both cut to 45 %. */
 	m.name[0] = 'b';
-	REQUIRE(mk_admit(c, &m, 0, 0, &b, &why) && why.code == MK_REFUSED_SHARE && why.needed == MK_WHOLE / 2 && why.available == 400000);
+	REQUIRE(mk_admit(c, &m, 0, 0, &b, &why) && why.code == MK_REFUSED_SHARE &&
+		why.needed == MK_WHOLE / 2 && why.available == 400000);
 	REQUIRE(c->gang[a].scale == 1000);
 	REQUIRE(!mk_admit(c, &m, 0, 1, &b, &why));
-	REQUIRE(c->gang[a].scale == 900 && c->gang[b].scale == 900 && c->gang[a].row[1].length == 72 * MS);
+	REQUIRE(c->gang[a].scale == 900 && c->gang[b].scale == 900 &&
+		c->gang[a].row[1].length == 72 * MS);
 	REQUIRE(c->gang[a].version == c->version && c->gang[b].version == c->version);
 	m.name[0] = 'c';
 	m.threads = 4;
-	REQUIRE(!mk_admit(c, &m, 0, 1, &third, &why) && c->gang[third].scale == 600 && c->gang[a].row[1].length == 48 * MS);
+	REQUIRE(!mk_admit(c, &m, 0, 1, &third, &why) && c->gang[third].scale == 600 &&
+		c->gang[a].row[1].length == 48 * MS);
 	check_all(c);
-	REQUIRE(!mk_leave(c, b) && c->gang[a].scale == 900 && c->gang[third].scale == 900 && mk_leave(c, b) == -WEIR_ENOENT);
+	REQUIRE(!mk_leave(c, b) && c->gang[a].scale == 900 && c->gang[third].scale == 900 &&
+		mk_leave(c, b) == -WEIR_ENOENT);
 	check_all(c);
 	/* A gang of four beside it goes where there is most left. */
 	REQUIRE(!mk_leave(c, a) && c->gang[third].scale == 1000);
 	m.name[0] = 'd';
-	REQUIRE(!mk_admit(c, &m, 0, 0, &b, &why) && !mk_meet(&c->gang[b].cpus, &c->gang[third].cpus));
+	REQUIRE(!mk_admit(c, &m, 0, 0, &b, &why) &&
+		!mk_meet(&c->gang[b].cpus, &c->gang[third].cpus));
 	m.threads = 17;
 	m.name[0] = 'e';
-	REQUIRE(mk_admit(c, &m, 0, 1, &a, &why) && why.code == MK_REFUSED_CPUS && why.needed == 17 && why.available == 16);
+	REQUIRE(mk_admit(c, &m, 0, 1, &a, &why) && why.code == MK_REFUSED_CPUS &&
+		why.needed == 17 && why.available == 16);
 	m.threads = 15;
-	REQUIRE(!mk_set_cpu(c, 3, 0, 0) && !mk_set_cpu(c, 4, 0, MK_WHOLE) && mk_set_cpu(c, 16, 1, 0) && mk_set_cpu(c, 0, 1, MK_WHOLE + 1));
-	REQUIRE(mk_admit(c, &m, 0, 1, &a, &why) && why.code == MK_REFUSED_CPUS && why.available == 14);
+	REQUIRE(!mk_set_cpu(c, 3, 0, 0) && !mk_set_cpu(c, 4, 0, MK_WHOLE) &&
+		mk_set_cpu(c, 16, 1, 0) && mk_set_cpu(c, 0, 1, MK_WHOLE + 1));
+	REQUIRE(mk_admit(c, &m, 0, 1, &a, &why) && why.code == MK_REFUSED_CPUS &&
+		why.available == 14);
 	/* Cut until nothing is left that a CPU could serve. */
 	m = parsed("threads 2\ncpus 0-1\nH 0.02 0.04");
 	REQUIRE(mk_admit(c, &m, 0, 1, &a, &why) && why.code == MK_REFUSED_SHORT);
@@ -410,7 +481,8 @@ static void check_admission(void)
 	m = parsed("H 1 7");
 	REQUIRE(!mk_admit(c, &m, 0, 0, &a, &why));
 	m = parsed("H 0.5 6.000001");
-	REQUIRE(mk_admit(c, &m, 0, 0, &a, &why) && why.code == MK_REFUSED_SLOT && why.needed == 500 * US);
+	REQUIRE(mk_admit(c, &m, 0, 0, &a, &why) && why.code == MK_REFUSED_SLOT &&
+		why.needed == 500 * US);
 	m = parsed("B 3");
 	for (u32 i = 1; i < MK_MAX_GANGS; i++)
 		REQUIRE(!mk_admit(c, &m, 0, 0, &a, &why));
@@ -444,7 +516,8 @@ struct world {
 
 static u64 worlds;
 
-static void send(struct world *w, u32 from, u32 to, const struct mk_phase_message *msg, const struct mk_phase_reply *reply)
+static void send(struct world *w, u32 from, u32 to, const struct mk_phase_message *msg,
+		 const struct mk_phase_reply *reply)
 {
 	struct channel *ch = &w->channel[from][to];
 
@@ -461,7 +534,8 @@ static int begin(struct world *w, u32 cpu, u32 phase)
 {
 	struct mk_phase_message msg;
 	struct mk_phase_result result;
-	int peers = mk_planner_change(&w->planner[cpu], 5, phase, 1000 + cpu, &msg, &w->row[cpu], &result);
+	int peers = mk_planner_change(&w->planner[cpu], 5, phase, 1000 + cpu, &msg, &w->row[cpu],
+				      &result);
 
 	if (peers < 0)
 		return peers;
@@ -531,7 +605,8 @@ static int explore(const struct world *w)
 	for (u32 cpu = 0; cpu < CPUS; cpu++) {
 		const struct mk_replica *r = &w->planner[cpu].gang[5];
 
-		if (r->phase != w->planner[0].gang[5].phase || r->pending || w->row[cpu].row.length != r->row[r->phase].length)
+		if (r->phase != w->planner[0].gang[5].phase || r->pending ||
+		    w->row[cpu].row.length != r->row[r->phase].length)
 			return 0;
 	}
 	return 1;
@@ -563,7 +638,8 @@ static int check_interleavings(void)
 	}
 	right = explore(w);
 	free(w);
-	printf("phases: %llu orders of two changes: %s\n", (unsigned long long)worlds, right ? "all agree" : "one does not agree");
+	printf("phases: %llu orders of two changes: %s\n", (unsigned long long)worlds,
+	       right ? "all agree" : "one does not agree");
 	return right;
 }
 
@@ -579,45 +655,62 @@ static void check_phases(void)
 
 	for (u32 cpu = 0; cpu < 4; cpu++)
 		mk_planner_init(&p[cpu], cpu);
-	REQUIRE(mk_planner_change(&p[0], 5, 0, 0, &msg, &row, &result) == -WEIR_ENOENT && mk_planner_activation(&p[0], 5, &act) == -WEIR_ENOENT);
+	REQUIRE(mk_planner_change(&p[0], 5, 0, 0, &msg, &row, &result) == -WEIR_ENOENT &&
+		mk_planner_activation(&p[0], 5, &act) == -WEIR_ENOENT);
 	for (u32 cpu = 0; cpu < 4; cpu++)
 		REQUIRE(!mk_planner_learn(&p[cpu], 5, &g, 0, &row));
 	/* CPU 3 is none of the gang's. */
 	REQUIRE(!p[3].gang[5].used);
 	REQUIRE(mk_planner_change(&p[0], 5, 3, 0, &msg, &row, &result) == -WEIR_ENOENT);
 	for (u32 cpu = 0; cpu < 2; cpu++)
-		REQUIRE(!mk_planner_push(&p[cpu], 5, 1, 1, &g.row[1], 0, &row) && !mk_planner_push(&p[cpu], 5, 1, 7, &g.row[2], 0, &row));
+		REQUIRE(!mk_planner_push(&p[cpu], 5, 1, 1, &g.row[1], 0, &row) &&
+			!mk_planner_push(&p[cpu], 5, 1, 7, &g.row[2], 0, &row));
 	/* Three CPUs: two messages, one reply; the slot is not before the release after the coordinator's time. */
-	REQUIRE(mk_planner_change(&p[0], 5, 1, 500, &msg, &row, &result) == 2 && row.row.length == 1 * MS && row.from == 500 + 3 * MS);
-	REQUIRE(msg.gang == 5 && msg.phase == 1 && msg.time == 500 && msg.coordinator == 0 && msg.sequence == 1);
+	REQUIRE(mk_planner_change(&p[0], 5, 1, 500, &msg, &row, &result) == 2 &&
+		row.row.length == 1 * MS && row.from == 500 + 3 * MS);
+	REQUIRE(msg.gang == 5 && msg.phase == 1 && msg.time == 500 && msg.coordinator == 0 &&
+		msg.sequence == 1);
 	REQUIRE(mk_planner_change(&p[0], 5, 2, 501, &old, &row, &result) == -WEIR_EBUSY);
-	REQUIRE(mk_planner_receive(&p[1], &msg, &row, &reply) == 1 && reply.status == MK_PHASE_DONE && row.row.length == 1 * MS);
+	REQUIRE(mk_planner_receive(&p[1], &msg, &row, &reply) == 1 &&
+		reply.status == MK_PHASE_DONE && row.row.length == 1 * MS);
 	REQUIRE(!mk_planner_reply(&p[0], &reply, &result));
 	/* CPU 2's table is late: best effort, and said so; the row takes effect when it comes. */
-	REQUIRE(mk_planner_receive(&p[2], &msg, &row, &reply) == 1 && reply.status == MK_PHASE_MISSING && !row.row.length);
-	REQUIRE(mk_planner_reply(&p[0], &reply, &result) == 1 && result.status == MK_PHASE_MISSING && result.count == 3);
+	REQUIRE(mk_planner_receive(&p[2], &msg, &row, &reply) == 1 &&
+		reply.status == MK_PHASE_MISSING && !row.row.length);
+	REQUIRE(mk_planner_reply(&p[0], &reply, &result) == 1 &&
+		result.status == MK_PHASE_MISSING && result.count == 3);
 	REQUIRE(!mk_planner_reply(&p[0], &reply, &result));
-	REQUIRE(mk_planner_push(&p[2], 5, 1, 1, &g.row[1], 9, &row) == 1 && row.row.length == 1 * MS);
-	REQUIRE(!mk_planner_activation(&p[2], 5, &act) && act.period == 10 * MS && act.share == 1 * MS && act.phase == 1 && act.scale == 1000);
+	REQUIRE(mk_planner_push(&p[2], 5, 1, 1, &g.row[1], 9, &row) == 1 &&
+		row.row.length == 1 * MS);
+	REQUIRE(!mk_planner_activation(&p[2], 5, &act) && act.period == 10 * MS &&
+		act.share == 1 * MS && act.phase == 1 && act.scale == 1000);
 	mk_planner_deallocated(&p[2], 5);
 	REQUIRE(!mk_planner_activation(&p[2], 5, &act) && act.deallocations == 1);
-	REQUIRE(mk_planner_receive(&p[3], &msg, &row, &reply) == 0 && reply.status == MK_PHASE_UNKNOWN);
+	REQUIRE(mk_planner_receive(&p[3], &msg, &row, &reply) == 0 &&
+		reply.status == MK_PHASE_UNKNOWN);
 	old = msg;
 	REQUIRE(mk_planner_change(&p[2], 5, 0, 600, &msg, &row, &result) == 2 && msg.sequence == 2);
-	REQUIRE(mk_planner_receive(&p[1], &msg, &row, &reply) && !mk_planner_receive(&p[1], &old, &row, &reply) && reply.status == MK_PHASE_OVERTAKEN);
+	REQUIRE(mk_planner_receive(&p[1], &msg, &row, &reply) &&
+		!mk_planner_receive(&p[1], &old, &row, &reply) &&
+		reply.status == MK_PHASE_OVERTAKEN);
 	/* A reply to an earlier change does not count for this one. */
 	reply = (struct mk_phase_reply){ 5, 1, 1, MK_PHASE_DONE };
-	REQUIRE(!mk_planner_reply(&p[2], &reply, &result) && !mk_planner_reply(&p[2], &reply, &result));
+	REQUIRE(!mk_planner_reply(&p[2], &reply, &result) &&
+		!mk_planner_reply(&p[2], &reply, &result));
 	reply.sequence = 2;
-	REQUIRE(!mk_planner_reply(&p[2], &reply, &result) && mk_planner_reply(&p[2], &reply, &result) && result.count == 3);
+	REQUIRE(!mk_planner_reply(&p[2], &reply, &result) &&
+		mk_planner_reply(&p[2], &reply, &result) && result.count == 3);
 	/* New rows after a cut: best effort until they are there. */
 	g.version = 2;
 	g.scale = 900;
 	p[1].gang[5].phase = 1;
-	REQUIRE(mk_planner_learn(&p[1], 5, &g, 700, &row) == 1 && !row.row.length && !mk_planner_learn(&p[1], 5, &g, 700, &row));
+	REQUIRE(mk_planner_learn(&p[1], 5, &g, 700, &row) == 1 && !row.row.length &&
+		!mk_planner_learn(&p[1], 5, &g, 700, &row));
 	g.row[1].length = 900 * US;
-	REQUIRE(mk_planner_push(&p[1], 5, 1, 2, &g.row[1], 700, &row) == 1 && row.row.length == 900 * US);
-	REQUIRE(mk_planner_forget(&p[1], 5, 800, &row) == 1 && !row.row.length && !mk_planner_forget(&p[1], 5, 800, &row));
+	REQUIRE(mk_planner_push(&p[1], 5, 1, 2, &g.row[1], 700, &row) == 1 &&
+		row.row.length == 900 * US);
+	REQUIRE(mk_planner_forget(&p[1], 5, 800, &row) == 1 && !row.row.length &&
+		!mk_planner_forget(&p[1], 5, 800, &row));
 	free(p);
 }
 
@@ -628,7 +721,8 @@ static void check_clocks(void)
 	struct mk_sync *s = malloc(sizeof(*s));
 	u64 margin = MK_SYNC_MARGIN, now = 7 * MS;
 
-	REQUIRE(mk_sync_init(s, 0, 0) && mk_sync_init(s, MK_MAX_CPUS + 1, 0) && !mk_sync_init(s, 4, 0));
+	REQUIRE(mk_sync_init(s, 0, 0) && mk_sync_init(s, MK_MAX_CPUS + 1, 0) &&
+		!mk_sync_init(s, 4, 0));
 	/* CPU 2 looks 100 ms late: the first margin is too small, the second one is enough. Its clock is 5 ms behind. */
 	for (u32 round = 0; round < 2; round++) {
 		u64 target;
@@ -638,7 +732,9 @@ static void check_clocks(void)
 		REQUIRE(target == now + margin);
 		for (u32 cpu = 0; cpu < 4; cpu++) {
 			u64 look = now + (cpu == 2 ? 100 * MS : 1 * MS);
-			struct mk_sync_answer a = { cpu, s->sequence, !mk_sync_in_time(target, look), 0, cpu == 2 ? (s64)(5 * MS) : 0 };
+			struct mk_sync_answer a = { cpu, s->sequence,
+						    !mk_sync_in_time(target, look), 0,
+						    cpu == 2 ? (s64)(5 * MS) : 0 };
 
 			a.sequence--;
 			REQUIRE(!mk_sync_answered(s, &a));
@@ -650,7 +746,9 @@ static void check_clocks(void)
 		now += 500 * MS;
 	}
 	REQUIRE(mk_sync_time(s, 2, 100) == 100 + 5 * MS && mk_sync_time(s, 1, 100) == 100);
-	REQUIRE(!mk_sync_watch(s, 2, now, now + 5 * MS) && !mk_sync_watch(s, 2, now, now + 5 * MS + 5000) && mk_sync_watch(s, 2, now, now + 5 * MS + 5001));
+	REQUIRE(!mk_sync_watch(s, 2, now, now + 5 * MS) &&
+		!mk_sync_watch(s, 2, now, now + 5 * MS + 5000) &&
+		mk_sync_watch(s, 2, now, now + 5 * MS + 5001));
 	REQUIRE(mk_sync_watch(s, 2, now, now + 5 * MS - 5001));
 	/* A resync begins with the first margin; a CPU that never comes in time disables phase locking beyond 1 s. */
 	for (margin = MK_SYNC_MARGIN; margin <= MK_SYNC_LIMIT; margin *= 2) {
@@ -661,7 +759,8 @@ static void check_clocks(void)
 			mk_sync_answered(s, &a);
 		}
 	}
-	REQUIRE(s->state == MK_SYNC_DISABLED && s->rounds == 4 && !mk_sync_begin(s, now) && !mk_sync_watch(s, 2, 0, now));
+	REQUIRE(s->state == MK_SYNC_DISABLED && s->rounds == 4 && !mk_sync_begin(s, now) &&
+		!mk_sync_watch(s, 2, 0, now));
 	free(s);
 }
 

@@ -10,4 +10,5 @@ struct sched_ext_ops {
 
 char _license[] __attribute__((section("license"), used)) = "Dual MIT/GPL";
 
-__attribute__((section(".struct_ops.link"), used)) struct sched_ext_ops rival_ops = { .name = "rival" };
+__attribute__((section(".struct_ops.link"),
+	       used)) struct sched_ext_ops rival_ops = { .name = "rival" };

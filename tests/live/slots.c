@@ -21,8 +21,9 @@
 #include <unistd.h>
 
 #define MAX_THREADS 64
-#define MAX_STARTS 65536
-#define ROUND_NS 15000000 /* a round of the daemon: a mean slice of Linux, as its authors measured */
+#define MAX_STARTS  65536
+#define ROUND_NS \
+	15000000 /* a round of the daemon: a mean slice of Linux, as its authors measured */
 
 static uint64_t start[MAX_THREADS][MAX_STARTS];
 static int nr_starts[MAX_THREADS];
@@ -110,7 +111,8 @@ static int slots(int threads, double seconds, uint64_t gap)
 	nr = skews(threads, skew, &alone);
 	qsort(skew, nr, sizeof(*skew), by_size);
 	if (nr)
-		printf("%d %.1f %.1f %.1f %d\n", nr, skew[nr / 2] / 1e3, skew[(nr * 99 - 1) / 100] / 1e3, skew[nr - 1] / 1e3, alone);
+		printf("%d %.1f %.1f %.1f %d\n", nr, skew[nr / 2] / 1e3,
+		       skew[(nr * 99 - 1) / 100] / 1e3, skew[nr - 1] / 1e3, alone);
 	else
 		printf("0 - - - %d\n", alone);
 	return 0;

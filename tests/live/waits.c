@@ -19,8 +19,8 @@
 
 #define MAX_WORKERS 256
 #define MAX_SAMPLES 1000000
-#define PAUSE_NS 500000
-#define STOP 0
+#define PAUSE_NS    500000
+#define STOP	    0
 
 struct worker {
 	int first[2];  /* from the main thread: the time */
@@ -122,9 +122,11 @@ static uint64_t quantile(const struct samples *s, unsigned per_mille)
 static void print(const char *name, struct samples *s, const char *end)
 {
 	qsort(s->ns, s->nr, sizeof(*s->ns), compare);
-	printf("\"%s\":{\"count\":%zu,\"p50_ns\":%llu,\"p95_ns\":%llu,\"p99_ns\":%llu,\"max_ns\":%llu}%s", name, s->nr,
-	       (unsigned long long)quantile(s, 500), (unsigned long long)quantile(s, 950),
-	       (unsigned long long)quantile(s, 990), (unsigned long long)quantile(s, 1000), end);
+	printf("\"%s\":{\"count\":%zu,\"p50_ns\":%llu,\"p95_ns\":%llu,\"p99_ns\":%llu,\"max_ns\":%"
+	       "llu}%s",
+	       name, s->nr, (unsigned long long)quantile(s, 500),
+	       (unsigned long long)quantile(s, 950), (unsigned long long)quantile(s, 990),
+	       (unsigned long long)quantile(s, 1000), end);
 }
 
 static long number(const char *text, long least, long most)

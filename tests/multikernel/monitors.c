@@ -11,9 +11,9 @@
 
 #include "monitor.h"
 
-#define CORES 16
+#define CORES	16
 #define CLIENTS 6
-#define QUEUE 512
+#define QUEUE	512
 
 void weir_port_fail(const char *what, const char *file, u32 line)
 {
@@ -129,7 +129,8 @@ s32 mk_channel_make(struct mk_monitor *m, u32 server, u32 core, u32 client, u64 
 	return MON_OK;
 }
 
-s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words, u64 *told)
+s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words,
+		      u64 *told)
 {
 	(void)m;
 	check(words[1] == server && words[2] == core && words[3] == client);
@@ -144,7 +145,8 @@ s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *wor
 	return MON_OK;
 }
 
-s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32 priority, u64 *number)
+s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32 priority,
+		  u64 *number)
 {
 	check(entry == argument + 1 && priority == -(s32)domain);
 	*number = me(m) * 1000 + domain;
@@ -234,7 +236,8 @@ static int deliver(void)
 	u32 first = draw(nr_cores * nr_cores);
 
 	for (u32 i = 0; i < nr_cores * nr_cores; i++) {
-		u32 pair = (first + i) % (nr_cores * nr_cores), from = pair / nr_cores, to = pair % nr_cores;
+		u32 pair = (first + i) % (nr_cores * nr_cores), from = pair / nr_cores,
+		    to = pair % nr_cores;
 		struct letter l;
 
 		if (head[from][to] == tail[from][to])
@@ -262,7 +265,8 @@ static void tree(u32 root)
 
 	seen[root] = 1;
 	for (u32 at = 0; at < nr; at++) {
-		u32 below[MK_COMMIT_CORES], n = mk_commit_children(&monitors[0].commit, root, todo[at], below);
+		u32 below[MK_COMMIT_CORES],
+			n = mk_commit_children(&monitors[0].commit, root, todo[at], below);
 
 		for (u32 i = 0; i < n; i++) {
 			check(!seen[below[i]]);
@@ -270,7 +274,8 @@ static void tree(u32 root)
 			todo[nr++] = below[i];
 		}
 		for (u32 i = 1; at == 0 && i < n; i++)
-			check(abs((int)nodes[below[i - 1]] - (int)nodes[root]) >= abs((int)nodes[below[i]] - (int)nodes[root]));
+			check(abs((int)nodes[below[i - 1]] - (int)nodes[root]) >=
+			      abs((int)nodes[below[i]] - (int)nodes[root]));
 	}
 	check(nr == nr_cores);
 }
@@ -320,7 +325,8 @@ static void names(void)
 	check(c->status == MON_EUNKNOWN);
 	ask(core, client, MON_BIND, 77, 5, 0);
 	settle();
-	check(c->status == MON_OK && c->word[0] == 0x1000 * (server_core + 1) && clients[server_core][server].bound == 1);
+	check(c->status == MON_OK && c->word[0] == 0x1000 * (server_core + 1) &&
+	      clients[server_core][server].bound == 1);
 	clients[server_core][server].refuses = 1;
 	ask(core, client, MON_BIND, 77, 5, 0);
 	settle();
@@ -334,7 +340,8 @@ static void names(void)
 
 static void elsewhere(void)
 {
-	u32 core = draw(nr_cores), client = draw(CLIENTS), to = draw(nr_cores), domain = 100 + core * CLIENTS + client;
+	u32 core = draw(nr_cores), client = draw(CLIENTS), to = draw(nr_cores),
+	    domain = 100 + core * CLIENTS + client;
 	struct client *c = &clients[core][client];
 
 	ask(core, client, MON_SPAWN | (u64)(u32)-domain << 32, to, 5, 4);
@@ -357,7 +364,8 @@ static void elsewhere(void)
 /* Several cores want the same page; who is refused because another one asks tries again. */
 static void retype(void)
 {
-	u32 nr = 1 + draw(nr_cores < 5 ? nr_cores : 5), core[5], client[5], done[5] = { 0 }, left = nr, tries = 0, won = 0;
+	u32 nr = 1 + draw(nr_cores < 5 ? nr_cores : 5), core[5], client[5], done[5] = { 0 },
+	    left = nr, tries = 0, won = 0;
 
 	for (u32 i = 0; i < nr; i++) {
 		core[i] = (draw(nr_cores) + i) % nr_cores;

@@ -18,12 +18,12 @@
 
 #include "../../runtimes/multikernel/bulk.h"
 
-#define REQUIRE(cond)                                                                          \
-	do {                                                                                   \
-		if (!(cond)) {                                                                 \
+#define REQUIRE(cond)                                                                        \
+	do {                                                                                 \
+		if (!(cond)) {                                                               \
 			fprintf(stderr, "messages: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                               \
-		}                                                                              \
+			abort();                                                             \
+		}                                                                            \
 	} while (0)
 
 void ump_sleep(const void *word, u32 value)
@@ -113,8 +113,10 @@ static void *both_ways(void *arg)
 			idle = 1;
 		}
 		if (in < total && !ump_recv(&c, w, 7, &kind, &tag)) {
-			REQUIRE(w[0] == in && w[1] == in * 0x9e3779b97f4a7c15ull && w[2] == ~in && w[6] == (in ^ !end));
-			REQUIRE(w[3] == 3 && w[4] == 4 && w[5] == 5 && tag == (u32)in && kind == ((u32)in & 0x7fff));
+			REQUIRE(w[0] == in && w[1] == in * 0x9e3779b97f4a7c15ull && w[2] == ~in &&
+				w[6] == (in ^ !end));
+			REQUIRE(w[3] == 3 && w[4] == 4 && w[5] == 5 && tag == (u32)in &&
+				kind == ((u32)in & 0x7fff));
 			sum += w[1];
 			expected += in * 0x9e3779b97f4a7c15ull;
 			in++;
@@ -164,7 +166,8 @@ static void *drinks(void *arg)
 			ump_wait(&c);
 		while (ump_recv(&c, w, 7, &kind, &tag))
 			weir_port_relax(spins++);
-		REQUIRE(w[0] == i && w[1] == i * 0x9e3779b97f4a7c15ull && w[6] == ~i && tag == (u32)i);
+		REQUIRE(w[0] == i && w[1] == i * 0x9e3779b97f4a7c15ull && w[6] == ~i &&
+			tag == (u32)i);
 		stall(&dice);
 	}
 	*(u64 *)arg = c.blocks;
@@ -223,8 +226,9 @@ static void latency(void)
 	}
 	pthread_join(t, 0);
 	qsort(samples, total, sizeof(*samples), by_value);
-	printf("     one way%s: median %llu ns, 10th percentile %llu, 99th %llu\n", asleep ? ", poll then sleep" : "",
-	       (unsigned long long)samples[total / 2], (unsigned long long)samples[total / 10],
+	printf("     one way%s: median %llu ns, 10th percentile %llu, 99th %llu\n",
+	       asleep ? ", poll then sleep" : "", (unsigned long long)samples[total / 2],
+	       (unsigned long long)samples[total / 10],
 	       (unsigned long long)samples[total * 99 / 100]);
 	free(samples);
 }
@@ -235,7 +239,8 @@ static void fresh(u32 nr)
 	for (int i = 0; i < 2; i++) {
 		if (shared[i])
 			munmap(shared[i], 1 << 22);
-		shared[i] = mmap(0, 1 << 22, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		shared[i] =
+			mmap(0, 1 << 22, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		REQUIRE(shared[i] != MAP_FAILED);
 	}
 	REQUIRE(!pthread_barrier_init(&gate, 0, 2));
@@ -331,10 +336,13 @@ static void forged(void)
 	void *buffer;
 
 	fresh(8);
-	REQUIRE(!ump_init(&a, shared[0], shared[1], slots) && !ump_init(&c, shared[1], shared[0], slots));
-	REQUIRE(ump_init(&c, shared[1], shared[0], 3) == -WEIR_EINVAL && ump_init(&c, (char *)shared[1] + 8, shared[0], 8) == -WEIR_EINVAL);
+	REQUIRE(!ump_init(&a, shared[0], shared[1], slots) &&
+		!ump_init(&c, shared[1], shared[0], slots));
+	REQUIRE(ump_init(&c, shared[1], shared[0], 3) == -WEIR_EINVAL &&
+		ump_init(&c, (char *)shared[1] + 8, shared[0], 8) == -WEIR_EINVAL);
 	REQUIRE(!ump_init(&c, shared[1], shared[0], slots));
-	REQUIRE(bulk_init(&b, &c, pool, 9, BUFFER, 0) == -WEIR_EINVAL && !bulk_init(&b, &c, pool, 8, BUFFER, 0));
+	REQUIRE(bulk_init(&b, &c, pool, 9, BUFFER, 0) == -WEIR_EINVAL &&
+		!bulk_init(&b, &c, pool, 8, BUFFER, 0));
 	for (int i = 0; i < 3; i++) {
 		REQUIRE(!ump_send(&a, words[i], 2, kinds[i], 0));
 		REQUIRE(bulk_recv(&b, &buffer, &bytes, &tag) == -WEIR_EINVAL);
@@ -364,13 +372,16 @@ int main(int argc, char **argv)
 			fresh(sizes[i]);
 			ns = pair(both_ways, both_ways, (void *)1);
 			if (!stalls)
-				printf("     both ways, %u slots: %.1f ns a message\n", sizes[i], ns / (double)total / 2);
+				printf("     both ways, %u slots: %.1f ns a message\n", sizes[i],
+				       ns / (double)total / 2);
 			for (asleep = 0; asleep < 2; asleep++) {
 				fresh(sizes[i]);
 				ns = pair(streams, drinks, &blocks);
 				if (!stalls)
-					printf("     one way, %u slots%s: %.1f ns a message, %llu sleeps\n", sizes[i],
-					       asleep ? ", poll then sleep" : "", ns / (double)total, (unsigned long long)blocks);
+					printf("     one way, %u slots%s: %.1f ns a message, %llu "
+					       "sleeps\n",
+					       sizes[i], asleep ? ", poll then sleep" : "",
+					       ns / (double)total, (unsigned long long)blocks);
 			}
 		}
 	}

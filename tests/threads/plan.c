@@ -13,15 +13,15 @@
 #include <weir/runtime.h>
 #include <weir/schedule.h>
 
-#define ARENA (256ull << 20)
+#define ARENA	 (256ull << 20)
 #define NR_TASKS 12u
 
-#define REQUIRE(cond)                                                                      \
-	do {                                                                               \
-		if (!(cond)) {                                                             \
+#define REQUIRE(cond)                                                                    \
+	do {                                                                             \
+		if (!(cond)) {                                                           \
 			fprintf(stderr, "plan: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                           \
-		}                                                                          \
+			abort();                                                         \
+		}                                                                        \
 	} while (0)
 
 extern const u32 weir_nr_descriptors;
@@ -64,13 +64,17 @@ static void *arena;
 static struct weir_sched *fresh(u32 nr_cpus)
 {
 	struct weir_class *classes = calloc(weir_nr_descriptors, sizeof(*classes));
-	struct weir_config config = { .arena_bytes = ARENA, .seed = 1, .nr_cpus = nr_cpus,
-				      .nr_classes = weir_nr_descriptors, .classes = classes };
+	struct weir_config config = { .arena_bytes = ARENA,
+				      .seed = 1,
+				      .nr_cpus = nr_cpus,
+				      .nr_classes = weir_nr_descriptors,
+				      .classes = classes };
 
 	REQUIRE(classes);
 	if (arena)
 		munmap(arena, ARENA);
-	arena = mmap(0, ARENA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	arena = mmap(0, ARENA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		     -1, 0);
 	REQUIRE(arena != MAP_FAILED);
 	weir_host_classes(classes);
 	REQUIRE(!weir_init(arena, &config));
@@ -230,7 +234,9 @@ int main(int argc, char **argv)
 		}
 		free(good);
 	}
-	printf("plan: %d plans; of the damaged ones %llu refused by the loader, %llu by a component, %llu ran\n", argc - 2,
-	       (unsigned long long)refused, (unsigned long long)not_built, (unsigned long long)ran);
+	printf("plan: %d plans; of the damaged ones %llu refused by the loader, %llu by a "
+	       "component, %llu ran\n",
+	       argc - 2, (unsigned long long)refused, (unsigned long long)not_built,
+	       (unsigned long long)ran);
 	return 0;
 }

@@ -15,15 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REQUIRE(cond)                                                                 \
-	do {                                                                          \
-		if (!(cond)) {                                                        \
+#define REQUIRE(cond)                                                               \
+	do {                                                                        \
+		if (!(cond)) {                                                      \
 			fprintf(stderr, "program: line %d: %s\n", __LINE__, #cond); \
-			exit(1);                                                      \
-		}                                                                     \
+			exit(1);                                                    \
+		}                                                                   \
 	} while (0)
 
-#define NR 8
+#define NR     8
 #define ROUNDS 300
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -106,7 +106,8 @@ int main(void)
 	int status;
 	pid_t child;
 
-	REQUIRE(!sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) == sysconf(_SC_NPROCESSORS_ONLN));
+	REQUIRE(!sched_getaffinity(0, sizeof(set), &set) &&
+		CPU_COUNT(&set) == sysconf(_SC_NPROCESSORS_ONLN));
 	REQUIRE(!pthread_barrier_init(&barrier, 0, NR) && !sem_init(&sem, 0, 0));
 	for (long i = 0; i < NR; i++)
 		REQUIRE(!pthread_create(&t[i], 0, work, (void *)i));
@@ -135,15 +136,18 @@ int main(void)
 	pthread_mutex_unlock(&mutex);
 	REQUIRE(sem_trywait(&sem) == -1 && errno == EAGAIN);
 	/* An end by pthread_exit(), and threads that nobody joins. */
-	REQUIRE(!pthread_create(&r, 0, ends, (void *)9) && !pthread_join(r, &result) && result == (void *)9);
+	REQUIRE(!pthread_create(&r, 0, ends, (void *)9) && !pthread_join(r, &result) &&
+		result == (void *)9);
 	for (int i = 0; i < 20; i++)
 		REQUIRE(!pthread_create(&r, 0, ends, 0) && !pthread_detach(r));
 	child = fork();
 	if (!child) {
-		REQUIRE(!pthread_create(&r, 0, ends, (void *)3) && !pthread_join(r, &result) && result == (void *)3);
+		REQUIRE(!pthread_create(&r, 0, ends, (void *)3) && !pthread_join(r, &result) &&
+			result == (void *)3);
 		_exit(5);
 	}
-	REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 5);
+	REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+		WEXITSTATUS(status) == 5);
 	(void)order;
 	puts("program: done");
 	return 0;

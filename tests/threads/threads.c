@@ -16,12 +16,12 @@
 #include <unistd.h>
 #include <weir/threads.h>
 
-#define REQUIRE(cond)                                                                         \
-	do {                                                                                  \
-		if (!(cond)) {                                                                \
+#define REQUIRE(cond)                                                                       \
+	do {                                                                                \
+		if (!(cond)) {                                                              \
 			fprintf(stderr, "threads: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                              \
-		}                                                                             \
+			abort();                                                            \
+		}                                                                           \
 	} while (0)
 
 typedef uint64_t u64;
@@ -40,7 +40,9 @@ static char *plan_file(const char *policy)
 
 static void begin_with(const char *policy, unsigned flags, u64 slice_ns)
 {
-	struct weir_rt_config config = { .plan_file = plan_file(policy), .flags = WEIR_RT_OVERSUBSCRIBE | flags, .slice_ns = slice_ns,
+	struct weir_rt_config config = { .plan_file = plan_file(policy),
+					 .flags = WEIR_RT_OVERSUBSCRIBE | flags,
+					 .slice_ns = slice_ns,
 					 .arena_bytes = 256u << 20 };
 	int err = weir_rt_open(&config);
 
@@ -62,7 +64,8 @@ static void end(void)
 
 static struct weir_thread_attr kind_of(int i)
 {
-	return (struct weir_thread_attr){ .kind = i % 2 && !no_green ? WEIR_GREEN : WEIR_BOUND, .stack_bytes = 128 << 10 };
+	return (struct weir_thread_attr){ .kind = i % 2 && !no_green ? WEIR_GREEN : WEIR_BOUND,
+					  .stack_bytes = 128 << 10 };
 }
 
 static void start(weir_thread **t, int i, void *(*run)(void *), void *arg)
@@ -104,7 +107,8 @@ static int skip(const char *policy)
 
 static void t_create(void)
 {
-	static const char *const policies[] = { "decentral", "priority", "central", "linux", "worksteal" };
+	static const char *const policies[] = { "decentral", "priority", "central", "linux",
+						"worksteal" };
 	enum { N = 60 };
 
 	for (unsigned p = 0; p < sizeof(policies) / sizeof(policies[0]); p++) {
@@ -126,7 +130,8 @@ static void t_create(void)
 		}
 		REQUIRE(sum == 50ull * N * (N + 1) / 2);
 		weir_rt_stats(&stats);
-		REQUIRE(stats.threads == 0 && stats.created == N && stats.yields == 50 * N && !stats.faults);
+		REQUIRE(stats.threads == 0 && stats.created == N && stats.yields == 50 * N &&
+			!stats.faults);
 		REQUIRE(stats.dispatches >= N);
 		end();
 	}
@@ -392,16 +397,19 @@ __attribute__((noinline)) static u64 pattern(u64 seed, u64 loops)
 {
 	u64 out[12] = { 0 }, bad = 0;
 
-	__asm__ volatile("mov %1, %%r8\n\tlea 1(%1), %%r9\n\tlea 2(%1), %%r10\n\tlea 3(%1), %%r11\n\t"
-			 "lea 4(%1), %%r12\n\tlea 5(%1), %%r13\n\tlea 6(%1), %%r14\n\tlea 7(%1), %%r15\n\t"
-			 "movq %1, %%xmm3\n\tmovq %1, %%xmm12\n\tmovq %1, %%xmm15\n\tmov %2, %%rcx\n"
-			 "1:\tdec %%rcx\n\tjnz 1b\n\t"
-			 "mov %%r8, 0(%0)\n\tmov %%r9, 8(%0)\n\tmov %%r10, 16(%0)\n\tmov %%r11, 24(%0)\n\t"
-			 "mov %%r12, 32(%0)\n\tmov %%r13, 40(%0)\n\tmov %%r14, 48(%0)\n\tmov %%r15, 56(%0)\n\t"
-			 "movq %%xmm3, 64(%0)\n\tmovq %%xmm12, 72(%0)\n\tmovq %%xmm15, 80(%0)"
-			 :
-			 : "r"(out), "r"(seed), "r"(loops)
-			 : "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rcx", "xmm3", "xmm12", "xmm15", "memory", "cc");
+	__asm__ volatile(
+		"mov %1, %%r8\n\tlea 1(%1), %%r9\n\tlea 2(%1), %%r10\n\tlea 3(%1), %%r11\n\t"
+		"lea 4(%1), %%r12\n\tlea 5(%1), %%r13\n\tlea 6(%1), %%r14\n\tlea 7(%1), %%r15\n\t"
+		"movq %1, %%xmm3\n\tmovq %1, %%xmm12\n\tmovq %1, %%xmm15\n\tmov %2, %%rcx\n"
+		"1:\tdec %%rcx\n\tjnz 1b\n\t"
+		"mov %%r8, 0(%0)\n\tmov %%r9, 8(%0)\n\tmov %%r10, 16(%0)\n\tmov %%r11, 24(%0)\n\t"
+		"mov %%r12, 32(%0)\n\tmov %%r13, 40(%0)\n\tmov %%r14, 48(%0)\n\tmov %%r15, "
+		"56(%0)\n\t"
+		"movq %%xmm3, 64(%0)\n\tmovq %%xmm12, 72(%0)\n\tmovq %%xmm15, 80(%0)"
+		:
+		: "r"(out), "r"(seed), "r"(loops)
+		: "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rcx", "xmm3", "xmm12",
+		  "xmm15", "memory", "cc");
 	for (u64 i = 0; i < 8; i++)
 		bad += out[i] != seed + i;
 	for (u64 i = 8; i < 11; i++)
@@ -424,7 +432,8 @@ static void *computes(void *arg)
 	u64 i = (u64)arg, n = 0;
 
 	while (n % 16 || time_left()) {
-		__atomic_fetch_add(&corrupted, pattern(i * 0x0101010101ull + n, 20000), __ATOMIC_RELAXED);
+		__atomic_fetch_add(&corrupted, pattern(i * 0x0101010101ull + n, 20000),
+				   __ATOMIC_RELAXED);
 		__atomic_store_n(&turns[i], ++n, __ATOMIC_RELAXED);
 	}
 	return 0;
@@ -448,8 +457,8 @@ static void preempt(int green, const char *policy)
 	REQUIRE(stats.preemptions > 8);
 	for (int i = 0; i < 8; i++)
 		REQUIRE(turns[i] > 0);
-	printf("     %s, %s: %llu preemptions, %llu put off\n", policy, green ? "green" : "bound", (unsigned long long)stats.preemptions,
-	       (unsigned long long)stats.deferred);
+	printf("     %s, %s: %llu preemptions, %llu put off\n", policy, green ? "green" : "bound",
+	       (unsigned long long)stats.preemptions, (unsigned long long)stats.deferred);
 	end();
 }
 
@@ -512,7 +521,8 @@ static void t_priority(void)
 		for (int i = 0; i < 5; i++)
 			REQUIRE(!weir_thread_join(t[i], 0));
 		REQUIRE(wakes == 20);
-		printf("     priority, %s: awake %.0f us late in the mean\n", kind ? "green" : "bound", (double)late / 20e3);
+		printf("     priority, %s: awake %.0f us late in the mean\n",
+		       kind ? "green" : "bound", (double)late / 20e3);
 		end();
 	}
 }
@@ -747,8 +757,10 @@ static void t_idle(void)
 	getrusage(RUSAGE_SELF, &a);
 	usleep(500000);
 	getrusage(RUSAGE_SELF, &b);
-	used = (double)(b.ru_utime.tv_sec - a.ru_utime.tv_sec) + (double)(b.ru_stime.tv_sec - a.ru_stime.tv_sec) +
-	       1e-6 * (double)(b.ru_utime.tv_usec - a.ru_utime.tv_usec + b.ru_stime.tv_usec - a.ru_stime.tv_usec);
+	used = (double)(b.ru_utime.tv_sec - a.ru_utime.tv_sec) +
+	       (double)(b.ru_stime.tv_sec - a.ru_stime.tv_sec) +
+	       1e-6 * (double)(b.ru_utime.tv_usec - a.ru_utime.tv_usec + b.ru_stime.tv_usec -
+			       a.ru_stime.tv_usec);
 	weir_rt_stats(&stats);
 	REQUIRE(used < 0.005);
 	end();
@@ -784,7 +796,8 @@ static void *shifts(void *arg)
 
 static void t_swap(void)
 {
-	static const char *const policies[] = { "decentral", "priority", "central", "linux", "worksteal", "edf" };
+	static const char *const policies[] = { "decentral", "priority",  "central",
+						"linux",     "worksteal", "edf" };
 	enum { N = 16 };
 	weir_thread *t[N];
 	struct weir_rt_swapped swapped;
@@ -806,12 +819,15 @@ static void t_swap(void)
 			usleep(2000);
 	}
 	/* What is refused changes nothing. */
-	REQUIRE(weir_rt_swap_file(plan_file("rr1"), 0) == -EINVAL && strstr(weir_rt_error(), "number of CPUs"));
-	REQUIRE(weir_rt_swap_file("/dev/null", 0) == -EINVAL && weir_rt_swap("none", 4, 0) == -EINVAL);
+	REQUIRE(weir_rt_swap_file(plan_file("rr1"), 0) == -EINVAL &&
+		strstr(weir_rt_error(), "number of CPUs"));
+	REQUIRE(weir_rt_swap_file("/dev/null", 0) == -EINVAL &&
+		weir_rt_swap("none", 4, 0) == -EINVAL);
 	for (int i = 0; i < N; i++)
 		REQUIRE(!weir_thread_join(t[i], 0));
 	weir_rt_stats(&stats);
-	REQUIRE(plain == rounds && stats.swaps == swaps && swaps > 10 && !stats.faults && !stats.threads);
+	REQUIRE(plain == rounds && stats.swaps == swaps && swaps > 10 && !stats.faults &&
+		!stats.threads);
 	printf("     %llu swaps under load\n", (unsigned long long)swaps);
 	end();
 }
@@ -825,7 +841,8 @@ static void *nothing(void *arg)
 
 static void *adopted(void *arg)
 {
-	struct weir_thread_attr attr = { .given = 1 << WEIR_PRIORITY, .value = { [WEIR_PRIORITY] = 3 } };
+	struct weir_thread_attr attr = { .given = 1 << WEIR_PRIORITY,
+					 .value = { [WEIR_PRIORITY] = 3 } };
 
 	REQUIRE(!weir_thread_self() && !weir_thread_adopt(&attr) && weir_thread_self());
 	REQUIRE(weir_thread_adopt(0) == -EINVAL);
@@ -845,7 +862,8 @@ static void t_refusals(void)
 	weir_thread *t;
 	pthread_t p;
 
-	REQUIRE(weir_rt_open(0) == -EINVAL && weir_rt_open(&config) == -EINVAL && weir_rt_close() == -EINVAL);
+	REQUIRE(weir_rt_open(0) == -EINVAL && weir_rt_open(&config) == -EINVAL &&
+		weir_rt_close() == -EINVAL);
 	REQUIRE(weir_thread_create(&t, 0, nothing, 0) == -EINVAL);
 	config.slice_ns = 10000;
 	REQUIRE(weir_rt_open(&config) == -EINVAL && strstr(weir_rt_error(), "50 us"));
@@ -858,10 +876,12 @@ static void t_refusals(void)
 	config.plan_file = plan_file("decentral");
 	REQUIRE(weir_rt_open(&config) == -EBUSY);
 	REQUIRE(weir_thread_create(&t, 0, 0, 0) == -EINVAL && weir_thread_join(0, 0) == -EINVAL);
-	REQUIRE(weir_thread_set(0, WEIR_PRIORITY, 0, 0) == -EINVAL && weir_thread_leave() == -EINVAL);
+	REQUIRE(weir_thread_set(0, WEIR_PRIORITY, 0, 0) == -EINVAL &&
+		weir_thread_leave() == -EINVAL);
 	run_for(60);
 	REQUIRE(!weir_thread_create(&t, 0, hogs, 0));
-	REQUIRE(weir_rt_close() == -EBUSY && weir_thread_set(t, WEIR_NR_ATTRIBUTES, 0, 0) == -EINVAL);
+	REQUIRE(weir_rt_close() == -EBUSY &&
+		weir_thread_set(t, WEIR_NR_ATTRIBUTES, 0, 0) == -EINVAL);
 	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);
 	REQUIRE(!weir_thread_join(t, 0));
 	for (int i = 0; i < 3; i++) {
@@ -879,10 +899,21 @@ static const struct test {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	{ "create", t_create },	    { "mutex", t_mutex },	  { "semaphore", t_semaphore }, { "condition", t_condition },
-	{ "barrier", t_barrier },   { "channel", t_channel },	  { "preemption", t_preemption }, { "priority", t_priority },
-	{ "hand-over", t_hand_over }, { "disable", t_disable },	  { "files", t_files },		{ "sleep", t_sleep },
-	{ "idle", t_idle },	    { "swap", t_swap },		  { "refusals", t_refusals },
+	{ "create", t_create },
+	{ "mutex", t_mutex },
+	{ "semaphore", t_semaphore },
+	{ "condition", t_condition },
+	{ "barrier", t_barrier },
+	{ "channel", t_channel },
+	{ "preemption", t_preemption },
+	{ "priority", t_priority },
+	{ "hand-over", t_hand_over },
+	{ "disable", t_disable },
+	{ "files", t_files },
+	{ "sleep", t_sleep },
+	{ "idle", t_idle },
+	{ "swap", t_swap },
+	{ "refusals", t_refusals },
 };
 
 int main(int argc, char **argv)

@@ -15,21 +15,24 @@
 
 /* Topics every runtime has. The number is the index in the topic table; shared with Rust. */
 enum weir_topic_id {
-	WEIR_TOPIC_CPU_STATUS,	  /* cpu, value: 1 online, 0 offline */
-	WEIR_TOPIC_ADMIT,	  /* task, cpu */
-	WEIR_TOPIC_DISPATCH,	  /* task, cpu */
-	WEIR_TOPIC_RELINQUISH,	  /* task, cpu */
-	WEIR_TOPIC_BLOCK,	  /* task, cpu */
-	WEIR_TOPIC_UNBLOCK,	  /* task, cpu */
-	WEIR_TOPIC_EXIT,	  /* task, cpu */
-	WEIR_TOPIC_TICK,	  /* cpu */
-	WEIR_TOPIC_PRIORITY,	  /* task, value: signed, greater is more urgent */
-	WEIR_TOPIC_AFFINITY,	  /* task, mask; null: everywhere */
-	WEIR_TOPIC_DEADLINE,	  /* task, value: absolute, ns; value2: period, ns */
-	WEIR_TOPIC_ISA,		  /* task, value: instruction-set index */
-	WEIR_TOPIC_COUNTERS,	  /* task, cpu, counters: its counts since the previous message, sent when it
-				   * leaves a CPU or its CPU chooses anew; request: task; reply counters: what
-				   * it did lately, value: loads of the last-level cache in 1024 instructions */
+	WEIR_TOPIC_CPU_STATUS, /* cpu, value: 1 online, 0 offline */
+	WEIR_TOPIC_ADMIT,      /* task, cpu */
+	WEIR_TOPIC_DISPATCH,   /* task, cpu */
+	WEIR_TOPIC_RELINQUISH, /* task, cpu */
+	WEIR_TOPIC_BLOCK,      /* task, cpu */
+	WEIR_TOPIC_UNBLOCK,    /* task, cpu */
+	WEIR_TOPIC_EXIT,       /* task, cpu */
+	WEIR_TOPIC_TICK,       /* cpu */
+	WEIR_TOPIC_PRIORITY,   /* task, value: signed, greater is more urgent */
+	WEIR_TOPIC_AFFINITY,   /* task, mask; null: everywhere */
+	WEIR_TOPIC_DEADLINE,   /* task, value: absolute, ns; value2: period, ns */
+	WEIR_TOPIC_ISA,	       /* task, value: instruction-set index */
+	/*
+	 * task, cpu, counters: its counts since the previous message, sent when it leaves a CPU or
+	 * its CPU chooses anew; request: task; reply counters: what it did lately, value: loads of
+	 * the last-level cache in 1024 instructions
+	 */
+	WEIR_TOPIC_COUNTERS,
 	WEIR_TOPIC_POWER,	  /* value: 1 battery, 0 mains */
 	WEIR_TOPIC_THERMAL,	  /* cpu, value: millidegree Celsius */
 	WEIR_TOPIC_FREQUENCY,	  /* cpu, value: Hz */
@@ -42,32 +45,65 @@ enum weir_topic_id {
 	WEIR_TOPIC_DEADLINE_MISS, /* task */
 	WEIR_TOPIC_SLICE,	  /* request: task; reply value: ns, 0 the runtime's default */
 	WEIR_TOPIC_LAMPORT,	  /* request: task; reply value: creation stamp */
-	WEIR_TOPIC_TCB,		  /* task, value: the runtime's pointer, value2: bytes for a deep copy */
-	WEIR_TOPIC_STATUS,	  /* request: value: what (enum weir_status_query), value2: object */
-	WEIR_TOPIC_FAULT,	  /* value: error number; a component failed and was rebuilt */
-	WEIR_TOPIC_WITHHELD,	  /* task, which is withheld; value: until then, ns, 0: no path leads on; value2: instance */
-	WEIR_TOPIC_RECONFIGURE,	  /* value: tasks re-presented; value2: pause, ns */
-	WEIR_TOPIC_JOB,		  /* task, value: WCET at capacity 1024, ns; value2: relative deadline, ns;
-				   * sent at each release, before DEADLINE */
-	WEIR_TOPIC_EXECUTED,	  /* request: task; reply value: what its job has executed, as on a CPU of
-				   * capacity 1024, ns; value2: all that it has executed */
-	WEIR_TOPIC_POLICY,	  /* task, value: scheduling policy (enum weir_policy) */
-	WEIR_TOPIC_CRITICALITY,	  /* task, value: enum weir_criticality; value2: what a job needs at most
-				   * by the assumptions of the high level, at capacity 1024, ns */
-	WEIR_TOPIC_BUDGET,	  /* request: task; reply value: 1 it may run, 0 its budget is used up; value2:
-				   * when to ask again, ns */
-	WEIR_TOPIC_WEIGHT,	  /* task, value: load weight as in Linux, 1024 at nice 0 */
-	WEIR_TOPIC_GROUP,	  /* task, value: number of its group, 0 the root; without a task value2: the group's
-				   * weight, and its parent from bit 32 on */
-	WEIR_TOPIC_PENALTY,	  /* request: task; reply value: by how much its virtual runtime is stretched,
-				   * signed, 1/1024; value2: by how much its slice shrinks, signed, 1/1024 */
-	WEIR_TOPIC_FAIR,	  /* request: task; reply value: address of its record (weir/kit/fair.h); value2: of the
-				   * queues' marks */
-	WEIR_TOPIC_LATENCY,	  /* task, value: length of the slice that it requests, ns; 0: the default */
-	WEIR_TOPIC_LIMIT,	  /* value: number of a group, and its period in us from bit 32 on; value2: what it
-				   * may run in that, ns, 0: as much as it likes */
-	WEIR_TOPIC_GANG,	  /* task, value: number of its gang, from 1, 0: none; value2: enum weir_gang_outside */
-	WEIR_TOPIC_GANG_SLOT,	  /* cpu (none: all), value: number of a gang, and from bit 32 on enum weir_gang_field; value2: it */
+	/* task, value: the runtime's pointer, value2: bytes for a deep copy */
+	WEIR_TOPIC_TCB,
+	/* request: value: what (enum weir_status_query), value2: object */
+	WEIR_TOPIC_STATUS,
+	WEIR_TOPIC_FAULT, /* value: error number; a component failed and was rebuilt */
+	/* task, which is withheld; value: until then, ns, 0: no path leads on; value2: instance */
+	WEIR_TOPIC_WITHHELD,
+	WEIR_TOPIC_RECONFIGURE, /* value: tasks re-presented; value2: pause, ns */
+	/*
+	 * task, value: WCET at capacity 1024, ns; value2: relative deadline, ns; sent at each
+	 * release, before DEADLINE
+	 */
+	WEIR_TOPIC_JOB,
+	/*
+	 * request: task; reply value: what its job has executed, as on a CPU of capacity 1024, ns;
+	 * value2: all that it has executed
+	 */
+	WEIR_TOPIC_EXECUTED,
+	WEIR_TOPIC_POLICY, /* task, value: scheduling policy (enum weir_policy) */
+	/*
+	 * task, value: enum weir_criticality; value2: what a job needs at most by the assumptions
+	 * of the high level, at capacity 1024, ns
+	 */
+	WEIR_TOPIC_CRITICALITY,
+	/*
+	 * request: task; reply value: 1 it may run, 0 its budget is used up; value2: when to ask
+	 * again, ns
+	 */
+	WEIR_TOPIC_BUDGET,
+	WEIR_TOPIC_WEIGHT, /* task, value: load weight as in Linux, 1024 at nice 0 */
+	/*
+	 * task, value: number of its group, 0 the root; without a task value2: the group's weight,
+	 * and its parent from bit 32 on
+	 */
+	WEIR_TOPIC_GROUP,
+	/*
+	 * request: task; reply value: by how much its virtual runtime is stretched, signed, 1/1024;
+	 * value2: by how much its slice shrinks, signed, 1/1024
+	 */
+	WEIR_TOPIC_PENALTY,
+	/*
+	 * request: task; reply value: address of its record (weir/kit/fair.h); value2: of the
+	 * queues' marks
+	 */
+	WEIR_TOPIC_FAIR,
+	/* task, value: length of the slice that it requests, ns; 0: the default */
+	WEIR_TOPIC_LATENCY,
+	/*
+	 * value: number of a group, and its period in us from bit 32 on; value2: what it may run in
+	 * that, ns, 0: as much as it likes
+	 */
+	WEIR_TOPIC_LIMIT,
+	/* task, value: number of its gang, from 1, 0: none; value2: enum weir_gang_outside */
+	WEIR_TOPIC_GANG,
+	/*
+	 * cpu (none: all), value: number of a gang, and from bit 32 on enum weir_gang_field;
+	 * value2: it
+	 */
+	WEIR_TOPIC_GANG_SLOT,
 	WEIR_NR_STD_TOPICS,
 };
 
@@ -82,7 +118,8 @@ enum weir_gang_field {
 	WEIR_GANG_OFFSET = 0,
 	WEIR_GANG_PERIOD = 1,
 	WEIR_GANG_LENGTH = 2, /* 0: no slots */
-	WEIR_GANG_FROM = 3,   /* comes last: from this time on, absolute, they replace the gang's last ones */
+	/* comes last: from this time on, absolute, they replace the gang's last ones */
+	WEIR_GANG_FROM = 3,
 };
 
 /* Values of POLICY, numbered as in Linux. */
@@ -102,7 +139,7 @@ enum weir_criticality {
 	WEIR_CRITICALITY_HI = 2,
 };
 
-#define WEIR_MAX_TOPICS 64
+#define WEIR_MAX_TOPICS	     64
 #define WEIR_TOPIC_BIT(name) (1ull << WEIR_TOPIC_##name)
 
 /*
@@ -110,9 +147,10 @@ enum weir_criticality {
  * subscribers whose out-pipes lead to that CPU, and those that hear all: they have no out-pipe, or say so (`hears_all`). What
  * a message says of a task that has not run yet has no scope; only those that hear all get it. docs/decisions/0037.
  */
-#define WEIR_SCOPED_VALUES (WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB))
-#define WEIR_SCOPED_TOPICS                                                                          \
-	(WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) |            \
+#define WEIR_SCOPED_VALUES \
+	(WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB))
+#define WEIR_SCOPED_TOPICS                                                               \
+	(WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) | WEIR_TOPIC_BIT(BLOCK) | \
 	 WEIR_TOPIC_BIT(EXIT) | WEIR_TOPIC_BIT(TICK) | WEIR_SCOPED_VALUES)
 
 /*
@@ -120,9 +158,9 @@ enum weir_criticality {
  * itself, from WEIR_OWN(0) on. When an instance is built, each gets a place in the topic table, by its UUID;
  * weir_topic() has it. The numbers of own topics are not places in the table, and no place has one of them.
  */
-#define WEIR_MAX_OWN 4u
+#define WEIR_MAX_OWN   4u
 #define WEIR_OWN_FIRST (WEIR_MAX_TOPICS - WEIR_MAX_OWN)
-#define WEIR_OWN(n) (WEIR_OWN_FIRST + (n))
+#define WEIR_OWN(n)    (WEIR_OWN_FIRST + (n))
 
 /* What a message of an own topic may carry besides its numbers: so many 64-bit words. */
 #define WEIR_PAYLOAD_WORDS 8u
@@ -146,8 +184,11 @@ struct weir_msg {
 	union {
 		const struct weir_cpumask weir_mem *mask;
 		const struct weir_counters weir_mem *counters; /* COUNTERS: valid during the call */
-		const void weir_mem *data; /* own topics: the payload, typed by the owner; valid during the call. In a
-					    * message: a copy. In a reply: the responder's memory */
+		/*
+		 * own topics: the payload, typed by the owner; valid during the call. In a message:
+		 * a copy. In a reply: the responder's memory
+		 */
+		const void weir_mem *data;
 	};
 };
 
@@ -166,11 +207,11 @@ struct weir_topic {
 };
 
 /* What components call. weir_publish never fails: a message that finds no memory is counted as a fault. */
-void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu,
-		  u64 value);
+void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t,
+		  u32 cpu, u64 value);
 /* The same with the payload of an own topic, which is copied: as many bytes as the topic says. */
-void weir_publish_data(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t, u32 cpu,
-		       const void weir_mem *data);
+void weir_publish_data(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t,
+		       u32 cpu, const void weir_mem *data);
 /* 0 and the reply in @msg, or -WEIR_ENOENT without a responder. */
 int weir_request(struct weir_sched weir_mem *s, struct weir_msg *msg);
 

@@ -48,7 +48,7 @@ enum weir_ordering {
 enum weir_unit { WEIR_NS, WEIR_COUNT, WEIR_PCT, WEIR_BYTES, WEIR_FLAG };
 enum weir_out_label { WEIR_UNLABELLED, WEIR_BY_ISA };
 
-#define WEIR_ANY (~0u)
+#define WEIR_ANY	(~0u)
 #define WEIR_MAX_PARAMS 8
 
 struct weir_param {
@@ -70,25 +70,34 @@ enum weir_kernel {
 
 /* A topic that the core does not know; its owners agree about UUID, version and payload. */
 struct weir_own_topic {
-	const char *name;   /* shorter than WEIR_TOPIC_NAME */
-	const char *fields; /* the payload's words, in order: names, separated by blanks; empty: only components read it */
+	const char *name; /* shorter than WEIR_TOPIC_NAME */
+	/*
+	 * the payload's words, in order: names, separated by blanks; empty: only components read it
+	 */
+	const char *fields;
 	const char *help;
-	u64 uuid;    /* drawn at random by the first owner, not 0; those below 1000 are standard topics */
+	/* drawn at random by the first owner, not 0; those below 1000 are standard topics */
+	u64 uuid;
 	u32 version; /* of the payload's layout */
 	u32 bytes;   /* of the payload; 0: value and value2 are all */
 	u32 from;    /* enum weir_from */
 	u32 unused;
 };
 
-#define WEIR_TOPIC_OF(name_, uuid_, version_, bytes_, fields_, from_, help_)                        \
-	[WEIR_TOPIC_##name_ - WEIR_OWN_FIRST] = { .name = #name_, .fields = (fields_), .help = (help_), \
-						  .uuid = (uuid_), .version = (version_),           \
-						  .bytes = (bytes_), .from = (from_) }
+#define WEIR_TOPIC_OF(name_, uuid_, version_, bytes_, fields_, from_, help_) \
+	[WEIR_TOPIC_##name_ - WEIR_OWN_FIRST] = { .name = #name_,            \
+						  .fields = (fields_),       \
+						  .help = (help_),           \
+						  .uuid = (uuid_),           \
+						  .version = (version_),     \
+						  .bytes = (bytes_),         \
+						  .from = (from_) }
 
 /* Among the facts: WEIR_COMPONENT(x, WEIR_TOPICS(WEIR_TOPIC_OF(MINE, ...)), ...), with #define WEIR_TOPIC_MINE WEIR_OWN(0). */
-#define WEIR_TOPICS(...)                                                         \
-	.topics = (const struct weir_own_topic[]){ __VA_ARGS__ },                \
-	.nr_topics = sizeof((const struct weir_own_topic[]){ __VA_ARGS__ }) / sizeof(struct weir_own_topic)
+#define WEIR_TOPICS(...)                                                      \
+	.topics = (const struct weir_own_topic[]){ __VA_ARGS__ },             \
+	.nr_topics = sizeof((const struct weir_own_topic[]){ __VA_ARGS__ }) / \
+		     sizeof(struct weir_own_topic)
 
 /* The truth about a component, for the language, the checker and the manual. */
 struct weir_descriptor {
@@ -100,14 +109,22 @@ struct weir_descriptor {
 	u32 out_min, out_max;
 	u32 out_label; /* enum weir_out_label */
 	u32 keyed_out; /* out-pipes are keyed */
-	u32 kernel; /* enum weir_kernel */
-	u32 plain;  /* an annotator without loops, functions of its own and clocks: its calls need no frames in the kernel */
-	u32 change_kinds;     /* enum weir_change_kind bits it wants in its log; 0: added and moved */
-	u32 size;      /* of the state struct */
-	u32 per_task;  /* private bytes per task */
+	u32 kernel;    /* enum weir_kernel */
+	/*
+	 * an annotator without loops, functions of its own and clocks: its calls need no frames in
+	 * the kernel
+	 */
+	u32 plain;
+	/* enum weir_change_kind bits it wants in its log; 0: added and moved */
+	u32 change_kinds;
+	u32 size;     /* of the state struct */
+	u32 per_task; /* private bytes per task */
 	u32 nr_params;
-	u64 listens;   /* topic bits; on_ and follow_ subscriptions together */
-	u64 hears_all; /* part of listens: also messages about CPUs to which it does not lead (WEIR_SCOPED_TOPICS) */
+	u64 listens; /* topic bits; on_ and follow_ subscriptions together */
+	/*
+	 * part of listens: also messages about CPUs to which it does not lead (WEIR_SCOPED_TOPICS)
+	 */
+	u64 hears_all;
 	u64 publishes;
 	u64 asks;
 	u64 needs; /* part of asks that must have a responder */
@@ -118,14 +135,20 @@ struct weir_descriptor {
 	u32 unused;
 };
 
-#define WEIR_PARAM(comp, field, unit_, def_, min_, max_, help_)                                   \
-	{ .name = #field, .unit = WEIR_##unit_, .offset = __builtin_offsetof(struct comp, field), \
-	  .def = (def_), .min = (min_), .max = (max_), .help = (help_) }
+#define WEIR_PARAM(comp, field, unit_, def_, min_, max_, help_) \
+	{ .name = #field,                                       \
+	  .unit = WEIR_##unit_,                                 \
+	  .offset = __builtin_offsetof(struct comp, field),     \
+	  .def = (def_),                                        \
+	  .min = (min_),                                        \
+	  .max = (max_),                                        \
+	  .help = (help_) }
 
 /* Parameters, then facts: WEIR_COMPONENT(rr, WEIR_PARAMS(rr, ...), .cls = ...). */
-#define WEIR_PARAMS(comp, ...)                                                       \
-	.params = (const struct weir_param[]){ __VA_ARGS__ },                        \
-	.nr_params = sizeof((const struct weir_param[]){ __VA_ARGS__ }) / sizeof(struct weir_param)
+#define WEIR_PARAMS(comp, ...)                                \
+	.params = (const struct weir_param[]){ __VA_ARGS__ }, \
+	.nr_params =                                          \
+		sizeof((const struct weir_param[]){ __VA_ARGS__ }) / sizeof(struct weir_param)
 
 #define WEIR_COMPONENT(comp, ...) \
 	WEIR_DESCRIPTOR(comp) = { .name = #comp, .size = sizeof(struct comp), __VA_ARGS__ }
@@ -178,7 +201,7 @@ struct weir_class {
 	struct weir_class_topic topics[WEIR_MAX_OWN];
 };
 
-#ifndef WEIR_TASK_CHUNK /* the model checker takes small ones */
+#ifndef WEIR_TASK_CHUNK	      /* the model checker takes small ones */
 #define WEIR_TASK_CHUNK 1024u /* tasks per block of records, hooks and private data */
 #define WEIR_MAX_CHUNKS 4096u
 #endif
@@ -189,31 +212,34 @@ struct weir_region {
 };
 
 struct weir_instance {
-	struct weir_sched weir_mem *sched; /* (c) */
-	u32 class;  /* (c) index of the class table */
-	u32 idx;    /* (b) index in the graph */
-	u32 nr_in;  /* (b) */
-	u32 nr_out; /* (b) */
+	struct weir_sched weir_mem *sched;	  /* (c) */
+	u32 class;				  /* (c) index of the class table */
+	u32 idx;				  /* (b) index in the graph */
+	u32 nr_in;				  /* (b) */
+	u32 nr_out;				  /* (b) */
 	struct weir_pipe weir_mem *weir_mem *in;  /* (b) */
 	struct weir_pipe weir_mem *weir_mem *out; /* (b) */
-	char weir_mem *weir_mem *priv;	  /* (t) private task data by chunk, null if none */
-	u32 per_task; /* (c) */
-	u32 lock;     /* for the component's own shared fields; a leaf: no other lock is taken under it */
-	u32 domain;   /* (c) coherence domain whose memory it is in: only messages reach it from others */
+	char weir_mem *weir_mem *priv;		  /* (t) private task data by chunk, null if none */
+	u32 per_task;				  /* (c) */
+	/* for the component's own shared fields; a leaf: no other lock is taken under it */
+	u32 lock;
+	/* (c) coherence domain whose memory it is in: only messages reach it from others */
+	u32 domain;
 	u32 unused;
-	u64 nr_updates; /* (a) */
-	u64 timer_ns; /* (a) armed for this time, 0: not armed */
+	u64 nr_updates;		   /* (a) */
+	u64 timer_ns;		   /* (a) armed for this time, 0: not armed */
 	struct weir_region region; /* (b) memory of weir_instance_alloc() */
-	u64 on;	     /* (c) the class's topics, by their places in the topic table */
-	u64 follows; /* (c) */
-	u64 answers; /* (c) */
-	u32 topics[WEIR_MAX_OWN]; /* (c) places of the own topics; 0: none */
+	u64 on;			   /* (c) the class's topics, by their places in the topic table */
+	u64 follows;		   /* (c) */
+	u64 answers;		   /* (c) */
+	u32 topics[WEIR_MAX_OWN];  /* (c) places of the own topics; 0: none */
 };
 
 /* The place of a topic in the table, by the number that the component has for it: for weir_request() and weir_property(). */
 WEIR_INLINE u32 weir_topic(const struct weir_instance weir_mem *self, u32 topic)
 {
-	return topic < WEIR_OWN_FIRST ? topic : self->topics[(topic - WEIR_OWN_FIRST) & (WEIR_MAX_OWN - 1)];
+	return topic < WEIR_OWN_FIRST ? topic
+				      : self->topics[(topic - WEIR_OWN_FIRST) & (WEIR_MAX_OWN - 1)];
 }
 
 /* The other way: what the component calls the topic at that place; WEIR_MAX_TOPICS if it is none of its own. */
@@ -239,7 +265,8 @@ WEIR_INLINE struct weir_pipe weir_mem *weir_out(const struct weir_instance weir_
 WEIR_INLINE void weir_mem *weir_priv(const struct weir_instance weir_mem *self,
 				     const struct weir_task weir_mem *t)
 {
-	return self->priv[t->id / WEIR_TASK_CHUNK] + (u64)(t->id % WEIR_TASK_CHUNK) * self->per_task;
+	return self->priv[t->id / WEIR_TASK_CHUNK] +
+	       (u64)(t->id % WEIR_TASK_CHUNK) * self->per_task;
 }
 
 /* The in-pipe of @self that holds @t, or null. No lock needed; check again under its lock. */
@@ -253,8 +280,8 @@ struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self
  * For distributors: @t, which is in @in, goes to out-pipe @to, with the place that it has in @in; if it is in
  * another one, it is removed from that first. Null withholds it and publishes WITHHELD. @in is locked.
  */
-int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-	       struct weir_pipe weir_mem *to);
+int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in,
+	       struct weir_task weir_mem *t, struct weir_pipe weir_mem *to);
 /* First out-pipe with an online CPU in @mask (null: any), or null. O(out-pipes). */
 struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *self,
 					      const struct weir_cpumask weir_mem *mask);
@@ -268,7 +295,8 @@ WEIR_INLINE int weir_blocked(const struct weir_task weir_mem *t)
 }
 
 /* The log of @in has a record about @t: the next update will look at it. @in is locked. */
-WEIR_INLINE int weir_pending(const struct weir_pipe weir_mem *in, const struct weir_task weir_mem *t)
+WEIR_INLINE int weir_pending(const struct weir_pipe weir_mem *in,
+			     const struct weir_task weir_mem *t)
 {
 	return t->hooks[in->slot].change != 0;
 }
@@ -285,7 +313,8 @@ int weir_port_map(struct weir_instance weir_mem *self, struct weir_port_map weir
 
 /* The out-pipe that leads to @cpu, or null; null also for WEIR_NO_CPU. */
 WEIR_INLINE struct weir_pipe weir_mem *weir_port_to(const struct weir_instance weir_mem *self,
-						    const struct weir_port_map weir_mem *map, u32 cpu)
+						    const struct weir_port_map weir_mem *map,
+						    u32 cpu)
 {
 	u32 port = cpu < map->nr ? map->port[cpu] : 0;
 
@@ -309,13 +338,15 @@ u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task wei
 u64 weir_affinity_at(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 
 /* The same as a pointer; null: all CPUs. */
-WEIR_INLINE const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+WEIR_INLINE const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched weir_mem *s,
+							      struct weir_task weir_mem *t)
 {
 	return (const struct weir_cpumask weir_mem *)weir_affinity_at(s, t);
 }
 
 /* Some CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
-int weir_pipe_allows(const struct weir_pipe weir_mem *pipe, const struct weir_cpumask weir_mem *mask);
+int weir_pipe_allows(const struct weir_pipe weir_mem *pipe,
+		     const struct weir_cpumask weir_mem *mask);
 /*
  * Queued tasks plus CPUs behind the pipe that run one; *@idle becomes the number of its idle CPUs, including
  * one that is about to choose from an empty pipe of its own.
@@ -326,7 +357,7 @@ u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
  * runs the least urgent task, provided it is less urgent than @t; 1: published. O(CPUs behind the pipe).
  */
 int weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
-		  struct weir_task weir_mem *t, u64 key);
+		 struct weir_task weir_mem *t, u64 key);
 /* The key of a task from the number of a responder; a task without one comes last. */
 WEIR_INLINE u64 weir_key(u64 number)
 {
@@ -337,7 +368,8 @@ WEIR_INLINE u64 weir_key(u64 number)
  * @t, which is in @in, goes to the only out-pipe with @key, or changes its key there, and a CPU that runs
  * a less urgent task is preempted. @in is locked. Inline: saves a frame where the kernel limits them.
  */
-WEIR_INLINE int weir_insert_urgent(struct weir_instance weir_mem *self, struct weir_task weir_mem *t, u64 key,
+WEIR_INLINE int weir_insert_urgent(struct weir_instance weir_mem *self,
+				   struct weir_task weir_mem *t, u64 key,
 				   struct weir_pipe weir_mem *in)
 {
 	struct weir_pipe weir_mem *out = weir_out(self, 0);
@@ -363,7 +395,8 @@ void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe we
 #define WEIR_KEY_FIXED (1ull << 60)
 
 /* For tasks that are not an order's own: the urgency that the stage before gave, below all times. */
-WEIR_INLINE u64 weir_key_before(const struct weir_pipe weir_mem *in, const struct weir_task weir_mem *t)
+WEIR_INLINE u64 weir_key_before(const struct weir_pipe weir_mem *in,
+				const struct weir_task weir_mem *t)
 {
 	u64 key = in->keyed ? t->hooks[in->slot].key : WEIR_KEY_NONE;
 

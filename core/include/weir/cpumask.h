@@ -5,9 +5,9 @@
 
 #include <weir/port.h>
 
-#define WEIR_MAX_CPUS 4096
+#define WEIR_MAX_CPUS	4096
 #define WEIR_MASK_WORDS (WEIR_MAX_CPUS / 64)
-#define WEIR_NO_CPU (~0u)
+#define WEIR_NO_CPU	(~0u)
 
 struct weir_cpumask {
 	u64 word[WEIR_MASK_WORDS]; /* (a) */

@@ -32,36 +32,49 @@ struct weir_instance;
 
 struct weir_pipe {
 	u32 lock;
-	u32 idx;	/* (c) index in the graph */
-	u32 slot;	/* (c) depth: hook index and lock rank */
-	u32 keyed;	/* (b) */
-	u32 postponed;	/* (c) processed when an exit behind it is asked */
-	u32 pending;	/* (p) 1 + the CPU on whose worklist it is, or waiting if postponed; 0: neither */
-	u32 rebuild;	/* (p) the log is not complete: present every task anew */
-	u32 nr;		/* (a) tasks, written under the lock */
-	u32 nr_log;	/* (p) */
-	u32 cap_log;	/* (p) */
+	u32 idx;       /* (c) index in the graph */
+	u32 slot;      /* (c) depth: hook index and lock rank */
+	u32 keyed;     /* (b) */
+	u32 postponed; /* (c) processed when an exit behind it is asked */
+	/* (p) 1 + the CPU on whose worklist it is, or waiting if postponed; 0: neither */
+	u32 pending;
+	u32 rebuild;			  /* (p) the log is not complete: present every task anew */
+	u32 nr;				  /* (a) tasks, written under the lock */
+	u32 nr_log;			  /* (p) */
+	u32 cap_log;			  /* (p) */
 	struct weir_change weir_mem *log; /* (p) */
-	struct weir_task weir_mem *head; /* (p) */
-	struct weir_task weir_mem *tail; /* (p) */
-	struct weir_task weir_mem *root; /* (p) treap of a keyed pipe */
-	u64 inbox; /* (a) address of the latest task that came while the lock was taken; 0: none (docs/decisions/0034) */
-	u32 wanted; /* (a) a call gave up waiting for the lock: the CPU that has it looks after the pipe when it lets go */
-	u32 news; /* (a) the receiver has something to do that no CPU has taken up yet; written under the lock */
-	struct weir_sched weir_mem *sched; /* (c) */
+	struct weir_task weir_mem *head;  /* (p) */
+	struct weir_task weir_mem *tail;  /* (p) */
+	struct weir_task weir_mem *root;  /* (p) treap of a keyed pipe */
+	/*
+	 * (a) address of the latest task that came while the lock was taken; 0: none
+	 * (docs/decisions/0034)
+	 */
+	u64 inbox;
+	/*
+	 * (a) a call gave up waiting for the lock: the CPU that has it looks after the pipe when it
+	 * lets go
+	 */
+	u32 wanted;
+	/*
+	 * (a) the receiver has something to do that no CPU has taken up yet; written under the lock
+	 */
+	u32 news;
+	struct weir_sched weir_mem *sched;   /* (c) */
 	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
-	struct weir_instance weir_mem *to; /* (b) */
-	u32 to_port;	/* (c) */
-	u32 change_kinds;	/* (b) changes the receiver wants to know; 0: it has no update, the way ends */
-	u32 from_port;	/* (c) */
-	u32 nr_cpus;	/* (c) CPUs that can be reached through the pipe */
-	u32 cpu;	/* (c) the lowest of them */
-	u32 word_lo;	/* (c) first and last used word of @cpus */
+	struct weir_instance weir_mem *to;   /* (b) */
+	u32 to_port;			     /* (c) */
+	/* (b) changes the receiver wants to know; 0: it has no update, the way ends */
+	u32 change_kinds;
+	u32 from_port; /* (c) */
+	u32 nr_cpus;   /* (c) CPUs that can be reached through the pipe */
+	u32 cpu;       /* (c) the lowest of them */
+	u32 word_lo;   /* (c) first and last used word of @cpus */
 	u32 word_hi;
-	u32 max_nr;	/* (a) high-water mark, written under the lock */
-	struct weir_cpumask weir_mem *cpus; /* (c) */
+	u32 max_nr;			      /* (a) high-water mark, written under the lock */
+	struct weir_cpumask weir_mem *cpus;   /* (c) */
 	struct weir_pipe weir_mem *work_next; /* (o) worklist */
-	u64 label;	/* (c) port label of the writer: ISA index */
+	u64 label;			      /* (c) port label of the writer: ISA index */
 	u64 nr_added;	/* (a) since the graph was built, written under the lock */
 	u64 nr_removed; /* (a) likewise */
 	/* Of CPUs that found the lock taken, since the graph was built; 0 in runtimes whose port has no clock. (a) all */
@@ -100,10 +113,11 @@ int weir_pipe_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
 /* The record at or after *@pos, or null; steps *@pos and marks the record as handled. */
 struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos);
 
-#define weir_for_change(c, in)                                                              \
+#define weir_for_change(c, in) \
 	for (u32 pos_ = 0; ((c) = weir_change_next((in), &pos_)) != 0 && weir_loop;)
 
-WEIR_INLINE int weir_pipe_has(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t)
+WEIR_INLINE int weir_pipe_has(const struct weir_pipe weir_mem *pipe,
+			      const struct weir_task weir_mem *t)
 {
 	return weir_load_acquire(&t->hooks[pipe->slot].pipe) == pipe;
 }

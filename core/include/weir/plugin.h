@@ -11,7 +11,7 @@
 #include <weir/component.h>
 
 /* Classes that may be loaded beside the built-in ones, at a time. */
-#define WEIR_MAX_LOADED 16u
+#define WEIR_MAX_LOADED	  16u
 #define WEIR_PLUGIN_MAGIC 0x314e4947554c5057ull
 
 struct weir_plugin {

@@ -46,15 +46,19 @@ struct weir_op {
 
 struct weir_cpu {
 	struct weir_task weir_mem *curr; /* (a) task it runs */
-	u64 curr_key;	/* (a) urgency of it, or of what it is to choose; none while it chooses */
-	u32 online;	/* (a) */
-	u32 core;	/* (b) */
-	u32 llc;	/* (b) */
-	u32 node;	/* (b) */
-	u32 isa;	/* (b) */
-	u32 capacity;	/* (b) */
-	u64 nr_gave_up; /* (a) calls of this CPU that gave up waiting for another one; written by these calls alone */
-	u64 nr_inboxed; /* (a) likewise: tasks that they left in the inbox of a pipe whose lock was taken */
+	u64 curr_key; /* (a) urgency of it, or of what it is to choose; none while it chooses */
+	u32 online;   /* (a) */
+	u32 core;     /* (b) */
+	u32 llc;      /* (b) */
+	u32 node;     /* (b) */
+	u32 isa;      /* (b) */
+	u32 capacity; /* (b) */
+	/*
+	 * (a) calls of this CPU that gave up waiting for another one; written by these calls alone
+	 */
+	u64 nr_gave_up;
+	/* (a) likewise: tasks that they left in the inbox of a pipe whose lock was taken */
+	u64 nr_inboxed;
 };
 
 /* A message that waits for its delivery. */
@@ -78,24 +82,28 @@ struct weir_ctx {
 	u32 draining;
 	u32 gave_up; /* a call waited too long for another CPU, and left something undone */
 	u32 tired;   /* so did the present weir_drain() */
-	u32 failed;  /* an update returned an error in the present weir_drain(), and was tried again */
+	/* an update returned an error in the present weir_drain(), and was tried again */
+	u32 failed;
 	u32 unused;
-	u64 waited;  /* for other CPUs, by the present call; the port's unit */
+	u64 waited;   /* for other CPUs, by the present call; the port's unit */
 	u32 next_msg; /* the first of `msgs` that is not delivered yet */
-	s32 entered; /* 0, or why `add` could not enter `given` */
-	u32 domain;  /* for whom it acts: its own, or that of the instance whose update it runs */
-	u32 back;    /* for whom it acts after that update */
+	s32 entered;  /* 0, or why `add` could not enter `given` */
+	u32 domain;   /* for whom it acts: its own, or that of the instance whose update it runs */
+	u32 back;     /* for whom it acts after that update */
 	u32 from_remote; /* the message that it delivers came from another domain */
-	struct weir_pipe weir_mem *given; /* the pipe that weir_drain() was called for, until it has been seen to */
-	struct weir_task weir_mem *add;	  /* what enters it */
-	struct weir_msg msg; /* the message that is being delivered */
+	/* the pipe that weir_drain() was called for, until it has been seen to */
+	struct weir_pipe weir_mem *given;
+	struct weir_task weir_mem *add;	 /* what enters it */
+	struct weir_msg msg;		 /* the message that is being delivered */
 	u64 payload[WEIR_PAYLOAD_WORDS]; /* its payload */
-	u32 delivery;	     /* 0: none; 1: not begun; 2: those that hear all; 3: those in its scope */
-	u32 followers;	     /* hooks of its task that were looked at */
-	u32 sub_at;	     /* the next of the part of `sub_list` that is under way */
+	/* 0: none; 1: not begun; 2: those that hear all; 3: those in its scope */
+	u32 delivery;
+	u32 followers; /* hooks of its task that were looked at */
+	u32 sub_at;    /* the next of the part of `sub_list` that is under way */
 	u32 sub_end;
 	struct weir_instance weir_mem *recipient; /* the instance whose turn it is */
-	struct weir_pipe weir_mem *held_for;   /* the pipe, locked, for which it is, if it follows the task */
+	/* the pipe, locked, for which it is, if it follows the task */
+	struct weir_pipe weir_mem *held_for;
 	u32 pick_stage; /* how far weir_pick() has come */
 	u32 helped;	/* pipes of other CPUs' worklists that this weir_pick() has taken up */
 	u32 pick_at;	/* likewise, in a list of pipes or instances */
@@ -118,29 +126,35 @@ struct weir_sched {
 	u32 nr_cpus;
 	u32 mask_words;
 	u32 nr_classes;
-	u32 nr_chunks;	/* (t) */
-	u32 free_task;	/* (a) the record given back last; (t) to take one */
-	u32 nr_tasks;	/* (a) */
-	u32 oplog;	/* (c) operations recorded per CPU, 0: none */
-	u32 exclusive;	/* (c) calls never overlap */
-	u32 swapping;	/* (a) a swap builds, changes over or cleans up */
-	u64 patience;	/* (c) how long a call waits for other CPUs, in looks; 0: for ever (unless the port is impatient) */
-	u64 random;	/* (a) */
-	u64 rt_topics;	/* (c) topics whose messages the runtime wants */
-	u64 cookie;	/* (c) the runtime's own */
-	u64 faults;	/* (a) components that failed and were rebuilt */
+	u32 nr_chunks; /* (t) */
+	u32 free_task; /* (a) the record given back last; (t) to take one */
+	u32 nr_tasks;  /* (a) */
+	u32 oplog;     /* (c) operations recorded per CPU, 0: none */
+	u32 exclusive; /* (c) calls never overlap */
+	u32 swapping;  /* (a) a swap builds, changes over or cleans up */
+	/*
+	 * (c) how long a call waits for other CPUs, in looks; 0: for ever (unless the port is
+	 * impatient)
+	 */
+	u64 patience;
+	u64 random;	   /* (a) */
+	u64 rt_topics;	   /* (c) topics whose messages the runtime wants */
+	u64 cookie;	   /* (c) the runtime's own */
+	u64 faults;	   /* (a) components that failed and were rebuilt */
 	u64 lost_messages; /* (a) */
 	struct weir_class weir_mem *classes;
 	struct weir_cpu weir_mem *cpus;
 	struct weir_ctx weir_mem *ctx;
-	struct weir_graph weir_mem *graph; /* (b) */
+	struct weir_graph weir_mem *graph;	     /* (b) */
 	struct weir_task weir_mem *weir_mem *chunks; /* (t) */
-	struct weir_cpumask weir_mem *idle; /* (a) waiting for a KICK */
+	struct weir_cpumask weir_mem *idle;	     /* (a) waiting for a KICK */
 	struct weir_cpumask weir_mem *busy; /* (a) running a task, or choosing the next one */
-	u64 free_list[WEIR_NR_SIZES]; /* (a) addresses of the blocks given back last; (l) to take one */
+	/* (a) addresses of the blocks given back last; (l) to take one */
+	u64 free_list[WEIR_NR_SIZES];
 	struct weir_topic topics[WEIR_MAX_TOPICS];
-	struct weir_remote_queue weir_mem *remote; /* (c) remote messages, a queue for each coherence domain; null: all CPUs share memory */
-	u32 nr_domains;			 /* (c) */
+	/* (c) remote messages, a queue for each coherence domain; null: all CPUs share memory */
+	struct weir_remote_queue weir_mem *remote;
+	u32 nr_domains; /* (c) */
 	u32 spent_slots;
 	struct weir_graph weir_mem *spent; /* what the swap under way is to free, with its hooks */
 	struct weir_hook weir_mem *weir_mem *spent_hooks;
@@ -158,7 +172,8 @@ WEIR_INLINE int weir_distributed(const struct weir_sched weir_mem *s)
 /* Subscriptions in the order of domains and topics. */
 WEIR_INLINE struct weir_subs weir_mem *weir_subs_nth(struct weir_graph weir_mem *g, u32 n)
 {
-	return WEIR_DOMAINS && n >= WEIR_MAX_TOPICS ? &g->remote_subs[n - WEIR_MAX_TOPICS] : &g->subs[n];
+	return WEIR_DOMAINS && n >= WEIR_MAX_TOPICS ? &g->remote_subs[n - WEIR_MAX_TOPICS]
+						    : &g->subs[n];
 }
 
 /* Subscribers and responder of @topic in the domain that the calling CPU acts for. */
@@ -184,7 +199,11 @@ struct weir_config {
 	u32 oplog; /* micro-operations recorded per call, 0: none */
 	u32 nr_classes;
 	u32 exclusive; /* calls never overlap: pipe locks are recorded but not taken */
-	u64 patience;  /* how long a call waits for other CPUs, in looks at a word; 0: for ever (the BPF port: 20 us) */
+	/*
+	 * how long a call waits for other CPUs, in looks at a word; 0: for ever (the BPF port: 20
+	 * us)
+	 */
+	u64 patience;
 	const struct weir_class *classes;
 };
 
@@ -226,7 +245,8 @@ struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32
  * more urgent, be it @from. Among equals it goes before those that came earlier. 0: @to is running on @cpu. 1: the policy
  * does not allow it; @to is schedulable, and the CPU picks as usual. Below 0, as of weir_relinquish() and weir_unblock().
  */
-int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *from, struct weir_task weir_mem *to);
+int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *from,
+		   struct weir_task weir_mem *to);
 /* Publish a message from the runtime or from user space. */
 int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg);
 /* Ask the responder of a topic. */
@@ -246,7 +266,8 @@ int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu);
  * Topics beyond the standard ones. Instances bring their own and take them along when they go. A runtime that registers one has
  * it until it removes it. Register: id or error. Remove: 0, or -WEIR_EBUSY while it has users: it goes with the last of them.
  */
-int weir_topic_register(struct weir_sched weir_mem *s, const struct weir_class_topic weir_mem *topic);
+int weir_topic_register(struct weir_sched weir_mem *s,
+			const struct weir_class_topic weir_mem *topic);
 /* The place of the topic in the table; -WEIR_ENOENT, or -WEIR_EPROTO if another version is there. */
 int weir_topic_find(struct weir_sched weir_mem *s, u64 uuid, u32 version);
 int weir_topic_check(struct weir_sched weir_mem *s, u32 topic, u64 uuid, u32 version);
@@ -280,8 +301,8 @@ int weir_notify_begin(struct weir_sched weir_mem *s, u32 cpu, const struct weir_
 void weir_notify_end(struct weir_sched weir_mem *s);
 int weir_swap_begin(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan weir_mem *plan,
 		    struct weir_swap_stats *stats);
-int weir_swap_instance_begin(struct weir_sched weir_mem *s, u32 cpu, const struct weir_replacement *with,
-			     struct weir_swap_stats *stats);
+int weir_swap_instance_begin(struct weir_sched weir_mem *s, u32 cpu,
+			     const struct weir_replacement *with, struct weir_swap_stats *stats);
 void weir_swap_end(struct weir_sched weir_mem *s);
 
 /* 0, or the line of core/src/check.c whose invariant is broken. No call may be under way. */

@@ -10,9 +10,9 @@
 
 #include <weir/cpumask.h>
 
-#define WEIR_NO_TASK (~0u)
-#define WEIR_KEY_NONE (~0ull)	     /* key of a task that no ordering stage has keyed */
-#define WEIR_SLICE_DEFAULT 0	     /* the runtime chooses */
+#define WEIR_NO_TASK	     (~0u)
+#define WEIR_KEY_NONE	     (~0ull) /* key of a task that no ordering stage has keyed */
+#define WEIR_SLICE_DEFAULT   0	     /* the runtime chooses */
 #define WEIR_SLICE_UNLIMITED (~0ull) /* until it blocks or is preempted */
 
 /*
@@ -35,30 +35,34 @@ struct weir_task;
 
 /* Membership of one task in the pipe of one depth. */
 struct weir_hook {
-	struct weir_pipe weir_mem *pipe; /* (a) holder, written under its lock; null: in none */
-	struct weir_task weir_mem *next; /* (p) order within the pipe */
-	struct weir_task weir_mem *prev; /* (p); the task itself while it is in the pipe's inbox */
-	u64 key;			 /* (p) keyed pipes: sort key */
-	struct weir_task weir_mem *left; /* (p) keyed pipes: treap */
+	struct weir_pipe weir_mem *pipe;  /* (a) holder, written under its lock; null: in none */
+	struct weir_task weir_mem *next;  /* (p) order within the pipe */
+	struct weir_task weir_mem *prev;  /* (p); the task itself while it is in the pipe's inbox */
+	u64 key;			  /* (p) keyed pipes: sort key */
+	struct weir_task weir_mem *left;  /* (p) keyed pipes: treap */
 	struct weir_task weir_mem *right; /* (p) */
-	struct weir_task weir_mem *up;	 /* (p) */
-	u32 weight;			 /* (p) keyed pipes: heap order of the treap */
-	u32 change;			 /* (p) 1 + index of the pending record in the pipe's log, 0: none */
+	struct weir_task weir_mem *up;	  /* (p) */
+	u32 weight;			  /* (p) keyed pipes: heap order of the treap */
+	/* (p) 1 + index of the pending record in the pipe's log, 0: none */
+	u32 change;
 };
 
 struct weir_task {
-	u32 id;			/* (c) */
-	u32 state;		/* (a) enum weir_task_state */
-	u64 cookie;		/* (a) the runtime's own record; a record that is used again gets another */
+	u32 id;	   /* (c) */
+	u32 state; /* (a) enum weir_task_state */
+	/* (a) the runtime's own record; a record that is used again gets another */
+	u64 cookie;
 	struct weir_hook weir_mem *hooks; /* (b) one per depth of the current graph */
-	u32 refs;		/* (a) one for being alive, one per REMOVED record that names it */
-	u32 cpu;		/* (a) where it runs or last ran; WEIR_NO_CPU: never ran */
-	u32 entry_cpu;		/* (a) CPU through whose entry pipe it came */
-	u32 next_free;		/* (t) free list */
-	u32 torn;		/* (o) 1: taken out, but a lock could not be had: it may still be in pipes */
+	u32 refs;      /* (a) one for being alive, one per REMOVED record that names it */
+	u32 cpu;       /* (a) where it runs or last ran; WEIR_NO_CPU: never ran */
+	u32 entry_cpu; /* (a) CPU through whose entry pipe it came */
+	u32 next_free; /* (t) free list */
+	/* (o) 1: taken out, but a lock could not be had: it may still be in pipes */
+	u32 torn;
 	u32 unused;
-	u64 slice_ns;		/* (a) run time granted by the policy */
-	u64 key;		/* (a) urgency given by the last ordering stage, smaller is more urgent */
+	u64 slice_ns; /* (a) run time granted by the policy */
+	/* (a) urgency given by the last ordering stage, smaller is more urgent */
+	u64 key;
 };
 
 #endif

@@ -8,9 +8,9 @@
 
 #include <weir/component.h>
 
-#define WEIR_NONE (~0u)
+#define WEIR_NONE      (~0u)
 #define WEIR_MAX_DEPTH 32u
-#define WEIR_NAME_MAX 64
+#define WEIR_NAME_MAX  64
 
 struct weir_plan_pipe {
 	u32 slot;
@@ -36,8 +36,8 @@ struct weir_plan_instance {
 };
 
 struct weir_plan_cpu {
-	u32 entry;	 /* pipe */
-	u32 exit;	 /* pipe, WEIR_NONE: the topology leaves the CPU out */
+	u32 entry;	     /* pipe */
+	u32 exit;	     /* pipe, WEIR_NONE: the topology leaves the CPU out */
 	u32 first_postponed; /* into lists: postponed pipes before its exit, by depth */
 	u32 nr_postponed;
 	u32 first_puller; /* into lists: instances with on_idle before its exit, nearest first */
@@ -72,7 +72,8 @@ struct weir_subs {
 	u32 first;	  /* into graph->sub_list */
 	u32 nr_scoped;	  /* that hear those about their own CPUs */
 	u32 first_scoped; /* likewise */
-	u32 scope;	  /* into graph->scopes, if there are such: for each CPU, where its part of sub_list begins */
+	/* into graph->scopes, if there are such: for each CPU, where its part of sub_list begins */
+	u32 scope;
 	u32 unused;
 	struct weir_instance weir_mem *responder;
 };
@@ -82,8 +83,8 @@ struct weir_graph {
 	u32 nr_instances;
 	u32 nr_slots;
 	u32 nr_cpus;
-	u64 followed; /* topics that some class follows */
-	u64 subscribed;    /* topics with a subscriber or follower */
+	u64 followed;	/* topics that some class follows */
+	u64 subscribed; /* topics with a subscriber or follower */
 	struct weir_pipe weir_mem *pipes;
 	struct weir_instance weir_mem *weir_mem *instances;
 	struct weir_plan_cpu weir_mem *cpus;
@@ -91,13 +92,14 @@ struct weir_graph {
 	struct weir_instance weir_mem *weir_mem *sub_list;
 	u32 weir_mem *scopes;
 	struct weir_cpumask weir_mem *reach; /* scratch: CPUs to which an instance leads */
-	u64 scoped;	/* scratch: topics of which it hears what concerns these only */
+	u64 scoped; /* scratch: topics of which it hears what concerns these only */
 	struct weir_region region;
 	u32 nr_task_init; /* instances with task_init or task_exit */
 	u32 nr_priv;	  /* instances with private data per task */
 	struct weir_instance weir_mem *weir_mem *init_list;
 	struct weir_instance weir_mem *weir_mem *priv_list;
-	struct weir_subs weir_mem *remote_subs; /* as `subs`, of the second domain and those after it */
+	/* as `subs`, of the second domain and those after it */
+	struct weir_subs weir_mem *remote_subs;
 	struct weir_subs subs[WEIR_MAX_TOPICS];
 };
 

@@ -28,7 +28,8 @@
 /* Time that a wait for a lock is measured by, ns; 0: the port has no clock. */
 #define weir_port_clock() 0ull
 /* Between two looks; 0: give up. */
-#define weir_wait(waited, limit) (weir_port_relax((u32)(waited)++), (limit) == 0 || (waited) <= (limit))
+#define weir_wait(waited, limit) \
+	(weir_port_relax((u32)(waited)++), (limit) == 0 || (waited) <= (limit))
 /* Longer, for a swap, which the operator asked for and which is tried again. */
 #define weir_wait_long(waited, limit) weir_wait(waited, 25 * (limit))
 

@@ -19,8 +19,8 @@
 #define LOOKS (1u << 22)
 
 struct guard {
-	u32 active; /* a call into the core may be jumped out of */
-	u32 inside; /* code of a component that was loaded runs */
+	u32 active;    /* a call into the core may be jumped out of */
+	u32 inside;    /* code of a component that was loaded runs */
 	u32 nr_locked; /* pipes that it has locked */
 	u64 steps;
 	struct weir_where now; /* what runs, or ran last */
@@ -64,7 +64,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 /* Once a process. No mask is saved by a call, so the signal is not blocked while it is handled. */
 void weir_guard_install(void)
 {
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
 
 	for (u32 i = 0; i < NR_SIGNALS; i++)
 		sigaction(signals[i], &action, &before[i]);
@@ -83,8 +84,8 @@ int weir_guard_call(void (*call)(void *), void *argument, struct weir_crash *cra
 	return 0;
 }
 
-void weir_guard_enter(struct weir_guard_frame *f, const struct weir_instance *i, u32 entry, u32 topic,
-		      const struct weir_task *t)
+void weir_guard_enter(struct weir_guard_frame *f, const struct weir_instance *i, u32 entry,
+		      u32 topic, const struct weir_task *t)
 {
 	f->where = guard.now;
 	f->nr_locked = guard.nr_locked;

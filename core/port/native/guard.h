@@ -62,8 +62,8 @@ struct weir_guard_frame {
 void weir_guard_install(void);
 /* Have @call done; 1: it was broken off, and @crash says why. */
 int weir_guard_call(void (*call)(void *), void *argument, struct weir_crash *crash);
-void weir_guard_enter(struct weir_guard_frame *f, const struct weir_instance *i, u32 entry, u32 topic,
-		      const struct weir_task *t);
+void weir_guard_enter(struct weir_guard_frame *f, const struct weir_instance *i, u32 entry,
+		      u32 topic, const struct weir_task *t);
 void weir_guard_leave(const struct weir_guard_frame *f);
 /* An invariant is broken: does not return where a call can be broken off. Weak: programs without plugins have none. */
 __attribute__((weak)) void weir_guard_failed(const char *what);

@@ -11,7 +11,8 @@ extern const struct weir_entries weir_entries[];
 extern const u32 weir_nr_descriptors;
 
 /* What the core keeps of a class. @out is zeroed. */
-void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entries *e, struct weir_class *out)
+void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entries *e,
+			struct weir_class *out)
 {
 	weir_assert(d->nr_params <= WEIR_MAX_PARAMS && d->nr_topics <= WEIR_MAX_OWN);
 	out->size = d->size;
@@ -118,7 +119,7 @@ u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap
 
 	if (pipe >= s->graph->nr_pipes)
 		return 0;
-	weir_for_task(t, &s->graph->pipes[pipe])
+	weir_for_task (t, &s->graph->pipes[pipe])
 		if (n < cap)
 			ids[n++] = t->id;
 	return n;

@@ -41,16 +41,16 @@ static int counted(struct weir_instance *i, int result)
 }
 
 /* Each call is noted, so that what goes wrong in it has a name. */
-#define CALL(name, code, topic, task, none, ...)                                                   \
-	const struct weir_plugin *p = of(i);                                                       \
-	struct weir_guard_frame frame;                                                             \
-	int result;                                                                                \
-                                                                                                   \
-	if (!p || !p->name)                                                                        \
-		return none;                                                                       \
-	weir_guard_enter(&frame, i, code, topic, task);                                            \
-	result = p->name(i, ##__VA_ARGS__);                                                        \
-	weir_guard_leave(&frame);                                                                  \
+#define CALL(name, code, topic, task, none, ...)        \
+	const struct weir_plugin *p = of(i);            \
+	struct weir_guard_frame frame;                  \
+	int result;                                     \
+                                                        \
+	if (!p || !p->name)                             \
+		return none;                            \
+	weir_guard_enter(&frame, i, code, topic, task); \
+	result = p->name(i, ##__VA_ARGS__);             \
+	weir_guard_leave(&frame);                       \
 	return result
 
 int weir_loaded_construct(struct weir_instance *i)

@@ -8,10 +8,11 @@
 #include <verilated_fst_c.h>
 
 #define WEIR_JOIN2(a, b) a##_##b
-#define WEIR_JOIN(a, b) WEIR_JOIN2(a, b)
-#define WEIR_NAME(what) WEIR_JOIN(MODEL, what)
+#define WEIR_JOIN(a, b)	 WEIR_JOIN2(a, b)
+#define WEIR_NAME(what)	 WEIR_JOIN(MODEL, what)
 
-namespace {
+namespace
+{
 struct model {
 	VerilatedContext context;
 	TOP top;

@@ -33,16 +33,29 @@ static int build(struct weir_sched *s, const char *component)
 		[OUT] = { .slot = 1, .from = 0, .to = 1 },
 	};
 	struct weir_plan_instance instances[] = {
-		{ .class = class_id(component), .nr_in = 1, .nr_out = 1, .first_out = 1, .keep = WEIR_NONE },
+		{ .class = class_id(component),
+		  .nr_in = 1,
+		  .nr_out = 1,
+		  .first_out = 1,
+		  .keep = WEIR_NONE },
 		{ .class = class_id("termination"), .nr_in = 1, .first_in = 1, .keep = WEIR_NONE },
 	};
 	struct weir_plan_cpu cpu = { .entry = IN, .exit = OUT, .capacity = 1024 };
 	u32 links[] = { IN, OUT };
 	u64 params[WEIR_MAX_PARAMS] = { 0 };
 	struct weir_plan plan = {
-		.nr_pipes = NR_PIPES, .nr_instances = 2, .nr_cpus = 1, .nr_slots = 2, .pipes = pipes,
-		.instances = instances, .cpus = &cpu, .links = links, .lists = links, .params = params,
-		.masks = &mask, .nr_masks = 1,
+		.nr_pipes = NR_PIPES,
+		.nr_instances = 2,
+		.nr_cpus = 1,
+		.nr_slots = 2,
+		.pipes = pipes,
+		.instances = instances,
+		.cpus = &cpu,
+		.links = links,
+		.lists = links,
+		.params = params,
+		.masks = &mask,
+		.nr_masks = 1,
 	};
 	struct weir_swap_stats stats;
 
@@ -54,8 +67,11 @@ struct weir_sched *lab_new(const char *component)
 {
 	struct weir_sched *s = calloc(1, ARENA_BYTES);
 	struct weir_class *classes = calloc(weir_nr_descriptors, sizeof(*classes));
-	struct weir_config config = { .arena_bytes = ARENA_BYTES, .seed = 1, .nr_cpus = 1,
-				      .nr_classes = weir_nr_descriptors, .classes = classes };
+	struct weir_config config = { .arena_bytes = ARENA_BYTES,
+				      .seed = 1,
+				      .nr_cpus = 1,
+				      .nr_classes = weir_nr_descriptors,
+				      .classes = classes };
 
 	if (!s || !classes)
 		abort();
@@ -112,7 +128,7 @@ u32 lab_tasks(struct weir_sched *s, u32 pipe, u32 *ids, u32 cap)
 	struct weir_task *t;
 	u32 n = 0;
 
-	weir_for_task(t, p)
+	weir_for_task (t, p)
 		if (n < cap)
 			ids[n++] = t->id;
 	weir_assert(n == p->nr);
@@ -127,7 +143,7 @@ u32 lab_changes(struct weir_sched *s, u32 pipe, u32 *pairs, u32 cap)
 	u32 n = 0;
 
 	weir_pipe_lock(p);
-	weir_for_change(c, p) {
+	weir_for_change (c, p) {
 		if (n < cap) {
 			pairs[2 * n] = c->task->id;
 			pairs[2 * n + 1] = c->kind;

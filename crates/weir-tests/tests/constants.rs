@@ -32,7 +32,8 @@ fn enumerators(file: &str, name: &str, prefix: &str) -> Vec<String> {
 /// The value of `#define name`, which may have a suffix.
 fn define(file: &str, name: &str) -> u32 {
     let text = header(file);
-    let value = text.lines().find_map(|l| l.strip_prefix(&format!("#define {name} ")));
+    let value =
+        text.lines().find_map(|l| l.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix([' ', '\t']));
     value.and_then(|v| v.trim().trim_end_matches('u').parse().ok()).unwrap_or_else(|| panic!("no {name}"))
 }
 

@@ -52,20 +52,25 @@ int main(int argc, char **argv)
 	is("message through no endpoint", mk_send_raw(50, words, 0), MK_ECAP);
 	is("message through memory", mk_send_raw(SLOT_RAM, words, 0), MK_ECAP);
 	is("message through slot 2^63", mk_send_raw(1ull << 63 | SLOT_MONITOR, words, 0), MK_ECAP);
-	is("the monitor's commands", inv(SLOT_SELF, CMD_FORGE, CAP_FRAME, 0x80000000, 4096, 7), MK_EINVAL);
+	is("the monitor's commands", inv(SLOT_SELF, CMD_FORGE, CAP_FRAME, 0x80000000, 4096, 7),
+	   MK_EINVAL);
 	is("mapping raw memory", inv(SLOT_RAM, CMD_MAP, 0, 0, 0, 0), MK_EINVAL);
 	is("a topic that is not a program's", mk_set(WEIR_TOPIC_GANG, 1, 0), MK_ERIGHT);
 	/* Retype. */
 	is("retype to a frame", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, 0, 20), MK_OK);
 	is("the same memory again", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, 0, 21), MK_EUSED);
 	is("memory around it", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 8192, 0, 21), MK_EUSED);
-	is("into a slot that is taken", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, 4096, 20), MK_EBUSY);
-	is("a size that is no power of two", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 5000, 4096, 21), MK_EINVAL);
+	is("into a slot that is taken", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, 4096, 20),
+	   MK_EBUSY);
+	is("a size that is no power of two", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 5000, 4096, 21),
+	   MK_EINVAL);
 	is("beyond the end", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, 1 << 30, 21), MK_EINVAL);
-	is("to what memory cannot be", inv(SLOT_RAM, CMD_RETYPE, CAP_KERNEL, 4096, 4096, 21), MK_EINVAL);
+	is("to what memory cannot be", inv(SLOT_RAM, CMD_RETYPE, CAP_KERNEL, 4096, 4096, 21),
+	   MK_EINVAL);
 	is("a part of it", inv(SLOT_RAM, CMD_RETYPE, CAP_RAM, 16384, 16384, 22), MK_OK);
 	is("a frame of the part", inv(22, CMD_RETYPE, CAP_FRAME, 4096, 4096, 23), MK_OK);
-	is("the part's memory through the whole", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, 20480, 24), MK_EUSED);
+	is("the part's memory through the whole",
+	   inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, 20480, 24), MK_EUSED);
 	is("a frame retyped", inv(23, CMD_RETYPE, CAP_FRAME, 4096, 0, 24), MK_EINVAL);
 	/* Use. */
 	is("map", inv(20, CMD_MAP, 0, 0, 0, 0), MK_OK);
@@ -82,7 +87,10 @@ int main(int argc, char **argv)
 	is("a copy with all rights", inv(20, CMD_COPY, 32, RIGHT_ALL, 0, 0), MK_OK);
 	is("its copy", inv(32, CMD_COPY, 33, RIGHT_ALL, 0, 0), MK_OK);
 	is("revoke", inv(20, CMD_REVOKE, 0, 0, 0, 0), MK_OK);
-	is("revoked", inv(30, CMD_IDENTIFY, 0, 0, 0, 0) + inv(32, CMD_IDENTIFY, 0, 0, 0, 0) + inv(33, CMD_IDENTIFY, 0, 0, 0, 0), 3 * MK_ECAP);
+	is("revoked",
+	   inv(30, CMD_IDENTIFY, 0, 0, 0, 0) + inv(32, CMD_IDENTIFY, 0, 0, 0, 0) +
+		   inv(33, CMD_IDENTIFY, 0, 0, 0, 0),
+	   3 * MK_ECAP);
 	is("what it was made from stays", inv(20, CMD_IDENTIFY, 0, 0, 0, 0), CAP_FRAME);
 	is("revoke the part", inv(22, CMD_REVOKE, 0, 0, 0, 0), MK_OK);
 	is("its frame is gone", inv(23, CMD_IDENTIFY, 0, 0, 0, 0), MK_ECAP);
@@ -97,7 +105,8 @@ int main(int argc, char **argv)
 			mk_sleep(10000);
 		slot = mk_cap_send(22, last, (u32)number);
 		is("sent", slot > 0, 1);
-		is("retype without the others", inv(22, CMD_RETYPE, CAP_FRAME, 4096, 8192, 25), MK_EREMOTE);
+		is("retype without the others", inv(22, CMD_RETYPE, CAP_FRAME, 4096, 8192, 25),
+		   MK_EREMOTE);
 		sent_slot = (u64)slot;
 		go = 1;
 		result[0] = (u64)mk_retype(22, CAP_FRAME, 4096, 8192, 25);

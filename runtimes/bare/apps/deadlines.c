@@ -52,6 +52,7 @@ int main(int argc, char **argv)
 	while (weir_load(&left))
 		mk_sleep(period);
 	mk_mark(5, missed);
-	mk_print("deadlines: %lu jobs on %u cores, %lu missed\n", (unsigned long)(jobs * nr), nr, (unsigned long)missed);
+	mk_print("deadlines: %lu jobs on %u cores, %lu missed\n", (unsigned long)(jobs * nr), nr,
+		 (unsigned long)missed);
 	return missed != 0;
 }

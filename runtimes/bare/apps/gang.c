@@ -68,7 +68,8 @@ int main(int argc, char **argv)
 	left = nr;
 	hogs = nr;
 	for (u32 core = 0; core < nr; core++)
-		if (mk_spawn(core, hog, 0) < 0 || (core != mk_self()->core && mk_spawn(core, member, 0) < 0))
+		if (mk_spawn(core, hog, 0) < 0 ||
+		    (core != mk_self()->core && mk_spawn(core, member, 0) < 0))
 			return 2;
 	if (slots) {
 		s64 asked;
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
 	while (weir_load(&hogs))
 		mk_sleep(1000000);
 	mk_mark(7, took);
-	mk_print("gang: %lu rounds of %u members in %lu us, %lu rounds/s\n", (unsigned long)rounds, nr, (unsigned long)(took / 1000),
-		 (unsigned long)(rounds * 1000000000ull / took));
+	mk_print("gang: %lu rounds of %u members in %lu us, %lu rounds/s\n", (unsigned long)rounds,
+		 nr, (unsigned long)(took / 1000), (unsigned long)(rounds * 1000000000ull / took));
 	return 0;
 }

@@ -18,7 +18,8 @@ int main(int argc, char **argv)
 	for (u32 core = 1; core < nr; core++)
 		if (mk_spawn(core, greet, "spawned") < 0)
 			return 1;
-	mk_print("hello from core %u, %s with %d arguments\n", (u32)mk_self()->core, argc ? argv[0] : "", argc);
+	mk_print("hello from core %u, %s with %d arguments\n", (u32)mk_self()->core,
+		 argc ? argv[0] : "", argc);
 	weir_fetch_add(&left, -1u);
 	while (weir_load(&left))
 		mk_sleep(100000);

@@ -6,7 +6,7 @@
 #include <weir/mk.h>
 
 #define KERNEL 0x80000000ull
-#define OTHER 0x82000000ull /* the first image: a monitor */
+#define OTHER  0x82000000ull /* the first image: a monitor */
 
 static int is(const char *a, const char *b)
 {

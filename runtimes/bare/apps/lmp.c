@@ -91,7 +91,9 @@ int main(int argc, char **argv)
 	}
 	mk_self()->disabled = 0;
 	mk_sleep(1000000);
-	mk_print("lmp: %lu calls, %lu wrong, one way %lu instructions, with the answer %lu; served %u, buffered %u, refused %lu\n",
-		 (unsigned long)n, (unsigned long)bad, (unsigned long)least, (unsigned long)whole, served, buffered, (unsigned long)refused);
+	mk_print("lmp: %lu calls, %lu wrong, one way %lu instructions, with the answer %lu; served "
+		 "%u, buffered %u, refused %lu\n",
+		 (unsigned long)n, (unsigned long)bad, (unsigned long)least, (unsigned long)whole,
+		 served, buffered, (unsigned long)refused);
 	return bad || served != n || buffered != LMP_BUFFERS || refused != 4;
 }

@@ -75,7 +75,8 @@ int main(int argc, char **argv)
 			if (took < receive)
 				receive = took;
 		}
-		bad += words[0] != got || words[1] != (got ^ 0x5a5a) + got || words[6] != ~got || tag != (u32)got + 1;
+		bad += words[0] != got || words[1] != (got ^ 0x5a5a) + got || words[6] != ~got ||
+		       tag != (u32)got + 1;
 		got++;
 	}
 	mk_channel_send(&c, &n, 1, 9, 0);
@@ -84,8 +85,9 @@ int main(int argc, char **argv)
 		mk_sleep(20000);
 	mk_mark(3, send);
 	mk_mark(4, receive);
-	mk_print("ump: %lu messages to core %u and back, %lu wrong; send %lu, receive %lu instructions; slept %lu times; unknown %d, refused %d\n",
-		 (unsigned long)n, last, (unsigned long)bad, (unsigned long)send, (unsigned long)receive, (unsigned long)c.ump.blocks, (int)unknown,
-		 (int)refused);
+	mk_print("ump: %lu messages to core %u and back, %lu wrong; send %lu, receive %lu "
+		 "instructions; slept %lu times; unknown %d, refused %d\n",
+		 (unsigned long)n, last, (unsigned long)bad, (unsigned long)send,
+		 (unsigned long)receive, (unsigned long)c.ump.blocks, (int)unknown, (int)refused);
 	return bad || unknown != MK_EUNKNOWN || refused != MK_EREFUSED;
 }

@@ -6,7 +6,8 @@
  */
 #include "kernel.h"
 
-void cap_put(struct hart *h, struct cap *c, struct kdcb *owner, const struct cap *what, struct cap *parent)
+void cap_put(struct hart *h, struct cap *c, struct kdcb *owner, const struct cap *what,
+	     struct cap *parent)
 {
 	*c = *what;
 	c->owner = owner->home << 8 | owner->number;
@@ -79,7 +80,8 @@ void cap_delete(struct hart *h, struct cap *c)
 		u32 others = 0;
 
 		for (u32 i = 0; i < NR_SLOTS; i++)
-			others += &owner->cap[i] != c && owner->cap[i].type == CAP_FRAME && encoded(&owner->cap[i]) == encoded(c);
+			others += &owner->cap[i] != c && owner->cap[i].type == CAP_FRAME &&
+				  encoded(&owner->cap[i]) == encoded(c);
 		if (!others)
 			unmap(h, owner, encoded(c));
 	}
@@ -125,14 +127,15 @@ static struct cap *empty(struct kdcb *k, u64 nr)
 	return nr && nr < NR_SLOTS && !k->cap[nr].type ? &k->cap[nr] : 0;
 }
 
-static s64 retype(struct hart *h, struct kdcb *k, struct cap *c, u64 type, u64 bytes, u64 offset, u64 slot)
+static s64 retype(struct hart *h, struct kdcb *k, struct cap *c, u64 type, u64 bytes, u64 offset,
+		  u64 slot)
 {
 	struct cap *to = empty(k, slot), what = *c;
 
 	if (c->type != CAP_RAM)
 		return MK_ECAP;
-	if ((type != CAP_RAM && type != CAP_FRAME) || bytes < 4096 || bytes & (bytes - 1) || offset % bytes || offset > c->bytes ||
-	    bytes > c->bytes - offset)
+	if ((type != CAP_RAM && type != CAP_FRAME) || bytes < 4096 || bytes & (bytes - 1) ||
+	    offset % bytes || offset > c->bytes || bytes > c->bytes - offset)
 		return MK_EINVAL;
 	if (!to)
 		return slot && slot < NR_SLOTS ? MK_EBUSY : MK_EINVAL;
@@ -152,7 +155,9 @@ static s64 retype(struct hart *h, struct kdcb *k, struct cap *c, u64 type, u64 b
 static void identify(const struct cap *c, u64 *area)
 {
 	area[10] = c->type;
-	area[11] = is_memory(c) ? c->object : c->type == CAP_NOTIFY || c->type == CAP_IRQ ? c->object : 0;
+	area[11] = is_memory(c)					 ? c->object
+		   : c->type == CAP_NOTIFY || c->type == CAP_IRQ ? c->object
+								 : 0;
 	area[12] = is_memory(c) ? c->bytes : c->badge;
 	area[13] = c->rights | (u64)c->remote << 8;
 	if (c->type == CAP_DISPATCHER)
@@ -181,7 +186,8 @@ static s64 kernel(struct hart *h, struct kdcb *k, u64 *area)
 	case CMD_GRANT: {
 		struct cap *slot;
 
-		if (a >= NR_SLOTS || !k->cap[a].type || b >= MAX_DISPATCHERS || !dispatchers[k->home][b].block)
+		if (a >= NR_SLOTS || !k->cap[a].type || b >= MAX_DISPATCHERS ||
+		    !dispatchers[k->home][b].block)
 			return MK_EINVAL;
 		other = &dispatchers[k->home][b];
 		slot = cap_free_slot(other, SLOT_FREE);
@@ -201,15 +207,21 @@ static s64 kernel(struct hart *h, struct kdcb *k, u64 *area)
 		if (!slot)
 			return MK_EROOM;
 		cap_put(h, slot, k,
-			&(struct cap){ .type = a, .object = b, .rights = d & RIGHT_ALL, .remote = a != CAP_NOTIFY,
-				       .bytes = a == CAP_NOTIFY ? 0 : c, .badge = a == CAP_NOTIFY ? c : 0 }, 0);
+			&(struct cap){ .type = a,
+				       .object = b,
+				       .rights = d & RIGHT_ALL,
+				       .remote = a != CAP_NOTIFY,
+				       .bytes = a == CAP_NOTIFY ? 0 : c,
+				       .badge = a == CAP_NOTIFY ? c : 0 },
+			0);
 		area[11] = slot - k->cap;
 		return MK_OK;
 	}
 	case CMD_PUBLISH:
 		if (b != ~0ull && (b >= MAX_DISPATCHERS || !dispatchers[k->home][b].block))
 			return MK_EDEAD;
-		return publish(h, b == ~0ull ? 0 : &dispatchers[k->home][b], a, c, d) ? MK_EINVAL : MK_OK;
+		return publish(h, b == ~0ull ? 0 : &dispatchers[k->home][b], a, c, d) ? MK_EINVAL
+										      : MK_OK;
 	case CMD_OVERLAP: {
 		u32 nr = 0;
 
@@ -245,7 +257,8 @@ static s64 kernel(struct hart *h, struct kdcb *k, u64 *area)
 static s64 dispatcher(struct hart *h, struct kdcb *k, const struct cap *cap, u64 *area)
 {
 	/* What a program may tell the policy of its own dispatcher. */
-	static const u64 may = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(WEIGHT) |
+	static const u64 may = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) |
+			       WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(WEIGHT) |
 			       WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(LATENCY);
 	struct kdcb *of = (struct kdcb *)cap->object;
 	u64 a = area[12], b = area[13];
@@ -271,9 +284,19 @@ static s64 dispatcher(struct hart *h, struct kdcb *k, const struct cap *cap, u64
 		if (!slot)
 			return MK_EBUSY;
 		if (area[11] == CMD_ENDPOINT)
-			cap_put(h, slot, k, &(struct cap){ .type = CAP_ENDPOINT, .rights = RIGHT_ALL, .object = (u64)of, .badge = b & 0xffffffffffff }, 0);
+			cap_put(h, slot, k,
+				&(struct cap){ .type = CAP_ENDPOINT,
+					       .rights = RIGHT_ALL,
+					       .object = (u64)of,
+					       .badge = b & 0xffffffffffff },
+				0);
 		else
-			cap_put(h, slot, k, &(struct cap){ .type = CAP_NOTIFY, .rights = RIGHT_ALL, .object = (u64)of->home << 32 | of->number, .badge = b % 63 }, 0);
+			cap_put(h, slot, k,
+				&(struct cap){ .type = CAP_NOTIFY,
+					       .rights = RIGHT_ALL,
+					       .object = (u64)of->home << 32 | of->number,
+					       .badge = b % 63 },
+				0);
 		return MK_OK;
 	case CMD_MARK:
 		trace(h, TRACE_MARK, of->id, a, b);
@@ -319,9 +342,12 @@ s64 invoke(struct hart *h, struct kdcb *k, u64 *area)
 	}
 	switch (c->type) {
 	case CAP_RAM:
-		return command == CMD_RETYPE ? retype(h, k, c, a, b, area[14], area[15]) : MK_EINVAL;
+		return command == CMD_RETYPE ? retype(h, k, c, a, b, area[14], area[15])
+					     : MK_EINVAL;
 	case CAP_FRAME:
-		return command == CMD_MAP ? map(h, k, c) : command == CMD_UNMAP ? unmap(h, k, encoded(c)) : MK_EINVAL;
+		return command == CMD_MAP     ? map(h, k, c)
+		       : command == CMD_UNMAP ? unmap(h, k, encoded(c))
+					      : MK_EINVAL;
 	case CAP_DISPATCHER:
 		return dispatcher(h, k, c, area);
 	case CAP_NOTIFY:

@@ -55,7 +55,8 @@ void weir_rt_timer(struct weir_sched *s, u32 instance, u64 at)
 	struct timers *t = &timers[s->cookie];
 
 	if (instance >= MAX_TIMERS)
-		stop(STOP_BROKEN, (s32)instance, "an instance beyond the last one that may have a timer");
+		stop(STOP_BROKEN, (s32)instance,
+		     "an instance beyond the last one that may have a timer");
 	t->at[instance] = at;
 	if (instance >= t->nr)
 		t->nr = instance + 1;
@@ -70,17 +71,21 @@ static u64 classes_at;
 int sched_start(struct hart *h)
 {
 	struct boot *boot = boot_record();
-	struct weir_config c = { .seed = boot->seed, .nr_classes = weir_nr_descriptors, .nr_cpus = 1 };
+	struct weir_config c = { .seed = boot->seed,
+				 .nr_classes = weir_nr_descriptors,
+				 .nr_cpus = 1 };
 	struct weir_swap_stats stats;
 	struct weir_plan plan;
-	u64 each = (boot->free_end - boot->free) / boot->harts & ~(PRIVATE_BYTES - 1), arena = each / 4, room, tables;
+	u64 each = (boot->free_end - boot->free) / boot->harts & ~(PRIVATE_BYTES - 1),
+	    arena = each / 4, room, tables;
 	int err;
 
 	h->pool = boot->free + h->cpu * each;
 	h->pool_end = h->pool + each;
 	room = (weir_plan_room((void *)boot->plan, boot->plan_bytes, 0) + 63) & ~63ull;
 	tables = h->pool;
-	h->pool += (room + sizeof(struct weir_class) * weir_nr_descriptors + PRIVATE_BYTES) & ~(PRIVATE_BYTES - 1);
+	h->pool += (room + sizeof(struct weir_class) * weir_nr_descriptors + PRIVATE_BYTES) &
+		   ~(PRIVATE_BYTES - 1);
 	if (h->pool + arena >= h->pool_end)
 		stop(STOP_PLAN, WEIR_PLAN_ROOM, 0);
 	err = weir_plan_load((void *)boot->plan, boot->plan_bytes, 0, (void *)tables, room, &plan);
@@ -97,7 +102,9 @@ int sched_start(struct hart *h)
 	err = weir_init(h->sched, &c);
 	if (err)
 		stop(STOP_PLAN, err, "the arena is too small");
-	weir_host_setup(h->sched, h->cpu, WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(DEADLINE_MISS));
+	weir_host_setup(h->sched, h->cpu,
+			WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT) |
+				WEIR_TOPIC_BIT(DEADLINE_MISS));
 	err = weir_swap(h->sched, 0, &plan, &stats);
 	if (err)
 		stop(STOP_PLAN, err, "the core refuses the plan");
@@ -125,12 +132,13 @@ static void spent(struct hart *h, u32 call, u64 from)
 	trace(h, TRACE_SCHED, ~0u, call, ns);
 }
 
-#define ASK(h, call, expression) ({ \
-	u64 from_ = CSR_READ(minstret); \
-	__typeof__(expression) r_ = (expression); \
-	spent(h, call, from_); \
-	r_; \
-})
+#define ASK(h, call, expression)                          \
+	({                                                \
+		u64 from_ = CSR_READ(minstret);           \
+		__typeof__(expression) r_ = (expression); \
+		spent(h, call, from_);                    \
+		r_;                                       \
+	})
 
 static void must(int err, const char *what)
 {
@@ -248,9 +256,26 @@ void regions_set(const struct kdcb *k)
 	CSR_WRITE(pmpcfg0, k->config[0]);
 	CSR_WRITE(pmpcfg2, k->config[1]);
 	switch (k->nr_regions) {
-#define REGION(n) case n + 1: CSR_WRITE(pmpaddr##n, k->region[n]); __attribute__((fallthrough))
-		REGION(15); REGION(14); REGION(13); REGION(12); REGION(11); REGION(10); REGION(9); REGION(8);
-		REGION(7); REGION(6); REGION(5); REGION(4); REGION(3); REGION(2); REGION(1); REGION(0);
+#define REGION(n)                                    \
+	case n + 1:                                  \
+		CSR_WRITE(pmpaddr##n, k->region[n]); \
+		__attribute__((fallthrough))
+		REGION(15);
+		REGION(14);
+		REGION(13);
+		REGION(12);
+		REGION(11);
+		REGION(10);
+		REGION(9);
+		REGION(8);
+		REGION(7);
+		REGION(6);
+		REGION(5);
+		REGION(4);
+		REGION(3);
+		REGION(2);
+		REGION(1);
+		REGION(0);
 	default:
 		break;
 	}
@@ -292,7 +317,8 @@ static void stay_over(struct hart *h, u32 why)
 	for (u64 lent = h->lent; lent; lent &= lent - 1) {
 		struct kdcb *other = &dispatchers[h->cpu][weir_ctz(lent)];
 
-		if (other != k && other->block && (other->state == STATE_DISABLED || has_something(other)))
+		if (other != k && other->block &&
+		    (other->state == STATE_DISABLED || has_something(other)))
 			wake(h, other);
 	}
 	h->lent = 0;
@@ -439,7 +465,9 @@ u64 *yield(struct hart *h, struct kdcb *to)
 
 int publish(struct hart *h, struct kdcb *k, u32 topic, u64 value, u64 value2)
 {
-	struct weir_msg msg = { .topic = topic, .cpu = 0, .task = k ? k->task : 0, .value = value, .value2 = value2 };
+	struct weir_msg msg = {
+		.topic = topic, .cpu = 0, .task = k ? k->task : 0, .value = value, .value2 = value2
+	};
 
 	if (k && topic == WEIR_TOPIC_DEADLINE)
 		trace(h, TRACE_DEADLINE, k->id, value, value2);
@@ -501,7 +529,12 @@ struct kdcb *create(struct hart *h, u32 home, u32 domain, u64 entry, u64 argumen
 			pool_give(at, memory);
 		return 0;
 	}
-	*k = (struct kdcb){ .number = k->number, .bit = 1ull << k->number, .home = home, .domain = domain, .memory = memory, .ram = ram };
+	*k = (struct kdcb){ .number = k->number,
+			    .bit = 1ull << k->number,
+			    .home = home,
+			    .domain = domain,
+			    .memory = memory,
+			    .ram = ram };
 	k->id = weir_fetch_add(&nr_tasks, 1);
 	region(k, image->text, image->text_bytes, 5);
 	region(k, image->data, image->data_bytes, 3);
@@ -534,20 +567,38 @@ struct kdcb *create(struct hart *h, u32 home, u32 domain, u64 entry, u64 argumen
 		d->heap += bytes;
 		d->argc = image->argc;
 	}
-	cap_put(h, &k->cap[SLOT_SELF], k, &(struct cap){ .type = CAP_DISPATCHER, .rights = RIGHT_ALL, .object = (u64)k }, 0);
-	cap_put(h, &k->cap[SLOT_RAM], k, &(struct cap){ .type = CAP_RAM, .rights = RIGHT_ALL, .object = ram, .bytes = RAM_BYTES }, 0);
+	cap_put(h, &k->cap[SLOT_SELF], k,
+		&(struct cap){ .type = CAP_DISPATCHER, .rights = RIGHT_ALL, .object = (u64)k }, 0);
+	cap_put(h, &k->cap[SLOT_RAM], k,
+		&(struct cap){
+			.type = CAP_RAM, .rights = RIGHT_ALL, .object = ram, .bytes = RAM_BYTES },
+		0);
 	if (image->flags & IMAGE_MONITOR) {
-		cap_put(h, &k->cap[SLOT_KERNEL], k, &(struct cap){ .type = CAP_KERNEL, .rights = RIGHT_ALL }, 0);
+		cap_put(h, &k->cap[SLOT_KERNEL], k,
+			&(struct cap){ .type = CAP_KERNEL, .rights = RIGHT_ALL }, 0);
 	} else {
 		cap_put(h, &k->cap[SLOT_MONITOR], k,
-			&(struct cap){ .type = CAP_ENDPOINT, .rights = RIGHT_WRITE, .object = (u64)monitor, .badge = k->number + 1 }, 0);
+			&(struct cap){ .type = CAP_ENDPOINT,
+				       .rights = RIGHT_WRITE,
+				       .object = (u64)monitor,
+				       .badge = k->number + 1 },
+			0);
 		cap_put(h, &monitor->cap[SLOT_CLIENTS + k->number], monitor,
-			&(struct cap){ .type = CAP_ENDPOINT, .rights = RIGHT_WRITE, .object = (u64)k, .badge = 0 }, 0);
+			&(struct cap){ .type = CAP_ENDPOINT,
+				       .rights = RIGHT_WRITE,
+				       .object = (u64)k,
+				       .badge = 0 },
+			0);
 	}
 	if (image->flags & IMAGE_CONSOLE) {
 		cap_put(h, &k->cap[SLOT_DEVICE], k,
-			&(struct cap){ .type = CAP_FRAME, .rights = RIGHT_READ | RIGHT_WRITE, .object = 0x10000000, .bytes = 4096 }, 0);
-		cap_put(h, &k->cap[SLOT_IRQ], k, &(struct cap){ .type = CAP_IRQ, .rights = RIGHT_ALL, .object = 10 }, 0);
+			&(struct cap){ .type = CAP_FRAME,
+				       .rights = RIGHT_READ | RIGHT_WRITE,
+				       .object = 0x10000000,
+				       .bytes = 4096 },
+			0);
+		cap_put(h, &k->cap[SLOT_IRQ], k,
+			&(struct cap){ .type = CAP_IRQ, .rights = RIGHT_ALL, .object = 10 }, 0);
 	}
 	k->first = !entry && !(image->flags & IMAGE_SERVICE);
 	if (k->first)
@@ -585,7 +636,8 @@ void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause)
 	k->on = SCHED_GONE;
 	must(ASK(h, CALL_EXIT, weir_exit(h->sched, 0, k->task)), "exit");
 	/* What was made of its memory, wherever that went, is void; other cores' copies are the monitors' business. */
-	if (k->cap[SLOT_RAM].type == CAP_RAM && k->cap[SLOT_RAM].object == k->ram && !k->cap[SLOT_RAM].remote) {
+	if (k->cap[SLOT_RAM].type == CAP_RAM && k->cap[SLOT_RAM].object == k->ram &&
+	    !k->cap[SLOT_RAM].remote) {
 		cap_revoke(h, &k->cap[SLOT_RAM]);
 		pool_give(&harts[k->home], k->ram);
 	}

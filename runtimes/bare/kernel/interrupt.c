@@ -5,12 +5,12 @@
  */
 #include "kernel.h"
 
-#define PLIC 0xc000000ull
+#define PLIC		 0xc000000ull
 #define PRIORITY(source) (*(volatile u32 *)(PLIC + 4 * (source)))
-#define ENABLED(source) (*(volatile u32 *)(PLIC + 0x2000 + (source) / 32 * 4))
-#define THRESHOLD (*(volatile u32 *)(PLIC + 0x200000))
-#define CLAIM (*(volatile u32 *)(PLIC + 0x200004))
-#define NR_SOURCES 54
+#define ENABLED(source)	 (*(volatile u32 *)(PLIC + 0x2000 + (source) / 32 * 4))
+#define THRESHOLD	 (*(volatile u32 *)(PLIC + 0x200000))
+#define CLAIM		 (*(volatile u32 *)(PLIC + 0x200004))
+#define NR_SOURCES	 54
 
 static struct {
 	struct kdcb *to;

@@ -13,15 +13,20 @@
 
 #include "layout.h"
 
-#define NEVER (~0ull)
-#define MAX_REGIONS 16
-#define MAX_TIMERS 1024 /* instances of a plan that may have one */
-#define TICK_NS 4000000ull
-#define SLICE_NS 3000000ull /* where the policy names none */
+#define NEVER	      (~0ull)
+#define MAX_REGIONS   16
+#define MAX_TIMERS    1024 /* instances of a plan that may have one */
+#define TICK_NS	      4000000ull
+#define SLICE_NS      3000000ull /* where the policy names none */
 #define PRIVATE_BYTES 131072ull
-#define RAM_BYTES PRIVATE_BYTES
+#define RAM_BYTES     PRIVATE_BYTES
 
-#define CSR_READ(name) ({ u64 v_; __asm__ volatile("csrr %0, " #name : "=r"(v_)::"memory"); v_; })
+#define CSR_READ(name)                                                    \
+	({                                                                \
+		u64 v_;                                                   \
+		__asm__ volatile("csrr %0, " #name : "=r"(v_)::"memory"); \
+		v_;                                                       \
+	})
 #define CSR_WRITE(name, v) __asm__ volatile("csrw " #name ", %0" ::"r"((u64)(v)) : "memory")
 
 /* A capability in its slot. All of a hart are in one list, children behind their parents and deeper. */
@@ -50,11 +55,11 @@ struct kdcb {
 	u64 bit;
 	struct cap cap[NR_SLOTS];
 	struct weir_task *task;
-	u32 on; /* enum sched_state */
+	u32 on;	  /* enum sched_state */
 	u32 home; /* its hart */
 	u32 number;
 	u32 domain;
-	u32 id; /* among all tasks */
+	u32 id;	    /* among all tasks */
 	u32 faults; /* in a row */
 	u32 first;  /* of its program */
 	u32 unused;
@@ -82,7 +87,8 @@ struct hart {
 	u64 unused_word;
 	u64 base, start;
 	u64 messages_short;
-	u64 lent; /* dispatchers that left while they ran on another one's time, and may have more to do */
+	/* dispatchers that left while they ran on another one's time, and may have more to do */
+	u64 lent;
 	struct kdcb *charged; /* whose time it is: a message lends it to the receiver */
 	struct weir_sched *sched;
 	u32 resched;
@@ -94,23 +100,37 @@ struct hart {
 	u64 idle_from;
 	u32 idle;
 	u32 started;
-	u32 rearm; /* something may be due sooner than the timer says */
+	u32 rearm;			 /* something may be due sooner than the timer says */
 	u64 pool, pool_end, free_blocks; /* of PRIVATE_BYTES */
 	struct cap *caps;
 	u64 fresh[32];
 	struct hart_result n;
 } __attribute__((aligned(1 << H_BYTES_SHIFT)));
 
-_Static_assert(__builtin_offsetof(struct hart, cpu) == H_CPU && __builtin_offsetof(struct hart, current) == H_CURRENT, "layout");
-_Static_assert(__builtin_offsetof(struct hart, stack) == H_STACK && __builtin_offsetof(struct hart, scratch) == H_SCRATCH, "layout");
+_Static_assert(__builtin_offsetof(struct hart, cpu) == H_CPU &&
+		       __builtin_offsetof(struct hart, current) == H_CURRENT,
+	       "layout");
+_Static_assert(__builtin_offsetof(struct hart, stack) == H_STACK &&
+		       __builtin_offsetof(struct hart, scratch) == H_SCRATCH,
+	       "layout");
 _Static_assert(__builtin_offsetof(struct hart, base) == H_BASE, "layout");
-_Static_assert(__builtin_offsetof(struct hart, start) == H_START && __builtin_offsetof(struct hart, messages_short) == H_LMP, "layout");
-_Static_assert(__builtin_offsetof(struct hart, lent) == H_LENT && __builtin_offsetof(struct kdcb, bit) == K_BIT, "layout");
+_Static_assert(__builtin_offsetof(struct hart, start) == H_START &&
+		       __builtin_offsetof(struct hart, messages_short) == H_LMP,
+	       "layout");
+_Static_assert(__builtin_offsetof(struct hart, lent) == H_LENT &&
+		       __builtin_offsetof(struct kdcb, bit) == K_BIT,
+	       "layout");
 _Static_assert(sizeof(struct hart) == 1 << H_BYTES_SHIFT, "layout");
-_Static_assert(__builtin_offsetof(struct kdcb, state) == K_STATE && __builtin_offsetof(struct kdcb, nr_regions) == K_NR_REGIONS, "layout");
-_Static_assert(__builtin_offsetof(struct kdcb, config) == K_CONFIG && __builtin_offsetof(struct kdcb, region) == K_REGION, "layout");
+_Static_assert(__builtin_offsetof(struct kdcb, state) == K_STATE &&
+		       __builtin_offsetof(struct kdcb, nr_regions) == K_NR_REGIONS,
+	       "layout");
+_Static_assert(__builtin_offsetof(struct kdcb, config) == K_CONFIG &&
+		       __builtin_offsetof(struct kdcb, region) == K_REGION,
+	       "layout");
 _Static_assert(__builtin_offsetof(struct kdcb, cap) == K_CAPS, "layout");
-_Static_assert(sizeof(struct cap) == 1 << C_SHIFT && __builtin_offsetof(struct cap, badge) == C_BADGE, "layout");
+_Static_assert(sizeof(struct cap) == 1 << C_SHIFT &&
+		       __builtin_offsetof(struct cap, badge) == C_BADGE,
+	       "layout");
 
 extern struct hart harts[MAX_HARTS];
 extern struct kdcb dispatchers[MAX_HARTS][MAX_DISPATCHERS];
@@ -176,7 +196,8 @@ void regions_set(const struct kdcb *k);
 
 /* caps.c */
 struct cap *cap_free_slot(struct kdcb *k, u32 from);
-void cap_put(struct hart *h, struct cap *c, struct kdcb *owner, const struct cap *what, struct cap *parent);
+void cap_put(struct hart *h, struct cap *c, struct kdcb *owner, const struct cap *what,
+	     struct cap *parent);
 void cap_delete(struct hart *h, struct cap *c);
 u32 cap_revoke(struct hart *h, struct cap *c);
 /* The result; more of it into the caller's registers. */

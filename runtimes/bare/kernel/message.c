@@ -43,7 +43,8 @@ static s64 check(struct hart *h, struct kdcb *k, u64 slot, u64 along, struct cap
 
 u64 *message(struct hart *h, struct kdcb *k, u64 *area)
 {
-	u64 flags = area[15], along = flags >> LMP_CAP_SHIFT, badge, words[4] = { area[11], area[12], area[13], area[14] };
+	u64 flags = area[15], along = flags >> LMP_CAP_SHIFT, badge,
+	    words[4] = { area[11], area[12], area[13], area[14] };
 	struct cap *c;
 	s64 err = check(h, k, area[10], along, &c);
 	struct kdcb *to;
@@ -58,7 +59,8 @@ u64 *message(struct hart *h, struct kdcb *k, u64 *area)
 	to = (struct kdcb *)c->object;
 	d = to->block;
 	badge = c->badge;
-	waits = to != k && to->state == STATE_ENABLED && d->lmp_head == d->lmp_tail && (to->on != SCHED_RUNNING || to == h->charged) && k == h->current;
+	waits = to != k && to->state == STATE_ENABLED && d->lmp_head == d->lmp_tail &&
+		(to->on != SCHED_RUNNING || to == h->charged) && k == h->current;
 	if (!waits && d->lmp_head - d->lmp_tail >= LMP_BUFFERS) {
 		area[10] = MK_EBUSY;
 		k->state = STATE_RUNNING;

@@ -58,7 +58,8 @@ void trace(struct hart *h, u32 kind, u32 task, u64 a, u64 b)
 	struct boot *boot = boot_record();
 	struct trace_record *r;
 
-	if (!(boot->flags & BOOT_TRACE) || ((kind == TRACE_LMP || kind == TRACE_NOTIFY) && !(boot->flags & BOOT_MESSAGES)))
+	if (!(boot->flags & BOOT_TRACE) ||
+	    ((kind == TRACE_LMP || kind == TRACE_NOTIFY) && !(boot->flags & BOOT_MESSAGES)))
 		return;
 	if (h->n.traced >= boot->trace_records) {
 		h->n.dropped++;
@@ -104,7 +105,8 @@ void weir_port_fail(const char *what, const char *file, u32 line)
 /* A trap from the kernel itself. */
 void kernel_broken(u64 cause, u64 pc, u64 value)
 {
-	static char text[] = "trap in the kernel: cause 0x................ at 0x................, address 0x................";
+	static char text[] = "trap in the kernel: cause 0x................ at 0x................, "
+			     "address 0x................";
 	u64 v[3] = { cause, pc, value };
 	u32 n = 0;
 

@@ -7,10 +7,10 @@ u8 kernel_stacks[(MAX_HARTS + 1) << STACK_SHIFT] __attribute__((aligned(16)));
 
 void trap_entry_long(void);
 
-#define CAUSE_INTERRUPT (1ull << 63)
-#define CAUSE_TIMER (CAUSE_INTERRUPT | 7)
-#define CAUSE_EXTERNAL (CAUSE_INTERRUPT | 11)
-#define CAUSE_CALL 8
+#define CAUSE_INTERRUPT	 (1ull << 63)
+#define CAUSE_TIMER	 (CAUSE_INTERRUPT | 7)
+#define CAUSE_EXTERNAL	 (CAUSE_INTERRUPT | 11)
+#define CAUSE_CALL	 8
 #define IS_ACCESS(cause) ((cause) == 1 || (cause) == 5 || (cause) == 7)
 
 /* Something came while a dispatcher ran; it goes on, or another one does. */

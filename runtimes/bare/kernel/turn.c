@@ -14,10 +14,10 @@
  */
 #include "kernel.h"
 
-#define MTIME (*(volatile u64 *)0x200bff8)
+#define MTIME	       (*(volatile u64 *)0x200bff8)
 #define MTIMECMP(hart) (*(volatile u64 *)(0x2004000 + 8ull * (hart)))
-#define MSIP(hart) (*(volatile u32 *)(0x2000000 + 4ull * (hart)))
-#define TICK 100 /* ns of one count of MTIME */
+#define MSIP(hart)     (*(volatile u32 *)(0x2000000 + 4ull * (hart)))
+#define TICK	       100 /* ns of one count of MTIME */
 
 struct mail mails[MAX_HARTS];
 

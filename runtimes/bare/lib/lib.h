@@ -8,7 +8,7 @@
 #include "monitor.h"
 
 #define STACK_BYTES 6144
-#define NEVER (~0ull)
+#define NEVER	    (~0ull)
 
 enum thread_state { THREAD_READY, THREAD_RUNNING, THREAD_PARKED, THREAD_GONE };
 

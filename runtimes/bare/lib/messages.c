@@ -16,7 +16,8 @@ void mk_on_message(mk_handler handler)
 	nr = handler ? l->nr_early : 0;
 	l->nr_early -= nr;
 	for (u32 i = 0; i < nr; i++)
-		handler(l->early[i].badge & 0xffffffffffff, l->early[i].word, l->early[i].badge >> 48);
+		handler(l->early[i].badge & 0xffffffffffff, l->early[i].word,
+			l->early[i].badge >> 48);
 	enable();
 }
 
@@ -70,7 +71,8 @@ void mk_answer(u64 endpoint, const u64 *words)
 }
 
 /* The receiver was busy, or has not answered yet. */
-static __attribute__((noinline)) s64 call_waits(struct call *c, u64 endpoint, const u64 *words, s64 err)
+static __attribute__((noinline)) s64 call_waits(struct call *c, u64 endpoint, const u64 *words,
+						s64 err)
 {
 	while (err == MK_EBUSY) {
 		mk_yield();
@@ -114,7 +116,8 @@ s64 mk_call(u64 endpoint, u64 badge, const u64 *words, u64 *answer)
 void ump_wake(const void *word)
 {
 	for (struct mk_channel *c = lib()->channels; c; c = c->next)
-		if ((u64)word >= (u64)c->ump.tx && (u64)word < (u64)c->ump.tx + ump_bytes(c->ump.nr)) {
+		if ((u64)word >= (u64)c->ump.tx &&
+		    (u64)word < (u64)c->ump.tx + ump_bytes(c->ump.nr)) {
 			mk_invoke(c->notify, CMD_POKE, 0, 0, 0, 0);
 			return;
 		}
@@ -138,7 +141,8 @@ int mk_channel_try(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *tag
 void mk_channel_send(struct mk_channel *c, const u64 *words, u32 nr, u32 kind, u32 tag)
 {
 	/* The other side empties its ring when it runs; who has nothing else to do looks again after a while. */
-	for (u64 wait = 1000; ump_send(&c->ump, words, nr, kind, tag); wait = wait < 100000 ? wait * 2 : wait)
+	for (u64 wait = 1000; ump_send(&c->ump, words, nr, kind, tag);
+	     wait = wait < 100000 ? wait * 2 : wait)
 		mk_sleep(wait);
 }
 
@@ -203,9 +207,11 @@ static s64 channel_open(struct mk_channel *c, u64 told)
 	err = mk_invoke(frame, CMD_MAP, 0, 0, 0, 0).status;
 	if (err)
 		return err;
-	*c = (struct mk_channel){ .notify = told >> 16 & 0xffff, .endpoint = told >> 32 & 0xffff,
+	*c = (struct mk_channel){ .notify = told >> 16 & 0xffff,
+				  .endpoint = told >> 32 & 0xffff,
 				  .badge = MK_BADGE + (told >> 56) };
-	if (ump_init(&c->ump, told >> 48 & 1 ? base + 2048 : base, told >> 48 & 1 ? base : base + 2048, 16))
+	if (ump_init(&c->ump, told >> 48 & 1 ? base + 2048 : base,
+		     told >> 48 & 1 ? base : base + 2048, 16))
 		return MK_EINVAL;
 	mk_channel_add(c);
 	return MK_OK;
@@ -301,7 +307,8 @@ s64 mk_bind(const char *name, struct mk_channel *out)
 
 s64 mk_spawn(u32 core, void (*fn)(void *), void *arg)
 {
-	u64 w[4] = { MON_SPAWN | (u64)(u32)lib()->priority << 32, core, (u64)fn, (u64)arg }, answer[4];
+	u64 w[4] = { MON_SPAWN | (u64)(u32)lib()->priority << 32, core, (u64)fn, (u64)arg },
+	    answer[4];
 	s64 err = ask_monitor(w, answer);
 
 	return err ? err : (s64)answer[1];

@@ -7,8 +7,9 @@
 
 struct mk_result mk_invoke(u64 slot, u64 command, u64 a, u64 b, u64 c, u64 d)
 {
-	register u64 a0 __asm__("a0") = slot, a1 __asm__("a1") = command, a2 __asm__("a2") = a, a3 __asm__("a3") = b, a4 __asm__("a4") = c,
-		     a5 __asm__("a5") = d, a7 __asm__("a7") = SYS_INVOKE;
+	register u64 a0 __asm__("a0") = slot, a1 __asm__("a1") = command, a2 __asm__("a2") = a,
+			a3 __asm__("a3") = b, a4 __asm__("a4") = c, a5 __asm__("a5") = d,
+			a7 __asm__("a7") = SYS_INVOKE;
 
 	__asm__ volatile("ecall"
 			 : "+r"(a0), "+r"(a1), "+r"(a2), "+r"(a3), "+r"(a4), "+r"(a5), "+r"(a7)
@@ -24,7 +25,8 @@ static void yield_dispatcher(void)
 	__asm__ volatile("ecall"
 			 : "+r"(a0), "+r"(a7)
 			 :
-			 : "memory", "ra", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a1", "a2", "a3", "a4", "a5", "a6");
+			 : "memory", "ra", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a1", "a2",
+			   "a3", "a4", "a5", "a6");
 }
 
 /* --- time ------------------------------------------------------------------------------------------------ */

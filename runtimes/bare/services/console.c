@@ -5,15 +5,15 @@
  */
 #include <weir/mk.h>
 
-#define REG(n) (((volatile u8 *)0x10000000)[n])
-#define DATA REG(0)
+#define REG(n)	   (((volatile u8 *)0x10000000)[n])
+#define DATA	   REG(0)
 #define INTERRUPTS REG(1)
-#define FIFO REG(2)
-#define STATUS REG(5)
-#define ROOM 0x20
+#define FIFO	   REG(2)
+#define STATUS	   REG(5)
+#define ROOM	   0x20
 #define FIFO_BYTES 16
-#define QUEUE 8192u
-#define IRQ_BADGE 1
+#define QUEUE	   8192u
+#define IRQ_BADGE  1
 
 struct client {
 	struct mk_channel *channel;

@@ -9,9 +9,9 @@
 #include "planner.h"
 
 #define RING_BYTES 2048u
-#define OUT 128u
+#define OUT	   128u
 #define TEXT_BYTES 4096u
-#define POKE_BIT 1
+#define POKE_BIT   1
 
 enum {
 	PEER_PIECE = PEER_OTHER, /* bytes, last, then 40 of them: of a text, or of a gang */
@@ -122,7 +122,8 @@ s32 mk_channel_make(struct mk_monitor *m, u32 server, u32 core, u32 client, u64 
 
 static s32 ends(struct mk_monitor *m, u32 mine, u32 core, u32 other, const u64 *words, u64 *told)
 {
-	s64 frame = forge_for(mine, CAP_FRAME, words[0], words[1], RIGHT_READ | RIGHT_WRITE), notify, endpoint = 0;
+	s64 frame = forge_for(mine, CAP_FRAME, words[0], words[1], RIGHT_READ | RIGHT_WRITE),
+	    notify, endpoint = 0;
 
 	if (frame < 0)
 		return (s32)frame;
@@ -131,11 +132,13 @@ static s32 ends(struct mk_monitor *m, u32 mine, u32 core, u32 other, const u64 *
 		return (s32)notify;
 	if (core == m->core)
 		endpoint = grant(SLOT_CLIENTS + other, mine, MK_BADGE + mine);
-	*told = (u64)frame | (u64)notify << 16 | (endpoint > 0 ? (u64)endpoint << 32 : 0) | (u64)other << 56;
+	*told = (u64)frame | (u64)notify << 16 | (endpoint > 0 ? (u64)endpoint << 32 : 0) |
+		(u64)other << 56;
 	return MON_OK;
 }
 
-s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words, u64 *told)
+s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words,
+		      u64 *told)
 {
 	s32 err = ends(m, server, core, client, words, told);
 
@@ -148,7 +151,8 @@ s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *wor
 	return ends(m, client, core, (u32)words[2], words, told);
 }
 
-s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32 priority, u64 *number)
+s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32 priority,
+		  u64 *number)
 {
 	struct mk_result r = mk_invoke(SLOT_KERNEL, CMD_CREATE, domain, entry, argument, 0);
 
@@ -157,7 +161,8 @@ s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32
 		return (s32)r.status;
 	*number = r.value[0];
 	if (priority)
-		mk_invoke(SLOT_KERNEL, CMD_PUBLISH, WEIR_TOPIC_PRIORITY, *number, (u64)(s64)priority, 0);
+		mk_invoke(SLOT_KERNEL, CMD_PUBLISH, WEIR_TOPIC_PRIORITY, *number,
+			  (u64)(s64)priority, 0);
 	return MON_OK;
 }
 
@@ -228,7 +233,8 @@ static void submit(const struct mk_submit *s)
 	const u64 value[4] = { s->row.offset, s->row.period, s->row.length, s->from };
 
 	for (u64 field = 0; field < 4; field++)
-		mk_invoke(SLOT_KERNEL, CMD_PUBLISH, WEIR_TOPIC_GANG_SLOT, ~0ull, (s->gang + 1) | field << 32, value[field]);
+		mk_invoke(SLOT_KERNEL, CMD_PUBLISH, WEIR_TOPIC_GANG_SLOT, ~0ull,
+			  (s->gang + 1) | field << 32, value[field]);
 }
 
 static void learn(u32 gang, const struct mk_gang *g)
@@ -238,7 +244,8 @@ static void learn(u32 gang, const struct mk_gang *g)
 	if (mk_planner_learn(&planner, gang, g, mk_now(), &s))
 		submit(&s);
 	for (u32 phase = 0; phase < g->manifest.nr_phases; phase++)
-		if (mk_planner_push(&planner, gang, phase, g->version, &g->row[phase], mk_now(), &s))
+		if (mk_planner_push(&planner, gang, phase, g->version, &g->row[phase], mk_now(),
+				    &s))
 			submit(&s);
 }
 
@@ -295,7 +302,8 @@ static void admitted(u64 op, s32 status, u64 gang)
 
 static void phase_over(u32 gang, const struct mk_phase_result *r)
 {
-	mk_answer_client(&monitor, phase_client[gang], r->status == MK_PHASE_DONE ? MON_OK : MON_EBUSY, r->count, r->status, 0);
+	mk_answer_client(&monitor, phase_client[gang],
+			 r->status == MK_PHASE_DONE ? MON_OK : MON_EBUSY, r->count, r->status, 0);
 }
 
 static void phase(u32 client, u64 gang, u64 nr)
@@ -303,10 +311,13 @@ static void phase(u32 client, u64 gang, u64 nr)
 	struct mk_phase_message msg;
 	struct mk_phase_result result;
 	struct mk_submit s;
-	int peers_asked = gang < MK_MAX_GANGS ? mk_planner_change(&planner, (u32)gang, (u32)nr, mk_now(), &msg, &s, &result) : -1;
+	int peers_asked = gang < MK_MAX_GANGS ? mk_planner_change(&planner, (u32)gang, (u32)nr,
+								  mk_now(), &msg, &s, &result)
+					      : -1;
 
 	if (peers_asked < 0) {
-		mk_answer_client(&monitor, client, peers_asked == -WEIR_EBUSY ? MON_EBUSY : MON_EUNKNOWN, 0, 0, 0);
+		mk_answer_client(&monitor, client,
+				 peers_asked == -WEIR_EBUSY ? MON_EBUSY : MON_EUNKNOWN, 0, 0, 0);
 		return;
 	}
 	phase_client[gang] = client;
@@ -317,7 +328,8 @@ static void phase(u32 client, u64 gang, u64 nr)
 	}
 	for (u32 core = 0; core < monitor.nr; core++)
 		if (core != monitor.core && mk_has(&planner.gang[gang].cpus, core)) {
-			u64 w[MK_PEER_WORDS] = { msg.gang, msg.phase, msg.time, msg.coordinator, msg.sequence };
+			u64 w[MK_PEER_WORDS] = { msg.gang, msg.phase, msg.time, msg.coordinator,
+						 msg.sequence };
 
 			mk_peer_send(&monitor, core, PEER_PHASE, w);
 		}
@@ -360,7 +372,9 @@ int mk_other_client(struct mk_monitor *m, u32 client, const u64 *w)
 		s32 status = MON_EUNKNOWN;
 
 		if (w[1] < MK_MAX_GANGS && !mk_planner_activation(&planner, (u32)w[1], &a))
-			status = (s32)mk_invoke(SLOT_KERNEL, CMD_PUBLISH, WEIR_TOPIC_GANG, client, w[1] + 1, WEIR_GANG_RUN).status;
+			status = (s32)mk_invoke(SLOT_KERNEL, CMD_PUBLISH, WEIR_TOPIC_GANG, client,
+						w[1] + 1, WEIR_GANG_RUN)
+					 .status;
 		mk_answer_client(m, client, status, 0, 0, 0);
 		return 1;
 	}
@@ -386,7 +400,8 @@ int mk_other_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *w)
 		u64 gang = 0;
 		s32 status = m->core == 0 ? admit(text[from], text_bytes[from], &gang) : MON_EINVAL;
 
-		mk_peer_send(m, from, PEER_ADMITTED, (u64[MK_PEER_WORDS]){ w[0], (u32)status, gang });
+		mk_peer_send(m, from, PEER_ADMITTED,
+			     (u64[MK_PEER_WORDS]){ w[0], (u32)status, gang });
 		return 1;
 	}
 	case PEER_ADMITTED:
@@ -397,16 +412,24 @@ int mk_other_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *w)
 			learn((u32)w[0], (const struct mk_gang *)text[from]);
 		return 1;
 	case PEER_PHASE: {
-		struct mk_phase_message msg = { .gang = (u32)w[0], .phase = (u32)w[1], .time = w[2], .coordinator = (u32)w[3], .sequence = (u32)w[4] };
+		struct mk_phase_message msg = { .gang = (u32)w[0],
+						.phase = (u32)w[1],
+						.time = w[2],
+						.coordinator = (u32)w[3],
+						.sequence = (u32)w[4] };
 		struct mk_phase_reply r;
 
 		if (mk_planner_receive(&planner, &msg, &s, &r))
 			submit(&s);
-		mk_peer_send(m, from, PEER_PHASE_REPLY, (u64[MK_PEER_WORDS]){ r.gang, r.sequence, r.cpu, r.status });
+		mk_peer_send(m, from, PEER_PHASE_REPLY,
+			     (u64[MK_PEER_WORDS]){ r.gang, r.sequence, r.cpu, r.status });
 		return 1;
 	}
 	case PEER_PHASE_REPLY: {
-		struct mk_phase_reply r = { .gang = (u32)w[0], .sequence = (u32)w[1], .cpu = (u32)w[2], .status = (u32)w[3] };
+		struct mk_phase_reply r = { .gang = (u32)w[0],
+					    .sequence = (u32)w[1],
+					    .cpu = (u32)w[2],
+					    .status = (u32)w[3] };
 		struct mk_phase_result result;
 
 		if (mk_planner_reply(&planner, &r, &result))
@@ -457,8 +480,10 @@ int main(int argc, char **argv)
 		if (i == me)
 			continue;
 		/* The ring from a to b is number a * nr + b. */
-		ump_init(&peers[i].ump, mesh + (me * nr + i) * RING_BYTES, mesh + (i * nr + me) * RING_BYTES, 16);
-		r = mk_invoke(SLOT_KERNEL, CMD_FORGE, CAP_NOTIFY, (u64)i << 32, POKE_BIT, RIGHT_WRITE);
+		ump_init(&peers[i].ump, mesh + (me * nr + i) * RING_BYTES,
+			 mesh + (i * nr + me) * RING_BYTES, 16);
+		r = mk_invoke(SLOT_KERNEL, CMD_FORGE, CAP_NOTIFY, (u64)i << 32, POKE_BIT,
+			      RIGHT_WRITE);
 		peers[i].notify = notify_slot[i] = (u32)r.value[0];
 		mk_channel_add(&peers[i]);
 	}
@@ -469,7 +494,8 @@ int main(int argc, char **argv)
 		while (in_tail != in_head) {
 			u64 words[4];
 			u32 client = inbox[in_tail % 256].client;
-			struct mk_result r = mk_invoke(SLOT_KERNEL, CMD_FIND, client, SLOT_SELF, 0, 0);
+			struct mk_result r =
+				mk_invoke(SLOT_KERNEL, CMD_FIND, client, SLOT_SELF, 0, 0);
 
 			memcpy(words, inbox[in_tail++ % 256].words, 32);
 			domain_of[client] = (u32)(r.value[2] >> 16);

@@ -34,7 +34,8 @@ static void *serve(void *arg)
 		fast = !strncmp(text, "GET /fast/", 10);
 		weir_thread_set(weir_thread_self(), WEIR_PRIORITY, fast ? 10 : 1, 0);
 		compute((unsigned)atoi(text + 10));
-		weir_thread_set(weir_thread_self(), WEIR_PRIORITY, 10, 0); /* reading and writing is urgent for all */
+		/* reading and writing is urgent for all */
+		weir_thread_set(weir_thread_self(), WEIR_PRIORITY, 10, 0);
 		if (weir_write(fd, answer, sizeof(answer) - 1) < 0)
 			break;
 	}
@@ -45,8 +46,11 @@ static void *serve(void *arg)
 int main(int argc, char **argv)
 {
 	struct weir_rt_config config = { .plan_file = argc > 1 ? argv[1] : "policy.plan" };
-	struct weir_thread_attr attr = { .kind = WEIR_GREEN, .given = 1 << WEIR_PRIORITY, .value = { [WEIR_PRIORITY] = 10 } };
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(argc > 2 ? atoi(argv[2]) : 8080)),
+	struct weir_thread_attr attr = { .kind = WEIR_GREEN,
+					 .given = 1 << WEIR_PRIORITY,
+					 .value = { [WEIR_PRIORITY] = 10 } };
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)(argc > 2 ? atoi(argv[2]) : 8080)),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int door = socket(AF_INET, SOCK_STREAM, 0), one = 1, fd;
 

@@ -9,21 +9,23 @@
 #include "model.h"
 #include <weir/runtime.h>
 
-#define MAX_STEPS 20000u
+#define MAX_STEPS   20000u
 #define STACK_BYTES (256u << 10)
-#define NR_WORDS 4096u /* hash table of words; a power of two */
-#define MAX_ACTORS (2 * MODEL_MAX_THREADS) /* threads, then a store buffer for each */
-#define NOBODY MAX_ACTORS
-#define BUFFER 64u
+#define NR_WORDS    4096u		    /* hash table of words; a power of two */
+#define MAX_ACTORS  (2 * MODEL_MAX_THREADS) /* threads, then a store buffer for each */
+#define NOBODY	    MAX_ACTORS
+#define BUFFER	    64u
 
 struct op {
 	const volatile void *word;
 	const char *what;
 	u32 line;
 	enum model_kind kind;
-	u32 bytes; /* MODEL_AWAIT: of the value that must change; a store in a buffer: that is written */
+	/* MODEL_AWAIT: of the value that must change; a store in a buffer: that is written */
+	u32 bytes;
 	u64 value;
-	int bounded; /* a wait that ends without success where a thread has stopped and nobody else can go on */
+	/* a wait that ends without success where a thread has stopped and nobody else can go on */
+	int bounded;
 };
 
 typedef u32 clocks[MAX_ACTORS]; /* 1 + index of the last step known of each */
@@ -53,9 +55,9 @@ struct thread {
 	struct op last_load;
 	clocks known;
 	u32 cpu;
-	int finished; /* a buffer: it is empty */
+	int finished;  /* a buffer: it is empty */
 	int timed_out; /* its bounded wait ends without success */
-	u32 steps;	/* of the present run */
+	u32 steps;     /* of the present run */
 	char *stack;
 	u32 first, last; /* of a buffer's stores */
 	struct op stores[BUFFER];
@@ -107,16 +109,18 @@ static void print_schedule(void)
 
 		u32 owner = steps[i].thread % scenario->nr_threads;
 
-		fprintf(stderr, "  %s%u: %s%s %s :%u %p\n", i && steps[i].thread != steps[i - 1].thread ? "-> " : "   ",
-			owner, owner == steps[i].thread ? "" : "buffered ", kind_name(op->kind), op->what, op->line,
-			(const void *)op->word);
+		fprintf(stderr, "  %s%u: %s%s %s :%u %p\n",
+			i && steps[i].thread != steps[i - 1].thread ? "-> " : "   ", owner,
+			owner == steps[i].thread ? "" : "buffered ", kind_name(op->kind), op->what,
+			op->line, (const void *)op->word);
 	}
 }
 
 void model_fail(const char *what, const char *file, u32 line)
 {
 	active = 0;
-	fprintf(stderr, "model: %s: %s (%s:%u) after this schedule:\n", scenario->name, what, file, line);
+	fprintf(stderr, "model: %s: %s (%s:%u) after this schedule:\n", scenario->name, what, file,
+		line);
 	print_schedule();
 	exit(3);
 }
@@ -309,7 +313,8 @@ static u32 choose_complete(struct step *s)
 		u32 asleep = (before->sleep | before->done) & ~(1u << before->thread);
 
 		for (u32 i = 0; i < nr_actors(); i++)
-			if (asleep >> i & 1 && !dependent(&before->next[i], &before->next[before->thread]))
+			if (asleep >> i & 1 &&
+			    !dependent(&before->next[i], &before->next[before->thread]))
 				s->sleep |= 1u << i;
 	}
 	for (u32 i = 0; i < nr_actors(); i++)
@@ -358,7 +363,8 @@ static int next_bounded(void)
 		struct step *s = &steps[depth];
 
 		for (u32 i = 0; i < scenario->nr_threads; i++) {
-			if (!(s->enabled & ~s->done & 1u << i) || s->preemptions + cost_of(s, i) > bound)
+			if (!(s->enabled & ~s->done & 1u << i) ||
+			    s->preemptions + cost_of(s, i) > bound)
 				continue;
 			s->thread = i;
 			replay = depth + 1;
@@ -506,7 +512,8 @@ void model_point(const volatile void *word, enum model_kind kind, const char *wh
 		weir_assert(!*(const volatile u32 *)word);
 }
 
-int model_store(volatile void *word, u32 bytes, u64 value, enum model_kind kind, const char *what, u32 line)
+int model_store(volatile void *word, u32 bytes, u64 value, enum model_kind kind, const char *what,
+		u32 line)
 {
 	struct thread *buffer = active ? buffer_of(&threads[current]) : 0;
 
@@ -515,8 +522,12 @@ int model_store(volatile void *word, u32 bytes, u64 value, enum model_kind kind,
 		return 0;
 	}
 	weir_assert(buffer->last - buffer->first < BUFFER);
-	buffer->stores[buffer->last % BUFFER] = (struct op){ .word = word, .what = what, .line = line, .kind = kind,
-							     .bytes = bytes, .value = value };
+	buffer->stores[buffer->last % BUFFER] = (struct op){ .word = word,
+							     .what = what,
+							     .line = line,
+							     .kind = kind,
+							     .bytes = bytes,
+							     .value = value };
 	memcpy(buffer->stored[buffer->last % BUFFER], threads[current].known, sizeof(clocks));
 	buffer->last++;
 	if (buffer->finished)
@@ -541,14 +552,20 @@ int model_forward(const volatile void *word, u64 *value)
 void model_fence(u32 line)
 {
 	if (active && buffered)
-		announce((struct op){ .word = &threads[current], .what = "fence", .line = line, .kind = MODEL_FENCE });
+		announce((struct op){ .word = &threads[current],
+				      .what = "fence",
+				      .line = line,
+				      .kind = MODEL_FENCE });
 }
 
 void model_loaded(const volatile void *word, u32 bytes, u64 value)
 {
 	if (active)
-		threads[current].last_load = (struct op){ .word = word, .what = "spin", .kind = MODEL_AWAIT,
-							  .bytes = bytes, .value = value };
+		threads[current].last_load = (struct op){ .word = word,
+							  .what = "spin",
+							  .kind = MODEL_AWAIT,
+							  .bytes = bytes,
+							  .value = value };
 }
 
 /* A wait that may end without success. 1: with it. */
@@ -573,7 +590,8 @@ int model_relax(void)
 int model_patient_lock(const volatile void *word, u32 line)
 {
 	if (active)
-		return wait_bounded((struct op){ .word = word, .what = "lock", .line = line, .kind = MODEL_LOCK });
+		return wait_bounded((struct op){
+			.word = word, .what = "lock", .line = line, .kind = MODEL_LOCK });
 	return !*(const volatile u32 *)word;
 }
 
@@ -776,7 +794,8 @@ static u64 explore_stops(double budget)
 		}
 		most = bound;
 	}
-	printf(" %8llu with a stop at each of %u steps and up to %u preemptions,", (unsigned long long)total, points, most);
+	printf(" %8llu with a stop at each of %u steps and up to %u preemptions,",
+	       (unsigned long long)total, points, most);
 	fflush(stdout);
 	hasty = 1;
 	stop_after = ~0u;
@@ -821,14 +840,15 @@ static u64 explore(double budget)
 	total += n.schedules;
 	if (n.finished)
 		compare_states();
-	printf(" %6llu %s, %3u states,", (unsigned long long)n.schedules, n.finished ? "complete" : "cut off",
-	       seen[1].nr);
+	printf(" %6llu %s, %3u states,", (unsigned long long)n.schedules,
+	       n.finished ? "complete" : "cut off", seen[1].nr);
 	fflush(stdout);
 	buffered = 1;
 	n = search(seconds() + budget);
 	total += n.schedules;
-	printf(" %6llu with buffers%s, %3u states, %3u steps, %.1f s\n", (unsigned long long)n.schedules,
-	       n.finished ? "" : ", cut off", seen[2].nr, n.longest, seconds() - start);
+	printf(" %6llu with buffers%s, %3u states, %3u steps, %.1f s\n",
+	       (unsigned long long)n.schedules, n.finished ? "" : ", cut off", seen[2].nr,
+	       n.longest, seconds() - start);
 	return total;
 }
 
@@ -845,6 +865,7 @@ int main(int argc, char **argv)
 		total += scenario->stopped ? explore_stops(budget) : explore(budget);
 		nr++;
 	}
-	printf("model: %u scenarios, %llu schedules, all as required\n", nr, (unsigned long long)total);
+	printf("model: %u scenarios, %llu schedules, all as required\n", nr,
+	       (unsigned long long)total);
 	return !nr;
 }

@@ -26,9 +26,9 @@
 struct scenario {
 	const char *name;
 	u32 nr_threads;
-	void (*setup)(void);			/* once */
+	void (*setup)(void);			 /* once */
 	void (*thread[MODEL_MAX_THREADS])(void); /* every schedule */
-	void (*check)(void);			/* after every schedule */
+	void (*check)(void);			 /* after every schedule */
 	/* Not null: the first thread stops somewhere, and the others have to come to their end; then this has to hold. */
 	void (*stopped)(void);
 };

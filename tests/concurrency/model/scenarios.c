@@ -3,7 +3,7 @@
 #include "model.h"
 
 #define ARENA (1ull << 20)
-#define CTL 2u /* the CPU that reconfigures */
+#define CTL   2u /* the CPU that reconfigures */
 
 static struct weir_task *a, *b, *c;
 static struct plan first, second;
@@ -246,7 +246,9 @@ static void swap_1(void)
 
 static void replace_queue(void)
 {
-	struct weir_replacement with = { .instance = 1, .class = plan_class("round_robin"), .params = no_params };
+	struct weir_replacement with = { .instance = 1,
+					 .class = plan_class("round_robin"),
+					 .params = no_params };
 	struct weir_swap_stats stats;
 
 	outcome.err[2] = weir_swap_instance(sched, CTL, &with, &stats);
@@ -304,7 +306,8 @@ static void claim_exit_new_check(void)
 	struct weir_task *t = outcome.picked[2];
 
 	REQUIRE(sched->nr_tasks == 3);
-	REQUIRE(running(t) ? outcome.picked[0] == t : t->state == WEIR_SCHEDULABLE && length(0) == 1);
+	REQUIRE(running(t) ? outcome.picked[0] == t
+			   : t->state == WEIR_SCHEDULABLE && length(0) == 1);
 	no_lost_wakeup(0);
 }
 
@@ -588,7 +591,8 @@ static int topic;
 static void topic_setup(void)
 {
 	begin_shared();
-	topic = weir_topic_register(sched, &(struct weir_class_topic){ .uuid = 1000, .version = 1 });
+	topic = weir_topic_register(sched,
+				    &(struct weir_class_topic){ .uuid = 1000, .version = 1 });
 	REQUIRE(topic > 0);
 }
 
@@ -639,7 +643,8 @@ static void hand_b_0(void)
 
 static void hand_over_urgent_check(void)
 {
-	REQUIRE(outcome.picked[0] ? running(b) && outcome.preempts[0] : waits_in(b, 0) && waits_in(a, 0));
+	REQUIRE(outcome.picked[0] ? running(b) && outcome.preempts[0]
+				  : waits_in(b, 0) && waits_in(a, 0));
 }
 
 static void topic_check(void)
@@ -785,8 +790,9 @@ static void take_away_stopped(void)
 	REQUIRE(!outcome.err[1]);
 	REQUIRE(!outcome.err[2] || outcome.err[2] == -WEIR_EAGAIN);
 	/* (That CPU may have claimed it once more, and have stopped then.) */
-	REQUIRE(outcome.err[2] || outcome.picked[1] == a || exit_of(1)->lock || sched->graph->pipes[0].lock ||
-		a->state == WEIR_CLAIMED || sched->cpus[0].curr == a);
+	REQUIRE(outcome.err[2] || outcome.picked[1] == a || exit_of(1)->lock ||
+		sched->graph->pipes[0].lock || a->state == WEIR_CLAIMED ||
+		sched->cpus[0].curr == a);
 }
 
 static void take_away_check(void)
@@ -874,18 +880,20 @@ static void enter_a_pick_1(void)
 
 static void stop_move_stopped(void)
 {
-	REQUIRE(outcome.err[1] || outcome.picked[1] || exit_of(1)->lock || sched->graph->pipes[0].lock);
+	REQUIRE(outcome.err[1] || outcome.picked[1] || exit_of(1)->lock ||
+		sched->graph->pipes[0].lock);
 }
 
-#define TWO(name_, setup_, x, y, check_) { name_, 2, setup_, { x, y }, check_, 0 }
-#define THREE(name_, setup_, x, y, z, check_) { name_, 3, setup_, { x, y, z }, check_, 0 }
+#define TWO(name_, setup_, x, y, check_)	    { name_, 2, setup_, { x, y }, check_, 0 }
+#define THREE(name_, setup_, x, y, z, check_)	    { name_, 3, setup_, { x, y, z }, check_, 0 }
 #define STOP(name_, setup_, x, y, stopped_, check_) { name_, 2, setup_, { x, y }, check_, stopped_ }
 
 const struct scenario scenarios[] = {
 	TWO("claim-one-task", one_task_setup, pick_0, pick_1, claim_one_check),
 	TWO("claim-two-tasks", two_tasks_setup, pick_0, pick_1, claim_two_check),
 	TWO("claim-block", one_task_setup, pick_0, block_a_1, claim_block_check),
-	TWO("claim-block-unblock", one_task_setup, pick_0, block_unblock_a_1, claim_block_unblock_check),
+	TWO("claim-block-unblock", one_task_setup, pick_0, block_unblock_a_1,
+	    claim_block_unblock_check),
 	TWO("claim-exit", one_task_setup, pick_0, exit_a_1, claim_exit_check),
 	TWO("claim-exit-new", one_task_setup, pick_0, exit_a_new_1, claim_exit_new_check),
 	THREE("claim-claim-block", two_tasks_setup, pick_0, pick_1, block_a_2, three_check),
@@ -894,7 +902,8 @@ const struct scenario scenarios[] = {
 	TWO("admit-block", merged_one_setup, admit_b_0, block_a_1, admit_block_check),
 	TWO("admit-pick", merged_one_setup, pick_0, admit_b_1, admit_pick_check),
 	TWO("admit-pick-postponed", merged_postponed_setup, pick_0, admit_b_1, admit_pick_check),
-	THREE("admit-admit-pick", merged_setup, pick_0, admit_a_1, admit_b_2, admit_admit_pick_check),
+	THREE("admit-admit-pick", merged_setup, pick_0, admit_a_1, admit_b_2,
+	      admit_admit_pick_check),
 	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
 	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
 	TWO("move-claim", move_setup, pick_0, move_a_1, move_claim_check),
@@ -910,16 +919,23 @@ const struct scenario scenarios[] = {
 	TWO("replace-admit", swap_setup, admit_a_0, replace_queue, swap_admit_check),
 	TWO("replace-pick", swap_pick_setup, pick_0, replace_queue, swap_pick_check),
 	TWO("hand-over-claim", one_task_setup, hand_a_0, pick_1, hand_over_check),
-	TWO("hand-over-running", hand_over_running_setup, hand_b_a_0, pick_1, hand_over_running_check),
+	TWO("hand-over-running", hand_over_running_setup, hand_b_a_0, pick_1,
+	    hand_over_running_check),
 	TWO("hand-over-urgent", urgent_setup, hand_b_0, admit_a_1, hand_over_urgent_check),
 	TWO("topic-hold-remove", topic_setup, topic_hold, topic_remove, topic_check),
-	STOP("stop-admit", stop_own_setup, admit_a_stopping, enter_b_pick_1, stop_own_stopped, ab_check),
-	STOP("stop-admit-merged", stop_merged_setup, admit_a_stopping, enter_b_pick_1, stop_merged_stopped, ab_check),
+	STOP("stop-admit", stop_own_setup, admit_a_stopping, enter_b_pick_1, stop_own_stopped,
+	     ab_check),
+	STOP("stop-admit-merged", stop_merged_setup, admit_a_stopping, enter_b_pick_1,
+	     stop_merged_stopped, ab_check),
 	STOP("stop-inbox", stop_inbox_setup, pick_0, enter_a_1, entered_stopped, ab_check),
-	STOP("stop-kick", stop_kick_setup, admit_a_stopping, pick_1, nothing_stopped, stop_kick_check),
+	STOP("stop-kick", stop_kick_setup, admit_a_stopping, pick_1, nothing_stopped,
+	     stop_kick_check),
 	STOP("stop-idle", stop_idle_setup, pick_0, enter_a_1, entered_stopped, stop_idle_check),
-	STOP("stop-claim", one_task_setup, pick_0, take_away_a_1, take_away_stopped, take_away_check),
-	STOP("stop-swap", stop_swap_setup, swap_stopping, enter_b_pick_1, stop_swap_stopped, stop_swap_check),
-	STOP("stop-move", stop_move_setup, rebind_b_stopping, enter_a_pick_1, stop_move_stopped, ab_check),
+	STOP("stop-claim", one_task_setup, pick_0, take_away_a_1, take_away_stopped,
+	     take_away_check),
+	STOP("stop-swap", stop_swap_setup, swap_stopping, enter_b_pick_1, stop_swap_stopped,
+	     stop_swap_check),
+	STOP("stop-move", stop_move_setup, rebind_b_stopping, enter_a_pick_1, stop_move_stopped,
+	     ab_check),
 };
 const u32 nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);

@@ -48,7 +48,8 @@ struct weir_rt {
 /* Private memory of a task. */
 struct weir_rt_task {
 	u32 row; /* (p) 1 + row, 0: none */
-	u32 background; /* (p) 1 + CPU that it was sent to as a background task and has not reached, 0: none */
+	/* (p) 1 + CPU that it was sent to as a background task and has not reached, 0: none */
+	u32 background;
 };
 
 /* How a policy handles real-time tasks that are bound to some of the CPUs. */
@@ -75,11 +76,18 @@ struct weir_assign {
 	*background;			/* (p) by CPU: the background task that was sent there */
 	struct weir_rt_params reported; /* (p) */
 	u64 cap;			/* (c) rows; a parameter of the component */
-	u64 grid; /* (c) ns; weir_assign_soon() is the next multiple of it, 0: at once; set by the policy in construct */
-	u32 nr;	  /* (p) rows ever used */
+	/*
+	 * (c) ns; weir_assign_soon() is the next multiple of it, 0: at once; set by the policy in
+	 * construct
+	 */
+	u64 grid;
+	u32 nr;	      /* (p) rows ever used */
 	u32 withheld; /* (p) a background task may be waiting for a CPU */
 	u32 bound;    /* (p) enum weir_assign_bound */
-	u32 missing; /* (p) rows that still need a CPU; in memory, because the verifier would track a local count */
+	/*
+	 * (p) rows that still need a CPU; in memory, because the verifier would track a local count
+	 */
+	u32 missing;
 	u32 unused;
 	u32 anew; /* (p) jobs, tasks or CPUs have changed; the policy clears this */
 };

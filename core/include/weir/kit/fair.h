@@ -56,7 +56,10 @@ struct weir_fair {
 struct weir_fair_mark {
 	u64 queue; /* (a) whose it is */
 	u64 least; /* (a) least virtual time; eevdf: the weighted mean */
-	u64 waiting; /* (a) least virtual time of those that wait, WEIR_KEY_NONE: none; eevdf: the sum of weights */
+	/*
+	 * (a) least virtual time of those that wait, WEIR_KEY_NONE: none; eevdf: the sum of weights
+	 */
+	u64 waiting;
 };
 
 /* Who keeps the records. Marks by number of the queue, modulo; a later one may take the place of an earlier one. */
@@ -220,7 +223,8 @@ WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched 
 /* --- a queue: the tasks in the in-pipe of one instance, and those of them that run -------------------- */
 
 struct weir_fair_queue {
-	u64 id; /* (c) unlike that of any other; whoever takes the instance's place goes on with it */
+	/* (c) unlike that of any other; whoever takes the instance's place goes on with it */
+	u64 id;
 	u64 zero;      /* (p) virtual time from which sums are counted */
 	u64 load;      /* (p) weights of the tasks that wait */
 	u64 nr;	       /* (p) how many they are */

@@ -33,7 +33,8 @@ enum weir_fluid_word {
 	WEIR_FLUID_LOT,	     /* for which it is to run in the slice */
 	WEIR_FLUID_LEG_FROM, /* when the first leg began, if there are any */
 	WEIR_FLUID_LEG_BASE, /* `used` by then */
-	WEIR_FLUID_LEGS, /* of the way back to the line from release to deadline, at most WEIR_FLUID_MAX_LEGS */
+	/* of the way back to the line from release to deadline, at most WEIR_FLUID_MAX_LEGS */
+	WEIR_FLUID_LEGS,
 	WEIR_FLUID_LEG, /* pairs, one a leg: when it ends, and what `used` is to be there */
 	WEIR_FLUID_WORDS = WEIR_FLUID_LEG + 2 * WEIR_FLUID_MAX_LEGS,
 };

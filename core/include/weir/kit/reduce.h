@@ -39,7 +39,8 @@ struct weir_server {
 	u32 next;  /* (p) while places are given: of the next leaf */
 	u32 anew;  /* (p) deadline and `dual` are to be worked out anew */
 	u32 unused;
-	u64 whole; /* (p) its share is this, plus (even levels) or minus those of its leaves; modulo 2^64 */
+	/* (p) its share is this, plus (even levels) or minus those of its leaves; modulo 2^64 */
+	u64 whole;
 };
 
 struct weir_reduction {

@@ -22,7 +22,8 @@ struct weir_reserve {
 	u64 within;   /* likewise, the relative deadline */
 	u64 since;    /* ns; on a CPU since then */
 	u32 running;
-	u32 idle; /* it waits for something else than a CPU, or waited and was not looked at since */
+	/* it waits for something else than a CPU, or waited and was not looked at since */
+	u32 idle;
 };
 
 /* Take the lock and find the memory of the message's task; null: it is about no task, and the lock is not held. */

@@ -14,10 +14,15 @@
 #include <weir/kit/pelt.h>
 
 struct weir_rq_load_task {
-	struct weir_pelt pelt; /* (o) load 1 while it is runnable; changed in calls about the task */
-	u64 stopped;	       /* (a) ns; when it ran last */
-	u64 counted;	       /* (a) weight that counts, 0: it is not runnable; from bit 32 on 1 + the pipe where, or was, 0: none */
-	u32 running;	       /* (a) capacity of the CPU it runs on, 0: it does not */
+	/* (o) load 1 while it is runnable; changed in calls about the task */
+	struct weir_pelt pelt;
+	u64 stopped; /* (a) ns; when it ran last */
+	/*
+	 * (a) weight that counts, 0: it is not runnable; from bit 32 on 1 + the pipe where, or was,
+	 * 0: none
+	 */
+	u64 counted;
+	u32 running; /* (a) capacity of the CPU it runs on, 0: it does not */
 	u32 unused;
 };
 
@@ -49,9 +54,11 @@ struct weir_rq_loads {
 };
 
 /* In construct. 0, -WEIR_EPORTS or -WEIR_ENOMEM. */
-int weir_rq_load_construct(struct weir_instance weir_mem *self, struct weir_rq_loads weir_mem *loads);
+int weir_rq_load_construct(struct weir_instance weir_mem *self,
+			   struct weir_rq_loads weir_mem *loads);
 /* In take_state: go on with the averages of @old. */
-int weir_rq_load_take(struct weir_rq_loads weir_mem *loads, const struct weir_rq_loads weir_mem *old);
+int weir_rq_load_take(struct weir_rq_loads weir_mem *loads,
+		      const struct weir_rq_loads weir_mem *old);
 
 /* Up to @now, ns, the task was what it was. */
 WEIR_INLINE void weir_rq_load_track(struct weir_rq_load_task weir_mem *p, u64 now)
@@ -60,8 +67,8 @@ WEIR_INLINE void weir_rq_load_track(struct weir_rq_load_task weir_mem *p, u64 no
 }
 
 /* From @now on, ns, the task is runnable with @weight in out-pipe @port - 1; 0: in none. O(1). */
-int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads, struct weir_rq_load_task weir_mem *p, u32 port, u32 weight,
-		     u64 now);
+int weir_rq_load_enter(struct weir_rq_loads weir_mem *loads, struct weir_rq_load_task weir_mem *p,
+		       u32 port, u32 weight, u64 now);
 /* The task is not runnable any more; where it was is remembered. O(1). */
 int weir_rq_load_leave(struct weir_rq_loads weir_mem *loads, struct weir_rq_load_task weir_mem *p);
 /* Mean load behind the pipe that leads to @cpu, as it is at @now, ns; more than any load where none does. O(1). */
@@ -93,6 +100,7 @@ u32 weir_rq_load_busiest(struct weir_rq_loads weir_mem *loads, u32 cpu, u32 near
  * The out-pipe for a task without history: of a core that is idle, else of an idle CPU, else with the least load for the
  * CPU's capacity; near @here among equals. 1 + its port; 0: @mask (null: all) has no CPU. O(out-pipes).
  */
-u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads, u32 here, const struct weir_cpumask weir_mem *mask);
+u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads, u32 here,
+			const struct weir_cpumask weir_mem *mask);
 
 #endif

@@ -19,16 +19,18 @@ struct weir_timerqueue_entry {
 
 /* Part of a component's state, after its struct weir_instance. */
 struct weir_timerqueue {
-	struct weir_instance weir_mem *inst;	  /* (c) */
+	struct weir_instance weir_mem *inst;	     /* (c) */
 	struct weir_timerqueue_entry weir_mem *heap; /* (l) the instance's lock */
-	u32 nr;				  /* (l) */
-	u32 cap;				  /* (l) */
-	u32 offset;				  /* (c) of the u32 in the private memory */
-	u32 quiet;				  /* (c) times are only asked for: the instance's timer is left alone */
+	u32 nr;					     /* (l) */
+	u32 cap;				     /* (l) */
+	u32 offset;				     /* (c) of the u32 in the private memory */
+	/* (c) times are only asked for: the instance's timer is left alone */
+	u32 quiet;
 };
 
 /* In construct. */
-WEIR_INLINE void weir_timerqueue_init(struct weir_timerqueue weir_mem *d, struct weir_instance weir_mem *inst, u32 offset)
+WEIR_INLINE void weir_timerqueue_init(struct weir_timerqueue weir_mem *d,
+				      struct weir_instance weir_mem *inst, u32 offset)
 {
 	d->inst = inst;
 	d->offset = offset;
@@ -51,14 +53,14 @@ struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue weir_mem *
  * receiver has no update about the task before it. The caller unlocks *@in.
  */
 struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_timerqueue weir_mem *d, u64 now,
-						struct weir_pipe weir_mem **in);
+						       struct weir_pipe weir_mem **in);
 /*
  * The earliest time after @bound of tasks that wait in @pipe with a key after @now; 0: none. Those whose time is not after
  * @now are forgotten, which costs O(log n) each; beyond that the cost is O(tasks up to @bound). @pipe is locked. *@looked
  * becomes the number of tasks looked at.
  */
-u64 weir_timerqueue_after(struct weir_timerqueue weir_mem *d, struct weir_pipe weir_mem *pipe, u64 now, u64 bound,
-			  u32 *looked);
+u64 weir_timerqueue_after(struct weir_timerqueue weir_mem *d, struct weir_pipe weir_mem *pipe,
+			  u64 now, u64 bound, u32 *looked);
 /* In destroy. */
 void weir_timerqueue_free(struct weir_timerqueue weir_mem *d);
 

@@ -24,7 +24,7 @@ typedef int64_t s64;
 #define WEIR_STRICT 0
 /* Calls may give up waiting for another CPU, whatever the configuration says. */
 #define WEIR_IMPATIENT 0
-#define WEIR_INLINE static inline __attribute__((always_inline))
+#define WEIR_INLINE    static inline __attribute__((always_inline))
 #define WEIR_ENTRY
 /* Program-wide facts of a component; the BPF target gets them through the class table. */
 #define WEIR_DESCRIPTOR(name) const struct weir_descriptor name##_descriptor
@@ -34,17 +34,17 @@ void weir_port_fail(const char *what, const char *file, u32 line);
 #define weir_assert(cond) ((cond) ? (void)0 : weir_port_fail(#cond, __FILE__, __LINE__))
 /* The pointer lies in the arena. */
 #define weir_valid(sched, ptr) ((void)0)
-#define weir_budget_reset() ((void)0)
+#define weir_budget_reset()    ((void)0)
 
-#define weir_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
-#define weir_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
-#define weir_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define weir_load(p)		 __atomic_load_n((p), __ATOMIC_RELAXED)
+#define weir_load_acquire(p)	 __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define weir_store(p, v)	 __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define weir_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 /* Both return the old value. */
 #define weir_fetch_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
-#define weir_fetch_or(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
+#define weir_fetch_or(p, v)  __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
 #define weir_fetch_and(p, v) __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
-#define weir_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define weir_fence()	     __atomic_thread_fence(__ATOMIC_SEQ_CST)
 /* Old value; the exchange happened if it equals @old. */
 #define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
 

@@ -15,23 +15,23 @@ typedef long long s64;
 
 #define weir_mem __attribute__((address_space(1)))
 /* True until the verifier's iteration budget of this program run is used up. */
-#define weir_loop                                                                     \
-	({                                                                            \
-		__label__ l_break, l_continue;                                        \
-		int ret_ = 1;                                                         \
-		asm volatile goto("may_goto %l[l_break]" ::: : l_break);              \
-		goto l_continue;                                                      \
-	l_break:                                                                      \
-		ret_ = 0;                                                             \
-	l_continue:;                                                                  \
-		ret_;                                                                 \
+#define weir_loop                                                        \
+	({                                                               \
+		__label__ l_break, l_continue;                           \
+		int ret_ = 1;                                            \
+		asm volatile goto("may_goto %l[l_break]" ::: : l_break); \
+		goto l_continue;                                         \
+	l_break:                                                         \
+		ret_ = 0;                                                \
+	l_continue:;                                                     \
+		ret_;                                                    \
 	})
 #define WEIR_STRICT 0
 /* Calls may give up waiting for another CPU, whatever the configuration says. */
 #define WEIR_IMPATIENT 1
-#define WEIR_OPLOG 0
-#define WEIR_DOMAINS 0
-#define WEIR_INLINE static inline __attribute__((always_inline, unused))
+#define WEIR_OPLOG     0
+#define WEIR_DOMAINS   0
+#define WEIR_INLINE    static inline __attribute__((always_inline, unused))
 /* One translation unit: components are static and kept apart by their prefix. */
 #define WEIR_ENTRY static __attribute__((unused))
 /*
@@ -46,8 +46,8 @@ typedef long long s64;
 #define weir_ctz(w) weir_count_bits(((w) & -(w)) - 1)
 #define weir_use(v) asm volatile("" ::"r"(v))
 /* A call chain has eight frames and 512 bytes: this function uses none of them. */
-#define WEIR_FLAT __attribute__((always_inline))
-#define weir_arg __attribute__((btf_decl_tag("arg:arena")))
+#define WEIR_FLAT	__attribute__((always_inline))
+#define weir_arg	__attribute__((btf_decl_tag("arg:arena")))
 #define weir_arg_record __attribute__((btf_decl_tag("arg:nonnull")))
 /*
  * @n, read from memory: a constant limit beside a live counter makes the verifier walk through every turn of
@@ -55,7 +55,8 @@ typedef long long s64;
  */
 static volatile u32 weir_port_zero __attribute__((unused));
 #define weir_limit(n) ((n) + weir_port_zero)
-#define WEIR_DESCRIPTOR(name) static const struct weir_descriptor name##_descriptor __attribute__((unused))
+#define WEIR_DESCRIPTOR(name) \
+	static const struct weir_descriptor name##_descriptor __attribute__((unused))
 
 /* Broken invariants since the start; read by the loader. */
 static volatile u64 weir_port_faults __attribute__((unused));
@@ -66,49 +67,49 @@ static volatile u64 weir_port_faults __attribute__((unused));
 			weir_port_faults++; \
 	} while (0)
 #define weir_valid(sched, ptr) ((void)0)
-#define weir_budget_reset() ((void)0)
+#define weir_budget_reset()    ((void)0)
 
 /*
  * There is no instruction for acquire and release before Linux 6.15: plain accesses keep that order where
  * the machine does (x86). Full barriers come from atomics.
  */
-#define weir_volatile(p) ((volatile __typeof__(*(p)) weir_mem *)(p))
-#define weir_load(p) (*weir_volatile(p))
-#define weir_load_acquire(p) (*weir_volatile(p))
-#define weir_store(p, v) ((void)(*weir_volatile(p) = (v)))
+#define weir_volatile(p)	 ((volatile __typeof__(*(p)) weir_mem *)(p))
+#define weir_load(p)		 (*weir_volatile(p))
+#define weir_load_acquire(p)	 (*weir_volatile(p))
+#define weir_store(p, v)	 ((void)(*weir_volatile(p) = (v)))
 #define weir_store_release(p, v) ((void)(*weir_volatile(p) = (v)))
-#define weir_fetch_add(p, v) __sync_fetch_and_add((p), (v))
-#define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
+#define weir_fetch_add(p, v)	 __sync_fetch_and_add((p), (v))
+#define weir_cas(p, old, new)	 __sync_val_compare_and_swap((p), (old), (new))
 /* On arena memory the kernel refuses the instructions that combine bits and return the old value. */
-#define weir_fetch_op(p, new)                                        \
-	({                                                           \
-		__typeof__(p) word_ = (p);                           \
-		u64 old_ = weir_load(word_);                         \
-		while (weir_loop) {                                  \
-			u64 seen_ = weir_cas(word_, old_, (new));    \
-			if (seen_ == old_)                           \
-				break;                               \
-			old_ = seen_;                                \
-		}                                                    \
-		old_;                                                \
+#define weir_fetch_op(p, new)                                     \
+	({                                                        \
+		__typeof__(p) word_ = (p);                        \
+		u64 old_ = weir_load(word_);                      \
+		while (weir_loop) {                               \
+			u64 seen_ = weir_cas(word_, old_, (new)); \
+			if (seen_ == old_)                        \
+				break;                            \
+			old_ = seen_;                             \
+		}                                                 \
+		old_;                                             \
 	})
-#define weir_fetch_or(p, v) weir_fetch_op(p, old_ | (v))
-#define weir_fetch_and(p, v) weir_fetch_op(p, old_ & (v))
+#define weir_fetch_or(p, v)  weir_fetch_op(p, old_ | (v))
+#define weir_fetch_and(p, v) weir_fetch_op(p, (old_) & (v))
 /*
  * A full barrier: an atomic addition that returns the old value, on a word of our own stack, so that CPUs
  * share no line for it. In assembler, since the compiler drops the result, and with it the order.
  */
-#define weir_fence()                                                               \
-	do {                                                                       \
-		u64 own_ = 0, sum_ = 0;                                            \
-		asm volatile("%0 = atomic_fetch_add((u64 *)(%1 + 0), %0)"          \
-			     : "+r"(sum_)                                          \
-			     : "r"(&own_)                                          \
-			     : "memory");                                          \
+#define weir_fence()                                                      \
+	do {                                                              \
+		u64 own_ = 0, sum_ = 0;                                   \
+		asm volatile("%0 = atomic_fetch_add((u64 *)(%1 + 0), %0)" \
+			     : "+r"(sum_)                                 \
+			     : "r"(&own_)                                 \
+			     : "memory");                                 \
 	} while (0)
 
 /* Helper 5 of the kernel: bpf_ktime_get_ns. */
-static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64 (*)(void))5;
+static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64(*)(void))5;
 
 /*
  * How long a call of the core waits for other CPUs in all, with interrupts off: longer than any of them holds a lock
@@ -127,7 +128,7 @@ static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64 (
 		(until) = (until) ? (until) : now_ + (ns); \
 		now_ < (until);                            \
 	})
-#define weir_wait(until, limit) weir_wait_for(until, WEIR_WAIT_NS)
+#define weir_wait(until, limit)	     weir_wait_for(until, WEIR_WAIT_NS)
 #define weir_wait_long(until, limit) weir_wait_for(until, 25 * WEIR_WAIT_NS)
 
 /* 1: the lock was free and is the caller's now. Never waits. */
@@ -136,18 +137,18 @@ static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64 (
 /* The same, before a call waits in earnest. */
 #define weir_lock_at_once(lock) weir_try_lock(lock)
 
-#define weir_impatient_lock(lock, until, limit)                    \
-	({                                                         \
-		int err_ = -3; /* -WEIR_EAGAIN */                  \
-		while (weir_loop) {                                \
-			if (weir_try_lock(lock)) {                 \
-				err_ = 0;                          \
-				break;                             \
-			}                                          \
-			if (!weir_wait(until, limit))              \
-				break;                             \
-		}                                                  \
-		err_;                                              \
+#define weir_impatient_lock(lock, until, limit)       \
+	({                                            \
+		int err_ = -3; /* -WEIR_EAGAIN */     \
+		while (weir_loop) {                   \
+			if (weir_try_lock(lock)) {    \
+				err_ = 0;             \
+				break;                \
+			}                             \
+			if (!weir_wait(until, limit)) \
+				break;                \
+		}                                     \
+		err_;                                 \
 	})
 
 WEIR_INLINE void weir_spin_unlock(u32 weir_mem *lock)
@@ -159,7 +160,7 @@ WEIR_INLINE void weir_spin_unlock(u32 weir_mem *lock)
 #define weir_unlock_fenced(lock) weir_spin_unlock(lock)
 
 /* Helper 8 of the kernel: bpf_get_smp_processor_id. */
-static u32 (*const weir_bpf_smp_processor_id)(void) __attribute__((unused)) = (u32 (*)(void))8;
+static u32 (*const weir_bpf_smp_processor_id)(void) __attribute__((unused)) = (u32(*)(void))8;
 
 WEIR_INLINE u32 weir_port_cpu(void)
 {

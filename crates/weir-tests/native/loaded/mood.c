@@ -29,11 +29,13 @@ struct mood {
 	struct mood_record said; /* what is being published; copied at once */
 };
 
-WEIR_COMPONENT(mood, .summary = "report how a task feels, in a topic of its own", .cls = WEIR_ANNOTATE,
-	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(MOOD), .publishes = WEIR_TOPIC_BIT(MOOD),
-	       .answers = WEIR_TOPIC_BIT(MOOD), .per_task = sizeof(struct mood_record),
+WEIR_COMPONENT(mood, .summary = "report how a task feels, in a topic of its own",
+	       .cls = WEIR_ANNOTATE, .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(MOOD),
+	       .publishes = WEIR_TOPIC_BIT(MOOD), .answers = WEIR_TOPIC_BIT(MOOD),
+	       .per_task = sizeof(struct mood_record),
 	       WEIR_TOPICS(WEIR_TOPIC_OF(MOOD, 0x51ab90c3d7e8f246ull, 1, sizeof(struct mood_record),
-					 "joy anger since_ns", WEIR_FROM_COMPONENTS | WEIR_FROM_USER,
+					 "joy anger since_ns",
+					 WEIR_FROM_COMPONENTS | WEIR_FROM_USER,
 					 "how a task feels")));
 
 WEIR_ENTRY int mood_on_priority(struct mood weir_mem *self, const struct weir_msg *msg)
@@ -45,7 +47,8 @@ WEIR_ENTRY int mood_on_priority(struct mood weir_mem *self, const struct weir_ms
 		self->said.joy = msg->value + i;
 		self->said.anger = 100 + i;
 		self->said.since_ns = weir_now(self->inst.sched);
-		weir_publish_data(&self->inst, WEIR_TOPIC_MOOD, msg->task, WEIR_NO_CPU, &self->said);
+		weir_publish_data(&self->inst, WEIR_TOPIC_MOOD, msg->task, WEIR_NO_CPU,
+				  &self->said);
 	}
 	self->said.joy = 0;
 	return 0;

@@ -8,14 +8,14 @@
 
 #include <weir/port.h>
 
-#define BOOT_MAGIC 0x32454b5254494557ull
-#define BOOT_AT 0x81000000ull
+#define BOOT_MAGIC	0x32454b5254494557ull
+#define BOOT_AT		0x81000000ull
 #define BOOT_MAX_IMAGES 48
 
 /* Flags of the machine. */
-#define BOOT_TRACE 2u	/* record what happens */
+#define BOOT_TRACE    2u /* record what happens */
 #define BOOT_MESSAGES 4u /* record messages too; then none takes the short way */
-#define BOOT_INPUT 8u	/* the console has input: with nothing to run, wait for it */
+#define BOOT_INPUT    8u /* the console has input: with nothing to run, wait for it */
 
 /* Flags of an image. */
 #define IMAGE_SERVICE 1u /* the machine does not wait for its end */
@@ -27,7 +27,7 @@ struct boot_image {
 	u64 text, text_bytes; /* powers of two, aligned to themselves */
 	u64 data, data_bytes;
 	u32 flags;
-	u32 hart;	      /* where its first dispatcher is made */
+	u32 hart;		    /* where its first dispatcher is made */
 	u64 argc, args, args_bytes; /* argc strings, each ended by a zero byte, at this address */
 };
 
@@ -47,7 +47,7 @@ struct boot {
 	u64 quantum;  /* ns that a hart runs before the next one has its turn */
 	u64 duration; /* ns; 0: until all programs have ended */
 	u64 seed;
-	u64 plan, plan_bytes; /* address */
+	u64 plan, plan_bytes;	  /* address */
 	u64 trace, trace_records; /* address; for each hart */
 	u64 results;
 	u64 free, free_end;
@@ -58,23 +58,33 @@ struct boot {
 };
 
 enum trace_kind {
-	TRACE_NEW = 1,	  /* a: domain; b: number on its hart */
-	TRACE_READY,	  /* a: 1 woken */
-	TRACE_RUN,	  /* a: time since it was ready */
-	TRACE_OFF,	  /* a: enum trace_why */
-	TRACE_EXIT,	  /* a: its number; b: cause of the fault + 1, 0: it ended by itself */
-	TRACE_IDLE,	  /* a: 1 it is, 0 not any more */
-	TRACE_SCHED,	  /* a: enum trace_call; b: instructions */
-	TRACE_LMP,	  /* task: sender; a: receiver; b: 0 it runs at once, 1 buffered */
-	TRACE_NOTIFY,	  /* task: receiver; a: bit */
-	TRACE_MARK,	  /* a: number, b: value */
-	TRACE_DEADLINE,	  /* a: absolute, ns */
+	TRACE_NEW = 1,	/* a: domain; b: number on its hart */
+	TRACE_READY,	/* a: 1 woken */
+	TRACE_RUN,	/* a: time since it was ready */
+	TRACE_OFF,	/* a: enum trace_why */
+	TRACE_EXIT,	/* a: its number; b: cause of the fault + 1, 0: it ended by itself */
+	TRACE_IDLE,	/* a: 1 it is, 0 not any more */
+	TRACE_SCHED,	/* a: enum trace_call; b: instructions */
+	TRACE_LMP,	/* task: sender; a: receiver; b: 0 it runs at once, 1 buffered */
+	TRACE_NOTIFY,	/* task: receiver; a: bit */
+	TRACE_MARK,	/* a: number, b: value */
+	TRACE_DEADLINE, /* a: absolute, ns */
 	TRACE_MISS,
-	TRACE_INTERRUPT,  /* a: source */
+	TRACE_INTERRUPT, /* a: source */
 };
 
 enum trace_why { WHY_PREEMPTED, WHY_SLICE, WHY_YIELD, WHY_BLOCK, WHY_EXIT };
-enum trace_call { CALL_ADMIT, CALL_UNBLOCK, CALL_RELINQUISH, CALL_BLOCK, CALL_EXIT, CALL_PICK, CALL_NOTIFY, CALL_TIMER, CALL_SWAP };
+enum trace_call {
+	CALL_ADMIT,
+	CALL_UNBLOCK,
+	CALL_RELINQUISH,
+	CALL_BLOCK,
+	CALL_EXIT,
+	CALL_PICK,
+	CALL_NOTIFY,
+	CALL_TIMER,
+	CALL_SWAP
+};
 
 struct trace_record {
 	u64 time;
@@ -94,7 +104,8 @@ enum stop_why {
 struct hart_result {
 	u64 traced, dropped; /* records */
 	u64 picks, pick_ns, relinquish_ns;
-	u64 interrupts, timers, upcalls, messages_short, messages_long, messages_buffered, pokes, turns;
+	u64 interrupts, timers, upcalls, messages_short, messages_long, messages_buffered, pokes,
+		turns;
 	u64 busy_ns, idle_ns, kernel_ns;
 	u64 capabilities;
 	u64 arena_bytes;
@@ -102,7 +113,7 @@ struct hart_result {
 
 struct results {
 	u64 magic;
-	u32 why;   /* enum stop_why */
+	u32 why;    /* enum stop_why */
 	s32 detail; /* the plan's fault, the core's error */
 	u64 time;
 	u32 tasks;

@@ -38,8 +38,10 @@ struct mk_result {
 struct mk_result mk_invoke(u64 slot, u64 command, u64 a, u64 b, u64 c, u64 d);
 WEIR_INLINE s64 mk_send_raw(u64 slot, const u64 *words, u64 flags)
 {
-	register u64 a0 __asm__("a0") = slot, a1 __asm__("a1") = words[0], a2 __asm__("a2") = words[1], a3 __asm__("a3") = words[2],
-		     a4 __asm__("a4") = words[3], a5 __asm__("a5") = flags, a7 __asm__("a7") = SYS_LMP;
+	register u64 a0 __asm__("a0") = slot, a1 __asm__("a1") = words[0],
+			a2 __asm__("a2") = words[1], a3 __asm__("a3") = words[2],
+			a4 __asm__("a4") = words[3], a5 __asm__("a5") = flags,
+			a7 __asm__("a7") = SYS_LMP;
 
 	__asm__ volatile("ecall"
 			 : "+r"(a0), "+r"(a1), "+r"(a2), "+r"(a3), "+r"(a4), "+r"(a5), "+r"(a7)
@@ -115,9 +117,10 @@ s64 mk_call(u64 endpoint, u64 badge, const u64 *words, u64 *answer);
 
 struct mk_channel {
 	struct ump ump;
-	u64 notify;   /* slot: wakes the other side */
-	u64 endpoint; /* on this core: slot of the other side's endpoint; 0: it is on another core */
-	u64 badge;    /* with which its messages come through ours */
+	u64 notify; /* slot: wakes the other side */
+	/* on this core: slot of the other side's endpoint; 0: it is on another core */
+	u64 endpoint;
+	u64 badge; /* with which its messages come through ours */
 	struct mk_channel *next;
 	struct mk_thread *waiting;
 	u64 polls;

@@ -36,10 +36,12 @@ struct weir_rt_config {
 	const char *plan_file; /* made by `runweir compile`; or null: the plan is in memory */
 	const void *plan;      /* copied */
 	size_t plan_bytes;
-	unsigned flags;	       /* enum weir_rt_flags */
-	uint64_t slice_ns;     /* of tasks to which the policy grants none; 0: 4 ms; at least 50 us */
-	size_t stack_bytes;    /* of threads that say nothing; 0: 256 KiB */
-	size_t arena_bytes;    /* address space of the policy's state; 0: 1 GiB, touched as it is needed */
+	unsigned flags; /* enum weir_rt_flags */
+	/* of tasks to which the policy grants none; 0: 4 ms; at least 50 us */
+	uint64_t slice_ns;
+	size_t stack_bytes; /* of threads that say nothing; 0: 256 KiB */
+	/* address space of the policy's state; 0: 1 GiB, touched as it is needed */
+	size_t arena_bytes;
 };
 
 /* Start the runtime: a driver thread for each CPU of the plan, pinned, and one that waits for files and timers. */
@@ -63,27 +65,29 @@ int weir_rt_swap_file(const char *plan_file, struct weir_rt_swapped *swapped);
 /* All counted from weir_rt_open() on. */
 struct weir_rt_stats {
 	uint32_t cpus;
-	uint32_t threads;	/* alive */
+	uint32_t threads; /* alive */
 	uint64_t created;
-	uint64_t dispatches;	/* times a thread was given a CPU */
+	uint64_t dispatches; /* times a thread was given a CPU */
 	uint64_t yields;
 	uint64_t blocks;
-	uint64_t preemptions;	/* threads that had to give up their CPU */
-	uint64_t deferred;	/* of those, attempts put off: in this library, in libc, or disabled by the program */
-	uint64_t expiries;	/* of slice timers */
-	uint64_t handovers;	/* directed ones that the policy allowed */
-	uint64_t kicks;		/* idle CPUs that were woken */
-	uint64_t polls_hit;	/* of those, found before the CPU went to sleep */
-	uint64_t sleeps;	/* times a CPU went to sleep */
-	uint64_t idle_ns;	/* summed over CPUs */
+	uint64_t preemptions; /* threads that had to give up their CPU */
+	/* of those, attempts put off: in this library, in libc, or disabled by the program */
+	uint64_t deferred;
+	uint64_t expiries;  /* of slice timers */
+	uint64_t handovers; /* directed ones that the policy allowed */
+	uint64_t kicks;	    /* idle CPUs that were woken */
+	uint64_t polls_hit; /* of those, found before the CPU went to sleep */
+	uint64_t sleeps;    /* times a CPU went to sleep */
+	uint64_t idle_ns;   /* summed over CPUs */
 	uint64_t swaps;
 	uint64_t deadline_misses; /* that the policy reported */
-	uint64_t faults;	/* components that failed and were rebuilt */
+	uint64_t faults;	  /* components that failed and were rebuilt */
 };
 
 void weir_rt_stats(struct weir_rt_stats *stats);
 const char *weir_rt_policy(void); /* name of the topology in force */
-int weir_rt_check(void);	  /* 0: the policy's state is sound; for tests, with all threads at rest */
+/* 0: the policy's state is sound; for tests, with all threads at rest */
+int weir_rt_check(void);
 
 /* --- threads ----------------------------------------------------------------------------------------- */
 
@@ -93,12 +97,13 @@ enum weir_kind { WEIR_BOUND = 0, WEIR_GREEN = 1 };
 
 /* What the policy may know of a thread; a policy without the annotator does not look at it. */
 enum weir_attribute {
-	WEIR_PRIORITY,	/* value: greater is more urgent (annotate priority) */
-	WEIR_DEADLINE,	/* value: absolute, ns; value2: period, ns (annotate deadline) */
-	WEIR_WEIGHT,	/* value: share of CPU time, 1024 is the usual (annotate weight) */
-	WEIR_GROUP,	/* value: number of its group (annotate group_weight) */
-	WEIR_JOB,	/* value: what a job needs at most, ns; value2: relative deadline, ns (annotate job) */
-	WEIR_LATENCY,	/* value: for how long it wants to run at a time, ns (annotate latency) */
+	WEIR_PRIORITY, /* value: greater is more urgent (annotate priority) */
+	WEIR_DEADLINE, /* value: absolute, ns; value2: period, ns (annotate deadline) */
+	WEIR_WEIGHT,   /* value: share of CPU time, 1024 is the usual (annotate weight) */
+	WEIR_GROUP,    /* value: number of its group (annotate group_weight) */
+	/* value: what a job needs at most, ns; value2: relative deadline, ns (annotate job) */
+	WEIR_JOB,
+	WEIR_LATENCY, /* value: for how long it wants to run at a time, ns (annotate latency) */
 	WEIR_NR_ATTRIBUTES,
 };
 
@@ -111,7 +116,8 @@ struct weir_thread_attr {
 };
 
 /* @attr may be null: bound, nothing given. @thread may be null: detached. */
-int weir_thread_create(weir_thread **thread, const struct weir_thread_attr *attr, void *(*run)(void *), void *arg);
+int weir_thread_create(weir_thread **thread, const struct weir_thread_attr *attr,
+		       void *(*run)(void *), void *arg);
 /* Wait for its end and forget it. */
 int weir_thread_join(weir_thread *thread, void **result);
 /* It is forgotten at its end. */
@@ -172,11 +178,11 @@ typedef struct {
 } weir_barrier;
 typedef struct weir_chan weir_chan;
 
-#define WEIR_MUTEX_INIT { 0 }
-#define WEIR_COND_INIT { { 0 } }
-#define WEIR_SEM_INIT(n) { .count = (n) }
+#define WEIR_MUTEX_INIT	     { 0 }
+#define WEIR_COND_INIT	     { { 0 } }
+#define WEIR_SEM_INIT(n)     { .count = (n) }
 #define WEIR_BARRIER_INIT(n) { .needed = (n) }
-#define WEIR_FOREVER UINT64_MAX
+#define WEIR_FOREVER	     UINT64_MAX
 
 void weir_mutex_lock(weir_mutex *m);
 int weir_mutex_trylock(weir_mutex *m); /* -EBUSY */
@@ -195,9 +201,10 @@ int weir_barrier_wait(weir_barrier *b);
 /* A queue of at most @capacity words between any threads; 0: each send meets a receive. */
 weir_chan *weir_chan_new(uint32_t capacity);
 void weir_chan_free(weir_chan *c);
-int weir_chan_send(weir_chan *c, uint64_t word);	       /* -EPIPE: closed */
-int weir_chan_send_until(weir_chan *c, uint64_t word, uint64_t at); /* -ETIMEDOUT; @at 0: -EAGAIN at once */
-int weir_chan_recv(weir_chan *c, uint64_t *word);	       /* -EPIPE: closed and empty */
+int weir_chan_send(weir_chan *c, uint64_t word); /* -EPIPE: closed */
+/* -ETIMEDOUT; @at 0: -EAGAIN at once */
+int weir_chan_send_until(weir_chan *c, uint64_t word, uint64_t at);
+int weir_chan_recv(weir_chan *c, uint64_t *word); /* -EPIPE: closed and empty */
 int weir_chan_recv_until(weir_chan *c, uint64_t *word, uint64_t at);
 void weir_chan_close(weir_chan *c);
 

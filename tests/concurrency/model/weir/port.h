@@ -19,12 +19,12 @@ typedef int32_t s32;
 typedef int64_t s64;
 
 #define weir_mem
-#define weir_loop 1
+#define weir_loop   1
 #define WEIR_STRICT 1 /* rank order of locks is asserted */
 /* Set for scenarios in which a CPU stops: only there do waits end. */
 extern int model_impatient;
 #define WEIR_IMPATIENT model_impatient
-#define WEIR_INLINE static inline __attribute__((always_inline))
+#define WEIR_INLINE    static inline __attribute__((always_inline))
 #define WEIR_ENTRY
 #define WEIR_DESCRIPTOR(name) const struct weir_descriptor name##_descriptor
 
@@ -34,18 +34,17 @@ extern int model_impatient;
 
 void weir_port_fail(const char *what, const char *file, u32 line);
 
-#define weir_assert(cond) \
-	((cond) ? (void)0 : weir_port_fail(#cond, __FILE__, __LINE__))
-#define weir_valid(sched, ptr) \
-	weir_assert((u64)(ptr) - (u64)(sched) < (sched)->arena_bytes)
-#define weir_budget_reset() ((void)0)
+#define weir_assert(cond)      ((cond) ? (void)0 : weir_port_fail(#cond, __FILE__, __LINE__))
+#define weir_valid(sched, ptr) weir_assert((u64)(ptr) - (u64)(sched) < (sched)->arena_bytes)
+#define weir_budget_reset()    ((void)0)
 
 enum model_kind { MODEL_READ, MODEL_WRITE, MODEL_LOCK, MODEL_UNLOCK, MODEL_AWAIT, MODEL_FENCE };
 
 /* The present thread is about to do this; it comes back when it is this thread's turn. */
 void model_point(const volatile void *word, enum model_kind kind, const char *what, u32 line);
 /* 1: the store waits in the thread's buffer. 0: the caller makes it. */
-int model_store(volatile void *word, u32 bytes, u64 value, enum model_kind kind, const char *what, u32 line);
+int model_store(volatile void *word, u32 bytes, u64 value, enum model_kind kind, const char *what,
+		u32 line);
 /* 1: the thread has a store to the word in its buffer, with this value. */
 int model_forward(const volatile void *word, u64 *value);
 void model_fence(u32 line);
@@ -53,53 +52,53 @@ void model_fence(u32 line);
 void model_loaded(const volatile void *word, u32 bytes, u64 value);
 
 /* Values first: what @v itself does comes before this access. */
-#define MODEL_DO(p, v, kind, expr)                           \
-	({                                                   \
-		__auto_type p_ = (p);                        \
-		__typeof__(*p_) v_ = (v);                    \
-		model_point(p_, kind, #p, __LINE__);         \
-		expr;                                        \
+#define MODEL_DO(p, v, kind, expr)                   \
+	({                                           \
+		__auto_type p_ = (p);                \
+		__typeof__(*p_) v_ = (v);            \
+		model_point(p_, kind, #p, __LINE__); \
+		expr;                                \
 	})
-#define MODEL_LOAD(p)                                                  \
-	({                                                             \
-		__auto_type p_ = (p);                                  \
-		u64 own_;                                              \
-		model_point(p_, MODEL_READ, #p, __LINE__);             \
-		__auto_type v_ = model_forward(p_, &own_)              \
-			? (__typeof__(*p_))own_                        \
-			: *(volatile __typeof__(*p_) *)p_;             \
-		model_loaded(p_, sizeof(*p_), (u64)v_);                \
-		v_;                                                    \
+#define MODEL_LOAD(p)                                                                        \
+	({                                                                                   \
+		__auto_type p_ = (p);                                                        \
+		u64 own_;                                                                    \
+		model_point(p_, MODEL_READ, #p, __LINE__);                                   \
+		__auto_type v_ = model_forward(p_, &own_) ? (__typeof__(*p_))own_            \
+							  : *(volatile __typeof__(*p_) *)p_; \
+		model_loaded(p_, sizeof(*p_), (u64)v_);                                      \
+		v_;                                                                          \
 	})
-#define MODEL_STORE(p, v)                                                                     \
-	({                                                                                    \
-		__auto_type p_ = (p);                                                         \
-		__typeof__(*p_) v_ = (v);                                                     \
-		if (!model_store(p_, sizeof(*p_), (u64)v_, MODEL_WRITE, #p, __LINE__))        \
-			*p_ = v_;                                                             \
-		(void)0;                                                                      \
+#define MODEL_STORE(p, v)                                                              \
+	({                                                                             \
+		__auto_type p_ = (p);                                                  \
+		__typeof__(*p_) v_ = (v);                                              \
+		if (!model_store(p_, sizeof(*p_), (u64)v_, MODEL_WRITE, #p, __LINE__)) \
+			*p_ = v_;                                                      \
+		(void)0;                                                               \
 	})
 
-#define weir_load(p) MODEL_LOAD(p)
-#define weir_load_acquire(p) MODEL_LOAD(p)
-#define weir_store(p, v) MODEL_STORE(p, v)
+#define weir_load(p)		 MODEL_LOAD(p)
+#define weir_load_acquire(p)	 MODEL_LOAD(p)
+#define weir_store(p, v)	 MODEL_STORE(p, v)
 #define weir_store_release(p, v) MODEL_STORE(p, v)
-#define weir_fetch_add(p, v) MODEL_DO(p, v, MODEL_WRITE, __sync_fetch_and_add(p_, v_))
-#define weir_fetch_or(p, v) MODEL_DO(p, v, MODEL_WRITE, __sync_fetch_and_or(p_, v_))
-#define weir_fetch_and(p, v) MODEL_DO(p, v, MODEL_WRITE, __sync_fetch_and_and(p_, v_))
-#define weir_fence() model_fence(__LINE__)
+#define weir_fetch_add(p, v)	 MODEL_DO(p, v, MODEL_WRITE, __sync_fetch_and_add(p_, v_))
+#define weir_fetch_or(p, v)	 MODEL_DO(p, v, MODEL_WRITE, __sync_fetch_and_or(p_, v_))
+#define weir_fetch_and(p, v)	 MODEL_DO(p, v, MODEL_WRITE, __sync_fetch_and_and(p_, v_))
+#define weir_fence()		 model_fence(__LINE__)
 
 /* WEIR_MODEL_BREAK builds a checker that must find something: 1 makes an exchange two steps, 2 a lock. */
 #if WEIR_MODEL_BREAK == 1
-#define weir_cas(p, old, new)                                                                      \
-	({                                                                                         \
-		__auto_type seen_ = MODEL_LOAD(p);                                                 \
-		if (seen_ == (old))                                                                \
-			weir_store(p, new);                                                        \
-		seen_;                                                                             \
+#define weir_cas(p, old, new)                      \
+	({                                         \
+		__auto_type seen_ = MODEL_LOAD(p); \
+		if (seen_ == (old))                \
+			weir_store(p, new);        \
+		seen_;                             \
 	})
 #else
-#define weir_cas(p, old, new) MODEL_DO(p, new, MODEL_WRITE, __sync_val_compare_and_swap(p_, (old), v_))
+#define weir_cas(p, old, new) \
+	MODEL_DO(p, new, MODEL_WRITE, __sync_val_compare_and_swap(p_, (old), v_))
 #endif
 
 /* 0: as for model_patient_lock(). */
@@ -108,7 +107,7 @@ int model_relax(void);
 #define weir_wait(waited, limit) ((waited)++, model_relax())
 #undef weir_wait_long
 #define weir_wait_long(waited, limit) weir_wait(waited, limit)
-#define weir_port_relax(spins) ((void)(spins), (void)model_relax())
+#define weir_port_relax(spins)	      ((void)(spins), (void)model_relax())
 
 WEIR_INLINE int weir_spin_lock(u32 *lock)
 {
@@ -143,7 +142,7 @@ WEIR_INLINE int weir_lock_within(u32 *lock)
 }
 
 /* Waiting begins with an attempt. */
-#define weir_lock_at_once(lock) 0
+#define weir_lock_at_once(lock)			 0
 #define weir_impatient_lock(lock, waited, limit) ((void)(waited), weir_lock_within(lock))
 
 WEIR_INLINE void weir_spin_unlock(u32 *lock)

@@ -28,8 +28,9 @@ struct NAME {
 };
 
 /* The facts: what the language, the checker and the manual know. Topics that code uses are listed here. */
-WEIR_COMPONENT(NAME, .summary = "send each task to the first CPU that it may use", .cls = WEIR_DISTRIBUTE,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+WEIR_COMPONENT(NAME, .summary = "send each task to the first CPU that it may use",
+	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY));
@@ -47,7 +48,7 @@ WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		err = weir_route(&self->inst, in, c->task,
 				 NAME_choose(self, weir_affinity(self->inst.sched, c->task)));
 		if (err)
@@ -57,8 +58,8 @@ WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem
 }
 
 /* Put @t right if it stands in the wrong place. What update has still to look at is left to it. */
-static int NAME_review(struct NAME weir_mem *self, struct weir_pipe weir_mem *in, struct weir_task weir_mem *t,
-		       const struct weir_cpumask weir_mem *mask)
+static int NAME_review(struct NAME weir_mem *self, struct weir_pipe weir_mem *in,
+		       struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *to = NAME_choose(self, mask);
 
@@ -75,7 +76,7 @@ static int NAME_review_all(struct NAME weir_mem *self, struct weir_pipe weir_mem
 
 	if (err)
 		return err;
-	weir_for_task(t, in) {
+	weir_for_task (t, in) {
 		err = NAME_review(self, in, t, weir_affinity(self->inst.sched, t));
 		if (err)
 			break;

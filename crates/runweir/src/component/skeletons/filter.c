@@ -24,10 +24,11 @@ struct NAME {
 };
 
 /* The facts. It counts, so it wants to hear of tasks that leave the in-pipe, too. */
-WEIR_COMPONENT(NAME, .summary = "let only the first tasks pass", .cls = WEIR_FILTER, .ordering = WEIR_KEEPS,
-	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+WEIR_COMPONENT(NAME, .summary = "let only the first tasks pass", .cls = WEIR_FILTER,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
 	       .change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
-	       WEIR_PARAMS(NAME, WEIR_PARAM(NAME, limit, COUNT, 4, 1, 65536, "tasks that pass at most")));
+	       WEIR_PARAMS(NAME,
+			   WEIR_PARAM(NAME, limit, COUNT, 4, 1, 65536, "tasks that pass at most")));
 
 /*
  * The in-pipe has changed, and is locked. Tasks that moved step out first, so that those which stay stand as in the
@@ -41,12 +42,12 @@ WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem
 	u64 n = 0;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		err = c->kind == WEIR_MOVED ? weir_pipe_remove(out, c->task) : 0;
 		if (err)
 			return err;
 	}
-	weir_for_task(t, in) {
+	weir_for_task (t, in) {
 		if (n >= self->limit && weir_pipe_nr(out) <= self->limit)
 			break;
 		if (n >= self->limit)
@@ -54,7 +55,8 @@ WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem
 		else if (weir_pipe_has(out, t))
 			err = 0;
 		else
-			err = before ? weir_pipe_insert_after(out, t, before) : weir_pipe_prepend(out, t);
+			err = before ? weir_pipe_insert_after(out, t, before)
+				     : weir_pipe_prepend(out, t);
 		if (err)
 			return err;
 		before = t;

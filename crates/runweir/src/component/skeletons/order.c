@@ -27,9 +27,10 @@ struct NAME {
 
 /* The facts: what the language, the checker and the manual know. Topics that code uses are listed here. */
 WEIR_COMPONENT(NAME, .summary = "run the task with the greatest priority first", .cls = WEIR_ORDER,
-	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	       .listens = WEIR_TOPIC_BIT(PRIORITY), .publishes = WEIR_TOPIC_BIT(PREEMPT),
-	       .asks = WEIR_TOPIC_BIT(PRIORITY), .needs = WEIR_TOPIC_BIT(PRIORITY),
+	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .listens = WEIR_TOPIC_BIT(PRIORITY),
+	       .publishes = WEIR_TOPIC_BIT(PREEMPT), .asks = WEIR_TOPIC_BIT(PRIORITY),
+	       .needs = WEIR_TOPIC_BIT(PRIORITY),
 	       WEIR_PARAMS(NAME, WEIR_PARAM(NAME, slice, NS, 5000000, 100000, 10000000000ull,
 					    "for how long a task runs at a time")));
 
@@ -45,7 +46,7 @@ WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change(c, in) {
+	weir_for_change (c, in) {
 		u64 priority = weir_property(self->inst.sched, WEIR_TOPIC_PRIORITY, c->task);
 
 		weir_store(&c->task->slice_ns, self->slice);
