@@ -180,6 +180,7 @@ def import_trace(
     span: tuple[Time, Time] | None = None,
     fidelity: bool = True,
     under: TopologyLike | None = None,
+    costs: str | os.PathLike[str] | Mapping[str, Any] = "default",
     progress: bool | Progress | None = None,
 ) -> Import:
     """A recording of perf, trace-cmd, ftrace, Perfetto or ``runweir live --record`` as a workload.
@@ -188,13 +189,14 @@ def import_trace(
     anonymise: numbers instead of the names of threads.
     span: part of the recording, times from its beginning.
     fidelity: replay the workload and compare it with the recording.
+    costs: those of the replay, as for :func:`run`.
     under: the scheduler that was recorded, for the replay; ``linux``, the model of the default scheduler, if left out.
     """
     part = None if span is None else (time_ns(span[0], "span"), time_ns(span[1], "span"))
     place = None if machine is None else os.fspath(machine)
     with files() as f:
         text, page, table = _native.import_trace(
-            os.fspath(file), fit, anonymise, place, part, fidelity, f.topology(under), make(progress, "import")
+            os.fspath(file), fit, anonymise, place, part, fidelity, f.topology(under), f.toml(costs, "costs"), make(progress, "import")
         )
     return Import(Workload(text, name="imported"), json.loads(page), table)
 
@@ -211,6 +213,11 @@ def worst(path: str | os.PathLike[str], n: int = 10) -> list[Explanation]:
 
 def drawing(topology: TopologyLike, machine: str | None = None, *, set: Settings = None) -> str:
     """A topology as SVG; without a machine, for the one that its first comment names, else ``smp-8``."""
+    return picture(topology, machine, set)[0]
+
+
+def picture(topology: TopologyLike, machine: str | None, set: Settings) -> tuple[str, list[str]]:
+    """The SVG, and the names of the instances by their numbers in it."""
     with files() as f:
         return _native.drawing(f.topology(topology), machine, settings(set))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .api import TopologyLike, drawing
+from .api import TopologyLike, picture
 
 _MODULE = """
 function render({ model, el }) {
@@ -18,8 +18,12 @@ function render({ model, el }) {
   let x = 0, y = 0, scale = 1, svg = null;
   const place = () => { if (svg) svg.style.transform = `translate(${x}px,${y}px) scale(${scale})`; };
   const zoom = (f) => { scale = Math.min(20, Math.max(0.1, scale * f)); place(); };
+  // A box may stand for several instances: the queues of all CPUs.
+  const named = (n) => n.dataset.instance.split(" ").map((i) => model.get("names")[i]);
+  const same = (a, b) => a.length === b.length && a.every((x, i) => x === b[i]);
   const mark = () => {
-    for (const n of frame.querySelectorAll("[data-instance]")) n.style.opacity = !model.get("selected") || n.dataset.instance === model.get("selected") ? 1 : 0.4;
+    const now = model.get("selected");
+    for (const n of frame.querySelectorAll("[data-instance]")) n.style.opacity = !now.length || named(n).some((x) => now.includes(x)) ? 1 : 0.4;
   };
   const show = () => {
     const doc = new DOMParser().parseFromString(model.get("svg"), "image/svg+xml");
@@ -30,8 +34,8 @@ function render({ model, el }) {
     for (const n of svg.querySelectorAll("[data-instance]")) {
       n.style.cursor = "pointer";
       n.addEventListener("click", () => {
-        const name = n.dataset.instance;
-        model.set("selected", model.get("selected") === name ? "" : name);
+        const names = named(n);
+        model.set("selected", same(names, model.get("selected")) ? [] : names);
         model.save_changes();
       });
     }
@@ -59,20 +63,21 @@ export default { render };
 
 def Graph(topology: TopologyLike, machine: str | None = None, *, set: Any = None) -> Any:
     """A topology as a picture. With the extra ``widget`` it can be zoomed and moved (mouse, or keys + - and arrows), and the
-    trait ``selected`` has the name of the instance that was clicked; without it, the picture stands still."""
-    svg = drawing(topology, machine, set=set)
+    trait ``selected`` has the names of the instances whose box was clicked; without it, the picture stands still."""
+    svg, names = picture(topology, machine, set)
     try:
         import anywidget
         import traitlets
     except ImportError:
         return Picture(svg)
-    names = {
+    traits = {
         "__doc__": Graph.__doc__,
         "_esm": _MODULE,
         "svg": traitlets.Unicode("").tag(sync=True),
-        "selected": traitlets.Unicode("").tag(sync=True),
+        "names": traitlets.List(traitlets.Unicode()).tag(sync=True),
+        "selected": traitlets.List(traitlets.Unicode()).tag(sync=True),
     }
-    return type("GraphWidget", (anywidget.AnyWidget,), names)(svg=svg)
+    return type("GraphWidget", (anywidget.AnyWidget,), traits)(svg=svg, names=names)
 
 
 class Picture:

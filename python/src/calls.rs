@@ -250,7 +250,7 @@ pub fn schedulability(
 
 /// A recording as a workload: its text, the fidelity table as JSON, and as text.
 #[pyfunction]
-#[pyo3(signature = (file, fit, anonymise, machine, span_ns, fidelity, under, progress))]
+#[pyo3(signature = (file, fit, anonymise, machine, span_ns, fidelity, under, costs, progress))]
 #[allow(clippy::too_many_arguments)]
 pub fn import_trace(
     py: Python<'_>,
@@ -261,10 +261,11 @@ pub fn import_trace(
     span_ns: Option<(u64, u64)>,
     fidelity: bool,
     under: Option<String>,
+    costs: String,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, String)> {
     let mode = if fit { Mode::Fit } else { Mode::Verbatim };
-    let options = ImportOptions { file, mode, anonymise, machine, span: span_ns, fidelity, under };
+    let options = ImportOptions { file, mode, anonymise, machine, span: span_ns, fidelity, under, costs };
     watched(py, progress.as_ref(), |watch| {
         let done = weir::import(&options, watch)?;
         Ok((done.text.clone(), to_json(&done)?, done.table()))
@@ -296,10 +297,14 @@ impl PyExplainer {
     }
 }
 
-/// A topology as SVG.
+/// A topology as SVG, and the names of its instances: `data-instance` in the picture has their numbers.
 #[pyfunction]
 #[pyo3(signature = (topology, machine, set))]
-pub fn drawing(topology: String, machine: Option<String>, set: Vec<String>) -> PyResult<String> {
+pub fn drawing(
+    topology: String,
+    machine: Option<String>,
+    set: Vec<String>,
+) -> PyResult<(String, Vec<String>)> {
     let draw = || {
         let source = weir::topology::source(&topology)?;
         let machine = match &machine {
@@ -308,7 +313,8 @@ pub fn drawing(topology: String, machine: Option<String>, set: Vec<String>) -> P
         };
         let sets = weir::topology::parse_sets(&set)?;
         let compiled = weir::topology::compile(&source, &machine.shape, &sets)?;
-        Ok(weir_lang::draw::svg(&compiled.graph, &weir_lang::draw::SvgOptions::default()))
+        let names = compiled.plan.instances.iter().map(|i| i.name.clone()).collect();
+        Ok((weir_lang::draw::svg(&compiled.graph, &weir_lang::draw::SvgOptions::default()), names))
     };
     draw().map_err(|f| raised(&f))
 }

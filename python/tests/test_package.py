@@ -2,8 +2,10 @@
 """The package from outside: every function, tables in three libraries, Ctrl-C, memory."""
 
 import doctest
+import html
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -152,9 +154,51 @@ def test_graph_and_catalogue():
     graph = runweir.Graph("decentral", "smp-4")
     assert "<svg" in graph.svg
     if hasattr(graph, "selected"):
-        graph.selected = "load_balancer"
+        graph.selected = ["load_balancer"]
         assert "render" in graph._esm
     assert "<svg" in runweir.Topology("entry -> fifo -> cpus;")._repr_svg_()
+
+
+PAGE = """
+<!DOCTYPE html><meta charset="utf-8"><div id="place"></div>
+<script type="module">
+%s
+const state = { svg: %s, names: %s, selected: [] }, heard = {};
+const model = {
+  get: (key) => state[key], set: (key, value) => { state[key] = value; (heard["change:" + key] || (() => {}))(); },
+  save_changes: () => {}, on: (what, f) => { heard[what] = f; },
+};
+render({ model, el: document.getElementById("place") });
+const boxes = [...document.querySelectorAll("[data-instance]")], seen = [];
+for (const box of boxes) {
+  box.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  seen.push([...state.selected]);
+}
+const faint = boxes.filter((b) => b.style.opacity === "0.4").length;
+boxes.at(-1).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+document.title = JSON.stringify({ seen, faint, boxes: boxes.length, last: state.selected });
+</script>
+"""
+
+
+def test_a_click_on_the_graph_selects_instances(tmp_path):
+    """In a browser, with a stand-in for the notebook's side of the widget."""
+    pytest.importorskip("anywidget")
+    browser = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not browser:
+        pytest.skip("no Chromium")
+    graph = runweir.Graph("decentral", "smp-4")
+    module = graph._esm.replace("export default { render };", "")
+    page = tmp_path / "page.html"
+    page.write_text(PAGE % (module, json.dumps(graph.svg).replace("</", "<\\/"), json.dumps(graph.names)), encoding="utf-8")
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+    title = html.unescape(dom.split("<title>", 1)[1].split("</title>", 1)[0])
+    found = json.loads(title)
+    assert ["load_balancer"] in found["seen"] and ["affinity"] in found["seen"], found
+    assert any("round_robin@cpu0" in names for names in found["seen"]), found
+    # The others are faint while one is selected; a second click takes the selection back.
+    assert 0 < found["faint"] < found["boxes"] and found["last"] == [], found
 
 
 def test_toml_is_read_as_it_was_meant():

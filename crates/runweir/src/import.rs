@@ -51,6 +51,9 @@ pub struct ImportArgs {
     /// The scheduler that was recorded: the replay is under it; default: linux
     #[arg(long, value_name = "T", value_parser = Text::new(), conflicts_with = "no_fidelity", value_hint = ValueHint::FilePath)]
     pub under: Option<String>,
+    /// Costs of scheduling in the replay: default, zero or a TOML file
+    #[arg(long, value_name = "default|zero|FILE", default_value = "default", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub costs: String,
     /// Do not replay the workload to compare it with the recording
     #[arg(long)]
     pub no_fidelity: bool,
@@ -83,6 +86,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode> {
             span: args.span,
             fidelity: !args.no_fidelity,
             under: args.under.clone(),
+            costs: args.costs.clone(),
         },
         &progress,
     );

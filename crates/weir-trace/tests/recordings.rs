@@ -174,8 +174,13 @@ fn what_is_no_recording_is_refused_with_its_remedy() {
     assert!(weir_trace::read(b"{}").expect_err("refused").to_string().contains("perf.data"));
 }
 
+/// 200, or PROPTEST_CASES.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases()) })]
 
     /// Damaged files are read or refused; what is read makes a workload that can be read, or none.
     #[test]

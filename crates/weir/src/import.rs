@@ -5,26 +5,21 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use weir_model::{Machine, Workload};
-use weir_report::{Dist, Meta, Metrics, Summary};
-use weir_sim::engine::{self, RunConfig};
-use weir_trace::{GroupFit, Recording, Speeds, Wakeups};
+use weir_trace::{GroupFit, Speeds, Wakeups};
 
 pub use weir_trace::Mode;
 
+pub use crate::fidelity::{Fidelity, Figures, Manner, Row, Verdict};
+
 use crate::fault::{Fault, Result};
+use crate::fidelity::fidelity;
 use crate::input;
+use crate::machine;
 use crate::units::show_ns;
 use crate::watch::Watch;
-use crate::{machine, topology};
 
 /// Largest recording that is read.
 const MAX_FILE: u64 = 8 << 30;
-
-/// The scheduler that stands for the one that was recorded.
-const RECORDED_UNDER: &str = "linux";
-
-/// Groups in the fidelity table.
-const ROWS: usize = 12;
 
 /// What is to be imported, and how.
 #[derive(Clone, Debug)]
@@ -40,6 +35,8 @@ pub struct ImportOptions {
     pub fidelity: bool,
     /// The scheduler that was recorded, a name or a file: the replay is under it; `None`: the default scheduler's model.
     pub under: Option<String>,
+    /// Costs of scheduling in the replay, as for a run.
+    pub costs: String,
 }
 
 impl Default for ImportOptions {
@@ -52,6 +49,7 @@ impl Default for ImportOptions {
             span: None,
             fidelity: true,
             under: None,
+            costs: "default".into(),
         }
     }
 }
@@ -78,38 +76,6 @@ pub struct ImportResult {
     pub fidelity: Option<Fidelity>,
     /// What the recording does not show.
     pub notes: Vec<String>,
-}
-
-/// The recording beside its replay.
-#[derive(Clone, Debug, Serialize)]
-pub struct Fidelity {
-    pub topology: String,
-    pub all: Row,
-    /// The groups with the most CPU time.
-    pub groups: Vec<Row>,
-    /// The replay had not done all of its work when the recording's time was over.
-    pub unfinished: u64,
-}
-
-/// One line of the fidelity table.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    pub name: String,
-    pub recorded: Figures,
-    pub replayed: Figures,
-}
-
-/// What is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Figures {
-    pub cpu_ns: u64,
-    /// Share of all CPUs' time.
-    pub utilisation: f64,
-    pub switches: u64,
-    pub wakeups: u64,
-    pub wakeup_p50_ns: Option<u64>,
-    pub wakeup_p95_ns: Option<u64>,
-    pub wakeup_p99_ns: Option<u64>,
 }
 
 /// Read a recording and make a workload of it.
@@ -215,120 +181,6 @@ fn parse(text: &str) -> Result<Workload> {
     Workload::resolve("imported.toml", 1, &read, &[]).map_err(machine::fault)
 }
 
-/// Replays a workload on the recorded machine, and compares with the recording.
-fn fidelity(
-    recording: &Recording,
-    options: &ImportOptions,
-    machine: &Machine,
-    workload: &Workload,
-    watch: &dyn Watch,
-) -> Result<Fidelity> {
-    let meta = Meta { nr_cpus: recording.nr_cpus, ..Meta::default() };
-    let mut metrics = Metrics::new(meta);
-    recording.observe(&mut metrics, &recording.groups(options.anonymise));
-    let recorded = metrics.finish(recording.duration_ns());
-
-    let source = topology::source(options.under.as_deref().unwrap_or(RECORDED_UNDER))?;
-    let compiled = topology::compile(&source, &machine.shape, &[])?;
-    let mut metrics = Metrics::new(Meta { nr_cpus: machine.nr_cpus(), ..Meta::default() });
-    let config = RunConfig {
-        seed: 1,
-        duration_ns: Some(recording.duration_ns().max(1)),
-        stop: Some(watch.stop()),
-        ..RunConfig::default()
-    };
-    let costs = machine::costs("default")?;
-    let running = watch.running();
-    let outcome = engine::run(machine, &compiled.plan, workload, &costs, &config, &mut metrics)
-        .map_err(machine::fault)?;
-    drop(running);
-    if outcome.interrupted {
-        return Err(Fault::system(
-            "the replay was interrupted",
-            "run the import again, or with --no-fidelity",
-        ));
-    }
-    let replayed = metrics.finish(recording.duration_ns().max(outcome.end_ns));
-
-    let mut groups = Vec::new();
-    let mut order: Vec<_> = recorded.groups.iter().collect();
-    order.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then_with(|| a.name.cmp(&b.name)));
-    for group in order.into_iter().take(ROWS) {
-        groups.push(Row {
-            name: group.name.clone(),
-            recorded: of_group(&recorded, &group.name),
-            replayed: of_group(&replayed, &group.name),
-        });
-    }
-    Ok(Fidelity {
-        topology: source.stem().into(),
-        all: Row { name: "all".into(), recorded: of_all(&recorded), replayed: of_all(&replayed) },
-        groups,
-        unfinished: outcome.alive.into(),
-    })
-}
-
-fn quantiles(d: &Dist) -> [Option<u64>; 3] {
-    let some = |ns| (!d.is_empty()).then_some(ns);
-    [some(d.p50), some(d.p95), some(d.p99)]
-}
-
-fn figures(s: &Summary, cpu_ns: u64, switches: u64, wakeups: u64, d: &Dist) -> Figures {
-    let all = s.duration_ns.max(1) as f64 * s.cpus.len().max(1) as f64;
-    let [wakeup_p50_ns, wakeup_p95_ns, wakeup_p99_ns] = quantiles(d);
-    Figures {
-        cpu_ns,
-        utilisation: cpu_ns as f64 / all,
-        switches,
-        wakeups,
-        wakeup_p50_ns,
-        wakeup_p95_ns,
-        wakeup_p99_ns,
-    }
-}
-
-fn of_all(s: &Summary) -> Figures {
-    figures(s, s.totals.busy_ns, s.totals.context_switches, s.totals.jobs, &s.wakeup_latency_ns)
-}
-
-/// A group's tasks; a fitted group may have a name with what sets it apart behind it.
-fn of_group(s: &Summary, name: &str) -> Figures {
-    let belongs = |n: &str| {
-        n == name
-            || n.strip_prefix(name)
-                .is_some_and(|r| [" nice ", " rt ", " cpu "].iter().any(|k| r.starts_with(k)))
-    };
-    let tasks = s.tasks.iter().filter(|t| belongs(&t.group));
-    let (mut cpu_ns, mut switches) = (0, 0);
-    for t in tasks {
-        cpu_ns += t.cpu_ns;
-        switches += t.switches;
-    }
-    let groups: Vec<_> = s.groups.iter().filter(|g| belongs(&g.name)).collect();
-    let jobs = groups.iter().map(|g| g.jobs).sum();
-    // Quantiles of several groups cannot be added: those of the largest count.
-    let largest = groups.iter().max_by_key(|g| g.jobs).map(|g| g.wakeup_latency_ns).unwrap_or_default();
-    figures(s, cpu_ns, switches, jobs, &largest)
-}
-
-impl Figures {
-    /// Relative deviation of each figure from the recorded one, in the order of the table; `None` where one has no value.
-    fn deviations(&self, recorded: &Figures) -> [Option<f64>; 5] {
-        let rel = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (Some(a), Some(b)) if b > 0 => Some(a as f64 / b as f64 - 1.0),
-            (Some(0), Some(0)) => Some(0.0),
-            _ => None,
-        };
-        [
-            rel(Some(self.cpu_ns), Some(recorded.cpu_ns)),
-            rel(Some(self.switches), Some(recorded.switches)),
-            rel(self.wakeup_p50_ns, recorded.wakeup_p50_ns),
-            rel(self.wakeup_p95_ns, recorded.wakeup_p95_ns),
-            rel(self.wakeup_p99_ns, recorded.wakeup_p99_ns),
-        ]
-    }
-}
-
 impl ImportResult {
     /// For the terminal: what was imported, what was fitted, how true it is, what cannot be seen.
     pub fn table(&self) -> String {
@@ -381,32 +233,7 @@ impl ImportResult {
             }
         }
         if let Some(f) = &self.fidelity {
-            let _ = writeln!(t, "\nreplayed under {} on {}, beside the recording:", f.topology, self.machine);
-            let _ = writeln!(
-                t,
-                "{:<20} {:>21} {:>17} {:>24} {:>24}",
-                "", "CPU time", "switches", "wake-up p50", "wake-up p99"
-            );
-            for row in std::iter::once(&f.all).chain(&f.groups) {
-                let d = row.replayed.deviations(&row.recorded);
-                let pair = |a: String, b: String, d: Option<f64>| match d {
-                    Some(d) => format!("{a} -> {b} {:+.0}%", d * 100.0),
-                    None => format!("{a} -> {b}"),
-                };
-                let ns = |n: Option<u64>| n.map_or_else(|| "-".into(), show_ns);
-                let (a, b) = (&row.recorded, &row.replayed);
-                let _ = writeln!(
-                    t,
-                    "{:<20} {:>21} {:>17} {:>24} {:>24}",
-                    clip(&row.name),
-                    pair(show_ns(a.cpu_ns), show_ns(b.cpu_ns), d[0]),
-                    pair(a.switches.to_string(), b.switches.to_string(), d[1]),
-                    pair(ns(a.wakeup_p50_ns), ns(b.wakeup_p50_ns), d[2]),
-                    pair(ns(a.wakeup_p99_ns), ns(b.wakeup_p99_ns), d[4]),
-                );
-            }
-            let (a, b) = (f.all.recorded.utilisation, f.all.replayed.utilisation);
-            let _ = writeln!(t, "utilisation {:.1} % -> {:.1} %", a * 100.0, b * 100.0);
+            t += &f.table(&self.machine);
         }
         t.push_str("\nnot seen:\n");
         for note in &self.notes {

@@ -52,6 +52,7 @@ pub mod columns;
 pub mod compare;
 pub mod explain;
 pub mod fault;
+mod fidelity;
 pub mod gang;
 pub mod gang_map;
 pub mod guard;

@@ -103,3 +103,33 @@ fn what_cannot_be_imported_is_refused() {
     let ran = runweir(&["import", &file, "--machine", "smp-1"]);
     assert!(ran.status == 2 && ran.stderr.contains("has 2 CPUs"), "{}", ran.stderr);
 }
+
+/// What is not within its bound has a reason; a replay by other costs or another scheduler is another replay.
+#[test]
+fn the_table_says_what_is_true_and_why_the_rest_is_not() {
+    let dir = temp();
+    let file = format!("{FOLDER}/hackbench.perf.data");
+    let import = |more: &[&str]| {
+        let args = [&["import", file.as_str(), "--json"], more].concat();
+        json(&good_in(dir.path(), &args))["fidelity"].clone()
+    };
+    let page = import(&[]);
+    let verdicts = page["verdicts"].as_array().expect("a list");
+    let names: Vec<&str> = verdicts.iter().filter_map(|v| v["figure"].as_str()).collect();
+    assert_eq!(names, ["utilisation", "switches", "wakeup_p50", "wakeup_p99"]);
+    for v in verdicts {
+        let within = v["deviation_pct"].as_f64().expect("a number").abs()
+            <= v["bound_pct"].as_f64().expect("a number");
+        assert_eq!(v["within"], within, "{v}");
+        assert_eq!(v["why"].as_array().expect("a list").is_empty(), within, "{v}");
+    }
+    assert_eq!(page["topology"], "linux");
+    std::fs::write(dir.path().join("slow.toml"), "context_switch = \"50us\"\n").expect("writable");
+    let slow = import(&["--costs", "slow.toml"]);
+    let p50 = |page: &serde_json::Value| page["all"]["replayed"]["wakeup_p50_ns"].as_u64();
+    assert!(p50(&slow) > p50(&page), "{slow}");
+    let other = import(&["--under", "fifo"]);
+    assert!(other["topology"] == "fifo" && other["all"]["replayed"] != page["all"]["replayed"], "{other}");
+    let table = good_in(dir.path(), &["import", &file]);
+    assert!(table.contains("within") && table.contains("utilisation"), "{table}");
+}
