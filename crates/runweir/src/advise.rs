@@ -39,8 +39,8 @@ Examples:
   runweir advise perf.data --machine epyc-64       a recording that was made elsewhere
   runweir advise perf.data -t linux -t eevdf --objective groups.nginx.wakeup_latency_ns.p99
 
-The recording becomes a workload (`import --fit`), the topologies and the times of their components are searched as by `tune`, and what was found is
-judged on other seeds. The scheduler in charge, or `linux` if none of ours is, is replayed too: how far its figure is from the recorded one is the model's error.
+The recording is cut into parts (`import`), the topologies and the times of their components are searched on some of them as by `tune`, and what was found is
+judged on the others. The scheduler in charge, or `linux` if none of ours is, is replayed too: how far its figure is from the recorded one is the model's error.
 With --switch the longest waits are measured before and after; unless half of the expected gain comes, the former topology is put back.")]
 pub struct AdviseArgs {
     /// Recording that `import` reads; default: record this machine now
@@ -67,12 +67,15 @@ pub struct AdviseArgs {
     /// Configurations to try
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub trials: u64,
-    /// Seeds for each of them
+    /// Parts of the recording on which each of them is tried; with --fit: seeds
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
-    /// Other seeds, on which what was found is judged
+    /// Other parts, or seeds, on which what was found is judged
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=10_000))]
     pub held_out: u64,
+    /// Fit distributions to the whole recording instead of cutting it into parts
+    #[arg(long)]
+    pub fit: bool,
     /// Number of parallel runs; default: all cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
@@ -159,6 +162,7 @@ pub fn advise(args: &AdviseArgs) -> Result<ExitCode> {
         trials: args.trials,
         seeds: args.seeds,
         held_out: args.held_out,
+        fit: args.fit,
         jobs: args.jobs,
     };
     let counter = Counter::new(0, 0, !args.quiet);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What would another scheduler do for this machine, as it was just recorded? Import, search, and a proposal with its gain and errors.
 //!
-//! Two errors are told apart. The interval of the gain comes from seeds: it says how much of the gain is chance in the model. How far the model
+//! The recording is cut into parts of equal length. The search sees some of them; what it found is judged on the others, each beside the scheduler
+//! that was recorded. (Or, fitted: one workload with distributions, and seeds instead of parts.)
+//!
+//! Two errors are told apart. The interval of the gain comes from the parts: it says how much the gain varies with the load. How far the model
 //! itself is off is seen where it can be: the scheduler that was in charge is replayed, and its figure compared with the recorded one.
 
 use std::collections::BTreeMap;
@@ -12,7 +15,7 @@ use weir_core::{Class, Unit, catalog};
 
 use crate::fault::{Fault, Result};
 use crate::guard::{metric, show};
-use crate::import::{Figures, ImportOptions, ImportResult, Mode, Row, import};
+use crate::import::{Figures, ImportOptions, ImportResult, Mode, Opened, Row};
 use crate::run::{PreparedRun, RunOptions};
 use crate::session::Setting;
 use crate::tune::{Interval, Judged, Spec, TuneResult, tune_spec};
@@ -29,6 +32,8 @@ pub const CANDIDATES: [&str; 9] =
     ["linux", "eevdf", "cfs", "stride", "decentral", "worksteal", "global_rr", "scx-simple", "cache-aware"];
 /// A parameter is searched from this part of its value to as many times it.
 const SPAN: u64 = 4;
+/// Shortest part of a recording that is a sample, ns.
+const SHORTEST_NS: u64 = 100_000_000;
 /// Most proposals of the front that are shown.
 const SHOWN: usize = 5;
 
@@ -45,8 +50,11 @@ pub struct AdviseOptions {
     /// A path of `summary.json`; small is good.
     pub objective: String,
     pub trials: u64,
+    /// Parts of the recording (or seeds) of the search, and others on which what it found is judged; fewer where the recording is short.
     pub seeds: u64,
     pub held_out: u64,
+    /// Distributions that are fitted to the whole recording, with seeds, instead of its parts as they are.
+    pub fit: bool,
     pub jobs: Option<u32>,
 }
 
@@ -61,6 +69,7 @@ impl Default for AdviseOptions {
             trials: 40,
             seeds: 2,
             held_out: 10,
+            fit: false,
             jobs: None,
         }
     }
@@ -81,6 +90,8 @@ pub struct Advice {
     /// The objective in the recording and in the replay under the same scheduler; absent where a recording does not have it.
     pub model: Option<Model>,
     pub trials: usize,
+    /// Parts of the recording are its samples; else seeds of a fitted workload are.
+    pub by_parts: bool,
     pub seeds: u64,
     pub held_out: u64,
     pub baseline: Interval,
@@ -119,7 +130,7 @@ pub struct Proposal {
     pub topology: String,
     pub set: Vec<String>,
     pub objective: Interval,
-    /// Over the scheduler in charge, with the same seeds; positive is better.
+    /// Over the scheduler in charge, on the same parts or seeds; positive is better.
     pub gain_pct: Interval,
     /// The gain is greater than the model's own error.
     pub beyond_model_error: bool,
@@ -132,36 +143,72 @@ pub struct Proposal {
 /// # Errors
 /// The user's: the recording or a name is wrong, the objective has no value. The system's: a run failed, or the caller ended it early.
 pub fn advise(options: &AdviseOptions, watch: &dyn Watch) -> Result<Advice> {
-    let imported = import(
-        &ImportOptions {
-            file: options.recording.clone(),
-            mode: Mode::Fit,
-            machine: options.machine.clone(),
-            under: Some(options.baseline.clone()),
-            ..ImportOptions::default()
-        },
-        watch,
-    )?;
+    let how = ImportOptions {
+        file: options.recording.clone(),
+        mode: if options.fit { Mode::Fit } else { Mode::Verbatim },
+        machine: options.machine.clone(),
+        under: Some(options.baseline.clone()),
+        ..ImportOptions::default()
+    };
+    let opened = Opened::read(&how)?;
+    let whole = opened.import(&how, watch)?;
     let folder = tempfile::tempdir()
         .map_err(|e| Fault::system(format!("cannot make a temporary folder: {e}"), "see $TMPDIR"))?;
-    let file = folder.path().join("imported.toml");
-    crate::outdir::replace_file(&file, imported.text.as_bytes())?;
-    let place = Place {
-        machine: options.machine.clone().unwrap_or_else(|| format!("smp-{}", imported.cpus)),
-        workload: file.to_string_lossy().into_owned(),
-        duration_ns: imported.duration_ns.max(1),
+    let mut place = Place {
+        machine: options.machine.clone().unwrap_or_else(|| format!("smp-{}", whole.cpus)),
+        workloads: Vec::new(),
+        duration_ns: whole.duration_ns.max(1),
+        seeds: options.seeds,
+        held_out: options.held_out,
     };
+    let mut put = |text: &str| -> Result<()> {
+        let file = folder.path().join(format!("imported-{}.toml", place.workloads.len() + 1));
+        crate::outdir::replace_file(&file, text.as_bytes())?;
+        place.workloads.push(file.to_string_lossy().into_owned());
+        Ok(())
+    };
+    if options.fit {
+        put(&whole.text)?;
+    } else {
+        let (seeds, held_out) = samples(options, whole.duration_ns)?;
+        let length = whole.duration_ns / (seeds + held_out);
+        let bare = ImportOptions { fidelity: false, ..how };
+        for k in 0..seeds + held_out {
+            put(&opened.part(k * length, (k + 1) * length).import(&bare, watch)?.text)?;
+        }
+        (place.duration_ns, place.seeds, place.held_out) = (length, seeds, held_out);
+    }
     let (topologies, skipped) = usable(options, &place)?;
     let spec = place.spec(options, &topologies, &parameters(&topologies, &place)?, watch)?;
     let tuned = tune_spec(&spec, options.jobs, watch)?;
-    Advice::new(options, imported, &place, tuned, skipped)
+    Advice::new(options, whole, &place, tuned, skipped)
+}
+
+/// How many parts the search sees, and how many judge: no part is shorter than [`SHORTEST_NS`].
+fn samples(options: &AdviseOptions, recorded_ns: u64) -> Result<(u64, u64)> {
+    let most = recorded_ns / SHORTEST_NS;
+    let seeds = options.seeds.min(most / 3).max(1);
+    let held_out = options.held_out.min(most.saturating_sub(seeds));
+    if held_out < 2 {
+        return Err(Fault::user(
+            format!("the recording lasts {}: too short to be cut into parts", show_ns(recorded_ns)),
+            format!(
+                "record {} or longer, or let distributions be fitted to it: --fit",
+                show_ns(3 * SHORTEST_NS)
+            ),
+        ));
+    }
+    Ok((seeds, held_out))
 }
 
 /// What every run shares.
 struct Place {
     machine: String,
-    workload: String,
+    /// By part of the recording, or one.
+    workloads: Vec<String>,
     duration_ns: u64,
+    seeds: u64,
+    held_out: u64,
 }
 
 impl Place {
@@ -169,7 +216,7 @@ impl Place {
         RunOptions {
             setting: Setting {
                 machine: Some(self.machine.clone()),
-                workload: Some(self.workload.clone()),
+                workload: Some(self.workloads[(seed.max(1) as usize - 1) % self.workloads.len()].clone()),
                 duration_ns: Some(self.duration_ns),
                 set,
                 ..Setting::default()
@@ -190,7 +237,7 @@ impl Place {
     ) -> Result<Spec> {
         // The search looks at some seeds and the judgement at others, which need not have as much work.
         let (mut searched, mut judged) = (0.0, 0.0);
-        for seed in 1..=options.seeds + options.held_out {
+        for seed in 1..=self.seeds + self.held_out {
             let run = PreparedRun::new(&self.options(&topologies[0], Vec::new(), seed))?;
             let summary = run.run(None, watch)?.summary;
             if watch.stopped() {
@@ -198,12 +245,18 @@ impl Place {
             }
             let tree = serde_json::to_value(&summary)
                 .map_err(|e| Fault::system(format!("a summary cannot be written: {e}"), "this is a bug"))?;
-            metric(&tree, &options.objective)
-                .map_err(|(m, h)| Fault::user(format!("`{}`: {m}", options.objective), h))?;
+            metric(&tree, &options.objective).map_err(|(m, h)| {
+                let part = if self.workloads.len() > 1 {
+                    format!(" in part {seed} of the recording")
+                } else {
+                    String::new()
+                };
+                Fault::user(format!("`{}`: {m}{part}", options.objective), h)
+            })?;
             let busy = summary.totals.busy_ns as f64;
-            match seed <= options.seeds {
-                true => searched += busy / options.seeds as f64,
-                false => judged += busy / options.held_out as f64,
+            match seed <= self.seeds {
+                true => searched += busy / self.seeds as f64,
+                false => judged += busy / self.held_out as f64,
             }
         }
         let work = f64::min(searched, judged);
@@ -217,17 +270,21 @@ impl Place {
         let spec = table(&[
             ("name", "advise".into()),
             ("machine", self.machine.clone().into()),
-            ("workload", self.workload.clone().into()),
+            ("workload", self.workloads[0].clone().into()),
             ("topology", topologies.to_vec().into()),
             ("duration", format!("{}ns", self.duration_ns).into()),
             ("trials", number(options.trials)),
-            ("seeds", number(options.seeds)),
-            ("held_out", number(options.held_out)),
+            ("seeds", number(self.seeds)),
+            ("held_out", number(self.held_out)),
             ("parameter", parameters.to_vec().into()),
             ("objective", vec![objective].into()),
             ("constraint", vec![bound].into()),
         ]);
-        Spec::parse("advise", &spec.to_string(), std::path::Path::new(""), "advise".into())
+        let mut spec = Spec::parse("advise", &spec.to_string(), std::path::Path::new(""), "advise".into())?;
+        if self.workloads.len() > 1 {
+            spec.parts = self.workloads.clone();
+        }
+        Ok(spec)
     }
 }
 
@@ -335,6 +392,7 @@ impl Advice {
             objective: options.objective.clone(),
             model,
             trials: tuned.trials.len(),
+            by_parts: !options.fit,
             seeds: tuned.seeds,
             held_out: tuned.held_out,
             baseline: tuned.baseline.objectives[0],
@@ -369,9 +427,10 @@ impl Advice {
             ),
             None => writeln!(out, "the recording has no such figure, so the model's error is not known"),
         };
+        let samples = if self.by_parts { "parts of the recording" } else { "seeds" };
         let _ = writeln!(
             out,
-            "tried {} configurations on {} seeds each; judged on {} other seeds\n",
+            "tried {} configurations on {} {samples} each; judged on {} others\n",
             self.trials, self.seeds, self.held_out
         );
         let value =
@@ -393,7 +452,9 @@ impl Advice {
                     out += "          (no more than the model's own error: try it before you keep it)\n";
                 }
             }
-            None => out += "no proposal: nothing was found whose gain is certain on held-out seeds\n",
+            None => {
+                out += "no proposal: nothing was found whose gain is certain on what the search did not see\n"
+            }
         }
         for p in &self.others {
             out += &line("", p);

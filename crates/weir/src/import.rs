@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use weir_model::{Machine, Workload};
-use weir_trace::{GroupFit, Speeds, Wakeups};
+use weir_trace::{GroupFit, Recording, Speeds, Wakeups};
 
 pub use weir_trace::Mode;
 
@@ -83,88 +83,114 @@ pub struct ImportResult {
 /// # Errors
 /// The user's: the file cannot be read, is no recording, or is broken; the machine is unknown.
 pub fn import(options: &ImportOptions, watch: &dyn Watch) -> Result<ImportResult> {
-    let file = match std::path::Path::new(&options.file).join("trace.pftrace") {
-        // The folder of a recording of our own.
-        inside if inside.is_file() => inside.to_string_lossy().into_owned(),
-        _ => options.file.clone(),
-    };
-    let bytes = input::read_bytes(&file, MAX_FILE)?;
-    let of_file = |e: weir_trace::Error| Fault::user(format!("{}: {}", options.file, e.message), e.help);
-    let mut recording = weir_trace::read(&bytes).map_err(of_file)?;
-    drop(bytes);
-    if let Some((from, to)) = options.span {
-        if from >= recording.duration_ns() {
+    Opened::read(options)?.import(options, watch)
+}
+
+/// A recording that was read, or a part of it.
+pub(crate) struct Opened {
+    pub recording: Recording,
+    machine: Machine,
+}
+
+impl Opened {
+    /// The file and the machine that `options` name.
+    pub fn read(options: &ImportOptions) -> Result<Self> {
+        let file = match std::path::Path::new(&options.file).join("trace.pftrace") {
+            // The folder of a recording of our own.
+            inside if inside.is_file() => inside.to_string_lossy().into_owned(),
+            _ => options.file.clone(),
+        };
+        let bytes = input::read_bytes(&file, MAX_FILE)?;
+        let of_file = |e: weir_trace::Error| Fault::user(format!("{}: {}", options.file, e.message), e.help);
+        let mut recording = weir_trace::read(&bytes).map_err(of_file)?;
+        drop(bytes);
+        if let Some((from, to)) = options.span {
+            if from >= recording.duration_ns() {
+                return Err(Fault::user(
+                    format!(
+                        "the span begins after the end of the recording, which lasts {}",
+                        show_ns(recording.duration_ns())
+                    ),
+                    "name a part of it, such as --span 0..1s",
+                ));
+            }
+            recording = recording.span(from, to);
+        }
+        let spec = options.machine.clone().unwrap_or_else(|| format!("smp-{}", recording.nr_cpus));
+        let machine = machine::resolve(&spec)?;
+        if machine.nr_cpus() < recording.nr_cpus {
             return Err(Fault::user(
                 format!(
-                    "the span begins after the end of the recording, which lasts {}",
-                    show_ns(recording.duration_ns())
+                    "the recording has {} CPUs, the machine `{spec}` only {}",
+                    recording.nr_cpus,
+                    machine.nr_cpus()
                 ),
-                "name a part of it, such as --span 0..1s",
+                "name the machine that was recorded with --machine, or leave it out",
             ));
         }
-        recording = recording.span(from, to);
+        Ok(Self { recording, machine })
     }
-    let spec = options.machine.clone().unwrap_or_else(|| format!("smp-{}", recording.nr_cpus));
-    let machine = machine::resolve(&spec)?;
-    if machine.nr_cpus() < recording.nr_cpus {
-        return Err(Fault::user(
-            format!(
-                "the recording has {} CPUs, the machine `{spec}` only {}",
-                recording.nr_cpus,
-                machine.nr_cpus()
-            ),
-            "name the machine that was recorded with --machine, or leave it out",
-        ));
+
+    /// The part between two times, ns from the beginning.
+    pub fn part(&self, from: u64, to: u64) -> Self {
+        Self { recording: self.recording.clone().span(from, to), machine: self.machine.clone() }
     }
-    let name = std::path::Path::new(&options.file).file_name().map(|n| n.to_string_lossy().into_owned());
-    let imported = weir_trace::import(
-        &recording,
-        &weir_trace::Options {
-            mode: options.mode,
-            anonymise: options.anonymise,
-            file: name.as_deref().unwrap_or(""),
-            speeds: speeds(&machine, options.machine.is_some(), recording.nr_cpus),
-        },
-    )
-    .map_err(of_file)?;
-    let workload = parse(&imported.text)?;
-    let fidelity = match options.fidelity {
-        true => Some(fidelity(&recording, options, &machine, &workload, watch)?),
-        false => None,
-    };
-    let mut notes = imported.notes;
-    if recording.lost > 0 {
-        notes.push(format!(
+
+    /// As a workload.
+    pub fn import(&self, options: &ImportOptions, watch: &dyn Watch) -> Result<ImportResult> {
+        let Self { recording, machine } = self;
+        let of_file = |e: weir_trace::Error| Fault::user(format!("{}: {}", options.file, e.message), e.help);
+        let name = std::path::Path::new(&options.file).file_name().map(|n| n.to_string_lossy().into_owned());
+        let imported = weir_trace::import(
+            recording,
+            &weir_trace::Options {
+                mode: options.mode,
+                anonymise: options.anonymise,
+                file: name.as_deref().unwrap_or(""),
+                speeds: speeds(machine, options.machine.is_some(), recording.nr_cpus),
+            },
+        )
+        .map_err(of_file)?;
+        let workload = parse(&imported.text)?;
+        let fidelity = match options.fidelity {
+            true => Some(fidelity(recording, options, machine, &workload, watch)?),
+            false => None,
+        };
+        let mut notes = imported.notes;
+        if recording.lost > 0 {
+            notes.push(format!(
             "the tool lost at least {} events: times and counts are uncertain by as much (record with larger buffers)",
             recording.lost
         ));
+        }
+        if recording.mended > 0 {
+            notes.push(format!(
+                "at {} places events are missing; each gap was closed with the least that explains it",
+                recording.mended
+            ));
+        }
+        if imported.wakeups.by_threads == 0 && imported.wakeups.unknown > 0 && options.mode == Mode::Verbatim
+        {
+            notes.push("nobody is known to have woken anybody: a slower scheduler does not delay whom a thread would have woken".into());
+        }
+        notes.push("spinning and locks that were free are part of the computing time; affinities of user threads are not recorded".into());
+        Ok(ImportResult {
+            text: imported.text,
+            source: recording.source.name().into(),
+            machine: machine.shape.name.clone(),
+            duration_ns: recording.duration_ns(),
+            cpus: recording.nr_cpus,
+            threads: recording.threads.len() as u64,
+            tasks: imported.tasks,
+            steps: imported.steps,
+            wakeups: imported.wakeups,
+            lost_events: recording.lost,
+            mended: recording.mended,
+            fits: imported.groups,
+            fidelity,
+            notes,
+        })
     }
-    if recording.mended > 0 {
-        notes.push(format!(
-            "at {} places events are missing; each gap was closed with the least that explains it",
-            recording.mended
-        ));
-    }
-    if imported.wakeups.by_threads == 0 && imported.wakeups.unknown > 0 && options.mode == Mode::Verbatim {
-        notes.push("nobody is known to have woken anybody: a slower scheduler does not delay whom a thread would have woken".into());
-    }
-    notes.push("spinning and locks that were free are part of the computing time; affinities of user threads are not recorded".into());
-    Ok(ImportResult {
-        text: imported.text,
-        source: recording.source.name().into(),
-        machine: machine.shape.name.clone(),
-        duration_ns: recording.duration_ns(),
-        cpus: recording.nr_cpus,
-        threads: recording.threads.len() as u64,
-        tasks: imported.tasks,
-        steps: imported.steps,
-        wakeups: imported.wakeups,
-        lost_events: recording.lost,
-        mended: recording.mended,
-        fits: imported.groups,
-        fidelity,
-        notes,
-    })
 }
 
 /// How fast CPUs are: the machine's capacities. Its clocks count only where the user named it; else the highest that was recorded.

@@ -57,6 +57,11 @@ fn a_recording_gives_a_proposal_with_its_gain_and_errors() {
     let check: Ran =
         program(dir.path()).args(["check", "o/proposal.weir", "-m", "smp-2"]).output().expect("runs").into();
     assert_eq!(check.status, 0, "{}", check.stderr);
+    // Three parts judged, and seeds of fitted distributions instead, if asked for.
+    assert_eq!((&page["by_parts"], &page["held_out"]), (&json!(true), &json!(3)));
+    let fitted = advise(dir.path(), &["--under", "slow.weir", "-t", "decentral", "--fit", "--json"]);
+    let fitted: Value = serde_json::from_str(&fitted.stdout).expect("JSON");
+    assert_eq!(fitted["by_parts"], json!(false));
     // And the same question has the same answer.
     let again = advise(
         dir.path(),
@@ -76,6 +81,7 @@ fn what_cannot_be_is_refused() {
     refused(&["--objective", "wakeup_latency_ns.p98"], "has no `p98`");
     refused(&["--under", "lniux"], "no topology called `lniux`");
     refused(&["--machine", "smp-1"], "2 CPUs");
+    refused(&["--objective", "groups.nobody.wakeup_latency_ns.p99"], "in part 1");
     let missing: Ran = program(dir.path()).args(["advise", "none.data"]).output().expect("runs").into();
     assert_eq!(missing.status, 2, "{}", missing.stderr);
 }

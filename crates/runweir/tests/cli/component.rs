@@ -99,7 +99,7 @@ fn a_wrong_component_is_refused_at_the_line_that_is_wrong() {
             "weir_prop(",
             "there is no function `weir_prop`",
         ),
-        ("weir_for_change(c, in)", "weir_for_change(d, in)", "weir_for_change(d", "'d' undeclared"),
+        ("weir_for_change (c, in)", "weir_for_change (d, in)", "weir_for_change (d", "'d' undeclared"),
     ] {
         let broken = text.replacen(old, new, 1);
         assert_ne!(broken, text, "{old}");

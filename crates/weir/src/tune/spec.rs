@@ -157,6 +157,8 @@ pub(super) enum Space {
 pub struct Spec {
     pub name: String,
     pub(super) setting: Setting,
+    /// By seed, from 1: a workload of its own, instead of one with other random numbers.
+    pub(crate) parts: Vec<String>,
     pub(super) topologies: Vec<String>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) objectives: Vec<Objective>,
@@ -223,6 +225,7 @@ impl Spec {
             n => Err(wrong(format!("{what} = {n}"), &format!("write a number from {min} to {max}"))),
         };
         let mut out = Spec {
+            parts: Vec::new(),
             name: spec.name.unwrap_or(stem),
             setting: Setting {
                 machine: Some(beside(&spec.machine)),
@@ -312,6 +315,9 @@ impl Spec {
     pub(super) fn options(&self, config: &Config, seed: u64) -> RunOptions {
         let mut setting = self.setting.clone();
         setting.set.extend(config.set.iter().cloned());
+        if !self.parts.is_empty() {
+            setting.workload = Some(self.parts[(seed.max(1) as usize - 1) % self.parts.len()].clone());
+        }
         RunOptions { setting, topology: Some(config.topology.clone()), seed, ..RunOptions::default() }
     }
 
