@@ -723,9 +723,26 @@ WEIR_FLAT static void pick_fetch(struct weir_sched weir_mem *s, struct weir_ctx 
 	ctx->pick_pipe = 0;
 }
 
+/*
+ * A call that looks for work for @target. Where a swap holds it off for too long, the CPU sleeps, and counts as idle: either we see that
+ * the swap is over, and try again, or its end sees us and kicks (weir_start_readers()).
+ */
+WEIR_FLAT static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_mem *s, u32 cpu,
+							 u32 target)
+{
+	while (weir_enter(s, cpu) && weir_loop) {
+		weir_store(&s->ctx[target].missed, 1);
+		weir_mask_set(s->idle, target);
+		weir_barrier(s);
+		if (weir_load(&s->writer) || !s->graph)
+			return 0;
+	}
+	return weir_ctx(s);
+}
+
 WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
 {
-	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	struct weir_ctx weir_mem *ctx = enter_to_pick(s, cpu, target);
 	struct weir_task weir_mem *t;
 
 	if (!ctx)

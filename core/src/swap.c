@@ -7,6 +7,24 @@
  */
 #include "internal.h"
 
+/* Callers go on. A CPU that found no work because it was held off, and sleeps, is kicked: it pairs with enter_to_pick(). */
+WEIR_GLOBAL int weir_start_readers(struct weir_sched weir_mem *s weir_arg)
+{
+	struct weir_msg kick = { .topic = WEIR_TOPIC_KICK };
+
+	weir_store_release(&s->writer, 0);
+	weir_barrier(s);
+	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
+		if (!weir_load(&s->ctx[i].missed))
+			continue;
+		weir_store(&s->ctx[i].missed, 0);
+		kick.cpu = i;
+		if (weir_mask_clear(s->idle, i) && s->rt_topics & WEIR_TOPIC_BIT(KICK))
+			weir_rt_message(s, &kick);
+	}
+	return 0;
+}
+
 /* Hold off new calls and wait for those under way. */
 WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 {
@@ -23,18 +41,13 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 			busy = weir_load_acquire(&s->ctx[i].readers);
 		if (busy) {
 			/* Waited too long; nothing has changed yet. */
-			weir_store_release(&s->writer, 0);
+			weir_start_readers(s);
 			return -WEIR_EAGAIN;
 		}
 	}
 	if (weir_distributed(s))
 		weir_remote_flush(s);
 	return 0;
-}
-
-static void start_readers(struct weir_sched weir_mem *s)
-{
-	weir_store_release(&s->writer, 0);
 }
 
 /* The private data and state of an instance that goes on under the same class. */
@@ -243,7 +256,7 @@ WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg,
 		err = weir_prepare(s, g, hooks);
 		if (!err)
 			commit(s, plan, g, hooks, stats);
-		start_readers(s);
+		weir_start_readers(s);
 	}
 	stats->pause_ns = weir_rt_now(s) - start;
 	return err;
@@ -400,7 +413,7 @@ WEIR_GLOBAL int weir_swap_instance_begin(struct weir_sched weir_mem *s weir_arg,
 	err = weir_stop_readers(s);
 	if (!err) {
 		err = weir_exchange_instance(s, with, stats);
-		start_readers(s);
+		weir_start_readers(s);
 	}
 	stats->pause_ns = weir_rt_now(s) - start;
 	s->spent = 0;

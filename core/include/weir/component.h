@@ -294,11 +294,13 @@ WEIR_INLINE int weir_blocked(const struct weir_task weir_mem *t)
 	return state == WEIR_UNCONSIDERED || state == WEIR_REVOKED;
 }
 
-/* The log of @in has a record about @t: the next update will look at it. @in is locked. */
+/* The log of @in has a record about @t, or will get one because @t is in the inbox: the next update will look at it. @in is locked. */
 WEIR_INLINE int weir_pending(const struct weir_pipe weir_mem *in,
 			     const struct weir_task weir_mem *t)
 {
-	return t->hooks[in->slot].change != 0;
+	const struct weir_hook weir_mem *h = &t->hooks[in->slot];
+
+	return h->change != 0 || h->prev == t;
 }
 
 /* Which out-pipe leads to a CPU; the lowest port if several do. */

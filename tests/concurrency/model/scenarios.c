@@ -61,6 +61,25 @@ static void balanced(struct plan *p, const char *balancer, int postponed)
 	plan_end(p);
 }
 
+/* An entry for each CPU; what comes in on both meets before a balancer. */
+static void merged_balanced(struct plan *p)
+{
+	u32 merge, lb, end[2];
+
+	plan_begin(p, 3);
+	plan_instance(p, "affinity");
+	merge = plan_instance(p, "merge");
+	lb = plan_instance(p, "load_balancer");
+	end[0] = plan_instance(p, "termination");
+	end[1] = plan_instance(p, "termination");
+	for (u32 cpu = 0; cpu < 3; cpu++)
+		p->cpus[cpu].entry = plan_pipe(p, WEIR_NONE, merge);
+	plan_pipe(p, merge, lb);
+	p->cpus[0].exit = plan_pipe(p, lb, end[0]);
+	p->cpus[1].exit = plan_pipe(p, lb, end[1]);
+	plan_end(p);
+}
+
 /* --- steps of set-up ------------------------------------------------------------------------------ */
 
 static void swap(const struct plan *p)
@@ -699,6 +718,10 @@ static void all_run(struct weir_task *const *tasks, u32 nr)
 		weir_gave_up(sched, cpu);
 }
 
+static void nothing_stopped(void)
+{
+}
+
 static void admit_a_stopping(void)
 {
 	outcome.err[0] = enter(0, a);
@@ -829,6 +852,46 @@ static void stop_swap_check(void)
 	ab_check();
 }
 
+/* CPU 0 lets a in and stops, before the balancer perhaps; CPU 1 lets b in, and then b is to run on CPU 1. */
+static void stop_follow_setup(void)
+{
+	merged_balanced(&first);
+	begin(&first);
+}
+
+static void enter_rebind_b_1(void)
+{
+	struct weir_cpumask mask = { .word = { 2 } };
+	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = b, .mask = &mask };
+
+	outcome.err[1] = enter(1, b);
+	outcome.err[2] = weir_notify(sched, 1, &msg);
+}
+
+static void stop_follow_check(void)
+{
+	REQUIRE(!outcome.err[2] || outcome.err[2] == -WEIR_EAGAIN);
+	ab_check();
+}
+
+/* CPU 0 exchanges the graph, in which b waits for CPU 1, and stops; CPU 1 looks for work. */
+static void stop_swap_pick_setup(void)
+{
+	balanced(&second, "load_balancer", 0);
+	stop_own_setup();
+	admit(CTL, b);
+}
+
+/* Whatever was under way when it looked, CPU 1 has b or is woken for it. */
+static void stop_swap_pick_check(void)
+{
+	struct weir_task *const tasks[] = { b };
+
+	REQUIRE(!outcome.err[0] || outcome.err[0] == -WEIR_EAGAIN);
+	REQUIRE(outcome.picked[1] == b || outcome.kicks[1]);
+	all_run(tasks, 1);
+}
+
 /* CPU 0 takes b out of its exit and stops; CPU 1 lets another task of CPU 0 in. */
 static void stop_inbox_setup(void)
 {
@@ -843,10 +906,6 @@ static void stop_kick_setup(void)
 {
 	begin_balanced();
 	bind(CTL, a, 1);
-}
-
-static void nothing_stopped(void)
-{
 }
 
 /* Whatever CPU 1 could not look at, it is woken for. */
@@ -935,6 +994,10 @@ const struct scenario scenarios[] = {
 	     take_away_check),
 	STOP("stop-swap", stop_swap_setup, swap_stopping, enter_b_pick_1, stop_swap_stopped,
 	     stop_swap_check),
+	STOP("stop-follow", stop_follow_setup, admit_a_stopping, enter_rebind_b_1, nothing_stopped,
+	     stop_follow_check),
+	STOP("stop-swap-pick", stop_swap_pick_setup, swap_stopping, pick_1, nothing_stopped,
+	     stop_swap_pick_check),
 	STOP("stop-move", stop_move_setup, rebind_b_stopping, enter_a_pick_1, stop_move_stopped,
 	     ab_check),
 };
