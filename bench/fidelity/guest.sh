@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# In the guest: guest.sh LOAD… records each load by the kernel's own tracing into $RUNWEIR_RECORD/LOAD.txt. Beside it lie the files to
-# compile (*.i) and the compiler's parts.
+# In the guest: guest.sh LOAD… runs each load once, so that files and programs are in memory, and then records it three times by the kernel's
+# own tracing into $RUNWEIR_RECORD/LOAD-N.txt. Beside it lie the files to compile (*.i) and the compiler's parts.
 here=$(cd "${0%/*}" && pwd)
 cd "$here" || exit 1
 
@@ -40,7 +40,10 @@ if [ "$1" = --load ]; then
 	exit
 fi
 for load in "$@"; do
-	runweir record --with ftrace --buffer 8 -o "$RUNWEIR_RECORD/$load.txt" -- sh "$here/guest.sh" --load "$load" >/tmp/out 2>&1 ||
-		{ cat /tmp/out; exit 1; }
-	tail -1 /tmp/out
+	sh "$here/guest.sh" --load "$load" >/tmp/out 2>&1 || { cat /tmp/out; exit 1; }
+	for n in 1 2 3; do
+		runweir record --with ftrace --buffer 8 -o "$RUNWEIR_RECORD/$load-$n.txt" -- sh "$here/guest.sh" --load "$load" >/tmp/out 2>&1 ||
+			{ cat /tmp/out; exit 1; }
+		tail -1 /tmp/out
+	done
 done

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # How true imported workloads are: hackbench, a compile job and a small web server, recorded in a guest by the kernel's tracing, imported, and
-# replayed under the model of the default scheduler. Prints a line a load: recorded and replayed utilisation, switches, wake-up p50 and p99.
+# replayed under the model of the default scheduler. Prints a line a recording, three of each load: recorded and replayed utilisation, switches, wake-up p50 and p99.
 #
 #   bench/fidelity/run.sh [CPUS [DIR]]      recordings stay in DIR (default: a temporary folder)
 #
@@ -27,19 +27,17 @@ done
 cp "$work/pipe.i" "$work/again.i"
 cc1=$(gcc -print-prog-name=cc1)
 as=$(command -v as)
-if [[ ! -s $records/web.txt ]]; then
+if [[ ! -s $records/web-3.txt ]]; then
 	cp "$runweir" "$work/runweir"
 	strip "$work/runweir"
 	(cd "$work" && ./runweir vm --cpus "$cpus" --accel tcg --icount --memory 1GiB --timeout 1500s --quiet --record records \
 		--with "$work" --with "$(command -v gcc)" --with "$cc1" --with "$as" --with "$(command -v busybox)" \
 		-- sh "$work/guest.sh" "${loads[@]}")
 	mkdir -p "$records"
-	for load in "${loads[@]}"; do
-		[[ $work/records/$load.txt -ef $records/$load.txt ]] || cp "$work/records/$load.txt" "$records/"
-	done
+	[[ $work/records -ef $records ]] || cp "$work"/records/*.txt "$records/"
 fi
-printf '%-10s %24s %20s %26s %28s\n' "$cpus CPU" utilisation switches 'wake-up p50' 'wake-up p99'
-for load in "${loads[@]}"; do
+printf '%-12s %24s %20s %26s %28s\n' "$cpus CPU" utilisation switches 'wake-up p50' 'wake-up p99'
+for load in "${loads[@]/%/-1}" "${loads[@]/%/-2}" "${loads[@]/%/-3}"; do
 	"$runweir" import "$records/$load.txt" --machine "smp-$cpus" --json --quiet >"$work/$load.json"
 	python3 - "$load" "$work/$load.json" <<'PY'
 import json, sys
@@ -54,6 +52,6 @@ def pair(key, show):
     return f"{show(x)} -> {show(y)}{change}"
 us = lambda ns: f"{ns / 1e3:.1f} us"
 cells = [pair("utilisation", lambda u: f"{100 * u:.1f} %"), pair("switches", str), pair("wakeup_p50_ns", us), pair("wakeup_p99_ns", us)]
-print(f"{sys.argv[1]:10} {cells[0]:>24} {cells[1]:>20} {cells[2]:>26} {cells[3]:>28}")
+print(f"{sys.argv[1]:12} {cells[0]:>24} {cells[1]:>20} {cells[2]:>26} {cells[3]:>28}")
 PY
 done

@@ -180,7 +180,7 @@ def import_trace(
     span: tuple[Time, Time] | None = None,
     fidelity: bool = True,
     under: TopologyLike | None = None,
-    costs: str | os.PathLike[str] | Mapping[str, Any] = "default",
+    costs: str | os.PathLike[str] | Mapping[str, Any] = "recorded",
     progress: bool | Progress | None = None,
 ) -> Import:
     """A recording of perf, trace-cmd, ftrace, Perfetto or ``runweir live --record`` as a workload.
@@ -189,7 +189,7 @@ def import_trace(
     anonymise: numbers instead of the names of threads.
     span: part of the recording, times from its beginning.
     fidelity: replay the workload and compare it with the recording.
-    costs: those of the replay, as for :func:`run`.
+    costs: those of the replay, as for :func:`run`; ``"recorded"``: the default ones with the recorded machine's context switch.
     under: the scheduler that was recorded, for the replay; ``linux``, the model of the default scheduler, if left out.
     """
     part = None if span is None else (time_ns(span[0], "span"), time_ns(span[1], "span"))

@@ -51,8 +51,8 @@ pub struct ImportArgs {
     /// The scheduler that was recorded: the replay is under it; default: linux
     #[arg(long, value_name = "T", value_parser = Text::new(), conflicts_with = "no_fidelity", value_hint = ValueHint::FilePath)]
     pub under: Option<String>,
-    /// Costs of scheduling in the replay: default, zero or a TOML file
-    #[arg(long, value_name = "default|zero|FILE", default_value = "default", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    /// Costs of scheduling in the replay: recorded (default, with the recorded machine's context switch), or as for `run`
+    #[arg(long, value_name = "recorded|default|zero|FILE", default_value = "recorded", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub costs: String,
     /// Do not replay the workload to compare it with the recording
     #[arg(long)]

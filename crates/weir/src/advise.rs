@@ -160,7 +160,16 @@ pub fn advise(options: &AdviseOptions, watch: &dyn Watch) -> Result<Advice> {
         duration_ns: whole.duration_ns.max(1),
         seeds: options.seeds,
         held_out: options.held_out,
+        costs: "default".into(),
     };
+    if let Some(f) = &whole.fidelity {
+        let file = folder.path().join("costs.toml");
+        crate::outdir::replace_file(
+            &file,
+            format!("context_switch = \"{}ns\"\n", f.context_switch_ns).as_bytes(),
+        )?;
+        place.costs = file.to_string_lossy().into_owned();
+    }
     let mut put = |text: &str| -> Result<()> {
         let file = folder.path().join(format!("imported-{}.toml", place.workloads.len() + 1));
         crate::outdir::replace_file(&file, text.as_bytes())?;
@@ -209,6 +218,8 @@ struct Place {
     duration_ns: u64,
     seeds: u64,
     held_out: u64,
+    /// A file with the recorded machine's.
+    costs: String,
 }
 
 impl Place {
@@ -219,7 +230,7 @@ impl Place {
                 workload: Some(self.workloads[(seed.max(1) as usize - 1) % self.workloads.len()].clone()),
                 duration_ns: Some(self.duration_ns),
                 set,
-                ..Setting::default()
+                costs: self.costs.clone(),
             },
             topology: Some(topology.into()),
             seed,
@@ -273,6 +284,7 @@ impl Place {
             ("workload", self.workloads[0].clone().into()),
             ("topology", topologies.to_vec().into()),
             ("duration", format!("{}ns", self.duration_ns).into()),
+            ("costs", self.costs.clone().into()),
             ("trials", number(options.trials)),
             ("seeds", number(self.seeds)),
             ("held_out", number(self.held_out)),

@@ -12,7 +12,7 @@ pub use weir_trace::Mode;
 pub use crate::fidelity::{Fidelity, Figures, Manner, Row, Verdict};
 
 use crate::fault::{Fault, Result};
-use crate::fidelity::fidelity;
+use crate::fidelity::{RECORDED, fidelity};
 use crate::input;
 use crate::machine;
 use crate::units::show_ns;
@@ -35,7 +35,7 @@ pub struct ImportOptions {
     pub fidelity: bool,
     /// The scheduler that was recorded, a name or a file: the replay is under it; `None`: the default scheduler's model.
     pub under: Option<String>,
-    /// Costs of scheduling in the replay, as for a run.
+    /// Costs of scheduling in the replay: as for a run, or `recorded`, the default ones with the recorded machine's cost of a context switch.
     pub costs: String,
 }
 
@@ -49,7 +49,7 @@ impl Default for ImportOptions {
             span: None,
             fidelity: true,
             under: None,
-            costs: "default".into(),
+            costs: RECORDED.into(),
         }
     }
 }
