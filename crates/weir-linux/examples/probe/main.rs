@@ -27,6 +27,7 @@ probe notify TOPIC VALUE      publish a message
 probe fuzz SEED N             N requests to the control socket, most of them wrong
 probe threads N               N threads at once that compute, yield and sleep
 probe hog CPU SECONDS         compute on a CPU in the real-time class
+probe clients N               N connections to the control socket that say nothing, until killed
 probe hears CPU               a CPU still hears the interrupts that it sends to itself
 probe rival OBJECT            attach a sched_ext scheduler that is not ours, until killed
 probe as UID COMMAND…         run a command as another user";
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         ["fuzz", seed, n] => number(seed).and_then(|seed| fuzz::run(seed, number(n)?)),
         ["threads", n] => number(n).and_then(load::threads),
         ["hog", cpu, seconds] => number(cpu).and_then(|cpu| load::hog(cpu, number(seconds)?)),
+        ["clients", n] => number(n).and_then(clients),
         ["hears", cpu] => number(cpu).and_then(interrupts::heard),
         ["rival", object] => rival::run(object),
         ["as", uid, program, ref rest @ ..] => number(uid).and_then(|uid| run_as(uid, program, rest)),
@@ -147,6 +149,17 @@ fn get(field: &str) -> Outcome {
     let totals = serde_json::to_value(status()?.totals).map_err(|e| e.to_string())?;
     println!("{}", totals.get(field).ok_or_else(|| format!("no total is called `{field}`"))?);
     Ok(())
+}
+
+/// Connections that say nothing. One that the server lets go after its time is made again.
+fn clients(n: u64) -> Outcome {
+    use std::os::unix::net::UnixStream;
+    loop {
+        let all: Result<Vec<UnixStream>, _> = (0..n).map(|_| UnixStream::connect(socket())).collect();
+        let all = all.map_err(|e| e.to_string())?;
+        std::thread::sleep(Duration::from_secs(9));
+        drop(all);
+    }
 }
 
 fn run_as(uid: u64, program: &str, rest: &[&str]) -> Outcome {
