@@ -19,7 +19,7 @@
  * Time is CPU time, independent of capacity: the shares are shares of time, not of work.
  *
  * example:  annotate affinity, weight, fair;
- *           entry -> load_balancer -> each cpu { cfs -> cpu };
+ *           entry -> weight_balancer -> each cpu { cfs -> cpu };
  */
 #include <weir/kit/fair.h>
 #include <weir/cpus.h>

@@ -41,7 +41,7 @@
  * ten times are cut to one, 3 combinations above one, 4 penalties beyond the bounds, 5 updates.
  *
  * example:  annotate affinity, weight, fair, pmc_fair(level = 1, reward = true);
- *           entry -> load_balancer -> each cpu { cfs -> cpu };
+ *           entry -> weight_balancer -> each cpu { cfs -> cpu };
  */
 #include <weir/component.h>
 

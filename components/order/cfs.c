@@ -37,7 +37,7 @@
  * penalty from before it.
  *
  * example:   annotate affinity, weight, fair;
- *            entry -> load_balancer -> each cpu { cfs -> cpu };
+ *            entry -> weight_balancer -> each cpu { cfs -> cpu };
  */
 #include <weir/kit/fair.h>
 #include <weir/cpus.h>

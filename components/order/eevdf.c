@@ -37,7 +37,7 @@
  * then, here it does not). A task with positive lag keeps it over a sleep of any length.
  *
  * example:   annotate affinity, weight, fair;
- *            entry -> load_balancer -> each cpu { eevdf -> cpu };
+ *            entry -> weight_balancer -> each cpu { eevdf -> cpu };
  */
 #include <weir/kit/fair.h>
 #include <weir/cpus.h>

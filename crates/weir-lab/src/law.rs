@@ -104,7 +104,8 @@ fn check_instance(lab: &mut Lab, i: usize) -> Result<(), String> {
                 labels.iter().position(|l| *l == isa)
             })
         }
-        "load_balancer" | "advanced_balancer" | "cache_balancer" | "capacity_balancer" | "work_stealing" => {
+        "load_balancer" | "weight_balancer" | "advanced_balancer" | "cache_balancer"
+        | "capacity_balancer" | "work_stealing" => {
             let at = distributed(&ins, &outs)?;
             for t in ins.iter().flatten() {
                 match at.get(t) {

@@ -226,6 +226,12 @@ pub fn catalog() -> Catalog {
         let asks = topics(&["AFFINITY"]);
         all.push(ComponentInfo { needs: asks.clone(), asks, ..component(name, Distribute, ins, (1, ANY)) });
     }
+    let asks = topics(&["AFFINITY", "WEIGHT"]);
+    all.push(ComponentInfo {
+        needs: asks.clone(),
+        asks,
+        ..component("weight_balancer", Distribute, (1, ANY), (1, ANY))
+    });
     all.push(ComponentInfo {
         asks: topics(&["TENANT"]),
         needs: topics(&["TENANT"]),

@@ -50,6 +50,21 @@ fn large_cpus_are_used_first() {
     assert!(on(true) > 9 * on(false), "{} on large ones, {} on small ones", on(true), on(false));
 }
 
+/// Twelve tasks that always compute, half of them at nice 5, on four CPUs: by weight the ones get 3.06 times as much CPU time as
+/// the others. Sums of weights cannot be made equal to the last digit: a tenth remains.
+#[test]
+fn shares_hold_across_cpus() {
+    let ideal = crate::weight(0) as f64 / crate::weight(5) as f64;
+    for topology in ["cfs", "eevdf", "linux", "groups", "pmc-fair", "stride", "bvt", "scx-simple"] {
+        let tasks = (0..12).map(|i| nice(if i < 6 { 0 } else { 5 }, hog(&format!("t{i}")))).collect();
+        let (g, _) = crate::gantt_unchecked(4, &catalogue(topology), &workload(tasks), 10_000 * MS);
+        let ran: Vec<f64> =
+            (0..12).map(|i| g.ran_in(&format!("t{i}"), 2_000 * MS, 10_000 * MS) as f64).collect();
+        let (least, most) = ran.iter().fold((f64::MAX, 0.0f64), |(l, m), r| (l.min(*r), m.max(*r)));
+        assert!((most / least / ideal - 1.0).abs() < 0.1, "{topology}: {:.2}, {ran:?}", most / least);
+    }
+}
+
 /// The heavy task of two keeps its share although others come and go on its CPU.
 #[test]
 fn weights_hold_across_cpus() {
