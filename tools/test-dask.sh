@@ -2,16 +2,21 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # A sweep on workers of Dask: the bytes of one machine, also where workers are killed meanwhile, the disk of a worker is full, or the command is
-# interrupted. WEIR_LONG: 100,000 task sets. RUNWEIR names another program than the debug build, PYTHON an interpreter with Dask.
+# interrupted. WEIR_LONG: 100,000 task sets. RUNWEIR names another program than the debug build, PYTHON an interpreter.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 
+# Dask of the interpreter, or in an environment of its own, once.
 export PYTHON=${PYTHON:-python3}
-"$PYTHON" -c 'import dask.distributed' 2>/dev/null || {
-	echo "skipped: no Dask for $PYTHON (pip install 'dask[distributed]', or PYTHON=...)"
-	exit 77
-}
+has_dask() { "$PYTHON" -c 'import dask.distributed' 2>/dev/null; }
+if ! has_dask; then
+	environment=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dask
+	[[ -x $environment/bin/python ]] || "$PYTHON" -m venv "$environment" >/dev/null 2>&1 || true
+	PYTHON=$environment/bin/python
+	has_dask || "$environment/bin/pip" install --quiet 'dask[distributed]' >/dev/null 2>&1 || true
+	has_dask || { echo "skipped: Dask cannot be installed from PyPI (no network, or no Debian package python3-venv)"; exit 77; }
+fi
 [[ ${RUNWEIR:-} ]] || tools/programs.sh
 runweir=$(realpath "${RUNWEIR:-${CARGO_TARGET_DIR:-target}/debug/runweir}")
 work=$(mktemp -d)
@@ -37,23 +42,23 @@ tasks = 10
 unit = "1ms"
 util = ["220%", "250%", "280%", "300%", "320%", "340%", "360%", "380%"]
 SPEC
-# In the long form 100,000 sets of a published study, under two policies.
-[[ ${WEIR_LONG:-} ]] && shards=64 && cp "$root/bench/against_simso/study.toml" grid.toml
-same() { # DIR
+same() { # DIR [WHOLE]
 	for file in results.csv summary.csv sweep.json success.svg sweep.html; do
-		cmp "whole/$file" "$1/$file"
+		cmp "${2:-whole}/$file" "$1/$file"
 	done
 }
-
 TIMEFORMAT='%R s by the clock, %U s of CPU time'
-echo -n "one machine, two threads: "
-time "$runweir" sweep grid.toml --out whole --quiet --jobs 2
-echo "  for $(($(wc -l <whole/results.csv) - 1)) runs"
-echo -n "two workers of Dask on this computer: "
-time "$runweir" sweep grid.toml --executor dask --jobs 2 --shards $shards --out local --quiet
-same local
-echo "  the same bytes"
-[[ ${WEIR_LONG:-} ]] && exit 0
+# both SPEC SHARDS WHOLE AWAY: on one machine, and on two workers of this computer.
+both() {
+	echo -n "one machine, two threads: "
+	time "$runweir" sweep "$1" --out "$3" --quiet --jobs 2
+	echo "  for $(($(wc -l <"$3/results.csv") - 1)) runs"
+	echo -n "two workers of Dask on this computer: "
+	time "$runweir" sweep "$1" --executor dask --jobs 2 --shards "$2" --out "$4" --quiet
+	same "$4" "$3"
+	echo "  the same bytes"
+}
+both grid.toml $shards whole local
 
 # A scheduler of its own, and two workers, of which one is killed while it works, and another comes.
 "$PYTHON" -m distributed.cli.dask_scheduler --host 127.0.0.1 --port 0 --dashboard-address :0 --no-dashboard --scheduler-file s.json >scheduler.log 2>&1 &
@@ -117,3 +122,8 @@ fi
 status=0
 "$runweir" sweep grid.toml --executor dask:tcp://127.0.0.1:9 --out none --quiet 2>none.log || status=$?
 ((status == 2)) && grep -q 'no scheduler of Dask' none.log || { cat none.log && exit 1; }
+
+# 100,000 sets of a published study, under two policies.
+if [[ ${WEIR_LONG:-} ]]; then
+	both "$root/bench/against_simso/study.toml" 64 study study-away
+fi

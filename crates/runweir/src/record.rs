@@ -86,8 +86,8 @@ impl Tool {
         }
     }
 
-    /// Why it cannot be used; `None`: it can.
-    fn obstacle(self) -> Option<String> {
+    /// Why it cannot be used; `None`: it can. One that the user has `chosen` may know ways that are not known here.
+    fn obstacle(self, chosen: bool) -> Option<String> {
         let there = |name: &str| {
             Command::new(name)
                 .arg("--version")
@@ -117,6 +117,9 @@ impl Tool {
                 if there("trace-cmd").is_err() {
                     return Some("trace-cmd is not installed".into());
                 }
+                if !chosen && tracefs().is_none() {
+                    return Some("trace-cmd needs tracefs, which is not there or may not be read".into());
+                }
                 (!is_root()).then(|| "trace-cmd needs root".into())
             }
             Tool::Ftrace => match tracefs() {
@@ -145,7 +148,7 @@ pub fn record(args: &RecordArgs) -> Result<ExitCode> {
         None => vec![Tool::Perf, Tool::TraceCmd, Tool::Ftrace],
     };
     let mut obstacles = Vec::new();
-    let Some(tool) = tools.into_iter().find(|tool| match tool.obstacle() {
+    let Some(tool) = tools.into_iter().find(|tool| match tool.obstacle(args.with.is_some()) {
         None => true,
         Some(why) => {
             obstacles.push(why);

@@ -309,6 +309,8 @@ fn usable(options: &AdviseOptions, place: &Place) -> Result<(Vec<String>, Vec<Sk
         if topologies.contains(name) {
             continue;
         }
+        // A file that is not there is a mistake; one that does not fit the machine is not.
+        topology::source(name)?;
         match PreparedRun::new(&place.options(name, Vec::new(), 1)) {
             Ok(_) => topologies.push(name.clone()),
             Err(fault) => {

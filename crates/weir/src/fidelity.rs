@@ -139,6 +139,8 @@ impl Observer for Probe {
         match *event {
             Event::Run { cpu, wakeup, waited_ns, .. } => {
                 let idle = self.cpu(cpu).take();
+                // Where the wake-up is not known, it was put where the thread ran.
+                let wakeup = wakeup && waited_ns > 0;
                 if wakeup {
                     self.all.push(waited_ns);
                 }

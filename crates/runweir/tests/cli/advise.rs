@@ -81,6 +81,7 @@ fn what_cannot_be_is_refused() {
     refused(&["--objective", "wakeup_latency_ns.p98"], "has no `p98`");
     refused(&["--under", "lniux"], "no topology called `lniux`");
     refused(&["--machine", "smp-1"], "2 CPUs");
+    refused(&["-t", "none.weir"], "none.weir");
     refused(&["--objective", "groups.nobody.wakeup_latency_ns.p99"], "in part 1");
     let missing: Ran = program(dir.path()).args(["advise", "none.data"]).output().expect("runs").into();
     assert_eq!(missing.status, 2, "{}", missing.stderr);
