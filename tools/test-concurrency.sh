@@ -89,6 +89,41 @@ fi
 build_stress . core/port/native "$work/fast" -O2
 stress "stress, full speed" "$work/fast" $((seconds / 5)) $((seed + 2))
 
+# --- the kernel's adapter, under a kernel of threads ---------------------------------------------------
+
+build_kernel() { # runtimes output
+	"$glue" plain . >"$work/weir_unit.c"
+	"$cc" "${flags[@]}" -O2 -Wno-error -w -I"$work" -I"$1" -Icore/include -Icore/port/native -Icore/src -include $conc/kernel/kernel.h \
+		-o "$2" $conc/kernel/kernel.c core/port/native/{port,host}.c $conc/{plan,graphs}.c -lpthread
+}
+build_kernel runtimes/linux "$work/kernel"
+for ((i = 0; i < (${WEIR_LONG:+29} + 1); i++)); do
+	if timeout 120 "$work/kernel" 3 $((seed + i)) >"$work/log" 2>&1; then
+		grep '^kernel:' "$work/log"
+		pass "the kernel's adapter under threads, seed $((seed + i))"
+	else
+		head -80 "$work/log"
+		fail "the kernel's adapter under threads, seed $((seed + i))"
+	fi
+done
+kernel_mutant() { # name file sed-script
+	rm -rf "$work/runtimes"
+	cp -r runtimes/linux "$work/runtimes"
+	sed -i "$3" "$work/runtimes/$2"
+	if cmp -s "runtimes/linux/$2" "$work/runtimes/$2"; then
+		fail "mutant: $1: does not apply to runtimes/linux/$2"
+		return
+	fi
+	build_kernel "$work/runtimes" "$work/mutant"
+	if timeout 120 "$work/mutant" 3 "$seed" >"$work/log" 2>&1; then
+		fail "mutant: $1: not seen"
+	else
+		pass "mutant: $1: seen by $(grep -o 'kernel: .*\.c:.*' "$work/log" | head -1 | sed 's/^kernel: [^ ]*: //')"
+	fi
+}
+kernel_mutant "a task enters twice" weir.bpf.c '/^int weir_enqueue/,/^}/s/if (state == WEIR_SCHEDULABLE)/if (0)/'
+kernel_mutant "a task that runs on is not counted" weir.bpf.c '/COUNT(kept);/,/COUNT(dispatches);/s/COUNT(dispatches);/;/'
+
 # --- every interleaving -----------------------------------------------------------------------------
 
 build_model . "$work/model" -O2

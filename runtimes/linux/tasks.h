@@ -114,6 +114,8 @@ __attribute__((noinline)) static int begin_change(struct task_struct *p,
 						  struct weir_linux_task *own)
 {
 	struct weir_msg msg = { .cpu = weir_port_cpu(), .task = task_of(own) };
+	u32 dirty = own->dirty;
+	int err;
 
 	if (own->dirty & DIRTY_AFFINITY) {
 		own->dirty &= ~DIRTY_AFFINITY;
@@ -130,30 +132,36 @@ __attribute__((noinline)) static int begin_change(struct task_struct *p,
 		own->dirty &= ~DIRTY_PRIORITY;
 		put_priority(p, &msg);
 	}
-	return weir_notify_begin(SCHED, msg.cpu, &msg);
+	err = weir_notify_begin(SCHED, msg.cpu, &msg);
+	if (err == -WEIR_EAGAIN)
+		own->dirty = dirty;
+	return err;
 }
 
-/* What the graph is to be told before the task enters it. */
+/* What the graph is to be told before the task enters it; what a swap holds off, at the next time. */
 WEIR_INLINE void tell_changes(struct task_struct *p, struct weir_linux_task *own)
 {
-	while (own->dirty && weir_loop) {
+	int err = 0;
+
+	while (own->dirty && err != -WEIR_EAGAIN && weir_loop) {
 		call_begins();
-		if (!begin_change(p, own))
+		err = begin_change(p, own);
+		if (!err)
 			weir_notify_end(SCHED);
 		weir_linux_call_over(WEIR_CALL_NOTIFY);
 	}
 }
 
-/* Out of the graph, and counted. */
-static void take_out(struct weir_task weir_mem *t, u64 now)
+/* Out of the graph. 1: it is for the caller to count that, as several CPUs may find out at once. */
+static int take_out(struct weir_task weir_mem *t, u64 now)
 {
 	struct weir_live_task weir_mem *live = live_task(t->id);
-	u64 since = live->since_ns;
+	u64 since = weir_load(&live->since_ns);
 
-	if (since) {
-		live->wait_ns += now - since;
-		weir_store(&live->since_ns, 0);
-	}
+	if (!since || weir_cas(&live->since_ns, since, 0) != since)
+		return 0;
+	live->wait_ns += now - since;
+	return 1;
 }
 
 #define AGAIN_NS 1000000ull
@@ -328,8 +336,8 @@ static void let_out(struct weir_task weir_mem *t)
 	if (own && own->task == (u64)t && state_of(t) == WEIR_SCHEDULABLE &&
 	    weir_load(&live_task(t->id)->withheld) &&
 	    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
-		take_out(t, bpf_ktime_get_ns());
-		COUNT(dequeues);
+		if (take_out(t, bpf_ktime_get_ns()))
+			COUNT(dequeues);
 		run_anywhere(p);
 	}
 	bpf_task_release(p);

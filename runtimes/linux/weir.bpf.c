@@ -102,10 +102,9 @@ int weir_enqueue(u64 *ctx)
 	/* Where a CPU has chosen it and then stopped, the choice is revoked, and the task does not wait for that CPU. */
 	if (state == WEIR_CLAIMED || state == WEIR_REVOKED || (weir_live.bind && is_bound(p))) {
 		if (state != WEIR_UNCONSIDERED &&
-		    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) && state != WEIR_RUNNING) {
+		    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) &&
+		    take_out(t, bpf_ktime_get_ns()))
 			COUNT(dequeues);
-			take_out(t, bpf_ktime_get_ns());
-		}
 		run_aside(p, enq_flags);
 		goto out;
 	}
@@ -125,6 +124,9 @@ int weir_enqueue(u64 *ctx)
 	weir_store(&live->withheld, 0);
 	NEWS(weir_port_cpu())->entering = t->id + 1;
 	start = bpf_ktime_get_ns();
+	/* A CPU that had chosen it, and lost it, may not have counted that yet. */
+	if (take_out(t, start))
+		COUNT(dequeues);
 	weir_store(&live->since_ns, start);
 	now_ready(live, state == WEIR_RUNNING ? WEIR_WAIT_RETURNED : WEIR_WAIT_WOKEN, start);
 	tell(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid, own->flags & WOKEN);
@@ -185,7 +187,6 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 
 	if (!p) {
 		/* It ended since; its record goes when the kernel has told. */
-		weir_store(&live_task(t->id)->since_ns, 0);
 		return 0;
 	}
 	own = of(p);
@@ -204,7 +205,8 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 				weir_load(&t->cpu) == (u32)target;
 		}
 		if (aside && (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) || done)) {
-			take_out(t, bpf_ktime_get_ns());
+			if (take_out(t, bpf_ktime_get_ns()))
+				COUNT(dequeues);
 			own->dirty |= DIRTY_AFFINITY;
 			if (done)
 				run_aside(p, 0);
@@ -268,10 +270,12 @@ int weir_dispatch(u64 *ctx)
 			ran = own->task;
 			weir_store(&live_task(task_of(own)->id)->since_ns, start);
 			now_ready(live_task(task_of(own)->id), WEIR_WAIT_RETURNED, start);
-			if (TIMED(RELINQUISH, weir_relinquish(SCHED, cpu, task_of(own))))
+			if (TIMED(RELINQUISH, weir_relinquish(SCHED, cpu, task_of(own)))) {
+				weir_store(&live_task(task_of(own)->id)->since_ns, 0);
 				ran = 0;
-			else
+			} else {
 				COUNT(enqueues);
+			}
 		}
 	}
 	if (weir_live_u32(some_gone))
@@ -287,20 +291,21 @@ int weir_dispatch(u64 *ctx)
 		}
 		if ((u64)t == ran && prev) {
 			COUNT(kept);
-			COUNT(dispatches);
-			take_out(t, start);
+			if (take_out(t, start))
+				COUNT(dispatches);
 			weir_store(&live_task(t->id)->ready_ns, 0);
 			weir_set_slice(prev, weir_linux_slice(t));
 			break;
 		}
 		if (hand_over(t, cpu, target)) {
-			COUNT(dispatches);
-			take_out(t, start);
+			if (take_out(t, start))
+				COUNT(dispatches);
 			break;
 		}
 		/* It left the graph all the same: the kernel has it, and enqueues it again if it is to come back. */
 		COUNT(dropped);
-		COUNT(dequeues);
+		if (take_out(t, start))
+			COUNT(dequeues);
 		if (target != cpu && NEWS(cpu)->rescued++ == ASIDE_AT_ONCE)
 			target = cpu;
 	}
@@ -358,8 +363,8 @@ int weir_running(u64 *ctx)
 	live->nr_runs++;
 	weir_store(&live->cpu, cpu);
 	/* Whatever way it took to get here. */
-	if (live->since_ns)
-		take_out(t, bpf_ktime_get_ns());
+	if (live->since_ns && take_out(t, bpf_ktime_get_ns()))
+		COUNT(dequeues);
 	now = bpf_ktime_get_ns();
 	if (live->ready_ns) {
 		weir_linux_waited(cpu, live->ready_as, now - live->ready_ns);
@@ -424,9 +429,8 @@ int weir_quiescent(u64 *ctx)
 	if (state == WEIR_UNCONSIDERED || state == WEIR_REVOKED)
 		return 0;
 	if (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
-		if (state != WEIR_RUNNING)
+		if (take_out(t, bpf_ktime_get_ns()))
 			COUNT(dequeues);
-		take_out(t, bpf_ktime_get_ns());
 	}
 	go_on();
 	return 0;
@@ -511,18 +515,21 @@ int weir_disable(u64 *ctx)
 	struct task_struct *p = (struct task_struct *)ctx[0];
 	struct weir_linux_task *own = of(p);
 	u32 cpu = weir_port_cpu(), id;
+	struct weir_task weir_mem *t;
 
 	IN_ARENA;
 	note_class_of(p);
 	if (!own || !own->task)
 		return 0;
-	id = task_of(own)->id;
+	t = task_of(own);
+	id = t->id;
 	own->task = 0;
 	weir_fetch_add(&weir_live.nr_tasks, (u64)-1);
 	if (id >= weir_live.max_tasks)
 		return 0;
 	weir_store(&live_task(id)->pid, 0);
-	weir_store(&live_task(id)->since_ns, 0);
+	if (take_out(t, bpf_ktime_get_ns()))
+		COUNT(dequeues);
 	weir_store(&live_task(id)->ready_ns, 0);
 	weir_store(&live_task(id)->next_gone, weir_load(&NEWS(cpu)->gone));
 	weir_store(&NEWS(cpu)->gone, id + 1);
