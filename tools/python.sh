@@ -34,7 +34,7 @@ echo "built $wheel ($(stat -c %s "$wheel") bytes)"
 [[ $wheel == *cp311-abi3* ]] || { echo "the wheel is not for the stable ABI of 3.11" && exit 1; }
 [[ $what == test ]] || exit 0
 
-"$venv/bin/pip" install --quiet pytest pyarrow pandas polars matplotlib anywidget nbclient nbformat ipykernel mypy mcp || {
+"$venv/bin/pip" install --quiet -r python/tests/requirements.txt || {
 	echo "skipped: the libraries that the tests read tables with cannot be installed from PyPI"
 	exit 77
 }
@@ -43,7 +43,8 @@ echo "built $wheel ($(stat -c %s "$wheel") bytes)"
 program=${RUNWEIR:-$CARGO_TARGET_DIR/debug/runweir}
 [[ -x $program ]] && export RUNWEIR=$(realpath "$program")
 RUNWEIR_LONG=${WEIR_LONG:-} "$venv/bin/python" -m pytest -q -s python/tests
+(cd python && "$PWD/../$venv/bin/python" -m mypy --no-error-summary runweir)
 "$venv/bin/python" -m mypy --no-error-summary -c 'import runweir
 r: runweir.Result = runweir.run("decentral", "smp-2", "hackbench")
 n: int = len(r.slices)'
-echo "types are found by a checker"
+echo "types are right, and found by a checker"

@@ -14,7 +14,7 @@ if ! has_dask; then
 	environment=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dask
 	[[ -x $environment/bin/python ]] || "$PYTHON" -m venv "$environment" >/dev/null 2>&1 || true
 	PYTHON=$environment/bin/python
-	has_dask || "$environment/bin/pip" install --quiet 'dask[distributed]' >/dev/null 2>&1 || true
+	has_dask || "$environment/bin/pip" install --quiet 'dask[distributed]==2026.8.0' >/dev/null 2>&1 || true
 	has_dask || { echo "skipped: Dask cannot be installed from PyPI (no network, or no Debian package python3-venv)"; exit 77; }
 fi
 [[ ${RUNWEIR:-} ]] || tools/programs.sh

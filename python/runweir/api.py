@@ -130,10 +130,11 @@ def check(
 ) -> list[dict[str, Any]]:
     """Check topologies without a run: for each a dictionary with ``topology``, ``machine``, ``instances``, ``pipes``, ``depth`` (pipes
     in a row), ``cpus`` and ``warnings``. What is wrong with one raises :class:`InputError`, with line and column."""
-    one = isinstance(topologies, (str, os.PathLike, Topology))
+    all_of_them = [topologies] if isinstance(topologies, (str, os.PathLike, Topology)) else topologies
     with files() as f:
-        names = [f.topology(t) for t in ([topologies] if one else topologies)]
-        return json.loads(_native.check(names, f.toml(machine, "machine"), settings(set)))
+        names = [f.topology(t) for t in all_of_them]
+        facts: list[dict[str, Any]] = json.loads(_native.check(names, f.toml(machine, "machine"), settings(set)))
+    return facts
 
 
 def analyze(
@@ -161,7 +162,7 @@ def analyze(
     with files() as f:
         name, place = f.topology(topology), f.toml(machine, "machine")
         load, table = f.workload(workload), f.toml(costs, "costs")
-        if schedulability:
+        if schedulability or name is None:
             page, text = _native.schedulability(name, place, load, seed, settings(set), table)
         else:
             bar = make(progress, "analyze")

@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Union, overload
 
 
 class Topology:
@@ -114,6 +114,9 @@ def _value(value: Any) -> str:
     raise TypeError(f"a TOML file cannot hold a {type(value).__name__}: {value!r}")
 
 
+Something = Union[str, "os.PathLike[str]", Mapping[str, Any], Topology, Workload]
+
+
 class Files:
     """Gives texts and objects a file for as long as a call lasts."""
 
@@ -131,6 +134,10 @@ class Files:
         path.write_text(text, encoding="utf-8")
         return str(path)
 
+    @overload
+    def topology(self, what: Something) -> str: ...
+    @overload
+    def topology(self, what: Something | None) -> str | None: ...
     def topology(self, what: Any) -> str | None:
         """A name, a path, or text: whatever has an arrow is text."""
         if isinstance(what, Topology):
@@ -139,6 +146,10 @@ class Files:
             return self.put("topology", "weir", what)
         return _path(what)
 
+    @overload
+    def workload(self, what: Something) -> str: ...
+    @overload
+    def workload(self, what: Something | None) -> str | None: ...
     def workload(self, what: Any) -> str | None:
         """A name, a path, a Workload, a mapping (TOML), or the text of a TOML file."""
         if isinstance(what, Mapping):
@@ -149,6 +160,10 @@ class Files:
             return self.put(what.name, what.kind, what.text)
         return _path(what)
 
+    @overload
+    def toml(self, what: Something, name: str) -> str: ...
+    @overload
+    def toml(self, what: Something | None, name: str) -> str | None: ...
     def toml(self, what: Any, name: str) -> str | None:
         """A path, a mapping, or the text of a TOML file."""
         if isinstance(what, Mapping):
@@ -172,6 +187,12 @@ def files() -> Iterator[Files]:
 UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9}
 
 
+@overload
+def time_ns(value: str | int | float, what: str = ...) -> int: ...
+@overload
+def time_ns(value: None, what: str = ...) -> None: ...
+@overload
+def time_ns(value: str | int | float | None, what: str = ...) -> int | None: ...
 def time_ns(value: str | int | float | None, what: str = "duration") -> int | None:
     """A time with its unit (``"20ms"``), or a number of nanoseconds.
 
