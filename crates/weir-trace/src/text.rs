@@ -102,11 +102,11 @@ fn line(raw: &str) -> Option<Line<'_>> {
         _ => head,
     };
     let cut = head.rfind(|c: char| !(c.is_ascii_digit() || c == '/'))?;
-    let (comm, number) = (&head[..cut], &head[cut + 1..]);
-    let separator = head.as_bytes()[cut];
-    if !(separator == b'-' || separator.is_ascii_whitespace()) {
+    // The separator has one byte, so `number` begins at a character.
+    if !matches!(head.as_bytes()[cut], b'-' | b' ' | b'\t') {
         return None;
     }
+    let (comm, number) = (&head[..cut], &head[cut + 1..]);
     let pid: i32 = number.rsplit('/').next()?.parse().ok()?;
     let mut words = rest.splitn(2, char::is_whitespace);
     let mut word = words.next()?;
@@ -272,5 +272,12 @@ mod tests {
         }
         assert_eq!(lost("CPU:1 [LOST 123 EVENTS]"), Some(123));
         assert_eq!(seconds("1.0000000001"), None);
+    }
+
+    /// A name whose last character has several bytes was cut within it.
+    #[test]
+    fn a_name_may_end_in_any_character() {
+        let text = " hackbench-\u{663}   [001] d..2.    18.234171: sched_switch: prev_comm=a prev_pid=1";
+        assert!(line(text).is_none());
     }
 }

@@ -322,7 +322,8 @@ fn mutate(dice: &mut Dice, seeds: &[String]) -> String {
                 }
             }
             9 => all.truncate(at),
-            10 => all[at] = all[at].repeat(1 + dice.below(70_000)),
+            // Never more than some megabytes.
+            10 => all[at] = all[at].repeat(1 + dice.below(70_000).min(4_000_000 / all[at].len().max(1))),
             _ => drop(all.drain(at..(at + 1 + dice.below(20)).min(all.len()))),
         }
         all.truncate(200_000);
