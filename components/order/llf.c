@@ -164,14 +164,20 @@ static u64 llf_put_off(struct llf weir_mem *self, u64 now)
 	return deadline && deadline - most < at ? deadline - most : at;
 }
 
-/* The next tick, if ticks are wanted and a task waits; or what stands for it. */
-static void llf_arm(struct llf weir_mem *self)
+/*
+ * The next tick, if ticks are wanted and a task waits; or what stands for it. @decided: a decision has just been made.
+ * The time of the next one moves on with the remaining work of a running task, so one that is nearly done would never
+ * come to its end if the handler itself took longer than that: an eighth of a tick is left to it.
+ */
+static void llf_arm(struct llf weir_mem *self, int decided)
 {
 	u64 now = weir_now(self->inst.sched), at;
 
 	if (!self->tick || !weir_pipe_nr(weir_out(&self->inst, 0)))
 		return;
 	at = self->defer ? llf_put_off(self, now) : (now / self->tick + 1) * self->tick;
+	if (decided && at && at < now + self->tick / 8)
+		at = now + self->tick / 8;
 	if (at && weir_load(&self->inst.timer_ns) != at)
 		weir_timer_set(&self->inst, at);
 }
@@ -245,7 +251,7 @@ static int llf_put(struct llf weir_mem *self, struct weir_pipe weir_mem *in,
 		llf_weigh(self);
 		llf_preempt(self, t, key);
 	}
-	llf_arm(self);
+	llf_arm(self, 0);
 	return 0;
 }
 
@@ -277,7 +283,7 @@ WEIR_ENTRY int llf_on_dispatch(struct llf weir_mem *self, const struct weir_msg 
 		if (msg->task && !weir_pipe_has(weir_out(&self->inst, 0), msg->task))
 			weir_timerqueue_clear(&self->due, msg->task);
 		llf_weigh(self);
-		llf_arm(self);
+		llf_arm(self, 0);
 	}
 	return 0;
 }
@@ -320,7 +326,7 @@ WEIR_ENTRY int llf_on_timer(struct llf weir_mem *self)
 		if (!llf_preempt(self, t, weir_load(&t->key)))
 			break;
 	weir_pipe_unlock(out);
-	llf_arm(self);
+	llf_arm(self, 1);
 	return 0;
 }
 

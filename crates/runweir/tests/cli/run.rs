@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{good, good_in, json, runweir, temp, with};
+use super::{good, good_in, json, program, runweir, temp, with};
 
 const DIST: [&str; 6] = ["min", "mean", "p50", "p95", "p99", "max"];
 const TOTALS: [&str; 12] = [
@@ -250,4 +250,18 @@ fn examples_of_real_time() {
     };
     assert!(slots("1ms") > 0);
     assert_eq!(slots("100us"), 0);
+}
+
+/// The timer of `llf` with `defer` was due again before a task that was nearly done could run: its handler took longer than
+/// the task had left, and the run ended with tasks that no CPU took.
+#[test]
+fn a_deferred_decision_leaves_time_to_choose() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = program(dir.path())
+        .args(["run", "-t", "p-mllf", "-m", "smp-1", "--json", "-w"])
+        .arg("periodic:tasks=200,util=60%,pmin=100ms,pmax=100ms,jobs=2")
+        .output()
+        .expect("starts");
+    let totals = &json(&String::from_utf8_lossy(&out.stdout))["totals"];
+    assert_eq!(totals["jobs_completed"], 400, "{}", String::from_utf8_lossy(&out.stderr));
 }
