@@ -22,7 +22,11 @@ runweir=$(realpath "${RUNWEIR:-${CARGO_TARGET_DIR:-target}/debug/runweir}")
 work=$(mktemp -d)
 pids=()
 cleanup() {
-	((${#pids[@]} == 0)) || kill "${pids[@]}" 2>/dev/null || true
+	# A worker that is asked to end waits for a scheduler that has ended before it.
+	if ((${#pids[@]})); then
+		kill -9 "${pids[@]}" 2>/dev/null || true
+		wait "${pids[@]}" 2>/dev/null || true
+	fi
 	rm -rf "$work"
 }
 trap cleanup EXIT
