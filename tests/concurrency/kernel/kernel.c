@@ -906,9 +906,7 @@ int main(int argc, char **argv)
 	/* One whose block was held off is in the graph still, until a CPU chooses it. */
 	for (u32 i = 0; i < weir_live.max_tasks; i++)
 		left += known[i].since_ns != 0;
-	/* (Under heavy load one in a hundred runs was off by one: CAVEATS.md.) */
-	left += SUM(dispatches) + SUM(dequeues);
-	REQUIRE(SUM(enqueues) + 2 >= left && SUM(enqueues) <= left + 2);
+	REQUIRE(SUM(enqueues) == SUM(dispatches) + SUM(dequeues) + left);
 	/* What a call left undone the next one does. */
 	for (u32 i = 0; i < NR_CPUS; i++) {
 		weir_pick(SCHED, i, i);
