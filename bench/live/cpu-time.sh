@@ -56,6 +56,7 @@ cp bench/live/cpu-time-guest.sh "$work/"
 for set in "${sets[@]}"; do
 	# shellcheck disable=SC2086 # a set is words
 	"$work/runweir" vm --quiet --icount --turn 200us --accel tcg --cpus 4 --timeout 7200s --with "$work/work" --with "$work/cpu-time-guest.sh" \
-		-- sh "$work/cpu-time-guest.sh" "$rounds" $set || echo "cpu-time: failed: $set" >&2
+		-- sh "$work/cpu-time-guest.sh" "$rounds" $set || { echo "cpu-time: failed: $set" >&2 && touch "$work/failed"; }
 done | tee "$work/csv"
 table "$work/csv" >&2
+[[ ! -e $work/failed ]]
