@@ -174,8 +174,12 @@ mutant "followers served without the lock" broker.c '/^static int next_follower/
 mutant "a hand-over past the more urgent" schedule.c 's/weir_load(&t->key) < key/0/'
 mutant "kick without taking the idle bit" preempt.c 's/\&\& weir_mask_clear(s->idle, cpu) ? cpu/? cpu/'
 # Seen with store buffers only.
-mutant "no barrier before the look for a writer" schedule.c '/^WEIR_GLOBAL int weir_enter/,/^}/s/weir_barrier(s);//'
-mutant "no barrier before the look for idle CPUs" preempt.c '/int weir_kick_later/,/^}/s/weir_barrier(pipe->sched);//'
+mutant "no barrier before the look for a writer" schedule.c '/^WEIR_GLOBAL int weir_enter/,/^}/s/weir_light_fence();/;/'
+mutant "an idle CPU looks without the lock" schedule.c 's/(weir_solo(s) || weir_ctx(s)->pick_stage != PICK_AGAIN)/1/'
+# Carried tasks (docs/decisions/0050).
+mutant "a step that no review knows of" schedule.c 's/} else if (ctx->seen != weir_load(&s->changes)) {/} else if (0) {/'
+mutant "a carried task is unlinked before it is linked" pipe.c '/^WEIR_GLOBAL int weir_recall/,/^}/{s/link_carried(in, t);//;s/unlink_member(pipe, t);/unlink_member(pipe, t), weir_fence(), link_carried(in, t);/}'
+mutant "who takes a task out does not look again" pipe.c '/^WEIR_FLAT static int withdraw_carried/,/^}/s/pipe = weir_landing(s, t);$/pipe = 0;/'
 mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 # Seen where a CPU stops, or gives up waiting (docs/decisions/0034).
 mutant "locks are waited for without bound" internal.h 's/weir_impatient_lock(lock, ctx->waited, s->patience)/(weir_spin_lock(lock), 0)/'

@@ -48,8 +48,8 @@ struct capacity_balancer {
 WEIR_COMPONENT(
 	capacity_balancer,
 	.summary = "give fast CPUs to compute-bound tasks, slow ones to memory-bound tasks",
-	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
-	.in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	.cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES_LOCKED, .kernel = WEIR_KERNEL_ON_REQUEST,
+	.ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(WITHHELD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(COUNTERS),
@@ -259,7 +259,8 @@ WEIR_ENTRY int capacity_balancer_on_cpu_status(struct capacity_balancer weir_mem
 		err = weir_pipe_lock(in);
 		if (err)
 			break;
-		weir_for_task (t, in) {
+		weir_for_member(t, in)
+		{
 			err = capacity_balancer_review(self, in, t,
 						       weir_affinity(self->inst.sched, t));
 			if (err)

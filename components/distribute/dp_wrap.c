@@ -28,6 +28,9 @@
  * the time that a job leaves when it ends early: tasks without parameters, and those bound to some of the
  * CPUs, which take turns on otherwise idle CPUs.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
+ * there.
+ *
  * example:   annotate affinity, job, deadline; entry -> dp_wrap -> each cpu { -> cpu };
  */
 #include <weir/kit/fluid.h>

@@ -27,8 +27,8 @@ struct isa_demux {
 };
 
 WEIR_COMPONENT(isa_demux, .summary = "send each task to the pipe for its instruction set",
-	       .cls = WEIR_DISTRIBUTE, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
-	       .out_min = 1, .out_max = WEIR_ANY, .out_label = WEIR_BY_ISA,
+	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
+	       .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY, .out_label = WEIR_BY_ISA,
 	       .listens = WEIR_TOPIC_BIT(ISA), .publishes = WEIR_TOPIC_BIT(WITHHELD),
 	       .asks = WEIR_TOPIC_BIT(ISA), .needs = WEIR_TOPIC_BIT(ISA));
 

@@ -39,6 +39,9 @@
  * Tasks without parameters take turns on otherwise idle CPUs. If some CPUs are slower, the order is
  * the same: laxity is computed for a CPU of capacity 1024.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
+ * there.
+ *
  * example:   annotate affinity, deadline, executed, job; entry -> laxity(tick = 1ms) -> each cpu { -> cpu };
  */
 #include <weir/component.h>

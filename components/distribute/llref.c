@@ -32,6 +32,9 @@
  * not before the ends of periods (weir/kit/fluid.h describes the rounding to nanoseconds). Tasks without
  * parameters, and those bound to some of the CPUs, take turns on otherwise idle CPUs.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
+ * there.
+ *
  * example:   annotate affinity, job, deadline; entry -> llref -> each cpu { -> cpu };
  */
 #include <weir/kit/top_k.h>

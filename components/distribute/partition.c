@@ -51,8 +51,8 @@ struct partition {
 
 WEIR_COMPONENT(
 	partition, .summary = "assign each task permanently to an out-pipe, by load",
-	.cls = WEIR_DISTRIBUTE, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_KEEPS,
-	.in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	.cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES_LOCKED, .kernel = WEIR_KERNEL_ON_REQUEST,
+	.ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
 	.listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS) | WEIR_TOPIC_BIT(EXIT),
 	.publishes = WEIR_TOPIC_BIT(WITHHELD) | WEIR_TOPIC_BIT(OVERLOAD),
 	.asks = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB),
@@ -215,7 +215,8 @@ WEIR_ENTRY int partition_on_cpu_status(struct partition weir_mem *self, const st
 		err = weir_pipe_lock(in);
 		if (err)
 			break;
-		weir_for_task (t, in) {
+		weir_for_member(t, in)
+		{
 			if (!weir_pending(in, t))
 				err = partition_place(self, in, t);
 			if (err)

@@ -36,6 +36,9 @@
  * A task that exceeds its declared time continues at its rate. Tasks without parameters, and those
  * bound to some of the CPUs, take turns on CPUs that a slot leaves idle. Times must be below 2^32 quanta.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
+ * there.
+ *
  * example:   annotate affinity, job, deadline; entry -> pd2(quantum = 1ms) -> each cpu { -> cpu };
  */
 #include <weir/component.h>

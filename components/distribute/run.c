@@ -32,6 +32,9 @@
  * then keep their remaining time if it fits, and can be late once. Tasks without parameters, and those bound to
  * some of the CPUs, take turns on otherwise idle CPUs.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
+ * there.
+ *
  * example:   annotate affinity, job, deadline; entry -> run -> each cpu { -> cpu };
  */
 #include <weir/kit/fluid.h>

@@ -32,6 +32,9 @@
  * before the ends of periods. Tasks without parameters, and those bound to some of the CPUs, take turns on
  * otherwise idle CPUs.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it plans with all that are
+ * there.
+ *
  * example:   annotate affinity, job, deadline; entry -> u_edf -> each cpu { -> cpu };
  */
 #include <weir/kit/fluid.h>

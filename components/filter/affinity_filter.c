@@ -28,8 +28,9 @@ struct affinity_filter {
 
 WEIR_COMPONENT(affinity_filter,
 	       .summary = "withhold tasks that may run on no CPU behind the filter",
-	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	       .out_max = 1, .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
+	       .cls = WEIR_FILTER, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
+	       .in_max = 1, .out_min = 1, .out_max = 1,
+	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY));
 
@@ -77,7 +78,8 @@ WEIR_ENTRY int affinity_filter_on_cpu_status(struct affinity_filter weir_mem *se
 	err = weir_pipe_lock(in);
 	if (err)
 		return err;
-	weir_for_task (t, in) {
+	weir_for_member(t, in)
+	{
 		err = affinity_filter_review(self, in, t, weir_affinity(self->inst.sched, t));
 		if (err)
 			break;

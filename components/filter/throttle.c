@@ -34,8 +34,9 @@ struct throttle {
 };
 
 WEIR_COMPONENT(throttle, .summary = "withhold tasks without budget until it is replenished",
-	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	       .out_max = 1, .listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE),
+	       .cls = WEIR_FILTER, .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_KEEPS,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .listens = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(BUDGET),
 	       .needs = WEIR_TOPIC_BIT(BUDGET), .per_task = sizeof(struct throttle_task));
 

@@ -14,6 +14,9 @@
  * Passes only the most urgent tasks to the stages behind it, which then order or place a few tasks
  * instead of all. As tasks leave, the next ones follow.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): which tasks pass depends on
+ * those before them.
+ *
  * example:  annotate priority; entry -> priority_order -> top(limit = 8) -> head_queue -> cpus;
  */
 #include <weir/component.h>

@@ -26,8 +26,8 @@ struct urgent {
 };
 
 WEIR_COMPONENT(urgent, .summary = "withhold tasks to which the stage before gave no urgency",
-	       .cls = WEIR_FILTER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	       .out_max = 1);
+	       .cls = WEIR_FILTER, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
+	       .in_max = 1, .out_min = 1, .out_max = 1);
 
 WEIR_ENTRY int urgent_update(struct urgent weir_mem *self, struct weir_pipe weir_mem *in)
 {

@@ -26,7 +26,8 @@ struct merge {
 };
 
 WEIR_COMPONENT(merge, .summary = "join several pipes, by arrival", .cls = WEIR_MERGE,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = 1);
+	       .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY,
+	       .out_min = 1, .out_max = 1);
 
 WEIR_ENTRY int merge_update(struct merge weir_mem *self, struct weir_pipe weir_mem *in)
 {

@@ -26,8 +26,8 @@ struct port_order {
 
 WEIR_COMPONENT(port_order,
 	       .summary = "join several pipes, all of the first before any of the second",
-	       .cls = WEIR_MERGE, .ordering = WEIR_STABLE, .in_min = 1, .in_max = WEIR_ANY,
-	       .out_min = 1, .out_max = 1, .keyed_out = 1);
+	       .cls = WEIR_MERGE, .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_STABLE,
+	       .in_min = 1, .in_max = WEIR_ANY, .out_min = 1, .out_max = 1, .keyed_out = 1);
 
 WEIR_ENTRY int port_order_update(struct port_order weir_mem *self, struct weir_pipe weir_mem *in)
 {

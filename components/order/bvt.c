@@ -44,9 +44,9 @@ struct bvt_task {
 };
 
 WEIR_COMPONENT(bvt, .summary = "share by weight, and let some tasks borrow from their future",
-	       .cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_TOTAL,
-	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	       .change_kinds = WEIR_ADDED, .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES_LOCKED, .kernel = WEIR_KERNEL_ON_REQUEST,
+	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .change_kinds = WEIR_ADDED, .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED) | WEIR_TOPIC_BIT(LATENCY) |
 		       WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),

@@ -36,6 +36,9 @@
  * PENALTY is requested when a task gets its CPU, and applies until it gets the next: a slice is charged with the
  * penalty from before it.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it hears of tasks that
+ * leave, and finds its first one among those that wait.
+ *
  * example:   annotate affinity, weight, fair;
  *            entry -> weight_balancer -> each cpu { cfs -> cpu };
  */

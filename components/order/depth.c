@@ -26,8 +26,8 @@ struct depth {
 };
 
 WEIR_COMPONENT(depth, .summary = "be one stage of a chain, with a share of its work",
-	       .cls = WEIR_ORDER, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1,
-	       .out_max = 1, .listens = WEIR_TOPIC_BIT(BURN),
+	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
+	       .in_max = 1, .out_min = 1, .out_max = 1, .listens = WEIR_TOPIC_BIT(BURN),
 	       WEIR_PARAMS(depth, WEIR_PARAM(depth, iterations, COUNT, 0, 0, 10000000,
 					     "iterations of the empty loop per update")));
 

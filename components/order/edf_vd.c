@@ -37,6 +37,9 @@
  *
  * For one CPU; on several, give each its own instance (partition). Deadlines must be the ends of periods.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it keeps a list of those
+ * that wait.
+ *
  * example:   annotate affinity, criticality, deadline, executed, job; entry -> edf_vd -> cpus;
  */
 #include <weir/component.h>

@@ -23,6 +23,9 @@
  * laxity keeps its rank until the next release, also when it is late. If there are more such jobs than CPUs, one
  * must miss its deadline; running ones continue, and the others follow in the order of the in-pipe.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): its timer looks for tasks by
+ * the pipe that links them.
+ *
  * example:   annotate deadline, job, executed; entry -> edzl -> cpus;
  */
 #include <weir/kit/timerqueue.h>

@@ -36,6 +36,9 @@
  * they have caught up or the queue is empty (delayed dequeue; in Linux the task's weight stays in the sum until
  * then, here it does not). A task with positive lag keeps it over a sleep of any length.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it hears of tasks that
+ * leave, and gives all that wait new places when the mean moves.
+ *
  * example:   annotate affinity, weight, fair;
  *            entry -> weight_balancer -> each cpu { eevdf -> cpu };
  */

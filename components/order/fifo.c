@@ -25,7 +25,8 @@ struct fifo {
 };
 
 WEIR_COMPONENT(fifo, .summary = "run tasks to completion in order of arrival", .cls = WEIR_ORDER,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1);
+	       .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = 1);
 
 WEIR_ENTRY int fifo_update(struct fifo weir_mem *self, struct weir_pipe weir_mem *in)
 {

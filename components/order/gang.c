@@ -28,6 +28,9 @@
  * when nothing else does. Where the gang has no slots in force, its members are best effort, whatever they are to do
  * between slots. Pin members: one that is elsewhere finds no slot there.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it looks at all that wait
+ * when a slot begins or ends.
+ *
  * example:   annotate affinity, membership;
  *            entry -> load_balancer -> each cpu { gang(slice = 2ms) -> urgent -> cpu };
  */

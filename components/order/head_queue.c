@@ -24,7 +24,8 @@ struct head_queue {
 };
 
 WEIR_COMPONENT(head_queue, .summary = "pass tasks on in order of arrival", .cls = WEIR_ORDER,
-	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1);
+	       .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1, .in_max = 1,
+	       .out_min = 1, .out_max = 1);
 
 WEIR_ENTRY int head_queue_update(struct head_queue weir_mem *self, struct weir_pipe weir_mem *in)
 {

@@ -23,9 +23,9 @@ struct lcfs {
 	struct weir_instance inst;
 };
 
-WEIR_COMPONENT(lcfs, .summary = "run the youngest task", .cls = WEIR_ORDER, .ordering = WEIR_TOTAL,
-	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	       .change_kinds = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT),
+WEIR_COMPONENT(lcfs, .summary = "run the youngest task", .cls = WEIR_ORDER, .carries = WEIR_CARRIES,
+	       .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1, .change_kinds = WEIR_ADDED, .asks = WEIR_TOPIC_BIT(LAMPORT),
 	       .needs = WEIR_TOPIC_BIT(LAMPORT));
 
 WEIR_ENTRY int lcfs_update(struct lcfs weir_mem *self, struct weir_pipe weir_mem *in)

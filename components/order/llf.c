@@ -36,6 +36,9 @@
  * early enough whenever all deadlines can be met. On several CPUs it may not be, so a waiting task
  * also triggers a decision when its laxity reaches zero; this is ours.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it looks at all that wait
+ * when one runs out of laxity.
+ *
  * example:   annotate deadline, job, executed; entry -> llf(tick = 1ms) -> cpus;
  */
 #include <weir/component.h>

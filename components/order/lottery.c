@@ -40,9 +40,9 @@ struct lottery_task {
 };
 
 WEIR_COMPONENT(lottery, .summary = "draw the next task at random, with a probability by weight",
-	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
-	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(DISPATCH),
-	       .hears_all = WEIR_TOPIC_BIT(DISPATCH),
+	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_TOTAL,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .listens = WEIR_TOPIC_BIT(DISPATCH), .hears_all = WEIR_TOPIC_BIT(DISPATCH),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .per_task = sizeof(struct lottery_task),

@@ -28,9 +28,9 @@ struct priority_order {
 
 WEIR_COMPONENT(priority_order,
 	       .summary = "run the task with the highest priority, equals in order of arrival",
-	       .cls = WEIR_ORDER, .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1,
-	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(PRIORITY),
-	       .publishes = WEIR_TOPIC_BIT(PREEMPT),
+	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_STABLE,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .listens = WEIR_TOPIC_BIT(PRIORITY), .publishes = WEIR_TOPIC_BIT(PREEMPT),
 	       .asks = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(PRIORITY),
 	       WEIR_PARAMS(priority_order,

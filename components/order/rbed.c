@@ -41,6 +41,9 @@
  *
  * Use one instance per CPU, and tasks that do not migrate (partition): the rate of a hard task is booked until it ends.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it looks at all that wait
+ * when one of them begins a turn.
+ *
  * example:   annotate affinity, deadline, job, executed, priority;
  *            entry -> partition(fit = 2, bound = 90%, unknown = 1%)
  *            -> each cpu { rbed(slice = 80ms) -> urgent -> cpu };

@@ -59,8 +59,9 @@ enum rt_event { RT_MOVED, RT_TAIL, RT_GAVE_UP };
 WEIR_COMPONENT(rt,
 	       .summary = "run real-time priorities, FIFO or round robin, before all other "
 			  "tasks",
-	       .cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE,
-	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES_LOCKED, .kernel = WEIR_KERNEL_ON_REQUEST,
+	       .ordering = WEIR_STABLE, .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1,
+	       .keyed_out = 1,
 	       .listens = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(UNBLOCK) |
 			  WEIR_TOPIC_BIT(RELINQUISH),
 	       .publishes = WEIR_TOPIC_BIT(PREEMPT),

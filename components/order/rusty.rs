@@ -72,7 +72,7 @@ static rusty_descriptor: CDescriptor = CDescriptor {
     params: ptr::null(),
     topics: ptr::null(),
     nr_topics: 0,
-    unused: 0,
+    carries: 0,
 };
 
 /// Replay the changes of the in-pipe, which is locked, on the out-pipe.

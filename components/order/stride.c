@@ -40,9 +40,9 @@ struct stride_task {
 };
 
 WEIR_COMPONENT(stride, .summary = "give each task CPU time in proportion to its weight",
-	       .cls = WEIR_ORDER, .ordering = WEIR_TOTAL, .in_min = 1, .in_max = 1, .out_min = 1,
-	       .out_max = 1, .keyed_out = 1, .listens = WEIR_TOPIC_BIT(BLOCK),
-	       .hears_all = WEIR_TOPIC_BIT(BLOCK),
+	       .cls = WEIR_ORDER, .carries = WEIR_CARRIES_LOCKED, .ordering = WEIR_TOTAL,
+	       .in_min = 1, .in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
+	       .listens = WEIR_TOPIC_BIT(BLOCK), .hears_all = WEIR_TOPIC_BIT(BLOCK),
 	       .asks = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .needs = WEIR_TOPIC_BIT(WEIGHT) | WEIR_TOPIC_BIT(EXECUTED),
 	       .per_task = sizeof(struct stride_task),

@@ -18,6 +18,9 @@
  * FPGA can be reconfigured or a CPU switched on. Each crossing is reported once. Running tasks do not
  * count, because they are in no pipe.
  *
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it counts those that come
+ * and those that leave.
+ *
  * example:   annotate affinity; entry -> load_balancer -> each cpu { watermark(high = 4) -> cpu };
  */
 #include <weir/component.h>

@@ -62,7 +62,7 @@ WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg,
 		if (!pipe || pipe->change_kinds || pipe->nr_cpus < 2 ||
 		    !weir_is_local(s, pipe->to) || weir_pipe_lock(pipe))
 			continue;
-		if (weir_pipe_has(pipe, t))
+		if (weir_pipe_holds(pipe, t))
 			weir_kick_later(pipe, t);
 		weir_pipe_unlock(pipe);
 	}
@@ -151,13 +151,13 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 		weir_barrier(s);
 	while (ctx->followers < g->nr_slots && weir_loop) {
 		struct weir_pipe weir_mem *pipe =
-			weir_load_acquire(&t->hooks[ctx->followers++].pipe);
+			(struct weir_pipe weir_mem *)weir_pipe_at(s, t, ctx->followers++);
 
 		if (!pipe || !(pipe->to->follows & bit) || !weir_is_local(s, pipe->to))
 			continue;
 		if (weir_pipe_lock(pipe)) {
 			/* Its receiver sees every task anew at the next change, and asks. */
-			weir_store(&pipe->rebuild, 1);
+			weir_store(&pipe->rebuild, 1 | WEIR_REBUILD_ALL);
 			weir_store(&pipe->news, 1);
 			continue;
 		}
@@ -176,6 +176,8 @@ WEIR_GLOBAL int weir_next_recipient(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
+	if (weir_solo(s))
+		weir_unchain(ctx);
 	if (ctx->delivery == 1)
 		weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
 	return next_subscriber(s, ctx) || next_follower(s, ctx);

@@ -61,17 +61,30 @@ static int check_pipe(const struct weir_pipe weir_mem *pipe)
 	return pipe->keyed ? check_keyed(pipe) : 0;
 }
 
+static int counts(const struct weir_pipe weir_mem *pipe)
+{
+	return weir_solo(pipe->sched) || pipe->carried & WEIR_COUNTED;
+}
+
 /* A task stands on one path: each pipe that holds it is fed by the receiver of the one before. */
-static int check_path(const struct weir_graph weir_mem *g, const struct weir_task weir_mem *t)
+static int check_path(const struct weir_graph weir_mem *g, const struct weir_task weir_mem *t,
+		      u32 *entered)
 {
 	const struct weir_pipe weir_mem *last = 0;
 
 	for (u32 i = 0; i < g->nr_slots && weir_loop; i++) {
-		const struct weir_pipe weir_mem *pipe = t->hooks[i].pipe;
+		const struct weir_pipe weir_mem *pipe =
+			(const struct weir_pipe weir_mem *)weir_pipe_at(g->pipes[0].sched, t, i);
 
 		if (!pipe)
 			continue;
 		REQUIRE(pipe->slot == i);
+		/* What is carried is linked once. */
+		REQUIRE(!t->hooks[i].pipe || !pipe->carried || t->landing == pipe->idx + 1);
+		entered[0] += !last;
+		/* Members of pipes that do not link them are counted where that is promised. */
+		if (!t->hooks[i].pipe)
+			entered[1] += counts(pipe);
 		if (last)
 			REQUIRE(is_out_of(pipe, last->to));
 		else
@@ -86,7 +99,9 @@ static int check_path(const struct weir_graph weir_mem *g, const struct weir_tas
 int weir_check(struct weir_sched weir_mem *s)
 {
 	struct weir_graph weir_mem *g = s->graph;
-	u32 total = 0, entered = 0, schedulable = 0;
+	u32 total = 0, schedulable = 0, through = 0;
+	/* tasks that have; pipes that have them as members without a link, and count them */
+	u32 entered[2] = { 0, 0 };
 	int line;
 
 	weir_budget_reset();
@@ -96,8 +111,9 @@ int weir_check(struct weir_sched weir_mem *s)
 		line = check_pipe(&g->pipes[i]);
 		if (line)
 			return line;
-		if (!g->pipes[i].from)
-			entered += g->pipes[i].nr;
+		if (counts(&g->pipes[i]))
+			through += g->pipes[i].through;
+		REQUIRE(g->pipes[i].carried & WEIR_CARRIED || !g->pipes[i].through);
 	}
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
 		struct weir_task weir_mem *t =
@@ -107,12 +123,13 @@ int weir_check(struct weir_sched weir_mem *s)
 			continue;
 		total++;
 		schedulable += t->state == WEIR_SCHEDULABLE;
-		line = check_path(g, t);
+		line = check_path(g, t, entered);
 		if (line)
 			return line;
 	}
 	REQUIRE(total == s->nr_tasks);
-	REQUIRE(entered == schedulable);
+	REQUIRE(entered[0] == schedulable);
+	REQUIRE(entered[1] == through);
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
 		struct weir_task weir_mem *t = s->cpus[i].curr;
 

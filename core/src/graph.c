@@ -242,7 +242,10 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg,
 	for (u32 i = 0; i < nr_lists && weir_loop; i++)
 		g->lists[i] = plan->lists[i];
 	err = weir_build_instances(s, plan, g);
-	return err ? err : weir_graph_subscribe(s, g);
+	if (err)
+		return err;
+	weir_carry_plan(s, g);
+	return weir_graph_subscribe(s, g);
 }
 
 WEIR_GLOBAL int weir_instance_free(struct weir_sched weir_mem *s weir_arg,

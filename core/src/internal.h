@@ -70,6 +70,70 @@ WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem
 	return &t->hooks[pipe->slot];
 }
 
+/* Calls never overlap. */
+#define weir_solo(s) (WEIR_SOLO && (s)->exclusive)
+
+/* In the pipe and linked; the lock is held. (In the inbox, it is its own neighbour.) */
+WEIR_INLINE int weir_pipe_linked(const struct weir_pipe weir_mem *pipe,
+				 const struct weir_task weir_mem *t)
+{
+	return weir_pipe_holds(pipe, t) && t->hooks[pipe->slot].prev != t;
+}
+
+/* carry.c */
+#define WEIR_REBUILD_ALL 2u	     /* in `rebuild`: those that passed through the pipe, too */
+#define WEIR_VISIT	 0x80000000u /* numbers of visits, which are no numbers of records */
+int weir_carry_plan(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
+u64 weir_pipe_at(struct weir_sched weir_mem *s, const struct weir_task weir_mem *t, u32 slot);
+int weir_leave(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *landing,
+	       const struct weir_task weir_mem *t, u32 slot);
+int weir_recall_all(struct weir_pipe weir_mem *in);
+/* after a walk through members, also one that was broken off */
+void weir_unchain(struct weir_ctx weir_mem *ctx);
+void weir_sort_by_arrival(struct weir_pipe weir_mem *pipe);
+int weir_gather(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
+
+/* The pipe where @t was carried to, or null. */
+WEIR_INLINE struct weir_pipe weir_mem *weir_landing(struct weir_sched weir_mem *s,
+						    const struct weir_task weir_mem *t)
+{
+	u32 landing = weir_load_acquire(&t->landing);
+
+	return landing ? &s->graph->pipes[landing - 1] : 0;
+}
+
+/* The pipe through which @t came to @pipe, whose writer takes steps; null: that is an entry. */
+WEIR_INLINE struct weir_pipe weir_mem *weir_before(const struct weir_pipe weir_mem *pipe,
+						   const struct weir_task weir_mem *t)
+{
+	const struct weir_instance weir_mem *from = pipe->from;
+	struct weir_graph weir_mem *g = pipe->sched->graph;
+
+	if (!from)
+		return 0;
+	return from->nr_in == 1 ? from->in[0] : &g->pipes[g->cpus[weir_load(&t->entry_cpu)].entry];
+}
+
+/* When @t came in, where calls do not overlap: kept in the hook of the entry, which has no keys. */
+WEIR_INLINE u64 weir_arrival(const struct weir_task weir_mem *t)
+{
+	return t->hooks[0].key;
+}
+
+/* @t is a member of the carried @pipe from now on. */
+WEIR_INLINE void weir_pass(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe)
+{
+	if (weir_solo(s)) {
+		u32 nr = pipe->nr + ++pipe->through;
+
+		pipe->nr_added++;
+		if (nr > pipe->max_nr)
+			pipe->max_nr = nr;
+	} else if (pipe->carried & WEIR_COUNTED) {
+		weir_fetch_add(&pipe->through, 1);
+	}
+}
+
 /* preempt.c */
 /*
  * A CPU behind @pipe is to take @t: once no lock is held, a KICK goes to the CPU where it last ran if that
@@ -98,6 +162,15 @@ int weir_keyed_insert_first(struct weir_pipe weir_mem *pipe, struct weir_task we
 int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
 			    struct weir_task weir_mem *after);
 int weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+
+/* pipe.c: @t, a member of carried @in, which is locked, is linked there; it leaves what is behind, from depth @slot on. 1: done; 0: it is no member. */
+int weir_recall(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u32 slot);
+/* What arrived at the carried pipe stays there: withheld, or (@pending) to be presented again. It is locked, or the receiver wants no lock. */
+int weir_keep(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, u32 pending);
+/* @t, a member of carried @entry, starts over. */
+int weir_present_again(struct weir_pipe weir_mem *entry, struct weir_task weir_mem *t);
+/* A task whose pipe's lock could not be had: into the inbox. */
+int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
 
 /* pipe.c: link the tasks that came while the lock was taken; it is held. */
 int weir_inbox_open(struct weir_pipe weir_mem *pipe);

@@ -92,7 +92,7 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 	if (!(pipe->change_kinds & kind))
 		return;
 	if (pipe->nr_log == pipe->cap_log && weir_log_room(pipe)) {
-		pipe->rebuild = 1;
+		pipe->rebuild |= 1;
 		wake_receiver(pipe, t);
 		return;
 	}
@@ -108,6 +108,13 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 
 WEIR_FLAT struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos)
 {
+	if (in->carried & WEIR_CARRIED) {
+		struct weir_ctx weir_mem *ctx = weir_ctx(in->sched);
+
+		/* A step: one task arrives, and it is in no log. */
+		if (ctx->carrying == in)
+			return (*pos)++ ? 0 : &ctx->arrival;
+	}
 	weir_assert_locked(in);
 	while (*pos < in->nr_log && weir_loop) {
 		struct weir_change weir_mem *c = &in->log[(*pos)++];
@@ -143,6 +150,8 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 
 	weir_assert_locked(pipe);
 	weir_pipe_consume(pipe);
+	if (pipe->rebuild & WEIR_REBUILD_ALL && pipe->carried & WEIR_CARRIED)
+		err = weir_recall_all(pipe);
 	pipe->rebuild = 0;
 	weir_for_task (t, pipe) {
 		/* One that a CPU without a turn holds up holds up no other. */
@@ -151,7 +160,8 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 		else
 			log_change(pipe, t, WEIR_ADDED);
 	}
-	pipe->rebuild |= err != 0;
+	if (err)
+		pipe->rebuild = 1;
 	return err;
 }
 
@@ -169,14 +179,27 @@ WEIR_GLOBAL int weir_pipe_rebuild(struct weir_pipe weir_mem *pipe weir_arg)
 
 /* --- members --------------------------------------------------------------------------------- */
 
-/* The lock is held and @t is linked: make it a member. */
-WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+/* The lock is held and @t is linked: that is where it is. */
+WEIR_INLINE void settle_in(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	u32 nr = pipe->nr + 1;
 
 	weir_assert_locked(pipe);
 	weir_store_release(&weir_hook(pipe, t)->pipe, pipe);
+	if (pipe->carried)
+		weir_store_release(&t->landing, pipe->idx + 1);
 	weir_store(&pipe->nr, nr);
+}
+
+/* The lock is held and @t is linked: make it a member. */
+WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	u32 nr;
+
+	settle_in(pipe, t);
+	nr = pipe->nr;
+	if (pipe->carried && weir_solo(pipe->sched))
+		nr += pipe->through;
 	weir_store(&pipe->nr_added, pipe->nr_added + 1);
 	if (nr > pipe->max_nr)
 		weir_store(&pipe->max_nr, nr);
@@ -227,12 +250,6 @@ WEIR_INLINE void note_unlocked(struct weir_pipe weir_mem *pipe)
 WEIR_INLINE int is_boxed(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	return weir_hook(pipe, t)->prev == t;
-}
-
-/* In the pipe and linked. */
-WEIR_INLINE int is_linked(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	return weir_pipe_has(pipe, t) && !is_boxed(pipe, t);
 }
 
 /* All that is in the inbox, which is empty then; the latest first. */
@@ -288,6 +305,14 @@ WEIR_GLOBAL int weir_inbox_open(struct weir_pipe weir_mem *pipe weir_arg)
 	return 0;
 }
 
+/* The lock is held: @t is not linked there any more. */
+WEIR_INLINE void depart(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	if (pipe->carried && weir_load(&t->landing) == pipe->idx + 1)
+		weir_store_release(&t->landing, 0);
+	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
+}
+
 /* The lock is held: @t, which is in the inbox, is in the pipe no more. O(tasks in the inbox). */
 WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg,
 				struct weir_task weir_mem *t weir_arg)
@@ -304,7 +329,7 @@ WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg,
 	}
 	weir_hook(pipe, t)->next = 0;
 	weir_hook(pipe, t)->prev = 0;
-	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
+	depart(pipe, t);
 	return 0;
 }
 
@@ -387,6 +412,8 @@ WEIR_FLAT static int post(struct weir_pipe weir_mem *pipe, struct weir_task weir
 	h->prev = t;
 	if (pipe->keyed)
 		weir_store(&t->key, key);
+	if (pipe->carried)
+		weir_store(&t->landing, pipe->idx + 1);
 	weir_store_release(&h->pipe, pipe);
 	inbox_put(pipe, t);
 	/* Taken still: who has the lock looks when it lets go of it. */
@@ -410,7 +437,7 @@ WEIR_FLAT static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir
 	log_change(pipe, t, WEIR_REMOVED);
 	weir_store(&pipe->nr, pipe->nr - 1);
 	weir_store(&pipe->nr_removed, pipe->nr_removed + 1);
-	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
+	depart(pipe, t);
 }
 
 /*
@@ -443,7 +470,7 @@ WEIR_FLAT static int place(struct weir_pipe weir_mem *pipe, struct weir_task wei
 		return member < 0 ? member : -WEIR_EINVAL;
 	if (member && !move)
 		return -WEIR_EEXIST;
-	if (after && !is_linked(pipe, after))
+	if (after && !weir_pipe_linked(pipe, after))
 		return -WEIR_ENOENT;
 	if (!member) {
 		weir_list_link(pipe, t, after);
@@ -515,7 +542,7 @@ static struct weir_task weir_mem *settled_before(const struct weir_pipe weir_mem
 {
 	struct weir_task weir_mem *at = weir_pipe_prev(in, t);
 
-	while (at && (weir_hook(in, at)->change || !is_linked(pipe, at)) && weir_loop)
+	while (at && (weir_hook(in, at)->change || !weir_pipe_linked(pipe, at)) && weir_loop)
 		at = weir_pipe_prev(in, at);
 	return at;
 }
@@ -533,7 +560,8 @@ static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem 
 	struct weir_task weir_mem *at = weir_pipe_next(in, t);
 	u32 n = 0;
 
-	while (at && (weir_hook(in, at)->change || !is_linked(pipe, at)) && n < NEAR && weir_loop) {
+	while (at && (weir_hook(in, at)->change || !weir_pipe_linked(pipe, at)) && n < NEAR &&
+	       weir_loop) {
 		at = weir_pipe_next(in, at);
 		n++;
 	}
@@ -543,30 +571,40 @@ static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem 
 	return at == t ? weir_pipe_prev(pipe, t) : at;
 }
 
-/*
- * Members without a pending change stand in @pipe as in @in. Putting the task behind the nearest such
- * member keeps that true, whatever changes are still to come.
- */
-WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg,
-				 struct weir_task weir_mem *t weir_arg,
-				 struct weir_pipe weir_mem *in weir_arg)
+/* No member of a fed @pipe came through @in after @t, where calls do not overlap. (Asked for the account of operations only.) */
+static int is_newest(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
+		     const struct weir_pipe weir_mem *in)
 {
-	struct weir_task weir_mem *after;
-	int err = weir_pipe_lock(pipe);
+	struct weir_task weir_mem *at = pipe->head;
 
-	if (err)
-		return post(pipe, t, 0);
-	if (in->tail == t && !is_linked(pipe, t)) {
-		after = pipe->tail;
-	} else {
-		if (pipe->from && pipe->from->nr_in > 1)
-			after = behind_others(pipe, t, in);
-		else
-			after = settled_before(pipe, t, in);
+	if (!WEIR_OPLOG || !pipe->sched->oplog)
+		return 0;
+	while (at && (weir_before(pipe, at) != in || weir_arrival(at) <= weir_arrival(t)) &&
+	       weir_loop)
+		at = weir_pipe_next(pipe, at);
+	return !at;
+}
+
+/* The last member of a fed @pipe with this key that came through @in before @t, where calls do not overlap. */
+static struct weir_task weir_mem *equal_before(const struct weir_pipe weir_mem *pipe,
+					       const struct weir_task weir_mem *t, u64 key,
+					       const struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *at = pipe->root, *last = 0;
+
+	while (at && weir_loop) {
+		if (weir_hook(pipe, at)->key <= key) {
+			last = at;
+			at = weir_hook(pipe, at)->right;
+		} else {
+			at = weir_hook(pipe, at)->left;
+		}
 	}
-	err = place(pipe, t, after, 1);
-	weir_pipe_unlock(pipe);
-	return err;
+	for (; last && weir_hook(pipe, last)->key == key && weir_loop;
+	     last = weir_pipe_prev(pipe, last))
+		if (weir_before(pipe, last) == in && weir_arrival(last) < weir_arrival(t))
+			return last;
+	return 0;
 }
 
 WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
@@ -574,7 +612,9 @@ WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_t
 {
 	struct weir_task weir_mem *after = 0;
 	int member = membership(pipe, t);
-	int last = !in || in->tail == t;
+	/* Where calls overlap, tasks that are carried have no order before they come here. */
+	int last = !in || (pipe->carried ? !weir_solo(pipe->sched) || is_newest(pipe, t, in)
+					 : in->tail == t);
 
 	if (member < 0 || !pipe->keyed)
 		return member < 0 ? member : -WEIR_EINVAL;
@@ -583,10 +623,12 @@ WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_t
 			return 0;
 		weir_keyed_remove(pipe, t);
 	}
-	if (!last) {
+	if (!last && pipe->carried) {
+		after = equal_before(pipe, t, key, in);
+	} else if (!last) {
 		after = weir_pipe_prev(in, t);
 		while (after && weir_loop) {
-			if (!weir_hook(in, after)->change && is_linked(pipe, after) &&
+			if (!weir_hook(in, after)->change && weir_pipe_linked(pipe, after) &&
 			    weir_hook(pipe, after)->key == key)
 				break;
 			after = weir_pipe_prev(in, after);
@@ -606,11 +648,176 @@ WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_t
 	return 0;
 }
 
+/* --- carried tasks: see carry.c ---------------------------------------------------------------- */
+
+/* @t is linked in carried @in, which is locked, and gets no record there. */
+WEIR_FLAT static void link_carried(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
+{
+	struct weir_task weir_mem *after = in->tail;
+
+	if (weir_solo(in->sched) && weir_ctx(in->sched)->chained == in) {
+		settle_in(in, t);
+		return;
+	}
+	while (weir_solo(in->sched) && after && weir_arrival(after) > weir_arrival(t) && weir_loop)
+		after = weir_pipe_prev(in, after);
+	weir_list_link(in, t, after);
+	settle_in(in, t);
+}
+
+/* It has been linked further on; a record that waits is void. */
+WEIR_FLAT static void unlink_carried(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
+{
+	struct weir_hook weir_mem *h = weir_hook(in, t);
+
+	if (is_boxed(in, t)) {
+		weir_inbox_drop(in, t);
+		return;
+	}
+	if (h->change) {
+		in->log[h->change - 1].kind = WEIR_VOID;
+		h->change = 0;
+	}
+	if (!weir_solo(in->sched) || weir_ctx(in->sched)->chained != in)
+		weir_list_unlink(in, t);
+	weir_store(&in->nr, in->nr - 1);
+	depart(in, t);
+}
+
+/* In a fed list: behind what came before @t through @in, as in weir_pipe_mirror(). */
+static struct weir_task weir_mem *arrived_before(const struct weir_pipe weir_mem *pipe,
+						 const struct weir_task weir_mem *t,
+						 const struct weir_pipe weir_mem *in)
+{
+	struct weir_task weir_mem *at = pipe->tail, *next = 0;
+
+	if (!weir_solo(pipe->sched))
+		return at;
+	for (; at && weir_loop; at = weir_pipe_prev(pipe, at)) {
+		if (weir_before(pipe, at) != in)
+			continue;
+		if (weir_arrival(at) < weir_arrival(t))
+			break;
+		next = at;
+	}
+	return next ? weir_pipe_prev(pipe, next) : pipe->tail;
+}
+
+/*
+ * @t does not arrive, but is a member of @in, which is locked: it goes to @pipe, or gets another key there. It may have gone meanwhile, if
+ * it was linked further on, and even have come back another way.
+ */
+WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
+			      struct weir_task weir_mem *t weir_arg, u64 key,
+			      struct weir_pipe weir_mem *in weir_arg)
+{
+	struct weir_sched weir_mem *s = pipe->sched;
+	int linked, err;
+
+	if (!weir_pipe_holds(pipe, t) && weir_pipe_has(pipe, t)) {
+		/* It is further on already, and its place is the same. */
+		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
+		weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
+		return 0;
+	}
+	linked = weir_pipe_holds(in, t);
+	err = weir_pipe_lock(pipe);
+	if (err) {
+		if (!linked)
+			return weir_pipe_holds(pipe, t) ? err : 0;
+		err = post(pipe, t, key);
+	} else if (weir_pipe_holds(pipe, t)) {
+		err = pipe->keyed ? insert_keyed(pipe, t, key, in) : 0;
+		weir_pipe_unlock(pipe);
+		return err;
+	} else {
+		/* A CPU has taken what is linked nowhere. */
+		if (linked)
+			err = pipe->keyed ? insert_keyed(pipe, t, key, in)
+					  : place(pipe, t, arrived_before(pipe, t, in), 0);
+		weir_pipe_unlock(pipe);
+	}
+	if (!linked || err)
+		return err;
+	unlink_carried(in, t);
+	if (weir_solo(s))
+		in->through++;
+	else if (in->carried & WEIR_COUNTED)
+		weir_fetch_add(&in->through, 1);
+	return 0;
+}
+
+/* What @ctx's call has before a receiver that takes a step. */
+WEIR_INLINE int is_arriving(const struct weir_ctx weir_mem *ctx, const struct weir_task weir_mem *t)
+{
+	return ctx->carrying && ctx->arrival.task == t;
+}
+
+/* A receiver that may take steps puts @t into @pipe. */
+WEIR_FLAT static int put_carried(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+				 u64 key, struct weir_pipe weir_mem *in)
+{
+	struct weir_sched weir_mem *s = pipe->sched;
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+	int err;
+
+	if (!is_arriving(ctx, t))
+		return weir_carry_on(pipe, t, key, in);
+	ctx->put = pipe;
+	if (pipe->carried & WEIR_CARRIED) {
+		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
+		weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
+		weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
+		weir_pass(s, pipe);
+		return 0;
+	}
+	err = weir_pipe_lock(pipe);
+	if (err)
+		return post(pipe, t, key);
+	err = pipe->keyed ? insert_keyed(pipe, t, key, 0) : place(pipe, t, pipe->tail, 0);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
+/* --- what receivers call ------------------------------------------------------------------------ */
+
+/*
+ * Members without a pending change stand in @pipe as in @in. Putting the task behind the nearest such
+ * member keeps that true, whatever changes are still to come.
+ */
+WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg,
+				 struct weir_task weir_mem *t weir_arg,
+				 struct weir_pipe weir_mem *in weir_arg)
+{
+	struct weir_task weir_mem *after;
+	int err;
+
+	if (pipe->carried & WEIR_FED)
+		return put_carried(pipe, t, 0, in);
+	err = weir_pipe_lock(pipe);
+	if (err)
+		return post(pipe, t, 0);
+	if (in->tail == t && !weir_pipe_linked(pipe, t)) {
+		after = pipe->tail;
+	} else {
+		if (pipe->from && pipe->from->nr_in > 1)
+			after = behind_others(pipe, t, in);
+		else
+			after = settled_before(pipe, t, in);
+	}
+	err = place(pipe, t, after, 1);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
 WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg,
 				 struct weir_task weir_mem *t weir_arg, u64 key)
 {
-	int err = weir_pipe_lock(pipe);
+	int err;
 
+	if (pipe->carried & WEIR_FED)
+		return put_carried(pipe, t, key, pipe->from->in[0]);
+	err = weir_pipe_lock(pipe);
 	if (err)
 		return post(pipe, t, key);
 	err = insert_keyed(pipe, t, key, 0);
@@ -622,8 +829,11 @@ WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg
 					struct weir_task weir_mem *t weir_arg, u64 key,
 					struct weir_pipe weir_mem *in weir_arg)
 {
-	int err = weir_pipe_lock(pipe);
+	int err;
 
+	if (pipe->carried & WEIR_FED)
+		return put_carried(pipe, t, key, in);
+	err = weir_pipe_lock(pipe);
 	if (err)
 		return post(pipe, t, key);
 	err = insert_keyed(pipe, t, key, in);
@@ -649,9 +859,32 @@ WEIR_FLAT static int withdraw(struct weir_sched weir_mem *s, struct weir_task we
 		err = weir_pipe_lock(pipe);
 		if (err)
 			return err;
-		if (weir_pipe_has(pipe, t))
+		if (weir_pipe_holds(pipe, t))
 			unlink_member(pipe, t);
 		weir_pipe_unlock(pipe);
+	}
+	return 0;
+}
+
+/* The same of the pipe where a carried task is linked; it may be on its way from one to another. */
+WEIR_FLAT static int withdraw_carried(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *pipe = weir_landing(s, t);
+	int done = 0, err;
+
+	while (pipe && !done && weir_loop) {
+		if (weir_solo(s))
+			weir_leave(s, pipe, t, 0);
+		err = weir_pipe_lock(pipe);
+		if (err)
+			return err;
+		done = weir_pipe_holds(pipe, t);
+		if (done)
+			unlink_member(pipe, t);
+		weir_pipe_unlock(pipe);
+		if (done && !weir_solo(s))
+			weir_leave(s, pipe, t, 0);
+		pipe = weir_landing(s, t);
 	}
 	return 0;
 }
@@ -659,8 +892,12 @@ WEIR_FLAT static int withdraw(struct weir_sched weir_mem *s, struct weir_task we
 WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg,
 				   struct weir_task weir_mem *t weir_arg, u32 slot)
 {
-	int err = withdraw(s, t, slot);
+	int err = 0;
 
+	if (!slot && weir_load(&t->landing))
+		err = withdraw_carried(s, t);
+	if (!err)
+		err = withdraw(s, t, slot);
 	/* Nobody takes it meanwhile: it is in no state for that. Who owns it goes on later. */
 	if (!slot && (err || weir_load(&t->torn)))
 		weir_store(&t->torn, err != 0);
@@ -670,5 +907,93 @@ WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg,
 WEIR_GLOBAL int weir_pipe_remove(struct weir_pipe weir_mem *pipe weir_arg,
 				 struct weir_task weir_mem *t weir_arg)
 {
-	return weir_pipe_has(pipe, t) ? withdraw(pipe->sched, t, pipe->slot) : 0;
+	int err;
+
+	if (!(pipe->carried & WEIR_FED))
+		return weir_pipe_holds(pipe, t) ? withdraw(pipe->sched, t, pipe->slot) : 0;
+	/* What has just arrived before the receiver is nowhere yet. */
+	if (is_arriving(weir_ctx(pipe->sched), t) || !weir_pipe_has(pipe, t))
+		return 0;
+	err = weir_recall(pipe->from->in[0], t, pipe->slot);
+	return err < 0 ? err : 0;
+}
+
+/* --- carried tasks again ----------------------------------------------------------------------- */
+
+WEIR_GLOBAL int weir_recall(struct weir_pipe weir_mem *in weir_arg,
+			    struct weir_task weir_mem *t weir_arg, u32 slot)
+{
+	struct weir_sched weir_mem *s = in->sched;
+	struct weir_pipe weir_mem *pipe = 0;
+	int err, done = 0;
+
+	while (!done && weir_loop) {
+		if (weir_pipe_holds(in, t))
+			return 1;
+		pipe = weir_landing(s, t);
+		if (!pipe || !weir_passed(in, t))
+			return 0;
+		if (weir_solo(s))
+			weir_leave(s, pipe, t, slot);
+		err = weir_pipe_lock(pipe);
+		if (err)
+			return err;
+		/* Once more: it may have come back another way. */
+		done = weir_pipe_holds(pipe, t) && weir_passed(in, t);
+		if (done) {
+			link_carried(in, t);
+			unlink_member(pipe, t);
+			if (weir_solo(s))
+				in->through--;
+			else
+				weir_leave(s, pipe, t, in->slot);
+		}
+		weir_pipe_unlock(pipe);
+	}
+	err = withdraw(s, t, pipe->slot + 1);
+	return err ? err : 1;
+}
+
+WEIR_GLOBAL int weir_keep(struct weir_sched weir_mem *s weir_arg,
+			  struct weir_pipe weir_mem *pipe weir_arg, u32 pending)
+{
+	struct weir_task weir_mem *t = weir_ctx(s)->arrival.task;
+
+	if (weir_solo(s)) {
+		pipe->through--;
+	} else if (pipe->carried & WEIR_COUNTED) {
+		weir_fetch_add(&pipe->through, (u32)-1);
+	}
+	if (!(pipe->carried & WEIR_ALONE) && !weir_solo(s) && weir_pipe_lock(pipe))
+		return post(pipe, t, 0);
+	link_carried(pipe, t);
+	if (!weir_solo(s))
+		weir_store(&pipe->nr_added, pipe->nr_added + 1);
+	if (pending)
+		log_change(pipe, t, WEIR_ADDED);
+	if (!(pipe->carried & WEIR_ALONE) && !weir_solo(s))
+		weir_pipe_unlock(pipe);
+	return 0;
+}
+
+WEIR_GLOBAL int weir_present_again(struct weir_pipe weir_mem *entry weir_arg,
+				   struct weir_task weir_mem *t weir_arg)
+{
+	int err = weir_pipe_lock(entry);
+
+	if (err) {
+		weir_store(&entry->rebuild, 1 | WEIR_REBUILD_ALL);
+		weir_store(&entry->news, 1);
+		return err;
+	}
+	if (weir_recall(entry, t, entry->slot + 1) == 1)
+		log_change(entry, t, WEIR_ADDED);
+	weir_pipe_unlock(entry);
+	return 0;
+}
+
+WEIR_GLOBAL int weir_post(struct weir_pipe weir_mem *pipe weir_arg,
+			  struct weir_task weir_mem *t weir_arg, u64 key)
+{
+	return post(pipe, t, key);
 }

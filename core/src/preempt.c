@@ -17,8 +17,10 @@ WEIR_FLAT static int any_idle(const struct weir_pipe weir_mem *pipe)
 
 WEIR_FLAT int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	/* Pairs with the fence in weir_pick(): either we see the idle CPU, or it sees @t in the pipe. */
-	weir_barrier(pipe->sched);
+	/*
+	 * The lock is held. A CPU that announces that it is idle takes it afterwards, and looks: if that was before us, we see the CPU here, and
+	 * if it is still to come, the CPU sees @t.
+	 */
 	if (pipe->nr_cpus && any_idle(pipe)) {
 		struct weir_msg msg = { .topic = WEIR_TOPIC_KICK,
 					.cpu = WEIR_NO_CPU,
@@ -85,7 +87,7 @@ WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg,
 			/* If it is another task's record by now, ours is gone, and whoever is kicked finds nothing. */
 			cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
 		} else {
-			if (weir_pipe_has(pipe, t))
+			if (weir_pipe_holds(pipe, t))
 				cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
 			weir_pipe_unlock(pipe);
 		}

@@ -13,10 +13,14 @@ struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self
 		if (pipe && pipe->to == self)
 			return pipe;
 	}
+	for (struct weir_pipe weir_mem *at = self->carries ? weir_landing(self->sched, t) : 0;
+	     at && weir_loop; at = weir_before(at, t))
+		if (at->to == self)
+			return at;
 	return 0;
 }
 
-/* All out-pipes of an instance have the same depth, so one hook is enough to look at. */
+/* All out-pipes of an instance have the same depth, so one hook is enough to look at; unless it was carried further. */
 struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self,
 				       const struct weir_task weir_mem *t)
 {
@@ -25,7 +29,12 @@ struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self
 	if (!self->nr_out)
 		return 0;
 	pipe = weir_load_acquire(&t->hooks[self->out[0]->slot].pipe);
-	return pipe && pipe->from == self ? pipe : 0;
+	if (pipe)
+		return pipe->from == self ? pipe : 0;
+	pipe = self->carries ? weir_landing(self->sched, t) : 0;
+	while (pipe && pipe->from != self && weir_loop)
+		pipe = weir_before(pipe, t);
+	return pipe;
 }
 
 WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in,
@@ -34,8 +43,12 @@ WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe w
 	struct weir_pipe weir_mem *now = weir_out_of(self, t);
 	int err = 0;
 
-	if (now && now != to)
+	if (now && now != to && now->carried & WEIR_FED) {
+		err = weir_recall(in, t, now->slot);
+		err = err < 0 ? err : 0;
+	} else if (now && now != to) {
 		err = weir_pipe_remove(now, t);
+	}
 	if (!err && to)
 		err = weir_pipe_mirror(to, t, in);
 	/* Outside of an update, nothing else handles a task that has left one pipe and not reached the other. */

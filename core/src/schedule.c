@@ -24,7 +24,8 @@ WEIR_GLOBAL int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 		return s->graph ? 0 : -WEIR_EAGAIN;
 	while (weir_loop) {
 		weir_store(&ctx->readers, 1);
-		weir_barrier(s);
+		if (!s->exclusive)
+			weir_light_fence();
 		if (!weir_load_acquire(&s->writer)) {
 			if (s->graph) {
 				if (weir_distributed(s))
@@ -84,7 +85,7 @@ void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
 
 void weir_start_over(struct weir_pipe weir_mem *pipe)
 {
-	pipe->rebuild = 1;
+	pipe->rebuild |= 1;
 	weir_store(&pipe->news, 1);
 	if (pipe->pending || pipe->postponed)
 		return;
@@ -124,8 +125,72 @@ static void put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
 		ctx->failed = 1;
 		weir_start_over(pipe);
 	} else {
-		pipe->rebuild = 1;
+		pipe->rebuild |= 1;
 		weir_store(&pipe->news, 1);
+	}
+}
+
+/*
+ * @t arrives at the carried @pipe: 1: its receiver is to take a step. One that finds the pipe's lock taken waits in the inbox.
+ */
+WEIR_FLAT static int arrive(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			    struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	if (!pipe->from) {
+		ctx->seen = weir_load(&s->changes);
+		if (weir_solo(s)) {
+			t->hooks[0].key = ++s->arrivals;
+			weir_pass(s, pipe);
+		}
+	}
+	ctx->given = 0;
+	if (!weir_solo(s) && pipe->carried & WEIR_ALONE && weir_pipe_lock(pipe)) {
+		ctx->entered = weir_post(pipe, t, 0);
+		return 0;
+	}
+	if (WEIR_OPLOG && s->oplog) {
+		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
+		if (!pipe->from)
+			weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
+		weir_op(s, WEIR_OP_UPDATE, pipe->to->idx, 1);
+	}
+	ctx->arrival.task = t;
+	ctx->arrival.kind = WEIR_ADDED;
+	ctx->put = 0;
+	ctx->carrying = pipe;
+	return 1;
+}
+
+/* A receiver has taken its step: the task goes on to the next one, is linked where it is to stay, or stays here. */
+WEIR_FLAT static void arrived(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			      struct weir_pipe weir_mem *pipe, int err)
+{
+	struct weir_task weir_mem *t = ctx->arrival.task;
+	struct weir_pipe weir_mem *put = ctx->put;
+
+	ctx->carrying = 0;
+	if (!put) {
+		weir_keep(s, pipe, err != 0);
+		if (err)
+			put_off(s, pipe, err);
+	}
+	if (weir_solo(s)) {
+		if (WEIR_OPLOG && s->oplog) {
+			weir_op(s, WEIR_OP_UPDATE_END, pipe->to->idx, 0);
+			weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
+		}
+		pipe->to->nr_updates++;
+	} else if (pipe->carried & WEIR_ALONE) {
+		weir_pipe_unlock(pipe);
+	}
+	if (put && err)
+		weir_fault(s, pipe->to->idx, err);
+	if (put && put->carried & WEIR_CARRIED) {
+		ctx->given = put;
+	} else if (ctx->seen != weir_load(&s->changes)) {
+		/* The receivers may have looked at all tasks while it was on its way. */
+		weir_present_again(&s->graph->pipes[s->graph->cpus[weir_load(&t->entry_cpu)].entry],
+				   t);
 	}
 }
 
@@ -140,6 +205,11 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 	u32 still = 0;
 	int err = 0;
 
+	/* Where something is left over, the task goes the same way as that. */
+	if (pipe->carried & WEIR_CARRIED && ctx->given && ctx->add &&
+	    (pipe->from ||
+	     !(weir_solo(s) ? pipe->rebuild || pipe->nr_log : weir_pipe_has_news(pipe))))
+		return arrive(s, ctx, pipe, ctx->add);
 	if (weir_pipe_lock(pipe)) {
 		if (ctx->given)
 			ctx->entered = -WEIR_EAGAIN;
@@ -157,6 +227,8 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 			still = pipe->pending;
 		if (ctx->add) {
 			pipe->pending = ctx->cpu + 1;
+			if (weir_solo(s))
+				ctx->add->hooks[0].key = ++s->arrivals;
 			err = weir_pipe_append_locked(pipe, ctx->add);
 			ctx->entered = err;
 		}
@@ -189,8 +261,14 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg,
 			     struct weir_pipe weir_mem *pipe weir_arg, int err)
 {
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	if (ctx->carrying) {
+		arrived(s, ctx, pipe, err);
+		return 0;
+	}
 	if (weir_distributed(s))
-		weir_ctx(s)->domain = weir_ctx(s)->back;
+		ctx->domain = ctx->back;
 	weir_op(s, WEIR_OP_UPDATE_END, pipe->to->idx, 0);
 	weir_fetch_add(&pipe->to->nr_updates, 1);
 	weir_pipe_consume(pipe);
@@ -531,26 +609,6 @@ static void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
 	weir_pipe_take(exit, t);
 }
 
-/* First task of the exit that this CPU wins. One atomic state change decides between CPUs. */
-WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
-			   struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
-{
-	struct weir_task weir_mem *t;
-
-	if ((!weir_pipe_nr(exit) && !weir_load(&exit->inbox)) || weir_pipe_lock(exit))
-		return 0;
-	if (weir_load(&exit->inbox))
-		weir_inbox_open(exit);
-	weir_for_task (t, exit)
-		if (may_run(s, exit, t, cpu) &&
-		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
-			break;
-	if (t)
-		hold(s, exit, t, cpu);
-	weir_pipe_unlock(exit);
-	return (u64)t;
-}
-
 /*
  * How far the search has come is in the context, as in weir_drain(), and the search leaves in it what has to be called for it to go on.
  *
@@ -571,6 +629,30 @@ enum pick_stage {
 	PICK_REVOKED, /* the task was blocked before it was out of all pipes */
 	PICK_NOTHING,
 };
+
+/* First task of the exit that this CPU wins. One atomic state change decides between CPUs. */
+WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
+			   struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
+{
+	struct weir_task weir_mem *t;
+
+	/* A CPU that has announced that it is idle takes the lock in any case: see weir_kick_later(). */
+	if (!weir_load(&exit->nr) && !weir_load(&exit->inbox) &&
+	    (weir_solo(s) || weir_ctx(s)->pick_stage != PICK_AGAIN))
+		return 0;
+	if (weir_pipe_lock(exit))
+		return 0;
+	if (weir_load(&exit->inbox))
+		weir_inbox_open(exit);
+	weir_for_task (t, exit)
+		if (may_run(s, exit, t, cpu) &&
+		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
+			break;
+	if (t)
+		hold(s, exit, t, cpu);
+	weir_pipe_unlock(exit);
+	return (u64)t;
+}
 
 /* What is to be called next. */
 enum pick_call { PICK_OVER, PICK_DRAIN, PICK_IDLE };
@@ -640,16 +722,6 @@ static int pick_nothing(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 	return ctx->nr_msgs ? pick_drain(ctx, 0) : PICK_OVER;
 }
 
-static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
-{
-	ctx->pick_stage = PICK_FOUND;
-	if (weir_mask_test(s->idle, target))
-		weir_mask_clear(s->idle, target);
-	weir_task_withdraw(s, ctx->picked, 0);
-	weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
-	return pick_drain(ctx, 0);
-}
-
 /* The task is out of all pipes, and its DISPATCH was reported: it runs, unless it was blocked in the meantime. */
 static int pick_keep(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
@@ -662,6 +734,20 @@ static int pick_keep(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 	ctx->pick_stage = PICK_REVOKED;
 	weir_announce(s, WEIR_TOPIC_BLOCK, t, ctx->cpu);
 	return pick_drain(ctx, 0);
+}
+
+static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
+{
+	struct weir_pipe weir_mem *exit = &s->graph->pipes[s->graph->cpus[target].exit];
+
+	ctx->pick_stage = PICK_FOUND;
+	if (weir_mask_test(s->idle, target))
+		weir_mask_clear(s->idle, target);
+	if (exit->carried)
+		weir_leave(s, exit, ctx->picked, 0);
+	weir_task_withdraw(s, ctx->picked, 0);
+	weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
+	return ctx->work_head || ctx->nr_msgs ? pick_drain(ctx, 0) : pick_keep(s, ctx);
 }
 
 WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 target)
@@ -780,7 +866,7 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 		return 0;
 	if (weir_load(&exit->inbox))
 		weir_inbox_open(exit);
-	if (weir_pipe_has(exit, to) && may_run(s, exit, to, cpu)) {
+	if (weir_pipe_holds(exit, to) && may_run(s, exit, to, cpu)) {
 		u64 key = weir_load(&to->key);
 
 		weir_for_task (t, exit)
@@ -815,9 +901,13 @@ WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu,
 	err = exit == WEIR_NONE || !weir_claim_given(s, &s->graph->pipes[exit], to, cpu);
 	if (!err) {
 		ctx->picked = to;
-		pick_found(s, ctx, cpu);
-		settle(s, ctx);
-		if (pick_keep(s, ctx)) {
+		/* Drained here, if there is anything to drain, and kept. */
+		err = pick_found(s, ctx, cpu);
+		if (err && ctx->pick_stage == PICK_FOUND) {
+			settle(s, ctx);
+			err = pick_keep(s, ctx);
+		}
+		if (err) {
 			settle(s, ctx);
 			weir_store_release(&to->state, WEIR_UNCONSIDERED);
 			err = 1;
@@ -838,6 +928,7 @@ WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cp
 		return -WEIR_EAGAIN;
 	if (msg->topic == WEIR_TOPIC_CPU_STATUS && msg->cpu < s->nr_cpus) {
 		weir_store(&s->cpus[msg->cpu].online, msg->value != 0);
+		weir_fetch_add(&s->changes, 1);
 		if (!msg->value)
 			weir_mask_clear(s->idle, msg->cpu);
 	}

@@ -32,7 +32,7 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 
 	if (weir_cas(&s->writer, 0, 1))
 		return -WEIR_EBUSY;
-	weir_fence();
+	weir_heavy_fence();
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
 		u32 busy = weir_load_acquire(&s->ctx[i].readers);
 
@@ -120,8 +120,10 @@ WEIR_GLOBAL int weir_exchange_hooks(struct weir_sched weir_mem *s weir_arg, u32 
 		struct weir_hook weir_mem *new = hooks[c];
 
 		hooks[c] = s->chunks[c][0].hooks;
-		for (u32 i = 0; i < weir_limit(WEIR_TASK_CHUNK) && weir_loop; i++)
+		for (u32 i = 0; i < weir_limit(WEIR_TASK_CHUNK) && weir_loop; i++) {
 			s->chunks[c][i].hooks = new + (u64)i *nr_slots;
+			s->chunks[c][i].landing = 0;
+		}
 	}
 	return 0;
 }
@@ -149,6 +151,8 @@ WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg,
 			}
 			weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 			weir_store(&t->key, WEIR_KEY_NONE);
+			if (weir_solo(s))
+				t->hooks[0].key = ++s->arrivals;
 			weir_assert(!weir_pipe_append(&g->pipes[g->cpus[t->entry_cpu].entry], t));
 			n++;
 			t = next;
@@ -219,6 +223,8 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		if (old->instances[i]->idx == WEIR_NONE)
 			weir_each_task(s, old->instances[i], 0);
 	}
+	if (old)
+		weir_gather(s, old);
 	weir_exchange_hooks(s, plan->nr_slots, hooks);
 	s->graph = g;
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
@@ -319,6 +325,32 @@ WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu,
 
 /* --- one instance ------------------------------------------------------------------------------ */
 
+/* The tasks that pass through @in are linked there; all others behind it are gone. What is carried will be another matter. */
+WEIR_GLOBAL int weir_collect(struct weir_pipe weir_mem *in weir_arg)
+{
+	weir_pipe_lock(in);
+	if (weir_load(&in->inbox))
+		weir_inbox_open(in);
+	if (in->carried & WEIR_CARRIED)
+		weir_recall_all(in);
+	weir_pipe_unlock(in);
+	return 0;
+}
+
+/* Every task of @in, which holds them, is linked there by what is carried now. */
+WEIR_GLOBAL int weir_collected(struct weir_pipe weir_mem *in weir_arg)
+{
+	struct weir_task weir_mem *t;
+
+	weir_for_task (t, in) {
+		if (in->carried)
+			weir_store(&t->landing, in->idx + 1);
+		else if (t->landing == in->idx + 1)
+			weir_store(&t->landing, 0);
+	}
+	return 0;
+}
+
 /* Exchange @old for @new in the graph's tables. */
 static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem *old,
 		    struct weir_instance weir_mem *new)
@@ -378,14 +410,18 @@ WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 		weir_instance_free(s, g, new);
 		return err;
 	}
+	for (i = 0; i < new->nr_in &&weir_loop; i++)
+		weir_collect(new->in[i]);
+	for (i = 0; i < new->nr_out &&weir_loop; i++)
+		new->out[i]->keyed = s->classes[class].keyed_out;
+	weir_carry_plan(s, g);
 	for (i = 0; i < new->nr_in &&weir_loop; i++) {
+		weir_collected(new->in[i]);
 		stats->represented += new->in[i]->nr;
 		weir_pipe_lock(new->in[i]);
 		weir_pipe_represent(new->in[i]);
 		weir_pipe_unlock(new->in[i]);
 	}
-	for (i = 0; i < new->nr_out &&weir_loop; i++)
-		new->out[i]->keyed = s->classes[class].keyed_out;
 	if (old->timer_ns)
 		weir_rt_timer(s, instance, 0);
 	if (class == old->class) {

@@ -132,7 +132,18 @@ struct weir_descriptor {
 	const struct weir_param *params;
 	const struct weir_own_topic *topics; /* WEIR_OWN(0) and on */
 	u32 nr_topics;
-	u32 unused;
+	u32 carries; /* enum weir_carries */
+};
+
+/*
+ * Whether the update also serves as a step on the way of one task: it puts each task, by itself, into an out-pipe, where it keeps its
+ * place or gets a key, or into none; it does not look at the neighbours, and hears nothing of those that leave. Then tasks are
+ * not linked in the in-pipe, but where their way ends (docs/decisions/0050). All tasks: weir_for_member().
+ */
+enum weir_carries {
+	WEIR_CARRIES_NOT,
+	WEIR_CARRIES,	     /* and writes nothing that calls on other CPUs use */
+	WEIR_CARRIES_LOCKED, /* the in-pipe's lock is held meanwhile */
 };
 
 #define WEIR_PARAM(comp, field, unit_, def_, min_, max_, help_) \
@@ -197,7 +208,7 @@ struct weir_class {
 	u64 answers;   /* own topics have the bits from WEIR_OWN_FIRST on in these */
 	u32 param_offset[WEIR_MAX_PARAMS];
 	u32 nr_topics;
-	u32 unused;
+	u32 carries; /* enum weir_carries */
 	struct weir_class_topic topics[WEIR_MAX_OWN];
 };
 
@@ -225,7 +236,7 @@ struct weir_instance {
 	u32 lock;
 	/* (c) coherence domain whose memory it is in: only messages reach it from others */
 	u32 domain;
-	u32 unused;
+	u32 carries;		   /* (b) enum weir_carries, in this graph */
 	u64 nr_updates;		   /* (a) */
 	u64 timer_ns;		   /* (a) armed for this time, 0: not armed */
 	struct weir_region region; /* (b) memory of weir_instance_alloc() */

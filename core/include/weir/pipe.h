@@ -82,6 +82,23 @@ struct weir_pipe {
 	u64 longest_lock_wait_ns; /* the longest of these waits */
 	u64 nr_lock_waits;	  /* of these waits; those given up count, too */
 	u64 nr_lock_given_up;	  /* of these waits, given up: the caller left something undone */
+	/* (b) carried: the only pipe where its tasks can be linked, if there is but one */
+	struct weir_pipe weir_mem *deep;
+	u32 carried; /* (b) enum weir_carried bits */
+	/*
+	 * (a) carried: members that are linked further on; kept where calls do not overlap, or
+	 * WEIR_COUNTED
+	 */
+	u32 through;
+};
+
+/* How tasks are carried through a pipe (carry.c, docs/decisions/0050). */
+enum weir_carried {
+	/* they are linked further on, and here only if they are withheld or something is pending */
+	WEIR_CARRIED = 1 << 0,
+	WEIR_ALONE = 1 << 1,   /* a step of the receiver is taken under the pipe's lock */
+	WEIR_FED = 1 << 2,     /* the receiver before it has a carried in-pipe */
+	WEIR_COUNTED = 1 << 3, /* `through` is kept in any case */
 };
 
 /* --- for components: out-pipes ------------------------------------------------------------- */
@@ -116,15 +133,29 @@ struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32
 #define weir_for_change(c, in) \
 	for (u32 pos_ = 0; ((c) = weir_change_next((in), &pos_)) != 0 && weir_loop;)
 
-WEIR_INLINE int weir_pipe_has(const struct weir_pipe weir_mem *pipe,
-			      const struct weir_task weir_mem *t)
+/* The task is linked in this very pipe, or in its inbox. */
+WEIR_INLINE int weir_pipe_holds(const struct weir_pipe weir_mem *pipe,
+				const struct weir_task weir_mem *t)
 {
 	return weir_load_acquire(&t->hooks[pipe->slot].pipe) == pipe;
 }
 
+/* The task passed through the carried @pipe and is linked further on. O(depth). */
+int weir_passed(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t);
+
+WEIR_INLINE int weir_pipe_has(const struct weir_pipe weir_mem *pipe,
+			      const struct weir_task weir_mem *t)
+{
+	return weir_pipe_holds(pipe, t) || (pipe->carried & WEIR_CARRIED && weir_passed(pipe, t));
+}
+
 WEIR_INLINE u32 weir_pipe_nr(const struct weir_pipe weir_mem *pipe)
 {
-	return weir_load(&pipe->nr);
+	u32 nr = weir_load(&pipe->nr);
+
+	if (!pipe->carried)
+		return nr;
+	return nr + weir_load(&pipe->through) + (pipe->deep ? weir_load(&pipe->deep->nr) : 0);
 }
 
 /* Neighbours; the pipe's lock is held. */
@@ -142,6 +173,17 @@ WEIR_INLINE struct weir_task weir_mem *weir_pipe_prev(const struct weir_pipe wei
 
 #define weir_for_task(t, pipe) \
 	for ((t) = (pipe)->head; (t) != 0 && weir_loop; (t) = weir_pipe_next((pipe), (t)))
+
+/*
+ * All members of an in-pipe, which is locked: also those that passed through it and are linked further on. The body may route the
+ * task. A pipe whose lock cannot be had is left out.
+ */
+/* address; null: the first; 0: no more */
+u64 weir_member(struct weir_pipe weir_mem *in, struct weir_task weir_mem *after);
+
+#define weir_for_member(t, in)                                                               \
+	for ((t) = (struct weir_task weir_mem *)weir_member((in), 0); (t) != 0 && weir_loop; \
+	     (t) = (struct weir_task weir_mem *)weir_member((in), (t)))
 
 /* --- for components: outside update, where nothing is locked -------------------------------------- */
 

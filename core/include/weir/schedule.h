@@ -18,6 +18,9 @@
 #ifndef WEIR_OPLOG /* 0: the operations of a call are never recorded (schedule.h's `oplog`): no runtime there asks for them */
 #define WEIR_OPLOG 1
 #endif
+#ifndef WEIR_SOLO /* 0: calls always overlap, whatever `exclusive` says */
+#define WEIR_SOLO 1
+#endif
 #ifndef WEIR_DOMAINS /* 0: all CPUs share memory */
 #define WEIR_DOMAINS 1
 #endif
@@ -110,6 +113,16 @@ struct weir_ctx {
 	struct weir_pipe weir_mem *pick_pipe; /* what it wants to be drained; null: what there is */
 	struct weir_instance weir_mem *puller; /* the instance that is to fetch work for it */
 	struct weir_task weir_mem *picked;
+	/* the carried pipe whose receiver has a task before it; null: none */
+	struct weir_pipe weir_mem *carrying;
+	struct weir_pipe weir_mem *put; /* where it put the task */
+	/* whose list has all members for now (weir_member()) */
+	struct weir_pipe weir_mem *chained;
+	struct weir_change arrival; /* the task */
+	u32 seen;		    /* `changes` when it came */
+	u32 unused2;
+	u32 visit;    /* members that were looked at have this number (weir_for_member()) */
+	u32 visit_at; /* the pipe whose members are looked at */
 	u32 held[WEIR_MAX_DEPTH];
 	struct weir_op weir_mem *ops;
 };
@@ -158,6 +171,16 @@ struct weir_sched {
 	u32 spent_slots;
 	struct weir_graph weir_mem *spent; /* what the swap under way is to free, with its hooks */
 	struct weir_hook weir_mem *weir_mem *spent_hooks;
+	/*
+	 * (o) tasks that entered, where calls do not overlap: their order in pipes that do not link
+	 * them
+	 */
+	u64 arrivals;
+	/* (a) CPUs that came or went: a step that was taken meanwhile is taken again */
+	u32 changes;
+	u32 visits; /* (a) walks through the members of a pipe that does not link them */
+	u32 logged; /* (c) no task is carried */
+	u32 unused;
 };
 
 /* What belongs to the calling CPU. */
@@ -205,6 +228,8 @@ struct weir_config {
 	 */
 	u64 patience;
 	const struct weir_class *classes;
+	u32 logged; /* no task is carried (carry.c): the results are the same */
+	u32 unused;
 };
 
 /* One instance to be put in the place of another. */

@@ -59,7 +59,8 @@ struct weir_task {
 	u32 next_free; /* (t) free list */
 	/* (o) 1: taken out, but a lock could not be had: it may still be in pipes */
 	u32 torn;
-	u32 unused;
+	/* (a) 1 + index of the pipe that links it, if it was carried there (carry.c); 0: none */
+	u32 landing;
 	u64 slice_ns; /* (a) run time granted by the policy */
 	/* (a) urgency given by the last ordering stage, smaller is more urgent */
 	u64 key;

@@ -25,6 +25,12 @@
  * weir_impatient_lock(lock, waited, limit): 0, or -WEIR_EAGAIN.
  */
 #define WEIR_WAIT(name) u64 name = 0
+/*
+ * A barrier of which one side is taken often and the other hardly ever: both sides are full ones, unless a port knows how to have the
+ * second one cost all and the first one nothing.
+ */
+#define weir_light_fence() weir_fence()
+#define weir_heavy_fence() weir_fence()
 /* Time that a wait for a lock is measured by, ns; 0: the port has no clock. */
 #define weir_port_clock() 0ull
 /* Between two looks; 0: give up. */

@@ -22,6 +22,7 @@ void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entri
 		out->change_kinds = WEIR_ADDED | WEIR_MOVED;
 	out->keyed_out = d->keyed_out;
 	out->has = e->has;
+	out->carries = d->carries;
 	out->nr_params = d->nr_params;
 	out->on = e->on;
 	out->follows = e->follows;
@@ -83,7 +84,7 @@ u32 weir_host_take_ops(struct weir_sched *s, u32 cpu)
 
 u32 weir_host_pipe_len(const struct weir_sched *s, u32 pipe)
 {
-	return pipe < s->graph->nr_pipes ? s->graph->pipes[pipe].nr : 0;
+	return pipe < s->graph->nr_pipes ? weir_pipe_nr(&s->graph->pipes[pipe]) : 0;
 }
 
 /* The first pipe from @from on whose length is not what @known says for the first @nr pipes, which is put right; @nr: none. */
@@ -93,9 +94,11 @@ u32 weir_host_other_len(const struct weir_sched *s, u32 *known, u32 nr, u32 from
 	u32 end = nr < g->nr_pipes ? nr : g->nr_pipes;
 
 	for (; from < end; from++) {
-		if (known[from] == g->pipes[from].nr)
+		u32 nr_now = weir_pipe_nr(&g->pipes[from]);
+
+		if (known[from] == nr_now)
 			continue;
-		known[from] = g->pipes[from].nr;
+		known[from] = nr_now;
 		return from;
 	}
 	return nr;
@@ -112,6 +115,36 @@ u32 weir_host_stands(const struct weir_sched *s, u32 task)
 	return ~0u;
 }
 
+/* Of tasks that passed through, in the order in which they came in. */
+static u32 members(const struct weir_sched *s, const struct weir_pipe *p, u32 *ids, u32 cap)
+{
+	const struct weir_graph *g = s->graph;
+	struct weir_task *t;
+	u32 n = 0;
+
+	for (u32 i = 0; i < g->nr_pipes; i++) {
+		if (!g->pipes[i].carried)
+			continue;
+		weir_for_task (t, &g->pipes[i]) {
+			u32 at = n;
+
+			if (!weir_pipe_has(p, t) || n == cap)
+				continue;
+			/* Those of one pipe are mostly in order. */
+			while (at && s->chunks[ids[at - 1] / WEIR_TASK_CHUNK]
+					      [ids[at - 1] % WEIR_TASK_CHUNK]
+						      .hooks[0]
+						      .key > t->hooks[0].key) {
+				ids[at] = ids[at - 1];
+				at--;
+			}
+			ids[at] = t->id;
+			n++;
+		}
+	}
+	return n;
+}
+
 u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap)
 {
 	struct weir_task *t;
@@ -119,10 +152,18 @@ u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap
 
 	if (pipe >= s->graph->nr_pipes)
 		return 0;
+	if (s->graph->pipes[pipe].carried & WEIR_CARRIED)
+		return members(s, &s->graph->pipes[pipe], ids, cap);
 	weir_for_task (t, &s->graph->pipes[pipe])
 		if (n < cap)
 			ids[n++] = t->id;
 	return n;
+}
+
+/* Whether tasks are carried, from the next graph on. */
+void weir_host_carry(struct weir_sched *s, u32 on)
+{
+	s->logged = !on;
 }
 
 /* Bytes in use, and bytes that each task adds under the present graph. */

@@ -3,6 +3,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <weir/port.h>
 
 #include "guard.h"
@@ -19,6 +21,27 @@ void weir_port_fail(const char *what, const char *file, u32 line)
 	fprintf(stderr, "runweir: broken invariant: %s (%s:%u)\n", what, file, line);
 	abort();
 }
+
+#if !WEIR_STRICT
+/* linux/membarrier.h, which not every computer has */
+#define PRIVATE_EXPEDITED	   (1 << 3)
+#define REGISTER_PRIVATE_EXPEDITED (1 << 4)
+
+u32 weir_port_barriers;
+
+/* Before there are threads: a child of fork() has the registration too, and an exec() begins anew. */
+__attribute__((constructor)) static void use_barriers(void)
+{
+	weir_port_barriers = !syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
+void weir_port_heavy_fence(void)
+{
+	weir_fence();
+	if (weir_port_barriers && syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0))
+		weir_port_fail("membarrier of a registered process", __FILE__, __LINE__);
+}
+#endif
 
 /* With more threads than cores the holder may be off its core: give it ours now and then. */
 void weir_port_relax(u32 spins)

@@ -19,6 +19,8 @@ pub struct CConfig {
     pub exclusive: u32,
     pub patience: u64,
     pub classes: *const CClass,
+    pub logged: u32,
+    pub unused: u32,
 }
 
 #[repr(C)]
@@ -36,7 +38,7 @@ pub struct CClass {
     pub answers: u64,
     pub param_offset: [u32; 8],
     pub nr_topics: u32,
-    pub unused: u32,
+    pub carries: u32,
     pub topics: [CClassTopic; 4],
 }
 
@@ -172,7 +174,7 @@ pub struct CTask {
     pub entry_cpu: u32,
     pub next_free: u32,
     pub torn: u32,
-    pub unused: u32,
+    pub landing: u32,
     pub slice_ns: u64,
     pub key: u64,
 }
@@ -215,7 +217,7 @@ pub struct CDescriptor {
     pub params: *const CParam,
     pub topics: *const COwnTopic,
     pub nr_topics: u32,
-    pub unused: u32,
+    pub carries: u32,
 }
 
 // SAFETY: descriptors are constants; their pointers lead to constants.
@@ -329,6 +331,7 @@ unsafe extern "C" {
     pub fn weir_host_learn_class(s: *mut CSched, id: u32, class: *const CClass);
     pub fn weir_host_setup(s: *mut CSched, cookie: u64, rt_topics: u64);
     pub fn weir_host_cookie(s: *const CSched) -> u64;
+    pub fn weir_host_carry(s: *mut CSched, on: u32);
     pub fn weir_host_oplog(s: *mut CSched, ops: *mut crate::sched::OpRecord, cap: u32);
     pub fn weir_host_take_ops(s: *mut CSched, cpu: u32) -> u32;
     pub fn weir_host_pipe_len(s: *const CSched, pipe: u32) -> u32;

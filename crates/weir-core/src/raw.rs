@@ -125,6 +125,9 @@ plain! {
         longest_lock_wait_ns: u64,
         nr_lock_waits: u64,
         nr_lock_given_up: u64,
+        deep: u64,
+        carried: u32,
+        through: u32,
     }
     /// `struct weir_instance`.
     "weir_instance" Instance {
@@ -139,7 +142,7 @@ plain! {
         per_task: u32,
         lock: u32,
         domain: u32,
-        unused: u32,
+        carries: u32,
         nr_updates: u64,
         timer_ns: u64,
         region: u64,
@@ -159,7 +162,7 @@ plain! {
         entry_cpu: u32,
         next_free: u32,
         torn: u32,
-        unused: u32,
+        landing: u32,
         slice_ns: u64,
         key: u64,
     }

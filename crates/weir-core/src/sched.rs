@@ -282,6 +282,8 @@ impl Sched {
             exclusive: exclusive.into(),
             patience: 0,
             classes: classes.as_ptr(),
+            logged: 0,
+            unused: 0,
         };
         // SAFETY: `s` is zeroed memory of `arena_bytes`; the class table is copied.
         done(unsafe { ffi::weir_init(s, &config) }, "setting up the scheduler")?;
@@ -428,6 +430,13 @@ impl Sched {
     /// calls [`Sched::check`] after them.
     pub fn set_checks(&mut self, on: bool) {
         self.checks = on;
+    }
+
+    /// Whether tasks are carried through stages without a link, from the next topology on: they are unless a test says no. The results
+    /// are the same.
+    pub fn set_carrying(&mut self, on: bool) {
+        // SAFETY: valid scheduler.
+        unsafe { ffi::weir_host_carry(self.s, on.into()) };
     }
 
     /// The runtime's clock, read by components; set before each call.

@@ -494,6 +494,25 @@ static void admit_move_check(void)
 	REQUIRE(waits_in(a, 1) && waits_in(b, 0));
 }
 
+/* CPU 1 goes offline; no task may be left at its exit, whether the balancer saw it before or after. */
+static void leave_setup(void)
+{
+	balanced(&first, "load_balancer", 0);
+	begin(&first);
+}
+
+static void cpu_1_leaves(void)
+{
+	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS, .cpu = 1, .value = 0 };
+
+	REQUIRE(!weir_notify(sched, CTL, &msg));
+}
+
+static void leave_check(void)
+{
+	REQUIRE(!length(1) && length(0) == 1);
+}
+
 static void steal_setup(void)
 {
 	balanced(&first, "work_stealing", 0);
@@ -965,6 +984,7 @@ const struct scenario scenarios[] = {
 	      admit_admit_pick_check),
 	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
 	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
+	TWO("leave-admit", leave_setup, cpu_1_leaves, admit_a_1, leave_check),
 	TWO("move-claim", move_setup, pick_0, move_a_1, move_claim_check),
 	TWO("rebind-idle", rebind_setup, pick_0, rebind_a_1, rebind_check),
 	TWO("move-admit", admit_move_setup, admit_b_0, admit_move_a_1, admit_move_check),

@@ -17,7 +17,8 @@
                                                                                                  \
 		if (err)                                                                         \
 			return err;                                                              \
-		weir_for_task (t, in) {                                                          \
+		weir_for_member(t, in)                                                           \
+		{                                                                                \
 			err = comp##_review(self, in, t, weir_affinity(self->inst.sched, t));    \
 			if (err)                                                                 \
 				break;                                                           \

@@ -31,6 +31,7 @@ typedef long long s64;
 #define WEIR_IMPATIENT 1
 #define WEIR_OPLOG     0
 #define WEIR_DOMAINS   0
+#define WEIR_SOLO      0
 #define WEIR_INLINE    static inline __attribute__((always_inline, unused))
 /* One translation unit: components are static and kept apart by their prefix. */
 #define WEIR_ENTRY static __attribute__((unused))
@@ -107,6 +108,9 @@ static volatile u64 weir_port_faults __attribute__((unused));
 			     : "r"(&own_)                                 \
 			     : "memory");                                 \
 	} while (0)
+
+#define weir_light_fence() weir_fence()
+#define weir_heavy_fence() weir_fence()
 
 /* Helper 5 of the kernel: bpf_ktime_get_ns. */
 static u64 (*const weir_bpf_ktime_get_ns)(void) __attribute__((unused)) = (u64(*)(void))5;

@@ -48,6 +48,20 @@ void weir_port_fail(const char *what, const char *file, u32 line);
 /* Old value; the exchange happened if it equals @old. */
 #define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
 
+/* The kernel can have all threads of the process execute a barrier: then who comes often needs none (membarrier(2)). */
+/* (c) 1: it can, and the process has said that it will ask for that */
+extern u32 weir_port_barriers;
+void weir_port_heavy_fence(void);
+#undef weir_light_fence
+#undef weir_heavy_fence
+#define weir_light_fence()                         \
+	do {                                       \
+		if (!weir_port_barriers)           \
+			weir_fence();              \
+		__asm__ volatile("" ::: "memory"); \
+	} while (0)
+#define weir_heavy_fence() weir_port_heavy_fence()
+
 /* Called between two looks at a word that another CPU will change. */
 void weir_port_relax(u32 spins);
 
