@@ -325,14 +325,21 @@ WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu,
 
 /* --- one instance ------------------------------------------------------------------------------ */
 
-/* The tasks that pass through @in are linked there; all others behind it are gone. What is carried will be another matter. */
+/*
+ * The tasks that pass through @in are linked there, and in no pipe behind it: those pipes will have another order, and what is
+ * carried will be another matter.
+ */
 WEIR_GLOBAL int weir_collect(struct weir_pipe weir_mem *in weir_arg)
 {
+	struct weir_task weir_mem *t;
+
 	weir_pipe_lock(in);
 	if (weir_load(&in->inbox))
 		weir_inbox_open(in);
 	if (in->carried & WEIR_CARRIED)
 		weir_recall_all(in);
+	weir_for_task (t, in)
+		weir_task_withdraw(in->sched, t, in->slot + 1);
 	weir_pipe_unlock(in);
 	return 0;
 }
