@@ -52,8 +52,9 @@ struct work_stealing {
 
 WEIR_COMPONENT(work_stealing,
 	       .summary = "keep tasks near their last CPU, let idle CPUs steal from loaded ones",
-	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES, .ordering = WEIR_KEEPS, .in_min = 1,
-	       .in_max = WEIR_ANY, .out_min = 1, .out_max = WEIR_ANY,
+	       .cls = WEIR_DISTRIBUTE, .carries = WEIR_CARRIES | WEIR_CARRIES_TO_OUTS,
+	       .ordering = WEIR_KEEPS, .in_min = 1, .in_max = WEIR_ANY, .out_min = 1,
+	       .out_max = WEIR_ANY,
 	       .listens = WEIR_TOPIC_BIT(AFFINITY) | WEIR_TOPIC_BIT(CPU_STATUS),
 	       .publishes = WEIR_TOPIC_BIT(WITHHELD), .asks = WEIR_TOPIC_BIT(AFFINITY),
 	       .needs = WEIR_TOPIC_BIT(AFFINITY),

@@ -27,6 +27,8 @@ WEIR_GLOBAL int weir_carry_instance(struct weir_sched weir_mem *s weir_arg,
 		/* Of several in-pipes the CPU where the task came in tells which one was its. */
 		if (in->postponed || in->keyed || (inst->nr_in > 1 && in->from))
 			carries = 0;
+		if (in->from && s->classes[in->from->class].carries & WEIR_CARRIES_TO_OUTS)
+			carries = 0;
 	}
 	inst->carries = carries;
 	return 0;
@@ -67,7 +69,7 @@ WEIR_GLOBAL int weir_carry_plan(struct weir_sched weir_mem *s weir_arg,
 
 		p->carried = 0;
 		if (p->to->carries && from_entry(p))
-			p->carried |= p->to->carries == WEIR_CARRIES_LOCKED
+			p->carried |= (p->to->carries & WEIR_CARRIES_HOW) == WEIR_CARRIES_LOCKED
 					      ? WEIR_CARRIED | WEIR_ALONE
 					      : WEIR_CARRIED;
 		if (p->from && p->from->carries && from_entry(p->from->in[0]))
@@ -285,6 +287,7 @@ WEIR_GLOBAL u64 weir_member(struct weir_pipe weir_mem *in weir_arg,
 			weir_unchain(ctx);
 		return (u64)t;
 	}
+	weir_unvisit(s, ctx);
 	if (!t) {
 		ctx->visit = WEIR_VISIT | weir_fetch_add(&s->visits, 1);
 		ctx->visit_at = 0;
@@ -300,6 +303,10 @@ WEIR_GLOBAL u64 weir_member(struct weir_pipe weir_mem *in weir_arg,
 		} else if (at->carried && at->slot > in->slot && weir_load(&at->nr) &&
 			   !weir_pipe_lock(at)) {
 			t = not_visited(in, at, t, ctx->visit);
+			/* Once the lock is gone it may run and end: its record stays until it has been looked at. */
+			if (t)
+				weir_fetch_add(&t->refs, 1);
+			ctx->visited = t;
 			weir_pipe_unlock(at);
 			if (t)
 				return (u64)t;

@@ -63,6 +63,30 @@ WEIR_INLINE void weir_assert_locked(const struct weir_pipe weir_mem *pipe)
 	}
 }
 
+/* The rank order, where it is checked: deeper than every lock held, so no two CPUs can wait for each other. */
+WEIR_INLINE void weir_note_locked(struct weir_pipe weir_mem *pipe)
+{
+	if (WEIR_STRICT) {
+		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
+
+		weir_assert(ctx->nr_held < WEIR_MAX_DEPTH);
+		weir_assert(!ctx->nr_held || ctx->held[ctx->nr_held - 1] < pipe->slot);
+		/* An update holds its in-pipe and one more (docs/decisions/0001). */
+		weir_assert(ctx->nr_held < 2);
+		ctx->held[ctx->nr_held++] = pipe->slot;
+	}
+}
+
+WEIR_INLINE void weir_note_unlocked(struct weir_pipe weir_mem *pipe)
+{
+	if (WEIR_STRICT) {
+		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
+
+		weir_assert(ctx->nr_held && ctx->held[ctx->nr_held - 1] == pipe->slot);
+		ctx->nr_held--;
+	}
+}
+
 /* The membership of @t at the depth of @pipe. */
 WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem *pipe,
 						 struct weir_task weir_mem *t)
@@ -195,6 +219,15 @@ int weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie);
 int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots,
 			struct weir_hook weir_mem *weir_mem *hooks);
+
+/* A walk through members (weir_member()) is through with the task that it looked at last, or was broken off. */
+WEIR_INLINE void weir_unvisit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	if (!ctx->visited)
+		return;
+	weir_task_put(s, ctx->visited);
+	ctx->visited = 0;
+}
 
 /* broker.c */
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);

@@ -19,8 +19,9 @@ static int log_compact(struct weir_pipe weir_mem *pipe)
 			continue;
 		pipe->log[n].task = c->task;
 		pipe->log[n].kind = c->kind;
+		pipe->log[n].handled = c->handled;
 		n++;
-		if (c->kind != WEIR_REMOVED && weir_hook(pipe, c->task)->change == i + 1)
+		if (c->kind != WEIR_REMOVED && !c->handled)
 			weir_hook(pipe, c->task)->change = n;
 	}
 	if (n == pipe->nr_log)
@@ -44,6 +45,7 @@ WEIR_GLOBAL int weir_log_room(struct weir_pipe weir_mem *pipe weir_arg)
 	for (u32 i = 0; i < pipe->nr_log && weir_loop; i++) {
 		log[i].task = pipe->log[i].task;
 		log[i].kind = pipe->log[i].kind;
+		log[i].handled = pipe->log[i].handled;
 	}
 	weir_free_here(pipe->sched, pipe->log, pipe->cap_log * sizeof(struct weir_change));
 	pipe->log = log;
@@ -98,6 +100,7 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 	}
 	pipe->log[pipe->nr_log].task = t;
 	pipe->log[pipe->nr_log].kind = kind;
+	pipe->log[pipe->nr_log].handled = 0;
 	pipe->nr_log++;
 	if (kind == WEIR_REMOVED)
 		weir_fetch_add(&t->refs, 1);
@@ -121,8 +124,10 @@ WEIR_FLAT struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_me
 
 		if (c->kind == WEIR_VOID)
 			continue;
-		if (c->kind != WEIR_REMOVED)
+		if (c->kind != WEIR_REMOVED && !c->handled) {
 			weir_hook(in, c->task)->change = 0;
+			c->handled = 1;
+		}
 		return c;
 	}
 	return 0;
@@ -136,7 +141,7 @@ WEIR_GLOBAL int weir_pipe_consume(struct weir_pipe weir_mem *pipe weir_arg)
 
 		if (c->kind == WEIR_REMOVED)
 			weir_task_put(pipe->sched, c->task);
-		else if (c->kind != WEIR_VOID)
+		else if (c->kind != WEIR_VOID && !c->handled)
 			weir_hook(pipe, c->task)->change = 0;
 	}
 	pipe->nr_log = 0;
@@ -221,30 +226,6 @@ WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task w
  * Each writes first and then looks at the lock once more, and who lets go of the lock looks at both afterwards, with a full
  * barrier between on either side: one of the two sees the other, and kicks a CPU behind the pipe that sleeps.
  */
-
-/* The rank order, where it is checked: deeper than every lock held, so no two CPUs can wait for each other. */
-WEIR_INLINE void note_locked(struct weir_pipe weir_mem *pipe)
-{
-	if (WEIR_STRICT) {
-		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
-
-		weir_assert(ctx->nr_held < WEIR_MAX_DEPTH);
-		weir_assert(!ctx->nr_held || ctx->held[ctx->nr_held - 1] < pipe->slot);
-		/* An update holds its in-pipe and one more (docs/decisions/0001). */
-		weir_assert(ctx->nr_held < 2);
-		ctx->held[ctx->nr_held++] = pipe->slot;
-	}
-}
-
-WEIR_INLINE void note_unlocked(struct weir_pipe weir_mem *pipe)
-{
-	if (WEIR_STRICT) {
-		struct weir_ctx weir_mem *ctx = weir_ctx(pipe->sched);
-
-		weir_assert(ctx->nr_held && ctx->held[ctx->nr_held - 1] == pipe->slot);
-		ctx->nr_held--;
-	}
-}
 
 /* The task is in the pipe's inbox. The lock is held. */
 WEIR_INLINE int is_boxed(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
@@ -366,9 +347,9 @@ WEIR_GLOBAL int weir_pipe_lock(struct weir_pipe weir_mem *pipe weir_arg)
 	struct weir_sched weir_mem *s = pipe->sched;
 
 	weir_valid(s, pipe);
-	note_locked(pipe);
+	weir_note_locked(pipe);
 	if (!s->exclusive && !weir_lock_at_once(&pipe->lock) && wait_for_lock(pipe)) {
-		note_unlocked(pipe);
+		weir_note_unlocked(pipe);
 		return -WEIR_EAGAIN;
 	}
 	weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
@@ -381,7 +362,7 @@ WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
 	u32 wanted;
 
 	weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
-	note_unlocked(pipe);
+	weir_note_unlocked(pipe);
 	if (s->exclusive)
 		return;
 	if (!WEIR_IMPATIENT && !s->patience) {

@@ -148,6 +148,9 @@ WEIR_FLAT static int arrive(struct weir_sched weir_mem *s, struct weir_ctx weir_
 		ctx->entered = weir_post(pipe, t, 0);
 		return 0;
 	}
+	/* Where calls do not overlap there is no lock: the step counts as made under it. */
+	if (weir_solo(s))
+		weir_note_locked(pipe);
 	if (WEIR_OPLOG && s->oplog) {
 		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
 		if (!pipe->from)
@@ -175,6 +178,7 @@ WEIR_FLAT static void arrived(struct weir_sched weir_mem *s, struct weir_ctx wei
 			put_off(s, pipe, err);
 	}
 	if (weir_solo(s)) {
+		weir_note_unlocked(pipe);
 		if (WEIR_OPLOG && s->oplog) {
 			weir_op(s, WEIR_OP_UPDATE_END, pipe->to->idx, 0);
 			weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
@@ -355,6 +359,7 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg,
 			break;
 		}
 	}
+	weir_unvisit(s, ctx);
 	if (ctx->next_msg < ctx->nr_msgs)
 		weir_fetch_add(&s->lost_messages, ctx->nr_msgs - ctx->next_msg);
 	ctx->nr_msgs = 0;

@@ -120,8 +120,9 @@ WEIR_GLOBAL int weir_task_private(struct weir_graph weir_mem *g weir_arg,
 		u64 weir_mem *w;
 
 		w = (u64 weir_mem *)weir_priv(inst, t);
+		/* A receiver that has put the record's former task on its way may look at what it knew of it still. */
 		for (u32 k = 0; k < inst->per_task / 8 && weir_loop; k++)
-			w[k] = 0;
+			weir_store(&w[k], 0);
 	}
 	for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
 		weir_class_task_init(g->init_list[i], t);

@@ -144,6 +144,9 @@ enum weir_carries {
 	WEIR_CARRIES_NOT,
 	WEIR_CARRIES,	     /* and writes nothing that calls on other CPUs use */
 	WEIR_CARRIES_LOCKED, /* the in-pipe's lock is held meanwhile */
+	WEIR_CARRIES_HOW = 3,
+	/* or'ed: it looks at the tasks of its out-pipes, so that these link them */
+	WEIR_CARRIES_TO_OUTS = 4,
 };
 
 #define WEIR_PARAM(comp, field, unit_, def_, min_, max_, help_) \

@@ -24,7 +24,8 @@ enum weir_change_kind {
 struct weir_change {
 	struct weir_task weir_mem *task;
 	u32 kind;
-	u32 unused;
+	/* 1: the receiver has got it, and the task, carried on, may be in another pipe of this depth by now */
+	u32 handled;
 };
 
 struct weir_sched;
@@ -122,7 +123,10 @@ int weir_pipe_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
  */
 int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
 			    struct weir_pipe weir_mem *in);
-/* Both kinds. Takes @t out of @pipe and of every pipe behind it; a task that is not there is no error. */
+/*
+ * Both kinds. Takes @t out of @pipe and of every pipe behind it; a task that is not there is no error. The lock of the in-pipe that
+ * holds it is held, as it is within update.
+ */
 int weir_pipe_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
 /* --- for components: in-pipes, within update ------------------------------------------------- */

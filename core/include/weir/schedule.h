@@ -123,6 +123,8 @@ struct weir_ctx {
 	u32 unused2;
 	u32 visit;    /* members that were looked at have this number (weir_for_member()) */
 	u32 visit_at; /* the pipe whose members are looked at */
+	/* the last of them, which stands elsewhere: a reference is held */
+	struct weir_task weir_mem *visited;
 	u32 held[WEIR_MAX_DEPTH];
 	struct weir_op weir_mem *ops;
 };

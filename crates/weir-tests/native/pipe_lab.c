@@ -60,6 +60,8 @@ static int build(struct weir_sched *s, const char *component)
 	struct weir_swap_stats stats;
 
 	s->classes[class_id("termination")].change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED;
+	/* The pipes are looked at by themselves: nothing is carried past them. */
+	s->classes[class_id(component)].carries = 0;
 	return weir_swap(s, 0, &plan, &stats);
 }
 
