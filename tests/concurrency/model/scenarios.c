@@ -494,11 +494,41 @@ static void admit_move_check(void)
 	REQUIRE(waits_in(a, 1) && waits_in(b, 0));
 }
 
+/* Blocked while it goes from one exit to the other. */
+static void move_block_setup(void)
+{
+	begin_balanced();
+	bind(CTL, a, 0);
+	admit(0, a);
+}
+
+/* The same where it is linked in the entry, too. */
+static void move_block_linked_setup(void)
+{
+	balanced(&first, "load_balancer", 1);
+	begin(&first);
+	bind(CTL, a, 0);
+	admit(0, a);
+	make_idle(1);
+}
+
+static void block_moving_a_0(void)
+{
+	REQUIRE(!weir_block(sched, 0, a));
+}
+
+static void move_block_check(void)
+{
+	REQUIRE(a->state == WEIR_UNCONSIDERED && !a->landing && !length(0) && !length(1));
+}
+
 /* CPU 1 goes offline; no task may be left at its exit, whether the balancer saw it before or after. */
 static void leave_setup(void)
 {
-	balanced(&first, "load_balancer", 0);
-	begin(&first);
+	begin_balanced();
+	/* So that the balancer chooses CPU 1 for the other one. */
+	bind(CTL, b, 0);
+	admit(0, b);
 }
 
 static void cpu_1_leaves(void)
@@ -510,7 +540,7 @@ static void cpu_1_leaves(void)
 
 static void leave_check(void)
 {
-	REQUIRE(!length(1) && length(0) == 1);
+	REQUIRE(!length(1) && length(0) == 2);
 }
 
 static void steal_setup(void)
@@ -986,6 +1016,9 @@ const struct scenario scenarios[] = {
 	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
 	TWO("leave-admit", leave_setup, cpu_1_leaves, admit_a_1, leave_check),
 	TWO("move-claim", move_setup, pick_0, move_a_1, move_claim_check),
+	TWO("move-block", move_block_setup, block_moving_a_0, move_a_1, move_block_check),
+	TWO("move-block-linked", move_block_linked_setup, block_moving_a_0, move_a_1,
+	    move_block_check),
 	TWO("rebind-idle", rebind_setup, pick_0, rebind_a_1, rebind_check),
 	TWO("move-admit", admit_move_setup, admit_b_0, admit_move_a_1, admit_move_check),
 	TWO("steal-claim", steal_setup, block_pick_0, pick_1, steal_check),
