@@ -525,10 +525,13 @@ static void move_block_check(void)
 /* CPU 1 goes offline; no task may be left at its exit, whether the balancer saw it before or after. */
 static void leave_setup(void)
 {
+	struct weir_cpumask both = { .word = { 3 } };
+	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .cpu = WEIR_NO_CPU, .mask = &both };
+
 	begin_balanced();
-	/* So that the balancer chooses CPU 1 for the other one. */
-	bind(CTL, b, 0);
-	admit(0, b);
+	/* It ran on CPU 1, and would stay there. */
+	msg.task = b;
+	REQUIRE(!weir_notify(sched, CTL, &msg));
 }
 
 static void cpu_1_leaves(void)
@@ -540,7 +543,7 @@ static void cpu_1_leaves(void)
 
 static void leave_check(void)
 {
-	REQUIRE(!length(1) && length(0) == 2);
+	REQUIRE(!length(1) && length(0) == 1);
 }
 
 static void steal_setup(void)
@@ -1014,7 +1017,7 @@ const struct scenario scenarios[] = {
 	      admit_admit_pick_check),
 	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
 	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
-	TWO("leave-admit", leave_setup, cpu_1_leaves, admit_a_1, leave_check),
+	TWO("leave-admit", leave_setup, cpu_1_leaves, admit_b_1, leave_check),
 	TWO("move-claim", move_setup, pick_0, move_a_1, move_claim_check),
 	TWO("move-block", move_block_setup, block_moving_a_0, move_a_1, move_block_check),
 	TWO("move-block-linked", move_block_linked_setup, block_moving_a_0, move_a_1,
