@@ -19,7 +19,9 @@
 WEIR_GLOBAL int weir_carry_instance(struct weir_sched weir_mem *s weir_arg,
 				    struct weir_instance weir_mem *inst weir_arg)
 {
-	u32 carries = s->logged || weir_distributed(s) ? 0 : s->classes[inst->class].carries;
+	u32 carries = !WEIR_CARRY || s->logged || weir_distributed(s)
+			      ? 0
+			      : s->classes[inst->class].carries;
 
 	for (u32 i = 0; i < inst->nr_in && carries && weir_loop; i++) {
 		const struct weir_pipe weir_mem *in = inst->in[i];

@@ -63,7 +63,7 @@ static int check_pipe(const struct weir_pipe weir_mem *pipe)
 
 static int counts(const struct weir_pipe weir_mem *pipe)
 {
-	return weir_solo(pipe->sched) || pipe->carried & WEIR_COUNTED;
+	return weir_solo(pipe->sched) || weir_carried(pipe) & WEIR_COUNTED;
 }
 
 /* A task stands on one path: each pipe that holds it is fed by the receiver of the one before. */
@@ -80,7 +80,7 @@ static int check_path(const struct weir_graph weir_mem *g, const struct weir_tas
 			continue;
 		REQUIRE(pipe->slot == i);
 		/* What is carried is linked once. */
-		REQUIRE(!t->hooks[i].pipe || !pipe->carried || t->landing == pipe->idx + 1);
+		REQUIRE(!t->hooks[i].pipe || !weir_carried(pipe) || t->landing == pipe->idx + 1);
 		entered[0] += !last;
 		/* Members of pipes that do not link them are counted where that is promised. */
 		if (!t->hooks[i].pipe)
@@ -113,7 +113,7 @@ int weir_check(struct weir_sched weir_mem *s)
 			return line;
 		if (counts(&g->pipes[i]))
 			through += g->pipes[i].through;
-		REQUIRE(g->pipes[i].carried & WEIR_CARRIED || !g->pipes[i].through);
+		REQUIRE(weir_carried(&g->pipes[i]) & WEIR_CARRIED || !g->pipes[i].through);
 	}
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
 		struct weir_task weir_mem *t =

@@ -244,7 +244,8 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg,
 	err = weir_build_instances(s, plan, g);
 	if (err)
 		return err;
-	weir_carry_plan(s, g);
+	if (WEIR_CARRY)
+		weir_carry_plan(s, g);
 	return weir_graph_subscribe(s, g);
 }
 

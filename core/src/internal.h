@@ -153,7 +153,7 @@ WEIR_INLINE void weir_pass(struct weir_sched weir_mem *s, struct weir_pipe weir_
 		pipe->nr_added++;
 		if (nr > pipe->max_nr)
 			pipe->max_nr = nr;
-	} else if (pipe->carried & WEIR_COUNTED) {
+	} else if (weir_carried(pipe) & WEIR_COUNTED) {
 		weir_fetch_add(&pipe->through, 1);
 	}
 }

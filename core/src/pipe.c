@@ -111,7 +111,7 @@ WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_ta
 
 WEIR_FLAT struct weir_change weir_mem *weir_change_next(struct weir_pipe weir_mem *in, u32 *pos)
 {
-	if (in->carried & WEIR_CARRIED) {
+	if (weir_carried(in) & WEIR_CARRIED) {
 		struct weir_ctx weir_mem *ctx = weir_ctx(in->sched);
 
 		/* A step: one task arrives, and it is in no log. */
@@ -155,7 +155,7 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 
 	weir_assert_locked(pipe);
 	weir_pipe_consume(pipe);
-	if (pipe->rebuild & WEIR_REBUILD_ALL && pipe->carried & WEIR_CARRIED)
+	if (pipe->rebuild & WEIR_REBUILD_ALL && weir_carried(pipe) & WEIR_CARRIED)
 		err = weir_recall_all(pipe);
 	pipe->rebuild = 0;
 	weir_for_task (t, pipe) {
@@ -191,7 +191,7 @@ WEIR_INLINE void settle_in(struct weir_pipe weir_mem *pipe, struct weir_task wei
 
 	weir_assert_locked(pipe);
 	weir_store_release(&weir_hook(pipe, t)->pipe, pipe);
-	if (pipe->carried)
+	if (weir_carried(pipe))
 		weir_store_release(&t->landing, pipe->idx + 1);
 	weir_store(&pipe->nr, nr);
 }
@@ -203,7 +203,7 @@ WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task w
 
 	settle_in(pipe, t);
 	nr = pipe->nr;
-	if (pipe->carried && weir_solo(pipe->sched))
+	if (weir_carried(pipe) && weir_solo(pipe->sched))
 		nr += pipe->through;
 	weir_store(&pipe->nr_added, pipe->nr_added + 1);
 	if (nr > pipe->max_nr)
@@ -289,7 +289,7 @@ WEIR_GLOBAL int weir_inbox_open(struct weir_pipe weir_mem *pipe weir_arg)
 /* The lock is held: @t is not linked there any more. */
 WEIR_INLINE void depart(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	if (pipe->carried && weir_load(&t->landing) == pipe->idx + 1)
+	if (weir_carried(pipe) && weir_load(&t->landing) == pipe->idx + 1)
 		weir_store_release(&t->landing, 0);
 	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
 }
@@ -393,7 +393,7 @@ WEIR_FLAT static int post(struct weir_pipe weir_mem *pipe, struct weir_task weir
 	h->prev = t;
 	if (pipe->keyed)
 		weir_store(&t->key, key);
-	if (pipe->carried)
+	if (weir_carried(pipe))
 		weir_store(&t->landing, pipe->idx + 1);
 	weir_store_release(&h->pipe, pipe);
 	inbox_put(pipe, t);
@@ -594,8 +594,8 @@ WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_t
 	struct weir_task weir_mem *after = 0;
 	int member = membership(pipe, t);
 	/* Where calls overlap, tasks that are carried have no order before they come here. */
-	int last = !in || (pipe->carried ? !weir_solo(pipe->sched) || is_newest(pipe, t, in)
-					 : in->tail == t);
+	int last = !in || (weir_carried(pipe) ? !weir_solo(pipe->sched) || is_newest(pipe, t, in)
+					      : in->tail == t);
 
 	if (member < 0 || !pipe->keyed)
 		return member < 0 ? member : -WEIR_EINVAL;
@@ -604,7 +604,7 @@ WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_t
 			return 0;
 		weir_keyed_remove(pipe, t);
 	}
-	if (!last && pipe->carried) {
+	if (!last && weir_carried(pipe)) {
 		after = equal_before(pipe, t, key, in);
 	} else if (!last) {
 		after = weir_pipe_prev(in, t);
@@ -723,7 +723,7 @@ WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 	unlink_carried(in, t);
 	if (weir_solo(s))
 		in->through++;
-	else if (in->carried & WEIR_COUNTED)
+	else if (weir_carried(in) & WEIR_COUNTED)
 		weir_fetch_add(&in->through, 1);
 	return 0;
 }
@@ -745,7 +745,7 @@ WEIR_FLAT static int put_carried(struct weir_pipe weir_mem *pipe, struct weir_ta
 	if (!is_arriving(ctx, t))
 		return weir_carry_on(pipe, t, key, in);
 	ctx->put = pipe;
-	if (pipe->carried & WEIR_CARRIED) {
+	if (weir_carried(pipe) & WEIR_CARRIED) {
 		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
 		weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
 		weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
@@ -773,7 +773,7 @@ WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg,
 	struct weir_task weir_mem *after;
 	int err;
 
-	if (pipe->carried & WEIR_FED)
+	if (weir_carried(pipe) & WEIR_FED)
 		return put_carried(pipe, t, 0, in);
 	err = weir_pipe_lock(pipe);
 	if (err)
@@ -796,7 +796,7 @@ WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg,
 {
 	int err;
 
-	if (pipe->carried & WEIR_FED)
+	if (weir_carried(pipe) & WEIR_FED)
 		return put_carried(pipe, t, key, pipe->from->in[0]);
 	err = weir_pipe_lock(pipe);
 	if (err)
@@ -812,7 +812,7 @@ WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg
 {
 	int err;
 
-	if (pipe->carried & WEIR_FED)
+	if (weir_carried(pipe) & WEIR_FED)
 		return put_carried(pipe, t, key, in);
 	err = weir_pipe_lock(pipe);
 	if (err)
@@ -875,7 +875,7 @@ WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg,
 {
 	int err = 0;
 
-	if (!slot && weir_load(&t->landing))
+	if (WEIR_CARRY && !slot && weir_load(&t->landing))
 		err = withdraw_carried(s, t);
 	if (!err)
 		err = withdraw(s, t, slot);
@@ -890,7 +890,7 @@ WEIR_GLOBAL int weir_pipe_remove(struct weir_pipe weir_mem *pipe weir_arg,
 {
 	int err;
 
-	if (!(pipe->carried & WEIR_FED))
+	if (!(weir_carried(pipe) & WEIR_FED))
 		return weir_pipe_holds(pipe, t) ? withdraw(pipe->sched, t, pipe->slot) : 0;
 	/* What has just arrived before the receiver is nowhere yet. */
 	if (is_arriving(weir_ctx(pipe->sched), t) || !weir_pipe_has(pipe, t))
@@ -942,17 +942,17 @@ WEIR_GLOBAL int weir_keep(struct weir_sched weir_mem *s weir_arg,
 
 	if (weir_solo(s)) {
 		pipe->through--;
-	} else if (pipe->carried & WEIR_COUNTED) {
+	} else if (weir_carried(pipe) & WEIR_COUNTED) {
 		weir_fetch_add(&pipe->through, (u32)-1);
 	}
-	if (!(pipe->carried & WEIR_ALONE) && !weir_solo(s) && weir_pipe_lock(pipe))
+	if (!(weir_carried(pipe) & WEIR_ALONE) && !weir_solo(s) && weir_pipe_lock(pipe))
 		return post(pipe, t, 0);
 	link_carried(pipe, t);
 	if (!weir_solo(s))
 		weir_store(&pipe->nr_added, pipe->nr_added + 1);
 	if (pending)
 		log_change(pipe, t, WEIR_ADDED);
-	if (!(pipe->carried & WEIR_ALONE) && !weir_solo(s))
+	if (!(weir_carried(pipe) & WEIR_ALONE) && !weir_solo(s))
 		weir_pipe_unlock(pipe);
 	return 0;
 }

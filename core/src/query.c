@@ -13,7 +13,8 @@ struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self
 		if (pipe && pipe->to == self)
 			return pipe;
 	}
-	for (struct weir_pipe weir_mem *at = self->carries ? weir_landing(self->sched, t) : 0;
+	for (struct weir_pipe
+	     weir_mem *at = WEIR_CARRY && self->carries ? weir_landing(self->sched, t) : 0;
 	     at && weir_loop; at = weir_before(at, t))
 		if (at->to == self)
 			return at;
@@ -31,7 +32,7 @@ struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self
 	pipe = weir_load_acquire(&t->hooks[self->out[0]->slot].pipe);
 	if (pipe)
 		return pipe->from == self ? pipe : 0;
-	pipe = self->carries ? weir_landing(self->sched, t) : 0;
+	pipe = WEIR_CARRY && self->carries ? weir_landing(self->sched, t) : 0;
 	while (pipe && pipe->from != self && weir_loop)
 		pipe = weir_before(pipe, t);
 	return pipe;
@@ -43,7 +44,7 @@ WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe w
 	struct weir_pipe weir_mem *now = weir_out_of(self, t);
 	int err = 0;
 
-	if (now && now != to && now->carried & WEIR_FED) {
+	if (now && now != to && weir_carried(now) & WEIR_FED) {
 		err = weir_recall(in, t, now->slot);
 		err = err < 0 ? err : 0;
 	} else if (now && now != to) {

@@ -144,7 +144,7 @@ WEIR_FLAT static int arrive(struct weir_sched weir_mem *s, struct weir_ctx weir_
 		}
 	}
 	ctx->given = 0;
-	if (!weir_solo(s) && pipe->carried & WEIR_ALONE && weir_pipe_lock(pipe)) {
+	if (!weir_solo(s) && weir_carried(pipe) & WEIR_ALONE && weir_pipe_lock(pipe)) {
 		ctx->entered = weir_post(pipe, t, 0);
 		return 0;
 	}
@@ -184,12 +184,12 @@ WEIR_FLAT static void arrived(struct weir_sched weir_mem *s, struct weir_ctx wei
 			weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
 		}
 		pipe->to->nr_updates++;
-	} else if (pipe->carried & WEIR_ALONE) {
+	} else if (weir_carried(pipe) & WEIR_ALONE) {
 		weir_pipe_unlock(pipe);
 	}
 	if (put && err)
 		weir_fault(s, pipe->to->idx, err);
-	if (put && put->carried & WEIR_CARRIED) {
+	if (put && weir_carried(put) & WEIR_CARRIED) {
 		ctx->given = put;
 	} else if (ctx->seen != weir_load(&s->changes)) {
 		/* The receivers may have looked at all tasks while it was on its way. */
@@ -210,7 +210,7 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 	int err = 0;
 
 	/* Where something is left over, the task goes the same way as that. */
-	if (pipe->carried & WEIR_CARRIED && ctx->given && ctx->add &&
+	if (weir_carried(pipe) & WEIR_CARRIED && ctx->given && ctx->add &&
 	    (pipe->from ||
 	     !(weir_solo(s) ? pipe->rebuild || pipe->nr_log : weir_pipe_has_news(pipe))))
 		return arrive(s, ctx, pipe, ctx->add);
@@ -267,7 +267,7 @@ WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg,
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-	if (ctx->carrying) {
+	if (WEIR_CARRY && ctx->carrying) {
 		arrived(s, ctx, pipe, err);
 		return 0;
 	}
@@ -359,7 +359,8 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg,
 			break;
 		}
 	}
-	weir_unvisit(s, ctx);
+	if (WEIR_CARRY)
+		weir_unvisit(s, ctx);
 	if (ctx->next_msg < ctx->nr_msgs)
 		weir_fetch_add(&s->lost_messages, ctx->nr_msgs - ctx->next_msg);
 	ctx->nr_msgs = 0;
@@ -748,7 +749,7 @@ static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 	ctx->pick_stage = PICK_FOUND;
 	if (weir_mask_test(s->idle, target))
 		weir_mask_clear(s->idle, target);
-	if (exit->carried)
+	if (weir_carried(exit))
 		weir_leave(s, exit, ctx->picked, 0);
 	weir_task_withdraw(s, ctx->picked, 0);
 	weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);

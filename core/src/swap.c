@@ -223,7 +223,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		if (old->instances[i]->idx == WEIR_NONE)
 			weir_each_task(s, old->instances[i], 0);
 	}
-	if (old)
+	if (WEIR_CARRY && old)
 		weir_gather(s, old);
 	weir_exchange_hooks(s, plan->nr_slots, hooks);
 	s->graph = g;
@@ -336,7 +336,7 @@ WEIR_GLOBAL int weir_collect(struct weir_pipe weir_mem *in weir_arg)
 	weir_pipe_lock(in);
 	if (weir_load(&in->inbox))
 		weir_inbox_open(in);
-	if (in->carried & WEIR_CARRIED)
+	if (weir_carried(in) & WEIR_CARRIED)
 		weir_recall_all(in);
 	weir_for_task (t, in)
 		weir_task_withdraw(in->sched, t, in->slot + 1);
@@ -350,7 +350,7 @@ WEIR_GLOBAL int weir_collected(struct weir_pipe weir_mem *in weir_arg)
 	struct weir_task weir_mem *t;
 
 	weir_for_task (t, in) {
-		if (in->carried)
+		if (weir_carried(in))
 			weir_store(&t->landing, in->idx + 1);
 		else if (t->landing == in->idx + 1)
 			weir_store(&t->landing, 0);
@@ -421,7 +421,8 @@ WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 		weir_collect(new->in[i]);
 	for (i = 0; i < new->nr_out &&weir_loop; i++)
 		new->out[i]->keyed = s->classes[class].keyed_out;
-	weir_carry_plan(s, g);
+	if (WEIR_CARRY)
+		weir_carry_plan(s, g);
 	for (i = 0; i < new->nr_in &&weir_loop; i++) {
 		weir_collected(new->in[i]);
 		stats->represented += new->in[i]->nr;

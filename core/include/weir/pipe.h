@@ -93,6 +93,12 @@ struct weir_pipe {
 	u32 through;
 };
 
+#ifndef WEIR_CARRY /* 0: every task is linked in each pipe on its way */
+#define WEIR_CARRY 1
+#endif
+/* enum weir_carried bits of @pipe */
+#define weir_carried(pipe) (WEIR_CARRY ? (pipe)->carried : 0u)
+
 /* How tasks are carried through a pipe (carry.c, docs/decisions/0050). */
 enum weir_carried {
 	/* they are linked further on, and here only if they are withheld or something is pending */
@@ -150,14 +156,15 @@ int weir_passed(const struct weir_pipe weir_mem *pipe, const struct weir_task we
 WEIR_INLINE int weir_pipe_has(const struct weir_pipe weir_mem *pipe,
 			      const struct weir_task weir_mem *t)
 {
-	return weir_pipe_holds(pipe, t) || (pipe->carried & WEIR_CARRIED && weir_passed(pipe, t));
+	return weir_pipe_holds(pipe, t) ||
+	       (weir_carried(pipe) & WEIR_CARRIED && weir_passed(pipe, t));
 }
 
 WEIR_INLINE u32 weir_pipe_nr(const struct weir_pipe weir_mem *pipe)
 {
 	u32 nr = weir_load(&pipe->nr);
 
-	if (!pipe->carried)
+	if (!weir_carried(pipe))
 		return nr;
 	return nr + weir_load(&pipe->through) + (pipe->deep ? weir_load(&pipe->deep->nr) : 0);
 }
@@ -185,9 +192,13 @@ WEIR_INLINE struct weir_task weir_mem *weir_pipe_prev(const struct weir_pipe wei
 /* address; null: the first; 0: no more */
 u64 weir_member(struct weir_pipe weir_mem *in, struct weir_task weir_mem *after);
 
+#if WEIR_CARRY
 #define weir_for_member(t, in)                                                               \
 	for ((t) = (struct weir_task weir_mem *)weir_member((in), 0); (t) != 0 && weir_loop; \
 	     (t) = (struct weir_task weir_mem *)weir_member((in), (t)))
+#else
+#define weir_for_member(t, in) weir_for_task (t, in)
+#endif
 
 /* --- for components: outside update, where nothing is locked -------------------------------------- */
 

@@ -27,6 +27,8 @@ typedef long long s64;
 		ret_;                                                    \
 	})
 #define WEIR_STRICT 0
+/* The steps of carried tasks make chains of calls longer than kernels before 7.2 grant. */
+#define WEIR_CARRY 0
 /* Calls may give up waiting for another CPU, whatever the configuration says. */
 #define WEIR_IMPATIENT 1
 #define WEIR_OPLOG     0
