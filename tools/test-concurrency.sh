@@ -177,7 +177,8 @@ mutant "kick without taking the idle bit" preempt.c 's/\&\& weir_mask_clear(s->i
 mutant "no barrier before the look for a writer" schedule.c '/^WEIR_GLOBAL int weir_enter/,/^}/s/weir_light_fence();/;/'
 mutant "an idle CPU looks without the lock" schedule.c 's/(weir_solo(s) || weir_ctx(s)->pick_stage != PICK_AGAIN)/1/'
 # Carried tasks (docs/decisions/0050).
-mutant "a step that no review knows of" schedule.c 's/} else if (ctx->seen != weir_load(&s->changes)) {/} else if (0) {/'
+mutant "a step that no review knows of" schedule.c 's/if (ctx->seen != weir_load(&s->changes)) {/if (0) {/'
+mutant "no barrier before the look for changes" schedule.c '/^WEIR_FLAT static void arrived/,/^}/s/weir_light_fence();/;/'
 mutant "a carried task is unlinked before it is linked" pipe.c '/^WEIR_GLOBAL int weir_recall/,/^}/{s/link_carried(in, t);//;s/unlink_member(pipe, t);/unlink_member(pipe, t), weir_fence(), link_carried(in, t);/}'
 mutant "who takes a task out does not look again" pipe.c '/^WEIR_FLAT static int withdraw_carried/,/^}/s/pipe = weir_landing(s, t);$/pipe = 0;/'
 mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'

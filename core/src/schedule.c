@@ -191,7 +191,12 @@ WEIR_FLAT static void arrived(struct weir_sched weir_mem *s, struct weir_ctx wei
 		weir_fault(s, pipe->to->idx, err);
 	if (put && weir_carried(put) & WEIR_CARRIED) {
 		ctx->given = put;
-	} else if (ctx->seen != weir_load(&s->changes)) {
+		return;
+	}
+	/* Pairs with the fence after the change: either we see it here, or its walk sees the task. */
+	if (!s->exclusive)
+		weir_light_fence();
+	if (ctx->seen != weir_load(&s->changes)) {
 		/* The receivers may have looked at all tasks while it was on its way. */
 		weir_present_again(&s->graph->pipes[s->graph->cpus[weir_load(&t->entry_cpu)].entry],
 				   t);
@@ -935,6 +940,8 @@ WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cp
 	if (msg->topic == WEIR_TOPIC_CPU_STATUS && msg->cpu < s->nr_cpus) {
 		weir_store(&s->cpus[msg->cpu].online, msg->value != 0);
 		weir_fetch_add(&s->changes, 1);
+		if (WEIR_CARRY && !s->exclusive)
+			weir_heavy_fence();
 		if (!msg->value)
 			weir_mask_clear(s->idle, msg->cpu);
 	}
