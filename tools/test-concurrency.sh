@@ -184,7 +184,7 @@ mutant "who takes a task out does not look again" pipe.c '/^WEIR_FLAT static int
 mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 # Seen where a CPU stops, or gives up waiting (docs/decisions/0034).
 mutant "locks are waited for without bound" internal.h 's/weir_impatient_lock(lock, ctx->waited, s->patience)/(weir_spin_lock(lock), 0)/'
-mutant "a task finds no inbox" pipe.c 's/return post(pipe, t, [a-z0-9]*);/return err;/'
+mutant "a task finds no inbox" pipe.c 's/return post(pipe, t, [a-z0-9]*);/return -WEIR_EAGAIN;/'
 mutant "an inbox that nobody is told of" pipe.c '/^WEIR_FLAT static int post/,/^}/s/if (!weir_load(&pipe->lock))/if (0)/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
 mutant "a CPU lets go of a lock and does not look" pipe.c '/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
 mutant "no second look at a lock given up" pipe.c '/^static int leave_word/,/^}/s/return weir_try_lock(&pipe->lock) ? 0 : -WEIR_EAGAIN;/return -WEIR_EAGAIN;/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/ || weir_load(&pipe->wanted)//'

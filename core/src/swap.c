@@ -358,6 +358,15 @@ WEIR_GLOBAL int weir_collected(struct weir_pipe weir_mem *in weir_arg)
 	return 0;
 }
 
+/* All tasks of @in go to a new receiver. */
+static void present_all(struct weir_pipe weir_mem *in, struct weir_swap_stats *stats)
+{
+	stats->represented += in->nr;
+	weir_pipe_lock(in);
+	weir_pipe_represent(in);
+	weir_pipe_unlock(in);
+}
+
 /* Exchange @old for @new in the graph's tables. */
 static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem *old,
 		    struct weir_instance weir_mem *new)
@@ -417,18 +426,21 @@ WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 		weir_instance_free(s, g, new);
 		return err;
 	}
-	for (i = 0; i < new->nr_in &&weir_loop; i++)
-		weir_collect(new->in[i]);
+	for (i = 0; i < new->nr_in &&weir_loop; i++) {
+		if (WEIR_CARRY)
+			weir_collect(new->in[i]);
+		else
+			present_all(new->in[i], stats);
+	}
+	/* The out-pipes are empty. */
 	for (i = 0; i < new->nr_out &&weir_loop; i++)
 		new->out[i]->keyed = s->classes[class].keyed_out;
-	if (WEIR_CARRY)
+	if (WEIR_CARRY) {
 		weir_carry_plan(s, g);
-	for (i = 0; i < new->nr_in &&weir_loop; i++) {
-		weir_collected(new->in[i]);
-		stats->represented += new->in[i]->nr;
-		weir_pipe_lock(new->in[i]);
-		weir_pipe_represent(new->in[i]);
-		weir_pipe_unlock(new->in[i]);
+		for (i = 0; i < new->nr_in &&weir_loop; i++) {
+			weir_collected(new->in[i]);
+			present_all(new->in[i], stats);
+		}
 	}
 	if (old->timer_ns)
 		weir_rt_timer(s, instance, 0);
