@@ -314,7 +314,8 @@ WEIR_INLINE int weir_pending(const struct weir_pipe weir_mem *in,
 {
 	const struct weir_hook weir_mem *h = &t->hooks[in->slot];
 
-	return h->change != 0 || h->prev == t;
+	/* One that was carried past has no record there. */
+	return weir_pipe_holds(in, t) && (h->change != 0 || h->prev == t);
 }
 
 /* Which out-pipe leads to a CPU; the lowest port if several do. */
