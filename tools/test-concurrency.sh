@@ -189,7 +189,7 @@ mutant "an inbox that nobody is told of" pipe.c '/^WEIR_FLAT static int post/,/^
 mutant "a CPU lets go of a lock and does not look" pipe.c '/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/if (wanted || .*/if (0)/'
 mutant "no second look at a lock given up" pipe.c '/^static int leave_word/,/^}/s/return weir_try_lock(&pipe->lock) ? 0 : -WEIR_EAGAIN;/return -WEIR_EAGAIN;/;/^WEIR_FLAT void weir_pipe_unlock/,/^}/s/ || weir_load(&pipe->wanted)//'
 mutant "another CPU's worklist is left alone" schedule.c '/^static int pick_help/,/^}/s/ctx->pick_stage != PICK_AGAIN/1/'
-mutant "a task in the inbox is moved" ../include/weir/component.h 's/return h->change != 0 || h->prev == t;/return h->change != 0;/'
+mutant "a task in the inbox is moved" ../include/weir/component.h 's/(h->change != 0 || h->prev == t)/h->change != 0/'
 mutant "a CPU held off by a swap does not look again" schedule.c '/weir_mem \*enter_to_pick/,/^}/s/if (weir_load(&s->writer) || !s->graph)/if (1)/'
 mutant "the end of a swap wakes nobody" swap.c '/^WEIR_GLOBAL int weir_start_readers/,/^}/s/if (!weir_load(&s->ctx\[i\].missed))/if (1)/'
 mutant "a block waits for the claim" schedule.c '/^WEIR_GLOBAL int weir_retire/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED \&\&/if (!weir_wait(ctx->waited, s->patience)) break; if (0 \&\&/'
