@@ -3,6 +3,7 @@
 #
 # In the guest: cpu-time-guest.sh ROUNDS TOPOLOGY…, one attachment. Prints `scheduler,load,round,ns`; the kernel's own first.
 here=${0%/*} rounds=$1
+. "$here/attach.sh"
 shift
 measure() { # SCHEDULER
 	hackbench -g 1 -l 5 >/dev/null
@@ -12,15 +13,7 @@ measure() { # SCHEDULER
 	done
 }
 measure default
-with=
-for t in "$@"; do with="$with --with $t"; done
-# shellcheck disable=SC2086 # the options are words
-runweir live "$1" --only $with --watchdog 9s 2>/tmp/live.log &
-live=$!
-until grep -q ^attached /tmp/live.log; do
-	kill -0 $live || { cat /tmp/live.log >&2; exit 1; }
-	usleep 50000
-done
+attach "$@"
 for t in "$@"; do
 	runweir switch --quiet "$t" || continue
 	measure "$t"

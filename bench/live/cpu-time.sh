@@ -51,11 +51,11 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 strip -o "$work/runweir" "${RUNWEIR:-$target/debug/runweir}"
-cp bench/live/cpu-time-guest.sh "$work/"
+cp bench/live/{cpu-time-guest,attach}.sh "$work/"
 "${CC:-cc}" -O2 -static bench/live/work.c -o "$work/work"
 for set in "${sets[@]}"; do
 	# shellcheck disable=SC2086 # a set is words
-	"$work/runweir" vm --quiet --icount --turn 200us --accel tcg --cpus 4 --timeout 7200s --with "$work/work" --with "$work/cpu-time-guest.sh" \
+	"$work/runweir" vm --quiet --icount --turn 200us --accel tcg --cpus 4 --timeout 7200s --with "$work/work" --with "$work/cpu-time-guest.sh" --with "$work/attach.sh" \
 		-- sh "$work/cpu-time-guest.sh" "$rounds" $set || { echo "cpu-time: failed: $set" >&2 && touch "$work/failed"; }
 done | tee "$work/csv"
 table "$work/csv" >&2

@@ -7,6 +7,7 @@
 # HOW: `steady`; `hotplug`, where CPU 1 goes and comes all the time; `switches`, where the topologies take turns every 50 ms
 # below the same runs, which then count for none of them.
 here=${0%/*} how=$1 runs=$2 seconds=$3 workers=$4
+. "$here/attach.sh"
 shift 4
 cpu1=/sys/devices/system/cpu/cpu1/online
 measure() { # SCHEDULER FIRST LAST
@@ -30,15 +31,7 @@ end() { touch /tmp/over; [ "$how" != hotplug ] || wait "$events"; }
 begin
 measure default 1 "$runs"
 end
-with=
-for t in "$@"; do with="$with --with $t"; done
-# shellcheck disable=SC2086 # the options are words
-runweir live "$1" --only $with --watchdog 9s 2>/tmp/live.log &
-live=$!
-until grep -q ^attached /tmp/live.log; do
-	kill -0 $live || { cat /tmp/live.log >&2; exit 1; }
-	usleep 50000
-done
+attach "$@"
 if [ "$how" = switches ]; then
 	(while [ ! -e /tmp/over ]; do
 		for t in "$@"; do

@@ -47,9 +47,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 strip -o "$work/runweir" "${RUNWEIR:-$target/debug/runweir}"
 strip -o "$work/probe" "${PROBE:-$target/debug/examples/probe}"
-cp bench/live/waits-guest.sh "$work/"
+cp bench/live/{waits-guest,attach}.sh "$work/"
 "${CC:-cc}" -O2 -static -pthread tests/live/waits.c -o "$work/waits"
-with=(--with "$work/waits" --with "$work/probe" --with "$work/waits-guest.sh")
+with=(--with "$work/waits" --with "$work/probe" --with "$work/waits-guest.sh" --with "$work/attach.sh")
 "$work/runweir" vm --quiet --icount --turn 20us --accel tcg --cpus "$cpus" --timeout 36000s "${with[@]}" \
 	-- sh "$work/waits-guest.sh" "$how" "$runs" "$seconds" "$workers" "$@" | tee "$work/csv"
 table "$work/csv" >&2

@@ -93,7 +93,7 @@ static u64 bandwidth_left(struct bandwidth weir_mem *self, const struct bandwidt
 			  u64 most, u64 now, u64 *more_at)
 {
 	*more_at = 0;
-	bandwidth_for_group (self, p, number) {
+	bandwidth_for_group(self, p, number) {
 		struct bandwidth_group weir_mem *g = bandwidth_group(self, number, now);
 		u64 left;
 
@@ -114,7 +114,7 @@ static int bandwidth_book(struct bandwidth weir_mem *self, const struct bandwidt
 {
 	int limited = 0;
 
-	bandwidth_for_group (self, p, number) {
+	bandwidth_for_group(self, p, number) {
 		struct bandwidth_group weir_mem *g = bandwidth_group(self, number, now);
 
 		if (!g)

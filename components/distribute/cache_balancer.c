@@ -174,24 +174,7 @@ WEIR_FLAT static struct weir_pipe weir_mem *cache_balancer_choose(struct cache_b
 	return port < self->inst.nr_out ? weir_out(&self->inst, port) : 0;
 }
 
-/*
- * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
- */
-WEIR_FLAT static int cache_balancer_review(struct cache_balancer weir_mem *self,
-					   struct weir_pipe weir_mem *in,
-					   struct weir_task weir_mem *t,
-					   const struct weir_cpumask weir_mem *mask)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
-	struct weir_pipe weir_mem *to;
-
-	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))
-		return 0;
-	to = cache_balancer_choose(self, t, mask);
-	return now == to ? 0 : weir_route(&self->inst, in, t, to);
-}
-
-WEIR_REVIEW_ALL(cache_balancer)
+WEIR_PLACE(cache_balancer, weir_send)
 
 WEIR_ENTRY int cache_balancer_construct(struct cache_balancer weir_mem *self)
 {
@@ -201,21 +184,7 @@ WEIR_ENTRY int cache_balancer_construct(struct cache_balancer weir_mem *self)
 WEIR_ENTRY int cache_balancer_update(struct cache_balancer weir_mem *self,
 				     struct weir_pipe weir_mem *in)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change (c, in) {
-		struct weir_task weir_mem *t = c->task;
-		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
-		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
-
-		if (!to || !weir_pipe_allows(to, mask))
-			to = cache_balancer_choose(self, t, mask);
-		err = weir_route(&self->inst, in, t, to);
-		if (err)
-			return err;
-	}
-	return 0;
+	return cache_balancer_place(self, in);
 }
 
 WEIR_ENTRY int cache_balancer_on_cpu_status(struct cache_balancer weir_mem *self,

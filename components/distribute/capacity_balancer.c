@@ -210,19 +210,8 @@ WEIR_HELPER int capacity_balancer_review(struct capacity_balancer weir_mem *self
 
 WEIR_ENTRY int capacity_balancer_construct(struct capacity_balancer weir_mem *self)
 {
-	self->mean = weir_instance_alloc(&self->inst, (u64)self->inst.nr_out * sizeof(u64));
-	if (!self->mean)
-		return -WEIR_ENOMEM;
-	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
-		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
-		u64 sum = 0;
-
-		for (u32 c = 0; c < weir_nr_cpus(self->inst.sched) && weir_loop; c++)
-			if (out->nr_cpus && weir_mask_test(out->cpus, c))
-				sum += weir_cpu_capacity(self->inst.sched, c);
-		self->mean[i] = out->nr_cpus ? sum / out->nr_cpus : 0;
-	}
-	return weir_port_map(&self->inst, &self->map);
+	self->mean = weir_out_capacities(&self->inst);
+	return self->mean ? weir_port_map(&self->inst, &self->map) : -WEIR_ENOMEM;
 }
 
 WEIR_ENTRY int capacity_balancer_update(struct capacity_balancer weir_mem *self,
@@ -231,7 +220,7 @@ WEIR_ENTRY int capacity_balancer_update(struct capacity_balancer weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err = 0;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, c->task);
 		struct weir_pipe weir_mem *now = weir_out_of(&self->inst, c->task);
 
@@ -259,8 +248,7 @@ WEIR_ENTRY int capacity_balancer_on_cpu_status(struct capacity_balancer weir_mem
 		err = weir_pipe_lock(in);
 		if (err)
 			break;
-		weir_for_member(t, in)
-		{
+		weir_for_member(t, in) {
 			err = capacity_balancer_review(self, in, t,
 						       weir_affinity(self->inst.sched, t));
 			if (err)

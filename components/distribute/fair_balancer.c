@@ -194,7 +194,7 @@ WEIR_ENTRY int fair_balancer_update(struct fair_balancer weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
 		struct weir_rq_load_task weir_mem *p = weir_priv(&self->inst, t);
 		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
@@ -222,7 +222,7 @@ WEIR_ENTRY int fair_balancer_on_cpu_status(struct fair_balancer weir_mem *self,
 		err = weir_pipe_lock(in);
 		if (err)
 			break;
-		weir_for_task (t, in) {
+		weir_for_task(t, in) {
 			err = fair_balancer_review(self, in, t, weir_affinity(self->inst.sched, t));
 			if (err)
 				break;

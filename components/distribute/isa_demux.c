@@ -51,7 +51,7 @@ WEIR_ENTRY int isa_demux_update(struct isa_demux weir_mem *self, struct weir_pip
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		u64 isa = weir_property(self->inst.sched, WEIR_TOPIC_ISA, c->task);
 
 		err = weir_route(&self->inst, in, c->task, isa_demux_choose(self, isa));

@@ -9,6 +9,7 @@
  * asks:      AFFINITY: where the task may run; needed
  * answers:   -
  * params:    quick flag 0 [0, 1]; find an idle CPU in the set of idle CPUs instead of by a scan
+ *            full flag 0 [0, 1]; look at every out-pipe, also if the task's last CPU is idle
  * cost:      O(out-pipes) per added task unless its last CPU is idle, O(tasks) when a CPU goes offline or
  *            online; takes the in-pipe lock and one out-pipe lock
  * batch:     each task is in one out-pipe that leads to an online CPU which it may use, or is
@@ -20,6 +21,9 @@
  * task is placed once, on arrival; it is not moved later to balance the load. All out-pipes
  * count the same: use advanced_balancer if pipes lead to several CPUs or CPUs differ.
  *
+ * `full` makes no other choice. It is what the source's balancer costs: table B.17 has the same time for a wake-up as for an
+ * admission, where there is no last CPU.
+ *
  * example:   annotate affinity; entry -> load_balancer -> each cpu { round_robin -> cpu };
  */
 #include <weir/component.h>
@@ -29,6 +33,7 @@ struct load_balancer {
 	struct weir_instance inst;
 	struct weir_port_map map;
 	u64 quick; /* (c) */
+	u64 full;  /* (c) */
 };
 
 WEIR_COMPONENT(
@@ -40,7 +45,9 @@ WEIR_COMPONENT(
 	.needs = WEIR_TOPIC_BIT(AFFINITY),
 	WEIR_PARAMS(load_balancer,
 		    WEIR_PARAM(load_balancer, quick, FLAG, 0, 0, 1,
-			       "find an idle CPU in the set of idle CPUs instead of by a scan")));
+			       "find an idle CPU in the set of idle CPUs instead of by a scan"),
+		    WEIR_PARAM(load_balancer, full, FLAG, 0, 0, 1,
+			       "look at every out-pipe, also if the task's last CPU is idle")));
 
 static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir_mem *self,
 						       struct weir_task weir_mem *t,
@@ -53,10 +60,10 @@ static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir
 	if (last && weir_pipe_allows(last, mask)) {
 		best = last;
 		best_load = weir_pipe_load(last, &best_idle);
-		if (best_idle)
+		if (best_idle && !self->full)
 			return best;
 	}
-	if (self->quick) {
+	if (self->quick && !best_idle) {
 		struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 		u32 cpu = weir_idle_near(in, t, mask);
 
@@ -80,24 +87,7 @@ static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir
 	return best;
 }
 
-/*
- * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
- */
-WEIR_FLAT static int load_balancer_review(struct load_balancer weir_mem *self,
-					  struct weir_pipe weir_mem *in,
-					  struct weir_task weir_mem *t,
-					  const struct weir_cpumask weir_mem *mask)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
-	struct weir_pipe weir_mem *to;
-
-	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))
-		return 0;
-	to = load_balancer_choose(self, t, mask);
-	return now == to ? 0 : weir_route(&self->inst, in, t, to);
-}
-
-WEIR_REVIEW_ALL(load_balancer)
+WEIR_PLACE(load_balancer, weir_send)
 
 WEIR_ENTRY int load_balancer_construct(struct load_balancer weir_mem *self)
 {
@@ -107,21 +97,7 @@ WEIR_ENTRY int load_balancer_construct(struct load_balancer weir_mem *self)
 WEIR_ENTRY int load_balancer_update(struct load_balancer weir_mem *self,
 				    struct weir_pipe weir_mem *in)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change (c, in) {
-		struct weir_task weir_mem *t = c->task;
-		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
-		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
-
-		if (!to || !weir_pipe_allows(to, mask))
-			to = load_balancer_choose(self, t, mask);
-		err = weir_route(&self->inst, in, t, to);
-		if (err)
-			return err;
-	}
-	return 0;
+	return load_balancer_place(self, in);
 }
 
 WEIR_ENTRY int load_balancer_on_cpu_status(struct load_balancer weir_mem *self,

@@ -189,7 +189,7 @@ WEIR_ENTRY int partition_update(struct partition weir_mem *self, struct weir_pip
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = partition_place(self, in, c->task);
 		if (err)
 			return err;
@@ -215,8 +215,7 @@ WEIR_ENTRY int partition_on_cpu_status(struct partition weir_mem *self, const st
 		err = weir_pipe_lock(in);
 		if (err)
 			break;
-		weir_for_member(t, in)
-		{
+		weir_for_member(t, in) {
 			if (!weir_pending(in, t))
 				err = partition_place(self, in, t);
 			if (err)

@@ -54,7 +54,7 @@ WEIR_ENTRY int tenant_split_update(struct tenant_split weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		u64 tenant = weir_property(self->inst.sched, topic, c->task);
 
 		err = weir_route(&self->inst, in, c->task, tenant_split_choose(self, tenant));

@@ -132,22 +132,7 @@ WEIR_HELPER int weight_balancer_send(struct weight_balancer weir_mem *self weir_
 	return weir_route(&self->inst, in, t, to);
 }
 
-/* Nothing happens to a task that may stay, that cannot go on, or that update has still to look at. */
-WEIR_FLAT static int weight_balancer_review(struct weight_balancer weir_mem *self,
-					    struct weir_pipe weir_mem *in,
-					    struct weir_task weir_mem *t,
-					    const struct weir_cpumask weir_mem *mask)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
-	struct weir_pipe weir_mem *to;
-
-	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))
-		return 0;
-	to = (struct weir_pipe weir_mem *)weight_balancer_choose(self, t, mask);
-	return now == to ? 0 : weight_balancer_send(self, in, t, to);
-}
-
-WEIR_REVIEW_ALL(weight_balancer)
+WEIR_PLACE(weight_balancer, weight_balancer_send)
 
 WEIR_ENTRY int weight_balancer_construct(struct weight_balancer weir_mem *self)
 {
@@ -160,21 +145,7 @@ WEIR_ENTRY int weight_balancer_construct(struct weight_balancer weir_mem *self)
 WEIR_ENTRY int weight_balancer_update(struct weight_balancer weir_mem *self,
 				      struct weir_pipe weir_mem *in)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change (c, in) {
-		struct weir_task weir_mem *t = c->task;
-		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
-		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
-
-		if (!to || !weir_pipe_allows(to, mask))
-			to = (struct weir_pipe weir_mem *)weight_balancer_choose(self, t, mask);
-		err = weight_balancer_send(self, in, t, to);
-		if (err)
-			return err;
-	}
-	return 0;
+	return weight_balancer_place(self, in);
 }
 
 WEIR_ENTRY int weight_balancer_on_cpu_status(struct weight_balancer weir_mem *self,

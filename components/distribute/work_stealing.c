@@ -170,24 +170,7 @@ WEIR_FLAT static int work_stealing_send(struct work_stealing weir_mem *self,
 	return err;
 }
 
-/*
- * Nothing happens to a task that may stay, that cannot go on, or that update has still to look at.
- */
-WEIR_FLAT static int work_stealing_review(struct work_stealing weir_mem *self,
-					  struct weir_pipe weir_mem *in,
-					  struct weir_task weir_mem *t,
-					  const struct weir_cpumask weir_mem *mask)
-{
-	struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);
-	struct weir_pipe weir_mem *to;
-
-	if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))
-		return 0;
-	to = work_stealing_choose(self, t, mask);
-	return now == to ? 0 : work_stealing_send(self, in, t, to);
-}
-
-WEIR_REVIEW_ALL(work_stealing)
+WEIR_PLACE(work_stealing, work_stealing_send)
 
 /* LLC or node of an out-pipe, below the number of CPUs. */
 WEIR_HELPER u32 work_stealing_group(const struct work_stealing weir_mem *self weir_arg, u32 port,
@@ -415,21 +398,7 @@ WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 WEIR_ENTRY int work_stealing_update(struct work_stealing weir_mem *self,
 				    struct weir_pipe weir_mem *in)
 {
-	struct weir_change weir_mem *c;
-	int err;
-
-	weir_for_change (c, in) {
-		struct weir_task weir_mem *t = c->task;
-		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, t);
-		struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);
-
-		if (!to || !weir_pipe_allows(to, mask))
-			to = work_stealing_choose(self, t, mask);
-		err = work_stealing_send(self, in, t, to);
-		if (err)
-			return err;
-	}
-	return 0;
+	return work_stealing_place(self, in);
 }
 
 WEIR_ENTRY int work_stealing_on_cpu_status(struct work_stealing weir_mem *self,

@@ -41,7 +41,7 @@ WEIR_ENTRY int affinity_filter_update(struct affinity_filter weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
 		int pass = weir_pipe_allows(out, weir_affinity(self->inst.sched, t));
 
@@ -78,8 +78,7 @@ WEIR_ENTRY int affinity_filter_on_cpu_status(struct affinity_filter weir_mem *se
 	err = weir_pipe_lock(in);
 	if (err)
 		return err;
-	weir_for_member(t, in)
-	{
+	weir_for_member(t, in) {
 		err = affinity_filter_review(self, in, t, weir_affinity(self->inst.sched, t));
 		if (err)
 			break;

@@ -71,7 +71,7 @@ WEIR_ENTRY int throttle_update(struct throttle weir_mem *self, struct weir_pipe 
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = throttle_put(self, in, c->task);
 		if (err)
 			return err;

@@ -45,14 +45,14 @@ WEIR_ENTRY int top_update(struct top weir_mem *self, struct weir_pipe weir_mem *
 	u64 n = 0;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		if (c->kind != WEIR_MOVED)
 			continue;
 		err = weir_pipe_remove(out, c->task);
 		if (err)
 			return err;
 	}
-	weir_for_task (t, in) {
+	weir_for_task(t, in) {
 		if (n >= self->limit && weir_pipe_nr(out) <= self->limit)
 			break;
 		err = 0;

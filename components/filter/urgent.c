@@ -35,7 +35,7 @@ WEIR_ENTRY int urgent_update(struct urgent weir_mem *self, struct weir_pipe weir
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		if (in->keyed && c->task->hooks[in->slot].key == WEIR_KEY_NONE)
 			err = weir_pipe_remove(out, c->task);
 		else

@@ -35,7 +35,7 @@ WEIR_ENTRY int port_order_update(struct port_order weir_mem *self, struct weir_p
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = weir_pipe_insert_stable(out, c->task, in->to_port, in);
 		if (err)
 			return err;

@@ -99,7 +99,7 @@ WEIR_ENTRY int bvt_update(struct bvt weir_mem *self, struct weir_pipe weir_mem *
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
 		u64 time = bvt_effective(self, t);
 

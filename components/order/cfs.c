@@ -294,7 +294,7 @@ WEIR_ENTRY int cfs_update(struct cfs weir_mem *self, struct weir_pipe weir_mem *
 	int anew = 0, err;
 
 	cfs_advance(self, in);
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, c->task);
 
 		if (!f)

@@ -52,7 +52,7 @@ WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		u64 deadline = weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, c->task);
 
 		if (deadline || weir_load(&c->task->slice_ns) == WEIR_SLICE_DEFAULT)

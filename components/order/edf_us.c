@@ -56,7 +56,7 @@ WEIR_ENTRY int edf_us_update(struct edf_us weir_mem *self, struct weir_pipe weir
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
 		err = weir_insert_urgent(&self->inst, c->task, edf_us_key(self, c->task), in);
 		if (err)

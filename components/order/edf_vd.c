@@ -392,7 +392,7 @@ WEIR_ENTRY int edf_vd_update(struct edf_vd weir_mem *self, struct weir_pipe weir
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = edf_vd_put(self, in, c->task);
 		if (err)
 			return err;

@@ -81,7 +81,7 @@ WEIR_ENTRY int edzl_update(struct edzl weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
 		err = edzl_put(self, in, c->task);
 		if (err)

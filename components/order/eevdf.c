@@ -206,7 +206,7 @@ WEIR_HELPER int eevdf_settle(struct eevdf weir_mem *self weir_arg,
 	struct weir_task weir_mem *t;
 	int err = 0;
 
-	weir_for_task (t, in) {
+	weir_for_task(t, in) {
 		struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
 		u64 key;
 
@@ -344,7 +344,7 @@ WEIR_ENTRY int eevdf_update(struct eevdf weir_mem *self, struct weir_pipe weir_m
 	int err;
 
 	weir_fair_look(&self->inst, &self->q, in);
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
 		struct weir_fair weir_mem *f;
 		u64 before;

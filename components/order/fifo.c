@@ -34,7 +34,7 @@ WEIR_ENTRY int fifo_update(struct fifo weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
 		err = weir_pipe_mirror(out, c->task, in);
 		if (err)

@@ -269,7 +269,7 @@ WEIR_ENTRY int gang_update(struct gang weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = gang_put(self, in, c->task);
 		if (err)
 			return err;
@@ -323,7 +323,7 @@ WEIR_HELPER int gang_review(struct gang weir_mem *self weir_arg)
 		}
 	}
 	weir_note_scan(&self->inst, in->nr);
-	weir_for_task (t, in) {
+	weir_for_task(t, in) {
 		if (weir_pending(in, t) || !weir_property(self->inst.sched, WEIR_TOPIC_GANG, t))
 			continue;
 		err = gang_put(self, in, t);

@@ -34,7 +34,7 @@ WEIR_ENTRY int lcfs_update(struct lcfs weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		u64 stamp = weir_property(self->inst.sched, WEIR_TOPIC_LAMPORT, c->task);
 
 		err = weir_pipe_insert(out, c->task, ~stamp);

@@ -270,7 +270,7 @@ WEIR_ENTRY int llf_update(struct llf weir_mem *self, struct weir_pipe weir_mem *
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		weir_store(&c->task->slice_ns, WEIR_SLICE_UNLIMITED);
 		err = llf_put(self, in, c->task);
 		if (err)
@@ -325,7 +325,7 @@ WEIR_ENTRY int llf_on_timer(struct llf weir_mem *self)
 	err = weir_pipe_lock(out);
 	if (err)
 		return err;
-	weir_for_task (t, out)
+	weir_for_task(t, out)
 		if (!llf_preempt(self, t, weir_load(&t->key)))
 			break;
 	weir_pipe_unlock(out);

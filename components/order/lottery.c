@@ -86,7 +86,7 @@ WEIR_ENTRY int lottery_update(struct lottery weir_mem *self, struct weir_pipe we
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		struct lottery_task weir_mem *p = weir_priv(&self->inst, c->task);
 		struct weir_msg ran = { .topic = WEIR_TOPIC_EXECUTED, .task = c->task };
 

@@ -49,7 +49,7 @@ WEIR_ENTRY int priority_order_update(struct priority_order weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		u64 priority = weir_property(self->inst.sched, WEIR_TOPIC_PRIORITY, c->task);
 
 		weir_store(&c->task->slice_ns, self->slice ? self->slice : WEIR_SLICE_UNLIMITED);

@@ -5,7 +5,7 @@
  * class:     order
  * pipes:     in 1, out 1, keyed
  * listens:   DEADLINE: a job of a waiting task was released. UNBLOCK: a best-effort task woke.
- *            RELINQUISH: it gave up its CPU
+ *            RELINQUISH: it gave up its CPU. PRIORITY: of a waiting task
  * publishes: PREEMPT: a CPU runs a less urgent task than a new one. OVERLOAD: a hard task is
  *            not admitted. DEADLINE_MISS: a real-time task is late
  * asks:      JOB: execution time and relative deadline; DEADLINE: absolute, and the period; EXECUTED:
@@ -16,9 +16,9 @@
  * params:    slice ns 80000000 [100000, 10000000000]; a best-effort task's period is this times the
  *            number of such tasks
  *            floor pct 10 [1, 100]; load reserved for best effort
- * per-task:  112 bytes
- * cost:      O(log n) per change; O(n) when a best-effort task starts a slice or a hard task is admitted
- *            or leaves; a scan of the CPUs behind the out-pipe; takes the in-pipe lock and the out-pipe lock
+ * per-task:  120 bytes
+ * cost:      O(log n) per change, also when a best-effort task starts a slice; O(n) when a hard or soft task is admitted;
+ *            a scan of the CPUs behind the out-pipe; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe: real-time tasks with budget and best-effort
  *            tasks stably sorted by deadline, then, without a key, real-time tasks without budget
  * source:    Brandt, Banachowski, Lin and Bisson, "Dynamic integrated scheduling of hard real-time, soft
@@ -41,8 +41,8 @@
  *
  * Use one instance per CPU, and tasks that do not migrate (partition): the rate of a hard task is booked until it ends.
  *
- * Takes no steps, so tasks are linked before it (docs/decisions/0050): it looks at all that wait
- * when one of them begins a turn.
+ * Takes no steps, so tasks are linked before it (docs/decisions/0050): it counts those that wait, and looks at all of them
+ * when a task is admitted.
  *
  * example:   annotate affinity, deadline, job, executed, priority;
  *            entry -> partition(fit = 2, bound = 90%, unknown = 1%)
@@ -87,7 +87,9 @@ WEIR_COMPONENT(
 	.summary = "serve hard, soft and best-effort tasks by rates and earliest deadline first",
 	.cls = WEIR_ORDER, .kernel = WEIR_KERNEL_ON_REQUEST, .ordering = WEIR_STABLE, .in_min = 1,
 	.in_max = 1, .out_min = 1, .out_max = 1, .keyed_out = 1,
-	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(UNBLOCK) | WEIR_TOPIC_BIT(RELINQUISH),
+	.change_kinds = WEIR_ADDED | WEIR_REMOVED | WEIR_MOVED,
+	.listens = WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(UNBLOCK) | WEIR_TOPIC_BIT(RELINQUISH) |
+		   WEIR_TOPIC_BIT(PRIORITY),
 	.publishes = WEIR_TOPIC_BIT(PREEMPT) | WEIR_TOPIC_BIT(OVERLOAD) |
 		     WEIR_TOPIC_BIT(DEADLINE_MISS),
 	.asks = WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(EXECUTED) |
@@ -204,7 +206,7 @@ WEIR_HELPER int rbed_squeeze_all(struct rbed weir_mem *self weir_arg,
 	if (self->rates.chain < now)
 		self->rates.chain = now;
 	rbed_squeeze_running(self, in, now);
-	weir_for_task (t, in)
+	weir_for_task(t, in)
 		if (rbed_squeeze_waiting(self, in, t, now))
 			break;
 	return 0;
@@ -374,11 +376,15 @@ WEIR_HELPER int rbed_put(struct rbed weir_mem *self weir_arg,
 			 struct weir_pipe weir_mem *in weir_arg,
 			 struct weir_task weir_mem *t weir_arg, u32 event)
 {
+	const struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
 	u64 now = weir_now(self->inst.sched);
+	u32 was = p->kind;
 
 	rbed_charge(self, t);
 	if (rbed_learn(self, t))
 		rbed_squeeze_all(self, in, now);
+	if (p->kind != was)
+		weir_rate_mark(&self->inst, &self->rates, in, t);
 	if (rbed_renew(self, t, now, event)) {
 		weir_rate_count(&self->inst, &self->rates, in, t);
 		weir_rate_turn(&self->inst, &self->rates, t, now, self->slice);
@@ -398,7 +404,10 @@ WEIR_ENTRY int rbed_update(struct rbed weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_rate_mark_changes(&self->inst, &self->rates, in);
+	weir_for_change(c, in) {
+		if (c->kind == WEIR_REMOVED)
+			continue;
 		err = rbed_put(self, in, c->task, RBED_MOVED);
 		if (err)
 			return err;
@@ -410,9 +419,10 @@ WEIR_ENTRY int rbed_update(struct rbed weir_mem *self, struct weir_pipe weir_mem
 static int rbed_again(struct rbed weir_mem *self, const struct weir_msg *msg,
 		      struct weir_pipe weir_mem *in, u32 event)
 {
-	return weir_pipe_has(weir_out(&self->inst, 0), msg->task)
-		       ? rbed_put(self, in, msg->task, event)
-		       : 0;
+	if (!weir_pipe_has(weir_out(&self->inst, 0), msg->task))
+		return 0;
+	weir_rate_mark_changes(&self->inst, &self->rates, in);
+	return rbed_put(self, in, msg->task, event);
 }
 
 WEIR_ENTRY int rbed_follow_deadline(struct rbed weir_mem *self, const struct weir_msg *msg,
@@ -433,6 +443,13 @@ WEIR_ENTRY int rbed_follow_relinquish(struct rbed weir_mem *self, const struct w
 	return rbed_again(self, msg, in, RBED_GAVE_UP);
 }
 
+/* It counts by its weight in others' turns; its own turn goes on as it is. */
+WEIR_ENTRY int rbed_follow_priority(struct rbed weir_mem *self, const struct weir_msg *msg,
+				    struct weir_pipe weir_mem *in)
+{
+	return weir_rate_mark(&self->inst, &self->rates, in, msg->task);
+}
+
 /* The next period of tasks that wait for it begins. */
 WEIR_ENTRY int rbed_on_timer(struct rbed weir_mem *self)
 {
@@ -445,6 +462,7 @@ WEIR_ENTRY int rbed_on_timer(struct rbed weir_mem *self)
 		t = weir_timerqueue_pop_waiting(&self->due, now, &in);
 		if (!t)
 			break;
+		weir_rate_mark_changes(&self->inst, &self->rates, in);
 		err = rbed_put(self, in, t, RBED_MOVED);
 		weir_pipe_unlock(in);
 	}
@@ -460,16 +478,14 @@ WEIR_ENTRY void rbed_task_exit(struct rbed weir_mem *self, struct weir_task weir
 	if (weir_pipe_lock(in))
 		return;
 	weir_rate_unbook(&self->rates, &rbed_of(self, t)->rated);
+	weir_rate_forget(&self->rates, &rbed_of(self, t)->rated);
 	weir_pipe_unlock(in);
 }
 
 /* The books come along; tasks are presented anew and stay what they are. */
 WEIR_ENTRY void rbed_take_state(struct rbed weir_mem *self, struct rbed weir_mem *old)
 {
-	self->rates.hard = old->rates.hard;
-	self->rates.soft = old->rates.soft;
-	self->rates.chain = old->rates.chain;
-	self->rates.epoch = old->rates.epoch;
+	weir_rate_take(&self->rates, &old->rates);
 }
 
 WEIR_ENTRY void rbed_destroy(struct rbed weir_mem *self)

@@ -37,7 +37,7 @@ WEIR_ENTRY int round_robin_update(struct round_robin weir_mem *self, struct weir
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		weir_store(&c->task->slice_ns, self->slice);
 		err = weir_pipe_mirror(out, c->task, in);
 		if (err)

@@ -168,7 +168,7 @@ WEIR_ENTRY int rt_update(struct rt weir_mem *self, struct weir_pipe weir_mem *in
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = rt_put(self, in, c->task, RT_MOVED);
 		if (err)
 			return err;

@@ -70,7 +70,7 @@ WEIR_ENTRY int stride_update(struct stride weir_mem *self, struct weir_pipe weir
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		struct stride_task weir_mem *p = weir_priv(&self->inst, c->task);
 
 		stride_walk(self, c->task, p);

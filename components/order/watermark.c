@@ -55,7 +55,7 @@ WEIR_ENTRY int watermark_update(struct watermark weir_mem *self, struct weir_pip
 	u32 nr = weir_pipe_nr(in);
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		if (c->kind == WEIR_REMOVED)
 			continue;
 		err = weir_pipe_mirror(out, c->task, in);

@@ -213,7 +213,7 @@ int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign w
 	struct weir_change weir_mem *c;
 	int decide = 0;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		int err = weir_assign_arrive(self, assign, in, c->task);
 
 		if (err < 0)

@@ -119,7 +119,7 @@ static struct weir_task weir_mem *background_next(struct weir_instance weir_mem 
 	struct weir_task weir_mem *t;
 	u32 n = 0, some = 0;
 
-	weir_for_task (t, in) {
+	weir_for_task(t, in) {
 		const struct weir_cpumask weir_mem *mask;
 
 		n++;

@@ -143,7 +143,7 @@ WEIR_GLOBAL int weir_fair_recount(struct weir_instance weir_mem *self weir_arg,
 	q->load = 0;
 	q->sum = 0;
 	q->nr = 0;
-	weir_for_task (t, in) {
+	weir_for_task(t, in) {
 		struct weir_fair weir_mem *f = weir_fair_of(self->sched, t);
 
 		if (f && weir_fair_waits(q, f))

@@ -71,24 +71,91 @@ static u64 rate_weight(struct weir_sched weir_mem *s, struct weir_task weir_mem 
 	return weight < 1 ? 1 : weight > 1000 ? 1000 : (u64)weight;
 }
 
-/* Tasks other than @t that wait. */
-WEIR_GLOBAL int weir_rate_count_waiting(struct weir_instance weir_mem *self weir_arg,
-					struct weir_rate_alloc weir_mem *all weir_arg,
-					struct weir_pipe weir_mem *in weir_arg,
-					struct weir_task weir_mem *t weir_arg)
+/* What @t counts among those that wait: 0 for one that is not best effort. */
+static u64 rate_counts(struct weir_instance weir_mem *self, struct weir_task weir_mem *t,
+		       const struct weir_rate_task weir_mem *p)
 {
-	struct weir_task weir_mem *other;
+	/* Those that update has still to look at are counted by what they will be most likely. */
+	if (p->kind == WEIR_RATE_SOFT || p->kind == WEIR_RATE_HARD ||
+	    (p->kind == WEIR_RATE_NEW && weir_property(self->sched, WEIR_TOPIC_JOB, t)))
+		return 0;
+	return rate_weight(self->sched, t);
+}
 
-	weir_for_task (other, in) {
-		u32 kind = weir_rate_task_of(self, other)->kind;
-
-		/* Those that update has still to look at are counted by what they will be most likely. */
-		if (other == t || kind == WEIR_RATE_SOFT || kind == WEIR_RATE_HARD ||
-		    (kind == WEIR_RATE_NEW && weir_property(self->sched, WEIR_TOPIC_JOB, other)))
-			continue;
-		all->weights += rate_weight(self->sched, other);
-		all->nr++;
+WEIR_GLOBAL int weir_rate_forget(struct weir_rate_alloc weir_mem *all weir_arg,
+				 struct weir_rate_task weir_mem *p weir_arg)
+{
+	if (!p->counted || p->counted != all->count)
+		return 0;
+	p->counted = 0;
+	all->members--;
+	if (p->weight) {
+		all->waiting -= p->weight;
+		all->nr_waiting--;
 	}
+	return 0;
+}
+
+WEIR_GLOBAL int weir_rate_mark(struct weir_instance weir_mem *self weir_arg,
+			       struct weir_rate_alloc weir_mem *all weir_arg,
+			       struct weir_pipe weir_mem *in weir_arg,
+			       struct weir_task weir_mem *t weir_arg)
+{
+	struct weir_rate_task weir_mem *p = weir_rate_task_of(self, t);
+
+	weir_rate_forget(all, p);
+	if (!all->count)
+		all->count = 1;
+	if (!weir_pipe_has(in, t))
+		return 0;
+	p->counted = all->count;
+	p->weight = rate_counts(self, t, p);
+	all->members++;
+	if (p->weight) {
+		all->waiting += p->weight;
+		all->nr_waiting++;
+	}
+	return 0;
+}
+
+WEIR_GLOBAL int weir_rate_mark_changes(struct weir_instance weir_mem *self weir_arg,
+				       struct weir_rate_alloc weir_mem *all weir_arg,
+				       struct weir_pipe weir_mem *in weir_arg)
+{
+	for (u32 i = 0; i < in->nr_log && weir_loop; i++) {
+		const struct weir_change weir_mem *c = &in->log[i];
+
+		if (c->kind != WEIR_VOID && !c->handled)
+			weir_rate_mark(self, all, in, c->task);
+	}
+	return 0;
+}
+
+WEIR_GLOBAL int weir_rate_take(struct weir_rate_alloc weir_mem *all weir_arg,
+			       const struct weir_rate_alloc weir_mem *old weir_arg)
+{
+	all->hard = old->hard;
+	all->soft = old->soft;
+	all->chain = old->chain;
+	all->epoch = old->epoch;
+	all->count = old->count + 1;
+	return 0;
+}
+
+/* A record of a change was lost: count all that wait. */
+WEIR_GLOBAL int weir_rate_recount(struct weir_instance weir_mem *self weir_arg,
+				  struct weir_rate_alloc weir_mem *all weir_arg,
+				  struct weir_pipe weir_mem *in weir_arg)
+{
+	struct weir_task weir_mem *t;
+
+	all->waiting = 0;
+	all->nr_waiting = 0;
+	all->members = 0;
+	all->count++;
+	weir_for_task(t, in)
+		weir_rate_mark(self, all, in, t);
+	weir_note_scan(self, weir_pipe_nr(in));
 	return 0;
 }
 
@@ -123,12 +190,17 @@ WEIR_GLOBAL int weir_rate_count(struct weir_instance weir_mem *self weir_arg,
 				struct weir_pipe weir_mem *in weir_arg,
 				struct weir_task weir_mem *t weir_arg)
 {
-	all->nr = 0;
-	all->weights = 0;
-	weir_rate_count_waiting(self, all, in, t);
-	weir_rate_count_running(self, all, in, t);
-	weir_note_scan(self, weir_pipe_nr(in));
-	return 0;
+	const struct weir_rate_task weir_mem *p = weir_rate_task_of(self, t);
+
+	if (all->members != weir_pipe_nr(in))
+		weir_rate_recount(self, all, in);
+	all->nr = all->nr_waiting;
+	all->weights = all->waiting;
+	if (p->counted && p->counted == all->count && p->weight) {
+		all->nr--;
+		all->weights -= p->weight;
+	}
+	return weir_rate_count_running(self, all, in, t);
 }
 
 WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg,

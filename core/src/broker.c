@@ -150,11 +150,8 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 	if (!ctx->followers)
 		weir_barrier(s);
 	while (ctx->followers < g->nr_slots && weir_loop) {
-		struct weir_pipe weir_mem *pipe =
-			WEIR_CARRY ? (struct weir_pipe weir_mem *)weir_pipe_at(s, t, ctx->followers)
-				   : weir_load_acquire(&t->hooks[ctx->followers].pipe);
+		struct weir_pipe weir_mem *pipe = weir_pipe_at(s, t, ctx->followers++);
 
-		ctx->followers++;
 		if (!pipe || !(pipe->to->follows & bit) || !weir_is_local(s, pipe->to))
 			continue;
 		if (weir_pipe_lock(pipe)) {

@@ -19,9 +19,7 @@
 WEIR_GLOBAL int weir_carry_instance(struct weir_sched weir_mem *s weir_arg,
 				    struct weir_instance weir_mem *inst weir_arg)
 {
-	u32 carries = !WEIR_CARRY || s->logged || weir_distributed(s)
-			      ? 0
-			      : s->classes[inst->class].carries;
+	u32 carries = s->logged || weir_distributed(s) ? 0 : s->classes[inst->class].carries;
 
 	for (u32 i = 0; i < inst->nr_in && carries && weir_loop; i++) {
 		const struct weir_pipe weir_mem *in = inst->in[i];
@@ -102,15 +100,12 @@ int weir_passed(const struct weir_pipe weir_mem *pipe, const struct weir_task we
 	return at == pipe;
 }
 
-/* The pipe of depth @slot of which @t is a member, linked or not: its address; 0: none. */
-WEIR_GLOBAL u64 weir_pipe_at(struct weir_sched weir_mem *s weir_arg,
-			     const struct weir_task weir_mem *t weir_arg, u32 slot)
+/* The carried pipe of depth @slot through which @t passed: its address; 0: none. */
+WEIR_GLOBAL u64 weir_carried_at(struct weir_sched weir_mem *s weir_arg,
+				const struct weir_task weir_mem *t weir_arg, u32 slot)
 {
-	const struct weir_pipe weir_mem *at = weir_load_acquire(&t->hooks[slot].pipe);
+	const struct weir_pipe weir_mem *at = weir_landing(s, t);
 
-	if (at)
-		return (u64)at;
-	at = weir_landing(s, t);
 	while (at && at->slot > slot && weir_loop)
 		at = weir_before(at, t);
 	return at && at->slot == slot && at->carried & WEIR_CARRIED ? (u64)at : 0;
@@ -244,7 +239,7 @@ static struct weir_task weir_mem *chain_all(struct weir_pipe weir_mem *in)
 
 		if (!at->carried || at->slot <= in->slot)
 			continue;
-		weir_for_task (t, at)
+		weir_for_task(t, at)
 			if (weir_passed(in, t))
 				weir_list_link(in, t, in->tail);
 	}
@@ -369,7 +364,7 @@ WEIR_GLOBAL int weir_gather(struct weir_sched weir_mem *s weir_arg,
 		/* Tasks are linked once: in no pipe that is fed and before others that are. */
 		if (!(p->carried & WEIR_FED))
 			continue;
-		weir_for_task (t, p) {
+		weir_for_task(t, p) {
 			entry = &g->pipes[g->cpus[t->entry_cpu].entry];
 			weir_list_link(entry, t, entry->tail);
 		}

@@ -23,7 +23,7 @@ static int check_keyed(const struct weir_pipe weir_mem *pipe)
 	struct weir_task weir_mem *t;
 	u32 roots = 0;
 
-	weir_for_task (t, pipe) {
+	weir_for_task(t, pipe) {
 		struct weir_hook weir_mem *h = &t->hooks[pipe->slot];
 
 		REQUIRE(!h->next || h->key <= h->next->hooks[pipe->slot].key);
@@ -45,7 +45,7 @@ static int check_pipe(const struct weir_pipe weir_mem *pipe)
 	u32 n = 0;
 
 	REQUIRE(!pipe->lock);
-	weir_for_task (t, pipe) {
+	weir_for_task(t, pipe) {
 		REQUIRE(t->hooks[pipe->slot].pipe == pipe);
 		REQUIRE(t->hooks[pipe->slot].prev == prev);
 		/* Only tasks that may run are in pipes. */
@@ -73,8 +73,7 @@ static int check_path(const struct weir_graph weir_mem *g, const struct weir_tas
 	const struct weir_pipe weir_mem *last = 0;
 
 	for (u32 i = 0; i < g->nr_slots && weir_loop; i++) {
-		const struct weir_pipe weir_mem *pipe =
-			(const struct weir_pipe weir_mem *)weir_pipe_at(g->pipes[0].sched, t, i);
+		const struct weir_pipe weir_mem *pipe = weir_pipe_at(g->pipes[0].sched, t, i);
 
 		if (!pipe)
 			continue;

@@ -108,7 +108,7 @@ WEIR_INLINE int weir_pipe_linked(const struct weir_pipe weir_mem *pipe,
 #define WEIR_REBUILD_ALL 2u	     /* in `rebuild`: those that passed through the pipe, too */
 #define WEIR_VISIT	 0x80000000u /* numbers of visits, which are no numbers of records */
 int weir_carry_plan(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
-u64 weir_pipe_at(struct weir_sched weir_mem *s, const struct weir_task weir_mem *t, u32 slot);
+u64 weir_carried_at(struct weir_sched weir_mem *s, const struct weir_task weir_mem *t, u32 slot);
 int weir_leave(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *landing,
 	       const struct weir_task weir_mem *t, u32 slot);
 int weir_recall_all(struct weir_pipe weir_mem *in);
@@ -116,6 +116,17 @@ int weir_recall_all(struct weir_pipe weir_mem *in);
 void weir_unchain(struct weir_ctx weir_mem *ctx);
 void weir_sort_by_arrival(struct weir_pipe weir_mem *pipe);
 int weir_gather(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
+
+/* The pipe of depth @slot of which @t is a member, linked or not, or null. */
+WEIR_INLINE struct weir_pipe weir_mem *weir_pipe_at(struct weir_sched weir_mem *s,
+						    const struct weir_task weir_mem *t, u32 slot)
+{
+	struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[slot].pipe);
+
+	if (WEIR_CARRY && !pipe)
+		pipe = (struct weir_pipe weir_mem *)weir_carried_at(s, t, slot);
+	return pipe;
+}
 
 /* The pipe where @t was carried to, or null. */
 WEIR_INLINE struct weir_pipe weir_mem *weir_landing(struct weir_sched weir_mem *s,

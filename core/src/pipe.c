@@ -158,7 +158,7 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 	if (pipe->rebuild & WEIR_REBUILD_ALL && weir_carried(pipe) & WEIR_CARRIED)
 		err = weir_recall_all(pipe);
 	pipe->rebuild = 0;
-	weir_for_task (t, pipe) {
+	weir_for_task(t, pipe) {
 		/* One that a CPU without a turn holds up holds up no other. */
 		if (weir_task_withdraw(pipe->sched, t, pipe->slot + 1))
 			err = -WEIR_EAGAIN;
@@ -381,7 +381,7 @@ WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
  * The lock of @pipe could not be had: @t, which is in no pipe of this depth, joins by way of the inbox: last in a list, by
  * @key in a keyed pipe. -WEIR_EAGAIN: it is in one.
  */
-WEIR_FLAT static int post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key)
+WEIR_FLAT int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key)
 {
 	struct weir_cpu weir_mem *cpu = &pipe->sched->cpus[weir_ctx(pipe->sched)->cpu];
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);
@@ -472,7 +472,7 @@ WEIR_GLOBAL int weir_pipe_append(struct weir_pipe weir_mem *pipe weir_arg,
 	int err = weir_pipe_lock(pipe);
 
 	if (err)
-		return post(pipe, t, 0);
+		return weir_post(pipe, t, 0);
 	err = place(pipe, t, pipe->tail, 0);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -497,7 +497,7 @@ WEIR_GLOBAL int weir_pipe_prepend(struct weir_pipe weir_mem *pipe weir_arg,
 	int err = weir_pipe_lock(pipe);
 
 	if (err)
-		return post(pipe, t, 0);
+		return weir_post(pipe, t, 0);
 	err = place(pipe, t, 0, 1);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -510,7 +510,7 @@ WEIR_GLOBAL int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe weir_arg,
 	int err = weir_pipe_lock(pipe);
 
 	if (err)
-		return post(pipe, t, 0);
+		return weir_post(pipe, t, 0);
 	err = after == t ? -WEIR_EINVAL : place(pipe, t, after, 1);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -706,7 +706,7 @@ WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 	if (err) {
 		if (!linked)
 			return weir_pipe_holds(pipe, t) ? err : 0;
-		err = post(pipe, t, key);
+		err = weir_post(pipe, t, key);
 	} else if (weir_pipe_holds(pipe, t)) {
 		err = pipe->keyed ? insert_keyed(pipe, t, key, in) : 0;
 		weir_pipe_unlock(pipe);
@@ -754,7 +754,7 @@ WEIR_FLAT static int put_carried(struct weir_pipe weir_mem *pipe, struct weir_ta
 	}
 	err = weir_pipe_lock(pipe);
 	if (err)
-		return post(pipe, t, key);
+		return weir_post(pipe, t, key);
 	err = pipe->keyed ? insert_keyed(pipe, t, key, 0) : place(pipe, t, pipe->tail, 0);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -777,7 +777,7 @@ WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg,
 		return put_carried(pipe, t, 0, in);
 	err = weir_pipe_lock(pipe);
 	if (err)
-		return post(pipe, t, 0);
+		return weir_post(pipe, t, 0);
 	if (in->tail == t && !weir_pipe_linked(pipe, t)) {
 		after = pipe->tail;
 	} else {
@@ -800,7 +800,7 @@ WEIR_GLOBAL int weir_pipe_insert(struct weir_pipe weir_mem *pipe weir_arg,
 		return put_carried(pipe, t, key, pipe->from->in[0]);
 	err = weir_pipe_lock(pipe);
 	if (err)
-		return post(pipe, t, key);
+		return weir_post(pipe, t, key);
 	err = insert_keyed(pipe, t, key, 0);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -816,7 +816,7 @@ WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg
 		return put_carried(pipe, t, key, in);
 	err = weir_pipe_lock(pipe);
 	if (err)
-		return post(pipe, t, key);
+		return weir_post(pipe, t, key);
 	err = insert_keyed(pipe, t, key, in);
 	weir_pipe_unlock(pipe);
 	return err;
@@ -946,7 +946,7 @@ WEIR_GLOBAL int weir_keep(struct weir_sched weir_mem *s weir_arg,
 		weir_fetch_add(&pipe->through, (u32)-1);
 	}
 	if (!(weir_carried(pipe) & WEIR_ALONE) && !weir_solo(s) && weir_pipe_lock(pipe))
-		return post(pipe, t, 0);
+		return weir_post(pipe, t, 0);
 	link_carried(pipe, t);
 	if (!weir_solo(s))
 		weir_store(&pipe->nr_added, pipe->nr_added + 1);
@@ -971,10 +971,4 @@ WEIR_GLOBAL int weir_present_again(struct weir_pipe weir_mem *entry weir_arg,
 		log_change(entry, t, WEIR_ADDED);
 	weir_pipe_unlock(entry);
 	return 0;
-}
-
-WEIR_GLOBAL int weir_post(struct weir_pipe weir_mem *pipe weir_arg,
-			  struct weir_task weir_mem *t weir_arg, u64 key)
-{
-	return post(pipe, t, key);
 }

@@ -655,7 +655,7 @@ WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
 		return 0;
 	if (weir_load(&exit->inbox))
 		weir_inbox_open(exit);
-	weir_for_task (t, exit)
+	weir_for_task(t, exit)
 		if (may_run(s, exit, t, cpu) &&
 		    weir_cas(&t->state, WEIR_SCHEDULABLE, WEIR_CLAIMED) == WEIR_SCHEDULABLE)
 			break;
@@ -880,7 +880,7 @@ WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 	if (weir_pipe_holds(exit, to) && may_run(s, exit, to, cpu)) {
 		u64 key = weir_load(&to->key);
 
-		weir_for_task (t, exit)
+		weir_for_task(t, exit)
 			if (weir_load(&t->key) < key && weir_load(&t->state) == WEIR_SCHEDULABLE &&
 			    may_run(s, exit, t, cpu))
 				break;

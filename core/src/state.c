@@ -104,7 +104,6 @@ int weir_init(struct weir_sched weir_mem *s, const struct weir_config *config)
 	s->random = config->seed;
 	s->oplog = config->oplog;
 	s->exclusive = config->exclusive;
-	s->logged = config->logged;
 	s->patience = config->patience;
 	s->free_task = WEIR_NO_TASK;
 	s->nr_classes = config->nr_classes;

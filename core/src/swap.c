@@ -338,7 +338,7 @@ WEIR_GLOBAL int weir_collect(struct weir_pipe weir_mem *in weir_arg)
 		weir_inbox_open(in);
 	if (weir_carried(in) & WEIR_CARRIED)
 		weir_recall_all(in);
-	weir_for_task (t, in)
+	weir_for_task(t, in)
 		weir_task_withdraw(in->sched, t, in->slot + 1);
 	weir_pipe_unlock(in);
 	return 0;
@@ -349,7 +349,7 @@ WEIR_GLOBAL int weir_collected(struct weir_pipe weir_mem *in weir_arg)
 {
 	struct weir_task weir_mem *t;
 
-	weir_for_task (t, in) {
+	weir_for_task(t, in) {
 		if (weir_carried(in))
 			weir_store(&t->landing, in->idx + 1);
 		else if (t->landing == in->idx + 1)

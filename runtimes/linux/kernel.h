@@ -9,6 +9,8 @@
 
 #include <weir/port.h>
 
+#include "values.h"
+
 #define SEC(name) __attribute__((section(name), used, visibility("default")))
 /* Shared with the loader or with the kernel: not hidden like the rest of the unit. */
 #define WEIR_VISIBLE __attribute__((visibility("default")))
@@ -126,32 +128,7 @@ struct sched_ext_ops {
 	char name[128];
 };
 
-enum {
-	PF_EXITING = 0x00000004,
-	PF_KTHREAD = 0x00200000,
-	SCX_TASK_QUEUED = 1,
-	SCX_OPS_ENQ_LAST = 2,
-	SCX_ENQ_WAKEUP = 1,
-	SCX_DEQ_SLEEP = 1,
-	SCX_KICK_IDLE = 1,
-	SCX_KICK_PREEMPT = 2,
-};
-
-#define SCX_DSQ_GLOBAL 0x8000000000000001ull
-#define SCX_DSQ_LOCAL  0x8000000000000002ull
-
 /* --- helpers of BPF (include/uapi/linux/bpf.h, by number) -------------------------------------------- */
-
-struct bpf_perf_event_value {
-	u64 counter;
-	u64 enabled; /* ns */
-	u64 running; /* ns, of these: less where events share a counter */
-};
-
-/* The kernel knows it by name and size. */
-struct bpf_timer {
-	u64 opaque[2];
-};
 
 #define WEIR_BPF_HELPER(nr, type, name, ...) \
 	static type (*const name)(__VA_ARGS__) __attribute__((unused)) = (type(*)(__VA_ARGS__))(nr)

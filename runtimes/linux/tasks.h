@@ -164,6 +164,30 @@ static int take_out(struct weir_task weir_mem *t, u64 now)
 	return 1;
 }
 
+/*
+ * The graph is about to get it. A CPU that had chosen it, and lost it, may not have counted that yet, or be about to; it finds the
+ * new entry then, and the sum is the same.
+ */
+WEIR_INLINE void put_in(struct weir_task weir_mem *t, u64 now)
+{
+	if (take_out(t, now))
+		COUNT(dequeues);
+	weir_store(&live_task(t->id)->since_ns, now);
+}
+
+/*
+ * The graph did not take it, or gives it back before the enqueue is over. Another CPU may have found it in between and counted that
+ * it took it out; then it was in.
+ */
+WEIR_INLINE void not_in(struct weir_task weir_mem *t)
+{
+	struct weir_live_task weir_mem *live = live_task(t->id);
+	u64 since = weir_load(&live->since_ns);
+
+	if (!since || weir_cas(&live->since_ns, since, 0) != since)
+		COUNT(enqueues);
+}
+
 #define AGAIN_NS 1000000ull
 
 /*

@@ -124,10 +124,7 @@ int weir_enqueue(u64 *ctx)
 	weir_store(&live->withheld, 0);
 	NEWS(weir_port_cpu())->entering = t->id + 1;
 	start = bpf_ktime_get_ns();
-	/* A CPU that had chosen it, and lost it, may not have counted that yet. */
-	if (take_out(t, start))
-		COUNT(dequeues);
-	weir_store(&live->since_ns, start);
+	put_in(t, start);
 	now_ready(live, state == WEIR_RUNNING ? WEIR_WAIT_RETURNED : WEIR_WAIT_WOKEN, start);
 	tell(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid, own->flags & WOKEN);
 	call_begins();
@@ -149,11 +146,12 @@ int weir_enqueue(u64 *ctx)
 	}
 	if (!err)
 		TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t));
-	else if (err == -WEIR_EAGAIN)
+	else if (err == -WEIR_EAGAIN || (err == -WEIR_ESTATE && state == WEIR_RUNNING))
+		/* (A CPU that had chosen it, and where it may not run, has just blocked it.) */
 		COUNT(aside_given_up);
 	else
 		COUNT(failures);
-	weir_store(&live->since_ns, 0);
+	not_in(t);
 	run_aside(p, enq_flags);
 out:
 	go_on();
@@ -268,10 +266,10 @@ int weir_dispatch(u64 *ctx)
 		own = of(prev);
 		if (own && own->task && weir_load(&task_of(own)->state) == WEIR_RUNNING) {
 			ran = own->task;
-			weir_store(&live_task(task_of(own)->id)->since_ns, start);
+			put_in(task_of(own), start);
 			now_ready(live_task(task_of(own)->id), WEIR_WAIT_RETURNED, start);
 			if (TIMED(RELINQUISH, weir_relinquish(SCHED, cpu, task_of(own)))) {
-				weir_store(&live_task(task_of(own)->id)->since_ns, 0);
+				not_in(task_of(own));
 				ran = 0;
 			} else {
 				COUNT(enqueues);

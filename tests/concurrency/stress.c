@@ -402,7 +402,7 @@ static void check_wakeups(void)
 		if (awake[c] || !sched->cpus[c].online)
 			continue;
 		REQUIRE(!sched->cpus[c].curr);
-		weir_for_task (t, exit) {
+		weir_for_task(t, exit) {
 			struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
 
 			REQUIRE(!weir_ask(sched, SWAPPER, &msg));

@@ -83,4 +83,21 @@ WEIR_INLINE u64 weir_busy_word(const struct weir_sched weir_mem *s, u32 w)
 	return weir_load(&s->busy->word[w]);
 }
 
+/* For a constructor: the mean capacity of the CPUs behind each out-pipe, online or not; null: no memory. O(out-pipes x CPUs). */
+WEIR_INLINE u64 weir_mem *weir_out_capacities(struct weir_instance weir_mem *self)
+{
+	u64 weir_mem *mean = weir_instance_alloc(self, (u64)self->nr_out * sizeof(u64));
+
+	for (u32 i = 0; mean && i < self->nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(self, i);
+		u64 sum = 0;
+
+		for (u32 c = 0; c < weir_nr_cpus(self->sched) && weir_loop; c++)
+			if (out->nr_cpus && weir_mask_test(out->cpus, c))
+				sum += weir_cpu_capacity(self->sched, c);
+		mean[i] = out->nr_cpus ? sum / out->nr_cpus : 0;
+	}
+	return mean;
+}
+
 #endif

@@ -197,7 +197,7 @@ u64 weir_member(struct weir_pipe weir_mem *in, struct weir_task weir_mem *after)
 	for ((t) = (struct weir_task weir_mem *)weir_member((in), 0); (t) != 0 && weir_loop; \
 	     (t) = (struct weir_task weir_mem *)weir_member((in), (t)))
 #else
-#define weir_for_member(t, in) weir_for_task (t, in)
+#define weir_for_member(t, in) weir_for_task(t, in)
 #endif
 
 /* --- for components: outside update, where nothing is locked -------------------------------------- */

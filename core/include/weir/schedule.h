@@ -120,7 +120,7 @@ struct weir_ctx {
 	struct weir_pipe weir_mem *chained;
 	struct weir_change arrival; /* the task */
 	u32 seen;		    /* `changes` when it came */
-	u32 unused2;
+	u32 unused;
 	u32 visit;    /* members that were looked at have this number (weir_for_member()) */
 	u32 visit_at; /* the pipe whose members are looked at */
 	/* the last of them, which stands elsewhere: a reference is held */
@@ -181,7 +181,7 @@ struct weir_sched {
 	/* (a) CPUs that came or went: a step that was taken meanwhile is taken again */
 	u32 changes;
 	u32 visits; /* (a) walks through the members of a pipe that does not link them */
-	u32 logged; /* (c) no task is carried */
+	u32 logged; /* (c) no task is carried, from the next graph on (a test asks for it) */
 	u32 unused;
 };
 
@@ -230,8 +230,6 @@ struct weir_config {
 	 */
 	u64 patience;
 	const struct weir_class *classes;
-	u32 logged; /* no task is carried (carry.c): the results are the same */
-	u32 unused;
 };
 
 /* One instance to be put in the place of another. */

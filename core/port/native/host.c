@@ -125,7 +125,7 @@ static u32 members(const struct weir_sched *s, const struct weir_pipe *p, u32 *i
 	for (u32 i = 0; i < g->nr_pipes; i++) {
 		if (!g->pipes[i].carried)
 			continue;
-		weir_for_task (t, &g->pipes[i]) {
+		weir_for_task(t, &g->pipes[i]) {
 			u32 at = n;
 
 			if (!weir_pipe_has(p, t) || n == cap)
@@ -154,7 +154,7 @@ u32 weir_host_pipe_tasks(const struct weir_sched *s, u32 pipe, u32 *ids, u32 cap
 		return 0;
 	if (s->graph->pipes[pipe].carried & WEIR_CARRIED)
 		return members(s, &s->graph->pipes[pipe], ids, cap);
-	weir_for_task (t, &s->graph->pipes[pipe])
+	weir_for_task(t, &s->graph->pipes[pipe])
 		if (n < cap)
 			ids[n++] = t->id;
 	return n;

@@ -19,8 +19,6 @@ pub struct CConfig {
     pub exclusive: u32,
     pub patience: u64,
     pub classes: *const CClass,
-    pub logged: u32,
-    pub unused: u32,
 }
 
 #[repr(C)]

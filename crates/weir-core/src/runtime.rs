@@ -40,7 +40,7 @@ pub unsafe fn out_msg(msg: *const CMsg) -> Option<OutMsg> {
 /// Messages that a runtime acts on or reports; all others stay within the policy.
 pub fn runtime_topics() -> u64 {
     use Topic::*;
-    [Preempt, Kick, Overload, Underload, DeadlineMiss, Marker, Fault, Withheld, Reconfigure]
+    [Preempt, Kick, Overload, Underload, DeadlineMiss, Marker, Frequency, Fault, Withheld, Reconfigure]
         .into_iter()
         .map(Topic::bit)
         .sum()

@@ -282,8 +282,6 @@ impl Sched {
             exclusive: exclusive.into(),
             patience: 0,
             classes: classes.as_ptr(),
-            logged: 0,
-            unused: 0,
         };
         // SAFETY: `s` is zeroed memory of `arena_bytes`; the class table is copied.
         done(unsafe { ffi::weir_init(s, &config) }, "setting up the scheduler")?;

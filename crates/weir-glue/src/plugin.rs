@@ -444,8 +444,16 @@ pub(crate) fn findings(component: &Component, text: &str, said: &str) -> Vec<Fin
         let place = std::iter::once(r).chain(notes).find(|n| n.file == path);
         let Some(place) = place else {
             if !warning {
-                found
-                    .push((0, Finding { at: 0..0, message: r.text.into(), help: GENERATED.into(), warning }));
+                found.push((
+                    0,
+                    Finding {
+                        at: 0..0,
+                        message: r.text.into(),
+                        help: GENERATED.into(),
+                        warning,
+                        late: false,
+                    },
+                ));
             }
             continue;
         };
@@ -454,7 +462,7 @@ pub(crate) fn findings(component: &Component, text: &str, said: &str) -> Vec<Fin
             continue;
         }
         let (message, help) = translated(component, r.text);
-        found.push((place.line, Finding { at: place.at(text), message, help, warning }));
+        found.push((place.line, Finding { at: place.at(text), message, help, warning, late: false }));
     }
     found.sort_by_key(|(line, f)| (f.warning, *line));
     // What has no place follows from what has one.
@@ -486,8 +494,11 @@ fn translated(component: &Component, text: &str) -> (String, String) {
     }
     let text = text.split(" [-W").next().unwrap_or(text);
     if text.starts_with("implicit declaration of function") || text.contains("undeclared function") {
-        let message = format!("there is no function `{quoted}`");
-        return (message, "components call nothing but their own functions and those of <weir/…>".into());
+        let help = text.split("did you mean '").nth(1).and_then(|t| t.split('\'').next()).map_or_else(
+            || "components call nothing but their own functions and those of <weir/…>".into(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return (format!("there is no function `{quoted}`"), help);
     }
     (text.to_owned(), String::new())
 }

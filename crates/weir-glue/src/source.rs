@@ -16,6 +16,8 @@ pub struct Finding {
     pub help: String,
     /// It does not stand in the way.
     pub warning: bool,
+    /// It may only follow from a mistake that the compiler or the linker finds: a name with a slip.
+    pub late: bool,
 }
 
 /// Most parameters of a component: `WEIR_MAX_PARAMS`.
@@ -192,7 +194,7 @@ struct Findings(Vec<Finding>);
 
 impl Findings {
     fn error(&mut self, at: Range<usize>, message: String, help: String) {
-        self.0.push(Finding { at, message, help, warning: false });
+        self.0.push(Finding { at, message, help, warning: false, late: false });
     }
 }
 
@@ -416,11 +418,8 @@ fn used_topics(file: &Text, listed: &Listed, helped: bool, found: &mut Findings)
         for w in listed.publishes.iter().flatten().filter(|w| !published.iter().any(|p| p.text == w.text)) {
             let message =
                 format!("its descriptor says that it publishes {}, but nothing in the file does", w.text);
-            found.error(
-                w.at.clone(),
-                message,
-                format!("publish it with weir_publish(), or take {} out", w.text),
-            );
+            let help = format!("publish it with weir_publish(), or take {} out", w.text);
+            found.0.push(Finding { at: w.at.clone(), message, help, warning: false, late: true });
         }
     }
     if let (Some(needs), Some(asks)) = (&listed.needs, &listed.asks) {

@@ -130,8 +130,6 @@ impl<R: Runtime> Host<R> {
             exclusive: 0,
             patience: 0,
             classes: classes.as_ptr(),
-            logged: 0,
-            unused: 0,
         };
         // SAFETY: fresh, zeroed and page-aligned memory that lives as long as the handle; the class table is copied.
         enter(doing, || done(unsafe { ffi::weir_init(s, &c) }, doing))??;

@@ -306,6 +306,12 @@ impl World {
             }
             Op::Burn { value } => {
                 self.lab.notify(Topic::Burn, &Msg { value: value.into(), ..Msg::default() })?;
+                // What the machine says of itself: tasks that wait stay where they are.
+                let cpu = Some(self.cpu(value));
+                let machine = |value: u64| Msg { cpu, value, ..Msg::default() };
+                self.lab.notify(Topic::Thermal, &machine(1_000 * u64::from(value)))?;
+                self.lab.notify(Topic::Frequency, &machine(100_000_000 * (1 + u64::from(value) % 4)))?;
+                self.lab.notify(Topic::Power, &Msg { value: u64::from(value % 2), ..Msg::default() })?;
             }
             Op::Represent => self.compare(|lab| lab.swap(lab.plan.clone()).map(|_| ()))?,
             Op::Replace { n } => {

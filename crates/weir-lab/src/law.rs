@@ -105,7 +105,7 @@ fn check_instance(lab: &mut Lab, i: usize) -> Result<(), String> {
             })
         }
         "load_balancer" | "weight_balancer" | "advanced_balancer" | "cache_balancer"
-        | "capacity_balancer" | "work_stealing" => {
+        | "capacity_balancer" | "cool_balancer" | "thrifty_balancer" | "work_stealing" => {
             let at = distributed(&ins, &outs)?;
             for t in ins.iter().flatten() {
                 match at.get(t) {

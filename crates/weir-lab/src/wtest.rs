@@ -256,6 +256,20 @@ impl Bench {
                 let value2 = u64::from(self.instance(inst)?) + 1;
                 self.lab.notify(Topic::Burn, &Msg { value: number(n)?, value2, ..Msg::default() })
             }
+            ["thermal", cpu, celsius] => {
+                let value = 1_000 * number::<u64>(celsius)?;
+                let cpu = Some(number(cpu)?);
+                self.lab.notify(Topic::Thermal, &Msg { cpu, value, ..Msg::default() })
+            }
+            ["frequency", cpu, mhz] => {
+                let value = 1_000_000 * number::<u64>(mhz)?;
+                let cpu = Some(number(cpu)?);
+                self.lab.notify(Topic::Frequency, &Msg { cpu, value, ..Msg::default() })
+            }
+            ["power", what @ ("battery" | "mains")] => {
+                let value = u64::from(*what == "battery");
+                self.lab.notify(Topic::Power, &Msg { value, ..Msg::default() })
+            }
             ["marker", n] => self.lab.notify(Topic::Marker, &Msg { value: number(n)?, ..Msg::default() }),
             ["swap"] => self.lab.swap(self.lab.plan.clone()).map(|_| ()),
             ["replace", inst, class] => {
@@ -390,6 +404,9 @@ impl Bench {
         let mut words = vec![m.topic.name().to_owned()];
         words.extend(m.cpu.map(|c| c.to_string()));
         words.extend(m.task.map(|t| self.name(t)));
+        if m.topic == Topic::Frequency {
+            words.push((m.value / 1_000_000).to_string());
+        }
         words.join(" ")
     }
 

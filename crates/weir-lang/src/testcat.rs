@@ -220,11 +220,19 @@ pub fn catalog() -> Catalog {
         ("task_distributor", (1, 1)),
         ("task_mux", (1, ANY)),
         ("load_balancer", (1, ANY)),
+        ("cool_balancer", (1, ANY)),
+        ("thrifty_balancer", (1, ANY)),
         ("advanced_balancer", (1, ANY)),
         ("work_stealing", (1, ANY)),
     ] {
         let asks = topics(&["AFFINITY"]);
-        all.push(ComponentInfo { needs: asks.clone(), asks, ..component(name, Distribute, ins, (1, ANY)) });
+        let full = (name == "load_balancer").then(|| param("full", Unit::Flag, 0, 0, 1));
+        all.push(ComponentInfo {
+            params: full.into_iter().collect(),
+            needs: asks.clone(),
+            asks,
+            ..component(name, Distribute, ins, (1, ANY))
+        });
     }
     let asks = topics(&["AFFINITY", "WEIGHT"]);
     all.push(ComponentInfo {
@@ -282,6 +290,7 @@ pub fn catalog() -> Catalog {
     ] {
         all.push(ComponentInfo { answers: topics(&[answers]), ..component(name, Annotate, (0, 0), (0, 0)) });
     }
+    all.push(component("pace", Annotate, (0, 0), (0, 0)));
     all.push(component("marker", Service, (0, 0), (0, 0)));
     all.push(component("termination", Service, (1, 1), (0, 0)));
     for (id, c) in all.iter_mut().enumerate() {

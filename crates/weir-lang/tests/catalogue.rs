@@ -17,7 +17,7 @@ fn machines_of(name: &str) -> &'static [&'static str] {
         "fpga_after" => &["fpga-after"],
         "fpga_watched" | "fpga_reshaped" => &["fpga-shell"],
         "flat_mesh" => &["llcs"],
-        "pipeline_fcfs" | "pipeline_lcfs" => &["smp-4", "smp-8"],
+        "pipeline" | "pipeline_fcfs" | "pipeline_lcfs" => &["smp-4", "smp-8"],
         "halves" | "foreign" | "tenants" => &["smp-2", "smp-5", "llcs"],
         "distributed" => &["smp-1", "smp-4", "islands"],
         _ => &["smp-1", "smp-8", "llcs", "smp-300"],

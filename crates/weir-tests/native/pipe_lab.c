@@ -130,7 +130,7 @@ u32 lab_tasks(struct weir_sched *s, u32 pipe, u32 *ids, u32 cap)
 	struct weir_task *t;
 	u32 n = 0;
 
-	weir_for_task (t, p)
+	weir_for_task(t, p)
 		if (n < cap)
 			ids[n++] = t->id;
 	weir_assert(n == p->nr);
@@ -145,7 +145,7 @@ u32 lab_changes(struct weir_sched *s, u32 pipe, u32 *pairs, u32 cap)
 	u32 n = 0;
 
 	weir_pipe_lock(p);
-	weir_for_change (c, p) {
+	weir_for_change(c, p) {
 		if (n < cap) {
 			pairs[2 * n] = c->task->id;
 			pairs[2 * n + 1] = c->kind;

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use weir_core::{MachineShape, Plan};
+use weir_core::{MachineShape, Plan, catalog};
+use weir_lang::{NoIncludes, Set, Source};
 use weir_tests::history::{Op, World, config, op};
-use weir_tests::lab::compile;
+use weir_tests::lab::{compile, compile_with};
 use weir_tests::{Lab, machine, root};
 
 /// Every topology of the catalogue runs on one of these at least.
@@ -44,10 +45,26 @@ fn catalogues() -> Vec<Catalogue> {
         .iter()
         .map(|m| {
             let shape = machine::parse(m).expect("a machine");
-            let legal = |(n, t): (&String, &String)| compile(n, t, &shape).ok().map(|p| (n.clone(), p));
-            Catalogue { plans: texts.iter().filter_map(legal).collect(), shape }
+            Catalogue { plans: texts.iter().flat_map(|(n, t)| cases(n, t, &shape)).collect(), shape }
         })
         .collect()
+}
+
+/// A topology, and where it depends on conditions all of its cases: a history changes between them, as its rules would.
+fn cases(name: &str, text: &str, shape: &MachineShape) -> Vec<(String, Plan)> {
+    let source = Source { name: format!("{name}.weir"), text: text.into() };
+    let Ok(made) = weir_lang::compile(&source, &NoIncludes, catalog(), shape, &[]) else { return Vec::new() };
+    let mut all = vec![(name.to_owned(), made.plan)];
+    for when in &made.whens {
+        for case in (0..when.cases.len()).filter(|c| *c != when.case) {
+            let set =
+                Set { component: "topology".into(), param: when.param.clone(), value: case.to_string() };
+            let plan = compile_with(name, text, shape, &[set])
+                .unwrap_or_else(|e| panic!("{name}, case {case}: {e}"));
+            all.push((format!("{name}, case {case}"), plan));
+        }
+    }
+    all
 }
 
 fn run(c: &Catalogue, first: usize, history: &[Op]) -> Result<u32, String> {

@@ -165,7 +165,7 @@ fn renamed(text: &str, old: &str, new: &str) -> String {
         let of_it = word.strip_prefix(old).is_some_and(|r| r.starts_with('_'));
         let itself = word == old
             && (before == "struct"
-                || ["WEIR_COMPONENT", "WEIR_PARAMS", "WEIR_PARAM", "WEIR_REVIEW_ALL"]
+                || ["WEIR_COMPONENT", "WEIR_PARAMS", "WEIR_PARAM", "WEIR_REVIEW_ALL", "WEIR_PLACE"]
                     .contains(&before.as_str()));
         if of_it || itself {
             out.push_str(new);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <weir/port.h>
 
+#include "values.h"
+
 #define SEC(name) __attribute__((unused))
 #define WEIR_VISIBLE
 
@@ -82,30 +84,6 @@ struct sched_ext_ops {
 	u64 flags;
 	u32 timeout_ms;
 	char name[128];
-};
-
-enum {
-	PF_EXITING = 0x00000004,
-	PF_KTHREAD = 0x00200000,
-	SCX_TASK_QUEUED = 1,
-	SCX_OPS_ENQ_LAST = 2,
-	SCX_ENQ_WAKEUP = 1,
-	SCX_DEQ_SLEEP = 1,
-	SCX_KICK_IDLE = 1,
-	SCX_KICK_PREEMPT = 2,
-};
-
-#define SCX_DSQ_GLOBAL 0x8000000000000001ull
-#define SCX_DSQ_LOCAL  0x8000000000000002ull
-
-struct bpf_perf_event_value {
-	u64 counter;
-	u64 enabled;
-	u64 running;
-};
-
-struct bpf_timer {
-	u64 opaque[2];
 };
 
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1

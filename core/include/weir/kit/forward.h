@@ -12,7 +12,7 @@ WEIR_INLINE int weir_forward(struct weir_instance weir_mem *self, struct weir_pi
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = weir_pipe_mirror(out, c->task, in);
 		if (err)
 			return err;
@@ -47,7 +47,7 @@ WEIR_INLINE int weir_fixed_update(struct weir_instance weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		struct weir_msg msg = { .topic = topic, .task = c->task };
 		u64 number = weir_request(self->sched, &msg) ? 0 : msg.value2;
 

@@ -35,7 +35,8 @@ struct weir_rate_task {
 	u32 kind;     /* enum weir_rate_kind */
 	u32 begun;    /* real time: `release` is known. Best effort: it has run in its turn */
 	u32 epoch;    /* admissions that the turn or period reckons with */
-	u32 unused;
+	u32 counted;  /* the count, `weir_rate_alloc.count`, that it is in; 0: none */
+	u64 weight;   /* in that count; 0: it is no best-effort task */
 };
 
 /* Part of a component's state. */
@@ -44,9 +45,14 @@ struct weir_rate_alloc {
 	u64 hard;  /* rates booked */
 	u64 soft;
 	u64 chain;   /* ns; until then the best-effort turns given out keep their rate busy */
-	u64 weights; /* of best-effort tasks, as counted last */
-	u32 nr;	     /* of them */
+	u64 weights; /* of best-effort tasks other than that of the turn, as counted last */
+	u64 waiting; /* weights of those that wait */
+	u32 nr_waiting;
+	u32 nr;	     /* as `weights` */
 	u32 epoch;   /* admissions so far */
+	u32 members; /* tasks of the in-pipe that are in the count, of all kinds */
+	u32 count;   /* number of the count: a task that is in an older one is in none */
+	u32 unused;
 };
 
 WEIR_INLINE struct weir_rate_task weir_mem *weir_rate_task_of(const struct weir_instance
@@ -84,7 +90,21 @@ int weir_rate_book(struct weir_instance weir_mem *self, struct weir_rate_alloc w
 u64 weir_rate_granted(struct weir_instance weir_mem *self,
 		      const struct weir_rate_alloc weir_mem *all,
 		      const struct weir_rate_task weir_mem *p, u64 amount);
-/* Count the best-effort tasks of the instance other than @t, those that wait in @in and those that run. O(n). */
+/* @t came to @in, left it, or changed its kind or PRIORITY: the count of those that wait follows. O(1). */
+int weir_rate_mark(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
+		   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
+/* The same for all tasks that the receiver of @in has still to look at; the descriptor names WEIR_REMOVED. */
+int weir_rate_mark_changes(struct weir_instance weir_mem *self,
+			   struct weir_rate_alloc weir_mem *all, struct weir_pipe weir_mem *in);
+/* @t exits. */
+int weir_rate_forget(struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p);
+/* In take_state: go on with the books of @old. Its count is of another pipe. */
+int weir_rate_take(struct weir_rate_alloc weir_mem *all,
+		   const struct weir_rate_alloc weir_mem *old);
+/*
+ * Count the best-effort tasks of the instance other than @t, those that wait in @in and those that run. All changes of @in
+ * are marked. O(CPUs that run tasks of the instance); O(n) where records of changes were lost.
+ */
 int weir_rate_count(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
 		    struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
 /*

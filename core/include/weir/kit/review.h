@@ -17,8 +17,7 @@
                                                                                                  \
 		if (err)                                                                         \
 			return err;                                                              \
-		weir_for_member(t, in)                                                           \
-		{                                                                                \
+		weir_for_member(t, in) {                                                         \
 			err = comp##_review(self, in, t, weir_affinity(self->inst.sched, t));    \
 			if (err)                                                                 \
 				break;                                                           \
@@ -37,6 +36,49 @@
 	}
 
 /*
+ * For distributors that leave a task in the out-pipe where it may stay, and otherwise ask comp_choose(self, t, affinity) for one (null: it is
+ * withheld). Defines comp_place(self, in), the update; comp_review() and comp_review_all(), to which nothing happens that update has
+ * still to look at. @send(self, in, t, to) puts @t, which is in @in, into @to: weir_send(), unless the component notes what it sends.
+ */
+#define WEIR_PLACE(comp, send)                                                                  \
+	WEIR_FLAT static int comp##_review(                                                     \
+		struct comp weir_mem *self, struct weir_pipe weir_mem *in,                      \
+		struct weir_task weir_mem *t, const struct weir_cpumask weir_mem *mask)         \
+	{                                                                                       \
+		struct weir_pipe weir_mem *now = weir_out_of(&self->inst, t);                   \
+		struct weir_pipe weir_mem *to;                                                  \
+                                                                                                \
+		if (weir_pending(in, t) || (now && weir_pipe_allows(now, mask)))                \
+			return 0;                                                               \
+		to = (struct weir_pipe weir_mem *)comp##_choose(self, t, mask);                 \
+		return now == to ? 0 : send(self, in, t, to);                                   \
+	}                                                                                       \
+                                                                                                \
+	WEIR_REVIEW_ALL(comp)                                                                   \
+                                                                                                \
+	WEIR_INLINE int comp##_place(struct comp weir_mem *self, struct weir_pipe weir_mem *in) \
+	{                                                                                       \
+		struct weir_change weir_mem *c;                                                 \
+		int err;                                                                        \
+                                                                                                \
+		weir_for_change(c, in) {                                                        \
+			struct weir_task weir_mem *t = c->task;                                 \
+			const struct weir_cpumask weir_mem *mask =                              \
+				weir_affinity(self->inst.sched, t);                             \
+			struct weir_pipe weir_mem *to = weir_out_of(&self->inst, t);            \
+                                                                                                \
+			if (!to || !weir_pipe_allows(to, mask))                                 \
+				to = (struct weir_pipe weir_mem *)comp##_choose(self, t, mask); \
+			err = send(self, in, t, to);                                            \
+			if (err)                                                                \
+				return err;                                                     \
+		}                                                                               \
+		return 0;                                                                       \
+	}
+
+#define weir_send(self, in, t, to) weir_route(&(self)->inst, in, t, to)
+
+/*
  * For distributors that use the first out-pipe a task may use: the update function, and the review of one task. A task that is in
  * the right place, or that update has not handled yet, is left alone.
  */
@@ -46,7 +88,7 @@ WEIR_INLINE int weir_first_update(struct weir_instance weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		struct weir_task weir_mem *t = c->task;
 
 		err = weir_route(self, in, t,

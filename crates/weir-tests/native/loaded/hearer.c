@@ -39,7 +39,7 @@ WEIR_ENTRY int hearer_update(struct hearer weir_mem *self, struct weir_pipe weir
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = weir_route(&self->inst, in, c->task, weir_out(&self->inst, 0));
 		if (err)
 			return err;

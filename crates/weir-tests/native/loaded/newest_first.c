@@ -30,7 +30,7 @@ WEIR_ENTRY int newest_first_update(struct newest_first weir_mem *self,
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		if (c->kind != WEIR_ADDED)
 			continue;
 		err = weir_pipe_prepend(out, c->task);
