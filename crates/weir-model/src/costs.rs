@@ -86,12 +86,16 @@ pub struct Costs {
     pub context_switch: u64,
     /// Time slice of a task where no component gives one.
     pub slice_default: u64,
+    /// Such slices end at ticks of this period instead; 0: they last `slice_default`.
+    pub slice_tick: u64,
     /// Period of the scheduler tick; 0: there is none.
     pub tick_period: u64,
     /// Each tick.
     pub tick: u64,
     /// An interrupt of a timer that wakes a task or ends a slice.
     pub timer_interrupt: u64,
+    /// Reading one hardware counter, at each end of a stint, where a component listens to COUNTERS.
+    pub counter_read: u64,
     /// Resuming a task on another CPU: its working set comes from there.
     pub migration: ByDistance,
     /// From sending an inter-processor interrupt until the target reacts.
@@ -142,9 +146,11 @@ impl Default for Costs {
         Self {
             context_switch: 1_500,
             slice_default: 4_000_000,
+            slice_tick: 0,
             tick_period: 4_000_000,
             tick: 1_000,
             timer_interrupt: 900,
+            counter_read: 0,
             migration: ByDistance {
                 sibling: 0,
                 l2: 500,
@@ -220,9 +226,11 @@ const ENTRIES: &[Entry] = entries! {
     "" {
         "context_switch": TIME context_switch;
         "slice_default": TIME slice_default, kept;
+        "slice_tick": TIME slice_tick, kept;
         "tick_period": TIME tick_period, kept;
         "tick": TIME tick;
         "timer_interrupt": TIME timer_interrupt;
+        "counter_read": TIME counter_read;
         "ipi_send": TIME ipi_send;
         "message_send": TIME message_send;
         "lock_uncontended": TIME lock_uncontended;
@@ -423,12 +431,16 @@ impl Costs {
                 .error(format!("`{}` is {}, longer than {shown}", e.key, units::show(value, TIME)))
                 .help("costs are nanoseconds to milliseconds"));
         }
-        let least = if e.key == "slice_default" || (e.key == "tick_period" && value > 0) { 1_000 } else { 0 };
+        let least = match e.key {
+            "slice_default" => 1_000,
+            "slice_tick" | "tick_period" if value > 0 => 1_000,
+            _ => 0,
+        };
         if value < least {
-            let help = if e.key == "tick_period" {
-                "0 switches the tick off; the shortest is 1us"
-            } else {
-                "the shortest is 1us"
+            let help = match e.key {
+                "slice_tick" => "0: slices last `slice_default`; the shortest is 1us",
+                "tick_period" => "0 switches the tick off; the shortest is 1us",
+                _ => "the shortest is 1us",
             };
             return Err(v
                 .error(format!("`{}` is {}, too short to simulate", e.key, units::show(value, TIME)))

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Source 0, 8.8: a pipeline worked through forward and backward on one CPU, under a scheduler that follows it.
 //!
-//! The program's phases show markers. The adaptive scheduler is swapped exactly at them: runs are the same up to a
-//! marker, so each marker's time is found by a run before. All schedulers have the same default slice; it is the
-//! one thing fitted, once, to the source's round robin with short stages at 128 threads.
+//! The program publishes markers at its phases, and the adaptive topology's own rules exchange one instance when they hear them.
+//! All schedulers have the same default slice; it is the one thing fitted, once, to the source's round robin with short stages at
+//! 128 threads.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_core::Plan;
 use weir_core::event::{Event, Observer};
-use weir_sim::{Command, Costs, Machine, Workload};
+use weir_sim::{Costs, Machine, Workload};
 
-use crate::lab::{self, Done, Figures, Lab, Run};
+use crate::lab::{self, Done, Figures, Lab, Reshaping, Run};
 use crate::registry::Experiment;
 use crate::report::{Claim, FAR, Judged, Line, NEAR, Picture, Report, Table, short};
 use weir::catalogue::{self, TOPOLOGIES};
@@ -37,33 +36,14 @@ const LOADS: [(&str, u64); 3] = [("short", 54), ("medium", 540_000), ("long", 30
 /// The slice that makes the source's 11.6 s of N (N - 1) / 2 slices at N = 128, short stages, ns.
 const SLICE_NS: u64 = 1_427_000;
 
-/// Markers with their times. The run ends at the one that is looked for: FCFS never gets through the way back, where
-/// the oldest thread spins for the others.
-struct Markers<'a> {
-    markers: Vec<u64>,
-    pauses: Vec<u64>,
-    enough: &'a AtomicBool,
-    lab: &'a Lab<'a>,
-    wanted: usize,
-    events: u32,
-}
+/// Pauses of the changes.
+#[derive(Default)]
+struct Pauses(Vec<u64>);
 
-impl<'a> Markers<'a> {
-    fn new(lab: &'a Lab<'a>, enough: &'a AtomicBool, wanted: usize) -> Self {
-        Self { markers: Vec::new(), pauses: Vec::new(), enough, lab, wanted, events: 0 }
-    }
-}
-
-impl Observer for Markers<'_> {
-    fn event(&mut self, t_ns: u64, event: &Event<'_>) {
-        match *event {
-            Event::Marker { .. } => self.markers.push(t_ns),
-            Event::Swap { pause_ns, .. } => self.pauses.push(pause_ns),
-            _ => {}
-        }
-        self.events = self.events.wrapping_add(1);
-        if self.markers.len() >= self.wanted || (self.events.is_multiple_of(1024) && self.lab.stopped()) {
-            self.enough.store(true, Ordering::Relaxed);
+impl Observer for Pauses {
+    fn event(&mut self, _: u64, event: &Event<'_>) {
+        if let Event::Swap { pause_ns, .. } = *event {
+            self.0.push(pause_ns);
         }
     }
 }
@@ -78,7 +58,7 @@ struct Time {
 struct Bench {
     machine: Machine,
     costs: Costs,
-    /// `headq`, `pipeline_fcfs`, `pipeline_lcfs`, and the fair one.
+    /// `headq`, and the fair one.
     plans: BTreeMap<&'static str, Plan>,
 }
 
@@ -88,9 +68,7 @@ impl Bench {
         let machine = Machine::smp(4);
         let costs = Costs { slice_default: SLICE_NS, ..Costs::default() };
         let mut plans = BTreeMap::new();
-        for name in
-            ["headq", "pipeline_fcfs", "pipeline_lcfs"].into_iter().chain(FAIR.into_iter().filter(|f| has(f)))
-        {
+        for name in ["headq"].into_iter().chain(FAIR.into_iter().filter(|f| has(f))) {
             plans.insert(name, lab::plan(name, &machine, &[])?);
         }
         Ok(Self { machine, costs, plans })
@@ -104,25 +82,14 @@ impl Bench {
 
     /// Head queue, FCFS when the program begins, LCFS when it turns, head queue at its end.
     fn adaptive(&self, lab: &Lab<'_>, workload: &Workload) -> Done<Time> {
-        let plan = &self.plans["headq"];
-        let mut scripted = Vec::new();
-        for (marker, to) in ["pipeline_fcfs", "pipeline_lcfs", "headq"].into_iter().enumerate() {
-            let enough = AtomicBool::new(false);
-            let mut watch = Markers::new(lab, &enough, marker + 1);
-            let mut run = Run::new(&self.machine, plan, workload, &self.costs);
-            run.scripted.clone_from(&scripted);
-            run.until = Some(&enough);
-            lab.run(&run, &mut watch)?;
-            let Some(at) = watch.markers.get(marker) else { break };
-            scripted.push((*at, Command::Swap(Box::new(self.plans[to].clone()))));
-        }
-        let enough = AtomicBool::new(false);
-        let mut watch = Markers::new(lab, &enough, usize::MAX);
-        let mut run = Run::new(&self.machine, plan, workload, &self.costs);
-        run.scripted = scripted;
-        run.until = Some(&enough);
-        let ns = lab.run(&run, &mut watch)?.end_ns;
-        Ok(Time { ns, pauses: watch.pauses })
+        let topology = Reshaping::new("pipeline", &self.machine)?;
+        let mut run = Run::new(&self.machine, topology.plan(), workload, &self.costs);
+        run.control = topology.control();
+        let mut pauses = Pauses::default();
+        let out = lab.run(&run, &mut pauses)?;
+        // Its markers come in this order, each once.
+        debug_assert!(out.reconfigurations.iter().all(|r| r.refused.is_none() && r.kind == "instance"));
+        Ok(Time { ns: out.end_ns, pauses: pauses.0 })
     }
 }
 

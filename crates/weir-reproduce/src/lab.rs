@@ -7,11 +7,13 @@ use rayon::prelude::*;
 use weir_core::Plan;
 use weir_core::event::{Call, Event, Observer};
 use weir_lang::{Set, Source};
-use weir_sim::engine::{self, RunConfig};
-use weir_sim::{Command, Costs, Machine, Outcome, Workload};
+use weir_sim::engine::{self, Control, RunConfig};
+use weir_sim::{Costs, Machine, Outcome, Workload};
 
 use weir::Watch;
 use weir::fault::Fault;
+use weir::scenario::Workshop;
+use weir::session::Candidate;
 use weir::{machine, topology};
 
 /// Why an experiment ends without a report.
@@ -106,7 +108,7 @@ impl<'a> Lab<'a> {
             seed: 1,
             duration_ns: run.duration_ns,
             stop: Some(run.until.unwrap_or(self.watch.stop())),
-            scripted: run.scripted.clone(),
+            control: run.control,
             ..RunConfig::default()
         };
         let _running = self.watch.running();
@@ -124,20 +126,45 @@ pub struct Run<'a> {
     pub costs: &'a Costs,
     /// End in virtual time, ns; without it the workload runs to its end.
     pub duration_ns: Option<u64>,
-    pub scripted: Vec<(u64, Command)>,
     /// Set by an observer that has seen enough; it has to look at [`Lab::stopped`], too.
     pub until: Option<&'a AtomicBool>,
+    /// Rules by which the topology reshapes itself.
+    pub control: Option<Control<'a>>,
 }
 
 impl<'a> Run<'a> {
     pub fn new(machine: &'a Machine, plan: &'a Plan, workload: &'a Workload, costs: &'a Costs) -> Self {
-        Self { machine, plan, workload, costs, duration_ns: None, scripted: Vec::new(), until: None }
+        Self { machine, plan, workload, costs, duration_ns: None, until: None, control: None }
     }
 }
 
 /// A topology of the catalogue, compiled for a machine.
 pub fn plan(name: &str, machine: &Machine, sets: &[(&str, &str, String)]) -> Done<Plan> {
     compile(&topology::source(name)?, machine, sets)
+}
+
+/// A topology of the catalogue that reshapes itself, and who makes what its rules ask for.
+pub struct Reshaping {
+    made: Candidate,
+    workshop: Workshop,
+}
+
+impl Reshaping {
+    pub fn new(name: &str, machine: &Machine) -> Done<Self> {
+        let made = Candidate::compile(topology::source(name)?, &machine.shape, &[])?;
+        let workshop = made.workshop(&machine.shape, "");
+        Ok(Self { made, workshop })
+    }
+
+    /// What it begins with.
+    pub fn plan(&self) -> &Plan {
+        &self.made.plan
+    }
+
+    /// Its rules, for one run.
+    pub fn control(&self) -> Option<Control<'_>> {
+        self.made.adapts.as_ref().map(|scenario| Control { scenario, composer: &self.workshop })
+    }
 }
 
 /// A topology given as text.
@@ -159,6 +186,12 @@ fn compile(source: &Source, machine: &Machine, sets: &[(&str, &str, String)]) ->
 pub fn costs(name: &str) -> Done<Costs> {
     let none = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
     Ok(Costs::resolve(name, &none).map_err(machine::fault)?)
+}
+
+/// A machine given as TOML.
+pub fn machine_of(name: &str, text: &str) -> Done<Machine> {
+    let read = |_: &str| Ok(text.as_bytes().to_vec());
+    Ok(Machine::resolve(&format!("{name}.toml"), &read, &[]).map_err(machine::fault)?)
 }
 
 /// A workload by what `--workload` takes.

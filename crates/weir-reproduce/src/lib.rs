@@ -17,6 +17,7 @@ mod gang_service;
 mod gang_wait;
 mod gangs;
 mod hackbench;
+mod heat;
 mod heterogeneity;
 mod hotpath;
 mod hw;

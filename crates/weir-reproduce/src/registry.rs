@@ -5,7 +5,7 @@ use crate::lab::{Done, Lab};
 use crate::report::Report;
 use crate::{
     adaptation, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain, gang_service,
-    gang_wait, gangs, hackbench, heterogeneity, hw, least_laxity, pause, scaling,
+    gang_wait, gangs, hackbench, heat, heterogeneity, hw, least_laxity, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
@@ -39,6 +39,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     gang_change::TRACE,
     gang_change::COST,
     gangs::EXPERIMENT,
+    heat::EXPERIMENT,
     gang_service::SOLVER,
     gang_grain::EXPERIMENT,
     hw::engine::E2,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use weir_core::{CpuShape, MachineShape};
 
-use super::{CpuKind, DOMAIN_DISTANCE, LOCAL_DISTANCE, Machine, MachineEvent, REMOTE_DISTANCE};
+use super::{CpuKind, DOMAIN_DISTANCE, LOCAL_DISTANCE, Machine, MachineEvent, REMOTE_DISTANCE, Thermal};
 
 /// Numbers of CPUs and nodes stay below this in every source.
 pub(super) const MAX_NUMBER: u32 = 1_000_000;
@@ -49,6 +49,8 @@ pub(super) struct Facts {
     pub smt_pct: u32,
     /// Events with operating-system CPU numbers.
     pub events: Vec<(u64, MachineEvent)>,
+    pub thermal: Option<Thermal>,
+    pub on_battery: bool,
     pub warnings: Vec<String>,
 }
 
@@ -66,6 +68,8 @@ impl Facts {
             llc_level: 0,
             smt_pct: DEFAULT_SMT_PCT,
             events: Vec::new(),
+            thermal: None,
+            on_battery: false,
             warnings: Vec::new(),
         }
     }
@@ -120,6 +124,7 @@ impl Facts {
                         MachineEvent::Online(c) => MachineEvent::Online(cpu(c)),
                         MachineEvent::Offline(c) => MachineEvent::Offline(cpu(c)),
                         MachineEvent::Frequency(c, hz) => MachineEvent::Frequency(cpu(c), hz),
+                        MachineEvent::Battery(on) => MachineEvent::Battery(on),
                     },
                 )
             })
@@ -135,6 +140,8 @@ impl Facts {
             distances,
             smt_pct: if threaded { self.smt_pct } else { 100 },
             events,
+            thermal: self.thermal,
+            on_battery: self.on_battery,
             llc_level: self.llc_level,
             warnings: self.warnings,
         }

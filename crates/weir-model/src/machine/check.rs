@@ -150,6 +150,7 @@ fn events(m: &Machine) -> Result<(), Fault> {
                     return fault(place, message, "leave one of the CPUs without `host` online");
                 }
             }
+            MachineEvent::Battery(_) => {}
             MachineEvent::Frequency(c, hz) => {
                 let kind = m.kind(c);
                 if !kind.points.iter().any(|p| p.hz == hz) {

@@ -51,6 +51,33 @@ pub enum MachineEvent {
     Offline(u32),
     /// Clock of a CPU.
     Frequency(u32, u64),
+    /// It runs on battery from now on, or on mains again.
+    Battery(bool),
+}
+
+/// How cores get warm and what is done about it. A core's temperature follows its power with one time constant; one that is
+/// too hot runs at its lowest clock until it is cool again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thermal {
+    /// Temperature of a core that draws nothing, degrees Celsius.
+    pub ambient_c: u32,
+    /// Degrees above that for each watt, once it has settled.
+    pub rise_per_w: u32,
+    /// Time constant, ns.
+    pub settle_ns: u64,
+    /// Temperatures are looked at and published so often, ns.
+    pub sample_ns: u64,
+    /// The lowest clock from here on, and all clocks again from there on, degrees Celsius.
+    pub throttle_c: u32,
+    pub release_c: u32,
+}
+
+impl Thermal {
+    /// What a core goes of its way to the settled temperature between two looks, of 2^32.
+    pub fn share_q32(&self) -> u64 {
+        let share = -libm::expm1(-(self.sample_ns as f64) / self.settle_ns as f64);
+        (share * 4_294_967_296.0) as u64
+    }
 }
 
 /// The machine that a run simulates.
@@ -66,6 +93,10 @@ pub struct Machine {
     pub smt_pct: u32,
     /// Scheduled events, ascending by time in nanoseconds.
     pub events: Vec<(u64, MachineEvent)>,
+    /// How cores get warm; without it they do not.
+    pub thermal: Option<Thermal>,
+    /// It runs on battery at first.
+    pub on_battery: bool,
     /// Dense index of the mid-level cache (L2) of each CPU: a cluster of cores may share one.
     pub l2_of: Vec<u32>,
     /// Size of each last-level cache by its index, bytes; 0 is unknown.
@@ -104,6 +135,11 @@ pub const REMOTE_DISTANCE: u32 = 20;
 pub const DOMAIN_DISTANCE: u32 = 255;
 
 impl Machine {
+    /// It runs on battery at some time, and says so.
+    pub fn has_battery(&self) -> bool {
+        self.on_battery || self.events.iter().any(|(_, e)| matches!(e, MachineEvent::Battery(_)))
+    }
+
     /// Number of logical CPUs, present or not.
     pub fn nr_cpus(&self) -> u32 {
         self.shape.nr_cpus()

@@ -9,13 +9,24 @@ use weir_core::MAX_CPUS;
 use super::assemble::{CpuFacts, DEFAULT_SMT_PCT, Facts, MAX_NUMBER};
 use super::bitmap::parse_list;
 use super::check::{self, Fault, Place};
-use super::{CpuKind, Machine, MachineEvent, OperatingPoint, power};
+use super::{CpuKind, Machine, MachineEvent, OperatingPoint, Thermal, power};
 use crate::document::{Source, Table, Value};
 use crate::error::{ErrorKind, Result, did_you_mean};
 use crate::units;
 
-const TOP: &[&str] =
-    &["name", "isas", "smt_speed", "llc_level", "remote_distance", "distances", "kind", "cpus", "event"];
+const TOP: &[&str] = &[
+    "name",
+    "isas",
+    "smt_speed",
+    "llc_level",
+    "remote_distance",
+    "distances",
+    "battery",
+    "thermal",
+    "kind",
+    "cpus",
+    "event",
+];
 const KIND: &[&str] = &["name", "capacity", "idle", "points"];
 const POINT: &[&str] = &["clock", "power"];
 const CPUS: &[&str] = &[
@@ -39,7 +50,8 @@ const CPUS: &[&str] = &[
     "host",
     "online",
 ];
-const EVENT: &[&str] = &["at", "online", "offline", "cpus", "clock"];
+const EVENT: &[&str] = &["at", "online", "offline", "cpus", "clock", "battery"];
+const THERMAL: &[&str] = &["ambient", "rise", "settle", "sample", "throttle", "release"];
 
 /// Labels in files are at most this; defaults lie above, so that they never meet.
 const MAX_LABEL: u64 = MAX_NUMBER as u64 - 1;
@@ -71,6 +83,12 @@ pub(super) fn read(name: &str, text: &str, stem: &str) -> Result<Machine> {
     }
     if let Some(v) = top.get("isas") {
         facts.isas = isas(&v)?;
+    }
+    if let Some(v) = top.get("battery") {
+        facts.on_battery = v.bool()?;
+    }
+    if let Some(v) = top.get("thermal") {
+        facts.thermal = Some(thermal(source, &v.table("[thermal]", THERMAL)?)?);
     }
     let mut reader =
         Reader { source, facts, capacities: Vec::new(), next: Next::default(), groups: Vec::new() };
@@ -122,6 +140,42 @@ pub(super) fn read(name: &str, text: &str, stem: &str) -> Result<Machine> {
             Err(source.error(span, message).help(help))
         }
     }
+}
+
+/// How cores get warm: degrees Celsius, and degrees for each watt.
+fn thermal(source: Source<'_>, t: &Table<'_, '_>) -> Result<Thermal> {
+    let degrees = |key: &'static str, usual: u64| t.get(key).map_or(Ok(usual), |v| v.int((1, 1000)));
+    let time = |key: &'static str, usual: u64| t.get(key).map_or(Ok(usual), |v| v.quantity(units::TIME));
+    let thermal = Thermal {
+        ambient_c: degrees("ambient", 45)? as u32,
+        rise_per_w: t.require("rise", "8")?.int((1, 10_000))? as u32,
+        settle_ns: time("settle", 500_000_000)?,
+        sample_ns: time("sample", 4_000_000)?,
+        throttle_c: degrees("throttle", 95)? as u32,
+        release_c: degrees("release", 85)? as u32,
+    };
+    let wrong = |key: &'static str, message: &str, help: &str| {
+        let span = t.get(key).map_or(t.span(), |v| v.span());
+        Err(source.error(span, message).help(help))
+    };
+    if thermal.sample_ns < 100_000 {
+        return wrong("sample", "temperatures are sampled more often than each 100 us", "write 4ms");
+    }
+    if thermal.settle_ns < thermal.sample_ns {
+        return wrong(
+            "settle",
+            "a core settles sooner than it is looked at",
+            "let `settle` be longer than `sample`",
+        );
+    }
+    if thermal.release_c >= thermal.throttle_c || thermal.ambient_c >= thermal.release_c {
+        return wrong(
+            "release",
+            "a core that is throttled never recovers",
+            "let `ambient` be below `release`, and that below `throttle`",
+        );
+    }
+    Ok(thermal)
 }
 
 fn isas(v: &Value<'_, '_>) -> Result<Vec<String>> {
@@ -380,13 +434,13 @@ impl Reader<'_> {
 
     fn event(&self, t: &Table<'_, '_>) -> Result<Vec<(u64, MachineEvent)>> {
         let at = t.require("at", "\"1s\"")?.quantity(units::TIME)?;
-        let kinds = ["online", "offline", "clock"];
+        let kinds = ["online", "offline", "clock", "battery"];
         let present: Vec<Value<'_, '_>> = kinds.iter().filter_map(|k| t.get(k)).collect();
         let [what] = present.as_slice() else {
             let message =
                 if present.is_empty() { "this event does nothing" } else { "this event does several things" };
             return Err(self.source.error(t.span(), message).help(
-                "give one of `offline = 3`, `online = 3`, or `clock = \"1GHz\"` with `cpus = \"0-3\"`",
+                "give one of `offline = 3`, `online = 3`, `battery = true`, or `clock = \"1GHz\"` with `cpus = \"0-3\"`",
             ));
         };
         if what.key == "clock" {
@@ -395,9 +449,16 @@ impl Reader<'_> {
             return Ok(cpus.into_iter().map(|c| (at, MachineEvent::Frequency(c, hz))).collect());
         }
         if let Some(v) = t.get("cpus") {
-            return Err(v
-                .error(format!("`cpus` does not belong to an `{}` event", what.key))
-                .help(format!("name the CPUs in `{}` itself", what.key)));
+            return Err(v.error(format!("`cpus` does not belong to an event with `{}`", what.key)).help(
+                if what.key == "battery" {
+                    "leave it out: the supply is the whole machine's".to_string()
+                } else {
+                    format!("name the CPUs in `{}` itself", what.key)
+                },
+            ));
+        }
+        if what.key == "battery" {
+            return Ok(vec![(at, MachineEvent::Battery(what.bool()?))]);
         }
         let event = if what.key == "online" { MachineEvent::Online } else { MachineEvent::Offline };
         Ok(self.cpus(what)?.into_iter().map(|c| (at, event(c))).collect())

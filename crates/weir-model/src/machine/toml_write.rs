@@ -61,6 +61,15 @@ impl Machine {
             }
             writeln!(out, "]")?;
         }
+        if self.on_battery {
+            writeln!(out, "battery = true")?;
+        }
+        if let Some(t) = &self.thermal {
+            let (settle, sample) = (units::show(t.settle_ns, TIME), units::show(t.sample_ns, TIME));
+            writeln!(out, "\n[thermal]\nambient = {}\nrise = {}", t.ambient_c, t.rise_per_w)?;
+            writeln!(out, "settle = \"{settle}\"\nsample = \"{sample}\"")?;
+            writeln!(out, "throttle = {}\nrelease = {}", t.throttle_c, t.release_c)?;
+        }
         for (k, kind) in self.kinds.iter().enumerate() {
             writeln!(out, "\n[[kind]]\nname = {}", quoted(&kind.name))?;
             if let Some(i) = self.kind_of.iter().position(|&x| usize::from(x) == k) {
@@ -183,6 +192,7 @@ impl Machine {
             match *event {
                 MachineEvent::Online(c) => writeln!(out, "online = {}", os(c))?,
                 MachineEvent::Offline(c) => writeln!(out, "offline = {}", os(c))?,
+                MachineEvent::Battery(on) => writeln!(out, "battery = {on}")?,
                 MachineEvent::Frequency(c, hz) => {
                     writeln!(out, "cpus = {}\nclock = \"{}\"", os(c), units::show(hz, CLOCK))?;
                 }

@@ -63,6 +63,8 @@ impl Workload {
                 MachineEvent::Online(c) => writeln!(out, "online = {c}"),
                 MachineEvent::Offline(c) => writeln!(out, "offline = {c}"),
                 MachineEvent::Frequency(c, hz) => writeln!(out, "cpu = {c}\nfrequency = \"{hz}Hz\""),
+                // A workload file cannot say it, and none does.
+                MachineEvent::Battery(_) => Ok(()),
             };
         }
         Ok(out)

@@ -77,6 +77,9 @@ pub struct Cpu {
     pub speed: u64,
     pub busy_mw: u32,
     pub idle_mw: u32,
+    /// The clock that components asked for, and the highest that events of the machine allow.
+    pub wished_hz: u64,
+    pub limit_hz: u64,
 
     /// Totals, ns: tasks, nothing, kernel.
     pub run_ns: u64,
@@ -121,6 +124,8 @@ impl Cpu {
             speed: 0,
             busy_mw: 0,
             idle_mw: kind.idle_mw,
+            wished_hz: machine.top_hz(cpu),
+            limit_hz: machine.top_hz(cpu),
             run_ns: 0,
             idle_ns: 0,
             kernel_ns: 0,

@@ -130,6 +130,7 @@ impl Sim<'_> {
 
     /// Do what the components asked for in the call of `h` that is over at `end`.
     fn pass_on(&mut self, h: CpuNo, end: u64) {
+        let mut wishes = Vec::new();
         let mut messages = std::mem::take(&mut self.messages);
         for m in messages.drain(..) {
             match (m.topic, m.cpu) {
@@ -139,6 +140,15 @@ impl Sim<'_> {
                     self.send_preempt(h, c, end);
                 }
                 _ => {
+                    if let (Topic::Frequency, Some(c)) = (m.topic, m.cpu) {
+                        // What the machine itself says of its clocks is no wish.
+                        if self.heat.announcing == Some((c, m.value)) {
+                            self.heat.announcing = None;
+                        } else {
+                            wishes.push((c, m.value));
+                        }
+                        continue;
+                    }
                     let task = m.task.map(|t| self.sched.cookie(t) as TaskNo);
                     let cpu = m.cpu.unwrap_or(h);
                     self.obs.event(
@@ -152,6 +162,18 @@ impl Sim<'_> {
             }
         }
         self.messages = messages;
+        for (c, hz) in wishes {
+            self.wish(c, hz, end);
+        }
+    }
+
+    /// The slice of a task for which no component grants one, on a CPU that it has from `ready` on.
+    fn default_slice(&self, c: CpuNo, ready: u64) -> u64 {
+        match self.costs.slice_tick {
+            0 => self.costs.slice_default,
+            // The CPUs' ticks are evenly apart.
+            tick => tick - (ready + tick - tick * u64::from(c) / self.cpus.len() as u64) % tick,
+        }
     }
 
     /// The component of an instance returned an error.
@@ -346,10 +368,7 @@ impl Sim<'_> {
             return Ok(());
         };
         let no = self.sched.cookie(picked.task) as TaskNo;
-        let slice_ns = match picked.slice_ns {
-            None => self.costs.slice_default,
-            Some(ns) => ns,
-        };
+        let granted = picked.slice_ns;
         self.census.ready -= 1;
         self.census.running += 1;
         let task = &mut self.tasks[no as usize];
@@ -364,7 +383,6 @@ impl Sim<'_> {
             self.tasks[no as usize].parted = None;
             let cpu = &mut self.cpus[c as usize];
             cpu.prev = NONE;
-            cpu.slice_end = ready.saturating_add(slice_ns);
             cpu.slice_since = ready;
         } else {
             if prev != NONE {
@@ -382,11 +400,13 @@ impl Sim<'_> {
             }
             self.cpus[c as usize].starting = true;
         }
+        let slice_ns = granted.unwrap_or_else(|| self.default_slice(c, ready));
         let cpu = &mut self.cpus[c as usize];
         cpu.cur = no;
         cpu.choosing = false;
         cpu.slice_ns = slice_ns;
         if same {
+            cpu.slice_end = ready.saturating_add(slice_ns);
             self.begin_stint(c);
         }
         if ready > self.now {

@@ -14,6 +14,7 @@ mod cpu;
 mod dag;
 mod drop;
 mod gang;
+mod heat;
 mod inherit;
 mod interpret;
 mod jobs;
@@ -243,7 +244,7 @@ pub fn run(
         let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, None, placed, observer));
         return begun(sim, plan);
     };
-    heard(control.scenario, workload, cfg)?;
+    heard(control.scenario, machine, workload, cfg)?;
     let online = machine.shape.cpus.len() as u32;
     let watch = RefCell::new(Watch::new(control.scenario, online));
     let mut both = (observer, Tap(&watch));
@@ -251,8 +252,17 @@ pub fn run(
     begun(sim, plan)
 }
 
+/// The machine publishes messages of the topic by itself.
+fn from_machine(machine: &Machine, subject: Subject) -> bool {
+    match subject {
+        Subject::Standard(Topic::Power) => machine.has_battery(),
+        Subject::Standard(Topic::Thermal) => machine.thermal.is_some(),
+        _ => false,
+    }
+}
+
 /// What a rule waits for can come: messages that programs alone publish are published by somebody.
-fn heard(scenario: &Scenario, workload: &Workload, cfg: &RunConfig<'_>) -> Result<()> {
+fn heard(scenario: &Scenario, machine: &Machine, workload: &Workload, cfg: &RunConfig<'_>) -> Result<()> {
     let published = |subject: Subject| {
         let verbs = || scenario.verbs().any(|v| matches!(v, Verb::Publish(p) if p.topic == subject));
         let script = || {
@@ -269,7 +279,7 @@ fn heard(scenario: &Scenario, workload: &Workload, cfg: &RunConfig<'_>) -> Resul
             let mut all = weir_core::catalog().components.iter();
             all.any(|c| c.publishes.iter().any(|t| t == subject.name()))
         };
-        verbs() || script() || programs() || components()
+        verbs() || script() || programs() || components() || from_machine(machine, subject)
     };
     for rule in scenario.rules.iter().filter(|r| !r.of_topology) {
         let back = rule.back.iter().flat_map(|b| b.when.terms());
@@ -284,7 +294,7 @@ fn heard(scenario: &Scenario, workload: &Workload, cfg: &RunConfig<'_>) -> Resul
             if from_outside && !published(topic) {
                 let name = topic.name();
                 return Err(Error::run(format!(
-                    "rule `{}` never acts: nobody publishes {name}, neither the workload nor the scenario",
+                    "rule `{}` never acts: nobody publishes {name}, neither the machine nor the workload nor the scenario",
                     rule.name
                 ))
                 .help(format!("let a program do it, by the step `publish {name}` (MARKER: `marker 1`), or a step of the scenario")));

@@ -380,6 +380,7 @@ impl Sim<'_> {
         let mut penalty = None;
         if self.pmu.wanted {
             self.notices += 1;
+            self.charge_flat(h, self.costs.counter_read * Counters::NAMES.len() as u64);
             self.sched.tell_counters(h, c, id, &counts).map_err(|e| refused("take a message", &e))?;
             self.account(h, Call::Notify);
         }

@@ -52,9 +52,13 @@ pub enum Kind {
     Letter = 12,
     /// Index: gang one of whose slots begins.
     Slot = 13,
+    /// Temperatures are looked at.
+    Heat = 14,
+    /// Index: CPU whose clock changes as a component asked.
+    Clock = 15,
 }
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 16] = [
     Kind::Cpu,
     Kind::Machine,
     Kind::Command,
@@ -69,6 +73,8 @@ const KINDS: [Kind; 14] = [
     Kind::Remote,
     Kind::Letter,
     Kind::Slot,
+    Kind::Heat,
+    Kind::Clock,
 ];
 
 /// An event, ordered by time, phase, kind, place in the workload and index.

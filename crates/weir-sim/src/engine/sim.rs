@@ -13,6 +13,7 @@ use super::classes::Wanted;
 use super::cpu::{Cores, Cpu, Mode};
 use super::dag::Graphs;
 use super::gang::{Gangs, Placed};
+use super::heat::Heat;
 use super::inherit::Locking;
 use super::pmu::Pmu;
 use super::program::{self, Program};
@@ -157,6 +158,8 @@ pub struct Sim<'a> {
     pub reconfigurations: Vec<Reconfiguration>,
     /// Components that returned errors.
     pub faults: Vec<Faulted>,
+    /// Temperatures, where the machine has any, and who waits for what the machine says.
+    pub heat: Heat,
 }
 
 impl<'a> Sim<'a> {
@@ -260,6 +263,7 @@ impl<'a> Sim<'a> {
             idle_samples: 0,
             reconfigurations: Vec::new(),
             faults: Vec::new(),
+            heat: Heat::new(machine, plan),
         };
         if sim.pmu.is_missed() {
             sim.warn(
@@ -310,6 +314,7 @@ impl<'a> Sim<'a> {
             }
         }
         self.tell_slots()?;
+        self.set_up_heat()?;
         self.sched.clear_ops();
         self.arm_component_timer();
         Ok(())
@@ -406,7 +411,7 @@ impl<'a> Sim<'a> {
     /// A timer or an interrupt.
     fn timer(&mut self, key: Key) -> Result<()> {
         let index = key.index();
-        self.idle_timers = if matches!(key.kind(), Kind::Component | Kind::Slot | Kind::Letter) {
+        self.idle_timers = if matches!(key.kind(), Kind::Component | Kind::Slot | Kind::Letter | Kind::Heat) {
             self.idle_timers + 1
         } else {
             0
@@ -428,6 +433,8 @@ impl<'a> Sim<'a> {
             Kind::Remote => self.remote_arrives(index),
             Kind::Preempt => self.interrupt(index, true),
             Kind::Letter => self.letter_arrives(index),
+            Kind::Heat => self.look_at_heat(),
+            Kind::Clock => self.set_clock(index),
             Kind::Slot => {
                 self.slot_begins(index);
                 Ok(())

@@ -23,7 +23,12 @@ impl<'a> Sim<'a> {
         match event {
             MachineEvent::Online(c) if self.known(c, "goes online") => self.online(c),
             MachineEvent::Offline(c) if self.known(c, "goes offline") => self.offline(c),
-            MachineEvent::Frequency(c, hz) if self.known(c, "changes its clock") => self.frequency(c, hz),
+            MachineEvent::Frequency(c, hz) if self.known(c, "changes its clock") => {
+                // What the machine says is a limit to what components ask for.
+                self.cpus[c as usize].limit_hz = hz;
+                self.frequency(c, self.clock_for(c))
+            }
+            MachineEvent::Battery(on) => self.tell_power(on),
             _ => Ok(()),
         }
     }
@@ -104,7 +109,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    fn frequency(&mut self, c: CpuNo, hz: u64) -> Result<()> {
+    pub fn frequency(&mut self, c: CpuNo, hz: u64) -> Result<()> {
         self.progress(c);
         let cpu = &mut self.cpus[c as usize];
         cpu.settle(self.now);
@@ -114,7 +119,10 @@ impl<'a> Sim<'a> {
         self.obs.event(self.now, &Event::Frequency { cpu: c, hz });
         self.tell_energy();
         let msg = Msg { cpu: Some(c), value: hz, ..Msg::default() };
-        self.announce(c, Topic::Frequency, &msg, NONE)
+        self.heat.announcing = Some((c, hz));
+        let announced = self.announce(c, Topic::Frequency, &msg, NONE);
+        self.heat.announcing = None;
+        announced
     }
 
     /// Entry `index` of the script.

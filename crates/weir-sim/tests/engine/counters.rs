@@ -87,6 +87,21 @@ fn recorded_rates_come_back_exactly() {
     assert_eq!((counted.stints[0].len(), counted.stints[1].len()), (10, 0));
 }
 
+/// Ten stints of one task are counted, eleven counters each; the other task has no profile. Without a listener nothing is read.
+#[test]
+fn reading_counters_takes_time_where_a_component_listens() {
+    let text = r#"
+        profile = [{ name = "p", rates = "l1=10%" }]
+        task = [{ name = "a", profile = "p", run = "10ms" }, { name = "b", run = "10ms" }]
+    "#;
+    let end = |topology: &str, counter_read: u64| {
+        let costs = Costs { counter_read, ..Costs::zero() };
+        run_on(&Machine::smp(1), topology, &toml(text), &costs, RunConfig::default(), &mut ()).unwrap().end_ns
+    };
+    assert_eq!((end(TURNS, 0), end(QUEUE, 100)), (20 * MS, 20 * MS));
+    assert_eq!(end(TURNS, 100), 20 * MS + 10 * 11 * 100);
+}
+
 #[test]
 fn a_task_alone_is_told_of_at_every_choice() {
     let text = r#"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What a decision costs hardly grows with the number of tasks, where releases per second stay the same.
 
-use weir_sim::{Costs, Criticality, Machine, Op, RunConfig, Workload};
+use weir_sim::{Costs, Criticality, Machine, Op, RunConfig, TaskSpec, Workload};
 
 use crate::common::*;
 
@@ -46,5 +46,25 @@ fn a_decision_costs_little_more_among_many_tasks() {
         };
         let (few, many) = (per_decision(100), per_decision(1_600));
         assert!(many < 5 * few, "{policy}: {few} ns a decision among 100 tasks, {many} ns among 1,600");
+    }
+}
+
+/// Best-effort tasks that give up their CPU all the time begin a turn each time, for which `rbed` counts the others.
+#[test]
+fn a_turn_of_best_effort_costs_as_little_among_many_tasks() {
+    let per_decision = |n: usize, cpus: u32| {
+        let program = repeat(None, vec![Op::Run { ns: 100 * US }, Op::Yield]);
+        let all = (0..n).map(|i| TaskSpec { program: program.clone().into(), ..hog(&format!("t{i}")) });
+        let cfg = RunConfig { duration_ns: Some(1_000 * MS), ..RunConfig::default() };
+        let machine = Machine::smp(cpus);
+        let plan = plan(&catalogue("rbed"), &machine.shape);
+        let load = workload(all.collect());
+        let out = weir_sim::run(&machine, &plan, &load, &Costs::default(), &cfg, &mut ()).expect("runs");
+        assert!(out.decisions > 5_000, "{}", out.decisions);
+        out.scheduler_ns / out.decisions
+    };
+    for cpus in [1, 4] {
+        let (few, many) = (per_decision(10, cpus), per_decision(2_000, cpus));
+        assert!(many < 2 * few, "{few} ns a decision among 10 tasks, {many} ns among 2,000, on {cpus} CPUs");
     }
 }

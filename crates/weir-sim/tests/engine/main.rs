@@ -8,6 +8,7 @@ mod common;
 mod counters;
 mod gangs;
 mod growth;
+mod heat;
 mod late;
 mod locking;
 mod machines;

@@ -3,7 +3,7 @@
 
 use weir_core::Topic;
 use weir_core::event::{Event, Observer};
-use weir_sim::{Command, Costs, Machine, Notice, Op, Outcome, RunConfig, Workload};
+use weir_sim::{Command, Costs, Machine, Notice, Op, Outcome, RunConfig, TaskSpec, Workload};
 
 use crate::common::*;
 
@@ -174,4 +174,25 @@ fn messages_from_outside_change_tasks() {
     let topology = "annotate priority; entry -> priority_order -> cpus;";
     run_on(&Machine::smp(1), topology, &w, &Costs::zero(), cfg, &mut g).unwrap();
     assert_eq!(g.cpu(0), "a 0-1, b 1-5, a 5-8");
+}
+
+/// Two tasks on a CPU whose ticks are each 5 ms: whoever runs at one gives the CPU up, however short it has run.
+#[test]
+fn default_slices_end_at_ticks_where_the_costs_say_so() {
+    let w = workload(vec![
+        task("a", vec![Op::Run { ns: 9 * MS }]),
+        task("b", vec![Op::Run { ns: 4 * MS }]),
+        late(),
+    ]);
+    let costs = Costs { slice_tick: 5 * MS, ..Costs::zero() };
+    let mut g = Gantt::default();
+    run_on(&Machine::smp(1), "entry -> head_queue -> cpus;", &w, &costs, RunConfig::default(), &mut g)
+        .unwrap();
+    // When `b` is done at 9, `a` has the CPU for one millisecond.
+    assert_eq!(g.cpu(0), "a 0-5, b 5-9, a 9-10, c 10-12, a 12-15");
+}
+
+/// A task that comes at 7 ms and needs 2.
+fn late() -> TaskSpec {
+    TaskSpec { start_ns: Some(7 * MS), ..task("c", vec![Op::Run { ns: 2 * MS }]) }
 }

@@ -22,7 +22,7 @@ pub(super) const PIPELINE: GeneratorInfo = GeneratorInfo {
         param("work", "1ms", "computing of a stage in a phase"),
         param("spin", "true", "wait by spinning; false blocks instead"),
         param("cpu", "0", "the CPU of all stages, or any"),
-        param("marker", "true", "show a marker at the begin of each phase"),
+        param("marker", "true", "show a marker at the begin of each phase, and at the end of a single pass"),
     ],
 };
 
@@ -42,10 +42,10 @@ pub(super) fn pipeline(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Re
     builder.room_for_ops(n * 12)?;
 
     let name_of = |forward: bool| if forward { "forward" } else { "backward" };
-    // Rules tell the directions apart by number: MARKER = 1, MARKER = 2.
-    let mark = |forward: bool| Op::Marker {
-        text: name_of(forward).to_string(),
-        number: if forward { 1 } else { 2 },
+    // Rules tell the phases apart by number: MARKER = 1 forward, 2 backward, 0 when a single pass is over.
+    let mark = |forward: Option<bool>| Op::Marker {
+        text: forward.map_or("end", name_of).to_string(),
+        number: forward.map_or(0, |f| if f { 1 } else { 2 }),
     };
     let turn = builder.object(Kind::Barrier, "turn");
     builder.workload.barriers[turn as usize].1 = n as u32;
@@ -80,14 +80,14 @@ pub(super) fn pipeline(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Re
                 });
             }
             if i == last && marker && directions.len() > 1 {
-                let next = directions[(phase + 1) % directions.len()];
-                body.push(mark(next));
+                let over = loops == 1 && phase + 1 == directions.len();
+                body.push(mark((!over).then(|| directions[(phase + 1) % directions.len()])));
             }
             body.push(Op::Barrier { barrier: turn });
         }
         let mut ops = Vec::new();
         if i == 0 && marker {
-            ops.push(mark(directions[0]));
+            ops.push(mark(Some(directions[0])));
         }
         ops.extend(repeat(Some(loops), body));
         let program = builder.program(ops)?;

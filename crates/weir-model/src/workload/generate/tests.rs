@@ -50,6 +50,7 @@ fn pipeline_waits_forward_then_backward() {
     assert_eq!(first[0], Op::Marker { text: "forward".into(), number: 1 });
     assert_eq!(first[1], Op::Run { ns: 2_000_000 });
     assert_eq!(first[2], Op::Raise { flag: 0, by: 1 });
+    assert_eq!(first[first.len() - 2], Op::Marker { text: "end".into(), number: 0 });
     let last = &w.tasks[2].program;
     let expected = [
         Op::SpinUntil { flag: 1, value: 1, per_iteration: false },
