@@ -206,6 +206,9 @@ pub struct Output {
     /// miss and around each wake-up that took far longer than those before
     #[arg(long, value_name = "PART", value_parser = parse_part, default_value = "full", requires = "out")]
     pub trace: Part,
+    /// Compress the trace: trace.pftrace.zst, which `explain`, `import` and new versions of Perfetto read
+    #[arg(long, requires = "out")]
+    pub zstd: bool,
     /// Let components return errors: without it that is exit status 1
     #[arg(long)]
     pub allow_faults: bool,

@@ -22,6 +22,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
         seeds: args.seeds,
         jobs: args.jobs,
         trace: output.trace,
+        zstd: output.zstd,
     })?;
     if !output.quiet {
         show(&prepared.warnings());

@@ -24,6 +24,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         seed: args.seed,
         checks: args.checks,
         trace: output.trace,
+        zstd: output.zstd,
     })?;
     if !output.quiet {
         show(&prepared.warnings());
@@ -41,8 +42,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         warn(done.warnings.iter());
     }
     let written = out.as_ref().map(|o| {
-        let names = ["report.html", "trace.pftrace", "summary.json", "tasks.csv", "jobs.csv", "wakeups.csv"];
-        let written = names.iter().filter(|n| **n != "trace.pftrace" || output.trace != Part::None);
+        let trace = weir::trace_name(output.zstd);
+        let names = ["report.html", trace, "summary.json", "tasks.csv", "jobs.csv", "wakeups.csv"];
+        let written = names.iter().filter(|n| **n != trace || output.trace != Part::None);
         written.map(|n| o.shown(n)).collect::<Vec<_>>().join("  ")
     });
     if let Some(out) = out {

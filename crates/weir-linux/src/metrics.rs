@@ -317,7 +317,7 @@ mod tests {
                 name: "lb".into(),
                 component: "load_balancer".into(),
                 updates: 5,
-                idx: 0,
+                ..InstanceView::default()
             }],
             tasks: vec![
                 TaskView { waiting_since_ns: 8_750_000_000, ..TaskView::default() },
@@ -435,6 +435,49 @@ mod tests {
             }
         }
         assert!(types.len() > 30);
+    }
+
+    /// What the dashboard asks for, the page has: names and labels.
+    #[test]
+    fn the_dashboard_asks_for_what_there_is() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/grafana/runweir.json");
+        let dashboard: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(path).expect("it is there")).expect("it is JSON");
+        let mut queries = Vec::new();
+        let mut left = vec![&dashboard];
+        while let Some(value) = left.pop() {
+            match value {
+                serde_json::Value::Object(o) => {
+                    queries.extend(o.get("expr").and_then(|e| e.as_str()));
+                    left.extend(o.values());
+                }
+                serde_json::Value::Array(a) => left.extend(a),
+                _ => {}
+            }
+        }
+        assert!(queries.len() > 20, "{}", queries.len());
+        let samples = samples(&prometheus(&snapshot(), "0.1.0"));
+        for query in queries {
+            for (at, _) in query.match_indices("runweir_") {
+                let rest = &query[at..];
+                let name = rest.split(|c: char| c != '_' && !c.is_ascii_lowercase()).next().expect("a name");
+                let known: BTreeSet<&str> = samples
+                    .iter()
+                    .filter(|s| s.0 == name)
+                    .flat_map(|s| s.1.keys().map(String::as_str))
+                    .collect();
+                assert!(samples.iter().any(|s| s.0 == name), "{name}: no such metric, in {query}");
+                let selector = rest[name.len()..].strip_prefix('{').and_then(|r| r.split('}').next());
+                for matcher in selector.into_iter().flat_map(|s| s.split(',')) {
+                    let label = matcher.split(['=', '!']).next().expect("a label");
+                    assert!(label == "instance" || known.contains(label), "{name} has no `{label}`: {query}");
+                }
+                let counts = name.ends_with("_total");
+                let grows = query[..at].ends_with("rate(") || query[..at].ends_with("changes(");
+                let summed = query[..at].ends_with("sum(");
+                assert!(!counts || grows || summed, "{name} only grows: {query}");
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! there, but two of them may be some microseconds apart. Counters only grow while one and the
 //! same scheduler is attached; those of pipes and instances start anew with each switch.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::gangs::GangView;
@@ -162,6 +164,9 @@ pub struct InstanceView {
     pub component: String,
     /// Update calls since the topology was built.
     pub updates: u64,
+    /// Parameters that have another value than the component's default, with units.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
 }
 
 /// Where a task is.

@@ -207,12 +207,15 @@ impl View {
         let mut out = Vec::with_capacity(plan.instances.len());
         for (idx, i) in plan.instances.iter().enumerate().take(graph.nr_instances as usize) {
             let Some(raw) = self.instance(&graph, idx as u32) else { break };
-            let component = catalog().class(i.class).map_or("?", |c| c.name.as_str());
+            let info = catalog().class(i.class);
+            let params = info.iter().flat_map(|c| c.params.iter().zip(&i.params));
+            let changed = params.filter(|(p, value)| p.default != **value);
             out.push(InstanceView {
                 idx: idx as u32,
                 name: i.name.clone(),
-                component: component.into(),
+                component: info.map_or("?", |c| &c.name).into(),
                 updates: raw.nr_updates,
+                params: changed.map(|(p, v)| (p.name.clone(), weir_lang::show_value(*v, p.unit))).collect(),
             });
         }
         out

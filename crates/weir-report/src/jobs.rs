@@ -245,31 +245,17 @@ impl Observer for Jobs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
+    use crate::InMemory;
 
     /// A file that the test can look into afterwards.
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("no other thread").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     fn lines(events: &[(u64, Event<'_>)], end: u64) -> Vec<String> {
-        let file = Shared::default();
+        let file = InMemory::default();
         let mut jobs = Jobs::new(Box::new(file.clone()));
         for (t, e) in events {
             jobs.event(*t, e);
         }
         jobs.finish(end).expect("memory is never full");
-        let text = String::from_utf8(file.0.lock().expect("no other thread").clone()).expect("text");
+        let text = String::from_utf8(file.take()).expect("text");
         text.lines().skip(1).map(str::to_string).collect()
     }
 

@@ -58,25 +58,11 @@ impl Observer for Wakeups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("no other thread").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::InMemory;
 
     #[test]
     fn a_line_a_wake_up() {
-        let file = Shared::default();
+        let file = InMemory::default();
         let mut w = Wakeups::new(Box::new(file.clone()));
         let run = |wakeup, migrated, waited_ns| Event::Run {
             task: 0,
@@ -91,7 +77,7 @@ mod tests {
         w.event(9, &run(false, false, 2));
         w.event(20, &run(true, true, 0));
         w.finish().expect("memory is never full");
-        let text = String::from_utf8(file.0.lock().expect("no other thread").clone()).expect("text");
+        let text = String::from_utf8(file.take()).expect("text");
         assert_eq!(text, format!("{HEADER}5,0,\"a,b\",3,5,0\n20,0,\"a,b\",3,0,1\n"));
     }
 }

@@ -135,6 +135,8 @@ pub struct Windowed {
     kept: VecDeque<(u64, Kept)>,
     /// A window is open, until then.
     open: Option<u64>,
+    /// The last window was open until then, and nothing after it has been left out yet: the next one may join it.
+    ended: Option<u64>,
     worst_ns: u64,
     windows: u64,
 }
@@ -142,7 +144,8 @@ pub struct Windowed {
 impl Windowed {
     /// `part` of a run into `trace`.
     pub fn new(trace: Trace, part: Part) -> Self {
-        Self { trace, part, now: Now::default(), kept: VecDeque::new(), open: None, worst_ns: 0, windows: 0 }
+        let now = Now::default();
+        Self { trace, part, now, kept: VecDeque::new(), open: None, ended: None, worst_ns: 0, windows: 0 }
     }
 
     /// Stops tracing. Returns the first error in writing, or how many windows the trace has.
@@ -151,7 +154,7 @@ impl Windowed {
             return self.trace.finish(end_ns).map(|()| 1);
         }
         let mut end = end_ns;
-        if let Some(until) = self.open {
+        if let Some(until) = self.open.or(self.ended) {
             end = end.min(until);
             self.forward_until(end);
         }
@@ -216,6 +219,9 @@ impl Windowed {
                 break;
             }
             let (at, kept) = self.kept.pop_front().expect("there is a first one");
+            if let Some(until) = self.ended.take() {
+                self.trace.pause(until);
+            }
             self.now.apply(&kept);
             if !matches!(kept, Kept::Plain(_) | Kept::Message { .. } | Kept::WaitsFor { .. }) {
                 show(&mut self.trace, at, &kept);
@@ -228,17 +234,18 @@ impl Windowed {
             && t > until
             && wanted.is_none()
         {
-            self.trace.pause(until);
-            self.open = None;
+            self.ended = self.open.take();
         }
         if let Some(until) = wanted {
             if self.open.is_none() {
                 self.forget_until(self.lookback(t));
-                let begin = match self.part {
-                    Part::Span(from, _) => from,
-                    _ => self.kept.front().map_or(t, |(first, _)| *first),
-                };
-                self.begin(begin);
+                if self.ended.take().is_none() {
+                    let begin = match self.part {
+                        Part::Span(from, _) => from,
+                        _ => self.kept.front().map_or(t, |(first, _)| *first),
+                    };
+                    self.begin(begin);
+                }
             }
             self.open = Some(self.open.map_or(until, |old| old.max(until)));
         }
@@ -369,44 +376,34 @@ impl Observer for Windowed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::InMemory;
     use crate::meta::Meta;
-    use std::io::Write;
-    use std::sync::{Arc, Mutex};
     use weir_core::event::Stop;
-
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("no other thread").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
 
     /// A task that runs 1 ms of every 10 ms for a second; it misses a deadline at 505 ms.
     fn traced(part: Part) -> (Vec<u8>, u64) {
-        let file = Shared::default();
+        traced_every(part, 10_000_000, |job| job == 50)
+    }
+
+    /// The same with another period, ns; the jobs that miss their deadlines do so after half of it.
+    fn traced_every(part: Part, period: u64, missed: fn(u64) -> bool) -> (Vec<u8>, u64) {
+        let file = InMemory::default();
         let meta = Meta { nr_cpus: 2, ..Meta::default() };
         let mut w = Windowed::new(Trace::new(meta, Box::new(file.clone())), part);
         w.event(0, &Event::TaskNew { task: 0, name: "worker", group: "" });
         for i in 0..100u64 {
-            let t = i * 10_000_000;
+            let t = i * period;
             w.event(t, &Event::Ready { task: 0, wakeup: true });
             let (migrated, switched, wakeup) = (false, true, true);
             w.event(t, &Event::Run { task: 0, cpu: 1, migrated, switched, wakeup, waited_ns: 0 });
             w.event(t + 1_000_000, &Event::Off { task: 0, cpu: 1, why: Stop::Block, ran_ns: 1_000_000 });
-            if i == 50 {
-                let deadline_ns = t + 5_000_000;
-                w.event(deadline_ns, &Event::DeadlineMiss { task: 0, job: 50, deadline_ns });
+            if missed(i) {
+                let deadline_ns = t + period / 2;
+                w.event(deadline_ns, &Event::DeadlineMiss { task: 0, job: i as u32, deadline_ns });
             }
         }
-        let windows = w.finish(1_000_000_000).expect("memory is never full");
-        let bytes = file.0.lock().expect("no other thread").clone();
+        let windows = w.finish(100 * period).expect("memory is never full");
+        let bytes = file.take();
         (bytes, windows)
     }
 
@@ -428,6 +425,18 @@ mod tests {
         for part in [&full, &span, &misses] {
             assert!(part.windows(name.len()).any(|w| w == name), "tasks have names in every part");
         }
+    }
+
+    /// Windows without a gap between them are one: the state is not said anew for each miss.
+    #[test]
+    fn windows_that_meet_are_one() {
+        let all = |_| true;
+        let (full, _) = traced_every(Part::Full, 4_000_000, all);
+        let (misses, windows) = traced_every(Part::Misses, 4_000_000, all);
+        assert_eq!(windows, 1);
+        assert!(misses.len() <= full.len(), "{} of {}", misses.len(), full.len());
+        let (_, windows) = traced_every(Part::Misses, 4_000_000, |job| job % 10 == 9);
+        assert_eq!(windows, 10);
     }
 
     /// A window that nothing falls into is no window.

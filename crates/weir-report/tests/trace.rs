@@ -7,32 +7,17 @@ use proptest::prelude::*;
 use prost::Message;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
 use support::perfetto;
 use support::{Paint, Reference, Step, meta, play, steps};
 use weir_core::event::{Call, Event, Observer, Stop};
-use weir_report::Trace;
-
-/// A writer whose bytes can be had afterwards.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use weir_report::{InMemory, Trace};
 
 fn record(run: impl FnOnce(&mut Trace) -> u64) -> Vec<u8> {
-    let out = Shared::default();
+    let out = InMemory::default();
     let mut trace = Trace::new(meta(), Box::new(out.clone()));
     let end = run(&mut trace);
     trace.finish(end).unwrap();
-    std::mem::take(&mut *out.0.lock().unwrap())
+    out.take()
 }
 
 #[derive(Debug, PartialEq)]

@@ -106,6 +106,7 @@ fn decentral(nr_cpus: u32, t_ns: u64) -> Snapshot {
                 name,
                 component: component.into(),
                 updates,
+                ..InstanceView::default()
             })
             .collect(),
         tasks: tasks

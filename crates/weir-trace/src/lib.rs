@@ -16,6 +16,7 @@ mod import;
 mod kernel;
 mod ks;
 mod own;
+mod packed;
 mod perfdata;
 mod perfetto;
 mod pieces;
@@ -33,6 +34,7 @@ pub use recording::{Event, Recording, Source, Stop, Thread, Waker};
 
 /// Reads a recording; the contents select the format.
 pub fn read(bytes: &[u8]) -> Result<Recording> {
+    let bytes = &*packed::unpacked(bytes)?;
     if bytes.is_empty() {
         return Err(Error::broken("the file is empty"));
     }
@@ -61,6 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<Recording> {
 
 /// Reads a recording as a [`History`]. A trace of our own says more there than in a [`Recording`].
 pub fn history(bytes: &[u8]) -> Result<History> {
+    let bytes = &*packed::unpacked(bytes)?;
     if perfetto::looks_like(bytes)
         && let Some(history) = history::Reader::default().read(bytes)?
     {
@@ -74,9 +77,8 @@ const KNOWN: &str = "known are perf.data (perf sched record), trace.dat (trace-c
 
 /// Common files that are often taken for recordings.
 fn foreign(bytes: &[u8]) -> Option<&'static str> {
-    let marks: [(&[u8], &str); 8] = [
+    let marks: [(&[u8], &str); 7] = [
         (b"\x1f\x8b", "compressed by gzip"),
-        (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
         (b"PK\x03\x04", "a ZIP archive"),
         (b"BZh", "compressed by bzip2"),
         (b"\xfd7zXZ", "compressed by xz"),

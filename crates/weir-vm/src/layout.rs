@@ -296,6 +296,7 @@ fn hotplug(machine: &Machine, guest_cpu: &[u32], warnings: &mut Vec<String>) -> 
                 warnings.push("its clocks change; in the guest they do not".into());
                 continue;
             }
+            MachineEvent::Battery(_) => continue,
         };
         all.push(Hotplug { at_ns, cpu: guest_cpu[cpu as usize], online });
     }

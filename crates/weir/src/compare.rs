@@ -28,6 +28,8 @@ pub struct CompareOptions {
     pub jobs: Option<u32>,
     /// What of the first seed's runs goes into traces, where files are written.
     pub trace: Part,
+    /// Traces are compressed: `trace.pftrace.zst`.
+    pub zstd: bool,
 }
 
 impl Default for CompareOptions {
@@ -39,6 +41,7 @@ impl Default for CompareOptions {
             seeds: 1,
             jobs: None,
             trace: Part::Full,
+            zstd: false,
         }
     }
 }
@@ -97,6 +100,7 @@ impl PreparedComparison {
         }
         let mut session = Session::open(&options.setting, options.seed)?;
         session.part = options.trace;
+        session.zstd = options.zstd;
         let mut candidates =
             options.topologies.iter().map(|t| session.candidate(t)).collect::<Result<Vec<_>>>()?;
         unique_names(&mut candidates);

@@ -12,6 +12,7 @@ use weir_trace::{Error, History};
 
 use crate::fault::{Fault, Result};
 use crate::input;
+use crate::session::trace_in;
 use crate::units::show_ns;
 
 /// Largest trace that is read, bytes.
@@ -132,7 +133,7 @@ impl Explainer {
     /// The user's: there is no trace, or it is broken.
     pub fn open(path: &str) -> Result<Self> {
         let folder = Path::new(path);
-        let inside = folder.join("trace.pftrace");
+        let inside = trace_in(folder).unwrap_or_else(|| folder.join("trace.pftrace"));
         if folder.is_dir() && !inside.is_file() {
             return Err(Fault::user(
                 format!("{}: the folder has no trace.pftrace", path.escape_debug()),
@@ -141,11 +142,18 @@ impl Explainer {
             ));
         }
         let file = if folder.is_dir() { inside.to_string_lossy().into_owned() } else { path.to_string() };
-        let bytes = input::read_bytes(&file, MAX_FILE)?;
-        let of_file = |e: Error| Fault::user(format!("{}: {}", file.escape_debug(), e.message), e.help);
-        let history = weir_trace::history(&bytes).map_err(of_file)?;
         let report = Path::new(&file).with_file_name("report.html");
-        Ok(Self { history, report: report.is_file().then_some(report) })
+        let run = Self::of(&input::read_bytes(&file, MAX_FILE)?, &file)?;
+        Ok(Self { report: report.is_file().then_some(report), ..run })
+    }
+
+    /// Of a trace in memory, which diagnostics call `name`.
+    ///
+    /// # Errors
+    /// The user's: it is broken.
+    pub fn of(trace: &[u8], name: &str) -> Result<Self> {
+        let broken = |e: Error| Fault::user(format!("{}: {}", name.escape_debug(), e.message), e.help);
+        Ok(Self { history: weir_trace::history(trace).map_err(broken)?, report: None })
     }
 
     /// What the trace says.
@@ -175,6 +183,15 @@ impl Explainer {
             ));
         };
         Ok(self.explanation(account))
+    }
+
+    /// The same of a wait of `ns` that was over at `at_ns`. 0: of what the task did at that time.
+    ///
+    /// # Errors
+    /// As [`Explainer::at`].
+    pub fn until(&self, task: &str, at_ns: u64, ns: u64) -> Result<Explanation> {
+        // Where its turn begins at that moment, the wait before is asked about.
+        self.at(task, at_ns.saturating_sub(u64::from(ns > 0)))
     }
 
     /// The `n` longest waits that tasks did not choose: for a CPU, a lock, a budget; longest first.

@@ -15,6 +15,7 @@ use crate::fault::{Fault, Result};
 use crate::fidelity::{RECORDED, fidelity};
 use crate::input;
 use crate::machine;
+use crate::session::trace_in;
 use crate::units::show_ns;
 use crate::watch::Watch;
 
@@ -95,10 +96,10 @@ pub(crate) struct Opened {
 impl Opened {
     /// The file and the machine that `options` name.
     pub fn read(options: &ImportOptions) -> Result<Self> {
-        let file = match std::path::Path::new(&options.file).join("trace.pftrace") {
-            // The folder of a recording of our own.
-            inside if inside.is_file() => inside.to_string_lossy().into_owned(),
-            _ => options.file.clone(),
+        // The folder of a recording of our own.
+        let file = match trace_in(std::path::Path::new(&options.file)) {
+            Some(inside) => inside.to_string_lossy().into_owned(),
+            None => options.file.clone(),
         };
         let bytes = input::read_bytes(&file, MAX_FILE)?;
         let of_file = |e: weir_trace::Error| Fault::user(format!("{}: {}", options.file, e.message), e.help);

@@ -76,6 +76,7 @@ pub mod topology;
 pub mod tune;
 pub mod units;
 pub mod watch;
+mod zstd;
 
 pub use advise::{Advice, AdviseOptions, advise};
 pub use analyze::{Analysis, AnalyzeOptions, Question, analyze};
@@ -87,7 +88,7 @@ pub use guard::{Guard, GuardResult};
 pub use import::{ImportOptions, ImportResult, import};
 pub use outdir::OutDir;
 pub use run::{PreparedRun, RunOptions, run};
-pub use session::{RunResult, Setting};
+pub use session::{RunResult, Setting, trace_in, trace_name};
 pub use shrink::{ShrinkOptions, ShrinkResult, shrink};
 pub use sweep::{Sweep, SweepResult, sweep};
 pub use tune::{TuneResult, tune};

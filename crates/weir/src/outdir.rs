@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use crate::fault::{Fault, Result};
 use crate::input::reason;
+use crate::session::trace_name;
 
 /// Files that mark a folder as earlier results.
 const MARKS: [&str; 4] = ["summary.json", "compare.json", "sweep.json", "result.json"];
@@ -148,8 +149,19 @@ fn open_up(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Files of a run that it may have or not: those of an earlier one must not stay beside it.
+const OPTIONAL: [&str; 2] = [trace_name(false), trace_name(true)];
+
 /// Rename every file below `from` to its place below `to`.
 fn move_into(from: &Path, to: &Path) -> io::Result<()> {
+    if from.join("summary.json").is_file() {
+        for stale in OPTIONAL.iter().filter(|name| !from.join(name).exists()) {
+            match fs::remove_file(to.join(stale)) {
+                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+        }
+    }
     let mut entries: Vec<_> = fs::read_dir(from)?.collect::<io::Result<_>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {

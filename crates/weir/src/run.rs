@@ -27,6 +27,8 @@ pub struct RunOptions {
     pub checks: bool,
     /// What of the run goes into the trace, where files are written.
     pub trace: Part,
+    /// The trace is compressed: `trace.pftrace.zst`.
+    pub zstd: bool,
 }
 
 impl Default for RunOptions {
@@ -38,6 +40,7 @@ impl Default for RunOptions {
             seed: 1,
             checks: false,
             trace: Part::Full,
+            zstd: false,
         }
     }
 }
@@ -78,6 +81,7 @@ impl PreparedRun {
         let mut session = Session::open(&setting, options.seed)?;
         session.checks = options.checks;
         session.part = options.trace;
+        session.zstd = options.zstd;
         let topology = match options.topology.clone().or_else(|| beside(&file?.topology)) {
             Some(name) => name,
             None => simso::topology(session.workload.simso.as_ref())?.to_string(),

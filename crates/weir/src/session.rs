@@ -2,18 +2,20 @@
 //! What runs have in common: machine, workload, costs and compiled topologies; and one run, from these to a summary and its files.
 
 use std::borrow::Cow;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use weir_core::Plan;
 use weir_core::event::{Event, Observer};
+use weir_core::{MachineShape, Plan};
 use weir_lang::draw::SvgOptions;
 use weir_lang::{Graph, Set, Source};
 use weir_model::{Costs, Machine, Scenario, Workload};
 use weir_report::{
-    BarrierSummary, CrashSummary, FaultSummary, GangSummary, Gantt, HtmlExtras, Jobs, Meta, Metrics, Part,
-    Summary, Trace, Wakeups, Windowed,
+    BarrierSummary, CrashSummary, FaultSummary, GangSummary, Gantt, HtmlExtras, InMemory, Jobs, Meta,
+    Metrics, Part, Summary, Trace, Wakeups, Windowed,
 };
 use weir_sim::engine::{self, Control, Outcome, RunConfig};
 
@@ -24,6 +26,7 @@ use crate::size::{Counted, Size};
 use crate::tables::{Collector, Wanted};
 use crate::units::show_ns;
 use crate::watch::Watch;
+use crate::zstd::{self, Compressing};
 use crate::{machine, topology};
 
 /// Where a workload runs and how long, by the names that users give: shared by runs, comparisons and sweeps.
@@ -47,6 +50,16 @@ impl Default for Setting {
     }
 }
 
+/// The trace's file in the folder of a run.
+pub const fn trace_name(compressed: bool) -> &'static str {
+    if compressed { "trace.pftrace.zst" } else { "trace.pftrace" }
+}
+
+/// The trace in the folder of a run, if there is one.
+pub fn trace_in(folder: &Path) -> Option<PathBuf> {
+    [false, true].into_iter().map(|zstd| folder.join(trace_name(zstd))).find(|file| file.is_file())
+}
+
 /// What all runs of a command have in common.
 pub struct Session {
     pub machine: Machine,
@@ -62,6 +75,8 @@ pub struct Session {
     pub checks: bool,
     /// What of a run goes into the trace.
     pub part: Part,
+    /// The trace is compressed.
+    pub zstd: bool,
     /// What the user should know of machine and workload.
     pub warnings: Vec<String>,
 }
@@ -75,6 +90,25 @@ pub struct Candidate {
     /// The rules by which it reshapes itself.
     pub adapts: Option<Scenario>,
     source: Source,
+    sets: Vec<Set>,
+}
+
+impl Candidate {
+    /// Compile a text for a machine.
+    ///
+    /// # Errors
+    /// The user's: the topology is wrong.
+    pub fn compile(source: Source, shape: &MachineShape, sets: &[Set]) -> Result<Self> {
+        let compiled = topology::compile(&source, shape, sets)?;
+        let warnings = compiled.warnings.iter().map(topology::diag).collect();
+        let adapts = scenario::adaptive(&compiled.whens)?;
+        Ok(Self { plan: compiled.plan, graph: compiled.graph, warnings, adapts, source, sets: sets.to_vec() })
+    }
+
+    /// Makes the topologies that a scenario asks for, beginning with this one. Its paths are relative to `folder`.
+    pub fn workshop(&self, shape: &MachineShape, folder: &str) -> Workshop {
+        Workshop::new(self.source.clone(), &self.sets, shape, &self.graph, folder)
+    }
 }
 
 impl Session {
@@ -139,6 +173,7 @@ impl Session {
             own_machine,
             checks: false,
             part: Part::Full,
+            zstd: false,
             warnings,
         })
     }
@@ -166,16 +201,12 @@ impl Session {
     /// # Errors
     /// The user's: the topology is wrong.
     pub fn candidate_of(&self, source: Source) -> Result<Candidate> {
-        let compiled = topology::compile(&source, &self.machine.shape, &self.sets)?;
-        let warnings = compiled.warnings.iter().map(topology::diag).collect();
-        let adapts = scenario::adaptive(&compiled.whens)?;
-        Ok(Candidate { plan: compiled.plan, graph: compiled.graph, warnings, adapts, source })
+        Candidate::compile(source, &self.machine.shape, &self.sets)
     }
 
     /// Makes the topologies that a scenario asks for, beginning with this one. Its paths are relative to `folder`.
     pub fn workshop(&self, candidate: &Candidate, folder: &str) -> Workshop {
-        let Candidate { source, graph, .. } = candidate;
-        Workshop::new(source.clone(), &self.sets, &self.machine.shape, graph, folder)
+        candidate.workshop(&self.machine.shape, folder)
     }
 
     /// Run once. With `files`, trace and reports go into that folder of it. The workload's own scenario is carried out.
@@ -207,13 +238,22 @@ impl Session {
         let meta = self.meta(&candidate.plan, workload, seed);
         let written = Arc::new(AtomicU64::new(0));
         // What files need is one observer, so that without them one question an event is enough.
+        let trace_name = trace_name(self.zstd);
+        let mut compressing = None;
         let writers = match files {
             Some((out, folder)) => {
                 let trace = match self.part {
                     Part::None => None,
                     part => {
-                        let file = Counted::new(out.create(&format!("{folder}trace.pftrace"))?, &written);
-                        Some(Windowed::new(Trace::new(meta.clone(), Box::new(file)), part))
+                        let file = Counted::new(out.create(&format!("{folder}{trace_name}"))?, &written);
+                        let file: Box<dyn Write + Send> = if self.zstd {
+                            let (file, thread) = zstd::compressed(file);
+                            compressing = Some(thread);
+                            Box::new(file)
+                        } else {
+                            Box::new(file)
+                        };
+                        Some(Windowed::new(Trace::new(meta.clone(), file), part))
                     }
                 };
                 let jobs = Jobs::new(Box::new(out.create(&format!("{folder}jobs.csv"))?));
@@ -266,9 +306,12 @@ impl Session {
         summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
         let mut timeline = Vec::new();
         if let (Some((out, folder)), Some(((trace, (jobs, wakeups)), mut gantt))) = (files, writers) {
-            let name = format!("{folder}trace.pftrace");
+            let name = format!("{folder}{trace_name}");
             if let Some(trace) = trace {
-                trace.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
+                trace
+                    .finish(outcome.end_ns)
+                    .and_then(|_| compressing.map_or(Ok(()), Compressing::finish))
+                    .map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
             }
             let name = format!("{folder}jobs.csv");
             jobs.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
@@ -328,6 +371,45 @@ impl Session {
         Ok(Watched { summary, html, warnings: outcome.warnings })
     }
 
+    /// The trace of a part of a run, with the causes of waits, in memory; the run ends there.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn traced(
+        &self,
+        candidate: &Candidate,
+        seed: u64,
+        (from_ns, to_ns): (u64, u64),
+        watch: &dyn Watch,
+    ) -> Result<Vec<u8>> {
+        let made = self.made(seed)?;
+        let workload = made.as_ref();
+        let bytes = InMemory::default();
+        let trace = Trace::new(self.meta(&candidate.plan, workload, seed), Box::new(bytes.clone()));
+        let mut observer = Windowed::new(trace, Part::Span(from_ns, to_ns));
+        let workshop = self.workshop(candidate, "");
+        let scenario = scenario::join(workload.scenario.as_ref(), candidate.adapts.as_ref());
+        let end_ns = to_ns.saturating_add(1);
+        let config = RunConfig {
+            seed,
+            duration_ns: Some(self.duration_ns.map_or(end_ns, |end| end.min(end_ns))),
+            trace_pipes: true,
+            causes: true,
+            stop: Some(watch.stop()),
+            control: scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop }),
+            ..RunConfig::default()
+        };
+        let running = watch.running();
+        let outcome =
+            engine::run(&self.machine, &candidate.plan, workload, &self.costs, &config, &mut observer)
+                .map_err(machine::fault)?;
+        drop(running);
+        observer
+            .finish(outcome.end_ns)
+            .map_err(|e| Fault::system(format!("the trace cannot be kept: {e}"), "try again"))?;
+        Ok(bytes.take())
+    }
+
     /// What a report of a run shows besides its numbers.
     fn extras(&self, candidate: &Candidate, gantt: Gantt) -> HtmlExtras {
         let places = self.machine.shape.cpus.iter().map(|c| (c.node, c.llc)).collect();
@@ -352,19 +434,27 @@ impl Session {
     /// `None` where the caller has asked to end.
     pub fn brief(
         &self,
-        plan: &Plan,
+        candidate: &Candidate,
         seed: u64,
         until_miss: bool,
         watch: &dyn Watch,
     ) -> Result<Option<Brief>> {
         let workload = self.made(seed)?;
+        let plan = &candidate.plan;
+        let workshop = self.workshop(candidate, "");
+        let scenario = scenario::join(workload.scenario.as_ref(), candidate.adapts.as_ref());
         let ended = AtomicBool::new(false);
         let mut observer = (
             Metrics::new(self.meta(plan, &workload, seed)),
             Ends { ended: &ended, watch, until_miss, events: 0 },
         );
-        let config =
-            RunConfig { seed, duration_ns: self.duration_ns, stop: Some(&ended), ..RunConfig::default() };
+        let config = RunConfig {
+            seed,
+            duration_ns: self.duration_ns,
+            stop: Some(&ended),
+            control: scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop }),
+            ..RunConfig::default()
+        };
         let _running = watch.running();
         let outcome = engine::run(&self.machine, plan, &workload, &self.costs, &config, &mut observer)
             .map_err(machine::fault)?;

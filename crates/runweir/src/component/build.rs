@@ -62,7 +62,9 @@ impl Built {
     /// Compile the component in a file, and load it. Warnings are shown.
     pub fn of(path: &Path, for_kernel: bool) -> Result<Self> {
         let file = Source::read(path)?;
-        file.refuse(source::check(&file.name, &file.text, &topics(), &taken()))?;
+        let (late, found) =
+            source::check(&file.name, &file.text, &topics(), &taken()).into_iter().partition(|f| f.late);
+        file.refuse(found)?;
         let folder = tempfile::tempdir()
             .map_err(|e| Fault::system(format!("cannot make a temporary folder: {e}"), "check $TMPDIR"))?;
         let object = folder.path().join(format!("{}.so", file.name));
@@ -97,6 +99,7 @@ impl Built {
             Fault::from(file.diag(false, message, &e.help, at))
         };
         loaded::inspect(&bytes).map_err(refused)?;
+        file.refuse(late)?;
         let info = loaded::load(&object).map_err(refused)?;
         Ok(Self { folder, info })
     }

@@ -167,6 +167,18 @@ fn no_verdict_contradicts_a_row_and_no_forecast_is_given_where_the_model_misses(
             let kept: Vec<f64> = simulated.skip_while(|s| *s > share).collect();
             assert!(!kept.is_empty() && kept.iter().all(|s| *s <= share), "{verdict} {largest}: {now}");
         }
+        // A larger size that keeps to the share, beyond ones that do not, is named.
+        let largest = now["largest_simulated"].as_u64().unwrap_or(0);
+        let again = rows.iter().filter(|r| {
+            let within = r["simulated"][measure].as_f64().is_some_and(|s| s <= share);
+            r["cpus"].as_u64().is_some_and(|n| n > largest) && within
+        });
+        let again: Vec<&serde_json::Value> = again.map(|r| &r["cpus"]).collect();
+        assert_eq!(
+            again,
+            now["larger_within"].as_array().expect("a list").iter().collect::<Vec<_>>(),
+            "{now}"
+        );
         let reach = now["forecast_up_to"].as_u64().unwrap_or(0);
         assert!(now["missed"].is_null() || reach == 0, "{now}");
         for row in rows {

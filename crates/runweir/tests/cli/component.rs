@@ -99,7 +99,14 @@ fn a_wrong_component_is_refused_at_the_line_that_is_wrong() {
             "weir_prop(",
             "there is no function `weir_prop`",
         ),
-        ("weir_for_change (c, in)", "weir_for_change (d, in)", "weir_for_change (d", "'d' undeclared"),
+        // What the descriptor then promises in vain only follows from the slip.
+        (
+            "weir_insert_urgent(",
+            "weir_insrt_urgent(",
+            "weir_insrt_urgent(",
+            "did you mean `weir_insert_urgent`?",
+        ),
+        ("weir_for_change(c, in)", "weir_for_change(d, in)", "weir_for_change(d", "'d' undeclared"),
     ] {
         let broken = text.replacen(old, new, 1);
         assert_ne!(broken, text, "{old}");

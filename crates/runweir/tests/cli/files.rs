@@ -168,3 +168,26 @@ fn the_trace_has_the_part_that_is_asked_for() {
     let ran = runweir_in(dir.path(), &with(&["--trace", "none"]));
     assert_eq!(ran.status, 2, "without --out there is no trace to leave out");
 }
+
+/// A compressed trace is the same trace, and each run into a folder leaves its own trace there and no other.
+#[test]
+fn traces_are_compressed_on_request() {
+    let dir = temp();
+    let run = |more: &[&str]| {
+        let args = ["run", "-t", "fifo", "-m", "smp-1", "-w", "robot", "-d", "50ms", "-q", "-o", "o"];
+        good_in(dir.path(), &[&args[..], more].concat());
+        let size = |name: &str| fs::metadata(dir.path().join("o").join(name)).map(|m| m.len()).ok();
+        (size("trace.pftrace"), size("trace.pftrace.zst"))
+    };
+    let explained = || good_in(dir.path(), &["explain", "o", "--worst", "3", "--json"]);
+    let (plain, none) = run(&[]);
+    let words = explained();
+    let (gone, packed) = run(&["--zstd"]);
+    assert_eq!((none, gone), (None, None));
+    assert!(packed < plain.map(|p| p / 2), "{packed:?} of {plain:?}");
+    assert_eq!(explained(), words);
+    good_in(dir.path(), &["import", "o/trace.pftrace.zst", "-o", "again.toml", "--quiet"]);
+    assert_eq!(run(&["--trace", "none"]), (None, None));
+    let ran = runweir_in(dir.path(), &with(&["--zstd"]));
+    assert_eq!(ran.status, 2, "without --out there is no trace to compress");
+}

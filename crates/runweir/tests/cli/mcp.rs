@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{Ran, program, temp};
 
-/// Answers by number; none where this kernel has no Landlock.
-fn converse(dir: &Path, options: &[&str], messages: &[Value]) -> Option<Vec<Value>> {
+/// What it answers to these bytes; none where this kernel has no Landlock.
+fn answers_to(dir: &Path, options: &[&str], input: &[u8]) -> Option<Ran> {
     let mut child = program(dir)
         .arg("mcp")
         .args(options)
@@ -19,16 +19,16 @@ fn converse(dir: &Path, options: &[&str], messages: &[Value]) -> Option<Vec<Valu
         .stderr(Stdio::piped())
         .spawn()
         .expect("starts");
-    let mut input = child.stdin.take().expect("piped");
-    for message in messages {
-        // One that refused to serve does not read.
-        let _ = writeln!(input, "{message}");
-    }
-    drop(input);
+    // One that refused to serve does not read.
+    let _ = child.stdin.take().expect("piped").write_all(input);
     let ran: Ran = child.wait_with_output().expect("ends").into();
-    if ran.status == 1 && ran.stderr.contains("Landlock") {
-        return None;
-    }
+    (ran.status != 1 || !ran.stderr.contains("Landlock")).then_some(ran)
+}
+
+/// Answers by number.
+fn converse(dir: &Path, options: &[&str], messages: &[Value]) -> Option<Vec<Value>> {
+    let input: String = messages.iter().map(|m| format!("{m}\n")).collect();
+    let ran = answers_to(dir, options, input.as_bytes())?;
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     Some(ran.stdout.lines().map(|l| serde_json::from_str(l).expect("a message a line")).collect())
 }
@@ -123,22 +123,9 @@ fn work_that_takes_too_long_is_ended_and_the_server_goes_on() {
 
 #[test]
 fn what_is_no_message_is_answered() {
-    let mut child = program(temp().path())
-        .arg("mcp")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("starts");
-    let mut input = child.stdin.take().expect("piped");
-    let _ = input.write_all(
-        b"nonsense\n[]\n\xff\xfe\n\n{\"id\":1}\n{\"id\":2,\"method\":7}\n{\"id\":3,\"method\":\"ping\"}\n",
-    );
-    drop(input);
-    let ran: Ran = child.wait_with_output().expect("ends").into();
-    if ran.status == 1 && ran.stderr.contains("Landlock") {
-        return;
-    }
+    let input =
+        b"nonsense\n[]\n\xff\xfe\n\n{\"id\":1}\n{\"id\":2,\"method\":7}\n{\"id\":3,\"method\":\"ping\"}\n";
+    let Some(ran) = answers_to(temp().path(), &[], input) else { return };
     let answers: Vec<Value> = ran.stdout.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
     assert_eq!(answers.last().map(|a| &a["id"]), Some(&json!(3)), "{}", ran.stdout);
     assert!(answers[0]["error"]["code"] == -32700 && answers.len() >= 3, "{}", ran.stdout);

@@ -67,6 +67,34 @@ fn a_row_is_the_run_alone() {
     assert_eq!(cell("events"), alone["events"].to_string());
 }
 
+/// A topology with cases took those of the machine's start in a sweep, whatever happened in the run.
+#[test]
+fn a_topology_reshapes_itself_in_a_sweep_as_in_a_run() {
+    let dir = temp();
+    let text = "topology = [\"pipeline\", \"headq\"]\nmachine = \"smp-4\"\nworkload = \"pipeline:threads=8,work=4ms,spin=true,cpu=3\"\n\
+                costs = \"zero\"\n";
+    spec(dir.path(), text);
+    good_in(dir.path(), &["sweep", "grid.toml", "--out", "o", "-q"]);
+    let rows = read(dir.path(), "o/results.csv");
+    let heads: Vec<&str> = rows.lines().next().expect("a heading").split(',').collect();
+    // From the right: the workload's own commas are quoted.
+    let at = heads.iter().rev().position(|h| *h == "busy_ns").expect("a column");
+    let busy: Vec<u64> = rows
+        .lines()
+        .skip(1)
+        .map(|r| r.rsplit(',').nth(at).expect("as many").parse().expect("a number"))
+        .collect();
+    let workload = "pipeline:threads=8,work=4ms,spin=true,cpu=3";
+    let run = ["run", "-t", "pipeline", "-m", "smp-4", "-w", workload, "--costs", "zero", "--json"];
+    let alone = json(&good_in(dir.path(), &run));
+    // Forward, backward and the end, each by one instance; no stage spins in vain.
+    let changes = alone["reconfigurations"].as_array().expect("a list");
+    assert!(changes.len() == 3 && changes.iter().all(|c| c["kind"] == "instance"), "{changes:?}");
+    assert_eq!(alone["totals"]["busy_ns"], 2 * 8 * 4_000_000);
+    assert_eq!(busy[0], 2 * 8 * 4_000_000);
+    assert!(busy[1] > 2 * busy[0], "{busy:?}");
+}
+
 #[test]
 fn a_changed_sweep_is_refused_and_fresh_begins_anew() {
     let dir = temp();

@@ -2,11 +2,9 @@
 //! Recordings for tests: files, planted events as text, and the same in other formats.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 
 use weir_model::{Op, Workload};
-use weir_report::{Meta, Trace};
+use weir_report::{InMemory, Meta, Trace};
 use weir_trace::{Event, Mode, Options, Recording, Speeds};
 
 pub const V6: &[u8] = include_bytes!("../recordings/hackbench-v6.dat");
@@ -78,28 +76,14 @@ pub fn ran_ns(recording: &Recording) -> u64 {
     sum + since.values().map(|s| recording.end_ns - s).sum::<u64>()
 }
 
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no panic").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The recording as a trace of our own.
 pub fn own(recording: &Recording) -> Vec<u8> {
-    let shared = Shared::default();
+    let file = InMemory::default();
     let meta = Meta { nr_cpus: recording.nr_cpus, ..Meta::default() };
-    let mut trace = Trace::new(meta, Box::new(shared.clone()));
+    let mut trace = Trace::new(meta, Box::new(file.clone()));
     recording.observe(&mut trace, &recording.groups(false));
     trace.finish(recording.duration_ns()).expect("memory");
-    std::mem::take(&mut *shared.0.lock().expect("no panic"))
+    file.take()
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -45,6 +45,25 @@ struct Cpu {
     sched_ns: u64,
 }
 
+/// What rates and shares are made of.
+#[derive(Default)]
+struct Window {
+    ns: u64,
+    /// Of lines.
+    added: Vec<u64>,
+    /// Of CPUs: time for tasks and for the scheduler.
+    cpus: Vec<(u64, u64)>,
+}
+
+impl Window {
+    /// As if it had begun where the other did.
+    fn extend_by(&mut self, earlier: &Window) {
+        self.ns += earlier.ns;
+        self.added.iter_mut().zip(&earlier.added).for_each(|(a, b)| *a += b);
+        self.cpus.iter_mut().zip(&earlier.cpus).for_each(|(a, b)| *a = (a.0 + b.0, a.1 + b.1));
+    }
+}
+
 /// Something that people step by.
 #[derive(Clone, Copy)]
 enum Note {
@@ -90,6 +109,7 @@ pub(super) struct Actor<'a> {
     log: VecDeque<(u64, Note)>,
     events: u64,
     frame_ns: u64,
+    window: Window,
     next_ns: u64,
     shown: Instant,
     /// When it was where, for the pace.
@@ -157,6 +177,7 @@ impl<'a> Actor<'a> {
             log: VecDeque::new(),
             events: 0,
             frame_ns: 0,
+            window: Window::default(),
             next_ns: 0,
             shown: now,
             from: (now, 0),
@@ -293,9 +314,32 @@ impl<'a> Actor<'a> {
         }
     }
 
+    /// What was counted since the last frame. Where the run stands still, and with it the time since then, what was counted before
+    /// that counts, too.
+    fn window(&mut self, t: u64, state: State) {
+        let ns = t.saturating_sub(self.frame_ns);
+        let mut cpus = Vec::with_capacity(self.cpus.len());
+        for c in &mut self.cpus {
+            if c.task.is_some() {
+                c.run_ns += t - c.since_ns.min(t);
+                c.since_ns = t;
+            }
+            cpus.push((c.run_ns, c.sched_ns));
+            (c.run_ns, c.sched_ns) = (0, 0);
+        }
+        let nothing = vec![0; self.added.len()];
+        let mut window = Window { ns, added: std::mem::replace(&mut self.added, nothing), cpus };
+        let still = ns == 0 || self.wanted.steps > 0 || matches!(state, State::Paused | State::Done);
+        if still && ns < self.window.ns / 2 {
+            window.extend_by(&self.window);
+        }
+        self.window = window;
+    }
+
     /// A frame of what was counted since the last one.
     fn frame(&mut self, t: u64, state: State) {
-        let dt = t.saturating_sub(self.frame_ns);
+        self.window(t, state);
+        let dt = self.window.ns;
         let seconds = dt.max(1) as f64 / 1e9;
         let mut lines = vec![[0.0; 5]; self.added.len()];
         let mut boxes = vec![[0.0; 2]; self.code.len()];
@@ -315,22 +359,17 @@ impl<'a> Actor<'a> {
             }
         }
         for (i, line) in lines.iter_mut().enumerate() {
-            line[0] = std::mem::take(&mut self.added[i]) as f64 / seconds;
+            line[0] = self.window.added[i] as f64 / seconds;
             (line[3], line[4]) = self.lock_shares[i];
         }
         boxes.iter_mut().zip(&self.code_shares).for_each(|(b, share)| b[1] = *share);
         let (mut busy, mut sched) = (Vec::new(), Vec::new());
-        for c in &mut self.cpus {
-            if c.task.is_some() {
-                c.run_ns += t - c.since_ns.min(t);
-                c.since_ns = t;
-            }
+        for (c, (run_ns, sched_ns)) in self.cpus.iter().zip(&self.window.cpus) {
             let percent = |ns: u64| (u128::from(ns) * 100 / u128::from(dt.max(1))).min(100) as u8;
-            let code = percent(c.sched_ns);
+            let code = percent(*sched_ns);
             // What runs between is part of the task's span.
-            busy.push(if c.offline { 255 } else { percent(c.run_ns).min(100 - code) });
+            busy.push(if c.offline { 255 } else { percent(*run_ns).min(100 - code) });
             sched.push(code);
-            (c.run_ns, c.sched_ns) = (0, 0);
         }
         let named = self.cpus.len() <= NAMED;
         let running = self.cpus.iter().filter(|_| named).map(|c| c.task.map(|t| self.name(t).to_string()));
@@ -342,6 +381,7 @@ impl<'a> Actor<'a> {
                 at_ns: *at_ns,
                 ns: *ns,
                 task: if *task == NOWHERE { String::new() } else { this.name(*task).to_string() },
+                number: (*task != NOWHERE).then_some(*task),
                 cpu: (*cpu != NOWHERE).then_some(*cpu),
             })
         });

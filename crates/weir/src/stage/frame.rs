@@ -34,6 +34,8 @@ pub struct Moment {
     pub at_ns: u64,
     pub ns: u64,
     pub task: String,
+    /// Its number; `None`: it is about no task.
+    pub number: Option<u32>,
     pub cpu: Option<u32>,
 }
 

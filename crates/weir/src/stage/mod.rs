@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use weir_lang::Source;
 use weir_lang::draw::{Scene, scene};
 
+use crate::explain::{Explainer, Explanation};
 use crate::fault::{Diag, Result};
 use crate::session::{Candidate, Session, Setting, Watched};
 use crate::sheet::{Picture, picture};
@@ -41,6 +42,9 @@ pub struct Stage {
 /// Events that cost are told so often at least, and with many pipes not more often than so much for each, ns.
 const EVERY_NS: u64 = 200_000;
 const EVERY_PIPE_NS: u64 = 500;
+/// What of a run is traced before and after a moment that is to be explained, at least, ns.
+const BEFORE_NS: u64 = 20_000_000;
+const AFTER_NS: u64 = 100_000;
 
 impl Stage {
     /// Read and compile everything.
@@ -84,6 +88,19 @@ impl Stage {
     pub fn warnings(&self) -> Vec<Diag> {
         let of_inputs = self.session.warnings.iter().map(Diag::warning);
         of_inputs.chain(self.candidate.warnings.iter().cloned()).collect()
+    }
+
+    /// Why a task, a name or `#` and a number, waited for `ns` until `at_ns`: the run is made again up to then and traced, and
+    /// explained as [`Explainer::until`] does.
+    ///
+    /// # Errors
+    /// The user's: there is no such task, or it was not there at that time.
+    pub fn explain(&self, task: &str, at_ns: u64, ns: u64, watch: &dyn Watch) -> Result<Explanation> {
+        // What was in its way may have begun long before.
+        let before = ns.saturating_mul(4).max(BEFORE_NS);
+        let part = (at_ns.saturating_sub(before), at_ns.saturating_add(AFTER_NS));
+        let trace = self.session.traced(&self.candidate, self.seed, part, watch)?;
+        Explainer::of(&trace, "the run")?.until(task, at_ns, ns)
     }
 
     /// Play until the controls are closed; frames go to `show`, each finished run to `done`.

@@ -99,3 +99,49 @@ fn locks_that_limit_are_hot() {
     let wait = frames.iter().flat_map(|f| &f.lines).map(|l| l[3]).fold(0.0, f64::max);
     assert!(wait > 1.0, "several CPUs wait at a time: {wait}");
 }
+
+#[test]
+fn the_worst_wake_up_is_explained() {
+    let stage = stage("priority", "smp-1", "locks", None);
+    let (frames, _) = whole(&stage);
+    let worst = frames.last().expect("there is one").worst.iter().find(|m| m.what == "wakeup").cloned();
+    let worst = worst.expect("some task waited");
+    let number = format!("#{}", worst.number.expect("it is about a task"));
+    let why = stage.explain(&number, worst.at_ns, worst.ns, &crate::watch::Unwatched).expect("it was there");
+    assert_eq!((why.task.id, why.ns), (worst.number.unwrap(), worst.ns), "{}", why.text);
+    assert_eq!(why.from_ns, worst.at_ns - worst.ns);
+    assert!(!why.causes.is_empty() && why.text.contains(&worst.task), "{}", why.text);
+    let nobody = stage.explain("nobody", worst.at_ns, 0, &crate::watch::Unwatched);
+    assert_eq!(nobody.expect_err("no such task").blame, crate::Blame::User);
+}
+
+#[test]
+fn where_it_stands_still_the_rates_stay() {
+    let stage = stage("global_rr", "smp-2", "hackbench:groups=1,loops=200", None);
+    let controls = Controls::new(None, false);
+    let frames = Mutex::new(Vec::new());
+    controls.command(Command::Seek { ns: 1_000_000 });
+    let steps = Mutex::new(3);
+    let show = |f: Frame| {
+        let paused = f.state == State::Paused;
+        frames.lock().unwrap().push(f);
+        let mut left = steps.lock().unwrap();
+        match *left {
+            0 if paused => controls.command(Command::Close),
+            _ if paused => {
+                *left -= 1;
+                controls.command(Command::Step { events: 1 });
+            }
+            _ => {}
+        }
+    };
+    stage.play(&controls, &show, &|_| {}).expect("it runs");
+    let frames = frames.into_inner().unwrap();
+    let paused: Vec<&Frame> = frames.iter().filter(|f| f.state == State::Paused).collect();
+    assert_eq!(paused.len(), 4);
+    for pair in paused.windows(2) {
+        assert_ne!(pair[0].log.last(), pair[1].log.last(), "one event more");
+        assert!(pair[1].busy.iter().any(|b| *b > 0), "{:?}", pair[1].busy);
+        assert!(pair[1].lines.iter().any(|l| l[0] > 0.0), "{:?}", pair[1].lines);
+    }
+}

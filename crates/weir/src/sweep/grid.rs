@@ -7,11 +7,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
-use weir_core::Plan;
-
 use super::spec::Spec;
 use crate::fault::{Fault, Result};
-use crate::session::{Brief, Session, Setting};
+use crate::session::{Brief, Candidate, Session, Setting};
 use crate::watch::Watch;
 use crate::{input, topology};
 
@@ -26,7 +24,7 @@ pub struct Grid {
     /// By all axes but the topology's.
     sessions: BTreeMap<Vec<usize>, Session>,
     /// By topology, machine and `--set` axes.
-    plans: BTreeMap<Vec<usize>, Plan>,
+    plans: BTreeMap<Vec<usize>, Candidate>,
     set_axes: Vec<usize>,
 }
 
@@ -53,9 +51,9 @@ impl Grid {
                 let mut sets = topology::parse_sets(&variant.sets)?;
                 sets.extend(topology::parse_sets(&setting(spec, &at).set)?);
                 let shape = &grid.sessions[&at[1..]].machine.shape;
-                let mut compiled = topology::compile(&source, shape, &sets).map_err(fault_of)?;
+                let mut compiled = Candidate::compile(source, shape, &sets).map_err(fault_of)?;
                 compiled.plan.name.clone_from(&variant.name);
-                place.insert(compiled.plan);
+                place.insert(compiled);
             }
         }
         Ok(grid)

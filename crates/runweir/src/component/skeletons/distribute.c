@@ -48,7 +48,7 @@ WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = weir_route(&self->inst, in, c->task,
 				 NAME_choose(self, weir_affinity(self->inst.sched, c->task)));
 		if (err)
@@ -76,7 +76,7 @@ static int NAME_review_all(struct NAME weir_mem *self, struct weir_pipe weir_mem
 
 	if (err)
 		return err;
-	weir_for_task (t, in) {
+	weir_for_task(t, in) {
 		err = NAME_review(self, in, t, weir_affinity(self->inst.sched, t));
 		if (err)
 			break;

@@ -42,12 +42,12 @@ WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem
 	u64 n = 0;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = c->kind == WEIR_MOVED ? weir_pipe_remove(out, c->task) : 0;
 		if (err)
 			return err;
 	}
-	weir_for_task (t, in) {
+	weir_for_task(t, in) {
 		if (n >= self->limit && weir_pipe_nr(out) <= self->limit)
 			break;
 		if (n >= self->limit)

@@ -34,7 +34,7 @@ WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		err = weir_pipe_insert_stable(out, c->task, in->to_port, in);
 		if (err)
 			return err;

@@ -46,7 +46,7 @@ WEIR_ENTRY int NAME_update(struct NAME weir_mem *self, struct weir_pipe weir_mem
 	struct weir_change weir_mem *c;
 	int err;
 
-	weir_for_change (c, in) {
+	weir_for_change(c, in) {
 		u64 priority = weir_property(self->inst.sched, WEIR_TOPIC_PRIORITY, c->task);
 
 		weir_store(&c->task->slice_ns, self->slice);

@@ -439,6 +439,8 @@ function gantt() {
       const id = i >= 0 && single(i) ? G.tasks[i][0] : null;
       picked = picked === id ? null : id;
       draw();
+      // In a frame of the studio what was clicked is explained there.
+      if (id !== null && parent !== window) parent.postMessage({ runweir: "moment", task: id, at: u.t }, "*");
     }
     drag = null;
   });

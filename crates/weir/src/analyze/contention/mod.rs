@@ -82,6 +82,12 @@ impl Study {
         self.simulated().into_iter().find(|s| measure.of(s) <= share).map(|s| s.cpus)
     }
 
+    /// Simulated sizes that keep to the share, although smaller ones than they, and larger than `found`, do not.
+    pub fn again(&self, measure: Measure, share: f64) -> Vec<u32> {
+        let above = |s: &&Sample| self.found.is_none_or(|n| s.cpus > n) && measure.of(s) <= share;
+        self.simulated().into_iter().filter(above).map(|s| s.cpus).collect()
+    }
+
     /// A simulated size exceeds the share that is smaller than one that keeps to it.
     pub fn too_small(&self, measure: Measure, share: f64) -> bool {
         let smallest = self.smallest(measure, share);

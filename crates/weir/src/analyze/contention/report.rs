@@ -184,10 +184,18 @@ impl Report {
             }
             _ => String::new(),
         };
+        // Not every load costs more on each larger machine.
+        let again = match &study.again(self.measure, self.share)[..] {
+            [] => String::new(),
+            sizes => {
+                let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+                format!("; larger ones exceed it, but {} CPUs do not", sizes.join(", "))
+            }
+        };
         match study.reach {
-            0 => format!("largest machine on which {what}: simulated {found}{fewer}"),
+            0 => format!("largest machine on which {what}: simulated {found}{fewer}{again}"),
             _ => format!(
-                "largest machine on which {what}: foreseen {}, simulated {found}{fewer}",
+                "largest machine on which {what}: foreseen {}, simulated {found}{fewer}{again}",
                 size(foreseen)
             ),
         }
@@ -279,6 +287,7 @@ impl Report {
             "largest_simulated": study.found,
             "smallest_simulated": study.found.and(study.smallest(self.measure, self.share)),
             "largest_is_bound": study.open,
+            "larger_within": study.again(self.measure, self.share),
             "sizes": study.forecasts.iter().map(|f| {
                 let s = simulated(study, f.cpus);
                 let foreseen = (s.is_some() || f.cpus <= study.reach).then(|| {

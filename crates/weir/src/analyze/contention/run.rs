@@ -8,10 +8,11 @@ use weir_core::Plan;
 use weir_core::event::{Call, Event, Observer};
 use weir_lang::{Set, Source};
 use weir_model::{Costs, Machine, Workload};
-use weir_sim::engine::{self, RunConfig};
+use weir_sim::engine::{self, Control, RunConfig};
 
 use super::model::{Group, Sample};
 use crate::fault::{Fault, Result};
+use crate::session::Candidate;
 use crate::watch::Watch;
 use crate::{machine, topology};
 
@@ -58,7 +59,9 @@ impl Field<'_> {
     /// The topology does not compile for that size, or the run fails.
     pub fn sample(&self, source: &Source, n: u32) -> Result<Option<Sample>> {
         let Some(machine) = self.machine(n) else { return Ok(None) };
-        let plan = self.plan(source, &machine)?;
+        let made = Candidate::compile(source.clone(), &machine.shape, self.sets)?;
+        let workshop = made.workshop(&machine.shape, "");
+        let control = made.adapts.as_ref().map(|scenario| Control { scenario, composer: &workshop });
         let workload = self.workload(n);
         let enough = AtomicBool::new(false);
         let cycles = (CYCLES_A_CPU * u64::from(n)).clamp(LEAST_CYCLES, MOST_CYCLES);
@@ -66,23 +69,22 @@ impl Field<'_> {
             enough: &enough,
             watch: self.watch,
             left: cycles,
-            pipes: Vec::new(),
-            instances: Vec::new(),
+            pipes: Locks::of(made.plan.pipes.iter().map(|p| p.name.as_str())),
+            instances: Locks::of(made.plan.instances.iter().map(|i| i.name.as_str())),
         };
         let config = RunConfig {
             seed: self.seed,
             duration_ns: self.duration_ns,
             stop: Some(&enough),
+            control,
             ..RunConfig::default()
         };
         let _running = self.watch.running();
-        let o = engine::run(&machine, &plan, &workload, self.costs, &config, &mut seen)
+        let o = engine::run(&machine, &made.plan, &workload, self.costs, &config, &mut seen)
             .map_err(machine::fault)?;
         if self.watch.stopped() {
             return Ok(None);
         }
-        let pipes = plan.pipes.iter().map(|p| p.name.as_str());
-        let instances = plan.instances.iter().map(|i| i.name.as_str());
         Ok(Some(Sample {
             cpus: n,
             end_ns: o.end_ns,
@@ -93,8 +95,8 @@ impl Field<'_> {
             idle_ns: o.idle_ns,
             scheduler_ns: o.scheduler_ns,
             wait_ns: o.lock_wait_ns,
-            pipes: families(pipes, &seen.pipes),
-            instances: families(instances, &seen.instances),
+            pipes: seen.pipes.families(),
+            instances: seen.instances.families(),
         }))
     }
 }
@@ -125,17 +127,50 @@ pub fn counts(plan: &Plan) -> BTreeMap<String, u32> {
     counts
 }
 
-fn families<'n>(names: impl Iterator<Item = &'n str>, values: &[(u64, u64)]) -> Vec<Group> {
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-    for (i, name) in names.enumerate() {
-        let key = family(name);
-        let group = groups.entry(key.clone()).or_insert_with(|| Group { name: key, ..Group::default() });
-        let (held_ns, wait_ns) = values.get(i).copied().unwrap_or_default();
-        group.count += 1;
-        group.held_ns += held_ns;
-        group.wait_ns += wait_ns;
+/// What the locks of a graph, or its instances, took: by name, because numbers change when it is rewired.
+struct Locks {
+    /// Place in `all`, by number in the graph in force.
+    places: Vec<usize>,
+    all: Vec<(String, u64, u64)>,
+}
+
+impl Locks {
+    fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let mut locks = Self { places: Vec::new(), all: Vec::new() };
+        locks.rewired(names);
+        locks
     }
-    groups.into_values().collect()
+
+    fn rewired<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        let known: BTreeMap<String, usize> =
+            self.all.iter().enumerate().map(|(i, l)| (l.0.clone(), i)).collect();
+        self.places.clear();
+        for name in names {
+            self.places.push(known.get(name).copied().unwrap_or(self.all.len()));
+            if !known.contains_key(name) {
+                self.all.push((name.into(), 0, 0));
+            }
+        }
+    }
+
+    fn put(&mut self, index: u32, held_ns: u64, wait_ns: u64) {
+        let Some(l) = self.places.get(index as usize).and_then(|i| self.all.get_mut(*i)) else { return };
+        l.1 += held_ns;
+        l.2 += wait_ns;
+    }
+
+    /// Sums of each family.
+    fn families(&self) -> Vec<Group> {
+        let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+        for (name, held_ns, wait_ns) in &self.all {
+            let key = family(name);
+            let group = groups.entry(key.clone()).or_insert_with(|| Group { name: key, ..Group::default() });
+            group.count += 1;
+            group.held_ns += held_ns;
+            group.wait_ns += wait_ns;
+        }
+        groups.into_values().collect()
+    }
 }
 
 /// Ends a run that has shown enough, and keeps what each lock and each instance took.
@@ -143,19 +178,12 @@ struct Seen<'a> {
     enough: &'a AtomicBool,
     watch: &'a dyn Watch,
     left: u64,
-    pipes: Vec<(u64, u64)>,
-    instances: Vec<(u64, u64)>,
+    pipes: Locks,
+    instances: Locks,
 }
 
 impl Observer for Seen<'_> {
     fn event(&mut self, _: u64, event: &Event<'_>) {
-        let put = |list: &mut Vec<(u64, u64)>, index: u32, a: u64, b: u64| {
-            let index = index as usize;
-            if list.len() <= index {
-                list.resize(index + 1, (0, 0));
-            }
-            list[index] = (list[index].0 + a, list[index].1 + b);
-        };
         match *event {
             Event::Sched { call: Call::Pick, .. } => {
                 self.left = self.left.saturating_sub(1);
@@ -163,10 +191,15 @@ impl Observer for Seen<'_> {
                     self.enough.store(true, Ordering::Relaxed);
                 }
             }
-            Event::PipeLock { pipe, held_ns, wait_ns } => put(&mut self.pipes, pipe, held_ns, wait_ns),
-            Event::InstanceTime { instance, ns, .. } => put(&mut self.instances, instance, ns, 0),
+            Event::PipeLock { pipe, held_ns, wait_ns } => self.pipes.put(pipe, held_ns, wait_ns),
+            Event::InstanceTime { instance, ns, .. } => self.instances.put(instance, ns, 0),
             _ => {}
         }
+    }
+
+    fn rewired(&mut self, plan: &Plan) {
+        self.pipes.rewired(plan.pipes.iter().map(|p| p.name.as_str()));
+        self.instances.rewired(plan.instances.iter().map(|i| i.name.as_str()));
     }
 }
 
@@ -178,6 +211,30 @@ pub fn interrupted() -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The cases of the machine's start used to hold for a whole run, and stages spun in vain.
+    #[test]
+    fn a_topology_reshapes_itself_in_the_runs_of_an_analysis() {
+        let machine = Machine::smp(4);
+        let workload = machine::workload("pipeline:threads=8,work=4ms,spin=true,cpu=3", 1).expect("ours");
+        let costs = Costs::zero();
+        let field = Field {
+            machine: &machine,
+            workload: &workload,
+            costs: &costs,
+            sets: &[],
+            duration_ns: None,
+            seed: 1,
+            watch: &crate::watch::Unwatched,
+        };
+        let busy = |topology: &str| {
+            let source = topology::source(topology).expect("of the catalogue");
+            let sample = field.sample(&source, 4).expect("it runs").expect("nobody stops it");
+            sample.busy_ns
+        };
+        assert_eq!(busy("pipeline"), 2 * 8 * 4_000_000);
+        assert!(busy("headq") > 2 * busy("pipeline"));
+    }
 
     #[test]
     fn numbers_make_no_other_family() {
