@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# The studio in a browser: an edit changes the graph, a run streams and stops, two run side by side, a tour begins; a wrong token and a foreign
-# origin are refused. RUNWEIR names another program than the debug build, CHROMIUM another browser, SHOTS a folder for screenshots.
+# The studio in a browser: edits, runs, two side by side, explanations, the five tours; with the keyboard alone and looked at by axe; two
+# tabs and a studio that ends; 4,096 CPUs. A wrong token and a foreign origin are refused, and the page is what its sources make.
+# RUNWEIR names another program than the debug build, CHROMIUM another browser, SHOTS a folder for screenshots.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,10 +14,12 @@ command -v node >/dev/null && [[ -d $ui/node_modules/playwright-core ]] || {
 	echo "skipped: no playwright-core (npm ci in $ui)"
 	exit 77
 }
+(cd "$ui" && node build.mjs --check && npx tsc --noEmit)
 [[ ${RUNWEIR:-} ]] || tools/programs.sh
-runweir=$(realpath "${RUNWEIR:-${CARGO_TARGET_DIR:-target}/debug/runweir}")
+RUNWEIR=$(realpath "${RUNWEIR:-${CARGO_TARGET_DIR:-target}/debug/runweir}")
+export RUNWEIR
 work=$(mktemp -d)
-"$runweir" studio decentral >"$work/address" 2>"$work/said" &
+"$RUNWEIR" studio decentral >"$work/address" 2>"$work/said" &
 studio=$!
 trap 'kill "$studio" 2>/dev/null || true; rm -rf "$work"' EXIT
 for _ in $(seq 100); do
@@ -38,4 +41,8 @@ answers 401 "$root/api/hello?token=0123456789abcdef"
 answers 403 -H 'Origin: http://evil.example' "$root/api/hello?${address#*\?}"
 answers 421 -H 'Host: evil.example' "$address"
 
-node "$ui/tests/drive.mjs" "$address" ${SHOTS:+"$SHOTS"}
+failed=0
+for test in drive access live tours trouble scale; do
+	node "$ui/tests/$test.mjs" ${SHOTS:+"$SHOTS"} 2>"$work/said" || { failed=1; cat "$work/said"; }
+done
+exit $failed

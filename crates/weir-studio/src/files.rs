@@ -96,7 +96,7 @@ pub(crate) fn save(save: &Save) -> Result<String> {
     if !save.force && there != save.mark && there != Some(mark(&save.text)) {
         let message = match save.mark {
             None => format!("`{shown}` exists already"),
-            Some(_) => format!("`{shown}` was changed by somebody else since it was opened here"),
+            Some(_) => format!("`{shown}` has changed on disk since it was opened here"),
         };
         return Err(Fault::user(message, "save under another name, or overwrite it"));
     }
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(open(&path).expect("it is there").mark, Some(first.clone()));
         let second = save(&one("b", Some(&first))).expect("nobody changed it");
         let e = save(&one("c", Some(&first))).expect_err("it was changed");
-        assert!(e.to_string().contains("changed by somebody else"), "{e}");
+        assert!(e.to_string().contains("has changed on disk"), "{e}");
         let e = save(&one("c", None)).expect_err("it exists");
         assert!(e.to_string().contains("exists already"), "{e}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "b");

@@ -61,7 +61,10 @@ fn observe(socket: &Path, pictures: &watch::Sender<Told>, frames: &watch::Sender
                 return;
             }
         };
-        let same = before.as_ref().is_some_and(|b| b.topology == now.topology && b.source == now.source);
+        let same = before.as_ref().is_some_and(|b| {
+            let params = b.instances.iter().map(|i| &i.params).eq(now.instances.iter().map(|i| &i.params));
+            b.topology == now.topology && b.source == now.source && params
+        });
         if !same || drawn.is_none() {
             let graph = graph(&now);
             let scene = scene(&graph, true);
@@ -99,15 +102,15 @@ fn cpus(list: &str) -> CpuSet {
     set
 }
 
-/// The graph as the kernel has it: instances, pipes, and the values of the text where it is one of ours.
+/// The graph as the kernel has it.
 fn graph(now: &Snapshot) -> Graph {
-    // The machine may be another one: of the text only names and parameters are taken.
-    let source = Source { name: format!("{}.weir", now.topology), text: now.source.clone() };
-    let shape = MachineShape::flat(now.nr_cpus.max(1));
-    let seen = weir_lang::survey(&source, &Includes, weir_core::catalog(), &shape, &[]);
-    let known = seen.compiled.map(|c| c.graph).or(seen.outline);
-    let params: BTreeMap<String, Vec<String>> =
-        known.into_iter().flat_map(|g| g.nodes).map(|n| (n.name, n.params)).collect();
+    let params: BTreeMap<&str, Vec<String>> = now
+        .instances
+        .iter()
+        .map(|i| {
+            (i.name.as_str(), i.params.iter().map(|(name, value)| format!("{name} = {value}")).collect())
+        })
+        .collect();
     let mut sites: BTreeMap<(String, String), u32> = BTreeMap::new();
     let mut site = |name: &str, component: &str| {
         let next = sites.len() as u32;

@@ -4,20 +4,22 @@
 use std::path::{Path as File, PathBuf};
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use serde::Serialize;
 use weir::fault::{Fault, Result};
 use weir_report::Summary;
 
+use crate::api::compute;
 use crate::{Shared, runs};
 
 pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new()
+        .route("/api/results/{index}/explain", post(explain))
         .route("/api/results/{index}/{file}", get(file))
         .route("/perfetto/{*path}", get(perfetto_file))
         .route("/perfetto/", get(|| async { perfetto_at("index.html").await }))
@@ -62,6 +64,17 @@ pub(crate) fn list(dirs: &[PathBuf]) -> Vec<Listed> {
         }
     };
     dirs.iter().map(one).collect()
+}
+
+/// Why a task of a finished run waited, from its trace.
+async fn explain(
+    State(shared): State<Arc<Shared>>,
+    Path(index): Path<usize>,
+    Json(wait): Json<runs::Wait>,
+) -> Response {
+    let Some(dir) = shared.options.results.get(index).cloned() else { return missing("the run") };
+    compute(move || weir::Explainer::open(&dir.to_string_lossy())?.until(&wait.task, wait.at_ns, wait.ns))
+        .await
 }
 
 fn missing(what: &str) -> Response {

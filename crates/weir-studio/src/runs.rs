@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -21,6 +21,7 @@ use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 use weir::fault::Fault;
 use weir::stage::{Command, Controls, Stage, StageOptions};
+use weir::watch::Watch;
 use weir_lang::Source;
 
 use crate::Shared;
@@ -35,12 +36,28 @@ const ALONE: Duration = Duration::from_secs(60);
 pub(crate) type Told = Option<(&'static str, Arc<str>)>;
 
 struct Run {
+    stage: Stage,
     controls: Arc<Controls>,
+    /// It was closed: what is still computed about it ends.
+    closed: AtomicBool,
     /// The latest frame: who is slow misses the ones between.
     frames: watch::Sender<Told>,
     /// What is not to be missed: results and failures, the last one.
     end: watch::Sender<Told>,
     report: Mutex<Option<Arc<str>>>,
+}
+
+impl Run {
+    fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.controls.command(Command::Close);
+    }
+}
+
+impl Watch for Run {
+    fn stop(&self) -> &AtomicBool {
+        &self.closed
+    }
 }
 
 #[derive(Default)]
@@ -60,7 +77,7 @@ impl Runs {
 
     /// End them all.
     pub fn close(&self) {
-        self.lock().values().for_each(|r| r.controls.command(Command::Close));
+        self.lock().values().for_each(|r| r.close());
     }
 
     /// A place for another; the oldest goes where there is none.
@@ -69,7 +86,7 @@ impl Runs {
         let mut all = self.lock();
         while all.len() >= MOST {
             if let Some((_, old)) = all.pop_first() {
-                old.controls.command(Command::Close);
+                old.close();
             }
         }
         all.insert(id, run);
@@ -82,6 +99,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/api/run", post(begin))
         .route("/api/run/{id}", get(events).post(control))
         .route("/api/run/{id}/report", get(report))
+        .route("/api/run/{id}/explain", post(explain))
 }
 
 /// What is to be run.
@@ -136,6 +154,8 @@ async fn begin(State(shared): State<Arc<Shared>>, Json(wish): Json<Begin>) -> Re
             "warnings": stage.warnings().iter().map(ToString::to_string).collect::<Vec<_>>(),
         });
         let run = Arc::new(Run {
+            stage,
+            closed: AtomicBool::new(false),
             controls: Arc::new(Controls::new(wish.pace, wish.paused)),
             frames: watch::Sender::new(None),
             end: watch::Sender::new(None),
@@ -144,14 +164,14 @@ async fn begin(State(shared): State<Arc<Shared>>, Json(wish): Json<Begin>) -> Re
         begun["id"] = shared.runs.add(run.clone()).into();
         std::thread::Builder::new()
             .name("simulation".into())
-            .spawn(move || play(&stage, &run))
+            .spawn(move || play(&run))
             .map_err(|e| Fault::system(format!("cannot start a thread: {e}"), "try again"))?;
         Ok(begun)
     })
     .await
 }
 
-fn play(stage: &Stage, run: &Run) {
+fn play(run: &Run) {
     let alone = Mutex::new(Instant::now());
     let show = |frame: weir::stage::Frame| {
         let mut since = alone.lock().unwrap_or_else(|e| e.into_inner());
@@ -178,7 +198,7 @@ fn play(stage: &Stage, run: &Run) {
         *run.report.lock().unwrap_or_else(|e| e.into_inner()) = Some(watched.html.into());
         run.end.send_replace(Some(("done", done.to_string().into())));
     };
-    if let Err(fault) = stage.play(&run.controls, &show, &done) {
+    if let Err(fault) = run.stage.play(&run.controls, &show, &done) {
         let failed = serde_json::json!({ "message": fault.to_string() });
         run.end.send_replace(Some(("failed", failed.to_string().into())));
     }
@@ -191,14 +211,31 @@ async fn control(
 ) -> Response {
     match shared.runs.get(id) {
         Some(run) => {
-            run.controls.command(command);
             if command == Command::Close {
+                run.close();
                 shared.runs.lock().remove(&id);
+            } else {
+                run.controls.command(command);
             }
             Json(serde_json::json!({})).into_response()
         }
         None => gone(),
     }
+}
+
+/// A wait: of which task (a name, or `#` and its number), until when, and how long; 0: what it did at that time.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wait {
+    pub task: String,
+    pub at_ns: u64,
+    #[serde(default)]
+    pub ns: u64,
+}
+
+async fn explain(State(shared): State<Arc<Shared>>, Path(id): Path<u64>, Json(wait): Json<Wait>) -> Response {
+    let Some(run) = shared.runs.get(id) else { return gone() };
+    compute(move || run.stage.explain(&wait.task, wait.at_ns, wait.ns, &*run)).await
 }
 
 fn gone() -> Response {

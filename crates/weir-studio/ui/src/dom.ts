@@ -115,3 +115,6 @@ export const report = (e: unknown): void => { const w = e as Wrong; toast(w.mess
 
 /** Replace what a node holds; what is null is left out. */
 export function put(node: Element, ...children: (Node | string | null)[]): void { node.replaceChildren(...children.filter((c): c is Node | string => c !== null)); }
+
+/** A sentence; names and commands stand in it between backticks. */
+export const words = (text: string): (Node | string)[] => text.split(/(`[^`]+`)/).map((x) => (x.startsWith("`") ? h("code", {}, x.slice(1, -1)) : x));

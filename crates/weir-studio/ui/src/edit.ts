@@ -5,7 +5,7 @@ import { call, h, put, report, toast, Wrong } from "./dom";
 import { Graph } from "./graph";
 import type { Box, Component, Opened, Param } from "./types";
 
-const CLASSES: [string, string][] = [["order", "Order: who goes first"], ["distribute", "Distribute: to which pipe"], ["filter", "Filter: who may pass"], ["merge", "Merge: join pipes"], ["annotate", "Annotate: keep what is known"], ["service", "Service"]];
+const CLASSES: [string, string][] = [["order", "Order: which task goes first"], ["distribute", "Distribute: to which pipe"], ["filter", "Filter: which tasks may pass"], ["merge", "Merge: join pipes"], ["annotate", "Annotate: keep what is known"], ["service", "Service"]];
 
 const ports = ([a, b]: [number, number]): string => (b === 0 ? "none" : b > 1e9 ? (a ? `${a} or more` : "any number") : a === b ? String(a) : `${a} to ${b}`);
 
@@ -251,7 +251,7 @@ export class EditView {
 			toast(`saved as ${path}`, app.sheet && !app.sheet.complete ? ["it has errors, which `runweir check` reports as well"] : [], false);
 			app.tell();
 		} catch (e) {
-			if (e instanceof Wrong && e.status === 422 && /changed by somebody|exists already/.test(e.message) && confirm(e.message.replace(/`/g, "") + ".\nOverwrite it?")) await this.saveForced(path);
+			if (e instanceof Wrong && e.status === 422 && /changed on disk|exists already/.test(e.message) && confirm(e.message.replace(/`/g, "") + ".\nOverwrite it?")) await this.saveForced(path);
 			else report(e);
 		}
 	}

@@ -103,13 +103,13 @@ export class Graph {
 		const n = lines.length + (hasLive && this.live ? 1 : 0);
 		let at = (y + bottom) / 2 + 4.5 - 7.5 * (n - 1);
 		const what = `${b.title}${b.component && b.component !== b.title ? ", " + b.component : ""}${b.count > 1 ? `, one for each ${b.each || "copy"}, ${b.count} of them` : ""}${b.detail ? ", " + b.detail : ""}`;
-		const g = s("g", { class: `box ${b.style}`, tabindex: 0, role: "button", "aria-label": what, "data-box": i });
+		const g = s("g", { class: `box ${b.style}`, tabindex: -1, role: "button", "aria-label": what, "data-box": i });
 		if (b.count > 1) for (const d of [7, 3.5]) g.append(s("rect", { class: "behind", x: x + d, y: y - d, width: w, height: t, rx: round }));
 		g.append(s("rect", { class: "front", x, y, width: w, height: t, rx: round }));
 		g.append(s("rect", { class: "edge", x, y: y + 7, width: 3.5, height: t - 14, rx: 1.75 }));
-		g.append(s("text", { class: "name", x: middle, y: at }, b.title));
+		g.append(squeeze(s("text", { class: "name", x: middle, y: at }, b.title), b.title, w - 10, 7.4));
 		if (b.count > 1) g.append(s("text", { class: "times", x: x + w + 7, y: y - 11 }, (b.each ? "each " + b.each + " " : "") + "×" + b.count));
-		if (b.detail) g.append(s("text", { class: "detail", x: middle, y: (at += 15) }, b.detail));
+		if (b.detail) g.append(squeeze(s("text", { class: "detail", x: middle, y: (at += 15) }, b.detail), b.detail, w - 10, 6.1));
 		let live: SVGElement | null = null;
 		if (this.live && b.kind !== "annotator") g.append((live = s("text", { class: "live", x: middle, y: (at += 16) })));
 		this.lives.push(live);
@@ -147,7 +147,11 @@ export class Graph {
 	pick(i: number): void {
 		this.selected = i;
 		if (i >= 0) this.selectedLine = -1;
-		this.boxes.forEach((b, j) => b.classList.toggle("selected", j === i));
+		this.boxes.forEach((b, j) => {
+			b.classList.toggle("selected", j === i);
+			// The graph is one stop of Tab; arrows go from box to box.
+			b.setAttribute("tabindex", j === Math.max(0, i) ? "0" : "-1");
+		});
 		this.lines.forEach((l, j) => l.group.classList.toggle("selected", j === this.selectedLine));
 	}
 
@@ -192,7 +196,7 @@ export class Graph {
 			const node = this.lives[i];
 			if (!node) return;
 			const parts = [waiting > 0 ? count(waiting) + " waiting" : "", code > 0.0005 ? `code ${(code * 100).toFixed(code < 0.1 ? 1 : 0)}%` : ""].filter(Boolean).join(" · ");
-			if (node.textContent !== parts) node.textContent = parts;
+			if (node.textContent !== parts) { node.textContent = parts; squeeze(node, parts, p.boxes[i].box[2] - 10, 5.9); }
 			this.boxes[i].classList.toggle("hot", code > 0.5);
 		});
 		this.strips();
@@ -226,6 +230,13 @@ export class Graph {
 		});
 		c.globalAlpha = 1;
 	}
+}
+
+/** A word that is wider than its box is narrowed; @each is about the width of a letter. */
+function squeeze<T extends SVGElement>(node: T, text: string, width: number, each: number): T {
+	if (text.length * each <= width) node.removeAttribute("textLength");
+	else { node.setAttribute("textLength", String(Math.max(8, width))); node.setAttribute("lengthAdjust", "spacingAndGlyphs"); }
+	return node;
 }
 
 export const spreadText = (x: { count: number; p50: number; p99: number; max: number }): string => x.count ? `p50 ${ns(x.p50)} · p99 ${ns(x.p99)} · max ${ns(x.max)}` : "none yet";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 // Five tours that run in the page. A step says what to do and notices when it is done.
 import type { App, RunState } from "./app";
-import { call, h, put, report } from "./dom";
+import { call, h, put, report, words } from "./dom";
 import type { Opened } from "./types";
 
 interface Step { title: string; text: string; view: "edit" | "run"; begin?: (app: App) => Promise<void> | void; done?: (app: App) => boolean; result?: (app: App) => string }
@@ -42,7 +42,7 @@ export const TOURS: Tour[] = [
 		id: "inversion", title: "Priority inversion", about: "A high priority that waits for a low one, and the cure", minutes: 5, steps: [
 			{ title: "Three tasks and a mutex", view: "edit", begin: from("priority", "smp-1", "locks"), text: "In the workload “locks” tasks of different priority share mutexes. This topology orders by priority. Look at the graph: the annotator keeps the priorities.", done: (a) => a.sheet?.complete === true },
 			{ title: "Watch it wait", view: "run", begin: mark, text: "Run, then press “Worst moment”: the run begins again and stops where the longest wait ended. The events below say who ran meanwhile.", done: (a) => ran(a) || a.runs.some((r) => r.frame?.state === "paused" && r.frame.log.length > 0) },
-			{ title: "Ask why", view: "run", text: "A command names the chain of causes: `runweir run -t priority -m smp-1 -w locks --out DIR`, then `runweir explain DIR --worst 3`.", done: () => true },
+			{ title: "Ask why", view: "run", text: "Press “why?” beside the worst moment: the run is made again up to there, and the chain of causes is told. (`runweir explain` does the same with the folder of a run.)", done: () => document.querySelector("section.why .causes li") !== null },
 			{ title: "The cure", view: "edit", text: "A mutex with the protocol “inherit” lends its holder the priority of those who wait (docs/workloads.md). In the topology it needs nothing: order by priority suffices. Open any other topology, “fifo” say, to see what happens without priorities.", done: (a) => a.name.includes("fifo") },
 		],
 	},
@@ -64,7 +64,7 @@ export const TOURS: Tour[] = [
 	{
 		id: "component", title: "Write a component", about: "From an empty file to a box in the graph", minutes: 6, steps: [
 			{ title: "Where they come from", view: "edit", begin: from("fifo", "smp-4", "web", "200ms"), text: "A component is one C file. Search “fifo” in the palette and read its manual: it is the comment at the head of the file.", done: () => document.querySelector(".inspector .manual") !== null },
-			{ title: "Begin one", view: "edit", text: "In a terminal: `runweir component new mine --kind order` writes mine.c; `runweir component build mine.c` and `runweir component test mine.c` build and test it against its law. Here, first feel the place where it will stand: insert “lcfs” into the pipe before fifo, by dragging.", done: has(/lcfs/) },
+			{ title: "Begin one", view: "edit", text: "In a terminal: `runweir component new mine --kind order` writes mine.c; `runweir component build mine.c` and `runweir component test mine.c` build and test it against its law. Here, first feel the place where it will stand: insert “lcfs” into the pipe before fifo, by dragging.", done: (a) => /lcfs/.test(a.editor.text().replace(/\/\/.*/g, "")) },
 			{ title: "What the checker knows", view: "edit", text: "The checker warns or refuses where one order destroys another, and says how to mend it. Use Undo or Remove until the text is right again.", done: (a) => a.sheet?.complete === true && !/lcfs[\s\S]*fifo/.test(a.editor.text().replace(/\/\/.*/g, "")) },
 			{ title: "Load your own", view: "edit", text: "`runweir --load mine.so studio my.weir` starts the studio with it: it then stands in the palette with its manual. docs/tutorial.md has every step.", done: () => true },
 		],
@@ -114,7 +114,7 @@ export class Learn {
 		const t = this.tour!, step = t.steps[this.at], end = this.at + 1 === t.steps.length;
 		this.card.hidden = false;
 		put(this.card, h("header", {}, h("small", {}, `${t.title} · ${this.at + 1} of ${t.steps.length}`), h("button", { class: "tool", "aria-label": "leave the tour", onclick: () => { this.tour = null; this.card.hidden = true; } }, "×")),
-			h("h2", {}, step.title), h("p", {}, ...step.text.split(/(`[^`]+`)/).map((x) => (x.startsWith("`") ? h("code", {}, x.slice(1, -1)) : x))),
+			h("h2", {}, step.title), h("p", {}, ...words(step.text)),
 			result ? h("p", { class: "result" }, result) : null,
 			h("footer", {}, this.at ? h("button", { onclick: () => void this.go(this.at - 1) }, "Back") : null, h("span", { class: "spring" }), h("span", { class: this.passed ? "ok" : "soft" }, this.passed ? "✓ done" : "not yet"),
 				h("button", { class: this.passed ? "primary" : "", onclick: () => void this.go(this.at + 1) }, end ? "Finish" : "Next")));

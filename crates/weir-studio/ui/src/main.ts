@@ -59,7 +59,7 @@ async function start(): Promise<void> {
 		if (!(e.ctrlKey || e.metaKey)) return;
 		if (e.key === "s") { e.preventDefault(); void edit.save(e.shiftKey); }
 		else if (e.key === "Enter") { e.preventDefault(); show("run"); void run.begin(); }
-		else if (e.key === "z" && !(e.target as Element).closest("input,.cm-editor")) { e.preventDefault(); if (e.shiftKey) app.editor.redo(); else app.editor.undo(); }
+		else if (e.key === "z" && !(e.target as Element).closest("input:not([type=range]),.cm-editor")) { e.preventDefault(); if (e.shiftKey) app.editor.redo(); else app.editor.undo(); }
 	});
 	addEventListener("beforeunload", (e) => { if (app.path && app.dirty) e.preventDefault(); });
 	const f = app.hello.file;

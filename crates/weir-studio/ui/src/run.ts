@@ -4,6 +4,7 @@ import type { App, RunState } from "./app";
 import { call, count, css, h, ns, report, sharp, toast, withToken } from "./dom";
 import { Graph, spreadText } from "./graph";
 import type { Begun, Frame, Moment, Opened, Spread } from "./types";
+import { onMoment, type Wait, Why } from "./why";
 
 /** Latencies over the run. */
 export class Chart {
@@ -109,6 +110,8 @@ export class Pane {
 	private worst = h("ol", { class: "worst" });
 	private log = h("ol", { class: "log", "aria-label": "last events", tabindex: 0 });
 	private report = h("div", { class: "report" });
+	private why = new Why((t) => void this.control({ do: "seek", ns: t }));
+	private forget = (): void => {};
 	private source: EventSource | null = null;
 	private pending: Frame | null = null;
 	state: RunState | null = null;
@@ -119,7 +122,7 @@ export class Pane {
 		this.root = h("article", { class: "pane" }, h("header", {}, this.head, this.clock), this.graph.root,
 			h("div", { class: "meters" }, h("div", { class: "meter" }, h("h3", {}, "CPUs ", this.strip.words), this.strip.canvas),
 				h("div", { class: "meter" }, h("h3", {}, "Wake-up latency ", h("span", { class: "key" }, h("i", { class: "k50" }), "p50 ", h("i", { class: "k99" }), "p99 ", h("i", { class: "kmax" }), "max")), this.chart.canvas)),
-			this.tiles, h("div", { class: "two" }, h("section", {}, h("h3", {}, "Worst moments"), this.worst), h("section", {}, h("h3", {}, "Last events, where it is paused"), this.log)), this.report);
+			this.tiles, h("div", { class: "two" }, h("section", {}, h("h3", {}, "Worst moments"), this.worst), h("section", {}, h("h3", {}, "Last events, where it is paused"), this.log)), this.why.root, this.report);
 	}
 
 	async begin(wish: Record<string, unknown>): Promise<Begun> {
@@ -130,6 +133,7 @@ export class Pane {
 		this.graph.show(begun.picture);
 		this.chart.reset(begun.duration_ns);
 		this.report.replaceChildren();
+		this.why.clear();
 		begun.warnings.forEach((w) => toast(w, [], false));
 		const source = (this.source = new EventSource(withToken(`/api/run/${begun.id}`)));
 		source.addEventListener("frame", (e) => {
@@ -151,6 +155,7 @@ export class Pane {
 
 	close(): void {
 		this.source?.close();
+		this.forget();
 		if (this.state) void this.control({ do: "close" }).catch(() => {});
 		this.source = null;
 		this.state = null;
@@ -172,7 +177,7 @@ export class Pane {
 		const other = f.topology !== this.state.begun.topology ? ` · now under ${f.topology}` : "";
 		this.clock.textContent = `${ns(f.t_ns)}${end ? " of " + ns(end) : ""} · ${count(f.events)} events · ${f.state}${other}`;
 		this.root.dataset.state = f.state;
-		const tile = (label: string, value: string, note = "", bad = false): HTMLElement => h("div", { class: bad ? "tile bad" : "tile" }, h("dt", {}, label), h("dd", {}, value), note ? h("small", {}, note) : null);
+		const tile = (label: string, value: string, note = "", bad = false): HTMLElement => h("div", { class: bad ? "tile bad" : "tile" }, h("dt", {}, label), h("dd", {}, value, note ? h("small", {}, note) : null));
 		const [w, r] = [f.wakeup[1], f.response[1]];
 		this.tiles.replaceChildren(
 			tile("wake-up p99", w.count ? ns(w.p99) : "–", spreadText(w)), tile("response p99", r.count ? ns(r.p99) : "–", spreadText(r)),
@@ -192,15 +197,23 @@ export class Pane {
 		if (key === this.shownWorst || this.worst.contains(document.activeElement)) return;
 		this.shownWorst = key;
 		this.worst.replaceChildren(...list.map((m) => h("li", {},
-			h("button", { title: "run again up to this moment and stop there", onclick: () => void this.control({ do: "seek", ns: m.at_ns }) }, h("strong", {}, ns(m.ns)), ` ${m.what === "lock" ? "wait for a lock" : m.what}${m.task ? " of " + m.task : ""}${m.cpu !== null ? " on CPU " + m.cpu : ""}`, h("time", {}, " at " + ns(m.at_ns))))));
+			h("button", { title: "run again up to this moment and stop there", onclick: () => void this.control({ do: "seek", ns: m.at_ns }) }, h("strong", {}, ns(m.ns)), ` ${m.what === "lock" ? "wait for a lock" : m.what}${m.task ? " of " + m.task : ""}${m.cpu !== null ? " on CPU " + m.cpu : ""}`, h("time", {}, " at " + ns(m.at_ns))),
+			m.number === null ? null : h("button", { class: "why", "aria-label": `why did ${m.task} wait for ${ns(m.ns)}?`, onclick: () => this.explain({ task: "#" + m.number, at_ns: m.at_ns, ns: m.ns }) }, "why?"))));
 	}
 
 	worstMoment(): Moment | undefined { return this.state?.frame?.worst.find((m) => m.what === "wakeup") ?? this.state?.frame?.worst[0]; }
 
+	private explain(wait: Wait): void {
+		if (this.state) void this.why.ask(`/api/run/${this.state.begun.id}/explain`, wait);
+	}
+
 	private showReport(): void {
 		const src = withToken(`/api/run/${this.state!.begun.id}/report`);
-		this.report.replaceChildren(h("details", { ontoggle: (e: Event) => { const d = e.target as HTMLDetailsElement; if (d.open && !d.querySelector("iframe")) d.append(h("iframe", { src, title: "report of the run", sandbox: "allow-scripts allow-downloads" })); } },
-			h("summary", {}, "Timeline and report of this run")));
+		this.forget();
+		const frame = h("iframe", { title: "report of the run", sandbox: "allow-scripts allow-downloads" });
+		this.forget = onMoment(frame, (wait) => this.explain(wait));
+		this.report.replaceChildren(h("details", { ontoggle: (e: Event) => { const d = e.target as HTMLDetailsElement; if (d.open && !frame.src) { frame.src = src; d.append(frame); } } },
+			h("summary", {}, "Timeline and report of this run"), h("p", { class: "soft" }, "A click on a task in the timeline explains its wait above.")));
 	}
 }
 

@@ -28,7 +28,11 @@ export interface Hello {
 	components: Component[]; results: { name: string; topology: string; machine: string; workload: string; p99: number | null; trace: boolean }[]; socket: string; perfetto: boolean;
 }
 export interface Spread { count: number; p50: number; p95: number; p99: number; max: number }
-export interface Moment { what: string; at_ns: number; ns: number; task: string; cpu: number | null }
+export interface Moment { what: string; at_ns: number; ns: number; task: string; number: number | null; cpu: number | null }
+export interface Explanation {
+	task: { id: number; name: string }; at_ns: number; from_ns: number; to_ns: number; ns: number; text: string; notes: string[];
+	causes: { kind: string; ns: number; share: number }[]; steps: { depth: number; from_ns: number; text: string }[];
+}
 export interface Frame {
 	take: number; state: "running" | "seeking" | "paused" | "done"; t_ns: number; dt_ns: number; events: number; topology: string;
 	lines: number[][]; boxes: number[][]; cells: [number, number[]][]; busy: number[]; sched: number[]; running: (string | null)[];
