@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # tools/demo.sh PROGRAM DIR: the first impression. Two schedulers of the catalogue serve the same
-# rt-app workload on the same server, side by side.
+# rt-app workload on the same desktop, side by side.
 set -euo pipefail
 
 program=${1:?usage: demo.sh PROGRAM DIR}
@@ -11,9 +11,9 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 cat <<EOF
 A video player and a parallel build share a desktop with four cores. The player has 16.7 ms for a
-frame and 5.3 ms for each sound buffer; the build takes what it gets. Who should run when?
+frame and 5.3 ms for each sound buffer; the build takes what it gets. Which task should run when?
 
-  decentral   a balancer, then turns of 3 ms on each CPU, whoever it is
+  decentral   a balancer, then turns of 3 ms on each CPU for every task alike
   priority    the same balancer, then the most urgent task first
 
 \$ runweir compare -t decentral -t priority -m machines/desktop.xml -w workloads/video.json --out $dir
@@ -25,11 +25,12 @@ cat <<EOF
 
 Look further:
   $dir/compare.html                both side by side, in a browser
-  $dir/decentral/report.html       a run in detail: its graph, who ran where, latencies, lock waiting
+  $dir/decentral/report.html       a run in detail: its graph, which task ran where, latencies, lock waiting
   $dir/priority/report.html
   $dir/decentral/trace.pftrace     every event: open it at https://ui.perfetto.dev
   $dir/priority/trace.pftrace
 
 The two schedulers are the few lines of topologies/decentral.weir and topologies/priority.weir.
+Try your own:  export PATH=$(dirname "$(realpath "$program")"):\$PATH; runweir --help
 Next: docs/tutorial.md, your own component in ten minutes.
 EOF

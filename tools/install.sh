@@ -25,6 +25,7 @@ complete() { # SHELL FILE
 complete bash bash-completion/completions/runweir
 complete zsh zsh/site-functions/_runweir
 complete fish fish/vendor_completions.d/runweir.fish
+install -D -m 644 docs/grafana/runweir.json "$prefix/share/runweir/grafana/runweir.json"
 if [[ -n $threads ]]; then
 	install -D -m 644 "$threads/libweir_threads.a" "$prefix/lib/libweir_threads.a"
 	install -D -m 755 "$threads/libweir_threads.so" "$prefix/lib/libweir_threads.so"

@@ -53,6 +53,8 @@ for policy in policies:
                 bad.append(f"{name}: {smallest} to {largest} CPUs are called good, and {n} have {share:.1%}")
             if largest and n < smallest and share <= limit:
                 bad.append(f"{name}: fewer than {smallest} CPUs are called bad, and {n} have {share:.1%}")
+            if n > (largest or 0) and (share <= limit) != (n in now["larger_within"]):
+                bad.append(f"{name}: at most {largest} CPUs are called good, and {n} have {share:.1%}")
         foreseen = now["largest_foreseen"]
         for n, share in simulated.items():
             if foreseen and (smallest or 1) <= n <= foreseen and share > limit + 0.05:
