@@ -187,10 +187,14 @@ static void *passes(void *arg)
 	u64 i = (u64)arg;
 
 	while (1) {
+		int over;
+
 		weir_sem_wait(&sems[i]);
 		passed[i]++;
+		/* Asked before the token goes on: whoever gets it from one that ends sees that time is over, too. */
+		over = !time_left();
 		weir_sem_post(&sems[(i + 1) % 8]);
-		if (!time_left())
+		if (over)
 			return 0;
 	}
 }
