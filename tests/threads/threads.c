@@ -431,11 +431,20 @@ static u64 pattern(u64 seed, u64 loops)
 }
 #endif
 
+/* A busy computer may give the whole process too little time for all of them to have their turn by then. */
+static int all_had_turns(void)
+{
+	for (int i = 0; i < 8; i++)
+		if (!__atomic_load_n(&turns[i], __ATOMIC_RELAXED))
+			return 0;
+	return 1;
+}
+
 static void *computes(void *arg)
 {
 	u64 i = (u64)arg, n = 0;
 
-	while (n % 16 || time_left()) {
+	while (n % 16 || time_left() || !all_had_turns()) {
 		__atomic_fetch_add(&corrupted, pattern(i * 0x0101010101ull + n, 20000),
 				   __ATOMIC_RELAXED);
 		__atomic_store_n(&turns[i], ++n, __ATOMIC_RELAXED);
@@ -459,8 +468,6 @@ static void preempt(int green, const char *policy)
 	weir_rt_stats(&stats);
 	REQUIRE(!corrupted);
 	REQUIRE(stats.preemptions > 8);
-	for (int i = 0; i < 8; i++)
-		REQUIRE(turns[i] > 0);
 	printf("     %s, %s: %llu preemptions, %llu put off\n", policy, green ? "green" : "bound",
 	       (unsigned long long)stats.preemptions, (unsigned long long)stats.deferred);
 	end();
