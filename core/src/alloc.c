@@ -2,7 +2,8 @@
 /* Memory: a bump pointer over the arena with free lists by size, eight sizes per power of two. */
 #include "internal.h"
 
-#define MIN_SHIFT 6u /* smallest block: 64 bytes */
+#define MIN_SHIFT 6u	/* smallest block: a cache line */
+#define LINE	  64ull /* all are a number of these */
 
 /* Index of the smallest size class that holds @bytes; *@size becomes its size. */
 static u32 size_class(u64 bytes, u64 *size)
@@ -10,6 +11,8 @@ static u32 size_class(u64 bytes, u64 *size)
 	u32 shift = MIN_SHIFT;
 	u64 step, n;
 
+	/* Neighbours share no line, so what two CPUs write does not meet in one by chance. */
+	bytes = (bytes + LINE - 1) & ~(LINE - 1);
 	while ((1ull << (shift + 1)) <= bytes && weir_loop)
 		shift++;
 	step = 1ull << (shift - 3);
@@ -81,7 +84,7 @@ WEIR_FLAT u64 weir_alloc_here(struct weir_sched weir_mem *s, u64 bytes)
 	return p;
 }
 
-/* 8-byte aligned. */
+/* Aligned to a cache line. */
 WEIR_GLOBAL u64 weir_alloc_at(struct weir_sched weir_mem *s weir_arg, u64 bytes)
 {
 	return weir_alloc_here(s, bytes);

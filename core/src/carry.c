@@ -86,6 +86,15 @@ WEIR_GLOBAL int weir_carry_plan(struct weir_sched weir_mem *s weir_arg,
 		if (!p->deep && p->from)
 			p->carried |= WEIR_COUNTED;
 	}
+	for (i = 0; i < g->nr_pipes && weir_loop; i++) {
+		const struct weir_pipe weir_mem *at = &g->pipes[i];
+
+		while (at->carried & WEIR_FED && weir_loop) {
+			at = at->from->in[0];
+			if (at->carried & WEIR_COUNTED)
+				g->pipes[i].carried |= WEIR_BEHIND_COUNTED;
+		}
+	}
 	return 0;
 }
 

@@ -65,11 +65,15 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg,
 				 struct weir_graph weir_mem *g weir_arg)
 {
 	struct weir_cpumask weir_mem *masks;
+	u64 room;
 
 	masks = weir_region_alloc(s, &g->region, plan->nr_masks * sizeof(struct weir_cpumask));
-	g->pipes = weir_region_alloc(s, &g->region, plan->nr_pipes * sizeof(struct weir_pipe));
-	if (!masks || !g->pipes)
+	/* One more than there are: they begin with a cache line, which the memory of a region does not. */
+	room = (u64)weir_region_alloc(s, &g->region,
+				      (plan->nr_pipes + 1) * sizeof(struct weir_pipe));
+	if (!masks || !room)
 		return -WEIR_ENOMEM;
+	g->pipes = (struct weir_pipe weir_mem *)((room + 63) & ~63ull);
 	weir_copy(masks, plan->masks, plan->nr_masks * sizeof(struct weir_cpumask));
 	for (u32 i = 0; i < plan->nr_pipes && weir_loop; i++) {
 		const struct weir_plan_pipe weir_mem *pp = &plan->pipes[i];

@@ -87,6 +87,9 @@ WEIR_INLINE void weir_note_unlocked(struct weir_pipe weir_mem *pipe)
 	}
 }
 
+/* Calls never overlap. */
+#define weir_solo(s) (WEIR_SOLO && (s)->exclusive)
+
 /* The membership of @t at the depth of @pipe. */
 WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem *pipe,
 						 struct weir_task weir_mem *t)
@@ -94,8 +97,28 @@ WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem
 	return &t->hooks[pipe->slot];
 }
 
-/* Calls never overlap. */
-#define weir_solo(s) (WEIR_SOLO && (s)->exclusive)
+/* weir_pipe_lock() and weir_pipe_unlock() where mostly nobody else has the lock or wants it. */
+WEIR_INLINE int weir_lock(struct weir_pipe weir_mem *pipe)
+{
+	const struct weir_sched weir_mem *s = pipe->sched;
+
+	if (!WEIR_CARRY || WEIR_STRICT || s->exclusive || !weir_lock_at_once(&pipe->lock))
+		return weir_pipe_lock(pipe);
+	weir_op(pipe->sched, WEIR_OP_LOCK, pipe->idx, 0);
+	return 0;
+}
+
+WEIR_INLINE void weir_unlock(struct weir_pipe weir_mem *pipe)
+{
+	const struct weir_sched weir_mem *s = pipe->sched;
+
+	if (!WEIR_CARRY || WEIR_STRICT || WEIR_IMPATIENT || s->exclusive || s->patience) {
+		weir_pipe_unlock(pipe);
+		return;
+	}
+	weir_op(pipe->sched, WEIR_OP_UNLOCK, pipe->idx, 0);
+	weir_spin_unlock(&pipe->lock);
+}
 
 /* In the pipe and linked; the lock is held. (In the inbox, it is its own neighbour.) */
 WEIR_INLINE int weir_pipe_linked(const struct weir_pipe weir_mem *pipe,
@@ -175,6 +198,14 @@ WEIR_INLINE void weir_pass(struct weir_sched weir_mem *s, struct weir_pipe weir_
  * is idle, else to the nearest idle one by LLC and node that its affinity allows.
  */
 int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+
+/* The same, which mostly finds nobody. */
+WEIR_INLINE void weir_kick_for(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	if (pipe->nr_cpus != 1 || weir_mask_test(pipe->sched->idle, pipe->cpu))
+		weir_kick_later(pipe, t);
+}
+
 /* A CPU behind @pipe that sleeps is to come and look for what nobody else carries on; near @t's (null: any). */
 int weir_pipe_news(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 /* The idle CPU to kick for @t in pipe @idx, taken out of the idle set; WEIR_NO_CPU if none is left. */
@@ -207,6 +238,9 @@ int weir_present_again(struct weir_pipe weir_mem *entry, struct weir_task weir_m
 /* A task whose pipe's lock could not be had: into the inbox. */
 int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
 
+int weir_land_slowly(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
+		     struct weir_task weir_mem *t);
+
 /* pipe.c: link the tasks that came while the lock was taken; it is held. */
 int weir_inbox_open(struct weir_pipe weir_mem *pipe);
 
@@ -214,6 +248,110 @@ int weir_inbox_open(struct weir_pipe weir_mem *pipe);
 void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
 		    struct weir_task weir_mem *after);
 void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+
+/* The lock is held and @t is linked: that is where it is. */
+WEIR_INLINE void weir_settle_in(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	u32 nr = pipe->nr + 1;
+
+	weir_assert_locked(pipe);
+	weir_store_release(&weir_hook(pipe, t)->pipe, pipe);
+	if (weir_carried(pipe))
+		weir_store_release(&t->landing, pipe->idx + 1);
+	weir_store(&pipe->nr, nr);
+}
+
+/* The task is in the pipe's inbox. The lock is held. */
+WEIR_INLINE int weir_is_boxed(const struct weir_pipe weir_mem *pipe,
+			      const struct weir_task weir_mem *t)
+{
+	return t->hooks[pipe->slot].prev == t;
+}
+
+/* The lock is held: @t is not linked there any more. */
+WEIR_INLINE void weir_depart(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	if (weir_carried(pipe) && weir_load(&t->landing) == pipe->idx + 1)
+		weir_store_release(&t->landing, 0);
+	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
+}
+
+/* pipe.c */
+int weir_inbox_drop(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+void weir_log_removed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
+
+/* The lock is held: member @t leaves. */
+WEIR_INLINE void weir_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	struct weir_hook weir_mem *h = weir_hook(pipe, t);
+
+	weir_assert_locked(pipe);
+	weir_op(pipe->sched, WEIR_OP_REMOVE, pipe->idx, 0);
+	if (weir_is_boxed(pipe, t)) {
+		weir_inbox_drop(pipe, t);
+		return;
+	}
+	if (pipe->keyed)
+		weir_keyed_remove(pipe, t);
+	else
+		weir_list_unlink(pipe, t);
+	if (h->change || pipe->change_kinds & WEIR_REMOVED)
+		weir_log_removed(pipe, t);
+	weir_store(&pipe->nr, pipe->nr - 1);
+	weir_store(&pipe->nr_removed, pipe->nr_removed + 1);
+	weir_depart(pipe, t);
+}
+
+/* The same, counted; the receiver does not know yet. */
+WEIR_INLINE void weir_join(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	u32 nr;
+
+	weir_settle_in(pipe, t);
+	nr = pipe->nr;
+	if (weir_carried(pipe) && weir_solo(pipe->sched))
+		nr += pipe->through;
+	weir_store(&pipe->nr_added, pipe->nr_added + 1);
+	if (nr > pipe->max_nr)
+		weir_store(&pipe->max_nr, nr);
+}
+
+/*
+ * A receiver puts @t, which has just arrived before it, into the list @pipe: it passes, or its way ends there. (Inline down to the list: this is
+ * what a carried task costs.)
+ */
+WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
+			  struct weir_task weir_mem *t)
+{
+	struct weir_hook weir_mem *h = weir_hook(pipe, t);
+	struct weir_task weir_mem *last;
+
+	if (weir_carried(pipe) & WEIR_CARRIED) {
+		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
+		weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
+		weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
+		weir_pass(s, pipe);
+		return 0;
+	}
+	/* Before a receiver that keeps a log, or where something is in the way. */
+	if (WEIR_STRICT || pipe->change_kinds || weir_load(&h->pipe) || h->change ||
+	    !(s->exclusive || weir_lock_at_once(&pipe->lock)))
+		return weir_land_slowly(s, pipe, t);
+	weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
+	last = pipe->tail;
+	h->prev = last;
+	h->next = 0;
+	if (last)
+		weir_hook(pipe, last)->next = t;
+	else
+		pipe->head = t;
+	pipe->tail = t;
+	weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
+	weir_join(pipe, t);
+	weir_kick_for(pipe, t);
+	weir_unlock(pipe);
+	return 0;
+}
 
 /* schedule.c: the worklist of the calling CPU */
 void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
@@ -326,6 +464,8 @@ WEIR_INLINE u32 weir_topic_case(const struct weir_instance weir_mem *i, u32 topi
 /* Generated from the files in components/. */
 int weir_class_construct(struct weir_instance weir_mem *i);
 int weir_class_update(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in);
+/* The same where one task arrives (step.h). Not in the kernel's port. */
+int weir_class_step(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in);
 int weir_class_on(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg);
 int weir_class_follow(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg,
 		      struct weir_pipe weir_mem *in);

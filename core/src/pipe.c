@@ -184,31 +184,12 @@ WEIR_GLOBAL int weir_pipe_rebuild(struct weir_pipe weir_mem *pipe weir_arg)
 
 /* --- members --------------------------------------------------------------------------------- */
 
-/* The lock is held and @t is linked: that is where it is. */
-WEIR_INLINE void settle_in(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	u32 nr = pipe->nr + 1;
-
-	weir_assert_locked(pipe);
-	weir_store_release(&weir_hook(pipe, t)->pipe, pipe);
-	if (weir_carried(pipe))
-		weir_store_release(&t->landing, pipe->idx + 1);
-	weir_store(&pipe->nr, nr);
-}
-
 /* The lock is held and @t is linked: make it a member. */
 WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	u32 nr;
-
-	settle_in(pipe, t);
-	nr = pipe->nr;
-	if (weir_carried(pipe) && weir_solo(pipe->sched))
-		nr += pipe->through;
-	weir_store(&pipe->nr_added, pipe->nr_added + 1);
-	if (nr > pipe->max_nr)
-		weir_store(&pipe->max_nr, nr);
-	log_change(pipe, t, WEIR_ADDED);
+	weir_join(pipe, t);
+	if (weir_hook(pipe, t)->change || pipe->change_kinds & WEIR_ADDED)
+		log_change(pipe, t, WEIR_ADDED);
 	/* The way ends here, or goes on only when a CPU asks: somebody has to wake it. */
 	if (pipe->postponed || !pipe->change_kinds)
 		weir_kick_later(pipe, t);
@@ -226,12 +207,6 @@ WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task w
  * Each writes first and then looks at the lock once more, and who lets go of the lock looks at both afterwards, with a full
  * barrier between on either side: one of the two sees the other, and kicks a CPU behind the pipe that sleeps.
  */
-
-/* The task is in the pipe's inbox. The lock is held. */
-WEIR_INLINE int is_boxed(const struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	return weir_hook(pipe, t)->prev == t;
-}
 
 /* All that is in the inbox, which is empty then; the latest first. */
 WEIR_FLAT static struct weir_task weir_mem *inbox_take(struct weir_pipe weir_mem *pipe)
@@ -286,14 +261,6 @@ WEIR_GLOBAL int weir_inbox_open(struct weir_pipe weir_mem *pipe weir_arg)
 	return 0;
 }
 
-/* The lock is held: @t is not linked there any more. */
-WEIR_INLINE void depart(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
-{
-	if (weir_carried(pipe) && weir_load(&t->landing) == pipe->idx + 1)
-		weir_store_release(&t->landing, 0);
-	weir_store_release(&weir_hook(pipe, t)->pipe, 0);
-}
-
 /* The lock is held: @t, which is in the inbox, is in the pipe no more. O(tasks in the inbox). */
 WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg,
 				struct weir_task weir_mem *t weir_arg)
@@ -310,7 +277,7 @@ WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg,
 	}
 	weir_hook(pipe, t)->next = 0;
 	weir_hook(pipe, t)->prev = 0;
-	depart(pipe, t);
+	weir_depart(pipe, t);
 	return 0;
 }
 
@@ -403,22 +370,10 @@ WEIR_FLAT int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_m
 	return 0;
 }
 
-WEIR_FLAT static void unlink_member(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+/* A member leaves of which the receiver has heard, or is to hear. */
+WEIR_COLD void weir_log_removed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
-	weir_assert_locked(pipe);
-	weir_op(pipe->sched, WEIR_OP_REMOVE, pipe->idx, 0);
-	if (is_boxed(pipe, t)) {
-		weir_inbox_drop(pipe, t);
-		return;
-	}
-	if (pipe->keyed)
-		weir_keyed_remove(pipe, t);
-	else
-		weir_list_unlink(pipe, t);
 	log_change(pipe, t, WEIR_REMOVED);
-	weir_store(&pipe->nr, pipe->nr - 1);
-	weir_store(&pipe->nr_removed, pipe->nr_removed + 1);
-	depart(pipe, t);
 }
 
 /*
@@ -433,7 +388,7 @@ WEIR_FLAT static int membership(struct weir_pipe weir_mem *pipe, struct weir_tas
 	weir_valid(pipe->sched, t);
 	if (!holder)
 		return 0;
-	if (holder == pipe && is_boxed(pipe, t)) {
+	if (holder == pipe && weir_is_boxed(pipe, t)) {
 		weir_inbox_drop(pipe, t);
 		return 0;
 	}
@@ -487,7 +442,7 @@ WEIR_GLOBAL int weir_pipe_append_locked(struct weir_pipe weir_mem *pipe weir_arg
 WEIR_GLOBAL int weir_pipe_take(struct weir_pipe weir_mem *pipe weir_arg,
 			       struct weir_task weir_mem *t weir_arg)
 {
-	unlink_member(pipe, t);
+	weir_unlink(pipe, t);
 	return 0;
 }
 
@@ -637,13 +592,13 @@ WEIR_FLAT static void link_carried(struct weir_pipe weir_mem *in, struct weir_ta
 	struct weir_task weir_mem *after = in->tail;
 
 	if (weir_solo(in->sched) && weir_ctx(in->sched)->chained == in) {
-		settle_in(in, t);
+		weir_settle_in(in, t);
 		return;
 	}
 	while (weir_solo(in->sched) && after && weir_arrival(after) > weir_arrival(t) && weir_loop)
 		after = weir_pipe_prev(in, after);
 	weir_list_link(in, t, after);
-	settle_in(in, t);
+	weir_settle_in(in, t);
 }
 
 /* It has been linked further on; a record that waits is void. */
@@ -651,7 +606,7 @@ WEIR_FLAT static void unlink_carried(struct weir_pipe weir_mem *in, struct weir_
 {
 	struct weir_hook weir_mem *h = weir_hook(in, t);
 
-	if (is_boxed(in, t)) {
+	if (weir_is_boxed(in, t)) {
 		weir_inbox_drop(in, t);
 		return;
 	}
@@ -662,7 +617,7 @@ WEIR_FLAT static void unlink_carried(struct weir_pipe weir_mem *in, struct weir_
 	if (!weir_solo(in->sched) || weir_ctx(in->sched)->chained != in)
 		weir_list_unlink(in, t);
 	weir_store(&in->nr, in->nr - 1);
-	depart(in, t);
+	weir_depart(in, t);
 }
 
 /* In a fed list: behind what came before @t through @in, as in weir_pipe_mirror(). */
@@ -728,6 +683,19 @@ WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 	return 0;
 }
 
+/* The same where another CPU has the lock, or @t is there already. */
+WEIR_COLD int weir_land_slowly(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
+			       struct weir_task weir_mem *t)
+{
+	int err = weir_pipe_lock(pipe);
+
+	if (err)
+		return weir_post(pipe, t, 0);
+	err = place(pipe, t, pipe->tail, 0);
+	weir_pipe_unlock(pipe);
+	return err;
+}
+
 /* What @ctx's call has before a receiver that takes a step. */
 WEIR_INLINE int is_arriving(const struct weir_ctx weir_mem *ctx, const struct weir_task weir_mem *t)
 {
@@ -745,17 +713,12 @@ WEIR_FLAT static int put_carried(struct weir_pipe weir_mem *pipe, struct weir_ta
 	if (!is_arriving(ctx, t))
 		return weir_carry_on(pipe, t, key, in);
 	ctx->put = pipe;
-	if (weir_carried(pipe) & WEIR_CARRIED) {
-		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
-		weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
-		weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
-		weir_pass(s, pipe);
-		return 0;
-	}
+	if (!pipe->keyed)
+		return weir_land(s, pipe, t);
 	err = weir_pipe_lock(pipe);
 	if (err)
 		return weir_post(pipe, t, key);
-	err = pipe->keyed ? insert_keyed(pipe, t, key, 0) : place(pipe, t, pipe->tail, 0);
+	err = insert_keyed(pipe, t, key, 0);
 	weir_pipe_unlock(pipe);
 	return err;
 }
@@ -841,7 +804,7 @@ WEIR_FLAT static int withdraw(struct weir_sched weir_mem *s, struct weir_task we
 		if (err)
 			return err;
 		if (weir_pipe_holds(pipe, t))
-			unlink_member(pipe, t);
+			weir_unlink(pipe, t);
 		weir_pipe_unlock(pipe);
 	}
 	return 0;
@@ -861,7 +824,7 @@ WEIR_FLAT static int withdraw_carried(struct weir_sched weir_mem *s, struct weir
 			return err;
 		done = weir_pipe_holds(pipe, t);
 		if (done)
-			unlink_member(pipe, t);
+			weir_unlink(pipe, t);
 		weir_pipe_unlock(pipe);
 		if (done && !weir_solo(s))
 			weir_leave(s, pipe, t, 0);
@@ -923,7 +886,7 @@ WEIR_GLOBAL int weir_recall(struct weir_pipe weir_mem *in weir_arg,
 		done = weir_pipe_holds(pipe, t) && weir_passed(in, t);
 		if (done) {
 			link_carried(in, t);
-			unlink_member(pipe, t);
+			weir_unlink(pipe, t);
 			if (weir_solo(s))
 				in->through--;
 			else

@@ -12,7 +12,15 @@
  * A call holds off reconfiguration by a count of its own CPU; no word is shared by all CPUs. The fence
  * pairs with the one in stop_readers(): either we see the writer or it sees us.
  */
-WEIR_GLOBAL int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
+WEIR_INLINE int may_go_in(const struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	weir_store(&ctx->readers, 1);
+	if (!s->exclusive)
+		weir_light_fence();
+	return !weir_load_acquire(&s->writer);
+}
+
+WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 {
 	struct weir_ctx weir_mem *ctx;
 
@@ -23,10 +31,7 @@ WEIR_GLOBAL int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 	if (!WEIR_SWAPS)
 		return s->graph ? 0 : -WEIR_EAGAIN;
 	while (weir_loop) {
-		weir_store(&ctx->readers, 1);
-		if (!s->exclusive)
-			weir_light_fence();
-		if (!weir_load_acquire(&s->writer)) {
+		if (may_go_in(s, ctx)) {
 			if (s->graph) {
 				if (weir_distributed(s))
 					weir_remote_receive(s);
@@ -48,8 +53,18 @@ WEIR_GLOBAL int weir_enter(struct weir_sched weir_mem *s weir_arg, u32 cpu)
 }
 
 /* What belongs to the calling CPU, if it may go in. */
-WEIR_FLAT static struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
+WEIR_INLINE struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
 {
+#if WEIR_CARRY
+	struct weir_ctx weir_mem *ctx = &s->ctx[cpu];
+
+	weir_port_set_cpu(cpu);
+	weir_budget_reset();
+	ctx->waited = 0;
+	/* Mostly nothing is in the way. */
+	if (WEIR_SWAPS && may_go_in(s, ctx) && s->graph && !weir_distributed(s))
+		return ctx;
+#endif
 	return weir_enter(s, cpu) ? 0 : weir_ctx(s);
 }
 
@@ -172,6 +187,11 @@ WEIR_FLAT static void arrived(struct weir_sched weir_mem *s, struct weir_ctx wei
 	struct weir_pipe weir_mem *put = ctx->put;
 
 	ctx->carrying = 0;
+	if (ctx->lands) {
+		ctx->lands = 0;
+		if (!err)
+			err = weir_land(s, put, t);
+	}
 	if (!put) {
 		weir_keep(s, pipe, err != 0);
 		if (err)
@@ -326,27 +346,13 @@ WEIR_FLAT void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_
 }
 
 /*
- * The pipe that is given needs no place on the worklist: it counts as pending while it gets @add. A CPU that has
- * it there finds an empty log. (One function for all updates, with next to no frame: the kernel bounds how much of
+ * Changes and messages until none is left. (One function for all updates, with next to no frame: the kernel bounds how much of
  * its stack a chain of calls may use, and what comes before and after a component's turn is called beside it. What a
  * turn of the loop leaves to the next is in memory: a verifier would walk through all updates and messages anew for
  * each combination of what it knows of variables.)
  */
-WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg,
-			   struct weir_pipe weir_mem *pipe weir_arg,
-			   struct weir_task weir_mem *add weir_arg)
+WEIR_FLAT static int drain(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
-	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-
-	if (ctx->draining)
-		return 0;
-	ctx->draining = 1;
-	ctx->next_msg = 0;
-	ctx->tired = 0;
-	ctx->failed = 0;
-	ctx->entered = 0;
-	ctx->given = pipe;
-	ctx->add = add;
 	while (weir_loop) {
 		struct weir_pipe weir_mem *next = ctx->given;
 
@@ -373,7 +379,123 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg,
 	return ctx->entered;
 }
 
+/* The call has waited for nobody yet, and nothing has failed. */
+WEIR_FLAT static void begin_drain(struct weir_ctx weir_mem *ctx)
+{
+	ctx->draining = 1;
+	ctx->next_msg = 0;
+	ctx->tired = 0;
+	ctx->failed = 0;
+	ctx->entered = 0;
+}
+
+/*
+ * The pipe that is given needs no place on the worklist: it counts as pending while it gets @add. A CPU that has
+ * it there finds an empty log.
+ */
+WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg,
+			   struct weir_pipe weir_mem *pipe weir_arg,
+			   struct weir_task weir_mem *add weir_arg)
+{
+	struct weir_ctx weir_mem *ctx = weir_ctx(s);
+
+	if (ctx->draining)
+		return 0;
+	begin_drain(ctx);
+	ctx->given = pipe;
+	ctx->add = add;
+	return drain(s, ctx);
+}
+
+#if WEIR_CARRY
+/*
+ * What weir_drain() does with @t, which arrives at the carried @pipe, where nothing else is left to do: from step to step to where it is
+ * linked.
+ */
+WEIR_COLD static int carry_in(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	while (pipe) {
+		if (!arrive(s, ctx, pipe, t))
+			break;
+		arrived(s, ctx, pipe, weir_class_step(pipe->to, pipe));
+		pipe = ctx->given;
+	}
+	if (ctx->work_head || ctx->nr_msgs)
+		return drain(s, ctx);
+	ctx->draining = 0;
+	return ctx->entered;
+}
+
+/* What a step has left undone, or how it failed, and the way from there on. */
+WEIR_COLD static int carry_on(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+			      int err)
+{
+	begin_drain(ctx);
+	ctx->given = 0;
+	arrived(s, ctx, pipe, err);
+	return carry_in(s, ctx, ctx->given, t);
+}
+
+/*
+ * The same where calls overlap and nothing is recorded, as long as steps need no lock and put the task into lists.
+ */
+WEIR_INLINE int carry(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+		      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	struct weir_pipe weir_mem *put;
+	int err;
+
+	ctx->seen = weir_load(&s->changes);
+	ctx->arrival.task = t;
+	ctx->arrival.kind = WEIR_ADDED;
+	while (!(pipe->carried & WEIR_ALONE) && weir_loop) {
+		ctx->put = 0;
+		ctx->carrying = pipe;
+		err = weir_class_step(pipe->to, pipe);
+		put = ctx->put;
+		if (weir_unlikely(err || !ctx->lands))
+			return carry_on(s, ctx, pipe, t, err);
+		ctx->lands = 0;
+		if (put->carried & WEIR_CARRIED) {
+			weir_pass(s, put);
+			pipe = put;
+			continue;
+		}
+		ctx->carrying = 0;
+		err = weir_land(s, put, t);
+		if (weir_unlikely(err))
+			weir_fault(s, pipe->to->idx, err);
+		weir_light_fence();
+		if (weir_unlikely(ctx->seen != weir_load(&s->changes)))
+			weir_present_again(
+				&s->graph->pipes[s->graph->cpus[weir_load(&t->entry_cpu)].entry],
+				t);
+		return 0;
+	}
+	begin_drain(ctx);
+	ctx->given = 0;
+	return carry_in(s, ctx, pipe, t);
+}
+#endif
+
+/* The carried @entry has nothing of its own to do, nor has the call. */
+WEIR_INLINE int goes_straight(const struct weir_sched weir_mem *s,
+			      const struct weir_ctx weir_mem *ctx,
+			      const struct weir_pipe weir_mem *entry)
+{
+	return weir_carried(entry) & WEIR_CARRIED && !ctx->work_head && !ctx->nr_msgs &&
+	       !(weir_solo(s) ? entry->rebuild || entry->nr_log : weir_pipe_has_news(entry));
+}
+
 /* --- calls about a task ------------------------------------------------------------------------ */
+
+/* Somebody wants to know. */
+WEIR_INLINE int is_heard(const struct weir_sched weir_mem *s, u32 topic)
+{
+	return (s->graph->subscribed | s->rt_topics) >> topic & 1;
+}
 
 /*
  * Publish a state change, if anybody cares; it is delivered when the call settles. (A function of its own, as
@@ -382,10 +504,9 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg,
 WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
 			      struct weir_task weir_mem *t weir_arg, u32 cpu)
 {
-	struct weir_graph weir_mem *g = s->graph;
 	struct weir_msg msg = { .topic = topic, .cpu = cpu, .task = t };
 
-	if ((g->subscribed | s->rt_topics) >> topic & 1)
+	if (is_heard(s, topic))
 		weir_msg_push(s, &msg);
 	return 0;
 }
@@ -402,8 +523,23 @@ struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu,
 	return t;
 }
 
+/* Where something else has to be done too, or where operations are recorded. */
+WEIR_COLD static int submit_slowly(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+				   struct weir_pipe weir_mem *entry, struct weir_task weir_mem *t)
+{
+#if WEIR_CARRY
+	if (goes_straight(s, ctx, entry)) {
+		begin_drain(ctx);
+		ctx->given = 0;
+		return carry_in(s, ctx, entry, t);
+	}
+#endif
+	return entry->postponed ? weir_pipe_append(entry, t) : weir_drain(s, entry, t);
+}
+
 /* Into the entry pipe of the calling CPU; the state is schedulable already. */
-WEIR_FLAT static int submit(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 cpu)
+WEIR_FLAT static int submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+			    struct weir_task weir_mem *t, u32 cpu)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_pipe weir_mem *entry = &g->pipes[g->cpus[cpu].entry];
@@ -411,13 +547,17 @@ WEIR_FLAT static int submit(struct weir_sched weir_mem *s, struct weir_task weir
 	weir_store(&t->entry_cpu, cpu);
 	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
 	weir_store(&t->key, WEIR_KEY_NONE);
-	return entry->postponed ? weir_pipe_append(entry, t) : weir_drain(s, entry, t);
+#if WEIR_CARRY
+	if (!s->exclusive && !s->oplog && goes_straight(s, ctx, entry))
+		return carry(s, ctx, entry, t);
+#endif
+	return submit_slowly(s, ctx, entry, t);
 }
 
 /* What a message or a postponed entry left to do. */
 WEIR_FLAT static void settle(struct weir_sched weir_mem *s, const struct weir_ctx weir_mem *ctx)
 {
-	if (ctx->work_head || ctx->nr_msgs)
+	if (weir_unlikely(ctx->work_head || ctx->nr_msgs))
 		weir_drain(s, 0, 0);
 }
 
@@ -442,8 +582,8 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 }
 
 /* From @from on it may be chosen, once it is in a pipe. */
-WEIR_GLOBAL int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
-			       struct weir_task weir_mem *t weir_arg, u32 from)
+WEIR_GLOBAL WEIR_RARE int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
+					 struct weir_task weir_mem *t weir_arg, u32 from)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	int err = weir_load(&t->torn) ? weir_task_withdraw(s, t, 0) : 0;
@@ -464,20 +604,33 @@ WEIR_GLOBAL int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-WEIR_FLAT static int make_schedulable(struct weir_sched weir_mem *s, u32 cpu,
-				      struct weir_task weir_mem *t, u32 from, u32 topic)
+/* The same, where mostly nothing is in the way. */
+WEIR_INLINE int may_enter(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 from)
+{
+#if WEIR_CARRY
+	if (!weir_load(&t->torn) && weir_cas(&t->state, from, WEIR_SCHEDULABLE) == from) {
+		if (from == WEIR_RUNNING)
+			off_cpu(s, t);
+		return 0;
+	}
+#endif
+	return weir_may_enter(s, t, from);
+}
+
+WEIR_INLINE int make_schedulable(struct weir_sched weir_mem *s, u32 cpu,
+				 struct weir_task weir_mem *t, u32 from, u32 topic)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
 	int err;
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	err = weir_may_enter(s, t, from);
+	err = may_enter(s, t, from);
 	if (!err) {
-		err = submit(s, t, cpu);
+		err = submit(s, ctx, t, cpu);
 		if (err)
 			weir_store(&t->state, WEIR_UNCONSIDERED);
-		else
+		else if (is_heard(s, topic))
 			weir_announce(s, topic, t, cpu);
 	}
 	settle(s, ctx);
@@ -606,8 +759,8 @@ static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_me
  * @t, claimed at @exit, is what @cpu runs. That is told under the exit's lock: whoever puts a more urgent task there later
  * sees it (weir_preempt()).
  */
-static void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
-		 struct weir_task weir_mem *t, u32 cpu)
+WEIR_INLINE void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
+		      struct weir_task weir_mem *t, u32 cpu)
 {
 	struct weir_cpu weir_mem *c = &s->cpus[cpu];
 
@@ -617,7 +770,11 @@ static void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
 	if (!weir_mask_test(s->busy, cpu))
 		weir_mask_set(s->busy, cpu);
 	/* Nobody else takes it now; the walk through the other pipes needs this lock no more. */
+#if WEIR_CARRY
+	weir_unlink(exit, t);
+#else
 	weir_pipe_take(exit, t);
+#endif
 }
 
 /*
@@ -642,16 +799,15 @@ enum pick_stage {
 };
 
 /* First task of the exit that this CPU wins. One atomic state change decides between CPUs. */
-WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
-			   struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
+WEIR_INLINE u64 claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
+		      int again)
 {
 	struct weir_task weir_mem *t;
 
 	/* A CPU that has announced that it is idle takes the lock in any case: see weir_kick_later(). */
-	if (!weir_load(&exit->nr) && !weir_load(&exit->inbox) &&
-	    (weir_solo(s) || weir_ctx(s)->pick_stage != PICK_AGAIN))
+	if (!weir_load(&exit->nr) && !weir_load(&exit->inbox) && (weir_solo(s) || !again))
 		return 0;
-	if (weir_pipe_lock(exit))
+	if (weir_lock(exit))
 		return 0;
 	if (weir_load(&exit->inbox))
 		weir_inbox_open(exit);
@@ -661,8 +817,14 @@ WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
 			break;
 	if (t)
 		hold(s, exit, t, cpu);
-	weir_pipe_unlock(exit);
+	weir_unlock(exit);
 	return (u64)t;
+}
+
+WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
+			   struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
+{
+	return claim(s, exit, cpu, weir_ctx(s)->pick_stage == PICK_AGAIN);
 }
 
 /* What is to be called next. */
@@ -733,6 +895,27 @@ static int pick_nothing(struct weir_sched weir_mem *s, struct weir_ctx weir_mem 
 	return ctx->nr_msgs ? pick_drain(ctx, 0) : PICK_OVER;
 }
 
+/* No pipe has @t, which was taken out of @exit, any more. */
+WEIR_INLINE int is_out(const struct weir_pipe weir_mem *exit, const struct weir_task weir_mem *t)
+{
+	const struct weir_hook weir_mem *h = t->hooks;
+
+	for (u32 n = exit->slot; n && weir_loop; n--, h++)
+		if (weir_load(&h->pipe))
+			return 0;
+	return !weir_load(&t->torn) && !weir_load(&t->landing);
+}
+
+/* @t, which was taken out of @exit, out of all other pipes. */
+WEIR_INLINE void pull_out(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
+			  struct weir_task weir_mem *t)
+{
+	if (weir_carried(exit) & (weir_solo(s) ? ~0u : WEIR_BEHIND_COUNTED))
+		weir_leave(s, exit, t, 0);
+	if (!WEIR_CARRY || !is_out(exit, t))
+		weir_task_withdraw(s, t, 0);
+}
+
 /* The task is out of all pipes, and its DISPATCH was reported: it runs, unless it was blocked in the meantime. */
 static int pick_keep(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
@@ -754,9 +937,7 @@ static int pick_found(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 	ctx->pick_stage = PICK_FOUND;
 	if (weir_mask_test(s->idle, target))
 		weir_mask_clear(s->idle, target);
-	if (weir_carried(exit))
-		weir_leave(s, exit, ctx->picked, 0);
-	weir_task_withdraw(s, ctx->picked, 0);
+	pull_out(s, exit, ctx->picked);
 	weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
 	return ctx->work_head || ctx->nr_msgs ? pick_drain(ctx, 0) : pick_keep(s, ctx);
 }
@@ -824,30 +1005,62 @@ WEIR_FLAT static void pick_fetch(struct weir_sched weir_mem *s, struct weir_ctx 
  * A call that looks for work for @target. Where a swap holds it off for too long, the CPU sleeps, and counts as idle: either we see that
  * the swap is over, and try again, or its end sees us and kicks (weir_start_readers()).
  */
-WEIR_FLAT static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_mem *s, u32 cpu,
+WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_mem *s, u32 cpu,
 							 u32 target)
 {
-	while (weir_enter(s, cpu) && weir_loop) {
+	do {
 		weir_store(&s->ctx[target].missed, 1);
 		weir_mask_set(s->idle, target);
 		weir_barrier(s);
 		if (weir_load(&s->writer) || !s->graph)
 			return 0;
-	}
+	} while (weir_enter(s, cpu) && weir_loop);
 	return weir_ctx(s);
 }
 
-WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
+#if WEIR_CARRY
+/*
+ * The search as it mostly is: nothing is to be done before, the exit has a task, and nobody wants to hear of it. Null: it is not so; then
+ * nothing was done, or the task is in @picked of the context.
+ */
+WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *s,
+						    struct weir_ctx weir_mem *ctx, u32 target)
 {
-	struct weir_ctx weir_mem *ctx = enter_to_pick(s, cpu, target);
+	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
+	struct weir_pipe weir_mem *exit;
 	struct weir_task weir_mem *t;
 
-	if (!ctx)
+	if (s->exclusive || ctx->work_head || ctx->nr_msgs || pc->nr_postponed ||
+	    pc->exit == WEIR_NONE)
 		return 0;
+	exit = &s->graph->pipes[pc->exit];
+	t = (struct weir_task weir_mem *)claim(s, exit, target, 0);
+	if (!t)
+		return 0;
+	if (weir_mask_test(s->idle, target))
+		weir_mask_clear(s->idle, target);
+	pull_out(s, exit, t);
+	if (!is_heard(s, WEIR_TOPIC_DISPATCH) &&
+	    weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)
+		return t;
+	ctx->picked = t;
+	return 0;
+}
+#endif
+
+/* The search with all that belongs to it; or what is left to do where a task was found. */
+WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched weir_mem *s,
+							     struct weir_ctx weir_mem *ctx,
+							     u32 target)
+{
 	ctx->pick_stage = PICK_SETTLE;
 	ctx->pick_at = 0;
 	ctx->helped = 0;
-	ctx->picked = 0;
+	if (ctx->picked) {
+		ctx->pick_stage = PICK_FOUND;
+		weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
+		weir_drain(s, 0, 0);
+	}
 	while (weir_loop) {
 		int call = weir_pick_next(s, target);
 
@@ -857,7 +1070,24 @@ WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u3
 			pick_fetch(s, ctx, target);
 		weir_drain(s, ctx->pick_pipe, 0);
 	}
-	t = ctx->picked;
+	return ctx->picked;
+}
+
+WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	struct weir_task weir_mem *t = 0;
+
+	if (weir_unlikely(!ctx))
+		ctx = enter_to_pick(s, cpu, target);
+	if (weir_unlikely(!ctx))
+		return 0;
+	ctx->picked = 0;
+#if WEIR_CARRY
+	t = pick_at_once(s, ctx, target);
+#endif
+	if (!t)
+		t = search(s, ctx, target);
 	leave(ctx);
 	return t;
 }

@@ -31,22 +31,29 @@ struct weir_change {
 struct weir_sched;
 struct weir_instance;
 
+/*
+ * By cache lines: what never changes while the graph is in use and all CPUs read; what changes with each task; what only logs and worklists
+ * need; what is counted. Pipes stand at the start of a line.
+ */
 struct weir_pipe {
+	struct weir_sched weir_mem *sched;   /* (c) */
+	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
+	struct weir_instance weir_mem *to;   /* (b) */
+	/* (b) carried: the only pipe where its tasks can be linked, if there is but one */
+	struct weir_pipe weir_mem *deep;
+	struct weir_cpumask weir_mem *cpus; /* (c) CPUs that can be reached through the pipe */
+	u32 idx;			    /* (c) index in the graph */
+	u32 slot;			    /* (c) depth: hook index and lock rank */
+	u32 keyed;			    /* (b) */
+	u32 carried;			    /* (b) enum weir_carried bits */
+	u32 nr_cpus;			    /* (c) number of @cpus */
+	u32 cpu;			    /* (c) the lowest of them */
+
 	u32 lock;
-	u32 idx;       /* (c) index in the graph */
-	u32 slot;      /* (c) depth: hook index and lock rank */
-	u32 keyed;     /* (b) */
-	u32 postponed; /* (c) processed when an exit behind it is asked */
-	/* (p) 1 + the CPU on whose worklist it is, or waiting if postponed; 0: neither */
-	u32 pending;
-	u32 rebuild;			  /* (p) the log is not complete: present every task anew */
-	u32 nr;				  /* (a) tasks, written under the lock */
-	u32 nr_log;			  /* (p) */
-	u32 cap_log;			  /* (p) */
-	struct weir_change weir_mem *log; /* (p) */
-	struct weir_task weir_mem *head;  /* (p) */
-	struct weir_task weir_mem *tail;  /* (p) */
-	struct weir_task weir_mem *root;  /* (p) treap of a keyed pipe */
+	u32 nr;				 /* (a) tasks, written under the lock */
+	struct weir_task weir_mem *head; /* (p) */
+	struct weir_task weir_mem *tail; /* (p) */
+	struct weir_task weir_mem *root; /* (p) treap of a keyed pipe */
 	/*
 	 * (a) address of the latest task that came while the lock was taken; 0: none
 	 * (docs/decisions/0034)
@@ -58,39 +65,40 @@ struct weir_pipe {
 	 */
 	u32 wanted;
 	/*
+	 * (a) carried: members that are linked further on; kept where calls do not overlap, or
+	 * WEIR_COUNTED
+	 */
+	u32 through;
+	u64 nr_added;	/* (a) since the graph was built, written under the lock */
+	u64 nr_removed; /* (a) likewise */
+
+	struct weir_change weir_mem *log;     /* (p) */
+	struct weir_pipe weir_mem *work_next; /* (o) worklist */
+	/* (b) changes the receiver wants to know; 0: it has no update, the way ends */
+	u32 change_kinds;
+	u32 postponed; /* (c) processed when an exit behind it is asked */
+	/* (p) 1 + the CPU on whose worklist it is, or waiting if postponed; 0: neither */
+	u32 pending;
+	u32 rebuild; /* (p) the log is not complete: present every task anew */
+	u32 nr_log;  /* (p) */
+	u32 cap_log; /* (p) */
+	/*
 	 * (a) the receiver has something to do that no CPU has taken up yet; written under the lock
 	 */
 	u32 news;
-	struct weir_sched weir_mem *sched;   /* (c) */
-	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
-	struct weir_instance weir_mem *to;   /* (b) */
-	u32 to_port;			     /* (c) */
-	/* (b) changes the receiver wants to know; 0: it has no update, the way ends */
-	u32 change_kinds;
+	u32 max_nr;    /* (a) high-water mark, written under the lock */
+	u32 to_port;   /* (c) */
 	u32 from_port; /* (c) */
-	u32 nr_cpus;   /* (c) CPUs that can be reached through the pipe */
-	u32 cpu;       /* (c) the lowest of them */
 	u32 word_lo;   /* (c) first and last used word of @cpus */
 	u32 word_hi;
-	u32 max_nr;			      /* (a) high-water mark, written under the lock */
-	struct weir_cpumask weir_mem *cpus;   /* (c) */
-	struct weir_pipe weir_mem *work_next; /* (o) worklist */
-	u64 label;			      /* (c) port label of the writer: ISA index */
-	u64 nr_added;	/* (a) since the graph was built, written under the lock */
-	u64 nr_removed; /* (a) likewise */
+
+	u64 label; /* (c) port label of the writer: ISA index */
 	/* Of CPUs that found the lock taken, since the graph was built; 0 in runtimes whose port has no clock. (a) all */
 	u64 lock_wait_ns;	  /* that they waited, all together */
 	u64 longest_lock_wait_ns; /* the longest of these waits */
 	u64 nr_lock_waits;	  /* of these waits; those given up count, too */
 	u64 nr_lock_given_up;	  /* of these waits, given up: the caller left something undone */
-	/* (b) carried: the only pipe where its tasks can be linked, if there is but one */
-	struct weir_pipe weir_mem *deep;
-	u32 carried; /* (b) enum weir_carried bits */
-	/*
-	 * (a) carried: members that are linked further on; kept where calls do not overlap, or
-	 * WEIR_COUNTED
-	 */
-	u32 through;
+	u64 unused[3];
 };
 
 #ifndef WEIR_CARRY /* 0: every task is linked in each pipe on its way */
@@ -103,9 +111,10 @@ struct weir_pipe {
 enum weir_carried {
 	/* they are linked further on, and here only if they are withheld or something is pending */
 	WEIR_CARRIED = 1 << 0,
-	WEIR_ALONE = 1 << 1,   /* a step of the receiver is taken under the pipe's lock */
-	WEIR_FED = 1 << 2,     /* the receiver before it has a carried in-pipe */
-	WEIR_COUNTED = 1 << 3, /* `through` is kept in any case */
+	WEIR_ALONE = 1 << 1,	      /* a step of the receiver is taken under the pipe's lock */
+	WEIR_FED = 1 << 2,	      /* the receiver before it has a carried in-pipe */
+	WEIR_COUNTED = 1 << 3,	      /* `through` is kept in any case */
+	WEIR_BEHIND_COUNTED = 1 << 4, /* ... of a pipe before it */
 };
 
 /* --- for components: out-pipes ------------------------------------------------------------- */
@@ -164,9 +173,9 @@ WEIR_INLINE u32 weir_pipe_nr(const struct weir_pipe weir_mem *pipe)
 {
 	u32 nr = weir_load(&pipe->nr);
 
-	if (!weir_carried(pipe))
+	if (!(weir_carried(pipe) & WEIR_CARRIED))
 		return nr;
-	return nr + weir_load(&pipe->through) + (pipe->deep ? weir_load(&pipe->deep->nr) : 0);
+	return nr + weir_load(pipe->deep ? &pipe->deep->nr : &pipe->through);
 }
 
 /* Neighbours; the pipe's lock is held. */

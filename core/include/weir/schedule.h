@@ -62,6 +62,7 @@ struct weir_cpu {
 	u64 nr_gave_up;
 	/* (a) likewise: tasks that they left in the inbox of a pipe whose lock was taken */
 	u64 nr_inboxed;
+	u64 unused; /* a line of its own */
 };
 
 /* A message that waits for its delivery. */
@@ -116,6 +117,8 @@ struct weir_ctx {
 	/* the carried pipe whose receiver has a task before it; null: none */
 	struct weir_pipe weir_mem *carrying;
 	struct weir_pipe weir_mem *put; /* where it put the task */
+	u32 lands;			/* 1: the task is to be linked there yet */
+	u32 unused2;
 	/* whose list has all members for now (weir_member()) */
 	struct weir_pipe weir_mem *chained;
 	struct weir_change arrival; /* the task */
@@ -127,7 +130,7 @@ struct weir_ctx {
 	struct weir_task weir_mem *visited;
 	u32 held[WEIR_MAX_DEPTH];
 	struct weir_op weir_mem *ops;
-};
+} __attribute__((aligned(64)));
 
 #define WEIR_NR_SIZES 320 /* 8 per power of two */
 

@@ -11,6 +11,10 @@
 #define WEIR_GLOBAL
 #define WEIR_HELPER static
 #define WEIR_FLAT
+/* Hardly ever called, so it stays out of its callers (in BPF: without a frame of its own; or no matter); what hardly ever holds. */
+#define WEIR_COLD	 __attribute__((noinline, cold))
+#define WEIR_RARE	 __attribute__((noinline, cold))
+#define weir_unlikely(c) __builtin_expect(!!(c), 0)
 #define weir_arg
 #define weir_arg_record
 #define weir_limit(n) (n)

@@ -5,6 +5,7 @@
 pub mod kernel;
 pub mod plugin;
 pub mod source;
+mod step;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -242,6 +243,9 @@ pub fn unit(root: &Path, components: &[Component], target: Target) -> io::Result
     }
     for file in framework(root)?.iter().filter(|p| p.extension().is_some_and(|e| e == "c")) {
         let _ = writeln!(out, "#include \"{}\"", file.display());
+    }
+    if target != Target::Bpf {
+        step::steps(&mut out, &usable)?;
     }
     Ok(out)
 }

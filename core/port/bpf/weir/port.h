@@ -49,9 +49,13 @@ typedef long long s64;
 #define weir_ctz(w) weir_count_bits(((w) & -(w)) - 1)
 #define weir_use(v) asm volatile("" ::"r"(v))
 /* A call chain has eight frames and 512 bytes: this function uses none of them. */
-#define WEIR_FLAT	__attribute__((always_inline))
-#define weir_arg	__attribute__((btf_decl_tag("arg:arena")))
-#define weir_arg_record __attribute__((btf_decl_tag("arg:nonnull")))
+#define WEIR_FLAT __attribute__((always_inline))
+/* What is hardly ever called takes no frame either. */
+#define WEIR_COLD __attribute__((always_inline))
+#define WEIR_RARE
+#define weir_unlikely(c) (c)
+#define weir_arg	 __attribute__((btf_decl_tag("arg:arena")))
+#define weir_arg_record	 __attribute__((btf_decl_tag("arg:nonnull")))
 /*
  * @n, read from memory: a constant limit beside a live counter makes the verifier walk through every turn of
  * a loop.

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Steps: the updates of components that carry tasks (enum weir_carries), compiled once more for the case that one task arrives.
+ *
+ * The generated unit includes this file, and then each of these components again under other names. What a component calls on
+ * the way of a task is less work here: there is one change, its task is in no pipe behind, and a list that gets it is noted, not
+ * written: whoever called the step links the task where its way ends (arrived() in schedule.c). All that is not defined here, keyed
+ * pipes among it, is what it is elsewhere.
+ */
+
+/* What the calling CPU carries. */
+WEIR_INLINE struct weir_ctx weir_mem *weir_step_ctx(const struct weir_sched weir_mem *s)
+{
+	return &s->ctx[weir_port_cpu()];
+}
+
+WEIR_INLINE int weir_step_put(struct weir_pipe weir_mem *pipe)
+{
+	struct weir_ctx weir_mem *ctx = weir_step_ctx(pipe->sched);
+
+	ctx->put = pipe;
+	ctx->lands = 1;
+	return 0;
+}
+
+WEIR_INLINE int weir_step_route(struct weir_instance weir_mem *self, struct weir_task weir_mem *t,
+				struct weir_pipe weir_mem *to)
+{
+	if (to)
+		return weir_step_put(to);
+	weir_publish(self, WEIR_TOPIC_WITHHELD, t, WEIR_NO_CPU, 0);
+	return 0;
+}
+
+/* Pipes that lead to one CPU are the rule, and a balancer looks at many. */
+WEIR_INLINE int weir_step_allows(const struct weir_pipe weir_mem *pipe,
+				 const struct weir_cpumask weir_mem *mask)
+{
+	if (pipe->nr_cpus != 1)
+		return weir_pipe_allows(pipe, mask);
+	return weir_load(&pipe->sched->cpus[pipe->cpu].online) &&
+	       (!mask || weir_mask_test(mask, pipe->cpu));
+}
+
+WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
+{
+	const struct weir_sched weir_mem *s = pipe->sched;
+	u32 load;
+
+	if (pipe->nr_cpus != 1)
+		return weir_pipe_load(pipe, idle);
+	load = weir_pipe_nr(pipe) + (weir_load(&s->cpus[pipe->cpu].curr) != 0);
+	*idle = !load || weir_mask_test(s->idle, pipe->cpu);
+	return load;
+}
+
+#undef weir_for_change
+#define weir_for_change(c, in)                                                        \
+	for (u32 once_ = 1; once_ && ((c) = &weir_step_ctx((in)->sched)->arrival, 1); \
+	     once_ = 0)
+#define weir_out_of(self, t)	       ((struct weir_pipe weir_mem *)((void)(t), (u64)0))
+#define weir_pipe_mirror(pipe, t, in)  ((void)(t), weir_step_put(pipe))
+#define weir_route(self, in, t, to)    weir_step_route(self, t, to)
+#define weir_pipe_allows(pipe, mask)   weir_step_allows(pipe, mask)
+#define weir_pipe_load(pipe, idle)     weir_step_load(pipe, idle)
+
+/* The descriptor is there already, and of the entry points only the update is used. */
+#undef WEIR_COMPONENT
+#define WEIR_COMPONENT(comp, ...) struct weir_step_nothing
+#undef WEIR_ENTRY
+/* Each by itself: the switch over them has no frame then. */
+#define WEIR_ENTRY static __attribute__((unused, noinline))
+
+/* Functions of the kit that contain such a loop. */
+#undef WEIR_FORWARD_H
+#undef WEIR_REVIEW_H
+#define weir_forward	   weir_step_forward
+#define weir_burn	   weir_step_burn
+#define weir_burn_set	   weir_step_burn_set
+#define weir_fixed_update  weir_step_fixed_update
+#define weir_fixed_on	   weir_step_fixed_on
+#define weir_fixed_follow  weir_step_fixed_follow
+#define weir_first_update  weir_step_first_update
+#define weir_first_review  weir_step_first_review
+#include <weir/kit/forward.h>
+#include <weir/kit/review.h>
