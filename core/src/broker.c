@@ -202,6 +202,10 @@ WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 
 	ctx->delivery = 0;
 	ctx->followers = 0;
+	/* Mostly nobody else wants it. */
+	if (ctx->msg.topic != WEIR_TOPIC_AFFINITY && !weir_distributed(s) &&
+	    !(s->rt_topics >> ctx->msg.topic & 1))
+		return 0;
 	weir_set_msg(&msg, &ctx->msg);
 	if (msg.task && msg.topic == WEIR_TOPIC_AFFINITY) {
 		weir_barrier(s);
@@ -217,6 +221,46 @@ WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 		weir_rt_message(s, &msg);
 	return 0;
 }
+
+#if WEIR_CARRY
+/* The message of the context to the listed instances from @at to @end, but not to the responder, which has it. */
+WEIR_INLINE void deliver_listed(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+				const struct weir_instance weir_mem *responder, u32 at, u32 end)
+{
+	for (; at < end && weir_loop; at++) {
+		struct weir_instance weir_mem *to = s->graph->sub_list[at];
+
+		if (to == responder)
+			continue;
+		weir_unchain(ctx);
+		weir_class_on(to, &ctx->msg);
+	}
+}
+
+/* To all recipients, in the same order, where a chain of calls may be long. */
+void weir_deliver_all(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+{
+	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
+	struct weir_instance weir_mem *responder = subs->responder;
+
+	weir_op(s, WEIR_OP_NOTIFY, ctx->msg.topic, 0);
+	if (responder && responder->on >> ctx->msg.topic & 1) {
+		weir_unchain(ctx);
+		weir_class_on(responder, &ctx->msg);
+	}
+	deliver_listed(s, ctx, responder, subs->first, subs->first + subs->nr);
+	if (subs->nr_scoped) {
+		weir_begin_scope(s);
+		deliver_listed(s, ctx, responder, ctx->sub_at, ctx->sub_end);
+	}
+	weir_unchain(ctx);
+	while (next_follower(s, ctx)) {
+		weir_followed(s, weir_class_follow(ctx->recipient, &ctx->msg, ctx->held_for));
+		weir_unchain(ctx);
+	}
+	weir_delivered(s);
+}
+#endif
 
 WEIR_FLAT int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg)
 {

@@ -389,6 +389,8 @@ int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_
 int weir_next_recipient(struct weir_sched weir_mem *s);
 int weir_followed(struct weir_sched weir_mem *s, int err);
 int weir_delivered(struct weir_sched weir_mem *s);
+/* To all recipients in one call. Not in the kernel's port. */
+void weir_deliver_all(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 
 /* A message into another place, field by field: either may be of the arena or of the caller's, which are two kinds of memory. */
 #define weir_set_msg(to, from)                 \

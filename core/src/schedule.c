@@ -175,6 +175,7 @@ WEIR_FLAT static int arrive(struct weir_sched weir_mem *s, struct weir_ctx weir_
 	ctx->arrival.task = t;
 	ctx->arrival.kind = WEIR_ADDED;
 	ctx->put = 0;
+	ctx->lands = 0;
 	ctx->carrying = pipe;
 	return 1;
 }
@@ -188,9 +189,11 @@ WEIR_FLAT static void arrived(struct weir_sched weir_mem *s, struct weir_ctx wei
 
 	ctx->carrying = 0;
 	if (ctx->lands) {
+		int landed = weir_land(s, ctx->lands, t);
+
+		put = ctx->lands;
 		ctx->lands = 0;
-		if (!err)
-			err = weir_land(s, put, t);
+		err = err ? err : landed;
 	}
 	if (!put) {
 		weir_keep(s, pipe, err != 0);
@@ -363,7 +366,11 @@ WEIR_FLAT static int drain(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 			if (weir_visit(s, next))
 				weir_visited(s, next, weir_class_update(next->to, next));
 		} else if (ctx->delivery) {
+#if WEIR_CARRY
+			weir_deliver_all(s, ctx);
+#else
 			weir_deliver(s, ctx);
+#endif
 		} else if (ctx->next_msg < ctx->nr_msgs) {
 			weir_take_msg(s);
 		} else {
@@ -427,10 +434,21 @@ WEIR_COLD static int carry_in(struct weir_sched weir_mem *s, struct weir_ctx wei
 	return ctx->entered;
 }
 
-/* What a step has left undone, or how it failed, and the way from there on. */
+/* The same from @pipe on, after steps. */
 WEIR_COLD static int carry_on(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
-			      int err)
+			      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
+{
+	ctx->lands = 0;
+	ctx->carrying = 0;
+	begin_drain(ctx);
+	ctx->given = 0;
+	return carry_in(s, ctx, pipe, t);
+}
+
+/* The receiver of @pipe has withheld @t, or failed. */
+WEIR_COLD static int carried_badly(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+				   struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
+				   int err)
 {
 	begin_drain(ctx);
 	ctx->given = 0;
@@ -438,45 +456,44 @@ WEIR_COLD static int carry_on(struct weir_sched weir_mem *s, struct weir_ctx wei
 	return carry_in(s, ctx, ctx->given, t);
 }
 
-/*
- * The same where calls overlap and nothing is recorded, as long as steps need no lock and put the task into lists.
- */
+/* The same where calls overlap, nothing is recorded, and mostly nothing is in the way. */
 WEIR_INLINE int carry(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 		      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *put;
+	u32 alone;
 	int err;
 
 	ctx->seen = weir_load(&s->changes);
 	ctx->arrival.task = t;
 	ctx->arrival.kind = WEIR_ADDED;
-	while (!(pipe->carried & WEIR_ALONE) && weir_loop) {
+	do {
+		alone = pipe->carried & WEIR_ALONE;
+		if (alone && weir_unlikely(!weir_lock_at_once(&pipe->lock)))
+			return carry_on(s, ctx, pipe, t);
 		ctx->put = 0;
+		ctx->lands = 0;
 		ctx->carrying = pipe;
 		err = weir_class_step(pipe->to, pipe);
-		put = ctx->put;
-		if (weir_unlikely(err || !ctx->lands))
-			return carry_on(s, ctx, pipe, t, err);
-		ctx->lands = 0;
-		if (put->carried & WEIR_CARRIED) {
-			weir_pass(s, put);
-			pipe = put;
-			continue;
+		put = ctx->lands ? ctx->lands : ctx->put;
+		if (weir_unlikely(err || !put))
+			return carried_badly(s, ctx, pipe, t, err);
+		if (ctx->lands) {
+			err = weir_land(s, put, t);
+			if (weir_unlikely(err))
+				weir_fault(s, pipe->to->idx, err);
 		}
-		ctx->carrying = 0;
-		err = weir_land(s, put, t);
-		if (weir_unlikely(err))
-			weir_fault(s, pipe->to->idx, err);
-		weir_light_fence();
-		if (weir_unlikely(ctx->seen != weir_load(&s->changes)))
-			weir_present_again(
-				&s->graph->pipes[s->graph->cpus[weir_load(&t->entry_cpu)].entry],
-				t);
-		return 0;
-	}
-	begin_drain(ctx);
-	ctx->given = 0;
-	return carry_in(s, ctx, pipe, t);
+		if (alone)
+			weir_unlock(pipe);
+		pipe = put;
+	} while (put->carried & WEIR_CARRIED && weir_loop);
+	ctx->lands = 0;
+	ctx->carrying = 0;
+	weir_light_fence();
+	if (weir_unlikely(ctx->seen != weir_load(&s->changes)))
+		weir_present_again(&s->graph->pipes[s->graph->cpus[weir_load(&t->entry_cpu)].entry],
+				   t);
+	return 0;
 }
 #endif
 
@@ -528,18 +545,15 @@ WEIR_COLD static int submit_slowly(struct weir_sched weir_mem *s, struct weir_ct
 				   struct weir_pipe weir_mem *entry, struct weir_task weir_mem *t)
 {
 #if WEIR_CARRY
-	if (goes_straight(s, ctx, entry)) {
-		begin_drain(ctx);
-		ctx->given = 0;
-		return carry_in(s, ctx, entry, t);
-	}
+	if (goes_straight(s, ctx, entry))
+		return carry_on(s, ctx, entry, t);
 #endif
 	return entry->postponed ? weir_pipe_append(entry, t) : weir_drain(s, entry, t);
 }
 
 /* Into the entry pipe of the calling CPU; the state is schedulable already. */
-WEIR_FLAT static int submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
-			    struct weir_task weir_mem *t, u32 cpu)
+WEIR_INLINE int submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
+		       struct weir_task weir_mem *t, u32 cpu)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_pipe weir_mem *entry = &g->pipes[g->cpus[cpu].entry];
@@ -604,11 +618,15 @@ WEIR_GLOBAL WEIR_RARE int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* The same, where mostly nothing is in the way. */
+/*
+ * The same, where mostly nothing is in the way. Calls about one task do not overlap, and a CPU that picks changes only what may be
+ * chosen or what it has claimed: nobody else writes the state now.
+ */
 WEIR_INLINE int may_enter(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 from)
 {
 #if WEIR_CARRY
-	if (!weir_load(&t->torn) && weir_cas(&t->state, from, WEIR_SCHEDULABLE) == from) {
+	if (!weir_load(&t->torn) && weir_load_acquire(&t->state) == from) {
+		weir_store_release(&t->state, WEIR_SCHEDULABLE);
 		if (from == WEIR_RUNNING)
 			off_cpu(s, t);
 		return 0;
@@ -1021,10 +1039,11 @@ WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_
 #if WEIR_CARRY
 /*
  * The search as it mostly is: nothing is to be done before, the exit has a task, and nobody wants to hear of it. Null: it is not so; then
- * nothing was done, or the task is in @picked of the context.
+ * nothing was done, or the task is @found.
  */
 WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *s,
-						    struct weir_ctx weir_mem *ctx, u32 target)
+						    struct weir_ctx weir_mem *ctx, u32 target,
+						    struct weir_task weir_mem **found)
 {
 	const struct weir_plan_cpu weir_mem *pc = &s->graph->cpus[target];
 	struct weir_pipe weir_mem *exit;
@@ -1043,7 +1062,7 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 	if (!is_heard(s, WEIR_TOPIC_DISPATCH) &&
 	    weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)
 		return t;
-	ctx->picked = t;
+	*found = t;
 	return 0;
 }
 #endif
@@ -1051,12 +1070,14 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 /* The search with all that belongs to it; or what is left to do where a task was found. */
 WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched weir_mem *s,
 							     struct weir_ctx weir_mem *ctx,
-							     u32 target)
+							     u32 target,
+							     struct weir_task weir_mem *found)
 {
 	ctx->pick_stage = PICK_SETTLE;
 	ctx->pick_at = 0;
 	ctx->helped = 0;
-	if (ctx->picked) {
+	ctx->picked = found;
+	if (found) {
 		ctx->pick_stage = PICK_FOUND;
 		weir_announce(s, WEIR_TOPIC_DISPATCH, ctx->picked, target);
 		weir_drain(s, 0, 0);
@@ -1076,18 +1097,18 @@ WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched w
 WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	struct weir_task weir_mem *found = 0;
 	struct weir_task weir_mem *t = 0;
 
 	if (weir_unlikely(!ctx))
 		ctx = enter_to_pick(s, cpu, target);
 	if (weir_unlikely(!ctx))
 		return 0;
-	ctx->picked = 0;
 #if WEIR_CARRY
-	t = pick_at_once(s, ctx, target);
+	t = pick_at_once(s, ctx, target, &found);
 #endif
 	if (!t)
-		t = search(s, ctx, target);
+		t = search(s, ctx, target, found);
 	leave(ctx);
 	return t;
 }
@@ -1163,6 +1184,10 @@ WEIR_FLAT int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu,
 WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 				  const struct weir_msg *msg weir_arg_record)
 {
+#if WEIR_CARRY
+	struct weir_ctx weir_mem *ctx;
+#endif
+
 	if (msg->topic >= WEIR_MAX_TOPICS || !weir_load(&s->topics[msg->topic].uuid))
 		return -WEIR_ENOENT;
 	if (weir_enter(s, cpu))
@@ -1175,6 +1200,16 @@ WEIR_GLOBAL int weir_notify_begin(struct weir_sched weir_mem *s weir_arg, u32 cp
 		if (!msg->value)
 			weir_mask_clear(s->idle, msg->cpu);
 	}
+#if WEIR_CARRY
+	/* Nothing is before it: it need not wait in the queue. */
+	ctx = weir_ctx(s);
+	if (!ctx->nr_msgs && !ctx->work_head && msg->topic < WEIR_NR_STD_TOPICS &&
+	    msg->topic != WEIR_TOPIC_KICK) {
+		weir_set_msg(&ctx->msg, msg);
+		ctx->delivery = 1;
+		return 0;
+	}
+#endif
 	weir_msg_push(s, msg);
 	return 0;
 }
@@ -1183,7 +1218,10 @@ WEIR_FLAT void weir_notify_end(struct weir_sched weir_mem *s)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 
-	settle(s, ctx);
+	if (WEIR_CARRY && ctx->delivery)
+		weir_drain(s, 0, 0);
+	else
+		settle(s, ctx);
 	leave(ctx);
 }
 

@@ -16,10 +16,7 @@ WEIR_INLINE struct weir_ctx weir_mem *weir_step_ctx(const struct weir_sched weir
 
 WEIR_INLINE int weir_step_put(struct weir_pipe weir_mem *pipe)
 {
-	struct weir_ctx weir_mem *ctx = weir_step_ctx(pipe->sched);
-
-	ctx->put = pipe;
-	ctx->lands = 1;
+	weir_step_ctx(pipe->sched)->lands = pipe;
 	return 0;
 }
 
@@ -55,14 +52,13 @@ WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 }
 
 #undef weir_for_change
-#define weir_for_change(c, in)                                                        \
-	for (u32 once_ = 1; once_ && ((c) = &weir_step_ctx((in)->sched)->arrival, 1); \
-	     once_ = 0)
-#define weir_out_of(self, t)	       ((struct weir_pipe weir_mem *)((void)(t), (u64)0))
-#define weir_pipe_mirror(pipe, t, in)  ((void)(t), weir_step_put(pipe))
-#define weir_route(self, in, t, to)    weir_step_route(self, t, to)
-#define weir_pipe_allows(pipe, mask)   weir_step_allows(pipe, mask)
-#define weir_pipe_load(pipe, idle)     weir_step_load(pipe, idle)
+#define weir_for_change(c, in) \
+	for (u32 once_ = 1; once_ && ((c) = &weir_step_ctx((in)->sched)->arrival, 1); once_ = 0)
+#define weir_out_of(self, t)	      ((struct weir_pipe weir_mem *)((void)(t), (u64)0))
+#define weir_pipe_mirror(pipe, t, in) ((void)(t), weir_step_put(pipe))
+#define weir_route(self, in, t, to)   weir_step_route(self, t, to)
+#define weir_pipe_allows(pipe, mask)  weir_step_allows(pipe, mask)
+#define weir_pipe_load(pipe, idle)    weir_step_load(pipe, idle)
 
 /* The descriptor is there already, and of the entry points only the update is used. */
 #undef WEIR_COMPONENT
@@ -74,13 +70,13 @@ WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 /* Functions of the kit that contain such a loop. */
 #undef WEIR_FORWARD_H
 #undef WEIR_REVIEW_H
-#define weir_forward	   weir_step_forward
-#define weir_burn	   weir_step_burn
-#define weir_burn_set	   weir_step_burn_set
-#define weir_fixed_update  weir_step_fixed_update
-#define weir_fixed_on	   weir_step_fixed_on
-#define weir_fixed_follow  weir_step_fixed_follow
-#define weir_first_update  weir_step_first_update
-#define weir_first_review  weir_step_first_review
+#define weir_forward	  weir_step_forward
+#define weir_burn	  weir_step_burn
+#define weir_burn_set	  weir_step_burn_set
+#define weir_fixed_update weir_step_fixed_update
+#define weir_fixed_on	  weir_step_fixed_on
+#define weir_fixed_follow weir_step_fixed_follow
+#define weir_first_update weir_step_first_update
+#define weir_first_review weir_step_first_review
 #include <weir/kit/forward.h>
 #include <weir/kit/review.h>

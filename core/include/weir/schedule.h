@@ -117,8 +117,8 @@ struct weir_ctx {
 	/* the carried pipe whose receiver has a task before it; null: none */
 	struct weir_pipe weir_mem *carrying;
 	struct weir_pipe weir_mem *put; /* where it put the task */
-	u32 lands;			/* 1: the task is to be linked there yet */
-	u32 unused2;
+	/* the list that a step has put it into, where it is to be linked yet (step.h) */
+	struct weir_pipe weir_mem *lands;
 	/* whose list has all members for now (weir_member()) */
 	struct weir_pipe weir_mem *chained;
 	struct weir_change arrival; /* the task */
