@@ -11,6 +11,7 @@ fn main() {
         .flag_if_supported("--param=inline-unit-growth=300")
         .flag("-std=gnu11")
         .flag("-ffreestanding")
+        .flag("-fno-strict-aliasing")
         .force_frame_pointer(false)
         .warnings(true)
         .extra_warnings(true)

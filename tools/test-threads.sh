@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 tools/programs.sh
 debug=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 "$debug/weir-glue" plain . >"$work/unit.c"
-flags=(-std=gnu11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -Wno-unused-parameter -ftls-model=initial-exec -Icore/include
+flags=(-std=gnu11 -D_GNU_SOURCE -g -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unused-parameter -ftls-model=initial-exec -Icore/include
 	-Icore/port/native -Icore/src -Iruntimes/threads/include)
 compile() { "$debug/runweir" compile "$@" -q 2>/dev/null; }
 # Kernels with much randomisation do not always leave room for a sanitizer's shadow memory.

@@ -10,7 +10,7 @@ root=$here/../..
 unit=$1 out=$2
 shift 2
 prefix=${RISCV:-riscv64-unknown-elf-}
-common=(-std=gnu11 -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany -mno-relax -msmall-data-limit=0 -ffreestanding -fno-builtin
+common=(-std=gnu11 -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany -mno-relax -msmall-data-limit=0 -ffreestanding -fno-strict-aliasing -fno-builtin
 	-fno-strict-aliasing -ffunction-sections -fdata-sections -Wall -Wextra -Werror -Wno-unused-parameter
 	-I"$here/include" -I"$root/core/include" -I"$root/core/port/bare" -I"$root/core/src" -I"$root/runtimes/multikernel")
 kernel=("${common[@]}" -O2)

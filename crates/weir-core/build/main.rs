@@ -60,6 +60,8 @@ fn main() {
         .include(root.join("core/port/native"))
         .flag("-std=gnu11")
         .flag("-ffreestanding")
+        // An instance's state has two types, one in the component and one in its step (core/src/step.h).
+        .flag("-fno-strict-aliasing")
         // One unit, linked into one program: let the compiler inline across what it contains.
         .flag("-fvisibility=hidden")
         .flag("-ftls-model=initial-exec")
