@@ -164,7 +164,7 @@ for break in 1 2; do
 done
 mutant "a claimed task counts as running" schedule.c 's/WEIR_SCHEDULABLE, WEIR_CLAIMED)/WEIR_SCHEDULABLE, WEIR_RUNNING)/'
 mutant "no second look before idling" schedule.c 's/^\t\tctx->pick_stage++;/\t\tctx->pick_stage = PICK_FETCH;/'
-mutant "callers do not look for a writer" schedule.c 's/if (!weir_load_acquire(&s->writer)) {/if (1) {/'
+mutant "callers do not look for a writer" schedule.c 's/return !weir_load_acquire(&s->writer);/return 1;/'
 mutant "a writer does not wait for callers" swap.c 's/while (busy \&\& weir_wait_long(wait, s->patience) \&\& weir_loop)/while (0)/;s/if (busy)/if (0)/'
 mutant "a pipe stays on the worklist" schedule.c '/^WEIR_GLOBAL int weir_visit(/,/^}/s/pipe->pending = still;/;/'
 mutant "a receiver runs without its lock" schedule.c 's/weir_visited(s, next, weir_class_update(next->to, next));/weir_pipe_unlock(next), weir_class_update(next->to, next), weir_pipe_lock(next), weir_visited(s, next, 0);/'
@@ -175,12 +175,12 @@ mutant "followers served without the lock" broker.c '/^static int next_follower/
 mutant "a hand-over past the more urgent" schedule.c 's/weir_load(&t->key) < key/0/'
 mutant "kick without taking the idle bit" preempt.c 's/\&\& weir_mask_clear(s->idle, cpu) ? cpu/? cpu/'
 # Seen with store buffers only.
-mutant "no barrier before the look for a writer" schedule.c '/^WEIR_GLOBAL int weir_enter/,/^}/s/weir_light_fence();/;/'
-mutant "an idle CPU looks without the lock" schedule.c 's/(weir_solo(s) || weir_ctx(s)->pick_stage != PICK_AGAIN)/1/'
+mutant "no barrier before the look for a writer" schedule.c '/^WEIR_INLINE int may_go_in/,/^}/s/weir_light_fence();/;/'
+mutant "an idle CPU looks without the lock" schedule.c 's/(weir_solo(s) || !again)/1/'
 # Carried tasks (docs/decisions/0050).
-mutant "a step that no review knows of" schedule.c 's/if (ctx->seen != weir_load(&s->changes)) {/if (0) {/'
-mutant "no barrier before the look for changes" schedule.c '/^WEIR_FLAT static void arrived/,/^}/s/weir_light_fence();/;/'
-mutant "a carried task is unlinked before it is linked" pipe.c '/^WEIR_GLOBAL int weir_recall/,/^}/{s/link_carried(in, t);//;s/unlink_member(pipe, t);/unlink_member(pipe, t), weir_fence(), link_carried(in, t);/}'
+mutant "a step that no review knows of" schedule.c 's/(ctx->seen != weir_load(&s->changes))/(0)/'
+mutant "no barrier before the look for changes" schedule.c '/^WEIR_INLINE int carry(/,/^}/s/weir_light_fence();/;/'
+mutant "a carried task is unlinked before it is linked" pipe.c '/^WEIR_GLOBAL int weir_recall/,/^}/{s/link_carried(in, t);//;s/weir_unlink(pipe, t);/weir_unlink(pipe, t), weir_fence(), link_carried(in, t);/}'
 mutant "who takes a task out does not look again" pipe.c '/^WEIR_FLAT static int withdraw_carried/,/^}/s/pipe = weir_landing(s, t);$/pipe = 0;/'
 mutant "topics are held without the lock" broker.c '/^int weir_topic_hold/,/^}/{s/lock_topics(s)/0/;s/weir_spin_unlock(&s->alloc_lock);//}'
 # Seen where a CPU stops, or gives up waiting (docs/decisions/0034).

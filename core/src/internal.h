@@ -238,9 +238,6 @@ int weir_present_again(struct weir_pipe weir_mem *entry, struct weir_task weir_m
 /* A task whose pipe's lock could not be had: into the inbox. */
 int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
 
-int weir_land_slowly(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
-		     struct weir_task weir_mem *t);
-
 /* pipe.c: link the tasks that came while the lock was taken; it is held. */
 int weir_inbox_open(struct weir_pipe weir_mem *pipe);
 
@@ -336,7 +333,7 @@ WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_m
 	/* Before a receiver that keeps a log, or where something is in the way. */
 	if (WEIR_STRICT || pipe->change_kinds || weir_load(&h->pipe) || h->change ||
 	    !(s->exclusive || weir_lock_at_once(&pipe->lock)))
-		return weir_land_slowly(s, pipe, t);
+		return weir_pipe_append(pipe, t);
 	weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
 	last = pipe->tail;
 	h->prev = last;

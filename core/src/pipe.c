@@ -683,19 +683,6 @@ WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 	return 0;
 }
 
-/* The same where another CPU has the lock, or @t is there already. */
-WEIR_COLD int weir_land_slowly(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
-			       struct weir_task weir_mem *t)
-{
-	int err = weir_pipe_lock(pipe);
-
-	if (err)
-		return weir_post(pipe, t, 0);
-	err = place(pipe, t, pipe->tail, 0);
-	weir_pipe_unlock(pipe);
-	return err;
-}
-
 /* What @ctx's call has before a receiver that takes a step. */
 WEIR_INLINE int is_arriving(const struct weir_ctx weir_mem *ctx, const struct weir_task weir_mem *t)
 {

@@ -468,9 +468,10 @@ WEIR_API int weir_rt_check(void)
 
 	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE))
 		return 0;
-	/* Until every CPU sleeps, a call may be under way. */
+	/* Until every CPU sleeps, a call may be under way. One that was kicked says for a moment only that it does. */
 	for (u32 i = 0; i < rt.nr_cpus; i++)
-		while (!__atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&rt.cpus[i].kicked, __ATOMIC_SEQ_CST) ||
+		       !__atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_SEQ_CST))
 			usleep(100);
 	hold();
 	spin(&rt.out_lock);
