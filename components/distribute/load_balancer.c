@@ -49,21 +49,32 @@ WEIR_COMPONENT(
 		    WEIR_PARAM(load_balancer, full, FLAG, 0, 0, 1,
 			       "look at every out-pipe, also if the task's last CPU is idle")));
 
+/* How full the way is; one with an idle CPU is emptier than any other. */
+#define LOAD_BALANCER_BUSY (1ull << 32)
+
+WEIR_INLINE u64 load_balancer_load(const struct weir_pipe weir_mem *out)
+{
+	u32 idle;
+	u64 load = weir_pipe_load(out, &idle);
+
+	return idle ? load : load | LOAD_BALANCER_BUSY;
+}
+
 static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir_mem *self,
 						       struct weir_task weir_mem *t,
 						       const struct weir_cpumask weir_mem *mask)
 {
 	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
 	struct weir_pipe weir_mem *best = 0;
-	u32 best_load = 0, best_idle = 0, load, idle, i;
+	u64 least = ~0ull;
 
 	if (last && weir_pipe_allows(last, mask)) {
 		best = last;
-		best_load = weir_pipe_load(last, &best_idle);
-		if (best_idle && !self->full)
+		least = load_balancer_load(last);
+		if (least < LOAD_BALANCER_BUSY && !self->full)
 			return best;
 	}
-	if (self->quick && !best_idle) {
+	if (self->quick && least >= LOAD_BALANCER_BUSY) {
 		struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 		u32 cpu = weir_idle_near(in, t, mask);
 
@@ -71,16 +82,16 @@ static struct weir_pipe weir_mem *load_balancer_choose(struct load_balancer weir
 		if (cpu != WEIR_NO_CPU)
 			return weir_port_to(&self->inst, &self->map, cpu);
 	}
-	for (i = 0; i < self->inst.nr_out && weir_loop; i++) {
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
 		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+		u64 load;
 
 		if (out == last || !weir_pipe_allows(out, mask))
 			continue;
-		load = weir_pipe_load(out, &idle);
-		if (!best || (idle && !best_idle) || (!idle == !best_idle && load < best_load)) {
+		load = load_balancer_load(out);
+		if (load < least) {
 			best = out;
-			best_load = load;
-			best_idle = idle;
+			least = load;
 		}
 	}
 	weir_note_scan(&self->inst, self->inst.nr_out);

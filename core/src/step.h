@@ -51,12 +51,26 @@ WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 	return load;
 }
 
+/* Nobody carries tasks where some CPUs share no memory. */
+WEIR_INLINE const struct weir_cpumask weir_mem *weir_step_affinity(struct weir_sched weir_mem *s,
+								   struct weir_task weir_mem *t)
+{
+	struct weir_instance weir_mem *responder = s->graph->subs[WEIR_TOPIC_AFFINITY].responder;
+	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
+
+	if (!responder)
+		return 0;
+	weir_op(s, WEIR_OP_REQUEST, WEIR_TOPIC_AFFINITY, 0);
+	return weir_class_answer(responder, &msg) ? 0 : msg.mask;
+}
+
 #undef weir_for_change
 #define weir_for_change(c, in) \
 	for (u32 once_ = 1; once_ && ((c) = &weir_step_ctx((in)->sched)->arrival, 1); once_ = 0)
 #define weir_out_of(self, t)	      ((struct weir_pipe weir_mem *)((void)(t), (u64)0))
 #define weir_pipe_mirror(pipe, t, in) ((void)(t), weir_step_put(pipe))
 #define weir_route(self, in, t, to)   weir_step_route(self, t, to)
+#define weir_affinity(s, t)	      weir_step_affinity(s, t)
 #define weir_pipe_allows(pipe, mask)  weir_step_allows(pipe, mask)
 #define weir_pipe_load(pipe, idle)    weir_step_load(pipe, idle)
 
