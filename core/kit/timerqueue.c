@@ -91,8 +91,6 @@ static void timerqueue_arm(struct weir_timerqueue weir_mem *d)
 {
 	u64 at = d->nr ? d->heap[0].at : 0;
 
-	if (d->quiet)
-		return;
 	if (d->nr && !at)
 		at = 1;
 	if (weir_load(&d->inst->timer_ns) != at)
@@ -179,46 +177,6 @@ WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_tim
 		weir_pipe_unlock(*in);
 	}
 	return 0;
-}
-
-/* The entry after @i and what is below it, where children follow their parent; the number of entries: none. */
-static u32 timerqueue_beside(const struct weir_timerqueue weir_mem *d, u32 i)
-{
-	while (i && weir_loop) {
-		if (i & 1 && i + 1 < d->nr)
-			return i + 1;
-		i = (i - 1) / 2;
-	}
-	return d->nr;
-}
-
-WEIR_FLAT u64 weir_timerqueue_after(struct weir_timerqueue weir_mem *d,
-				    struct weir_pipe weir_mem *pipe, u64 now, u64 bound,
-				    u32 *looked)
-{
-	u64 first = 0;
-	u32 i = 0;
-
-	*looked = 0;
-	if (weir_instance_lock(d->inst))
-		return 0;
-	while (d->nr && d->heap[0].at <= now && weir_loop)
-		timerqueue_take(d, 0);
-	while (i < d->nr && weir_loop) {
-		struct weir_task weir_mem *t = d->heap[i].task;
-		u64 at = d->heap[i].at;
-		int later = first && at >= first;
-
-		++*looked;
-		if (!later && at > bound && weir_pipe_has(pipe, t) && weir_load(&t->key) > now) {
-			first = at;
-			later = 1;
-		}
-		/* What is below is due no earlier. */
-		i = !later && 2 * i + 1 < d->nr ? 2 * i + 1 : timerqueue_beside(d, i);
-	}
-	weir_instance_unlock(d->inst);
-	return first;
 }
 
 WEIR_FLAT void weir_timerqueue_free(struct weir_timerqueue weir_mem *d)

@@ -24,8 +24,6 @@ struct weir_timerqueue {
 	u32 nr;					     /* (l) */
 	u32 cap;				     /* (l) */
 	u32 offset;				     /* (c) of the u32 in the private memory */
-	/* (c) times are only asked for: the instance's timer is left alone */
-	u32 quiet;
 };
 
 /* In construct. */
@@ -54,13 +52,6 @@ struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue weir_mem *
  */
 struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_timerqueue weir_mem *d, u64 now,
 						       struct weir_pipe weir_mem **in);
-/*
- * The earliest time after @bound of tasks that wait in @pipe with a key after @now; 0: none. Those whose time is not after
- * @now are forgotten, which costs O(log n) each; beyond that the cost is O(tasks up to @bound). @pipe is locked. *@looked
- * becomes the number of tasks looked at.
- */
-u64 weir_timerqueue_after(struct weir_timerqueue weir_mem *d, struct weir_pipe weir_mem *pipe,
-			  u64 now, u64 bound, u32 *looked);
 /* In destroy. */
 void weir_timerqueue_free(struct weir_timerqueue weir_mem *d);
 

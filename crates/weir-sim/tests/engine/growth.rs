@@ -30,8 +30,7 @@ fn tasks(n: u64) -> Workload {
 }
 
 /// By the cost table, which charges each element that a component looks at, among 16 times as many tasks. (`mllf` took
-/// 40 times as long when it looked at all waiting tasks. It still looks at those that are due before the running
-/// task's laxity ends: here, equals beside a task that overran.)
+/// 40 times as long when it looked at all waiting tasks.)
 #[test]
 fn a_decision_costs_little_more_among_many_tasks() {
     for policy in ["edf", "edf-vd", "p-edf-vd", "mllf", "p-mllf", "rbed"] {
@@ -46,6 +45,30 @@ fn a_decision_costs_little_more_among_many_tasks() {
         };
         let (few, many) = (per_decision(100), per_decision(1_600));
         assert!(many < 5 * few, "{policy}: {few} ns a decision among 100 tasks, {many} ns among 1,600");
+    }
+}
+
+/// All tasks have one deadline, and a task whose time is used up has no laxity left but that deadline: `mllf` walked
+/// through all that wait to find one that is due later.
+#[test]
+fn equal_deadlines_cost_little_more_among_many_tasks() {
+    for (policy, cpus) in [("mllf", 1), ("mllf", 4), ("p-mllf", 1)] {
+        let per_decision = |n: u64| {
+            let cfg = RunConfig { duration_ns: Some(400 * MS), ..RunConfig::default() };
+            let machine = Machine::smp(cpus);
+            let plan = plan(&catalogue(policy), &machine.shape);
+            let run = 60 * MS / n;
+            let all = (0..n).map(|i| real_time(&format!("t{i}"), run, run, 100 * MS, 100 * MS));
+            let load = workload(all.collect());
+            let out = weir_sim::run(&machine, &plan, &load, &Costs::default(), &cfg, &mut ()).expect("runs");
+            assert!(out.decisions > 4 * n, "{policy}: {}", out.decisions);
+            out.scheduler_ns / out.decisions
+        };
+        let (few, many) = (per_decision(50), per_decision(800));
+        assert!(
+            many < 2 * few,
+            "{policy}, {cpus} CPUs: {few} ns a decision among 50 tasks, {many} ns among 800"
+        );
     }
 }
 
