@@ -172,6 +172,11 @@ impl ComponentInfo {
         self.params.iter().enumerate().find(|(_, p)| p.name == name)
     }
 
+    /// Those of these values, in the order of the parameters, that differ from their default.
+    pub fn changed<'a>(&'a self, values: &'a [u64]) -> impl Iterator<Item = (&'a ParamInfo, u64)> {
+        self.params.iter().zip(values).filter(|(p, value)| p.default != **value).map(|(p, value)| (p, *value))
+    }
+
     pub fn listens_to(&self, topic: Topic) -> bool {
         self.listens.iter().any(|t| t == topic.name())
     }

@@ -231,8 +231,7 @@ fn entry(entry: &crate::net::Entry) -> Node {
 /// An instance; one of an unknown component is of none.
 fn instance(inst: &Inst, catalog: &Catalog) -> Node {
     let info = inst.class.map(|c| &catalog.components[c]);
-    let params = info.map_or(&[][..], |i| &i.params);
-    let changed = params.iter().zip(&inst.params).filter(|(p, v)| p.default != **v);
+    let changed = info.into_iter().flat_map(|i| i.changed(&inst.params));
     let base = inst.name.rsplit('/').next().unwrap_or(&inst.name);
     Node {
         kind: if inst.annotator { NodeKind::Annotator } else { NodeKind::Component },
@@ -240,7 +239,7 @@ fn instance(inst: &Inst, catalog: &Catalog) -> Node {
         base: base.split('@').next().unwrap_or(base).to_string(),
         component: info.map_or_else(String::new, |i| i.name.clone()),
         class: info.map_or(Class::Service, |i| i.class),
-        params: changed.map(|(p, v)| format!("{} = {}", p.name, units::show(*v, p.unit))).collect(),
+        params: changed.map(|(p, v)| format!("{} = {}", p.name, units::show(v, p.unit))).collect(),
         asks: info.map_or_else(Vec::new, |i| i.asks.clone()),
         answers: info.map_or_else(Vec::new, |i| i.answers.clone()),
         cpus: (*inst.cpus).clone(),

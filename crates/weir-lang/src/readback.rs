@@ -185,11 +185,9 @@ impl<'a> Writer<'a> {
         let (Some(name), Some(class)) = (&self.names[i as usize], self.class(i)) else {
             return String::new();
         };
-        let values = self.plan.instances[i as usize].params.iter().zip(&class.params);
-        let given: Vec<String> = values
-            .filter(|(value, p)| **value != p.default)
-            .map(|(value, p)| format!("{} = {}", p.name, units::show(*value, p.unit)))
-            .collect();
+        let changed = class.changed(&self.plan.instances[i as usize].params);
+        let given: Vec<String> =
+            changed.map(|(p, value)| format!("{} = {}", p.name, units::show(value, p.unit))).collect();
         let mut out = if *name == class.name { name.clone() } else { format!("{name} :: {}", class.name) };
         if !given.is_empty() {
             let _ = write!(out, "({})", given.join(", "));

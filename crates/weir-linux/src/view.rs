@@ -208,14 +208,13 @@ impl View {
         for (idx, i) in plan.instances.iter().enumerate().take(graph.nr_instances as usize) {
             let Some(raw) = self.instance(&graph, idx as u32) else { break };
             let info = catalog().class(i.class);
-            let params = info.iter().flat_map(|c| c.params.iter().zip(&i.params));
-            let changed = params.filter(|(p, value)| p.default != **value);
+            let changed = info.iter().flat_map(|c| c.changed(&i.params));
             out.push(InstanceView {
                 idx: idx as u32,
                 name: i.name.clone(),
                 component: info.map_or("?", |c| &c.name).into(),
                 updates: raw.nr_updates,
-                params: changed.map(|(p, v)| (p.name.clone(), weir_lang::show_value(*v, p.unit))).collect(),
+                params: changed.map(|(p, v)| (p.name.clone(), weir_lang::show_value(v, p.unit))).collect(),
             });
         }
         out

@@ -3,11 +3,10 @@
 
 use weir_model::Scenario;
 use weir_report::Part;
-use weir_sim::Control;
 
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::OutDir;
-use crate::scenario::{self, Found, Tried};
+use crate::scenario::{self, Found, Reshaping, Tried};
 use crate::session::{Candidate, RunResult, Session, Setting};
 use crate::simso;
 use crate::tables::{Collector, Table, Wanted};
@@ -119,15 +118,25 @@ impl PreparedRun {
         scenario::try_all(scenario, &workshop, &self.session.machine.shape, &self.candidate.plan)
     }
 
+    fn reshaping(&self) -> Reshaping {
+        Reshaping::new(self.scenario.clone(), self.session.workshop(&self.candidate, &self.folder))
+    }
+
     /// Run. With `out`, trace and reports are written into it; the caller commits them.
     ///
     /// # Errors
     /// The policy did something that no scheduler may, or a file cannot be written. A component that crashed is no error:
     /// the summary says so.
     pub fn run(&self, out: Option<&OutDir>, watch: &dyn Watch) -> Result<RunResult> {
-        let workshop = self.session.workshop(&self.candidate, &self.folder);
-        let control = self.scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
-        self.session.run_with(&self.candidate, self.seed, out.map(|o| (o, "")), (watch, 0), control, None)
+        let reshaping = self.reshaping();
+        self.session.run_with(
+            &self.candidate,
+            self.seed,
+            out.map(|o| (o, "")),
+            (watch, 0),
+            reshaping.control(),
+            None,
+        )
     }
 
     /// Run, and gather what happened as tables.
@@ -135,15 +144,14 @@ impl PreparedRun {
     /// # Errors
     /// As [`PreparedRun::run`].
     pub fn tables(&self, wanted: Wanted, watch: &dyn Watch) -> Result<Tabled> {
-        let workshop = self.session.workshop(&self.candidate, &self.folder);
-        let control = self.scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
+        let reshaping = self.reshaping();
         let mut collector = None;
         let result = self.session.run_with(
             &self.candidate,
             self.seed,
             None,
             (watch, 0),
-            control,
+            reshaping.control(),
             Some((wanted, &mut collector)),
         )?;
         let collector = collector.unwrap_or_else(|| Collector::new(Wanted::NONE));

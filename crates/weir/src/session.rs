@@ -21,7 +21,7 @@ use weir_sim::engine::{self, Control, Outcome, RunConfig};
 
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::{OutDir, write_error};
-use crate::scenario::{self, Workshop};
+use crate::scenario::{self, Reshaping, Workshop};
 use crate::size::{Counted, Size};
 use crate::tables::{Collector, Wanted};
 use crate::units::show_ns;
@@ -209,6 +209,12 @@ impl Session {
         candidate.workshop(&self.machine.shape, folder)
     }
 
+    /// What the workload and the topology itself ask for.
+    fn reshaping(&self, candidate: &Candidate, workload: &Workload) -> Reshaping {
+        let scenario = scenario::join(workload.scenario.as_ref(), candidate.adapts.as_ref());
+        Reshaping::new(scenario, self.workshop(candidate, ""))
+    }
+
     /// Run once. With `files`, trace and reports go into that folder of it. The workload's own scenario is carried out.
     pub fn run(
         &self,
@@ -217,10 +223,8 @@ impl Session {
         files: Option<(&OutDir, &str)>,
         watch: (&dyn Watch, usize),
     ) -> Result<RunResult> {
-        let workshop = self.workshop(candidate, "");
-        let scenario = scenario::join(self.workload.scenario.as_ref(), candidate.adapts.as_ref());
-        let control = scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop });
-        self.run_with(candidate, seed, files, watch, control, None)
+        let reshaping = self.reshaping(candidate, &self.workload);
+        self.run_with(candidate, seed, files, watch, reshaping.control(), None)
     }
 
     /// Run once with a scenario; `tables` are filled meanwhile.
@@ -297,13 +301,7 @@ impl Session {
         if let Some((_, slot)) = tables {
             *slot = collector;
         }
-        let mut summary = metrics.finish(outcome.end_ns);
-        summary.interrupted = outcome.interrupted;
-        (summary.faults, summary.crash) = troubles(&outcome);
-        together(&mut summary, &outcome);
-        // The engine's count: that of the observers depends on which events they ask for.
-        summary.events = outcome.events;
-        summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
+        let mut summary = finished(metrics, &outcome);
         let mut timeline = Vec::new();
         if let (Some((out, folder)), Some(((trace, (jobs, wakeups)), mut gantt))) = (files, writers) {
             let name = format!("{folder}{trace_name}");
@@ -343,15 +341,14 @@ impl Session {
         let made = self.made(seed)?;
         let workload = made.as_ref();
         let metrics = Metrics::new(self.meta(&candidate.plan, workload, seed));
-        let workshop = self.workshop(candidate, "");
-        let scenario = scenario::join(workload.scenario.as_ref(), candidate.adapts.as_ref());
+        let reshaping = self.reshaping(candidate, workload);
         let config = RunConfig {
             seed,
             duration_ns: self.duration_ns,
             trace_pipes: true,
             contention_every_ns: every_ns,
             stop: Some(watch.stop()),
-            control: scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop }),
+            control: reshaping.control(),
             ..RunConfig::default()
         };
         let mut all = ((metrics, Gantt::default()), observer);
@@ -360,12 +357,7 @@ impl Session {
             .map_err(machine::fault)?;
         drop(running);
         let ((metrics, mut gantt), _) = all;
-        let mut summary = metrics.finish(outcome.end_ns);
-        summary.interrupted = outcome.interrupted;
-        (summary.faults, summary.crash) = troubles(&outcome);
-        together(&mut summary, &outcome);
-        summary.events = outcome.events;
-        summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
+        let summary = finished(metrics, &outcome);
         gantt.finish(outcome.end_ns);
         let html = weir_report::html(&summary, &self.extras(candidate, gantt));
         Ok(Watched { summary, html, warnings: outcome.warnings })
@@ -387,8 +379,7 @@ impl Session {
         let bytes = InMemory::default();
         let trace = Trace::new(self.meta(&candidate.plan, workload, seed), Box::new(bytes.clone()));
         let mut observer = Windowed::new(trace, Part::Span(from_ns, to_ns));
-        let workshop = self.workshop(candidate, "");
-        let scenario = scenario::join(workload.scenario.as_ref(), candidate.adapts.as_ref());
+        let reshaping = self.reshaping(candidate, workload);
         let end_ns = to_ns.saturating_add(1);
         let config = RunConfig {
             seed,
@@ -396,7 +387,7 @@ impl Session {
             trace_pipes: true,
             causes: true,
             stop: Some(watch.stop()),
-            control: scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop }),
+            control: reshaping.control(),
             ..RunConfig::default()
         };
         let running = watch.running();
@@ -439,36 +430,33 @@ impl Session {
         until_miss: bool,
         watch: &dyn Watch,
     ) -> Result<Option<Brief>> {
-        let workload = self.made(seed)?;
+        let made = self.made(seed)?;
+        let workload = made.as_ref();
         let plan = &candidate.plan;
-        let workshop = self.workshop(candidate, "");
-        let scenario = scenario::join(workload.scenario.as_ref(), candidate.adapts.as_ref());
+        let reshaping = self.reshaping(candidate, workload);
         let ended = AtomicBool::new(false);
         let mut observer = (
-            Metrics::new(self.meta(plan, &workload, seed)),
+            Metrics::new(self.meta(plan, workload, seed)),
             Ends { ended: &ended, watch, until_miss, events: 0 },
         );
         let config = RunConfig {
             seed,
             duration_ns: self.duration_ns,
             stop: Some(&ended),
-            control: scenario.as_ref().map(|scenario| Control { scenario, composer: &workshop }),
+            control: reshaping.control(),
             ..RunConfig::default()
         };
         let _running = watch.running();
-        let outcome = engine::run(&self.machine, plan, &workload, &self.costs, &config, &mut observer)
+        let outcome = engine::run(&self.machine, plan, workload, &self.costs, &config, &mut observer)
             .map_err(machine::fault)?;
         if watch.stopped() {
             return Ok(None);
         }
-        let mut summary = observer.0.finish(outcome.end_ns);
-        summary.events = outcome.events;
-        (summary.faults, summary.crash) = troubles(&outcome);
-        together(&mut summary, &outcome);
+        let summary = finished(observer.0, &outcome);
         if let Some(crash) = &summary.crash {
             return Err(crashed(crash));
         }
-        Ok(Some(Brief { load: Load::of(&workload), summary, warnings: outcome.warnings }))
+        Ok(Some(Brief { load: Load::of(workload), summary, warnings: outcome.warnings }))
     }
 
     /// Speeds of the CPUs where they differ.
@@ -496,6 +484,18 @@ impl Session {
             capacities: self.capacities(),
         }
     }
+}
+
+/// What was measured, with what only the engine knows.
+fn finished(metrics: Metrics, outcome: &Outcome) -> Summary {
+    let mut summary = metrics.finish(outcome.end_ns);
+    summary.interrupted = outcome.interrupted;
+    (summary.faults, summary.crash) = troubles(outcome);
+    together(&mut summary, outcome);
+    // The engine's count: that of the observers depends on which events they ask for.
+    summary.events = outcome.events;
+    summary.reconfigurations = outcome.reconfigurations.iter().map(scenario::summary).collect();
+    summary
 }
 
 /// Barriers, spinning and gangs.

@@ -4,6 +4,7 @@
 mod adaptive;
 mod dry;
 mod needs;
+mod reshaping;
 mod workshop;
 
 use weir_model::scenario::File;
@@ -13,6 +14,7 @@ use weir_report::ReconfigurationSummary;
 pub use adaptive::adaptive;
 pub use dry::{Tried, components, refused, show, try_all};
 pub use needs::bring;
+pub use reshaping::Reshaping;
 pub use workshop::{Workshop, package};
 
 use crate::catalogue::{self, SCENARIOS, unknown};

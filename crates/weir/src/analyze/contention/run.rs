@@ -8,10 +8,11 @@ use weir_core::Plan;
 use weir_core::event::{Call, Event, Observer};
 use weir_lang::{Set, Source};
 use weir_model::{Costs, Machine, Workload};
-use weir_sim::engine::{self, Control, RunConfig};
+use weir_sim::engine::{self, RunConfig};
 
 use super::model::{Group, Sample};
 use crate::fault::{Fault, Result};
+use crate::scenario::Reshaping;
 use crate::session::Candidate;
 use crate::watch::Watch;
 use crate::{machine, topology};
@@ -60,8 +61,7 @@ impl Field<'_> {
     pub fn sample(&self, source: &Source, n: u32) -> Result<Option<Sample>> {
         let Some(machine) = self.machine(n) else { return Ok(None) };
         let made = Candidate::compile(source.clone(), &machine.shape, self.sets)?;
-        let workshop = made.workshop(&machine.shape, "");
-        let control = made.adapts.as_ref().map(|scenario| Control { scenario, composer: &workshop });
+        let reshaping = Reshaping::new(made.adapts.clone(), made.workshop(&machine.shape, ""));
         let workload = self.workload(n);
         let enough = AtomicBool::new(false);
         let cycles = (CYCLES_A_CPU * u64::from(n)).clamp(LEAST_CYCLES, MOST_CYCLES);
@@ -76,7 +76,7 @@ impl Field<'_> {
             seed: self.seed,
             duration_ns: self.duration_ns,
             stop: Some(&enough),
-            control,
+            control: reshaping.control(),
             ..RunConfig::default()
         };
         let _running = self.watch.running();
