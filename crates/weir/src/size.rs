@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::units::show_ns;
 use crate::watch::Watch;
 
 /// A trace above this is worth a word, bytes.
@@ -61,14 +62,18 @@ impl<'a> Size<'a> {
             Some(duration) => {
                 self.done.set(true);
                 match expected(written, now_ns, duration) {
-                    all if all > LARGE => format!("trace.pftrace will take about {}", bytes(all)),
+                    // Many workloads end by themselves before that.
+                    all if all > LARGE => {
+                        let (all, end) = (bytes(all), show_ns(duration));
+                        format!("the trace will take about {all} if the run goes on like this for {end}")
+                    }
                     _ => return,
                 }
             }
             // Nobody knows how long the run is.
             None if written > LARGE => {
                 self.done.set(true);
-                format!("trace.pftrace has {} by now, and the run goes on", bytes(written))
+                format!("the trace has {} by now, and the run goes on", bytes(written))
             }
             None => return,
         };
@@ -94,12 +99,39 @@ fn bytes(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn what_is_written_is_counted() {
         let written = Arc::new(AtomicU64::new(0));
         Counted::new(Vec::new(), &written).write_all(b"12345").expect("memory");
         assert_eq!(written.load(Ordering::Relaxed), 5);
+    }
+
+    /// A run of 2 s was announced with 30 times its size, as it might have gone on for 60 s.
+    #[test]
+    fn the_estimate_says_for_how_long() {
+        #[derive(Default)]
+        struct Ear(AtomicBool, Mutex<String>);
+        impl Watch for Ear {
+            fn stop(&self) -> &AtomicBool {
+                &self.0
+            }
+            fn reads_remarks(&self) -> bool {
+                true
+            }
+            fn remark(&self, text: &str) {
+                self.1.lock().expect("one thread").push_str(text);
+            }
+        }
+        let (ear, written) = (Ear::default(), AtomicU64::new(50_000_000));
+        Size::new(&written, Some(60_000_000_000), &ear).look(2_000_000_000, SAMPLE);
+        let said = ear.1.into_inner().expect("one thread");
+        assert!(
+            said.starts_with("the trace will take about 1.5 GB if the run goes on like this for 60 s;"),
+            "{said}"
+        );
     }
 
     #[test]
