@@ -48,7 +48,8 @@ pub(crate) struct Listed {
     machine: String,
     workload: String,
     p99: Option<u64>,
-    trace: bool,
+    /// Name of the trace's file in the folder.
+    trace: Option<String>,
 }
 
 pub(crate) fn list(dirs: &[PathBuf]) -> Vec<Listed> {
@@ -60,7 +61,8 @@ pub(crate) fn list(dirs: &[PathBuf]) -> Vec<Listed> {
             topology: s.topology,
             machine: s.machine,
             workload: s.workload,
-            trace: dir.join("trace.pftrace").is_file(),
+            trace: weir::trace_in(dir)
+                .and_then(|file| file.file_name().map(|name| name.to_string_lossy().into_owned())),
         }
     };
     dirs.iter().map(one).collect()
@@ -81,7 +83,7 @@ fn missing(what: &str) -> Response {
     (StatusCode::NOT_FOUND, format!("{what} is not there\n")).into_response()
 }
 
-/// Two files alone, by name.
+/// The report and the trace alone, by name.
 async fn file(State(shared): State<Arc<Shared>>, Path((index, file)): Path<(usize, String)>) -> Response {
     let Some(dir) = shared.options.results.get(index) else { return missing("the run") };
     match file.as_str() {
@@ -94,7 +96,9 @@ async fn file(State(shared): State<Arc<Shared>>, Path((index, file)): Path<(usiz
             Ok(Ok(html)) => runs::page(html),
             _ => missing("report.html"),
         },
-        "trace.pftrace" => bytes(dir.join("trace.pftrace"), "application/octet-stream").await,
+        name if [false, true].map(weir::trace_name).contains(&name) => {
+            bytes(dir.join(name), "application/octet-stream").await
+        }
         _ => missing("the file"),
     }
 }

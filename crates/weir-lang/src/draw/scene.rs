@@ -147,16 +147,19 @@ fn extent(columns: usize, rows: usize, cell: f64) -> (f64, f64) {
     (along(columns), along(rows))
 }
 
+/// A longer list of parameters is cut off in the picture: one box would make all others small.
+const MOST_DETAIL: f64 = 250.0;
+
 fn size(b: &Box, live: bool) -> Size {
     let chars = |s: &str| s.chars().count() as f64;
     let count = if b.count > 1 { 44.0 } else { 0.0 };
     let mut width = chars(&b.title) * TITLE_PX + count + 34.0;
     let mut height = 38.0;
     if !b.detail.is_empty() {
-        width = width.max(chars(&b.detail) * DETAIL_PX + 28.0);
+        width = width.max((chars(&b.detail) * DETAIL_PX + 28.0).min(MOST_DETAIL));
         height += 15.0;
     }
-    if live && b.kind != NodeKind::Annotator {
+    if live && !matches!(b.kind, NodeKind::Annotator | NodeKind::Entry) {
         width = width.max(126.0);
         height += 16.0;
     }

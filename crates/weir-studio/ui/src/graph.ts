@@ -18,7 +18,7 @@ export class Graph {
 	private picture: Picture | null = null;
 	private boxes: SVGElement[] = [];
 	private lives: (SVGElement | null)[] = [];
-	private lines: { path: SVGElement; tip: SVGElement; label: SVGElement; group: SVGElement }[] = [];
+	private lines: { path: SVGElement; tip: SVGElement; label: SVGElement; depth: SVGElement; wait: SVGElement; group: SVGElement }[] = [];
 	private zoom = 0;
 	private scale = 1;
 	private frame: Frame | null = null;
@@ -76,12 +76,15 @@ export class Graph {
 			const fixed = [l.label, l.count > 1 && l.count !== p.boxes[l.from].count && l.count !== p.boxes[l.to].count ? "×" + l.count : ""].filter(Boolean).join(" ");
 			const label = s("text", { class: "pipe-label", x: l.label_at[0], y: l.label_at[1] }, fixed);
 			label.setAttribute("data-fixed", fixed);
-			const group = s("g", { class: "line", "data-line": i }, s("path", { class: "hit", d: l.path }), path, tip, label);
+			// Tasks a second above the pipe, what waits below: in one line they would be longer than most pipes.
+			const depth = s("text", { class: "pipe-label", x: l.label_at[0], y: l.label_at[1] + 19 });
+			const wait = s("text", { class: "pipe-label lock", x: l.label_at[0], y: l.label_at[1] + 32 });
+			const group = s("g", { class: "line", "data-line": i }, s("path", { class: "hit", d: l.path }), path, tip, label, depth, wait);
 			group.addEventListener("click", () => { this.pickLine(i); this.events.line?.(i); });
 			group.addEventListener("dragenter", () => group.classList.add("target"));
 			group.addEventListener("dragleave", () => group.classList.remove("target"));
 			group.addEventListener("drop", () => group.classList.remove("target"));
-			this.lines.push({ path, tip, label, group });
+			this.lines.push({ path, tip, label, depth, wait, group });
 			svg.append(group);
 		});
 		p.boxes.forEach((b, i) => svg.append(this.box(b, i)));
@@ -99,7 +102,7 @@ export class Graph {
 		const middle = x + w / 2;
 		const bottom = b.strip ? b.strip[1] - 6 : y + t - (b.topics.length ? 5 : 0);
 		const lines = [b.title, b.detail].filter(Boolean);
-		const hasLive = t - (b.strip ? y + t - b.strip[1] : 0) > 38 + (b.detail ? 15 : 0) + 8 && b.kind !== "annotator";
+		const hasLive = t - (b.strip ? y + t - b.strip[1] : 0) > 38 + (b.detail ? 15 : 0) + 8 && b.kind !== "annotator" && b.kind !== "entry";
 		const n = lines.length + (hasLive && this.live ? 1 : 0);
 		let at = (y + bottom) / 2 + 4.5 - 7.5 * (n - 1);
 		const what = `${b.title}${b.component && b.component !== b.title ? ", " + b.component : ""}${b.count > 1 ? `, one for each ${b.each || "copy"}, ${b.count} of them` : ""}${b.detail ? ", " + b.detail : ""}`;
@@ -109,9 +112,9 @@ export class Graph {
 		g.append(s("rect", { class: "edge", x, y: y + 7, width: 3.5, height: t - 14, rx: 1.75 }));
 		g.append(squeeze(s("text", { class: "name", x: middle, y: at }, b.title), b.title, w - 10, 7.4));
 		if (b.count > 1) g.append(s("text", { class: "times", x: x + w + 7, y: y - 11 }, (b.each ? "each " + b.each + " " : "") + "×" + b.count));
-		if (b.detail) g.append(squeeze(s("text", { class: "detail", x: middle, y: (at += 15) }, b.detail), b.detail, w - 10, 6.1));
+		if (b.detail) g.append(s("text", { class: "detail", x: middle, y: (at += 15) }, shorten(b.detail, (w - 16) / 6.1)));
 		let live: SVGElement | null = null;
-		if (this.live && b.kind !== "annotator") g.append((live = s("text", { class: "live", x: middle, y: (at += 16) })));
+		if (this.live && b.kind !== "annotator" && b.kind !== "entry") g.append((live = s("text", { class: "live", x: middle, y: (at += 16) })));
 		this.lives.push(live);
 		let px = middle - (b.topics.reduce((a, x) => a + x.length * 6.4 + 14, 0) - 4) / 2;
 		for (const topic of b.topics) {
@@ -188,9 +191,10 @@ export class Graph {
 			line.path.setAttribute("style", `stroke-width:${(1.6 + 3.2 * Math.max(hot, flow * 0.8)).toFixed(1)};${stroke ? "stroke:" + stroke : ""}`);
 			line.tip.setAttribute("style", stroke ? "fill:" + stroke : "");
 			line.path.classList.toggle("flows", rate > 0 && f.state !== "paused" && f.state !== "done");
-			const words = (rate > 0 ? count(rate) + "/s" : "") + (depth > 0.5 ? (rate > 0 ? " · " : "") + count(depth) + (depth < 1.5 ? " task" : " tasks") : "") + (wait > 0.02 ? ` · lock ${(wait).toFixed(wait < 1 ? 2 : 1)}` : "");
-			const text = [line.label.getAttribute("data-fixed"), words].filter(Boolean).join(" ");
-			if (line.label.textContent !== text) line.label.textContent = text;
+			const put = (node: SVGElement, text: string): void => { if (node.textContent !== text) node.textContent = text; };
+			put(line.label, [line.label.getAttribute("data-fixed"), rate > 0 ? count(rate) + "/s" : ""].filter(Boolean).join(" "));
+			put(line.depth, depth > 0.5 ? count(depth) + (depth < 1.5 ? " task" : " tasks") : "");
+			put(line.wait, wait > 0.02 ? `lock ${wait.toFixed(wait < 1 ? 2 : 1)}` : "");
 		});
 		f.boxes.forEach(([waiting, code], i) => {
 			const node = this.lives[i];
@@ -230,6 +234,13 @@ export class Graph {
 		});
 		c.globalAlpha = 1;
 	}
+}
+
+/** A list, as many of its items as there is room for; the panel beside the graph has them all. */
+function shorten(list: string, room: number): string {
+	if (list.length <= room) return list;
+	const cut = list.slice(0, Math.max(1, Math.floor(room) - 3));
+	return (cut.includes(", ") ? cut.slice(0, cut.lastIndexOf(", ")) + ", …" : cut + "…");
 }
 
 /** A word that is wider than its box is narrowed; @each is about the width of a letter. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 // The running kernel: the same picture, a switch with its difference first, sliders that are written down as a scenario.
 import type { App } from "./app";
-import { call, h, ns, report, toast, withToken } from "./dom";
+import { call, h, ns, report, toast, withToken, words } from "./dom";
 import { Graph, spreadText } from "./graph";
-import { Chart, CpuStrip } from "./run";
+import { Chart, CpuStrip, latencyKey } from "./run";
 import { sliderFor } from "./edit";
 import type { Frame, Opened, Picture } from "./types";
 
@@ -16,6 +16,8 @@ export class LiveView {
 	private strip = new CpuStrip();
 	private words = h("p", { class: "clock", role: "status" });
 	private panel = h("div", { class: "livepanel", hidden: true });
+	private hint = h("div", { class: "empty" }, h("p", {}, ...words("Start `sudo runweir live linux` in a terminal, then Attach: the scheduler in charge of this machine appears here, with its rates, depths and waits.")),
+		h("p", {}, ...words("For another machine, forward its socket first, `ssh -L /tmp/live.sock:/run/runweir/live.sock HOST`, and name `/tmp/live.sock` above.")));
 	private sliders = h("div", { class: "params" });
 	private steps: { t: number; verb: string }[] = [];
 	private list = h("pre", { class: "difference", tabindex: 0, "aria-label": "recorded scenario" }, "no change yet");
@@ -30,11 +32,11 @@ export class LiveView {
 		const difference = h("pre", { class: "difference", tabindex: 0, "aria-label": "what a switch would change", hidden: true });
 		const go = h("button", { class: "primary", hidden: true, onclick: () => void this.switch(socket.value, topology.value, false, difference, go) }, "Switch now");
 		this.root = h("div", { class: "view live" }, h("form", { class: "bar", onsubmit: (e: Event) => { e.preventDefault(); this.attach(socket.value); } },
-			h("label", {}, "control socket ", socket), h("button", { class: "primary" }, "Attach"), h("span", { class: "soft" }, "of another machine: ssh -L /tmp/live.sock:/run/runweir/live.sock HOST"), h("span", { class: "spring" }), this.words),
-			this.panel);
-		this.panel.append(h("article", { class: "pane" }, this.graph.root, h("div", { class: "meters" }, h("div", { class: "meter" }, h("h3", {}, "CPUs ", this.strip.words), this.strip.canvas), h("div", { class: "meter" }, h("h3", {}, "Waits of woken tasks, last 10 s"), this.chart.canvas))),
+			h("label", {}, "control socket ", socket), h("button", { class: "primary" }, "Attach"), h("span", { class: "spring" }), this.words),
+			this.hint, this.panel);
+		this.panel.append(h("article", { class: "pane" }, this.graph.root, h("div", { class: "meters" }, h("div", { class: "meter" }, this.strip.head, this.strip.canvas), h("div", { class: "meter" }, h("h3", {}, "Waits of woken tasks, last 10 s ", latencyKey()), this.chart.canvas))),
 			h("aside", {}, h("h2", {}, "Switch"), topology, h("div", { class: "row" }, h("button", { onclick: () => void this.switch(socket.value, topology.value, true, difference, go) }, "Show the difference"), go), difference,
-				h("h2", {}, "Parameters"), this.sliders, h("h2", {}, "Scenario"), h("p", { class: "soft" }, "Each change is a step of a scenario, to be repeated by `runweir run` or `live --scenario`."), this.list,
+				h("h2", {}, "Parameters"), this.sliders, h("h2", {}, "Scenario"), h("p", { class: "soft" }, ...words("Each change is a step of a scenario that `runweir run` and `runweir live` repeat with `--scenario`.")), this.list,
 				h("button", { onclick: () => void this.save() }, "Save as a scenario…")));
 	}
 
@@ -45,6 +47,7 @@ export class LiveView {
 		source.addEventListener("attached", (e) => {
 			const a = JSON.parse((e as MessageEvent<string>).data) as Attached;
 			this.panel.hidden = false;
+			this.hint.hidden = true;
 			this.app.live.attached = true;
 			if (!this.began) { this.began = performance.now(); this.first = a.topology; }
 			this.graph.show(a.picture);

@@ -13,8 +13,8 @@ export class Results {
 		onMoment(frame, (wait) => { if (app.hello.results[shown].trace) void why.ask(`/api/results/${shown}/explain`, wait); });
 		const list = h("nav", { class: "list", "aria-label": "finished runs" }, h("h2", {}, "Finished runs"), ...app.hello.results.map((r, i) => h("div", { class: "result" },
 			h("button", { onclick: (e: Event) => open(i, e.currentTarget as HTMLElement) }, h("strong", {}, r.topology || r.name), h("span", {}, [r.workload, r.machine].filter(Boolean).join(" on ")), h("small", {}, (r.p99 === null ? "" : "wake-up p99 " + ns(r.p99) + " · ") + r.name)),
-			r.trace ? h("a", { href: withToken(`/api/results/${i}/trace.pftrace`), download: "trace.pftrace" }, "trace for Perfetto") : null,
-			r.trace && app.hello.perfetto ? h("a", { href: withToken(`/perfetto/?url=${encodeURIComponent(withToken(`/api/results/${i}/trace.pftrace`))}`), target: "_blank" }, "open in Perfetto") : null)));
+			r.trace ? h("a", { href: withToken(`/api/results/${i}/${r.trace}`), download: r.trace }, "trace for Perfetto") : null,
+			r.trace && app.hello.perfetto ? h("a", { href: withToken(`/perfetto/?url=${encodeURIComponent(withToken(`/api/results/${i}/${r.trace}`))}`), target: "_blank" }, "open in Perfetto") : null)));
 		const open = (i: number, b: HTMLElement): void => {
 			shown = i;
 			why.clear();

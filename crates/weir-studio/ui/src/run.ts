@@ -6,6 +6,8 @@ import { Graph, spreadText } from "./graph";
 import type { Begun, Frame, Moment, Opened, Spread } from "./types";
 import { onMoment, type Wait, Why } from "./why";
 
+export const latencyKey = (): HTMLElement => h("span", { class: "key" }, h("i", { class: "k50" }), "p50 ", h("i", { class: "k99" }), "p99 ", h("i", { class: "kmax" }), "max");
+
 /** Latencies over the run. */
 export class Chart {
 	readonly canvas = h("canvas", { class: "chart", role: "img", "aria-label": "wake-up latency over the run" });
@@ -55,7 +57,10 @@ export class Chart {
 /** All CPUs: a cell each, as busy as they are. */
 export class CpuStrip {
 	readonly canvas = h("canvas", { class: "cpus", role: "img", "aria-label": "how busy each CPU is" });
-	readonly words = h("span", { class: "soft" });
+	private tasks = h("span", {}, "tasks");
+	private code = h("span", {}, "scheduler");
+	private count = h("span", {}, "CPUs");
+	readonly head = h("h3", {}, this.count, h("span", { class: "key" }, h("i", { class: "kbusy" }), this.tasks, h("i", { class: "ksched" }), this.code));
 	private last: Frame | null = null;
 	constructor() {
 		new ResizeObserver(() => { if (this.last) this.draw(this.last); }).observe(this.canvas);
@@ -63,7 +68,7 @@ export class CpuStrip {
 			const f = this.last; if (!f) return;
 			const { columns, size } = this.grid(f.busy.length), b = this.canvas.getBoundingClientRect();
 			const cpu = Math.floor((e.clientY - b.top) / size) * columns + Math.floor((e.clientX - b.left) / size);
-			this.canvas.title = cpu < f.busy.length ? `CPU ${cpu}: ${f.busy[cpu] === 255 ? "offline" : f.busy[cpu] + "% tasks, " + f.sched[cpu] + "% scheduler"}${f.running[cpu] ? ", runs " + f.running[cpu] : ""}` : "";
+			this.canvas.title = cpu < f.busy.length ? `CPU ${cpu}: ${f.busy[cpu] === 255 ? "offline" : f.busy[cpu] + " % tasks, " + f.sched[cpu] + " % scheduler"}${f.running[cpu] ? ", runs " + f.running[cpu] : ""}` : "";
 		});
 	}
 	private grid(n: number): { columns: number; rows: number; size: number } {
@@ -94,7 +99,9 @@ export class CpuStrip {
 			if (f.sched[k]) { c.globalAlpha = 1; c.fillStyle = sched; const t = (inner * f.sched[k]) / 100; c.fillRect(x, y + inner - t, inner, t); }
 		}
 		c.globalAlpha = 1;
-		this.words.textContent = `${n} CPUs: ${(sum / n).toFixed(0)}% tasks, ${(code / n).toFixed(1)}% scheduler`;
+		this.count.textContent = n === 1 ? "1 CPU" : `${n} CPUs`;
+		this.tasks.textContent = `tasks ${(sum / n).toFixed(0)} %`;
+		this.code.textContent = `scheduler ${(code / n).toFixed(1)} %`;
 	}
 }
 
@@ -108,7 +115,7 @@ export class Pane {
 	private clock = h("span", { class: "clock" });
 	private tiles = h("dl", { class: "tiles" });
 	private worst = h("ol", { class: "worst" });
-	private log = h("ol", { class: "log", "aria-label": "last events", tabindex: 0 });
+	private log = h("ol", { class: "log", "aria-label": "last events", tabindex: 0 }, h("li", { class: "soft" }, "Pause, or step, to see them."));
 	private report = h("div", { class: "report" });
 	private why = new Why((t) => void this.control({ do: "seek", ns: t }));
 	private forget = (): void => {};
@@ -120,9 +127,9 @@ export class Pane {
 	constructor(private app: App, private listen: () => void) {
 		this.graph.live = true;
 		this.root = h("article", { class: "pane" }, h("header", {}, this.head, this.clock), this.graph.root,
-			h("div", { class: "meters" }, h("div", { class: "meter" }, h("h3", {}, "CPUs ", this.strip.words), this.strip.canvas),
-				h("div", { class: "meter" }, h("h3", {}, "Wake-up latency ", h("span", { class: "key" }, h("i", { class: "k50" }), "p50 ", h("i", { class: "k99" }), "p99 ", h("i", { class: "kmax" }), "max")), this.chart.canvas)),
-			this.tiles, h("div", { class: "two" }, h("section", {}, h("h3", {}, "Worst moments"), this.worst), h("section", {}, h("h3", {}, "Last events, where it is paused"), this.log)), this.why.root, this.report);
+			h("div", { class: "meters" }, h("div", { class: "meter" }, this.strip.head, this.strip.canvas),
+				h("div", { class: "meter" }, h("h3", {}, "Wake-up latency ", latencyKey()), this.chart.canvas)),
+			this.tiles, h("div", { class: "two" }, h("section", {}, h("h3", {}, "Worst moments"), this.worst), h("section", {}, h("h3", {}, "Last events"), this.log)), this.why.root, this.report);
 	}
 
 	async begin(wish: Record<string, unknown>): Promise<Begun> {
@@ -197,7 +204,7 @@ export class Pane {
 		if (key === this.shownWorst || this.worst.contains(document.activeElement)) return;
 		this.shownWorst = key;
 		this.worst.replaceChildren(...list.map((m) => h("li", {},
-			h("button", { title: "run again up to this moment and stop there", onclick: () => void this.control({ do: "seek", ns: m.at_ns }) }, h("strong", {}, ns(m.ns)), ` ${m.what === "lock" ? "wait for a lock" : m.what}${m.task ? " of " + m.task : ""}${m.cpu !== null ? " on CPU " + m.cpu : ""}`, h("time", {}, " at " + ns(m.at_ns))),
+			h("button", { title: "run again up to this moment and stop there", onclick: () => void this.control({ do: "seek", ns: m.at_ns }) }, h("strong", {}, ns(m.ns)), ` ${m.what === "lock" ? "wait for a lock" : m.what === "wakeup" ? "wake-up" : m.what}${m.task ? " of " + m.task : ""}${m.cpu !== null ? " on CPU " + m.cpu : ""}`, h("time", {}, " at " + ns(m.at_ns))),
 			m.number === null ? null : h("button", { class: "why", "aria-label": `why did ${m.task} wait for ${ns(m.ns)}?`, onclick: () => this.explain({ task: "#" + m.number, at_ns: m.at_ns, ns: m.ns }) }, "why?"))));
 	}
 
@@ -230,7 +237,7 @@ export class RunView {
 		const field = (key: string, label: string, value: string, attrs: Record<string, unknown> = {}): HTMLElement => h("label", { class: "field " + key }, h("span", {}, label), (this.inputs[key] = h("input", { value, ...attrs })));
 		this.pause = h("button", { onclick: () => void this.each(this.paused() ? { do: "resume" } : { do: "pause" }) }, "Pause");
 		this.pace.addEventListener("change", () => void this.each({ do: "pace", pace: this.paceOf() }));
-		this.root = h("div", { class: "view run" }, h("form", { class: "bar setup", onsubmit: (e: Event) => { e.preventDefault(); void this.begin(); } },
+		this.root = h("div", { class: "view run" }, h("div", { class: "controls" }, h("form", { class: "bar setup", onsubmit: (e: Event) => { e.preventDefault(); void this.begin(); } },
 			field("machine", "machine", app.machine, { list: "machines" }), field("workload", "workload", app.workload, { list: "workloads" }),
 			field("duration", "for", "", { placeholder: "its own end" }), field("seed", "seed", "1", { inputmode: "numeric" }), field("costs", "costs", "default", { list: "costs" }),
 			h("label", { class: "field" }, h("span", {}, "beside"), this.other), h("button", { class: "primary" }, "Run ▸")),
@@ -240,7 +247,7 @@ export class RunView {
 				h("button", { title: "run again up to the worst wake-up so far and stop there", onclick: () => void this.goWorst() }, "Worst moment"),
 				h("button", { title: "from the beginning", onclick: () => void this.each({ do: "again" }) }, "Again"),
 				h("button", { title: "end with the results so far", onclick: () => void this.each({ do: "stop" }) }, "Stop"),
-				h("label", {}, "pace ", this.pace)), this.place);
+				h("label", {}, "pace ", this.pace))), this.place);
 		this.place.append(h("p", { class: "empty" }, "The topology of the editor runs here. Choose machine and workload, then Run. A second topology runs beside it, with the same workload and seed."));
 		app.on(() => this.sync());
 	}

@@ -25,7 +25,7 @@ export interface Named { name: string; summary: string; machine: string | null }
 export interface Opened { name: string; text: string; path: string | null; mark: string | null }
 export interface Hello {
 	version: string; file: Opened | null; topologies: Named[]; machines: Named[]; workloads: Named[]; presets: string[]; generators: string[];
-	components: Component[]; results: { name: string; topology: string; machine: string; workload: string; p99: number | null; trace: boolean }[]; socket: string; perfetto: boolean;
+	components: Component[]; results: { name: string; topology: string; machine: string; workload: string; p99: number | null; trace: string | null }[]; socket: string; perfetto: boolean;
 }
 export interface Spread { count: number; p50: number; p95: number; p99: number; max: number }
 export interface Moment { what: string; at_ns: number; ns: number; task: string; number: number | null; cpu: number | null }

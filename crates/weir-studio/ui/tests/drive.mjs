@@ -2,7 +2,7 @@
 // What most people do: edit, run, pause and step, stop, compare two, look at finished runs. Screenshots of each view.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { browse, serve, text, view } from "./browser.mjs";
@@ -87,15 +87,19 @@ await browse("edit, run, stop, two panes", shots, async (t) => {
 await studio.kill();
 
 const folder = mkdtempSync(join(tmpdir(), "studio-results-"));
-execFileSync(process.env.RUNWEIR ?? "runweir", ["run", "-t", "priority", "-m", "smp-1", "-w", "locks", "--out", join(folder, "one"), "--quiet"], { stdio: "ignore" });
-await browse("finished runs", shots, async (t) => {
-	const served = await serve([join(folder, "one"), "--serve"], folder, "report");
+const finished = (name, ...how) => execFileSync(process.env.RUNWEIR ?? "runweir", ["run", "-t", "priority", "-m", "smp-1", "-w", "locks", "--out", join(folder, name), "--quiet", ...how], { stdio: "ignore" });
+for (const [name, trace, ...how] of [["packed", "trace.pftrace.zst", "--zstd"], ["plain", "trace.pftrace"]]) await browse(`finished runs, ${name}`, shots, async (t) => {
+	finished(name, ...how);
+	const served = await serve([join(folder, name), "--serve"], folder, "report");
 	const page = await t.page();
 	t.step = "open";
 	await page.goto(served.address);
 	await page.locator("#view-results iframe").waitFor();
 	const chart = page.frameLocator("#view-results iframe").locator("canvas").nth(1);
 	await chart.waitFor();
+	t.step = "trace";
+	const [file] = await Promise.all([page.waitForEvent("download"), page.locator(`a[download="${trace}"]`).click()]);
+	assert.equal(statSync(await file.path()).size, statSync(join(folder, name, trace)).size);
 	t.step = "explain";
 	const { width, height } = await chart.boundingBox();
 	for (let i = 1; i < 12 && !(await page.locator("#view-results section.why .causes li").count()); i++) {
