@@ -57,11 +57,12 @@ pub enum Tool {
     Ftrace,
 }
 
-const EVENTS: [&str; 6] = [
+const EVENTS: [&str; 7] = [
     "sched_switch",
     "sched_waking",
     "sched_wakeup",
     "sched_wakeup_new",
+    "sched_migrate_task",
     "sched_process_fork",
     "cpu_frequency",
 ];

@@ -439,6 +439,8 @@ impl<'a> Tally<'a> {
         let forbidden = allowed.and_then(|_| self.idle(a, b, |c| !may(c)));
         let queue = match (elsewhere, forbidden) {
             _ if through == Some(Kind::Lock) => Kind::Inversion,
+            // It may be that the task is bound to its CPU.
+            (Some(_), _) if self.history.any_cpu && allowed.is_none() => Kind::Queue,
             (Some(_), _) => Kind::Placement,
             (None, Some(_)) => Kind::Affinity,
             (None, None) => Kind::Queue,

@@ -21,6 +21,7 @@ enum Kind {
     Waking,
     Wakeup,
     WakeupNew,
+    Migrate,
     Fork,
     Rename,
     Frequency,
@@ -62,6 +63,7 @@ impl Formats {
             ("sched", "sched_waking") => Kind::Waking,
             ("sched", "sched_wakeup") => Kind::Wakeup,
             ("sched", "sched_wakeup_new") => Kind::WakeupNew,
+            ("sched", "sched_migrate_task") => Kind::Migrate,
             ("sched", "sched_process_fork") => Kind::Fork,
             ("task", "task_rename") => Kind::Rename,
             ("power", "cpu_frequency") => Kind::Frequency,
@@ -101,12 +103,14 @@ impl Formats {
             Kind::Waking | Kind::Wakeup | Kind::WakeupNew => {
                 let (pid, comm) = (int("pid")?, names.id(&event.text("comm")?));
                 let prio = int("prio").unwrap_or(120);
+                let target = int("target_cpu").and_then(|c| c.try_into().ok());
                 match kind {
                     Kind::Waking => What::Waking { pid, comm, prio },
-                    Kind::Wakeup => What::Wakeup { pid, comm, prio },
-                    _ => What::WakeupNew { pid, comm, prio },
+                    Kind::Wakeup => What::Wakeup { pid, comm, prio, target },
+                    _ => What::WakeupNew { pid, comm, prio, target },
                 }
             }
+            Kind::Migrate => What::Migrate { pid: int("pid")?, target: int("dest_cpu")?.try_into().ok()? },
             Kind::Fork => What::Fork {
                 parent: int("parent_pid")?,
                 child: int("child_pid")?,

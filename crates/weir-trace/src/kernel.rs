@@ -81,16 +81,23 @@ pub(crate) enum What {
         comm: Comm,
         prio: i32,
     },
-    /// Perhaps on the CPU of the woken.
+    /// Perhaps on the CPU of the woken, which waits in the queue of `target`.
     Wakeup {
         pid: i32,
         comm: Comm,
         prio: i32,
+        target: Option<u32>,
     },
     WakeupNew {
         pid: i32,
         comm: Comm,
         prio: i32,
+        target: Option<u32>,
+    },
+    /// To the queue of another CPU.
+    Migrate {
+        pid: i32,
+        target: u32,
     },
     Fork {
         parent: i32,

@@ -206,6 +206,7 @@ impl Own {
             end_ns: self.end_ns,
             threads,
             events,
+            queued: Vec::new(),
             lost: 0,
             mended: 0,
             top_khz: BTreeMap::new(),

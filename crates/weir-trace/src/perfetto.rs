@@ -170,8 +170,8 @@ impl Reader {
             },
             11 => What::Frequency { khz: f[1].map_or(0, Value::number), cpu: int(2) as u32 },
             20 => What::Waking { pid: int(2), comm: name(1), prio: int(3) },
-            17 => What::Wakeup { pid: int(2), comm: name(1), prio: int(3) },
-            114 => What::WakeupNew { pid: int(2), comm: name(1), prio: int(3) },
+            17 => What::Wakeup { pid: int(2), comm: name(1), prio: int(3), target: Some(int(5) as u32) },
+            114 => What::WakeupNew { pid: int(2), comm: name(1), prio: int(3), target: Some(int(5) as u32) },
             236 => What::Rename { pid: int(1), comm: name(3) },
             _ => What::Fork { comm: name(3), parent: int(2), child: int(4) },
         };

@@ -98,6 +98,8 @@ pub struct Recording {
     pub threads: Vec<Thread>,
     /// With the recording's clock, in order of time.
     pub events: Vec<(u64, Event)>,
+    /// In the queue of which CPU a thread that is able to run stands from then on, where the tool says.
+    pub queued: Vec<(u64, u32, u32)>,
     /// Events that the tool lost.
     pub lost: u64,
     /// Contradictions: places where events must be missing. Each gap was closed.
@@ -158,6 +160,7 @@ pub(crate) fn build(mut found: Found, source: Source) -> Result<Recording> {
             begin_ns: first.t_ns,
             end_ns: last.t_ns,
             threads: Vec::new(),
+            queued: Vec::new(),
             events: Vec::with_capacity(events.len()),
             lost: found.lost,
             mended: 0,
@@ -197,8 +200,15 @@ impl Story {
                 self.comes(t, e.cpu, next, next_comm, next_prio, found);
             }
             What::Waking { pid, comm, prio } => self.wakes(e, context, pid, comm, prio, false, found),
-            What::Wakeup { pid, comm, prio } => self.wakes(e, context, pid, comm, prio, false, found),
-            What::WakeupNew { pid, comm, prio } => self.wakes(e, context, pid, comm, prio, true, found),
+            What::Wakeup { pid, comm, prio, target } => {
+                self.wakes(e, context, pid, comm, prio, false, found);
+                self.queues(t, pid, target);
+            }
+            What::WakeupNew { pid, comm, prio, target } => {
+                self.wakes(e, context, pid, comm, prio, true, found);
+                self.queues(t, pid, target);
+            }
+            What::Migrate { pid, target } => self.queues(t, pid, Some(target)),
             What::Fork { child, comm, .. } => {
                 self.comms.insert(child, comm);
                 // A number that is used again is another thread.
@@ -311,7 +321,10 @@ impl Story {
         (slot.place, slot.since_ns) = (place, t);
         self.push(t, Event::Off { thread: no, cpu, why, device: state == State::Uninterruptible });
         match why {
-            Stop::Preempted => self.push(t, Event::Ready { thread: no, by: None, new: false }),
+            Stop::Preempted => {
+                self.push(t, Event::Ready { thread: no, by: None, new: false });
+                self.queues(t, pid, Some(cpu));
+            }
             Stop::Exit => {
                 self.slots.remove(&pid);
                 self.push(t, Event::Exit { thread: no });
@@ -346,6 +359,14 @@ impl Story {
             }
         }
         self.push(t, Event::Run { thread: no, cpu });
+    }
+
+    /// A thread that is able to run stands in the queue of this CPU.
+    fn queues(&mut self, t: u64, pid: i32, cpu: Option<u32>) {
+        let cpu = cpu.filter(|c| *c < self.out.nr_cpus);
+        if let (Some(cpu), Some(slot)) = (cpu, self.slots.get(&pid).filter(|s| s.place == Place::Ready)) {
+            self.out.queued.push((t, slot.no, cpu));
+        }
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -411,6 +432,7 @@ impl Recording {
         }
         kept.extend(self.events.iter().filter(|e| (from..=to).contains(&e.0)));
         self.events = kept;
+        self.queued.retain(|q| (from..=to).contains(&q.0));
         (self.begin_ns, self.end_ns) = (from, to);
         self
     }

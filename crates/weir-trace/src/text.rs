@@ -200,18 +200,22 @@ fn fields(l: &Line<'_>, names: &mut Names) -> Option<What> {
             }
         }
         "sched_waking" | "sched_wakeup" | "sched_wakeup_new" => {
-            let (comm, pid, prio) = if f.contains("pid=") {
-                (value(f, "comm")?, int(f, "pid")?, int(f, "prio")?)
+            let (comm, pid, prio, target) = if f.contains("pid=") {
+                (value(f, "comm")?, int(f, "pid")?, int(f, "prio")?, value(f, "target_cpu"))
             } else {
                 let (comm, pid, prio, _) = brief(f)?;
-                (comm, pid, prio)
+                (comm, pid, prio, f.rsplit_once("CPU:").map(|(_, cpu)| cpu))
             };
+            let target = target.and_then(|cpu| cpu.trim().parse().ok());
             let comm = names.id(comm);
             match l.event {
                 "sched_waking" => What::Waking { pid, comm, prio },
-                "sched_wakeup" => What::Wakeup { pid, comm, prio },
-                _ => What::WakeupNew { pid, comm, prio },
+                "sched_wakeup" => What::Wakeup { pid, comm, prio, target },
+                _ => What::WakeupNew { pid, comm, prio, target },
             }
+        }
+        "sched_migrate_task" => {
+            What::Migrate { pid: int(f, "pid")?, target: value(f, "dest_cpu")?.trim().parse().ok()? }
         }
         "sched_process_fork" => What::Fork {
             parent: int(f, "pid")?,

@@ -296,6 +296,19 @@ impl Explainer {
         }
     }
 
+    /// The priority of the other one, where it is recorded and differs.
+    fn rank(&self, task: u32, other: Option<u32>) -> String {
+        let prio = |task: u32| self.history.tasks.get(task as usize).and_then(|t| t.prio);
+        match (prio(task), other.and_then(prio)) {
+            (Some(mine), Some(its)) if mine != its => match its {
+                ..0 => " (of the deadline class)".into(),
+                0..100 => format!(" (real-time priority {})", 99 - its),
+                _ => format!(" (nice {})", its - 120),
+            },
+            _ => String::new(),
+        }
+    }
+
     /// One step in words.
     fn sentence(&self, s: &Step, stage: Option<&Stage>) -> String {
         let me = format!("`{}`", self.history.name(s.task));
@@ -303,6 +316,9 @@ impl Explainer {
         let time = show_ns(s.ns);
         let cpu = s.cpu.map_or("its CPU".into(), |c| format!("CPU {c}"));
         let queue = match stage {
+            Some(Stage { pipe, exit: Some(set), .. }) if pipe.is_empty() => {
+                format!("in the queue of CPU {set}")
+            }
             Some(stage) => match &stage.exit {
                 Some(set) if set.iter().nth(1).is_some() => {
                     format!("in pipe `{}`, the exit of CPUs {set}", stage.pipe)
@@ -313,7 +329,11 @@ impl Explainer {
         };
         let idle = |why: &str| s.idle_cpu.map_or(String::new(), |c| format!(" CPU {c} was idle, {why}."));
         match s.kind {
-            Kind::Queue => format!("{me} waited {queue} for {time} while {other} ran on {cpu}."),
+            Kind::Queue => {
+                let unsure = idle(&format!("but whether {me} may run there is not recorded"));
+                let rank = self.rank(s.task, s.other);
+                format!("{me} waited {queue} for {time} while {other}{rank} ran on {cpu}.{unsure}")
+            }
             Kind::Inversion => format!(
                 "{me}, for which others wait, waited itself {queue} for {time} while {other} ran on {cpu}.{}",
                 idle("but not tried")

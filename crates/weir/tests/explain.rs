@@ -370,3 +370,60 @@ program = ["run 200us..900us", "lock cache; run 100us..400us; unlock cache", "sl
         assert_eq!(unknown, 0, "{topology}");
     }
 }
+
+/// `web` waits on CPU 0 behind a real-time thread while CPU 1 is idle; `moves` is what is recorded of its way there.
+fn recorded(moves: &str) -> Explanation {
+    let switch = |cpu: u32, at: &str, prev: &str, state: &str, next: &str| {
+        let of = |t: &str| match t {
+            "rt" => ("rt", 10, 49),
+            "web" => ("web", 20, 120),
+            "maker" => ("maker", 30, 115),
+            _ => ("swapper", 0, 120),
+        };
+        let ((p, pid, prio), (n, next_pid, next_prio)) = (of(prev), of(next));
+        format!(
+            " {p}-{pid} [00{cpu}] d..2. 1.{at}: sched_switch: prev_comm={p} prev_pid={pid} prev_prio={prio} \
+             prev_state={state} ==> next_comm={n} next_pid={next_pid} next_prio={next_prio}\n"
+        )
+    };
+    let text = [
+        "# tracer: nop\n".to_string(),
+        switch(0, "000000", "idle", "R", "rt"),
+        switch(1, "000000", "idle", "R", "maker"),
+        " maker-30 [001] d..2. 1.001000: sched_waking: comm=web pid=20 prio=120 target_cpu=001\n".into(),
+        moves.into(),
+        switch(1, "001500", "maker", "S", "idle"),
+        switch(0, "010000", "rt", "S", "web"),
+        switch(0, "012000", "web", "S", "idle"),
+    ];
+    let dir = tempfile::tempdir().expect("there is room");
+    let file = dir.path().join("trace.txt");
+    std::fs::write(&file, text.concat()).expect("the folder is ours");
+    let run = Explainer::open(&file.to_string_lossy()).expect("it is a recording");
+    run.at("web", 5_000_000).expect("the thread is there")
+}
+
+/// A recording knows the queue, the waker and priorities; that the idle CPU could be used it does not know, and yet it was said.
+#[test]
+fn a_recording_says_what_it_knows() {
+    let why = recorded(
+        " maker-30 [001] d..2. 1.001001: sched_migrate_task: comm=web pid=20 prio=120 orig_cpu=1 dest_cpu=0\n \
+         maker-30 [001] d..2. 1.001002: sched_wakeup: comm=web pid=20 prio=120 target_cpu=000\n",
+    );
+    expect(&why, Kind::Queue, 0.99);
+    assert_eq!(why.woken_by.as_ref().map(|t| &*t.name), Some("maker"));
+    assert!(
+        why.text.contains(
+            "`web` waited in the queue of CPU 0 for 8999 us while `rt` (real-time priority 50) ran on CPU 0. \
+             CPU 1 was idle, but whether `web` may run there is not recorded."
+        ),
+        "{}",
+        why.text
+    );
+    // It stood on CPU 1 and went on on CPU 0: when it moved nobody wrote down.
+    let why =
+        recorded(" maker-30 [001] d..2. 1.001002: sched_wakeup: comm=web pid=20 prio=120 target_cpu=001\n");
+    expect(&why, Kind::Queue, 0.99);
+    assert!(!why.text.contains("in the queue"), "{}", why.text);
+    assert!(why.text.contains("while `rt` (real-time priority 50) ran on CPU 0"), "{}", why.text);
+}

@@ -23,6 +23,8 @@ pub struct History {
     pub tasks: Vec<Task>,
     pub cpus: Vec<Cpu>,
     pub stages: Vec<Stage>,
+    /// Which CPUs a task may use is not recorded.
+    pub any_cpu: bool,
     /// What such a recording does not say.
     pub notes: Vec<String>,
 }
@@ -31,6 +33,8 @@ pub struct History {
 #[derive(Clone, Debug, Default)]
 pub struct Task {
     pub name: String,
+    /// The kernel's priority, where it is recorded: 100 to 139 for nice -20 to 19, below for real-time ones, -1 for deadlines.
+    pub prio: Option<i32>,
     /// In order of time, without overlap.
     pub spans: Vec<Span>,
     /// How far it had got, as index of [`History::stages`], from when on.
@@ -108,6 +112,7 @@ pub struct Call {
 /// What a pipe leads to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stage {
+    /// Empty: the queue that the kernel keeps for the CPUs of `exit`.
     pub pipe: String,
     /// CPUs that take tasks from it.
     pub exit: Option<CpuSet>,

@@ -312,6 +312,8 @@ impl Reader {
             );
         }
         if !self.wakers {
+            // Of the live kernel.
+            self.out.any_cpu = true;
             self.out.notes.push("the trace does not say who woke whom".into());
         }
         Ok(Some(self.out))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A recording of another tool as a history: who ran where and who woke whom; neither pipes nor locks.
+//! A recording of another tool as a history: which thread ran where, in which CPU's queue it waited, and
+//! which thread woke it; neither pipes nor locks.
 
-use super::{Cpu, History, Run, Span, State, Task, Waker};
+use super::{Cpu, History, Run, Span, Stage, State, Task, Waker};
 use crate::recording::{Event, Recording, Stop};
 
 /// What a recording says. Times count from its beginning.
@@ -11,13 +12,22 @@ pub fn from_recording(recording: &Recording) -> History {
         machine: format!("smp-{}", recording.nr_cpus),
         workload: recording.source.name().into(),
         end_ns: recording.duration_ns(),
-        tasks: recording.threads.iter().map(|t| Task { name: t.name.clone(), ..Task::default() }).collect(),
+        tasks: recording
+            .threads
+            .iter()
+            .map(|t| Task { name: t.name.clone(), prio: Some(t.prio), ..Task::default() })
+            .collect(),
         cpus: vec![Cpu::default(); recording.nr_cpus as usize],
-        stages: Vec::new(),
+        stages: (0..recording.nr_cpus)
+            .map(|cpu| Stage { exit: Some([cpu].into_iter().collect()), ..Stage::default() })
+            .collect(),
+        any_cpu: true,
         notes: recording.notes.clone(),
     };
     out.notes.push(
-        "such a recording shows neither pipes nor locks: who ran on the CPU stands for the queue".into(),
+        "such a recording shows neither pipes nor locks, nor which CPUs a thread may use: the tasks that ran on the CPU in \
+         whose queue it stood are what it waited for"
+            .into(),
     );
     let mut states: Vec<Option<(u64, State)>> = vec![None; out.tasks.len()];
     let mut turn = |out: &mut History, thread: u32, t: u64, next: Option<State>| {
@@ -67,5 +77,26 @@ pub fn from_recording(recording: &Recording) -> History {
     for cpu in &mut out.cpus {
         cpu.runs.sort_by_key(|r| r.from_ns);
     }
+    for &(at, thread, cpu) in &recording.queued {
+        out.tasks[thread as usize].places.push((at.saturating_sub(recording.begin_ns), cpu));
+    }
+    out.tasks.iter_mut().for_each(keep_sure_places);
     out
+}
+
+/// Many recordings lack `sched_migrate_task`: a thread that goes on elsewhere than where it stood moved at a time that is not known, and
+/// where it stood then explains nothing.
+fn keep_sure_places(task: &mut Task) {
+    let places = std::mem::take(&mut task.places);
+    // The last place of each wait is where it goes on, or none of the wait is sure.
+    let sure = |&(at, _): &(u64, u32)| {
+        let Some(wait) = task.at(at) else { return true };
+        let end = task.spans[wait].to_ns;
+        let next = task.spans.get(wait + 1).filter(|s| s.from_ns == end);
+        let Some(State::Running { cpu }) = next.map(|s| &s.state) else { return true };
+        let last = places.partition_point(|p| p.0 < end);
+        last.checked_sub(1).is_some_and(|i| places[i].1 == *cpu)
+    };
+    let kept = places.iter().copied().filter(sure).collect();
+    task.places = kept;
 }
