@@ -36,7 +36,7 @@ module weir_interrupts_props #(
   logic                     line;
   logic [1:0]               lines_q, lines_qq, enabled_q;
   logic [1:0][IdWidth-1:0]  thread_q;
-  // An edge on line 0 that nobody has been told of yet.
+  // An edge on line 0 that has not been reported yet.
   logic                     event_q;
   logic                     edge_now;
 
@@ -79,7 +79,7 @@ module weir_interrupts_props #(
       if (accept && cmd == Disable) enabled_q[line] <= 1'b0;
       if (op_req && !op_block && op_done_i && enabled_q[0] && !enabled_q[1]) enabled_q[0] <= 1'b0;
       if (op_req && !op_block && op_done_i && enabled_q[1] && !enabled_q[0]) enabled_q[1] <= 1'b0;
-      // Served, or told by an ASSOCIATE that gives 1, or cleared.
+      // Served, or reported by an ASSOCIATE that gives 1, or cleared.
       // An edge in the clock in which the call was looked at is a new one.
       if (accept && !line && !(lines_q[0] && !lines_qq[0]) && ((cmd == Associate && rdata[0] && rvalid) || cmd == Clear)) event_q <= 1'b0;
       if (op_req && !op_block && op_done_i && enabled_q[0]) event_q <= 1'b0;

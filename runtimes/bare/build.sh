@@ -3,7 +3,7 @@
 #
 # The bare kernel without cargo: build.sh UNIT.c OUT [PROGRAM.c...] writes OUT/kernel.elf, OUT/replay.elf, the services and the programs of
 # runtimes/bare/apps as OUT/NAME.image, from the unit that `weir-glue plain` makes. With `-` for UNIT.c it makes the named programs only,
-# with a library that was built before. RISCV is the compilers' prefix, riscv64-unknown-elf- unless told.
+# with a library that was built before. RISCV is the compilers' prefix, riscv64-unknown-elf- by default.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..

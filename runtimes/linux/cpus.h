@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * CPUs that come and go, or that a higher class keeps: what the kernel tells is noted, the next dispatch tells the
+ * CPUs that come and go, or that a higher class keeps: what the kernel reports is noted, the next dispatch reports it to the
  * graph. docs/decisions/0016.
  */
 #ifndef WEIR_LINUX_CPUS_H
@@ -13,7 +13,7 @@ WEIR_INLINE u32 presence_of(u32 cpu)
 	return weir_live_u32(presence[cpu & (WEIR_MAX_CPUS - 1)]);
 }
 
-/* A CPU came (1) or went (2): the next dispatch tells. */
+/* A CPU came (1) or went (2): the next dispatch reports it. */
 static void note_cpu(u32 cpu, u32 news)
 {
 	weir_store(&NEWS(cpu)->cpu, news);
@@ -24,7 +24,7 @@ static void note_cpu(u32 cpu, u32 news)
 #define FIRST_OF_OURS 100 /* prio of a task from which on it is of no higher class */
 
 /*
- * Since when a higher class has a CPU: the kernel's own callbacks do not tell of one that was idle before. The loader
+ * Since when a higher class has a CPU: the kernel's own callbacks do not report one that was idle before. The loader
  * looks at it every now and then, and its doing so makes some CPU dispatch when this one is back. (A CPU on its way
  * out is not back: the thread that stops it is of a higher class, too.)
  */
@@ -63,7 +63,7 @@ WEIR_INLINE bool cannot_kick(void)
 
 /*
  * A higher class holds a CPU for long: the graph is to look elsewhere. The fence pairs with the one in
- * note_class(): either we see that the CPU is back, or it sees that the graph has to hear so; both may tell it.
+ * note_class(): either we see that the CPU is back, or it sees that the graph has to know; both may report it.
  */
 static int tell_away(u32 cpu)
 {
@@ -81,7 +81,7 @@ static int tell_away(u32 cpu)
 
 /*
  * A topology that follows no CPU_STATUS leaves tasks at the exit of a CPU that takes none, and the kernel waits for them before it
- * lets a CPU go. One CPU is looked at in a call, number @turn: it is told if there are such tasks, else @cpu.
+ * lets a CPU go. One CPU is looked at in a call, number @turn: it is reported if there are such tasks, else @cpu.
  */
 WEIR_GLOBAL u32 weir_linux_abandoned(u32 cpu, u32 turn)
 {
@@ -105,8 +105,8 @@ WEIR_INLINE void rescued(u32 gone)
 }
 
 /*
- * A CPU that came or went since: 1 if the graph is being told of it. One CPU at a time tells, to the end: an older state must
- * not be told after a newer one.
+ * A CPU that came or went since: 1 if a report is under way. One CPU at a time reports, to the end: an older state must
+ * not be reported after a newer one.
  */
 WEIR_GLOBAL int weir_linux_begin_cpu_news(struct weir_sched weir_mem *s weir_arg)
 {
@@ -187,11 +187,11 @@ static void look(void)
 }
 
 /*
- * The kernel is about to take a CPU down. At first it calls it inactive and waits for an RCU grace period, and only then tells us.
+ * The kernel is about to take a CPU down. At first it calls it inactive and waits for an RCU grace period, and only then notifies us.
  * Meanwhile the CPU dispatches, but what it chooses goes to the kernel's global queue if the kernel has it elsewhere: all other
  * CPUs serve that queue before the graph, and nobody is kicked for it. A task that yields, and that the graph puts back to the CPU where it
  * thinks that it ran, goes round and round that way and keeps them from the graph, and from the thread that ends the grace period.
- * So we go by the kernel's own step. The thread that takes it, on that CPU, waits next: the dispatch that follows tells.
+ * So we go by the kernel's own step. The thread that takes it, on that CPU, waits next: the dispatch that follows reports it.
  */
 SEC("tp_btf/cpuhp_enter")
 int weir_cpu_changes(u64 *ctx)

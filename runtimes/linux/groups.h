@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Control groups that have CPU shares of their own (cgroup v2, `cpu`): each has a number here, and the graph is told its weight,
- * its parent and its limit, and which task is in which. What the kernel tells of them comes in contexts that may not call the
+ * Control groups that have CPU shares of their own (cgroup v2, `cpu`): each has a number here, and the graph receives its weight,
+ * its parent and its limit, and which task is in which. What the kernel reports of them comes in contexts that may not call the
  * core; the next dispatch passes it on.
  */
 #ifndef WEIR_LINUX_GROUPS_H
@@ -18,7 +18,7 @@ enum weir_linux_group_news { NEWS_WEIGHT = 1, NEWS_LIMIT = 2 };
 /* (a) all */
 struct weir_linux_group {
 	u32 used; /* 1: some group has the number */
-	u32 news; /* enum weir_linux_group_news: what the graph is still to be told */
+	u32 news; /* enum weir_linux_group_news: what is still to be reported to the graph */
 	u32 parent;
 	u32 weight;
 	u32 period_us;
@@ -30,7 +30,7 @@ struct weir_linux_group {
 static u64 all_groups;
 #define GROUP(number) IN_TABLE(struct weir_linux_group, all_groups, number)
 static u32 any_group_news;
-/* 1: some CPU is telling them. */
+/* 1: some CPU is reporting them. */
 static u32 telling_groups;
 
 /* What is known of a group of the kernel. */
@@ -86,7 +86,7 @@ static void note_group(u32 number, u32 news)
 
 static void set_limit(u32 number, u64 period_us, u64 quota_us)
 {
-	/* Without a limit the kernel tells more than any period has. */
+	/* Without a limit the kernel reports more than any period has. */
 	bool limited = period_us && quota_us < ~0ull / 1000;
 
 	weir_store(&GROUP(number)->period_us, limited ? period_us : 0);
@@ -94,7 +94,7 @@ static void set_limit(u32 number, u64 period_us, u64 quota_us)
 	note_group(number, NEWS_LIMIT);
 }
 
-/* A graph has come that may have components to which nothing was told yet. */
+/* A graph has come that may have components to which nothing was reported yet. */
 WEIR_GLOBAL int weir_linux_tell_groups_again(void)
 {
 	for (u32 i = 1; i < MAX_GROUPS && weir_loop; i++)
@@ -104,7 +104,7 @@ WEIR_GLOBAL int weir_linux_tell_groups_again(void)
 	return 0;
 }
 
-/* One thing that the graph is to be told of group @number, in @msg. */
+/* One thing to be reported to the graph of group @number, in @msg. */
 static void put_group_news(u32 number, u32 what, struct weir_msg *msg)
 {
 	struct weir_linux_group weir_mem *group = GROUP(number);
@@ -121,8 +121,8 @@ static void put_group_news(u32 number, u32 what, struct weir_msg *msg)
 }
 
 /*
- * Something new of some group: 1 if the graph is being told. One CPU at a time tells, to the end: an older state must not be
- * told after a newer one.
+ * Something new of some group: 1 if a report is under way. One CPU at a time reports, to the end: an older state must not be
+ * reported after a newer one.
  */
 WEIR_GLOBAL int weir_linux_begin_group_news(void)
 {

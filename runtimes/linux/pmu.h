@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the hardware counts of each stint of a task: perf events that the loader opened on each CPU, told to the graph
+ * What the hardware counts of each stint of a task: perf events that the loader opened on each CPU, reported to the graph
  * as COUNTERS when the task stops. Without them (weir_linux_pmu 0) the verifier drops all of it.
  *
  * A kernel that shares its counters among more events than there are tells how long each was counted: what is

@@ -24,12 +24,12 @@ struct {
 /* What the adapter keeps of a task of the kernel. */
 struct weir_linux_task {
 	u64 task; /* address of struct weir_task in the arena; 0: none, it runs beside the graph */
-	/* enum weir_linux_dirty: what the graph is to be told when the task next enters it */
+	/* enum weir_linux_dirty: what is to be reported to the graph when the task next enters it */
 	u32 dirty;
 	u32 flags; /* enum weir_linux_flag */
 	u32 group; /* number of its group, 0: the root */
 	u32 unused;
-	u64 epoch; /* swaps that there had been when the graph was last told about the task */
+	u64 epoch; /* swaps that there had been when the task was last reported to the graph */
 };
 
 enum weir_linux_dirty { DIRTY_AFFINITY = 1, DIRTY_PRIORITY = 2, DIRTY_GROUP = 4, DIRTY_POLICY = 8 };
@@ -54,7 +54,7 @@ struct {
 /* Tasks that a dispatch lets run beside the graph for one reason; it may insert 32 in all. */
 #define ASIDE_AT_ONCE 8
 
-/* What the graph is still to be told; the next dispatch does. */
+/* What is still to be reported to the graph; the next dispatch does it. */
 struct weir_linux_news {
 	u32 cpu; /* (a) this CPU came (1) or went (2) */
 	/* (o) a waiting task, by number in the kernel, whose priority was changed here */
@@ -77,7 +77,7 @@ struct weir_linux_news {
 /* Address in the arena of the news of each CPU. */
 static u64 all_news;
 static u32 any_cpu_news;
-/* (a) 1: some CPU is telling them. */
+/* (a) 1: some CPU is reporting them. */
 static u32 telling_cpus;
 /* By CPU: is it there for tasks? */
 static u32 presence[WEIR_MAX_CPUS];
@@ -91,7 +91,7 @@ static u32 some_gone;
 #define NEWS(cpu) IN_TABLE(struct weir_linux_news, all_news, cpu)
 /* Whose turn it is: the graph's or the queue beside it. */
 static u32 turns[WEIR_MAX_CPUS];
-/* Address in the arena of one mask a CPU, to tell an affinity. */
+/* Address in the arena of one mask a CPU, to report an affinity. */
 static u64 masks;
 
 #endif

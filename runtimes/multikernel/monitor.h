@@ -116,7 +116,7 @@ void mk_client_send(struct mk_monitor *m, u32 client, const u64 *words);
 u32 mk_client_domain(struct mk_monitor *m, u32 client);
 /* A channel for service @server of this core and a client of @core: memory and what wakes the server, in four words. A status. */
 s32 mk_channel_make(struct mk_monitor *m, u32 server, u32 core, u32 client, u64 *words);
-/* The server's end, and the client's: what each is to be told in one word. A status. */
+/* The server's end, and the client's: what each receives in one word. A status. */
 s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words,
 		      u64 *told);
 s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *told);

@@ -5,7 +5,7 @@
 # unmodified programs, and weir-doctor, from the unit that `weir-glue plain` makes. CC, LD, OBJCOPY and AR are honoured.
 #
 # One object with everything in it: what is not part of the interface becomes local, so that a program may link another copy of the
-# core beside it, and the code gets a section of its own, which tells the signal handler what it must not leave. OPT is the unit's
+# core beside it, and the code gets a section of its own, by which the signal handler knows what it must not leave. OPT is the unit's
 # level of optimisation, 3 if it is not set: tests take 1, which the compiler is through with sooner.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -22,15 +22,15 @@ stress-ng --cpu 2 --switch 1 --fork 1 --timeout 4 --quiet || fail "stress-ng"
 settled
 stints=$($PROBE get stints) counted=$($PROBE get instructions) runs=$($PROBE get runs) busy=$($PROBE get busy_ns)
 echo "  $counted ns in $stints of $runs stints, $busy ns by the scheduler's clock"
-[ "$stints" -gt $((runs / 2)) ] || fail "few stints were told"
+[ "$stints" -gt $((runs / 2)) ] || fail "few stints were reported"
 # The same time by two clocks, which are read at slightly different moments.
 [ "$counted" -gt $((busy / 10 * 8)) ] && [ "$counted" -lt $((busy / 10 * 12)) ] || fail "the counters are off"
-step "a topology that hears none is told none"
+step "a topology that subscribes to none receives none"
 runweir switch --quiet decentral || fail "no switch"
 hackbench -g 1 -l 10 >/dev/null
 stints=$($PROBE get stints)
 hackbench -g 1 -l 10 >/dev/null
-[ "$($PROBE get stints)" = "$stints" ] || fail "counters are told to nobody"
+[ "$($PROBE get stints)" = "$stints" ] || fail "counters are reported to nobody"
 detach
 step "wrong words are refused"
 refused 2 "is no counter" runweir live decentral --counters tlb

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # Topologies that go by deadlines and laxities, with components that are in the kernel on request only; an attachment for each
-# set. No task tells a deadline here: what is tried is that the kernel takes these policies, and that each lets all kinds of threads
+# set. No task publishes a deadline here: what is tried is that the kernel takes these policies, and that each lets all kinds of threads
 # run to their end.
 #
 # vm: --cpus 4

@@ -83,7 +83,7 @@ read -r starts p50 p99 worst alone </tmp/skew
 [ "$starts" -ge 45 ] && [ "$alone" -le 3 ] || fail "$starts starts of 50, $alone alone"
 # A turn of each emulated CPU is 100 us, and all are off the CPU for 20 ms before.
 [ "${p50%.*}" -lt 1000 ] && [ "${p99%.*}" -lt 4000 ] || fail "members start apart"
-# Slots came and went meanwhile, and nothing was sent; what was told is that the program's threads are members.
+# Slots came and went meanwhile, and nothing was sent; what was sent is that the program's threads are members.
 [ "$(sed -n 's/.*"messages": *//p' /tmp/before)" = "$(sed -n 's/.*"messages": *//p' /tmp/after)" ] || fail "messages"
 settled
 

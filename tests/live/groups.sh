@@ -125,7 +125,7 @@ while [ $i -lt 300 ]; do
 	i=$((i + 1))
 done
 load
-step "told again to a graph that comes later"
+step "reported again to a graph that comes later"
 runweir switch decentral 2>/tmp/said || fail "no switch"
 grep -q 'does not keep the limits of control groups' /tmp/said || fail "no warning: $(cat /tmp/said)"
 runweir switch --quiet groups || fail "no switch back"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# What an operator is told: by whom the machine is taken and at which socket, that the loader is stopped, that the same command may
+# What an operator reads: by whom the machine is taken and at which socket, that the loader is stopped, that the same command may
 # succeed later (status 1) or will not (2), what a topology ignores, whether anybody hears a message, and how tasks fared.
 #
 # vm: --cpus 2
@@ -18,7 +18,7 @@ runweir status >/dev/null || fail "no status at the socket"
 detach
 unset RUNWEIR_SOCKET
 
-step "a loader that is stopped: told within a second; the scheduler goes on"
+step "a loader that is stopped: reported within a second; the scheduler goes on"
 attach_all "decentral fifo cache-aware"
 kill -STOP $live
 for command in "status" "switch fifo" "top --once"; do
@@ -54,7 +54,7 @@ for one in $running; do
 done
 settled
 
-step "what a topology ignores is told at switch"
+step "what a topology ignores is reported at a switch"
 echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
 mkdir /sys/fs/cgroup/heavy && echo 300 >/sys/fs/cgroup/heavy/cpu.weight || fail "no group"
 runweir switch fifo >/tmp/switch 2>&1 || fail "no switch: $(cat /tmp/switch)"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # A scenario on a running kernel: its steps and rules change topologies, instances and CPUs while threads run, all of a transaction
-# or nothing, and what was done is told.
+# or nothing, and what was done is reported.
 #
 # vm: --cpus 3
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # 500 switches between five topologies under a load of many kinds: no task is lost, none waits longer than 500 ms, the default
-# scheduler is never in between. Then a SIGKILL. How long tasks wait is told; docs/sched-ext-semantics.md says what that means
+# scheduler is never in between. Then a SIGKILL. How long tasks wait is printed; docs/sched-ext-semantics.md says what that means
 # in an emulator. The loader is above the tasks of the topology here; in brief.sh it is one of them.
 #
 # vm: --cpus 4

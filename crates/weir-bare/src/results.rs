@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the kernel left in memory: counters, and a trace that is told as the simulator tells its own.
+//! What the kernel left in memory: counters, and a trace, reported as the simulator reports its own.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -190,7 +190,7 @@ impl Results {
         self.harts.iter().map(|h| h.dropped).sum()
     }
 
-    /// Tell an observer what happened, in order of time.
+    /// Report to an observer what happened, in order of time.
     pub fn tell(&self, observer: &mut dyn Observer) {
         let mut tellers = Teller {
             tasks: Vec::new(),
@@ -240,7 +240,7 @@ struct Told {
 
 struct Teller {
     tasks: Vec<Told>,
-    /// Of each of the kernel's tasks: dense, in the order in which they are told.
+    /// Of each of the kernel's tasks: dense, in the order in which they are reported.
     number: BTreeMap<u32, u32>,
     /// Task that runs.
     on: Vec<Option<u32>>,

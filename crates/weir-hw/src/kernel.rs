@@ -52,7 +52,7 @@ struct Mutex {
 }
 
 /// The set with 256 threads and priorities, 64 mutexes and condition variables. Interrupts and timers come from outside: the
-/// model is told of wake-ups that they make, and says whether they were due.
+/// model receives the wake-ups that they make, and says whether they were due.
 pub struct Kernel {
     threads: Vec<Thread>,
     /// Free numbers, the next one last.

@@ -124,7 +124,7 @@ pub fn texts(info: &ComponentInfo) -> Vec<String> {
     }
 }
 
-/// A machine of so many CPUs for a component: caches, and instruction sets where it tells them apart.
+/// A machine of so many CPUs for a component: caches, and instruction sets where it distinguishes them.
 fn machine_for(info: &ComponentInfo, cpus: u32) -> String {
     let llc = match cpus {
         0..=7 => 2,

@@ -474,7 +474,7 @@ impl Control {
             plan,
             ..empty()
         };
-        self.post(&desk, &request, "telling of a gang").map(|_| ())
+        self.post(&desk, &request, "a message about a gang").map(|_| ())
     }
 
     /// Put bytes into the staging area; their address.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Programs that are started as a gang.
 
-/// Processes whose parents end become ours, so that they can still be told from others.
+/// Processes whose parents end become ours, so that they can still be distinguished from others.
 pub fn adopt_orphans() {
     // SAFETY: numbers only.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };

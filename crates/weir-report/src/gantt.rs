@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Who ran where and when, in bounded memory, for the chart in the HTML report.
+//! Which task ran where and when, in bounded memory, for the chart in the HTML report.
 //!
 //! Slices are kept as they are until there are too many. Then neighbours that together last no longer
 //! than a quantum become one piece that knows its busy share, and the quantum doubles until enough

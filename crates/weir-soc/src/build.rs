@@ -170,7 +170,7 @@ pub struct Soc {
 }
 
 impl Soc {
-    /// Compile what is not in the cache; `tell` hears what takes long.
+    /// Compile what is not in the cache; `tell` is called with what takes long.
     ///
     /// # Errors
     /// Of the user: the program does not fit the system or cannot be compiled. Else tools are missing, or fail.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the simulator tells, as events of a run.
+//! What the simulator reports, as events of a run.
 
 use weir_core::event::{Call, Event, Observer, Stop};
 

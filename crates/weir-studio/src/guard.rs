@@ -62,7 +62,7 @@ impl Guard {
     }
 }
 
-/// Equal, in a time that does not tell where they differ.
+/// Equal, in a time that does not reveal where they differ.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Simulations that the page looks at: begun, controlled, and told of by server-sent events.
+//! Simulations that the page looks at: begun, controlled, and reported by server-sent events.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -265,7 +265,7 @@ async fn events(State(shared): State<Arc<Shared>>, Path(id): Path<u64>) -> Respo
     stream(vec![run.frames.subscribe(), run.end.subscribe()])
 }
 
-/// What these tell, as server-sent events, each from its present state on.
+/// What these report, as server-sent events, each from its present state on.
 pub(crate) fn stream(sources: Vec<watch::Receiver<Told>>) -> Response {
     let (send, receiver) = mpsc::channel(2);
     for mut source in sources {

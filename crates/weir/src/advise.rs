@@ -4,7 +4,7 @@
 //! The recording is cut into parts of equal length. The search sees some of them; what it found is judged on the others, each beside the scheduler
 //! that was recorded. (Or, fitted: one workload with distributions, and seeds instead of parts.)
 //!
-//! Two errors are told apart. The interval of the gain comes from the parts: it says how much the gain varies with the load. How far the model
+//! Two errors are distinguished. The interval of the gain comes from the parts: it says how much the gain varies with the load. How far the model
 //! itself is off is seen where it can be: the scheduler that was in charge is replayed, and its figure compared with the recorded one.
 
 use std::collections::BTreeMap;
@@ -238,7 +238,7 @@ impl Place {
         }
     }
 
-    /// The search: as `tune` would be told.
+    /// The search, as in a specification of `tune`.
     fn spec(
         &self,
         options: &AdviseOptions,

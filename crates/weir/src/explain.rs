@@ -19,9 +19,9 @@ use crate::units::show_ns;
 const MAX_FILE: u64 = 8 << 30;
 /// Candidates that a diagnostic lists.
 const LISTED: usize = 6;
-/// Steps that the paragraph tells of each depth.
+/// Steps of each depth in the paragraph.
 const TOLD: usize = 4;
-/// A cause of less than this share of the time is not told, percent.
+/// A cause of less than this share of the time is left out of the paragraph, percent.
 const WORTH_PCT: u64 = 3;
 
 /// A run that can be asked, read once.

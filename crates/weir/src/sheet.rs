@@ -232,7 +232,7 @@ pub struct Edited {
 /// What an action changes in a text.
 ///
 /// # Errors
-/// The user's: it cannot be done, for a reason that is told.
+/// The user's: it cannot be done, for a reason that is given.
 pub fn act(text: &str, action: &Action) -> Result<Vec<Edited>> {
     let units = Units::new(text);
     let byte = |at: usize| units.byte(at) as u32;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * On each core a periodic dispatcher: PERIOD us (1000), WORK us (200), N jobs (20). It tells the policy its priority (10) and each job's
+ * On each core a periodic dispatcher: PERIOD us (1000), WORK us (200), N jobs (20). It reports to the policy its priority (10) and each job's
  * deadline, the end of the period, and counts those that it misses.
  */
 #include <weir/mk.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Messages between two dispatchers of one core: N calls (1000 unless told), each answered at once; what one way takes in instructions, from
+ * Messages between two dispatchers of one core: N calls (default 1000), each answered at once; what one way takes in instructions, from
  * the sender's call of the library to the receiver's handler (mark 1: the least), and a whole call with its answer (mark 2: the least).
  * Then a receiver that is busy: its messages are buffered, and those that are too many are refused.
  */

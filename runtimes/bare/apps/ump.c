@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Messages between two cores: N (2000 unless told) to a dispatcher on the last core and back, with a sum over all words; what sending and
+ * Messages between two cores: N (default 2000) to a dispatcher on the last core and back, with a sum over all words; what sending and
  * receiving one takes in instructions (marks 3 and 4); then a bind to a name that nobody has, and to one that refuses.
  */
 #include <weir/mk.h>

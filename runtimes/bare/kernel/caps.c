@@ -256,7 +256,7 @@ static s64 kernel(struct hart *h, struct kdcb *k, u64 *area)
 
 static s64 dispatcher(struct hart *h, struct kdcb *k, const struct cap *cap, u64 *area)
 {
-	/* What a program may tell the policy of its own dispatcher. */
+	/* What a program may report to the policy of its own dispatcher. */
 	static const u64 may = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) |
 			       WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(WEIGHT) |
 			       WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(LATENCY);

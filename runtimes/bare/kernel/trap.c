@@ -37,7 +37,7 @@ static u64 *after_interrupt(struct hart *h, u64 *area)
 	return next(h);
 }
 
-/* The program's own mistake, or what it cannot know: it is told, or ended. */
+/* The program's own mistake, or what it cannot know: it gets an error, or is ended. */
 static u64 *fault(struct hart *h, u64 cause, u64 value, u64 *area)
 {
 	struct kdcb *k = h->current;

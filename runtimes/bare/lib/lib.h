@@ -53,7 +53,7 @@ struct lib {
 	u64 next_slot;
 	u64 timer;
 	u32 begun;
-	s32 priority; /* as told to the policy */
+	s32 priority; /* as reported to the policy */
 	/* A service's clients. */
 	struct request requests[16];
 	u32 asked, taken;

@@ -260,7 +260,7 @@ static void send_pieces(u32 core, const void *what, u32 bytes)
 	}
 }
 
-/* At core 0: place it, and tell every core that it concerns. */
+/* At core 0: place it, and notify every core that it concerns. */
 static s32 admit(const char *words, u32 bytes, u64 *number)
 {
 	static struct mk_manifest m;

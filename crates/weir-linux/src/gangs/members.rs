@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Who belongs to a gang: threads of processes that were named, of a program, of a control group. They are found in the
-//! scheduler's own table of tasks; what that does not tell (parents, names) is read from /proc, once a process unless it is new.
+//! scheduler's own table of tasks; what that does not hold (parents, names) is read from /proc, once a process unless it is new.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ pub(super) struct Member {
     pub task: u32,
     /// Where it has its slots; none: it has bound itself to a CPU that is none of the gang's.
     pub cpu: Option<u32>,
-    /// What the graph was told of that.
+    /// What the graph has received of that.
     told: Option<u32>,
     /// The graph knows that it is a member.
     joined: bool,
@@ -246,7 +246,7 @@ fn own_cpus(tid: u32, nr_cpus: u32) -> Option<CpuSet> {
 }
 
 impl State {
-    /// Tell the graph that a thread belongs to nobody and may run everywhere.
+    /// Report to the graph that a thread belongs to nobody and may run everywhere.
     pub(super) fn expel(&mut self, control: &Control, number: u32, m: &Member) -> Result<()> {
         self.tell(control, number, || control.post_gang(Topic::Gang, m.task, NONE, [0, 0], None))?;
         if m.told.is_some() {
@@ -257,7 +257,7 @@ impl State {
         Ok(())
     }
 
-    /// Threads that have come are told of, and those that are gone are forgotten.
+    /// Threads that have come are reported, and those that are gone are forgotten.
     pub(super) fn look_at_members(&mut self, control: &Control) -> Result<()> {
         let now = Instant::now();
         let joined: BTreeMap<u32, Joined> = self.gangs.iter().map(|(n, g)| (*n, g.joined.clone())).collect();
@@ -321,7 +321,7 @@ impl State {
         Ok(())
     }
 
-    /// Bind a member to `cpu` as far as the graph goes, and tell that it is one.
+    /// Bind a member to `cpu` as far as the graph goes, and report that it is one.
     fn tell_member(
         &mut self,
         control: &Control,

@@ -120,9 +120,9 @@ pub struct GangView {
     /// Threads that belong to it, with the CPU of their slots; none: it is not bound to one of the gang's.
     pub members: Vec<(u32, Option<u32>)>,
     pub phase_changes: u64,
-    /// Messages between planners, all told.
+    /// Messages between planners, in all.
     pub messages: u64,
-    /// Messages to the graph, all told: rows and memberships. None are sent per slot.
+    /// Messages to the graph, in all: rows and memberships. None are sent per slot.
     pub told: u64,
     /// Changes of phase that reached some CPU only after the first slot had begun.
     pub late: u64,
@@ -416,7 +416,7 @@ impl State {
         }
     }
 
-    /// A topology has come since: it learns all rows anew. Members are told of again by the next look.
+    /// A topology has come since: it learns all rows anew. Members are reported again by the next look.
     fn tell_all(&mut self, control: &Control) -> Result<()> {
         for number in self.gangs.keys().copied().collect::<Vec<_>>() {
             let Some(g) = self.gangs.get_mut(&number) else { continue };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The service on a rig: a thread in the place of the kernel side keeps what it is told.
+//! The service on a rig: a thread in the place of the kernel side keeps what it receives.
 
 use super::*;
 use crate::control::tests::recording;
@@ -120,12 +120,12 @@ fn threads_become_members_and_are_spread() {
     let members: Vec<u32> =
         told.iter().filter(|r| r.topic == Topic::Gang as u32 && r.value == 1).map(|r| r.task).collect();
     assert_eq!(members.len(), 2);
-    // Nothing is told twice.
+    // Nothing is sent twice.
     seen.lock().expect("whole").clear();
     control.gangs.turn(&control);
     control.gangs.turn(&control);
     assert!(seen.lock().expect("whole").is_empty());
-    // Who leaves is told so, and may run everywhere.
+    // A thread that leaves is reported, and may run everywhere.
     control.gangs.leave(&control, "team").expect("it is there");
     let told = seen.lock().expect("whole").clone();
     assert_eq!(told.iter().filter(|r| r.topic == Topic::Gang as u32 && r.value == 0).count(), 2);

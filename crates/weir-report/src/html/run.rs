@@ -18,7 +18,7 @@ pub struct HtmlExtras {
     /// Drawing of the topology. Elements with the attributes `data-pipe` or `data-instance`, naming a
     /// pipe or instance (by name or index), are coloured and labelled with their numbers.
     pub graph_svg: Option<String>,
-    /// Who ran where; [`Gantt::finish`] was called.
+    /// Which task ran where; [`Gantt::finish`] was called.
     pub gantt: Option<Gantt>,
     /// Node and last-level cache of each CPU, by which many CPUs are grouped; empty: unknown.
     pub places: Vec<(u32, u32)>,

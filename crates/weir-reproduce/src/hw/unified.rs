@@ -60,7 +60,7 @@ pub const X7: Experiment = Experiment {
     run: |lab| with_tools(lab, "unified-x7", x7),
 };
 
-/// Clocks of a second: the figures of programs are clocks, rates are told in Hz.
+/// Clocks of a second: the figures of programs are clocks, rates are given in Hz.
 const HZ: f64 = 50e6;
 
 fn place(system: System) -> usize {

@@ -7,7 +7,7 @@ use weir_core::event::{Call, CpuNo, Event, TaskNo};
 use super::sim::Sim;
 use super::task::{NONE, State, Wait};
 
-/// With more tasks than this nobody looks for those that a balancer moved; what each stands in when it becomes ready is told.
+/// With more tasks than this nobody looks for those that a balancer moved; the pipe of each when it becomes ready is reported.
 const MANY: usize = 1 << 14;
 
 impl Sim<'_> {

@@ -54,7 +54,7 @@ pub struct RunConfig<'a> {
     pub trace_pipes: bool,
     /// Emit what tasks wait for, who wakes them and how far each gets: `WaitsFor`, `Woken`, `Stands`, `Allowed`, `Refill`.
     pub causes: bool,
-    /// Tell observers so often, ns, what locks and instances have cost since the last time; 0: at the end only.
+    /// Report to observers so often, ns, what locks and instances have cost since the last time; 0: at the end only.
     pub contention_every_ns: u64,
     /// Set from outside (Ctrl-C) to end the run with the results so far.
     pub stop: Option<&'a AtomicBool>,

@@ -122,7 +122,7 @@ pub struct Sim<'a> {
     pub remote_sent: Vec<u64>,
     /// Tasks to wake, collected while an object is in use.
     pub wakes: Vec<TaskNo>,
-    /// Where causes are told: the pipe that each task was last told to stand in.
+    /// Where causes are reported: the pipe that was last reported of each task.
     pub places: Vec<u32>,
     /// Pipes that changed in a call.
     pub touched: Vec<u32>,

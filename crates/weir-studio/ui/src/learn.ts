@@ -42,7 +42,7 @@ export const TOURS: Tour[] = [
 		id: "inversion", title: "Priority inversion", about: "A high priority that waits for a low one, and the cure", minutes: 5, steps: [
 			{ title: "Three tasks and a mutex", view: "edit", begin: from("priority", "smp-1", "locks"), text: "In the workload “locks” tasks of different priority share mutexes. This topology orders by priority. Look at the graph: the annotator keeps the priorities.", done: (a) => a.sheet?.complete === true },
 			{ title: "Watch it wait", view: "run", begin: mark, text: "Run, then press “Worst moment”: the run begins again and stops where the longest wait ended. The events below say who ran meanwhile.", done: (a) => ran(a) || a.runs.some((r) => r.frame?.state === "paused" && r.frame.log.length > 0) },
-			{ title: "Ask why", view: "run", text: "Press “why?” beside the worst moment: the run is made again up to there, and the chain of causes is told. (`runweir explain` does the same with the folder of a run.)", done: () => document.querySelector("section.why .causes li") !== null },
+			{ title: "Ask why", view: "run", text: "Press “why?” beside the worst moment: the run is made again up to there, and the chain of causes is shown. (`runweir explain` does the same with the folder of a run.)", done: () => document.querySelector("section.why .causes li") !== null },
 			{ title: "The cure", view: "edit", text: "A mutex with the protocol “inherit” lends its holder the priority of those who wait (docs/workloads.md). In the topology it needs nothing: order by priority suffices. Open any other topology, “fifo” say, to see what happens without priorities.", done: (a) => a.name.includes("fifo") },
 		],
 	},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The observer of a run that is shown: it counts, makes frames, keeps the pace and waits where it is told to.
+//! The observer of a run that is shown: it counts, makes frames, keeps the pace and waits where it is asked to.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -193,7 +193,7 @@ impl<'a> Actor<'a> {
         self.names.get(task as usize).map_or("?", String::as_str)
     }
 
-    /// Shares of what was told since the last time.
+    /// Shares of what was reported since the last time.
     fn heard(&mut self, t: u64) {
         let span = (self.hearing_ns - self.told_ns).max(1) as f64;
         for (share, cost) in self.lock_shares.iter_mut().zip(&mut self.locks) {

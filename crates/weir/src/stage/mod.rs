@@ -39,7 +39,7 @@ pub struct Stage {
     seed: u64,
 }
 
-/// Events that cost are told so often at least, and with many pipes not more often than so much for each, ns.
+/// Events with a cost are reported so often at least, and with many pipes not more often than so much for each, ns.
 const EVERY_NS: u64 = 200_000;
 const EVERY_PIPE_NS: u64 = 500;
 /// What of a run is traced before and after a moment that is to be explained, at least, ns.

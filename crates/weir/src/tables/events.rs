@@ -278,7 +278,7 @@ impl Observer for Collector {
             }
             Event::JobDone { task, job, response_ns, missed } => {
                 if let Some(mut open) = self.open_jobs.remove(&(task, job)) {
-                    // A release may be told late; the response counts from when it was.
+                    // A release may be reported late; the response counts from when it was.
                     open.release_ns = t.saturating_sub(response_ns);
                     self.job(task, job, &open, Some(t), Some(response_ns), missed || open.missed, false);
                 }

@@ -198,7 +198,7 @@ impl Lab<'_> {
             }
             self.watch.one();
             let tree = serde_json::to_value(&summary)
-                .map_err(|e| Fault::system(format!("a summary cannot be told: {e}"), "this is a bug"))?;
+                .map_err(|e| Fault::system(format!("a summary cannot be written: {e}"), "this is a bug"))?;
             self.read(&tree).map(Some)
         };
         let all: Result<Vec<_>> = self.pool.install(|| seeds.into_par_iter().map(one).collect());

@@ -290,7 +290,7 @@ function gantt() {
     el("button", { onclick: () => { view.a = 0; view.b = end; view.row = 0; picked = null; search.value = ""; draw(); } }, "whole run"));
   const names = [...new Set(G.tasks.map((t) => t[2] || t[1]))];
   const keyItems = names.slice(0, 14).map((g) => [g, groupColor(g)]);
-  section("Who ran where", controls, canvas,
+  section("Where tasks ran", controls, canvas,
     el("div", { class: "key" }, keyItems.map(([name, fill]) => el("button", { title: "highlight this group", onclick: () => { search.value = search.value === name ? "" : name; picked = null; draw(); } }, el("i", { style: "background:" + fill }), name)),
       names.length > 14 ? el("span", {}, `… ${names.length - 14} more`) : null,
       el("span", {}, el("i", { style: "background:var(--sched)" }), "scheduler code (strip below)"), el("span", {}, el("i", { style: "background:var(--lock)" }), "lock waiting, missed deadlines")),
