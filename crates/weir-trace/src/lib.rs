@@ -24,6 +24,7 @@ mod recording;
 mod ring;
 mod text;
 mod tracedat;
+mod track;
 mod wire;
 
 pub use error::{Error, ErrorKind, Result};

@@ -8,15 +8,11 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::kernel::Comm;
 use crate::recording::{Event, Recording, Source, Stop, Thread, Waker};
+use crate::track::{self, CPU, PROCESS, TASK, Track};
 use crate::wire::{Value, fields};
 
 /// The context of an event whose thread the format leaves out: whoever runs on its CPU.
 pub(crate) const WHO_RUNS: i32 = -2;
-
-/// Tracks are numbered by kind and index.
-const KIND_PROCESS: u64 = 1;
-const KIND_CPU: u64 = 2;
-const KIND_TASK: u64 = 3;
 
 /// Interned names of the states.
 const RUNNING: u64 = 1;
@@ -73,32 +69,11 @@ impl Own {
     }
 
     fn descriptor(&mut self, b: &[u8]) -> Result<()> {
-        let (mut uuid, mut name, mut title) = (0, None, None);
-        for field in fields(b) {
-            match field? {
-                (1, v) => uuid = v.number(),
-                (2, v) => name = Some(v.text()),
-                (3, process) => {
-                    for field in fields(process.bytes()) {
-                        if let (6, v) = field? {
-                            title = Some(v.text());
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        let index = (uuid >> 3).wrapping_sub(1);
-        match (uuid & 7, name, title) {
-            (KIND_PROCESS, _, Some(title)) => {
-                self.titles.insert(index, title);
-            }
-            (KIND_CPU, _, _) if index < 1 << 20 => self.nr_cpus = self.nr_cpus.max(index as u32 + 1),
-            (KIND_TASK, Some(name), _) => {
-                // `name #7`
-                let name = name.rsplit_once(" #").map_or(&*name, |n| n.0).to_string();
-                self.tasks.entry(index).or_insert((name, State::Off));
-            }
+        let Track { kind, number, name, title } = track::descriptor(b)?;
+        match (kind, name, title) {
+            (PROCESS, _, Some(title)) => _ = self.titles.insert(number, title),
+            (CPU, ..) if number < 1 << 20 => self.nr_cpus = self.nr_cpus.max(number as u32 + 1),
+            (TASK, Some(name), _) => _ = self.tasks.entry(number).or_insert((name, State::Off)),
             _ => {}
         }
         Ok(())
@@ -127,10 +102,10 @@ impl Own {
                 _ => {}
             }
         }
-        if uuid & 7 != KIND_TASK {
+        let (kind_of_track, task) = track::kind_and_number(uuid);
+        if kind_of_track != TASK {
             return Ok(());
         }
-        let task = (uuid >> 3).wrapping_sub(1);
         let Some((_, now)) = self.tasks.get_mut(&task) else { return Ok(()) };
         let state = match (kind, name) {
             (2, _) => State::Off,

@@ -5,13 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{Call, Cpu, History, Run, Span, Stage, State, Task, Waker, cpus};
 use crate::error::{Error, Result};
+use crate::track::{self, CPU, OTHER, PROCESS, TASK, Track};
 use crate::wire::{Value, fields};
 
-/// Kinds of tracks.
-const PROCESS: u64 = 1;
-const CPU: u64 = 2;
-const TASK: u64 = 3;
-const OTHER: u64 = 6;
 /// Index of the track of messages, of kind `OTHER`.
 const MESSAGES: u64 = 0;
 /// Most tasks, CPUs.
@@ -81,8 +77,8 @@ impl Reader {
         if let (Some(t_ns), Some(event)) = (t_ns, event) {
             self.out.end_ns = self.out.end_ns.max(t_ns);
             let event = read_event(event)?;
-            let index = (event.track >> 3).wrapping_sub(1);
-            match event.track & 7 {
+            let (kind, index) = track::kind_and_number(event.track);
+            match kind {
                 CPU if index < MOST => self.on_cpu(t_ns, index as usize, &event),
                 TASK if index < MOST => self.on_task(t_ns, index as u32, &event),
                 OTHER if index == MESSAGES => self.message(t_ns, &event),
@@ -114,30 +110,11 @@ impl Reader {
     }
 
     fn descriptor(&mut self, b: &[u8]) -> Result<()> {
-        let (mut uuid, mut name, mut title) = (0, None, None);
-        for field in fields(b) {
-            match field? {
-                (1, v) => uuid = v.number(),
-                (2, v) => name = Some(v.text()),
-                (3, process) => {
-                    for field in fields(process.bytes()) {
-                        if let (6, v) = field? {
-                            title = Some(v.text());
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        let index = (uuid >> 3).wrapping_sub(1);
-        match (uuid & 7, name, title) {
-            (PROCESS, _, Some(title)) => _ = self.titles.insert(index, title),
-            (CPU, ..) if index < MOST => _ = self.cpu(index as usize),
-            (TASK, Some(name), _) if index < MOST => {
-                // `name #7`
-                let name = name.rsplit_once(" #").map_or(&*name, |n| n.0).to_string();
-                self.task(index as u32).name = name;
-            }
+        let Track { kind, number, name, title } = track::descriptor(b)?;
+        match (kind, name, title) {
+            (PROCESS, _, Some(title)) => _ = self.titles.insert(number, title),
+            (CPU, ..) if number < MOST => _ = self.cpu(number as usize),
+            (TASK, Some(name), _) if number < MOST => self.task(number as u32).name = name,
             _ => {}
         }
         Ok(())
