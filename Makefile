@@ -31,7 +31,7 @@ build: setup ## build the release program, target/release/runweir
 	$(CARGO) build $(LOCKED) --release --package runweir
 
 demo: setup ## two schedulers, one rt-app workload, one real machine's topology, side by side
-	$(CARGO) build $(LOCKED) --profile demo --package runweir
+	$(CARGO) build $(LOCKED) --profile demo --package runweir --no-default-features
 	@tools/demo.sh $(TARGET)/demo/runweir $(OUT)/demo
 
 test: setup ## tests of every kind in their short forms

@@ -7,6 +7,7 @@
 mod advise;
 mod analyze;
 mod args;
+#[cfg(feature = "bare")]
 mod bare;
 mod check;
 mod compare;
@@ -18,8 +19,11 @@ mod formatting;
 mod gang;
 mod guard;
 mod import;
+#[cfg(not(feature = "default"))]
+mod left_out;
 mod listing;
 mod live;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod message;
 mod models;
@@ -27,19 +31,42 @@ mod output;
 mod pages;
 mod progress;
 mod record;
+#[cfg(feature = "reproduce")]
 mod reproduce;
 mod run;
 mod shrink;
 mod soc;
 mod status;
 mod stop;
+#[cfg(feature = "studio")]
 mod studio;
 mod sweep;
 mod switch;
 mod threads;
+#[cfg(feature = "top")]
 mod top;
 mod tune;
+#[cfg(feature = "vm")]
 mod vm;
+
+/// A word in place of the commands of a feature that is off.
+macro_rules! absent {
+    ($($feature:literal $module:ident: $($args:ident $run:ident),+;)+) => { $(
+        #[cfg(not(feature = $feature))]
+        mod $module {
+            $(pub use crate::left_out::{Args as $args, run as $run};)+
+        }
+    )+ };
+}
+
+absent! {
+    "bare" bare: BareArgs bare;
+    "mcp" mcp: McpArgs mcp;
+    "reproduce" reproduce: ReproduceArgs reproduce;
+    "studio" studio: StudioArgs studio, ReportArgs report;
+    "top" top: TopArgs top;
+    "vm" vm: VmArgs vm;
+}
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

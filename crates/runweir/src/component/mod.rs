@@ -3,7 +3,12 @@
 
 mod build;
 mod new;
+#[cfg(feature = "lab")]
 mod test;
+#[cfg(not(feature = "lab"))]
+mod test {
+    pub use crate::left_out::{Args as TestArgs, run as test};
+}
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,6 +45,7 @@ pub enum ComponentCommand {
 static NAMED: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
 /// The objects that --load names.
+#[cfg(feature = "vm")]
 pub fn named() -> &'static [PathBuf] {
     NAMED.get().map_or(&[], Vec::as_slice)
 }
