@@ -80,7 +80,7 @@ pub fn files(args: &ListArgs, what: &str, command: &str, entries: &'static [Entr
 pub const CLASSES: [(Class, &str); 6] = [
     (Class::Annotate, "annotate: keep what is known of tasks and answer questions about it"),
     (Class::Filter, "filter: let some tasks pass and withhold others"),
-    (Class::Order, "order: decide who goes first"),
+    (Class::Order, "order: decide which task goes first"),
     (Class::Distribute, "distribute: choose one of several out-pipes for each task"),
     (Class::Merge, "merge: join several in-pipes"),
     (Class::Service, "service: end a path, count, or mark"),

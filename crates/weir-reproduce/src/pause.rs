@@ -199,7 +199,7 @@ fn claims(points: &[Point]) -> Vec<Claim> {
     let (whole, queue) = (of(MACHINE, MANY).pause, of(MACHINE, MANY).queue);
     claims.push(Claim::new(
         format!(
-            "who exchanges one CPU's queue of {MACHINE} waits for its tasks only: {} tasks",
+            "an exchange of one CPU's queue of {MACHINE} waits for its tasks only: {} tasks",
             short(f64::from(MANY))
         ),
         "-",

@@ -173,7 +173,8 @@ impl Own {
         // The end of a slice may be reported late.
         events.sort_by_key(|e| e.0);
         let begin = events.first().map_or(0, |e| e.0);
-        let notes = vec!["the trace does not say who woke whom: all wake-ups are timed arrivals".into()];
+        let notes =
+            vec!["the trace does not say which task woke which: all wake-ups are timed arrivals".into()];
         Ok(Some(Recording {
             source: Source::Runweir,
             nr_cpus: self.nr_cpus.max(1),

@@ -172,7 +172,7 @@ impl Opened {
         }
         if imported.wakeups.by_threads == 0 && imported.wakeups.unknown > 0 && options.mode == Mode::Verbatim
         {
-            notes.push("nobody is known to have woken anybody: a slower scheduler does not delay whom a thread would have woken".into());
+            notes.push("no thread is known to have woken another: a slower scheduler does not delay the threads that a thread would have woken".into());
         }
         notes.push("spinning and locks that were free are part of the computing time; affinities of user threads are not recorded".into());
         Ok(ImportResult {

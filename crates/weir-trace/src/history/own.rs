@@ -284,14 +284,14 @@ impl Reader {
         }
         if self.out.stages.is_empty() {
             self.out.notes.push(
-                "the trace does not say in which pipe a task waits: who ran on its CPU stands for that"
+                "the trace does not say in which pipe a task waits: the tasks that ran on its CPU stand for that"
                     .into(),
             );
         }
         if !self.wakers {
             // Of the live kernel.
             self.out.any_cpu = true;
-            self.out.notes.push("the trace does not say who woke whom".into());
+            self.out.notes.push("the trace does not say which task woke which".into());
         }
         Ok(Some(self.out))
     }

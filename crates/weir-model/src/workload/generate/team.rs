@@ -31,7 +31,7 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
         param("period", "0", "gangs: the period of the slots"),
         param("release", "0", "gangs: the first slot is not before this time"),
         param("outside", "run", "gangs: between slots members `run` as best effort, or `wait`"),
-        param("way", "locked", "gangs: who begins and ends slots: locked, central, daemon or slurm"),
+        param("way", "locked", "gangs: what begins and ends slots: locked, central, daemon or slurm"),
         param("cut", "true", "gangs: if they do not fit, cut all slots in equal proportion; false: refuse"),
     ],
 };
