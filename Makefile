@@ -52,6 +52,7 @@ test-tools: setup ## only the long forms of tools/test-*.sh: guests, ports, sani
 check: setup ## what must hold before a commit: format, lints, generated files
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
+	$(CARGO) clippy $(LOCKED) --package runweir --no-default-features -- -D warnings
 	@tools/check.sh
 
 fmt: build ## format the Rust and C code and the catalogue's topologies
