@@ -600,17 +600,18 @@ WEIR_GLOBAL WEIR_RARE int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
 					 struct weir_task weir_mem *t weir_arg, u32 from)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
-	int err = weir_load(&t->torn) ? weir_task_withdraw(s, t, 0) : 0;
+	int err;
 
-	if (err)
-		return err;
-	/* The CPU that had claimed it when it was blocked is not through yet. */
+	/* The CPU that had claimed it when it was blocked is not through yet, and may still find that a lock cannot be had. */
 	while (weir_load_acquire(&t->state) == WEIR_REVOKED && weir_loop) {
 		if (!weir_wait(ctx->waited, s->patience)) {
 			weir_give_up(s);
 			return -WEIR_EAGAIN;
 		}
 	}
+	err = weir_load(&t->torn) ? weir_task_withdraw(s, t, 0) : 0;
+	if (err)
+		return err;
 	if (weir_cas(&t->state, from, WEIR_SCHEDULABLE) != from)
 		return -WEIR_ESTATE;
 	if (from == WEIR_RUNNING)
@@ -722,6 +723,58 @@ WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 	settle(s, ctx);
 	leave(ctx);
 	return err > 0 ? 0 : err;
+}
+
+/*
+ * From @from, which is running or schedulable, to revoked. A schedulable task is revoked where it is linked only, under that pipe's lock:
+ * until then the call that lets it in is not through, and would add it, or put it into the inbox, after we have looked.
+ */
+WEIR_GLOBAL int weir_revoke(struct weir_sched weir_mem *s weir_arg,
+			    struct weir_task weir_mem *t weir_arg, u32 from)
+{
+	struct weir_pipe weir_mem *pipe = 0;
+	u32 seen = WEIR_FREE;
+	int err, linked;
+
+	if (from == WEIR_SCHEDULABLE) {
+		pipe = WEIR_CARRY && weir_load(&t->landing) ? weir_landing(s, t)
+							    : weir_load_acquire(&t->hooks[0].pipe);
+		if (!pipe)
+			return -WEIR_ESTATE;
+		err = weir_pipe_lock(pipe);
+		if (err)
+			return err;
+	}
+	linked = !pipe || weir_pipe_linked(pipe, t);
+	if (linked)
+		seen = weir_cas(&t->state, from, WEIR_REVOKED);
+	if (pipe)
+		weir_pipe_unlock(pipe);
+	if (!linked)
+		return -WEIR_EAGAIN;
+	if (seen != from)
+		return -WEIR_ESTATE;
+	if (from == WEIR_RUNNING)
+		off_cpu(s, t);
+	if (from == WEIR_SCHEDULABLE || weir_load(&t->torn))
+		weir_task_withdraw(s, t, 0);
+	return weir_announce(s, WEIR_TOPIC_BLOCK, t, weir_ctx(s)->cpu);
+}
+
+WEIR_FLAT int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t,
+			   u32 from)
+{
+	struct weir_ctx weir_mem *ctx = enter(s, cpu);
+	int err;
+
+	if (!ctx)
+		return -WEIR_EAGAIN;
+	err = weir_revoke(s, t, from);
+	settle(s, ctx);
+	if (!err)
+		weir_store_release(&t->state, WEIR_UNCONSIDERED);
+	leave(ctx);
+	return err;
 }
 
 /* All recipients know that it ended. */

@@ -33,6 +33,8 @@ const u32 weir_live_layout[] = {
 	AT(weir_live_cpu, timers),
 	AT(weir_live_cpu, aside_given_up),
 	AT(weir_live_cpu, rescues),
+	AT(weir_live_cpu, overdue),
+	AT(weir_live_cpu, failed),
 	AT(weir_live_cpu, unused),
 	SIZE(weir_live_calls),
 	AT(weir_live_calls, nr),

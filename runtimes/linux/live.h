@@ -47,7 +47,14 @@ struct weir_live_cpu {
 	 * times that the loader found a task that this CPU should have been running, and kicked it
 	 */
 	u64 rescues;
-	u64 unused[6];
+	/*
+	 * times that it found such a task though this CPU had been kicked, or was about to be: it, or the CPU that
+	 * was to kick it, had no time
+	 */
+	u64 overdue;
+	/* the last call of the core that failed here: its kind, the error << 8, the task's state before << 16 */
+	u64 failed;
+	u64 unused[4];
 };
 
 enum weir_live_call {

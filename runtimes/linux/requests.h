@@ -101,13 +101,33 @@ WEIR_GLOBAL int weir_linux_ask(void)
 	return 0;
 }
 
-/* The CPU looks for work. It is one that waits for a kick, and whose kick is lost. */
+/* Another CPU is in a call of the core. (Not how many: a verifier would count with it.) */
+static int others_call(void)
+{
+	struct weir_sched weir_mem *s = SCHED;
+
+	for (u32 i = 0; i < weir_load(&s->nr_cpus) && weir_loop; i++)
+		if (i != weir_port_cpu() && weir_load(&s->ctx[i].readers))
+			return 1;
+	return 0;
+}
+
+/*
+ * The CPU looks for work. Who kicks a CPU takes it out of the idle set first. So one that is in it, with nobody in a call who might be
+ * about to kick it, was forgotten; otherwise it had no time to hear the kick, or another CPU had none to send it.
+ */
 static int rescue(u32 cpu)
 {
+	struct weir_live_cpu *c = &weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)];
+	int others;
+
 	if (cpu >= weir_live.nr_cpus)
 		return -WEIR_EINVAL;
-	weir_mask_clear(SCHED->idle, cpu);
-	weir_fetch_add(&weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].rescues, 1);
+	others = others_call();
+	if (weir_mask_clear(SCHED->idle, cpu) && !others)
+		weir_fetch_add(&c->rescues, 1);
+	else
+		weir_fetch_add(&c->overdue, 1);
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	return 0;
 }

@@ -353,16 +353,22 @@ static void let_out(struct weir_task weir_mem *t)
 {
 	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
 	struct weir_linux_task *own;
+	int err;
 
 	if (!p)
 		return;
 	own = of(p);
 	if (own && own->task == (u64)t && state_of(t) == WEIR_SCHEDULABLE &&
-	    weir_load(&live_task(t->id)->withheld) &&
-	    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t))) {
-		if (take_out(t, bpf_ktime_get_ns()))
-			COUNT(dequeues);
-		run_anywhere(p);
+	    weir_load(&live_task(t->id)->withheld)) {
+		err = TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, WEIR_SCHEDULABLE));
+		if (!err) {
+			if (take_out(t, bpf_ktime_get_ns()))
+				COUNT(dequeues);
+			run_anywhere(p);
+		} else if (err == -WEIR_EAGAIN) {
+			/* Another CPU is about to put it somewhere: once more. */
+			note_withheld(t);
+		}
 	}
 	bpf_task_release(p);
 }

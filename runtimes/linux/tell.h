@@ -50,6 +50,12 @@ WEIR_GLOBAL int weir_linux_call_over(u32 call)
 		made_;                                  \
 	})
 
+WEIR_INLINE void note_failure(u32 call, int err, u32 state)
+{
+	COUNT(failures);
+	counters()->failed = (u64)call | (u64)(u32)-err << 8 | (u64)state << 16;
+}
+
 /* The bucket of a time: see live.h. */
 WEIR_INLINE u32 bucket_of(u64 ns)
 {

@@ -150,7 +150,7 @@ int weir_enqueue(u64 *ctx)
 		/* (A CPU that had chosen it, and where it may not run, has just blocked it.) */
 		COUNT(aside_given_up);
 	else
-		COUNT(failures);
+		note_failure(call, err, state);
 	not_in(t);
 	run_aside(p, enq_flags);
 out:
@@ -202,14 +202,18 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 			aside = weir_load(&t->state) == WEIR_RUNNING &&
 				weir_load(&t->cpu) == (u32)target;
 		}
-		if (aside && (!TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) || done)) {
-			if (take_out(t, bpf_ktime_get_ns()))
-				COUNT(dequeues);
-			own->dirty |= DIRTY_AFFINITY;
-			if (done)
-				run_aside(p, 0);
-			else
-				run_anywhere(p);
+		if (aside) {
+			/* Its own CPU may take it away at the same time, and let it in again: then it is in the graph. */
+			if (TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, WEIR_RUNNING)) !=
+			    -WEIR_ESTATE) {
+				if (take_out(t, bpf_ktime_get_ns()))
+					COUNT(dequeues);
+				own->dirty |= DIRTY_AFFINITY;
+				if (done)
+					run_aside(p, 0);
+				else
+					run_anywhere(p);
+			}
 			done = 0;
 		}
 	}

@@ -263,6 +263,11 @@ int weir_unblock(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_m
 int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /* running or schedulable -> unconsidered. */
 int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
+/*
+ * The same in the name of a CPU that does not own the task: it has picked it and cannot run it (@from is running), or has found it waiting
+ * (schedulable). Whose task it is may make calls about it at the same time. -WEIR_ESTATE: they came first, and nothing was changed.
+ */
+int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from);
 /* Any state -> gone. The record lives until the last change that names it is handled. */
 int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /* Claim the next task for CPU @target, or null. */

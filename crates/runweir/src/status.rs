@@ -94,6 +94,7 @@ fn table(s: &Snapshot, rows: usize) -> String {
         (t.faults, "faults"),
         (t.failures, "failed calls"),
         (t.rescues, "rescues of tasks that a sleeping CPU should have run"),
+        (t.overdue, "tasks found waiting for CPUs that had no time"),
         (t.lost_messages, "lost messages"),
         (t.no_memory, "tasks without memory"),
         (t.lost_events, "lost events"),
@@ -102,6 +103,11 @@ fn table(s: &Snapshot, rows: usize) -> String {
         mishaps.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     if !mishaps.is_empty() {
         line(format!("mishaps    {}", mishaps.join(", ")));
+    }
+    for c in &s.cpus {
+        if let Some(what) = &c.last_failure {
+            line(format!("           the last call that failed on CPU {}: {what}", c.cpu));
+        }
     }
     for g in &s.gangs {
         line(format!("gang       {}", crate::gang::line(g).trim_end()));

@@ -68,7 +68,10 @@ plain! {
         timers: u64,
         aside_given_up: u64,
         rescues: u64,
-        unused: [u64; 6],
+        overdue: u64,
+        /// The last call that failed: its kind, the error << 8, the task's state before << 16; 0: none did.
+        failed: u64,
+        unused: [u64; 4],
     }
     /// Calls of the core by one CPU, of one kind.
     "weir_live_calls" LiveCalls {

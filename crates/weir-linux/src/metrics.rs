@@ -18,7 +18,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 type OfCpu = fn(&CpuView) -> u64;
 
 /// Counters that each CPU has: name without prefix and suffix, meaning, value.
-const CPU_COUNTERS: [(&str, &str, OfCpu); 23] = [
+const CPU_COUNTERS: [(&str, &str, OfCpu); 24] = [
     ("context_switches", "Context switches to a task of this scheduler, by CPU.", |c| c.runs),
     ("migrations", "Context switches to a task that last ran on another CPU.", |c| c.migrations),
     ("enqueues", "Tasks that entered the graph, by the CPU that brought them.", |c| c.enqueues),
@@ -42,6 +42,11 @@ const CPU_COUNTERS: [(&str, &str, OfCpu); 23] = [
     }),
     ("given_up_inboxed", "Tasks left in the inbox of a pipe whose lock was taken.", |c| c.inboxed),
     ("rescues", "Times that a task was found that a sleeping CPU should have been running.", |c| c.rescues),
+    (
+        "overdue_kicks",
+        "Times that a task was found whose CPU had been kicked and had not looked, or was about to be kicked.",
+        |c| c.overdue,
+    ),
     ("stints_counted", "Stints of tasks with hardware counters.", |c| c.stints),
     ("timers_expired", "Timers of components that expired.", |c| c.timers),
     ("instructions", "Instructions in stints with hardware counters.", |c| c.instructions),

@@ -105,6 +105,12 @@ pub struct CpuView {
     /// Times that the loader found a task that a sleeping CPU should have been running.
     #[serde(default)]
     pub rescues: u64,
+    /// Times that it found such a task though the CPU had been kicked, or was about to be.
+    #[serde(default)]
+    pub overdue: u64,
+    /// The last call of the core that failed.
+    #[serde(default)]
+    pub last_failure: Option<String>,
     /// Stints of tasks whose hardware counters were published to components.
     #[serde(default)]
     pub stints: u64,
@@ -239,6 +245,9 @@ pub struct Totals {
     /// Times that the loader found a task that a sleeping CPU should have been running.
     #[serde(default)]
     pub rescues: u64,
+    /// Times that it found such a task though the CPU had been kicked, or was about to be.
+    #[serde(default)]
+    pub overdue: u64,
     /// Stints of tasks whose hardware counters were published to components.
     #[serde(default)]
     pub stints: u64,

@@ -8,6 +8,7 @@ use weir_core::raw::{self, Plain};
 use weir_core::{CpuSet, Plan, catalog};
 
 use crate::event::comm;
+use crate::gauges::CALL_NAMES;
 use crate::layout::{LiveTask, NONE};
 use crate::memory::{Memory, Shared};
 use crate::snapshot::{CpuView, InstanceView, PipeView, Snapshot, SwapReport, TaskState, TaskView, Totals};
@@ -127,6 +128,7 @@ impl View {
         totals.aside_given_up += n.aside_given_up;
         totals.inboxed = totals.inboxed.saturating_add(inboxed);
         totals.rescues += n.rescues;
+        totals.overdue += n.overdue;
         totals.stints += n.stints;
         totals.timers += n.timers;
         totals.instructions += n.instructions;
@@ -158,6 +160,8 @@ impl View {
             aside_given_up: n.aside_given_up,
             inboxed,
             rescues: n.rescues,
+            overdue: n.overdue,
+            last_failure: failure(n.failed),
             stints: n.stints,
             timers: n.timers,
             instructions: n.instructions,
@@ -376,6 +380,21 @@ impl View {
     pub fn task_of(&self, pid: u32) -> Option<u32> {
         self.live_tasks().find(|(_, t)| t.pid == pid).map(|(id, _)| id)
     }
+}
+
+/// The last call that failed, from how the kernel side notes it: `unblock: WEIR_EEXIST (the task was running)`.
+fn failure(noted: u64) -> Option<String> {
+    const STATES: [&str; 7] =
+        ["free", "unconsidered", "schedulable", "running", "dead", "claimed", "revoked"];
+    let byte = |n: u32| (noted >> (8 * n) & 0xff) as usize;
+    (noted != 0).then(|| {
+        format!(
+            "{}: {} (the task was {})",
+            CALL_NAMES.get(byte(0)).copied().unwrap_or("?"),
+            weir_core::error_name(byte(1) as u64),
+            STATES.get(byte(2)).copied().unwrap_or("?")
+        )
+    })
 }
 
 /// Since when the graph lets a task wait. Not its fault: one that a component holds back for a time, such as without budget.

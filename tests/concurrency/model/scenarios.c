@@ -995,6 +995,50 @@ static void stop_move_stopped(void)
 		sched->graph->pipes[0].lock);
 }
 
+/* --- a task that a CPU has picked and cannot run ---------------------------------------------------
+
+ * Whose task it is takes it away and lets it in again at the same time (docs/decisions/0056).
+ */
+
+static void picked_setup(void)
+{
+	one_task_setup();
+	REQUIRE(weir_pick(sched, 0, 0) == a);
+}
+
+static void decline_a_0(void)
+{
+	outcome.err[0] = weir_decline(sched, 0, a, WEIR_RUNNING);
+}
+
+static void decline_waiting_a_0(void)
+{
+	outcome.err[0] = weir_decline(sched, 0, a, WEIR_SCHEDULABLE);
+}
+
+/* As a runtime does: a task that another CPU is about to block is blocked already. */
+static void renew_a_1(void)
+{
+	outcome.err[1] = weir_block(sched, 1, a);
+	REQUIRE(!outcome.err[1] || outcome.err[1] == -WEIR_ESTATE);
+	outcome.err[2] = weir_unblock(sched, 1, a);
+	/* It waits for who declines it at most until that is done. */
+	REQUIRE(!outcome.err[2] || outcome.err[2] == -WEIR_EAGAIN);
+}
+
+/* It is in the graph, whole, or not at all. */
+static void declined_check(void)
+{
+	struct weir_task *const tasks[] = { a };
+	int in = a->state == WEIR_SCHEDULABLE;
+
+	REQUIRE(in || a->state == WEIR_UNCONSIDERED);
+	REQUIRE(!outcome.err[0] || outcome.err[0] == -WEIR_ESTATE ||
+		outcome.err[0] == -WEIR_EAGAIN);
+	REQUIRE(a->torn || waits_in(a, 0) == in);
+	all_run(tasks, 1);
+}
+
 #define TWO(name_, setup_, x, y, check_)	    { name_, 2, setup_, { x, y }, check_, 0 }
 #define THREE(name_, setup_, x, y, z, check_)	    { name_, 3, setup_, { x, y, z }, check_, 0 }
 #define STOP(name_, setup_, x, y, stopped_, check_) { name_, 2, setup_, { x, y }, check_, stopped_ }
@@ -1015,6 +1059,8 @@ const struct scenario scenarios[] = {
 	TWO("admit-pick-postponed", merged_postponed_setup, pick_0, admit_b_1, admit_pick_check),
 	THREE("admit-admit-pick", merged_setup, pick_0, admit_a_1, admit_b_2,
 	      admit_admit_pick_check),
+	TWO("decline", picked_setup, decline_a_0, renew_a_1, declined_check),
+	TWO("decline-waiting", one_task_setup, decline_waiting_a_0, renew_a_1, declined_check),
 	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
 	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
 	TWO("leave-admit", leave_setup, cpu_1_leaves, admit_b_1, leave_check),
@@ -1048,6 +1094,9 @@ const struct scenario scenarios[] = {
 	STOP("stop-idle", stop_idle_setup, pick_0, enter_a_1, entered_stopped, stop_idle_check),
 	STOP("stop-claim", one_task_setup, pick_0, take_away_a_1, take_away_stopped,
 	     take_away_check),
+	STOP("stop-decline", picked_setup, decline_a_0, renew_a_1, nothing_stopped, declined_check),
+	STOP("stop-decline-waiting", one_task_setup, decline_waiting_a_0, renew_a_1,
+	     nothing_stopped, declined_check),
 	STOP("stop-swap", stop_swap_setup, swap_stopping, enter_b_pick_1, stop_swap_stopped,
 	     stop_swap_check),
 	STOP("stop-follow", stop_follow_setup, admit_a_stopping, enter_rebind_b_1, nothing_stopped,
