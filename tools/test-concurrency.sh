@@ -173,6 +173,7 @@ mutant "withdrawal from deep to shallow" pipe.c '/static int withdraw/,/^}/s/&t-
 mutant "a CPU blocks what is not its own" schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/^\tint err, linked;/\tint err = weir_retire(s, t, WEIR_UNCONSIDERED), linked; if (1) return err > 0 ? 0 : err;/'
 mutant "a waiting task is declined without the lock" schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/if (from == WEIR_SCHEDULABLE) {/if (0) {/'
 mutant "a task is declined on its way into an inbox" schedule.c '/^WEIR_GLOBAL int weir_revoke/,/^}/s/weir_pipe_linked/weir_pipe_holds/'
+mutant "a task is withheld without a second look" ../kit/background.c 's/if (cpu == WEIR_NO_CPU \&\& !assign->withheld) {/if (cpu == WEIR_NO_CPU) weir_store(\&assign->withheld, 1); if (0) {/'
 mutant "a more urgent task preempts nobody" preempt.c 's/if (k > key)/if (0)/'
 mutant "followers served without the lock" broker.c '/^static int next_follower/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//};s/weir_pipe_unlock(ctx->held_for);//'
 mutant "a hand-over past the more urgent" schedule.c 's/weir_load(&t->key) < key/0/'

@@ -85,13 +85,16 @@ WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_a
 				      struct weir_pipe weir_mem *in weir_arg,
 				      struct weir_task weir_mem *t weir_arg)
 {
-	u32 cpu = weir_background_cpu(self, assign, weir_affinity(self->sched, t),
-				      weir_load(&t->cpu));
+	const struct weir_cpumask weir_mem *mask = weir_affinity(self->sched, t);
+	u32 last = weir_load(&t->cpu), cpu = weir_background_cpu(self, assign, mask, last);
 
-	if (cpu < weir_nr_cpus(self->sched))
-		return background_send(self, assign, in, t, cpu);
-	assign->withheld = 1;
-	return 0;
+	if (cpu == WEIR_NO_CPU && !assign->withheld) {
+		/* A CPU says that it is idle and then looks here, without the lock: one of us sees the other. */
+		weir_store(&assign->withheld, 1);
+		weir_fence();
+		cpu = weir_background_cpu(self, assign, mask, last);
+	}
+	return cpu < weir_nr_cpus(self->sched) ? background_send(self, assign, in, t, cpu) : 0;
 }
 
 WEIR_GLOBAL int weir_background_evict(struct weir_instance weir_mem *self weir_arg,

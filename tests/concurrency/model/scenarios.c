@@ -80,6 +80,25 @@ static void merged_balanced(struct plan *p)
 	plan_end(p);
 }
 
+/* Tasks without deadlines under a schedule that is planned: they wait before it for a CPU that has nothing else. */
+static void planned(struct plan *p)
+{
+	u32 order, end[2];
+
+	plan_begin(p, 3);
+	plan_instance(p, "affinity");
+	plan_instance(p, "job");
+	plan_instance(p, "deadline");
+	order = plan_instance(p, "llref");
+	p->params[order * WEIR_MAX_PARAMS + 1] = 4; /* rows */
+	end[0] = plan_instance(p, "termination");
+	end[1] = plan_instance(p, "termination");
+	plan_pipe(p, WEIR_NONE, order);
+	p->cpus[0].exit = plan_pipe(p, order, end[0]);
+	p->cpus[1].exit = plan_pipe(p, order, end[1]);
+	plan_end(p);
+}
+
 /* --- steps of set-up ------------------------------------------------------------------------------ */
 
 static void swap(const struct plan *p)
@@ -418,6 +437,31 @@ static void admit_admit_pick_check(void)
 static void idle_check(void)
 {
 	REQUIRE(running(a) ? outcome.picked[0] == a : length(0) == 1);
+	no_lost_wakeup(0);
+}
+
+static void withheld_setup(void)
+{
+	planned(&first);
+	sched = plan_sched(3, ARENA, 1);
+	sched->rt_topics = WEIR_TOPIC_BIT(KICK) | WEIR_TOPIC_BIT(PREEMPT);
+	swap(&first);
+	a = weir_task_new(sched, CTL, 0);
+	/* The policy has seen that nobody waits, and CPU 0 does not wait for a kick. */
+	make_idle(0);
+	admit(CTL, a);
+	REQUIRE(weir_pick(sched, 0, 0) == a);
+	REQUIRE(!weir_block(sched, 0, a));
+}
+
+/* Nobody who sleeps has been passed over. */
+static void withheld_check(void)
+{
+	if (a->state == WEIR_RUNNING)
+		return;
+	REQUIRE(a->state == WEIR_SCHEDULABLE);
+	if (!waits_in(a, 0) && !waits_in(a, 1))
+		REQUIRE(!weir_mask_test(sched->idle, 0));
 	no_lost_wakeup(0);
 }
 
@@ -1062,6 +1106,7 @@ const struct scenario scenarios[] = {
 	TWO("decline", picked_setup, decline_a_0, renew_a_1, declined_check),
 	TWO("decline-waiting", one_task_setup, decline_waiting_a_0, renew_a_1, declined_check),
 	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
+	TWO("idle-withheld", withheld_setup, pick_0, admit_a_1, withheld_check),
 	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
 	TWO("leave-admit", leave_setup, cpu_1_leaves, admit_b_1, leave_check),
 	TWO("move-claim", move_setup, pick_0, move_a_1, move_claim_check),
