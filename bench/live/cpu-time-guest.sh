@@ -13,6 +13,18 @@ measure() { # SCHEDULER
 	done
 }
 measure default
+# The least that a scheduler for sched_ext can do, beside the first set only.
+if [ -e "$here/fifo.bpf.o" ]; then
+	"$here/probe" rival "$here/fifo.bpf.o" 2>/tmp/rival.log &
+	rival=$!
+	until [ "$(cat /sys/kernel/sched_ext/state)" = enabled ]; do
+		kill -0 $rival || { cat /tmp/rival.log >&2; exit 1; }
+		usleep 50000
+	done
+	measure least
+	kill $rival
+	until [ "$(cat /sys/kernel/sched_ext/state)" = disabled ]; do usleep 50000; done
+fi
 attach "$@"
 for t in "$@"; do
 	runweir switch --quiet "$t" || continue

@@ -16,7 +16,11 @@ measure() { # SCHEDULER FIRST LAST
 			awk -F, -v OFS=, -v how="$how" -v name="$1" -v run="$run" '{ print how, name, run, $1, $2, $3, $4, $5, $10 }'
 	done
 }
-calls() { "$here/probe" calls 1000 2>&1 | sed "s/^ */# $1: /"; }
+# Whoever left says why.
+calls() {
+	kill -0 $live 2>/dev/null || { cat /tmp/live.log >&2; dmesg | tail -20 >&2; exit 1; }
+	"$here/probe" calls 1000 2>&1 | sed "s/^ */# $1: /"
+}
 events() {
 	while [ ! -e /tmp/over ]; do
 		echo 0 >$cpu1

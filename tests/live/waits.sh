@@ -4,7 +4,7 @@
 # default in the same guest; and that no call of the core lasts. The guest's CPUs take turns of 20 us, so that one that
 # waits for another does not wait for its turn. Who waits longest is told; what would be wrong is an order of magnitude.
 #
-# vm: --cpus 4 --turn 20us
+# vm: --cpus 4 --turn 20us --memory 2GiB
 . "$(dirname "$0")/lib.sh"
 
 # `measured FILE`: the distribution, of three runs that with the middle maximum.
@@ -14,11 +14,11 @@ measured() {
 	done
 	sort -t: -k7 -n "$1".[123] | sed -n 2p >"$1"
 }
-# `under TOPOLOGY`: it is in charge. A call may take 1 ms; a wait three times the usual one and 10 ms.
+# `under TOPOLOGY`: it is in charge. A call may take 1 ms; a wait twice the usual one and 3 ms (seen: 1.9 ms where the usual is 0.8).
 under() {
 	measured /tmp/ours
 	echo "$1"
-	$PROBE waits /tmp/usual /tmp/ours 3 10 || fail "$1: tasks wait too long"
+	$PROBE waits /tmp/usual /tmp/ours 2 3 || fail "$1: tasks wait too long"
 	$PROBE calls 1000 || fail "$(runweir status | head -40)"
 	settled
 }
@@ -26,8 +26,15 @@ under() {
 step "the kernel's default"
 measured /tmp/usual
 cat /tmp/usual
-for set in "${@:-decentral fifo worksteal global_rr central hierarchical priority scaling cache-aware}" \
-	"eevdf cfs linux lottery stride scx-simple scx-pick-two" "groups" "edf rm"; do
+# All that suit four equal CPUs, but `pipeline_fcfs` and `pipeline_lcfs`, which let tasks starve on purpose.
+[ $# -gt 0 ] || set -- \
+	"decentral fifo worksteal global_rr central hierarchical priority scaling cache-aware partitioned halves headq distributed foreign" \
+	"chain1 chain2 chain3 chain4 chain5 chain6 multipipe multipipe_postponed postponed pipeline grows tenants" \
+	"eevdf cfs linux lottery stride scx-simple scx-pick-two" "groups scx-interactive bvt pmc-fair capacity-aware" \
+	"edf rm dm fp cbs sporadic sched-deadline rt-rr rt-fifo classes" "p-rm p-dm p-fp p-edf-vd p-cbs gang" "cool thrifty paced" \
+	"llf llf-tick edf-tick edzl-tick llref lre-tl dp-wrap u-edf run pd2 er-pd2 epdf" \
+	"mllf p-mllf p-edzl c-edf" "edf-us edzl p-edf rbed edf-vd p-llf"
+for set in "$@"; do
 	step "$set"
 	# shellcheck disable=SC2086 # topologies
 	attach_all "$set"

@@ -29,6 +29,7 @@ probe threads N               N threads at once that compute, yield and sleep
 probe hog CPU SECONDS         compute on a CPU in the real-time class
 probe clients N               N connections to the control socket that say nothing, until killed
 probe hears CPU               a CPU still hears the interrupts that it sends to itself
+probe pauses MS               until killed, print when a CPU took no interrupts for so long: CPU, begin and length in ns
 probe rival OBJECT            attach a sched_ext scheduler that is not ours, until killed
 probe as UID COMMAND…         run a command as another user";
 
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         ["hog", cpu, seconds] => number(cpu).and_then(|cpu| load::hog(cpu, number(seconds)?)),
         ["clients", n] => number(n).and_then(clients),
         ["hears", cpu] => number(cpu).and_then(interrupts::heard),
+        ["pauses", ms] => number(ms).and_then(interrupts::pauses),
         ["rival", object] => rival::run(object),
         ["as", uid, program, ref rest @ ..] => number(uid).and_then(|uid| run_as(uid, program, rest)),
         _ => Err(HELP.into()),
@@ -106,6 +108,11 @@ fn complaint(s: &Snapshot, lost: bool) -> Option<String> {
         ("faults", t.faults),
         ("lost messages", t.lost_messages),
         ("rescues", t.rescues),
+        // A guest whose CPUs are threads of a busy computer may have CPUs without time.
+        (
+            "tasks whose CPU had no time",
+            if std::env::var_os("THREADS").is_some_and(|v| !v.is_empty()) { 0 } else { t.overdue },
+        ),
     ];
     if let Some((name, n)) = counted.iter().find(|(_, n)| *n > 0) {
         return Some(format!("{n} {name}"));
