@@ -94,7 +94,7 @@ stress "stress, full speed" "$work/fast" $((seconds / 5)) $((seed + 2))
 # As the kernel's port has it: no task is carried. The long form carries them, too: another schedule of the same calls.
 build_kernel() { # runtimes output [carry]
 	"$glue" plain . >"$work/weir_unit.c"
-	"$cc" "${flags[@]}" -O2 -Wno-error -w -DWEIR_CARRY="${3:-0}" -I"$work" -I"$1" -Icore/include -Icore/port/native -Icore/src -include $conc/kernel/kernel.h \
+	"$cc" "${flags[@]}" -O2 -Wno-error -w -DWEIR_CARRY="${3:-0}" -DWEIR_DECLINES=1 -I"$work" -I"$1" -Icore/include -Icore/port/native -Icore/src -include $conc/kernel/kernel.h \
 		-o "$2" $conc/kernel/kernel.c core/port/native/{port,host}.c $conc/{plan,graphs}.c -lpthread
 }
 for ((i = 0; i < (${WEIR_LONG:+29} + 1); i++)); do

@@ -621,12 +621,13 @@ WEIR_GLOBAL WEIR_RARE int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
 
 /*
  * The same, where mostly nothing is in the way. Calls about one task do not overlap, and a CPU that picks changes only what may be
- * chosen or what it has claimed: nobody else writes the state now.
+ * chosen or what it has claimed: nobody else writes the state now, unless runtimes call weir_decline().
  */
 WEIR_INLINE int may_enter(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 from)
 {
-#if WEIR_CARRY
-	if (!weir_load(&t->torn) && weir_load_acquire(&t->state) == from) {
+#if WEIR_CARRY && !WEIR_DECLINES
+	/* In this order: who revoked its claim says last that it is through. */
+	if (weir_load_acquire(&t->state) == from && !weir_load(&t->torn)) {
 		weir_store_release(&t->state, WEIR_SCHEDULABLE);
 		if (from == WEIR_RUNNING)
 			off_cpu(s, t);

@@ -21,6 +21,9 @@
 #ifndef WEIR_SOLO /* 0: calls always overlap, whatever `exclusive` says */
 #define WEIR_SOLO 1
 #endif
+#ifndef WEIR_DECLINES /* 1: the runtime calls weir_decline(), which may overlap with other calls about the task */
+#define WEIR_DECLINES 0
+#endif
 #ifndef WEIR_DOMAINS /* 0: all CPUs share memory */
 #define WEIR_DOMAINS 1
 #endif
@@ -265,7 +268,8 @@ int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task wei
 int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /*
  * The same in the name of a CPU that does not own the task: it has picked it and cannot run it (@from is running), or has found it waiting
- * (schedulable). Whose task it is may make calls about it at the same time. -WEIR_ESTATE: they came first, and nothing was changed.
+ * (schedulable). Whose task it is may make calls about it at the same time, where WEIR_DECLINES is 1. -WEIR_ESTATE: they came first,
+ * and nothing was changed.
  */
 int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from);
 /* Any state -> gone. The record lives until the last change that names it is handled. */

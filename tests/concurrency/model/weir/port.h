@@ -19,8 +19,9 @@ typedef int32_t s32;
 typedef int64_t s64;
 
 #define weir_mem
-#define weir_loop   1
-#define WEIR_STRICT 1 /* rank order of locks is asserted */
+#define weir_loop     1
+#define WEIR_STRICT   1 /* rank order of locks is asserted */
+#define WEIR_DECLINES 1
 /* Set for scenarios in which a CPU stops: only there do waits end. */
 extern int model_impatient;
 #define WEIR_IMPATIENT model_impatient
