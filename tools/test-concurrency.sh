@@ -41,6 +41,7 @@ build_stress() { # tree port output flags...
 }
 
 # Everything but the core itself is the same for all models.
+objects=$work
 includes=(-I$conc/model -I"$root/core/include")
 for file in core/port/native/host.c $conc/plan.c $conc/model/*.c; do
 	"$cc" "${flags[@]}" -O2 "${includes[@]}" -c -o "$work/$(basename "$file" .c).model.o" "$file"
@@ -50,7 +51,7 @@ build_model() { # tree output flags...
 	local tree=$1 out=$2
 	shift 2
 	"$glue" plain "$tree" >"$work/unit.c"
-	"$cc" "${flags[@]}" "$@" -I"$tree/core/include" "${includes[@]}" -I"$tree/core/src" -o "$out" "$work/unit.c" "$work"/*.model.o
+	"$cc" "${flags[@]}" "$@" -I"$tree/core/include" "${includes[@]}" -I"$tree/core/src" -o "$out" "$work/unit.c" "$objects"/*.model.o
 }
 
 stress() { # name binary seconds seed
@@ -142,10 +143,8 @@ refused() { # name binary
 	fi
 }
 
-# mutant: name file sed-script
-mutant() {
+try_mutant() { # name file sed-script
 	local tree=$work/tree
-	rm -rf "$tree"
 	mkdir -p "$tree/core"
 	cp -r core/src core/kit core/include "$tree/core"
 	ln -s "$root/components" "$tree/components"
@@ -156,6 +155,18 @@ mutant() {
 	fi
 	build_model "$tree" "$work/mutant" -O0 -Wno-unused -Wno-misleading-indentation -Wno-error
 	refused "$1" "$work/mutant"
+}
+
+# mutant: name file sed-script. As many at a time as there are processors; each has a folder, and what it says is shown at the end.
+mutants=()
+mutant() {
+	while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
+	mutants+=("$(mktemp -d "$work/mutant-XXXXXX")")
+	(
+		work=${mutants[-1]}
+		try_mutant "$@"
+		rm -rf "$work/tree" "$work/mutant"
+	) >"${mutants[-1]}/said" 2>&1 &
 }
 
 for break in 1 2; do
@@ -200,5 +211,10 @@ mutant "the end of a swap wakes nobody" swap.c '/^WEIR_GLOBAL int weir_start_rea
 mutant "a block waits for the claim" schedule.c '/^WEIR_GLOBAL int weir_retire/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_REVOKED) == WEIR_CLAIMED \&\&/if (!weir_wait(ctx->waited, s->patience)) break; if (0 \&\&/'
 mutant "a revoked claim is kept" schedule.c '/^static int pick_keep/,/^}/s/if (weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)/weir_store(\&t->state, WEIR_RUNNING); if (1)/'
 
+wait
+for folder in "${mutants[@]}"; do
+	grep -E '^(ok|FAIL) ' "$folder/said" || { cat "$folder/said" && echo "FAIL mutant: it does not build"; }
+	if grep -q '^ok ' "$folder/said"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+done
 echo "$passed passed, $failed failed"
 ((failed == 0))
