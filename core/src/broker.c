@@ -237,8 +237,8 @@ WEIR_INLINE void deliver_listed(struct weir_sched weir_mem *s, struct weir_ctx w
 	}
 }
 
-/* To all recipients, in the same order, where a chain of calls may be long. */
-void weir_deliver_all(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
+/* Where a chain of calls may be long: to all recipients at once, in the same order. */
+void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
 	struct weir_instance weir_mem *responder = subs->responder;

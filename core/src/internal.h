@@ -246,6 +246,26 @@ void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *
 		    struct weir_task weir_mem *after);
 void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
+/* Of a pipe that leads to one CPU, which is online and in @mask (null: any). */
+WEIR_INLINE int weir_one_allows(const struct weir_pipe weir_mem *pipe,
+				const struct weir_cpumask weir_mem *mask)
+{
+	return weir_load(&pipe->sched->cpus[pipe->cpu].online) &&
+	       (!mask || weir_mask_test(mask, pipe->cpu));
+}
+
+/* weir_pipe_load() of such a pipe. */
+WEIR_INLINE u32 weir_one_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
+{
+	const struct weir_sched weir_mem *s = pipe->sched;
+	/* A CPU that is about to choose runs nothing. */
+	u32 load = weir_pipe_nr(pipe) + (weir_load(&s->cpus[pipe->cpu].curr) != 0);
+
+	/* A CPU that chooses from an empty pipe takes a new task without a KICK. */
+	*idle = !load || weir_mask_test(s->idle, pipe->cpu);
+	return load;
+}
+
 /* The lock is held and @t is linked: that is where it is. */
 WEIR_INLINE void weir_settle_in(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
@@ -320,8 +340,7 @@ WEIR_INLINE void weir_join(struct weir_pipe weir_mem *pipe, struct weir_task wei
 WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
 			  struct weir_task weir_mem *t)
 {
-	struct weir_hook weir_mem *h = weir_hook(pipe, t);
-	struct weir_task weir_mem *last;
+	const struct weir_hook weir_mem *h = weir_hook(pipe, t);
 
 	if (weir_carried(pipe) & WEIR_CARRIED) {
 		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
@@ -331,18 +350,11 @@ WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_m
 		return 0;
 	}
 	/* Before a receiver that keeps a log, or where something is in the way. */
-	if (WEIR_STRICT || pipe->change_kinds || weir_load(&h->pipe) || h->change ||
-	    !(s->exclusive || weir_lock_at_once(&pipe->lock)))
+	if (pipe->change_kinds || weir_load(&h->pipe) || h->change)
 		return weir_pipe_append(pipe, t);
-	weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
-	last = pipe->tail;
-	h->prev = last;
-	h->next = 0;
-	if (last)
-		weir_hook(pipe, last)->next = t;
-	else
-		pipe->head = t;
-	pipe->tail = t;
+	if (weir_lock(pipe))
+		return weir_post(pipe, t, 0);
+	weir_list_link(pipe, t, pipe->tail);
 	weir_op(s, WEIR_OP_ADD, pipe->idx, 0);
 	weir_join(pipe, t);
 	weir_kick_for(pipe, t);
@@ -386,8 +398,6 @@ int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_
 int weir_next_recipient(struct weir_sched weir_mem *s);
 int weir_followed(struct weir_sched weir_mem *s, int err);
 int weir_delivered(struct weir_sched weir_mem *s);
-/* To all recipients in one call. Not in the kernel's port. */
-void weir_deliver_all(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 
 /* A message into another place, field by field: either may be of the arena or of the caller's, which are two kinds of memory. */
 #define weir_set_msg(to, from)                 \

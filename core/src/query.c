@@ -124,8 +124,7 @@ WEIR_GLOBAL int weir_pipe_allows(const struct weir_pipe weir_mem *pipe weir_arg,
 	if (pipe->nr_cpus == 0)
 		return 0;
 	if (pipe->nr_cpus == 1)
-		return weir_load(&s->cpus[pipe->cpu].online) &&
-		       (!mask || weir_mask_test(mask, pipe->cpu));
+		return weir_one_allows(pipe, mask);
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
 		u64 bits = pipe->cpus->word[w] & (mask ? weir_load(&mask->word[w]) : ~0ull);
 
@@ -157,25 +156,14 @@ WEIR_GLOBAL u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe weir_ar
 	return sum;
 }
 
-/* 1: the CPU runs a task; a CPU that is about to choose does not. */
-static u32 weir_runs(const struct weir_cpu weir_mem *cpu)
-{
-	return weir_load(&cpu->curr) != 0;
-}
-
 WEIR_GLOBAL u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe weir_arg,
 			       u32 *idle weir_arg_record)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 busy = 0;
 
-	if (pipe->nr_cpus == 1) {
-		u32 load = weir_pipe_nr(pipe) + weir_runs(&s->cpus[pipe->cpu]);
-
-		/* A CPU that chooses from an empty pipe takes a new task without a KICK. */
-		*idle = !load || weir_mask_test(s->idle, pipe->cpu);
-		return load;
-	}
+	if (pipe->nr_cpus == 1)
+		return weir_one_load(pipe, idle);
 	*idle = 0;
 	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
 		busy += weir_count_bits(pipe->cpus->word[w] & weir_load(&s->busy->word[w]));

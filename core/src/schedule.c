@@ -337,6 +337,7 @@ WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 	return 0;
 }
 
+#if !WEIR_CARRY
 /* Deliver to one more recipient, or finish the delivery. (Costs no frame, see weir_next_recipient().) */
 WEIR_FLAT void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
@@ -347,6 +348,7 @@ WEIR_FLAT void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_
 	else
 		weir_class_on(ctx->recipient, &ctx->msg);
 }
+#endif
 
 /*
  * Changes and messages until none is left. (One function for all updates, with next to no frame: the kernel bounds how much of
@@ -366,11 +368,7 @@ WEIR_FLAT static int drain(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 			if (weir_visit(s, next))
 				weir_visited(s, next, weir_class_update(next->to, next));
 		} else if (ctx->delivery) {
-#if WEIR_CARRY
-			weir_deliver_all(s, ctx);
-#else
 			weir_deliver(s, ctx);
-#endif
 		} else if (ctx->next_msg < ctx->nr_msgs) {
 			weir_take_msg(s);
 		} else {

@@ -33,35 +33,12 @@ WEIR_INLINE int weir_step_route(struct weir_instance weir_mem *self, struct weir
 WEIR_INLINE int weir_step_allows(const struct weir_pipe weir_mem *pipe,
 				 const struct weir_cpumask weir_mem *mask)
 {
-	if (pipe->nr_cpus != 1)
-		return weir_pipe_allows(pipe, mask);
-	return weir_load(&pipe->sched->cpus[pipe->cpu].online) &&
-	       (!mask || weir_mask_test(mask, pipe->cpu));
+	return pipe->nr_cpus == 1 ? weir_one_allows(pipe, mask) : weir_pipe_allows(pipe, mask);
 }
 
 WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 {
-	const struct weir_sched weir_mem *s = pipe->sched;
-	u32 load;
-
-	if (pipe->nr_cpus != 1)
-		return weir_pipe_load(pipe, idle);
-	load = weir_pipe_nr(pipe) + (weir_load(&s->cpus[pipe->cpu].curr) != 0);
-	*idle = !load || weir_mask_test(s->idle, pipe->cpu);
-	return load;
-}
-
-/* Nobody carries tasks where some CPUs share no memory. */
-WEIR_INLINE const struct weir_cpumask weir_mem *weir_step_affinity(struct weir_sched weir_mem *s,
-								   struct weir_task weir_mem *t)
-{
-	struct weir_instance weir_mem *responder = s->graph->subs[WEIR_TOPIC_AFFINITY].responder;
-	struct weir_msg msg = { .topic = WEIR_TOPIC_AFFINITY, .task = t };
-
-	if (!responder)
-		return 0;
-	weir_op(s, WEIR_OP_REQUEST, WEIR_TOPIC_AFFINITY, 0);
-	return weir_class_answer(responder, &msg) ? 0 : msg.mask;
+	return pipe->nr_cpus == 1 ? weir_one_load(pipe, idle) : weir_pipe_load(pipe, idle);
 }
 
 #undef weir_for_change
@@ -70,7 +47,6 @@ WEIR_INLINE const struct weir_cpumask weir_mem *weir_step_affinity(struct weir_s
 #define weir_out_of(self, t)	      ((struct weir_pipe weir_mem *)((void)(t), (u64)0))
 #define weir_pipe_mirror(pipe, t, in) ((void)(t), weir_step_put(pipe))
 #define weir_route(self, in, t, to)   weir_step_route(self, t, to)
-#define weir_affinity(s, t)	      weir_step_affinity(s, t)
 #define weir_pipe_allows(pipe, mask)  weir_step_allows(pipe, mask)
 #define weir_pipe_load(pipe, idle)    weir_step_load(pipe, idle)
 

@@ -11,7 +11,10 @@
 #define WEIR_GLOBAL
 #define WEIR_HELPER static
 #define WEIR_FLAT
-/* Hardly ever called, so it stays out of its callers (in BPF: without a frame of its own; or no matter); what hardly ever holds. */
+/*
+ * A function that is hardly ever called and stays out of its callers: in BPF, COLD is part of them and takes no frame, RARE is as it would
+ * be without the word. A condition that hardly ever holds.
+ */
 #define WEIR_COLD	 __attribute__((noinline, cold))
 #define WEIR_RARE	 __attribute__((noinline, cold))
 #define weir_unlikely(c) __builtin_expect(!!(c), 0)
