@@ -14,8 +14,8 @@ struct edf_task {
 	u32 weight; /* heap order */
 	struct edf_task *left, *right, *up;
 	struct edf_task *next, *prev;
-	u64 deadline; /* ns */
-	u64 told;     /* the one published last */
+	u64 deadline;  /* ns */
+	u64 published; /* the one published last */
 	u64 slice_ns;
 	const u64 *mask;
 };
@@ -161,7 +161,7 @@ static void edf_find_cpu(struct edf_hand *s, struct edf_task *t)
 
 static int edf_enter(struct edf_hand *s, struct edf_task *t)
 {
-	t->deadline = weir_load(&t->told);
+	t->deadline = weir_load(&t->published);
 	t->slice_ns = WEIR_SLICE_UNLIMITED;
 	hand_lock(&s->lock);
 	edf_link(s, t);
@@ -195,7 +195,7 @@ HAND_CALL void edf_hand_deadline(struct edf_hand *s, struct edf_task *t, u64 dea
 {
 	struct edf_cpu *c = &s->cpus[weir_load(&t->cpu) % HAND_MAX_CPUS];
 
-	weir_store(&t->told, deadline);
+	weir_store(&t->published, deadline);
 	if (weir_load(&c->curr) != t)
 		return;
 	weir_store(&t->deadline, deadline);

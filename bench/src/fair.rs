@@ -67,7 +67,7 @@ impl Subject {
             self.sched.set_now(self.now);
             self.sched.relinquish(0, task).expect("it runs");
             if self.feed == Feed::Counters {
-                self.sched.tell_counters(0, 0, task, &counts).expect("a message");
+                self.sched.publish_counters(0, 0, task, &counts).expect("a message");
             }
         }
         self.rounds.push(began.elapsed().as_secs_f64() * 1e9 / f64::from(TURNS));

@@ -84,10 +84,10 @@ impl Ours {
                 assert!(!t.is_null(), "memory for a task");
                 ours.tasks.push(t);
                 if weigh {
-                    ours.tell(t, Topic::Priority, 0);
+                    ours.publish(t, Topic::Priority, 0);
                 }
                 if let Some(deadline) = deadlines.get(id as usize) {
-                    ours.tell(t, Topic::Deadline, *deadline);
+                    ours.publish(t, Topic::Deadline, *deadline);
                 }
                 assert_eq!(weir_admit(s, 0, t), 0, "a fresh task");
             }
@@ -101,7 +101,7 @@ impl Ours {
         self.sched.address() as Ptr
     }
 
-    fn tell(&self, t: Ptr, topic: Topic, value: u64) {
+    fn publish(&self, t: Ptr, topic: Topic, value: u64) {
         let msg =
             Message { topic: topic as u32, cpu: u32::MAX, task: t, value, value2: 0, data: std::ptr::null() };
         // SAFETY: valid scheduler, record and message.
@@ -132,7 +132,7 @@ impl Ours {
         // SAFETY: a record of the core.
         let id = unsafe { (*t.cast::<Task>()).id } as usize;
         self.deadlines[id] += periods[id];
-        self.tell(t, Topic::Deadline, self.deadlines[id]);
+        self.publish(t, Topic::Deadline, self.deadlines[id]);
         self.cycle(cpu);
     }
 

@@ -139,11 +139,11 @@ static void pd2_catch_up(struct pd2 weir_mem *self, struct weir_rt weir_mem *r, 
 static void pd2_weigh(struct pd2 weir_mem *self, struct weir_rt weir_mem *r)
 {
 	u64 need = r->x[PD2_NEED], span = r->x[PD2_SPAN], rest = span - need;
-	u64 ends = (r->x[PD2_DONE] + 1) * span, due = pd2_ceil(ends, need), group = 0;
+	u64 ends = (r->x[PD2_DONE] + 1) * span, deadline = pd2_ceil(ends, need), group = 0;
 
 	if (2 * need >= span && rest)
-		group = r->x[PD2_START] + pd2_ceil(pd2_ceil(due * rest, span) * span, rest);
-	r->x[PD2_DEADLINE] = 2 * (r->x[PD2_START] + due) - (self->ties && ends % need);
+		group = r->x[PD2_START] + pd2_ceil(pd2_ceil(deadline * rest, span) * span, rest);
+	r->x[PD2_DEADLINE] = 2 * (r->x[PD2_START] + deadline) - (self->ties && ends % need);
 	r->x[PD2_GROUP] = ~(self->ties && ends % need ? group : 0);
 }
 

@@ -30,7 +30,7 @@ struct throttle_task {
 
 struct throttle {
 	struct weir_instance inst;
-	struct weir_timerqueue due; /* tasks that are held back, by the time to ask again */
+	struct weir_timerqueue held; /* tasks that are held back, by the time to ask again */
 };
 
 WEIR_COMPONENT(throttle, .summary = "withhold tasks without budget until it is replenished",
@@ -48,10 +48,10 @@ static int throttle_put(struct throttle weir_mem *self, struct weir_pipe weir_me
 	int err;
 
 	if (weir_request(self->inst.sched, &budget) || budget.value) {
-		err = weir_timerqueue_clear(&self->due, t);
+		err = weir_timerqueue_clear(&self->held, t);
 		return err ? err : weir_pipe_mirror(out, t, in);
 	}
-	err = weir_timerqueue_set(&self->due, t, budget.value2);
+	err = weir_timerqueue_set(&self->held, t, budget.value2);
 	if (!err)
 		err = weir_pipe_remove(out, t);
 	if (!err)
@@ -61,7 +61,7 @@ static int throttle_put(struct throttle weir_mem *self, struct weir_pipe weir_me
 
 WEIR_ENTRY int throttle_construct(struct throttle weir_mem *self)
 {
-	weir_timerqueue_init(&self->due, &self->inst,
+	weir_timerqueue_init(&self->held, &self->inst,
 			     __builtin_offsetof(struct throttle_task, place));
 	return 0;
 }
@@ -109,7 +109,7 @@ WEIR_ENTRY int throttle_on_timer(struct throttle weir_mem *self)
 	int err = 0;
 
 	while (!err && weir_loop) {
-		t = weir_timerqueue_pop_waiting(&self->due, now, &in);
+		t = weir_timerqueue_pop_waiting(&self->held, now, &in);
 		if (!t)
 			break;
 		err = throttle_put(self, in, t);
@@ -120,10 +120,10 @@ WEIR_ENTRY int throttle_on_timer(struct throttle weir_mem *self)
 
 WEIR_ENTRY void throttle_task_exit(struct throttle weir_mem *self, struct weir_task weir_mem *t)
 {
-	weir_timerqueue_clear(&self->due, t);
+	weir_timerqueue_clear(&self->held, t);
 }
 
 WEIR_ENTRY void throttle_destroy(struct throttle weir_mem *self)
 {
-	weir_timerqueue_free(&self->due);
+	weir_timerqueue_free(&self->held);
 }

@@ -108,7 +108,7 @@ WEIR_INLINE void cfs_advance(struct cfs weir_mem *self, struct weir_pipe weir_me
 }
 
 /*
- * A turn of a task of weight @weight among @nr tasks of weight @load, itself included. CPUs that share the
+ * The slice of a task of weight @weight among @nr tasks of weight @load, itself included. CPUs that share the
  * queue serve as many tasks at a time.
  */
 WEIR_INLINE u64 cfs_turn(struct cfs weir_mem *self, u64 weight, u64 load, u64 nr)
@@ -209,7 +209,7 @@ WEIR_HELPER u32 cfs_victim(struct cfs weir_mem *self weir_arg,
 		if (mask && !weir_mask_test(mask, cpu))
 			continue;
 		r = weir_fair_runs(&self->inst, &self->q, in, cpu, &runs);
-		if (!r || r->flags & WEIR_FAIR_TOLD || (batch && r->weight != WEIR_WEIGHT_IDLE))
+		if (!r || r->flags & WEIR_FAIR_RESCHED || (batch && r->weight != WEIR_WEIGHT_IDLE))
 			continue;
 		v = r->weight == WEIR_WEIGHT_IDLE ? WEIR_KEY_NONE : weir_load(&r->vruntime);
 		if (v > f->vruntime && v - f->vruntime > lead) {
@@ -331,7 +331,7 @@ WEIR_ENTRY int cfs_on_tick(struct cfs weir_mem *self, const struct weir_msg *msg
 	cfs_advance(self, in);
 	weir_fair_publish(self->inst.sched, self->q.id, self->least, self->first);
 	f = weir_fair_runs(&self->inst, &self->q, in, msg->cpu, &t);
-	if (f && self->first != WEIR_KEY_NONE && !(f->flags & WEIR_FAIR_TOLD)) {
+	if (f && self->first != WEIR_KEY_NONE && !(f->flags & WEIR_FAIR_RESCHED)) {
 		turn = cfs_slice(self, f);
 		ran = weir_load(&f->seen) - f->began;
 		if (ran > turn || (ran >= self->granularity && f->vruntime > self->first &&

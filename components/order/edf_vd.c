@@ -58,7 +58,7 @@ struct edf_vd_task {
 	u64 period;   /* (p) ns */
 	u64 load;     /* (p) booked, expected */
 	u64 load_hi;  /* (p) booked, at most */
-	u64 due;      /* (p) absolute deadline of the job seen last */
+	u64 deadline; /* (p) absolute deadline of the job seen last */
 	u32 level;    /* (p) as booked: enum weir_criticality */
 	u32 aside;    /* (p) the job was set aside */
 	u32 in_high;  /* (p) place among the high tasks */
@@ -162,7 +162,7 @@ static void edf_vd_unbook(struct edf_vd weir_mem *self, struct edf_vd_task weir_
 	p->load = p->load_hi = 0;
 }
 
-/* What @t has declared, into `declared`; without a job whose deadline is known `due` is 0. */
+/* What @t has declared, into `declared`; without a job whose deadline is known `deadline` is 0. */
 WEIR_HELPER int edf_vd_ask(struct edf_vd weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg)
 {
@@ -175,7 +175,7 @@ WEIR_HELPER int edf_vd_ask(struct edf_vd weir_mem *self weir_arg,
 	msg.topic = WEIR_TOPIC_DEADLINE;
 	msg.value = msg.value2 = 0;
 	unknown = unknown || weir_request(s, &msg) || msg.value < self->declared.relative;
-	self->declared.due = unknown ? 0 : msg.value;
+	self->declared.deadline = unknown ? 0 : msg.value;
 	self->declared.period = msg.value2 ? msg.value2 : self->declared.relative;
 	msg.topic = WEIR_TOPIC_CRITICALITY;
 	msg.value = msg.value2 = 0;
@@ -195,10 +195,10 @@ WEIR_FLAT static void edf_vd_learn(struct edf_vd weir_mem *self, struct weir_tas
 	const struct edf_vd_task weir_mem *declared = &self->declared;
 
 	edf_vd_ask(self, t);
-	if (p->due != declared->due)
+	if (p->deadline != declared->deadline)
 		p->aside = 0;
-	p->due = declared->due;
-	if (!declared->due || !declared->relative)
+	p->deadline = declared->deadline;
+	if (!declared->deadline || !declared->relative)
 		return;
 	if (p->wcet == declared->wcet && p->relative == declared->relative &&
 	    p->period == declared->period && p->level == declared->level &&
@@ -238,12 +238,12 @@ static u64 edf_vd_key(struct edf_vd weir_mem *self, struct weir_task weir_mem *t
 {
 	u64 within;
 
-	if (!p->due || !p->relative || p->aside || !edf_vd_left(self, t, p))
+	if (!p->deadline || !p->relative || p->aside || !edf_vd_left(self, t, p))
 		return WEIR_KEY_NONE;
 	if (p->level != WEIR_CRITICALITY_HI || self->mode)
-		return p->due;
+		return p->deadline;
 	within = p->relative < EDF_VD_LONG ? p->relative * self->part / EDF_VD_FULL : p->relative;
-	return p->due - p->relative + within;
+	return p->deadline - p->relative + within;
 }
 
 WEIR_HELPER int edf_vd_place(struct edf_vd weir_mem *self weir_arg,
@@ -346,7 +346,7 @@ WEIR_HELPER int edf_vd_enlist(struct edf_vd weir_mem *self weir_arg,
 		return weir_roster_add(&self->high, t);
 	}
 	weir_roster_drop(&self->high, t);
-	if (!p->due || p->aside)
+	if (!p->deadline || p->aside)
 		return weir_roster_drop(&self->low, t);
 	return weir_roster_add(&self->low, t);
 }
@@ -356,17 +356,17 @@ WEIR_HELPER int edf_vd_put(struct edf_vd weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg)
 {
 	struct edf_vd_task weir_mem *p = weir_priv(&self->inst, t);
-	u64 before = p->due, part = self->part;
+	u64 before = p->deadline, part = self->part;
 	u32 mode = self->mode;
 	int err;
 
 	edf_vd_learn(self, t);
-	if (self->mode && p->due != before && !edf_vd_critical(self, in, t))
+	if (self->mode && p->deadline != before && !edf_vd_critical(self, in, t))
 		self->mode = 0;
-	else if (!self->mode && !edf_vd_plain(self) && p->level == WEIR_CRITICALITY_HI && p->due &&
-		 !edf_vd_left(self, t, p))
+	else if (!self->mode && !edf_vd_plain(self) && p->level == WEIR_CRITICALITY_HI &&
+		 p->deadline && !edf_vd_left(self, t, p))
 		self->mode = 1;
-	else if (self->mode && p->level != WEIR_CRITICALITY_HI && p->due)
+	else if (self->mode && p->level != WEIR_CRITICALITY_HI && p->deadline)
 		p->aside = 1;
 	err = edf_vd_enlist(self, t);
 	if (!err)

@@ -38,7 +38,8 @@ struct edzl_task {
 
 struct edzl {
 	struct weir_instance inst;
-	struct weir_timerqueue due; /* waiting tasks by the time at which their laxity ends */
+	struct weir_timerqueue
+		zero_laxity; /* waiting tasks by the time at which their laxity ends */
 };
 
 WEIR_COMPONENT(edzl, .summary = "run by deadline, tasks with zero laxity first", .cls = WEIR_ORDER,
@@ -64,15 +65,16 @@ static int edzl_put(struct edzl weir_mem *self, struct weir_pipe weir_mem *in,
 		weir_store(&p->urgent, 1);
 	key = weir_load(&p->urgent) ? 0 : weir_key(weir_property(s, WEIR_TOPIC_DEADLINE, t));
 	if (key && latest != WEIR_KEY_NONE)
-		err = weir_timerqueue_set(&self->due, t, latest);
+		err = weir_timerqueue_set(&self->zero_laxity, t, latest);
 	else
-		err = weir_timerqueue_clear(&self->due, t);
+		err = weir_timerqueue_clear(&self->zero_laxity, t);
 	return err ? err : weir_insert_urgent(&self->inst, t, key, in);
 }
 
 WEIR_ENTRY int edzl_construct(struct edzl weir_mem *self)
 {
-	weir_timerqueue_init(&self->due, &self->inst, __builtin_offsetof(struct edzl_task, place));
+	weir_timerqueue_init(&self->zero_laxity, &self->inst,
+			     __builtin_offsetof(struct edzl_task, place));
 	return 0;
 }
 
@@ -127,7 +129,7 @@ WEIR_ENTRY int edzl_on_timer(struct edzl weir_mem *self)
 	while (!err && weir_loop) {
 		struct weir_pipe weir_mem *in;
 
-		t = weir_timerqueue_pop(&self->due, now);
+		t = weir_timerqueue_pop(&self->zero_laxity, now);
 		if (!t)
 			break;
 		in = weir_holder(&self->inst, t);
@@ -145,10 +147,10 @@ WEIR_ENTRY int edzl_on_timer(struct edzl weir_mem *self)
 
 WEIR_ENTRY void edzl_task_exit(struct edzl weir_mem *self, struct weir_task weir_mem *t)
 {
-	weir_timerqueue_clear(&self->due, t);
+	weir_timerqueue_clear(&self->zero_laxity, t);
 }
 
 WEIR_ENTRY void edzl_destroy(struct edzl weir_mem *self)
 {
-	weir_timerqueue_free(&self->due);
+	weir_timerqueue_free(&self->zero_laxity);
 }

@@ -228,20 +228,20 @@ WEIR_HELPER int eevdf_settle(struct eevdf weir_mem *self weir_arg,
 	return err;
 }
 
-/* @f, which is eligible and due first, displaces what the record @r belongs to. */
+/* @f, which is eligible and has the earliest deadline, displaces what the record @r belongs to. */
 WEIR_INLINE int eevdf_stronger(const struct eevdf weir_mem *self,
 			       const struct weir_fair weir_mem *f,
 			       const struct weir_fair weir_mem *r)
 {
-	int due = eevdf_before(f->deadline, r->deadline);
+	int earlier = eevdf_before(f->deadline, r->deadline);
 
-	if (r->flags & WEIR_FAIR_TOLD)
+	if (r->flags & WEIR_FAIR_RESCHED)
 		return 0;
 	if (f->weight == WEIR_WEIGHT_IDLE || r->weight == WEIR_WEIGHT_IDLE)
 		return f->weight != r->weight && r->weight == WEIR_WEIGHT_IDLE;
 	if (eevdf_before(self->q.zero, r->vruntime))
 		return 1;
-	return due && (!self->parity || (self->eager && f->slice < r->slice));
+	return earlier && (!self->parity || (self->eager && f->slice < r->slice));
 }
 
 /* @t, which may run on @mask (null: everywhere), woke and is the first that waits: whose CPU it takes, or WEIR_NO_CPU. */
@@ -481,7 +481,7 @@ WEIR_ENTRY int eevdf_on_tick(struct eevdf weir_mem *self, const struct weir_msg 
 	weir_fair_look(&self->inst, &self->q, in);
 	err = eevdf_settle(self, in);
 	f = weir_fair_runs(&self->inst, &self->q, in, msg->cpu, &t);
-	if (f && !(f->flags & WEIR_FAIR_TOLD) && !eevdf_before(f->vruntime, f->deadline))
+	if (f && !(f->flags & WEIR_FAIR_RESCHED) && !eevdf_before(f->vruntime, f->deadline))
 		weir_fair_displace(&self->inst, &self->q, in, msg->cpu, t);
 	weir_pipe_unlock(in);
 	return err;

@@ -53,7 +53,7 @@ struct gang_slots {
 
 struct gang_row {
 	u64 gang;		  /* (l) 0: free */
-	u32 due;		  /* (l) `next` is announced and not in force yet */
+	u32 pending;		  /* (l) `next` is announced and not in force yet */
 	u32 announcing;		  /* (l) FROM has not come yet */
 	struct gang_slots now;	  /* (l) in force */
 	struct gang_slots next;	  /* (l) in force from its `from` on */
@@ -122,12 +122,12 @@ static void gang_see(struct gang weir_mem *self, struct gang_row weir_mem *r, u6
 	u64 change;
 	int within;
 
-	if (r->due && r->next.from <= now) {
+	if (r->pending && r->next.from <= now) {
 		gang_copy(&r->now, &r->next);
-		r->due = 0;
+		r->pending = 0;
 	}
 	within = gang_within(&r->now, now, &change);
-	if (r->due && r->next.from < change)
+	if (r->pending && r->next.from < change)
 		change = r->next.from;
 	if (within && !self->active) {
 		self->active = r->gang;
@@ -170,7 +170,7 @@ WEIR_HELPER u64 gang_row_at(struct gang weir_mem *self weir_arg, u64 number)
 
 		if (r->gang == number)
 			return i;
-		if (free == GANG_ROWS && !r->now.length && !r->due && !r->announcing)
+		if (free == GANG_ROWS && !r->now.length && !r->pending && !r->announcing)
 			free = i;
 	}
 	return free;
@@ -186,12 +186,12 @@ static int gang_commit(struct gang weir_mem *self, struct gang_row weir_mem *r, 
 		return -WEIR_EINVAL;
 	s->from = from;
 	gang_copy(&r->next, s);
-	r->due = 1;
+	r->pending = 1;
 	return 0;
 }
 
 /* A field of the row of a gang. 1: the table has changed. */
-static int gang_tell(struct gang weir_mem *self, u64 number, u32 field, u64 value)
+static int gang_set_row(struct gang weir_mem *self, u64 number, u32 field, u64 value)
 {
 	u64 i = gang_row_at(self, number);
 	struct gang_row weir_mem *r = &self->row[i & (GANG_ROWS - 1)];
@@ -348,7 +348,7 @@ WEIR_ENTRY int gang_on_gang_slot(struct gang weir_mem *self, const struct weir_m
 	err = weir_instance_lock(&self->inst);
 	if (err)
 		return err;
-	err = gang_tell(self, (u32)msg->value, field, msg->value2);
+	err = gang_set_row(self, (u32)msg->value, field, msg->value2);
 	if (err > 0) {
 		gang_look(self, now);
 		gang_arm(self, 1);
@@ -379,7 +379,7 @@ WEIR_ENTRY void gang_take_state(struct gang weir_mem *self, struct gang weir_mem
 		struct gang_row weir_mem *from = &old->row[i & (GANG_ROWS - 1)];
 
 		to->gang = from->gang;
-		to->due = from->due;
+		to->pending = from->pending;
 		to->announcing = from->announcing;
 		gang_copy(&to->now, &from->now);
 		gang_copy(&to->next, &from->next);

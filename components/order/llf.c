@@ -52,11 +52,11 @@ struct llf_task {
 
 struct llf {
 	struct weir_instance inst;
-	struct weir_timetree due; /* waiting tasks by deadline and latest start, with `defer` */
-	u64 tick;		  /* (c) ns */
-	u64 eager;		  /* (c) */
-	u64 defer;		  /* (c) */
-	u64 weighed;		  /* (a) ns + 1; running tasks were weighed then */
+	struct weir_timetree latest; /* waiting tasks by deadline and latest start, with `defer` */
+	u64 tick;		     /* (c) ns */
+	u64 eager;		     /* (c) */
+	u64 defer;		     /* (c) */
+	u64 weighed;		     /* (a) ns + 1; running tasks were weighed then */
 };
 
 WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR_ORDER,
@@ -160,7 +160,7 @@ static u64 llf_put_off(struct llf weir_mem *self, u64 now)
 	if (at == WEIR_KEY_NONE)
 		at = 0;
 	else
-		deadline = weir_timetree_after(&self->due, out, now, now + most, &n);
+		deadline = weir_timetree_after(&self->latest, out, now, now + most, &n);
 	weir_pipe_unlock(out);
 	weir_note_scan(&self->inst, steps + n);
 	return deadline && deadline - most < at ? deadline - most : at;
@@ -233,8 +233,8 @@ static int llf_preempt(struct llf weir_mem *self, struct weir_task weir_mem *t, 
 static int llf_note_deadline(struct llf weir_mem *self, struct weir_task weir_mem *t, u64 key)
 {
 	if (key == WEIR_KEY_NONE)
-		return weir_timetree_clear(&self->due, t);
-	return weir_timetree_set(&self->due, t,
+		return weir_timetree_clear(&self->latest, t);
+	return weir_timetree_set(&self->latest, t,
 				 weir_property(self->inst.sched, WEIR_TOPIC_DEADLINE, t), key);
 }
 
@@ -259,7 +259,7 @@ static int llf_put(struct llf weir_mem *self, struct weir_pipe weir_mem *in,
 
 WEIR_ENTRY int llf_construct(struct llf weir_mem *self)
 {
-	weir_timetree_init(&self->due, &self->inst, __builtin_offsetof(struct llf_task, place));
+	weir_timetree_init(&self->latest, &self->inst, __builtin_offsetof(struct llf_task, place));
 	return 0;
 }
 
@@ -282,7 +282,7 @@ WEIR_ENTRY int llf_on_dispatch(struct llf weir_mem *self, const struct weir_msg 
 {
 	if (self->defer) {
 		if (msg->task && !weir_pipe_has(weir_out(&self->inst, 0), msg->task))
-			weir_timetree_clear(&self->due, msg->task);
+			weir_timetree_clear(&self->latest, msg->task);
 		llf_weigh(self);
 		llf_arm(self, 0);
 	}
@@ -333,10 +333,10 @@ WEIR_ENTRY int llf_on_timer(struct llf weir_mem *self)
 
 WEIR_ENTRY void llf_task_exit(struct llf weir_mem *self, struct weir_task weir_mem *t)
 {
-	weir_timetree_clear(&self->due, t);
+	weir_timetree_clear(&self->latest, t);
 }
 
 WEIR_ENTRY void llf_destroy(struct llf weir_mem *self)
 {
-	weir_timetree_free(&self->due);
+	weir_timetree_free(&self->latest);
 }

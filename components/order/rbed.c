@@ -55,7 +55,7 @@
 struct rbed_task {
 	struct weir_rate_task rated; /* (p) first, as weir/kit/rate_alloc.h wants it */
 	u64 seen;		     /* (p) EXECUTED when `used` was right */
-	u64 due;		     /* (p) of the job, as declared; ns, absolute */
+	u64 deadline;		     /* (p) of the job, as declared; ns, absolute */
 	u64 wcet;		     /* (p) what was booked for, with `relative` and the period */
 	u64 relative;		     /* (p) */
 	u32 late;		     /* (p) DEADLINE_MISS was published for the job */
@@ -66,7 +66,7 @@ struct rbed_task {
 struct rbed_declared {
 	u64 wcet;
 	u64 relative;
-	u64 due;
+	u64 deadline;
 	u64 period;
 };
 
@@ -75,11 +75,11 @@ enum rbed_event { RBED_MOVED, RBED_WOKEN, RBED_GAVE_UP };
 
 struct rbed {
 	struct weir_instance inst;
-	struct weir_timerqueue due;    /* real-time tasks that wait for their next period */
-	u64 slice;		       /* (c) ns */
-	u64 floor;		       /* (c) percent */
-	struct weir_rate_alloc rates;  /* (p) */
-	struct rbed_declared declared; /* (p) of the task that is being looked at */
+	struct weir_timerqueue releases; /* real-time tasks that wait for their next period */
+	u64 slice;			 /* (c) ns */
+	u64 floor;			 /* (c) percent */
+	struct weir_rate_alloc rates;	 /* (p) */
+	struct rbed_declared declared;	 /* (p) of the task that is being looked at */
 };
 
 WEIR_COMPONENT(
@@ -242,7 +242,7 @@ WEIR_HELPER int rbed_ask(struct rbed weir_mem *self weir_arg, struct weir_task w
 	msg.value = msg.value2 = 0;
 	if (weir_request(s, &msg))
 		return 0;
-	self->declared.due = msg.value;
+	self->declared.deadline = msg.value;
 	self->declared.period = msg.value2 ? msg.value2 : self->declared.relative;
 	return self->declared.wcet && self->declared.relative &&
 	       msg.value >= self->declared.relative;
@@ -272,9 +272,9 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	     (p->rated.kind == WEIR_RATE_BEST_EFFORT && kind == WEIR_RATE_HARD))) {
 		/* A refused task is not asked for again; its period is that of its turn. */
 		if (p->rated.kind == WEIR_RATE_BEST_EFFORT || p->rated.period == declared->period) {
-			if (p->due != declared->due)
+			if (p->deadline != declared->deadline)
 				p->late = 0;
-			p->due = declared->due;
+			p->deadline = declared->deadline;
 			return 0;
 		}
 	}
@@ -283,7 +283,7 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	p->rated.period = declared->period;
 	if (p->rated.kind <= WEIR_RATE_BEST_EFFORT)
 		p->rated.begun = 0;
-	p->due = declared->due;
+	p->deadline = declared->deadline;
 	p->late = 0;
 	return rbed_admit(self, t, p, kind);
 }
@@ -295,13 +295,13 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
 	struct weir_rate_task weir_mem *rated = &p->rated;
 
-	weir_rate_period(&self->rates, rated, p->due - p->relative,
+	weir_rate_period(&self->rates, rated, p->deadline - p->relative,
 			 weir_rate_granted(&self->inst, &self->rates, rated, p->wcet));
 	rated->deadline =
 		rated->release + (rated->kind == WEIR_RATE_HARD ? p->relative : rated->period);
-	if (now >= p->due && !p->late) {
+	if (now >= p->deadline && !p->late) {
 		p->late = 1;
-		weir_publish(&self->inst, WEIR_TOPIC_DEADLINE_MISS, t, WEIR_NO_CPU, p->due);
+		weir_publish(&self->inst, WEIR_TOPIC_DEADLINE_MISS, t, WEIR_NO_CPU, p->deadline);
 	}
 	return 0;
 }
@@ -359,9 +359,9 @@ WEIR_HELPER int rbed_insert(struct rbed weir_mem *self weir_arg,
 		key = WEIR_KEY_NONE;
 	rbed_slice(self, in, t, p);
 	if (key == WEIR_KEY_NONE)
-		err = weir_timerqueue_set(&self->due, t, p->release);
+		err = weir_timerqueue_set(&self->releases, t, p->release);
 	else
-		err = weir_timerqueue_clear(&self->due, t);
+		err = weir_timerqueue_clear(&self->releases, t);
 	if (!err)
 		err = weir_pipe_insert_stable(weir_out(&self->inst, 0), t, key, in);
 	if (err)
@@ -394,7 +394,8 @@ WEIR_HELPER int rbed_put(struct rbed weir_mem *self weir_arg,
 
 WEIR_ENTRY int rbed_construct(struct rbed weir_mem *self)
 {
-	weir_timerqueue_init(&self->due, &self->inst, __builtin_offsetof(struct rbed_task, place));
+	weir_timerqueue_init(&self->releases, &self->inst,
+			     __builtin_offsetof(struct rbed_task, place));
 	self->rates.floor = self->floor;
 	return 0;
 }
@@ -459,7 +460,7 @@ WEIR_ENTRY int rbed_on_timer(struct rbed weir_mem *self)
 	int err = 0;
 
 	while (!err && weir_loop) {
-		t = weir_timerqueue_pop_waiting(&self->due, now, &in);
+		t = weir_timerqueue_pop_waiting(&self->releases, now, &in);
 		if (!t)
 			break;
 		weir_rate_mark_changes(&self->inst, &self->rates, in);
@@ -474,7 +475,7 @@ WEIR_ENTRY void rbed_task_exit(struct rbed weir_mem *self, struct weir_task weir
 {
 	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
 
-	weir_timerqueue_clear(&self->due, t);
+	weir_timerqueue_clear(&self->releases, t);
 	if (weir_pipe_lock(in))
 		return;
 	weir_rate_unbook(&self->rates, &rbed_of(self, t)->rated);
@@ -490,5 +491,5 @@ WEIR_ENTRY void rbed_take_state(struct rbed weir_mem *self, struct rbed weir_mem
 
 WEIR_ENTRY void rbed_destroy(struct rbed weir_mem *self)
 {
-	weir_timerqueue_free(&self->due);
+	weir_timerqueue_free(&self->releases);
 }

@@ -162,7 +162,7 @@ WEIR_GLOBAL int weir_fair_displace(struct weir_instance weir_mem *self weir_arg,
 	struct weir_fair weir_mem *f = weir_fair_runs(self, q, in, cpu, &runs);
 
 	if (f)
-		f->flags |= WEIR_FAIR_TOLD;
+		f->flags |= WEIR_FAIR_RESCHED;
 	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, 0);
 	return 0;
 }

@@ -75,7 +75,7 @@ pub fn watched<T: Send>(
             result
         });
         let mut ended = None;
-        let mut told = Instant::now();
+        let mut reported = Instant::now();
         loop {
             let done = py.detach(|| {
                 let flag = over.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,8 +86,8 @@ pub fn watched<T: Send>(
                 break;
             }
             let mut look = py.check_signals();
-            if let (Ok(()), Some(progress), true) = (&look, progress, told.elapsed() >= REPORT) {
-                told = Instant::now();
+            if let (Ok(()), Some(progress), true) = (&look, progress, reported.elapsed() >= REPORT) {
+                reported = Instant::now();
                 look = progress.call1((hear.share(),)).map(drop);
             }
             if let Err(e) = look

@@ -36,8 +36,8 @@ static void note_class(u32 cpu, bool taken)
 		return;
 	*(volatile u64 *)&c->away_ns = taken ? bpf_ktime_get_ns() : 0;
 	weir_fence();
-	if (!taken && *(volatile u64 *)&c->told_away) {
-		*(volatile u64 *)&c->told_away = 0;
+	if (!taken && *(volatile u64 *)&c->reported_away) {
+		*(volatile u64 *)&c->reported_away = 0;
 		if (presence_of(cpu) == HERE)
 			note_cpu(cpu, 1);
 	}
@@ -65,15 +65,15 @@ WEIR_INLINE bool cannot_kick(void)
  * A higher class holds a CPU for long: the graph is to look elsewhere. The fence pairs with the one in
  * note_class(): either we see that the CPU is back, or it sees that the graph has to know; both may report it.
  */
-static int tell_away(u32 cpu)
+static int report_away(u32 cpu)
 {
 	struct weir_live_cpu *c = &weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)];
 
 	note_cpu(cpu, 2);
-	*(volatile u64 *)&c->told_away = 1;
+	*(volatile u64 *)&c->reported_away = 1;
 	weir_fence();
 	if (!*(volatile u64 *)&c->away_ns && presence_of(cpu) == HERE) {
-		*(volatile u64 *)&c->told_away = 0;
+		*(volatile u64 *)&c->reported_away = 0;
 		note_cpu(cpu, 1);
 	}
 	return 0;
@@ -112,7 +112,7 @@ WEIR_GLOBAL int weir_linux_begin_cpu_news(struct weir_sched weir_mem *s weir_arg
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_CPU_STATUS };
 
-	if (weir_cas(&telling_cpus, 0, 1))
+	if (weir_cas(&publishing_cpus, 0, 1))
 		return 0;
 	weir_live_u32(any_cpu_news) = 0;
 	weir_fence();
@@ -127,7 +127,7 @@ WEIR_GLOBAL int weir_linux_begin_cpu_news(struct weir_sched weir_mem *s weir_arg
 		msg.value = news == 1;
 		if (!weir_notify_begin(s, weir_port_cpu(), &msg)) {
 			weir_live_u32(some_gone) = 1;
-			tell(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
+			report(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
 			return 1;
 		}
 		/* A swap took too long to wait for: the next dispatch tries again, unless there are newer news. */
@@ -135,7 +135,7 @@ WEIR_GLOBAL int weir_linux_begin_cpu_news(struct weir_sched weir_mem *s weir_arg
 		break;
 	}
 	weir_fence();
-	weir_live_u32(telling_cpus) = 0;
+	weir_live_u32(publishing_cpus) = 0;
 	return 0;
 }
 
@@ -146,7 +146,7 @@ WEIR_INLINE void serve_cpus(void)
 		weir_notify_end(SCHED);
 		weir_linux_call_over(WEIR_CALL_NOTIFY);
 		weir_fence();
-		weir_live_u32(telling_cpus) = 0;
+		weir_live_u32(publishing_cpus) = 0;
 	}
 }
 

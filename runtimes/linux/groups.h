@@ -31,7 +31,7 @@ static u64 all_groups;
 #define GROUP(number) IN_TABLE(struct weir_linux_group, all_groups, number)
 static u32 any_group_news;
 /* 1: some CPU is reporting them. */
-static u32 telling_groups;
+static u32 publishing_groups;
 
 /* What is known of a group of the kernel. */
 struct weir_linux_group_of {
@@ -95,7 +95,7 @@ static void set_limit(u32 number, u64 period_us, u64 quota_us)
 }
 
 /* A graph has come that may have components to which nothing was reported yet. */
-WEIR_GLOBAL int weir_linux_tell_groups_again(void)
+WEIR_GLOBAL int weir_linux_republish_groups(void)
 {
 	for (u32 i = 1; i < MAX_GROUPS && weir_loop; i++)
 		if (weir_load(&GROUP(i)->used))
@@ -128,7 +128,7 @@ WEIR_GLOBAL int weir_linux_begin_group_news(void)
 {
 	struct weir_msg msg = { .cpu = WEIR_NO_CPU };
 
-	if (weir_cas(&telling_groups, 0, 1))
+	if (weir_cas(&publishing_groups, 0, 1))
 		return 0;
 	weir_live_u32(any_group_news) = 0;
 	weir_fence();
@@ -150,7 +150,7 @@ WEIR_GLOBAL int weir_linux_begin_group_news(void)
 		break;
 	}
 	weir_fence();
-	weir_live_u32(telling_groups) = 0;
+	weir_live_u32(publishing_groups) = 0;
 	return 0;
 }
 
@@ -161,7 +161,7 @@ WEIR_INLINE void serve_groups(void)
 		weir_notify_end(SCHED);
 		weir_linux_call_over(WEIR_CALL_NOTIFY);
 		weir_fence();
-		weir_live_u32(telling_groups) = 0;
+		weir_live_u32(publishing_groups) = 0;
 	}
 }
 

@@ -27,7 +27,7 @@ const u32 weir_live_layout[] = {
 	AT(weir_live_cpu, curr_pid),
 	AT(weir_live_cpu, gave_up),
 	AT(weir_live_cpu, away_ns),
-	AT(weir_live_cpu, told_away),
+	AT(weir_live_cpu, reported_away),
 	AT(weir_live_cpu, stints),
 	AT(weir_live_cpu, instructions),
 	AT(weir_live_cpu, timers),

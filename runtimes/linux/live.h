@@ -33,11 +33,11 @@ struct weir_live_cpu {
 	u64 curr_pid;	 /* task of this class that runs; 0: none */
 	/* calls of the core that waited too long for another CPU: made again, or without effect */
 	u64 gave_up;
-	u64 away_ns;	  /* a higher class has had the CPU since; 0: it has not */
-	u64 told_away;	  /* (a) 1: the graph counts the CPU as offline because of that */
-	u64 stints;	  /* of tasks whose hardware counters were told */
-	u64 instructions; /* in these */
-	u64 timers;	  /* of components, that expired here */
+	u64 away_ns;	   /* a higher class has had the CPU since; 0: it has not */
+	u64 reported_away; /* (a) 1: the graph counts the CPU as offline because of that */
+	u64 stints;	   /* of tasks whose hardware counters were told */
+	u64 instructions;  /* in these */
+	u64 timers;	   /* of components, that expired here */
 	/*
 	 * tasks that ran beside the graph because a call of the core gave up waiting for another
 	 * CPU

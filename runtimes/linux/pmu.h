@@ -9,7 +9,7 @@
 #ifndef WEIR_LINUX_PMU_H
 #define WEIR_LINUX_PMU_H
 
-#include "tell.h"
+#include "report.h"
 
 #define NR_COUNTED ((u32)(sizeof(struct weir_counters) / sizeof(u64)))
 

@@ -28,8 +28,8 @@ static int begin_swap(struct weir_live_request *r)
 		      : weir_swap_instance_begin(SCHED, cpu, &with, &r->stats);
 	if (!err) {
 		weir_fetch_add(&weir_live.swaps, 1);
-		weir_linux_tell_groups_again();
-		tell(WEIR_EVENT_SWAP, cpu, WEIR_NO_TASK, r->stats.represented, r->stats.pause_ns);
+		weir_linux_republish_groups();
+		report(WEIR_EVENT_SWAP, cpu, WEIR_NO_TASK, r->stats.represented, r->stats.pause_ns);
 	}
 	r->stats.pause_ns += paused;
 	return err;
@@ -65,8 +65,8 @@ static int begin_notify(struct weir_live_request *r)
 	err = weir_notify_begin(SCHED, weir_port_cpu(), &msg);
 	/* Of other topics the runtime, which is us, hears by itself: see weir_rt_message(). */
 	if (!err && !r->uuid && !(SCHED->rt_topics >> (r->topic & 63) & 1))
-		tell(WEIR_EVENT_MESSAGE, r->cpu == WEIR_NO_CPU ? weir_port_cpu() : r->cpu, r->task,
-		     r->topic, r->value);
+		report(WEIR_EVENT_MESSAGE, r->cpu == WEIR_NO_CPU ? weir_port_cpu() : r->cpu,
+		       r->task, r->topic, r->value);
 	return err;
 }
 
@@ -143,7 +143,7 @@ static int begin_request(struct weir_live_request *r)
 		r->result = begin_swap(r);
 		return WEIR_LINUX_REST_OF_SWAP;
 	case WEIR_LIVE_AWAY:
-		r->result = tell_away(r->cpu);
+		r->result = report_away(r->cpu);
 		return WEIR_LINUX_NO_REST;
 	case WEIR_LIVE_RESCUE:
 		r->result = rescue(r->cpu);

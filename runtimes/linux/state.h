@@ -78,7 +78,7 @@ struct weir_linux_news {
 static u64 all_news;
 static u32 any_cpu_news;
 /* (a) 1: some CPU is reporting them. */
-static u32 telling_cpus;
+static u32 publishing_cpus;
 /* By CPU: is it there for tasks? */
 static u32 presence[WEIR_MAX_CPUS];
 enum {

@@ -3,7 +3,7 @@
 #ifndef WEIR_LINUX_TASKS_H
 #define WEIR_LINUX_TASKS_H
 
-#include "tell.h"
+#include "report.h"
 
 WEIR_INLINE struct weir_linux_task *of(struct task_struct *p)
 {
@@ -139,7 +139,7 @@ __attribute__((noinline)) static int begin_change(struct task_struct *p,
 }
 
 /* What the graph is to be told before the task enters it; what a swap holds off, at the next time. */
-WEIR_INLINE void tell_changes(struct task_struct *p, struct weir_linux_task *own)
+WEIR_INLINE void publish_changes(struct task_struct *p, struct weir_linux_task *own)
 {
 	int err = 0;
 
@@ -210,11 +210,11 @@ WEIR_INLINE void go_on(void)
 }
 
 /* How long a call of the core took, where somebody records it. */
-WEIR_INLINE void tell_cost(u32 call, u32 task, u64 start)
+WEIR_INLINE void report_cost(u32 call, u32 task, u64 start)
 {
 	if (weir_live.recording)
-		weir_linux_tell(WEIR_EVENT_SCHED, weir_port_cpu(), task, call,
-				bpf_ktime_get_ns() - start);
+		weir_linux_report(WEIR_EVENT_SCHED, weir_port_cpu(), task, call,
+				  bpf_ktime_get_ns() - start);
 }
 
 WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
@@ -276,7 +276,7 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 	}
 	weir_store(&live->pid, p->pid);
 	weir_fetch_add(&weir_live.nr_tasks, 1);
-	tell_task(p, t->id);
+	report_task(p, t->id);
 	return 0;
 }
 
@@ -311,7 +311,7 @@ WEIR_GLOBAL u64 weir_linux_first_gone(u32 cpu)
 		return 0;
 	/* The number may belong to another task right after. */
 	weir_store(&NEWS(cpu)->next_gone, live_task(id - 1)->next_gone);
-	tell(WEIR_EVENT_EXIT, cpu, id - 1, 0, 0);
+	report(WEIR_EVENT_EXIT, cpu, id - 1, 0, 0);
 	return (u64)weir_task_get(SCHED, id - 1);
 }
 

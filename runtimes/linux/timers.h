@@ -59,7 +59,7 @@ static u64 armed_for(u32 instance)
 }
 
 /* The kernel's timer of an instance has expired; the instance's own may be armed for another time by now, or not at all. */
-WEIR_GLOBAL int weir_linux_is_due(u32 instance)
+WEIR_GLOBAL int weir_linux_expired(u32 instance)
 {
 	struct weir_linux_timer *timer = bpf_map_lookup_elem(&timers, &instance);
 	u64 at = armed_for(instance);
@@ -90,7 +90,7 @@ WEIR_GLOBAL int weir_linux_timer_ran(u32 instance, s32 result)
 
 WEIR_INLINE void expire(u32 instance)
 {
-	if (weir_linux_is_due(instance))
+	if (weir_linux_expired(instance))
 		weir_linux_timer_ran(
 			instance,
 			TIMED(TIMER, weir_timer_expired(SCHED, weir_port_cpu(), instance)));

@@ -11,7 +11,7 @@
  * choose a task that the kernel takes away, changes or queues again at the same time: the kernel drops a task whose
  * queueing is not the one that was seen, and we give up one that is no longer ours (see hand_over()).
  *
- * The rest is in headers, for the verifier sees one program: state.h, tell.h (counters and events), tasks.h, cpus.h
+ * The rest is in headers, for the verifier sees one program: state.h, report.h (counters and events), tasks.h, cpus.h
  * (CPUs that come, go or are kept), groups.h (control groups), timers.h, pmu.h (what the hardware counts) and requests.h (the loader's wishes);
  * kernel.h is all that is known of the kernel.
  */
@@ -51,7 +51,7 @@ WEIR_FLAT void weir_rt_message(struct weir_sched weir_mem *s, const struct weir_
 		break;
 	}
 	COUNT(messages);
-	tell(WEIR_EVENT_MESSAGE, msg->cpu, t ? t->id : WEIR_NO_TASK, msg->topic, msg->value);
+	report(WEIR_EVENT_MESSAGE, msg->cpu, t ? t->id : WEIR_NO_TASK, msg->topic, msg->value);
 }
 
 /* Stands where the loader left a component out; no topology that it takes leads here. */
@@ -116,7 +116,7 @@ int weir_enqueue(u64 *ctx)
 			      (own->group ? DIRTY_GROUP : 0) | (is_batch(p) ? DIRTY_POLICY : 0);
 	}
 	if (own->dirty)
-		tell_changes(p, own);
+		publish_changes(p, own);
 	/* The dispatch that ended its turn has put it back already; or it never left the graph (see weir_quiescent). */
 	if (state == WEIR_SCHEDULABLE)
 		goto out;
@@ -126,7 +126,7 @@ int weir_enqueue(u64 *ctx)
 	start = bpf_ktime_get_ns();
 	put_in(t, start);
 	now_ready(live, state == WEIR_RUNNING ? WEIR_WAIT_RETURNED : WEIR_WAIT_WOKEN, start);
-	tell(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid, own->flags & WOKEN);
+	report(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid, own->flags & WOKEN);
 	call_begins();
 	if (state == WEIR_RUNNING) {
 		call = WEIR_CALL_RELINQUISH;
@@ -139,7 +139,7 @@ int weir_enqueue(u64 *ctx)
 	weir_linux_call_over(call);
 	NEWS(weir_port_cpu())->entering = 0;
 	own->flags = KNOWN;
-	tell_cost(call, t->id, start);
+	report_cost(call, t->id, start);
 	if (!err && !weir_load(&live->withheld)) {
 		COUNT(enqueues);
 		goto out;
@@ -311,7 +311,7 @@ int weir_dispatch(u64 *ctx)
 		if (target != cpu && NEWS(cpu)->rescued++ == ASIDE_AT_ONCE)
 			target = cpu;
 	}
-	tell_cost(WEIR_CALL_PICK, WEIR_NO_TASK, start);
+	report_cost(WEIR_CALL_PICK, WEIR_NO_TASK, start);
 	go_on();
 	if (t)
 		return 0;
@@ -374,7 +374,7 @@ int weir_running(u64 *ctx)
 	}
 	weir_store(&live->started_ns, now);
 	weir_store(&weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].curr_pid, p->pid);
-	tell(WEIR_EVENT_RUN, cpu, t->id, p->pid, 0);
+	report(WEIR_EVENT_RUN, cpu, t->id, p->pid, 0);
 	stint_begins(cpu);
 	return 0;
 }
@@ -404,7 +404,7 @@ int weir_stopping(u64 *ctx)
 		       : p->scx.slice	    ? WEIR_STOP_PREEMPTED
 					    : WEIR_STOP_SLICE;
 	own->flags &= ~YIELDED;
-	tell(WEIR_EVENT_OFF, weir_port_cpu(), task_of(own)->id, p->pid, stop);
+	report(WEIR_EVENT_OFF, weir_port_cpu(), task_of(own)->id, p->pid, stop);
 	return 0;
 }
 

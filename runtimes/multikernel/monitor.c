@@ -116,12 +116,12 @@ static void bind(struct mk_monitor *m, u32 client, const u64 *w)
 		PEER(m, 0, PEER_LOOKUP, op, w[1], w[2]);
 }
 
-static void bind_over(struct mk_monitor *m, struct mk_pending *p, s32 status, u64 told, u64 core)
+static void bind_over(struct mk_monitor *m, struct mk_pending *p, s32 status, u64 channel, u64 core)
 {
 	u32 client = p->client;
 
 	p->kind = PENDING_NONE;
-	mk_answer_client(m, client, status, told, core, 0);
+	mk_answer_client(m, client, status, channel, core, 0);
 }
 
 static void found(struct mk_monitor *m, const u64 *w)
@@ -164,7 +164,7 @@ static void bind_asked(struct mk_monitor *m, u32 from, const u64 *w)
 static void decided(struct mk_monitor *m, u32 client, const u64 *w)
 {
 	struct mk_pending *p = pending(m, w[1], PENDING_ASKED);
-	u64 words[4] = { 0 }, told = 0, bound[4] = { MON_BOUND };
+	u64 words[4] = { 0 }, channel = 0, bound[4] = { MON_BOUND };
 	u32 core, op, far;
 	s32 status = MON_EREFUSED;
 
@@ -178,11 +178,11 @@ static void decided(struct mk_monitor *m, u32 client, const u64 *w)
 	if (w[2]) {
 		status = mk_channel_make(m, client, core, far, words);
 		if (!status)
-			status = mk_channel_server(m, client, core, far, words, &told);
+			status = mk_channel_server(m, client, core, far, words, &channel);
 	}
 	bound[0] |= (u64)(u32)status << 32;
 	bound[1] = w[1];
-	bound[2] = told;
+	bound[2] = channel;
 	bound[3] = core;
 	mk_client_send(m, client, bound);
 	PEER(m, core, PEER_BOUND, op, (u32)status, words[0], words[1], words[2], words[3]);
@@ -192,13 +192,13 @@ static void bound(struct mk_monitor *m, u32 from, const u64 *w)
 {
 	struct mk_pending *p = pending(m, w[0], PENDING_BIND);
 	s32 status = (s32)w[1];
-	u64 told = 0;
+	u64 channel = 0;
 
 	if (!p || p->iref >> 48 != from)
 		return;
 	if (!status)
-		status = mk_channel_client(m, from, p->client, w + 2, &told);
-	bind_over(m, p, status, told, from);
+		status = mk_channel_client(m, from, p->client, w + 2, &channel);
+	bind_over(m, p, status, channel, from);
 }
 
 /* --- dispatchers and capabilities elsewhere ------------------------------------------------------------------------- */

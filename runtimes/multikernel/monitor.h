@@ -118,8 +118,8 @@ u32 mk_client_domain(struct mk_monitor *m, u32 client);
 s32 mk_channel_make(struct mk_monitor *m, u32 server, u32 core, u32 client, u64 *words);
 /* The server's end, and the client's: what each receives in one word. A status. */
 s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words,
-		      u64 *told);
-s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *told);
+		      u64 *channel);
+s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *channel);
 s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32 priority,
 		  u64 *number);
 /* A capability of a client as four words, and back, for dispatcher @number. */

@@ -48,7 +48,7 @@ struct ump {
 	u64 sent;
 	u64 taken; /* of those, by the other side, as far as we know */
 	u64 received;
-	u64 told;   /* of those, said in our line or in a message */
+	u64 acked;  /* of those, said in our line or in a message */
 	u64 blocks; /* times it slept */
 };
 
@@ -114,7 +114,7 @@ WEIR_INLINE int ump_send(struct ump *c, const u64 *words, u32 nr, u32 kind, u32 
 	if (UMP_BREAK != 3)
 		weir_store_release(&s->control, control);
 	c->sent++;
-	c->told = c->received;
+	c->acked = c->received;
 	ump_rouse(c, s);
 	return 0;
 }
@@ -123,7 +123,7 @@ WEIR_INLINE int ump_send(struct ump *c, const u64 *words, u32 nr, u32 kind, u32 
 WEIR_INLINE void ump_ack(struct ump *c)
 {
 	weir_store_release(&c->rx->taken, UMP_BREAK == 9 ? c->received + 1 : c->received);
-	c->told = c->received;
+	c->acked = c->received;
 }
 
 WEIR_INLINE struct ump_slot *ump_next(struct ump *c)
@@ -160,7 +160,7 @@ WEIR_INLINE int ump_recv(struct ump *c, u64 *words, u32 nr, u32 *kind, u32 *tag)
 		c->taken += more;
 	c->received++;
 	/* Half a ring at a time, so that the line seldom moves; a message back would have said it as well. */
-	if (UMP_BREAK != 8 && c->received - c->told >= c->nr / 2)
+	if (UMP_BREAK != 8 && c->received - c->acked >= c->nr / 2)
 		ump_ack(c);
 	return 0;
 }

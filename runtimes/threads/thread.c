@@ -133,7 +133,7 @@ static void stack_drop(char *stack, size_t bytes)
 
 /* --- attributes ------------------------------------------------------------------------------------------------ */
 
-static int tell(struct weir_thread *t, enum weir_attribute what, int64_t value, int64_t value2)
+static int publish(struct weir_thread *t, enum weir_attribute what, int64_t value, int64_t value2)
 {
 	struct weir_msg msg = { .topic = topics[what],
 				.cpu = WEIR_NO_CPU,
@@ -157,7 +157,7 @@ WEIR_API int weir_thread_set(weir_thread *t, enum weir_attribute what, int64_t v
 {
 	if (!t || what >= WEIR_NR_ATTRIBUTES)
 		return -EINVAL;
-	return tell(t, what, value, value2);
+	return publish(t, what, value, value2);
 }
 
 /* A record of the policy's for @t, with what is said of it. */
@@ -171,7 +171,7 @@ static int task_new(struct weir_thread *t, const struct weir_thread_attr *attr)
 		return -ENOMEM;
 	for (u32 i = 0; attr && i < WEIR_NR_ATTRIBUTES; i++)
 		if (attr->given & 1u << i)
-			tell(t, i, attr->value[i], attr->value2[i]);
+			publish(t, i, attr->value[i], attr->value2[i]);
 	return 0;
 }
 

@@ -85,7 +85,7 @@ def agrees(ours, truth, record, tie, settled):
 
 def judge_uni(options, made, topology, scheduler, where):
     ours, theirs = both(options, made, topology, scheduler, where)
-    late = [k for k, j in ours.items() if j.deadline < made.duration and j.told_missed != j.missed]
+    late = [k for k, j in ours.items() if j.deadline < made.duration and j.reported_missed != j.missed]
     if late:
         return OURS, f"the column `missed` of {late[0]} is wrong"
     wrong = differences(ours, theirs, full)

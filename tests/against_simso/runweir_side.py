@@ -39,6 +39,6 @@ def read(path):
                 int(line["migrations"]),
                 line["end"] == "dropped",
             )
-            job.told_missed = line["missed"] == "1"
+            job.reported_missed = line["missed"] == "1"
             found[(job.task, job.number)] = job
     return found

@@ -67,7 +67,7 @@ void weir_rt_timer(struct weir_sched *s, u32 instance, u64 at)
 		timers[instance].at = at;
 }
 
-static void tell(struct weir_sched *s, u32 topic, u32 n, u64 value, u64 value2)
+static void publish(struct weir_sched *s, u32 topic, u32 n, u64 value, u64 value2)
 {
 	struct weir_msg msg = { .topic = topic,
 				.cpu = WEIR_NO_CPU,
@@ -115,7 +115,7 @@ static void step(struct weir_sched *s, u32 nr_cpus, u32 nr_instances)
 		if (task[n].state == NONE) {
 			task[n].t = weir_task_new(s, 0, n);
 			if (draw(2))
-				tell(s, WEIR_TOPIC_PRIORITY, n, draw(9), 0);
+				publish(s, WEIR_TOPIC_PRIORITY, n, draw(9), 0);
 			mix((u64)weir_admit(s, draw(nr_cpus), task[n].t));
 			task[n].state = READY;
 		} else if (task[n].state == BLOCKED) {
@@ -148,17 +148,18 @@ static void step(struct weir_sched *s, u32 nr_cpus, u32 nr_instances)
 		break;
 	case 5:
 		if (task[n].state != NONE)
-			tell(s, WEIR_TOPIC_PRIORITY, n, draw(9), 0);
+			publish(s, WEIR_TOPIC_PRIORITY, n, draw(9), 0);
 		break;
 	case 6:
 		if (task[n].state != NONE) {
-			tell(s, WEIR_TOPIC_JOB, n, 1000000 + draw(1000000), 20000000);
-			tell(s, WEIR_TOPIC_DEADLINE, n, clock + 20000000, 20000000 + draw(5000000));
+			publish(s, WEIR_TOPIC_JOB, n, 1000000 + draw(1000000), 20000000);
+			publish(s, WEIR_TOPIC_DEADLINE, n, clock + 20000000,
+				20000000 + draw(5000000));
 		}
 		break;
 	case 7:
 		if (task[n].state != NONE)
-			tell(s, WEIR_TOPIC_WEIGHT, n, 64u << draw(6), 0);
+			publish(s, WEIR_TOPIC_WEIGHT, n, 64u << draw(6), 0);
 		break;
 	case 8: {
 		struct weir_msg msg = { .topic = WEIR_TOPIC_TICK, .cpu = draw(nr_cpus) };

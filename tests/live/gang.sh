@@ -71,9 +71,9 @@ H 20 40 20 50
 END
 ./slots hogs $cpus 4 &
 runweir gang clock --manifest /tmp/clock.manifest -- sh -c "
-	runweir gang list --json | grep -E 'messages|told' >/tmp/before
+	runweir gang list --json | grep -E 'messages|published' >/tmp/before
 	./slots $cpus 2 10000 >/tmp/skew
-	runweir gang list --json | grep -E 'messages|told' >/tmp/after" || fail "slots"
+	runweir gang list --json | grep -E 'messages|published' >/tmp/after" || fail "slots"
 wait $!
 ./slots hogs $cpus 3 &
 usleep 200000

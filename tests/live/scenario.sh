@@ -29,14 +29,14 @@ attach --scenario steering.toml --only --watchdog 9s --record /tmp/steered
 chrt -r -p 5 $$ || fail "chrt"
 chrt -o 0 hackbench -g 1 -f 2 -l 10000000 >/tmp/hackbench 2>&1 &
 messages=$!
-told "step 2 at"
+reports "step 2 at"
 in_charge global_rr
 online 0-1
-told "step 3 at"
+reports "step 3 at"
 in_charge 'global_rr*'
-told "step 5 at"
+reports "step 5 at"
 online 0-2
-told "step 6 at"
+reports "step 6 at"
 says "no thread called \`nobody-is-it\` is there now"
 online 0-2
 kill $messages 2>/dev/null
@@ -44,20 +44,20 @@ wait $messages
 
 step "by rule, and back: a message of user space, then how busy the CPUs are"
 $PROBE notify POWER 1 || fail "no message"
-told "rule save at"
+reports "rule save at"
 online 0,2
 in_charge decentral
 $PROBE notify POWER 0 || fail "no message"
-told "rule save, back at"
+reports "rule save, back at"
 online 0-2
 in_charge 'global_rr*'
 chrt -o 0 stress-ng --cpu 3 --timeout 100 --quiet &
 stress=$!
-told "rule busy at"
+reports "rule busy at"
 in_charge fifo
 kill $stress
 wait $stress
-told "rule busy, back at"
+reports "rule busy, back at"
 in_charge 'global_rr*'
 settled
 
@@ -73,7 +73,7 @@ online 0-2 200
 step "what the kernel refuses is taken back, and tried again later"
 deadlines
 $PROBE notify POWER 1 || fail "no message"
-told "refused, and nothing changed: the kernel does not let CPU 1 go offline"
+reports "refused, and nothing changed: the kernel does not let CPU 1 go offline"
 online 0-2
 in_charge 'global_rr*'
 no_deadlines

@@ -130,18 +130,18 @@ s32 mk_channel_make(struct mk_monitor *m, u32 server, u32 core, u32 client, u64 
 }
 
 s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words,
-		      u64 *told)
+		      u64 *channel)
 {
 	(void)m;
 	check(words[1] == server && words[2] == core && words[3] == client);
-	*told = words[0];
+	*channel = words[0];
 	return MON_OK;
 }
 
-s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *told)
+s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *channel)
 {
 	check(words[0] == 0x1000 * (core + 1) && words[2] == me(m) && words[3] == client);
-	*told = words[0];
+	*channel = words[0];
 	return MON_OK;
 }
 

@@ -95,8 +95,8 @@ struct weir_ctx {
 	u64 waited;   /* for other CPUs, by the present call; the port's unit */
 	u32 next_msg; /* the first of `msgs` that is not delivered yet */
 	s32 entered;  /* 0, or why `add` could not enter `given` */
-	u32 domain;   /* for whom it acts: its own, or that of the instance whose update it runs */
-	u32 back;     /* for whom it acts after that update */
+	u32 domain; /* the domain it acts for: its own, or that of the instance whose update it runs */
+	u32 back;	 /* the domain it acts for after that update */
 	u32 from_remote; /* the message that it delivers came from another domain */
 	/* the pipe that weir_drain() was called for, until it has been seen to */
 	struct weir_pipe weir_mem *given;

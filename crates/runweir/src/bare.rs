@@ -161,7 +161,7 @@ fn report(args: &BareArgs, setup: &Setup, results: &Results, out: Option<OutDir>
     }
     {
         let mut both = (&mut metrics, files.as_mut().map(|(t, g)| (t, g)));
-        results.tell(&mut both);
+        results.report(&mut both);
     }
     let summary = metrics.finish(results.time_ns);
     let harts: Vec<_> = results

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_in_a_line() {
+    fn answers_are_reported_in_a_line() {
         let of = |answer: Answered| describe(&answer);
         let base = Answered { topic: "TENANT".into(), task: Some(7), ..Answered::default() };
         assert_eq!(

@@ -102,12 +102,12 @@ pub fn analyze_beyond(declared: &[Task], tasks: &[Task], m: u32, policy: &Policy
 /// The tests of the policy that decides at ticks, for jobs that come and go at ticks only: what lies between a release or an
 /// end and the next tick counts as jitter and as execution. Where all lies on ticks anyway, nothing is added, and an exact
 /// test stays one; else a failure says nothing.
-fn ticked(told: &[Task], tasks: &[Task], m: u32, tick_ns: u64, by: &Policy) -> Vec<Finding> {
+fn ticked(declared: &[Task], tasks: &[Task], m: u32, tick_ns: u64, by: &Policy) -> Vec<Finding> {
     let aligned: Option<Vec<Task>> = tasks.iter().map(|t| on_ticks(t, tick_ns)).collect();
     let Some(aligned) = aligned else { return Vec::new() };
     let exact = aligned == tasks;
-    let told: Vec<Task> = if told == tasks { aligned.clone() } else { told.to_vec() };
-    analyze_beyond(&told, &aligned, m, by)
+    let declared: Vec<Task> = if declared == tasks { aligned.clone() } else { declared.to_vec() };
+    analyze_beyond(&declared, &aligned, m, by)
         .into_iter()
         .filter(|f| f.id != "feasible")
         .map(|f| f.unless(!exact, "with times rounded up to ticks"))
@@ -332,7 +332,7 @@ mod tests {
 
     /// A partition made with costs in the computing times was another one than the component's.
     #[test]
-    fn what_is_told_places_tasks() {
+    fn reported_attributes_place_tasks() {
         let policy = Policy::Partitioned { fit: Fit::First, bound_pct: 100, local: Box::new(Policy::Edf) };
         let declared = [Task::implicit(50, 100), Task::implicit(50, 100), Task::implicit(20, 100)];
         let longer = [Task::implicit(51, 100), Task::implicit(51, 100), Task::implicit(21, 100)];
@@ -348,7 +348,7 @@ mod tests {
 
     /// What plans with computing times ends its plan too early where jobs take longer.
     #[test]
-    fn plans_hold_only_what_is_told() {
+    fn plans_hold_only_what_is_reported() {
         let (declared, longer) = ([Task::implicit(1, 4)], [Task::implicit(2, 4)]);
         for (policy, m) in [(Policy::Optimal { quantum_ns: 0 }, 1), (Policy::Edzl, 2)] {
             let with =

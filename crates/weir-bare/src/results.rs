@@ -191,8 +191,8 @@ impl Results {
     }
 
     /// Report to an observer what happened, in order of time.
-    pub fn tell(&self, observer: &mut dyn Observer) {
-        let mut tellers = Teller {
+    pub fn report(&self, observer: &mut dyn Observer) {
+        let mut reporter = Reporter {
             tasks: Vec::new(),
             number: BTreeMap::new(),
             on: vec![None; self.harts.len()],
@@ -200,7 +200,7 @@ impl Results {
             leaving: vec![None; self.harts.len()],
         };
         for r in &self.records {
-            tellers.record(self, r, observer);
+            reporter.record(self, r, observer);
         }
     }
 
@@ -228,7 +228,7 @@ impl Results {
 }
 
 #[derive(Clone, Default)]
-struct Told {
+struct Seen {
     known: bool,
     cpu: Option<u32>,
     job: u32,
@@ -238,8 +238,8 @@ struct Told {
     began: u64,
 }
 
-struct Teller {
-    tasks: Vec<Told>,
+struct Reporter {
+    tasks: Vec<Seen>,
     /// Of each of the kernel's tasks: dense, in the order in which they are reported.
     number: BTreeMap<u32, u32>,
     /// Task that runs.
@@ -250,11 +250,11 @@ struct Teller {
     leaving: Vec<Option<u32>>,
 }
 
-impl Teller {
-    fn task(&mut self, nr: u32) -> &mut Told {
+impl Reporter {
+    fn task(&mut self, nr: u32) -> &mut Seen {
         let nr = nr as usize;
         if self.tasks.len() <= nr {
-            self.tasks.resize(nr + 1, Told::default());
+            self.tasks.resize(nr + 1, Seen::default());
         }
         &mut self.tasks[nr]
     }
@@ -279,12 +279,12 @@ impl Teller {
             }
             READY => {
                 let wakeup = r.a != 0;
-                let told = self.task(task);
-                told.woken = wakeup;
+                let seen = self.task(task);
+                seen.woken = wakeup;
                 if wakeup {
-                    told.job += 1;
-                    told.released = Some(t);
-                    let (job, deadline_ns) = (told.job - 1, told.deadline);
+                    seen.job += 1;
+                    seen.released = Some(t);
+                    let (job, deadline_ns) = (seen.job - 1, seen.deadline);
                     observer.event(t, &Event::JobRelease { task, job, deadline_ns });
                 }
                 observer.event(t, &Event::Ready { task, wakeup });
@@ -296,11 +296,11 @@ impl Teller {
                 let switched = self.last[hart] != Some(task);
                 self.on[hart] = Some(task);
                 self.last[hart] = Some(task);
-                let told = self.task(task);
-                let migrated = told.cpu.is_some_and(|c| c != cpu);
-                let wakeup = std::mem::take(&mut told.woken);
-                told.cpu = Some(cpu);
-                told.began = t;
+                let seen = self.task(task);
+                let migrated = seen.cpu.is_some_and(|c| c != cpu);
+                let wakeup = std::mem::take(&mut seen.woken);
+                seen.cpu = Some(cpu);
+                seen.began = t;
                 let event = Event::Run { task, cpu, migrated, switched, wakeup, waited_ns: r.a };
                 observer.event(t, &event);
             }
@@ -316,11 +316,11 @@ impl Teller {
                 if matches!(why, Stop::SliceEnd | Stop::Yield) {
                     self.leaving[hart] = Some(task);
                 }
-                let told = self.task(task);
-                let ran_ns = t.saturating_sub(told.began);
-                let (job, deadline) = (told.job.saturating_sub(1), told.deadline);
+                let seen = self.task(task);
+                let ran_ns = t.saturating_sub(seen.began);
+                let (job, deadline) = (seen.job.saturating_sub(1), seen.deadline);
                 let released =
-                    if matches!(why, Stop::Block | Stop::Exit) { told.released.take() } else { None };
+                    if matches!(why, Stop::Block | Stop::Exit) { seen.released.take() } else { None };
                 observer.event(t, &Event::Off { task, cpu, why, ran_ns });
                 if let Some(released) = released {
                     let response_ns = t.saturating_sub(released);

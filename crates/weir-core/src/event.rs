@@ -175,16 +175,16 @@ pub enum Event<'a> {
     Kick {
         cpu: CpuNo,
     },
-    /// A planner, or who gangs programs, sends a message to another CPU, which gets it as [`Event::LetterArrived`].
-    LetterSent {
+    /// A planner, or who gangs programs, sends a message to another CPU, which gets it as [`Event::MessageArrived`].
+    MessageSent {
         from: CpuNo,
         to: CpuNo,
-        letter: u64,
+        number: u64,
         what: &'static str,
     },
-    LetterArrived {
+    MessageArrived {
         to: CpuNo,
-        letter: u64,
+        number: u64,
         what: &'static str,
     },
     /// The slot of a gang begins or is over, by the plan.

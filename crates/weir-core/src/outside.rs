@@ -197,7 +197,7 @@ mod tests {
 
     /// A scenario that published KICK without a CPU, or DISPATCH without a task, ended the simulator by SIGSEGV.
     #[test]
-    fn what_the_runtime_tells_is_not_for_users() {
+    fn what_the_runtime_publishes_is_not_for_users() {
         for name in
             ["DISPATCH", "BLOCK", "RELINQUISH", "ADMIT", "UNBLOCK", "EXIT", "TICK", "COUNTERS", "FAULT"]
         {

@@ -617,7 +617,7 @@ impl Sched {
     }
 
     /// Report what `t` did on CPU `on` since the last such message.
-    pub fn tell_counters(&mut self, cpu: u32, on: u32, t: TaskId, counts: &Counters) -> Result<(), Error> {
+    pub fn publish_counters(&mut self, cpu: u32, on: u32, t: TaskId, counts: &Counters) -> Result<(), Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // The field is a union in C, of pointers to what the topic carries.
         let mask = ptr::from_ref(counts).cast::<CMask>();

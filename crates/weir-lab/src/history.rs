@@ -259,11 +259,11 @@ impl World {
             // Small ones are all past, and often equal; the others lie about now.
             Op::Deadline { n, value } => {
                 let at = if value < 64 { u64::from(value % 5) } else { u64::from(value) * STEP_NS };
-                self.tell_two(n, Topic::Deadline, at, u64::from(value % 4) * STEP_NS)?;
+                self.publish_two(n, Topic::Deadline, at, u64::from(value % 4) * STEP_NS)?;
             }
             Op::Job { n, value } => {
                 let wcet = u64::from(value) * STEP_NS;
-                self.tell_two(n, Topic::Job, wcet, 2 * wcet)?;
+                self.publish_two(n, Topic::Job, wcet, 2 * wcet)?;
             }
             Op::Isa { n, value } => {
                 self.notify_value(n, Topic::Isa, value.into())?;
@@ -290,7 +290,7 @@ impl World {
                 self.lab.cpu_status(cpu, online)?;
             }
             Op::Gang { n, value } => {
-                self.tell_two(n, Topic::Gang, u64::from(value % 4), u64::from(value / 4 % 2))?;
+                self.publish_two(n, Topic::Gang, u64::from(value % 4), u64::from(value / 4 % 2))?;
             }
             Op::Slots { cpu, value } => {
                 let nr = self.lab.shape.nr_cpus() + 1;
@@ -483,10 +483,10 @@ impl World {
     }
 
     fn notify_value(&mut self, n: u8, topic: Topic, value: u64) -> Result<(), String> {
-        self.tell_two(n, topic, value, 0)
+        self.publish_two(n, topic, value, 0)
     }
 
-    fn tell_two(&mut self, n: u8, topic: Topic, value: u64, value2: u64) -> Result<(), String> {
+    fn publish_two(&mut self, n: u8, topic: Topic, value: u64, value2: u64) -> Result<(), String> {
         let Some(i) = self.nth(n, |_| true) else { return Ok(()) };
         self.lab.notify(topic, &Msg { task: Some(self.tasks[i].0), value, value2, ..Msg::default() })
     }

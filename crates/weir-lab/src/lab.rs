@@ -213,7 +213,7 @@ impl Lab {
     /// What the task did, where it runs or last ran.
     pub fn counters(&mut self, t: TaskId, counts: &Counters) -> Result<(), String> {
         let on = self.cpu_of(t).unwrap_or(0);
-        let r = self.sched.tell_counters(0, on, t, counts);
+        let r = self.sched.publish_counters(0, on, t, counts);
         self.done(r)
     }
 

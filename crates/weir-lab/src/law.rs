@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_distribution_is_told() {
+    fn what_is_no_distribution_is_reported() {
         let ins = [tasks(&[1, 2, 3]), tasks(&[4, 5])];
         let found = |outs: &[&[u32]]| distributed(&ins, &outs.iter().map(|o| tasks(o)).collect::<Vec<_>>());
         let at = found(&[&[1, 4, 3], &[5, 2]]).expect("each order is kept");

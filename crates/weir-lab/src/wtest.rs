@@ -194,7 +194,7 @@ impl Bench {
                 self.lab.notify(Topic::Limit, &Msg { value, value2: time(quota)?, ..Msg::default() })
             }
             ["gang", t, v] => self.notify_value(Topic::Gang, t, number(v)?),
-            ["gang", t, v, "waits"] => self.tell_two(Topic::Gang, t, number(v)?, 1),
+            ["gang", t, v, "waits"] => self.publish_two(Topic::Gang, t, number(v)?, 1),
             ["slot", cpu, gang, offset, length, period, from] => {
                 let cpu = if *cpu == "all" { None } else { Some(number(cpu)?) };
                 for (field, v) in [offset, period, length, from].into_iter().enumerate() {
@@ -206,12 +206,12 @@ impl Bench {
             }
             ["tick", cpu] => self.lab.notify(Topic::Tick, &Msg { cpu: Some(number(cpu)?), ..Msg::default() }),
             ["deadline", t, v] => self.notify_value(Topic::Deadline, t, time(v)?),
-            ["deadline", t, v, period] => self.tell_two(Topic::Deadline, t, time(v)?, time(period)?),
-            ["job", t, wcet, relative] => self.tell_two(Topic::Job, t, time(wcet)?, time(relative)?),
+            ["deadline", t, v, period] => self.publish_two(Topic::Deadline, t, time(v)?, time(period)?),
+            ["job", t, wcet, relative] => self.publish_two(Topic::Job, t, time(wcet)?, time(relative)?),
             ["criticality", t, level, wcet] => {
                 let level = ["none", "lo", "hi"].iter().position(|l| l == level);
                 let level = level.ok_or("write `criticality TASK none|lo|hi WCET`")?;
-                self.tell_two(Topic::Criticality, t, level as u64, time(wcet)?)
+                self.publish_two(Topic::Criticality, t, level as u64, time(wcet)?)
             }
             ["counters", t, counts @ ..] => {
                 let t = self.task(t)?;
@@ -427,7 +427,7 @@ impl Bench {
         self.lab.notify_value(topic, t, value)
     }
 
-    fn tell_two(&mut self, topic: Topic, t: &str, value: u64, value2: u64) -> Step {
+    fn publish_two(&mut self, topic: Topic, t: &str, value: u64, value2: u64) -> Step {
         let task = Some(self.task(t)?);
         self.lab.notify(topic, &Msg { task, value, value2, ..Msg::default() })
     }

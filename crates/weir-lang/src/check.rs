@@ -16,7 +16,7 @@ use crate::wire::{From, To, Wired};
 const MAX_DEPTH: u32 = 32;
 
 /// Help where tasks meet CPUs that cannot run them.
-const TELL_APART: &str =
+const SPLIT_BY_ISA: &str =
     "distinguish them first: `annotate isa;` and `entry -> split :: isa_demux; split[native] -> ...`";
 
 /// What the rules look at.
@@ -301,7 +301,7 @@ impl<'a> Check<'a> {
             let inst = &self.net.insts[i];
             let message =
                 format!("`{}` sends tasks to CPUs of several instruction sets ({names})", inst.name);
-            self.sink.warning("isa-mixed", inst.span, message).help(TELL_APART);
+            self.sink.warning("isa-mixed", inst.span, message).help(SPLIT_BY_ISA);
         }
     }
 
@@ -310,7 +310,7 @@ impl<'a> Check<'a> {
         for exit in &self.net.exits {
             if let Some(names) = self.isas(&exit.cpus) {
                 let message = format!("CPUs of several instruction sets share this exit ({names})");
-                self.sink.warning("isa-mixed", exit.span, message).help(TELL_APART);
+                self.sink.warning("isa-mixed", exit.span, message).help(SPLIT_BY_ISA);
             }
         }
     }

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_numbers_from_ranges_and_arrows() {
+    fn distinguishes_numbers_from_ranges_and_arrows() {
         use Tok::*;
         assert_eq!(toks("1.5ms 0-3->x 50%").0, [Number, Number, Minus, Number, Arrow, Word, Number, End]);
         assert_eq!(toks("a::b ~> c").0, [Word, Is, Word, Later, Word, End]);

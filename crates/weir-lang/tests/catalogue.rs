@@ -209,7 +209,7 @@ fn every_topology_checks_with_the_real_components() {
 
 /// `cbs(hard = true)` alone let the task on after its budget by one nanosecond at a time.
 #[test]
-fn hard_budgets_that_nobody_heeds_are_told() {
+fn hard_budgets_that_nobody_heeds_are_reported() {
     let compile = |text: &str| {
         let source = Source { name: "t.weir".into(), text: text.into() };
         weir_lang::compile(&source, &weir_lang::NoIncludes, weir_core::catalog(), &machine("smp-2"), &[])

@@ -161,7 +161,7 @@ fn what_is_ambiguous_is_not_merged() {
 }
 
 #[test]
-fn what_a_package_needs_is_told_and_has_to_be_there() {
+fn what_a_package_needs_is_reported_and_has_to_be_there() {
     let smp = machine("smp-2");
     let text =
         "needs fifo from \"fifo.so\";\nneeds mine from \"there/mine.so\";\npackage p { in -> fifo -> out }";

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_server_the_remedy_is_told() {
+    fn without_a_server_the_remedy_is_reported() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("live.sock");
         let e = status(&path).expect_err("nobody there");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loader_that_is_stopped_is_told_within_a_second() {
+    fn a_loader_that_is_stopped_is_reported_within_a_second() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("live.sock");
         let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_charge_is_told_with_process_and_socket() {
+    fn who_is_in_charge_is_reported_with_process_and_socket() {
         let mut fake = Fake::default();
         fake.0.extend([
             ("/sys/kernel/sched_ext/root/ops", "weir"),

@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn topologies_and_pipes_are_told_apart() {
+    fn topologies_and_pipes_are_distinguished() {
         let (mut table, mut gauges) = (Table::new(2), Gauges::new(2, "a"));
         let plan = Plan { exits: vec![Some(3), Some(4)], ..Plan::default() };
         table.look(&mut gauges, S, true);

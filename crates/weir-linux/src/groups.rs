@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_told_with_its_group() {
+    fn what_is_not_kept_is_reported_with_its_group() {
         let root = tempfile::tempdir().expect("a folder");
         let plain = plan("entry -> round_robin -> cpus;");
         group(root.path(), "plain", "max", "100");

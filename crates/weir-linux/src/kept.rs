@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_told() {
+    fn what_is_not_kept_is_reported() {
         assert_eq!(codes("entry -> fifo -> cpus;"), ["nice-ignored", "affinity-ignored"]);
         let cache_aware =
             "annotate affinity, counters; entry -> load_balancer -> each cpu { round_robin -> cpu };";

@@ -62,7 +62,7 @@ plain! {
         gave_up: u64,
         /// A higher class has had the CPU since; 0: it has not.
         away_ns: u64,
-        told_away: u64,
+        reported_away: u64,
         stints: u64,
         instructions: u64,
         timers: u64,

@@ -344,7 +344,7 @@ mod tests {
 
     /// Wrong requests, one a line of the file, each with its diagnostic.
     #[test]
-    fn wrong_requests_are_told_what_is_wrong() {
+    fn wrong_requests_report_what_is_wrong() {
         let mut text = String::new();
         for line in include_str!("../tests/bad/request/requests.txt").lines() {
             let e = parse(line.as_bytes()).expect_err(line);

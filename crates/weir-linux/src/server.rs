@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_clients_are_told() {
+    fn too_many_clients_are_reported() {
         let (_dir, server) = server();
         let _held: Vec<UnixStream> = (0..MAX_CLIENTS)
             .map(|_| {

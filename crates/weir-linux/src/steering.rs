@@ -202,8 +202,8 @@ impl<'c> Helm<'c> {
             let mut guard = ear.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(recorder) = guard.as_mut() else { return };
             // Up to when everything was reported.
-            let told_ns = clock::now_ns().saturating_sub(recorder.lag_ns());
-            recorder.observer().sample(told_ns);
+            let recorded_ns = clock::now_ns().saturating_sub(recorder.lag_ns());
+            recorder.observer().sample(recorded_ns);
         }
         for (i, rule) in scenario.rules.iter().enumerate() {
             let now_ns = self.now_ns();

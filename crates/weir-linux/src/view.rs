@@ -291,7 +291,7 @@ impl View {
     /// CPUs that a higher class has had for `limit_ns` or more, and the graph does not know it yet.
     pub fn held_cpus(&self, now_ns: u64, limit_ns: u64) -> Vec<u32> {
         let held = |c: &u32| {
-            self.shared.cpu(*c).is_some_and(|n| n.told_away == 0 && since(n.away_ns, now_ns) >= limit_ns)
+            self.shared.cpu(*c).is_some_and(|n| n.reported_away == 0 && since(n.away_ns, now_ns) >= limit_ns)
         };
         (0..self.shared.head().nr_cpus.min(weir_core::MAX_CPUS)).filter(held).collect()
     }

@@ -44,7 +44,7 @@ impl Bench {
     }
 
     fn notify_value(&mut self, c: &Counters) {
-        self.sched.tell_counters(0, 0, self.task, c).expect("somebody listens");
+        self.sched.publish_counters(0, 0, self.task, c).expect("somebody listens");
     }
 
     fn penalty(&mut self) -> i64 {

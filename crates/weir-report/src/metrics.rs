@@ -334,8 +334,8 @@ impl Metrics {
             | Event::JobDone { .. }
             | Event::Idle { .. }
             | Event::Kick { .. }
-            | Event::LetterSent { .. }
-            | Event::LetterArrived { .. }
+            | Event::MessageSent { .. }
+            | Event::MessageArrived { .. }
             | Event::GangSlot { .. }
             | Event::Frequency { .. }
             | Event::WaitsFor { .. }

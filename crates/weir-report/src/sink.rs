@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_error_is_told_at_the_end() {
+    fn the_first_error_is_reported_at_the_end() {
         let mut sink = Sink::new(Box::new(Full(false)));
         for _ in 0..4 {
             sink.put(&[0; CHUNK]);

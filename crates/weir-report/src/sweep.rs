@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn table_csv_and_json_tell_the_same() {
+    fn table_csv_and_json_show_the_same() {
         let report = sample();
         insta::assert_snapshot!("sweep_table", report.table());
         insta::assert_snapshot!("sweep_csv", report.csv());

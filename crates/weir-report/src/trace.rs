@@ -599,19 +599,19 @@ impl Observer for Trace {
                 self.cpu(cpu);
                 Trace::event(self, t, Kind::Instant, uuid(Track::Cpu, cpu), KICK, |_| {});
             }
-            Event::LetterSent { from, to, letter, what } => {
+            Event::MessageSent { from, to, number, what } => {
                 self.cpu(from);
                 let name = self.text(what);
                 Trace::event(self, t, Kind::Instant, uuid(Track::Cpu, from), name, |b| {
                     note(b, CPU, u64::from(to));
-                    b.fixed64(FLOW, letter + 1);
+                    b.fixed64(FLOW, number + 1);
                 });
             }
-            Event::LetterArrived { to, letter, what } => {
+            Event::MessageArrived { to, number, what } => {
                 self.cpu(to);
                 let name = self.text(what);
                 Trace::event(self, t, Kind::Instant, uuid(Track::Cpu, to), name, |b| {
-                    b.fixed64(LAST_OF_FLOW, letter + 1);
+                    b.fixed64(LAST_OF_FLOW, number + 1);
                 });
             }
             Event::GangSlot { gang, name, begins } => {

@@ -119,17 +119,17 @@ fn cost(lab: &Lab<'_>) -> Done<Report> {
     Ok(report)
 }
 
-/// Letters and slots, by time.
+/// Messages and slots, by time.
 #[derive(Default)]
 struct Story {
-    letters: Vec<u64>,
+    messages: Vec<u64>,
     slots: Vec<u64>,
 }
 
 impl Observer for Story {
     fn event(&mut self, t: u64, event: &Event<'_>) {
         match event {
-            Event::LetterSent { .. } => self.letters.push(t),
+            Event::MessageSent { .. } => self.messages.push(t),
             Event::GangSlot { begins: true, .. } => self.slots.push(t),
             _ => {}
         }
@@ -151,22 +151,22 @@ fn trace(lab: &Lab<'_>) -> Done<Report> {
     let Some((outcome, story)) = made.into_iter().next() else { return Err(Halt::Interrupted) };
     let gang = outcome.gangs.first().cloned().unwrap_or_default();
     let first = story.slots.first().copied().unwrap_or(0);
-    let last = story.letters.last().copied().unwrap_or(0);
-    let began = story.letters.first().copied().unwrap_or(0);
-    let after = story.letters.iter().filter(|t| **t >= first).count();
+    let last = story.messages.last().copied().unwrap_or(0);
+    let began = story.messages.first().copied().unwrap_or(0);
+    let after = story.messages.iter().filter(|t| **t >= first).count();
     let mut report = Report::default();
     report.claims.push(Claim::new(
         "messages are sent at the change only",
         "E14: messages only at the change",
         format!(
             "{} messages within {:.1} us, the first slot {:.0} ms later; {after} in {} slots",
-            story.letters.len(),
+            story.messages.len(),
             (last - began) as f64 / 1e3,
             first.saturating_sub(last) as f64 / 1e6,
             story.slots.len()
         ),
         Judged::of(
-            after == 0 && story.letters.len() == 6,
+            after == 0 && story.messages.len() == 6,
             after == 0,
             "six, and none after the first slot has begun; partly none after",
         ),
@@ -188,13 +188,13 @@ fn trace(lab: &Lab<'_>) -> Done<Report> {
     ));
     let mut table = Table::new("data", &["what", "at_ms"]);
     let ms = |t: &u64| format!("{:.6}", *t as f64 / 1e6);
-    story.letters.iter().for_each(|t| table.row(["message".to_string(), ms(t)]));
+    story.messages.iter().for_each(|t| table.row(["message".to_string(), ms(t)]));
     story.slots.iter().take(20).for_each(|t| table.row(["slot".to_string(), ms(t)]));
     report.tables.push(table);
     // What had been sent by the begin of each slot.
     let slots: Vec<&u64> = story.slots.iter().take(8).collect();
     let xs: Vec<String> = (1..=slots.len()).map(|n| n.to_string()).collect();
-    let sent = |t: &u64| story.letters.iter().filter(|l| *l <= t).count() as f64;
+    let sent = |t: &u64| story.messages.iter().filter(|l| *l <= t).count() as f64;
     let points = xs.iter().cloned().zip(slots.into_iter().map(sent)).collect();
     let line = Line { name: "messages so far".into(), points, colour: 0, dashed: false };
     report.pictures.push(Picture::new("messages", ("slot", "messages"), false, &xs, vec![line]));

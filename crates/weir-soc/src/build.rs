@@ -15,7 +15,7 @@ use crate::tools::Tools;
 /// Files of hw/: name below it, text.
 const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// Who schedules.
+/// What schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum System {
     /// Software; the service of an interrupt is executed by the interrupt, above all threads.
@@ -170,11 +170,11 @@ pub struct Soc {
 }
 
 impl Soc {
-    /// Compile what is not in the cache; `tell` is called with what takes long.
+    /// Compile what is not in the cache; `progress` is called with what takes long.
     ///
     /// # Errors
     /// Of the user: the program does not fit the system or cannot be compiled. Else tools are missing, or fail.
-    pub fn prepare(options: &Options, tell: &dyn Fn(&str)) -> Result<Self> {
+    pub fn prepare(options: &Options, progress: &dyn Fn(&str)) -> Result<Self> {
         let (app, system) = (&options.app, options.system);
         if app.periodic() != system.periodic() {
             let fits = System::ALL.iter().filter(|s| s.periodic() == app.periodic());
@@ -193,7 +193,7 @@ impl Soc {
             ));
         }
         let tools = Tools::find()?;
-        let simulator = simulator(&tools, options, tell)?;
+        let simulator = simulator(&tools, options, progress)?;
         let work = tempfile::Builder::new().prefix("runweir-soc-").tempdir();
         let work = work.map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), &e))?;
         let task_begin = firmware(&tools, options, work.path())?;
@@ -230,7 +230,7 @@ fn cache() -> Result<PathBuf> {
 }
 
 /// The program that simulates this configuration, from the cache or built now.
-fn simulator(tools: &Tools, options: &Options, tell: &dyn Fn(&str)) -> Result<PathBuf> {
+fn simulator(tools: &Tools, options: &Options, progress: &dyn Fn(&str)) -> Result<PathBuf> {
     let core = fs::read(&tools.core).map_err(|e| Error::io("read", &tools.core, &e))?;
     let version =
         Command::new(&tools.verilator).arg("--version").output().map(|o| o.stdout).unwrap_or_default();
@@ -256,7 +256,7 @@ fn simulator(tools: &Tools, options: &Options, tell: &dyn Fn(&str)) -> Result<Pa
     if program.is_file() {
         return Ok(program);
     }
-    tell("building the simulator, once for this configuration");
+    progress("building the simulator, once for this configuration");
     let work = tempfile::Builder::new()
         .prefix(".new-")
         .tempdir_in(&dir)

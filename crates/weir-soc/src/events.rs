@@ -58,7 +58,7 @@ impl<'a> Translator<'a> {
             next_task: 0,
         };
         for cpu in 0..cpus {
-            this.tell(0, &Event::Idle { cpu, idle: true });
+            this.emit(0, &Event::Idle { cpu, idle: true });
         }
         this
     }
@@ -67,7 +67,7 @@ impl<'a> Translator<'a> {
         (clocks as f64 * self.ns_per_clock).round() as u64
     }
 
-    fn tell(&mut self, clock: u64, event: &Event<'_>) {
+    fn emit(&mut self, clock: u64, event: &Event<'_>) {
         let at = self.ns(clock);
         self.observer.event(at, event);
     }
@@ -80,7 +80,7 @@ impl<'a> Translator<'a> {
             let (task, name) = (t.task, t.name.clone());
             // Threads of one kind are a group: the name without its number.
             let group = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-').to_string();
-            self.tell(clock, &Event::TaskNew { task, name: &name, group: &group });
+            self.emit(clock, &Event::TaskNew { task, name: &name, group: &group });
         }
         self.threads.get_mut(id)?.as_mut()
     }
@@ -88,7 +88,7 @@ impl<'a> Translator<'a> {
     /// A CPU was in the kernel for so many clocks, ending now.
     pub fn kernel(&mut self, clock: u64, cpu: u32, clocks: u64) {
         let ns = self.ns(clocks);
-        self.tell(clock, &Event::Sched { cpu, call: Call::Pick, ns, lock_wait_ns: 0 });
+        self.emit(clock, &Event::Sched { cpu, call: Call::Pick, ns, lock_wait_ns: 0 });
     }
 
     pub fn woken(&mut self, clock: u64, id: u32) {
@@ -101,7 +101,7 @@ impl<'a> Translator<'a> {
             Is::Away => {
                 t.is = Is::Ready { since: clock, wakeup };
                 let task = t.task;
-                self.tell(clock, &Event::Ready { task, wakeup });
+                self.emit(clock, &Event::Ready { task, wakeup });
             }
             Is::Running { .. } => t.woken = true,
             Is::Ready { .. } => {}
@@ -115,7 +115,7 @@ impl<'a> Translator<'a> {
         t.is = Is::Away;
         let (task, ran) = (t.task, ((clock - since) as f64 * ns_per).round() as u64);
         self.running[cpu as usize] = None;
-        self.tell(clock, &Event::Off { task, cpu, why, ran_ns: ran });
+        self.emit(clock, &Event::Off { task, cpu, why, ran_ns: ran });
     }
 
     /// A report of the kernel.
@@ -164,7 +164,7 @@ impl<'a> Translator<'a> {
                 let Some(t) = self.thread(id, clock) else { return };
                 let (task, woken) = (t.task, std::mem::take(&mut t.woken));
                 if kind == LEAVE {
-                    self.tell(clock, &Event::TaskExit { task });
+                    self.emit(clock, &Event::TaskExit { task });
                     self.threads[id] = None;
                 } else if woken {
                     self.ready(clock, id, true);
@@ -175,7 +175,7 @@ impl<'a> Translator<'a> {
                     t.yields = true;
                 }
             }
-            MARK => self.tell(clock, &Event::Marker { text: &format!("mark {value}") }),
+            MARK => self.emit(clock, &Event::Marker { text: &format!("mark {value}") }),
             JOB | DONE => self.job(clock, kind == DONE, value),
             _ => {}
         }
@@ -190,12 +190,12 @@ impl<'a> Translator<'a> {
             self.ready(clock, old, false);
         }
         if value == NOBODY {
-            self.tell(clock, &Event::Idle { cpu, idle: true });
+            self.emit(clock, &Event::Idle { cpu, idle: true });
             return;
         }
         let idle = self.running[cpu as usize].is_none();
         if idle {
-            self.tell(clock, &Event::Idle { cpu, idle: false });
+            self.emit(clock, &Event::Idle { cpu, idle: false });
         }
         if matches!(self.thread(id, clock), Some(t) if t.is == Is::Away) {
             self.ready(clock, id, true);
@@ -212,7 +212,7 @@ impl<'a> Translator<'a> {
         t.woken = false;
         let (task, waited_ns) = (t.task, ((clock - since) as f64 * ns_per).round() as u64);
         self.running[cpu as usize] = Some(id);
-        self.tell(clock, &Event::Run { task, cpu, migrated, switched: true, wakeup, waited_ns });
+        self.emit(clock, &Event::Run { task, cpu, migrated, switched: true, wakeup, waited_ns });
     }
 
     /// A periodic task begins or ends a job. `value`: thread.
@@ -223,11 +223,11 @@ impl<'a> Translator<'a> {
         if done {
             let (job, response) = (t.job, ((clock - t.released) as f64 * ns_per).round() as u64);
             t.job += 1;
-            self.tell(clock, &Event::JobDone { task, job, response_ns: response, missed: false });
+            self.emit(clock, &Event::JobDone { task, job, response_ns: response, missed: false });
         } else {
             t.released = clock;
             let job = t.job;
-            self.tell(clock, &Event::JobRelease { task, job, deadline_ns: None });
+            self.emit(clock, &Event::JobRelease { task, job, deadline_ns: None });
         }
     }
 }

@@ -83,14 +83,14 @@ impl Soc {
         let child = command.spawn().map_err(|e| Error::io("run", &self.simulator, &e))?;
         let mut running = Running(child);
         let out = running.0.stdout.take().expect("it is piped");
-        let mut told = Translator::new(observer, self.cpus, hz);
+        let mut translator = Translator::new(observer, self.cpus, hz);
         let mut outcome = Outcome { ended: "stopped".into(), ..Outcome::default() };
         for line in BufReader::new(out).lines() {
             let line = line.map_err(|e| Error::io("read from", &self.simulator, &e))?;
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            if let Some(ended) = take(&line, &mut told, &mut outcome) {
+            if let Some(ended) = take(&line, &mut translator, &mut outcome) {
                 at(outcome.clocks);
                 if ended {
                     break;
@@ -109,7 +109,7 @@ impl Soc {
 }
 
 /// One line of the simulator; whether it was the last. `None`: not understood.
-fn take(line: &str, told: &mut Translator<'_>, outcome: &mut Outcome) -> Option<bool> {
+fn take(line: &str, translator: &mut Translator<'_>, outcome: &mut Outcome) -> Option<bool> {
     let (kind, rest) = line.split_at_checked(2)?;
     if kind == "T " {
         let (clock, text) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -135,9 +135,9 @@ fn take(line: &str, told: &mut Translator<'_>, outcome: &mut Outcome) -> Option<
         "P " => {
             outcome.clocks = first;
             let (cpu, report, value) = (number()? as u32, number()? as u32, number()? as u32);
-            told.report(first, cpu, report, value);
+            translator.report(first, cpu, report, value);
         }
-        "W " => told.woken(first, number()? as u32),
+        "W " => translator.woken(first, number()? as u32),
         "D " => *outcome.events.entry(number()? as u32).or_default() += 1,
         "A " => {
             let (device, age) = (number()? as u32, number()? as u32);
@@ -148,7 +148,7 @@ fn take(line: &str, told: &mut Translator<'_>, outcome: &mut Outcome) -> Option<
             let some = |n: u64| (n != 0).then_some(n);
             let visit = Visit { cpu: first as u32, rise: some(rise), entry, exit, decided: some(decided) };
             outcome.clocks = exit;
-            told.kernel(exit, visit.cpu, exit - entry);
+            translator.kernel(exit, visit.cpu, exit - entry);
             outcome.visits.push(visit);
         }
         _ => return None,

@@ -277,8 +277,8 @@ pub(crate) fn stream(sources: Vec<watch::Receiver<Told>>) -> Response {
                     changed = source.changed() => if changed.is_err() { return },
                     () = send.closed() => return,
                 }
-                let told = source.borrow_and_update().clone();
-                let Some((kind, json)) = told else { continue };
+                let update = source.borrow_and_update().clone();
+                let Some((kind, json)) = update else { continue };
                 if send.send(Event::default().event(kind).data(&*json)).await.is_err() {
                     return;
                 }

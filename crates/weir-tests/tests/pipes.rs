@@ -151,7 +151,7 @@ fn replay(copy: &mut Vec<u32>, log: &[(u32, Change)], pipe: &[u32]) -> Result<()
 
 /// At most one record says that a task left and one that it is there; nothing that came and went
 /// between two readings, and nothing that was left alone, is reported.
-fn tells_no_more_than_it_must(
+fn reports_no_more_than_it_must(
     log: &[(u32, Change)],
     before: &[u32],
     after: &[u32],
@@ -198,7 +198,7 @@ fn check(keyed: bool, ops: &[Op]) -> Result<(), String> {
             }
             Op::Read => {
                 let log = lab.changes(Pipe::Out);
-                tells_no_more_than_it_must(&log, &read, &now, &touched)?;
+                reports_no_more_than_it_must(&log, &read, &now, &touched)?;
                 replay(&mut copy, &log, &now)?;
                 read = now;
                 touched.clear();

@@ -184,7 +184,7 @@ fn many_cpus_are_scrolled() {
 }
 
 #[test]
-fn a_lost_connection_is_told() {
+fn a_lost_connection_is_reported() {
     let text = picture((80, 24), 2, &Keys::default(), Some("nobody answers at /run/runweir.sock"));
     assert!(text.contains("NOT CONNECTED"), "{text}");
     assert!(text.contains("nobody answers"), "{text}");

@@ -367,8 +367,8 @@ impl<'a> Tally<'a> {
     /// A component keeps the task back.
     #[allow(clippy::too_many_arguments)]
     fn held(&mut self, task: u32, t: &Task, a: u64, b: u64, place: u32, stage: &Stage, depth: u32) {
-        let told = t.withheld.iter().rfind(|w| w.0 <= b && w.0 + 1 >= a.min(w.0 + 1));
-        let near = told.filter(|w| w.0 <= a.saturating_add(1)).or(told);
+        let withheld = t.withheld.iter().rfind(|w| w.0 <= b && w.0 + 1 >= a.min(w.0 + 1));
+        let near = withheld.filter(|w| w.0 <= a.saturating_add(1)).or(withheld);
         let kind = match (&*stage.component, &*stage.writer, near) {
             (c, w, _) if c == "gang" || w == "gang" => Kind::Gang,
             ("throttle", ..) if stage.budget == "bandwidth" => Kind::GroupLimit,

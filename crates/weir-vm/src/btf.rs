@@ -277,7 +277,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_kernel_without_sched_ext_is_told_apart() {
+    fn a_kernel_without_sched_ext_is_distinguished() {
         let mut m = Maker::new();
         m.add("task_struct", KIND_STRUCT, 0, 0, &[]);
         let findings = check(&m.bytes()).expect("readable");

@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mirrors_are_told_from_third_parties() {
+    fn mirrors_are_distinguished_from_third_parties() {
         let uris = "\
 'http://apt.example.org/tool/dists/nodistro/InRelease' x 0
 'http://docker.example.org/linux/debian/dists/bookworm/InRelease' x 0

@@ -20,7 +20,7 @@ const MAX_FILE: u64 = 8 << 30;
 /// Candidates that a diagnostic lists.
 const LISTED: usize = 6;
 /// Steps of each depth in the paragraph.
-const TOLD: usize = 4;
+const MAX_STEPS: usize = 4;
 /// A cause of less than this share of the time is left out of the paragraph, percent.
 const WORTH_PCT: u64 = 3;
 
@@ -61,7 +61,7 @@ pub struct Explanation {
     /// All that accounts for it, longest first.
     pub causes: Vec<Share>,
     /// The chain: a step of depth 1 was in the way of the step of depth 0 before it, and so on.
-    pub steps: Vec<Told>,
+    pub steps: Vec<NamedStep>,
     /// The same as one paragraph.
     pub text: String,
     /// The report, at that time.
@@ -88,7 +88,7 @@ pub struct Share {
 
 /// A step with names.
 #[derive(Clone, Debug, Serialize)]
-pub struct Told {
+pub struct NamedStep {
     pub depth: u32,
     pub kind: Kind,
     pub task: TaskRef,
@@ -237,8 +237,8 @@ impl Explainer {
 
     fn explanation(&self, a: Account) -> Explanation {
         let ns = a.to_ns - a.from_ns;
-        let told: Vec<Told> = a.steps.iter().map(|s| self.told(s)).collect();
-        let text = self.paragraph(&a, &told);
+        let steps: Vec<NamedStep> = a.steps.iter().map(|s| self.named(s)).collect();
+        let text = self.paragraph(&a, &steps);
         let link = self.report.as_ref().map(|page| {
             let cpu = a.cpu.map_or(String::new(), |c| format!("&cpu={c}"));
             format!("{}#t={}..{}&task={}{cpu}", page.display(), a.from_ns, a.to_ns, a.task)
@@ -268,17 +268,17 @@ impl Explainer {
                 .iter()
                 .map(|&(kind, part)| Share { kind, ns: part, share: share(part, ns) })
                 .collect(),
-            steps: told,
+            steps,
             text,
             link,
             notes: self.history.notes.clone(),
         }
     }
 
-    fn told(&self, s: &Step) -> Told {
+    fn named(&self, s: &Step) -> NamedStep {
         let stage = s.stage.and_then(|i| self.history.stages.get(i as usize));
         let words = |text: &str| (!text.is_empty()).then(|| text.to_string());
-        Told {
+        NamedStep {
             depth: s.depth,
             kind: s.kind,
             task: self.reference(s.task),
@@ -389,7 +389,7 @@ impl Explainer {
         }
     }
 
-    fn paragraph(&self, a: &Account, told: &[Told]) -> String {
+    fn paragraph(&self, a: &Account, steps: &[NamedStep]) -> String {
         let ns = a.to_ns - a.from_ns;
         let me = format!("`{}`", self.history.name(a.task));
         let mut text = match &a.state {
@@ -407,18 +407,18 @@ impl Explainer {
                 _ => format!(" It was woken at {} by time or a device.", show_ns(at)),
             };
         }
-        if told.is_empty() {
+        if steps.is_empty() {
             text += " Nothing stood in its way.";
         }
         // Per step of depth 0 its chain, the longest few of each level.
         let mut shown = 0;
         let mut hidden_below = u32::MAX;
-        for step in told {
+        for step in steps {
             if step.depth > hidden_below {
                 continue;
             }
             hidden_below = u32::MAX;
-            if step.ns * 100 < ns * WORTH_PCT || (step.depth == 0 && shown == TOLD) {
+            if step.ns * 100 < ns * WORTH_PCT || (step.depth == 0 && shown == MAX_STEPS) {
                 hidden_below = step.depth;
                 continue;
             }
@@ -427,7 +427,7 @@ impl Explainer {
             text += &step.text;
         }
         if let Some(&(kind, part)) = a.causes.first()
-            && !told.is_empty()
+            && !steps.is_empty()
         {
             text += &format!(" Main cause: {} ({:.0} %).", name(kind), 100.0 * share(part, ns));
         }

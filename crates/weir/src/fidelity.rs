@@ -461,7 +461,7 @@ mod tests {
 
     /// A machine's way from a wake-up to the thread becomes the replay's; a wait does not.
     #[test]
-    fn a_slower_machine_is_told_from_a_longer_wait() {
+    fn a_slower_machine_is_distinguished_from_a_longer_wait() {
         let of = |idle, idle_wakeups, quick| Manner {
             idle_wakeup_ns: Some(idle),
             idle_wakeups,

@@ -149,7 +149,7 @@ static void must(int err, const char *what)
 u64 next_due(const struct hart *h)
 {
 	const struct timers *t = &timers[h->cpu];
-	const struct mail *m = &mails[h->cpu];
+	const struct remote *m = &remotes[h->cpu];
 	u64 at = NEVER;
 
 	for (u32 i = 0; i < t->nr; i++)
@@ -174,7 +174,7 @@ u64 next_due(const struct hart *h)
 
 static void letters(struct hart *h, u64 t)
 {
-	struct mail *m = &mails[h->cpu];
+	struct remote *m = &remotes[h->cpu];
 
 	if (!weir_load_acquire(&m->any) || m->at > t)
 		return;

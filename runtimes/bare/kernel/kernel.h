@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * The CPU driver of one hart: event-driven, with interrupts off, on one stack that nothing is left on. What it keeps belongs to its
- * hart; other harts reach it through `mail` only. Source: 1, 1.3 and 1.4.
+ * hart; other harts reach it through `remote` only. Source: 1, 1.3 and 1.4.
  */
 #ifndef BARE_KERNEL_H
 #define BARE_KERNEL_H
@@ -70,7 +70,7 @@ struct kdcb {
 };
 
 /* From other harts. */
-struct mail {
+struct remote {
 	u32 any;
 	u32 unused;
 	u64 at; /* the earliest, by the sender's clock */
@@ -134,7 +134,7 @@ _Static_assert(sizeof(struct cap) == 1 << C_SHIFT &&
 
 extern struct hart harts[MAX_HARTS];
 extern struct kdcb dispatchers[MAX_HARTS][MAX_DISPATCHERS];
-extern struct mail mails[MAX_HARTS];
+extern struct remote remotes[MAX_HARTS];
 
 WEIR_INLINE struct boot *boot_record(void)
 {

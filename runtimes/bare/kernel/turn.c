@@ -19,7 +19,7 @@
 #define MSIP(hart)     (*(volatile u32 *)(0x2000000 + 4ull * (hart)))
 #define TICK	       100 /* ns of one count of MTIME */
 
-struct mail mails[MAX_HARTS];
+struct remote remotes[MAX_HARTS];
 
 static struct {
 	u64 base; /* of this round */
@@ -37,8 +37,8 @@ static u64 next_round(struct hart *h)
 	for (u32 i = 0; i < boot->harts; i++) {
 		u64 at = turns.until[i];
 
-		if (weir_load(&mails[i].any) && mails[i].at < at)
-			at = mails[i].at;
+		if (weir_load(&remotes[i].any) && remotes[i].at < at)
+			at = remotes[i].at;
 		if (at < first)
 			first = at;
 	}
@@ -100,8 +100,8 @@ void turn_pass(struct hart *h, u64 until)
 	take(h);
 	/* One that was idle goes on when its time has come, within the round. */
 	if (until) {
-		if (weir_load(&mails[h->cpu].any) && mails[h->cpu].at < until)
-			until = mails[h->cpu].at;
+		if (weir_load(&remotes[h->cpu].any) && remotes[h->cpu].at < until)
+			until = remotes[h->cpu].at;
 		if (until != NEVER && until > h->base && until < h->turn_end)
 			h->base = until;
 	}
@@ -119,7 +119,7 @@ void turn_arm(struct hart *h, u64 at)
 
 void poke(struct hart *from, u32 hart, u32 dispatcher, u64 bits)
 {
-	struct mail *m = &mails[hart];
+	struct remote *m = &remotes[hart];
 	u64 at = now(from);
 
 	from->n.pokes++;

@@ -58,7 +58,7 @@ struct lib {
 	struct request requests[16];
 	u32 asked, taken;
 	struct mk_thread *server;
-	u64 bound_id, bound_told;
+	u64 bound_id, bound_channel;
 	s32 bound_status;
 	u32 bound;
 	/* The console. */

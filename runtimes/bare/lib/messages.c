@@ -195,9 +195,9 @@ void mk_wait_any(void)
 }
 
 /* Ends of a channel in one word: slots of the frame, the notification and the endpoint, and whose end it is. */
-static s64 channel_open(struct mk_channel *c, u64 told)
+static s64 channel_open(struct mk_channel *c, u64 packed)
 {
-	u64 frame = told & 0xffff;
+	u64 frame = packed & 0xffff;
 	struct mk_result r = mk_invoke(frame, CMD_IDENTIFY, 0, 0, 0, 0);
 	char *base = (char *)r.value[0];
 	s64 err;
@@ -207,11 +207,11 @@ static s64 channel_open(struct mk_channel *c, u64 told)
 	err = mk_invoke(frame, CMD_MAP, 0, 0, 0, 0).status;
 	if (err)
 		return err;
-	*c = (struct mk_channel){ .notify = told >> 16 & 0xffff,
-				  .endpoint = told >> 32 & 0xffff,
-				  .badge = MK_BADGE + (told >> 56) };
-	if (ump_init(&c->ump, told >> 48 & 1 ? base + 2048 : base,
-		     told >> 48 & 1 ? base : base + 2048, 16))
+	*c = (struct mk_channel){ .notify = packed >> 16 & 0xffff,
+				  .endpoint = packed >> 32 & 0xffff,
+				  .badge = MK_BADGE + (packed >> 56) };
+	if (ump_init(&c->ump, packed >> 48 & 1 ? base + 2048 : base,
+		     packed >> 48 & 1 ? base : base + 2048, 16))
 		return MK_EINVAL;
 	mk_channel_add(c);
 	return MK_OK;
@@ -239,7 +239,7 @@ void monitor_said(const u64 *words)
 	} else if ((words[0] & 0xff) == MON_BOUND) {
 		l->bound_id = words[1];
 		l->bound_status = (s32)(words[0] >> 32);
-		l->bound_told = words[2];
+		l->bound_channel = words[2];
 		l->bound = 1;
 	}
 	if (l->server)
@@ -290,7 +290,7 @@ struct mk_channel *mk_next_client(int refuse)
 		park();
 	l->server = 0;
 	enable();
-	if (!c || l->bound_status || channel_open(c, l->bound_told))
+	if (!c || l->bound_status || channel_open(c, l->bound_channel))
 		return 0;
 	return c;
 }

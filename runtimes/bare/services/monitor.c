@@ -120,7 +120,7 @@ s32 mk_channel_make(struct mk_monitor *m, u32 server, u32 core, u32 client, u64 
 	return MON_OK;
 }
 
-static s32 ends(struct mk_monitor *m, u32 mine, u32 core, u32 other, const u64 *words, u64 *told)
+static s32 ends(struct mk_monitor *m, u32 mine, u32 core, u32 other, const u64 *words, u64 *channel)
 {
 	s64 frame = forge_for(mine, CAP_FRAME, words[0], words[1], RIGHT_READ | RIGHT_WRITE),
 	    notify, endpoint = 0;
@@ -132,23 +132,23 @@ static s32 ends(struct mk_monitor *m, u32 mine, u32 core, u32 other, const u64 *
 		return (s32)notify;
 	if (core == m->core)
 		endpoint = grant(SLOT_CLIENTS + other, mine, MK_BADGE + mine);
-	*told = (u64)frame | (u64)notify << 16 | (endpoint > 0 ? (u64)endpoint << 32 : 0) |
-		(u64)other << 56;
+	*channel = (u64)frame | (u64)notify << 16 | (endpoint > 0 ? (u64)endpoint << 32 : 0) |
+		   (u64)other << 56;
 	return MON_OK;
 }
 
 s32 mk_channel_server(struct mk_monitor *m, u32 server, u32 core, u32 client, const u64 *words,
-		      u64 *told)
+		      u64 *channel)
 {
-	s32 err = ends(m, server, core, client, words, told);
+	s32 err = ends(m, server, core, client, words, channel);
 
-	*told |= 1ull << 48;
+	*channel |= 1ull << 48;
 	return err;
 }
 
-s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *told)
+s32 mk_channel_client(struct mk_monitor *m, u32 core, u32 client, const u64 *words, u64 *channel)
 {
-	return ends(m, client, core, (u32)words[2], words, told);
+	return ends(m, client, core, (u32)words[2], words, channel);
 }
 
 s32 mk_spawn_here(struct mk_monitor *m, u32 domain, u64 entry, u64 argument, s32 priority,

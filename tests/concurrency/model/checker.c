@@ -86,7 +86,8 @@ static u32 bound;
 static int stopping;
 int model_impatient;
 static u32 stop_after;
-static int hasty; /* nobody stops, but whoever would have to wait a bounded time gives up at once */
+static int
+	hasty; /* nobody stops, but whoever would have to wait a bounded time gives up at once */
 static u32 first_steps; /* of the first thread, the most that a run of the present search had */
 static enum { NOT_STOPPED, STOPPED, RESUMED } stop_phase;
 static u32 run;

@@ -25,10 +25,10 @@
 #define WEIR_FAIR_LEAST_TURN 10000u
 
 enum weir_fair_flag {
-	WEIR_FAIR_WAITS = 1, /* in the in-pipe of its queue, and counted there */
-	WEIR_FAIR_SLEPT = 2, /* it has blocked since it ran last */
-	WEIR_FAIR_TOLD = 4,  /* it runs, and was asked to give way */
-	WEIR_FAIR_LAGS = 8,  /* eevdf: `lag` says how it left its queue */
+	WEIR_FAIR_WAITS = 1,   /* in the in-pipe of its queue, and counted there */
+	WEIR_FAIR_SLEPT = 2,   /* it has blocked since it ran last */
+	WEIR_FAIR_RESCHED = 4, /* it runs, and was asked to give way */
+	WEIR_FAIR_LAGS = 8,    /* eevdf: `lag` says how it left its queue */
 };
 
 /* Of one task. (p): written by the instance whose in-pipe holds it or held it last, under that pipe's lock. */

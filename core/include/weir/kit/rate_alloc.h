@@ -119,7 +119,7 @@ int weir_rate_stale(const struct weir_rate_alloc weir_mem *all,
 		    const struct weir_rate_task weir_mem *p, u64 now);
 /*
  * Less is left to @p than before. What is left of a turn is due later. In its period a soft task goes on by
- * its new rate, for others have been promised the rest, and 1 says so. `used` is up to date.
+ * its new rate, because others have been promised the rest, and 1 says so. `used` is up to date.
  */
 int weir_rate_squeeze(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
 		      struct weir_rate_task weir_mem *p, u64 now);

@@ -35,8 +35,8 @@ WEIR_INLINE void weir_timerqueue_init(struct weir_timerqueue weir_mem *d,
 }
 
 /*
- * Look at @t again at @at, ns, instead of what was set before, and see to it that the instance's timer
- * comes in time. O(log n). 0 or -WEIR_ENOMEM.
+ * Look at @t again at @at, ns, instead of what was set before, and arm the instance's timer for it
+ * if needed. O(log n). 0 or -WEIR_ENOMEM.
  */
 int weir_timerqueue_set(struct weir_timerqueue weir_mem *d, struct weir_task weir_mem *t, u64 at);
 /* Forget @t. O(log n). */

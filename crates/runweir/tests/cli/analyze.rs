@@ -21,7 +21,7 @@ fn without_a_mode_it_says_what_there_is() {
 
 /// The verdict does not change the exit status.
 #[test]
-fn an_impossible_set_is_told_and_no_error() {
+fn an_impossible_set_is_reported_and_no_error() {
     let a = analysis(&["-m", "smp-1", "-w", "periodic:tasks=4,util=150%", "--costs", "zero"]);
     for section in a["policies"].as_array().expect("a list") {
         assert_eq!(section["verdict"], "not schedulable", "{section}");
@@ -56,7 +56,7 @@ fn each_scheduler_gets_its_tests() {
 
 /// The source's formulas (1) and (2) differ by the tick of each CPU.
 #[test]
-fn costs_make_tests_stricter_and_are_told() {
+fn costs_make_tests_stricter_and_are_reported() {
     let a = analysis(&["edf", "-m", "smp-2", "-w", "periodic:tasks=6,util=100%"]);
     let section = &a["policies"][0];
     let o = &section["overhead"];
@@ -73,7 +73,7 @@ fn costs_make_tests_stricter_and_are_told() {
 }
 
 #[test]
-fn unknown_graphs_and_odd_tasks_are_told() {
+fn unknown_graphs_and_odd_tasks_are_reported() {
     let ran = runweir(&["analyze", "decentral", "--schedulability", "-w", "avionics", "-m", "smp-2"]);
     assert!(ran.status == 0 && ran.stderr.contains("no schedulability test is known"), "{}", ran.stderr);
     assert!(ran.stderr.contains("without a period"), "{}", ran.stderr);

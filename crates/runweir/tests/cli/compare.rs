@@ -48,7 +48,7 @@ fn jobs_do_not_change_the_result() {
 }
 
 #[test]
-fn one_name_twice_is_told_apart() {
+fn one_name_twice_is_distinguished() {
     let c = json(&good(&[
         "compare",
         "-t",

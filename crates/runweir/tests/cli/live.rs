@@ -84,7 +84,7 @@ fn top_without_a_terminal_prints_one_picture() {
 }
 
 #[test]
-fn answers_that_make_no_sense_are_told() {
+fn answers_that_make_no_sense_are_reported() {
     for text in ["", "{}", "[1]", "{\"ok\":true,\"result\":{\"t_ns\":-1}}", "\u{1b}[31m"] {
         let ran = at_socket(&["top", "--once"], vec![text.into()]);
         assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{text}");

@@ -186,7 +186,7 @@ fn runs_may_end_at_their_first_miss() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_place() {
     let dir = temp();
     for (from, to, says) in [
         ("machine", "mashine", "did you mean `machine`?"),

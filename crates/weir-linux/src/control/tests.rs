@@ -242,7 +242,7 @@ fn hearers_of_a_message_are_counted() {
 }
 
 #[test]
-fn a_faulty_topology_is_told_with_its_places() {
+fn a_faulty_topology_is_reported_with_its_places() {
     let rig = Rig::new();
     let (control, count) = obedient(&rig);
     let e = control.switch(&wish("entry -> fifoo -> cpus;")).expect_err("no such component");

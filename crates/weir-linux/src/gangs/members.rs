@@ -123,7 +123,7 @@ pub(super) struct Member {
     /// Where it has its slots; none: it has bound itself to a CPU that is none of the gang's.
     pub cpu: Option<u32>,
     /// What the graph has received of that.
-    told: Option<u32>,
+    bound: Option<u32>,
     /// The graph knows that it is a member.
     joined: bool,
 }
@@ -248,11 +248,11 @@ fn own_cpus(tid: u32, nr_cpus: u32) -> Option<CpuSet> {
 impl State {
     /// Report to the graph that a thread belongs to nobody and may run everywhere.
     pub(super) fn expel(&mut self, control: &Control, number: u32, m: &Member) -> Result<()> {
-        self.tell(control, number, || control.post_gang(Topic::Gang, m.task, NONE, [0, 0], None))?;
-        if m.told.is_some() {
+        self.post(control, number, || control.post_gang(Topic::Gang, m.task, NONE, [0, 0], None))?;
+        if m.bound.is_some() {
             let mask = own_cpus(m.tid, control.nr_cpus());
             let post = || control.post_gang(Topic::Affinity, m.task, NONE, [0, 0], mask.as_ref());
-            self.tell(control, number, post)?;
+            self.post(control, number, post)?;
         }
         Ok(())
     }
@@ -303,7 +303,7 @@ impl State {
         for (tid, task) in threads {
             if let Some(m) = gang.members.get_mut(tid) {
                 let wanted = m.cpu.filter(|c| is_on(*c));
-                if m.told != wanted || !m.joined {
+                if m.bound != wanted || !m.joined {
                     news.push((*tid, *task, wanted));
                 }
                 continue;
@@ -312,17 +312,17 @@ impl State {
             let allowed = load.iter().filter(|(c, _)| clock::may_run(*tid, **c));
             let cpu = allowed.min_by_key(|(c, n)| (**n, **c)).map(|(c, _)| *c);
             cpu.and_then(|c| load.get_mut(&c)).into_iter().for_each(|n| *n += 1);
-            gang.members.insert(*tid, Member { tid: *tid, task: *task, cpu, told: None, joined: false });
+            gang.members.insert(*tid, Member { tid: *tid, task: *task, cpu, bound: None, joined: false });
             news.push((*tid, *task, cpu.filter(|c| is_on(*c))));
         }
         for (tid, task, cpu) in news {
-            self.tell_member(control, number, (tid, task), cpu, waits)?;
+            self.update_member(control, number, (tid, task), cpu, waits)?;
         }
         Ok(())
     }
 
     /// Bind a member to `cpu` as far as the graph goes, and report that it is one.
-    fn tell_member(
+    fn update_member(
         &mut self,
         control: &Control,
         number: u32,
@@ -331,20 +331,20 @@ impl State {
         waits: u64,
     ) -> Result<()> {
         let known =
-            |s: &Self| s.gangs.get(&number).and_then(|g| g.members.get(&tid)).map(|m| (m.told, m.joined));
-        let Some((told, joined)) = known(self) else { return Ok(()) };
-        if cpu != told {
+            |s: &Self| s.gangs.get(&number).and_then(|g| g.members.get(&tid)).map(|m| (m.bound, m.joined));
+        let Some((bound, joined)) = known(self) else { return Ok(()) };
+        if cpu != bound {
             let mask = cpu.map(only).or_else(|| own_cpus(tid, control.nr_cpus()));
             let post = || control.post_gang(Topic::Affinity, task, NONE, [0, 0], mask.as_ref());
-            self.tell(control, number, post)?;
+            self.post(control, number, post)?;
         }
         if !joined {
             let value = u64::from(number) + 1;
-            self.tell(control, number, || control.post_gang(Topic::Gang, task, NONE, [value, waits], None))?;
+            self.post(control, number, || control.post_gang(Topic::Gang, task, NONE, [value, waits], None))?;
         }
         let gang = self.gangs.get_mut(&number);
         if let Some(m) = gang.and_then(|g| g.members.get_mut(&tid)) {
-            (m.told, m.joined) = (cpu, true);
+            (m.bound, m.joined) = (cpu, true);
         }
         Ok(())
     }

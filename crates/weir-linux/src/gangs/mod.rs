@@ -123,7 +123,7 @@ pub struct GangView {
     /// Messages between planners, in all.
     pub messages: u64,
     /// Messages to the graph, in all: rows and memberships. None are sent per slot.
-    pub told: u64,
+    pub published: u64,
     /// Changes of phase that reached some CPU only after the first slot had begun.
     pub late: u64,
 }
@@ -142,7 +142,7 @@ struct Gang {
     members: BTreeMap<u32, Member>,
     phase_changes: u64,
     messages: u64,
-    told: u64,
+    published: u64,
     late: u64,
 }
 
@@ -213,7 +213,7 @@ impl State {
     }
 
     /// A message to the graph.
-    fn tell(&mut self, control: &Control, number: u32, send: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn post(&mut self, control: &Control, number: u32, send: impl FnOnce() -> Result<()>) -> Result<()> {
         if !control.has_slots() {
             return Ok(());
         }
@@ -223,7 +223,7 @@ impl State {
         // A mean over the last ones, so that one slow request does not put off the next phase for long.
         self.request_ns = (self.request_ns * 7 + took.min(100_000_000)) / 8;
         if let Some(g) = self.gangs.get_mut(&number) {
-            g.told += 1;
+            g.published += 1;
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl State {
         }
         for (field, value2) in (0u64..).zip([row.offset_ns, row.period_ns, row.length_ns, from_ns]) {
             let value = (u64::from(gang) + 1) | field << 32;
-            self.tell(control, gang, || {
+            self.post(control, gang, || {
                 control.post_gang(Topic::GangSlot, NONE, cpu, [value, value2], None)
             })?;
         }
@@ -316,7 +316,7 @@ impl State {
             members: BTreeMap::new(),
             phase_changes: 0,
             messages: 0,
-            told: 0,
+            published: 0,
             late: 0,
         };
         self.gangs.insert(number, kept);
@@ -411,13 +411,13 @@ impl State {
             members: g.members.values().map(|m| (m.tid, m.cpu)).collect(),
             phase_changes: g.phase_changes,
             messages: g.messages,
-            told: g.told,
+            published: g.published,
             late: g.late,
         }
     }
 
     /// A topology has come since: it learns all rows anew. Members are reported again by the next look.
-    fn tell_all(&mut self, control: &Control) -> Result<()> {
+    fn post_all(&mut self, control: &Control) -> Result<()> {
         for number in self.gangs.keys().copied().collect::<Vec<_>>() {
             let Some(g) = self.gangs.get_mut(&number) else { continue };
             g.members.clear();
@@ -433,7 +433,7 @@ impl State {
     fn look(&mut self, control: &Control) -> Result<()> {
         let swaps = control.swaps();
         if swaps != self.swaps {
-            self.tell_all(control)?;
+            self.post_all(control)?;
             self.swaps = swaps;
         }
         self.look_at_members(control)

@@ -54,8 +54,8 @@ fn a_phase_reaches_every_cpu_with_the_same_slots() {
     let first = done.first_slot_ns.expect("it has slots");
     assert!(first > before + LEAST_LEAD_NS && done.took_ns < first - before);
     assert_eq!((done.cpus, done.messages), (2, 2));
-    let told = rows(&seen.lock().expect("whole"));
-    let of = |cpu| told.iter().filter(|r| r.0 == cpu).map(|r| (r.1, r.2)).collect::<Vec<_>>();
+    let seen_rows = rows(&seen.lock().expect("whole"));
+    let of = |cpu| seen_rows.iter().filter(|r| r.0 == cpu).map(|r| (r.1, r.2)).collect::<Vec<_>>();
     assert_eq!(of(0), of(1));
     assert_eq!((of(0)[1], of(0)[2]), ((1, 40 * MS), (2, 20 * MS)));
     let view = &control.gangs.views()[0];
@@ -116,9 +116,9 @@ fn threads_become_members_and_are_spread() {
     if clock::may_run(sleepers[0].pid(), 0) && clock::may_run(sleepers[0].pid(), 1) {
         assert_eq!(places, [Some(0), Some(1)]);
     }
-    let told = seen.lock().expect("whole").clone();
+    let seen_rows = seen.lock().expect("whole").clone();
     let members: Vec<u32> =
-        told.iter().filter(|r| r.topic == Topic::Gang as u32 && r.value == 1).map(|r| r.task).collect();
+        seen_rows.iter().filter(|r| r.topic == Topic::Gang as u32 && r.value == 1).map(|r| r.task).collect();
     assert_eq!(members.len(), 2);
     // Nothing is sent twice.
     seen.lock().expect("whole").clear();
@@ -127,8 +127,8 @@ fn threads_become_members_and_are_spread() {
     assert!(seen.lock().expect("whole").is_empty());
     // A thread that leaves is reported, and may run everywhere.
     control.gangs.leave(&control, "team").expect("it is there");
-    let told = seen.lock().expect("whole").clone();
-    assert_eq!(told.iter().filter(|r| r.topic == Topic::Gang as u32 && r.value == 0).count(), 2);
+    let seen_rows = seen.lock().expect("whole").clone();
+    assert_eq!(seen_rows.iter().filter(|r| r.topic == Topic::Gang as u32 && r.value == 0).count(), 2);
     let e = control.gangs.join(&control, &join(u32::MAX - 1)).expect_err("no gang");
     assert!(e.help.contains("admit it first"), "{e}");
 }
@@ -173,7 +173,7 @@ fn a_program_joins_by_its_name_and_children_by_their_parent() {
 }
 
 #[test]
-fn a_topology_that_came_since_is_told_anew_and_one_without_slots_is_left_alone() {
+fn a_later_topology_gets_all_rows_and_one_without_slots_none() {
     let rig = Rig::of(TEXT);
     let (control, seen) = recording(&rig);
     control.gangs.admit(&control, &wish("H 20 40\n")).expect("there is room");

@@ -79,7 +79,7 @@ fn story(transactions: &[&[&str]], between: impl Fn(&Control)) -> (Vec<Reconfigu
 }
 
 #[test]
-fn a_transaction_is_carried_out_and_told() {
+fn a_transaction_is_carried_out_and_reported() {
     let (done, count, online) = story(&[&["swap central", "cpu 1 offline", "publish POWER = 1"]], |_| {});
     let r = &done[0];
     assert_eq!(r.refused, None);

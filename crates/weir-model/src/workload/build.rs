@@ -267,16 +267,16 @@ mod tests {
 
     /// A job that fills its period is no task of the models, and late with any cost.
     #[test]
-    fn full_tasks_are_told() {
-        let told = |wcet_ns| {
+    fn full_tasks_are_reported() {
+        let warnings_at = |wcet_ns| {
             let mut b = Builder::new("t", Limits::default());
             let timing = crate::Timing { period_ns: 10_000_000, deadline_ns: 10_000_000, wcet_ns };
             b.task(TaskSpec::periodic("full", timing, 0)).expect("fits");
             b.task(TaskSpec::periodic("two", timing, 0)).expect("fits");
             b.finish().expect("it has tasks").warnings
         };
-        assert_eq!(told(9_999_999), Vec::<String>::new());
-        let all = told(10_000_000);
+        assert_eq!(warnings_at(9_999_999), Vec::<String>::new());
+        let all = warnings_at(10_000_000);
         assert!(
             all[0].starts_with("task `full` computes for 10ms of each period of 10ms, and 1 more"),
             "{all:?}"
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told() {
+    fn limits_are_reported() {
         let mut b = Builder::new("t", Limits { tasks: 1, ops: 2 });
         let program = b.program(vec![Op::Yield, Op::Yield]).expect("two fit");
         assert!(b.program(vec![Op::Yield]).is_err());

@@ -12,7 +12,7 @@ const MANY: usize = 1 << 14;
 
 impl Sim<'_> {
     /// `no` is about to wait, or waits for something else than before.
-    pub fn tell_wait(&mut self, no: TaskNo, wait: Wait) {
+    pub fn report_wait(&mut self, no: TaskNo, wait: Wait) {
         let w = self.workload;
         let (what, holder) = match wait {
             Wait::No => return,
@@ -36,14 +36,14 @@ impl Sim<'_> {
     }
 
     /// `no` is about to become ready, through `by`.
-    pub fn tell_waker(&mut self, no: TaskNo, by: CpuNo, timed: bool) {
+    pub fn report_waker(&mut self, no: TaskNo, by: CpuNo, timed: bool) {
         let runs = self.cpus.get(by as usize).map_or(NONE, |c| if c.starting { NONE } else { c.cur });
         let by = (!timed && runs != NONE && runs != no).then_some(runs);
         self.obs.event(self.now, &Event::Woken { task: no, by });
     }
 
     /// Where `no` may run from now on, unless it was and is free to run everywhere.
-    pub fn tell_allowed(&mut self, no: TaskNo) {
+    pub fn report_allowed(&mut self, no: TaskNo) {
         if !self.cfg.causes {
             return;
         }
@@ -57,7 +57,7 @@ impl Sim<'_> {
     }
 
     /// How far the ready task `no` has got, if that is news.
-    pub fn tell_place(&mut self, no: TaskNo) {
+    pub fn report_place(&mut self, no: TaskNo) {
         if !self.cfg.causes {
             return;
         }
@@ -75,16 +75,16 @@ impl Sim<'_> {
     }
 
     /// A topology took over, with pipes of its own.
-    pub fn tell_places(&mut self) {
+    pub fn report_places(&mut self) {
         if self.cfg.causes {
             for no in 0..self.tasks.len() {
-                self.tell_place(no as TaskNo);
+                self.report_place(no as TaskNo);
             }
         }
     }
 
     /// A call that adds tasks to pipes without being about one of them has moved others.
-    pub fn tell_moves(&mut self, call: Call) {
+    pub fn report_moves(&mut self, call: Call) {
         if matches!(call, Call::Admit | Call::Unblock | Call::Relinquish | Call::Swap)
             || self.places.len() > MANY
             || !self.sched.ops().iter().any(|op| op.kind == OpKind::Add)
@@ -97,7 +97,7 @@ impl Sim<'_> {
                 && task.parted.is_none()
                 && self.sched.stands(task.id).is_some_and(|p| p != self.places[no])
             {
-                self.tell_place(no as TaskNo);
+                self.report_place(no as TaskNo);
             }
         }
     }

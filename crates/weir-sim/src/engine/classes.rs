@@ -48,12 +48,12 @@ fn number(policy: Policy) -> u64 {
 
 impl Sim<'_> {
     /// Report to the scheduler what kind of task it gets.
-    pub fn tell_classes(&mut self, h: CpuNo, template: u32, id: TaskId) -> Result<()> {
+    pub fn publish_classes(&mut self, h: CpuNo, template: u32, id: TaskId) -> Result<()> {
         if self.classes_wanted.policy {
             let value = number(self.workload.tasks[template as usize].policy);
             self.notify_scheduler(h, Topic::Policy, &Msg { task: Some(id), value, ..Msg::default() })?;
         }
-        self.tell_fairness(h, template, id)?;
+        self.publish_fairness(h, template, id)?;
         if !self.classes_wanted.criticality {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl Sim<'_> {
     }
 
     /// Weights and limits of the groups.
-    pub fn tell_groups(&mut self, h: CpuNo) -> Result<()> {
+    pub fn publish_groups(&mut self, h: CpuNo) -> Result<()> {
         for (i, group) in self.workload.fairness.groups.iter().enumerate() {
             let number = i as u64 + 1;
             if self.classes_wanted.group {
@@ -88,7 +88,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    fn tell_fairness(&mut self, h: CpuNo, template: u32, id: TaskId) -> Result<()> {
+    fn publish_fairness(&mut self, h: CpuNo, template: u32, id: TaskId) -> Result<()> {
         let Some(fair) = self.workload.fairness.tasks.get(&template).copied() else { return Ok(()) };
         let known = |value: u64| Msg { task: Some(id), value, ..Msg::default() };
         if let (true, Some(weight)) = (self.classes_wanted.weight, fair.weight) {
@@ -104,19 +104,19 @@ impl Sim<'_> {
     }
 
     /// A topology has come: topics that only it listens to were never published. That costs nothing; the swap has its price.
-    pub fn tell_again(&mut self, h: CpuNo, before: &Plan, now: &Plan) -> Result<()> {
+    pub fn publish_again(&mut self, h: CpuNo, before: &Plan, now: &Plan) -> Result<()> {
         let new = |topic| now.listens_to(topic) && !before.listens_to(topic);
         let classes = Wanted::of(now) != Wanted::of(before);
         let (priority, affinity) = (new(Topic::Priority), new(Topic::Affinity));
         let gangs = new(Topic::Gang);
         if new(Topic::GangSlot) {
-            self.tell_slots()?;
+            self.publish_slots()?;
         }
         if !classes && !priority && !affinity && !gangs {
             return Ok(());
         }
         if classes {
-            self.tell_groups(h)?;
+            self.publish_groups(h)?;
         }
         for no in 0..self.tasks.len() {
             let task = &self.tasks[no];
@@ -132,10 +132,10 @@ impl Sim<'_> {
                 self.notify_scheduler(h, Topic::Affinity, &Msg { task: Some(id), mask, ..Msg::default() })?;
             }
             if classes {
-                self.tell_classes(h, template, id)?;
+                self.publish_classes(h, template, id)?;
             }
             if gangs {
-                self.tell_gang(h, no as u32)?;
+                self.publish_gang(h, no as u32)?;
             }
         }
         self.notices = 0;

@@ -134,10 +134,10 @@ impl Sim<'_> {
     }
 
     /// Notify observers once that `c` has nothing to do, or has work again.
-    pub fn tell_idle(&mut self, c: CpuNo, idle: bool) {
+    pub fn report_idle(&mut self, c: CpuNo, idle: bool) {
         let cpu = &mut self.cpus[c as usize];
-        if cpu.told_idle != idle {
-            cpu.told_idle = idle;
+        if cpu.reported_idle != idle {
+            cpu.reported_idle = idle;
             self.obs.event(self.now, &Event::Idle { cpu: c, idle });
         }
     }
@@ -166,7 +166,7 @@ impl Sim<'_> {
                 return self.go_on(c);
             }
             self.set_mode(c, Mode::Idle);
-            self.tell_idle(c, true);
+            self.report_idle(c, true);
             self.rekey(c);
             return Ok(());
         }
@@ -239,7 +239,7 @@ impl Sim<'_> {
 
     /// The chosen task starts to run on `c`.
     fn begin(&mut self, c: CpuNo) {
-        self.tell_idle(c, false);
+        self.report_idle(c, false);
         let cpu = &mut self.cpus[c as usize];
         let no = cpu.cur;
         let task = &mut self.tasks[no as usize];

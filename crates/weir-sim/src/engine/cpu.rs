@@ -37,7 +37,7 @@ pub struct Cpu {
     /// Its next event is to be worked out anew.
     pub changed: bool,
     /// Observers know that it is idle.
-    pub told_idle: bool,
+    pub reported_idle: bool,
     /// Interrupts on their way to it.
     pub kick_sent: bool,
     pub preempt_sent: bool,
@@ -58,7 +58,7 @@ pub struct Cpu {
     pub slice_since: u64,
     /// Decisions in a row that let a task run hardly at all, and the instance that published the last PREEMPT.
     pub fruitless: u32,
-    pub told_by: u32,
+    pub preempted_by: u32,
     /// Tasks that its task has let go all at once and that it wakes one after the other.
     pub to_wake: VecDeque<u32>,
     /// Kernel work under way, reported to observers when it ends: call, time, time in lock queues.
@@ -100,7 +100,7 @@ impl Cpu {
             starting: false,
             choosing: false,
             changed: false,
-            told_idle: false,
+            reported_idle: false,
             kick_sent: false,
             preempt_sent: false,
             prev: NONE,
@@ -111,7 +111,7 @@ impl Cpu {
             slice_ns: NEVER,
             slice_since: 0,
             fruitless: 0,
-            told_by: NONE,
+            preempted_by: NONE,
             tick_at: NEVER,
             to_wake: VecDeque::new(),
             calls: Vec::new(),

@@ -15,7 +15,7 @@ use weir_model::workload::Op;
 
 impl Sim<'_> {
     /// Observers hear of a job that is thrown away.
-    pub fn tell_dropped(&mut self, no: TaskNo, job: u32) {
+    pub fn report_dropped(&mut self, no: TaskNo, job: u32) {
         self.obs.event(self.now, &Event::JobDropped { task: no, job });
     }
 
@@ -26,7 +26,7 @@ impl Sim<'_> {
         task.job_open = false;
         let (job, cpu) = (task.job, task.cpu);
         let by = self.caller(cpu);
-        self.tell_dropped(no, job);
+        self.report_dropped(no, job);
         self.node_done(no, by)?;
         let on = self.running_on_or_starting(no);
         if on != NONE {
@@ -53,7 +53,7 @@ impl Sim<'_> {
         match task.backlog.as_mut().and_then(|b| b.pop()) {
             Some(next) => {
                 task.take(next);
-                self.tell_deadline(no, by)?;
+                self.publish_deadline(no, by)?;
                 if self.tasks[no as usize].state == State::Blocked {
                     return self.wake_job(no, by);
                 }
@@ -143,7 +143,7 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         match task.state {
             State::Ready => {
-                self.tell_parted(no, false);
+                self.report_parted(no, false);
                 let task = &mut self.tasks[no as usize];
                 task.state = State::Blocked;
                 task.wait = Wait::Release;
@@ -167,7 +167,7 @@ impl Sim<'_> {
     fn exit_off_cpu(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &mut self.tasks[no as usize];
         if task.state == State::Ready {
-            self.tell_parted(no, false);
+            self.report_parted(no, false);
             self.census.ready -= 1;
         } else if task.wait.is_timed() {
             self.census.timed -= 1;

@@ -81,7 +81,7 @@ impl Placed {
 
 /// A message between planners under way.
 #[derive(Debug)]
-enum Letter {
+enum GangMessage {
     Ask(CpuNo, PhaseMessage),
     Reply(CpuNo, PhaseReply),
     /// A slot of a gang begins on a CPU, or ends there.
@@ -159,8 +159,8 @@ pub struct Gangs<'a> {
     placed: &'a Placed,
     planners: Vec<Planner>,
     /// Under way, with their numbers.
-    letters: Vec<Option<(u64, Letter)>>,
-    /// Letters so far.
+    under_way: Vec<Option<(u64, GangMessage)>>,
+    /// Messages so far.
     posted: u64,
     accounts: Vec<Account>,
     /// Members, by gang and number: tasks that exist.
@@ -189,7 +189,7 @@ impl<'a> Gangs<'a> {
                 ..Account::default()
             });
         }
-        Self { placed, planners: Vec::new(), letters: Vec::new(), posted: 0, accounts, tasks }
+        Self { placed, planners: Vec::new(), under_way: Vec::new(), posted: 0, accounts, tasks }
     }
 }
 
@@ -232,7 +232,7 @@ impl Sim<'_> {
     }
 
     /// Report to the scheduler which gang a task belongs to.
-    pub fn tell_gang(&mut self, h: CpuNo, no: TaskNo) -> Result<()> {
+    pub fn publish_gang(&mut self, h: CpuNo, no: TaskNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         if task.gang == NONE || !self.plan.listens_to(Topic::Gang) {
             return Ok(());
@@ -243,7 +243,7 @@ impl Sim<'_> {
     }
 
     /// All planners learn all tables anew, and hand on what is in force; before the clock starts, and when a topology has come.
-    pub fn tell_slots(&mut self) -> Result<()> {
+    pub fn publish_slots(&mut self) -> Result<()> {
         let placed = self.gangs.placed;
         if let Some(text) = &placed.warning {
             self.warn(text.clone());
@@ -303,7 +303,7 @@ impl Sim<'_> {
         self.gangs.accounts[gang as usize].asked = asked;
         for peer in peers {
             if peer != c {
-                self.send(c, peer, gang, Letter::Ask(peer, msg));
+                self.send(c, peer, gang, GangMessage::Ask(peer, msg));
             }
         }
         Ok(())
@@ -318,51 +318,51 @@ impl Sim<'_> {
     }
 
     /// A message from a planner to another: the sender writes it, the receiver, who polls, finds it.
-    fn send(&mut self, from: CpuNo, to: CpuNo, gang: u32, letter: Letter) {
+    fn send(&mut self, from: CpuNo, to: CpuNo, gang: u32, message: GangMessage) {
         if self.charging {
             self.charge_flat(from, self.costs.message_send);
         }
         let sent = self.now.max(self.cpus[from as usize].busy_until);
         let at = sent + self.charger.message_ns(from, to);
         self.gangs.accounts[gang as usize].outcome.messages += 1;
-        self.tell_letter(from, to, "phase");
-        self.post(at, letter);
+        self.report_sent(from, to, "phase");
+        self.post(at, message);
     }
 
-    /// Observers hear of a letter that is posted next.
-    fn tell_letter(&mut self, from: CpuNo, to: CpuNo, what: &'static str) {
-        self.obs.event(self.now, &Event::LetterSent { from, to, letter: self.gangs.posted, what });
+    /// Observers hear of a message that is posted next.
+    fn report_sent(&mut self, from: CpuNo, to: CpuNo, what: &'static str) {
+        self.obs.event(self.now, &Event::MessageSent { from, to, number: self.gangs.posted, what });
     }
 
-    fn post(&mut self, at: u64, letter: Letter) {
-        let letter = (self.gangs.posted, letter);
+    fn post(&mut self, at: u64, message: GangMessage) {
+        let message = (self.gangs.posted, message);
         self.gangs.posted += 1;
-        let letters = &mut self.gangs.letters;
-        let index = match letters.iter().position(Option::is_none) {
+        let under_way = &mut self.gangs.under_way;
+        let index = match under_way.iter().position(Option::is_none) {
             Some(free) => free,
             None => {
-                letters.push(None);
-                letters.len() - 1
+                under_way.push(None);
+                under_way.len() - 1
             }
         };
-        letters[index] = Some(letter);
-        self.timers.push(Key::new(at, Phase::Timer, Kind::Letter, index as u32));
+        under_way[index] = Some(message);
+        self.timers.push(Key::new(at, Phase::Timer, Kind::Message, index as u32));
     }
 
     /// A message has arrived.
-    pub fn letter_arrives(&mut self, index: u32) -> Result<()> {
-        let Some((number, letter)) = self.gangs.letters[index as usize].take() else { return Ok(()) };
+    pub fn message_arrives(&mut self, index: u32) -> Result<()> {
+        let Some((number, message)) = self.gangs.under_way[index as usize].take() else { return Ok(()) };
         let way = |gang: u32| self.workload.gangs[gang as usize].way;
-        let arrived = match letter {
-            Letter::Ask(to, _) | Letter::Reply(to, _) => Some((to, "phase")),
-            Letter::Slot { cpu, gang, .. } if cpu != self.boot_cpu => Some((cpu, way(gang).name())),
-            Letter::Slot { .. } | Letter::End(_) => None,
+        let arrived = match message {
+            GangMessage::Ask(to, _) | GangMessage::Reply(to, _) => Some((to, "phase")),
+            GangMessage::Slot { cpu, gang, .. } if cpu != self.boot_cpu => Some((cpu, way(gang).name())),
+            GangMessage::Slot { .. } | GangMessage::End(_) => None,
         };
         if let Some((to, what)) = arrived {
-            self.obs.event(self.now, &Event::LetterArrived { to, letter: number, what });
+            self.obs.event(self.now, &Event::MessageArrived { to, number, what });
         }
-        match letter {
-            Letter::Ask(to, msg) => {
+        match message {
+            GangMessage::Ask(to, msg) => {
                 if self.charging {
                     self.charge_flat(to, self.costs.message_send);
                 }
@@ -371,10 +371,10 @@ impl Sim<'_> {
                     self.submit(to, &submit)?;
                 }
                 if let Some(gang) = self.gang_of_number(msg.gang) {
-                    self.send(to, msg.coordinator, gang, Letter::Reply(msg.coordinator, reply));
+                    self.send(to, msg.coordinator, gang, GangMessage::Reply(msg.coordinator, reply));
                 }
             }
-            Letter::Reply(to, reply) => {
+            GangMessage::Reply(to, reply) => {
                 if self.charging {
                     self.charge_flat(to, self.costs.message_send);
                 }
@@ -386,8 +386,8 @@ impl Sim<'_> {
                     }
                 }
             }
-            Letter::Slot { cpu, gang, begins } => self.slot_told(cpu, gang, begins)?,
-            Letter::End(gang) => self.slot_ends(gang),
+            GangMessage::Slot { cpu, gang, begins } => self.slot_message(cpu, gang, begins)?,
+            GangMessage::End(gang) => self.slot_ends(gang),
         }
         Ok(())
     }
@@ -478,9 +478,9 @@ impl Sim<'_> {
             };
             self.gangs.accounts[gang as usize].outcome.signals += u64::from(cpu != by);
             if cpu != by {
-                self.tell_letter(by, cpu, way.name());
+                self.report_sent(by, cpu, way.name());
             }
-            self.post(at + far, Letter::Slot { cpu, gang, begins });
+            self.post(at + far, GangMessage::Slot { cpu, gang, begins });
         }
         self.gangs.accounts[gang as usize].outcome.carry_ns += at - began;
         if self.charging {
@@ -500,7 +500,7 @@ impl Sim<'_> {
     }
 
     /// A CPU hears that a slot begins or ends there.
-    fn slot_told(&mut self, cpu: CpuNo, gang: u32, begins: bool) -> Result<()> {
+    fn slot_message(&mut self, cpu: CpuNo, gang: u32, begins: bool) -> Result<()> {
         let received = self.carrying(self.workload.gangs[gang as usize].way).received;
         self.charge_flat(cpu, received);
         let slots = self.gangs.accounts[gang as usize].row.is_some();
@@ -528,7 +528,7 @@ impl Sim<'_> {
         let name = &self.workload.gangs[gang as usize].manifest;
         self.obs.event(now, &Event::GangSlot { gang, name: name.name(), begins: true });
         self.timers.push(Key::new(next, Phase::Timer, Kind::Slot, gang));
-        self.post(now + length_ns, Letter::End(gang));
+        self.post(now + length_ns, GangMessage::End(gang));
         if self.workload.gangs[gang as usize].way != Way::Locked {
             self.carry(gang, true);
         }

@@ -28,7 +28,7 @@ pub struct Heat {
     /// By core: it is throttled.
     hot: Vec<bool>,
     /// By core: what was published last, thousandths of a degree.
-    told: Vec<i64>,
+    published: Vec<i64>,
     /// By CPU: energy at the last look, as [`super::cpu::Cpu::energy_pj`].
     energy: Vec<u128>,
     idle_looks: u32,
@@ -48,7 +48,7 @@ impl Heat {
             share: machine.thermal.map_or(0, |t| i128::from(t.share_q32())),
             temperature: vec![ambient; cores],
             hot: vec![false; cores],
-            told: vec![i64::MIN / 2; cores],
+            published: vec![i64::MIN / 2; cores],
             energy: vec![0; machine.shape.cpus.len()],
             idle_looks: 0,
             announcing: None,
@@ -95,7 +95,7 @@ impl Sim<'_> {
     }
 
     /// It runs on battery from now on, or on mains.
-    pub fn tell_power(&mut self, battery: bool) -> Result<()> {
+    pub fn publish_power(&mut self, battery: bool) -> Result<()> {
         let msg = Msg { value: u64::from(battery), ..Msg::default() };
         self.announce(self.boot_cpu, Topic::Power, &msg, NONE)
     }
@@ -118,8 +118,8 @@ impl Sim<'_> {
             self.heat.temperature[core] = at;
             self.throttle(core as u32, at, &thermal)?;
             let degrees = at / 1_000;
-            if (degrees - self.heat.told[core]).abs() >= 1_000 {
-                self.heat.told[core] = degrees;
+            if (degrees - self.heat.published[core]).abs() >= 1_000 {
+                self.heat.published[core] = degrees;
                 for c in self.cores.threads(core as u32).to_vec() {
                     let value = u64::try_from(degrees).unwrap_or(0);
                     let msg = Msg { cpu: Some(c), value, ..Msg::default() };

@@ -131,7 +131,7 @@ impl Sim<'_> {
     }
 
     /// What its mutexes make of the urgency of a task. Looks at what it holds and which tasks wait for that.
-    fn due_urgency(&self, no: TaskNo) -> Urgency {
+    fn inherited_urgency(&self, no: TaskNo) -> Urgency {
         let mut urgency = self.own_urgency(no);
         for &mutex in &self.tasks[no as usize].held {
             let m = mutex as usize;
@@ -162,9 +162,9 @@ impl Sim<'_> {
     /// Work out and note what is about to be published of a task.
     pub fn note_urgency(&mut self, no: TaskNo) -> Urgency {
         let own = self.own_urgency(no);
-        let due = if self.locking.any { self.due_urgency(no) } else { own };
-        self.tasks[no as usize].boost = (due != own).then(|| Box::new(due));
-        due
+        let inherited = if self.locking.any { self.inherited_urgency(no) } else { own };
+        self.tasks[no as usize].boost = (inherited != own).then(|| Box::new(inherited));
+        inherited
     }
 
     /// Whose mutex keeps a task from taking any of the original ceiling: the one with the highest ceiling that
@@ -228,11 +228,11 @@ impl Sim<'_> {
         for _ in 0..self.tasks.len() {
             let Some(no) = next else { return Ok(()) };
             let known = self.known_urgency(no);
-            let due = self.note_urgency(no);
-            if due == known {
+            let wanted = self.note_urgency(no);
+            if wanted == known {
                 return Ok(());
             }
-            self.publish_urgency(no, &known, &due, by)?;
+            self.publish_urgency(no, &known, &wanted, by)?;
             next = self.obstacle(no).filter(|&o| o != no);
         }
         Ok(())
@@ -246,16 +246,16 @@ impl Sim<'_> {
         }
     }
 
-    fn publish_urgency(&mut self, no: TaskNo, known: &Urgency, due: &Urgency, by: CpuNo) -> Result<()> {
-        if known.priority != due.priority {
+    fn publish_urgency(&mut self, no: TaskNo, known: &Urgency, wanted: &Urgency, by: CpuNo) -> Result<()> {
+        if known.priority != wanted.priority {
             let id = self.tasks[no as usize].id;
-            let msg = Msg { task: Some(id), value: due.priority as i64 as u64, ..Msg::default() };
+            let msg = Msg { task: Some(id), value: wanted.priority as i64 as u64, ..Msg::default() };
             self.announce(by, Topic::Priority, &msg, no)?;
         }
         if (known.deadline_ns, known.period_ns, known.relative_ns)
-            != (due.deadline_ns, due.period_ns, due.relative_ns)
+            != (wanted.deadline_ns, wanted.period_ns, wanted.relative_ns)
         {
-            self.tell_timing(no, due, by)?;
+            self.publish_timing(no, wanted, by)?;
             self.account(self.caller(by), weir_core::event::Call::Notify);
         }
         Ok(())

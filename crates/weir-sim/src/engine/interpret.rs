@@ -242,7 +242,7 @@ impl Sim<'_> {
             }
             Op::SetAffinity { ref cpus } => {
                 task.cpus = cpus.as_ref();
-                self.tell_affinity(no, c)?;
+                self.publish_affinity(no, c)?;
                 if self.tasks[no as usize].may_run_on(c) {
                     return Ok(Next::Op);
                 }
@@ -370,7 +370,7 @@ impl Sim<'_> {
             Pass::Wait => {
                 self.tasks[other as usize].wait = Wait::Mutex(mutex);
                 if self.cfg.causes {
-                    self.tell_wait(other, Wait::Mutex(mutex));
+                    self.report_wait(other, Wait::Mutex(mutex));
                 }
                 self.refresh_obstacle(other, c)?;
             }
@@ -444,10 +444,10 @@ impl Sim<'_> {
         self.announce(by, Topic::Priority, &msg, no)
     }
 
-    pub fn tell_affinity(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+    pub fn publish_affinity(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         let msg = Msg { task: Some(task.id), mask: task.cpus.cloned(), ..Msg::default() };
-        self.tell_allowed(no);
+        self.report_allowed(no);
         self.announce(by, Topic::Affinity, &msg, no)
     }
 

@@ -84,7 +84,7 @@ impl Sim<'_> {
             let name = format!("{}-{instance}", spec.name);
             self.obs.event(self.now, &Event::TaskNew { task: no, name: &name, group: &spec.group });
         }
-        self.tell_allowed(no);
+        self.report_allowed(no);
         self.join_gang(template, no);
         let value = spec.priority as i64 as u64;
         self.notify_scheduler(h, Topic::Priority, &Msg { task: Some(id), value, ..Msg::default() })?;
@@ -100,10 +100,10 @@ impl Sim<'_> {
             )?;
         }
         if no == 0 {
-            self.tell_groups(h)?;
+            self.publish_groups(h)?;
         }
-        self.tell_classes(h, template, id)?;
-        self.tell_gang(h, no)?;
+        self.publish_classes(h, template, id)?;
+        self.publish_gang(h, no)?;
         if self.programs[program as usize].has_release {
             if let Some(release) = self.first_release(no) {
                 if release > self.now {
@@ -242,7 +242,7 @@ impl Sim<'_> {
                 return self.wait(c, no, Wait::Release);
             };
             task.take(next);
-            self.tell_deadline(no, c)?;
+            self.publish_deadline(no, c)?;
             if !self.may_join(no) {
                 self.tasks[no as usize].pc += 1;
                 return self.wait(c, no, Wait::Join);
@@ -284,8 +284,8 @@ impl Sim<'_> {
         self.obs.event(now, &Event::JobRelease { task: no, job, deadline_ns });
         let on_miss = self.workload.tasks[task.spec as usize].on_miss;
         if on_miss == OnMiss::Skip && late {
-            self.tell_miss(no, job, deadline);
-            self.tell_dropped(no, job);
+            self.report_miss(no, job, deadline);
+            self.report_dropped(no, job);
             self.foresee(no);
             return Ok(());
         }
@@ -293,7 +293,7 @@ impl Sim<'_> {
         self.tasks[no as usize].backlog.get_or_insert_default().push(waiting);
         self.foresee(no);
         if deadline <= now {
-            self.tell_miss(no, job, deadline);
+            self.report_miss(no, job, deadline);
         } else {
             self.arm_deadline(no, deadline);
         }
@@ -385,7 +385,7 @@ impl Sim<'_> {
         self.totals.jobs += 1;
         self.obs.event(now, &Event::JobRelease { task: no, job, deadline_ns });
         if deadline != NEVER {
-            self.tell_deadline(no, by)?;
+            self.publish_deadline(no, by)?;
             if deadline > now {
                 self.arm_deadline(no, deadline);
             } else {
@@ -405,17 +405,17 @@ impl Sim<'_> {
 
     /// Report to the scheduler what the job that begins may need (JOB, if a component wants to know and the
     /// task's parameters are known), then until when (DEADLINE).
-    pub fn tell_deadline(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
+    pub fn publish_deadline(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         if task.job_deadline_ns == NEVER && task.boost.is_none() {
             return Ok(());
         }
         let urgency = self.note_urgency(no);
-        self.tell_timing(no, &urgency, by)
+        self.publish_timing(no, &urgency, by)
     }
 
     /// Report to the scheduler relative deadline and deadline, as they are or as a mutex has made them.
-    pub fn tell_timing(&mut self, no: TaskNo, urgency: &Urgency, by: CpuNo) -> Result<()> {
+    pub fn publish_timing(&mut self, no: TaskNo, urgency: &Urgency, by: CpuNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         let h = self.caller(by);
         // Where there is none, 0 is published.
@@ -465,9 +465,9 @@ impl Sim<'_> {
             }
         }
         while let Some(job) = self.tasks[no as usize].backlog.as_mut().and_then(|b| b.late(now, abort)) {
-            self.tell_miss(no, job, now);
+            self.report_miss(no, job, now);
             if abort {
-                self.tell_dropped(no, job);
+                self.report_dropped(no, job);
             }
         }
         Ok(())
@@ -477,10 +477,10 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         task.job_missed = true;
         let (job, deadline_ns) = (task.job, task.job_deadline_ns);
-        self.tell_miss(no, job, deadline_ns);
+        self.report_miss(no, job, deadline_ns);
     }
 
-    fn tell_miss(&mut self, no: TaskNo, job: u32, deadline_ns: u64) {
+    fn report_miss(&mut self, no: TaskNo, job: u32, deadline_ns: u64) {
         self.totals.misses += 1;
         self.obs.event(self.now, &Event::DeadlineMiss { task: no, job, deadline_ns });
     }

@@ -31,7 +31,7 @@ impl Sim<'_> {
     pub fn account(&mut self, h: CpuNo, call: Call) -> u64 {
         let mut end = self.now;
         if self.cfg.causes {
-            self.tell_moves(call);
+            self.report_moves(call);
         }
         if self.oplog {
             end = self.charge(h, call);
@@ -56,7 +56,7 @@ impl Sim<'_> {
     /// Charge the operations in the log; observers hear of the call when it is over.
     fn charge(&mut self, h: CpuNo, call: Call) -> u64 {
         if self.cfg.trace_pipes {
-            self.tell_depths();
+            self.report_depths();
         }
         let mut end = self.now;
         if self.charging {
@@ -82,7 +82,7 @@ impl Sim<'_> {
     }
 
     /// Depth of each pipe that the operations just made changed.
-    fn tell_depths(&mut self) {
+    fn report_depths(&mut self) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.extend(
             self.sched
@@ -111,7 +111,7 @@ impl Sim<'_> {
     }
 
     /// Report to observers what locks and instances have cost since the last time.
-    pub fn tell_contention(&mut self) {
+    pub fn report_contention(&mut self) {
         for (pipe, held_ns, wait_ns) in self.charger.locks() {
             self.obs.event(self.now, &Event::PipeLock { pipe, held_ns, wait_ns });
         }
@@ -136,7 +136,7 @@ impl Sim<'_> {
             match (m.topic, m.cpu) {
                 (Topic::Kick, Some(c)) if (c as usize) < self.cpus.len() => self.send_kick(h, c, end),
                 (Topic::Preempt, Some(c)) if (c as usize) < self.cpus.len() => {
-                    self.cpus[c as usize].told_by = m.value2 as u32;
+                    self.cpus[c as usize].preempted_by = m.value2 as u32;
                     self.send_preempt(h, c, end);
                 }
                 _ => {
@@ -317,19 +317,19 @@ impl Sim<'_> {
         self.sched.relinquish(h, self.tasks[no as usize].id).map_err(|e| refused("take a task back", &e))?;
         self.account(h, Call::Relinquish);
         // The stint is charged for already: what it counted matters from the next choice on.
-        self.tell_counters(c, no, counts)?;
+        self.publish_counters(c, no, counts)?;
         self.ask(c);
         Ok(())
     }
 
     /// Report to observers that a task has really left its CPU.
-    pub fn tell_parted(&mut self, no: TaskNo, displaced: bool) {
+    pub fn report_parted(&mut self, no: TaskNo, displaced: bool) {
         let task = &mut self.tasks[no as usize];
         let Some((cpu, why, forced)) = task.parted.take() else { return };
         let ran_ns = task.ran_ns;
         self.obs.event(self.now, &Event::Off { task: no, cpu, why, ran_ns });
         self.obs.event(self.now, &Event::Ready { task: no, wakeup: false });
-        self.tell_place(no);
+        self.report_place(no);
         if why == Stop::Preempted {
             self.totals.preemptions += 1;
         } else if displaced && forced {
@@ -357,12 +357,12 @@ impl Sim<'_> {
         let prev = self.cpus[c as usize].prev;
         let Some(picked) = picked else {
             if prev != NONE {
-                self.tell_parted(prev, false);
+                self.report_parted(prev, false);
             }
             self.occupy(c, 0);
             if host != c || end <= self.now {
                 self.set_mode(c, Mode::Idle);
-                self.tell_idle(c, true);
+                self.report_idle(c, true);
             }
             self.rekey(c);
             return Ok(());
@@ -386,9 +386,9 @@ impl Sim<'_> {
             cpu.slice_since = ready;
         } else {
             if prev != NONE {
-                self.tell_parted(prev, true);
+                self.report_parted(prev, true);
             }
-            self.tell_parted(no, false);
+            self.report_parted(no, false);
             let task = &mut self.tasks[no as usize];
             if self.charging {
                 if self.cpus[c as usize].last != no {
@@ -421,7 +421,7 @@ impl Sim<'_> {
     /// The task on `c` waits from now on.
     pub fn block(&mut self, c: CpuNo, wait: Wait) -> Result<()> {
         if self.cfg.causes {
-            self.tell_wait(self.cpus[c as usize].cur, wait);
+            self.report_wait(self.cpus[c as usize].cur, wait);
         }
         let no = self.leave(c, Stop::Block);
         let task = &mut self.tasks[no as usize];
@@ -434,7 +434,7 @@ impl Sim<'_> {
         let counts = self.end_stint(c, no);
         self.sched.block(h, self.tasks[no as usize].id).map_err(|e| refused("block a task", &e))?;
         self.account(h, Call::Block);
-        self.tell_counters(c, no, counts)?;
+        self.publish_counters(c, no, counts)?;
         self.ask(c);
         Ok(())
     }
@@ -448,7 +448,7 @@ impl Sim<'_> {
         task.timers = Box::default();
         self.census.alive -= 1;
         let counts = self.end_stint(c, no);
-        self.tell_counters(c, no, counts)?;
+        self.publish_counters(c, no, counts)?;
         self.obs.event(self.now, &Event::TaskExit { task: no });
         self.cpus[c as usize].last = NONE;
         let h = self.caller(c);
@@ -488,7 +488,7 @@ impl Sim<'_> {
         self.census.ready += 1;
         let (id, first) = (task.id, !std::mem::replace(&mut task.admitted, true));
         if self.cfg.causes {
-            self.tell_waker(no, by, timed);
+            self.report_waker(no, by, timed);
         }
         self.obs.event(self.now, &Event::Ready { task: no, wakeup: true });
         let h = self.caller(by);
@@ -499,7 +499,7 @@ impl Sim<'_> {
         };
         done.map_err(|e| refused("take in a task", &e))?;
         self.account(h, call);
-        self.tell_place(no);
+        self.report_place(no);
         Ok(())
     }
 

@@ -374,14 +374,14 @@ impl Sim<'_> {
     }
 
     /// Report to scheduler and observers what was counted in a turn.
-    pub fn tell_counters(&mut self, c: CpuNo, no: TaskNo, counts: Option<Counters>) -> Result<()> {
+    pub fn publish_counters(&mut self, c: CpuNo, no: TaskNo, counts: Option<Counters>) -> Result<()> {
         let Some(counts) = counts.filter(|n| n.cycles > 0) else { return Ok(()) };
         let (h, id) = (self.caller(c), self.tasks[no as usize].id);
         let mut penalty = None;
         if self.pmu.wanted {
             self.notices += 1;
             self.charge_flat(h, self.costs.counter_read * Counters::NAMES.len() as u64);
-            self.sched.tell_counters(h, c, id, &counts).map_err(|e| refused("take a message", &e))?;
+            self.sched.publish_counters(h, c, id, &counts).map_err(|e| refused("take a message", &e))?;
             self.account(h, Call::Notify);
         }
         if self.pmu.penalties {

@@ -49,7 +49,7 @@ pub enum Kind {
     /// Index: coherence domain that has remote messages.
     Remote = 11,
     /// Index: message between planners.
-    Letter = 12,
+    Message = 12,
     /// Index: gang one of whose slots begins.
     Slot = 13,
     /// Temperatures are looked at.
@@ -71,7 +71,7 @@ const KINDS: [Kind; 16] = [
     Kind::Kick,
     Kind::Preempt,
     Kind::Remote,
-    Kind::Letter,
+    Kind::Message,
     Kind::Slot,
     Kind::Heat,
     Kind::Clock,

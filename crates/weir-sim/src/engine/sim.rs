@@ -140,7 +140,7 @@ pub struct Sim<'a> {
     /// Events since time last moved on, or since something else than component timers happened.
     pub still: u64,
     pub idle_timers: u64,
-    pub energy_told_uj: u64,
+    pub energy_reported_uj: u64,
     /// When observers hear the next time what locks and instances have cost.
     contention_ns: u64,
     /// Messages published since the last account.
@@ -252,7 +252,7 @@ impl<'a> Sim<'a> {
             warnings: workload.warnings.clone(),
             still: 0,
             idle_timers: 0,
-            energy_told_uj: 0,
+            energy_reported_uj: 0,
             contention_ns: if cfg.contention_every_ns > 0 { cfg.contention_every_ns } else { NEVER },
             notices: 0,
             ticking: plan.listens_to(Topic::Tick) && costs.tick_period > 0,
@@ -295,7 +295,7 @@ impl<'a> Sim<'a> {
                 self.sched.clear_ops();
                 debug_assert!(none.is_none(), "no task exists yet");
                 self.cpus[c as usize].mode = Mode::Idle;
-                self.tell_idle(c, true);
+                self.report_idle(c, true);
             }
         }
         self.sched.clear_ops();
@@ -313,7 +313,7 @@ impl<'a> Sim<'a> {
                 self.timers.push(Key::of_task(t, Kind::Start, i as u32, i as u32));
             }
         }
-        self.tell_slots()?;
+        self.publish_slots()?;
         self.set_up_heat()?;
         self.sched.clear_ops();
         self.arm_component_timer();
@@ -373,7 +373,7 @@ impl<'a> Sim<'a> {
                 self.sched.set_now(time);
                 if time >= self.contention_ns {
                     self.contention_ns = time + self.cfg.contention_every_ns;
-                    self.tell_contention();
+                    self.report_contention();
                 }
             }
             self.totals.events += 1;
@@ -411,7 +411,8 @@ impl<'a> Sim<'a> {
     /// A timer or an interrupt.
     fn timer(&mut self, key: Key) -> Result<()> {
         let index = key.index();
-        self.idle_timers = if matches!(key.kind(), Kind::Component | Kind::Slot | Kind::Letter | Kind::Heat) {
+        self.idle_timers = if matches!(key.kind(), Kind::Component | Kind::Slot | Kind::Message | Kind::Heat)
+        {
             self.idle_timers + 1
         } else {
             0
@@ -432,7 +433,7 @@ impl<'a> Sim<'a> {
             Kind::Kick => self.interrupt(index, false),
             Kind::Remote => self.remote_arrives(index),
             Kind::Preempt => self.interrupt(index, true),
-            Kind::Letter => self.letter_arrives(index),
+            Kind::Message => self.message_arrives(index),
             Kind::Heat => self.look_at_heat(),
             Kind::Clock => self.set_clock(index),
             Kind::Slot => {
@@ -462,8 +463,8 @@ impl<'a> Sim<'a> {
                 self.obs.event(self.now, &Event::Off { task, cpu: c as u32, why, ran_ns });
             }
         }
-        self.tell_contention();
-        self.tell_energy();
+        self.report_contention();
+        self.report_energy();
         let gangs = self.gang_outcomes();
         let total = |f: fn(&Cpu) -> u64| self.cpus.iter().map(f).sum();
         Outcome {
@@ -517,10 +518,10 @@ impl<'a> Sim<'a> {
     }
 
     /// Report to observers the energy since the last time.
-    pub fn tell_energy(&mut self) {
+    pub fn report_energy(&mut self) {
         let uj = self.energy_uj();
-        self.obs.event(self.now, &Event::Energy { uj: uj - self.energy_told_uj });
-        self.energy_told_uj = uj;
+        self.obs.event(self.now, &Event::Energy { uj: uj - self.energy_reported_uj });
+        self.energy_reported_uj = uj;
     }
 
     /// A sentence for the user.

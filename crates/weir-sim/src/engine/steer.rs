@@ -238,7 +238,7 @@ impl<'a> Sim<'a> {
                 return Err(e);
             }
         };
-        self.tell_contention();
+        self.report_contention();
         self.charger.reset(&plan);
         let begin = self.now.max(self.cpus[self.boot_cpu as usize].busy_until).max(self.frozen_until);
         let end = self.account(self.boot_cpu, Call::Swap);
@@ -254,11 +254,11 @@ impl<'a> Sim<'a> {
         self.job_wanted = self.plan.listens_to(Topic::Job);
         self.pmu.rewired(&self.plan);
         self.classes_wanted = Wanted::of(&self.plan);
-        if let Err(e) = self.tell_again(self.boot_cpu, &before, &now) {
+        if let Err(e) = self.publish_again(self.boot_cpu, &before, &now) {
             self.warn(format!("the new topology did not get all messages: {}", e.message));
         }
-        self.tell_all_depths();
-        self.tell_places();
+        self.report_all_depths();
+        self.report_places();
         // Idle CPUs look at what the new exits hold.
         for c in 0..self.cpus.len() as CpuNo {
             let cpu = &self.cpus[c as usize];
@@ -271,7 +271,7 @@ impl<'a> Sim<'a> {
         Ok(Changed { stats, pause_ns, end })
     }
 
-    fn tell_all_depths(&mut self) {
+    fn report_all_depths(&mut self) {
         if !self.cfg.trace_pipes {
             return;
         }

@@ -136,7 +136,7 @@ impl Sim<'_> {
         let named = |i: u32| self.plan.instances.get(i as usize).map(|i| format!("`{}`", i.name));
         let catalog = weir_core::catalog();
         let who = if why == Stop::Preempted {
-            let by = Some(cpu.told_by).filter(|i| *i != NONE).and_then(named);
+            let by = Some(cpu.preempted_by).filter(|i| *i != NONE).and_then(named);
             format!("{} preempts it again and again", by.unwrap_or_else(|| "the scheduler".into()))
         } else {
             // The slice is granted by the stage before the exit, or by an annotator that keeps budgets.

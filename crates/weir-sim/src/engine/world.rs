@@ -28,7 +28,7 @@ impl<'a> Sim<'a> {
                 self.cpus[c as usize].limit_hz = hz;
                 self.frequency(c, self.clock_for(c))
             }
-            MachineEvent::Battery(on) => self.tell_power(on),
+            MachineEvent::Battery(on) => self.publish_power(on),
             _ => Ok(()),
         }
     }
@@ -76,13 +76,13 @@ impl<'a> Sim<'a> {
         }
         if self.cpus[c as usize].prev != NONE {
             let prev = self.cpus[c as usize].prev;
-            self.tell_parted(prev, false);
+            self.report_parted(prev, false);
         }
         self.flush_calls(c);
         self.set_mode(c, Mode::Offline);
         let cpu = &mut self.cpus[c as usize];
         cpu.choosing = false;
-        cpu.told_idle = false;
+        cpu.reported_idle = false;
         cpu.last = NONE;
         self.rekey(c);
         self.choose_boot_cpu();
@@ -117,7 +117,7 @@ impl<'a> Sim<'a> {
         self.update_speed(c);
         self.rekey(c);
         self.obs.event(self.now, &Event::Frequency { cpu: c, hz });
-        self.tell_energy();
+        self.report_energy();
         let msg = Msg { cpu: Some(c), value: hz, ..Msg::default() };
         self.heat.announcing = Some((c, hz));
         let announced = self.announce(c, Topic::Frequency, &msg, NONE);
@@ -197,7 +197,7 @@ impl<'a> Sim<'a> {
         match n.topic {
             Topic::Priority => self.set_priority(no, n.value as i64 as i32, by)?,
             Topic::Isa => self.set_isa(no, n.value as u16, by)?,
-            Topic::Affinity => self.tell_affinity(no, by)?,
+            Topic::Affinity => self.publish_affinity(no, by)?,
             _ => {
                 let msg = Msg {
                     cpu: n.cpu,

@@ -369,7 +369,7 @@ each cpu { entry -> balancer :: load_balancer }
 /// Source 0, 6.2: what is published on one side reaches subscribers on the other in a message. `b` waits behind `a` at CPU 1;
 /// CPU 0 learns that it is more urgent now.
 #[test]
-fn what_is_told_on_one_island_reaches_the_others_later() {
+fn what_is_reported_on_one_island_reaches_the_others_later() {
     let islands = islands("cluster-2x1");
     let message = Costs::default().wakeup_ipi.domain;
     let (far, near) = (raised(&islands), raised(&Machine::smp(2)));

@@ -103,7 +103,7 @@ fn reading_counters_takes_time_where_a_component_listens() {
 }
 
 #[test]
-fn a_task_alone_is_told_of_at_every_choice() {
+fn a_task_alone_is_reported_at_every_choice() {
     let text = r#"
         profile = [{ name = "p", rates = "l1=10%" }]
         task = [{ name = "a", profile = "p", run = "5ms" }]
@@ -204,7 +204,7 @@ fn nobody_counts_without_profiles() {
 
 /// A penalty follows the stint that has just ended; the rates of different random draws do not move the work.
 #[test]
-fn penalties_are_told_after_the_stint() {
+fn penalties_are_reported_after_the_stint() {
     let text = r#"
         profile = [{ name = "p", rates = "l1=100%" }]
         task = [{ name = "a", profile = "p", run = "3ms" }]

@@ -47,7 +47,7 @@ fn jobs_of(name: &str, period: u64, deadline: u64, body: Vec<Op>) -> TaskSpec {
 }
 
 #[test]
-fn late_jobs_go_on_unless_told_otherwise() {
+fn late_jobs_go_on_unless_configured_otherwise() {
     let (g, dropped) = run(1, vec![periodic("a", 6 * MS, 4 * MS, 0)], 17);
     assert_eq!(g.cpu(0), "a 0-17");
     assert_eq!(

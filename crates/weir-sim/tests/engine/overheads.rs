@@ -117,7 +117,7 @@ fn migration_costs_by_distance() {
 }
 
 #[test]
-fn depths_are_told_where_asked_for() {
+fn depths_are_reported_where_asked_for() {
     struct Depths(Vec<(u32, u32)>);
     impl Observer for Depths {
         fn event(&mut self, _: u64, event: &Event<'_>) {

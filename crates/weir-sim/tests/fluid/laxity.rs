@@ -111,11 +111,11 @@ fn set(tasks: &[(u64, u64)]) -> Vec<Task> {
 
 #[test]
 fn golden_vectors() {
-    for (tasks, cpus, schedule, told) in GOLDEN {
+    for (tasks, cpus, schedule, count) in GOLDEN {
         let tasks = set(tasks);
         let end = schedule.split(' ').count() as u64;
         let model = Engine::new(&tasks, cpus).run(end);
-        assert_eq!((shown(&model).as_str(), interrupts(&model)), (schedule, told));
+        assert_eq!((shown(&model).as_str(), interrupts(&model)), (schedule, count));
         for topology in ["llf", "llf-tick"] {
             let (rows, missed) = per_cpu(&plan(topology, cpus), cpus, &tasks, end);
             assert_eq!((shown(&rows).as_str(), missed), (schedule, 0), "{topology}");
@@ -141,8 +141,8 @@ fn golden_vectors_of_the_other_policies() {
     assert_eq!(v2(EDZL, "edzl-tick"), (two.2.to_string(), two.3, 0));
     assert_eq!(v2(EDF, "edf-tick").2, 4, "one job a period");
     let v3 = |by, topology| made(by, topology, (three.0, three.1, 10));
-    let (_, told, missed) = v3(EDZL, "edzl-tick");
-    assert_eq!((told, missed), (5, 0));
+    let (_, count, missed) = v3(EDZL, "edzl-tick");
+    assert_eq!((count, missed), (5, 0));
     assert_eq!(v3(EDF, "edf-tick").2, 1);
 }
 

@@ -88,12 +88,12 @@ pub(super) struct Actor<'a> {
     depths: Vec<u32>,
     /// Of lines: tasks added since the last frame.
     added: Vec<u64>,
-    /// Waits for locks and time held since `told_ns`, and the shares before.
+    /// Waits for locks and time held since `reported_ns`, and the shares before.
     locks: Vec<(u64, u64)>,
     code: Vec<u64>,
     lock_shares: Vec<(f64, f64)>,
     code_shares: Vec<f64>,
-    told_ns: u64,
+    reported_ns: u64,
     hearing_ns: u64,
     cells: Vec<(usize, usize)>,
     cpus: Vec<Cpu>,
@@ -161,7 +161,7 @@ impl<'a> Actor<'a> {
             code: vec![0; boxes],
             lock_shares: vec![(0.0, 0.0); lines],
             code_shares: vec![0.0; boxes],
-            told_ns: 0,
+            reported_ns: 0,
             hearing_ns: 0,
             cells: cells.map(|(i, b)| (i, b.members.len())).collect(),
             cpus: vec![Cpu::default(); nr_cpus as usize],
@@ -195,7 +195,7 @@ impl<'a> Actor<'a> {
 
     /// Shares of what was reported since the last time.
     fn heard(&mut self, t: u64) {
-        let span = (self.hearing_ns - self.told_ns).max(1) as f64;
+        let span = (self.hearing_ns - self.reported_ns).max(1) as f64;
         for (share, cost) in self.lock_shares.iter_mut().zip(&mut self.locks) {
             *share = (cost.0 as f64 / span, cost.1 as f64 / span);
             *cost = (0, 0);
@@ -204,7 +204,7 @@ impl<'a> Actor<'a> {
             *share = *cost as f64 / span;
             *cost = 0;
         }
-        self.told_ns = self.hearing_ns;
+        self.reported_ns = self.hearing_ns;
         self.hearing_ns = t;
     }
 

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn another_sweep_is_refused_unless_told() {
+    fn another_sweep_is_refused_unless_forced() {
         let dir = tempfile::tempdir().expect("a folder");
         let (journal, _) = Journal::open(dir.path(), "a\nb", false).expect("new");
         journal.append(1, &row(1)).expect("writable");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let dir = tempfile::tempdir().expect("a folder");
         drop(Journal::open(dir.path(), "a", false).expect("new"));
         fs::write(dir.path().join(".runweir-sweep/runs"), "1,x\n").expect("writable");

@@ -79,14 +79,14 @@ impl<'a> Search<'a> {
         random: bool,
     ) -> Option<String> {
         let prefix = format!("{}=", p.name);
-        let told =
+        let known =
             trials.iter().zip(scores).filter(|(t, _)| !random && t.config.topology == topology).filter_map(
                 |(t, score)| Some((t.config.set.iter().find_map(|s| s.strip_prefix(&prefix))?, *score)),
             );
         match &p.space {
             Space::Values(values) => {
                 let mut tpe = TpeOptimizer::new(histogram_estimator(), categorical_range(values.len()).ok()?);
-                for (value, score) in told {
+                for (value, score) in known {
                     let at = values.iter().position(|v| v == value)?;
                     tpe.tell(at as f64, score).ok()?;
                 }
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
                 let back = |x: f64| if *log { libm::exp(x) } else { x };
                 let (low, high) = (there(*from), there(*to));
                 let mut tpe = TpeOptimizer::new(parzen_estimator(), range(low, high).ok()?);
-                for (value, score) in told {
+                for (value, score) in known {
                     let number: f64 = value.strip_suffix(unit).unwrap_or(value).parse().ok()?;
                     let x = there(number).clamp(low, high - (high - low) * 1e-12);
                     tpe.tell(x, score).ok()?;

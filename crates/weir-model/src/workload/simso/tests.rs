@@ -101,7 +101,7 @@ fn faster_processors_make_work_shorter() {
 
 /// Every attribute without effect is reported with its consequences.
 #[test]
-fn what_has_no_counterpart_is_told() {
+fn what_has_no_counterpart_is_reported() {
     let text = r#"<?xml version="1.0"?>
 <simulation cycles_per_ms="1000000" etm="fixedpenalty" penalty_migration="5000" colour="red">
   <sched class="simso.schedulers.EDF" overhead="10"><field name="UtilMax" type="float" value="0.9"/></sched>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Counters and the event ring: what the adapter tells the loader. */
-#ifndef WEIR_LINUX_TELL_H
-#define WEIR_LINUX_TELL_H
+#ifndef WEIR_LINUX_REPORT_H
+#define WEIR_LINUX_REPORT_H
 
 #include "state.h"
 
@@ -118,7 +118,7 @@ WEIR_INLINE struct weir_live_event *new_event(u32 kind, u32 cpu, u32 task, u32 p
 	return e;
 }
 
-WEIR_GLOBAL int weir_linux_tell(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
+WEIR_GLOBAL int weir_linux_report(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
 {
 	struct weir_live_event *e = new_event(kind, cpu, task, pid, value);
 
@@ -127,13 +127,13 @@ WEIR_GLOBAL int weir_linux_tell(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
 	return 0;
 }
 
-WEIR_INLINE void tell(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
+WEIR_INLINE void report(u32 kind, u32 cpu, u32 task, u32 pid, u64 value)
 {
 	if (weir_live.recording)
-		weir_linux_tell(kind, cpu, task, pid, value);
+		weir_linux_report(kind, cpu, task, pid, value);
 }
 
-static void tell_task(struct task_struct *p, u32 task)
+static void report_task(struct task_struct *p, u32 task)
 {
 	struct weir_live_event *e;
 
