@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# Who calls whom: reads C files, prints each pair of files of which one calls functions of the other, as `from to`, then the files
+# The calls between files: reads C files, prints each pair of files of which one calls functions of the other, as `from to`, then the files
 # that reach themselves in this way, as `circle FILE`. A function belongs to the file that defines it, at the beginning of a line.
 # Usage: awk -f tools/layers.awk FILE... (names without folder and ending; what lies in kit/ is one room)
 

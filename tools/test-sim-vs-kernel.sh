@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # One case of experiments/sim-vs-kernel: the same rt-app file, machine and topology in the simulator and in a Linux kernel. With one
-# CPU both are to agree about who computes how much, and that nobody moves.
+# CPU both are to agree about how much each task computes, and that none moves.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -52,7 +52,7 @@ static u64 affinity_bytes(const struct affinity weir_mem *self)
 	       (u64)weir_mask_words(self->inst.sched) * sizeof(u64);
 }
 
-/* A mask that a task has given back, or null. Only who has the lock takes one; giving back needs none. */
+/* A mask that a task has given back, or null. Only the holder of the lock takes one; giving one back needs no lock. */
 static struct affinity_mask weir_mem *affinity_again(struct affinity weir_mem *self)
 {
 	u64 m = weir_load_acquire(&self->free), seen;

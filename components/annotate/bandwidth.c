@@ -82,7 +82,7 @@ static struct bandwidth_group weir_mem *bandwidth_group(struct bandwidth weir_me
 	return g;
 }
 
-/* The groups that the task is in, from its own outwards, but for the root. */
+/* The groups that the task is in, from its own outwards, except the root. */
 #define bandwidth_for_group(self, p, number)                              \
 	for (u32 number = (p)->group, depth_ = 0;                         \
 	     number && depth_ < weir_limit(BANDWIDTH_DEPTH) && weir_loop; \
@@ -215,7 +215,7 @@ WEIR_ENTRY int bandwidth_on_dispatch(struct bandwidth weir_mem *self, const stru
 	if (!p)
 		return -WEIR_EAGAIN;
 	lease = bandwidth_left(self, p, self->slice, now, &more_at);
-	/* Another CPU was faster, or little is left: a short turn, on credit. */
+	/* Another CPU was faster, or little is left: a short slice, on credit. */
 	if (lease < BANDWIDTH_LEAST)
 		lease = BANDWIDTH_LEAST;
 	if (bandwidth_book(self, p, now, lease, 0)) {
@@ -230,7 +230,7 @@ WEIR_ENTRY int bandwidth_on_dispatch(struct bandwidth weir_mem *self, const stru
 
 static int bandwidth_stop(struct bandwidth weir_mem *self, const struct weir_msg *msg)
 {
-	/* What is to be done is done on the way. */
+	/* Settling on the way does all that is to be done. */
 	if (!bandwidth_open(self, msg, weir_now(self->inst.sched)))
 		return -WEIR_EAGAIN;
 	weir_instance_unlock(&self->inst);

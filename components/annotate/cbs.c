@@ -58,7 +58,7 @@ struct cbs {
 	u64 budget; /* (c) ns */
 	u64 period; /* (c) ns */
 	u64 load;   /* (l) booked */
-	u64 asked;  /* (l) somebody asks for budgets, and holds tasks back without one */
+	u64 asked;  /* (l) an instance asks for budgets, and withholds tasks without one */
 };
 
 WEIR_COMPONENT(
@@ -189,7 +189,7 @@ static void cbs_refresh(struct cbs weir_mem *self, struct weir_task weir_mem *t,
 }
 
 /*
- * How long the task may go on that has got @cpu, ns. Where nobody asks for budgets, as there is no throttle, one
+ * How long the task that has got @cpu may go on, ns. Where no instance asks for budgets, as there is no throttle, one
  * without budget is not held back: it goes on until its period is over, not for a nanosecond again and again.
  */
 static u64 cbs_turn(struct cbs weir_mem *self, const struct cbs_task weir_mem *p, u32 cpu)

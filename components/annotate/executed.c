@@ -52,7 +52,7 @@ static u64 executed_open(struct weir_sched weir_mem *s, struct executed_task wei
 	return (now - since) * weir_cpu_capacity(s, cpu) >> 10;
 }
 
-/* Charge a task that runs no longer. Of two who notice it, one does it. */
+/* Charge a task that runs no longer. Of two callers that notice it, one does it. */
 static void executed_settle(struct executed weir_mem *self, struct executed_task weir_mem *p,
 			    struct weir_task weir_mem *t)
 {

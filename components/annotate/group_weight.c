@@ -39,7 +39,7 @@ struct group_weight_task {
 };
 
 struct group_weight_group {
-	u64 sum;    /* (l) weights of those who compete in it */
+	u64 sum;    /* (l) weights of the members that compete in it */
 	u32 weight; /* (l) 0: never set, 1024 */
 	u32 parent; /* (l) less than its own number */
 };
@@ -66,7 +66,7 @@ static u64 group_weight_of(const struct group_weight_group weir_mem *g)
 	return g->weight ? g->weight : WEIR_WEIGHT_NICE_0;
 }
 
-/* @add more competes in group @g, and @take less; a group without anybody competes nowhere. */
+/* @add more competes in group @g, and @take less; a group without members does not compete. */
 static void group_weight_sum(struct group_weight weir_mem *self, u32 g, u64 add, u64 take)
 {
 	for (u32 i = 0; i < weir_limit(GROUP_WEIGHT_DEPTH) && weir_loop; i++) {
@@ -184,7 +184,7 @@ WEIR_ENTRY int group_weight_on_exit(struct group_weight weir_mem *self, const st
 
 /*
  * The weight with which a task competes in its group if its virtual time is multiplied by @stretch, 1/1024, within a half
- * of one and a half; 0: as before. (A penalty is not asked for here: answers ask nobody, the kernel allows no recursion.)
+ * of one and a half; 0: as before. (A penalty is not asked for here: an answer may send no request, because the kernel allows no recursion.)
  */
 static u32 group_weight_competes(const struct group_weight_task weir_mem *p, u64 stretch)
 {
@@ -197,7 +197,7 @@ static u32 group_weight_competes(const struct group_weight_task weir_mem *p, u64
 	return (u32)((own << 10) / (stretch < 512 ? 512 : stretch > 1536 ? 1536 : stretch));
 }
 
-/* Whoever asks about a task that is not counted asks because it has come. */
+/* A request about a task that is not counted means that it has just arrived. */
 WEIR_ENTRY int group_weight_answer_weight(struct group_weight weir_mem *self, struct weir_msg *msg)
 {
 	struct group_weight_task weir_mem *p;

@@ -5,14 +5,14 @@
  * class:    annotate
  * pipes:    none
  * listens:  TENANT: store the tenant
- * answers:  TENANT: the tenant, also in `value`; 0 if nobody said
+ * answers:  TENANT: the tenant, also in `value`; 0 if none was published
  * params:   -
  * per-task: 8 bytes
  * cost:     O(1) per message and per answer; no lock
  * batch:    no pipes
  * source:   CoBaS 3.1 (properties that are defined at run time) and 3.3 (tenants); the topic is ours
  *
- * TENANT is no topic of the framework: this component brings it along, and whoever uses it names the same UUID. Programs publish
+ * TENANT is no topic of the framework: this component brings it along, and users of it name the same UUID. Programs publish
  * it: `runweir publish TENANT task=4711 tenant=2`, a workload's `publish`, a scenario.
  *
  * example:  annotate tenant, affinity; entry -> tenant_split -> each part of 2 { -> cpus };

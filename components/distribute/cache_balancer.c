@@ -109,7 +109,7 @@ static u32 cache_balancer_least(struct cache_balancer weir_mem *self,
 	return least;
 }
 
-/* Of the pipes up to a rank, the one whose cache is fought for least, or that of the least rank. */
+/* Of the pipes up to a rank, the one with the least contention for its cache, or the one of the least rank. */
 static struct weir_pipe weir_mem *cache_balancer_best(struct cache_balancer weir_mem *self,
 						      struct weir_task weir_mem *t,
 						      const struct weir_cpumask weir_mem *mask,

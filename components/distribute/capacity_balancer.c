@@ -66,14 +66,14 @@ WEIR_COMPONENT(
 /* Behind all pipes with an idle CPU; more than any capacity. */
 #define CAPACITY_BALANCER_BUSY (1ull << 32)
 
-/* The task loads much from memory, by what was noted when it came last. */
+/* The task loads much from memory, by its counters at its last arrival. */
 static int capacity_balancer_hungry(const struct capacity_balancer weir_mem *self,
 				    const struct weir_task weir_mem *t)
 {
 	return weir_load((u64 weir_mem *)weir_priv(&self->inst, t)) >= self->hungry;
 }
 
-/* What speaks against out-pipe @i: the least is best. */
+/* The score of out-pipe @i; the least is best. */
 static u64 capacity_balancer_score(struct capacity_balancer weir_mem *self, u32 i, int hungry)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
@@ -136,8 +136,8 @@ WEIR_HELPER u32 capacity_balancer_victim(struct capacity_balancer weir_mem *self
 }
 
 /*
- * The task, which computes, would have an idle CPU behind out-pipe @have. The fastest pipe better than that whose CPU
- * can be had, with that CPU in @victim; @have: none. Somebody who waits there is waited for first.
+ * The task, which computes, would have an idle CPU behind out-pipe @have. The fastest out-pipe better than that one whose CPU
+ * can be had, with that CPU in @victim; @have: none. A task that already waits there is served first.
  */
 WEIR_HELPER u32 capacity_balancer_faster(struct capacity_balancer weir_mem *self weir_arg, u32 have,
 					 const struct weir_cpumask weir_mem *mask weir_arg,

@@ -76,7 +76,7 @@ static void dp_wrap_lay(struct dp_wrap weir_mem *self)
 	for (u32 cpu = 0; cpu < weir_nr_cpus(self->inst.sched) && weir_loop; cpu++)
 		if (weir_assign_usable(&self->inst, &self->assign, cpu))
 			self->cpu[nr++] = cpu;
-	/* Only a full slice can be mirrored: idle time must come last, for tasks that nobody expects. */
+	/* Only a full slice can be mirrored: idle time must come last, for unexpected tasks. */
 	self->backwards = self->mirror && self->fluid.lots == length * nr && !self->backwards;
 	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
 		struct weir_rt weir_mem *r = &self->assign.row[i];
@@ -108,7 +108,7 @@ WEIR_HELPER u64 dp_wrap_turn(const struct weir_rt weir_mem *r weir_arg, u64 leng
 	return at > now && at < best ? at : best;
 }
 
-/* Who runs where from @now on; the in-pipe is locked. */
+/* Choose what runs where from @now on; the in-pipe is locked. */
 WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg, u64 now)
 {
 	u64 length, since, cell, next;

@@ -80,7 +80,7 @@ WEIR_COMPONENT(
 		WEIR_PARAM(fair_balancer, reach, COUNT, 8, 1, 4096,
 			   "tasks looked at in another CPU's pipe for one that may move")));
 
-/* --- where to ----------------------------------------------------------------------------------------- */
+/* --- choice of a pipe --------------------------------------------------------------------------------- */
 
 /* Where a waking task's search begins: where it was, or where it was woken. */
 WEIR_FLAT static u32 fair_balancer_target(struct fair_balancer weir_mem *self, u32 prev, u32 here,
@@ -125,7 +125,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 	return weir_cpu_may(s, cpu, mask) ? cpu : WEIR_NO_CPU;
 }
 
-/* --- there -------------------------------------------------------------------------------------------- */
+/* --- placement ---------------------------------------------------------------------------------------- */
 
 /* @t, which is in @in, goes to out-pipe @to; null: it is withheld. */
 WEIR_HELPER int fair_balancer_send(struct fair_balancer weir_mem *self weir_arg,
@@ -239,7 +239,7 @@ WEIR_ENTRY int fair_balancer_follow_affinity(struct fair_balancer weir_mem *self
 	return fair_balancer_review(self, in, msg->task, msg->mask);
 }
 
-/* --- how tasks run -------------------------------------------------------------------------------------- */
+/* --- load tracking -------------------------------------------------------------------------------------- */
 
 WEIR_ENTRY int fair_balancer_on_dispatch(struct fair_balancer weir_mem *self,
 					 const struct weir_msg *msg)
@@ -264,7 +264,7 @@ WEIR_ENTRY int fair_balancer_on_exit(struct fair_balancer weir_mem *self,
 	return weir_rq_load_leave(&self->loads, weir_priv(&self->inst, msg->task));
 }
 
-/* --- evening out ------------------------------------------------------------------------------------------ */
+/* --- balancing -------------------------------------------------------------------------------------------- */
 
 /* A task of @from that may move to @cpu and last ran before @before, ns, from the tail on: its address; 0: none. */
 WEIR_HELPER u64 fair_balancer_find(struct fair_balancer weir_mem *self weir_arg,
@@ -334,7 +334,7 @@ WEIR_ENTRY int fair_balancer_on_idle(struct fair_balancer weir_mem *self, u32 cp
 	return 0;
 }
 
-/* A CPU that has nothing to do, while more tasks wait in @out than @cpu, whose pipe it is, runs; WEIR_NO_CPU: none. */
+/* An idle CPU, if more tasks wait in @out, the pipe of @cpu, than @cpu runs; WEIR_NO_CPU: none. */
 WEIR_HELPER u32 fair_balancer_needs_work(struct fair_balancer weir_mem *self weir_arg,
 					 struct weir_pipe weir_mem *out weir_arg, u32 cpu)
 {
@@ -359,7 +359,7 @@ WEIR_HELPER u32 fair_balancer_burdened(struct fair_balancer weir_mem *self weir_
 	task = weir_rq_load_weighs(s, cpu, load / (weir_pipe_nr(from) + 1));
 	load = weir_rq_load_weighs(s, from->cpu, load);
 	mine = weir_rq_load_weighs(s, cpu, weir_rq_load_of(&self->loads, cpu, now));
-	/* With one task more it has still less, lest the two CPUs hand it to and fro. */
+	/* With one task more it must still have less, or the two CPUs would pass the task back and forth. */
 	return load * 100 > mine * self->imbalance && load > mine + task ? port : 0;
 }
 

@@ -169,7 +169,7 @@ static u32 laxity_kept(const struct laxity weir_mem *self, const struct weir_rt 
 	return cpu;
 }
 
-/* The first CPU from @cpu on that nobody is given and that @mask allows, or one beyond the last. */
+/* The first CPU from @cpu on that has no task and that @mask allows, or one beyond the last. */
 static u32 laxity_free(const struct laxity weir_mem *self, u32 cpu,
 		       const struct weir_cpumask weir_mem *mask)
 {
@@ -248,7 +248,7 @@ static void laxity_assign(struct laxity weir_mem *self)
 
 /*
  * The tick at which another choice is possible: the laxity of those that wait has come down to the most
- * that one of those that run has, and theirs stays as it is; or to zero, where only that counts. 0: nobody waits, or
+ * that one of those that run has, and theirs stays as it is; or to zero, where only that counts. 0: no task waits, or
  * time changes nothing.
  */
 static u64 laxity_next(const struct laxity weir_mem *self, u64 now)
@@ -278,7 +278,7 @@ static u64 laxity_next(const struct laxity weir_mem *self, u64 now)
 	return (at + self->tick - 1) / self->tick * self->tick;
 }
 
-/* Who runs from @now on, and where; the in-pipe is locked. */
+/* Choose what runs from @now on, and where; the in-pipe is locked. */
 WEIR_HELPER int laxity_decide(struct laxity weir_mem *self weir_arg, u64 now)
 {
 	u64 at;

@@ -108,7 +108,7 @@ static u64 llref_event(const struct llref weir_mem *self, u64 rest)
 	return first;
 }
 
-/* Who runs from @now on; the in-pipe is locked. */
+/* Choose what runs from @now on; the in-pipe is locked. */
 WEIR_HELPER int llref_decide(struct llref weir_mem *self weir_arg, u64 now)
 {
 	u64 rest;
@@ -146,7 +146,7 @@ WEIR_ENTRY int llref_update(struct llref weir_mem *self, struct weir_pipe weir_m
 }
 
 /*
- * Its token falls from now on. (Were that reckoned from the decision, a share smaller than what the way to the CPU
+ * Its token falls from now on. (If it were counted from the decision, a share smaller than what the way to the CPU
  * takes would never be had, and the timer never come to rest.)
  */
 WEIR_ENTRY int llref_on_dispatch(struct llref weir_mem *self, const struct weir_msg *msg)

@@ -49,7 +49,7 @@ WEIR_COMPONENT(
 		    WEIR_PARAM(load_balancer, full, FLAG, 0, 0, 1,
 			       "look at every out-pipe, also if the task's last CPU is idle")));
 
-/* How full the way is; one with an idle CPU is emptier than any other. */
+/* The load of an out-pipe; one with an idle CPU has less than any other. */
 #define LOAD_BALANCER_BUSY (1ull << 32)
 
 WEIR_INLINE u64 load_balancer_load(const struct weir_pipe weir_mem *out)

@@ -136,7 +136,7 @@ WEIR_HELPER u32 partition_choose(struct partition weir_mem *self weir_arg,
 	return self->best < nr ? self->best : self->least;
 }
 
-/* Take what the task has booked back. The lock of the instance is held. */
+/* Give back what the task has booked. The lock of the instance is held. */
 static void partition_unbook(struct partition weir_mem *self, struct partition_task weir_mem *p)
 {
 	if (p->port && p->port <= self->inst.nr_out) {
@@ -237,7 +237,7 @@ WEIR_ENTRY int partition_on_exit(struct partition weir_mem *self, const struct w
 	return 0;
 }
 
-/* As before: tasks find their places again, and nothing is booked yet but here. */
+/* As before: tasks return to their pipes, and nothing is booked yet except here. */
 WEIR_ENTRY void partition_take_state(struct partition weir_mem *self,
 				     struct partition weir_mem *old)
 {

@@ -341,7 +341,7 @@ WEIR_HELPER int run_serve(struct run weir_mem *self weir_arg)
 	return 0;
 }
 
-/* Who runs from @now on; the in-pipe is locked. */
+/* Choose what runs from @now on; the in-pipe is locked. */
 WEIR_HELPER int run_decide(struct run weir_mem *self weir_arg, u64 now)
 {
 	u64 passed = now - self->last, next = ~0ull;

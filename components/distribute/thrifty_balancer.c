@@ -50,7 +50,7 @@ WEIR_COMPONENT(thrifty_balancer,
 /* Behind all pipes with an idle CPU; more than any capacity. */
 #define THRIFTY_BALANCER_BUSY (1ull << 32)
 
-/* What speaks against out-pipe @i: the least is best. */
+/* The score of out-pipe @i; the least is best. */
 static u64 thrifty_balancer_score(struct thrifty_balancer weir_mem *self, u32 i)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, i);

@@ -369,7 +369,7 @@ WEIR_HELPER u64 u_edf_next(const struct u_edf weir_mem *self weir_arg, u64 now)
 	return next;
 }
 
-/* Who runs from @now on; the in-pipe is locked. */
+/* Choose what runs from @now on; the in-pipe is locked. */
 WEIR_HELPER int u_edf_decide(struct u_edf weir_mem *self weir_arg, u64 now)
 {
 	u32 anew = self->assign.anew, i;

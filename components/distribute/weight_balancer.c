@@ -19,7 +19,7 @@
  *
  * load_balancer with weights in the place of numbers, for shares that hold across CPUs. A task returns to the CPU where
  * it last ran if that is idle, else goes to an idle CPU, else to the pipe with the least weight of runnable tasks; ties
- * go to its last pipe, then to the lowest. A task whose slice has ended is placed anew: it leaves a CPU only for one that has less
+ * go to its last pipe, then to the lowest. A task whose slice has ended is placed again: it leaves a CPU only for one that has less
  * weight than the others leave there, so each move makes the weights more equal, and moves end. A waiting task does not move.
  * Where all weights are equal, tasks go where load_balancer sends them.
  *
@@ -174,7 +174,7 @@ WEIR_ENTRY int weight_balancer_on_exit(struct weight_balancer weir_mem *self,
 	return weight_balancer_count(self, msg->task, 0, 0);
 }
 
-/* Tasks keep what they count for; where a port is gone they count nowhere until their next turn. */
+/* Tasks keep the weight that they count for; if a port is gone they count nowhere until they are placed again. */
 WEIR_ENTRY void weight_balancer_take_state(struct weight_balancer weir_mem *self,
 					   struct weight_balancer weir_mem *old)
 {

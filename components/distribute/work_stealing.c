@@ -276,7 +276,7 @@ static struct weir_pipe weir_mem *work_stealing_victim(struct work_stealing weir
 		u32 spare = work_stealing_spare(out);
 
 		if (!weir_pipe_nr(out)) {
-			/* Whoever fills it in between sets the bit again after us. */
+			/* A CPU that fills it in between sets the bit again after us. */
 			weir_mask_clear(&self->queued, i);
 			if (weir_pipe_nr(out))
 				weir_mask_set(&self->queued, i);

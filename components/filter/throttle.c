@@ -79,7 +79,7 @@ WEIR_ENTRY int throttle_update(struct throttle weir_mem *self, struct weir_pipe 
 	return 0;
 }
 
-/* Only one that is held back: whoever passed runs until his slice ends. */
+/* Only a withheld task: one that has passed runs until its slice ends. */
 static int throttle_again(struct throttle weir_mem *self, const struct weir_msg *msg,
 			  struct weir_pipe weir_mem *in)
 {

@@ -57,11 +57,11 @@ WEIR_COMPONENT(bvt, .summary = "share by weight, and let some tasks borrow from 
 			   WEIR_PARAM(bvt, warp, NS, 20000000, 0, 10000000000ull,
 				      "advance of a warped task")));
 
-/* Charge a task that has run @ran in all. Who comes, and does not just stay, is not behind the others. */
+/* Charge a task that has run @ran in all. An arriving task does not start behind the others. */
 static void bvt_charge(struct bvt weir_mem *self, struct bvt_task weir_mem *p, u64 ran, u64 weight,
 		       u64 ahead)
 {
-	/* It was chosen because nobody was further back. */
+	/* It was chosen because no task was further back. */
 	if (p->here && p->time + ahead > self->warp + self->least)
 		self->least = p->time + ahead - self->warp;
 	p->time += (ran - p->seen) * 1024 / (weight ? weight : 1024);

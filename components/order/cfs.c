@@ -8,7 +8,7 @@
  * publishes: PREEMPT: a task that woke is far enough behind the running one, at its wake-up or at a tick
  * asks:      FAIR: the task's record, and WEIGHT; both needed. PENALTY: of its
  *            virtual time and its slice. AFFINITY: which CPUs the task may take.
- *            POLICY: a task of SCHED_BATCH that wakes preempts nobody but SCHED_IDLE
+ *            POLICY: a task of SCHED_BATCH that wakes preempts only SCHED_IDLE
  * answers:   -
  * params:    latency ns 6000000 [100000, 1000000000]; period in which every task runs once, if there are few
  *            granularity ns 750000 [10000, 1000000000]; minimum slice if there are many
@@ -56,7 +56,7 @@ struct cfs {
 	u64 debit;	 /* (c) */
 	u64 few;	 /* (c) tasks that share `latency`; more lengthen the period */
 	u64 least;	 /* (p) virtual time; never falls */
-	u64 first;	 /* (p) least virtual time of those that wait, WEIR_KEY_NONE: nobody does */
+	u64 first;	 /* (p) least virtual time of those that wait, WEIR_KEY_NONE: none does */
 	struct weir_fair_queue q;
 };
 
@@ -173,7 +173,7 @@ WEIR_INLINE void cfs_place(struct cfs weir_mem *self, struct weir_fair weir_mem 
 					       f);
 	} else if (f->queue != self->q.id) {
 		v += least - cfs_origin(self, f);
-		/* Who is further ahead than there is room had been away for years. */
+		/* A task that is further ahead than there is room had been away for years. */
 		if (v > 1ull << 62)
 			v = bound;
 	}
@@ -182,7 +182,7 @@ WEIR_INLINE void cfs_place(struct cfs weir_mem *self, struct weir_fair weir_mem 
 	weir_store(&f->vruntime, v);
 }
 
-/* @t, which may run on @mask (null: everywhere), woke: the CPU whose task it displaces; WEIR_NO_CPU: none. */
+/* @t, which may run on @mask (null: everywhere), woke: the CPU whose task it preempts; WEIR_NO_CPU: none. */
 WEIR_HELPER u32 cfs_victim(struct cfs weir_mem *self weir_arg,
 			   struct weir_pipe weir_mem *in weir_arg,
 			   struct weir_task weir_mem *t weir_arg,
@@ -317,7 +317,7 @@ WEIR_ENTRY int cfs_update(struct cfs weir_mem *self, struct weir_pipe weir_mem *
 	return 0;
 }
 
-/* The running task has had its turn, or a turn more than who waits longest. */
+/* The running task has used its slice, or a slice more than the task that waits longest. */
 WEIR_ENTRY int cfs_on_tick(struct cfs weir_mem *self, const struct weir_msg *msg)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0), *in = weir_in(&self->inst, 0);

@@ -64,7 +64,7 @@ WEIR_ENTRY int edf_update(struct edf weir_mem *self, struct weir_pipe weir_mem *
 	return 0;
 }
 
-/* What the message says is the job's; whoever answers may know another one. */
+/* The message has the job's deadline; the responder may know another one. */
 WEIR_ENTRY int edf_on_deadline(struct edf weir_mem *self, const struct weir_msg *msg)
 {
 	if (msg->task)

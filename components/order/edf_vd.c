@@ -221,7 +221,7 @@ WEIR_FLAT static void edf_vd_learn(struct edf_vd weir_mem *self, struct weir_tas
 	edf_vd_plan(self, t);
 }
 
-/* What the job may still run before somebody has to look at it, ns. */
+/* What the job may still run before it has to be looked at, ns. */
 static u64 edf_vd_left(struct edf_vd weir_mem *self, struct weir_task weir_mem *t,
 		       const struct edf_vd_task weir_mem *p)
 {
@@ -232,7 +232,7 @@ static u64 edf_vd_left(struct edf_vd weir_mem *self, struct weir_task weir_mem *
 	return limit > used ? limit - used : 0;
 }
 
-/* Urgency of a task by the present mode; WEIR_KEY_NONE: it runs on what is left. */
+/* The key of a task in the present mode; WEIR_KEY_NONE: it runs in the remaining time. */
 static u64 edf_vd_key(struct edf_vd weir_mem *self, struct weir_task weir_mem *t,
 		      const struct edf_vd_task weir_mem *p)
 {
@@ -262,7 +262,7 @@ WEIR_HELPER int edf_vd_place(struct edf_vd weir_mem *self weir_arg,
 	return weir_insert_urgent(&self->inst, t, key, in);
 }
 
-/* High tasks that wait get their places anew: their deadlines are others now. */
+/* Waiting high tasks get new places: their deadlines have changed. */
 WEIR_HELPER int edf_vd_place_high(struct edf_vd weir_mem *self weir_arg,
 				  struct weir_pipe weir_mem *in weir_arg)
 {

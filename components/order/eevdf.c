@@ -9,7 +9,7 @@
  * publishes: PREEMPT: a task that woke has an earlier deadline than the running one, or a slice ended at a tick
  * asks:      FAIR: the task's record, and WEIGHT; both needed. LATENCY: the slice
  *            that it requests. PENALTY: of its virtual time and its slice. AFFINITY: which CPUs the task may take.
- *            POLICY: a task of SCHED_BATCH that wakes preempts nobody but SCHED_IDLE
+ *            POLICY: a task of SCHED_BATCH that wakes preempts only SCHED_IDLE
  * answers:   -
  * params:    slice ns 750000 [10000, 1000000000]; length of a slice
  *            scale flag 1 [0, 1]; multiply the slice by 1 + log2 of the CPUs, 8 at most
@@ -27,7 +27,7 @@
  * long:      lag, eligibility and slices are one definition: each function here uses the sums of
  *            the others
  *
- * Each task is due a part of the elapsed time, by weight; its lag is this part less the time it has received. A task
+ * Each task is entitled to a part of the elapsed time, by weight; its lag is this part less the time it has received. A task
  * with non-negative lag is eligible. The virtual deadline of a slice is the time by which the task, served by its weight,
  * would have received it. The length of the slice does not affect the share, but a task with short slices is served
  * sooner: this is how a task requests low latency. The lag of a task that always computes is bounded by the longest slice.
@@ -47,7 +47,7 @@
 
 /* Keys of those that are not eligible, by virtual time; deadlines are below. */
 #define EEVDF_LATE (1ull << 59)
-/* A tick of Linux at 250 Hz: lags are bounded by two turns or this. */
+/* A tick of Linux at 250 Hz: lags are bounded by two slices or this. */
 #define EEVDF_TICK_NS 4000000ull
 
 struct eevdf {
@@ -93,7 +93,7 @@ WEIR_INLINE u64 eevdf_ratio(u64 sum, u64 load)
 	return (s64)sum < 0 ? -((-sum + load - 1) / load) : sum / load;
 }
 
-/* The weighted mean of the virtual times, of all that wait or run: who is not beyond it is eligible. */
+/* The weighted mean of the virtual times, of all that wait or run: a task that is not beyond it is eligible. */
 WEIR_INLINE u64 eevdf_mean(const struct eevdf weir_mem *self)
 {
 	u64 load = self->q.load + self->q.run_load;
@@ -107,7 +107,7 @@ WEIR_INLINE int eevdf_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-/* Virtual time for which a turn of the task counts. */
+/* A slice of the task in virtual time. */
 WEIR_INLINE u64 eevdf_turn(const struct weir_fair weir_mem *f)
 {
 	u64 turn = f->slice;
@@ -117,7 +117,7 @@ WEIR_INLINE u64 eevdf_turn(const struct weir_fair weir_mem *f)
 	return weir_fair_virtual(turn, f);
 }
 
-/* Nobody is owed more, or owes more, than two turns. */
+/* No task is owed more, or owes more, than two slices. */
 WEIR_INLINE s64 eevdf_bounded(const struct eevdf weir_mem *self, const struct weir_fair weir_mem *f,
 			      u64 lag)
 {
@@ -127,7 +127,7 @@ WEIR_INLINE s64 eevdf_bounded(const struct eevdf weir_mem *self, const struct we
 	return (s64)lag > most ? most : (s64)lag < -most ? -most : (s64)lag;
 }
 
-/* What the runtime's timer is set to: the time until the turn is over, and not a nanosecond less. */
+/* What the runtime's timer is set to: the time until the slice is over, and not a nanosecond less. */
 WEIR_INLINE void eevdf_grant(struct eevdf weir_mem *self, struct weir_task weir_mem *t,
 			     const struct weir_fair weir_mem *f)
 {
@@ -190,13 +190,13 @@ WEIR_INLINE void eevdf_place(struct eevdf weir_mem *self, struct weir_fair weir_
 	if (awake && ahead <= turn)
 		turn = ahead;
 	else if (!f->queue)
-		turn /= 2; /* the others are, in the mean, in the middle of their turns */
+		turn /= 2; /* the others are, in the mean, in the middle of their slices */
 	f->deadline = f->vruntime + turn;
 }
 
 /*
- * The queue's sums are what they are now: who waits has a new place if he has become eligible, or is no more.
- * O(n) if nobody has. @in is locked.
+ * The queue's sums are up to date: a waiting task gets a new place if it has become eligible, or is no longer.
+ * O(n) if none has. @in is locked.
  */
 WEIR_HELPER int eevdf_settle(struct eevdf weir_mem *self weir_arg,
 			     struct weir_pipe weir_mem *in weir_arg)
@@ -244,7 +244,7 @@ WEIR_INLINE int eevdf_stronger(const struct eevdf weir_mem *self,
 	return earlier && (!self->parity || (self->eager && f->slice < r->slice));
 }
 
-/* @t, which may run on @mask (null: everywhere), woke and is the first that waits: whose CPU it takes, or WEIR_NO_CPU. */
+/* @t, which may run on @mask (null: everywhere), woke and is the first that waits: the CPU that it takes, or WEIR_NO_CPU. */
 WEIR_HELPER u32 eevdf_victim(struct eevdf weir_mem *self weir_arg,
 			     struct weir_pipe weir_mem *in weir_arg,
 			     struct weir_task weir_mem *t weir_arg,
@@ -317,7 +317,7 @@ WEIR_HELPER int eevdf_left(struct eevdf weir_mem *self weir_arg,
 }
 
 /*
- * @t, whose virtual time was @before until it was charged, has come. It gets its place when all is summed up. 1: it
+ * @t, whose virtual time was @before until it was charged, has arrived. It gets its place when all is summed up. 1: it
  * woke.
  */
 WEIR_HELPER int eevdf_came(struct eevdf weir_mem *self weir_arg,

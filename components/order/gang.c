@@ -149,7 +149,7 @@ WEIR_HELPER int gang_look(struct gang weir_mem *self weir_arg, u64 now)
 
 /*
  * See to it that the timer comes when something changes. @reviewed: all tasks have been, or will be, looked at since; else a
- * timer that is due is not put off, for it is what makes others see the change.
+ * timer that is due is not put off, because it makes others see the change.
  */
 static void gang_arm(struct gang weir_mem *self, int reviewed)
 {
@@ -190,7 +190,7 @@ static int gang_commit(struct gang weir_mem *self, struct gang_row weir_mem *r, 
 	return 0;
 }
 
-/* A field of the row of a gang. 1: the table has changed. */
+/* Set a field of the row of a gang. 1: the table has changed. */
 static int gang_set_row(struct gang weir_mem *self, u64 number, u32 field, u64 value)
 {
 	u64 i = gang_row_at(self, number);
@@ -298,7 +298,7 @@ WEIR_HELPER int gang_review_running(struct gang weir_mem *self weir_arg,
 	if (key == place.key)
 		return 0;
 	weir_cpu_set_key(self->inst.sched, cpu, place.key);
-	/* Its slot is over: others take their turn, and it goes to the tail. */
+	/* Its slot is over: others run, and it goes to the tail. */
 	if (place.key > key &&
 	    (weir_pipe_nr(weir_out(&self->inst, 0)) || place.key == WEIR_KEY_NONE))
 		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, cpu, 0);

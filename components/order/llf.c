@@ -77,7 +77,7 @@ WEIR_COMPONENT(llf, .summary = "run the task with the least laxity", .cls = WEIR
 				      "compare as late as possible instead of at ticks (MLLF)")));
 
 /*
- * Tell the framework how urgent the running tasks are by now, once an instant: afterwards a CPU that was
+ * Report to the framework how urgent the running tasks are by now, once an instant: afterwards a CPU that was
  * asked to give way counts with what it is to run (weir_preempt()).
  */
 static void llf_weigh(struct llf weir_mem *self)
@@ -147,7 +147,7 @@ static u64 llf_key_after(const struct weir_pipe weir_mem *pipe, u64 now, u32 *lo
 	return found;
 }
 
-/* When those that wait cannot be put off any longer, ns; 0: nobody waits who has a deadline ahead. */
+/* When waiting tasks cannot be put off any longer, ns; 0: none with a deadline ahead waits. */
 static u64 llf_put_off(struct llf weir_mem *self, u64 now)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
@@ -277,7 +277,7 @@ WEIR_ENTRY int llf_update(struct llf weir_mem *self, struct weir_pipe weir_mem *
 	return 0;
 }
 
-/* Who runs decides how long the others can be put off. */
+/* The running tasks decide how long the others can be put off. */
 WEIR_ENTRY int llf_on_dispatch(struct llf weir_mem *self, const struct weir_msg *msg)
 {
 	if (self->defer) {
@@ -312,7 +312,7 @@ WEIR_ENTRY int llf_follow_job(struct llf weir_mem *self, const struct weir_msg *
 								  : 0;
 }
 
-/* A tick: waiting tasks, most urgent first, take CPUs until nobody that runs has more laxity. */
+/* A tick: waiting tasks, most urgent first, take CPUs until no running task has more laxity. */
 WEIR_ENTRY int llf_on_timer(struct llf weir_mem *self)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);

@@ -308,7 +308,7 @@ WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
 
 /* --- both ---------------------------------------------------------------------------------------- */
 
-/* It gave up its CPU, and nobody more urgent waits. */
+/* It gave up its CPU, and no more urgent task waits. */
 static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rate_task weir_mem *p)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);

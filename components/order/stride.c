@@ -28,7 +28,7 @@
 struct stride {
 	struct weir_instance inst;
 	u64 quantum; /* (c) ns */
-	u64 here;    /* (a) how far those who run now have come */
+	u64 here;    /* (a) how far the running tasks have come */
 };
 
 /* How far a task has come; while it is away, how far it is ahead of the others. */
@@ -49,7 +49,7 @@ WEIR_COMPONENT(stride, .summary = "give each task CPU time in proportion to its 
 	       WEIR_PARAMS(stride, WEIR_PARAM(stride, quantum, NS, 3000000, 100000, 1000000000,
 					      "run time before another task runs")));
 
-/* Go on by what the task has run since we looked last. */
+/* Charge what the task has run since it was charged last. */
 static void stride_walk(struct stride weir_mem *self, struct weir_task weir_mem *t,
 			struct stride_task weir_mem *p)
 {
@@ -58,7 +58,7 @@ static void stride_walk(struct stride weir_mem *self, struct weir_task weir_mem 
 
 	if (weir_request(self->inst.sched, &ran) || ran.value2 <= p->seen)
 		return;
-	/* Whoever runs was the last of all, so the others are about where he started. */
+	/* The running task was the last of all, so the others are about where it started. */
 	if (p->here && p->pass > weir_load(&self->here))
 		weir_store(&self->here, p->pass);
 	p->pass += (ran.value2 - p->seen) * 1024 / (weight ? weight : 1024);

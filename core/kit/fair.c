@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What fair orders ask and sum up (weir/kit/fair.h). Functions of their own: each message is a part of somebody's frame. */
+/* What fair orders ask and sum up (weir/kit/fair.h). Functions of their own: each message is a part of a caller's frame. */
 #include <weir/cpus.h>
 #include <weir/kit/fair.h>
 

@@ -63,7 +63,7 @@ static void fluid_end_leg(struct weir_rt weir_mem *r, u64 now)
 	r->x[WEIR_FLUID_LEG_BASE] = r->used;
 }
 
-/* The slice in which @r has a lot ends before its time: the way to where it was to be then is a leg. */
+/* The slice in which @r has a lot ends before its time: the rest of the way is a leg. */
 static void fluid_cut(struct weir_rt weir_mem *r, const struct weir_fluid weir_mem *fluid, u64 now)
 {
 	u64 n = r->x[WEIR_FLUID_LEGS];

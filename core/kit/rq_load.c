@@ -95,7 +95,7 @@ WEIR_GLOBAL u32 weir_pipe_spare(struct weir_pipe weir_mem *pipe weir_arg)
 	return weir_pipe_load(pipe, &idle) > nr ? nr : nr - 1;
 }
 
-/* The out-pipe holds no task; whoever fills it in between sets its bit again after us. */
+/* The out-pipe holds no task; a CPU that fills it in between sets its bit again after us. */
 static int rq_load_empty(struct weir_rq_loads weir_mem *loads, u32 port)
 {
 	struct weir_pipe weir_mem *out = weir_out(loads->inst, port);

@@ -27,7 +27,7 @@ static void timerqueue_put(struct weir_timerqueue weir_mem *d, u32 i, struct wei
 	*timerqueue_place_of(d, t) = i + 1;
 }
 
-/* Entry @i is free: where does one with time @at belong, above or below? Others make room. */
+/* Entry @i is free: find the place of one with time @at, above or below; others make room. */
 static u32 timerqueue_make_room(struct weir_timerqueue weir_mem *d, u32 i, u64 at)
 {
 	while (i > 0 && weir_loop) {

@@ -66,7 +66,7 @@ static void timetree_link(struct weir_timetree weir_mem *d, u32 place)
 	u64 mix = ((u64)++d->nr_added << 32 | n->task->id) * 0x9e3779b97f4a7c15ull;
 	u32 at = d->root, up = 0, less = 0;
 
-	/* From numbers that a run repeats, so that it costs the same again. */
+	/* Derived from numbers that are the same in a repeated run, so that its costs are, too. */
 	mix ^= mix >> 29;
 	n->weight = (mix * 0xbf58476d1ce4e5b9ull) >> 32;
 	n->left = 0;

@@ -30,7 +30,7 @@ static void zero(void weir_mem *p, u64 bytes)
 }
 
 /*
- * Free lists are stacks onto which anybody puts by one exchange, and from which only who has the lock takes: what it has seen in
+ * Free lists are stacks: any CPU pushes with one exchange, and only the holder of the lock takes off: what it has seen in
  * front stays behind whatever comes. So giving back never waits, and taking need not: there is fresh memory.
  */
 

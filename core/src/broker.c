@@ -202,7 +202,7 @@ WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 
 	ctx->delivery = 0;
 	ctx->followers = 0;
-	/* Mostly nobody else wants it. */
+	/* Usually no other recipient wants it. */
 	if (ctx->msg.topic != WEIR_TOPIC_AFFINITY && !weir_distributed(s) &&
 	    !(s->rt_topics >> ctx->msg.topic & 1))
 		return 0;
@@ -470,7 +470,7 @@ WEIR_GLOBAL int weir_topics_bind(struct weir_sched weir_mem *s weir_arg,
 		if (lock_topics(s))
 			return -WEIR_EAGAIN;
 		err = enter_topic(s, &class->topics[k]);
-		/* A standard topic is nobody's own. */
+		/* A standard topic belongs to no instance. */
 		if (err >= 0 && err < (int)WEIR_NR_STD_TOPICS)
 			err = -WEIR_EPROTO;
 		if (err >= 0) {

@@ -5,8 +5,8 @@
  * no steps, or in the pipe whose receiver withholds it. `landing` names that pipe. Membership of the pipes before it follows from
  * the wiring. docs/decisions/0050.
  *
- * Whoever moves a task from one link to another holds both pipes' locks, in rank order; it is linked anew before the old link goes. So a task that
- * waits is linked somewhere at any time, and who takes it out looks at `landing`, locks, and looks again.
+ * A CPU that moves a task from one link to another holds both pipes' locks, in rank order; the new link is made before the old one goes. So a task that
+ * waits is linked somewhere at any time, and a CPU that takes it out reads `landing`, locks that pipe, and reads it again.
  *
  * Logs and worklists remain for what is not the arrival of one task: reviews, rebuilds, inboxes, replacements. For them a task is
  * linked in the pipe whose receiver is to see it, and moves on with the receiver's update.
@@ -24,7 +24,7 @@ WEIR_GLOBAL int weir_carry_instance(struct weir_sched weir_mem *s weir_arg,
 	for (u32 i = 0; i < inst->nr_in && carries && weir_loop; i++) {
 		const struct weir_pipe weir_mem *in = inst->in[i];
 
-		/* Of several in-pipes the CPU where the task came in tells which one was its. */
+		/* Of several in-pipes, the CPU where the task came in selects one. */
 		if (in->postponed || in->keyed || (inst->nr_in > 1 && in->from))
 			carries = 0;
 		if (in->from && s->classes[in->from->class].carries & WEIR_CARRIES_TO_OUTS)
@@ -56,7 +56,7 @@ static struct weir_pipe weir_mem *only_landing(struct weir_pipe weir_mem *pipe)
 	return pipe;
 }
 
-/* Mark the pipes through which tasks are carried, in a graph that is complete and that nobody uses. */
+/* Mark the pipes through which tasks are carried, in a graph that is complete and not in use. */
 WEIR_GLOBAL int weir_carry_plan(struct weir_sched weir_mem *s weir_arg,
 				struct weir_graph weir_mem *g weir_arg)
 {
@@ -82,7 +82,7 @@ WEIR_GLOBAL int weir_carry_plan(struct weir_sched weir_mem *s weir_arg,
 		if (!(p->carried & WEIR_CARRIED) || s->exclusive)
 			continue;
 		p->deep = only_landing(p);
-		/* Nobody balances by the length of an entry. */
+		/* No component balances by the length of an entry. */
 		if (!p->deep && p->from)
 			p->carried |= WEIR_COUNTED;
 	}
@@ -134,7 +134,7 @@ WEIR_GLOBAL int weir_leave(struct weir_sched weir_mem *s weir_arg,
 				weir_fetch_add(&at->through, (u32)-1);
 		return 0;
 	}
-	/* From shallow to deep, as the operations are told. */
+	/* From shallow to deep, in the order in which operations are reported. */
 	for (; slot < landing->slot && weir_loop; slot++) {
 		at = landing;
 		while (at && at->slot > slot && weir_loop)

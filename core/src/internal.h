@@ -97,7 +97,7 @@ WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem
 	return &t->hooks[pipe->slot];
 }
 
-/* weir_pipe_lock() and weir_pipe_unlock() where mostly nobody else has the lock or wants it. */
+/* weir_pipe_lock() and weir_pipe_unlock() where usually no other CPU has the lock or wants it. */
 WEIR_INLINE int weir_lock(struct weir_pipe weir_mem *pipe)
 {
 	const struct weir_sched weir_mem *s = pipe->sched;
@@ -199,14 +199,14 @@ WEIR_INLINE void weir_pass(struct weir_sched weir_mem *s, struct weir_pipe weir_
  */
 int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
-/* The same, which mostly finds nobody. */
+/* The same, which usually finds no CPU. */
 WEIR_INLINE void weir_kick_for(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	if (pipe->nr_cpus != 1 || weir_mask_test(pipe->sched->idle, pipe->cpu))
 		weir_kick_later(pipe, t);
 }
 
-/* A CPU behind @pipe that sleeps is to come and look for what nobody else carries on; near @t's (null: any). */
+/* Wake a sleeping CPU behind @pipe to look for work that no other CPU carries on; near @t's CPU (null: any). */
 int weir_pipe_news(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 /* The idle CPU to kick for @t in pipe @idx, taken out of the idle set; WEIR_NO_CPU if none is left. */
 u32 weir_kick_target(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 idx);

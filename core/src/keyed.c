@@ -28,7 +28,7 @@ static void replace_child(struct weir_pipe weir_mem *pipe, struct weir_task weir
 		weir_hook(pipe, up)->right = new;
 }
 
-/* @t takes the place of its parent. */
+/* Rotate: @t takes the place of its parent. */
 static void rotate_up(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	struct weir_hook weir_mem *h = weir_hook(pipe, t);

@@ -60,7 +60,7 @@ WEIR_FLAT static void wake_receiver(struct weir_pipe weir_mem *pipe, struct weir
 	if (!pipe->news && !pipe->sched->exclusive)
 		weir_store(&pipe->news, 1);
 	if (pipe->pending) {
-		/* Another CPU is to carry the change on, and may have stopped. */
+		/* Another CPU is responsible for the change, and may have stopped. */
 		if (!pipe->postponed && !pipe->sched->exclusive &&
 		    pipe->pending != weir_ctx(pipe->sched)->cpu + 1)
 			weir_pipe_news(pipe, t);
@@ -159,7 +159,7 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 		err = weir_recall_all(pipe);
 	pipe->rebuild = 0;
 	weir_for_task(t, pipe) {
-		/* One that a CPU without a turn holds up holds up no other. */
+		/* One that is held up by a preempted CPU must not hold up the others. */
 		if (weir_task_withdraw(pipe->sched, t, pipe->slot + 1))
 			err = -WEIR_EAGAIN;
 		else
@@ -170,7 +170,7 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 	return err;
 }
 
-/* A receiver that fails would never end if it got another turn of its own here. */
+/* A receiver that fails would never end if it were called again here. */
 WEIR_GLOBAL int weir_pipe_rebuild(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	u32 was_pending = pipe->pending;
@@ -190,21 +190,21 @@ WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task w
 	weir_join(pipe, t);
 	if (weir_hook(pipe, t)->change || pipe->change_kinds & WEIR_ADDED)
 		log_change(pipe, t, WEIR_ADDED);
-	/* The way ends here, or goes on only when a CPU asks: somebody has to wake it. */
+	/* The way ends here, or goes on only when a CPU asks: one has to be woken. */
 	if (pipe->postponed || !pipe->change_kinds)
 		weir_kick_later(pipe, t);
 }
 
 /* --- locks and inboxes -------------------------------------------------------------------------
 
- * Nobody waits for a pipe's lock without bound: the CPU that holds it may have stopped (docs/decisions/0034). While the lock
+ * No CPU waits for a pipe's lock without bound: the CPU that holds it may have stopped (docs/decisions/0034). While the lock
  * is taken,
  *
  * - a task that is to be added goes into the inbox. It counts as a member from then on. The receiver, or the CPU that
  *   claims from the pipe, links what is there;
  * - any other caller gives up, and leaves `wanted`.
  *
- * Each writes first and then looks at the lock once more, and who lets go of the lock looks at both afterwards, with a full
+ * Each writes first and then looks at the lock once more, and the CPU that releases the lock looks at both afterwards, with a full
  * barrier between on either side: one of the two sees the other, and kicks a CPU behind the pipe that sleeps.
  */
 
@@ -261,7 +261,7 @@ WEIR_GLOBAL int weir_inbox_open(struct weir_pipe weir_mem *pipe weir_arg)
 	return 0;
 }
 
-/* The lock is held: @t, which is in the inbox, is in the pipe no more. O(tasks in the inbox). */
+/* The lock is held: @t, which is in the inbox, leaves the pipe. O(tasks in the inbox). */
 WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg,
 				struct weir_task weir_mem *t weir_arg)
 {
@@ -364,13 +364,13 @@ WEIR_FLAT int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_m
 		weir_store(&t->landing, pipe->idx + 1);
 	weir_store_release(&h->pipe, pipe);
 	inbox_put(pipe, t);
-	/* Taken still: who has the lock looks when it lets go of it. */
+	/* Taken still: its holder looks when it releases the lock. */
 	if (!weir_load(&pipe->lock))
 		weir_pipe_news(pipe, t);
 	return 0;
 }
 
-/* A member leaves of which the receiver has heard, or is to hear. */
+/* A member leaves that was reported to the receiver, or is about to be. */
 WEIR_COLD void weir_log_removed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	log_change(pipe, t, WEIR_REMOVED);
@@ -667,7 +667,7 @@ WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 		weir_pipe_unlock(pipe);
 		return err;
 	} else {
-		/* A CPU has taken what is linked nowhere. */
+		/* A CPU has taken a task that is linked nowhere. */
 		if (linked)
 			err = pipe->keyed ? insert_keyed(pipe, t, key, in)
 					  : place(pipe, t, arrived_before(pipe, t, in), 0);
@@ -775,7 +775,7 @@ WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg
 /*
  * Shallow to deep, one lock at a time. Only the receiver of a shallower pipe that holds the task may put
  * it into a deeper one, and does so under that pipe's lock; once the task has left the shallower pipe
- * nobody can add it behind us (docs/decisions/0002).
+ * no CPU can add it behind us (docs/decisions/0002).
  */
 WEIR_FLAT static int withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 slot)
 {
@@ -829,7 +829,7 @@ WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg,
 		err = withdraw_carried(s, t);
 	if (!err)
 		err = withdraw(s, t, slot);
-	/* Nobody takes it meanwhile: it is in no state for that. Who owns it goes on later. */
+	/* No CPU takes it meanwhile: its state does not allow that. Its owner goes on later. */
 	if (!slot && (err || weir_load(&t->torn)))
 		weir_store(&t->torn, err != 0);
 	return err;

@@ -84,7 +84,7 @@ WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg,
 		/* Where it may run is asked while it is there: later the record can be another task's. */
 		cpu = WEIR_NO_CPU;
 		if (weir_pipe_lock(pipe)) {
-			/* If it is another task's record by now, ours is gone, and whoever is kicked finds nothing. */
+			/* If it is another task's record by now, ours is gone, and the kicked CPU finds nothing. */
 			cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
 		} else {
 			if (weir_pipe_holds(pipe, t))
@@ -92,7 +92,7 @@ WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg,
 			weir_pipe_unlock(pipe);
 		}
 	}
-	/* Whoever takes a CPU out of the idle set wakes it. */
+	/* The caller that takes a CPU out of the idle set wakes it. */
 	return cpu < s->nr_cpus && weir_mask_clear(s->idle, cpu) ? cpu : WEIR_NO_CPU;
 }
 

@@ -123,7 +123,7 @@ WEIR_GLOBAL int weir_fault(struct weir_sched weir_mem *s weir_arg, u32 instance,
 
 /*
  * The pipe's change failed: its tasks are presented anew, and what the component did of its work is undone. After a wait in vain
- * that is for the next call. An error is tried once more in the same call, so that a passing one leaves nobody waiting; after a second
+ * that is for the next call. An error is tried once more in the same call, so that after a passing one no task is left waiting; after a second
  * one it is for the next change, or for a CPU behind the pipe that finds nothing else.
  */
 static void put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, int err)
@@ -227,7 +227,7 @@ WEIR_FLAT static void arrived(struct weir_sched weir_mem *s, struct weir_ctx wei
 }
 
 /*
- * Take up one pipe, the given one or the first of the worklist: what enters enters. 1: the pipe is locked and has changes
+ * Take up one pipe, the given one or the first of the worklist; append the entering task first, if any. 1: the pipe is locked and has changes
  * that its receiver is to handle.
  */
 WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
@@ -310,7 +310,7 @@ WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* Take up the next message of this call. A KICK that names no CPU yet gets one, if somebody is left to be kicked. */
+/* Take up the next message of this call. A KICK that names no CPU yet gets one, if an idle CPU is left. */
 WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
@@ -384,7 +384,7 @@ WEIR_FLAT static int drain(struct weir_sched weir_mem *s, struct weir_ctx weir_m
 	return ctx->entered;
 }
 
-/* The call has waited for nobody yet, and nothing has failed. */
+/* The call has not waited for another CPU yet, and nothing has failed. */
 WEIR_FLAT static void begin_drain(struct weir_ctx weir_mem *ctx)
 {
 	ctx->draining = 1;
@@ -506,7 +506,7 @@ WEIR_INLINE int goes_straight(const struct weir_sched weir_mem *s,
 
 /* --- calls about a task ------------------------------------------------------------------------ */
 
-/* Somebody wants to know. */
+/* The message has a recipient. */
 WEIR_INLINE int is_heard(const struct weir_sched weir_mem *s, u32 topic)
 {
 	return (s->graph->subscribed | s->rt_topics) >> topic & 1;
@@ -585,7 +585,7 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 	if (weir_load(&cpu->curr) != t)
 		return;
 	/*
-	 * A CPU that chooses takes what comes, unless it was told to give way for a task that still waits: then it counts as
+	 * A CPU that chooses takes what comes, unless it was asked to give way to a task that still waits: then it counts as
 	 * running that one (weir_preempt()).
 	 */
 	if (weir_load(&cpu->curr_key) == weir_load(&t->key))
@@ -600,7 +600,7 @@ WEIR_GLOBAL WEIR_RARE int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	int err;
 
-	/* The CPU that had claimed it when it was blocked is not through yet, and may still find that a lock cannot be had. */
+	/* The CPU that had claimed it when it was blocked is not done yet, and may still fail to get a lock. */
 	while (weir_load_acquire(&t->state) == WEIR_REVOKED && weir_loop) {
 		if (!weir_wait(ctx->waited, s->patience)) {
 			weir_give_up(s);
@@ -619,12 +619,12 @@ WEIR_GLOBAL WEIR_RARE int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
 
 /*
  * The same, where mostly nothing is in the way. Calls about one task do not overlap, and a CPU that picks changes only what may be
- * chosen or what it has claimed: nobody else writes the state now, unless runtimes call weir_decline().
+ * chosen or what it has claimed: no other CPU writes the state now, unless runtimes call weir_decline().
  */
 WEIR_INLINE int may_enter(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 from)
 {
 #if WEIR_CARRY && !WEIR_DECLINES
-	/* In this order: who revoked its claim says last that it is through. */
+	/* In this order: the CPU whose claim was revoked reports last that it is done. */
 	if (weir_load_acquire(&t->state) == from && !weir_load(&t->torn)) {
 		weir_store_release(&t->state, WEIR_SCHEDULABLE);
 		if (from == WEIR_RUNNING)
@@ -826,7 +826,7 @@ static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_me
 }
 
 /*
- * @t, claimed at @exit, is what @cpu runs. That is told under the exit's lock: whoever puts a more urgent task there later
+ * @t, claimed at @exit, is what @cpu runs. That is recorded under the exit's lock: a CPU that puts a more urgent task there later
  * sees it (weir_preempt()).
  */
 WEIR_INLINE void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
@@ -839,7 +839,7 @@ WEIR_INLINE void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *
 	weir_store(&c->curr, t);
 	if (!weir_mask_test(s->busy, cpu))
 		weir_mask_set(s->busy, cpu);
-	/* Nobody else takes it now; the walk through the other pipes needs this lock no more. */
+	/* No other CPU takes it now; the walk through the other pipes no longer needs this lock. */
 #if WEIR_CARRY
 	weir_unlink(exit, t);
 #else
@@ -851,7 +851,7 @@ WEIR_INLINE void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *
  * How far the search has come is in the context, as in weir_drain(), and the search leaves in it what has to be called for it to go on.
  *
  * Postponed pipes before the exit get their update, then the exit is looked at; if it is empty, once more, after the CPU has announced
- * that it is idle: work that came in between saw nobody to wake. If it is empty still, instances before the exit may fetch work from
+ * that it is idle: work that came in between saw no CPU to wake. If it is empty still, instances before the exit may fetch work from
  * elsewhere, until one has got some.
  *
  * Changes on the way to the exit that another CPU is to carry on are carried on here where nothing else is left to do: that CPU
@@ -939,7 +939,7 @@ WEIR_GLOBAL u64 weir_unfinished(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* A change on the way to the exit that nobody carries on, as far as can be seen. */
+/* A change on the way to the exit that no CPU seems to carry on. */
 static int pick_help(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 		     const struct weir_pipe weir_mem *exit)
 {
@@ -1090,7 +1090,7 @@ WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_
 
 #if WEIR_CARRY
 /*
- * The search as it mostly is: nothing is to be done before, the exit has a task, and nobody wants to hear of it. Null: it is not so; then
+ * The search as it mostly is: nothing is to be done before, the exit has a task, and no message has a recipient. Null: it is not so; then
  * nothing was done, or the task is @found.
  */
 WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *s,

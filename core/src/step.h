@@ -4,7 +4,7 @@
  *
  * The generated unit includes this file, and then each of these components again under other names. What a component calls on
  * the way of a task is less work here: there is one change, its task is in no pipe behind, and a list that gets it is noted, not
- * written: whoever called the step links the task where its way ends (arrived() in schedule.c). All that is not defined here, keyed
+ * written: the caller of the step links the task where its way ends (arrived() in schedule.c). All that is not defined here, keyed
  * pipes among it, is what it is elsewhere.
  */
 

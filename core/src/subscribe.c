@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Who hears what: subscribers, responders and followers of each topic, resolved when a graph is built.
+ * Recipients: subscribers, responders and followers of each topic, resolved when a graph is built.
  *
  * A message about a task or a CPU has a scope (WEIR_SCOPED_TOPICS, docs/decisions/0037): it reaches the instances that lead to that CPU,
  * so it costs the same on 4 and on 4,096 CPUs. `sub_list` holds, for each topic, those that hear every message; those that hear their own

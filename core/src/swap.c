@@ -36,7 +36,7 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
 		u32 busy = weir_load_acquire(&s->ctx[i].readers);
 
-		/* Once seen at 0 it only rises for a moment: whoever comes sees the writer and goes back. */
+		/* Once seen at 0 it only rises for a moment: a CPU that enters sees the writer and leaves. */
 		while (busy && weir_wait_long(wait, s->patience) && weir_loop)
 			busy = weir_load_acquire(&s->ctx[i].readers);
 		if (busy) {
@@ -205,7 +205,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		weir_drop_logs(old);
 	forget_work(s);
 	for (i = 0; old && i < old->nr_instances && weir_loop; i++)
-		old->instances[i]->idx = WEIR_NONE; /* nobody goes on as it, so far */
+		old->instances[i]->idx = WEIR_NONE; /* no instance inherits its state, so far */
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
 		struct weir_instance weir_mem *from = kept(old, &plan->instances[i]);
 
@@ -382,7 +382,7 @@ static void replace(struct weir_graph weir_mem *g, struct weir_instance weir_mem
 	g->instances[old->idx] = new;
 }
 
-/* The exchange itself; nobody else calls meanwhile. */
+/* The exchange itself; no other call is under way. */
 WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 				       const struct weir_replacement *with weir_arg_record,
 				       struct weir_swap_stats *stats weir_arg_record)

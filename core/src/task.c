@@ -40,7 +40,7 @@ struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id)
 	return weir_load(&t->state) == WEIR_FREE ? 0 : t;
 }
 
-/* Onto the stack of free records, without waiting for anybody; only who has the task_lock takes one off. */
+/* Push onto the stack of free records, without waiting; only the holder of task_lock takes one off. */
 static void give_back(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	weir_stack_push(&s->free_task, t->next_free, t->id);

@@ -6,7 +6,7 @@
 # wakeup latencies in us.
 #
 # The definitions are the simulator's (docs/metrics.md): latency is from the wake-up to the CPU; taken from it is a CPU that it
-# leaves while it could go on; the idle thread is nobody, so who goes on after it has not been switched to.
+# leaves while it could go on; the idle thread does not count, so a thread that goes on after it has not been switched to.
 function field(name,   at, rest) {
 	at = index($0, " " name "=")
 	if (!at) return ""

@@ -91,7 +91,7 @@ module weir_interrupts_props #(
   always_comb begin
     if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
     if (open_q) assume (addr_i == addr_q);
-    // One line is in use at a time, so that who is woken tells which; ENABLE brings nothing new.
+    // One line is in use at a time, so that the woken thread identifies it; ENABLE brings nothing new.
     if (req_i) assume (addr_i[5:2] <= Clear && addr_i[5:2] != Enable && addr_i[13:6+IdWidth] == '0 && addr_i[21:15] == '0);
     if (req_i && addr_i[5:2] == Associate) assume (!enabled_q[!addr_i[14]]);
     assume (op_done_i == op_req);
@@ -105,7 +105,7 @@ module weir_interrupts_props #(
     if (accept && op_req && line) assert (!lines_qq[1]);
     // Told of an event only if there is one.
     if (accept && rvalid && cmd == Associate && rdata == 32'd1 && !line) assert (event_q);
-    // Who is woken is associated with a line that is enabled.
+    // A woken thread is associated with a line that is enabled.
     if (op_req && !op_block) assert ((enabled_q[0] && op_id == thread_q[0] && event_q) || (enabled_q[1] && op_id == thread_q[1]));
     // And it is woken soon.
     assert (quiet_q <= Latest);

@@ -51,7 +51,7 @@ module weir_laxity_context_props #(
     for (int a = 0; a < NumCpus; a++)
       for (int b = 0; b < a; b++) assert (!(holds[a] && holds[b] && held[a] == held[b]));
     if (claim_q) begin
-      // Who must wait holds nothing, so nobody waits for one that waits.
+      // A CPU that must wait holds nothing, so none waits for one that waits.
       assert (holds[cpu_q] == (busy_q && !waits_q));
       if (busy_q && !waits_q) assert (held[cpu_q] == task_q);
     end

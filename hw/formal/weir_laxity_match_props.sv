@@ -80,7 +80,7 @@ module weir_laxity_match_props #(
     if (decided) begin
       // Exactly what was chosen and still is ready has a CPU: none is lost, none comes from nowhere.
       assert (chosen == want);
-      // R5: who is chosen again stays where it was.
+      // R5: a task that is chosen again stays where it was.
       if (stay_2)
         for (int c = 0; c < NumCpus; c++)
           if (busy_q[c] && want[task_q[c]]) assert (busy[c] && task_no[c] == task_q[c]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// What weir_lists promises, for any calls: who is next is the first of the highest level, an interrupt stands only for
+/// What weir_lists promises, for any calls: the next thread is the first of the highest level, an interrupt stands only for
 /// something more urgent, answers come in time.
 module weir_lists_props #(
   parameter int unsigned NumThreads = 4,
@@ -30,7 +30,7 @@ module weir_lists_props #(
   // Memories keep their contents over a reset, so there is one at the beginning only.
   always_comb assume (rst_ni == begun_q);
 
-  // The call under way, and what should be queued: who, at what level, and who came before whom.
+  // The call under way, and what should be queued: which threads, at what level, and in which order they came.
   logic                                  open_q, preempt_q, runs_q;
   logic [3:0]                            cmd_q, age_q;
   logic [IdWidth-1:0]                    id_q;
@@ -92,7 +92,7 @@ module weir_lists_props #(
     if (!begun_q) level_q <= '0;
     else if (rvalid && cmd_q == SetPriority) level_q[id_q] <= arg_q[LevelWidth-1:0];
     if (enters) begin
-      // Who comes is younger than all that are there.
+      // A thread that comes is younger than all that are there.
       for (int t = 0; t < NumThreads; t++) older_q[t][id_q] <= 1'b0;
       older_q[id_q] <= in_q;
       older_q[id_q][id_q] <= 1'b0;

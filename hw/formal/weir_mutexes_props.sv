@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// What weir_mutexes promises, for any calls of threads that run: one owner at a time, hand-over in order of arrival, who has to wait
+/// What weir_mutexes promises, for any calls of threads that run: one owner at a time, hand-over in order of arrival, a thread that has to wait
 /// is blocked before the answer, and each hand-over wakes its thread.
 module weir_mutexes_props #(
   parameter int unsigned NumMutexes = 2,
@@ -29,7 +29,7 @@ module weir_mutexes_props #(
   always_ff @(posedge clk_i) begun_q <= 1'b1;
   always_comb assume (rst_ni == begun_q);
 
-  // The call under way; who owns and who waits, and who of them came before whom.
+  // The call under way; owners and waiters, and the order in which waiters came.
   logic                                   open_q, live_q, blocked_q, owed_q;
   logic [21:2]                            addr_q;
   logic [NumMutexes-1:0]                  locked_q;
@@ -52,7 +52,7 @@ module weir_mutexes_props #(
     for (int x = 0; x < NumMutexes; x++) anywhere = anywhere | waits_q[x];
   end
 
-  // The oldest of those who wait for m.
+  // The oldest of the threads that wait for m.
   logic [IdWidth-1:0] oldest;
   always_comb begin
     oldest = '0;
@@ -106,7 +106,7 @@ module weir_mutexes_props #(
   end
 
   always_comb begin
-    // The caller holds its address, and asks again after the answer only; who waits does not call.
+    // The caller holds its address, and asks again after the answer only; a waiting thread does not call.
     if (!live_q || (open_q && !rvalid) || rvalid) assume (!req_i);
     if (open_q) assume (addr_i == addr_q);
     if (req_i) assume (addr_i[5:2] <= Owner && !anywhere[addr_i[6+:IdWidth]] && addr_i[13:6+IdWidth] == '0 &&
@@ -128,7 +128,7 @@ module weir_mutexes_props #(
       if (cmd == Lock && rdata == 32'd1) assert (blocked_q);
     end
     if (op_req && op_block) assert (open_q && cmd == Lock && op_id == id && locked_q[m] && !mine);
-    // Who is woken is who was given the mutex; nobody else is, and no call is answered before.
+    // The woken thread is the one that was given the mutex; no other is woken, and no call is answered before.
     if (op_req && !op_block) assert (owed_q && op_id == woken_q);
     if (owed_q && rvalid && open_q) assert (0);
   end

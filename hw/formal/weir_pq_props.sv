@@ -57,7 +57,7 @@ module weir_pq_props #(
   always_ff @(posedge clk_i) begin
     if (push_i) begin
       keys_q[id_i] <= key_i;
-      // Who comes is younger than all that are there.
+      // A task that comes is younger than all that are there.
       for (int t = 0; t < Ids; t++) older_q[t][id_i] <= 1'b0;
       older_q[id_i] <= in_q;
     end

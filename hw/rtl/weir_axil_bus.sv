@@ -2,7 +2,7 @@
 
 /// weir_axil_bus - AXI4-Lite in front of the simple bus of the engines; each CPU has a window of its own.
 ///
-/// AXI4-Lite does not say who asks, so the address does: window c of 2 KiB belongs to CPU c, and a system maps it to one
+/// AXI4-Lite does not identify the CPU that asks, so the address does: window c of 2 KiB belongs to CPU c, and a system maps it to one
 /// virtual address on all of them. One transfer at a time, reads and writes in turn if both want. A write of less than a word
 /// is answered with SLVERR, an address beyond the last window with DECERR; neither has an effect.
 ///

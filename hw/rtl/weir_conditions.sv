@@ -97,7 +97,7 @@ module weir_conditions #(
                 waits_q[first] <= 1'b0;
                 state_q        <= Pop;
               end else state_q <= Idle;
-              // A broadcast answers when all are awake, so that nobody who comes later is among them.
+              // A broadcast answers when all are awake, so that no thread that comes later is among them.
               rvalid_o <= !some || cmd_q == Signal;
               rdata_o  <= cmd_q == Signal ? {31'd0, some} : {23'd0, woken_q};
             end

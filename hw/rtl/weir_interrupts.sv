@@ -13,7 +13,7 @@
 /// latency:  ENABLE, DISABLE, CLEAR and READ answer within 2 clocks, READ_ASSOCIATED within 4; ASSOCIATE 2 and the manager's.
 ///           From the line to the wake-up 5 clocks if nothing is under way
 /// area:     one memory of NumLines thread numbers, four bits a line
-/// source:   Preston, 2011, 3.3.1; associating blocks (the source's driver could lose a wake-up), who clears, retry: ours
+/// source:   Preston, 2011, 3.3.1; associating blocks (the source's driver could lose a wake-up), clearing, retry: ours
 module weir_interrupts #(
   /// Interrupt lines, 2..64.
   parameter int unsigned NumLines = 16,

@@ -106,7 +106,7 @@ module weir_kernel #(
     .rvalid_o(lists_rvalid), .rdata_o(lists_rdata), .irq_o(irq_o)
   );
 
-  // ------------------------------------------------------------------ who else wakes and blocks threads
+  // ------------------------------------------------------------------ what else wakes and blocks threads
   logic [3:0]              ops, blocks, granted, done;
   logic [3:0][IdWidth-1:0] ids;
 
@@ -130,7 +130,7 @@ module weir_kernel #(
     .op_req_o(ops[3]), .op_block_o(blocks[3]), .op_id_o(ids[3]), .op_done_i(done[3])
   );
 
-  // The manager takes one at a time; whom it serves, it serves to the end, and the same one not twice while others wait.
+  // The manager takes one at a time and serves it to the end, and the same one not twice while others wait.
   logic [1:0] turn_q, turn;
   logic       taken_q;
   always_comb begin

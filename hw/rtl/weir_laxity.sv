@@ -4,8 +4,8 @@
 /// a CPU only if it must run another task than it does.
 ///
 /// Policies by register: least laxity first (LLF), earliest deadline first (EDF), EDF until zero laxity (EDZL), modified LLF
-/// (MLLF). Rules: decisions leave at ticks only (R1); equals: who was chosen before (R2), then the lowest number (R3); irq_o[c]
-/// stands while what CPU c holds is not what it is to run (R4); who is chosen again stays on its CPU (R5). The register map is
+/// (MLLF). Rules: decisions leave at ticks only (R1); equals: the task chosen before (R2), then the lowest number (R3); irq_o[c]
+/// stands while what CPU c holds is not what it is to run (R4); a task that is chosen again stays on its CPU (R5). The register map is
 /// in docs/hardware.md; a read of SCHED is the hand-over of a context, so a CPU reads it after it has saved what it had.
 ///
 /// twin:     components/distribute/laxity.c, with eager = 0 (crates/weir-hw)

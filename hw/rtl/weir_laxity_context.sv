@@ -20,7 +20,7 @@ module weir_laxity_context #(
   input  logic                            clk_i,    /// Clock, rising edge.
   input  logic                            rst_ni,   /// Reset, asynchronous, active low: nobody holds anything.
   input  logic                            claim_i,  /// CPU cpu_i has saved what it had and asks for its task's context.
-  input  logic [CpuWidth-1:0]             cpu_i,    /// Who asks; below NumCpus.
+  input  logic [CpuWidth-1:0]             cpu_i,    /// The CPU that asks; below NumCpus.
   input  logic                            busy_i,   /// It has a task.
   input  logic [IdWidth-1:0]              task_i,   /// Which one.
   output logic                            wait_o,   /// Another CPU holds that context.

@@ -32,7 +32,7 @@ module weir_laxity_key #(
   assign laxity   = deadline - {2'b00, left_i};
   assign slack    = !laxity[Width+1] && laxity != '0;
   assign value    = (edf_i || (edzl_i && slack)) ? deadline : laxity;
-  // Who has no laxity is as urgent as any other such task under EDZL: the last two fields decide.
+  // A task without laxity is as urgent as any other such task under EDZL: the last two fields decide.
   assign key_o    = {!ready_i, edzl_i && slack, edzl_i && !slack ? (Width + 2)'(0) :
                      {~value[Width+1], value[Width:0]}, !chosen_i, id_i};
 endmodule

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_mutexes - mutexes, called by reading: who waits gets the mutex in order of arrival, and is woken by the hand-over.
+/// weir_mutexes - mutexes, called by reading: waiters get the mutex in order of arrival, and is woken by the hand-over.
 ///
 /// Word address, from bit 2: command (4 bits), thread (8), mutex (8). Commands and answers: docs/hardware.md. A thread that has to
 /// wait is blocked in the thread manager before it gets its answer, so no wake-up is lost; it then gives up its CPU.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
-/// latency:  answers within 5 clocks of the call if nothing is under way; 3 + the manager's for who has to wait. An UNLOCK
+/// latency:  answers within 5 clocks of the call if nothing is under way; 3 + the manager's for a thread that has to wait. An UNLOCK
 ///           answers before the next owner is woken; the next call waits for that
 /// area:     memories of NumMutexes words of 16 bits, and wait lists; three bits a mutex
 /// source:   Preston, 2011, 3.2.6; owner, kind and count are kept here, errors are ours

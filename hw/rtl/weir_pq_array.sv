@@ -23,7 +23,7 @@ module weir_pq_array #(
   input  logic                pop_i,    /// Take the first one out; one of push_i, pop_i and remove_i at a time.
   input  logic                remove_i, /// Take task id_i out, wherever it is; nothing happens if it is not there.
   input  logic [KeyWidth-1:0] key_i,    /// Key of the new task.
-  input  logic [IdWidth-1:0]  id_i,     /// Its number, or whom to remove.
+  input  logic [IdWidth-1:0]  id_i,     /// Its number, or that of the task to remove.
   output logic                ready_o,  /// An operation may come.
   output logic                full_o,   /// There is no room.
   output logic                valid_o,  /// There is a first one.

@@ -3,7 +3,7 @@
 /// weir_select_serial - the NumOut smallest of NumIn keys, one looked at each clock.
 ///
 /// The smallest of the selectors, and fast enough wherever a tick has more clocks than there are keys. It says which key it
-/// wants; whoever has them answers a clock later, so that one place computes all keys.
+/// wants; their holder answers a clock later, so that one place computes all keys.
 ///
 /// latency:  NumIn + 3 clocks from start_i to valid_o, whatever the keys
 /// area:     O(NumOut) comparators

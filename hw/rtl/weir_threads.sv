@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_threads - the thread manager: thread numbers, who has ended and who waits for it, and who may run.
+/// weir_threads - the thread manager: thread numbers, which threads have ended, which wait for them, and which may run.
 ///
 /// It alone changes what the scheduler behind it has queued: calls of the CPU, and wake-ups and blocks of the other cores, pass
 /// here one at a time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and one that is

@@ -2,7 +2,7 @@
 
 /// weir_unified - the unified scheduler and interrupt controller: threads, interrupts and timers on one scale of priority.
 ///
-/// Software keeps the lists of ready threads and tells the head of each; the controller keeps a bit a priority for threads,
+/// Software keeps the lists of ready threads and reports the head of each; the controller keeps a bit a priority for threads,
 /// interrupts and timers each, and interrupts the CPU only while something strictly more urgent than the current thread is
 /// there. Greater numbers are more urgent; of equals interrupts go before timers before threads, and the lowest line first.
 /// Word address, from bit 2: command (4 bits), thread (8), priority (8), line or timer (6). Commands and answers: docs/hardware.md.
@@ -138,7 +138,7 @@ module weir_unified #(
     if (set_thread) head_mem[prio_q[LevelWidth-1:0]] <= thread_q[IdWidth-1:0];
   end
 
-  // ------------------------------------------------------------------ three fields, and who of them is first
+  // ------------------------------------------------------------------ three fields, and which of them is first
   logic   take_line, take_timer, pick_line, pick_timer, some, settled, drop_line, drop_timer, runs_q, irq_q;
   level_t best, current_level_q, drop_line_level, drop_timer_level;
   id_t    current_q;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Runs the simulated system to the end of its program and tells what happens, a line an event, on standard output:
+ * Runs the simulated system to the end of its program and reports what happens, a line an event, on standard output:
  *
  *   T CLOCK TEXT         a line that the program wrote
  *   P CLOCK CPU KIND N   the kernel reports (kernel.h, P_...)

@@ -17,7 +17,7 @@ def _axes(ax: Any) -> Any:
 
 
 def gantt(result: Result, *, begin_ns: int = 0, end_ns: int | None = None, ax: Any = None) -> Any:
-    """Who ran where: a bar for each slice between two times, a row for each CPU, a colour for each task."""
+    """Which task ran where: a bar for each slice between two times, a row for each CPU, a colour for each task."""
     ax = _axes(ax)
     end_ns = result.summary["duration_ns"] if end_ns is None else end_ns
     table = result.slices

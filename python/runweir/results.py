@@ -69,7 +69,7 @@ class Result:
     @property
     def waits(self) -> _native.Table:
         """A row each time that a task waited: what for (``cpu``, ``mutex`` …), begin, end, ns; the CPU and the pipe in the end; ``other``:
-        who woke it, or who had the lock."""
+        which task woke it, or which had the lock."""
         return self._table("waits")
 
     def _table(self, name: str) -> _native.Table:

@@ -24,7 +24,7 @@ static void note_cpu(u32 cpu, u32 news)
 #define FIRST_OF_OURS 100 /* prio of a task from which on it is of no higher class */
 
 /*
- * Since when a higher class has a CPU: the kernel's own callbacks do not report one that was idle before. The loader
+ * When a higher class took a CPU: the kernel's own callbacks do not report one that was idle before. The loader
  * looks at it every now and then, and its doing so makes some CPU dispatch when this one is back. (A CPU on its way
  * out is not back: the thread that stops it is of a higher class, too.)
  */

@@ -60,7 +60,7 @@ static u32 number_of(u64 id)
 	return known ? known->number : 0;
 }
 
-/* The number that is the group's alone; 0: it has none. */
+/* The number that belongs to this group only; 0: it has none. */
 static u32 own_number_of(u64 id)
 {
 	struct weir_linux_group_of *known = bpf_map_lookup_elem(&group_numbers, &id);
@@ -94,7 +94,7 @@ static void set_limit(u32 number, u64 period_us, u64 quota_us)
 	note_group(number, NEWS_LIMIT);
 }
 
-/* A graph has come that may have components to which nothing was reported yet. */
+/* A new graph may have components to which nothing was reported yet. */
 WEIR_GLOBAL int weir_linux_republish_groups(void)
 {
 	for (u32 i = 1; i < MAX_GROUPS && weir_loop; i++)
@@ -121,7 +121,7 @@ static void put_group_news(u32 number, u32 what, struct weir_msg *msg)
 }
 
 /*
- * Something new of some group: 1 if a report is under way. One CPU at a time reports, to the end: an older state must not be
+ * Some group has changed: 1 if a report is under way. One CPU at a time reports, to the end: an older state must not be
  * reported after a newer one.
  */
 WEIR_GLOBAL int weir_linux_begin_group_news(void)

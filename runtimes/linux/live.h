@@ -35,7 +35,7 @@ struct weir_live_cpu {
 	u64 gave_up;
 	u64 away_ns;	   /* a higher class has had the CPU since; 0: it has not */
 	u64 reported_away; /* (a) 1: the graph counts the CPU as offline because of that */
-	u64 stints;	   /* of tasks whose hardware counters were told */
+	u64 stints;	   /* stints of tasks whose hardware counters were reported */
 	u64 instructions;  /* in these */
 	u64 timers;	   /* of components, that expired here */
 	/*
@@ -86,7 +86,7 @@ struct weir_live_calls {
 /* Waits from becoming runnable to running, by what began them. */
 enum weir_live_wait {
 	WEIR_WAIT_WOKEN,    /* the task was woken, or is new */
-	WEIR_WAIT_RETURNED, /* its turn ended, or it was preempted */
+	WEIR_WAIT_RETURNED, /* its slice ended, or it was preempted */
 	WEIR_WAIT_ASIDE,    /* either, but it ran beside the graph */
 	WEIR_NR_WAITS,
 };
@@ -199,7 +199,7 @@ struct weir_live {
 	u64 faults;    /* (a) broken invariants of the core, counted instead of fatal */
 	u32 leave;     /* (loader) 1: let no task into the graph any more */
 	/*
-	 * (loader, with each topology) 1: nobody answers AFFINITY: bound tasks run beside the graph
+	 * (loader, with each topology) 1: AFFINITY has no responder: bound tasks run beside the graph
 	 */
 	u32 bind;
 	s32 exit_kind; /* enum scx_exit_kind of the kernel; 0: runs */

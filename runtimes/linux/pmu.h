@@ -3,7 +3,7 @@
  * What the hardware counts of each stint of a task: perf events that the loader opened on each CPU, reported to the graph
  * as COUNTERS when the task stops. Without them (weir_linux_pmu 0) the verifier drops all of it.
  *
- * A kernel that shares its counters among more events than there are tells how long each was counted: what is
+ * A kernel that multiplexes its counters reports how long each event was counted: what is
  * missing is filled up in proportion.
  */
 #ifndef WEIR_LINUX_PMU_H

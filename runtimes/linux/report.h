@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Counters and the event ring: what the adapter tells the loader. */
+/* Counters and the event ring: what the adapter reports to the loader. */
 #ifndef WEIR_LINUX_REPORT_H
 #define WEIR_LINUX_REPORT_H
 
@@ -62,7 +62,7 @@ WEIR_INLINE u32 bucket_of(u64 ns)
 	u64 units = ns >> WEIR_WAIT_UNIT_BITS, ones = units;
 	u32 top;
 
-	/* The highest bit, without a way of its own for each. */
+	/* The highest bit, without a branch for each. */
 	ones |= ones >> 1;
 	ones |= ones >> 2;
 	ones |= ones >> 4;
@@ -95,7 +95,7 @@ WEIR_GLOBAL int weir_linux_waited(u32 cpu, u32 kind, u64 ns)
 
 WEIR_INLINE struct weir_live_task weir_mem *live_task(u32 id)
 {
-	/* Numbers beyond the table share its last entry, which nobody reads. */
+	/* Numbers beyond the table share its last entry, which is not read. */
 	return IN_TABLE(struct weir_live_task, weir_live.tasks,
 			id < weir_live.max_tasks ? id : weir_live.max_tasks);
 }

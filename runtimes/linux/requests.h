@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What the loader wishes, one thing at a time, carried out by the next dispatch on any CPU. */
+/* Requests of the loader, one at a time, carried out by the next dispatch on any CPU. */
 #ifndef WEIR_LINUX_REQUESTS_H
 #define WEIR_LINUX_REQUESTS_H
 
@@ -70,7 +70,7 @@ static int begin_notify(struct weir_live_request *r)
 	return err;
 }
 
-/* What the loader wants to know. Beside the dispatch that serves it, as all that leads to a component. */
+/* Answer a query of the loader. Called beside the dispatch that serves it, like everything that calls a component. */
 WEIR_GLOBAL int weir_linux_ask(void)
 {
 	struct weir_live_request *r = &weir_live.request;
@@ -132,7 +132,7 @@ static int rescue(u32 cpu)
 	return 0;
 }
 
-/* What the loader wishes, as far as it leads to no component: tells what is left to do. */
+/* Serve the loader's request as far as it calls no component; returns what is left to do. */
 static int begin_request(struct weir_live_request *r)
 {
 	r->attempts++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The kernel's tasks and their records in the graph: which one belongs to which, and what the graph is told of them. */
+/* The kernel's tasks and their records in the graph: which one belongs to which, and what is published about them. */
 #ifndef WEIR_LINUX_TASKS_H
 #define WEIR_LINUX_TASKS_H
 
@@ -65,7 +65,7 @@ static void run_anywhere(struct task_struct *p)
 	weir_dsq_insert(p, SCX_DSQ_GLOBAL, weir_live.slice_ns, 0);
 }
 
-/* The kernel's set of CPUs at @from into the mask that CPU @cpu tells affinities with. */
+/* Copy the kernel's set of CPUs at @from into the mask with which CPU @cpu publishes affinities. */
 WEIR_GLOBAL int weir_linux_copy_mask(u32 cpu, u64 from)
 {
 	struct weir_cpumask weir_mem *mask = IN_TABLE(struct weir_cpumask, masks, cpu);
@@ -109,7 +109,7 @@ static void put_priority(struct task_struct *p, struct weir_msg *msg)
 	msg->value = (u64)(s64)negated_nice(p);
 }
 
-/* One of the things that the graph is to be told of the task. (Not inline: the message's bytes would weigh on each enqueue.) */
+/* Publish one attribute of the task. (Not inline: the message would enlarge the frame of each enqueue.) */
 __attribute__((noinline)) static int begin_change(struct task_struct *p,
 						  struct weir_linux_task *own)
 {
@@ -138,7 +138,7 @@ __attribute__((noinline)) static int begin_change(struct task_struct *p,
 	return err;
 }
 
-/* What the graph is to be told before the task enters it; what a swap holds off, at the next time. */
+/* Publish what has changed before the task enters the graph; what a swap holds off is published next time. */
 WEIR_INLINE void publish_changes(struct task_struct *p, struct weir_linux_task *own)
 {
 	int err = 0;
@@ -209,7 +209,7 @@ WEIR_INLINE void go_on(void)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-/* How long a call of the core took, where somebody records it. */
+/* How long a call of the core took, if that is recorded. */
 WEIR_INLINE void report_cost(u32 call, u32 task, u64 start)
 {
 	if (weir_live.recording)
@@ -222,7 +222,7 @@ WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
 	u32 state = weir_load(&t->state);
 	WEIR_WAIT(until);
 
-	/* A CPU that has just chosen it is through in a moment, unless it has stopped; it needs nothing that we hold. */
+	/* A CPU that has just chosen it is done in a moment, unless it has stopped; it needs nothing that we hold. */
 	while ((state == WEIR_CLAIMED || state == WEIR_REVOKED) && weir_wait(until, 0) && weir_loop)
 		state = weir_load(&t->state);
 	return state;
@@ -280,7 +280,7 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 	return 0;
 }
 
-/* A waiting task got another priority. 0: the graph is being told. */
+/* A waiting task got another priority. 0: a report is under way. */
 __attribute__((noinline)) static int begin_priority_news(void)
 {
 	struct weir_linux_news weir_mem *news = NEWS(weir_port_cpu());
@@ -302,7 +302,7 @@ __attribute__((noinline)) static int begin_priority_news(void)
 	return err;
 }
 
-/* The record of a task that is no more, or null; what follows it in the list is kept in the news. */
+/* The record of a task that has ended, or null; what follows it in the list is kept in the news. */
 WEIR_GLOBAL u64 weir_linux_first_gone(u32 cpu)
 {
 	u32 id = weir_load(&NEWS(cpu)->gone);
@@ -373,7 +373,7 @@ static void let_out(struct weir_task weir_mem *t)
 	bpf_task_release(p);
 }
 
-/* Those that are late, as many as may be at once; for who is left there is another dispatch. */
+/* Those that are late, as many as one dispatch may insert; another dispatch serves the rest. */
 WEIR_INLINE void serve_late(u32 cpu)
 {
 	for (u32 i = 0; i < weir_limit(ASIDE_AT_ONCE) && weir_loop; i++) {

@@ -11,7 +11,7 @@
  * choose a task that the kernel takes away, changes or queues again at the same time: the kernel drops a task whose
  * queueing is not the one that was seen, and we give up one that is no longer ours (see hand_over()).
  *
- * The rest is in headers, for the verifier sees one program: state.h, report.h (counters and events), tasks.h, cpus.h
+ * The rest is in headers, because the verifier sees one program: state.h, report.h (counters and events), tasks.h, cpus.h
  * (CPUs that come, go or are kept), groups.h (control groups), timers.h, pmu.h (what the hardware counts) and requests.h (the loader's wishes);
  * kernel.h is all that is known of the kernel.
  */
@@ -184,7 +184,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 	int done = 0, aside = 0;
 
 	if (!p) {
-		/* It ended since; its record goes when the kernel has told. */
+		/* It ended since; its record is freed when the kernel reports the end. */
 		return 0;
 	}
 	own = of(p);
@@ -462,7 +462,7 @@ int weir_set_weight(u64 *ctx)
 	if (!own || !own->task)
 		return 0;
 	own->dirty |= DIRTY_PRIORITY | DIRTY_POLICY;
-	/* A task that starves for its low priority may have been given a higher one for that reason: tell soon. */
+	/* A task that starves for its low priority may have been given a higher one for that reason: report it soon. */
 	if (weir_load(&task_of(own)->state) == WEIR_SCHEDULABLE)
 		weir_store(&NEWS(weir_port_cpu())->priority, p->pid);
 	return 0;

@@ -115,7 +115,7 @@ def judge_global(options, made, topology, scheduler, where):
 
 
 def judge_fair(options, made, topology, scheduler, where):
-    """Both policies are optimal, so no deadline may be missed (Srinivasan and Anderson 2002): who misses one is wrong."""
+    """Both policies are optimal, so no deadline may be missed (Srinivasan and Anderson 2002): a simulator that misses one is wrong."""
     ours, theirs = both(options, made, topology, scheduler, where)
     missed = {who: [k for k, j in jobs.items() if j.deadline < made.duration and j.missed] for who, jobs in ((OURS, ours), (SIMSO, theirs))}
     for who in (OURS, SIMSO):

@@ -412,7 +412,7 @@ static void fuzz_admission(u32 nr)
 					REQUIRE(mk_has(&c->gang[gang].cpus,
 						       mk_member_cpu(c, gang, t)));
 				REQUIRE(mk_member_cpu(c, gang, m.threads) == ~0u);
-				/* Equal cuts: whoever shares a CPU with the newcomer is cut as much, if it is cut for it. */
+				/* Equal cuts: a gang that shares a CPU with the newcomer is cut as much, if it is cut for it. */
 				for (u32 g = 0; g < MK_MAX_GANGS && c->gang[gang].scale < 1000; g++)
 					REQUIRE(!c->gang[g].used ||
 						!mk_meet(&c->gang[g].cpus, &c->gang[gang].cpus) ||

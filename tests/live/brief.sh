@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# Who may attach and who is refused, and switches by a loader that is one of its own tasks. The watchdog is as patient as in
+# Which loaders may attach and which are refused, and switches by a loader that is one of its own tasks. The watchdog is as patient as in
 # catalogue.sh.
 #
 # vm: --cpus 3

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# CPUs on their way out: nobody is sent there, and one may stay after all.
+# CPUs that are going offline: no task is sent there, and one may stay after all.
 #
 # vm: --cpus 3
 . "$(dirname "$0")/lib.sh"

@@ -11,7 +11,7 @@ load_sets "llf llf-tick llref lre-tl dp-wrap u-edf run pd2 er-pd2" "mllf p-mllf 
 step "edf-us edzl p-edf rbed edf-vd rt-fifo p-llf"
 load_under "edf-us edzl p-edf rbed edf-vd rt-fifo p-llf"
 
-step "timers expire beside who runs"
+step "timers expire beside the running task"
 above_all
 hogs=
 for hog in 1 2 3; do

@@ -87,7 +87,7 @@ read -r starts p50 p99 worst alone </tmp/skew
 [ "$(sed -n 's/.*"messages": *//p' /tmp/before)" = "$(sed -n 's/.*"messages": *//p' /tmp/after)" ] || fail "messages"
 settled
 
-step "ways to join, phases, and who is refused"
+step "ways to join, phases, and refusals"
 printf 'name named\nprogram slots\nthreads 2\nB 0\nH 5 40\n' >/tmp/named.manifest
 printf 'name big\nH 36 40\n' >/tmp/big.manifest
 printf 'name bad\nH 36 20\n' >/tmp/bad.manifest

@@ -34,7 +34,7 @@ attach() {
 	changes_before=$(cat /sys/kernel/sched_ext/hotplug_seq)
 	runweir live "$@" 2>$log >/tmp/live.out &
 	live=$!
-	# The verifier takes 20 s at most. Who waits for what in the kernel is told.
+	# The verifier takes 20 s at most. Kernel stacks of waiting tasks are printed.
 	within 1200 attached_or_gone $log $live || {
 		echo w >/proc/sysrq-trigger
 		dmesg | tail -60
@@ -73,7 +73,7 @@ detach() {
 	kill -INT $live
 	ended 0
 }
-# Nobody left, nothing failed, the counters add up.
+# The scheduler did not leave, nothing failed, the counters add up.
 settled() {
 	! gone $live || fail "the scheduler left"
 	$PROBE settled "$@" || fail "$(runweir status | head -12)"
@@ -86,9 +86,9 @@ settled() {
 }
 # `said WORDS FILE`: they are there, whatever the line breaks.
 said() { tr -s ' \n' '  ' <"$2" | grep -qF -- "$1"; }
-# `says WORDS`: the loader has said so. `told WORDS`: it does within 20 s.
+# `says WORDS`: the loader has said so. `reports WORDS`: it does within 20 s.
 says() { said "$1" $log || fail "no \`$1\` in what the loader said"; }
-told() { within 200 said "$1" $log || fail "nobody says \`$1\`"; }
+reports() { within 200 said "$1" $log || fail "nobody says \`$1\`"; }
 # `has PART`: the JSON on standard input does, its blanks aside; PART is written without any.
 has() { tr -d ' \n' | grep -qF -- "$1"; }
 topology_is() { runweir status --json | has "\"topology\":\"$1\""; }

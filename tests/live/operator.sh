@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# What an operator reads: by whom the machine is taken and at which socket, that the loader is stopped, that the same command may
+# What an operator reads: which process has the machine and at which socket, that the loader is stopped, that the same command may
 # succeed later (status 1) or will not (2), what a topology ignores, whether anybody hears a message, and how tasks fared.
 #
 # vm: --cpus 2
@@ -66,7 +66,7 @@ said nice-ignored /tmp/switch || fail "no nice-ignored: $(cat /tmp/switch)"
 step "whether anybody hears a message"
 runweir publish MARKER value=7 >/tmp/publish 2>&1
 echo "  $(head -1 /tmp/publish)"
-runweir publish MARKER value=7 --json 2>/dev/null | has '"hearers":0' || fail "somebody hears: $(cat /tmp/publish)"
+runweir publish MARKER value=7 --json 2>/dev/null | has '"hearers":0' || fail "a component hears: $(cat /tmp/publish)"
 
 step "without a recording: waits by topology and by pipe, the longest calls, rescues"
 hackbench -g 1 -l 20 >/dev/null

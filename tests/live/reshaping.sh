@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # A topology that reshapes itself: a queue for each of four CPUs, one for three, one with long slices while POWER says battery, and
-# back. Nothing is restarted, nobody waits for ever.
+# back. Nothing is restarted, no task waits for ever.
 #
 # vm: --cpus 4
 . "$(dirname "$0")/lib.sh"

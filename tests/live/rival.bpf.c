@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * rival - the smallest scheduler that the kernel takes: no callbacks at all, so that it queues tasks itself.
- * Somebody else's scheduler, for the tests of `runweir live`.
+ * A scheduler that is not ours, for the tests of `runweir live`.
  */
 struct sched_ext_ops {
 	unsigned int timeout_ms;

@@ -10,7 +10,7 @@ cpus() { cat /sys/devices/system/cpu/online; }
 online_are() { [ "$(cpus)" = "$1" ]; }
 # `online CPUS [TENTHS]`: these are, now or within so many tenths of a second.
 online() { within "${2:-0}" online_are "$1" || fail "CPUs $(cpus) are online, not $1"; }
-# `in_charge NAME`: that topology is, but for the moments in which a transaction is tried that is taken back.
+# `in_charge NAME`: that topology is, except in the moments in which a transaction is tried that is taken back.
 in_charge() { within 10 topology_is "$1" || fail "not $1 but $(runweir status | head -1) is in charge"; }
 
 step "what makes no sense is refused before anything is loaded"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # What the kernel expects of every sched_ext scheduler: affinities are kept, a task of a real-time class takes
-# precedence but starves nobody, tasks that leave while they wait are given up, a scheduler can be loaded again and
+# precedence but starves no task, tasks that leave while they wait are given up, a scheduler can be loaded again and
 # again. docs/sched-ext-semantics.md has the list.
 #
 # vm: --cpus 4

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
-# A property that the core does not know comes to a running scheduler: nobody has TENANT, then a switch brings it along, programs
+# A property that the core does not know comes to a running scheduler: no component has TENANT, then a switch brings it along, programs
 # publish it, threads go to their tenant's CPU, and the component that remembers it is asked. Nothing is restarted. Topics that
 # say what tasks do are not for programs.
 #

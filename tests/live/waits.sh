@@ -2,7 +2,7 @@
 #
 # For how long woken tasks wait for a CPU, as they see it themselves (waits.c), under topologies of every kind beside the kernel's
 # default in the same guest; and that no call of the core lasts. The guest's CPUs take turns of 20 us, so that one that
-# waits for another does not wait for its turn. Who waits longest is told; what would be wrong is an order of magnitude.
+# waits for another does not wait for its slice. The longest wait is printed; only an order of magnitude would be wrong.
 #
 # vm: --cpus 4 --turn 20us --memory 2GiB
 . "$(dirname "$0")/lib.sh"

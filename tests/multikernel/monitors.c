@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Monitors of up to 16 cores in one process: letters between two cores stay in order, and which pair's is next is drawn. Every ask gets one
- * answer; names belong to one; binds are local, remote, refused, unknown; of those who want the same memory at once exactly one gets it.
+ * answer; names belong to one; binds are local, remote, refused, unknown; of cores that want the same memory at once exactly one gets it.
  *
  *   monitors [ROUNDS] [SEED]       status 3: a mistake was found
  */
@@ -46,7 +46,7 @@ static struct client {
 	u32 bound;
 } clients[CORES][CLIENTS];
 
-/* One page of memory that all cores know of: who has made something of it. */
+/* One page of memory that all cores know of: the core that has retyped it. */
 static u32 owners, used[CORES], owner_core, owner_client;
 
 static void found(const char *what)
@@ -361,7 +361,7 @@ static void elsewhere(void)
 	check(c->status == MON_EINVAL);
 }
 
-/* Several cores want the same page; who is refused because another one asks tries again. */
+/* Several cores want the same page; one that is refused because another one asks tries again. */
 static void retype(void)
 {
 	u32 nr = 1 + draw(nr_cores < 5 ? nr_cores : 5), core[5], client[5], done[5] = { 0 },

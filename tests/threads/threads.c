@@ -191,7 +191,7 @@ static void *passes(void *arg)
 
 		weir_sem_wait(&sems[i]);
 		passed[i]++;
-		/* Asked before the token goes on: whoever gets it from one that ends sees that time is over, too. */
+		/* Asked before the token goes on: a thread that gets it from one that ends sees that time is over, too. */
 		over = !time_left();
 		weir_sem_post(&sems[(i + 1) % 8]);
 		if (over)

@@ -165,7 +165,7 @@ enum weir_criticality {
 /* What a message of an own topic may carry besides its numbers: so many 64-bit words. */
 #define WEIR_PAYLOAD_WORDS 8u
 
-/* Who may publish an own topic. */
+/* Which callers may publish an own topic. */
 enum weir_from {
 	WEIR_FROM_COMPONENTS = 1 << 0,
 	WEIR_FROM_USER = 1 << 1, /* programs: the control socket, a workload, a scenario */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Stacks onto which anybody puts without waiting for anybody; who takes off them has a rule of his own. */
+/* Stacks that any CPU pushes onto without waiting for another; each user has its own rule for taking off. */
 #ifndef WEIR_STACK_H
 #define WEIR_STACK_H
 

@@ -3,7 +3,7 @@
  * For ports whose code no verifier walks through. The BPF port gives these words a meaning: a function of the
  * core and one of a component that is checked once instead of at each call, one that may not cost a frame of the
  * eight, an argument that points into the arena, an argument that points to a record of the caller's, and a limit
- * of a loop that must not be taken for a constant, lest every turn be walked through.
+ * of a loop that must not be taken for a constant, because the verifier would walk through every turn.
  */
 #ifndef WEIR_UNVERIFIED_H
 #define WEIR_UNVERIFIED_H

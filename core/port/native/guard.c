@@ -15,7 +15,7 @@
 
 /* Steps that one call of a component may take, each a block of its code without a branch. */
 #define BUDGET (1ull << 28)
-/* Looks at a lock after which nobody is going to release it: this process has one thread in a scheduler. */
+/* Looks at a lock after which it will not be released any more: this process has one thread in a scheduler. */
 #define LOOKS (1u << 22)
 
 struct guard {
@@ -55,7 +55,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	(void)context;
 	if (guard.active)
 		end(WEIR_CRASH_SIGNAL, (u64)info->si_addr << 8 | (u64)number, 0);
-	/* Not ours: it happens again, and whoever was there before us has it. */
+	/* Not ours: it happens again, and the previous handler has it. */
 	for (u32 i = 0; i < NR_SIGNALS; i++)
 		if (signals[i] == number)
 			sigaction(number, &before[i], 0);

@@ -29,7 +29,7 @@ enum weir_crash_kind {
 	WEIR_CRASH_SIGNAL,    /* detail: number of the signal; from bit 8 on the address */
 	WEIR_CRASH_ENDLESS,   /* detail: steps that it may take */
 	WEIR_CRASH_INVARIANT, /* text: which */
-	WEIR_CRASH_DEADLOCK,  /* it waits for a lock that nobody releases */
+	WEIR_CRASH_DEADLOCK,  /* it waits for a lock that is never released */
 	WEIR_CRASH_LOCKED,    /* it came back with pipes locked; detail: how many */
 };
 
@@ -67,7 +67,7 @@ void weir_guard_enter(struct weir_guard_frame *f, const struct weir_instance *i,
 void weir_guard_leave(const struct weir_guard_frame *f);
 /* An invariant is broken: does not return where a call can be broken off. Weak: programs without plugins have none. */
 __attribute__((weak)) void weir_guard_failed(const char *what);
-/* Somebody has looked at a lock this often in vain. Weak likewise. */
+/* A caller has looked at a lock this often in vain. Weak likewise. */
 __attribute__((weak)) void weir_guard_waits(u32 looks);
 
 #endif

@@ -18,7 +18,7 @@ static const struct weir_plugin *of(const struct weir_instance *i)
 	return slot < WEIR_MAX_LOADED ? loaded[slot] : 0;
 }
 
-/* Put @plugin into @slot, or null to take it out. Nobody calls a scheduler that uses the slot meanwhile. */
+/* Put @plugin into @slot, or null to take it out. No scheduler that uses the slot may be called meanwhile. */
 void weir_host_plugin(u32 slot, const struct weir_plugin *plugin)
 {
 	if (slot < WEIR_MAX_LOADED)

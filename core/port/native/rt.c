@@ -19,7 +19,7 @@ struct weir_host_runtime {
 	const struct weir_host_ops *ops; /* (c) */
 };
 
-/* Null where the scheduler was handed over: nobody calls it here any more. */
+/* Null where the scheduler was handed over: it is not called here any more. */
 static struct weir_host_runtime *runtime_of(const struct weir_sched *s)
 {
 	return (struct weir_host_runtime *)s->cookie;

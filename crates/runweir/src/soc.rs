@@ -21,7 +21,7 @@ use crate::units::parse_duration;
 Systems:
   software   one CPU; scheduler in software, interrupts above all threads
   threaded   one CPU; scheduler in software, interrupts served by threads
-  unified    one CPU; lists in software, the unified controller decides who interrupts
+  unified    one CPU; lists in software, the unified controller decides which thread interrupts
   hardware   one CPU; threads, synchronisation, interrupts and timers in hardware
   tick       periodic tasks by least laxity, decided in software at each tick
   engine     periodic tasks by least laxity, decided by the scheduling engine
@@ -35,7 +35,7 @@ Examples:
 The first run of a configuration builds its simulator (half a minute), which is kept. Needs the tools of
 `make hw-setup`. docs/hardware.md says what programs may call.")]
 pub struct SocArgs {
-    /// Who schedules
+    /// What schedules
     #[arg(long, value_name = "S", default_value = "hardware", value_parser = PossibleValuesParser::new(System::ALL.map(System::name)))]
     pub system: String,
     /// CPUs; more than one for `tick` and `engine` only

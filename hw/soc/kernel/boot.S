@@ -40,7 +40,7 @@ _start:
 	mv	sp, a0
 	lw	t0, 0(sp)
 	setq(x0, t0)
-	/* Who goes on does so with interrupts on: only an interrupt or a switch on purpose leads here. */
+	/* A thread goes on with interrupts on: only an interrupt or a switch on purpose leads here. */
 	maskirq(x0, x0)
 	.irp	r, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
 	lw	x\r, 4 * \r(sp)

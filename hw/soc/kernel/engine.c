@@ -27,7 +27,7 @@ static u32 nr_tasks;
 static void (*jobs[64])(u32);
 static struct thread idlers[8] __attribute__((aligned(16)));
 
-/* Each job, told apart by its number: a task may be released again while it stays where it is. */
+/* Each job, identified by its number: a task may be released again while it stays where it is. */
 static void loop(void *argument)
 {
 	u32 me = (u32)argument, last = ~0u;

@@ -192,7 +192,7 @@ KERNEL struct thread *trap(u32 causes, struct thread *old)
 	u32 next;
 
 	(void)causes;
-	/* Puts the thread that runs back unless it is blocked, and says who is next. */
+	/* Puts the thread that runs back unless it is blocked, and returns the next one. */
 	if (yielding) {
 		yielding = 0;
 		next = call(THREADS, YIELD, 0, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What programs may call: the same on all systems. Greater priorities are more urgent; of equals who came first runs until it
+ * What programs may call: the same on all systems. Greater priorities are more urgent; of equals the first to arrive runs until it
  * waits or yields. Times are clocks, which wrap after 2^32.
  */
 #ifndef WEIR_SOC_OS_H

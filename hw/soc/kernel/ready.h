@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Between sync.c and who keeps the threads that are ready: software.c or unified.c. */
+/* Between sync.c and the keeper of the ready threads: software.c or unified.c. */
 #ifndef WEIR_SOC_READY_H
 #define WEIR_SOC_READY_H
 #include "kernel.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Threads, mutexes, condition variables and semaphores in software, for the systems whose hardware has none. Interrupts are off
- * while a list changes. What is ready, and who is next, is the matter of software.c or unified.c.
+ * while a list changes. Which threads are ready, and which is next, is the matter of software.c or unified.c.
  */
 #include "ready.h"
 

@@ -100,7 +100,7 @@ KERNEL static void tick(void)
 			state[t].job = (state[t].job + 1) & 0xff;
 		}
 	}
-	/* The most urgent ones, in order: insertion into a list as long as there are CPUs. Among equals who was chosen goes first. */
+	/* The most urgent ones, in order: insertion into a list as long as there are CPUs. Among equals a task chosen before goes first. */
 	for (u32 t = 0; t < nr_tasks; t++) {
 		int laxity = (int)(state[t].deadline - state[t].left);
 		u32 at;
@@ -125,7 +125,7 @@ KERNEL static void tick(void)
 	}
 	for (u32 t = 0; t < nr_tasks; t++)
 		state[t].chosen = 0;
-	/* Who stays keeps its CPU; the others take what is free, in order. */
+	/* A task that stays keeps its CPU; the others take free CPUs, in order. */
 	for (u32 c = 0; c < CPUS; c++) {
 		int old = assigned[c], stays = 0;
 

@@ -87,7 +87,7 @@ static int stopping;
 int model_impatient;
 static u32 stop_after;
 static int
-	hasty; /* nobody stops, but whoever would have to wait a bounded time gives up at once */
+	hasty; /* no thread stops, but one that would have to wait a bounded time gives up at once */
 static u32 first_steps; /* of the first thread, the most that a run of the present search had */
 static enum { NOT_STOPPED, STOPPED, RESUMED } stop_phase;
 static u32 run;
@@ -304,7 +304,7 @@ static u32 lowest(u32 set)
 	return (u32)__builtin_ctz(set);
 }
 
-/* In a new state: whom to let go on. NOBODY: all that is left has been seen elsewhere. */
+/* In a new state: which thread to let go on. NOBODY: all that is left has been seen elsewhere. */
 static u32 choose_complete(struct step *s)
 {
 	u32 open;

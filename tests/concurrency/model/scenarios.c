@@ -108,7 +108,7 @@ static void swap(const struct plan *p)
 	REQUIRE(!weir_swap(sched, CTL, &p->tables, &stats));
 }
 
-/* Told by CPU @by, as every call of a thread is by its own. */
+/* The message comes from CPU @by, as every call of a thread comes from its own. */
 static void bind(u32 by, struct weir_task *t, u32 cpu)
 {
 	struct weir_cpumask mask = { .word = { 1ull << cpu } };
@@ -454,7 +454,7 @@ static void withheld_setup(void)
 	REQUIRE(!weir_block(sched, 0, a));
 }
 
-/* Nobody who sleeps has been passed over. */
+/* No sleeping CPU has been passed over. */
 static void withheld_check(void)
 {
 	if (a->state == WEIR_RUNNING)
@@ -723,7 +723,7 @@ static void topic_remove(void)
 
 /* --- hand-over ------------------------------------------------------------------------------------- */
 
-/* CPU 0 or CPU 1 has it, and whoever lost says so. */
+/* CPU 0 or CPU 1 has it, and the loser says so. */
 static void hand_over_check(void)
 {
 	REQUIRE(running(a));
@@ -1066,7 +1066,7 @@ static void renew_a_1(void)
 	outcome.err[1] = weir_block(sched, 1, a);
 	REQUIRE(!outcome.err[1] || outcome.err[1] == -WEIR_ESTATE);
 	outcome.err[2] = weir_unblock(sched, 1, a);
-	/* It waits for who declines it at most until that is done. */
+	/* It waits for the CPU that declines it at most until that is done. */
 	REQUIRE(!outcome.err[2] || outcome.err[2] == -WEIR_EAGAIN);
 }
 

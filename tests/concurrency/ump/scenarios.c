@@ -10,7 +10,7 @@
 #define MESSAGES 3u
 #endif
 
-/* Who sleeps at which word; as the kernel does it: the look and the place in the queue are one step. */
+/* Which thread sleeps at which word; as the kernel does it: the look and the place in the queue are one step. */
 struct bed {
 	const void *word;
 	u32 state; /* 0 empty, 1 asleep, 2 woken */

@@ -5,7 +5,7 @@
  * Virtual time passes the slower the more weight a task has: it is run time times 1024 / weight. It has a
  * meaning within one queue only, an instance of an order; a task that changes its queue takes along how far
  * it was ahead of the old one's least. The record of a task therefore belongs to no instance of an order but
- * to whoever answers FAIR: its state begins with struct weir_fair_book, its private memory of a task is a
+ * to the responder of FAIR: its state begins with struct weir_fair_book, its private memory of a task is a
  * struct weir_fair. Records are read there, without a request, since all that happens to a task needs them.
  *
  * Times in ns. Source: the fair scheduling class of Linux 5.4, as the digest of counter-driven CFS
@@ -27,7 +27,7 @@
 enum weir_fair_flag {
 	WEIR_FAIR_WAITS = 1,   /* in the in-pipe of its queue, and counted there */
 	WEIR_FAIR_SLEPT = 2,   /* it has blocked since it ran last */
-	WEIR_FAIR_RESCHED = 4, /* it runs, and was asked to give way */
+	WEIR_FAIR_RESCHED = 4, /* it runs, and its CPU was asked to reschedule */
 	WEIR_FAIR_LAGS = 8,    /* eevdf: `lag` says how it left its queue */
 };
 
@@ -62,7 +62,7 @@ struct weir_fair_mark {
 	u64 waiting;
 };
 
-/* Who keeps the records. Marks by number of the queue, modulo; a later one may take the place of an earlier one. */
+/* The keeper of the records. Marks by number of the queue, modulo; a later one may take the place of an earlier one. */
 struct weir_fair_book {
 	struct weir_instance inst;
 	u64 nr;				      /* (c) marks, a power of two */
@@ -120,7 +120,7 @@ WEIR_INLINE int weir_fair_on_cpu(const struct weir_task weir_mem *t)
 }
 
 /*
- * All that @t has run, ns. One that has left its CPU is settled by whoever notices it first, which may be before the
+ * All that @t has run, ns. One that has left its CPU is settled by the first caller that notices it, which may be before the
  * message of it has come round.
  */
 WEIR_INLINE u64 weir_fair_ran(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
@@ -143,7 +143,7 @@ WEIR_INLINE u64 weir_fair_ran(struct weir_sched weir_mem *s, struct weir_task we
 }
 
 /*
- * Charge @t with what it ran since it was charged last; of two who do so at once, one does. The lock of the
+ * Charge @t with what it ran since it was charged last; of two callers that do so at once, one does. The lock of the
  * queue's in-pipe, or of the one where the task has come, is held.
  */
 WEIR_INLINE void weir_fair_charge(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
@@ -167,7 +167,7 @@ int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 		    struct weir_fair weir_mem *f);
 /* For how long @t wants to run at a time, ns; 0: as others do. O(1). */
 u64 weir_fair_latency(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
-/* Linux: what computes in batches preempts nobody when it wakes, except SCHED_IDLE. O(1), where somebody answers POLICY. */
+/* Linux: a batch task preempts only SCHED_IDLE when it wakes. O(1), where POLICY has a responder. */
 WEIR_INLINE int weir_fair_is_batch(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	return weir_subs(s, WEIR_TOPIC_POLICY)->responder &&
@@ -178,13 +178,13 @@ WEIR_INLINE int weir_fair_is_batch(struct weir_sched weir_mem *s, struct weir_ta
 int weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 		    struct weir_fair weir_mem *f);
 
-/* Who answers FAIR, or null. */
+/* The responder of FAIR, or null. */
 WEIR_INLINE struct weir_fair_book weir_mem *weir_fair_book(struct weir_sched weir_mem *s)
 {
 	return (struct weir_fair_book weir_mem *)weir_subs(s, WEIR_TOPIC_FAIR)->responder;
 }
 
-/* The record of @t; null where nobody keeps records. */
+/* The record of @t; null where no instance keeps records. */
 WEIR_INLINE struct weir_fair weir_mem *weir_fair_of(struct weir_sched weir_mem *s,
 						    const struct weir_task weir_mem *t)
 {
@@ -223,7 +223,7 @@ WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched 
 /* --- a queue: the tasks in the in-pipe of one instance, and those of them that run -------------------- */
 
 struct weir_fair_queue {
-	/* (c) unlike that of any other; whoever takes the instance's place goes on with it */
+	/* (c) unlike that of any other; an instance that replaces this one goes on with it */
 	u64 id;
 	u64 zero;      /* (p) virtual time from which sums are counted */
 	u64 load;      /* (p) weights of the tasks that wait */
@@ -235,7 +235,7 @@ struct weir_fair_queue {
 	u64 run_least; /* (p) least virtual time of those that run, WEIR_KEY_NONE: none does */
 };
 
-/* Of a queue without history: room for those who come from elsewhere and are ahead of it. */
+/* Start value of a queue: keeps the virtual time of early arrivals from other queues positive. */
 #define WEIR_FAIR_BASE (1ull << 40)
 
 /* In construct. */
@@ -291,7 +291,7 @@ WEIR_INLINE struct weir_fair weir_mem *weir_fair_runs(const struct weir_instance
 /* Charge the tasks of the queue that run, and sum them up. @in is locked. O(CPUs behind). */
 int weir_fair_look(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
 		   const struct weir_pipe weir_mem *in);
-/* Sum up anew those that wait: somebody left whose numbers are no longer known. O(n). */
+/* Sum up the waiting tasks again: one left whose numbers are no longer known. O(n). */
 int weir_fair_recount(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
 		      const struct weir_pipe weir_mem *in);
 /* What runs on @cpu is to give way to @t. */

@@ -10,7 +10,7 @@
  * do not, and no lot is longer than the slice as long as each job's share of a slice, and the rest of the
  * slice, come to 2 ns or more; else a job may be late by a nanosecond.
  *
- * Where a release comes that nobody expected, the slice ends there. What was still to be had in it is
+ * The slice ends at an unexpected release. What was still to be had in it is
  * then spread evenly over the time until its former end, which leaves the newcomer all of its share. That
  * holds for three such releases within each other; further ones may come out late.
  *

@@ -4,7 +4,7 @@
  * period or turn a task may still use. For components that decide by rates, as rbed does.
  *
  * Hard tasks book their rate or are refused. Soft ones get theirs, or all the same part of it if together they need
- * more than is left. Best effort has the rest, at least the floor, in turns: each is due at the time by which all turns
+ * more than is left. Best effort has the rest, at least the floor, in turns: each has as its deadline the time by which all turns
  * given out are done at that rate (the total bandwidth server of Spuri and Buttazzo, 1996). The rules are those of Brandt,
  * Banachowski, Lin and Bisson, "Dynamic integrated scheduling of hard real-time, soft real-time, and non-real-time
  * processes", 2003.
@@ -29,12 +29,12 @@ struct weir_rate_task {
 	u64 deadline; /* ns, absolute */
 	u64 period;   /* ns */
 	u64 budget;   /* ns of work in the period or turn */
-	u64 limit;    /* soft: no more than this, for rates have grown in this period */
+	u64 limit;    /* soft: no more than this, because rates have grown in this period */
 	u64 used;     /* of it */
 	u64 rate;     /* booked, WEIR_RATE_FULL: one CPU */
 	u32 kind;     /* enum weir_rate_kind */
 	u32 begun;    /* real time: `release` is known. Best effort: it has run in its turn */
-	u32 epoch;    /* admissions that the turn or period reckons with */
+	u32 epoch;    /* admissions that the turn or period accounts for */
 	u32 counted;  /* the count, `weir_rate_alloc.count`, that it is in; 0: none */
 	u64 weight;   /* in that count; 0: it is no best-effort task */
 };
@@ -118,7 +118,7 @@ int weir_rate_turn(struct weir_instance weir_mem *self, struct weir_rate_alloc w
 int weir_rate_stale(const struct weir_rate_alloc weir_mem *all,
 		    const struct weir_rate_task weir_mem *p, u64 now);
 /*
- * Less is left to @p than before. What is left of a turn is due later. In its period a soft task goes on by
+ * Less is left to @p than before. What is left of a turn has a later deadline. In its period a soft task goes on by
  * its new rate, because others have been promised the rest, and 1 says so. `used` is up to date.
  */
 int weir_rate_squeeze(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,

@@ -34,13 +34,13 @@ WEIR_INLINE void weir_roster_init(struct weir_roster weir_mem *r,
 	r->offset = offset;
 }
 
-/* @t is in the set from now on. 0 or -WEIR_ENOMEM. */
+/* Add @t. 0 or -WEIR_ENOMEM. */
 int weir_roster_add(struct weir_roster weir_mem *r, struct weir_task weir_mem *t);
-/* The one at index @i is in it no more; the last one takes its place. 0. */
+/* Drop the task at index @i; the last one takes its place. 0. */
 int weir_roster_drop_at(struct weir_roster weir_mem *r, u32 i);
-/* Nobody is in it any more. O(n). */
+/* Empty it. O(n). */
 int weir_roster_clear(struct weir_roster weir_mem *r);
-/* @t is in it no more, if it was; the last one takes its place. 0. */
+/* Drop @t if it is in the set; the last one takes its place. 0. */
 int weir_roster_drop(struct weir_roster weir_mem *r, struct weir_task weir_mem *t);
 /* In destroy. */
 void weir_roster_free(struct weir_roster weir_mem *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Port: a bare hart. Memory is memory; the thread pointer holds the address of the hart's own record, whose first word is the CPU in
- * whose name it calls. Nobody takes a hart away, so waiting is spinning, and a broken invariant stops the machine.
+ * whose name it calls. No hart is preempted, so waiting is spinning, and a broken invariant stops the machine.
  */
 #ifndef WEIR_PORT_H
 #define WEIR_PORT_H

@@ -48,7 +48,7 @@ void weir_port_fail(const char *what, const char *file, u32 line);
 /* Old value; the exchange happened if it equals @old. */
 #define weir_cas(p, old, new) __sync_val_compare_and_swap((p), (old), (new))
 
-/* The kernel can have all threads of the process execute a barrier: then who comes often needs none (membarrier(2)). */
+/* The kernel can have all threads of the process execute a barrier: then the frequent side needs none (membarrier(2)). */
 /* (c) 1: it can, and the process has said that it will ask for that */
 extern u32 weir_port_barriers;
 void weir_port_heavy_fence(void);

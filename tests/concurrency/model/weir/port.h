@@ -128,7 +128,7 @@ WEIR_INLINE int weir_spin_lock(u32 *lock)
 #define weir_try_lock(lock) (weir_cas(lock, 0, 1) == 0)
 #endif
 
-/* 0: nobody who could change the word goes on any more, so the wait ends without it. */
+/* 0: no thread that could change the word goes on any more, so the wait ends without it. */
 int model_patient_lock(const volatile void *word, u32 line);
 
 WEIR_INLINE int weir_lock_within(u32 *lock)
