@@ -2,8 +2,8 @@
 //! Compiles `runtimes/linux/weir.bpf.c`, with the core and the components as they are, for the
 //! kernel; the object becomes part of the program.
 
-use std::env;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 fn main() {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"))
@@ -21,7 +21,7 @@ fn main() {
     weir_glue::write_if_changed(&out.join("weir_unit.c"), &unit);
     let entries = weir_glue::kernel_entries(&components);
     weir_glue::write_if_changed(&out.join("entries.rs"), &format!("&{entries:?}"));
-    weir_glue::write_if_changed(&out.join("sources.rs"), &sources(&root));
+    fs::write(out.join("sources.z"), sources(&root)).expect("the build directory is writable");
     let object = out.join("weir.bpf.o");
     let Some(clang) = weir_glue::kernel::clang() else {
         // The crate's own compile_error! says it once more, where it cannot be overlooked.
@@ -35,6 +35,10 @@ fn main() {
     };
     println!("cargo:rustc-check-cfg=cfg(weir_no_clang)");
     compile(&clang, &root, &out, &object);
+    let mut code = fs::read(&object).expect("just compiled");
+    forget_dwarf(&mut code);
+    fs::write(out.join("weir.bpf.o.z"), weir_text::packed::pack(&code))
+        .expect("the build directory is writable");
 
     cc::Build::new()
         .file(root.join("runtimes/linux/layout.c"))
@@ -56,15 +60,30 @@ fn compile(clang: &str, root: &Path, out: &Path, object: &Path) {
     }
 }
 
-/// The texts that the compilation read, so that an installed program can do it again with one component more.
-fn sources(root: &Path) -> String {
-    let all = weir_glue::kernel::sources(root).unwrap_or_else(|e| panic!("the sources: {e}"));
-    let mut text = String::from("&[\n");
-    for path in all {
-        text.push_str(&format!(
-            "    ({path:?}, include_str!({:?})),\n",
-            root.join(&path).display().to_string()
-        ));
+/// Overwrite the sections for debuggers with zeros. The kernel and the loader read the types in `.BTF` only, which clang writes
+/// beside them; in place of them nothing is left that takes room.
+fn forget_dwarf(elf: &mut [u8]) {
+    // 64 bits, little endian (<elf.h>): where the section headers are, their size and number, and which one names them.
+    let number = |elf: &[u8], at: usize, bytes: usize| {
+        elf[at..at + bytes].iter().rev().fold(0, |n, b| n << 8 | usize::from(*b))
+    };
+    assert!(elf.starts_with(b"\x7fELF\x02\x01"), "clang writes 64-bit little-endian objects for BPF");
+    let (headers, size) = (number(elf, 0x28, 8), number(elf, 0x3a, 2));
+    let header = |nr: usize| headers + nr * size;
+    let names = number(elf, header(number(elf, 0x3e, 2)) + 0x18, 8);
+    for nr in 0..number(elf, 0x3c, 2) {
+        let name = names + number(elf, header(nr), 4);
+        if [b".debug_".as_slice(), b".rel.debug_"].iter().any(|start| elf[name..].starts_with(start)) {
+            let (at, length) = (number(elf, header(nr) + 0x18, 8), number(elf, header(nr) + 0x20, 8));
+            elf[at..at + length].fill(0);
+        }
     }
-    text + "]\n"
+}
+
+/// The texts that the compilation read, so that an installed program can do it again with one component more.
+fn sources(root: &Path) -> Vec<u8> {
+    let all = weir_glue::kernel::sources(root).unwrap_or_else(|e| panic!("the sources: {e}"));
+    let read = |path: &String| fs::read_to_string(root.join(path)).expect("it was just listed");
+    let texts: Vec<String> = all.iter().map(read).collect();
+    weir_text::packed::pack_texts(all.iter().map(String::as_str).zip(texts.iter().map(String::as_str)))
 }

@@ -101,7 +101,7 @@ pub struct Built {
 ///
 /// # Errors
 /// A file cannot be read or written, or there is no such compiler.
-pub fn build(clang: &str, sources: &[(&str, &str)], source: &Path, folder: &Path) -> io::Result<Built> {
+pub fn build(clang: &str, sources: &[(String, String)], source: &Path, folder: &Path) -> io::Result<Built> {
     let tree = folder.join("tree");
     for (path, text) in sources {
         let file = tree.join(path);

@@ -38,7 +38,7 @@ pub use control::{Control, compile};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{EventSink, LiveEvent, LiveEventKind};
 pub use live::{Ended, Live, Options, Selection};
-pub use object::SOURCES;
+pub use object::sources;
 pub use server::DEFAULT_SOCKET;
 pub use snapshot::{
     CpuView, InstanceView, PipeView, Snapshot, SnapshotSource, SwapReport, TaskState, TaskView, Totals,

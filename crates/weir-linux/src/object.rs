@@ -5,7 +5,7 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{DataSec, Struct, Var};
@@ -15,6 +15,7 @@ use libbpf_rs::{
 };
 
 use weir_core::{ComponentInfo, Topic, catalog, classes_with_timer, loaded};
+use weir_text::packed;
 
 use crate::diagnose::{self, System};
 use crate::error::{Error, ErrorKind, Result};
@@ -32,13 +33,16 @@ compile_error!(
 
 /// Compiled from `runtimes/linux/weir.bpf.c` by the build script.
 #[cfg(not(weir_no_clang))]
-pub(crate) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir.bpf.o"));
+pub(crate) static OBJECT: LazyLock<Vec<u8>> =
+    LazyLock::new(|| packed::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/weir.bpf.o.z"))));
 #[cfg(weir_no_clang)]
-pub(crate) static OBJECT: &[u8] = &[];
+pub(crate) static OBJECT: LazyLock<Vec<u8>> = LazyLock::new(Vec::new);
 
 const PAGE: u64 = 4096;
-/// What [`OBJECT`] was compiled from, by path: an installed program compiles it again with a component of the user's.
-pub static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+/// What the object was compiled from, by path: an installed program compiles it again with a component of the user's.
+pub fn sources() -> Vec<(String, String)> {
+    packed::unpack_texts(include_bytes!(concat!(env!("OUT_DIR"), "/sources.z")))
+}
 
 /// Most bytes that an arena can have.
 pub(crate) const MAX_ARENA: u64 = 1 << 32;
@@ -66,7 +70,7 @@ pub(crate) fn with_components(
     let needed = own.filter(|(component, _)| wanted.contains(component.name.as_str()));
     let (object, entries): (&[u8], &[(String, String)]) = match &needed {
         Some((_, part)) => (&part.object, &part.entries),
-        None => (OBJECT, &[]),
+        None => (OBJECT.as_slice(), &[]),
     };
     let free = |c: &&ComponentInfo| {
         c.source.ends_with(".c")
@@ -393,12 +397,12 @@ mod tests {
     /// What can be known of the object without a kernel that takes it.
     #[test]
     fn the_object_is_as_the_loader_expects() {
-        let object = ObjectBuilder::default().open_memory(OBJECT).expect("an object");
+        let object = ObjectBuilder::default().open_memory(&OBJECT).expect("an object");
         let names: Vec<String> = object.maps().map(|m| m.name().to_string_lossy().into_owned()).collect();
         for name in ["arena", "events", "perf_events", "timers", "weir_ops"] {
             assert!(names.iter().any(|n| n == name), "{name} in {names:?}");
         }
-        let btf = Btf::from_raw("weir", OBJECT).expect("readable").expect("has BTF");
+        let btf = Btf::from_raw("weir", &OBJECT).expect("readable").expect("has BTF");
         let size = offset_of(&btf, ".bss", "weir_live").map(|(_, size)| size);
         assert_eq!(size, Some(size_of::<Live>()));
         assert!(offset_of(&btf, ".rodata", "weir_linux_pmu").is_some());
@@ -408,8 +412,8 @@ mod tests {
     /// absent from every kernel without a word.
     #[test]
     fn functions_of_the_kernel_are_declared_in_full() {
-        let btf = Btf::from_raw("weir", OBJECT).expect("readable").expect("has BTF");
-        let elf = ElfFile64::<LittleEndian>::parse(OBJECT).expect("an object");
+        let btf = Btf::from_raw("weir", &OBJECT).expect("readable").expect("has BTF");
+        let elf = ElfFile64::<LittleEndian>::parse(OBJECT.as_slice()).expect("an object");
         let wanted: BTreeSet<_> =
             elf.symbols().filter(|s| s.is_undefined()).filter_map(|s| s.name().ok()).collect();
         let functions: Vec<_> = btf

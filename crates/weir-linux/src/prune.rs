@@ -371,11 +371,11 @@ mod tests {
     /// Each part hangs on a call that is there, and is not when nobody needs the part.
     #[test]
     fn parts_are_left_out_one_by_one() {
-        let calls = Calls::of(OBJECT, &[]).expect("readable");
+        let calls = Calls::of(&OBJECT, &[]).expect("readable");
         let all: BTreeSet<Part> = PARTS.iter().map(|p| p.0).collect();
         assert_eq!(calls.parts.iter().map(|p| p.0).collect::<BTreeSet<_>>(), all);
         for part in &all {
-            let kept = calls.keep(OBJECT, &BTreeSet::from(["fcfs"]), &BTreeSet::from([*part]));
+            let kept = calls.keep(&OBJECT, &BTreeSet::from(["fcfs"]), &BTreeSet::from([*part]));
             let left = Calls::of(&kept, &[]).expect("readable").parts;
             assert!(!left.is_empty() && left.iter().all(|p| p.0 == *part), "{part:?}: {left:?}");
         }

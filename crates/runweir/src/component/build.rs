@@ -126,7 +126,7 @@ fn kernel_side(path: &Path, folder: &Path, file: &Source) -> Result<kernel::Buil
             "check the disk and $WEIR_CLANG",
         )
     };
-    let done = kernel::build(&clang, weir_linux::SOURCES, path, folder).map_err(failed)?;
+    let done = kernel::build(&clang, &weir_linux::sources(), path, folder).map_err(failed)?;
     file.refuse(done.findings.clone())?;
     if !done.ok {
         let said = done.said.lines().find(|l| l.contains("error")).unwrap_or("it said nothing").to_owned();
