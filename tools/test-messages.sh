@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # UMP and bulk channels, monitors (docs/messages.md): every interleaving of two ends with the model checker of tests/concurrency, eleven mistakes that
-# it must find, then real threads with checksums; names, binds and agreement of up to 16 monitors, letters in drawn order.
+# it must find, then real threads with checksums; names, binds and agreement of up to 16 monitors, messages in drawn order; stubs of an interface over
+# every transport; memory that does not cohere. Eight more mistakes are built in, one at a time.
 #
 #   tools/test-messages.sh [messages, 20000 by default]
 set -euo pipefail
@@ -55,3 +56,29 @@ for break in {1..5}; do
 	((status == 3)) || { cat "$work/log" && echo "FAIL mistake $break was not found (status $status)" && exit 1; }
 done
 echo "ok   monitors: five mistakes found"
+
+# --- stubs of an interface, over every transport ----------------------------------------------------
+
+"$(realpath "${CARGO_TARGET_DIR:-target}")/debug/runweir" stubs tests/multikernel/all.toml --lang c -o "$work" 2>"$work/log" ||
+	{ cat "$work/log" && exit 1; }
+multikernel() { # PROGRAM FLAGS...
+	local files=("tests/multikernel/$1.c" core/port/native/port.c)
+	[[ $1 != stubs ]] || files+=("$work/all.c" runtimes/multikernel/stub.c)
+	"$cc" "${flags[@]}" -Icore/include -Icore/port/native -Iruntimes/multikernel -I"$work" "${@:2}" -o "$work/$1" "${files[@]}"
+}
+mistakes() { # PROGRAM MACRO CASES
+	local break status
+	for break in {1..4}; do
+		multikernel "$1" "-D$2=$break"
+		status=0
+		timeout 300 "$work/$1" "$3" >"$work/log" 2>&1 || status=$?
+		((status == 3)) || { cat "$work/log" && echo "FAIL mistake $break of $1 was not found (status $status)" && exit 1; }
+	done
+	echo "ok   $1: four mistakes found"
+}
+multikernel stubs -fsanitize=address,undefined
+"$work/stubs" "${WEIR_CASES:-1000}"
+mistakes stubs STUB_BREAK 2000
+multikernel noncoherent -fsanitize=undefined
+"$work/noncoherent" "${WEIR_CASES:-2000}"
+mistakes noncoherent NC_BREAK 2000

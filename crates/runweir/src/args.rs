@@ -72,6 +72,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Compile a topology for a machine into a flat plan, which C runtimes load
     Compile(crate::compile::CompileArgs),
+    /// Make C and Rust stubs for the messages of an interface file
+    Stubs(crate::stubs::StubsArgs),
     /// Draw a topology as SVG, DOT or Mermaid
     Graph(GraphArgs),
     /// Rewrite .weir files in the standard format

@@ -38,6 +38,7 @@ mod shrink;
 mod soc;
 mod status;
 mod stop;
+mod stubs;
 #[cfg(feature = "studio")]
 mod studio;
 mod sweep;
@@ -116,6 +117,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Shrink(args) => shrink::shrink(&args),
         Command::Check(args) => check::check(&args),
         Command::Compile(args) => compile::compile(&args),
+        Command::Stubs(args) => stubs::stubs(&args),
         Command::Graph(args) => drawing::graph(&args),
         Command::Fmt(args) => formatting::fmt(&args),
         Command::Live(args) => live::live(&args),

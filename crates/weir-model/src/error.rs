@@ -26,6 +26,8 @@ pub enum ErrorKind {
     Sweep,
     /// A scenario.
     Scenario,
+    /// An interface file.
+    Interface,
     /// A file could not be read.
     Io,
     /// The inputs are fine one by one, but this run cannot be made of them, or it broke off.
