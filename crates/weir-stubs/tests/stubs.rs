@@ -2,6 +2,7 @@
 //! Stubs in Rust and in C speak with each other: every type, over queues of any length and fragments of any size. The interface
 //! is that of tests/multikernel, where the C side has its own tests.
 
+#[rustfmt::skip]
 #[path = "generated/all.rs"]
 mod all;
 

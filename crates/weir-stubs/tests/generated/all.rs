@@ -47,47 +47,15 @@ impl Point {
 pub enum Message<'a> {
     Empty,
     /// One of each.
-    Scalars {
-        a: u8,
-        l: u64,
-        d: u16,
-        e: u32,
-        f: i8,
-        g: i16,
-        h: i32,
-        i: i64,
-        j: bool,
-        k: f32,
-        m: f64,
-    },
+    Scalars { a: u8, l: u64, d: u16, e: u32, f: i8, g: i16, h: i32, i: i64, j: bool, k: f32, m: f64 },
     /// The client's.
-    Texts {
-        first: &'a str,
-        second: &'a str,
-    },
-    Lists {
-        raw: &'a [u8],
-        wide: Vec<u64>,
-        truths: Vec<bool>,
-        reals: Vec<f64>,
-        small: Vec<i16>,
-    },
-    Records {
-        one: Point,
-        many: Vec<Point>,
-        end: u8,
-    },
+    Texts { first: &'a str, second: &'a str },
+    Lists { raw: &'a [u8], wide: Vec<u64>, truths: Vec<bool>, reals: Vec<f64>, small: Vec<i16> },
+    Records { one: Point, many: Vec<Point>, end: u8 },
     /// The client's. Ask for a name.
-    Look {
-        call: u32,
-        path: &'a str,
-    },
+    Look { call: u32, path: &'a str },
     /// The server's. The answer to the `look` with the same number `call`.
-    LookReply {
-        call: u32,
-        found: Vec<Point>,
-        ok: bool,
-    },
+    LookReply { call: u32, found: Vec<Point>, ok: bool },
 }
 
 /// The interface.
@@ -209,15 +177,16 @@ impl Interface for All {
                 k: f32::from_le_bytes(from.get()?),
                 m: f64::from_le_bytes(from.get()?),
             },
-            3 => Message::Texts { first: from.text(300)?, second: from.text(9)? },
+            3 => Message::Texts {
+                first: from.text(300)?,
+                second: from.text(9)?,
+            },
             4 => Message::Lists {
                 raw: from.bytes(500)?,
                 wide: {
                     let n = from.length(40)?;
                     from.align(8)?;
-                    (0..n)
-                        .map(|_| Ok(u64::from_le_bytes(from.get()?)))
-                        .collect::<Result<Vec<_>, Malformed>>()?
+                    (0..n).map(|_| Ok(u64::from_le_bytes(from.get()?))).collect::<Result<Vec<_>, Malformed>>()?
                 },
                 truths: {
                     let n = from.length(9)?;
@@ -227,16 +196,12 @@ impl Interface for All {
                 reals: {
                     let n = from.length(5)?;
                     from.align(8)?;
-                    (0..n)
-                        .map(|_| Ok(f64::from_le_bytes(from.get()?)))
-                        .collect::<Result<Vec<_>, Malformed>>()?
+                    (0..n).map(|_| Ok(f64::from_le_bytes(from.get()?))).collect::<Result<Vec<_>, Malformed>>()?
                 },
                 small: {
                     let n = from.length(7)?;
                     from.align(2)?;
-                    (0..n)
-                        .map(|_| Ok(i16::from_le_bytes(from.get()?)))
-                        .collect::<Result<Vec<_>, Malformed>>()?
+                    (0..n).map(|_| Ok(i16::from_le_bytes(from.get()?))).collect::<Result<Vec<_>, Malformed>>()?
                 },
             },
             5 => Message::Records {
@@ -248,7 +213,10 @@ impl Interface for All {
                 },
                 end: u8::from_le_bytes(from.get()?),
             },
-            6 => Message::Look { call: u32::from_le_bytes(from.get()?), path: from.text(64)? },
+            6 => Message::Look {
+                call: u32::from_le_bytes(from.get()?),
+                path: from.text(64)?,
+            },
             7 => Message::LookReply {
                 call: u32::from_le_bytes(from.get()?),
                 found: {
