@@ -216,8 +216,9 @@ struct weir_live {
 	struct weir_live_cpu cpus[WEIR_MAX_CPUS];
 };
 
-/* A word of the record that another CPU or the loader changes. */
+/* A word of the record that another CPU or the loader changes. (It is no arena memory, which weir_load() and weir_store() are for.) */
 #define weir_live_u32(word) (*(volatile u32 *)&(word))
+#define weir_live_u64(word) (*(volatile u64 *)&(word))
 
 /* --- the event ring ---------------------------------------------------------------------------- */
 

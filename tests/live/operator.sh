@@ -63,6 +63,13 @@ runweir switch cache-aware >/tmp/switch 2>&1 || fail "no switch: $(cat /tmp/swit
 said nice-ignored /tmp/switch || fail "no nice-ignored: $(cat /tmp/switch)"
 ! said affinity-ignored /tmp/switch || fail "cache-aware goes by affinities"
 
+step "what each CPU runs"
+chrt -o 0 sh -c 'while :; do :; done' &
+hog=$!
+runs_hog() { runweir status --json | has "\"curr\":$hog,"; }
+within 50 runs_hog || fail "no CPU is said to run task $hog: $(runweir status | head -40)"
+kill $hog
+
 step "whether anybody hears a message"
 runweir publish MARKER value=7 >/tmp/publish 2>&1
 echo "  $(head -1 /tmp/publish)"

@@ -175,7 +175,7 @@ WEIR_INLINE u32 weir_pipe_nr(const struct weir_pipe weir_mem *pipe)
 
 	if (!(weir_carried(pipe) & WEIR_CARRIED))
 		return nr;
-	return nr + weir_load(pipe->deep ? &pipe->deep->nr : &pipe->through);
+	return nr + (pipe->deep ? weir_load(&pipe->deep->nr) : weir_load(&pipe->through));
 }
 
 /* Neighbours; the pipe's lock is held. */

@@ -81,7 +81,10 @@ static volatile u64 weir_port_faults __attribute__((unused));
  * There is no instruction for acquire and release before Linux 6.15: plain accesses keep that order where
  * the machine does (x86). Full barriers come from atomics.
  */
-#define weir_volatile(p)	 ((volatile __typeof__(*(p)) weir_mem *)(p))
+/* For its argument's type alone: the cast below would make any address one of the arena, and a store to it would go astray there. */
+int weir_in_arena(const volatile void weir_mem *p);
+#define weir_volatile(p) \
+	((void)sizeof(weir_in_arena(p)), (volatile __typeof__(*(p)) weir_mem *)(p))
 #define weir_load(p)		 (*weir_volatile(p))
 #define weir_load_acquire(p)	 (*weir_volatile(p))
 #define weir_store(p, v)	 ((void)(*weir_volatile(p) = (v)))
