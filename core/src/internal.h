@@ -208,8 +208,11 @@ WEIR_INLINE void weir_kick_for(struct weir_pipe weir_mem *pipe, struct weir_task
 
 /* Wake a sleeping CPU behind @pipe to look for work that no other CPU carries on; near @t's CPU (null: any). */
 int weir_pipe_news(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-/* The idle CPU to kick for @t in pipe @idx, taken out of the idle set; WEIR_NO_CPU if none is left. */
-u32 weir_kick_target(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 idx);
+/*
+ * The idle CPU to kick for @t in pipe number @where, taken out of the idle set; WEIR_NO_CPU if none is left. Null: one that could not look
+ * at its exit, from the CPU in the upper half of @where on, else any.
+ */
+u32 weir_kick_target(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u64 where);
 
 /* alloc.c */
 /* weir_alloc_at(), weir_free() and weir_copy() at the far end of a chain of calls, which has no frame left. */

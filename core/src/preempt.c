@@ -60,40 +60,81 @@ WEIR_GLOBAL int weir_pipe_news(struct weir_pipe weir_mem *pipe weir_arg,
 	return 0;
 }
 
-/* The first CPU behind @pipe that waits for work, or WEIR_NO_CPU. */
-static u32 first_idle(const struct weir_pipe weir_mem *pipe)
+/* The first CPU from @from on behind @pipe that waits for work, of those that @missed a look if so; or WEIR_NO_CPU. */
+static u32 first_idle(const struct weir_pipe weir_mem *pipe, u32 from, int missed)
 {
-	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
-		u64 bits = pipe->cpus->word[w] & weir_load(&pipe->sched->idle->word[w]);
+	struct weir_sched weir_mem *s = pipe->sched;
 
-		if (bits)
-			return w * 64 + weir_lowest_bit(bits);
+	for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++) {
+		u64 bits = pipe->cpus->word[w] & weir_load(&s->idle->word[w]);
+
+		while (bits && weir_loop) {
+			u32 cpu = w * 64 + weir_lowest_bit(bits);
+
+			bits &= bits - 1;
+			if (cpu >= from && (!missed || weir_load(&s->ctx[cpu].missed)))
+				return cpu;
+		}
 	}
 	return WEIR_NO_CPU;
 }
 
-WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg,
-				 struct weir_task weir_mem *t weir_arg, u32 idx)
+/* The caller that takes a CPU out of the idle set wakes it. 1: @cpu is out, and it was in. */
+static int take_idle(struct weir_sched weir_mem *s, u32 cpu)
 {
-	struct weir_pipe weir_mem *pipe = &s->graph->pipes[idx];
-	u32 cpu = pipe->cpu;
+	return cpu < s->nr_cpus && weir_mask_clear(s->idle, cpu);
+}
+
+static u32 take_first(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *pipe,
+		      u32 from, int missed)
+{
+	u32 cpu;
+
+	do
+		cpu = first_idle(pipe, from, missed);
+	while (cpu < s->nr_cpus && !take_idle(s, cpu) && weir_loop);
+	return cpu;
+}
+
+/*
+ * The idle CPU nearest to @t, which may run there. One that somebody else wakes meanwhile is for that one's task: then it is the next, or @t
+ * would wait beside a CPU that sleeps.
+ */
+static u32 take_near(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *pipe,
+		     struct weir_task weir_mem *t)
+{
+	const struct weir_cpumask weir_mem *mask = weir_affinity(s, t);
+	u32 cpu;
+
+	do
+		cpu = weir_idle_near(pipe, t, mask);
+	while (cpu < s->nr_cpus && !take_idle(s, cpu) && weir_loop);
+	return cpu;
+}
+
+WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg,
+				 struct weir_task weir_mem *t weir_arg, u64 where)
+{
+	struct weir_pipe weir_mem *pipe = &s->graph->pipes[(u32)where];
+	u32 from = where >> 32, cpu = WEIR_NO_CPU;
 
 	if (!t) {
-		cpu = first_idle(pipe);
-	} else if (pipe->nr_cpus > 1) {
+		/* All whose look at the exit was in vain, one at a time; without any, one that carries on what was left. */
+		cpu = take_first(s, pipe, from, 1);
+		if (cpu == WEIR_NO_CPU && !from)
+			cpu = take_first(s, pipe, 0, 0);
+	} else if (pipe->nr_cpus == 1) {
+		cpu = take_idle(s, pipe->cpu) ? pipe->cpu : WEIR_NO_CPU;
+	} else if (weir_pipe_lock(pipe)) {
+		/* If it is another task's record by now, ours is gone, and the kicked CPU finds nothing. */
+		cpu = take_near(s, pipe, t);
+	} else {
 		/* Where it may run is asked while it is there: later the record can be another task's. */
-		cpu = WEIR_NO_CPU;
-		if (weir_pipe_lock(pipe)) {
-			/* If it is another task's record by now, ours is gone, and the kicked CPU finds nothing. */
-			cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
-		} else {
-			if (weir_pipe_holds(pipe, t))
-				cpu = weir_idle_near(pipe, t, weir_affinity(s, t));
-			weir_pipe_unlock(pipe);
-		}
+		if (weir_pipe_holds(pipe, t))
+			cpu = take_near(s, pipe, t);
+		weir_pipe_unlock(pipe);
 	}
-	/* The caller that takes a CPU out of the idle set wakes it. */
-	return cpu < s->nr_cpus && weir_mask_clear(s->idle, cpu) ? cpu : WEIR_NO_CPU;
+	return cpu;
 }
 
 /*

@@ -322,9 +322,14 @@ WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 		return 0;
 	if (msg->topic == WEIR_TOPIC_KICK && msg->cpu == WEIR_NO_CPU) {
 		msg->cpu = weir_kick_target(s, msg->task, msg->value);
-		msg->value = 0;
 		if (msg->cpu == WEIR_NO_CPU)
 			return 0;
+		/* There may be more whose look was in vain. */
+		if (!msg->task) {
+			queued->msg.value = (u32)msg->value | (u64)(msg->cpu + 1) << 32;
+			ctx->next_msg--;
+		}
+		msg->value = 0;
 	}
 	if (msg->topic >= WEIR_NR_STD_TOPICS) {
 		/* The queue may move while the message is delivered. */
@@ -868,17 +873,24 @@ enum pick_stage {
 	PICK_NOTHING,
 };
 
-/* First task of the exit that this CPU wins. One atomic state change decides between CPUs. */
+/*
+ * First task of the exit that this CPU wins. One atomic state change decides between CPUs. @announced: the CPU is in the idle set; if it cannot
+ * look, it is marked, and kicked by the CPU that lets go of the lock, whoever else is.
+ */
 WEIR_INLINE u64 claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
-		      int again)
+		      int announced)
 {
 	struct weir_task weir_mem *t;
 
 	/* A CPU that has announced that it is idle takes the lock in any case: see weir_kick_later(). */
-	if (!weir_load(&exit->nr) && !weir_load(&exit->inbox) && (weir_solo(s) || !again))
+	if (!weir_load(&exit->nr) && !weir_load(&exit->inbox) && (weir_solo(s) || !announced))
 		return 0;
+	if (announced && !s->exclusive)
+		weir_store(&s->ctx[cpu].missed, 1);
 	if (weir_lock(exit))
 		return 0;
+	if (announced && !s->exclusive)
+		weir_store(&s->ctx[cpu].missed, 0);
 	if (weir_load(&exit->inbox))
 		weir_inbox_open(exit);
 	weir_for_task(t, exit)
@@ -894,7 +906,7 @@ WEIR_INLINE u64 claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *
 WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
 			   struct weir_pipe weir_mem *exit weir_arg, u32 cpu)
 {
-	return claim(s, exit, cpu, weir_ctx(s)->pick_stage == PICK_AGAIN);
+	return claim(s, exit, cpu, weir_ctx(s)->pick_stage != PICK_FIRST);
 }
 
 /* What is to be called next. */
@@ -1111,7 +1123,8 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 	if (weir_mask_test(s->idle, target))
 		weir_mask_clear(s->idle, target);
 	pull_out(s, exit, t);
-	if (!is_heard(s, WEIR_TOPIC_DISPATCH) &&
+	/* (Who let go of the exit's lock may have found that others looked for it in vain.) */
+	if (!ctx->nr_msgs && !is_heard(s, WEIR_TOPIC_DISPATCH) &&
 	    weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)
 		return t;
 	*found = t;

@@ -91,7 +91,7 @@ struct weir_ctx {
 	u32 tired;   /* so did the present weir_drain() */
 	/* an update returned an error in the present weir_drain(), and was tried again */
 	u32 failed;
-	u32 missed;   /* (a) 1: looked for work for this CPU, and a swap held that off */
+	u32 missed;   /* (a) 1: looked for work for this CPU, and a swap or a lock held that off */
 	u64 waited;   /* for other CPUs, by the present call; the port's unit */
 	u32 next_msg; /* the first of `msgs` that is not delivered yet */
 	s32 entered;  /* 0, or why `add` could not enter `given` */

@@ -440,6 +440,23 @@ static void idle_check(void)
 	no_lost_wakeup(0);
 }
 
+/* Both tasks are for CPU 0 first, and both CPUs sleep. */
+static void near_setup(void)
+{
+	begin_shared();
+	admit(0, b);
+	REQUIRE(weir_pick(sched, 0, 0) == b);
+	REQUIRE(!weir_block(sched, 0, b));
+	make_idle(0);
+	make_idle(1);
+}
+
+/* None of the two waits beside a CPU that sleeps. */
+static void near_check(void)
+{
+	REQUIRE(length(0) == 2 && outcome.kicks[0] == 1 && outcome.kicks[1] == 1);
+}
+
 static void withheld_setup(void)
 {
 	planned(&first);
@@ -895,6 +912,33 @@ static void stop_idle_check(void)
 	all_run(tasks, 1);
 }
 
+/* CPU 2 takes a task out of the exit and stops; both others look for what is left there. */
+static void stop_look_setup(void)
+{
+	two_tasks_setup();
+	admit(0, c);
+}
+
+static void block_c_2(void)
+{
+	outcome.err[0] = weir_block(sched, 2, c);
+}
+
+static void pick_0_pick_1(void)
+{
+	outcome.picked[0] = weir_pick(sched, 0, 0);
+	outcome.picked[1] = weir_pick(sched, 1, 1);
+}
+
+static void stop_look_check(void)
+{
+	struct weir_task *const tasks[] = { a, b, c };
+
+	no_lost_wakeup(0);
+	no_lost_wakeup(1);
+	all_run(tasks, 3);
+}
+
 /* CPU 0 has claimed a and stops; CPU 1 takes a away, and lets it come again. */
 static void take_away_a_1(void)
 {
@@ -1106,6 +1150,7 @@ const struct scenario scenarios[] = {
 	TWO("decline", picked_setup, decline_a_0, renew_a_1, declined_check),
 	TWO("decline-waiting", one_task_setup, decline_waiting_a_0, renew_a_1, declined_check),
 	TWO("idle-admit", begin_shared, pick_0, admit_a_1, idle_check),
+	TWO("idle-admit-admit", near_setup, admit_a_0, admit_b_1, near_check),
 	TWO("idle-withheld", withheld_setup, pick_0, admit_a_1, withheld_check),
 	TWO("idle-admit-postponed", postponed_setup, pick_0, admit_a_1, postponed_check),
 	TWO("leave-admit", leave_setup, cpu_1_leaves, admit_b_1, leave_check),
@@ -1137,6 +1182,8 @@ const struct scenario scenarios[] = {
 	STOP("stop-kick", stop_kick_setup, admit_a_stopping, pick_1, nothing_stopped,
 	     stop_kick_check),
 	STOP("stop-idle", stop_idle_setup, pick_0, enter_a_1, entered_stopped, stop_idle_check),
+	STOP("stop-look", stop_look_setup, block_c_2, pick_0_pick_1, nothing_stopped,
+	     stop_look_check),
 	STOP("stop-claim", one_task_setup, pick_0, take_away_a_1, take_away_stopped,
 	     take_away_check),
 	STOP("stop-decline", picked_setup, decline_a_0, renew_a_1, nothing_stopped, declined_check),
