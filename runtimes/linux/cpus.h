@@ -34,10 +34,13 @@ static void note_class(u32 cpu, bool taken)
 
 	if (taken == !!c->away_ns)
 		return;
-	*(volatile u64 *)&c->away_ns = taken ? bpf_ktime_get_ns() : 0;
+	/* A kick would have to wait for that class. The CPU looks for work, and announces itself again, when it is back. */
+	if (taken && weir_mask_test(SCHED->idle, cpu))
+		weir_mask_clear(SCHED->idle, cpu);
+	weir_live_u64(c->away_ns) = taken ? bpf_ktime_get_ns() : 0;
 	weir_fence();
-	if (!taken && *(volatile u64 *)&c->reported_away) {
-		*(volatile u64 *)&c->reported_away = 0;
+	if (!taken && weir_live_u64(c->reported_away)) {
+		weir_live_u64(c->reported_away) = 0;
 		if (presence_of(cpu) == HERE)
 			note_cpu(cpu, 1);
 	}
@@ -70,10 +73,10 @@ static int report_away(u32 cpu)
 	struct weir_live_cpu *c = &weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)];
 
 	note_cpu(cpu, 2);
-	*(volatile u64 *)&c->reported_away = 1;
+	weir_live_u64(c->reported_away) = 1;
 	weir_fence();
-	if (!*(volatile u64 *)&c->away_ns && presence_of(cpu) == HERE) {
-		*(volatile u64 *)&c->reported_away = 0;
+	if (!weir_live_u64(c->away_ns) && presence_of(cpu) == HERE) {
+		weir_live_u64(c->reported_away) = 0;
 		note_cpu(cpu, 1);
 	}
 	return 0;
@@ -127,6 +130,9 @@ WEIR_GLOBAL int weir_linux_begin_cpu_news(struct weir_sched weir_mem *s weir_arg
 		msg.value = news == 1;
 		if (!weir_notify_begin(s, weir_port_cpu(), &msg)) {
 			weir_live_u32(some_gone) = 1;
+			/* It may have announced that it is idle before its absence was reported, which took that back. */
+			if (news == 1)
+				scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
 			report(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
 			return 1;
 		}
