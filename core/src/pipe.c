@@ -343,8 +343,8 @@ WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
 	wanted |= weir_load(&pipe->wanted);
 	/* Who looked in vain takes what is in the inbox, too, and wakes others for the rest. */
 	if (wanted || weir_load(&pipe->inbox))
-		weir_pipe_news(pipe, wanted ? 0
-					    : (struct weir_task weir_mem *)weir_load(&pipe->inbox));
+		weir_pipe_news(pipe,
+			       wanted ? 0 : (struct weir_task weir_mem *)weir_load(&pipe->inbox));
 }
 
 /*

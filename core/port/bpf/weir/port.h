@@ -83,8 +83,7 @@ static volatile u64 weir_port_faults __attribute__((unused));
  */
 /* For its argument's type alone: the cast below would make any address one of the arena, and a store to it would go astray there. */
 int weir_in_arena(const volatile void weir_mem *p);
-#define weir_volatile(p) \
-	((void)sizeof(weir_in_arena(p)), (volatile __typeof__(*(p)) weir_mem *)(p))
+#define weir_volatile(p)	 ((void)sizeof(weir_in_arena(p)), (volatile __typeof__(*(p)) weir_mem *)(p))
 #define weir_load(p)		 (*weir_volatile(p))
 #define weir_load_acquire(p)	 (*weir_volatile(p))
 #define weir_store(p, v)	 ((void)(*weir_volatile(p) = (v)))
