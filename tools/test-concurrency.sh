@@ -189,7 +189,7 @@ mutant "a more urgent task preempts nobody" preempt.c 's/if (k > key)/if (0)/'
 mutant "followers served without the lock" broker.c '/^static int next_follower/,/^}/{s/if (weir_pipe_lock(pipe))/if (0)/;s/weir_pipe_unlock(pipe);//};s/weir_pipe_unlock(ctx->held_for);//'
 mutant "a hand-over past the more urgent" schedule.c 's/weir_load(&t->key) < key/0/'
 mutant "kick without taking the idle bit" preempt.c 's/cpu < s->nr_cpus \&\& weir_mask_clear(s->idle, cpu)/cpu < s->nr_cpus/'
-mutant "one CPU is kicked for two tasks" preempt.c '/^static u32 take_near/,/^}/s/while (cpu < .*/while (0); if (!take_idle(s, cpu)) return WEIR_NO_CPU;/'
+mutant "one CPU is kicked for two tasks" preempt.c '/^static u32 take_near/,/^}/s/while (cpu < .*/while (0); if (!take_idle(s, cpu)) return WEIR_NO_CPU;/;/^WEIR_GLOBAL u32 weir_kick_target/,/^}/s/weir_pipe_lock(pipe)/1/'
 # Seen with store buffers only.
 mutant "no barrier before the look for a writer" schedule.c '/^WEIR_INLINE int may_go_in/,/^}/s/weir_light_fence();/;/'
 mutant "an idle CPU looks without the lock" schedule.c 's/(weir_solo(s) || !announced)/1/'
