@@ -353,6 +353,7 @@ int weir_running(u64 *ctx)
 	u64 now;
 
 	IN_ARENA;
+	weir_live_u64(weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].curr_pid) = p->pid;
 	if (!own || !own->task)
 		return 0;
 	t = task_of(own);
@@ -373,7 +374,6 @@ int weir_running(u64 *ctx)
 		weir_store(&live->ready_ns, 0);
 	}
 	weir_store(&live->started_ns, now);
-	weir_live_u64(weir_live.cpus[cpu & (WEIR_MAX_CPUS - 1)].curr_pid) = p->pid;
 	report(WEIR_EVENT_RUN, cpu, t->id, p->pid, 0);
 	stint_begins(cpu);
 	return 0;
@@ -388,6 +388,7 @@ int weir_stopping(u64 *ctx)
 	u64 ran, stop = WEIR_STOP_BLOCK;
 
 	IN_ARENA;
+	weir_live_u64(weir_live.cpus[weir_port_cpu() & (WEIR_MAX_CPUS - 1)].curr_pid) = 0;
 	if (!own || !own->task)
 		return 0;
 	stint_ends(task_of(own));
@@ -398,7 +399,6 @@ int weir_stopping(u64 *ctx)
 		weir_store(&live->started_ns, 0);
 		counters()->busy_ns += ran;
 	}
-	weir_live_u64(weir_live.cpus[weir_port_cpu() & (WEIR_MAX_CPUS - 1)].curr_pid) = 0;
 	if (ctx[1])
 		stop = own->flags & YIELDED ? WEIR_STOP_YIELD
 		       : p->scx.slice	    ? WEIR_STOP_PREEMPTED
