@@ -31,12 +31,12 @@
 	do {                                                                               \
 		if (!(cond)) {                                                             \
 			fprintf(stderr, "kernel: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			report();                                                          \
+			print_report();                                                          \
 			_exit(1);                                                          \
 		}                                                                          \
 	} while (0)
 
-static void report(void);
+static void print_report(void);
 
 /* --- the kernel's records ------------------------------------------------------------------------------ */
 
@@ -778,7 +778,7 @@ static u64 sum(size_t field)
 }
 #define SUM(field) sum(__builtin_offsetof(struct weir_live_cpu, field))
 
-static void report(void)
+static void print_report(void)
 {
 	for (u32 i = 0; i < NR_TASKS; i++) {
 		struct model_task *t = &tasks_of_model[i];
