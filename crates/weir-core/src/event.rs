@@ -225,6 +225,17 @@ pub enum Event<'a> {
     Marker {
         text: &'a str,
     },
+    /// The host of this virtual CPU gave it no time for the last `ns`, although it had work to do.
+    Stolen {
+        cpu: CpuNo,
+        ns: u64,
+    },
+    /// An event inside a guest. Guests are numbered from 0 in the order of the workload, each before the guests inside it;
+    /// tasks, CPUs, pipes and instances are those of the guest.
+    Guest {
+        guest: u32,
+        event: &'a Event<'a>,
+    },
 }
 
 /// Receives events in order of time.
@@ -234,6 +245,40 @@ pub trait Observer {
 
     /// `plan` takes over with the next [`Event::Swap`]: pipes and instances of the events after it are numbered as there.
     fn rewired(&mut self, _plan: &Plan) {}
+
+    /// The same of a guest's scheduler.
+    fn guest_rewired(&mut self, _guest: u32, _plan: &Plan) {}
+}
+
+/// An observer of the host, and one of each guest, which sees its guest's events as if it were alone.
+#[derive(Debug, Default)]
+pub struct Nested<O> {
+    pub host: O,
+    pub guests: Vec<O>,
+}
+
+impl<O: Observer> Observer for Nested<O> {
+    #[inline(always)]
+    fn event(&mut self, t_ns: u64, event: &Event<'_>) {
+        match *event {
+            Event::Guest { guest, event } => {
+                if let Some(o) = self.guests.get_mut(guest as usize) {
+                    o.event(t_ns, event);
+                }
+            }
+            _ => self.host.event(t_ns, event),
+        }
+    }
+
+    fn rewired(&mut self, plan: &Plan) {
+        self.host.rewired(plan);
+    }
+
+    fn guest_rewired(&mut self, guest: u32, plan: &Plan) {
+        if let Some(o) = self.guests.get_mut(guest as usize) {
+            o.rewired(plan);
+        }
+    }
 }
 
 /// Several observers at once.
@@ -247,6 +292,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn rewired(&mut self, plan: &Plan) {
         self.0.rewired(plan);
         self.1.rewired(plan);
+    }
+
+    fn guest_rewired(&mut self, guest: u32, plan: &Plan) {
+        self.0.guest_rewired(guest, plan);
+        self.1.guest_rewired(guest, plan);
     }
 }
 
@@ -263,6 +313,12 @@ impl<T: Observer> Observer for Option<T> {
             o.rewired(plan);
         }
     }
+
+    fn guest_rewired(&mut self, guest: u32, plan: &Plan) {
+        if let Some(o) = self {
+            o.guest_rewired(guest, plan);
+        }
+    }
 }
 
 impl<T: Observer + ?Sized> Observer for &mut T {
@@ -273,6 +329,10 @@ impl<T: Observer + ?Sized> Observer for &mut T {
 
     fn rewired(&mut self, plan: &Plan) {
         (**self).rewired(plan);
+    }
+
+    fn guest_rewired(&mut self, guest: u32, plan: &Plan) {
+        (**self).guest_rewired(guest, plan);
     }
 }
 

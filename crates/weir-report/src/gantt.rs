@@ -422,6 +422,11 @@ impl Observer for Gantt {
                     }
                 }
             }
+            Event::Stolen { cpu, ns } => {
+                if let Some(open) = &mut self.row(cpu).open {
+                    open.nested_ns = open.nested_ns.saturating_add(ns).min(t.saturating_sub(open.since_ns));
+                }
+            }
             Event::DeadlineMiss { task, .. } => self.mark(t, MarkKind::Miss, task, ""),
             Event::Swap { from, to, .. } => self.mark(t, MarkKind::Swap, 0, &format!("{from} → {to}")),
             Event::Marker { text } => self.mark(t, MarkKind::Marker, 0, text),

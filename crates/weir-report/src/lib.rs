@@ -35,17 +35,17 @@ pub use compare::compare_table;
 pub use counted::Counted;
 pub use csv::{csv_field, tasks_csv};
 pub use gantt::Gantt;
-pub use html::{CompareExtras, HtmlExtras, html, html_compare, timeline};
+pub use html::{CompareExtras, HtmlExtras, guest_page, html, html_compare, timeline};
 pub use jobs::Jobs;
-pub use memory::InMemory;
+pub use memory::{InMemory, shared};
 pub use meta::{Meta, Names, stages};
 pub use metrics::Metrics;
 pub use plot::{Curve, Plot, Spot};
 pub use stats::{Buckets, Dist, MeanCi, Ratio};
 pub use summary::{
     BarrierSummary, CallSummary, ComponentSummary, CpuSummary, CrashSummary, FaultSummary, GangSummary,
-    GroupSummary, Histograms, MessageSummary, PipeSummary, ReconfigurationSummary, Summary, SwapSummary,
-    TaskSummary, Totals,
+    GroupSummary, GuestSummary, Histograms, MessageSummary, PipeSummary, ReconfigurationSummary, Summary,
+    SwapSummary, TaskSummary, Totals,
 };
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;

@@ -63,6 +63,7 @@ struct Cpu {
     switches: u64,
     offline_since: u64,
     offline_ns: u64,
+    stolen_ns: u64,
 }
 
 impl Cpu {
@@ -76,6 +77,7 @@ impl Cpu {
         switches: 0,
         offline_since: NEVER,
         offline_ns: 0,
+        stolen_ns: 0,
     };
 
     /// Ends a run interval that no event ended; its length less the scheduler time inside.
@@ -311,6 +313,12 @@ impl Metrics {
                     record.offline_since = NEVER;
                 }
             }
+            Event::Stolen { cpu, ns } => {
+                let record = self.cpu(cpu);
+                record.stolen_ns += ns;
+                // The run interval is longer by it.
+                record.overlap_ns += if record.task == NONE { 0 } else { ns };
+            }
             Event::Energy { uj } => self.totals.energy_uj += uj,
             Event::Swap { from, to, pause_ns, represented } => {
                 self.pipes.iter_mut().for_each(|p| p.set_depth(t, 0));
@@ -343,6 +351,7 @@ impl Metrics {
             | Event::Stands { .. }
             | Event::Allowed { .. }
             | Event::Refill { .. }
+            | Event::Guest { .. }
             | Event::Marker { .. } => {}
         }
     }
@@ -372,6 +381,7 @@ impl Metrics {
         totals.busy_ns = cpus.iter().map(|c| c.busy_ns).sum();
         totals.idle_ns = cpus.iter().map(|c| c.idle_ns).sum();
         totals.scheduler_ns = cpus.iter().map(|c| c.scheduler_ns).sum();
+        totals.stolen_ns = cpus.iter().map(|c| c.stolen_ns).sum();
         totals.lock_wait_ns = cpus.iter().map(|c| c.lock_wait_ns).sum();
         totals.decisions = self.calls[Call::Pick as usize].count;
         if self.calls.iter().all(|c| c.count == 0) {
@@ -448,16 +458,18 @@ impl Metrics {
 
 fn cpu_summary(meta: &Meta, index: usize, c: &Cpu, end_ns: u64) -> CpuSummary {
     // A call that was under way at the end counts as far as it got.
-    let scheduler_ns = c.scheduler_ns.min(end_ns.saturating_sub(c.busy_ns + c.offline_ns));
+    let gone_ns = c.offline_ns + c.stolen_ns;
+    let scheduler_ns = c.scheduler_ns.min(end_ns.saturating_sub(c.busy_ns + gone_ns));
     CpuSummary {
         cpu: index as u32,
         busy_ns: c.busy_ns,
-        idle_ns: end_ns.saturating_sub(c.busy_ns + scheduler_ns + c.offline_ns),
+        idle_ns: end_ns.saturating_sub(c.busy_ns + scheduler_ns + gone_ns),
         scheduler_ns,
         switches: c.switches,
         name: meta.cpu_name(index as u32),
         offline_ns: c.offline_ns,
         lock_wait_ns: c.lock_wait_ns.min(scheduler_ns),
+        stolen_ns: c.stolen_ns,
     }
 }
 

@@ -84,8 +84,16 @@ const HEAD: [u8; 7] = [0x0a, 0, 0x50, 1, 0x68, 2, 0x40];
 
 impl Default for Packet {
     fn default() -> Self {
+        Self::of_sequence(1)
+    }
+}
+
+impl Packet {
+    /// Packets of another sequence, a number below 128.
+    pub fn of_sequence(id: u8) -> Self {
         let mut packet = Self { bytes: [0; 128], len: 0, t: 0, event: 0 };
         packet.bytes[..HEAD.len()].copy_from_slice(&HEAD);
+        packet.bytes[3] = id;
         packet.head(0);
         packet
     }

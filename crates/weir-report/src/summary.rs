@@ -75,11 +75,29 @@ pub struct Summary {
     /// Programs whose tasks had slots of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gangs: Vec<GangSummary>,
+    /// Machines within the machine, each before those inside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guests: Vec<GuestSummary>,
     /// Display histograms over all tasks: for charts only.
     #[serde(skip)]
     pub response_bins: Vec<Bin>,
     #[serde(skip)]
     pub wakeup_bins: Vec<Bin>,
+}
+
+/// A guest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GuestSummary {
+    pub name: String,
+    /// The guest that it is in; absent where the machine itself runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// Names of the tasks around it that are its CPUs.
+    pub vcpus: Vec<String>,
+    /// Times that one of them was given a CPU.
+    pub enters: u64,
+    /// As of a run by itself: its tasks, CPUs, pipes.
+    pub run: Summary,
 }
 
 /// A barrier.
@@ -181,6 +199,13 @@ pub struct Totals {
     /// CPU time that tasks spent spinning, at flags and barriers; part of `busy_ns`. 0 where nobody counts it (live).
     #[serde(default)]
     pub spin_ns: u64,
+    /// Of a guest: time in which its CPUs had something to do and the host did not run them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stolen_ns: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// One task.
@@ -209,7 +234,7 @@ pub struct TaskSummary {
     pub counters: Option<Box<Counted>>,
 }
 
-/// One CPU. `busy + idle + scheduler + offline` is the run's duration.
+/// One CPU. `busy + idle + scheduler + offline + stolen` is the run's duration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuSummary {
     pub cpu: u32,
@@ -223,6 +248,9 @@ pub struct CpuSummary {
     pub offline_ns: u64,
     #[serde(default)]
     pub lock_wait_ns: u64,
+    /// Of a virtual CPU: time in which it had something to do and the host did not run it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stolen_ns: u64,
 }
 
 /// All tasks of one group: an rt-app thread's instances, a hackbench group.

@@ -25,7 +25,38 @@ pub fn table(summary: &Summary) -> String {
     faults(&mut out, summary);
     together(&mut out, summary);
     contention(&mut out, summary);
+    guests(&mut out, summary);
     out
+}
+
+/// Machines within the machine: how much they had, and how their tasks did.
+fn guests(out: &mut String, s: &Summary) {
+    for g in s.guests.iter().take(LINES) {
+        let t = &g.run.totals;
+        let within = g.inside.as_ref().map_or(String::new(), |outer| format!(" (in {outer})"));
+        line(out, "");
+        let head = format!("guest {}{within}: {} on {} virtual CPUs", g.name, g.run.topology, g.vcpus.len());
+        line(out, &clip(&head, WIDTH));
+        let wanted = t.busy_ns + t.scheduler_ns + t.stolen_ns;
+        let had = format!(
+            "{} of CPU time, {} for its scheduler, {} stolen ({} of what it wanted), entered {} times",
+            duration(t.busy_ns),
+            duration(t.scheduler_ns),
+            duration(t.stolen_ns),
+            percent(t.stolen_ns, wanted),
+            count(g.enters)
+        );
+        line(out, &clip(&format!("  {had}"), WIDTH));
+        if t.spin_ns > 0 {
+            let part = percent(t.spin_ns, t.busy_ns);
+            line(out, &format!("  {} of it were spent spinning, {part}", duration(t.spin_ns)));
+        }
+        latencies(out, &g.run);
+        tasks(out, &g.run);
+    }
+    if s.guests.len() > LINES {
+        line(out, &format!("  … and {} more guests (--json has all of them)", s.guests.len() - LINES));
+    }
 }
 
 fn line(out: &mut String, text: &str) {

@@ -69,14 +69,29 @@ pub struct Trace {
     gangs: Vec<Option<bool>>,
     /// Interned names of tasks that did not keep their first.
     renamed: BTreeMap<u32, u64>,
+    /// A guest's tracks and names are apart from the host's: what is added to its tracks, and the number of its sequence.
+    base: u64,
+    sequence: u64,
 }
 
 impl Trace {
     /// A trace into `out`. An error in writing is kept and returned by [`Trace::finish`].
     pub fn new(meta: Meta, out: Box<dyn Write + Send>) -> Self {
+        Self::of(meta, out, None)
+    }
+
+    /// The trace of a guest, of which there may be 64, into a part of its host's file ([`crate::shared`]).
+    pub fn inside(meta: Meta, out: Box<dyn Write + Send>, guest: u32) -> Self {
+        Self::of(meta, out, Some(guest))
+    }
+
+    fn of(meta: Meta, out: Box<dyn Write + Send>, guest: Option<u32>) -> Self {
+        let number = guest.map_or(0, |g| u64::from(g) + 1);
         let mut trace = Self {
+            base: number << 40,
+            sequence: number + 1,
             out: Sink::new(out),
-            packet: Packet::default(),
+            packet: Packet::of_sequence(number as u8 + 1),
             tasks: Vec::new(),
             cpus: Vec::new(),
             slots: Slots::pipes(&meta),
@@ -135,16 +150,28 @@ impl Trace {
                 b.uint(2, CLOCK_BOOTTIME);
             });
         });
-        let groups = [
-            (CPUS, format!("CPUs: {} on {}", self.meta.topology, self.meta.machine)),
-            (TASKS, format!("Tasks: {}", self.meta.workload)),
-            (PIPES, "Pipes".to_string()),
-            (SCHEDULER, "Scheduler".to_string()),
-        ];
+        let groups = match self.base {
+            0 => [
+                (CPUS, format!("CPUs: {} on {}", self.meta.topology, self.meta.machine)),
+                (TASKS, format!("Tasks: {}", self.meta.workload)),
+                (PIPES, "Pipes".to_string()),
+                (SCHEDULER, "Scheduler".to_string()),
+            ],
+            _ => {
+                let name = &self.meta.machine;
+                [
+                    (CPUS, format!("{name}: virtual CPUs, {}", self.meta.topology)),
+                    (TASKS, format!("{name}: tasks")),
+                    (PIPES, format!("{name}: pipes")),
+                    (SCHEDULER, format!("{name}: scheduler")),
+                ]
+            }
+        };
+        let first = 16 * (self.sequence - 1);
         for (group, name) in groups {
             self.descriptor(uuid(Track::Process, group), |b| {
                 b.message(3, |b| {
-                    b.uint(1, u64::from(group) + 1);
+                    b.uint(1, first + u64::from(group) + 1);
                     b.string(6, &name);
                 });
                 // Children in the order of their ranks.
@@ -200,17 +227,19 @@ impl Trace {
     /// A packet that is no event: these are few.
     fn write_packet(&mut self, fill: impl FnOnce(&mut Buf)) {
         let mut buf = Buf(Vec::new());
+        let sequence = self.sequence;
         buf.message(PACKET, |b| {
-            b.uint(SEQUENCE_ID, 1);
+            b.uint(SEQUENCE_ID, sequence);
             fill(b);
         });
         self.out.put(&buf.0);
     }
 
     fn descriptor(&mut self, uuid: u64, fill: impl FnOnce(&mut Buf)) {
+        let base = self.base;
         self.write_packet(|b| {
             b.message(DESCRIPTOR, |b| {
-                b.uint(1, uuid);
+                b.uint(1, base + uuid);
                 fill(b);
             });
         });
@@ -218,8 +247,9 @@ impl Trace {
 
     /// A track within a group. Tracks of equal names are not to be merged.
     fn child(&mut self, uuid_: u64, group: u32, name: &str, rank: u32, counter: bool) {
+        let base = self.base;
         self.descriptor(uuid_, |b| {
-            b.uint(5, uuid(Track::Process, group));
+            b.uint(5, base + uuid(Track::Process, group));
             b.string(2, name);
             b.uint(12, u64::from(rank));
             b.uint(15, 2);
@@ -234,7 +264,7 @@ impl Trace {
         let p = &mut self.packet;
         p.begin(t);
         p.uint(9, kind as u64);
-        p.uint(11, track);
+        p.uint(11, self.base + track);
         if name != 0 {
             p.uint(10, name);
         }
@@ -595,6 +625,18 @@ impl Observer for Trace {
                     note(b, VALUE, value);
                 });
             }
+            Event::Stolen { cpu, ns } => {
+                self.flush_calls();
+                let state = self.cpu(cpu);
+                let begin = t.saturating_sub(ns).max(state.last_ns);
+                state.last_ns = t;
+                state.nested_ns += t - begin.min(t);
+                if begin < t {
+                    let (track, name) = (uuid(Track::Cpu, cpu), self.text("not running (stolen)"));
+                    Trace::event(self, begin, Kind::Begin, track, name, |_| {});
+                    Trace::event(self, t, Kind::End, track, 0, |_| {});
+                }
+            }
             Event::Kick { cpu } => {
                 self.cpu(cpu);
                 Trace::event(self, t, Kind::Instant, uuid(Track::Cpu, cpu), KICK, |_| {});
@@ -682,6 +724,7 @@ impl Observer for Trace {
             | Event::Idle { .. }
             | Event::PipeLock { .. }
             | Event::InstanceTime { .. }
+            | Event::Guest { .. }
             | Event::Energy { .. } => {}
         }
     }

@@ -315,7 +315,8 @@ fn keep(event: &Event<'_>) -> Option<Kept> {
         Event::Woken { task, by } => plain(Event::Woken { task, by }),
         Event::Stands { task, pipe } => plain(Event::Stands { task, pipe }),
         Event::Refill { task, ns } => plain(Event::Refill { task, ns }),
-        Event::Counters { .. } => None,
+        Event::Counters { .. } | Event::Guest { .. } => None,
+        Event::Stolen { cpu, ns } => plain(Event::Stolen { cpu, ns }),
         Event::TaskExit { task } => plain(Event::TaskExit { task }),
         Event::JobRelease { task, job, deadline_ns } => plain(Event::JobRelease { task, job, deadline_ns }),
         Event::JobDone { task, job, response_ns, missed } => {

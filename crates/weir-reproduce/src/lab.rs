@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use weir_core::Plan;
 use weir_core::event::{Call, Event, Observer};
 use weir_lang::{Set, Source};
-use weir_sim::engine::{self, Control, RunConfig};
+use weir_sim::engine::{self, Control, Inside, RunConfig};
 use weir_sim::{Costs, Machine, Outcome, Workload};
 
 use weir::Watch;
@@ -109,6 +109,7 @@ impl<'a> Lab<'a> {
             duration_ns: run.duration_ns,
             stop: Some(run.until.unwrap_or(self.watch.stop())),
             control: run.control,
+            inside: run.inside,
             ..RunConfig::default()
         };
         let _running = self.watch.running();
@@ -130,11 +131,13 @@ pub struct Run<'a> {
     pub until: Option<&'a AtomicBool>,
     /// Rules by which the topology reshapes itself.
     pub control: Option<Control<'a>>,
+    /// Machines and topologies of the workload's guests.
+    pub inside: &'a [Inside],
 }
 
 impl<'a> Run<'a> {
     pub fn new(machine: &'a Machine, plan: &'a Plan, workload: &'a Workload, costs: &'a Costs) -> Self {
-        Self { machine, plan, workload, costs, duration_ns: None, until: None, control: None }
+        Self { machine, plan, workload, costs, duration_ns: None, until: None, control: None, inside: &[] }
     }
 }
 

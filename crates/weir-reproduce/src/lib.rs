@@ -24,6 +24,7 @@ mod hw;
 pub mod lab;
 mod least_laxity;
 mod native;
+mod nested;
 mod pause;
 pub mod recorded;
 mod registry;

@@ -12,6 +12,10 @@ pub(crate) const OTHER: u64 = 6;
 
 /// The kind and the number of a track.
 pub(crate) fn kind_and_number(uuid: u64) -> (u64, u64) {
+    if uuid >> 40 != 0 {
+        // A guest's: tracks of their own, with names of their own.
+        return (0, 0);
+    }
     (uuid & 7, (uuid >> 3).wrapping_sub(1))
 }
 

@@ -95,7 +95,8 @@ impl PreparedRun {
     /// What the user should know of machine, workload and topology.
     pub fn warnings(&self) -> Vec<Diag> {
         let of_inputs = self.session.warnings.iter().map(Diag::warning);
-        of_inputs.chain(self.candidate.warnings.iter().cloned()).collect()
+        let of_guests = self.session.inside_warnings.iter().cloned();
+        of_inputs.chain(self.candidate.warnings.iter().cloned()).chain(of_guests).collect()
     }
 
     /// True where the end of the run is a known time.

@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use weir_core::event::{Event, Observer};
+use weir_core::event::{Event, Nested, Observer};
 use weir_core::{MachineShape, Plan};
 use weir_lang::draw::SvgOptions;
 use weir_lang::{Graph, Set, Source};
+use weir_model::workload::GuestSpec;
 use weir_model::{Costs, Machine, Scenario, Workload};
 use weir_report::{
-    BarrierSummary, CrashSummary, FaultSummary, GangSummary, Gantt, HtmlExtras, InMemory, Jobs, Meta,
-    Metrics, Part, Summary, Trace, Wakeups, Windowed,
+    BarrierSummary, CrashSummary, FaultSummary, GangSummary, Gantt, GuestSummary, HtmlExtras, InMemory, Jobs,
+    Meta, Metrics, Part, Summary, Trace, Wakeups, Windowed,
 };
-use weir_sim::engine::{self, Control, Outcome, RunConfig};
+use weir_sim::engine::{self, Control, Inside, Outcome, RunConfig};
 
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::{OutDir, write_error};
@@ -79,6 +80,35 @@ pub struct Session {
     pub zstd: bool,
     /// What the user should know of machine and workload.
     pub warnings: Vec<String>,
+    /// Machines and topologies of the workload's guests, and drawings of these.
+    inside: Vec<Inside>,
+    graphs: Vec<Graph>,
+    /// What the compiler found in these topologies.
+    pub inside_warnings: Vec<Diag>,
+}
+
+/// The topology of a guest, for the machine that it sees. A file stands beside the workload's, or where the user is.
+fn inside(guest: &GuestSpec, spec: &str) -> Result<(Inside, Graph, Vec<Diag>)> {
+    let machine = Inside::machine(guest);
+    let folder = spec.rfind('/').map_or("", |i| &spec[..=i]);
+    let beside = format!("{folder}{}", guest.topology);
+    let name = if crate::input::is_path(&guest.topology) && Path::new(&beside).is_file() {
+        &beside
+    } else {
+        &guest.topology
+    };
+    let source = topology::source(name)?;
+    let candidate = Candidate::compile(source, &machine.shape, &[])?;
+    if candidate.adapts.is_some() {
+        return Err(Fault::user(
+            format!(
+                "the topology `{}` of the guest `{}` reshapes itself, which guests do not follow",
+                guest.topology, guest.name
+            ),
+            "choose one without `when`",
+        ));
+    }
+    Ok((Inside { machine, plan: candidate.plan }, candidate.graph, candidate.warnings))
 }
 
 /// A topology that is ready to run on the session's machine.
@@ -161,8 +191,18 @@ impl Session {
                 "say how much virtual time to run, for example --duration 2s",
             ));
         }
-        let warnings = machine.warnings.iter().chain(&workload.warnings).cloned().collect();
+        let warnings: Vec<String> = machine.warnings.iter().chain(&workload.warnings).cloned().collect();
+        let (mut within, mut graphs, mut inside_warnings) = (Vec::new(), Vec::new(), Vec::new());
+        for (_, guest) in workload.all_guests() {
+            let (one, graph, told) = inside(guest, &spec)?;
+            within.push(one);
+            graphs.push(graph);
+            inside_warnings.extend(told);
+        }
         Ok(Self {
+            inside: within,
+            inside_warnings,
+            graphs,
             machine,
             workload,
             costs,
@@ -240,6 +280,7 @@ impl Session {
         let made = self.made(seed)?;
         let workload = made.as_ref();
         let meta = self.meta(&candidate.plan, workload, seed);
+        let metas = self.guest_metas(workload, seed);
         let written = Arc::new(AtomicU64::new(0));
         // What files need is one observer, so that without them one question an event is enough.
         let trace_name = trace_name(self.zstd);
@@ -257,12 +298,24 @@ impl Session {
                         } else {
                             Box::new(file)
                         };
-                        Some(Windowed::new(Trace::new(meta.clone(), file), part))
+                        let mut ways = weir_report::shared(file, 1 + metas.len()).into_iter();
+                        let host = ways.next().expect("there is one at least");
+                        let of = |((i, meta), way): ((u32, &Meta), _)| {
+                            Windowed::new(Trace::inside(meta.clone(), way, i), part)
+                        };
+                        Some(Nested {
+                            host: Windowed::new(Trace::new(meta.clone(), host), part),
+                            guests: (0..).zip(&metas).zip(ways).map(of).collect(),
+                        })
                     }
                 };
                 let jobs = Jobs::new(Box::new(out.create(&format!("{folder}jobs.csv"))?));
                 let wakeups = Wakeups::new(Box::new(out.create(&format!("{folder}wakeups.csv"))?));
-                Some(((trace, (jobs, wakeups)), Gantt::default()))
+                let gantt = Nested {
+                    host: Gantt::default(),
+                    guests: metas.iter().map(|_| Gantt::default()).collect(),
+                };
+                Some(((trace, (jobs, wakeups)), gantt))
             }
             None => None,
         };
@@ -270,7 +323,7 @@ impl Session {
         let collector = tables.as_ref().map(|t| Collector::new(t.0));
         // One question an event where neither is wanted.
         let extras = (writers.is_some() || collector.is_some()).then_some((writers, collector));
-        let mut observer = (Metrics::new(meta), extras);
+        let mut observer = (metrics(meta, metas), extras);
         let (watch, index) = watch;
         let size = Size::new(&written, self.duration_ns, watch);
         let on_progress = |now_ns: u64, events: u64| {
@@ -287,6 +340,7 @@ impl Session {
             stop: Some(watch.stop()),
             progress: Some(&on_progress),
             control,
+            inside: &self.inside,
             ..RunConfig::default()
         };
         let began = Instant::now();
@@ -301,13 +355,15 @@ impl Session {
         if let Some((_, slot)) = tables {
             *slot = collector;
         }
-        let mut summary = finished(metrics, &outcome);
+        let mut summary = finished(metrics, &outcome, workload);
         let mut timeline = Vec::new();
         if let (Some((out, folder)), Some(((trace, (jobs, wakeups)), mut gantt))) = (files, writers) {
             let name = format!("{folder}{trace_name}");
             if let Some(trace) = trace {
-                trace
-                    .finish(outcome.end_ns)
+                let guests = trace.guests.into_iter().map(|t| t.finish(outcome.end_ns));
+                let guests = guests.collect::<std::io::Result<Vec<_>>>();
+                guests
+                    .and(trace.host.finish(outcome.end_ns))
                     .and_then(|_| compressing.map_or(Ok(()), Compressing::finish))
                     .map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
             }
@@ -315,9 +371,16 @@ impl Session {
             jobs.finish(outcome.end_ns).map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
             let name = format!("{folder}wakeups.csv");
             wakeups.finish().map_err(|e| write_error(out.shown(&name).as_ref(), &e))?;
-            gantt.finish(outcome.end_ns);
-            timeline = weir_report::timeline(&gantt, &summary);
-            let extras = self.extras(candidate, gantt);
+            gantt.host.finish(outcome.end_ns);
+            timeline = weir_report::timeline(&gantt.host, &summary);
+            for ((guest, graph), mut gantt) in summary.guests.iter().zip(&self.graphs).zip(gantt.guests) {
+                gantt.finish(outcome.end_ns);
+                let picture = weir_lang::draw::svg(graph, &SvgOptions::default());
+                let extras = HtmlExtras { graph_svg: Some(picture), gantt: Some(gantt), places: Vec::new() };
+                let name = format!("{folder}{}", weir_report::guest_page(&guest.name));
+                out.write(&name, weir_report::html(&guest.run, &extras).as_bytes())?;
+            }
+            let extras = self.extras(candidate, gantt.host);
             out.write(&format!("{folder}summary.json"), summary.to_json().as_bytes())?;
             out.write(&format!("{folder}tasks.csv"), weir_report::tasks_csv(&summary).as_bytes())?;
             out.write(&format!("{folder}report.html"), weir_report::html(&summary, &extras).as_bytes())?;
@@ -340,7 +403,7 @@ impl Session {
     ) -> Result<Watched> {
         let made = self.made(seed)?;
         let workload = made.as_ref();
-        let metrics = Metrics::new(self.meta(&candidate.plan, workload, seed));
+        let metrics = metrics(self.meta(&candidate.plan, workload, seed), self.guest_metas(workload, seed));
         let reshaping = self.reshaping(candidate, workload);
         let config = RunConfig {
             seed,
@@ -349,6 +412,7 @@ impl Session {
             contention_every_ns: every_ns,
             stop: Some(watch.stop()),
             control: reshaping.control(),
+            inside: &self.inside,
             ..RunConfig::default()
         };
         let mut all = ((metrics, Gantt::default()), observer);
@@ -357,7 +421,7 @@ impl Session {
             .map_err(machine::fault)?;
         drop(running);
         let ((metrics, mut gantt), _) = all;
-        let summary = finished(metrics, &outcome);
+        let summary = finished(metrics, &outcome, workload);
         gantt.finish(outcome.end_ns);
         let html = weir_report::html(&summary, &self.extras(candidate, gantt));
         Ok(Watched { summary, html, warnings: outcome.warnings })
@@ -388,6 +452,7 @@ impl Session {
             causes: true,
             stop: Some(watch.stop()),
             control: reshaping.control(),
+            inside: &self.inside,
             ..RunConfig::default()
         };
         let running = watch.running();
@@ -436,7 +501,7 @@ impl Session {
         let reshaping = self.reshaping(candidate, workload);
         let ended = AtomicBool::new(false);
         let mut observer = (
-            Metrics::new(self.meta(plan, workload, seed)),
+            metrics(self.meta(plan, workload, seed), self.guest_metas(workload, seed)),
             Ends { ended: &ended, watch, until_miss, events: 0 },
         );
         let config = RunConfig {
@@ -444,6 +509,7 @@ impl Session {
             duration_ns: self.duration_ns,
             stop: Some(&ended),
             control: reshaping.control(),
+            inside: &self.inside,
             ..RunConfig::default()
         };
         let _running = watch.running();
@@ -452,11 +518,30 @@ impl Session {
         if watch.stopped() {
             return Ok(None);
         }
-        let summary = finished(observer.0, &outcome);
+        let summary = finished(observer.0, &outcome, workload);
         if let Some(crash) = &summary.crash {
             return Err(crashed(crash));
         }
         Ok(Some(Brief { load: Load::of(workload), summary, warnings: outcome.warnings }))
+    }
+
+    /// What the reports of guests need to know.
+    fn guest_metas(&self, workload: &Workload, seed: u64) -> Vec<Meta> {
+        let all = workload.all_guests();
+        let meta = |((_, guest), inside): (&(Option<u32>, &GuestSpec), &Inside)| Meta {
+            runweir: env!("CARGO_PKG_VERSION").into(),
+            topology: inside.plan.name.clone(),
+            machine: guest.name.clone(),
+            workload: workload.name.clone(),
+            seed,
+            nr_cpus: inside.machine.nr_cpus(),
+            cpu_names: (0..inside.machine.nr_cpus()).map(|c| format!("{} vCPU {c}", guest.name)).collect(),
+            pipes: inside.plan.pipes.iter().map(|p| p.name.clone()).collect(),
+            instances: inside.plan.instances.iter().map(|i| i.name.clone()).collect(),
+            stages: weir_report::stages(&inside.plan),
+            capacities: Vec::new(),
+        };
+        all.iter().zip(&self.inside).map(meta).collect()
     }
 
     /// Speeds of the CPUs where they differ.
@@ -486,8 +571,36 @@ impl Session {
     }
 }
 
+/// Metrics of the host and of each guest.
+fn metrics(host: Meta, guests: Vec<Meta>) -> Nested<Metrics> {
+    Nested { host: Metrics::new(host), guests: guests.into_iter().map(Metrics::new).collect() }
+}
+
 /// What was measured, with what only the engine knows.
-fn finished(metrics: Metrics, outcome: &Outcome) -> Summary {
+fn finished(metrics: Nested<Metrics>, outcome: &Outcome, workload: &Workload) -> Summary {
+    let mut summary = of_machine(metrics.host, outcome);
+    let all = workload.all_guests();
+    let around = |parent: Option<u32>| parent.map_or(workload, |p| &all[p as usize].1.workload);
+    let guest =
+        |((g, metrics), (_, spec)): ((&engine::GuestOutcome, Metrics), &(Option<u32>, &GuestSpec))| {
+            let tasks = &around(g.parent).tasks;
+            GuestSummary {
+                name: g.name.clone(),
+                inside: g.parent.map(|p| all[p as usize].1.name.clone()),
+                vcpus: spec.vcpus.iter().map(|t| tasks[*t as usize].name.clone()).collect(),
+                enters: g.enters,
+                run: of_machine(metrics, &g.outcome),
+            }
+        };
+    summary.guests = outcome.guests.iter().zip(metrics.guests).zip(&all).map(guest).collect();
+    // Faults of components count wherever they are.
+    let faults: Vec<FaultSummary> = summary.guests.iter().flat_map(|g| g.run.faults.clone()).collect();
+    summary.faults.extend(faults);
+    summary
+}
+
+/// The same of the machine, or of one guest.
+fn of_machine(metrics: Metrics, outcome: &Outcome) -> Summary {
     let mut summary = metrics.finish(outcome.end_ns);
     summary.interrupted = outcome.interrupted;
     (summary.faults, summary.crash) = troubles(outcome);

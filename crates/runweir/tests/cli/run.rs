@@ -79,6 +79,34 @@ fn the_first_command_of_the_contract_works() {
     assert!(s["totals"]["context_switches"].as_u64() > Some(1_000));
 }
 
+/// A guest has a summary, tracks and a page of its own, and its time adds up with what the host gave to others.
+#[test]
+fn guests_have_reports_of_their_own() {
+    let dir = temp();
+    let args = ["run", "-t", "decentral", "-m", "smp-4", "-w", "virtual", "--duration", "50ms"];
+    let s = json(&good_in(dir.path(), &[&args[..], &["--json", "--out", "o"]].concat()));
+    check_summary(&s);
+    let guest = &s["guests"][0];
+    assert_eq!((&guest["name"], &guest["vcpus"][3]), (&"vm".into(), &"vm/cpu3".into()));
+    check_summary(&guest["run"]);
+    let stolen = guest["run"]["totals"]["stolen_ns"].as_u64().expect("a time");
+    assert!(stolen > 10_000_000, "batch tasks of the host want the CPUs, too: {stolen}");
+    for cpu in guest["run"]["cpus"].as_array().expect("a list") {
+        let parts = ["busy_ns", "idle_ns", "scheduler_ns", "offline_ns", "stolen_ns"];
+        assert_eq!(parts.iter().map(|p| cpu[p].as_u64().unwrap_or(0)).sum::<u64>(), 50_000_000, "{cpu}");
+    }
+    let read = |name: &str| std::fs::read_to_string(dir.path().join("o").join(name)).expect(name);
+    assert!(read("report.html").contains("href=\"guest-vm.html\""));
+    assert!(read("guest-vm.html").contains("server-0"));
+    // A name of the guest's group of tracks, and of its tasks, stand in the trace.
+    let trace = std::fs::read(dir.path().join("o/trace.pftrace")).expect("a trace");
+    let has = |text: &str| trace.windows(text.len()).any(|w| w == text.as_bytes());
+    assert!(has("vm: virtual CPUs, decentral") && has("server-0 #0") && has("not running (stolen)"));
+    // Whoever reads traces of ours is not confused by tracks of guests.
+    let told = good_in(dir.path(), &["explain", "o", "batch-0@20ms"]);
+    assert!(told.contains("batch-0"), "{told}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_summary() {
     let run = |seed: &str| {

@@ -211,7 +211,7 @@ fn takes_time(op: &Op) -> bool {
         Op::Memory { bytes } | Op::Io { bytes } => bytes > 0,
         Op::Timer { period_ns, .. } | Op::Release { period_ns, .. } => period_ns > 0,
         Op::Wait { .. } | Op::Sync { .. } | Op::Barrier { .. } | Op::Suspend { .. } => true,
-        Op::Write { .. } | Op::Read { .. } | Op::SpinUntil { .. } => true,
+        Op::Write { .. } | Op::Read { .. } | Op::SpinUntil { .. } | Op::Vcpu { .. } => true,
         _ => false,
     }
 }

@@ -8,6 +8,7 @@ mod draw;
 mod fairness;
 mod gang;
 mod generate;
+mod guest;
 mod models;
 mod resolve;
 mod rtapp;
@@ -30,6 +31,7 @@ pub use draw::Flow;
 pub use fairness::{FairGroup, FairTask, Fairness};
 pub use gang::{GangSpec, Way};
 pub use generate::{GeneratorInfo, ParamInfo, generators};
+pub use guest::{GuestSpec, Inform};
 pub use models::{Arrivals, Dag, DagNode, Dist, Phase, Protocol, Shape};
 
 /// What a run executes. All indices point into the vectors of this struct.
@@ -62,6 +64,8 @@ pub struct Workload {
     pub barrier_spin: BTreeMap<u32, u64>,
     /// Programs whose tasks run at the same time, where the topology has slots.
     pub gangs: Vec<GangSpec>,
+    /// Machines within the machine; some of the tasks are their CPUs.
+    pub guests: Vec<GuestSpec>,
     /// Bounded byte streams (pipes, sockets) with their capacity in bytes.
     pub channels: Vec<(String, u64)>,
     /// Spin flags: counters that a task may wait for without leaving its CPU.
@@ -373,6 +377,11 @@ pub enum Op {
     /// Publish a message, about the task itself where the topic is about tasks.
     Publish {
         what: Arc<Publication>,
+    },
+    /// Be a CPU of a guest until the guest is over: run what its scheduler chooses, and wait while it has nothing to do.
+    Vcpu {
+        guest: u32,
+        vcpu: u32,
     },
 }
 

@@ -97,6 +97,8 @@ pub enum Protocol {
     /// The original priority ceiling: a task gets the mutex only if it is more urgent than the ceilings of all
     /// such mutexes that others hold; the task in its way inherits.
     Classic,
+    /// A spin lock: waiters keep their CPUs, and get it in the order in which they came.
+    Spin,
 }
 
 /// A graph of tasks: a task's job begins when the same jobs of all its predecessors are done.

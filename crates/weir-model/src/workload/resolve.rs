@@ -65,7 +65,9 @@ impl Workload {
         let limits = Limits::default();
         if let Some((name, text)) = catalogue.iter().find(|(name, _)| *name == spec || stem(name) == spec) {
             let none = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
-            return parse(sniff(text), stem(name), name, text, limits, &none);
+            let mut workload = parse(sniff(text), stem(name), name, text, limits, &none)?;
+            workload.resolve_guests(seed, read, catalogue)?;
+            return Ok(workload);
         }
         if let Some(result) = generate(spec, seed, limits) {
             return result;
@@ -92,7 +94,44 @@ impl Workload {
         let folder = spec.rfind(['/', '\\']).map_or("", |i| &spec[..=i]);
         let beside =
             |path: &str| if path.starts_with('/') { read(path) } else { read(&format!("{folder}{path}")) };
-        parse(format, stem(spec), spec, text, limits, &beside)
+        let mut workload = parse(format, stem(spec), spec, text, limits, &beside)?;
+        workload.resolve_guests(seed, &beside, catalogue)?;
+        Ok(workload)
+    }
+
+    /// Read what other files and generators describe of the guests. Each guest's random numbers are its own.
+    fn resolve_guests(
+        &mut self,
+        seed: u64,
+        read: &dyn Fn(&str) -> std::io::Result<Vec<u8>>,
+        catalogue: &[(&str, &str)],
+    ) -> Result<(), Error> {
+        for (i, guest) in (1..).zip(&mut self.guests) {
+            let seed = seed.wrapping_add(i);
+            match &guest.from {
+                None => guest.workload.resolve_guests(seed, read, catalogue)?,
+                Some(spec) => {
+                    let mut inside = Workload::resolve(spec, seed, read, catalogue)?;
+                    for (what, there) in [
+                        ("machine events", !inside.machine_events.is_empty()),
+                        ("a scenario", inside.scenario.is_some()),
+                    ] {
+                        if there {
+                            let message =
+                                format!("the workload `{spec}` of the guest `{}` has {what}", guest.name);
+                            let help =
+                                "guests have neither a scenario nor machine events: choose another workload";
+                            return Err(Error::workload(message).help(help));
+                        }
+                    }
+                    inside.name.clone_from(&guest.name);
+                    guest.workload = inside;
+                }
+            }
+            let told = guest.workload.warnings.iter().map(|w| format!("guest `{}`: {w}", guest.name));
+            self.warnings.extend(told);
+        }
+        Ok(())
     }
 
     /// Whether the workload never ends by itself: some task loops for ever, and no duration is set.
@@ -102,6 +141,10 @@ impl Workload {
 
     /// Whether some task loops for ever, whatever the duration.
     pub fn loops_forever(&self) -> bool {
+        // A guest of which one task never ends keeps its CPUs.
+        if self.guests.iter().any(|g| g.workload.loops_forever()) {
+            return true;
+        }
         let mut last: *const Op = std::ptr::null();
         self.tasks.iter().any(|t| {
             // Instances follow each other and share their program: look at it once.

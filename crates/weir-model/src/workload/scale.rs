@@ -29,6 +29,7 @@ fn objects(op: &mut Op) -> Vec<(u8, &mut u32)> {
         Op::Timer { timer, shared: true, .. } => vec![(6, timer)],
         Op::Fork { template } => vec![(7, template)],
         Op::Join { dag, .. } => vec![(8, dag)],
+        Op::Vcpu { guest, .. } => vec![(9, guest)],
         Op::Run { .. }
         | Op::RunBetween { .. }
         | Op::RunDrawn { .. }
@@ -71,6 +72,7 @@ impl Workload {
             self.timers.len(),
             self.tasks.len(),
             self.dags.len(),
+            self.guests.len(),
         ]
         .map(|l| l as u32);
         // Mutexes without a protocol of their own may be missing at the end of that list.
@@ -90,6 +92,12 @@ impl Workload {
                 let mut copy = g.clone();
                 copy.manifest.set_name(&format!("{k}-{}", g.manifest.name()));
                 copy.members.iter_mut().for_each(|t| *t += k * lengths[7]);
+                copy
+            }));
+            all.guests.extend(self.guests.iter().map(|g| {
+                let mut copy = g.clone();
+                copy.name = name(&g.name);
+                copy.vcpus.iter_mut().for_each(|t| *t += k * lengths[7]);
                 copy
             }));
             all.channels.extend(self.channels.iter().map(|c| (name(&c.0), c.1)));

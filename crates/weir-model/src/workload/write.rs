@@ -17,7 +17,7 @@ impl Workload {
     ///
     /// # Errors
     /// The workload has something that the format has no words for, or only together with other files: graphs, profiles,
-    /// a scenario, gangs, several private timers of one task, activations.
+    /// a scenario, gangs, guests, several private timers of one task, activations.
     pub fn to_toml(&self) -> Result<String> {
         let lacks = |what: &str| {
             Error::workload(format!("a workload file cannot be written of {what}"))
@@ -31,6 +31,9 @@ impl Workload {
         }
         if !self.gangs.is_empty() {
             return Err(lacks("a workload with gangs"));
+        }
+        if !self.guests.is_empty() {
+            return Err(lacks("a workload with guests"));
         }
         if self.scenario.is_some() {
             return Err(lacks("a workload with a scenario"));
@@ -101,6 +104,7 @@ impl Workload {
                 Protocol::Inherit => "inherit",
                 Protocol::Ceiling => "ceiling",
                 Protocol::Classic => "pcp",
+                Protocol::Spin => "spin",
             };
             Some(format!("{} = \"{word}\"", key(&self.mutexes[i], 'm', i)))
         };
@@ -291,7 +295,7 @@ impl Workload {
             }
             Op::Publish { what } => Verb::Publish((**what).clone()).to_string(),
             Op::SpinUntil { .. } | Op::Join { .. } | Op::Await { .. } | Op::Activate { .. } => return None,
-            Op::Release { .. } | Op::Arrive { .. } | Op::Phase { .. } => return None,
+            Op::Release { .. } | Op::Arrive { .. } | Op::Phase { .. } | Op::Vcpu { .. } => return None,
         })
     }
 }

@@ -15,4 +15,4 @@ mod sweep;
 pub use compare::{CompareExtras, html_compare};
 pub use data::timeline;
 pub(crate) use page::escape;
-pub use run::{HtmlExtras, html};
+pub use run::{HtmlExtras, guest_page, html};

@@ -9,6 +9,7 @@ use crate::summary::{
 };
 use crate::text::{count, duration, energy_f, percent};
 use serde::Serialize;
+use std::fmt::Write as _;
 
 const SCRIPT: &str = include_str!("assets/run.js");
 
@@ -48,6 +49,12 @@ struct Data<'a> {
     graph: Option<&'a str>,
 }
 
+/// Name of the file that has the report of a guest, beside the report of its host.
+pub fn guest_page(guest: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    format!("guest-{}.html", guest.chars().map(plain).collect::<String>())
+}
+
 /// The report of a run as one HTML file.
 pub fn html(summary: &Summary, extras: &HtmlExtras) -> String {
     let t = &summary.totals;
@@ -82,10 +89,26 @@ pub fn html(summary: &Summary, extras: &HtmlExtras) -> String {
     } else {
         ""
     };
+    let mut inside = String::new();
+    for g in &summary.guests {
+        let _ = write!(
+            inside,
+            "<li><a href=\"{}\">{}</a>: {} on {} virtual CPUs, {} of CPU time, {} stolen</li>",
+            escape(&guest_page(&g.name)),
+            escape(&g.name),
+            escape(&g.run.topology),
+            g.vcpus.len(),
+            duration(g.run.totals.busy_ns),
+            duration(g.run.totals.stolen_ns),
+        );
+    }
+    if !inside.is_empty() {
+        inside = format!("<section><h2>Guests</h2><ul>{inside}</ul></section>");
+    }
     let body = format!(
         "<header><div><h1>{} <span>on</span> {}</h1>\
          <p class=\"sub\"><b>{}</b> · seed {} · {} of virtual time · {} events</p></div></header>\n{interrupted}\n\
-         {}\n<main></main>\n<noscript><p class=\"banner\">Charts and tables need JavaScript; \
+         {}\n{inside}<main></main>\n<noscript><p class=\"banner\">Charts and tables need JavaScript; \
          summary.json and tasks.csv have the numbers.</p></noscript>\n\
          <footer>runweir {}</footer>",
         escape(&summary.topology),

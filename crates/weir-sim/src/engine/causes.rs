@@ -31,6 +31,7 @@ impl Sim<'_> {
             Wait::Read(c) => (format!("data in {}", w.channels[c as usize].0), None),
             Wait::Write(c) => (format!("room in {}", w.channels[c as usize].0), None),
             Wait::Join => ("the nodes before it".into(), None),
+            Wait::Vcpu(g) => (format!("work in {}", w.guests[g as usize].name), None),
         };
         self.obs.event(self.now, &Event::WaitsFor { task: no, what: &what, holder });
     }

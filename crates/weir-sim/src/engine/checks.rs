@@ -30,6 +30,7 @@ impl Sim<'_> {
             let has_event = self.queue.has(c as u32);
             match cpu.mode {
                 Mode::Offline => assert!(!has_event && cpu.cur == NONE, "invariant offline of CPU {c}"),
+                _ if cpu.held => assert!(!has_event, "invariant held of CPU {c}"),
                 Mode::Idle => {
                     assert!(cpu.cur == NONE && has_event == cpu.choosing, "invariant idle of CPU {c}")
                 }

@@ -14,7 +14,7 @@ impl Sim<'_> {
     /// Account for what the task on `c` did up to now.
     pub fn progress(&mut self, c: CpuNo) {
         let cpu = &mut self.cpus[c as usize];
-        if cpu.mode != Mode::Run {
+        if cpu.mode != Mode::Run || cpu.held {
             return;
         }
         let ns = self.now - cpu.since;
@@ -41,6 +41,10 @@ impl Sim<'_> {
         if cpu.mode == mode {
             return;
         }
+        if cpu.mode == Mode::Run && !self.guests.is_empty() {
+            self.leave_guest(c);
+        }
+        let cpu = &mut self.cpus[c as usize];
         let was_busy = cpu.is_busy();
         cpu.settle(self.now);
         cpu.since = self.now;
@@ -75,6 +79,9 @@ impl Sim<'_> {
             self.cpus[c as usize].speed = speed;
             if self.cpus[c as usize].mode == Mode::Run {
                 self.rekey(c);
+                if !self.guests.is_empty() {
+                    self.pace_guest(c);
+                }
             }
         }
     }
@@ -94,6 +101,9 @@ impl Sim<'_> {
         while let Some(c) = self.changed.pop() {
             self.cpus[c as usize].changed = false;
             self.queue_next(c);
+            if self.within.is_some() {
+                self.note_change(c);
+            }
         }
     }
 
@@ -101,6 +111,7 @@ impl Sim<'_> {
     fn queue_next(&mut self, c: CpuNo) {
         let cpu = &self.cpus[c as usize];
         match cpu.mode {
+            _ if cpu.held => self.queue.clear(c),
             Mode::Offline => self.queue.clear(c),
             Mode::Idle | Mode::Kernel if cpu.choosing && cpu.cur == NONE => {
                 self.queue.choose(c, cpu.busy_until.max(self.now));
@@ -109,7 +120,7 @@ impl Sim<'_> {
             Mode::Kernel => self.queue.finish(c, cpu.busy_until.max(self.now)),
             Mode::Run => {
                 let task = &self.tasks[cpu.cur as usize];
-                let done = if task.spins.is_some() {
+                let done = if task.spins.is_some() || task.inside {
                     NEVER
                 } else {
                     let speed = if task.by_time { FULL_SPEED } else { cpu.speed };
@@ -129,7 +140,12 @@ impl Sim<'_> {
         self.progress(c);
         self.set_mode(c, Mode::Kernel);
         let cpu = &mut self.cpus[c as usize];
-        cpu.busy_until = cpu.busy_until.max(end);
+        if cpu.held {
+            // It is done when the host runs it again.
+            cpu.left_ns += end.saturating_sub(self.now.max(cpu.busy_until));
+        } else {
+            cpu.busy_until = cpu.busy_until.max(end);
+        }
         self.rekey(c);
     }
 
@@ -173,7 +189,7 @@ impl Sim<'_> {
         let task = cpu.cur;
         self.progress(c);
         let t = &self.tasks[task as usize];
-        if t.spins.is_none() && t.left == 0 {
+        if t.spins.is_none() && !t.inside && t.left == 0 {
             self.step(c)?;
         }
         let cpu = &self.cpus[c as usize];
@@ -260,6 +276,9 @@ impl Sim<'_> {
         self.totals.switches += u64::from(switched);
         self.totals.migrations += u64::from(migrated);
         self.note_start(no);
+        if self.within.is_some() {
+            self.note_urgent(c, no);
+        }
         self.obs.event(self.now, &Event::Run { task: no, cpu: c, migrated, switched, wakeup, waited_ns });
         if self.cfg.causes && cold_ns > 0 {
             self.obs.event(self.now, &Event::Refill { task: no, ns: cold_ns });

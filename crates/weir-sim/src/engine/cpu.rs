@@ -36,6 +36,13 @@ pub struct Cpu {
     pub choosing: bool,
     /// Its next event is to be worked out anew.
     pub changed: bool,
+    /// It is virtual, and its host does not run it; whether it has something to do nevertheless.
+    pub held: bool,
+    pub wanting: bool,
+    /// An interrupt that asks for its task came while it was held.
+    pub preempt_due: bool,
+    /// Kernel work that was left when the host took it away, and what came in the meantime, ns.
+    pub left_ns: u64,
     /// Observers know that it is idle.
     pub reported_idle: bool,
     /// Interrupts on their way to it.
@@ -85,6 +92,10 @@ pub struct Cpu {
     pub run_ns: u64,
     pub idle_ns: u64,
     pub kernel_ns: u64,
+    /// Of a virtual CPU: time in which its host did not run it although it had something to do, and as much of it as
+    /// observers know.
+    pub stolen_ns: u64,
+    pub stolen_reported: u64,
     pub switches: u64,
     /// Energy, millijoule / 10^9 (mW times ns).
     pub energy_pj: u128,
@@ -101,6 +112,12 @@ impl Cpu {
             choosing: false,
             changed: false,
             reported_idle: false,
+            held: false,
+            wanting: false,
+            preempt_due: false,
+            left_ns: 0,
+            stolen_ns: 0,
+            stolen_reported: 0,
             kick_sent: false,
             preempt_sent: false,
             prev: NONE,
@@ -161,6 +178,15 @@ impl Cpu {
     pub fn settle(&mut self, now: u64) {
         let ns = now.saturating_sub(self.since);
         if ns == 0 {
+            return;
+        }
+        if self.held {
+            match self.mode {
+                Mode::Offline => {}
+                _ if self.wanting => self.stolen_ns += ns,
+                _ => self.idle_ns += ns,
+            }
+            self.since = now;
             return;
         }
         let mw = match self.mode {

@@ -9,7 +9,7 @@ use weir_core::event::{Call, CpuNo, Event, TaskNo};
 use super::cpu::Mode;
 use super::program::LoopFrame;
 use super::sim::{Sim, refused};
-use super::task::{NEVER, NONE, State, Wait};
+use super::task::{NEVER, NONE, SPIN_LOCK, State, Wait};
 use weir_model::Result;
 use weir_model::workload::Op;
 
@@ -79,8 +79,11 @@ impl Sim<'_> {
     /// Give back mutexes and places in queues; spinning ends.
     fn give_up(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let task = &mut self.tasks[no as usize];
-        if task.spins.take().is_some() {
+        if let Some(what) = task.spins.take() {
             self.census.spinning -= 1;
+            if what & SPIN_LOCK != 0 {
+                self.objects.mutexes[(what & !SPIN_LOCK) as usize].waiters.retain(|&w| w != no);
+            }
             self.objects.flags.iter_mut().for_each(|f| f.spinners.retain(|s| s.0 != no));
         }
         let at = std::mem::replace(&mut task.at_barrier, NONE);
@@ -89,7 +92,7 @@ impl Sim<'_> {
         }
         match self.tasks[no as usize].wait {
             Wait::No | Wait::Release | Wait::Time | Wait::Device => {}
-            Wait::Join => {}
+            Wait::Join | Wait::Vcpu(_) => {}
             Wait::Mutex(m) => {
                 self.objects.mutexes[m as usize].waiters.retain(|&w| w != no);
                 self.leave_queue(no, m, by)?;

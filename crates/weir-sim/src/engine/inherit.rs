@@ -67,7 +67,7 @@ impl Locking {
     pub fn new(w: &Workload) -> Self {
         let mut protocols = w.protocols.clone();
         protocols.resize(w.mutexes.len(), Protocol::None);
-        let any = protocols.iter().any(|p| *p != Protocol::None);
+        let any = protocols.iter().any(|p| !matches!(p, Protocol::None | Protocol::Spin));
         let mut ceilings = vec![Urgency::LEAST; if any { protocols.len() } else { 0 }];
         for spec in w.tasks.iter().filter(|_| any) {
             let sets = spec.program.iter().filter_map(|op| match op {
@@ -136,7 +136,7 @@ impl Sim<'_> {
         for &mutex in &self.tasks[no as usize].held {
             let m = mutex as usize;
             match self.locking.protocol(mutex) {
-                Protocol::None => {}
+                Protocol::None | Protocol::Spin => {}
                 Protocol::Inherit => {
                     for &waiter in &self.objects.mutexes[m].waiters {
                         urgency = urgency.with(self.known_urgency(waiter));
@@ -212,7 +212,7 @@ impl Sim<'_> {
     fn obstacle(&self, no: TaskNo) -> Option<TaskNo> {
         let Wait::Mutex(mutex) = self.tasks[no as usize].wait else { return None };
         match self.locking.protocol(mutex) {
-            Protocol::None | Protocol::Ceiling => None,
+            Protocol::None | Protocol::Ceiling | Protocol::Spin => None,
             Protocol::Inherit => self.objects.mutexes[mutex as usize].owner,
             Protocol::Classic => self.in_the_way_of(no),
         }

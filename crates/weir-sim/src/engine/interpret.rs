@@ -11,7 +11,7 @@ use super::cpu::{FULL_SPEED, Mode};
 use super::program::LoopFrame;
 use super::sim::{Sim, find_isa};
 use super::sync::Pass;
-use super::task::{NONE, Wait};
+use super::task::{NONE, SPIN_LOCK, Wait};
 use weir_model::workload::{Op, Protocol};
 use weir_model::{Error, Result};
 
@@ -26,6 +26,8 @@ pub enum Next {
     Work,
     /// The task has left the CPU.
     Left,
+    /// The CPU runs a guest.
+    Inside,
 }
 
 impl Sim<'_> {
@@ -35,6 +37,10 @@ impl Sim<'_> {
         for _ in 0..MAX_STEPS {
             match self.execute(c, no)? {
                 Next::Left => return Ok(()),
+                Next::Inside => {
+                    self.rekey(c);
+                    return Ok(());
+                }
                 Next::Work => {
                     let task = &self.tasks[no as usize];
                     if task.spins.is_none() && task.left == 0 {
@@ -110,6 +116,11 @@ impl Sim<'_> {
                 Pass::Go => {
                     self.refresh(no, c)?;
                     Ok(Next::Op)
+                }
+                Pass::Wait if self.locking.protocol(mutex) == Protocol::Spin => {
+                    self.tasks[no as usize].spins = Some(SPIN_LOCK | mutex);
+                    self.census.spinning += 1;
+                    Ok(Next::Work)
                 }
                 Pass::Wait => {
                     let next = self.wait(c, no, Wait::Mutex(mutex))?;
@@ -287,6 +298,7 @@ impl Sim<'_> {
                 self.publish_for(c, what, about)?;
                 Ok(Next::Op)
             }
+            Op::Vcpu { guest, vcpu } => self.be_vcpu(c, no, guest, vcpu),
         }
     }
 
@@ -317,7 +329,7 @@ impl Sim<'_> {
 
     /// Release a mutex on behalf of `no`; its next owner is woken.
     pub fn unlock(&mut self, c: CpuNo, no: TaskNo, mutex: u32) -> Result<()> {
-        if self.locking.protocol(mutex) != Protocol::None
+        if !matches!(self.locking.protocol(mutex), Protocol::None | Protocol::Spin)
             && self.objects.mutexes[mutex as usize].owner == Some(no)
         {
             return self.unlock_by_protocol(c, no, mutex);
@@ -331,7 +343,13 @@ impl Sim<'_> {
         }
         match done {
             Ok(Some(next)) => {
-                self.tasks[next as usize].held.push(mutex);
+                let task = &mut self.tasks[next as usize];
+                task.held.push(mutex);
+                if task.spins.is_some() {
+                    self.census.spinning -= 1;
+                    self.let_go(next);
+                    return Ok(());
+                }
                 self.wake(next, c)
             }
             Ok(None) => Ok(()),
@@ -438,6 +456,9 @@ impl Sim<'_> {
 
     pub fn set_priority(&mut self, no: TaskNo, priority: i32, by: CpuNo) -> Result<()> {
         self.tasks[no as usize].priority = priority;
+        if self.within.is_some() && self.running_on(no) != NONE {
+            self.note_urgent(self.running_on(no), no);
+        }
         let known = self.note_urgency(no).priority;
         let id = self.tasks[no as usize].id;
         let msg = Msg { task: Some(id), value: known as i64 as u64, ..Msg::default() };

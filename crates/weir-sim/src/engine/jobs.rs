@@ -74,6 +74,9 @@ impl Sim<'_> {
         );
         self.tasks.push(task);
         self.pmu.add(template, no);
+        if !self.guests.is_empty() {
+            self.note_vcpu(no);
+        }
         self.census.alive += 1;
         self.enter_graph(no);
         let instance = &mut self.instances_of[template as usize];
@@ -341,20 +344,21 @@ impl Sim<'_> {
     /// A release is due, or the time that a task waited for has come.
     pub fn timed_wake(&mut self, no: TaskNo) -> Result<()> {
         let task = &self.tasks[no as usize];
-        if task.upcoming.0 == self.now {
+        // A virtual CPU may come to it later than it was due.
+        if task.upcoming.0 <= self.now {
             return self.release_due(no);
         }
-        if task.wake_at != self.now {
+        if task.wake_at > self.now {
             // The wait was called off.
             return Ok(());
         }
-        self.tasks[no as usize].wake_at = NEVER;
+        let due = std::mem::replace(&mut self.tasks[no as usize].wake_at, NEVER);
         let task = &self.tasks[no as usize];
         let wait = task.wait;
         let h = self.caller(task.cpu);
         self.charge_flat(h, self.costs.timer_interrupt);
         if wait == Wait::Time {
-            self.wakeup_job(no, self.now, h)?;
+            self.wakeup_job(no, due, h)?;
         }
         self.wake(no, h)
     }
@@ -398,7 +402,9 @@ impl Sim<'_> {
     /// Look at the job again at its deadline. Where that is the time of the next release, as with most
     /// periodic tasks, the release does it.
     fn arm_deadline(&mut self, no: TaskNo, deadline: u64) {
-        if deadline != NEVER && deadline != self.tasks[no as usize].upcoming.0 {
+        // A release in a guest may come late, a deadline does not.
+        let apart = deadline != self.tasks[no as usize].upcoming.0 || self.within.is_some();
+        if deadline != NEVER && apart {
             self.timers.push(Key::new(deadline, Phase::Timer, Kind::Deadline, no));
         }
     }

@@ -268,6 +268,12 @@ impl Sim<'_> {
         if cpu.mode == Mode::Offline {
             return Ok(());
         }
+        if cpu.held && preempt && cpu.cur != NONE {
+            cpu.preempt_due = true;
+            self.note_waiting(c, self.most_urgent());
+            self.rekey(c);
+            return Ok(());
+        }
         if cpu.cur != NONE {
             return if preempt { self.part(c, Stop::Preempted, true) } else { Ok(()) };
         }
@@ -327,6 +333,10 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         let Some((cpu, why, forced)) = task.parted.take() else { return };
         let ran_ns = task.ran_ns;
+        task.entered = false;
+        if task.guest != NONE {
+            self.lost.push(no);
+        }
         self.obs.event(self.now, &Event::Off { task: no, cpu, why, ran_ns });
         self.obs.event(self.now, &Event::Ready { task: no, wakeup: false });
         self.report_place(no);
@@ -468,6 +478,7 @@ impl Sim<'_> {
         cpu.fruitless = 0;
         cpu.busy_until = cpu.busy_until.max(self.now);
         self.census.running -= 1;
+        self.tasks[no as usize].entered = false;
         let ran_ns = self.tasks[no as usize].ran_ns;
         self.obs.event(self.now, &Event::Off { task: no, cpu: c, why, ran_ns });
         no
@@ -545,7 +556,7 @@ impl Sim<'_> {
 
     /// A component's timer is due.
     pub fn component_timer(&mut self) -> Result<()> {
-        if self.component_at == self.now {
+        if self.component_at <= self.now {
             self.component_at = NEVER;
         }
         let mut fired = 0;

@@ -14,6 +14,7 @@ mod cpu;
 mod dag;
 mod drop;
 mod gang;
+mod guest;
 mod heat;
 mod inherit;
 mod interpret;
@@ -36,6 +37,7 @@ use weir_core::crash::catch;
 use weir_core::event::{Observer, TaskNo};
 use weir_core::{CpuSet, Plan, Topic};
 
+pub use guest::Inside;
 use weir_model::costs::Costs;
 use weir_model::scenario::{Composer, Reconfiguration, Scenario, Subject, Tap, Watch};
 use weir_model::{Error, Machine, Op, Result, Verb, Workload};
@@ -64,6 +66,8 @@ pub struct RunConfig<'a> {
     pub scripted: Vec<(u64, Command)>,
     /// A scenario, and the composer of the topologies that it asks for.
     pub control: Option<Control<'a>>,
+    /// Machines and topologies of the workload's guests, in the order of [`Workload::all_guests`].
+    pub inside: &'a [Inside],
 }
 
 /// A scenario that is to be carried out.
@@ -81,6 +85,8 @@ pub enum Command {
     /// Publish a message, as user space may. For the topics PRIORITY, AFFINITY and ISA the task itself
     /// changes too.
     Notify(Notice),
+    /// The same in a guest, by its number in [`Workload::all_guests`].
+    Guest(u32, Box<Command>),
 }
 
 /// A message from outside; tasks are named by their number in the run.
@@ -143,6 +149,24 @@ pub struct Outcome {
     pub gangs: Vec<GangOutcome>,
     /// A loaded component ended the run.
     pub crash: Option<Crashed>,
+    /// What became of the guests, in the order of [`Workload::all_guests`].
+    pub guests: Vec<GuestOutcome>,
+}
+
+/// What became of a guest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GuestOutcome {
+    pub name: String,
+    /// The guest that it is in.
+    pub parent: Option<u32>,
+    /// The task around it that is each of its CPUs.
+    pub vcpus: Vec<TaskNo>,
+    /// How long each of its CPUs had something to do and the host did not run it, ns.
+    pub stolen_ns: Vec<u64>,
+    /// How often the host began to run one of them.
+    pub enters: u64,
+    /// As of a run by itself; energy is the host's.
+    pub outcome: Outcome,
 }
 
 /// How well the members of a gang ran together.
@@ -240,6 +264,25 @@ pub fn run(
     let placed = gang::Placed::new(machine, plan, workload)?;
     let placed = &placed;
     let rules = cfg.control.filter(|c| !c.scenario.rules.is_empty());
+    if !workload.guests.is_empty() {
+        let ground = guest::Ground::new(workload, cfg)?;
+        let all = RefCell::new(observer);
+        let mut reports = guest::Reports::new(&all, cfg.inside.len());
+        let (host, guests) = reports.split();
+        let online = machine.shape.cpus.len() as u32;
+        let watch = rules.map(|c| RefCell::new(Watch::new(c.scenario, online)));
+        if let Some(control) = rules {
+            heard(control.scenario, machine, workload, cfg)?;
+        }
+        let mut both = (host, watch.as_ref().map(Tap));
+        let sim = catch(|| {
+            let mut sim =
+                sim::Sim::new(machine, plan, workload, costs, cfg, watch.as_ref(), placed, &mut both)?;
+            guest::settle(&mut sim, workload, costs, cfg.inside, &ground, guests)?;
+            Ok(sim)
+        });
+        return begun(sim, plan);
+    }
     let Some(control) = rules else {
         let sim = catch(|| sim::Sim::new(machine, plan, workload, costs, cfg, None, placed, observer));
         return begun(sim, plan);

@@ -112,6 +112,10 @@ impl<'a> Program<'a> {
                     range("channel", *channel, w.channels.len())?
                 }
                 Op::Raise { flag, .. } | Op::SpinUntil { flag, .. } => range("flag", *flag, w.flags.len())?,
+                Op::Vcpu { guest, vcpu } => {
+                    range("guest", *guest, w.guests.len())?;
+                    range("virtual CPU", *vcpu, w.guests[*guest as usize].vcpus.len())?;
+                }
                 Op::Fork { template } => range("task template", *template, w.tasks.len())?,
                 Op::Memory { .. }
                 | Op::Sleep { .. }

@@ -134,6 +134,11 @@ impl Key {
     pub fn index(self) -> u32 {
         self.0 as u32
     }
+
+    /// The same event at another time.
+    pub fn at(self, time: u64) -> Self {
+        Self(u128::from(time) << 64 | u128::from(self.0 as u64))
+    }
 }
 
 /// A heap of timers; four children a node, which halves the depth of a binary one.

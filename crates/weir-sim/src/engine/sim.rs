@@ -13,6 +13,7 @@ use super::classes::Wanted;
 use super::cpu::{Cores, Cpu, Mode};
 use super::dag::Graphs;
 use super::gang::{Gangs, Placed};
+use super::guest::{Guest, Within, goes_first};
 use super::heat::Heat;
 use super::inherit::Locking;
 use super::pmu::Pmu;
@@ -158,6 +159,11 @@ pub struct Sim<'a> {
     pub reconfigurations: Vec<Reconfiguration>,
     /// Components that returned errors.
     pub faults: Vec<Faulted>,
+    /// Machines within this one; and what it keeps of being within another.
+    pub guests: Vec<Guest<'a>>,
+    pub within: Option<Box<Within>>,
+    /// Virtual CPUs that have lost their CPU.
+    pub lost: Vec<TaskNo>,
     /// Temperatures, where the machine has any, and who waits for what the machine says.
     pub heat: Heat,
 }
@@ -263,6 +269,9 @@ impl<'a> Sim<'a> {
             idle_samples: 0,
             reconfigurations: Vec::new(),
             faults: Vec::new(),
+            guests: Vec::new(),
+            within: None,
+            lost: Vec::new(),
             heat: Heat::new(machine, plan),
         };
         if sim.pmu.is_missed() {
@@ -354,7 +363,14 @@ impl<'a> Sim<'a> {
         let end = loop {
             let timer = self.timers.peek();
             let of_cpu = self.queue.comes_before(timer);
-            let key = if of_cpu { self.queue.peek() } else { timer };
+            let mut key = if of_cpu { self.queue.peek() } else { timer };
+            let mut guest = None;
+            if !self.guests.is_empty()
+                && let Some((g, first)) = self.first_guest()
+                && goes_first(first, key)
+            {
+                (key, guest) = (first, Some(g));
+            }
             let time = key.time();
             if self.census.alive == 0 && self.census.starts == 0 {
                 break self.now;
@@ -362,15 +378,12 @@ impl<'a> Sim<'a> {
             if key != Key::NEVER && (time > horizon || (time == horizon && !key.is_finish())) {
                 break horizon;
             }
-            if self.is_stuck(key) {
+            if guest.is_none() && self.is_stuck(key) {
                 self.explain_standstill();
                 break self.now;
             }
             if time > self.now {
-                self.now = time;
-                self.queue.advance(time);
-                self.still = 0;
-                self.sched.set_now(time);
+                self.advance(time);
                 if time >= self.contention_ns {
                     self.contention_ns = time + self.cfg.contention_every_ns;
                     self.report_contention();
@@ -391,26 +404,74 @@ impl<'a> Sim<'a> {
                 interrupted = true;
                 break self.now;
             }
-            if of_cpu {
-                if key.is_choose() { self.choose(key.index())? } else { self.finish(key.index())? }
-            } else {
-                self.timers.pop();
-                self.timer(key)?;
+            match guest {
+                Some(g) => self.guest_event(g)?,
+                None => self.own_event(key, of_cpu)?,
             }
-            if self.watch.is_some() {
-                self.heed()?;
-            }
-            self.queue_changes();
-            if self.cfg.checks {
-                self.check();
-            }
+            self.settle_event()?;
         };
         Ok((end, interrupted))
     }
 
+    /// The clock goes on to a time at which something happens.
+    pub fn advance(&mut self, time: u64) {
+        self.now = time;
+        self.queue.advance(time);
+        self.still = 0;
+        self.sched.set_now(time);
+    }
+
+    /// An event that is no guest's.
+    fn own_event(&mut self, key: Key, of_cpu: bool) -> Result<()> {
+        if of_cpu {
+            return if key.is_choose() { self.choose(key.index()) } else { self.finish(key.index()) };
+        }
+        self.timers.pop();
+        self.timer(key)
+    }
+
+    /// What follows every event.
+    fn settle_event(&mut self) -> Result<()> {
+        if self.watch.is_some() {
+            self.heed()?;
+        }
+        if !self.lost.is_empty() {
+            self.report_lost()?;
+        }
+        self.queue_changes();
+        if self.cfg.checks {
+            self.check();
+        }
+        Ok(())
+    }
+
+    /// One event of a guest: `key`, its next one.
+    pub fn turn(&mut self, key: Key) -> Result<()> {
+        let timer = self.timers.peek();
+        let of_cpu = self.queue.comes_before(timer);
+        let own = if of_cpu { self.queue.peek() } else { timer };
+        let inner = self.first_guest().filter(|(_, first)| goes_first(*first, own));
+        if key.time() > self.now {
+            self.advance(key.time());
+        }
+        self.totals.events += 1;
+        self.still += 1;
+        if self.still > 20_000_000 + 64 * (self.tasks.len() as u64 + self.cpus.len() as u64) {
+            return Err(self.standing_clock());
+        }
+        match inner {
+            Some((g, _)) => self.guest_event(g)?,
+            None => self.own_event(own, of_cpu)?,
+        }
+        self.settle_event()
+    }
+
     /// A timer or an interrupt.
-    fn timer(&mut self, key: Key) -> Result<()> {
+    pub fn timer(&mut self, key: Key) -> Result<()> {
         let index = key.index();
+        if self.within.is_some() && self.put_off(key) {
+            return Ok(());
+        }
         self.idle_timers = if matches!(key.kind(), Kind::Component | Kind::Slot | Kind::Message | Kind::Heat)
         {
             self.idle_timers + 1
@@ -446,11 +507,27 @@ impl<'a> Sim<'a> {
 
     /// Settle all accounts at `end` and sum up.
     fn outcome(mut self, end: u64, interrupted: bool, crash: Option<Crashed>) -> Outcome {
+        self.sum_up(end, interrupted, crash)
+    }
+
+    /// The same of a guest, with its CPUs.
+    pub fn outcome_of_guest(mut self, end: u64, interrupted: bool) -> (Outcome, Vec<Cpu>) {
+        let outcome = self.sum_up(end, interrupted, None);
+        (outcome, self.cpus)
+    }
+
+    fn sum_up(&mut self, end: u64, interrupted: bool, crash: Option<Crashed>) -> Outcome {
         self.now = end.max(self.now);
+        let guests = self.guest_outcomes(self.now, interrupted);
+        for g in &guests {
+            let told = g.outcome.warnings.iter().map(|w| format!("guest `{}`: {w}", g.name));
+            self.warnings.extend(told.filter(|w| !self.workload.warnings.contains(w)));
+        }
         for c in 0..self.cpus.len() as u32 {
             self.flush_calls(c);
             self.progress(c);
             self.cpus[c as usize].settle(self.now);
+            self.report_stolen(c);
         }
         // A task that is on a CPU at the end has run there: observers see how long.
         for c in 0..self.cpus.len() {
@@ -500,9 +577,10 @@ impl<'a> Sim<'a> {
             // After a crash the core's memory is not looked at.
             memory_bytes: if crash.is_some() { 0 } else { self.sched.memory_used() },
             bytes_per_task: if crash.is_some() { 0 } else { self.sched.bytes_per_task() },
-            warnings: self.warnings,
-            reconfigurations: self.reconfigurations,
-            faults: self.faults,
+            warnings: std::mem::take(&mut self.warnings),
+            reconfigurations: std::mem::take(&mut self.reconfigurations),
+            faults: std::mem::take(&mut self.faults),
+            guests,
             spin_ns: self.totals.spin_ns,
             barriers: (self.workload.barriers.iter().zip(&self.objects.barriers))
                 .map(|((name, _), b)| (name.clone(), b.opened))
@@ -596,6 +674,13 @@ fn bounded(w: &Workload, cfg: &RunConfig<'_>, programs: &[Program<'_>], program_
     }
     let endless =
         w.tasks.iter().zip(program_of).find(|(t, p)| t.start_ns.is_some() && programs[**p as usize].endless);
+    if let Some((_, g)) = w.all_guests().iter().find(|(_, g)| g.workload.is_endless()) {
+        return Err(Error::run(format!(
+            "workload `{}` never ends: a task in the guest `{}` loops for ever",
+            w.name, g.name
+        ))
+        .help("say how long to run it, for example `--duration 2s`"));
+    }
     match endless {
         None => Ok(()),
         Some((t, _)) => {

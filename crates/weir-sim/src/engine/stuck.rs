@@ -6,7 +6,7 @@ use weir_core::event::{CpuNo, Stop, TaskNo};
 
 use super::queue::{Key, Kind};
 use super::sim::Sim;
-use super::task::{NONE, State, Wait};
+use super::task::{NONE, SPIN_LOCK, State, Wait};
 use weir_model::{Error, Result};
 
 /// Component timers in a row after which a scheduler that runs nothing is taken to have lost its tasks.
@@ -24,7 +24,7 @@ impl Sim<'_> {
         if self.census.alive == 0 {
             return false;
         }
-        if self.census.movers() == 0 || next == Key::NEVER {
+        if self.movers() == 0 || next == Key::NEVER {
             return true;
         }
         next.kind() == Kind::Component && self.idle_timers > PATIENCE && self.census.running == 0
@@ -60,6 +60,11 @@ impl Sim<'_> {
         let task = &self.tasks[no as usize];
         let name = self.name(no);
         if let Some(flag) = task.spins {
+            if flag & SPIN_LOCK != 0 {
+                let m = flag & !SPIN_LOCK;
+                let holder = self.objects.mutexes[m as usize].owner.map_or("nobody", |o| self.name(o));
+                return format!("`{name}` spins for `{}`, which `{holder}` holds", w.mutexes[m as usize]);
+            }
             let flag_name = &w.flags[flag as usize];
             let f = &self.objects.flags[flag as usize];
             let want = f.spinners.iter().find(|s| s.0 == no).map_or(0, |s| s.1);
@@ -111,6 +116,9 @@ impl Sim<'_> {
             Wait::Read(c) => format!("`{name}` waits for data in `{}`", w.channels[c as usize].0),
             Wait::Write(c) => format!("`{name}` waits for room in `{}`", w.channels[c as usize].0),
             Wait::Join => format!("`{name}` waits for the tasks before it in its graph"),
+            Wait::Vcpu(g) => {
+                format!("`{name}` waits for work in the guest `{}`", w.guests[g as usize].name)
+            }
             Wait::Time | Wait::Release | Wait::Device => format!("`{name}` waits for a time"),
             Wait::No => format!("`{name}` has not begun"),
         }

@@ -18,6 +18,9 @@ pub const NONE: u32 = u32::MAX;
 /// No time.
 pub const NEVER: u64 = u64::MAX;
 
+/// In [`Task::spins`]: the rest is the index of a mutex.
+pub const SPIN_LOCK: u32 = 1 << 31;
+
 /// Where a task is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -51,6 +54,8 @@ pub enum Wait {
     Write(u32),
     /// The nodes before it in its graph.
     Join,
+    /// Work for the virtual CPU that it is, of this guest.
+    Vcpu(u32),
 }
 
 impl Wait {
@@ -130,12 +135,17 @@ pub struct Task<'a> {
     pub wait: Wait,
     /// The work left is time on any CPU, however fast.
     pub by_time: bool,
-    /// It spins on a flag (index); the work left is meaningless.
+    /// It spins on a flag (index), or for a mutex ([`SPIN_LOCK`] and its index); the work left is meaningless.
     pub spins: Option<u32>,
     /// The barrier that it spins at, [`NONE`]: at none; the work left is how long it will.
     pub at_barrier: u32,
     /// The gang whose slots it may have, [`NONE`]: none.
     pub gang: u32,
+    /// The guest of which it is a CPU, [`NONE`]: none, and which one. Its CPU has paid for entering the guest, and runs it.
+    pub guest: u32,
+    pub vcpu: u32,
+    pub entered: bool,
+    pub inside: bool,
     /// Its CPU gave it back to the scheduler and has not chosen yet: that CPU, why, and whether it is a
     /// preemption if another task follows. If the CPU chooses it again, it has never stopped.
     pub parted: Option<(CpuNo, Stop, bool)>,
@@ -221,6 +231,10 @@ impl<'a> Task<'a> {
             spins: None,
             at_barrier: NONE,
             gang: NONE,
+            guest: NONE,
+            vcpu: 0,
+            entered: false,
+            inside: false,
             parted: None,
             admitted: false,
             woken: false,

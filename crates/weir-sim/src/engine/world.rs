@@ -45,6 +45,15 @@ impl<'a> Sim<'a> {
         known
     }
 
+    /// As if it was unplugged, and plugged in again.
+    pub fn go_away(&mut self, c: CpuNo) -> Result<()> {
+        self.offline(c)
+    }
+
+    pub fn come_back(&mut self, c: CpuNo) -> Result<()> {
+        self.online(c)
+    }
+
     fn online(&mut self, c: CpuNo) -> Result<()> {
         if self.cpus[c as usize].mode != Mode::Offline {
             return Ok(());
@@ -128,9 +137,15 @@ impl<'a> Sim<'a> {
     /// Entry `index` of the script.
     pub fn command(&mut self, index: u32) -> Result<()> {
         let cfg = self.cfg;
-        match &cfg.scripted[index as usize].1 {
+        self.obey(&cfg.scripted[index as usize].1)
+    }
+
+    /// Do what was asked for from outside.
+    pub fn obey(&mut self, command: &'a Command) -> Result<()> {
+        match command {
             Command::Swap(plan) => self.swap(plan),
             Command::Notify(notice) => self.notice(notice),
+            Command::Guest(guest, command) => self.command_inside(*guest, command),
         }
     }
 

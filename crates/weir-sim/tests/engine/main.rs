@@ -15,6 +15,7 @@ mod machines;
 mod meeting;
 mod mixed;
 mod models;
+mod nested;
 mod overheads;
 mod random;
 mod rbed;

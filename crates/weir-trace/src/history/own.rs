@@ -67,6 +67,8 @@ impl Reader {
         let (mut t_ns, mut event) = (None, None);
         for field in fields(packet) {
             match field? {
+                // Interned names of guests are apart.
+                (10, v) if v.number() > 1 => return Ok(()),
                 (8, v) => t_ns = Some(v.number()),
                 (11, Value::Bytes(b)) => event = Some(b),
                 (12, Value::Bytes(b)) => self.interned(b)?,

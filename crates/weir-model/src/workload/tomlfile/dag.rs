@@ -10,8 +10,8 @@ use crate::workload::{Dag, DagNode, OnMiss, Op, TaskSpec, Timing};
 
 /// Keys of a `[[dag]]`.
 pub(super) const KEYS: &[&str] = &[
-    "name", "count", "group", "policy", "nice", "priority", "cpus", "period", "deadline", "offset", "jitter",
-    "sporadic", "jobs", "on_miss", "nodes", "edges",
+    "name", "count", "group", "guest", "policy", "nice", "priority", "cpus", "period", "deadline", "offset",
+    "jitter", "sporadic", "jobs", "on_miss", "nodes", "edges",
 ];
 
 /// Most nodes of a graph.

@@ -64,7 +64,7 @@ pub(super) fn groups(builder: &mut Builder, tables: &[Table<'_>]) -> Result<(), 
 }
 
 /// Number of a group by its name, 0: there is none.
-fn number(fairness: &Fairness, name: &str) -> u32 {
+pub(super) fn number(fairness: &Fairness, name: &str) -> u32 {
     fairness.groups.iter().position(|g| g.name == name).map_or(0, |i| i as u32 + 1)
 }
 

@@ -10,7 +10,7 @@ use crate::workload::build::Builder;
 use crate::workload::{GangSpec, Way};
 
 /// Keys of a `[[gang]]`.
-pub(super) const KEYS: &[&str] = &["group", "manifest", "file", "cut", "way"];
+pub(super) const KEYS: &[&str] = &["group", "guest", "manifest", "file", "cut", "way"];
 
 /// Read the gangs, behind all tasks.
 pub(super) fn gangs(builder: &mut Builder, tables: &[Table<'_>], files: Files<'_>) -> Result<(), Error> {

@@ -7,6 +7,7 @@ mod criticality;
 mod dag;
 mod fairness;
 mod gang;
+mod guest;
 mod profile;
 mod steps;
 mod table;
@@ -36,6 +37,7 @@ const TOP: &[&str] = &[
     "dag",
     "gang",
     "group",
+    "guest",
     "profile",
     "sample",
     "at",
@@ -46,6 +48,7 @@ const TASK: &[&str] = &[
     "name",
     "count",
     "group",
+    "guest",
     "profile",
     "start",
     "stagger",
@@ -111,7 +114,25 @@ pub(crate) fn parse(
         let help = "write how long, such as \"2s\", or leave it out";
         return Err(root.wrong("duration", "a duration of 0", help));
     }
-    declarations(&mut builder, &root)?;
+    let guests = root.tables("guest", "[[guest]]", guest::KEYS)?;
+    guest::check(&root, &guests)?;
+    inside(&mut builder, &root, &guests, None, limits, files)?;
+    for table in root.tables("machine_event", "[[machine_event]]", MACHINE_EVENT)? {
+        machine_event(&mut builder, &table)?;
+    }
+    builder.finish()
+}
+
+/// The tasks, graphs, gangs and guests of the machine, or of one guest.
+fn inside(
+    builder: &mut Builder,
+    root: &Table<'_>,
+    guests: &[Table<'_>],
+    scope: Option<&str>,
+    limits: Limits,
+    files: Files<'_>,
+) -> Result<(), Error> {
+    declarations(builder, root)?;
     let declared = builder.workload.barriers.len();
 
     for table in root.tables("profile", "[[profile]]", profile::KEYS)? {
@@ -122,10 +143,11 @@ pub(crate) fn parse(
         }
         builder.workload.profiles.push(profile);
     }
-    let tables = root.tables("task", "[[task]]", TASK)?;
-    let graphs = root.tables("dag", "[[dag]]", dag::KEYS)?;
-    fairness::groups(&mut builder, &root.tables("group", "[[group]]", fairness::KEYS)?)?;
-    if tables.is_empty() && graphs.is_empty() {
+    let tables = guest::those(root.tables("task", "[[task]]", TASK)?, scope)?;
+    let graphs = guest::those(root.tables("dag", "[[dag]]", dag::KEYS)?, scope)?;
+    fairness::groups(builder, &root.tables("group", "[[group]]", fairness::KEYS)?)?;
+    let machines = guest::those(guests.to_vec(), scope)?;
+    if tables.is_empty() && graphs.is_empty() && machines.is_empty() {
         let help = "add `[[task]]` with `name = \"a\"` and `program = [\"run 2ms\", \"sleep 8ms\"]`";
         return Err(root.error("the file describes no task", help));
     }
@@ -143,18 +165,20 @@ pub(crate) fn parse(
             ));
         }
         total += head.count;
-        builder.room_for_tasks(total).map_err(|e| e.at(source.name, source.text, table.place("count")))?;
+        builder
+            .room_for_tasks(total)
+            .map_err(|e| e.at(root.source.name, root.source.text, table.place("count")))?;
         heads.push(head);
     }
     let mut uses = vec![0u64; declared];
     for (table, head) in tables.iter().zip(&heads) {
-        task(&mut builder, table, head, &first, declared, &mut uses, files)?;
+        task(builder, table, head, &first, declared, &mut uses, files)?;
     }
     for (i, users) in uses.iter().enumerate().skip(declared) {
         builder.workload.barriers[i].1 = *users as u32;
     }
     for table in &graphs {
-        dag::dag(&mut builder, table)?;
+        dag::dag(builder, table)?;
     }
     let mut names: Vec<&str> = builder.workload.tasks.iter().map(|t| t.name.as_str()).collect();
     names.sort_unstable();
@@ -162,12 +186,15 @@ pub(crate) fn parse(
         let message = format!("two tasks are called `{}`", twice[0]);
         return Err(graphs[0].error(message, "rename the graph, its node or the task"));
     }
-    if graphs.is_empty() && heads.iter().all(|h| h.template) {
+    if graphs.is_empty() && machines.is_empty() && heads.iter().all(|h| h.template) {
         return Err(
             tables[0].error("all tasks are templates, so nothing would start", "remove one `template`")
         );
     }
-    gang::gangs(&mut builder, &root.tables("gang", "[[gang]]", gang::KEYS)?, files)?;
+    for table in &machines {
+        guest::guest(builder, root, guests, table, limits, files)?;
+    }
+    gang::gangs(builder, &guest::those(root.tables("gang", "[[gang]]", gang::KEYS)?, scope)?, files)?;
     if let Some((i, phase, phases)) = builder.workload.foreign_phase() {
         let task = &builder.workload.tasks[i].name;
         let (message, help) = match phases {
@@ -182,10 +209,7 @@ pub(crate) fn parse(
         };
         return Err(root.error(message, help));
     }
-    for table in root.tables("machine_event", "[[machine_event]]", MACHINE_EVENT)? {
-        machine_event(&mut builder, &table)?;
-    }
-    builder.finish()
+    Ok(())
 }
 
 /// `channels` and `barriers`: objects with a size.
@@ -210,8 +234,9 @@ fn declarations(builder: &mut Builder, root: &Table<'_>) -> Result<(), Error> {
             "inherit" => Protocol::Inherit,
             "ceiling" => Protocol::Ceiling,
             "pcp" => Protocol::Classic,
+            "spin" => Protocol::Spin,
             word => {
-                let help = did_you_mean(word, &["none", "inherit", "ceiling", "pcp"]);
+                let help = did_you_mean(word, &["none", "inherit", "ceiling", "pcp", "spin"]);
                 return Err(mutex.error(format!("unknown protocol `{word}`")).help(help));
             }
         };
