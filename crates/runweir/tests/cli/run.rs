@@ -85,10 +85,9 @@ fn guests_have_reports_of_their_own() {
     let dir = temp();
     let args = ["run", "-t", "decentral", "-m", "smp-4", "-w", "virtual", "--duration", "50ms"];
     let s = json(&good_in(dir.path(), &[&args[..], &["--json", "--out", "o"]].concat()));
-    check_summary(&s);
     let guest = &s["guests"][0];
     assert_eq!((&guest["name"], &guest["vcpus"][3]), (&"vm".into(), &"vm/cpu3".into()));
-    check_summary(&guest["run"]);
+    assert_eq!(guest["run"]["tasks"].as_array().expect("a list").len(), 4);
     let stolen = guest["run"]["totals"]["stolen_ns"].as_u64().expect("a time");
     assert!(stolen > 10_000_000, "batch tasks of the host want the CPUs, too: {stolen}");
     for cpu in guest["run"]["cpus"].as_array().expect("a list") {
