@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The thread library without cargo: build.sh UNIT.c OUT [FLAGS...] writes OUT/libweir_threads.a and .so, libweir_preload.so for
-# unmodified programs, and weir-doctor, from the unit that `weir-glue plain` makes. CC, LD, OBJCOPY and AR are honoured.
+# unmodified programs, libweir_gomp.so for those with OpenMP, and weir-doctor, from the unit that `weir-glue plain` makes. CC, LD, OBJCOPY and AR are honoured.
 #
 # One object with everything in it: what is not part of the interface becomes local, so that a program may link another copy of the
 # core beside it, and the code gets a section of its own, by which the signal handler knows what it must not leave. OPT is the unit's
@@ -36,4 +36,10 @@ echo '{ global: weir_*; local: *; };' >"$out/exports"
 "$cc" "${flags[@]}" -fno-builtin -c -o "$out/shim.o" "$here/shim.c"
 "$cc" -shared -o "$out/libweir_preload.so" -Wl,-soname,libweir_preload.so "$out/shim.o" "$out/weir_threads.o" "$@" -ldl -lpthread
 "$cc" "${flags[@]}" -o "$out/weir-doctor" "$here/doctor.c" "$here/switch.c" -lpthread
-rm -f "$out/shim.o" "$out/exports"
+# The OpenMP library bears libgomp's name, so a program that has it loaded first does not look for the other; it finds the runtime if that is loaded.
+objects=()
+for file in "$here"/gomp/*.c; do
+	compile "$file"
+done
+"$cc" -shared -Wl,--version-script="$here/gomp/gomp.map" -o "$out/libweir_gomp.so" -Wl,-soname,libgomp.so.1 "${objects[@]}" "$@" -lpthread
+rm -f "$out/shim.o" "$out/exports" "${objects[@]}"

@@ -230,6 +230,7 @@ struct weir_thread *cpu_choose(struct cpu *c)
 void cpu_give(struct cpu *c, struct weir_thread *next)
 {
 	if (next && next->kind == WEIR_BOUND) {
+		__atomic_store_n(&next->cpu, (int)c->id, __ATOMIC_RELAXED);
 		__atomic_store_n(&c->holder, next->tid, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&next->gate, c->id + 1, __ATOMIC_RELEASE);
 		futex_wake(&next->gate, 1);
@@ -300,6 +301,7 @@ void switch_out(enum request request)
 			return;
 		}
 		s->cpu = 0;
+		__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 		cpu_give(c, next);
 	}
 	bound_wait(t);
@@ -316,6 +318,7 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	while (__atomic_load_n(&t->on_cpu, __ATOMIC_ACQUIRE))
 		weir_port_relax(spins++);
 	__atomic_store_n(&t->on_cpu, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
 	cpu_begin(c, t);
 	s->thread = t;
 	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
@@ -324,6 +327,7 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	weir_switch(&c->sp, t->sp);
 	s->thread = 0;
 	s->disabled = 1;
+	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->on_cpu, 0, __ATOMIC_RELEASE);
 	if (c->request == REQUEST_PARK)
 		thread_finish_park(t);

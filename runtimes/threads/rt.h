@@ -46,6 +46,7 @@ struct weir_thread {
 	u32 on_cpu;    /* (a) green: its stack is in use */
 	u32 gate;      /* (a) bound: futex, enum gate */
 	u32 linux_cpu; /* bound: where it is pinned, ~0: nowhere yet */
+	int cpu;       /* (a) that it has, or is about to be given; -1: none */
 	u32 ended;     /* (a) futex: 1 when nothing of it runs any more */
 	u32 owners;    /* (a) itself and whoever may join it */
 	u32 adopted;
@@ -57,6 +58,11 @@ struct weir_thread {
 	u64 deallocations; /* (a) */
 	int has_timer;
 	timer_t timer;
+	/* What it was given, for threads that are to be like it. */
+	struct weir_thread_attr attr;	  /* under `lock` */
+	u32 changes;			  /* (a) of `attr` */
+	const struct weir_thread *like;	  /* whose attributes it took last, */
+	u32 like_changes;		  /* and at which of its changes */
 	u64 mask; /* bound: of signals, the kernel's form, before weir_blocking_begin() */
 	void *(*run)(void *);
 	void *arg;

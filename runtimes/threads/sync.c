@@ -90,6 +90,57 @@ int queue_wait(struct weir_queue *q, struct weir_waiter *w, u64 at)
 	return 0;
 }
 
+/* --- a word ---------------------------------------------------------------------------------------------------------- */
+
+#define WORDS 256u
+
+static struct weir_queue words[WORDS];
+
+static struct weir_queue *queue_of(const u32 *word)
+{
+	u64 a = (u64)word;
+
+	return &words[(a >> 2 ^ a >> 10 ^ a >> 18) % WORDS];
+}
+
+WEIR_API int weir_wait_on(uint32_t *word, uint32_t value, uint64_t at)
+{
+	struct weir_queue *q = queue_of(word);
+	struct weir_waiter w = { .word = (u64)word };
+	int err = 0;
+
+	hold();
+	spin(&q->lock);
+	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != value) {
+		unspin(&q->lock);
+		err = -EAGAIN;
+	} else {
+		queue_add(q, &w);
+		err = queue_wait(q, &w, at);
+	}
+	release();
+	return err;
+}
+
+WEIR_API void weir_wake_on(uint32_t *word, unsigned n)
+{
+	struct weir_queue *q = queue_of(word);
+	struct weir_waiter *w, *next;
+
+	hold();
+	spin(&q->lock);
+	for (w = q->head; w && n; w = next) {
+		next = w->next;
+		if (w->word != (u64)word)
+			continue;
+		queue_remove(q, w);
+		waiter_wake(w);
+		n--;
+	}
+	unspin(&q->lock);
+	release();
+}
+
 /* --- mutex: 0 free, 1 taken, 2 taken and somebody may wait --------------------------------------------------------- */
 
 WEIR_API int weir_mutex_trylock(weir_mutex *m)

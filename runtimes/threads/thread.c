@@ -62,6 +62,10 @@ static struct weir_thread *record_new(void)
 	t->task = 0;
 	t->gate = GATE_SHUT;
 	t->linux_cpu = ~0u;
+	t->cpu = -1;
+	t->attr = (struct weir_thread_attr){ 0 };
+	t->changes = 0;
+	t->like = 0;
 	t->ended = 0;
 	t->adopted = 0;
 	t->on_cpu = 0;
@@ -155,9 +159,48 @@ static int publish(struct weir_thread *t, enum weir_attribute what, int64_t valu
 WEIR_API int weir_thread_set(weir_thread *t, enum weir_attribute what, int64_t value,
 			     int64_t value2)
 {
+	int err;
+
 	if (!t || what >= WEIR_NR_ATTRIBUTES)
 		return -EINVAL;
-	return publish(t, what, value, value2);
+	err = publish(t, what, value, value2);
+	if (err)
+		return err;
+	hold();
+	spin(&t->lock);
+	t->attr.given |= 1u << what;
+	t->attr.value[what] = value;
+	t->attr.value2[what] = value2;
+	__atomic_store_n(&t->changes, t->changes + 1, __ATOMIC_RELEASE);
+	unspin(&t->lock);
+	release();
+	return 0;
+}
+
+WEIR_API int weir_thread_like(const weir_thread *from)
+{
+	struct weir_thread *t = me()->thread, *other = (struct weir_thread *)from;
+	struct weir_thread_attr attr;
+	u32 changes;
+	int err = 0;
+
+	if (!t || !from || t == from)
+		return -EINVAL;
+	changes = __atomic_load_n(&from->changes, __ATOMIC_ACQUIRE);
+	if (changes == (t->like == from ? t->like_changes : 0))
+		return 0;
+	hold();
+	spin(&other->lock);
+	attr = from->attr;
+	changes = from->changes;
+	unspin(&other->lock);
+	release();
+	for (u32 i = 0; i < WEIR_NR_ATTRIBUTES && !err; i++)
+		if (attr.given & 1u << i)
+			err = weir_thread_set(t, i, attr.value[i], attr.value2[i]);
+	t->like = from;
+	t->like_changes = changes;
+	return err;
 }
 
 /* A record of the policy's for @t, with what is said of it. */
@@ -171,7 +214,7 @@ static int task_new(struct weir_thread *t, const struct weir_thread_attr *attr)
 		return -ENOMEM;
 	for (u32 i = 0; attr && i < WEIR_NR_ATTRIBUTES; i++)
 		if (attr->given & 1u << i)
-			publish(t, i, attr->value[i], attr->value2[i]);
+			weir_thread_set(t, i, attr->value[i], attr->value2[i]);
 	return 0;
 }
 
@@ -231,6 +274,7 @@ static void bound_end(struct weir_thread *t)
 	hold();
 	c = s->cpu;
 	task_end(t, c->id);
+	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	s->cpu = 0;
 	s->thread = 0;
 	if (t->has_timer)
@@ -479,6 +523,11 @@ WEIR_API weir_thread *weir_thread_self(void)
 	return me()->thread;
 }
 
+WEIR_API int weir_thread_cpu(const weir_thread *t)
+{
+	return __atomic_load_n(&t->cpu, __ATOMIC_RELAXED);
+}
+
 WEIR_API uint64_t weir_thread_deallocations(const weir_thread *t)
 {
 	return __atomic_load_n(&t->deallocations, __ATOMIC_RELAXED);
@@ -664,6 +713,7 @@ WEIR_API void weir_blocking_begin(void)
 	spin(&t->lock);
 	weir_assert(!weir_block(rt.sched, c->id, t->task));
 	unspin(&t->lock);
+	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	s->cpu = 0;
 	cpu_give(c, cpu_choose(c));
 	s->disabled--;

@@ -132,6 +132,10 @@ int weir_thread_set(weir_thread *thread, enum weir_attribute what, int64_t value
 /* Sleep until somebody unparks it; one that came before counts, and it may come back for no reason: call it in a loop. */
 void weir_thread_park(void);
 void weir_thread_unpark(weir_thread *thread);
+/* The CPU of the policy that it has, -1 if it has none: who waits for one that does not run may as well sleep. */
+int weir_thread_cpu(const weir_thread *thread);
+/* The caller takes the attributes that @thread was given, and again after they have changed; cheap if they have not. */
+int weir_thread_like(const weir_thread *thread);
 /* How often it was taken off a CPU: a reader that sees the number change knows that it is not running. */
 uint64_t weir_thread_deallocations(const weir_thread *thread);
 /* The calling POSIX thread becomes a bound one, and is none any more. */
@@ -195,6 +199,9 @@ void weir_sem_wait(weir_sem *s);
 int weir_sem_wait_until(weir_sem *s, uint64_t at); /* -ETIMEDOUT */
 int weir_sem_trywait(weir_sem *s);		   /* -EAGAIN */
 void weir_sem_post(weir_sem *s);
+/* Sleep while @word is @value, until a wake or @at: 0, -EAGAIN: it is not, -ETIMEDOUT. As Linux's futex, for threads of any kind. */
+int weir_wait_on(uint32_t *word, uint32_t value, uint64_t at);
+void weir_wake_on(uint32_t *word, unsigned n); /* @n of those who sleep at @word */
 /* Spins for as long as it costs to sleep and be woken, then sleeps. 1 for one of them, 0 for the others. */
 int weir_barrier_wait(weir_barrier *b);
 

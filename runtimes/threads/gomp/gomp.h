@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The OpenMP library: what its files share. It has the interface that gcc's -fopenmp emits calls to, so a program that was linked with
+ * libgomp.so.1 runs with it unchanged. Where the thread library is in the process and has adopted the caller, members of teams are bound threads of its
+ * policy; else they are ordinary ones. docs/threads.md is the guide, docs/decisions/0140 has the reasons.
+ */
+#ifndef WEIR_GOMP_H
+#define WEIR_GOMP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <pthread.h>
+
+#include <weir/threads.h>
+
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef unsigned long long ull;
+
+#define GOMP_API  __attribute__((visibility("default")))
+#define LINE	  64
+#define ALIGNED	  __attribute__((aligned(LINE)))
+#define NR_WORKS  32u /* worksharing constructs that the fastest member may be ahead */
+#define NR_LEVELS 8u  /* of OMP_NUM_THREADS' list */
+
+#define get(p)	    __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define set(p, v)   __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define glance(p)   __atomic_load_n((p), __ATOMIC_RELAXED)
+#define add(p, v)   __atomic_add_fetch((p), (v), __ATOMIC_ACQ_REL)
+#define cas(p, o, n) __atomic_compare_exchange_n((p), (o), (n), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+
+/* Numbered as gcc's calls and omp_sched_t have them. */
+enum kind { KIND_RUNTIME, KIND_STATIC, KIND_DYNAMIC, KIND_GUIDED, KIND_AUTO };
+#define KIND_MONOTONIC 0x80000000u
+
+/* Of GOMP_task() and GOMP_taskloop(). */
+enum task_flag {
+	TASK_UNTIED = 1 << 0,
+	TASK_FINAL = 1 << 1,
+	TASK_DEPEND = 1 << 3,
+	TASK_UP = 1 << 8,
+	TASK_GRAINSIZE = 1 << 9,
+	TASK_IF = 1 << 10,
+	TASK_NOGROUP = 1 << 11,
+	TASK_REDUCTION = 1 << 12,
+	TASK_DETACH = 1 << 13,
+	TASK_STRICT = 1 << 14,
+};
+
+/* What a task's settings are; its children begin with them. */
+struct settings {
+	u32 threads;	/* of the next region; 0: of the environment, by level */
+	u32 max_levels; /* of regions with more than one thread */
+	u32 sched;	/* enum kind, perhaps KIND_MONOTONIC */
+	u32 dynamic;
+	long chunk;
+};
+
+/* The environment, read once. */
+struct environment {
+	struct settings settings;
+	u32 threads[NR_LEVELS];
+	u32 nr_levels;
+	u32 limit; /* threads of a region at most */
+	int bind;
+	int policy; /* -1 passive, 0 not given, 1 active */
+	size_t stack_bytes;
+	u64 spin_ns;
+	u32 procs;
+};
+
+extern struct environment env;
+
+/* A word that changes when there is news for those who wait. */
+struct event {
+	u32 word;     /* (a) */
+	u32 sleepers; /* (a) */
+};
+
+struct links {
+	struct task *next, *before;
+};
+
+struct list {
+	struct task *head, *tail;
+};
+
+enum { LIST_TEAM, LIST_PARENT, LIST_GROUP, NR_LISTS };
+
+/* A taskgroup; on the stack of the task that opened it. */
+struct group {
+	struct group *outer;
+	u32 running; /* (a) tasks in it that have not ended */
+	u32 workshare;
+	struct list queued; /* (l) */
+	u64 *reductions;
+};
+
+struct depend {
+	void *address;
+	u32 reads; /* only */
+	u32 linked;
+	struct task *task;
+	struct depend *next, **at; /* in the parent's table */
+};
+
+struct task {
+	void (*run)(void *);
+	void *data;
+	struct task *parent;
+	struct team *team;
+	struct group *group;
+	struct settings settings;
+	u32 children; /* (a) that have not ended */
+	u32 keepers;  /* (l) itself and its children: frees it at 0 */
+	u32 final;
+	u32 implicit;
+	u32 detach; /* (l) 0: ends with its body, else: what it still waits for, enum detach */
+	u32 blockers;		     /* (l) tasks that it depends on */
+	struct list queued;	     /* (l) its children that nobody has begun */
+	struct links link[NR_LISTS]; /* (l) */
+	struct task **after;	     /* (l) that depend on it */
+	u32 nr_after, room_after;
+	u32 nr_depends;
+	struct depend *depends;
+	struct depend **table; /* (l) of what its children depend on */
+};
+
+/* One loop or one set of sections, of a team. */
+struct work {
+	u64 ready;  /* (a) 1 + number of the construct that it is set up for */
+	u32 lock;
+	u32 left;   /* (a) members that are through with it */
+	u64 gone;   /* (a) number of the construct that may take it */
+	u64 next ALIGNED; /* (a) first iteration that nobody has */
+	u64 nr;		  /* iterations */
+	u64 chunk;
+	u64 start, end, step; /* of the loop variable; signed ones by their bits */
+	u32 kind;
+	u32 ordered;
+	u64 turn; /* (a) iteration whose ordered region is next */
+	u64 *reductions;
+	void *memory; /* that the program asked for */
+	u64 memory_bytes;
+	u64 *posted; /* (a) doacross: by outer iteration, inner ones that are done */
+	u32 nr_counts;
+	u64 *counts;
+} ALIGNED;
+
+/* A place in a team, and the thread that takes it. */
+struct member {
+	struct team *team; /* null: outside of all regions */
+	u32 id;
+	u32 waiting; /* (a) for the others */
+	struct task *task; /* that it runs */
+	u64 works;	   /* constructs that it has entered */
+	u64 singles;
+	struct work *work;
+	u64 trip;   /* of static loops */
+	u64 lo, hi; /* ordered: the chunk it has; none if they are equal */
+	struct member *outer; /* the leader's own place, one level up */
+	struct team *led;     /* by it, from here; kept for the next region */
+	struct team *alone;   /* for constructs outside of regions */
+	u32 seen;	      /* the last region that it has begun */
+	struct event recall;  /* (a) for places that the last region left empty */
+	weir_thread *thread;  /* (a) */
+	pthread_t posix;
+	struct task implicit;
+} ALIGNED;
+
+struct team {
+	u32 n;
+	u32 level;
+	u32 active_level;
+	void (*run)(void *);
+	void *data;
+	struct settings settings;
+	struct member **member;
+	u32 nr; /* places with a thread */
+	u32 quit;
+	u32 gang; /* (a) 1 + number that its members joined */
+	u32 first; /* the region begins in a construct that the leader has set up */
+	u64 works; /* constructs before this region */
+	void *copied;
+	struct group group; /* of reductions over a whole region */
+	struct event event ALIGNED;
+	u64 go;		    /* (a) regions so far, and members of the last one below bit 32 */
+	u64 barrier ALIGNED; /* (a) generation, and below bit 32 those who have come */
+	u64 single;	    /* (a) */
+	u32 ahead;	    /* (a) members that wait for a construct's record */
+	u32 lock ALIGNED; /* of tasks */
+	u32 queued;	  /* (l), read without */
+	u32 unfinished;	  /* (a) tasks that have not ended */
+	struct list tasks;
+	struct work work[NR_WORKS];
+};
+
+/* team.c */
+extern u32 crowd; /* (a) threads that are ours, and one */
+struct member *me(void);
+u32 level_threads(u32 level);
+void barrier(struct member *m);
+/* Begin a region of @threads (0: as the settings say) and fill in its first construct, if @first. */
+struct team *region_begin(void (*run)(void *), void *data, u32 threads);
+void region_go(struct team *t);
+void region_run(struct team *t);
+void region_end(void);
+
+/* wait.c */
+u64 now_ns(void);
+void relax(void);
+u32 nr_procs(void);
+weir_thread *own_thread(void);
+void keep_cpu(void);
+void free_cpu(void);
+void lock(u32 *word);
+void unlock(u32 *word);
+void mutex_lock(u32 *word);
+int mutex_trylock(u32 *word);
+void mutex_unlock(u32 *word);
+/* Until the event's word is not @seen, or spuriously; @m waits for other members. */
+void event_wait(struct event *e, u32 seen, struct member *m);
+void event_bump(struct event *e);
+void *fresh(size_t bytes);
+void fatal(const char *what) __attribute__((noreturn, cold));
+
+/* task.c */
+/* A task that a member may begin at a barrier. 0: there is none. */
+int task_run_any(struct member *m);
+void task_implicit(struct task *t, struct team *team, struct task *parent, const struct settings *s);
+void task_drop_table(struct task *t);
+void group_begin(struct group *g);
+void group_end(void);
+/* Copies for @n members; @data, before @old. */
+u64 *reductions_allocate(u64 *data, u64 n, u64 *old);
+void reductions_register(u64 *data);
+void reductions_share(u64 *data, const u64 *first);
+void GOMP_taskgroup_reduction_unregister(uintptr_t *data);
+
+/* work.c */
+struct work *work_enter(struct member *m, int *first);
+void work_ready(struct member *m, struct work *w);
+void work_leave(struct member *m);
+void loop_signed(struct work *w, u32 kind, long start, long end, long step, long chunk);
+void loop_unsigned(struct work *w, u32 kind, int up, ull start, ull end, ull step, ull chunk);
+void loop_sections(struct work *w, u32 count);
+
+/* env.c */
+void environment_read(void);
+void environment_show(int verbose);
+
+#endif

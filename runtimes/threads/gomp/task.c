@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Tasks. What is ready waits in the team's list, in its parent's and in its taskgroup's, all under the team's lock. Barriers run the oldest task
+ * of the team; taskwait and the end of a taskgroup run the newest of those that they wait for, so that a member never holds up one
+ * task by another that it does not need. A record lives until its task and all its children have ended.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gomp.h"
+
+#define BUCKETS	 64u
+#define QUEUED	 64u /* tasks a member; beyond that, new ones run at once */
+
+enum detach { DETACH_EVENT = 1, DETACH_BODY = 2 };
+
+/* Those who wait outside of regions. */
+static struct event outside;
+static u32 outside_lock;
+
+/* --- lists --------------------------------------------------------------------------------------------------- */
+
+static void list_add(struct list *l, struct task *t, u32 which)
+{
+	t->link[which].next = 0;
+	t->link[which].before = l->tail;
+	if (l->tail)
+		l->tail->link[which].next = t;
+	else
+		l->head = t;
+	l->tail = t;
+}
+
+static void list_remove(struct list *l, struct task *t, u32 which)
+{
+	struct task *next = t->link[which].next, *before = t->link[which].before;
+
+	if (next)
+		next->link[which].before = before;
+	else
+		l->tail = before;
+	if (before)
+		before->link[which].next = next;
+	else
+		l->head = next;
+}
+
+static void enqueue(struct team *team, struct task *t)
+{
+	list_add(&team->tasks, t, LIST_TEAM);
+	list_add(&t->parent->queued, t, LIST_PARENT);
+	if (t->group)
+		list_add(&t->group->queued, t, LIST_GROUP);
+	__atomic_store_n(&team->queued, team->queued + 1, __ATOMIC_RELAXED);
+}
+
+static struct task *dequeue(struct team *team, struct task *t)
+{
+	if (!t)
+		return 0;
+	list_remove(&team->tasks, t, LIST_TEAM);
+	list_remove(&t->parent->queued, t, LIST_PARENT);
+	if (t->group)
+		list_remove(&t->group->queued, t, LIST_GROUP);
+	__atomic_store_n(&team->queued, team->queued - 1, __ATOMIC_RELAXED);
+	return t;
+}
+
+/* --- dependences --------------------------------------------------------------------------------------------- */
+
+static u32 bucket_of(const void *address)
+{
+	u64 a = (u64)address;
+
+	return (u32)((a >> 3 ^ a >> 9 ^ a >> 16) % BUCKETS);
+}
+
+static void depend_unlink(struct depend *d)
+{
+	if (!d->linked)
+		return;
+	*d->at = d->next;
+	if (d->next)
+		d->next->at = d->at;
+	d->linked = 0;
+}
+
+static void depend_after(struct task *first, struct task *then)
+{
+	if (first->nr_after == first->room_after) {
+		u32 room = first->room_after ? 2 * first->room_after : 4;
+		struct task **after = realloc(first->after, room * sizeof(*after));
+
+		if (!after)
+			fatal("no memory");
+		first->after = after;
+		first->room_after = room;
+	}
+	first->after[first->nr_after++] = then;
+	then->blockers++;
+}
+
+/* @t's dependences on siblings, and those of later siblings on it; locked. */
+static void depend_link(struct task *t)
+{
+	struct task *parent = t->parent;
+
+	if (!parent->table)
+		parent->table = fresh(BUCKETS * sizeof(*parent->table));
+	for (u32 i = 0; i < t->nr_depends; i++) {
+		struct depend *d = &t->depends[i], *e, *next;
+		struct depend **bucket = &parent->table[bucket_of(d->address)];
+
+		for (e = *bucket; e; e = next) {
+			next = e->next;
+			if (e->address != d->address || e->task == t)
+				continue;
+			if (!d->reads || !e->reads)
+				depend_after(e->task, t);
+			/* Who comes after us comes after those before us. */
+			if (!d->reads)
+				depend_unlink(e);
+		}
+		d->task = t;
+		d->next = *bucket;
+		if (d->next)
+			d->next->at = &d->next;
+		d->at = bucket;
+		*bucket = d;
+		d->linked = 1;
+	}
+}
+
+static u32 depends_in(void **list)
+{
+	return list ? (u32)(list[0] ? (u64)list[0] : (u64)list[1]) : 0;
+}
+
+/* gcc's two forms: addresses that are written first, then those that are read; or four kinds, the last of objects. */
+static void depends_read(void **list, struct depend *d)
+{
+	u64 nr = depends_in(list);
+	u64 writes = list[0] ? (u64)list[1] : (u64)list[2] + (u64)list[3];
+	u64 reads = list[0] ? nr - writes : (u64)list[4];
+	void **at = list + (list[0] ? 2 : 5);
+
+	for (u64 i = 0; i < nr; i++) {
+		d[i].address = at[i];
+		d[i].reads = i >= writes;
+		if (i >= writes + reads) {
+			void **object = at[i];
+
+			d[i].address = object[0];
+			d[i].reads = (u64)object[1] == 1;
+		}
+		d[i].linked = 0;
+	}
+}
+
+void task_drop_table(struct task *t)
+{
+	free(t->table);
+	t->table = 0;
+}
+
+/* --- beginning and end ------------------------------------------------------------------------------------------ */
+
+void task_implicit(struct task *t, struct team *team, struct task *parent, const struct settings *s)
+{
+	memset(t, 0, sizeof(*t));
+	t->team = team;
+	t->parent = parent;
+	t->settings = *s;
+	t->implicit = 1;
+	t->keepers = 1;
+}
+
+static struct task *task_new(struct member *m, void (*run)(void *), u32 nr_depends, size_t bytes,
+			     size_t align)
+{
+	size_t head = sizeof(struct task) + nr_depends * sizeof(struct depend);
+	struct task *parent = m->task, *t;
+
+	if (align < 16)
+		align = 16;
+	t = malloc(head + align + bytes);
+	if (!t)
+		fatal("no memory");
+	memset(t, 0, head);
+	t->run = run;
+	t->data = (void *)(((u64)t + head + align - 1) & ~(u64)(align - 1));
+	t->parent = parent;
+	t->team = m->team;
+	t->group = parent->group;
+	t->settings = parent->settings;
+	t->final = parent->final;
+	t->keepers = 1;
+	t->nr_depends = nr_depends;
+	t->depends = (struct depend *)(t + 1);
+	return t;
+}
+
+/* Locked, or outside of regions. */
+static void record_drop(struct task *t)
+{
+	while (t && !t->implicit && --t->keepers == 0) {
+		struct task *parent = t->parent;
+
+		task_drop_table(t);
+		free(t->after);
+		free(t);
+		t = parent;
+	}
+}
+
+/* It is in the counts of those who may wait for it; locked. */
+static void begin_counting(struct task *t)
+{
+	t->parent->children++;
+	t->parent->keepers++;
+	if (t->group)
+		t->group->running++;
+	t->team->unfinished++;
+}
+
+static void complete(struct task *t)
+{
+	struct team *team = t->team;
+	struct task *parent = t->parent;
+	int news = 0;
+
+	lock(&team->lock);
+	for (u32 i = 0; i < t->nr_depends; i++)
+		depend_unlink(&t->depends[i]);
+	for (u32 i = 0; i < t->nr_after; i++) {
+		struct task *next = t->after[i];
+
+		if (--next->blockers)
+			continue;
+		news = 1;
+		if (next->run)
+			enqueue(team, next);
+	}
+	t->nr_after = 0;
+	if (t->group && add(&t->group->running, -1) == 0)
+		news = 1;
+	if (add(&parent->children, -1) == 0)
+		news = 1;
+	record_drop(t);
+	if (add(&team->unfinished, -1) == 0)
+		news = 1;
+	unlock(&team->lock);
+	if (news)
+		event_bump(&team->event);
+}
+
+static void execute(struct member *m, struct task *t)
+{
+	struct task *before = m->task;
+	u32 done = 1;
+
+	m->task = t;
+	t->run(t->data);
+	m->task = before;
+	if (t->detach) {
+		lock(&t->team->lock);
+		t->detach &= ~(u32)DETACH_BODY;
+		done = !t->detach;
+		unlock(&t->team->lock);
+	}
+	if (done)
+		complete(t);
+}
+
+int task_run_any(struct member *m)
+{
+	struct team *team = m->team;
+	struct task *t;
+
+	if (!glance(&team->queued))
+		return 0;
+	lock(&team->lock);
+	t = dequeue(team, team->tasks.head);
+	unlock(&team->lock);
+	if (!t)
+		return 0;
+	execute(m, t);
+	return 1;
+}
+
+/* Until *@count is 0, with tasks of @list meanwhile. */
+static void wait_for(struct member *m, const u32 *count, const struct list *list)
+{
+	struct team *team = m->team;
+
+	while (get(count)) {
+		u32 seen = get(&team->event.word);
+		struct task *t;
+
+		if (!get(count))
+			break;
+		lock(&team->lock);
+		t = dequeue(team, list->tail);
+		unlock(&team->lock);
+		if (t)
+			execute(m, t);
+		else
+			event_wait(&team->event, seen, m);
+	}
+}
+
+/* --- task -------------------------------------------------------------------------------------------------------- */
+
+/* Nobody else sees it, but its children see it. */
+static void run_here(struct member *m, struct task *t)
+{
+	struct team *team = m->team;
+	struct task *before = m->task;
+
+	m->task = t;
+	t->run(t->data);
+	m->task = before;
+	if (t->detach) {
+		u32 *word = team ? &team->lock : &outside_lock;
+		struct event *e = team ? &team->event : &outside;
+
+		for (;;) {
+			u32 seen = get(&e->word);
+			u32 left;
+
+			lock(word);
+			left = t->detach & DETACH_EVENT;
+			unlock(word);
+			if (!left)
+				break;
+			event_wait(e, seen, m);
+		}
+	}
+	if (team)
+		lock(&team->lock);
+	record_drop(t);
+	if (team)
+		unlock(&team->lock);
+}
+
+/* Until what @list names is done by the siblings; for a task that runs here. */
+static void await_depends(struct member *m, void **list)
+{
+	struct task *t = task_new(m, 0, depends_in(list), 0, 0);
+
+	depends_read(list, t->depends);
+	lock(&m->team->lock);
+	t->parent->keepers++;
+	depend_link(t);
+	unlock(&m->team->lock);
+	wait_for(m, &t->blockers, &t->parent->queued);
+	/* Siblings that come later may be linked to it only after that, and there are none: we are the parent. */
+	lock(&m->team->lock);
+	for (u32 i = 0; i < t->nr_depends; i++)
+		depend_unlink(&t->depends[i]);
+	record_drop(t);
+	unlock(&m->team->lock);
+}
+
+GOMP_API void GOMP_task(void (*run)(void *), void *data, void (*copy)(void *, void *), long bytes,
+			long align, bool deferred, unsigned flags, void **depend, int priority,
+			void *detach)
+{
+	struct member *m = me();
+	struct team *team = m->team;
+	void **list = flags & TASK_DEPEND ? depend : 0;
+	struct task *t;
+
+	(void)priority;
+	if (!team || m->task->final || glance(&team->queued) > QUEUED * team->n)
+		deferred = false;
+	t = task_new(m, run, deferred ? depends_in(list) : 0, (size_t)bytes, (size_t)align);
+	if (flags & TASK_FINAL)
+		t->final = 1;
+	if (flags & TASK_DETACH) {
+		t->detach = DETACH_EVENT | DETACH_BODY;
+		*(void **)detach = t;
+		/* The handle is a variable of the task, too, and its first one. */
+		if (data)
+			*(void **)data = t;
+	}
+	if (!deferred && list && team)
+		await_depends(m, list);
+	if (copy)
+		copy(t->data, data);
+	else if (bytes)
+		memcpy(t->data, data, (size_t)bytes);
+	if (!deferred) {
+		if (team) {
+			lock(&team->lock);
+			m->task->keepers++;
+			unlock(&team->lock);
+		} else {
+			m->task->keepers++;
+		}
+		run_here(m, t);
+		return;
+	}
+	if (list)
+		depends_read(list, t->depends);
+	lock(&team->lock);
+	begin_counting(t);
+	if (list)
+		depend_link(t);
+	if (!t->blockers)
+		enqueue(team, t);
+	unlock(&team->lock);
+	event_bump(&team->event);
+}
+
+GOMP_API void omp_fulfill_event(u64 handle)
+{
+	struct task *t = (struct task *)handle;
+	struct team *team = t->team;
+	u32 *word = team ? &team->lock : &outside_lock;
+	u32 done;
+
+	lock(word);
+	done = t->detach == DETACH_EVENT;
+	t->detach &= ~(u32)DETACH_EVENT;
+	unlock(word);
+	if (done)
+		complete(t);
+	else
+		event_bump(team ? &team->event : &outside);
+}
+
+GOMP_API void GOMP_taskwait(void)
+{
+	struct member *m = me();
+
+	if (m->team && get(&m->task->children))
+		wait_for(m, &m->task->children, &m->task->queued);
+}
+
+GOMP_API void GOMP_taskwait_depend(void **depend)
+{
+	struct member *m = me();
+
+	if (m->team && get(&m->task->children))
+		await_depends(m, depend);
+}
+
+GOMP_API void GOMP_taskyield(void)
+{
+}
+
+/* --- taskgroup --------------------------------------------------------------------------------------------------- */
+
+void group_begin(struct group *g)
+{
+	struct task *t = me()->task;
+
+	g->outer = t->group;
+	g->reductions = t->group ? t->group->reductions : 0;
+	t->group = g;
+}
+
+void group_end(void)
+{
+	struct member *m = me();
+	struct group *g = m->task->group;
+
+	if (m->team && get(&g->running))
+		wait_for(m, &g->running, &g->queued);
+	m->task->group = g->outer;
+}
+
+GOMP_API void GOMP_taskgroup_start(void)
+{
+	group_begin(fresh(sizeof(struct group)));
+}
+
+GOMP_API void GOMP_taskgroup_end(void)
+{
+	struct group *g = me()->task->group;
+
+	group_end();
+	free(g);
+}
+
+/* --- taskloop ------------------------------------------------------------------------------------------------------ */
+
+static void taskloop(void (*run)(void *), void *data, void (*copy)(void *, void *), long bytes,
+		     long align, unsigned flags, u64 tasks, int priority, u64 start, u64 end,
+		     u64 step, u64 nr)
+{
+	struct member *m = me();
+	u64 each, more = 0, at = 0;
+	char *own;
+
+	if (!nr)
+		return;
+	if (flags & TASK_GRAINSIZE) {
+		u64 grain = tasks ? tasks : 1;
+
+		tasks = flags & TASK_STRICT ? (nr - 1) / grain + 1 : nr / grain;
+		if (!tasks)
+			tasks = 1;
+		if (flags & TASK_STRICT)
+			each = grain;
+		else
+			each = nr / tasks, more = nr % tasks;
+	} else {
+		if (!tasks)
+			tasks = m->team ? m->team->n : 1;
+		if (tasks > nr)
+			tasks = nr;
+		each = nr / tasks;
+		more = nr % tasks;
+	}
+	if (!(flags & TASK_NOGROUP)) {
+		GOMP_taskgroup_start();
+		if (flags & TASK_REDUCTION)
+			reductions_register(((u64 **)data)[2]);
+	}
+	/* The task's own bounds are the first two words of what it is given. */
+	own = data;
+	for (u64 i = 0; i < tasks; i++) {
+		u64 to = at + each + (i < more);
+
+		if (to > nr)
+			to = nr;
+		((u64 *)own)[0] = start + at * step;
+		((u64 *)own)[1] = to == nr ? end : start + to * step;
+		GOMP_task(run, own, copy, bytes, align, flags & TASK_IF,
+			  flags & (TASK_UNTIED | TASK_FINAL), 0, priority, 0);
+		at = to;
+	}
+	if (!(flags & TASK_NOGROUP))
+		GOMP_taskgroup_end();
+}
+
+GOMP_API void GOMP_taskloop(void (*run)(void *), void *data, void (*copy)(void *, void *),
+			    long bytes, long align, unsigned flags, unsigned long tasks,
+			    int priority, long start, long end, long step)
+{
+	struct work w = { 0 };
+
+	loop_signed(&w, KIND_STATIC, start, end, step, 0);
+	taskloop(run, data, copy, bytes, align, flags, tasks, priority, w.start, w.end, w.step,
+		 w.nr);
+}
+
+GOMP_API void GOMP_taskloop_ull(void (*run)(void *), void *data, void (*copy)(void *, void *),
+				long bytes, long align, unsigned flags, unsigned long tasks,
+				int priority, ull start, ull end, ull step)
+{
+	struct work w = { 0 };
+
+	loop_unsigned(&w, KIND_STATIC, !!(flags & TASK_UP), start, end, step, 0);
+	taskloop(run, data, copy, bytes, align, flags, tasks, priority, w.start, w.end, w.step,
+		 w.nr);
+}
+
+/* --- reductions by tasks ------------------------------------------------------------------------------------------- */
+
+/*
+ * A set, as gcc lays it out: [0] number of variables, [1] bytes of one member's copies, [2] alignment, from here on the copies, [4] next set,
+ * [5] ours: 1 in the first of those that belong together, [6] end of the copies, then for each variable: address, place among the copies, free.
+ */
+enum { SET_NR, SET_BYTES, SET_COPIES, SET_NEXT = 4, SET_FIRST, SET_END, SET_VARIABLES };
+
+/* Chain @data's sets before @old, with copies for @n members, or with those of @first. */
+static u64 *reductions_chain(u64 *data, u64 *old, const u64 *first, u64 n)
+{
+	for (u64 *d = data;; d = (u64 *)d[SET_NEXT]) {
+		if (first) {
+			d[SET_COPIES] = first[SET_COPIES];
+			d[SET_END] = first[SET_END];
+			first = (const u64 *)first[SET_NEXT];
+		} else {
+			u64 bytes = d[SET_BYTES] * n, align = d[SET_COPIES];
+			void *copies = 0;
+
+			if (posix_memalign(&copies, align < LINE ? LINE : align, bytes ? bytes : 1))
+				fatal("no memory");
+			memset(copies, 0, bytes);
+			d[SET_COPIES] = (u64)copies;
+			d[SET_END] = (u64)copies + bytes;
+		}
+		d[SET_FIRST] = d == data;
+		if (!d[SET_NEXT]) {
+			d[SET_NEXT] = (u64)old;
+			return data;
+		}
+	}
+}
+
+u64 *reductions_allocate(u64 *data, u64 n, u64 *old)
+{
+	return reductions_chain(data, old, 0, n);
+}
+
+void reductions_register(u64 *data)
+{
+	struct member *m = me();
+	struct group *g = m->task->group;
+
+	g->reductions = reductions_chain(data, g->reductions, 0, m->team ? m->team->n : 1);
+}
+
+void reductions_share(u64 *data, const u64 *first)
+{
+	struct group *g = me()->task->group;
+
+	g->reductions = reductions_chain(data, g->reductions, first, 0);
+}
+
+GOMP_API void GOMP_taskgroup_reduction_register(uintptr_t *data)
+{
+	reductions_register((u64 *)data);
+}
+
+GOMP_API void GOMP_taskgroup_reduction_unregister(uintptr_t *data)
+{
+	u64 *d = (u64 *)data;
+
+	do {
+		free((void *)d[SET_COPIES]);
+		d = (u64 *)d[SET_NEXT];
+	} while (d && !d[SET_FIRST]);
+}
+
+/* The member's copy of what is at @at, an original or somebody's copy; *@original is where the variable is. 0: no such one. */
+static u64 reduction_find(u64 *sets, u64 at, u64 id, u64 *original)
+{
+	for (u64 *d = sets; d; d = (u64 *)d[SET_NEXT]) {
+		u64 *v = d + SET_VARIABLES, place = 0;
+		int copy = at >= d[SET_COPIES] && at < d[SET_END];
+
+		if (copy)
+			place = (at - d[SET_COPIES]) % d[SET_BYTES];
+		for (u64 i = 0; i < d[SET_NR]; i++, v += 3) {
+			if (copy ? v[1] != place : v[0] != at)
+				continue;
+			*original = v[0];
+			return d[SET_COPIES] + id * d[SET_BYTES] + v[1];
+		}
+		if (copy) {
+			*original = 0;
+			return d[SET_COPIES] + id * d[SET_BYTES] + place;
+		}
+	}
+	return 0;
+}
+
+GOMP_API void GOMP_task_reduction_remap(size_t nr, size_t originals, void **at)
+{
+	struct member *m = me();
+	struct group *g = m->task->group;
+	u64 id = m->team ? m->id : 0, original;
+
+	for (size_t i = 0; i < nr; i++) {
+		u64 copy = g ? reduction_find(g->reductions, (u64)at[i], id, &original) : 0;
+
+		if (!copy)
+			fatal("in_reduction of a variable that no construct around it reduces");
+		at[i] = (void *)copy;
+		if (i < originals)
+			at[nr + i] = (void *)original;
+	}
+}
