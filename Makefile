@@ -67,7 +67,7 @@ threads: ## the thread library, its preloaded form and weir-doctor, into target/
 	$(CARGO) build $(LOCKED) --package weir-glue
 	@$(TARGET)/debug/weir-glue plain . > $(TARGET)/weir_unit.c
 	@runtimes/threads/build.sh $(TARGET)/weir_unit.c $(TARGET)/threads
-	@echo "built $(TARGET)/threads/libweir_threads.a, .so, libweir_preload.so and weir-doctor"
+	@echo "built $(TARGET)/threads/libweir_threads.a, .so, libweir_preload.so, libweir_gomp.so and weir-doctor"
 
 bare: ## the bare kernel and its programs, into target/bare (needs gcc-riscv64-unknown-elf)
 	$(CARGO) build $(LOCKED) --package weir-glue

@@ -30,6 +30,7 @@ if [[ -n $threads ]]; then
 	install -D -m 644 "$threads/libweir_threads.a" "$prefix/lib/libweir_threads.a"
 	install -D -m 755 "$threads/libweir_threads.so" "$prefix/lib/libweir_threads.so"
 	install -D -m 755 "$threads/libweir_preload.so" "$prefix/lib/runweir/libweir_preload.so"
+	install -D -m 755 "$threads/libweir_gomp.so" "$prefix/lib/runweir/libweir_gomp.so"
 	install -D -m 755 "$threads/weir-doctor" "$prefix/lib/runweir/weir-doctor"
 	install -D -m 644 runtimes/threads/include/weir/threads.h "$prefix/include/weir/threads.h"
 fi

@@ -41,7 +41,7 @@ echo "ok   flat plans"
 
 # --- threads ----------------------------------------------------------------------------------------
 
-for name in decentral priority central linux worksteal edf; do
+for name in decentral priority central linux worksteal edf gang; do
 	compile $name -m smp-3 -o "$work/policies/$name.plan"
 done
 echo 'entry -> round_robin(slice = 1ms) -> cpus;' >"$work/rr1.weir"
@@ -72,12 +72,54 @@ seq 200000 | sort -R >"$work/numbers"
 cmp <(preloaded "$work/here-decentral.plan" sort -n --parallel=4 "$work/numbers") <(seq 200000)
 echo "ok   unmodified programs"
 
+# OpenMP: the same program and kernels with libgomp, with ours without a policy, and under policies; teams as gangs.
+if echo 'int main(void) { return 0; }' | "$cc" -fopenmp -x c -o "$work/try" - 2>/dev/null; then
+	"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -fopenmp -o "$work/openmp" tests/threads/openmp.c -lpthread
+	for kernel in is cg ft; do
+		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -fcx-limited-range -Wall -Wextra -Werror -fopenmp -o "$work/$kernel" bench/threads/npb/$kernel.c -lm
+	done
+	gomp=$work/lib/libweir_gomp.so
+	done='openmp: 20 tests, done'
+	[[ $(timeout 120 "$work/openmp" 1) == "$done" && $(LD_PRELOAD=$gomp timeout 120 "$work/openmp" 2) == "$done" ]]
+	# No name may be left to libgomp: it is not loaded.
+	LD_PRELOAD=$gomp ldd "$work/openmp" | grep -q '/libgomp.so' && echo "FAIL libgomp is loaded, too" && exit 1
+	with_openmp() { # PLAN COMMAND...
+		WEIR_THREADS_PLAN=$1 LD_PRELOAD=$work/lib/libweir_preload.so:$gomp timeout 120 "${@:2}"
+	}
+	for name in decentral priority; do
+		[[ $(with_openmp "$work/here-$name.plan" "$work/openmp" 1) == "$done" ]]
+		for kernel in is cg ft; do
+			with_openmp "$work/here-$name.plan" "$work/$kernel" S | grep -q '"verified":true'
+		done
+	done
+	compile gang -m "smp-$(nproc)" -o "$work/here-gang.plan"
+	printf 'threads %d\nH 8 20\n' "$(nproc)" >"$work/team.manifest"
+	WEIR_THREADS_GANGS=$work/team.manifest with_openmp "$work/here-gang.plan" "$work/is" S | grep -q '"verified":true'
+	# What cannot be is said: no slots in the policy, no target regions, nothing cancelled.
+	WEIR_THREADS_GANGS=$work/team.manifest with_openmp "$work/here-decentral.plan" "$work/is" S 2>"$work/said" && exit 1
+	grep -q 'no slots for gangs' "$work/said"
+	OMP_CANCELLATION=true OMP_SCHEDULE=nonsense OMP_DISPLAY_ENV=true LD_PRELOAD=$gomp "$work/openmp" 1 2>"$work/said" >/dev/null
+	for words in 'cancels nothing' "OMP_SCHEDULE='nonsense' is left out" 'OPENMP DISPLAY ENVIRONMENT BEGIN'; do
+		grep -q "$words" "$work/said"
+	done
+	echo "ok   OpenMP"
+else
+	echo "skip OpenMP: $cc has no -fopenmp here"
+fi
+
 if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/try" - 2>/dev/null && "${plainly[@]}" "$work/try"; then
 	# It does not model fences; what they order is also ordered by acquire and release.
 	"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/tsan" "$work/unit.c" core/port/native/{port,host}.c \
-		runtimes/multikernel/plan.c runtimes/threads/{driver,thread,sync,events,open,switch}.c tests/threads/threads.c -lpthread
+		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,thread,sync,events,open,switch}.c tests/threads/threads.c -lpthread
 	TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds"
 	echo "ok   threads, ThreadSanitizer"
+	if [[ -x $work/openmp ]]; then
+		# The library's own threads; libgomp's instrumented stand-in is the library itself.
+		"$cc" "${flags[@]}" -O1 -fsanitize=thread -fopenmp -c -o "$work/openmp.o" tests/threads/openmp.c
+		"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/openmp-tsan" "$work/openmp.o" runtimes/threads/gomp/*.c -lpthread
+		TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/openmp-tsan" 1 >/dev/null
+		echo "ok   OpenMP, ThreadSanitizer"
+	fi
 else
 	echo "skip ThreadSanitizer: not installed, or it does not run here"
 fi

@@ -226,11 +226,25 @@ struct weir_thread *cpu_choose(struct cpu *c)
 	return task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
 }
 
+static void pin(int tid, u32 linux_cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(linux_cpu, &set);
+	syscall(SYS_sched_setaffinity, tid, sizeof(set), &set);
+}
+
 /* From here on we do not hold @c. */
 void cpu_give(struct cpu *c, struct weir_thread *next)
 {
 	if (next && next->kind == WEIR_BOUND) {
 		__atomic_store_n(&next->cpu, (int)c->id, __ATOMIC_RELAXED);
+		/* Before it is woken: it would have to wait for the CPU that it ran on last, only to leave it. */
+		if (next->linux_cpu != c->linux_cpu) {
+			pin(next->tid, c->linux_cpu);
+			next->linux_cpu = c->linux_cpu;
+		}
 		__atomic_store_n(&c->holder, next->tid, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&next->gate, c->id + 1, __ATOMIC_RELEASE);
 		futex_wake(&next->gate, 1);
@@ -240,15 +254,6 @@ void cpu_give(struct cpu *c, struct weir_thread *next)
 	__atomic_store_n(&c->holder, c->driver, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&c->gate, 1, __ATOMIC_RELEASE);
 	futex_wake(&c->gate, 1);
-}
-
-static void pin(int tid, u32 linux_cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(linux_cpu, &set);
-	syscall(SYS_sched_setaffinity, tid, sizeof(set), &set);
 }
 
 /* Until somebody gives @t, the caller, a CPU; then it is ours. */
@@ -262,10 +267,6 @@ void bound_wait(struct weir_thread *t)
 		futex_wait(&t->gate, GATE_SHUT, NEVER);
 	__atomic_store_n(&t->gate, GATE_SHUT, __ATOMIC_RELAXED);
 	c = &rt.cpus[gate - 1];
-	if (t->linux_cpu != c->linux_cpu) {
-		pin(0, c->linux_cpu);
-		t->linux_cpu = c->linux_cpu;
-	}
 	s->thread = t;
 	s->cpu = c;
 	cpu_begin(c, t);

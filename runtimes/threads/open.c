@@ -26,7 +26,7 @@ static int hooked;
 static cpu_set_t allowed;	 /* to the process, when it opened the runtime */
 static weir_mutex one_at_a_time; /* ours: threads of either kind may hold it over a preemption */
 
-static int fail(int err, const char *what, const char *why)
+int fail(int err, const char *what, const char *why)
 {
 	snprintf(error, sizeof(error), "%s: %s", what, why);
 	return err;
@@ -131,6 +131,7 @@ static void learn(const struct weir_plan *plan)
 	}
 	weir_store(&rt.has_slice, answers >> WEIR_TOPIC_SLICE & 1);
 	weir_store(&rt.has_tick, on >> WEIR_TOPIC_TICK & 1);
+	weir_store(&rt.has_slots, on >> WEIR_TOPIC_GANG_SLOT & 1);
 }
 
 /* Load the plan of @bytes at @blob into tables of @room bytes, which are to be unmapped. */
@@ -218,6 +219,7 @@ static int swap_running(const char *file, const void *plan, u64 bytes, struct we
 			/* Who slept for want of work under the old policy looks once under the new one. */
 			for (u32 i = 0; i < rt.nr_cpus; i++)
 				kick(&rt.cpus[i]);
+			gangs_announce();
 		}
 	} else {
 		fail(err, "weir_rt_swap", "the runtime is not open");
@@ -349,6 +351,7 @@ static int core_start(const struct weir_rt_config *config)
 
 static void forget(void)
 {
+	gangs_forget();
 	events_stop();
 	if (rt.cpus)
 		munmap(rt.cpus, rt.nr_cpus * sizeof(*rt.cpus));

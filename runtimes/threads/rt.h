@@ -124,6 +124,7 @@ struct rt {
 	u32 open;	/* (a) */
 	u32 has_slice;	/* (a) somebody answers SLICE */
 	u32 has_tick;	/* (a) somebody listens to TICK */
+	u32 has_slots;	/* (a) somebody listens to GANG_SLOT */
 	u32 preemptive; /* green threads */
 	u32 nr_posix;	/* (a) futex: bound threads that exist */
 	u32 nr_threads; /* (a) */
@@ -172,6 +173,12 @@ void *weir_first_frame(char *top, void (*entry)(void));
 
 /* open.c: of the child after a fork, which has none of our threads */
 void forked(void);
+
+int fail(int err, const char *what, const char *why);
+
+/* gang.c */
+void gangs_announce(void);
+void gangs_forget(void);
 
 /* thread.c */
 void set_errno(int value);

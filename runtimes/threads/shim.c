@@ -6,7 +6,7 @@
  * loses it when its slice is over, as a thread that computes.
  *
  * WEIR_THREADS_PLAN names the plan, which is removed once it is read if WEIR_THREADS_UNLINK is set; WEIR_THREADS_STATS asks for a line of
- * counters at the end.
+ * counters at the end; WEIR_THREADS_GANGS names manifests, one a line, for teams of OpenMP (docs/threads.md).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -592,6 +592,29 @@ SHIM FILE *popen(const char *command, const char *mode)
 
 /* --- the program's beginning and end ------------------------------------------------------------------------------------ */
 
+/* One gang for each manifest. */
+static int open_gangs(char *files)
+{
+	static char text[65536];
+
+	for (char *name = strtok(files, "\n"); name; name = strtok(0, "\n")) {
+		int fd = open(name, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+		if (fd >= 0)
+			close(fd);
+		if (n < 0) {
+			fprintf(stderr, "runweir threads: %s: %s\n", name, strerror(errno));
+			return 2;
+		}
+		if (weir_gang_open(text, (size_t)n) < 0) {
+			fprintf(stderr, "runweir threads: %s: %s\n", name, weir_rt_error());
+			return 2;
+		}
+	}
+	return 0;
+}
+
 static int stats_file = -1; /* programs close stderr before they end */
 
 __attribute__((constructor)) static void open_runtime(void)
@@ -611,6 +634,9 @@ __attribute__((constructor)) static void open_runtime(void)
 	}
 	if (getenv("WEIR_THREADS_UNLINK"))
 		unlink(plan);
+	if (getenv("WEIR_THREADS_GANGS") && open_gangs(getenv("WEIR_THREADS_GANGS")))
+		_exit(2);
+	unsetenv("WEIR_THREADS_GANGS");
 	/* Programs that this one starts run as they are. */
 	unsetenv("LD_PRELOAD");
 	unsetenv("WEIR_THREADS_PLAN");

@@ -845,6 +845,122 @@ static void t_swap(void)
 
 /* --- what is wrong is refused ----------------------------------------------------------------------------------------------------------------- */
 
+/* --- gangs ------------------------------------------------------------------------------------------------------- */
+
+static int gang_number;
+static u64 inside[2], outside[2], between[2];
+static int gang_cpu[2];
+
+/* Counts in which slots it runs; what it does there takes far less than a slot. */
+static void *belongs(void *arg)
+{
+	u64 own = (u64)arg, from, until_ns;
+
+	REQUIRE(!weir_gang_join(gang_number, (unsigned)own));
+	weir_sleep(20000000); /* its slots are in force by then */
+	gang_cpu[own] = weir_thread_cpu(weir_thread_self());
+	while (time_left()) {
+		u64 at = weir_clock();
+
+		REQUIRE(!weir_gang_slot(gang_number, at, &from, &until_ns));
+		REQUIRE(until_ns - from == 20000000 && at < until_ns);
+		if (at >= from)
+			inside[own]++;
+		else if (from - at < 39000000)
+			outside[own]++;
+		else
+			between[own]++; /* the slot has just ended, and the CPU is on its way */
+		for (u64 spin = weir_clock() + 20000; weir_clock() < spin;)
+			;
+	}
+	REQUIRE(!weir_gang_leave());
+	return 0;
+}
+
+static void t_gangs(void)
+{
+	static const char manifest[] = "name pair\nthreads 2\noutside wait\nH 20 60\nB 0\n";
+	weir_thread *t[2];
+	u64 from, to;
+
+	REQUIRE(weir_gang_open(manifest, sizeof(manifest) - 1) == -EINVAL);
+	begin("decentral");
+	REQUIRE(weir_gang_open(manifest, sizeof(manifest) - 1) == -ENOTSUP);
+	end();
+	begin("gang");
+	REQUIRE(weir_gang_open("H 3", 3) == -EINVAL && strstr(weir_rt_error(), "line 1, column 1"));
+	REQUIRE(weir_gang_open("threads 4\nH 1 2\n", 16) == -EBUSY);
+	gang_number = weir_gang_open(manifest, sizeof(manifest) - 1);
+	REQUIRE(gang_number >= 0);
+	REQUIRE(weir_gang_take(3) == -ENOENT && weir_gang_take(2) == gang_number &&
+		weir_gang_take(2) == -ENOENT);
+	weir_gang_return(gang_number);
+	memset(inside, 0, sizeof(inside));
+	memset(outside, 0, sizeof(outside));
+	run_for(seconds + 0.4);
+	for (u64 i = 0; i < 2; i++)
+		REQUIRE(!weir_thread_create(&t[i], 0, belongs, (void *)i));
+	for (int i = 0; i < 2; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	/* By chance it would be a third. The policy decides, Linux may be late. */
+	for (int i = 0; i < 2; i++)
+		REQUIRE(inside[i] > 3 * outside[i] && inside[i] > 0);
+	REQUIRE(gang_cpu[0] >= 0 && gang_cpu[1] >= 0 && gang_cpu[0] != gang_cpu[1]);
+	REQUIRE(!weir_gang_phase(gang_number, 1) && weir_gang_phase(gang_number, 2) == -EINVAL);
+	REQUIRE(weir_gang_slot(gang_number, 0, &from, &to) == -ENOENT);
+	REQUIRE(!weir_gang_close(gang_number) && weir_gang_close(gang_number) == -EINVAL);
+	REQUIRE(weir_gang_join(gang_number, 0) == -EINVAL);
+	end();
+}
+
+/* --- words, and attributes of others ---------------------------------------------------------------------------- */
+
+static uint32_t flag;
+
+static void *waits_on(void *arg)
+{
+	while (!__atomic_load_n(&flag, __ATOMIC_ACQUIRE))
+		weir_wait_on(&flag, 0, WEIR_FOREVER);
+	return arg;
+}
+
+static void *is_like(void *arg)
+{
+	REQUIRE(!weir_thread_like(arg) && !weir_thread_like(arg));
+	REQUIRE(weir_thread_like(weir_thread_self()) == -EINVAL);
+	REQUIRE(weir_thread_cpu(weir_thread_self()) >= 0);
+	return 0;
+}
+
+static void t_words(void)
+{
+	weir_thread *t[6], *other;
+	pthread_t p;
+
+	begin("priority");
+	flag = 0;
+	REQUIRE(weir_wait_on(&flag, 1, WEIR_FOREVER) == -EAGAIN);
+	REQUIRE(weir_wait_on(&flag, 0, weir_clock() + 1000000) == -ETIMEDOUT);
+	for (int i = 0; i < 6; i++)
+		start(&t[i], i, waits_on, 0);
+	/* One that is no thread of the runtime. */
+	REQUIRE(!pthread_create(&p, 0, waits_on, 0));
+	usleep(5000);
+	__atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
+	weir_wake_on(&flag, 100);
+	for (int i = 0; i < 6; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	REQUIRE(!pthread_join(p, 0));
+	run_for(60);
+	start(&other, 0, hogs, 0);
+	REQUIRE(!weir_thread_set(other, WEIR_PRIORITY, 7, 0));
+	start(&t[0], 0, is_like, other);
+	REQUIRE(!weir_thread_join(t[0], 0));
+	__atomic_store_n(&until, 0, __ATOMIC_RELAXED);
+	REQUIRE(!weir_thread_join(other, 0));
+	end();
+}
+
 static void *nothing(void *arg)
 {
 	return arg;
@@ -924,6 +1040,8 @@ static const struct test {
 	{ "sleep", t_sleep },
 	{ "idle", t_idle },
 	{ "swap", t_swap },
+	{ "gangs", t_gangs },
+	{ "words", t_words },
 	{ "refusals", t_refusals },
 };
 

@@ -17,6 +17,7 @@ use crate::fault::{Fault, Result};
 use crate::{machine, output, topology};
 
 const PRELOAD: &str = "libweir_preload.so";
+const OPENMP: &str = "libweir_gomp.so";
 const DOCTOR: &str = "weir-doctor";
 
 #[derive(Debug, Args)]
@@ -24,6 +25,11 @@ const DOCTOR: &str = "weir-doctor";
 Examples:
   runweir threads priority -- ./server --port 8080
   runweir threads my.weir --cpus 2 --set round_robin.slice=2ms -- python3 work.py
+  OMP_NUM_THREADS=4 runweir threads decentral -- ./openmp-program
+  runweir threads gang --manifest team.manifest -- ./openmp-program
+
+OpenMP programs that gcc built get a library with libgomp's interface, whose teams know who runs. Those
+of other compilers keep their own library.
 
 The threads of the program, and no others, run as the policy says; neither root nor a kernel module is needed.
 It must be linked dynamically. Programs that it starts run as they are. docs/threads.md has the limits.")]
@@ -37,6 +43,12 @@ pub struct ThreadsArgs {
     /// Set a parameter, as in `run`
     #[arg(long, value_name = "COMP.PARAM=V", value_parser = Text::new())]
     pub set: Vec<String>,
+    /// A gang for an OpenMP team of its size (docs/gangs.md has the format); may be given for each team
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub manifest: Vec<String>,
+    /// Leave OpenMP programs their own libgomp
+    #[arg(long)]
+    pub keep_libgomp: bool,
     /// Print a line of counters on stderr when the program ends
     #[arg(long)]
     pub stats: bool,
@@ -56,6 +68,7 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
              program has to be built against libweir_threads (docs/threads.md)",
         ));
     }
+    let gangs = manifests(&args.manifest)?;
     let available = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let cpus = args.cpus.unwrap_or(available);
     if cpus > available {
@@ -76,7 +89,12 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     };
     let mut file = tempfile::Builder::new().prefix("runweir-").suffix(".plan").tempfile().map_err(trouble)?;
     file.write_all(&plan).map_err(trouble)?;
+    let openmp = preload.with_file_name(OPENMP);
     let mut libraries = preload.into_os_string();
+    if !args.keep_libgomp && openmp.is_file() {
+        libraries.push(":");
+        libraries.push(openmp);
+    }
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
         libraries.push(":");
         libraries.push(others);
@@ -87,6 +105,9 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         .env("WEIR_THREADS_PLAN", file.path())
         .env("WEIR_THREADS_UNLINK", "1")
         .env("LD_PRELOAD", libraries);
+    if !gangs.is_empty() {
+        command.env("WEIR_THREADS_GANGS", gangs);
+    }
     if args.stats {
         command.env("WEIR_THREADS_STATS", "1");
     }
@@ -98,6 +119,22 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         format!("`{}` cannot be run: {error}", program.display()),
         "name a program that you may execute",
     ))
+}
+
+/// The manifests' files as the library reads them, one a line, each found to be right; whether they fit is for the controller.
+fn manifests(files: &[String]) -> Result<OsString> {
+    let mut list = OsString::new();
+    for file in files {
+        weir::gang::manifest(file)?;
+        let path = fs::canonicalize(file).map_err(|e| {
+            Fault::user(format!("{file}: {e}"), "name a manifest, as docs/gangs.md describes it")
+        })?;
+        if !list.is_empty() {
+            list.push("\n");
+        }
+        list.push(path);
+    }
+    Ok(list)
 }
 
 /// A file of the thread library: where RUNWEIR_LIB says, where `make install` or where `make threads` put it.

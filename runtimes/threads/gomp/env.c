@@ -12,6 +12,7 @@
 
 /* While those who are waited for run, nobody else wants the CPU: sleeping would cost more than it saves. */
 #define SPIN_NS	   1000000u
+#define ACTIVE_NS  10000000u /* whoever is waited for has a CPU, and Linux runs something else on it */
 #define MAX_LEVELS 0x7fffffffu
 
 struct environment env;
@@ -174,7 +175,7 @@ static void read_policy(void)
 	env.spin_ns = SPIN_NS;
 	if (value && !strcasecmp(value, "active")) {
 		env.policy = 1;
-		env.spin_ns = WEIR_FOREVER;
+		env.spin_ns = ACTIVE_NS;
 	} else if (value && !strcasecmp(value, "passive")) {
 		env.policy = -1;
 		env.spin_ns = 0;

@@ -153,7 +153,8 @@ struct work {
 struct member {
 	struct team *team; /* null: outside of all regions */
 	u32 id;
-	u32 waiting; /* (a) for the others */
+	u32 waiting; /* (a) for the others, */
+	u32 awaits;  /* (a) while the team's event has this word */
 	struct task *task; /* that it runs */
 	u64 works;	   /* constructs that it has entered */
 	u64 singles;
@@ -166,6 +167,7 @@ struct member {
 	u32 seen;	      /* the last region that it has begun */
 	struct event recall;  /* (a) for places that the last region left empty */
 	weir_thread *thread;  /* (a) */
+	int gang;	      /* that its thread has joined, as the team's */
 	pthread_t posix;
 	struct task implicit;
 } ALIGNED;
@@ -180,7 +182,8 @@ struct team {
 	struct member **member;
 	u32 nr; /* places with a thread */
 	u32 quit;
-	u32 gang; /* (a) 1 + number that its members joined */
+	int gang; /* 1 + its number; 0: it is none */
+	u32 asked; /* whether it is to be one */
 	u32 first; /* the region begins in a construct that the leader has set up */
 	u64 works; /* constructs before this region */
 	void *copied;

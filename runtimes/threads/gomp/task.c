@@ -98,7 +98,7 @@ static void depend_after(struct task *first, struct task *then)
 		first->room_after = room;
 	}
 	first->after[first->nr_after++] = then;
-	then->blockers++;
+	add(&then->blockers, 1);
 }
 
 /* @t's dependences on siblings, and those of later siblings on it; locked. */
@@ -217,11 +217,11 @@ static void record_drop(struct task *t)
 /* It is in the counts of those who may wait for it; locked. */
 static void begin_counting(struct task *t)
 {
-	t->parent->children++;
+	add(&t->parent->children, 1);
 	t->parent->keepers++;
 	if (t->group)
-		t->group->running++;
-	t->team->unfinished++;
+		add(&t->group->running, 1);
+	add(&t->team->unfinished, 1);
 }
 
 static void complete(struct task *t)
@@ -236,7 +236,7 @@ static void complete(struct task *t)
 	for (u32 i = 0; i < t->nr_after; i++) {
 		struct task *next = t->after[i];
 
-		if (--next->blockers)
+		if (add(&next->blockers, -1))
 			continue;
 		news = 1;
 		if (next->run)

@@ -16,6 +16,9 @@
 #pragma weak weir_thread_leave
 #pragma weak weir_thread_self
 #pragma weak weir_thread_like
+#pragma weak weir_gang_take
+#pragma weak weir_gang_return
+#pragma weak weir_gang_join
 
 
 static __thread struct member *current;
@@ -29,7 +32,7 @@ static void dismiss(struct team *t)
 {
 	if (!t)
 		return;
-	t->quit = 1;
+	set(&t->quit, 1);
 	for (u32 i = 1; i < t->nr; i++)
 		event_bump(&t->member[i]->recall);
 	event_bump(&t->event);
@@ -39,6 +42,8 @@ static void dismiss(struct team *t)
 	dismiss(t->member[0]->led);
 	for (u32 i = 0; i < t->nr; i++)
 		free(t->member[i]);
+	if (t->gang)
+		weir_gang_return(t->gang - 1);
 	for (u32 i = 0; i < NR_WORKS; i++) {
 		free(t->work[i].memory);
 		free(t->work[i].posted);
@@ -130,8 +135,27 @@ void barrier(struct member *m)
 
 /* --- regions ------------------------------------------------------------------------------------------------------- */
 
+/* Where the program's manifest has a gang of the team's size, the team's threads are its members, for good. */
+static void join_gang(struct member *m, struct team *t)
+{
+	if (m->gang == t->gang || !m->thread)
+		return;
+	m->gang = t->gang;
+	weir_gang_join(t->gang - 1, m->id);
+}
+
+static void ask_for_gang(struct member *leader, struct team *t)
+{
+	t->asked = 1;
+	if (t->n > 1 && !leader->team && leader->thread && weir_gang_take)
+		t->gang = weir_gang_take(t->n) + 1;
+	if (t->gang < 0)
+		t->gang = 0;
+}
+
 static void enter(struct member *m, struct team *t)
 {
+	join_gang(m, t);
 	task_implicit(&m->implicit, t, 0, &t->settings);
 	m->implicit.group = t->group.reductions ? &t->group : 0;
 	m->task = &m->implicit;
@@ -275,6 +299,8 @@ struct team *region_begin(void (*run)(void *), void *data, u32 threads)
 	t->settings = m->task->settings;
 	t->single = 0;
 	t->group.reductions = 0;
+	if (!t->asked)
+		ask_for_gang(m, t);
 	t->works = t->member[0]->works;
 	t->first = 0;
 	t->n = n;

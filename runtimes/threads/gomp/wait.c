@@ -158,8 +158,11 @@ void mutex_unlock(u32 *word)
 		wake_on(word, 1);
 }
 
-/* A member that has not come, and cannot, because it has no CPU. */
-static int someone_is_away(struct member *m)
+/*
+ * A member that has not come, and cannot, because it has no CPU. One that waits for the news that we wait for is none; one whose news has come
+ * and who has not got a CPU since, is.
+ */
+static int someone_is_away(struct member *m, u32 seen)
 {
 	struct team *t = m->team;
 
@@ -169,7 +172,8 @@ static int someone_is_away(struct member *m)
 		struct member *other = t->member[i];
 		weir_thread *thread = glance(&other->thread);
 
-		if (other != m && thread && !glance(&other->waiting) && weir_thread_cpu(thread) < 0)
+		if (other != m && thread && weir_thread_cpu(thread) < 0 &&
+		    !(glance(&other->waiting) && glance(&other->awaits) == seen))
 			return 1;
 	}
 	return 0;
@@ -181,15 +185,17 @@ void event_wait(struct event *e, u32 seen, struct member *m)
 
 	if (limit > CROWDED_NS && env.policy <= 0 && !own_thread() && glance(&crowd) > env.procs)
 		limit = CROWDED_NS;
-	if (m)
+	if (m) {
+		__atomic_store_n(&m->awaits, seen, __ATOMIC_RELAXED);
 		__atomic_store_n(&m->waiting, 1, __ATOMIC_RELAXED);
+	}
 	while (limit) {
 		for (u32 i = 0; i < ROUND; i++) {
 			if (get(&e->word) != seen)
 				goto out;
 			relax();
 		}
-		if (m && someone_is_away(m))
+		if (m && someone_is_away(m, seen))
 			break;
 		if (!until)
 			until = limit == WEIR_FOREVER ? limit : now_ns() + limit;

@@ -154,6 +154,24 @@ uint64_t weir_clock(void);
 void weir_sleep(uint64_t ns);
 void weir_sleep_until(uint64_t at);
 
+/* --- gangs: threads that have their CPUs at the same time ------------------------------------------------- */
+
+/*
+ * Admit a gang by its manifest (docs/gangs.md); the policy needs the order `gang`. Its number, or -EINVAL, -ENOTSUP, -EBUSY: weir_rt_error() says
+ * why. Phase 0 is in force 5 ms later.
+ */
+int weir_gang_open(const char *manifest, size_t bytes);
+int weir_gang_close(int gang);
+/* The caller is its member @member, from 0: it has that member's CPU to itself in the gang's slots. */
+int weir_gang_join(int gang, unsigned member);
+int weir_gang_leave(void);
+int weir_gang_phase(int gang, unsigned phase);
+/* The slot that ends after @at, as times of weir_clock(); -ENOENT: the phase is best effort. */
+int weir_gang_slot(int gang, uint64_t at, uint64_t *from, uint64_t *until);
+/* For libraries that make teams: a gang of as many members that no team has taken, or -ENOENT. */
+int weir_gang_take(unsigned threads);
+void weir_gang_return(int gang);
+
 /* --- synchronisation: threads of both kinds and others alike; zeroed memory is a proper start -------------- */
 
 struct weir_waiter;
