@@ -12,7 +12,8 @@
 #include "../multikernel/controller.h"
 #include "rt.h"
 
-#define NOTICE_NS 5000000ull /* from a request until its slots are in force, so that all CPUs have heard */
+#define NOTICE_NS \
+	5000000ull /* from a request until its slots are in force, so that all CPUs have heard */
 
 static struct mk_controller *controller; /* under `busy` */
 static u32 phase_of[MK_MAX_GANGS];
@@ -75,7 +76,8 @@ WEIR_API int weir_gang_open(const char *text, size_t bytes)
 		return fail(-EINVAL, "weir_gang_open", "the runtime is not open");
 	if (!has_slots())
 		return fail(-ENOTSUP, weir_rt_policy(),
-			    "this policy has no slots for gangs: take `gang`, or put the order `gang` into it");
+			    "this policy has no slots for gangs: take `gang`, or put the order "
+			    "`gang` into it");
 	if (mk_manifest_parse(text, bytes, &m, &fault)) {
 		char why_not[200];
 
@@ -140,7 +142,8 @@ WEIR_API int weir_gang_close(int gang)
 		err = mk_leave(controller, (u32)gang);
 		/* Those that had been cut have other rows now. */
 		for (u32 i = 0; !err && i < MK_MAX_GANGS; i++)
-			if (controller->gang[i].used && controller->gang[i].version == controller->version)
+			if (controller->gang[i].used &&
+			    controller->gang[i].version == controller->version)
 				announce(i, 0);
 	}
 	weir_mutex_unlock(&busy);
@@ -152,10 +155,9 @@ static int belong(u64 gang, u64 outside, const struct weir_cpumask *mask)
 {
 	struct weir_thread *t = me()->thread;
 	struct weir_msg bound = { .topic = WEIR_TOPIC_AFFINITY, .cpu = WEIR_NO_CPU, .mask = mask };
-	struct weir_msg member = { .topic = WEIR_TOPIC_GANG,
-				   .cpu = WEIR_NO_CPU,
-				   .value = gang,
-				   .value2 = outside };
+	struct weir_msg member = {
+		.topic = WEIR_TOPIC_GANG, .cpu = WEIR_NO_CPU, .value = gang, .value2 = outside
+	};
 	u32 own;
 	int err;
 
@@ -227,7 +229,8 @@ WEIR_API int weir_gang_take(unsigned threads)
 
 	weir_mutex_lock(&busy);
 	for (int i = 0; found < 0 && controller && i < (int)MK_MAX_GANGS; i++)
-		if (controller->gang[i].used && !taken[i] && controller->gang[i].threads == threads) {
+		if (controller->gang[i].used && !taken[i] &&
+		    controller->gang[i].threads == threads) {
 			taken[i] = 1;
 			found = i;
 		}

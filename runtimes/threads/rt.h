@@ -59,10 +59,10 @@ struct weir_thread {
 	int has_timer;
 	timer_t timer;
 	/* What it was given, for threads that are to be like it. */
-	struct weir_thread_attr attr;	  /* under `lock` */
-	u32 changes;			  /* (a) of `attr` */
-	const struct weir_thread *like;	  /* whose attributes it took last, */
-	u32 like_changes;		  /* and at which of its changes */
+	struct weir_thread_attr attr;	/* under `lock` */
+	u32 changes;			/* (a) of `attr` */
+	const struct weir_thread *like; /* whose attributes it took last, */
+	u32 like_changes;		/* and at which of its changes */
 	u64 mask; /* bound: of signals, the kernel's form, before weir_blocking_begin() */
 	void *(*run)(void *);
 	void *arg;

@@ -276,19 +276,19 @@ static void ordered(void)
 {
 	int next = 0;
 
-#define ORDERED(clause)                                              \
-	next = 0;                                                    \
-	_Pragma("omp parallel num_threads(4)")                       \
-	{                                                            \
-		_Pragma(clause) for (int i = 0; i < 300; i++)        \
-		{                                                    \
-			_Pragma("omp ordered")                       \
-			{                                            \
-				REQUIRE(next == i);                  \
-				next++;                              \
-			}                                            \
-		}                                                    \
-	}                                                            \
+#define ORDERED(clause)                                       \
+	next = 0;                                             \
+	_Pragma("omp parallel num_threads(4)")                \
+	{                                                     \
+		_Pragma(clause) for (int i = 0; i < 300; i++) \
+		{                                             \
+			_Pragma("omp ordered")                \
+			{                                     \
+				REQUIRE(next == i);           \
+				next++;                       \
+			}                                     \
+		}                                             \
+	}                                                     \
 	REQUIRE(next == 300)
 	ORDERED("omp for ordered schedule(static)");
 	ORDERED("omp for ordered schedule(static, 3)");
@@ -321,7 +321,8 @@ static void doacross(void)
 		for (int i = 1; i < 40; i++)
 			for (int j = 1; j < 40; j++) {
 #pragma omp ordered depend(sink : i - 1, j) depend(sink : i, j - 1)
-				a[i][j] = 1 + (a[i - 1][j] > a[i][j - 1] ? a[i - 1][j] : a[i][j - 1]);
+				a[i][j] =
+					1 + (a[i - 1][j] > a[i][j - 1] ? a[i - 1][j] : a[i][j - 1]);
 #pragma omp ordered depend(source)
 			}
 		REQUIRE(a[39][39] == 77);
@@ -760,16 +761,26 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } list[] = {
-	{ "regions", regions },	       { "barriers", barriers },
-	{ "private", private_of_threads }, { "nested", nested },
-	{ "loops", loops },	       { "large_loops", large_loops },
-	{ "far_ahead", far_ahead },    { "ordered", ordered },
-	{ "doacross", doacross },      { "sections", sections },
-	{ "single", single },	       { "exclusion", exclusion },
-	{ "tasks", tasks },	       { "depends", depends },
-	{ "taskloops", taskloops },    { "reduced_tasks", reduced_tasks },
-	{ "detached", detached },      { "scan", inclusive_scan },
-	{ "masters", masters },	       { "settings", settings },
+	{ "regions", regions },
+	{ "barriers", barriers },
+	{ "private", private_of_threads },
+	{ "nested", nested },
+	{ "loops", loops },
+	{ "large_loops", large_loops },
+	{ "far_ahead", far_ahead },
+	{ "ordered", ordered },
+	{ "doacross", doacross },
+	{ "sections", sections },
+	{ "single", single },
+	{ "exclusion", exclusion },
+	{ "tasks", tasks },
+	{ "depends", depends },
+	{ "taskloops", taskloops },
+	{ "reduced_tasks", reduced_tasks },
+	{ "detached", detached },
+	{ "scan", inclusive_scan },
+	{ "masters", masters },
+	{ "settings", settings },
 };
 
 int main(int argc, char **argv)

@@ -66,7 +66,8 @@ static int by_column(const void *a, const void *b)
 static void make_matrix(void)
 {
 	int most = per_row + 1, width = 1;
-	int *place = room((size_t)n * (size_t)most * sizeof(int)), *nr = room((size_t)n * sizeof(int));
+	int *place = room((size_t)n * (size_t)most * sizeof(int)),
+	    *nr = room((size_t)n * sizeof(int));
 	double *v = room((size_t)n * (size_t)most * sizeof(double));
 	struct entry **rows = calloc((size_t)n, sizeof(*rows));
 	int *filled = calloc((size_t)n, sizeof(int)), *room_of = calloc((size_t)n, sizeof(int));
@@ -102,7 +103,9 @@ static void make_matrix(void)
 				if (e == filled[to]) {
 					if (e == room_of[to]) {
 						room_of[to] = e ? 2 * e : 64;
-						rows[to] = realloc(rows[to], (size_t)room_of[to] * sizeof(struct entry));
+						rows[to] = realloc(rows[to],
+								   (size_t)room_of[to] *
+									   sizeof(struct entry));
 						if (!rows[to])
 							exit(1);
 					}

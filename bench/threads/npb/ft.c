@@ -11,8 +11,9 @@
 #define ALPHA	 1e-6
 #define MULTIPLY 1220703125ull
 #define SEED	 314159265ull
-#define BLOCK	 8 /* lines that are transformed side by side, so that strides touch whole cache lines */
-#define LONGEST	 128
+#define BLOCK \
+	8 /* lines that are transformed side by side, so that strides touch whole cache lines */
+#define LONGEST 128
 
 typedef double complex cplx;
 

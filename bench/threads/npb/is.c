@@ -22,7 +22,8 @@ static void make_keys(void)
 #pragma omp parallel
 	{
 		int n = omp_get_num_threads(), id = omp_get_thread_num();
-		int from = (int)((int64_t)nr_keys * id / n), to = (int)((int64_t)nr_keys * (id + 1) / n);
+		int from = (int)((int64_t)nr_keys * id / n),
+		    to = (int)((int64_t)nr_keys * (id + 1) / n);
 		uint64_t x = (uint64_t)((unsigned __int128)314159265 *
 						random_power(1220703125, 4ull * (uint64_t)from) &
 					MASK46);

@@ -67,7 +67,8 @@ static inline char class_of(int argc, char **argv)
 /* One JSON object; the exit status is 1 where the sums are wrong. */
 static inline int npb_report(const char *kernel, char class, double seconds, double cpu, int right)
 {
-	printf("{\"kernel\":\"%s\",\"class\":\"%c\",\"threads\":%d,\"seconds\":%.6f,\"cpu_seconds\":%.6f,"
+	printf("{\"kernel\":\"%s\",\"class\":\"%c\",\"threads\":%d,\"seconds\":%.6f,\"cpu_"
+	       "seconds\":%.6f,"
 	       "\"verified\":%s}\n",
 	       kernel, class, omp_get_max_threads(), seconds, cpu, right ? "true" : "false");
 	return right ? 0 : 1;

@@ -10,19 +10,34 @@
 #define MAX_LEVELS 0x7fffffff
 
 /* Of a function without arguments, and of one with a number, also as Fortran has them. */
-#define ASKS(type, name)          \
-	GOMP_API type name(void); \
-	GOMP_API type name##_(void) { return name(); } \
+#define ASKS(type, name)            \
+	GOMP_API type name(void);   \
+	GOMP_API type name##_(void) \
+	{                           \
+		return name();      \
+	}                           \
 	GOMP_API type name(void)
-#define SETS(name)                          \
-	GOMP_API void name(int value);      \
-	GOMP_API void name##_(const int *value) { name(*value); } \
-	GOMP_API void name##_8_(const int64_t *value) { name((int)*value); } \
+#define SETS(name)                                    \
+	GOMP_API void name(int value);                \
+	GOMP_API void name##_(const int *value)       \
+	{                                             \
+		name(*value);                         \
+	}                                             \
+	GOMP_API void name##_8_(const int64_t *value) \
+	{                                             \
+		name((int)*value);                    \
+	}                                             \
 	GOMP_API void name(int value)
-#define ASKS_OF(name)                       \
-	GOMP_API int name(int value);       \
-	GOMP_API int name##_(const int *value) { return name(*value); } \
-	GOMP_API int name##_8_(const int64_t *value) { return name((int)*value); } \
+#define ASKS_OF(name)                                \
+	GOMP_API int name(int value);                \
+	GOMP_API int name##_(const int *value)       \
+	{                                            \
+		return name(*value);                 \
+	}                                            \
+	GOMP_API int name##_8_(const int64_t *value) \
+	{                                            \
+		return name((int)*value);            \
+	}                                            \
 	GOMP_API int name(int value)
 
 /* --- threads and levels ------------------------------------------------------------------------------------ */
@@ -474,8 +489,8 @@ GOMP_API void GOMP_free(void *p, uintptr_t a)
 
 GOMP_API void GOMP_error(const char *text, size_t bytes)
 {
-	fprintf(stderr, "error directive: %.*s\n", (int)(text && bytes == (size_t)-1 ? strlen(text) : bytes),
-		text ? text : "");
+	fprintf(stderr, "error directive: %.*s\n",
+		(int)(text && bytes == (size_t)-1 ? strlen(text) : bytes), text ? text : "");
 	exit(1);
 }
 
@@ -486,10 +501,10 @@ GOMP_API void GOMP_warning(const char *text, size_t bytes)
 }
 
 /* Programs that could offload start, and end where they would. */
-#define NO_TARGET(name)                                                                         \
-	GOMP_API void name(void);                                                               \
-	GOMP_API void name(void)                                                                \
-	{                                                                                       \
+#define NO_TARGET(name)                                                                          \
+	GOMP_API void name(void);                                                                \
+	GOMP_API void name(void)                                                                 \
+	{                                                                                        \
 		fatal(#name ": target regions are not supported; run the program with libgomp"); \
 	}
 

@@ -11,8 +11,9 @@
 #include "gomp.h"
 
 /* While those who are waited for run, nobody else wants the CPU: sleeping would cost more than it saves. */
-#define SPIN_NS	   1000000u
-#define ACTIVE_NS  10000000u /* whoever is waited for has a CPU, and Linux runs something else on it */
+#define SPIN_NS 1000000u
+#define ACTIVE_NS \
+	10000000u /* whoever is waited for has a CPU, and Linux runs something else on it */
 #define MAX_LEVELS 0x7fffffffu
 
 struct environment env;
@@ -94,7 +95,8 @@ static void read_threads(void)
 		if (*at++ != ',')
 			break;
 	}
-	misread("OMP_NUM_THREADS", value, "numbers from 1 to 65536, at most 8, with commas between");
+	misread("OMP_NUM_THREADS", value,
+		"numbers from 1 to 65536, at most 8, with commas between");
 }
 
 static void read_schedule(void)
@@ -127,7 +129,8 @@ static void read_schedule(void)
 			kind = 0;
 	}
 	if (!kind || *at) {
-		misread("OMP_SCHEDULE", value, "static, dynamic, guided or auto, perhaps a comma and a chunk");
+		misread("OMP_SCHEDULE", value,
+			"static, dynamic, guided or auto, perhaps a comma and a chunk");
 		return;
 	}
 	env.settings.sched = kind | flags;
@@ -220,18 +223,20 @@ void environment_show(int verbose)
 	fprintf(stderr, "  [host] OMP_NUM_THREADS = '%u", level_threads(0));
 	for (u32 i = 1; i < env.nr_levels; i++)
 		fprintf(stderr, ",%u", env.threads[i]);
-	fprintf(stderr, "'\n  [host] OMP_SCHEDULE = '%s%s", s->sched & KIND_MONOTONIC ? "MONOTONIC:" : "",
-		kinds[s->sched & ~KIND_MONOTONIC]);
+	fprintf(stderr, "'\n  [host] OMP_SCHEDULE = '%s%s",
+		s->sched & KIND_MONOTONIC ? "MONOTONIC:" : "", kinds[s->sched & ~KIND_MONOTONIC]);
 	if (s->chunk)
 		fprintf(stderr, ",%ld", s->chunk);
-	fprintf(stderr, "'\n  [host] OMP_PROC_BIND = '%s'\n  [host] OMP_PLACES = ''\n", binds[env.bind]);
+	fprintf(stderr, "'\n  [host] OMP_PROC_BIND = '%s'\n  [host] OMP_PLACES = ''\n",
+		binds[env.bind]);
 	fprintf(stderr, "  [host] OMP_STACKSIZE = '%zu'\n", env.stack_bytes);
 	fprintf(stderr, "  [host] OMP_WAIT_POLICY = '%s'\n", env.policy > 0 ? "ACTIVE" : "PASSIVE");
 	fprintf(stderr, "  [host] OMP_THREAD_LIMIT = '%u'\n", env.limit);
 	fprintf(stderr, "  [host] OMP_MAX_ACTIVE_LEVELS = '%u'\n", s->max_levels);
 	fprintf(stderr, "  [host] OMP_CANCELLATION = 'FALSE'\n");
 	if (verbose)
-		fprintf(stderr, "  WEIR_SPIN_NS = '%llu'\n  [weir-gomp] threads are %s, on %u CPUs\n",
+		fprintf(stderr,
+			"  WEIR_SPIN_NS = '%llu'\n  [weir-gomp] threads are %s, on %u CPUs\n",
 			(ull)env.spin_ns,
 			own_thread() ? "bound threads of a policy" : "ordinary ones", env.procs);
 	fprintf(stderr, "OPENMP DISPLAY ENVIRONMENT END\n");
@@ -255,7 +260,8 @@ void environment_read(void)
 	read_policy();
 	read_bind();
 	if (truth("OMP_CANCELLATION", 0))
-		fprintf(stderr, "weir-gomp: OMP_CANCELLATION=true is left out: this library cancels nothing\n");
+		fprintf(stderr, "weir-gomp: OMP_CANCELLATION=true is left out: this library "
+				"cancels nothing\n");
 	if (show && strcasecmp(show, "false"))
 		environment_show(!strcasecmp(show, "verbose"));
 }

@@ -25,11 +25,12 @@ typedef unsigned long long ull;
 #define NR_WORKS  32u /* worksharing constructs that the fastest member may be ahead */
 #define NR_LEVELS 8u  /* of OMP_NUM_THREADS' list */
 
-#define get(p)	    __atomic_load_n((p), __ATOMIC_ACQUIRE)
-#define set(p, v)   __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-#define glance(p)   __atomic_load_n((p), __ATOMIC_RELAXED)
-#define add(p, v)   __atomic_add_fetch((p), (v), __ATOMIC_ACQ_REL)
-#define cas(p, o, n) __atomic_compare_exchange_n((p), (o), (n), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define get(p)	  __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define glance(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_ACQ_REL)
+#define cas(p, o, n) \
+	__atomic_compare_exchange_n((p), (o), (n), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
 /* Numbered as gcc's calls and omp_sched_t have them. */
 enum kind { KIND_RUNTIME, KIND_STATIC, KIND_DYNAMIC, KIND_GUIDED, KIND_AUTO };
@@ -117,8 +118,8 @@ struct task {
 	u32 keepers;  /* (l) itself and its children: frees it at 0 */
 	u32 final;
 	u32 implicit;
-	u32 detach; /* (l) 0: ends with its body, else: what it still waits for, enum detach */
-	u32 blockers;		     /* (l) tasks that it depends on */
+	u32 detach;   /* (l) 0: ends with its body, else: what it still waits for, enum detach */
+	u32 blockers; /* (l) tasks that it depends on */
 	struct list queued;	     /* (l) its children that nobody has begun */
 	struct links link[NR_LISTS]; /* (l) */
 	struct task **after;	     /* (l) that depend on it */
@@ -130,10 +131,10 @@ struct task {
 
 /* One loop or one set of sections, of a team. */
 struct work {
-	u64 ready;  /* (a) 1 + number of the construct that it is set up for */
+	u64 ready; /* (a) 1 + number of the construct that it is set up for */
 	u32 lock;
-	u32 left;   /* (a) members that are through with it */
-	u64 gone;   /* (a) number of the construct that may take it */
+	u32 left;	  /* (a) members that are through with it */
+	u64 gone;	  /* (a) number of the construct that may take it */
 	u64 next ALIGNED; /* (a) first iteration that nobody has */
 	u64 nr;		  /* iterations */
 	u64 chunk;
@@ -153,14 +154,14 @@ struct work {
 struct member {
 	struct team *team; /* null: outside of all regions */
 	u32 id;
-	u32 waiting; /* (a) for the others, */
-	u32 awaits;  /* (a) while the team's event has this word */
+	u32 waiting;	   /* (a) for the others, */
+	u32 awaits;	   /* (a) while the team's event has this word */
 	struct task *task; /* that it runs */
 	u64 works;	   /* constructs that it has entered */
 	u64 singles;
 	struct work *work;
-	u64 trip;   /* of static loops */
-	u64 lo, hi; /* ordered: the chunk it has; none if they are equal */
+	u64 trip;	      /* of static loops */
+	u64 lo, hi;	      /* ordered: the chunk it has; none if they are equal */
 	struct member *outer; /* the leader's own place, one level up */
 	struct team *led;     /* by it, from here; kept for the next region */
 	struct team *alone;   /* for constructs outside of regions */
@@ -182,20 +183,20 @@ struct team {
 	struct member **member;
 	u32 nr; /* places with a thread */
 	u32 quit;
-	int gang; /* 1 + its number; 0: it is none */
+	int gang;  /* 1 + its number; 0: it is none */
 	u32 asked; /* whether it is to be one */
 	u32 first; /* the region begins in a construct that the leader has set up */
 	u64 works; /* constructs before this region */
 	void *copied;
 	struct group group; /* of reductions over a whole region */
 	struct event event ALIGNED;
-	u64 go;		    /* (a) regions so far, and members of the last one below bit 32 */
+	u64 go;		     /* (a) regions so far, and members of the last one below bit 32 */
 	u64 barrier ALIGNED; /* (a) generation, and below bit 32 those who have come */
-	u64 single;	    /* (a) */
-	u32 ahead;	    /* (a) members that wait for a construct's record */
-	u32 lock ALIGNED; /* of tasks */
-	u32 queued;	  /* (l), read without */
-	u32 unfinished;	  /* (a) tasks that have not ended */
+	u64 single;	     /* (a) */
+	u32 ahead;	     /* (a) members that wait for a construct's record */
+	u32 lock ALIGNED;    /* of tasks */
+	u32 queued;	     /* (l), read without */
+	u32 unfinished;	     /* (a) tasks that have not ended */
 	struct list tasks;
 	struct work work[NR_WORKS];
 };
@@ -232,7 +233,8 @@ void fatal(const char *what) __attribute__((noreturn, cold));
 /* task.c */
 /* A task that a member may begin at a barrier. 0: there is none. */
 int task_run_any(struct member *m);
-void task_implicit(struct task *t, struct team *team, struct task *parent, const struct settings *s);
+void task_implicit(struct task *t, struct team *team, struct task *parent,
+		   const struct settings *s);
 void task_drop_table(struct task *t);
 void group_begin(struct group *g);
 void group_end(void);

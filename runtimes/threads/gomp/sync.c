@@ -111,7 +111,7 @@ GOMP_API void omp_unset_nest_lock(struct nest *n)
 }
 
 /* Fortran's; it passes locks by reference, too. */
-#define FORTRAN(type, result, name)     \
+#define FORTRAN(type, result, name)      \
 	GOMP_API result name##_(type l); \
 	GOMP_API result name##_(type l)  \
 	{                                \

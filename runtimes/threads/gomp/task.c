@@ -10,8 +10,8 @@
 
 #include "gomp.h"
 
-#define BUCKETS	 64u
-#define QUEUED	 64u /* tasks a member; beyond that, new ones run at once */
+#define BUCKETS 64u
+#define QUEUED	64u /* tasks a member; beyond that, new ones run at once */
 
 enum detach { DETACH_EVENT = 1, DETACH_BODY = 2 };
 

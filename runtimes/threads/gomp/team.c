@@ -20,7 +20,6 @@
 #pragma weak weir_gang_return
 #pragma weak weir_gang_join
 
-
 static __thread struct member *current;
 static pthread_key_t ends;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -24,8 +24,9 @@
 #pragma weak weir_wake_on
 #pragma weak weir_rt_stats
 
-#define ROUND	  64u
-#define CROWDED_NS 5000u /* as long as a system call or two, where there are more threads than CPUs */
+#define ROUND 64u
+#define CROWDED_NS \
+	5000u /* as long as a system call or two, where there are more threads than CPUs */
 
 u64 now_ns(void)
 {

@@ -298,17 +298,17 @@ static bool loop_ull_start(u32 kind, int ordered, int up, ull start, ull end, ul
 	return loop_next(m, (u64 *)from, (u64 *)to);
 }
 
-#define LOOP(name, kind, ordered)                                                                \
-	GOMP_API bool GOMP_loop_##name##_start(long start, long end, long step, long chunk,      \
-					       long *from, long *to)                             \
-	{                                                                                        \
-		return loop_start(kind, ordered, start, end, step, chunk, from, to);             \
-	}                                                                                        \
-	GOMP_API bool GOMP_loop_ull_##name##_start(bool up, ull start, ull end, ull step,        \
-						   ull chunk, ull *from, ull *to)                \
-	{                                                                                        \
-		return loop_ull_start(kind, ordered, up, start, end, step, chunk, from, to);     \
-	}                                                                                        \
+#define LOOP(name, kind, ordered)                                                            \
+	GOMP_API bool GOMP_loop_##name##_start(long start, long end, long step, long chunk,  \
+					       long *from, long *to)                         \
+	{                                                                                    \
+		return loop_start(kind, ordered, start, end, step, chunk, from, to);         \
+	}                                                                                    \
+	GOMP_API bool GOMP_loop_ull_##name##_start(bool up, ull start, ull end, ull step,    \
+						   ull chunk, ull *from, ull *to)            \
+	{                                                                                    \
+		return loop_ull_start(kind, ordered, up, start, end, step, chunk, from, to); \
+	}                                                                                    \
 	NEXT(name)
 
 #define LOOP_RUNTIME(name, ordered)                                                              \
@@ -324,14 +324,14 @@ static bool loop_ull_start(u32 kind, int ordered, int up, ull start, ull end, ul
 	}                                                                                        \
 	NEXT(name)
 
-#define NEXT(name)                                                      \
-	GOMP_API bool GOMP_loop_##name##_next(long *from, long *to)     \
-	{                                                               \
-		return loop_next(me(), (u64 *)from, (u64 *)to);         \
-	}                                                               \
-	GOMP_API bool GOMP_loop_ull_##name##_next(ull *from, ull *to)   \
-	{                                                               \
-		return loop_next(me(), (u64 *)from, (u64 *)to);         \
+#define NEXT(name)                                                    \
+	GOMP_API bool GOMP_loop_##name##_next(long *from, long *to)   \
+	{                                                             \
+		return loop_next(me(), (u64 *)from, (u64 *)to);       \
+	}                                                             \
+	GOMP_API bool GOMP_loop_ull_##name##_next(ull *from, ull *to) \
+	{                                                             \
+		return loop_next(me(), (u64 *)from, (u64 *)to);       \
 	}
 
 LOOP(static, KIND_STATIC, 0)
@@ -681,21 +681,21 @@ GOMP_API void GOMP_doacross_ull_post(ull *at)
 	doacross_post((u64 *)at);
 }
 
-#define WAIT(type)                                                         \
-	{                                                                  \
-		struct work *w = me()->work;                               \
-		u64 at[64];                                                \
-		va_list list;                                              \
-                                                                           \
-		if (!w || !w->nr_counts || w->nr_counts > 64)              \
-			return;                                            \
-		at[0] = (u64)first;                                        \
-		va_start(list, first);                                     \
-		for (u32 i = 1; i < w->nr_counts; i++)                     \
-			at[i] = (u64)va_arg(list, type);                   \
-		va_end(list);                                              \
-		doacross_wait(at);                                         \
+#define WAIT(type)                                            \
+	{                                                     \
+		struct work *w = me()->work;                  \
+		u64 at[64];                                   \
+		va_list list;                                 \
+                                                              \
+		if (!w || !w->nr_counts || w->nr_counts > 64) \
+			return;                               \
+		at[0] = (u64)first;                           \
+		va_start(list, first);                        \
+		for (u32 i = 1; i < w->nr_counts; i++)        \
+			at[i] = (u64)va_arg(list, type);      \
+		va_end(list);                                 \
+		doacross_wait(at);                            \
 	}
 
-GOMP_API void GOMP_doacross_wait(long first, ...) WAIT(long)
-GOMP_API void GOMP_doacross_ull_wait(ull first, ...) WAIT(ull)
+GOMP_API void GOMP_doacross_wait(long first, ...) WAIT(long) GOMP_API
+	void GOMP_doacross_ull_wait(ull first, ...) WAIT(ull)

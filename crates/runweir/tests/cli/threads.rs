@@ -26,11 +26,28 @@ fn what_cannot_run_is_refused_before_it_starts() {
         (&["threads", "priority", "--cpus", "1024", "--", "ls"], "--cpus 1024"),
         (&["threads", "priority", "--set", "x", "--", "ls"], "comp.param=value"),
         (&["threads", "priority"], "COMMAND"),
+        (&["threads", "gang", "--manifest", "/nowhere", "--", "ls"], "/nowhere"),
     ] {
         let ran = with_library(args);
         assert_eq!(ran.status, 2, "{args:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
     }
+}
+
+/// The diagnostic points into the manifest.
+#[test]
+fn a_wrong_manifest_is_shown() {
+    let dir = temp();
+    fs::write(dir.path().join("libweir_preload.so"), "").expect("writable");
+    fs::write(dir.path().join("team.manifest"), "threads 2\nH 3 2\n").expect("writable");
+    let ran: super::Ran = program(dir.path())
+        .env("RUNWEIR_LIB", dir.path())
+        .args(["threads", "gang", "--manifest", "team.manifest", "--", "ls"])
+        .current_dir(dir.path())
+        .output()
+        .expect("the program starts")
+        .into();
+    assert!(ran.status == 2 && ran.stderr.contains("team.manifest:2:"), "{}", ran.stderr);
 }
 
 #[test]
