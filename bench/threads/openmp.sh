@@ -27,6 +27,8 @@ done
 "$runweir" compile gang -m "smp-$(nproc)" -q -o "$work/gang.plan"
 gomp=$target/threads/libweir_gomp.so
 
+# Without a policy threads are bound: Linux leaves two that spin on one CPU for long where others keep the rest busy.
+export OMP_PROC_BIND=true
 as() { # SUBJECT COMMAND...
 	case $1 in
 	libgomp) "${@:2}" ;;
@@ -36,10 +38,13 @@ as() { # SUBJECT COMMAND...
 	esac
 }
 
+# Short ones are repeated, so that a run takes a tenth of a second or more.
+declare -A repeats=([isS]=300 [isW]=20 [cgS]=8 [cgW]=2 [ftS]=6 [ftW]=2)
+
 while (($#)); do
 	for ((i = 0; i < pairs; i++)); do
 		for subject in libgomp ours "$policy"; do
-			as "$subject" "$work/$1" "$2" | jq -c --arg s "$subject" '. + {subject: $s}'
+			as "$subject" "$work/$1" "$2" "${repeats[$1$2]:-1}" | jq -c --arg s "$subject" '. + {subject: $s}'
 		done
 	done | jq -sc --arg by libgomp '
 		def median: sort | .[length / 2 | floor];
@@ -60,7 +65,7 @@ printf '%s\n%s\n' "$work/manifest" "$work/manifest" >"$work/manifests"
 for work_us in 10 50 200; do
 	for ((i = 0; i < pairs; i++)); do
 		for subject in libgomp "$policy" gang; do
-			OMP_WAIT_POLICY=active as "$subject" "$work/teams" 2 "$n" $work_us 1 | jq -c --arg s "$subject" '. + {subject: $s}'
+			OMP_PROC_BIND=false OMP_WAIT_POLICY=active as "$subject" "$work/teams" 2 "$n" $work_us 1 | jq -c --arg s "$subject" '. + {subject: $s}'
 		done
 	done | jq -sc '
 		def median: sort | .[length / 2 | floor];

@@ -184,8 +184,54 @@ static void arm(timer_t timer, u64 *armed, u64 at)
 	timer_settime(timer, TIMER_ABSTIME, &t, 0);
 }
 
+#if defined(__x86_64__)
+static u64 counter(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+void counter_start(void)
+{
+	u32 a, b, c, d;
+
+	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0x80000000u), "c"(0));
+	if (a < 0x80000007u)
+		return;
+	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0x80000007u), "c"(0));
+	if (!(d >> 8 & 1))
+		return;
+	rt.clock_at = now();
+	rt.counter_at = counter();
+}
+#else
+static u64 counter(void)
+{
+	return 0;
+}
+
+void counter_start(void)
+{
+}
+#endif
+
+/* The end of a slice that began by the counter: how fast that goes shows from what both have gone since the runtime opened. */
+static void slice_settle(struct cpu *c, u64 at)
+{
+	u64 count = counter(), gone;
+
+	if (c->slice_end)
+		return;
+	gone = count > c->slice_from && count > rt.counter_at
+		       ? (u64)((unsigned __int128)(count - c->slice_from) * (at - rt.clock_at) /
+			       (count - rt.counter_at))
+		       : 0;
+	if (gone > at)
+		gone = at;
+	c->slice_end = c->slice_ns > NEVER - at ? NEVER : at - gone + c->slice_ns;
+}
+
 /* One that fires earlier will do: it finds that it is too early and sets itself anew. That saves a system call a switch. */
-static void arm_by(struct cpu *c, struct weir_thread *t)
+static void arm_by(struct cpu *c, struct weir_thread *t, u64 from)
 {
 	u64 at = weir_load(&rt.has_tick) && c->next_tick < c->slice_end ? c->next_tick
 									: c->slice_end;
@@ -193,13 +239,15 @@ static void arm_by(struct cpu *c, struct weir_thread *t)
 
 	if (at == NEVER || (*armed && *armed <= at) || (t->kind == WEIR_GREEN && !rt.preemptive))
 		return;
+	if (t->kind == WEIR_GREEN)
+		c->armed_for = at > from ? at - from : 0;
 	arm(t->kind == WEIR_GREEN ? c->timer : t->timer, armed, at);
 }
 
 /* The policy has claimed @t for @c; of a bound thread by itself, because its timer is its own. */
 void cpu_begin(struct cpu *c, struct weir_thread *t)
 {
-	u64 slice = weir_load(&t->task->slice_ns), from = now();
+	u64 slice = weir_load(&t->task->slice_ns), from;
 
 	count(&c->n.dispatches);
 	if (weir_load(&rt.has_slice)) {
@@ -210,10 +258,19 @@ void cpu_begin(struct cpu *c, struct weir_thread *t)
 	}
 	if (!slice)
 		slice = rt.slice_ns;
+	/* The timer will fire before this slice is over, so nobody needs to know its end yet, and the clock costs as much as the choice. */
+	if (t->kind == WEIR_GREEN && rt.counter_at && c->armed && slice >= c->armed_for &&
+	    !weir_load(&rt.has_tick)) {
+		c->slice_ns = slice;
+		c->slice_from = counter();
+		c->slice_end = 0;
+		return;
+	}
+	from = now();
 	c->slice_end = slice > NEVER - from ? NEVER : from + slice;
 	if (weir_load(&rt.has_tick) && c->next_tick <= from)
 		c->next_tick = from + TICK_NS;
-	arm_by(c, t);
+	arm_by(c, t, from);
 }
 
 /* The next thread of a CPU that we hold, or null. What the policy wants from here on is about the new one. */
@@ -441,6 +498,7 @@ static int must_go(struct cpu *c, struct weir_thread *t)
 {
 	u64 at = now();
 
+	slice_settle(c, at);
 	if (weir_load(&rt.has_tick) && at >= c->next_tick) {
 		struct weir_msg msg = { .topic = WEIR_TOPIC_TICK, .cpu = c->id };
 
@@ -449,7 +507,7 @@ static int must_go(struct cpu *c, struct weir_thread *t)
 	}
 	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST) || at >= c->slice_end)
 		return 1;
-	arm_by(c, t);
+	arm_by(c, t, at);
 	return 0;
 }
 
@@ -533,6 +591,7 @@ void on_signal(int sig, siginfo_t *info, void *context)
 	}
 	if (s->thread->kind == WEIR_GREEN && !may_leave(pc_of(context))) {
 		count(&s->cpu->n.deferred);
+		s->cpu->armed_for = RETRY_NS;
 		arm(s->cpu->timer, &s->cpu->armed, now() + RETRY_NS);
 		return;
 	}

@@ -412,6 +412,7 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 		hooked = !pthread_atfork(0, 0, forked);
 	if (!err && sigaction(rt.signal, &action, 0))
 		err = fail(-errno, "sigaction", strerror(errno));
+	counter_start();
 	if (!err)
 		err = drivers_start();
 	if (err) {

@@ -89,9 +89,12 @@ struct cpu {
 	enum request request;
 	struct weir_thread *next; /* chosen already, for the driver */
 	void *sp;		  /* of the driver, while a green thread runs */
-	u64 slice_end;
+	u64 slice_end; /* 0: `slice_ns` after the time at which the counter was at `slice_from` */
+	u64 slice_ns;
+	u64 slice_from;
 	u64 next_tick;
-	u64 armed; /* when the driver's timer fires, 0: it is not armed */
+	u64 armed;     /* when the driver's timer fires, 0: it is not armed */
+	u64 armed_for; /* ns from then on, when it was set */
 	timer_t timer;
 	u32 window; /* ns to poll before sleeping */
 	u32 misses; /* polls in a row that found nothing */
@@ -129,6 +132,9 @@ struct rt {
 	u32 nr_posix;	/* (a) futex: bound threads that exist */
 	u32 nr_threads; /* (a) */
 	u64 slice_ns;
+	/* a counter of the processor that goes evenly, and what it and the clock were at once; 0: there is none */
+	u64 counter_at;
+	u64 clock_at;
 	size_t stack_bytes;
 	int signal;
 	u64 created; /* (a) */
@@ -166,6 +172,8 @@ int drivers_start(void);
 void drivers_stop(void);
 void on_signal(int sig, siginfo_t *info, void *context);
 u64 now(void);
+/* Whether the processor's counter goes evenly; then from here on slices of green threads begin by it. */
+void counter_start(void);
 
 /* switch.c */
 void weir_switch(void **from, void *to);

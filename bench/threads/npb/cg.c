@@ -214,6 +214,7 @@ int main(int argc, char **argv)
 {
 	char name = class_of(argc, argv);
 	double zeta = 0, from, cpu;
+	int right = 0;
 
 	n = name == 'S' ? 1400 : 7000;
 	per_row = name == 'S' ? 7 : 8;
@@ -231,15 +232,18 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n; i++)
 		x[i] = 1;
 	iterate();
-	for (int i = 0; i < n; i++)
-		x[i] = 1;
 	from = omp_get_wtime();
 	cpu = cpu_seconds();
-	for (int i = 0; i < rounds; i++)
-		zeta = iterate();
+	for (int r = 0; r < repeats; r++) {
+		for (int i = 0; i < n; i++)
+			x[i] = 1;
+		for (int i = 0; i < rounds; i++)
+			zeta = iterate();
+		right += fabs(zeta - expected) / expected <= 1e-10;
+	}
 	cpu = cpu_seconds() - cpu;
 	from = omp_get_wtime() - from;
 	if (getenv("NPB_VERBOSE"))
 		fprintf(stderr, "zeta %.13f, published %.13f\n", zeta, expected);
-	return npb_report("cg", name, from, cpu, fabs(zeta - expected) / expected <= 1e-10);
+	return npb_report("cg", name, from, cpu, right == repeats);
 }

@@ -25,6 +25,7 @@ pub mod lab;
 mod least_laxity;
 mod native;
 mod nested;
+mod openmp;
 mod pause;
 pub mod recorded;
 mod registry;

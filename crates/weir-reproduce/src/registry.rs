@@ -5,7 +5,7 @@ use crate::lab::{Done, Lab};
 use crate::report::Report;
 use crate::{
     adaptation, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain, gang_service,
-    gang_wait, gangs, hackbench, heat, heterogeneity, hw, least_laxity, nested, pause, scaling,
+    gang_wait, gangs, hackbench, heat, heterogeneity, hw, least_laxity, nested, openmp, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
@@ -38,6 +38,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     gang_clock::EXPERIMENT,
     gang_change::TRACE,
     gang_change::COST,
+    openmp::EXPERIMENT,
     gangs::EXPERIMENT,
     heat::EXPERIMENT,
     nested::EXPERIMENT,

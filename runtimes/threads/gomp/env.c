@@ -195,7 +195,7 @@ static void read_bind(void)
 
 	if (!value)
 		return;
-	/* The policy places threads; what was asked for is only what omp_get_proc_bind() answers. */
+	/* Under a policy only what omp_get_proc_bind() answers; without one, members take the CPUs in order, whatever the kind. */
 	if (!strcasecmp(value, "true"))
 		env.bind = 1;
 	else if (!strncasecmp(value, "primary", 7) || !strncasecmp(value, "master", 6))
@@ -247,6 +247,8 @@ void environment_read(void)
 	const char *show = getenv("OMP_DISPLAY_ENV");
 
 	env.procs = nr_procs();
+	if (sched_getaffinity(0, sizeof(env.cpus), &env.cpus))
+		CPU_ZERO(&env.cpus);
 	env.limit = (u32)count("OMP_THREAD_LIMIT", 1, UINT_MAX, UINT_MAX);
 	env.settings.sched = KIND_DYNAMIC;
 	env.settings.chunk = 1;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include <weir/threads.h>
 
@@ -70,6 +71,7 @@ struct environment {
 	size_t stack_bytes;
 	u64 spin_ns;
 	u32 procs;
+	cpu_set_t cpus; /* that the process may use */
 };
 
 extern struct environment env;
@@ -168,6 +170,7 @@ struct member {
 	u32 seen;	      /* the last region that it has begun */
 	struct event recall;  /* (a) for places that the last region left empty */
 	weir_thread *thread;  /* (a) */
+	u32 bound;	      /* to a CPU, for OMP_PROC_BIND */
 	int gang;	      /* that its thread has joined, as the team's */
 	pthread_t posix;
 	struct task implicit;

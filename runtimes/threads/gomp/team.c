@@ -167,6 +167,22 @@ static void enter(struct member *m, struct team *t)
 	m->lo = m->hi = 0;
 }
 
+/* Without a policy, OMP_PROC_BIND is ours to see to: members take the CPUs in order. */
+static void bind_to(u32 id)
+{
+	cpu_set_t set;
+	u32 nth = id % env.procs;
+
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &env.cpus) || nth--)
+			continue;
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		sched_setaffinity(0, sizeof(set), &set);
+		return;
+	}
+}
+
 /* A member's life between regions and in them. */
 static void *serve(void *place)
 {
@@ -178,6 +194,8 @@ static void *serve(void *place)
 	if (leader && !own_thread() && weir_thread_adopt)
 		weir_thread_adopt(0);
 	set(&m->thread, own_thread());
+	if (env.bind && !m->thread && t->level == 1)
+		bind_to(m->id);
 	for (;;) {
 		u32 seen = get(&t->event.word), recalled = get(&m->recall.word);
 		u64 go = get(&t->go);
@@ -300,6 +318,10 @@ struct team *region_begin(void (*run)(void *), void *data, u32 threads)
 	t->group.reductions = 0;
 	if (!t->asked)
 		ask_for_gang(m, t);
+	if (env.bind && n > 1 && !m->team && !m->thread && !m->bound) {
+		m->bound = 1;
+		bind_to(0);
+	}
 	t->works = t->member[0]->works;
 	t->first = 0;
 	t->n = n;
