@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 #include <weir/threads.h>
 
@@ -149,6 +150,100 @@ SHIM int pthread_join(pthread_t thread, void **result)
 	return BLOCKING(real(thread, result));
 }
 
+SHIM int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *t)
+{
+	REAL(pthread_timedjoin_np);
+	return BLOCKING(real(thread, result, t));
+}
+
+SHIM int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
+			      const struct timespec *t)
+{
+	REAL(pthread_clockjoin_np);
+	return BLOCKING(real(thread, result, clock, t));
+}
+
+/* --- the same by the names of C11, which libc's own calls do not come past here for -------------------------- */
+
+struct c11 {
+	thrd_start_t run;
+	void *arg;
+};
+
+static void *begin_c11(void *arg)
+{
+	struct c11 c = *(struct c11 *)arg;
+
+	free(arg);
+	/* As thrd_join() reads it. */
+	return (void *)(uintptr_t)(unsigned)c.run(c.arg);
+}
+
+static int c11_error(int err)
+{
+	return !err		  ? thrd_success
+	       : err == ENOMEM	  ? thrd_nomem
+	       : err == ETIMEDOUT ? thrd_timedout
+	       : err == EBUSY	  ? thrd_busy
+				  : thrd_error;
+}
+
+SHIM int thrd_create(thrd_t *thread, thrd_start_t run, void *arg)
+{
+	struct c11 *c;
+	int err;
+
+	REAL(thrd_create);
+	if (!active)
+		return real(thread, run, arg);
+	c = malloc(sizeof(*c));
+	if (!c)
+		return thrd_nomem;
+	*c = (struct c11){ run, arg };
+	err = pthread_create(thread, 0, begin_c11, c);
+	if (err)
+		free(c);
+	return c11_error(err);
+}
+
+SHIM int thrd_join(thrd_t thread, int *result)
+{
+	REAL(thrd_join);
+	return BLOCKING(real(thread, result));
+}
+
+SHIM void thrd_yield(void)
+{
+	sched_yield();
+}
+
+SHIM int thrd_sleep(const struct timespec *t, struct timespec *left)
+{
+	REAL(thrd_sleep);
+	return BLOCKING(real(t, left));
+}
+
+/* The objects are POSIX's under another name. */
+SHIM int mtx_lock(mtx_t *m)
+{
+	return c11_error(pthread_mutex_lock((pthread_mutex_t *)m));
+}
+
+SHIM int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict t)
+{
+	return c11_error(pthread_mutex_timedlock((pthread_mutex_t *)m, t));
+}
+
+SHIM int cnd_wait(cnd_t *c, mtx_t *m)
+{
+	return c11_error(pthread_cond_wait((pthread_cond_t *)c, (pthread_mutex_t *)m));
+}
+
+SHIM int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict t)
+{
+	return c11_error(pthread_cond_timedwait((pthread_cond_t *)c, (pthread_mutex_t *)m, t));
+}
+
 static int set_priority(pthread_t thread, int priority)
 {
 	int err = ESRCH;
@@ -257,6 +352,25 @@ SHIM int pthread_mutex_lock(pthread_mutex_t *m)
 	return err == EBUSY ? BLOCKING(real(m)) : err;
 }
 
+/* Those with a time limit: what can be had at once is, else the real one waits without a CPU. */
+SHIM int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_mutex_timedlock);
+	err = pthread_mutex_trylock(m);
+	return err == EBUSY ? BLOCKING(real(m, t)) : err;
+}
+
+SHIM int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_mutex_clocklock);
+	err = pthread_mutex_trylock(m);
+	return err == EBUSY ? BLOCKING(real(m, clock, t)) : err;
+}
+
 SHIM int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 {
 	REAL(pthread_cond_wait);
@@ -298,6 +412,48 @@ SHIM int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 	REAL(pthread_rwlock_wrlock);
 	err = pthread_rwlock_trywrlock(l);
 	return err == EBUSY ? BLOCKING(real(l)) : err;
+}
+
+SHIM int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_rwlock_timedrdlock);
+	err = pthread_rwlock_tryrdlock(l);
+	return err == EBUSY ? BLOCKING(real(l, t)) : err;
+}
+
+SHIM int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_rwlock_timedwrlock);
+	err = pthread_rwlock_trywrlock(l);
+	return err == EBUSY ? BLOCKING(real(l, t)) : err;
+}
+
+SHIM int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_rwlock_clockrdlock);
+	err = pthread_rwlock_tryrdlock(l);
+	return err == EBUSY ? BLOCKING(real(l, clock, t)) : err;
+}
+
+SHIM int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *t)
+{
+	int err;
+
+	REAL(pthread_rwlock_clockwrlock);
+	err = pthread_rwlock_trywrlock(l);
+	return err == EBUSY ? BLOCKING(real(l, clock, t)) : err;
+}
+
+SHIM int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *t)
+{
+	REAL(sem_clockwait);
+	return sem_trywait(s) ? BLOCKING(real(s, clock, t)) : 0;
 }
 
 SHIM int sem_wait(sem_t *s)

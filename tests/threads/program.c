@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,6 +98,93 @@ static void *ends(void *arg)
 	pthread_exit(arg);
 }
 
+/* --- with a time limit, and by the names of C11 ----------------------------------------------------------------- */
+
+static struct timespec in_ms(clockid_t clock, long ms)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	t.tv_nsec += ms * 1000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+/* What main holds cannot be had in time. */
+static void *is_late(void *arg)
+{
+	struct timespec t = in_ms(CLOCK_REALTIME, 5), u = in_ms(CLOCK_MONOTONIC, 5);
+
+	REQUIRE(pthread_mutex_timedlock(&mutex, &t) == ETIMEDOUT);
+	REQUIRE(pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &u) == ETIMEDOUT);
+	REQUIRE(pthread_rwlock_timedrdlock(&rwlock, &t) == ETIMEDOUT);
+	REQUIRE(pthread_rwlock_timedwrlock(&rwlock, &t) == ETIMEDOUT);
+	REQUIRE(pthread_rwlock_clockrdlock(&rwlock, CLOCK_MONOTONIC, &u) == ETIMEDOUT);
+	REQUIRE(pthread_rwlock_clockwrlock(&rwlock, CLOCK_MONOTONIC, &u) == ETIMEDOUT);
+	REQUIRE(sem_clockwait(&sem, CLOCK_MONOTONIC, &u) == -1 && errno == ETIMEDOUT);
+	return arg;
+}
+
+static void time_limits(void)
+{
+	struct timespec t;
+	void *result;
+	pthread_t r;
+
+	pthread_mutex_lock(&mutex);
+	pthread_rwlock_wrlock(&rwlock);
+	REQUIRE(!pthread_create(&r, 0, is_late, (void *)4));
+	t = in_ms(CLOCK_REALTIME, 60000);
+	REQUIRE(!pthread_timedjoin_np(r, &result, &t) && result == (void *)4);
+	pthread_mutex_unlock(&mutex);
+	pthread_rwlock_unlock(&rwlock);
+	t = in_ms(CLOCK_REALTIME, 60000);
+	REQUIRE(!pthread_mutex_timedlock(&mutex, &t) && !pthread_mutex_unlock(&mutex));
+	REQUIRE(!pthread_rwlock_timedwrlock(&rwlock, &t) && !pthread_rwlock_unlock(&rwlock));
+}
+
+static mtx_t c11_mutex;
+static cnd_t c11_cond;
+static int c11_turn;
+
+static int takes_turns(void *arg)
+{
+	int me = (int)(long)arg;
+
+	for (int i = 0; i < 50; i++) {
+		REQUIRE(mtx_lock(&c11_mutex) == thrd_success);
+		while (c11_turn % 3 != me)
+			REQUIRE(cnd_wait(&c11_cond, &c11_mutex) == thrd_success);
+		c11_turn++;
+		cnd_broadcast(&c11_cond);
+		mtx_unlock(&c11_mutex);
+		thrd_yield();
+	}
+	thrd_sleep(&(struct timespec){ .tv_nsec = 1000000 }, 0);
+	return -me;
+}
+
+static void c11(void)
+{
+	struct timespec t = in_ms(CLOCK_REALTIME, 5);
+	thrd_t thread[3];
+	int result;
+
+	REQUIRE(mtx_init(&c11_mutex, mtx_timed) == thrd_success);
+	REQUIRE(cnd_init(&c11_cond) == thrd_success);
+	for (long i = 0; i < 3; i++)
+		REQUIRE(thrd_create(&thread[i], takes_turns, (void *)i) == thrd_success);
+	for (int i = 0; i < 3; i++)
+		REQUIRE(thrd_join(thread[i], &result) == thrd_success && result == -i);
+	REQUIRE(c11_turn == 150);
+	REQUIRE(mtx_timedlock(&c11_mutex, &t) == thrd_success);
+	REQUIRE(cnd_timedwait(&c11_cond, &c11_mutex, &t) == thrd_timedout);
+	mtx_unlock(&c11_mutex);
+}
+
 int main(void)
 {
 	pthread_t t[NR], r;
@@ -148,6 +236,8 @@ int main(void)
 	}
 	REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) &&
 		WEXITSTATUS(status) == 5);
+	time_limits();
+	c11();
 	(void)order;
 	puts("program: done");
 	return 0;
