@@ -11,12 +11,12 @@
 #define WEIR_FIRST_MSGS \
 	4u /* there from the beginning, so that a call always has room for its own */
 int weir_msgs_room(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
-void weir_op_add(struct weir_ctx weir_mem *ctx, u32 kind, u32 object, u32 n);
+void weir_op_add(struct weir_oplog *log, u32 kind, u32 object, u32 n);
 
 WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u32 n)
 {
 	if (WEIR_OPLOG && s->oplog)
-		weir_op_add(weir_ctx(s), kind, object, n);
+		weir_op_add(s->log, kind, object, n);
 }
 
 /* A call of this CPU has waited too long for another one and leaves something undone: see weir_gave_up(). */

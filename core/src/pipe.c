@@ -323,6 +323,15 @@ WEIR_GLOBAL int weir_pipe_lock(struct weir_pipe weir_mem *pipe weir_arg)
 	return 0;
 }
 
+int weir_pipe_pass_by(struct weir_pipe weir_mem *pipe)
+{
+	if (!weir_solo(pipe->sched) || weir_pipe_nr(pipe))
+		return 0;
+	weir_op(pipe->sched, WEIR_OP_LOCK, pipe->idx, 0);
+	weir_op(pipe->sched, WEIR_OP_UNLOCK, pipe->idx, 0);
+	return 1;
+}
+
 WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
 {
 	struct weir_sched weir_mem *s = pipe->sched;

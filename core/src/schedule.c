@@ -1113,8 +1113,7 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 	struct weir_pipe weir_mem *exit;
 	struct weir_task weir_mem *t;
 
-	if (s->exclusive || ctx->work_head || ctx->nr_msgs || pc->nr_postponed ||
-	    pc->exit == WEIR_NONE)
+	if (ctx->work_head || ctx->nr_msgs || pc->nr_postponed || pc->exit == WEIR_NONE)
 		return 0;
 	exit = &s->graph->pipes[pc->exit];
 	t = (struct weir_task weir_mem *)claim(s, exit, target, 0);
@@ -1123,8 +1122,8 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 	if (weir_mask_test(s->idle, target))
 		weir_mask_clear(s->idle, target);
 	pull_out(s, exit, t);
-	/* (Who let go of the exit's lock may have found that others looked for it in vain.) */
-	if (!ctx->nr_msgs && !is_heard(s, WEIR_TOPIC_DISPATCH) &&
+	/* Receivers may hear of it, or who let go of the exit's lock has found that others looked for it in vain. */
+	if (!ctx->work_head && !ctx->nr_msgs && !is_heard(s, WEIR_TOPIC_DISPATCH) &&
 	    weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)
 		return t;
 	*found = t;

@@ -9,13 +9,29 @@ struct weir_ctx weir_mem *weir_ctx(const struct weir_sched weir_mem *s)
 	return &s->ctx[cpu < s->nr_cpus ? cpu : 0];
 }
 
-void weir_op_add(struct weir_ctx weir_mem *ctx, u32 kind, u32 object, u32 n)
+/* The last two records lock the pipe @object and add or remove there: with its UNLOCK they are one. */
+static int op_merge(struct weir_oplog *log, u32 object)
 {
-	struct weir_op weir_mem *op;
+	struct weir_op *op = log->nr < 2 ? 0 : &log->ops[log->nr - 2];
 
-	if (ctx->nr_ops >= ctx->cap_ops)
+	if (!op || op[0].kind != WEIR_OP_LOCK || op[0].object != object || op[1].object != object ||
+	    (op[1].kind != WEIR_OP_ADD && op[1].kind != WEIR_OP_REMOVE))
+		return 0;
+	op[0].kind = op[1].kind == WEIR_OP_ADD ? WEIR_OP_PUT : WEIR_OP_TAKE;
+	op[0].n = op[1].n;
+	log->nr--;
+	return 1;
+}
+
+void weir_op_add(struct weir_oplog *log, u32 kind, u32 object, u32 n)
+{
+	struct weir_op *op;
+
+	if (kind == WEIR_OP_UNLOCK && op_merge(log, object))
 		return;
-	op = &ctx->ops[ctx->nr_ops++];
+	if (log->nr >= log->cap)
+		return;
+	op = &log->ops[log->nr++];
 	op->kind = kind;
 	op->object = object;
 	op->n = n;
@@ -81,12 +97,6 @@ static int cpus_init(struct weir_sched weir_mem *s)
 		s->cpus[i].curr_key = WEIR_KEY_NONE;
 		if (weir_msgs_room(s, &s->ctx[i]))
 			return -WEIR_ENOMEM;
-		if (!s->oplog)
-			continue;
-		s->ctx[i].ops = weir_alloc(s, s->oplog * sizeof(struct weir_op));
-		if (!s->ctx[i].ops)
-			return -WEIR_ENOMEM;
-		s->ctx[i].cap_ops = s->oplog;
 	}
 	return 0;
 }
@@ -102,7 +112,6 @@ int weir_init(struct weir_sched weir_mem *s, const struct weir_config *config)
 	s->nr_cpus = config->nr_cpus;
 	s->mask_words = (config->nr_cpus + 63) / 64;
 	s->random = config->seed;
-	s->oplog = config->oplog;
 	s->exclusive = config->exclusive;
 	s->patience = config->patience;
 	s->free_task = WEIR_NO_TASK;

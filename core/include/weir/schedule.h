@@ -42,12 +42,21 @@ enum weir_op_kind {
 	WEIR_OP_SCAN,
 	WEIR_OP_BURN,
 	WEIR_OP_REMOTE,
+	WEIR_OP_PUT,  /* LOCK, ADD and UNLOCK of one pipe, with nothing between */
+	WEIR_OP_TAKE, /* likewise with REMOVE */
 };
 
 struct weir_op {
 	u32 kind;
 	u32 object;
 	u32 n;
+};
+
+/* What the calls since @nr was set to 0 have done, where calls do not overlap; in the runtime's memory. Shared with Rust. */
+struct weir_oplog {
+	u32 nr;
+	u32 cap; /* what comes after that many is not recorded */
+	struct weir_op *ops;
 };
 
 struct weir_cpu {
@@ -84,8 +93,6 @@ struct weir_ctx {
 	u32 nr_msgs;
 	u32 cap_msgs;
 	u32 nr_held; /* strict: locks held, by rank */
-	u32 nr_ops;
-	u32 cap_ops;
 	u32 draining;
 	u32 gave_up; /* a call waited too long for another CPU, and left something undone */
 	u32 tired;   /* so did the present weir_drain() */
@@ -132,7 +139,6 @@ struct weir_ctx {
 	/* the last of them, which stands elsewhere: a reference is held */
 	struct weir_task weir_mem *visited;
 	u32 held[WEIR_MAX_DEPTH];
-	struct weir_op weir_mem *ops;
 } __attribute__((aligned(64)));
 
 #define WEIR_NR_SIZES 320 /* 8 per power of two */
@@ -150,7 +156,7 @@ struct weir_sched {
 	u32 nr_chunks; /* (t) */
 	u32 free_task; /* (a) the record given back last; (t) to take one */
 	u32 nr_tasks;  /* (a) */
-	u32 oplog;     /* (c) operations recorded per CPU, 0: none */
+	u32 oplog;     /* (c) operations are recorded in `log` */
 	u32 exclusive; /* (c) calls never overlap */
 	u32 swapping;  /* (a) a swap builds, changes over or cleans up */
 	/*
@@ -189,6 +195,7 @@ struct weir_sched {
 	u32 visits; /* (a) walks through the members of a pipe that does not link them */
 	u32 logged; /* (c) no task is carried, from the next graph on (a test asks for it) */
 	u32 unused;
+	struct weir_oplog *log; /* (c) null: nobody wants it */
 };
 
 /* What belongs to the calling CPU. */
@@ -227,9 +234,9 @@ struct weir_config {
 	u64 arena_bytes;
 	u64 seed;
 	u32 nr_cpus;
-	u32 oplog; /* micro-operations recorded per call, 0: none */
 	u32 nr_classes;
 	u32 exclusive; /* calls never overlap: pipe locks are recorded but not taken */
+	u32 unused;
 	/*
 	 * how long a call waits for other CPUs, in looks at a word; 0: for ever (the BPF port: 20
 	 * us)

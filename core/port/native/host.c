@@ -63,23 +63,17 @@ u64 weir_host_cookie(const struct weir_sched *s)
 	return s->cookie;
 }
 
-/* One buffer for all CPUs: the calls come from one thread. */
-void weir_host_oplog(struct weir_sched *s, struct weir_op *ops, u32 cap)
+/* From now on operations are recorded in @log: the calls come from one thread. */
+void weir_host_oplog(struct weir_sched *s, struct weir_oplog *log)
 {
-	s->oplog = cap;
-	for (u32 i = 0; i < s->nr_cpus; i++) {
-		s->ctx[i].ops = ops;
-		s->ctx[i].cap_ops = cap;
-	}
+	s->log = log;
+	s->oplog = 1;
 }
 
-/* Operations of the last call on @cpu; forgets them. */
-u32 weir_host_take_ops(struct weir_sched *s, u32 cpu)
+/* Not for now, or again. */
+void weir_host_record(struct weir_sched *s, u32 on)
 {
-	u32 n = s->ctx[cpu].nr_ops;
-
-	s->ctx[cpu].nr_ops = 0;
-	return n;
+	s->oplog = on && s->log;
 }
 
 u32 weir_host_pipe_len(const struct weir_sched *s, u32 pipe)

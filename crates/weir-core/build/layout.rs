@@ -9,6 +9,7 @@ use std::path::Path;
 /// Rust's file, module path and struct, C's struct, and whether only its beginning is mirrored.
 const MIRRORS: &[(&str, &str, &str, &str, bool)] = &[
     ("ffi.rs", "crate::ffi", "CConfig", "weir_config", false),
+    ("ffi.rs", "crate::ffi", "COpLog", "weir_oplog", false),
     ("ffi.rs", "crate::ffi", "CClass", "weir_class", false),
     ("ffi.rs", "crate::ffi", "CClassTopic", "weir_class_topic", false),
     ("ffi.rs", "crate::ffi", "COwnTopic", "weir_own_topic", false),

@@ -14,11 +14,18 @@ pub struct CConfig {
     pub arena_bytes: u64,
     pub seed: u64,
     pub nr_cpus: u32,
-    pub oplog: u32,
     pub nr_classes: u32,
     pub exclusive: u32,
+    pub unused: u32,
     pub patience: u64,
     pub classes: *const CClass,
+}
+
+#[repr(C)]
+pub struct COpLog {
+    pub nr: u32,
+    pub cap: u32,
+    pub ops: *mut crate::sched::OpRecord,
 }
 
 #[repr(C)]
@@ -330,8 +337,8 @@ unsafe extern "C" {
     pub fn weir_host_setup(s: *mut CSched, cookie: u64, rt_topics: u64);
     pub fn weir_host_cookie(s: *const CSched) -> u64;
     pub fn weir_host_carry(s: *mut CSched, on: u32);
-    pub fn weir_host_oplog(s: *mut CSched, ops: *mut crate::sched::OpRecord, cap: u32);
-    pub fn weir_host_take_ops(s: *mut CSched, cpu: u32) -> u32;
+    pub fn weir_host_oplog(s: *mut CSched, log: *mut COpLog);
+    pub fn weir_host_record(s: *mut CSched, on: u32);
     pub fn weir_host_pipe_len(s: *const CSched, pipe: u32) -> u32;
     pub fn weir_host_other_len(s: *const CSched, known: *mut u32, nr: u32, from: u32) -> u32;
     pub fn weir_host_stands(s: *const CSched, task: u32) -> u32;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A safe handle on one scheduler: the arena, the graph in it, and the calls of `schedule.h`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
 use std::ptr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use memmap2::{MmapMut, MmapOptions};
 use crate::catalog::OwnTopic;
 use crate::classes;
 use crate::crash::{self, Crash};
-use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, CReplacement, CSched, CSwapStats, CTask};
+use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, COpLog, CReplacement, CSched, CSwapStats, CTask};
 use crate::loaded::{Loaded, is_loaded, of_class};
 use crate::runtime::{Head, Ops, out_msg, runtime_topics};
 use crate::tables::{Identity, Tables};
@@ -104,6 +104,10 @@ pub enum OpKind {
     Burn,
     /// `object` = coherence domain whose letter box is written or emptied.
     Remote,
+    /// `Lock`, `Add` and `Unlock` of one pipe with nothing between, which most operations are: one record, `n` that of `Add`.
+    Put,
+    /// Likewise with `Remove`.
+    Take,
 }
 
 /// Result of [`Sched::pick`].
@@ -198,8 +202,23 @@ struct Host {
     /// Real time from here on, for measurements.
     began: Option<Instant>,
     messages: Vec<OutMsg>,
-    /// Time armed for each instance.
+    /// Time armed for each instance, and the same by time.
     timers: BTreeMap<u32, u64>,
+    due: BTreeSet<(u64, u32)>,
+}
+
+impl Host {
+    /// An instance wants to be called at this time; 0: no more.
+    fn arm(&mut self, instance: u32, at_ns: u64) {
+        let old =
+            if at_ns == 0 { self.timers.remove(&instance) } else { self.timers.insert(instance, at_ns) };
+        if let Some(old) = old {
+            self.due.remove(&(old, instance));
+        }
+        if at_ns != 0 {
+            self.due.insert((at_ns, instance));
+        }
+    }
 }
 
 /// From now on, this many of 1024 attempts of this thread to have a pipe's lock fail, as they may in the kernel
@@ -218,9 +237,10 @@ pub struct Sched {
     _arena: Option<MmapMut>,
     nr_cpus: u32,
     checks: bool,
-    /// Buffer that C writes to, and what of it belongs to calls since `clear_ops`.
-    op_buffer: Vec<OpRecord>,
-    ops: Vec<OpRecord>,
+    /// What C has recorded since `clear_ops`; null where it does not record.
+    log: *mut COpLog,
+    /// The memory of it, as numbers: only what was written to is ever touched, so that a short run does not pay for a long log.
+    _ops: Vec<[u32; 3]>,
     has: Vec<u32>,
     present: Vec<Identity>,
     /// Records of tasks by number, as far as they were made here; null where not. They never move.
@@ -230,13 +250,17 @@ pub struct Sched {
     loaded: Vec<Arc<Loaded>>,
 }
 
-/// Micro-operations that one call may record; a call that makes more is charged for these.
+/// Micro-operations that are recorded between two [`Sched::clear_ops`]; calls that make more are charged for these.
 const MAX_OPS: usize = 1 << 20;
 
 impl Drop for Sched {
     fn drop(&mut self) {
         // SAFETY: made by Box::into_raw in `new`, and C is not called any more.
         drop(unsafe { Box::from_raw(self.host) });
+        if !self.log.is_null() {
+            // SAFETY: likewise.
+            drop(unsafe { Box::from_raw(self.log) });
+        }
     }
 }
 
@@ -277,9 +301,9 @@ impl Sched {
             arena_bytes: cfg.arena_bytes as u64,
             seed: cfg.seed,
             nr_cpus: cfg.nr_cpus,
-            oplog: 0,
             nr_classes: classes.len() as u32,
             exclusive: exclusive.into(),
+            unused: 0,
             patience: 0,
             classes: classes.as_ptr(),
         };
@@ -291,6 +315,7 @@ impl Sched {
             began: None,
             messages: Vec::new(),
             timers: BTreeMap::new(),
+            due: BTreeSet::new(),
         }));
         // SAFETY: `s` is initialised; the cookie outlives every call.
         unsafe { ffi::weir_host_setup(s, host as u64, runtime_topics()) };
@@ -300,8 +325,8 @@ impl Sched {
             _arena: None,
             nr_cpus: cfg.nr_cpus,
             checks: cfg.checks,
-            op_buffer: Vec::new(),
-            ops: Vec::new(),
+            log: ptr::null_mut(),
+            _ops: Vec::new(),
             has: classes.iter().map(|c| c.has).collect(),
             present: Vec::new(),
             records: Vec::new(),
@@ -309,9 +334,12 @@ impl Sched {
             loaded: Vec::new(),
         };
         if cfg.oplog {
-            sched.op_buffer = vec![OpRecord { kind: OpKind::Lock, object: 0, n: 0 }; MAX_OPS];
-            // SAFETY: the buffer lives as long as the handle and is not resized.
-            unsafe { ffi::weir_host_oplog(s, sched.op_buffer.as_mut_ptr(), MAX_OPS as u32) };
+            const { assert!(size_of::<OpRecord>() == size_of::<[u32; 3]>()) };
+            sched._ops = vec![[0; 3]; MAX_OPS];
+            let ops = sched._ops.as_mut_ptr().cast::<OpRecord>();
+            sched.log = Box::into_raw(Box::new(COpLog { nr: 0, cap: MAX_OPS as u32, ops }));
+            // SAFETY: log and buffer live as long as the handle, and the buffer is not resized.
+            unsafe { ffi::weir_host_oplog(s, sched.log) };
         }
         Ok(sched)
     }
@@ -355,7 +383,7 @@ impl Sched {
         self.present = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
         self.loaded = loaded;
         self.find_slice_responder();
-        self.after_call(0);
+        self.after_call();
         Ok(stats.into())
     }
 
@@ -420,7 +448,7 @@ impl Sched {
         }
         self.loaded = loaded;
         self.find_slice_responder();
-        self.after_call(0);
+        self.after_call();
         Ok(stats.into())
     }
 
@@ -455,7 +483,7 @@ impl Sched {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // SAFETY: `s` is initialised.
         let t = self.enter(|| unsafe { ffi::weir_task_new(self.s, cpu, cookie) });
-        self.after_call(cpu);
+        self.after_call();
         if t.is_null() {
             return Err(error(-1, "creating a task"));
         }
@@ -509,7 +537,7 @@ impl Sched {
         // SAFETY: valid scheduler and record.
         let t = self.raw(t);
         let code = self.enter(|| unsafe { call(self.s, cpu, t) });
-        self.after_call(cpu);
+        self.after_call();
         done(code, doing)
     }
 
@@ -556,7 +584,7 @@ impl Sched {
         // SAFETY: `s` is initialised.
         let t = self.enter(|| unsafe { ffi::weir_pick(self.s, cpu, target) });
         if t.is_null() {
-            self.after_call(cpu);
+            self.after_call();
             return None;
         }
         // SAFETY: a task record stays valid for the arena's life.
@@ -568,7 +596,7 @@ impl Sched {
                 slice = msg.value;
             }
         }
-        self.after_call(cpu);
+        self.after_call();
         Some(Picked { task, slice_ns: (slice != 0).then_some(slice) })
     }
 
@@ -587,7 +615,7 @@ impl Sched {
         };
         // SAFETY: valid scheduler; message and mask outlive the call.
         let code = self.enter(|| unsafe { ffi::weir_notify(self.s, cpu, &c) });
-        self.after_call(cpu);
+        self.after_call();
         done(code, "publishing a message")
     }
 
@@ -602,7 +630,7 @@ impl Sched {
         };
         // SAFETY: valid scheduler and message.
         let code = self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut c) });
-        self.after_call(cpu);
+        self.after_call();
         if code != 0 {
             return None;
         }
@@ -624,7 +652,7 @@ impl Sched {
         let c = CMsg { cpu: on, task: self.raw(t), mask, ..empty(Topic::Counters) };
         // SAFETY: valid scheduler; message and counters outlive the call, which delivers the message.
         let code = self.enter(|| unsafe { ffi::weir_notify(self.s, cpu, &c) });
-        self.after_call(cpu);
+        self.after_call();
         done(code, "publishing a message")
     }
 
@@ -634,7 +662,7 @@ impl Sched {
         let mut c = CMsg { task: self.raw(t), value: all.into(), ..empty(Topic::Counters) };
         // SAFETY: valid scheduler and message.
         let code = self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut c) });
-        self.after_call(cpu);
+        self.after_call();
         // SAFETY: a responder of the topic returns null or its record in the arena.
         let counts = unsafe { c.mask.cast::<Counters>().as_ref() };
         (code == 0).then_some(())?;
@@ -662,24 +690,33 @@ impl Sched {
     }
 
     /// Micro-operations since the last `clear_ops`.
+    #[inline]
     pub fn ops(&self) -> &[OpRecord] {
-        &self.ops
+        // SAFETY: null, or valid; C writes to it within calls only.
+        let Some(log) = (unsafe { self.log.as_ref() }) else { return &[] };
+        // SAFETY: C has written the first `nr` records, of which there are no more than the buffer has.
+        unsafe { std::slice::from_raw_parts(log.ops, log.nr as usize) }
+    }
+
+    /// Record no micro-operations from now on, or record them again, where [`Config::oplog`] asked for them.
+    pub fn record_ops(&mut self, on: bool) {
+        // SAFETY: valid scheduler.
+        unsafe { ffi::weir_host_record(self.s, on.into()) };
     }
 
     #[inline]
     pub fn clear_ops(&mut self) {
-        self.ops.clear();
+        // SAFETY: null, or valid; no other reference to it exists between calls.
+        if let Some(log) = unsafe { self.log.as_mut() } {
+            log.nr = 0;
+        }
     }
 
     /// Earliest timer a component armed: (time, handle); run it with `timer_expired` when due.
     #[inline]
     pub fn next_timer(&self) -> Option<(u64, u32)> {
         // SAFETY: `host` is valid; no other reference to it exists between calls.
-        let timers = unsafe { &(*self.host).timers };
-        if timers.is_empty() {
-            return None;
-        }
-        timers.iter().map(|(i, t)| (*t, *i)).min()
+        unsafe { (*self.host).due.first().copied() }
     }
 
     /// Letters to a coherence domain so far, 0 where all CPUs share memory.
@@ -693,15 +730,15 @@ impl Sched {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // SAFETY: valid scheduler.
         self.enter(|| unsafe { ffi::weir_remote_poll(self.s, cpu) });
-        self.after_call(cpu);
+        self.after_call();
     }
 
     pub fn timer_expired(&mut self, cpu: u32, handle: u32) {
         // SAFETY: as in `next_timer`.
-        unsafe { (*self.host).timers.remove(&handle) };
+        unsafe { (*self.host).arm(handle, 0) };
         // SAFETY: valid scheduler; an unknown instance is an error that leaves everything as it is.
         self.enter(|| unsafe { ffi::weir_timer_expired(self.s, cpu, handle) });
-        self.after_call(cpu);
+        self.after_call();
     }
 
     pub fn pipe_len(&self, pipe: u32) -> u32 {
@@ -809,7 +846,7 @@ impl Sched {
         };
         // SAFETY: valid scheduler; the payload, of the length that the topic says, is copied.
         let code = self.enter(|| unsafe { ffi::weir_notify(self.s, cpu, &c) });
-        self.after_call(cpu);
+        self.after_call();
         done(code, "publishing a message")
     }
 
@@ -828,7 +865,7 @@ impl Sched {
         };
         // SAFETY: valid scheduler and message.
         let code = self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut c) });
-        self.after_call(cpu);
+        self.after_call();
         done(code, "asking")?;
         // SAFETY: valid scheduler.
         let bytes = if c.mask.is_null() { 0 } else { unsafe { ffi::weir_payload_bytes(self.s, topic) } };
@@ -868,9 +905,9 @@ impl Sched {
     }
 
     #[inline]
-    fn after_call(&mut self, cpu: u32) {
-        if self.checks || !self.op_buffer.is_empty() {
-            self.look_after(cpu);
+    fn after_call(&self) {
+        if self.checks {
+            self.look_after();
         }
     }
 
@@ -888,15 +925,8 @@ impl Sched {
     }
 
     #[inline(never)]
-    fn look_after(&mut self, cpu: u32) {
-        if !self.op_buffer.is_empty() {
-            // SAFETY: valid scheduler and CPU.
-            let n = unsafe { ffi::weir_host_take_ops(self.s, cpu) };
-            self.ops.extend_from_slice(&self.op_buffer[..n as usize]);
-        }
-        if self.checks
-            && let Err(e) = self.check()
-        {
+    fn look_after(&self) {
+        if let Err(e) = self.check() {
             self.blame(&e);
             panic!("{e}");
         }
@@ -948,10 +978,5 @@ unsafe extern "C" fn message(head: *mut Head, msg: *const CMsg) {
 
 unsafe extern "C" fn timer(head: *mut Head, instance: u32, at_ns: u64) {
     // SAFETY: see `now`.
-    let timers = unsafe { &mut (*head.cast::<Host>()).timers };
-    if at_ns == 0 {
-        timers.remove(&instance);
-    } else {
-        timers.insert(instance, at_ns);
-    }
+    unsafe { (*head.cast::<Host>()).arm(instance, at_ns) };
 }

@@ -125,9 +125,9 @@ impl<R: Runtime> Host<R> {
             arena_bytes: config.arena_bytes as u64,
             seed: config.seed,
             nr_cpus: config.nr_cpus,
-            oplog: 0,
             nr_classes: classes.len() as u32,
             exclusive: 0,
+            unused: 0,
             patience: 0,
             classes: classes.as_ptr(),
         };

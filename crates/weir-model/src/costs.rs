@@ -122,7 +122,7 @@ pub struct Costs {
 }
 
 /// Kinds of micro-operations.
-const KINDS: usize = OpKind::Remote as usize + 1;
+const KINDS: usize = OpKind::Take as usize + 1;
 
 /// Price of each kind of micro-operation, and of each of its steps, ns; the steps of `Burn` cost thousandths.
 #[derive(Clone, Copy, Debug)]
@@ -314,6 +314,8 @@ impl Costs {
         set(OpKind::Lock, self.lock_uncontended, 0);
         set(OpKind::Add, core.pipe_add, core.key_step);
         set(OpKind::Remove, core.pipe_remove, core.key_step);
+        set(OpKind::Put, self.lock_uncontended + core.pipe_add, core.key_step);
+        set(OpKind::Take, self.lock_uncontended + core.pipe_remove, core.key_step);
         set(OpKind::Move, core.pipe_move, core.key_step);
         set(OpKind::Update, core.update, core.change);
         set(OpKind::Request, core.request, 0);

@@ -62,6 +62,8 @@ fn operations_have_their_numbers() {
         (Scan, "SCAN"),
         (Burn, "BURN"),
         (Remote, "REMOTE"),
+        (Put, "PUT"),
+        (Take, "TAKE"),
     ];
     assert_eq!(ours.map(|o| o.1).to_vec(), enumerators("schedule.h", "weir_op_kind", "WEIR_OP_"));
     assert!(ours.iter().enumerate().all(|(i, o)| o.0 as usize == i));

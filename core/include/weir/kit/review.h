@@ -13,8 +13,11 @@
 	static int comp##_review_pipe(struct comp weir_mem *self, struct weir_pipe weir_mem *in) \
 	{                                                                                        \
 		struct weir_task weir_mem *t;                                                    \
-		int err = weir_pipe_lock(in);                                                    \
+		int err;                                                                         \
                                                                                                  \
+		if (weir_pipe_pass_by(in))                                                       \
+			return 0;                                                                \
+		err = weir_pipe_lock(in);                                                        \
 		if (err)                                                                         \
 			return err;                                                              \
 		weir_for_member(t, in) {                                                         \

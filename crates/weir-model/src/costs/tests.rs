@@ -29,6 +29,8 @@ fn operations_are_charged_by_kind_and_steps() {
     let op = |kind, n| c.prices().of(&OpRecord { kind, object: 0, n });
     assert_eq!(op(OpKind::Lock, 0) + op(OpKind::Unlock, 0), c.lock_uncontended);
     assert_eq!(op(OpKind::Add, 10), c.core.pipe_add + 10 * c.core.key_step);
+    assert_eq!(op(OpKind::Put, 10), op(OpKind::Lock, 0) + op(OpKind::Add, 10) + op(OpKind::Unlock, 0));
+    assert_eq!(op(OpKind::Take, 3), op(OpKind::Lock, 0) + op(OpKind::Remove, 3) + op(OpKind::Unlock, 0));
     assert_eq!(op(OpKind::Scan, 64), 64 * c.core.scan);
     // Source 0, 8.5: 500, 1000 and 2000 iterations take 1.25, 2.5 and 5 us.
     assert_eq!([500, 1_000, 2_000].map(|n| op(OpKind::Burn, n)), [1_250, 2_500, 5_000]);

@@ -146,6 +146,7 @@ impl Machine {
     }
 
     /// How far apart two CPUs are. Panics if either is not a CPU of this machine.
+    #[inline]
     pub fn distance(&self, a: u32, b: u32) -> Distance {
         if a == b {
             return Distance::Same;

@@ -88,7 +88,7 @@ impl Sim<'_> {
     pub fn report_moves(&mut self, call: Call) {
         if matches!(call, Call::Admit | Call::Unblock | Call::Relinquish | Call::Swap)
             || self.places.len() > MANY
-            || !self.sched.ops().iter().any(|op| op.kind == OpKind::Add)
+            || !self.sched.ops().iter().any(|op| matches!(op.kind, OpKind::Add | OpKind::Put))
         {
             return;
         }

@@ -10,26 +10,40 @@ use std::collections::VecDeque;
 use weir_core::event::CpuNo;
 use weir_core::{OpKind, OpRecord, Plan, catalog};
 
+use super::task::NONE;
 use weir_model::costs::{ByDistance, Costs, Prices};
 use weir_model::machine::Machine;
 
 /// One pipe's lock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct PipeLock {
-    /// CPU that held it last.
-    holder: Option<CpuNo>,
-    /// Critical sections that end after the present instant, ascending, not touching each other.
-    taken: VecDeque<(u64, u64)>,
+    /// CPU that held it last, or [`NONE`].
+    holder: CpuNo,
+    /// The last critical section, and those before it that end after the present instant: ascending, not touching each other.
+    last: (u64, u64),
+    earlier: VecDeque<(u64, u64)>,
     held_ns: u64,
     wait_ns: u64,
     acquired: u64,
 }
 
+impl Default for PipeLock {
+    fn default() -> Self {
+        Self { holder: NONE, last: (0, 0), earlier: VecDeque::new(), held_ns: 0, wait_ns: 0, acquired: 0 }
+    }
+}
+
 impl PipeLock {
+    /// Nobody holds it at `t` or later.
+    #[inline]
+    fn is_free(&self, t: u64) -> bool {
+        self.last.1 <= t
+    }
+
     /// Begin of the first gap of at least `ns` at or after `from`.
     fn gap(&self, from: u64, ns: u64) -> u64 {
         let mut at = from;
-        for &(begin, end) in &self.taken {
+        for &(begin, end) in self.earlier.iter().chain([&self.last]) {
             if begin >= at.saturating_add(ns) {
                 break;
             }
@@ -38,28 +52,44 @@ impl PipeLock {
         at
     }
 
-    /// Note a critical section. Waiting inside it for another lock may have made it longer than the
-    /// gap it was put into; then it merges with its successor.
-    fn take(&mut self, begin: u64, end: u64) {
-        if self.taken.back().is_none_or(|&(_, e)| e < begin) {
-            return self.taken.push_back((begin, end));
-        }
-        let i = self.taken.partition_point(|&(_, e)| e < begin);
-        if i == self.taken.len() || self.taken[i].0 > end {
-            self.taken.insert(i, (begin, end));
-            return;
-        }
-        self.taken[i].0 = self.taken[i].0.min(begin);
-        self.taken[i].1 = self.taken[i].1.max(end);
-        while i + 1 < self.taken.len() && self.taken[i + 1].0 <= self.taken[i].1 {
-            let next = self.taken.remove(i + 1).expect("the index was checked");
-            self.taken[i].1 = self.taken[i].1.max(next.1);
+    /// Note a critical section of a call that is made at `now`.
+    #[inline]
+    fn take(&mut self, begin: u64, end: u64, now: u64) {
+        if self.last.1 <= now {
+            // All others are over.
+            self.earlier.clear();
+            self.last = (begin, end);
+        } else {
+            self.insert(begin, end, now);
         }
     }
 
-    fn forget_before(&mut self, now: u64) {
-        while self.taken.front().is_some_and(|&(_, end)| end <= now) {
-            self.taken.pop_front();
+    /// The same, among others. Waiting inside it for another lock may have made it longer than the gap it was put into; then it
+    /// merges with its successor.
+    fn insert(&mut self, begin: u64, end: u64, now: u64) {
+        while self.earlier.front().is_some_and(|&(_, e)| e <= now) {
+            self.earlier.pop_front();
+        }
+        self.earlier.push_back(self.last);
+        self.merge(begin, end);
+        self.last = self.earlier.pop_back().expect("it was just added");
+    }
+
+    fn merge(&mut self, begin: u64, end: u64) {
+        let taken = &mut self.earlier;
+        if taken.back().is_none_or(|&(_, e)| e < begin) {
+            return taken.push_back((begin, end));
+        }
+        let i = taken.partition_point(|&(_, e)| e < begin);
+        if i == taken.len() || taken[i].0 > end {
+            taken.insert(i, (begin, end));
+            return;
+        }
+        taken[i].0 = taken[i].0.min(begin);
+        taken[i].1 = taken[i].1.max(end);
+        while i + 1 < taken.len() && taken[i + 1].0 <= taken[i].1 {
+            let next = taken.remove(i + 1).expect("the index was checked");
+            taken[i].1 = taken[i].1.max(next.1);
         }
     }
 }
@@ -186,41 +216,34 @@ impl<'a> Charger<'a> {
         self.held.clear();
         self.running.clear();
         for (i, op) in ops.iter().enumerate() {
+            let price = self.prices.of(op);
             match op.kind {
-                OpKind::Lock => {
-                    let hand_over = match slot(&mut self.locks, op.object).holder {
-                        Some(holder) => self.by_distance(&self.costs.lock_handover, holder, cpu),
-                        None => 0,
-                    };
-                    let lock = slot(&mut self.locks, op.object);
-                    lock.forget_before(now);
-                    let free = lock.taken.back().is_none_or(|&(_, end)| end <= t);
-                    let begin = if free {
-                        t
-                    } else {
-                        let hold = self.section_ns(&ops[i..]);
-                        self.locks[op.object as usize].gap(t, hold + hand_over)
-                    };
+                OpKind::Put | OpKind::Take => {
+                    let (begin, hand_over) = self.acquire(&ops[i..], cpu, t);
+                    wait_ns += begin - t;
+                    t = begin + hand_over + price;
                     let lock = &mut self.locks[op.object as usize];
-                    lock.holder = Some(cpu);
-                    lock.acquired += 1;
-                    lock.wait_ns += begin - t;
+                    lock.held_ns += t - begin;
+                    lock.take(begin, t, now);
+                }
+                OpKind::Lock => {
+                    let (begin, hand_over) = self.acquire(&ops[i..], cpu, t);
                     wait_ns += begin - t;
                     self.held.push((op.object, begin));
-                    t = begin + hand_over + self.prices.of(op);
+                    t = begin + hand_over + price;
                 }
                 OpKind::Unlock => {
-                    t += self.prices.of(op);
+                    t += price;
                     if let Some(at) = self.held.iter().rposition(|h| h.0 == op.object) {
                         let (_, begin) = self.held.remove(at);
                         let lock = slot(&mut self.locks, op.object);
                         lock.held_ns += t - begin;
-                        lock.take(begin, t);
+                        lock.take(begin, t, now);
                     }
                 }
                 OpKind::Update => {
                     self.running.push((op.object, t, wait_ns));
-                    t += self.prices.of(op);
+                    t += price;
                 }
                 OpKind::UpdateEnd => {
                     if let Some((instance, began, waited)) = self.running.pop() {
@@ -229,10 +252,31 @@ impl<'a> Charger<'a> {
                         time.ns += (t - began) - (wait_ns - waited);
                     }
                 }
-                _ => t += self.prices.of(op),
+                _ => t += price,
             }
         }
         Walk { end: t, wait_ns }
+    }
+
+    /// `cpu` wants the lock of the first of these operations at `t`: from when on it has it, and what the hand-over takes.
+    #[inline]
+    fn acquire(&mut self, ops: &[OpRecord], cpu: CpuNo, t: u64) -> (u64, u64) {
+        let lock = slot(&mut self.locks, ops[0].object);
+        let holder = std::mem::replace(&mut lock.holder, cpu);
+        lock.acquired += 1;
+        let is_free = lock.is_free(t);
+        let hand_over = match holder {
+            NONE => 0,
+            _ => self.by_distance(&self.costs.lock_handover, holder, cpu),
+        };
+        if is_free {
+            return (t, hand_over);
+        }
+        let hold = self.section_ns(ops);
+        let lock = &mut self.locks[ops[0].object as usize];
+        let begin = lock.gap(t, hold + hand_over);
+        lock.wait_ns += begin - t;
+        (begin, hand_over)
     }
 
     /// Length of the critical section that begins with the first of these operations, if nothing is
@@ -241,7 +285,8 @@ impl<'a> Charger<'a> {
         let mut ns = 0;
         for op in ops {
             ns += self.prices.of(op);
-            if op.kind == OpKind::Unlock && op.object == ops[0].object {
+            let whole = matches!(ops[0].kind, OpKind::Put | OpKind::Take);
+            if whole || (op.kind == OpKind::Unlock && op.object == ops[0].object) {
                 break;
             }
         }
@@ -250,12 +295,18 @@ impl<'a> Charger<'a> {
 }
 
 /// Element `index`, which is made if need be: during a swap the log names pipes of both topologies.
+#[inline]
 fn slot<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {
     let index = index as usize;
-    while list.len() <= index {
-        list.push(T::default());
+    if index >= list.len() {
+        lengthen(list, index);
     }
     &mut list[index]
+}
+
+#[cold]
+fn lengthen<T: Default>(list: &mut Vec<T>, index: usize) {
+    list.resize_with(index + 1, T::default);
 }
 
 #[cfg(test)]
@@ -301,20 +352,58 @@ mod tests {
         assert_eq!((instance, time.updates, time.ns), (7, 2, 45 + 95));
     }
 
+    /// One record for what a pipe's lock was taken for costs, and keeps others waiting, as the three that it stands for.
+    #[test]
+    fn one_record_for_three_is_charged_like_them() {
+        let machine = Machine::smp(4);
+        let costs = Costs::default();
+        let three = [
+            record(OpKind::Update, 1, 1),
+            record(OpKind::Lock, 3, 0),
+            record(OpKind::Add, 3, 2),
+            record(OpKind::Unlock, 3, 0),
+            record(OpKind::UpdateEnd, 1, 0),
+            record(OpKind::Lock, 4, 0),
+            record(OpKind::Remove, 4, 1),
+            record(OpKind::Unlock, 4, 0),
+        ];
+        let one = [
+            record(OpKind::Update, 1, 1),
+            record(OpKind::Put, 3, 2),
+            record(OpKind::UpdateEnd, 1, 0),
+            record(OpKind::Take, 4, 1),
+        ];
+        let mut a = Charger::new(&machine, &costs, &Plan::default());
+        let mut b = Charger::new(&machine, &costs, &Plan::default());
+        for (cpu, now) in [(0, 0), (1, 20), (2, 30), (0, 40), (3, 900), (1, 901), (2, 5_000)] {
+            assert_eq!(a.walk(&three, 1, cpu, now, now), b.walk(&one, 1, cpu, now, now));
+        }
+        assert_eq!(a.locks().collect::<Vec<_>>(), b.locks().collect::<Vec<_>>());
+        let times =
+            |c: &mut Charger<'_>| c.instances().map(|(i, t)| (i, t.ns, t.updates)).collect::<Vec<_>>();
+        assert_eq!(times(&mut a), times(&mut b));
+    }
+
     #[test]
     fn short_sections_pass_before_later_ones() {
         let mut lock = PipeLock::default();
-        lock.take(30, 40);
+        lock.take(30, 40, 0);
         assert_eq!(lock.gap(2, 3), 2);
         assert_eq!(lock.gap(28, 3), 40);
         assert_eq!(lock.gap(27, 3), 27);
-        lock.take(27, 30);
-        assert_eq!(lock.taken, [(27, 40)]);
-        lock.take(50, 60);
-        lock.take(35, 55);
-        assert_eq!(lock.taken, [(27, 60)]);
-        lock.forget_before(60);
-        assert!(lock.taken.is_empty());
+        lock.take(27, 30, 0);
+        assert_eq!((&lock.earlier, lock.last), (&VecDeque::new(), (27, 40)));
+        lock.take(50, 60, 0);
+        assert_eq!(lock.earlier, [(27, 40)]);
+        assert_eq!(lock.last, (50, 60));
+        lock.take(35, 55, 0);
+        assert_eq!((&lock.earlier, lock.last), (&VecDeque::new(), (27, 60)));
+        assert!(lock.is_free(60) && !lock.is_free(59));
+        lock.take(70, 80, 65);
+        lock.take(90, 95, 65);
+        lock.take(100, 110, 85);
+        assert_eq!(lock.earlier, [(90, 95)]);
+        assert_eq!(lock.last, (100, 110));
     }
 
     proptest! {
@@ -328,9 +417,10 @@ mod tests {
                 prop_assert!(begin >= from);
                 prop_assert!(given.iter().all(|&(b, e)| begin >= e || begin + ns <= b));
                 given.push((begin, begin + ns));
-                lock.take(begin, begin + ns);
-                prop_assert!(lock.taken.iter().all(|&(b, e)| b < e));
-                prop_assert!(lock.taken.iter().zip(lock.taken.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                lock.take(begin, begin + ns, 0);
+                let taken: Vec<_> = lock.earlier.iter().chain([&lock.last]).collect();
+                prop_assert!(taken.iter().all(|(b, e)| b < e));
+                prop_assert!(taken.windows(2).all(|w| w[0].1 < w[1].0));
             }
         }
     }

@@ -160,14 +160,12 @@ impl Sim<'_> {
 
     /// Report to observers the kernel work that `c` has done up to now.
     pub fn flush_calls(&mut self, c: CpuNo) {
-        if self.cpus[c as usize].calls.is_empty() {
-            return;
-        }
-        let mut calls = std::mem::take(&mut self.cpus[c as usize].calls);
-        for (call, ns, lock_wait_ns) in calls.drain(..) {
+        let mut i = 0;
+        while let Some(&(call, ns, lock_wait_ns)) = self.cpus[c as usize].calls.get(i) {
             self.obs.event(self.now, &Event::Sched { cpu: c, call, ns, lock_wait_ns });
+            i += 1;
         }
-        self.cpus[c as usize].calls = calls;
+        self.cpus[c as usize].calls.clear();
     }
 
     /// The event of `c` that is not a choice: work done, slice over, or kernel work done.

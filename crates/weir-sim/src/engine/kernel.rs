@@ -88,7 +88,7 @@ impl Sim<'_> {
             self.sched
                 .ops()
                 .iter()
-                .filter(|op| matches!(op.kind, OpKind::Add | OpKind::Remove))
+                .filter(|op| matches!(op.kind, OpKind::Add | OpKind::Remove | OpKind::Put | OpKind::Take))
                 .map(|op| op.object),
         );
         touched.sort_unstable();

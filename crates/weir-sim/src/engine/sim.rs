@@ -202,8 +202,8 @@ impl<'a> Sim<'a> {
             seed: cfg.seed,
         };
         let mut sched = Sched::new(&core).map_err(|e| refused("set up the scheduler", &e))?;
+        sched.record_ops(false);
         sched.load(plan).map_err(|e| refused("build the topology", &e))?;
-        sched.clear_ops();
 
         let mut machine_events: Vec<_> =
             machine.events.iter().chain(&workload.machine_events).cloned().collect();
@@ -301,13 +301,11 @@ impl<'a> Sim<'a> {
             if self.machine.shape.cpus[c as usize].online {
                 // An idle CPU has asked once and found nothing; from then on the scheduler kicks it.
                 let none = self.sched.pick(self.cpus[c as usize].host, c);
-                self.sched.clear_ops();
                 debug_assert!(none.is_none(), "no task exists yet");
                 self.cpus[c as usize].mode = Mode::Idle;
                 self.report_idle(c, true);
             }
         }
-        self.sched.clear_ops();
         self.sched.drain_messages(&mut self.messages);
         self.messages.clear();
         for (i, (t, _)) in self.machine_events.iter().enumerate() {
@@ -324,7 +322,7 @@ impl<'a> Sim<'a> {
         }
         self.publish_slots()?;
         self.set_up_heat()?;
-        self.sched.clear_ops();
+        self.sched.record_ops(true);
         self.arm_component_timer();
         Ok(())
     }
