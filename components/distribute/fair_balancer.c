@@ -40,7 +40,6 @@
  */
 #include <weir/kit/rq_load.h>
 #include <weir/cpus.h>
-#include <weir/kit/idle_sibling.h>
 
 struct fair_balancer {
 	struct weir_instance inst;
@@ -118,7 +117,7 @@ WEIR_HELPER u32 fair_balancer_near(struct fair_balancer weir_mem *self weir_arg,
 			      ? fair_balancer_target(self, prev, here,
 						     weight * weir_pelt_load(&p->pelt))
 			      : here;
-	prev = weir_idle_sibling(&self->inst, cpu, prev,
+	prev = weir_idle_sibling(&self->loads.near, cpu, prev,
 				 self->differ ? 1 + weir_pelt_util(&p->pelt) : 0, mask);
 	if (prev != WEIR_NO_CPU)
 		return prev;
@@ -219,6 +218,8 @@ WEIR_ENTRY int fair_balancer_on_cpu_status(struct fair_balancer weir_mem *self,
 		struct weir_pipe weir_mem *in = weir_in(&self->inst, i);
 		struct weir_task weir_mem *t;
 
+		if (weir_pipe_pass_by(in))
+			continue;
 		err = weir_pipe_lock(in);
 		if (err)
 			break;

@@ -3,17 +3,51 @@
 #include <weir/cpus.h>
 #include <weir/kit/idle_sibling.h>
 
-WEIR_GLOBAL int weir_core_idle(const struct weir_sched weir_mem *s weir_arg, u32 cpu)
+/* The other threads of @cpu's core among the 64 CPUs of its word. */
+static u64 near_threads(const struct weir_sched weir_mem *s, u32 cpu)
 {
 	u32 first = cpu & ~63u;
+	u64 bits = 0;
 
-	/* Threads of a core are numbered as neighbours, or a half of the machine apart: the latter are not looked at. */
-	for (u32 i = first; i < first + 64 && i < weir_nr_cpus(s) && weir_loop; i++)
-		if (i != cpu && weir_cpu_core(s, i) == weir_cpu_core(s, cpu) &&
-		    !weir_cpu_is_idle(s, i))
-			return 0;
-	return 1;
+	for (u32 i = first; i < first + weir_limit(64) && i < weir_nr_cpus(s) && weir_loop; i++)
+		if (i != cpu && weir_cpu_core(s, i) == weir_cpu_core(s, cpu))
+			bits |= 1ull << (i % 64);
+	return bits;
 }
+
+/* CPUs come in ascending order. Numbers of caches and nodes are below that of CPUs; what is not is looked for everywhere. */
+static void near_span(const struct weir_sched weir_mem *s, struct weir_span weir_mem *spans,
+		      u32 group, u32 cpu)
+{
+	if (group >= weir_nr_cpus(s))
+		return;
+	if (!spans[group].first)
+		spans[group].first = (u16)(1 + cpu / 64);
+	spans[group].last = (u16)(1 + cpu / 64);
+}
+
+WEIR_GLOBAL int weir_near_construct(struct weir_instance weir_mem *self weir_arg,
+				    struct weir_near weir_mem *near weir_arg)
+{
+	const struct weir_sched weir_mem *s = self->sched;
+	u64 nr = weir_nr_cpus(s);
+
+	near->inst = self;
+	near->threads = weir_instance_alloc(self, nr * sizeof(u64));
+	near->llc = weir_instance_alloc(self, nr * sizeof(struct weir_span));
+	near->node = weir_instance_alloc(self, nr * sizeof(struct weir_span));
+	if (!near->threads || !near->llc || !near->node)
+		return -WEIR_ENOMEM;
+	for (u32 i = 0; i < weir_nr_cpus(s) && weir_loop; i++) {
+		near->threads[i] = near_threads(s, i);
+		near_span(s, near->llc, weir_cpu_llc(s, i), i);
+		near_span(s, near->node, weir_cpu_node(s, i), i);
+	}
+	return 0;
+}
+
+/* The rank of a CPU that the task fits, above all capacities; one more: its core is idle, and no other is better. */
+#define SIBLING_FITS (1u << 20)
 
 /* The CPU has a quarter more than the task used of late. */
 static int sibling_fits(const struct weir_sched weir_mem *s, u32 cpu, u64 need)
@@ -29,10 +63,18 @@ static int sibling_takes(const struct weir_sched weir_mem *s, u32 cpu, u64 need,
 	return weir_cpu_may(s, cpu, mask) && weir_cpu_waits(s, cpu) && sibling_fits(s, cpu, need);
 }
 
-WEIR_GLOBAL u32 weir_idle_sibling(struct weir_instance weir_mem *self weir_arg, u32 target,
+/* Word @w may have a CPU of the group. */
+static int near_has(const struct weir_sched weir_mem *s, const struct weir_span weir_mem *spans,
+		    u32 group, u32 w)
+{
+	return group >= weir_nr_cpus(s) || (spans[group].first <= w + 1 && w < spans[group].last);
+}
+
+WEIR_GLOBAL u32 weir_idle_sibling(const struct weir_near weir_mem *near weir_arg, u32 target,
 				  u32 prev, u64 need,
 				  const struct weir_cpumask weir_mem *mask weir_arg)
 {
+	struct weir_instance weir_mem *self = near->inst;
 	const struct weir_pipe weir_mem *in = weir_in(self, 0);
 	struct weir_sched weir_mem *s = self->sched;
 	u32 best = WEIR_NO_CPU, rank = 0, n = 0;
@@ -47,16 +89,20 @@ WEIR_GLOBAL u32 weir_idle_sibling(struct weir_instance weir_mem *self weir_arg, 
 
 		if (mask)
 			bits &= weir_load(&mask->word[w]);
-		while (bits && weir_loop) {
+		n += weir_count_bits(bits);
+		if (!near_has(s, near->llc, weir_cpu_llc(s, target), w) &&
+		    !(need && near_has(s, near->node, weir_cpu_node(s, target), w)))
+			continue;
+		while (bits && rank <= SIBLING_FITS && weir_loop) {
 			u32 cpu = w * 64 + weir_lowest_bit(bits), have;
 
 			bits &= bits - 1;
-			n++;
 			if (!weir_cpu_is_online(s, cpu) ||
 			    weir_distance(s, target, cpu) > 1 + (need != 0))
 				continue;
-			have = sibling_fits(s, cpu, need) ? 1u << 20 : weir_cpu_capacity(s, cpu);
-			have += have >= 1u << 20 && weir_core_idle(s, cpu) ? 1 : 0;
+			have = sibling_fits(s, cpu, need) ? SIBLING_FITS
+							  : weir_cpu_capacity(s, cpu);
+			have += have >= SIBLING_FITS && weir_core_idle(s, near, cpu) ? 1 : 0;
 			if (have > rank) {
 				rank = have;
 				best = cpu;

@@ -2,7 +2,6 @@
 /* Load behind the out-pipes of a balancer (weir/kit/rq_load.h). */
 #include <weir/cpus.h>
 #include <weir/kit/rq_load.h>
-#include <weir/kit/idle_sibling.h>
 
 WEIR_FLAT int weir_rq_load_construct(struct weir_instance weir_mem *self,
 				     struct weir_rq_loads weir_mem *loads)
@@ -13,6 +12,8 @@ WEIR_FLAT int weir_rq_load_construct(struct weir_instance weir_mem *self,
 	loads->port =
 		weir_instance_alloc(self, (u64)self->nr_out * sizeof(struct weir_rq_load_port));
 	if (!loads->port)
+		return -WEIR_ENOMEM;
+	if (weir_near_construct(self, &loads->near))
 		return -WEIR_ENOMEM;
 	return weir_port_map(self, &loads->map);
 }
@@ -162,7 +163,7 @@ WEIR_GLOBAL u32 weir_rq_load_idlest(struct weir_rq_loads weir_mem *loads weir_ar
 						   weir_rq_load_sum(&loads->port[i]));
 		if (!weir_cpu_waits(s, cpu))
 			load += 1ull << 40;
-		else if (!weir_core_idle(s, cpu))
+		else if (!weir_core_idle(s, &loads->near, cpu))
 			load += 1ull << 39;
 		load = load * 4 + (here < weir_nr_cpus(s) ? weir_distance(s, here, cpu) : 0);
 		if (load < least) {

@@ -24,16 +24,42 @@ WEIR_INLINE int weir_cpu_may(const struct weir_sched weir_mem *s, u32 cpu,
 	       (!mask || weir_mask_test(mask, cpu));
 }
 
-/* No thread of the CPU's core is busy. O(64): threads that are numbered as neighbours are looked at. */
-int weir_core_idle(const struct weir_sched weir_mem *s, u32 cpu);
+/* Which CPUs are near which, so that a search looks at no others. 16 bytes a CPU. */
+struct weir_near {
+	struct weir_instance weir_mem *inst; /* (c) */
+	/* (c) by CPU: the other threads of its core in its word of a set of CPUs, a bit each */
+	u64 weir_mem *threads;
+	/* (c) by number of the cache, and of the node: the words of a set of CPUs between which its CPUs lie */
+	struct weir_span weir_mem *llc;
+	struct weir_span weir_mem *node;
+};
+
+/* 1 + the first word and 1 + the last one; 0: it has no CPU. */
+struct weir_span {
+	u16 first;
+	u16 last;
+};
+
+/* In construct. 0 or -WEIR_ENOMEM. O(CPUs). */
+int weir_near_construct(struct weir_instance weir_mem *self, struct weir_near weir_mem *near);
 
 /*
- * An idle CPU of @target's cache that the task fits, one that the first in-pipe of @self leads to: @target itself,
+ * No thread of the CPU's core is busy. O(1): threads that are numbered as neighbours are looked at, not those that are
+ * numbered half a machine apart.
+ */
+WEIR_INLINE int weir_core_idle(const struct weir_sched weir_mem *s,
+			       const struct weir_near weir_mem *near, u32 cpu)
+{
+	return !(near->threads[cpu] & ~weir_idle_word(s, cpu / 64));
+}
+
+/*
+ * An idle CPU of @target's cache that the task fits, one that the first in-pipe of the instance leads to: @target itself,
  * @prev, else any; with the largest capacity if it fits none; WEIR_NO_CPU: none is idle. @need: 1 + what the task
  * used of late, in 1/1024 of a CPU of capacity 1024; 0: CPUs do not differ. Where they do, the CPUs of a node are as
- * good as those of one cache. O(idle CPUs).
+ * good as those of one cache. O(idle CPUs of the cache, or of the node).
  */
-u32 weir_idle_sibling(struct weir_instance weir_mem *self, u32 target, u32 prev, u64 need,
+u32 weir_idle_sibling(const struct weir_near weir_mem *near, u32 target, u32 prev, u64 need,
 		      const struct weir_cpumask weir_mem *mask);
 
 #endif

@@ -11,6 +11,7 @@
 #define WEIR_RQ_LOAD_H
 
 #include <weir/cpus.h>
+#include <weir/kit/idle_sibling.h>
 #include <weir/kit/pelt.h>
 
 struct weir_rq_load_task {
@@ -49,6 +50,7 @@ WEIR_INLINE u32 weir_rq_load_weight(const struct weir_rq_load_task weir_mem *p)
 struct weir_rq_loads {
 	struct weir_instance weir_mem *inst; /* (c) */
 	struct weir_port_map map;
+	struct weir_near near;
 	struct weir_rq_load_port weir_mem *port; /* (c) */
 	struct weir_cpumask queued; /* (a) by port: it holds tasks, or did a moment ago */
 };
