@@ -46,7 +46,7 @@ struct work_stealing {
 	struct work_stealing_range weir_mem *llc;  /* (c) by place */
 	struct work_stealing_range weir_mem *node; /* (c) by place */
 	u32 single;				   /* (c) every out-pipe leads to one CPU */
-	u32 unused;
+	u32 sorted;		    /* (c) and within each cache they are in the order of CPUs */
 	struct weir_cpumask queued; /* (a) by place: pipes that hold tasks, or did a moment ago */
 };
 
@@ -96,6 +96,37 @@ static int work_stealing_idle(const struct work_stealing weir_mem *self, u32 cpu
 	       (!mask || weir_mask_test(mask, cpu));
 }
 
+/* As work_stealing_idle_among(), where places of a cache are in the order of CPUs: by the set of idle ones. */
+static u32 work_stealing_idle_between(const struct work_stealing weir_mem *self, u32 last,
+				      struct work_stealing_range places,
+				      const struct weir_cpumask weir_mem *mask)
+{
+	u32 second = WEIR_NO_CPU;
+	u32 from = weir_out(&self->inst, self->order[places.begin])->cpu;
+	u32 to = weir_out(&self->inst, self->order[places.end - 1])->cpu;
+
+	for (u32 w = from / 64; w <= to / 64 && weir_loop; w++) {
+		u64 bits = weir_idle_word(self->inst.sched, w & (WEIR_MASK_WORDS - 1));
+
+		while (bits && weir_loop) {
+			u32 cpu = w * 64 + weir_lowest_bit(bits), port;
+
+			bits &= bits - 1;
+			port = cpu < self->map.nr ? self->map.port[cpu] : 0;
+			if (!port || self->place[port - 1] < places.begin ||
+			    self->place[port - 1] >= places.end ||
+			    !work_stealing_idle(self, cpu, mask))
+				continue;
+			if (weir_cpu_core(self->inst.sched, cpu) ==
+			    weir_cpu_core(self->inst.sched, last))
+				return cpu;
+			if (second == WEIR_NO_CPU)
+				second = cpu;
+		}
+	}
+	return second;
+}
+
 /* An idle CPU of one cache, of @last's core if there is one. */
 static u32 work_stealing_idle_among(const struct work_stealing weir_mem *self, u32 last,
 				    struct work_stealing_range places,
@@ -103,6 +134,8 @@ static u32 work_stealing_idle_among(const struct work_stealing weir_mem *self, u
 {
 	u32 second = WEIR_NO_CPU;
 
+	if (self->sorted)
+		return work_stealing_idle_between(self, last, places, mask);
 	for (u32 i = places.begin; i < places.end && weir_loop; i++) {
 		u32 cpu = weir_out(&self->inst, self->order[i])->cpu;
 
@@ -130,6 +163,8 @@ static u32 work_stealing_near(const struct work_stealing weir_mem *self,
 	llc = self->llc[self->place[port - 1]];
 	cpu = work_stealing_idle_among(self, last, llc, mask);
 	node = self->node[self->place[port - 1]];
+	if (node.begin == llc.begin && node.end == llc.end)
+		node.begin = node.end;
 	for (u32 i = node.begin; i < node.end && cpu == WEIR_NO_CPU && weir_loop; i++) {
 		u32 other = weir_out(&self->inst, self->order[i])->cpu;
 
@@ -230,6 +265,19 @@ WEIR_HELPER int work_stealing_groups(struct work_stealing weir_mem *self weir_ar
 
 		r->end = last ? i : r[1].end;
 	}
+	return 0;
+}
+
+WEIR_HELPER int work_stealing_is_sorted(struct work_stealing weir_mem *self weir_arg)
+{
+	u32 sorted = self->single;
+
+	for (u32 i = 1; i < weir_load(&self->inst.nr_out) && weir_loop; i++)
+		if (self->llc[i].begin != i &&
+		    weir_out(&self->inst, self->order[i])->cpu <=
+			    weir_out(&self->inst, self->order[i - 1])->cpu)
+			sorted = 0;
+	self->sorted = sorted;
 	return 0;
 }
 
@@ -392,6 +440,7 @@ WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 	}
 	work_stealing_groups(self, 0);
 	work_stealing_groups(self, 1);
+	work_stealing_is_sorted(self);
 	return weir_port_map(&self->inst, &self->map);
 }
 
