@@ -60,6 +60,13 @@ struct eevdf {
 	u64 parity; /* (c) */
 	u64 eager;  /* (c) */
 	u64 empty;  /* (p) times that the queue ran empty */
+	/*
+	 * (p) with `placed`: no waiting task is eligible with a virtual time after `reach`, and none is late with one before `late`.
+	 * As long as the mean stays between the two, all have their places.
+	 */
+	u64 reach;
+	u64 late;
+	u64 placed;
 	struct weir_fair_queue q;
 };
 
@@ -194,32 +201,59 @@ WEIR_INLINE void eevdf_place(struct eevdf weir_mem *self, struct weir_fair weir_
 	f->deadline = f->vruntime + turn;
 }
 
+/* @t, which waits in @in, has its place for this mean. */
+WEIR_INLINE int eevdf_seat(struct eevdf weir_mem *self, struct weir_pipe weir_mem *in,
+			   struct weir_task weir_mem *t, u64 mean)
+{
+	struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	u64 key;
+
+	if (!f || !weir_fair_waits(&self->q, f) || weir_pending(in, t))
+		return 0;
+	if (eevdf_before(mean, f->vruntime)) {
+		key = EEVDF_LATE + f->vruntime;
+		if (eevdf_before(f->vruntime, self->late))
+			self->late = f->vruntime;
+	} else {
+		key = f->deadline;
+		if (eevdf_before(self->reach, f->vruntime))
+			self->reach = f->vruntime;
+	}
+	if (key == f->key && weir_pipe_has(out, t))
+		return 0;
+	f->key = key;
+	return weir_pipe_insert_stable(out, t, key, in);
+}
+
+/* Further from the mean than any task is. */
+#define EEVDF_FAR (1ull << 62)
+
 /*
  * The queue's sums are up to date: a waiting task gets a new place if it has become eligible, or is no longer.
- * O(n) if none has. @in is locked.
+ * Only @came (null: none) has no place yet. O(n) if another task needs a new one. @in is locked.
  */
 WEIR_HELPER int eevdf_settle(struct eevdf weir_mem *self weir_arg,
-			     struct weir_pipe weir_mem *in weir_arg)
+			     struct weir_pipe weir_mem *in weir_arg,
+			     struct weir_task weir_mem *came weir_arg)
 {
-	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
 	u64 mean = eevdf_mean(self);
 	struct weir_task weir_mem *t;
 	int err = 0;
 
-	weir_for_task(t, in) {
-		struct weir_fair weir_mem *f = weir_fair_of(self->inst.sched, t);
-		u64 key;
-
-		if (!f || !weir_fair_waits(&self->q, f) || weir_pending(in, t))
-			continue;
-		key = eevdf_before(mean, f->vruntime) ? EEVDF_LATE + f->vruntime : f->deadline;
-		if (key == f->key && weir_pipe_has(out, t))
-			continue;
-		f->key = key;
-		err = weir_pipe_insert_stable(out, t, key, in);
-		if (err)
-			break;
+	if (self->placed && !eevdf_before(mean, self->reach) && eevdf_before(mean, self->late)) {
+		if (came)
+			err = eevdf_seat(self, in, came, mean);
+	} else {
+		self->reach = mean - EEVDF_FAR;
+		self->late = mean + EEVDF_FAR;
+		weir_for_task(t, in) {
+			err = eevdf_seat(self, in, t, mean);
+			if (err)
+				break;
+		}
 	}
+	self->placed = !err;
 	weir_note_scan(&self->inst, weir_pipe_nr(in));
 	self->q.sum -= (mean - self->q.zero) * self->q.load;
 	self->q.run_sum -= (mean - self->q.zero) * self->q.run_load;
@@ -338,7 +372,7 @@ WEIR_HELPER int eevdf_came(struct eevdf weir_mem *self weir_arg,
 WEIR_ENTRY int eevdf_update(struct eevdf weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
-	struct weir_task weir_mem *woken = 0;
+	struct weir_task weir_mem *woken = 0, *came = 0;
 	struct weir_change weir_mem *c;
 	u32 victim, what = 0;
 	int err;
@@ -364,6 +398,7 @@ WEIR_ENTRY int eevdf_update(struct eevdf weir_mem *self, struct weir_pipe weir_m
 		}
 		if (weir_fair_waits(&self->q, f)) {
 			/* The law: an order that is presented anew is the same, whatever the time. */
+			self->placed = 0;
 			err = weir_pipe_insert_stable(out, t, f->key, in);
 			if (err)
 				return err;
@@ -377,13 +412,17 @@ WEIR_ENTRY int eevdf_update(struct eevdf weir_mem *self, struct weir_pipe weir_m
 			f->slice = self->slice;
 		if (eevdf_came(self, t, f, before))
 			woken = t;
+		/* Several stand in the order of the in-pipe. */
+		if (came)
+			self->placed = 0;
+		came = t;
 		what |= EEVDF_EVENT;
 	}
 	if (what & EEVDF_ANEW || self->q.nr != weir_pipe_nr(in))
 		weir_fair_recount(&self->inst, &self->q, in);
 	if (!(what & EEVDF_EVENT))
 		return 0;
-	err = eevdf_settle(self, in);
+	err = eevdf_settle(self, in, came);
 	if (err || !woken || weir_pipe_lock(out))
 		return err;
 	if (out->head != woken)
@@ -432,7 +471,7 @@ WEIR_ENTRY int eevdf_on_block(struct eevdf weir_mem *self, const struct weir_msg
 		weir_fair_leave(&self->q, f);
 		if (!(self->q.load + self->q.run_load))
 			self->empty++;
-		err = eevdf_settle(self, in);
+		err = eevdf_settle(self, in, 0);
 	}
 	weir_pipe_unlock(in);
 	return err;
@@ -451,7 +490,7 @@ static int eevdf_gone(struct eevdf weir_mem *self, struct weir_task weir_mem *t,
 		weir_fair_look(&self->inst, &self->q, in);
 		if (!(self->q.load + self->q.run_load))
 			self->empty++;
-		err = eevdf_settle(self, in);
+		err = eevdf_settle(self, in, 0);
 	}
 	weir_pipe_unlock(in);
 	return err;
@@ -479,7 +518,7 @@ WEIR_ENTRY int eevdf_on_tick(struct eevdf weir_mem *self, const struct weir_msg 
 	    !weir_mask_test(out->cpus, msg->cpu) || !weir_pipe_nr(in) || weir_pipe_lock(in))
 		return 0;
 	weir_fair_look(&self->inst, &self->q, in);
-	err = eevdf_settle(self, in);
+	err = eevdf_settle(self, in, 0);
 	f = weir_fair_runs(&self->inst, &self->q, in, msg->cpu, &t);
 	if (f && !(f->flags & WEIR_FAIR_RESCHED) && !eevdf_before(f->vruntime, f->deadline))
 		weir_fair_displace(&self->inst, &self->q, in, msg->cpu, t);
@@ -505,7 +544,8 @@ WEIR_ENTRY int eevdf_follow_weight(struct eevdf weir_mem *self, const struct wei
 	f->deadline = f->vruntime + eevdf_turn(f);
 	weir_fair_recount(&self->inst, &self->q, in);
 	eevdf_grant(self, msg->task, f);
-	return eevdf_settle(self, in);
+	self->placed = 0;
+	return eevdf_settle(self, in, 0);
 }
 
 /* The queue goes on: tasks that wait are presented anew and keep their places. */
