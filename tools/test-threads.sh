@@ -5,6 +5,8 @@
 # library: both kinds of thread under several policies, then bound ones under ThreadSanitizer.
 #
 #   tools/test-threads.sh [seconds of each timed test, 0.2 by default]
+#
+# WEIR_LONG=1: 100,000 swaps under load, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,6 +54,7 @@ compile decentral -m smp-1024 -o "$work/policies/wide.plan"
 OPT=1 CC="$cc" runtimes/threads/build.sh "$work/unit.c" "$work/lib"
 "$cc" "${flags[@]}" -O2 -o "$work/threads" tests/threads/threads.c "$work/lib/libweir_threads.a" -lpthread
 "$work/threads" "$work/policies" "$seconds"
+[[ ${WEIR_LONG:-} ]] && SWAPS=100000 "$work/threads" "$work/policies" "$seconds" swap
 # The same as a shared library, whose code lies elsewhere.
 "$cc" "${flags[@]}" -O2 -o "$work/shared" tests/threads/threads.c -L"$work/lib" -lweir_threads -Wl,-rpath,"$work/lib" -lpthread
 "$work/shared" "$work/policies" "$seconds" preemption swap
@@ -95,6 +98,12 @@ if echo 'int main(void) { return 0; }' | "$cc" -fopenmp -x c -o "$work/try" - 2>
 	compile gang -m "smp-$(nproc)" -o "$work/here-gang.plan"
 	printf 'threads %d\nH 8 20\n' "$(nproc)" >"$work/team.manifest"
 	WEIR_THREADS_GANGS=$work/team.manifest with_openmp "$work/here-gang.plan" "$work/is" S | grep -q '"verified":true'
+	# A program that opens the runtime by itself.
+	"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -fopenmp -Iruntimes/threads/include -o "$work/embeds" tests/threads/embeds.c \
+		-L"$work/lib" -lweir_threads -Wl,-rpath,"$work/lib"
+	[[ $(LD_PRELOAD=$gomp timeout 60 "$work/embeds" "$work/here-priority.plan") == 'embeds: 150 members in 50 regions' ]]
+	LD_PRELOAD=$gomp timeout 60 "$work/embeds" "$work/here-priority.plan" green 2>"$work/said" && exit 1
+	grep -q 'in a green thread' "$work/said"
 	# What cannot be is said: no slots in the policy, no target regions, nothing cancelled.
 	WEIR_THREADS_GANGS=$work/team.manifest with_openmp "$work/here-decentral.plan" "$work/is" S 2>"$work/said" && exit 1
 	grep -q 'no slots for gangs' "$work/said"
@@ -110,7 +119,7 @@ fi
 if echo 'int main(void) { return 0; }' | "$cc" -fsanitize=thread -x c -o "$work/try" - 2>/dev/null && "${plainly[@]}" "$work/try"; then
 	# It does not model fences; what they order is also ordered by acquire and release.
 	"$cc" "${flags[@]}" -O1 -fsanitize=thread -Wno-tsan -o "$work/tsan" "$work/unit.c" core/port/native/{port,host}.c \
-		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,thread,sync,events,open,switch}.c tests/threads/threads.c -lpthread
+		runtimes/multikernel/{plan,manifest,controller}.c runtimes/threads/{driver,gang,trace,thread,sync,events,open,switch}.c tests/threads/threads.c -lpthread
 	TSAN_OPTIONS=halt_on_error=1 "${plainly[@]}" "$work/tsan" "$work/policies" "$seconds"
 	echo "ok   threads, ThreadSanitizer"
 	if [[ -x $work/openmp ]]; then

@@ -250,6 +250,8 @@ void cpu_begin(struct cpu *c, struct weir_thread *t)
 	u64 slice = weir_load(&t->task->slice_ns), from;
 
 	count(&c->n.dispatches);
+	if (weir_load(&tracing))
+		trace(c, t, LEFT_BEGIN);
 	if (weir_load(&rt.has_slice)) {
 		struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .cpu = c->id, .task = t->task };
 
@@ -341,6 +343,13 @@ void switch_out(enum request request)
 	int was = errno;
 
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
+	if (weir_load(&tracing))
+		trace(c, 0,
+		      request == REQUEST_PARK	? LEFT_BLOCKED
+		      : request == REQUEST_EXIT ? LEFT_ENDED
+		      : c->left			? c->left
+						: LEFT_YIELD);
+	c->left = 0;
 	if (t->kind == WEIR_GREEN) {
 		c->request = request;
 		weir_switch(&t->sp, c->sp);
@@ -521,6 +530,7 @@ static void give_way(struct self *s)
 	spin(&t->lock);
 	weir_assert(!weir_relinquish(rt.sched, c->id, t->task));
 	unspin(&t->lock);
+	c->left = LEFT_PREEMPTED;
 	switch_out(REQUEST_NOTHING);
 }
 

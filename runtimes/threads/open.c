@@ -461,6 +461,7 @@ WEIR_API int weir_rt_close(void)
 	while ((left = __atomic_load_n(&rt.nr_posix, __ATOMIC_ACQUIRE)))
 		futex_wait(&rt.nr_posix, left, NEVER);
 	drivers_stop();
+	weir_rt_trace_end();
 	forget();
 	weir_mutex_unlock(&one_at_a_time);
 	return 0;

@@ -51,6 +51,8 @@ struct weir_thread {
 	u32 owners;    /* (a) itself and whoever may join it */
 	u32 adopted;
 	int tid;
+	u32 number; /* in a trace: Linux's, or of green threads their own */
+	char name[16];
 	void *sp; /* green: where it went on */
 	char *stack;
 	size_t stack_bytes;
@@ -87,6 +89,7 @@ struct cpu {
 	int holder;  /* (a) Linux's number of the thread that has the CPU */
 	int driver;
 	enum request request;
+	u32 left;		  /* enum left, if not a yield */
 	struct weir_thread *next; /* chosen already, for the driver */
 	void *sp;		  /* of the driver, while a green thread runs */
 	u64 slice_end; /* 0: `slice_ns` after the time at which the counter was at `slice_from` */
@@ -137,10 +140,11 @@ struct rt {
 	u64 clock_at;
 	size_t stack_bytes;
 	int signal;
-	u64 created; /* (a) */
-	u64 swaps;   /* (a) */
-	u64 misses;  /* (a) */
-	void *blob;  /* the plan in force */
+	u64 created;	/* (a) */
+	u32 nr_records; /* (a) */
+	u64 swaps;	/* (a) */
+	u64 misses;	/* (a) */
+	void *blob;	/* the plan in force */
 	u64 blob_bytes;
 	struct range keep[8]; /* code that green threads are not taken out of */
 	u32 nr_keep;
@@ -183,6 +187,12 @@ void *weir_first_frame(char *top, void (*entry)(void));
 void forked(void);
 
 int fail(int err, const char *what, const char *why);
+
+/* trace.c: why a thread has left its CPU */
+enum left { LEFT_BEGIN, LEFT_YIELD, LEFT_BLOCKED, LEFT_PREEMPTED, LEFT_ENDED };
+/* The holder of @c: @t runs there from now on; null: nobody, and @why the last one does not any more. */
+void trace(struct cpu *c, const struct weir_thread *t, enum left why);
+extern u32 tracing; /* (a) */
 
 /* gang.c */
 void gangs_announce(void);

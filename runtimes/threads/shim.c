@@ -6,7 +6,7 @@
  * loses it when its slice is over, as a thread that computes.
  *
  * WEIR_THREADS_PLAN names the plan, which is removed once it is read if WEIR_THREADS_UNLINK is set; WEIR_THREADS_STATS asks for a line of
- * counters at the end; WEIR_THREADS_GANGS names manifests, one a line, for teams of OpenMP (docs/threads.md).
+ * counters at the end; WEIR_THREADS_TRACE, for a file of what ran where; WEIR_THREADS_GANGS names manifests, one a line, for teams of OpenMP (docs/threads.md).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -793,6 +793,11 @@ __attribute__((constructor)) static void open_runtime(void)
 	if (getenv("WEIR_THREADS_GANGS") && open_gangs(getenv("WEIR_THREADS_GANGS")))
 		_exit(2);
 	unsetenv("WEIR_THREADS_GANGS");
+	if (getenv("WEIR_THREADS_TRACE") && weir_rt_trace(getenv("WEIR_THREADS_TRACE"))) {
+		fprintf(stderr, "runweir threads: %s\n", weir_rt_error());
+		_exit(2);
+	}
+	unsetenv("WEIR_THREADS_TRACE");
 	/* Programs that this one starts run as they are. */
 	unsetenv("LD_PRELOAD");
 	unsetenv("WEIR_THREADS_PLAN");
@@ -811,6 +816,8 @@ __attribute__((destructor)) static void close_runtime(void)
 {
 	struct weir_rt_stats s;
 
+	if (active && weir_rt_trace_end() == -EIO)
+		fprintf(stderr, "runweir threads: the trace could not be written\n");
 	if (!active || stats_file < 0)
 		return;
 	weir_rt_stats(&s);

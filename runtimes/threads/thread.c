@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,6 +64,8 @@ static struct weir_thread *record_new(void)
 	t->gate = GATE_SHUT;
 	t->linux_cpu = ~0u;
 	t->cpu = -1;
+	t->number = __atomic_add_fetch(&rt.nr_records, 1, __ATOMIC_RELAXED);
+	t->name[0] = 0;
 	t->attr = (struct weir_thread_attr){ 0 };
 	t->changes = 0;
 	t->like = 0;
@@ -274,6 +277,8 @@ static void bound_end(struct weir_thread *t)
 	hold();
 	c = s->cpu;
 	task_end(t, c->id);
+	if (weir_load(&tracing))
+		trace(c, 0, LEFT_ENDED);
 	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
 	s->cpu = 0;
 	s->thread = 0;
@@ -322,6 +327,8 @@ static int become(struct weir_thread *t)
 	u64 set = 1ull << (rt.signal - 1);
 
 	t->tid = gettid();
+	t->number = (u32)t->tid;
+	prctl(PR_GET_NAME, t->name);
 	event._sigev_un._tid = t->tid;
 	if (timer_create(CLOCK_MONOTONIC, &event, &t->timer))
 		return -EAGAIN;
@@ -523,6 +530,11 @@ WEIR_API weir_thread *weir_thread_self(void)
 	return me()->thread;
 }
 
+WEIR_API int weir_thread_kind(const weir_thread *t)
+{
+	return (int)t->kind;
+}
+
 WEIR_API int weir_thread_cpu(const weir_thread *t)
 {
 	return __atomic_load_n(&t->cpu, __ATOMIC_RELAXED);
@@ -708,6 +720,8 @@ WEIR_API void weir_blocking_begin(void)
 	/* A system call that waits without a CPU is not to be interrupted by what ends slices. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &t->mask, sizeof(set));
 	c = s->cpu;
+	if (weir_load(&tracing))
+		trace(c, 0, LEFT_BLOCKED);
 	__atomic_store_n(&c->n.blocks, c->n.blocks + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->deallocations, t->deallocations + 1, __ATOMIC_RELAXED);
 	spin(&t->lock);

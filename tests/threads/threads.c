@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * The thread library: `threads FOLDER SECONDS [TEST...]`, FOLDER has the plans. Each test opens a runtime of its own. SECONDS is
- * how long those that only end by time run each; without names all tests run.
+ * how long those that only end by time run each; without names all tests run. SWAPS=N: as many, however long they take.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -813,11 +813,13 @@ static void t_swap(void)
 	weir_thread *t[N];
 	struct weir_rt_swapped swapped;
 	struct weir_rt_stats stats;
-	u64 swaps = 0;
+	u64 swaps = 0, least = getenv("SWAPS") ? strtoull(getenv("SWAPS"), 0, 10) : 0;
 
 	begin("decentral");
 	plain = rounds = 0;
-	run_for(seconds * 3);
+	run_for(least ? 3600 : seconds * 3);
+	if (least)
+		alarm(3600);
 	for (u64 i = 0; i < N; i++)
 		start(&t[i], (int)i, shifts, (void *)i);
 	while (time_left()) {
@@ -826,6 +828,8 @@ static void t_swap(void)
 		REQUIRE(!weir_rt_swap_file(plan_file(next), &swapped));
 		REQUIRE(!strcmp(weir_rt_policy(), next));
 		swaps++;
+		if (swaps == least)
+			run_for(0);
 		if (swaps % 16 == 0)
 			usleep(2000);
 	}
@@ -911,6 +915,42 @@ static void t_gangs(void)
 	REQUIRE(!weir_gang_close(gang_number) && weir_gang_close(gang_number) == -EINVAL);
 	REQUIRE(weir_gang_join(gang_number, 0) == -EINVAL);
 	end();
+}
+
+/* --- traces ------------------------------------------------------------------------------------------------------ */
+
+static void t_trace(void)
+{
+	char name[] = "/tmp/weir-trace-XXXXXX", *text;
+	int fd = mkstemp(name), yields = 0, ends = 0;
+	weir_thread *t[4];
+	off_t size;
+
+	REQUIRE(fd >= 0 && weir_rt_trace(name) == -EINVAL);
+	begin("priority");
+	REQUIRE(weir_rt_trace("/nowhere/trace.json") == -ENOENT &&
+		strstr(weir_rt_error(), "/nowhere/trace.json"));
+	REQUIRE(weir_rt_trace_end() == -EINVAL);
+	REQUIRE(!weir_rt_trace(name) && weir_rt_trace(name) == -EBUSY);
+	for (int i = 0; i < 4; i++)
+		start(&t[i], i, adds, (void *)1);
+	for (int i = 0; i < 4; i++)
+		REQUIRE(!weir_thread_join(t[i], 0));
+	end(); /* writes it */
+	size = lseek(fd, 0, SEEK_END);
+	text = calloc(1, (size_t)size + 1);
+	REQUIRE(text && pread(fd, text, (size_t)size, 0) == size);
+	for (const char *at = text; (at = strstr(at, "\"left\":\"")); at++) {
+		yields += !strncmp(at, "\"left\":\"yield\"", 14);
+		ends += !strncmp(at, "\"left\":\"ended\"", 14);
+	}
+	/* A thread that yields and comes back at once has left its CPU, too. */
+	REQUIRE(yields == 4 * 50 && ends == 4);
+	REQUIRE(!strncmp(text, "{\"displayTimeUnit\"", 18) && !strcmp(text + size - 3, "]}\n") &&
+		strstr(text, "\"CPU 2\""));
+	free(text);
+	close(fd);
+	unlink(name);
 }
 
 /* --- words, and attributes of others ---------------------------------------------------------------------------- */
@@ -1042,6 +1082,7 @@ static const struct test {
 	{ "swap", t_swap },
 	{ "gangs", t_gangs },
 	{ "words", t_words },
+	{ "trace", t_trace },
 	{ "refusals", t_refusals },
 };
 

@@ -26,7 +26,7 @@ Examples:
   runweir threads priority -- ./server --port 8080
   runweir threads my.weir --cpus 2 --set round_robin.slice=2ms -- python3 work.py
   OMP_NUM_THREADS=4 runweir threads decentral -- ./openmp-program
-  runweir threads gang --manifest team.manifest -- ./openmp-program
+  runweir threads gang --manifest team.manifest --trace slots.json -- ./openmp-program
 
 OpenMP programs that gcc built get a library with libgomp's interface, whose teams know who runs. Those
 of other compilers keep their own library.
@@ -52,6 +52,9 @@ pub struct ThreadsArgs {
     /// Print a line of counters on stderr when the program ends
     #[arg(long)]
     pub stats: bool,
+    /// Write what ran on which CPU, and why it left, into this file; https://ui.perfetto.dev opens it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
@@ -107,6 +110,12 @@ pub fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         .env("LD_PRELOAD", libraries);
     if !gangs.is_empty() {
         command.env("WEIR_THREADS_GANGS", gangs);
+    }
+    if let Some(file) = &args.trace {
+        let file = std::path::absolute(file).map_err(|e| {
+            Fault::user(format!("--trace {}: {e}", file.display()), "name a file that can be written")
+        })?;
+        command.env("WEIR_THREADS_TRACE", file);
     }
     if args.stats {
         command.env("WEIR_THREADS_STATS", "1");

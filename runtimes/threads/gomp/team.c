@@ -16,6 +16,9 @@
 #pragma weak weir_thread_leave
 #pragma weak weir_thread_self
 #pragma weak weir_thread_like
+#pragma weak weir_thread_kind
+#pragma weak weir_blocking_begin
+#pragma weak weir_blocking_end
 #pragma weak weir_gang_take
 #pragma weak weir_gang_return
 #pragma weak weir_gang_join
@@ -35,8 +38,13 @@ static void dismiss(struct team *t)
 	for (u32 i = 1; i < t->nr; i++)
 		event_bump(&t->member[i]->recall);
 	event_bump(&t->event);
+	/* They need a CPU to end. */
+	if (weir_blocking_begin)
+		weir_blocking_begin();
 	for (u32 i = 1; i < t->nr; i++)
 		pthread_join(t->member[i]->posix, 0);
+	if (weir_blocking_end)
+		weir_blocking_end();
 	__atomic_fetch_sub(&crowd, t->nr - 1, __ATOMIC_RELAXED);
 	dismiss(t->member[0]->led);
 	for (u32 i = 0; i < t->nr; i++)
@@ -188,11 +196,11 @@ static void *serve(void *place)
 {
 	struct member *m = place;
 	struct team *t = m->team;
-	weir_thread *leader = glance(&t->member[0]->thread);
+	int adopted = 0;
 
 	current = m;
-	if (leader && !own_thread() && weir_thread_adopt)
-		weir_thread_adopt(0);
+	if (glance(&t->member[0]->thread) && !own_thread() && weir_thread_adopt)
+		adopted = !weir_thread_adopt(0);
 	set(&m->thread, own_thread());
 	if (env.bind && !m->thread && t->level == 1)
 		bind_to(m->id);
@@ -213,7 +221,7 @@ static void *serve(void *place)
 		if (m->id >= (u32)go)
 			continue;
 		if (m->thread && weir_thread_like)
-			weir_thread_like(leader);
+			weir_thread_like(glance(&t->member[0]->thread));
 		enter(m, t);
 		t->run(t->data);
 		barrier(m);
@@ -221,6 +229,8 @@ static void *serve(void *place)
 	}
 	dismiss(m->led);
 	current = 0;
+	if (adopted)
+		weir_thread_leave();
 	return 0;
 }
 
@@ -304,8 +314,12 @@ struct team *region_begin(void (*run)(void *), void *data, u32 threads)
 	u32 n = region_size(m, threads);
 	struct team *t = m->led ? m->led : team_new(m);
 
-	if (!m->team && !m->thread)
-		m->thread = own_thread(); /* it was adopted since */
+	if (!m->team) {
+		m->thread = own_thread(); /* adopted since, or left */
+		if (m->thread && weir_thread_kind(m->thread) == WEIR_GREEN)
+			fatal("a parallel region in a green thread: its place is in thread-local "
+			      "variables, which green threads share; make it a bound one");
+	}
 	t->member[0]->thread = m->thread;
 	if (n > t->nr)
 		n = team_grow(t, n);

@@ -31,7 +31,7 @@
 	do {                                                                               \
 		if (!(cond)) {                                                             \
 			fprintf(stderr, "kernel: %s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			print_report();                                                          \
+			print_report();                                                    \
 			_exit(1);                                                          \
 		}                                                                          \
 	} while (0)

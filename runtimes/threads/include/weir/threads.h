@@ -85,6 +85,12 @@ struct weir_rt_stats {
 };
 
 void weir_rt_stats(struct weir_rt_stats *stats);
+/*
+ * Write what runs where from now on to @file, until weir_rt_trace_end() or weir_rt_close(): trace events in JSON, for ui.perfetto.dev. A million turns a CPU
+ * are kept; how many more there were, the file says.
+ */
+int weir_rt_trace(const char *file);
+int weir_rt_trace_end(void);
 const char *weir_rt_policy(void); /* name of the topology in force */
 /* 0: the policy's state is sound; for tests, with all threads at rest */
 int weir_rt_check(void);
@@ -132,6 +138,7 @@ int weir_thread_set(weir_thread *thread, enum weir_attribute what, int64_t value
 /* Sleep until somebody unparks it; one that came before counts, and it may come back for no reason: call it in a loop. */
 void weir_thread_park(void);
 void weir_thread_unpark(weir_thread *thread);
+int weir_thread_kind(const weir_thread *thread); /* enum weir_kind */
 /* The CPU of the policy that it has, -1 if it has none: who waits for one that does not run may as well sleep. */
 int weir_thread_cpu(const weir_thread *thread);
 /* The caller takes the attributes that @thread was given, and again after they have changed; cheap if they have not. */
