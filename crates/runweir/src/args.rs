@@ -355,8 +355,11 @@ pub struct GraphArgs {
     /// Merge a package, a catalogue name or a file, at a port of the topology (repeatable)
     #[arg(long, value_name = "PACKAGE@PORT", value_parser = Text::new())]
     pub with: Vec<String>,
+    /// Draw the guests of this workload inside, too; DOT only
+    #[arg(short, long, value_name = "W", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub workload: Option<String>,
     /// Do not draw; list the differences to another topology
-    #[arg(long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, conflicts_with_all = ["output", "format"])]
+    #[arg(long, value_name = "T", value_parser = Text::new(), value_hint = ValueHint::FilePath, conflicts_with_all = ["output", "format", "workload"])]
     pub diff: Option<String>,
     /// File to write; its extension selects the format. Default: stdout
     #[arg(short, long, value_name = "F.svg|F.dot|F.mmd", value_hint = ValueHint::FilePath)]

@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use weir_lang::draw::SvgOptions;
+use weir_lang::Graph;
+use weir_lang::draw::{Inner, SvgOptions};
 
 use crate::args::{Drawing, GraphArgs, one};
 use crate::fault::{Fault, Result};
@@ -28,6 +29,13 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let text = match kind {
+        Drawing::Dot if args.workload.is_some() => nested(args, &compiled.graph)?,
+        _ if args.workload.is_some() => {
+            return Err(Fault::user(
+                "guests are drawn inside their host in DOT only",
+                "say --format dot, and let Graphviz make a picture of it: dot -Tsvg",
+            ));
+        }
         Drawing::Svg => weir_lang::draw::svg(&compiled.graph, &SvgOptions::default()),
         Drawing::Dot => weir_lang::draw::dot(&compiled.graph),
         Drawing::Mmd => weir_lang::draw::mermaid(&compiled.graph),
@@ -37,6 +45,39 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
         None => output::print(&text)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The topology with those of the workload's guests inside.
+fn nested(args: &GraphArgs, host: &Graph) -> Result<String> {
+    let spec = args.workload.as_deref().unwrap_or_default();
+    let workload = machine::workload(spec, 1)?;
+    let all = workload.all_guests();
+    if all.is_empty() {
+        return Err(Fault::user(
+            format!("the workload `{spec}` has no guests to draw"),
+            "leave --workload out, or name one with [[guest]], such as `virtual`",
+        ));
+    }
+    let mut graphs = Vec::with_capacity(all.len());
+    for (_, guest) in &all {
+        let (_, graph, warnings) = weir::session::inside(guest, spec)?;
+        output::show(&warnings);
+        graphs.push(graph);
+    }
+    let runs_as: Vec<String> = all
+        .iter()
+        .map(|(_, g)| match g.vcpus.len() {
+            1 => format!("{}/cpu0", g.name),
+            n => format!("{}/cpu0 to cpu{}", g.name, n - 1),
+        })
+        .collect();
+    let inner = |(((parent, guest), graph), runs_as)| {
+        let (guest, parent): (&weir_model::workload::GuestSpec, Option<u32>) = (guest, parent);
+        Inner { name: &guest.name, runs_as, inside: parent.map(|p| p as usize), graph }
+    };
+    let guests: Vec<Inner<'_>> =
+        all.iter().copied().zip(&graphs).zip(runs_as.iter().map(String::as_str)).map(inner).collect();
+    Ok(weir_lang::draw::dot_nested(host, &guests))
 }
 
 /// The notation: `--format`, else the ending of the file, else DOT.

@@ -87,8 +87,12 @@ pub struct Session {
     pub inside_warnings: Vec<Diag>,
 }
 
-/// The topology of a guest, for the machine that it sees. A file stands beside the workload's, or where the user is.
-fn inside(guest: &GuestSpec, spec: &str) -> Result<(Inside, Graph, Vec<Diag>)> {
+/// The topology of a guest of the workload `spec`, for the machine that it sees; its drawing; and what the compiler found. A file
+/// stands beside the workload's, or where the user is.
+///
+/// # Errors
+/// The user's: there is no such topology, it is wrong, or it reshapes itself.
+pub fn inside(guest: &GuestSpec, spec: &str) -> Result<(Inside, Graph, Vec<Diag>)> {
     let machine = Inside::machine(guest);
     let folder = spec.rfind('/').map_or("", |i| &spec[..=i]);
     let beside = format!("{folder}{}", guest.topology);

@@ -65,6 +65,27 @@ fn graph_writes_what_the_ending_says() {
     assert!(good(&["graph", "decentral", "--format", "svg"]).contains("<svg"));
 }
 
+/// Guests stand inside their host, and those inside them in theirs.
+#[test]
+fn graph_draws_guests_inside() {
+    let dir = temp();
+    let text = "[[guest]]\nname = \"vm\"\ncpus = 2\ntopology = \"eevdf\"\n[[guest]]\nname = \"app\"\nguest = \"vm\"\n\
+                topology = \"single\"\n[[task]]\nname = \"a\"\nguest = \"app\"\nrun = \"1ms\"\n";
+    std::fs::write(dir.path().join("w.toml"), text).expect("writable");
+    let dot = good_in(dir.path(), &["graph", "decentral", "-m", "smp-2", "-w", "w.toml"]);
+    let at = |what: &str| dot.find(what).unwrap_or_else(|| panic!("{what}:\n{dot}"));
+    let (vm, app) = (at("subgraph cluster_guest0"), at("subgraph cluster_guest1"));
+    assert!(vm < app && dot[vm..app].matches("  }").count() == 0, "one in the other:\n{dot}");
+    at("label=\"vm: eevdf\"");
+    at("label=\"app: single\"");
+    at("vm/cpu0 to cpu1");
+    assert_eq!(dot.matches("subgraph").count(), dot.matches("\n  }").count(), "{dot}");
+    let ran = runweir(&["graph", "decentral", "-w", "virtual", "--format", "svg"]);
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    let ran = runweir(&["graph", "decentral", "-w", "hackbench"]);
+    assert!(ran.status == 2 && ran.stderr.contains("has no guests"), "{}", ran.stderr);
+}
+
 #[test]
 fn graph_refuses_an_unknown_ending() {
     let ran = runweir(&["graph", "decentral", "-o", "g.png"]);

@@ -12,7 +12,7 @@ mod palette;
 mod scene;
 mod svg;
 
-pub use dot::dot;
+pub use dot::{Inner, dot, dot_nested};
 pub use mermaid::mermaid;
 pub use scene::{Scene, SceneBox, SceneLine, Strip, scene};
 pub use svg::{SvgOptions, svg};

@@ -109,6 +109,13 @@ struct Parts<'a> {
 /// The guests of a workload were compiled, and what they are made of fits.
 fn fits(workload: &Workload, inside: &[Inside]) -> Result<()> {
     let all = workload.all_guests();
+    if let (Some((_, first)), true) = (all.first(), inside.is_empty()) {
+        return Err(Error::run(format!(
+            "the workload has guests (`{}`), which this command does not simulate",
+            first.name
+        ))
+        .help("use `runweir run`, `compare` or `sweep`, or take the guests out"));
+    }
     if all.len() != inside.len() {
         let text = format!(
             "the workload has {} guests, and {} topologies were compiled for them",
