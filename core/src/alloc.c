@@ -2,8 +2,8 @@
 /* Memory: a bump pointer over the arena with free lists by size, eight sizes per power of two. */
 #include "internal.h"
 
-#define MIN_SHIFT 6u	/* smallest block: a cache line */
-#define LINE	  64ull /* all are a number of these */
+#define MIN_SHIFT 6u		   /* smallest block: a cache line */
+#define LINE	  ((u64)WEIR_LINE) /* all are a number of these */
 
 /* Index of the smallest size class that holds @bytes; *@size becomes its size. */
 static u32 size_class(u64 bytes, u64 *size)

@@ -7,6 +7,21 @@
 #include <weir/schedule.h>
 #include <weir/stack.h>
 
+/*
+ * Blocks of the arena begin with a cache line (alloc.c), so neighbours in these tables share none, and what a CPU writes in one does not
+ * slow those that use the next (bench/RESULTS.md, "two threads").
+ */
+#define WEIR_LINE 64u
+_Static_assert(sizeof(struct weir_pipe) % WEIR_LINE == 0, "pipes are whole cache lines");
+_Static_assert(__builtin_offsetof(struct weir_pipe, lock) % WEIR_LINE == 0,
+	       "what is written with each task begins a line");
+_Static_assert(sizeof(struct weir_ctx) % WEIR_LINE == 0, "contexts are whole cache lines");
+_Static_assert(sizeof(struct weir_cpu) % WEIR_LINE == 0, "CPUs are whole cache lines");
+_Static_assert(sizeof(struct weir_task) % WEIR_LINE == 0, "tasks are whole cache lines");
+_Static_assert(sizeof(struct weir_hook) % WEIR_LINE == 0, "hooks are whole cache lines");
+/* A bit each in the words of a class and of the runtime (shared with Rust). */
+_Static_assert(WEIR_MAX_TOPICS <= 64, "topics fit into a word");
+
 /* state.c */
 #define WEIR_FIRST_MSGS \
 	4u /* there from the beginning, so that a call always has room for its own */
