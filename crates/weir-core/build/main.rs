@@ -27,6 +27,10 @@ fn main() {
     weir_glue::write_if_changed(&file, &unit);
     weir_glue::write_if_changed(&out.join("sources.rs"), &sources(&components, &headers));
 
+    if env::var_os("CARGO_FEATURE_BPF").is_some() {
+        bytecode(&root, &components, &out);
+    }
+
     let (in_c, in_rust) =
         layout::tables(&PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("src"));
     let layout = out.join("layout.c");
@@ -92,6 +96,18 @@ fn main() {
     for dir in ["core", "components", "runtimes/multikernel"] {
         weir_glue::watch(&root.join(dir));
     }
+}
+
+/// Core and components once more, for the kernel's virtual machine, as the live scheduler has them (src/bpf.rs).
+fn bytecode(root: &Path, components: &[weir_glue::Component], out: &Path) {
+    let file = out.join("weir_unit.bpf.c");
+    let unit = weir_glue::unit(root, components, weir_glue::Target::Bpf).expect("core/src is readable");
+    weir_glue::write_if_changed(&file, &unit);
+    let clang =
+        weir_glue::kernel::clang().expect("the feature `bpf` needs clang 19: apt-get install clang-19");
+    let done = weir_glue::kernel::compile_file(&clang, root, out, &file, &out.join("weir_unit.bpf.o"))
+        .unwrap_or_else(|e| panic!("{clang}: {e}"));
+    assert!(done.status.success(), "{clang}:\n{}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// What a component that is built elsewhere includes: names below `weir/` and their files.

@@ -281,43 +281,65 @@ unsafe extern "C" {
     pub fn weir_strict_impatience(of_1024: u32, seed: u64);
 }
 
-unsafe extern "C" {
-    pub static weir_descriptors: [*const CDescriptor; 0];
-    pub static weir_nr_descriptors: u32;
-    pub static weir_entries: [CEntries; 0];
+/// The functions of schedule.h: those of the C code that is linked, or, with the feature `bpf`, those of the bytecode.
+macro_rules! core_functions {
+    ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)?;)*) => {
+        #[cfg(not(feature = "bpf"))]
+        unsafe extern "C" {
+            $(pub fn $name($($arg: $ty),*) $(-> $ret)?;)*
+        }
+        $(
+            /// # Safety
+            /// As of the function in C.
+            #[cfg(feature = "bpf")]
+            pub unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
+                // SAFETY: the caller's.
+                unsafe { crate::bpf::call(stringify!($name), &[$($arg as u64),*]) as _ }
+            }
+        )*
+    };
+}
 
-    pub fn weir_init(mem: *mut CSched, config: *const CConfig) -> c_int;
-    pub fn weir_alloc_at(s: *mut CSched, bytes: u64) -> u64;
-    pub fn weir_task_new(s: *mut CSched, cpu: u32, cookie: u64) -> *mut CTask;
-    pub fn weir_task_get(s: *mut CSched, id: u32) -> *mut CTask;
-    pub fn weir_admit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
-    pub fn weir_unblock(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
-    pub fn weir_relinquish(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
-    pub fn weir_block(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
-    pub fn weir_exit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
-    pub fn weir_gave_up(s: *mut CSched, cpu: u32) -> c_int;
-    pub fn weir_pick(s: *mut CSched, cpu: u32, target: u32) -> *mut CTask;
-    pub fn weir_notify(s: *mut CSched, cpu: u32, msg: *const CMsg) -> c_int;
-    pub fn weir_ask(s: *mut CSched, cpu: u32, msg: *mut CMsg) -> c_int;
-    pub fn weir_remote_poll(s: *mut CSched, cpu: u32) -> c_int;
-    pub fn weir_remote_sent(s: *mut CSched, domain: u32) -> u64;
-    pub fn weir_timer_expired(s: *mut CSched, cpu: u32, instance: u32) -> c_int;
-    pub fn weir_topic_register(s: *mut CSched, topic: *const CClassTopic) -> c_int;
-    pub fn weir_topic_find(s: *mut CSched, uuid: u64, version: u32) -> c_int;
-    pub fn weir_topic_for_users(s: *mut CSched, topic: u32) -> c_int;
-    pub fn weir_payload_bytes(s: *const CSched, topic: u32) -> u64;
-    pub fn weir_topic_check(s: *mut CSched, topic: u32, uuid: u64, version: u32) -> c_int;
-    pub fn weir_topic_hold(s: *mut CSched, topic: u32) -> c_int;
-    pub fn weir_topic_release(s: *mut CSched, topic: u32) -> c_int;
-    pub fn weir_topic_remove(s: *mut CSched, topic: u32) -> c_int;
-    pub fn weir_swap(s: *mut CSched, cpu: u32, plan: *const CPlan, stats: *mut CSwapStats) -> c_int;
-    pub fn weir_swap_instance(
+core_functions! {
+    fn weir_init(mem: *mut CSched, config: *const CConfig) -> c_int;
+    fn weir_alloc_at(s: *mut CSched, bytes: u64) -> u64;
+    fn weir_task_new(s: *mut CSched, cpu: u32, cookie: u64) -> *mut CTask;
+    fn weir_task_get(s: *mut CSched, id: u32) -> *mut CTask;
+    fn weir_admit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    fn weir_unblock(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    fn weir_relinquish(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    fn weir_block(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    fn weir_exit(s: *mut CSched, cpu: u32, t: *mut CTask) -> c_int;
+    fn weir_gave_up(s: *mut CSched, cpu: u32) -> c_int;
+    fn weir_pick(s: *mut CSched, cpu: u32, target: u32) -> *mut CTask;
+    fn weir_notify(s: *mut CSched, cpu: u32, msg: *const CMsg) -> c_int;
+    fn weir_ask(s: *mut CSched, cpu: u32, msg: *mut CMsg) -> c_int;
+    fn weir_timer_expired(s: *mut CSched, cpu: u32, instance: u32) -> c_int;
+    fn weir_topic_register(s: *mut CSched, topic: *const CClassTopic) -> c_int;
+    fn weir_topic_find(s: *mut CSched, uuid: u64, version: u32) -> c_int;
+    fn weir_topic_for_users(s: *mut CSched, topic: u32) -> c_int;
+    fn weir_payload_bytes(s: *const CSched, topic: u32) -> u64;
+    fn weir_topic_check(s: *mut CSched, topic: u32, uuid: u64, version: u32) -> c_int;
+    fn weir_topic_hold(s: *mut CSched, topic: u32) -> c_int;
+    fn weir_topic_release(s: *mut CSched, topic: u32) -> c_int;
+    fn weir_topic_remove(s: *mut CSched, topic: u32) -> c_int;
+    fn weir_swap(s: *mut CSched, cpu: u32, plan: *const CPlan, stats: *mut CSwapStats) -> c_int;
+    fn weir_swap_instance(
         s: *mut CSched,
         cpu: u32,
         with: *const CReplacement,
         stats: *mut CSwapStats,
     ) -> c_int;
-    pub fn weir_check(s: *mut CSched) -> c_int;
+    fn weir_check(s: *mut CSched) -> c_int;
+}
+
+unsafe extern "C" {
+    pub static weir_descriptors: [*const CDescriptor; 0];
+    pub static weir_nr_descriptors: u32;
+    pub static weir_entries: [CEntries; 0];
+
+    pub fn weir_remote_poll(s: *mut CSched, cpu: u32) -> c_int;
+    pub fn weir_remote_sent(s: *mut CSched, domain: u32) -> u64;
 
     pub static weir_exports: [*const c_void; 0];
     pub static weir_nr_exports: u32;

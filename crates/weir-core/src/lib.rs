@@ -2,6 +2,8 @@
 //! The only place where Rust meets the C core: shared types, and a safe wrapper over `core/`. The modules [`ffi`], [`runtime`]
 //! and [`tables`] are for `weir-host`, which makes a handle for several threads of them; others use [`Sched`] or that handle.
 
+#[cfg(feature = "bpf")]
+mod bpf;
 pub mod catalog;
 mod classes;
 mod counters;

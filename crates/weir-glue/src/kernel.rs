@@ -45,11 +45,25 @@ pub fn version(clang: &str) -> Option<u32> {
     String::from_utf8_lossy(&output.stdout).split('.').next()?.trim().parse().ok()
 }
 
-/// Compile the tree below `root`, with the generated unit in `folder`.
+/// Compile the scheduler of the tree below `root`, with the generated unit in `folder`.
 ///
 /// # Errors
 /// There is no such compiler.
 pub fn compile(clang: &str, root: &Path, folder: &Path, object: &Path) -> io::Result<Output> {
+    compile_file(clang, root, folder, &root.join("runtimes/linux/weir.bpf.c"), object)
+}
+
+/// Compile the C file `source` as the scheduler is compiled.
+///
+/// # Errors
+/// There is no such compiler.
+pub fn compile_file(
+    clang: &str,
+    root: &Path,
+    folder: &Path,
+    source: &Path,
+    object: &Path,
+) -> io::Result<Output> {
     let mut command = Command::new(clang);
     command.env("LC_ALL", "C").args(FLAGS.split_whitespace());
     // No paths of the building machine in the debug information.
@@ -57,8 +71,7 @@ pub fn compile(clang: &str, root: &Path, folder: &Path, object: &Path) -> io::Re
     for dir in INCLUDES {
         command.arg("-I").arg(root.join(dir));
     }
-    command.arg("-I").arg(folder).arg("-c").arg(root.join("runtimes/linux/weir.bpf.c"));
-    command.arg("-o").arg(object).output()
+    command.arg("-I").arg(folder).arg("-c").arg(source).arg("-o").arg(object).output()
 }
 
 /// The files that a compilation reads: paths below `root`, sorted.

@@ -13,4 +13,12 @@ pub mod wtest;
 pub use lab::Lab;
 
 /// The port of the C code that is linked in: what `%targets` of a `.wtest` calls it.
-pub const TARGET: &str = if cfg!(feature = "strict") { "strict" } else { "native" };
+pub const TARGET: &str = if cfg!(feature = "bpf") {
+    "bpf"
+} else if cfg!(feature = "strict") {
+    "strict"
+} else {
+    "native"
+};
+/// All of them.
+pub const TARGETS: [&str; 3] = ["native", "strict", "bpf"];

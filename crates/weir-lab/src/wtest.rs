@@ -9,7 +9,7 @@ use weir_core::{Counters, CpuSet, Msg, OwnTopic, Picked, TaskId, Topic, catalog}
 use weir_text::quantity::{self, TIME};
 
 use crate::lab::compile;
-use crate::{Lab, TARGET, machine};
+use crate::{Lab, TARGET, TARGETS, machine};
 
 /// Where and why a test failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub fn run(text: &str) -> Result<Outcome, Failure> {
     let file = File::parse(text)?;
     let whole = |message: String| Failure { line: file.lines("topology")[0].0, message };
     for target in file.text("targets").split_whitespace() {
-        if !["native", "strict"].contains(&target) {
+        if !TARGETS.contains(&target) {
             return Err(Failure {
                 line: file.lines("targets")[0].0,
                 message: format!("unknown target `{target}`"),

@@ -51,7 +51,7 @@ fn every_component_has_one() {
 fn wrong_files_are_refused() {
     let file = |script: &str| {
         format!(
-            "%info\nx\n%topology\nentry -> head_queue -> cpus;\n%targets native strict\n%script\n{script}\n"
+            "%info\nx\n%topology\nentry -> head_queue -> cpus;\n%targets native strict bpf\n%script\n{script}\n"
         )
     };
     assert_eq!(wtest::run(&file("admit a\nexpect pipe entry: a")), Ok(Outcome::Passed));
@@ -77,10 +77,10 @@ fn wrong_files_are_refused() {
         ("%info\nx\n%what\n", "unknown part"),
         ("%info\nx\n%info\n", "twice"),
         ("%info\nx\n", "missing"),
-        ("%info\nx\n%topology\nentry -> nothing -> cpus;\n%script\nx\n%targets native strict", "nothing"),
+        ("%info\nx\n%topology\nentry -> nothing -> cpus;\n%script\nx\n%targets native strict bpf", "nothing"),
         ("%info\nx\n%topology\nentry -> head_queue -> cpus;\n%script\nx\n%targets fpga", "unknown target"),
         (
-            "%info\nx\n%topology\nentry -> head_queue -> cpus;\n%machine big\n%script\nx\n%targets native strict",
+            "%info\nx\n%topology\nentry -> head_queue -> cpus;\n%machine big\n%script\nx\n%targets native strict bpf",
             "smp-",
         ),
     ] {
