@@ -138,7 +138,7 @@ impl Edf {
         }
     }
 
-    /// The job of the CPU's task is done: its next deadline is told, it gives up the CPU, and the next one is chosen.
+    /// The job of the CPU's task is done: its next deadline is published, it gives up the CPU, and the next one is chosen.
     #[inline]
     pub fn cycle(&mut self, cpu: u32, periods: &[u64]) {
         let t = self.running[cpu as usize];

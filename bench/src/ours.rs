@@ -60,7 +60,7 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// `deadlines`: of each task's first job; none: tasks get none. With `weigh`, their priorities are told.
+    /// `deadlines`: of each task's first job; none: tasks get none. With `weigh`, their priorities are published.
     pub fn new(plan: &Plan, nr_cpus: u32, nr_tasks: u32, deadlines: &[u64], weigh: bool) -> Self {
         let memory = Block::new(ARENA);
         let config = Config { nr_cpus, arena_bytes: ARENA, checks: false, oplog: false, seed: 1 };
@@ -125,7 +125,7 @@ impl Ours {
         }
     }
 
-    /// The job of the CPU's task is done: its next deadline is told, it gives up the CPU, and the next one is chosen.
+    /// The job of the CPU's task is done: its next deadline is published, it gives up the CPU, and the next one is chosen.
     #[inline]
     pub fn job(&mut self, cpu: u32, periods: &[u64]) {
         let t = self.running[cpu as usize];
@@ -151,7 +151,7 @@ impl Ours {
         unsafe { (*self.running[cpu as usize].cast::<Task>()).id }
     }
 
-    /// Forget what the components told the runtime.
+    /// Forget the components' messages for the runtime.
     pub fn forget_messages(&mut self) {
         self.sched.drain_messages(&mut self.messages);
         self.messages.clear();

@@ -5,7 +5,7 @@
  *
  * The tree follows the machine: the initiator asks one core of each other node, the farthest first, and the others of its own; the
  * core that is asked for a node asks the rest of that. Answers come up the same way, one a subtree. Two initiators that want the same
- * object at once: a core that has promised it to one refuses the other, so at most one commits; who is refused may try again.
+ * object at once: a core that has promised it to one refuses the other, so at most one commits; a refused core may try again.
  */
 #ifndef WEIR_COMMIT_H
 #define WEIR_COMMIT_H

@@ -64,7 +64,7 @@ struct mk_refusal {
 };
 
 struct mk_controller;
-/* Choose @nr of @from: fill @out. Replaceable by whoever administers the machine. 0: there are too few. */
+/* Choose @nr of @from: fill @out. Replaceable by the administrator of the machine. 0: there are too few. */
 typedef int (*mk_place)(const struct mk_controller *c, const struct mk_cpus *from, u32 nr,
 			struct mk_cpus *out);
 

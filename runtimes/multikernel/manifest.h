@@ -79,7 +79,7 @@ struct mk_manifest {
 	u32 nr_phases;
 	struct mk_cpus cpus;
 	struct mk_phase phase[MK_MAX_PHASES];
-	/* Who joins by itself; empty: nobody. The name of a program, and a control group below the root of their file system. */
+	/* Programs that join by themselves; empty: none. The name of a program, and a control group below the root of their file system. */
 	char program[MK_PROGRAM_BYTES];
 	char group[MK_GROUP_BYTES];
 };

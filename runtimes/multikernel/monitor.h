@@ -140,7 +140,7 @@ int mk_other_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *words);
 int mk_monitor_init(struct mk_monitor *m, u32 core, u32 nr, const u32 *node);
 void mk_monitor_client(struct mk_monitor *m, u32 client, const u64 *words);
 void mk_monitor_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *words);
-/* A client has ended: its exports and names go, and who waits for it is refused. */
+/* A client has ended: its exports and names go, and cores that wait for it are refused. */
 void mk_monitor_gone(struct mk_monitor *m, u32 client);
 void mk_answer_client(struct mk_monitor *m, u32 client, s32 status, u64 a, u64 b, u64 c);
 /* A number for something under way, or ~0. */

@@ -32,7 +32,7 @@ struct ump_slot {
 	u64 control;
 } __attribute__((aligned(64)));
 
-/* Zeroed by whoever makes it. */
+/* Zeroed by its maker. */
 struct ump_ring {
 	u64 taken __attribute__((aligned(64)));	 /* written by the receiver */
 	u32 asleep __attribute__((aligned(64))); /* likewise: it is to be woken */
@@ -52,7 +52,7 @@ struct ump {
 	u64 blocks; /* times it slept */
 };
 
-/* The runtime's: sleep while the 32 bits at @word are @value; wake whoever sleeps there. A wake for nobody is allowed. */
+/* The runtime's: sleep while the 32 bits at @word are @value; wake the threads that sleep there. There may be none. */
 void ump_sleep(const void *word, u32 value);
 void ump_wake(const void *word);
 

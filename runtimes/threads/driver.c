@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * CPUs, and who holds them.
+ * CPUs, and the threads that hold them.
  *
  * Each CPU of the policy is held by one POSIX thread at a time: its driver, which is pinned to it and runs green threads or has
  * nothing, or a bound thread. Only the holder calls the core in the CPU's name. A holder that gives the CPU up chooses the
@@ -9,7 +9,7 @@
  * A thread is preempted by a signal: from its holder's timer when its slice is over, from another thread when the policy says so. The
  * handler gives up the CPU right there: the registers, floating-point and vector ones included, lie in the kernel's frame on the thread's own
  * stack, and the return from the handler brings them back, wherever the thread goes on. While `disabled` is set, or in code
- * that may not be interrupted, the signal leaves a note instead, and whoever clears the word looks for it.
+ * that may not be interrupted, the signal leaves a note instead, and the thread that clears the word looks for it.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -145,7 +145,7 @@ void kick(struct cpu *c)
 		futex_wake(&c->kicked, 1);
 }
 
-/* The CPU is to choose anew: its holder hears of it, or whoever gets the CPU meanwhile sees the word. */
+/* The CPU is to choose anew: its holder is signalled, or the thread that gets the CPU meanwhile sees the word. */
 static void interrupt(struct cpu *c)
 {
 	struct self *s = me();
@@ -596,7 +596,7 @@ void on_signal(int sig, siginfo_t *info, void *context)
 	if (s->disabled || !s->thread) {
 		count(&s->cpu->n.deferred);
 		s->pending = 1;
-		/* An expiry is never lost: whoever clears the word looks, and where the word stays set for long the timer is not needed. */
+		/* An expiry is never lost: the thread that clears the word looks, and where the word stays set for long the timer is not needed. */
 		return;
 	}
 	if (s->thread->kind == WEIR_GREEN && !may_leave(pc_of(context))) {

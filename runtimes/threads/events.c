@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Times and files. One thread of its own waits for both, and wakes whom they are for; threads that wait cost nothing meanwhile. Timers are
- * in a binary heap, whose room is made ahead (nobody who holds a CPU asks malloc for memory).
+ * Times and files. One thread of its own waits for both, and wakes the threads that they are for; threads that wait cost nothing meanwhile. Timers are
+ * in a binary heap, whose room is made ahead (a thread that holds a CPU does not call malloc).
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -21,7 +21,7 @@
 #define HEAP  (1u << 20) /* timers at most; address space, touched as it is needed */
 #define FILES (1u << 20) /* file numbers that may be waited for */
 
-/* Who waits for a file. */
+/* A thread that waits for a file. */
 struct file {
 	struct weir_queue queue;
 };

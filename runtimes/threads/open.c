@@ -216,7 +216,7 @@ static int swap_running(const char *file, const void *plan, u64 bytes, struct we
 		err = swap_to(file, plan, bytes, out);
 		if (!err) {
 			__atomic_fetch_add(&rt.swaps, 1, __ATOMIC_RELAXED);
-			/* Who slept for want of work under the old policy looks once under the new one. */
+			/* A thread that slept for want of work under the old policy looks once under the new one. */
 			for (u32 i = 0; i < rt.nr_cpus; i++)
 				kick(&rt.cpus[i]);
 			gangs_announce();
@@ -281,7 +281,7 @@ static int add_kept(struct dl_phdr_info *info, size_t size, void *found)
 
 extern const char __start_weir_text[] __attribute__((weak, visibility("hidden")));
 
-/* Where libc cannot be told from the program, a green thread runs until it gives way by itself. */
+/* Where libc cannot be distinguished from the program, a green thread runs until it gives way by itself. */
 static void find_kept(unsigned flags)
 {
 	int found = 0;

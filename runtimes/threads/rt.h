@@ -19,7 +19,7 @@
 #define WEIR_API __attribute__((visibility("default")))
 #define NEVER	 (~0ull)
 
-/* Who holds a CPU: a POSIX thread with the number of it in its gate. */
+/* The holder of a CPU: a POSIX thread with the number of it in its gate. */
 enum gate { GATE_SHUT = 0 }; /* else 1 + CPU */
 
 /* Of weir_thread.park. */
@@ -48,7 +48,7 @@ struct weir_thread {
 	u32 linux_cpu; /* bound: where it is pinned, ~0: nowhere yet */
 	int cpu;       /* (a) that it has, or is about to be given; -1: none */
 	u32 ended;     /* (a) futex: 1 when nothing of it runs any more */
-	u32 owners;    /* (a) itself and whoever may join it */
+	u32 owners;    /* (a) itself and the thread that may join it */
 	u32 adopted;
 	int tid;
 	u32 number; /* in a trace: Linux's, or of green threads their own */

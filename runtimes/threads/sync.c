@@ -418,7 +418,7 @@ WEIR_API int weir_chan_recv_until(weir_chan *c, uint64_t *word, uint64_t at)
 		*word = c->words[c->first];
 		c->first = (c->first + 1) % c->capacity;
 		c->nr--;
-		/* Who waits with a word gets the place. */
+		/* A thread that waits with a word gets the place. */
 		w = queue_pop(&c->senders);
 		if (w) {
 			c->words[(c->first + c->nr++) % c->capacity] = w->word;

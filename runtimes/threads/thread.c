@@ -59,7 +59,7 @@ static struct weir_thread *record_new(void)
 	release();
 	if (!t)
 		return 0;
-	/* `park`, `lock` and the queue may be looked at by those who come late: they are as they were left, at rest. */
+	/* `park`, `lock` and the queue may be looked at by late threads: they are as they were left, at rest. */
 	t->task = 0;
 	t->gate = GATE_SHUT;
 	t->linux_cpu = ~0u;

@@ -282,7 +282,7 @@ fn endpoint(at: SocketAddr, live: &Live) -> Result<Endpoint> {
     })
 }
 
-/// Where the figures are, and who may read them.
+/// Where the figures are, and which users may read them.
 fn announce(endpoint: &Endpoint) {
     let at = endpoint.address();
     if !at.ip().is_loopback() {

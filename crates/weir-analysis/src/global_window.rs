@@ -12,7 +12,7 @@ const ROUNDS: usize = 40;
 /// An iteration takes at least this part of a deadline a step, so that it ends.
 const STEP: u128 = 1 << 12;
 
-/// Who can delay a job.
+/// The tasks that can delay a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rivals {
     /// Jobs with an earlier or equal deadline.

@@ -70,7 +70,7 @@ pub fn analyze(tasks: &[Task], m: u32, policy: &Policy) -> Vec<Finding> {
 const UNFORESEEN: &str = "the policy plans with the declared execution times, which do not include the costs";
 
 /// The same for tasks that compute for longer than declared, as with the costs of scheduling
-/// ([`crate::Overheads::inflate`]): `declared` are the same tasks as it knows them. Who is placed where and who counts as
+/// ([`crate::Overheads::inflate`]): `declared` are the same tasks as it knows them. The placement of tasks and which of them count as
 /// heavy goes by what is declared. Tests of policies that plan with computing times do not apply then.
 ///
 /// # Panics

@@ -67,7 +67,7 @@ struct Placed<'a> {
 }
 
 impl Setup {
-    /// Who runs where, in the order of the boot record. Programs begin on hart 0, 1, ….
+    /// The hart of each program, in the order of the boot record. Programs begin on hart 0, 1, ….
     fn placed(&self) -> Vec<Placed<'_>> {
         let mut all: Vec<Placed<'_>> = (0..self.harts)
             .map(|hart| Placed {

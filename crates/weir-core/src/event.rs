@@ -137,29 +137,29 @@ pub enum Event<'a> {
         depth: u32,
     },
     /// The task is about to wait, its `Off` follows; or it waits already, and for something else from now on. `what` is a kind
-    /// and a name, `mutex m`; `holder` has what it waits for. Told where somebody asks for causes.
+    /// and a name, `mutex m`; `holder` has what it waits for. Reported where an observer asks for causes.
     WaitsFor {
         task: TaskNo,
         what: &'a str,
         holder: Option<TaskNo>,
     },
-    /// The task is about to become schedulable, its `Ready` follows: woken by `by`, or by time or a device. Told where somebody
+    /// The task is about to become schedulable, its `Ready` follows: woken by `by`, or by time or a device. Reported where an observer
     /// asks for causes, and by the live kernel.
     Woken {
         task: TaskNo,
         by: Option<TaskNo>,
     },
-    /// The schedulable task has got as far as this pipe. Told where somebody asks for causes.
+    /// The schedulable task has got as far as this pipe. Reported where an observer asks for causes.
     Stands {
         task: TaskNo,
         pipe: u32,
     },
-    /// The task may run on these CPUs only, as a list: `0-3,8`. Told where somebody asks for causes.
+    /// The task may run on these CPUs only, as a list: `0-3,8`. Reported where an observer asks for causes.
     Allowed {
         task: TaskNo,
         cpus: &'a str,
     },
-    /// Cold caches make what the task does next take so much longer. Told where somebody asks for causes.
+    /// Cold caches make what the task does next take so much longer. Reported where an observer asks for causes.
     Refill {
         task: TaskNo,
         ns: u64,
@@ -175,7 +175,7 @@ pub enum Event<'a> {
     Kick {
         cpu: CpuNo,
     },
-    /// A planner, or who gangs programs, sends a message to another CPU, which gets it as [`Event::MessageArrived`].
+    /// A planner, or the way that gangs are run, sends a message to another CPU, which gets it as [`Event::MessageArrived`].
     MessageSent {
         from: CpuNo,
         to: CpuNo,

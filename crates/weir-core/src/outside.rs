@@ -41,7 +41,7 @@ impl fmt::Display for Refusal {
 /// A rule for a topic: task, CPU, and the range of the value as a signed number.
 type Rule = (Part, Part, i64, i64);
 
-/// Who publishes a topic that users do not.
+/// The publisher of a topic that users do not publish.
 enum Owner {
     Runtime(&'static str),
     Answered,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Records of the core as they stand in its memory, for those who look at a scheduler that others run.
+//! Records of the core as they stand in its memory, for readers of a scheduler that another process runs.
 //!
 //! Nothing here writes. What is read may be half changed; a reader that follows an address first makes
 //! sure that it lies within the scheduler's memory. Layouts are compared with C's by a test.

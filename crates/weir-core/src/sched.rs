@@ -102,7 +102,7 @@ pub enum OpKind {
     Scan,
     /// `n` iterations of a busy loop of the component `burn`.
     Burn,
-    /// `object` = coherence domain whose letter box is written or emptied.
+    /// `object` = coherence domain whose queue of remote messages is written or emptied.
     Remote,
     /// `Lock`, `Add` and `Unlock` of one pipe with nothing between, which most operations are: one record, `n` that of `Add`.
     Put,
@@ -421,7 +421,7 @@ impl Sched {
         crash::guarded(call, || unsafe { (*self.host).now })
     }
 
-    /// Is there one who says how long a task may run?
+    /// Is there a responder that says how long a task may run?
     fn find_slice_responder(&mut self) {
         let components = &classes::catalog().components;
         self.slice_responder =
@@ -719,13 +719,13 @@ impl Sched {
         unsafe { (*self.host).due.first().copied() }
     }
 
-    /// Letters to a coherence domain so far, 0 where all CPUs share memory.
+    /// Remote messages to a coherence domain so far, 0 where all CPUs share memory.
     pub fn remote_sent(&self, domain: u32) -> u64 {
         // SAFETY: valid scheduler; an unknown domain has none.
         unsafe { ffi::weir_remote_sent(self.s, domain) }
     }
 
-    /// Read the letters of the CPU's coherence domain; each other call of it does that as well.
+    /// Deliver the remote messages of the CPU's coherence domain; each other call of it does that as well.
     pub fn poll_remote(&mut self, cpu: u32) {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // SAFETY: valid scheduler.

@@ -52,7 +52,7 @@ impl Component {
         !self.never_in_kernel
     }
 
-    /// What the topic's number is called in C, whoever declares it.
+    /// The name of the topic's number in C, the same in each component that declares it.
     fn number(&self, topic: &str) -> String {
         match self.own.iter().find(|o| o.0 == topic) {
             Some((_, n)) => format!("WEIR_OWN({n})"),

@@ -13,7 +13,7 @@ use std::{fs, io};
 use crate::source::Finding;
 use crate::{Component, ENTRIES, Target, call};
 
-/// Headers for those who run a scheduler: inline functions of others need their structs, but their functions are no
+/// Headers for programs that run a scheduler: inline functions of others need their structs, but their functions are no
 /// component's business.
 const FOR_RUNTIMES: [&str; 3] = ["runtime.h", "schedule.h", "topology.h"];
 

@@ -3,7 +3,7 @@
 //!
 //! A tick first lets time pass and jobs come and end, then decides. Between ticks programs report jobs complete and set tasks.
 
-/// Who goes first.
+/// Which task goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Policy {
@@ -61,7 +61,7 @@ pub struct Engine {
     rows: Vec<Row>,
     cpus: Vec<Option<usize>>,
     policy: Policy,
-    /// R2: among equals prefer who was chosen before.
+    /// R2: among equals prefer the task chosen before.
     pub keep: bool,
     /// R5: a task that is chosen again stays on its CPU.
     pub stay: bool,

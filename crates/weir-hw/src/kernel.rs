@@ -395,7 +395,7 @@ mod tests {
         call(&mut k, unit::THREADS, 2, 0, 0);
         assert_eq!(call(&mut k, unit::THREADS, 7, 1, 0), 1);
         call(&mut k, unit::THREADS, 2, 0, 0);
-        // Thread 1 ends; who joined it runs, and frees its number.
+        // Thread 1 ends; the thread that joined it runs, and frees its number.
         call(&mut k, unit::THREADS, 6, 0, 0);
         assert_eq!(call(&mut k, unit::THREADS, 2, 0, 0), 2 << 8 | 2);
         assert_eq!(call(&mut k, unit::THREADS, 7, 1, 0), 0);

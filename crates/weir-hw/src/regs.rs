@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Register map of `weir_laxity`: byte offsets and fields. The page docs/hardware.md has it as a table.
 
-/// `[0]` run, `[5:4]` policy, `[8]` no preference among equals for who ran (R2 off), `[9]` no staying on a CPU (R5 off).
+/// `[0]` run, `[5:4]` policy, `[8]` no preference among equals for the task that ran (R2 off), `[9]` no staying on a CPU (R5 off).
 pub const CTRL: u16 = 0x00;
 /// Clocks between ticks; what is too small for a decision is refused.
 pub const TICK: u16 = 0x04;

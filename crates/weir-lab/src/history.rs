@@ -157,7 +157,7 @@ pub struct World {
     steps: u32,
 }
 
-/// Every so many steps all letters between coherence domains are read, and the law holds; between them a domain may not know
+/// Every so many steps all remote messages are delivered, and the law holds; between them a domain may not know
 /// yet what others do.
 const POST: u32 = 3;
 

@@ -75,7 +75,7 @@ impl Lab {
         self.sched.timer_expired(cpu as u32, handle);
     }
 
-    /// Every coherence domain reads its letters, and those that are written thereupon.
+    /// Every coherence domain handles its remote messages, and those that are sent meanwhile.
     pub fn poll_remote(&mut self) {
         let domains = self.plan.domains();
         let posted = |s: &Sched| (0..domains).map(|d| s.remote_sent(d)).collect::<Vec<_>>();
@@ -88,7 +88,7 @@ impl Lab {
         }
     }
 
-    /// With no letter on its way, each coherence domain knows the same of every task that waits or runs.
+    /// With no remote message under way, each coherence domain knows the same of every task that waits or runs.
     pub fn copies_agree(&mut self) -> Result<(), String> {
         let waiting = self.plan.entries.clone().into_iter().flat_map(|p| self.tasks(p));
         let tasks: Vec<TaskId> = waiting.chain(self.running.iter().flatten().copied()).collect();

@@ -114,7 +114,7 @@ pub(crate) struct Arrow {
 /// What may stand between arrows.
 #[derive(Clone, Debug)]
 pub(crate) enum Elem {
-    /// Where tasks come in. `id` tells the element apart from all others of a compilation.
+    /// Where tasks come in. `id` identifies the element among all others of a compilation.
     Entry {
         id: u32,
         sel: EntrySel,

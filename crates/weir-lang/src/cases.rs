@@ -2,7 +2,7 @@
 //! `when cpus.online > 3 { … } else { … }`: topologies that depend on the CPUs that are online, or on topics.
 //!
 //! A text with such statements describes several topologies, one for each combination of their cases. Which case of the first
-//! statement is in force is the file's parameter `when1`, of the second `when2`: whoever runs the topology sets it anew when
+//! statement is in force is the file's parameter `when1`, of the second `when2`: the runtime of the topology sets it again when
 //! the conditions change ([`When`]).
 
 use weir_core::{Catalog, MachineShape, Topic, Unit};
@@ -79,7 +79,7 @@ pub(crate) fn choose(
                 }
             }
         }
-        // For whoever sets it.
+        // For the runtime, which sets it.
         let value = Value { text: case.to_string(), is_name: false, span: when.span };
         let name = Word { text: param.clone(), span: when.span };
         out.items.push(Item::Param(Formal { name, unit: Unit::Count, default: Some(value) }));

@@ -96,7 +96,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A server that is to hold tasks back without budget needs somebody who does it.
+    /// A server that is to withhold tasks without budget needs a component that does it.
     pub fn budgets(&mut self) {
         let any_asks = (0..self.net.insts.len())
             .filter_map(|i| self.info(i))
@@ -408,7 +408,7 @@ impl<'a> Check<'a> {
 
     /// Instances with pipes are run by CPUs that share memory. CPUs run what lies between their
     /// entry and the next postponed pipes, and what lies between the last postponed pipes and
-    /// their exit: a postponed pipe is a letter box. Gives the coherence domain of each instance; an annotator
+    /// their exit: a postponed pipe is a mailbox. Gives the coherence domain of each instance; an annotator
     /// has a copy in each.
     pub fn coherence(&mut self, order: &[usize]) -> Vec<u32> {
         let n = self.net.insts.len();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Each change of topology with the names of its pipes and instances, for those who record.
+//! Each change of topology with the names of its pipes and instances, for recorders.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -65,7 +65,7 @@ impl Control {
         sample
     }
 
-    /// Who a task is, by its number; `None` if there is no such task now.
+    /// The identity of a task, by its number; `None` if there is no such task now.
     pub fn identity(&self, task: u32) -> Option<Identity> {
         let head = self.view.shared.head();
         if task >= head.max_tasks {

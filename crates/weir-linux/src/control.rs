@@ -244,7 +244,7 @@ impl Control {
         ))
     }
 
-    /// A message for those who listen to its topic: how many instances of the topology do.
+    /// A message for the listeners of its topic: how many instances of the topology listen.
     pub fn notify(&self, wish: &Notify) -> Result<usize> {
         let mut request = self.message(wish)?;
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ pub const MOUNTED: &str = "/sys/fs/cgroup";
 /// As many groups are looked at; the kernel side knows no more either.
 const MOST: usize = 65_536;
 
-/// A file of each group, the value that asks for nothing, who keeps it and what is said of it.
+/// A file of each group, the value that asks for nothing, the component that keeps it and what is said of it.
 struct Wish {
     keeps: fn(&ComponentInfo) -> bool,
     file: &'static str,

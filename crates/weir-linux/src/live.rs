@@ -70,7 +70,7 @@ pub struct Options {
     pub socket: PathBuf,
     /// Gets every event; without any, none are recorded.
     pub sinks: Vec<Box<dyn EventSink>>,
-    /// Gets what attaching is at, for those who wait.
+    /// Receives the progress of attaching, for a user who waits.
     pub progress: Box<dyn Fn(&str)>,
 }
 

@@ -42,9 +42,9 @@ struct Switchable {
 /// the verifier would look at everything once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// Telling TICK.
+    /// Publishing TICK.
     Tick,
-    /// Telling COUNTERS.
+    /// Publishing COUNTERS.
     Counters,
     /// Timers of components.
     Timers,
@@ -61,7 +61,7 @@ const PARTS: [(Part, &str, &str); 3] = [
 pub(crate) struct Calls {
     /// Callees by caller, except entry points of components.
     plain: Vec<Vec<usize>>,
-    /// Functions whose address is taken, by who takes it: the kernel calls them back, in a chain of their own.
+    /// Functions whose address is taken, by the function that takes it: the kernel calls them back, in a chain of their own.
     callbacks: Vec<Vec<usize>>,
     /// Entry points of components, by caller.
     switchable: Vec<Vec<Switchable>>,

@@ -46,7 +46,7 @@ pub struct Sample {
     pub updates: Vec<u64>,
 }
 
-/// Who a task is, in the kernel's words.
+/// The identity of a task, in the kernel's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Number of the thread; 0: not known.
@@ -57,7 +57,7 @@ pub struct Identity {
     pub comm: String,
 }
 
-/// Finds out who a task number is that no event announced: the recording began later, or the event
+/// Finds the identity of a task number that no event announced: the recording began later, or the event
 /// was lost.
 pub type Resolve = Box<dyn FnMut(u32) -> Option<Identity> + Send>;
 
@@ -116,7 +116,7 @@ pub struct Recording<O> {
 
 impl<O: Observer> Recorder<O> {
     /// A recording that begins at `start_ns` (CLOCK_MONOTONIC), or else with the first event, under
-    /// `topology`. `resolve` is asked who a task is that was not announced.
+    /// `topology`. `resolve` gives the identity of a task that was not announced.
     pub fn new(topology: &str, start_ns: Option<u64>, observer: O, resolve: Resolve) -> Self {
         let window = Window::new(WINDOW_NS);
         let story = Story::new(topology, observer, resolve);
@@ -185,7 +185,7 @@ impl<O: Observer> Recorder<O> {
         self.window.push(t_ns, item);
     }
 
-    /// Tells the observers what has waited long enough.
+    /// Reports to the observers what has waited long enough.
     fn pass_on(&mut self) {
         let name_ns = self.name_ns;
         loop {

@@ -26,7 +26,7 @@ const MAX_CLIENTS: usize = 32;
 /// How often the threads look whether it is over.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Who answers.
+/// The handler of requests.
 pub trait Handler: Send + Sync + 'static {
     fn handle(&self, request: &Request) -> Answer;
 }

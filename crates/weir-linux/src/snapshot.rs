@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::gangs::GangView;
 use crate::gauges::{CALL_NAMES, CallView, TopologyWaits, Waits};
 
-/// Somebody who can be asked for a snapshot at any time, from any thread.
+/// A source that gives a snapshot at any time, to any thread.
 pub trait SnapshotSource: Send + Sync {
     fn snapshot(&self) -> Snapshot;
 }

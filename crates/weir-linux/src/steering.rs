@@ -145,7 +145,7 @@ impl Drop for Steering {
     }
 }
 
-/// Who carries transactions out.
+/// The executor of transactions.
 struct Helm<'c> {
     control: &'c Control,
     composer: Box<dyn Composer>,

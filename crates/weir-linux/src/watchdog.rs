@@ -113,7 +113,7 @@ fn watch(
             }
         }
         for cpu in control.view.held_cpus(clock::now_ns(), HELD_NS) {
-            // Whoever is busy with the request's place now leaves it to us at the next look.
+            // The thread that uses the request's place now leaves it to us at the next look.
             let _ = control.away(cpu);
         }
         if !nobody {

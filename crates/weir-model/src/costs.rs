@@ -102,7 +102,7 @@ pub struct Costs {
     pub wakeup_ipi: ByDistance,
     /// What an interrupt costs its sender, for each CPU that it goes to.
     pub ipi_send: u64,
-    /// From sending a message through common memory until its receiver, who polls, has it.
+    /// From sending a message through common memory until its receiver, which polls, has it.
     pub message: ByDistance,
     /// What a message costs its sender, and likewise its receiver: half of what a stream to one receiver takes, for sends to different
     /// CPUs overlap.

@@ -198,7 +198,7 @@ impl Gantt {
         self.groups.names.get((task & !GROUP) as usize).map_or("", String::as_str)
     }
 
-    /// Shortest time that the chart tells apart; 0 where it has every slice.
+    /// Shortest time that the chart resolves; 0 where it has every slice.
     pub(crate) fn quantum_ns(&self) -> u64 {
         self.quantum_ns
     }

@@ -37,7 +37,7 @@ pub struct Names {
     pub stages: Vec<String>,
 }
 
-/// What each pipe of a plan leads to: `exit CPUS`, or `at INSTANCE COMPONENT WRITER BUDGET`: who takes tasks out of it, what
+/// What each pipe of a plan leads to: `exit CPUS`, or `at INSTANCE COMPONENT WRITER BUDGET`: what takes tasks out of it, what
 /// wrote them into it, and which component gives budgets; `-` where there is none.
 pub fn stages(plan: &Plan) -> Vec<String> {
     let component = |instance: u32| {

@@ -132,7 +132,7 @@ pub struct GangSummary {
     pub phase_last_ns: u64,
     #[serde(default)]
     pub phase_max_ns: u64,
-    /// Interrupts and messages that had slots begin and end, and the CPU time of who sent them: none under `way = "locked"`.
+    /// Interrupts and messages that had slots begin and end, and the CPU time of their senders: none under `way = "locked"`.
     #[serde(default)]
     pub signals: u64,
     #[serde(default)]

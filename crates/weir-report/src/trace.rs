@@ -58,7 +58,7 @@ pub struct Trace {
     texts: BTreeMap<String, u64>,
     /// Texts of annotations, interned at their first use.
     values: BTreeMap<String, u64>,
-    /// What a task is about to wait for, and who has it; who is about to wake one.
+    /// What a task is about to wait for, and which task has it; which is about to wake one.
     waits_for: Option<(u32, u64, Option<u32>)>,
     woken: Option<(u32, Option<u32>)>,
     /// Name and stage of each pipe of the present topology, interned; and those of topologies that may take over.

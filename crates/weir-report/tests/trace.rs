@@ -189,7 +189,7 @@ fn a_call_that_claims_too_much_time_stays_within_its_place() {
     assert_eq!(slices, [slice("lock wait (sum)", 10, 12), slice("timer", 10, 12), slice("a", 10, 14)]);
 }
 
-/// A runtime that takes a task back reports it off only when it knows who follows, and the calls in
+/// A runtime that takes a task back reports it off only when it knows the next task, and the calls in
 /// between when the CPU is through with both of them.
 #[test]
 fn late_reports_are_put_where_they_belong() {

@@ -146,7 +146,7 @@ pub fn plan(name: &str, machine: &Machine, sets: &[(&str, &str, String)]) -> Don
     compile(&topology::source(name)?, machine, sets)
 }
 
-/// A topology of the catalogue that reshapes itself, and who makes what its rules ask for.
+/// A topology of the catalogue that reshapes itself, and what carries out its rules.
 pub struct Reshaping {
     made: Candidate,
     workshop: Workshop,

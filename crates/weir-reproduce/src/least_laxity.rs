@@ -151,7 +151,7 @@ fn fates(lab: &Lab<'_>, plans: &[Plan], at: At, seeds: std::ops::Range<u64>) -> 
         if at.0 == Kind::Sporadic && seed.is_multiple_of(LONGER) {
             let mut still = good;
             for (still, plan) in still.iter_mut().zip(plans) {
-                // Who has missed has missed.
+                // A task that has missed has missed.
                 *still = *still && meets(lab, &machine, plan, &workload, 2 * end)?;
             }
             longer = Some(still);

@@ -7,7 +7,7 @@
 pub mod engine;
 
 pub use engine::{Command, Control, CpuOutcome, GuestOutcome, Inside, Notice, Outcome, RunConfig, run};
-// What a run is made of, so that those who only simulate need one crate.
+// What a run is made of, so that a program that only simulates needs one crate.
 pub use weir_model::workload::{GuestSpec, Inform};
 pub use weir_model::{
     Composer, Costs, CpuKind, Criticality, Distance, Error, ErrorKind, Machine, MachineEvent, OnMiss, Op,

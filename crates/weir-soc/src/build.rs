@@ -249,7 +249,7 @@ fn simulator(tools: &Tools, options: &Options, progress: &dyn Fn(&str)) -> Resul
     if program.is_file() {
         return Ok(program);
     }
-    // One builds; who comes meanwhile waits and finds it.
+    // One process builds; others that come meanwhile wait and find it.
     let path = dir.join("lock");
     let lock = File::create(&path).map_err(|e| Error::io("make", &path, &e))?;
     lock.lock().map_err(|e| Error::io("lock", &path, &e))?;

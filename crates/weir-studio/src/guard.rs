@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Who may ask: those who know the token, from a page of our own, by our own name.
+//! Access: a request has the token, and comes from a page of our own, by our own name.
 //!
 //! The token keeps other users of the machine out. `Host` is looked at because a foreign site can give its own name our
 //! address (DNS rebinding), `Origin` and `Sec-Fetch-Site` because a foreign page can send requests to us.

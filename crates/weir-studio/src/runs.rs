@@ -40,7 +40,7 @@ struct Run {
     controls: Arc<Controls>,
     /// It was closed: what is still computed about it ends.
     closed: AtomicBool,
-    /// The latest frame: who is slow misses the ones between.
+    /// The latest frame: a slow reader misses the ones between.
     frames: watch::Sender<Told>,
     /// What is not to be missed: results and failures, the last one.
     end: watch::Sender<Told>,

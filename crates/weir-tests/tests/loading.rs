@@ -294,7 +294,7 @@ fn mood() -> PathBuf {
 }
 
 /// A topic that nobody foresaw: it comes with the graph that has its owner and goes with it, carries what its owner says, is
-/// heard, published, asked and answered, and takes messages only from those whom it names.
+/// heard, published, asked and answered, and takes messages only from the callers that it names.
 #[test]
 fn a_component_brings_a_topic_along() {
     let _alone = alone();
@@ -360,7 +360,7 @@ fn a_component_brings_a_topic_along() {
     loaded::unload("mood").expect("nobody uses it");
 }
 
-/// Who may publish a topic is declared with it.
+/// The callers that may publish a topic are declared with it.
 #[test]
 fn a_topic_of_components_takes_nothing_from_programs() {
     let _alone = alone();

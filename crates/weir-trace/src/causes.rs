@@ -65,7 +65,7 @@ pub struct Step {
     pub kind: Kind,
     /// Whose way it was in.
     pub task: u32,
-    /// Who was in the way: who ran, holds the lock, wakes.
+    /// The task in the way: that ran, holds the lock, wakes.
     pub other: Option<u32>,
     pub cpu: Option<u32>,
     /// A CPU that was idle meanwhile.
@@ -315,9 +315,9 @@ impl<'a> Tally<'a> {
         self.path.pop();
     }
 
-    /// A lock: who held it, one after the other.
+    /// A lock: its holders, one after the other.
     fn lock(&mut self, task: u32, a: u64, b: u64, on: &str, holder: Option<u32>, depth: u32) {
-        // Whoever waits for it and is woken has it from then on.
+        // A task that waits for it and is woken has it from then on.
         let mut handed: Vec<(u64, u32)> = Vec::new();
         for (no, t) in (0..).zip(&self.history.tasks) {
             if no == task {

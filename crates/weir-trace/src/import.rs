@@ -259,7 +259,7 @@ fn verbatim(
         for step in &history.steps {
             let word = match *step {
                 Step::Run(ns) => format!("run {}", time(ns)),
-                // Whoever is never seen to wait needs no signal.
+                // A thread that is never seen to wait needs no signal.
                 Step::Signal(to) if awaited.binary_search(&(to as usize)).is_err() => continue,
                 Step::Signal(to) => format!("write t{to} 1B"),
                 Step::Fork(child)

@@ -2,7 +2,7 @@
 //! Recordings of real machines, as workloads.
 //!
 //! [`read`] takes what `perf sched record`, trace-cmd, ftrace, Perfetto and Runweir itself record of the scheduler, and makes a
-//! [`Recording`] of it: threads, who woke whom, who ran where. [`import()`] makes a workload of a recording.
+//! [`Recording`] of it: threads, their wakers, where they ran. [`import()`] makes a workload of a recording.
 //! [`history()`] makes a [`History`] of it, which [`causes`] takes apart: why a task waited.
 //! Nothing here reads a clock, a file or depends on hash order: equal bytes give equal results.
 

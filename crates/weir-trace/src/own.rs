@@ -11,7 +11,7 @@ use crate::recording::{Event, Recording, Source, Stop, Thread, Waker};
 use crate::track::{self, CPU, PROCESS, TASK, Track};
 use crate::wire::{Value, fields};
 
-/// The context of an event whose thread the format leaves out: whoever runs on its CPU.
+/// The context of an event whose thread the format leaves out: the thread that runs on its CPU.
 pub(crate) const WHO_RUNS: i32 = -2;
 
 /// Interned names of the states.

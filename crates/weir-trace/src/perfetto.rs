@@ -216,7 +216,7 @@ impl Reader {
             let prio = column(10, i).ok_or_else(short)? as i32;
             let comm = text(column(11, i).ok_or_else(short)?);
             let irq = column(12, i).map(|f| f & 0x18 != 0);
-            // The waker is who runs on this CPU: the story knows.
+            // The waker is the thread that runs on this CPU: the story knows.
             let what = What::Waking { pid, comm, prio };
             self.found.events.push(Stamped { t_ns, cpu, pid: own::WHO_RUNS, irq, what });
         }

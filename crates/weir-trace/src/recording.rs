@@ -42,7 +42,7 @@ pub struct Thread {
     pub prio: i32,
 }
 
-/// Who made a thread runnable.
+/// What made a thread runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waker {
     Thread(u32),
@@ -127,7 +127,7 @@ struct Slot {
 struct Story {
     out: Recording,
     slots: HashMap<i32, Slot>,
-    /// Who runs on each CPU: 0 is nobody, absent is not known.
+    /// The thread that runs on each CPU: 0 is none, absent is not known.
     cpus: HashMap<u32, (i32, u64)>,
     comms: HashMap<i32, Comm>,
 }
@@ -187,7 +187,7 @@ impl Story {
     fn event(&mut self, e: &Stamped, found: &Found) {
         let t = e.t_ns;
         let context = if e.pid == WHO_RUNS { self.cpus.get(&e.cpu).map_or(-1, |c| c.0) } else { e.pid };
-        // Who is seen on a CPU before its first switch has been there from the beginning.
+        // A thread that is seen on a CPU before its first switch has been there from the beginning.
         if context >= 0 && !self.cpus.contains_key(&e.cpu) {
             self.cpus.insert(e.cpu, (context, self.out.begin_ns));
             if context > 0 {
@@ -437,7 +437,7 @@ impl Recording {
         self
     }
 
-    /// Tells observers of the recording as of a run, in time since its beginning. `groups` has the group of each thread.
+    /// Reports the recording to observers as a run, in time since its beginning. `groups` has the group of each thread.
     pub fn observe(&self, obs: &mut dyn Observer, groups: &[String]) {
         use event::Event as E;
         let mut ready: Vec<Option<(u64, bool)>> = vec![None; self.threads.len()];

@@ -35,7 +35,7 @@ fn one_recording_in_three_formats_is_the_same() {
     assert_eq!(counts(&six), counts(&text));
     // The text has microseconds.
     assert_eq!(six.duration_ns() / 10_000, text.duration_ns() / 10_000);
-    // Who leaves a CPU, by the lines of trace-cmd's own report.
+    // Threads that leave a CPU, by the lines of trace-cmd's own report.
     let switches = String::from_utf8_lossy(REPORT).lines().filter(|l| l.contains("sched_switch:")).count();
     let from_idle = String::from_utf8_lossy(REPORT).lines().filter(|l| l.contains("prev_pid=0 ")).count();
     assert_eq!(counts(&six).2, switches - from_idle);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Where fetched kernels and prepared archives are kept: `${XDG_CACHE_HOME:-~/.cache}/runweir/vm`.
 //!
-//! Everything appears by a rename, whole or not at all; who prepares something holds a lock, so that
+//! Everything appears by a rename, whole or not at all; a process that prepares something holds a lock, so that
 //! two programs do not download the same twice. The folder may be deleted at any time.
 
 use std::collections::hash_map::DefaultHasher;
@@ -59,7 +59,7 @@ impl Cache {
         let path = self.path("lock");
         let file = File::create(&path).map_err(|e| Error::io("make", &path, &e))?;
         file.lock().map_err(|e| Error::io("lock", &path, &e))?;
-        // What is unfinished now was left by somebody who was killed.
+        // What is unfinished now was left by a process that was killed.
         for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
             if entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
                 let _ = fs::remove_dir_all(entry.path());
@@ -69,7 +69,7 @@ impl Cache {
     }
 
     /// A folder for unfinished things on the cache's own file system; it vanishes when dropped. Only
-    /// who holds the lock may make one.
+    /// the holder of the lock may make one.
     pub fn scratch(&self) -> Result<tempfile::TempDir> {
         tempfile::Builder::new()
             .prefix(UNFINISHED)

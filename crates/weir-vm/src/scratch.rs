@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The folder of one virtual machine: its first file system, sockets, console.
 //!
-//! The owner holds a lock on it. A folder whose lock is free belongs to somebody who was killed;
+//! The owner holds a lock on it. A folder whose lock is free belongs to a process that was killed;
 //! the next machine removes it.
 
 use std::fs::{self, File};

@@ -393,7 +393,7 @@ impl Session {
         Ok(RunResult { summary, timeline, warnings: outcome.warnings })
     }
 
-    /// Run once under the eyes of `observer`, who hears every `every_ns` what locks cost; a report instead of files.
+    /// Run once with `observer`, which receives every `every_ns` what locks cost; a report instead of files.
     ///
     /// # Errors
     /// As [`Session::run`].

@@ -364,7 +364,7 @@ fn only(workload: &Workload, kept: &[usize]) -> Workload {
     for (b, barrier) in (0..).zip(&mut small.barriers) {
         let meets = |op: &Op| matches!(op, Op::Barrier { barrier } if *barrier == b);
         let users = |tasks: &[TaskSpec]| tasks.iter().filter(|t| t.program.iter().any(meets)).count() as u32;
-        // Whoever is left must be able to meet.
+        // The remaining tasks must be able to meet.
         let gone = users(&workload.tasks).saturating_sub(users(&small.tasks));
         barrier.1 = barrier.1.saturating_sub(gone).max(1);
     }

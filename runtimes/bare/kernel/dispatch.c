@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The hart's scheduler, and who runs. The policy chooses tasks; a dispatcher is one. `charged` is the one that the policy has chosen,
+ * The hart's scheduler, and what runs. The policy chooses tasks; a dispatcher is one. `charged` is the one that the policy has chosen,
  * `current` the one that runs: a message lends the sender's time to the receiver, until that has nothing more to do or the time is over.
  */
 #include "kernel.h"
@@ -313,7 +313,7 @@ static void stay_over(struct hart *h, u32 why)
 
 	trace(h, TRACE_OFF, k->id, why, 0);
 	h->n.busy_ns += now(h) - h->began;
-	/* Who ran on this time and is not done goes on on its own. */
+	/* A domain that ran on this time and is not done goes on on its own. */
 	for (u64 lent = h->lent; lent; lent &= lent - 1) {
 		struct kdcb *other = &dispatchers[h->cpu][weir_ctz(lent)];
 

@@ -93,7 +93,7 @@ u64 *message(struct hart *h, struct kdcb *k, u64 *area)
 		return area;
 	}
 	left(k);
-	/* Back to the one whose time it is, or on to another on the same time: who lent it before has nothing to do with it now. */
+	/* Back to the one whose time it is, or on to another on the same time: the earlier lender has nothing to do with it now. */
 	if (k != h->charged) {
 		h->current = 0;
 		if (k->state == STATE_DISABLED || k->block->haswork)

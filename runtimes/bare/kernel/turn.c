@@ -8,7 +8,7 @@
  * if no hart has, the next round begins when something is due. So harts run side by side as on a real machine of one
  * instruction a nanosecond, and nothing depends on the order in which the emulator takes them: only the one whose turn it is is awake.
  *
- * What a hart does becomes visible to another one up to a quantum late; it never comes early, because letters carry the sender's time.
+ * What a hart does becomes visible to another one up to a quantum late; it never comes early, because messages carry the sender's time.
  *
  * This file is all there is of the emulator in the kernel. On a processor, turn_pass() would wait for an interrupt and poke() send one.
  */

@@ -140,7 +140,7 @@ int mk_channel_try(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *tag
 
 void mk_channel_send(struct mk_channel *c, const u64 *words, u32 nr, u32 kind, u32 tag)
 {
-	/* The other side empties its ring when it runs; who has nothing else to do looks again after a while. */
+	/* The other side empties its ring when it runs; a program without other work looks again after a while. */
 	for (u64 wait = 1000; ump_send(&c->ump, words, nr, kind, tag);
 	     wait = wait < 100000 ? wait * 2 : wait)
 		mk_sleep(wait);

@@ -111,7 +111,7 @@ static void messages(void)
 	}
 }
 
-/* Wake whoever waits for what has come. 1: somebody. */
+/* Wake the threads that wait for what has come. 1: there was one. */
 static void look_around(void)
 {
 	struct lib *l = lib();
@@ -167,7 +167,7 @@ void mk_choose(void)
 			l->current = t;
 			mk_resume(t->area);
 		}
-		/* Say that we sleep, then look for the last time: who sends after that look sees it. */
+		/* Say that we sleep, then look for the last time: a sender after that look sees it. */
 		d->haswork = 0;
 		for (struct mk_channel *c = l->channels; c; c = c->next)
 			if (c->waiting)
@@ -464,7 +464,7 @@ void mk_lock(struct mk_mutex *m)
 	m->last = &t->next;
 	t->state = THREAD_PARKED;
 	lib()->current = 0;
-	/* Whoever unlocks makes us the holder. */
+	/* The thread that unlocks makes us the holder. */
 	mk_switch_out(t->area);
 }
 

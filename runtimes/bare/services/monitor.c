@@ -60,7 +60,7 @@ void mk_peer_send(struct mk_monitor *m, u32 core, u32 kind, const u64 *words)
 
 	(void)m;
 	if (out_head[core] - out_tail[core] == OUT)
-		mk_exit(2); /* more than a hundred letters under way to one core */
+		mk_exit(2); /* more than a hundred messages under way to one core */
 	o->kind = kind;
 	memcpy(o->words, words, sizeof(o->words));
 	out_head[core]++;

@@ -154,7 +154,7 @@ pub struct Recorded {
     pub remarks: Vec<String>,
 }
 
-/// Tells the recorder the names of topologies that took over.
+/// Reports to the recorder the names of topologies that took over.
 fn changes(recorder: &mut Recorder<Observers>, control: &Control) {
     for change in control.take_changes() {
         let report = change.report;

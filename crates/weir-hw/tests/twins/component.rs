@@ -32,7 +32,7 @@ impl Kind {
     }
 
     /// Did component and engine decide the same, as far as they promise? Orders do not say on which CPU, nor, unless all
-    /// jobs are of `distinct` urgency, who of several equals.
+    /// jobs are of `distinct` urgency, which of several equals.
     pub fn agree(self, history: &History, got: &[Option<usize>], distinct: bool) -> Result<(), String> {
         let engine = &history.engine;
         let same = match self {

@@ -110,7 +110,7 @@ impl World {
     }
 }
 
-/// Threads that behave: who runs calls, who is blocked gives up the CPU.
+/// Threads that behave: a running one calls, a blocked one gives up the CPU.
 #[test]
 fn the_set_is_its_model() {
     let decisions = number("WEIR_HW_DECISIONS", 20_000);
@@ -153,7 +153,7 @@ fn the_set_is_its_model() {
                         9 => w.both(unit::MUTEXES, 4, rng.random_range(0..2), m, &at) == 7,
                         10 if !w.model.waits(me) => {
                             w.both(unit::CONDITIONS, 0, me, c, &at);
-                            // It can be signalled, by who preempts it, before it sleeps.
+                            // It can be signalled, by a thread that preempts it, before it sleeps.
                             if rng.random_range(0..4) == 0 {
                                 w.both(unit::CONDITIONS, 1, 0, c, &at);
                             }

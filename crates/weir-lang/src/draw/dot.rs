@@ -20,7 +20,7 @@ pub struct Inner<'a> {
 }
 
 /// The topology in the DOT language, left to right. Postponed pipes are dashed; dotted lines lead
-/// from annotators to those who ask them.
+/// from annotators to the components that ask them.
 pub fn dot(graph: &Graph) -> String {
     dot_nested(graph, &[])
 }

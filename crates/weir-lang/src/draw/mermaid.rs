@@ -9,7 +9,7 @@ use super::palette::{STYLES, style};
 use crate::graph::{Graph, NodeKind};
 
 /// The topology as a Mermaid flow chart, left to right. Postponed pipes are dotted arrows; thin
-/// dotted lines lead from annotators to those who ask them.
+/// dotted lines lead from annotators to the components that ask them.
 pub fn mermaid(graph: &Graph) -> String {
     let picture = fold(graph, FOLD_ABOVE);
     let mut out = String::from("flowchart LR\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Who belongs to a gang: threads of processes that were named, of a program, of a control group. They are found in the
+//! Members of a gang: threads of processes that were named, of a program, of a control group. They are found in the
 //! scheduler's own table of tasks; what that does not hold (parents, names) is read from /proc, once a process unless it is new.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -145,7 +145,7 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Who belongs to whom has changed: look again.
+    /// Membership has changed: look again.
     pub fn forget(&mut self) {
         self.known.clear();
         self.groups_looked = None;

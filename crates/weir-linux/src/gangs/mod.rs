@@ -24,7 +24,7 @@ mod members;
 
 use members::{Joined, Member, Processes};
 
-/// Time between two looks at who is a member; while there are no gangs, nobody looks.
+/// Time between two looks for members; none while there are no gangs.
 const LOOK: Duration = Duration::from_millis(25);
 /// Likewise how long it takes until the end is seen.
 const END: Duration = Duration::from_millis(200);
@@ -47,7 +47,7 @@ pub struct GangWish {
     pub cut: bool,
 }
 
-/// Who is to belong to a gang.
+/// Threads that are to belong to a gang.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JoinWish {
@@ -429,7 +429,7 @@ impl State {
         Ok(())
     }
 
-    /// Who has come, who has gone, what has changed.
+    /// Look which threads have come or gone, and what has changed.
     fn look(&mut self, control: &Control) -> Result<()> {
         let swaps = control.swaps();
         if swaps != self.swaps {
@@ -521,7 +521,7 @@ impl Gangs {
     }
 }
 
-/// Looks at who is a member until it is dropped.
+/// Looks for members until it is dropped.
 pub(crate) struct Looking {
     control: Arc<Control>,
     over: Arc<std::sync::atomic::AtomicBool>,

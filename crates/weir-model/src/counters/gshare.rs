@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_pattern_is_learnt() {
-        // Period 4; a history of 8 bits tells the places apart. The table needs to see each place thrice.
+        // Period 4; a history of 8 bits distinguishes the places. The table needs to see each place thrice.
         let mut g = Gshare::new(8, 1);
         (0..64).for_each(|i| _ = g.branch(0, 0, i % 4 != 3));
         g.reset();

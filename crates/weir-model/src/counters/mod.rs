@@ -6,7 +6,7 @@
 //! * **replay**: the rates are recorded ones ([`Behaviour::Recorded`]); they do not depend on what else runs, and the
 //!   task's speed is what the workload says;
 //! * **model**: the rates follow from the task's reuse distances and branches ([`Behaviour::Modelled`]), from the caches
-//!   and from who shares them at the moment; misses cost time;
+//!   and from the tasks that share them at the moment; misses cost time;
 //! * **none**: a task without a profile is not counted, as on a machine without counters.
 //!
 //! Inside a run a cheap model is used, one set of rates a stint ([`table`]). It is held against structural ones: a

@@ -34,7 +34,7 @@ pub struct Table {
     pub model: Option<Modelled>,
 }
 
-/// Rates by who else runs.
+/// Rates by the other running tasks.
 #[derive(Clone, Debug)]
 pub struct Modelled {
     hierarchy: Hierarchy,

@@ -2,7 +2,7 @@
 //! The modelled machine: its shape plus speeds, distances and power.
 //!
 //! A machine comes from a preset ([`presets`]), an hwloc XML file, a TOML file, the catalogue, or
-//! the host that Runweir runs on; [`Machine::resolve`] tells them apart. `docs/machines.md` is
+//! the host that Runweir runs on; [`Machine::resolve`] distinguishes them. `docs/machines.md` is
 //! the user's page.
 
 mod assemble;

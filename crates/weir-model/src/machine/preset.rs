@@ -320,7 +320,7 @@ fn intel_2x4() -> Machine {
 }
 
 /// Source 1, chapter 4: Opterons 2220 (no L3: its L2 is the last level, and each core's own), 8380 and 8350. A package is a node. Four are
-/// a square of links; the source tells one and two hops of eight apart, not which pairs: here a ring of four pairs.
+/// a square of links; the source distinguishes one and two hops of eight, and does not name the pairs: here a ring of four pairs.
 fn opteron_of_source_1(name: &str, packages: u32, cores: u32, mhz: [u64; 3], llc_mib: u64) -> Machine {
     let own = packages == 2;
     let grid = Grid {

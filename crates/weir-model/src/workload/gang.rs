@@ -5,7 +5,7 @@ use weir_core::gang::Manifest;
 
 use super::{Op, Workload};
 
-/// Who makes the slots of a gang begin and end.
+/// What makes the slots of a gang begin and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Way {
     /// Each CPU by its own clock.

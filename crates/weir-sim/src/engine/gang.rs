@@ -26,7 +26,7 @@ struct Member {
     mask: CpuSet,
 }
 
-/// Who belongs to which gang, and where; made before the run.
+/// The gang of each task, and its place; made before the run.
 pub struct Placed {
     controller: Option<Controller>,
     /// By index in the workload's gangs: number in the controller.
@@ -317,7 +317,7 @@ impl Sim<'_> {
         outcome.phase_last_ns = over - asked;
     }
 
-    /// A message from a planner to another: the sender writes it, the receiver, who polls, finds it.
+    /// A message from a planner to another: the sender writes it, the receiver, which polls, finds it.
     fn send(&mut self, from: CpuNo, to: CpuNo, gang: u32, message: GangMessage) {
         if self.charging {
             self.charge_flat(from, self.costs.message_send);

@@ -34,7 +34,7 @@ pub struct Heat {
     idle_looks: u32,
     /// The clock that the machine is announcing; the same message is no wish.
     pub announcing: Option<(CpuNo, u64)>,
-    /// Who wants to hear: of clocks, of batteries.
+    /// Whether there are listeners: of clocks, of batteries.
     frequency_wanted: bool,
     power_wanted: bool,
 }

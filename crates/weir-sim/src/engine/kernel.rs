@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Around the scheduler: every call of it, what the call costs and whom it notifies, choosing, parting,
+//! Around the scheduler: every call of it, what the call costs and which CPUs it notifies, choosing, parting,
 //! blocking, waking.
 //!
 //! A call changes the scheduler's state at the instant of its event; its cost then keeps the calling
@@ -223,7 +223,7 @@ impl Sim<'_> {
         self.timers.push(Key::new(at, Phase::Interrupt, Kind::Preempt, c));
     }
 
-    /// The CPU that is interrupted for the letters of a coherence domain: the first one that is online.
+    /// The CPU that is interrupted for the remote messages of a coherence domain: the first one that is online.
     fn reader(&self, domain: u32) -> Option<CpuNo> {
         let reads = |c: &CpuNo| {
             let cpu = &self.cpus[*c as usize];
@@ -233,7 +233,7 @@ impl Sim<'_> {
         Some(self.boot_cpu).filter(reads).or_else(|| (0..self.cpus.len() as CpuNo).find(reads))
     }
 
-    /// Interrupt the domains to which the call of `h` that is over at `end` left letters.
+    /// Interrupt the domains to which the call of `h` that is over at `end` sent remote messages.
     fn interrupt_remote(&mut self, h: CpuNo, end: u64) {
         for domain in 0..self.remote_sent.len() as u32 {
             let posted = self.sched.remote_sent(domain);

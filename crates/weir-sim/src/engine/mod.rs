@@ -54,7 +54,7 @@ pub struct RunConfig<'a> {
     pub checks: bool,
     /// Emit `PipeDepth` events; costs time even where nobody looks at them.
     pub trace_pipes: bool,
-    /// Emit what tasks wait for, who wakes them and how far each gets: `WaitsFor`, `Woken`, `Stands`, `Allowed`, `Refill`.
+    /// Emit what tasks wait for, which tasks wake them and how far each gets: `WaitsFor`, `Woken`, `Stands`, `Allowed`, `Refill`.
     pub causes: bool,
     /// Report to observers so often, ns, what locks and instances have cost since the last time; 0: at the end only.
     pub contention_every_ns: u64,
@@ -192,7 +192,7 @@ pub struct GangOutcome {
     pub phase_max_ns: u64,
     /// Interrupts and messages that had slots begin and end; none where each CPU goes by its own clock.
     pub signals: u64,
-    /// Time that carrying them took the one who did.
+    /// Time that carrying them took the carrier.
     pub carry_ns: u64,
     /// CPU time of members from their start in a slot until the last one had started.
     pub wasted_ns: u64,

@@ -107,7 +107,7 @@ pub struct Sim<'a> {
     /// Protocols of mutexes, and graphs of tasks.
     pub locking: Locking,
     pub graphs: Graphs,
-    /// Who belongs together, and their planners.
+    /// Gangs, and their planners.
     pub gangs: Gangs<'a>,
     pub charger: Charger<'a>,
     /// Counters, and what shared caches do.
@@ -119,7 +119,7 @@ pub struct Sim<'a> {
     /// Where it does not, and depths are wanted: the last known depth of each pipe.
     pub depths: Vec<u32>,
     pub messages: Vec<OutMsg>,
-    /// Letters to each coherence domain for which an interrupt was sent; empty where all CPUs share memory.
+    /// Remote messages to each coherence domain for which an interrupt was sent; empty where all CPUs share memory.
     pub remote_sent: Vec<u64>,
     /// Tasks to wake, collected while an object is in use.
     pub wakes: Vec<TaskNo>,
@@ -164,7 +164,7 @@ pub struct Sim<'a> {
     pub within: Option<Box<Within>>,
     /// Virtual CPUs that have lost their CPU.
     pub lost: Vec<TaskNo>,
-    /// Temperatures, where the machine has any, and who waits for what the machine says.
+    /// Temperatures, where the machine has any, and the listeners for what the machine says.
     pub heat: Heat,
 }
 

@@ -218,7 +218,7 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
-    /// Put `plan` in charge. Whoever calls the scheduler in the meantime waits.
+    /// Put `plan` in charge. A CPU that calls the scheduler in the meantime waits.
     fn take_over(
         &mut self,
         plan: InForce<'a>,

@@ -19,7 +19,7 @@ const FRUITFUL_NS: u64 = 100;
 const NAMED: usize = 8;
 
 impl Sim<'_> {
-    /// Nobody is left who could make something happen, or nothing is queued but timers of components.
+    /// No task is left that could make something happen, or nothing is queued but timers of components.
     pub fn is_stuck(&self, next: Key) -> bool {
         if self.census.alive == 0 {
             return false;

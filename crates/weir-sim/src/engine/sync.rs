@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The objects that tasks meet at: mutexes, conditions, events, barriers, channels, flags.
 //!
-//! Plain state machines over task numbers: they say who must wait and who goes on; waking and
+//! Plain state machines over task numbers: they say which tasks must wait and which go on; waking and
 //! blocking is the caller's business. All queues are first come, first served, and what a waiter
 //! waited for is already his when he is woken, so a woken task never has to try again.
 
@@ -68,7 +68,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// Arrive: `Go` for the last one, who also gets all others to wake, in order of arrival.
+    /// Arrive: `Go` for the last one, which also gets all others to wake, in order of arrival.
     pub fn arrive(&mut self, task: TaskNo) -> (Pass, Vec<TaskNo>) {
         if self.waiters.len() as u32 + 1 >= self.need {
             self.opened += 1;
@@ -291,7 +291,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes are neither lost nor made, and nobody waits who could go on.
+        /// Bytes are neither lost nor made, and no task waits that could go on.
         #[test]
         fn channel_conserves(cap in 1u64..50, steps in proptest::collection::vec((any::<bool>(), 1u64..120), 1..100)) {
             let mut c = Channel::new(cap);

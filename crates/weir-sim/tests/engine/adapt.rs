@@ -376,7 +376,7 @@ fn what_is_reported_on_one_island_reaches_the_others_later() {
     assert!(far >= message && far < 2 * message && near < message / 2, "{far} and {near} ns");
 }
 
-/// Each side has annotators of its own, and the balancers of both learn what they need in letters.
+/// Each side has annotators of its own, and the balancers of both learn what they need from remote messages.
 #[test]
 fn islands_share_no_annotator() {
     let islands = islands("cluster-2x2");
@@ -384,7 +384,7 @@ fn islands_share_no_annotator() {
     let copies: Vec<(&str, u32)> =
         plan.instances.iter().filter(|i| i.ins.is_empty()).map(|i| (i.name.as_str(), i.domain)).collect();
     assert_eq!(copies, [("affinity@domain0", 0), ("affinity@domain1", 1)]);
-    // No instance has pipes to one of another domain but through a letter box.
+    // No instance has pipes to one of another domain except through a postponed pipe.
     let domain = |i: u32| plan.instances[i as usize].domain;
     let crossing = plan.pipes.iter().filter(|p| p.from.is_some_and(|(f, _)| domain(f) != domain(p.to.0)));
     assert!(crossing.clone().count() == 8 && crossing.into_iter().all(|p| p.postponed));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What scheduling costs, and to whom.
+//! What scheduling costs, and which CPU pays.
 
 use weir_core::Topic;
 use weir_core::event::{Event, Observer};
@@ -176,7 +176,7 @@ fn messages_from_outside_change_tasks() {
     assert_eq!(g.cpu(0), "a 0-1, b 1-5, a 5-8");
 }
 
-/// Two tasks on a CPU whose ticks are each 5 ms: whoever runs at one gives the CPU up, however short it has run.
+/// Two tasks on a CPU whose ticks are each 5 ms: the task that runs at one gives the CPU up, however short it has run.
 #[test]
 fn default_slices_end_at_ticks_where_the_costs_say_so() {
     let w = workload(vec![

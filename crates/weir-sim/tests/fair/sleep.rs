@@ -12,7 +12,7 @@ fn sleeps_then_computes(name: &str, ns: u64) -> TaskSpec {
     task(name, program)
 }
 
-/// Who slept for a second is ahead by some milliseconds, not by a second.
+/// A task that slept for a second is ahead by some milliseconds, not by a second.
 #[test]
 fn a_sleeper_gets_no_windfall() {
     for topology in EXACT {

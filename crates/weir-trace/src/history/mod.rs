@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A run as it can be asked about: what each task and each CPU did, from when to when.
 //!
-//! Made from a trace that Runweir wrote, simulated or live, which also says in which pipe a task waited, for what, and who woke it; or
+//! Made from a trace that Runweir wrote, simulated or live, which also says in which pipe a task waited, for what, and which task woke it; or
 //! from a recording of another tool, which says less.
 
 mod own;
@@ -71,7 +71,7 @@ pub enum State {
     },
 }
 
-/// Who made a task ready.
+/// What made a task ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waker {
     Task(u32),
@@ -116,7 +116,7 @@ pub struct Stage {
     pub pipe: String,
     /// CPUs that take tasks from it.
     pub exit: Option<CpuSet>,
-    /// Otherwise who takes tasks out of it; empty where nobody knows.
+    /// Otherwise what takes tasks out of it; empty where that is not known.
     pub instance: String,
     pub component: String,
     /// The component that wrote them into it.

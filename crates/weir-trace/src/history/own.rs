@@ -48,7 +48,7 @@ pub(crate) struct Reader {
     /// The state of each task that has one, and since when.
     states: Vec<Option<(u64, State)>>,
     stages: HashMap<(u64, u64), u32>,
-    /// The trace says who woke whom.
+    /// The trace names the wakers.
     wakers: bool,
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Wanted {
     now_ns: u64,
 }
 
-/// Shared by the run and those who control it.
+/// Shared by the run and its controllers.
 #[derive(Debug, Default)]
 pub struct Controls {
     ended: AtomicBool,

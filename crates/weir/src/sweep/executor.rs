@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// How often the stop flag is looked at.
 const BLINK: Duration = Duration::from_millis(100);
 
-/// Who makes the shards.
+/// The executor of the shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Executor {
     /// Workers of Dask: those of a scheduler, or two or more processes on this computer.

@@ -42,7 +42,7 @@ pub(super) fn pipeline(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Re
     builder.room_for_ops(n * 12)?;
 
     let name_of = |forward: bool| if forward { "forward" } else { "backward" };
-    // Rules tell the phases apart by number: MARKER = 1 forward, 2 backward, 0 when a single pass is over.
+    // Rules distinguish the phases by number: MARKER = 1 forward, 2 backward, 0 when a single pass is over.
     let mark = |forward: Option<bool>| Op::Marker {
         text: forward.map_or("end", name_of).to_string(),
         number: forward.map_or(0, |f| if f { 1 } else { 2 }),

@@ -94,7 +94,7 @@ pub(super) fn lower(
     builder.finish()
 }
 
-/// Collect the facts and count who meets at which barrier.
+/// Collect the facts and count the tasks that meet at each barrier.
 fn gather(source: Source<'_>, builder: &mut Builder, threads: &[Thread]) -> Result<Facts, Error> {
     let mut facts = Facts {
         plain_conditions: BTreeSet::new(),
