@@ -75,6 +75,7 @@ fn run(topology: &str, cpus: u32, tasks: u32, per_group: u32, slower: u64) -> Su
             energy_uj: 12_345_678,
             jobs_dropped: 0,
             spin_ns: 0,
+            stolen_ns: 0,
         },
         response_ns: dist(MS * slower),
         wakeup_latency_ns: dist(12_345 * slower),
