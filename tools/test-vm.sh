@@ -48,6 +48,14 @@ says err "while its kernel was booting"
 (cd "$root" && cargo test --locked --quiet --workspace --test guest -- --ignored --test-threads 1) >guests.log 2>&1 &
 guests=$!
 
+# Debian's busybox knows no `ps -o time`: the list was empty in each report.
+echo "the tasks of a report, by the guest's shell"
+sed -n '/^tasks() {$/,/^}$/p' "$root/crates/weir-vm/src/guest/init.sh" >tasks.sh
+echo tasks >>tasks.sh
+PATH=$PATH:/usr/sbin busybox sh tasks.sh >out 2>err || fail "no list of tasks"
+grep -qE '^ *[0-9]+ [RS] +[0-9]+ +[0-9]+\.[0-9]{2} busybox sh tasks.sh' out || fail "the list has not its own shell: $(cat out)"
+[[ ! -s err ]] || fail "the list has complaints"
+
 echo "status, output, hotplug, files, recordings"
 cat >job <<'JOB'
 #!/bin/sh

@@ -40,6 +40,19 @@ done
 exec 7<>/run/weir/ctl
 say() { echo "$*" >&7; }
 
+# From /proc: busybox's ps may have no column of CPU time. Threads of the kernel have no command line.
+tasks() {
+	echo "   PID S CPU     TIME COMMAND"
+	for at in /proc/[0-9]*; do
+		{ read -r stat <"$at/stat"; } 2>/dev/null || continue
+		name=$(tr '\0' ' ' <"$at/cmdline" 2>/dev/null)
+		comm=${stat#*(}
+		# shellcheck disable=SC2086 # the fields after the name are words: state, …, CPU time of user and kernel in 1/100 s, …, CPU
+		set -- ${stat##*) }
+		case $1$name in S | I) continue ;; esac
+		printf '%6d %s %3d %5d.%02d %s\n' "${at#/proc/}" "$1" "${37}" $(((${12} + ${13}) / 100)) $(((${12} + ${13}) % 100)) "${name:-[${comm%)*}]}"
+	done
+}
 report() {
 	echo "sched_ext: $(cat /sys/kernel/sched_ext/state 2>/dev/null) $(cat /sys/kernel/sched_ext/root/ops 2>/dev/null)"
 	if [ -e /run/runweir/live.sock ]; then
@@ -47,7 +60,7 @@ report() {
 		timeout 5 runweir status 2>&1 | head -40
 	fi
 	echo "tasks, but for threads of the kernel that sleep:"
-	ps -o pid,stat,time,args | grep -v '^ *[0-9]* *[SI][^ ]* .*\[[^]]*\]$' | head -40
+	tasks | head -40
 	echo "CPUs: $(cat /sys/devices/system/cpu/online) online, load $(cat /proc/loadavg)"
 }
 # Above all tasks of a topology, for it may be what keeps them from running.
