@@ -104,7 +104,9 @@ static void put_list(u32 cpu, const struct list *l, u64 end)
 	static const char *const left[] = { "?", "yield", "blocked", "preempted", "ended" };
 	u64 nr = __atomic_load_n(&l->nr, __ATOMIC_ACQUIRE), kept = nr < ROOM ? nr : ROOM;
 
-	fprintf(file, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"CPU %u\"}}",
+	fprintf(file,
+		",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":"
+		"\"CPU %u\"}}",
 		cpu + 1, cpu);
 	for (u64 i = 0; i < kept; i++) {
 		const struct entry *e = &l->entries[i];
@@ -112,14 +114,18 @@ static void put_list(u32 cpu, const struct list *l, u64 end)
 
 		if (!e->who)
 			continue;
-		fprintf(file, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"", cpu + 1,
-			(double)(e->at - began) / 1e3, (double)(until - e->at) / 1e3);
+		fprintf(file,
+			",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"name\":"
+			"\"",
+			cpu + 1, (double)(e->at - began) / 1e3, (double)(until - e->at) / 1e3);
 		put_name(e);
-		fprintf(file, "\",\"args\":{\"left\":\"%s\"}}", i + 1 < kept ? left[e[1].why] : "at the end");
+		fprintf(file, "\",\"args\":{\"left\":\"%s\"}}",
+			i + 1 < kept ? left[e[1].why] : "at the end");
 	}
 	if (nr > ROOM)
 		fprintf(file,
-			",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"name\":\"%llu more are left out\"}",
+			",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"name\":\"%"
+			"llu more are left out\"}",
 			cpu + 1, (double)(l->entries[ROOM - 1].at - began) / 1e3,
 			(unsigned long long)(nr - ROOM));
 }
@@ -133,7 +139,9 @@ WEIR_API int weir_rt_trace_end(void)
 	weir_store(&tracing, 0);
 	if (!l)
 		return -EINVAL;
-	fprintf(file, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"%s\"}}",
+	fprintf(file,
+		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":"
+		"\"process_name\",\"args\":{\"name\":\"%s\"}}",
 		weir_rt_policy());
 	/* Whoever is in the middle of an entry has its memory: it is not given back. */
 	for (u32 i = 0; i < nr_lists; i++)
