@@ -116,7 +116,7 @@ pub enum Command {
     /// List the topologies of the catalogue, or show one
     Topologies(ListArgs),
     /// List the machines of the catalogue, or describe one
-    Machines(ListArgs),
+    Machines(crate::models::MachinesArgs),
     /// List the workloads and generators of the catalogue, or describe one
     Workloads(ListArgs),
     /// List the scenarios of the catalogue, or show one

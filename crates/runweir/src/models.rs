@@ -4,20 +4,162 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, ValueHint};
 use serde_json::{Value, json};
+use weir::latency::Latencies;
 use weir_model::workload::{GeneratorInfo, generators};
-use weir_model::{Machine, Workload};
+use weir_model::{Distance, Machine, Workload};
 
 use crate::args::ListArgs;
 use crate::catalogue::{self, MACHINES, WORKLOADS};
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::listing::{Row, print_rows};
 use crate::output::{columns, json as to_json, print};
+use crate::progress::Counter;
 use crate::units::show_ns;
-use crate::{input, machine};
+use crate::{input, machine, stop};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  runweir machines epyc-64                 CPUs, caches, nodes
+  runweir machines host --measure          what a message between each two CPUs of this computer takes
+  runweir machines host --measure --pick 4 four CPUs that are near each other, by measurement
+  runweir machines epyc-64 --near 0        CPUs by their distance from CPU 0, by the table of costs
+
+Without --measure, --near and --pick go by the description and by `message` of the costs.
+docs/machines.md describes machines, docs/costs.md the costs.")]
+pub struct MachinesArgs {
+    /// Show this one in full: a name, a file, or `host`
+    #[arg(value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
+    pub name: Option<String>,
+    /// Measure the latency of a message between each two CPUs; of `host` only, some ms a pair
+    #[arg(long, requires = "name")]
+    pub measure: bool,
+    /// List the other CPUs by the latency of a message from this one
+    #[arg(long, value_name = "CPU", requires = "name")]
+    pub near: Option<u32>,
+    /// Choose so many CPUs that are near each other
+    #[arg(long, value_name = "N", requires = "name", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub pick: Option<u32>,
+    /// Table of costs without --measure: default, zero, or a file
+    #[arg(long, value_name = "COSTS", value_parser = Text::new(), conflicts_with = "measure", value_hint = ValueHint::FilePath)]
+    pub costs: Option<String>,
+    /// Print as JSON; latencies in ns
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Measured or by the costs, where one of the options asks for it.
+fn latencies(args: &MachinesArgs, m: &Machine) -> Result<Option<Latencies>> {
+    if args.measure {
+        if args.name.as_deref() != Some("host") {
+            return Err(Fault::user(
+                format!("`{}` cannot be measured: it is a description", m.shape.name),
+                "measure `host`; without --measure, --near and --pick go by a description and a table of costs",
+            ));
+        }
+        stop::install_saying("ending the measurement")?;
+        let progress = Counter::new(0, 0, true);
+        let all = Latencies::measure(m, &progress);
+        progress.finish();
+        return all.map(Some);
+    }
+    if args.near.is_none() && args.pick.is_none() {
+        return Ok(None);
+    }
+    let costs = machine::costs(args.costs.as_deref().unwrap_or("default"))?;
+    Ok(Some(Latencies::foreseen(m, &costs)))
+}
+
+fn latency_json(args: &MachinesArgs, m: &Machine, all: &Latencies) -> Result<Value> {
+    let bands: Vec<Value> = all
+        .bands(m)
+        .iter()
+        .map(|b| {
+            json!({ "distance": distance_words(b.distance), "pairs": b.pairs, "min_ns": b.min_ns,
+                    "median_ns": b.median_ns, "max_ns": b.max_ns })
+        })
+        .collect();
+    let mut value = json!({ "measured": all.measured, "cpus": all.cpus, "distances": bands });
+    if all.measured {
+        value["one_way_ns"] = json!(all.one_way_ns);
+    }
+    if let Some(cpu) = args.near {
+        let near: Vec<Value> =
+            all.nearest(cpu)?.iter().map(|(c, ns)| json!({ "cpu": c, "one_way_ns": ns })).collect();
+        value["near"] = json!({ "cpu": cpu, "others": near });
+    }
+    if let Some(n) = args.pick {
+        let pick = all.pick(n as usize)?;
+        value["pick"] = json!({ "cpus": pick.cpus, "worst_ns": pick.worst_ns, "mean_ns": pick.mean_ns });
+    }
+    Ok(value)
+}
+
+fn distance_words(distance: Distance) -> String {
+    match distance {
+        Distance::Same => "same CPU".into(),
+        Distance::Sibling => "threads of a core".into(),
+        Distance::L2 => "common L2".into(),
+        Distance::Llc => "common last-level cache".into(),
+        Distance::Node => "same node".into(),
+        Distance::Remote(slit) => format!("other node, distance {slit}"),
+        Distance::Domain(_) => "no common memory".into(),
+    }
+}
+
+/// A matrix with more columns would not fit on a terminal.
+const MATRIX: usize = 16;
+
+fn latency_text(args: &MachinesArgs, m: &Machine, all: &Latencies) -> Result<String> {
+    let how = if all.measured { "measured here" } else { "by the table of costs" };
+    let mut text = format!("\na message, one way, {how}:\n");
+    let row = |b: &weir::latency::Band| {
+        let range = match b.min_ns == b.max_ns {
+            true => format!("{:.0} ns", b.median_ns),
+            false => format!("{:.0} ns ({:.0} to {:.0})", b.median_ns, b.min_ns, b.max_ns),
+        };
+        (distance_words(b.distance), format!("{range}, {} pairs", b.pairs))
+    };
+    text += &columns(&all.bands(m).iter().map(row).collect::<Vec<_>>());
+    if all.measured && all.cpus.len() <= MATRIX {
+        text += "\nns from CPU (row) to CPU (column):\n      ";
+        text += &all.cpus.iter().map(|c| format!("{c:>6}")).collect::<String>();
+        for (cpu, row) in all.cpus.iter().zip(&all.one_way_ns) {
+            text += &format!("\n{cpu:>6}");
+            text += &row.iter().map(|ns| format!("{ns:>6.0}")).collect::<String>();
+        }
+        text += "\n";
+    }
+    if let Some(cpu) = args.near {
+        text += &format!("\nfrom CPU {cpu} on:\n");
+        // Those that are equally far, in a line.
+        let mut rows: Vec<(weir_core::CpuSet, f32)> = Vec::new();
+        for (cpu, ns) in all.nearest(cpu)? {
+            match rows.last_mut() {
+                Some((cpus, same)) if *same == ns => cpus.insert(cpu),
+                _ => rows.push((std::iter::once(cpu).collect(), ns)),
+            }
+        }
+        let rows: Vec<(String, String)> =
+            rows.iter().map(|(cpus, ns)| (format!("CPU {cpus}"), format!("{ns:.0} ns"))).collect();
+        text += &columns(&rows);
+    }
+    if let Some(n) = args.pick {
+        let pick = all.pick(n as usize)?;
+        let cpus: weir_core::CpuSet = pick.cpus.iter().copied().collect();
+        text += &format!(
+            "\n{n} CPUs near each other: {cpus} (at most {:.0} ns, {:.0} ns in the mean)\n",
+            pick.worst_ns, pick.mean_ns
+        );
+    }
+    Ok(text)
+}
 
 /// `runweir machines [NAME]`.
-pub fn machines(args: &ListArgs) -> Result<ExitCode> {
+pub fn machines(args: &MachinesArgs) -> Result<ExitCode> {
     let Some(name) = &args.name else {
         let presets = weir_model::machine::presets();
         let preset =
@@ -28,10 +170,16 @@ pub fn machines(args: &ListArgs) -> Result<ExitCode> {
         return print_rows(&[("presets", rows), ("files of the catalogue", files)], args.json);
     };
     let machine = machine::resolve(name)?;
+    let latencies = latencies(args, &machine)?;
     if args.json {
-        print(&to_json(&machine_json(&machine))?)?;
+        let mut value = machine_json(&machine);
+        if let Some(all) = &latencies {
+            value["latencies"] = latency_json(args, &machine, all)?;
+        }
+        print(&to_json(&value)?)?;
     } else {
-        print(&machine_text(&machine))?;
+        let more = latencies.as_ref().map(|all| latency_text(args, &machine, all)).transpose()?;
+        print(&(machine_text(&machine) + more.as_deref().unwrap_or("")))?;
     }
     Ok(ExitCode::SUCCESS)
 }

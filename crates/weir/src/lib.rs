@@ -58,6 +58,7 @@ pub mod gang_map;
 pub mod guard;
 pub mod import;
 pub mod input;
+pub mod latency;
 pub mod machine;
 pub mod outdir;
 pub mod run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `components`, `topologies`, `machines`, `workloads`: everything listed is usable as listed.
 
-use super::{good, json};
+use super::{good, json, runweir};
 
 fn names(command: &str) -> Vec<String> {
     let list = json(&good(&[command, "--json"]));
@@ -43,6 +43,41 @@ fn machines_are_described() {
     }
     assert!(good(&["machines"]).contains("smp-N"));
     assert!(good(&["machines", "smp-3"]).contains("3 CPUs"));
+}
+
+#[test]
+fn machines_answer_which_cpus_are_near() {
+    let m = json(&good(&["machines", "epyc-64", "--near", "0", "--pick", "16", "--json"]));
+    let all = &m["latencies"];
+    assert_eq!(all["measured"], false);
+    // The sibling first; sixteen CPUs are the threads of a last-level cache.
+    assert_eq!(all["near"]["others"][0]["cpu"], 64);
+    assert_eq!(all["near"]["others"].as_array().map(Vec::len), Some(127));
+    let picked: Vec<u64> = (0..8).chain(64..72).collect();
+    assert_eq!(all["pick"]["cpus"], serde_json::json!(picked));
+    let text = good(&["machines", "epyc-64", "--near", "0"]);
+    assert!(text.contains("CPU 1-7,65-71") && text.contains("common last-level cache"), "{text}");
+    for (args, words) in [
+        (&["machines", "epyc-64", "--measure"][..], "it is a description"),
+        (&["machines", "smp-4", "--near", "4"], "there is no CPU 4"),
+        (&["machines", "smp-4", "--pick", "5"], "5 CPUs cannot be chosen from 4"),
+    ] {
+        let ran = runweir(args);
+        assert!(ran.status == 2 && ran.stderr.contains(words), "{}", ran.stderr);
+    }
+}
+
+/// Two CPUs answer each other, wherever there are two.
+#[test]
+fn this_computer_is_measured() {
+    if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
+        return;
+    }
+    let all = json(&good(&["machines", "host", "--measure", "--pick", "2", "--json"]))["latencies"].clone();
+    assert_eq!(all["measured"], true);
+    let ns = all["one_way_ns"][0][1].as_f64().expect("a number");
+    assert!(ns > 0.1 && all["one_way_ns"][1][0] == all["one_way_ns"][0][1], "{all}");
+    assert_eq!(all["pick"]["cpus"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]

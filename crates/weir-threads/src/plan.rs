@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A topology, compiled.
+
+use std::path::Path;
+
+use weir_core::MachineShape;
+
+use crate::{Error, Result};
+
+/// A flat plan: a topology for a number of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    bytes: Vec<u8>,
+}
+
+impl Plan {
+    /// What `runweir compile` wrote. It is checked when a runtime takes it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path)
+            .map_err(|e| Error::new(format!("cannot read the plan `{}`: {e}", path.display())))?;
+        Ok(Self { bytes })
+    }
+
+    /// The same, in memory.
+    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self { bytes: bytes.into() }
+    }
+
+    /// Compile the text of a topology for `cpus` equal CPUs; `name` stands in errors.
+    ///
+    /// # Errors
+    /// What is wrong in it, with its place.
+    pub fn compile(name: &str, text: &str, cpus: u32) -> Result<Self> {
+        let source = weir_lang::Source { name: name.into(), text: text.into() };
+        let shape = MachineShape::flat(cpus);
+        let compiled = weir_lang::compile(&source, &weir_lang::NoIncludes, weir_core::catalog(), &shape, &[])
+            .map_err(|all| {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                Error::new(all.join("\n"))
+            })?;
+        let bytes = weir_core::planfile::flat(&compiled.plan)
+            .map_err(|e| Error::new(format!("{name}: it cannot become a flat plan: {e}")))?;
+        Ok(Self { bytes })
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The runtime: one in a process.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::ffi;
+pub use crate::ffi::{Stats, Swapped};
+use crate::thread::Builder;
+use crate::{Error, Plan, Result};
+
+static OPEN: AtomicBool = AtomicBool::new(false);
+
+/// How a runtime is started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The plan may have more CPUs than this process may use; they take turns. For tests.
+    pub oversubscribe: bool,
+    /// Of threads to which the policy grants no slice; 4 ms if left out, at least 50 us.
+    pub slice: Option<Duration>,
+    /// Address space of the policy's state, bytes; 1 GiB if left out, touched as it is needed.
+    pub arena_bytes: Option<usize>,
+}
+
+/// The runtime, while it is open.
+#[derive(Debug)]
+pub struct Runtime {
+    _one: (),
+}
+
+/// The words that the library has for its last failure.
+fn why() -> String {
+    // SAFETY: it returns a text with a NUL at its end that lives until the next failing call; it is copied at once.
+    unsafe { CStr::from_ptr(ffi::weir_rt_error()) }.to_string_lossy().into_owned()
+}
+
+impl Runtime {
+    /// Start it: a driver thread for each CPU of the plan, and one that waits for files and timers.
+    ///
+    /// # Errors
+    /// One is open already, the plan does not fit this machine, or it is no plan.
+    pub fn open(plan: &Plan) -> Result<Self> {
+        Self::open_with(plan, Options::default())
+    }
+
+    /// # Errors
+    /// See [`Runtime::open`].
+    pub fn open_with(plan: &Plan, options: Options) -> Result<Self> {
+        if OPEN.swap(true, Ordering::AcqRel) {
+            return Err(Error::new("a runtime is open in this process already: there is one at a time"));
+        }
+        let config = ffi::Config {
+            plan_file: std::ptr::null(),
+            plan: plan.as_bytes().as_ptr().cast(),
+            plan_bytes: plan.as_bytes().len(),
+            flags: if options.oversubscribe { ffi::OVERSUBSCRIBE } else { 0 },
+            slice_ns: options.slice.map_or(0, crate::thread::nanoseconds),
+            stack_bytes: 0,
+            arena_bytes: options.arena_bytes.unwrap_or(0),
+        };
+        // SAFETY: the configuration and the plan live beyond the call, which copies them.
+        if unsafe { ffi::weir_rt_open(&config) } != 0 {
+            OPEN.store(false, Ordering::Release);
+            return Err(Error::new(why()));
+        }
+        Ok(Self { _one: () })
+    }
+
+    /// Another policy for the threads as they run: instances of the same name keep their state, no thread is lost. The old one stays
+    /// if it fails.
+    ///
+    /// # Errors
+    /// The plan does not fit, or is none.
+    pub fn swap(&self, plan: &Plan) -> Result<Swapped> {
+        let mut swapped = Swapped::default();
+        let bytes = plan.as_bytes();
+        // SAFETY: the plan lives beyond the call, which copies it; `swapped` is ours.
+        let status = unsafe { ffi::weir_rt_swap(bytes.as_ptr().cast(), bytes.len(), &mut swapped) };
+        if status == 0 { Ok(swapped) } else { Err(Error::new(why())) }
+    }
+
+    /// Counters since it was opened.
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        // SAFETY: it fills in what it is given.
+        unsafe { ffi::weir_rt_stats(&mut stats) };
+        stats
+    }
+
+    /// The topology in force.
+    pub fn policy(&self) -> String {
+        // SAFETY: a text with a NUL at its end; copied at once.
+        unsafe { CStr::from_ptr(ffi::weir_rt_policy()) }.to_string_lossy().into_owned()
+    }
+
+    /// Whether the policy's state is sound; for tests, with all threads at rest.
+    pub fn check(&self) -> bool {
+        // SAFETY: the runtime is open.
+        unsafe { ffi::weir_rt_check() == 0 }
+    }
+
+    /// The calling thread becomes one of the runtime's until the guard goes. What `builder` says of a stack does not count.
+    ///
+    /// # Errors
+    /// It is one already.
+    pub fn adopt(&self, builder: &Builder) -> Result<Adopted<'_>> {
+        // SAFETY: the attributes are read in the call.
+        Error::check(unsafe { ffi::weir_thread_adopt(builder.attr()) }, "this thread cannot be adopted")?;
+        Ok(Adopted { _runtime: PhantomData })
+    }
+
+    /// End it, which dropping it does as well.
+    ///
+    /// # Errors
+    /// Threads of it are alive; they go on, and so does it: what is returned with the error.
+    pub fn close(self) -> std::result::Result<(), (Self, Error)> {
+        // SAFETY: the runtime is open.
+        let status = unsafe { ffi::weir_rt_close() };
+        match Error::check(status, "threads of the runtime are alive") {
+            Ok(()) => {
+                OPEN.store(false, Ordering::Release);
+                std::mem::forget(self);
+                Ok(())
+            }
+            Err(e) => Err((self, e)),
+        }
+    }
+}
+
+impl Drop for Runtime {
+    /// Where threads are alive it stays open, for the rest of the process: they need it.
+    fn drop(&mut self) {
+        // SAFETY: the runtime is open.
+        if unsafe { ffi::weir_rt_close() } == 0 {
+            OPEN.store(false, Ordering::Release);
+        }
+    }
+}
+
+/// While it lives, the thread that made it is the runtime's. It stays with that thread.
+#[derive(Debug)]
+pub struct Adopted<'a> {
+    _runtime: PhantomData<(&'a Runtime, *const ())>,
+}
+
+impl Drop for Adopted<'_> {
+    fn drop(&mut self) {
+        // SAFETY: this thread was adopted; the guard cannot have gone to another one.
+        unsafe { ffi::weir_thread_leave() };
+    }
+}

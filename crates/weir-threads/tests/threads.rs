@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Threads under a policy from Rust. There is one runtime in a process, so the tests take turns.
+
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use weir_threads::sync::{Barrier, Condvar, Mutex, Semaphore, channel};
+use weir_threads::{
+    Builder, Listener, Options, Plan, Runtime, Stream, blocking, current, now, park, spawn, yield_now,
+};
+
+const PRIORITY: &str = "annotate priority;\nentry -> priority_order -> cpus;\n";
+const ROUND_ROBIN: &str = "entry -> round_robin(slice = 1ms) -> cpus;\n";
+
+/// One test at a time.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn plan(text: &str, cpus: u32) -> Plan {
+    Plan::compile("test.weir", text, cpus).expect("it is right")
+}
+
+fn open(text: &str, cpus: u32) -> Runtime {
+    let options = Options { oversubscribe: true, ..Options::default() };
+    Runtime::open_with(&plan(text, cpus), options).expect("it opens")
+}
+
+fn closed(runtime: Runtime) {
+    assert!(runtime.check());
+    runtime.close().map_err(|(_, e)| e).expect("no thread is left");
+}
+
+#[test]
+fn results_and_panics_come_back() {
+    let _turn = turn();
+    let runtime = open(ROUND_ROBIN, 2);
+    let sums: Vec<_> = (0..20u64).map(|i| spawn(move || (0..i).sum::<u64>()).expect("made")).collect();
+    for (i, handle) in (0u64..).zip(sums) {
+        assert_eq!(handle.join().expect("no panic"), i * i.saturating_sub(1) / 2);
+    }
+    let panics = spawn(|| std::panic::resume_unwind(Box::new("by intention"))).expect("made");
+    let what: Box<dyn std::any::Any + Send> = panics.join().map(|()| "nothing").expect_err("it panics");
+    assert_eq!(what.downcast_ref::<&str>(), Some(&"by intention"));
+    // Dropped, a handle lets its thread end by itself.
+    let done = Arc::new(AtomicBool::new(false));
+    let theirs = Arc::clone(&done);
+    drop(spawn(move || theirs.store(true, Ordering::Release)).expect("made"));
+    while !done.load(Ordering::Acquire) || runtime.stats().threads > 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(runtime.stats().created, 22);
+    closed(runtime);
+}
+
+/// On one CPU the order in which threads run is the policy's.
+#[test]
+fn the_policy_chooses() {
+    let _turn = turn();
+    let runtime = open(PRIORITY, 1);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let adopted = runtime.adopt(&Builder::new().priority(100)).expect("not yet one");
+    let threads: Vec<_> = [3, 9, 1, 7]
+        .map(|priority| {
+            let order = Arc::clone(&order);
+            let run = move || order.lock().push(priority);
+            Builder::new().priority(priority).spawn(run).expect("made")
+        })
+        .into_iter()
+        .collect();
+    // This thread is more urgent than all of them, so none has run.
+    assert!(order.lock().is_empty());
+    current(|me| me.describe(&Builder::new().priority(0))).expect("it is one").expect("in range");
+    for t in threads {
+        t.join().expect("no panic");
+    }
+    assert_eq!(*order.lock(), [9, 7, 3, 1]);
+    drop(adopted);
+    assert!(current(|_| ()).is_none());
+    closed(runtime);
+}
+
+#[test]
+fn another_policy_takes_over_under_load() {
+    let _turn = turn();
+    let runtime = open(PRIORITY, 2);
+    let ended = Arc::new(AtomicBool::new(false));
+    let rounds = Arc::new(AtomicU64::new(0));
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let (ended, rounds) = (Arc::clone(&ended), Arc::clone(&rounds));
+            spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    rounds.fetch_add(1, Ordering::Relaxed);
+                    yield_now();
+                }
+            })
+            .expect("made")
+        })
+        .collect();
+    for i in 0..20 {
+        let text = if i % 2 == 0 { ROUND_ROBIN } else { PRIORITY };
+        let before = rounds.load(Ordering::Relaxed);
+        let swapped = runtime.swap(&plan(text, 2)).expect("it fits");
+        assert!(swapped.represented <= 8 && swapped.pause_ns > 0);
+        while rounds.load(Ordering::Relaxed) < before + 100 {
+            std::thread::yield_now();
+        }
+    }
+    assert!(runtime.swap(&Plan::from_bytes(vec![1, 2, 3])).is_err());
+    ended.store(true, Ordering::Relaxed);
+    for t in threads {
+        t.join().expect("no panic");
+    }
+    assert_eq!(runtime.stats().swaps, 20);
+    closed(runtime);
+}
+
+#[test]
+fn threads_wait_for_each_other() {
+    let _turn = turn();
+    let runtime = open(ROUND_ROBIN, 2);
+    let counter = Arc::new((Mutex::new(0u64), Condvar::new()));
+    let barrier = Arc::new(Barrier::new(4));
+    let semaphore = Arc::new(Semaphore::new(2));
+    let inside = Arc::new(AtomicU64::new(0));
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let (counter, barrier) = (Arc::clone(&counter), Arc::clone(&barrier));
+            let (semaphore, inside) = (Arc::clone(&semaphore), Arc::clone(&inside));
+            spawn(move || {
+                let mut first = 0;
+                for _ in 0..50 {
+                    first += u64::from(barrier.wait());
+                    semaphore.wait();
+                    assert!(inside.fetch_add(1, Ordering::SeqCst) < 2);
+                    yield_now();
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    semaphore.post();
+                    *counter.0.lock() += 1;
+                    counter.1.notify_all();
+                }
+                first
+            })
+            .expect("made")
+        })
+        .collect();
+    // This thread is not the runtime's and waits all the same.
+    let mut count = counter.0.lock();
+    while *count < 200 {
+        count = counter.1.wait(count);
+    }
+    let (count, told) = counter.1.wait_until(count, now() + Duration::from_millis(1));
+    assert!(*count == 200 && !told);
+    drop(count);
+    assert_eq!(threads.into_iter().map(|t| t.join().expect("no panic")).sum::<u64>(), 50);
+    closed(runtime);
+}
+
+#[test]
+fn values_go_through_channels_once() {
+    let _turn = turn();
+    let runtime = open(ROUND_ROBIN, 2);
+    let alive = Arc::new(());
+    for capacity in [0, 1, 7] {
+        let (to, from) = channel::<(u64, Arc<()>)>(capacity).expect("there is memory");
+        let producers: Vec<_> = (0..3)
+            .map(|p| {
+                let (to, alive) = (to.clone(), Arc::clone(&alive));
+                spawn(move || {
+                    (0..200).for_each(|i| to.send((p * 1000 + i, Arc::clone(&alive))).expect("open"))
+                })
+                .expect("made")
+            })
+            .collect();
+        drop(to);
+        let consumers: Vec<_> = (0..2)
+            .map(|_| from.clone())
+            .map(|from| spawn(move || from.map(|(n, _)| n).collect::<Vec<_>>()).expect("made"))
+            .collect();
+        drop(from);
+        for p in producers {
+            p.join().expect("no panic");
+        }
+        let mut all: Vec<u64> = consumers.into_iter().flat_map(|c| c.join().expect("no panic")).collect();
+        all.sort_unstable();
+        let sent: Vec<u64> = (0..3).flat_map(|p| (0..200).map(move |i| p * 1000 + i)).collect();
+        assert_eq!(all, sent);
+    }
+    // What nobody fetched is dropped with the channel, and what cannot be sent comes back.
+    let (to, from) = channel::<Arc<()>>(4).expect("there is memory");
+    to.send(Arc::clone(&alive)).expect("room");
+    from.close();
+    assert!(to.send(Arc::clone(&alive)).is_err());
+    drop((to, from));
+    assert_eq!(Arc::strong_count(&alive), 1);
+    closed(runtime);
+}
+
+#[test]
+fn a_thread_that_waits_gives_its_cpu_up() {
+    let _turn = turn();
+    let runtime = open(ROUND_ROBIN, 1);
+    let door = Listener::bind("127.0.0.1:0").expect("a port");
+    let at = door.as_std().local_addr().expect("bound");
+    // All on one CPU: a server that waits, a client that waits, one that sleeps in a call of the standard library.
+    let server = spawn(move || {
+        let mut stream = door.accept().expect("a client");
+        let mut text = [0; 5];
+        stream.read_exact(&mut text).expect("a question");
+        stream.write_all(&text).expect("an answer");
+        text
+    })
+    .expect("made");
+    let client = spawn(move || {
+        let mut stream = Stream::from(blocking(|| std::net::TcpStream::connect(at)).expect("a server"));
+        assert!(!stream.readable_until(now() + Duration::from_millis(2)).expect("open"));
+        stream.write_all(b"hello").expect("sent");
+        let mut text = [0; 5];
+        stream.read_exact(&mut text).expect("an answer");
+        text
+    })
+    .expect("made");
+    let sleeper = spawn(|| blocking(|| std::thread::sleep(Duration::from_millis(20)))).expect("made");
+    let parked = spawn(park).expect("made");
+    parked.thread().unpark();
+    assert_eq!(client.join().expect("no panic"), *b"hello");
+    assert_eq!(server.join().expect("no panic"), *b"hello");
+    sleeper.join().expect("no panic");
+    parked.join().expect("no panic");
+    assert!(runtime.stats().blocks > 0);
+    closed(runtime);
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words() {
+    let _turn = turn();
+    assert!(spawn(|| ()).is_err(), "no runtime is open");
+    let wrong = Plan::compile("x.weir", "entry -> round_robbin -> cpus;", 1).expect_err("no such component");
+    assert!(wrong.message.contains("x.weir") && wrong.message.contains("round_robin"), "{wrong}");
+    assert!(Plan::from_file("none.plan").expect_err("no file").message.contains("none.plan"));
+    assert!(!Runtime::open(&Plan::from_bytes(vec![0; 64])).expect_err("no plan").message.is_empty());
+    let runtime = open(ROUND_ROBIN, 1);
+    assert!(Runtime::open(&plan(ROUND_ROBIN, 1)).expect_err("one at a time").message.contains("already"));
+    let waits = spawn(park).expect("made");
+    let (runtime, busy) = runtime.close().expect_err("a thread is alive");
+    assert_eq!(busy.number, Some(libc::EBUSY));
+    waits.thread().unpark();
+    waits.join().expect("no panic");
+    closed(runtime);
+}
