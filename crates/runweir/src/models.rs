@@ -34,7 +34,7 @@ pub struct MachinesArgs {
     /// Show this one in full: a name, a file, or `host`
     #[arg(value_name = "M", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub name: Option<String>,
-    /// Measure the latency of a message between each two CPUs; of `host` only, some ms a pair
+    /// Measure the latency of a message between each two CPUs; of `host` only, a millisecond a pair
     #[arg(long, requires = "name")]
     pub measure: bool,
     /// List the other CPUs by the latency of a message from this one

@@ -14,11 +14,12 @@ use weir_model::{Costs, Distance, Machine};
 use crate::fault::{Fault, Result};
 use crate::watch::Watch;
 
-/// Round trips of a batch; the quickest batch counts, as others run beside it.
-const TRIPS: u64 = 200;
-const BATCHES: u32 = 12;
-/// A pair takes no longer, whatever else runs here.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// Round trips of a batch; the quickest batch counts. Batches are short, since both threads have to run all along and others may
+/// run beside them.
+const TRIPS: u64 = 20;
+const BATCHES: u32 = 120;
+/// A pair takes no longer, whatever else runs here; without that it takes a millisecond.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// From as many CPUs on a choice is begun in each last-level cache only, not at each CPU.
 const SEEDS: usize = 64;
 
@@ -346,7 +347,7 @@ mod tests {
                 assert!(all.measured && all.cpus.len() >= 2);
                 let (there, back) = (all.one_way_ns[0][1], all.one_way_ns[1][0]);
                 // Faster than light over a millimetre it is not, nor slower than the patience.
-                assert!(there == back && there > 0.1 && there < 250e6, "{there}");
+                assert!(there == back && there > 0.1 && there < 2e9, "{there}");
             }
             Err(fault) => assert!(fault.diags.iter().all(|d| d.remedy().is_some())),
         }

@@ -73,7 +73,14 @@ fn this_computer_is_measured() {
     if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
         return;
     }
-    let all = json(&good(&["machines", "host", "--measure", "--pick", "2", "--json"]))["latencies"].clone();
+    let ran = runweir(&["machines", "host", "--measure", "--pick", "2", "--json"]);
+    if ran.status == 1 {
+        // Where a computer has so much to do that its CPUs never met.
+        assert!(ran.stderr.contains("no answer between CPU"), "{}", ran.stderr);
+        return;
+    }
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let all = json(&ran.stdout)["latencies"].clone();
     assert_eq!(all["measured"], true);
     let ns = all["one_way_ns"][0][1].as_f64().expect("a number");
     assert!(ns > 0.1 && all["one_way_ns"][1][0] == all["one_way_ns"][0][1], "{all}");
