@@ -13,33 +13,45 @@
  *            effort. AFFINITY: which CPUs the task may take
  * answers:   -
  * kernel:    on request
- * params:    slice ns 80000000 [100000, 10000000000]; a best-effort task's period is this times the
+ * params:    slice ns 80000000 [20000, 10000000000]; a best-effort task's period is this times the
  *            number of such tasks
  *            floor pct 10 [1, 100]; load reserved for best effort
  * per-task:  120 bytes
  * cost:      O(log n) per change, also when a best-effort task starts a slice; O(n) when a hard or soft task is admitted;
  *            a scan of the CPUs behind the out-pipe; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe: real-time tasks with budget and best-effort
- *            tasks stably sorted by deadline, then, without a key, real-time tasks without budget
+ *            tasks stably sorted by deadline (while the order is strict, hard ones first), then, without a key,
+ *            real-time tasks without budget
  * source:    Brandt, Banachowski, Lin and Bisson, "Dynamic integrated scheduling of hard real-time, soft
  *            real-time, and non-real-time processes", 2003; release times and the end of a period:
- *            Peter, 2012, 3.6.4; the deadlines of best effort: Spuri and Buttazzo, 1996
+ *            Peter, 2012, 3.6.4; the deadlines of best effort: Spuri and Buttazzo, 1996; docs/decisions/0120
  * long:      admission, the rates of three classes and the order share the books
  *
  * A task with JOB and DEADLINE is hard, or soft if its criticality is low; any other is best effort, and
- * so is a hard one that would leave less than the floor. A hard task runs at most its execution time per period.
- * Soft tasks do so too, or get equal fractions of it if together they need more than is left. Best-effort
+ * so is a hard one that would leave less than the floor, or with which some hard task could miss a deadline. A hard task runs at
+ * most its execution time per period, and not before the release, which is the deadline less the relative one. Soft tasks do so, too,
+ * or get equal fractions of it if together they need more than is left. Best-effort
  * tasks divide the rest, at least the floor, by weight, which is 21 plus the priority:
  * a slice is the share of a period. A budget is a slice, ended by the runtime's timer. With `urgent`
- * behind it, real-time tasks without budget get no idle time.
+ * behind it, real-time tasks without budget get no idle time. A real-time task that gives up its CPU has ended its
+ * period.
+ *
+ * While every deadline is the end of a period, all tasks are in one order by deadline. If a hard task has an earlier one, as a
+ * gang's slot has (JOB 80 ms of 80 ms, period 160 ms), or if it is admitted while others have more work left than their rates
+ * allow until their deadlines, the order is strict: hard tasks first, by deadline. Admission draws their schedule
+ * (weir/kit/demand.h): they must fit with what is under way now, and then either by all possible releases or by their
+ * phases. A task that was admitted by its phase is admitted anew if it moves its releases. What does not fit now only is
+ * tried again with each job.
+ *
+ * A hard task that blocks while it has work left can delay others when it goes on, as under every order by deadline, except in a
+ * slot: with the execution time as the deadline it has that time for itself, until the deadline.
  *
  * Two points differ from Barrelfish. A used-up best-effort slice is followed by one whose deadline is
  * a period later, instead of one released at once, whose deadlines would stay near forever and
- * delay a hard task with a longer period beyond its own deadline. And if a deadline is before the end
- * of the period, a hard task's rate is computed from the deadline, and a soft task's deadline is its period;
- * otherwise the sum of the rates would be too small.
+ * delay a hard task with a longer period beyond its own deadline. And a soft task's deadline is its period.
  *
- * Use one instance per CPU, and tasks that do not migrate (partition): the rate of a hard task is booked until it ends.
+ * Use one instance per CPU, and tasks that do not migrate (partition): the rate of a hard task is booked until it ends. An
+ * instance with several CPUs books rates only, of the deadline where that is before the end of the period, and knows no yielding.
  *
  * Takes no steps, so tasks are linked before it (docs/decisions/0050): it counts those that wait, and looks at all of them
  * when a task is admitted.
@@ -48,18 +60,27 @@
  *            entry -> partition(fit = 2, bound = 90%, unknown = 1%)
  *            -> each cpu { rbed(slice = 80ms) -> urgent -> cpu };
  */
-#include <weir/kit/timerqueue.h>
 #include <weir/cpus.h>
+#include <weir/kit/demand.h>
 #include <weir/kit/rate_alloc.h>
+#include <weir/kit/timerqueue.h>
+
+/* Urgency behind all hard tasks while the order is strict: added to a deadline. */
+#define RBED_BEHIND (1ull << 59)
 
 struct rbed_task {
-	struct weir_rate_task rated; /* (p) first, as weir/kit/rate_alloc.h wants it */
-	u64 seen;		     /* (p) EXECUTED when `used` was right */
-	u64 deadline;		     /* (p) of the job, as declared; ns, absolute */
-	u64 wcet;		     /* (p) what was booked for, with `relative` and the period */
-	u64 relative;		     /* (p) */
-	u32 late;		     /* (p) DEADLINE_MISS was published for the job */
-	u32 place;		     /* (l) in the heap */
+	struct weir_rate_task rated;	/* (p) first, as weir/kit/rate_alloc.h wants it */
+	struct weir_demand_task demand; /* (p) of a hard one */
+	u64 seen;			/* (p) EXECUTED when `used` was right */
+	u64 deadline;			/* (p) of the job, as declared; ns, absolute */
+	u64 wcet;     /* (p) what was booked for, with `relative` and the period */
+	u64 relative; /* (p) */
+	u32 late;     /* (p) DEADLINE_MISS was published for the job */
+	u32 again;    /* (p) refused for what was under way then: the next job asks again */
+	u32 blocked;  /* (p) in its slot */
+	u32 asked;    /* (p) it gives up its CPU because its budget is less */
+	u32 fresh; /* (p) a job was declared while it ran: it gives up its CPU between two jobs */
+	u32 place; /* (l) in the heap */
 };
 
 /* What a task has declared, ns. */
@@ -79,7 +100,14 @@ struct rbed {
 	u64 slice;			 /* (c) ns */
 	u64 floor;			 /* (c) percent */
 	struct weir_rate_alloc rates;	 /* (p) */
-	struct rbed_declared declared;	 /* (p) of the task that is being looked at */
+	struct weir_demand hard;	 /* (p) hard tasks; none if there are several CPUs */
+	u64 density; /* (p) of hard tasks, for an admission: the sum of the rates until their deadlines */
+	u64 work;		       /* (p) likewise: ns to do now, and one job each */
+	u64 behind;		       /* (p) likewise: some rate is greater than for a whole job */
+	u64 settled;		       /* (p) ns; until then the order is strict, see rbed_fits() */
+	u32 strict;		       /* (p) keys are those of a strict order */
+	u32 phased;		       /* (p) hard tasks fit by their phases only */
+	struct rbed_declared declared; /* (p) of the task that is being looked at */
 };
 
 WEIR_COMPONENT(
@@ -98,7 +126,7 @@ WEIR_COMPONENT(
 	.per_task = sizeof(struct rbed_task),
 	WEIR_PARAMS(
 		rbed,
-		WEIR_PARAM(rbed, slice, NS, 80000000, 100000, 10000000000ull,
+		WEIR_PARAM(rbed, slice, NS, 80000000, 20000, 10000000000ull,
 			   "a best-effort task's period is this times the number of such tasks"),
 		WEIR_PARAM(rbed, floor, PCT, 10, 1, 100, "load reserved for best effort")));
 
@@ -126,32 +154,64 @@ WEIR_HELPER int rbed_charge(struct rbed weir_mem *self weir_arg,
 	return 0;
 }
 
-/* The runtime's timer ends what is left of the budget. */
-static void rbed_slice(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
-		       struct weir_task weir_mem *t, const struct weir_rate_task weir_mem *p)
+/* What @work, ns on a CPU of capacity 1024, takes on the only CPU behind @in. */
+static u64 rbed_time(struct rbed weir_mem *self, const struct weir_pipe weir_mem *in, u64 work)
 {
-	u64 left = p->used < p->budget ? p->budget - p->used : 1, capacity = 1024;
+	u64 capacity = 1024;
 
 	if (in->nr_cpus == 1)
 		capacity = weir_cpu_capacity(self->inst.sched, in->cpu);
-	if (left < WEIR_RATE_LONG)
-		left = (left * 1024 + capacity - 1) / capacity;
+	return work < WEIR_RATE_LONG ? (work * 1024 + capacity - 1) / capacity : work;
+}
+
+/* The execution time is all the time up to the deadline, all of which is reserved. */
+static int rbed_is_slot(const struct rbed_task weir_mem *p)
+{
+	return p->rated.kind == WEIR_RATE_HARD && p->demand.in &&
+	       p->demand.wcet >= p->demand.deadline;
+}
+
+/* The runtime's timer ends what is left of the budget. */
+static void rbed_slice(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
+		       struct weir_task weir_mem *t, const struct rbed_task weir_mem *p, u64 now)
+{
+	const struct weir_rate_task weir_mem *rated = &p->rated;
+	u64 left = rated->used < rated->budget ? rated->budget - rated->used : 1;
+
+	left = rbed_time(self, in, left);
+	if (rbed_is_slot(p) && rated->release <= now && now < rated->deadline &&
+	    left > rated->deadline - now)
+		left = rated->deadline - now;
 	weir_store(&t->slice_ns, left);
+}
+
+/* Urgency by the deadline, unless the budget of a real-time task is used up until its release. */
+static u64 rbed_key(const struct rbed weir_mem *self, const struct weir_rate_task weir_mem *p,
+		    u64 now)
+{
+	if (p->kind != WEIR_RATE_BEST_EFFORT && p->release > now)
+		return WEIR_KEY_NONE;
+	if (!self->strict || p->kind == WEIR_RATE_HARD)
+		return p->deadline;
+	return RBED_BEHIND + (p->deadline < RBED_BEHIND ? p->deadline : RBED_BEHIND - 1);
 }
 
 /* One that runs on @cpu. If it has to stop earlier than its slice says it is asked in again. */
 WEIR_HELPER int rbed_squeeze_one(struct rbed weir_mem *self weir_arg,
 				 struct weir_task weir_mem *t weir_arg, u32 cpu, u64 now)
 {
-	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
+	struct rbed_task weir_mem *p = rbed_of(self, t);
 	int less;
 
 	rbed_charge(self, t);
-	less = weir_rate_squeeze(&self->inst, &self->rates, p, now);
-	if (p->kind == WEIR_RATE_BEST_EFFORT)
-		weir_cpu_set_key(self->inst.sched, cpu, p->deadline);
-	else if (less)
+	less = weir_rate_squeeze(&self->inst, &self->rates, &p->rated, now);
+	if (p->rated.kind != WEIR_RATE_HARD)
+		weir_cpu_set_key(self->inst.sched, cpu,
+				 rbed_key(self, &p->rated, p->rated.release));
+	if (p->rated.kind != WEIR_RATE_BEST_EFFORT && less) {
+		p->asked = 1;
 		weir_publish(&self->inst, WEIR_TOPIC_PREEMPT, t, cpu, 0);
+	}
 	return 0;
 }
 
@@ -181,21 +241,27 @@ WEIR_HELPER int rbed_squeeze_waiting(struct rbed weir_mem *self weir_arg,
 				     struct weir_pipe weir_mem *in weir_arg,
 				     struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
+	struct rbed_task weir_mem *p = rbed_of(self, t);
+	u64 key;
+	int err;
 
 	rbed_charge(self, t);
-	weir_rate_squeeze(&self->inst, &self->rates, p, now);
+	weir_rate_squeeze(&self->inst, &self->rates, &p->rated, now);
 	if (!weir_pipe_has(weir_out(&self->inst, 0), t))
 		return 0;
-	rbed_slice(self, in, t, p);
-	if (p->kind != WEIR_RATE_BEST_EFFORT)
+	rbed_slice(self, in, t, p, now);
+	key = rbed_key(self, &p->rated, now);
+	if (key == WEIR_KEY_NONE)
 		return 0;
-	return weir_pipe_insert_stable(weir_out(&self->inst, 0), t, p->deadline, in);
+	err = weir_pipe_insert_stable(weir_out(&self->inst, 0), t, key, in);
+	if (!err && p->rated.kind == WEIR_RATE_HARD)
+		weir_preempt(&self->inst, weir_out(&self->inst, 0), t, key);
+	return err;
 }
 
 /*
- * A real-time task was admitted, and less is left to others than before. What is left of a turn is gone if the
- * task waits for something in between.
+ * A real-time task was admitted, and less is left to others than before; or the order is strict from now on, or no more. What is left
+ * of a turn is gone if the task waits for something in between.
  */
 WEIR_HELPER int rbed_squeeze_all(struct rbed weir_mem *self weir_arg,
 				 struct weir_pipe weir_mem *in weir_arg, u64 now)
@@ -214,15 +280,115 @@ WEIR_HELPER int rbed_squeeze_all(struct rbed weir_mem *self weir_arg,
 
 /* --- real time ----------------------------------------------------------------------------------- */
 
+/* What hard task @t has to do from now on, for a drawing, is added to @all. */
+WEIR_HELPER int rbed_draft(struct rbed weir_mem *self weir_arg,
+			   struct weir_pipe weir_mem *in weir_arg,
+			   struct weir_task weir_mem *t weir_arg, u64 now)
+{
+	struct rbed_task weir_mem *p = rbed_of(self, t);
+	struct weir_demand_task weir_mem *d = &p->demand;
+	const struct weir_rate_task weir_mem *rated = &p->rated;
+	u64 release = p->deadline - p->relative, left = p->wcet, rate, fair;
+
+	if (!weir_pipe_has(in, t))
+		rbed_charge(self, t);
+	if (rated->begun && rated->release >= release) {
+		release = rated->release;
+		left = rated->used < left ? left - rated->used : 0;
+	}
+	d->left = 0;
+	d->due = release + d->deadline;
+	d->at = release > now ? release : release + d->period;
+	/* Who is late already cannot be helped; a sporadic one may come at any time. */
+	if (d->at <= now)
+		d->at = now;
+	if (release <= now && d->due > now)
+		d->left = rbed_time(self, in, left);
+	fair = weir_rate_of(d->wcet, d->deadline);
+	rate = d->left ? weir_rate_of(d->left, d->due - now) : 0;
+	self->density += rate > fair ? rate : fair;
+	self->behind |= rate > fair;
+	self->work += d->left + d->wcet;
+	return 0;
+}
+
+/*
+ * Hard tasks, one of them new, meet all deadlines: with what is under way, and ever after. While some have more to do than their rates until
+ * their deadlines, best effort gets nothing before them, so the order is strict until all have done what they have to do now.
+ * 2: they do not, for now.
+ */
+WEIR_HELPER int rbed_fits(struct rbed weir_mem *self weir_arg,
+			  struct weir_pipe weir_mem *in weir_arg, u64 now)
+{
+	struct weir_demand weir_mem *hard = &self->hard;
+	struct weir_task weir_mem *t = hard->first;
+	u64 spare = WEIR_RATE_FULL, idle;
+	u32 phased = 0;
+
+	self->density = self->behind = self->work = 0;
+	while (t && weir_loop) {
+		rbed_draft(self, in, t, now);
+		spare -= weir_rate_of(weir_demand_of(hard, t)->wcet,
+				      weir_demand_of(hard, t)->period);
+		t = weir_demand_of(hard, t)->next;
+	}
+	weir_note_scan(&self->inst, hard->nr);
+	if (!spare || spare > WEIR_RATE_FULL)
+		spare = 1;
+	/* Not later than this: from now on one job each beside what the rates say. */
+	idle = self->work < WEIR_RATE_LONG ? now + self->work * WEIR_RATE_FULL / spare : ~0ull;
+	if (self->density > WEIR_RATE_FULL) {
+		if (!weir_demand_now(hard, now))
+			return 2;
+		idle = hard->idle;
+		if (hard->nr_short && !weir_demand_any(hard)) {
+			if (!weir_demand_phases(hard))
+				return 0;
+			phased = 1;
+		}
+	}
+	self->phased = phased;
+	if (self->behind && self->settled < idle)
+		self->settled = idle;
+	return 1;
+}
+
+/* The same with @t, which has its rate; if not, its rate is given back. */
+static int rbed_join(struct rbed weir_mem *self, struct weir_pipe weir_mem *in,
+		     struct weir_task weir_mem *t, struct rbed_task weir_mem *p)
+{
+	struct weir_demand_task weir_mem *d = &p->demand;
+	int fits;
+
+	d->wcet = rbed_time(self, in, p->wcet);
+	d->period = p->rated.period;
+	d->deadline = p->relative < d->period ? p->relative : d->period;
+	d->phase = (p->deadline - p->relative) % d->period;
+	weir_demand_add(&self->hard, t);
+	fits = d->wcet <= d->deadline ? rbed_fits(self, in, weir_now(self->inst.sched)) : 0;
+	if (fits == 1)
+		return 1;
+	p->again = fits == 2;
+	weir_demand_remove(&self->hard, t);
+	weir_rate_refuse(&self->rates, &p->rated);
+	return 0;
+}
+
 /* Book what the task needs, hard or soft; 1: less is left to others. */
 static int rbed_admit(struct rbed weir_mem *self, struct weir_task weir_mem *t,
 		      struct rbed_task weir_mem *p, u32 kind)
 {
-	u64 within = kind == WEIR_RATE_HARD && p->relative < p->rated.period ? p->relative
-									     : p->rated.period;
-	u64 rate = weir_rate_of(p->wcet, within);
+	struct weir_pipe weir_mem *in = weir_in(&self->inst, 0);
+	u64 within = p->rated.period;
+	u64 rate;
 
-	if (weir_rate_book(&self->inst, &self->rates, &p->rated, kind, rate))
+	if (kind == WEIR_RATE_HARD && in->nr_cpus != 1 && p->relative < within)
+		within = p->relative;
+	rate = weir_rate_of(p->wcet, within);
+	p->again = 0;
+	weir_demand_remove(&self->hard, t);
+	if (weir_rate_book(&self->inst, &self->rates, &p->rated, kind, rate) &&
+	    (kind != WEIR_RATE_HARD || in->nr_cpus != 1 || rbed_join(self, in, t, p)))
 		return 1;
 	weir_publish(&self->inst, WEIR_TOPIC_OVERLOAD, t, WEIR_NO_CPU, rate);
 	return 0;
@@ -248,6 +414,14 @@ WEIR_HELPER int rbed_ask(struct rbed weir_mem *self weir_arg, struct weir_task w
 	       msg.value >= self->declared.relative;
 }
 
+/* It was admitted by its phase, and has another one now. */
+static int rbed_has_moved(const struct rbed weir_mem *self, const struct rbed_task weir_mem *p,
+			  const struct rbed_declared weir_mem *declared)
+{
+	return self->phased && p->demand.in && p->deadline != declared->deadline &&
+	       (declared->deadline - declared->relative) % p->demand.period != p->demand.phase;
+}
+
 /* Ask what the task is. 1: less is left to best effort than before. */
 WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg)
@@ -259,21 +433,25 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	if (!rbed_ask(self, t)) {
 		if (p->rated.kind == WEIR_RATE_BEST_EFFORT)
 			return 0;
-		weir_rate_unbook(&self->rates, &p->rated);
-		p->wcet = p->rated.used = p->rated.budget = 0;
-		p->rated.kind = WEIR_RATE_BEST_EFFORT;
+		weir_demand_remove(&self->hard, t);
+		weir_rate_refuse(&self->rates, &p->rated);
+		p->wcet = 0;
 		return 0;
 	}
 	kind = WEIR_RATE_HARD;
 	if (weir_property(self->inst.sched, WEIR_TOPIC_CRITICALITY, t) == WEIR_CRITICALITY_LO)
 		kind = WEIR_RATE_SOFT;
 	if (p->wcet == declared->wcet && p->relative == declared->relative &&
+	    !(p->again && p->deadline != declared->deadline) &&
+	    !rbed_has_moved(self, p, declared) &&
 	    (p->rated.kind == kind ||
 	     (p->rated.kind == WEIR_RATE_BEST_EFFORT && kind == WEIR_RATE_HARD))) {
 		/* A refused task is not asked for again; its period is that of its turn. */
 		if (p->rated.kind == WEIR_RATE_BEST_EFFORT || p->rated.period == declared->period) {
-			if (p->deadline != declared->deadline)
+			if (p->deadline != declared->deadline) {
 				p->late = 0;
+				p->fresh = 1;
+			}
 			p->deadline = declared->deadline;
 			return 0;
 		}
@@ -288,35 +466,64 @@ WEIR_HELPER int rbed_learn(struct rbed weir_mem *self weir_arg,
 	return rbed_admit(self, t, p, kind);
 }
 
+/*
+ * No new job was declared. One that blocked is over with its deadline, and so is a slot: the next period is that of @now, or the one
+ * after it.
+ */
+static void rbed_skip(struct rbed_task weir_mem *p, u64 now, u32 event)
+{
+	struct weir_rate_task weir_mem *rated = &p->rated;
+
+	if (event == RBED_WOKEN && rated->used)
+		p->blocked = 1;
+	if (now < rated->release + p->relative || !(event == RBED_WOKEN || rbed_is_slot(p)))
+		return;
+	rated->release += (now - rated->release) / rated->period * rated->period;
+	if (now >= rated->release + p->relative)
+		rated->release += rated->period;
+	rated->used = 0;
+	p->blocked = 0;
+}
+
 /* The period that the task is in, and what it may still run in it. */
 WEIR_HELPER int rbed_period(struct rbed weir_mem *self weir_arg,
-			    struct weir_task weir_mem *t weir_arg, u64 now)
+			    struct weir_task weir_mem *t weir_arg, u64 now, u32 event)
 {
 	struct rbed_task weir_mem *p = weir_priv(&self->inst, t);
 	struct weir_rate_task weir_mem *rated = &p->rated;
+	u64 due = p->late ? rated->release + p->relative : p->deadline;
+	int unserved = rated->begun && rated->used < rated->limit && !p->blocked;
 
+	if (!rated->begun || p->deadline - p->relative > rated->release)
+		p->blocked = 0;
+	else if (rated->kind == WEIR_RATE_HARD)
+		rbed_skip(p, now, event);
 	weir_rate_period(&self->rates, rated, p->deadline - p->relative,
 			 weir_rate_granted(&self->inst, &self->rates, rated, p->wcet));
 	rated->deadline =
 		rated->release + (rated->kind == WEIR_RATE_HARD ? p->relative : rated->period);
-	if (now >= p->deadline && !p->late) {
-		p->late = 1;
-		weir_publish(&self->inst, WEIR_TOPIC_DEADLINE_MISS, t, WEIR_NO_CPU, p->deadline);
-	}
+	/* A slot goes on without new jobs; what counts is that it had its time. */
+	if (now < due || (p->late && !rbed_is_slot(p)))
+		return 0;
+	p->late = 1;
+	if (unserved || !rbed_is_slot(p))
+		weir_publish(&self->inst, WEIR_TOPIC_DEADLINE_MISS, t, WEIR_NO_CPU, due);
 	return 0;
 }
 
 /* --- both ---------------------------------------------------------------------------------------- */
 
 /* It gave up its CPU, and no more urgent task waits. */
-static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rate_task weir_mem *p)
+static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rate_task weir_mem *p,
+			u64 now)
 {
 	struct weir_pipe weir_mem *out = weir_out(&self->inst, 0);
+	u64 key = rbed_key(self, p, now);
 	int yielded = 0;
 
 	if (weir_pipe_lock(out))
 		return 0;
-	yielded = !out->head || out->head->hooks[out->slot].key >= p->deadline;
+	yielded = !out->head || out->head->hooks[out->slot].key >= key;
 	weir_pipe_unlock(out);
 	return yielded;
 }
@@ -328,40 +535,54 @@ static int rbed_yielded(struct rbed weir_mem *self, const struct weir_rate_task 
 WEIR_HELPER int rbed_renew(struct rbed weir_mem *self weir_arg,
 			   struct weir_task weir_mem *t weir_arg, u64 now, u32 event)
 {
-	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
+	struct rbed_task weir_mem *own = rbed_of(self, t);
+	struct weir_rate_task weir_mem *p = &own->rated;
 
 	if (p->kind != WEIR_RATE_BEST_EFFORT) {
 		if (event == RBED_WOKEN && p->epoch != self->rates.epoch)
 			weir_rate_squeeze(&self->inst, &self->rates, p, now);
-		rbed_period(self, t, now);
+		/* A period ends with its budget, or by giving up the CPU. */
+		if (event == RBED_GAVE_UP && !own->asked && !own->fresh && p->used &&
+		    p->used < p->limit && p->release <= now &&
+		    weir_in(&self->inst, 0)->nr_cpus == 1 && rbed_yielded(self, p, now))
+			p->used = p->limit;
+		if (event == RBED_GAVE_UP)
+			own->asked = 0;
+		if (event != RBED_MOVED)
+			own->fresh = 0;
+		rbed_period(self, t, now, event);
 		return 0;
 	}
 	if (p->used >= p->budget)
 		return 1;
 	if (event == RBED_GAVE_UP)
-		return p->begun && rbed_yielded(self, p);
+		return p->begun && rbed_yielded(self, p, now);
 	if (event != RBED_WOKEN)
 		return 0;
 	/* What is left of it must not be more than its rate until the deadline, as rates are now. */
 	return weir_rate_stale(&self->rates, p, now);
 }
 
-/* @t goes where its deadline says; without a budget it waits for its next period. */
+/*
+ * @t goes where its deadline says; without a budget it waits for its next period. Of a soft one that waits for the CPU,
+ * the deadline is news.
+ */
 WEIR_HELPER int rbed_insert(struct rbed weir_mem *self weir_arg,
 			    struct weir_pipe weir_mem *in weir_arg,
 			    struct weir_task weir_mem *t weir_arg, u64 now)
 {
-	struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
-	u64 key = p->deadline;
+	const struct rbed_task weir_mem *p = rbed_of(self, t);
+	const struct weir_rate_task weir_mem *rated = &p->rated;
+	u64 key = rbed_key(self, rated, now), at = 0;
 	int err;
 
-	if (p->kind != WEIR_RATE_BEST_EFFORT && p->release > now)
-		key = WEIR_KEY_NONE;
-	rbed_slice(self, in, t, p);
+	rbed_slice(self, in, t, p, now);
 	if (key == WEIR_KEY_NONE)
-		err = weir_timerqueue_set(&self->releases, t, p->release);
-	else
-		err = weir_timerqueue_clear(&self->releases, t);
+		at = rated->release;
+	if (rated->kind == WEIR_RATE_SOFT && !p->late && (!at || p->deadline < at))
+		at = p->deadline;
+	err = at ? weir_timerqueue_set(&self->releases, t, at)
+		 : weir_timerqueue_clear(&self->releases, t);
 	if (!err)
 		err = weir_pipe_insert_stable(weir_out(&self->inst, 0), t, key, in);
 	if (err)
@@ -378,11 +599,15 @@ WEIR_HELPER int rbed_put(struct rbed weir_mem *self weir_arg,
 {
 	const struct weir_rate_task weir_mem *p = &rbed_of(self, t)->rated;
 	u64 now = weir_now(self->inst.sched);
-	u32 was = p->kind;
+	u32 was = p->kind, less, strict;
 
 	rbed_charge(self, t);
-	if (rbed_learn(self, t))
+	less = rbed_learn(self, t);
+	strict = self->hard.nr_short || now < self->settled;
+	if (less || strict != self->strict) {
+		self->strict = strict;
 		rbed_squeeze_all(self, in, now);
+	}
 	if (p->kind != was)
 		weir_rate_mark(&self->inst, &self->rates, in, t);
 	if (rbed_renew(self, t, now, event)) {
@@ -396,6 +621,7 @@ WEIR_ENTRY int rbed_construct(struct rbed weir_mem *self)
 {
 	weir_timerqueue_init(&self->releases, &self->inst,
 			     __builtin_offsetof(struct rbed_task, place));
+	weir_demand_init(&self->hard, &self->inst, __builtin_offsetof(struct rbed_task, demand));
 	self->rates.floor = self->floor;
 	return 0;
 }
@@ -478,6 +704,7 @@ WEIR_ENTRY void rbed_task_exit(struct rbed weir_mem *self, struct weir_task weir
 	weir_timerqueue_clear(&self->releases, t);
 	if (weir_pipe_lock(in))
 		return;
+	weir_demand_remove(&self->hard, t);
 	weir_rate_unbook(&self->rates, &rbed_of(self, t)->rated);
 	weir_rate_forget(&self->rates, &rbed_of(self, t)->rated);
 	weir_pipe_unlock(in);
@@ -487,6 +714,12 @@ WEIR_ENTRY void rbed_task_exit(struct rbed weir_mem *self, struct weir_task weir
 WEIR_ENTRY void rbed_take_state(struct rbed weir_mem *self, struct rbed weir_mem *old)
 {
 	weir_rate_take(&self->rates, &old->rates);
+	self->hard.first = old->hard.first;
+	self->hard.nr = old->hard.nr;
+	self->hard.nr_short = old->hard.nr_short;
+	self->settled = old->settled;
+	self->strict = old->strict;
+	self->phased = old->phased;
 }
 
 WEIR_ENTRY void rbed_destroy(struct rbed weir_mem *self)

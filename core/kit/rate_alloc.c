@@ -50,6 +50,15 @@ WEIR_GLOBAL int weir_rate_book(struct weir_instance weir_mem *self weir_arg,
 	return kind != WEIR_RATE_BEST_EFFORT;
 }
 
+WEIR_GLOBAL int weir_rate_refuse(struct weir_rate_alloc weir_mem *all weir_arg,
+				 struct weir_rate_task weir_mem *p weir_arg)
+{
+	weir_rate_unbook(all, p);
+	p->kind = WEIR_RATE_BEST_EFFORT;
+	p->used = p->budget = 0;
+	return 0;
+}
+
 WEIR_GLOBAL u64 weir_rate_granted(struct weir_instance weir_mem *self weir_arg,
 				  const struct weir_rate_alloc weir_mem *all weir_arg,
 				  const struct weir_rate_task weir_mem *p weir_arg, u64 amount)
@@ -213,8 +222,8 @@ WEIR_GLOBAL int weir_rate_turn(struct weir_instance weir_mem *self weir_arg,
 	all->weights += weight;
 	p->period = of_all = (all->nr + 1) * slice;
 	if (of_all < WEIR_RATE_LONG)
-		of_all = of_all * rest / WEIR_RATE_FULL;
-	p->budget = of_all * weight / all->weights;
+		of_all = (of_all * rest + WEIR_RATE_FULL / 2) / WEIR_RATE_FULL;
+	p->budget = (of_all * weight + all->weights / 2) / all->weights;
 	if (!p->budget)
 		p->budget = 1;
 	p->used = 0;

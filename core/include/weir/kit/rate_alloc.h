@@ -86,6 +86,8 @@ WEIR_INLINE void weir_rate_unbook(struct weir_rate_alloc weir_mem *all,
  */
 int weir_rate_book(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
 		   struct weir_rate_task weir_mem *p, u32 kind, u64 rate);
+/* What @p has booked is given back; it is best effort, its first turn is to come. */
+int weir_rate_refuse(struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p);
 /* @amount for a hard task; the part that a soft one gets of it. */
 u64 weir_rate_granted(struct weir_instance weir_mem *self,
 		      const struct weir_rate_alloc weir_mem *all,

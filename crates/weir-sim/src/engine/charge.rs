@@ -110,10 +110,10 @@ pub struct Walk {
     pub wait_ns: u64,
 }
 
-/// An instance with slots of gangs acts by the clock of the one CPU that it serves.
+/// An instance with slots of gangs, or with reservations, acts by the clock of the one CPU that it serves.
 fn timer_home(plan: &Plan, instance: u32) -> Option<CpuNo> {
     let class = catalog().class(plan.instances.get(instance as usize)?.class)?;
-    if !class.listens.iter().any(|t| t == "GANG_SLOT") {
+    if !class.listens.iter().any(|t| t == "GANG_SLOT") && !reserves(plan, instance) {
         return None;
     }
     let mut at = instance;
@@ -130,6 +130,13 @@ fn timer_home(plan: &Plan, instance: u32) -> Option<CpuNo> {
         at = next.to.0;
     }
     None
+}
+
+/// The instance gives a task its execution time in each period, from a release on, without being asked again: a slot, if the execution time
+/// is the deadline.
+pub fn reserves(plan: &Plan, instance: u32) -> bool {
+    let class = plan.instances.get(instance as usize).and_then(|i| catalog().class(i.class));
+    class.is_some_and(|c| c.name == "rbed")
 }
 
 /// Prices and locks of a run.

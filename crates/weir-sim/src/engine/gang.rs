@@ -12,6 +12,7 @@ use weir_core::gang::{Controller, PhaseMessage, PhaseReply, Planner, Row, Submit
 use weir_core::{CpuSet, Msg, Plan, Topic};
 
 use super::GangOutcome;
+use super::charge::reserves;
 use super::queue::{Key, Kind, Phase};
 use super::sim::Sim;
 use super::task::{NEVER, NONE, State};
@@ -45,11 +46,22 @@ impl Placed {
             return Ok(placed);
         }
         if !plan.listens_to(Topic::GangSlot) || !plan.listens_to(Topic::Gang) {
-            placed.warning = Some(format!(
-                "topology `{}` has no slots for gangs (`annotate membership`, `gang`): their tasks are ordinary ones",
-                plan.name
-            ));
-            return Ok(placed);
+            if !has_reservations(plan) {
+                placed.warning = Some(format!(
+                    "topology `{}` has no slots for gangs (`annotate membership`, `gang`; or `rbed`): their tasks are ordinary ones",
+                    plan.name
+                ));
+                return Ok(placed);
+            }
+            if let Some(gang) = workload.gangs.iter().find(|g| g.way != Way::Locked) {
+                let text = format!(
+                    "gang `{}` has `way = \"{}\"`, but topology `{}` serves slots by reservations, each CPU by its own clock",
+                    gang.manifest.name(),
+                    gang.way.name(),
+                    plan.name
+                );
+                return Err(Error::run(text).help("leave `way` out, or take the topology `gang`"));
+            }
         }
         let shape = &machine.shape;
         let Some(mut controller) = Controller::new(shape.nr_cpus()) else {
@@ -77,6 +89,11 @@ impl Placed {
         placed.controller = Some(controller);
         Ok(placed)
     }
+}
+
+/// Slots can be reservations of the members.
+fn has_reservations(plan: &Plan) -> bool {
+    (0..plan.instances.len() as u32).any(|i| reserves(plan, i))
 }
 
 /// A message between planners under way.
@@ -234,8 +251,15 @@ impl Sim<'_> {
     /// Report to the scheduler which gang a task belongs to.
     pub fn publish_gang(&mut self, h: CpuNo, no: TaskNo) -> Result<()> {
         let task = &self.tasks[no as usize];
-        if task.gang == NONE || !self.plan.listens_to(Topic::Gang) {
+        if task.gang == NONE {
             return Ok(());
+        }
+        if !self.plan.listens_to(Topic::Gang) {
+            let account = &self.gangs.accounts[task.gang as usize];
+            return match account.row.filter(|_| has_reservations(&self.plan)) {
+                Some(row) => self.reserve(h, no, &row, account.from),
+                None => Ok(()),
+            };
         }
         let value2 = u64::from(self.workload.gangs[task.gang as usize].manifest.waits());
         let msg = Msg { task: Some(task.id), value: u64::from(task.gang) + 1, value2, ..Msg::default() };
@@ -419,6 +443,14 @@ impl Sim<'_> {
 
     fn hand_on(&mut self, c: CpuNo, gang: u32, row: &Row, from: u64) -> Result<()> {
         if !self.plan.listens_to(Topic::GangSlot) {
+            if has_reservations(&self.plan) {
+                for no in self.gangs.tasks[gang as usize].clone() {
+                    let there = no != NONE && self.tasks[no as usize].state != State::Gone;
+                    if there && self.tasks[no as usize].cpus.is_some_and(|cpus| cpus.contains(c)) {
+                        self.reserve(c, no, row, from)?;
+                    }
+                }
+            }
             return Ok(());
         }
         for (field, value2) in (0u64..).zip([row.offset_ns, row.period_ns, row.length_ns, from]) {
@@ -426,6 +458,19 @@ impl Sim<'_> {
             self.announce(c, Topic::GangSlot, &Msg { cpu: Some(c), value, value2, ..Msg::default() }, NONE)?;
         }
         Ok(())
+    }
+
+    /// The slots of a row as a reservation of a member: all the time up to the deadline, from the first begin on.
+    fn reserve(&mut self, h: CpuNo, no: TaskNo, row: &Row, from: u64) -> Result<()> {
+        let task = Some(self.tasks[no as usize].id);
+        let (length, due, period) = match row.next(from.max(self.now)) {
+            Some(first) => (row.length_ns, first + row.length_ns, row.period_ns),
+            None => (0, 0, 0),
+        };
+        let job = Msg { task, value: length, value2: length, ..Msg::default() };
+        self.announce(h, Topic::Job, &job, no)?;
+        let deadline = Msg { task, value: due, value2: period, ..Msg::default() };
+        self.announce(h, Topic::Deadline, &deadline, no)
     }
 
     /// What carrying the begin or end of a slot takes.

@@ -96,6 +96,38 @@ fn other_topologies_run_them_as_ordinary_tasks() {
     assert!(out.warnings.iter().any(|w| w.contains("no slots for gangs")), "{:?}", out.warnings);
 }
 
+/// The source's own way: `H 80 160 80 480` as reservations of `rbed`, handed to each CPU when the phase changes, beside best effort that is
+/// due earlier. Back in phase 0 the members are best effort again.
+#[test]
+fn slots_can_be_reservations() {
+    let manifest = "B 1\nH 80 160 80 480\n";
+    let text = steady(4, 6, manifest);
+    let (g, out) = gantt(4, &catalogue("rbed"), &toml(&text), 2400 * MS);
+    let gang = &out.gangs[0];
+    assert_eq!((gang.slots, gang.incomplete, gang.skew_max_ns, gang.late_max_ns), (12, 0, 0, 0));
+    assert_eq!((gang.phase_changes, gang.messages), (1, 6));
+    assert!(out.warnings.is_empty(), "{:?}", out.warnings);
+    // All the slot, and nothing between slots: their CPUs are the hogs'.
+    let rest = g.bars.iter().filter(|b| b.0.starts_with("rest") && b.2 >= 480 * MS);
+    assert!(rest.clone().count() >= 36);
+    assert!(
+        rest.clone().all(|b| b.2 % (160 * MS) == 0 && b.3 - b.2 == 80 * MS),
+        "{:?}",
+        rest.collect::<Vec<_>>()
+    );
+
+    let back = text.replace("phase 1; loop", "phase 1; run 600ms; phase 0; loop");
+    let (g, out) = gantt(4, &catalogue("rbed"), &toml(&back), 4000 * MS);
+    assert_eq!(out.gangs[0].phase_changes, 2);
+    let late = g.bars.iter().filter(|b| b.0.starts_with("rest") && b.2 >= 2000 * MS && b.3 < 4000 * MS);
+    assert!(late.clone().count() > 10 && late.clone().any(|b| b.2 % (160 * MS) != 0));
+
+    let central = text + "way = \"central\"\n";
+    let cfg = RunConfig { duration_ns: Some(MS), ..RunConfig::default() };
+    let fault = run_on(&Machine::smp(4), &catalogue("rbed"), &toml(&central), &Costs::zero(), cfg, &mut ());
+    assert!(fault.unwrap_err().to_string().contains("serves slots by reservations"));
+}
+
 /// A task spins at a barrier for as long as its step says, in CPU time, and blocks then; spinning uses its CPU.
 #[test]
 fn barriers_spin_then_block() {

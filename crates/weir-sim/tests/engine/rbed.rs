@@ -170,3 +170,157 @@ fn a_sleeper_does_not_bring_old_promises() {
     let (_, out) = gantt(1, ONE, &workload(tasks), 1000 * MS);
     assert_eq!(out.deadline_misses, 0);
 }
+
+/// A member of a gang on a CPU: from `release` on a slot of all the time up to its deadline, in each period.
+fn member(cpu: u32, slot: u64, period: u64, release: u64) -> TaskSpec {
+    let t = real_time(&format!("m{cpu}"), slot, slot, period, slot);
+    TaskSpec { start_ns: Some(release), cpus: Some([cpu].into_iter().collect()), ..t }
+}
+
+/// `H 80 160 80 480` on four CPUs, whose best effort is due before it as often as not: each slot begins on time, everywhere at once.
+#[test]
+fn the_gang_of_the_source_starts_on_time() {
+    let mut tasks: Vec<TaskSpec> = (0..4).map(|c| member(c, 80 * MS, 160 * MS, 480 * MS)).collect();
+    for i in 0..10 {
+        tasks.push(TaskSpec { start_ns: Some(7 * i * MS), ..hog(&format!("x{i}")) });
+    }
+    let (g, out) = gantt(4, &catalogue("rbed"), &workload(tasks), 4000 * MS);
+    assert_eq!(out.deadline_misses, 0);
+    for c in 0..4 {
+        let slots: Vec<(u64, u64)> =
+            g.bars.iter().filter(|b| b.0 == format!("m{c}")).map(|b| (b.2, b.3)).collect();
+        let wanted: Vec<(u64, u64)> =
+            (0..22).map(|k| (480 + 160 * k, 560 + 160 * k)).map(|(a, b)| (a * MS, b * MS)).collect();
+        assert_eq!(slots, wanted, "m{c}");
+    }
+}
+
+/// A hard task that gives up its CPU does not run again in that period, even though nobody else wants the CPU.
+#[test]
+fn giving_up_ends_the_period() {
+    let release =
+        Op::Release { offset_ns: 0, period_ns: 10 * MS, deadline_ns: 10 * MS, jitter_ns: 0, extra_ns: 0 };
+    let program = repeat(None, vec![release, Op::Run { ns: MS }, Op::Yield, Op::Run { ns: MS }]);
+    let timing = weir_sim::Timing { period_ns: 10 * MS, deadline_ns: 10 * MS, wcet_ns: 4 * MS };
+    let h = TaskSpec { timing: Some(timing), ..task("h", program) };
+    let (g, _) = gantt(1, ONE, &workload(vec![h]), 25 * MS);
+    // The second half of a job is in the next period, and leaves that one's budget to the next job.
+    assert_eq!(g.cpu(0), "h 0-1, h 10-12, h 20-22");
+    // Best effort may run again at once.
+    let yielding = task("x", repeat(None, vec![Op::Run { ns: MS }, Op::Yield]));
+    let (g, _) = gantt(1, ONE, &workload(vec![yielding]), 3 * MS);
+    assert_eq!(g.ran("x"), 3 * MS);
+}
+
+/// Slots of 20 us in periods of 50 us, the shortest of the source.
+#[test]
+fn slots_of_20_us() {
+    let slices = ONE.replace("rbed", "rbed(slice = 20us)");
+    let tasks = vec![member(0, 20 * US, 50 * US, 100 * US), hog("x"), hog("y")];
+    let (g, out) = gantt(1, &slices, &workload(tasks), 100 * MS);
+    let slots: Vec<&(String, u32, u64, u64)> = g.bars.iter().filter(|b| b.0 == "m0").collect();
+    assert_eq!((slots.len(), out.deadline_misses), (1998, 0));
+    assert!(slots.iter().zip(2..).all(|(b, k)| (b.2, b.3) == (50 * US * k, 50 * US * k + 20 * US)));
+    let (x, y) = (g.ran("x"), g.ran("y"));
+    assert!(x.abs_diff(y) <= 40 * US, "{x} {y}");
+}
+
+/// A soft task that waits for the CPU is reported when its deadline passes, not when somebody looks at it next.
+#[test]
+fn a_late_soft_task_is_reported_in_time() {
+    let mut w = workload(vec![
+        real_time("h", 60 * MS, 60 * MS, 100 * MS, 60 * MS),
+        real_time("s", 10 * MS, 10 * MS, 50 * MS, 50 * MS),
+    ]);
+    w.criticality.insert(1, Criticality::Lo);
+    let mut seen = Misses::default();
+    let cfg = weir_sim::RunConfig { duration_ns: Some(100 * MS), ..weir_sim::RunConfig::default() };
+    run_on(&weir_sim::Machine::smp(1), ONE, &w, &weir_sim::Costs::zero(), cfg, &mut seen).unwrap();
+    assert_eq!(seen.0, [(1, 50 * MS)]);
+}
+
+/// Tasks that a component reported late, and when.
+#[derive(Default)]
+struct Misses(Vec<(u32, u64)>);
+
+impl weir_core::event::Observer for Misses {
+    fn event(&mut self, t: u64, event: &weir_core::event::Event<'_>) {
+        if let weir_core::event::Event::Message { topic: "DEADLINE_MISS", task: Some(task), .. } = *event {
+            self.0.push((task, t));
+        }
+    }
+}
+
+/// Slots of one period that do not meet, of what gangs there are on a CPU, ms; their CPU keeps a tenth.
+fn slots() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
+    (10..60u64, prop::collection::vec((0..10u64, 1..12u64), 1..5)).prop_map(|(period, parts)| {
+        let (mut at, mut used, mut slots) = (0, 0, Vec::new());
+        for (gap, length) in parts {
+            let length = length.min(period / 2);
+            if at + gap + length > period || 10 * (used + length) > 9 * period {
+                break;
+            }
+            slots.push((at + gap, length));
+            at += gap + length;
+            used += length;
+        }
+        (period, slots)
+    })
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    /// Whatever best effort does, slots are served to the nanosecond.
+    #[test]
+    fn slots_are_exact((period, slots) in slots(), rest in prop::collection::vec(best_effort(), 0..4), first in 0..100u64) {
+        let mut w = workload(Vec::new());
+        for (i, (at, length)) in slots.iter().enumerate() {
+            let t = member(0, length * MS, period * MS, (first + at) * MS);
+            w.tasks.push(TaskSpec { name: format!("slot{i}"), ..t });
+        }
+        for (i, (program, priority, start)) in rest.into_iter().enumerate() {
+            let t = task(&format!("rest{i}"), repeat(None, program));
+            w.tasks.push(TaskSpec { priority, start_ns: Some(start), ..t });
+        }
+        let end = 600;
+        let (g, out) = gantt(1, ONE, &w, end * MS);
+        prop_assert_eq!(out.deadline_misses, 0);
+        for (i, (at, length)) in slots.iter().enumerate() {
+            let name = format!("slot{i}");
+            let had: Vec<(u64, u64)> = g.bars.iter().filter(|b| b.0 == name).map(|b| (b.2, b.3)).collect();
+            let wanted: Vec<(u64, u64)> = (0..)
+                .map(|k| first + at + k * period)
+                .take_while(|from| from + length <= end)
+                .map(|from| (from * MS, (from + length) * MS))
+                .collect();
+            prop_assert_eq!(&had[..wanted.len().min(had.len())], &wanted[..], "{}", name);
+        }
+    }
+}
+
+/// With the same seed, everything happens at the same nanosecond; with another one, it does not.
+#[test]
+fn a_schedule_repeats_to_the_nanosecond() {
+    let once = |seed| {
+        let between = |min_ns, max_ns| {
+            repeat(None, vec![Op::RunBetween { min_ns, max_ns }, Op::Sleep { ns: 3_333_333 }])
+        };
+        let mut w = workload(vec![
+            member(0, 7 * MS, 40 * MS, 20 * MS),
+            real_time("h", 2 * MS, 2 * MS, 15 * MS, 15 * MS),
+            task("x", between(1_000_000, 9_000_000)),
+            task("y", between(100_000, 30_000_000)),
+        ]);
+        w.criticality.insert(1, Criticality::Lo);
+        let mut told = Transcript::default();
+        let cfg =
+            weir_sim::RunConfig { duration_ns: Some(1000 * MS), seed, ..weir_sim::RunConfig::default() };
+        run_on(&weir_sim::Machine::smp(1), ONE, &w, &weir_sim::Costs::default(), cfg, &mut told).unwrap();
+        told.0
+    };
+    let first = once(1);
+    assert!(first.lines().count() > 500);
+    assert_eq!(first, once(1));
+    assert_ne!(first, once(2));
+}
