@@ -4,6 +4,11 @@
 
 #include <weir/error.h>
 
+u64 mk_sync_bytes(void)
+{
+	return sizeof(struct mk_sync);
+}
+
 int mk_sync_init(struct mk_sync *s, u32 nr, u64 drift)
 {
 	if (!nr || nr > MK_MAX_CPUS)

@@ -38,6 +38,8 @@ struct mk_sync_answer {
 	s64 base;
 };
 
+/* For callers in other languages: how large it is. */
+u64 mk_sync_bytes(void);
 /* 0, or -WEIR_EINVAL. @drift 0: the default. */
 int mk_sync_init(struct mk_sync *s, u32 nr, u64 drift);
 /* Begin a round at @reference: 1: s->target goes to every CPU with s->sequence. 0: disabled, or a round is under way. */

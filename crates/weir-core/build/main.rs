@@ -56,7 +56,8 @@ fn main() {
         .file(root.join("core/port/native/loaded.c"))
         .file(root.join("core/port/native/guard.c"))
         .files(
-            ["manifest", "controller", "planner"].map(|f| root.join(format!("runtimes/multikernel/{f}.c"))),
+            ["manifest", "controller", "planner", "clocksync"]
+                .map(|f| root.join(format!("runtimes/multikernel/{f}.c"))),
         )
         .include(root.join("core/include"))
         .include(root.join("core/port").join(port))

@@ -6,6 +6,7 @@
 mod bpf;
 pub mod catalog;
 mod classes;
+pub mod clocksync;
 mod counters;
 pub mod cpuset;
 pub mod crash;

@@ -719,6 +719,13 @@ impl Sched {
         unsafe { (*self.host).due.first().copied() }
     }
 
+    /// All timers that components armed: (time, handle).
+    pub fn timers(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        // SAFETY: as in `next_timer`.
+        let timers = unsafe { &(*self.host).timers };
+        timers.iter().map(|(i, t)| (*t, *i))
+    }
+
     /// Remote messages to a coherence domain so far, 0 where all CPUs share memory.
     pub fn remote_sent(&self, domain: u32) -> u64 {
         // SAFETY: valid scheduler; an unknown domain has none.

@@ -17,7 +17,7 @@ use weir::machine;
 
 pub const EXPERIMENT: Experiment = Experiment {
     id: "multikernel-e18",
-    aliases: &["multikernel-e9", "multikernel-e17", "gangs"],
+    aliases: &["gangs"],
     title: "barriers beside CPU hogs on 16 CPUs: best effort collapses, gangs do not",
     source: "Peter, 2012, figures of 3.2 and 4 (E9, E17, E18)",
     run,

@@ -105,7 +105,7 @@ impl<'a> Lab<'a> {
     pub fn run(&self, run: &Run<'_>, observer: &mut dyn Observer) -> Done<Outcome> {
         self.runs.fetch_add(1, Ordering::Relaxed);
         let config = RunConfig {
-            seed: 1,
+            seed: run.seed,
             duration_ns: run.duration_ns,
             stop: Some(run.until.unwrap_or(self.watch.stop())),
             control: run.control,
@@ -133,11 +133,22 @@ pub struct Run<'a> {
     pub control: Option<Control<'a>>,
     /// Machines and topologies of the workload's guests.
     pub inside: &'a [Inside],
+    pub seed: u64,
 }
 
 impl<'a> Run<'a> {
     pub fn new(machine: &'a Machine, plan: &'a Plan, workload: &'a Workload, costs: &'a Costs) -> Self {
-        Self { machine, plan, workload, costs, duration_ns: None, until: None, control: None, inside: &[] }
+        Self {
+            machine,
+            plan,
+            workload,
+            costs,
+            duration_ns: None,
+            until: None,
+            control: None,
+            inside: &[],
+            seed: 1,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod foreign;
 mod gang_change;
 mod gang_clock;
 mod gang_grain;
+mod gang_interference;
 mod gang_service;
 mod gang_wait;
 mod gangs;

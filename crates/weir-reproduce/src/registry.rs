@@ -4,8 +4,9 @@
 use crate::lab::{Done, Lab};
 use crate::report::Report;
 use crate::{
-    adaptation, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain, gang_service,
-    gang_wait, gangs, hackbench, heat, heterogeneity, hw, least_laxity, nested, openmp, pause, scaling,
+    adaptation, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain,
+    gang_interference, gang_service, gang_wait, gangs, hackbench, heat, heterogeneity, hw, least_laxity,
+    nested, openmp, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
@@ -32,6 +33,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     collapse::EXPERIMENT,
     least_laxity::EXPERIMENT,
     counters::EXPERIMENT,
+    gang_interference::LINUX,
     gang_wait::BLOCK,
     gang_wait::CLUSTER,
     gang_service::BURSTS,
@@ -39,6 +41,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     gang_change::TRACE,
     gang_change::COST,
     openmp::EXPERIMENT,
+    gang_interference::BEST_EFFORT,
     gangs::EXPERIMENT,
     heat::EXPERIMENT,
     nested::EXPERIMENT,

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 
 use weir_core::{CpuShape, MachineShape};
 
-use super::{CpuKind, DOMAIN_DISTANCE, LOCAL_DISTANCE, Machine, MachineEvent, REMOTE_DISTANCE, Thermal};
+use super::{
+    Clocks, CpuKind, DOMAIN_DISTANCE, LOCAL_DISTANCE, Machine, MachineEvent, REMOTE_DISTANCE, Thermal,
+};
 
 /// Numbers of CPUs and nodes stay below this in every source.
 pub(super) const MAX_NUMBER: u32 = 1_000_000;
@@ -50,6 +52,7 @@ pub(super) struct Facts {
     /// Events with operating-system CPU numbers.
     pub events: Vec<(u64, MachineEvent)>,
     pub thermal: Option<Thermal>,
+    pub clocks: Option<Clocks>,
     pub on_battery: bool,
     pub warnings: Vec<String>,
 }
@@ -69,6 +72,7 @@ impl Facts {
             smt_pct: DEFAULT_SMT_PCT,
             events: Vec::new(),
             thermal: None,
+            clocks: None,
             on_battery: false,
             warnings: Vec::new(),
         }
@@ -141,6 +145,7 @@ impl Facts {
             smt_pct: if threaded { self.smt_pct } else { 100 },
             events,
             thermal: self.thermal,
+            clocks: self.clocks,
             on_battery: self.on_battery,
             llc_level: self.llc_level,
             warnings: self.warnings,

@@ -72,6 +72,19 @@ pub struct Thermal {
     pub release_c: u32,
 }
 
+/// CPUs whose clocks are not one. They matter to slots of gangs; all else goes by the simulation's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clocks {
+    /// Clocks are up to so far apart when the machine starts, ns.
+    pub offset_ns: u64,
+    /// Each is up to so much too fast or too slow, millionths.
+    pub drift_ppm: u32,
+    /// CPUs other than the first look at a new target so late, ns.
+    pub late_ns: u64,
+    /// How often clocks are compared once they are equal, ns.
+    pub watch_ns: u64,
+}
+
 impl Thermal {
     /// What a core goes of its way to the settled temperature between two looks, of 2^32.
     pub fn share_q32(&self) -> u64 {
@@ -95,6 +108,8 @@ pub struct Machine {
     pub events: Vec<(u64, MachineEvent)>,
     /// How cores get warm; without it they do not.
     pub thermal: Option<Thermal>,
+    /// None: all CPUs read one clock.
+    pub clocks: Option<Clocks>,
     /// It runs on battery at first.
     pub on_battery: bool,
     /// Dense index of the mid-level cache (L2) of each CPU: a cluster of cores may share one.

@@ -9,7 +9,7 @@ use weir_core::MAX_CPUS;
 use super::assemble::{CpuFacts, DEFAULT_SMT_PCT, Facts, MAX_NUMBER};
 use super::bitmap::parse_list;
 use super::check::{self, Fault, Place};
-use super::{CpuKind, Machine, MachineEvent, OperatingPoint, Thermal, power};
+use super::{Clocks, CpuKind, Machine, MachineEvent, OperatingPoint, Thermal, power};
 use crate::document::{Source, Table, Value};
 use crate::error::{ErrorKind, Result, did_you_mean};
 use crate::units;
@@ -23,6 +23,7 @@ const TOP: &[&str] = &[
     "distances",
     "battery",
     "thermal",
+    "clocks",
     "kind",
     "cpus",
     "event",
@@ -87,6 +88,9 @@ pub(super) fn read(name: &str, text: &str, stem: &str) -> Result<Machine> {
     if let Some(v) = top.get("battery") {
         facts.on_battery = v.bool()?;
     }
+    if let Some(v) = top.get("clocks") {
+        facts.clocks = Some(clocks(source, &v.table("[clocks]", CLOCKS)?)?);
+    }
     if let Some(v) = top.get("thermal") {
         facts.thermal = Some(thermal(source, &v.table("[thermal]", THERMAL)?)?);
     }
@@ -143,6 +147,32 @@ pub(super) fn read(name: &str, text: &str, stem: &str) -> Result<Machine> {
 }
 
 /// How cores get warm: degrees Celsius, and degrees for each watt.
+const CLOCKS: &[&str] = &["offset", "drift", "late", "watch"];
+
+fn clocks(source: Source<'_>, t: &Table<'_, '_>) -> Result<Clocks> {
+    let time = |key: &'static str, usual: u64| t.get(key).map_or(Ok(usual), |v| v.quantity(units::TIME));
+    let clocks = Clocks {
+        offset_ns: time("offset", 0)?,
+        drift_ppm: t.get("drift").map_or(Ok(0), |v| v.int((0, 10_000)))? as u32,
+        late_ns: time("late", 0)?,
+        watch_ns: time("watch", 1_000_000_000)?,
+    };
+    let long = [("offset", clocks.offset_ns), ("late", clocks.late_ns), ("watch", clocks.watch_ns)];
+    if let Some((key, _)) = long.iter().find(|(_, ns)| *ns > 3_600_000_000_000) {
+        let span = t.get(key).map_or(t.span(), |v| v.span());
+        return Err(source
+            .error(span, format!("`{key}` is more than an hour"))
+            .help("write at most `3600s`"));
+    }
+    if clocks.watch_ns < 1_000_000 {
+        let span = t.get("watch").map_or(t.span(), |v| v.span());
+        return Err(source
+            .error(span, "clocks are compared more often than each millisecond")
+            .help("write 1s"));
+    }
+    Ok(clocks)
+}
+
 fn thermal(source: Source<'_>, t: &Table<'_, '_>) -> Result<Thermal> {
     let degrees = |key: &'static str, usual: u64| t.get(key).map_or(Ok(usual), |v| v.int((1, 1000)));
     let time = |key: &'static str, usual: u64| t.get(key).map_or(Ok(usual), |v| v.quantity(units::TIME));

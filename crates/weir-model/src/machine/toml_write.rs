@@ -64,6 +64,11 @@ impl Machine {
         if self.on_battery {
             writeln!(out, "battery = true")?;
         }
+        if let Some(c) = &self.clocks {
+            let show = |ns| units::show(ns, TIME);
+            writeln!(out, "\n[clocks]\noffset = \"{}\"\ndrift = {}", show(c.offset_ns), c.drift_ppm)?;
+            writeln!(out, "late = \"{}\"\nwatch = \"{}\"", show(c.late_ns), show(c.watch_ns))?;
+        }
         if let Some(t) = &self.thermal {
             let (settle, sample) = (units::show(t.settle_ns, TIME), units::show(t.sample_ns, TIME));
             writeln!(out, "\n[thermal]\nambient = {}\nrise = {}", t.ambient_c, t.rise_per_w)?;

@@ -34,6 +34,27 @@ pub use generate::{GeneratorInfo, ParamInfo, generators};
 pub use guest::{GuestSpec, Inform};
 pub use models::{Arrivals, Dag, DagNode, Dist, Phase, Protocol, Shape};
 
+/// How tasks count themselves at a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarrierCounter {
+    /// In one word that all of them write and then read: each access fetches its line from the CPU that had it last, one after the other.
+    Central,
+    /// In a tree of words: as many lines as it has levels, for all at once.
+    Tree,
+}
+
+impl BarrierCounter {
+    pub const ALL: [Self; 2] = [Self::Central, Self::Tree];
+
+    /// As workloads write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Central => "central",
+            Self::Tree => "tree",
+        }
+    }
+}
+
 /// What a run executes. All indices point into the vectors of this struct.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
@@ -62,6 +83,8 @@ pub struct Workload {
     pub barriers: Vec<(String, u32)>,
     /// How long a task spins at a barrier before it blocks, in CPU time; barriers that are not here are blocked at.
     pub barrier_spin: BTreeMap<u32, u64>,
+    /// How tasks count themselves at a barrier, where that takes time.
+    pub barrier_counter: BTreeMap<u32, BarrierCounter>,
     /// Programs whose tasks run at the same time, where the topology has slots.
     pub gangs: Vec<GangSpec>,
     /// Machines within the machine; some of the tasks are their CPUs.

@@ -88,6 +88,8 @@ impl Workload {
             all.timers.extend(self.timers.iter().map(name));
             all.barriers.extend(self.barriers.iter().map(|b| (name(&b.0), b.1)));
             all.barrier_spin.extend(self.barrier_spin.iter().map(|(b, ns)| (b + k * lengths[2], *ns)));
+            all.barrier_counter
+                .extend(self.barrier_counter.iter().map(|(b, how)| (b + k * lengths[2], *how)));
             all.gangs.extend(self.gangs.iter().map(|g| {
                 let mut copy = g.clone();
                 copy.manifest.set_name(&format!("{k}-{}", g.manifest.name()));

@@ -259,9 +259,12 @@ impl Workload {
             Op::Sync { condition: c, mutex: m } => format!("sync {} {}", condition(*c), mutex(*m)),
             Op::Barrier { barrier: b } => {
                 let name = word(&self.barriers[*b as usize].0, 'b', *b as usize);
+                let counter =
+                    self.barrier_counter.get(b).map_or(String::new(), |how| format!(" {}", how.name()));
                 match self.barrier_spin.get(b) {
-                    Some(ns) => format!("barrier {name} spin {ns}ns"),
-                    None => format!("barrier {name}"),
+                    Some(ns) => format!("barrier {name} spin {ns}ns{counter}"),
+                    None if counter.is_empty() => format!("barrier {name}"),
+                    None => format!("barrier {name} spin 0ns{counter}"),
                 }
             }
             Op::Suspend { event: e } => format!("suspend {}", event(*e)),

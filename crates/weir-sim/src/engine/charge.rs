@@ -211,6 +211,11 @@ impl<'a> Charger<'a> {
         self.by_distance(&self.costs.message, from, to)
     }
 
+    /// To fetch a line that another CPU has written.
+    pub fn line_ns(&self, from: CpuNo, to: CpuNo) -> u64 {
+        self.by_distance(&self.costs.lock_handover, from, to)
+    }
+
     /// What a task loses that resumes on another CPU than it last ran on.
     pub fn migration_ns(&self, from: CpuNo, to: CpuNo) -> u64 {
         self.by_distance(&self.costs.migration, from, to)

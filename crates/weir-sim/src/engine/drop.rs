@@ -152,7 +152,8 @@ impl Sim<'_> {
                 task.wait = Wait::Release;
                 self.census.ready -= 1;
                 self.census.timed += 1;
-                self.sched.block(by, self.tasks[no as usize].id).map_err(|e| refused("block a task", &e))?;
+                let id = self.tasks[no as usize].id;
+                self.sched_on(by).block(by, id).map_err(|e| refused("block a task", &e))?;
                 self.account(by, Call::Block);
             }
             State::Blocked => {
@@ -180,7 +181,8 @@ impl Sim<'_> {
         task.wait = Wait::No;
         self.census.alive -= 1;
         self.obs.event(self.now, &Event::TaskExit { task: no });
-        self.sched.exit(by, self.tasks[no as usize].id).map_err(|e| refused("end a task", &e))?;
+        let id = self.tasks[no as usize].id;
+        self.sched_on(by).exit(by, id).map_err(|e| refused("end a task", &e))?;
         self.account(by, Call::Exit);
         Ok(())
     }

@@ -7,12 +7,14 @@
 
 use std::collections::BTreeMap;
 
+use weir_core::clocksync::Answer;
 use weir_core::event::{CpuNo, Event, TaskNo};
 use weir_core::gang::{Controller, PhaseMessage, PhaseReply, Planner, Row, Submit};
 use weir_core::{CpuSet, Msg, Plan, Topic};
 
 use super::GangOutcome;
 use super::charge::reserves;
+use super::clocks::CpuClocks;
 use super::queue::{Key, Kind, Phase};
 use super::sim::Sim;
 use super::task::{NEVER, NONE, State};
@@ -98,7 +100,7 @@ fn has_reservations(plan: &Plan) -> bool {
 
 /// A message between planners under way.
 #[derive(Debug)]
-enum GangMessage {
+pub enum GangMessage {
     Ask(CpuNo, PhaseMessage),
     Reply(CpuNo, PhaseReply),
     /// A slot of a gang begins on a CPU, or ends there.
@@ -109,6 +111,16 @@ enum GangMessage {
     },
     /// A slot of a gang is over, and somebody has to say so.
     End(u32),
+    /// All CPUs are to take their clocks at that time.
+    Target {
+        cpu: CpuNo,
+        target: u64,
+        sequence: u32,
+    },
+    /// What a CPU's clock said then.
+    Base(Answer),
+    /// Clocks are compared.
+    Watch,
 }
 
 /// What it takes to have a slot begin, or end, where CPUs do not go by their own clocks; ns.
@@ -135,7 +147,7 @@ const NETWORK_JITTER_NS: u64 = 1_000_000;
 const ENDLESS_NS: u64 = 1 << 60;
 
 /// Numbers that look random: the same for the same place in the same run.
-fn scatter(seed: u64, place: [u64; 3], below: u64) -> u64 {
+pub fn scatter(seed: u64, place: [u64; 3], below: u64) -> u64 {
     let mut x = seed;
     for p in place {
         x = (x ^ p.wrapping_add(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -162,6 +174,8 @@ struct Account {
     /// When the slot under way began, and the next one does; [`NEVER`]: none.
     open: u64,
     next: u64,
+    /// The slot under way is one by the reference only: clocks are not equal, and nobody keeps it.
+    blind: bool,
     /// By member: when it started in the slot.
     started: Vec<Start>,
     skew_sum: u64,
@@ -182,10 +196,12 @@ pub struct Gangs<'a> {
     accounts: Vec<Account>,
     /// Members, by gang and number: tasks that exist.
     tasks: Vec<Vec<TaskNo>>,
+    /// None: all CPUs read one clock.
+    pub clocks: Option<CpuClocks>,
 }
 
 impl<'a> Gangs<'a> {
-    pub fn new(placed: &'a Placed) -> Self {
+    pub fn new(placed: &'a Placed, clocks: Option<CpuClocks>) -> Self {
         let (mut accounts, mut tasks) = (Vec::new(), Vec::new());
         for number in &placed.numbers {
             let gang = placed.controller.as_ref().and_then(|c| c.gang(*number)).expect("it was admitted");
@@ -206,7 +222,7 @@ impl<'a> Gangs<'a> {
                 ..Account::default()
             });
         }
-        Self { placed, planners: Vec::new(), under_way: Vec::new(), posted: 0, accounts, tasks }
+        Self { placed, planners: Vec::new(), under_way: Vec::new(), posted: 0, accounts, tasks, clocks }
     }
 }
 
@@ -219,6 +235,11 @@ impl Account {
         let at = |s: &Start| if let Start::At(at) = s { Some(*at) } else { None };
         let began: Vec<u64> = self.started.iter().filter_map(at).collect();
         self.outcome.slots += 1;
+        if self.blind {
+            self.outcome.incomplete += 1;
+            self.open = NEVER;
+            return;
+        }
         self.outcome.incomplete += u64::from(self.started.contains(&Start::Not));
         if let (Some(first), Some(last)) = (began.iter().min(), began.iter().max())
             && began.len() > 1
@@ -282,6 +303,7 @@ impl Sim<'_> {
                     }
                 }
             }
+            self.begin_round();
             return Ok(());
         }
         for g in 0..placed.numbers.len() {
@@ -358,7 +380,7 @@ impl Sim<'_> {
         self.obs.event(self.now, &Event::MessageSent { from, to, number: self.gangs.posted, what });
     }
 
-    fn post(&mut self, at: u64, message: GangMessage) {
+    pub fn post(&mut self, at: u64, message: GangMessage) {
         let message = (self.gangs.posted, message);
         self.gangs.posted += 1;
         let under_way = &mut self.gangs.under_way;
@@ -380,7 +402,13 @@ impl Sim<'_> {
         let arrived = match message {
             GangMessage::Ask(to, _) | GangMessage::Reply(to, _) => Some((to, "phase")),
             GangMessage::Slot { cpu, gang, .. } if cpu != self.boot_cpu => Some((cpu, way(gang).name())),
-            GangMessage::Slot { .. } | GangMessage::End(_) => None,
+            GangMessage::Target { cpu, .. } if cpu != self.boot_cpu => Some((cpu, "clock")),
+            GangMessage::Base(Answer { cpu, .. }) if cpu != self.boot_cpu => Some((self.boot_cpu, "clock")),
+            GangMessage::Slot { .. }
+            | GangMessage::End(_)
+            | GangMessage::Target { .. }
+            | GangMessage::Base(_)
+            | GangMessage::Watch => None,
         };
         if let Some((to, what)) = arrived {
             self.obs.event(self.now, &Event::MessageArrived { to, number, what });
@@ -412,6 +440,9 @@ impl Sim<'_> {
             }
             GangMessage::Slot { cpu, gang, begins } => self.slot_message(cpu, gang, begins)?,
             GangMessage::End(gang) => self.slot_ends(gang),
+            GangMessage::Target { cpu, target, sequence } => self.target_heard(cpu, target, sequence),
+            GangMessage::Base(answer) => self.base_heard(&answer)?,
+            GangMessage::Watch => self.watch_clocks(),
         }
         Ok(())
     }
@@ -453,6 +484,14 @@ impl Sim<'_> {
             }
             return Ok(());
         }
+        let (row, from) = match &self.gangs.clocks {
+            // Whoever says when slots begin and end says it now.
+            Some(clocks) if self.workload.gangs[gang as usize].way != Way::Locked => {
+                clocks.row_now(c, row, from, self.now)
+            }
+            Some(clocks) => clocks.row(c, row, from),
+            None => (*row, from),
+        };
         for (field, value2) in (0u64..).zip([row.offset_ns, row.period_ns, row.length_ns, from]) {
             let value = (u64::from(gang) + 1) | field << 32;
             self.announce(c, Topic::GangSlot, &Msg { cpu: Some(c), value, value2, ..Msg::default() }, NONE)?;
@@ -564,10 +603,13 @@ impl Sim<'_> {
     /// A slot of a gang begins: members that run have started.
     pub fn slot_begins(&mut self, gang: u32) {
         let now = self.now;
+        let way = self.workload.gangs[gang as usize].way;
+        let equal = self.gangs.clocks.as_ref().is_none_or(CpuClocks::is_equal);
         let account = &mut self.gangs.accounts[gang as usize];
         let Some(row) = account.row.filter(|_| account.next == now) else { return };
         account.close();
         account.open = now;
+        account.blind = way == Way::Locked && !equal;
         account.next = row.next(now + 1).unwrap_or(NEVER);
         let (next, length_ns) = (account.next, row.length_ns);
         let name = &self.workload.gangs[gang as usize].manifest;
@@ -583,7 +625,11 @@ impl Sim<'_> {
             let on = if state == State::Running { self.running_on(no) } else { NONE };
             self.gangs.accounts[gang as usize].started[nth] = match state {
                 State::Gone | State::Blocked => Start::Absent,
-                _ if on != NONE => Start::At(now),
+                // It may have begun by a clock that is ahead, and will by one that is behind.
+                _ if on != NONE => Start::At(match &self.gangs.clocks {
+                    Some(clocks) => clocks.begin(on, now).max(self.cpus[on as usize].slice_since),
+                    None => now,
+                }),
                 _ => Start::Not,
             };
         }
@@ -598,7 +644,10 @@ impl Sim<'_> {
         let gangs = &mut self.gangs;
         let account = &mut gangs.accounts[task.gang as usize];
         let now = self.now;
-        if account.open == NEVER || account.row.is_none_or(|r| now >= account.open + r.length_ns) {
+        if account.open == NEVER
+            || account.blind
+            || account.row.is_none_or(|r| now >= account.open + r.length_ns)
+        {
             return;
         }
         let Some(nth) = gangs.tasks[task.gang as usize].iter().position(|t| *t == no) else { return };

@@ -12,7 +12,7 @@ use super::program::LoopFrame;
 use super::sim::{Sim, find_isa};
 use super::sync::Pass;
 use super::task::{NONE, SPIN_LOCK, Wait};
-use weir_model::workload::{Op, Protocol};
+use weir_model::workload::{BarrierCounter, Op, Protocol};
 use weir_model::{Error, Result};
 
 /// Ops that a task may execute at one instant before it is taken to hang.
@@ -146,11 +146,20 @@ impl Sim<'_> {
                 self.wait_for(c, no, condition, mutex)
             }
             Op::Barrier { barrier } => {
+                let counted = std::mem::replace(&mut task.counted, NONE) == barrier;
+                let ns = if counted { 0 } else { self.count_at_barrier(c, barrier) };
+                if ns > 0 {
+                    let task = &mut self.tasks[no as usize];
+                    task.counted = barrier;
+                    task.pc -= 1;
+                    return self.work(no, ns, true);
+                }
                 let (pass, others) = self.objects.barriers[barrier as usize].arrive(no);
                 let spins = |t: &TaskNo| self.tasks[*t as usize].at_barrier != NONE;
                 let (spinning, blocked): (Vec<_>, _) = others.into_iter().partition(spins);
                 for other in spinning {
-                    self.let_go(other);
+                    let ns = self.hear_of_barrier(c, other, barrier);
+                    self.let_go(other, ns);
                 }
                 self.wake_all(blocked, c)?;
                 match (pass, self.workload.barrier_spin.get(&barrier)) {
@@ -420,13 +429,47 @@ impl Sim<'_> {
         self.objects.flags[flag as usize].raise(by, &mut done);
         for no in done.drain(..) {
             self.census.spinning -= 1;
-            self.let_go(no);
+            self.let_go(no, 0);
         }
         self.wakes = done;
     }
 
-    /// What a task spins for has come: it goes on, at once if it runs.
-    fn let_go(&mut self, no: TaskNo) {
+    /// How long a task on `c` takes to count itself at a barrier.
+    fn count_at_barrier(&mut self, c: CpuNo, barrier: u32) -> u64 {
+        let Some(how) = self.workload.barrier_counter.get(&barrier) else { return 0 };
+        let object = &mut self.objects.barriers[barrier as usize];
+        let (last, free_at) = object.line;
+        let line_ns = last.map_or(0, |last| self.charger.line_ns(last, c));
+        match how {
+            BarrierCounter::Central => {
+                let done = free_at.max(self.now) + line_ns;
+                object.line = (Some(c), done);
+                done - self.now
+            }
+            BarrierCounter::Tree => {
+                object.line = (Some(c), self.now);
+                line_ns * u64::from(object.need.next_power_of_two().trailing_zeros())
+            }
+        }
+    }
+
+    /// How long a task that spins takes to see that the one on `c` has opened the barrier.
+    fn hear_of_barrier(&mut self, c: CpuNo, no: TaskNo, barrier: u32) -> u64 {
+        let Some(how) = self.workload.barrier_counter.get(&barrier) else { return 0 };
+        let on = self.tasks[no as usize].cpu;
+        let line_ns = if on == NONE { 0 } else { self.charger.line_ns(c, on) };
+        let object = &mut self.objects.barriers[barrier as usize];
+        match how {
+            BarrierCounter::Central => {
+                object.line.1 = object.line.1.max(self.now) + line_ns;
+                object.line.1 - self.now
+            }
+            BarrierCounter::Tree => line_ns * u64::from(object.need.next_power_of_two().trailing_zeros()),
+        }
+    }
+
+    /// What a task spins for has come: it goes on, at once if it runs, after `ns` to see it.
+    fn let_go(&mut self, no: TaskNo, ns: u64) {
         // Its time so far was spinning: account for it before it becomes work.
         let on = self.running_on(no);
         if on != NONE {
@@ -435,7 +478,8 @@ impl Sim<'_> {
         let task = &mut self.tasks[no as usize];
         task.spins = None;
         task.at_barrier = NONE;
-        task.left = 0;
+        task.left = ns.saturating_mul(FULL_SPEED);
+        task.by_time = true;
         if on != NONE && self.cpus[on as usize].mode == Mode::Run {
             self.rekey(on);
         }

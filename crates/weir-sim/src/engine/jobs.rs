@@ -58,7 +58,7 @@ impl Sim<'_> {
         let spec = &workload.tasks[template as usize];
         let no = self.tasks.len() as TaskNo;
         let h = self.caller(by);
-        let id = self.sched.task_new(h, u64::from(no)).map_err(|e| refused("create a task", &e))?;
+        let id = self.sched_on(h).task_new(h, u64::from(no)).map_err(|e| refused("create a task", &e))?;
         let program = self.program_of[template as usize];
         let isa = self.isa_of[template as usize];
         let task = Task::new(

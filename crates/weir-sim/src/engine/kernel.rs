@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use weir_core::event::{Call, CpuNo, Event, Stop, TaskNo};
-use weir_core::{Msg, OpKind, Topic, catalog, error_name};
+use weir_core::{Msg, OpKind, Sched, Topic, catalog, error_name};
 
 use super::Faulted;
 use super::cpu::Mode;
@@ -320,7 +320,8 @@ impl Sim<'_> {
         }
         let h = self.caller(c);
         let counts = self.end_stint(c, no);
-        self.sched.relinquish(h, self.tasks[no as usize].id).map_err(|e| refused("take a task back", &e))?;
+        let id = self.tasks[no as usize].id;
+        self.sched_on(h).relinquish(h, id).map_err(|e| refused("take a task back", &e))?;
         self.account(h, Call::Relinquish);
         // The stint is charged for already: what it counted matters from the next choice on.
         self.publish_counters(c, no, counts)?;
@@ -362,7 +363,7 @@ impl Sim<'_> {
         cpu.busy_until = cpu.busy_until.max(self.now);
         let host = cpu.host;
         self.totals.decisions += 1;
-        let picked = self.sched.pick(host, c);
+        let picked = self.sched_on(host).pick(host, c);
         let end = self.account(host, Call::Pick);
         let prev = self.cpus[c as usize].prev;
         let Some(picked) = picked else {
@@ -442,7 +443,8 @@ impl Sim<'_> {
         }
         let h = self.caller(c);
         let counts = self.end_stint(c, no);
-        self.sched.block(h, self.tasks[no as usize].id).map_err(|e| refused("block a task", &e))?;
+        let id = self.tasks[no as usize].id;
+        self.sched_on(h).block(h, id).map_err(|e| refused("block a task", &e))?;
         self.account(h, Call::Block);
         self.publish_counters(c, no, counts)?;
         self.ask(c);
@@ -462,7 +464,8 @@ impl Sim<'_> {
         self.obs.event(self.now, &Event::TaskExit { task: no });
         self.cpus[c as usize].last = NONE;
         let h = self.caller(c);
-        self.sched.exit(h, self.tasks[no as usize].id).map_err(|e| refused("end a task", &e))?;
+        let id = self.tasks[no as usize].id;
+        self.sched_on(h).exit(h, id).map_err(|e| refused("end a task", &e))?;
         self.account(h, Call::Exit);
         self.ask(c);
         Ok(())
@@ -504,9 +507,9 @@ impl Sim<'_> {
         self.obs.event(self.now, &Event::Ready { task: no, wakeup: true });
         let h = self.caller(by);
         let (done, call) = if first {
-            (self.sched.admit(h, id), Call::Admit)
+            (self.sched_on(h).admit(h, id), Call::Admit)
         } else {
-            (self.sched.unblock(h, id), Call::Unblock)
+            (self.sched_on(h).unblock(h, id), Call::Unblock)
         };
         done.map_err(|e| refused("take in a task", &e))?;
         self.account(h, call);
@@ -540,12 +543,12 @@ impl Sim<'_> {
     /// Publish a message about a task; the caller accounts for it with what follows.
     pub fn notify_scheduler(&mut self, h: CpuNo, topic: Topic, msg: &Msg) -> Result<()> {
         self.notices += 1;
-        self.sched.notify(h, topic, msg).map_err(|e| refused("take a message", &e))
+        self.sched_on(h).notify(h, topic, msg).map_err(|e| refused("take a message", &e))
     }
 
     /// Queue an event for the earliest timer that a component armed.
     pub fn arm_component_timer(&mut self) {
-        if let Some((at, _)) = self.sched.next_timer() {
+        if let Some((at, _)) = self.next_component_timer() {
             let at = at.max(self.now);
             if at < self.component_at {
                 self.component_at = at;
@@ -560,7 +563,7 @@ impl Sim<'_> {
             self.component_at = NEVER;
         }
         let mut fired = 0;
-        while let Some((at, handle)) = self.sched.next_timer() {
+        while let Some((at, handle)) = self.next_component_timer() {
             if at > self.now {
                 break;
             }
@@ -574,11 +577,26 @@ impl Sim<'_> {
             }
             let domain = self.plan.instances[handle as usize].domain;
             let h = self.timer_home(handle).or_else(|| self.reader(domain)).unwrap_or(self.boot_cpu);
-            self.sched.timer_expired(h, handle);
+            self.sched_on(h).timer_expired(h, handle);
             self.account(h, Call::Timer);
         }
         self.arm_component_timer();
         Ok(())
+    }
+
+    /// The component timer that is due first: by the clock of its CPU, where CPUs have clocks of their own.
+    fn next_component_timer(&self) -> Option<(u64, u32)> {
+        let Some(clocks) = &self.gangs.clocks else { return self.sched.next_timer() };
+        let due = |(at, handle)| (clocks.when(self.timer_home(handle).unwrap_or(self.boot_cpu), at), handle);
+        self.sched.timers().map(due).min()
+    }
+
+    /// The scheduler, as it is called by `h`: with the clock of that CPU.
+    pub fn sched_on(&mut self, h: CpuNo) -> &mut Sched {
+        if let Some(clocks) = &self.gangs.clocks {
+            self.sched.set_now(clocks.local(h, self.now));
+        }
+        &mut self.sched
     }
 
     /// The CPU whose own timer an instance has, if that is there.

@@ -10,6 +10,7 @@ mod charge;
 mod checks;
 mod classes;
 mod clock;
+mod clocks;
 mod cpu;
 mod dag;
 mod drop;
@@ -30,6 +31,7 @@ mod sync;
 mod task;
 mod world;
 
+pub use clocks::ClockOutcome;
 use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
@@ -147,6 +149,8 @@ pub struct Outcome {
     /// Barriers by name: how often each opened.
     pub barriers: Vec<(String, u64)>,
     pub gangs: Vec<GangOutcome>,
+    /// Where CPUs have clocks of their own, and slots go by them.
+    pub clocks: Option<ClockOutcome>,
     /// A loaded component ended the run.
     pub crash: Option<Crashed>,
     /// What became of the guests, in the order of [`Workload::all_guests`].

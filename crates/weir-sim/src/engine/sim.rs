@@ -10,6 +10,7 @@ use weir_core::{Config, MAX_CPUS, Msg, OutMsg, Plan, Sched, Topic};
 
 use super::charge::Charger;
 use super::classes::Wanted;
+use super::clocks::CpuClocks;
 use super::cpu::{Cores, Cpu, Mode};
 use super::dag::Graphs;
 use super::gang::{Gangs, Placed};
@@ -238,7 +239,7 @@ impl<'a> Sim<'a> {
             objects: Objects::new(workload),
             locking: Locking::new(workload),
             graphs: Graphs::new(workload),
-            gangs: Gangs::new(placed),
+            gangs: Gangs::new(placed, CpuClocks::new(machine, plan, cfg.seed)),
             charger: Charger::new(machine, costs, plan),
             pmu: Pmu::new(machine, plan, workload, cfg.seed),
             charging,
@@ -584,6 +585,7 @@ impl<'a> Sim<'a> {
                 .map(|((name, _), b)| (name.clone(), b.opened))
                 .collect(),
             gangs,
+            clocks: self.gangs.clocks.map(|c| c.outcome),
             crash,
         }
     }

@@ -27,7 +27,9 @@ impl Sim<'_> {
         if self.movers() == 0 || next == Key::NEVER {
             return true;
         }
-        next.kind() == Kind::Component && self.idle_timers > PATIENCE && self.census.running == 0
+        matches!(next.kind(), Kind::Component | Kind::Message)
+            && self.idle_timers > PATIENCE
+            && self.census.running == 0
     }
 
     /// The diagnostic of a standstill.

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use weir_core::event::TaskNo;
+use weir_core::event::{CpuNo, TaskNo};
 
 /// Whether the caller may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,8 @@ pub struct Barrier {
     pub waiters: Vec<TaskNo>,
     /// Times that it opened.
     pub opened: u64,
+    /// The line of its counter: the CPU that had it last, if any, and when the next one can have it.
+    pub line: (Option<CpuNo>, u64),
 }
 
 impl Barrier {
@@ -220,7 +222,7 @@ impl Objects {
             barriers: w
                 .barriers
                 .iter()
-                .map(|b| Barrier { need: b.1, waiters: Vec::new(), opened: 0 })
+                .map(|b| Barrier { need: b.1, waiters: Vec::new(), opened: 0, line: (None, 0) })
                 .collect(),
             channels: w.channels.iter().map(|c| Channel::new(c.1)).collect(),
             flags: many(w.flags.len()),
@@ -248,7 +250,7 @@ mod tests {
 
     #[test]
     fn barrier_opens_and_closes() {
-        let mut b = Barrier { need: 3, waiters: Vec::new(), opened: 0 };
+        let mut b = Barrier { need: 3, waiters: Vec::new(), opened: 0, line: (None, 0) };
         for _ in 0..2 {
             assert_eq!(b.arrive(5), (Pass::Wait, vec![]));
             assert_eq!(b.arrive(4), (Pass::Wait, vec![]));

@@ -139,6 +139,8 @@ pub struct Task<'a> {
     pub spins: Option<u32>,
     /// The barrier that it spins at, [`NONE`]: at none; the work left is how long it will.
     pub at_barrier: u32,
+    /// The barrier at which it has counted itself and has still to arrive, [`NONE`]: none.
+    pub counted: u32,
     /// The gang whose slots it may have, [`NONE`]: none.
     pub gang: u32,
     /// The guest of which it is a CPU, [`NONE`]: none, and which one. Its CPU has paid for entering the guest, and runs it.
@@ -230,6 +232,7 @@ impl<'a> Task<'a> {
             by_time: false,
             spins: None,
             at_barrier: NONE,
+            counted: NONE,
             gang: NONE,
             guest: NONE,
             vcpu: 0,

@@ -182,7 +182,7 @@ impl<'a> Sim<'a> {
             return Ok(());
         }
         self.notices += 1;
-        self.sched.publish_own(h, own, &msg, &words).map_err(|e| refused("take a message", &e))?;
+        self.sched_on(h).publish_own(h, own, &msg, &words).map_err(|e| refused("take a message", &e))?;
         let value = words.first().copied().unwrap_or(value);
         let cpu = msg.cpu.unwrap_or(by);
         let task = (no != NONE).then_some(no);

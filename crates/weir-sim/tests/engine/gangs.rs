@@ -143,7 +143,78 @@ fn barriers_spin_then_block() {
     assert_eq!(out.barriers, [("b".to_string(), 1)]);
     let (g, out) = gantt(2, plain, &meet("6ms"), 100 * MS);
     assert_eq!((out.spin_ns, g.ran("a"), out.end_ns), (2_000_000, 4_000_000, 7_000_000));
+    // Counting takes time where the workload says so: one after the other in one word, a line for each that comes and goes.
+    let mut costs = Costs::zero();
+    costs.lock_handover.llc = 100;
+    let rounds = |word: &str| {
+        let w = toml(&format!(
+            "[[task]]\nname = \"a\"\ncount = 16\nprogram = [\"loop 100 {{ run 1us; barrier b spin 2ms{word} }}\"]\n"
+        ));
+        let cfg = RunConfig::default();
+        run_on(&Machine::smp(16), plain, &w, &costs, cfg, &mut ()).unwrap().end_ns
+    };
+    let (free, central, tree) = (rounds(""), rounds(" central"), rounds(" tree"));
+    assert!((100 * US..=102 * US).contains(&free), "{free}");
+    // A line for each member, one after the other, against four levels in and four out.
+    assert!((250 * US..=350 * US).contains(&central), "{central}");
+    assert!((170 * US..=190 * US).contains(&tree), "{tree}");
     // The last one neither spins nor blocks.
     let (g, out) = gantt(1, plain, &meet("1ms"), 100 * MS);
     assert_eq!((g.ran("b"), out.barriers[0].1), (1_000_000, 1));
+}
+
+/// A gang of four that wants half of each 10 ms, 40 ms after the start, on CPUs with clocks of their own.
+fn by_own_clocks(clocks: &str, duration: u64) -> Outcome {
+    let text = format!(
+        "[[kind]]\nname = \"uniform\"\npoints = [{{ clock = \"2GHz\", power = \"4W\" }}]\n\n[[cpus]]\ncount = 4\nllc = 0\n\n[clocks]\n{clocks}\n"
+    );
+    let machine = Machine::resolve("./own.toml", &|_| Ok(text.as_bytes().to_vec()), &[])
+        .unwrap_or_else(|e| panic!("{e}"));
+    let w = toml(&steady(4, 6, "B 1\nH 5 10 5 40\noutside wait\n"));
+    let cfg = RunConfig { duration_ns: Some(duration), ..RunConfig::default() };
+    run_on(&machine, &catalogue("gang"), &w, &Costs::zero(), cfg, &mut ()).unwrap()
+}
+
+/// Offsets of seconds, and no drift: one round makes the clocks equal, and slots begin everywhere at the same nanosecond.
+#[test]
+fn offsets_are_taken_out_by_one_round() {
+    let out = by_own_clocks("offset = \"3s\"", 1000 * MS);
+    let (clocks, gang) = (out.clocks.expect("it has clocks"), &out.gangs[0]);
+    assert_eq!((clocks.rounds, clocks.failed, clocks.drifted, clocks.disabled), (1, 0, 0, false));
+    // Four CPUs waited for the target, 80 ms ahead.
+    assert_eq!((clocks.waited_ns, clocks.error_max_ns), (4 * 80 * MS, 0));
+    assert!(gang.slots > 80, "{}", gang.slots);
+    assert_eq!(gang.skew_max_ns, 0);
+    // The request had to wait for its end, too.
+    assert_eq!(gang.incomplete, 0);
+}
+
+/// Clocks that drift are compared each 100 ms; one that is off by 5 us asks for a new round, and members never start further apart
+/// than that and what is gained until the next look.
+#[test]
+fn drift_is_watched_and_taken_out() {
+    let out = by_own_clocks("offset = \"1ms\"\ndrift = 10\nwatch = \"100ms\"", 5000 * MS);
+    let (clocks, gang) = (out.clocks.expect("it has clocks"), &out.gangs[0]);
+    assert!(clocks.drifted >= 3 && clocks.failed == 0, "{clocks:?}");
+    assert_eq!(clocks.rounds, clocks.drifted + 1);
+    assert!((5_000..=6_000).contains(&clocks.error_max_ns), "{clocks:?}");
+    assert!((1_000..=13_000).contains(&gang.skew_max_ns), "{gang:?}");
+    // Nobody looks: the clocks run away.
+    let out = by_own_clocks("offset = \"1ms\"\ndrift = 10\nwatch = \"3600s\"", 5000 * MS);
+    assert!(out.gangs[0].skew_max_ns > 20_000, "{:?}", out.gangs[0]);
+}
+
+/// CPUs that look 100 ms late fail the first round, not the second, whose margin is twice as long. CPUs that look a second late
+/// never make it: phase locking is disabled, and the gang is best effort.
+#[test]
+fn late_cpus_double_the_margin_until_it_is_given_up() {
+    let out = by_own_clocks("offset = \"1ms\"\nlate = \"100ms\"", 1000 * MS);
+    let clocks = out.clocks.expect("it has clocks");
+    assert_eq!((clocks.rounds, clocks.failed, clocks.disabled), (2, 1, false));
+    assert_eq!(out.gangs[0].skew_max_ns, 0);
+    let out = by_own_clocks("offset = \"1ms\"\nlate = \"1s\"", 6000 * MS);
+    let clocks = out.clocks.expect("it has clocks");
+    assert_eq!((clocks.rounds, clocks.failed, clocks.disabled), (4, 4, true));
+    assert!(out.warnings.iter().any(|w| w.contains("clocks could not be made equal")), "{:?}", out.warnings);
+    assert!(out.gangs[0].slots > 500 && out.gangs[0].incomplete == out.gangs[0].slots, "{:?}", out.gangs);
 }

@@ -8,7 +8,7 @@ use super::args::Args;
 use super::{GeneratorInfo, param};
 use crate::error::Error;
 use crate::workload::build::{Builder, Kind, repeat};
-use crate::workload::{GangSpec, Op, TaskSpec, Way};
+use crate::workload::{BarrierCounter, GangSpec, Op, TaskSpec, Way};
 
 pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
     name: "team",
@@ -20,6 +20,11 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
         param("imbalance", "10%", "up to this much more work, drawn anew each round"),
         param("rounds", "0", "rounds; 0: without end"),
         param("spin", "50us", "CPU time for which a member spins at the barrier before it blocks"),
+        param(
+            "counter",
+            "none",
+            "counting at the barrier takes `none` of the time, or what lines cost: one `central` word, or a `tree`",
+        ),
         param("hogs", "0", "tasks beside the teams that compute without end"),
         param("stagger", "1ms", "each of them starts so much after the one before"),
         param(
@@ -54,6 +59,8 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
     let hogs = args.count("hogs", 0, 1_000_000)?;
     let (slot, period, release) = (args.ns("slot", 0)?, args.ns("period", 0)?, args.ns("release", 0)?);
     let (cut, stagger) = (args.flag("cut")?, args.ns("stagger", 0)?);
+    let counter = [None, Some(BarrierCounter::Central), Some(BarrierCounter::Tree)]
+        [args.choice("counter", &["none", "central", "tree"])?];
     let way = Way::ALL[args.choice("way", &Way::ALL.map(Way::name))?];
     let outside = ["run", "wait"][args.choice("outside", &["run", "wait"])?];
     let pin = args.count("pin", 0, weir_core::MAX_CPUS.into())?;
@@ -73,6 +80,9 @@ pub(super) fn team(args: &Args<'_>, builder: &mut Builder, _seed: u64) -> Result
         let barrier = builder.object(Kind::Barrier, &name);
         builder.workload.barriers[barrier as usize].1 = threads as u32;
         builder.workload.barrier_spin.insert(barrier, spin);
+        if let Some(counter) = counter {
+            builder.workload.barrier_counter.insert(barrier, counter);
+        }
         let mut ops = repeat((rounds > 0).then_some(rounds), vec![run.clone(), Op::Barrier { barrier }]);
         let first = builder.workload.tasks.len() as u32;
         if slot > 0 {

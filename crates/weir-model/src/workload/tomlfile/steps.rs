@@ -12,9 +12,9 @@ use super::times;
 use crate::document::{Source, Value};
 use crate::error::{Error, did_you_mean};
 use crate::scenario::Publication;
-use crate::workload::Op;
 use crate::workload::build::{Builder, Kind};
 use crate::workload::units::{self, Refusal};
+use crate::workload::{BarrierCounter, Op};
 
 /// A step's name, its arguments and what it does; the table of `docs/workloads.md`.
 const STEPS: &[&str] = &[
@@ -259,7 +259,7 @@ impl<'t> Parser<'_, 't> {
                 if name.text == "signal" { Op::Signal { condition } } else { Op::Broadcast { condition } }
             }
             "barrier" => {
-                usage(1..4, "barrier NAME` or `barrier NAME spin 50us")?;
+                usage(1..5, "barrier NAME` or `barrier NAME spin 50us` or `barrier NAME spin 50us central")?;
                 let barrier = self.object(Kind::Barrier, &args[0])?;
                 if let Some(word) = args.get(1) {
                     let Some(limit) = args.get(2).filter(|_| word.text == "spin") else {
@@ -275,6 +275,28 @@ impl<'t> Parser<'_, 't> {
                             "tasks spin for different times at this barrier",
                             help,
                         );
+                    }
+                    let counter = match args.get(3) {
+                        None => None,
+                        Some(word) => match BarrierCounter::ALL.into_iter().find(|c| c.name() == word.text) {
+                            Some(counter) => Some(counter),
+                            None => {
+                                let help = "write `central`, one word that all use, or `tree`; nothing: counting takes no time";
+                                return self.error(word.at.clone(), "not a way to count arrivals", help);
+                            }
+                        },
+                    };
+                    let known = &mut self.builder.workload.barrier_counter;
+                    if before.is_some() && known.get(&barrier).copied() != counter {
+                        let at = args.get(3).map_or(limit, |word| word).at.clone();
+                        return self.error(
+                            at,
+                            "tasks count differently at this barrier",
+                            "write the same at each place",
+                        );
+                    }
+                    if let Some(counter) = counter {
+                        known.insert(barrier, counter);
                     }
                 }
                 Op::Barrier { barrier }
