@@ -16,9 +16,9 @@
  * params:    slice ns 80000000 [20000, 10000000000]; a best-effort task's period is this times the
  *            number of such tasks
  *            floor pct 10 [1, 100]; load reserved for best effort
- * per-task:  120 bytes
- * cost:      O(log n) per change, also when a best-effort task starts a slice; O(n) when a hard or soft task is admitted;
- *            a scan of the CPUs behind the out-pipe; takes the in-pipe lock and the out-pipe lock
+ * per-task:  216 bytes
+ * cost:      O(log n) per change, also when a best-effort task starts a slice; O(n) when a hard or soft task is admitted,
+ *            and the jobs of a schedule where rates do not suffice, 65,536 tasks looked at; a scan of the CPUs behind the out-pipe; takes the in-pipe lock and the out-pipe lock
  * batch:     the out-pipe holds the tasks of the in-pipe: real-time tasks with budget and best-effort
  *            tasks stably sorted by deadline (while the order is strict, hard ones first), then, without a key,
  *            real-time tasks without budget

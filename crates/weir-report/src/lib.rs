@@ -43,9 +43,9 @@ pub use metrics::Metrics;
 pub use plot::{Curve, Plot, Spot};
 pub use stats::{Buckets, Dist, MeanCi, Ratio};
 pub use summary::{
-    BarrierSummary, CallSummary, ComponentSummary, CpuSummary, CrashSummary, FaultSummary, GangSummary,
-    GroupSummary, GuestSummary, Histograms, MessageSummary, PipeSummary, ReconfigurationSummary, Summary,
-    SwapSummary, TaskSummary, Totals,
+    BarrierSummary, CallSummary, ClockSummary, ComponentSummary, CpuSummary, CrashSummary, FaultSummary,
+    GangSummary, GroupSummary, GuestSummary, Histograms, MessageSummary, PipeSummary, ReconfigurationSummary,
+    Summary, SwapSummary, TaskSummary, Totals,
 };
 pub use sweep::{SweepAxis, SweepPoint, SweepReport};
 pub use table::table;

@@ -78,6 +78,9 @@ pub struct Summary {
     /// Machines within the machine, each before those inside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guests: Vec<GuestSummary>,
+    /// How clocks of CPUs were made equal; absent where all CPUs read one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockSummary>,
     /// Display histograms over all tasks: for charts only.
     #[serde(skip)]
     pub response_bins: Vec<Bin>,
@@ -140,6 +143,21 @@ pub struct GangSummary {
     /// CPU time of members from their start in a slot until the last one had started.
     #[serde(default)]
     pub wasted_ns: u64,
+}
+
+/// CPUs with clocks of their own. Times are nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockSummary {
+    /// Rounds that were begun to make them equal; those that some CPU was too late for; those that drift made due.
+    pub rounds: u64,
+    pub failed: u64,
+    pub drifted: u64,
+    /// It was given up: gangs were best effort.
+    pub disabled: bool,
+    /// How far a clock was off at most when it was looked at.
+    pub error_max_ns: u64,
+    /// Time that CPUs waited for targets.
+    pub waited_ns: u64,
 }
 
 /// Whole distributions: lists of buckets, each with its bounds, both inclusive, in nanoseconds, and how many samples it has.

@@ -335,6 +335,20 @@ fn together(out: &mut String, s: &Summary) {
             line(out, &format!("{spun} of CPU time were spent spinning, {part} of the time that tasks ran"));
         }
     }
+    if let Some(c) = &s.clocks {
+        line(out, "");
+        let how = if c.disabled { ", and given up: gangs were best effort" } else { "" };
+        line(
+            out,
+            &format!(
+                "clocks of CPUs made equal in {} rounds ({} failed, {} because of drift){how}; off by at most {}",
+                count(c.rounds),
+                count(c.failed),
+                count(c.drifted),
+                duration(c.error_max_ns)
+            ),
+        );
+    }
     if !s.gangs.is_empty() {
         line(out, "");
         let mut columns = Columns::new([

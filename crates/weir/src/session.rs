@@ -15,8 +15,8 @@ use weir_lang::{Graph, Set, Source};
 use weir_model::workload::GuestSpec;
 use weir_model::{Costs, Machine, Scenario, Workload};
 use weir_report::{
-    BarrierSummary, CrashSummary, FaultSummary, GangSummary, Gantt, GuestSummary, HtmlExtras, InMemory, Jobs,
-    Meta, Metrics, Part, Summary, Trace, Wakeups, Windowed,
+    BarrierSummary, ClockSummary, CrashSummary, FaultSummary, GangSummary, Gantt, GuestSummary, HtmlExtras,
+    InMemory, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups, Windowed,
 };
 use weir_sim::engine::{self, Control, Inside, Outcome, RunConfig};
 
@@ -629,6 +629,14 @@ fn together(summary: &mut Summary, outcome: &Outcome) {
             rounds_per_s: (per_s(*rounds) * 1000.0).round() / 1000.0,
         })
         .collect();
+    summary.clocks = outcome.clocks.as_ref().map(|c| ClockSummary {
+        rounds: c.rounds,
+        failed: c.failed,
+        drifted: c.drifted,
+        disabled: c.disabled,
+        error_max_ns: c.error_max_ns,
+        waited_ns: c.waited_ns,
+    });
     summary.gangs = outcome
         .gangs
         .iter()

@@ -254,6 +254,7 @@ impl Sim<'_> {
     /// The chosen task starts to run on `c`.
     fn begin(&mut self, c: CpuNo) {
         self.report_idle(c, false);
+        self.idle_timers = 0;
         let cpu = &mut self.cpus[c as usize];
         let no = cpu.cur;
         let task = &mut self.tasks[no as usize];

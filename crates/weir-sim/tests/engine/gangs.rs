@@ -36,6 +36,18 @@ fn members_start_at_once_without_a_message() {
     assert!(out.faults.is_empty(), "{:?}", out.faults);
 }
 
+/// All tasks wait between their slots, so nothing but timers is queued then. The run ended as a standstill after some 1,600 slots.
+#[test]
+fn nobody_between_slots_is_no_standstill() {
+    let text = steady(4, 1, "B 1\nH 0.1 0.25 0.1 1\noutside wait\n");
+    let hog = text.find("[[task]]\nname = \"hog\"").expect("it has one");
+    let gang = text.find("[[gang]]").expect("it is one");
+    let text = text[..hog].to_string() + &text[gang..];
+    let (_, out) = ganged(4, &text, 1_000_000 + 3_000 * 250_000);
+    assert_eq!((out.gangs[0].slots, out.gangs[0].incomplete), (3_000, 0));
+    assert!(out.warnings.is_empty(), "{:?}", out.warnings);
+}
+
 /// Members compete in phase 0 and until the release, 5 ms after the request at the start. From then on they have their CPUs in
 /// their slots, and between slots those that wait do not run, even where a CPU is idle.
 #[test]
