@@ -356,7 +356,7 @@ impl Sim<'_> {
                 task.held.push(mutex);
                 if task.spins.is_some() {
                     self.census.spinning -= 1;
-                    self.let_go(next);
+                    self.let_go(next, 0);
                     return Ok(());
                 }
                 self.wake(next, c)

@@ -585,7 +585,7 @@ impl<'a> Sim<'a> {
                 .map(|((name, _), b)| (name.clone(), b.opened))
                 .collect(),
             gangs,
-            clocks: self.gangs.clocks.map(|c| c.outcome),
+            clocks: self.gangs.clocks.take().map(|c| c.outcome),
             crash,
         }
     }
