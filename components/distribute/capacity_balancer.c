@@ -36,7 +36,6 @@
  */
 #include <weir/component.h>
 #include <weir/cpus.h>
-#include <weir/kit/by_capacity.h>
 
 struct capacity_balancer {
 	struct weir_instance inst;
@@ -64,6 +63,9 @@ WEIR_COMPONENT(
 			   "a compute-bound task preempts a memory-bound one on a faster CPU if "
 			   "another CPU is idle")));
 
+/* Behind all pipes with an idle CPU; more than any capacity. */
+#define CAPACITY_BALANCER_BUSY (1ull << 32)
+
 /* The task loads much from memory, by its counters at its last arrival. */
 static int capacity_balancer_hungry(const struct capacity_balancer weir_mem *self,
 				    const struct weir_task weir_mem *t)
@@ -71,15 +73,42 @@ static int capacity_balancer_hungry(const struct capacity_balancer weir_mem *sel
 	return weir_load((u64 weir_mem *)weir_priv(&self->inst, t)) >= self->hungry;
 }
 
-WEIR_BY_CAPACITY(capacity_balancer)
+/* The score of out-pipe @i; the least is best. */
+static u64 capacity_balancer_score(struct capacity_balancer weir_mem *self, u32 i, int hungry)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+	u64 mean = self->mean[i];
+	u32 idle, load = weir_pipe_load(out, &idle);
 
-/* The out-pipe for a memory-bound task (@hungry) or another one; nr_out: there is none. */
-WEIR_HELPER u32 capacity_balancer_port(struct capacity_balancer weir_mem *self weir_arg,
+	if (idle)
+		return hungry ? mean : CAPACITY_BALANCER_BUSY - 1 - mean;
+	return CAPACITY_BALANCER_BUSY + (((u64)load + 1) << 20) / (mean * out->nr_cpus + 1);
+}
+
+/* The best out-pipe of those that the task may use, the last one among equals; nr_out: there is none. */
+WEIR_HELPER u32 capacity_balancer_best(struct capacity_balancer weir_mem *self weir_arg,
 				       struct weir_task weir_mem *t weir_arg,
 				       const struct weir_cpumask weir_mem *mask weir_arg,
 				       int hungry)
 {
-	return capacity_balancer_best(self, t, mask, hungry);
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	u32 best = self->inst.nr_out;
+	u64 least = ~0ull;
+
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+		u64 score;
+
+		if (!weir_pipe_allows(out, mask))
+			continue;
+		score = capacity_balancer_score(self, i, hungry);
+		if (score < least || (score == least && out == last)) {
+			least = score;
+			best = i;
+		}
+	}
+	weir_note_scan(&self->inst, self->inst.nr_out);
+	return best;
 }
 
 /* A CPU behind the pipe, allowed by @mask, that runs a task which waits for memory; WEIR_NO_CPU: none does. */
@@ -157,7 +186,7 @@ WEIR_HELPER int capacity_balancer_place(struct capacity_balancer weir_mem *self 
 	weir_store((u64 weir_mem *)weir_priv(&self->inst, t),
 		   weir_property(self->inst.sched, WEIR_TOPIC_COUNTERS, t));
 	hungry = capacity_balancer_hungry(self, t);
-	to = capacity_balancer_port(self, t, mask, hungry);
+	to = capacity_balancer_best(self, t, mask, hungry);
 	if (to < self->inst.nr_out)
 		weir_pipe_load(weir_out(&self->inst, to), &idle);
 	if (self->exchange && !hungry && idle)

@@ -26,14 +26,13 @@
  */
 #include <weir/component.h>
 #include <weir/cpus.h>
-#include <weir/kit/by_capacity.h>
 #include <weir/kit/review.h>
 
 struct thrifty_balancer {
 	struct weir_instance inst;
 	struct weir_port_map map;
 	u64 battery;	    /* (a) */
-	u64 weir_mem *mean; /* (c) capacity of a CPU, by out-pipe */
+	u64 weir_mem *size; /* (c) capacity of a CPU, by out-pipe */
 };
 
 WEIR_COMPONENT(thrifty_balancer,
@@ -48,23 +47,51 @@ WEIR_COMPONENT(thrifty_balancer,
 	       WEIR_PARAMS(thrifty_balancer, WEIR_PARAM(thrifty_balancer, battery, FLAG, 0, 0, 1,
 							"what holds until the first POWER")));
 
-WEIR_BY_CAPACITY(thrifty_balancer)
+/* Behind all pipes with an idle CPU; more than any capacity. */
+#define THRIFTY_BALANCER_BUSY (1ull << 32)
+
+/* The score of out-pipe @i; the least is best. */
+static u64 thrifty_balancer_score(struct thrifty_balancer weir_mem *self, u32 i)
+{
+	struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+	u64 size = self->size[i];
+	u32 idle, load = weir_pipe_load(out, &idle);
+
+	if (idle)
+		return weir_load(&self->battery) ? size : THRIFTY_BALANCER_BUSY - 1 - size;
+	return THRIFTY_BALANCER_BUSY + (((u64)load + 1) << 20) / (size * out->nr_cpus + 1);
+}
 
 static struct weir_pipe weir_mem *thrifty_balancer_choose(struct thrifty_balancer weir_mem *self,
 							  struct weir_task weir_mem *t,
 							  const struct weir_cpumask weir_mem *mask)
 {
-	u32 i = thrifty_balancer_best(self, t, mask, weir_load(&self->battery) != 0);
+	struct weir_pipe weir_mem *last = weir_port_to(&self->inst, &self->map, weir_load(&t->cpu));
+	struct weir_pipe weir_mem *best = 0;
+	u64 least = ~0ull;
 
-	return i < self->inst.nr_out ? weir_out(&self->inst, i) : 0;
+	for (u32 i = 0; i < self->inst.nr_out && weir_loop; i++) {
+		struct weir_pipe weir_mem *out = weir_out(&self->inst, i);
+		u64 score;
+
+		if (!weir_pipe_allows(out, mask))
+			continue;
+		score = thrifty_balancer_score(self, i);
+		if (score < least || (score == least && out == last)) {
+			least = score;
+			best = out;
+		}
+	}
+	weir_note_scan(&self->inst, self->inst.nr_out);
+	return best;
 }
 
 WEIR_PLACE(thrifty_balancer, weir_send)
 
 WEIR_ENTRY int thrifty_balancer_construct(struct thrifty_balancer weir_mem *self)
 {
-	self->mean = weir_out_capacities(&self->inst);
-	return self->mean ? weir_port_map(&self->inst, &self->map) : -WEIR_ENOMEM;
+	self->size = weir_out_capacities(&self->inst);
+	return self->size ? weir_port_map(&self->inst, &self->map) : -WEIR_ENOMEM;
 }
 
 WEIR_ENTRY int thrifty_balancer_update(struct thrifty_balancer weir_mem *self,

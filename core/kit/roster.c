@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* A set of tasks without order (weir/kit/roster.h). */
 #include <weir/schedule.h>
-#include <weir/kit/grow.h>
 #include <weir/kit/roster.h>
 
 #define WEIR_FIRST_ROSTER 16u
@@ -19,6 +18,23 @@ static u32 roster_index_of(struct weir_roster weir_mem *r, struct weir_task weir
 	return place && place <= r->nr && r->task[place - 1] == t ? place - 1 : r->nr;
 }
 
+static int roster_grow(struct weir_roster weir_mem *r)
+{
+	struct weir_sched weir_mem *s = r->inst->sched;
+	u32 cap = r->cap ? 2 * r->cap : WEIR_FIRST_ROSTER;
+	struct weir_task weir_mem *weir_mem *task = weir_alloc(s, cap * sizeof(*task));
+
+	if (!task)
+		return -WEIR_ENOMEM;
+	if (r->cap) {
+		weir_copy(task, r->task, r->nr * sizeof(*task));
+		weir_free(s, r->task, r->cap * sizeof(*task));
+	}
+	r->task = task;
+	r->cap = cap;
+	return 0;
+}
+
 WEIR_GLOBAL int weir_roster_add(struct weir_roster weir_mem *r weir_arg,
 				struct weir_task weir_mem *t weir_arg)
 {
@@ -26,7 +42,7 @@ WEIR_GLOBAL int weir_roster_add(struct weir_roster weir_mem *r weir_arg,
 
 	if (roster_index_of(r, t) < r->nr)
 		return 0;
-	err = r->nr == r->cap ? weir_grow(r, task, WEIR_FIRST_ROSTER) : 0;
+	err = r->nr == r->cap ? roster_grow(r) : 0;
 	if (err)
 		return err;
 	r->task[r->nr++] = t;

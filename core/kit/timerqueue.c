@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* A heap of tasks by time (weir/kit/timerqueue.h). Children of entry i are 2i + 1 and 2i + 2. */
 #include <weir/schedule.h>
-#include <weir/kit/grow.h>
 #include <weir/kit/timerqueue.h>
 
 #define WEIR_FIRST_DUE 16u
@@ -69,6 +68,24 @@ static void timerqueue_take(struct weir_timerqueue weir_mem *d, u32 i)
 	timerqueue_put(d, timerqueue_make_room(d, i, at), last, at);
 }
 
+static int timerqueue_grow(struct weir_timerqueue weir_mem *d)
+{
+	struct weir_sched weir_mem *s = d->inst->sched;
+	u32 cap = d->cap ? 2 * d->cap : WEIR_FIRST_DUE;
+	struct weir_timerqueue_entry weir_mem *heap =
+		weir_alloc(s, cap * sizeof(struct weir_timerqueue_entry));
+
+	if (!heap)
+		return -WEIR_ENOMEM;
+	if (d->cap) {
+		weir_copy(heap, d->heap, d->nr * sizeof(struct weir_timerqueue_entry));
+		weir_free(s, d->heap, d->cap * sizeof(struct weir_timerqueue_entry));
+	}
+	d->heap = heap;
+	d->cap = cap;
+	return 0;
+}
+
 /* The timer is for the first entry; the time 0 would mean none. */
 static void timerqueue_arm(struct weir_timerqueue weir_mem *d)
 {
@@ -90,7 +107,7 @@ WEIR_GLOBAL int weir_timerqueue_set(struct weir_timerqueue weir_mem *d weir_arg,
 		return err;
 	i = timerqueue_index_of(d, t);
 	if (i == d->nr && d->nr == d->cap)
-		err = weir_grow(d, heap, WEIR_FIRST_DUE);
+		err = timerqueue_grow(d);
 	if (!err) {
 		if (i == d->nr)
 			d->nr++;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* A treap of tasks by time (weir/kit/timetree.h), as that of keyed pipes, with places instead of pointers. */
 #include <weir/schedule.h>
-#include <weir/kit/grow.h>
 #include <weir/kit/timetree.h>
 
 #define WEIR_FIRST_NODES 16u
@@ -119,6 +118,24 @@ static void timetree_drop(struct weir_timetree weir_mem *d, u32 place)
 	d->unused = place;
 }
 
+static int timetree_grow(struct weir_timetree weir_mem *d)
+{
+	struct weir_sched weir_mem *s = d->inst->sched;
+	u32 cap = d->cap ? 2 * d->cap : WEIR_FIRST_NODES;
+	struct weir_timetree_node weir_mem *node =
+		weir_alloc(s, cap * sizeof(struct weir_timetree_node));
+
+	if (!node)
+		return -WEIR_ENOMEM;
+	if (d->cap) {
+		weir_copy(node, d->node, d->nr * sizeof(struct weir_timetree_node));
+		weir_free(s, d->node, d->cap * sizeof(struct weir_timetree_node));
+	}
+	d->node = node;
+	d->cap = cap;
+	return 0;
+}
+
 /* A free place for @t; 0: no memory. */
 static u32 timetree_take(struct weir_timetree weir_mem *d, struct weir_task weir_mem *t)
 {
@@ -127,7 +144,7 @@ static u32 timetree_take(struct weir_timetree weir_mem *d, struct weir_task weir
 	if (place) {
 		d->unused = timetree_node(d, place)->left;
 	} else {
-		if (d->nr == d->cap && weir_grow(d, node, WEIR_FIRST_NODES))
+		if (d->nr == d->cap && timetree_grow(d))
 			return 0;
 		place = ++d->nr;
 	}

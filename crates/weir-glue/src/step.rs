@@ -8,8 +8,8 @@ use std::{fs, io};
 
 use crate::{Component, Language};
 
-/// Functions that the kit's macros (`WEIR_BY_CAPACITY`, `WEIR_PLACE`, `WEIR_REVIEW_ALL`) define for a component.
-const MADE: [&str; 6] = ["best", "place", "review", "review_all", "review_pipe", "score"];
+/// Functions that the kit's macros (`WEIR_PLACE`, `WEIR_REVIEW_ALL`) define for a component.
+const MADE: [&str; 4] = ["place", "review", "review_all", "review_pipe"];
 
 /// The steps of all that carry tasks, and the `switch` over them: the last part of a unit.
 ///
@@ -76,7 +76,6 @@ mod tests {
             "RR_NEW",
             "RR_OLD",
             "rr",
-            "rr_best",
             "rr_place",
             "rr_review",
             "rr_review_all",
