@@ -150,7 +150,7 @@ fn cpus(list: &str) -> Option<CpuSet> {
     for part in list.split(',') {
         let (a, b) = part.split_once('-').unwrap_or((part, part));
         let (a, b): (u32, u32) = (a.parse().ok()?, b.parse().ok()?);
-        if a > b || b >= 1 << 20 {
+        if a > b || b >= weir_core::MAX_CPUS {
             return None;
         }
         set.extend(a..=b);
