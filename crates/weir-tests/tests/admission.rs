@@ -53,14 +53,15 @@ fn admitted(set: &[Hard]) -> Vec<usize> {
     let mut lab = Lab::from_text(text, MachineShape::flat(1)).expect("it is a topology");
     let mut kept = Vec::new();
     for (i, t) in set.iter().enumerate() {
-        let task = Some(lab.create(0).expect("there is room"));
+        let id = lab.create(0).expect("there is room");
+        let task = Some(id);
         let due = START + (t.phase + t.deadline) * MS;
         let job = Msg { task, value: t.wcet * MS, value2: t.deadline * MS, ..Msg::default() };
         lab.notify(Topic::Job, &job).expect("it has a listener");
         let deadline = Msg { task, value: due, value2: t.period * MS, ..Msg::default() };
         lab.notify(Topic::Deadline, &deadline).expect("it has a listener");
         lab.messages.clear();
-        lab.admit(0, task.expect("it was created")).expect("it is new");
+        lab.admit(0, id).expect("it is new");
         if !lab.messages.iter().any(|m| m.topic == Topic::Overload) {
             kept.push(i);
         }
