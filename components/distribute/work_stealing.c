@@ -243,7 +243,7 @@ WEIR_HELPER int work_stealing_sort(struct work_stealing weir_mem *self weir_arg,
 	return 0;
 }
 
-/* For each place, where the places of its LLC and of its node begin and end. */
+/* For each place, where the places of its LLC or its node begin and end; and whether those of each LLC are in the order of CPUs. */
 WEIR_HELPER int work_stealing_groups(struct work_stealing weir_mem *self weir_arg, int node)
 {
 	struct work_stealing_range weir_mem *ranges = node ? self->node : self->llc;
@@ -253,6 +253,10 @@ WEIR_HELPER int work_stealing_groups(struct work_stealing weir_mem *self weir_ar
 		if (work_stealing_group(self, self->order[i], node) !=
 		    work_stealing_group(self, self->order[begin], node))
 			begin = i;
+		else if (!node && i &&
+			 weir_out(&self->inst, self->order[i])->cpu <=
+				 weir_out(&self->inst, self->order[i - 1])->cpu)
+			self->sorted = 0;
 		ranges[i].begin = begin;
 	}
 	begin = weir_load(&self->inst.nr_out);
@@ -265,19 +269,6 @@ WEIR_HELPER int work_stealing_groups(struct work_stealing weir_mem *self weir_ar
 
 		r->end = last ? i : r[1].end;
 	}
-	return 0;
-}
-
-WEIR_HELPER int work_stealing_is_sorted(struct work_stealing weir_mem *self weir_arg)
-{
-	u32 sorted = self->single;
-
-	for (u32 i = 1; i < weir_load(&self->inst.nr_out) && weir_loop; i++)
-		if (self->llc[i].begin != i &&
-		    weir_out(&self->inst, self->order[i])->cpu <=
-			    weir_out(&self->inst, self->order[i - 1])->cpu)
-			sorted = 0;
-	self->sorted = sorted;
 	return 0;
 }
 
@@ -438,9 +429,9 @@ WEIR_ENTRY int work_stealing_construct(struct work_stealing weir_mem *self)
 		self->place[self->order[i]] = i;
 		self->single &= weir_out(&self->inst, i)->nr_cpus == 1;
 	}
+	self->sorted = self->single;
 	work_stealing_groups(self, 0);
 	work_stealing_groups(self, 1);
-	work_stealing_is_sorted(self);
 	return weir_port_map(&self->inst, &self->map);
 }
 
