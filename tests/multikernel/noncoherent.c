@@ -6,37 +6,19 @@
  *
  * Ends with 3 where a mistake that was built in (NC_BREAK) was found.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
 #include "noncoherent.h"
+
+#define BROKEN NC_BREAK
+#include "drawn.h"
 
 #define SENDERS	 3u
 #define CORES	 (SENDERS + 1)
 #define RECEIVER SENDERS
 #define MESSAGES 12u
 #define SLOTS	 4u
-
-static u64 dice;
-
-/* xorshift64 (Marsaglia, "Xorshift RNGs", 2003). */
-static u64 roll(void)
-{
-	dice ^= dice << 13;
-	dice ^= dice >> 7;
-	dice ^= dice << 17;
-	return dice;
-}
-
-static void found(const char *what, int line)
-{
-	fprintf(stderr, "noncoherent: line %d: %s\n", line, what);
-	exit(NC_BREAK ? 3 : 1);
-}
-
-#define REQUIRE(cond) ((cond) ? (void)0 : found(#cond, __LINE__))
 
 /* --- cores that take turns --------------------------------------------------------------------------------------- */
 
@@ -250,7 +232,8 @@ int main(int argc, char **argv)
 {
 	u64 orders = argc > 1 ? strtoull(argv[1], 0, 0) : 2000;
 
-	dice = argc > 2 ? strtoull(argv[2], 0, 0) * 2 + 1 : 88172645463325253ull;
+	if (argc > 2)
+		dice = strtoull(argv[2], 0, 0) * 2 + 1;
 	for (u64 i = 0; i < orders; i++)
 		one_order();
 	printf("ok   memory that does not cohere: %llu drawn orders of %u senders and a receiver\n",

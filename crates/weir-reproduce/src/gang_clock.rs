@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
 use crate::lab::{Done, Lab};
 use crate::registry::Experiment;
 use crate::report::{Claim, Judged, Line, Picture, Report, Table};
+use weir::latency::{stay_on, usable};
 
 pub const EXPERIMENT: Experiment = Experiment {
     id: "multikernel-e13",
@@ -24,19 +23,6 @@ pub const EXPERIMENT: Experiment = Experiment {
 const SAMPLES: u32 = 200;
 const ASKED: u64 = 1;
 const OVER: u64 = u64::MAX;
-
-/// CPUs that this process may use.
-fn usable() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|c| set.is_set(*c)).collect()
-}
-
-/// Bind the calling thread to a CPU; false where that is not allowed.
-fn stay_on(cpu: usize) -> bool {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).is_ok()
-}
 
 /// By how much the clock that CPU `b` reads is ahead of the one that CPU `a` reads, ns, and the round trip of the sample that
 /// says so: the quickest. None where threads cannot be bound.

@@ -4,8 +4,10 @@
 //! An interface's module has an enum `Message` and an [`Interface`]; a [`Binding`] sends and receives its messages over a
 //! [`Transport`]. The other side is not trusted: what is not as the interface has it ends the binding with a [`Fault`].
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::{Arc, Mutex};
 
 /// Words of a fragment, at most.
 pub const WORDS: usize = 7;
@@ -496,15 +498,15 @@ impl<I: Interface, T: Transport> Binding<I, T> {
 pub struct Queue {
     words: usize,
     room: usize,
-    out: std::sync::Arc<std::sync::Mutex<std::collections::VecDeque<Fragment>>>,
-    input: std::sync::Arc<std::sync::Mutex<std::collections::VecDeque<Fragment>>>,
+    out: Arc<Mutex<VecDeque<Fragment>>>,
+    input: Arc<Mutex<VecDeque<Fragment>>>,
 }
 
 /// Both ends of a connection with room for `room` fragments of `words` words each way.
 pub fn queue(words: usize, room: usize) -> (Queue, Queue) {
-    let (a, b) = (std::sync::Arc::default(), std::sync::Arc::default());
+    let (a, b) = (Arc::default(), Arc::default());
     (
-        Queue { words, room, out: std::sync::Arc::clone(&a), input: std::sync::Arc::clone(&b) },
+        Queue { words, room, out: Arc::clone(&a), input: Arc::clone(&b) },
         Queue { words, room, out: b, input: a },
     )
 }

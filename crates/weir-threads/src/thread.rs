@@ -134,7 +134,11 @@ unsafe impl Send for Thread {}
 unsafe impl Sync for Thread {}
 
 impl Thread {
-    fn set(&self, builder: &Builder) -> Result<()> {
+    /// Report to the policy what `builder` says; the rest stays.
+    ///
+    /// # Errors
+    /// A value is out of its range.
+    pub fn describe(&self, builder: &Builder) -> Result<()> {
         for what in 0..ffi::NR_ATTRIBUTES {
             if builder.attr.given >> what & 1 == 1 {
                 let (value, value2) = (builder.attr.value[what], builder.attr.value2[what]);
@@ -144,14 +148,6 @@ impl Thread {
             }
         }
         Ok(())
-    }
-
-    /// Tell the policy what `builder` says; the rest stays.
-    ///
-    /// # Errors
-    /// A value is out of its range.
-    pub fn describe(&self, builder: &Builder) -> Result<()> {
-        self.set(builder)
     }
 
     /// Wake it from [`park`]; if it is not parked, its next park returns at once.

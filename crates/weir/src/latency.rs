@@ -75,17 +75,12 @@ impl Latencies {
     /// # Errors
     /// There are no two CPUs, threads cannot be bound to them, or the watch ended it.
     pub fn measure(machine: &Machine, watch: &dyn Watch) -> Result<Self> {
-        let usable: Vec<(u32, usize)> = {
-            let set = sched_getaffinity(None).map_err(|e| {
-                Fault::system(format!("the CPUs of this process cannot be read: {e}"), "this needs Linux")
-            })?;
-            let os = |c: &weir_core::CpuShape| c.os_index as usize;
-            let on = |n: &usize| *n < CpuSet::MAX_CPU && set.is_set(*n);
-            (0u32..).zip(machine.shape.cpus.iter().map(os)).filter(|(_, n)| on(n)).collect()
-        };
+        let allowed = usable();
+        let os = machine.shape.cpus.iter().map(|c| c.os_index as usize);
+        let usable: Vec<(u32, usize)> = (0u32..).zip(os).filter(|(_, n)| allowed.contains(n)).collect();
         if usable.len() < 2 {
             return Err(Fault::user(
-                "this process may use one CPU only: there is no message between CPUs to measure",
+                "this process may not use two CPUs: there is no message between CPUs to measure",
                 "allow it more CPUs (taskset, the container's cpuset)",
             ));
         }
@@ -216,7 +211,14 @@ struct Line(AtomicU64);
 
 const OVER: u64 = u64::MAX;
 
-fn stay_on(cpu: usize) -> bool {
+/// CPUs of Linux that this process may use, ascending; none where that cannot be found out.
+pub fn usable() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|c| set.is_set(*c)).collect()
+}
+
+/// Bind the calling thread to a CPU of Linux; false where that is not allowed.
+pub fn stay_on(cpu: usize) -> bool {
     let mut set = CpuSet::new();
     set.set(cpu);
     sched_setaffinity(None, &set).is_ok()

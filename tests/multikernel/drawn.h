@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What tests with drawn orders and contents share: a generator, and a check that tells a mistake that was built in from one that was not. A test
+ * defines BROKEN, 0 where no mistake is in it, before it includes this.
+ */
+#ifndef TESTS_DRAWN_H
+#define TESTS_DRAWN_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <weir/port.h>
+
+/* xorshift64 (Marsaglia, "Xorshift RNGs", 2003); not from 0. */
+static inline u64 xorshift(u64 *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static u64 dice __attribute__((unused)) = 88172645463325253ull;
+
+static inline u64 roll(void)
+{
+	return xorshift(&dice);
+}
+
+/* Ends the program: with 3 if a mistake was built in, which is what the script waits for. */
+static inline void found(const char *what, const char *file, int line)
+{
+	fprintf(stderr, "found: %s (%s:%d)\n", what, file, line);
+	exit(BROKEN ? 3 : 1);
+}
+
+#define REQUIRE(cond) ((cond) ? (void)0 : found(#cond, __FILE__, __LINE__))
+
+#endif
