@@ -153,10 +153,12 @@ fn threads_wait_for_each_other() {
     while *count < 200 {
         count = counter.1.wait(count);
     }
-    let (count, told) = counter.1.wait_until(count, now() + Duration::from_millis(1));
-    assert!(*count == 200 && !told);
     drop(count);
     assert_eq!(threads.into_iter().map(|t| t.join().expect("no panic")).sum::<u64>(), 50);
+    // The last to count notifies after it has counted: only now is there nobody left who could.
+    let (count, notified) = counter.1.wait_until(counter.0.lock(), now() + Duration::from_millis(1));
+    assert!(*count == 200 && !notified);
+    drop(count);
     closed(runtime);
 }
 
