@@ -299,7 +299,7 @@ WEIR_HELPER int rbed_draft(struct rbed weir_mem *self weir_arg,
 	d->left = 0;
 	d->due = release + d->deadline;
 	d->at = release > now ? release : release + d->period;
-	/* Who is late already cannot be helped; a sporadic one may come at any time. */
+	/* A task that is late already cannot be helped; a sporadic one may come at any time. */
 	if (d->at <= now)
 		d->at = now;
 	if (release <= now && d->due > now)

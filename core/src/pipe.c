@@ -350,7 +350,7 @@ WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
 		weir_store(&pipe->wanted, 0);
 	weir_unlock_fenced(&pipe->lock);
 	wanted |= weir_load(&pipe->wanted);
-	/* Who looked in vain takes what is in the inbox, too, and wakes others for the rest. */
+	/* A CPU that looked in vain takes what is in the inbox, too, and wakes others for the rest. */
 	if (wanted || weir_load(&pipe->inbox))
 		weir_pipe_news(pipe,
 			       wanted ? 0 : (struct weir_task weir_mem *)weir_load(&pipe->inbox));

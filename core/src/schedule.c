@@ -875,7 +875,7 @@ enum pick_stage {
 
 /*
  * First task of the exit that this CPU wins. One atomic state change decides between CPUs. @announced: the CPU is in the idle set; if it cannot
- * look, it is marked, and kicked by the CPU that lets go of the lock, whoever else is.
+ * look, it is marked, and the CPU that lets go of the lock kicks it, in any case.
  */
 WEIR_INLINE u64 claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
 		      int announced)
@@ -1122,7 +1122,7 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 	if (weir_mask_test(s->idle, target))
 		weir_mask_clear(s->idle, target);
 	pull_out(s, exit, t);
-	/* Receivers may hear of it, or who let go of the exit's lock has found that others looked for it in vain. */
+	/* Receivers may hear of it, or the CPU that let go of the exit's lock has found that others looked in vain. */
 	if (!ctx->work_head && !ctx->nr_msgs && !is_heard(s, WEIR_TOPIC_DISPATCH) &&
 	    weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)
 		return t;

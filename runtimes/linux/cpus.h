@@ -54,7 +54,7 @@ static void note_class_of(struct task_struct *p)
 }
 
 /*
- * This CPU goes, or is not all there yet. The last that it does is to wake who waits for its end, and by then it takes no
+ * This CPU goes, or is not all there yet. Last of all it wakes the task that waits for its end, and by then it takes no
  * interrupts any more. The kernel kicks by one that a CPU sends to itself: it would be lost, and Linux 7.2 never sends another
  * one there, whatever asks it to: kicks, and the end of the scheduler. What is enqueued from such a CPU goes straight to the
  * kernel's own queue, which needs none.

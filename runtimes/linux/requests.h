@@ -113,7 +113,7 @@ static int others_call(void)
 }
 
 /*
- * The CPU looks for work. Who kicks a CPU takes it out of the idle set first. So one that is in it, with nobody in a call who might be
+ * The CPU looks for work. A kick takes a CPU out of the idle set first. So one that is in it, with no call under way that might be
  * about to kick it, was forgotten; otherwise it had no time to hear the kick, or another CPU had none to send it.
  */
 static int rescue(u32 cpu)

@@ -92,7 +92,7 @@ static void put_affinity(struct task_struct *p, struct weir_msg *msg)
 #define SCHED_IDLE   5
 #define LEAST_URGENT (-20) /* of class idle: below nice 19 */
 
-/* (The weight follows from it; what the kernel keeps as such is not kept up for our class.) */
+/* (The weight follows from it; the kernel does not update its own copy for our class.) */
 WEIR_INLINE s32 negated_nice(const struct task_struct *p)
 {
 	return p->policy == SCHED_IDLE ? LEAST_URGENT : 120 - p->static_prio;

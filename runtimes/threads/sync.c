@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Synchronisation. A waiter stands on the stack of its thread, in a queue under a lock that is held for a few instructions. Who
- * takes it out marks it, and from then on does not look at it any more: only its thread may be woken, which is always safe.
+ * Synchronisation. A waiter stands on the stack of its thread, in a queue under a lock that is held for a few instructions. The
+ * thread that takes it out marks it, and does not look at it again: only its thread may be woken, which is always safe.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 
 struct entry {
 	u64 at;
-	u32 who; /* 0: nobody */
+	u32 thread; /* its number; 0: none */
 	u32 why; /* enum left, of the one before */
 	char name[16];
 };
@@ -43,7 +43,7 @@ void trace(struct cpu *c, const struct weir_thread *t, enum left why)
 	if (nr < ROOM) {
 		e = &l->entries[nr];
 		e->at = now();
-		e->who = t ? t->number : 0;
+		e->thread = t ? t->number : 0;
 		e->why = why;
 		if (t)
 			memcpy(e->name, t->name, sizeof(e->name));
@@ -96,7 +96,7 @@ static void put_name(const struct entry *e)
 	for (char *p = name; *p; p++)
 		if (*p < ' ' || *p == '"' || *p == '\\' || *p > '~')
 			*p = '_';
-	fprintf(file, "%s%s%u", name, *name ? " " : "thread ", e->who);
+	fprintf(file, "%s%s%u", name, *name ? " " : "thread ", e->thread);
 }
 
 static void put_list(u32 cpu, const struct list *l, u64 end)
@@ -112,7 +112,7 @@ static void put_list(u32 cpu, const struct list *l, u64 end)
 		const struct entry *e = &l->entries[i];
 		u64 until = i + 1 < kept ? e[1].at : nr > ROOM ? e->at : end;
 
-		if (!e->who)
+		if (!e->thread)
 			continue;
 		fprintf(file,
 			",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"name\":"
@@ -143,7 +143,7 @@ WEIR_API int weir_rt_trace_end(void)
 		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":"
 		"\"process_name\",\"args\":{\"name\":\"%s\"}}",
 		weir_rt_policy());
-	/* Whoever is in the middle of an entry has its memory: it is not given back. */
+	/* A thread in the middle of an entry still writes to this memory: it is not given back. */
 	for (u32 i = 0; i < nr_lists; i++)
 		put_list(i, &l[i], end);
 	fprintf(file, "\n]}\n");

@@ -214,8 +214,8 @@ u64 weir_member(struct weir_pipe weir_mem *in, struct weir_task weir_mem *after)
 /* 0, or -WEIR_EAGAIN after a bounded wait. Hold at most an in-pipe and one out-pipe, in this order. */
 int weir_pipe_lock(struct weir_pipe weir_mem *pipe);
 /*
- * 1: calls do not overlap, and the pipe has no member: whoever wants to look at all members is done. It is recorded as if the lock
- * had been taken. For those who look at the pipes of all CPUs.
+ * 1: calls do not overlap, and the pipe has no member: a look at all members is done. It is recorded as if the lock
+ * had been taken. For components that look at the pipes of all CPUs.
  */
 int weir_pipe_pass_by(struct weir_pipe weir_mem *pipe);
 void weir_pipe_unlock(struct weir_pipe weir_mem *pipe);

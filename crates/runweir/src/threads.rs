@@ -28,7 +28,7 @@ Examples:
   OMP_NUM_THREADS=4 runweir threads decentral -- ./openmp-program
   runweir threads gang --manifest team.manifest --trace slots.json -- ./openmp-program
 
-OpenMP programs that gcc built get a library with libgomp's interface, whose teams know who runs.
+OpenMP programs that gcc built get a library with libgomp's interface, whose teams know which threads run.
 Those of other compilers keep their own library.
 
 The threads of the program, and no others, run as the policy says; neither root nor a kernel module is needed.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The functions of omp.h but for locks, those of Fortran (the same names with an underline, arguments by reference), and what this library does not do. */
+/* The functions of omp.h except locks, those of Fortran (the same names with an underline, arguments by reference), and what this library does not do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +143,7 @@ ASKS(int, omp_get_active_level)
 	return m->team ? (int)m->team->active_level : 0;
 }
 
-/* The place in which the caller, or who leads its team, and so on, is at @level. Null: there is no such level. */
+/* The place of the caller, or of the thread that leads its team, and so on, at @level. Null: there is no such level. */
 static struct member *ancestor(int level)
 {
 	struct member *m = me();

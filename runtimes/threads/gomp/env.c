@@ -10,10 +10,10 @@
 
 #include "gomp.h"
 
-/* While those who are waited for run, nobody else wants the CPU: sleeping would cost more than it saves. */
+/* While the threads that are waited for run, no other wants the CPU: sleeping would cost more than it saves. */
 #define SPIN_NS 1000000u
 #define ACTIVE_NS \
-	10000000u /* whoever is waited for has a CPU, and Linux runs something else on it */
+	10000000u /* the awaited thread has a CPU, and Linux runs something else on it */
 #define MAX_LEVELS 0x7fffffffu
 
 struct environment env;

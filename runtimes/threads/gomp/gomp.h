@@ -76,7 +76,7 @@ struct environment {
 
 extern struct environment env;
 
-/* A word that changes when there is news for those who wait. */
+/* A word that changes when there is news for waiting threads. */
 struct event {
 	u32 word;     /* (a) */
 	u32 sleepers; /* (a) */
@@ -194,7 +194,7 @@ struct team {
 	struct group group; /* of reductions over a whole region */
 	struct event event ALIGNED;
 	u64 go;		     /* (a) regions so far, and members of the last one below bit 32 */
-	u64 barrier ALIGNED; /* (a) generation, and below bit 32 those who have come */
+	u64 barrier ALIGNED; /* (a) generation, and below bit 32 the number of arrivals */
 	u64 single;	     /* (a) */
 	u32 ahead;	     /* (a) members that wait for a construct's record */
 	u32 lock ALIGNED;    /* of tasks */

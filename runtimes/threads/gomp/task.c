@@ -15,7 +15,7 @@
 
 enum detach { DETACH_EVENT = 1, DETACH_BODY = 2 };
 
-/* Those who wait outside of regions. */
+/* Threads that wait outside of regions. */
 static struct event outside;
 static u32 outside_lock;
 
@@ -118,7 +118,7 @@ static void depend_link(struct task *t)
 				continue;
 			if (!d->reads || !e->reads)
 				depend_after(e->task, t);
-			/* Who comes after us comes after those before us. */
+			/* What depends on us depends on those before us. */
 			if (!d->reads)
 				depend_unlink(e);
 		}
@@ -214,7 +214,7 @@ static void record_drop(struct task *t)
 	}
 }
 
-/* It is in the counts of those who may wait for it; locked. */
+/* It is in the counts of the tasks that may wait for it; locked. */
 static void begin_counting(struct task *t)
 {
 	add(&t->parent->children, 1);

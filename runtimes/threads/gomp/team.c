@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Teams. Whoever meets a parallel region leads a team that stays for the next region met from the same place: members are threads that wait at
+ * Teams. A thread that meets a parallel region leads a team that stays for the next region met from the same place: members are threads that wait at
  * the team's event meanwhile, so what they keep in thread-local variables is there again. A region with fewer members leaves the
  * others at an event of their own.
  *
- * The barrier counts arrivals. Who comes last, or ends the last task after that, releases it; those who wait run tasks.
+ * The barrier counts arrivals. The last to arrive, or to end a task after that, releases it; waiting members run tasks.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -106,8 +106,8 @@ struct member *me(void)
 /* --- the barrier ------------------------------------------------------------------------------------------------- */
 
 /*
- * All of generation @generation have come and no task is left: exactly one of those who see it opens. The generation is in the word, so that
- * one who looks late does nothing.
+ * All of generation @generation have come and no task is left: exactly one of the members that see it opens. The generation is in the word, so that
+ * a member that looks late does nothing.
  */
 static int barrier_open(struct team *t, u64 generation, u32 n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Waiting. A member that waits for others spins as long as these run: what it waits for is near. As soon as one of them has no CPU, spinning
- * only keeps it from getting one, so the waiter sleeps and the policy has the CPU. Without a policy nobody knows who runs, and the limit is a time.
+ * only keeps it from getting one, so the waiter sleeps and the policy has the CPU. Without a policy it is not known which threads run, and the limit is a time.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -160,8 +160,8 @@ void mutex_unlock(u32 *word)
 }
 
 /*
- * A member that has not come, and cannot, because it has no CPU. One that waits for the news that we wait for is none; one whose news has come
- * and who has not got a CPU since, is.
+ * A member that has not arrived, and cannot, because it has no CPU. A member that waits for the same news as we do does not count;
+ * one whose news has come, and which has not got a CPU since, does.
  */
 static int someone_is_away(struct member *m, u32 seen)
 {

@@ -478,7 +478,7 @@ GOMP_API void GOMP_workshare_task_reduction_unregister(bool cancelled)
 	free(g);
 	if (!cancelled)
 		barrier(m);
-	/* Nobody looks at the members' copies any more but the first one, who has combined them by now. */
+	/* The members' copies are read by the first member only, which has combined them by now. */
 	if (!m->team || m->id == 0)
 		GOMP_taskgroup_reduction_unregister((uintptr_t *)reductions);
 }

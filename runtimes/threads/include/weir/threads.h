@@ -139,7 +139,7 @@ int weir_thread_set(weir_thread *thread, enum weir_attribute what, int64_t value
 void weir_thread_park(void);
 void weir_thread_unpark(weir_thread *thread);
 int weir_thread_kind(const weir_thread *thread); /* enum weir_kind */
-/* The CPU of the policy that it has, -1 if it has none: who waits for one that does not run may as well sleep. */
+/* The CPU of the policy that it has, -1 if it has none: waiting for a thread that does not run, one may as well sleep. */
 int weir_thread_cpu(const weir_thread *thread);
 /* The caller takes the attributes that @thread was given, and again after they have changed; cheap if they have not. */
 int weir_thread_like(const weir_thread *thread);
@@ -226,7 +226,7 @@ int weir_sem_trywait(weir_sem *s);		   /* -EAGAIN */
 void weir_sem_post(weir_sem *s);
 /* Sleep while @word is @value, until a wake or @at: 0, -EAGAIN: it is not, -ETIMEDOUT. As Linux's futex, for threads of any kind. */
 int weir_wait_on(uint32_t *word, uint32_t value, uint64_t at);
-void weir_wake_on(uint32_t *word, unsigned n); /* @n of those who sleep at @word */
+void weir_wake_on(uint32_t *word, unsigned n); /* @n of the threads that sleep at @word */
 /* Spins for as long as it costs to sleep and be woken, then sleeps. 1 for one of them, 0 for the others. */
 int weir_barrier_wait(weir_barrier *b);
 
