@@ -139,7 +139,7 @@ static double arming_cost(timer_t timer)
 	return (double)from / N;
 }
 
-/* The longest gap in a loop that does nothing but look at the clock, of those in which the timer fired. */
+/* A loop only reads the clock: the gap between two readings in which the timer fired. */
 static void expiry(timer_t timer, double *stolen, double *late)
 {
 	static u64 lates[SAMPLES];
@@ -158,7 +158,7 @@ static void expiry(timer_t timer, double *stolen, double *late)
 				break;
 			was = seen;
 		}
-		/* It came after the clock was read or before: from the reading before to one after it. */
+		/* It came before or after the clock was read, so the gap is from the reading before to one after it. */
 		seen = now();
 		if (!fired)
 			continue;

@@ -2,14 +2,14 @@
 /*
  * CPUs, and the threads that hold them.
  *
- * Each CPU of the policy is held by one POSIX thread at a time: its driver, which is pinned to it and runs green threads or has
- * nothing, or a bound thread. Only the holder calls the core in the CPU's name. A holder that gives the CPU up chooses the
- * next thread and opens that one's gate. Threads that hold no CPU call in the name of one more CPU, which runs nothing, in turn.
+ * One POSIX thread at a time holds each CPU of the policy: a bound thread, or the CPU's driver, which is pinned to it and runs green
+ * threads or idles. Only the holder calls the core in the CPU's name. A holder that gives up the CPU chooses the next thread and opens
+ * its gate. Threads that hold no CPU take turns to call in the name of one more CPU, which runs nothing.
  *
  * A thread is preempted by a signal: from its holder's timer when its slice is over, from another thread when the policy says so. The
  * handler gives up the CPU right there: the registers, floating-point and vector ones included, lie in the kernel's frame on the thread's own
- * stack, and the return from the handler brings them back, wherever the thread goes on. While `disabled` is set, or in code
- * that may not be interrupted, the signal leaves a note instead, and the thread that clears the word looks for it.
+ * stack, and the return from the handler restores them on whichever CPU the thread resumes. While `disabled` is set, or in code
+ * that may not be interrupted, the signal only sets `pending`; the thread checks that when it clears `disabled`.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -23,16 +23,16 @@
 
 #include "rt.h"
 
-#define TICK_NS	 4000000ull /* of policies that listen to TICK, as Linux at 250 Hz */
-#define RETRY_NS 100000ull  /* until a thread that could not be preempted is looked at again */
+#define TICK_NS	 4000000ull /* for policies that listen to TICK; Linux at 250 Hz */
+#define RETRY_NS 100000ull  /* until another attempt at a thread that could not be preempted */
 #define WINDOW_NS \
 	20000u	  /* what a wake-up costs: polling for as long costs at most twice the best */
-#define PROBE 64u /* sleeps until polling is tried again after it found nothing */
+#define PROBE 64u /* sleeps before polling is tried again after it found nothing */
 
 struct rt rt;
 static __thread struct self self;
 
-/* A thread may come back on another CPU from any call that switches: nobody keeps the address over one. */
+/* A thread may return from any call that switches on another CPU, so the address is not kept across such a call. */
 __attribute__((noinline)) struct self *me(void)
 {
 	__asm__ volatile("");
@@ -47,7 +47,7 @@ u64 now(void)
 	return (u64)t.tv_sec * 1000000000ull + (u64)t.tv_nsec;
 }
 
-/* Until the word differs from @value, a wake, a signal or @at (NEVER: no limit). */
+/* Wait until the word differs from @value, a wake, a signal or @at (NEVER: no limit). */
 int futex_wait(u32 *word, u32 value, u64 at)
 {
 	struct timespec t = { .tv_sec = (time_t)(at / 1000000000ull),
@@ -74,7 +74,7 @@ void unspin(u32 *lock)
 	weir_spin_unlock(lock);
 }
 
-/* Where errno is, is another question on another CPU. */
+/* errno has another address on another CPU. */
 __attribute__((noinline)) void set_errno(int value)
 {
 	__asm__ volatile("");
@@ -145,7 +145,7 @@ void kick(struct cpu *c)
 		futex_wake(&c->kicked, 1);
 }
 
-/* The CPU is to choose anew: its holder is signalled, or the thread that gets the CPU meanwhile sees the word. */
+/* The CPU is to choose again: signal its holder; a thread that gets the CPU meanwhile sees `resched`. */
 static void interrupt(struct cpu *c)
 {
 	struct self *s = me();
@@ -214,7 +214,7 @@ void counter_start(void)
 }
 #endif
 
-/* The end of a slice that began by the counter: how fast that goes shows from what both have gone since the runtime opened. */
+/* Compute the end of a slice that began by the counter. Its rate follows from the advance of counter and clock since the runtime opened. */
 static void slice_settle(struct cpu *c, u64 at)
 {
 	u64 count = counter(), gone;
@@ -230,7 +230,7 @@ static void slice_settle(struct cpu *c, u64 at)
 	c->slice_end = c->slice_ns > NEVER - at ? NEVER : at - gone + c->slice_ns;
 }
 
-/* One that fires earlier will do: it finds that it is too early and sets itself anew. That saves a system call a switch. */
+/* A timer that fires earlier is enough: its handler arms it again. That saves a system call per switch. */
 static void arm_by(struct cpu *c, struct weir_thread *t, u64 from)
 {
 	u64 at = weir_load(&rt.has_tick) && c->next_tick < c->slice_end ? c->next_tick
@@ -244,7 +244,7 @@ static void arm_by(struct cpu *c, struct weir_thread *t, u64 from)
 	arm(t->kind == WEIR_GREEN ? c->timer : t->timer, armed, at);
 }
 
-/* The policy has claimed @t for @c; of a bound thread by itself, because its timer is its own. */
+/* The policy has claimed @t for @c. A bound thread calls this itself, because the timer is its own. */
 void cpu_begin(struct cpu *c, struct weir_thread *t)
 {
 	u64 slice = weir_load(&t->task->slice_ns), from;
@@ -260,7 +260,7 @@ void cpu_begin(struct cpu *c, struct weir_thread *t)
 	}
 	if (!slice)
 		slice = rt.slice_ns;
-	/* The timer will fire before this slice is over, so nobody needs to know its end yet, and the clock costs as much as the choice. */
+	/* The timer fires before this slice ends, so the end is not needed yet; reading the clock costs as much as the choice. */
 	if (t->kind == WEIR_GREEN && rt.counter_at && c->armed && slice >= c->armed_for &&
 	    !weir_load(&rt.has_tick)) {
 		c->slice_ns = slice;
@@ -275,7 +275,7 @@ void cpu_begin(struct cpu *c, struct weir_thread *t)
 	arm_by(c, t, from);
 }
 
-/* The next thread of a CPU that we hold, or null. What the policy wants from here on is about the new one. */
+/* The next thread of a CPU that the caller holds, or null. From here on, `resched` is about the new thread. */
 struct weir_thread *cpu_choose(struct cpu *c)
 {
 	struct weir_task *task;
@@ -294,12 +294,12 @@ static void pin(int tid, u32 linux_cpu)
 	syscall(SYS_sched_setaffinity, tid, sizeof(set), &set);
 }
 
-/* From here on we do not hold @c. */
+/* The caller holds @c no longer. */
 void cpu_give(struct cpu *c, struct weir_thread *next)
 {
 	if (next && next->kind == WEIR_BOUND) {
 		__atomic_store_n(&next->cpu, (int)c->id, __ATOMIC_RELAXED);
-		/* Before it is woken: it would have to wait for the CPU that it ran on last, only to leave it. */
+		/* Pin it before waking it: else it would wait for the CPU that it ran on last, only to leave it. */
 		if (next->linux_cpu != c->linux_cpu) {
 			pin(next->tid, c->linux_cpu);
 			next->linux_cpu = c->linux_cpu;
@@ -315,7 +315,7 @@ void cpu_give(struct cpu *c, struct weir_thread *next)
 	futex_wake(&c->gate, 1);
 }
 
-/* Until somebody gives @t, the caller, a CPU; then it is ours. */
+/* @t is the caller: wait until it is given a CPU. */
 void bound_wait(struct weir_thread *t)
 {
 	struct self *s = me();
@@ -329,7 +329,7 @@ void bound_wait(struct weir_thread *t)
 	s->thread = t;
 	s->cpu = c;
 	cpu_begin(c, t);
-	/* What the policy said since it chose us went to the thread before. */
+	/* A request that the policy made since it chose us was signalled to the previous thread. */
 	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
 		s->pending = 1;
 }
@@ -381,7 +381,7 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	struct self *s = me();
 	u32 spins = 0;
 
-	/* Chosen here before it has left its stack there; that CPU leaves it without waiting for anybody. */
+	/* Another CPU may not have left the thread's stack yet; it leaves it without waiting for another CPU. */
 	while (__atomic_load_n(&t->on_cpu, __ATOMIC_ACQUIRE))
 		weir_port_relax(spins++);
 	__atomic_store_n(&t->on_cpu, 1, __ATOMIC_RELAXED);
@@ -402,7 +402,7 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 		thread_finish_exit(t, c->id);
 }
 
-/* Nothing to run: poll for as long as that has paid lately, then sleep. */
+/* Nothing to run: poll if polling has paid lately, then sleep. */
 static void idle(struct cpu *c)
 {
 	u64 from = now();
@@ -427,7 +427,7 @@ static void idle(struct cpu *c)
 			futex_wait(&c->kicked, 0, NEVER);
 		__atomic_store_n(&c->asleep, 0, __ATOMIC_SEQ_CST);
 	}
-	/* A poll that found nothing three times in a row is not worth its time; now and then it is tried again. */
+	/* After three polls in a row that found nothing, stop polling, except for one attempt in every PROBE sleeps. */
 	c->window = rt.nr_cpus > 1 && (c->misses < 3 || c->misses % PROBE == 0) ? WINDOW_NS : 0;
 	__atomic_store_n(&c->n.idle_ns, c->n.idle_ns + (now() - from), __ATOMIC_RELAXED);
 }
@@ -502,7 +502,7 @@ void drivers_stop(void)
 
 /* --- preemption ---------------------------------------------------------------------------------------------------- */
 
-/* What has come up for the CPU: whether its thread is to give it up. */
+/* Whether the CPU's thread is to give it up; handles the tick, too. */
 static int must_go(struct cpu *c, struct weir_thread *t)
 {
 	u64 at = now();
@@ -520,7 +520,7 @@ static int must_go(struct cpu *c, struct weir_thread *t)
 	return 0;
 }
 
-/* Back into the queue, in the name of the policy. We keep the CPU until switch_out(). */
+/* Put the running thread back into the policy's queue. It keeps the CPU until switch_out(). */
 static void give_way(struct self *s)
 {
 	struct weir_thread *t = s->thread;
@@ -534,7 +534,7 @@ static void give_way(struct self *s)
 	switch_out(REQUEST_NOTHING);
 }
 
-/* The word is clear, and something came while it was not. */
+/* `disabled` is clear again: handle what came while it was set. */
 void preempt_point(void)
 {
 	struct self *s = me();
@@ -552,7 +552,7 @@ void preempt_point(void)
 	}
 }
 
-/* The code of this library, where it is linked; objcopy gives its section the name. */
+/* Where the code of this library is linked; objcopy names its section. */
 extern const char __start_weir_text[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_weir_text[] __attribute__((weak, visibility("hidden")));
 
@@ -596,7 +596,7 @@ void on_signal(int sig, siginfo_t *info, void *context)
 	if (s->disabled || !s->thread) {
 		count(&s->cpu->n.deferred);
 		s->pending = 1;
-		/* An expiry is never lost: the thread that clears the word looks, and where the word stays set for long the timer is not needed. */
+		/* No expiry is lost: the thread checks `pending` when it clears `disabled`. Code that keeps it set for long needs no timer. */
 		return;
 	}
 	if (s->thread->kind == WEIR_GREEN && !may_leave(pc_of(context))) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Times and files. One thread of its own waits for both, and wakes the threads that they are for; threads that wait cost nothing meanwhile. Timers are
- * in a binary heap, whose room is made ahead (a thread that holds a CPU does not call malloc).
+ * Timers and files. One thread waits for both and wakes the threads concerned; a waiting thread costs nothing. Timers are in a binary
+ * heap, whose memory is reserved ahead (a thread that holds a CPU does not call malloc).
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -18,7 +18,7 @@
 
 #include "rt.h"
 
-#define HEAP  (1u << 20) /* timers at most; address space, touched as it is needed */
+#define HEAP  (1u << 20) /* timers at most; address space, touched only as needed */
 #define FILES (1u << 20) /* file numbers that may be waited for */
 
 /* A thread that waits for a file. */
@@ -32,7 +32,7 @@ static struct {
 	struct timer **heap; /* from 1 on */
 	struct timer *of_instance;
 	u32 nr_instances;
-	u64 set; /* when the timer file is due, NEVER: it is not set */
+	u64 set; /* when the timer file is due; NEVER: not set */
 	int timer_file;
 	int wake_file;
 	int epoll;
@@ -81,7 +81,7 @@ static void set_file(void)
 	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(at / 1000000000ull),
 					      .tv_nsec = (long)(at % 1000000000ull) } };
 
-	/* Later than set for: it comes too early once, and is set anew. */
+	/* Due later than the file is set for: the file fires early once, and is set again. */
 	if (at >= ev.set)
 		return;
 	if (!at)
@@ -114,7 +114,7 @@ void timer_remove(struct timer *t)
 	release();
 }
 
-/* Of the core: a component's timer. */
+/* For the core: set a component's timer. */
 void weir_rt_timer(struct weir_sched *s, u32 instance, u64 at_ns)
 {
 	struct timer *t;
@@ -142,13 +142,13 @@ int events_room(u32 nr_instances)
 		return -ENOMEM;
 	hold();
 	spin(&ev.lock);
-	/* The heap points to those that are set. */
+	/* The heap points to the timers that are set. */
 	for (u32 i = 0; i < ev.nr_instances; i++) {
 		more[i] = ev.of_instance[i];
 		if (more[i].place)
 			ev.heap[more[i].place] = &more[i];
 	}
-	ev.of_instance = more; /* the old ones stay: a call under way may look at them */
+	ev.of_instance = more; /* keep the old ones: a call under way may read them */
 	ev.nr_instances = nr_instances;
 	unspin(&ev.lock);
 	release();
@@ -189,7 +189,7 @@ static void expire(void)
 
 /* --- files ------------------------------------------------------------------------------------------------------------ */
 
-/* The file's lock is held: watch for what its waiters want, once. */
+/* The file's lock is held: watch once for the events that its waiters want. */
 static int watch(int fd, struct file *f)
 {
 	struct epoll_event event = { .events = EPOLLONESHOT, .data = { .fd = fd } };
@@ -199,7 +199,7 @@ static int watch(int fd, struct file *f)
 				(w->events & POLLOUT ? EPOLLOUT : 0);
 	if (!epoll_ctl(ev.epoll, EPOLL_CTL_MOD, fd, &event))
 		return 0;
-	/* New, or the number belongs to another file than it did. */
+	/* New, or the number now belongs to another file. */
 	return errno == ENOENT && !epoll_ctl(ev.epoll, EPOLL_CTL_ADD, fd, &event) ? 0 : -errno;
 }
 
@@ -244,7 +244,7 @@ static void file_ready(int fd, u32 events)
 	release();
 }
 
-/* A green thread sleeps until @fd is ready; what it is ready for, 0 at @at, or -1 with errno. */
+/* A green thread sleeps until @fd is ready. Returns what it is ready for, 0 at @at, or -1 with errno. */
 int fd_wait(int fd, short events, u64 at)
 {
 	struct pollfd p = { .fd = fd, .events = events };
@@ -416,8 +416,8 @@ WEIR_API int weir_wait_fd(int fd, short events, uint64_t at)
 }
 
 /*
- * What can be done at once, is. Sockets say by themselves that they would block; of other files it is asked first. Between that and the call
- * somebody else may have taken what there was: then a green thread holds up its CPU, once.
+ * Complete at once where possible. A socket reports that it would block; another file is polled first. Between the poll and the call
+ * another thread may take the data: then the green thread blocks its CPU, once.
  */
 WEIR_API ssize_t weir_read(int fd, void *buffer, size_t bytes)
 {

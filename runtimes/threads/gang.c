@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Gangs of the program's threads: the controller of runtimes/multikernel says which CPUs and slots a manifest gets, and the policy hears of it as
- * messages, one row for each CPU. All CPUs read one clock, so slots begin everywhere at once without another word. A program has one
- * address space, so there is one controller and no planner.
+ * Gangs of the program's threads. The controller of runtimes/multikernel decides which CPUs and slots a manifest gets; the policy
+ * receives them as messages, one row for each CPU. All CPUs read one clock, so slots begin everywhere at once without further
+ * messages. A program has one address space, so there is one controller and no planner.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "rt.h"
 
 #define NOTICE_NS \
-	5000000ull /* from a request until its slots are in force, so that all CPUs have heard */
+	5000000ull /* from a request until its slots are in force: time for the messages to reach all CPUs */
 
 static struct mk_controller *controller; /* under `busy` */
 static u32 phase_of[MK_MAX_GANGS];
@@ -33,7 +33,7 @@ static void field(u32 cpu, u32 number, u32 what, u64 value)
 	core_leave(own);
 }
 
-/* The rows of a gang's phase go to its CPUs; @none: it has no slots any more. */
+/* Send the rows of a gang's phase to its CPUs; @none: it has no slots any more. */
 static void announce(u32 number, int none)
 {
 	const struct mk_gang *g = &controller->gang[number];
@@ -57,7 +57,7 @@ static const struct mk_gang *gang_at(int number)
 		       : 0;
 }
 
-/* A policy without slots would leave all members best effort, and nobody would notice. */
+/* A policy without slots would silently leave all members best effort. */
 static int has_slots(void)
 {
 	return (int)weir_load(&rt.has_slots);
@@ -140,7 +140,7 @@ WEIR_API int weir_gang_close(int gang)
 		since[gang] = now();
 		announce((u32)gang, 1);
 		err = mk_leave(controller, (u32)gang);
-		/* Those that had been cut have other rows now. */
+		/* Gangs that had been cut have new rows now. */
 		for (u32 i = 0; !err && i < MK_MAX_GANGS; i++)
 			if (controller->gang[i].used &&
 			    controller->gang[i].version == controller->version)
@@ -150,7 +150,7 @@ WEIR_API int weir_gang_close(int gang)
 	return err;
 }
 
-/* What the policy knows of the caller: @gang 0: none, on any CPU. */
+/* Set the caller's gang and CPUs in the policy; @gang 0: no gang, any CPU. */
 static int belong(u64 gang, u64 outside, const struct weir_cpumask *mask)
 {
 	struct weir_thread *t = me()->thread;
@@ -169,7 +169,7 @@ static int belong(u64 gang, u64 outside, const struct weir_cpumask *mask)
 	err = weir_notify(rt.sched, own, &bound) | weir_notify(rt.sched, own, &member);
 	unspin(&t->lock);
 	core_leave(own);
-	/* It comes back on its CPU, in its slot. */
+	/* The thread returns on its CPU, in its slot. */
 	weir_thread_yield();
 	return err ? -EINVAL : 0;
 }
@@ -246,7 +246,7 @@ WEIR_API void weir_gang_return(int gang)
 	weir_mutex_unlock(&busy);
 }
 
-/* Another policy knows nothing yet. */
+/* A new policy has no rows yet. */
 void gangs_announce(void)
 {
 	weir_mutex_lock(&busy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The runtime's beginning and end, another policy, and what it has counted. */
+/* Opening and closing the runtime, swapping the policy, and statistics. */
 #include <fcntl.h>
 #include <link.h>
 #include <sched.h>
@@ -23,8 +23,8 @@ void weir_host_setup(struct weir_sched *s, u64 cookie, u64 rt_topics);
 
 static char error[256];
 static int hooked;
-static cpu_set_t allowed;	 /* to the process, when it opened the runtime */
-static weir_mutex one_at_a_time; /* ours: threads of either kind may hold it over a preemption */
+static cpu_set_t allowed;	 /* CPUs that the process was allowed when it opened the runtime */
+static weir_mutex one_at_a_time; /* not POSIX's: any thread may hold it across a preemption */
 
 int fail(int err, const char *what, const char *why)
 {
@@ -47,7 +47,7 @@ static void *map(u64 bytes)
 
 /* --- plans ---------------------------------------------------------------------------------------------------- */
 
-/* A copy in memory of its own. */
+/* Copy the plan into memory of its own. */
 static int read_plan(const char *file, const void *plan, u64 bytes, void **blob)
 {
 	struct stat st;
@@ -119,7 +119,7 @@ static const char *core_why(int err)
 	return "the core refuses it";
 }
 
-/* What the policy in force wants of us. */
+/* Find out what the policy in force needs from the runtime. */
 static void learn(const struct weir_plan *plan)
 {
 	u64 on = 0, answers = 0;
@@ -182,7 +182,7 @@ static int swap_to(const char *file, const void *given, u64 given_bytes,
 		munmap(blob, bytes);
 		return err;
 	}
-	/* In the name of the CPU that runs nothing: ours may be in the middle of a call otherwise. */
+	/* Call in the name of the CPU that runs nothing: the caller's own CPU may be in the middle of a call. */
 	hold();
 	spin(&rt.out_lock);
 	err = weir_swap(rt.sched, rt.nr_cpus, &plan, &stats);
@@ -216,7 +216,7 @@ static int swap_running(const char *file, const void *plan, u64 bytes, struct we
 		err = swap_to(file, plan, bytes, out);
 		if (!err) {
 			__atomic_fetch_add(&rt.swaps, 1, __ATOMIC_RELAXED);
-			/* A thread that slept for want of work under the old policy looks once under the new one. */
+			/* A driver that idled under the old policy looks for work once under the new one. */
 			for (u32 i = 0; i < rt.nr_cpus; i++)
 				kick(&rt.cpus[i]);
 			gangs_announce();
@@ -243,9 +243,9 @@ WEIR_API const char *weir_rt_policy(void)
 	return rt.blob ? weir_plan_name(rt.blob) : "";
 }
 
-/* --- code that green threads are not taken out of ----------------------------------------------------------------------- */
+/* --- code in which green threads are not preempted ------------------------------------------------------------------------ */
 
-/* Its locks and caches belong to the POSIX thread; another green thread on the same one would find them half done. */
+/* Such a library's locks and caches belong to the POSIX thread; another green thread on it would find them in the middle of a change. */
 static int is_kept(const char *path)
 {
 	static const char *const names[] = { "libc.so",	  "libc-",	"ld-linux",
@@ -281,7 +281,7 @@ static int add_kept(struct dl_phdr_info *info, size_t size, void *found)
 
 extern const char __start_weir_text[] __attribute__((weak, visibility("hidden")));
 
-/* Where libc cannot be distinguished from the program, a green thread runs until it gives way by itself. */
+/* Where libc cannot be distinguished from the program, green threads are not preempted. */
 static void find_kept(unsigned flags)
 {
 	int found = 0;
@@ -391,7 +391,7 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 	bytes = blob_bytes(config->plan_file, blob, config->plan_bytes);
 	rt.slice_ns = config->slice_ns ? config->slice_ns : DEFAULT_SLICE;
 	rt.stack_bytes = config->stack_bytes ? config->stack_bytes : DEFAULT_STACK;
-	/* Ignored where nobody handles it, and one at a time is enough. */
+	/* Ignored by default, and one pending at a time is enough. */
 	rt.signal = SIGURG;
 	err = load_plan(config->plan_file ? config->plan_file : "plan", blob, bytes, &plan, &tables,
 			&room);
@@ -427,7 +427,7 @@ WEIR_API int weir_rt_open(const struct weir_rt_config *config)
 	return err;
 }
 
-/* The child has one thread, which is nobody's any more. What the parent had stays mapped and is not looked at. */
+/* The child has one thread, which belongs to no runtime. The parent's state stays mapped and unused. */
 void forked(void)
 {
 	struct self *s = me();
@@ -457,7 +457,7 @@ WEIR_API int weir_rt_close(void)
 			    "threads of the runtime are alive: join them first");
 	}
 	__atomic_store_n(&rt.open, 0, __ATOMIC_RELEASE);
-	/* They have ended for the runtime; for POSIX a moment later. */
+	/* The threads have ended for the runtime, but not yet for POSIX. */
 	while ((left = __atomic_load_n(&rt.nr_posix, __ATOMIC_ACQUIRE)))
 		futex_wait(&rt.nr_posix, left, NEVER);
 	drivers_stop();
@@ -473,7 +473,7 @@ WEIR_API int weir_rt_check(void)
 
 	if (!__atomic_load_n(&rt.open, __ATOMIC_ACQUIRE))
 		return 0;
-	/* Until every CPU sleeps, a call may be under way. One that was kicked says for a moment only that it does. */
+	/* A call may be under way until every CPU sleeps. A kicked CPU may still be marked asleep for a moment. */
 	for (u32 i = 0; i < rt.nr_cpus; i++)
 		while (__atomic_load_n(&rt.cpus[i].kicked, __ATOMIC_SEQ_CST) ||
 		       !__atomic_load_n(&rt.cpus[i].asleep, __ATOMIC_SEQ_CST))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What the files of the thread library share. docs/decisions has why it is as it is. */
+/* What the files of the thread library share. docs/decisions has the reasons. */
 #ifndef WEIR_RT_H
 #define WEIR_RT_H
 
@@ -19,25 +19,25 @@
 #define WEIR_API __attribute__((visibility("default")))
 #define NEVER	 (~0ull)
 
-/* The holder of a CPU: a POSIX thread with the number of it in its gate. */
+/* A gate's value: which CPU its POSIX thread is given to hold. */
 enum gate { GATE_SHUT = 0 }; /* else 1 + CPU */
 
-/* Of weir_thread.park. */
+/* States in weir_thread.park. */
 enum park { PARK_NONE, PARK_ASLEEP, PARK_PERMIT };
 
-/* What a green thread asks of the driver when it comes back to it. */
+/* What a green thread asks of the driver when it switches back to it. */
 enum request { REQUEST_NOTHING, REQUEST_PARK, REQUEST_EXIT };
 
-/* A time at which something is to happen; in the heap of events.c. */
+/* A timer in the heap of events.c. */
 struct timer {
 	u64 at;
 	u32 place;    /* in the heap, 1 is the first; 0: not in it */
-	u32 instance; /* of the policy, where there is no thread */
+	u32 instance; /* of the policy, if there is no thread */
 	struct weir_thread *thread;
 	u32 due; /* (a) */
 };
 
-/* Never given back to the system: a late unpark of one that ended is no more than a permit for nothing. */
+/* Never returned to the system: a late unpark of a thread that has ended only leaves a spurious permit. */
 struct weir_thread {
 	struct weir_task *task;
 	u32 kind;
@@ -46,26 +46,26 @@ struct weir_thread {
 	u32 on_cpu;    /* (a) green: its stack is in use */
 	u32 gate;      /* (a) bound: futex, enum gate */
 	u32 linux_cpu; /* bound: where it is pinned, ~0: nowhere yet */
-	int cpu;       /* (a) that it has, or is about to be given; -1: none */
-	u32 ended;     /* (a) futex: 1 when nothing of it runs any more */
+	int cpu;       /* (a) that it has, or is about to get; -1: none */
+	u32 ended;     /* (a) futex: 1 once it has ended */
 	u32 owners;    /* (a) itself and the thread that may join it */
 	u32 adopted;
 	int tid;
-	u32 number; /* in a trace: Linux's, or of green threads their own */
+	u32 number; /* in a trace: Linux's thread id; green threads have numbers of their own */
 	char name[16];
-	void *sp; /* green: where it went on */
+	void *sp; /* green: where it resumes */
 	char *stack;
 	size_t stack_bytes;
-	u64 armed;	   /* bound: when its timer fires, 0: it is not armed */
+	u64 armed;	   /* bound: when its timer fires; 0: not armed */
 	u64 deallocations; /* (a) */
 	int has_timer;
 	timer_t timer;
-	/* What it was given, for threads that are to be like it. */
+	/* Its attributes, for threads that are to be like it. */
 	struct weir_thread_attr attr;	/* under `lock` */
 	u32 changes;			/* (a) of `attr` */
-	const struct weir_thread *like; /* whose attributes it took last, */
+	const struct weir_thread *like; /* the thread whose attributes it last took, */
 	u32 like_changes;		/* and at which of its changes */
-	u64 mask; /* bound: of signals, the kernel's form, before weir_blocking_begin() */
+	u64 mask; /* bound: signal mask before weir_blocking_begin(), in the kernel's form */
 	void *(*run)(void *);
 	void *arg;
 	void *result;
@@ -85,18 +85,18 @@ struct cpu {
 	u32 gate;    /* (a) the driver's futex: 1, the CPU is the driver's */
 	u32 kicked;  /* (a) futex: there may be work */
 	u32 asleep;  /* (a) the driver waits at `kicked` */
-	u32 resched; /* (a) the policy wants it to choose anew */
+	u32 resched; /* (a) the policy wants it to choose again */
 	int holder;  /* (a) Linux's number of the thread that has the CPU */
 	int driver;
 	enum request request;
 	u32 left;		  /* enum left, if not a yield */
 	struct weir_thread *next; /* chosen already, for the driver */
 	void *sp;		  /* of the driver, while a green thread runs */
-	u64 slice_end; /* 0: `slice_ns` after the time at which the counter was at `slice_from` */
+	u64 slice_end;		  /* 0: `slice_ns` after the counter was at `slice_from` */
 	u64 slice_ns;
 	u64 slice_from;
 	u64 next_tick;
-	u64 armed;     /* when the driver's timer fires, 0: it is not armed */
+	u64 armed;     /* when the driver's timer fires; 0: not armed */
 	u64 armed_for; /* ns from then on, when it was set */
 	timer_t timer;
 	u32 window; /* ns to poll before sleeping */
@@ -105,11 +105,11 @@ struct cpu {
 	struct counters n;
 } __attribute__((aligned(64)));
 
-/* What belongs to a POSIX thread. */
+/* State of a POSIX thread. */
 struct self {
 	struct cpu *cpu;	    /* that it holds; null: none */
 	struct weir_thread *thread; /* that runs on it */
-	struct cpu *home;	    /* of a driver */
+	struct cpu *home;	    /* a driver's CPU */
 	volatile u32 disabled;	    /* it keeps the CPU */
 	volatile u32 pending;	    /* a signal came meanwhile */
 	/* weir_blocking_begin()s without an end; the first gave up the CPU */
@@ -128,14 +128,14 @@ struct rt {
 	u32 out_lock;
 	u32 stop;	/* (a) */
 	u32 open;	/* (a) */
-	u32 has_slice;	/* (a) somebody answers SLICE */
-	u32 has_tick;	/* (a) somebody listens to TICK */
-	u32 has_slots;	/* (a) somebody listens to GANG_SLOT */
+	u32 has_slice;	/* (a) a component answers SLICE */
+	u32 has_tick;	/* (a) a component listens to TICK */
+	u32 has_slots;	/* (a) a component listens to GANG_SLOT */
 	u32 preemptive; /* green threads */
 	u32 nr_posix;	/* (a) futex: bound threads that exist */
 	u32 nr_threads; /* (a) */
 	u64 slice_ns;
-	/* a counter of the processor that goes evenly, and what it and the clock were at once; 0: there is none */
+	/* a constant-rate counter of the processor: readings of it and of the clock at one time; 0: there is none */
 	u64 counter_at;
 	u64 clock_at;
 	size_t stack_bytes;
@@ -146,7 +146,7 @@ struct rt {
 	u64 misses;	/* (a) */
 	void *blob;	/* the plan in force */
 	u64 blob_bytes;
-	struct range keep[8]; /* code that green threads are not taken out of */
+	struct range keep[8]; /* code in which green threads are not preempted */
 	u32 nr_keep;
 };
 
@@ -161,7 +161,7 @@ void unspin(u32 *lock);
 /* Keep the CPU, if the caller has one. */
 void hold(void);
 void release(void);
-/* The CPU in whose name the caller may call the core; until core_leave(). */
+/* The CPU in whose name the caller may call the core until core_leave(). */
 u32 core_enter(void);
 void core_leave(u32 cpu);
 void kick(struct cpu *c);
@@ -169,28 +169,28 @@ void cpu_begin(struct cpu *c, struct weir_thread *t);
 struct weir_thread *cpu_choose(struct cpu *c);
 void cpu_give(struct cpu *c, struct weir_thread *next);
 void bound_wait(struct weir_thread *t);
-/* The running thread gives up the CPU, held; its task has been dealt with. It comes back with the CPU that it gets next. */
+/* The running thread, which has set its task's state and is in hold(), gives up the CPU. Returns with the next CPU that it gets. */
 void switch_out(enum request request);
 void preempt_point(void);
 int drivers_start(void);
 void drivers_stop(void);
 void on_signal(int sig, siginfo_t *info, void *context);
 u64 now(void);
-/* Whether the processor's counter goes evenly; then from here on slices of green threads begin by it. */
+/* If the processor's counter has a constant rate, slices of green threads begin by it from here on. */
 void counter_start(void);
 
 /* switch.c */
 void weir_switch(void **from, void *to);
 void *weir_first_frame(char *top, void (*entry)(void));
 
-/* open.c: of the child after a fork, which has none of our threads */
+/* open.c: in the child after a fork, which has none of the threads */
 void forked(void);
 
 int fail(int err, const char *what, const char *why);
 
-/* trace.c: why a thread has left its CPU */
+/* trace.c: why a thread left its CPU */
 enum left { LEFT_BEGIN, LEFT_YIELD, LEFT_BLOCKED, LEFT_PREEMPTED, LEFT_ENDED };
-/* The holder of @c: @t runs there from now on; null: nobody, and @why the last one does not any more. */
+/* For the holder of @c: @t runs there from now on. Null: no thread runs there; @why says why the last one left. */
 void trace(struct cpu *c, const struct weir_thread *t, enum left why);
 extern u32 tracing; /* (a) */
 
@@ -209,8 +209,8 @@ void park_until(u64 at);
 /* sync.c */
 struct weir_waiter {
 	struct weir_waiter *next;
-	struct weir_thread *thread; /* null: no thread of the runtime */
-	u32 woken;		    /* (a) futex for those */
+	struct weir_thread *thread; /* null: not a thread of the runtime */
+	u32 woken;		    /* (a) futex for such a thread */
 	u32 closed;
 	u64 word;
 	short events;
@@ -219,7 +219,7 @@ struct weir_waiter {
 void queue_add(struct weir_queue *q, struct weir_waiter *w);
 struct weir_waiter *queue_pop(struct weir_queue *q);
 void waiter_wake(struct weir_waiter *w);
-/* @q is locked and holds @w; comes back unlocked. 0, or -ETIMEDOUT and @w is out of it. */
+/* @q is locked and holds @w; returns with it unlocked. 0, or -ETIMEDOUT with @w removed. */
 int queue_wait(struct weir_queue *q, struct weir_waiter *w, u64 at);
 
 /* events.c */

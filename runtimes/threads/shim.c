@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * For `runweir threads POLICY -- COMMAND`: preloaded into an unmodified program. Its main thread and those that it makes become bound threads
- * of the runtime; what may block gives up the CPU meanwhile. The program's own objects stay as they are: where pthread_mutex_lock() has to
- * wait, the real one waits, without a CPU. What is not caught here (calls inside libc, page faults) blocks with the CPU in hand, and
- * loses it when its slice is over, as a thread that computes.
+ * For `runweir threads POLICY -- COMMAND`: preloaded into an unmodified program. Its main thread and the threads that it makes become
+ * bound threads of the runtime; calls that may block give up the CPU meanwhile. The program's own objects stay as they are: where
+ * pthread_mutex_lock() has to wait, the real one waits, without a CPU. A call that is not caught here (inside libc, a page fault)
+ * blocks while holding the CPU, and loses it at the end of its slice, like a thread that computes.
  *
- * WEIR_THREADS_PLAN names the plan, which is removed once it is read if WEIR_THREADS_UNLINK is set; WEIR_THREADS_STATS asks for a line of
- * counters at the end; WEIR_THREADS_TRACE, for a file of what ran where; WEIR_THREADS_GANGS names manifests, one a line, for teams of OpenMP (docs/threads.md).
+ * WEIR_THREADS_PLAN names the plan, which is removed after reading if WEIR_THREADS_UNLINK is set; WEIR_THREADS_STATS asks for a line of
+ * counters at the end; WEIR_THREADS_TRACE, for a file of what ran where; WEIR_THREADS_GANGS names manifests, one per line, for OpenMP
+ * teams (docs/threads.md).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,10 +36,10 @@
 #define SHIM __attribute__((visibility("default")))
 
 static int active;
-static cpu_set_t whole; /* that the program may use */
+static cpu_set_t whole; /* CPUs that the program may use */
 static pthread_key_t ends;
 
-/* The thread is pinned again when it gets another CPU; until then it may be anywhere. */
+/* The thread is pinned again when it gets another CPU; until then it may run anywhere. */
 static int sched_free(void)
 {
 	return (int)syscall(SYS_sched_setaffinity, 0, sizeof(whole), &whole);
@@ -46,7 +47,7 @@ static int sched_free(void)
 
 static void *next(const char *name)
 {
-	/* Conditions exist twice; dlsym() would find the old ones. */
+	/* libc has two versions of the condition functions; dlsym() would find the old ones. */
 	void *f = !strncmp(name, "pthread_cond_", 13) ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2") : 0;
 
 	if (!f)
@@ -76,7 +77,7 @@ static void *next(const char *name)
 
 /* --- threads ------------------------------------------------------------------------------------------------ */
 
-/* Which of ours a thread of POSIX is. */
+/* The runtime's thread for a POSIX thread. */
 struct record {
 	struct record *next;
 	pthread_t thread;
@@ -163,7 +164,7 @@ SHIM int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
 	return BLOCKING(real(thread, result, clock, t));
 }
 
-/* --- the same by the names of C11, which libc's own calls do not come past here for -------------------------- */
+/* --- the same by C11's names: libc implements these with internal calls, which are not caught ---------------- */
 
 struct c11 {
 	thrd_start_t run;
@@ -175,7 +176,7 @@ static void *begin_c11(void *arg)
 	struct c11 c = *(struct c11 *)arg;
 
 	free(arg);
-	/* As thrd_join() reads it. */
+	/* The result as thrd_join() reads it. */
 	return (void *)(uintptr_t)(unsigned)c.run(c.arg);
 }
 
@@ -223,7 +224,7 @@ SHIM int thrd_sleep(const struct timespec *t, struct timespec *left)
 	return BLOCKING(real(t, left));
 }
 
-/* The objects are POSIX's under another name. */
+/* The objects are POSIX's under other names. */
 SHIM int mtx_lock(mtx_t *m)
 {
 	return c11_error(pthread_mutex_lock((pthread_mutex_t *)m));
@@ -256,7 +257,7 @@ static int set_priority(pthread_t thread, int priority)
 	return err;
 }
 
-/* The policy's priorities, not Linux's: nothing is asked of the system, so nobody has to be root. */
+/* These are the policy's priorities, not Linux's: the kernel is not asked, so root is not needed. */
 SHIM int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
 {
 	REAL(pthread_setschedparam);
@@ -272,14 +273,14 @@ SHIM int pthread_setschedprio(pthread_t thread, int priority)
 SHIM int sched_yield(void)
 {
 	REAL(sched_yield);
-	/* The core's own spinning comes here, too. */
+	/* The core's own spin loops call this, too. */
 	if (!active || !weir_thread_self() || weir_disabled())
 		return real();
 	weir_thread_yield();
 	return 0;
 }
 
-/* The runtime pins threads as the policy places them; the program sees what it was given, and its own wishes have no effect. */
+/* The runtime pins threads as the policy places them. The program sees its original CPU set, and its own settings have no effect. */
 SHIM int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 {
 	REAL(sched_getaffinity);
@@ -292,7 +293,7 @@ SHIM int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 
 SHIM int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
 {
-	/* The runtime's own calls come from threads that do not run for the program at that moment; it makes them directly. */
+	/* The runtime's own calls are direct system calls, or come from threads that do not run for the program at that moment. */
 	REAL(sched_setaffinity);
 	return active && weir_thread_self() ? 0 : real(pid, bytes, set);
 }
@@ -313,7 +314,7 @@ SHIM int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t 
 	return active ? 0 : real(thread, bytes, set);
 }
 
-/* A program that blocks all signals would run until it pleases. */
+/* A program that blocks all signals could not be preempted. */
 static const sigset_t *but_ours(int how, const sigset_t *set, sigset_t *copy)
 {
 	if (!active || !set || how == SIG_UNBLOCK)
@@ -352,7 +353,7 @@ SHIM int pthread_mutex_lock(pthread_mutex_t *m)
 	return err == EBUSY ? BLOCKING(real(m)) : err;
 }
 
-/* Those with a time limit: what can be had at once is, else the real one waits without a CPU. */
+/* With a time limit: try at once, else the real call waits without a CPU. */
 SHIM int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *t)
 {
 	int err;
@@ -468,7 +469,7 @@ SHIM int sem_timedwait(sem_t *s, const struct timespec *t)
 	return sem_trywait(s) ? BLOCKING(real(s, t)) : 0;
 }
 
-/* Runtimes of other languages wait with it directly. */
+/* Runtimes of other languages wait by direct system calls. */
 SHIM long syscall(long number, ...)
 {
 	long a[6];
@@ -681,8 +682,8 @@ SHIM pid_t wait(int *status)
 }
 
 /*
- * A program that it starts may run anywhere, not only where this thread is pinned just now. The child of a fork is set free by
- * weir_rt_open()'s handler, these here have none.
+ * A program that this one starts may run anywhere, not only where the calling thread is pinned now. After a fork, weir_rt_open()'s
+ * handler unpins the child; these calls have no such handler.
  */
 static void anywhere(void)
 {
@@ -771,7 +772,7 @@ static int open_gangs(char *files)
 	return 0;
 }
 
-static int stats_file = -1; /* programs close stderr before they end */
+static int stats_file = -1; /* because programs close stderr before they end */
 
 __attribute__((constructor)) static void open_runtime(void)
 {
@@ -798,7 +799,7 @@ __attribute__((constructor)) static void open_runtime(void)
 		_exit(2);
 	}
 	unsetenv("WEIR_THREADS_TRACE");
-	/* Programs that this one starts run as they are. */
+	/* Programs that this one starts run without the runtime. */
 	unsetenv("LD_PRELOAD");
 	unsetenv("WEIR_THREADS_PLAN");
 	unsetenv("WEIR_THREADS_STATS");

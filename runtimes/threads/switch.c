@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * From one stack to another. What a call preserves by the ABI is saved on the stack that is left: six registers and the control words
- * of the two floating-point units. All else is dead at a call; where a signal came instead, the kernel's frame on that stack has it.
+ * Switch from one stack to another. The old stack keeps what a call preserves by the ABI: six registers and the control words of the
+ * two floating-point units. All else is dead at a call; if a signal interrupted the thread, the kernel's frame on that stack has it.
  */
 #include "rt.h"
 
@@ -34,7 +34,7 @@ __asm__(".text\n"
 	"	retq\n"
 	".size weir_switch, . - weir_switch\n");
 
-/* A stack on which weir_switch() finds its frame and goes on at @entry, as if somebody had called that. */
+/* Prepare a stack so that weir_switch() to it continues at @entry, as if that had been called. */
 void *weir_first_frame(char *top, void (*entry)(void))
 {
 	u64 *sp = (u64 *)((u64)top & ~63ull);
@@ -42,7 +42,7 @@ void *weir_first_frame(char *top, void (*entry)(void))
 	u16 control;
 
 	__asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(control));
-	*--sp = 0; /* where a debugger's walk ends */
+	*--sp = 0; /* ends a debugger's backtrace */
 	*--sp = (u64)entry;
 	for (int i = 0; i < 6; i++)
 		*--sp = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Synchronisation. A waiter stands on the stack of its thread, in a queue under a lock that is held for a few instructions. The
- * thread that takes it out marks it, and does not look at it again: only its thread may be woken, which is always safe.
+ * Synchronisation. A waiter's record is on the stack of its thread, in a queue under a lock that is held for a few instructions. The
+ * thread that removes the record marks it and does not read it again; it may only wake the waiter's thread, which is always safe.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ void waiter_wake(struct weir_waiter *w)
 	u32 *word = &w->woken;
 
 	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
-	/* It may be gone by now: a wake at an address of old is for nobody, and a permit for nothing is allowed. */
+	/* The waiter may be gone by now: a wake at an old address reaches no thread, and a spurious permit is allowed. */
 	if (t)
 		unpark(t);
 	else
@@ -79,7 +79,7 @@ int queue_wait(struct weir_queue *q, struct weir_waiter *w, u64 at)
 			unspin(&q->lock);
 			if (in)
 				return -ETIMEDOUT;
-			/* Taken out, and to be woken any moment. */
+			/* Already removed: the wake-up will come. */
 			at = NEVER;
 		}
 		if (w->thread)
@@ -141,7 +141,7 @@ WEIR_API void weir_wake_on(uint32_t *word, unsigned n)
 	release();
 }
 
-/* --- mutex: 0 free, 1 taken, 2 taken and somebody may wait --------------------------------------------------------- */
+/* --- mutex: 0 free, 1 taken, 2 taken and a thread may wait ---------------------------------------------------------- */
 
 WEIR_API int weir_mutex_trylock(weir_mutex *m)
 {
@@ -281,7 +281,7 @@ WEIR_API void weir_sem_post(weir_sem *s)
 	spin(&s->queue.lock);
 	w = queue_pop(&s->queue);
 	if (w)
-		waiter_wake(w); /* it has what we gave, the count never shows it */
+		waiter_wake(w); /* the unit goes directly to the waiter, not through the count */
 	else
 		__atomic_fetch_add(&s->count, 1, __ATOMIC_RELEASE);
 	unspin(&s->queue.lock);
@@ -307,7 +307,7 @@ WEIR_API int weir_barrier_wait(weir_barrier *b)
 		release();
 		return 1;
 	}
-	/* With more threads than CPUs the others cannot come while we spin. */
+	/* With more threads than CPUs, the others may be unable to arrive while this one spins. */
 	if (rt.nr_cpus > 1 && b->needed <= rt.nr_cpus)
 		until = now() + SPIN_NS;
 	while (until && now() < until) {
@@ -352,7 +352,7 @@ WEIR_API void weir_chan_free(weir_chan *c)
 	free(c);
 }
 
-/* The receivers' queue is under the channel's lock, too. */
+/* The channel's lock also protects the receivers' queue. */
 static int chan_wait(weir_chan *c, struct weir_queue *q, struct weir_waiter *w, u64 at)
 {
 	queue_add(q, w);
@@ -418,7 +418,7 @@ WEIR_API int weir_chan_recv_until(weir_chan *c, uint64_t *word, uint64_t at)
 		*word = c->words[c->first];
 		c->first = (c->first + 1) % c->capacity;
 		c->nr--;
-		/* A thread that waits with a word gets the place. */
+		/* A sender that waits takes the free place. */
 		w = queue_pop(&c->senders);
 		if (w) {
 			c->words[(c->first + c->nr++) % c->capacity] = w->word;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Threads: making, ending, waiting for one another. */
+/* Threads: creation, exit, join. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ static struct {
 } stacks[CACHED_STACKS];
 static u32 nr_stacks;
 
-/* Memory from the system directly: what holds a CPU may not wait for a lock of malloc's. */
+/* Memory directly from the system: a thread that holds a CPU may not wait for malloc's lock. */
 static void *fresh(size_t bytes)
 {
 	void *p = mmap(0, bytes, PROT_READ | PROT_WRITE,
@@ -59,7 +59,7 @@ static struct weir_thread *record_new(void)
 	release();
 	if (!t)
 		return 0;
-	/* `park`, `lock` and the queue may be looked at by late threads: they are as they were left, at rest. */
+	/* Late threads may still read `park`, `lock` and the queue, so these keep their idle values. */
 	t->task = 0;
 	t->gate = GATE_SHUT;
 	t->linux_cpu = ~0u;
@@ -206,7 +206,7 @@ WEIR_API int weir_thread_like(const weir_thread *from)
 	return err;
 }
 
-/* A record of the policy's for @t, with what is said of it. */
+/* Create the policy's task for @t, with its attributes. */
 static int task_new(struct weir_thread *t, const struct weir_thread_attr *attr)
 {
 	u32 cpu = core_enter();
@@ -247,7 +247,7 @@ static void wake_joiners(struct weir_thread *t)
 {
 	struct weir_waiter *w;
 
-	/* Counted out before anybody hears of it. */
+	/* Update the count before the exit is visible. */
 	__atomic_fetch_sub(&rt.nr_threads, 1, __ATOMIC_RELAXED);
 	hold();
 	spin(&t->joiners.lock);
@@ -259,7 +259,7 @@ static void wake_joiners(struct weir_thread *t)
 	record_drop(t);
 }
 
-/* A green thread has left its stack for good; on the driver's, disabled. */
+/* A green thread has left its stack for good. Runs on the driver's stack, disabled. */
 void thread_finish_exit(struct weir_thread *t, u32 cpu)
 {
 	task_end(t, cpu);
@@ -268,7 +268,7 @@ void thread_finish_exit(struct weir_thread *t, u32 cpu)
 	wake_joiners(t);
 }
 
-/* A bound thread gives its CPU away and is not the runtime's any more. */
+/* A bound thread gives up its CPU and leaves the runtime. */
 static void bound_end(struct weir_thread *t)
 {
 	struct self *s = me();
@@ -320,7 +320,7 @@ static void green_main(void)
 	weir_thread_exit(t->run(t->arg));
 }
 
-/* The calling POSIX thread is @t from here on, without a CPU yet. */
+/* The calling POSIX thread becomes @t, without a CPU yet. */
 static int become(struct weir_thread *t)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rt.signal };
@@ -359,7 +359,7 @@ static void *bound_main(void *arg)
 {
 	struct weir_thread *t = arg;
 
-	/* Admitted by itself: from then on it may be given a CPU, and its gate has to be its own. */
+	/* The thread admits itself: once admitted, it may get a CPU, so its gate must already be its own. */
 	if (become(t) || admit(t)) {
 		u32 cpu = core_enter();
 
@@ -567,7 +567,7 @@ WEIR_API void weir_thread_yield(void)
 	release();
 }
 
-/* The task is blocked; it sleeps from here on unless a permit has come. Its stack is not in use, or it is bound. */
+/* The task is blocked; the thread now sleeps unless it has a permit. Its stack is not in use, or it is bound. */
 void thread_finish_park(struct weir_thread *t)
 {
 	u32 cpu;
@@ -582,7 +582,7 @@ void thread_finish_park(struct weir_thread *t)
 	core_leave(cpu);
 }
 
-/* Of the runtime's threads only. */
+/* For threads of the runtime only. */
 static void park(struct weir_thread *t)
 {
 	struct self *s;
@@ -601,7 +601,7 @@ static void park(struct weir_thread *t)
 	release();
 }
 
-/* Somebody has won it: it sleeps, and we are the only ones to wake it. */
+/* The thread sleeps, and the caller alone has won the right to wake it. */
 static void wake(struct weir_thread *t)
 {
 	u32 cpu = core_enter();
@@ -630,7 +630,7 @@ void unpark(struct weir_thread *t)
 	}
 }
 
-/* As weir_thread_park(), and at time @at at the latest. */
+/* As weir_thread_park(), but until time @at at the latest. */
 void park_until(u64 at)
 {
 	struct weir_thread *t = me()->thread;
@@ -672,7 +672,7 @@ WEIR_API int weir_thread_hand_over(weir_thread *to)
 		weir_thread_yield();
 		return 1;
 	}
-	/* Asleep: it is ours to wake. About to sleep: it gets a permit. Awake: it waits for a CPU, or has one, which the core sees. */
+	/* Asleep: the caller wakes it. About to sleep: it gets a permit. Awake: it waits for a CPU or has one, which the core checks. */
 	won = __sync_bool_compare_and_swap(&to->park, PARK_ASLEEP, PARK_NONE);
 	first = t < to ? t : to;
 	second = t < to ? to : t;
@@ -717,7 +717,7 @@ WEIR_API void weir_blocking_begin(void)
 		return;
 	s->away = 1;
 	hold();
-	/* A system call that waits without a CPU is not to be interrupted by what ends slices. */
+	/* The preemption signal must not interrupt a system call that waits without a CPU. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &t->mask, sizeof(set));
 	c = s->cpu;
 	if (weir_load(&tracing))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What ran where, for Perfetto's viewer. Each CPU has a list that only its holder adds to: a thread begins, or the CPU is given up, and why. The file is
- * the JSON form of trace events, with a track for each CPU.
+ * What ran where, for Perfetto's viewer. Each CPU has a list to which only its holder adds: a thread begins, or the CPU is given up, and
+ * why. The file has trace events in JSON, with a track for each CPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,21 +10,21 @@
 
 #include "rt.h"
 
-#define ROOM (1u << 20) /* entries of a CPU; 32 MB, touched as they are needed */
+#define ROOM (1u << 20) /* entries of a CPU; 32 MB, touched only as needed */
 
 struct entry {
 	u64 at;
 	u32 thread; /* its number; 0: none */
-	u32 why; /* enum left, of the one before */
+	u32 why;    /* enum left, of the previous thread */
 	char name[16];
 };
 
 struct list {
 	struct entry *entries;
-	u64 nr; /* that came; those beyond ROOM are only counted */
+	u64 nr; /* entries; those beyond ROOM are only counted */
 };
 
-static struct list *lists; /* (a) one a CPU; null: no trace */
+static struct list *lists; /* (a) one per CPU; null: no trace */
 static u32 nr_lists;
 u32 tracing;
 static FILE *file;
@@ -87,7 +87,7 @@ WEIR_API int weir_rt_trace(const char *name)
 	return 0;
 }
 
-/* Names are what a program called itself; quotes and such have no place in a string of JSON. */
+/* A program chooses its name; quotes and similar characters may not stand in a JSON string. */
 static void put_name(const struct entry *e)
 {
 	char name[sizeof(e->name) + 1] = { 0 };
@@ -143,7 +143,7 @@ WEIR_API int weir_rt_trace_end(void)
 		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":"
 		"\"process_name\",\"args\":{\"name\":\"%s\"}}",
 		weir_rt_policy());
-	/* A thread in the middle of an entry still writes to this memory: it is not given back. */
+	/* A thread in the middle of an entry still writes to this memory, so it is not freed. */
 	for (u32 i = 0; i < nr_lists; i++)
 		put_list(i, &l[i], end);
 	fprintf(file, "\n]}\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * A web server with two classes of requests: `server PLAN [PORT]`. /fast/N is more urgent than /slow/N; each computes for N
- * microseconds and answers. A thread a connection; what runs first is the policy's business. docs/threads.md builds it step by step.
+ * microseconds and answers. Each connection has a thread; the policy decides what runs first. docs/threads.md builds it step by step.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <weir/threads.h>
 
-/* As much work as takes so long on an idle machine. */
+/* Work that takes this long on an idle machine. */
 static void compute(unsigned us)
 {
 	static volatile unsigned sink;
@@ -34,7 +34,7 @@ static void *serve(void *arg)
 		fast = !strncmp(text, "GET /fast/", 10);
 		weir_thread_set(weir_thread_self(), WEIR_PRIORITY, fast ? 10 : 1, 0);
 		compute((unsigned)atoi(text + 10));
-		/* reading and writing is urgent for all */
+		/* reading and writing are urgent for all */
 		weir_thread_set(weir_thread_self(), WEIR_PRIORITY, 10, 0);
 		if (weir_write(fd, answer, sizeof(answer) - 1) < 0)
 			break;

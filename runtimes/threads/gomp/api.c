@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The functions of omp.h except locks, those of Fortran (the same names with an underline, arguments by reference), and what this library does not do. */
+/* The functions of omp.h except locks, Fortran's (the same names with an underscore, arguments by reference), and what is not supported. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define MAX_LEVELS 0x7fffffff
 
-/* Of a function without arguments, and of one with a number, also as Fortran has them. */
+/* A function without arguments, and one with a number, each also in Fortran's form. */
 #define ASKS(type, name)            \
 	GOMP_API type name(void);   \
 	GOMP_API type name##_(void) \
@@ -143,7 +143,7 @@ ASKS(int, omp_get_active_level)
 	return m->team ? (int)m->team->active_level : 0;
 }
 
-/* The place of the caller, or of the thread that leads its team, and so on, at @level. Null: there is no such level. */
+/* The place at @level: the caller's, that of its team's leader, and so on outwards. Null: there is no such level. */
 static struct member *ancestor(int level)
 {
 	struct member *m = me();
@@ -500,7 +500,7 @@ GOMP_API void GOMP_warning(const char *text, size_t bytes)
 		(int)(text && bytes == (size_t)-1 ? strlen(text) : bytes), text ? text : "");
 }
 
-/* Programs that could offload start, and end where they would. */
+/* A program that could offload starts, and stops with an error where it offloads. */
 #define NO_TARGET(name)                                                                          \
 	GOMP_API void name(void);                                                                \
 	GOMP_API void name(void)                                                                 \
@@ -519,7 +519,7 @@ NO_TARGET(GOMP_target_enter_exit_data)
 NO_TARGET(GOMP_teams)
 NO_TARGET(GOMP_teams4)
 
-/* Called by constructors of programs that were built for offloading. */
+/* Called by constructors of programs built for offloading. */
 GOMP_API void GOMP_offload_register_ver(void)
 {
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The environment. What cannot be understood is said and left out, as with libgomp. */
+/* The environment. A value that cannot be parsed is reported and ignored, as in libgomp. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,10 +10,9 @@
 
 #include "gomp.h"
 
-/* While the threads that are waited for run, no other wants the CPU: sleeping would cost more than it saves. */
-#define SPIN_NS 1000000u
-#define ACTIVE_NS \
-	10000000u /* the awaited thread has a CPU, and Linux runs something else on it */
+/* While the awaited threads run, no other thread needs the CPU: sleeping would cost more than it saves. */
+#define SPIN_NS	   1000000u
+#define ACTIVE_NS  10000000u /* the awaited thread has a CPU, and Linux runs something else on it */
 #define MAX_LEVELS 0x7fffffffu
 
 struct environment env;
@@ -31,7 +30,7 @@ static const char *skip(const char *at)
 	return at;
 }
 
-/* A number from @least on; *@at behind it. 0: there is none. */
+/* Parse a number of at least @least; *@at then points behind it. 0: there is none. */
 static int number(const char **at, unsigned long least, unsigned long most, unsigned long *out)
 {
 	char *end;
@@ -195,7 +194,7 @@ static void read_bind(void)
 
 	if (!value)
 		return;
-	/* Under a policy only what omp_get_proc_bind() answers; without one, members take the CPUs in order, whatever the kind. */
+	/* Under a policy this affects only omp_get_proc_bind(); without one, members take the CPUs in order, whatever the kind. */
 	if (!strcasecmp(value, "true"))
 		env.bind = 1;
 	else if (!strncasecmp(value, "primary", 7) || !strncasecmp(value, "master", 6))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * The OpenMP library: what its files share. It has the interface that gcc's -fopenmp emits calls to, so a program that was linked with
- * libgomp.so.1 runs with it unchanged. Where the thread library is in the process and has adopted the caller, members of teams are bound threads of its
- * policy; else they are ordinary ones. docs/threads.md is the guide, docs/decisions/0140 has the reasons.
+ * libgomp.so.1 runs with it unchanged. If the thread library is in the process and has adopted the caller, members of teams are bound
+ * threads of its policy; else they are ordinary threads. docs/threads.md is the guide, docs/decisions/0140 has the reasons.
  */
 #ifndef WEIR_GOMP_H
 #define WEIR_GOMP_H
@@ -23,7 +23,7 @@ typedef unsigned long long ull;
 #define GOMP_API  __attribute__((visibility("default")))
 #define LINE	  64
 #define ALIGNED	  __attribute__((aligned(LINE)))
-#define NR_WORKS  32u /* worksharing constructs that the fastest member may be ahead */
+#define NR_WORKS  32u /* worksharing constructs by which the fastest member may be ahead */
 #define NR_LEVELS 8u  /* of OMP_NUM_THREADS' list */
 
 #define get(p)	  __atomic_load_n((p), __ATOMIC_ACQUIRE)
@@ -33,11 +33,11 @@ typedef unsigned long long ull;
 #define cas(p, o, n) \
 	__atomic_compare_exchange_n((p), (o), (n), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
-/* Numbered as gcc's calls and omp_sched_t have them. */
+/* Numbers as in gcc's calls and omp_sched_t. */
 enum kind { KIND_RUNTIME, KIND_STATIC, KIND_DYNAMIC, KIND_GUIDED, KIND_AUTO };
 #define KIND_MONOTONIC 0x80000000u
 
-/* Of GOMP_task() and GOMP_taskloop(). */
+/* Flags of GOMP_task() and GOMP_taskloop(). */
 enum task_flag {
 	TASK_UNTIED = 1 << 0,
 	TASK_FINAL = 1 << 1,
@@ -51,7 +51,7 @@ enum task_flag {
 	TASK_STRICT = 1 << 14,
 };
 
-/* What a task's settings are; its children begin with them. */
+/* A task's settings; its children inherit them. */
 struct settings {
 	u32 threads;	/* of the next region; 0: of the environment, by level */
 	u32 max_levels; /* of regions with more than one thread */
@@ -71,12 +71,12 @@ struct environment {
 	size_t stack_bytes;
 	u64 spin_ns;
 	u32 procs;
-	cpu_set_t cpus; /* that the process may use */
+	cpu_set_t cpus; /* CPUs that the process may use */
 };
 
 extern struct environment env;
 
-/* A word that changes when there is news for waiting threads. */
+/* A word that changes at every event that waiting threads must see. */
 struct event {
 	u32 word;     /* (a) */
 	u32 sleepers; /* (a) */
@@ -116,28 +116,28 @@ struct task {
 	struct team *team;
 	struct group *group;
 	struct settings settings;
-	u32 children; /* (a) that have not ended */
+	u32 children; /* (a) children that have not ended */
 	u32 keepers;  /* (l) itself and its children: frees it at 0 */
 	u32 final;
 	u32 implicit;
-	u32 detach;   /* (l) 0: ends with its body, else: what it still waits for, enum detach */
+	u32 detach;   /* (l) 0: ends with its body; else what it still waits for, enum detach */
 	u32 blockers; /* (l) tasks that it depends on */
-	struct list queued;	     /* (l) its children that nobody has begun */
+	struct list queued;	     /* (l) its children that have not begun */
 	struct links link[NR_LISTS]; /* (l) */
-	struct task **after;	     /* (l) that depend on it */
+	struct task **after;	     /* (l) tasks that depend on it */
 	u32 nr_after, room_after;
 	u32 nr_depends;
 	struct depend *depends;
-	struct depend **table; /* (l) of what its children depend on */
+	struct depend **table; /* (l) dependences of its children */
 };
 
 /* One loop or one set of sections, of a team. */
 struct work {
 	u64 ready; /* (a) 1 + number of the construct that it is set up for */
 	u32 lock;
-	u32 left;	  /* (a) members that are through with it */
+	u32 left;	  /* (a) members that have finished it */
 	u64 gone;	  /* (a) number of the construct that may take it */
-	u64 next ALIGNED; /* (a) first iteration that nobody has */
+	u64 next ALIGNED; /* (a) first iteration not handed out */
 	u64 nr;		  /* iterations */
 	u64 chunk;
 	u64 start, end, step; /* of the loop variable; signed ones by their bits */
@@ -145,9 +145,9 @@ struct work {
 	u32 ordered;
 	u64 turn; /* (a) iteration whose ordered region is next */
 	u64 *reductions;
-	void *memory; /* that the program asked for */
+	void *memory; /* requested by the program */
 	u64 memory_bytes;
-	u64 *posted; /* (a) doacross: by outer iteration, inner ones that are done */
+	u64 *posted; /* (a) doacross: for each outer iteration, inner ones done */
 	u32 nr_counts;
 	u64 *counts;
 } ALIGNED;
@@ -156,7 +156,7 @@ struct work {
 struct member {
 	struct team *team; /* null: outside of all regions */
 	u32 id;
-	u32 waiting;	   /* (a) for the others, */
+	u32 waiting;	   /* (a) for the others */
 	u32 awaits;	   /* (a) while the team's event has this word */
 	struct task *task; /* that it runs */
 	u64 works;	   /* constructs that it has entered */
@@ -171,7 +171,7 @@ struct member {
 	struct event recall;  /* (a) for places that the last region left empty */
 	weir_thread *thread;  /* (a) */
 	u32 bound;	      /* to a CPU, for OMP_PROC_BIND */
-	int gang;	      /* that its thread has joined, as the team's */
+	int gang;	      /* the team's, which its thread has joined */
 	pthread_t posix;
 	struct task implicit;
 } ALIGNED;
@@ -186,8 +186,8 @@ struct team {
 	struct member **member;
 	u32 nr; /* places with a thread */
 	u32 quit;
-	int gang;  /* 1 + its number; 0: it is none */
-	u32 asked; /* whether it is to be one */
+	int gang;  /* 1 + its number; 0: not a gang */
+	u32 asked; /* whether it should be a gang */
 	u32 first; /* the region begins in a construct that the leader has set up */
 	u64 works; /* constructs before this region */
 	void *copied;
@@ -198,18 +198,18 @@ struct team {
 	u64 single;	     /* (a) */
 	u32 ahead;	     /* (a) members that wait for a construct's record */
 	u32 lock ALIGNED;    /* of tasks */
-	u32 queued;	     /* (l), read without */
+	u32 queued;	     /* (l); read without it */
 	u32 unfinished;	     /* (a) tasks that have not ended */
 	struct list tasks;
 	struct work work[NR_WORKS];
 };
 
 /* team.c */
-extern u32 crowd; /* (a) threads that are ours, and one */
+extern u32 crowd; /* (a) this library's threads, plus one */
 struct member *me(void);
 u32 level_threads(u32 level);
 void barrier(struct member *m);
-/* Begin a region of @threads (0: as the settings say) and fill in its first construct, if @first. */
+/* Begin a region of @threads (0: from the settings) and fill in its first construct, if @first. */
 struct team *region_begin(void (*run)(void *), void *data, u32 threads);
 void region_go(struct team *t);
 void region_run(struct team *t);
@@ -227,7 +227,7 @@ void unlock(u32 *word);
 void mutex_lock(u32 *word);
 int mutex_trylock(u32 *word);
 void mutex_unlock(u32 *word);
-/* Until the event's word is not @seen, or spuriously; @m waits for other members. */
+/* Wait until the event's word is not @seen, or return spuriously; @m waits for other members. */
 void event_wait(struct event *e, u32 seen, struct member *m);
 void event_bump(struct event *e);
 void *fresh(size_t bytes);
@@ -241,7 +241,7 @@ void task_implicit(struct task *t, struct team *team, struct task *parent,
 void task_drop_table(struct task *t);
 void group_begin(struct group *g);
 void group_end(void);
-/* Copies for @n members; @data, before @old. */
+/* Make copies for @n members; chain @data before @old. */
 u64 *reductions_allocate(u64 *data, u64 n, u64 *old);
 void reductions_register(u64 *data);
 void reductions_share(u64 *data, const u64 *first);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Critical sections, atomic updates that have no instruction, and the locks of omp.h, which are a word, and a word with an owner. */
+/* Critical sections, atomic updates without an instruction, and the locks of omp.h: a word, or a word with an owner. */
 #include "gomp.h"
 
-/* As omp_nest_lock_t: 16 bytes. */
+/* The size of omp_nest_lock_t: 16 bytes. */
 struct nest {
 	u32 word;
 	int depth;
@@ -22,7 +22,7 @@ GOMP_API void GOMP_critical_end(void)
 	mutex_unlock(&unnamed);
 }
 
-/* gcc keeps a pointer for each name, null at first; it is large enough to be the lock. */
+/* gcc keeps a pointer for each name, initially null; it is large enough to be the lock. */
 GOMP_API void GOMP_critical_name_start(void **name)
 {
 	mutex_lock((u32 *)name);
@@ -110,7 +110,7 @@ GOMP_API void omp_unset_nest_lock(struct nest *n)
 	mutex_unlock(&n->word);
 }
 
-/* Fortran's; it passes locks by reference, too. */
+/* Fortran's forms, which pass locks by reference, too. */
 #define FORTRAN(type, result, name)      \
 	GOMP_API result name##_(type l); \
 	GOMP_API result name##_(type l)  \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Tasks. What is ready waits in the team's list, in its parent's and in its taskgroup's, all under the team's lock. Barriers run the oldest task
- * of the team; taskwait and the end of a taskgroup run the newest of those that they wait for, so that a member never holds up one
- * task by another that it does not need. A record lives until its task and all its children have ended.
+ * Tasks. A ready task waits in the lists of its team, its parent and its taskgroup, all under the team's lock. Barriers run the team's
+ * oldest task; taskwait and the end of a taskgroup run the newest of the tasks that they wait for, so a member never delays a task by
+ * another that it does not need. A record lives until its task and all its children have ended.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "gomp.h"
 
 #define BUCKETS 64u
-#define QUEUED	64u /* tasks a member; beyond that, new ones run at once */
+#define QUEUED	64u /* tasks per member; beyond that, new ones run at once */
 
 enum detach { DETACH_EVENT = 1, DETACH_BODY = 2 };
 
@@ -101,7 +101,7 @@ static void depend_after(struct task *first, struct task *then)
 	add(&then->blockers, 1);
 }
 
-/* @t's dependences on siblings, and those of later siblings on it; locked. */
+/* Record @t's dependences on siblings, and make it known to later ones; locked. */
 static void depend_link(struct task *t)
 {
 	struct task *parent = t->parent;
@@ -118,7 +118,7 @@ static void depend_link(struct task *t)
 				continue;
 			if (!d->reads || !e->reads)
 				depend_after(e->task, t);
-			/* What depends on us depends on those before us. */
+			/* Dependents of this one also depend on those before it. */
 			if (!d->reads)
 				depend_unlink(e);
 		}
@@ -137,7 +137,7 @@ static u32 depends_in(void **list)
 	return list ? (u32)(list[0] ? (u64)list[0] : (u64)list[1]) : 0;
 }
 
-/* gcc's two forms: addresses that are written first, then those that are read; or four kinds, the last of objects. */
+/* gcc's two forms: first written, then read addresses; or four kinds, the last one objects. */
 static void depends_read(void **list, struct depend *d)
 {
 	u64 nr = depends_in(list);
@@ -214,7 +214,7 @@ static void record_drop(struct task *t)
 	}
 }
 
-/* It is in the counts of the tasks that may wait for it; locked. */
+/* Add it to the counts of the tasks that may wait for it; locked. */
 static void begin_counting(struct task *t)
 {
 	add(&t->parent->children, 1);
@@ -289,7 +289,7 @@ int task_run_any(struct member *m)
 	return 1;
 }
 
-/* Until *@count is 0, with tasks of @list meanwhile. */
+/* Wait until *@count is 0, running tasks of @list meanwhile. */
 static void wait_for(struct member *m, const u32 *count, const struct list *list)
 {
 	struct team *team = m->team;
@@ -312,7 +312,7 @@ static void wait_for(struct member *m, const u32 *count, const struct list *list
 
 /* --- task -------------------------------------------------------------------------------------------------------- */
 
-/* Nobody else sees it, but its children see it. */
+/* Only its children see it. */
 static void run_here(struct member *m, struct task *t)
 {
 	struct team *team = m->team;
@@ -344,7 +344,7 @@ static void run_here(struct member *m, struct task *t)
 		unlock(&team->lock);
 }
 
-/* Until what @list names is done by the siblings; for a task that runs here. */
+/* Wait for the siblings that @list depends on, for a task that runs at once. */
 static void await_depends(struct member *m, void **list)
 {
 	struct task *t = task_new(m, 0, depends_in(list), 0, 0);
@@ -355,7 +355,7 @@ static void await_depends(struct member *m, void **list)
 	depend_link(t);
 	unlock(&m->team->lock);
 	wait_for(m, &t->blockers, &t->parent->queued);
-	/* Siblings that come later may be linked to it only after that, and there are none: we are the parent. */
+	/* Only later siblings could link to it after this, and there are none: the caller is the parent. */
 	lock(&m->team->lock);
 	for (u32 i = 0; i < t->nr_depends; i++)
 		depend_unlink(&t->depends[i]);
@@ -381,7 +381,7 @@ GOMP_API void GOMP_task(void (*run)(void *), void *data, void (*copy)(void *, vo
 	if (flags & TASK_DETACH) {
 		t->detach = DETACH_EVENT | DETACH_BODY;
 		*(void **)detach = t;
-		/* The handle is a variable of the task, too, and its first one. */
+		/* The handle is also the task's first variable. */
 		if (data)
 			*(void **)data = t;
 	}
@@ -520,7 +520,7 @@ static void taskloop(void (*run)(void *), void *data, void (*copy)(void *, void 
 		if (flags & TASK_REDUCTION)
 			reductions_register(((u64 **)data)[2]);
 	}
-	/* The task's own bounds are the first two words of what it is given. */
+	/* The first two words of a task's data are its own bounds. */
 	own = data;
 	for (u64 i = 0; i < tasks; i++) {
 		u64 to = at + each + (i < more);
@@ -562,12 +562,12 @@ GOMP_API void GOMP_taskloop_ull(void (*run)(void *), void *data, void (*copy)(vo
 /* --- reductions by tasks ------------------------------------------------------------------------------------------- */
 
 /*
- * A set, as gcc lays it out: [0] number of variables, [1] bytes of one member's copies, [2] alignment, from here on the copies, [4] next set,
- * [5] ours: 1 in the first of those that belong together, [6] end of the copies, then for each variable: address, place among the copies, free.
+ * A set in gcc's layout: [0] number of variables, [1] bytes of one member's copies, [2] alignment, later the copies, [4] next set,
+ * [5] ours: 1 in the first of a chain of sets, [6] end of the copies, then for each variable: address, place among the copies, free.
  */
 enum { SET_NR, SET_BYTES, SET_COPIES, SET_NEXT = 4, SET_FIRST, SET_END, SET_VARIABLES };
 
-/* Chain @data's sets before @old, with copies for @n members, or with those of @first. */
+/* Chain @data's sets before @old, with copies for @n members or with @first's copies. */
 static u64 *reductions_chain(u64 *data, u64 *old, const u64 *first, u64 n)
 {
 	for (u64 *d = data;; d = (u64 *)d[SET_NEXT]) {
@@ -628,7 +628,7 @@ GOMP_API void GOMP_taskgroup_reduction_unregister(uintptr_t *data)
 	} while (d && !d[SET_FIRST]);
 }
 
-/* The member's copy of what is at @at, an original or somebody's copy; *@original is where the variable is. 0: no such one. */
+/* The member's copy of the variable at @at, which is an original or a copy; *@original is the variable's address. 0: none. */
 static u64 reduction_find(u64 *sets, u64 at, u64 id, u64 *original)
 {
 	for (u64 *d = sets; d; d = (u64 *)d[SET_NEXT]) {

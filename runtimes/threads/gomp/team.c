@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Teams. A thread that meets a parallel region leads a team that stays for the next region met from the same place: members are threads that wait at
- * the team's event meanwhile, so what they keep in thread-local variables is there again. A region with fewer members leaves the
- * others at an event of their own.
+ * Teams. A thread that enters a parallel region leads a team, which stays for the next region entered from the same place. Its members
+ * are threads that wait at the team's event meanwhile, so their thread-local variables keep their values. A region with fewer members
+ * leaves the others waiting at events of their own.
  *
  * The barrier counts arrivals. The last to arrive, or to end a task after that, releases it; waiting members run tasks.
  */
@@ -38,7 +38,7 @@ static void dismiss(struct team *t)
 	for (u32 i = 1; i < t->nr; i++)
 		event_bump(&t->member[i]->recall);
 	event_bump(&t->event);
-	/* They need a CPU to end. */
+	/* The members need a CPU to end. */
 	if (weir_blocking_begin)
 		weir_blocking_begin();
 	for (u32 i = 1; i < t->nr; i++)
@@ -64,7 +64,7 @@ static void gone(void *place)
 {
 	struct member *m = place;
 
-	/* A thread that ends within a region takes its team along, as with any other library. */
+	/* A thread that ends within a region ends its team, as with any other library. */
 	if (m->team)
 		return;
 	current = 0;
@@ -72,7 +72,7 @@ static void gone(void *place)
 	free(m);
 }
 
-/* The child of a fork has no members any more; what they had stays where it is. */
+/* The child of a fork has no members any more; their memory stays. */
 static void forked(void)
 {
 	if (current)
@@ -86,7 +86,7 @@ static void prepare(void)
 	pthread_atfork(0, 0, forked);
 }
 
-/* The calling thread's place; the first call makes it one outside of all regions. */
+/* The calling thread's place; the first call makes one outside of all regions. */
 struct member *me(void)
 {
 	struct member *m = current;
@@ -106,8 +106,8 @@ struct member *me(void)
 /* --- the barrier ------------------------------------------------------------------------------------------------- */
 
 /*
- * All of generation @generation have come and no task is left: exactly one of the members that see it opens. The generation is in the word, so that
- * a member that looks late does nothing.
+ * When all members of generation @generation have arrived and no task is left, exactly one of the members that see this opens the
+ * barrier. The word holds the generation, so a late member does nothing.
  */
 static int barrier_open(struct team *t, u64 generation, u32 n)
 {
@@ -142,7 +142,7 @@ void barrier(struct member *m)
 
 /* --- regions ------------------------------------------------------------------------------------------------------- */
 
-/* Where the program's manifest has a gang of the team's size, the team's threads are its members, for good. */
+/* If the program's manifest has a gang of the team's size, the team's threads become its members permanently. */
 static void join_gang(struct member *m, struct team *t)
 {
 	if (m->gang == t->gang || !m->thread)
@@ -175,7 +175,7 @@ static void enter(struct member *m, struct team *t)
 	m->lo = m->hi = 0;
 }
 
-/* Without a policy, OMP_PROC_BIND is ours to see to: members take the CPUs in order. */
+/* Without a policy, this library applies OMP_PROC_BIND: members take the CPUs in order. */
 static void bind_to(u32 id)
 {
 	cpu_set_t set;
@@ -251,7 +251,7 @@ static struct team *team_new(struct member *leader)
 	return t;
 }
 
-/* Up to @n places with a thread; as many as there are in the end. */
+/* Grow to @n places with a thread, or as many as possible; returns their number. */
 static u32 team_grow(struct team *t, u32 n)
 {
 	struct member **member;
@@ -284,7 +284,7 @@ static u32 team_grow(struct team *t, u32 n)
 	return t->nr;
 }
 
-/* Threads of a region that a member of level @level meets and that asks for none. */
+/* Threads of a region that a member of level @level enters without giving a number. */
 u32 level_threads(u32 level)
 {
 	if (!env.nr_levels)
@@ -315,7 +315,7 @@ struct team *region_begin(void (*run)(void *), void *data, u32 threads)
 	struct team *t = m->led ? m->led : team_new(m);
 
 	if (!m->team) {
-		m->thread = own_thread(); /* adopted since, or left */
+		m->thread = own_thread(); /* it may have been adopted or have left since */
 		if (m->thread && weir_thread_kind(m->thread) == WEIR_GREEN)
 			fatal("a parallel region in a green thread: its place is in thread-local "
 			      "variables, which green threads share; make it a bound one");
@@ -391,7 +391,7 @@ GOMP_API void GOMP_parallel_end(void)
 	region_end();
 }
 
-/* The first word of @data is a set of reductions over the region; the caller combines and frees them. */
+/* The first word of @data is a set of reductions over the region, which the caller combines and frees. */
 GOMP_API unsigned GOMP_parallel_reductions(void (*run)(void *), void *data, unsigned threads,
 					   unsigned flags)
 {
@@ -439,7 +439,7 @@ GOMP_API unsigned GOMP_parallel_reductions(void (*run)(void *), void *data, unsi
 		region_run(t);                                                                     \
 	}
 
-/* The members find the region's first construct set up, and do not ask for its start. */
+/* Set up the region's first construct, so that members need not call its start function. */
 static void first_loop(struct team *t, u32 kind, long start, long end, long step, long chunk)
 {
 	struct work *w = &t->work[t->works % NR_WORKS];
@@ -502,7 +502,7 @@ GOMP_API void GOMP_barrier(void)
 	barrier(me());
 }
 
-/* Cancellation is off, as it is without OMP_CANCELLATION, so nothing ever is. */
+/* Cancellation is off, as without OMP_CANCELLATION, so nothing is ever cancelled. */
 GOMP_API bool GOMP_barrier_cancel(void)
 {
 	barrier(me());
@@ -522,7 +522,7 @@ GOMP_API bool GOMP_cancellation_point(int which)
 	return false;
 }
 
-/* On the host: one team after the other would be the same to the program, so there is one. */
+/* On the host, several teams would run one after the other, which looks the same to the program, so there is one team. */
 GOMP_API void GOMP_teams_reg(void (*run)(void *), void *data, unsigned teams, unsigned limit,
 			     unsigned flags)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Waiting. A member that waits for others spins as long as these run: what it waits for is near. As soon as one of them has no CPU, spinning
- * only keeps it from getting one, so the waiter sleeps and the policy has the CPU. Without a policy it is not known which threads run, and the limit is a time.
+ * Waiting. A member that waits for others spins while they run, because the wait is short. When one of them has no CPU, spinning only
+ * keeps it from getting one, so the waiter sleeps and the policy gets the CPU. Without a policy the library does not know which threads
+ * run, and spins for a limited time.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -24,9 +25,8 @@
 #pragma weak weir_wake_on
 #pragma weak weir_rt_stats
 
-#define ROUND 64u
-#define CROWDED_NS \
-	5000u /* as long as a system call or two, where there are more threads than CPUs */
+#define ROUND	   64u
+#define CROWDED_NS 5000u /* with more threads than CPUs: the time of a system call or two */
 
 u64 now_ns(void)
 {
@@ -66,7 +66,7 @@ weir_thread *own_thread(void)
 	return weir_thread_self ? weir_thread_self() : 0;
 }
 
-/* CPUs of the policy, or those that the process may use. */
+/* The policy's CPUs, or those that the process may use. */
 u32 nr_procs(void)
 {
 	cpu_set_t cpus;
@@ -83,7 +83,7 @@ u32 nr_procs(void)
 	return (u32)CPU_COUNT(&cpus);
 }
 
-/* A few instructions under a lock are not worth a preemption; spinners would wait for a slice. */
+/* A thread preempted within a few instructions under a lock would make spinning threads wait for a slice. */
 void keep_cpu(void)
 {
 	if (weir_disable)
@@ -132,7 +132,7 @@ void unlock(u32 *word)
 	free_cpu();
 }
 
-/* 0: free, 1: taken, 2: taken and somebody may sleep. */
+/* 0: free, 1: taken, 2: taken and a thread may sleep. */
 int mutex_trylock(u32 *word)
 {
 	u32 zero = 0;
@@ -160,8 +160,8 @@ void mutex_unlock(u32 *word)
 }
 
 /*
- * A member that has not arrived, and cannot, because it has no CPU. A member that waits for the same news as we do does not count;
- * one whose news has come, and which has not got a CPU since, does.
+ * Whether a member has not arrived and cannot, because it has no CPU. A member that waits for the same event does not count;
+ * one whose event has come, but which has no CPU yet, does.
  */
 static int someone_is_away(struct member *m, u32 seen)
 {

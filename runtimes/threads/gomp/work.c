@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Worksharing: loops, sections, single, ordered, doacross. Loops are counted: iterations have numbers from 0, and the loop variable's value is
- * worked out where a chunk is handed out. Constructs of a team are numbered, too; number modulo NR_WORKS is the place of its record, which the first
- * member to come sets up, and which is free again when the last has left.
+ * Worksharing: loops, sections, single, ordered, doacross. Iterations of a loop are numbered from 0; the loop variable's value is
+ * computed when a chunk is handed out. Constructs of a team are numbered, too; the number modulo NR_WORKS is the index of its record.
+ * The first member to arrive sets the record up; it is free again when the last has left.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* --- records ------------------------------------------------------------------------------------------------- */
 
-/* Outside of a region there is a team of one for as long as a construct lasts. */
+/* Outside of a region, a team of one exists while a construct lasts. */
 static struct member *in_team(void)
 {
 	struct member *m = me();
@@ -181,7 +181,7 @@ static int next_dynamic(struct member *m, struct work *w, u64 *lo, u64 *hi)
 {
 	u64 n = team_of(m)->n, next = glance(&w->next), take;
 
-	/* No overflow: at most each member oversteps once. */
+	/* No overflow: each member oversteps at most once. */
 	if (w->kind == KIND_DYNAMIC && w->nr < 1ull << 62 && w->chunk < (1ull << 62) / n) {
 		if (next >= w->nr)
 			return 0;
@@ -226,7 +226,7 @@ static void await_turn(struct member *m, struct work *w)
 	}
 }
 
-/* The chunk is done: the next one's ordered regions may run. Nobody is waited for if the loop has none. */
+/* The chunk is done: the next one's ordered regions may run. Does not wait if the loop has none. */
 static void pass_turn(struct member *m, struct work *w)
 {
 	if (!w->ordered || m->lo == m->hi)
@@ -478,7 +478,7 @@ GOMP_API void GOMP_workshare_task_reduction_unregister(bool cancelled)
 	free(g);
 	if (!cancelled)
 		barrier(m);
-	/* The members' copies are read by the first member only, which has combined them by now. */
+	/* Only the first member reads the members' copies, and it has combined them already. */
 	if (!m->team || m->id == 0)
 		GOMP_taskgroup_reduction_unregister((uintptr_t *)reductions);
 }
@@ -592,7 +592,7 @@ static bool doacross_start(unsigned nr, const u64 *counts, u32 kind, u64 chunk, 
 	return from ? loop_next(m, from, to) : true;
 }
 
-/* Number of an inner iteration within its outer one. */
+/* Number of an inner iteration within its outer iteration. */
 static u64 inner(const struct work *w, const u64 *at)
 {
 	u64 number = 0;
