@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Bulk channels: large data between two cores without a copy. The sender owns a pool of buffers in shared memory; a message names
- * one, and from then on it is the receiver's, which gives it back by a message the other way. Neutral: it stands on UMP.
+ * Bulk channels: large data between two cores without a copy. The sender owns a pool of buffers in shared memory. A message names a
+ * buffer, which then belongs to the receiver until it returns it by a message the other way. Neutral: it needs only UMP.
  * Source: 1, 2.3.
  *
- * The channel has a UMP connection of its own with at least as many slots as buffers: then neither side ever waits for a slot.
+ * The channel has a UMP connection of its own with at least as many slots as buffers, so neither side ever waits for a slot.
  */
 #ifndef WEIR_BULK_H
 #define WEIR_BULK_H
@@ -20,11 +20,11 @@ struct bulk {
 	char *pool;
 	u32 nr;
 	u32 bytes; /* of a buffer */
-	u64 free;  /* sender: buffers at hand, a bit each; receiver: those that it holds */
+	u64 free;  /* a bit per buffer; sender: available ones; receiver: those that it holds */
 	u32 sender;
 };
 
-/* 0, or -WEIR_EINVAL. @pool has @nr times @bytes; both ends name the same. */
+/* 0, or -WEIR_EINVAL. @pool has @nr times @bytes; both ends pass the same. */
 WEIR_INLINE int bulk_init(struct bulk *b, struct ump *ump, void *pool, u32 nr, u32 bytes,
 			  int sender)
 {
@@ -50,7 +50,7 @@ WEIR_INLINE u32 bulk_number(const struct bulk *b, const void *p)
 	return at % b->bytes || at / b->bytes >= b->nr ? BULK_MAX : (u32)(at / b->bytes);
 }
 
-/* The sender takes up what came back. 0, or -WEIR_EINVAL: the other side gave back what it did not have. */
+/* The sender collects returned buffers. 0, or -WEIR_EINVAL: the other side returned a buffer that it did not have. */
 WEIR_INLINE int bulk_collect(struct bulk *b)
 {
 	u64 word;
@@ -76,7 +76,7 @@ WEIR_INLINE void *bulk_buffer(struct bulk *b)
 	return bulk_at(b, n);
 }
 
-/* Send @bytes of a buffer that bulk_buffer() gave. It is not the sender's any more. */
+/* Send @bytes of a buffer from bulk_buffer(), which then no longer belongs to the sender. */
 WEIR_INLINE int bulk_send(struct bulk *b, void *buffer, u32 bytes, u32 tag)
 {
 	u64 words[2] = { bulk_number(b, buffer), bytes };
@@ -86,7 +86,7 @@ WEIR_INLINE int bulk_send(struct bulk *b, void *buffer, u32 bytes, u32 tag)
 	return ump_send(b->ump, words, 2, BULK_GIVEN, tag);
 }
 
-/* 0 and a buffer with its length, -WEIR_EAGAIN, or -WEIR_EINVAL: the other side names what is not its own. */
+/* 0 and a buffer with its length, -WEIR_EAGAIN, or -WEIR_EINVAL: the other side names a buffer that it does not own. */
 WEIR_INLINE int bulk_recv(struct bulk *b, void **buffer, u32 *bytes, u32 *tag)
 {
 	u64 words[2];
@@ -104,7 +104,7 @@ WEIR_INLINE int bulk_recv(struct bulk *b, void **buffer, u32 *bytes, u32 *tag)
 	return 0;
 }
 
-/* The receiver gives a buffer back. */
+/* The receiver returns a buffer. */
 WEIR_INLINE int bulk_return(struct bulk *b, void *buffer)
 {
 	u64 n = bulk_number(b, buffer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The initiator's side of equal clocks, and the arithmetic of both. */
+/* The initiator's side of equal clocks, and the arithmetic of both sides. */
 #include "clocksync.h"
 
 #include <weir/error.h>

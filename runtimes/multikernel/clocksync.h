@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Equal clocks: every CPU resets its timer at one target time of a reference that all can read. Neutral: port.h is all it needs; the
+ * Equal clocks: every CPU resets its timer at one target time of a reference that all can read. Neutral: it needs only port.h; the
  * caller reads clocks and carries messages. Source: 1, 3.6.
  *
- * The initiator announces a target a margin ahead. Each CPU stops its work and waits for it; one that comes too late says so, and the
+ * The initiator announces a target a margin ahead. Each CPU stops its work and waits for it. If a CPU reports that it was late, the
  * initiator tries again with twice the margin. Beyond one second it gives up: gangs are best effort from then on.
  */
 #ifndef WEIR_CLOCKSYNC_H
@@ -21,8 +21,8 @@ struct mk_sync {
 	u32 state; /* enum mk_sync_state */
 	u32 nr;
 	u32 waiting; /* CPUs that have not answered this round */
-	u32 late;    /* of those that have, too late */
-	u32 rounds;  /* that failed, since the clocks were asked for */
+	u32 late;    /* CPUs that answered that they were late */
+	u32 rounds;  /* failed rounds since equal clocks were requested */
 	u32 sequence;
 	u64 margin;
 	u64 target;
@@ -33,27 +33,27 @@ struct mk_sync {
 struct mk_sync_answer {
 	u32 cpu;
 	u32 sequence;
-	s32 late; /* 1: the target was over when this CPU first looked */
+	s32 late; /* 1: the target had passed when this CPU first looked */
 	u32 unused;
 	s64 base;
 };
 
-/* For callers in other languages: how large it is. */
+/* For callers in other languages: its size. */
 u64 mk_sync_bytes(void);
 /* 0, or -WEIR_EINVAL. @drift 0: the default. */
 int mk_sync_init(struct mk_sync *s, u32 nr, u64 drift);
-/* Begin a round at @reference: 1: s->target goes to every CPU with s->sequence. 0: disabled, or a round is under way. */
+/* Begin a round at @reference. 1: send s->target with s->sequence to every CPU. 0: disabled, or a round is under way. */
 int mk_sync_begin(struct mk_sync *s, u64 reference);
-/* On each CPU, at its first look at the reference: 1: wait for the target, then answer with late = 0. 0: it is over. */
+/* On each CPU, at its first look at the reference. 1: wait for the target, then answer with late = 0. 0: it has passed. */
 int mk_sync_in_time(u64 target, u64 reference);
 /*
- * An answer came. 1: the round is over; state says how: EQUAL; ROUND: begin again, with twice the margin; DISABLED. Answers of an earlier
- * round are ignored.
+ * An answer has arrived. 1: the round is over; the state is EQUAL, ROUND (begin again, with twice the margin) or DISABLED. Answers of an
+ * earlier round are ignored.
  */
 int mk_sync_answered(struct mk_sync *s, const struct mk_sync_answer *a);
-/* The common clock of @cpu, whose own says @local; only if state is EQUAL. */
+/* The common time on @cpu when its own clock reads @local; only if the state is EQUAL. */
 u64 mk_sync_time(const struct mk_sync *s, u32 cpu, u64 local);
-/* A sample of both clocks: 1: @cpu has drifted beyond what is allowed, and mk_sync_begin() is due. */
+/* Check a sample of both clocks. 1: @cpu has drifted beyond the limit, and mk_sync_begin() is due. */
 int mk_sync_watch(const struct mk_sync *s, u32 cpu, u64 local, u64 reference);
 
 #endif

@@ -16,7 +16,7 @@ int mk_commit_init(struct mk_commit *c, u32 core, u32 nr, const u32 *node)
 	return 0;
 }
 
-/* The first core of a node other than the root's stands for it. */
+/* The first core of a node represents it, except on the root's node. */
 static u32 head_of(const struct mk_commit *c, u32 core)
 {
 	u32 i = 0;
@@ -44,7 +44,7 @@ u32 mk_commit_children(const struct mk_commit *c, u32 root, u32 core, u32 *out)
 		if (own || head)
 			out[nr++] = i;
 	}
-	/* Farthest first, so that the longest way begins first; a handful at most, in their order among equals. */
+	/* Farthest first, so that the longest path starts first; a few entries at most; stable among equals. */
 	for (u32 i = 1; i < nr; i++)
 		for (u32 k = i; k && apart(c, core, out[k - 1]) < apart(c, core, out[k]); k--) {
 			u32 other = out[k];
@@ -81,7 +81,7 @@ static int meet(const u64 *a, const u64 *b)
 	return a[0] < b[0] + b[1] && b[0] < a[0] + a[1];
 }
 
-/* Promise the object to @id, unless another one has it. */
+/* Promise the object to @id, unless it is promised to another operation. */
 static int promise(struct mk_commit *c, u32 id, const u64 *object)
 {
 	struct mk_promise *free = 0;
@@ -115,7 +115,7 @@ static struct mk_commit_message about(const struct mk_commit_op *op, u32 step)
 					   .command = op->command };
 }
 
-/* No is stronger than busy, busy than yes. */
+/* No beats busy, busy beats yes. */
 static u32 both(u32 a, u32 b)
 {
 	return a == MK_COMMIT_NO || b == MK_COMMIT_NO	    ? MK_COMMIT_NO
@@ -142,7 +142,7 @@ static u32 own_part(struct mk_commit *c, const struct mk_commit_message *msg)
 
 static void step(struct mk_commit *c, struct mk_commit_op *op, u32 which);
 
-/* All below have answered. */
+/* All cores below have answered. */
 static void all_in(struct mk_commit *c, struct mk_commit_op *op)
 {
 	if (op->parent != ~0u) {
@@ -151,7 +151,7 @@ static void all_in(struct mk_commit *c, struct mk_commit_op *op)
 
 		up.answers = op->step;
 		up.value = op->value;
-		/* A question is followed by a decision; everything else is the end. */
+		/* A decision follows after PREPARE; every other step ends the operation. */
 		if (op->step != MK_STEP_PREPARE)
 			op->used = 0;
 		mk_commit_send(c, to, &up);
@@ -216,7 +216,7 @@ void mk_commit_receive(struct mk_commit *c, u32 from, const struct mk_commit_mes
 	if (!op)
 		op = new_op(c);
 	if (!op) {
-		/* No room to remember it: it is refused. A decision always finds its question, so only questions come here. */
+		/* No room to record it: refuse. A decision always finds its record, so only a first message gets here. */
 		struct mk_commit_message no = { .step = MK_STEP_ANSWER,
 						.id = msg->id,
 						.answers = msg->step };

@@ -66,7 +66,7 @@ u64 mk_next_slot(const struct mk_row *row, u64 at)
 	return into ? at + row->period - into : at;
 }
 
-/* Of a CPU, rounded up. */
+/* Share of a CPU, rounded up. */
 static u32 share(const struct mk_row *row)
 {
 	return row->length ? (u32)((row->length * MK_WHOLE + row->period - 1) / row->period) : 0;
@@ -185,7 +185,7 @@ int mk_place_least(const struct mk_controller *c, const struct mk_cpus *from, u3
 	return 1;
 }
 
-/* --- one gang more, beside those that stay as they are ---------------------------------------------------------------- */
+/* --- one more gang, beside unchanged ones ----------------------------------------------------------------------------- */
 
 /* A gang whose slots on @cpu meet @row, or on any of @cpus where @cpu is ~0; ~0: none. */
 static u32 in_the_way(const struct mk_controller *c, u32 self, const struct mk_row *row,
@@ -206,8 +206,8 @@ static u32 in_the_way(const struct mk_controller *c, u32 self, const struct mk_r
 }
 
 /*
- * Places to try for a slot: where it should be, then behind each slot that is there, in each of its periods: if there is a place, there
- * is one of these, for a slot can be moved back until it touches another one.
+ * Places to try for a slot: the wanted one, then behind each existing slot, in each of its periods. If any place is free, one of these
+ * is, because a slot can be moved back until it touches another one.
  */
 struct places {
 	const struct mk_controller *c;
@@ -256,7 +256,7 @@ static struct mk_row wanted_row(const struct mk_phase *phase, u32 scale, u64 at)
 	return row;
 }
 
-/* A place for phase @p of gang @self, whose CPUs are known. */
+/* Find a place for phase @p of gang @self, whose CPUs are known. */
 static int fit_phase(struct mk_controller *c, u32 self, u32 p, u64 at, struct mk_refusal *why)
 {
 	struct mk_gang *g = &c->gang[self];
@@ -279,7 +279,7 @@ static int fit_phase(struct mk_controller *c, u32 self, u32 p, u64 at, struct mk
 	return 0;
 }
 
-/* No CPU of the gang is booked above the floor. The gang itself counts, whether it is there already or not. */
+/* Whether every CPU of the gang keeps the floor free. The gang itself counts, whether already admitted or not. */
 static int fits_floor(struct mk_controller *c, u32 self, struct mk_refusal *why)
 {
 	u32 own = most(&c->gang[self]), limit = MK_WHOLE - c->floor;
@@ -333,7 +333,7 @@ static void free_for(const struct mk_controller *c, u32 self, const struct mk_ro
 	}
 }
 
-/* All phases but @lead on the CPUs that the gang has, and the floor. */
+/* Place all phases except @lead on the gang's CPUs, and check the floor. */
 static int fit_others(struct mk_controller *c, u32 self, u32 lead, u64 at, struct mk_refusal *why)
 {
 	for (u32 p = 0; p < c->gang[self].manifest.nr_phases; p++) {
@@ -343,7 +343,7 @@ static int fit_others(struct mk_controller *c, u32 self, u32 lead, u64 at, struc
 	return fits_floor(c, self, why);
 }
 
-/* CPUs on which the leading phase is free at a place, and all others somewhere. Gangs that are there stay as they are. */
+/* Find CPUs with one free place for the leading phase and some place for every other. Admitted gangs stay unchanged. */
 static int fit_beside(struct mk_controller *c, u32 self, const struct mk_cpus *from, u64 at,
 		      struct mk_refusal *why)
 {
@@ -395,7 +395,7 @@ static const struct mk_phase *ordered_phase(const struct mk_controller *c, u32 n
 	return &c->gang[c->order[n] / MK_MAX_PHASES].manifest.phase[c->order[n] % MK_MAX_PHASES];
 }
 
-/* The phases of @gangs with slots into `order`: short periods first, long slots first among equals. Their number. */
+/* Write the phases of @gangs with slots into `order`: short periods first, long slots first among equals. Returns their number. */
 static u32 in_order(struct mk_controller *c, u64 gangs)
 {
 	u32 nr = 0;
@@ -422,7 +422,7 @@ static u32 in_order(struct mk_controller *c, u64 gangs)
 	return nr;
 }
 
-/* Place all slots of @gangs anew, @nr in `order`, with execution times cut to @scale of 1000. */
+/* Place all slots of @gangs again, @nr in `order`, with execution times cut to @scale of 1000. */
 static int pack(struct mk_controller *c, u64 gangs, u32 nr, u32 scale, struct mk_refusal *why)
 {
 	for (u32 g = 0; g < MK_MAX_GANGS; g++) {
@@ -435,7 +435,7 @@ static int pack(struct mk_controller *c, u64 gangs, u32 nr, u32 scale, struct mk
 	for (u32 n = 0; n < nr; n++) {
 		u32 g = c->order[n] / MK_MAX_PHASES, p = c->order[n] % MK_MAX_PHASES;
 
-		/* From the begin of the period on, so that they lie side by side. */
+		/* From the start of the period on, so that slots lie side by side. */
 		if (!fit_phase(c, g, p,
 			       c->gang[g].manifest.phase[p].period -
 				       c->gang[g].manifest.phase[p].release %
@@ -450,7 +450,7 @@ static int pack(struct mk_controller *c, u64 gangs, u32 nr, u32 scale, struct mk
 	return 1;
 }
 
-/* The smallest scale that leaves the slots in `order` long enough. */
+/* The smallest scale at which the slots in `order` are long enough. */
 static u32 least_scale(const struct mk_controller *c, u32 nr)
 {
 	u64 least = 1;
@@ -465,7 +465,7 @@ static u32 least_scale(const struct mk_controller *c, u32 nr)
 	return (u32)least;
 }
 
-/* The largest scale at which @gangs fit together, in 1000ths; that a smaller one fits where a larger does is assumed, not needed. */
+/* The largest scale at which @gangs fit together, in 1000ths. The search assumes that smaller scales fit, too; correctness does not need it. */
 static int cut(struct mk_controller *c, u64 gangs, struct mk_refusal *why)
 {
 	u32 nr = in_order(c, gangs), low = least_scale(c, nr), high = 1000;
@@ -509,7 +509,7 @@ static void restore(struct mk_controller *c)
 	}
 }
 
-/* Gangs whose rows are others than before get the version of this call. */
+/* Gangs whose rows have changed get the version of this call. */
 static void publish(struct mk_controller *c)
 {
 	c->version++;
@@ -536,7 +536,7 @@ static int same_name(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* CPUs that the manifest allows and that are online; their number. */
+/* Find the online CPUs that the manifest allows; returns their number. */
 static u32 allowed(const struct mk_controller *c, const struct mk_manifest *m, struct mk_cpus *out)
 {
 	u32 nr = 0;
@@ -557,7 +557,7 @@ static int refuse(struct mk_refusal *why, u32 code, u32 other, u64 needed, u64 a
 	return -WEIR_EINVAL;
 }
 
-/* A number for the newcomer; ~0: its name is taken, or there are too many. */
+/* A number for the new gang; ~0: its name is taken, or there are too many. */
 static u32 number_for(const struct mk_controller *c, const struct mk_manifest *m,
 		      struct mk_refusal *why)
 {
@@ -595,7 +595,7 @@ int mk_admit(struct mk_controller *c, const struct mk_manifest *m, u64 at, int m
 	fits = fit_beside(c, self, &from, at, why);
 	g->used = 1;
 	if (!fits && may_cut) {
-		/* Chosen by load alone: a slot will be found for it. */
+		/* Choose CPUs by load alone; slots are moved to make room. */
 		g->used = 0;
 		c->place(c, &from, g->threads, &g->cpus);
 		g->used = 1;
@@ -624,7 +624,7 @@ int mk_leave(struct mk_controller *c, u32 gang)
 		if (!c->gang[g].used || c->gang[g].scale == 1000 ||
 		    !mk_meet(&c->gang[g].cpus, &c->gang[gang].cpus))
 			continue;
-		/* They fit as they are, so a search that finds less is not followed. */
+		/* They already fit at the present scale, so a smaller result is discarded. */
 		if (!cut(c, neighbours(c, g), &why) || c->gang[g].scale < c->scale_before[g])
 			restore(c);
 	}

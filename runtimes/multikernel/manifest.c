@@ -16,7 +16,7 @@ struct parser {
 	struct mk_manifest *m;
 	struct mk_fault *fault;
 	u32 line;
-	u32 given; /* directives that were written: a bit each */
+	u32 given; /* directives present, a bit each */
 	u32 nr;
 	struct word word[MAX_WORDS + 1];
 };
@@ -146,7 +146,7 @@ static int time_of(struct parser *p, const struct word *w, u64 limit, u64 *ns)
 	return 0;
 }
 
-/* A whole number without a sign, at most @limit; 0: it is none. */
+/* An unsigned integer, at most @limit; 0: not a number. */
 static int count_of(const char *at, u32 length, u32 limit, u32 *out)
 {
 	u32 n = 0;
@@ -219,7 +219,7 @@ static int is_in(char c, const char *set)
 	return *set != 0;
 }
 
-/* The value of a directive, into @out of @bytes: letters, digits and those of @more; @code: what is wrong else. */
+/* Read a directive's value into @out of @bytes: letters, digits and characters of @more; otherwise the fault is @code. */
 static int text_of(struct parser *p, char *out, u32 bytes, const char *more, u32 code)
 {
 	const struct word *w = &p->word[1];
@@ -247,7 +247,7 @@ static int program(struct parser *p)
 	return text_of(p, p->m->program, MK_PROGRAM_BYTES, "_-.+:", MK_FAULT_PROGRAM);
 }
 
-/* A path without a part `..`, which would lead out of the file system of control groups. */
+/* A path without `..`, which would lead out of the file system of control groups. */
 static int group(struct parser *p)
 {
 	const struct word *w = &p->word[1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Manifests: what a program declares that it needs, phase by phase. The syntax and the rules are in docs/gangs.md. Neutral: port.h
- * is all it needs. Source: 1, 3.4; the directives in lower case are ours.
+ * Manifests: a program declares its needs, phase by phase. The syntax and the rules are in docs/gangs.md. Neutral: it needs only
+ * port.h. Source: 1, 3.4; the directives in lower case are ours.
  */
 #ifndef WEIR_MANIFEST_H
 #define WEIR_MANIFEST_H
@@ -11,7 +11,7 @@
 #define MK_MAX_PHASES	 16u
 #define MK_MAX_CPUS	 1024u
 #define MK_NAME_BYTES	 32u
-#define MK_PROGRAM_BYTES 16u /* as long as Linux's names of programs */
+#define MK_PROGRAM_BYTES 16u /* the length of Linux's program names */
 #define MK_GROUP_BYTES	 128u
 #define MK_MAX_TEXT	 65536u
 /* The shortest slice that a CPU serves reliably, ns. Source: 1, E21. */
@@ -61,12 +61,12 @@ enum mk_kind { MK_BEST_EFFORT, MK_HARD };
 /* Times in ns. */
 struct mk_phase {
 	u32 kind;     /* enum mk_kind */
-	s32 priority; /* of best effort, as nice with the sign turned: greater is more urgent */
+	s32 priority; /* of best effort: nice with the sign reversed; greater is more urgent */
 	u64 wcet;
 	u64 period;
 	u64 deadline;
 	u64 release; /* not before this time after the phase is entered */
-	u32 line;    /* where it stands */
+	u32 line;    /* of its declaration */
 	u32 unused;
 };
 
@@ -79,7 +79,7 @@ struct mk_manifest {
 	u32 nr_phases;
 	struct mk_cpus cpus;
 	struct mk_phase phase[MK_MAX_PHASES];
-	/* Programs that join by themselves; empty: none. The name of a program, and a control group below the root of their file system. */
+	/* Programs that join automatically, by program name and by control group below the file system's root; empty: none. */
 	char program[MK_PROGRAM_BYTES];
 	char group[MK_GROUP_BYTES];
 };
@@ -118,9 +118,9 @@ struct mk_fault {
 	u32 length; /* bytes */
 };
 
-/* 0, or -WEIR_EINVAL with *@fault; then *@m is not to be used. */
+/* 0, or -WEIR_EINVAL with *@fault; *@m is then unusable. */
 int mk_manifest_parse(const char *text, u64 bytes, struct mk_manifest *m, struct mk_fault *fault);
-/* What a fault means, and how to mend it; never null. */
+/* What a fault means, and how to fix it; never null. */
 const char *mk_manifest_what(u32 code);
 const char *mk_manifest_remedy(u32 code);
 

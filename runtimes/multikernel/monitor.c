@@ -34,7 +34,7 @@ static struct mk_pending *pending(struct mk_monitor *m, u64 op, u32 kind)
 	return op < MK_PENDING && m->pending[op].kind == kind ? &m->pending[op] : 0;
 }
 
-/* To a core, which may be this one. */
+/* Send to a core, which may be this one. */
 static void peer(struct mk_monitor *m, u32 core, u32 kind, const u64 *words)
 {
 	if (core == m->core)
@@ -138,7 +138,7 @@ static void found(struct mk_monitor *m, const u64 *w)
 	PEER(m, w[2] >> 48, PEER_BIND, w[0], w[2], p->client);
 }
 
-/* At the service's monitor: the service is asked. */
+/* At the service's monitor: ask the service. */
 static void bind_asked(struct mk_monitor *m, u32 from, const u64 *w)
 {
 	u32 server = w[1] >> 32 & 0xffff, i, op;
@@ -168,7 +168,7 @@ static void decided(struct mk_monitor *m, u32 client, const u64 *w)
 	u32 core, op, far;
 	s32 status = MON_EREFUSED;
 
-	/* Only the one that was asked decides. */
+	/* Only the service that was asked decides. */
 	if (!p || p->client != client)
 		return;
 	core = p->core;
@@ -237,7 +237,7 @@ static void simple_over(struct mk_monitor *m, u32 kind, const u64 *w)
 	mk_answer_client(m, client, (s32)w[1], w[2], 0, 0);
 }
 
-/* --- memory that several cores know of ----------------------------------------------------------------------------------- */
+/* --- memory known to several cores --------------------------------------------------------------------------------------- */
 
 static struct mk_monitor *monitor_of(struct mk_commit *c)
 {
@@ -355,7 +355,7 @@ void mk_monitor_peer(struct mk_monitor *m, u32 from, u32 kind, const u64 *w)
 		return;
 	switch (kind) {
 	case PEER_REGISTER:
-		/* A service is registered by the monitor of its own core, and no other. */
+		/* Only the monitor of a service's own core registers it. */
 		status = w[3] >> 48 == from ? name_register(m, w[1], w[2], w[3]) : MON_EINVAL;
 		PEER(m, from, PEER_REGISTERED, w[0], (u32)status);
 		return;
@@ -422,7 +422,7 @@ void mk_monitor_gone(struct mk_monitor *m, u32 client)
 			continue;
 		if (p->kind == PENDING_ASKED)
 			PEER(m, p->core, PEER_BOUND, p->op, (u32)MON_EREFUSED);
-		/* What is under way for it goes on, and its end finds nobody. */
+		/* Its other operations continue, and their results are dropped. */
 		if (p->kind == PENDING_ASKED)
 			p->kind = PENDING_NONE;
 		else

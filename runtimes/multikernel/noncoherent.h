@@ -3,8 +3,9 @@
  * Messages between cores whose caches do not cohere, and how a core is notified of them. Neutral: the runtime reads and writes whole lines past its
  * caches, and has a lock and an interrupt for each core. Source: 1, 2.6 (the SCC: 32-byte lines, a test-and-set register a core, memory on each tile).
  *
- * NCP is UMP's ring with lines that are read only after the core's copy has been thrown away. As that makes a look dear, a receiver does not poll: a
- * sender writes the channel's number into the receiver's notification ring, one number a line, and interrupts the core unless it has been.
+ * NCP is UMP's ring, but a core discards its cached copy of a line before it reads the line. Because that makes polling expensive, a
+ * sender writes the channel's number into the receiver's notification ring, one number per line, and interrupts the core unless an
+ * interrupt is already pending.
  */
 #ifndef WEIR_NONCOHERENT_H
 #define WEIR_NONCOHERENT_H
@@ -26,19 +27,19 @@ struct nc_line {
 
 /* --- the runtime's ---------------------------------------------------------------------------------------------- */
 
-/* What the memory holds, not a copy; and written through, all of the line at once. In the order of the calls. */
+/* Read the memory, not a cached copy; write through, a whole line at once. In the order of the calls. */
 void nc_read(u32 core, void *to, const struct nc_line *line);
 void nc_write(u32 core, struct nc_line *line, const void *from);
 /* A core's register: 1: the caller has it. */
 int nc_try_lock(u32 core);
 void nc_unlock(u32 core);
-/* Whether a core's interrupt is pending; make it so. The receiver clears it before it looks. */
+/* Whether a core's interrupt is pending; raise it. The receiver clears it before it looks. */
 int nc_raised(u32 core);
 void nc_raise(u32 core);
 
 /* --- notification ring ------------------------------------------------------------------------------------------- */
 
-/* In the receiver's memory: line 0 how many were written, line 1 how many were read, then a number a line. */
+/* In the receiver's memory: line 0 counts numbers written, line 1 numbers read, then one number per line. */
 struct nc_ring {
 	u32 core; /* the receiver */
 	u32 nr;	  /* a power of two */
@@ -53,7 +54,7 @@ WEIR_INLINE void nc_ring_init(struct nc_ring *r, u32 core, struct nc_line *lines
 	*r = (struct nc_ring){ .core = core, .nr = nr, .line = lines };
 }
 
-/* Core @from says that @channel has something. 0, or -WEIR_EAGAIN: the ring is full, or another core has its lock: try again later. */
+/* Core @from reports a message in @channel. 0, or -WEIR_EAGAIN: the ring is full, or another core has its lock: try again later. */
 WEIR_INLINE int nc_notify(struct nc_ring *r, u32 from, u16 channel)
 {
 	struct nc_line written, read, number = { { channel } };
@@ -80,7 +81,7 @@ WEIR_INLINE int nc_notify(struct nc_ring *r, u32 from, u16 channel)
 	return err;
 }
 
-/* The receiver: the next number. 0, or -WEIR_EAGAIN: there is none. */
+/* The receiver takes the next number. 0, or -WEIR_EAGAIN: there is none. */
 WEIR_INLINE int nc_notified(struct nc_ring *r, u16 *channel)
 {
 	struct nc_line line;
@@ -98,7 +99,8 @@ WEIR_INLINE int nc_notified(struct nc_ring *r, u16 *channel)
 /* --- notification tree ---------------------------------------------------------------------------------------------- */
 
 /*
- * What the source rejected, for the comparison: a bit for each of 255 times 256 channels, and a bit in the root for each line that has one. It is never full.
+ * The design that the source rejected, for comparison: a bit for each of 255 times 256 channels, and a bit in the root for each line
+ * with one set. It is never full.
  */
 struct nc_tree {
 	u32 core;
@@ -142,7 +144,7 @@ WEIR_INLINE u32 nc_first(const struct nc_line *line, u64 *looks)
 	return 256;
 }
 
-/* The receiver: some channel that has something. 0, or -WEIR_EAGAIN: there is none, or a sender has the lock. */
+/* The receiver takes a channel with a message. 0, or -WEIR_EAGAIN: there is none, or a sender has the lock. */
 WEIR_INLINE int nc_tree_notified(struct nc_tree *t, u16 *channel, u64 *looks)
 {
 	struct nc_line root, line;
@@ -172,8 +174,8 @@ WEIR_INLINE int nc_tree_notified(struct nc_tree *t, u16 *channel, u64 *looks)
 /* --- NCP ----------------------------------------------------------------------------------------------------------- */
 
 /*
- * A ring: line 0 says how many its receiver has taken, then a message a line: three words, then the control word: bit 0 epoch, 1 to 15 kind, 16 to 31
- * unused, 32 to 63 tag, as UMP's. Zeroed by the maker.
+ * A ring: line 0 counts the messages that its receiver has taken; then one message per line: three words and the control word: bit 0
+ * epoch, 1 to 15 kind, 16 to 31 unused, 32 to 63 tag, as in UMP. Zeroed by its maker.
  */
 #define NCP_LINES(nr) (1u + (nr))
 
@@ -183,8 +185,8 @@ struct ncp {
 	u32 core;	      /* ours */
 	u32 nr;		      /* messages of a ring, a power of two */
 	u64 sent, taken, received, acked;
-	u16 channel; /* by which the other side knows us */
-	u8 owed;     /* a message has gone, its notification has not */
+	u16 channel; /* our number at the other side */
+	u8 owed;     /* a message was sent without its notification */
 };
 
 WEIR_INLINE void ncp_init(struct ncp *c, u32 core, struct nc_line *tx, struct nc_line *rx, u32 nr,
@@ -195,7 +197,7 @@ WEIR_INLINE void ncp_init(struct ncp *c, u32 core, struct nc_line *tx, struct nc
 	};
 }
 
-/* Notify the other side, if that is owed. 0, or -WEIR_EAGAIN: its ring is full; the message itself is not taken back, as it may have been read. */
+/* Send an owed notification. 0, or -WEIR_EAGAIN: the other side's ring is full; the message stays sent, because it may have been read. */
 WEIR_INLINE int ncp_push(struct ncp *c)
 {
 	int err;
@@ -208,7 +210,7 @@ WEIR_INLINE int ncp_push(struct ncp *c)
 	return err;
 }
 
-/* 0, or -WEIR_EAGAIN: there is no room. A notification that did not go is tried again with the next call of ncp_send(), ncp_recv() or ncp_push(). */
+/* 0, or -WEIR_EAGAIN: there is no room. The next ncp_send(), ncp_recv() or ncp_push() retries a notification that failed. */
 WEIR_INLINE int ncp_send(struct ncp *c, const u64 *words, u32 nr, u32 kind, u32 tag)
 {
 	struct nc_line line = { { 0 } };
@@ -246,7 +248,7 @@ WEIR_INLINE int ncp_recv(struct ncp *c, u64 *words, u32 nr, u32 *kind, u32 *tag)
 	*kind = line.word[3] >> 1 & 0x7fff;
 	*tag = (u32)(line.word[3] >> 32);
 	c->received++;
-	/* Half a ring at a time, as each takes a line's way through the machine. */
+	/* Half a ring at a time, because each acknowledgement moves a line across the machine. */
 	if (c->received - c->acked >= c->nr / 2) {
 		struct nc_line ack = { { c->received } };
 

@@ -113,7 +113,7 @@ static u64 padded(u64 bytes)
 	return (bytes + 7) & ~7ull;
 }
 
-/* The header's numbers are such that no sum of sizes overflows. */
+/* Check that no sum of sizes from the header's numbers overflows. */
 static int sane(const struct weir_plan_header *h)
 {
 	const u32 max = WEIR_PLAN_MAX_PIPES;
@@ -233,8 +233,8 @@ static int check_mask(const struct parts *p, const struct weir_plan_instance *pi
 }
 
 /*
- * Ports of instance @n: its pipes know it, by these numbers, and go one way, deeper each time. @seen is the caller's copy of the
- * pipes, where those that stand at an out-port are marked.
+ * Check the ports of instance @n: its pipes name it and these port numbers, and each out-pipe is deeper than all in-pipes. @seen is the
+ * caller's copy of the pipes, in which pipes at an out-port are marked.
  */
 static int check_ports(const struct parts *p, u32 n, const struct weir_descriptor *d,
 		       struct weir_plan_pipe *seen)
@@ -280,10 +280,10 @@ static int check_pipes(const struct parts *p)
 		if (pipe->slot >= h->nr_slots || pipe->mask >= h->nr_masks ||
 		    pipe->to >= h->nr_instances || pipe->keyed > 1 || pipe->postponed > 1)
 			return -WEIR_PLAN_WIRING;
-		/* An entry is a list: nobody gives keys there. */
+		/* An entry is a list: no component sets keys there. */
 		if (pipe->from == WEIR_NONE && pipe->keyed)
 			return -WEIR_PLAN_WIRING;
-		/* Instances stand behind those that feed them, so there is no cycle. */
+		/* Each instance comes after its feeding instances, so there is no cycle. */
 		if (pipe->from != WEIR_NONE && pipe->from >= pipe->to)
 			return -WEIR_PLAN_WIRING;
 		written += pipe->from != WEIR_NONE;
@@ -292,13 +292,13 @@ static int check_pipes(const struct parts *p)
 		ins += p->instances[i].nr_in;
 		outs += p->instances[i].nr_out;
 	}
-	/* Each pipe stands at one in-port by its number, so these sums leave none out. */
+	/* Each pipe is at one in-port, by its number, so these sums count every pipe. */
 	return ins == h->nr_pipes && outs == written && ins + outs == h->nr_links
 		       ? 0
 		       : -WEIR_PLAN_WIRING;
 }
 
-/* The masks of the pipes at the ends hold the CPUs that take their tasks there, and no others. */
+/* The mask of an exit pipe holds exactly the CPUs that take tasks there. */
 static int check_cpus(const struct parts *p)
 {
 	const struct weir_plan_header *h = p->head;
@@ -472,7 +472,7 @@ void weir_plan_continue(struct weir_plan *plan, const void *blob, const void *pr
 		const char *name = new.text + new.names[i];
 		const char *class = new.text + new.classes[new.instances[i].class].name;
 
-		/* Most plans for one machine have their instances in one order: look there first. */
+		/* Most plans for one machine have the same order of instances: try the same position first. */
 		for (u32 k = 0; k < old.head->nr_instances; k++) {
 			u32 at = (i + k) % old.head->nr_instances;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Flat plans: what `runweir compile T -m M -o T.plan` writes, and what a runtime without the language loads.
+ * Flat plans: `runweir compile T -m M -o T.plan` writes them, and a runtime without the language loads them.
  *
- * The file is little-endian. Components are named, and the loader finds them among those that it was built with, so a plan
- * outlives a change of class numbers; a component whose parameters have changed is refused. Nothing in the file is believed:
- * whatever the core takes for granted of a plan is checked here. The format is docs/plan-files.md.
+ * The file is little-endian. It names components, and the loader finds them among its built-in ones, so a plan survives a
+ * change of class numbers; a component whose parameters have changed is refused. The file is not trusted: the loader checks
+ * everything that the core assumes about a plan. docs/plan-files.md has the format.
  */
 #ifndef WEIR_PLAN_H
 #define WEIR_PLAN_H
@@ -45,7 +45,7 @@ struct weir_plan_class {
 	u64 signature; /* weir_plan_signature() */
 };
 
-/* Why a plan is not loaded; weir_plan_load() returns the negative number. */
+/* Why a plan is refused; weir_plan_load() returns the negative number. */
 enum weir_plan_fault {
 	WEIR_PLAN_SHORT = 1,
 	WEIR_PLAN_FOREIGN,
@@ -63,23 +63,23 @@ enum weir_plan_fault {
 	WEIR_PLAN_DOMAINS,
 };
 
-/* What a fault number means and how to mend it. */
+/* What a fault number means and how to fix it. */
 const char *weir_plan_why(int fault);
 /* Bytes of memory that the tables take, with @extra CPUs; 0: no sound header. */
 u64 weir_plan_room(const void *blob, u64 bytes, u32 extra);
 /*
- * Fill @plan, whose tables are put into @memory (aligned to 8). @extra CPUs are added that make calls and run nothing.
- * 0, or the negated fault; then @plan is not to be used.
+ * Fill @plan and put its tables into @memory (aligned to 8). Adds @extra CPUs that make calls and run nothing.
+ * 0, or the negated fault; @plan is then unusable.
  */
 int weir_plan_load(const void *blob, u64 bytes, u32 extra, void *memory, u64 room,
 		   struct weir_plan *plan);
-/* Instances of the loaded @blob go on as those of @present, also loaded, of the same name and component. */
+/* Instances of the loaded @blob inherit from those of @present, also loaded, with the same name and component. */
 void weir_plan_continue(struct weir_plan *plan, const void *blob, const void *present);
-/* Name of the topology, of a plan that was loaded; never null. */
+/* Name of the topology of a loaded plan; never null. */
 const char *weir_plan_name(const void *blob);
-/* CPUs that the plan is made for, of a plan that was loaded. */
+/* Number of CPUs for which a loaded plan was made. */
 u32 weir_plan_cpus(const void *blob);
-/* By which a component's parameters are known again. */
+/* Identifies a component's parameters. */
 u64 weir_plan_signature(const struct weir_descriptor *d);
 
 #endif

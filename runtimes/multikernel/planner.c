@@ -21,7 +21,7 @@ void mk_planner_init(struct mk_planner *p, u32 cpu)
 		p->gang[g] = (struct mk_replica){ 0 };
 }
 
-/* What the present phase gives the gang here. */
+/* The gang's slots here in the present phase. */
 static void submit(const struct mk_replica *r, u32 gang, u64 now, struct mk_submit *out)
 {
 	*out = (struct mk_submit){ .gang = gang, .from = now };
@@ -86,14 +86,14 @@ int mk_planner_forget(struct mk_planner *p, u32 gang, u64 now, struct mk_submit 
 	return 1;
 }
 
-/* A change is later than the one in force. */
+/* Whether a change is later than the one in force. */
 static int later(const struct mk_replica *r, u32 sequence, u32 coordinator)
 {
-	if (MK_BREAK == 1) /* whatever comes last wins */
+	if (MK_BREAK == 1) /* the last to arrive wins */
 		return 1;
 	if (sequence != r->sequence)
 		return sequence > r->sequence;
-	if (MK_BREAK == 2) /* equal sequences: whatever came first wins */
+	if (MK_BREAK == 2) /* equal sequences: the first to arrive wins */
 		return 0;
 	return r->coordinator != ~0u && coordinator > r->coordinator;
 }
@@ -149,7 +149,7 @@ int mk_planner_reply(struct mk_planner *p, const struct mk_phase_reply *reply,
 {
 	struct mk_replica *r = replica(p, reply->gang);
 
-	/* An answer to a change before the last one of a gang that left and came again. */
+	/* An answer to an old change, of a gang that has left and returned since. */
 	if (!r || (MK_BREAK != 3 && (!r->pending || r->pending != reply->sequence)) || !r->waiting)
 		return 0;
 	r->result.count++;

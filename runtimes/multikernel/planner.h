@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The planner of one CPU: a replica of what concerns its gangs, and the protocol of phase changes. Neutral: port.h is all it needs; the
- * caller carries messages and hands rows to its scheduler. Source: 1, 3.2 and 3.6, E15.
+ * The planner of one CPU: a replica of its gangs' data, and the protocol of phase changes. Neutral: it needs only port.h; the caller
+ * carries messages and passes rows to its scheduler. Source: 1, 3.2 and 3.6, E15.
  *
- * A program asks the planner of the CPU that it runs on; this one coordinates. It looks the phase up, and sends each peer (another CPU of
- * the gang) one message with manifest, phase, time, coordinator and sequence. Each peer looks up its own row and replies; when the
- * last reply is there, the program gets one result. A planner without the row serves the gang as best effort until the controller pushes it.
- * Changes of one gang by two coordinators at once are ordered by sequence, then by coordinator, so all CPUs end in the same phase.
+ * A program asks the planner of the CPU that it runs on, which coordinates. It looks up the phase, and sends each peer (another CPU of
+ * the gang) one message with manifest, phase, time, coordinator and sequence. Each peer looks up its own row and replies; after the
+ * last reply, the program gets one result. A planner without the row serves the gang as best effort until the controller sends the row.
+ * Simultaneous changes of one gang by two coordinators are ordered by sequence, then by coordinator, so all CPUs end in the same phase.
  */
 #ifndef WEIR_PLANNER_H
 #define WEIR_PLANNER_H
@@ -40,7 +40,7 @@ struct mk_phase_reply {
 	u32 status; /* enum mk_phase_status */
 };
 
-/* What the program is answered: the worst status, and how many CPUs the change concerned. */
+/* The program's result: the worst status, and the number of CPUs concerned. */
 struct mk_phase_result {
 	u32 status;
 	u32 count;
@@ -54,7 +54,7 @@ struct mk_submit {
 	struct mk_row row;
 };
 
-/* What the program may read of its share of this CPU. */
+/* What the program may read about its share of this CPU. */
 struct mk_activation {
 	u64 period;	   /* ns; 0: best effort */
 	u64 share;	   /* ns in each period */
@@ -67,7 +67,7 @@ struct mk_replica {
 	u32 used;
 	u32 scale;
 	u32 nr_phases;
-	u32 have; /* phases whose row has come: a bit each */
+	u32 have; /* phases whose row has arrived, a bit each */
 	u64 version;
 	struct mk_cpus cpus;
 	struct mk_row row[MK_MAX_PHASES];
@@ -95,15 +95,15 @@ struct mk_planner {
 u64 mk_planner_bytes(void);
 void mk_planner_init(struct mk_planner *p, u32 cpu);
 /*
- * The controller makes a gang known, or a new version of it; its rows follow one by one. Until then, it is best effort here. 1: it was
- * known, the present phase's row is void, and *@submit is to be handed on.
+ * The controller announces a gang, or a new version of it; its rows follow one by one. Until then, it is best effort here. 1: it was
+ * known, the present phase's row is void, and *@submit goes to the scheduler.
  */
 int mk_planner_learn(struct mk_planner *p, u32 gang, const struct mk_gang *g, u64 now,
 		     struct mk_submit *submit);
-/* The row of a phase. 1: it is the present one's, and *@submit is to be handed on. An old version is ignored. */
+/* The row of a phase. 1: it is the present phase, and *@submit goes to the scheduler. An old version is ignored. */
 int mk_planner_push(struct mk_planner *p, u32 gang, u32 phase, u64 version,
 		    const struct mk_row *row, u64 now, struct mk_submit *submit);
-/* The gang has left; what it had here is void. 1: *@submit is to be handed on. */
+/* The gang has left; its slots here are void. 1: *@submit goes to the scheduler. */
 int mk_planner_forget(struct mk_planner *p, u32 gang, u64 now, struct mk_submit *submit);
 /*
  * This CPU coordinates a change: *@out goes to each of the gang's other CPUs, and *@submit to this one's scheduler. The number of peers; if
@@ -112,10 +112,10 @@ int mk_planner_forget(struct mk_planner *p, u32 gang, u64 now, struct mk_submit 
 int mk_planner_change(struct mk_planner *p, u32 gang, u32 phase, u64 now,
 		      struct mk_phase_message *out, struct mk_submit *submit,
 		      struct mk_phase_result *result);
-/* A peer's part: *@reply goes back to the coordinator. 1: *@submit is to be handed on. */
+/* A peer's part: *@reply goes to the coordinator. 1: *@submit goes to the scheduler. */
 int mk_planner_receive(struct mk_planner *p, const struct mk_phase_message *msg,
 		       struct mk_submit *submit, struct mk_phase_reply *reply);
-/* The coordinator's: 1: it was the last one, and *@result is the program's answer. */
+/* The coordinator's part. 1: this was the last reply, and *@result is the program's result. */
 int mk_planner_reply(struct mk_planner *p, const struct mk_phase_reply *reply,
 		     struct mk_phase_result *result);
 /* A slot ended here, or its CPU was taken away. */

@@ -11,7 +11,7 @@ static int greet(struct stub *s)
 	return err;
 }
 
-/* Send what there is room for. 0: all has gone, -WEIR_EAGAIN: not all, else what ended the binding. */
+/* Send as much as there is room for. 0: all sent; -WEIR_EAGAIN: not all; else the error that ended the binding. */
 int stub_push(struct stub *s)
 {
 	u32 step = s->transport->words * 8;
@@ -44,7 +44,7 @@ int stub_push(struct stub *s)
 	return 0;
 }
 
-/* A fragment that begins something. */
+/* A first fragment. */
 static int first(struct stub *s, u32 kind, u32 tag, const u64 *words)
 {
 	if (!s->heard) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What stubs stand on: `runweir stubs` makes the functions of an interface, this file takes their messages apart into fragments and
- * puts them together again. Neutral: port.h and a transport of fragments are all it needs. docs/messages.md has an example. Source: 1, 2.1.
+ * The base of stubs: `runweir stubs` generates the functions of an interface; this file splits their messages into fragments and
+ * reassembles them. Neutral: it needs only port.h and a transport of fragments. docs/messages.md has an example. Source: 1, 2.1.
  *
  * A fragment has up to seven words, a kind of 15 bits and a tag of 32. Kind: bits 0 to 13 the message's number, bit 14: its first fragment.
  * Tag: bytes of the whole message. Number 0 is a greeting, the first fragment each way: its word is the hash of the interface.
  *
- * A message is its arguments in order, little-endian, each aligned to its size from the message's start, gaps zero. A list is its length (u32) and
- * its items, a text its length, its bytes, and a NUL. So what a handler receives points into the message itself.
+ * A message is its arguments in order, little-endian, each aligned to its size from the message's start, gaps zero. A list is its length
+ * (u32) and its items; a text is its length, its bytes and a NUL. So a handler's arguments point into the message itself.
  *
- * The other side is not trusted: numbers, lengths, gaps and texts are checked before a handler sees them, and one that is wrong ends the
- * binding. A transport loses nothing and keeps the order.
+ * The other side is not trusted: numbers, lengths, gaps and texts are checked before a handler sees them, and a wrong one ends the
+ * binding. A transport must lose nothing and keep the order.
  */
 #ifndef WEIR_STUB_H
 #define WEIR_STUB_H
@@ -30,15 +30,15 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "messages are little-e
 #endif
 
 struct stub_transport {
-	/* that a fragment takes, 1 to 7 */
+	/* of a fragment, 1 to 7 */
 	u32 words;
-	/* 0, or -WEIR_EAGAIN: there is no room now; anything else ends the binding */
+	/* 0, or -WEIR_EAGAIN: no room now; any other value ends the binding */
 	int (*send)(void *end, const u64 *words, u32 nr, u32 kind, u32 tag);
-	/* 0, or -WEIR_EAGAIN: there is nothing now; anything else ends the binding */
+	/* 0, or -WEIR_EAGAIN: nothing now; any other value ends the binding */
 	int (*recv)(void *end, u64 *words, u32 nr, u32 *kind, u32 *tag);
 };
 
-/* Called once the last fragment of a message is on its way, by the poll function. fn 0: nobody is called. */
+/* The poll function calls it after the last fragment of a message was sent. fn 0: no call. */
 struct stub_then {
 	void (*fn)(void *arg);
 	void *arg;
@@ -48,7 +48,7 @@ struct stub {
 	const struct stub_transport *transport;
 	void *end;
 	u64 hash;
-	u64 *out, *in; /* a message each */
+	u64 *out, *in; /* one message each */
 	u32 max;       /* bytes of each */
 	u32 out_bytes, out_at, out_kind;
 	u32 in_bytes, in_at, in_kind;
@@ -57,7 +57,7 @@ struct stub {
 	u8 ready; /* a whole message is in @in */
 	u8 greeted, heard;
 	struct stub_then then;
-	int err;	   /* what ended the binding */
+	int err;	   /* the error that ended the binding */
 	const char *fault; /* the same in words */
 };
 
@@ -87,7 +87,7 @@ WEIR_INLINE int stub_end(struct stub *s, int err, const char *fault)
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
-/* 0 and a cursor for a new message, -WEIR_EAGAIN: one is on its way still, or what ended the binding. */
+/* 0 and a cursor for a new message; -WEIR_EAGAIN: one is still being sent; or the error that ended the binding. */
 WEIR_INLINE int stub_begin(struct stub *s, struct stub_cursor *c)
 {
 	if (s->err)
@@ -98,7 +98,7 @@ WEIR_INLINE int stub_begin(struct stub *s, struct stub_cursor *c)
 	return 0;
 }
 
-/* Room for @bytes aligned to @align, the gap before it zero. Stubs have checked all lengths, so there is room. */
+/* Room for @bytes aligned to @align, with zeroes in the gap before it. Stubs have checked all lengths, so there is room. */
 WEIR_INLINE void *stub_room(struct stub_cursor *c, u64 bytes, u32 align)
 {
 	u8 *p;
@@ -124,7 +124,7 @@ WEIR_INLINE void stub_put(struct stub_cursor *c, const void *value, u64 bytes, u
 
 int stub_push(struct stub *s);
 
-/* The message is whole: it goes, as far as there is room. 0, or what ended the binding. */
+/* The message is complete: send as much as there is room for. 0, or the error that ended the binding. */
 WEIR_INLINE int stub_send(struct stub *s, struct stub_cursor *c, u32 number, struct stub_then then)
 {
 	int err;
@@ -142,7 +142,7 @@ WEIR_INLINE int stub_send(struct stub *s, struct stub_cursor *c, u32 number, str
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
-/* @bytes aligned to @align, or null; the gap has to be zero. */
+/* @bytes aligned to @align, or null; the gap must be zero. */
 WEIR_INLINE const void *stub_get(struct stub_cursor *c, u64 bytes, u32 align)
 {
 	const u8 *p;
@@ -230,7 +230,7 @@ WEIR_INLINE const char *stub_get_text(struct stub_cursor *c, u32 most, u32 *leng
 	return (const char *)p;
 }
 
-/* Truth is 0 or 1: anything else in a bool is undefined in C. @nr of them, @step bytes apart. */
+/* Check @nr bools, @step bytes apart: any value except 0 and 1 is undefined in C. */
 WEIR_INLINE void stub_check_bools(struct stub_cursor *c, const void *at, u32 nr, u32 step)
 {
 	const u8 *p = at;
@@ -245,7 +245,8 @@ WEIR_INLINE void stub_check_bools(struct stub_cursor *c, const void *at, u32 nr,
 /* --- fragments ------------------------------------------------------------------------------------------------ */
 
 /*
- * A whole message is there: 1, with its number and a cursor. 0: none now. Below 0: what ended the binding. A message stays until stub_done().
+ * 1: a whole message has arrived, with its number and a cursor. 0: none now. Below 0: the error that ended the binding. A message stays
+ * until stub_done().
  */
 int stub_next(struct stub *s, u32 *number, struct stub_cursor *c);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * UMP: messages between two cores through shared memory, a ring of cache lines in each direction. Neutral: port.h and two calls of
- * the runtime are all it needs. docs/messages.md explains the protocol. Source: 1, 2.4 and 2.5.
+ * UMP: messages between two cores through shared memory, a ring of cache lines in each direction. Neutral: it needs only port.h and
+ * two calls of the runtime. docs/messages.md explains the protocol. Source: 1, 2.4 and 2.5.
  *
- * A slot is one line: seven words, and a control word that is written last. Its epoch bit flips each time round, so slots are
- * never cleared. A receiver says how many messages it has taken in a line of its own, which is overwritten each time: that needs no
- * flow control, so two full rings cannot wait for each other. The number travels in the control words of messages back as well.
+ * A slot is one line: seven words, and a control word that is written last. Its epoch bit flips on each pass round the ring, so slots
+ * are never cleared. A receiver writes the number of messages taken into a line of its own, overwriting it each time: that needs no
+ * flow control, so two full rings cannot wait for each other. Control words of messages in the other direction carry the number, too.
  *
  * Control word: bit 0 epoch, 1 to 15 kind and fragment (the caller's), 16 to 31 messages taken, modulo 2^16, 32 to 63 tag (the caller's).
  */
@@ -17,7 +17,7 @@
 
 #define UMP_WORDS     7u
 #define UMP_MAX_SLOTS 32768u
-/* Looks at a slot before a receiver sleeps: begun with, at least, at most. */
+/* Looks at a slot before a receiver sleeps: initial, minimum, maximum. */
 #define UMP_WINDOW     256u
 #define UMP_WINDOW_MIN 16u
 #define UMP_WINDOW_MAX 4096u
@@ -35,7 +35,7 @@ struct ump_slot {
 /* Zeroed by its maker. */
 struct ump_ring {
 	u64 taken __attribute__((aligned(64)));	 /* written by the receiver */
-	u32 asleep __attribute__((aligned(64))); /* likewise: it is to be woken */
+	u32 asleep __attribute__((aligned(64))); /* likewise: it must be woken */
 	struct ump_slot slot[] __attribute__((aligned(64)));
 };
 
@@ -46,13 +46,13 @@ struct ump {
 	u32 nr;	    /* slots of a ring, a power of two */
 	u32 window; /* looks before it sleeps */
 	u64 sent;
-	u64 taken; /* of those, by the other side, as far as we know */
+	u64 taken; /* of those, taken by the other side, as far as we know */
 	u64 received;
-	u64 acked;  /* of those, said in our line or in a message */
+	u64 acked;  /* of those, acknowledged in our line or in a message */
 	u64 blocks; /* times it slept */
 };
 
-/* The runtime's: sleep while the 32 bits at @word are @value; wake the threads that sleep there. There may be none. */
+/* The runtime's: sleep while the 32 bits at @word are @value; wake the threads that sleep there, if any. */
 void ump_sleep(const void *word, u32 value);
 void ump_wake(const void *word);
 
@@ -61,7 +61,7 @@ WEIR_INLINE u64 ump_bytes(u32 nr)
 	return sizeof(struct ump_ring) + (u64)nr * sizeof(struct ump_slot);
 }
 
-/* 0, or -WEIR_EINVAL. @tx and @rx are lines of zeroes; the other end names them the other way round. */
+/* 0, or -WEIR_EINVAL. @tx and @rx are lines of zeroes; the other end passes them in reverse order. */
 WEIR_INLINE int ump_init(struct ump *c, void *tx, void *rx, u32 nr)
 {
 	if (nr < 2 || nr > UMP_MAX_SLOTS || nr & (nr - 1) || (u64)tx % 64 || (u64)rx % 64)
@@ -84,7 +84,7 @@ WEIR_INLINE int ump_full(struct ump *c)
 	return UMP_BREAK == 1 ? c->sent - c->taken > c->nr : c->sent - c->taken >= c->nr;
 }
 
-/* The other side may sleep: it said so before it looked at the slot for the last time, we look after we wrote it. */
+/* Wake the other side if it sleeps: it sets the flag before its last look at the slot, and we check the flag after the write. */
 WEIR_INLINE void ump_rouse(struct ump *c, struct ump_slot *s)
 {
 	if (UMP_BREAK == 7)
@@ -119,7 +119,7 @@ WEIR_INLINE int ump_send(struct ump *c, const u64 *words, u32 nr, u32 kind, u32 
 	return 0;
 }
 
-/* Say how many messages were taken. */
+/* Acknowledge the messages taken. */
 WEIR_INLINE void ump_ack(struct ump *c)
 {
 	weir_store_release(&c->rx->taken, UMP_BREAK == 9 ? c->received + 1 : c->received);
@@ -154,20 +154,20 @@ WEIR_INLINE int ump_recv(struct ump *c, u64 *words, u32 nr, u32 *kind, u32 *tag)
 		words[i] = weir_load(&s->word[i]);
 	*kind = control >> 1 & 0x7fff;
 	*tag = (u32)(control >> 32);
-	/* One that was written before we read a later number in the other's line says less than we know. */
+	/* A message written before the other side's last update of its line has an older number. */
 	more = ((control >> 16) - c->taken) & 0xffff;
 	if (more <= c->sent - c->taken)
 		c->taken += more;
 	c->received++;
-	/* Half a ring at a time, so that the line seldom moves; a message back would have said it as well. */
+	/* Half a ring at a time, so that the line seldom moves; a message in the other direction also acknowledges. */
 	if (UMP_BREAK != 8 && c->received - c->acked >= c->nr / 2)
 		ump_ack(c);
 	return 0;
 }
 
 /*
- * Poll, then sleep, until a message is there. What has paid is done: a window in which something came grows, one that was in vain
- * shrinks, so that a receiver whose messages come seldom sleeps at once.
+ * Poll, then sleep, until a message is there. The window adapts: it grows when a message arrives within it and shrinks otherwise, so
+ * that a receiver with infrequent messages sleeps at once.
  */
 WEIR_INLINE void ump_wait(struct ump *c)
 {
@@ -185,7 +185,7 @@ WEIR_INLINE void ump_wait(struct ump *c)
 	if (c->window > UMP_WINDOW_MIN)
 		c->window /= 2;
 	while (!ump_ready(c)) {
-		/* A message changes the word that we sleep at, so none comes unnoticed between the look and the sleep. */
+		/* A message changes the word that we sleep on, so none is missed between the look and the sleep. */
 		u64 control = weir_load(&s->control);
 
 		weir_store(&c->rx->asleep, 1);
