@@ -29,7 +29,7 @@ enum weir_topic_id {
 	WEIR_TOPIC_ISA,	       /* task, value: instruction-set index */
 	/*
 	 * task, cpu, counters: its counts since the previous message, sent when it leaves a CPU or
-	 * its CPU chooses anew; request: task; reply counters: what it did lately, value: loads of
+	 * its CPU chooses again; request: task; reply counters: its recent counts, value: loads of
 	 * the last-level cache in 1024 instructions
 	 */
 	WEIR_TOPIC_COUNTERS,
@@ -50,7 +50,7 @@ enum weir_topic_id {
 	/* request: value: what (enum weir_status_query), value2: object */
 	WEIR_TOPIC_STATUS,
 	WEIR_TOPIC_FAULT, /* value: error number; a component failed and was rebuilt */
-	/* task, which is withheld; value: until then, ns, 0: no path leads on; value2: instance */
+	/* task, which is withheld; value: until when, ns, 0: no path to an exit; value2: instance */
 	WEIR_TOPIC_WITHHELD,
 	WEIR_TOPIC_RECONFIGURE, /* value: tasks re-presented; value2: pause, ns */
 	/*
@@ -59,30 +59,30 @@ enum weir_topic_id {
 	 */
 	WEIR_TOPIC_JOB,
 	/*
-	 * request: task; reply value: what its job has executed, as on a CPU of capacity 1024, ns;
-	 * value2: all that it has executed
+	 * request: task; reply value: execution time of its job, at capacity 1024, ns;
+	 * value2: its total execution time
 	 */
 	WEIR_TOPIC_EXECUTED,
 	WEIR_TOPIC_POLICY, /* task, value: scheduling policy (enum weir_policy) */
 	/*
-	 * task, value: enum weir_criticality; value2: what a job needs at most by the assumptions
-	 * of the high level, at capacity 1024, ns
+	 * task, value: enum weir_criticality; value2: WCET of a job by the assumptions of the high
+	 * level, at capacity 1024, ns
 	 */
 	WEIR_TOPIC_CRITICALITY,
 	/*
-	 * request: task; reply value: 1 it may run, 0 its budget is used up; value2: when to ask
-	 * again, ns
+	 * request: task; reply value: 1 it may run, 0 its budget is exhausted; value2: when to
+	 * ask again, ns
 	 */
 	WEIR_TOPIC_BUDGET,
 	WEIR_TOPIC_WEIGHT, /* task, value: load weight as in Linux, 1024 at nice 0 */
 	/*
-	 * task, value: number of its group, 0 the root; without a task value2: the group's weight,
+	 * task, value: number of its group, 0 the root; without a task, value2: the group's weight,
 	 * and its parent from bit 32 on
 	 */
 	WEIR_TOPIC_GROUP,
 	/*
-	 * request: task; reply value: by how much its virtual runtime is stretched, signed, 1/1024;
-	 * value2: by how much its slice shrinks, signed, 1/1024
+	 * request: task; reply value: stretch of its virtual runtime, signed, 1/1024;
+	 * value2: reduction of its slice, signed, 1/1024
 	 */
 	WEIR_TOPIC_PENALTY,
 	/*
@@ -93,15 +93,15 @@ enum weir_topic_id {
 	/* task, value: length of the slice that it requests, ns; 0: the default */
 	WEIR_TOPIC_LATENCY,
 	/*
-	 * value: number of a group, and its period in us from bit 32 on; value2: what it may run in
-	 * that, ns, 0: as much as it likes
+	 * value: number of a group, and its period in us from bit 32 on; value2: its quota per
+	 * period, ns, 0: unlimited
 	 */
 	WEIR_TOPIC_LIMIT,
 	/* task, value: number of its gang, from 1, 0: none; value2: enum weir_gang_outside */
 	WEIR_TOPIC_GANG,
 	/*
 	 * cpu (none: all), value: number of a gang, and from bit 32 on enum weir_gang_field;
-	 * value2: it
+	 * value2: the field's value
 	 */
 	WEIR_TOPIC_GANG_SLOT,
 	WEIR_NR_STD_TOPICS,
@@ -118,7 +118,7 @@ enum weir_gang_field {
 	WEIR_GANG_OFFSET = 0,
 	WEIR_GANG_PERIOD = 1,
 	WEIR_GANG_LENGTH = 2, /* 0: no slots */
-	/* comes last: from this time on, absolute, they replace the gang's last ones */
+	/* sent last: from this absolute time on, these slots replace the gang's previous ones */
 	WEIR_GANG_FROM = 3,
 };
 
@@ -143,9 +143,9 @@ enum weir_criticality {
 #define WEIR_TOPIC_BIT(name) (1ull << WEIR_TOPIC_##name)
 
 /*
- * Topics whose messages have a scope: the CPU where their task is or ran last, or else that of the message. They reach
- * subscribers whose out-pipes lead to that CPU, and those that hear all: they have no out-pipe, or say so (`hears_all`). What
- * a message says of a task that has not run yet has no scope; only those that hear all get it. docs/decisions/0037.
+ * Topics whose messages have a scope: the CPU where their task runs or last ran, else the message's CPU. They reach the
+ * subscribers whose out-pipes lead to that CPU, and subscribers without an out-pipe or with `hears_all`. A message about
+ * a task that has not run yet has no scope and reaches only the latter. docs/decisions/0037.
  */
 #define WEIR_SCOPED_VALUES \
 	(WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) | WEIR_TOPIC_BIT(JOB))
@@ -154,15 +154,15 @@ enum weir_criticality {
 	 WEIR_TOPIC_BIT(EXIT) | WEIR_TOPIC_BIT(TICK) | WEIR_SCOPED_VALUES)
 
 /*
- * Topics that the core does not know are a component's own: it declares them (WEIR_TOPICS, component.h) and numbers them
- * itself, from WEIR_OWN(0) on. When an instance is built, each gets a place in the topic table, by its UUID;
- * weir_topic() has it. The numbers of own topics are not places in the table, and no place has one of them.
+ * Topics that the core does not know are a component's own: the component declares them (WEIR_TOPICS, component.h) and
+ * numbers them itself, from WEIR_OWN(0) on. When an instance is built, each gets a place in the topic table, by its UUID;
+ * weir_topic() returns it. Numbers of own topics and places in the table never coincide.
  */
 #define WEIR_MAX_OWN   4u
 #define WEIR_OWN_FIRST (WEIR_MAX_TOPICS - WEIR_MAX_OWN)
 #define WEIR_OWN(n)    (WEIR_OWN_FIRST + (n))
 
-/* What a message of an own topic may carry besides its numbers: so many 64-bit words. */
+/* Maximum payload of an own topic's message, 64-bit words. */
 #define WEIR_PAYLOAD_WORDS 8u
 
 /* Which callers may publish an own topic. */
@@ -194,22 +194,22 @@ struct weir_msg {
 
 #define WEIR_TOPIC_NAME 24
 
-/* What a topic is, beyond its number. */
+/* A topic's properties. */
 struct weir_topic {
 	u64 uuid;    /* (b) 0: unused entry */
 	u32 version; /* (b) */
-	u32 users;   /* (a) instances that have it, and weir_topic_hold() */
-	u32 bytes;   /* (b) of its payload, a multiple of 8 */
+	u32 users;   /* (a) instances that use it, and weir_topic_hold() calls */
+	u32 bytes;   /* (b) size of its payload, a multiple of 8 */
 	u32 from;    /* (b) enum weir_from */
-	u32 kept;    /* (b) it stays without users: it was registered, and not removed since */
+	u32 kept;    /* (b) it stays without users: registered and not removed */
 	u32 unused;
 	char name[WEIR_TOPIC_NAME]; /* (b) */
 };
 
-/* What components call. weir_publish never fails: a message that finds no memory is counted as a fault. */
+/* For components. weir_publish never fails: a message for which there is no memory is counted as a fault. */
 void weir_publish(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t,
 		  u32 cpu, u64 value);
-/* The same with the payload of an own topic, which is copied: as many bytes as the topic says. */
+/* The same with the payload of an own topic, which is copied: the topic's number of bytes. */
 void weir_publish_data(struct weir_instance weir_mem *self, u32 topic, struct weir_task weir_mem *t,
 		       u32 cpu, const void weir_mem *data);
 /* 0 and the reply in @msg, or -WEIR_ENOENT without a responder. */

@@ -38,7 +38,7 @@ enum weir_class_kind {
 	WEIR_SERVICE,
 };
 
-/* What an order component does to the order of its in-pipe (source 0, 5.8.1). */
+/* How an order component changes the order of its in-pipe (source 0, 5.8.1). */
 enum weir_ordering {
 	WEIR_KEEPS,  /* out-pipe in the order of the in-pipe */
 	WEIR_STABLE, /* sorts by a coarse key, keeps the in-pipe's order among equals */
@@ -63,12 +63,12 @@ struct weir_param {
 
 /* When the live kernel loads a component. */
 enum weir_kernel {
-	WEIR_KERNEL_ALWAYS,	/* if all that do fit */
-	WEIR_KERNEL_ON_REQUEST, /* where a topology that is named at the start uses it */
+	WEIR_KERNEL_ALWAYS,	/* if all of these fit */
+	WEIR_KERNEL_ON_REQUEST, /* if a topology named at the start uses it */
 	WEIR_KERNEL_NEVER,	/* the verifier refuses it; the manual says why */
 };
 
-/* A topic that the core does not know; its owners agree about UUID, version and payload. */
+/* A topic that the core does not know; its owners agree on UUID, version and payload. */
 struct weir_own_topic {
 	const char *name; /* shorter than WEIR_TOPIC_NAME */
 	/*
@@ -79,7 +79,7 @@ struct weir_own_topic {
 	/* drawn at random by the first owner, not 0; those below 1000 are standard topics */
 	u64 uuid;
 	u32 version; /* of the payload's layout */
-	u32 bytes;   /* of the payload; 0: value and value2 are all */
+	u32 bytes;   /* of the payload; 0: only value and value2 */
 	u32 from;    /* enum weir_from */
 	u32 unused;
 };
@@ -99,7 +99,7 @@ struct weir_own_topic {
 	.nr_topics = sizeof((const struct weir_own_topic[]){ __VA_ARGS__ }) / \
 		     sizeof(struct weir_own_topic)
 
-/* The truth about a component, for the language, the checker and the manual. */
+/* The facts about a component, for the language, the checker and the manual. */
 struct weir_descriptor {
 	const char *name;
 	const char *summary;
@@ -115,7 +115,7 @@ struct weir_descriptor {
 	 * the kernel
 	 */
 	u32 plain;
-	/* enum weir_change_kind bits it wants in its log; 0: added and moved */
+	/* enum weir_change_kind bits that it wants in its log; 0: added and moved */
 	u32 change_kinds;
 	u32 size;     /* of the state struct */
 	u32 per_task; /* private bytes per task */
@@ -136,16 +136,16 @@ struct weir_descriptor {
 };
 
 /*
- * Whether the update also serves as a step on the way of one task: it puts each task, by itself, into an out-pipe, where it keeps its
- * place or gets a key, or into none; it does not look at the neighbours, and hears nothing of those that leave. Then tasks are
- * not linked in the in-pipe, but where their way ends (docs/decisions/0050). All tasks: weir_for_member().
+ * Whether the update can also serve as a step on the path of one task: it puts each task, independently, into at most one out-pipe,
+ * where the task keeps its place or gets a key; it does not read the task's neighbours, and is not notified of leaving tasks. Then
+ * tasks are not linked in the in-pipe, but where their path ends (docs/decisions/0050). All tasks: weir_for_member().
  */
 enum weir_carries {
 	WEIR_CARRIES_NOT,
-	WEIR_CARRIES,	     /* and writes nothing that calls on other CPUs use */
-	WEIR_CARRIES_LOCKED, /* the in-pipe's lock is held meanwhile */
+	WEIR_CARRIES,	     /* and writes no data that calls on other CPUs use */
+	WEIR_CARRIES_LOCKED, /* the in-pipe's lock is held during a step */
 	WEIR_CARRIES_HOW = 3,
-	/* or'ed: it looks at the tasks of its out-pipes, so that these link them */
+	/* or'ed: it reads the tasks of its out-pipes, so these link them */
 	WEIR_CARRIES_TO_OUTS = 4,
 };
 
@@ -215,12 +215,12 @@ struct weir_class {
 	struct weir_class_topic topics[WEIR_MAX_OWN];
 };
 
-#ifndef WEIR_TASK_CHUNK	      /* the model checker takes small ones */
+#ifndef WEIR_TASK_CHUNK	      /* the model checker uses small ones */
 #define WEIR_TASK_CHUNK 1024u /* tasks per block of records, hooks and private data */
 #define WEIR_MAX_CHUNKS 4096u
 #endif
 
-/* Memory that is freed as a whole. */
+/* Memory that is freed all at once. */
 struct weir_region {
 	void weir_mem *first;
 };
@@ -237,7 +237,7 @@ struct weir_instance {
 	u32 per_task;				  /* (c) */
 	/* for the component's own shared fields; a leaf: no other lock is taken under it */
 	u32 lock;
-	/* (c) coherence domain whose memory it is in: only messages reach it from others */
+	/* (c) coherence domain whose memory holds it; others reach it only by messages */
 	u32 domain;
 	u32 carries;		   /* (b) enum weir_carries, in this graph */
 	u64 nr_updates;		   /* (a) */
@@ -249,14 +249,14 @@ struct weir_instance {
 	u32 topics[WEIR_MAX_OWN];  /* (c) places of the own topics; 0: none */
 };
 
-/* The place of a topic in the table, by the number that the component has for it: for weir_request() and weir_property(). */
+/* The place in the table of the topic that the component calls @topic: for weir_request() and weir_property(). */
 WEIR_INLINE u32 weir_topic(const struct weir_instance weir_mem *self, u32 topic)
 {
 	return topic < WEIR_OWN_FIRST ? topic
 				      : self->topics[(topic - WEIR_OWN_FIRST) & (WEIR_MAX_OWN - 1)];
 }
 
-/* The other way: what the component calls the topic at that place; WEIR_MAX_TOPICS if it is none of its own. */
+/* The reverse: the component's number for the topic at that place; WEIR_MAX_TOPICS if it is not one of its own. */
 WEIR_INLINE u32 weir_own_topic_at(const struct weir_instance weir_mem *self, u32 place)
 {
 	for (u32 k = 0; k < WEIR_MAX_OWN; k++)
@@ -291,8 +291,8 @@ struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self
 struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self,
 				       const struct weir_task weir_mem *t);
 /*
- * For distributors: @t, which is in @in, goes to out-pipe @to, with the place that it has in @in; if it is in
- * another one, it is removed from that first. Null withholds it and publishes WITHHELD. @in is locked.
+ * For distributors: put @t, which is in @in, into out-pipe @to, at its place in @in; first remove it from any other
+ * out-pipe. Null withholds it and publishes WITHHELD. @in is locked.
  */
 int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *in,
 	       struct weir_task weir_mem *t, struct weir_pipe weir_mem *to);
@@ -300,7 +300,7 @@ int weir_route(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *i
 struct weir_pipe weir_mem *weir_first_allowed(struct weir_instance weir_mem *self,
 					      const struct weir_cpumask weir_mem *mask);
 
-/* @t was blocked: it waits for no CPU and runs on none, though the CPU that had chosen it may not be through yet. */
+/* @t was blocked: it neither waits nor runs, though the pick that had chosen it may not be complete yet. */
 WEIR_INLINE int weir_blocked(const struct weir_task weir_mem *t)
 {
 	u32 state = weir_load(&t->state);
@@ -308,13 +308,13 @@ WEIR_INLINE int weir_blocked(const struct weir_task weir_mem *t)
 	return state == WEIR_UNCONSIDERED || state == WEIR_REVOKED;
 }
 
-/* The log of @in has a record about @t, or will get one because @t is in the inbox: the next update will look at it. @in is locked. */
+/* The log of @in has a record of @t, or will get one because @t is in the inbox; the next update handles it. @in is locked. */
 WEIR_INLINE int weir_pending(const struct weir_pipe weir_mem *in,
 			     const struct weir_task weir_mem *t)
 {
 	const struct weir_hook weir_mem *h = &t->hooks[in->slot];
 
-	/* One that was carried past has no record there. */
+	/* A task that was carried past has no record there. */
 	return weir_pipe_holds(in, t) && (h->change != 0 || h->prev == t);
 }
 
@@ -325,7 +325,7 @@ struct weir_port_map {
 	u32 unused;
 };
 
-/* Fill @map, only in construct. 0 or -WEIR_ENOMEM. */
+/* Fill @map; only in construct. 0 or -WEIR_ENOMEM. */
 int weir_port_map(struct weir_instance weir_mem *self, struct weir_port_map weir_mem *map);
 
 /* The out-pipe that leads to @cpu, or null; null also for WEIR_NO_CPU. */
@@ -338,18 +338,18 @@ WEIR_INLINE struct weir_pipe weir_mem *weir_port_to(const struct weir_instance w
 	return port ? self->out[port - 1] : 0;
 }
 
-/* How far apart two CPUs are: 0 same core, 1 same LLC, 2 same node, 3 else. */
+/* Distance of two CPUs: 0 same core, 1 same LLC, 2 same node, 3 else. */
 u32 weir_distance(struct weir_sched weir_mem *s, u32 a, u32 b);
 /* Sum of the capacities of the online CPUs behind @pipe. O(CPUs behind the pipe). */
 u64 weir_pipe_capacity(const struct weir_pipe weir_mem *pipe);
 /*
- * An idle CPU behind @pipe, allowed by @mask, near the one where @t last ran: of its LLC, else of its
- * node, else any; or WEIR_NO_CPU. O(words + idle CPUs), less where one is near.
+ * An idle CPU behind @pipe, allowed by @mask, near @t's last CPU: in its LLC, else in its node, else any;
+ * or WEIR_NO_CPU. O(words + idle CPUs), less if one is near.
  */
 u32 weir_idle_near(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
 		   const struct weir_cpumask weir_mem *mask);
 
-/* The number that the topic's responder gives for @t; 0 without a responder. */
+/* The value that the topic's responder gives for @t; 0 without a responder. */
 u64 weir_property(struct weir_sched weir_mem *s, u32 topic, struct weir_task weir_mem *t);
 /* Affinity of @t as the topic's responder gives it: the address of the set; 0: all CPUs. */
 u64 weir_affinity_at(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
@@ -361,7 +361,7 @@ WEIR_INLINE const struct weir_cpumask weir_mem *weir_affinity(struct weir_sched 
 	return (const struct weir_cpumask weir_mem *)weir_affinity_at(s, t);
 }
 
-/* Some CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
+/* Whether a CPU behind @pipe is online and in @mask (null: any). O(1) for one CPU, else O(words). */
 int weir_pipe_allows(const struct weir_pipe weir_mem *pipe,
 		     const struct weir_cpumask weir_mem *mask);
 /*
@@ -370,20 +370,20 @@ int weir_pipe_allows(const struct weir_pipe weir_mem *pipe,
  */
 u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe, u32 *idle);
 /*
- * @t with urgency @key was put into @pipe: if no CPU behind it is idle, publish PREEMPT to the one that
- * runs the least urgent task, provided it is less urgent than @t; 1: published. O(CPUs behind the pipe).
+ * @t with urgency @key was put into @pipe: if no CPU behind it is idle, publish PREEMPT to the CPU with the
+ * least urgent running task, if that is less urgent than @t; 1: published. O(CPUs behind the pipe).
  */
 int weir_preempt(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
 		 struct weir_task weir_mem *t, u64 key);
-/* The key of a task from the number of a responder; a task without one comes last. */
+/* A task's key from a responder's value; a task without a value comes last. */
 WEIR_INLINE u64 weir_key(u64 number)
 {
 	return number ? number : WEIR_KEY_NONE;
 }
 
 /*
- * @t, which is in @in, goes to the only out-pipe with @key, or changes its key there, and a CPU that runs
- * a less urgent task is preempted. @in is locked. Inline: saves a frame where the kernel limits them.
+ * Put @t, which is in @in, into the only out-pipe with @key, or change its key there, and preempt a CPU that
+ * runs a less urgent task. @in is locked. Inline: saves a stack frame, which the kernel limits.
  */
 WEIR_INLINE int weir_insert_urgent(struct weir_instance weir_mem *self,
 				   struct weir_task weir_mem *t, u64 key,
@@ -399,19 +399,19 @@ WEIR_INLINE int weir_insert_urgent(struct weir_instance weir_mem *self,
 }
 
 /*
- * If @t runs on a CPU behind @pipe, its urgency is @key from now on; PREEMPT is published if a task that
- * waits in @pipe is more urgent. @pipe is keyed; no lock is held.
+ * If @t runs on a CPU behind @pipe, set its urgency to @key, and publish PREEMPT if a task that waits in @pipe
+ * is more urgent. @pipe is keyed; no lock is held.
  */
 void weir_rekey_running(struct weir_instance weir_mem *self, struct weir_pipe weir_mem *pipe,
 			struct weir_task weir_mem *t, u64 key);
 
 /*
- * One scale of urgency, so that classes of service can be stacked: deadlines and other times
- * in ns lie below WEIR_KEY_FIXED, fixed priorities from there on, WEIR_KEY_NONE is for tasks with neither.
+ * One scale of urgency, so that classes of service can be stacked: deadlines and other times in ns are below
+ * WEIR_KEY_FIXED, fixed priorities from there on; WEIR_KEY_NONE is for tasks with neither.
  */
 #define WEIR_KEY_FIXED (1ull << 60)
 
-/* For tasks that are not an order's own: the urgency that the stage before gave, below all times. */
+/* For tasks that an order does not handle itself: the urgency from the stage before, below all times. */
 WEIR_INLINE u64 weir_key_before(const struct weir_pipe weir_mem *in,
 				const struct weir_task weir_mem *t)
 {
@@ -421,8 +421,8 @@ WEIR_INLINE u64 weir_key_before(const struct weir_pipe weir_mem *in,
 }
 
 /*
- * The instance's own lock, a leaf: nothing else is taken under it, and it is held for a few instructions. 0, or
- * -WEIR_EAGAIN after a bounded wait: the component goes on without, or passes the error on.
+ * The instance's own lock, a leaf: no other lock is taken under it, and it is held for a few instructions. 0, or
+ * -WEIR_EAGAIN after a bounded wait: the component continues without it, or returns the error.
  */
 int weir_instance_lock(struct weir_instance weir_mem *self);
 WEIR_INLINE void weir_instance_unlock(struct weir_instance weir_mem *self)
@@ -430,7 +430,7 @@ WEIR_INLINE void weir_instance_unlock(struct weir_instance weir_mem *self)
 	weir_spin_unlock(&self->lock);
 }
 
-/* For the cost models: elements looked at, iterations burnt. */
+/* For the cost models: elements visited, iterations burnt. */
 void weir_note_scan(struct weir_instance weir_mem *self, u32 n);
 void weir_note_burn(struct weir_instance weir_mem *self, u32 n);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The CPUs as components and the kit see them: how many there are, what each is like, what it runs. Nothing else looks into
- * struct weir_sched for them, so that its layout stays the core's own.
+ * The CPUs as components and the kit see them: their number, properties and running tasks. Components and the kit read
+ * struct weir_sched only through this file, so its layout stays private to the core.
  *
- * What is read here may change at any time: check again under the lock that decides.
+ * All values may change at any time: check again under the lock that decides.
  */
 #ifndef WEIR_CPUS_H
 #define WEIR_CPUS_H
@@ -15,7 +15,7 @@ WEIR_INLINE u32 weir_nr_cpus(const struct weir_sched weir_mem *s)
 	return weir_load(&s->nr_cpus);
 }
 
-/* Words of a set of CPUs that are in use. */
+/* Used words of a set of CPUs. */
 WEIR_INLINE u32 weir_mask_words(const struct weir_sched weir_mem *s)
 {
 	return s->mask_words;
@@ -54,7 +54,7 @@ WEIR_INLINE struct weir_task weir_mem *weir_cpu_curr(const struct weir_sched wei
 	return weir_load(&s->cpus[cpu].curr);
 }
 
-/* The urgency of that task, 0 while the CPU chooses; a component may set it to what the CPU is about to run. */
+/* The urgency of that task, 0 while the CPU chooses; a component may set it to that of the task about to run. */
 WEIR_INLINE u64 weir_cpu_key(const struct weir_sched weir_mem *s, u32 cpu)
 {
 	return weir_load(&s->cpus[cpu].curr_key);

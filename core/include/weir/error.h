@@ -12,11 +12,11 @@ enum weir_error {
 	/* already there: second responder, task already in a pipe of this depth */
 	WEIR_EEXIST = 6,
 	WEIR_EBUSY = 7,	  /* topic in use; another reconfiguration runs */
-	WEIR_EDEADLK = 8, /* reconfiguration asked for from inside a call */
+	WEIR_EDEADLK = 8, /* reconfiguration requested from inside a call */
 	WEIR_EPROTO = 9,  /* topic UUID or version differs from the registered one */
 	WEIR_EPORTS = 10, /* a component refuses the number or kind of its pipes */
 	WEIR_EPARAM = 11, /* a component refuses a parameter */
-	WEIR_EPERM = 12,  /* the topic takes no messages from there */
+	WEIR_EPERM = 12,  /* the topic accepts no messages from this caller */
 };
 
 #endif

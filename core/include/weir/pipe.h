@@ -24,7 +24,7 @@ enum weir_change_kind {
 struct weir_change {
 	struct weir_task weir_mem *task;
 	u32 kind;
-	/* 1: the receiver has got it, and the task, carried on, may be in another pipe of this depth by now */
+	/* 1: the receiver has it; the task, carried further, may already be in another pipe of this depth */
 	u32 handled;
 };
 
@@ -32,14 +32,14 @@ struct weir_sched;
 struct weir_instance;
 
 /*
- * By cache lines: what never changes while the graph is in use and all CPUs read; what changes with each task; what only logs and worklists
- * need; what is counted. Pipes stand at the start of a line.
+ * Ordered by cache lines: fields that all CPUs read and that do not change while the graph is in use; fields that change with each task;
+ * fields for logs and worklists; counters. A pipe begins at the start of a line.
  */
 struct weir_pipe {
 	struct weir_sched weir_mem *sched;   /* (c) */
 	struct weir_instance weir_mem *from; /* (b) null for an entry pipe */
 	struct weir_instance weir_mem *to;   /* (b) */
-	/* (b) carried: the only pipe where its tasks can be linked, if there is but one */
+	/* (b) carried: the only pipe where its tasks can be linked, if there is exactly one */
 	struct weir_pipe weir_mem *deep;
 	struct weir_cpumask weir_mem *cpus; /* (c) CPUs that can be reached through the pipe */
 	u32 idx;			    /* (c) index in the graph */
@@ -55,13 +55,13 @@ struct weir_pipe {
 	struct weir_task weir_mem *tail; /* (p) */
 	struct weir_task weir_mem *root; /* (p) treap of a keyed pipe */
 	/*
-	 * (a) address of the latest task that came while the lock was taken; 0: none
+	 * (a) address of the latest task that arrived while the lock was taken; 0: none
 	 * (docs/decisions/0034)
 	 */
 	u64 inbox;
 	/*
-	 * (a) a call gave up waiting for the lock: the CPU that has it looks after the pipe when it
-	 * lets go
+	 * (a) a call gave up waiting for the lock: the CPU that holds it serves the pipe when it
+	 * releases the lock
 	 */
 	u32 wanted;
 	/*
@@ -74,16 +74,16 @@ struct weir_pipe {
 
 	struct weir_change weir_mem *log;     /* (p) */
 	struct weir_pipe weir_mem *work_next; /* (o) worklist */
-	/* (b) changes the receiver wants to know; 0: it has no update, the way ends */
+	/* (b) changes that the receiver wants; 0: it has no update, the path ends */
 	u32 change_kinds;
-	u32 postponed; /* (c) processed when an exit behind it is asked */
+	u32 postponed; /* (c) processed when a CPU asks an exit behind it */
 	/* (p) 1 + the CPU on whose worklist it is, or waiting if postponed; 0: neither */
 	u32 pending;
-	u32 rebuild; /* (p) the log is not complete: present every task anew */
+	u32 rebuild; /* (p) the log is incomplete: present every task again */
 	u32 nr_log;  /* (p) */
 	u32 cap_log; /* (p) */
 	/*
-	 * (a) the receiver has something to do that no CPU has taken up yet; written under the lock
+	 * (a) the receiver has work that no CPU has started yet; written under the lock
 	 */
 	u32 news;
 	u32 max_nr;    /* (a) high-water mark, written under the lock */
@@ -93,11 +93,11 @@ struct weir_pipe {
 	u32 word_hi;
 
 	u64 label; /* (c) port label of the writer: ISA index */
-	/* Of CPUs that found the lock taken, since the graph was built; 0 in runtimes whose port has no clock. (a) all */
-	u64 lock_wait_ns;	  /* that they waited, all together */
-	u64 longest_lock_wait_ns; /* the longest of these waits */
-	u64 nr_lock_waits;	  /* of these waits; those given up count, too */
-	u64 nr_lock_given_up;	  /* of these waits, given up: the caller left something undone */
+	/* Waits of CPUs that found the lock taken, since the graph was built; 0 if the runtime's port has no clock. (a) all */
+	u64 lock_wait_ns;	  /* total time */
+	u64 longest_lock_wait_ns; /* the longest wait */
+	u64 nr_lock_waits;	  /* number of waits, including those given up */
+	u64 nr_lock_given_up;	  /* waits given up: the caller left some work undone */
 	u64 unused[3];
 };
 
@@ -109,11 +109,11 @@ struct weir_pipe {
 
 /* How tasks are carried through a pipe (carry.c, docs/decisions/0050). */
 enum weir_carried {
-	/* they are linked further on, and here only if they are withheld or something is pending */
+	/* they are linked further on, and here only if they are withheld or have a pending change */
 	WEIR_CARRIED = 1 << 0,
 	WEIR_ALONE = 1 << 1,	      /* a step of the receiver is taken under the pipe's lock */
 	WEIR_FED = 1 << 2,	      /* the receiver before it has a carried in-pipe */
-	WEIR_COUNTED = 1 << 3,	      /* `through` is kept in any case */
+	WEIR_COUNTED = 1 << 3,	      /* `through` is always counted */
 	WEIR_BEHIND_COUNTED = 1 << 4, /* ... of a pipe before it */
 };
 
@@ -125,7 +125,7 @@ int weir_pipe_prepend(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem
 int weir_pipe_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
 			   struct weir_task weir_mem *after);
 /*
- * Put @t, which is in @in, where it stands there: behind the nearest task before it that is in @pipe
+ * Put @t, which is in @in, at the same place in @pipe: behind the nearest task before it that is in @pipe
  * and has no change pending in @in. Adds or moves. O(1) for tasks that arrive at the end.
  */
 int weir_pipe_mirror(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
@@ -133,14 +133,14 @@ int weir_pipe_mirror(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem 
 /* Keyed pipes: add behind the members of equal key, or give a member another key. O(log n). */
 int weir_pipe_insert(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
 /*
- * As weir_pipe_insert(), but among members of equal key @t stands as it does in @in. O(log n) for the
- * last task of @in, otherwise plus the distance to the next task of equal key there.
+ * As weir_pipe_insert(), but members of equal key keep their order in @in. O(log n) for the last task of
+ * @in, otherwise plus the distance to the next task of equal key there.
  */
 int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key,
 			    struct weir_pipe weir_mem *in);
 /*
- * Both kinds. Takes @t out of @pipe and of every pipe behind it; a task that is not there is no error. The lock of the in-pipe that
- * holds it is held, as it is within update.
+ * Both kinds. Remove @t from @pipe and from every pipe behind it; an absent task is not an error. The lock of the in-pipe that holds @t
+ * is held, as within update.
  */
 int weir_pipe_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
@@ -195,8 +195,8 @@ WEIR_INLINE struct weir_task weir_mem *weir_pipe_prev(const struct weir_pipe wei
 	for ((t) = (pipe)->head; (t) != 0 && weir_loop; (t) = weir_pipe_next((pipe), (t)))
 
 /*
- * All members of an in-pipe, which is locked: also those that passed through it and are linked further on. The body may route the
- * task. A pipe whose lock cannot be had is left out.
+ * All members of an in-pipe, which is locked, including tasks that passed through it and are linked further on. The body may route the
+ * task. Pipes whose lock cannot be taken are skipped.
  */
 /* address; null: the first; 0: no more */
 u64 weir_member(struct weir_pipe weir_mem *in, struct weir_task weir_mem *after);
@@ -214,30 +214,30 @@ u64 weir_member(struct weir_pipe weir_mem *in, struct weir_task weir_mem *after)
 /* 0, or -WEIR_EAGAIN after a bounded wait. Hold at most an in-pipe and one out-pipe, in this order. */
 int weir_pipe_lock(struct weir_pipe weir_mem *pipe);
 /*
- * 1: calls do not overlap, and the pipe has no member: a look at all members is done. It is recorded as if the lock
- * had been taken. For components that look at the pipes of all CPUs.
+ * 1: calls do not overlap and the pipe has no member, so there is nothing to visit. It is recorded as if the lock
+ * had been taken. For components that visit the pipes of all CPUs.
  */
 int weir_pipe_pass_by(struct weir_pipe weir_mem *pipe);
 void weir_pipe_unlock(struct weir_pipe weir_mem *pipe);
 
 /* --- for the framework ----------------------------------------------------------------------- */
 
-/* Something came to the pipe that its receiver, or the CPUs behind it, may not have seen. */
+/* The pipe has a change that its receiver, or the CPUs behind it, may not have seen. */
 WEIR_INLINE int weir_pipe_has_news(const struct weir_pipe weir_mem *pipe)
 {
 	return weir_load(&pipe->news) || weir_load(&pipe->inbox);
 }
 
-/* Take every task out of the pipes behind and log it as added, as for a new receiver; the lock is held. */
+/* Remove every task from the pipes behind and log it as added, as for a new receiver; the lock is held. */
 int weir_pipe_represent(struct weir_pipe weir_mem *pipe);
-/* The same without a place on the worklist: the receiver is called right after. */
+/* The same without queueing the pipe on the worklist: the receiver is called right after. */
 int weir_pipe_rebuild(struct weir_pipe weir_mem *pipe);
-/* Forget the log: every record has been handled. */
+/* Clear the log: every record has been handled. */
 int weir_pipe_consume(struct weir_pipe weir_mem *pipe);
-/* Add at the tail, or take one member out; the lock is held. */
+/* Add at the tail, or remove one member; the lock is held. */
 int weir_pipe_append_locked(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 int weir_pipe_take(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
-/* Out of every pipe from depth @slot on. */
+/* Remove from every pipe from depth @slot on. */
 int weir_task_withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 slot);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What a component that is loaded at run time hands to the process that loads it. Source: 0, 7.4; docs/decisions/0019.
+ * What a component that is loaded at run time passes to its process. Source: 0, 7.4; docs/decisions/0019.
  *
- * Only processes load components: there are function pointers in here, which the BPF target does not know. The struct
- * and the functions in it are generated (weir-glue); a component's source is the same as that of a built-in one.
+ * Only processes load components: this struct has function pointers, which the BPF target does not support. The struct
+ * and its functions are generated (weir-glue); a component's source is the same as for a built-in one.
  */
 #ifndef WEIR_PLUGIN_H
 #define WEIR_PLUGIN_H
 
 #include <weir/component.h>
 
-/* Classes that may be loaded beside the built-in ones, at a time. */
+/* Maximum number of classes loaded at a time, beside the built-in ones. */
 #define WEIR_MAX_LOADED	  16u
 #define WEIR_PLUGIN_MAGIC 0x314e4947554c5057ull
 
@@ -36,13 +36,13 @@ struct weir_plugin {
 	int (*answer)(struct weir_instance *i, struct weir_msg *msg);
 };
 
-/* What the host gives to a plugin in the place of the functions of these names, and for each step of its code. */
+/* The host's functions for a plugin, in place of those with these names, and for each step of its code. */
 struct weir_change *weir_guarded_change_next(struct weir_pipe *in, u32 *pos);
 int weir_guarded_pipe_lock(struct weir_pipe *pipe);
 void weir_guarded_pipe_unlock(struct weir_pipe *pipe);
 void weir_guard_step(void);
 
-/* The generated dispatch comes here with classes that it does not know. */
+/* The generated dispatch calls these for classes that it does not know. */
 int weir_loaded_construct(struct weir_instance *i);
 int weir_loaded_update(struct weir_instance *i, struct weir_pipe *in);
 int weir_loaded_idle(struct weir_instance *i, u32 cpu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * All that the framework needs from a runtime. A missing function is a link error. Memory is given
- * at weir_init(); locks, atomics and the CPU number come from the port.
+ * All that the framework needs from a runtime. A missing function is a link error. weir_init() gets the
+ * memory; locks, atomics and the CPU number come from the port.
  */
 #ifndef WEIR_RUNTIME_H
 #define WEIR_RUNTIME_H

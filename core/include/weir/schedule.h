@@ -4,18 +4,18 @@
  *
  * @cpu is the CPU that makes the call; no two calls with the same @cpu may overlap. Calls about one
  * task are serialised by the runtime, but weir_pick() may claim a schedulable task at any time, and
- * another CPU may block or destroy that task before the one that picked it looks at the answer. Two
- * picks for one @target do not overlap either, nor does a pick with the calls that take its task away.
+ * another CPU may block or destroy that task before the picking CPU reads the result. Two picks for
+ * one @target do not overlap either, nor does a pick with calls that take its task away.
  */
 #ifndef WEIR_SCHEDULE_H
 #define WEIR_SCHEDULE_H
 
 #include <weir/topology.h>
 
-#ifndef WEIR_SWAPS /* 0: the graph that is built first stays; for measuring what swaps cost (experiments/swap-pause) */
+#ifndef WEIR_SWAPS /* 0: the first graph stays; for measuring the cost of swaps (experiments/swap-pause) */
 #define WEIR_SWAPS 1
 #endif
-#ifndef WEIR_OPLOG /* 0: the operations of a call are never recorded (schedule.h's `oplog`): no runtime there asks for them */
+#ifndef WEIR_OPLOG /* 0: the operations of a call are never recorded (schedule.h's `oplog`): no runtime requests them */
 #define WEIR_OPLOG 1
 #endif
 #ifndef WEIR_SOLO /* 0: calls always overlap, whatever `exclusive` says */
@@ -52,16 +52,16 @@ struct weir_op {
 	u32 n;
 };
 
-/* What the calls since @nr was set to 0 have done, where calls do not overlap; in the runtime's memory. Shared with Rust. */
+/* Operations of the calls since @nr was set to 0, if calls do not overlap; in the runtime's memory. Shared with Rust. */
 struct weir_oplog {
 	u32 nr;
-	u32 cap; /* what comes after that many is not recorded */
+	u32 cap; /* further operations are not recorded */
 	struct weir_op *ops;
 };
 
 struct weir_cpu {
 	struct weir_task weir_mem *curr; /* (a) task it runs */
-	u64 curr_key; /* (a) urgency of it, or of what it is to choose; none while it chooses */
+	u64 curr_key; /* (a) urgency of it, or of the task to be chosen; none while it chooses */
 	u32 online;   /* (a) */
 	u32 core;     /* (b) */
 	u32 llc;      /* (b) */
@@ -69,18 +69,18 @@ struct weir_cpu {
 	u32 isa;      /* (b) */
 	u32 capacity; /* (b) */
 	/*
-	 * (a) calls of this CPU that gave up waiting for another one; written by these calls alone
+	 * (a) calls of this CPU that gave up waiting for another one; only these calls write it
 	 */
 	u64 nr_gave_up;
-	/* (a) likewise: tasks that they left in the inbox of a pipe whose lock was taken */
+	/* (a) likewise: tasks left in the inbox of a pipe whose lock was taken */
 	u64 nr_inboxed;
 	u64 unused; /* a line of its own */
 };
 
-/* A message that waits for its delivery. */
+/* A message that waits for delivery. */
 struct weir_queued {
 	struct weir_msg msg;
-	u64 payload[WEIR_PAYLOAD_WORDS]; /* of an own topic that has one */
+	u64 payload[WEIR_PAYLOAD_WORDS]; /* of an own topic with a payload */
 };
 
 /* Per calling CPU. (o) all fields but @readers and @missed. */
@@ -94,49 +94,49 @@ struct weir_ctx {
 	u32 cap_msgs;
 	u32 nr_held; /* strict: locks held, by rank */
 	u32 draining;
-	u32 gave_up; /* a call waited too long for another CPU, and left something undone */
+	u32 gave_up; /* a call waited too long for another CPU and left some work undone */
 	u32 tired;   /* so did the present weir_drain() */
-	/* an update returned an error in the present weir_drain(), and was tried again */
+	/* an update returned an error in the present weir_drain() and was retried */
 	u32 failed;
-	u32 missed;   /* (a) 1: looked for work for this CPU, and a swap or a lock held that off */
-	u64 waited;   /* for other CPUs, by the present call; the port's unit */
-	u32 next_msg; /* the first of `msgs` that is not delivered yet */
+	u32 missed;   /* (a) 1: a search for work for this CPU was stopped by a swap or a lock */
+	u64 waited;   /* time that the present call waited for other CPUs, in the port's unit */
+	u32 next_msg; /* the first undelivered one of `msgs` */
 	s32 entered;  /* 0, or why `add` could not enter `given` */
 	u32 domain; /* the domain it acts for: its own, or that of the instance whose update it runs */
 	u32 back;	 /* the domain it acts for after that update */
-	u32 from_remote; /* the message that it delivers came from another domain */
-	/* the pipe that weir_drain() was called for, until it has been seen to */
+	u32 from_remote; /* the message being delivered came from another domain */
+	/* the pipe for which weir_drain() was called, until it is served */
 	struct weir_pipe weir_mem *given;
-	struct weir_task weir_mem *add;	 /* what enters it */
+	struct weir_task weir_mem *add;	 /* the entering task */
 	struct weir_msg msg;		 /* the message that is being delivered */
 	u64 payload[WEIR_PAYLOAD_WORDS]; /* its payload */
-	/* 0: none; 1: not begun; 2: those that hear all; 3: those in its scope */
+	/* 0: none; 1: not begun; 2: subscribers that hear all; 3: subscribers in its scope */
 	u32 delivery;
-	u32 followers; /* hooks of its task that were looked at */
-	u32 sub_at;    /* the next of the part of `sub_list` that is under way */
+	u32 followers; /* hooks of its task visited so far */
+	u32 sub_at;    /* the next one in the present part of `sub_list` */
 	u32 sub_end;
-	struct weir_instance weir_mem *recipient; /* the instance whose turn it is */
-	/* the pipe, locked, for which it is, if it follows the task */
+	struct weir_instance weir_mem *recipient; /* the instance to be called next */
+	/* its locked in-pipe, if it follows the task */
 	struct weir_pipe weir_mem *held_for;
-	u32 pick_stage; /* how far weir_pick() has come */
-	u32 helped;	/* pipes of other CPUs' worklists that this weir_pick() has taken up */
+	u32 pick_stage; /* stage of weir_pick() */
+	u32 helped;	/* pipes from other CPUs' worklists that this weir_pick() has processed */
 	u32 pick_at;	/* likewise, in a list of pipes or instances */
-	struct weir_pipe weir_mem *pick_pipe; /* what it wants to be drained; null: what there is */
-	struct weir_instance weir_mem *puller; /* the instance that is to fetch work for it */
+	struct weir_pipe weir_mem *pick_pipe;  /* the pipe to drain; null: the worklist */
+	struct weir_instance weir_mem *puller; /* the instance to fetch work from */
 	struct weir_task weir_mem *picked;
 	/* the carried pipe whose receiver has a task before it; null: none */
 	struct weir_pipe weir_mem *carrying;
 	struct weir_pipe weir_mem *put; /* where it put the task */
-	/* the list that a step has put it into, where it is to be linked yet (step.h) */
+	/* the list into which a step has put it, not linked yet (step.h) */
 	struct weir_pipe weir_mem *lands;
-	/* whose list has all members for now (weir_member()) */
+	/* the pipe whose list temporarily has all members (weir_member()) */
 	struct weir_pipe weir_mem *chained;
 	struct weir_change arrival; /* the task */
-	u32 seen;		    /* `changes` when it came */
+	u32 seen;		    /* `changes` when it arrived */
 	u32 unused;
-	u32 visit;    /* members that were looked at have this number (weir_for_member()) */
-	u32 visit_at; /* the pipe whose members are looked at */
-	/* the last of them, which stands elsewhere: a reference is held */
+	u32 visit;    /* number given to visited members (weir_for_member()) */
+	u32 visit_at; /* the pipe whose members are being visited */
+	/* the last visited one, which is linked elsewhere: a reference is held */
 	struct weir_task weir_mem *visited;
 	u32 held[WEIR_MAX_DEPTH];
 } __attribute__((aligned(64)));
@@ -144,8 +144,8 @@ struct weir_ctx {
 #define WEIR_NR_SIZES 320 /* 8 per power of two */
 
 struct weir_sched {
-	u64 arena_bytes; /* (c) the struct stands at the arena's start */
-	u64 used;	 /* (a) bytes handed out so far, free ones included */
+	u64 arena_bytes; /* (c) the struct is at the arena's start */
+	u64 used;	 /* (a) bytes ever allocated, including freed ones */
 	u64 freed;	 /* (a) bytes in free lists */
 	u32 alloc_lock;
 	u32 task_lock;
@@ -154,19 +154,19 @@ struct weir_sched {
 	u32 mask_words;
 	u32 nr_classes;
 	u32 nr_chunks; /* (t) */
-	u32 free_task; /* (a) the record given back last; (t) to take one */
+	u32 free_task; /* (a) the record freed last; (t) to take one */
 	u32 nr_tasks;  /* (a) */
 	u32 oplog;     /* (c) operations are recorded in `log` */
 	u32 exclusive; /* (c) calls never overlap */
-	u32 swapping;  /* (a) a swap builds, changes over or cleans up */
+	u32 swapping;  /* (a) a swap builds, switches or cleans up */
 	/*
-	 * (c) how long a call waits for other CPUs, in looks; 0: for ever (unless the port is
-	 * impatient)
+	 * (c) how long a call waits for other CPUs, in polls; 0: without limit (unless the port
+	 * has one)
 	 */
 	u64 patience;
 	u64 random;	   /* (a) */
 	u64 rt_topics;	   /* (c) topics whose messages the runtime wants */
-	u64 cookie;	   /* (c) the runtime's own */
+	u64 cookie;	   /* (c) for the runtime */
 	u64 faults;	   /* (a) components that failed and were rebuilt */
 	u64 lost_messages; /* (a) */
 	struct weir_class weir_mem *classes;
@@ -176,32 +176,33 @@ struct weir_sched {
 	struct weir_task weir_mem *weir_mem *chunks; /* (t) */
 	struct weir_cpumask weir_mem *idle;	     /* (a) waiting for a KICK */
 	struct weir_cpumask weir_mem *busy; /* (a) running a task, or choosing the next one */
-	/* (a) addresses of the blocks given back last; (l) to take one */
+	/* (a) addresses of the blocks freed last; (l) to take one */
 	u64 free_list[WEIR_NR_SIZES];
 	struct weir_topic topics[WEIR_MAX_TOPICS];
 	/* (c) remote messages, a queue for each coherence domain; null: all CPUs share memory */
 	struct weir_remote_queue weir_mem *remote;
 	u32 nr_domains; /* (c) */
 	u32 spent_slots;
-	struct weir_graph weir_mem *spent; /* what the swap under way is to free, with its hooks */
+	struct weir_graph
+		weir_mem *spent; /* the graph that the present swap will free, with its hooks */
 	struct weir_hook weir_mem *weir_mem *spent_hooks;
 	/*
-	 * (o) tasks that entered, where calls do not overlap: their order in pipes that do not link
-	 * them
+	 * (o) tasks entered so far, if calls do not overlap: their order in pipes that do not
+	 * link them
 	 */
 	u64 arrivals;
-	/* (a) CPUs that came or went: a step that was taken meanwhile is taken again */
+	/* (a) CPUs that went online or offline: a step taken meanwhile is repeated */
 	u32 changes;
 	u32 visits; /* (a) walks through the members of a pipe that does not link them */
-	u32 logged; /* (c) no task is carried, from the next graph on (a test asks for it) */
+	u32 logged; /* (c) no task is carried, from the next graph on (for a test) */
 	u32 unused;
-	struct weir_oplog *log; /* (c) null: nobody wants it */
+	struct weir_oplog *log; /* (c) null: not wanted */
 };
 
-/* What belongs to the calling CPU. */
+/* State of the calling CPU. */
 struct weir_ctx weir_mem *weir_ctx(const struct weir_sched weir_mem *s);
 
-/* Whether some CPUs share no memory. */
+/* Whether there are several coherence domains. */
 WEIR_INLINE int weir_distributed(const struct weir_sched weir_mem *s)
 {
 	return WEIR_DOMAINS && s->nr_domains > 1;
@@ -214,7 +215,7 @@ WEIR_INLINE struct weir_subs weir_mem *weir_subs_nth(struct weir_graph weir_mem 
 						    : &g->subs[n];
 }
 
-/* Subscribers and responder of @topic in the domain that the calling CPU acts for. */
+/* Subscribers and responder of @topic in the domain for which the calling CPU acts. */
 WEIR_INLINE struct weir_subs weir_mem *weir_subs(struct weir_sched weir_mem *s, u32 topic)
 {
 	if (weir_distributed(s))
@@ -238,14 +239,14 @@ struct weir_config {
 	u32 exclusive; /* calls never overlap: pipe locks are recorded but not taken */
 	u32 unused;
 	/*
-	 * how long a call waits for other CPUs, in looks at a word; 0: for ever (the BPF port: 20
-	 * us)
+	 * how long a call waits for other CPUs, in polls of a word; 0: without limit (the BPF
+	 * port: 20 us)
 	 */
 	u64 patience;
 	const struct weir_class *classes;
 };
 
-/* One instance to be put in the place of another. */
+/* An instance that replaces another. */
 struct weir_replacement {
 	u32 instance;
 	u32 class;
@@ -254,7 +255,7 @@ struct weir_replacement {
 
 /* @mem is the zeroed arena; the classes are copied. */
 int weir_init(struct weir_sched weir_mem *mem, const struct weir_config *config);
-/* Memory of the arena for the caller's tables: its address, zeroed; 0 when the arena is full. */
+/* Allocate zeroed memory of the arena for the caller's tables; returns its address, 0 if the arena is full. */
 u64 weir_alloc_at(struct weir_sched weir_mem *s, u64 bytes);
 int weir_free(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
 
@@ -274,20 +275,20 @@ int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct weir_task wei
 /* running or schedulable -> unconsidered. */
 int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /*
- * The same in the name of a CPU that does not own the task: it has picked it and cannot run it (@from is running), or has found it waiting
- * (schedulable). Whose task it is may make calls about it at the same time, where WEIR_DECLINES is 1. -WEIR_ESTATE: they came first,
+ * The same from a CPU that does not own the task: it has picked the task and cannot run it (@from is running), or has found it waiting
+ * (schedulable). If WEIR_DECLINES is 1, the owner may make calls about the task at the same time. -WEIR_ESTATE: the owner came first,
  * and nothing was changed.
  */
 int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t, u32 from);
-/* Any state -> gone. The record lives until the last change that names it is handled. */
+/* Any state -> gone. The record lives until the last change that refers to it is handled. */
 int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *t);
 /* Claim the next task for CPU @target, or null. */
 struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u32 cpu, u32 target);
 /*
- * A directed hand-over: @from, which runs on @cpu, gives it up and becomes schedulable (null: the CPU has nothing), and @to,
- * schedulable or unconsidered, runs there next if the policy allows it: it stands at the CPU's exit, and nothing there is
- * more urgent, be it @from. Among equals it goes before those that came earlier. 0: @to is running on @cpu. 1: the policy
- * does not allow it; @to is schedulable, and the CPU picks as usual. Below 0, as of weir_relinquish() and weir_unblock().
+ * A directed yield: @from, which runs on @cpu, gives up the CPU and becomes schedulable (null: the CPU is idle). @to,
+ * schedulable or unconsidered, runs there next if the policy allows it: @to is in the CPU's exit, and no task there,
+ * including @from, is more urgent. Among equals it goes before earlier arrivals. 0: @to is running on @cpu. 1: the policy
+ * does not allow it; @to is schedulable, and the CPU picks as usual. Errors as of weir_relinquish() and weir_unblock().
  */
 int weir_hand_over(struct weir_sched weir_mem *s, u32 cpu, struct weir_task weir_mem *from,
 		   struct weir_task weir_mem *to);
@@ -296,40 +297,40 @@ int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *m
 /* Ask the responder of a topic. */
 int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg);
 int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance);
-/* Deliver the remote messages of the CPU's coherence domain; every other call of the CPU does so too. */
+/* Deliver the remote messages of the CPU's coherence domain, as every other call of the CPU does. */
 int weir_remote_poll(struct weir_sched weir_mem *s, u32 cpu);
-/* Remote messages sent to a coherence domain so far: if the number has grown, the runtime interrupts one of its CPUs. */
+/* Number of remote messages sent to a coherence domain: if it has grown, the runtime interrupts one of the domain's CPUs. */
 u64 weir_remote_sent(struct weir_sched weir_mem *s, u32 domain);
 /*
- * 1 if a call on @cpu waited too long for another CPU since the last question: it failed with -WEIR_EAGAIN, or left
- * something undone that the next weir_pick() of this CPU does. The runtime sees to it that there is one soon.
+ * 1 if, since the last query, a call on @cpu waited too long for another CPU: it failed with -WEIR_EAGAIN, or left
+ * work for the next weir_pick() of this CPU. The runtime makes sure that one follows soon.
  */
 int weir_gave_up(struct weir_sched weir_mem *s, u32 cpu);
 
 /*
- * Topics beyond the standard ones. Instances bring their own and take them along when they go. A runtime that registers one has
- * it until it removes it. Register: id or error. Remove: 0, or -WEIR_EBUSY while it has users: it goes with the last of them.
+ * Topics beyond the standard ones. Those of instances exist while the instances do. A topic that a runtime registers stays until the
+ * runtime removes it. Register: id or error. Remove: 0, or -WEIR_EBUSY while it has users: it goes away with the last of them.
  */
 int weir_topic_register(struct weir_sched weir_mem *s,
 			const struct weir_class_topic weir_mem *topic);
-/* The place of the topic in the table; -WEIR_ENOENT, or -WEIR_EPROTO if another version is there. */
+/* The topic's place in the table; -WEIR_ENOENT, or -WEIR_EPROTO if there is another version. */
 int weir_topic_find(struct weir_sched weir_mem *s, u64 uuid, u32 version);
 int weir_topic_check(struct weir_sched weir_mem *s, u32 topic, u64 uuid, u32 version);
 int weir_topic_hold(struct weir_sched weir_mem *s, u32 topic);
 int weir_topic_release(struct weir_sched weir_mem *s, u32 topic);
 int weir_topic_remove(struct weir_sched weir_mem *s, u32 topic);
 /*
- * What a program wishes to publish: -WEIR_EPERM if the topic takes nothing from programs. (Which standard topics do, and what of
- * them, weir-core's outside.rs says; they pass here.)
+ * Publish a program's message: -WEIR_EPERM if the topic accepts none from programs. (weir-core's outside.rs says which standard
+ * topics accept which messages; here they all pass.)
  */
 int weir_topic_for_users(struct weir_sched weir_mem *s, u32 topic);
-/* What @msg->data points to, bytes. */
+/* Size of the data at @msg->data, bytes. */
 u64 weir_payload_bytes(const struct weir_sched weir_mem *s, u32 topic);
 
 /*
- * Replace the graph (or build the first one). New state is built beside the old; callers are held off
- * and waited for; every schedulable task is presented to the new graph as added, in the order in which
- * the old entry pipes held it. On error the old graph stays untouched.
+ * Replace the graph (or build the first one). New state is built beside the old; new calls are held off
+ * and running ones awaited; every schedulable task is presented to the new graph as added, in its order
+ * in the old entry pipes. On error the old graph stays untouched.
  */
 int weir_swap(struct weir_sched weir_mem *s, u32 cpu, const struct weir_plan weir_mem *plan,
 	      struct weir_swap_stats *stats);
@@ -338,8 +339,9 @@ int weir_swap_instance(struct weir_sched weir_mem *s, u32 cpu, const struct weir
 		       struct weir_swap_stats *stats);
 
 /*
- * The same in two halves. A chain of calls is short in some runtimes: what notes a change is called there beside what comes of it,
- * not above. Where the first half returns 0, the second has to follow, on the same CPU and with no other call in between.
+ * The same in two halves, for runtimes that limit the depth of calls: they call the function that records a change and the one that
+ * processes it in sequence, not nested. If the first half returns 0, the second must follow, on the same CPU and with no other call
+ * in between.
  */
 int weir_notify_begin(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *msg);
 void weir_notify_end(struct weir_sched weir_mem *s);
@@ -349,7 +351,7 @@ int weir_swap_instance_begin(struct weir_sched weir_mem *s, u32 cpu,
 			     const struct weir_replacement *with, struct weir_swap_stats *stats);
 void weir_swap_end(struct weir_sched weir_mem *s);
 
-/* 0, or the line of core/src/check.c whose invariant is broken. No call may be under way. */
+/* 0, or the line in core/src/check.c of a broken invariant. No call may be under way. */
 int weir_check(struct weir_sched weir_mem *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Stacks that any CPU pushes onto without waiting for another; each user has its own rule for taking off. */
+/* Stacks onto which any CPU pushes without waiting for another; each user has its own rule for popping. */
 #ifndef WEIR_STACK_H
 #define WEIR_STACK_H
 

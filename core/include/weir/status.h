@@ -5,7 +5,7 @@
 
 enum weir_status_query {
 	WEIR_STATUS_PIPE_NR,	      /* tasks in the pipe now; object: pipe */
-	WEIR_STATUS_PIPE_LOAD,	      /* and CPUs behind it that run one */
+	WEIR_STATUS_PIPE_LOAD,	      /* plus CPUs behind it that run one */
 	WEIR_STATUS_PIPE_MAX,	      /* most tasks it ever held */
 	WEIR_STATUS_PIPE_ADDED,	      /* tasks added since the graph was built */
 	WEIR_STATUS_PIPE_REMOVED,     /* tasks removed since then */

@@ -16,9 +16,9 @@
 #define WEIR_SLICE_UNLIMITED (~0ull) /* until it blocks or is preempted */
 
 /*
- * Source 0, 5.1.1. The others are ours: an unused record, one that waits for its last reference, one that
- * weir_pick() has won and still takes out of the pipes, and one that was blocked in that moment: the CPU that picks
- * it completes the block.
+ * Source 0, 5.1.1. The others are ours: an unused record; a record that waits for its last reference; a task that
+ * weir_pick() has claimed and is removing from the pipes; and a task blocked during that: the CPU that picks it
+ * completes the block.
  */
 enum weir_task_state {
 	WEIR_FREE = 0,
@@ -50,14 +50,14 @@ struct weir_hook {
 struct weir_task {
 	u32 id;	   /* (c) */
 	u32 state; /* (a) enum weir_task_state */
-	/* (a) the runtime's own record; a record that is used again gets another */
+	/* (a) the runtime's own record; a reused record gets another */
 	u64 cookie;
 	struct weir_hook weir_mem *hooks; /* (b) one per depth of the current graph */
-	u32 refs;      /* (a) one for being alive, one per REMOVED record that names it */
+	u32 refs;      /* (a) one while alive, one per REMOVED record that refers to it */
 	u32 cpu;       /* (a) where it runs or last ran; WEIR_NO_CPU: never ran */
-	u32 entry_cpu; /* (a) CPU through whose entry pipe it came */
+	u32 entry_cpu; /* (a) CPU through whose entry pipe it entered */
 	u32 next_free; /* (t) free list */
-	/* (o) 1: taken out, but a lock could not be had: it may still be in pipes */
+	/* (o) 1: removed, but a lock could not be taken: it may still be in pipes */
 	u32 torn;
 	/* (a) 1 + index of the pipe that links it, if it was carried there (carry.c); 0: none */
 	u32 landing;

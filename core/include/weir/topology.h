@@ -19,7 +19,7 @@ struct weir_plan_pipe {
 	u32 from; /* instance, WEIR_NONE for an entry pipe */
 	u32 to;
 	u32 to_port;
-	u32 mask; /* index of the CPUs reachable through it */
+	u32 mask; /* index of the set of CPUs reachable through it */
 	u32 unused;
 	u64 label;
 };
@@ -68,11 +68,11 @@ struct weir_plan {
 
 /* Subscriptions of one topic; see core/src/subscribe.c. */
 struct weir_subs {
-	u32 nr;		  /* that hear every message */
+	u32 nr;		  /* subscribers that hear every message */
 	u32 first;	  /* into graph->sub_list */
-	u32 nr_scoped;	  /* that hear those about their own CPUs */
+	u32 nr_scoped;	  /* subscribers that hear messages about their own CPUs */
 	u32 first_scoped; /* likewise */
-	/* into graph->scopes, if there are such: for each CPU, where its part of sub_list begins */
+	/* into graph->scopes, if there are scoped ones: for each CPU, where its part of sub_list begins */
 	u32 scope;
 	u32 unused;
 	struct weir_instance weir_mem *responder;
@@ -92,7 +92,7 @@ struct weir_graph {
 	struct weir_instance weir_mem *weir_mem *sub_list;
 	u32 weir_mem *scopes;
 	struct weir_cpumask weir_mem *reach; /* scratch: CPUs to which an instance leads */
-	u64 scoped; /* scratch: topics of which it hears what concerns these only */
+	u64 scoped;			     /* scratch: topics that it hears for these CPUs only */
 	struct weir_region region;
 	u32 nr_task_init; /* instances with task_init or task_exit */
 	u32 nr_priv;	  /* instances with private data per task */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * For ports whose code no verifier walks through. The BPF port gives these words a meaning: a function of the
- * core and one of a component that is checked once instead of at each call, one that may not cost a frame of the
- * eight, an argument that points into the arena, an argument that points to a record of the caller's, and a limit
- * of a loop that must not be taken for a constant, because the verifier would walk through every turn.
+ * For ports without a verifier. In the BPF port these words have a meaning: a function of the core or of a
+ * component that is checked once instead of at each call, a function that may not take one of the eight frames,
+ * an argument that points into the arena, an argument that points to the caller's record, and a loop limit that
+ * must not be treated as a constant, because the verifier would walk every iteration.
  */
 #ifndef WEIR_UNVERIFIED_H
 #define WEIR_UNVERIFIED_H
@@ -12,8 +12,8 @@
 #define WEIR_HELPER static
 #define WEIR_FLAT
 /*
- * A function that is hardly ever called and stays out of its callers: in BPF, COLD is part of them and takes no frame, RARE is as it would
- * be without the word. A condition that hardly ever holds.
+ * A function that is rarely called and not inlined: in BPF, COLD is inlined and takes no frame, RARE has no effect. A condition that
+ * rarely holds.
  */
 #define WEIR_COLD	 __attribute__((noinline, cold))
 #define WEIR_RARE	 __attribute__((noinline, cold))
@@ -25,25 +25,24 @@
 #define weir_ctz(w) ((u32)__builtin_ctzll(w))
 
 /*
- * Waiting for another CPU, which may stop anywhere (a virtual CPU without a turn): a call waits a bounded time in
- * all, then does something else (docs/decisions/0034). @waited is a u64 that starts at 0 with the call; @limit bounds
- * it, in looks at the word (0: no bound). The BPF port takes a fixed time instead.
+ * Waiting for another CPU, which may stop anywhere (a preempted virtual CPU): a call waits a bounded time in total,
+ * then does something else (docs/decisions/0034). @waited is a u64 that starts at 0 with the call; @limit bounds it,
+ * in polls of the word (0: no bound). The BPF port uses a fixed time instead.
  *
  * weir_impatient_lock(lock, waited, limit): 0, or -WEIR_EAGAIN.
  */
 #define WEIR_WAIT(name) u64 name = 0
 /*
- * A barrier of which one side is taken often and the other hardly ever: both sides are full ones, unless a port knows how to have the
- * second one cost all and the first one nothing.
+ * A barrier with a frequent side and a rare side: both are full barriers, unless a port can move the whole cost to the rare side.
  */
 #define weir_light_fence() weir_fence()
 #define weir_heavy_fence() weir_fence()
-/* Time that a wait for a lock is measured by, ns; 0: the port has no clock. */
+/* Clock for measuring waits for locks, ns; 0: the port has no clock. */
 #define weir_port_clock() 0ull
-/* Between two looks; 0: give up. */
+/* Between two polls; 0: give up. */
 #define weir_wait(waited, limit) \
 	(weir_port_relax((u32)(waited)++), (limit) == 0 || (waited) <= (limit))
-/* Longer, for a swap, which the operator asked for and which is tried again. */
+/* Longer, for a swap, which the operator requested and which is retried. */
 #define weir_wait_long(waited, limit) weir_wait(waited, 25 * (limit))
 
 #endif
