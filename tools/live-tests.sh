@@ -77,8 +77,9 @@ guest() { # NAME: run the script in its guest
 		[[ $options == *--turn* ]] || options+=" --turn 1ms"
 		options+=" --icount"
 	fi
+	[[ $options == *--timeout* ]] || options+=" --timeout 1500s"
 	# shellcheck disable=SC2086 # the options are words
-	{ time (cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --timeout 1500s --quiet \
+	{ time (cd "$work" && "$runweir" vm $options "${kernel[@]}" --accel tcg --quiet \
 		--with tests/live --with topologies --with probe --with "$(command -v chrt)" --with "$(command -v nice)" \
 		-- env "PROBE=$work/probe" "THREADS=${THREADS:+1}" sh "tests/live/$name.sh" >"$work/$name.log" 2>&1 </dev/null); } 2>"$work/$name.time" || status=$?
 	echo "$status $((SECONDS - began)) $(cut -d. -f1 "$work/$name.time")" >"$work/$name.status"

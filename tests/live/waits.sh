@@ -4,7 +4,7 @@
 # default in the same guest; and that no call of the core lasts. The guest's CPUs take turns of 20 us, so that one that
 # waits for another does not wait for its slice. The longest wait is printed; only an order of magnitude would be wrong.
 #
-# vm: --cpus 4 --turn 20us --memory 2GiB
+# vm: --cpus 4 --turn 20us --memory 2GiB --timeout 3600s
 . "$(dirname "$0")/lib.sh"
 
 # `measured FILE`: the distribution, of three runs that with the middle maximum.
