@@ -63,7 +63,7 @@ static int assign_leave(struct weir_instance weir_mem *self, struct weir_assign 
 	return 0;
 }
 
-/* The task of @r is no real-time task any more, or gone. */
+/* The task of @r is no longer a real-time task, or has ended. */
 static int assign_drop(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		       struct weir_pipe weir_mem *in, struct weir_rt weir_mem *r)
 {
@@ -112,7 +112,7 @@ static struct weir_rt weir_mem *assign_open(struct weir_instance weir_mem *self,
 	return r;
 }
 
-/* What JOB and DEADLINE say of @t, into `reported`. 1: it has a job. */
+/* Store the values of JOB and DEADLINE for @t in `reported`. 1: it has a job. */
 WEIR_GLOBAL int weir_assign_query(struct weir_instance weir_mem *self weir_arg,
 				  struct weir_assign weir_mem *assign weir_arg,
 				  struct weir_task weir_mem *t weir_arg)
@@ -183,7 +183,7 @@ static int assign_arrive_background(struct weir_instance weir_mem *self,
 	return err ? err : weir_background_place(self, assign, in, t);
 }
 
-/* One change of the in-pipe. 1: the policy is to decide. */
+/* Handle one change of the in-pipe. 1: the policy must decide. */
 WEIR_GLOBAL int weir_assign_arrive(struct weir_instance weir_mem *self weir_arg,
 				   struct weir_assign weir_mem *assign weir_arg,
 				   struct weir_pipe weir_mem *in weir_arg,
@@ -256,7 +256,7 @@ static int assign_dispatched(struct weir_instance weir_mem *self,
 		r->cpu = cpu + 1;
 		return 0;
 	}
-	/* It was claimed while its CPU was taken away. */
+	/* It was claimed while its CPU assignment was removed. */
 	weir_publish(self, WEIR_TOPIC_PREEMPT, t, cpu, 0);
 	return 0;
 }
@@ -278,7 +278,7 @@ static int assign_blocked(struct weir_instance weir_mem *self, struct weir_assig
 	return 1;
 }
 
-/* A CPU came or goes. What waits for one that goes looks elsewhere; what is sent to it later cannot be. */
+/* A CPU goes online or offline. Tasks waiting for an offline CPU look for another; none can be sent to it later. */
 static int assign_cpu_status(struct weir_instance weir_mem *self,
 			     struct weir_assign weir_mem *assign, struct weir_pipe weir_mem *in,
 			     u32 cpu)
@@ -400,7 +400,7 @@ WEIR_GLOBAL u32 weir_assign_free_cpu(const struct weir_instance weir_mem *self w
 	return WEIR_NO_CPU;
 }
 
-/* The preferred CPU of a row without one: the wanted one, or the last one; WEIR_NO_CPU if that is not free. */
+/* The preferred CPU of a row without one: the wanted or the last one; WEIR_NO_CPU if that is not free. */
 static u32 assign_preferred(const struct weir_instance weir_mem *self,
 			    const struct weir_assign weir_mem *assign,
 			    const struct weir_rt weir_mem *r)

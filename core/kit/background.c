@@ -89,7 +89,7 @@ WEIR_GLOBAL int weir_background_place(struct weir_instance weir_mem *self weir_a
 	u32 last = weir_load(&t->cpu), cpu = weir_background_cpu(self, assign, mask, last);
 
 	if (cpu == WEIR_NO_CPU && !assign->withheld) {
-		/* A CPU says that it is idle and then looks here, without the lock: one of us sees the other. */
+		/* A CPU announces that it is idle and then looks here, without the lock: it sees this change, or this code sees the CPU. */
 		weir_store(&assign->withheld, 1);
 		weir_fence();
 		cpu = weir_background_cpu(self, assign, mask, last);

@@ -13,7 +13,7 @@ WEIR_INLINE struct weir_rt_task weir_mem *weir_assign_priv(const struct weir_ins
 	return (struct weir_rt_task weir_mem *)weir_priv(self, t);
 }
 
-/* @t is no background task any more, or has reached the CPU that it was sent to. */
+/* @t is no longer a background task, or has reached the CPU that it was sent to. */
 int weir_background_forget(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 			   struct weir_task weir_mem *t);
 /* Send @t to an idle CPU, its last one if possible; otherwise it stays in the in-pipe. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The schedule by earliest deadline first of the hard tasks of one CPU, drawn (weir/kit/demand.h). The in-pipe is locked. */
+/* Draw the EDF schedule of the hard tasks of one CPU (weir/kit/demand.h). The in-pipe is locked. */
 #include <weir/kit/demand.h>
 
 #define DEMAND_NEVER (~0ull)
-/* No time is longer, so that sums stay in 64 bits. */
+/* Limit for times, so that sums stay in 64 bits. */
 #define DEMAND_LONGEST (1ull << 60)
 
 WEIR_GLOBAL int weir_demand_add(struct weir_demand weir_mem *d weir_arg,
@@ -43,7 +43,7 @@ WEIR_GLOBAL int weir_demand_remove(struct weir_demand weir_mem *d weir_arg,
 	return 0;
 }
 
-/* Jobs that are released by @now begin. Null: nobody has work. *@next: the next release; 0: a job is left at its successor's. */
+/* Start the jobs released by @now. Null: no task has work. *@next: the next release; 0: a job is unfinished at the next release of its task. */
 static struct weir_task weir_mem *demand_first(struct weir_demand weir_mem *d, u64 now, u64 *next)
 {
 	struct weir_task weir_mem *t = d->first, *first = 0;
@@ -54,7 +54,7 @@ static struct weir_task weir_mem *demand_first(struct weir_demand weir_mem *d, u
 		struct weir_demand_task weir_mem *p = weir_demand_of(d, t);
 
 		if (p->at <= now) {
-			/* A deadline is not after the end of the period. */
+			/* A deadline is never after the end of its period. */
 			if (p->left) {
 				*next = 0;
 				return t;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What fair orders ask and sum up (weir/kit/fair.h). Functions of their own: each message is a part of a caller's frame. */
+/* Requests and sums of fair orders (weir/kit/fair.h). Separate functions, because a message would enlarge the caller's frame. */
 #include <weir/cpus.h>
 #include <weir/kit/fair.h>
 
-/* By nice + 20: weight, 2^32 / weight; the last is that of SCHED_IDLE. As in Linux, spec/4 section 5. */
+/* By nice + 20: weight, 2^32 / weight; the last entry is SCHED_IDLE's. As in Linux, spec/4 section 5. */
 static const u32 fair_table[64][2] = {
 	{ 88761, 48388 },
 	{ 71755, 59856 },

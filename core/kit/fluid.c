@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Fluid shares in whole nanoseconds: weir/kit/fluid.h says what they promise. */
+/* Fluid shares in whole nanoseconds: weir/kit/fluid.h states the guarantees. */
 #include <weir/kit/fluid.h>
 
 WEIR_GLOBAL u64 weir_share(u64 a, u64 b, u64 c, u64 *part weir_arg_record)
@@ -39,7 +39,7 @@ static u64 fluid_ends(const struct weir_rt weir_mem *r)
 	return r->x[WEIR_FLUID_FROM] + r->x[WEIR_FLUID_SPAN];
 }
 
-/* A job began, or one that computes longer than it declared gets the time of another. */
+/* A job began, or a job that exceeds its declared time gets the time of another. */
 static void fluid_begin(struct weir_rt weir_mem *r, u64 now)
 {
 	u64 span = r->deadline - r->release;
@@ -63,7 +63,7 @@ static void fluid_end_leg(struct weir_rt weir_mem *r, u64 now)
 	r->x[WEIR_FLUID_LEG_BASE] = r->used;
 }
 
-/* The slice in which @r has a lot ends before its time: the rest of the way is a leg. */
+/* The slice in which @r has a lot ends early: the remaining way is a leg. */
 static void fluid_cut(struct weir_rt weir_mem *r, const struct weir_fluid weir_mem *fluid, u64 now)
 {
 	u64 n = r->x[WEIR_FLUID_LEGS];
@@ -79,7 +79,7 @@ static void fluid_cut(struct weir_rt weir_mem *r, const struct weir_fluid weir_m
 	r->x[WEIR_FLUID_LEG_BASE] = r->used;
 }
 
-/* Where @r stands at the beginning of a slice. */
+/* The state of @r at the beginning of a slice. */
 static void fluid_take_up(struct weir_rt weir_mem *r, const struct weir_fluid weir_mem *fluid,
 			  u64 now)
 {
@@ -102,7 +102,7 @@ static u64 fluid_sooner(u64 end, u64 at, u64 now)
 	return at > now && (at < end || end <= now) ? at : end;
 }
 
-/* What @r is to have run by @at, in whole and in parts. */
+/* How long @r should have run by @at, whole part and fraction. */
 WEIR_FLAT static u64 fluid_ideal(const struct weir_rt weir_mem *r, u64 at, u64 *part)
 {
 	u64 from = r->x[WEIR_FLUID_FROM], span = r->x[WEIR_FLUID_SPAN];

@@ -15,7 +15,7 @@ static u64 near_threads(const struct weir_sched weir_mem *s, u32 cpu)
 	return bits;
 }
 
-/* CPUs come in ascending order. Numbers of caches and nodes are below that of CPUs; what is not is looked for everywhere. */
+/* CPUs come in ascending order. Numbers of caches and nodes are below the number of CPUs; for others, all CPUs are searched. */
 static void near_span(const struct weir_sched weir_mem *s, struct weir_span weir_mem *spans,
 		      u32 group, u32 cpu)
 {
@@ -49,21 +49,21 @@ WEIR_GLOBAL int weir_near_construct(struct weir_instance weir_mem *self weir_arg
 /* The rank of a CPU that the task fits, above all capacities; one more: its core is idle, and no other is better. */
 #define SIBLING_FITS (1u << 20)
 
-/* The CPU has a quarter more than the task used of late. */
+/* Whether the CPU has a quarter more capacity than the task's recent use. */
 static int sibling_fits(const struct weir_sched weir_mem *s, u32 cpu, u64 need)
 {
 	return !need || (need - 1) * 5 / 4 < weir_cpu_capacity(s, cpu) ||
 	       weir_cpu_capacity(s, cpu) >= 1024;
 }
 
-/* It is idle, the task may use it, and fits. */
+/* Whether it is idle, allowed for the task, and large enough. */
 static int sibling_takes(const struct weir_sched weir_mem *s, u32 cpu, u64 need,
 			 const struct weir_cpumask weir_mem *mask)
 {
 	return weir_cpu_may(s, cpu, mask) && weir_cpu_waits(s, cpu) && sibling_fits(s, cpu, need);
 }
 
-/* Word @w may have a CPU of the group. */
+/* Whether word @w may have a CPU of the group. */
 static int near_has(const struct weir_sched weir_mem *s, const struct weir_span weir_mem *spans,
 		    u32 group, u32 w)
 {

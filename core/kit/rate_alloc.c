@@ -3,7 +3,7 @@
 #include <weir/cpus.h>
 #include <weir/kit/rate_alloc.h>
 
-/* Rate of the CPUs behind the instance; that of one while all are offline. */
+/* Rate of the CPUs behind the instance; of one CPU while all are offline. */
 static u64 rate_full(struct weir_instance weir_mem *self)
 {
 	u64 capacity = weir_pipe_capacity(weir_out(self, 0));
@@ -11,7 +11,7 @@ static u64 rate_full(struct weir_instance weir_mem *self)
 	return WEIR_RATE_FULL * (capacity ? capacity : 1024) / 1024;
 }
 
-/* What hard tasks and the floor leave to soft ones, of @full. */
+/* The part of @full that hard tasks and the floor leave to soft tasks. */
 static u64 rate_room(const struct weir_rate_alloc weir_mem *all, u64 full)
 {
 	u64 taken = all->hard + full * all->floor / 100;
@@ -80,11 +80,11 @@ static u64 rate_weight(struct weir_sched weir_mem *s, struct weir_task weir_mem 
 	return weight < 1 ? 1 : weight > 1000 ? 1000 : (u64)weight;
 }
 
-/* What @t counts among those that wait: 0 for one that is not best effort. */
+/* The weight of @t among waiting tasks: 0 if it is not best effort. */
 static u64 rate_counts(struct weir_instance weir_mem *self, struct weir_task weir_mem *t,
 		       const struct weir_rate_task weir_mem *p)
 {
-	/* Those that update has still to look at are counted by what they will be most likely. */
+	/* Tasks that update has not handled yet are counted as the kind that they will most likely have. */
 	if (p->kind == WEIR_RATE_SOFT || p->kind == WEIR_RATE_HARD ||
 	    (p->kind == WEIR_RATE_NEW && weir_property(self->sched, WEIR_TOPIC_JOB, t)))
 		return 0;
@@ -151,7 +151,7 @@ WEIR_GLOBAL int weir_rate_take(struct weir_rate_alloc weir_mem *all weir_arg,
 	return 0;
 }
 
-/* A record of a change was lost: count all that wait. */
+/* A change record was lost: count all waiting tasks. */
 WEIR_GLOBAL int weir_rate_recount(struct weir_instance weir_mem *self weir_arg,
 				  struct weir_rate_alloc weir_mem *all weir_arg,
 				  struct weir_pipe weir_mem *in weir_arg)
@@ -168,7 +168,7 @@ WEIR_GLOBAL int weir_rate_recount(struct weir_instance weir_mem *self weir_arg,
 	return 0;
 }
 
-/* Those that run. */
+/* Running tasks. */
 WEIR_GLOBAL int weir_rate_count_running(struct weir_instance weir_mem *self weir_arg,
 					struct weir_rate_alloc weir_mem *all weir_arg,
 					struct weir_pipe weir_mem *in weir_arg,

@@ -20,7 +20,7 @@ static u32 reduce_open(struct weir_reduction weir_mem *red, u32 level)
 	return red->nr++;
 }
 
-/* The first server from @from on that has room for @share, or a new one. */
+/* The first server from @from on with room for @share, or a new one. */
 static u32 reduce_fit(struct weir_reduction weir_mem *red, u32 from, u32 level, u64 share)
 {
 	for (u32 i = from; i < weir_load(&red->nr) && weir_loop; i++)
@@ -43,7 +43,7 @@ static int reduce_is_root(const struct weir_server weir_mem *s)
 	return s->share + WEIR_SHARE_EPSILON >= WEIR_SHARE_ONE;
 }
 
-/* What no task needs, rounded down, goes to leaves, until the shares add up to all CPUs. */
+/* Give capacity that no task needs, rounded down, to leaves, until the shares add up to all CPUs. */
 static void reduce_fill(struct weir_reduction weir_mem *red, u32 cpus)
 {
 	u64 sum = WEIR_SHARE_SHORT, all = cpus * WEIR_SHARE_ONE, rest;
@@ -61,7 +61,7 @@ static void reduce_fill(struct weir_reduction weir_mem *red, u32 cpus)
 	}
 }
 
-/* The server of the level from @from up to @to that has the largest dual not packed yet, or @to; counts in `left` those there are. */
+/* The server of the level from @from up to @to with the largest unpacked dual, or @to; counts the unpacked duals in `left`. */
 static u32 reduce_largest(struct weir_reduction weir_mem *red, u32 from, u32 to)
 {
 	u32 best = to;
@@ -79,7 +79,7 @@ static u32 reduce_largest(struct weir_reduction weir_mem *red, u32 from, u32 to)
 	return best;
 }
 
-/* The duals of one level into servers of the next. 0: there is nothing left to pack. */
+/* Pack the duals of one level into servers of the next. 0: there is nothing left to pack. */
 WEIR_GLOBAL int weir_reduce_pack(struct weir_reduction weir_mem *red weir_arg, u32 from, u32 level)
 {
 	u32 to = red->nr;
@@ -89,7 +89,7 @@ WEIR_GLOBAL int weir_reduce_pack(struct weir_reduction weir_mem *red weir_arg, u
 		u32 child = reduce_largest(red, from, to), at;
 		struct weir_server weir_mem *s, *up;
 
-		/* The last one alone: shares that add up to no whole number. It counts as a root. */
+		/* The last one alone: the shares do not add up to a whole number. It counts as a root. */
 		if (!red->left || (red->left == 1 && !red->packed))
 			break;
 		s = &red->server[child];
@@ -104,7 +104,7 @@ WEIR_GLOBAL int weir_reduce_pack(struct weir_reduction weir_mem *red weir_arg, u
 	return red->nr > to && red->packed > red->nr - to;
 }
 
-/* Leaves below a server are to be neighbours. Parents come after their children. */
+/* Leaves below a server must be neighbours. Parents come after their children. */
 static void reduce_place(struct weir_reduction weir_mem *red)
 {
 	u32 next = 0;
@@ -146,7 +146,7 @@ WEIR_GLOBAL int weir_reduce_build(struct weir_reduction weir_mem *red weir_arg, 
 	return 0;
 }
 
-/* The dual of @a goes before that of @b: by deadline; among equals the one that runs. */
+/* Whether the dual of @a precedes that of @b: by deadline; among equals the running one first. */
 static int reduce_before(const struct weir_server weir_mem *a, const struct weir_server weir_mem *b)
 {
 	if (!a->dual != !b->dual)

@@ -30,7 +30,7 @@ WEIR_GLOBAL int weir_rq_load_take(struct weir_rq_loads weir_mem *loads weir_arg,
 	return 0;
 }
 
-/* The average of @q up to @now, if no other CPU is at it; it may have stopped there. */
+/* Update the average of @q to @now, unless another CPU is updating it; that CPU may have stopped there. */
 static void rq_load_update(struct weir_rq_load_port weir_mem *q, u64 now)
 {
 	if (!weir_try_lock(&q->busy))
@@ -96,7 +96,7 @@ WEIR_GLOBAL u32 weir_pipe_spare(struct weir_pipe weir_mem *pipe weir_arg)
 	return weir_pipe_load(pipe, &idle) > nr ? nr : nr - 1;
 }
 
-/* The out-pipe holds no task; a CPU that fills it in between sets its bit again after us. */
+/* The out-pipe holds no task; a CPU that fills it meanwhile sets its bit again afterwards. */
 static int rq_load_empty(struct weir_rq_loads weir_mem *loads, u32 port)
 {
 	struct weir_pipe weir_mem *out = weir_out(loads->inst, port);

@@ -27,7 +27,7 @@ static void timerqueue_put(struct weir_timerqueue weir_mem *d, u32 i, struct wei
 	*timerqueue_place_of(d, t) = i + 1;
 }
 
-/* Entry @i is free: find the place of one with time @at, above or below; others make room. */
+/* Entry @i is free: find the place for an entry with time @at, above or below, and shift the others. */
 static u32 timerqueue_make_room(struct weir_timerqueue weir_mem *d, u32 i, u64 at)
 {
 	while (i > 0 && weir_loop) {
@@ -53,7 +53,7 @@ static u32 timerqueue_make_room(struct weir_timerqueue weir_mem *d, u32 i, u64 a
 	return i;
 }
 
-/* Take entry @i out; the last one takes its place. */
+/* Remove entry @i; the last one takes its place. */
 static void timerqueue_take(struct weir_timerqueue weir_mem *d, u32 i)
 {
 	struct weir_task weir_mem *last;
@@ -86,7 +86,7 @@ static int timerqueue_grow(struct weir_timerqueue weir_mem *d)
 	return 0;
 }
 
-/* The timer is for the first entry; the time 0 would mean none. */
+/* The timer is for the first entry; time 0 would disarm it. */
 static void timerqueue_arm(struct weir_timerqueue weir_mem *d)
 {
 	u64 at = d->nr ? d->heap[0].at : 0;
@@ -164,7 +164,7 @@ WEIR_FLAT struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_tim
 
 		if (!t)
 			return 0;
-		/* Those that have left in the meantime run or block; they are looked at when they come back. */
+		/* Tasks that have left meanwhile run or block; they are handled when they return. */
 		*in = weir_holder(d->inst, t);
 		if (!*in)
 			continue;

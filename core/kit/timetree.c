@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* A treap of tasks by time (weir/kit/timetree.h), as that of keyed pipes, with places instead of pointers. */
+/* A treap of tasks by time (weir/kit/timetree.h), like that of keyed pipes, with places instead of pointers. */
 #include <weir/schedule.h>
 #include <weir/kit/timetree.h>
 
@@ -25,7 +25,7 @@ static u32 timetree_find(struct weir_timetree weir_mem *d, struct weir_task weir
 	return place && place <= d->nr && timetree_node(d, place)->task == t ? place : 0;
 }
 
-/* The place @new takes that of @old below @up. */
+/* Replace place @old by @new below @up. */
 static void timetree_replace(struct weir_timetree weir_mem *d, u32 up, u32 old, u32 new)
 {
 	if (!up)
@@ -66,7 +66,7 @@ static void timetree_link(struct weir_timetree weir_mem *d, u32 place)
 	u64 mix = ((u64)++d->nr_added << 32 | n->task->id) * 0x9e3779b97f4a7c15ull;
 	u32 at = d->root, up = 0, less = 0;
 
-	/* Derived from numbers that are the same in a repeated run, so that its costs are, too. */
+	/* Derived from numbers that are the same in a repeated run, so that its costs are the same, too. */
 	mix ^= mix >> 29;
 	n->weight = (mix * 0xbf58476d1ce4e5b9ull) >> 32;
 	n->left = 0;
@@ -106,7 +106,7 @@ static void timetree_unlink(struct weir_timetree weir_mem *d, u32 place)
 	timetree_replace(d, n->up, place, child);
 }
 
-/* Take the node at @place out and keep it for another task. */
+/* Remove the node at @place and keep it for another task. */
 static void timetree_drop(struct weir_timetree weir_mem *d, u32 place)
 {
 	struct weir_timetree_node weir_mem *n = timetree_node(d, place);
@@ -227,7 +227,7 @@ WEIR_FLAT u64 weir_timetree_after(struct weir_timetree weir_mem *d, struct weir_
 		if (!place)
 			break;
 		n = timetree_node(d, place);
-		/* The first one of its time has the latest second time: if that is over, so are the others'. */
+		/* The first node of a time has the latest second time: if that has passed, the others have, too. */
 		if (n->until > now && weir_pipe_has(pipe, n->task))
 			first = n->at;
 		else

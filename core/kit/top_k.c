@@ -3,7 +3,7 @@
 #include <weir/cpus.h>
 #include <weir/kit/top_k.h>
 
-/* Row @a goes before row @b. */
+/* Whether row @a precedes row @b. */
 static int top_k_before(const struct weir_top_k weir_mem *top,
 			const struct weir_assign weir_mem *assign, u32 a, u32 b)
 {
@@ -20,7 +20,7 @@ static int top_k_before(const struct weir_top_k weir_mem *top,
 	return a < b;
 }
 
-/* The root is replaced by @row, which sinks to its place. */
+/* Replace the root by @row, which sinks to its place. */
 WEIR_GLOBAL int weir_top_k_sink(struct weir_top_k weir_mem *top weir_arg,
 				const struct weir_assign weir_mem *assign weir_arg, u32 row)
 {

@@ -3,7 +3,7 @@
 #include "internal.h"
 
 #define MIN_SHIFT 6u		   /* smallest block: a cache line */
-#define LINE	  ((u64)WEIR_LINE) /* all are a number of these */
+#define LINE	  ((u64)WEIR_LINE) /* all sizes are multiples of it */
 
 /* Index of the smallest size class that holds @bytes; *@size becomes its size. */
 static u32 size_class(u64 bytes, u64 *size)
@@ -11,7 +11,7 @@ static u32 size_class(u64 bytes, u64 *size)
 	u32 shift = MIN_SHIFT;
 	u64 step, n;
 
-	/* Neighbours share no line, so what two CPUs write does not meet in one by chance. */
+	/* Neighbours share no line, so writes of two CPUs do not share one by chance. */
 	bytes = (bytes + LINE - 1) & ~(LINE - 1);
 	while ((1ull << (shift + 1)) <= bytes && weir_loop)
 		shift++;
@@ -30,11 +30,11 @@ static void zero(void weir_mem *p, u64 bytes)
 }
 
 /*
- * Free lists are stacks: any CPU pushes with one exchange, and only the holder of the lock takes off: what it has seen in
- * front stays behind whatever comes. So giving back never waits, and taking need not: there is fresh memory.
+ * Free lists are stacks: any CPU pushes with one exchange, and only the holder of the lock pops, so the items behind the one
+ * that it sees in front do not change. Freeing never waits, and allocation need not: there is fresh memory.
  */
 
-/* A block of class @c that was given back, or 0. */
+/* A freed block of class @c, or 0. */
 static u64 take_free(struct weir_sched weir_mem *s, u32 c, u64 size)
 {
 	u64 p = weir_load_acquire(&s->free_list[c]), seen;
@@ -99,7 +99,7 @@ WEIR_FLAT void weir_copy_here(void weir_mem *to, const void weir_mem *from, u64 
 		w[i] = r[i];
 }
 
-/* A record from one place of the arena to another: the kernel's compiler copies no whole structs there. */
+/* Copy a record within the arena: the kernel's compiler cannot copy whole structs there. */
 WEIR_GLOBAL int weir_copy(void weir_mem *to weir_arg, const void weir_mem *from weir_arg, u64 bytes)
 {
 	weir_copy_here(to, from, bytes);
@@ -134,7 +134,7 @@ struct block {
 	u64 bytes;
 };
 
-/* Memory that goes with the region, or earlier with weir_region_drop(). */
+/* Memory that is freed with the region, or earlier with weir_region_drop(). */
 void weir_mem *weir_region_alloc(struct weir_sched weir_mem *s, struct weir_region weir_mem *r,
 				 u64 bytes)
 {

@@ -52,7 +52,7 @@ WEIR_FLAT void weir_publish_data(struct weir_instance weir_mem *self, u32 topic,
 	weir_msg_push(self->sched, &msg);
 }
 
-/* At an exit that several CPUs share, one that may run the task only now can be idle. */
+/* At an exit shared by several CPUs, a CPU that may run the task only now can be idle. */
 WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg,
 				       struct weir_task weir_mem *t weir_arg)
 {
@@ -70,15 +70,15 @@ WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg,
 }
 
 /*
- * A message is delivered to one recipient at a time. The progress is kept in the context, so that a component's function is called
+ * A message is delivered to one recipient at a time. The context holds the progress, so that a component's function is called
  * beside the function that finds it, not below it: the kernel limits the depth of calls (docs/decisions/0012). Each step stores the
  * next recipient in the context.
  *
- * The responder comes first: an instance that asks it for the new value while the message is under way is not overtaken by a
- * subscriber that still acts on the old value (docs/decisions/0004). After it come those that hear every message, then those in the message's scope (subscribe.c).
+ * The responder comes first, so that an instance that asks it during the delivery gets the new value and no subscriber still acts on
+ * the old one (docs/decisions/0004). Then come subscribers to every message, then those in the message's scope (subscribe.c).
  */
 
-/* The next of the part of `sub_list` that is under way; 1: there is one. */
+/* The next entry of the present part of `sub_list`; 1: there is one. */
 WEIR_GLOBAL int weir_next_listed(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
@@ -146,7 +146,7 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 
 	if (!t || !(g->followed & bit))
 		return 0;
-	/* A CPU that puts the task into a pipe where we do not find it yet asks for the new value. */
+	/* A CPU that puts the task into a pipe where it is not found here asks for the new value. */
 	if (!ctx->followers)
 		weir_barrier(s);
 	while (ctx->followers < g->nr_slots && weir_loop) {
@@ -155,7 +155,7 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 		if (!pipe || !(pipe->to->follows & bit) || !weir_is_local(s, pipe->to))
 			continue;
 		if (weir_pipe_lock(pipe)) {
-			/* Its receiver sees every task anew at the next change, and asks. */
+			/* Its receiver is presented with every task again at the next change, and asks then. */
 			weir_store(&pipe->rebuild, 1 | WEIR_REBUILD_ALL);
 			weir_store(&pipe->news, 1);
 			continue;
@@ -223,7 +223,7 @@ WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 }
 
 #if WEIR_CARRY
-/* The message of the context to the listed instances from @at to @end, but not to the responder, which has it. */
+/* Deliver the context's message to the listed instances from @at to @end, except to the responder, which has it. */
 WEIR_INLINE void deliver_listed(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 				const struct weir_instance weir_mem *responder, u32 at, u32 end)
 {
@@ -237,7 +237,7 @@ WEIR_INLINE void deliver_listed(struct weir_sched weir_mem *s, struct weir_ctx w
 	}
 }
 
-/* Where a chain of calls may be long: to all recipients at once, in the same order. */
+/* For runtimes that allow long chains of calls: deliver to all recipients at once, in the same order. */
 void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	const struct weir_subs weir_mem *subs = weir_subs(s, ctx->msg.topic);
@@ -270,7 +270,7 @@ WEIR_FLAT int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *
 		return -WEIR_ENOENT;
 	r = weir_subs(s, msg->topic)->responder;
 	if (!r) {
-		/* The framework itself knows what the policy granted. */
+		/* The framework itself knows the slice that the policy granted. */
 		if (msg->topic != WEIR_TOPIC_SLICE || !msg->task)
 			return -WEIR_ENOENT;
 		msg->value = weir_load(&msg->task->slice_ns);
@@ -311,7 +311,7 @@ WEIR_GLOBAL int weir_topic_find(struct weir_sched weir_mem *s weir_arg, u64 uuid
 	return -WEIR_ENOENT;
 }
 
-/* The same UUID twice gives the same id if version and payload fit. The lock is held. */
+/* Registering a UUID again returns the same id if version and payload match. The lock is held. */
 static int enter_topic(struct weir_sched weir_mem *s, const struct weir_class_topic weir_mem *topic)
 {
 	struct weir_topic weir_mem *t;
@@ -336,7 +336,7 @@ static int enter_topic(struct weir_sched weir_mem *s, const struct weir_class_to
 	return id;
 }
 
-/* Without users, and not wanted by the runtime. The lock is held. */
+/* Free a topic without users that the runtime does not keep. The lock is held. */
 static void drop_topic(struct weir_topic weir_mem *t)
 {
 	if (!t->users && !t->kept)
@@ -496,7 +496,7 @@ WEIR_GLOBAL int weir_topics_unbind(struct weir_sched weir_mem *s weir_arg,
 
 		if (!topic)
 			continue;
-		/* It must not stay for ever because a CPU has stopped: the last user's place is free either way. */
+		/* The topic must not stay forever because a CPU has stopped: the last user's place is freed in any case. */
 		while (lock_topics(s) && weir_loop)
 			;
 		s->topics[topic].users--;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Tasks that are carried: from an entry on, as long as the receivers' updates serve as steps (enum weir_carries), a task goes from
- * stage to stage without a link, a log and a place on the worklist. It is linked where its way ends: in an exit, before a receiver that takes
- * no steps, or in the pipe whose receiver withholds it. `landing` names that pipe. Membership of the pipes before it follows from
- * the wiring. docs/decisions/0050.
+ * Carried tasks: from an entry on, as long as the receivers' updates serve as steps (enum weir_carries), a task goes from stage to stage
+ * without a link, a log record or a worklist entry. It is linked where its path ends: in an exit, before a receiver that takes no steps,
+ * or in the pipe whose receiver withholds it. `landing` names that pipe. Membership of the pipes before it follows from the wiring.
+ * docs/decisions/0050.
  *
- * A CPU that moves a task from one link to another holds both pipes' locks, in rank order; the new link is made before the old one goes. So a task that
- * waits is linked somewhere at any time, and a CPU that takes it out reads `landing`, locks that pipe, and reads it again.
+ * A CPU that moves a task from one pipe to another holds both locks, in rank order, and makes the new link before it removes the old one.
+ * So a waiting task is always linked somewhere; a CPU that removes it reads `landing`, locks that pipe, and reads `landing` again.
  *
- * Logs and worklists remain for what is not the arrival of one task: reviews, rebuilds, inboxes, replacements. For them a task is
- * linked in the pipe whose receiver is to see it, and moves on with the receiver's update.
+ * Logs and worklists remain for everything except the arrival of one task: reviews, rebuilds, inboxes, replacements. For these a task is
+ * linked in the pipe of the receiver that must see it, and moves on with that receiver's update.
  */
 #include "internal.h"
 
 /* --- which pipes ---------------------------------------------------------------------------------- */
 
-/* Whether the updates of @inst may serve as steps: the way of a task to it follows from the wiring. */
+/* Whether the updates of @inst may serve as steps: a task's path to it follows from the wiring. */
 WEIR_GLOBAL int weir_carry_instance(struct weir_sched weir_mem *s weir_arg,
 				    struct weir_instance weir_mem *inst weir_arg)
 {
@@ -24,7 +24,7 @@ WEIR_GLOBAL int weir_carry_instance(struct weir_sched weir_mem *s weir_arg,
 	for (u32 i = 0; i < inst->nr_in && carries && weir_loop; i++) {
 		const struct weir_pipe weir_mem *in = inst->in[i];
 
-		/* Of several in-pipes, the CPU where the task came in selects one. */
+		/* With several in-pipes, the CPU where the task entered selects one. */
 		if (in->postponed || in->keyed || (inst->nr_in > 1 && in->from))
 			carries = 0;
 		if (in->from && s->classes[in->from->class].carries & WEIR_CARRIES_TO_OUTS)
@@ -34,7 +34,7 @@ WEIR_GLOBAL int weir_carry_instance(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* The receivers between @pipe and the entry take steps. (What several entries lead to ends it: the order behind it is its own.) */
+/* Whether the receivers between @pipe and the entry take steps. (A pipe that several entries lead to ends this: its order is its own.) */
 static int from_entry(const struct weir_pipe weir_mem *pipe)
 {
 	while (pipe->from && weir_loop) {
@@ -45,7 +45,7 @@ static int from_entry(const struct weir_pipe weir_mem *pipe)
 	return 1;
 }
 
-/* Where the tasks of carried @pipe are linked if there is but one such pipe, else null. */
+/* The pipe where the tasks of carried @pipe are linked, if there is exactly one; else null. */
 static struct weir_pipe weir_mem *only_landing(struct weir_pipe weir_mem *pipe)
 {
 	while (pipe->carried & WEIR_CARRIED && weir_loop) {
@@ -56,7 +56,7 @@ static struct weir_pipe weir_mem *only_landing(struct weir_pipe weir_mem *pipe)
 	return pipe;
 }
 
-/* Mark the pipes through which tasks are carried, in a graph that is complete and not in use. */
+/* Mark the pipes through which tasks are carried, in a complete graph that is not in use. */
 WEIR_GLOBAL int weir_carry_plan(struct weir_sched weir_mem *s weir_arg,
 				struct weir_graph weir_mem *g weir_arg)
 {
@@ -98,7 +98,7 @@ WEIR_GLOBAL int weir_carry_plan(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* --- the way of a task ------------------------------------------------------------------------------ */
+/* --- the path of a task ----------------------------------------------------------------------------- */
 
 int weir_passed(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t)
 {
@@ -150,7 +150,7 @@ WEIR_GLOBAL int weir_leave(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* --- order by arrival, where calls do not overlap ------------------------------------------------------- */
+/* --- order by arrival, if calls do not overlap ---------------------------------------------------------- */
 
 /* Merge two lists of @pipe's hooks, chained by `next`. */
 static struct weir_task weir_mem *merge_lists(const struct weir_pipe weir_mem *pipe,
@@ -180,7 +180,7 @@ static struct weir_task weir_mem *merge_lists(const struct weir_pipe weir_mem *p
 
 #define RUNS 32u /* merged lists of doubling numbers of runs */
 
-/* By runs that are in order already: there are no more of them than pipes that the tasks came from. */
+/* Merge runs that are already in order: there is at most one per pipe that the tasks came from. */
 void weir_sort_by_arrival(struct weir_pipe weir_mem *pipe)
 {
 	struct weir_task weir_mem *runs[RUNS] = { 0 }, *rest = pipe->head, *prev = 0, *t;
@@ -215,7 +215,7 @@ void weir_sort_by_arrival(struct weir_pipe weir_mem *pipe)
 
 /* --- members ------------------------------------------------------------------------------------------ */
 
-/* What of pipe @at is looked at next, after @t if that is still there; @in is locked. */
+/* The next member to visit in pipe @at, after @t if that is still there; @in is locked. */
 static struct weir_task weir_mem *not_visited(struct weir_pipe weir_mem *in,
 					      struct weir_pipe weir_mem *at,
 					      struct weir_task weir_mem *t, u32 visit)
@@ -232,8 +232,8 @@ static struct weir_task weir_mem *not_visited(struct weir_pipe weir_mem *in,
 }
 
 /*
- * Where calls do not overlap, members are looked at in their order: all are chained in the list of carried @in for that time, as if they were
- * linked there. The first one, or null.
+ * If calls do not overlap, members are visited in order: all are temporarily chained in the list of carried @in, as if they were linked
+ * there. Returns the first one, or null.
  */
 static struct weir_task weir_mem *chain_all(struct weir_pipe weir_mem *in)
 {
@@ -309,7 +309,7 @@ WEIR_GLOBAL u64 weir_member(struct weir_pipe weir_mem *in weir_arg,
 		} else if (at->carried && at->slot > in->slot && weir_load(&at->nr) &&
 			   !weir_pipe_lock(at)) {
 			t = not_visited(in, at, t, ctx->visit);
-			/* Once the lock is gone it may run and end: its record stays until it has been looked at. */
+			/* After the unlock it may run and end: its record stays until it has been visited. */
 			if (t)
 				weir_fetch_add(&t->refs, 1);
 			ctx->visited = t;
@@ -324,8 +324,8 @@ WEIR_GLOBAL u64 weir_member(struct weir_pipe weir_mem *in weir_arg,
 }
 
 /*
- * Link all members of carried @in there, in their order; it is locked. -WEIR_EAGAIN: not all could be had. (Where calls overlap,
- * members have no order but that of the pipes where they are.)
+ * Link all members of carried @in there, in order; it is locked. -WEIR_EAGAIN: some could not be moved. (If calls overlap, members have
+ * only the order of the pipes where they are.)
  */
 WEIR_GLOBAL int weir_recall_all(struct weir_pipe weir_mem *in weir_arg)
 {
@@ -358,8 +358,8 @@ WEIR_GLOBAL int weir_recall_all(struct weir_pipe weir_mem *in weir_arg)
 /* --- swaps ------------------------------------------------------------------------------------------ */
 
 /*
- * For a swap, which throws the hooks away: chain all tasks of each carried entry in its list, those that are linked further on too. No call
- * is under way, and no inbox holds any.
+ * For a swap, which discards the hooks: chain all tasks of each carried entry in its list, including those linked further on. No call is
+ * under way, and all inboxes are empty.
  */
 WEIR_GLOBAL int weir_gather(struct weir_sched weir_mem *s weir_arg,
 			    struct weir_graph weir_mem *g weir_arg)

@@ -50,7 +50,7 @@ static int check_pipe(const struct weir_pipe weir_mem *pipe)
 		REQUIRE(t->hooks[pipe->slot].prev == prev);
 		/* Only tasks that may run are in pipes. */
 		REQUIRE(t->state == WEIR_SCHEDULABLE);
-		/* No change waits, unless for the exit to be asked. */
+		/* No change is pending, except until an exit is asked. */
 		REQUIRE(!t->hooks[pipe->slot].change || pipe->postponed || pipe->rebuild);
 		prev = t;
 		n++;
@@ -66,7 +66,7 @@ static int counts(const struct weir_pipe weir_mem *pipe)
 	return weir_solo(pipe->sched) || weir_carried(pipe) & WEIR_COUNTED;
 }
 
-/* A task stands on one path: each pipe that holds it is fed by the receiver of the one before. */
+/* A task is on one path: each pipe that holds it is fed by the receiver of the one before. */
 static int check_path(const struct weir_graph weir_mem *g, const struct weir_task weir_mem *t,
 		      u32 *entered)
 {
@@ -78,10 +78,10 @@ static int check_path(const struct weir_graph weir_mem *g, const struct weir_tas
 		if (!pipe)
 			continue;
 		REQUIRE(pipe->slot == i);
-		/* What is carried is linked once. */
+		/* A carried task is linked once. */
 		REQUIRE(!t->hooks[i].pipe || !weir_carried(pipe) || t->landing == pipe->idx + 1);
 		entered[0] += !last;
-		/* Members of pipes that do not link them are counted where that is promised. */
+		/* Pipes that do not link their members count them if they promise to. */
 		if (!t->hooks[i].pipe)
 			entered[1] += counts(pipe);
 		if (last)

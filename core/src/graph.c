@@ -4,7 +4,7 @@
 
 #define PRIV_BYTES (WEIR_MAX_CHUNKS * sizeof(void *))
 
-/* Private data for the tasks that exist; 0 or -WEIR_ENOMEM with nothing left behind but the region's. */
+/* Allocate private data for existing tasks; 0, or -WEIR_ENOMEM with only the region's memory left allocated. */
 WEIR_GLOBAL int weir_instance_priv(struct weir_sched weir_mem *s weir_arg,
 				   struct weir_instance weir_mem *inst weir_arg)
 {
@@ -68,7 +68,7 @@ WEIR_GLOBAL int weir_build_pipes(struct weir_sched weir_mem *s weir_arg,
 	u64 room;
 
 	masks = weir_region_alloc(s, &g->region, plan->nr_masks * sizeof(struct weir_cpumask));
-	/* One more than there are: they begin with a cache line, which the memory of a region does not. */
+	/* One more than needed: they must begin with a cache line, and a region's memory does not. */
 	room = (u64)weir_region_alloc(s, &g->region,
 				      (plan->nr_pipes + 1) * sizeof(struct weir_pipe));
 	if (!masks || !room)
@@ -140,7 +140,7 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 		inst->out[i] = &g->pipes[p];
 		g->pipes[p].from = inst;
 		g->pipes[p].from_port = i;
-		/* The writer decides how its out-pipes are ordered. */
+		/* The writer decides the order of its out-pipes. */
 		g->pipes[p].keyed = s->classes[inst->class].keyed_out;
 	}
 	return 0;
@@ -173,7 +173,7 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 			return err;
 		weir_instance_params(inst, plan->params + pi->first_param);
 	}
-	/* Construct when all is wired: a component may look at its pipes and at what they reach. */
+	/* Construct after all wiring: a component may inspect its pipes and what they reach. */
 	for (u32 i = 0; i < plan->nr_instances && weir_loop; i++) {
 		err = weir_class_construct(g->instances[i]);
 		if (err)
@@ -191,7 +191,7 @@ static void learn(u32 weir_mem *fact, u32 value)
 /* Facts of the machine, the same in every plan for it; components may sort by them in construct. */
 static void cpus_from_plan(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan)
 {
-	/* Other CPUs read them meanwhile; only the first graph changes anything. */
+	/* Other CPUs read them meanwhile; only the first graph changes values. */
 	for (u32 i = 0; i < weir_load(&s->nr_cpus) && weir_loop; i++) {
 		learn(&s->cpus[i].core, plan->cpus[i].core);
 		learn(&s->cpus[i].llc, plan->cpus[i].llc);

@@ -8,8 +8,8 @@
 #include <weir/stack.h>
 
 /*
- * Blocks of the arena begin with a cache line (alloc.c), so neighbours in these tables share none, and what a CPU writes in one does not
- * slow those that use the next (bench/RESULTS.md, "two threads").
+ * Blocks of the arena begin with a cache line (alloc.c), so neighbours in these tables share none, and a CPU's writes to one do not slow
+ * CPUs that use the next (bench/RESULTS.md, "two threads").
  */
 #define WEIR_LINE 64u
 _Static_assert(sizeof(struct weir_pipe) % WEIR_LINE == 0, "pipes are whole cache lines");
@@ -19,7 +19,7 @@ _Static_assert(sizeof(struct weir_ctx) % WEIR_LINE == 0, "contexts are whole cac
 _Static_assert(sizeof(struct weir_cpu) % WEIR_LINE == 0, "CPUs are whole cache lines");
 _Static_assert(sizeof(struct weir_task) % WEIR_LINE == 0, "tasks are whole cache lines");
 _Static_assert(sizeof(struct weir_hook) % WEIR_LINE == 0, "hooks are whole cache lines");
-/* A bit each in the words of a class and of the runtime (shared with Rust). */
+/* One bit each in the words of a class and of the runtime (shared with Rust). */
 _Static_assert(WEIR_MAX_TOPICS <= 64, "topics fit into a word");
 
 /* state.c */
@@ -34,7 +34,7 @@ WEIR_INLINE void weir_op(struct weir_sched weir_mem *s, u32 kind, u32 object, u3
 		weir_op_add(s->log, kind, object, n);
 }
 
-/* A call of this CPU has waited too long for another one and leaves something undone: see weir_gave_up(). */
+/* A call of this CPU has waited too long for another one and leaves work undone: see weir_gave_up(). */
 WEIR_INLINE void weir_give_up(struct weir_sched weir_mem *s)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
@@ -44,7 +44,7 @@ WEIR_INLINE void weir_give_up(struct weir_sched weir_mem *s)
 	weir_store(&cpu->nr_gave_up, cpu->nr_gave_up + 1);
 }
 
-/* The lock word of a pipe or an instance, within what is left of the call's patience. 0 or -WEIR_EAGAIN. */
+/* Take the lock word of a pipe or an instance, within the rest of the call's waiting time. 0 or -WEIR_EAGAIN. */
 WEIR_INLINE int weir_lock_word(struct weir_sched weir_mem *s, u32 weir_mem *lock)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
@@ -55,7 +55,7 @@ WEIR_INLINE int weir_lock_word(struct weir_sched weir_mem *s, u32 weir_mem *lock
 	return err;
 }
 
-/* A full barrier between CPUs, where there are several. */
+/* A full barrier between CPUs, if there are several. */
 WEIR_INLINE void weir_barrier(const struct weir_sched weir_mem *s)
 {
 	if (!s->exclusive)
@@ -63,8 +63,8 @@ WEIR_INLINE void weir_barrier(const struct weir_sched weir_mem *s)
 }
 
 /*
- * The calling CPU holds the lock of @pipe, or a swap holds all callers off: said first by what relies on it, checked where lock
- * order is. Depths stand for pipes: no update has two pipes of one depth locked.
+ * Assert that the calling CPU holds the lock of @pipe, or a swap holds off all callers; checked in ports that check lock order. Depths
+ * represent pipes: no update has two pipes of one depth locked.
  */
 WEIR_INLINE void weir_assert_locked(const struct weir_pipe weir_mem *pipe)
 {
@@ -78,7 +78,7 @@ WEIR_INLINE void weir_assert_locked(const struct weir_pipe weir_mem *pipe)
 	}
 }
 
-/* The rank order, where it is checked: deeper than every lock held, so no two CPUs can wait for each other. */
+/* Check the rank order: the pipe is deeper than every lock held, so no two CPUs can wait for each other. */
 WEIR_INLINE void weir_note_locked(struct weir_pipe weir_mem *pipe)
 {
 	if (WEIR_STRICT) {
@@ -112,7 +112,7 @@ WEIR_INLINE struct weir_hook weir_mem *weir_hook(const struct weir_pipe weir_mem
 	return &t->hooks[pipe->slot];
 }
 
-/* weir_pipe_lock() and weir_pipe_unlock() where usually no other CPU has the lock or wants it. */
+/* weir_pipe_lock() and weir_pipe_unlock() for the common case: no other CPU has or wants the lock. */
 WEIR_INLINE int weir_lock(struct weir_pipe weir_mem *pipe)
 {
 	const struct weir_sched weir_mem *s = pipe->sched;
@@ -135,7 +135,7 @@ WEIR_INLINE void weir_unlock(struct weir_pipe weir_mem *pipe)
 	weir_spin_unlock(&pipe->lock);
 }
 
-/* In the pipe and linked; the lock is held. (In the inbox, it is its own neighbour.) */
+/* In the pipe and linked; the lock is held. (A task in the inbox is its own neighbour.) */
 WEIR_INLINE int weir_pipe_linked(const struct weir_pipe weir_mem *pipe,
 				 const struct weir_task weir_mem *t)
 {
@@ -143,14 +143,14 @@ WEIR_INLINE int weir_pipe_linked(const struct weir_pipe weir_mem *pipe,
 }
 
 /* carry.c */
-#define WEIR_REBUILD_ALL 2u	     /* in `rebuild`: those that passed through the pipe, too */
+#define WEIR_REBUILD_ALL 2u	     /* in `rebuild`: also tasks that passed through the pipe */
 #define WEIR_VISIT	 0x80000000u /* numbers of visits, which are no numbers of records */
 int weir_carry_plan(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
 u64 weir_carried_at(struct weir_sched weir_mem *s, const struct weir_task weir_mem *t, u32 slot);
 int weir_leave(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *landing,
 	       const struct weir_task weir_mem *t, u32 slot);
 int weir_recall_all(struct weir_pipe weir_mem *in);
-/* after a walk through members, also one that was broken off */
+/* after a walk through members, even one that was interrupted */
 void weir_unchain(struct weir_ctx weir_mem *ctx);
 void weir_sort_by_arrival(struct weir_pipe weir_mem *pipe);
 int weir_gather(struct weir_sched weir_mem *s, struct weir_graph weir_mem *g);
@@ -175,7 +175,7 @@ WEIR_INLINE struct weir_pipe weir_mem *weir_landing(struct weir_sched weir_mem *
 	return landing ? &s->graph->pipes[landing - 1] : 0;
 }
 
-/* The pipe through which @t came to @pipe, whose writer takes steps; null: that is an entry. */
+/* The pipe through which @t came to @pipe, whose writer takes steps; null: @pipe is an entry. */
 WEIR_INLINE struct weir_pipe weir_mem *weir_before(const struct weir_pipe weir_mem *pipe,
 						   const struct weir_task weir_mem *t)
 {
@@ -187,7 +187,7 @@ WEIR_INLINE struct weir_pipe weir_mem *weir_before(const struct weir_pipe weir_m
 	return from->nr_in == 1 ? from->in[0] : &g->pipes[g->cpus[weir_load(&t->entry_cpu)].entry];
 }
 
-/* When @t came in, where calls do not overlap: kept in the hook of the entry, which has no keys. */
+/* When @t entered, if calls do not overlap: kept in the hook of the entry, which has no keys. */
 WEIR_INLINE u64 weir_arrival(const struct weir_task weir_mem *t)
 {
 	return t->hooks[0].key;
@@ -209,8 +209,8 @@ WEIR_INLINE void weir_pass(struct weir_sched weir_mem *s, struct weir_pipe weir_
 
 /* preempt.c */
 /*
- * A CPU behind @pipe is to take @t: once no lock is held, a KICK goes to the CPU where it last ran if that
- * is idle, else to the nearest idle one by LLC and node that its affinity allows.
+ * A CPU behind @pipe should take @t: once no lock is held, send a KICK to the task's last CPU if that is idle,
+ * else to the nearest idle one by LLC and node that its affinity allows.
  */
 int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
@@ -221,16 +221,16 @@ WEIR_INLINE void weir_kick_for(struct weir_pipe weir_mem *pipe, struct weir_task
 		weir_kick_later(pipe, t);
 }
 
-/* Wake a sleeping CPU behind @pipe to look for work that no other CPU carries on; near @t's CPU (null: any). */
+/* Wake a sleeping CPU behind @pipe to process work that no other CPU continues; near @t's CPU (null: any). */
 int weir_pipe_news(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 /*
- * The idle CPU to kick for @t in pipe number @where, taken out of the idle set; WEIR_NO_CPU if none is left. Null: one that could not look
- * at its exit, from the CPU in the upper half of @where on, else any.
+ * The idle CPU to kick for @t in pipe number @where, removed from the idle set; WEIR_NO_CPU if none is left. If @t is null: a CPU that
+ * could not look at its exit, from the CPU in the upper half of @where on, else any.
  */
 u32 weir_kick_target(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u64 where);
 
 /* alloc.c */
-/* weir_alloc_at(), weir_free() and weir_copy() at the far end of a chain of calls, which has no frame left. */
+/* weir_alloc_at(), weir_free() and weir_copy() for the end of a chain of calls, where no frame is left. */
 u64 weir_alloc_here(struct weir_sched weir_mem *s, u64 bytes);
 int weir_free_here(struct weir_sched weir_mem *s, void weir_mem *p, u64 bytes);
 void weir_copy_here(void weir_mem *to, const void weir_mem *from, u64 bytes);
@@ -247,16 +247,16 @@ int weir_keyed_insert_after(struct weir_pipe weir_mem *pipe, struct weir_task we
 			    struct weir_task weir_mem *after);
 int weir_keyed_remove(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
-/* pipe.c: @t, a member of carried @in, which is locked, is linked there; it leaves what is behind, from depth @slot on. 1: done; 0: it is no member. */
+/* pipe.c: link @t, a member of carried @in, which is locked, there; it leaves the pipes behind, from depth @slot on. 1: done; 0: not a member. */
 int weir_recall(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t, u32 slot);
-/* What arrived at the carried pipe stays there: withheld, or (@pending) to be presented again. It is locked, or the receiver wants no lock. */
+/* The task that arrived at the carried pipe stays there: withheld, or (@pending) to be presented again. It is locked, or the receiver needs no lock. */
 int weir_keep(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, u32 pending);
 /* @t, a member of carried @entry, starts over. */
 int weir_present_again(struct weir_pipe weir_mem *entry, struct weir_task weir_mem *t);
-/* A task whose pipe's lock could not be had: into the inbox. */
+/* Put a task into the inbox of a pipe whose lock could not be taken. */
 int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key);
 
-/* pipe.c: link the tasks that came while the lock was taken; it is held. */
+/* pipe.c: link the tasks that arrived while the lock was taken; it is held. */
 int weir_inbox_open(struct weir_pipe weir_mem *pipe);
 
 /* list.c: the list of a pipe; the pipe's lock is held. Links @t behind @after, or first if that is null. */
@@ -264,7 +264,7 @@ void weir_list_link(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *
 		    struct weir_task weir_mem *after);
 void weir_list_unlink(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t);
 
-/* Of a pipe that leads to one CPU, which is online and in @mask (null: any). */
+/* For a pipe that leads to one CPU: whether that is online and in @mask (null: any). */
 WEIR_INLINE int weir_one_allows(const struct weir_pipe weir_mem *pipe,
 				const struct weir_cpumask weir_mem *mask)
 {
@@ -272,7 +272,7 @@ WEIR_INLINE int weir_one_allows(const struct weir_pipe weir_mem *pipe,
 	       (!mask || weir_mask_test(mask, pipe->cpu));
 }
 
-/* weir_pipe_load() of such a pipe. */
+/* weir_pipe_load() for such a pipe. */
 WEIR_INLINE u32 weir_one_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 {
 	const struct weir_sched weir_mem *s = pipe->sched;
@@ -284,7 +284,7 @@ WEIR_INLINE u32 weir_one_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 	return load;
 }
 
-/* The lock is held and @t is linked: that is where it is. */
+/* The lock is held and @t is linked: record the pipe. */
 WEIR_INLINE void weir_settle_in(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	u32 nr = pipe->nr + 1;
@@ -352,8 +352,8 @@ WEIR_INLINE void weir_join(struct weir_pipe weir_mem *pipe, struct weir_task wei
 }
 
 /*
- * A receiver puts @t, which has just arrived before it, into the list @pipe: it passes, or its way ends there. (Inline down to the list: this is
- * what a carried task costs.)
+ * A receiver puts @t, which has just arrived at it, into the list @pipe: the task passes through, or its path ends there. (Inline down to
+ * the list: this is the cost of a carried task.)
  */
 WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
 			  struct weir_task weir_mem *t)
@@ -367,7 +367,7 @@ WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_m
 		weir_pass(s, pipe);
 		return 0;
 	}
-	/* Before a receiver that keeps a log, or where something is in the way. */
+	/* For a receiver that keeps a log, or outside the common case. */
 	if (pipe->change_kinds || weir_load(&h->pipe) || h->change)
 		return weir_pipe_append(pipe, t);
 	if (weir_lock(pipe))
@@ -382,11 +382,11 @@ WEIR_INLINE int weir_land(struct weir_sched weir_mem *s, struct weir_pipe weir_m
 
 /* schedule.c: the worklist of the calling CPU */
 void weir_work_push(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe);
-/* The next pipe before @exit with changes that some CPU has not carried on yet: its address; 0: there is none. */
+/* The address of the next pipe before @exit with changes that no CPU has processed yet; 0: there is none. */
 u64 weir_unfinished(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *exit);
 /*
- * Work on a task of @pipe could not be done to the end, for a deeper pipe could not be had: its receiver starts over with all
- * tasks. No change need come for that: this CPU looks again by itself. The pipe is locked.
+ * Work on a task of @pipe could not be completed, because a deeper pipe's lock could not be taken: its receiver starts over with all
+ * tasks. That needs no further change: this CPU looks again on its own. The pipe is locked.
  */
 void weir_start_over(struct weir_pipe weir_mem *pipe);
 
@@ -396,7 +396,7 @@ struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 coo
 int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots,
 			struct weir_hook weir_mem *weir_mem *hooks);
 
-/* A walk through members (weir_member()) is through with the task that it looked at last, or was broken off. */
+/* A walk through members (weir_member()) has finished with the last visited task, or was interrupted. */
 WEIR_INLINE void weir_unvisit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	if (!ctx->visited)
@@ -409,7 +409,7 @@ WEIR_INLINE void weir_unvisit(struct weir_sched weir_mem *s, struct weir_ctx wei
 void weir_msg_push(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 /* weir_request() without a frame */
 int weir_request_here(struct weir_sched weir_mem *s, struct weir_msg *msg);
-/* The topics of an instance get places in the table, and give them back. */
+/* Give an instance's topics places in the table, and free them. */
 int weir_topics_bind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 int weir_topics_unbind(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 /* Delivery of the message in the context, one recipient at a time (see broker.c). */
@@ -417,7 +417,7 @@ int weir_next_recipient(struct weir_sched weir_mem *s);
 int weir_followed(struct weir_sched weir_mem *s, int err);
 int weir_delivered(struct weir_sched weir_mem *s);
 
-/* A message into another place, field by field: either may be of the arena or of the caller's, which are two kinds of memory. */
+/* Copy a message field by field: either side may be in the arena or in the caller's memory, which differ in kind. */
 #define weir_set_msg(to, from)                 \
 	do {                                   \
 		(to)->topic = (from)->topic;   \
@@ -435,7 +435,7 @@ int weir_domains_init(struct weir_sched weir_mem *s, const struct weir_plan weir
 int weir_remote_send(struct weir_sched weir_mem *s, const struct weir_msg *msg);
 /* Deliver the messages queued for the domain that the calling CPU acts for. */
 int weir_remote_receive(struct weir_sched weir_mem *s);
-/* Those of all domains. No call is under way. */
+/* Deliver those of all domains. No call is under way. */
 int weir_remote_flush(struct weir_sched weir_mem *s);
 #else
 #define weir_domains_init(s, plan) 0
@@ -444,7 +444,7 @@ int weir_remote_flush(struct weir_sched weir_mem *s);
 #define weir_remote_flush(s)	   ((void)0)
 #endif
 
-/* Whether the calling CPU acts for the domain in whose memory @inst stands. */
+/* Whether the calling CPU acts for the domain whose memory holds @inst. */
 WEIR_INLINE int weir_is_local(struct weir_sched weir_mem *s,
 			      const struct weir_instance weir_mem *inst)
 {
@@ -467,8 +467,8 @@ int weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance 
 /* schedule.c */
 int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
 /*
- * Let changes run through the graph and deliver messages until both are at rest. First, @pipe (null: none) gets
- * @add (null: nothing) at its tail and its receiver handles it, under one lock. No pipe lock is held here.
+ * Propagate changes through the graph and deliver messages until none is left. First, @pipe (null: none) gets
+ * @add (null: nothing) at its tail and its receiver handles it, under one lock. The caller holds no pipe lock.
  */
 int weir_drain(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe,
 	       struct weir_task weir_mem *add);
@@ -477,7 +477,7 @@ void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx);
 /* swap.c */
 int weir_swap_clean(struct weir_sched weir_mem *s);
 
-/* Which of its own topics @topic is for an instance: WEIR_OWN(n), or WEIR_MAX_TOPICS. */
+/* The instance's number for @topic among its own topics: WEIR_OWN(n), or WEIR_MAX_TOPICS. */
 u32 weir_own_number(const struct weir_instance weir_mem *i, u32 topic);
 
 /* The case of a class and a topic in the generated dispatch, where own topics have the class's numbers; one past all: none. */
@@ -491,7 +491,7 @@ WEIR_INLINE u32 weir_topic_case(const struct weir_instance weir_mem *i, u32 topi
 /* Generated from the files in components/. */
 int weir_class_construct(struct weir_instance weir_mem *i);
 int weir_class_update(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in);
-/* The same where one task arrives (step.h). Not in the kernel's port. */
+/* The same for the arrival of one task (step.h). Not in the kernel's port. */
 int weir_class_step(struct weir_instance weir_mem *i, struct weir_pipe weir_mem *in);
 int weir_class_on(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg);
 int weir_class_follow(struct weir_instance weir_mem *i, const struct weir_msg weir_mem *msg,

@@ -53,7 +53,7 @@ WEIR_GLOBAL int weir_log_room(struct weir_pipe weir_mem *pipe weir_arg)
 	return 0;
 }
 
-/* The receiver has something to do: put the pipe on this CPU's worklist, once. */
+/* The receiver has work: put the pipe on this CPU's worklist, once. */
 WEIR_FLAT static void wake_receiver(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	weir_assert_locked(pipe);
@@ -71,7 +71,7 @@ WEIR_FLAT static void wake_receiver(struct weir_pipe weir_mem *pipe, struct weir
 		weir_work_push(pipe->sched, pipe);
 }
 
-/* Record a change for the receiver. A record that finds no memory makes the next update a rebuild. */
+/* Record a change for the receiver. Without memory for the record, the next update is a rebuild. */
 WEIR_FLAT static void log_change(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t,
 				 u32 kind)
 {
@@ -159,7 +159,7 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 		err = weir_recall_all(pipe);
 	pipe->rebuild = 0;
 	weir_for_task(t, pipe) {
-		/* One that is held up by a preempted CPU must not hold up the others. */
+		/* A pipe whose lock a preempted CPU holds must not delay the others. */
 		if (weir_task_withdraw(pipe->sched, t, pipe->slot + 1))
 			err = -WEIR_EAGAIN;
 		else
@@ -170,7 +170,7 @@ WEIR_FLAT int weir_pipe_represent(struct weir_pipe weir_mem *pipe)
 	return err;
 }
 
-/* A receiver that fails would never end if it were called again here. */
+/* If it were called again here, a receiver that always fails would never end. */
 WEIR_GLOBAL int weir_pipe_rebuild(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	u32 was_pending = pipe->pending;
@@ -190,25 +190,25 @@ WEIR_FLAT static void joined(struct weir_pipe weir_mem *pipe, struct weir_task w
 	weir_join(pipe, t);
 	if (weir_hook(pipe, t)->change || pipe->change_kinds & WEIR_ADDED)
 		log_change(pipe, t, WEIR_ADDED);
-	/* The way ends here, or goes on only when a CPU asks: one has to be woken. */
+	/* The path ends here, or continues only when a CPU asks: wake one. */
 	if (pipe->postponed || !pipe->change_kinds)
 		weir_kick_later(pipe, t);
 }
 
 /* --- locks and inboxes -------------------------------------------------------------------------
 
- * No CPU waits for a pipe's lock without bound: the CPU that holds it may have stopped (docs/decisions/0034). While the lock
- * is taken,
+ * No CPU waits for a pipe's lock without bound, because the CPU that holds it may have stopped (docs/decisions/0034). While the
+ * lock is taken,
  *
- * - a task that is to be added goes into the inbox. It counts as a member from then on. The receiver, or the CPU that
- *   claims from the pipe, links what is there;
- * - any other caller gives up, and leaves `wanted`.
+ * - a task to be added goes into the inbox and counts as a member from then on. The receiver, or the CPU that claims from
+ *   the pipe, links the tasks in the inbox;
+ * - any other caller gives up and sets `wanted`.
  *
- * Each writes first and then looks at the lock once more, and the CPU that releases the lock looks at both afterwards, with a full
- * barrier between on either side: one of the two sees the other, and kicks a CPU behind the pipe that sleeps.
+ * Each writes first and then checks the lock once more; the CPU that releases the lock checks both words afterwards. Both sides have
+ * a full barrier in between, so one of them sees the other and kicks a sleeping CPU behind the pipe.
  */
 
-/* All that is in the inbox, which is empty then; the latest first. */
+/* Take all tasks from the inbox, the latest first. */
 WEIR_FLAT static struct weir_task weir_mem *inbox_take(struct weir_pipe weir_mem *pipe)
 {
 	u64 at = weir_load(&pipe->inbox), seen;
@@ -227,7 +227,7 @@ WEIR_FLAT static void inbox_put(struct weir_pipe weir_mem *pipe, struct weir_tas
 	weir_stack_push(&pipe->inbox, weir_hook(pipe, t)->next, (u64)t);
 }
 
-/* Turn a list of the inbox around. */
+/* Reverse a list of the inbox. */
 WEIR_FLAT static struct weir_task weir_mem *inbox_reverse(const struct weir_pipe weir_mem *pipe,
 							  struct weir_task weir_mem *t)
 {
@@ -243,7 +243,7 @@ WEIR_FLAT static struct weir_task weir_mem *inbox_reverse(const struct weir_pipe
 	return first;
 }
 
-/* The lock is held: link what came while it was taken, in the order in which it came. */
+/* The lock is held: link the tasks that arrived while it was taken, in order of arrival. */
 WEIR_GLOBAL int weir_inbox_open(struct weir_pipe weir_mem *pipe weir_arg)
 {
 	struct weir_task weir_mem *first = inbox_reverse(pipe, inbox_take(pipe)), *t;
@@ -281,7 +281,7 @@ WEIR_GLOBAL int weir_inbox_drop(struct weir_pipe weir_mem *pipe weir_arg,
 	return 0;
 }
 
-/* The wait was in vain: leave word, then look once more. */
+/* The wait was given up: set `wanted`, then try once more. */
 static int leave_word(struct weir_pipe weir_mem *pipe)
 {
 	weir_store(&pipe->wanted, 1);
@@ -289,7 +289,7 @@ static int leave_word(struct weir_pipe weir_mem *pipe)
 	return weir_try_lock(&pipe->lock) ? 0 : -WEIR_EAGAIN;
 }
 
-/* Another CPU has the lock: wait a bounded time for it, and count that. */
+/* Another CPU has the lock: wait a bounded time for it, and count the wait. */
 WEIR_FLAT static int wait_for_lock(struct weir_pipe weir_mem *pipe)
 {
 	u64 began = weir_port_clock(), ns;
@@ -350,15 +350,15 @@ WEIR_FLAT void weir_pipe_unlock(struct weir_pipe weir_mem *pipe)
 		weir_store(&pipe->wanted, 0);
 	weir_unlock_fenced(&pipe->lock);
 	wanted |= weir_load(&pipe->wanted);
-	/* A CPU that looked in vain takes what is in the inbox, too, and wakes others for the rest. */
+	/* A CPU that looked in vain also takes tasks from the inbox, and wakes other CPUs for the rest. */
 	if (wanted || weir_load(&pipe->inbox))
 		weir_pipe_news(pipe,
 			       wanted ? 0 : (struct weir_task weir_mem *)weir_load(&pipe->inbox));
 }
 
 /*
- * The lock of @pipe could not be had: @t, which is in no pipe of this depth, joins by way of the inbox: last in a list, by
- * @key in a keyed pipe. -WEIR_EAGAIN: it is in one.
+ * The lock of @pipe could not be taken: @t, which is in no pipe of this depth, joins through the inbox: last in a list, by
+ * @key in a keyed pipe. -WEIR_EAGAIN: it is in a pipe of this depth.
  */
 WEIR_FLAT int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t, u64 key)
 {
@@ -376,20 +376,20 @@ WEIR_FLAT int weir_post(struct weir_pipe weir_mem *pipe, struct weir_task weir_m
 		weir_store(&t->landing, pipe->idx + 1);
 	weir_store_release(&h->pipe, pipe);
 	inbox_put(pipe, t);
-	/* Taken still: its holder looks when it releases the lock. */
+	/* Still taken: the holder checks when it releases the lock. */
 	if (!weir_load(&pipe->lock))
 		weir_pipe_news(pipe, t);
 	return 0;
 }
 
-/* A member leaves that was reported to the receiver, or is about to be. */
+/* Remove a member that was reported to the receiver, or is about to be. */
 WEIR_COLD void weir_log_removed(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	log_change(pipe, t, WEIR_REMOVED);
 }
 
 /*
- * 1: already a member, 0: free to join, negative: in another pipe of this depth, which no component may do. One that was in
+ * 1: already a member; 0: free to join; negative: in another pipe of this depth, which no component may do. A task that was in
  * the inbox joins like any other.
  */
 WEIR_FLAT static int membership(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
@@ -495,11 +495,11 @@ static struct weir_task weir_mem *settled_before(const struct weir_pipe weir_mem
 	return at;
 }
 
-#define NEAR 64u /* steps that fairness among in-pipes is worth */
+#define NEAR 64u /* steps spent on fairness among in-pipes */
 
 /*
- * What @t is to stand behind if @pipe holds tasks of other in-pipes too: as late as the order of its own
- * in-pipe lets it, so that it does not pass what came earlier from elsewhere.
+ * The task to put @t behind if @pipe also holds tasks of other in-pipes: as late as the order of its own
+ * in-pipe allows, so that it does not overtake earlier tasks from elsewhere.
  */
 static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem *pipe,
 						struct weir_task weir_mem *t,
@@ -519,7 +519,7 @@ static struct weir_task weir_mem *behind_others(const struct weir_pipe weir_mem 
 	return at == t ? weir_pipe_prev(pipe, t) : at;
 }
 
-/* No member of a fed @pipe came through @in after @t, where calls do not overlap. (Asked for the account of operations only.) */
+/* Whether no member of a fed @pipe came through @in after @t, if calls do not overlap. (Only for the account of operations.) */
 static int is_newest(const struct weir_pipe weir_mem *pipe, const struct weir_task weir_mem *t,
 		     const struct weir_pipe weir_mem *in)
 {
@@ -533,7 +533,7 @@ static int is_newest(const struct weir_pipe weir_mem *pipe, const struct weir_ta
 	return !at;
 }
 
-/* The last member of a fed @pipe with this key that came through @in before @t, where calls do not overlap. */
+/* The last member of a fed @pipe with this key that came through @in before @t, if calls do not overlap. */
 static struct weir_task weir_mem *equal_before(const struct weir_pipe weir_mem *pipe,
 					       const struct weir_task weir_mem *t, u64 key,
 					       const struct weir_pipe weir_mem *in)
@@ -560,7 +560,7 @@ WEIR_FLAT static int insert_keyed(struct weir_pipe weir_mem *pipe, struct weir_t
 {
 	struct weir_task weir_mem *after = 0;
 	int member = membership(pipe, t);
-	/* Where calls overlap, tasks that are carried have no order before they come here. */
+	/* If calls overlap, carried tasks have no order before they arrive here. */
 	int last = !in || (weir_carried(pipe) ? !weir_solo(pipe->sched) || is_newest(pipe, t, in)
 					      : in->tail == t);
 
@@ -613,7 +613,7 @@ WEIR_FLAT static void link_carried(struct weir_pipe weir_mem *in, struct weir_ta
 	weir_settle_in(in, t);
 }
 
-/* It has been linked further on; a record that waits is void. */
+/* It has been linked further on; a pending record is void. */
 WEIR_FLAT static void unlink_carried(struct weir_pipe weir_mem *in, struct weir_task weir_mem *t)
 {
 	struct weir_hook weir_mem *h = weir_hook(in, t);
@@ -632,7 +632,7 @@ WEIR_FLAT static void unlink_carried(struct weir_pipe weir_mem *in, struct weir_
 	weir_depart(in, t);
 }
 
-/* In a fed list: behind what came before @t through @in, as in weir_pipe_mirror(). */
+/* In a fed list: behind the tasks that came before @t through @in, as in weir_pipe_mirror(). */
 static struct weir_task weir_mem *arrived_before(const struct weir_pipe weir_mem *pipe,
 						 const struct weir_task weir_mem *t,
 						 const struct weir_pipe weir_mem *in)
@@ -652,8 +652,8 @@ static struct weir_task weir_mem *arrived_before(const struct weir_pipe weir_mem
 }
 
 /*
- * @t does not arrive, but is a member of @in, which is locked: it goes to @pipe, or gets another key there. It may have gone meanwhile, if
- * it was linked further on, and even have come back another way.
+ * @t does not arrive, but is a member of @in, which is locked: put it into @pipe, or change its key there. If it was linked further on, it
+ * may have left meanwhile, and even have returned by another path.
  */
 WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 			      struct weir_task weir_mem *t weir_arg, u64 key,
@@ -663,7 +663,7 @@ WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 	int linked, err;
 
 	if (!weir_pipe_holds(pipe, t) && weir_pipe_has(pipe, t)) {
-		/* It is further on already, and its place is the same. */
+		/* It is already further on, in the same place. */
 		weir_op(s, WEIR_OP_LOCK, pipe->idx, 0);
 		weir_op(s, WEIR_OP_UNLOCK, pipe->idx, 0);
 		return 0;
@@ -695,7 +695,7 @@ WEIR_GLOBAL int weir_carry_on(struct weir_pipe weir_mem *pipe weir_arg,
 	return 0;
 }
 
-/* What @ctx's call has before a receiver that takes a step. */
+/* The task that @ctx's call has brought to a receiver that takes a step. */
 WEIR_INLINE int is_arriving(const struct weir_ctx weir_mem *ctx, const struct weir_task weir_mem *t)
 {
 	return ctx->carrying && ctx->arrival.task == t;
@@ -725,8 +725,8 @@ WEIR_FLAT static int put_carried(struct weir_pipe weir_mem *pipe, struct weir_ta
 /* --- what receivers call ------------------------------------------------------------------------ */
 
 /*
- * Members without a pending change stand in @pipe as in @in. Putting the task behind the nearest such
- * member keeps that true, whatever changes are still to come.
+ * Members without a pending change have the same order in @pipe as in @in. Putting the task behind the nearest
+ * such member keeps that true, whatever changes follow.
  */
 WEIR_GLOBAL int weir_pipe_mirror(struct weir_pipe weir_mem *pipe weir_arg,
 				 struct weir_task weir_mem *t weir_arg,
@@ -786,8 +786,8 @@ WEIR_GLOBAL int weir_pipe_insert_stable(struct weir_pipe weir_mem *pipe weir_arg
 
 /*
  * Shallow to deep, one lock at a time. Only the receiver of a shallower pipe that holds the task may put
- * it into a deeper one, and does so under that pipe's lock; once the task has left the shallower pipe
- * no CPU can add it behind us (docs/decisions/0002).
+ * it into a deeper one, under the shallower pipe's lock; once the task has left that pipe, no CPU can add
+ * it behind this walk (docs/decisions/0002).
  */
 WEIR_FLAT static int withdraw(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 slot)
 {
@@ -809,7 +809,7 @@ WEIR_FLAT static int withdraw(struct weir_sched weir_mem *s, struct weir_task we
 	return 0;
 }
 
-/* The same of the pipe where a carried task is linked; it may be on its way from one to another. */
+/* The same for the pipe where a carried task is linked; it may be in transit from one to another. */
 WEIR_FLAT static int withdraw_carried(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	struct weir_pipe weir_mem *pipe = weir_landing(s, t);
@@ -841,7 +841,7 @@ WEIR_GLOBAL int weir_task_withdraw(struct weir_sched weir_mem *s weir_arg,
 		err = withdraw_carried(s, t);
 	if (!err)
 		err = withdraw(s, t, slot);
-	/* No CPU takes it meanwhile: its state does not allow that. Its owner goes on later. */
+	/* No CPU can take it meanwhile: its state does not allow that. Its owner continues later. */
 	if (!slot && (err || weir_load(&t->torn)))
 		weir_store(&t->torn, err != 0);
 	return err;
@@ -854,7 +854,7 @@ WEIR_GLOBAL int weir_pipe_remove(struct weir_pipe weir_mem *pipe weir_arg,
 
 	if (!(weir_carried(pipe) & WEIR_FED))
 		return weir_pipe_holds(pipe, t) ? withdraw(pipe->sched, t, pipe->slot) : 0;
-	/* What has just arrived before the receiver is nowhere yet. */
+	/* A task that has just arrived at the receiver is linked nowhere yet. */
 	if (is_arriving(weir_ctx(pipe->sched), t) || !weir_pipe_has(pipe, t))
 		return 0;
 	err = weir_recall(pipe->from->in[0], t, pipe->slot);
@@ -881,7 +881,7 @@ WEIR_GLOBAL int weir_recall(struct weir_pipe weir_mem *in weir_arg,
 		err = weir_pipe_lock(pipe);
 		if (err)
 			return err;
-		/* Once more: it may have come back another way. */
+		/* Once more: it may have returned by another path. */
 		done = weir_pipe_holds(pipe, t) && weir_passed(in, t);
 		if (done) {
 			link_carried(in, t);

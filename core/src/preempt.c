@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Wake an idle CPU for a task, or preempt the one that runs the least urgent task. */
+/* Wake an idle CPU for a task, or preempt the CPU that runs the least urgent task. */
 #include "internal.h"
 
-/* Some CPU behind @pipe waits for work. */
+/* Whether a CPU behind @pipe waits for work. */
 WEIR_FLAT static int any_idle(const struct weir_pipe weir_mem *pipe)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
@@ -18,8 +18,8 @@ WEIR_FLAT static int any_idle(const struct weir_pipe weir_mem *pipe)
 WEIR_FLAT int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
 	/*
-	 * The lock is held. A CPU that announces that it is idle takes it afterwards, and looks: if that was before us, we see the CPU here, and
-	 * if it is still to come, the CPU sees @t.
+	 * The lock is held. A CPU announces that it is idle, then takes the lock and looks: if it announced before this check, it is seen here;
+	 * if not, it will see @t.
 	 */
 	if (pipe->nr_cpus && any_idle(pipe)) {
 		struct weir_msg msg = { .topic = WEIR_TOPIC_KICK,
@@ -34,8 +34,8 @@ WEIR_FLAT int weir_kick_later(struct weir_pipe weir_mem *pipe, struct weir_task 
 }
 
 /*
- * The same at the far end of a chain of calls, where no frame is left to make room for the message: without any, the next CPU
- * that lets go of the pipe's lock sends it.
+ * The same for the end of a chain of calls, where no frame is left to allocate room for the message: without room, the next
+ * CPU that releases the pipe's lock sends it.
  */
 WEIR_GLOBAL int weir_pipe_news(struct weir_pipe weir_mem *pipe weir_arg,
 			       struct weir_task weir_mem *t weir_arg)
@@ -60,7 +60,7 @@ WEIR_GLOBAL int weir_pipe_news(struct weir_pipe weir_mem *pipe weir_arg,
 	return 0;
 }
 
-/* The first CPU from @from on behind @pipe that waits for work, of those that @missed a look if so; or WEIR_NO_CPU. */
+/* The first CPU from @from on behind @pipe that waits for work; with @missed, only CPUs that missed a look; or WEIR_NO_CPU. */
 static u32 first_idle(const struct weir_pipe weir_mem *pipe, u32 from, int missed)
 {
 	struct weir_sched weir_mem *s = pipe->sched;
@@ -79,7 +79,7 @@ static u32 first_idle(const struct weir_pipe weir_mem *pipe, u32 from, int misse
 	return WEIR_NO_CPU;
 }
 
-/* The caller that takes a CPU out of the idle set wakes it. 1: @cpu is out, and it was in. */
+/* The caller that removes a CPU from the idle set wakes it. 1: this call removed @cpu. */
 static int take_idle(struct weir_sched weir_mem *s, u32 cpu)
 {
 	return cpu < s->nr_cpus && weir_mask_clear(s->idle, cpu);
@@ -97,8 +97,8 @@ static u32 take_first(struct weir_sched weir_mem *s, const struct weir_pipe weir
 }
 
 /*
- * The idle CPU nearest to @t, which may run there. One that somebody else wakes meanwhile is for that one's task: then it is the next, or @t
- * would wait beside a CPU that sleeps.
+ * The idle CPU nearest to @t that its affinity allows. A CPU that another caller wakes meanwhile is for that caller's task: then take the
+ * next one, or @t would wait while a CPU sleeps.
  */
 static u32 take_near(struct weir_sched weir_mem *s, const struct weir_pipe weir_mem *pipe,
 		     struct weir_task weir_mem *t)
@@ -119,17 +119,17 @@ WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg,
 	u32 from = where >> 32, cpu = WEIR_NO_CPU;
 
 	if (!t) {
-		/* All whose look at the exit was in vain, one at a time; without any, one that carries on what was left. */
+		/* All CPUs that looked at the exit in vain, one at a time; if there are none, a CPU to continue the work left. */
 		cpu = take_first(s, pipe, from, 1);
 		if (cpu == WEIR_NO_CPU && !from)
 			cpu = take_first(s, pipe, 0, 0);
 	} else if (pipe->nr_cpus == 1) {
 		cpu = take_idle(s, pipe->cpu) ? pipe->cpu : WEIR_NO_CPU;
 	} else if (weir_pipe_lock(pipe)) {
-		/* If it is another task's record by now, ours is gone, and the kicked CPU finds nothing. */
+		/* If the record belongs to another task by now, this one has ended, and the kicked CPU finds nothing. */
 		cpu = take_near(s, pipe, t);
 	} else {
-		/* Where it may run is asked while it is there: later the record can be another task's. */
+		/* Ask for its affinity while it exists: later the record can be another task's. */
 		if (weir_pipe_holds(pipe, t))
 			cpu = take_near(s, pipe, t);
 		weir_pipe_unlock(pipe);
@@ -138,8 +138,8 @@ WEIR_GLOBAL u32 weir_kick_target(struct weir_sched weir_mem *s weir_arg,
 }
 
 /*
- * The CPU behind @pipe, allowed by @mask, that runs the task least urgent of those less urgent than @key; none if one is idle.
- * One that chooses and has not yet been asked to give way runs the least urgent of all: nothing.
+ * The CPU behind @pipe, allowed by @mask, that runs the least urgent task, if that is less urgent than @key; none if a CPU is idle.
+ * A CPU that is choosing and has not been preempted yet runs no task, which counts as least urgent.
  */
 WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg,
 				  const struct weir_cpumask weir_mem *mask weir_arg, u64 key)
@@ -159,7 +159,7 @@ WEIR_GLOBAL u32 weir_least_urgent(struct weir_pipe weir_mem *pipe weir_arg,
 
 			bits &= bits - 1;
 			if (k == WEIR_KEY_NONE && !weir_load(&s->cpus[cpu].curr)) {
-				/* One that went offline will not choose. */
+				/* An offline CPU will not choose. */
 				if (weir_load(&s->cpus[cpu].online)) {
 					worst = cpu;
 					key = k;
@@ -184,8 +184,8 @@ WEIR_GLOBAL int weir_preempt(struct weir_instance weir_mem *self weir_arg,
 	if (cpu == WEIR_NO_CPU)
 		return 0;
 	/*
-	 * Until it chooses again the CPU counts as running @t, so the next arrival looks elsewhere. One that is about to choose
-	 * needs no message; if it has chosen meanwhile, from what was in @pipe, @t among it, that is what counts.
+	 * Until it chooses again the CPU counts as running @t, so the next arrival looks elsewhere. A CPU that is about to choose
+	 * needs no message; if it has chosen meanwhile, from @pipe with @t in it, its choice counts.
 	 */
 	if (!weir_load(&s->cpus[cpu].curr)) {
 		weir_cas(&s->cpus[cpu].curr_key, WEIR_KEY_NONE, key);

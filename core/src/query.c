@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What components ask about tasks, CPUs and pipes, and what they report for the cost models. */
+/* Queries of components about tasks, CPUs and pipes, and their reports for the cost models. */
 #include "internal.h"
 
 struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self,
@@ -21,7 +21,7 @@ struct weir_pipe weir_mem *weir_holder(const struct weir_instance weir_mem *self
 	return 0;
 }
 
-/* All out-pipes of an instance have the same depth, so one hook is enough to look at; unless it was carried further. */
+/* All out-pipes of an instance have the same depth, so one hook is enough, unless the task was carried further. */
 struct weir_pipe weir_mem *weir_out_of(const struct weir_instance weir_mem *self,
 				       const struct weir_task weir_mem *t)
 {
@@ -52,7 +52,7 @@ WEIR_FLAT int weir_route(struct weir_instance weir_mem *self, struct weir_pipe w
 	}
 	if (!err && to)
 		err = weir_pipe_mirror(to, t, in);
-	/* Outside of an update, nothing else handles a task that has left one pipe and not reached the other. */
+	/* Outside of an update, no other code handles a task that has left one pipe and not reached the other. */
 	if (err == -WEIR_EAGAIN)
 		weir_start_over(in);
 	if (!err && !to)

@@ -2,10 +2,10 @@
 /*
  * Messages between CPUs that share no memory. Source: 0, 6.2; docs/decisions/0022.
  *
- * Each coherence domain has subscribers, responders and annotators of its own. What is published in one reaches
- * those of another as a remote message: a copy by value, in a queue that a CPU of that domain empties with its next call.
+ * Each coherence domain has its own subscribers, responders and annotators. A message published in one domain reaches those
+ * of another as a remote message: a copy by value, in a queue that a CPU of that domain empties with its next call.
  * Remote messages arrive in the order in which they were sent, also relative to tasks that cross in a postponed pipe,
- * because those become visible with a call, too.
+ * because such tasks become visible with a call, too.
  */
 #include "internal.h"
 
@@ -19,13 +19,13 @@ struct weir_remote_msg {
 
 struct weir_remote_queue {
 	u32 lock;
-	u32 reader; /* (a) a CPU delivers: a second one would overtake it */
+	u32 reader; /* (a) a CPU is delivering: a second one would overtake it */
 	u64 sent;   /* (a) messages so far */
 	struct weir_remote_msg weir_mem *head; /* (a) written under the lock */
 	struct weir_remote_msg weir_mem *tail;
 };
 
-/* A machine keeps its domains: every plan for it names the same ones. */
+/* A machine's domains are fixed: every plan for it names the same ones. */
 int weir_domains_init(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan)
 {
 	if (s->remote || plan->nr_domains < 2)
@@ -42,7 +42,7 @@ int weir_domains_init(struct weir_sched weir_mem *s, const struct weir_plan weir
 	return 0;
 }
 
-/* What @msg points to besides its task, bytes. */
+/* Size of the data that @msg points to, except its task, bytes. */
 static u64 payload(const struct weir_sched weir_mem *s, const struct weir_msg *msg)
 {
 	return msg->mask ? weir_payload_bytes(s, msg->topic) : 0;

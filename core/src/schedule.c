@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The calls of a runtime: each changes an entry pipe and lets the change run through the graph. In the kernel they are part of the
- * function that makes them: what they consist of is checked by itself, and a component's turn is as near to the runtime as
- * can be (docs/decisions/0012).
+ * The calls of a runtime: each changes an entry pipe and propagates the change through the graph. In the kernel they are inlined into
+ * their caller: the verifier checks their parts separately, and components are called with as few frames above them as possible
+ * (docs/decisions/0012).
  */
 #include "internal.h"
 
@@ -52,7 +52,7 @@ WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32
 	return -WEIR_EAGAIN;
 }
 
-/* What belongs to the calling CPU, if it may go in. */
+/* The calling CPU's context, if it may enter. */
 WEIR_INLINE struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 cpu)
 {
 #if WEIR_CARRY
@@ -61,7 +61,7 @@ WEIR_INLINE struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 c
 	weir_port_set_cpu(cpu);
 	weir_budget_reset();
 	ctx->waited = 0;
-	/* Mostly nothing is in the way. */
+	/* The common case: nothing prevents entry. */
 	if (WEIR_SWAPS && may_go_in(s, ctx) && s->graph && !weir_distributed(s))
 		return ctx;
 #endif
@@ -122,9 +122,9 @@ WEIR_GLOBAL int weir_fault(struct weir_sched weir_mem *s weir_arg, u32 instance,
 }
 
 /*
- * The pipe's change failed: its tasks are presented anew, and what the component did of its work is undone. After a wait in vain
- * that is for the next call. An error is tried once more in the same call, so that after a passing one no task is left waiting; after a second
- * one it is for the next change, or for a CPU behind the pipe that finds nothing else.
+ * The update of the pipe failed: present its tasks again and undo the component's partial work. After a wait that was given up, the next
+ * call does this. After another error, the same call retries once, so that a transient error leaves no task waiting; after a second error
+ * it is left to the next change, or to a CPU behind the pipe that finds no other work.
  */
 static void put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pipe, int err)
 {
@@ -146,7 +146,7 @@ static void put_off(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *pi
 }
 
 /*
- * @t arrives at the carried @pipe: 1: its receiver is to take a step. One that finds the pipe's lock taken waits in the inbox.
+ * @t arrives at the carried @pipe. 1: its receiver must take a step. If the pipe's lock is taken, the task waits in the inbox.
  */
 WEIR_FLAT static int arrive(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			    struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
@@ -180,7 +180,7 @@ WEIR_FLAT static int arrive(struct weir_sched weir_mem *s, struct weir_ctx weir_
 	return 1;
 }
 
-/* A receiver has taken its step: the task goes on to the next one, is linked where it is to stay, or stays here. */
+/* A receiver has taken its step: the task continues to the next one, is linked where its path ends, or stays here. */
 WEIR_FLAT static void arrived(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			      struct weir_pipe weir_mem *pipe, int err)
 {
@@ -216,19 +216,19 @@ WEIR_FLAT static void arrived(struct weir_sched weir_mem *s, struct weir_ctx wei
 		ctx->given = put;
 		return;
 	}
-	/* Pairs with the fence after the change: either we see it here, or its walk sees the task. */
+	/* Pairs with the fence after the change: either this CPU sees the change here, or the change's walk sees the task. */
 	if (!s->exclusive)
 		weir_light_fence();
 	if (ctx->seen != weir_load(&s->changes)) {
-		/* The receivers may have looked at all tasks while it was on its way. */
+		/* Receivers may have visited all tasks while this one was in transit. */
 		weir_present_again(&s->graph->pipes[s->graph->cpus[weir_load(&t->entry_cpu)].entry],
 				   t);
 	}
 }
 
 /*
- * Take up one pipe, the given one or the first of the worklist; append the entering task first, if any. 1: the pipe is locked and has changes
- * that its receiver is to handle.
+ * Start on one pipe, the given one or the first of the worklist; append the entering task first, if any. 1: the pipe is locked and has
+ * changes for its receiver.
  */
 WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 			   struct weir_pipe weir_mem *pipe weir_arg)
@@ -237,7 +237,7 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 	u32 still = 0;
 	int err = 0;
 
-	/* Where something is left over, the task goes the same way as that. */
+	/* If older changes are pending, the task goes the same way as they do. */
 	if (weir_carried(pipe) & WEIR_CARRIED && ctx->given && ctx->add &&
 	    (pipe->from ||
 	     !(weir_solo(s) ? pipe->rebuild || pipe->nr_log : weir_pipe_has_news(pipe))))
@@ -254,7 +254,7 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 		if (!ctx->work_head)
 			ctx->work_tail = 0;
 	} else {
-		/* It may be on another CPU's worklist, and stays there. */
+		/* It may be on another CPU's worklist and stay there. */
 		if (!pipe->postponed || ctx->add)
 			still = pipe->pending;
 		if (ctx->add) {
@@ -270,7 +270,7 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 	if (pipe->news)
 		weir_store(&pipe->news, 0);
 	if (weir_load(&pipe->inbox)) {
-		/* It is not on the worklist for them: they are handled now. */
+		/* They are handled now, so the pipe need not be on the worklist for them. */
 		pipe->pending = ctx->cpu + 1;
 		weir_inbox_open(pipe);
 		pipe->pending = still;
@@ -310,7 +310,7 @@ WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* Take up the next message of this call. A KICK that names no CPU yet gets one, if an idle CPU is left. */
+/* Start on the next message of this call. A KICK without a CPU gets an idle one, if any is left. */
 WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
@@ -324,7 +324,7 @@ WEIR_GLOBAL int weir_take_msg(struct weir_sched weir_mem *s weir_arg)
 		msg->cpu = weir_kick_target(s, msg->task, msg->value);
 		if (msg->cpu == WEIR_NO_CPU)
 			return 0;
-		/* There may be more whose look was in vain. */
+		/* More CPUs may have looked in vain. */
 		if (!msg->task) {
 			queued->msg.value = (u32)msg->value | (u64)(msg->cpu + 1) << 32;
 			ctx->next_msg--;
@@ -356,17 +356,17 @@ WEIR_FLAT void weir_deliver(struct weir_sched weir_mem *s, struct weir_ctx weir_
 #endif
 
 /*
- * Changes and messages until none is left. (One function for all updates, with next to no frame: the kernel bounds how much of
- * its stack a chain of calls may use, and what comes before and after a component's turn is called beside it. What a
- * turn of the loop leaves to the next is in memory: a verifier would walk through all updates and messages anew for
- * each combination of what it knows of variables.)
+ * Process changes and messages until none is left. (One function for all updates, with almost no frame: the kernel limits the stack
+ * of a chain of calls, so the functions before and after a component's update are called beside it, not around it. State that
+ * passes from one iteration to the next is in memory: otherwise the verifier would walk all updates and messages again for each
+ * combination of values that it knows of variables.)
  */
 WEIR_FLAT static int drain(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
 {
 	while (weir_loop) {
 		struct weir_pipe weir_mem *next = ctx->given;
 
-		/* After a wait in vain only messages are delivered: the next call continues with the worklist. */
+		/* After a wait that was given up, only messages are delivered; the next call continues with the worklist. */
 		if (!next && !ctx->tired && !ctx->delivery)
 			next = ctx->work_head;
 		if (next) {
@@ -400,8 +400,8 @@ WEIR_FLAT static void begin_drain(struct weir_ctx weir_mem *ctx)
 }
 
 /*
- * The pipe that is given needs no place on the worklist: it counts as pending while it gets @add. A CPU that has
- * it there finds an empty log.
+ * The given pipe need not be on the worklist: it counts as pending while it gets @add. A CPU with the pipe on its
+ * worklist finds an empty log.
  */
 WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg,
 			   struct weir_pipe weir_mem *pipe weir_arg,
@@ -419,8 +419,7 @@ WEIR_GLOBAL int weir_drain(struct weir_sched weir_mem *s weir_arg,
 
 #if WEIR_CARRY
 /*
- * What weir_drain() does with @t, which arrives at the carried @pipe, where nothing else is left to do: from step to step to where it is
- * linked.
+ * weir_drain() for @t, which arrives at the carried @pipe, when nothing else is pending: from step to step until the task is linked.
  */
 WEIR_COLD static int carry_in(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
@@ -459,7 +458,7 @@ WEIR_COLD static int carried_badly(struct weir_sched weir_mem *s, struct weir_ct
 	return carry_in(s, ctx, ctx->given, t);
 }
 
-/* The same where calls overlap, nothing is recorded, and mostly nothing is in the way. */
+/* The same when calls overlap and nothing is recorded: the common case without obstacles. */
 WEIR_INLINE int carry(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 		      struct weir_pipe weir_mem *pipe, struct weir_task weir_mem *t)
 {
@@ -500,7 +499,7 @@ WEIR_INLINE int carry(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *c
 }
 #endif
 
-/* The carried @entry has nothing of its own to do, nor has the call. */
+/* Neither the carried @entry nor the call has other work. */
 WEIR_INLINE int goes_straight(const struct weir_sched weir_mem *s,
 			      const struct weir_ctx weir_mem *ctx,
 			      const struct weir_pipe weir_mem *entry)
@@ -518,7 +517,7 @@ WEIR_INLINE int is_heard(const struct weir_sched weir_mem *s, u32 topic)
 }
 
 /*
- * Publish a state change, if anybody cares; it is delivered when the call settles. (A function of its own, as
+ * Publish a state change, if it has a recipient; it is delivered when the call settles. (A separate function, like
  * weir_fault().)
  */
 WEIR_GLOBAL int weir_announce(struct weir_sched weir_mem *s weir_arg, u32 topic,
@@ -543,7 +542,7 @@ struct weir_task weir_mem *weir_task_new(struct weir_sched weir_mem *s, u32 cpu,
 	return t;
 }
 
-/* Where something else has to be done too, or where operations are recorded. */
+/* For calls with other work, or when operations are recorded. */
 WEIR_COLD static int submit_slowly(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 				   struct weir_pipe weir_mem *entry, struct weir_task weir_mem *t)
 {
@@ -554,7 +553,7 @@ WEIR_COLD static int submit_slowly(struct weir_sched weir_mem *s, struct weir_ct
 	return entry->postponed ? weir_pipe_append(entry, t) : weir_drain(s, entry, t);
 }
 
-/* Into the entry pipe of the calling CPU; the state is schedulable already. */
+/* Add to the entry pipe of the calling CPU; the state is already schedulable. */
 WEIR_INLINE int submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 		       struct weir_task weir_mem *t, u32 cpu)
 {
@@ -571,7 +570,7 @@ WEIR_INLINE int submit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *
 	return submit_slowly(s, ctx, entry, t);
 }
 
-/* What a message or a postponed entry left to do. */
+/* Work left by a message or a postponed entry. */
 WEIR_FLAT static void settle(struct weir_sched weir_mem *s, const struct weir_ctx weir_mem *ctx)
 {
 	if (weir_unlikely(ctx->work_head || ctx->nr_msgs))
@@ -590,7 +589,7 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 	if (weir_load(&cpu->curr) != t)
 		return;
 	/*
-	 * A CPU that chooses takes what comes, unless it was asked to give way to a task that still waits: then it counts as
+	 * A choosing CPU takes any arriving task, unless it was preempted for a task that still waits: then it counts as
 	 * running that one (weir_preempt()).
 	 */
 	if (weir_load(&cpu->curr_key) == weir_load(&t->key))
@@ -598,14 +597,14 @@ static void off_cpu(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 	weir_store(&cpu->curr, 0);
 }
 
-/* From @from on it may be chosen, once it is in a pipe. */
+/* @t, in state @from, becomes schedulable: once it is in a pipe, it may be chosen. */
 WEIR_GLOBAL WEIR_RARE int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
 					 struct weir_task weir_mem *t weir_arg, u32 from)
 {
 	struct weir_ctx weir_mem *ctx = weir_ctx(s);
 	int err;
 
-	/* The CPU that had claimed it when it was blocked is not done yet, and may still fail to get a lock. */
+	/* The CPU that had claimed it when it was blocked has not finished, and may still fail to get a lock. */
 	while (weir_load_acquire(&t->state) == WEIR_REVOKED && weir_loop) {
 		if (!weir_wait(ctx->waited, s->patience)) {
 			weir_give_up(s);
@@ -623,8 +622,8 @@ WEIR_GLOBAL WEIR_RARE int weir_may_enter(struct weir_sched weir_mem *s weir_arg,
 }
 
 /*
- * The same, where mostly nothing is in the way. Calls about one task do not overlap, and a CPU that picks changes only what may be
- * chosen or what it has claimed: no other CPU writes the state now, unless runtimes call weir_decline().
+ * The same for the common case. Calls about one task do not overlap, and a picking CPU changes only schedulable tasks or tasks that it
+ * has claimed: no other CPU writes the state now, unless runtimes call weir_decline().
  */
 WEIR_INLINE int may_enter(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u32 from)
 {
@@ -677,8 +676,8 @@ WEIR_FLAT int weir_relinquish(struct weir_sched weir_mem *s, u32 cpu, struct wei
 }
 
 /*
- * Out of all pipes or off its CPU, into @to. A CPU that has claimed it and still takes it out of the pipes could take it out of
- * those that it meets again after us: the claim is revoked, and that CPU completes the block. 1: so it is; 0: it is done.
+ * Remove the task from all pipes or from its CPU; its state becomes @to. A CPU that has claimed it and is still removing it from the
+ * pipes could also remove it from pipes that the task enters later, so the claim is revoked and that CPU completes the block: 1. 0: done.
  */
 WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg,
 			    struct weir_task weir_mem *t weir_arg, u32 to)
@@ -730,8 +729,8 @@ WEIR_FLAT int weir_block(struct weir_sched weir_mem *s, u32 cpu, struct weir_tas
 }
 
 /*
- * From @from, which is running or schedulable, to revoked. A schedulable task is revoked where it is linked only, under that pipe's lock:
- * until then the call that lets it in is not through, and would add it, or put it into the inbox, after we have looked.
+ * From @from, which is running or schedulable, to revoked. A schedulable task is revoked only where it is linked, under that pipe's lock:
+ * before it is linked, the call that admits it is not complete, and would add it, or put it into the inbox, after this check.
  */
 WEIR_GLOBAL int weir_revoke(struct weir_sched weir_mem *s weir_arg,
 			    struct weir_task weir_mem *t weir_arg, u32 from)
@@ -781,7 +780,7 @@ WEIR_FLAT int weir_decline(struct weir_sched weir_mem *s, u32 cpu, struct weir_t
 	return err;
 }
 
-/* All recipients know that it ended. */
+/* All recipients have been notified of its end. */
 WEIR_GLOBAL int weir_forget(struct weir_sched weir_mem *s weir_arg,
 			    struct weir_task weir_mem *t weir_arg)
 {
@@ -800,7 +799,7 @@ WEIR_FLAT int weir_exit(struct weir_sched weir_mem *s, u32 cpu, struct weir_task
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	/* A call that is made again found it torn: its record must not go while a pipe has it. */
+	/* A repeated call found it partly removed: its record must not be freed while a pipe has it. */
 	if (weir_load(&t->state) != WEIR_DEAD || !weir_load(&t->torn))
 		err = weir_retire(s, t, WEIR_DEAD);
 	if (!err && weir_load(&t->torn))
@@ -831,8 +830,8 @@ static int may_run(struct weir_sched weir_mem *s, const struct weir_pipe weir_me
 }
 
 /*
- * @t, claimed at @exit, is what @cpu runs. That is recorded under the exit's lock: a CPU that puts a more urgent task there later
- * sees it (weir_preempt()).
+ * @cpu runs @t, claimed at @exit. That is recorded under the exit's lock, so a CPU that puts a more urgent task there later sees it
+ * (weir_preempt()).
  */
 WEIR_INLINE void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
 		      struct weir_task weir_mem *t, u32 cpu)
@@ -844,7 +843,7 @@ WEIR_INLINE void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *
 	weir_store(&c->curr, t);
 	if (!weir_mask_test(s->busy, cpu))
 		weir_mask_set(s->busy, cpu);
-	/* No other CPU takes it now; the walk through the other pipes no longer needs this lock. */
+	/* No other CPU can take it now; the walk through the other pipes does not need this lock. */
 #if WEIR_CARRY
 	weir_unlink(exit, t);
 #else
@@ -853,14 +852,14 @@ WEIR_INLINE void hold(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *
 }
 
 /*
- * How far the search has come is in the context, as in weir_drain(), and the search leaves in it what has to be called for it to go on.
+ * The context holds the progress of the search, as in weir_drain(), and the function to be called next.
  *
- * Postponed pipes before the exit get their update, then the exit is looked at; if it is empty, once more, after the CPU has announced
- * that it is idle: work that came in between saw no CPU to wake. If it is empty still, instances before the exit may fetch work from
- * elsewhere, until one has got some.
+ * Update postponed pipes before the exit, then look at the exit. If it is empty, the CPU announces that it is idle and looks again,
+ * because work that arrived in between saw no CPU to wake. If it is still empty, instances before the exit may fetch work from
+ * elsewhere, until one succeeds.
  *
- * Changes on the way to the exit that another CPU is to carry on are carried on here where nothing else is left to do: that CPU
- * may have stopped.
+ * If there is no other work, this CPU processes changes on the way to the exit that are on another CPU's worklist, because that CPU may
+ * have stopped.
  */
 enum pick_stage {
 	PICK_SETTLE,
@@ -874,15 +873,15 @@ enum pick_stage {
 };
 
 /*
- * First task of the exit that this CPU wins. One atomic state change decides between CPUs. @announced: the CPU is in the idle set; if it cannot
- * look, it is marked, and the CPU that lets go of the lock kicks it, in any case.
+ * The first task of the exit that this CPU wins; one atomic state change decides between CPUs. @announced: the CPU is in the idle set; if
+ * it cannot look, it is marked, and the CPU that releases the lock always kicks it.
  */
 WEIR_INLINE u64 claim(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit, u32 cpu,
 		      int announced)
 {
 	struct weir_task weir_mem *t;
 
-	/* A CPU that has announced that it is idle takes the lock in any case: see weir_kick_later(). */
+	/* A CPU that has announced that it is idle always takes the lock: see weir_kick_later(). */
 	if (!weir_load(&exit->nr) && !weir_load(&exit->inbox) && (weir_solo(s) || !announced))
 		return 0;
 	if (announced && !s->exclusive)
@@ -909,7 +908,7 @@ WEIR_GLOBAL u64 weir_claim(struct weir_sched weir_mem *s weir_arg,
 	return claim(s, exit, cpu, weir_ctx(s)->pick_stage != PICK_FIRST);
 }
 
-/* What is to be called next. */
+/* What to call next. */
 enum pick_call { PICK_OVER, PICK_DRAIN, PICK_IDLE };
 
 WEIR_FLAT static int pick_drain(struct weir_ctx weir_mem *ctx, struct weir_pipe weir_mem *pipe)
@@ -918,7 +917,7 @@ WEIR_FLAT static int pick_drain(struct weir_ctx weir_mem *ctx, struct weir_pipe 
 	return PICK_DRAIN;
 }
 
-/* The next postponed pipe, or the end of the search in this stage: nothing left to drain. */
+/* The next postponed pipe, or the end of this stage of the search: nothing left to drain. */
 static int pick_catch_up(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 			 const struct weir_plan_cpu weir_mem *pc)
 {
@@ -928,7 +927,7 @@ static int pick_catch_up(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 			  &s->graph->pipes[s->graph->lists[pc->first_postponed + ctx->pick_at++]]);
 }
 
-#define FEW_PIPES 8u /* in-pipes of an instance that are looked at for changes */
+#define FEW_PIPES 8u /* in-pipes of an instance that are searched for changes */
 
 WEIR_GLOBAL u64 weir_unfinished(struct weir_sched weir_mem *s weir_arg,
 				const struct weir_pipe weir_mem *exit weir_arg)
@@ -951,7 +950,7 @@ WEIR_GLOBAL u64 weir_unfinished(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* A change on the way to the exit that no CPU seems to carry on. */
+/* A change on the way to the exit that no CPU seems to process. */
 static int pick_help(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx,
 		     const struct weir_pipe weir_mem *exit)
 {
@@ -967,17 +966,17 @@ static int pick_help(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 	return pick_drain(ctx, pipe);
 }
 
-/* The CPU has nothing. */
+/* The CPU has no task. */
 static int pick_nothing(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx, u32 target)
 {
 	ctx->pick_stage = PICK_NOTHING;
 	weir_mask_clear(s->busy, target);
 	weir_store(&s->cpus[target].curr_key, WEIR_KEY_NONE);
-	/* Others may have work, and are to be woken for it. */
+	/* Work may remain for other CPUs, which must be woken. */
 	return ctx->nr_msgs ? pick_drain(ctx, 0) : PICK_OVER;
 }
 
-/* No pipe has @t, which was taken out of @exit, any more. */
+/* Whether no other pipe has @t, which was removed from @exit. */
 WEIR_INLINE int is_out(const struct weir_pipe weir_mem *exit, const struct weir_task weir_mem *t)
 {
 	const struct weir_hook weir_mem *h = t->hooks;
@@ -988,7 +987,7 @@ WEIR_INLINE int is_out(const struct weir_pipe weir_mem *exit, const struct weir_
 	return !weir_load(&t->torn) && !weir_load(&t->landing);
 }
 
-/* @t, which was taken out of @exit, out of all other pipes. */
+/* Remove @t, which was removed from @exit, from all other pipes. */
 WEIR_INLINE void pull_out(struct weir_sched weir_mem *s, struct weir_pipe weir_mem *exit,
 			  struct weir_task weir_mem *t)
 {
@@ -1041,7 +1040,7 @@ WEIR_GLOBAL int weir_pick_next(struct weir_sched weir_mem *s weir_arg, u32 targe
 	}
 	if (ctx->pick_stage == PICK_SETTLE) {
 		ctx->pick_stage = PICK_FIRST;
-		/* What an earlier call of this CPU left undone. */
+		/* Work left by an earlier call of this CPU. */
 		if (ctx->work_head || ctx->nr_msgs)
 			return pick_drain(ctx, 0);
 	}
@@ -1084,8 +1083,8 @@ WEIR_FLAT static void pick_fetch(struct weir_sched weir_mem *s, struct weir_ctx 
 }
 
 /*
- * A call that looks for work for @target. Where a swap holds it off for too long, the CPU sleeps, and counts as idle: either we see that
- * the swap is over, and try again, or its end sees us and kicks (weir_start_readers()).
+ * A call that looks for work for @target. If a swap holds it off for too long, the CPU sleeps and counts as idle: either this call sees
+ * that the swap is over and tries again, or the end of the swap sees the CPU and kicks it (weir_start_readers()).
  */
 WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_mem *s, u32 cpu,
 							 u32 target)
@@ -1102,8 +1101,8 @@ WEIR_COLD static struct weir_ctx weir_mem *enter_to_pick(struct weir_sched weir_
 
 #if WEIR_CARRY
 /*
- * The search as it mostly is: nothing is to be done before, the exit has a task, and no message has a recipient. Null: it is not so; then
- * nothing was done, or the task is @found.
+ * The search in the common case: there is no work before it, the exit has a task, and no message has a recipient. Null: another case;
+ * then nothing was done, or the task is @found.
  */
 WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *s,
 						    struct weir_ctx weir_mem *ctx, u32 target,
@@ -1122,7 +1121,7 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 	if (weir_mask_test(s->idle, target))
 		weir_mask_clear(s->idle, target);
 	pull_out(s, exit, t);
-	/* Receivers may hear of it, or the CPU that let go of the exit's lock has found that others looked in vain. */
+	/* Receivers may need to be notified, or releasing the exit's lock showed that other CPUs looked in vain. */
 	if (!ctx->work_head && !ctx->nr_msgs && !is_heard(s, WEIR_TOPIC_DISPATCH) &&
 	    weir_cas(&t->state, WEIR_CLAIMED, WEIR_RUNNING) == WEIR_CLAIMED)
 		return t;
@@ -1131,7 +1130,7 @@ WEIR_INLINE struct weir_task weir_mem *pick_at_once(struct weir_sched weir_mem *
 }
 #endif
 
-/* The search with all that belongs to it; or what is left to do where a task was found. */
+/* The full search, or the rest of it if a task was found. */
 WEIR_FLAT WEIR_RARE static struct weir_task weir_mem *search(struct weir_sched weir_mem *s,
 							     struct weir_ctx weir_mem *ctx,
 							     u32 target,
@@ -1178,8 +1177,8 @@ WEIR_FLAT struct weir_task weir_mem *weir_pick(struct weir_sched weir_mem *s, u3
 }
 
 /*
- * Claim @to for @cpu, if it stands at @exit and no task there that may run on this CPU is more urgent; 1: claimed. What arrived
- * earlier and is as urgent is passed over: that is what a hand-over is for.
+ * Claim @to for @cpu, if it is in @exit and no task there that may run on this CPU is more urgent; 1: claimed. Earlier tasks of equal
+ * urgency are passed over: that is the purpose of a hand-over.
  */
 WEIR_GLOBAL int weir_claim_given(struct weir_sched weir_mem *s weir_arg,
 				 struct weir_pipe weir_mem *exit weir_arg,

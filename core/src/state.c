@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Set-up of a scheduler, and what belongs to the calling CPU. There is no other global state. */
+/* Set-up of a scheduler, and the state of the calling CPU. There is no other global state. */
 #include "internal.h"
 
 struct weir_ctx weir_mem *weir_ctx(const struct weir_sched weir_mem *s)
@@ -9,7 +9,7 @@ struct weir_ctx weir_mem *weir_ctx(const struct weir_sched weir_mem *s)
 	return &s->ctx[cpu < s->nr_cpus ? cpu : 0];
 }
 
-/* The last two records lock the pipe @object and add or remove there: with its UNLOCK they are one. */
+/* The last two records lock the pipe @object and add or remove there: together with its UNLOCK they become one. */
 static int op_merge(struct weir_oplog *log, u32 object)
 {
 	struct weir_op *op = log->nr < 2 ? 0 : &log->ops[log->nr - 2];

@@ -2,13 +2,13 @@
 /*
  * Steps: the updates of components that carry tasks (enum weir_carries), compiled once more for the case that one task arrives.
  *
- * The generated unit includes this file, and then each of these components again under other names. What a component calls on
- * the way of a task is less work here: there is one change, its task is in no pipe behind, and a list that gets it is noted, not
- * written: the caller of the step links the task where its way ends (arrived() in schedule.c). All that is not defined here, keyed
- * pipes among it, is what it is elsewhere.
+ * The generated unit includes this file, and then each of these components again under other names. A component's calls for a task in
+ * transit do less work here: there is one change, its task is in no pipe behind, and the list that gets the task is recorded, not
+ * written: the caller of the step links the task where its path ends (arrived() in schedule.c). Everything not defined here, including
+ * keyed pipes, is as elsewhere.
  */
 
-/* What the calling CPU carries. */
+/* The task that the calling CPU carries. */
 WEIR_INLINE struct weir_ctx weir_mem *weir_step_ctx(const struct weir_sched weir_mem *s)
 {
 	return &s->ctx[weir_port_cpu()];
@@ -29,7 +29,7 @@ WEIR_INLINE int weir_step_route(struct weir_instance weir_mem *self, struct weir
 	return 0;
 }
 
-/* Pipes that lead to one CPU are the rule, and a balancer looks at many. */
+/* Most pipes lead to one CPU, and a balancer reads many of them. */
 WEIR_INLINE int weir_step_allows(const struct weir_pipe weir_mem *pipe,
 				 const struct weir_cpumask weir_mem *mask)
 {
@@ -50,11 +50,11 @@ WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 #define weir_pipe_allows(pipe, mask)  weir_step_allows(pipe, mask)
 #define weir_pipe_load(pipe, idle)    weir_step_load(pipe, idle)
 
-/* The descriptor is there already, and of the entry points only the update is used. */
+/* The descriptor exists already, and only the update is used of the entry points. */
 #undef WEIR_COMPONENT
 #define WEIR_COMPONENT(comp, ...) struct weir_step_nothing
 #undef WEIR_ENTRY
-/* Each by itself: the switch over them has no frame then. */
+/* Not inlined, so that the switch over them needs no frame. */
 #define WEIR_ENTRY static __attribute__((unused, noinline))
 
 /* Functions of the kit that contain such a loop. */

@@ -3,8 +3,8 @@
  * Recipients: subscribers, responders and followers of each topic, resolved when a graph is built.
  *
  * A message about a task or a CPU has a scope (WEIR_SCOPED_TOPICS, docs/decisions/0037): it reaches the instances that lead to that CPU,
- * so it costs the same on 4 and on 4,096 CPUs. `sub_list` holds, for each topic, those that hear every message; those that hear their own
- * CPUs only, each once; and, for each CPU, those of the latter that lead to it. `scopes` says where a CPU's part begins.
+ * so it costs the same on 4 and on 4,096 CPUs. `sub_list` holds, for each topic: subscribers to every message; subscribers for their own
+ * CPUs only, each once; and, for each CPU, the latter that lead to it. `scopes` says where a CPU's part begins.
  */
 #include "internal.h"
 
@@ -29,8 +29,8 @@ WEIR_GLOBAL int weir_graph_reach(struct weir_sched weir_mem *s weir_arg,
 }
 
 /*
- * Topics that @inst hears for its own CPUs only, into `scoped`; then these are in `reach`. What leads to all CPUs, or to none as
- * annotators and services do, hears every message. (In memory: a verifier would follow each loop over topics for each value that it knows.)
+ * Store the topics that @inst hears for its own CPUs only in `scoped`, and these CPUs in `reach`. An instance that leads to all CPUs, or
+ * to none (annotators, services), hears every message. (In memory: the verifier would follow each loop over topics for each known value.)
  */
 WEIR_GLOBAL int weir_graph_scoped(struct weir_sched weir_mem *s weir_arg,
 				  struct weir_graph weir_mem *g weir_arg,
@@ -50,7 +50,7 @@ static struct weir_subs weir_mem *subs_of(struct weir_graph weir_mem *g,
 	return weir_subs_nth(g, inst->domain * WEIR_MAX_TOPICS + topic);
 }
 
-/* Count the subscriptions of one instance, and note what it answers. */
+/* Count the subscriptions of one instance, and record which topics it answers. */
 WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 				     struct weir_graph weir_mem *g weir_arg,
 				     struct weir_instance weir_mem *inst weir_arg)
@@ -82,7 +82,7 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* Add one instance to the lists of its topics: before the lists by CPU have their places to their lengths, then to the lists. */
+/* Add one instance to the lists of its topics: in the first pass to the lengths of the lists by CPU, in the second to the lists. */
 WEIR_GLOBAL int weir_subscribe_add(struct weir_sched weir_mem *s weir_arg,
 				   struct weir_graph weir_mem *g weir_arg,
 				   struct weir_instance weir_mem *inst weir_arg, u32 placed)
@@ -118,8 +118,8 @@ WEIR_GLOBAL int weir_subscribe_add(struct weir_sched weir_mem *s weir_arg,
 }
 
 /*
- * Places in `sub_list` from the lengths of the lists; returns how many there are in all. begins[c + 1] is where the next entry of CPU c
- * goes; when all are there it is the end of c's part and the beginning of the next.
+ * Compute places in `sub_list` from the lengths of the lists; returns the total. begins[c + 1] is the place of CPU c's next entry; after
+ * all entries are added, it is the end of c's part and the beginning of the next.
  */
 WEIR_GLOBAL int weir_subscribe_place(struct weir_sched weir_mem *s weir_arg,
 				     struct weir_graph weir_mem *g weir_arg, u32 nr)
@@ -174,7 +174,7 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 	if (!g->reach)
 		return -WEIR_ENOMEM;
 	g->followed = 0;
-	/* Another domain frees its record when it learns of the end. */
+	/* Another domain frees its record when it is notified of the end. */
 	g->subscribed = weir_distributed(s) ? WEIR_TOPIC_BIT(EXIT) : 0;
 	g->nr_task_init = 0;
 	g->nr_priv = 0;

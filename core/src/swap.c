@@ -3,11 +3,11 @@
  * Reconfiguration. Source: 0, 7.3.3; DESIGN D5; docs/decisions/0006.
  *
  * Everything that can fail happens before the first change: the new graph, its instances, hooks and
- * private data stand beside the old ones. Then the tasks change over, which cannot fail.
+ * private data are built beside the old ones. Then the tasks move over, which cannot fail.
  */
 #include "internal.h"
 
-/* Callers go on. A CPU that found no work because it was held off, and sleeps, is kicked: it pairs with enter_to_pick(). */
+/* Callers continue. A CPU that sleeps because it was held off is kicked; pairs with enter_to_pick(). */
 WEIR_GLOBAL int weir_start_readers(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_msg kick = { .topic = WEIR_TOPIC_KICK };
@@ -36,7 +36,7 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
 		u32 busy = weir_load_acquire(&s->ctx[i].readers);
 
-		/* Once seen at 0 it only rises for a moment: a CPU that enters sees the writer and leaves. */
+		/* Once it was 0, it rises only briefly: a CPU that enters sees the writer and leaves. */
 		while (busy && weir_wait_long(wait, s->patience) && weir_loop)
 			busy = weir_load_acquire(&s->ctx[i].readers);
 		if (busy) {
@@ -50,7 +50,7 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 	return 0;
 }
 
-/* The private data and state of an instance that goes on under the same class. */
+/* The private data and state of an instance that continues under the same class. */
 static void inherit(struct weir_sched weir_mem *s, struct weir_instance weir_mem *to,
 		    struct weir_instance weir_mem *from)
 {
@@ -63,7 +63,7 @@ static void inherit(struct weir_sched weir_mem *s, struct weir_instance weir_mem
 		weir_class_take_state(to, from);
 }
 
-/* Run the private constructor or destructor of one instance for every task there is. */
+/* Run the private constructor or destructor of one instance for every task. */
 WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg,
 			       struct weir_instance weir_mem *inst weir_arg, int init)
 {
@@ -85,7 +85,7 @@ WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-/* The instance of the old graph that goes on as @pi, or null. */
+/* The instance of the old graph that continues as @pi, or null. */
 static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old,
 					   const struct weir_plan_instance weir_mem *pi)
 {
@@ -94,7 +94,7 @@ static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old,
 	return old->instances[pi->keep];
 }
 
-/* Records that name tasks as removed hold references; the old logs are never read again. */
+/* REMOVED records hold references to tasks; the old logs are never read again. */
 WEIR_GLOBAL int weir_drop_logs(struct weir_graph weir_mem *g weir_arg)
 {
 	for (u32 i = 0; i < g->nr_pipes && weir_loop; i++) {
@@ -105,7 +105,7 @@ WEIR_GLOBAL int weir_drop_logs(struct weir_graph weir_mem *g weir_arg)
 	return 0;
 }
 
-/* The old hooks of @t: each block's hooks stand where its first task's pointed. */
+/* The old hooks of @t: each block's hooks begin where its first task's pointed. */
 static struct weir_hook weir_mem *old_hook(struct weir_hook weir_mem *weir_mem *old, u32 nr_slots,
 					   const struct weir_task weir_mem *t, u32 slot)
 {
@@ -145,7 +145,7 @@ WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg,
 				old_hook(hooks, old->nr_slots, t, p->slot)->next;
 
 			if (weir_load(&t->torn)) {
-				/* Half taken out: the new pipes know nothing of it, and its owner finds nothing left to do. */
+				/* Partly removed: it is in no new pipe, and its owner finds nothing left to do. */
 				t = next;
 				continue;
 			}
@@ -182,7 +182,7 @@ WEIR_GLOBAL int weir_prepare(struct weir_sched weir_mem *s weir_arg,
 	return err ? err : weir_task_hooks_new(s, g->nr_slots, hooks);
 }
 
-/* Worklists and messages name pipes of the old graph, whose tasks are presented anew. */
+/* Worklists and messages name pipes of the old graph, whose tasks are presented again. */
 static void forget_work(struct weir_sched weir_mem *s)
 {
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {
@@ -205,7 +205,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		weir_drop_logs(old);
 	forget_work(s);
 	for (i = 0; old && i < old->nr_instances && weir_loop; i++)
-		old->instances[i]->idx = WEIR_NONE; /* no instance inherits its state, so far */
+		old->instances[i]->idx = WEIR_NONE; /* no instance inherits its state yet */
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
 		struct weir_instance weir_mem *from = kept(old, &plan->instances[i]);
 
@@ -237,7 +237,7 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		stats->represented = weir_resubmit(s, old, hooks);
 }
 
-/* A call is under way on this CPU: a component may not swap what it runs in. */
+/* A call is under way on this CPU: a component may not swap the graph that it runs in. */
 static int inside_call(struct weir_sched weir_mem *s, u32 cpu)
 {
 	weir_port_set_cpu(cpu);
@@ -245,7 +245,7 @@ static int inside_call(struct weir_sched weir_mem *s, u32 cpu)
 	return weir_load(&weir_ctx(s)->readers) != 0;
 }
 
-/* The change-over with the new graph at hand: the only part that callers wait for. */
+/* The switch to the finished new graph: the only part for which callers wait. */
 WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg,
 				 const struct weir_plan weir_mem *plan weir_arg,
 				 struct weir_graph weir_mem *g weir_arg,
@@ -268,7 +268,7 @@ WEIR_GLOBAL int weir_change_over(struct weir_sched weir_mem *s weir_arg,
 	return err;
 }
 
-/* Build and change over. What is left over then is the old graph, or the new one that did not come to be. */
+/* Build and switch. The graph left over is the old one, or the new one after a failure. */
 WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 				const struct weir_plan weir_mem *plan weir_arg,
 				struct weir_swap_stats *stats weir_arg_record)
@@ -279,7 +279,7 @@ WEIR_GLOBAL int weir_swap_begin(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 
 	if (inside_call(s, cpu))
 		return -WEIR_EDEADLK;
-	/* Two swaps at a time would each free what the other one built upon. */
+	/* Of two concurrent swaps, each would free what the other builds on. */
 	if (weir_cas(&s->swapping, 0, 1))
 		return -WEIR_EBUSY;
 	old = s->graph;
@@ -308,7 +308,7 @@ WEIR_GLOBAL int weir_swap_clean(struct weir_sched weir_mem *s weir_arg)
 
 WEIR_FLAT void weir_swap_end(struct weir_sched weir_mem *s)
 {
-	/* The tasks stand at the entry; they go on their way while other CPUs call already. */
+	/* The tasks are at the entry; they move on while other CPUs already make calls. */
 	weir_drain(s, 0, 0);
 	weir_swap_clean(s);
 }
@@ -326,8 +326,8 @@ WEIR_FLAT int weir_swap(struct weir_sched weir_mem *s, u32 cpu,
 /* --- one instance ------------------------------------------------------------------------------ */
 
 /*
- * The tasks that pass through @in are linked there, and in no pipe behind it: those pipes will have another order, and what is
- * carried will be another matter.
+ * Link the tasks that pass through @in there and in no pipe behind it: those pipes will have another order, and other tasks may be
+ * carried.
  */
 WEIR_GLOBAL int weir_collect(struct weir_pipe weir_mem *in weir_arg)
 {
@@ -344,7 +344,7 @@ WEIR_GLOBAL int weir_collect(struct weir_pipe weir_mem *in weir_arg)
 	return 0;
 }
 
-/* Every task of @in, which holds them, is linked there by what is carried now. */
+/* Link every task of @in, which holds them, by the present rules for carried tasks. */
 WEIR_GLOBAL int weir_collected(struct weir_pipe weir_mem *in weir_arg)
 {
 	struct weir_task weir_mem *t;
@@ -358,7 +358,7 @@ WEIR_GLOBAL int weir_collected(struct weir_pipe weir_mem *in weir_arg)
 	return 0;
 }
 
-/* All tasks of @in go to a new receiver. */
+/* Present all tasks of @in to a new receiver. */
 static void present_all(struct weir_pipe weir_mem *in, struct weir_swap_stats *stats)
 {
 	stats->represented += in->nr;
@@ -417,7 +417,7 @@ WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 		replace(g, old, new);
 		err = weir_graph_subscribe(s, g);
 		if (err) {
-			/* A second responder, or no memory for the lists: everything back as it was. */
+			/* A second responder, or no memory for the lists: undo everything. */
 			replace(g, new, old);
 			weir_assert(!weir_graph_subscribe(s, g));
 		}

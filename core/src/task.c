@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Task records: blocks of WEIR_TASK_CHUNK, never given back, so a stale pointer is at worst outdated. */
+/* Task records: blocks of WEIR_TASK_CHUNK, never freed, so a stale pointer is at worst outdated. */
 #include "internal.h"
 
 #define CHUNK_BYTES (WEIR_TASK_CHUNK * sizeof(struct weir_task))
@@ -9,7 +9,7 @@ static struct weir_task weir_mem *record(struct weir_sched weir_mem *s, u32 id)
 	return &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
 }
 
-/* Free what weir_task_grow() has allocated for block number nr_chunks so far; null for what it has not. */
+/* Free the parts that weir_task_grow() has allocated for block number nr_chunks; null parts were not allocated. */
 WEIR_GLOBAL int weir_task_grow_undo(struct weir_sched weir_mem *s weir_arg,
 				    struct weir_task weir_mem *chunk weir_arg,
 				    struct weir_hook weir_mem *hooks weir_arg)
@@ -40,13 +40,13 @@ struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id)
 	return weir_load(&t->state) == WEIR_FREE ? 0 : t;
 }
 
-/* Push onto the stack of free records, without waiting; only the holder of task_lock takes one off. */
+/* Push onto the stack of free records, without waiting; only the holder of task_lock pops. */
 static void give_back(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	weir_stack_push(&s->free_task, t->next_free, t->id);
 }
 
-/* The record in front, off the stack; task_lock is held, and there is one. */
+/* Pop the first record; task_lock is held, and there is one. */
 static struct weir_task weir_mem *take_record(struct weir_sched weir_mem *s)
 {
 	u32 id = weir_load_acquire(&s->free_task), seen;
@@ -60,7 +60,7 @@ static struct weir_task weir_mem *take_record(struct weir_sched weir_mem *s)
 	return record(s, id);
 }
 
-/* task_lock is held. One more block of records, hooks, and private data of each instance that wants it. */
+/* Add one block of records, hooks, and private data of each instance that needs it. task_lock is held. */
 WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
@@ -86,7 +86,7 @@ WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 	}
 	s->chunks[c] = chunk;
 	for (i = weir_limit(WEIR_TASK_CHUNK); i > 0 && weir_loop; i--) {
-		/* By way of the table: before 7.0 the kernel refuses a number that a known pointer is added to. */
+		/* Through the table: before 7.0, the kernel refuses a number that a known pointer is added to. */
 		struct weir_task weir_mem *t = record(s, c * WEIR_TASK_CHUNK + i - 1);
 
 		t->id = c * WEIR_TASK_CHUNK + i - 1;
@@ -120,7 +120,7 @@ WEIR_GLOBAL int weir_task_private(struct weir_graph weir_mem *g weir_arg,
 		u64 weir_mem *w;
 
 		w = (u64 weir_mem *)weir_priv(inst, t);
-		/* A receiver that has put the record's former task on its way may look at what it knew of it still. */
+		/* A receiver that has passed on the record's former task may still read its old data. */
 		for (u32 k = 0; k < inst->per_task / 8 && weir_loop; k++)
 			weir_store(&w[k], 0);
 	}
