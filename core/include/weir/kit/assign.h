@@ -48,15 +48,14 @@ struct weir_rt {
 /* Private memory of a task. */
 struct weir_rt_task {
 	u32 row; /* (p) 1 + row, 0: none */
-	/* (p) 1 + CPU that it was sent to as a background task and has not reached, 0: none */
+	/* (p) 1 + CPU to which it was sent as a background task and that it has not reached, 0: none */
 	u32 background;
 };
 
 /* How a policy handles real-time tasks that are bound to some of the CPUs. */
 enum weir_assign_bound {
 	WEIR_ASSIGN_UNBOUND_ONLY = 0, /* as background tasks */
-	WEIR_ASSIGN_BOUND_TOO =
-		1, /* set by the policy in construct: they get rows; there was none so far */
+	WEIR_ASSIGN_BOUND_TOO = 1,  /* set by the policy in construct: they get rows; none so far */
 	WEIR_ASSIGN_SOME_BOUND = 2, /* and there was one */
 };
 
@@ -89,7 +88,7 @@ struct weir_assign {
 	 */
 	u32 missing;
 	u32 unused;
-	u32 anew; /* (p) jobs, tasks or CPUs have changed; the policy clears this */
+	u32 anew; /* (p) jobs, tasks or CPUs have changed; cleared by the policy */
 };
 
 /* Topics that a component with per-CPU assignment listens to and requests. */
@@ -105,8 +104,8 @@ int weir_assign_construct(struct weir_instance weir_mem *self, struct weir_assig
 int weir_assign_take(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		     struct weir_instance weir_mem *from, struct weir_assign weir_mem *old);
 /*
- * The update function. If a job was released or a task woke, it arms the timer, so that the policy decides soon; at time 0, for
- * which no timer can be armed, it returns 1: the policy decides at once. 0: nothing more to do; or an error.
+ * The update function. If a job was released or a task woke, it arms the timer, so that the policy decides soon; no timer can be armed
+ * for time 0, so then it returns 1: the policy decides at once. 0: nothing more to do; or an error.
  */
 int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		       struct weir_pipe weir_mem *in);
@@ -120,7 +119,7 @@ int weir_assign_affinity(struct weir_instance weir_mem *self, struct weir_assign
 int weir_assign_idle(struct weir_instance weir_mem *self, struct weir_assign weir_mem *assign,
 		     u32 cpu);
 
-/* The CPU is online and an out-pipe leads to it. */
+/* Whether the CPU is online and an out-pipe leads to it. */
 WEIR_INLINE int weir_assign_usable(const struct weir_instance weir_mem *self,
 				   const struct weir_assign weir_mem *assign, u32 cpu)
 {
@@ -128,7 +127,7 @@ WEIR_INLINE int weir_assign_usable(const struct weir_instance weir_mem *self,
 	       weir_cpu_is_online(self->sched, cpu);
 }
 
-/* The row of @t, or null. A row from an earlier use of the task's record does not count. */
+/* The row of @t, or null. Rows from an earlier use of the task's record do not count. */
 WEIR_INLINE struct weir_rt weir_mem *weir_assign_row(const struct weir_instance weir_mem *self,
 						     const struct weir_assign weir_mem *assign,
 						     const struct weir_task weir_mem *t)
@@ -139,7 +138,7 @@ WEIR_INLINE struct weir_rt weir_mem *weir_assign_row(const struct weir_instance 
 									  : 0;
 }
 
-/* A task that may use the CPUs in @mask (null: all) may run on every CPU behind the in-pipe @in. */
+/* Whether a task that may use the CPUs in @mask (null: all) may run on every CPU behind the in-pipe @in. */
 WEIR_INLINE int weir_assign_unbound(const struct weir_pipe weir_mem *in,
 				    const struct weir_cpumask weir_mem *mask)
 {

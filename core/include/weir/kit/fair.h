@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What fair orders share: weights, virtual time, and what they remember of a task wherever it goes.
+ * What fair orders share: weights, virtual time, and a task's record, which follows it between queues.
  *
- * Virtual time passes the slower the more weight a task has: it is run time times 1024 / weight. It has a
- * meaning within one queue only, an instance of an order; a task that changes its queue takes along how far
- * it was ahead of the old one's least. The record of a task therefore belongs to no instance of an order but
- * to the responder of FAIR: its state begins with struct weir_fair_book, its private memory of a task is a
- * struct weir_fair. Records are read there, without a request, since all that happens to a task needs them.
+ * A task's virtual time is its run time times 1024 / weight, so it advances more slowly for heavier tasks. It
+ * is meaningful only within one queue, an instance of an order; a task that changes queues keeps its distance
+ * to the old queue's minimum. So a task's record belongs not to an instance of an order, but to the responder
+ * of FAIR: its state begins with struct weir_fair_book, its private memory of a task is a struct weir_fair.
+ * Records are read there directly, without a request, because every event of a task needs them.
  *
  * Times in ns. Source: the fair scheduling class of Linux 5.4, as the digest of counter-driven CFS
  * describes it (spec/4, section 5); Linux kernel, kernel/sched/fair.c, for the fixed-point format.
@@ -21,48 +21,48 @@
 /* Weight of SCHED_IDLE, less than that of any nice value. */
 #define WEIR_WEIGHT_IDLE 3u
 #define WEIR_WEIGHT_MAX	 (1u << 20)
-/* ns; shorter turns are not worth a timer. */
+/* ns; a timer is not worth its cost for shorter turns. */
 #define WEIR_FAIR_LEAST_TURN 10000u
 
 enum weir_fair_flag {
 	WEIR_FAIR_WAITS = 1,   /* in the in-pipe of its queue, and counted there */
-	WEIR_FAIR_SLEPT = 2,   /* it has blocked since it ran last */
+	WEIR_FAIR_SLEPT = 2,   /* it has blocked since it last ran */
 	WEIR_FAIR_RESCHED = 4, /* it runs, and its CPU was asked to reschedule */
-	WEIR_FAIR_LAGS = 8,    /* eevdf: `lag` says how it left its queue */
+	WEIR_FAIR_LAGS = 8,    /* eevdf: `lag` was set when it left its queue */
 };
 
-/* Of one task. (p): written by the instance whose in-pipe holds it or held it last, under that pipe's lock. */
+/* A task's record. (p): written by the instance whose in-pipe holds it or held it last, under that pipe's lock. */
 struct weir_fair {
 	u64 vruntime; /* (a) */
-	u64 queue;    /* (p) which one `vruntime` belongs to, 0: none yet */
-	u64 base;  /* (p) least virtual time of the queue when the task was last looked at there */
-	u64 ran;   /* (a) ns on CPUs, up to `since` if it runs */
-	u64 since; /* (a) ns; when it got its CPU */
-	u64 seen;  /* (a) of what it ran this much is charged */
-	u64 began; /* (p) what it had run when it got its CPU */
-	u64 slice; /* (p) for which it runs at a time */
+	u64 queue;    /* (p) the queue that `vruntime` belongs to, 0: none yet */
+	u64 base;     /* (p) least virtual time of the queue when the task was last updated there */
+	u64 ran;      /* (a) ns on CPUs, up to `since` if it runs */
+	u64 since;    /* (a) ns; when it got its CPU */
+	u64 seen;     /* (a) the part of `ran` that is charged */
+	u64 began;    /* (p) value of `ran` when it got its CPU */
+	u64 slice;    /* (p) length of its turns */
 	u64 deadline; /* (p) eevdf: virtual; relative to `vruntime` while it is in no queue */
-	s64 lag;      /* (p) eevdf: what it was owed when it left its queue, in virtual time */
-	u64 key;      /* (p) eevdf: with which it waits */
+	s64 lag;      /* (p) eevdf: its lag when it left its queue, in virtual time */
+	u64 key;      /* (p) eevdf: its key while it waits */
 	u32 weight;   /* (p) as in Linux, 1024 at nice 0 */
 	u32 inverse;  /* (p) 2^32 / weight */
 	u32 flags;    /* (p) enum weir_fair_flag */
 	s32 stretch;  /* (p) PENALTY when it got its CPU: of virtual time, 1/1024 */
 	s32 shrink;   /* (p) likewise, of the slice, 1/1024 */
-	u32 running;  /* (a) the time since `since` is still to be added */
+	u32 running;  /* (a) the time since `since` is not in `ran` yet */
 };
 
-/* What a queue lets others know, for tasks that leave it without its being asked. */
+/* What a queue publishes, for tasks that leave it without a call of its functions. */
 struct weir_fair_mark {
 	u64 queue; /* (a) whose it is */
 	u64 least; /* (a) least virtual time; eevdf: the weighted mean */
 	/*
-	 * (a) least virtual time of those that wait, WEIR_KEY_NONE: none; eevdf: the sum of weights
+	 * (a) least virtual time of waiting tasks, WEIR_KEY_NONE: none; eevdf: the sum of weights
 	 */
 	u64 waiting;
 };
 
-/* The keeper of the records. Marks by number of the queue, modulo; a later one may take the place of an earlier one. */
+/* The state of the responder of FAIR. Marks are indexed by queue number, modulo; a later mark may overwrite an earlier one. */
 struct weir_fair_book {
 	struct weir_instance inst;
 	u64 nr;				      /* (c) marks, a power of two */
@@ -91,13 +91,13 @@ WEIR_INLINE u64 weir_fair_scale(u64 delta, u64 weight, u64 inverse)
 	return high ? delta + ((high * fact) << (32 - shift)) : delta;
 }
 
-/* 2^32 / @weight, for weights that are in no table. */
+/* 2^32 / @weight, for weights outside the table. */
 WEIR_INLINE u64 weir_fair_inverse(u64 weight)
 {
 	return weight ? 0xffffffffull / weight : 0xffffffffull;
 }
 
-/* Virtual time for which a task of this record runs in @delta. Exact at nice 0. */
+/* Virtual time that passes for the record's task in @delta. Exact at nice 0. */
 WEIR_INLINE u64 weir_fair_virtual(u64 delta, const struct weir_fair weir_mem *f)
 {
 	return f->weight == WEIR_WEIGHT_NICE_0
@@ -111,7 +111,7 @@ WEIR_INLINE s64 weir_fair_part(u64 whole, s64 part)
 	return ((s64)whole * part + 512) >> 10;
 }
 
-/* @t runs, or a CPU is about to. */
+/* Whether @t runs or is about to. */
 WEIR_INLINE int weir_fair_on_cpu(const struct weir_task weir_mem *t)
 {
 	u32 state = weir_load(&t->state);
@@ -120,8 +120,8 @@ WEIR_INLINE int weir_fair_on_cpu(const struct weir_task weir_mem *t)
 }
 
 /*
- * All that @t has run, ns. One that has left its CPU is settled by the first caller that notices it, which may be before the
- * message of it has come round.
+ * The total run time of @t, ns. The first caller that notices that a task has left its CPU settles its time, possibly before
+ * the message about it arrives.
  */
 WEIR_INLINE u64 weir_fair_ran(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 			      struct weir_fair weir_mem *f)
@@ -143,8 +143,8 @@ WEIR_INLINE u64 weir_fair_ran(struct weir_sched weir_mem *s, struct weir_task we
 }
 
 /*
- * Charge @t with what it ran since it was charged last; of two callers that do so at once, one does. The lock of the
- * queue's in-pipe, or of the one where the task has come, is held.
+ * Charge @t for its run time since the last charge; of two concurrent callers, one does. The lock of the queue's
+ * in-pipe, or of the in-pipe that the task has entered, is held.
  */
 WEIR_INLINE void weir_fair_charge(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 				  struct weir_fair weir_mem *f)
@@ -159,22 +159,22 @@ WEIR_INLINE void weir_fair_charge(struct weir_sched weir_mem *s, struct weir_tas
 	weir_fetch_add(&f->vruntime, delta);
 }
 
-/* Weight of a nice value, and 2^32 over it; below -20 as -20, above 19 that of SCHED_IDLE. O(1). */
+/* Weight of a nice value, and 2^32 / weight; below -20 as -20, above 19 as SCHED_IDLE. O(1). */
 u32 weir_fair_nice(s64 nice);
 u32 weir_fair_nice_inverse(s64 nice);
-/* The task's weight as it is reported now. O(1). */
+/* The task's weight as reported now. O(1). */
 int weir_fair_weigh(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 		    struct weir_fair weir_mem *f);
-/* For how long @t wants to run at a time, ns; 0: as others do. O(1). */
+/* How long @t wants to run at a time, ns; 0: the default. O(1). */
 u64 weir_fair_latency(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
-/* Linux: a batch task preempts only SCHED_IDLE when it wakes. O(1), where POLICY has a responder. */
+/* Linux: a waking batch task preempts only SCHED_IDLE tasks. O(1), if POLICY has a responder. */
 WEIR_INLINE int weir_fair_is_batch(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
 {
 	return weir_subs(s, WEIR_TOPIC_POLICY)->responder &&
 	       weir_property(s, WEIR_TOPIC_POLICY, t) == WEIR_POLICY_BATCH;
 }
 
-/* @f begins a turn: what of its penalty holds for that, and where it stands. O(1). */
+/* @f begins a turn: record its penalty for the turn, and its state. O(1). */
 int weir_fair_begin(struct weir_sched weir_mem *s, struct weir_task weir_mem *t,
 		    struct weir_fair weir_mem *f);
 
@@ -184,7 +184,7 @@ WEIR_INLINE struct weir_fair_book weir_mem *weir_fair_book(struct weir_sched wei
 	return (struct weir_fair_book weir_mem *)weir_subs(s, WEIR_TOPIC_FAIR)->responder;
 }
 
-/* The record of @t; null where no instance keeps records. */
+/* The record of @t; null if no instance keeps records. */
 WEIR_INLINE struct weir_fair weir_mem *weir_fair_of(struct weir_sched weir_mem *s,
 						    const struct weir_task weir_mem *t)
 {
@@ -193,7 +193,7 @@ WEIR_INLINE struct weir_fair weir_mem *weir_fair_of(struct weir_sched weir_mem *
 	return book ? weir_priv(&book->inst, t) : 0;
 }
 
-/* Let others know. */
+/* Publish the queue's mark. */
 WEIR_INLINE void weir_fair_publish(struct weir_sched weir_mem *s, u64 queue, u64 least, u64 waiting)
 {
 	struct weir_fair_book weir_mem *book = weir_fair_book(s);
@@ -207,7 +207,7 @@ WEIR_INLINE void weir_fair_publish(struct weir_sched weir_mem *s, u64 queue, u64
 	weir_store_release(&m->queue, queue);
 }
 
-/* The mark of @queue, or null: nothing was reported, or another queue has reported since. */
+/* The mark of @queue, or null: it has none, or another queue has overwritten it. */
 WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched weir_mem *s,
 							      u64 queue)
 {
@@ -220,19 +220,19 @@ WEIR_INLINE struct weir_fair_mark weir_mem *weir_fair_mark_of(struct weir_sched 
 	return weir_load_acquire(&m->queue) == queue ? m : 0;
 }
 
-/* --- a queue: the tasks in the in-pipe of one instance, and those of them that run -------------------- */
+/* --- a queue: the tasks in the in-pipe of one instance, and its running tasks ------------------------- */
 
 struct weir_fair_queue {
-	/* (c) unlike that of any other; an instance that replaces this one goes on with it */
+	/* (c) unique; an instance that replaces this one inherits it */
 	u64 id;
-	u64 zero;      /* (p) virtual time from which sums are counted */
-	u64 load;      /* (p) weights of the tasks that wait */
-	u64 nr;	       /* (p) how many they are */
-	u64 sum;       /* (p) their virtual times from `zero` on, signed, each times its weight */
-	u64 run_load;  /* (p) the same of those that run, as weir_fair_look() found it */
+	u64 zero; /* (p) virtual time from which sums are counted */
+	u64 load; /* (p) weights of the tasks that wait */
+	u64 nr;	  /* (p) their number */
+	u64 sum;  /* (p) their virtual times relative to `zero`, signed, each times its weight */
+	u64 run_load;  /* (p) the same for running tasks, as found by weir_fair_look() */
 	u64 run_nr;    /* (p) */
 	u64 run_sum;   /* (p) */
-	u64 run_least; /* (p) least virtual time of those that run, WEIR_KEY_NONE: none does */
+	u64 run_least; /* (p) least virtual time of running tasks, WEIR_KEY_NONE: none runs */
 };
 
 /* Start value of a queue: keeps the virtual time of early arrivals from other queues positive. */
@@ -246,7 +246,7 @@ WEIR_INLINE void weir_fair_open(const struct weir_instance weir_mem *self,
 	q->zero = WEIR_FAIR_BASE;
 }
 
-/* The next CPU behind @out from @from on that has a task or chooses one, or WEIR_NO_CPU. */
+/* The next CPU behind @out from @from on that runs or chooses a task, or WEIR_NO_CPU. */
 WEIR_INLINE u32 weir_fair_busy(const struct weir_pipe weir_mem *out, u32 from)
 {
 	struct weir_sched weir_mem *s = out->sched;
@@ -271,7 +271,7 @@ WEIR_INLINE u32 weir_fair_busy(const struct weir_pipe weir_mem *out, u32 from)
 	return WEIR_NO_CPU;
 }
 
-/* What runs on @cpu and belongs to the queue, with its record; null: nothing. */
+/* The queue's task that runs on @cpu, and its record; null: none. */
 WEIR_INLINE struct weir_fair weir_mem *weir_fair_runs(const struct weir_instance weir_mem *self,
 						      const struct weir_fair_queue weir_mem *q,
 						      const struct weir_pipe weir_mem *in, u32 cpu,
@@ -280,7 +280,7 @@ WEIR_INLINE struct weir_fair weir_mem *weir_fair_runs(const struct weir_instance
 	struct weir_task weir_mem *t = weir_cpu_curr(self->sched, cpu);
 	struct weir_fair weir_mem *f;
 
-	/* A task that @in holds again runs no longer, whatever its CPU says. */
+	/* A task that @in holds again no longer runs, whatever its CPU's state says. */
 	if (!t || weir_pipe_has(in, t))
 		return 0;
 	f = weir_fair_of(self->sched, t);
@@ -288,18 +288,18 @@ WEIR_INLINE struct weir_fair weir_mem *weir_fair_runs(const struct weir_instance
 	return f && f->queue == q->id && !(f->flags & WEIR_FAIR_SLEPT) ? f : 0;
 }
 
-/* Charge the tasks of the queue that run, and sum them up. @in is locked. O(CPUs behind). */
+/* Charge the queue's running tasks, and sum them up. @in is locked. O(CPUs behind). */
 int weir_fair_look(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
 		   const struct weir_pipe weir_mem *in);
-/* Sum up the waiting tasks again: one left whose numbers are no longer known. O(n). */
+/* Sum up the waiting tasks again, after a task left whose numbers are unknown. O(n). */
 int weir_fair_recount(struct weir_instance weir_mem *self, struct weir_fair_queue weir_mem *q,
 		      const struct weir_pipe weir_mem *in);
-/* What runs on @cpu is to give way to @t. */
+/* Preempt the task that runs on @cpu for @t. */
 int weir_fair_displace(struct weir_instance weir_mem *self,
 		       const struct weir_fair_queue weir_mem *q,
 		       const struct weir_pipe weir_mem *in, u32 cpu, struct weir_task weir_mem *t);
 
-/* One more waits, or one less. */
+/* Add or remove a waiting task. */
 WEIR_INLINE void weir_fair_enter(struct weir_fair_queue weir_mem *q,
 				 const struct weir_fair weir_mem *f)
 {
@@ -316,7 +316,7 @@ WEIR_INLINE void weir_fair_leave(struct weir_fair_queue weir_mem *q,
 	q->nr--;
 }
 
-/* It is one of those that wait, and was counted. */
+/* Whether it waits in the queue and is counted. */
 WEIR_INLINE int weir_fair_waits(const struct weir_fair_queue weir_mem *q,
 				const struct weir_fair weir_mem *f)
 {
@@ -324,7 +324,7 @@ WEIR_INLINE int weir_fair_waits(const struct weir_fair_queue weir_mem *q,
 	       (f->flags & (WEIR_FAIR_WAITS | WEIR_FAIR_SLEPT)) == WEIR_FAIR_WAITS;
 }
 
-/* @t has been claimed by a CPU behind the instance, and has left the in-pipe for it. */
+/* Whether a CPU behind the instance has claimed @t, which has left the in-pipe for it. */
 WEIR_INLINE int weir_fair_claimed(const struct weir_instance weir_mem *self,
 				  struct weir_task weir_mem *t)
 {
@@ -347,7 +347,7 @@ WEIR_INLINE u64 weir_fair_until(struct weir_sched weir_mem *s, u64 turn, u64 tic
 	return ((now + turn) / tick + 1) * tick - now;
 }
 
-/* 1 + log2 of the CPUs, of 8 at most: the larger the machine, the longer the turns. */
+/* 1 + log2 of the number of CPUs, at most 8: larger machines have longer turns. */
 WEIR_INLINE u64 weir_fair_factor(const struct weir_sched weir_mem *s)
 {
 	return weir_nr_cpus(s) < 2 ? 1 : weir_nr_cpus(s) < 4 ? 2 : weir_nr_cpus(s) < 8 ? 3 : 4;

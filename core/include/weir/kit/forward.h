@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Updates that several components share as they are: pass tasks on in order, sort them by a fixed number, burn time. */
+/* Updates shared by several components: pass tasks on in order, sort them by a fixed number, burn time. */
 #ifndef WEIR_FORWARD_H
 #define WEIR_FORWARD_H
 
@@ -38,8 +38,7 @@ WEIR_INLINE void weir_burn_set(const struct weir_instance weir_mem *self, u64 we
 }
 
 /*
- * Fixed priorities: tasks are sorted by the number that the responder of @topic gives in value2, the smaller the more urgent, and run
- * without a slice.
+ * Fixed priorities: tasks are sorted by value2 of the responder of @topic, smaller is more urgent, and run without a slice.
  */
 WEIR_INLINE int weir_fixed_update(struct weir_instance weir_mem *self,
 				  struct weir_pipe weir_mem *in, u32 topic)

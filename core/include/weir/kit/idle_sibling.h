@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * An idle CPU near another one, as Linux looks for it when a task wakes. A core of which no thread is busy comes
- * before one whose sibling is; where CPUs differ in capacity only those count that the task fits, with a quarter to
- * spare. Source: Linux 6.12, kernel/sched/fair.c, select_idle_sibling().
+ * Find an idle CPU near another one, as Linux does when a task wakes. Fully idle cores are preferred to cores with a
+ * busy sibling; if CPUs differ in capacity, only CPUs that the task fits with a quarter to spare count. Source:
+ * Linux 6.12, kernel/sched/fair.c, select_idle_sibling().
  */
 #ifndef WEIR_IDLE_SIBLING_H
 #define WEIR_IDLE_SIBLING_H
@@ -10,13 +10,13 @@
 #include <weir/component.h>
 #include <weir/cpus.h>
 
-/* The CPU is there and waits for work. */
+/* Whether the CPU is present and waits for work. */
 WEIR_INLINE int weir_cpu_waits(const struct weir_sched weir_mem *s, u32 cpu)
 {
 	return weir_cpu_is_idle(s, cpu) && weir_cpu_is_online(s, cpu);
 }
 
-/* The CPU is there, and @mask (null: any) has it. */
+/* Whether the CPU is present and in @mask (null: any). */
 WEIR_INLINE int weir_cpu_may(const struct weir_sched weir_mem *s, u32 cpu,
 			     const struct weir_cpumask weir_mem *mask)
 {
@@ -24,10 +24,10 @@ WEIR_INLINE int weir_cpu_may(const struct weir_sched weir_mem *s, u32 cpu,
 	       (!mask || weir_mask_test(mask, cpu));
 }
 
-/* Which CPUs are near which, so that a search looks at no others. 16 bytes a CPU. */
+/* Which CPUs are near each other, so that a search visits no others. 16 bytes per CPU. */
 struct weir_near {
 	struct weir_instance weir_mem *inst; /* (c) */
-	/* (c) by CPU: the other threads of its core in its word of a set of CPUs, a bit each */
+	/* (c) by CPU: a mask of the other threads of its core, within its word of a set of CPUs */
 	u64 weir_mem *threads;
 	/* (c) by number of the cache, and of the node: the words of a set of CPUs between which its CPUs lie */
 	struct weir_span weir_mem *llc;
@@ -44,8 +44,8 @@ struct weir_span {
 int weir_near_construct(struct weir_instance weir_mem *self, struct weir_near weir_mem *near);
 
 /*
- * No thread of the CPU's core is busy. O(1): threads that are numbered as neighbours are looked at, not those that are
- * numbered half a machine apart.
+ * Whether no thread of the CPU's core is busy. O(1): checks threads with neighbouring numbers, not threads numbered half
+ * a machine apart.
  */
 WEIR_INLINE int weir_core_idle(const struct weir_sched weir_mem *s,
 			       const struct weir_near weir_mem *near, u32 cpu)

@@ -5,7 +5,7 @@
 
 #include <weir/component.h>
 
-/* What the job of @t may still need, by JOB and EXECUTED, as on a CPU of capacity 1024, ns; 0: unknown or used up. */
+/* Remaining execution time of @t's job, by JOB and EXECUTED, at capacity 1024, ns; 0: unknown or used up. */
 u64 weir_remaining(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 /*
  * The latest time at which the job of @t can start and still meet its deadline if it then runs without a pause: the deadline less

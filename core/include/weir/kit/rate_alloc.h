@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * How one CPU is shared among hard, soft and best-effort tasks: the rates that are booked, and how much of a
- * period or turn a task may still use. For components that decide by rates, as rbed does.
+ * How one CPU is shared among hard, soft and best-effort tasks: the booked rates, and the time that a task may
+ * still use in a period or turn. For components that decide by rates, such as rbed.
  *
- * Hard tasks book their rate or are refused. Soft ones get theirs, or all the same part of it if together they need
- * more than is left. Best effort has the rest, at least the floor, in turns: each has as its deadline the time by which all turns
- * given out are done at that rate (the total bandwidth server of Spuri and Buttazzo, 1996). The rules are those of Brandt,
- * Banachowski, Lin and Bisson, "Dynamic integrated scheduling of hard real-time, soft real-time, and non-real-time
- * processes", 2003.
+ * Hard tasks book their rate or are refused. Soft tasks get their rate, or all the same fraction of it if they need more
+ * than is left. Best-effort tasks get the rest, at least the floor, in turns: a turn's deadline is the time at which all
+ * turns given so far are complete at that rate (the total bandwidth server of Spuri and Buttazzo, 1996). The rules are
+ * those of Brandt, Banachowski, Lin and Bisson, "Dynamic integrated scheduling of hard real-time, soft real-time, and
+ * non-real-time processes", 2003.
  *
- * Everything is under the lock of the instance's in-pipe; the CPUs are those behind the out-pipe with number 0.
+ * All state is under the lock of the instance's in-pipe; the CPUs are those behind out-pipe 0.
  */
 #ifndef WEIR_RATE_ALLOC_H
 #define WEIR_RATE_ALLOC_H
@@ -18,7 +18,7 @@
 
 /* Rate of one CPU of capacity 1024. */
 #define WEIR_RATE_FULL 1000000ull
-/* Longest time that is multiplied by a rate, ns: 4 hours. */
+/* Longest time multiplied by a rate, ns: 4 hours. */
 #define WEIR_RATE_LONG (1ull << 44)
 
 enum weir_rate_kind { WEIR_RATE_NEW, WEIR_RATE_BEST_EFFORT, WEIR_RATE_SOFT, WEIR_RATE_HARD };
@@ -30,28 +30,28 @@ struct weir_rate_task {
 	u64 period;   /* ns */
 	u64 budget;   /* ns of work in the period or turn */
 	u64 limit;    /* soft: no more than this, because rates have grown in this period */
-	u64 used;     /* of it */
+	u64 used;     /* of the budget */
 	u64 rate;     /* booked, WEIR_RATE_FULL: one CPU */
 	u32 kind;     /* enum weir_rate_kind */
 	u32 begun;    /* real time: `release` is known. Best effort: it has run in its turn */
 	u32 epoch;    /* admissions that the turn or period accounts for */
 	u32 counted;  /* the count, `weir_rate_alloc.count`, that it is in; 0: none */
-	u64 weight;   /* in that count; 0: it is no best-effort task */
+	u64 weight;   /* in that count; 0: not a best-effort task */
 };
 
 /* Part of a component's state. */
 struct weir_rate_alloc {
-	u64 floor; /* percent that best effort has at least */
+	u64 floor; /* minimum of best effort, percent */
 	u64 hard;  /* rates booked */
 	u64 soft;
-	u64 chain;   /* ns; until then the best-effort turns given out keep their rate busy */
-	u64 weights; /* of best-effort tasks other than that of the turn, as counted last */
-	u64 waiting; /* weights of those that wait */
+	u64 chain;   /* ns; until then the best-effort turns given so far use up their rate */
+	u64 weights; /* of best-effort tasks except that of the turn, at the last count */
+	u64 waiting; /* weights of waiting tasks */
 	u32 nr_waiting;
 	u32 nr;	     /* as `weights` */
 	u32 epoch;   /* admissions so far */
 	u32 members; /* tasks of the in-pipe that are in the count, of all kinds */
-	u32 count;   /* number of the count: a task that is in an older one is in none */
+	u32 count;   /* number of the count: a task in an older count is in none */
 	u32 unused;
 };
 
@@ -62,7 +62,7 @@ WEIR_INLINE struct weir_rate_task weir_mem *weir_rate_task_of(const struct weir_
 	return (struct weir_rate_task weir_mem *)weir_priv(self, t);
 }
 
-/* @part of @whole as a rate, rounded up; 0 of nothing. */
+/* @part of @whole as a rate, rounded up; 0 if @whole is 0. */
 WEIR_INLINE u64 weir_rate_of(u64 part, u64 whole)
 {
 	if (part > WEIR_RATE_LONG)
@@ -70,7 +70,7 @@ WEIR_INLINE u64 weir_rate_of(u64 part, u64 whole)
 	return whole ? (part * WEIR_RATE_FULL + whole - 1) / whole : 0;
 }
 
-/* The rate of @p is not booked any more. */
+/* Cancel the booking of @p's rate. */
 WEIR_INLINE void weir_rate_unbook(struct weir_rate_alloc weir_mem *all,
 				  const struct weir_rate_task weir_mem *p)
 {
@@ -81,53 +81,53 @@ WEIR_INLINE void weir_rate_unbook(struct weir_rate_alloc weir_mem *all,
 }
 
 /*
- * Book @rate instead of what @p has booked, hard or soft (@kind), and let it be of that kind. 1: booked. 0: a hard
- * one would leave less than the floor; it is best effort, its first turn is to come.
+ * Book @rate for @p, hard or soft (@kind), instead of its present booking, and make it that kind. 1: booked. 0: a hard
+ * task would leave less than the floor; it becomes best effort and waits for its first turn.
  */
 int weir_rate_book(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
 		   struct weir_rate_task weir_mem *p, u32 kind, u64 rate);
-/* What @p has booked is given back; it is best effort, its first turn is to come. */
+/* Cancel the booking of @p, which becomes best effort and waits for its first turn. */
 int weir_rate_refuse(struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p);
-/* @amount for a hard task; the part that a soft one gets of it. */
+/* @amount for a hard task; the granted part of it for a soft task. */
 u64 weir_rate_granted(struct weir_instance weir_mem *self,
 		      const struct weir_rate_alloc weir_mem *all,
 		      const struct weir_rate_task weir_mem *p, u64 amount);
-/* @t came to @in, left it, or changed its kind or PRIORITY: the count of those that wait follows. O(1). */
+/* @t entered @in, left it, or changed its kind or PRIORITY: update the count of waiting tasks. O(1). */
 int weir_rate_mark(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
 		   struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
-/* The same for all tasks that the receiver of @in has still to look at; the descriptor names WEIR_REMOVED. */
+/* The same for all tasks that the receiver of @in has not handled yet; the descriptor names WEIR_REMOVED. */
 int weir_rate_mark_changes(struct weir_instance weir_mem *self,
 			   struct weir_rate_alloc weir_mem *all, struct weir_pipe weir_mem *in);
 /* @t exits. */
 int weir_rate_forget(struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p);
-/* In take_state: go on with the books of @old. Its count is of another pipe. */
+/* In take_state: inherit the bookings of @old. Its count is of another pipe. */
 int weir_rate_take(struct weir_rate_alloc weir_mem *all,
 		   const struct weir_rate_alloc weir_mem *old);
 /*
- * Count the best-effort tasks of the instance other than @t, those that wait in @in and those that run. All changes of @in
- * are marked. O(CPUs that run tasks of the instance); O(n) where records of changes were lost.
+ * Count the instance's best-effort tasks except @t, waiting in @in and running. All changes of @in are marked. O(CPUs that run
+ * tasks of the instance); O(n) if records of changes were lost.
  */
 int weir_rate_count(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
 		    struct weir_pipe weir_mem *in, struct weir_task weir_mem *t);
 /*
- * @t, best effort, begins a turn @now: @slice for each that was counted and for itself is the period, and by weight,
- * 21 and its PRIORITY, it gets its part of the rest of it. All turns together use the rate of best effort up to the end of
- * the chain, so real-time tasks never wait for them too long.
+ * @t, best effort, begins a turn @now. The period is @slice for each counted task and for itself; of best effort's part it
+ * gets its share by weight, which is 21 plus its PRIORITY. All turns together use the rate of best effort up to the end of
+ * the chain, so they never delay real-time tasks too long.
  */
 int weir_rate_turn(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
 		   struct weir_task weir_mem *t, u64 now, u64 slice);
-/* What is left of a turn or period is more than its rate allows until the deadline, as rates are now. */
+/* Whether the rest of a turn or period exceeds what its rate, as it is now, allows until the deadline. */
 int weir_rate_stale(const struct weir_rate_alloc weir_mem *all,
 		    const struct weir_rate_task weir_mem *p, u64 now);
 /*
- * Less is left to @p than before. What is left of a turn has a later deadline. In its period a soft task goes on by
- * its new rate, because others have been promised the rest, and 1 says so. `used` is up to date.
+ * @p has less time left than before. The rest of a turn gets a later deadline. A soft task continues its period at its
+ * new rate, because the rest is promised to other tasks; then this returns 1. `used` is up to date.
  */
 int weir_rate_squeeze(struct weir_instance weir_mem *self, struct weir_rate_alloc weir_mem *all,
 		      struct weir_rate_task weir_mem *p, u64 now);
 /*
- * The period that a real-time task is in, and what it may still run in it: @budget in each. Its job was released at
- * @declared. `release` after now: its budget is used up until then.
+ * A real-time task's current period, and its remaining time there, with @budget in each period. Its job was released at
+ * @declared. If `release` is after now, its budget is exhausted until then.
  */
 int weir_rate_period(const struct weir_rate_alloc weir_mem *all, struct weir_rate_task weir_mem *p,
 		     u64 declared, u64 budget);

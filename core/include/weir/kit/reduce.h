@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Reduction of a multiprocessor to uniprocessors: servers that need shares of CPUs, packed and turned into
- * their duals until each pack needs a CPU of its own, all the time.
+ * Reduction of a multiprocessor to uniprocessors: servers that need shares of CPUs are packed and replaced by
+ * their duals until each pack needs a full CPU.
  *
- * A leaf serves tasks. The dual of a server needs what the server leaves of a CPU, and runs exactly while the
+ * A leaf serves tasks. The dual of a server needs the rest of the server's CPU, and runs exactly while the
  * server does not; duals are packed into servers of the next level, which serve them by deadline. A server of
- * share 1 is a root and always runs. Which leaves run follows from the roots down, and there are as many of
- * them as CPUs.
+ * share 1 is a root and always runs. The running leaves follow from the roots down, and are as many as CPUs.
  *
  * Shares are fixed-point numbers in 2^-52. All state lies under the lock of the instance's in-pipe.
  *
@@ -26,18 +25,18 @@
 
 struct weir_server {
 	u64 share;    /* (p) in 2^-52 */
-	u64 fill;     /* (p) part of it that is there for no task, in 2^-52 */
+	u64 fill;     /* (p) part of it without a task, in 2^-52 */
 	u64 deadline; /* (p) ns; until then the dual may run for `dual` */
-	u64 dual;     /* (p) ns that the dual has still to run until the deadline */
+	u64 dual;     /* (p) ns that the dual must still run until the deadline */
 	u32 parent;   /* (p) 1 + server that serves its dual, 0: a root */
-	u32 chosen;   /* (p) 1 + the one whose dual it would run, 0: none */
+	u32 chosen;   /* (p) 1 + the server whose dual it would run, 0: none */
 	u32 runs;     /* (p) */
 	u32 level;    /* (p) 0: a leaf */
-	u32 first; /* (p) place of its first leaf among all leaves; those below it are neighbours */
-	u32 nr;	   /* (p) leaves below it, itself if it is one */
-	u32 root;  /* (p) place of the first leaf below its root */
-	u32 next;  /* (p) while places are given: of the next leaf */
-	u32 anew;  /* (p) deadline and `dual` are to be worked out anew */
+	u32 first;    /* (p) place of its first leaf among all leaves; its leaves are neighbours */
+	u32 nr;	      /* (p) leaves below it, itself if it is one */
+	u32 root;     /* (p) place of the first leaf below its root */
+	u32 next;     /* (p) while places are assigned: place of the next leaf */
+	u32 anew;     /* (p) deadline and `dual` must be recomputed */
 	u32 unused;
 	/* (p) its share is this, plus (even levels) or minus those of its leaves; modulo 2^64 */
 	u64 whole;
@@ -56,11 +55,11 @@ struct weir_reduction {
 /* Memory for @items tasks; in construct. */
 int weir_reduce_construct(struct weir_instance weir_mem *self, struct weir_reduction weir_mem *red,
 			  u64 items);
-/* The first leaf that has room for @share, a new one if none has. Offer larger shares first. O(leaves). */
+/* The first leaf with room for @share, or a new one. Pass larger shares first. O(leaves). */
 u32 weir_reduce_leaf(struct weir_reduction weir_mem *red, u64 share);
-/* All leaves are there: the levels above them, for @cpus CPUs. O(leaves^2). */
+/* All leaves exist: build the levels above them, for @cpus CPUs. O(leaves^2). */
 int weir_reduce_build(struct weir_reduction weir_mem *red, u32 cpus);
-/* Which servers run, by deadlines and what is left to the duals. O(servers). */
+/* Decide which servers run, by deadlines and the duals' remaining time. O(servers). */
 int weir_reduce_run(struct weir_reduction weir_mem *red);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What servers have in common: a task's budget and period, and the clock that runs while it is on a CPU.
+ * Common parts of servers: a task's budget and period, and the clock that runs while it is on a CPU.
  * Part of a component's private memory of a task; all under the lock of the instance.
  */
 #ifndef WEIR_RESERVE_H
@@ -22,11 +22,11 @@ struct weir_reserve {
 	u64 within;   /* likewise, the relative deadline */
 	u64 since;    /* ns; on a CPU since then */
 	u32 running;
-	/* it waits for something else than a CPU, or waited and was not looked at since */
+	/* it is blocked, or was blocked and has not been handled since */
 	u32 idle;
 };
 
-/* Take the lock and find the memory of the message's task; null: it is about no task, and the lock is not held. */
+/* Take the lock and find the memory of the message's task; null: the message has no task, and the lock is not held. */
 WEIR_INLINE void weir_mem *weir_reserve_open(struct weir_instance weir_mem *self,
 					     const struct weir_msg *msg)
 {
@@ -35,7 +35,7 @@ WEIR_INLINE void weir_mem *weir_reserve_open(struct weir_instance weir_mem *self
 	return weir_priv(self, msg->task);
 }
 
-/* What JOB says, for the next DEADLINE. */
+/* Store JOB's values for the next DEADLINE. */
 WEIR_INLINE void weir_reserve_job(struct weir_reserve weir_mem *r, const struct weir_msg *msg)
 {
 	r->wcet = msg->value;
@@ -50,7 +50,7 @@ WEIR_INLINE u64 weir_reserve_rate(u64 part, u64 whole)
 	return whole ? (part * WEIR_RESERVE_FULL + whole - 1) / whole : ~0ull;
 }
 
-/* On a CPU, or about to be. */
+/* Whether it is on a CPU, or about to be. */
 WEIR_INLINE int weir_reserve_on_cpu(const struct weir_task weir_mem *t)
 {
 	u32 state = weir_load(&t->state);
@@ -58,7 +58,7 @@ WEIR_INLINE int weir_reserve_on_cpu(const struct weir_task weir_mem *t)
 	return state == WEIR_RUNNING || state == WEIR_CLAIMED;
 }
 
-/* @t came onto @cpu: its clock runs. */
+/* @t got @cpu: start its clock. */
 WEIR_INLINE void weir_reserve_start(struct weir_sched weir_mem *s, struct weir_reserve weir_mem *r)
 {
 	r->since = weir_now(s);
@@ -66,7 +66,7 @@ WEIR_INLINE void weir_reserve_start(struct weir_sched weir_mem *s, struct weir_r
 	r->idle = 0;
 }
 
-/* Work of @t, which is on a CPU or was until now, since it was charged last, ns. @stop: it is off. */
+/* Work since the last charge of @t, which is on a CPU or was until now, ns. @stop: stop its clock. */
 WEIR_INLINE u64 weir_reserve_charge(struct weir_sched weir_mem *s, struct weir_reserve weir_mem *r,
 				    struct weir_task weir_mem *t, int stop)
 {
@@ -91,7 +91,7 @@ WEIR_INLINE u64 weir_reserve_time(struct weir_sched weir_mem *s, u32 cpu, u64 wo
 	return work < WEIR_RESERVE_LONG ? (work * 1024 + capacity - 1) / capacity : work;
 }
 
-/* What JOB and DEADLINE say, as budget and period. 1: they are others than before. */
+/* Set budget and period from JOB and DEADLINE. 1: they have changed. */
 WEIR_INLINE int weir_reserve_learn(struct weir_reserve weir_mem *r, u64 period)
 {
 	u64 relative = r->within;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What distributors do when CPUs or affinities change: check each task, and move those that cannot stay. */
+/* For distributors, when CPUs or affinities change: check each task, and move tasks that cannot stay. */
 #ifndef WEIR_REVIEW_H
 #define WEIR_REVIEW_H
 
@@ -39,9 +39,9 @@
 	}
 
 /*
- * For distributors that leave a task in the out-pipe where it may stay, and otherwise ask comp_choose(self, t, affinity) for one (null: it is
- * withheld). Defines comp_place(self, in), the update; comp_review() and comp_review_all(), to which nothing happens that update has
- * still to look at. @send(self, in, t, to) puts @t, which is in @in, into @to: weir_send(), unless the component notes what it sends.
+ * For distributors that leave a task in its out-pipe if it may stay, and otherwise ask comp_choose(self, t, affinity) for one (null:
+ * withheld). Defines comp_place(self, in), the update, and comp_review() and comp_review_all(), which skip tasks that update has not
+ * handled yet. @send(self, in, t, to) puts @t, which is in @in, into @to: weir_send(), unless the component records what it sends.
  */
 #define WEIR_PLACE(comp, send)                                                                  \
 	WEIR_FLAT static int comp##_review(                                                     \
@@ -82,7 +82,7 @@
 #define weir_send(self, in, t, to) weir_route(&(self)->inst, in, t, to)
 
 /*
- * For distributors that use the first out-pipe a task may use: the update function, and the review of one task. A task that is in
+ * For distributors that use the first out-pipe allowed for a task: the update function, and the review of one task. A task that is in
  * the right place, or that update has not handled yet, is left alone.
  */
 WEIR_INLINE int weir_first_update(struct weir_instance weir_mem *self,

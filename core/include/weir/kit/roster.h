@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Tasks that an instance has to visit at some event, such as a change of mode: a set without order, from which each
- * visit drops those that need no other. Looking at all tasks of a pipe costs O(n) per event; a task that is
- * added when it is put and dropped when it is found gone costs O(1) in all.
+ * Tasks that an instance must visit at some event, such as a change of mode: a set without order, from which each
+ * visit drops tasks that need no further one. Visiting all tasks of a pipe costs O(n) per event; adding a task when
+ * it is put and dropping it when it is found gone costs O(1) in total.
  *
  * The private memory of a task holds its place, a u32 at @offset; zero: none. The place is checked against the
- * set, so that memory inherited from another instance does no harm. Everything is under the lock of the
- * instance's in-pipe. A roster is visited from its end, where dropping the visited task is allowed:
+ * set, so that memory inherited from another instance does no harm. All state is under the lock of the
+ * instance's in-pipe. A roster is visited from its end, so the visited task may be dropped:
  *
  *	for (u32 i = r->nr; i > 0 && weir_loop;)
  *		t = r->task[--i];

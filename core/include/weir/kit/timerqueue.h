@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Tasks by the time at which an instance has to look at them again: a binary heap, one entry a task.
- * For components whose decisions depend on time, as laxities and budgets do.
+ * Tasks ordered by the time at which an instance must handle them again: a binary heap, one entry per task.
+ * For components whose decisions depend on time, such as laxities and budgets.
  *
  * The private memory of a task holds its place in the heap, a u32 at @offset; zero: none. The place is
  * checked against the heap, so that memory inherited from another instance does no harm. All functions
@@ -35,20 +35,20 @@ WEIR_INLINE void weir_timerqueue_init(struct weir_timerqueue weir_mem *d,
 }
 
 /*
- * Look at @t again at @at, ns, instead of what was set before, and arm the instance's timer for it
- * if needed. O(log n). 0 or -WEIR_ENOMEM.
+ * Set @t's time to @at, ns, replacing any earlier setting, and arm the instance's timer if needed.
+ * O(log n). 0 or -WEIR_ENOMEM.
  */
 int weir_timerqueue_set(struct weir_timerqueue weir_mem *d, struct weir_task weir_mem *t, u64 at);
-/* Forget @t. O(log n). */
+/* Remove @t. O(log n). */
 int weir_timerqueue_clear(struct weir_timerqueue weir_mem *d, struct weir_task weir_mem *t);
 /*
- * The task to look at first, if its time is not after @now: it is taken out. Null: none; then the
- * instance's timer is set for the next one. For on_timer. O(log n).
+ * Remove the first task, if its time is not after @now. Null: none; then the instance's timer is set
+ * for the next one. For on_timer. O(log n).
  */
 struct weir_task weir_mem *weir_timerqueue_pop(struct weir_timerqueue weir_mem *d, u64 now);
 /*
- * As weir_timerqueue_pop(), but only a task that waits in an in-pipe of the instance, which is then locked; its
- * receiver has no update about the task before it. The caller unlocks *@in.
+ * As weir_timerqueue_pop(), but only a task that waits in an in-pipe of the instance, which is then locked; no
+ * update about the task is pending for its receiver. The caller unlocks *@in.
  */
 struct weir_task weir_mem *weir_timerqueue_pop_waiting(struct weir_timerqueue weir_mem *d, u64 now,
 						       struct weir_pipe weir_mem **in);

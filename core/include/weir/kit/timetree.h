@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Tasks by a time and, among equal times, by a second one, the later first: a search tree, one node a task.
- * For components that ask for the first time after a given one; the first one of all is cheaper with a
- * weir_timerqueue.
+ * Tasks ordered by a time and, among equal times, by a second one, the later first: a search tree, one node per
+ * task. For components that ask for the first time after a given one; a weir_timerqueue finds the first of all
+ * more cheaply.
  *
  * The private memory of a task holds its place in the tree, a u32 at @offset; zero: none. The place is
  * checked against the tree, so that memory inherited from another instance does no harm. All functions
@@ -44,15 +44,15 @@ WEIR_INLINE void weir_timetree_init(struct weir_timetree weir_mem *d,
 	d->offset = offset;
 }
 
-/* @t has the times @at and @until, ns, instead of those set before. O(log n) expected. 0 or -WEIR_E…. */
+/* Set @t's times to @at and @until, ns, replacing any earlier ones. O(log n) expected. 0 or -WEIR_E…. */
 int weir_timetree_set(struct weir_timetree weir_mem *d, struct weir_task weir_mem *t, u64 at,
 		      u64 until);
-/* Forget @t. O(log n) expected. */
+/* Remove @t. O(log n) expected. */
 int weir_timetree_clear(struct weir_timetree weir_mem *d, struct weir_task weir_mem *t);
 /*
  * The earliest time after @bound of a task that waits in @pipe, which is locked, and whose second time is after @now; 0: none.
- * Tasks found on the way that are not such are forgotten: set them again when they come back. O(log n) expected for
- * each task forgotten, and once more. *@looked becomes the number of nodes looked at.
+ * Other tasks found on the way are removed: set them again when they return. O(log n) expected for each removed task, and
+ * once more. *@looked becomes the number of visited nodes.
  */
 u64 weir_timetree_after(struct weir_timetree weir_mem *d, struct weir_pipe weir_mem *pipe, u64 now,
 			u64 bound, u32 *looked);

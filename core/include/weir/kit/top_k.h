@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * The few most urgent of many rows, for components with per-CPU assignment: a heap of bounded size with the
- * least urgent row at the root. A row's urgency consists of two of its words, the smaller the more urgent; ties go to
- * a row with a CPU assigned, then to the earlier row.
+ * least urgent row at the root. A row's urgency is two of its words, smaller is more urgent; ties go to a row
+ * with a CPU assigned, then to the earlier row.
  */
 #ifndef WEIR_TOP_K_H
 #define WEIR_TOP_K_H
