@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * CPUs that come and go, or that a higher class keeps: what the kernel reports is noted, the next dispatch reports it to the
- * graph. docs/decisions/0016.
+ * CPUs that go online or offline, or that a higher class keeps: the kernel's reports are recorded, and the next dispatch reports
+ * them to the graph. docs/decisions/0016.
  */
 #ifndef WEIR_LINUX_CPUS_H
 #define WEIR_LINUX_CPUS_H
@@ -13,7 +13,7 @@ WEIR_INLINE u32 presence_of(u32 cpu)
 	return weir_live_u32(presence[cpu & (WEIR_MAX_CPUS - 1)]);
 }
 
-/* A CPU came (1) or went (2): the next dispatch reports it. */
+/* A CPU went online (1) or offline (2): the next dispatch reports it. */
 static void note_cpu(u32 cpu, u32 news)
 {
 	weir_store(&NEWS(cpu)->cpu, news);
@@ -21,12 +21,12 @@ static void note_cpu(u32 cpu, u32 news)
 	weir_live_u32(any_cpu_news) = 1;
 }
 
-#define FIRST_OF_OURS 100 /* prio of a task from which on it is of no higher class */
+#define FIRST_OF_OURS 100 /* lowest prio value that belongs to no higher class */
 
 /*
- * When a higher class took a CPU: the kernel's own callbacks do not report one that was idle before. The loader
- * looks at it every now and then, and its doing so makes some CPU dispatch when this one is back. (A CPU on its way
- * out is not back: the thread that stops it is of a higher class, too.)
+ * When a higher class took a CPU: the kernel's callbacks do not report a CPU that was idle before. The loader checks
+ * it from time to time, which makes some CPU dispatch when this one is back. (A CPU that is going offline is not
+ * back: the thread that stops it is of a higher class, too.)
  */
 static void note_class(u32 cpu, bool taken)
 {
@@ -34,7 +34,7 @@ static void note_class(u32 cpu, bool taken)
 
 	if (taken == !!c->away_ns)
 		return;
-	/* A kick would have to wait for that class. The CPU looks for work, and announces itself again, when it is back. */
+	/* A kick would have to wait for that class. When the CPU is back, it looks for work and announces itself again. */
 	if (taken && weir_mask_test(SCHED->idle, cpu))
 		weir_mask_clear(SCHED->idle, cpu);
 	weir_live_u64(c->away_ns) = taken ? bpf_ktime_get_ns() : 0;
@@ -54,10 +54,10 @@ static void note_class_of(struct task_struct *p)
 }
 
 /*
- * This CPU goes, or is not all there yet. Last of all it wakes the task that waits for its end, and by then it takes no
- * interrupts any more. The kernel kicks by one that a CPU sends to itself: it would be lost, and Linux 7.2 never sends another
- * one there, whatever asks it to: kicks, and the end of the scheduler. What is enqueued from such a CPU goes straight to the
- * kernel's own queue, which needs none.
+ * This CPU is going offline or is not fully online yet. Its last act is to wake the task that waits for its end, when it no longer
+ * takes interrupts. The kernel kicks by an interrupt that a CPU sends to itself: it would be lost, and Linux 7.2 never sends another
+ * one there, neither for kicks nor for the end of the scheduler. Tasks enqueued from such a CPU go directly to the kernel's own
+ * queue, which needs no interrupt.
  */
 WEIR_INLINE bool cannot_kick(void)
 {
@@ -65,8 +65,8 @@ WEIR_INLINE bool cannot_kick(void)
 }
 
 /*
- * A higher class holds a CPU for long: the graph is to look elsewhere. The fence pairs with the one in
- * note_class(): either we see that the CPU is back, or it sees that the graph has to know; both may report it.
+ * A higher class has held a CPU for long: the graph must look elsewhere. The fence pairs with the one in
+ * note_class(): either this code sees that the CPU is back, or the CPU sees that it must report; both may report.
  */
 static int report_away(u32 cpu)
 {
@@ -83,8 +83,8 @@ static int report_away(u32 cpu)
 }
 
 /*
- * A topology that follows no CPU_STATUS leaves tasks at the exit of a CPU that takes none, and the kernel waits for them before it
- * lets a CPU go. One CPU is looked at in a call, number @turn: it is reported if there are such tasks, else @cpu.
+ * A topology that does not listen to CPU_STATUS leaves tasks at the exit of an unavailable CPU, and the kernel waits for them before
+ * it takes the CPU offline. Each call checks one CPU, number @turn: it is reported if there are such tasks, else @cpu.
  */
 WEIR_GLOBAL u32 weir_linux_abandoned(u32 cpu, u32 turn)
 {
@@ -100,7 +100,7 @@ WEIR_GLOBAL u32 weir_linux_abandoned(u32 cpu, u32 turn)
 	return weir_pipe_nr(exit) && !weir_pipe_allows(exit, 0) ? gone : cpu;
 }
 
-/* Nothing is left there. It does not wait for work; should it be back by now and do so, it looks again and says so itself. */
+/* No task is left there. It does not wait for work; if it is back and does wait, it looks again and announces that itself. */
 WEIR_INLINE void rescued(u32 gone)
 {
 	weir_mask_clear(SCHED->idle, gone);
@@ -108,8 +108,8 @@ WEIR_INLINE void rescued(u32 gone)
 }
 
 /*
- * A CPU that came or went since: 1 if a report is under way. One CPU at a time reports, to the end: an older state must
- * not be reported after a newer one.
+ * Report a CPU that went online or offline: 1 if a report is under way. Only one CPU at a time reports, until it is done, because an
+ * older state must not be reported after a newer one.
  */
 WEIR_GLOBAL int weir_linux_begin_cpu_news(struct weir_sched weir_mem *s weir_arg)
 {
@@ -130,13 +130,13 @@ WEIR_GLOBAL int weir_linux_begin_cpu_news(struct weir_sched weir_mem *s weir_arg
 		msg.value = news == 1;
 		if (!weir_notify_begin(s, weir_port_cpu(), &msg)) {
 			weir_live_u32(some_gone) = 1;
-			/* It may have announced that it is idle before its absence was reported, which took that back. */
+			/* It may have announced that it is idle before the report of its absence, which cancelled that. */
 			if (news == 1)
 				scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
 			report(WEIR_EVENT_ONLINE, i, WEIR_NO_TASK, 0, news == 1);
 			return 1;
 		}
-		/* A swap took too long to wait for: the next dispatch tries again, unless there are newer news. */
+		/* A swap took too long: the next dispatch tries again, unless there is a newer report. */
 		weir_cas(&NEWS(i)->cpu, 0, news);
 		break;
 	}
@@ -158,7 +158,7 @@ WEIR_INLINE void serve_cpus(void)
 
 /* --- callbacks --- */
 
-/* A task of a higher class takes the CPU: what the kernel has queued there already may go elsewhere. */
+/* A task of a higher class takes the CPU: tasks that the kernel has already queued there may go elsewhere. */
 SEC("struct_ops/weir_cpu_release")
 int weir_cpu_release(u64 *ctx)
 {
@@ -176,7 +176,7 @@ int weir_switched(u64 *ctx)
 	return 0;
 }
 
-/* The graph is to hear whether the CPU takes tasks, if that is news. */
+/* Report to the graph whether the CPU takes tasks, if that has changed. */
 static void changes(u32 cpu, u32 how)
 {
 	bool was_here = presence_of(cpu) == HERE;
@@ -186,18 +186,18 @@ static void changes(u32 cpu, u32 how)
 		note_cpu(cpu, how == HERE ? 1 : 2);
 }
 
-/* Somebody has to look: this CPU, once the thread that changes the machine waits. */
+/* A dispatch is needed: on this CPU, once the thread that changes the machine waits. */
 static void look(void)
 {
 	scx_bpf_kick_cpu(weir_port_cpu(), SCX_KICK_PREEMPT);
 }
 
 /*
- * The kernel is about to take a CPU down. At first it calls it inactive and waits for an RCU grace period, and only then notifies us.
- * Meanwhile the CPU dispatches, but what it chooses goes to the kernel's global queue if the kernel has it elsewhere: all other
- * CPUs serve that queue before the graph, and nobody is kicked for it. A task that yields, and that the graph puts back to the CPU where it
- * thinks that it ran, goes round and round that way and keeps them from the graph, and from the thread that ends the grace period.
- * So we go by the kernel's own step. The thread that takes it, on that CPU, waits next: the dispatch that follows reports it.
+ * The kernel is about to take a CPU offline. First it marks the CPU inactive and waits for an RCU grace period; only then it notifies us.
+ * Meanwhile the CPU dispatches, but a task that it chooses goes to the kernel's global queue if the kernel has the task elsewhere. All
+ * other CPUs serve that queue before the graph, and none is kicked for it. A yielding task that the graph returns to the CPU where it
+ * supposedly ran then circulates, and keeps the CPUs from the graph and from the thread that ends the grace period.
+ * So we follow the kernel's own step. The thread that takes it, on that CPU, waits next: the following dispatch reports it.
  */
 SEC("tp_btf/cpuhp_enter")
 int weir_cpu_changes(u64 *ctx)
@@ -212,7 +212,7 @@ int weir_cpu_changes(u64 *ctx)
 	return 0;
 }
 
-/* It may be refused, for the sake of threads with deadlines. */
+/* The step may be refused because of threads with deadlines. */
 SEC("tp_btf/cpuhp_exit")
 int weir_cpu_changed(u64 *ctx)
 {

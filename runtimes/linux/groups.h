@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Control groups that have CPU shares of their own (cgroup v2, `cpu`): each has a number here, and the graph receives its weight,
- * its parent and its limit, and which task is in which. What the kernel reports of them comes in contexts that may not call the
- * core; the next dispatch passes it on.
+ * Control groups with their own CPU shares (cgroup v2, `cpu`): each has a number here, and the graph receives its weight, its
+ * parent, its limit, and the group of each task. The kernel reports changes in contexts that may not call the core, so the next
+ * dispatch passes them on.
  */
 #ifndef WEIR_LINUX_GROUPS_H
 #define WEIR_LINUX_GROUPS_H
@@ -17,8 +17,8 @@ enum weir_linux_group_news { NEWS_WEIGHT = 1, NEWS_LIMIT = 2 };
 
 /* (a) all */
 struct weir_linux_group {
-	u32 used; /* 1: some group has the number */
-	u32 news; /* enum weir_linux_group_news: what is still to be reported to the graph */
+	u32 used; /* 1: the number is in use */
+	u32 news; /* enum weir_linux_group_news: changes not yet reported to the graph */
 	u32 parent;
 	u32 weight;
 	u32 period_us;
@@ -30,16 +30,16 @@ struct weir_linux_group {
 static u64 all_groups;
 #define GROUP(number) IN_TABLE(struct weir_linux_group, all_groups, number)
 static u32 any_group_news;
-/* 1: some CPU is reporting them. */
+/* 1: a CPU is reporting them. */
 static u32 publishing_groups;
 
-/* What is known of a group of the kernel. */
+/* Data about a group of the kernel. */
 struct weir_linux_group_of {
-	u32 number; /* of the nearest group around it where all numbers are in use */
+	u32 number; /* of its nearest ancestor if all numbers are in use */
 	u32 is_own;
 };
 
-/* By the number in the kernel's file system. */
+/* Indexed by the number in the kernel's file system. */
 struct {
 	int (*type)[1];	     /* BPF_MAP_TYPE_HASH */
 	int (*map_flags)[1]; /* BPF_F_NO_PREALLOC */
@@ -60,7 +60,7 @@ static u32 number_of(u64 id)
 	return known ? known->number : 0;
 }
 
-/* The number that belongs to this group only; 0: it has none. */
+/* The group's own number; 0: it has none. */
 static u32 own_number_of(u64 id)
 {
 	struct weir_linux_group_of *known = bpf_map_lookup_elem(&group_numbers, &id);
@@ -68,7 +68,7 @@ static u32 own_number_of(u64 id)
 	return known && known->is_own ? known->number : 0;
 }
 
-/* A number that is free and beyond the parent's, for a group comes after the one it is in; 0: there is none. */
+/* A free number greater than the parent's, because a group comes after its parent; 0: there is none. */
 WEIR_GLOBAL u32 weir_linux_new_group(u32 parent)
 {
 	for (u32 i = parent + 1; i < MAX_GROUPS && weir_loop; i++)
@@ -86,7 +86,7 @@ static void note_group(u32 number, u32 news)
 
 static void set_limit(u32 number, u64 period_us, u64 quota_us)
 {
-	/* Without a limit the kernel reports more than any period has. */
+	/* Without a limit, the kernel reports a quota longer than any period. */
 	bool limited = period_us && quota_us < ~0ull / 1000;
 
 	weir_store(&GROUP(number)->period_us, limited ? period_us : 0);
@@ -94,7 +94,7 @@ static void set_limit(u32 number, u64 period_us, u64 quota_us)
 	note_group(number, NEWS_LIMIT);
 }
 
-/* A new graph may have components to which nothing was reported yet. */
+/* A new graph may have components that have received no reports yet. */
 WEIR_GLOBAL int weir_linux_republish_groups(void)
 {
 	for (u32 i = 1; i < MAX_GROUPS && weir_loop; i++)
@@ -104,7 +104,7 @@ WEIR_GLOBAL int weir_linux_republish_groups(void)
 	return 0;
 }
 
-/* One thing to be reported to the graph of group @number, in @msg. */
+/* Put one pending report about group @number into @msg. */
 static void put_group_news(u32 number, u32 what, struct weir_msg *msg)
 {
 	struct weir_linux_group weir_mem *group = GROUP(number);
@@ -121,8 +121,8 @@ static void put_group_news(u32 number, u32 what, struct weir_msg *msg)
 }
 
 /*
- * Some group has changed: 1 if a report is under way. One CPU at a time reports, to the end: an older state must not be
- * reported after a newer one.
+ * Report changed groups: 1 if a report is under way. Only one CPU at a time reports, until it is done, because an older state must
+ * not be reported after a newer one.
  */
 WEIR_GLOBAL int weir_linux_begin_group_news(void)
 {
@@ -145,7 +145,7 @@ WEIR_GLOBAL int weir_linux_begin_group_news(void)
 		weir_live_u32(any_group_news) = 1;
 		if (!weir_notify_begin(SCHED, weir_port_cpu(), &msg))
 			return 1;
-		/* A swap took too long to wait for: the next dispatch tries again. */
+		/* A swap took too long: the next dispatch tries again. */
 		weir_fetch_or(&GROUP(i)->news, what);
 		break;
 	}
@@ -167,7 +167,7 @@ WEIR_INLINE void serve_groups(void)
 
 /* --- callbacks --- */
 
-/* A group is there, or has come; those around it came before. */
+/* A group exists or was created; its ancestors were reported before. */
 SEC("struct_ops.s/weir_cgroup_init")
 s32 weir_cgroup_init(u64 *ctx)
 {
@@ -216,7 +216,7 @@ int weir_cgroup_move(u64 *ctx)
 {
 	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
 
-	/* The kernel takes a waiting task out before, and enqueues it again after. */
+	/* The kernel dequeues a waiting task before, and enqueues it again after. */
 	if (own) {
 		own->group = number_of(id_of((struct cgroup *)ctx[2]));
 		own->dirty |= DIRTY_GROUP;

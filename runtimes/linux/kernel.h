@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * All that the adapter knows of the kernel: the few members of its types, found in the running kernel when the
- * object is loaded (CO-RE), and its functions, some of which have changed names. sched_ext gives no promise of
- * stability; whatever moves, moves here.
+ * All that the adapter knows about the kernel: a few members of its types, found in the running kernel when the
+ * object is loaded (CO-RE), and its functions, some of which have changed names. sched_ext does not promise
+ * stability; all adaptations to kernel versions are here.
  */
 #ifndef WEIR_KERNEL_H
 #define WEIR_KERNEL_H
@@ -28,7 +28,7 @@ struct sched_ext_entity {
 	u64 slice;
 };
 
-/* Complete, for the kernel compares the types of its functions' arguments. */
+/* Complete, because the kernel compares the types of its functions' arguments. */
 struct cpumask {
 	unsigned long bits[1];
 };
@@ -94,8 +94,8 @@ enum cpuhp_state { CPUHP_AP_ACTIVE = 1 };
 #define weir_kernel_knows(member) __builtin_preserve_field_info(member, 2 /* BPF_FIELD_EXISTS */)
 
 /*
- * Members that we set; libbpf matches them by name. The first ones depend on how the kernel was built and on its version: the
- * loader clears those that it does not have (crates/weir-linux/src/object.rs).
+ * Members that we set; libbpf matches them by name. The first ones depend on the kernel's configuration and version: the loader
+ * clears members that the kernel does not have (crates/weir-linux/src/object.rs).
  */
 struct sched_ext_ops {
 	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
@@ -169,7 +169,7 @@ extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 /* Linux 6.14. */
 extern void bpf_local_irq_save___compat(u64 *flags) __ksym_weak;
 extern void bpf_local_irq_restore___compat(u64 *flags) __ksym_weak;
-/* Linux 6.15; only to know that it is so new. (libbpf finds no function whose arguments are of incomplete types here.) */
+/* Linux 6.15; only to detect that version. (libbpf finds no function whose arguments have incomplete types here.) */
 struct scx_event_stats {
 	s64 SCX_EV_SELECT_CPU_FALLBACK;
 };
@@ -189,7 +189,7 @@ extern bool scx_bpf_task_set_slice___compat(struct task_struct *p, u64 slice) __
 extern u32 scx_bpf_reenqueue_local___compat(void) __ksym_weak;
 extern void scx_bpf_reenqueue_local___v2___compat(void) __ksym_weak;
 
-/* The kernel has the function; the verifier drops the branch where it has not. */
+/* Whether the kernel has the function; if not, the verifier drops the branch. */
 #define weir_kernel_has(function) (!!(function))
 
 WEIR_INLINE void weir_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)

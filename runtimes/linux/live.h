@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * What the loader and the kernel side share beside the arena: one record of global data, mapped into the
- * loader, and the records of the event ring. The loader reads at any time; it writes only where it says so.
+ * loader, and the records of the event ring. The loader reads at any time; it writes only where stated.
  */
 #ifndef WEIR_LIVE_H
 #define WEIR_LIVE_H
@@ -10,45 +10,45 @@
 
 #define WEIR_LIVE_COMM 16u
 
-/* Counters of one CPU, written by it alone. (a) all */
+/* Counters of one CPU; only that CPU writes them. (a) all */
 struct weir_live_cpu {
 	u64 enqueues;	/* tasks that entered the graph */
 	u64 dispatches; /* tasks that left it for a CPU */
 	u64 dequeues;	/* tasks that left it because the kernel took them */
 	/* tasks that must not wait: per-CPU kernel threads, and those that the kernel pinned */
 	u64 direct;
-	u64 aside;   /* tasks that no exit leads to: run beside the graph */
+	u64 aside;   /* tasks without a path to an exit: run beside the graph */
 	u64 empty;   /* picks that found nothing */
-	u64 dropped; /* picks whose task was gone or changed before it got here */
+	u64 dropped; /* picks whose task ended or changed before it got here */
 	u64 kept;    /* the task that ran was picked again */
 	u64 kicks;
 	u64 preempts;
 	u64 runs;	 /* context switches to a task */
-	u64 migrations;	 /* of these, to a task that last ran elsewhere */
-	u64 messages;	 /* that reached the runtime */
+	u64 migrations;	 /* of these, to a task that last ran on another CPU */
+	u64 messages;	 /* messages that reached the runtime */
 	u64 failures;	 /* calls of the core that failed */
 	u64 busy_ns;	 /* run time of tasks of this class, up to the last switch */
 	u64 lost_events; /* the ring was full */
 	u64 requests;	 /* of the loader, carried out here */
 	u64 curr_pid;	 /* task of this class that runs; 0: none */
-	/* calls of the core that waited too long for another CPU: made again, or without effect */
+	/* calls of the core that waited too long for another CPU: repeated, or without effect */
 	u64 gave_up;
-	u64 away_ns;	   /* a higher class has had the CPU since; 0: it has not */
+	u64 away_ns;	   /* a higher class has had the CPU since then; 0: it does not have it */
 	u64 reported_away; /* (a) 1: the graph counts the CPU as offline because of that */
 	u64 stints;	   /* stints of tasks whose hardware counters were reported */
 	u64 instructions;  /* in these */
-	u64 timers;	   /* of components, that expired here */
+	u64 timers;	   /* timers of components that expired here */
 	/*
 	 * tasks that ran beside the graph because a call of the core gave up waiting for another
 	 * CPU
 	 */
 	u64 aside_given_up;
 	/*
-	 * times that the loader found a task that this CPU should have been running, and kicked it
+	 * times that the loader found a task that this CPU should have been running, and kicked the CPU
 	 */
 	u64 rescues;
 	/*
-	 * times that it found such a task though this CPU had been kicked, or was about to be: it, or the CPU that
+	 * times that it found such a task though this CPU had been kicked, or was about to be: this CPU, or the CPU that
 	 * was to kick it, had no time
 	 */
 	u64 overdue;
@@ -65,14 +65,14 @@ enum weir_live_call {
 	WEIR_CALL_EXIT,
 	WEIR_CALL_PICK,
 	WEIR_CALL_NOTIFY,
-	/* These are counted, and not among the events. */
+	/* These are counted, and are not among the events. */
 	WEIR_CALL_SWAP,
 	WEIR_CALL_TIMER,
 	WEIR_CALL_NEW, /* a task gets its record */
 	WEIR_NR_CALLS,
 };
 
-/* A call of the core that takes longer counts as a long one. */
+/* A call of the core that takes longer than this is a long call. */
 #define WEIR_LONG_CALL_NS 1000000ull
 
 /* Calls of the core by one CPU, of one kind. Written by that CPU. (a) all */
@@ -80,20 +80,20 @@ struct weir_live_calls {
 	u64 nr;
 	u64 nr_long; /* of more than WEIR_LONG_CALL_NS */
 	u64 total_ns;
-	u64 longest_ns; /* since the loader looked last: it puts 0 there */
+	u64 longest_ns; /* since the loader last read it: the loader resets it to 0 */
 };
 
-/* Waits from becoming runnable to running, by what began them. */
+/* Waits from becoming runnable to running, by their cause. */
 enum weir_live_wait {
 	WEIR_WAIT_WOKEN,    /* the task was woken, or is new */
 	WEIR_WAIT_RETURNED, /* its slice ended, or it was preempted */
-	WEIR_WAIT_ASIDE,    /* either, but it ran beside the graph */
+	WEIR_WAIT_ASIDE,    /* either of these, but it ran beside the graph */
 	WEIR_NR_WAITS,
 };
 
 /*
- * Buckets of a distribution of times: eight of 1024 ns each, from then on eight per power of two. The last one has all that
- * is beyond.
+ * Buckets of a distribution of times: eight of 1024 ns each, from then on eight per power of two. The last one has all longer
+ * times.
  */
 #define WEIR_WAIT_UNIT_BITS 10u
 #define WEIR_WAIT_BUCKETS   208u
@@ -101,33 +101,33 @@ enum weir_live_wait {
 /* Waits that ended on one CPU. Written by that CPU. (a) all */
 struct weir_live_waits {
 	u64 total_ns;
-	u64 longest_ns; /* since the loader looked last: it puts 0 there */
+	u64 longest_ns; /* since the loader last read it: the loader resets it to 0 */
 	u64 nr[WEIR_WAIT_BUCKETS];
 };
 
-/* What one CPU measures; a table in the arena. */
+/* Measurements of one CPU; a table in the arena. */
 struct weir_live_gauge {
 	u64 began_ns; /* (o) the present call of the core */
 	struct weir_live_calls calls[WEIR_NR_CALLS];
 	struct weir_live_waits waits[WEIR_NR_WAITS];
 };
 
-/* What is known of a task, by task number. Written by the CPU that has the task. (a) all */
+/* Data about a task, by task number. Written by the CPU that has the task. (a) all */
 struct weir_live_task {
 	u32 pid; /* 0: no such task */
 	u32 tgid;
-	u64 since_ns;	/* in the graph since; 0: not in it */
+	u64 since_ns;	/* in the graph since then; 0: not in it */
 	u64 run_ns;	/* on a CPU so far */
 	u64 wait_ns;	/* in the graph so far */
-	u64 started_ns; /* on its CPU since; 0: on none */
-	u32 cpu;	/* where it ran last, WEIR_NO_CPU: nowhere */
+	u64 started_ns; /* on its CPU since then; 0: on none */
+	u32 cpu;	/* where it last ran, WEIR_NO_CPU: never */
 	u32 nr_runs;
 	u32 nr_migrations;
-	u32 withheld;  /* 1: a component had no way on for it */
+	u32 withheld;  /* 1: a component had no path for it */
 	u32 next_gone; /* the kernel side's */
 	u32 next_late; /* likewise */
 	u64 until_ns;  /* a component holds it back until then, 0: none ever has */
-	/* it wants to run since, in the graph or beside it; 0: it runs, or does not want to */
+	/* runnable since then, in the graph or beside it; 0: it runs, or is not runnable */
 	u64 ready_ns;
 	u32 ready_as; /* enum weir_live_wait */
 	u32 unused;
@@ -156,7 +156,7 @@ enum weir_live_request_kind {
 	WEIR_LIVE_ASK = 6,
 };
 
-/* One wish of the loader at a time; carried out by the next dispatch on any CPU. */
+/* One request of the loader at a time; carried out by the next dispatch on any CPU. */
 struct weir_live_request {
 	u32 state; /* (a) enum weir_live_request_state */
 	u32 kind;
@@ -171,17 +171,17 @@ struct weir_live_request {
 	u64 value2;
 	struct weir_swap_stats stats; /* pause_ns: of all attempts */
 	u64 done_ns;
-	/* of which all but the last gave up, because some CPU did not come to an end */
+	/* all except the last gave up, because a CPU did not finish its call */
 	u32 attempts;
 	u32 bytes; /* of a reply's data */
-	u64 uuid;  /* of a topic that components have brought along; 0: it is @topic */
+	u64 uuid;  /* of a component's own topic; 0: it is @topic */
 	u32 version;
 	u32 unused;
 };
 
 #define WEIR_LIVE_ATTEMPTS 1000u
 
-/* The counter behind the hits of this level counts all loads. */
+/* The counter for hits of this level counts all loads. */
 #define WEIR_COUNT_L1_LOADS (1u << 16)
 #define WEIR_COUNT_L3_LOADS (1u << 17)
 
@@ -192,12 +192,12 @@ struct weir_live {
 	u32 nr_cpus;   /* (loader, before attach) */
 	u32 recording; /* (loader) events go to the ring */
 	u32 attached;  /* the kernel called init */
-	u64 slice_ns;  /* (loader) of tasks to which no component grants one */
-	u64 nr_tasks;  /* (a) tasks known now */
+	u64 slice_ns;  /* (loader) of tasks for which no component sets one */
+	u64 nr_tasks;  /* (a) tasks known at present */
 	u64 no_memory; /* (a) tasks that run beside the graph because the arena is full */
 	u64 swaps;     /* (a) */
 	u64 faults;    /* (a) broken invariants of the core, counted instead of fatal */
-	u32 leave;     /* (loader) 1: let no task into the graph any more */
+	u32 leave;     /* (loader) 1: let no more tasks into the graph */
 	/*
 	 * (loader, with each topology) 1: AFFINITY has no responder: bound tasks run beside the graph
 	 */
@@ -216,7 +216,7 @@ struct weir_live {
 	struct weir_live_cpu cpus[WEIR_MAX_CPUS];
 };
 
-/* A word of the record that another CPU or the loader changes. (It is no arena memory, which weir_load() and weir_store() are for.) */
+/* A word of the record that another CPU or the loader changes. (weir_load() and weir_store() are for arena memory, which this is not.) */
 #define weir_live_u32(word) (*(volatile u32 *)&(word))
 #define weir_live_u64(word) (*(volatile u64 *)&(word))
 
@@ -228,7 +228,7 @@ enum weir_live_event_kind {
 	WEIR_EVENT_READY = 3,	/* task; value 1: woke up, 0: went back after running */
 	WEIR_EVENT_RUN = 4,	/* task on cpu */
 	WEIR_EVENT_OFF = 5,	/* task on cpu; value: enum weir_live_stop */
-	WEIR_EVENT_IDLE = 6,	/* cpu; value 1: has nothing to run, 0: has work again */
+	WEIR_EVENT_IDLE = 6,	/* cpu; value 1: has no task to run, 0: has work again */
 	WEIR_EVENT_KICK = 7,	/* cpu */
 	WEIR_EVENT_MESSAGE = 8, /* topic in pid, task, cpu, value */
 	WEIR_EVENT_SWAP = 9,	/* value: pause, ns; pid: tasks re-presented */
@@ -242,7 +242,7 @@ struct weir_live_event {
 	u64 t_ns; /* CLOCK_MONOTONIC */
 	u32 kind;
 	u32 cpu;
-	u32 task; /* number; a number is used again after its EXIT */
+	u32 task; /* number; reused after its EXIT */
 	u32 pid;
 	u64 value;
 	char comm[WEIR_LIVE_COMM]; /* TASK only */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the hardware counts of each stint of a task: perf events that the loader opened on each CPU, reported to the graph
- * as COUNTERS when the task stops. Without them (weir_linux_pmu 0) the verifier drops all of it.
+ * Hardware counts for each stint of a task: perf events that the loader opened on each CPU, reported to the graph as
+ * COUNTERS when the task stops. Without them (weir_linux_pmu 0) the verifier drops all of this code.
  *
- * A kernel that multiplexes its counters reports how long each event was counted: what is
- * missing is filled up in proportion.
+ * A kernel that multiplexes its counters reports how long each event was counted: counts are scaled
+ * up in proportion.
  */
 #ifndef WEIR_LINUX_PMU_H
 #define WEIR_LINUX_PMU_H
@@ -13,7 +13,7 @@
 
 #define NR_COUNTED ((u32)(sizeof(struct weir_counters) / sizeof(u64)))
 
-/* (loader, before load) 1: perf events are there, and a program like ours may read them (Linux 6.15). */
+/* (loader, before load) 1: perf events exist, and a program like this may read them (Linux 6.15). */
 WEIR_VISIBLE const volatile u32 weir_linux_pmu SEC(".rodata");
 
 /* By field of struct weir_counters * CPUs + CPU. */
@@ -24,7 +24,7 @@ struct {
 	int (*max_entries)[NR_COUNTED]; /* the loader sets it */
 } perf_events SEC(".maps");
 
-/* Of one CPU, written by it alone. */
+/* State of one CPU; only that CPU writes it. */
 struct weir_linux_pmu {
 	struct weir_counters stint;
 	struct bpf_perf_event_value start[NR_COUNTED];
@@ -41,7 +41,7 @@ static int make_pmus(u32 nr_cpus)
 	return !weir_linux_pmu || pmus;
 }
 
-/* Events between two looks at a counter, which may have wrapped. */
+/* Events between two readings of a counter, which may have wrapped. */
 static u64 counted(const struct bpf_perf_event_value weir_mem *from,
 		   const struct bpf_perf_event_value *to)
 {
@@ -55,13 +55,13 @@ static u64 counted(const struct bpf_perf_event_value weir_mem *from,
 	return events;
 }
 
-/* Where only all loads of a level can be counted, those that miss are taken off. */
+/* If only all loads of a level can be counted, subtract the misses. */
 static void take_off(u64 weir_mem *loads, u64 misses)
 {
 	*loads -= misses < *loads ? misses : *loads;
 }
 
-/* Look at all counters of this CPU: the stint begins, or (@ends) it is over. */
+/* Read all counters of this CPU: the stint begins or, with @ends, ends. */
 WEIR_GLOBAL int weir_linux_count(u32 cpu, u32 ends)
 {
 	struct weir_linux_pmu weir_mem *pmu = IN_TABLE(struct weir_linux_pmu, pmus, cpu);
@@ -91,7 +91,7 @@ WEIR_GLOBAL int weir_linux_count(u32 cpu, u32 ends)
 	return 0;
 }
 
-/* Some component of the present graph listens. */
+/* Whether a component of the present graph listens. */
 WEIR_INLINE bool counters_wanted(void)
 {
 	return weir_linux_pmu && SCHED->graph && SCHED->graph->subs[WEIR_TOPIC_COUNTERS].nr;
@@ -105,7 +105,7 @@ WEIR_INLINE void stint_begins(u32 cpu)
 	IN_TABLE(struct weir_linux_pmu, pmus, cpu)->began = 1;
 }
 
-/* (Not inline: the message's bytes would weigh on the caller.) */
+/* (Not inline: the message would enlarge the caller's frame.) */
 __attribute__((noinline)) static int begin_stint_news(struct weir_task weir_mem *t)
 {
 	u32 cpu = weir_port_cpu();

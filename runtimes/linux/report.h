@@ -15,7 +15,7 @@ WEIR_INLINE struct weir_live_cpu *counters(void)
 #define GAUGE(cpu) IN_TABLE(struct weir_live_gauge, weir_live.gauges, cpu)
 
 /*
- * How long calls of the core take, always. The beginning is kept in memory: no call of a CPU overlaps with another, and what lies
+ * Measures how long calls of the core take, always. The start time is kept in memory: calls of one CPU do not overlap, and the code in
  * between has no stack to spare.
  */
 WEIR_INLINE void call_begins(void)
@@ -41,7 +41,7 @@ WEIR_GLOBAL int weir_linux_call_over(u32 call)
 	return 0;
 }
 
-/* The value of @call, which is counted as a call of its kind. */
+/* Evaluate @call, and count it as a call of its kind. */
 #define TIMED(kind, call)                               \
 	({                                              \
 		call_begins();                          \
@@ -62,7 +62,7 @@ WEIR_INLINE u32 bucket_of(u64 ns)
 	u64 units = ns >> WEIR_WAIT_UNIT_BITS, ones = units;
 	u32 top;
 
-	/* The highest bit, without a branch for each. */
+	/* The highest bit, without a branch per bit. */
 	ones |= ones >> 1;
 	ones |= ones >> 2;
 	ones |= ones >> 4;

@@ -35,7 +35,7 @@ static int begin_swap(struct weir_live_request *r)
 	return err;
 }
 
-/* The place of the topic that a request is about. (Swaps are requests, too: no topic comes or goes meanwhile.) */
+/* The place of a request's topic. (Swaps are requests, too, so topics do not change meanwhile.) */
 static int topic_of(const struct weir_live_request *r)
 {
 	return r->uuid ? weir_topic_find(SCHED, r->uuid, r->version) : (int)r->topic;
@@ -63,7 +63,7 @@ static int begin_notify(struct weir_live_request *r)
 			return -WEIR_ENOENT;
 	}
 	err = weir_notify_begin(SCHED, weir_port_cpu(), &msg);
-	/* Of other topics the runtime, which is us, hears by itself: see weir_rt_message(). */
+	/* Messages of other topics reach this runtime through weir_rt_message(). */
 	if (!err && !r->uuid && !(SCHED->rt_topics >> (r->topic & 63) & 1))
 		report(WEIR_EVENT_MESSAGE, r->cpu == WEIR_NO_CPU ? weir_port_cpu() : r->cpu,
 		       r->task, r->topic, r->value);
@@ -101,7 +101,7 @@ WEIR_GLOBAL int weir_linux_ask(void)
 	return 0;
 }
 
-/* Another CPU is in a call of the core. (Not how many: a verifier would count with it.) */
+/* Whether another CPU is in a call of the core. (Not the number: the verifier would track the count.) */
 static int others_call(void)
 {
 	struct weir_sched weir_mem *s = SCHED;
@@ -113,8 +113,8 @@ static int others_call(void)
 }
 
 /*
- * The CPU looks for work. A kick takes a CPU out of the idle set first. So one that is in it, with no call under way that might be
- * about to kick it, was forgotten; otherwise it had no time to hear the kick, or another CPU had none to send it.
+ * The CPU looks for work. A kick first removes a CPU from the idle set. So a CPU in the set, with no call under way that might be about
+ * to kick it, was forgotten; otherwise it had no time to receive the kick, or another CPU had none to send it.
  */
 static int rescue(u32 cpu)
 {
@@ -159,14 +159,14 @@ static int begin_request(struct weir_live_request *r)
 	}
 }
 
-/* The request is done, or has to be tried again. */
+/* The request is done, or must be retried. */
 WEIR_GLOBAL int weir_linux_answer_loader(s32 result)
 {
 	struct weir_live_request *r = &weir_live.request;
 
 	r->result = result;
 	if (result == -WEIR_EAGAIN && r->attempts < WEIR_LIVE_ATTEMPTS) {
-		/* The CPU that did not come to an end has no turn, perhaps: another dispatch tries again. */
+		/* The CPU that did not finish may not be running: another dispatch tries again. */
 		*(volatile u32 *)&r->state = WEIR_LIVE_POSTED;
 		return 0;
 	}
@@ -177,7 +177,7 @@ WEIR_GLOBAL int weir_linux_answer_loader(s32 result)
 	return 0;
 }
 
-/* (By itself: a dispatch that has nothing to serve needs the room for what it calls.) */
+/* (A separate function: a dispatch without a request needs the stack for its other calls.) */
 WEIR_GLOBAL int weir_linux_take_request(void)
 {
 	struct weir_live_request *r = &weir_live.request;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The kernel's tasks and their records in the graph: which one belongs to which, and what is published about them. */
+/* The kernel's tasks and their records in the graph: how they correspond, and what is published about them. */
 #ifndef WEIR_LINUX_TASKS_H
 #define WEIR_LINUX_TASKS_H
 
@@ -15,7 +15,7 @@ WEIR_INLINE struct weir_task weir_mem *task_of(const struct weir_linux_task *own
 	return (struct weir_task weir_mem *)own->task;
 }
 
-/* Must not wait for any policy: the kernel relies on it. */
+/* Whether it must not wait for any policy, because the kernel relies on it. */
 WEIR_INLINE bool is_urgent(const struct task_struct *p)
 {
 	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
@@ -26,7 +26,7 @@ WEIR_INLINE bool is_bound(const struct task_struct *p)
 	return (u32)p->nr_cpus_allowed < weir_live.nr_cpus;
 }
 
-/* It wants to run from now on, unless it did so before. */
+/* It is runnable from now on, unless it was before. */
 WEIR_INLINE void now_ready(struct weir_live_task weir_mem *live, u32 as, u64 now)
 {
 	if (!live->ready_ns) {
@@ -46,7 +46,7 @@ WEIR_INLINE void now_ready_aside(struct task_struct *p)
 	weir_store(&live_task(task_of(own)->id)->ready_as, WEIR_WAIT_ASIDE);
 }
 
-/* Beside the graph: the queue of the CPU where the kernel has the task, which takes turns with the graph. */
+/* Run it beside the graph: in the queue of the CPU where the kernel has the task, which takes turns with the graph. */
 static void run_aside(struct task_struct *p, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
@@ -57,7 +57,7 @@ static void run_aside(struct task_struct *p, u64 enq_flags)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
-/* Likewise, wherever it may. */
+/* Likewise, on any CPU that it may use. */
 static void run_anywhere(struct task_struct *p)
 {
 	COUNT(aside);
@@ -79,10 +79,10 @@ WEIR_GLOBAL int weir_linux_copy_mask(u32 cpu, u64 from)
 	return 0;
 }
 
-/* On which CPUs the task may run. */
+/* The CPUs on which the task may run. */
 static void put_affinity(struct task_struct *p, struct weir_msg *msg)
 {
-	/* Read as a number: the verifier follows a pointer through a loop turn by turn. */
+	/* Read as a number: the verifier would follow a pointer through each iteration of a loop. */
 	bpf_probe_read_kernel(&msg->value, sizeof(msg->value), &p->cpus_ptr);
 	weir_linux_copy_mask(msg->cpu, msg->value);
 	msg->topic = WEIR_TOPIC_AFFINITY;
@@ -92,7 +92,7 @@ static void put_affinity(struct task_struct *p, struct weir_msg *msg)
 #define SCHED_IDLE   5
 #define LEAST_URGENT (-20) /* of class idle: below nice 19 */
 
-/* (The weight follows from it; the kernel does not update its own copy for our class.) */
+/* (The weight follows from it; the kernel does not update its own copy for this class.) */
 WEIR_INLINE s32 negated_nice(const struct task_struct *p)
 {
 	return p->policy == SCHED_IDLE ? LEAST_URGENT : 120 - p->static_prio;
@@ -138,7 +138,7 @@ __attribute__((noinline)) static int begin_change(struct task_struct *p,
 	return err;
 }
 
-/* Publish what has changed before the task enters the graph; what a swap holds off is published next time. */
+/* Publish changes before the task enters the graph; if a swap prevents one, it is published next time. */
 WEIR_INLINE void publish_changes(struct task_struct *p, struct weir_linux_task *own)
 {
 	int err = 0;
@@ -152,7 +152,7 @@ WEIR_INLINE void publish_changes(struct task_struct *p, struct weir_linux_task *
 	}
 }
 
-/* Out of the graph. 1: it is for the caller to count that, as several CPUs may find out at once. */
+/* The task is out of the graph. 1: the caller counts that; several CPUs may notice it at once. */
 static int take_out(struct weir_task weir_mem *t, u64 now)
 {
 	struct weir_live_task weir_mem *live = live_task(t->id);
@@ -165,8 +165,8 @@ static int take_out(struct weir_task weir_mem *t, u64 now)
 }
 
 /*
- * The graph is about to get it. A CPU that had chosen it, and lost it, may not have counted that yet, or be about to; it finds the
- * new entry then, and the sum is the same.
+ * The graph is about to get it. A CPU that had chosen and lost it may not have counted that yet; it then finds the new entry, and the
+ * sum is the same.
  */
 WEIR_INLINE void put_in(struct weir_task weir_mem *t, u64 now)
 {
@@ -176,8 +176,8 @@ WEIR_INLINE void put_in(struct weir_task weir_mem *t, u64 now)
 }
 
 /*
- * The graph did not take it, or gives it back before the enqueue is over. Another CPU may have found it in between and counted that
- * it took it out; then it was in.
+ * The graph did not take it, or returns it before the enqueue is over. Another CPU may have found it in between and counted its removal;
+ * then it was in the graph.
  */
 WEIR_INLINE void not_in(struct weir_task weir_mem *t)
 {
@@ -191,8 +191,8 @@ WEIR_INLINE void not_in(struct weir_task weir_mem *t)
 #define AGAIN_NS 1000000ull
 
 /*
- * Calls of this CPU gave up waiting for another one: it chooses again soon, and does what they left undone. Not at once each
- * time: the other one may have stopped for long, and kicks when it lets go of what was wanted (docs/decisions/0034).
+ * Calls of this CPU gave up waiting for another one: it chooses again soon, and completes their work. Not at once each time: the
+ * other CPU may have stopped for long, and kicks when it releases the lock (docs/decisions/0034).
  */
 WEIR_INLINE void go_on(void)
 {
@@ -209,7 +209,7 @@ WEIR_INLINE void go_on(void)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-/* How long a call of the core took, if that is recorded. */
+/* The duration of a call of the core, if recorded. */
 WEIR_INLINE void report_cost(u32 call, u32 task, u64 start)
 {
 	if (weir_live.recording)
@@ -222,15 +222,15 @@ WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
 	u32 state = weir_load(&t->state);
 	WEIR_WAIT(until);
 
-	/* A CPU that has just chosen it is done in a moment, unless it has stopped; it needs nothing that we hold. */
+	/* A CPU that has just chosen it will finish soon, unless it has stopped; it needs no lock held here. */
 	while ((state == WEIR_CLAIMED || state == WEIR_REVOKED) && weir_wait(until, 0) && weir_loop)
 		state = weir_load(&t->state);
 	return state;
 }
 
 /*
- * A record for a task that has none: as many as the loader made room for; the others run beside the graph. NEW
- * stays where the core had no time for us, for another attempt.
+ * Create a record for a task without one, as long as the loader's table has room; other tasks run beside the graph.
+ * NEW stays set if the core gave up waiting, for another attempt.
  */
 __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct weir_linux_task *own)
 {
@@ -280,7 +280,7 @@ __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct w
 	return 0;
 }
 
-/* A waiting task got another priority. 0: a report is under way. */
+/* A waiting task got a new priority. 0: a report is under way. */
 __attribute__((noinline)) static int begin_priority_news(void)
 {
 	struct weir_linux_news weir_mem *news = NEWS(weir_port_cpu());
@@ -302,14 +302,14 @@ __attribute__((noinline)) static int begin_priority_news(void)
 	return err;
 }
 
-/* The record of a task that has ended, or null; what follows it in the list is kept in the news. */
+/* The record of an ended task, or null; the next one in the list is kept in the pending reports. */
 WEIR_GLOBAL u64 weir_linux_first_gone(u32 cpu)
 {
 	u32 id = weir_load(&NEWS(cpu)->gone);
 
 	if (!id)
 		return 0;
-	/* The number may belong to another task right after. */
+	/* Another task may get the number right after this. */
 	weir_store(&NEWS(cpu)->next_gone, live_task(id - 1)->next_gone);
 	report(WEIR_EVENT_EXIT, cpu, id - 1, 0, 0);
 	return (u64)weir_task_get(SCHED, id - 1);
@@ -318,8 +318,8 @@ WEIR_GLOBAL u64 weir_linux_first_gone(u32 cpu)
 #define LAST_LATE (~0u)
 
 /*
- * A component has no way on for the task. The enqueue that lets it in sees so by itself; where that gave up waiting for another
- * CPU, or something has changed since, the next dispatch here lets it run beside the graph.
+ * A component has no path for the task. The enqueue that lets it in sees this itself; if that gave up waiting for another CPU, or
+ * the path was lost later, the next dispatch here lets the task run beside the graph.
  */
 WEIR_INLINE void note_withheld(struct weir_task weir_mem *t)
 {
@@ -335,7 +335,7 @@ WEIR_INLINE void note_withheld(struct weir_task weir_mem *t)
 	scx_bpf_kick_cpu(weir_port_cpu(), SCX_KICK_PREEMPT);
 }
 
-/* The first of those that are late, off the list; or null. */
+/* Remove the first task from the list of late ones; or null. */
 WEIR_GLOBAL u64 weir_linux_first_late(u32 cpu)
 {
 	u32 id = weir_load(&NEWS(cpu)->late), next;
@@ -348,7 +348,7 @@ WEIR_GLOBAL u64 weir_linux_first_late(u32 cpu)
 	return (u64)weir_task_get(SCHED, id - 1);
 }
 
-/* A task that still waits where it has no way on. */
+/* Whether a task still waits where it has no path. */
 static void let_out(struct weir_task weir_mem *t)
 {
 	struct task_struct *p = bpf_task_from_pid((s32)weir_load(&t->cookie));
@@ -366,14 +366,14 @@ static void let_out(struct weir_task weir_mem *t)
 				COUNT(dequeues);
 			run_anywhere(p);
 		} else if (err == -WEIR_EAGAIN) {
-			/* Another CPU is about to put it somewhere: once more. */
+			/* Another CPU is about to put it into a pipe: try again. */
 			note_withheld(t);
 		}
 	}
 	bpf_task_release(p);
 }
 
-/* Those that are late, as many as one dispatch may insert; another dispatch serves the rest. */
+/* Serve late tasks, as many as one dispatch may insert; another dispatch serves the rest. */
 WEIR_INLINE void serve_late(u32 cpu)
 {
 	for (u32 i = 0; i < weir_limit(ASIDE_AT_ONCE) && weir_loop; i++) {
@@ -386,7 +386,7 @@ WEIR_INLINE void serve_late(u32 cpu)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-/* Tasks that are no more. */
+/* Free the records of ended tasks. */
 WEIR_INLINE void serve_gone(u32 cpu)
 {
 	while (weir_loop) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Timers of components: each instance has one of the kernel's. It expires in a softirq of whatever CPU, beside the task that
- * runs there, as in every other runtime: with interrupts off, nothing else on this CPU calls the core meanwhile.
+ * Timers of components: each instance has a timer of the kernel. It expires in a softirq on any CPU, beside the task that runs
+ * there, as in every other runtime: interrupts are off, so no other code on this CPU calls the core meanwhile.
  */
 #ifndef WEIR_LINUX_TIMERS_H
 #define WEIR_LINUX_TIMERS_H
@@ -10,8 +10,8 @@
 
 struct weir_linux_timer {
 	struct bpf_timer timer;
-	u32 again; /* the core had no time for it */
-	u32 noted; /* it is due; only where the dispatch runs timers */
+	u32 again; /* the core gave up waiting */
+	u32 noted; /* it is due; only if the dispatch runs timers */
 };
 
 /* By number of the instance. */
@@ -26,13 +26,13 @@ struct {
 #define TIMER_AGAIN_NS 50000
 
 /*
- * Functions that the verifier looks at by themselves may be called with interrupts off from Linux 6.15 on, which is known
- * by what else came with it. Before, the next dispatch runs the timers, and there is one at once.
+ * From Linux 6.15 on, detected by another feature of that version, functions that the verifier checks separately may be
+ * called with interrupts off. Before, the next dispatch runs the timers, and one is forced at once.
  */
 #define TIMERS_AT_ONCE \
 	(weir_kernel_has(bpf_local_irq_save___compat) && weir_kernel_has(scx_bpf_events___compat))
 
-/* Some timer is noted. */
+/* Whether any timer is marked as due. */
 static u32 any_timer_news;
 static u32 timers_made;
 
@@ -41,7 +41,7 @@ static void start_timer(struct weir_linux_timer *timer, u64 at_ns)
 	bpf_timer_start(&timer->timer, at_ns, BPF_F_TIMER_ABS);
 }
 
-/* (One that is taken back finds nothing to do: to cancel it would be to wait for it.) */
+/* (A disarmed timer expires without effect: cancelling it would mean waiting for it.) */
 WEIR_FLAT void weir_rt_timer(struct weir_sched weir_mem *s, u32 instance, u64 at_ns)
 {
 	struct weir_linux_timer *timer = at_ns ? bpf_map_lookup_elem(&timers, &instance) : 0;
@@ -50,7 +50,7 @@ WEIR_FLAT void weir_rt_timer(struct weir_sched weir_mem *s, u32 instance, u64 at
 		start_timer(timer, at_ns);
 }
 
-/* For when the instance's timer is armed, 0: it is not. */
+/* The time for which the instance's timer is armed, 0: not armed. */
 static u64 armed_for(u32 instance)
 {
 	struct weir_graph weir_mem *g = SCHED->graph;
@@ -68,12 +68,12 @@ WEIR_GLOBAL int weir_linux_expired(u32 instance)
 		return 0;
 	if (at <= bpf_ktime_get_ns())
 		return at || timer->again;
-	/* Or the clock that the core reads is a little behind the one that timers go by. */
+	/* Or the core's clock is slightly behind the timers' clock. */
 	start_timer(timer, at);
 	return 0;
 }
 
-/* What the core made of it. */
+/* Handle the core's result. */
 WEIR_GLOBAL int weir_linux_timer_ran(u32 instance, s32 result)
 {
 	struct weir_linux_timer *timer = bpf_map_lookup_elem(&timers, &instance);
@@ -113,7 +113,7 @@ static int timer_expired(void *map, u32 *instance, struct weir_linux_timer *time
 	return 0;
 }
 
-/* The next instance from @instance on whose timer is noted, not any more then; WEIR_NONE: there is none. */
+/* The next instance from @instance on whose timer is marked; clears the mark. WEIR_NONE: there is none. */
 WEIR_GLOBAL u32 weir_linux_noted(u32 instance)
 {
 	struct weir_graph weir_mem *g = SCHED->graph;
@@ -146,7 +146,7 @@ WEIR_INLINE s32 make_timers(void)
 {
 	s32 err = 0;
 
-	/* (Counted in memory, where the verifier does not count along.) */
+	/* (Counted in memory, where the verifier does not track the count.) */
 	for (; !err && weir_loop; weir_live_u32(timers_made)++) {
 		u32 instance = weir_live_u32(timers_made);
 		struct weir_linux_timer *timer = bpf_map_lookup_elem(&timers, &instance);

@@ -22,10 +22,10 @@ enum {
 struct bpf_perf_event_value {
 	u64 counter;
 	u64 enabled; /* ns */
-	u64 running; /* ns, of these: less where events share a counter */
+	u64 running; /* ns of these; fewer if events share a counter */
 };
 
-/* The kernel knows it by name and size. */
+/* The kernel identifies it by name and size. */
 struct bpf_timer {
 	u64 opaque[2];
 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The live Linux kernel as a runtime: sched_ext's callbacks become calls of schedule.h, and what the components
- * ask for becomes calls of the kernel. The core and the components are included as they are.
+ * The live Linux kernel as a runtime: sched_ext's callbacks become calls of schedule.h, and the components' requests
+ * become calls of the kernel. The core and the components are included unchanged.
  *
  * All callbacks that call the core run with interrupts off and the run queue locked, so calls of one CPU never
- * overlap, and a CPU that holds a lock of the core goes on to release it. What comes in other contexts (a CPU
- * comes or goes, a wish of the loader) is noted and carried out by the next dispatch.
+ * overlap, and a CPU that holds a lock of the core continues until it releases it. Events in other contexts (a CPU
+ * goes online or offline, a request of the loader) are recorded and handled by the next dispatch.
  *
- * Whose a task is. Between enqueue and the moment when a dispatch hands it over, the graph has it. A dispatch may
- * choose a task that the kernel takes away, changes or queues again at the same time: the kernel drops a task whose
- * queueing is not the one that was seen, and we give up one that is no longer ours (see hand_over()).
+ * Ownership of a task. From its enqueue until a dispatch hands it over, the graph has it. A dispatch may choose a task
+ * that the kernel removes, changes or requeues at the same time: the kernel drops an insertion if the task's queueing
+ * has changed, and we give up a task that we no longer own (see hand_over()).
  *
  * The rest is in headers, because the verifier sees one program: state.h, report.h (counters and events), tasks.h, cpus.h
- * (CPUs that come, go or are kept), groups.h (control groups), timers.h, pmu.h (what the hardware counts) and requests.h (the loader's wishes);
- * kernel.h is all that is known of the kernel.
+ * (availability of CPUs), groups.h (control groups), timers.h, pmu.h (hardware counters) and requests.h (requests of the
+ * loader); kernel.h has all knowledge about the kernel.
  */
 #include "weir_unit.c"
 
@@ -54,7 +54,7 @@ WEIR_FLAT void weir_rt_message(struct weir_sched weir_mem *s, const struct weir_
 	report(WEIR_EVENT_MESSAGE, msg->cpu, t ? t->id : WEIR_NO_TASK, msg->topic, msg->value);
 }
 
-/* Stands where the loader left a component out; no topology that it takes leads here. */
+/* Replaces a component that the loader left out; no topology that it accepts leads here. */
 WEIR_GLOBAL int weir_absent(void)
 {
 	weir_port_faults++;
@@ -66,7 +66,7 @@ WEIR_GLOBAL int weir_absent(void)
 SEC("struct_ops/weir_select_cpu")
 s32 weir_select_cpu(u64 *ctx)
 {
-	/* Where a task waits is the graph's decision, and it falls when the task enters. */
+	/* The graph decides where a task waits, when the task enters. */
 	return (s32)ctx[1];
 }
 
@@ -99,7 +99,7 @@ int weir_enqueue(u64 *ctx)
 	}
 	t = task_of(own);
 	state = state_of(t);
-	/* Where a CPU has chosen it and then stopped, the choice is revoked, and the task does not wait for that CPU. */
+	/* If a CPU has chosen it and then stopped, the choice is revoked, so that the task does not wait for that CPU. */
 	if (state == WEIR_CLAIMED || state == WEIR_REVOKED || (weir_live.bind && is_bound(p))) {
 		if (state != WEIR_UNCONSIDERED &&
 		    !TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t)) &&
@@ -108,7 +108,7 @@ int weir_enqueue(u64 *ctx)
 		run_aside(p, enq_flags);
 		goto out;
 	}
-	/* A graph that came since may have annotators that know nothing yet. */
+	/* A newer graph may have annotators without data about the task. */
 	if (own->epoch != weir_live.swaps) {
 		own->epoch = weir_live.swaps;
 		own->dirty |= (is_bound(p) ? DIRTY_AFFINITY : 0) |
@@ -117,7 +117,7 @@ int weir_enqueue(u64 *ctx)
 	}
 	if (own->dirty)
 		publish_changes(p, own);
-	/* The dispatch that ended its turn has put it back already; or it never left the graph (see weir_quiescent). */
+	/* The dispatch that ended its turn has already put it back; or it never left the graph (see weir_quiescent). */
 	if (state == WEIR_SCHEDULABLE)
 		goto out;
 	live = live_task(t->id);
@@ -147,7 +147,7 @@ int weir_enqueue(u64 *ctx)
 	if (!err)
 		TIMED(BLOCK, weir_block(SCHED, weir_port_cpu(), t));
 	else if (err == -WEIR_EAGAIN || (err == -WEIR_ESTATE && state == WEIR_RUNNING))
-		/* (A CPU that had chosen it, and where it may not run, has just blocked it.) */
+		/* (A CPU that had chosen it, but where it may not run, has just blocked it.) */
 		COUNT(aside_given_up);
 	else
 		note_failure(call, err, state);
@@ -160,7 +160,7 @@ out:
 
 /* --- dispatch --- */
 
-/* (Its message is no part of the dispatch's frame.) */
+/* (A separate function keeps its message out of the dispatch's frame.) */
 WEIR_GLOBAL u64 weir_linux_slice(struct weir_task weir_mem *t weir_arg)
 {
 	struct weir_msg msg = { .topic = WEIR_TOPIC_SLICE, .task = t };
@@ -171,11 +171,11 @@ WEIR_GLOBAL u64 weir_linux_slice(struct weir_task weir_mem *t weir_arg)
 }
 
 /*
- * Give a task that weir_pick() chose to the kernel. The insertion notes the task's present queueing; only then we
- * look whether the task is still ours and may run here. Whatever changes afterwards changes the queueing, and the
- * kernel drops the insertion. 1: it runs here.
+ * Give a task that weir_pick() chose to the kernel. The insertion records the task's present queueing; only then we
+ * check whether we still own the task and it may run here. Any later change also changes the queueing, and the kernel
+ * drops the insertion. 1: it runs here.
  *
- * If it was chosen in the name of another CPU, one that takes no tasks, it runs beside the graph, wherever it may.
+ * If it was chosen in the name of another CPU, which takes no tasks, it runs beside the graph, on any CPU that it may use.
  */
 static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 {
@@ -184,7 +184,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 	int done = 0, aside = 0;
 
 	if (!p) {
-		/* It ended since; its record is freed when the kernel reports the end. */
+		/* It has ended since; its record is freed when the kernel reports the end. */
 		return 0;
 	}
 	own = of(p);
@@ -193,7 +193,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 			weir_dsq_insert(p, SCX_DSQ_LOCAL, weir_linux_slice(t), 0);
 			done = weir_load(&t->state) == WEIR_RUNNING &&
 			       weir_load(&t->cpu) == (u32)cpu;
-			/* A graph that knows no affinities, or not this one yet: it may not run here. */
+			/* The graph does not know affinities, or not this one yet: the task may not run here. */
 			aside = done &&
 				(!bpf_cpumask_test_cpu(cpu, p->cpus_ptr) || p->migration_disabled);
 			if (!done || aside)
@@ -203,7 +203,7 @@ static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 				weir_load(&t->cpu) == (u32)target;
 		}
 		if (aside) {
-			/* Its own CPU may take it away at the same time, and let it in again: then it is in the graph. */
+			/* Its own CPU may remove it at the same time, and let it in again: then it is in the graph. */
 			if (TIMED(BLOCK, weir_decline(SCHED, weir_port_cpu(), t, WEIR_RUNNING)) !=
 			    -WEIR_ESTATE) {
 				if (take_out(t, bpf_ktime_get_ns()))
@@ -256,14 +256,14 @@ int weir_dispatch(u64 *ctx)
 	    weir_dsq_move_to_local(ASIDE(cpu)))
 		return 0;
 	if (!here) {
-		/* The kernel moves away by itself what it has here. */
+		/* The kernel itself moves its tasks away from here. */
 		go_on();
 		return 0;
 	}
 	start = bpf_ktime_get_ns();
 	/*
-	 * Its turn is over, but it would run on: it competes with what waits, as it does in every other runtime. One
-	 * that may not leave this CPU now (our own program counts once), or that ends, stays with the kernel.
+	 * Its turn is over, but it is still runnable: it competes with waiting tasks, as in every other runtime. A task that
+	 * may not leave this CPU now (our own program counts once), or that is ending, stays with the kernel.
 	 */
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED && prev->migration_disabled <= 1 &&
 	    !(prev->flags & PF_EXITING) && !weir_live.leave) {
@@ -304,7 +304,7 @@ int weir_dispatch(u64 *ctx)
 				COUNT(dispatches);
 			break;
 		}
-		/* It left the graph all the same: the kernel has it, and enqueues it again if it is to come back. */
+		/* It has left the graph anyway: the kernel has it, and enqueues it again if it must return. */
 		COUNT(dropped);
 		if (take_out(t, start))
 			COUNT(dequeues);
@@ -365,7 +365,7 @@ int weir_running(u64 *ctx)
 	}
 	live->nr_runs++;
 	weir_store(&live->cpu, cpu);
-	/* Whatever way it took to get here. */
+	/* By whatever path it got here. */
 	if (live->since_ns && take_out(t, bpf_ktime_get_ns()))
 		COUNT(dequeues);
 	now = bpf_ktime_get_ns();
@@ -409,9 +409,9 @@ int weir_stopping(u64 *ctx)
 }
 
 /*
- * The task waits for something else than a CPU, or changes. There is no dequeue callback: where this one does not
- * follow, the task is enqueued again at once and finds itself in the graph. A CPU that chooses it in between is
- * told by the kernel that there is nothing to hand over, and the enqueue puts the task back.
+ * The task blocks, or changes. There is no dequeue callback: where this callback does not follow, the task is enqueued
+ * again at once and is found in the graph. If a CPU chooses it in between, the kernel reports that there is nothing to
+ * hand over, and the enqueue puts the task back.
  */
 SEC("struct_ops/weir_quiescent")
 int weir_quiescent(u64 *ctx)
@@ -424,7 +424,7 @@ int weir_quiescent(u64 *ctx)
 	if (!own || !own->task)
 		return 0;
 	t = task_of(own);
-	/* One that is only changed goes on to wait. */
+	/* A task that only changes continues to wait. */
 	if (ctx[1] & SCX_DEQ_SLEEP)
 		weir_store(&live_task(t->id)->ready_ns, 0);
 	state = state_of(t);
@@ -445,7 +445,7 @@ bool weir_yield(u64 *ctx)
 	struct weir_linux_task *own = of(from);
 
 	if (ctx[1])
-		return 0; /* a wish for a certain successor: the graph decides */
+		return 0; /* a request for a certain successor: the graph decides */
 	if (own)
 		own->flags |= YIELDED;
 	weir_set_slice(from, 0);
@@ -462,7 +462,7 @@ int weir_set_weight(u64 *ctx)
 	if (!own || !own->task)
 		return 0;
 	own->dirty |= DIRTY_PRIORITY | DIRTY_POLICY;
-	/* A task that starves for its low priority may have been given a higher one for that reason: report it soon. */
+	/* A starving task with a low priority may have got a higher one for that reason: report it soon. */
 	if (weir_load(&task_of(own)->state) == WEIR_SCHEDULABLE)
 		weir_store(&NEWS(weir_port_cpu())->priority, p->pid);
 	return 0;
@@ -473,7 +473,7 @@ int weir_set_cpumask(u64 *ctx)
 {
 	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
 
-	/* The kernel takes a waiting task out before, and enqueues it again after. */
+	/* The kernel dequeues a waiting task before, and enqueues it again after. */
 	if (own)
 		own->dirty |= DIRTY_AFFINITY;
 	return 0;
@@ -493,7 +493,7 @@ s32 weir_init_task(u64 *ctx)
 	return 0;
 }
 
-/* The task is of our class from now on; unlike in init_task, nothing else happens on this CPU meanwhile. */
+/* The task is in our class from now on; unlike in init_task, no other event occurs on this CPU meanwhile. */
 SEC("struct_ops/weir_enable")
 int weir_enable(u64 *ctx)
 {
@@ -508,8 +508,8 @@ int weir_enable(u64 *ctx)
 }
 
 /*
- * The task leaves our class, or the kernel. It is in no pipe any more, for it was quiescent before; its record
- * goes with the next dispatch here, for what that takes the verifier has seen there.
+ * The task leaves our class, or the kernel. It is no longer in a pipe, because it was quiescent before. The next
+ * dispatch here frees its record, because the verifier has checked the necessary code there.
  */
 SEC("struct_ops/weir_disable")
 int weir_disable(u64 *ctx)
