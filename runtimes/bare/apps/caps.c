@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What capabilities allow and what they do not: retype once, copy with fewer rights, revoke, forged slots and objects, transfer on this core
- * and to another one, and two cores that want to retype the same memory at once: exactly one does. Prints what went wrong, and how much did.
+ * Tests what capabilities allow and forbid: retype once, copy with fewer rights, revoke, forged slots and objects, transfer on this core
+ * and to another one, and two cores that retype the same memory at once: exactly one succeeds. Prints the failures and their number.
  */
 #include <weir/mk.h>
 
@@ -22,7 +22,7 @@ static s64 inv(u64 slot, u64 command, u64 a, u64 b, u64 c, u64 d)
 	return mk_invoke(slot, command, a, b, c, d).status;
 }
 
-/* On the other core: what it was sent is in this slot. */
+/* On the other core: the received capability is in this slot. */
 static volatile u64 sent_slot, go, result[2], there, done;
 
 static void other(void *arg)
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	/* Forged: no slot, an empty one, one of another kind, a command of another kind. */
+	/* Forged: a nonexistent slot, an empty one, one of another kind, a command of another kind. */
 	is("slot beyond the last", inv(4711, CMD_IDENTIFY, 0, 0, 0, 0), MK_ECAP);
 	is("empty slot", inv(50, CMD_MAP, 0, 0, 0, 0), MK_ECAP);
 	is("message through no endpoint", mk_send_raw(50, words, 0), MK_ECAP);
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 	is("its frame is gone", inv(23, CMD_IDENTIFY, 0, 0, 0, 0), MK_ECAP);
 	is("and may be made again", inv(22, CMD_RETYPE, CAP_FRAME, 4096, 4096, 23), MK_OK);
 	is("delete", inv(23, CMD_DELETE, 0, 0, 0, 0), MK_OK);
-	/* To another core, and there at the same time as here. */
+	/* To another core, and then there and here at the same time. */
 	if (last) {
 		s64 number = mk_spawn(last, other, 0), slot;
 

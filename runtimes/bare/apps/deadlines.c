@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * On each core a periodic dispatcher: PERIOD us (1000), WORK us (200), N jobs (20). It reports to the policy its priority (10) and each job's
- * deadline, the end of the period, and counts those that it misses.
+ * On each core a periodic dispatcher: PERIOD us (1000), WORK us (200), N jobs (20). It reports its priority (10) and each job's deadline,
+ * the end of the period, to the policy, and counts missed deadlines.
  */
 #include <weir/mk.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * A gang over all cores beside programs that compute: its members meet at a spin barrier N times (default 2000). `gang best` declares
- * nothing, `gang slots` has 2 ms in each 5 ms. Prints the time that the rounds took and how far apart the members began their slots.
+ * no slots, `gang slots` 2 ms in each 5 ms. Prints the time of the rounds and how far apart the members began their slots.
  */
 #include <weir/mk.h>
 

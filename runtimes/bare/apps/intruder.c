@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A program that means ill, in the way that its argument says: write or read the kernel's memory or another program's, jump into it, keep
- * interrupts off, use the kernel's instructions, stay disabled for ever, call without end. The kernel ends it, or schedules it as any other.
+ * A malicious program; its argument selects the attack: write or read the kernel's memory or another program's, jump into it, keep
+ * interrupts off, use privileged instructions, stay disabled forever, make endless calls. The kernel ends it, or schedules it as any other.
  */
 #include <weir/mk.h>
 
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 		for (;;)
 			mk_invoke(SLOT_SELF, CMD_IDENTIFY, 0, 0, 0, 0);
 	else if (is(how, "block")) {
-		/* The kernel believes nothing of it. */
+		/* The kernel trusts none of it. */
 		struct mk_dcb *d = mk_self();
 
 		d->lmp_tail = d->lmp_head + 1000;

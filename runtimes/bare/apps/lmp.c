@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Messages between two dispatchers of one core: N calls (default 1000), each answered at once; what one way takes in instructions, from
- * the sender's call of the library to the receiver's handler (mark 1: the least), and a whole call with its answer (mark 2: the least).
- * Then a receiver that is busy: its messages are buffered, and those that are too many are refused.
+ * Messages between two dispatchers of one core: N calls (default 1000), each answered at once. Measures instructions for one way, from
+ * the sender's call of the library to the receiver's handler (mark 1: the minimum), and for a call with its answer (mark 2: the minimum).
+ * Then a busy receiver: its messages are buffered, and excess ones are refused.
  */
 #include <weir/mk.h>
 
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 	}
 	mk_mark(1, least);
 	mk_mark(2, whole);
-	/* To ourselves, while we run: what does not fit is refused. */
+	/* To itself, while it runs: messages that do not fit are refused. */
 	mk_on_message(count);
 	mk_invoke(SLOT_SELF, CMD_ENDPOINT, own, 5, 0, 0);
 	mk_self()->disabled = 1;

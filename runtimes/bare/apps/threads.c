@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Threads that fill every register with what is their own, and look whether it is still there, while the dispatcher is preempted by others
- * and by its own slices; mutexes, joins and sleeps beside them. Prints rounds and what was wrong.
+ * Threads fill every register with values of their own and check them, while the dispatcher is preempted by others and by its own slices;
+ * also mutexes, joins and sleeps. Prints rounds and errors.
  */
 #include <weir/mk.h>
 

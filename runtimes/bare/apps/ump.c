@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Messages between two cores: N (default 2000) to a dispatcher on the last core and back, with a sum over all words; what sending and
- * receiving one takes in instructions (marks 3 and 4); then a bind to a name that nobody has, and to one that refuses.
+ * Messages between two cores: N (default 2000) to a dispatcher on the last core and back, with a sum over all words. Measures
+ * instructions for sending and receiving one (marks 3 and 4). Then binds to an unknown name and to a service that refuses.
  */
 #include <weir/mk.h>
 
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 		u64 words[UMP_WORDS] = { sent, sent ^ 0x5a5a, 3, 4, 5, 6, ~sent }, from;
 		u32 kind, tag;
 
-		/* As many under way as the ring takes. */
+		/* As many in flight as the ring holds. */
 		from = instructions();
 		while (sent < n && !ump_send(&c.ump, words, UMP_WORDS, 1, (u32)sent)) {
 			u64 took = instructions() - from;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Capabilities: what a dispatcher may do. They lie in kernel memory and are named by slot, so none can be forged. All capabilities of a
- * hart are in one list, each behind the one that it was made from and one deeper; so what comes of one stands right behind it.
- * Memory that other cores know of is retyped and revoked by agreement of the monitors. Source: 1, 1.5.
+ * Capabilities: what a dispatcher may do. They are in kernel memory and named by slot, so none can be forged. All capabilities of a hart
+ * are in one list, each behind its parent and one level deeper, so its descendants follow it directly. Memory that other cores know is
+ * retyped and revoked by agreement of the monitors. Source: 1, 1.5.
  */
 #include "kernel.h"
 
@@ -110,7 +110,7 @@ static int is_memory(const struct cap *c)
 	return c->type == CAP_RAM || c->type == CAP_FRAME;
 }
 
-/* Whether memory of [base, base + bytes) has been made something else than raw memory as large as @whole. */
+/* Whether memory of [base, base + bytes) has been retyped, except to raw memory as large as @whole. */
 static u32 used(struct hart *h, u64 base, u64 bytes, u64 whole)
 {
 	u32 nr = 0;
@@ -256,7 +256,7 @@ static s64 kernel(struct hart *h, struct kdcb *k, u64 *area)
 
 static s64 dispatcher(struct hart *h, struct kdcb *k, const struct cap *cap, u64 *area)
 {
-	/* What a program may report to the policy of its own dispatcher. */
+	/* What a program may report about its own dispatcher to the policy. */
 	static const u64 may = WEIR_TOPIC_BIT(PRIORITY) | WEIR_TOPIC_BIT(DEADLINE) |
 			       WEIR_TOPIC_BIT(JOB) | WEIR_TOPIC_BIT(WEIGHT) |
 			       WEIR_TOPIC_BIT(GROUP) | WEIR_TOPIC_BIT(LATENCY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The hart's scheduler, and what runs. The policy chooses tasks; a dispatcher is one. `charged` is the one that the policy has chosen,
- * `current` the one that runs: a message lends the sender's time to the receiver, until that has nothing more to do or the time is over.
+ * The hart's scheduler, and the running dispatcher. A dispatcher is a task of the policy. `charged` is the chosen one, `current` the
+ * running one: a message lends the sender's time to the receiver, until the receiver has no more work or the time is over.
  */
 #include "kernel.h"
 #include "plan.h"
@@ -46,7 +46,7 @@ void weir_rt_message(struct weir_sched *s, const struct weir_msg *msg)
 			trace(h, TRACE_MISS, ((struct kdcb *)msg->task->cookie)->id, 0, 0);
 		return;
 	}
-	/* KICK or PREEMPT of the only CPU that this scheduler has. */
+	/* KICK or PREEMPT for this scheduler's only CPU. */
 	h->resched = 1;
 }
 
@@ -117,7 +117,7 @@ int sched_start(struct hart *h)
 	return 0;
 }
 
-/* What the core is asked takes time, which is written down. */
+/* Calls of the core take time, which is recorded. */
 static void spent(struct hart *h, u32 call, u64 from)
 {
 	u64 ns = CSR_READ(minstret) - from;
@@ -281,7 +281,7 @@ void regions_set(const struct kdcb *k)
 	}
 }
 
-/* The area to go on with. */
+/* The save area to resume from. */
 u64 *dispatch(struct hart *h, struct kdcb *k)
 {
 	struct mk_dcb *d = k->block;
@@ -313,7 +313,7 @@ static void stay_over(struct hart *h, u32 why)
 
 	trace(h, TRACE_OFF, k->id, why, 0);
 	h->n.busy_ns += now(h) - h->began;
-	/* A domain that ran on this time and is not done goes on on its own. */
+	/* A dispatcher that ran on this time and is not done continues on its own time. */
 	for (u64 lent = h->lent; lent; lent &= lent - 1) {
 		struct kdcb *other = &dispatchers[h->cpu][weir_ctz(lent)];
 
@@ -324,7 +324,7 @@ static void stay_over(struct hart *h, u32 why)
 	h->lent = 0;
 }
 
-/* `current` goes, but `charged` has time left: what was lent comes back. */
+/* `current` leaves, but `charged` has time left: the loan returns. */
 static void loan_over(struct hart *h)
 {
 	struct kdcb *k = h->current;
@@ -396,7 +396,7 @@ u64 *next(struct hart *h)
 		}
 		k = (struct kdcb *)t->cookie;
 		begin(h, k);
-		/* What came for it was seen to on borrowed time. */
+		/* Its messages were handled on borrowed time. */
 		if (k->state == STATE_ENABLED && !has_something(k)) {
 			stay_over(h, WHY_BLOCK);
 			k->on = SCHED_BLOCKED;
@@ -422,7 +422,7 @@ void preempt(struct hart *h, u32 why)
 	must(ASK(h, CALL_RELINQUISH, weir_relinquish(h->sched, 0, k->task)), "relinquish");
 }
 
-/* The current dispatcher, saved, gives its core away. */
+/* The current dispatcher, saved, gives up its core. */
 u64 *yield(struct hart *h, struct kdcb *to)
 {
 	struct kdcb *k = h->current, *c = h->charged;
@@ -432,7 +432,7 @@ u64 *yield(struct hart *h, struct kdcb *to)
 	left(k);
 	if (k != c) {
 		loan_over(h);
-		/* Back to the one whose time it is, if it can use it. */
+		/* Back to the owner of the time, if it can use it. */
 		if (c->block && (c->state == STATE_DISABLED || has_something(c)))
 			return dispatch(h, c);
 		waits = 1;
@@ -476,7 +476,7 @@ int publish(struct hart *h, struct kdcb *k, u32 topic, u64 value, u64 value2)
 
 /* --- making and ending dispatchers --------------------------------------------------------------------------- */
 
-/* PRIVATE_BYTES of the hart's memory, aligned to themselves; 0: there is no more. */
+/* PRIVATE_BYTES of the hart's memory, aligned to that size; 0: there is no more. */
 u64 pool_take(struct hart *h)
 {
 	u64 at = h->free_blocks;
@@ -612,13 +612,13 @@ struct kdcb *create(struct hart *h, u32 home, u32 domain, u64 entry, u64 argumen
 	return k;
 }
 
-/* A dispatcher ends; if it runs here, the caller goes on with next(). */
+/* A dispatcher ends; if it runs here, the caller continues with next(). */
 void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause)
 {
 	struct results *r = (struct results *)boot_record()->results;
 
 	if (k == h->current && k != h->charged) {
-		/* On borrowed time: the lender is the one that the policy has chosen, and it goes on later. */
+		/* On borrowed time: the policy has chosen the lender, which continues later. */
 		struct kdcb *c = h->charged;
 
 		h->current = 0;
@@ -635,7 +635,7 @@ void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause)
 	trace(h, TRACE_EXIT, k->id, number, cause);
 	k->on = SCHED_GONE;
 	must(ASK(h, CALL_EXIT, weir_exit(h->sched, 0, k->task)), "exit");
-	/* What was made of its memory, wherever that went, is void; other cores' copies are the monitors' business. */
+	/* Capabilities made from its memory are void, wherever they are; the monitors handle other cores' copies. */
 	if (k->cap[SLOT_RAM].type == CAP_RAM && k->cap[SLOT_RAM].object == k->ram &&
 	    !k->cap[SLOT_RAM].remote) {
 		cap_revoke(h, &k->cap[SLOT_RAM]);
@@ -658,7 +658,7 @@ void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause)
 	if (cause || number)
 		weir_fetch_add(&r->failed, 1);
 	r->tasks = nr_tasks;
-	/* A program ends with its first dispatcher; what the others leave to be printed has some time yet. */
+	/* A program ends with its first dispatcher; there is still some time to print the others' output. */
 	if (k->first && weir_fetch_add(&nr_programs, -1u) == 1)
 		ended_at = now(h);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Device interrupts become messages to user-level drivers. All go to hart 0; a source is silent from its interrupt to the
+ * Device interrupts become messages to user-level drivers. All go to hart 0; a source is masked from its interrupt until the
  * driver's acknowledgement. Source: 1, 1.4.
  */
 #include "kernel.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The CPU driver of one hart: event-driven, with interrupts off, on one stack that nothing is left on. What it keeps belongs to its
- * hart; other harts reach it through `remote` only. Source: 1, 1.3 and 1.4.
+ * The CPU driver of one hart: event-driven, with interrupts off, on one stack that is empty between events. Its state belongs to its
+ * hart; other harts access only `remote`. Source: 1, 1.3 and 1.4.
  */
 #ifndef BARE_KERNEL_H
 #define BARE_KERNEL_H
@@ -15,9 +15,9 @@
 
 #define NEVER	      (~0ull)
 #define MAX_REGIONS   16
-#define MAX_TIMERS    1024 /* instances of a plan that may have one */
+#define MAX_TIMERS    1024 /* instances of a plan that may have a timer */
 #define TICK_NS	      4000000ull
-#define SLICE_NS      3000000ull /* where the policy names none */
+#define SLICE_NS      3000000ull /* if the policy names none */
 #define PRIVATE_BYTES 131072ull
 #define RAM_BYTES     PRIVATE_BYTES
 
@@ -39,14 +39,14 @@ struct cap {
 	struct cap *next, *prev;
 	u32 depth;
 	u32 owner;  /* dispatcher: home << 8 | number */
-	u32 remote; /* 1: other cores may know of the memory */
+	u32 remote; /* 1: other cores may know the memory */
 	u32 unused;
 };
 
 enum sched_state { SCHED_BLOCKED, SCHED_QUEUED, SCHED_RUNNING, SCHED_GONE };
 
 struct kdcb {
-	struct mk_dcb *block; /* null: it has ended, or never was */
+	struct mk_dcb *block; /* null: it has ended or never existed */
 	u32 state;	      /* STATE_ */
 	u32 nr_regions;
 	u64 config[2];
@@ -69,7 +69,7 @@ struct kdcb {
 	u64 ready_at;
 };
 
-/* From other harts. */
+/* Written by other harts. */
 struct remote {
 	u32 any;
 	u32 unused;
@@ -87,9 +87,9 @@ struct hart {
 	u64 unused_word;
 	u64 base, start;
 	u64 messages_short;
-	/* dispatchers that left while they ran on another one's time, and may have more to do */
+	/* dispatchers that left while running on another's time, and may have more work */
 	u64 lent;
-	struct kdcb *charged; /* whose time it is: a message lends it to the receiver */
+	struct kdcb *charged; /* the owner of the time, which a message lends to the receiver */
 	struct weir_sched *sched;
 	u32 resched;
 	u32 unused;
@@ -100,7 +100,7 @@ struct hart {
 	u64 idle_from;
 	u32 idle;
 	u32 started;
-	u32 rearm;			 /* something may be due sooner than the timer says */
+	u32 rearm;			 /* an event may be due before the timer fires */
 	u64 pool, pool_end, free_blocks; /* of PRIVATE_BYTES */
 	struct cap *caps;
 	u64 fresh[32];
@@ -149,7 +149,7 @@ WEIR_INLINE struct hart *self(void)
 	return h;
 }
 
-/* The clock of the hart that asks. */
+/* The clock of the calling hart. */
 WEIR_INLINE u64 now(const struct hart *h)
 {
 	return h->base + (CSR_READ(minstret) - h->start);
@@ -162,9 +162,9 @@ void trace(struct hart *h, u32 kind, u32 task, u64 a, u64 b);
 void stop(u32 why, s32 detail, const char *text) __attribute__((noreturn));
 void go(u64 *area) __attribute__((noreturn));
 
-/* turn.c: whose turn it is, and what the time is. */
+/* turn.c: turns of harts, and time. */
 void turn_begin(struct hart *h);
-/* Pass it on; come back when it is ours again. @until: idle, until then; 0: not. */
+/* Pass the turn on; return at our next turn. @until: idle until then; 0: busy. */
 void turn_pass(struct hart *h, u64 until);
 /* A timer interrupt at @at, or at the end of the turn. */
 void turn_arm(struct hart *h, u64 at);
@@ -176,16 +176,16 @@ u32 programs_left(void);
 extern u64 ended_at; /* when the last program ended */
 int sched_start(struct hart *h);
 u64 next_due(const struct hart *h);
-/* All that is due; sets resched if the core is to choose anew. */
+/* Handle everything due; sets resched if the core must choose again. */
 void events(struct hart *h);
 u64 *next(struct hart *h);
-/* The current dispatcher goes, and its time is over. */
+/* The current dispatcher leaves, and its time is over. */
 void preempt(struct hart *h, u32 why);
 u64 *yield(struct hart *h, struct kdcb *to);
-/* It has something to do. */
+/* It has work. */
 void wake(struct hart *h, struct kdcb *k);
 void notify(struct hart *h, struct kdcb *k, u64 bits);
-/* Save nothing: the caller has. */
+/* Saves nothing: the caller has done it. */
 void left(struct kdcb *k);
 u64 *dispatch(struct hart *h, struct kdcb *k);
 void retire(struct hart *h, struct kdcb *k, u64 number, u64 cause);
@@ -200,7 +200,7 @@ void cap_put(struct hart *h, struct cap *c, struct kdcb *owner, const struct cap
 	     struct cap *parent);
 void cap_delete(struct hart *h, struct cap *c);
 u32 cap_revoke(struct hart *h, struct cap *c);
-/* The result; more of it into the caller's registers. */
+/* Returns the result; further values go into the caller's registers. */
 s64 invoke(struct hart *h, struct kdcb *k, u64 *area);
 
 /* message.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Offsets that the assembler needs to know of the kernel's records; kernel.h asserts them. */
+/* Offsets in the kernel's records, for the assembler; kernel.h asserts them. */
 #ifndef BARE_LAYOUT_H
 #define BARE_LAYOUT_H
 
@@ -14,8 +14,8 @@
 #define H_SCRATCH     24 /* t1, t2, t3 */
 #define H_BASE	      56
 #define H_START	      64
-#define H_LMP	      72 /* messages that took it */
-#define H_LENT	      80 /* dispatchers that left while they ran on another one's time, a bit each */
+#define H_LMP	      72 /* messages on the fast path */
+#define H_LENT	      80 /* dispatchers that left while running on another's time, a bit each */
 #define H_BYTES_SHIFT 12
 
 #define K_BLOCK	     0
@@ -34,6 +34,6 @@
 
 #define STATE_ENABLED  0 /* not running: the next entry is an upcall */
 #define STATE_RUNNING  1
-#define STATE_DISABLED 2 /* not running: it goes on where it was */
+#define STATE_DISABLED 2 /* not running: it resumes where it was */
 
 #endif

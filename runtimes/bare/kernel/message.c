@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Messages between dispatchers of one core, the long way: whatever start.S does not do. A receiver that waits runs at once, on the
- * sender's time; one that is busy finds the message in its buffer. Source: 1, 2.3.
+ * Messages between dispatchers of one core, the slow path: everything that start.S does not do. A waiting receiver runs at once, on the
+ * sender's time; a busy one finds the message in its buffer. Source: 1, 2.3.
  */
 #include "kernel.h"
 
@@ -82,7 +82,7 @@ u64 *message(struct hart *h, struct kdcb *k, u64 *area)
 	area[10] = MK_OK;
 	if (flags & LMP_FINAL)
 		k->state = STATE_ENABLED;
-	/* On its own account: the policy decides, and may let the sender go on. */
+	/* On its own time: the policy decides, and may let the sender continue. */
 	if (!waits || flags & LMP_HANDOVER) {
 		deliver(h, to, badge, words);
 		if (flags & LMP_HANDOVER)
@@ -93,7 +93,7 @@ u64 *message(struct hart *h, struct kdcb *k, u64 *area)
 		return area;
 	}
 	left(k);
-	/* Back to the one whose time it is, or on to another on the same time: the earlier lender has nothing to do with it now. */
+	/* Back to the owner of the time, or to another dispatcher on the same time: the earlier lender is no longer involved. */
 	if (k != h->charged) {
 		h->current = 0;
 		if (k->state == STATE_DISABLED || k->block->haswork)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What a C compiler and the core expect, the trace, and the end. */
+/* Functions that a C compiler and the core expect, the trace, and the machine's stop. */
 #include "kernel.h"
 
 #define FINISHER ((volatile u32 *)0x100000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Boot, and what a trap is about. */
+/* Boot, and traps. */
 #include "kernel.h"
 
 struct hart harts[MAX_HARTS];
@@ -13,7 +13,7 @@ void trap_entry_long(void);
 #define CAUSE_CALL	 8
 #define IS_ACCESS(cause) ((cause) == 1 || (cause) == 5 || (cause) == 7)
 
-/* Something came while a dispatcher ran; it goes on, or another one does. */
+/* An event came while a dispatcher ran; it continues, or another one runs. */
 static u64 *after_interrupt(struct hart *h, u64 *area)
 {
 	struct kdcb *k = h->current;
@@ -37,7 +37,7 @@ static u64 *after_interrupt(struct hart *h, u64 *area)
 	return next(h);
 }
 
-/* The program's own mistake, or what it cannot know: it gets an error, or is ended. */
+/* A fault of the program: it gets an upcall, or the kernel ends it. */
 static u64 *fault(struct hart *h, u64 cause, u64 value, u64 *area)
 {
 	struct kdcb *k = h->current;
@@ -113,7 +113,7 @@ u64 *trap(u64 cause, u64 value, u64 *area)
 	} else {
 		area = fault(h, cause, value, area);
 	}
-	/* What a call has caused is seen to at once: by an interrupt. */
+	/* Effects of a call are handled at once, by an interrupt. */
 	if (h->rearm || h->resched) {
 		h->rearm = 0;
 		turn_arm(h, h->resched ? 0 : next_due(h));

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Time, and whose turn it is.
+ * Time, and the turns of harts.
  *
- * The emulator counts instructions and runs one hart after the other, so its clock says how much all harts have done together. The
- * machine's time is another: it goes in rounds of one quantum, in each of which every hart has its turn, runs for as many instructions as
- * the quantum has nanoseconds, and reads a clock that begins at the round's time. A hart with nothing to do passes its turn on at once;
- * if no hart has, the next round begins when something is due. So harts run side by side as on a real machine of one
- * instruction a nanosecond, and nothing depends on the order in which the emulator takes them: only the one whose turn it is is awake.
+ * The emulator counts instructions and runs one hart after the other, so its clock shows the total work of all harts. The machine's time
+ * is different: it advances in rounds of one quantum. In a round every hart has a turn: it runs for one instruction per nanosecond of the
+ * quantum, and reads a clock that begins at the round's time. An idle hart passes its turn on at once; if all are idle, the next round
+ * begins at the next due time. So harts run in parallel as on a real machine with one instruction per nanosecond, independent of the
+ * emulator's order: only the hart whose turn it is is awake.
  *
- * What a hart does becomes visible to another one up to a quantum late; it never comes early, because messages carry the sender's time.
+ * A hart's actions become visible to others up to a quantum late, but never early, because messages carry the sender's time.
  *
- * This file is all there is of the emulator in the kernel. On a processor, turn_pass() would wait for an interrupt and poke() send one.
+ * Only this file of the kernel depends on the emulator. On a processor, turn_pass() would wait for an interrupt and poke() send one.
  */
 #include "kernel.h"
 
@@ -25,10 +25,10 @@ static struct {
 	u64 base; /* of this round */
 	u32 holder;
 	u32 unused;
-	u64 until[MAX_HARTS]; /* idle, until then; 0: busy */
+	u64 until[MAX_HARTS]; /* idle until then; 0: busy */
 } turns;
 
-/* When the next round is: at once, or when the first hart has something to do. */
+/* The time of the next round: at once, or when the first hart has work. */
 static u64 next_round(struct hart *h)
 {
 	struct boot *boot = boot_record();
@@ -98,7 +98,7 @@ void turn_pass(struct hart *h, u64 until)
 		__asm__ volatile("wfi");
 	MSIP(h->cpu) = 0;
 	take(h);
-	/* One that was idle goes on when its time has come, within the round. */
+	/* An idle hart resumes at its time, within the round. */
 	if (until) {
 		if (weir_load(&remotes[h->cpu].any) && remotes[h->cpu].at < until)
 			until = remotes[h->cpu].at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What the files of the library share. It lies in the dispatcher's own memory, at D_LIBRARY. */
+/* Shared by the files of the library: its data is in the dispatcher's own memory, at D_LIBRARY. */
 #ifndef BARE_LIB_H
 #define BARE_LIB_H
 
@@ -17,13 +17,13 @@ struct mk_thread {
 	struct mk_thread *next; /* ready, or sleeping, or waiting for a mutex */
 	struct mk_thread *joiner;
 	u32 state;
-	u32 permit; /* an unpark that came before its park */
+	u32 permit; /* an unpark before its park */
 	u64 wake_at;
 	void (*fn)(void *);
 	void *arg;
 };
 
-/* A call under way. */
+/* A pending call. */
 struct call {
 	struct call *next;
 	struct mk_thread *thread;
@@ -43,7 +43,7 @@ struct lib {
 	struct mk_channel *channels;
 	struct call *calls;
 	mk_handler handler;
-	struct mk_lmp early[LMP_BUFFERS]; /* messages that came before there was one */
+	struct mk_lmp early[LMP_BUFFERS]; /* messages that arrived before there was a handler */
 	u32 nr_early;
 	mk_fault_handler on_fault;
 	u64 entries[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Messages on one core and between cores, and what the monitor does for programs. */
+/* Messages on one core and between cores, and the monitor's services for programs. */
 #include <stdarg.h>
 
 #include "lib.h"
@@ -59,7 +59,7 @@ void mk_answer(u64 endpoint, const u64 *words)
 	struct lib *l = lib();
 	struct mk_dcb *d = mk_self();
 
-	/* With anything else to do we come back; else the next entry is an upcall, and the other runs at once. */
+	/* With other work, the caller returns here; else its next entry is an upcall, and the receiver runs at once. */
 	if (l->first || l->current || d->lmp_tail != d->lmp_head) {
 		while (mk_send_raw(endpoint, words, 0) == MK_EBUSY)
 			;
@@ -140,7 +140,7 @@ int mk_channel_try(struct mk_channel *c, u64 *words, u32 nr, u32 *kind, u32 *tag
 
 void mk_channel_send(struct mk_channel *c, const u64 *words, u32 nr, u32 kind, u32 tag)
 {
-	/* The other side empties its ring when it runs; a program without other work looks again after a while. */
+	/* The other side empties its ring when it runs; a program without other work checks again after a while. */
 	for (u64 wait = 1000; ump_send(&c->ump, words, nr, kind, tag);
 	     wait = wait < 100000 ? wait * 2 : wait)
 		mk_sleep(wait);
@@ -194,7 +194,7 @@ void mk_wait_any(void)
 	enable();
 }
 
-/* Ends of a channel in one word: slots of the frame, the notification and the endpoint, and whose end it is. */
+/* An end of a channel in one word: slots of the frame, the notification and the endpoint, and which end it is. */
 static s64 channel_open(struct mk_channel *c, u64 packed)
 {
 	u64 frame = packed & 0xffff;
@@ -322,7 +322,7 @@ s64 mk_cap_send(u64 slot, u32 core, u32 number)
 	return err ? err : (s64)answer[1];
 }
 
-/* All monitors have to agree. If another core wants the same, both are refused, and try again after times of their own. */
+/* All monitors must agree. If another core wants the same memory, both are refused and try again after different delays. */
 static s64 agree(const u64 *words, u64 *answer)
 {
 	u64 wait = 10000 * (mk_self()->core + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Threads on the upcalls of one dispatcher. On Run: look at the channels, then run the first ready thread; a thread that yields lets
- * the next one run, and when all have yielded in this slice the dispatcher does. Source: 1, 1.4.
+ * Threads on the upcalls of one dispatcher. On Run: check the channels, then run the first ready thread. A thread that yields lets the
+ * next one run; when all have yielded in this slice, the dispatcher yields. Source: 1, 1.4.
  */
 #include "lib.h"
 
@@ -36,7 +36,7 @@ u64 mk_now(void)
 	struct mk_dcb *d = mk_self();
 	u64 base, start, count;
 
-	/* We may have had another turn in between. */
+	/* There may have been another turn in between. */
 	do {
 		base = d->base;
 		start = d->start;
@@ -74,7 +74,7 @@ void ready(struct mk_thread *t, int first)
 	l->last = &t->next;
 }
 
-/* Until somebody unparks us. We come back enabled, and are disabled again. */
+/* Wait until unparked. The switch returns enabled, so disable again. */
 void park(void)
 {
 	struct lib *l = lib();
@@ -111,7 +111,7 @@ static void messages(void)
 	}
 }
 
-/* Wake the threads that wait for what has come. 1: there was one. */
+/* Wake the threads whose event has come. 1: there was one. */
 static void look_around(void)
 {
 	struct lib *l = lib();
@@ -167,7 +167,7 @@ void mk_choose(void)
 			l->current = t;
 			mk_resume(t->area);
 		}
-		/* Say that we sleep, then look for the last time: a sender after that look sees it. */
+		/* Announce the sleep, then look for the last time: a sender after that look sees the announcement. */
 		d->haswork = 0;
 		for (struct mk_channel *c = l->channels; c; c = c->next)
 			if (c->waiting)
@@ -181,7 +181,7 @@ void mk_choose(void)
 			d->haswork = 1;
 			continue;
 		}
-		/* Enabled and without a thread: whatever we do from here on is not missed. The next entry is an upcall. */
+		/* Enabled and without a thread: work from here on need not be resumed. The next entry is an upcall. */
 		l->current = 0;
 		enable();
 		yield_dispatcher();
@@ -222,7 +222,7 @@ void mk_main_entry(void)
 	mk_exit((u32)main((int)d->argc, argv));
 }
 
-/* The first thread of a dispatcher that the program has asked for. */
+/* The first thread of a dispatcher that the program requested. */
 static void spawned(void)
 {
 	struct mk_dcb *d = mk_self();
@@ -294,14 +294,14 @@ void mk_lmp_entered(u64 badge, u64 a, u64 b, u64 c, u64 e)
 	struct call *call = l->calls;
 	u64 words[4] = { a, b, c, e };
 
-	/* The usual end of a call: its thread is the one that ran, and only its caller's registers are worth something. */
+	/* The usual end of a call: its thread ran last, and only its caller's registers must be kept. */
 	if (t && call && call->thread == t && call->badge == badge && !call->done) {
 		for (u32 i = 0; i < 4; i++)
 			call->words[i] = words[i];
 		call->done = 1;
 		mk_resume((u64 *)mk_self()->enabled);
 	}
-	/* The usual beginning of one: a service that waits. */
+	/* The usual beginning of a call: a service that waits. */
 	if (!t && !call && l->handler && badge && !(badge >> 48)) {
 		l->handler(badge, words, 0);
 		mk_choose();
@@ -335,7 +335,7 @@ u64 mk_slot(void)
 {
 	struct lib *l = lib();
 
-	/* The kernel puts what comes along into the first free one, so we look from the other end. */
+	/* The kernel puts transferred capabilities into the first free slot, so search from the other end. */
 	if (l->next_slot < SLOT_FREE + 1)
 		l->next_slot = SLOT_CLIENTS;
 	return --l->next_slot;
@@ -464,7 +464,7 @@ void mk_lock(struct mk_mutex *m)
 	m->last = &t->next;
 	t->state = THREAD_PARKED;
 	lib()->current = 0;
-	/* The thread that unlocks makes us the holder. */
+	/* The unlocking thread makes this one the holder. */
 	mk_switch_out(t->area);
 }
 

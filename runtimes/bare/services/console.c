@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * The console: a driver of the serial port (a 16550) in user mode, and a service that prints lines. It has the device's registers as a
- * frame and its interrupt as a capability; the interrupt comes as a message. Lines of several clients come out whole.
+ * frame and its interrupt as a capability; the interrupt arrives as a message. Lines of several clients are not mixed.
  */
 #include <weir/mk.h>
 
@@ -26,7 +26,7 @@ static char queue[QUEUE];
 static u32 head, tail;
 static struct mk_thread *writer;
 
-/* As much as the device takes; the interrupt asks for more. */
+/* As much as the device accepts; the interrupt requests more. */
 static void feed(void)
 {
 	for (u32 i = 0; i < FIFO_BYTES && head != tail && STATUS & ROOM; i++)

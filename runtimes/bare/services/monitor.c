@@ -35,7 +35,7 @@ static u32 domain_of[32];
 
 static struct mk_planner planner;
 static struct mk_controller controller; /* core 0 */
-static char text[64][TEXT_BYTES];	/* what each core has sent so far */
+static char text[64][TEXT_BYTES];	/* received from each core so far */
 static u32 text_bytes[64];
 static char asked[TEXT_BYTES]; /* a client's manifest */
 static u32 asked_bytes;
@@ -60,7 +60,7 @@ void mk_peer_send(struct mk_monitor *m, u32 core, u32 kind, const u64 *words)
 
 	(void)m;
 	if (out_head[core] - out_tail[core] == OUT)
-		mk_exit(2); /* more than a hundred messages under way to one core */
+		mk_exit(2); /* more than a hundred messages in flight to one core */
 	o->kind = kind;
 	memcpy(o->words, words, sizeof(o->words));
 	out_head[core]++;
@@ -72,7 +72,7 @@ void mk_client_send(struct mk_monitor *m, u32 client, const u64 *words)
 	(void)m;
 	if (client >= 32)
 		return;
-	/* A client whose buffer is full asked for more than it takes: it does not hear of it. */
+	/* A client whose buffer is full has requested more than it reads: the message is dropped. */
 	mk_send(SLOT_CLIENTS + client, words, 0);
 }
 
@@ -89,7 +89,7 @@ static s64 grant(u64 slot, u32 number, u64 badge)
 	return r.status ? r.status : (s64)r.value[0];
 }
 
-/* A capability for a client, made here and given away: the client's slot. */
+/* Make a capability here and transfer it to a client; returns the client's slot. */
 static s64 forge_for(u32 number, u64 type, u64 object, u64 bytes, u64 rights)
 {
 	struct mk_result r = mk_invoke(SLOT_KERNEL, CMD_FORGE, type, object, bytes, rights);
@@ -260,7 +260,7 @@ static void send_pieces(u32 core, const void *what, u32 bytes)
 	}
 }
 
-/* At core 0: place it, and notify every core that it concerns. */
+/* At core 0: place the gang, and notify every core concerned. */
 static s32 admit(const char *words, u32 bytes, u64 *number)
 {
 	static struct mk_manifest m;
@@ -449,7 +449,7 @@ static struct {
 static u32 in_head, in_tail;
 static struct mk_thread *loop;
 
-/* With threads held off: kept for the loop, so that nothing is begun in the middle of something. */
+/* Threads are held off: keep the message for the loop, so that no request starts in the middle of another. */
 static void said(u64 badge, const u64 *words, u64 along)
 {
 	(void)along;

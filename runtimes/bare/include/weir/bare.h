@@ -14,9 +14,9 @@
 #define SYS_LMP 2 /* a0: slot of an endpoint, a1 to a4: words, a5: flags; a0: result */
 
 /* Flags of SYS_LMP. */
-#define LMP_FINAL     1 /* the sender does not come back here: its next entry is an upcall */
+#define LMP_FINAL     1 /* the sender does not return here: its next entry is an upcall */
 #define LMP_HANDOVER  2 /* the receiver runs on its own account, if the policy allows that */
-#define LMP_CAP_SHIFT 8 /* from this bit on: slot of a capability that goes along, 0: none */
+#define LMP_CAP_SHIFT 8 /* from this bit on: slot of a capability to transfer, 0: none */
 
 #define CAP_NULL       0
 #define CAP_RAM	       1 /* raw memory */
@@ -32,7 +32,7 @@
 #define RIGHT_GRANT 4 /* may be copied and sent */
 #define RIGHT_ALL   7
 
-/* Slots that a dispatcher finds filled. */
+/* Slots that are initially filled. */
 #define SLOT_SELF    1
 #define SLOT_MONITOR 2
 #define SLOT_RAM     3
@@ -77,7 +77,7 @@
 #define CMD_OVERLAP \
 	37 /* a1: capabilities of other types in the memory from a2 of a3 bytes; a4 & 1: they are deleted, 2: so are those of raw memory */
 #define CMD_FIND   38 /* the capability in slot a3 of dispatcher a2: as CMD_IDENTIFY */
-#define CMD_REMOTE 39 /* from now on other cores know of the memory from a2 of a3 bytes */
+#define CMD_REMOTE 39 /* from now on other cores know the memory from a2 of a3 bytes */
 
 /* Results. */
 #define MK_OK	    0
@@ -88,7 +88,7 @@
 #define MK_EUSED    -5 /* the memory has been retyped before */
 #define MK_EROOM    -6 /* no slot, region or dispatcher is free */
 #define MK_EDEAD    -7 /* the dispatcher has ended */
-#define MK_EREMOTE  -8 /* other cores know of it: the monitors have to agree */
+#define MK_EREMOTE  -8 /* other cores know it: the monitors must agree */
 #define MK_EUNKNOWN -9
 #define MK_EREFUSED -10
 
@@ -124,11 +124,11 @@
 #include <weir/port.h>
 
 struct mk_lmp {
-	u64 badge; /* bits 48 on: slot of a capability that came along */
+	u64 badge; /* bits 48 on: slot of a transferred capability */
 	u64 word[4];
 };
 
-/* At the start of the dispatcher's own memory. The kernel believes nothing in it. */
+/* At the start of the dispatcher's own memory. The kernel trusts nothing in it. */
 struct mk_dcb {
 	volatile u64 disabled; /* no upcall except for faults */
 	volatile u64 haswork;
@@ -141,7 +141,7 @@ struct mk_dcb {
 	volatile u64 notified;		 /* bits of notifications */
 	volatile u64 lmp_head, lmp_tail; /* the kernel's; the dispatcher's */
 	u64 enabled[32], saved[32], trapped[32];
-	/* Told at the start. */
+	/* Set at the start. */
 	u64 number; /* on its core */
 	u64 core, nr_cores, domain;
 	u64 entry, argument; /* of its first thread */

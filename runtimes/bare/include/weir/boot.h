@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Between the host and the kernel, in the memory that both see: what is to run, and what came of it. Shared with Rust: crates/weir-bare.
- * The host fills the boot record and the images behind it before the machine starts, and reads results and trace when it has stopped.
+ * Records between host and kernel, in shared memory: what to run, and the results. Shared with Rust: crates/weir-bare. The host fills
+ * the boot record and the images behind it before the machine starts, and reads results and trace after it has stopped.
  */
 #ifndef WEIR_BARE_BOOT_H
 #define WEIR_BARE_BOOT_H
@@ -14,8 +14,8 @@
 
 /* Flags of the machine. */
 #define BOOT_TRACE    2u /* record what happens */
-#define BOOT_MESSAGES 4u /* record messages too; then none takes the short way */
-#define BOOT_INPUT    8u /* the console has input: with nothing to run, wait for it */
+#define BOOT_MESSAGES 4u /* record messages too; then none takes the fast path */
+#define BOOT_INPUT    8u /* the console has input: wait for it when idle */
 
 /* Flags of an image. */
 #define IMAGE_SERVICE 1u /* the machine does not wait for its end */
@@ -63,7 +63,7 @@ enum trace_kind {
 	TRACE_RUN,	/* a: time since it was ready */
 	TRACE_OFF,	/* a: enum trace_why */
 	TRACE_EXIT,	/* a: its number; b: cause of the fault + 1, 0: it ended by itself */
-	TRACE_IDLE,	/* a: 1 it is, 0 not any more */
+	TRACE_IDLE,	/* a: 1 idle, 0 no longer */
 	TRACE_SCHED,	/* a: enum trace_call; b: instructions */
 	TRACE_LMP,	/* task: sender; a: receiver; b: 0 it runs at once, 1 buffered */
 	TRACE_NOTIFY,	/* task: receiver; a: bit */
@@ -96,7 +96,7 @@ struct trace_record {
 enum stop_why {
 	STOP_DONE = 1, /* all programs have ended */
 	STOP_TIME,     /* the duration is over */
-	STOP_WAITING,  /* everything waits, and nothing will come */
+	STOP_WAITING,  /* everything waits, and no event will come */
 	STOP_BROKEN,
 	STOP_PLAN,
 };
@@ -120,7 +120,7 @@ struct results {
 	u32 failed; /* programs whose number was not 0 */
 	u32 ended;  /* programs that the kernel ended */
 	u32 unused;
-	char text[160]; /* what was broken */
+	char text[160]; /* the broken invariant */
 	struct hart_result hart[16];
 };
 

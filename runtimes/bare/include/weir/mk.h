@@ -2,8 +2,8 @@
 /*
  * A program's library on the bare kernel: threads of its own on each core, messages, and the monitor's services. docs/bare.md has examples.
  *
- * A program is one image with one dispatcher on each core where it asks for one. All share its variables; each has a heap and stacks of
- * its own. Threads of one dispatcher share its core and are switched without the kernel. The policy schedules dispatchers.
+ * A program is one image with a dispatcher on each core where it requests one. All share its variables; each has its own heap and
+ * stacks. Threads of one dispatcher share its core and are switched without the kernel. The policy schedules dispatchers.
  */
 #ifndef WEIR_MK_H
 #define WEIR_MK_H
@@ -13,7 +13,7 @@
 
 #include "ump.h"
 
-/* A program begins here, in a thread of its own; its result is the program's number, 0 if all is well. */
+/* A program begins here, in its first thread; its result is the program's exit number, 0: success. */
 int main(int argc, char **argv);
 
 void *memset(void *p, int c, __SIZE_TYPE__ n);
@@ -54,7 +54,7 @@ WEIR_INLINE s64 mk_send_raw(u64 slot, const u64 *words, u64 flags)
 
 /* ns since the machine began, by this core's clock. */
 u64 mk_now(void);
-/* Compute for as many instructions: @ns of CPU time, however long that takes. */
+/* Compute for @ns instructions, which is @ns of CPU time, however long that takes. */
 void mk_work(u64 ns);
 void mk_sleep_until(u64 at);
 void mk_sleep(u64 ns);
@@ -67,7 +67,7 @@ struct mk_thread *mk_thread(void (*fn)(void *), void *arg);
 void mk_join(struct mk_thread *t);
 void mk_yield(void);
 struct mk_thread *mk_current(void);
-/* Wait until mk_unpark(); one that came before counts. */
+/* Wait until mk_unpark(); an earlier one counts. */
 void mk_park(void);
 void mk_unpark(struct mk_thread *t);
 
@@ -78,12 +78,12 @@ struct mk_mutex {
 void mk_lock(struct mk_mutex *m);
 void mk_unlock(struct mk_mutex *m);
 
-/* Of this dispatcher's heap, aligned to 16; null: full. Nothing is given back. */
+/* From this dispatcher's heap, aligned to 16; null: full. Memory is never freed. */
 void *mk_alloc(u64 bytes);
 /* Capability slots. */
 u64 mk_slot(void);
 
-/* --- what the policy knows ---------------------------------------------------------------------------------------- */
+/* --- reports to the policy ---------------------------------------------------------------------------------------- */
 
 s64 mk_set(u32 topic, u64 value, u64 value2);
 /* A landmark in the trace. */
@@ -91,8 +91,8 @@ void mk_mark(u64 number, u64 value);
 void mk_exit(u64 number) __attribute__((noreturn));
 
 /*
- * Called when the program does what it may not, on the dispatcher's stack and disabled; it does not return to the thread. Null: the kernel
- * ends the program.
+ * Called for a forbidden operation of the program, on the dispatcher's stack and disabled; it does not return to the thread. Null: the
+ * kernel ends the program.
  */
 typedef void (*mk_fault_handler)(u64 cause, u64 address);
 void mk_on_fault(mk_fault_handler handler);
@@ -100,17 +100,17 @@ void mk_on_fault(mk_fault_handler handler);
 /* --- messages on this core: LMP ------------------------------------------------------------------------------------- */
 
 /*
- * Called for each message, with threads held off; @badge says through which endpoint it came, @along a capability's slot or 0. Badge 0 is
- * the monitor's; channels have theirs from MK_BADGE on.
+ * Called for each message, with threads held off; @badge identifies the endpoint, @along is a capability's slot or 0. Badge 0 is the
+ * monitor's; channels have badges from MK_BADGE on.
  */
 #define MK_BADGE (1u << 16)
 typedef void (*mk_handler)(u64 badge, const u64 *words, u64 along);
 void mk_on_message(mk_handler handler);
 /* Send; MK_EBUSY: the receiver's buffer is full. @along: a capability, or 0. */
 s64 mk_send(u64 endpoint, const u64 *words, u64 along);
-/* From a handler, as the last thing: the receiver runs at once. */
+/* From a handler, as its last action: the receiver runs at once. */
 void mk_answer(u64 endpoint, const u64 *words);
-/* Send, and wait for the answer, which comes through an endpoint of ours with badge @badge. */
+/* Send, and wait for the answer, which arrives through an own endpoint with badge @badge. */
 s64 mk_call(u64 endpoint, u64 badge, const u64 *words, u64 *answer);
 
 /* --- messages between cores: UMP -------------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ struct mk_channel {
 	u64 notify; /* slot: wakes the other side */
 	/* on this core: slot of the other side's endpoint; 0: it is on another core */
 	u64 endpoint;
-	u64 badge; /* with which its messages come through ours */
+	u64 badge; /* of its messages at our endpoint */
 	struct mk_channel *next;
 	struct mk_thread *waiting;
 	u64 polls;
@@ -137,32 +137,32 @@ void mk_channel_add(struct mk_channel *c);
 
 #define MK_NAME_LENGTH 16
 
-/* A dispatcher of this program on @core, which begins with fn(arg) and the priority that this one has. Its number there, or below 0. */
+/* Make a dispatcher of this program on @core, which begins with fn(arg) and the caller's priority. Returns its number there, or below 0. */
 s64 mk_spawn(u32 core, void (*fn)(void *), void *arg);
-/* Make a service known under @name: MK_EUSED, it is taken. */
+/* Register a service under @name; MK_EUSED: the name is taken. */
 s64 mk_export(const char *name);
-/* Whether a client asks for it; and that one's channel: waits for one. Null: it was refused, or there is no room. */
+/* Whether a client requests it; wait for a client's channel. Null: refused, or no room. */
 int mk_client_asks(void);
 struct mk_channel *mk_next_client(int refuse);
-/* Wait until a channel that no thread waits at has a message, or a client asks. */
+/* Wait until a channel without a waiting thread has a message, or a client requests the service. */
 void mk_wait_any(void);
-/* A channel to the service: on this core or another one. MK_EUNKNOWN, MK_EREFUSED. */
+/* A channel to the service, on this core or another one. MK_EUNKNOWN, MK_EREFUSED. */
 s64 mk_bind(const char *name, struct mk_channel *out);
-/* Memory in @slot as a capability on another core, for dispatcher @number there. Its slot there, or below 0. */
+/* Send the memory in @slot as a capability to dispatcher @number on another core. Returns its slot there, or below 0. */
 s64 mk_cap_send(u64 slot, u32 core, u32 number);
-/* As CMD_RETYPE and CMD_REVOKE, for memory that other cores know of. */
+/* As CMD_RETYPE and CMD_REVOKE, for memory that other cores know. */
 s64 mk_retype(u64 slot, u64 type, u64 bytes, u64 offset, u64 to);
 s64 mk_revoke(u64 slot);
 
 /* Gangs: docs/gangs.md. The manifest's number, or below 0. */
 s64 mk_manifest(const char *text);
-/* This dispatcher belongs to it. */
+/* This dispatcher joins the gang. */
 s64 mk_join_gang(u64 gang);
 s64 mk_phase(u64 gang, u32 phase);
 
 /* --- the console ------------------------------------------------------------------------------------------------------------ */
 
-/* %s %d %u %x %c; whole lines come out whole. */
+/* %s %d %u %x %c; lines are not mixed. */
 void mk_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif
