@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What scheduling costs on the modelled machine.
 //!
-//! All values are nanoseconds. The default table stands for a 2 GHz core as source 0 simulated it
-//! and for present Linux servers where the source has no figure; `docs/costs.md` says for each number
-//! where it comes from. A cost file changes single values of it.
+//! All values are nanoseconds. The default table represents a 2 GHz core as simulated by source 0,
+//! and present Linux servers where the source has no figure; `docs/costs.md` gives the origin of each
+//! number. A cost file changes individual values.
 
 use weir_core::{OpKind, OpRecord};
 

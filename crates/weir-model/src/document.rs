@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Reading TOML with a diagnostic for every value that is not as it should be.
+//! Reading TOML with a diagnostic for every wrong value.
 //!
 //! A thin layer over `toml`'s spanned values: each accessor checks type, unit and range, and its
-//! error points at the value. Keys that no one asked for are errors too, because a misspelt key
-//! that is ignored is the hardest mistake to find.
+//! error points at the value. Unknown keys are errors, too, because an ignored misspelt key is the
+//! hardest mistake to find.
 
 use std::ops::Range;
 

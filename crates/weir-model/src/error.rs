@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The one error type of this crate: what is wrong, where in which text, and how to mend it.
+//! The one error type of this crate: what is wrong, where in which text, and how to fix it.
 //!
-//! A message names the thing that is wrong; the remedy is in `help`. Where the fault lies in a
-//! text, the error keeps that text and the byte range at fault, so that [`Error`]'s `Display` can
-//! show the line, and a command line can draw its own excerpt from [`Error::source`] and
-//! [`Error::span`].
+//! A message names the fault; the remedy is in `help`. If the fault is in a text, the error keeps
+//! that text and the byte range of the fault, so that [`Error`]'s `Display` can show the line, and
+//! a command line can draw its own excerpt from [`Error::source`] and [`Error::span`].
 
 use std::fmt;
 use std::ops::Range;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a run is made of: machine, workload, scenario, costs and counters as data, with the readers of all file formats and
-//! one kind of diagnostic. The simulator, the loader of the live scheduler and the virtual machine share it; nothing here runs.
+//! The inputs of a run: machine, workload, scenario, costs and counters as data, with the readers of all file formats and one
+//! kind of diagnostic. The simulator, the loader of the live scheduler and the virtual machine share it; no code here runs them.
 
 // An error carries its source text and place; it is made once a run, so its size does not matter.
 #![allow(clippy::result_large_err)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Random numbers that cost eight bytes a stream: every task has its own, so that one task's draws do
-//! not depend on what the others do, or on the scheduler.
+//! Random numbers that cost eight bytes per stream: every task has its own stream, so that its draws do
+//! not depend on other tasks or on the scheduler.
 //!
 //! SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 

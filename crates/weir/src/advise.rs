@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What would another scheduler do for this machine, as it was just recorded? Import, search, and a proposal with its gain and errors.
 //!
-//! The recording is cut into parts of equal length. The search sees some of them; what it found is judged on the others, each beside the scheduler
-//! that was recorded. (Or, fitted: one workload with distributions, and seeds instead of parts.)
+//! The recording is cut into parts of equal length. The search sees some of them; its result is judged on the others, each compared with
+//! the recorded scheduler. (Or, fitted: one workload with distributions, and seeds instead of parts.)
 //!
-//! Two errors are distinguished. The interval of the gain comes from the parts: it says how much the gain varies with the load. How far the model
-//! itself is off is seen where it can be: the scheduler that was in charge is replayed, and its figure compared with the recorded one.
+//! Two errors are distinguished. The interval of the gain comes from the parts: it says how much the gain varies with the load. The model's
+//! own error is measured where possible: the recorded scheduler is replayed, and its figure compared with the recorded one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the checker knows of topologies, without a run.
+//! Checks of topologies without a run.
 
 use weir_lang::{Diagnostic, When};
 

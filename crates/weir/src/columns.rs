@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The numbers of a run that tables of many runs have a column for.
+//! The figures of a run that have a column in tables of many runs.
 
 use weir_report::Summary;
 

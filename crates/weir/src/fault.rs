@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What can go wrong, and how it is shown: one diagnostic with place, cause and remedy.
 //!
-//! A [`Fault`] is either the user's or ours or the system's. The
-//! libraries' errors become [`Diag`]s here and nowhere else.
+//! A [`Fault`] is the user's, ours or the system's. The libraries'
+//! errors become [`Diag`]s only here.
 
 use std::fmt;
 use std::ops::Range;

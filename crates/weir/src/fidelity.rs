@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! How true an imported workload is: the recording beside its replay, whether they agree within bounds, and where they do not, why.
+//! How faithful an imported workload is: the recording beside its replay, whether they agree within bounds, and the reasons if not.
 
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! When gang scheduling pays: rounds of a team as a gang over its rounds under `linux`, by how often its threads meet, how uneven their work
-//! is, and how many teams there are.
+//! When gang scheduling pays: a team's rounds as a gang relative to its rounds under `linux`, by how often its threads meet, how uneven
+//! their work is, and the number of teams.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A recording of a real machine as a workload, and how true it is.
+//! A recording of a real machine as a workload, and how faithful it is.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a message between two CPUs takes, measured here or foreseen by a machine's description, and what follows from it:
-//! which CPUs are near, and which ones a program of N threads that talk to each other should have. (Source 1, 1.5: the
+//! The latency of a message between two CPUs, measured here or predicted from a machine's description, and its
+//! consequences: which CPUs are near, and which ones a program of N communicating threads should have. (Source 1, 1.5: the
 //! system knowledge base holds the measured latencies of all pairs, and programs ask it for a layout.)
 
 use std::collections::BTreeMap;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The library behind the command line: everything that `runweir` computes is a function here with a typed result.
 //!
-//! Nothing in it prints, ends the program or panics because of its input: what is wrong is a [`Fault`] with place, cause and
-//! remedy. Long computations take a [`Watch`], through which the caller hears of progress and ends them.
+//! No function prints, ends the program or panics because of its input: an error is a [`Fault`] with place, cause and remedy.
+//! Long computations take a [`Watch`], through which the caller observes progress and can end them.
 //!
 //! | function | answers |
 //! |---|---|
-//! | [`run()`] | how does a workload do under a scheduler? |
-//! | [`compare()`] | how do several schedulers do, over several seeds? |
+//! | [`run()`] | how does a workload perform under a scheduler? |
+//! | [`compare()`] | how do several schedulers perform, over several seeds? |
 //! | [`sweep()`] | how do results depend on parameters? |
-//! | [`check()`] | are these topologies right? |
+//! | [`check()`] | are these topologies correct? |
 //! | [`Guard`] | does a change make results worse than bounds allow? |
 //! | [`tune()`] | which topology and which parameters serve a workload best? |
 //! | [`advise()`] | what would another scheduler do for the machine that was recorded? |
@@ -18,8 +18,8 @@
 //! | [`Explainer`] | why did a task wait? |
 //! | [`analyze()`] | what limits a topology, and which task sets meet their deadlines? |
 //!
-//! Each has a form in two steps (`PreparedRun`, `PreparedComparison`, `Sweep`), which looks everything up first, so that
-//! a caller can show warnings and open a folder for the results before the work begins.
+//! Each has a form in two steps (`PreparedRun`, `PreparedComparison`, `Sweep`), which first looks everything up, so that a
+//! caller can show warnings and open a folder for the results before the work begins.
 //!
 //! ```
 //! use weir::{RunOptions, Setting, Unwatched};

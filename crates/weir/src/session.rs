@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What runs have in common: machine, workload, costs and compiled topologies; and one run, from these to a summary and its files.
+//! Common inputs of runs: machine, workload, costs and compiled topologies; and one run, from these to a summary and its files.
 
 use std::borrow::Cow;
 use std::io::Write;

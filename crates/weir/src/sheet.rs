@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A topology as an editor shows it: the text's graph with places, what is wrong with it, and changes that keep the text.
+//! A topology as an editor shows it: the text's graph with places, its errors, and changes that keep the text.
 //!
 //! Places are counted in UTF-16 code units, as pages and language servers count.
 

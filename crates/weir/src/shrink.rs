@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A failing run made small: fewer tasks, steps, CPUs, less time, a shorter topology, as long as it still fails.
+//! Minimises a failing run: fewer tasks, steps and CPUs, less time, a shorter topology, as long as it still fails.
 //!
-//! Delta debugging (Zeller and Hildebrandt, 2002): parts are left out, large ones first; what still fails is kept. A candidate
-//! that cannot be run does not fail. The same inputs give the same result.
+//! Delta debugging (Zeller and Hildebrandt, 2002): parts are removed, large ones first; a smaller run that still fails is kept.
+//! A candidate that cannot be run does not count as failing. The same inputs give the same result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The scheduler that a SimSo file asks for, as a topology of the catalogue.
+//! The scheduler that a SimSo file requests, as a topology of the catalogue.
 
 use weir_model::workload::SimsoExtras;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! How large a trace becomes: the user hears of it before the disk does.
+//! Estimates the size of a trace, so that the user is warned before it fills the disk.
 
 use std::cell::Cell;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Texts that several results are made of: aligned lists and JSON.
+//! Text formats shared by several results: aligned lists and JSON.
 
 use crate::fault::{Fault, Result};
 

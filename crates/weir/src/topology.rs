@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! From what the user calls a topology to a checked plan for a machine.
+//! From the user's name of a topology to a checked plan for a machine.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Times on the command line: read with a unit, shown with the unit that reads best.
+//! Times on the command line: read with a unit, shown with the most readable unit.
 
 use weir_text::quantity::{self, MEMORY, TIME};
 

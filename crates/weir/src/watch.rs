@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a caller of a long computation hears of it, and how it ends it early.
+//! How the caller of a long computation observes its progress and ends it early.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A file that is compressed by zstd while it is written. The compressor pulls what it compresses, and we push: it works in a
-//! thread of its own behind a short queue.
+//! A file that is compressed by zstd while it is written. The compressor pulls its input, but the writer pushes, so the
+//! compressor has its own thread behind a short queue.
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Cost tables of the second source's machines, by the machines' names: what it measured there (Peter, 2012, 2.6 and chapter 4).
-//! Everything else is as in the default table.
+//! Cost tables of the second source's machines, by the machines' names: its measurements (Peter, 2012, 2.6 and chapter 4).
+//! All other values are as in the default table.
 
 use super::{ByDistance, Costs};
 

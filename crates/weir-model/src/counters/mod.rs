@@ -3,13 +3,13 @@
 //!
 //! A task whose template has a [`Profile`] makes the runtime report COUNTERS. There are three back ends:
 //!
-//! * **replay**: the rates are recorded ones ([`Behaviour::Recorded`]); they do not depend on what else runs, and the
-//!   task's speed is what the workload says;
+//! * **replay**: the rates are recorded ones ([`Behaviour::Recorded`]); they do not depend on other tasks, and the workload
+//!   sets the task's speed;
 //! * **model**: the rates follow from the task's reuse distances and branches ([`Behaviour::Modelled`]), from the caches
-//!   and from the tasks that share them at the moment; misses cost time;
+//!   and from the tasks that share them at present; misses cost time;
 //! * **none**: a task without a profile is not counted, as on a machine without counters.
 //!
-//! Inside a run a cheap model is used, one set of rates a stint ([`table`]). It is held against structural ones: a
+//! A run uses a cheap model, with one set of rates per stint ([`table`]). It is compared with structural models: a
 //! set-associative cache with LRU ([`cache`]), line fill buffers ([`lfb`]), a gshare predictor ([`gshare`]), fed with
 //! streams made from the same profile ([`stream`]). Source 4, sections 2 and 13.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The model that the engine uses: rates and speed of a task, from tables made once a run.
+//! The model that the engine uses: rates and speed of a task, from tables made once per run.
 //!
 //! Caches: the rates of [`super::curve`] for the part of a cache that is the task's own. Predictor: a short run of the
 //! structural one, alone and beside a neighbour that is as random as it gets.

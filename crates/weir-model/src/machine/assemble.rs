@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! From per-CPU facts with arbitrary labels to a [`Machine`] with dense indices.
 //!
-//! Readers label what CPUs share with whatever numbers their source has; equal labels mean shared.
-//! Here labels become indices 0, 1, 2 … in ascending order of the label, so that node 0 of a file
-//! stays before its node 1, and the same file always gives the same machine.
+//! Readers label shared parts with the numbers of their source; equal labels mean shared. Here
+//! labels become indices 0, 1, 2 … in ascending order, so that node 0 of a file stays before its
+//! node 1, and the same file always gives the same machine.
 
 use std::collections::BTreeMap;
 

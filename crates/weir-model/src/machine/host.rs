@@ -2,8 +2,8 @@
 //! The machine that Runweir runs on, as Linux describes it below `/sys/devices/system`.
 //!
 //! Only files are read, never directories, through the caller's reader: a test can pass a made-up
-//! system, and a captured one can be replayed. CPUs that are present but offline are left out,
-//! because Linux says nothing about their place.
+//! system, and a captured one can be replayed. CPUs that are present but offline are omitted,
+//! because Linux does not report their place.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! From what the user typed to a machine: preset, host, catalogue name or file.
+//! From the user's text to a machine: preset, host, catalogue name or file.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Which CPUs are there when verbs are done, and whether that will do.
+//! Which CPUs are online after a scenario's verbs, and whether they suffice.
 
 use weir_core::Topic;
 

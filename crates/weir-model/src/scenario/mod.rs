@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Scenarios: what happens to a running scheduler from outside, by time and by rule.
+//! Scenarios: external events for a running scheduler, by time and by rule.
 //!
-//! A [`Scenario`] is data, read from TOML (`docs/scenarios.md`). The engine carries it out; what a verb does to the
-//! topology is the business of a [`Composer`], as this crate knows plans but no topologies.
+//! A [`Scenario`] is data, read from TOML (`docs/scenarios.md`). The engine carries it out; a [`Composer`] applies verbs
+//! to the topology, because this crate knows plans but not topologies.
 
 mod condition;
 mod cpus;

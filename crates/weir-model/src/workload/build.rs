@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Common ground of the front-ends: naming objects, sharing programs, and the limits of size.
+//! Common code of the front-ends: naming objects, sharing programs, and the limits of size.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

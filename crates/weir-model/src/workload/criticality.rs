@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Mixed criticality: two levels, and for the high one two execution times (Vestal, 2007).
+//! Mixed criticality: two levels, and two execution times for the high one (Vestal, 2007).
 
 /// How critical a task is, and what that says of its execution time. The time that is expected of any
 /// task is its `wcet_ns` ([`super::Timing`]).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What fair policies get beside nice values: weights, turns, groups with weights and limits.
+//! Inputs of fair policies beside nice values: weights, turns, groups with weights and limits.
 
 use std::collections::BTreeMap;
 

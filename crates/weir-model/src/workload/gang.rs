@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Gangs: which tasks belong together, and the manifest that says what they need (`docs/gangs.md`).
+//! Gangs: which tasks belong together, and the manifest that declares their needs (`docs/gangs.md`).
 
 use weir_core::gang::Manifest;
 

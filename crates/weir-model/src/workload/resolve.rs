@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! From what a user names to a workload: catalogue, file or generator.
+//! From a user's name to a workload: catalogue, file or generator.
 
 use std::sync::Arc;
 

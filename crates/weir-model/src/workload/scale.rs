@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! More or less of the same load: copies of a workload side by side, or a part of its independent tasks.
 //!
-//! What a scheduler carries depends on the load per CPU. To ask how it would do on a machine of another size, the load
-//! has to grow or shrink with the machine.
+//! A scheduler's performance depends on the load per CPU. To predict it for a machine of another size, the load must grow
+//! or shrink with the machine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

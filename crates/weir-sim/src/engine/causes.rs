@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Why tasks wait, for observers that ask: what for, which tasks wake them, how far they get.
+//! Why tasks wait, for observers that request it: their reasons, the tasks that wake them, their progress.
 
 use weir_core::OpKind;
 use weir_core::event::{Call, CpuNo, Event, TaskNo};

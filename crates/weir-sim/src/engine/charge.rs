@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What scheduler code costs: the core's log of micro-operations, walked with a table of prices.
+//! The cost of scheduler code: the core's log of micro-operations, evaluated with a cost table.
 //!
 //! Each pipe's lock is a resource in virtual time. A call is walked from its local start; at a lock it
 //! waits for the first gap in which its whole critical section fits between those of the calls that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Invariants of the engine, checked after every event where the user asks for it.
+//! Invariants of the engine, checked after every event if the user requests it.
 
 use super::cpu::Mode;
 use super::sim::Sim;

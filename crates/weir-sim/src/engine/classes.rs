@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What kind of task it is: its policy, its criticality, and what fair policies use; published when it is created, and
-//! to a topology that asks for more than the one before.
+//! A task's class: its policy, its criticality, and the inputs of fair policies; published when the task is created, and
+//! to a new topology that requests more than the one before.
 
 use weir_core::event::CpuNo;
 use weir_core::{Msg, Plan, TaskId, Topic};

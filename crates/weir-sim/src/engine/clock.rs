@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Time on CPUs: modes, progress of work, speeds that change under way, the next event of each CPU.
+//! Time on CPUs: modes, progress of work, speeds that change meanwhile, the next event of each CPU.
 
 use weir_core::event::{Call, CpuNo, Event, Stop};
 use weir_core::{Msg, Topic};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! CPUs with clocks of their own: what each reads, and how they are made equal (source 1, 3.6).
+//! CPUs with their own clocks: their readings, and how they are made equal (source 1, 3.6).
 //!
 //! The simulation's time is the reference that all can read. A CPU's own clock has an offset and a drift; slots of gangs go by it. The
 //! protocol is the C of `runtimes/multikernel/clocksync.c`. Before the first round has ended, and if phase locking is disabled,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! CPUs: what each does at the moment, how fast it is, what it draws, how far it is from others.
+//! CPUs: present activity, speed, power, and distance from others.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Jobs that end without their work done: aborted at their deadline, skipped, or shed.
+//! Jobs that end before their work is done: aborted at their deadline, skipped, or shed.
 //!
-//! Where its job is thrown away, a task goes on at its next release, whatever it was doing: it leaves
-//! its CPU, the scheduler's pipes, or whatever it waits for, and gives back the mutexes that it holds.
+//! A task whose job is dropped continues at its next release, whatever it was doing: it leaves its CPU,
+//! the scheduler's pipes, or the object that it waits for, and releases the mutexes that it holds.
 
 use weir_core::event::{Call, CpuNo, Event, TaskNo};
 

@@ -2,8 +2,8 @@
 //! Gangs: the resource service beside the scheduler. Placement before the clock starts; a planner on each CPU, and messages
 //! between them when a phase changes; and how well members run together.
 //!
-//! The service is the C of `runtimes/multikernel/`; what is modelled here is only how long messages take, and how slots begin and end
-//! where CPUs do not go by their own clocks: a CPU that interrupts the others, a program, a network.
+//! The service is the C of `runtimes/multikernel/`; only the duration of messages is modelled here, and how slots begin and end if CPUs
+//! do not follow their own clocks: through a CPU that interrupts the others, a program, or a network.
 
 use std::collections::BTreeMap;
 

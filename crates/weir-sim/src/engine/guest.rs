@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Simulations within the simulation: a task that is a CPU of a guest runs what the guest's own scheduler chooses.
 //!
-//! A guest is a whole simulation, with its own clock of events, scheduler and tasks. Its CPUs are *held* as long as the
-//! host does not run the tasks that they are: their work stands still, and so do their decisions. Time is the host's: a
-//! guest's event takes place when the host's clock gets there, before the host's decisions of that instant. What
-//! passes the boundary: the host enters and leaves a virtual CPU, a virtual CPU has work or none, and, where the
-//! workload says so, priorities and which CPUs there are.
+//! A guest is a whole simulation, with its own event clock, scheduler and tasks. Its CPUs are *held* while the host does
+//! not run the corresponding tasks: their work stops, and so do their decisions. Time is the host's: a guest's event
+//! occurs when the host's clock reaches it, before the host's decisions of that instant. Only the following crosses the
+//! boundary: the host enters and leaves a virtual CPU, a virtual CPU has work or none, and, if the workload says so,
+//! priorities and the set of CPUs.
 
 use std::cell::RefCell;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Heat, power and clocks: what the machine publishes about them, and the clocks that components ask for.
+//! Heat, power and clocks: the machine's messages about them, and the clocks that components request.
 //!
-//! A core's temperature follows its mean power between two looks, exactly for a power that is constant between them. A core that
-//! is too hot runs at its lowest clock. Sums are whole numbers, so that a run is the same on every computer.
+//! A core's temperature follows its mean power between two samples, exactly if the power is constant between them. A core that
+//! is too hot runs at its lowest clock. Sums are integers, so that a run is the same on every computer.
 
 use weir_core::event::{CpuNo, Event};
 use weir_core::{Msg, Plan, Topic};

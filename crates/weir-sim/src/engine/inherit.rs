@@ -3,9 +3,9 @@
 //!
 //! Sha, Rajkumar, Lehoczky: Priority Inheritance Protocols, IEEE Transactions on Computers 39(9), 1990.
 //!
-//! The engine cannot know by what a topology orders its tasks, so a holder inherits everything that may count:
-//! priority, absolute deadline, period and relative deadline, each from the task with the most urgent one. It is
-//! published by the same topics as always, so that any order component obeys it.
+//! The engine does not know how a topology orders its tasks, so a holder inherits every attribute that may matter:
+//! priority, absolute deadline, period and relative deadline, each from the task with the most urgent one. They are
+//! published by the usual topics, so that any order component obeys them.
 
 use weir_core::event::{CpuNo, TaskNo};
 use weir_core::{Msg, Topic};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The interpreter of task programs.
 //!
-//! A task on a CPU executes ops until one takes time or takes the task off the CPU. The counter of the
-//! program moves on before an op blocks: the waker has completed the op for it.
+//! A task on a CPU executes ops until one takes time or removes the task from the CPU. The program counter
+//! advances before an op blocks, because the waker completes the op.
 
 use weir_core::event::{CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Topic};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Tasks come into being; jobs: when they are released, done, late.
+//! Creation of tasks; release, completion and lateness of jobs.
 //!
-//! A program with `Release` ops has one job a release. Any other program has a job from each wake-up
+//! A program with `Release` ops has one job per release. Any other program has a job from each wake-up
 //! by time or event (sleep, timer, suspend, condition) to the next such wait, the first from its
 //! start; waits for mutexes, barriers, channels and devices are part of the job.
 

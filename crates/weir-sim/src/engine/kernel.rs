@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Around the scheduler: every call of it, what the call costs and which CPUs it notifies, choosing, parting,
-//! blocking, waking.
+//! The kernel around the scheduler: every call of it, the call's cost and the CPUs that it notifies; choosing,
+//! switching out, blocking, waking.
 //!
 //! A call changes the scheduler's state at the instant of its event; its cost then keeps the calling
-//! CPU busy, and what it causes elsewhere (interrupts) happens when the cost is paid.
+//! CPU busy, and its effects elsewhere (interrupts) occur when the cost is paid.
 
 use std::collections::VecDeque;
 

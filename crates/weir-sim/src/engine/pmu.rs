@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Counters of the modelled CPUs, and what shared caches do to the speed of tasks.
+//! Counters of the modelled CPUs, and the effect of shared caches on the speed of tasks.
 //!
-//! Each CPU has counters that run freely and wrap. A stint is the time from when a task begins to run, or its CPU has
-//! chosen it anew, until it leaves or the CPU chooses again; then the difference is published as COUNTERS, also when the
-//! same task goes on (source 4, section 7). What a stint counts follows from the work done in it and from rates that
-//! hold until somebody comes to, or leaves, a cache that the task shares.
+//! Each CPU has counters that run freely and wrap. A stint begins when a task begins to run, or its CPU chooses it again,
+//! and lasts until the task leaves or the CPU chooses again; then the difference is published as COUNTERS, even if the
+//! same task continues (source 4, section 7). The counts of a stint follow from its work and from rates that hold until
+//! another task starts or stops using a cache that the task shares.
 
 use weir_core::event::{Call, CpuNo, Event, TaskNo};
 use weir_core::{Counters, Msg, Plan, Topic};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The event queue: what happens next, and in which order within one instant.
+//! The event queue: the next event, and the order within one instant.
 //!
 //! An event is one 128-bit number: time, then class, then kind, then (of tasks) the place in the workload, then
 //! index. Comparing two events is comparing two numbers, so the order of simultaneous events is total and does not depend on the
 //! history of the queue. Two structures share that order: a heap for timers, of which there may be
-//! millions, and a tree of minima with one entry a CPU, whose next event changes all the time.
+//! millions, and a tree of minima with one entry per CPU, whose next event changes all the time.
 
 /// Order of events at equal times: all changes of state come before any decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Carrying out a scenario: steps by time, rules by condition, each as one transaction.
 //!
-//! A transaction's topology takes over first, as only that can fail; then CPUs leave, then CPUs arrive, then messages are
-//! published. What is refused leaves everything as it was, and the outcome says why.
+//! A transaction's topology takes over first, because only that can fail; then CPUs go offline, then CPUs come online, then
+//! messages are published. A refused transaction changes nothing, and the outcome says why.
 
 use std::ops::Deref;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Standstill: nothing can happen any more, or nothing but the same instant. Reports which task waits for what.
+//! Standstill: no event can occur any more, or time no longer advances. Reports what each task waits for.
 
 use weir_core::Topic;
 use weir_core::event::{CpuNo, Stop, TaskNo};

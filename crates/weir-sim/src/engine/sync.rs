@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The objects that tasks meet at: mutexes, conditions, events, barriers, channels, flags.
 //!
-//! Plain state machines over task numbers: they say which tasks must wait and which go on; waking and
-//! blocking is the caller's business. All queues are first come, first served, and what a waiter
-//! waited for is already his when he is woken, so a woken task never has to try again.
+//! Plain state machines over task numbers: they say which tasks must wait and which continue; the caller
+//! wakes and blocks them. All queues are first come, first served, and a woken task already has what it
+//! waited for, so it never has to try again.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the engine knows of a task. There may be millions, so the record is kept small.
+//! The engine's record of a task. There may be millions, so it is kept small.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What happens to machine and scheduler from outside: CPUs come and go, clocks change, messages are published.
+//! External events: CPUs go online and offline, clocks change, messages are published.
 
 use weir_core::event::{CpuNo, Event, Stop, TaskNo};
 use weir_core::{Msg, Topic};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What limits a topology, and what can be said of a workload without running it.
+//! What limits a topology, and analysis of a workload without running it.
 
 pub mod contention;
 mod overheads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The cost table as the analysis takes it: a switch, a migration, a decision, a release, a tick.
+//! The cost table as the analysis uses it: a switch, a migration, a decision, a release, a tick.
 
 use weir_analysis::Overheads;
 use weir_core::Plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Which policy a topology is, seen from its graph.
+//! Which policy a topology implements, derived from its graph.
 
 use weir_analysis::{Fit, Policy, Priorities};
 use weir_core::{Class, ComponentInfo, Plan, PlanInstance};

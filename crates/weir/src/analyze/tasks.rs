@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Tasks and CPUs as the analysis takes them.
+//! Tasks and CPUs as the analysis uses them.
 
 use weir_analysis::Task;
 use weir_model::{Machine, Op, Workload};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Topologies that depend on conditions (`when`): rules that set anew which case is in force.
+//! Topologies that depend on conditions (`when`): rules that change which case is in force.
 
 use weir_lang::When;
 use weir_model::scenario::{Condition, Rule};

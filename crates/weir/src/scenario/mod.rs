@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Scenarios by their names: finding them, making the topologies that they ask for, trying them without a run.
+//! Scenarios by name: finding them, making the topologies that they request, trying them without a run.
 
 mod adaptive;
 mod dry;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Components that a package ships beside itself: found, checked and loaded before it is merged (docs/packages.md).
+//! Components shipped with a package: found, checked and loaded before it is merged (docs/packages.md).
 
 use std::fs;
 use std::path::{Path, PathBuf};

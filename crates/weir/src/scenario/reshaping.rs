@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What reshapes a run, in one piece that a run can borrow.
+//! Everything that reshapes a run, in one value that a run can borrow.
 
 use weir_model::Scenario;
 use weir_sim::Control;

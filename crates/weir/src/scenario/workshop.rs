@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Makes the topologies that a scenario's verbs ask for: the text in force, its settings and its changes, compiled anew.
+//! Makes the topologies that a scenario's verbs request: the text in force, its settings and its changes, recompiled.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The observer of a run that is shown: it counts, makes frames, keeps the pace and waits where it is asked to.
+//! The observer of a displayed run: it counts, makes frames, keeps the pace and pauses on request.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};

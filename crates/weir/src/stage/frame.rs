@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What is shown of a run at a moment. Simulated and live runs have the same frames.
+//! What is displayed of a run at a moment. Simulated and live runs have the same frames.
 
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A simulation that is looked at while it runs: it can be slowed down, stopped, stepped and taken to any moment.
+//! A simulation displayed while it runs: it can be slowed down, stopped, stepped and moved to any time.
 //!
-//! A run is deterministic, so going back means to run again up to that time.
+//! A run is deterministic, so going back means running again up to that time.
 
 mod actor;
 mod controls;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Shards of a sweep made by others: workers of Dask, an array of jobs under Slurm. Whatever is lost, the journals of the shards keep
-//! what was done, and the same command goes on.
+//! Shards of a sweep run by other executors: Dask workers, a Slurm job array. If a worker is lost, the shards' journals keep the finished
+//! runs, and the same command continues.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a sweep has done so far, so that it can go on after it was ended or killed.
+//! The finished runs of a sweep, so that it can continue after it was ended or killed.
 //!
 //! In the results' folder, `.runweir-sweep/identity` says which sweep it is and `.runweir-sweep/runs` has a line
 //! for each finished run: its number, then its values. A line is written by one call, so a killed process
-//! leaves at most one line without its end, which the next one takes away.
+//! leaves at most one incomplete line, which the next process removes.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, TryLockError};

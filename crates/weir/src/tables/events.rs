@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Tables that grow while a run goes on: jobs, slices, waits.
+//! Tables that grow during a run: jobs, slices, waits.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What happened in a run as tables: jobs, slices and waits while it runs, tasks, pipes and CPUs from its summary.
+//! The events of a run as tables: jobs, slices and waits while it runs; tasks, pipes and CPUs from its summary.
 //!
 //! Columns are plain vectors in chunks of up to a million rows, as Arrow has them: a slice takes 33 bytes, and nothing is
 //! copied as a table grows.

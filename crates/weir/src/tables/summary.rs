@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Tables of what a summary has of each task, pipe and CPU.
+//! Tables of a summary's figures for each task, pipe and CPU.
 
 use weir_report::Summary;
 

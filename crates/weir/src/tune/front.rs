@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Pareto's front of the trials, and its drawing.
+//! The Pareto front of the trials, and its drawing.
 
 use std::fmt::Write as _;
 

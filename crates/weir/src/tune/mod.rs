@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Search over topologies and parameters for a workload and objectives. `docs/tune.md` describes the specification.
 //!
-//! The search sees some seeds; what it found is judged on others, each beside the baseline with the same seed. The optimiser is TPE
-//! (crate `tpe`), with random weights per trial where there are several objectives.
+//! The search sees some seeds; its result is judged on others, each compared with the baseline with the same seed. The optimiser is
+//! TPE (crate `tpe`), with random weights per trial if there are several objectives.
 
 mod front;
 mod search;

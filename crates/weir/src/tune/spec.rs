@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What is to be searched, and for what.
+//! The search space and the objectives.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What hwloc says beside its tree: kinds of CPUs and NUMA distances.
+//! hwloc's data outside its tree: kinds of CPUs and NUMA distances.
 
 use std::collections::BTreeMap;
 

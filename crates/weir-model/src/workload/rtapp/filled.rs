@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Keys without a value: `"suspend",` means the thread itself, as workgen reads it.
 //!
-//! That is no JSON. An empty string is put in for the value before the text is parsed, and places in
-//! the parsed text are turned back into places in the file.
+//! That is not JSON. An empty string is inserted as the value before the text is parsed, and places in
+//! the parsed text are mapped back to places in the file.
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! rt-app JSON files, as people write them and as rt-app with workgen runs them.
 //!
-//! The semantics are those of rt-app's tutorial and of its parser; where the two differ, the parser
-//! is followed. Times in the file are microseconds. What has no counterpart in the simulation
-//! (logging, memory locking, NUMA binding …) is read, checked and reported as a warning.
+//! The semantics are those of rt-app's tutorial and of its parser; where they differ, the parser is
+//! followed. Times in the file are microseconds. Settings without a counterpart in the simulation
+//! (logging, memory locking, NUMA binding …) are read, checked and reported as a warning.
 
 mod events;
 mod filled;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Attributes that neither SimSo's parser nor ours looks at, and data for schedulers.
+//! Attributes that both SimSo's parser and ours ignore, and data for schedulers.
 
 use roxmltree::Node;
 

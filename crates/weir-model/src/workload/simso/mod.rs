@@ -2,7 +2,7 @@
 //! SimSo configurations (XML): real-time task sets with their processors and scheduler.
 //!
 //! Task times are milliseconds, `duration` and overheads are cycles of `cycles_per_ms`, as SimSo's own
-//! parser reads them. What has no counterpart here is reported as a warning, with the consequences.
+//! parser reads them. Settings without a counterpart here are reported as a warning, with the consequences.
 
 mod known;
 mod tasks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `[[guest]]`: machines within the machine, and the key `guest` of what is inside.
+//! `[[guest]]`: machines within the machine, and the key `guest` of the items inside.
 
 use super::table::Table;
 use super::{Files, Limits, inside, policy_name, priority};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a scheduler would cost on machines of other sizes, from what it cost on some.
+//! Predicts a scheduler's cost on machines of other sizes from its cost on some.
 //!
 //! CPUs are the customers of a closed queueing network. In a cycle (from one decision to the next) each computes, which
 //! is a delay, and needs the locks of some pipes, which are stations with a queue. Demands are fitted to short runs on

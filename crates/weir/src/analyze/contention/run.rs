@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Short runs on machines of several sizes, and what they showed of each lock.
+//! Short runs on machines of several sizes, and their measurements of each lock.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
