@@ -2,8 +2,8 @@
 //! `when cpus.online > 3 { … } else { … }`: topologies that depend on the CPUs that are online, or on topics.
 //!
 //! A text with such statements describes several topologies, one for each combination of their cases. Which case of the first
-//! statement is in force is the file's parameter `when1`, of the second `when2`: the runtime of the topology sets it again when
-//! the conditions change ([`When`]).
+//! statement is in force is the file's parameter `when1`, of the second `when2`: the runtime of the topology changes it when the
+//! conditions change ([`When`]).
 
 use weir_core::{Catalog, MachineShape, Topic, Unit};
 

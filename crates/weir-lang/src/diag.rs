@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the compiler reports: where, what, why, and how to mend it.
+//! The compiler's reports: where, what, why, and how to fix it.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a change of topology changes: instances and pipes that go, come and stay, by their names.
+//! The effect of a change of topology: instances and pipes that are removed, added and kept, by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Changes of a topology as text, and how they are read.
 //!
-//! A changed topology is the first text plus a list of changes: it is expanded, changed and checked anew each time, so a
-//! change that is taken back leaves no trace, and the rules of a topology hold for a changed one as well
-//! (docs/decisions/0017). What the changes do to the network is in `expand::patch` and `expand::merge`.
+//! A changed topology is the first text plus a list of changes: it is expanded, changed and checked again each time, so an
+//! undone change leaves no trace, and the rules of a topology also hold for a changed one (docs/decisions/0017).
+//! `expand::patch` and `expand::merge` apply the changes to the network.
 
 use crate::Source;
 use crate::ast::{Chain, Item, Topology, Use};

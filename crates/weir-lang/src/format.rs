@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The canonical layout of a text: one statement a line, blocks indented by four, short blocks on
+//! The canonical layout of a text: one statement per line, blocks indented by four, short blocks on
 //! one line, spaces where they help. Comments and single blank lines stay.
 
 use std::fmt::Write;

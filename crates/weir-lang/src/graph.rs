@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The compiled topology as a graph to look at: what was written, with the indices of the plan.
+//! The compiled topology as a graph for display: the text's elements, with the indices of the plan.
 
 use weir_core::{Catalog, Class, CpuSet, MachineShape, PortLabel};
 

@@ -2,8 +2,8 @@
 //! The `.weir` language: schedulers as graphs of components.
 //!
 //! [`compile`] turns a text into the tables that the core builds from, for a given machine and a
-//! given catalogue of components, or says everything that is wrong with it. [`draw`] makes pictures
-//! of the result and [`format()`] lays a text out. The library reads and writes no files.
+//! given catalogue of components, or reports all errors in it. [`draw`] makes pictures of the result
+//! and [`format()`] formats a text. The library reads and writes no files.
 //!
 //! `docs/language.md` describes the language.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Which CPUs a phrase such as `each llc in node 0` stands for on a machine.
+//! Which CPUs a phrase such as `each llc in node 0` denotes on a machine.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Topological order of the instances, distances from the entries, and what reaches what.
+//! Topological order of the instances, distances from the entries, and reachability.
 
 use crate::diag::Sink;
 use crate::net::Net;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A plan as text again. What runs need not be what was written: settings, replaced instances and changes have been made since.
+//! A plan as text again. The running topology may differ from its text, because of settings, replaced instances and changes.
 //!
-//! The text that was written is kept if it still says what runs; else with the values and components that differ put in; else the graph is
-//! written out, an instance a word. Each answer has been compiled again and compared with the plan.
+//! The original text is kept if it still describes the running topology; else with the differing values and components inserted; else the
+//! graph is written out, one word per instance. Each answer has been compiled again and compared with the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Changes of a text that keep everything else of it: comments, order, blanks, what it includes.
+//! Changes of a text that keep everything else: comments, order, blanks, includes.
 //!
-//! An editor that shows a graph names a place in the text and what is to become of it; the answer is a list of
-//! replacements. Nothing is laid out anew. Whether the result is a topology is for the compiler to say.
+//! An editor that shows a graph names a place in the text and its change; the answer is a list of replacements. The text
+//! is not reformatted. The compiler decides whether the result is a topology.
 
 mod tree;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Texts and places in them. The library reads nothing itself: a [`Loader`] brings included files.
+//! Texts and places in them. The library reads no files itself: a [`Loader`] provides included files.
 
 pub(crate) use weir_text::excerpt::line_column as line_col;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Numbers the ports of every instance and checks how many there are.
+//! Numbers the ports of every instance and checks their count.
 
 use std::collections::BTreeMap;
 

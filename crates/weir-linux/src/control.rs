@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Carrying out what is asked for: compile, put the tables into the staging area, have the kernel
-//! side do it, keep the books.
+//! Carries out requests: compile, put the tables into the staging area, let the kernel side apply
+//! them, record the result.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Why a scheduler cannot be attached here, in words that say what to do.
+//! Why a scheduler cannot be attached here, and what to do.
 //!
-//! Facts of the system come in through [`System`], so that each diagnostic can be tested anywhere.
+//! Facts about the system come through [`System`], so that each diagnostic can be tested anywhere.
 
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 //! `--metrics ADDRESS`: the figures over HTTP, for Prometheus.
 //!
 //! One thread serves one client at a time, with a deadline for each: a client that holds the connection open can
-//! keep other scrapers waiting for a moment and nothing else. Nothing can be changed from here, and the
-//! scheduler does not notice readers.
+//! only delay other scrapers for a moment. Clients cannot change anything, and readers do not affect the
+//! scheduler.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the kernel side measures all the time: how long calls of the core take, and how long tasks wait for a CPU.
+//! Continuous measurements of the kernel side: durations of calls of the core, and tasks' waits for a CPU.
 //!
-//! The kernel side only counts: distributions since the attachment, and the longest value since somebody looked. Here they
+//! The kernel side only counts: distributions since the attachment, and the longest value since the last reading. Here they
 //! become figures of the last ten seconds, of each topology, and of each pipe that CPUs take tasks from.
 
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What control groups ask for and a topology does not keep: its user hears of it before anybody relies on it.
+//! Settings of control groups that a topology does not honour: the user is warned before relying on them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

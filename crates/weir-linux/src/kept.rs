@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What users ask the kernel for and a topology does not keep: nice values and affinities; of control groups, see
-//! [`crate::groups`]. Its user hears of it before anybody relies on it.
+//! Settings of the kernel that a topology does not honour: nice values and affinities; for control groups, see
+//! [`crate::groups`]. The user is warned before relying on them.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Runweir in the live Linux kernel: loads the core as a sched_ext scheduler, switches topologies
-//! under load, and shows what goes on inside without stopping anything.
+//! under load, and shows its inner state without stopping it.
 
 mod changes;
 pub mod client;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The shape of the machine that we run on: CPU numbers are the kernel's, CPUs that are away included.
+//! The shape of the present machine: CPU numbers are the kernel's, including offline CPUs.
 
 use weir_core::{CpuShape, MachineShape};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Memory that the kernel side writes to while we look at it.
+//! Memory that the kernel side writes while the loader reads it.
 //!
 //! Every address read there is checked against the bounds before it is followed, and every access is
-//! volatile: what is read may be half changed, but never beyond the memory, and never kept in a register.
+//! volatile: a value may be half changed, but is never outside the memory, and never kept in a register.
 
 use std::mem::offset_of;
 use std::ptr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A snapshot in Prometheus' text format 0.0.4.
 //!
-//! Names follow its conventions: base units (seconds, bytes) at the end, `_total` for what only grows.
-//! Counters of pipes and components start anew with each switch and carry the topology's name, so that
-//! two topologies never share a series. There is no series per task: tasks come and go by the
-//! thousand, and a monitoring system keeps every series that it ever saw.
+//! Names follow its conventions: base units (seconds, bytes) at the end, `_total` for counters.
+//! Counters of pipes and components restart with each switch and carry the topology's name, so that
+//! two topologies never share a series. There is no series per task: thousands of tasks start and
+//! end, and a monitoring system keeps every series that it ever saw.
 
 use std::fmt::Write;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the hardware counts, for components that listen to COUNTERS: which events to open, on which CPU.
+//! Hardware counters, for components that listen to COUNTERS: which events to open, on which CPU.
 //!
-//! Each field of `weir_counters` is one event on each CPU. A hybrid machine has a PMU for each kind of CPU, so the
-//! event of a CPU is that of its own PMU. Intel's Haswell has events of its own for hits and misses of every level (source 4, section 2); elsewhere
-//! the kernel's generic events serve, which know no second level and count all loads, so that hits are what is left
-//! when misses are taken off. A machine without a PMU has no events: nothing is published then.
+//! Each field of `weir_counters` is one event on each CPU. A hybrid machine has a PMU for each kind of CPU, so a CPU's
+//! event is that of its own PMU. Intel's Haswell has its own events for hits and misses of every level (source 4,
+//! section 2); elsewhere the kernel's generic events are used, which have no second level and count all loads, so hits
+//! are loads minus misses. A machine without a PMU has no events, and COUNTERS is not published.
 
 use std::fs;
 use std::io;

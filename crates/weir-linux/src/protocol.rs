@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What is said at the control socket: a line of JSON each way. `docs/live.md` is the user's page.
+//! The protocol of the control socket: a line of JSON each way. `docs/live.md` is the user's page.
 //!
-//! Nothing here trusts the other side: a request is at most [`MAX_REQUEST`] bytes, unknown verbs and
+//! The other side is not trusted: a request is at most [`MAX_REQUEST`] bytes, unknown verbs and
 //! fields are refused by name, and every number has a range.
 
 use std::collections::BTreeMap;

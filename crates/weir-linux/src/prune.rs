@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Which components go into the kernel. A program there has 256 functions at most (`BPF_MAX_SUBPROGS`), and the verifier
-//! looks at each; older kernels grant a chain of calls eight. What a user needs is chosen when the scheduler is loaded, and
-//! the calls of all other components' entry points go to `weir_absent()`. Nothing is compiled: a call's relocation gets another symbol.
+//! checks each; older kernels allow chains of eight calls. The needed components are chosen when the scheduler is loaded,
+//! and calls of all other components' entry points go to `weir_absent()`. This needs no compiler: a call's relocation
+//! gets another symbol.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

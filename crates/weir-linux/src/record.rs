@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A live run, recorded: the kernel's events become those that reports are made from.
+//! A recorded live run: the kernel's events become the events from which reports are made.
 //!
-//! The kernel sends little (see `runtimes/linux/live.h`): which task woke up, runs or stopped. What
-//! reports want besides is derived here, as `docs/metrics.md` defines it: how long a task waited and ran,
-//! whether it migrated, whether it was displaced. Three things differ from a simulation:
+//! The kernel sends little (see `runtimes/linux/live.h`): which task woke up, runs or stopped. Further
+//! facts for reports are derived here, as `docs/metrics.md` defines them: how long a task waited and ran,
+//! whether it migrated, whether it was preempted. Three things differ from a simulation:
 //!
-//! - The kernel uses a task's number again after its end. Here every task has a number of its own, so
-//!   tasks that ended stay in the results.
-//! - A *job* is what a task does from one wake-up to the next time that it blocks. What a task did before
-//!   its first wake-up in the recording belongs to no job.
-//! - `ran_ns` is the time on the CPU less the calls of the scheduler within it, so that each nanosecond of
-//!   a CPU is counted once. `status` and the kernel count such calls as the task's.
+//! - The kernel reuses a task's number after its end. Here every task has its own number, so tasks that
+//!   ended stay in the results.
+//! - A *job* is a task's work from one wake-up until it next blocks. Work before the first wake-up in the
+//!   recording belongs to no job.
+//! - `ran_ns` is the time on the CPU minus the scheduler's calls within it, so that each nanosecond of a
+//!   CPU is counted once. `status` and the kernel count such calls as the task's.
 
 mod order;
 mod story;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! For tests: a native scheduler in ordinary memory, looked at as the loader looks at the kernel's.
+//! For tests: a native scheduler in ordinary memory, read in the same way as the loader reads the kernel's.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The control socket. One thread accepts, one serves each client, so that none can hold up another.
+//! The control socket. One thread accepts, and each client has its own thread, so that none can delay another.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What can be seen of a running scheduler at one moment. Names are those of `status --json`.
+//! The state of a running scheduler at one moment. Names are those of `status --json`.
 //!
-//! The figures are read from memory that the kernel goes on writing: each number is one that was
-//! there, but two of them may be some microseconds apart. Counters only grow while one and the
-//! same scheduler is attached; those of pipes and instances start anew with each switch.
+//! The figures are read from memory that the kernel continues to write: each number was there at
+//! some time, but two numbers may be some microseconds apart. Counters only grow while the same
+//! scheduler is attached; those of pipes and instances restart with each switch.
 
 use std::collections::BTreeMap;
 

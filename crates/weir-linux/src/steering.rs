@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Carrying out a scenario on a running kernel: what `weir_sim`'s engine does in a simulation, a thread does here, with the
-//! means of the system. `docs/scenarios.md` says what differs.
+//! Carries out a scenario on a running kernel: a thread does here, with the means of the system, what `weir_sim`'s engine
+//! does in a simulation. `docs/scenarios.md` lists the differences.
 //!
-//! The topology that a transaction asks for takes over first, then CPUs leave, then CPUs arrive, then messages are published.
-//! Where one of these is refused, what was done of the others is taken back.
+//! The topology of a transaction takes over first, then CPUs go offline, then CPUs come online, then messages are published.
+//! If one of these steps is refused, the completed ones are undone.
 
 mod hotplug;
 #[cfg(test)]

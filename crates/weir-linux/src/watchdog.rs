@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Looks after the tasks: one that waits in our pipes for too long makes us leave, and say where it
-//! was, before the kernel's own watchdog throws us out. And after the CPUs: the graph hears of one that a
-//! real-time program keeps.
+//! Watches the tasks: if one waits in our pipes for too long, the scheduler detaches and reports where
+//! the task was, before the kernel's own watchdog ejects it. And watches the CPUs: the graph is notified
+//! of a CPU that a real-time program keeps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

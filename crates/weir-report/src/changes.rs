@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a scenario changed, for a terminal: a line for each reconfiguration, and why one was refused.
+//! A scenario's changes, for a terminal: a line for each reconfiguration, and the reason if one was refused.
 
 use crate::summary::{ReconfigurationSummary, Summary};
 use crate::text::{Columns, WIDTH, clip, count, duration};

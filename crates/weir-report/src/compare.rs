@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Several runs side by side: one column a topology, its seeds averaged.
+//! Several runs side by side: one column per topology, its seeds averaged.
 
 use crate::stats::MeanCi;
 use crate::summary::Summary;

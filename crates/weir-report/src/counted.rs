@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the hardware counted of a task, as `summary.json` has it: an object with a number for each counter.
+//! A task's hardware counters in `summary.json`: an object with a number for each counter.
 
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;

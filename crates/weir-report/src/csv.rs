@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `tasks.csv`: one line a task, quoted as RFC 4180 says, times in nanoseconds.
+//! `tasks.csv`: one line per task, quoted as in RFC 4180, times in nanoseconds.
 
 use crate::stats::Dist;
 use crate::summary::Summary;

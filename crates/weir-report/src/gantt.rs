@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Which task ran where and when, in bounded memory, for the chart in the HTML report.
 //!
-//! Slices are kept as they are until there are too many. Then neighbours that together last no longer
-//! than a quantum become one piece that knows its busy share, and the quantum doubles until enough
-//! room is left. A run of any length thus has its whole extent in the chart, the finer the shorter it
-//! is; the Perfetto trace has every detail.
+//! Slices are kept unchanged until there are too many. Then neighbours that together last no longer
+//! than a quantum are merged into one piece with a busy share, and the quantum doubles until there is
+//! enough room. So the chart always shows the whole run, in more detail if it is short; the Perfetto
+//! trace has every detail.
 
 use std::collections::BTreeMap;
 use weir_core::event::{Event, Observer};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `jobs.csv`: one line a job, in the order in which the jobs end; those that are open at the end of the
+//! `jobs.csv`: one line per job, in the order in which the jobs end; jobs still open at the end of the
 //! run come last, by task and job.
 //!
 //! A task works off its jobs in order, one at a time. All times are nanoseconds since the start of the run.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a run was like: metrics, tables, a Perfetto trace and a self-contained HTML report.
+//! Results of a run: metrics, tables, a Perfetto trace and a self-contained HTML report.
 //!
-//! [`Metrics`], [`Trace`], [`Jobs`] and [`Gantt`] are observers of [`weir_core::event`]; they may be joined in
-//! tuples and see the same stream. [`Metrics::finish`] makes a [`Summary`], from which everything
-//! readable is derived: [`table`], [`compare_table`], [`tasks_csv`], [`html`], [`html_compare`] and, by
-//! serde, `summary.json`. A [`SweepReport`] does the same for grids of runs. How each number is defined is written down in `docs/metrics.md`.
+//! [`Metrics`], [`Trace`], [`Jobs`] and [`Gantt`] are observers of [`weir_core::event`]; joined in tuples, they
+//! see the same stream. [`Metrics::finish`] makes a [`Summary`], from which all readable output is derived:
+//! [`table`], [`compare_table`], [`tasks_csv`], [`html`], [`html_compare`] and, by serde, `summary.json`. A
+//! [`SweepReport`] does the same for grids of runs. `docs/metrics.md` defines each number.
 //!
-//! Nothing here reads a clock or depends on hash order: equal event streams give equal bytes.
+//! No code here reads a clock or depends on hash order: equal event streams give equal bytes.
 
 mod changes;
 mod compare;

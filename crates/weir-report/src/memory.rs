@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A file that is none: what is written to one copy can be had from another.
+//! A file in memory: data written to one copy can be read from another.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard};

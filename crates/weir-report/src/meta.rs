@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a report must know about a run, because the events do not say it.
+//! Facts about a run that a report needs and the events do not have.
 
 use std::collections::BTreeMap;
 

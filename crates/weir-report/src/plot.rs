@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Curves with bands of uncertainty, as an SVG that stands alone and follows light and dark settings.
+//! Curves with bands of uncertainty, as a self-contained SVG that follows light and dark settings.
 
 use std::fmt::Write;
 

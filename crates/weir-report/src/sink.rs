@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Where the observers of a run write to: nobody waits for them, so they keep an error until the end.
+//! The output of a run's observers: no caller waits for them, so they keep an error until the end.
 
 use std::io::{self, BufWriter, Write};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The result of a sweep: for each grid point how many runs missed no deadline, and means of all numbers.
+//! The result of a sweep: for each grid point the number of runs without a deadline miss, and means of all numbers.
 
 use std::fmt::Write as _;
 

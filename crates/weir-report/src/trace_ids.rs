@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Numbers in a Perfetto trace: fields of its messages, tracks, and interned names.
+//! Numbers in a Perfetto trace: message fields, tracks, and interned names.
 
 use crate::metrics::CALLS;
 

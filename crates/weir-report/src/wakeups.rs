@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `wakeups.csv`: one line a wake-up, in the order in which the tasks got their CPUs. Times are nanoseconds.
+//! `wakeups.csv`: one line per wake-up, in the order in which the tasks got their CPUs. Times are nanoseconds.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

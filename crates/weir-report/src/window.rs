@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Parts of a run in the trace: from one time to another, or around what went wrong.
+//! Parts of a run in the trace: from one time to another, or around a problem.
 //!
-//! Where a window begins, the trace gets the state at that time: which task runs where, which tasks are ready, which CPUs are
-//! offline, how deep the pipes are. Where it ends, what is open is closed. Names, swaps and markers are in every
-//! trace, so that whatever is shown has its name.
+//! At the start of a window, the trace gets the state at that time: which task runs where, which tasks are ready, which CPUs
+//! are offline, how deep the pipes are. At its end, open slices are closed. Names, swaps and markers are in every trace, so
+//! that everything shown has a name.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;

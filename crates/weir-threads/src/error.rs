@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The one error of this crate.
+//! The error type of this crate.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A program's own threads under a Runweir policy: [`spawn`] a thread, say what the policy may know of it, and the topology decides
+//! A program's own threads under a Runweir policy: [`spawn`] a thread, set its attributes for the policy, and the topology decides
 //! which thread has which CPU. Neither root nor a kernel module is needed; it runs on Linux. `docs/threads.md` is the guide.
 //!
 //! ```no_run
@@ -15,9 +15,9 @@
 //! # Ok::<(), weir_threads::Error>(())
 //! ```
 //!
-//! Threads are *bound* ones: POSIX threads that run only while the policy gives them a CPU. Thread-local storage, panics, debuggers and all
-//! libraries work in them. A call that may block and is not of this crate stands in [`blocking`], so that another thread gets the CPU meanwhile. (Green threads
-//! share thread-local storage, on which Rust's standard library relies, so this crate does not offer them.)
+//! Threads are *bound* threads: POSIX threads that run only while the policy gives them a CPU. Thread-local storage, panics, debuggers and
+//! all libraries work in them. Put a call outside this crate that may block into [`blocking`], so that another thread gets the CPU
+//! meanwhile. (Green threads share thread-local storage, on which Rust's standard library relies, so this crate does not offer them.)
 
 mod error;
 mod ffi;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! A topology, compiled.
+//! A compiled topology.
 
 use std::path::Path;
 

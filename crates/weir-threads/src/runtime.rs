@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The runtime: one in a process.
+//! The runtime: one per process.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Synchronisation that gives the CPU to another thread of the runtime while one waits. It serves threads that are not the runtime's as well.
-//! Waiters are served in the order of their coming; a mutex does not lend priority.
+//! Synchronisation that gives the CPU to another thread of the runtime while a thread waits. Other threads may use it, too. Waiters are
+//! served in order of arrival; a mutex does not lend priority.
 
 use std::cell::UnsafeCell;
 use std::fmt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Threads, and what a policy may know of them.
+//! Threads, and their attributes for the policy.
 
 use std::any::Any;
 use std::ffi::c_void;

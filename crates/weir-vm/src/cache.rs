@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Where fetched kernels and prepared archives are kept: `${XDG_CACHE_HOME:-~/.cache}/runweir/vm`.
 //!
-//! Everything appears by a rename, whole or not at all; a process that prepares something holds a lock, so that
-//! two programs do not download the same twice. The folder may be deleted at any time.
+//! Every file appears by a rename, whole or not at all; a process that prepares a file holds a lock, so that two
+//! programs do not download the same file twice. The folder may be deleted at any time.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};

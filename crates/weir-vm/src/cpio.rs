@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Archives in cpio's `newc` format: what the kernel unpacks as its first file system, and what the
-//! guest sends its recordings back in. The format is described in the kernel's
+//! Archives in cpio's `newc` format: the kernel unpacks one as its first file system, and the guest
+//! returns its recordings in one. The format is described in the kernel's
 //! `Documentation/driver-api/early-userspace/buffer-format.rst`.
 //!
 //! Archives are reproducible: no times, owner root, inode numbers counted up.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What can go wrong on the way into the virtual machine and back.
+//! Errors on the way into the virtual machine and back.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What a kernel's boot file says of itself: its version, and the BTF in its compressed part.
+//! Data in a kernel's boot file: its version, and the BTF in its compressed part.
 //!
 //! The layout of the boot file is in the kernel's `Documentation/arch/x86/boot.rst`; the compressed
 //! part is an ELF file with a section `.BTF`.

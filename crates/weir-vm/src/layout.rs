@@ -2,10 +2,10 @@
 //! A machine model as QEMU can build it: sockets, dies, cores, threads, NUMA nodes.
 //!
 //! QEMU's machines are regular: every socket has as many dies, every die as many cores, every core as
-//! many threads. With an Intel processor's description each die has a last-level cache of its own,
-//! so a die stands for one of the model's last-level caches. NUMA nodes are assigned core by core
-//! and are always as in the model. Where the model is irregular the nearest layout is taken, and a
-//! warning says what differs; what matters most to schedulers is kept longest: number of CPUs and
+//! many threads. With an Intel processor's description each die has its own last-level cache, so a
+//! die represents one of the model's last-level caches. NUMA nodes are assigned core by core and are
+//! always as in the model. If the model is irregular, the nearest layout is used, and a warning says
+//! what differs; the properties most important to schedulers are kept longest: number of CPUs and
 //! nodes, then last-level caches, then packages and threads of a core.
 
 use weir_core::CpuShape;

@@ -2,10 +2,10 @@
 //! A virtual machine whose kernel has sched_ext: fetch the kernel, boot it, run a command in it.
 //!
 //! [`kernel::ensure`] finds, downloads and checks a stock Debian kernel and caches it;
-//! [`Layout`] turns a machine model into QEMU's words; [`run`] boots, runs a [`Job`] and brings back
-//! exit status, output and recordings in an [`Outcome`]. Nothing is installed on the host and nothing
-//! needs root: emulation in software is the rule, KVM is used where it works. `docs/vm.md` is the
-//! user's page.
+//! [`Layout`] turns a machine model into QEMU's options; [`run`] boots, runs a [`Job`] and returns
+//! exit status, output and recordings in an [`Outcome`]. It installs nothing on the host and does not
+//! need root: software emulation is the default, KVM is used if it works. `docs/vm.md` is the user's
+//! page.
 
 pub mod accel;
 pub mod btf;

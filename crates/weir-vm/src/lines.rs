@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Finding the lines of a kernel's log that matter.
+//! Finds the relevant lines of a kernel's log.
 
 /// Words with which a kernel's messages about its own misfortune begin.
 const MISFORTUNES: [&str; 12] = [

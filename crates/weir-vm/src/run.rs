@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Boot, run a command, bring back what it did.
+//! Boot, run a command, return its results.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

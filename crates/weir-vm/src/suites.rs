@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Debian's package lists: which kernels there are, and how to get one without installing it.
+//! Debian's package lists: the available kernels, and how to get one without installing it.
 //!
-//! The mirror and the proxy are those that the computer's own apt is set up with; the suites are
-//! Debian's newest, whatever the computer itself runs. All of apt's state is kept in a folder of
-//! ours, so neither root nor the system's lists are touched. apt checks signatures and checksums.
+//! The mirror and the proxy are those of the computer's own apt; the suites are Debian's newest,
+//! whatever the computer itself runs. All of apt's state is in a separate folder, so root is not
+//! needed and the system's lists are not changed. apt checks signatures and checksums.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

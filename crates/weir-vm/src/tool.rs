@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Programs of the host that the virtual machine is made with, and the packages they come in.
+//! Host programs that the virtual machine needs, and their packages.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;

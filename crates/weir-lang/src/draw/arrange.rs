@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Where everything of a picture stands: the flow from the left to the right, annotators in a row below it.
+//! The arrangement of a picture: the flow from left to right, annotators in a row below it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! One colour a purpose, for all kinds of pictures; readable on light and on dark ground.
+//! One colour per purpose, for all kinds of pictures; readable on light and dark backgrounds.
 
 use weir_core::Class;
 

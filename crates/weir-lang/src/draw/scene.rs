@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The picture as data, for a page that draws it itself: each place in the text is one box, what is repeated for CPUs
-//! has a strip with a cell for each.
+//! The picture as data, for a page that draws it itself: each place in the text is one box; a box repeated for CPUs has a
+//! strip with a cell for each.
 
 use super::arrange::{arrange, path};
 use super::fold::{Box, fold};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Packages: a part of a topology that is put into one pipe of another (docs/packages.md has the rules).
+//! Packages: a part of a topology that is inserted into one pipe of another (docs/packages.md has the rules).
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Changes to an expanded network: another component in a place, other components in the place of some.
+//! Changes to an expanded network: replace one component, or replace some components by others.
 //!
-//! The network is free of joints when a change begins, and again when it is spliced after it.
+//! The network has no joints when a change begins, and again after it is spliced.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

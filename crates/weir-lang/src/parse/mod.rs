@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! From tokens to the syntax tree. A statement with a mistake is reported and dropped; parsing goes
-//! on with the next one, so that one run shows all mistakes of a file.
+//! From tokens to the syntax tree. A statement with a mistake is reported and dropped; parsing
+//! continues with the next one, so that one run shows all mistakes of a file.
 
 mod chain;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Where the elements of a text stand: in which chain, in which blocks.
+//! The places of a text's elements: their chains and blocks.
 
 use crate::ast::{Arrow, Chain, Each, Elem, Item, Use, When};
 use crate::lex::{Tok, Token};

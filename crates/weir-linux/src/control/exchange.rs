@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! One instance exchanged in its place: what is queued elsewhere in the graph stays where it is.
+//! Replaces one instance in place: tasks queued elsewhere in the graph stay where they are.
 
 use std::sync::{MutexGuard, PoisonError};
 

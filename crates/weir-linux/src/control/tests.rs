@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Requests, with a thread in the place of the kernel side.
+//! Requests, with a thread that acts as the kernel side.
 
 use std::fmt::Write as _;
 use std::sync::Weak;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Members of a gang: threads of processes that were named, of a program, of a control group. They are found in the
-//! scheduler's own table of tasks; what that does not hold (parents, names) is read from /proc, once a process unless it is new.
+//! Members of a gang: threads of named processes, of a program, of a control group. They are found in the scheduler's own table of
+//! tasks; data that it does not hold (parents, names) is read from /proc, once per process unless it is new.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Gangs in the live kernel: manifests are admitted while programs run, threads become members, phases change.
 //!
-//! The service is the C of `runtimes/multikernel/`, as in the simulator. The loader carries what it says: rows and memberships
-//! are messages to the graph, which has a timer of its own on each CPU. All CPUs read CLOCK_MONOTONIC, which the kernel keeps
-//! equal, so there is nothing to synchronise, and nothing is sent while slots come and go.
+//! The service is the C of `runtimes/multikernel/`, as in the simulator. The loader carries its messages: rows and memberships are
+//! messages to the graph, which has its own timer on each CPU. All CPUs read CLOCK_MONOTONIC, which the kernel keeps equal, so
+//! clocks need no synchronisation, and slots begin and end without messages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The service on a rig: a thread in the place of the kernel side keeps what it receives.
+//! The service on a rig: a thread acts as the kernel side and keeps the messages that it receives.
 
 use super::*;
 use crate::control::tests::recording;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Puts events of several CPUs into order of time.
 //!
-//! A CPU reads the clock and then takes its place in the ring; another may come in between, so what the
-//! ring holds is out of order by some microseconds, and by milliseconds where a hypervisor takes a CPU
-//! away between the two. Events wait here until none that is older can be expected any more.
+//! A CPU reads the clock and then takes its place in the ring; another CPU may do so in between, so the
+//! ring is out of order by some microseconds, or by milliseconds if a hypervisor preempts a CPU between
+//! the two steps. Events wait here until no older one can be expected.
 
 use std::collections::VecDeque;
 

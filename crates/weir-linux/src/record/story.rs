@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What the kernel's events mean: which task runs where, since when, and what follows from it.
+//! The meaning of the kernel's events: which task runs where, since when, and the consequences.
 //!
 //! The stream may have holes (the ring was full, or the recording began in the middle). An event that
-//! contradicts what is known shows what must have been lost; the gap is closed at the time of that event
-//! with the least that makes the stream whole, and counted in [`Counts::mended`].
+//! contradicts the known state shows which events were lost; the gap is closed at the time of that event
+//! with the fewest events that make the stream whole, and counted in [`Counts::mended`].
 
 use std::collections::{BTreeMap, VecDeque};
 

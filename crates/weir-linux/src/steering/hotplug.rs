@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! CPUs, switched off and on as root may: `/sys/devices/system/cpu/cpuN/online`.
+//! Switches CPUs offline and online, as root: `/sys/devices/system/cpu/cpuN/online`.
 
 use std::fs;
 use std::io;

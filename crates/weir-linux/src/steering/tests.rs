@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Transactions, with a thread in the place of the kernel side and a folder in the place of the CPUs' switches.
+//! Transactions, with a thread that acts as the kernel side and a folder instead of the CPUs' switches.
 
 use std::cell::Cell;
 use std::fs;
