@@ -33,7 +33,7 @@ impl Plan {
     /// Compile the text of a topology for `cpus` equal CPUs; `name` stands in errors.
     ///
     /// # Errors
-    /// What is wrong in it, with its place.
+    /// Its errors, with their places.
     pub fn compile(name: &str, text: &str, cpus: u32) -> Result<Self> {
         let source = weir_lang::Source { name: name.into(), text: text.into() };
         let shape = MachineShape::flat(cpus);

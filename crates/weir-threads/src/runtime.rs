@@ -68,11 +68,11 @@ impl Runtime {
         Ok(Self { _one: () })
     }
 
-    /// Another policy for the threads as they run: instances of the same name keep their state, no thread is lost. The old one stays
+    /// Switch to another policy while threads run: instances of the same name keep their state, no thread is lost. The old one stays
     /// if it fails.
     ///
     /// # Errors
-    /// The plan does not fit, or is none.
+    /// The plan does not fit or is invalid.
     pub fn swap(&self, plan: &Plan) -> Result<Swapped> {
         let mut swapped = Swapped::default();
         let bytes = plan.as_bytes();
@@ -114,7 +114,7 @@ impl Runtime {
     /// End it, which dropping it does as well.
     ///
     /// # Errors
-    /// Threads of it are alive; they go on, and so does it: what is returned with the error.
+    /// Threads of the runtime are alive; they and the runtime, which is returned with the error, continue.
     pub fn close(self) -> std::result::Result<(), (Self, Error)> {
         // SAFETY: the runtime is open.
         let status = unsafe { ffi::weir_rt_close() };
@@ -130,7 +130,7 @@ impl Runtime {
 }
 
 impl Drop for Runtime {
-    /// Where threads are alive it stays open, for the rest of the process: they need it.
+    /// If threads are alive it stays open for the rest of the process, because they need it.
     fn drop(&mut self) {
         // SAFETY: the runtime is open.
         if unsafe { ffi::weir_rt_close() } == 0 {

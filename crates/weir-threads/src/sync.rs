@@ -118,7 +118,7 @@ impl Condvar {
         Self::default()
     }
 
-    /// Let go of the lock, wait, and take it again. It may come back for no reason: wait in a loop.
+    /// Release the lock, wait, and take it again. It may return spuriously: wait in a loop.
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         // SAFETY: this thread has the lock, as the guard shows; both states stay where they are.
         unsafe { ffi::weir_cond_wait(self.raw.get(), guard.mutex.raw.get()) };
@@ -343,7 +343,7 @@ impl<T: Send> Receiver<T> {
         self.0.receive(nanoseconds(at).max(1)).ok()
     }
 
-    /// Nothing can be sent any more.
+    /// Nothing more can be sent.
     pub fn close(&self) {
         self.0.close();
     }

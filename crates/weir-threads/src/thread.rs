@@ -59,7 +59,7 @@ impl Builder {
         self.with(ffi::GROUP, i64::from(group), 0)
     }
 
-    /// What a job needs at most, and its relative deadline.
+    /// A job's worst-case execution time and relative deadline.
     pub fn job(self, wcet: Duration, deadline: Duration) -> Self {
         self.with(ffi::JOB, signed(nanoseconds(wcet)), signed(nanoseconds(deadline)))
     }
@@ -169,7 +169,7 @@ impl Thread {
     }
 }
 
-/// A thread whose result is still to be fetched. Dropped, it lets the thread go on by itself.
+/// A thread whose result was not fetched yet. Dropping it detaches the thread.
 #[derive(Debug)]
 pub struct JoinHandle<T> {
     thread: Thread,
@@ -185,7 +185,7 @@ impl<T> JoinHandle<T> {
     /// Wait for its end. A thread of the runtime that waits gives its CPU up.
     ///
     /// # Errors
-    /// What it panicked with.
+    /// The value of its panic.
     pub fn join(mut self) -> std::thread::Result<T> {
         self.joined = true;
         // SAFETY: the handle is joined here only, once.
@@ -206,20 +206,20 @@ impl<T> Drop for JoinHandle<T> {
     }
 }
 
-/// The calling thread, for the length of `with`; nothing where it is not the runtime's.
+/// The calling thread, for the duration of `with`; `None` if it is not the runtime's.
 pub fn current<R>(with: impl FnOnce(&Thread) -> R) -> Option<R> {
     // SAFETY: it returns null or the caller's handle, which lives while the caller does.
     let handle = unsafe { ffi::weir_thread_self() };
     (!handle.is_null()).then(|| with(&Thread { handle }))
 }
 
-/// Let the policy choose anew.
+/// Let the policy choose again.
 pub fn yield_now() {
     // SAFETY: it may be called from any thread.
     unsafe { ffi::weir_thread_yield() };
 }
 
-/// Sleep until somebody unparks this thread; it may come back for no reason, so it stands in a loop.
+/// Sleep until this thread is unparked; it may return spuriously, so call it in a loop.
 pub fn park() {
     // SAFETY: it may be called from any thread.
     unsafe { ffi::weir_thread_park() };

@@ -23,7 +23,7 @@ use crate::units::show_ns;
 use crate::watch::Watch;
 use crate::{machine, topology};
 
-/// What is to be made small, where the caller names nothing.
+/// The figure to minimise, if the caller names none.
 pub const OBJECTIVE: &str = "wakeup_latency_ns.p99";
 /// Share of the work of the scheduler in charge that a proposal does in the same time, at least.
 const WORK: f64 = 0.98;
@@ -37,7 +37,7 @@ const SHORTEST_NS: u64 = 100_000_000;
 /// Most proposals of the front that are shown.
 const SHOWN: usize = 5;
 
-/// What is asked.
+/// The query.
 #[derive(Clone, Debug)]
 pub struct AdviseOptions {
     /// The recording.
@@ -103,7 +103,7 @@ pub struct Advice {
     pub skipped: Vec<Skipped>,
     pub notes: Vec<String>,
     pub interrupted: bool,
-    /// The workload that stands for the machine.
+    /// The workload that represents the machine.
     #[serde(skip)]
     pub workload: String,
 }

@@ -8,7 +8,7 @@ use crate::fault::{Diag, Fault};
 /// A file of the catalogue.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// What the user types.
+    /// The name that the user types.
     pub name: &'static str,
     /// Shown in diagnostics: `catalogue:/topologies/decentral.weir`; never the path of a real file.
     pub file: &'static str,

@@ -6,7 +6,7 @@ use weir_lang::{Diagnostic, When};
 use crate::fault::{Fault, Result};
 use crate::{machine, topology};
 
-/// What is to be checked.
+/// The inputs of the check.
 #[derive(Clone, Debug, Default)]
 pub struct CheckOptions {
     /// Catalogue names, `.weir` files, or `-` for standard input.
@@ -25,7 +25,7 @@ pub struct CheckOptions {
 pub struct Checked {
     /// As the caller named it.
     pub asked: String,
-    /// What it is, or what is wrong with it.
+    /// Its properties, or its errors.
     pub outcome: Result<Facts>,
 }
 
@@ -42,7 +42,7 @@ pub struct Facts {
     pub depth: u32,
     /// CPUs that it serves.
     pub cpus: usize,
-    /// What it depends on, and which case the other numbers are about.
+    /// Its conditions, and the case that the other numbers describe.
     pub whens: Vec<When>,
     pub warnings: Vec<Diagnostic>,
 }
@@ -50,7 +50,7 @@ pub struct Facts {
 /// Check every topology; each has its own outcome.
 ///
 /// # Errors
-/// The user's: the machine is unknown, or a parameter has the wrong form. What is wrong with a topology is in its outcome.
+/// The user's: the machine is unknown, or a parameter has the wrong form. Errors in a topology are in its outcome.
 pub fn check(options: &CheckOptions) -> Result<Vec<Checked>> {
     let named = options.machine.as_deref().map(machine::resolve).transpose()?;
     let sets = topology::parse_sets(&options.set)?;

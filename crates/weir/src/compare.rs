@@ -14,7 +14,7 @@ use crate::session::{Candidate, RunResult, Session, Setting};
 use crate::text::json;
 use crate::watch::{Watch, pool};
 
-/// What is to be compared.
+/// The inputs of the comparison.
 #[derive(Clone, Debug)]
 pub struct CompareOptions {
     pub setting: Setting,
@@ -62,7 +62,7 @@ pub struct Comparison {
     /// Where the machine's time went over each run; empty for runs without files.
     #[serde(skip)]
     pub timelines: Vec<Vec<[u64; 3]>>,
-    /// What the user should know of the runs.
+    /// Remarks for the user about the runs.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
@@ -107,7 +107,7 @@ impl PreparedComparison {
         Ok(Self { session, candidates, seeds, jobs: options.jobs })
     }
 
-    /// What the user should know of machine, workload and topologies.
+    /// Remarks for the user about machine, workload and topologies.
     pub fn warnings(&self) -> Vec<Diag> {
         let of_inputs = self.session.warnings.iter().map(Diag::warning);
         of_inputs.chain(self.candidates.iter().flat_map(|c| c.warnings.iter().cloned())).collect()

@@ -56,7 +56,7 @@ pub struct Explanation {
     pub woken_by: Option<TaskRef>,
     /// The CPU on which it went on.
     pub cpu: Option<u32>,
-    /// What accounts for most of the time.
+    /// The cause of most of the time.
     pub cause: Kind,
     /// All that accounts for it, longest first.
     pub causes: Vec<Share>,
@@ -66,7 +66,7 @@ pub struct Explanation {
     pub text: String,
     /// The report, at that time.
     pub link: Option<String>,
-    /// What the trace does not say.
+    /// Facts that the trace does not have.
     pub notes: Vec<String>,
 }
 
@@ -444,7 +444,7 @@ fn share(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { (part as f64 / of as f64 * 1000.0).round() / 1000.0 }
 }
 
-/// What a cause is called in text.
+/// The name of a cause in text.
 pub fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Queue => "others ran first",

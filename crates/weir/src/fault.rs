@@ -28,7 +28,7 @@ pub struct Fault {
     pub diags: Vec<Diag>,
 }
 
-/// What the functions of this library return.
+/// The result type of this library's functions.
 pub type Result<T> = std::result::Result<T, Fault>;
 
 impl Fault {
@@ -111,7 +111,7 @@ impl Diag {
         self
     }
 
-    /// Add the stable word for the rule that is broken.
+    /// Add the stable name of the broken rule.
     #[must_use]
     pub fn code(mut self, code: &str) -> Self {
         self.code = Some(code.to_string());

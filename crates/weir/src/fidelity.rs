@@ -17,7 +17,7 @@ use crate::units::show_ns;
 use crate::watch::Watch;
 use crate::{machine, topology};
 
-/// The scheduler that stands for the one that was recorded, where the caller names none.
+/// The scheduler that represents the recorded one, if the caller names none.
 const RECORDED_UNDER: &str = "linux";
 /// Groups in the table.
 const ROWS: usize = 12;
@@ -59,7 +59,7 @@ pub struct Row {
     pub replayed: Figures,
 }
 
-/// What is compared.
+/// The compared figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
     pub cpu_ns: u64,
@@ -103,7 +103,7 @@ pub struct Manner {
 /// Watches the manner.
 #[derive(Default)]
 struct Probe {
-    /// By CPU: since when nobody runs there; `None`: somebody does.
+    /// By CPU: since when no task runs there; `None`: a task runs.
     idle_since: Vec<Option<u64>>,
     waits: Vec<u64>,
     /// After wake-ups on busy CPUs, too.
@@ -206,7 +206,7 @@ pub(crate) fn fidelity(
     })
 }
 
-/// What a replay needs.
+/// Inputs of a replay.
 struct Stage<'a> {
     recording: &'a Recording,
     machine: &'a Machine,

@@ -10,7 +10,7 @@ use weir_model::Machine;
 use crate::fault::{Diag, Fault, Result};
 use crate::{input, machine};
 
-/// What is asked.
+/// The query.
 #[derive(Clone, Debug, Default)]
 pub struct GangOptions {
     /// Manifests, in the order in which their programs come.
@@ -36,7 +36,7 @@ pub struct Admitted {
     pub threads: u32,
     /// By thread.
     pub cpus: Vec<u32>,
-    /// What is left of its execution times, in 1000ths.
+    /// The remaining part of its execution times, in 1000ths.
     pub scale: u32,
     /// Members wait between slots.
     pub waits: bool,
@@ -82,7 +82,7 @@ pub fn parse(name: &str, text: &str) -> Result<Manifest> {
 /// Admit the manifests on an empty machine, one after the other.
 ///
 /// # Errors
-/// A file that is no manifest, a machine that is none, and a gang that is refused, with the reason.
+/// An invalid manifest, an unknown machine, or a refused gang, with the reason.
 pub fn admit(options: &GangOptions) -> Result<Admission> {
     let machine = machine::resolve(&options.machine)?;
     let mut manifests = Vec::new();

@@ -15,7 +15,7 @@ use crate::fault::{Fault, Result};
 use crate::watch::pool;
 use crate::{machine, topology};
 
-/// What is asked.
+/// The query.
 #[derive(Clone, Debug, Default)]
 pub struct MapOptions {
     pub machine: String,
@@ -107,7 +107,7 @@ fn cell(
 /// Make the map.
 ///
 /// # Errors
-/// A machine, a cost table or a team that is none.
+/// An invalid machine, cost table or team.
 pub fn gang_map(options: &MapOptions, watch: &dyn Watch) -> Result<Map> {
     let m = machine::resolve(&options.machine)?;
     let costs = machine::costs(&options.costs)?;

@@ -30,7 +30,7 @@ struct File {
     check: Vec<CheckFile>,
     #[serde(flatten)]
     common: Common,
-    /// What nobody knows.
+    /// Unknown keys.
     #[serde(flatten)]
     rest: BTreeMap<String, toml::Value>,
 }

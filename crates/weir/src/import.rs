@@ -22,7 +22,7 @@ use crate::watch::Watch;
 /// Largest recording that is read.
 const MAX_FILE: u64 = 8 << 30;
 
-/// What is to be imported, and how.
+/// The recording to be imported, and options.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
     pub file: String,
@@ -75,7 +75,7 @@ pub struct ImportResult {
     pub fits: Vec<GroupFit>,
     /// Absent where it was not asked for.
     pub fidelity: Option<Fidelity>,
-    /// What the recording does not show.
+    /// Facts that the recording does not show.
     pub notes: Vec<String>,
 }
 

@@ -14,7 +14,7 @@ use weir_model::{Costs, Distance, Machine};
 use crate::fault::{Fault, Result};
 use crate::watch::Watch;
 
-/// Round trips of a batch; the quickest batch counts. Batches are short, since both threads have to run all along and others may
+/// Round trips of a batch; the quickest batch counts. Batches are short, because both threads must run throughout and others may
 /// run beside them.
 const TRIPS: u64 = 20;
 const BATCHES: u32 = 120;

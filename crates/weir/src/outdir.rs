@@ -30,7 +30,7 @@ fn register(dir: Option<&Path>) {
     *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = dir.map(Path::to_path_buf);
 }
 
-/// Remove unfinished results: for a program that has to end at once.
+/// Remove unfinished results: for a program that must end at once.
 pub fn discard_unfinished() {
     if let Some(dir) = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).take() {
         let _ = fs::remove_dir_all(dir);

@@ -12,7 +12,7 @@ use crate::simso;
 use crate::tables::{Collector, Table, Wanted};
 use crate::watch::Watch;
 
-/// What is to be run.
+/// The inputs of a run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     pub setting: Setting,
@@ -92,7 +92,7 @@ impl PreparedRun {
         Ok(Self { session, candidate, scenario, folder, seed: options.seed })
     }
 
-    /// What the user should know of machine, workload and topology.
+    /// Remarks for the user about machine, workload and topology.
     pub fn warnings(&self) -> Vec<Diag> {
         let of_inputs = self.session.warnings.iter().map(Diag::warning);
         let of_guests = self.session.inside_warnings.iter().cloned();

@@ -61,7 +61,7 @@ pub fn trace_in(folder: &Path) -> Option<PathBuf> {
     [false, true].into_iter().map(|zstd| folder.join(trace_name(zstd))).find(|file| file.is_file())
 }
 
-/// What all runs of a command have in common.
+/// Common inputs of all runs of a command.
 pub struct Session {
     pub machine: Machine,
     pub workload: Workload,
@@ -78,12 +78,12 @@ pub struct Session {
     pub part: Part,
     /// The trace is compressed.
     pub zstd: bool,
-    /// What the user should know of machine and workload.
+    /// Remarks for the user about machine and workload.
     pub warnings: Vec<String>,
     /// Machines and topologies of the workload's guests, and drawings of these.
     inside: Vec<Inside>,
     graphs: Vec<Graph>,
-    /// What the compiler found in these topologies.
+    /// The compiler's findings in these topologies.
     pub inside_warnings: Vec<Diag>,
 }
 
@@ -119,7 +119,7 @@ pub fn inside(guest: &GuestSpec, spec: &str) -> Result<(Inside, Graph, Vec<Diag>
 pub struct Candidate {
     pub plan: Plan,
     pub graph: Graph,
-    /// What the compiler found.
+    /// The compiler's findings.
     pub warnings: Vec<Diag>,
     /// The rules by which it reshapes itself.
     pub adapts: Option<Scenario>,
@@ -253,7 +253,7 @@ impl Session {
         candidate.workshop(&self.machine.shape, folder)
     }
 
-    /// What the workload and the topology itself ask for.
+    /// The requests of the workload and the topology itself.
     fn reshaping(&self, candidate: &Candidate, workload: &Workload) -> Reshaping {
         let scenario = scenario::join(workload.scenario.as_ref(), candidate.adapts.as_ref());
         Reshaping::new(scenario, self.workshop(candidate, ""))
@@ -470,7 +470,7 @@ impl Session {
         Ok(bytes.take())
     }
 
-    /// What a report of a run shows besides its numbers.
+    /// The content of a run's report besides its numbers.
     fn extras(&self, candidate: &Candidate, gantt: Gantt) -> HtmlExtras {
         let places = self.machine.shape.cpus.iter().map(|c| (c.node, c.llc)).collect();
         let picture = weir_lang::draw::svg(&candidate.graph, &SvgOptions::default());
@@ -529,7 +529,7 @@ impl Session {
         Ok(Some(Brief { load: Load::of(workload), summary, warnings: outcome.warnings }))
     }
 
-    /// What the reports of guests need to know.
+    /// Facts for the reports of guests.
     fn guest_metas(&self, workload: &Workload, seed: u64) -> Vec<Meta> {
         let all = workload.all_guests();
         let meta = |((_, guest), inside): (&(Option<u32>, &GuestSpec), &Inside)| Meta {
@@ -580,7 +580,7 @@ fn metrics(host: Meta, guests: Vec<Meta>) -> Nested<Metrics> {
     Nested { host: Metrics::new(host), guests: guests.into_iter().map(Metrics::new).collect() }
 }
 
-/// What was measured, with what only the engine knows.
+/// The measurements, with facts that only the engine has.
 fn finished(metrics: Nested<Metrics>, outcome: &Outcome, workload: &Workload) -> Summary {
     let mut summary = of_machine(metrics.host, outcome);
     let all = workload.all_guests();
@@ -733,7 +733,7 @@ pub struct RunResult {
     pub summary: Summary,
     /// Where the machine's time went over the run; empty without files.
     pub timeline: Vec<[u64; 3]>,
-    /// What the user should know of it.
+    /// Remarks for the user about it.
     pub warnings: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ use weir_model::Machine;
 use crate::fault::{Fault, Result};
 use crate::topology::{self, Includes};
 
-/// What there is to show of a text.
+/// The displayed data of a text.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sheet {
     pub topology: String,
@@ -25,7 +25,7 @@ pub struct Sheet {
     pub findings: Vec<Finding>,
     /// `None`: nothing of the text could be read.
     pub picture: Option<Picture>,
-    /// What the topology depends on: for each `when` its parameter, its conditions and the case shown.
+    /// The topology's conditions: for each `when` its parameter, its conditions and the displayed case.
     pub whens: Vec<(String, Vec<Option<String>>, usize)>,
 }
 
@@ -68,7 +68,7 @@ pub struct PictureBox {
     pub r#box: [f64; 4],
     /// Left, top, columns, size of a cell.
     pub strip: Option<[f64; 4]>,
-    /// What a block repeats it for: `cpu`, `llc` …; empty where it stands once.
+    /// What its block repeats over: `cpu`, `llc` …; empty if it occurs once.
     pub each: String,
     /// Component; empty for entries, CPUs and what is unknown.
     pub component: String,
@@ -102,7 +102,7 @@ pub struct PictureLine {
 /// Look at a text for a machine.
 ///
 /// # Errors
-/// The user's: a `component.param=value` has the wrong form. What is wrong with the text is in the sheet.
+/// The user's: a `component.param=value` has the wrong form. Errors in the text are in the sheet.
 pub fn sheet(source: &Source, machine: &Machine, set: &[String]) -> Result<Sheet> {
     let sets = topology::parse_sets(set)?;
     let seen = weir_lang::survey(source, &Includes, weir_core::catalog(), &machine.shape, &sets);
@@ -205,7 +205,7 @@ fn finding(d: &Diagnostic, source: &Source, units: &Units<'_>) -> Finding {
     }
 }
 
-/// What a page does to a graph; places are those of the sheet.
+/// An action of a page on a graph; places are those of the sheet.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Action {
@@ -229,7 +229,7 @@ pub struct Edited {
     pub insert: String,
 }
 
-/// What an action changes in a text.
+/// An action's changes to a text.
 ///
 /// # Errors
 /// The user's: it cannot be done, for a reason that is given.

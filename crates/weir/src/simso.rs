@@ -32,7 +32,7 @@ const CLASSES: &[(&str, &str)] = &[
     ("P_RM", "p-rm"),
 ];
 
-/// The topology for the scheduler of a SimSo file, where the user names none.
+/// The topology for the scheduler of a SimSo file, if the user names none.
 pub fn topology(extras: Option<&SimsoExtras>) -> Result<&'static str> {
     let Some(extras) = extras else {
         return Err(Fault::user(

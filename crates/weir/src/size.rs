@@ -82,7 +82,7 @@ impl<'a> Size<'a> {
     }
 }
 
-/// Size of the whole if it goes on as it began.
+/// Predicted total size, if it continues as it began.
 fn expected(written: u64, now_ns: u64, duration_ns: u64) -> u64 {
     let all = u128::from(written) * u128::from(duration_ns) / u128::from(now_ns.max(1));
     u64::try_from(all).unwrap_or(u64::MAX)

@@ -12,7 +12,7 @@ use crate::fault::{Fault, Result};
 use crate::outdir::{OutDir, write_error};
 use crate::watch::Watch;
 
-/// What is to be run.
+/// The run's inputs.
 #[derive(Clone, Debug)]
 pub struct SocOptions {
     pub system: System,
@@ -73,13 +73,13 @@ impl Clocks {
     }
 }
 
-/// What is known of such a run beside what is known of every run.
+/// Facts about such a run beside those of every run.
 #[derive(Clone, Debug, Serialize)]
 pub struct SocSummary {
     pub system: String,
     pub hz: u64,
     pub clocks: u64,
-    /// What the program ended with; `null` where it did not end.
+    /// The program's exit value; `null` if it did not end.
     pub status: Option<u32>,
     /// From an interrupt's rise to the kernel's first instruction.
     pub irq_to_kernel: Clocks,
@@ -90,7 +90,7 @@ pub struct SocSummary {
     /// How long events of devices waited until they were taken.
     pub event_to_service: Clocks,
     pub events: u64,
-    /// What the program printed as `= NAME VALUE`.
+    /// Values that the program printed as `= NAME VALUE`.
     pub figures: serde_json::Map<String, serde_json::Value>,
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set by nobody.
+/// Never set.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// The caller of a long computation. Every method has a default that does nothing; they are called from several threads.
@@ -19,7 +19,7 @@ pub trait Watch: Sync {
     /// A simulation has ended.
     fn ends(&self) {}
 
-    /// So many more runs will be made.
+    /// This many more runs will be made.
     fn more(&self, _runs: u64) {}
 
     /// One more run is done.
@@ -28,10 +28,10 @@ pub trait Watch: Sync {
     /// Run `run` has reached the virtual time `now_ns` on its way to `end_ns` (`None`: its end is not known).
     fn at(&self, _run: usize, _now_ns: u64, _end_ns: Option<u64>) {}
 
-    /// Something that the user should know while the work goes on.
+    /// A remark for the user during the work.
     fn remark(&self, _text: &str) {}
 
-    /// False where nobody reads remarks, so that none are prepared.
+    /// False if remarks are not read, so that none are prepared.
     fn reads_remarks(&self) -> bool {
         false
     }

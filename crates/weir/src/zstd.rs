@@ -12,7 +12,7 @@ use ruzstd::encoding::{CompressionLevel, compress};
 const PIECE: usize = 1 << 18;
 const WAITING: usize = 4;
 
-/// Where to write. What is written is complete when this is dropped and [`Compressing::finish`] has returned.
+/// The output. The file is complete when this is dropped and [`Compressing::finish`] has returned.
 pub struct Compressed {
     piece: Vec<u8>,
     to: SyncSender<Vec<u8>>,

@@ -7,7 +7,7 @@ use weir_core::event::{Call, CpuNo, Event, TaskNo};
 use super::sim::Sim;
 use super::task::{NONE, State, Wait};
 
-/// With more tasks than this nobody looks for those that a balancer moved; the pipe of each when it becomes ready is reported.
+/// With more tasks than this, moves by a balancer are not searched for; each task's pipe is reported when it becomes ready.
 const MANY: usize = 1 << 14;
 
 impl Sim<'_> {

@@ -34,7 +34,7 @@ impl Default for PipeLock {
 }
 
 impl PipeLock {
-    /// Nobody holds it at `t` or later.
+    /// It is free at `t` and later.
     #[inline]
     fn is_free(&self, t: u64) -> bool {
         self.last.1 <= t
@@ -171,7 +171,7 @@ impl<'a> Charger<'a> {
         c
     }
 
-    /// Begin anew with the pipes and instances of another topology.
+    /// Restart with the pipes and instances of another topology.
     pub fn reset(&mut self, plan: &Plan) {
         self.locks = (0..plan.pipes.len()).map(|_| PipeLock::default()).collect();
         self.instances = vec![InstanceTime::default(); plan.instances.len()];
@@ -216,7 +216,7 @@ impl<'a> Charger<'a> {
         self.by_distance(&self.costs.lock_handover, from, to)
     }
 
-    /// What a task loses that resumes on another CPU than it last ran on.
+    /// The loss of a task that resumes on another CPU than its last one.
     pub fn migration_ns(&self, from: CpuNo, to: CpuNo) -> u64 {
         self.by_distance(&self.costs.migration, from, to)
     }

@@ -103,7 +103,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// A topology has come: topics that only it listens to were never published. That costs nothing; the swap has its price.
+    /// A new topology took over: publish topics to which only it listens. That costs nothing; the swap itself is charged.
     pub fn publish_again(&mut self, h: CpuNo, before: &Plan, now: &Plan) -> Result<()> {
         let new = |topic| now.listens_to(topic) && !before.listens_to(topic);
         let classes = Wanted::of(now) != Wanted::of(before);

@@ -28,7 +28,7 @@ pub struct ClockOutcome {
     pub drifted: u64,
     /// The last margin would have been too long: gangs are best effort.
     pub disabled: bool,
-    /// How far a clock was off when it was looked at, at most.
+    /// The largest error of a clock when it was read.
     pub error_max_ns: u64,
     /// Time that CPUs spent waiting for targets.
     pub waited_ns: u64,
@@ -52,7 +52,7 @@ pub struct CpuClocks {
     sync: ClockSync,
     /// By CPU: what it answered in this round; slots go by the last one until all have answered.
     pending: Vec<i64>,
-    /// There was a round without anybody late: `base_ns` holds.
+    /// There was a round in which no CPU was late: `base_ns` is valid.
     equal: bool,
     pub outcome: ClockOutcome,
 }
@@ -82,7 +82,7 @@ impl CpuClocks {
         })
     }
 
-    /// What the clock of a CPU says.
+    /// The reading of a CPU's clock.
     pub fn local(&self, c: CpuNo, now: u64) -> u64 {
         let own = &self.own[c as usize];
         let drifted = i128::from(now) * own.drift / WHOLE;
@@ -153,7 +153,7 @@ impl Sim<'_> {
         }
     }
 
-    /// A CPU hears of a target: it stops its work and waits for it, or says that it is over.
+    /// A CPU receives a target: it stops its work and waits for it, or reports that it has passed.
     pub fn target_heard(&mut self, c: CpuNo, target: u64, sequence: u32) {
         let (by, now) = (self.boot_cpu, self.now);
         let late = !ClockSync::in_time(target, now);

@@ -12,7 +12,7 @@ use weir_model::{Costs, Machine};
 /// which capacities and percentages are whole multiples.
 pub const FULL_SPEED: u64 = 102_400;
 
-/// What a CPU does.
+/// A CPU's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Offline,
@@ -34,7 +34,7 @@ pub struct Cpu {
     pub starting: bool,
     /// It is to choose at its next event.
     pub choosing: bool,
-    /// Its next event is to be worked out anew.
+    /// Its next event must be recomputed.
     pub changed: bool,
     /// It is virtual, and its host does not run it; whether it has something to do nevertheless.
     pub held: bool,
@@ -56,7 +56,7 @@ pub struct Cpu {
     pub since: u64,
     /// Kernel work ends then.
     pub busy_until: u64,
-    /// The task has to go then.
+    /// The task must leave then.
     pub slice_end: u64,
     /// Next tick, where a component listens.
     pub tick_at: u64,
@@ -66,7 +66,7 @@ pub struct Cpu {
     /// Decisions in a row that let a task run hardly at all, and the instance that published the last PREEMPT.
     pub fruitless: u32,
     pub preempted_by: u32,
-    /// Tasks that its task has let go all at once and that it wakes one after the other.
+    /// Tasks that its task has released all at once and that it wakes one after the other.
     pub to_wake: VecDeque<u32>,
     /// Kernel work under way, reported to observers when it ends: call, time, time in lock queues.
     pub calls: Vec<(Call, u64, u64)>,

@@ -70,7 +70,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// The last job of a node is done or thrown away: nodes that waited for it go on.
+    /// The last job of a node is done or dropped: nodes that waited for it continue.
     pub fn node_done(&mut self, no: TaskNo, by: CpuNo) -> Result<()> {
         let Some((dag, node)) = self.node_of(no) else { return Ok(()) };
         let task = &self.tasks[no as usize];

@@ -14,7 +14,7 @@ use weir_model::Result;
 use weir_model::workload::Op;
 
 impl Sim<'_> {
-    /// Observers hear of a job that is thrown away.
+    /// Notify observers of a dropped job.
     pub fn report_dropped(&mut self, no: TaskNo, job: u32) {
         self.obs.event(self.now, &Event::JobDropped { task: no, job });
     }

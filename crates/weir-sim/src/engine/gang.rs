@@ -109,7 +109,7 @@ pub enum GangMessage {
         gang: u32,
         begins: bool,
     },
-    /// A slot of a gang is over, and somebody has to say so.
+    /// A slot of a gang is over and must be ended by a message.
     End(u32),
     /// All CPUs are to take their clocks at that time.
     Target {
@@ -117,13 +117,13 @@ pub enum GangMessage {
         target: u64,
         sequence: u32,
     },
-    /// What a CPU's clock said then.
+    /// The reading of a CPU's clock then.
     Base(Answer),
     /// Clocks are compared.
     Watch,
 }
 
-/// What it takes to have a slot begin, or end, where CPUs do not go by their own clocks; ns.
+/// The cost of beginning or ending a slot if CPUs do not follow their own clocks; ns.
 struct Carrying {
     /// Before the first CPU.
     start: u64,
@@ -133,7 +133,7 @@ struct Carrying {
     latency: u64,
     /// More on the way, at most: the receiver has to get its CPU.
     jitter: u64,
-    /// What the receiving CPU does.
+    /// The receiving CPU's work.
     received: u64,
 }
 
@@ -143,7 +143,7 @@ const SET_CLASS_NS: u64 = 1_000;
 const NETWORK_NS: u64 = 60_000;
 const NETWORK_EACH_NS: u64 = 20_000;
 const NETWORK_JITTER_NS: u64 = 1_000_000;
-/// A slot without an end; somebody will say when it is over. Below the longest time that components take.
+/// A slot without an end; a message will end it. Below the longest time that components accept.
 const ENDLESS_NS: u64 = 1 << 60;
 
 /// Numbers that look random: the same for the same place in the same run.
@@ -174,7 +174,7 @@ struct Account {
     /// When the slot under way began, and the next one does; [`NEVER`]: none.
     open: u64,
     next: u64,
-    /// The slot under way is one by the reference only: clocks are not equal, and nobody keeps it.
+    /// The present slot exists by the reference only: clocks are not equal, and no CPU keeps it.
     blind: bool,
     /// By member: when it started in the slot.
     started: Vec<Start>,
@@ -375,7 +375,7 @@ impl Sim<'_> {
         self.post(at, message);
     }
 
-    /// Observers hear of a message that is posted next.
+    /// Notify observers of a message that is posted next.
     fn report_sent(&mut self, from: CpuNo, to: CpuNo, what: &'static str) {
         self.obs.event(self.now, &Event::MessageSent { from, to, number: self.gangs.posted, what });
     }
@@ -583,7 +583,7 @@ impl Sim<'_> {
         }
     }
 
-    /// A CPU hears that a slot begins or ends there.
+    /// Notify a CPU that a slot begins or ends there.
     fn slot_message(&mut self, cpu: CpuNo, gang: u32, begins: bool) -> Result<()> {
         let received = self.carrying(self.workload.gangs[gang as usize].way).received;
         self.charge_flat(cpu, received);

@@ -22,7 +22,7 @@ use super::{GuestOutcome, RunConfig};
 use weir_model::workload::{GuestSpec, Inform, Op};
 use weir_model::{Costs, Error, Machine, Result, Workload};
 
-/// What the topology of a guest was compiled for, and the result.
+/// The inputs for which a guest's topology was compiled, and the result.
 #[derive(Clone, Debug)]
 pub struct Inside {
     pub machine: Machine,
@@ -42,21 +42,21 @@ impl Inside {
     }
 }
 
-/// What a host keeps of a guest.
+/// A host's data about a guest.
 pub struct Guest<'a> {
     pub spec: &'a GuestSpec,
     pub sim: Box<Sim<'a>>,
     /// The task that is each virtual CPU, [`NONE`] before its first run, and the priority that it was last given.
     tasks: Vec<TaskNo>,
     priorities: Vec<Option<i32>>,
-    /// All of its tasks have ended, or none can go on.
+    /// All of its tasks have ended, or none can continue.
     over: bool,
     /// The CPU of the guest whose event it is.
     actor: CpuNo,
     enters: u64,
 }
 
-/// What a guest keeps of being one.
+/// A guest's data about its role as a guest.
 pub struct Within {
     inform: Inform,
     /// CPUs whose state has changed since the host looked.
@@ -148,7 +148,7 @@ fn settings<'a>(cfg: &RunConfig<'a>, number: u32) -> RunConfig<'a> {
     }
 }
 
-/// What guests are built of, which has to outlive their simulations.
+/// Inputs of guests, which must outlive their simulations.
 pub struct Ground<'a> {
     placed: Vec<Placed>,
     cfgs: Vec<RunConfig<'a>>,
@@ -157,7 +157,7 @@ pub struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     /// # Errors
-    /// The guests do not fit to what was compiled for them.
+    /// The guests do not match the topologies compiled for them.
     pub fn new(workload: &Workload, cfg: &RunConfig<'a>) -> Result<Self> {
         fits(workload, cfg.inside)?;
         let all = workload.all_guests();
@@ -317,7 +317,7 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
-    /// A virtual CPU goes on, waits, or is not needed any more.
+    /// A virtual CPU continues, waits, or is no longer needed.
     fn look_at(&mut self, g: usize, v: CpuNo) -> Result<()> {
         let guest = &self.guests[g];
         let no = guest.tasks[v as usize];
@@ -451,7 +451,7 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
-    /// The host hears how urgent a virtual CPU is: only real-time priorities count outside.
+    /// Report a virtual CPU's urgency to the host: only real-time priorities count outside.
     fn report_urgency(&mut self, g: usize, v: CpuNo, priority: Option<i32>) -> Result<()> {
         let guest = &mut self.guests[g];
         let no = guest.tasks[v as usize];
@@ -571,7 +571,7 @@ impl<'a> Sim<'a> {
         (self.census.alive == 0 && self.census.starts == 0) || self.now >= horizon
     }
 
-    /// Nobody in the guest can make anything happen.
+    /// No task in the guest can cause another event.
     fn is_stuck_inside(&self, next: Key) -> bool {
         self.census.alive > 0 && (self.movers() == 0 || (next != Key::NEVER && self.is_stuck(next)))
     }
@@ -692,7 +692,7 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
-    /// The host does not run `c` any more.
+    /// The host no longer runs `c`.
     fn stand_still(&mut self, c: CpuNo) {
         self.progress(c);
         let now = self.now;
@@ -737,7 +737,7 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
-    /// Observers hear how long `c` had to wait for the host.
+    /// Notify observers of the time that `c` waited for the host.
     pub fn report_stolen(&mut self, c: CpuNo) {
         let cpu = &mut self.cpus[c as usize];
         let ns = cpu.stolen_ns - cpu.stolen_reported;

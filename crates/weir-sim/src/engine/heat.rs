@@ -14,7 +14,7 @@ use super::task::NONE;
 use weir_model::Result;
 use weir_model::machine::{Machine, Thermal};
 
-/// Looks in a row at which nothing else was to happen: then the run has come to its end.
+/// Samples in a row with no other pending event, after which the run ends.
 const PATIENCE: u32 = 1_000;
 
 /// Temperatures of the cores.

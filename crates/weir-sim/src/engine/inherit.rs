@@ -16,7 +16,7 @@ use super::task::{NEVER, Wait};
 use weir_model::workload::{Op, Protocol};
 use weir_model::{Result, Workload};
 
-/// What an order of tasks may go by. Times are ns, [`NEVER`] where there is none.
+/// Attributes by which tasks may be ordered. Times are ns, [`NEVER`] if there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Urgency {
     pub priority: i32,
@@ -327,7 +327,7 @@ impl Sim<'_> {
         self.now_holds(no, mutex);
     }
 
-    /// A task that waited for a mutex does so no longer, and is not to have it: nobody inherits from it.
+    /// A task stopped waiting for a mutex without getting it: no task inherits from it any longer.
     pub fn leave_queue(&mut self, no: TaskNo, mutex: u32, by: CpuNo) -> Result<()> {
         if !self.locking.any {
             return Ok(());

@@ -20,7 +20,7 @@ const MAX_STEPS: u32 = 20_000_000;
 
 /// What the interpreter does after an op.
 pub enum Next {
-    /// The op is done; go on unless scheduler code has made the CPU busy.
+    /// The op is done; continue unless scheduler code has made the CPU busy.
     Op,
     /// The op takes time on the CPU.
     Work,
@@ -383,7 +383,7 @@ impl Sim<'_> {
         self.wait(c, no, Wait::Condition(condition, mutex))
     }
 
-    /// Let the longest waiter of a condition go on, which first needs its mutex. `false`: nobody waits.
+    /// Let the longest waiter of a condition continue, which first needs its mutex. `false`: no task waits.
     fn signal(&mut self, c: CpuNo, condition: u32) -> Result<bool> {
         let Some((other, mutex)) = self.objects.conditions[condition as usize].waiters.pop_front() else {
             return Ok(false);
@@ -423,7 +423,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Raise a flag; spinners that run go on at once, the others when they run again.
+    /// Raise a flag; running spinners continue at once, the others when they run again.
     pub fn raise(&mut self, flag: u32, by: u64) {
         let mut done = std::mem::take(&mut self.wakes);
         self.objects.flags[flag as usize].raise(by, &mut done);
@@ -468,7 +468,7 @@ impl Sim<'_> {
         }
     }
 
-    /// What a task spins for has come: it goes on, at once if it runs, after `ns` to see it.
+    /// The event for which a task spins has come: if it runs, it continues at once, after `ns` to see it.
     fn let_go(&mut self, no: TaskNo, ns: u64) {
         // Its time so far was spinning: account for it before it becomes work.
         let on = self.running_on(no);

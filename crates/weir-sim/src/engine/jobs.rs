@@ -341,7 +341,7 @@ impl Sim<'_> {
             && matches!(wait, Wait::Time | Wait::Event(_) | Wait::Condition(..))
     }
 
-    /// A release is due, or the time that a task waited for has come.
+    /// A release is due, or the time for which a task waited.
     pub fn timed_wake(&mut self, no: TaskNo) -> Result<()> {
         let task = &self.tasks[no as usize];
         // A virtual CPU may come to it later than it was due.

@@ -53,7 +53,7 @@ impl Sim<'_> {
         end
     }
 
-    /// Charge the operations in the log; observers hear of the call when it is over.
+    /// Charge the operations in the log; observers are notified of the call when it is over.
     fn charge(&mut self, h: CpuNo, call: Call) -> u64 {
         if self.cfg.trace_pipes {
             self.report_depths();
@@ -471,7 +471,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// Take the task off `c` because it does not want to run any more.
+    /// Take the task off `c` because it is no longer runnable.
     fn leave(&mut self, c: CpuNo, why: Stop) -> TaskNo {
         self.progress(c);
         self.set_mode(c, Mode::Kernel);
@@ -531,7 +531,7 @@ impl Sim<'_> {
         Ok(())
     }
 
-    /// `c` is through with a call: wake the next of those that it has let go. False if there is none.
+    /// `c` has finished a call: wake the next task that it has released. False if there is none.
     pub fn wake_next(&mut self, c: CpuNo) -> Result<bool> {
         let Some(next) = self.cpus[c as usize].to_wake.pop_front() else { return Ok(false) };
         self.flush_calls(c);

@@ -54,7 +54,7 @@ pub struct RunConfig<'a> {
     pub duration_ns: Option<u64>,
     /// Check the invariants of core and engine after every event (slow).
     pub checks: bool,
-    /// Emit `PipeDepth` events; costs time even where nobody looks at them.
+    /// Emit `PipeDepth` events; costs time even if no observer uses them.
     pub trace_pipes: bool,
     /// Emit what tasks wait for, which tasks wake them and how far each gets: `WaitsFor`, `Woken`, `Stands`, `Allowed`, `Refill`.
     pub causes: bool,
@@ -64,7 +64,7 @@ pub struct RunConfig<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Called now and then with virtual time and number of events.
     pub progress: Option<&'a dyn Fn(u64, u64)>,
-    /// What is done to the scheduler from outside, by time in ns; in any order.
+    /// External actions on the scheduler, by time in ns; in any order.
     pub scripted: Vec<(u64, Command)>,
     /// A scenario, and the composer of the topologies that it asks for.
     pub control: Option<Control<'a>>,
@@ -138,9 +138,9 @@ pub struct Outcome {
     /// Bytes of arena memory at the end, and per task.
     pub memory_bytes: usize,
     pub bytes_per_task: usize,
-    /// What the user should know: standstills, steps that had no effect, refused reconfigurations.
+    /// Remarks for the user: standstills, steps without effect, refused reconfigurations.
     pub warnings: Vec<String>,
-    /// What the scenario did, and what of it was refused, in order of time.
+    /// The scenario's actions, performed and refused, in order of time.
     pub reconfigurations: Vec<Reconfiguration>,
     /// Components that returned errors, in order of time.
     pub faults: Vec<Faulted>,
@@ -178,7 +178,7 @@ pub struct GuestOutcome {
 pub struct GangOutcome {
     pub name: String,
     pub cpus: Vec<u32>,
-    /// What is left of the declared execution times, in 1000ths.
+    /// The remaining part of the declared execution times, in 1000ths.
     pub scale: u32,
     /// Slots that were over by the end, and those in which some member never ran.
     pub slots: u64,
@@ -213,7 +213,7 @@ pub struct Faulted {
     pub count: u64,
 }
 
-/// What a loaded component did that ended the run.
+/// The action of a loaded component that ended the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crashed {
     pub instance: String,

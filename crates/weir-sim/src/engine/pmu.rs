@@ -36,7 +36,7 @@ struct PmuCpu {
     pressure: u64,
 }
 
-/// What is known of a task.
+/// Data about a task.
 #[derive(Debug)]
 struct PmuTask {
     /// Index of its tables; `NONE`: it is not counted.
@@ -165,7 +165,7 @@ impl Pmu {
         self.cpus.get(c as usize).map_or(ONE, |cpu| cpu.slow)
     }
 
-    /// How cold the caches of `c` are for a task that comes back: what was brought into them since.
+    /// How cold the caches of `c` are for a returning task: the lines loaded into them since.
     fn find_cold(&mut self, c: CpuNo, no: TaskNo) {
         let task = &mut self.tasks[no as usize];
         let Some(model) = &self.tables[task.profile as usize].model else { return };

@@ -20,7 +20,7 @@ pub enum Phase {
     Choose = 3,
 }
 
-/// What an event is about; the order of simultaneous events of one [`Phase`].
+/// The kind of an event; the order of simultaneous events of one [`Phase`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
@@ -44,7 +44,7 @@ pub enum Kind {
     Sample = 8,
     /// Index: CPU that is woken for work.
     Kick = 9,
-    /// Index: CPU that has to give up its task.
+    /// Index: CPU that must give up its task.
     Preempt = 10,
     /// Index: coherence domain that has remote messages.
     Remote = 11,
@@ -52,7 +52,7 @@ pub enum Kind {
     Message = 12,
     /// Index: gang one of whose slots begins.
     Slot = 13,
-    /// Temperatures are looked at.
+    /// Temperatures are sampled.
     Heat = 14,
     /// Index: CPU whose clock changes as a component asked.
     Clock = 15,

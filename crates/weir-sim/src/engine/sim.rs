@@ -96,7 +96,7 @@ pub struct Sim<'a> {
     pub queue: CpuQueue,
     pub cpus: Vec<Cpu>,
     pub cores: Cores,
-    /// CPUs whose next event is to be worked out anew.
+    /// CPUs whose next event must be recomputed.
     pub changed: Vec<CpuNo>,
     pub tasks: Vec<Task<'a>>,
     pub programs: Vec<Program<'a>>,
@@ -286,7 +286,7 @@ impl<'a> Sim<'a> {
         Ok(sim)
     }
 
-    /// What is done before the clock starts, free of charge: CPUs report, the first tasks are created.
+    /// Actions before the clock starts, at no cost: CPUs report, the first tasks are created.
     fn set_up(&mut self) -> Result<()> {
         for c in 0..self.cpus.len() as u32 {
             let online = self.machine.shape.cpus[c as usize].online;
@@ -412,7 +412,7 @@ impl<'a> Sim<'a> {
         Ok((end, interrupted))
     }
 
-    /// The clock goes on to a time at which something happens.
+    /// Advance the clock to the time of an event.
     pub fn advance(&mut self, time: u64) {
         self.now = time;
         self.queue.advance(time);
@@ -634,7 +634,7 @@ pub fn find_isa(machine: &Machine, isa: Option<&str>, task: &str) -> Result<u16>
     })
 }
 
-/// Machine and plan are for the same CPUs.
+/// Check that machine and plan have the same CPUs.
 fn fits(machine: &Machine, plan: &Plan) -> Result<()> {
     let n = machine.shape.nr_cpus();
     if n == 0 || n > MAX_CPUS {

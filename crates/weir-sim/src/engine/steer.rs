@@ -50,7 +50,7 @@ enum Change {
     Instance(u32),
 }
 
-/// What a change did, and when the scheduler could be called again.
+/// The result of a change, and when the scheduler could be called again.
 struct Changed {
     stats: SwapStats,
     pause_ns: u64,
@@ -91,7 +91,7 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
-    /// Rules hear of messages at the end of the event in which they were published.
+    /// Rules receive messages at the end of the event in which they were published.
     pub fn heed(&mut self) -> Result<()> {
         let Some(watch) = self.watch else { return Ok(()) };
         let news = std::mem::take(&mut watch.borrow_mut().news);

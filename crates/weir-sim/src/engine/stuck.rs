@@ -56,7 +56,7 @@ impl Sim<'_> {
         &self.workload.tasks[self.tasks[no as usize].spec as usize].name
     }
 
-    /// What a task does or waits for, in words.
+    /// A description of what a task does or waits for.
     fn situation(&self, no: TaskNo) -> String {
         let w = self.workload;
         let task = &self.tasks[no as usize];

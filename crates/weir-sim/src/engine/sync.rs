@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use weir_core::event::{CpuNo, TaskNo};
 
-/// Whether the caller may go on.
+/// Whether the caller may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     Go,
@@ -54,7 +54,7 @@ pub struct Condition {
 #[derive(Debug, Default)]
 pub struct Suspension {
     pub waiters: Vec<TaskNo>,
-    /// Times of activations that nobody has awaited yet, ns.
+    /// Times of activations that no task has awaited yet, ns.
     pub pending: VecDeque<u64>,
 }
 
@@ -122,7 +122,7 @@ impl Channel {
         self.settle(task, wake)
     }
 
-    /// Move bytes until nothing moves any more. `Go` if `me` is through.
+    /// Move bytes until no more can move. `Go` if `me` is done.
     fn settle(&mut self, me: TaskNo, wake: &mut Vec<TaskNo>) -> Pass {
         let mut pass = Pass::Wait;
         loop {
@@ -175,7 +175,7 @@ pub struct Flag {
 }
 
 impl Flag {
-    /// Add to the counter; the spinners that may go on are appended to `done`.
+    /// Add to the counter; append the spinners that may continue to `done`.
     pub fn raise(&mut self, by: u64, done: &mut Vec<TaskNo>) {
         self.value = self.value.saturating_add(by);
         let value = self.value;

@@ -54,7 +54,7 @@ pub enum Wait {
     Write(u32),
     /// The nodes before it in its graph.
     Join,
-    /// Work for the virtual CPU that it is, of this guest.
+    /// Work for its virtual CPU, of this guest.
     Vcpu(u32),
 }
 

@@ -19,7 +19,7 @@ use contention::Field;
 pub use report::{Judged, Report, Section};
 use scheduler::Named;
 
-/// What is asked.
+/// The query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Question {
     /// Which lock or component limits the topology, and where does the scheduler take more than `share` of the CPU time?
@@ -34,7 +34,7 @@ pub enum Question {
     Schedulability,
 }
 
-/// What is to be analyzed.
+/// The inputs of the analysis.
 #[derive(Clone, Debug)]
 pub struct AnalyzeOptions {
     pub question: Question,
@@ -74,7 +74,7 @@ impl Analysis {
         }
     }
 
-    /// What the user should know of machine, workload and topology.
+    /// Remarks for the user about machine, workload and topology.
     pub fn warnings(&self) -> &[String] {
         match self {
             Analysis::Contention(report) => &report.warnings,

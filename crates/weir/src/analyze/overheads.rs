@@ -5,7 +5,7 @@ use weir_analysis::Overheads;
 use weir_core::Plan;
 use weir_model::{Costs, Machine};
 
-/// CPUs from which the distance to all others is looked at; machines are regular.
+/// Number of CPUs from which distances to all others are examined; machines are regular.
 const FROM: u32 = 64;
 
 /// Bounds from the table. A decision is two calls of the scheduler (the task comes, or the other goes, and the CPU

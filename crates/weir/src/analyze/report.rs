@@ -16,7 +16,7 @@ pub struct Judged {
     pub found: Vec<Finding>,
 }
 
-/// What is said of one policy.
+/// The findings about one policy.
 pub struct Section {
     pub name: String,
     pub plain: Judged,
@@ -38,7 +38,7 @@ pub struct Report {
     pub tasks: Vec<Task>,
     pub sections: Vec<Section>,
     pub overheads: Overheads,
-    /// What the user should know of machine and workload.
+    /// Remarks for the user about machine and workload.
     pub warnings: Vec<String>,
 }
 

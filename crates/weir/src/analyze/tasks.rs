@@ -42,7 +42,7 @@ pub fn platform(machine: &Machine, warnings: &mut Vec<String>) -> Result<Platfor
     Ok(platform)
 }
 
-/// The workload's recurrent tasks. What the analysis cannot see is reported as a warning.
+/// The workload's recurrent tasks. Features that the analysis cannot handle are reported as a warning.
 pub fn recurrent(workload: &Workload, platform: &Platform, warnings: &mut Vec<String>) -> Result<Vec<Task>> {
     let mut tasks = Vec::new();
     let (mut others, mut waiting, mut bound, mut drawn) = (0, 0, 0, 0);

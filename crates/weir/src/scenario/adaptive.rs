@@ -9,7 +9,7 @@ use crate::fault::{Fault, Result};
 
 /// A case rests for so long before it is left again, ns.
 const COOLDOWN_NS: u64 = 1_000_000;
-/// Conditions are looked at so often, ns; after a message, at once.
+/// Interval at which conditions are checked, ns; after a message they are checked at once.
 const SAMPLE_NS: u64 = 1_000_000;
 
 /// The rules of a topology; `None` where it depends on nothing, or where settings say which cases are in force.

@@ -12,7 +12,7 @@ use super::Workshop;
 use crate::fault::{Blame, Diag, Fault, Result};
 use crate::units::show_ns;
 
-/// Address space for graphs that nobody runs.
+/// Address space for graphs that are not run.
 const ARENA: usize = 1 << 32;
 
 /// A transaction and what would become of it.
@@ -30,7 +30,7 @@ pub struct Tried {
     pub to: String,
     pub instances_built: u32,
     pub instances_kept: u32,
-    /// What the graph loses and gains, a line each.
+    /// The graph's losses and gains, one per line.
     pub diff: Vec<String>,
     /// Components of the topology that takes over.
     #[serde(skip)]

@@ -16,7 +16,7 @@ use crate::fault::Result;
 use crate::input;
 use crate::topology::{self, Includes};
 
-/// What a topology is made of.
+/// The inputs of a topology.
 #[derive(Clone, Debug)]
 struct Recipe {
     source: Source,
@@ -44,7 +44,7 @@ struct Made {
 struct State {
     now: Made,
     proposed: Option<(Made, Option<usize>, bool)>,
-    /// What was in force before a rule acted.
+    /// The state before a rule acted.
     before: BTreeMap<usize, Made>,
     /// Components that the proposal has loaded, and that it will unload.
     fresh: Vec<String>,

@@ -448,7 +448,7 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Look at clock and controls: show, wait, or go on.
+    /// Check clock and controls: show, wait, or continue.
     fn turn(&mut self, t: u64) {
         loop {
             if self.controls.news() {

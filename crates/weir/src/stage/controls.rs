@@ -29,11 +29,11 @@ pub enum Command {
     Stop,
     /// From the beginning.
     Again,
-    /// Nobody looks any more.
+    /// The viewer has left.
     Close,
 }
 
-/// What is wanted now.
+/// The present settings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub paused: bool,
@@ -103,7 +103,7 @@ impl Controls {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// A run begins; false where nobody looks.
+    /// A run begins; false if the viewer has left.
     pub(super) fn begin(&self) -> bool {
         let mut wanted = self.lock();
         (wanted.again, wanted.stop, wanted.now_ns) = (false, false, 0);
@@ -117,7 +117,7 @@ impl Controls {
         wanted.again || wanted.close
     }
 
-    /// Wait until the run is to begin again, or nobody looks any more.
+    /// Wait until the run must begin again, or the viewer has left.
     pub(super) fn wait_for_more(&self) -> bool {
         let mut wanted = self.lock();
         wanted.now_ns = u64::MAX;
@@ -136,7 +136,7 @@ impl Controls {
         self.lock().clone()
     }
 
-    /// The run has come to this moment and, where it is one to stop at, waits there.
+    /// The run has reached this time and, if it is a time to stop at, waits there.
     pub(super) fn reached(&self, now_ns: u64, stop: bool) {
         let mut wanted = self.lock();
         wanted.now_ns = now_ns;

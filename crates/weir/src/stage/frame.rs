@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-/// What the run does.
+/// The state of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -58,7 +58,7 @@ pub struct Frame {
     pub boxes: Vec<[f64; 2]>,
     /// Boxes with cells: tasks before each member.
     pub cells: Vec<(usize, Vec<u32>)>,
-    /// Of each CPU: share of time for tasks and for the scheduler, percent; 255: offline.
+    /// For each CPU: share of time for tasks and for the scheduler, percent; 255: offline.
     pub busy: Vec<u8>,
     pub sched: Vec<u8>,
     /// The task of each CPU, on machines with few.

@@ -23,7 +23,7 @@ use actor::Actor;
 pub use controls::{Command, Controls};
 pub use frame::{Frame, Moment, Spread, State};
 
-/// What is to be played.
+/// The run to be played.
 #[derive(Clone, Debug)]
 pub struct StageOptions {
     pub source: Source,
@@ -84,7 +84,7 @@ impl Stage {
         self.session.duration_ns()
     }
 
-    /// What the user should know of machine, workload and topology.
+    /// Remarks for the user about machine, workload and topology.
     pub fn warnings(&self) -> Vec<Diag> {
         let of_inputs = self.session.warnings.iter().map(Diag::warning);
         of_inputs.chain(self.candidate.warnings.iter().cloned()).collect()

@@ -15,11 +15,11 @@ use crate::input::reason;
 use crate::outdir::{SCRATCH, replace_file, write_error};
 use crate::watch::Watch;
 
-/// What a worker of Dask runs.
+/// The code that a Dask worker runs.
 const DASK: &str = include_str!("dask_executor.py");
-/// How often a queue is asked, and journals are looked at.
+/// Interval at which the queue and the journals are polled.
 const LOOK: Duration = Duration::from_secs(2);
-/// How often the stop flag is looked at.
+/// Interval at which the stop flag is polled.
 const BLINK: Duration = Duration::from_millis(100);
 
 /// The executor of the shards.
@@ -207,7 +207,7 @@ impl Away<'_> {
         }
     }
 
-    /// An array of jobs; true where the caller ended it. The jobs go on then, and the same command waits for them.
+    /// An array of jobs; true if the caller ended it. The jobs then continue, and the same command waits for them.
     fn slurm(&self, missing: &[(u64, u64)], watch: &dyn Watch) -> Result<bool> {
         let folder = absolute(&self.folder())?;
         let noted = folder.join("job");

@@ -23,7 +23,7 @@ pub struct Journal {
     file: Mutex<File>,
 }
 
-/// What was found: the journal, and the runs that are done already.
+/// The journal, and the runs that are already done.
 pub type Opened = (Journal, Vec<(u64, Row)>);
 
 impl Journal {

@@ -75,13 +75,13 @@ impl Shard {
     }
 }
 
-/// What a sweep has found.
+/// The result of a sweep.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SweepResult {
     /// The numbers of each finished run, by its number.
     pub rows: BTreeMap<u64, Row>,
-    /// What the user should know, each with the first run that it is about.
+    /// Remarks for the user, each with the first run concerned.
     pub warnings: BTreeMap<String, u64>,
 }
 
@@ -98,7 +98,7 @@ impl Sweep {
         Ok(Self { spec, grid, columns })
     }
 
-    /// What the user has asked for.
+    /// The user's request.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
@@ -114,7 +114,7 @@ impl Sweep {
         (self.spec.values(point), seed)
     }
 
-    /// Open the journal in a folder of results: it keeps what is done, so that a sweep can go on after it was ended.
+    /// Open the journal in a folder of results: it keeps the finished runs, so that a sweep can continue after it was ended.
     /// `fresh` throws away what an earlier sweep has left. Also returns the runs that are done already.
     ///
     /// # Errors

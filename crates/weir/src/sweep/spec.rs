@@ -35,7 +35,7 @@ const KEYS: &[&str] = &[
     "plot",
 ];
 
-/// What is varied, in the order of the columns: the last axis changes fastest.
+/// The varied parameters, in the order of the columns: the last axis changes fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// Heading of its column: `machine`, `keys.util`, `set.llf.tick`.
@@ -54,7 +54,7 @@ pub struct Variant {
     pub sets: Vec<String>,
 }
 
-/// What the pictures show.
+/// The content of the pictures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlotSpec {
     /// Column along the horizontal axis; without, nothing is drawn.

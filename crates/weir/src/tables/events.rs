@@ -9,7 +9,7 @@ use super::{Builder, Cell, Field, Kind, Table, field, nullable};
 
 const WHY: &[&str] = &["preempted", "slice end", "yield", "blocked", "ended", "running"];
 const RUNNING: u8 = 5;
-/// What a task waited for: a CPU, or what it had blocked for.
+/// What a task waited for: a CPU, or its reason for blocking.
 const FOR: &[&str] = &[
     "cpu",
     "mutex",
@@ -65,7 +65,7 @@ impl Wanted {
     pub const ALL: Wanted = Wanted { jobs: true, slices: true, waits: true };
     pub const NONE: Wanted = Wanted { jobs: false, slices: false, waits: false };
 
-    /// Whether the run has to say why tasks wait.
+    /// Whether the run must report why tasks wait.
     pub fn causes(self) -> bool {
         self.waits
     }
@@ -115,7 +115,7 @@ impl Collector {
         }
     }
 
-    /// Jobs, slices, waits. What is open at the end of the run ends with it; jobs that are not done have no end.
+    /// Jobs, slices, waits. Open rows end at the end of the run; unfinished jobs have no end.
     pub fn finish(mut self, end_ns: u64) -> (Table, Table, Table) {
         for cpu in 0..self.running.len() as u32 {
             if let Some((task, begin)) = self.running[cpu as usize]

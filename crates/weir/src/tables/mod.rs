@@ -34,7 +34,7 @@ pub struct Column {
     pub nulls: Vec<bool>,
 }
 
-/// What a column is called and holds. Names of times end with their unit.
+/// A column's name and type. Names of times end with their unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     pub name: &'static str,
@@ -60,7 +60,7 @@ pub struct Chunk {
     pub rows: usize,
 }
 
-/// A table: fields, and chunks of rows that nobody changes any more.
+/// A table: fields, and immutable chunks of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     pub fields: Arc<[Field]>,

@@ -75,7 +75,7 @@ impl Interval {
     }
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct TuneResult {
     pub runweir: String,

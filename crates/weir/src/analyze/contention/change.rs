@@ -6,7 +6,7 @@
 /// A changed topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What was done, for people.
+    /// A readable description of the change.
     pub what: String,
     pub text: String,
     /// Edits that it is made of.

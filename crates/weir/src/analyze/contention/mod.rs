@@ -39,7 +39,7 @@ pub struct Study {
     pub checked: Vec<Sample>,
     /// Where the model missed a simulated size by more than [`BOUND`], most of all.
     pub miss: Option<Miss>,
-    /// Sizes up to here have a forecast; 0: none has, beyond those that were simulated.
+    /// Sizes up to here have a forecast; 0: only simulated sizes have figures.
     pub reach: u32,
     /// The first size whose forecast would be off by more than [`BOUND`] if it is as wrong as the worst that could be tested.
     pub doubt: Option<Doubt>,
@@ -54,7 +54,7 @@ pub struct Doubt {
     pub why: String,
 }
 
-/// What is so small may be off by a multiple and means nothing, as a share of the machine.
+/// Smaller shares of the machine may be wrong by a multiple and are not significant.
 const NOISE: f64 = 0.005;
 
 /// How far a forecast may be from what is simulated, as a share of the machine: five points.
@@ -109,7 +109,7 @@ impl Study {
     }
 }
 
-/// What is limited: the scheduler's share as a whole, or its waiting alone.
+/// The limited quantity: the scheduler's total share, or only its waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     Share,
@@ -308,7 +308,7 @@ fn judge(field: &Field<'_>, source: &Source, measure: Measure, study: &mut Study
 struct Tests {
     /// The two largest simulated sizes, and what was simulated there.
     last: [(u32, f64); 2],
-    /// What the model, fitted to all runs, has for the largest.
+    /// The prediction of the model, fitted to all runs, for the largest size.
     fit: f64,
     times: f64,
 }

@@ -20,7 +20,7 @@ pub struct Group {
     pub wait_ns: u64,
 }
 
-/// What a run on one size showed. Sums over all CPUs, ns.
+/// Measurements of a run on one size. Sums over all CPUs, ns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     pub cpus: u32,
@@ -54,7 +54,7 @@ impl Sample {
         self.of_capacity(self.scheduler_ns)
     }
 
-    /// Share that waiting for the scheduler's locks takes.
+    /// Share of waiting for the scheduler's locks.
     pub fn wait_share(&self) -> f64 {
         self.of_capacity(self.wait_ns)
     }
@@ -113,7 +113,7 @@ pub struct Model {
     code: Line,
 }
 
-/// What the model says of one size.
+/// The model's prediction for one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
     pub cpus: u32,

@@ -22,7 +22,7 @@ const CYCLES_A_CPU: u64 = 1_000;
 const LEAST_CYCLES: u64 = 20_000;
 const MOST_CYCLES: u64 = 250_000;
 
-/// What all runs of an analysis share.
+/// Inputs shared by all runs of an analysis.
 pub struct Field<'a> {
     pub machine: &'a Machine,
     pub workload: &'a Workload,
@@ -127,7 +127,7 @@ pub fn counts(plan: &Plan) -> BTreeMap<String, u32> {
     counts
 }
 
-/// What the locks of a graph, or its instances, took: by name, because numbers change when it is rewired.
+/// Times of a graph's locks, or of its instances: by name, because numbers change when it is rewired.
 struct Locks {
     /// Place in `all`, by number in the graph in force.
     places: Vec<usize>,
