@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_axil_bus - AXI4-Lite in front of the simple bus of the engines; each CPU has a window of its own.
+/// weir_axil_bus - AXI4-Lite in front of the simple bus of the engines; each CPU has its own window.
 ///
-/// AXI4-Lite does not identify the CPU that asks, so the address does: window c of 2 KiB belongs to CPU c, and a system maps it to one
-/// virtual address on all of them. One transfer at a time, reads and writes in turn if both want. A write of less than a word
-/// is answered with SLVERR, an address beyond the last window with DECERR; neither has an effect.
+/// AXI4-Lite does not identify the requesting CPU, so the address does: window c of 2 KiB belongs to CPU c, and a system maps the
+/// windows to the same virtual address on all CPUs. One transfer at a time, reads and writes in turn if both are pending. A write
+/// of less than a word is answered with SLVERR, an address beyond the last window with DECERR; neither has an effect.
 ///
 /// latency:  4 clocks from the address to the answer, for a module that answers after 2
 /// area:     O(1)

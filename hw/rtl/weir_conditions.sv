@@ -3,12 +3,12 @@
 /// weir_conditions - condition variables, called by reading: waiters are woken in order of arrival.
 ///
 /// Word address, from bit 2: command (4 bits), thread (8), condition (8): 0 WAIT, 1 SIGNAL, 2 BROADCAST, 3 SLEEP
-/// (docs/hardware.md). WAIT registers a thread and does not block it: it still has to give its mutex back, and might be preempted
-/// before. SLEEP blocks it unless it was woken since. So no signal is lost, and nobody sleeps with the mutex.
+/// (docs/hardware.md). WAIT registers a thread and does not block it: it must still release its mutex, and might be preempted
+/// before. SLEEP blocks it unless it was woken since. So no signal is lost, and no thread sleeps while it holds the mutex.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
-/// latency:  WAIT and SIGNAL within 3 clocks, SLEEP 3 and the manager's; BROADCAST 3 clocks and the manager's a waiter
-/// area:     wait lists, a bit a thread
+/// latency:  WAIT and SIGNAL within 3 clocks, SLEEP 3 and the manager's; BROADCAST 3 clocks and the manager's per waiter
+/// area:     wait lists, one bit per thread
 /// source:   Preston, 2011, 3.2.7; waiting in two calls is ours
 module weir_conditions #(
   /// Condition variables, 2..256, a power of two.
@@ -21,7 +21,7 @@ module weir_conditions #(
   localparam int unsigned IdWidth = $clog2(NumThreads)
 ) (
   input  logic               clk_i,      /// Clock, rising edge.
-  input  logic               rst_ni,     /// Reset, asynchronous, active low: nobody waits.
+  input  logic               rst_ni,     /// Reset, asynchronous, active low: no thread waits.
   input  logic               req_i,      /// A call; the next one only after its answer.
   input  logic [21:2]        addr_i,     /// Word address: the call.
   output logic               rvalid_o,   /// The answer.
@@ -97,7 +97,7 @@ module weir_conditions #(
                 waits_q[first] <= 1'b0;
                 state_q        <= Pop;
               end else state_q <= Idle;
-              // A broadcast answers when all are awake, so that no thread that comes later is among them.
+              // A broadcast answers when all are awake, so that it includes no later thread.
               rvalid_o <= !some || cmd_q == Signal;
               rdata_o  <= cmd_q == Signal ? {31'd0, some} : {23'd0, woken_q};
             end

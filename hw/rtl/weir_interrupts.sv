@@ -2,17 +2,17 @@
 
 /// weir_interrupts - the CPU bypass interrupt scheduler: interrupt lines end here, and an interrupt is the wake-up of a thread.
 ///
-/// A thread associates itself with a line. If the line is pending it is answered 1 and serves at once; else it is blocked, in the
-/// same call, and the next interrupt wakes it. The CPU sees none of this unless the thread is more urgent than what it runs.
+/// A thread associates itself with a line. If the line is pending, the answer is 1 and the thread serves at once; else the same call
+/// blocks it, and the next interrupt wakes it. The CPU is not interrupted unless the thread is more urgent than its current one.
 /// Word address, from bit 2: command (4 bits), thread (8), line (8). Commands and answers: docs/hardware.md.
 ///
-/// At hand-over the line's pending bit and its enable bit are cleared together; later edges are kept, and levels count when the
-/// thread associates itself again. A wake-up that the manager has not taken yet stays pending.
+/// At hand-over the line's pending bit and its enable bit are cleared together; later edges are kept, and levels are checked when
+/// the thread associates itself again. A wake-up that the manager has not taken yet stays pending.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
 /// latency:  ENABLE, DISABLE, CLEAR and READ answer within 2 clocks, READ_ASSOCIATED within 4; ASSOCIATE 2 and the manager's.
-///           From the line to the wake-up 5 clocks if nothing is under way
-/// area:     one memory of NumLines thread numbers, four bits a line
+///           From the line to the wake-up 5 clocks if the module is idle
+/// area:     one memory of NumLines thread numbers, four bits per line
 /// source:   Preston, 2011, 3.3.1; associating blocks (the source's driver could lose a wake-up), clearing, retry: ours
 module weir_interrupts #(
   /// Interrupt lines, 2..64.
@@ -92,7 +92,7 @@ module weir_interrupts #(
       rdata_o  <= '0;
       held_q   <= go && state_q != Idle;
       lines_q  <= lines_i;
-      // The highest line goes first; what has changed meanwhile is looked at again in Idle.
+      // The highest line goes first; later changes are handled in Idle.
       any_q <= |hot;
       for (int unsigned l = 0; l < NumLines; l++) if (hot[l]) top_q <= LineWidth'(l);
       unique case (state_q)
@@ -116,7 +116,7 @@ module weir_interrupts #(
                     state_q          <= Block;
                   end
                 end
-                // Without a thread nothing can be woken.
+                // Without a thread there is none to wake.
                 Enable: begin
                   enabled_q[line] <= reserved_q[line];
                   rdata_o         <= {31'd0, !reserved_q[line]};

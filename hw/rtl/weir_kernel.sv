@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_kernel - the whole set: thread manager, scheduler, mutexes, condition variables, interrupts and timers as one slave.
+/// weir_kernel - the complete set: thread manager, scheduler, mutexes, condition variables, interrupts and timers as one slave.
 ///
 /// Everything is called by reading, timers are set by a store; any bus master may call, one call at a time. The CPU is
 /// interrupted only if a thread that is strictly more urgent than the current one may run. Word address, from bit 2: command (4
@@ -8,7 +8,7 @@
 /// weir_interrupts, 5 weir_timers (docs/hardware.md).
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
-/// latency:  that of the unit, and what is under way there; from a line to irq_o 22 clocks if nothing is
+/// latency:  that of the unit and of its current operation; from a line to irq_o 22 clocks if all units are idle
 /// area:     the sum of its parts
 /// source:   Preston, 2011, 3.2 and 3.3
 module weir_kernel #(
@@ -40,7 +40,7 @@ module weir_kernel #(
   input  logic [31:0]         wdata_i,   /// Data of a store; held until its answer.
   output logic                rvalid_o,  /// The answer.
   output logic [31:0]         rdata_o,   /// Its value.
-  output logic                irq_o,     /// Something more urgent than the current thread may run: level.
+  output logic                irq_o,     /// A thread more urgent than the current one may run: level.
   output logic                wake_o,    /// One clock: a thread was woken, for observers.
   output logic [IdWidth-1:0]  wake_id_o  /// Which one.
 );
@@ -77,7 +77,7 @@ module weir_kernel #(
     .lists_rvalid_i(lists_rvalid && !ours_q), .lists_rdata_i(lists_rdata)
   );
 
-  // A call of the CPU waits while the manager has one under way, and the other way round.
+  // A call of the CPU waits while the manager has one in progress, and vice versa.
   logic late_q, direct;
   logic [21:2] late_addr_q;
   assign direct     = (req[Lists] || wait_q) && !busy_q && !from_threads && !late_q;
@@ -130,7 +130,7 @@ module weir_kernel #(
     .op_req_o(ops[3]), .op_block_o(blocks[3]), .op_id_o(ids[3]), .op_done_i(done[3])
   );
 
-  // The manager takes one at a time and serves it to the end, and the same one not twice while others wait.
+  // The manager serves one at a time to its end, and not the same one twice while others wait.
   logic [1:0] turn_q, turn;
   logic       taken_q;
   always_comb begin

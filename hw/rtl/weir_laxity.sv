@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_laxity - a scheduling engine: it follows all tasks, decides at each tick which of them have the CPUs, and interrupts
-/// a CPU only if it must run another task than it does.
+/// weir_laxity - a scheduling engine: it follows all tasks, decides at each tick which of them get the CPUs, and interrupts
+/// a CPU only if it must switch to another task.
 ///
 /// Policies by register: least laxity first (LLF), earliest deadline first (EDF), EDF until zero laxity (EDZL), modified LLF
 /// (MLLF). Rules: decisions leave at ticks only (R1); equals: the task chosen before (R2), then the lowest number (R3); irq_o[c]
-/// stands while what CPU c holds is not what it is to run (R4); a task that is chosen again stays on its CPU (R5). The register map is
-/// in docs/hardware.md; a read of SCHED is the hand-over of a context, so a CPU reads it after it has saved what it had.
+/// is high while CPU c does not hold the task that it must run (R4); a task that is chosen again stays on its CPU (R5). The register
+/// map is in docs/hardware.md; a read of SCHED hands over a context, so a CPU reads it after it has saved its own.
 ///
 /// twin:     components/distribute/laxity.c, with eager = 0 (crates/weir-hw)
 /// latency:  bus: answer 2 clocks after the request, effect of a write after 3; tick to new SCHED DecisionClocks, to irq_o one

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_laxity_context - no CPU loads a context that another one has not saved.
+/// weir_laxity_context - no CPU loads a context that another CPU has not saved.
 ///
-/// A CPU that claims hands back the context that it had (the program saves it first), and gets the one of the task that it
-/// is to run, unless another CPU holds that one still: then it holds nothing and asks again. Since no CPU waits while it
-/// holds something, all of them get on. A claim is one register read, so it cannot be torn apart.
+/// A claiming CPU returns its context (the program saves it first), and gets the context of the task that it must run, unless
+/// another CPU still holds that: then it holds none and asks again. No CPU waits while it holds a context, so all of them
+/// make progress. A claim is one register read, so it is atomic.
 ///
 /// latency:  the answer is there in the clock of the claim
 /// area:     O(NumCpus^2) comparators of task numbers
@@ -18,9 +18,9 @@ module weir_laxity_context #(
   localparam int unsigned CpuWidth = (NumCpus > 1) ? $clog2(NumCpus) : 1
 ) (
   input  logic                            clk_i,    /// Clock, rising edge.
-  input  logic                            rst_ni,   /// Reset, asynchronous, active low: nobody holds anything.
-  input  logic                            claim_i,  /// CPU cpu_i has saved what it had and asks for its task's context.
-  input  logic [CpuWidth-1:0]             cpu_i,    /// The CPU that asks; below NumCpus.
+  input  logic                            rst_ni,   /// Reset, asynchronous, active low: no CPU holds a context.
+  input  logic                            claim_i,  /// CPU cpu_i has saved its context and asks for its task's.
+  input  logic [CpuWidth-1:0]             cpu_i,    /// The requesting CPU; below NumCpus.
   input  logic                            busy_i,   /// It has a task.
   input  logic [IdWidth-1:0]              task_i,   /// Which one.
   output logic                            wait_o,   /// Another CPU holds that context.

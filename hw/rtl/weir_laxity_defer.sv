@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_laxity_defer - for how many ticks modified least laxity first may put off its next decision.
+/// weir_laxity_defer - the number of ticks by which modified least laxity first may defer its next decision.
 ///
-/// After a decision all ready tasks are looked at, one a clock: alpha is the time to the earliest deadline less the least
-/// laxity (which of several tasks of least laxity is meant makes no difference). It is at least 1. Until alpha ticks have
-/// passed no decision is due, unless a job comes or ends.
+/// After a decision all ready tasks are scanned, one per clock: alpha is the time to the earliest deadline minus the least
+/// laxity (with several tasks of least laxity, any may be used). It is at least 1. No decision is due until alpha ticks have
+/// passed, unless a job arrives or ends.
 ///
 /// latency:  NumTasks + 2 clocks from start_i until due_o is about the new decision; ticks must be further apart
 /// area:     one multiplexer of NumTasks tasks, two comparators
@@ -38,7 +38,7 @@ module weir_laxity_defer #(
   assign less   = !found_q || laxity_q < least_q;
   assign alpha  = first_q - least_q;
 
-  // What happens in the clock of the tick belongs to that tick's decision.
+  // Events in the clock of the tick belong to that tick's decision.
   assign due_o  = skip_q == '0 || event_q || event_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

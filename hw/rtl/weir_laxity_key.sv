@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_laxity_key - one unsigned number that says how urgent a task is; the smallest goes first.
+/// weir_laxity_key - a task's urgency as one unsigned number; the smallest goes first.
 ///
 /// From the most significant bit: not ready; second class (EDZL: still has laxity); laxity or time to the deadline, offset so
-/// that unsigned comparison orders signed numbers; not chosen before (R2); task number (R3). Keys of two tasks never are equal.
+/// that unsigned comparison orders signed numbers; not chosen before (R2); task number (R3). Keys of two tasks are never equal.
 ///
 /// latency:  combinational
 /// area:     O(Width)
@@ -22,7 +22,7 @@ module weir_laxity_key #(
   input  logic                chosen_i,    /// The decision before chose the task, and that counts.
   input  logic [IdWidth-1:0]  id_i,        /// Number of the task.
   input  logic                edf_i,       /// The deadline decides.
-  input  logic                edzl_i,      /// The deadline decides, but what has no laxity goes first.
+  input  logic                edzl_i,      /// The deadline decides, but tasks without laxity go first.
   output logic [KeyWidth-1:0] key_o        /// The key.
 );
   logic [Width+1:0] deadline, laxity, value;

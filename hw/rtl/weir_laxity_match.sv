@@ -2,11 +2,12 @@
 
 /// weir_laxity_match - which CPU gets which of the chosen tasks ("mix and match").
 ///
-/// A task that is chosen again stays on its CPU (R5); the others go to the CPUs that are left, the most urgent one to the
-/// lowest number; CPUs without a task idle. What stops being ready while this works is not given to any CPU; its place stays
-/// empty until the next decision.///
+/// A task that is chosen again stays on its CPU (R5); the others go to the remaining CPUs, the most urgent one to the lowest
+/// number; CPUs without a task idle. A task that stops being ready meanwhile is not given to any CPU; its place stays empty
+/// until the next decision.
+///
 /// latency:  2 clocks from valid_i to decided_o
-/// area:     O(NumCpus^2) comparators of task numbers, one multiplexer of NumTasks bits a CPU
+/// area:     O(NumCpus^2) comparators of task numbers, one multiplexer of NumTasks bits per CPU
 /// source:   Mancuso et al., IV-B3
 module weir_laxity_match #(
   /// Tasks, 1..64.
@@ -31,7 +32,7 @@ module weir_laxity_match #(
 );
   typedef logic [IdWidth-1:0] id_t;
 
-  // First stage: what is still ready, and where it was before.
+  // First stage: tasks that are still ready, and their previous CPUs.
   logic               go_q;
   logic [NumCpus-1:0] some_q, some_d;
   id_t [NumCpus-1:0]  best_q;
@@ -51,7 +52,7 @@ module weir_laxity_match #(
     end
   end
 
-  // Second stage: stayers first, then the others in order to what is free.
+  // Second stage: staying tasks first, then the others in order to free CPUs.
   logic [NumCpus-1:0] some, taken, placed;
   always_comb begin
     busy_d = '0;

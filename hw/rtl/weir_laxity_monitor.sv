@@ -3,7 +3,7 @@
 /// weir_laxity_monitor - follow one task: time to its deadline, work left, ready or done, job number.
 ///
 /// A job is ready from its release until it reports DONE or has used up its execution time, whichever comes first. A release
-/// takes place at a tick; a job that is still there then is dropped (it was counted as a miss at its deadline). With
+/// takes place at a tick; a job that is still unfinished then is dropped (it was counted as a miss at its deadline). With
 /// Separation off the deadline is the period and one counter serves both; with it on, deadlines may be shorter than
 /// periods, and sporadic tasks are released on demand, no sooner than a period after the release before.
 ///
@@ -15,7 +15,7 @@ module weir_laxity_monitor #(
   parameter int unsigned Width = 16,
   /// Bits of the job number.
   parameter int unsigned JobWidth = 8,
-  /// 1: a counter of its own for the time to the next release.
+  /// 1: a separate counter for the time to the next release.
   parameter bit Separation = 1'b1
 ) (
   input  logic                clk_i,       /// Clock, rising edge.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_level_field - a bit a priority, and the highest one that is set, found in two stages.
+/// weir_level_field - one bit per priority, and the highest set bit, found in two stages.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
-/// latency:  top_o is right when settled_o says so, 3 clocks after the last change
+/// latency:  top_o is valid with settled_o, 3 clocks after the last change
 /// area:     NumLevels registers, two encoders of 16
 /// source:   Preston, 2011, 3.2.4 (five clocks there)
 module weir_level_field #(

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_lists - a thread scheduler: one list a priority, first come first served within it, called by reading.
+/// weir_lists - a thread scheduler: one list per priority, first come first served within it, called by reading.
 ///
 /// Each call is one read of a word whose address holds the command and its arguments, and whose data is the answer, so the bus
-/// makes calls atomic. The CPU is interrupted only while something strictly more urgent than what it runs is queued, and
-/// preemption is on. Greater numbers are more urgent. A thread is taken out of the middle of its list in constant time.
+/// makes calls atomic. The CPU is interrupted only while a thread strictly more urgent than its current one is queued and
+/// preemption is on. Greater numbers are more urgent. Removing a thread from the middle of its list takes constant time.
 ///
 /// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware.md.
 ///
 /// twin:     components/order/priority_order.c, priorities set while a task does not wait (crates/weir-hw)
 /// latency:  every answer within 8 clocks of the request; irq_o follows an answer within 3 clocks
-/// area:     five memories of NumThreads or NumLevels words of 8 bits, one bit a level and a thread
+/// area:     five memories of NumThreads or NumLevels words of 8 bits, one bit per level and per thread
 /// source:   Preston, 2011, 3.2.4; constant-time removal, current thread and errors are ours
 module weir_lists #(
   /// Threads, 2..256, a power of two.
@@ -36,7 +36,7 @@ module weir_lists #(
 
   typedef logic [IdWidth-1:0]    id_t;
   typedef logic [LevelWidth-1:0] level_t;
-  // Rest: wait until the highest level is known. Head: its first thread. Thread: what is known of it. Change: link it to its
+  // Rest: wait until the highest level is known. Head: its first thread. Thread: that thread's state. Change: link it to its
   // list or unlink it. Relink: the ends of the other list, in a change of priority.
   typedef enum logic [2:0] {Idle, Rest, Head, Thread, Change, Relink} state_e;
 
@@ -119,7 +119,7 @@ module weir_lists #(
   // A change of priority of a queued thread unlinks it, and links it again.
   assign unlink = state_q == Change && (cmd_q == Dequeue || cmd_q == Next || (cmd_q == SetPriority && !again_q));
   assign link   = state_q == Change && !unlink;
-  // A thread that was preempted goes before its equals.
+  // A preempted thread goes before its equals.
   assign front  = cmd_q == Enqueue && arg_q[0];
 
   assign thread_addr = state_q == Head ? head : (state_q == Idle ? IdWidth'(addr_i[6+:8]) : id_q);

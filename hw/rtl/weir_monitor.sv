@@ -5,7 +5,7 @@
 /// The general monitor of the scheduling engine: the controller sets at run time whether it counts (status), by how much
 /// (step) and which way (direction). A load wins over a tick.
 ///
-/// latency:  the new value is there one clock after tick_i; next_o has it in the clock of the tick
+/// latency:  the new value is valid one clock after tick_i; next_o has it in the clock of the tick
 /// area:     O(Width)
 /// source:   Mancuso et al., hardware scheduling engine, IV-B2
 module weir_monitor #(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_mutexes - mutexes, called by reading: waiters get the mutex in order of arrival, and is woken by the hand-over.
+/// weir_mutexes - mutexes, called by reading: waiters get the mutex in order of arrival, and are woken by the hand-over.
 ///
-/// Word address, from bit 2: command (4 bits), thread (8), mutex (8). Commands and answers: docs/hardware.md. A thread that has to
+/// Word address, from bit 2: command (4 bits), thread (8), mutex (8). Commands and answers: docs/hardware.md. A thread that must
 /// wait is blocked in the thread manager before it gets its answer, so no wake-up is lost; it then gives up its CPU.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
-/// latency:  answers within 5 clocks of the call if nothing is under way; 3 + the manager's for a thread that has to wait. An UNLOCK
+/// latency:  answers within 5 clocks of the call if the module is idle; 3 + the manager's for a thread that must wait. An UNLOCK
 ///           answers before the next owner is woken; the next call waits for that
-/// area:     memories of NumMutexes words of 16 bits, and wait lists; three bits a mutex
+/// area:     memories of NumMutexes words of 16 bits, and wait lists; three bits per mutex
 /// source:   Preston, 2011, 3.2.6; owner, kind and count are kept here, errors are ours
 module weir_mutexes #(
   /// Mutexes, 2..256, a power of two.
@@ -34,7 +34,7 @@ module weir_mutexes #(
   localparam logic [3:0] Lock = 4'd0, TryLock = 4'd1, Unlock = 4'd2, Owner = 4'd3, Kind = 4'd4, Count = 4'd5;
   localparam logic [31:0] Blocked = 32'd1, Failed = 32'h8000_0000;
 
-  // Look: the mutex is read. Act: the answer is known. Block: the caller has to wait. Pop, Wake: hand over.
+  // Look: the mutex is read. Act: the answer is known. Block: the caller must wait. Pop, Wake: hand over.
   typedef enum logic [2:0] {Idle, Look, Act, Block, Pop, Wake} state_e;
   state_e state_q;
 
@@ -110,7 +110,7 @@ module weir_mutexes #(
     end else begin
       rvalid_o <= 1'b0;
       rdata_o  <= '0;
-      // A call that comes while the last hand-over is under way waits; the caller holds its address.
+      // A call during the last hand-over waits; the caller holds its address.
       held_q <= go && state_q != Idle;
       unique case (state_q)
         Idle: if (go) begin

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_pq_array - a keyed pipe: tasks in the order of their keys, equals in the order in which they came.
+/// weir_pq_array - a keyed pipe: tasks in the order of their keys, equals in order of arrival.
 ///
-/// A register array: the new entry is compared with all at once, those behind it move by one. One operation a clock. The key
-/// is whatever the order is to be: a deadline, a virtual time, a priority inverted, with an arrival number below it if a task
-/// that gets another key is to keep its place among equals.
+/// A register array: the new entry is compared with all at once, and the entries behind it move by one. One operation per clock.
+/// The key defines the order: a deadline, a virtual time, an inverted priority, with an arrival number in its low bits if a task
+/// that gets another key must keep its place among equals.
 ///
 /// twin:     any order component with a keyed out-pipe: edf, priority_order, rm, fcfs (crates/weir-hw)
 /// latency:  the outputs show the result one clock after the operation
@@ -44,7 +44,7 @@ module weir_pq_array #(
     logic [KeyWidth-1:0] up_key, down_key;
     logic [IdWidth-1:0]  up_id, down_id;
 
-    // From the gap on everything moves towards the head.
+    // Entries behind the gap move towards the head.
     assign gap[e] = pop_i || (remove_i && |match[e:0]);
     if (e == 0) begin : gen_first
       assign up_valid = push_i;

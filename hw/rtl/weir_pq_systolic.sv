@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_pq_systolic - a keyed pipe whose cells know their neighbours only: the same order as weir_pq_array, at any size as fast.
+/// weir_pq_systolic - a keyed pipe whose cells know only their neighbours: the same order as weir_pq_array, equally fast at any size.
 ///
-/// An operation walks from cell to cell, one a clock. A new entry takes the place of the first greater one, which walks on
-/// in its stead; behind a gap each cell takes what its neighbour has. Operations are two clocks apart, so that the neighbour
-/// of a cell that works is at rest. The first entry is right one clock after each operation, whatever walks behind it.
+/// An operation walks from cell to cell, one per clock. A new entry takes the place of the first greater one, which walks on
+/// instead; behind a gap each cell takes its neighbour's entry. Operations are two clocks apart, so that the neighbour of an
+/// active cell is at rest. The first entry is valid one clock after each operation, whatever walks behind it.
 ///
 /// twin:     weir_pq_array, operation by operation (hw/formal/weir_pq.sv, crates/weir-hw)
 /// latency:  the outputs show the result one clock after the operation; ready_o is low for that clock
-/// area:     O(NumEntries), two entries of registers a cell; no wire is longer than a cell
+/// area:     O(NumEntries), two entries of registers per cell; no wire is longer than a cell
 /// source:   Leiserson, "Systolic priority queues", 1979; removal from the middle is ours
 module weir_pq_systolic #(
   /// Entries, 2 or more.
@@ -36,7 +36,7 @@ module weir_pq_systolic #(
   logic [NumEntries-1:0]               valid_q;
   logic [NumEntries-1:0][KeyWidth-1:0] key_q;
   logic [NumEntries-1:0][IdWidth-1:0]  id_q;
-  // What reaches cell e in this clock.
+  // The operation that reaches cell e in this clock.
   logic [NumEntries:0]               push, bump, shift, drop;
   logic [NumEntries:0][KeyWidth-1:0] key;
   logic [NumEntries:0][IdWidth-1:0]  id;
@@ -68,7 +68,7 @@ module weir_pq_systolic #(
       assign right_id    = id_q[e+1];
     end
 
-    // One that was displaced goes before what was behind it, also before equals.
+    // A displaced entry goes before the entries behind it, including equals.
     assign take = push[e] && (!valid_q[e] || bump[e] || key[e] < key_q[e]);
     assign pull = shift[e] || (drop[e] && valid_q[e] && id_q[e] == id[e]);
 
@@ -93,7 +93,7 @@ module weir_pq_systolic #(
           key_q[e]   <= right_key;
           id_q[e]    <= right_id;
         end
-        // What was here walks on, or what came; behind the last entry nothing does.
+        // The entry that was here walks on, or the arriving one; behind the last entry none does.
         push_q     <= push[e] && valid_q[e];
         bump_q     <= take;
         shift_q    <= pull && right_valid;
@@ -123,7 +123,7 @@ module weir_pq_systolic #(
     end
   end
 
-  // Nothing walks out of the last cell: it would have had to hold an entry before.
+  // No entry walks out of the last cell: that would need an entry in it before.
   logic unused;
   assign unused = ^{push[NumEntries], bump[NumEntries], shift[NumEntries], drop[NumEntries], key[NumEntries], id[NumEntries]};
 

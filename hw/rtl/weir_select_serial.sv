@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_select_serial - the NumOut smallest of NumIn keys, one looked at each clock.
+/// weir_select_serial - the NumOut smallest of NumIn keys, one examined per clock.
 ///
-/// The smallest of the selectors, and fast enough wherever a tick has more clocks than there are keys. It says which key it
-/// wants; their holder answers a clock later, so that one place computes all keys.
+/// The smallest selector, and fast enough if a tick has more clocks than there are keys. It requests a key by number; the
+/// keys' holder answers a clock later, so that one circuit computes all keys.
 ///
 /// latency:  NumIn + 3 clocks from start_i to valid_o, whatever the keys
 /// area:     O(NumOut) comparators
@@ -31,7 +31,7 @@ module weir_select_serial #(
   logic [NumOut-1:0][KeyWidth-1:0] best_q, best_d;
   logic [NumOut-1:0]               below;
 
-  // The new key goes before the first one that is greater; those behind move by one.
+  // The new key goes before the first greater one; the keys behind move by one.
   for (genvar o = 0; o < NumOut; o++) begin : gen_cell
     assign below[o] = key_q < best_q[o];
     if (o == 0) begin : gen_first

@@ -58,7 +58,7 @@ module weir_select_tree #(
     end
 
     if (Pipelined || l == Levels) begin : gen_register
-      // Values need no reset: start_q says when they count.
+      // Values need no reset: start_q says when they are valid.
       always_ff @(posedge clk_i) if (Pipelined || start) q <= x;
       always_ff @(posedge clk_i or negedge rst_ni) begin
         if (!rst_ni) start_q <= 1'b0;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_threads - the thread manager: thread numbers, which threads have ended, which wait for them, and which may run.
+/// weir_threads - the thread manager: thread numbers, ended threads, threads that wait for them, and runnable threads.
 ///
-/// It alone changes what the scheduler behind it has queued: calls of the CPU, and wake-ups and blocks of the other cores, pass
-/// here one at a time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and one that is
-/// woken before it has left goes on: so no wake-up is lost between the call that blocks a thread and the switch.
+/// Only it changes the scheduler's queues: calls of the CPU, and wake-ups and blocks of the other cores, pass through here one at a
+/// time. A thread that is blocked while it still runs is not queued again when it leaves its CPU, and a thread that is woken before
+/// it has left continues: so no wake-up is lost between the call that blocks a thread and the switch.
 /// Word address, from bit 2: command (4 bits), thread (8), argument (8). Commands and answers: docs/hardware.md.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
 /// latency:  3 clocks, and the scheduler's for each of its calls: NEXT at most 22, others 12. NumThreads clocks after reset
-/// area:     two memories of NumThreads thread numbers, five bits a thread
+/// area:     two memories of NumThreads thread numbers, five bits per thread
 /// source:   Preston, 2011, 3.2.2; NEXT puts the current thread back in the same call, errors and late recycling are ours
 module weir_threads #(
   /// Threads, 2..256, a power of two.
@@ -37,7 +37,7 @@ module weir_threads #(
   localparam logic [3:0] ListEnqueue = 4'd1, ListDequeue = 4'd2, ListIsQueued = 4'd3, ListNext = 4'd10;
   localparam logic [31:0] Failed = 32'h8000_0000;
 
-  // Fill: all numbers are put on the stack of free ones. Ask: a call of the scheduler is under way. Again: its second one.
+  // Fill: all numbers are put on the stack of free ones. Ask: a call of the scheduler is in progress. Again: its second one.
   typedef enum logic [2:0] {Fill, Idle, Look, Do, Ask, Again} state_e;
   state_e state_q;
 
@@ -189,7 +189,7 @@ module weir_threads #(
             end
             Current: rdata_o <= {!runs_q, 23'd0, 8'(current_q)};
             Next, Yield: if (leaves) begin
-              // Its number is free only now that nobody runs on its stack any more.
+              // Its number is free only now, when no CPU runs on its stack.
               used_q[current_q] <= 1'b0;
               id_q              <= current_q;
               free_q            <= 1'b1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_timers - the timer core: one timer a thread, kept in order of expiry by a keyed pipe.
+/// weir_timers - the timer core: one timer per thread, kept in order of expiry by a keyed pipe.
 ///
-/// A store to ADD sets the thread's timer and, unless it is an alarm, blocks the thread in the same transfer: it sleeps. At the
-/// expiry the thread is woken, whose priority then decides. Word address, from bit 2: command (4 bits), thread (8), argument (8):
-/// 0 ADD, 1 STATUS, 2 CANCEL, 3 CLOCK (docs/hardware.md). An ADD that finds no room blocks nobody: STATUS then says 0.
+/// A store to ADD sets the thread's timer and, unless it is an alarm, blocks the thread in the same transfer: it sleeps. The expiry
+/// wakes the thread, and its priority then decides. Word address, from bit 2: command (4 bits), thread (8), argument (8):
+/// 0 ADD, 1 STATUS, 2 CANCEL, 3 CLOCK (docs/hardware.md). An ADD without room does not block the thread: STATUS then says 0.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
 /// latency:  ADD 5 clocks and the manager's, STATUS and CANCEL 4, however many timers there are. A wake-up leaves 1 clock
@@ -111,7 +111,7 @@ module weir_timers #(
               rvalid_o <= 1'b0;
               state_q  <= Push;
             end else rdata_o <= '1;
-            // What is due but has not been served yet has no clocks left.
+            // A timer that is due but not served yet has no clocks left.
             Status:  rdata_o <= !armed_q[id_q] || left[ClockWidth-1] ? '0 : |left[ClockWidth-2:32] ? '1 : left[31:0];
             Cancel:  rdata_o <= {31'd0, armed_q[id_q]};
             Clock:   rdata_o <= now_q[31:0];

@@ -2,14 +2,14 @@
 
 /// weir_unified - the unified scheduler and interrupt controller: threads, interrupts and timers on one scale of priority.
 ///
-/// Software keeps the lists of ready threads and reports the head of each; the controller keeps a bit a priority for threads,
-/// interrupts and timers each, and interrupts the CPU only while something strictly more urgent than the current thread is
-/// there. Greater numbers are more urgent; of equals interrupts go before timers before threads, and the lowest line first.
+/// Software keeps the lists of ready threads and reports the head of each; the controller keeps one bit per priority for each of
+/// threads, interrupts and timers, and interrupts the CPU only while one of them is strictly more urgent than the current thread.
+/// Greater numbers are more urgent; among equals interrupts go before timers before threads, and the lowest line first.
 /// Word address, from bit 2: command (4 bits), thread (8), priority (8), line or timer (6). Commands and answers: docs/hardware.md.
 ///
 /// twin:     crates/weir-hw/src/kernel.rs
 /// latency:  NEXT within 8 clocks unless events keep coming, other calls within 4; from a line to irq_o 7 clocks
-/// area:     three fields of NumLevels bits, a memory of NumLevels thread numbers, a thread and a priority a line and a timer
+/// area:     three fields of NumLevels bits, a memory of NumLevels thread numbers, a thread and a priority per line and per timer
 /// source:   Preston, 2011, 3.4; identity of equal interrupts, empty levels, acceptance and latencies are ours
 module weir_unified #(
   /// Interrupt lines, 2..64.
@@ -85,7 +85,7 @@ module weir_unified #(
         post_line_level = line_prio_q[l];
       end
     end
-    // Not in the clock of a call, which may change what is known of the line.
+    // Not in the clock of a call, which may change the line's data.
     post_line           = hot_line && state_q != Do;
     line_first          = '0;
     line_first[line_no] = 1'b1;
@@ -151,7 +151,7 @@ module weir_unified #(
   assign take_line  = state_q == Pick && pick_line;
   assign take_timer = state_q == Pick && pick_timer;
 
-  // A level's bit goes when nothing else of that level is there; taken, cleared or cancelled.
+  // A level's bit is cleared when the last item of that level is taken, cleared or cancelled.
   logic clear_line, clear_timer;
   logic [NumLines-1:0]  others_line;
   logic [NumTimers-1:0] others_timer;
@@ -247,7 +247,7 @@ module weir_unified #(
             Associate: begin
               if (32'(which_q) >= NumLines) rdata_o <= '1;
               else begin
-                // Pending already: served at once. A level that stands counts as well.
+                // Already pending: served at once. An active level counts, too.
                 if (pending[line]) begin
                   latched_q[line] <= 1'b0;
                   posted_q[line]  <= 1'b0;

@@ -4,8 +4,8 @@
 ///
 /// One operation at a time, two clocks each. Mutexes and condition variables keep their waiters here.
 ///
-/// latency:  some_o, first_o and the links are right 2 clocks after the operation; the next one may come then
-/// area:     three memories of NumLists or NumThreads thread numbers, one bit a list
+/// latency:  some_o, first_o and the links are valid 2 clocks after the operation; the next one may come then
+/// area:     three memories of NumLists or NumThreads thread numbers, one bit per list
 /// source:   Preston, 2011, 3.2.6 and 3.2.7
 module weir_wait_lists #(
   /// Lists, 2..256, a power of two.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-/// weir_soc - RISC-V cores (PicoRV32), memory, devices, and one of the schedulers in hardware or none.
+/// weir_soc - RISC-V cores (PicoRV32), memory, devices, and one of the hardware schedulers or none.
 ///
-/// One bus, round robin among the CPUs, two clocks an access; an access to a scheduler lasts until its answer. Memory map and
-/// interrupts: docs/hardware.md. The last group of ports observes without changing a single clock.
+/// One bus, round robin among the CPUs, two clocks per access; an access to a scheduler lasts until its answer. Memory map and
+/// interrupts: docs/hardware.md. The last group of ports observes without affecting timing.
 module weir_soc #(
   /// CPUs, 1..8.
   parameter int unsigned NumCpus = 1,
@@ -191,7 +191,7 @@ module weir_soc #(
           4'd2: io_rdata <= now_q;
           4'd3: io_rdata <= 32'(who);
           4'd5: if (we) compare_q[who] <= data;
-          // Reading takes the lock if it is free, and says whether it was taken before.
+          // Reading takes the lock if it is free, and returns whether it was taken before.
           4'd6: begin
             io_rdata <= {31'd0, lock_q};
             lock_q   <= !we;

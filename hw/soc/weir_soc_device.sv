@@ -2,14 +2,14 @@
 
 /// weir_soc_device - a source of interrupts: events come by themselves or on demand, and wait until they are taken.
 ///
-/// The line stands while events wait. An event is the clock in which it came; taking it says how long it has waited.
+/// The line is high while events wait. An event is recorded as the clock of its arrival; taking it returns how long it waited.
 /// Registers, by word: 0 PERIOD (clocks between events; 0: none), 1 RANDOM (1: between half of it and one and a half), 2 LEFT
-/// (events to come; 0: no end), 3 TAKE (read: clocks that the oldest event has waited, and it is gone; all ones: none waits),
-/// 4 WAITING (read), 5 TRIGGER (write: one event now), 6 DROPPED (read: came while the queue was full), 7 SEED.
+/// (remaining events; 0: unlimited), 3 TAKE (read: removes the oldest event and returns the clocks it waited; all ones: none waits),
+/// 4 WAITING (read), 5 TRIGGER (write: one event now), 6 DROPPED (read: events while the queue was full), 7 SEED.
 module weir_soc_device #(
   /// Events that may wait, a power of two.
   parameter int unsigned Depth = 64,
-  /// Where its random numbers begin.
+  /// Seed of its random numbers.
   parameter bit [31:0] Seed = 32'd1
 ) (
   input  logic        clk_i,    /// Clock, rising edge.
