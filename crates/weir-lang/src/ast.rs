@@ -111,7 +111,7 @@ pub(crate) struct Arrow {
     pub span: Span,
 }
 
-/// What may stand between arrows.
+/// What may be between arrows.
 #[derive(Clone, Debug)]
 pub(crate) enum Elem {
     /// Where tasks come in. `id` identifies the element among all others of a compilation.

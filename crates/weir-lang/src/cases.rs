@@ -31,7 +31,7 @@ pub struct When {
 pub(crate) struct Chosen {
     pub items: Vec<Item>,
     pub whens: Vec<When>,
-    /// A setting said which case: the others are not looked at.
+    /// A setting selected the case: the others are ignored.
     pub said: bool,
 }
 

@@ -19,7 +19,7 @@ const MAX_DEPTH: u32 = 32;
 const SPLIT_BY_ISA: &str =
     "distinguish them first: `annotate isa;` and `entry -> split :: isa_demux; split[native] -> ...`";
 
-/// What the rules look at.
+/// Inputs of the rules.
 pub(crate) struct Check<'a> {
     pub net: &'a Net,
     pub wired: &'a Wired,
@@ -342,7 +342,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// On one path, a component that sorts anew undoes what an earlier one sorted.
+    /// On one path, a component that sorts again undoes an earlier one's order.
     pub fn orderings(&mut self, order: &[usize]) {
         // Places in the text, not instances: a path through 4,096 replicas has few of them.
         let mut sorted: Vec<Rc<BTreeMap<u32, usize>>> = vec![Rc::default(); self.net.insts.len()];

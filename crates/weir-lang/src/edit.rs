@@ -33,7 +33,7 @@ pub enum Edit {
 }
 
 impl Edit {
-    /// What a person calls it.
+    /// Its name for people.
     pub fn describe(&self) -> String {
         match self {
             Edit::Instance { name, with } => format!("swap instance {name} = {}", with.text.trim()),
@@ -108,7 +108,7 @@ impl Package {
     }
 }
 
-/// Reads edits; `next_id` goes on with that of the topology. `files` reads a source with what it includes.
+/// Reads edits; `next_id` continues that of the topology. `files` reads a source and its includes.
 pub(crate) fn read(
     edits: &[Edit],
     sink: &mut Sink,

@@ -33,7 +33,7 @@ impl Emitted {
     }
 }
 
-/// What is known of the network.
+/// Data about the network.
 pub(crate) struct Ordered<'a> {
     /// Those of [`crate::order`].
     pub order: &'a [usize],

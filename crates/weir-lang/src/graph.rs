@@ -36,7 +36,7 @@ pub struct Graph {
     pub edges: Vec<Edge>,
 }
 
-/// What a node stands for.
+/// What a node represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeKind {
     /// Where CPUs admit tasks.

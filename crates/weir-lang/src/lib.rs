@@ -73,7 +73,7 @@ pub struct Compiled {
     pub warnings: Vec<Diagnostic>,
     /// The same as a graph, for [`draw`] and reports.
     pub graph: Graph,
-    /// What the topology depends on, and which cases these are.
+    /// The topology's conditions, and the cases in force.
     pub whens: Vec<When>,
 }
 
@@ -106,12 +106,12 @@ pub fn compile_with(
     seen.compiled.ok_or(seen.found)
 }
 
-/// What an editor shows of a text, whether it can be compiled or not.
+/// An editor's view of a text, whether it compiles or not.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// The result, where there are no errors.
     pub compiled: Option<Compiled>,
-    /// What there is of the graph in spite of mistakes; `None` where it is in `compiled`, or nothing can be said.
+    /// The part of the graph that is known despite mistakes; `None` if it is in `compiled`, or nothing is known.
     pub outline: Option<Graph>,
     /// All findings in order of place, warnings among them.
     pub found: Vec<Diagnostic>,

@@ -46,7 +46,7 @@ pub(crate) struct Exit {
     pub tag: String,
 }
 
-/// What was asked of a port.
+/// The port that was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
     /// The next free one.

@@ -22,7 +22,7 @@ use crate::{Compiled, Set, cases, compile, format, units};
 pub enum Origin {
     /// It is the text that was written.
     Written,
-    /// Values or components of it were changed to those that run.
+    /// Some of its values or components were changed to the running ones.
     Changed,
     /// It was made from the graph.
     Graph,

@@ -15,7 +15,7 @@ use crate::parse::parse;
 use crate::source::Source;
 use tree::{Found, Tree, elem_end, elem_start};
 
-/// What is to become of a text. Places are bytes: those of the graph's nodes and edges.
+/// Changes to a text. Places are bytes: those of the graph's nodes and edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rewrite {
     /// A parameter of a component; without a value it has its default again.
@@ -80,7 +80,7 @@ pub fn rewrite(text: &str, what: &Rewrite, catalog: &Catalog) -> Result<Vec<Chan
     Ok(changes)
 }
 
-/// What can be read of the text.
+/// The readable part of the text.
 struct Writer<'a> {
     text: &'a str,
     tokens: &'a [Token],

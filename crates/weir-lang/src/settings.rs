@@ -15,7 +15,7 @@ use crate::units;
 /// value was reported.
 pub(crate) type Bound = BTreeMap<String, (Option<u64>, Unit)>;
 
-/// What may be set on something: a component's parameters or a sub-topology's formals.
+/// Settable values: a component's parameters or a sub-topology's formals.
 pub(crate) struct Slot {
     pub info: ParamInfo,
     /// `None`: must be given. `Some(None)`: its mistake was reported.
@@ -83,7 +83,7 @@ pub(crate) fn value(v: &Value, unit: Unit, bound: &Bound, sink: &mut Sink) -> Op
 
 /// Something that has parameters.
 pub(crate) struct Target<'t> {
-    /// What to call it in messages.
+    /// Its name in messages.
     pub what: &'t str,
     /// By what `--set` may call it.
     pub names: &'t [&'t str],

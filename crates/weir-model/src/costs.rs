@@ -52,7 +52,7 @@ impl ByDistance {
     }
 }
 
-/// What the scheduler's own code costs, by micro-operation of the core.
+/// The cost of the scheduler's own code, by micro-operation of the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreCosts {
     /// Entering and leaving the scheduler, for each call of a runtime.
@@ -73,7 +73,7 @@ pub struct CoreCosts {
     pub request: u64,
     /// A notification through the broker.
     pub notify: u64,
-    /// Each element that a component looks at (a balancer's pipes).
+    /// Each element that a component visits (a balancer's pipes).
     pub scan: u64,
     /// A thousand iterations of the component `burn`.
     pub burn_1000: u64,
@@ -100,12 +100,12 @@ pub struct Costs {
     pub migration: ByDistance,
     /// From sending an inter-processor interrupt until the target reacts.
     pub wakeup_ipi: ByDistance,
-    /// What an interrupt costs its sender, for each CPU that it goes to.
+    /// The cost of an interrupt for its sender, for each target CPU.
     pub ipi_send: u64,
     /// From sending a message through common memory until its receiver, which polls, has it.
     pub message: ByDistance,
-    /// What a message costs its sender, and likewise its receiver: half of what a stream to one receiver takes, for sends to different
-    /// CPUs overlap.
+    /// The cost of a message for its sender, and likewise its receiver: half of the time of a stream to one receiver, because sends to
+    /// different CPUs overlap.
     pub message_send: u64,
     /// Take and release a pipe lock that was free and was last held here.
     pub lock_uncontended: u64,

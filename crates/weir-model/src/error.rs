@@ -31,7 +31,7 @@ pub enum ErrorKind {
     Io,
     /// The inputs are fine one by one, but this run cannot be made of them, or it broke off.
     Run,
-    /// The scheduling policy does what no machine could go on with.
+    /// The scheduling policy does something with which no machine could continue.
     Policy,
 }
 
@@ -78,7 +78,7 @@ impl Error {
         Self::new(ErrorKind::Run, message)
     }
 
-    /// A policy that a run cannot go on with.
+    /// A policy with which a run cannot continue.
     pub fn policy(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Policy, message)
     }

@@ -55,7 +55,7 @@ pub(crate) struct Mark {
     pub text: String,
 }
 
-/// What a moment is worst at.
+/// The kind of event of which a moment has the worst case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MomentKind {
     Wakeup,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub struct InMemory(Arc<Mutex<Vec<u8>>>);
 
 impl InMemory {
-    /// What was written so far; nothing is left.
+    /// Takes the data written so far; the file is then empty.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock())
     }

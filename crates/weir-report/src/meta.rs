@@ -22,7 +22,7 @@ pub struct Meta {
     pub pipes: Vec<String>,
     /// Name of each instance (`PlanInstance::name`).
     pub instances: Vec<String>,
-    /// What each pipe leads to; empty where nobody asks.
+    /// What each pipe leads to; empty if not requested.
     pub stages: Vec<String>,
     /// Speed of each CPU, the fastest being 1024; empty where all are alike.
     pub capacities: Vec<u32>,

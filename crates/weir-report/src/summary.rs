@@ -26,7 +26,7 @@ pub struct Summary {
     pub totals: Totals,
     pub tasks: Vec<TaskSummary>,
     pub cpus: Vec<CpuSummary>,
-    /// The run was stopped before its end; the numbers cover what had happened by then.
+    /// The run was stopped before its end; the numbers cover the time up to then.
     #[serde(default)]
     pub interrupted: bool,
     /// Over all jobs of all tasks.
@@ -54,10 +54,10 @@ pub struct Summary {
     /// Recorded from a live kernel: times are those of the machine's clock, and there is no seed.
     #[serde(default)]
     pub live: bool,
-    /// What a scenario did, refused attempts included; each that was done is among `swaps` as well.
+    /// A scenario's actions, including refused attempts; each completed one is also in `swaps`.
     #[serde(default)]
     pub reconfigurations: Vec<ReconfigurationSummary>,
-    /// What the hardware counted of all tasks; absent where nothing did.
+    /// Hardware counts of all tasks; absent if none were taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Box<Counted>>,
     /// Whole distributions over all tasks.
@@ -66,7 +66,7 @@ pub struct Summary {
     /// Components that returned errors, in order of time.
     #[serde(default)]
     pub faults: Vec<FaultSummary>,
-    /// What a loaded component did that ended the run; absent where none did.
+    /// The action of a loaded component that ended the run; absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash: Option<Box<CrashSummary>>,
     /// Barriers that tasks met at.
@@ -117,7 +117,7 @@ pub struct BarrierSummary {
 pub struct GangSummary {
     pub name: String,
     pub cpus: Vec<u32>,
-    /// What was left of the declared execution times, in 1000ths.
+    /// The remaining part of the declared execution times, in 1000ths.
     pub scale: u32,
     /// Slots that were over by the end, and those in which some member never ran.
     pub slots: u64,
@@ -154,7 +154,7 @@ pub struct ClockSummary {
     pub drifted: u64,
     /// It was given up: gangs were best effort.
     pub disabled: bool,
-    /// How far a clock was off at most when it was looked at.
+    /// The largest error of a clock when it was read.
     pub error_max_ns: u64,
     /// Time that CPUs waited for targets.
     pub waited_ns: u64,
@@ -214,7 +214,7 @@ pub struct Totals {
     /// Jobs that ended without their work done: aborted, skipped, or shed by a change of mode.
     #[serde(default)]
     pub jobs_dropped: u64,
-    /// CPU time that tasks spent spinning, at flags and barriers; part of `busy_ns`. 0 where nobody counts it (live).
+    /// CPU time that tasks spent spinning, at flags and barriers; part of `busy_ns`. 0 if it is not counted (live).
     #[serde(default)]
     pub spin_ns: u64,
     /// Of a guest: time in which its CPUs had something to do and the host did not run them.
@@ -247,7 +247,7 @@ pub struct TaskSummary {
     /// Times that a CPU began to run it after another task.
     #[serde(default)]
     pub switches: u64,
-    /// What the hardware counted of it; absent where nothing did.
+    /// Its hardware counts; absent if none were taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Box<Counted>>,
 }
@@ -361,7 +361,7 @@ pub struct ReconfigurationSummary {
     pub running: u32,
     /// Schedulable tasks that were at no exit yet.
     pub drained: u32,
-    /// Tasks that were presented anew.
+    /// Tasks that were presented again.
     pub represented: u32,
     pub instances_built: u32,
     pub instances_kept: u32,

@@ -198,7 +198,7 @@ impl Trace {
         self.out.finish()
     }
 
-    /// Closes what is open, at `t`. What follows begins anew.
+    /// Closes open slices at `t`. Later slices begin again.
     pub(crate) fn pause(&mut self, t: u64) {
         self.flush_calls();
         self.flush_depths();

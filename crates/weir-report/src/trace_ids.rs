@@ -20,7 +20,7 @@ pub const NEEDS_STATE: u64 = 2;
 /// Perfetto's default trace clock.
 pub const CLOCK_BOOTTIME: u64 = 6;
 
-/// Fields of TrackEvent: an arrow begins, or goes on; it ends.
+/// Fields of TrackEvent: an arrow begins or continues; it ends.
 pub const FLOW: u32 = 47;
 pub const LAST_OF_FLOW: u32 = 48;
 

@@ -26,7 +26,7 @@ pub enum Part {
     Misses,
 }
 
-/// What a window around a miss shows, ns: before it, and after it.
+/// The extent of a window around a miss, ns: before it, and after it.
 const BEFORE_NS: u64 = 5_000_000;
 const AFTER_NS: u64 = 1_000_000;
 /// Most events that are kept for a window that may come.
@@ -76,7 +76,7 @@ enum Kept {
     Plain(Event<'static>),
 }
 
-/// What is the case outside of windows.
+/// The state outside of windows.
 #[derive(Default)]
 struct Now {
     /// The task of each CPU.
@@ -204,7 +204,7 @@ impl Windowed {
         show(&mut self.trace, t, kept);
     }
 
-    /// What was put off, as far as it belongs into the open window.
+    /// Forwards deferred events that belong to the open window.
     fn forward_until(&mut self, until: u64) {
         while self.kept.front().is_some_and(|(t, _)| *t <= until) {
             let (t, kept) = self.kept.pop_front().expect("there is a first one");
@@ -212,7 +212,7 @@ impl Windowed {
         }
     }
 
-    /// What is too old for any window: only what every trace has is shown.
+    /// Drops events too old for any window, and shows only those that every trace has.
     fn forget_until(&mut self, t: u64) {
         while let Some((at, _)) = self.kept.front() {
             if *at >= t && self.kept.len() <= KEPT {
@@ -428,7 +428,7 @@ mod tests {
         }
     }
 
-    /// Windows without a gap between them are one: the state is not said anew for each miss.
+    /// Windows without a gap between them are one: the state is not repeated for each miss.
     #[test]
     fn windows_that_meet_are_one() {
         let all = |_| true;

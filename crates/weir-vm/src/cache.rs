@@ -54,7 +54,7 @@ impl Cache {
         self.dir.join(name)
     }
 
-    /// Wait until nobody else prepares something, and keep others out until the result is dropped.
+    /// Wait until no other process prepares files, and keep others out until the result is dropped.
     pub fn lock(&self) -> Result<File> {
         let path = self.path("lock");
         let file = File::create(&path).map_err(|e| Error::io("make", &path, &e))?;

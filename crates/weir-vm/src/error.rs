@@ -9,7 +9,7 @@ use std::fmt;
 pub enum ErrorKind {
     /// Programs are missing on this computer; the help lists the packages.
     Missing,
-    /// What the user asked for cannot be: a file that is not there, a machine QEMU cannot have.
+    /// The user's request is impossible: a file does not exist, or QEMU cannot have such a machine.
     Input,
     /// No usable kernel could be found or fetched.
     Kernel,

@@ -30,7 +30,7 @@ const LARGE: u64 = 24 << 20;
 /// Largest file that is taken into a guest, bytes.
 const MAX_FILE: u64 = 1 << 30;
 
-/// What a job brings along.
+/// The files of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// Files, folders and programs of the host; a program's name without folder is looked up in `PATH`.

@@ -32,11 +32,11 @@ pub use run::{Icount, Job, Outcome, Sinks, Spec, run};
 /// How far a slow step is: a download, a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is being done, for people.
+    /// A readable description of the present step.
     pub what: String,
     /// Bytes so far, or hundredths of a per cent where `total` is 10000.
     pub done: u64,
-    /// All of it; 0 where nobody knows.
+    /// The total; 0 if unknown.
     pub total: u64,
 }
 

@@ -23,7 +23,7 @@ pub fn complaints(log: &str) -> Vec<String> {
     bare.filter(|l| MISFORTUNES.iter().any(|m| l.starts_with(m))).map(str::to_string).collect()
 }
 
-/// What a panicking kernel said of the reason.
+/// The reason that a panicking kernel gave.
 pub fn panic(log: &str) -> Option<String> {
     let lines: Vec<&str> = log.lines().map(bare_line).collect();
     lines.iter().find_map(|l| l.strip_prefix("Kernel panic - not syncing: ")).map(str::to_string)

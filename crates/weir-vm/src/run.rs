@@ -54,7 +54,7 @@ pub struct Spec {
     pub icount: Option<Icount>,
 }
 
-/// What it does.
+/// The work of a virtual machine.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
     /// Program and arguments.
@@ -110,7 +110,7 @@ pub struct Outcome {
     pub recordings: Vec<(PathBuf, Vec<u8>)>,
     /// The kernel's log.
     pub dmesg: String,
-    /// What the kernel complained about: oopses, warnings, stalls.
+    /// Complaints of the kernel: oopses, warnings, stalls.
     pub complaints: Vec<String>,
     /// From the start of QEMU to the command's.
     pub boot: Duration,
@@ -176,7 +176,7 @@ fn prepare(cache: &Cache, spec: &Spec, job: &Job, scratch: &Scratch) -> Result<(
     Ok(())
 }
 
-/// What the guest's first program reads.
+/// The input of the guest's first program.
 fn job_script(job: &Job) -> String {
     let cwd = if job.cwd.as_os_str().is_empty() { Path::new("/") } else { &job.cwd };
     let words: Vec<String> = job.command.iter().map(|w| quoted(w)).collect();
@@ -222,7 +222,7 @@ impl Drop for Running {
     }
 }
 
-/// What the guest has said so far.
+/// The guest's output so far.
 #[derive(Default)]
 struct Progress {
     ready: Option<Duration>,
@@ -232,7 +232,7 @@ struct Progress {
     left_early: bool,
     unattached: bool,
     exit: Option<u8>,
-    /// What the guest reported when the time was up, and whether that is all.
+    /// The guest's report when the time was up, and whether it is complete.
     report: String,
     reported: bool,
 }
@@ -257,7 +257,7 @@ impl Progress {
         }
     }
 
-    /// What the guest was at, for a message.
+    /// What the guest was doing, for a message.
     fn stage(&self, topology: bool) -> &'static str {
         match (self.ready, topology && !self.attached, self.exit) {
             (None, ..) => "while its kernel was booting",

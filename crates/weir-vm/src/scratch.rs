@@ -49,7 +49,7 @@ impl Scratch {
     }
 }
 
-/// Remove folders of dead owners; what cannot be removed is somebody else's.
+/// Remove folders of dead owners; a folder that cannot be removed belongs to another user.
 fn remove_left_behind(place: &Path) {
     for path in fs::read_dir(place).into_iter().flatten().flatten().map(|e| e.path()) {
         let ours = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(PREFIX.as_bytes()));

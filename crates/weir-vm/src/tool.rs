@@ -31,7 +31,7 @@ pub fn find(name: &str) -> Option<PathBuf> {
         .find(|p| is_program(p))
 }
 
-/// True for an ordinary file that somebody may execute.
+/// True for an executable ordinary file.
 pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }

@@ -37,7 +37,7 @@ pub(crate) struct Line {
     pub label: String,
 }
 
-/// What is drawn: annotators apart, as they have no pipes.
+/// The drawn items: annotators separate, because they have no pipes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Picture {
     pub boxes: Vec<Box>,

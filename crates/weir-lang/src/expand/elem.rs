@@ -204,7 +204,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// What a port selector asks for on an instance.
+    /// The ports that a port selector requests on an instance.
     fn want(&mut self, port: Option<&Port>, by_isa: bool, known: bool, what: &str) -> Want {
         let Some(port) = port else { return Want::Next };
         match &port.sel {

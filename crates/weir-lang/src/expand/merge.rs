@@ -248,7 +248,7 @@ fn place(port: &str) -> String {
     }
 }
 
-/// A sink for findings that nobody asked for, over the same sources.
+/// A sink for unwanted findings, over the same sources.
 struct Scratch(Sink);
 
 impl Scratch {

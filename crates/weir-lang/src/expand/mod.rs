@@ -26,7 +26,7 @@ const MAX_USES: usize = 32;
 /// Steps after which an expansion is given up: far beyond any real topology.
 const FUEL: u64 = 500_000;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 enum Thing {
     Inst(usize),
@@ -223,7 +223,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Sub-topologies of the file itself that nothing uses: nothing of them was looked at.
+    /// Unused sub-topologies of the file itself, which were not checked.
     fn unused(&mut self) {
         if self.halted || self.sink.has_errors() {
             return;

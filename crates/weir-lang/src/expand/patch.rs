@@ -207,7 +207,7 @@ fn whereabouts(name: &str) -> (String, String) {
     (tag.to_string(), prefix.to_string())
 }
 
-/// Take instances and exits out; no pipe touches them any more.
+/// Remove instances and exits; no pipe touches them any longer.
 fn drop_parts(net: &mut Net, gone: &[bool], closed: &[bool]) {
     let number = |out: &[bool]| {
         let mut next = 0;

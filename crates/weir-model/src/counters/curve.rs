@@ -8,7 +8,7 @@
 
 use super::{Cache, Model, ONE};
 
-/// Points at which a bucket of reuse distances is looked at.
+/// Points at which a bucket of reuse distances is evaluated.
 const POINTS: u64 = 16;
 
 /// `base` to a whole power, by squaring.

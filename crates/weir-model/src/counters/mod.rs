@@ -66,10 +66,10 @@ pub struct Phase {
 /// What becomes of loads and branches, of [`ONE`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
-    /// Of all loads: those that miss L1, and those whose line is already on its way.
+    /// Of all loads: the part that misses L1, and the part whose line is already being fetched.
     pub l1: u64,
     pub lfb: u64,
-    /// Of the misses of L1: those that miss L2; of these: those that miss L3.
+    /// Of the misses of L1: the part that misses L2; of these: the part that misses L3.
     pub l2: u64,
     pub l3: u64,
     /// Of all branches: those predicted wrongly.
@@ -93,7 +93,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Lines that the task comes back to.
+    /// Lines that the task reuses.
     pub fn working_set(&self) -> u64 {
         self.reuse.last().map_or(0, |b| b.0)
     }

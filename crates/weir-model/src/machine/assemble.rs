@@ -16,7 +16,7 @@ use super::{
 /// Numbers of CPUs and nodes stay below this in every source.
 pub(super) const MAX_NUMBER: u32 = 1_000_000;
 
-/// What a reader knows of one CPU. Labels are compared with labels of the same field only.
+/// A reader's data about one CPU. Labels are compared only with labels of the same field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuFacts {
     pub os_index: u32,

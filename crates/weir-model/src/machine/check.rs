@@ -16,7 +16,7 @@ pub(super) struct Fault {
     pub place: Place,
 }
 
-/// What a fault is about, for a reader to find it in its text.
+/// The subject of a fault, so that a reader can find it in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Machine,
@@ -75,7 +75,7 @@ pub(super) fn check(m: &Machine) -> Result<(), Fault> {
     events(m)
 }
 
-/// What a smaller part shares, the larger parts around it share too.
+/// CPUs that share a smaller part also share the larger parts around it.
 fn nested(m: &Machine) -> Result<(), Fault> {
     type Label = fn(&Machine, usize) -> u32;
     let core: Label = |m, i| m.shape.cpus[i].core;

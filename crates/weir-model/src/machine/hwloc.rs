@@ -23,7 +23,7 @@ mod extras;
 
 /// Most XML nodes of a file: about 100 for each of 4,096 CPUs.
 const MAX_NODES: u32 = 2_000_000;
-/// Most PUs that are looked at, allowed or not, and most NUMA nodes.
+/// Maximum number of PUs read, allowed or not, and of NUMA nodes.
 const MAX_PUS: usize = 65_536;
 const MAX_NUMAS: usize = 4_096;
 /// Deepest nesting that is followed; real files stay below 30.
@@ -287,7 +287,7 @@ impl<'a, 'i> Tree<'a, 'i> {
         Ok(())
     }
 
-    /// What the tree says of each CPU.
+    /// The tree's data about each CPU.
     fn facts(&mut self, file: &File<'_>, root: Node<'a, 'i>, name: &str) -> Result<Facts> {
         let mut facts = Facts::new(name);
         self.drop_disallowed(file, root, &mut facts)?;

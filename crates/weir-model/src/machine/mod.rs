@@ -65,7 +65,7 @@ pub struct Thermal {
     pub rise_per_w: u32,
     /// Time constant, ns.
     pub settle_ns: u64,
-    /// Temperatures are looked at and published so often, ns.
+    /// Interval at which temperatures are sampled and published, ns.
     pub sample_ns: u64,
     /// The lowest clock from here on, and all clocks again from there on, degrees Celsius.
     pub throttle_c: u32,
@@ -118,7 +118,7 @@ pub struct Machine {
     pub llc_bytes: Vec<u64>,
     /// Level of the last-level cache: 3 for an L3; 0 where no cache is known and packages stand in.
     pub llc_level: u8,
-    /// What the source says that has no counterpart here, one sentence each.
+    /// Properties of the source without a counterpart here, one sentence each.
     pub warnings: Vec<String>,
 }
 

@@ -38,7 +38,7 @@ impl Term {
     }
 }
 
-/// What is measured over the window; `Ready` and `Online` are those of the moment.
+/// The quantity measured over the window; `Ready` and `Online` are present values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     WakeupLatency(Statistic),

@@ -23,7 +23,7 @@ pub use rules::{Action, Rules};
 pub use verb::{Publication, Subject, Verb};
 pub use watch::{Tap, Watch};
 
-/// What is done to a running scheduler.
+/// An action on a running scheduler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scenario {
     pub name: String,
@@ -61,7 +61,7 @@ pub struct Rule {
     pub of_topology: bool,
 }
 
-/// How a rule is taken back.
+/// How a rule is undone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Back {
     pub when: Condition,
@@ -128,7 +128,7 @@ pub struct Reconfiguration {
     pub running: u32,
     /// Schedulable tasks that had not reached an exit: withheld, or on their way in postponed pipes.
     pub drained: u32,
-    /// Tasks that were presented anew.
+    /// Tasks that were presented again.
     pub represented: u32,
     pub built: u32,
     pub kept: u32,

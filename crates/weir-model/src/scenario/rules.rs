@@ -3,7 +3,7 @@
 
 use super::{Condition, Rule, Verb};
 
-/// What a rule is doing.
+/// The state of a rule.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// It has acted, and waits for the way back; without one, for its condition to end.
@@ -18,7 +18,7 @@ struct State {
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Vec<State>);
 
-/// What a rule does now, and which of its two actions that is.
+/// A rule's present action, and which of its two actions that is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action<'s> {
     pub rule: usize,
@@ -29,7 +29,7 @@ pub struct Action<'s> {
 }
 
 impl Rules {
-    /// None of `rules` has acted yet, but for those that say so.
+    /// None of `rules` has acted yet, except those with `begun`.
     pub fn new(rules: &[Rule]) -> Self {
         Self(rules.iter().map(|r| State { acted: r.begun, ..State::default() }).collect())
     }

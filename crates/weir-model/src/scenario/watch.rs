@@ -78,7 +78,7 @@ impl Histogram {
     }
 }
 
-/// What is counted one by one.
+/// Quantities counted one by one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts([u64; 5]);
 
@@ -126,7 +126,7 @@ pub struct Watch {
     busy: u64,
     online: u64,
     sums: Sums,
-    /// Messages since the last look: rules are looked at at once.
+    /// Messages since the last check: rules are checked at once.
     pub news: bool,
 }
 

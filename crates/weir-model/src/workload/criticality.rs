@@ -9,7 +9,7 @@ pub enum Criticality {
     Lo,
     /// Must meet its deadlines even then.
     Hi {
-        /// What a job needs at most, on a CPU of capacity 1024, ns.
+        /// A job's worst-case execution time at capacity 1024, ns.
         wcet_ns: u64,
     },
 }

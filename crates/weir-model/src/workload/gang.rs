@@ -15,7 +15,7 @@ pub enum Way {
     Central,
     /// A program that changes the scheduling class of one thread after the other.
     Daemon,
-    /// A program on each CPU, which hears of it through the network and changes the classes there.
+    /// A program on each CPU, which is notified through the network and changes the classes there.
     Slurm,
 }
 

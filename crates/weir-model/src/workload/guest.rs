@@ -4,7 +4,7 @@
 
 use super::Workload;
 
-/// What the schedulers on the two sides of the boundary know of each other.
+/// What the schedulers on the two sides of the boundary know about each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inform {
     /// Nothing: to the host a virtual CPU is a task as any other, and the guest does not learn when it has none.
@@ -59,11 +59,11 @@ pub struct GuestSpec {
     /// The tasks of the workload around it that are its CPUs, in order.
     pub vcpus: Vec<u32>,
     pub inform: Inform,
-    /// What it takes to begin or resume a virtual CPU, on the CPU of the host, ns.
+    /// The cost of starting or resuming a virtual CPU, on the host's CPU, ns.
     pub enter_ns: u64,
     /// Scheduling inside costs nothing, whatever the cost table says.
     pub free: bool,
-    /// What runs inside, where another file or a generator describes it; read by [`Workload::resolve`].
+    /// The inner workload, if another file or a generator describes it; read by [`Workload::resolve`].
     pub from: Option<String>,
     pub workload: Workload,
 }

@@ -62,7 +62,7 @@ pub struct Workload {
     pub name: String,
     /// Tasks by template; `start` says which of them exist from the beginning.
     pub tasks: Vec<TaskSpec>,
-    /// How critical tasks are, by index in `tasks`; those that are not here have no level.
+    /// Criticality of tasks, by index in `tasks`; tasks that are not here have no level.
     pub criticality: BTreeMap<u32, Criticality>,
     /// How tasks use caches and predictors, and which profile each has, by index in `tasks`; those that are not here
     /// are not counted.
@@ -97,14 +97,14 @@ pub struct Workload {
     pub duration_ns: Option<u64>,
     /// Machine events that the workload brings along (hotplug scenarios), ascending.
     pub machine_events: Vec<(u64, crate::machine::MachineEvent)>,
-    /// What is done to the scheduler while the workload runs, where its file says so.
+    /// Actions on the scheduler while the workload runs, if its file has any.
     pub scenario: Option<crate::scenario::Scenario>,
     /// Names of the timers that tasks share ([`Op::Timer`] with `shared`).
     pub timers: Vec<String>,
     /// The CPU whose speed is the unit of the work, where the source says so (rt-app calibrates on one
     /// CPU); [`Workload::calibrate`] turns the work into that of a CPU of capacity 1024.
     pub calibration_cpu: Option<u32>,
-    /// What a SimSo file says about the machine and the scheduler.
+    /// A SimSo file's data about the machine and the scheduler.
     pub simso: Option<SimsoExtras>,
     /// Things in the source that were read but have no counterpart here, one sentence each.
     pub warnings: Vec<String>,
@@ -117,7 +117,7 @@ pub struct SimsoExtras {
     pub nr_cpus: u32,
     /// Speed of each processor; execution times are those of speed 1.
     pub speeds: Vec<f64>,
-    /// What the file says about costs.
+    /// The file's data about costs.
     pub costs: SimsoCosts,
     /// Scheduler as written, for example `simso.schedulers.EDF`.
     pub scheduler: Option<String>,
@@ -130,7 +130,7 @@ pub struct SimsoExtras {
 pub struct SimsoCosts {
     /// Saving a context and loading one.
     pub switch_ns: u64,
-    /// A job that goes on elsewhere, under the execution time model `fixedpenalty`.
+    /// A job that continues on another CPU, under the execution time model `fixedpenalty`.
     pub migration_ns: u64,
 }
 
@@ -216,12 +216,12 @@ impl TaskSpec {
 /// What becomes of a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMiss {
-    /// It goes on; later jobs wait for it.
+    /// It continues; later jobs wait for it.
     #[default]
     Continue,
     /// It is thrown away at its deadline.
     Abort,
-    /// It goes on; jobs that are released until it is done are thrown away.
+    /// It continues; jobs released before it is done are dropped.
     Skip,
 }
 
@@ -388,7 +388,7 @@ pub enum Op {
         count: Option<u64>,
     },
     LoopEnd,
-    /// Request a phase of the gang that the task belongs to; the task goes on.
+    /// Request a phase of the task's gang; the task continues.
     Phase {
         phase: u32,
     },

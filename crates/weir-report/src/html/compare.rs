@@ -11,10 +11,10 @@ use std::cmp::Reverse;
 
 const SCRIPT: &str = include_str!("assets/compare.js");
 
-/// What a comparison shows besides the summaries.
+/// The content of a comparison besides the summaries.
 #[derive(Debug, Default)]
 pub struct CompareExtras {
-    /// Relative address of each run's own report, in the order of the summaries; may be shorter, and an empty one is none.
+    /// Relative address of each run's own report, in the order of the summaries; may be shorter; empty: none.
     pub reports: Vec<String>,
     /// Where the time of each run went, part by part ([`timeline`]), in the order of the summaries; may be shorter, and empty ones
     /// are none.

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 const SCRIPT: &str = include_str!("assets/run.js");
 
-/// What a report shows besides the summary.
+/// The content of a report besides the summary.
 #[derive(Debug, Default)]
 pub struct HtmlExtras {
     /// Drawing of the topology. Elements with the attributes `data-pipe` or `data-instance`, naming a

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::events::event_name;
 
-/// What is put behind a key without a value.
+/// The text inserted behind a key without a value.
 const VALUE: &str = ":\"\"";
 
 /// The text to parse, and where it differs from the file.

@@ -25,7 +25,7 @@ pub(super) fn span(node: &impl Ranged) -> Range<usize> {
     r.start..r.end
 }
 
-/// What a value is, in words.
+/// The kind of a value, in words.
 fn describe(value: &Value) -> &'static str {
     match value {
         Value::StringLit(_) => "a string",

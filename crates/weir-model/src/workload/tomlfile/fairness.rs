@@ -68,7 +68,7 @@ pub(super) fn number(fairness: &Fairness, name: &str) -> u32 {
     fairness.groups.iter().position(|g| g.name == name).map_or(0, |i| i as u32 + 1)
 }
 
-/// What a task says, and its group if that is one; `None`: nothing.
+/// A task's settings, and its group if it has one; `None`: no settings.
 pub(super) fn read(table: &Table<'_>, builder: &Builder, group: &str) -> Result<Option<FairTask>, Error> {
     let weight = table.count("weight", 1, MAX_WEIGHT)?.map(|w| w as u32);
     if weight.is_some() && table.has("nice") {
