@@ -33,6 +33,10 @@ const CYCLES: [u32; 21] = [
 const CYCLES_PER_ITERATION: u32 = 5;
 const STAGES: [u32; 6] = [1, 2, 3, 4, 5, 6];
 
+/// The source's load: 25 groups, 100 loops as in its section 8.5. A message costs what its own run says: 1.222 s for a million of them,
+/// which is 0.6 us a side.
+const LOAD: &str = "hackbench:groups=25,loops=100,work=600ns";
+
 /// One chain under load.
 struct Point {
     /// Mean of all stages' updates for one change, us: the source's `depth_pipe_update_stage_0`, inclusive.
@@ -50,7 +54,7 @@ fn measure(lab: &Lab<'_>, cycles: u32, stages: u32) -> Done<Point> {
     let iterations = (cycles + each / 2) / each;
     let plan =
         lab::plan(&format!("chain{stages}"), &machine, &[("depth", "iterations", iterations.to_string())])?;
-    let workload = lab::workload(lab.pick("hackbench:groups=25,loops=10", "hackbench:groups=4,loops=2"))?;
+    let workload = lab::workload(lab.pick(LOAD, "hackbench:groups=4,loops=2"))?;
     let mut calls = Calls::new(&costs);
     let outcome = lab.run(&Run::new(&machine, &plan, &workload, &costs), &mut calls)?;
     let is_stage = |i: &usize| plan.instances[*i].name.starts_with("stage");
@@ -80,9 +84,16 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     };
     let mut report = Report { claims: claims(&points, &source, &native), ..Report::default() };
 
-    let mut table = Table::new("data", &["cycles", "stages", "update_us", "updates", "source_update_us"]);
+    let mut table =
+        Table::new("data", &["cycles", "stages", "update_us", "updates", "wakeup_us", "source_update_us"]);
     for ((c, s), p) in &points {
-        let cells = [c.to_string(), s.to_string(), format!("{:.3}", p.update_us), p.updates.to_string()];
+        let cells = [
+            c.to_string(),
+            s.to_string(),
+            format!("{:.3}", p.update_us),
+            p.updates.to_string(),
+            format!("{:.3}", p.unblock_us),
+        ];
         table.row(cells.into_iter().chain([format!("{:.3}", source(*c, *s))]));
     }
     report.tables.push(table);
@@ -127,19 +138,26 @@ fn claims(
         )
         .fitted("the cost table was fitted to this figure"),
     ];
-    let whole = points[&(0, 6)].unblock_us / points[&(0, 1)].unblock_us;
+    let core = Costs::default().core;
+    let end = (core.update + core.change) as f64 / 1e3;
     claims.push(
         Claim::new(
             "six stages without work take less than six times as long as one, since the chain is not all of a call",
             format!("{} × (update of the first stage, inclusive)", short(ratio(source, 0))),
-            format!("{} × (a wake-up as a whole; the chain alone {} ×)", short(whole), short(ratio(&us, 0))),
+            format!("{} × (the same)", short(ratio(&us, 0))),
             Judged::of(
-                whole < 6.0 && (whole / ratio(source, 0) - 1.0).abs() <= 0.1,
-                whole < 6.0,
+                ratio(&us, 0) < 6.0 && (ratio(&us, 0) / ratio(source, 0) - 1.0).abs() <= 0.1,
+                ratio(&us, 0) < 6.0,
                 "within 10 % of the source; partly below 6",
             ),
         )
-        .remark("the source's update of the first stage has 85 ns beside the stages; here they are in the call around it"),
+        .remark(format!(
+            "every chain of the source ends in its Termination component, whose update is in the figure: 0.299 us with one stage, \
+             0.214 with each further one, so 85 ns. Our exits are pipes that CPUs read, without an update. One update with one \
+             change, {:.0} ns in the fitted table, would make it {:.2} ×",
+            end * 1e3,
+            (us(0, 6) + end) / (us(0, 1) + end)
+        )),
     );
     for c in [3000, 25000] {
         claims.push(
@@ -162,12 +180,13 @@ fn claims(
         Claim::new(
             "seen from the whole system one stage more costs little: five stages instead of four",
             "3.1 ‰ (20.62 - 16.80 ms of 1.222 s; 1.66 ‰ is printed)",
-            format!("{share:.2} ‰ ({many} stages instead of {few})"),
+            format!("{share:.2} ‰ ({many} stages instead of {few}; {} updates, there 17,850)", short(more.updates as f64)),
             Judged::near(share, 3.1, NEAR, FAR),
         )
         .remark(
-            "the stage has the source's cost (it was fitted), so this is how often tasks go through the graph: \
-             once in so many microseconds of hackbench's own work, which is 1 us a message here",
+            "the stage has the source's cost (it was fitted) and a message that of its run, so this is how often the first stage is \
+             updated; the source's 17,850 times are 3.82 ms at 0.214 us. There a task that is dispatched is taken out stage by stage, \
+             a second update for each, and ticks of 1 ms give the running task back; here it leaves all pipes at once",
         ),
     );
     let first = native[0];

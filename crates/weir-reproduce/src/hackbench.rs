@@ -137,30 +137,24 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
                 Judged::of(most >= 1.2 && least >= 0.8, most >= 1.1, "by a fifth at least somewhere; partly by a tenth"),
             )
             .remark(
-                "under CFS's rules a waking task preempts if it is 4 ms of virtual time behind on 8 CPUs; messages take less than 1 us, \
-                 so hardly any is. Linux 4.4 also has buddies, which prefer the woken task at the next choice, and moves it to its waker's CPU",
+                "under CFS's rules a waking task preempts if it is 4 ms of virtual time behind on 8 CPUs. In these runs, which are a fiftieth as \
+                 long as the source's, a task runs for 1 ms in all; with 10,000 loops the difference appears (README)",
             ),
         );
-        let inside = many.iter().filter(|r| (0.85..=1.8).contains(*r)).count();
+        let (low, high) =
+            ratios.iter().fold((f64::MAX, 0.0), |a, r| (f64::min(a.0, r.1), f64::max(a.1, r.1)));
+        let near = |here: f64, there: f64| (here / there).max(there / here) <= NEAR;
+        let inside = low >= 0.85 / NEAR && high <= 1.78 * NEAR;
         report.claims.push(Claim::new(
             "the difference stays within 0.85 and 1.8",
             "0.85 to 1.78",
-            format!(
-                "{:.2} to {:.2}",
-                ratios.iter().map(|r| r.1).fold(f64::MAX, f64::min),
-                ratios.iter().map(|r| r.1).fold(0.0, f64::max)
-            ),
+            format!("{low:.2} to {high:.2}"),
             Judged::of(
-                inside == many.len(),
-                inside * 2 >= many.len(),
-                "all from two groups on; partly half of them",
+                near(low, 0.85) && near(high, 1.78),
+                inside,
+                "the least and the greatest within 10 % of the source's; partly nothing beyond these limits",
             ),
         ));
-        // A difference that is not there is within all limits.
-        if many.iter().all(|r| (0.95..=1.05).contains(r)) {
-            let claim = report.claims.pop().expect("it was just added");
-            report.claims.push(claim.absent("the two hardly differ here, so that the limits limit nothing"));
-        }
         let peak = ratios.iter().fold((0, 0.0), |a, r| if r.1 > a.1 { *r } else { a });
         let end = of(last);
         report.claims.push(Claim::new(
@@ -295,8 +289,14 @@ fn numeric(
         words(&|r| r.1),
         Judged::of(least >= 0.93, least >= 0.8, "0.93 at least of each; partly 0.8"),
     );
-    let nothing = ratios.iter().all(|r| (0.999..=1.001).contains(&r.1));
-    let why = "threads have a CPU each and both schedulers leave them there, so nothing is lost";
+    // The source's own loss is 0.53 % in the mean of its class B.
+    let lost = ratios.iter().map(|r| 1.0 - r.1).sum::<f64>() / ratios.len() as f64;
+    let nothing = ratios.iter().all(|r| (r.1 - 1.0).abs() <= 0.01) && lost < 0.004;
+    let why = format!(
+        "threads have a CPU each: {:.2} % are lost in the mean, where the source has 0.53 % and puts it down to caches that are cold \
+         after a move",
+        100.0 * lost
+    );
     Ok(Some((if nothing { claim.absent(why) } else { claim }, table)))
 }
 
