@@ -20,7 +20,7 @@ pub struct Change {
     pub instances: Vec<String>,
 }
 
-/// Changes that nobody took yet. None are kept before somebody asks for the first time.
+/// Changes not taken yet. None are kept before the first request.
 #[derive(Debug, Default)]
 pub(crate) struct Changes(Mutex<Option<Vec<Change>>>);
 

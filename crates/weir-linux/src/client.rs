@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 
 /// Longer than the other side waits for the kernel.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How often somebody looks meanwhile whether the other side is stopped.
+/// Interval at which the client checks whether the other side is stopped.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The socket: the option, else the environment's, else the usual one.
@@ -27,7 +27,7 @@ pub fn socket_path(option: Option<&Path>) -> PathBuf {
         .unwrap_or_else(|| DEFAULT_SOCKET.into())
 }
 
-/// What can be seen of the scheduler in charge.
+/// The state of the attached scheduler.
 pub fn status(socket: &Path) -> Result<Snapshot> {
     read(ask(socket, &Request::Status {})?)
 }
@@ -42,7 +42,7 @@ pub fn switch(socket: &Path, wish: &Switch) -> Result<Switched> {
     read(ask(socket, &Request::Switch(wish.clone()))?)
 }
 
-/// What the component that answers for a topic says.
+/// The answer of the component that responds to a topic.
 pub fn request(socket: &Path, wish: &Ask) -> Result<Answered> {
     read(ask(socket, &Request::Request(wish.clone()))?)
 }
@@ -129,7 +129,7 @@ pub fn process_at(socket: &Path) -> Option<u32> {
     crate::server::peer(&connect(socket).ok()?).map(|p| p.pid as u32)
 }
 
-/// A connection. One that nobody takes since too many wait already does not hold us up for ever.
+/// A connection. If it is not accepted because too many wait already, the attempt ends after a time limit.
 fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let bytes = socket.as_os_str().as_bytes();
     // SAFETY: all zero is a valid address.
@@ -189,7 +189,7 @@ fn kind(name: &str) -> ErrorKind {
         .unwrap_or(Internal)
 }
 
-/// Nobody is there to talk to, or not to us.
+/// No scheduler listens, or it refuses this user.
 fn refused(socket: &Path, e: &std::io::Error) -> Error {
     let shown = socket.display();
     match e.kind() {

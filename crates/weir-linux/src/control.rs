@@ -47,7 +47,7 @@ pub struct Control {
     /// A task that waits so long ends it all, ns.
     patience_ns: AtomicU64,
     stop: AtomicBool,
-    /// What the view looks at lives as long as this.
+    /// The memory that the view reads lives as long as this.
     _keep: Arc<dyn Any + Send + Sync>,
 }
 
@@ -81,7 +81,7 @@ impl Control {
         self.shape.nr_cpus()
     }
 
-    /// Somebody asked us to leave.
+    /// A request to detach was made.
     pub fn stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -341,7 +341,7 @@ impl Control {
         Ok(LiveRequest { kind, topic, cpu, task, value, value2, uuid, version, ..empty() })
     }
 
-    /// What the component that answers for a topic says.
+    /// The answer of the component that responds to a topic.
     pub fn ask(&self, wish: &Ask) -> Result<Answered> {
         let subject = self.subject(&wish.topic)?;
         let mut request = self.about(kind::ASK, subject, wish.task, wish.cpu, [wish.value, wish.value2])?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, ErrorKind, Result};
 use crate::prune::{DEEP_CHAINS, MAX_FRAMES};
 
-/// What is asked of the operating system before anything is loaded.
+/// Queries to the operating system before loading.
 pub trait System {
     /// Text of a small file below `/proc` or `/sys`, trimmed.
     fn text(&self, path: &str) -> Option<String>;
@@ -77,7 +77,7 @@ pub fn preflight(system: &dyn System) -> Result<()> {
     Ok(())
 }
 
-/// What sched_ext is doing. One that is being taken down needs a moment: that is waited for.
+/// The state of sched_ext. Waits for a scheduler that is being detached, which takes a moment.
 fn state(system: &dyn System) -> Option<String> {
     let mut state = None;
     for _ in 0..30 {
@@ -108,7 +108,7 @@ fn no_sched_ext(system: &dyn System) -> Error {
     Error::new(ErrorKind::Kernel, message, WHICH_KERNEL)
 }
 
-/// What `SYS_ADMIN` stands for, singly.
+/// The single capabilities that `SYS_ADMIN` includes.
 fn missing_capabilities(system: &dyn System) -> Result<()> {
     let status = system.text("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|l| l.strip_prefix("CapEff:"));

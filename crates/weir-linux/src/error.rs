@@ -17,9 +17,9 @@ pub enum ErrorKind {
     InCharge,
     /// Not now: the same may succeed in a moment.
     Busy,
-    /// What the user asked for makes no sense: a topology, a machine, a request.
+    /// The user's request makes no sense: a topology, a machine, a request.
     Input,
-    /// Nobody listens at the socket.
+    /// No scheduler listens at the socket.
     NotAttached,
     /// The program's own object, or the kernel's answer to it: a bug here or there.
     Internal,
@@ -35,11 +35,11 @@ pub struct Error {
     pub message: String,
     /// How to mend it.
     pub help: String,
-    /// What the compiler found in a topology, where that is the cause.
+    /// The compiler's findings in a topology, if that is the cause.
     pub findings: Vec<Finding>,
 }
 
-/// What fallible functions of this crate return.
+/// The result type of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

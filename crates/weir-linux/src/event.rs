@@ -15,7 +15,7 @@ pub trait EventSink: Send {
     fn event(&mut self, event: &LiveEvent);
 }
 
-/// A sink that somebody else looks into now and then, and may take away.
+/// A sink that another owner reads from time to time, and may remove.
 impl<S: EventSink> EventSink for Arc<Mutex<Option<S>>> {
     fn event(&mut self, event: &LiveEvent) {
         if let Some(sink) = self.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
@@ -34,7 +34,7 @@ pub struct LiveEvent {
     pub kind: LiveEventKind,
 }
 
-/// What happened. `task` is the scheduler's number of it, used again after [`LiveEventKind::Exit`].
+/// The kind of event. `task` is the scheduler's number, reused after [`LiveEventKind::Exit`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveEventKind {
     /// The task is known from now on.

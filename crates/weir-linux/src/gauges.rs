@@ -132,7 +132,7 @@ impl Distribution {
     }
 }
 
-/// What was added to a distribution: few buckets as a rule.
+/// Additions to a distribution: usually few buckets.
 #[derive(Clone, Debug, Default)]
 struct Part {
     nr: Vec<(u8, u32)>,
@@ -162,7 +162,7 @@ struct Stretch {
 /// One CPU so far.
 #[derive(Debug)]
 struct Cpu {
-    /// What its counters were when we looked last.
+    /// Its counters at the last reading.
     seen: Box<LiveGauge>,
     /// Longest values that were taken, and not yet put to a stretch.
     longest: [u64; WAITS],
@@ -285,7 +285,7 @@ impl Gauges {
         }
     }
 
-    /// What was seen in the last 10 s by the CPUs of `of`, under the present topology.
+    /// Measurements of the last 10 s on the CPUs of `of`, under the present topology.
     fn recently(&self, kind: usize, of: impl Fn(usize) -> bool) -> Spread {
         let mut sum = Distribution::default();
         for stretch in self.recent.iter().filter(|s| s.turn == self.turn) {

@@ -11,7 +11,7 @@ use crate::protocol::Finding;
 /// Where Linux has its control groups (version 2).
 pub const MOUNTED: &str = "/sys/fs/cgroup";
 
-/// As many groups are looked at; the kernel side knows no more either.
+/// Maximum number of groups examined; the kernel side's limit is the same.
 const MOST: usize = 65_536;
 
 /// A file of each group, the value that asks for nothing, the component that keeps it and what is said of it.

@@ -88,13 +88,13 @@ plain! {
         longest_ns: u64,
         nr: [u64; BUCKETS],
     }
-    /// What one CPU measures.
+    /// Measurements of one CPU.
     "weir_live_gauge" LiveGauge {
         began_ns: u64,
         calls: [LiveCalls; CALLS],
         waits: [LiveWaits; WAITS],
     }
-    /// What is known of a task, by task number.
+    /// Data about a task, by task number.
     "weir_live_task" LiveTask {
         /// 0: no such task.
         pid: u32,

@@ -30,13 +30,13 @@ use crate::watchdog::{self, Stall, Watchdog};
 const STAGING_SHARE: u64 = 8;
 /// Events that are read in a row before anything else gets its turn.
 const BATCH: usize = 8192;
-/// Time between two looks at the ring when it was empty. It holds 70 000 events.
+/// Interval at which an empty ring is polled. It holds 70 000 events.
 const LOOK: Duration = Duration::from_millis(5);
-/// Likewise where nobody reads events.
+/// Likewise if events are not read.
 const IDLE: Duration = Duration::from_millis(50);
-/// Time between two looks at what the kernel side measures.
+/// Interval at which the kernel side's measurements are read.
 const GAUGES: Duration = Duration::from_millis(100);
-/// How long the kernel may take to let go.
+/// How long the kernel may take to detach.
 const LEAVING: Duration = Duration::from_secs(10);
 
 /// Components to load.
@@ -53,7 +53,7 @@ pub struct Options {
     /// The topology, compiled for `shape`, and its text.
     pub plan: Plan,
     pub source: String,
-    /// What can be switched to later; the plan's own components come along in any case.
+    /// Components of topologies for later switches; the plan's own components are always included.
     pub selection: Selection,
     /// CPU `n` is the kernel's CPU `n`: see [`crate::machine::host_shape`].
     pub shape: MachineShape,
@@ -63,7 +63,7 @@ pub struct Options {
     pub max_tasks: u32,
     /// Slice of tasks to which no component grants one, ns.
     pub slice_ns: u64,
-    /// What the hardware is to count for components that listen to COUNTERS.
+    /// Hardware counters for components that listen to COUNTERS.
     pub counting: Counting,
     /// Leave when a task has waited so long in the graph.
     pub watchdog: Duration,
@@ -193,7 +193,7 @@ impl Live {
         })
     }
 
-    /// What requests and snapshots go to.
+    /// The target of requests and snapshots.
     pub fn control(&self) -> Arc<Control> {
         self.control.clone()
     }
@@ -224,7 +224,7 @@ impl Live {
         self.leave()
     }
 
-    /// Names of what the hardware counts, or why it counts nothing; none where nobody wants any.
+    /// Names of the hardware counters, or why there are none; none if not wanted.
     pub fn counting(&self) -> Option<std::result::Result<Vec<&'static str>, &str>> {
         Some(self.counting.as_ref()?.as_ref().map(Counters::names).map_err(String::as_str))
     }
@@ -270,7 +270,7 @@ impl Live {
         Ok(Ended::Asked)
     }
 
-    /// What can be seen; after the end, the final counters with the tasks that there were.
+    /// The present state; after the end, the final counters with the last tasks.
     pub fn snapshot(&self) -> Snapshot {
         let now = self.control.snapshot();
         match &self.last {
@@ -285,7 +285,7 @@ impl Live {
     }
 }
 
-/// Answers nobody before we are in charge.
+/// Serves no clients before the scheduler is attached.
 struct Gate(Arc<Control>);
 
 impl Handler for Gate {
@@ -300,7 +300,7 @@ impl Handler for Gate {
     }
 }
 
-/// Counters that are open, or why there are none; none where nobody wants any.
+/// Open counters, or why there are none; none if not wanted.
 type Counted = Option<std::result::Result<Counters, String>>;
 
 /// Counters are to be published, if the machine has them.
@@ -336,7 +336,7 @@ fn load(code: &[u8], memory: u64, options: &Options, system: &dyn System) -> Res
     }
 }
 
-/// Nobody is in charge, and we may be.
+/// No scheduler is attached, and this process may attach one.
 fn check_free(options: &Options, system: &dyn System) -> Result<()> {
     if let Ok(s) = client::status(&options.socket) {
         let pid = client::process_at(&options.socket);
@@ -345,7 +345,7 @@ fn check_free(options: &Options, system: &dyn System) -> Result<()> {
     diagnose::preflight(system)
 }
 
-/// Set the scheduler up in the arena while nobody else sees it; the address of the table of tasks.
+/// Set the scheduler up in the arena while no other code sees it; returns the address of the table of tasks.
 fn build(options: &Options, memory: Memory, arena_bytes: u64) -> Result<u64> {
     let more = || "attach with more memory: --memory 256MiB";
     let failed = |e: weir_core::Error| Error::new(ErrorKind::Input, e.message, more());

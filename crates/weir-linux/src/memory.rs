@@ -172,7 +172,7 @@ impl Shared {
             .then(|| unsafe { ptr::read_volatile(&raw const (*self.live).cpus[cpu as usize]) })
     }
 
-    /// What the kernel side wants to know before the attachment.
+    /// Facts that the kernel side needs before the attachment.
     pub fn set_up(&self, sched: u64, tasks: u64, max_tasks: u32, nr_cpus: u32, slice_ns: u64) {
         set!(self.sched = sched);
         set!(self.tasks = tasks);
@@ -185,7 +185,7 @@ impl Shared {
         set!(self.recording = on.into());
     }
 
-    /// Bound tasks run beside the graph: nobody in it answers AFFINITY.
+    /// Bound tasks run beside the graph: it has no responder of AFFINITY.
     pub fn set_bind(&self, on: bool) {
         set!(self.bind = on.into());
     }
@@ -201,7 +201,7 @@ impl Shared {
         set!(self.counting = counting);
     }
 
-    /// No task enters the graph any more.
+    /// No more tasks enter the graph.
     pub fn set_leave(&self, on: bool) {
         set!(self.leave = on.into());
     }

@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(value("runweir_info", "topology", "my \"own\""), 1.0);
     }
 
-    /// What `promtool check metrics` would say.
+    /// The checks of `promtool check metrics`.
     #[test]
     fn the_page_keeps_the_conventions() {
         let text = prometheus(&snapshot(), "0.1.0");
@@ -442,7 +442,7 @@ mod tests {
         assert!(types.len() > 30);
     }
 
-    /// What the dashboard asks for, the page has: names and labels.
+    /// The page has the names and labels that the dashboard requests.
     #[test]
     fn the_dashboard_asks_for_what_there_is() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/grafana/runweir.json");

@@ -39,7 +39,7 @@ pub(crate) static OBJECT: LazyLock<Vec<u8>> =
 pub(crate) static OBJECT: LazyLock<Vec<u8>> = LazyLock::new(Vec::new);
 
 const PAGE: u64 = 4096;
-/// What the object was compiled from, by path: an installed program compiles it again with a component of the user's.
+/// The object's sources, by path: an installed program compiles it again with a component of the user.
 pub fn sources() -> Vec<(String, String)> {
     packed::unpack_texts(include_bytes!(concat!(env!("OUT_DIR"), "/sources.z")))
 }
@@ -94,7 +94,7 @@ pub(crate) fn with_components(
     Ok((calls.keep(object, &chosen, &parts), chosen_all().map(|c| c.id).collect()))
 }
 
-/// What libbpf says; it has one printer for the whole process.
+/// libbpf's output; it has one printer for the whole process.
 static LOG: Mutex<String> = Mutex::new(String::new());
 /// Where it stops being kept: the log of a verifier can be long.
 const MAX_LOG: usize = 64 << 20;
@@ -120,7 +120,7 @@ pub(crate) struct Loaded {
     pub unsupported: Vec<(Topic, &'static str)>,
 }
 
-/// What the kernel holds for us; it goes with this, the scheduler first.
+/// Kernel resources, released when this is dropped, the scheduler first.
 pub(crate) struct Attached {
     _scheduler: Link,
     /// Report which CPUs higher classes have, and which are about to go.
@@ -128,7 +128,7 @@ pub(crate) struct Attached {
 }
 
 impl Loaded {
-    /// Load `code` with an arena of `bytes`; with `counters`, the kernel side looks at them.
+    /// Load `code` with an arena of `bytes`; with `counters`, the kernel side reads them.
     pub fn load(
         code: &[u8],
         bytes: u64,
@@ -394,7 +394,7 @@ mod tests {
     use super::*;
     use crate::prune::MAX_FRAMES;
 
-    /// What can be known of the object without a kernel that takes it.
+    /// Facts about the object that need no kernel to load it.
     #[test]
     fn the_object_is_as_the_loader_expects() {
         let object = ObjectBuilder::default().open_memory(&OBJECT).expect("an object");

@@ -21,7 +21,7 @@ pub const MAX_ANSWER: usize = 256 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
-    /// What can be seen now; the result is a [`crate::Snapshot`].
+    /// The present state; the result is a [`crate::Snapshot`].
     Status {},
     /// The topology in charge as text; the result is a [`TopologyText`].
     Topology {},
@@ -96,7 +96,7 @@ pub enum TextOrigin {
 pub struct File {
     /// The file that includes it.
     pub from: String,
-    /// What stands in its `include`.
+    /// The text in its `include`.
     pub include: String,
     /// Its name in diagnostics.
     pub name: String,
@@ -133,7 +133,7 @@ pub struct Replace {
 pub struct Notify {
     /// Name as in `weir/broker.h`: `MARKER`, `PRIORITY` …
     pub topic: String,
-    /// What it means is the topic's business; a negative number is the same as its two's complement.
+    /// The topic defines its meaning; a negative number is the same as its two's complement.
     #[serde(default)]
     pub value: Number,
     #[serde(default)]
@@ -170,7 +170,7 @@ pub struct Answered {
     pub topic: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<u32>,
-    /// What it means is the topic's business.
+    /// The topic defines its meaning.
     pub value: Number,
     pub value2: Number,
     /// AFFINITY: the CPUs on which the task may run; left out: all.
@@ -222,7 +222,7 @@ pub struct Failure {
     /// `input`: the request is wrong; `busy`, `internal` …: it could not be carried out.
     #[serde(default)]
     pub kind: String,
-    /// What the compiler found in the topology.
+    /// The compiler's findings in the topology.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }
@@ -254,7 +254,7 @@ impl From<&Diagnostic> for Finding {
     }
 }
 
-/// What `switch` and `replace` did, or would do.
+/// The result of `switch` or `replace`, done or tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switched {
     /// Nothing was changed.

@@ -20,7 +20,7 @@ pub(crate) const MAX_FUNCTIONS: usize = 256;
 pub(crate) const MAX_FRAMES: usize = 8;
 /// The version from which on these do not count.
 pub(crate) const DEEP_CHAINS: (u32, u32) = (7, 2);
-/// What is called instead of a component that is left out.
+/// The function called instead of an omitted component.
 const ABSENT: &str = "weir_absent";
 /// Bytes of an instruction, and of a relocation.
 const INSN: u64 = 8;
@@ -58,7 +58,7 @@ const PARTS: [(Part, &str, &str); 3] = [
     (Part::Timers, "timer_expired", "weir_drain"),
 ];
 
-/// What an object's functions call.
+/// The calls of an object's functions.
 pub(crate) struct Calls {
     /// Callees by caller, except entry points of components.
     plain: Vec<Vec<usize>>,

@@ -87,7 +87,7 @@ pub struct Counts {
     pub nameless: u64,
 }
 
-/// What waits for its turn.
+/// Waiting events.
 enum Item {
     Event(LiveEvent),
     Sample(Sample),

@@ -60,7 +60,7 @@ impl Rig {
         Rig { memory, live, sched, view, facts }
     }
 
-    /// What the adapter notes of a task.
+    /// The adapter's record of a task.
     pub fn note(&mut self, id: TaskId, pid: u32, since_ns: u64, started_ns: u64) {
         let at = self.view.shared.head().tasks + u64::from(id.0) * size_of::<LiveTask>() as u64;
         let mut comm = [0; 16];

@@ -19,7 +19,7 @@ use crate::protocol::{self, Answer, MAX_REQUEST, Request};
 /// Where the socket is, unless `--socket` or RUNWEIR_SOCKET says otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/runweir/live.sock";
 
-/// A client that says nothing for so long is let go, and one that takes its answer no faster.
+/// Time limit for a silent client, and for one that does not read its answer.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Clients of one user at a time; more have to come again. One user's cannot lock the other's out.
 const MAX_CLIENTS: usize = 32;
@@ -45,7 +45,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Make the socket, for this user alone. A socket that nobody serves any more is replaced.
+    /// Make the socket, only for this user. A stale socket without a server is replaced.
     pub fn open(path: &Path, handler: Arc<dyn Handler>) -> Result<Self> {
         let help = "name another path with --socket, in a folder that you may write to";
         let shown = path.display();

@@ -46,7 +46,7 @@ pub struct Snapshot {
     /// For how long tasks waited for a CPU, by topology; the one in charge comes first.
     #[serde(default)]
     pub waits: Vec<TopologyWaits>,
-    /// What was loaded into the kernel: topologies of these components can be switched to.
+    /// Components loaded into the kernel: one can switch to topologies of these.
     #[serde(default)]
     pub components: Vec<String>,
     /// Programs whose threads run at the same time.
@@ -277,7 +277,7 @@ pub struct Totals {
     pub arena_bytes: u64,
 }
 
-/// What a change of topology did.
+/// The result of a change of topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapReport {
     /// CLOCK_MONOTONIC, ns.
@@ -289,7 +289,7 @@ pub struct SwapReport {
     pub pause_ns: u64,
     /// Waiting tasks presented to the new graph.
     pub represented: u32,
-    /// Instances that started anew.
+    /// Instances built anew.
     pub built: u32,
     /// Instances that kept their state.
     pub kept: u32,

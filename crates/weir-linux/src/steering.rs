@@ -32,10 +32,10 @@ use hotplug::Hotplug;
 
 /// Rules look no oftener: what they look at is read every few milliseconds.
 const LEAST_SAMPLE: Duration = Duration::from_millis(1);
-/// How often somebody looks whether it is over.
+/// Interval at which its end is polled.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What rules hear of the run. A sink of events ([`crate::Options::sinks`]).
+/// The rules' view of the run. A sink of events ([`crate::Options::sinks`]).
 pub type Ear = Arc<Mutex<Option<Recorder<Watch>>>>;
 
 /// An ear for the rules of `scenario`, if it has any.
@@ -51,7 +51,7 @@ pub fn ear(scenario: &Scenario, shape: &MachineShape) -> Option<Ear> {
     Some(Arc::new(Mutex::new(Some(recorder))))
 }
 
-/// What no kernel does.
+/// Actions that no kernel supports.
 ///
 /// # Errors
 /// A sentence: `verb` asks for it.
@@ -64,7 +64,7 @@ pub fn unable(verb: &Verb) -> std::result::Result<(), String> {
     }
 }
 
-/// What rules cannot wait for: the kernel side reports messages of standard topics alone.
+/// Conditions that rules cannot wait for: the kernel side reports only messages of standard topics.
 ///
 /// # Errors
 /// A sentence: a rule waits for messages of a topic that a component brings along.
@@ -116,7 +116,7 @@ impl Steering {
         Ok(Self { over, thread: Some(thread) })
     }
 
-    /// Begin no transaction any more.
+    /// Begin no further transaction.
     pub fn stop(&self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = &self.thread {
@@ -399,7 +399,7 @@ fn sentence(e: Error) -> String {
 }
 
 impl Control {
-    /// The kernel has let go of the scheduler, or thrown it out.
+    /// The kernel has detached or ejected the scheduler.
     fn has_left(&self) -> bool {
         self.view.shared.exit_kind() != 0
     }

@@ -20,7 +20,7 @@ pub(crate) struct View {
     pub shared: Shared,
 }
 
-/// What the memory does not show.
+/// Facts that the memory does not show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub plan: Plan,
@@ -407,7 +407,7 @@ fn since(start_ns: u64, now_ns: u64) -> u64 {
     if start_ns == 0 { 0 } else { now_ns.saturating_sub(start_ns) }
 }
 
-/// Tasks whose CPUs are looked at: those that have waited long are few, or there is much more amiss.
+/// Maximum number of tasks whose CPUs are examined: few tasks wait long, unless there are larger problems.
 const MAX_SLEEPERS: usize = 64;
 
 /// Threads whose names are asked for: a snapshot of a machine with very many must stay quick.

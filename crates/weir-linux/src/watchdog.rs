@@ -22,7 +22,7 @@ pub struct Stall {
     pub waited_ns: u64,
     /// The deepest pipe that held it: `lb[0] -> fifo@cpu0`.
     pub pipe: String,
-    /// What kept the pipe's CPU from it, if that was not the graph.
+    /// The reason that kept the pipe's CPU from it, if not the graph.
     pub obstacle: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Watchdog {
         Ok(Self { over, found, thread: Some(thread) })
     }
 
-    /// What it found, if anything.
+    /// Its finding, if any.
     pub fn stall(&self) -> Option<Stall> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -159,7 +159,7 @@ fn an_instance_is_replaced() {
     insta::assert_snapshot!(text);
 }
 
-/// What is in charge is read back, whatever was done to it since.
+/// The topology in force is read back, whatever changes it has had.
 #[test]
 fn the_topology_in_charge_is_read_back() {
     let rig = Rig::new();

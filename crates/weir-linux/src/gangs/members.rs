@@ -17,11 +17,11 @@ use crate::layout::NONE;
 
 /// Where control groups are.
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// A process that belongs to nobody may become another program: it is looked at again after this time, then after twice as long …
+/// A process in no gang may become another program: it is checked again after this time, then after twice as long …
 const SOON: Duration = Duration::from_millis(20);
 /// … and at last so seldom.
 const SELDOM: Duration = Duration::from_secs(2);
-/// Time between two looks at control groups.
+/// Interval at which control groups are checked.
 const GROUPS: Duration = Duration::from_millis(100);
 /// Processes that are remembered, some of which are gone.
 const MAX_KNOWN: usize = 4096;
@@ -120,23 +120,23 @@ pub(super) struct Member {
     pub tid: u32,
     /// Its number in the scheduler.
     pub task: u32,
-    /// Where it has its slots; none: it has bound itself to a CPU that is none of the gang's.
+    /// Where it has its slots; none: it has bound itself to a CPU that is not the gang's.
     pub cpu: Option<u32>,
-    /// What the graph has received of that.
+    /// The part of that which the graph has received.
     bound: Option<u32>,
     /// The graph knows that it is a member.
     joined: bool,
 }
 
-/// What is known of a process.
+/// Data about a process.
 struct Known {
-    /// When it is looked at again, if ever: threads of the kernel belong to nobody.
+    /// When it is checked again, if ever: kernel threads belong to no gang.
     next: Option<Instant>,
     pause: Duration,
     gang: Option<u32>,
 }
 
-/// Processes that were looked at.
+/// Checked processes.
 #[derive(Default)]
 pub(super) struct Processes {
     known: HashMap<u32, Known>,
@@ -184,11 +184,11 @@ impl Processes {
     }
 }
 
-/// What came of looking at a process.
+/// The result of checking a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Gang(u32),
-    /// It belongs to nobody now.
+    /// It belongs to no gang now.
     Nobody,
     Never,
 }
@@ -246,7 +246,7 @@ fn own_cpus(tid: u32, nr_cpus: u32) -> Option<CpuSet> {
 }
 
 impl State {
-    /// Report to the graph that a thread belongs to nobody and may run everywhere.
+    /// Report to the graph that a thread belongs to no gang and may run everywhere.
     pub(super) fn expel(&mut self, control: &Control, number: u32, m: &Member) -> Result<()> {
         self.post(control, number, || control.post_gang(Topic::Gang, m.task, NONE, [0, 0], None))?;
         if m.bound.is_some() {
@@ -257,7 +257,7 @@ impl State {
         Ok(())
     }
 
-    /// Threads that have come are reported, and those that are gone are forgotten.
+    /// Report new threads, and remove ended ones.
     pub(super) fn look_at_members(&mut self, control: &Control) -> Result<()> {
         let now = Instant::now();
         let joined: BTreeMap<u32, Joined> = self.gangs.iter().map(|(n, g)| (*n, g.joined.clone())).collect();

@@ -28,7 +28,7 @@ use members::{Joined, Member, Processes};
 const LOOK: Duration = Duration::from_millis(25);
 /// Likewise how long it takes until the end is seen.
 const END: Duration = Duration::from_millis(200);
-/// What a request to the kernel side takes until one was measured, ns.
+/// Assumed duration of a request to the kernel side until one was measured, ns.
 const FIRST_REQUEST_NS: u64 = 1_000_000;
 /// Slots never begin sooner after a request, ns.
 const LEAST_LEAD_NS: u64 = 5_000_000;
@@ -52,10 +52,10 @@ pub struct GangWish {
 #[serde(deny_unknown_fields)]
 pub struct JoinWish {
     pub gang: String,
-    /// All threads of this process, and of those that it starts.
+    /// All threads of this process, and of processes that it starts.
     #[serde(default)]
     pub process: Option<u32>,
-    /// Of the process only those that it starts.
+    /// Only processes that the process starts.
     #[serde(default)]
     pub children: bool,
     /// This thread alone.
@@ -81,7 +81,7 @@ pub struct GangName {
     pub gang: String,
 }
 
-/// What a change of phase came to.
+/// The result of a change of phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseChanged {
     pub gang: String,
@@ -102,7 +102,7 @@ pub struct GangView {
     pub name: String,
     /// CPUs on which it has slots, one for each thread.
     pub cpus: Vec<u32>,
-    /// What is left of the declared execution times, in 1000ths.
+    /// The remaining part of the declared execution times, in 1000ths.
     pub scale: u32,
     /// Between slots, members wait.
     pub waits: bool,
@@ -128,7 +128,7 @@ pub struct GangView {
     pub late: u64,
 }
 
-/// What is kept of a gang.
+/// Data about a gang.
 struct Gang {
     name: String,
     manifest: Manifest,
@@ -156,7 +156,7 @@ struct State {
     processes: Processes,
     /// Topologies that came before the present one: those that have come since know nothing yet.
     swaps: u64,
-    /// What a request to the kernel side takes, ns.
+    /// The duration of a request to the kernel side, ns.
     request_ns: u64,
 }
 
@@ -416,7 +416,7 @@ impl State {
         }
     }
 
-    /// A topology has come since: it learns all rows anew. Members are reported again by the next look.
+    /// A new topology has taken over: send it all rows. The next check reports members again.
     fn post_all(&mut self, control: &Control) -> Result<()> {
         for number in self.gangs.keys().copied().collect::<Vec<_>>() {
             let Some(g) = self.gangs.get_mut(&number) else { continue };

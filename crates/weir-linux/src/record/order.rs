@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-/// Most events that wait. At this number the oldest goes on, however young it is.
+/// Maximum number of waiting events. At this number the oldest is passed on, however young it is.
 const MOST: usize = 1 << 20;
 
 /// Events that wait for older ones, oldest first.
