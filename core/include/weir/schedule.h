@@ -183,8 +183,7 @@ struct weir_sched {
 	struct weir_remote_queue weir_mem *remote;
 	u32 nr_domains; /* (c) */
 	u32 spent_slots;
-	struct weir_graph
-		weir_mem *spent; /* the graph that the present swap will free, with its hooks */
+	struct weir_graph weir_mem *spent; /* the graph that this swap will free, with its hooks */
 	struct weir_hook weir_mem *weir_mem *spent_hooks;
 	/*
 	 * (o) tasks entered so far, if calls do not overlap: their order in pipes that do not
