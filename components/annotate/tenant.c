@@ -12,7 +12,7 @@
  * batch:    no pipes
  * source:   CoBaS 3.1 (properties that are defined at run time) and 3.3 (tenants); the topic is ours
  *
- * TENANT is no topic of the framework: this component brings it along, and users of it name the same UUID. Programs publish
+ * TENANT is not a topic of the framework: this component brings it along, and users of it name the same UUID. Programs publish
  * it: `runweir publish TENANT task=4711 tenant=2`, a workload's `publish`, a scenario.
  *
  * example:  annotate tenant, affinity; entry -> tenant_split -> each part of 2 { -> cpus };

@@ -224,7 +224,7 @@ WEIR_ENTRY int capacity_balancer_update(struct capacity_balancer weir_mem *self,
 		const struct weir_cpumask weir_mem *mask = weir_affinity(self->inst.sched, c->task);
 		struct weir_pipe weir_mem *now = weir_out_of(&self->inst, c->task);
 
-		/* What is presented anew stays. */
+		/* What is re-enqueued stays. */
 		if (now && weir_pipe_allows(now, mask))
 			err = weir_route(&self->inst, in, c->task, now);
 		else

@@ -113,10 +113,10 @@ WEIR_HELPER int dp_wrap_decide(struct dp_wrap weir_mem *self weir_arg, u64 now)
 {
 	u64 length, since, cell, next;
 
-	if (self->assign.anew || now >= self->fluid.end) {
+	if (self->assign.stale || now >= self->fluid.end) {
 		weir_fluid_slice(&self->inst, &self->assign, &self->fluid, now);
 		dp_wrap_lay(self);
-		self->assign.anew = 0;
+		self->assign.stale = 0;
 	}
 	length = self->fluid.end - self->fluid.start;
 	since = now - self->fluid.start;

@@ -355,7 +355,7 @@ WEIR_ENTRY int laxity_on_deadline(struct laxity weir_mem *self, const struct wei
 	return 0;
 }
 
-/* One that waits is weighed anew; one that runs is at each decision. */
+/* One that waits is compared again; one that runs is at each decision. */
 WEIR_ENTRY int laxity_follow_deadline(struct laxity weir_mem *self, const struct weir_msg *msg,
 				      struct weir_pipe weir_mem *in)
 {

@@ -113,9 +113,9 @@ WEIR_HELPER int llref_decide(struct llref weir_mem *self weir_arg, u64 now)
 {
 	u64 rest;
 
-	if (self->assign.anew || now >= self->fluid.end) {
+	if (self->assign.stale || now >= self->fluid.end) {
 		weir_fluid_slice(&self->inst, &self->assign, &self->fluid, now);
-		self->assign.anew = 0;
+		self->assign.stale = 0;
 	} else {
 		weir_assign_account(&self->inst, &self->assign, now);
 	}

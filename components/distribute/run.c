@@ -114,11 +114,11 @@ static void run_roll(struct weir_rt weir_mem *r, u64 now)
 	r->used = 0;
 }
 
-/* Take up what happened to the tasks. 1: they must be packed anew. */
+/* Take up what happened to the tasks. 1: they must be packed again. */
 WEIR_HELPER int run_take_up(struct run weir_mem *self weir_arg, u64 now)
 {
 	u32 members = self->members, cpus = weir_assign_cpus(&self->inst, &self->assign);
-	int anew = cpus != self->cpus;
+	int stale = cpus != self->cpus;
 
 	self->members = 0;
 	for (u32 i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
@@ -130,17 +130,17 @@ WEIR_HELPER int run_take_up(struct run weir_mem *self weir_arg, u64 now)
 		self->members++;
 		r->state &= ~(u32)(WEIR_RT_FRESH | WEIR_RT_WOKEN | WEIR_RT_WANT);
 		if (state & WEIR_RT_FRESH)
-			anew |= run_begin(r, now);
+			stale |= run_begin(r, now);
 		else if (run_end(r) <= now)
 			run_roll(r, now);
 		else
 			continue;
 		if (r->x[RUN_LEAF])
-			self->red.server[r->x[RUN_LEAF] - 1].anew = 1;
+			self->red.server[r->x[RUN_LEAF] - 1].stale = 1;
 	}
-	anew |= members != self->members;
+	stale |= members != self->members;
 	self->cpus = cpus;
-	return anew;
+	return stale;
 }
 
 /* --- packing ----------------------------------------------------------------------------------- */
@@ -268,10 +268,10 @@ WEIR_HELPER int run_replenish(struct run weir_mem *self weir_arg, u64 now)
 	for (i = 0; i < weir_load(&self->red.nr) && weir_loop; i++) {
 		struct weir_server weir_mem *s = &self->red.server[i];
 
-		s->anew |= s->deadline <= now;
-		if (s->anew && s->parent)
-			self->red.server[s->parent - 1].anew = 1;
-		if (s->anew)
+		s->stale |= s->deadline <= now;
+		if (s->stale && s->parent)
+			self->red.server[s->parent - 1].stale = 1;
+		if (s->stale)
 			s->deadline = ~0ull;
 	}
 	for (i = 0; i < weir_load(&self->assign.nr) && weir_loop; i++) {
@@ -281,7 +281,7 @@ WEIR_HELPER int run_replenish(struct run weir_mem *self weir_arg, u64 now)
 		if (!r->task || !r->x[RUN_SPAN] || !r->x[RUN_LEAF])
 			continue;
 		s = &self->red.server[r->x[RUN_LEAF] - 1];
-		if (s->anew && run_end(r) < s->deadline)
+		if (s->stale && run_end(r) < s->deadline)
 			s->deadline = run_end(r);
 	}
 	for (i = 0; i < weir_load(&self->red.nr) && weir_loop; i++) {
@@ -290,12 +290,12 @@ WEIR_HELPER int run_replenish(struct run weir_mem *self weir_arg, u64 now)
 		if (s->parent) {
 			struct weir_server weir_mem *up = &self->red.server[s->parent - 1];
 
-			if (up->anew && s->deadline < up->deadline)
+			if (up->stale && s->deadline < up->deadline)
 				up->deadline = s->deadline;
-			if (s->anew)
+			if (s->stale)
 				run_budget(self, s, now);
 		}
-		s->anew = 0;
+		s->stale = 0;
 	}
 	return 0;
 }
@@ -439,7 +439,7 @@ WEIR_ENTRY int run_on_timer(struct run weir_mem *self)
 	return err;
 }
 
-/* The servers are packed anew: `cpus` is 0. */
+/* The servers are packed again: `cpus` is 0. */
 WEIR_ENTRY void run_take_state(struct run weir_mem *self, struct run weir_mem *old)
 {
 	weir_assign_take(&self->inst, &self->assign, &old->inst, &old->assign);

@@ -372,7 +372,7 @@ WEIR_HELPER u64 u_edf_next(const struct u_edf weir_mem *self weir_arg, u64 now)
 /* Choose what runs from @now on; the in-pipe is locked. */
 WEIR_HELPER int u_edf_decide(struct u_edf weir_mem *self weir_arg, u64 now)
 {
-	u32 anew = self->assign.anew, i;
+	u32 stale = self->assign.stale, i;
 	u64 next;
 
 	weir_assign_account(&self->inst, &self->assign, now);
@@ -380,11 +380,11 @@ WEIR_HELPER int u_edf_decide(struct u_edf weir_mem *self weir_arg, u64 now)
 	for (i = 0; i < weir_load(&self->nr) && weir_loop; i++) {
 		const struct weir_rt weir_mem *r = &self->assign.row[self->order[i]];
 
-		anew |= r->task && r->state & WEIR_RT_READY && u_edf_end(r) <= now;
+		stale |= r->task && r->state & WEIR_RT_READY && u_edf_end(r) <= now;
 	}
-	if (anew)
+	if (stale)
 		u_edf_plan(self, now);
-	self->assign.anew = 0;
+	self->assign.stale = 0;
 	u_edf_choose(self);
 	u_edf_correct(self, now);
 	next = u_edf_next(self, now);

@@ -228,7 +228,7 @@ WEIR_HELPER int work_stealing_sort(struct work_stealing weir_mem *self weir_arg,
 	u32 weir_mem *to = node ? self->order : self->place;
 	u32 i;
 
-	/* Each loop reads its limit anew: a limit that two loops share shows the verifier how the first one ended. */
+	/* Each loop rereads its limit: a limit that two loops share shows the verifier how the first one ended. */
 	for (i = 0; i <= weir_nr_cpus(self->inst.sched) && weir_loop; i++)
 		self->count[i] = 0;
 	for (i = 0; i < weir_load(&self->inst.nr_out) && weir_loop; i++)

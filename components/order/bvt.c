@@ -79,7 +79,7 @@ WEIR_HELPER u64 bvt_ran(struct bvt weir_mem *self weir_arg, struct weir_task wei
 	return weir_request(self->inst.sched, &ran) ? 0 : ran.value2;
 }
 
-/* Charge @t, which has come or is presented anew: its effective virtual time. */
+/* Charge @t, which has come or is re-enqueued: its effective virtual time. */
 WEIR_HELPER u64 bvt_effective(struct bvt weir_mem *self weir_arg,
 			      struct weir_task weir_mem *t weir_arg)
 {

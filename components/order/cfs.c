@@ -233,7 +233,7 @@ WEIR_ENTRY int cfs_construct(struct cfs weir_mem *self)
 	return 0;
 }
 
-/* @t has left the in-pipe: for a CPU of ours, where its turn begins, or elsewhere. 1: sum up anew. */
+/* @t has left the in-pipe: for a CPU of ours, where its turn begins, or elsewhere. 1: recompute the sums. */
 WEIR_INLINE int cfs_left(struct cfs weir_mem *self, struct weir_task weir_mem *t,
 			 struct weir_fair weir_mem *f)
 {
@@ -266,7 +266,7 @@ WEIR_HELPER int cfs_came(struct cfs weir_mem *self weir_arg, struct weir_task we
 	return woke;
 }
 
-/* @t has come, charged and weighed, was moved, or is presented anew. */
+/* @t has come, charged and weighed, was moved, or is re-enqueued. */
 WEIR_INLINE int cfs_put(struct cfs weir_mem *self, struct weir_pipe weir_mem *in,
 			struct weir_task weir_mem *t, struct weir_fair weir_mem *f)
 {
@@ -291,7 +291,7 @@ WEIR_INLINE int cfs_put(struct cfs weir_mem *self, struct weir_pipe weir_mem *in
 WEIR_ENTRY int cfs_update(struct cfs weir_mem *self, struct weir_pipe weir_mem *in)
 {
 	struct weir_change weir_mem *c;
-	int anew = 0, err;
+	int stale = 0, err;
 
 	cfs_advance(self, in);
 	weir_for_change(c, in) {
@@ -300,7 +300,7 @@ WEIR_ENTRY int cfs_update(struct cfs weir_mem *self, struct weir_pipe weir_mem *
 		if (!f)
 			return -WEIR_EINVAL;
 		if (c->kind == WEIR_REMOVED) {
-			anew |= cfs_left(self, c->task, f);
+			stale |= cfs_left(self, c->task, f);
 			continue;
 		}
 		if (!weir_fair_waits(&self->q, f)) {
@@ -311,7 +311,7 @@ WEIR_ENTRY int cfs_update(struct cfs weir_mem *self, struct weir_pipe weir_mem *
 		if (err)
 			return err;
 	}
-	if (anew || self->q.nr != weir_pipe_nr(in))
+	if (stale || self->q.nr != weir_pipe_nr(in))
 		weir_fair_recount(&self->inst, &self->q, in);
 	weir_fair_publish(self->inst.sched, self->q.id, self->least, self->first);
 	return 0;
@@ -356,7 +356,7 @@ WEIR_ENTRY int cfs_follow_weight(struct cfs weir_mem *self, const struct weir_ms
 	return 0;
 }
 
-/* The queue goes on: tasks that wait are presented anew and keep their places. */
+/* The queue goes on: tasks that wait are re-enqueued and keep their places. */
 WEIR_ENTRY void cfs_take_state(struct cfs weir_mem *self, struct cfs weir_mem *old)
 {
 	self->q.id = old->q.id;

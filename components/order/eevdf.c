@@ -397,7 +397,7 @@ WEIR_ENTRY int eevdf_update(struct eevdf weir_mem *self, struct weir_pipe weir_m
 			continue;
 		}
 		if (weir_fair_waits(&self->q, f)) {
-			/* The law: an order that is presented anew is the same, whatever the time. */
+			/* The law: an order that is re-enqueued is the same, whatever the time. */
 			self->placed = 0;
 			err = weir_pipe_insert_stable(out, t, f->key, in);
 			if (err)
@@ -548,7 +548,7 @@ WEIR_ENTRY int eevdf_follow_weight(struct eevdf weir_mem *self, const struct wei
 	return eevdf_settle(self, in, 0);
 }
 
-/* The queue goes on: tasks that wait are presented anew and keep their places. */
+/* The queue goes on: tasks that wait are re-enqueued and keep their places. */
 WEIR_ENTRY void eevdf_take_state(struct eevdf weir_mem *self, struct eevdf weir_mem *old)
 {
 	self->q.id = old->q.id;

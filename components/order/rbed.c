@@ -40,7 +40,7 @@
  * gang's slot has (JOB 80 ms of 80 ms, period 160 ms), or if it is admitted while others have more work left than their rates
  * allow until their deadlines, the order is strict: hard tasks first, by deadline. Admission draws their schedule
  * (weir/kit/demand.h): they must fit with what is under way now, and then either by all possible releases or by their
- * phases. A task that was admitted by its phase is admitted anew if it moves its releases. What does not fit now only is
+ * phases. A task that was admitted by its phase is admitted again if it moves its releases. What does not fit now only is
  * tried again with each job.
  *
  * A hard task that blocks while it has work left can delay others when it goes on, as under every order by deadline, except in a
@@ -710,7 +710,7 @@ WEIR_ENTRY void rbed_task_exit(struct rbed weir_mem *self, struct weir_task weir
 	weir_pipe_unlock(in);
 }
 
-/* The books come along; tasks are presented anew and stay what they are. */
+/* The books come along; tasks are re-enqueued and stay what they are. */
 WEIR_ENTRY void rbed_take_state(struct rbed weir_mem *self, struct rbed weir_mem *old)
 {
 	weir_rate_take(&self->rates, &old->rates);

@@ -222,7 +222,7 @@ int weir_assign_update(struct weir_instance weir_mem *self, struct weir_assign w
 	}
 	if (!decide)
 		return 0;
-	assign->anew = 1;
+	assign->stale = 1;
 	if (!weir_now(self->sched))
 		return 1;
 	weir_assign_soon(self, assign);
@@ -293,7 +293,7 @@ static int assign_cpu_status(struct weir_instance weir_mem *self,
 			assign_leave(self, assign, in, &assign->row[row - 1]);
 		weir_background_evict(self, assign, in, cpu);
 	}
-	assign->anew = 1;
+	assign->stale = 1;
 	return 1;
 }
 
@@ -498,7 +498,7 @@ WEIR_GLOBAL int weir_assign_take(struct weir_instance weir_mem *self weir_arg,
 	u64 timer = from->timer_ns;
 	u32 i;
 
-	assign->anew = 1;
+	assign->stale = 1;
 	if (assign->cap < old->nr)
 		return -WEIR_EPARAM; /* the tasks get rows when they are presented again */
 	for (i = 0; i < weir_load(&old->nr) && weir_loop; i++)

@@ -16,7 +16,7 @@ static u32 reduce_open(struct weir_reduction weir_mem *red, u32 level)
 	s->level = level;
 	s->nr = !level;
 	s->whole = 0;
-	s->anew = 1;
+	s->stale = 1;
 	return red->nr++;
 }
 

@@ -49,7 +49,7 @@ module weir_select_props #(
       wait_q <= '0;
     end else begin
       live_q <= 1'b1;
-      // The serial one begins anew at each start; the trees answer all.
+      // The serial one starts over at each start; the trees answer all.
       wait_q <= {wait_q[Latency-1:0] & {Latency{!(Select == 0 && start_i)}}, start_i};
     end
   end

@@ -19,7 +19,7 @@ module weir_select_serial #(
 ) (
   input  logic                             clk_i,    /// Clock, rising edge.
   input  logic                             rst_ni,   /// Reset, asynchronous, active low.
-  input  logic                             start_i,  /// Begin; begins anew if it is at work.
+  input  logic                             start_i,  /// Begin; starts over if it is at work.
   output logic [IdxWidth-1:0]              idx_o,    /// Number of the key that is wanted.
   input  logic [KeyWidth-1:0]              key_i,    /// The key that was wanted a clock ago.
   output logic                             valid_o,  /// One clock: best_o is the answer, and stays.

@@ -17,7 +17,7 @@ struct weir_live_cpu {
 	u64 dequeues;	/* tasks that left it because the kernel took them */
 	/* tasks that must not wait: per-CPU kernel threads, and those that the kernel pinned */
 	u64 direct;
-	u64 aside;   /* tasks without a path to an exit: run beside the graph */
+	u64 aside;   /* tasks without a path to an exit: run outside the graph */
 	u64 empty;   /* picks that found nothing */
 	u64 dropped; /* picks whose task ended or changed before it got here */
 	u64 kept;    /* the task that ran was picked again */
@@ -39,7 +39,7 @@ struct weir_live_cpu {
 	u64 instructions;  /* in these */
 	u64 timers;	   /* timers of components that expired here */
 	/*
-	 * tasks that ran beside the graph because a call of the core gave up waiting for another
+	 * tasks that ran outside the graph because a call of the core gave up waiting for another
 	 * CPU
 	 */
 	u64 aside_given_up;
@@ -87,7 +87,7 @@ struct weir_live_calls {
 enum weir_live_wait {
 	WEIR_WAIT_WOKEN,    /* the task was woken, or is new */
 	WEIR_WAIT_RETURNED, /* its slice ended, or it was preempted */
-	WEIR_WAIT_ASIDE,    /* either of these, but it ran beside the graph */
+	WEIR_WAIT_ASIDE,    /* either of these, but it ran outside the graph */
 	WEIR_NR_WAITS,
 };
 
@@ -194,12 +194,12 @@ struct weir_live {
 	u32 attached;  /* the kernel called init */
 	u64 slice_ns;  /* (loader) of tasks for which no component sets one */
 	u64 nr_tasks;  /* (a) tasks known at present */
-	u64 no_memory; /* (a) tasks that run beside the graph because the arena is full */
+	u64 no_memory; /* (a) tasks that run outside the graph because the arena is full */
 	u64 swaps;     /* (a) */
 	u64 faults;    /* (a) broken invariants of the core, counted instead of fatal */
 	u32 leave;     /* (loader) 1: let no more tasks into the graph */
 	/*
-	 * (loader, with each topology) 1: AFFINITY has no responder: bound tasks run beside the graph
+	 * (loader, with each topology) 1: AFFINITY has no responder: bound tasks run outside the graph
 	 */
 	u32 bind;
 	s32 exit_kind; /* enum scx_exit_kind of the kernel; 0: runs */

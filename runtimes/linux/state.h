@@ -23,7 +23,7 @@ struct {
 
 /* The adapter's data about a task of the kernel. */
 struct weir_linux_task {
-	u64 task; /* address of struct weir_task in the arena; 0: none, it runs beside the graph */
+	u64 task; /* address of struct weir_task in the arena; 0: none, it runs outside the graph */
 	/* enum weir_linux_dirty: changes to report to the graph when the task next enters it */
 	u32 dirty;
 	u32 flags; /* enum weir_linux_flag */
@@ -51,7 +51,7 @@ struct {
 /* A queue per CPU for tasks without a path to an exit; numbers without the topmost bit are ours. */
 #define ASIDE(cpu) (0x77656972ull << 16 | (u32)(cpu))
 
-/* Maximum number of tasks that a dispatch lets run beside the graph for one reason; it may insert 32 in total. */
+/* Maximum number of tasks that a dispatch lets run outside the graph for one reason; it may insert 32 in total. */
 #define ASIDE_AT_ONCE 8
 
 /* Pending reports to the graph; the next dispatch makes them. */

@@ -35,7 +35,7 @@ WEIR_INLINE void now_ready(struct weir_live_task weir_mem *live, u32 as, u64 now
 	}
 }
 
-/* Likewise, beside the graph. */
+/* Likewise, outside the graph. */
 WEIR_INLINE void now_ready_aside(struct task_struct *p)
 {
 	struct weir_linux_task *own = of(p);
@@ -46,7 +46,7 @@ WEIR_INLINE void now_ready_aside(struct task_struct *p)
 	weir_store(&live_task(task_of(own)->id)->ready_as, WEIR_WAIT_ASIDE);
 }
 
-/* Run it beside the graph: in the queue of the CPU where the kernel has the task, which takes turns with the graph. */
+/* Run it outside the graph: in the queue of the CPU where the kernel has the task, which takes turns with the graph. */
 static void run_aside(struct task_struct *p, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
@@ -229,7 +229,7 @@ WEIR_INLINE u32 state_of(struct weir_task weir_mem *t)
 }
 
 /*
- * Create a record for a task without one, as long as the loader's table has room; other tasks run beside the graph.
+ * Create a record for a task without one, as long as the loader's table has room; other tasks run outside the graph.
  * NEW stays set if the core gave up waiting, for another attempt.
  */
 __attribute__((noinline)) static int get_to_know(struct task_struct *p, struct weir_linux_task *own)
@@ -319,7 +319,7 @@ WEIR_GLOBAL u64 weir_linux_first_gone(u32 cpu)
 
 /*
  * A component has no path for the task. The enqueue that lets it in sees this itself; if that gave up waiting for another CPU, or
- * the path was lost later, the next dispatch here lets the task run beside the graph.
+ * the path was lost later, the next dispatch here lets the task run outside the graph.
  */
 WEIR_INLINE void note_withheld(struct weir_task weir_mem *t)
 {

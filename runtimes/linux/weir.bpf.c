@@ -175,7 +175,7 @@ WEIR_GLOBAL u64 weir_linux_slice(struct weir_task weir_mem *t weir_arg)
  * check whether we still own the task and it may run here. Any later change also changes the queueing, and the kernel
  * drops the insertion. 1: it runs here.
  *
- * If it was chosen in the name of another CPU, which takes no tasks, it runs beside the graph, on any CPU that it may use.
+ * If it was chosen in the name of another CPU, which takes no tasks, it runs outside the graph, on any CPU that it may use.
  */
 static int hand_over(struct weir_task weir_mem *t, s32 cpu, s32 target)
 {

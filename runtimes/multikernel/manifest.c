@@ -33,7 +33,7 @@ enum {
 static const char *const what[MK_NR_FAULTS] = {
 	[0] = "no fault",
 	[MK_FAULT_LONG] = "the manifest is longer than 64 KiB",
-	[MK_FAULT_BYTE] = "a byte that is no printable ASCII",
+	[MK_FAULT_BYTE] = "a byte that is not printable ASCII",
 	[MK_FAULT_WORD] = "unknown directive",
 	[MK_FAULT_NUMBER] = "not a number",
 	[MK_FAULT_DIGITS] = "more than six decimals: times are whole nanoseconds",

@@ -32,7 +32,7 @@ const char *weir_plan_why(int fault)
 	case WEIR_PLAN_SHORT:
 		return "the plan is cut off: compile it again";
 	case WEIR_PLAN_FOREIGN:
-		return "this is no plan: make one with `runweir compile T -m M -o T.plan`";
+		return "this is not a plan: make one with `runweir compile T -m M -o T.plan`";
 	case WEIR_PLAN_NEWER:
 		return "the plan has another version of the format: compile it with the runweir "
 		       "that this library comes from";

@@ -33,5 +33,5 @@ hackbench -g 1 -l 10 >/dev/null
 [ "$($PROBE get stints)" = "$stints" ] || fail "counters are reported to nobody"
 detach
 step "wrong words are refused"
-refused 2 "is no counter" runweir live decentral --counters tlb
+refused 2 "is not a counter" runweir live decentral --counters tlb
 clean

@@ -46,7 +46,7 @@ step "an arena that is too small for all"
 attach_all decentral --memory 4MiB --max-tasks 1024
 $PROBE threads 1500 || fail "threads"
 settled lost
-echo "  $($PROBE get no_memory) tasks ran beside the graph for want of memory"
+echo "  $($PROBE get no_memory) tasks ran outside the graph because memory ran out"
 [ "$($PROBE get no_memory)" -gt 0 ] || fail "it had room for all"
 load
 settled lost

@@ -19,7 +19,7 @@ for wrong in 'do = "swap nowhere"|no topology' 'do = "cpu 9 offline"|there is no
 	refused 2 "${wrong#*|}" runweir live --scenario /tmp/wrong.toml
 done
 printf '[[at]]\ntime = "1s"\ndo = "cpu 1 offline"\n' >/tmp/wrong.toml
-refused 2 "nothing says which scheduler is to begin" runweir live --scenario /tmp/wrong.toml
+refused 2 "no topology is named" runweir live --scenario /tmp/wrong.toml
 sched_ext_is disabled || fail "attached all the same"
 
 step "by time"

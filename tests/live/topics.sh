@@ -41,10 +41,10 @@ taskset -p 2 $a >/dev/null
 
 step "what programs may not say"
 for topic in DISPATCH BLOCK EXIT TICK; do
-	refused 2 "come from the runtime alone" runweir publish $topic task=$a
+	refused 2 "only from the runtime" runweir publish $topic task=$a
 done
 refused 2 'no field `landlord`' runweir publish TENANT task=$a landlord=1
-refused 2 "is no task" runweir publish TENANT task=999999 tenant=1
+refused 2 "is not a task" runweir publish TENANT task=999999 tenant=1
 
 step "the topic goes with its components"
 runweir switch decentral || fail "switch back"

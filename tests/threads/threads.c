@@ -169,7 +169,7 @@ static void t_mutex(void)
 	run_for(seconds);
 	for (int i = 0; i < N; i++)
 		start(&t[i], i, excludes, 0);
-	/* One that is no thread of the runtime takes part. */
+	/* One that is not a thread of the runtime takes part. */
 	excludes(0);
 	for (int i = 0; i < N; i++)
 		REQUIRE(!weir_thread_join(t[i], 0));
@@ -983,7 +983,7 @@ static void t_words(void)
 	REQUIRE(weir_wait_on(&flag, 0, weir_clock() + 1000000) == -ETIMEDOUT);
 	for (int i = 0; i < 6; i++)
 		start(&t[i], i, waits_on, 0);
-	/* One that is no thread of the runtime. */
+	/* One that is not a thread of the runtime. */
 	REQUIRE(!pthread_create(&p, 0, waits_on, 0));
 	usleep(5000);
 	__atomic_store_n(&flag, 1, __ATOMIC_RELEASE);

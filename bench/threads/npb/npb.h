@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the three kernels share. They are written anew after the description of the NAS parallel benchmarks (Bailey and others, RNR-94-007); what makes
+ * What the three kernels share. They are our own, written after the description of the NAS parallel benchmarks (Bailey and others, RNR-94-007); what makes
  * their results comparable is in that report: the generator of random numbers, the problems' sizes, and the sums that verify them.
  */
 #ifndef NPB_H

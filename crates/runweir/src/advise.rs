@@ -140,7 +140,7 @@ pub fn advise(args: &AdviseArgs) -> Result<ExitCode> {
     let socket = client::socket_path(args.socket.as_deref());
     let charge = Charge::look(&socket, args)?;
     let figure = args.switch.then(|| Figure::of(&args.objective)).transpose()?;
-    stop::install_saying("ending with what was found so far; a switch that is being checked is taken back")?;
+    stop::install_saying("ending with the results so far; a switch that is being checked is taken back")?;
     let folder = tempfile::tempdir()
         .map_err(|e| Fault::system(format!("cannot make a temporary folder: {e}"), "see $TMPDIR"))?;
     let recording = match &args.recording {
@@ -296,7 +296,9 @@ fn candidates(args: &AdviseArgs, charge: Option<&Charge>) -> (Vec<String>, Vec<S
     let mut left = Vec::new();
     let fits = |name: &String| match missing(name, charge) {
         Some(component) => {
-            let why = format!("the kernel runs what it was started with, and `{component}` is not among it");
+            let why = format!(
+                "the kernel has the components that were loaded at the start, and `{component}` is not among them"
+            );
             left.push(Skipped { topology: name.clone(), why });
             false
         }

@@ -93,7 +93,7 @@ fn map(args: &AnalyzeArgs) -> Result<ExitCode> {
         None => None,
         Some(w) => Some(w.strip_prefix("team:").or(Some("").filter(|_| w == "team")).ok_or_else(|| {
             Fault::user(
-                format!("`{w}` is no team that can be placed on the map"),
+                format!("`{w}` is not a team that can be placed on the map"),
                 "write how it computes: -w team:work=1ms,imbalance=20%,hogs=8",
             )
         })?),

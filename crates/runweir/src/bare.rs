@@ -227,7 +227,7 @@ fn report(args: &BareArgs, setup: &Setup, results: &Results, out: Option<OutDir>
     }
     if results.why == StopWhy::Waiting {
         return Err(Fault::system(
-            format!("after {} every program waits, and nothing will come", units::show_ns(results.time_ns)),
+            format!("after {} every program waits, and no event is pending", units::show_ns(results.time_ns)),
             "a program ends with the return from main(); one that serves others for ever needs --duration",
         ));
     }

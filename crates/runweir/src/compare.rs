@@ -51,7 +51,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode> {
         }
     }
     if let Some(written) = written.filter(|_| !output.quiet) {
-        note(&format!("written: {written} and, for each topology, a folder beside it"));
+        note(&format!("written: {written} and a folder per topology"));
     }
     if let Some(crash) = done.runs.iter().find_map(|s| s.crash.as_ref()) {
         return Err(crashed(crash));

@@ -33,7 +33,7 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
         _ if args.workload.is_some() => {
             return Err(Fault::user(
                 "guests are drawn inside their host in DOT only",
-                "say --format dot, and let Graphviz make a picture of it: dot -Tsvg",
+                "use --format dot, and let Graphviz make a picture of it: dot -Tsvg",
             ));
         }
         Drawing::Svg => weir_lang::draw::svg(&compiled.graph, &SvgOptions::default()),
@@ -88,7 +88,7 @@ fn notation(args: &GraphArgs) -> Result<Drawing> {
         (Some(format), _) | (None, Some(format)) => Ok(format),
         (None, None) => Err(Fault::user(
             format!("the ending of `{}` is none of .svg, .dot, .mmd", path.display()),
-            "give the file one of these endings, or say --format svg, dot or mmd",
+            "give the file one of these endings, or use --format svg, dot or mmd",
         )),
     }
 }

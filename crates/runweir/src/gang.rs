@@ -154,7 +154,7 @@ Examples:
   runweir gang check solver.manifest -m smp-16
   runweir gang check a.manifest b.manifest -m epyc-64 --cut --json
 
-Programs come in the order of the files, on an empty machine. Exit status 2: a file is no manifest, or a
+Programs come in the order of the files, on an empty machine. Exit status 2: a file is not a manifest, or a
 program is refused; the message says why and what to change. docs/gangs.md explains manifests.")]
 pub struct CheckArgs {
     /// Manifests

@@ -78,7 +78,7 @@ pub fn files(args: &ListArgs, what: &str, command: &str, entries: &'static [Entr
 
 /// Classes in the order in which a task meets them.
 pub const CLASSES: [(Class, &str); 6] = [
-    (Class::Annotate, "annotate: keep what is known of tasks and answer questions about it"),
+    (Class::Annotate, "annotate: store facts about tasks and answer requests for them"),
     (Class::Filter, "filter: let some tasks pass and withhold others"),
     (Class::Order, "order: decide which task goes first"),
     (Class::Distribute, "distribute: choose one of several out-pipes for each task"),

@@ -97,7 +97,7 @@ pub struct LiveArgs {
     /// Memory of the scheduler, with its unit, from 4MiB to 4GiB; default: 64MiB plus 64KiB per CPU
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
-    /// Threads that the topology schedules, from 1024 to 4194304; further ones run beside the graph, in turn with it
+    /// Threads that the topology schedules, from 1024 to 4194304; further ones run outside the graph, alternating with it
     #[arg(long, value_name = "N", default_value_t = 32768, value_parser = clap::value_parser!(u32).range(1024..=4_194_304))]
     pub max_tasks: u32,
     /// Slice if the topology grants none
@@ -266,8 +266,8 @@ fn in_charge(args: &LiveArgs, found: Option<&Found>) -> Result<String> {
     let suggested = || found.and_then(|f| f.file.topology.as_ref().map(|t| f.beside(t)));
     args.topology.clone().or_else(|| args.named.clone()).or_else(suggested).ok_or_else(|| {
         Fault::user(
-            "nothing says which scheduler is to begin",
-            "name one beside the scenario, or write `topology = \"decentral\"` into it",
+            "no topology is named",
+            "name one on the command line, or write `topology = \"decentral\"` into the scenario",
         )
     })
 }
@@ -296,7 +296,7 @@ fn farewell(s: &weir_linux::Snapshot) -> String {
     let t = &s.totals;
     format!(
         "detached {} after {}: {} tasks entered, {} were handed to a CPU, {} taken back by the kernel; \
-         {} beside the graph, {} switches of topology",
+         {} outside the graph, {} switches of topology",
         s.topology,
         show_ns(s.uptime_ns),
         t.enqueues,

@@ -20,7 +20,7 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Print a line for the person at the terminal; losing it is no error.
+/// Print a line for the person at the terminal; losing it is not an error.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

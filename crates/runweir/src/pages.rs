@@ -85,7 +85,7 @@ fn capital(word: &str) -> String {
 /// The help text of every command.
 fn help() -> String {
     let mut text = String::from(
-        "# Help texts\n\nMade by `make docs`. What stands behind them: [command-line.md](command-line.md).\n",
+        "# Help texts\n\nMade by `make docs`. Background: [command-line.md](command-line.md).\n",
     );
     let mut top = Cli::command().term_width(100);
     top.build();

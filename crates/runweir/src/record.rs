@@ -104,7 +104,7 @@ impl Tool {
                 }
                 if tracefs().is_none() {
                     return Some(
-                        "perf needs the scheduler's tracepoints, and tracefs is not there or may not be read"
+                        "perf needs the scheduler's tracepoints, and tracefs is not mounted or not readable"
                             .into(),
                     );
                 }
@@ -119,12 +119,12 @@ impl Tool {
                     return Some("trace-cmd is not installed".into());
                 }
                 if !chosen && tracefs().is_none() {
-                    return Some("trace-cmd needs tracefs, which is not there or may not be read".into());
+                    return Some("trace-cmd needs tracefs, which is not mounted or not readable".into());
                 }
                 (!is_root()).then(|| "trace-cmd needs root".into())
             }
             Tool::Ftrace => match tracefs() {
-                None => Some("tracefs is not there or may not be written".into()),
+                None => Some("tracefs is not mounted or not writable".into()),
                 Some(_) if !is_root() => Some("tracefs needs root".into()),
                 Some(_) => None,
             },
@@ -211,7 +211,7 @@ pub fn record(args: &RecordArgs) -> Result<ExitCode> {
     if status.code() == Some(NOT_FOUND) {
         note("the command was not found");
     } else if !status.success() {
-        note(&format!("the command ended with status {}; what it did is recorded", shown(status)));
+        note(&format!("the command ended with status {}; its activity is recorded", shown(status)));
     }
     if !args.quiet {
         let took = show_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));

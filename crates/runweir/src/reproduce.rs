@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `runweir reproduce`: the sources' tables and figures made anew, with a verdict for each claim.
+//! `runweir reproduce`: the sources' tables and figures reproduced, with a verdict for each claim.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -128,7 +128,7 @@ fn finish(args: &ReproduceArgs, out: Option<OutDir>, done: &[Finished]) -> Resul
         let runs: u64 = done.iter().map(|d| d.record.runs).sum();
         note(&format!("{runs} simulations in {seconds:.1} s"));
         match written {
-            Some(written) => note(&format!("written: {written} and what it names")),
+            Some(written) => note(&format!("written: {written} and the files that it names")),
             None => note("data and pictures: the same with --out DIR"),
         }
     }
@@ -140,7 +140,7 @@ fn list(args: &ReproduceArgs) -> Result<ExitCode> {
     if args.quick || args.out.is_some() {
         return Err(Fault::user(
             "no experiment is named",
-            "name one, or say --all; `runweir reproduce` lists them",
+            "name one, or use --all; `runweir reproduce` lists them",
         ));
     }
     let recorded = |id: &str| recorded::all().into_iter().find(|r| r.id == id);

@@ -71,7 +71,7 @@ fn table(s: &Snapshot, rows: usize) -> String {
     line(format!("machine    {online} of {} CPUs online", s.nr_cpus));
     line(format!("tasks      {}, {} of them waiting in the graph", t.tasks, t.in_graph));
     line(format!(
-        "traffic    {} entered = {} to a CPU + {} taken back + {} waiting; {} direct, {} beside the graph",
+        "traffic    {} entered = {} to a CPU + {} taken back + {} waiting; {} direct, {} outside the graph",
         t.enqueues,
         t.dispatches,
         t.dequeues,
@@ -178,7 +178,7 @@ fn table(s: &Snapshot, rows: usize) -> String {
             task.runs,
             task.migrations,
             task.comm,
-            if task.aside { " (beside the graph)" } else { "" }
+            if task.aside { " (outside the graph)" } else { "" }
         ));
     }
     more(&mut line, s.tasks.len(), rows);
@@ -249,7 +249,7 @@ fn calls(line: &mut impl FnMut(String), s: &Snapshot) {
         sum(|p| p.lock_waits_given_up)
     ));
     line(format!(
-        "given up   {} waits for another CPU: {} tried again at once, {} tasks left in inboxes, {} ran beside the graph",
+        "given up   {} waits for another CPU: {} tried again at once, {} tasks left in inboxes, {} ran outside the graph",
         t.gave_up, t.retried, t.inboxed, t.aside_given_up
     ));
 }

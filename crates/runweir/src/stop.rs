@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Catch Ctrl-C, SIGTERM and SIGHUP from now on.
 pub fn install() -> Result<()> {
-    install_saying("ending the run with the results so far; once more ends at once and keeps nothing")
+    install_saying("ending the run with the results so far; a second Ctrl-C ends at once without results")
 }
 
 /// The same; `words` say what happens now.
@@ -31,7 +31,7 @@ pub fn install_saying(words: &'static str) -> Result<()> {
             note(&format!("{line}{words}"));
             std::thread::spawn(|| {
                 if !ends(&RUNS, PATIENCE) {
-                    note("the run does not come to its next event; ending at once, without results");
+                    note("the run does not reach its next event; it ends now, without results");
                     end_at_once();
                 }
             });

@@ -110,7 +110,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         }
     }
     stop::install_saying(match &args.out {
-        Some(_) => "ending; the same command goes on from here",
+        Some(_) => "ending; repeat the command to continue",
         None => "ending without results: only a sweep with --out can go on later",
     })?;
     let counter = Counter::new(all, done.len() as u64, !args.quiet);
@@ -142,7 +142,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
 fn away(args: &SweepArgs, sweep: &Sweep, executor: &Executor) -> Result<ExitCode> {
     let dir = args.out.as_ref().expect("clap wants it");
     OutDir::prepare(dir, args.force)?;
-    stop::install_saying("ending; the same command goes on from here")?;
+    stop::install_saying("ending; repeat the command to continue")?;
     let program = std::env::current_exe()
         .map_err(|e| Fault::system(format!("cannot find the program's own file: {e}"), "this is a bug"))?;
     let counter = Counter::new(sweep.nr_runs(), 0, !args.quiet);
@@ -159,7 +159,7 @@ fn away(args: &SweepArgs, sweep: &Sweep, executor: &Executor) -> Result<ExitCode
     .run(executor, args.fresh, &counter);
     counter.finish();
     let Some(parts) = parts? else {
-        note("interrupted: what is done is kept");
+        note("interrupted: finished runs are kept");
         return Ok(ExitCode::from(1));
     };
     let rows = sweep.merge(&parts)?;
@@ -182,7 +182,7 @@ fn merge(args: &SweepArgs, sweep: &Sweep) -> Result<ExitCode> {
                 missing.len(),
                 values.join(", ")
             ),
-            "make the missing shards (again: what they have is kept), then merge again",
+            "run the missing shards (finished runs are kept), then merge again",
         ));
     }
     finish(args, sweep, &rows)

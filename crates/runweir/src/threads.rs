@@ -226,7 +226,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// The shortest slice of which ending it takes `percent`, ns: the timer's expiry, setting it anew, and a switch.
+    /// The shortest slice of which ending it takes `percent`, ns: the timer's expiry, setting it again, and a switch.
     fn slice(&self, percent: f64) -> f64 {
         (self.expiry_ns + self.arm_ns + self.switch_ns) * 100.0 / percent
     }
@@ -237,7 +237,7 @@ impl Figures {
             ("switch between green threads", Some(self.switch_ns)),
             ("set a timer", Some(self.arm_ns)),
             ("what an expiry takes from the thread", Some(self.expiry_ns)),
-            ("an expiry comes late, 99 of 100 within", Some(self.expiry_late_p99_ns)),
+            ("expiry latency, 99th percentile", Some(self.expiry_late_p99_ns)),
             ("wake a thread on the same CPU", Some(self.wake_same_cpu_ns)),
             ("wake a thread that sleeps on another CPU", self.wake_other_cpu_ns),
             ("of that, what the waker pays", self.wake_price_ns),
@@ -281,7 +281,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     ));
     if let Some(wake) = figures.wake_other_cpu_ns {
         text.push_str(&format!(
-            "Polling pays where an answer comes within {}; a sleeper costs that much to wake.\n",
+            "Polling pays where a reply arrives within {}; a sleeper costs that much to wake.\n",
             time(wake)
         ));
     }

@@ -54,7 +54,7 @@ pub fn top(args: &TopArgs) -> Result<ExitCode> {
         let (width, height) = (size("COLUMNS", SIZE.0), size("LINES", SIZE.1));
         print(&weir_top::once(Some(&first), &now, width, height))?;
         if !args.once {
-            note("this is no terminal: one picture was printed. `runweir status` has counts and --json");
+            note("this is not a terminal: one picture was printed. `runweir status` has counts and --json");
         }
         return Ok(ExitCode::SUCCESS);
     }

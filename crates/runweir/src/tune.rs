@@ -62,7 +62,7 @@ pub struct TuneArgs {
 /// Search, write, print.
 pub fn tune(args: &TuneArgs) -> Result<ExitCode> {
     let out = args.out.as_ref().map(|dir| OutDir::prepare(dir, args.force)).transpose()?;
-    stop::install_saying("ending with what was found so far")?;
+    stop::install_saying("ending with the results so far")?;
     let counter = Counter::new(0, 0, !args.quiet);
     let result = weir::tune(&args.spec, args.jobs, &counter);
     counter.finish();

@@ -351,7 +351,10 @@ fn stopped() -> bool {
 }
 
 fn ended() -> Fault {
-    Fault::system("ended while the kernel was being fetched", "what is complete is kept; call again to go on")
+    Fault::system(
+        "ended while the kernel was being fetched",
+        "complete files are kept; repeat the command to continue",
+    )
 }
 
 /// The folder for recordings must be one that we can write, before anything slow is done.

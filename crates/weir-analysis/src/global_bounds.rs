@@ -91,7 +91,7 @@ pub fn optimal(tasks: &[Task], m: u32, quantum: u64) -> Finding {
     }
     let fits = |ns: u64| quantum == 0 || ns.is_multiple_of(quantum);
     if !tasks.iter().all(|t| fits(t.period) && fits(t.offset)) {
-        return found.inapplicable("periods or offsets are no multiples of the quantum");
+        return found.inapplicable("periods or offsets are not multiples of the quantum");
     }
     let exact = tasks.iter().all(|t| fits(t.wcet));
     found.unless(!exact, "computing times are not whole quanta, so it may still do")
@@ -202,7 +202,7 @@ mod tests {
         let dhall = vec![Task::implicit(2, 3); 3];
         assert_eq!(gfb(&dhall, 2).verdict, Undecided);
         assert_eq!(optimal(&dhall, 2, 0).verdict, Schedulable);
-        assert_eq!(optimal(&dhall, 2, 2).verdict, Undecided, "3 is no multiple of 2");
+        assert_eq!(optimal(&dhall, 2, 2).verdict, Undecided, "3 is not a multiple of 2");
         assert_eq!(optimal(&vec![Task::implicit(2, 3); 4], 2, 1).verdict, Unschedulable);
         assert_eq!(feasible(&vec![Task::implicit(2, 3); 4], 2, true).verdict, Unschedulable);
         // Four tasks of 1/4 on two CPUs: 1 <= 2 - 1/4.

@@ -74,7 +74,7 @@ impl Image {
             return Err(wrong("it does not begin with the library's header".into()));
         }
         if image.absolute.iter().any(|at| image.word(*at).is_none()) {
-            return Err(wrong("an address in it lies outside of it".into()));
+            return Err(wrong("an address in it is outside the file".into()));
         }
         Ok(image)
     }

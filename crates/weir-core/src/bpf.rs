@@ -150,7 +150,7 @@ thread_local! {
     static STACK: RefCell<Vec<u64>> = RefCell::new(vec![0; MAX_FRAMES * FRAME / 8]);
 }
 
-/// Functions of schedule.h whose second argument is no CPU.
+/// Functions of schedule.h whose second argument is not a CPU.
 const NO_CPU: [&str; 10] = [
     "weir_init",
     "weir_alloc_at",

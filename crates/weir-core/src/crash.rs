@@ -67,7 +67,7 @@ impl Crash {
         let text = text.trim_end_matches('\0');
         let what = match c.kind {
             0 => signal(c.detail as u8, c.detail >> 8),
-            1 => format!("it did not come back within {} million steps: an endless loop", c.detail >> 20),
+            1 => format!("it did not return within {} million steps: an endless loop", c.detail >> 20),
             2 => format!("it broke an invariant of the framework: {text}"),
             3 => "it waits for a lock that nobody will release".into(),
             _ => {

@@ -40,9 +40,9 @@ pub(crate) fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     file.section_by_name(name)?.data().ok().filter(|d| !d.is_empty())
 }
 
-/// Refuse what is no plugin, was built with other headers, or needs anything but the component interface.
+/// Refuse what is not a plugin, was built with other headers, or needs anything but the component interface.
 pub(crate) fn check(bytes: &[u8], abi: u64) -> Result<(), LoadError> {
-    let no_elf = |_| refuse("it is no 64-bit ELF file", BUILD);
+    let no_elf = |_| refuse("it is not a 64-bit ELF file", BUILD);
     let file = ElfFile64::<Endianness>::parse(bytes).map_err(no_elf)?;
     let endian = file.endian();
     let header = file.elf_header();
@@ -82,7 +82,7 @@ pub(crate) fn check(bytes: &[u8], abi: u64) -> Result<(), LoadError> {
         .collect();
     if !foreign.is_empty() {
         let message =
-            format!("it uses `{}`, which is no part of the component interface", foreign.join("`, `"));
+            format!("it uses `{}`, which is not part of the component interface", foreign.join("`, `"));
         return Err(refuse(message, "components call nothing but the functions of <weir/component.h>"));
     }
     let dynamic = header

@@ -135,13 +135,13 @@ pub fn inspect(bytes: &[u8]) -> Result<(), LoadError> {
 /// Load the component in a file; its description.
 ///
 /// # Errors
-/// The file is no component for this program: another version, foreign symbols, a wrong description, a name that is taken.
+/// The file is not a component for this program: another version, foreign symbols, a wrong description, a name that is taken.
 pub fn load(path: &Path) -> Result<ComponentInfo, LoadError> {
     let shown = path.display();
     let read = |e: std::io::Error| refuse(format!("cannot read `{shown}`: {e}"), "check the path");
     let meta = std::fs::metadata(path).map_err(read)?;
     if !meta.is_file() || meta.len() > MAX_BYTES {
-        return Err(refuse(format!("`{shown}` is no file of at most 16 MiB"), "name a shared object"));
+        return Err(refuse(format!("`{shown}` is not a file of at most 16 MiB"), "name a shared object"));
     }
     let bytes = std::fs::read(path).map_err(read)?;
     inspect(&bytes).map_err(|e| refuse(format!("`{shown}` is refused: {}", e.message), e.help))?;
@@ -308,7 +308,7 @@ pub(crate) fn own_topics_sound(d: &ffi::CDescriptor) -> Result<(), String> {
             && t.name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
         let name = t.name.escape_debug();
         if !word {
-            return Err(format!("`{name}` is no name of a topic: up to 23 of A-Z, 0-9 and _"));
+            return Err(format!("`{name}` is not a topic name: up to 23 of A-Z, 0-9 and _"));
         }
         if Topic::by_name(&t.name).is_some() {
             return Err(format!("its topic {name} has the name of a standard topic"));
@@ -347,7 +347,7 @@ fn known_topics(own: &[OwnTopic], all: &Catalog) -> Result<(), String> {
                 continue;
             };
             return Err(format!(
-                "its topic {} (UUID {:#x}, version {}, {} bytes) is not the {} of `{}` (UUID {:#x}, version {}, {} bytes): what has one name or UUID is one topic",
+                "its topic {} (UUID {:#x}, version {}, {} bytes) is not the {} of `{}` (UUID {:#x}, version {}, {} bytes): topics with the same name or UUID must be the same",
                 t.name, t.uuid, t.version, t.bytes, o.name, c.name, o.uuid, o.version, o.bytes
             ));
         }
@@ -364,7 +364,7 @@ fn sound(info: &ComponentInfo, d: &ffi::CDescriptor, e: &ffi::CEntries) -> Resul
             && s.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
     };
     if !word(&info.name) {
-        return Err(format!("`{}` is no name of a component", info.name.escape_debug()));
+        return Err(format!("`{}` is not a component name", info.name.escape_debug()));
     }
     own_topics_sound(d)?;
     topics_agree(&info.name, d, e)?;

@@ -134,12 +134,12 @@ impl Topic {
         let (task, cpu, least, most) = match rule(self) {
             Ok(rule) => rule,
             Err(Owner::Runtime(remedy)) => {
-                let who = match self {
-                    Topic::CpuStatus | Topic::Affinity | Topic::Tcb => "come from the kernel alone",
-                    Topic::Fault | Topic::Withheld | Topic::Reconfigure => "come from the scheduler alone",
-                    _ => "come from the runtime alone: they say what a task or a CPU has just done",
+                let rule = match self {
+                    Topic::CpuStatus | Topic::Affinity | Topic::Tcb => "come only from the kernel",
+                    Topic::Fault | Topic::Withheld | Topic::Reconfigure => "come only from the scheduler",
+                    _ => "come only from the runtime: they report what a task or a CPU has just done",
                 };
-                return no(format!("messages of {name} {who}"), remedy.into());
+                return no(format!("messages of {name} {rule}"), remedy.into());
             }
             Err(Owner::Answered) => {
                 let users: Vec<&str> = Self::for_users().map(Topic::name).collect();

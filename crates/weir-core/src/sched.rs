@@ -807,7 +807,7 @@ impl Sched {
         self.memory().nr_tasks
     }
 
-    /// Components that failed and were rebuilt, messages lost for want of memory.
+    /// Components that failed and were rebuilt, messages lost because memory ran out.
     pub fn faults(&self) -> (u64, u64) {
         let m = self.memory();
         (m.faults, m.lost_messages)

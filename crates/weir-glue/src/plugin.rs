@@ -258,7 +258,7 @@ fn assertions(out: &mut String, component: &Component, text: &str) {
         for (condition, message) in [
             (
                 format!("__builtin_types_compatible_p(__typeof__(((struct {n} *)0)->{f}), u64)"),
-                format!("the parameter `{f}` is no u64; declare it as `u64 {f};` in `struct {n}`"),
+                format!("the parameter `{f}` is not a u64; declare it as `u64 {f};` in `struct {n}`"),
             ),
             (
                 format!("({least}) <= ({default}) && ({default}) <= ({most})"),
@@ -431,7 +431,7 @@ impl<'a> Remark<'a> {
 pub(crate) fn findings(component: &Component, text: &str, said: &str) -> Vec<Finding> {
     let path = component.path.display().to_string();
     let mut remarks: Vec<Remark<'_>> = said.lines().filter_map(Remark::of).collect();
-    // A return that could not be understood is no return: that follows from the error before.
+    // A return that could not be understood is not a return: that follows from the error before.
     let follows = |r: &Remark<'_>| r.text.contains("[-Werror=return-type]");
     if remarks.iter().any(|r| r.kind == "error" && !follows(r)) {
         remarks.retain(|r| !follows(r));

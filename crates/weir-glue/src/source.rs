@@ -2,7 +2,7 @@
 //! What can be seen in a component's text: mistakes that would otherwise be reported later, or by a compiler in terms of
 //! generated code. Each finding has its place in the author's file.
 //!
-//! This is no C parser. Comments and strings are blanked; what remains is searched for the fixed names that the interface has.
+//! This is not a C parser. Comments and strings are blanked; what remains is searched for the fixed names that the interface has.
 
 use std::ops::Range;
 
@@ -262,7 +262,7 @@ fn state(file: &Text, name: &str, said: &Word, found: &mut Findings) {
 /// Class, summary, update function, private memory, parameters.
 fn facts(file: &Text, said: &Word, found: &mut Findings) {
     for (field, what, help) in [
-        ("cls", "of which class it is", ".cls = WEIR_ORDER, or FILTER, DISTRIBUTE, MERGE, ANNOTATE, SERVICE"),
+        ("cls", "its class", ".cls = WEIR_ORDER, or FILTER, DISTRIBUTE, MERGE, ANNOTATE, SERVICE"),
         ("summary", "what it does", ".summary = \"verb phrase, the first line of its manual\""),
     ] {
         if file.field(field).is_none() {
@@ -677,7 +677,7 @@ WEIR_ENTRY int mine_follow_priority(struct mine weir_mem *self, const struct wei
             ("mine_on_tick(", "mine_on_tack(", "mine_on_tack", "there is no topic `TACK`"),
             ("int mine_on_tick(", "int on_tick(", "on_tick", "does not begin with `mine_`"),
             ("WEIR_ENTRY int mine_update", "static int mine_update", "mine_update", "not marked WEIR_ENTRY"),
-            (" .cls = WEIR_ORDER,", "", "mine", "does not say of which class it is"),
+            (" .cls = WEIR_ORDER,", "", "mine", "does not say its class"),
             ("<weir/component.h>", "<stdio.h>", "<stdio.h>", "cannot include <stdio.h>"),
         ] {
             let text = GOOD.replacen(old, new, 1);

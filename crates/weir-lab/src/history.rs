@@ -95,7 +95,7 @@ pub enum Op {
     Burn {
         value: u8,
     },
-    /// The same topology once more, every task presented anew.
+    /// The same topology once more, every task re-enqueued.
     Represent,
     /// One instance once more, by a new one of its own class.
     Replace {
@@ -354,7 +354,7 @@ impl World {
         self.lab.replace(instance, &class, None).map(|_| ())
     }
 
-    /// The graph is built anew, in whole or in part: where its components leave no choice, it must come
+    /// The graph is rebuilt, in whole or in part: where its components leave no choice, it must come
     /// out as all the small changes before had made it.
     fn compare(&mut self, rebuild: impl FnOnce(&mut Lab) -> Result<(), String>) -> Result<(), String> {
         let before = self.lab.dump();
@@ -366,7 +366,7 @@ impl World {
             let p = p as usize;
             if before[p] != after[p] {
                 let name = &self.lab.plan.pipes[p].name;
-                return Err(format!("pipe `{name}` held {:?}, built anew {:?}", before[p], after[p]));
+                return Err(format!("pipe `{name}` held {:?}, rebuilt {:?}", before[p], after[p]));
             }
         }
         Ok(())

@@ -55,7 +55,7 @@ pub fn cpus_of(text: &str, n: u32) -> Result<CpuSet, String> {
             return Err(format!("`{part}` is not a CPU or a range of CPUs"));
         };
         if a > b || b >= n {
-            return Err(format!("`{part}` is no range below {n}"));
+            return Err(format!("`{part}` is not a range below {n}"));
         }
         (a..=b).for_each(|c| set.insert(c));
     }

@@ -71,8 +71,8 @@ fn annotate(info: &ComponentInfo, more: &[&str]) -> String {
     for topic in info.asks.iter() {
         // Where several answer, the one that only stores the message: it has the name of the topic.
         let all = || catalog().components.iter().filter(|c| c.answers.contains(topic));
-        let who = all().find(|c| c.name == topic.to_lowercase()).or(all().next());
-        names.extend(who.map(|c| c.name.as_str()));
+        let component = all().find(|c| c.name == topic.to_lowercase()).or(all().next());
+        names.extend(component.map(|c| c.name.as_str()));
     }
     names.sort();
     names.dedup();

@@ -133,7 +133,7 @@ impl Bench {
         match words.as_slice() {
             ["wait", t] => {
                 let end = self.now_ns.checked_add(time(t)?).ok_or("the clock would overflow")?;
-                // A component may arm its timer anew for the same time: bounded, so that a broken one ends.
+                // A component may set its timer again for the same time: bounded, so that a broken one ends.
                 for _ in 0..1_000_000 {
                     let Some((due, handle)) = self.lab.sched.next_timer().filter(|(due, _)| *due <= end)
                     else {
@@ -175,7 +175,7 @@ impl Bench {
                 if have == *want { Ok(()) } else { Err(format!("it is {have}")) }
             }
             ["priority", t, v] => {
-                let v: i64 = v.parse().map_err(|_| format!("`{v}` is no number"))?;
+                let v: i64 = v.parse().map_err(|_| format!("`{v}` is not a number"))?;
                 self.notify_value(Topic::Priority, t, v as u64)
             }
             ["weight", t, v] => self.notify_value(Topic::Weight, t, number(v)?),
@@ -476,7 +476,7 @@ fn split_on<'a, 'b>(words: &'a [&'b str]) -> Result<(&'a [&'b str], u32), String
 }
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
-    word.parse().map_err(|_| format!("`{word}` is no number"))
+    word.parse().map_err(|_| format!("`{word}` is not a number"))
 }
 
 /// Nanoseconds, with a unit.

@@ -136,7 +136,7 @@ fn known(test: &Test, catalog: &Catalog, sink: &mut Sink) {
     }
     if Topic::by_name(name).is_some() {
         sink.error("unknown-topic", test.subject.span, format!("no topology can depend on {name}"))
-            .help("it is no state of the machine or a program; docs/topics.md lists who publishes what");
+            .help("it is not a state of the machine or a program; docs/topics.md lists who publishes what");
         return;
     }
     let mut names = catalog.topic_names();

@@ -204,7 +204,7 @@ impl<'a> Check<'a> {
                     self.net.insts[i].span,
                     format!("no exit is behind `{}`", self.net.insts[i].name),
                 )
-                .help("tasks that come here would never run; let the chain end at `cpu` or `cpus`");
+                .help("tasks that arrive here would never run; let the chain end at `cpu` or `cpus`");
         }
         for (i, set) in behind.iter().enumerate() {
             let Some(info) = self.info(i) else { continue };
@@ -243,9 +243,9 @@ impl<'a> Check<'a> {
                 "port `[{name}]` of `{}` leads to CPU {cpu}, whose instruction set is {other}",
                 self.net.insts[i].name
             );
-            self.sink
-                .error("wrong-isa", wire.span, message)
-                .help(format!("restrict what follows: `each cpu in {name} {{ ... }}` or `cpus in {name}`"));
+            self.sink.error("wrong-isa", wire.span, message).help(format!(
+                "restrict the following stages: `each cpu in {name} {{ ... }}` or `cpus in {name}`"
+            ));
         }
     }
 

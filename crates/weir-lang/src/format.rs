@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         matches!(tok, Tok::LineComment | Tok::BlockComment)
     }
 
-    /// The next token that is no comment.
+    /// The next token that is not a comment.
     fn next_real(&self) -> Tok {
         self.tokens[self.at..].iter().map(|t| t.tok).find(|t| !Self::is_comment(*t)).unwrap_or(Tok::End)
     }

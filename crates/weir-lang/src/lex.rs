@@ -49,7 +49,7 @@ pub(crate) struct Token {
     pub span: Span,
 }
 
-/// Split `text` (source number `src` of `sink`) into tokens; what is no token is reported and skipped.
+/// Split `text` (source number `src` of `sink`) into tokens; what is not a token is reported and skipped.
 pub(crate) fn lex(text: &str, src: u16, sink: &mut Sink) -> Vec<Token> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
@@ -149,7 +149,7 @@ pub(crate) fn lex(text: &str, src: u16, sink: &mut Sink) -> Vec<Token> {
                 at += text[at..].chars().next().map_or(1, char::len_utf8);
                 let here = span(at);
                 if c == b'#' {
-                    // Meant as a comment: what follows on the line is no text of ours.
+                    // Meant as a comment: what follows on the line is not our text.
                     at = text[at..].find('\n').map_or(bytes.len(), |i| at + i);
                 }
                 // Neighbouring strangers make one finding.

@@ -50,7 +50,7 @@ pub fn read_back(
         compile(&Source { name: name.clone(), text: text.into() }, &NoIncludes, catalog, shape, sets).ok()
     };
     if let Some(first) = again(written, &[]) {
-        // Which case of a `when` is in force is no matter of the text.
+        // Which case of a `when` is in force is not part of the text.
         let cases = std::iter::once(Vec::new()).chain(cases::others(&first.whens));
         for sets in cases {
             if let Some((text, changes)) = adapt(written, plan, catalog, &|text| again(text, &sets)) {

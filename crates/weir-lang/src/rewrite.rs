@@ -179,7 +179,7 @@ impl<'a> Writer<'a> {
         let begins = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         if !begins || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return Err(format!(
-                "`{}` is no name: letters, digits and `_`, not a digit first",
+                "`{}` is not a name: letters, digits and `_`, not a digit first",
                 name.escape_debug()
             ));
         }

@@ -235,7 +235,7 @@ mod tests {
         // SAFETY: the child only stops, and is killed.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: it listens anew, so that the socket is its own, and stops.
+            // SAFETY: it begins to listen again, so that the socket is its own, and stops.
             unsafe {
                 libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 4);
                 libc::raise(libc::SIGSTOP);

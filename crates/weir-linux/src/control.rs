@@ -206,7 +206,7 @@ impl Control {
             (image, facts.plan.name.clone(), binds(&facts.plan))
         };
         let at = self.stage(&image)?;
-        // Until both know affinities, bound tasks go beside the graph: to the new one after the change only.
+        // Until both know affinities, bound tasks go outside the graph: to the new one after the change only.
         let will_bind = binds(&plan);
         self.view.shared.set_bind(was_bound || will_bind);
         let request = LiveRequest { kind: kind::SWAP, plan: at, ..empty() };
@@ -296,8 +296,8 @@ impl Control {
                 topic.admits(&parts).map_err(|r| input(r.message, r.help))?;
             }
             Subject::Own(own) if !own.from_users => {
-                let help = "`runweir request` asks for what they say";
-                return Err(input(format!("messages of {} come from components alone", own.name), help));
+                let help = "`runweir request` asks for their values";
+                return Err(input(format!("messages of {} come only from components", own.name), help));
             }
             Subject::Own(own) => {
                 let fields: Vec<(String, u64)> = wish.fields.keys().map(|name| (name.clone(), 0)).collect();
@@ -327,7 +327,7 @@ impl Control {
             None => NONE,
             Some(pid) => self.view.task_of(pid).ok_or_else(|| {
                 input(
-                    format!("thread {pid} is no task of the scheduler"),
+                    format!("thread {pid} is not a task of the scheduler"),
                     "name the thread's number (not that of a thread of a real-time class): ps -eLo tid,cls,comm",
                 )
             })?,
@@ -662,7 +662,7 @@ struct Carried<'a>(&'a [File]);
 impl Loader for Carried<'_> {
     fn load(&self, from: &str, include: &str) -> std::result::Result<Source, String> {
         let found = self.0.iter().find(|f| f.from == from && f.include == include);
-        let found = found.ok_or_else(|| "it did not come along with the request".to_owned())?;
+        let found = found.ok_or_else(|| "the request does not contain it".to_owned())?;
         Ok(Source { name: found.name.clone(), text: found.text.clone() })
     }
 }
@@ -696,7 +696,7 @@ pub(crate) fn loadable(classes: &BTreeSet<u16>) -> Result<()> {
             return Err(input(
                 format!("component `{}` does not run in the kernel: {why}", c.name),
                 match loaded::is_loaded(c.id) {
-                    true => "runweir component build --kernel FILE.c, and --load what it writes",
+                    true => "runweir component build --kernel FILE.c, and --load the file that it writes",
                     false => "use another component here; the simulator runs this one",
                 },
             ));

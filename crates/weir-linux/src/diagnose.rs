@@ -151,10 +151,10 @@ pub fn other_scheduler(system: &dyn System) -> Error {
             ),
         );
     }
-    let who = holder.map_or(String::new(), |h| format!(" (process {}, `{}`)", h.pid, h.comm));
+    let by = holder.map_or(String::new(), |h| format!(" (process {}, `{}`)", h.pid, h.comm));
     Error::new(
         ErrorKind::InCharge,
-        format!("another scheduler is in charge already: `{name}`{who}"),
+        format!("another scheduler is in charge already: `{name}`{by}"),
         LEAVE_OTHER,
     )
 }

@@ -111,7 +111,7 @@ impl LiveEvent {
     }
 }
 
-/// A name that ends at the first zero byte; what is no UTF-8 is replaced.
+/// A name that ends at the first zero byte; what is not UTF-8 is replaced.
 pub(crate) fn comm(bytes: &[u8]) -> String {
     let len = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..len]).into_owned()

@@ -62,7 +62,7 @@ pub struct Waits {
     pub woken: WaitView,
     /// Its turn had ended, or it was preempted.
     pub returned: WaitView,
-    /// Either, and it ran beside the graph.
+    /// Either, and it ran outside the graph.
     pub aside: WaitView,
 }
 
@@ -155,7 +155,7 @@ struct Stretch {
     /// By CPU.
     waits: Vec<[Vec<Part>; WAITS]>,
     calls: Vec<[u64; CALLS]>,
-    /// The topology that was in charge: what is by pipe begins anew with each.
+    /// The topology that was in charge: what is by pipe starts over with each.
     turn: u64,
 }
 

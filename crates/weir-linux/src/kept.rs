@@ -43,7 +43,7 @@ fn affinity(plan: &Plan) -> Option<Finding> {
         warning(
             "affinity-ignored",
             format!(
-                "`{}` does not know affinities: tasks that are bound to some CPUs run beside the graph, in turn with it",
+                "`{}` does not know affinities: tasks that are bound to some CPUs run outside the graph, alternating with it",
                 plan.name
             ),
             "`annotate affinity` lets the graph place them",

@@ -185,7 +185,7 @@ impl Shared {
         set!(self.recording = on.into());
     }
 
-    /// Bound tasks run beside the graph: it has no responder of AFFINITY.
+    /// Bound tasks run outside the graph: it has no responder of AFFINITY.
     pub fn set_bind(&self, on: bool) {
         set!(self.bind = on.into());
     }

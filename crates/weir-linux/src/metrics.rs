@@ -27,7 +27,7 @@ const CPU_COUNTERS: [(&str, &str, OfCpu); 24] = [
     ("direct", "Tasks that could not wait (per-CPU kernel threads, pinned tasks), run at once.", |c| {
         c.direct
     }),
-    ("aside", "Tasks that no exit of the topology leads to, run beside the graph.", |c| c.aside),
+    ("aside", "Tasks that no exit of the topology leads to, run outside the graph.", |c| c.aside),
     ("empty_picks", "Choices that found no task.", |c| c.empty),
     ("dropped_picks", "Choices whose task was gone or changed before it got to its CPU.", |c| c.dropped),
     ("kept", "Choices of the task that was running.", |c| c.kept),
@@ -36,8 +36,8 @@ const CPU_COUNTERS: [(&str, &str, OfCpu); 24] = [
     ("messages", "Messages of components that reached the runtime.", |c| c.messages),
     ("failures", "Calls of the scheduler's core that failed.", |c| c.failures),
     ("waits_given_up", "Calls that waited too long for another CPU.", |c| c.gave_up),
-    ("given_up_retried", "Times that a CPU chose again because a call had given up waiting.", |c| c.retried),
-    ("given_up_aside", "Tasks that ran beside the graph because a call had given up waiting.", |c| {
+    ("given_up_retried", "Times that a CPU chose again because a call gave up waiting.", |c| c.retried),
+    ("given_up_aside", "Tasks that ran outside the graph because a call gave up waiting.", |c| {
         c.aside_given_up
     }),
     ("given_up_inboxed", "Tasks left in the inbox of a pipe whose lock was taken.", |c| c.inboxed),
@@ -81,8 +81,8 @@ pub fn prometheus(s: &Snapshot, version: &str) -> String {
         ("swaps", "Changes of topology.", t.swaps),
         ("requests", "Requests of the loader that the kernel side carried out.", t.requests),
         ("faults", "Broken invariants of the core, counted instead of fatal.", t.faults),
-        ("lost_messages", "Messages of components lost for want of memory.", t.lost_messages),
-        ("no_memory_tasks", "Tasks that run beside the graph because the arena was full.", t.no_memory),
+        ("lost_messages", "Messages of components lost because memory ran out.", t.lost_messages),
+        ("no_memory_tasks", "Tasks that run outside the graph because the arena was full.", t.no_memory),
     ];
     for (name, help, value) in singles {
         page.single(&format!("{name}_total"), "counter", help, value.to_string());

@@ -193,7 +193,7 @@ impl Loaded {
                 true => diagnose::attach_failure(errno(&e), &take_log(), system),
                 false => Error::new(
                     ErrorKind::Internal,
-                    format!("the kernel took the scheduler and threw it out at once: {exit}"),
+                    format!("the kernel accepted the scheduler and ejected it at once: {exit}"),
                     "the kernel's log says more: dmesg | grep sched_ext",
                 ),
             }

@@ -50,7 +50,7 @@ impl FromStr for Counting {
             fields |= 1
                 << known.ok_or_else(|| {
                     format!(
-                        "`{name}` is no counter; there are {}, or auto, all, none, software",
+                        "`{name}` is not a counter; there are {}, or auto, all, none, software",
                         FIELDS.join(", ")
                     )
                 })?;
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!("auto".parse(), Ok(Counting::Auto));
         assert_eq!("cycles, l1_misses".parse(), Ok(Counting::Fields(1 << 1 | 1 << 3)));
         let said = "cycles,tlb".parse::<Counting>().unwrap_err();
-        assert!(said.starts_with("`tlb` is no counter"), "{said}");
+        assert!(said.starts_with("`tlb` is not a counter"), "{said}");
     }
 
     /// Source 4, section 2: event D1 with its unit masks; the kernel adds what is fixed (0x430000).

@@ -159,8 +159,8 @@ impl<O: Observer> Recorder<O> {
     /// Takes in the present names of tasks.
     pub fn names(&mut self, tasks: &[TaskView]) {
         for t in tasks {
-            let who = Identity { pid: t.pid, tgid: t.tgid, comm: t.comm.clone() };
-            self.story.learn(t.id, who);
+            let identity = Identity { pid: t.pid, tgid: t.tgid, comm: t.comm.clone() };
+            self.story.learn(t.id, identity);
         }
     }
 

@@ -58,7 +58,7 @@ impl Server {
         }
         match fs::symlink_metadata(path) {
             Ok(meta) if !meta.file_type().is_socket() => {
-                return Err(Error::new(ErrorKind::Io, format!("{shown} is there and is no socket"), help));
+                return Err(Error::new(ErrorKind::Io, format!("{shown} exists and is not a socket"), help));
             }
             Ok(_) if UnixStream::connect(path).is_ok() => {
                 return Err(Error::new(
@@ -216,7 +216,7 @@ fn may_talk(peer: u32, own: u32) -> bool {
     peer == 0 || peer == own
 }
 
-/// One request after the other, until the client leaves, is silent, or says what is no request.
+/// One request after the other, until the client leaves, is silent, or says what is not a request.
 fn converse(stream: UnixStream, handler: &dyn Handler, over: &AtomicBool) {
     if stream.set_read_timeout(Some(SILENCE)).is_err() || stream.set_write_timeout(Some(SILENCE)).is_err() {
         return;
@@ -334,7 +334,7 @@ mod tests {
         assert!(!path.exists());
         fs::write(&path, "precious").expect("writable");
         let e = Server::open(&path, Arc::new(Echo)).err().expect("refused");
-        assert!(e.message.contains("no socket"), "{e}");
+        assert!(e.message.contains("not a socket"), "{e}");
         assert_eq!(fs::read_to_string(&path).expect("untouched"), "precious");
     }
 

@@ -76,7 +76,7 @@ pub struct CpuView {
     pub dequeues: u64,
     /// Tasks that could not wait: per-CPU kernel threads and such.
     pub direct: u64,
-    /// Tasks that no exit leads to: they ran beside the graph.
+    /// Tasks that no exit leads to: they ran outside the graph.
     pub aside: u64,
     /// Choices that found nothing.
     pub empty: u64,
@@ -96,7 +96,7 @@ pub struct CpuView {
     /// What followed: the CPU chose again at once, and did what was left undone;
     #[serde(default)]
     pub retried: u64,
-    /// a task ran beside the graph;
+    /// a task ran outside the graph;
     #[serde(default)]
     pub aside_given_up: u64,
     /// a task was left in an inbox, for the CPU that has the pipe.
@@ -207,7 +207,7 @@ pub struct TaskView {
     pub runs: u32,
     pub migrations: u32,
     pub state: TaskState,
-    /// It runs beside the graph: no exit leads to its CPUs.
+    /// It runs outside the graph: no exit leads to its CPUs.
     pub aside: bool,
 }
 
@@ -236,7 +236,7 @@ pub struct Totals {
     /// What followed: the CPU chose again at once, and did what was left undone;
     #[serde(default)]
     pub retried: u64,
-    /// a task ran beside the graph;
+    /// a task ran outside the graph;
     #[serde(default)]
     pub aside_given_up: u64,
     /// a task was left in an inbox, for the CPU that has the pipe.
@@ -263,9 +263,9 @@ pub struct Totals {
     pub requests: u64,
     /// Broken invariants of the core, counted instead of fatal, and components that were rebuilt.
     pub faults: u64,
-    /// Messages of components lost for want of memory.
+    /// Messages of components lost because memory ran out.
     pub lost_messages: u64,
-    /// Tasks that run beside the graph because the arena was full.
+    /// Tasks that run outside the graph because the arena was full.
     pub no_memory: u64,
     /// Changes of topology since the attachment.
     pub swaps: u64,
@@ -289,7 +289,7 @@ pub struct SwapReport {
     pub pause_ns: u64,
     /// Waiting tasks presented to the new graph.
     pub represented: u32,
-    /// Instances built anew.
+    /// Instances rebuilt.
     pub built: u32,
     /// Instances that kept their state.
     pub kept: u32,

@@ -265,7 +265,7 @@ impl<'c> Helm<'c> {
         let now = self.control.facts();
         if changes_what_is_there && now.plan != *self.known {
             return Err(format!(
-                "`runweir switch` has put `{}` in charge since: only `swap` can follow, which says what comes",
+                "`runweir switch` has since loaded `{}`: only `swap`, which names the next topology, can follow",
                 now.plan.name
             ));
         }

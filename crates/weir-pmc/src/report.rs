@@ -333,7 +333,7 @@ pub fn verdicts(results: &Results) -> Result<String, Error> {
     let _ = write!(
         out,
         "\n{} rows. Deviations are in percent points; signs are compared where the thesis's change is above {NOISE} %.\n\n\
-         ### Directions\n\nOf the directions that the thesis states {yes} come out, {no} do not, {open} are within the \
+         ### Directions\n\nOf the directions that the thesis states {yes} are reproduced, {no} are not, {open} are within the \
          noise. Gains in percent of the baseline's time, with 95 % intervals.\n\n{}\n### Conclusion\n\n{}\n{}",
         all.len(),
         directions(results),

@@ -26,7 +26,7 @@ pub struct Tree {
 }
 
 /// The trees of the programs whose first processes are `roots`. A number may be used again once its task has been
-/// freed, or forked anew where that line was lost. O(lines * log tasks).
+/// freed, or forked again where that line was lost. O(lines * log tasks).
 pub fn forest(lines: &[Line], roots: &[u32]) -> Vec<Tree> {
     let mut trees: Vec<Tree> = Vec::new();
     // Where the live task of a number is: tree and node.

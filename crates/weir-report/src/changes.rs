@@ -7,13 +7,13 @@ use crate::text::{Columns, WIDTH, clip, count, duration};
 /// Reconfigurations that get a line each; of more the first ones do.
 const LINES: usize = 16;
 
-/// When, by what, what; how long callers were held off, how many tasks were presented anew, and how many of them were at no
+/// When, by what, what; how long callers were held off, how many tasks were re-enqueued, and how many of them were at no
 /// exit yet. Empty without any.
 pub fn changes(s: &Summary) -> String {
     if s.reconfigurations.is_empty() {
         return String::new();
     }
-    let mut columns = Columns::new(["change", "at", "pause", "anew", "drained"]);
+    let mut columns = Columns::new(["change", "at", "pause", "re-enqueued", "drained"]);
     let mut refused = String::new();
     for r in s.reconfigurations.iter().take(LINES) {
         let what = format!("{}: {}", r.cause, r.verbs.join(", "));
@@ -76,8 +76,8 @@ mod tests {
         s.reconfigurations = vec![one.clone(), no];
         assert_eq!(
             changes(&s),
-            "  change                                               at    pause  anew  drained\n\
-             \x20 rule reshape: swap fpga_reshaped, cpu 2 offline  120 ms  6.43 us     9        2\n\
+            "  change                                               at    pause  re-enqueued  drained\n\
+             \x20 rule reshape: swap fpga_reshaped, cpu 2 offline  120 ms  6.43 us            9        2\n\
              \x20 step 2: swap nothing                                  0  refused\n\
              \x20 step 2 was refused: there is no topology `nothing`\n\n"
         );

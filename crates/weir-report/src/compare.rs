@@ -150,7 +150,7 @@ pub fn shown(runs: &[&Summary]) -> impl Iterator<Item = &'static Metric> {
         .iter()
         .map(|m| {
             let first = runs.first().map_or(0.0, |s| (m.of)(s));
-            // A fixed duration is no result.
+            // A fixed duration is not a result.
             if m.name == "run time" {
                 runs.iter().any(|s| (m.of)(s) != first)
             } else {
@@ -202,7 +202,7 @@ pub fn compare_table(runs: &[Summary]) -> String {
         writeln!(out, "\n* best in its line{unclear}; 0.50x is half of {}", clip(&columns[0].title, 40))
             .expect("writing to a string");
         if seeds == 1 {
-            out += "  One run each says nothing about noise: what is within 2 % of the best is marked, too (--seeds).\n";
+            out += "  One run each does not show noise: figures within 2 % of the best are marked, too (--seeds).\n";
         }
     }
     out

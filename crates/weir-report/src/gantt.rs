@@ -51,7 +51,7 @@ pub(crate) struct Mark {
     pub at_ns: u64,
     pub kind: MarkKind,
     /// Task of a miss, CPU of a hotplug event.
-    pub who: u32,
+    pub subject: u32,
     pub text: String,
 }
 
@@ -268,9 +268,9 @@ impl Gantt {
         }
     }
 
-    fn mark(&mut self, at_ns: u64, kind: MarkKind, who: u32, text: &str) {
+    fn mark(&mut self, at_ns: u64, kind: MarkKind, subject: u32, text: &str) {
         let marks = if kind == MarkKind::Miss { &mut self.misses } else { &mut self.marks };
-        marks.add(|| Mark { at_ns, kind, who, text: text.into() });
+        marks.add(|| Mark { at_ns, kind, subject, text: text.into() });
     }
 }
 

@@ -91,7 +91,7 @@ fn named(names: &[String], index: u32, kind: &str) -> String {
     }
 }
 
-/// Which of the reported things an index in an event means. The indices of pipes and instances begin anew
+/// Which of the reported things an index in an event means. The indices of pipes and instances start over
 /// with every topology; what has the same name in the next one goes on where it was.
 #[derive(Debug)]
 pub(crate) struct Slots {

@@ -213,7 +213,7 @@ impl Metrics {
         }
     }
 
-    /// Writes the names of tasks anew, with those that came later.
+    /// Writes the names of tasks again, with those that came later.
     fn settle_names(&mut self) {
         if self.renamed.is_empty() {
             return;

@@ -39,7 +39,7 @@ fn guests(out: &mut String, s: &Summary) {
         line(out, &clip(&head, WIDTH));
         let wanted = t.busy_ns + t.scheduler_ns + t.stolen_ns;
         let had = format!(
-            "{} of CPU time, {} for its scheduler, {} stolen ({} of what it wanted), entered {} times",
+            "{} of CPU time, {} for its scheduler, {} stolen ({} of its demand), entered {} times",
             duration(t.busy_ns),
             duration(t.scheduler_ns),
             duration(t.stolen_ns),

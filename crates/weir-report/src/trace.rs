@@ -224,7 +224,7 @@ impl Trace {
         }
     }
 
-    /// A packet that is no event: these are few.
+    /// A packet that is not an event: these are few.
     fn write_packet(&mut self, fill: impl FnOnce(&mut Buf)) {
         let mut buf = Buf(Vec::new());
         let sequence = self.sequence;

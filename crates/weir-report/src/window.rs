@@ -440,7 +440,7 @@ mod tests {
         assert_eq!(windows, 10);
     }
 
-    /// A window that nothing falls into is no window.
+    /// A window that nothing falls into is not a window.
     #[test]
     fn an_empty_span_has_names_only() {
         let (late, windows) = traced(Part::Span(5_000_000_000, 6_000_000_000));

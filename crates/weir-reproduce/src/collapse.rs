@@ -162,7 +162,7 @@ fn foresight(analysis: &contention::Report, cpus: u32) -> Vec<Claim> {
                     && f.cycles_per_s / simulated <= 1.25
                     && simulated / f.cycles_per_s <= 1.25,
                 f.wait_share >= 0.5 && study.own.wait_share() >= 0.5,
-                "waiting within 5 points and decisions within 25 % of what is simulated; partly if both say that half is waited",
+                "waiting within 5 points and decisions within 25 % of the simulated figure; partly if both say that half is waited",
             ),
         ));
     }
@@ -179,7 +179,7 @@ fn foresight(analysis: &contention::Report, cpus: u32) -> Vec<Claim> {
         Judged::of(
             near <= 1.25,
             near <= 3.0,
-            "within 25 % of what is simulated; partly within a factor of 3",
+            "within 25 % of the simulated figure; partly within a factor of 3",
         ),
     ));
     if let Some(chosen) = analysis.chosen.map(|i| &analysis.tried[i]) {

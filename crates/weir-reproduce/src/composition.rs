@@ -2,7 +2,7 @@
 //! Source 0, 8.6: what does it cost to divide a policy among 1 to 6 stages? Simulated and native.
 //!
 //! Topologies `chain1` to `chain6` on one CPU under hackbench; the work of all stages together stays the same. The
-//! default cost table was fitted to the source's stage (docs/costs.md), so the simulated slope is no finding
+//! default cost table was fitted to the source's stage (docs/costs.md), so the simulated slope is not a finding
 //! of its own; how it fades with work, and the native figures, are.
 
 use std::collections::BTreeMap;

@@ -130,7 +130,7 @@ fn report(results: &Results, apart: &Results) -> Result<Report, weir_pmc::Error>
     claims.push(Claim::new(
         "policies make the workloads faster or slower as stated",
         format!("{stated} statements"),
-        format!("{yes} come out, {no} do not, {open} are within the noise"),
+        format!("{yes} are reproduced, {no} are not, {open} are within the noise"),
         Judged::of(yes == stated, yes > 2 * no, "all beyond the noise; partly twice as many as do not"),
     ));
 
@@ -153,7 +153,7 @@ fn report(results: &Results, apart: &Results) -> Result<Report, weir_pmc::Error>
     let gain = |r: &Results, workload: &str| pmc::gain(r, workload, &best());
     claims.push(
         Claim::new(
-            "what the gain comes from: threads that wait for one another and spin. The same workload without that wait",
+            "the source of the gain: threads that wait for one another and spin. The same workload without that wait",
             "-",
             format!("overall {} instead of {}", show(gain(apart, APART)), show(all)),
             Judged::of(

@@ -79,7 +79,7 @@ fn cost(lab: &Lab<'_>) -> Done<Report> {
             format!("all CPUs of a machine add at most {:.0} % of the baseline", 100.0 * worst),
             Judged::of(worst < 1.0, worst < 2.0, "less than 100 %; partly less than 200 %"),
         )
-        .remark("two costs were set anew after the first run, which had 220 %: see the experiment's page"),
+        .remark("two costs were set again after the first run, which had 220 %: see the experiment's page"),
     );
     let one = points.iter().zip(&got).all(|((_, n), o)| {
         o.gangs.first().is_some_and(|g| {

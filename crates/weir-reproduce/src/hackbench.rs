@@ -131,7 +131,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
             .fold((0.0, f64::MAX), |a, r| (f64::max(a.0, r), f64::min(a.1, r)));
         report.claims.push(
             Claim::new(
-                "what the difference comes from: a fair scheduler whose tasks preempt whenever they wake loses to plain queues",
+                "the source of the difference: a fair scheduler whose tasks preempt whenever they wake loses to plain queues",
                 "-",
                 list(&eager),
                 Judged::of(most >= 1.2 && least >= 0.8, most >= 1.1, "by a fifth at least somewhere; partly by a tenth"),

@@ -111,7 +111,7 @@ fn time(lab: &Lab<'_>, program: &Path, threads: u32, ms: u32) -> Done<f64> {
         return Err(Halt::Interrupted);
     }
     let done = Command::new(program).args([threads.to_string(), ms.to_string()]).output();
-    let done = done.map_err(|e| failed(&format!("cannot start what was compiled: {e}")))?;
+    let done = done.map_err(|e| failed(&format!("cannot start the compiled program: {e}")))?;
     if lab.stopped() {
         return Err(Halt::Interrupted);
     }
@@ -120,7 +120,7 @@ fn time(lab: &Lab<'_>, program: &Path, threads: u32, ms: u32) -> Done<f64> {
         .parse()
         .ok()
         .filter(|_| done.status.success())
-        .ok_or_else(|| failed("what was compiled prints no time"))
+        .ok_or_else(|| failed("the compiled program prints no time"))
 }
 
 fn failed(what: &str) -> Halt {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The sources' tables and figures made anew, with a verdict for each claim.
+//! The sources' tables and figures reproduced, with a verdict for each claim.
 //!
 //! An experiment is a function from a [`lab::Lab`] to a [`Report`]; [`EXPERIMENTS`] lists them. What the
 //! last full runs found is kept in `experiments/` and is part of the program ([`recorded::all`]). Everything is a function
@@ -121,7 +121,7 @@ fn unknown(name: &str) -> Fault {
     let names: Vec<&str> = EXPERIMENTS.iter().map(|e| e.id).collect();
     let help = match weir_text::suggest::nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? `runweir reproduce` lists them all"),
-        None => format!("there are {}; `runweir reproduce` says what they are", names.join(", ")),
+        None => format!("there are {}; `runweir reproduce` describes them", names.join(", ")),
     };
     Fault::user(format!("there is no experiment called `{}`", name.escape_debug()), help)
 }

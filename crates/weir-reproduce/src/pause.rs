@@ -18,7 +18,7 @@ use weir::fault::Fault;
 pub const EXPERIMENT: Experiment = Experiment {
     id: "swap-pause",
     aliases: &["pause", "swap", "7.3.3"],
-    title: "how long a reconfiguration holds callers off, by tasks and CPUs, and what it costs to be able to",
+    title: "how long a reconfiguration delays callers, by tasks and CPUs, and the cost of being reconfigurable",
     source: "source 0, section 7.3.3 (not measured there)",
     run,
 };
@@ -121,7 +121,7 @@ fn measure(cpus: u32, tasks: u32, repeats: usize) -> Done<Point> {
         let stats = sched.swap(&plans[(i + 1) % 2]).map_err(|e| failed(&e))?;
         calls.push(began.elapsed().as_secs_f64() * 1e6);
         pauses.push(us(stats.pause_ns));
-        assert_eq!(stats.represented, tasks, "every schedulable task is presented anew");
+        assert_eq!(stats.represented, tasks, "every schedulable task is re-enqueued");
     }
     let mut exchange = |name: &str| -> Done<f64> {
         let at = plans[0].instances.iter().position(|i| i.name == name).expect("the topology has it");

@@ -20,7 +20,7 @@ mod tests {
         let all = all();
         assert_eq!(all.len(), RECORDED.len(), "a result.json below experiments/ cannot be read");
         for r in &all {
-            assert!(EXPERIMENTS.iter().any(|e| e.id == r.id), "{} is no experiment", r.id);
+            assert!(EXPERIMENTS.iter().any(|e| e.id == r.id), "{} is not an experiment", r.id);
             assert!(!r.quick && !r.claims.is_empty(), "{}", r.id);
             for claim in &r.claims {
                 assert!(!claim.bound.is_empty(), "{}: no bound is recorded for: {}", r.id, claim.claim);

@@ -9,7 +9,7 @@ use crate::{
     nested, openmp, pause, scaling,
 };
 
-/// An experiment: a table or figure of a source, or a result reported elsewhere, made anew.
+/// An experiment: a table or figure of a source, or a result reported elsewhere, reproduced.
 pub struct Experiment {
     /// What the user types; also the folder below `experiments/`.
     pub id: &'static str,

@@ -25,7 +25,7 @@ pub enum Verdict {
     /// It holds because the effect that it limits is absent here: no finding.
     #[serde(rename = "vacuous")]
     Vacuous,
-    /// It is no source's but ours; [`Claim::met`] says whether it holds.
+    /// It is not a source's but ours; [`Claim::met`] says whether it holds.
     #[serde(rename = "own")]
     Own,
 }
@@ -114,7 +114,7 @@ impl Claim {
         if ours { claim.own() } else { claim }
     }
 
-    /// Something was fitted to this figure, as the remark says: that it holds is no finding.
+    /// Something was fitted to this figure, as the remark says: that it holds is not a finding.
     #[must_use]
     pub fn fitted(mut self, remark: impl Into<String>) -> Self {
         if self.verdict == Verdict::Holds {
@@ -123,7 +123,7 @@ impl Claim {
         self.remark(remark)
     }
 
-    /// What the claim limits does not happen here, as the remark says: that it holds is no finding.
+    /// What the claim limits does not happen here, as the remark says: that it holds is not a finding.
     #[must_use]
     pub fn absent(mut self, remark: impl Into<String>) -> Self {
         if self.verdict == Verdict::Holds {
@@ -384,12 +384,12 @@ mod tests {
         assert_eq!(near(11.0), Verdict::Holds);
         let bound = Judged::near(11.0, 10.0, NEAR, FAR).bound;
         assert_eq!(bound, "within 10 % of the source; partly within a factor of 2");
-        // What was fitted is no finding where it holds, and one where it does not.
+        // What was fitted is not a finding where it holds, and one where it does not.
         let fitted =
             |yes| Claim::new("a", "b", "c", Judged::of(yes, false, "d")).fitted("it was fitted").verdict;
         assert_eq!((fitted(true), fitted(false)), (Verdict::Calibrated, Verdict::Fails));
         assert_eq!([6.0, 21.0, 0.0].map(near), [Verdict::Partly, Verdict::Fails, Verdict::Fails]);
-        // What is absent is no finding, either; and what is ours says whether it holds.
+        // What is absent is not a finding, either; and what is ours says whether it holds.
         let absent = Claim::new("a", "b", "c", Judged::of(true, false, "d")).absent("none");
         assert_eq!(absent.verdict, Verdict::Vacuous);
         let own = Claim::new("a", "-", "c", Judged::of(false, true, "d")).own();

@@ -58,7 +58,7 @@ mod tests {
         let committed = include_str!("../../../experiments/RESULTS.md");
         assert!(
             page == committed,
-            "write it anew: `runweir reproduce --page > experiments/RESULTS.md`\n{page}"
+            "regenerate it: `runweir reproduce --page > experiments/RESULTS.md`\n{page}"
         );
     }
 }

@@ -343,7 +343,7 @@ fn receive(c: &mut String, names: &Names<'_>, m: &Message) {
     let _ = writeln!(
         c,
         "\n\tif ({wrong}c->bad || c->at != c->end)\n\
-         \t\treturn stub_end(&b->stub, -WEIR_EINVAL, \"a message `{0}` is not as the interface has it\");\n\
+         \t\treturn stub_end(&b->stub, -WEIR_EINVAL, \"a message `{0}` does not match the interface\");\n\
          \tif (!b->handlers->{0})\n\
          \t\treturn stub_end(&b->stub, -WEIR_ENOENT, \"nobody here handles a message `{0}`\");\n\
          \treturn b->handlers->{0}(b, b->ctx{call});\n}}\n",

@@ -231,7 +231,7 @@ fn check_name(v: &Value<'_, '_>, word: &str) -> Result<String> {
         && !word.contains("__")
         && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if !right {
-        return Err(v.error(format!("`{word}` is no name")).help(
+        return Err(v.error(format!("`{word}` is not a name")).help(
             "a name has a to z, 0 to 9 and single `_` between them, begins with a letter, and has at most 48 characters",
         ));
     }
@@ -244,7 +244,7 @@ fn check_name(v: &Value<'_, '_>, word: &str) -> Result<String> {
 }
 
 fn twice(v: &Value<'_, '_>, name: &str) -> weir_model::Error {
-    v.error(format!("`{name}` stands here twice")).help("give each a name of its own")
+    v.error(format!("`{name}` occurs twice")).help("give each a name of its own")
 }
 
 /// `name: type` of a text.

@@ -101,12 +101,12 @@ pub fn emit(interface: &Interface) -> String {
         "        }\n    }\n\n    fn sent_by(number: u32, end: End) -> bool {\n        match number {\n",
     );
     for m in &interface.messages {
-        let who = match m.from {
+        let handler = match m.from {
             Side::Client => "end == End::Client",
             Side::Server => "end == End::Server",
             Side::Both => "true",
         };
-        let _ = writeln!(out, "            {} => {who},", m.number);
+        let _ = writeln!(out, "            {} => {handler},", m.number);
     }
     out.push_str(
         "            _ => false,\n        }\n    }\n\n    \

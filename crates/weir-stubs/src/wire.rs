@@ -2,7 +2,7 @@
 //! What stubs in Rust stand on: the same fragments and bytes as `runtimes/multikernel/stub.h`.
 //!
 //! An interface's module has an enum `Message` and an [`Interface`]; a [`Binding`] sends and receives its messages over a
-//! [`Transport`]. The other side is not trusted: what is not as the interface has it ends the binding with a [`Fault`].
+//! [`Transport`]. The other side is not trusted: what does not match the interface ends the binding with a [`Fault`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -81,7 +81,7 @@ pub trait Interface {
     fn encode(message: &Self::Message<'_>, to: &mut Writer<'_>) -> Result<(), TooLong>;
 
     /// # Errors
-    /// The message is not as the interface has it.
+    /// The message does not match the interface.
     fn decode<'a>(number: u32, from: &mut Reader<'a>) -> Result<Self::Message<'a>, Malformed>;
 }
 
@@ -99,7 +99,7 @@ impl fmt::Display for TooLong {
     }
 }
 
-/// A message that is not as the interface has it.
+/// A message that does not match the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -110,7 +110,7 @@ pub enum Fault {
     Transport(std::io::Error),
     /// The other side began without a greeting, or has another interface.
     Greeting(&'static str),
-    /// A fragment or a message that is not as the interface has it.
+    /// A fragment or a message that does not match the interface.
     Message(&'static str),
 }
 
@@ -454,7 +454,7 @@ impl<I: Interface, T: Transport> Binding<I, T> {
                     Ok(message) => Ok(Some(handle(message))),
                     Err(Malformed) => {
                         self.ended = true;
-                        Err(Fault::Message("a message is not as the interface has it"))
+                        Err(Fault::Message("a message does not match the interface"))
                     }
                 };
             }

@@ -32,7 +32,7 @@ fn the_module_is_up_to_date() {
     if std::env::var_os("INSTA_UPDATE").is_some() {
         std::fs::write(&path, &made).expect("writable");
     }
-    assert_eq!(std::fs::read_to_string(path).expect("there"), made, "INSTA_UPDATE=always makes it anew");
+    assert_eq!(std::fs::read_to_string(path).expect("there"), made, "INSTA_UPDATE=always regenerates it");
 }
 
 /// What a test sends: owns what a message borrows.

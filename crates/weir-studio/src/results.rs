@@ -34,7 +34,7 @@ pub fn summary(dir: &File) -> Result<Summary> {
     let text = weir::input::read_text(&path.display().to_string()).map_err(Fault::from)?;
     serde_json::from_str(&text).map_err(|e| {
         Fault::user(
-            format!("`{}` is no summary of a run: {e}", path.display()),
+            format!("`{}` is not a summary of a run: {e}", path.display()),
             "name a folder that `runweir run --out` has written",
         )
     })

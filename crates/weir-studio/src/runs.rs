@@ -131,7 +131,7 @@ async fn begin(State(shared): State<Arc<Shared>>, Json(wish): Json<Begin>) -> Re
             "" => None,
             text => Some(
                 weir::units::parse_duration(text)
-                    .map_err(|e| Fault::user(format!("`{}` is no duration", text.escape_debug()), e))?,
+                    .map_err(|e| Fault::user(format!("`{}` is not a duration", text.escape_debug()), e))?,
             ),
         };
         let costs = if wish.costs.is_empty() { "default".into() } else { wish.costs };

@@ -107,7 +107,7 @@ fn a_bad_one_is_refused_with_its_reason() {
 
     let text = dir.join("text.so");
     std::fs::write(&text, "no ELF").expect("writable");
-    refused(&text, "no 64-bit ELF file");
+    refused(&text, "not a 64-bit ELF file");
     refused(&dir.join("missing.so"), "cannot read");
     refused(&std::env::current_exe().expect("a program"), "at most 16 MiB");
 
@@ -333,7 +333,7 @@ fn a_component_brings_a_topic_along() {
     assert_eq!(lab.sched.ask(0, Topic::Deadline as u32, &about).expect_err("nobody answers").code, 5);
 
     // A swap keeps what is known, and goes with another place in the table if it must.
-    lab.swap(lab.plan.clone()).expect("anew");
+    lab.swap(lab.plan.clone()).expect("the same topology");
     assert_eq!(asked(&mut lab).value, 49);
 
     // Removal waits for the users: the graph that has the topic, and the runtime that holds it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Constructors that refuse: for want of memory, at each allocation of every component, and for parameters. The topology in charge
+//! Constructors that refuse: because memory ran out, at each allocation of every component, and for parameters. The topology in charge
 //! stays as it was, its tasks too, and nothing stays allocated.
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A long life under reconfiguration: instances, parts and whole topologies are exchanged, CPUs come and go, while tasks are
 //! admitted, run, block and end on 64 CPUs. Nothing is lost, run twice or starved; private data begin and end in pairs;
-//! after each change every component is what its batch meaning says, and building anew changes nothing.
+//! after each change every component is what its batch meaning says, and rebuilding changes nothing.
 //!
 //! `RESHAPES=10000 cargo test --release -p weir-tests --test reshape` is the long form.
 
@@ -89,7 +89,7 @@ struct Made {
     whole: u32,
     part: u32,
     instance: u32,
-    anew: u32,
+    rebuilt: u32,
     cpus: u32,
 }
 
@@ -135,7 +135,7 @@ impl Life {
                 self.world.step(&Op::Exchange { n, by })
             }
             6 => {
-                self.made.anew += 1;
+                self.made.rebuilt += 1;
                 self.world.step(&Op::Represent)
             }
             _ => {
@@ -222,7 +222,7 @@ fn ten_thousand_changes_lose_nobody() {
     let made = live(reshapes, can_witness).unwrap_or_else(|e| panic!("{e}"));
     println!("{reshapes} changes in {:?}: {made:?}", began.elapsed());
     assert!(
-        made.whole > 0 && made.part > 0 && made.instance > 0 && made.anew > 0 && made.cpus > 0,
+        made.whole > 0 && made.part > 0 && made.instance > 0 && made.rebuilt > 0 && made.cpus > 0,
         "{made:?}"
     );
     if can_witness {

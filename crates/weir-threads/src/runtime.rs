@@ -40,7 +40,7 @@ impl Runtime {
     /// Start it: a driver thread for each CPU of the plan, and one that waits for files and timers.
     ///
     /// # Errors
-    /// One is open already, the plan does not fit this machine, or it is no plan.
+    /// One is open already, the plan does not fit this machine, or it is not a plan.
     pub fn open(plan: &Plan) -> Result<Self> {
         Self::open_with(plan, Options::default())
     }

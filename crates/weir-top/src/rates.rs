@@ -77,7 +77,7 @@ pub struct TaskRate {
     pub migrations: f64,
 }
 
-/// A counter's growth; what went back began anew.
+/// A counter's growth; what went back started over.
 fn grown(now: u64, before: u64) -> u64 {
     now.checked_sub(before).unwrap_or(now)
 }

@@ -19,7 +19,7 @@ use crate::text::{pad, per_second, percent, right};
 /// Below this the panes stand one behind the other.
 const NARROW: u16 = 64;
 const SHORT: u16 = 16;
-/// From here on CPUs stand beside the graph and tasks below both.
+/// From here on CPUs stand outside the graph and tasks below both.
 const WIDE: u16 = 110;
 
 /// What is to be seen: two moments and the state of the keys.
@@ -206,7 +206,7 @@ fn trouble(s: &Snapshot) -> String {
         ("faults of the core", t.faults),
         ("failed calls", t.failures),
         ("rescues", t.rescues),
-        ("tasks beside the graph for want of memory", t.no_memory),
+        ("tasks outside the graph because memory ran out", t.no_memory),
         ("messages lost", t.lost_messages),
         ("events lost", t.lost_events),
     ];

@@ -120,7 +120,7 @@ fn collect(
     let mut sent = BTreeMap::new();
     let mut finish = |job: &mut Job, cause: Cause, began_ns: u64| {
         let done = std::mem::replace(job, Job { cause, began_ns, run_ns: 0, device_ns: 0 });
-        // What was at the start of a thread that waited at once is no job.
+        // What was at the start of a thread that waited at once is not a job.
         if done.run_ns > 0 {
             jobs.push(done);
         }

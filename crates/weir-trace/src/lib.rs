@@ -59,7 +59,7 @@ pub fn read(bytes: &[u8]) -> Result<Recording> {
             perfetto::Read::Own(recording) => Ok(recording),
         };
     }
-    Err(Error::new(ErrorKind::Foreign, "the file is no recording of a known format", KNOWN))
+    Err(Error::new(ErrorKind::Foreign, "the file is not a recording of a known format", KNOWN))
 }
 
 /// Reads a recording as a [`History`]. A trace of our own says more there than in a [`Recording`].

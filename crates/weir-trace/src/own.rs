@@ -45,9 +45,9 @@ impl Own {
         self.last.get(&cpu).copied()
     }
 
-    pub fn set_last_on(&mut self, cpu: u32, who: Option<(i32, Comm, i32)>) {
-        if let Some(who) = who {
-            self.last.insert(cpu, who);
+    pub fn set_last_on(&mut self, cpu: u32, occupant: Option<(i32, Comm, i32)>) {
+        if let Some(occupant) = occupant {
+            self.last.insert(cpu, occupant);
         }
     }
 
@@ -117,7 +117,9 @@ impl Own {
         let old = std::mem::replace(now, state);
         match self.log.last_mut() {
             // One slice ends where the next begins.
-            Some((t, who, _, next)) if (*t, *who, *next) == (t_ns, task, State::Off) => *next = state,
+            Some((t, occupant, _, next)) if (*t, *occupant, *next) == (t_ns, task, State::Off) => {
+                *next = state
+            }
             _ => self.log.push((t_ns, task, old, state)),
         }
         Ok(())

@@ -177,7 +177,7 @@ pub(crate) fn histories(recording: &Recording, speeds: &Speeds) -> Vec<Option<Hi
             }
         }
     }
-    // A wake-up without anything that it brought about is no part of a program.
+    // A wake-up without anything that it brought about is not part of a program.
     for history in out.iter_mut().flatten() {
         while matches!(history.steps.last(), Some(Step::Until(_) | Step::Device(_))) {
             history.steps.pop();

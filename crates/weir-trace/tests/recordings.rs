@@ -99,7 +99,7 @@ fn a_span_is_a_recording() {
 fn planted_events_become_the_steps_that_they_are() {
     let recording = read(support::PLANTED.as_bytes());
     let imported = weir_trace::import(&recording, &options(&recording, Mode::Verbatim, false)).expect("work");
-    // The server computes 1 ms when a client's wake-up comes; it is preempted once, which is no step.
+    // The server computes 1 ms when a client's wake-up comes; it is preempted once, which is not a step.
     let program = |name: &str| {
         let at = imported.text.find(&format!("name = \"{name}\"")).expect("the task");
         let rest = &imported.text[at..];

@@ -3,7 +3,7 @@
 //!
 //! `/dev/kvm` may exist and still be of no use (in containers and in virtual machines of some
 //! clouds, guests die at their first instructions), so it is tried once with a real guest and the
-//! result is kept until the computer is booted anew.
+//! result is kept until the computer is rebooted.
 
 use std::fs::{self, OpenOptions};
 use std::io;

@@ -70,7 +70,7 @@ pub fn check(btf: &[u8]) -> Result<Vec<Finding>, String> {
 /// What is wrong with a function's type.
 fn wrong_function(types: &[Type], btf: &[u8], function: &Type) -> Option<String> {
     let Some(proto) = types.get(function.target as usize).filter(|t| t.kind == KIND_FUNC_PROTO) else {
-        return Some(format!("has type {}, which is no function's", function.target));
+        return Some(format!("has type {}, which is not a function's", function.target));
     };
     let known = |id: u32| (id as usize) < types.len();
     if !known(proto.target) {
@@ -272,7 +272,7 @@ pub(crate) mod tests {
         insta::assert_snapshot!(describe(&findings).replace("; ", "\n"), @"
         `scx_bpf_exit_bstr` (likewise `scx_bpf_get_idle_cpumask`, `scx_bpf_get_idle_smtmask` and 1 more) has the parameter `aux`, which the kernel passes by itself and programs must not see
         `scx_bpf_far_type` has parameter 1 of type 4711, which does not exist
-        `scx_bpf_no_proto` has type 1, which is no function's
+        `scx_bpf_no_proto` has type 1, which is not a function's
         ");
     }
 

@@ -123,7 +123,7 @@ impl Cache {
 /// An archive that is there, marked as used now. Once open it may be forgotten.
 fn used(path: &Path) -> Option<File> {
     let file = File::options().read(true).append(true).open(path).or_else(|_| File::open(path)).ok()?;
-    // Without the mark it may be made anew sooner than needed.
+    // Without the mark it may be rebuilt sooner than needed.
     let _ = file.set_modified(SystemTime::now());
     Some(file)
 }

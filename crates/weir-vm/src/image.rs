@@ -44,7 +44,7 @@ pub fn btf(image: &[u8]) -> Result<Vec<u8>, String> {
 fn signature(image: &[u8]) -> Result<(), String> {
     let (at, sign) = SIGNATURE;
     if image.len() < 0x260 || &image[at..at + sign.len()] != sign {
-        return Err("it is no Linux boot file for x86 (bzImage)".into());
+        return Err("it is not a Linux boot file for x86 (bzImage)".into());
     }
     Ok(())
 }
@@ -86,7 +86,7 @@ fn unpack(payload: &[u8]) -> Result<Vec<u8>, String> {
 
 /// Bytes of a section of a 64-bit little-endian ELF file.
 fn section<'a>(elf: &'a [u8], name: &str) -> Result<&'a [u8], String> {
-    let short = || "the kernel in it is no complete ELF file".to_string();
+    let short = || "the kernel in it is not a complete ELF file".to_string();
     if elf.get(..6) != Some(&[0x7f, b'E', b'L', b'F', 2, 1]) {
         return Err(short());
     }
@@ -173,14 +173,14 @@ pub(crate) mod tests {
             bytes
         };
         for (image, why) in [
-            (vec![], "no Linux boot file"),
-            (b"#!/bin/sh\n".repeat(200), "no Linux boot file"),
+            (vec![], "not a Linux boot file"),
+            (b"#!/bin/sh\n".repeat(200), "not a Linux boot file"),
             (good[..good.len() - 1].to_vec(), "ends within its compressed part"),
             (damaged(0x24c, &[0xff; 4]), "ends within its compressed part"),
             (damaged(1024, b"LZIP"), "not known here"),
             (damaged(1024, &[0x28, 0xb5, 0x2f, 0xfd, 0xff]), ""),
-            (damaged(1024 + 4, &[1]), "no complete ELF"),
-            (damaged(1024 + 0x28, &[0xff; 8]), "no complete ELF"),
+            (damaged(1024 + 4, &[1]), "not a complete ELF"),
+            (damaged(1024 + 0x28, &[0xff; 8]), "not a complete ELF"),
             (damaged(1024 + 64 + 1, b".XYZ"), "without BTF"),
         ] {
             let error = btf(&image).expect_err(why);

@@ -29,7 +29,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A boot file of the user's own. Damage that only concerns schedulers is no error here.
+    /// A boot file of the user's own. Damage that only concerns schedulers is not an error here.
     pub fn of_file(path: &Path) -> Result<Self> {
         let bytes =
             fs::read(path).map_err(|e| Error { kind: ErrorKind::Input, ..Error::io("read", path, &e) })?;

@@ -493,7 +493,7 @@ fn explain(e: Error, console: &str, report: &str, booted: bool, scratch: &Scratc
         (false, _) => e.log("console", &tail),
         (true, false) => e.log("QEMU", &messages),
         (true, true) if booted => e,
-        (true, true) => e.log("console", "(nothing: the kernel did not come as far as its first message)"),
+        (true, true) => e.log("console", "(nothing: the kernel printed no message)"),
     }
 }
 

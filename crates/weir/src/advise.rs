@@ -477,7 +477,7 @@ impl Advice {
             let _ = writeln!(out, "not tried {topology}: {why}");
         }
         if self.interrupted {
-            out += "ended early: what was found so far\n";
+            out += "ended early: the results so far\n";
         }
         out
     }

@@ -121,7 +121,7 @@ pub fn parse_place(text: &str) -> Result<(String, u64)> {
     let at = match time {
         "0" => 0,
         time => quantity::parse(time, TIME)
-            .map_err(|e| wrong(format!("`{}` is no time: {}", time.escape_debug(), e.message)))?,
+            .map_err(|e| wrong(format!("`{}` is not a time: {}", time.escape_debug(), e.message)))?,
     };
     Ok((task.into(), at))
 }

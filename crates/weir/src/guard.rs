@@ -244,7 +244,7 @@ fn read_check(
             match t.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok()).filter(|n| *n >= 0.0)
             {
                 Some(n) => Ok(Some(n / 100.0)),
-                None => Err(fail(format!("{key} = `{t}` is no share"), "write, for example, \"5%\"")),
+                None => Err(fail(format!("{key} = `{t}` is not a share"), "write, for example, \"5%\"")),
             }
         }
     };

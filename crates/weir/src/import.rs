@@ -82,7 +82,7 @@ pub struct ImportResult {
 /// Read a recording and make a workload of it.
 ///
 /// # Errors
-/// The user's: the file cannot be read, is no recording, or is broken; the machine is unknown.
+/// The user's: the file cannot be read, is not a recording, or is broken; the machine is unknown.
 pub fn import(options: &ImportOptions, watch: &dyn Watch) -> Result<ImportResult> {
     Opened::read(options)?.import(options, watch)
 }

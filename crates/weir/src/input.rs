@@ -83,7 +83,7 @@ fn read_from(input: impl Read, shown: &str) -> Result<String, ReadError> {
         let line = e.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1;
         ReadError {
             message: format!(
-                "`{shown}` is not UTF-8 text: byte {at} (line {line}) is no part of a character"
+                "`{shown}` is not UTF-8 text: byte {at} (line {line}) is not part of a character"
             ),
             help: "is it a binary or compressed file? Text in another encoding: iconv -f latin1 -t utf-8"
                 .into(),

@@ -35,7 +35,7 @@ fn pairs(entries: &[Entry]) -> Vec<(&'static str, &'static str)> {
     entries.iter().map(|e| (e.name, e.text)).collect()
 }
 
-/// A workload file says by its ending what it is; a path without a known one is no generator call.
+/// A workload file says by its ending what it is; a path without a known one is not a generator call.
 fn known_format(spec: &str) -> Result<()> {
     let name = spec.split(':').next().unwrap_or(spec);
     let ending = Path::new(name).extension().and_then(|e| e.to_str()).map(str::to_lowercase);

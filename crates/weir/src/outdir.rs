@@ -190,7 +190,7 @@ fn refuse_foreign(option: &str, target: &Path) -> Result<()> {
     let Some(first) = names.iter().min() else { return Ok(()) };
     Err(Fault::user(
         format!("{option} {} holds other files, for example {}", target.display(), first.display()),
-        "name a new folder, or say --force: results are then written beside those files",
+        "name a new folder, or use --force: results are then written into the same folder",
     ))
 }
 

@@ -126,7 +126,7 @@ impl PreparedRun {
     /// Run. With `out`, trace and reports are written into it; the caller commits them.
     ///
     /// # Errors
-    /// The policy did something that no scheduler may, or a file cannot be written. A component that crashed is no error:
+    /// The policy did something that no scheduler may, or a file cannot be written. A component that crashed is not an error:
     /// the summary says so.
     pub fn run(&self, out: Option<&OutDir>, watch: &dyn Watch) -> Result<RunResult> {
         let reshaping = self.reshaping();

@@ -198,10 +198,10 @@ impl Session {
         let warnings: Vec<String> = machine.warnings.iter().chain(&workload.warnings).cloned().collect();
         let (mut within, mut graphs, mut inside_warnings) = (Vec::new(), Vec::new(), Vec::new());
         for (_, guest) in workload.all_guests() {
-            let (one, graph, told) = inside(guest, &spec)?;
+            let (one, graph, inner) = inside(guest, &spec)?;
             within.push(one);
             graphs.push(graph);
-            inside_warnings.extend(told);
+            inside_warnings.extend(inner);
         }
         Ok(Self {
             inside: within,
@@ -717,8 +717,7 @@ pub fn faulted<'a>(summaries: impl Iterator<Item = &'a Summary>, allowed: bool) 
                 s.topology,
                 s.seed
             );
-            let help =
-                "what it did of its work was undone and done anew; --allow-faults makes this no failure";
+            let help = "its changes were undone and repeated; --allow-faults reports this as a warning";
             all.push(if allowed { Diag::warning(text) } else { Diag::error(text).help(help) });
         }
     }

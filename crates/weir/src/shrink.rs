@@ -91,7 +91,7 @@ impl Condition {
         let value = match right.parse::<f64>() {
             Ok(v) if v.is_finite() => v,
             _ => parse_duration(right)
-                .map_err(|e| wrong(format!("`{}` is no value: {e}", right.escape_debug())))?
+                .map_err(|e| wrong(format!("`{}` is not a value: {e}", right.escape_debug())))?
                 as f64,
         };
         if left.trim().is_empty() {

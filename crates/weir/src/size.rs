@@ -65,7 +65,7 @@ impl<'a> Size<'a> {
                     // Many workloads end by themselves before that.
                     all if all > LARGE => {
                         let (all, end) = (bytes(all), show_ns(duration));
-                        format!("the trace will take about {all} if the run goes on like this for {end}")
+                        format!("the trace will take about {all} if the run continues at this rate for {end}")
                     }
                     _ => return,
                 }
@@ -73,7 +73,7 @@ impl<'a> Size<'a> {
             // Nobody knows how long the run is.
             None if written > LARGE => {
                 self.done.set(true);
-                format!("the trace has {} by now, and the run goes on", bytes(written))
+                format!("the trace has {} so far, and the run continues", bytes(written))
             }
             None => return,
         };
@@ -129,7 +129,7 @@ mod tests {
         Size::new(&written, Some(60_000_000_000), &ear).look(2_000_000_000, SAMPLE);
         let said = ear.1.into_inner().expect("one thread");
         assert!(
-            said.starts_with("the trace will take about 1.5 GB if the run goes on like this for 60 s;"),
+            said.starts_with("the trace will take about 1.5 GB if the run continues at this rate for 60 s;"),
             "{said}"
         );
     }

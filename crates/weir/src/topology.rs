@@ -172,7 +172,7 @@ fn own_component(found: &Diagnostic) -> Option<String> {
     let object = file.with_extension("so");
     file.is_file().then(|| {
         format!(
-            "{0} lies beside the topology: build it with `runweir component build {0}`, and load it with `--load {1}`",
+            "{0} is next to the topology: build it with `runweir component build {0}`, and load it with `--load {1}`",
             file.display(),
             object.display()
         )

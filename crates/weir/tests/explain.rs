@@ -139,10 +139,10 @@ program = "lock m; run 1ms; unlock m"
         why(&Plant { topology: "decentral", machine: "smp-4", workload, costs: "default" }, "third", 2_000);
     expect(&why, Kind::Lock, 0.9);
     assert!(blames(&why, Kind::Lock, "first") && blames(&why, Kind::Lock, "second"), "{}", why.text);
-    let held = |who: &str| {
+    let held = |name: &str| {
         why.steps
             .iter()
-            .filter(|s| s.depth == 0 && s.other.as_ref().is_some_and(|o| o.name == who))
+            .filter(|s| s.depth == 0 && s.other.as_ref().is_some_and(|o| o.name == name))
             .map(|s| s.ns)
             .sum::<u64>()
     };

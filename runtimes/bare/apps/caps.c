@@ -62,8 +62,8 @@ int main(int argc, char **argv)
 	is("memory around it", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 8192, 0, 21), MK_EUSED);
 	is("into a slot that is taken", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, 4096, 20),
 	   MK_EBUSY);
-	is("a size that is no power of two", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 5000, 4096, 21),
-	   MK_EINVAL);
+	is("a size that is not a power of two",
+	   inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 5000, 4096, 21), MK_EINVAL);
 	is("beyond the end", inv(SLOT_RAM, CMD_RETYPE, CAP_FRAME, 4096, 1 << 30, 21), MK_EINVAL);
 	is("to what memory cannot be", inv(SLOT_RAM, CMD_RETYPE, CAP_KERNEL, 4096, 4096, 21),
 	   MK_EINVAL);

@@ -795,7 +795,7 @@ static struct weir_pipe *exit_of(u32 cpu)
 	return &sched->graph->pipes[sched->graph->cpus[cpu].exit];
 }
 
-/* A call about @t as a runtime makes it: where the core has no time for it, the task runs beside the graph, and comes again later. */
+/* A call about @t as a runtime makes it: where the core has no time for it, the task runs outside the graph, and comes again later. */
 static int enter(u32 cpu, struct weir_task *t)
 {
 	int err = weir_admit(sched, cpu, t);
@@ -804,7 +804,7 @@ static int enter(u32 cpu, struct weir_task *t)
 	return err;
 }
 
-/* The stop is over: tasks that ran beside the graph come back, then both CPUs choose until nothing is left. */
+/* The stop is over: tasks that ran outside the graph come back, then both CPUs choose until nothing is left. */
 static void all_run(struct weir_task *const *tasks, u32 nr)
 {
 	u32 chosen = 0;

@@ -88,7 +88,7 @@ struct weir_assign {
 	 */
 	u32 missing;
 	u32 unused;
-	u32 anew; /* (p) jobs, tasks or CPUs have changed; cleared by the policy */
+	u32 stale; /* (p) jobs, tasks or CPUs have changed; cleared by the policy */
 };
 
 /* Topics that a component with per-CPU assignment listens to and requests. */

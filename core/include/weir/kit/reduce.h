@@ -36,7 +36,7 @@ struct weir_server {
 	u32 nr;	      /* (p) leaves below it, itself if it is one */
 	u32 root;     /* (p) place of the first leaf below its root */
 	u32 next;     /* (p) while places are assigned: place of the next leaf */
-	u32 anew;     /* (p) deadline and `dual` must be recomputed */
+	u32 stale;    /* (p) deadline and `dual` must be recomputed */
 	u32 unused;
 	/* (p) its share is this, plus (even levels) or minus those of its leaves; modulo 2^64 */
 	u64 whole;

@@ -39,7 +39,7 @@ typedef long long s64;
 /* One translation unit: components are static and kept apart by their prefix. */
 #define WEIR_ENTRY static __attribute__((unused))
 /*
- * A function that the verifier checks once, by itself, instead of anew at each call (the unit is compiled
+ * A function that the verifier checks once, by itself, instead of at each call (the unit is compiled
  * with hidden visibility, which makes all others static to the verifier). It returns a number, and its
  * arguments that are pointers say where they point.
  */

@@ -36,7 +36,7 @@ pub struct BuildArgs {
     /// Shared object to write; FILE.so if left out
     #[arg(short, long, value_name = "FILE.so", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// For the live kernel, too: compiles its scheduler anew, with this component (needs clang 19 or later)
+    /// For the live kernel, too: recompiles its scheduler with this component (needs clang 19 or later)
     #[arg(long)]
     pub kernel: bool,
 }
@@ -151,7 +151,7 @@ impl Source {
         let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
         if !is_name(&name) || path.extension().is_none_or(|e| e != "c") {
             return Err(Fault::user(
-                format!("`{}` is no name of a component's file", shown.escape_debug()),
+                format!("`{}` is not the name of a component's file", shown.escape_debug()),
                 "call it like the component: a lower-case word, and .c",
             ));
         }

@@ -81,7 +81,7 @@ pub fn new(args: &NewArgs) -> Result<ExitCode> {
     let name = args.name.as_str();
     if !is_name(name) {
         return Err(Fault::user(
-            format!("`{}` is no name of a component", name.escape_debug()),
+            format!("`{}` is not a component name", name.escape_debug()),
             "take a lower-case word of letters, digits and _, such as shortest_first",
         ));
     }
@@ -93,7 +93,7 @@ pub fn new(args: &NewArgs) -> Result<ExitCode> {
     }
     let folder = args.out.as_deref().unwrap_or(Path::new(""));
     if !folder.as_os_str().is_empty() && !folder.is_dir() {
-        return Err(Fault::user(format!("{} is no folder", folder.display()), "make it first: mkdir"));
+        return Err(Fault::user(format!("{} is not a folder", folder.display()), "make it first: mkdir"));
     }
     let (code, test) = skeleton(args.kind);
     let files = [("c", code), ("wtest", test)].map(|(ending, text)| {

@@ -89,7 +89,7 @@ fn line(r: &Reconfiguration) -> String {
         (Some(why), _) => format!("{head}: refused, and nothing changed: {why}"),
         (None, "none") => head,
         (None, _) => format!(
-            "{head}: {} -> {}, {} pause, {} tasks presented anew",
+            "{head}: {} -> {}, {} pause, {} tasks re-enqueued",
             r.from,
             r.to,
             show_ns(r.pause_ns),
@@ -117,7 +117,7 @@ mod tests {
         };
         assert_eq!(
             line(&r),
-            "step 1 at 100 ms: swap fifo; cpu 1 offline: decentral -> fifo, 42 us pause, 7 tasks presented anew"
+            "step 1 at 100 ms: swap fifo; cpu 1 offline: decentral -> fifo, 42 us pause, 7 tasks re-enqueued"
         );
         r.refused = Some("there is no CPU 9".into());
         assert!(line(&r).ends_with("refused, and nothing changed: there is no CPU 9"));

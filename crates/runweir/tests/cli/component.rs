@@ -55,7 +55,7 @@ fn a_wrong_component_is_refused_at_the_line_that_is_wrong() {
             "called `yours`, and its file `mine.c`",
         ),
         ("mine_update(struct", "mine_upd(struct", "mine_upd(struct", "there is no entry point `upd`"),
-        ("u64 slice;", "u32 slice;", "WEIR_PARAM(mine, slice", "the parameter `slice` is no u64"),
+        ("u64 slice;", "u32 slice;", "WEIR_PARAM(mine, slice", "the parameter `slice` is not a u64"),
         (
             "struct weir_instance inst;\n\tu64 slice; /* (c) ns */",
             "u64 slice;\n\tstruct weir_instance inst;",
@@ -280,7 +280,7 @@ fn a_component_that_lies_beside_the_topology_is_pointed_at() {
     let said = runweir_in(dir.path(), &["check", "d/t.weir"]);
     assert_eq!(said.status, 2);
     let words = said.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    let help = "d/mine.c lies beside the topology: build it with `runweir component build d/mine.c`, and load it with `--load d/mine.so`";
+    let help = "d/mine.c is next to the topology: build it with `runweir component build d/mine.c`, and load it with `--load d/mine.so`";
     assert!(words.contains(help), "{words}");
     let built = runweir_in(dir.path(), &["component", "build", "d/mine.c"]);
     assert_eq!(built.status, 0, "{}", built.stderr);

@@ -92,10 +92,10 @@ fn what_is_wrong_is_said() {
         (&["explain", "r", "web"][..], "names no time"),
         (&["explain", "r", "nobody@1ms"], "has no task `nobody`"),
         (&["explain", "r", "@1ms"], "names no task"),
-        (&["explain", "r", "x@1parsec"], "is no time"),
+        (&["explain", "r", "x@1parsec"], "is not a time"),
         (&["explain", "n", "x@1ms"], "has no trace.pftrace"),
         (&["explain", "gone", "x@1ms"], "cannot read `gone`"),
-        (&["explain", "r", "#0@1h"], "is no time"),
+        (&["explain", "r", "#0@1h"], "is not a time"),
         (&["explain", "r", "#0@999s"], "not in the trace"),
     ] {
         let ran = runweir_in(dir.path(), args);

@@ -90,7 +90,7 @@ fn what_cannot_be_imported_is_refused() {
     for (args, words) in [
         (vec!["import", "missing.dat"], "cannot read"),
         (vec!["import", "cut.dat", "-o", "x.toml"], "refers to byte 8192, but has only 6000"),
-        (vec!["import", "text.txt", "-o", "x.toml"], "no recording of a known format"),
+        (vec!["import", "text.txt", "-o", "x.toml"], "not a recording of a known format"),
         (vec!["import", "cut.dat", "--fit", "--verbatim"], "cannot be used with"),
         (vec!["import", "cut.dat", "--span", "5s..1s"], "ends before it begins"),
     ] {

@@ -78,7 +78,7 @@ fn top_without_a_terminal_prints_one_picture() {
     let ran = at_socket(&["top", "--interval", "50ms"], answers.clone());
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     insta::assert_snapshot!("top_once", ran.stdout);
-    assert!(ran.stderr.starts_with("this is no terminal"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("this is not a terminal"), "{}", ran.stderr);
     let asked = at_socket(&["top", "--once", "--interval", "50ms"], answers);
     assert_eq!((asked.stdout, asked.stderr.as_str()), (ran.stdout, ""));
 }

@@ -22,7 +22,7 @@ const TOTALS: [&str; 12] = [
 ];
 
 fn is_count(v: &Value, what: &str) {
-    assert!(v.is_u64(), "{what} is no count: {v}");
+    assert!(v.is_u64(), "{what} is not a count: {v}");
 }
 
 /// Every field of the contract is there and has its type.
@@ -102,8 +102,8 @@ fn guests_have_reports_of_their_own() {
     let has = |text: &str| trace.windows(text.len()).any(|w| w == text.as_bytes());
     assert!(has("vm: virtual CPUs, decentral") && has("server-0 #0") && has("not running (stolen)"));
     // Whoever reads traces of ours is not confused by tracks of guests.
-    let told = good_in(dir.path(), &["explain", "o", "batch-0@20ms"]);
-    assert!(told.contains("batch-0"), "{told}");
+    let text = good_in(dir.path(), &["explain", "o", "batch-0@20ms"]);
+    assert!(text.contains("batch-0"), "{text}");
 }
 
 #[test]

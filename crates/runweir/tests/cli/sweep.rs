@@ -212,7 +212,7 @@ fn shards_merged_are_the_sweep() {
     good_in(dir.path(), &["sweep", "grid.toml", "--out", "whole", "--quiet"]);
     for (shard, out) in [("1/3", "a"), ("2/3", "b"), ("2/3", "again")] {
         good_in(dir.path(), &["sweep", "grid.toml", "--shard", shard, "--out", out, "--quiet"]);
-        assert!(!dir.path().join(out).join("results.csv").exists(), "a shard is no result");
+        assert!(!dir.path().join(out).join("results.csv").exists(), "a shard is not a result");
     }
     let merge = |dirs: &[&str]| {
         let args = [&["sweep", "grid.toml", "--merge"], dirs, &["--out", "merged", "--quiet"]].concat();
@@ -292,7 +292,7 @@ fn an_array_of_jobs_gives_the_bytes_of_one_machine() {
         "{}",
         ran.stderr
     );
-    assert!(!dir.path().join("away/results.csv").exists(), "half a sweep is no result");
+    assert!(!dir.path().join("away/results.csv").exists(), "half a sweep is not a result");
     let ran = sweep();
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     let submitted = std::fs::read_to_string(dir.path().join("submitted")).expect("written");

@@ -14,7 +14,7 @@ const TICK_NS: u64 = 1_000_000;
 pub enum Kind {
     /// `laxity` with `eager = false`: decides for all CPUs, as the engine, by laxity, deadline, or deadline until zero laxity.
     Laxity(u32),
-    /// Orders: at each tick all CPUs give up their tasks and ask anew.
+    /// Orders: at each tick all CPUs give up their tasks and ask again.
     Edf,
     Edzl,
 }

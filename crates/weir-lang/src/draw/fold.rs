@@ -145,7 +145,7 @@ fn boxed(graph: &Graph, members: &[usize]) -> Box {
             (title, detail.join(", "))
         }
     };
-    // A question that nobody answers is no relation to show.
+    // A question that nobody answers is not shown.
     let answered = |t: &&String| graph.nodes.iter().any(|n| n.answers.contains(t));
     let topics: Vec<String> = match first.kind {
         NodeKind::Annotator => first.answers.clone(),

@@ -153,7 +153,7 @@ fn badge(b: &Box) -> Option<String> {
     (b.count > 1).then(|| format!("×{}", b.count))
 }
 
-/// Text on a line, if any: instruction set, number of pipes where it is no one's count, live numbers.
+/// Text on a line, if any: instruction set, number of pipes where it is not one, live numbers.
 fn label(picture: &Picture, line: &Line, options: &SvgOptions) -> Option<String> {
     let mut parts = Vec::new();
     if !line.label.is_empty() {

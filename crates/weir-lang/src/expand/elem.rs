@@ -39,9 +39,7 @@ impl<'a> Expander<'a> {
                 let Some((joint_in, joint_out)) = ctx.joints else {
                     self.sink
                         .error("outside-topology", *span, format!("{word} is allowed in a sub-topology only"))
-                        .help(
-                            "write `entry` for where tasks come in and `cpu` or `cpus` for where they leave",
-                        );
+                        .help("write `entry` where tasks enter and `cpu` or `cpus` where they leave");
                     return Side::broken(word.into());
                 };
                 let want = port.map_or(Want::Next, |n| Want::Number(n.value, n.span));

@@ -55,7 +55,9 @@ impl<'a> Expander<'a> {
             let word = if has_in { "out" } else { "in" };
             self.sink
                 .error("open-port", t.name.span, format!("package `{}` has no `{word}`", t.name.text))
-                .help("a package stands in a pipe: what it does not serve itself goes from `in` to `out`");
+                .help(
+                    "a package is inserted into a pipe: tasks that it does not serve go from `in` to `out`",
+                );
             return;
         }
         let name = t.name.text.as_str();

@@ -562,7 +562,7 @@ impl<'a> Expander<'a> {
         if left.outs.is_empty() {
             self.broken = true;
             self.sink
-                .error("nothing-leaves", arrow.span, format!("nothing comes out of {}", left.what))
+                .error("nothing-leaves", arrow.span, format!("no task leaves {}", left.what))
                 .help("end the chain before this arrow");
             return;
         }

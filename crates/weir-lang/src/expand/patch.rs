@@ -66,7 +66,7 @@ impl<'a> Expander<'a> {
                     format!("`{}` does not distinguish instruction sets, as `{own}` does", info.name);
                 self.sink
                     .error("wrong-port", used.span, message)
-                    .help("replace what follows as well: `replace`");
+                    .help("replace the following stages as well: `replace`");
                 return;
             }
             let names = [class.text.as_str(), place.as_str(), own.as_str()];
@@ -190,7 +190,7 @@ impl<'a> Expander<'a> {
             if let Some(arrow) = chain.lead {
                 self.sink
                     .error("nothing-enters", arrow.span, "nothing precedes this arrow")
-                    .help("what comes in is called `in`: `in -> ...`");
+                    .help("the incoming pipe is called `in`: `in -> ...`");
             }
             self.chain(chain, ctx);
         }

@@ -321,11 +321,10 @@ impl Parser<'_> {
 
     /// The statements of an arm.
     fn statements(&mut self) -> Parsed<Vec<Item>> {
-        let open =
-            self.need(Tok::CurlyOpen, "`{`", Some("what is in force in this case stands in braces"))?;
+        let open = self.need(Tok::CurlyOpen, "`{`", Some("put the stages of this case in braces"))?;
         if self.nesting > 0 {
             self.sink
-                .error("syntax", open, "a `when` stands in another one")
+                .error("syntax", open, "a `when` is inside another one")
                 .help("join the conditions by `and`");
             return Err(Reported);
         }
@@ -504,7 +503,7 @@ impl Parser<'_> {
     /// Statements between braces; chains only.
     fn block(&mut self) -> Parsed<Vec<Chain>> {
         let open =
-            self.need(Tok::CurlyOpen, "`{`", Some("what is repeated stands in braces: `each cpu { ... }`"))?;
+            self.need(Tok::CurlyOpen, "`{`", Some("put the repeated part in braces: `each cpu { ... }`"))?;
         if self.nesting == MAX_NESTING {
             self.sink
                 .error("too-deep", open, format!("blocks are nested more than {MAX_NESTING} deep"))

@@ -199,7 +199,7 @@ pub fn run(seed: u64, n: u64) -> Outcome {
     println!("{n} requests: {done} carried out, {refused} refused, {mute} without an answer");
     println!("each took, ms: {}", spread(&mut took, 1_000_000));
     println!("one too long: {}", too_long.and_then(|a| a.error).map_or("hung up".into(), |e| e.message));
-    // Messages to components may have changed what they keep: a graph built anew has none of it.
+    // Messages to components may have changed what they keep: a graph rebuilt has none of it.
     ask(&home)?;
     let s = client::status(&socket()).map_err(|e| e.to_string())?;
     if s.attached { Ok(()) } else { Err("it is not attached any more".into()) }

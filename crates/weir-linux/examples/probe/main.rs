@@ -77,7 +77,7 @@ fn notify(topic: &str, value: u64) -> Outcome {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("`{text}` is no number"))
+    text.parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
 /// Where `runweir live` listens.

@@ -251,7 +251,7 @@ fn a_faulty_topology_is_reported_with_its_places() {
     assert!(found.error && found.help.as_ref().is_some_and(|h| h.contains("fifo")), "{found:?}");
     assert_eq!(found.labels[0].0, 9);
     let e = control.switch(&wish("include \"x.weir\"; entry -> fifo -> cpus;")).expect_err("not sent");
-    assert!(e.findings[0].message.contains("did not come along"), "{e:?}");
+    assert!(e.findings[0].message.contains("does not contain it"), "{e:?}");
     assert_eq!(count.load(Ordering::Relaxed), 0);
     let file = File {
         from: "next.weir".into(),
@@ -261,7 +261,7 @@ fn a_faulty_topology_is_reported_with_its_places() {
     };
     let sent = Switch { files: vec![file], ..wish("include \"x.weir\"; entry -> q -> cpus;") };
     if let Err(e) = control.switch(&sent) {
-        assert!(!e.findings.iter().any(|f| f.message.contains("come along")), "{e:?}");
+        assert!(!e.findings.iter().any(|f| f.message.contains("does not contain")), "{e:?}");
     }
 }
 

@@ -145,7 +145,7 @@ impl<O: Observer> Story<O> {
         }
         for (instance, &now) in (0..).zip(updates) {
             let before = self.updates.insert(instance, now).unwrap_or(0);
-            // A counter that went back began anew.
+            // A counter that went back started over.
             let new = if now >= before { now - before } else { now };
             if new > 0 {
                 let updates = u32::try_from(new).unwrap_or(u32::MAX);
@@ -194,15 +194,15 @@ impl<O: Observer> Story<O> {
     }
 
     /// The task is known by this number from now on.
-    fn announce(&mut self, task: u32, who: Identity) {
+    fn announce(&mut self, task: u32, identity: Identity) {
         if self.slots.len() <= task as usize {
             self.slots.resize_with(task as usize + 1, || None);
         }
         if let Some(slot) = &self.slots[task as usize] {
             let thread = &self.threads[slot.no as usize];
-            if thread.pid == who.pid || thread.pid == 0 {
+            if thread.pid == identity.pid || thread.pid == 0 {
                 let no = slot.no;
-                return self.rename(no, who);
+                return self.rename(no, identity);
             }
             // Another task has the number: the end of the one before was lost.
             self.counts.mended += 1;
@@ -218,7 +218,7 @@ impl<O: Observer> Story<O> {
             missed: false,
             sliced_on: None,
         });
-        let Identity { pid, tgid, comm } = who;
+        let Identity { pid, tgid, comm } = identity;
         let name = if comm.is_empty() { format!("task {no}") } else { comm };
         self.emit(&Event::TaskNew { task: no, name: &name, group: group(&name) });
         let (began_ns, ended_ns) = (self.now_ns, None);
@@ -227,33 +227,33 @@ impl<O: Observer> Story<O> {
     }
 
     /// The task goes by another name now: it executed a program, or named itself.
-    fn rename(&mut self, no: TaskNo, who: Identity) {
+    fn rename(&mut self, no: TaskNo, identity: Identity) {
         let thread = &mut self.threads[no as usize];
-        (thread.pid, thread.tgid) = (who.pid, who.tgid);
-        if thread.name != who.comm && !who.comm.is_empty() {
-            thread.name.clone_from(&who.comm);
-            self.emit(&Event::TaskName { task: no, name: &who.comm, group: group(&who.comm) });
+        (thread.pid, thread.tgid) = (identity.pid, identity.tgid);
+        if thread.name != identity.comm && !identity.comm.is_empty() {
+            thread.name.clone_from(&identity.comm);
+            self.emit(&Event::TaskName { task: no, name: &identity.comm, group: group(&identity.comm) });
         }
     }
 
     /// The task's record; one that was not announced is asked for.
     fn slot(&mut self, task: u32) -> &mut Slot {
         if self.slots.get(task as usize).is_none_or(Option::is_none) {
-            let who = (self.resolve)(task).unwrap_or_else(|| {
+            let identity = (self.resolve)(task).unwrap_or_else(|| {
                 self.counts.nameless += 1;
                 Identity::default()
             });
-            self.announce(task, who);
+            self.announce(task, identity);
         }
         self.slots[task as usize].as_mut().expect("announced just now")
     }
 
     /// The name that the task has now, where that is known better than from events.
-    pub fn learn(&mut self, task: u32, who: Identity) {
+    pub fn learn(&mut self, task: u32, identity: Identity) {
         if let Some(Some(slot)) = self.slots.get(task as usize) {
             let (no, pid) = (slot.no, self.threads[slot.no as usize].pid);
-            if pid == who.pid || pid == 0 {
-                self.rename(no, who);
+            if pid == identity.pid || pid == 0 {
+                self.rename(no, identity);
             }
         }
     }

@@ -368,9 +368,9 @@ fn the_end_of_a_slice_preempts_if_another_follows() {
 
 #[test]
 fn names_come_from_whoever_knows_them() {
-    let who = |task| (task == 3).then(|| Identity { pid: 30, tgid: 30, comm: "kworker/2:1".into() });
+    let identity = |task| (task == 3).then(|| Identity { pid: 30, tgid: 30, comm: "kworker/2:1".into() });
     let metrics = Metrics::new(Meta { nr_cpus: 1, ..Meta::default() });
-    let mut recorder = Recorder::new("toy", Some(START), metrics, Box::new(who));
+    let mut recorder = Recorder::new("toy", Some(START), metrics, Box::new(identity));
     for task in [3, 5] {
         recorder.event(&at(10, 0, Kind::Ready { task, wakeup: true }));
     }

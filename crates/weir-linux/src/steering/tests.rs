@@ -165,6 +165,6 @@ fn a_foreign_switch_is_not_built_upon() {
         foreign,
     );
     let why = done[1].refused.as_deref().expect("it is refused");
-    assert!(why.contains("has put `foreign` in charge"), "{why}");
+    assert!(why.contains("has since loaded `foreign`"), "{why}");
     assert_eq!((&done[2].refused, &done[3].refused), (&None, &None), "a whole topology can follow");
 }

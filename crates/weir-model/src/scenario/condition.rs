@@ -255,7 +255,7 @@ fn heard(topic: Subject) -> Result<(), UnitError> {
 fn hearing(topic: Subject, mut rest: &[&str], help: &str) -> Result<Term, UnitError> {
     let mut cpu = None;
     if let ["on", "cpu", n, ..] = rest {
-        let Ok(n) = n.parse() else { return wrong(format!("`{n}` is no number of a CPU"), help) };
+        let Ok(n) = n.parse() else { return wrong(format!("`{n}` is not a CPU number"), help) };
         (cpu, rest) = (Some(n), &rest[3..]);
     }
     match rest {
@@ -275,7 +275,7 @@ fn compare(sign: &str, help: &str) -> Result<Compare, UnitError> {
         ">" => Compare::More,
         ">=" => Compare::AtLeast,
         "=" | "==" => Compare::Equal,
-        _ => return wrong(format!("`{sign}` is no comparison"), help),
+        _ => return wrong(format!("`{sign}` is not a comparison"), help),
     })
 }
 
@@ -346,10 +346,10 @@ mod tests {
             ("p99 wakeup_latency > 5", "no unit"),
             ("utilisation > 80%", "unknown condition"),
             ("utilization 80%", "compared with one value"),
-            ("ready ~ 3", "no comparison"),
+            ("ready ~ 3", "not a comparison"),
             ("ready > many", "not a whole number"),
             ("OVERLOAD at cpu 3", "not understood"),
-            ("OVERLOAD on cpu x", "no number"),
+            ("OVERLOAD on cpu x", "not a CPU number"),
             ("ready > 1 and", "empty"),
         ] {
             let error = Condition::parse(text).expect_err(text);

@@ -75,7 +75,7 @@ pub(crate) fn tables(source: Source<'_>, root: &Table<'_, '_>) -> Result<Scenari
         let (first, second) =
             (units::show(twice[0].at_ns, units::TIME), units::show(twice[1].at_ns, units::TIME));
         return Err(source
-            .error(0..0, format!("the step at {second} stands behind the one at {first}"))
+            .error(0..0, format!("the step at {second} follows the one at {first}"))
             .help("write the steps in order of time"));
     }
     for (i, table) in root.tables("rule", "[[rule]]", RULE)?.iter().enumerate() {
@@ -202,7 +202,7 @@ cooldown = "50ms"
             ("[[at]]\ntime = \"2ms\"\ndo = \"swp x\"", "unknown verb `swp`"),
             (
                 "[[at]]\ntime = \"2ms\"\ndo = \"swap x\"\n[[at]]\ntime = \"1ms\"\ndo = \"swap x\"",
-                "stands behind",
+                "follows the one at",
             ),
             ("[[rule]]\nwhen = \"redy > 1\"\ndo = \"swap x\"", "unknown condition"),
             ("[[rule]]\nwhen = \"ready > 1\"\ndo = \"undo\"", "nothing to undo"),

@@ -97,7 +97,7 @@ impl Publication {
         let topic = match self.topic {
             Subject::Own(own) if own.from_users => return self.payload().map(|_| ()),
             Subject::Own(own) => {
-                let message = format!("{} comes from components alone", own.name);
+                let message = format!("{} comes only from components", own.name);
                 return Err(UnitError { message, help: "rules may listen to it".into() });
             }
             Subject::Standard(topic) => topic,
@@ -202,7 +202,7 @@ fn cpu(rest: &str) -> Result<Verb, UnitError> {
     let [number, state] = words[..] else {
         return wrong("`cpu` takes a number and `online` or `offline`", help);
     };
-    let Ok(cpu) = number.parse() else { return wrong(format!("`{number}` is no number of a CPU"), help) };
+    let Ok(cpu) = number.parse() else { return wrong(format!("`{number}` is not a CPU number"), help) };
     match state {
         "online" => Ok(Verb::Cpu { cpu, online: true }),
         "offline" => Ok(Verb::Cpu { cpu, online: false }),
@@ -219,7 +219,7 @@ fn swap(rest: &str) -> Result<Verb, UnitError> {
         Some((name, with)) if !name.is_empty() && !with.is_empty() && !name.contains('(') => {
             Ok(Verb::Instance { name: name.into(), with: with.into() })
         }
-        _ => wrong("an instance and what takes its place are joined by `=`", help),
+        _ => wrong("an instance and its replacement are joined by `=`", help),
     }
 }
 
@@ -230,7 +230,7 @@ fn replace(rest: &str) -> Result<Verb, UnitError> {
     };
     let names: Vec<String> = names.split(',').map(|n| n.trim().to_string()).collect();
     if names.iter().any(String::is_empty) || with.trim().is_empty() {
-        return wrong("`replace` names instances and what takes their place", help);
+        return wrong("`replace` names instances and their replacements", help);
     }
     Ok(Verb::Replace { names, with: with.trim().into() })
 }
@@ -279,14 +279,14 @@ fn publication(rest: &str, examples: &str) -> Result<Publication, UnitError> {
         };
         let number_of = |what: &str| {
             value(what)
-                .ok_or_else(|| UnitError { message: format!("`{what}` is no number"), help: help.into() })
+                .ok_or_else(|| UnitError { message: format!("`{what}` is not a number"), help: help.into() })
         };
         let number = || number_of(what);
         match word {
             "=" => out.value = Some(number()?),
             "cpu" => {
                 let cpu = what.parse().map_err(|_| UnitError {
-                    message: format!("`{what}` is no number of a CPU"),
+                    message: format!("`{what}` is not a CPU number"),
                     help: help.into(),
                 })?;
                 out.cpu = Some(cpu);
@@ -376,7 +376,7 @@ mod tests {
         for (text, part) in [
             ("", "unknown verb"),
             ("swp central", "unknown verb `swp`"),
-            ("cpu three online", "no number"),
+            ("cpu three online", "not a CPU number"),
             ("cpu 3 gone", "online or offline"),
             ("cpu 3", "takes a number"),
             ("swap", "topology is missing"),
@@ -385,14 +385,14 @@ mod tests {
             ("set slice = 1ms", "component, parameter"),
             ("merge npu", "port"),
             ("publish NOISE", "unknown topic"),
-            ("publish BURN = x", "no number"),
+            ("publish BURN = x", "not a number"),
             ("publish BURN loudly", "has no value"),
             ("publish KICK = 0", "about a CPU, and none is named"),
-            ("publish KICK = 0 cpu -1", "no number of a CPU"),
-            ("publish KICK cpu 4294967296", "no number of a CPU"),
-            ("publish DISPATCH = 1", "from the runtime alone"),
-            ("publish BLOCK task a", "from the runtime alone"),
-            ("publish AFFINITY = 3 task a", "from the kernel alone"),
+            ("publish KICK = 0 cpu -1", "not a CPU number"),
+            ("publish KICK cpu 4294967296", "not a CPU number"),
+            ("publish DISPATCH = 1", "only from the runtime"),
+            ("publish BLOCK task a", "only from the runtime"),
+            ("publish AFFINITY = 3 task a", "only from the kernel"),
             ("publish PRIORITY = 5", "about a task, and none is named"),
             ("publish POWER = 2", "out of range"),
             ("publish SLICE = 2", "asked for"),

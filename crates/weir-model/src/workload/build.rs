@@ -265,7 +265,7 @@ mod tests {
         assert!(spins_in_place(&after));
     }
 
-    /// A job that fills its period is no task of the models, and late with any cost.
+    /// A job that fills its period is not a task of the models, and late with any cost.
     #[test]
     fn full_tasks_are_reported() {
         let warnings_at = |wcet_ns| {

@@ -87,7 +87,7 @@ impl Workload {
         }
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
-            Error::workload(format!("`{spec}` is no UTF-8 text: byte {at} cannot be read"))
+            Error::workload(format!("`{spec}` is not UTF-8 text: byte {at} cannot be read"))
                 .help("save it as UTF-8")
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -128,8 +128,8 @@ impl Workload {
                     guest.workload = inside;
                 }
             }
-            let told = guest.workload.warnings.iter().map(|w| format!("guest `{}`: {w}", guest.name));
-            self.warnings.extend(told);
+            let of_guest = guest.workload.warnings.iter().map(|w| format!("guest `{}`: {w}", guest.name));
+            self.warnings.extend(of_guest);
         }
         Ok(())
     }

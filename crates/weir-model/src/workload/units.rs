@@ -67,7 +67,7 @@ pub(crate) fn share(text: &str) -> Result<f64, Refusal> {
     match digits.parse::<f64>() {
         Ok(v) if plain && v.is_finite() => Ok(v * scale),
         _ => refuse(
-            format!("`{text}` is no share"),
+            format!("`{text}` is not a share"),
             "write a percentage such as `80%`, or a ratio such as `0.8`",
         ),
     }
@@ -78,7 +78,10 @@ pub(crate) fn count(text: &str, min: u64, max: u64) -> Result<u64, Refusal> {
     let text = text.trim();
     let clean: String = text.chars().filter(|&c| c != '_').collect();
     if clean.is_empty() || !clean.chars().all(|c| c.is_ascii_digit()) {
-        return refuse(format!("`{text}` is no count"), format!("write a whole number from {min} to {max}"));
+        return refuse(
+            format!("`{text}` is not a count"),
+            format!("write a whole number from {min} to {max}"),
+        );
     }
     match clean.parse::<u64>() {
         Ok(v) if (min..=max).contains(&v) => Ok(v),
@@ -112,7 +115,7 @@ pub(crate) fn cpu_list(text: &str) -> Result<weir_core::CpuSet, Refusal> {
             (Some(l), Some(h)) if l <= h => (l..=h).for_each(|c| set.insert(c)),
             _ => {
                 return refuse(
-                    format!("`{part}` is no CPU or range of CPUs"),
+                    format!("`{part}` is not a CPU or range of CPUs"),
                     format!("write CPU numbers below {max}, such as `0-3,8`"),
                 );
             }

@@ -252,14 +252,14 @@ impl GanttData {
             MarkKind::Miss => {
                 let name = s
                     .tasks
-                    .get(m.who as usize)
-                    .map_or_else(|| format!("task {}", m.who), |t| t.name.to_string());
+                    .get(m.subject as usize)
+                    .map_or_else(|| format!("task {}", m.subject), |t| t.name.to_string());
                 (m.at_ns, "miss", name)
             }
             MarkKind::Swap => (m.at_ns, "swap", m.text.clone()),
             MarkKind::Marker => (m.at_ns, "marker", m.text.clone()),
-            MarkKind::Online => (m.at_ns, "hotplug", format!("CPU {} online", m.who)),
-            MarkKind::Offline => (m.at_ns, "hotplug", format!("CPU {} offline", m.who)),
+            MarkKind::Online => (m.at_ns, "hotplug", format!("CPU {} online", m.subject)),
+            MarkKind::Offline => (m.at_ns, "hotplug", format!("CPU {} offline", m.subject)),
         };
         let marks = gantt.marks().map(mark).collect();
         let marks_left_out = gantt.marks_left_out();

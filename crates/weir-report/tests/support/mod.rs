@@ -168,9 +168,9 @@ impl Run<'_> {
         self.emit(&Event::Sched { cpu, call, ns: ns as u64, lock_wait_ns });
     }
 
-    fn step(&mut self, (what, who, dt, number): Step) {
+    fn step(&mut self, (what, subject, dt, number): Step) {
         self.advance(u64::from(dt));
-        let (task, cpu) = (u32::from(who) % TASKS, u32::from(who) % CPUS);
+        let (task, cpu) = (u32::from(subject) % TASKS, u32::from(subject) % CPUS);
         let (t, c) = (task as usize, cpu as usize);
         match what {
             0 | 1 if self.tasks[t] == Task::Blocked => {
@@ -202,8 +202,8 @@ impl Run<'_> {
                 self.emit(&Event::CpuOnline { cpu, online: self.online[c] });
             }
             10 => {
-                self.emit(&Event::PipeDepth { pipe: u32::from(who) % 3, depth: u32::from(number % 7) });
-                self.emit(&Event::PipeLock { pipe: u32::from(who) % 3, held_ns: 5, wait_ns: 2 });
+                self.emit(&Event::PipeDepth { pipe: u32::from(subject) % 3, depth: u32::from(number % 7) });
+                self.emit(&Event::PipeLock { pipe: u32::from(subject) % 3, held_ns: 5, wait_ns: 2 });
                 self.emit(&Event::InstanceTime { instance: cpu, ns: 4, updates: 1 });
             }
             11 => {

@@ -287,7 +287,7 @@ fn x3(lab: &Lab<'_>) -> Done<Report> {
             percent(th),
             Judged::near(th, 0.8, NEAR, FAR),
         )
-        .remark("the source credits other changes of that kernel; ours differs from software in interrupts only, of which hackbench has none"),
+        .remark("the source credits other changes of that kernel; ours differs from software in interrupts only, and hackbench has none"),
     );
     let gain = |g: u32| 1.0 - share(System::Hardware, g);
     let (less, more) = (gain(groups[0]), gain(most));

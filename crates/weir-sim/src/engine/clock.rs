@@ -86,7 +86,7 @@ impl Sim<'_> {
         }
     }
 
-    /// The next event of `c` is to be worked out anew. To be called after every change of its state; done
+    /// The next event of `c` is to be computed again. To be called after every change of its state; done
     /// once, when the present event has been handled.
     pub fn rekey(&mut self, c: CpuNo) {
         let cpu = &mut self.cpus[c as usize];

@@ -287,7 +287,7 @@ impl Sim<'_> {
         self.notify_scheduler(h, Topic::Gang, &msg)
     }
 
-    /// All planners learn all tables anew, and hand on what is in force; before the clock starts, and when a topology has come.
+    /// All planners receive all tables again, and hand on what is in force; before the clock starts, and when a topology has come.
     pub fn publish_slots(&mut self) -> Result<()> {
         let placed = self.gangs.placed;
         if let Some(text) = &placed.warning {

@@ -32,7 +32,7 @@ pub struct Heat {
     /// By CPU: energy at the last look, as [`super::cpu::Cpu::energy_pj`].
     energy: Vec<u128>,
     idle_looks: u32,
-    /// The clock that the machine is announcing; the same message is no wish.
+    /// The clock that the machine is announcing; the same message is not a request.
     pub announcing: Option<(CpuNo, u64)>,
     /// Whether there are listeners: of clocks, of batteries.
     frequency_wanted: bool,

@@ -257,7 +257,7 @@ impl Sim<'_> {
             }
             self.begin_upcoming(no, c)?;
         }
-        // The task is late for its own next job: the scheduler weighs it against the others anew.
+        // The task is late for its own next job: the scheduler weighs it against the others again.
         self.part(c, Stop::Yield, false)?;
         Ok(Next::Left)
     }

@@ -141,7 +141,7 @@ impl Sim<'_> {
                 }
                 _ => {
                     if let (Topic::Frequency, Some(c)) = (m.topic, m.cpu) {
-                        // What the machine itself says of its clocks is no wish.
+                        // What the machine itself says of its clocks is not a request.
                         if self.heat.announcing == Some((c, m.value)) {
                             self.heat.announcing = None;
                         } else {
@@ -296,7 +296,7 @@ impl Sim<'_> {
         self.rekey(c);
     }
 
-    /// `c` gives its task back to the scheduler, still runnable, and will choose anew. Observers hear of
+    /// `c` gives its task back to the scheduler, still runnable, and will choose again. Observers hear of
     /// it when the choice falls on another task, and of a preemption too if `forced`.
     pub fn part(&mut self, c: CpuNo, why: Stop, forced: bool) -> Result<()> {
         self.progress(c);

@@ -420,7 +420,7 @@ impl<'a> Sim<'a> {
         self.sched.set_now(time);
     }
 
-    /// An event that is no guest's.
+    /// An event that is not a guest's.
     fn own_event(&mut self, key: Key, of_cpu: bool) -> Result<()> {
         if of_cpu {
             return if key.is_choose() { self.choose(key.index()) } else { self.finish(key.index()) };
@@ -519,8 +519,8 @@ impl<'a> Sim<'a> {
         self.now = end.max(self.now);
         let guests = self.guest_outcomes(self.now, interrupted);
         for g in &guests {
-            let told = g.outcome.warnings.iter().map(|w| format!("guest `{}`: {w}", g.name));
-            self.warnings.extend(told.filter(|w| !self.workload.warnings.contains(w)));
+            let of_guest = g.outcome.warnings.iter().map(|w| format!("guest `{}`: {w}", g.name));
+            self.warnings.extend(of_guest.filter(|w| !self.workload.warnings.contains(w)));
         }
         for c in 0..self.cpus.len() as u32 {
             self.flush_calls(c);

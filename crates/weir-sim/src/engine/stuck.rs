@@ -74,11 +74,11 @@ impl Sim<'_> {
         }
         match task.state {
             State::Ready => {
-                let whom = match task.cpus {
+                let bound = match task.cpus {
                     Some(set) => format!(" (it may run on CPUs {set} only)"),
                     None => String::new(),
                 };
-                return format!("`{name}` is ready, but no CPU is offered it{whom}");
+                return format!("`{name}` is ready, but the topology offers it to no CPU{bound}");
             }
             State::Running => return format!("`{name}` runs"),
             State::Blocked | State::Gone => {}
@@ -145,7 +145,7 @@ impl Sim<'_> {
         let cpu = &self.cpus[c as usize];
         let named = |i: u32| self.plan.instances.get(i as usize).map(|i| format!("`{}`", i.name));
         let catalog = weir_core::catalog();
-        let who = if why == Stop::Preempted {
+        let running = if why == Stop::Preempted {
             let by = Some(cpu.preempted_by).filter(|i| *i != NONE).and_then(named);
             format!("{} preempts it again and again", by.unwrap_or_else(|| "the scheduler".into()))
         } else {
@@ -162,7 +162,7 @@ impl Sim<'_> {
         };
         Error::policy(format!(
             "CPU {c} has decided {FRUITLESS} times in a row, until {} ns, and task `{}` ran less than {FRUITFUL_NS} ns \
-             each time: {who}",
+             each time: {running}",
             self.now,
             self.name(cpu.cur)
         ))
@@ -172,8 +172,8 @@ impl Sim<'_> {
     /// Very many events without time passing.
     pub fn standing_clock(&self) -> Error {
         let busy = self.cpus.iter().find(|c| c.last != super::task::NONE).map(|c| self.name(c.last));
-        let who = busy.map(|n| format!("; task `{n}` is among those that run")).unwrap_or_default();
-        Error::run(format!("time stands still at {} ns: tasks wake or yield to each other without end{who}", self.now))
+        let running = busy.map(|n| format!("; task `{n}` is among those that run")).unwrap_or_default();
+        Error::run(format!("simulated time makes no progress at {} ns: tasks wake or yield to each other without end{running}", self.now))
             .help("put a step that takes time (run, sleep, timer) into their loops, or use a cost table other than zero")
     }
 }

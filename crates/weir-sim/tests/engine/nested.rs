@@ -321,8 +321,8 @@ fn what_runs_inside_may_come_from_elsewhere_and_may_stand_still() {
         program = \"run 1ms; suspend e\"\n[[task]]\nname = \"b\"\nrun = \"3ms\"\n";
     let (_, out) = until(1, FIFO, text, 0);
     assert_eq!(out.end_ns, 4 * MS);
-    let told = "guest `vm`: deadlock at 4000000 ns: `a` is suspended until someone resumes `e`";
-    assert!(out.warnings.iter().any(|w| w == told), "{:?}", out.warnings);
+    let expected = "guest `vm`: deadlock at 4000000 ns: `a` is suspended until someone resumes `e`";
+    assert!(out.warnings.iter().any(|w| w == expected), "{:?}", out.warnings);
 }
 
 /// Random workloads on both sides, all that passes the boundary, both schedulers swapped in between: invariants hold after

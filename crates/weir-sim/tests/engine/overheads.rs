@@ -162,7 +162,7 @@ fn a_swap_keeps_all_tasks_and_costs_a_pause() {
     let cfg = RunConfig { scripted, ..RunConfig::default() };
     let out = run_on(&machine, fifo, &w, &Costs::default(), cfg, &mut seen).unwrap();
     assert_eq!(out.alive, 0);
-    assert!(seen.0[0].1 > 0, "presenting four tasks anew takes time: {:?}", seen.0);
+    assert!(seen.0[0].1 > 0, "re-enqueueing four tasks takes time: {:?}", seen.0);
 }
 
 #[test]

@@ -313,11 +313,11 @@ fn a_schedule_repeats_to_the_nanosecond() {
             task("y", between(100_000, 30_000_000)),
         ]);
         w.criticality.insert(1, Criticality::Lo);
-        let mut told = Transcript::default();
+        let mut seen = Transcript::default();
         let cfg =
             weir_sim::RunConfig { duration_ns: Some(1000 * MS), seed, ..weir_sim::RunConfig::default() };
-        run_on(&weir_sim::Machine::smp(1), ONE, &w, &weir_sim::Costs::default(), cfg, &mut told).unwrap();
-        told.0
+        run_on(&weir_sim::Machine::smp(1), ONE, &w, &weir_sim::Costs::default(), cfg, &mut seen).unwrap();
+        seen.0
     };
     let first = once(1);
     assert!(first.lines().count() > 500);

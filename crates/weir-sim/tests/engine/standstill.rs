@@ -76,7 +76,7 @@ fn tasks_that_no_cpu_takes_are_named() {
     assert_eq!(
         out.warnings,
         [
-            "no CPU takes the tasks that are ready at 0 ns: `bound` is ready, but no CPU is offered it (it may run on CPUs 1 only)"
+            "no CPU takes the tasks that are ready at 0 ns: `bound` is ready, but the topology offers it to no CPU (it may run on CPUs 1 only)"
         ]
     );
 }

@@ -50,7 +50,7 @@ const colours = HighlightStyle.define([
 export interface Editor {
 	view: EditorView;
 	text(): string;
-	/** Another document: the history begins anew. */
+	/** Another document: the history starts over. */
 	load(text: string): void;
 	apply(changes: { from: number; to: number; insert: string }[]): void;
 	findings(list: Finding[]): void;

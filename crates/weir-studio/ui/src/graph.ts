@@ -236,7 +236,7 @@ export class Graph {
 	}
 }
 
-/** A list, as many of its items as there is room for; the panel beside the graph has them all. */
+/** A list, as many of its items as there is room for; the panel outside the graph has them all. */
 function shorten(list: string, room: number): string {
 	if (list.length <= room) return list;
 	const cut = list.slice(0, Math.max(1, Math.floor(room) - 3));

@@ -192,12 +192,12 @@ impl Task {
 
 impl History {
     /// Tasks whose name or number is this one: `web`, `#7`.
-    pub fn find(&self, who: &str) -> Vec<u32> {
-        let number = who.strip_prefix('#').unwrap_or(who).parse::<u32>().ok();
+    pub fn find(&self, text: &str) -> Vec<u32> {
+        let number = text.strip_prefix('#').unwrap_or(text).parse::<u32>().ok();
         let lives = |n: &u32| self.tasks.get(*n as usize).is_some_and(|t| !t.name.is_empty());
         let named: Vec<u32> = (0..)
             .zip(&self.tasks)
-            .filter(|(_, t)| !t.name.is_empty() && t.name == who)
+            .filter(|(_, t)| !t.name.is_empty() && t.name == text)
             .map(|(n, _)| n)
             .collect();
         match number.filter(lives) {

@@ -129,7 +129,7 @@ impl Away<'_> {
                         self.shards
                     ),
                     format!(
-                        "what is done is kept: the same command goes on. Messages are in {}",
+                        "finished runs are kept: repeat the command to continue. Messages are in {}",
                         folder.display()
                     ),
                 ));
@@ -202,7 +202,7 @@ impl Away<'_> {
             )),
             _ => Err(Fault::system(
                 format!("workers of Dask did not make all shards: {}", last_lines(&words)),
-                "what is done is kept: the same command goes on",
+                "finished runs are kept: repeat the command to continue",
             )),
         }
     }
@@ -243,7 +243,7 @@ impl Away<'_> {
         loop {
             if watch.stopped() {
                 watch.remark(&format!(
-                    "job {job} goes on; the same command waits for it, `scancel {job}` ends it"
+                    "job {job} continues; the same command waits for it, `scancel {job}` ends it"
                 ));
                 return Ok(true);
             }
@@ -304,7 +304,7 @@ impl Away<'_> {
 /// Until the child ends, or the caller ends it: whether the latter, and its status.
 fn wait(child: &mut Child, watch: &dyn Watch) -> Result<(bool, Option<i32>)> {
     let lost = |e: std::io::Error| {
-        Fault::system(format!("lost the executor: {}", reason(&e)), "the same command goes on")
+        Fault::system(format!("lost the executor: {}", reason(&e)), "repeat the command to continue")
     };
     let mut ended = false;
     loop {

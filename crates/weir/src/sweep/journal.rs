@@ -131,7 +131,7 @@ fn lines(path: &Path, text: &[u8]) -> Result<Vec<(u64, Row)>> {
     let broken = |line: usize| {
         Fault::user(
             format!("line {line} of {} is damaged", path.display()),
-            "say --fresh to throw the runs made so far away and begin anew",
+            "use --fresh to discard the finished runs and start over",
         )
     };
     let text = std::str::from_utf8(text).map_err(|_| broken(1))?;
@@ -155,7 +155,7 @@ fn changed(dir: &Path, known: &str, identity: &str) -> Fault {
     };
     Fault::user(
         format!("{} holds runs of another sweep, or this one has changed since: {difference}", dir.display()),
-        "name another folder with --out, or say --fresh to throw those runs away and begin anew",
+        "name another folder with --out, or use --fresh to discard those runs and start over",
     )
 }
 

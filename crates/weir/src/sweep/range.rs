@@ -20,7 +20,7 @@ fn parse(text: &str) -> Result<Quantity<'_>, Refusal> {
     let (number, unit) = text.split_at(split);
     let number = number.replace('_', "");
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
-    let wrong = || (format!("`{text}` is no number with a unit"), HELP);
+    let wrong = || (format!("`{text}` is not a number with a unit"), HELP);
     if whole.is_empty() || fraction.len() > PLACES || fraction.contains('.') {
         return Err(wrong());
     }

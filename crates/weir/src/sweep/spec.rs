@@ -244,7 +244,7 @@ fn generator_keys(keys: &Value<'_, '_>, workload: &Value<'_, '_>, calls: &[Strin
         let name = call.split(':').next().unwrap_or(call);
         let Some(info) = generators().into_iter().find(|g| g.name == name) else {
             return Err(workload
-                .error(format!("`{call}` is no generator and has no keys"))
+                .error(format!("`{call}` is not a generator and has no keys"))
                 .help("take `[keys]` away, or name a generator: `runweir workloads` lists them"));
         };
         let own: Vec<&str> = info.params.iter().map(|p| p.name).collect();

@@ -308,7 +308,7 @@ impl TuneResult {
             out += "\nnothing was found whose gain is certain on held-out seeds\n";
         }
         if self.interrupted {
-            out += "\nended early: what was found so far\n";
+            out += "\nended early: the results so far\n";
         }
         out
     }

@@ -261,7 +261,7 @@ impl Spec {
                     .map(|ns| Some(ns as f64))
                     .map_err(|e| wrong(format!("`{t}`: {e}"), "a number or a time")),
                 Some(Quantity::Flag(_)) => {
-                    Err(wrong("a bound is no truth value".into(), "write a number or a time"))
+                    Err(wrong("a bound is not a truth value".into(), "write a number or a time"))
                 }
             };
             let bound = Bound { min: number(&c.min)?, max: number(&c.max)?, metric: c.metric };

@@ -53,7 +53,7 @@ const char *weir_rt_error(void);
 
 struct weir_rt_swapped {
 	uint32_t represented; /* threads that were presented to the new policy */
-	uint32_t built;	      /* instances made anew */
+	uint32_t built;	      /* instances built again */
 	uint32_t kept;	      /* instances that kept their state */
 	uint64_t pause_ns;
 };

@@ -4,7 +4,7 @@
  *
  * class:     order
  * pipes:     in 1, out 1, keyed
- * listens:   PRIORITY: sort the task anew
+ * listens:   PRIORITY: re-sort the task
  * publishes: PREEMPT: a CPU behind the out-pipe runs a task of less priority
  * asks:      PRIORITY: where the task stands
  * answers:   -

@@ -120,6 +120,6 @@ fn wrong_names_get_a_suggestion() {
         "missing.toml",
     ];
     let text: Vec<String> =
-        wrong.iter().map(|w| format!("{w:?}\n{}", resolve(w).expect_err("this is no machine"))).collect();
+        wrong.iter().map(|w| format!("{w:?}\n{}", resolve(w).expect_err("this is not a machine"))).collect();
     insta::assert_snapshot!(text.join("\n\n"));
 }

@@ -56,7 +56,7 @@ pub fn generators() -> Vec<GeneratorInfo> {
 }
 
 /// Make the workload of a call such as `hackbench:groups=10`; `None` where the name before the colon
-/// is no generator.
+/// is not a generator.
 pub(crate) fn generate(spec: &str, seed: u64, limits: Limits) -> Option<Result<Workload, Error>> {
     let (name, at) = match spec.find(':') {
         Some(i) => (&spec[..i], i + 1),

@@ -31,7 +31,7 @@ pub(super) const PERIODIC: GeneratorInfo = GeneratorInfo {
         param(
             "method",
             "uunifast",
-            "utilizations by uunifast, uunifast-discard (the same: sets with a task above umax are drawn anew), or \
+            "utilizations by uunifast, uunifast-discard (the same: sets with a task above umax are drawn again), or \
              randfixedsum",
         ),
         param(
@@ -43,8 +43,8 @@ pub(super) const PERIODIC: GeneratorInfo = GeneratorInfo {
         param("dmax", "200%", "longest arbitrary deadline, in periods"),
         param("unit", "0", "all parameters are whole multiples of this, computing times at least one; 0: ns"),
         param("offset", "zero", "first releases: zero (all at once) or random (within the first period)"),
-        param("jitter", "0", "releases come late by up to this, drawn anew each time"),
-        param("sporadic", "0", "up to this is added to each time between releases, drawn anew each time"),
+        param("jitter", "0", "releases come late by up to this, drawn again each time"),
+        param("sporadic", "0", "up to this is added to each time between releases, drawn again each time"),
         param("jobs", "0", "jobs of each task; 0 for ever"),
         param("seed", "run", "seed of the set; run takes that of the run"),
     ],

@@ -68,7 +68,7 @@ impl Periods {
         if unit > 0 && periods.values().iter().any(|p| !p.is_multiple_of(unit)) {
             return Err(args.wrong(
                 "unit",
-                "periods or their bounds are no multiples of `unit`",
+                "periods or their bounds are not multiples of `unit`",
                 "choose a unit that divides all of them, such as `unit=1ms`",
             ));
         }

@@ -14,7 +14,7 @@ pub(super) const BARRIER: GeneratorInfo = GeneratorInfo {
         param("threads", "8", "threads that meet"),
         param("loops", "100", "rounds"),
         param("work", "1ms", "computing of a thread in a round"),
-        param("imbalance", "10%", "up to this much more work, drawn anew each round"),
+        param("imbalance", "10%", "up to this much more work, drawn again each round"),
     ],
 };
 

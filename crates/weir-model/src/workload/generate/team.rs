@@ -17,7 +17,7 @@ pub(super) const TEAM: GeneratorInfo = GeneratorInfo {
         param("threads", "16", "members of the team"),
         param("teams", "1", "teams side by side"),
         param("work", "50us", "computing of a member in a round"),
-        param("imbalance", "10%", "up to this much more work, drawn anew each round"),
+        param("imbalance", "10%", "up to this much more work, drawn again each round"),
         param("rounds", "0", "rounds; 0: without end"),
         param("spin", "50us", "CPU time for which a member spins at the barrier before it blocks"),
         param(

@@ -174,7 +174,7 @@ fn wrong_combinations_are_explained() {
         ("periodic:dist=list", "needs 1 to 1000 `periods`"),
         ("periodic:dist=list,periods=5ms/x", "`x` is not a time"),
         ("periodic:dist=harmonc", "did you mean `harmonic`?"),
-        ("periodic:unit=7ms", "no multiples of `unit`"),
+        ("periodic:unit=7ms", "not multiples of `unit`"),
         ("periodic:deadline=arbitrary,dmax=50%", "out of range"),
     ] {
         let error = generate(spec, 1, Limits::default()).expect("a generator").expect_err(spec).to_string();

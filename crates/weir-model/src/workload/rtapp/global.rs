@@ -103,7 +103,7 @@ fn calibration<'a>(
             builder.workload.calibration_cpu = Some(cpu);
             Ok(())
         }
-        None => Err(source.error(span(value), format!("`{text}` is no CPU to calibrate on"), help)),
+        None => Err(source.error(span(value), format!("`{text}` is not a CPU to calibrate on"), help)),
     }
 }
 

@@ -38,7 +38,10 @@ pub(crate) fn parse(name: &str, file: &str, text: &str, limits: Limits) -> Resul
         let help = "a SimSo file begins with `<simulation duration=\"…\" cycles_per_ms=\"…\">`; hwloc files describe machines";
         return Err(source.error(
             source.tag(&root),
-            format!("this is no SimSo configuration: the outermost element is `{}`", root.tag_name().name()),
+            format!(
+                "this is not a SimSo configuration: the outermost element is `{}`",
+                root.tag_name().name()
+            ),
             help,
         ));
     }
@@ -116,7 +119,7 @@ fn time_model(
             }
             if preemption.unwrap_or(PENALTY) > 0.0 {
                 builder.warn(
-                    "`penalty_preemption` has no counterpart: a job that goes on where it was preempted computes no longer than its WCET",
+                    "`penalty_preemption` has no counterpart: a preempted job resumes at no cost beyond its WCET",
                 );
             }
             Ok(TimeModel::FixedPenalty)

@@ -199,7 +199,7 @@ fn dates(source: Source<'_>, node: &Node<'_, '_>) -> Result<Vec<u64>, Error> {
             _ => {
                 return Err(source.error(
                     source.attribute(node, "list_activation_dates"),
-                    format!("`{part}` is no activation date"),
+                    format!("`{part}` is not an activation date"),
                     "write milliseconds from 0, separated by commas",
                 ));
             }

@@ -26,7 +26,7 @@ pub(super) fn read(table: &Table<'_>, timing: Option<Timing>) -> Result<Option<C
                 return Err(table.wrong(
                     "wcet_hi",
                     "`wcet_hi` is shorter than `wcet`, or than the longest `run`",
-                    "raise it: at the high level a job needs at least what is expected of it",
+                    "raise it: at the high level the budget must be at least the expected one",
                 ));
             }
             Ok(Some(Criticality::Hi { wcet_ns }))

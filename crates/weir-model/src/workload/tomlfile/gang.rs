@@ -76,7 +76,7 @@ fn gang(builder: &Builder, table: &Table<'_>, files: Files<'_>) -> Result<GangSp
         Some(word) => Way::by_name(word).ok_or_else(|| {
             table.wrong(
                 "way",
-                format!("`{word}` is no way to gang"),
+                format!("`{word}` is not a way to gang"),
                 did_you_mean(word, &Way::ALL.map(Way::name)),
             )
         })?,

@@ -549,7 +549,7 @@ fn arrivals(table: &Table<'_>, files: Files<'_>) -> Result<Arrivals, Error> {
             return times::arrivals(text).map_err(|r| table.wrong("arrivals", r.message, r.help));
         };
         let bytes = files(path).map_err(|e| {
-            let help = "name a file that stands beside the workload, one time a line";
+            let help = "name a file in the folder of the workload, one time a line";
             table.wrong("arrivals", format!("`{path}` cannot be read: {e}"), help)
         })?;
         if bytes.len() > MAX_FILE {
@@ -560,7 +560,7 @@ fn arrivals(table: &Table<'_>, files: Files<'_>) -> Result<Arrivals, Error> {
             .map_err(|r| table.wrong("arrivals", format!("`{path}`, {}", r.message), r.help))?;
     }
     if let Some(at) = times.windows(2).position(|w| w[0] > w[1]) {
-        let message = format!("arrival {} comes before the one before it", at + 2);
+        let message = format!("arrival {} is earlier than its predecessor", at + 2);
         return Err(table.wrong("arrivals", message, "sort the times"));
     }
     if times.is_empty() || times.last().is_some_and(|&t| t > units::MAX_NS) {

@@ -33,7 +33,7 @@ pub(super) fn profile(table: &Table<'_>, files: Files<'_>) -> Result<Profile, Er
         (Some(rates), None) => Behaviour::Recorded(phases(table, &rates, files)?.into()),
         (None, Some(reuse)) => Behaviour::Modelled(model(table, &reuse)?),
         (Some(_), Some(_)) => {
-            let help = "keep `rates` to replay what was recorded, or `reuse` to have it modelled";
+            let help = "keep `rates` to replay the recording, or `reuse` to model it";
             return Err(table.wrong("reuse", "`reuse` beside `rates`", help));
         }
         (None, None) => {
@@ -92,7 +92,7 @@ fn phases(table: &Table<'_>, value: &Value<'_, '_>, files: Files<'_>) -> Result<
         }
     } else if let Some(path) = value.str(RATES)?.strip_prefix("file ").map(str::trim) {
         let bytes = files(path).map_err(|e| {
-            let help = "name a file that stands beside the workload, one phase a line";
+            let help = "name a file in the folder of the workload, one phase a line";
             table.wrong("rates", format!("`{path}` cannot be read: {e}"), help)
         })?;
         if bytes.len() > MAX_FILE {
@@ -127,7 +127,7 @@ fn phase(text: &str) -> Result<Phase, Refusal> {
     for (i, word) in text.split_whitespace().enumerate() {
         let Some((key, value)) = word.split_once('=') else {
             if i > 0 {
-                return Err(refusal(format!("`{word}` is no rate"), format!("write rates as in {RATES}")));
+                return Err(refusal(format!("`{word}` is not a rate"), format!("write rates as in {RATES}")));
             }
             phase.ns = units::duration(word)?;
             continue;
@@ -169,7 +169,7 @@ fn model(table: &Table<'_>, reuse: &Value<'_, '_>) -> Result<Model, Error> {
         let bad = |message: String, help: String| item.error(message).help(help);
         let example = "write how much lies between two loads and the share of the loads, as in `16KiB 90%`";
         let Some((bytes, weight)) = text.trim().split_once(char::is_whitespace) else {
-            return Err(bad(format!("`{text}` is no bucket"), example.into()));
+            return Err(bad(format!("`{text}` is not a bucket"), example.into()));
         };
         let bytes = units::bytes(bytes).map_err(|r| bad(r.message, r.help))?;
         let weight = units::share(weight).map_err(|r| bad(r.message, r.help))?;
@@ -181,7 +181,7 @@ fn model(table: &Table<'_>, reuse: &Value<'_, '_>) -> Result<Model, Error> {
         buckets.push((lines, share(weight)));
     }
     if buckets.len() > MAX_BUCKETS || buckets.iter().map(|b| b.1).sum::<u64>() > ONE + 64 {
-        let help = "let the shares add up to at most 100%; what is left is loads of new lines";
+        let help = "let the shares add up to at most 100%; the rest are loads of new lines";
         return Err(table.wrong("reuse", "the shares are more than all loads, or too many", help));
     }
     // Rounding may have made them more than all by a few of a million.
@@ -211,7 +211,7 @@ mod tests {
         for (text, part) in [
             ("l1=60% lfb=50%", "more than all loads"),
             ("l4=1%", "no rate is called `l4`"),
-            ("l1=10% 10ms", "`10ms` is no rate"),
+            ("l1=10% 10ms", "`10ms` is not a rate"),
             ("l1=120%", "more than all"),
             ("5 l1=1%", "`5`"),
         ] {

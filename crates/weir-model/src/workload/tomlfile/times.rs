@@ -80,7 +80,7 @@ fn distribution(name: &str, args: &[&str], wcet: Option<u64>) -> Result<Dist, Re
             Ok(shape) if (0.1..=100.0).contains(&shape) => Shape::Weibull { scale_ns: first_ns, shape },
             _ => {
                 return refuse(
-                    format!("`{}` is no shape of a Weibull distribution", args[1]),
+                    format!("`{}` is not a shape of a Weibull distribution", args[1]),
                     "write a number from 0.1 to 100; 1 is the exponential distribution",
                 );
             }
@@ -161,7 +161,7 @@ pub(super) fn arrivals(text: &str) -> Result<Arrivals, Refusal> {
 }
 
 /// Times of a recorded run: the first column of a CSV file, in seconds where they have no unit. A first
-/// line that is no time is a heading; empty lines and what follows `#` do not count.
+/// line that is not a time is a heading; empty lines and what follows `#` do not count.
 pub(super) fn recorded(text: &str) -> Result<Vec<u64>, Refusal> {
     let mut times: Vec<u64> = Vec::new();
     let mut heading = true;
@@ -219,7 +219,7 @@ mod tests {
             ("gaussian 1ms 2ms", "unknown distribution `gaussian`"),
             ("normal 1ms", "`normal` takes 2 or 3 values"),
             ("normal 10ms 1ms 2ms", "the mean is longer than the longest time"),
-            ("weibull 1ms x 2ms", "`x` is no shape of a Weibull distribution"),
+            ("weibull 1ms x 2ms", "`x` is not a shape of a Weibull distribution"),
             ("histogram 1ms", "`1ms` has no weight"),
             ("exponential 0 2ms", "`exponential` with a time of 0"),
             ("2ms 3ms", "too many words for a time"),

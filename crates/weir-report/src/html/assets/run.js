@@ -504,7 +504,7 @@ function schedulerTime() {
   const component = (each) => {
     const rows = (each ? D.components : fold(D.components, ["ns", "updates"])).filter((c) => c.ns).map((c) => ({
       name: c.name, ns: c.ns, fill: S, tip: [c.name, `${num(c.updates)} updates, ${dur(c.ns / Math.max(1, c.updates))} each`] }));
-    if (own > 0) rows.push({ name: "pipes and broker", ns: own, fill: "var(--faint)", tip: ["the framework itself", "pipes, broker, bookkeeping: scheduler code that is no component's"] });
+    if (own > 0) rows.push({ name: "pipes and broker", ns: own, fill: "var(--faint)", tip: ["the framework itself", "pipes, broker, bookkeeping: scheduler code that is not a component's"] });
     return bars(rows.sort((a, b) => b.ns - a.ns).map((r) => ({ name: r.name, parts: [[r.ns, r.fill]], value: dur(r.ns), extra: pct(r.ns, D.scheduler), tip: r.tip })), 12);
   };
   if (D.components.some((c) => c.ns)) cols.push(["By component", component]);

@@ -35,7 +35,7 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-/// Below this share of the machine waiting is no bottleneck.
+/// Below this share of the machine waiting is not a bottleneck.
 const NOTICEABLE: f64 = 0.005;
 
 fn rounded(value: f64) -> f64 {

@@ -51,7 +51,7 @@ fn every_mistake_has_a_place_and_a_remedy() {
         ("util =", "utli =", "did you mean `util`?"),
         ("costs = \"zero\"", "costs = []", "empty list"),
         ("tasks = 8", "pmin = \"1ms\"", "given in `periodic:pmin=5ms` already"),
-        ("periodic:pmin=5ms", "avionics", "no generator"),
+        ("periodic:pmin=5ms", "avionics", "not a generator"),
         ("100ms", "100", "has no unit"),
         ("topology = [\"edf\", ", "topology = [\"edf\", \"edf\", ", "two topologies are called `edf`"),
         ("\"llf.tick\" = \"1ms\"", "tick = \"1ms\"", "does not say whose parameter it is"),
