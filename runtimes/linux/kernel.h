@@ -138,17 +138,22 @@ WEIR_BPF_HELPER(2, long, bpf_map_update_elem, void *map, const void *key, const 
 		u64 flags);
 WEIR_BPF_HELPER(3, long, bpf_map_delete_elem, void *map, const void *key);
 WEIR_BPF_HELPER(5, u64, bpf_ktime_get_ns, void);
+WEIR_BPF_HELPER(14, u64, bpf_get_current_pid_tgid, void);
 WEIR_BPF_HELPER(55, long, bpf_perf_event_read_value, void *map, u64 index,
 		struct bpf_perf_event_value *to, u32 bytes);
 WEIR_BPF_HELPER(113, long, bpf_probe_read_kernel, void *to, u32 bytes, const void *from);
 WEIR_BPF_HELPER(115, long, bpf_probe_read_kernel_str, void *to, u32 bytes, const void *from);
 WEIR_BPF_HELPER(131, void *, bpf_ringbuf_reserve, void *ring, u64 bytes, u64 flags);
 WEIR_BPF_HELPER(132, void, bpf_ringbuf_submit, void *record, u64 flags);
+WEIR_BPF_HELPER(154, void *, bpf_this_cpu_ptr, const void *percpu);
 WEIR_BPF_HELPER(156, void *, bpf_task_storage_get, void *map, struct task_struct *p, void *value,
 		u64 flags);
 WEIR_BPF_HELPER(169, long, bpf_timer_init, struct bpf_timer *timer, void *map, u64 flags);
 WEIR_BPF_HELPER(170, long, bpf_timer_set_callback, struct bpf_timer *timer, void *callback);
 WEIR_BPF_HELPER(171, long, bpf_timer_start, struct bpf_timer *timer, u64 ns, u64 flags);
+
+/* Bits of __preempt_count: in an NMI, in an interrupt, serving a softirq. */
+#define IN_INTERRUPT 0xff0100
 
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
 #define BPF_F_TIMER_ABS		       1
@@ -156,6 +161,8 @@ WEIR_BPF_HELPER(171, long, bpf_timer_start, struct bpf_timer *timer, u64 ns, u64
 
 /* --- functions of the kernel ------------------------------------------------------------------------- */
 
+/* Per CPU: how deep it is in interrupts. Linux 6.15 and later. */
+extern const int __preempt_count __ksym_weak;
 extern s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 extern void scx_bpf_dispatch_cancel(void) __ksym;

@@ -225,7 +225,7 @@ struct weir_live {
 enum weir_live_event_kind {
 	WEIR_EVENT_TASK = 1,	/* task is known: pid, value: tgid, comm */
 	WEIR_EVENT_EXIT = 2,	/* task */
-	WEIR_EVENT_READY = 3,	/* task; value 1: woke up, 0: went back after running */
+	WEIR_EVENT_READY = 3,	/* task; value bit 0: woke up, from bit 32: what woke it */
 	WEIR_EVENT_RUN = 4,	/* task on cpu */
 	WEIR_EVENT_OFF = 5,	/* task on cpu; value: enum weir_live_stop */
 	WEIR_EVENT_IDLE = 6,	/* cpu; value 1: has no task to run, 0: has work again */
@@ -235,6 +235,9 @@ enum weir_live_event_kind {
 	WEIR_EVENT_ONLINE = 10, /* cpu; value 1: online, 0: offline */
 	WEIR_EVENT_SCHED = 11,	/* cpu; value: ns in the core; pid: enum weir_live_call */
 };
+
+/* What woke a task; other values are numbers of threads. */
+enum weir_live_waker { WEIR_WAKER_UNKNOWN = 0, WEIR_WAKER_INTERRUPT = ~0u };
 
 enum weir_live_stop { WEIR_STOP_PREEMPTED, WEIR_STOP_SLICE, WEIR_STOP_YIELD, WEIR_STOP_BLOCK };
 

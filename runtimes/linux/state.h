@@ -28,7 +28,7 @@ struct weir_linux_task {
 	u32 dirty;
 	u32 flags; /* enum weir_linux_flag */
 	u32 group; /* number of its group, 0: the root */
-	u32 unused;
+	u32 waker; /* what woke it last, if recorded: see waker_here() */
 	u64 epoch; /* number of swaps when the task was last reported to the graph */
 };
 

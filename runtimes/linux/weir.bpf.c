@@ -126,7 +126,8 @@ int weir_enqueue(u64 *ctx)
 	start = bpf_ktime_get_ns();
 	put_in(t, start);
 	now_ready(live, state == WEIR_RUNNING ? WEIR_WAIT_RETURNED : WEIR_WAIT_WOKEN, start);
-	report(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid, own->flags & WOKEN);
+	report(WEIR_EVENT_READY, weir_port_cpu(), t->id, p->pid,
+	       own->flags & WOKEN ? 1 | (u64)own->waker << 32 : 0);
 	call_begins();
 	if (state == WEIR_RUNNING) {
 		call = WEIR_CALL_RELINQUISH;
@@ -332,13 +333,29 @@ int weir_tick(u64 *ctx)
 	return 0;
 }
 
+/*
+ * What wakes a task here: the number of a thread, or WEIR_WAKER_*. Without SCX_OPS_ALLOW_QUEUED_WAKEUP the kernel wakes our tasks in
+ * the context of the waker.
+ */
+WEIR_INLINE u32 waker_here(void)
+{
+	const int *count;
+
+	if (!&__preempt_count)
+		return WEIR_WAKER_UNKNOWN;
+	count = bpf_this_cpu_ptr(&__preempt_count);
+	return *count & IN_INTERRUPT ? WEIR_WAKER_INTERRUPT : (u32)bpf_get_current_pid_tgid();
+}
+
 SEC("struct_ops/weir_runnable")
 int weir_runnable(u64 *ctx)
 {
 	struct weir_linux_task *own = of((struct task_struct *)ctx[0]);
 
-	if (own && ctx[1] & SCX_ENQ_WAKEUP)
+	if (own && ctx[1] & SCX_ENQ_WAKEUP) {
 		own->flags |= WOKEN;
+		own->waker = weir_live.recording ? waker_here() : WEIR_WAKER_UNKNOWN;
+	}
 	return 0;
 }
 

@@ -88,4 +88,8 @@ for part in '"cause":"step1"' '"kind":"topology"' '"kind":"instance"' '"kind":"n
 	has "$part" </tmp/steered/summary.json || fail "no $part in summary.json"
 done
 grep -E "^(step|rule)" $log | sed 's/^/  /'
+
+step "the recording says what woke a thread: another one, or an interrupt"
+runweir import /tmp/steered --span 0..200ms --no-fidelity >/tmp/imported 2>&1 || fail "import: $(cat /tmp/imported)"
+grep -E '^wake-ups: [1-9][0-9]* by threads .*, [1-9][0-9]* by interrupts' /tmp/imported || fail "no wakers: $(cat /tmp/imported)"
 clean

@@ -34,6 +34,17 @@ pub struct LiveEvent {
     pub kind: LiveEventKind,
 }
 
+/// What woke a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waker {
+    /// The kernel does not show it.
+    Unknown,
+    /// An interrupt: a timer or a device.
+    Interrupt,
+    /// The thread of this number.
+    Thread(u32),
+}
+
 /// The kind of event. `task` is the scheduler's number, reused after [`LiveEventKind::Exit`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveEventKind {
@@ -51,6 +62,7 @@ pub enum LiveEventKind {
     Ready {
         task: u32,
         wakeup: bool,
+        by: Waker,
     },
     /// It runs on `cpu`.
     Run {
@@ -96,7 +108,7 @@ impl LiveEvent {
         let kind = match word(8) {
             1 => LiveEventKind::Task { task, pid, tgid: value as u32, comm: comm(&r[32..48]) },
             2 => LiveEventKind::Exit { task },
-            3 => LiveEventKind::Ready { task, wakeup: value == 1 },
+            3 => LiveEventKind::Ready { task, wakeup: value & 1 == 1, by: waker((value >> 32) as u32) },
             4 => LiveEventKind::Run { task },
             5 => LiveEventKind::Off { task, why: stop(value)? },
             6 => LiveEventKind::Idle { idle: value == 1 },
@@ -115,6 +127,14 @@ impl LiveEvent {
 pub(crate) fn comm(bytes: &[u8]) -> String {
     let len = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..len]).into_owned()
+}
+
+fn waker(n: u32) -> Waker {
+    match n {
+        0 => Waker::Unknown,
+        u32::MAX => Waker::Interrupt,
+        pid => Waker::Thread(pid),
+    }
 }
 
 fn stop(n: u64) -> Option<Stop> {
@@ -146,7 +166,7 @@ mod tests {
         let of =
             |kind, task, pid, value| LiveEvent::decode(&record(kind, task, pid, value, b"")).map(|e| e.kind);
         assert_eq!(of(2, 5, 0, 0), Some(LiveEventKind::Exit { task: 5 }));
-        assert_eq!(of(3, 5, 0, 1), Some(LiveEventKind::Ready { task: 5, wakeup: true }));
+        assert_eq!(of(3, 5, 0, 1), Some(LiveEventKind::Ready { task: 5, wakeup: true, by: Waker::Unknown }));
         assert_eq!(of(5, 5, 0, 3), Some(LiveEventKind::Off { task: 5, why: Stop::Block }));
         assert_eq!(of(8, u32::MAX, 17, 4), Some(LiveEventKind::Message { topic: 17, task: None, value: 4 }));
         assert_eq!(of(9, 0, 12, 700), Some(LiveEventKind::Swap { pause_ns: 700, represented: 12 }));

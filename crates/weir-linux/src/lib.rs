@@ -36,7 +36,7 @@ mod watchdog;
 pub use changes::Change;
 pub use control::{Control, compile};
 pub use error::{Error, ErrorKind, Result};
-pub use event::{EventSink, LiveEvent, LiveEventKind};
+pub use event::{EventSink, LiveEvent, LiveEventKind, Waker};
 pub use live::{Ended, Live, Options, Selection};
 pub use object::sources;
 pub use server::DEFAULT_SOCKET;

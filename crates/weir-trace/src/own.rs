@@ -19,6 +19,9 @@ const RUNNING: u64 = 1;
 const RUNNABLE: u64 = 2;
 const BLOCKED: u64 = 3;
 const CPU_NOTE: u64 = 1;
+const WOKEN_BY_NOTE: u64 = 12;
+/// The waker is time or a device.
+const NOBODY: u64 = u32::MAX as u64;
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
@@ -28,13 +31,23 @@ enum State {
     Blocked,
 }
 
+/// A change of a task's state.
+struct Change {
+    t_ns: u64,
+    task: u64,
+    from: State,
+    to: State,
+    /// What woke it, where the trace says so.
+    by: Option<u64>,
+}
+
 #[derive(Default)]
 pub(crate) struct Own {
     /// `CPUs: TOPOLOGY on MACHINE`, `Tasks: WORKLOAD`.
     titles: BTreeMap<u64, String>,
     tasks: BTreeMap<u64, (String, State)>,
-    /// Changes of state in the order of the file: time, task, old state, new one.
-    log: Vec<(u64, u64, State, State)>,
+    /// Changes of state in the order of the file.
+    log: Vec<Change>,
     nr_cpus: u32,
     end_ns: u64,
     last: BTreeMap<u32, (i32, Comm, i32)>,
@@ -80,7 +93,7 @@ impl Own {
     }
 
     fn event(&mut self, t_ns: u64, b: &[u8]) -> Result<()> {
-        let (mut kind, mut uuid, mut name, mut cpu) = (0, 0, 0, None);
+        let (mut kind, mut uuid, mut name, mut cpu, mut by) = (0, 0, 0, None, None);
         for field in fields(b) {
             match field? {
                 (9, v) => kind = v.number(),
@@ -95,8 +108,10 @@ impl Own {
                             _ => {}
                         }
                     }
-                    if key == CPU_NOTE {
-                        cpu = Some(value as u32);
+                    match key {
+                        CPU_NOTE => cpu = Some(value as u32),
+                        WOKEN_BY_NOTE => by = Some(value),
+                        _ => {}
                     }
                 }
                 _ => {}
@@ -114,13 +129,13 @@ impl Own {
             (1, BLOCKED) => State::Blocked,
             _ => return Ok(()),
         };
-        let old = std::mem::replace(now, state);
+        let from = std::mem::replace(now, state);
         match self.log.last_mut() {
             // One slice ends where the next begins.
-            Some((t, occupant, _, next)) if (*t, *occupant, *next) == (t_ns, task, State::Off) => {
-                *next = state
+            Some(last) if (last.t_ns, last.task, last.to) == (t_ns, task, State::Off) => {
+                (last.to, last.by) = (state, by);
             }
-            _ => self.log.push((t_ns, task, old, state)),
+            _ => self.log.push(Change { t_ns, task, from, to: state, by }),
         }
         Ok(())
     }
@@ -146,8 +161,15 @@ impl Own {
         }
         let mut existed = vec![false; threads.len()];
         let mut events: Vec<(u64, Event)> = Vec::new();
-        for (t, task, old, next) in self.log {
+        let mut named = false;
+        for Change { t_ns: t, task, from: old, to: next, by } in self.log {
             let thread = numbers[&task];
+            named |= by.is_some();
+            let by = match by {
+                Some(NOBODY) => Waker::Interrupt,
+                Some(by) => numbers.get(&by).map_or(Waker::Unknown, |by| Waker::Thread(*by)),
+                None => Waker::Unknown,
+            };
             let new = !std::mem::replace(&mut existed[thread as usize], true);
             if let State::Running(cpu) = old {
                 let why = match next {
@@ -160,11 +182,11 @@ impl Own {
             let wakes = !matches!(old, State::Running(_) | State::Runnable);
             match next {
                 State::Runnable => {
-                    events.push((t, Event::Ready { thread, by: wakes.then_some(Waker::Unknown), new }));
+                    events.push((t, Event::Ready { thread, by: wakes.then_some(by), new }));
                 }
                 State::Running(cpu) => {
                     if old != State::Runnable {
-                        events.push((t, Event::Ready { thread, by: wakes.then_some(Waker::Unknown), new }));
+                        events.push((t, Event::Ready { thread, by: wakes.then_some(by), new }));
                     }
                     events.push((t, Event::Run { thread, cpu }));
                 }
@@ -175,8 +197,8 @@ impl Own {
         // The end of a slice may be reported late.
         events.sort_by_key(|e| e.0);
         let begin = events.first().map_or(0, |e| e.0);
-        let notes =
-            vec!["the trace does not say which task woke which: all wake-ups are timed arrivals".into()];
+        let unnamed = "the trace does not say which task woke which: all wake-ups are timed arrivals";
+        let notes = if named { Vec::new() } else { vec![unnamed.into()] };
         Ok(Some(Recording {
             source: Source::Runweir,
             nr_cpus: self.nr_cpus.max(1),

@@ -11,7 +11,7 @@ use weir_core::Topic;
 use weir_core::event::{Call, Event, Observer, Stop, TaskNo};
 
 use super::{Counts, Identity, Resolve, Thread};
-use crate::event::{LiveEvent, LiveEventKind};
+use crate::event::{LiveEvent, LiveEventKind, Waker};
 
 /// A swap's report and its event are about the same one if they are nearer than this, ns.
 const NEAR_NS: u64 = 1_000_000_000;
@@ -72,6 +72,8 @@ pub(super) struct Story<O> {
     pub obs: O,
     resolve: Resolve,
     slots: Vec<Option<Slot>>,
+    /// The tasks with a slot, by the number of their thread.
+    by_pid: BTreeMap<u32, TaskNo>,
     cpus: Vec<Cpu>,
     pub threads: Vec<Thread>,
     /// Topology in charge, and those that took over since, with the time (CLOCK_MONOTONIC) of it.
@@ -91,6 +93,7 @@ impl<O: Observer> Story<O> {
             obs,
             resolve,
             slots: Vec::new(),
+            by_pid: BTreeMap::new(),
             cpus: Vec::new(),
             threads: Vec::new(),
             topology: topology.into(),
@@ -170,7 +173,7 @@ impl<O: Observer> Story<O> {
                 self.announce(task, Identity { pid, tgid, comm: comm.clone() });
             }
             LiveEventKind::Exit { task } => self.exit(task),
-            LiveEventKind::Ready { task, wakeup } => self.ready(task, wakeup),
+            LiveEventKind::Ready { task, wakeup, by } => self.ready(task, wakeup, by),
             LiveEventKind::Run { task } => self.run(task, cpu),
             LiveEventKind::Off { task, why } => self.off(task, cpu, why),
             LiveEventKind::Idle { idle } => self.idle(cpu, idle),
@@ -219,6 +222,7 @@ impl<O: Observer> Story<O> {
             sliced_on: None,
         });
         let Identity { pid, tgid, comm } = identity;
+        self.by_pid.insert(pid, no);
         let name = if comm.is_empty() { format!("task {no}") } else { comm };
         self.emit(&Event::TaskNew { task: no, name: &name, group: group(&name) });
         let (began_ns, ended_ns) = (self.now_ns, None);
@@ -229,6 +233,9 @@ impl<O: Observer> Story<O> {
     /// The task goes by another name now: it executed a program, or named itself.
     fn rename(&mut self, no: TaskNo, identity: Identity) {
         let thread = &mut self.threads[no as usize];
+        if thread.pid != identity.pid {
+            self.by_pid.insert(identity.pid, no);
+        }
         (thread.pid, thread.tgid) = (identity.pid, identity.tgid);
         if thread.name != identity.comm && !identity.comm.is_empty() {
             thread.name.clone_from(&identity.comm);
@@ -268,11 +275,15 @@ impl<O: Observer> Story<O> {
         if let Some(cpu) = slot.and_then(|s| s.sliced_on) {
             self.cpu(cpu).sliced.take_if(|sliced| *sliced == no);
         }
-        self.threads[no as usize].ended_ns = Some(self.now_ns);
+        let thread = &mut self.threads[no as usize];
+        thread.ended_ns = Some(self.now_ns);
+        if self.by_pid.get(&thread.pid) == Some(&no) {
+            self.by_pid.remove(&thread.pid);
+        }
         self.emit(&Event::TaskExit { task: no });
     }
 
-    fn ready(&mut self, task: u32, wakeup: bool) {
+    fn ready(&mut self, task: u32, wakeup: bool, by: Waker) {
         let now_ns = self.now_ns;
         match self.slot(task).place {
             // Reported twice; it waits since the first time.
@@ -292,6 +303,17 @@ impl<O: Observer> Story<O> {
             slot.released_ns = Some(now_ns);
             slot.missed = false;
             self.emit(&Event::JobRelease { task: no, job, deadline_ns: None });
+        }
+        // The task itself is current where a wake-up takes effect at once, such as that of a thread about to sleep.
+        let by = match by {
+            Waker::Interrupt => Some(None),
+            Waker::Thread(pid) => {
+                self.by_pid.get(&pid).filter(|by| **by != no && pid != 0).map(|by| Some(*by))
+            }
+            Waker::Unknown => None,
+        };
+        if let (true, Some(by)) = (wakeup, by) {
+            self.emit(&Event::Woken { task: no, by });
         }
         self.emit(&Event::Ready { task: no, wakeup });
     }

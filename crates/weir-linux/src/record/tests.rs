@@ -8,7 +8,7 @@ use weir_core::event::{Call, Event, Observer, Stop};
 use weir_report::{Meta, Metrics, Summary, Trace};
 
 use super::*;
-use crate::event::LiveEventKind as Kind;
+use crate::event::{LiveEventKind as Kind, Waker};
 
 const CPUS: u32 = 3;
 const START: u64 = 1_000_000;
@@ -142,7 +142,7 @@ impl Toy {
             _ => {}
         }
         if next == 1 {
-            self.emit(cpu, Kind::Ready { task, wakeup: false });
+            self.emit(cpu, Kind::Ready { task, wakeup: false, by: Waker::Unknown });
         }
     }
 
@@ -160,7 +160,7 @@ impl Toy {
                 Some((0, _)) => {
                     self.tasks.get_mut(&task).expect("it is there").0 = 1;
                     self.wakeups += 1;
-                    self.emit(cpu, Kind::Ready { task, wakeup: true });
+                    self.emit(cpu, Kind::Ready { task, wakeup: true, by: Waker::Unknown });
                 }
                 Some(_) => {}
             },
@@ -323,15 +323,64 @@ fn task(task: u32, pid: u32, comm: &str) -> Kind {
     Kind::Task { task, pid, tgid: pid, comm: comm.into() }
 }
 
+/// What is reported of wakers.
+#[derive(Default)]
+struct Wakers(Vec<(u32, Option<u32>)>);
+
+impl Observer for Wakers {
+    fn event(&mut self, _: u64, event: &Event<'_>) {
+        if let Event::Woken { task, by } = event {
+            self.0.push((*task, *by));
+        }
+    }
+}
+
+#[test]
+fn a_waker_is_a_thread_of_ours_or_an_interrupt() {
+    let wake = |task, by| Kind::Ready { task, wakeup: true, by };
+    let off = |task| Kind::Off { task, why: Stop::Block };
+    let mut recorder = Recorder::new("toy", Some(START), Wakers::default(), Box::new(|_| None));
+    for event in [
+        at(0, 0, task(4, 77, "server")),
+        at(0, 0, task(5, 78, "client")),
+        at(10, 0, wake(4, Waker::Thread(78))),
+        // It is ready already: that this thread also woke it changes nothing.
+        at(11, 0, wake(4, Waker::Interrupt)),
+        at(20, 0, Kind::Run { task: 4 }),
+        at(30, 0, off(4)),
+        at(40, 0, wake(4, Waker::Interrupt)),
+        at(41, 0, Kind::Run { task: 4 }),
+        at(42, 0, off(4)),
+        // Not a thread that the recording knows; the thread itself; not known.
+        at(50, 0, wake(4, Waker::Thread(1))),
+        at(51, 0, Kind::Run { task: 4 }),
+        at(52, 0, off(4)),
+        at(60, 0, wake(5, Waker::Thread(78))),
+        at(61, 0, Kind::Run { task: 5 }),
+        at(62, 0, off(5)),
+        at(70, 0, Kind::Exit { task: 5 }),
+        // The number of the thread that ended belongs to another one now.
+        at(80, 0, task(5, 79, "next")),
+        at(90, 0, wake(4, Waker::Thread(78))),
+        at(91, 0, Kind::Run { task: 4 }),
+        at(92, 0, off(4)),
+        at(93, 0, wake(4, Waker::Thread(79))),
+    ] {
+        recorder.event(&event);
+    }
+    let done = recorder.finish(START + 100);
+    assert_eq!(done.observer.0, [(0, Some(1)), (0, None), (0, Some(2))]);
+}
+
 #[test]
 fn a_job_lasts_from_wake_up_to_block() {
     let events = [
         at(0, 0, task(4, 77, "worker")),
-        at(100, 0, Kind::Ready { task: 4, wakeup: true }),
+        at(100, 0, Kind::Ready { task: 4, wakeup: true, by: Waker::Unknown }),
         at(130, 1, Kind::Run { task: 4 }),
         at(180, 1, Kind::Sched { call: Call::Unblock, ns: 20 }),
         at(230, 1, Kind::Off { task: 4, why: Stop::SliceEnd }),
-        at(230, 1, Kind::Ready { task: 4, wakeup: false }),
+        at(230, 1, Kind::Ready { task: 4, wakeup: false, by: Waker::Unknown }),
         at(300, 0, Kind::Run { task: 4 }),
         at(350, 0, Kind::Off { task: 4, why: Stop::Block }),
         at(400, 0, Kind::Exit { task: 4 }),
@@ -358,7 +407,7 @@ fn the_end_of_a_slice_preempts_if_another_follows() {
             at(0, 0, task(1, 2, "b")),
             at(5, 0, Kind::Run { task: 0 }),
             at(9, 0, Kind::Off { task: 0, why: Stop::SliceEnd }),
-            at(9, 0, Kind::Ready { task: 0, wakeup: false }),
+            at(9, 0, Kind::Ready { task: 0, wakeup: false, by: Waker::Unknown }),
             at(10, 0, Kind::Run { task: next }),
         ];
         play(&events, 20).observer.0.preempted
@@ -372,7 +421,7 @@ fn names_come_from_whoever_knows_them() {
     let metrics = Metrics::new(Meta { nr_cpus: 1, ..Meta::default() });
     let mut recorder = Recorder::new("toy", Some(START), metrics, Box::new(identity));
     for task in [3, 5] {
-        recorder.event(&at(10, 0, Kind::Ready { task, wakeup: true }));
+        recorder.event(&at(10, 0, Kind::Ready { task, wakeup: true, by: Waker::Unknown }));
     }
     recorder.event(&at(1_000_000_000, 0, Kind::Kick));
     let view = |id, pid, comm: &str| TaskView { id, pid, comm: comm.into(), ..TaskView::default() };
@@ -404,7 +453,7 @@ fn a_starved_reader_loses_no_order() {
     let second = 1_000_000_000;
     recorder.event(&at(0, 0, task(0, 1, "a")));
     recorder.sample(Sample { t_ns: START + 3 * second, topology: "toy".into(), ..Sample::default() });
-    recorder.event(&at(second, 0, Kind::Ready { task: 0, wakeup: true }));
+    recorder.event(&at(second, 0, Kind::Ready { task: 0, wakeup: true, by: Waker::Unknown }));
     recorder.event(&at(2 * second, 0, Kind::Run { task: 0 }));
     let done = recorder.finish(START + 4 * second);
     assert_eq!(done.counts.late, 0);
@@ -440,7 +489,7 @@ fn messages_are_named_and_misses_counted_once_a_job() {
     let miss = weir_core::Topic::DeadlineMiss as u32;
     let events = [
         at(0, 0, task(0, 1, "rt")),
-        at(1, 0, Kind::Ready { task: 0, wakeup: true }),
+        at(1, 0, Kind::Ready { task: 0, wakeup: true, by: Waker::Unknown }),
         message(2, miss, Some(0)),
         message(3, miss, Some(0)),
         message(4, 60, None),

@@ -290,9 +290,9 @@ impl Reader {
                     .into(),
             );
         }
+        // The live kernel reports neither pipes nor affinities, and wakers from Linux 6.15 on only.
+        self.out.any_cpu = !self.wakers || self.out.stages.is_empty();
         if !self.wakers {
-            // Of the live kernel.
-            self.out.any_cpu = true;
             self.out.notes.push("the trace does not say which task woke which".into());
         }
         Ok(Some(self.out))
