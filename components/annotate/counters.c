@@ -34,7 +34,7 @@ struct counters {
 };
 
 WEIR_COMPONENT(counters, .summary = "accumulate the hardware counters of each task",
-	       .cls = WEIR_ANNOTATE, .plain = 1, .listens = WEIR_TOPIC_BIT(COUNTERS),
+	       .cls = WEIR_ANNOTATE, .travels = 1, .plain = 1, .listens = WEIR_TOPIC_BIT(COUNTERS),
 	       .answers = WEIR_TOPIC_BIT(COUNTERS), .per_task = sizeof(struct counters_task),
 	       WEIR_PARAMS(counters,
 			   WEIR_PARAM(counters, memory, COUNT, 100000000, 1000000, 1000000000000,

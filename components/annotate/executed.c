@@ -35,7 +35,7 @@ struct executed {
 };
 
 WEIR_COMPONENT(executed, .summary = "measure the execution time of each job so far",
-	       .cls = WEIR_ANNOTATE,
+	       .cls = WEIR_ANNOTATE, .travels = 1,
 	       .listens = WEIR_TOPIC_BIT(DISPATCH) | WEIR_TOPIC_BIT(RELINQUISH) |
 			  WEIR_TOPIC_BIT(BLOCK) | WEIR_TOPIC_BIT(JOB),
 	       .answers = WEIR_TOPIC_BIT(EXECUTED), .per_task = sizeof(struct executed_task));

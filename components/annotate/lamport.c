@@ -25,7 +25,8 @@ struct lamport {
 };
 
 WEIR_COMPONENT(lamport, .summary = "number the tasks in order of creation", .cls = WEIR_ANNOTATE,
-	       .plain = 1, .answers = WEIR_TOPIC_BIT(LAMPORT), .per_task = sizeof(u64));
+	       .travels = 1, .plain = 1, .answers = WEIR_TOPIC_BIT(LAMPORT),
+	       .per_task = sizeof(u64));
 
 WEIR_ENTRY int lamport_answer_lamport(struct lamport weir_mem *self, struct weir_msg *msg)
 {

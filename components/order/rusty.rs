@@ -73,6 +73,8 @@ static rusty_descriptor: CDescriptor = CDescriptor {
     topics: ptr::null(),
     nr_topics: 0,
     carries: 0,
+    travels: 0,
+    unused: 0,
 };
 
 /// Replay the changes of the in-pipe, which is locked, on the out-pipe.

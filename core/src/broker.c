@@ -59,8 +59,8 @@ WEIR_GLOBAL int weir_wake_for_affinity(struct weir_sched weir_mem *s weir_arg,
 	for (u32 i = 0; i < s->graph->nr_slots && weir_loop; i++) {
 		struct weir_pipe weir_mem *pipe = weir_load_acquire(&t->hooks[i].pipe);
 
-		if (!pipe || pipe->change_kinds || pipe->nr_cpus < 2 ||
-		    !weir_is_local(s, pipe->to) || weir_pipe_lock(pipe))
+		if (!pipe || pipe->change_kinds || pipe->nr_cpus < 2 || weir_gap(pipe->to) ||
+		    weir_pipe_lock(pipe))
 			continue;
 		if (weir_pipe_holds(pipe, t))
 			weir_kick_later(pipe, t);
@@ -152,7 +152,7 @@ static int next_follower(struct weir_sched weir_mem *s, struct weir_ctx weir_mem
 	while (ctx->followers < g->nr_slots && weir_loop) {
 		struct weir_pipe weir_mem *pipe = weir_pipe_at(s, t, ctx->followers++);
 
-		if (!pipe || !(pipe->to->follows & bit) || !weir_is_local(s, pipe->to))
+		if (!pipe || weir_gap(pipe->to) || !(pipe->to->follows & bit))
 			continue;
 		if (weir_pipe_lock(pipe)) {
 			/* Its receiver is presented with every task again at the next change, and asks then. */
@@ -212,6 +212,7 @@ WEIR_GLOBAL int weir_delivered(struct weir_sched weir_mem *s weir_arg)
 		weir_wake_for_affinity(s, msg.task);
 	}
 	if (weir_distributed(s)) {
+		weir_reconsider(s, &msg);
 		/* The runtime got it in the domain that published it. */
 		if (ctx->from_remote)
 			return 0;

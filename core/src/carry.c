@@ -63,12 +63,13 @@ WEIR_GLOBAL int weir_carry_plan(struct weir_sched weir_mem *s weir_arg,
 	u32 i;
 
 	for (i = 0; i < g->nr_instances && weir_loop; i++)
-		weir_carry_instance(s, g->instances[i]);
+		if (!weir_gap(g->instances[i]))
+			weir_carry_instance(s, g->instances[i]);
 	for (i = 0; i < g->nr_pipes && weir_loop; i++) {
 		struct weir_pipe weir_mem *p = &g->pipes[i];
 
 		p->carried = 0;
-		if (p->to->carries && from_entry(p))
+		if (!weir_gap(p->to) && p->to->carries && from_entry(p))
 			p->carried |= (p->to->carries & WEIR_CARRIES_HOW) == WEIR_CARRIES_LOCKED
 					      ? WEIR_CARRIED | WEIR_ALONE
 					      : WEIR_CARRIED;

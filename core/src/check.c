@@ -98,7 +98,7 @@ static int check_path(const struct weir_graph weir_mem *g, const struct weir_tas
 int weir_check(struct weir_sched weir_mem *s)
 {
 	struct weir_graph weir_mem *g = s->graph;
-	u32 total = 0, schedulable = 0, through = 0;
+	u32 total = 0, schedulable = 0, through = 0, away = 0;
 	/* tasks that have; pipes that have them as members without a link, and count them */
 	u32 entered[2] = { 0, 0 };
 	int line;
@@ -115,18 +115,22 @@ int weir_check(struct weir_sched weir_mem *s)
 		REQUIRE(weir_carried(&g->pipes[i]) & WEIR_CARRIED || !g->pipes[i].through);
 	}
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
-		struct weir_task weir_mem *t =
-			&s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
+		struct weir_task weir_mem *t;
 
+		if (weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
+			continue;
+		t = &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
 		if (t->state == WEIR_FREE)
 			continue;
 		total++;
+		away += t->state == WEIR_AWAY;
 		schedulable += t->state == WEIR_SCHEDULABLE;
 		line = check_path(g, t, entered);
 		if (line)
 			return line;
 	}
 	REQUIRE(total == s->nr_tasks);
+	REQUIRE(away == s->nr_away);
 	REQUIRE(entered[0] == schedulable);
 	REQUIRE(entered[1] == through);
 	for (u32 i = 0; i < s->nr_cpus && weir_loop; i++) {

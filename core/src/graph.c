@@ -14,6 +14,8 @@ WEIR_GLOBAL int weir_instance_priv(struct weir_sched weir_mem *s weir_arg,
 	if (!inst->priv)
 		return -WEIR_ENOMEM;
 	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
+		if (weir_gap(s->chunks[c]))
+			continue;
 		inst->priv[c] = weir_alloc(s, (u64)WEIR_TASK_CHUNK * inst->per_task);
 		if (!inst->priv[c])
 			return -WEIR_ENOMEM;
@@ -116,7 +118,6 @@ WEIR_GLOBAL int weir_wire(struct weir_sched weir_mem *s weir_arg,
 {
 	u32 i;
 
-	inst->domain = pi->domain;
 	inst->nr_in = pi->nr_in;
 	inst->nr_out = pi->nr_out;
 	inst->in = weir_region_alloc(s, &g->region, (pi->nr_in + 1) * sizeof(void *));
@@ -159,12 +160,15 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 		return -WEIR_ENOMEM;
 	for (u32 i = 0; i < plan->nr_instances && weir_loop; i++) {
 		const struct weir_plan_instance weir_mem *pi = &plan->instances[i];
-		struct weir_instance weir_mem *inst = weir_instance_new(s, g, pi->class, i);
+		struct weir_instance weir_mem *inst;
 
+		g->nr_instances = i + 1;
+		if (weir_distributed(s) && pi->domain != s->domain)
+			continue;
+		inst = weir_instance_new(s, g, pi->class, i);
 		if (!inst)
 			return pi->class >= s->nr_classes ? -WEIR_EINVAL : -WEIR_ENOMEM;
 		g->instances[i] = inst;
-		g->nr_instances = i + 1;
 		err = weir_topics_bind(s, inst);
 		if (err)
 			return err;
@@ -175,6 +179,8 @@ WEIR_GLOBAL int weir_build_instances(struct weir_sched weir_mem *s weir_arg,
 	}
 	/* Construct after all wiring: a component may inspect its pipes and what they reach. */
 	for (u32 i = 0; i < plan->nr_instances && weir_loop; i++) {
+		if (weir_gap(g->instances[i]))
+			continue;
 		err = weir_class_construct(g->instances[i]);
 		if (err)
 			return err;
@@ -218,13 +224,9 @@ WEIR_GLOBAL int weir_graph_build(struct weir_sched weir_mem *s weir_arg,
 	g->nr_pipes = plan->nr_pipes;
 	g->nr_slots = plan->nr_slots;
 	g->nr_cpus = plan->nr_cpus;
-	if (weir_distributed(s)) {
-		g->remote_subs =
-			weir_region_alloc(s, &g->region, (s->nr_domains - 1) * sizeof(g->subs));
-		if (!g->remote_subs)
-			return -WEIR_ENOMEM;
-	}
 	err = weir_build_pipes(s, plan, g);
+	if (!err)
+		err = weir_borders(s, plan, g);
 	if (err)
 		return err;
 	g->cpus = weir_region_alloc(s, &g->region, plan->nr_cpus * sizeof(struct weir_plan_cpu));
@@ -268,6 +270,8 @@ WEIR_GLOBAL int weir_graph_free(struct weir_sched weir_mem *s weir_arg,
 				struct weir_graph weir_mem *g weir_arg)
 {
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
+		if (weir_gap(g->instances[i]))
+			continue;
 		weir_class_destroy(g->instances[i]);
 		weir_instance_free(s, g, g->instances[i]);
 	}

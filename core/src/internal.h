@@ -395,6 +395,12 @@ int weir_task_put(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie);
 int weir_task_hooks_new(struct weir_sched weir_mem *s, u32 nr_slots,
 			struct weir_hook weir_mem *weir_mem *hooks);
+/* Coherence domains: the record of a task that comes from another one, under its number; null: the arena is full, or a lock is taken. */
+struct weir_task weir_mem *weir_task_import(struct weir_sched weir_mem *s, u32 id, u64 cookie);
+/* The task has left, which may have been created here: its number stays in use elsewhere. */
+void weir_task_lend(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
+/* Number @id has ended elsewhere. */
+void weir_task_number_back(struct weir_sched weir_mem *s, u32 id);
 
 /* A walk through members (weir_member()) has finished with the last visited task, or was interrupted. */
 WEIR_INLINE void weir_unvisit(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ctx)
@@ -428,27 +434,37 @@ int weir_delivered(struct weir_sched weir_mem *s);
 		(to)->mask = (from)->mask;     \
 	} while (0)
 
-/* remote.c: messages to other coherence domains */
+/* remote.c: several coherence domains */
 #if WEIR_DOMAINS
 int weir_domains_init(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan);
-/* Queue @msg for the other domains that have a subscriber, a follower or, for EXIT, a copy of the task's record. */
-int weir_remote_send(struct weir_sched weir_mem *s, const struct weir_msg *msg);
-/* Deliver the messages queued for the domain that the calling CPU acts for. */
-int weir_remote_receive(struct weir_sched weir_mem *s);
-/* Deliver those of all domains. No call is under way. */
-int weir_remote_flush(struct weir_sched weir_mem *s);
+/* In a new graph: its borders, and what other domains hear. */
+int weir_borders(struct weir_sched weir_mem *s, const struct weir_plan weir_mem *plan,
+		 struct weir_graph weir_mem *g);
+/* Leave @msg, which is about no task, for the other domains that hear its topic. */
+void weir_remote_send(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+/* @msg was delivered: tasks from other domains for which it may change the path start over at this domain's entry. */
+void weir_reconsider(struct weir_sched weir_mem *s, const struct weir_msg *msg);
+/* The pipe of the present graph where tasks of @p, which came from another domain in the old graph, wait from now on; null: the entry. */
+struct weir_pipe weir_mem *weir_same_border(struct weir_sched weir_mem *s,
+					    const struct weir_pipe weir_mem *p);
+/* A task that was created elsewhere has ended: its number is returned with the next parcels. */
+void weir_number_ended(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 #else
 #define weir_domains_init(s, plan) 0
+#define weir_borders(s, plan, g)   0
 #define weir_remote_send(s, msg)   ((void)0)
-#define weir_remote_receive(s)	   ((void)0)
-#define weir_remote_flush(s)	   ((void)0)
+#define weir_reconsider(s, msg)	   ((void)0)
+#define weir_same_border(s, p)	   ((struct weir_pipe weir_mem *)0)
+#define weir_number_ended(s, t)	   ((void)0)
 #endif
 
-/* Whether the calling CPU acts for the domain whose memory holds @inst. */
-WEIR_INLINE int weir_is_local(struct weir_sched weir_mem *s,
-			      const struct weir_instance weir_mem *inst)
+/* A block of task records, or an instance of the graph, that is in another domain's memory: there is a gap in the table. */
+#define weir_gap(p) (WEIR_DOMAINS && !(p))
+
+/* Whether task numbers of block @c are created here. Each domain has every so manieth block, so numbers are the same everywhere. */
+WEIR_INLINE int weir_own_block(const struct weir_sched weir_mem *s, u32 c)
 {
-	return !weir_distributed(s) || inst->domain == weir_ctx(s)->domain;
+	return !weir_distributed(s) || c % s->nr_domains == s->domain;
 }
 
 /* graph.c */
@@ -465,6 +481,10 @@ int weir_instance_priv(struct weir_sched weir_mem *s, struct weir_instance weir_
 int weir_instance_priv_free(struct weir_sched weir_mem *s, struct weir_instance weir_mem *inst);
 
 /* schedule.c */
+int weir_enter(struct weir_sched weir_mem *s, u32 cpu);
+/* The call is over. */
+void weir_leave_call(struct weir_ctx weir_mem *ctx);
+int weir_forget(struct weir_sched weir_mem *s, struct weir_task weir_mem *t);
 int weir_fault(struct weir_sched weir_mem *s, u32 instance, int err);
 /*
  * Propagate changes through the graph and deliver messages until none is left. First, @pipe (null: none) gets

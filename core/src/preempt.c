@@ -178,8 +178,12 @@ WEIR_GLOBAL int weir_preempt(struct weir_instance weir_mem *self weir_arg,
 			     struct weir_task weir_mem *t weir_arg, u64 key)
 {
 	struct weir_sched weir_mem *s = self->sched;
-	u32 cpu = weir_least_urgent(pipe, pipe->nr_cpus > 1 ? weir_affinity(s, t) : 0, key);
+	u32 cpu;
 
+	/* What CPUs of another coherence domain run is not known here. */
+	if (WEIR_DOMAINS && pipe->outward)
+		return 0;
+	cpu = weir_least_urgent(pipe, pipe->nr_cpus > 1 ? weir_affinity(s, t) : 0, key);
 	weir_note_scan(self, pipe->nr_cpus);
 	if (cpu == WEIR_NO_CPU)
 		return 0;

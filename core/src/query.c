@@ -162,6 +162,13 @@ WEIR_GLOBAL u32 weir_pipe_load(const struct weir_pipe weir_mem *pipe weir_arg,
 	struct weir_sched weir_mem *s = pipe->sched;
 	u32 busy = 0;
 
+	if (WEIR_DOMAINS && pipe->outward) {
+		/* As the other domain has reported. */
+		for (u32 w = pipe->word_lo; w <= pipe->word_hi && weir_loop; w++)
+			busy += weir_count_bits(pipe->cpus->word[w] & weir_load(&s->busy->word[w]));
+		*idle = pipe->nr_cpus - busy;
+		return weir_pipe_nr(pipe) + weir_load(&pipe->beyond) + busy;
+	}
 	if (pipe->nr_cpus == 1)
 		return weir_one_load(pipe, idle);
 	*idle = 0;

@@ -32,11 +32,8 @@ WEIR_GLOBAL WEIR_RARE int weir_enter(struct weir_sched weir_mem *s weir_arg, u32
 		return s->graph ? 0 : -WEIR_EAGAIN;
 	while (weir_loop) {
 		if (may_go_in(s, ctx)) {
-			if (s->graph) {
-				if (weir_distributed(s))
-					weir_remote_receive(s);
+			if (s->graph)
 				return 0;
-			}
 			weir_store_release(&ctx->readers, 0);
 			return -WEIR_EAGAIN;
 		}
@@ -62,7 +59,7 @@ WEIR_INLINE struct weir_ctx weir_mem *enter(struct weir_sched weir_mem *s, u32 c
 	weir_budget_reset();
 	ctx->waited = 0;
 	/* The common case: nothing prevents entry. */
-	if (WEIR_SWAPS && may_go_in(s, ctx) && s->graph && !weir_distributed(s))
+	if (WEIR_SWAPS && may_go_in(s, ctx) && s->graph)
 		return ctx;
 #endif
 	return weir_enter(s, cpu) ? 0 : weir_ctx(s);
@@ -83,6 +80,13 @@ static void leave(struct weir_ctx weir_mem *ctx)
 	if (WEIR_SWAPS)
 		weir_store_release(&ctx->readers, 0);
 }
+
+#if WEIR_DOMAINS
+void weir_leave_call(struct weir_ctx weir_mem *ctx)
+{
+	leave(ctx);
+}
+#endif
 
 /* --- propagation ----------------------------------------------------------------------------- */
 
@@ -278,10 +282,6 @@ WEIR_GLOBAL int weir_visit(struct weir_sched weir_mem *s weir_arg,
 	if (!err && pipe->rebuild && weir_pipe_rebuild(pipe))
 		put_off(s, pipe, -WEIR_EAGAIN);
 	if (!err && pipe->nr_log) {
-		if (weir_distributed(s)) {
-			ctx->back = ctx->domain;
-			ctx->domain = pipe->to->domain;
-		}
 		weir_op(s, WEIR_OP_UPDATE, pipe->to->idx, pipe->nr_log);
 		return 1;
 	}
@@ -299,8 +299,6 @@ WEIR_GLOBAL int weir_visited(struct weir_sched weir_mem *s weir_arg,
 		arrived(s, ctx, pipe, err);
 		return 0;
 	}
-	if (weir_distributed(s))
-		ctx->domain = ctx->back;
 	weir_op(s, WEIR_OP_UPDATE_END, pipe->to->idx, 0);
 	weir_fetch_add(&pipe->to->nr_updates, 1);
 	weir_pipe_consume(pipe);
@@ -699,7 +697,7 @@ WEIR_GLOBAL int weir_retire(struct weir_sched weir_mem *s weir_arg,
 			break;
 		}
 		if (state == WEIR_REVOKED || state == WEIR_FREE || state == WEIR_DEAD ||
-		    (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
+		    state == WEIR_AWAY || (state == WEIR_UNCONSIDERED && to != WEIR_DEAD))
 			return -WEIR_ESTATE;
 		if (weir_cas(&t->state, state, to) != state)
 			continue;
@@ -787,8 +785,9 @@ WEIR_GLOBAL int weir_forget(struct weir_sched weir_mem *s weir_arg,
 	struct weir_graph weir_mem *g = s->graph;
 
 	for (u32 i = 0; i < g->nr_task_init && weir_loop; i++)
-		if (weir_is_local(s, g->init_list[i]))
-			weir_class_task_exit(g->init_list[i], t);
+		weir_class_task_exit(g->init_list[i], t);
+	if (weir_distributed(s))
+		weir_number_ended(s, t);
 	return weir_task_put(s, t);
 }
 
@@ -956,8 +955,7 @@ static int pick_help(struct weir_sched weir_mem *s, struct weir_ctx weir_mem *ct
 {
 	struct weir_pipe weir_mem *pipe;
 
-	if (s->exclusive || weir_distributed(s) || ctx->pick_stage != PICK_AGAIN ||
-	    ctx->helped >= s->graph->nr_slots)
+	if (s->exclusive || ctx->pick_stage != PICK_AGAIN || ctx->helped >= s->graph->nr_slots)
 		return PICK_OVER;
 	pipe = (struct weir_pipe weir_mem *)weir_unfinished(s, exit);
 	if (!pipe)
@@ -1310,18 +1308,6 @@ WEIR_GLOBAL int weir_ask(struct weir_sched weir_mem *s weir_arg, u32 cpu,
 	return err;
 }
 
-#if WEIR_DOMAINS
-int weir_remote_poll(struct weir_sched weir_mem *s, u32 cpu)
-{
-	struct weir_ctx weir_mem *ctx = enter(s, cpu);
-
-	if (!ctx)
-		return -WEIR_EAGAIN;
-	leave(ctx);
-	return 0;
-}
-#endif
-
 WEIR_FLAT int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance)
 {
 	struct weir_ctx weir_mem *ctx = enter(s, cpu);
@@ -1329,7 +1315,7 @@ WEIR_FLAT int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 ins
 
 	if (!ctx)
 		return -WEIR_EAGAIN;
-	if (instance < s->graph->nr_instances) {
+	if (instance < s->graph->nr_instances && !weir_gap(s->graph->instances[instance])) {
 		struct weir_instance weir_mem *inst = s->graph->instances[instance];
 
 		weir_store(&inst->timer_ns, 0);

@@ -38,7 +38,8 @@ WEIR_INLINE int weir_step_allows(const struct weir_pipe weir_mem *pipe,
 
 WEIR_INLINE u32 weir_step_load(const struct weir_pipe weir_mem *pipe, u32 *idle)
 {
-	return pipe->nr_cpus == 1 ? weir_one_load(pipe, idle) : weir_pipe_load(pipe, idle);
+	return pipe->nr_cpus == 1 && !(WEIR_DOMAINS && pipe->outward) ? weir_one_load(pipe, idle)
+								      : weir_pipe_load(pipe, idle);
 }
 
 #undef weir_for_change

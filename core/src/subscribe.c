@@ -44,12 +44,6 @@ WEIR_GLOBAL int weir_graph_scoped(struct weir_sched weir_mem *s weir_arg,
 	return 0;
 }
 
-static struct weir_subs weir_mem *subs_of(struct weir_graph weir_mem *g,
-					  const struct weir_instance weir_mem *inst, u32 topic)
-{
-	return weir_subs_nth(g, inst->domain * WEIR_MAX_TOPICS + topic);
-}
-
 /* Count the subscriptions of one instance, and record which topics it answers. */
 WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 				     struct weir_graph weir_mem *g weir_arg,
@@ -67,7 +61,7 @@ WEIR_GLOBAL int weir_subscribe_count(struct weir_sched weir_mem *s weir_arg,
 	if (!(inst->on | inst->answers))
 		return 0;
 	for (u32 t = 0; t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
-		struct weir_subs weir_mem *subs = subs_of(g, inst, t);
+		struct weir_subs weir_mem *subs = &g->subs[t];
 
 		if (g->scoped >> t & 1)
 			subs->nr_scoped++;
@@ -91,7 +85,7 @@ WEIR_GLOBAL int weir_subscribe_add(struct weir_sched weir_mem *s weir_arg,
 
 	weir_graph_scoped(s, g, inst);
 	for (u32 t = 0; on && t < weir_limit(WEIR_MAX_TOPICS) && weir_loop; t++) {
-		struct weir_subs weir_mem *subs = subs_of(g, inst, t);
+		struct weir_subs weir_mem *subs = &g->subs[t];
 		u32 weir_mem *begins = g->scopes + subs->scope;
 
 		if (!(on >> t & 1))
@@ -127,7 +121,7 @@ WEIR_GLOBAL int weir_subscribe_place(struct weir_sched weir_mem *s weir_arg,
 	u32 total = 0;
 
 	for (u32 n = 0; n < nr && weir_loop; n++) {
-		struct weir_subs weir_mem *subs = weir_subs_nth(g, n);
+		struct weir_subs weir_mem *subs = &g->subs[n];
 		u32 weir_mem *begins = g->scopes + subs->scope;
 
 		subs->first = total;
@@ -150,7 +144,7 @@ static int scopes_alloc(struct weir_sched weir_mem *s, struct weir_graph weir_me
 	u32 words = 0;
 
 	for (u32 n = 0; n < nr && weir_loop; n++) {
-		struct weir_subs weir_mem *subs = weir_subs_nth(g, n);
+		struct weir_subs weir_mem *subs = &g->subs[n];
 
 		subs->scope = words;
 		if (subs->nr_scoped)
@@ -165,7 +159,6 @@ static int scopes_alloc(struct weir_sched weir_mem *s, struct weir_graph weir_me
 WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 				     struct weir_graph weir_mem *g weir_arg)
 {
-	u32 nr = (weir_distributed(s) ? s->nr_domains : 1) * WEIR_MAX_TOPICS;
 	u32 total;
 	int err;
 
@@ -174,32 +167,35 @@ WEIR_GLOBAL int weir_graph_subscribe(struct weir_sched weir_mem *s weir_arg,
 	if (!g->reach)
 		return -WEIR_ENOMEM;
 	g->followed = 0;
-	/* Another domain frees its record when it is notified of the end. */
-	g->subscribed = weir_distributed(s) ? WEIR_TOPIC_BIT(EXIT) : 0;
+	g->subscribed = 0;
 	g->nr_task_init = 0;
 	g->nr_priv = 0;
-	for (u32 n = 0; n < weir_limit(nr) && weir_loop; n++) {
-		struct weir_subs weir_mem *subs = weir_subs_nth(g, n);
+	for (u32 n = 0; n < weir_limit(WEIR_MAX_TOPICS) && weir_loop; n++) {
+		struct weir_subs weir_mem *subs = &g->subs[n];
 
 		subs->nr = subs->nr_scoped = 0;
 		subs->responder = 0;
 	}
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
+		if (weir_gap(g->instances[i]))
+			continue;
 		err = weir_subscribe_count(s, g, g->instances[i]);
 		if (err)
 			return err;
 	}
-	err = scopes_alloc(s, g, weir_limit(nr));
+	err = scopes_alloc(s, g, weir_limit(WEIR_MAX_TOPICS));
 	if (err)
 		return err;
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++)
-		weir_subscribe_add(s, g, g->instances[i], 0);
-	total = weir_subscribe_place(s, g, nr);
+		if (!weir_gap(g->instances[i]))
+			weir_subscribe_add(s, g, g->instances[i], 0);
+	total = weir_subscribe_place(s, g, WEIR_MAX_TOPICS);
 	weir_region_drop(s, &g->region, g->sub_list);
 	g->sub_list = weir_region_alloc(s, &g->region, ((u64)total + 1) * sizeof(void *));
 	if (!g->sub_list)
 		return -WEIR_ENOMEM;
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++)
-		weir_subscribe_add(s, g, g->instances[i], 1);
+		if (!weir_gap(g->instances[i]))
+			weir_subscribe_add(s, g, g->instances[i], 1);
 	return 0;
 }

@@ -45,8 +45,6 @@ WEIR_GLOBAL int weir_stop_readers(struct weir_sched weir_mem *s weir_arg)
 			return -WEIR_EAGAIN;
 		}
 	}
-	if (weir_distributed(s))
-		weir_remote_flush(s);
 	return 0;
 }
 
@@ -72,9 +70,11 @@ WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg,
 	if (!(has & (init ? WEIR_HAS_TASK_INIT : WEIR_HAS_TASK_EXIT)))
 		return 0;
 	for (u32 id = 0; id < s->nr_chunks * WEIR_TASK_CHUNK && weir_loop; id++) {
-		struct weir_task weir_mem *t =
-			&s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
+		struct weir_task weir_mem *t;
 
+		if (weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
+			continue;
+		t = &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
 		if (t->state == WEIR_FREE || t->state == WEIR_DEAD)
 			continue;
 		if (init)
@@ -89,9 +89,10 @@ WEIR_GLOBAL int weir_each_task(struct weir_sched weir_mem *s weir_arg,
 static struct weir_instance weir_mem *kept(struct weir_graph weir_mem *old,
 					   const struct weir_plan_instance weir_mem *pi)
 {
-	if (!old || pi->keep >= old->nr_instances || old->instances[pi->keep]->class != pi->class)
-		return 0;
-	return old->instances[pi->keep];
+	struct weir_instance weir_mem *from =
+		old && pi->keep < old->nr_instances ? old->instances[pi->keep] : 0;
+
+	return from && from->class == pi->class ? from : 0;
 }
 
 /* REMOVED records hold references to tasks; the old logs are never read again. */
@@ -119,6 +120,8 @@ WEIR_GLOBAL int weir_exchange_hooks(struct weir_sched weir_mem *s weir_arg, u32 
 	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
 		struct weir_hook weir_mem *new = hooks[c];
 
+		if (weir_gap(s->chunks[c]))
+			continue;
 		hooks[c] = s->chunks[c][0].hooks;
 		for (u32 i = 0; i < weir_limit(WEIR_TASK_CHUNK) && weir_loop; i++) {
 			s->chunks[c][i].hooks = new + (u64)i *nr_slots;
@@ -138,6 +141,7 @@ WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg,
 
 	for (u32 i = 0; i < old->nr_pipes && weir_loop; i++) {
 		struct weir_pipe weir_mem *p = &old->pipes[i];
+		struct weir_pipe weir_mem *same = weir_same_border(s, p);
 		struct weir_task weir_mem *t = p->head;
 
 		while (!p->from && t && weir_loop) {
@@ -153,7 +157,8 @@ WEIR_GLOBAL u32 weir_resubmit(struct weir_sched weir_mem *s weir_arg,
 			weir_store(&t->key, WEIR_KEY_NONE);
 			if (weir_solo(s))
 				t->hooks[0].key = ++s->arrivals;
-			weir_assert(!weir_pipe_append(&g->pipes[g->cpus[t->entry_cpu].entry], t));
+			weir_assert(!weir_pipe_append(
+				same ? same : &g->pipes[g->cpus[t->entry_cpu].entry], t));
 			n++;
 			t = next;
 		}
@@ -178,7 +183,8 @@ WEIR_GLOBAL int weir_prepare(struct weir_sched weir_mem *s weir_arg,
 	int err = 0;
 
 	for (u32 i = 0; i < g->nr_instances && !err && weir_loop; i++)
-		err = weir_instance_priv(s, g->instances[i]);
+		if (!weir_gap(g->instances[i]))
+			err = weir_instance_priv(s, g->instances[i]);
 	return err ? err : weir_task_hooks_new(s, g->nr_slots, hooks);
 }
 
@@ -205,10 +211,14 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		weir_drop_logs(old);
 	forget_work(s);
 	for (i = 0; old && i < old->nr_instances && weir_loop; i++)
-		old->instances[i]->idx = WEIR_NONE; /* no instance inherits its state yet */
+		if (!weir_gap(old->instances[i]))
+			old->instances[i]->idx = WEIR_NONE; /* no instance inherits its state yet */
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
-		struct weir_instance weir_mem *from = kept(old, &plan->instances[i]);
+		struct weir_instance weir_mem *from;
 
+		if (weir_gap(g->instances[i]))
+			continue;
+		from = kept(old, &plan->instances[i]);
 		if (!from) {
 			stats->built++;
 			continue;
@@ -218,6 +228,8 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 		stats->kept++;
 	}
 	for (i = 0; old && i < old->nr_instances && weir_loop; i++) {
+		if (weir_gap(old->instances[i]))
+			continue;
 		if (old->instances[i]->timer_ns)
 			weir_rt_timer(s, i, 0);
 		if (old->instances[i]->idx == WEIR_NONE)
@@ -228,6 +240,8 @@ static void commit(struct weir_sched weir_mem *s, const struct weir_plan weir_me
 	weir_exchange_hooks(s, plan->nr_slots, hooks);
 	s->graph = g;
 	for (i = 0; i < plan->nr_instances && weir_loop; i++) {
+		if (weir_gap(g->instances[i]))
+			continue;
 		if (!kept(old, &plan->instances[i]))
 			weir_each_task(s, g->instances[i], 1);
 		if (g->instances[i]->timer_ns)
@@ -396,13 +410,13 @@ WEIR_GLOBAL int weir_exchange_instance(struct weir_sched weir_mem *s weir_arg,
 	stats->built = 1;
 	stats->kept = 0;
 	stats->represented = 0;
-	if (!g || instance >= g->nr_instances || class >= s->nr_classes)
+	if (!g || instance >= g->nr_instances || class >= s->nr_classes ||
+	    weir_gap(g->instances[instance]))
 		return -WEIR_ENOENT;
 	old = g->instances[instance];
 	new = weir_instance_new(s, g, class, instance);
 	if (!new)
 		return -WEIR_ENOMEM;
-	new->domain = old->domain;
 	new->nr_in = old->nr_in;
 	new->nr_out = old->nr_out;
 	new->in = old->in;

@@ -9,18 +9,17 @@ static struct weir_task weir_mem *record(struct weir_sched weir_mem *s, u32 id)
 	return &s->chunks[id / WEIR_TASK_CHUNK][id % WEIR_TASK_CHUNK];
 }
 
-/* Free the parts that weir_task_grow() has allocated for block number nr_chunks; null parts were not allocated. */
-WEIR_GLOBAL int weir_task_grow_undo(struct weir_sched weir_mem *s weir_arg,
+/* Free the parts that weir_task_grow() has allocated for block number @c; null parts were not allocated. */
+WEIR_GLOBAL int weir_task_grow_undo(struct weir_sched weir_mem *s weir_arg, u32 c,
 				    struct weir_task weir_mem *chunk weir_arg,
 				    struct weir_hook weir_mem *hooks weir_arg)
 {
 	struct weir_graph weir_mem *g = s->graph;
-	u32 c = s->nr_chunks;
 
 	for (u32 i = 0; i < g->nr_instances && weir_loop; i++) {
 		struct weir_instance weir_mem *inst = g->instances[i];
 
-		if (!inst->per_task)
+		if (weir_gap(inst) || !inst->per_task)
 			continue;
 		weir_free(s, inst->priv[c], (u64)WEIR_TASK_CHUNK * inst->per_task);
 		inst->priv[c] = 0;
@@ -34,7 +33,8 @@ struct weir_task weir_mem *weir_task_get(struct weir_sched weir_mem *s, u32 id)
 {
 	struct weir_task weir_mem *t;
 
-	if (id / WEIR_TASK_CHUNK >= weir_load_acquire(&s->nr_chunks))
+	if (id / WEIR_TASK_CHUNK >= weir_load_acquire(&s->nr_chunks) ||
+	    weir_gap(s->chunks[id / WEIR_TASK_CHUNK]))
 		return 0;
 	t = record(s, id);
 	return weir_load(&t->state) == WEIR_FREE ? 0 : t;
@@ -60,13 +60,12 @@ static struct weir_task weir_mem *take_record(struct weir_sched weir_mem *s)
 	return record(s, id);
 }
 
-/* Add one block of records, hooks, and private data of each instance that needs it. task_lock is held. */
-WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
+/* Add block @c of records, hooks, and private data of each instance that needs it. task_lock is held. */
+WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg, u32 c)
 {
 	struct weir_graph weir_mem *g = s->graph;
 	struct weir_task weir_mem *chunk;
 	struct weir_hook weir_mem *hooks;
-	u32 c = s->nr_chunks;
 	u32 i;
 
 	if (c >= WEIR_MAX_CHUNKS)
@@ -74,15 +73,15 @@ WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 	chunk = weir_alloc(s, CHUNK_BYTES);
 	hooks = weir_alloc(s, (u64)WEIR_TASK_CHUNK * g->nr_slots * sizeof(struct weir_hook));
 	if (!chunk || !hooks)
-		return weir_task_grow_undo(s, chunk, hooks);
+		return weir_task_grow_undo(s, c, chunk, hooks);
 	for (i = 0; i < g->nr_instances && weir_loop; i++) {
 		struct weir_instance weir_mem *inst = g->instances[i];
 
-		if (!inst->per_task)
+		if (weir_gap(inst) || !inst->per_task)
 			continue;
 		inst->priv[c] = weir_alloc(s, (u64)WEIR_TASK_CHUNK * inst->per_task);
 		if (!inst->priv[c])
-			return weir_task_grow_undo(s, chunk, hooks);
+			return weir_task_grow_undo(s, c, chunk, hooks);
 	}
 	s->chunks[c] = chunk;
 	for (i = weir_limit(WEIR_TASK_CHUNK); i > 0 && weir_loop; i--) {
@@ -91,10 +90,25 @@ WEIR_GLOBAL int weir_task_grow(struct weir_sched weir_mem *s weir_arg)
 
 		t->id = c * WEIR_TASK_CHUNK + i - 1;
 		t->hooks = hooks + (u64)(i - 1) * g->nr_slots;
-		give_back(s, t);
+		if (weir_own_block(s, c))
+			give_back(s, t);
 	}
-	weir_store_release(&s->nr_chunks, c + 1);
+	if (!WEIR_DOMAINS || c >= s->nr_chunks)
+		weir_store_release(&s->nr_chunks, c + 1);
 	return 0;
+}
+
+/* The next block of which this domain creates the numbers. */
+static u32 next_block(const struct weir_sched weir_mem *s)
+{
+	u32 c = s->nr_chunks;
+
+	if (!weir_distributed(s))
+		return c;
+	/* Blocks of other domains may be beyond. */
+	for (c = s->domain; c < s->nr_chunks && s->chunks[c] && weir_loop;)
+		c += s->nr_domains;
+	return c;
 }
 
 /* A record in state unconsidered, or null when the arena is full. The caller is a reader. */
@@ -104,7 +118,7 @@ static struct weir_task weir_mem *take(struct weir_sched weir_mem *s)
 
 	if (weir_lock_word(s, &s->task_lock))
 		return 0;
-	if (weir_load(&s->free_task) != WEIR_NO_TASK || !weir_task_grow(s)) {
+	if (weir_load(&s->free_task) != WEIR_NO_TASK || !weir_task_grow(s, next_block(s))) {
 		t = take_record(s);
 		weir_fetch_add(&s->nr_tasks, 1);
 	}
@@ -129,21 +143,81 @@ WEIR_GLOBAL int weir_task_private(struct weir_graph weir_mem *g weir_arg,
 	return 0;
 }
 
+/* A task's life begins in a record, which has its reference. */
+static void begin_life(struct weir_sched weir_mem *s, struct weir_task weir_mem *t, u64 cookie)
+{
+	weir_store(&t->cookie, cookie);
+	weir_store(&t->cpu, WEIR_NO_CPU);
+	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
+	weir_store(&t->key, WEIR_KEY_NONE);
+	weir_task_private(s->graph, t);
+	weir_store_release(&t->state, WEIR_UNCONSIDERED);
+}
+
 struct weir_task weir_mem *weir_task_open(struct weir_sched weir_mem *s, u64 cookie)
 {
 	struct weir_task weir_mem *t = take(s);
 
 	if (!t)
 		return 0;
-	weir_store(&t->cookie, cookie);
-	weir_store(&t->cpu, WEIR_NO_CPU);
-	weir_store(&t->slice_ns, WEIR_SLICE_DEFAULT);
-	weir_store(&t->key, WEIR_KEY_NONE);
 	weir_store(&t->refs, 1);
-	weir_task_private(s->graph, t);
-	weir_store_release(&t->state, WEIR_UNCONSIDERED);
+	begin_life(s, t, cookie);
 	return t;
 }
+
+#define LENT (~1u) /* in `next_free`: another domain has the task of this number */
+
+static int is_lent(const struct weir_task weir_mem *t)
+{
+	return t->next_free == LENT;
+}
+
+#if WEIR_DOMAINS
+
+struct weir_task weir_mem *weir_task_import(struct weir_sched weir_mem *s, u32 id, u64 cookie)
+{
+	u32 c = id / WEIR_TASK_CHUNK;
+	struct weir_task weir_mem *t;
+
+	if (c >= WEIR_MAX_CHUNKS)
+		return 0;
+	if (!s->chunks[c]) {
+		int err = weir_lock_word(s, &s->task_lock);
+
+		if (err)
+			return 0;
+		if (!s->chunks[c])
+			err = weir_task_grow(s, c);
+		weir_spin_unlock(&s->task_lock);
+		if (err)
+			return 0;
+	}
+	t = record(s, id);
+	/* It may have been here before, and a receiver has not handled its leaving yet. */
+	if (weir_fetch_add(&t->refs, 1) == 0)
+		weir_fetch_add(&s->nr_tasks, 1);
+	t->next_free = WEIR_NO_TASK;
+	begin_life(s, t, cookie);
+	return t;
+}
+
+void weir_task_lend(struct weir_sched weir_mem *s, struct weir_task weir_mem *t)
+{
+	if (weir_own_block(s, t->id / WEIR_TASK_CHUNK))
+		t->next_free = LENT;
+}
+
+void weir_task_number_back(struct weir_sched weir_mem *s, u32 id)
+{
+	struct weir_task weir_mem *t = record(s, id);
+
+	weir_assert(is_lent(t));
+	t->next_free = WEIR_NO_TASK;
+	if (weir_load(&t->state) == WEIR_FREE)
+		give_back(s, t);
+}
+
+#endif
 
 /* Drop a reference; the last one frees the record. */
 WEIR_GLOBAL int weir_task_put(struct weir_sched weir_mem *s weir_arg,
@@ -153,7 +227,8 @@ WEIR_GLOBAL int weir_task_put(struct weir_sched weir_mem *s weir_arg,
 		return 0;
 	weir_store(&t->state, WEIR_FREE);
 	weir_fetch_add(&s->nr_tasks, (u32)-1);
-	give_back(s, t);
+	if (!weir_distributed(s) || (weir_own_block(s, t->id / WEIR_TASK_CHUNK) && !is_lent(t)))
+		give_back(s, t);
 	return 0;
 }
 
@@ -162,6 +237,8 @@ WEIR_GLOBAL int weir_task_hooks_new(struct weir_sched weir_mem *s weir_arg, u32 
 				    struct weir_hook weir_mem *weir_mem *hooks weir_arg)
 {
 	for (u32 c = 0; c < s->nr_chunks && weir_loop; c++) {
+		if (weir_gap(s->chunks[c]))
+			continue;
 		hooks[c] =
 			weir_alloc(s, (u64)WEIR_TASK_CHUNK * nr_slots * sizeof(struct weir_hook));
 		if (!hooks[c])

@@ -133,6 +133,13 @@ struct weir_descriptor {
 	const struct weir_own_topic *topics; /* WEIR_OWN(0) and on */
 	u32 nr_topics;
 	u32 carries; /* enum weir_carries */
+	/*
+	 * an annotator whose private data per task are values that mean the same in another
+	 * coherence domain: they move there with the task. Without it, what it answers is
+	 * published there.
+	 */
+	u32 travels;
+	u32 unused;
 };
 
 /*
@@ -177,6 +184,7 @@ enum weir_has {
 	WEIR_HAS_TAKE_STATE = 1 << 5,
 	WEIR_HAS_DESTROY = 1 << 6,
 	WEIR_HAS_UPDATE = 1 << 7,
+	WEIR_HAS_TRAVELS = 1 << 8, /* private data move as they are */
 };
 
 /* Found in a component's file by the generator. */
@@ -237,8 +245,7 @@ struct weir_instance {
 	u32 per_task;				  /* (c) */
 	/* for the component's own shared fields; a leaf: no other lock is taken under it */
 	u32 lock;
-	/* (c) coherence domain whose memory holds it; others reach it only by messages */
-	u32 domain;
+	u32 unused;
 	u32 carries;		   /* (b) enum weir_carries, in this graph */
 	u64 nr_updates;		   /* (a) */
 	u64 timer_ns;		   /* (a) armed for this time, 0: not armed */

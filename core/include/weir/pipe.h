@@ -98,7 +98,16 @@ struct weir_pipe {
 	u64 longest_lock_wait_ns; /* the longest wait */
 	u64 nr_lock_waits;	  /* number of waits, including those given up */
 	u64 nr_lock_given_up;	  /* waits given up: the caller left some work undone */
-	u64 unused[3];
+	/*
+	 * (c) between coherence domains: 1 + the domain that it leads to (its tasks are sent
+	 * there), or that it comes from
+	 */
+	u32 outward;
+	u32 inward;
+	u32 sent;     /* (o) outward: tasks sent so far; inward: tasks that arrived so far */
+	u32 beyond;   /* (a) outward: tasks that wait beyond it, as far as is known here */
+	u32 told;     /* (o) inward: number of tasks last reported */
+	u32 accepted; /* (o) inward: `sent` last reported */
 };
 
 #ifndef WEIR_CARRY /* 0: every task is linked in each pipe on its way */

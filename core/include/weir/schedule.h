@@ -59,6 +59,43 @@ struct weir_oplog {
 	struct weir_op *ops;
 };
 
+/* What goes from one coherence domain to another. Shared with Rust. */
+enum weir_parcel_kind {
+	WEIR_PARCEL_TASK,    /* a task moves: its description and annotations */
+	WEIR_PARCEL_ARRIVED, /* it has arrived: the record that it left is freed */
+	WEIR_PARCEL_ENDED,   /* it has ended: its number is free again where it was created */
+	WEIR_PARCEL_MESSAGE, /* a published message; the words are its payload */
+	WEIR_PARCEL_CALL,    /* a runtime's call about a task */
+	WEIR_PARCEL_LOAD,    /* what the domain's CPUs have to do; may wait for other calls */
+};
+
+/* Shared with Rust. */
+enum weir_parcel_call {
+	WEIR_REMOTE_ADMIT,
+	WEIR_REMOTE_UNBLOCK,
+	WEIR_REMOTE_BLOCK,
+	WEIR_REMOTE_EXIT,
+};
+
+/* By value: numbers that mean the same everywhere, and no address. Its words follow. Shared with Rust. */
+struct weir_parcel {
+	u32 kind;
+	u32 from; /* domain */
+	u32 to;
+	u32 task;  /* number; WEIR_NO_TASK: none */
+	u32 pipe;  /* TASK: through which it crosses */
+	u32 epoch; /* number of the sender's graph, in which `pipe` counts */
+	u32 cpu;   /* TASK: its last CPU; MESSAGE: its CPU */
+	u32 call;  /* CALL: enum weir_parcel_call */
+	u32 told;  /* MESSAGE: the runtime has it */
+	u32 nr_words;
+	u64 cookie; /* TASK */
+	u64 uuid;   /* MESSAGE: of the topic */
+	u64 version;
+	u64 value;
+	u64 value2;
+};
+
 struct weir_cpu {
 	struct weir_task weir_mem *curr; /* (a) task it runs */
 	u64 curr_key; /* (a) urgency of it, or of the task to be chosen; none while it chooses */
@@ -98,12 +135,10 @@ struct weir_ctx {
 	u32 tired;   /* so did the present weir_drain() */
 	/* an update returned an error in the present weir_drain() and was retried */
 	u32 failed;
-	u32 missed;   /* (a) 1: a search for work for this CPU was stopped by a swap or a lock */
-	u64 waited;   /* time that the present call waited for other CPUs, in the port's unit */
-	u32 next_msg; /* the first undelivered one of `msgs` */
-	s32 entered;  /* 0, or why `add` could not enter `given` */
-	u32 domain; /* the domain it acts for: its own, or that of the instance whose update it runs */
-	u32 back;	 /* the domain it acts for after that update */
+	u32 missed;	 /* (a) 1: a search for work for this CPU was stopped by a swap or a lock */
+	u64 waited;	 /* time that the present call waited for other CPUs, in the port's unit */
+	u32 next_msg;	 /* the first undelivered one of `msgs` */
+	s32 entered;	 /* 0, or why `add` could not enter `given` */
 	u32 from_remote; /* the message being delivered came from another domain */
 	/* the pipe for which weir_drain() was called, until it is served */
 	struct weir_pipe weir_mem *given;
@@ -179,8 +214,8 @@ struct weir_sched {
 	/* (a) addresses of the blocks freed last; (l) to take one */
 	u64 free_list[WEIR_NR_SIZES];
 	struct weir_topic topics[WEIR_MAX_TOPICS];
-	/* (c) remote messages, a queue for each coherence domain; null: all CPUs share memory */
-	struct weir_remote_queue weir_mem *remote;
+	/* (c) what goes to other coherence domains (remote.c); null: all CPUs share memory */
+	struct weir_remote weir_mem *remote;
 	u32 nr_domains; /* (c) */
 	u32 spent_slots;
 	struct weir_graph weir_mem *spent; /* the graph that this swap will free, with its hooks */
@@ -196,6 +231,9 @@ struct weir_sched {
 	u32 logged; /* (c) no task is carried, from the next graph on (for a test) */
 	u32 unused;
 	struct weir_oplog *log; /* (c) null: not wanted */
+	u32 domain;		/* (c) the coherence domain that this scheduler is for */
+	/* (a) its tasks that were sent to other domains and are not confirmed yet */
+	u32 nr_away;
 };
 
 /* State of the calling CPU. */
@@ -207,18 +245,9 @@ WEIR_INLINE int weir_distributed(const struct weir_sched weir_mem *s)
 	return WEIR_DOMAINS && s->nr_domains > 1;
 }
 
-/* Subscriptions in the order of domains and topics. */
-WEIR_INLINE struct weir_subs weir_mem *weir_subs_nth(struct weir_graph weir_mem *g, u32 n)
-{
-	return WEIR_DOMAINS && n >= WEIR_MAX_TOPICS ? &g->remote_subs[n - WEIR_MAX_TOPICS]
-						    : &g->subs[n];
-}
-
-/* Subscribers and responder of @topic in the domain for which the calling CPU acts. */
+/* Subscribers and responder of @topic. */
 WEIR_INLINE struct weir_subs weir_mem *weir_subs(struct weir_sched weir_mem *s, u32 topic)
 {
-	if (weir_distributed(s))
-		return weir_subs_nth(s->graph, weir_ctx(s)->domain * WEIR_MAX_TOPICS + topic);
 	return &s->graph->subs[topic];
 }
 
@@ -296,10 +325,22 @@ int weir_notify(struct weir_sched weir_mem *s, u32 cpu, const struct weir_msg *m
 /* Ask the responder of a topic. */
 int weir_ask(struct weir_sched weir_mem *s, u32 cpu, struct weir_msg *msg);
 int weir_timer_expired(struct weir_sched weir_mem *s, u32 cpu, u32 instance);
-/* Deliver the remote messages of the CPU's coherence domain, as every other call of the CPU does. */
-int weir_remote_poll(struct weir_sched weir_mem *s, u32 cpu);
-/* Number of remote messages sent to a coherence domain: if it has grown, the runtime interrupts one of the domain's CPUs. */
-u64 weir_remote_sent(struct weir_sched weir_mem *s, u32 domain);
+/*
+ * Coherence domains: each has a scheduler of its own, in memory of its own. After every call the runtime takes what the call leaves for
+ * other domains, carries the bytes there in order, and gives them in before the next call there (docs/decisions/0160).
+ */
+/* This scheduler is for @domain; before the first graph. */
+void weir_remote_init(struct weir_sched weir_mem *s, u32 domain);
+/* The next parcel to be carried, or null; a copy is taken before the next call. */
+const struct weir_parcel weir_mem *weir_remote_next(struct weir_sched weir_mem *s, u32 cpu);
+/* It was copied. */
+void weir_remote_taken(struct weir_sched weir_mem *s);
+/*
+ * Give a parcel in, which is not in any scheduler's memory. 0: done. WEIR_ELSEWHERE: its task is not here any more. -WEIR_ENOMEM,
+ * -WEIR_EAGAIN: nothing was done, give it in again later, and those behind it only then.
+ */
+#define WEIR_ELSEWHERE 1
+int weir_remote_accept(struct weir_sched weir_mem *s, u32 cpu, const struct weir_parcel *p);
 /*
  * 1 if, since the last query, a call on @cpu waited too long for another CPU: it failed with -WEIR_EAGAIN, or left
  * work for the next weir_pick() of this CPU. The runtime makes sure that one follows soon.

@@ -28,6 +28,7 @@ enum weir_task_state {
 	WEIR_DEAD = 4,
 	WEIR_CLAIMED = 5,
 	WEIR_REVOKED = 6,
+	WEIR_AWAY = 7, /* sent to another coherence domain, which has not confirmed its arrival */
 };
 
 struct weir_pipe;

@@ -64,6 +64,8 @@ struct weir_plan {
 	struct weir_cpumask weir_mem *masks;
 	u32 nr_masks;
 	u32 nr_domains; /* 0 as 1: all CPUs share memory */
+	u32 epoch;	/* several domains: number of this plan; the same in all of them */
+	u32 unused;
 };
 
 /* Subscriptions of one topic; see core/src/subscribe.c. */
@@ -98,8 +100,12 @@ struct weir_graph {
 	u32 nr_priv;	  /* instances with private data per task */
 	struct weir_instance weir_mem *weir_mem *init_list;
 	struct weir_instance weir_mem *weir_mem *priv_list;
-	/* as `subs`, of the second domain and those after it */
-	struct weir_subs weir_mem *remote_subs;
+	/* coherence domains: standard topics that somebody in each other one hears */
+	u64 weir_mem *heard;
+	u64 followed_anywhere; /* topics that a class of any domain follows */
+	u32 weir_mem *borders; /* pipes that lead to another domain or come from one */
+	u32 nr_borders;
+	u32 epoch; /* number of the plan */
 	struct weir_subs subs[WEIR_MAX_TOPICS];
 };
 

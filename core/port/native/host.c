@@ -21,7 +21,7 @@ void weir_host_class_of(const struct weir_descriptor *d, const struct weir_entri
 	if (!d->change_kinds && e->has & WEIR_HAS_UPDATE)
 		out->change_kinds = WEIR_ADDED | WEIR_MOVED;
 	out->keyed_out = d->keyed_out;
-	out->has = e->has;
+	out->has = e->has | (d->travels ? WEIR_HAS_TRAVELS : 0);
 	out->carries = d->carries;
 	out->nr_params = d->nr_params;
 	out->on = e->on;
@@ -167,6 +167,7 @@ void weir_host_memory(const struct weir_sched *s, struct weir_host_memory *m)
 	m->per_task = sizeof(struct weir_task);
 	m->nr_slots = 0;
 	m->nr_tasks = s->nr_tasks;
+	m->nr_away = s->nr_away;
 	m->faults = s->faults;
 	m->lost_messages = s->lost_messages;
 	if (!s->graph)
@@ -174,12 +175,26 @@ void weir_host_memory(const struct weir_sched *s, struct weir_host_memory *m)
 	m->nr_slots = s->graph->nr_slots;
 	m->per_task += s->graph->nr_slots * sizeof(struct weir_hook);
 	for (u32 i = 0; i < s->graph->nr_instances; i++)
-		m->per_task += s->graph->instances[i]->per_task;
+		if (s->graph->instances[i])
+			m->per_task += s->graph->instances[i]->per_task;
+}
+
+/* UUID and version of topic number @topic; 0: there is none. */
+u64 weir_host_topic(const struct weir_sched *s, u32 topic, u32 *version)
+{
+	if (topic >= WEIR_MAX_TOPICS)
+		return 0;
+	*version = s->topics[topic].version;
+	return s->topics[topic].uuid;
 }
 
 u64 weir_host_updates(const struct weir_sched *s, u32 instance)
 {
-	return instance < s->graph->nr_instances ? s->graph->instances[instance]->nr_updates : 0;
+	const struct weir_graph *g = s->graph;
+
+	return instance < g->nr_instances && g->instances[instance]
+		       ? g->instances[instance]->nr_updates
+		       : 0;
 }
 
 /* For components in other languages, which do not see the structs. */

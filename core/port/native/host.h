@@ -13,6 +13,8 @@ struct weir_host_memory {
 	u64 lost_messages;
 	u32 nr_tasks;
 	u32 nr_slots;
+	u32 nr_away; /* of the tasks: sent to another coherence domain, not confirmed */
+	u32 unused;
 };
 
 #endif

@@ -88,6 +88,8 @@ pub struct CPlan {
     pub masks: *const CMask,
     pub nr_masks: u32,
     pub nr_domains: u32,
+    pub epoch: u32,
+    pub unused: u32,
 }
 
 #[repr(C)]
@@ -223,6 +225,8 @@ pub struct CDescriptor {
     pub topics: *const COwnTopic,
     pub nr_topics: u32,
     pub carries: u32,
+    pub travels: u32,
+    pub unused: u32,
 }
 
 // SAFETY: descriptors are constants; their pointers lead to constants.
@@ -274,6 +278,29 @@ pub struct CMemory {
     pub lost_messages: u64,
     pub nr_tasks: u32,
     pub nr_slots: u32,
+    pub nr_away: u32,
+    pub unused: u32,
+}
+
+/// `struct weir_parcel`; its words follow.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CParcel {
+    pub kind: u32,
+    pub from: u32,
+    pub to: u32,
+    pub task: u32,
+    pub pipe: u32,
+    pub epoch: u32,
+    pub cpu: u32,
+    pub call: u32,
+    pub told: u32,
+    pub nr_words: u32,
+    pub cookie: u64,
+    pub uuid: u64,
+    pub version: u64,
+    pub value: u64,
+    pub value2: u64,
 }
 
 #[cfg(feature = "strict")]
@@ -338,8 +365,10 @@ unsafe extern "C" {
     pub static weir_nr_descriptors: u32;
     pub static weir_entries: [CEntries; 0];
 
-    pub fn weir_remote_poll(s: *mut CSched, cpu: u32) -> c_int;
-    pub fn weir_remote_sent(s: *mut CSched, domain: u32) -> u64;
+    pub fn weir_remote_init(s: *mut CSched, domain: u32);
+    pub fn weir_remote_next(s: *mut CSched, cpu: u32) -> *const CParcel;
+    pub fn weir_remote_taken(s: *mut CSched);
+    pub fn weir_remote_accept(s: *mut CSched, cpu: u32, p: *const CParcel) -> c_int;
 
     pub static weir_exports: [*const c_void; 0];
     pub static weir_nr_exports: u32;
@@ -366,5 +395,6 @@ unsafe extern "C" {
     pub fn weir_host_stands(s: *const CSched, task: u32) -> u32;
     pub fn weir_host_pipe_tasks(s: *const CSched, pipe: u32, ids: *mut u32, cap: u32) -> u32;
     pub fn weir_host_memory(s: *const CSched, m: *mut CMemory);
+    pub fn weir_host_topic(s: *const CSched, topic: u32, version: *mut u32) -> u64;
     pub fn weir_host_updates(s: *const CSched, instance: u32) -> u64;
 }

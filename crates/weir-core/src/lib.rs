@@ -10,6 +10,7 @@ pub mod clocksync;
 mod counters;
 pub mod cpuset;
 pub mod crash;
+mod domains;
 mod elf;
 pub mod event;
 pub mod ffi;

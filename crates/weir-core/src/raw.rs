@@ -129,7 +129,12 @@ plain! {
         longest_lock_wait_ns: u64,
         nr_lock_waits: u64,
         nr_lock_given_up: u64,
-        unused: [u64; 3],
+        outward: u32,
+        inward: u32,
+        sent: u32,
+        beyond: u32,
+        told: u32,
+        accepted: u32,
     }
     /// `struct weir_instance`.
     "weir_instance" Instance {
@@ -143,7 +148,7 @@ plain! {
         private: u64,
         per_task: u32,
         lock: u32,
-        domain: u32,
+        unused: u32,
         carries: u32,
         nr_updates: u64,
         timer_ns: u64,

@@ -12,6 +12,7 @@ use memmap2::{MmapMut, MmapOptions};
 use crate::catalog::OwnTopic;
 use crate::classes;
 use crate::crash::{self, Crash};
+use crate::domains::{Call, Domains};
 use crate::ffi::{self, CConfig, CMask, CMemory, CMsg, COpLog, CReplacement, CSched, CSwapStats, CTask};
 use crate::loaded::{Loaded, is_loaded, of_class};
 use crate::runtime::{Head, Ops, out_msg, runtime_topics};
@@ -231,10 +232,14 @@ pub fn strict_impatience(of_1024: u32, seed: u64) {
 
 /// One scheduler. Not `Sync`: the simulator calls it from one thread; the C core itself is thread-safe.
 pub struct Sched {
+    /// Where CPUs of several domains share no memory: the one of the first domain.
     s: *mut CSched,
     host: *mut Host,
     /// Our own memory; `None` where it is somebody else's.
-    _arena: Option<MmapMut>,
+    arena: Option<MmapMut>,
+    /// The other domains, and what is between them.
+    domains: Option<Box<Domains>>,
+    config: Config,
     nr_cpus: u32,
     checks: bool,
     /// What C has recorded since `clear_ops`; null where it does not record.
@@ -267,17 +272,42 @@ impl Drop for Sched {
 // SAFETY: the arena and the host are reached only through this handle.
 unsafe impl Send for Sched {}
 
+/// Fresh, zeroed memory for a scheduler.
+pub(crate) fn new_arena(cfg: &Config) -> Result<MmapMut, Error> {
+    let bytes = cfg.arena_bytes;
+    let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon();
+    map.map_err(|e| Error { code: 1, message: format!("{bytes} bytes of arena: {e}") })
+}
+
+/// Set the core up.
+///
+/// # Safety
+/// As [`Sched::within`].
+pub(crate) unsafe fn init(cfg: &Config, memory: *mut u8, exclusive: bool) -> Result<*mut CSched, Error> {
+    let classes = classes::class_table();
+    let s = memory.cast::<CSched>();
+    let config = CConfig {
+        arena_bytes: cfg.arena_bytes as u64,
+        seed: cfg.seed,
+        nr_cpus: cfg.nr_cpus,
+        nr_classes: classes.len() as u32,
+        exclusive: exclusive.into(),
+        unused: 0,
+        patience: 0,
+        classes: classes.as_ptr(),
+    };
+    // SAFETY: `s` is zeroed memory of `arena_bytes`; the class table is copied.
+    done(unsafe { ffi::weir_init(s, &config) }, "setting up the scheduler")?;
+    Ok(s)
+}
+
 impl Sched {
     pub fn new(cfg: &Config) -> Result<Self, Error> {
-        let arena = MmapOptions::new()
-            .len(cfg.arena_bytes)
-            .no_reserve_swap()
-            .map_anon()
-            .map_err(|e| Error { code: 1, message: format!("{} bytes of arena: {e}", cfg.arena_bytes) })?;
+        let arena = new_arena(cfg)?;
         let memory = arena.as_ptr().cast_mut();
         // SAFETY: fresh, zeroed and page-aligned; it lives as long as the handle.
         let mut sched = unsafe { Self::set_up(cfg, memory, true) }?;
-        sched._arena = Some(arena);
+        sched.arena = Some(arena);
         Ok(sched)
     }
 
@@ -295,20 +325,8 @@ impl Sched {
     /// # Safety
     /// As [`Sched::within`].
     unsafe fn set_up(cfg: &Config, memory: *mut u8, exclusive: bool) -> Result<Self, Error> {
-        let classes = classes::class_table();
-        let s = memory.cast::<CSched>();
-        let config = CConfig {
-            arena_bytes: cfg.arena_bytes as u64,
-            seed: cfg.seed,
-            nr_cpus: cfg.nr_cpus,
-            nr_classes: classes.len() as u32,
-            exclusive: exclusive.into(),
-            unused: 0,
-            patience: 0,
-            classes: classes.as_ptr(),
-        };
-        // SAFETY: `s` is zeroed memory of `arena_bytes`; the class table is copied.
-        done(unsafe { ffi::weir_init(s, &config) }, "setting up the scheduler")?;
+        // SAFETY: the caller's promise.
+        let s = unsafe { init(cfg, memory, exclusive) }?;
         let host = Box::into_raw(Box::new(Host {
             head: Head { ops: &OPS },
             now: 0,
@@ -322,12 +340,14 @@ impl Sched {
         let mut sched = Sched {
             s,
             host,
-            _arena: None,
+            arena: None,
+            domains: None,
+            config: cfg.clone(),
             nr_cpus: cfg.nr_cpus,
             checks: cfg.checks,
             log: ptr::null_mut(),
             _ops: Vec::new(),
-            has: classes.iter().map(|c| c.has).collect(),
+            has: classes::class_table().iter().map(|c| c.has).collect(),
             present: Vec::new(),
             records: Vec::new(),
             slice_responder: false,
@@ -374,12 +394,17 @@ impl Sched {
         let doing = format!("building topology `{}`", plan.name);
         let loaded = self.learn(plan.instances.iter().map(|i| i.class))?;
         let tables = Tables::new(plan, &self.has, &self.present)?;
-        let mut stats = CSwapStats::default();
-        // SAFETY: `tables` outlives the call; C copies what it keeps.
-        let (s, c) = (self.s, tables.as_c());
-        let call = || unsafe { ffi::weir_swap(s, 0, &c, &mut stats) };
-        let code = if loaded.is_empty() { self.enter(call) } else { self.enter_guarded(call) };
-        done(code, &doing)?;
+        let stats = if plan.domains() > 1 || self.domains.is_some() {
+            self.swap_domains(plan, tables, !loaded.is_empty()).map_err(|code| error(code, &doing))?
+        } else {
+            let mut stats = CSwapStats::default();
+            // SAFETY: `tables` outlives the call; C copies what it keeps.
+            let (s, c) = (self.s, tables.as_c());
+            let call = || unsafe { ffi::weir_swap(s, 0, &c, &mut stats) };
+            let code = if loaded.is_empty() { self.enter(call) } else { self.enter_guarded(call) };
+            done(code, &doing)?;
+            stats
+        };
         self.present = plan.instances.iter().map(|i| (i.name.clone(), i.class)).collect();
         self.loaded = loaded;
         self.find_slice_responder();
@@ -403,7 +428,7 @@ impl Sched {
             // Where instances are of the class already it is known; writing it again changes nothing.
             self.has[usize::from(class)] = component.class().has;
             // SAFETY: valid scheduler; the core has room for this many classes.
-            unsafe { ffi::weir_host_learn_class(self.s, class.into(), component.class()) };
+            self.each(|s| unsafe { ffi::weir_host_learn_class(s, class.into(), component.class()) });
             held.push(component);
         }
         Ok(held)
@@ -438,13 +463,16 @@ impl Sched {
         let loaded = self.learn(old.chain([class]).collect::<Vec<_>>().into_iter())?;
         let with = CReplacement { instance, class: class.into(), params: params.as_ptr() };
         let mut stats = CSwapStats::default();
+        let (s, cpu) = self.enter_instance(0, instance);
         // SAFETY: `with` and the parameters outlive the call.
-        let s = self.s;
-        let call = || unsafe { ffi::weir_swap_instance(s, 0, &with, &mut stats) };
+        let call = || unsafe { ffi::weir_swap_instance(s, cpu, &with, &mut stats) };
         let code = if loaded.is_empty() { self.enter(call) } else { self.enter_guarded(call) };
         done(code, "replacing an instance")?;
         if let Some(p) = self.present.get_mut(instance as usize) {
             p.1 = class;
+        }
+        if let Some(d) = &mut self.domains {
+            d.replaced(instance, class, params);
         }
         self.loaded = loaded;
         self.find_slice_responder();
@@ -462,7 +490,7 @@ impl Sched {
     /// are the same.
     pub fn set_carrying(&mut self, on: bool) {
         // SAFETY: valid scheduler.
-        unsafe { ffi::weir_host_carry(self.s, on.into()) };
+        self.each(|s| unsafe { ffi::weir_host_carry(s, on.into()) });
     }
 
     /// The runtime's clock, read by components; set before each call.
@@ -482,13 +510,20 @@ impl Sched {
     pub fn task_new(&mut self, cpu: u32, cookie: u64) -> Result<TaskId, Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         // SAFETY: `s` is initialised.
-        let t = self.enter(|| unsafe { ffi::weir_task_new(self.s, cpu, cookie) });
-        self.after_call();
+        let s = self.enter_cpu(cpu);
+        let t = self.enter(|| unsafe { ffi::weir_task_new(s, cpu, cookie) });
         if t.is_null() {
+            self.after_call();
             return Err(error(-1, "creating a task"));
         }
         // SAFETY: a task record stays valid for the arena's life.
         let id = TaskId(unsafe { (*t).id });
+        if let Some(d) = &mut self.domains {
+            d.created(id, cpu);
+            self.after_call();
+            return Ok(id);
+        }
+        self.after_call();
         if self.records.len() <= id.0 as usize {
             self.records.resize(id.0 as usize + 1, ptr::null_mut());
         }
@@ -498,6 +533,9 @@ impl Sched {
 
     #[inline]
     fn raw(&self, t: TaskId) -> *mut CTask {
+        if let Some(d) = &self.domains {
+            return d.record(t).unwrap_or_else(|| panic!("task {} does not exist", t.0));
+        }
         if let Some(&p) = self.records.get(t.0 as usize)
             // SAFETY: a task record stays valid for the arena's life; its state says whether it is in use.
             && !p.is_null() && unsafe { (*p).state } != 0
@@ -512,12 +550,18 @@ impl Sched {
 
     #[inline]
     pub fn cookie(&self, t: TaskId) -> u64 {
+        if let Some(cookie) = self.domains.as_ref().and_then(|d| d.cookie_on_its_way(t)) {
+            return cookie;
+        }
         // SAFETY: `raw` gives a valid record.
         unsafe { (*self.raw(t)).cookie }
     }
 
     /// State of a task as in `enum weir_task_state`: 1 unconsidered, 2 schedulable, 3 running; 0 gone.
     pub fn state(&self, t: TaskId) -> u32 {
+        if let Some(d) = &self.domains {
+            return d.state(t);
+        }
         // SAFETY: `s` is initialised; unknown numbers give null.
         unsafe {
             let p = ffi::weir_task_get(self.s, t.0);
@@ -531,58 +575,70 @@ impl Sched {
         cpu: u32,
         t: TaskId,
         call: unsafe extern "C" fn(*mut CSched, u32, *mut CTask) -> i32,
+        by_message: Option<Call>,
         doing: &str,
     ) -> Result<(), Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
-        // SAFETY: valid scheduler and record.
+        let s = self.enter_cpu(cpu);
+        if let Some(d) = &mut self.domains
+            && let Some(call) = by_message
+            && !d.is_at(t, cpu)
+        {
+            d.call(t, cpu, call);
+            self.note_remote();
+            return Ok(());
+        }
         let t = self.raw(t);
-        let code = self.enter(|| unsafe { call(self.s, cpu, t) });
+        // SAFETY: valid scheduler and record.
+        let code = self.enter(|| unsafe { call(s, cpu, t) });
         self.after_call();
         done(code, doing)
     }
 
     /// unconsidered -> schedulable, first time. `cpu` is the CPU that runs the call.
     pub fn admit(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
-        self.on_task(cpu, t, ffi::weir_admit, "admitting a task")
+        self.on_task(cpu, t, ffi::weir_admit, Some(Call::Admit), "admitting a task")
     }
 
     /// unconsidered -> schedulable, after a block.
     #[inline]
     pub fn unblock(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
-        self.on_task(cpu, t, ffi::weir_unblock, "unblocking a task")
+        self.on_task(cpu, t, ffi::weir_unblock, Some(Call::Unblock), "unblocking a task")
     }
 
     /// running -> schedulable.
     #[inline]
     pub fn relinquish(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
-        self.on_task(cpu, t, ffi::weir_relinquish, "relinquishing a CPU")
+        self.on_task(cpu, t, ffi::weir_relinquish, None, "relinquishing a CPU")
     }
 
     /// running or schedulable -> unconsidered.
     #[inline]
     pub fn block(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
-        self.on_task(cpu, t, ffi::weir_block, "blocking a task")
+        self.on_task(cpu, t, ffi::weir_block, Some(Call::Block), "blocking a task")
     }
 
     /// Destroy from any state; the id may be reused afterwards.
     pub fn exit(&mut self, cpu: u32, t: TaskId) -> Result<(), Error> {
-        self.on_task(cpu, t, ffi::weir_exit, "ending a task")
+        self.on_task(cpu, t, ffi::weir_exit, Some(Call::Exit), "ending a task")
     }
 
     /// Did calls of this CPU give up waiting for another one since it was last asked, or leave work behind? Then it
     /// has to [pick](Sched::pick) again soon.
     pub fn gave_up(&mut self, cpu: u32) -> bool {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        let s = self.enter_cpu(cpu);
         // SAFETY: valid scheduler.
-        unsafe { ffi::weir_gave_up(self.s, cpu) != 0 }
+        unsafe { ffi::weir_gave_up(s, cpu) != 0 }
     }
 
     /// Claim the next task of CPU `target`; `cpu` runs the call (differs for foreign-hosted CPUs).
     #[inline]
     pub fn pick(&mut self, cpu: u32, target: u32) -> Option<Picked> {
         assert!(cpu < self.nr_cpus && target < self.nr_cpus, "CPU {cpu}, {target} of {}", self.nr_cpus);
+        let s = self.enter_cpu(cpu);
         // SAFETY: `s` is initialised.
-        let t = self.enter(|| unsafe { ffi::weir_pick(self.s, cpu, target) });
+        let t = self.enter(|| unsafe { ffi::weir_pick(s, cpu, target) });
         if t.is_null() {
             self.after_call();
             return None;
@@ -592,7 +648,7 @@ impl Sched {
         if self.slice_responder {
             let mut msg = CMsg { task: t, ..empty(Topic::Slice) };
             // SAFETY: valid scheduler and message.
-            if self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut msg) }) == 0 {
+            if self.enter(|| unsafe { ffi::weir_ask(s, cpu, &mut msg) }) == 0 {
                 slice = msg.value;
             }
         }
@@ -605,6 +661,16 @@ impl Sched {
     pub fn notify(&mut self, cpu: u32, topic: Topic, msg: &Msg) -> Result<(), Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
         let mask = msg.mask.as_ref().filter(|m| !m.is_empty()).map(to_mask);
+        let s = self.enter_cpu(cpu);
+        if let Some(d) = &mut self.domains
+            && let Some(t) = msg.task
+            && !d.is_at(t, cpu)
+        {
+            let words = mask.as_ref().map_or(&[][..], |m| &m.word[..self.nr_cpus.div_ceil(64) as usize]);
+            d.message(t, cpu, (1 + topic as u64, 1), msg, words);
+            self.note_remote();
+            return Ok(());
+        }
         let c = CMsg {
             cpu: msg.cpu.unwrap_or(u32::MAX),
             task: msg.task.map_or(ptr::null_mut(), |t| self.raw(t)),
@@ -614,13 +680,14 @@ impl Sched {
             ..empty(topic)
         };
         // SAFETY: valid scheduler; message and mask outlive the call.
-        let code = self.enter(|| unsafe { ffi::weir_notify(self.s, cpu, &c) });
+        let code = self.enter(|| unsafe { ffi::weir_notify(s, cpu, &c) });
         self.after_call();
         done(code, "publishing a message")
     }
 
     /// Ask a topic's responder; `None` if there is none.
     pub fn request(&mut self, cpu: u32, topic: Topic, msg: &Msg) -> Option<Msg> {
+        let (s, cpu) = self.enter_for(cpu, msg.task);
         let mut c = CMsg {
             cpu: msg.cpu.unwrap_or(u32::MAX),
             task: msg.task.map_or(ptr::null_mut(), |t| self.raw(t)),
@@ -629,7 +696,7 @@ impl Sched {
             ..empty(topic)
         };
         // SAFETY: valid scheduler and message.
-        let code = self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut c) });
+        let code = self.enter(|| unsafe { ffi::weir_ask(s, cpu, &mut c) });
         self.after_call();
         if code != 0 {
             return None;
@@ -647,11 +714,20 @@ impl Sched {
     /// Report what `t` did on CPU `on` since the last such message.
     pub fn publish_counters(&mut self, cpu: u32, on: u32, t: TaskId, counts: &Counters) -> Result<(), Error> {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        let s = self.enter_cpu(cpu);
+        if let Some(d) = &mut self.domains
+            && !d.is_at(t, cpu)
+        {
+            let msg = Msg { cpu: Some(on), ..Msg::default() };
+            d.message(t, cpu, (1 + Topic::Counters as u64, 1), &msg, &counts.words());
+            self.note_remote();
+            return Ok(());
+        }
         // The field is a union in C, of pointers to what the topic carries.
         let mask = ptr::from_ref(counts).cast::<CMask>();
         let c = CMsg { cpu: on, task: self.raw(t), mask, ..empty(Topic::Counters) };
         // SAFETY: valid scheduler; message and counters outlive the call, which delivers the message.
-        let code = self.enter(|| unsafe { ffi::weir_notify(self.s, cpu, &c) });
+        let code = self.enter(|| unsafe { ffi::weir_notify(s, cpu, &c) });
         self.after_call();
         done(code, "publishing a message")
     }
@@ -659,9 +735,10 @@ impl Sched {
     /// What `t` did lately, or in all its life, and its loads of the last-level cache in 1024 instructions;
     /// `None` where nobody answers.
     pub fn ask_counters(&mut self, cpu: u32, t: TaskId, all: bool) -> Option<(Counters, u64)> {
+        let (s, cpu) = self.enter_for(cpu, Some(t));
         let mut c = CMsg { task: self.raw(t), value: all.into(), ..empty(Topic::Counters) };
         // SAFETY: valid scheduler and message.
-        let code = self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut c) });
+        let code = self.enter(|| unsafe { ffi::weir_ask(s, cpu, &mut c) });
         self.after_call();
         // SAFETY: a responder of the topic returns null or its record in the arena.
         let counts = unsafe { c.mask.cast::<Counters>().as_ref() };
@@ -701,7 +778,7 @@ impl Sched {
     /// Record no micro-operations from now on, or record them again, where [`Config::oplog`] asked for them.
     pub fn record_ops(&mut self, on: bool) {
         // SAFETY: valid scheduler.
-        unsafe { ffi::weir_host_record(self.s, on.into()) };
+        self.each(|s| unsafe { ffi::weir_host_record(s, on.into()) });
     }
 
     #[inline]
@@ -726,37 +803,53 @@ impl Sched {
         timers.iter().map(|(i, t)| (*t, *i))
     }
 
-    /// Remote messages to a coherence domain so far, 0 where all CPUs share memory.
+    /// Remote messages and tasks to a coherence domain so far, 0 where all CPUs share memory. Reports of load do not count: they may wait.
     pub fn remote_sent(&self, domain: u32) -> u64 {
-        // SAFETY: valid scheduler; an unknown domain has none.
-        unsafe { ffi::weir_remote_sent(self.s, domain) }
+        self.domains.as_ref().map_or(0, |d| d.sent(domain))
     }
 
-    /// Deliver the remote messages of the CPU's coherence domain; each other call of it does that as well.
+    /// Whether something was sent to a coherence domain that it has not been given yet.
+    pub fn remote_waiting(&self) -> bool {
+        self.domains.as_ref().is_some_and(|d| d.waiting())
+    }
+
+    /// Schedulable tasks of all coherence domains, of which those count that are on their way and those that a call on its way will wake,
+    /// block or end. `None` where all CPUs share memory.
+    pub fn schedulable_in_domains(&self) -> Option<u32> {
+        self.domains.as_ref().map(|d| d.nr_schedulable())
+    }
+
+    /// Deliver what has been sent to the CPU's coherence domain; each other call of it does that as well.
     pub fn poll_remote(&mut self, cpu: u32) {
         assert!(cpu < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
-        // SAFETY: valid scheduler.
-        self.enter(|| unsafe { ffi::weir_remote_poll(self.s, cpu) });
+        self.enter_cpu(cpu);
         self.after_call();
     }
 
     pub fn timer_expired(&mut self, cpu: u32, handle: u32) {
         // SAFETY: as in `next_timer`.
         unsafe { (*self.host).arm(handle, 0) };
+        let (s, cpu) = self.enter_instance(cpu, handle);
         // SAFETY: valid scheduler; an unknown instance is an error that leaves everything as it is.
-        self.enter(|| unsafe { ffi::weir_timer_expired(self.s, cpu, handle) });
+        self.enter(|| unsafe { ffi::weir_timer_expired(s, cpu, handle) });
         self.after_call();
     }
 
     pub fn pipe_len(&self, pipe: u32) -> u32 {
         // SAFETY: valid scheduler; an unknown pipe has length 0.
-        unsafe { ffi::weir_host_pipe_len(self.s, pipe) }
+        unsafe { ffi::weir_host_pipe_len(self.of_pipe(pipe), pipe) }
     }
 
     /// The first pipe from `from` on that does not hold as many tasks as `known` says, a number for each pipe, and how many
     /// it holds; `known` says so from then on.
     #[inline]
     pub fn other_len(&self, known: &mut [u32], from: u32) -> Option<(u32, u32)> {
+        if self.domains.is_some() {
+            let other = |p: &u32| known[*p as usize] != self.pipe_len(*p);
+            let pipe = (from..known.len() as u32).find(other)?;
+            known[pipe as usize] = self.pipe_len(pipe);
+            return Some((pipe, known[pipe as usize]));
+        }
         // SAFETY: valid scheduler; C looks at no more numbers than there are.
         let pipe = unsafe { ffi::weir_host_other_len(self.s, known.as_mut_ptr(), known.len() as u32, from) };
         known.get(pipe as usize).map(|&len| (pipe, len))
@@ -765,31 +858,42 @@ impl Sched {
     /// The deepest pipe that a task has reached.
     pub fn stands(&self, t: TaskId) -> Option<u32> {
         // SAFETY: valid scheduler; an unknown task stands nowhere.
-        let pipe = unsafe { ffi::weir_host_stands(self.s, t.0) };
+        let pipe = unsafe { ffi::weir_host_stands(self.of_task(t), t.0) };
         (pipe != u32::MAX).then_some(pipe)
     }
 
     /// Tasks of a pipe in order.
     pub fn pipe_tasks(&self, pipe: u32) -> Vec<TaskId> {
-        let n = self.pipe_len(pipe);
-        let mut ids = vec![0u32; n as usize];
-        // SAFETY: C writes at most `n` numbers.
-        let n = unsafe { ffi::weir_host_pipe_tasks(self.s, pipe, ids.as_mut_ptr(), n) };
-        ids.truncate(n as usize);
-        ids.into_iter().map(TaskId).collect()
+        tasks_of(self.of_pipe(pipe), pipe)
+    }
+
+    /// The same in the memory of the instance before the pipe: another one, if the pipe leads to another coherence domain.
+    pub fn pipe_tasks_before(&self, pipe: u32) -> Vec<TaskId> {
+        tasks_of(self.domains.as_ref().map_or(self.s, |d| d.before_pipe(pipe)), pipe)
     }
 
     /// Update calls of an instance since the graph was built.
     pub fn updates(&self, instance: u32) -> u64 {
         // SAFETY: valid scheduler; an unknown instance has none.
-        unsafe { ffi::weir_host_updates(self.s, instance) }
+        unsafe { ffi::weir_host_updates(self.of_instance(instance), instance) }
     }
 
     fn memory(&self) -> CMemory {
-        let mut m = CMemory::default();
-        // SAFETY: valid scheduler and struct.
-        unsafe { ffi::weir_host_memory(self.s, &mut m) };
-        m
+        let mut sum = CMemory::default();
+        self.each(|s| {
+            let mut m = CMemory::default();
+            // SAFETY: valid scheduler and struct.
+            unsafe { ffi::weir_host_memory(s, &mut m) };
+            sum.used += m.used;
+            sum.per_task = sum.per_task.max(m.per_task);
+            sum.faults += m.faults;
+            sum.lost_messages += m.lost_messages;
+            // Those that are on their way have a record in the domain that they left.
+            sum.nr_tasks += m.nr_tasks - m.nr_away;
+            sum.nr_slots = m.nr_slots;
+        });
+        sum.nr_tasks += self.domains.as_ref().map_or(0, |d| d.nr_on_their_way());
+        sum
     }
 
     /// Bytes of arena memory in use.
@@ -819,16 +923,30 @@ impl Sched {
         name.iter_mut().take(23).zip(topic.name.bytes()).for_each(|(to, from)| *to = from);
         let (uuid, version, bytes) = (topic.uuid, topic.version, topic.bytes);
         let c = ffi::CClassTopic { uuid, version, bytes, from: topic.publishers(), unused: 0, name };
+        let mut ids = Vec::new();
         // SAFETY: valid scheduler and record.
-        let id = unsafe { ffi::weir_topic_register(self.s, &c) };
-        if id < 0 { Err(error(id, "registering a topic")) } else { Ok(id as u32) }
+        self.each(|s| ids.push(unsafe { ffi::weir_topic_register(s, &c) }));
+        match ids.iter().find(|id| **id < 0) {
+            Some(id) => Err(error(*id, "registering a topic")),
+            None => Ok(ids[0] as u32),
+        }
     }
 
     /// The number of a topic that some instance has brought along, or that was registered.
     pub fn topic_find(&self, topic: &OwnTopic) -> Result<u32, Error> {
-        // SAFETY: valid scheduler.
-        let id = unsafe { ffi::weir_topic_find(self.s, topic.uuid, topic.version) };
-        if id < 0 { Err(error(id, "looking for a topic")) } else { Ok(id as u32) }
+        // Where there are several coherence domains: the number and the domain, since numbers differ.
+        let mut found = Err(error(-5, "looking for a topic"));
+        for (domain, s) in (0u32..).zip(self.all()) {
+            // SAFETY: valid scheduler.
+            let id = unsafe { ffi::weir_topic_find(s, topic.uuid, topic.version) };
+            if id >= 0 {
+                return Ok(id as u32 + domain * TOPICS);
+            }
+            if id != -5 {
+                found = Err(error(id, "looking for a topic"));
+            }
+        }
+        found
     }
 
     /// Publish a topic that is not a standard one, for a program. `data` are the payload's words.
@@ -837,11 +955,28 @@ impl Sched {
     /// No instance has the topic, it takes nothing from programs, or the payload is of another length.
     pub fn publish_own(&mut self, cpu: u32, topic: &OwnTopic, msg: &Msg, data: &[u64]) -> Result<(), Error> {
         let id = self.topic_find(topic)?;
+        let (s, topic_there) = self.topic_at(id);
         // SAFETY: valid scheduler.
-        done(unsafe { ffi::weir_topic_for_users(self.s, id) }, "publishing a message")?;
+        done(unsafe { ffi::weir_topic_for_users(s, topic_there) }, "publishing a message")?;
         if data.len() * 8 != topic.bytes as usize {
             return Err(error(-WEIR_EPROTO, "publishing a message"));
         }
+        let s = self.enter_cpu(cpu);
+        if let Some(d) = &mut self.domains
+            && let Some(t) = msg.task
+            && !d.is_at(t, cpu)
+        {
+            d.message(t, cpu, (topic.uuid, topic.version), msg, data);
+            self.note_remote();
+            return Ok(());
+        }
+        // Another domain may have it, and this one not.
+        let Ok(id) = self.topic_in(s, id) else {
+            if let Some(d) = &mut self.domains {
+                d.message_to_all(cpu, (topic.uuid, topic.version), msg, data);
+            }
+            return Ok(());
+        };
         let c = CMsg {
             topic: id,
             cpu: msg.cpu.unwrap_or(u32::MAX),
@@ -852,7 +987,7 @@ impl Sched {
             mask: if data.is_empty() { ptr::null() } else { data.as_ptr().cast() },
         };
         // SAFETY: valid scheduler; the payload, of the length that the topic says, is copied.
-        let code = self.enter(|| unsafe { ffi::weir_notify(self.s, cpu, &c) });
+        let code = self.enter(|| unsafe { ffi::weir_notify(s, cpu, &c) });
         self.after_call();
         done(code, "publishing a message")
     }
@@ -862,6 +997,8 @@ impl Sched {
     /// # Errors
     /// Nobody answers, or the responder refuses the question.
     pub fn ask(&mut self, cpu: u32, topic: u32, msg: &Msg) -> Result<Reply, Error> {
+        let (s, cpu) = self.enter_for(cpu, msg.task);
+        let topic = self.topic_in(s, topic)?;
         let mut c = CMsg {
             topic,
             cpu: msg.cpu.unwrap_or(u32::MAX),
@@ -871,11 +1008,11 @@ impl Sched {
             mask: ptr::null(),
         };
         // SAFETY: valid scheduler and message.
-        let code = self.enter(|| unsafe { ffi::weir_ask(self.s, cpu, &mut c) });
+        let code = self.enter(|| unsafe { ffi::weir_ask(s, cpu, &mut c) });
         self.after_call();
         done(code, "asking")?;
         // SAFETY: valid scheduler.
-        let bytes = if c.mask.is_null() { 0 } else { unsafe { ffi::weir_payload_bytes(self.s, topic) } };
+        let bytes = if c.mask.is_null() { 0 } else { unsafe { ffi::weir_payload_bytes(s, topic) } };
         // SAFETY: a responder returns null or a record in the arena of the length that the topic says.
         let data = (0..bytes as usize / 8).map(|i| unsafe { c.mask.cast::<u64>().add(i).read() }).collect();
         Ok(Reply { value: c.value, value2: c.value2, data })
@@ -883,38 +1020,48 @@ impl Sched {
 
     /// Whether a topic number stands for this UUID and version.
     pub fn topic_check(&self, topic: u32, uuid: u64, version: u32) -> Result<(), Error> {
+        let (s, topic) = self.topic_at(topic);
         // SAFETY: valid scheduler.
-        done(unsafe { ffi::weir_topic_check(self.s, topic, uuid, version) }, "checking a topic")
+        done(unsafe { ffi::weir_topic_check(s, topic, uuid, version) }, "checking a topic")
     }
 
     /// Count a user of a topic in, or out.
     pub fn topic_hold(&mut self, topic: u32, hold: bool) -> Result<(), Error> {
         let f = if hold { ffi::weir_topic_hold } else { ffi::weir_topic_release };
-        // SAFETY: valid scheduler.
-        done(unsafe { f(self.s, topic) }, "using a topic")
+        self.in_each_domain(topic, f, "using a topic")
     }
 
     /// Remove a topic that nobody uses.
     pub fn topic_remove(&mut self, topic: u32) -> Result<(), Error> {
-        // SAFETY: valid scheduler.
-        done(unsafe { ffi::weir_topic_remove(self.s, topic) }, "removing a topic")
+        self.in_each_domain(topic, ffi::weir_topic_remove, "removing a topic")
     }
 
     /// All invariants; the error names the broken one by its line.
     pub fn check(&self) -> Result<(), Error> {
-        // SAFETY: valid scheduler, no call under way.
-        let line = self.enter(|| unsafe { ffi::weir_check(self.s) });
+        let mut line = 0;
+        self.each(|s| {
+            // SAFETY: valid scheduler, no call under way.
+            let found = self.enter(|| unsafe { ffi::weir_check(s) });
+            line = if line == 0 { found } else { line };
+        });
         if line == 0 {
-            return Ok(());
+            return self.domains.as_ref().map_or(Ok(()), |d| d.check());
         }
         let text = include_str!("../../../core/src/check.c").lines().nth(line as usize - 1).unwrap_or("");
         Err(Error { code: 2, message: format!("broken invariant, core/src/check.c:{line}: {}", text.trim()) })
     }
 
     #[inline]
-    fn after_call(&self) {
+    fn after_call(&mut self) {
+        if self.domains.is_some() {
+            self.send_on();
+        }
         if self.checks {
             self.look_after();
+        }
+        // A reply may point into the arena.
+        if let Some(d) = &self.domains {
+            d.open_last();
         }
     }
 
@@ -937,6 +1084,169 @@ impl Sched {
             self.blame(&e);
             panic!("{e}");
         }
+    }
+}
+
+/// Topic numbers of one coherence domain.
+const TOPICS: u32 = 64;
+
+fn tasks_of(s: *mut CSched, pipe: u32) -> Vec<TaskId> {
+    // SAFETY: valid scheduler; an unknown pipe has length 0.
+    let n = unsafe { ffi::weir_host_pipe_len(s, pipe) };
+    let mut ids = vec![0u32; n as usize];
+    // SAFETY: C writes at most `n` numbers.
+    let n = unsafe { ffi::weir_host_pipe_tasks(s, pipe, ids.as_mut_ptr(), n) };
+    ids.truncate(n as usize);
+    ids.into_iter().map(TaskId).collect()
+}
+
+/// Several coherence domains: each has a scheduler of its own, in memory of its own.
+impl Sched {
+    /// Call `f` for the scheduler of each domain.
+    fn each(&self, mut f: impl FnMut(*mut CSched)) {
+        match &self.domains {
+            None => f(self.s),
+            Some(d) => (0..d.nr()).for_each(|i| f(d.open(i))),
+        }
+    }
+
+    /// The scheduler of each domain, usable until the next one.
+    fn all(&self) -> impl Iterator<Item = *mut CSched> + '_ {
+        let nr = self.domains.as_ref().map_or(1, |d| d.nr());
+        (0..nr).map(|i| self.domains.as_ref().map_or(self.s, |d| d.open(i)))
+    }
+
+    fn of_pipe(&self, pipe: u32) -> *mut CSched {
+        self.domains.as_ref().map_or(self.s, |d| d.of_pipe(pipe))
+    }
+
+    fn of_instance(&self, instance: u32) -> *mut CSched {
+        self.domains.as_ref().map_or(self.s, |d| d.of_instance(instance))
+    }
+
+    fn of_task(&self, t: TaskId) -> *mut CSched {
+        self.domains.as_ref().map_or(self.s, |d| d.of_task(t))
+    }
+
+    /// The scheduler that a call of `cpu` goes to, which has been given before what was sent to it.
+    #[inline]
+    fn enter_cpu(&mut self, cpu: u32) -> *mut CSched {
+        if self.domains.is_none() { self.s } else { self.receive(cpu) }
+    }
+
+    /// The same for a question about a task: it is put in the domain that has the task.
+    fn enter_for(&mut self, cpu: u32, t: Option<TaskId>) -> (*mut CSched, u32) {
+        let cpu = self.domains.as_ref().zip(t).map_or(cpu, |(d, t)| d.cpu_near(t, cpu));
+        (self.enter_cpu(cpu), cpu)
+    }
+
+    fn enter_instance(&mut self, cpu: u32, instance: u32) -> (*mut CSched, u32) {
+        let cpu = self.domains.as_ref().map_or(cpu, |d| d.cpu_of_instance(instance, cpu));
+        (self.enter_cpu(cpu), cpu)
+    }
+
+    /// Where a topic is, by the number that [`Sched::topic_find`] gives.
+    fn topic_at(&self, topic: u32) -> (*mut CSched, u32) {
+        match &self.domains {
+            None => (self.s, topic),
+            Some(d) => (d.open((topic / TOPICS).min(d.nr() - 1)), topic % TOPICS),
+        }
+    }
+
+    /// The number in another domain's scheduler.
+    fn topic_in(&self, s: *mut CSched, topic: u32) -> Result<u32, Error> {
+        let Some(d) = &self.domains else { return Ok(topic) };
+        let (home, number) = self.topic_at(topic);
+        let mut version = 0;
+        // SAFETY: valid schedulers.
+        let uuid = unsafe { ffi::weir_host_topic(home, number, &mut version) };
+        d.open_again(s);
+        if home == s || number < Topic::ALL.len() as u32 {
+            return Ok(number);
+        }
+        // SAFETY: likewise.
+        let id = unsafe { ffi::weir_topic_find(s, uuid, version) };
+        if id < 0 { Err(error(id, "looking for a topic")) } else { Ok(id as u32) }
+    }
+
+    fn in_each_domain(
+        &mut self,
+        topic: u32,
+        f: unsafe extern "C" fn(*mut CSched, u32) -> i32,
+        doing: &str,
+    ) -> Result<(), Error> {
+        let mut code = None;
+        for s in self.all() {
+            let Ok(topic) = self.topic_in(s, topic) else { continue };
+            // SAFETY: valid scheduler.
+            let now = unsafe { f(s, topic) };
+            code = Some(code.filter(|c| *c != 0).unwrap_or(now));
+        }
+        done(code.unwrap_or(-5), doing)
+    }
+
+    /// The cost model is told of a message that the runtime itself sends.
+    fn note_remote(&mut self) {
+        // SAFETY: null, or valid; no other reference to it exists between calls.
+        let Some(log) = (unsafe { self.log.as_mut() }) else { return };
+        if log.nr < log.cap {
+            let op = OpRecord { kind: OpKind::Remote, object: 0, n: 0 };
+            // SAFETY: the buffer has `cap` records.
+            unsafe { log.ops.add(log.nr as usize).write(op) };
+            log.nr += 1;
+        }
+    }
+
+    /// Give the domain of `cpu` what was sent to it.
+    #[inline(never)]
+    fn receive(&mut self, cpu: u32) -> *mut CSched {
+        let Some(mut d) = self.domains.take() else { return self.s };
+        while let Some(parcel) = d.next_for(cpu) {
+            let s = d.open_for(cpu);
+            let code = self.enter(|| unsafe {
+                // SAFETY: valid scheduler; the parcel outlives the call.
+                ffi::weir_remote_accept(s, cpu, parcel.as_ptr())
+            });
+            d.collect(cpu);
+            if !d.accepted(cpu, parcel, code) {
+                break;
+            }
+        }
+        let s = d.open_for(cpu);
+        self.domains = Some(d);
+        s
+    }
+
+    /// Take what the last call has left for other domains.
+    #[inline(never)]
+    fn send_on(&mut self) {
+        if let Some(d) = &mut self.domains {
+            d.collect_last();
+        }
+    }
+
+    /// The part of each domain is exchanged, one after the other; tasks may be on their way. After an error all have the old one.
+    fn swap_domains(&mut self, plan: &Plan, mut tables: Tables, guarded: bool) -> Result<CSwapStats, i32> {
+        if self.domains.is_none() {
+            if self.arena.is_none() || !self.present.is_empty() {
+                return Err(-2);
+            }
+            let d = Domains::new(&self.config, self.s, plan, |s| {
+                // SAFETY: the host outlives every call.
+                unsafe { ffi::weir_host_setup(s, self.host as u64, runtime_topics()) };
+                if !self.log.is_null() {
+                    // SAFETY: as in `set_up`.
+                    unsafe { ffi::weir_host_oplog(s, self.log) };
+                }
+            })?;
+            self.domains = Some(Box::new(d));
+        }
+        let Some(mut d) = self.domains.take() else { return Err(-2) };
+        let done = d.swap(plan, &mut tables, &self.has, &self.present, |call| {
+            if guarded { self.enter_guarded(call) } else { call() }
+        });
+        self.domains = Some(d);
+        done
     }
 }
 

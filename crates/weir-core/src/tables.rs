@@ -22,6 +22,8 @@ pub struct Tables {
     pub(crate) masks: Vec<CMask>,
     pub(crate) nr_slots: u32,
     pub(crate) nr_domains: u32,
+    /// Number of the plan, where there are several domains.
+    pub(crate) epoch: u32,
 }
 
 /// Name and class of an instance: by which a new one is recognised as its continuation.
@@ -44,6 +46,7 @@ impl Tables {
             masks: Vec::new(),
             nr_slots: plan.depth(),
             nr_domains: plan.domains(),
+            epoch: 0,
         };
         t.add_instances(plan, present);
         t.add_pipes(plan);
@@ -67,6 +70,8 @@ impl Tables {
             masks: self.masks.as_ptr(),
             nr_masks: self.masks.len() as u32,
             nr_domains: self.nr_domains,
+            epoch: self.epoch,
+            unused: 0,
         }
     }
 

@@ -75,45 +75,11 @@ impl Lab {
         self.sched.timer_expired(cpu as u32, handle);
     }
 
-    /// Every coherence domain handles its remote messages, and those that are sent meanwhile.
+    /// Every coherence domain handles what was sent to it, and what is sent meanwhile.
     pub fn poll_remote(&mut self) {
-        let domains = self.plan.domains();
-        let posted = |s: &Sched| (0..domains).map(|d| s.remote_sent(d)).collect::<Vec<_>>();
-        loop {
-            let before = posted(&self.sched);
+        while self.sched.remote_waiting() {
             (0..self.shape.nr_cpus()).for_each(|cpu| self.sched.poll_remote(cpu));
-            if posted(&self.sched) == before {
-                return;
-            }
         }
-    }
-
-    /// With no remote message under way, each coherence domain knows the same of every task that waits or runs.
-    pub fn copies_agree(&mut self) -> Result<(), String> {
-        let waiting = self.plan.entries.clone().into_iter().flat_map(|p| self.tasks(p));
-        let tasks: Vec<TaskId> = waiting.chain(self.running.iter().flatten().copied()).collect();
-        for topic in [Topic::Affinity, Topic::Priority, Topic::Deadline, Topic::Isa] {
-            for t in &tasks {
-                let msg = Msg { task: Some(*t), ..Msg::default() };
-                let mut answers = (0..self.shape.nr_cpus()).map(|c| self.sched.request(c, topic, &msg));
-                let first = answers.next();
-                if let Some(other) = answers.find(|a| Some(a) != first.as_ref()) {
-                    return Err(format!("task {}, {topic:?}: {first:?} here, {other:?} there", t.0));
-                }
-            }
-        }
-        for topic in self.own_topics() {
-            let id = self.sched.topic_find(&topic).map_err(|e| e.to_string())?;
-            for t in &tasks {
-                let msg = Msg { task: Some(*t), ..Msg::default() };
-                let mut answers = (0..self.shape.nr_cpus()).map(|c| self.sched.ask(c, id, &msg).ok());
-                let first = answers.next();
-                if let Some(other) = answers.find(|a| Some(a) != first.as_ref()) {
-                    return Err(format!("task {}, {}: {first:?} here, {other:?} there", t.0, topic.name));
-                }
-            }
-        }
-        Ok(())
     }
 
     fn done(&mut self, r: Result<(), weir_core::Error>) -> Result<(), String> {

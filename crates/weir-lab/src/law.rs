@@ -68,7 +68,7 @@ fn check_instance(lab: &mut Lab, i: usize) -> Result<(), String> {
     let inst = lab.plan.instances[i].clone();
     let info = &catalog().components[inst.class as usize];
     let ins: Vec<Vec<TaskId>> = inst.ins.iter().map(|p| lab.tasks(*p)).collect();
-    let outs: Vec<Vec<TaskId>> = inst.outs.iter().map(|p| lab.tasks(*p)).collect();
+    let outs: Vec<Vec<TaskId>> = inst.outs.iter().map(|p| lab.sched.pipe_tasks_before(*p)).collect();
     let only = || ins[0].clone();
     match info.name.as_str() {
         "termination" => Ok(()),

@@ -40,6 +40,10 @@ impl Sim<'_> {
         }
         assert_eq!(on_cpus, self.census.running, "invariant one-cpu-a-task");
 
+        if let Some(schedulable) = self.sched.schedulable_in_domains() {
+            assert_eq!(schedulable, self.census.ready, "invariant schedulable-count (engine and domains)");
+            return;
+        }
         let mut entries = self.plan.entries.clone();
         entries.sort_unstable();
         entries.dedup();
