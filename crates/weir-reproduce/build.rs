@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Embeds what the experiments found, and the C files of the experiment that builds the core twice.
+//! Embeds what the experiments found, and the C files of the experiments that compile some.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,33 @@ fn main() {
     let out = env::var("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&out).join("recorded.rs"), recorded(&root)).expect("the build directory is writable");
     fs::write(Path::new(&out).join("hot.rs"), hot(&root)).expect("the build directory is writable");
+    fs::write(Path::new(&out).join("lines.rs"), lines(&root)).expect("the build directory is writable");
+}
+
+/// What the measurements of cache lines and messages are compiled from, without the headers of the core.
+fn lines(root: &Path) -> String {
+    let root = root.canonicalize().expect("the workspace is two levels up");
+    let files = [
+        "core/port/native/port.c",
+        "core/port/native/guard.h",
+        "runtimes/multikernel/ump.h",
+        "runtimes/multikernel/noncoherent.h",
+        "tests/multikernel/drawn.h",
+        "tests/multikernel/noncoherent.c",
+        "experiments/multikernel-e1/lines.c",
+    ];
+    let named = files.map(|p| (p.rsplit('/').next().expect("a name").to_string(), root.join(p)));
+    format!("/// Files and their texts.\nconst SOURCES: &[(&str, &str)] = &[\n{}];\n", embedded(&named))
+}
+
+/// Files as entries of a list of names and texts.
+fn embedded(files: &[(String, PathBuf)]) -> String {
+    let mut code = String::new();
+    for (name, path) in files {
+        println!("cargo:rerun-if-changed={}", path.display());
+        writeln!(code, "    ({name:?}, include_str!({:?})),", path.display().to_string()).expect("to memory");
+    }
+    code
 }
 
 /// The `result.json` of each folder of `experiments/` that has one.
@@ -56,9 +83,6 @@ fn hot(root: &Path) -> String {
     for folder in ["core/src", "core/kit"] {
         println!("cargo:rerun-if-changed={}", root.join(folder).display());
     }
-    for (name, path) in files {
-        println!("cargo:rerun-if-changed={}", path.display());
-        writeln!(code, "    ({name:?}, include_str!({:?})),", path.display().to_string()).expect("to memory");
-    }
+    code += &embedded(&files);
     code + "];\n"
 }

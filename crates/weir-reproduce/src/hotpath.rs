@@ -2,14 +2,10 @@
 //! The core built twice by the computer's C compiler, with swapping and without, and both timed in turns
 //! (`experiments/swap-pause/hot.c`). The sources are part of the program.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 
-use weir_core::HEADERS;
-
-use crate::lab::{Done, Halt, Lab};
-use weir::fault::Fault;
+use crate::cc::{self, Bench};
+use crate::lab::{Done, Lab};
 
 include!(concat!(env!("OUT_DIR"), "/hot.rs"));
 
@@ -34,24 +30,25 @@ impl Hot {
 /// # Errors
 /// The sources do not compile, or Ctrl-C.
 pub fn measure(lab: &Lab<'_>, (rounds, ms): (u32, u32)) -> Done<Result<Vec<Hot>, String>> {
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    if Command::new(&compiler).arg("--version").output().is_err() {
-        return Ok(Err(format!("there is no C compiler `{compiler}`; install one, or set CC")));
-    }
-    let folder = tempfile::tempdir().map_err(|e| failed(&format!("cannot make a folder: {e}")))?;
-    unpack(folder.path()).map_err(|e| failed(&format!("cannot write the sources: {e}")))?;
+    let bench = match Bench::new(SOURCES)? {
+        Ok(bench) => bench,
+        Err(why) => return Ok(Err(why)),
+    };
     lab.watch().more(2 + u64::from(rounds));
-    let programs = ["1", "0"].map(|swaps| (swaps, folder.path().join(format!("swaps-{swaps}"))));
-    for (swaps, program) in &programs {
+    let compile = |swaps: u32| -> Done<PathBuf> {
         // As the core is in the program; a reduced sweep does not wait for that.
-        compile(lab, &compiler, lab.pick("-O3", "-O1"), folder.path(), swaps, program)?;
+        let (level, swap) = (lab.pick("-O3", "-O1"), format!("-DWEIR_SWAPS={swaps}"));
+        let args = [level, "-Icore/src", &swap, "unit.c", "port.c", "host.c", "hot.c"];
+        let program = bench.compile(lab, &format!("swaps-{swaps}"), &args)?;
         lab.watch().one();
-    }
+        Ok(program)
+    };
+    let programs = [compile(1)?, compile(0)?];
     let mut times = vec![(Vec::new(), Vec::new()); THREADS.len()];
     for _ in 0..rounds {
         for (threads, times) in THREADS.iter().zip(&mut times) {
-            times.0.push(time(lab, &programs[0].1, *threads, ms)?);
-            times.1.push(time(lab, &programs[1].1, *threads, ms)?);
+            times.0.push(time(lab, &programs[0], *threads, ms)?);
+            times.1.push(time(lab, &programs[1], *threads, ms)?);
         }
         lab.watch().one();
     }
@@ -67,65 +64,8 @@ pub fn measure(lab: &Lab<'_>, (rounds, ms): (u32, u32)) -> Done<Result<Vec<Hot>,
     Ok(Ok(THREADS.iter().zip(times).map(hot).collect()))
 }
 
-fn unpack(folder: &Path) -> std::io::Result<()> {
-    let headers = HEADERS.iter().map(|(name, text)| (format!("weir/{name}"), *text));
-    for (name, text) in headers.chain(SOURCES.iter().map(|(name, text)| (name.to_string(), *text))) {
-        let file = folder.join(name);
-        fs::create_dir_all(file.parent().expect("a file lies in a folder"))?;
-        fs::write(file, text)?;
-    }
-    Ok(())
-}
-
-fn compile(
-    lab: &Lab<'_>,
-    compiler: &str,
-    optimised: &str,
-    folder: &Path,
-    swaps: &str,
-    program: &Path,
-) -> Done<()> {
-    let done = Command::new(compiler)
-        .current_dir(folder)
-        .args(["-std=gnu11", optimised, "-Wno-unused-parameter", "-I.", "-Icore/src"])
-        .arg(format!("-DWEIR_SWAPS={swaps}"))
-        .arg("-o")
-        .arg(program)
-        .args(["unit.c", "port.c", "host.c", "hot.c", "-pthread"])
-        .output();
-    let done = done.map_err(|e| failed(&format!("cannot start `{compiler}`: {e}")))?;
-    match done.status.success() {
-        true => Ok(()),
-        _ if lab.stopped() => Err(Halt::Interrupted),
-        _ => {
-            let said = String::from_utf8_lossy(&done.stderr);
-            let first = said.lines().find(|l| l.contains("error")).unwrap_or_default();
-            Err(failed(&format!("`{compiler}` does not compile the core: {first}")))
-        }
-    }
-}
-
 /// One run of a program: ns a call.
 fn time(lab: &Lab<'_>, program: &Path, threads: u32, ms: u32) -> Done<f64> {
-    if lab.stopped() {
-        return Err(Halt::Interrupted);
-    }
-    let done = Command::new(program).args([threads.to_string(), ms.to_string()]).output();
-    let done = done.map_err(|e| failed(&format!("cannot start the compiled program: {e}")))?;
-    if lab.stopped() {
-        return Err(Halt::Interrupted);
-    }
-    String::from_utf8_lossy(&done.stdout)
-        .trim()
-        .parse()
-        .ok()
-        .filter(|_| done.status.success())
-        .ok_or_else(|| failed("the compiled program prints no time"))
-}
-
-fn failed(what: &str) -> Halt {
-    Halt::Fault(Fault::system(
-        format!("the hot path cannot be measured: {what}"),
-        "is the C compiler whole, and is there room in the folder for temporary files?",
-    ))
+    let printed = cc::printed(lab, program, &[threads.to_string(), ms.to_string()])?;
+    printed.unwrap_or_default().trim().parse().map_err(|_| cc::failed("the compiled program prints no time"))
 }

@@ -6,6 +6,7 @@
 //! with a typed result; printing is left to the caller.
 
 mod adaptation;
+mod cc;
 mod collapse;
 mod composition;
 mod counters;
@@ -24,6 +25,7 @@ mod hotpath;
 mod hw;
 pub mod lab;
 mod least_laxity;
+mod lines;
 mod native;
 mod nested;
 mod openmp;

@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::{
     adaptation, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain,
     gang_interference, gang_service, gang_wait, gangs, hackbench, heat, heterogeneity, hw, least_laxity,
-    nested, openmp, pause, scaling,
+    lines, nested, openmp, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, reproduced.
@@ -33,6 +33,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
     collapse::EXPERIMENT,
     least_laxity::EXPERIMENT,
     counters::EXPERIMENT,
+    lines::LEVELS,
+    lines::UPDATES,
+    lines::CROSSING,
+    lines::MESSAGES,
+    lines::NOTIFY,
     gang_interference::LINUX,
     gang_wait::BLOCK,
     gang_wait::CLUSTER,

@@ -84,21 +84,7 @@ pub fn out_of_reach(id: &str) -> Option<String> {
 fn with_tools(lab: &Lab<'_>, id: &str, run: impl Fn(&Lab<'_>) -> Done<Report>) -> Done<Report> {
     match Tools::find() {
         Ok(_) => run(lab),
-        Err(e) => {
-            let mut report = Report::default();
-            match recorded::all().into_iter().find(|r| r.id == id) {
-                Some(record) => {
-                    report.claims = record.claims;
-                    report.notes = record.notes;
-                    report.notes.insert(
-                        0,
-                        format!("Nothing was measured now: {}. These are the recorded figures of the last full run; {}.", e.message, e.help),
-                    );
-                }
-                None => return Err(Halt::Fault(weir::Fault::system(e.message, e.help))),
-            }
-            Ok(report)
-        }
+        Err(e) => recorded::instead(id, &e.message, &e.help),
     }
 }
 
