@@ -20,13 +20,16 @@ fn lines(root: &Path) -> String {
         "core/port/native/port.c",
         "core/port/native/guard.h",
         "runtimes/multikernel/ump.h",
+        "runtimes/multikernel/bulk.h",
         "runtimes/multikernel/noncoherent.h",
         "tests/multikernel/drawn.h",
         "tests/multikernel/noncoherent.c",
         "experiments/multikernel-e1/lines.c",
+        "experiments/multikernel-e7/loopback.c",
+        "experiments/multikernel-e19/solver.c",
     ];
     let named = files.map(|p| (p.rsplit('/').next().expect("a name").to_string(), root.join(p)));
-    format!("/// Files and their texts.\nconst SOURCES: &[(&str, &str)] = &[\n{}];\n", embedded(&named))
+    format!("/// Files and their texts.\npub const SOURCES: &[(&str, &str)] = &[\n{}];\n", embedded(&named))
 }
 
 /// Files as entries of a list of names and texts.

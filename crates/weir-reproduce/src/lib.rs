@@ -6,10 +6,12 @@
 //! with a typed result; printing is left to the caller.
 
 mod adaptation;
+mod agility;
 mod cc;
 mod collapse;
 mod composition;
 mod counters;
+mod figures;
 mod foreign;
 mod gang_change;
 mod gang_clock;
@@ -28,6 +30,7 @@ mod least_laxity;
 mod lines;
 mod native;
 mod nested;
+mod network;
 mod openmp;
 mod pause;
 pub mod recorded;

@@ -3,17 +3,14 @@
 //! server for it (E2, E3), UMP (E5); and the accesses of a notification between cores whose caches do not cohere (E6).
 //! `experiments/multikernel-e1/lines.c` and `tests/multikernel/noncoherent.c` are part of the program.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use crate::cc::{self, Bench};
+use crate::figures::{Figures, SOURCES, TIMED};
 use crate::lab::{Done, Lab};
 use crate::recorded;
 use crate::registry::Experiment;
 use crate::report::{Claim, FAR, Judged, Line, NEAR, Picture, Report, Table};
-
-include!(concat!(env!("OUT_DIR"), "/lines.rs"));
 
 pub const LEVELS: Experiment = Experiment {
     id: "multikernel-e1",
@@ -55,66 +52,11 @@ pub const NOTIFY: Experiment = Experiment {
     run: notify,
 };
 
-/// Timed here, so it is another number each time.
-const TIMED: &str =
-    "Timed on the computer that it ran on, between its first two usable CPUs: not the same each time.";
-
-/// Figures by name and number, ns.
-struct Figures(BTreeMap<(String, u32), f64>);
-
-impl Figures {
-    /// What `lines.c` prints; or why it cannot be measured here.
-    fn measure(lab: &Lab<'_>, modes: &[&str]) -> Done<Result<Self, String>> {
-        if weir::latency::usable().len() < 2 {
-            return Ok(Err("this process may not use two CPUs".into()));
-        }
-        let bench = match Bench::new(SOURCES)? {
-            Ok(bench) => bench,
-            Err(why) => return Ok(Err(why)),
-        };
-        let program = bench.compile(lab, "lines", &["-O2", "lines.c", "port.c"])?;
-        let rounds: u32 = lab.pick(2_000, 100);
-        let one = |m: &&str| cc::printed(lab, &program, &[(*m).to_string(), rounds.to_string()]);
-        let printed = match lab.one_by_one(modes, one)?.into_iter().collect::<Result<Vec<String>, String>>() {
-            Ok(printed) => printed,
-            Err(why) => return Ok(Err(why)),
-        };
-        let mut all = BTreeMap::new();
-        for line in printed.iter().flat_map(|p| p.lines()) {
-            let words: Vec<&str> = line.split(' ').collect();
-            let parsed = match words[..] {
-                [name, nr, ns] => {
-                    nr.parse().ok().zip(ns.parse().ok()).map(|(n, t)| ((name.to_string(), n), t))
-                }
-                _ => None,
-            };
-            let (key, ns) = parsed.ok_or_else(|| cc::failed("lines.c prints what is no figure"))?;
-            all.insert(key, ns);
-        }
-        Ok(Ok(Self(all)))
-    }
-
-    fn at(&self, name: &str, nr: u32) -> f64 {
-        self.0.get(&(name.to_string(), nr)).copied().unwrap_or(f64::NAN)
-    }
-
-    /// The only figure of this name.
-    fn of(&self, name: &str) -> f64 {
-        self.0.iter().find(|((n, _), _)| n == name).map_or(f64::NAN, |(_, ns)| *ns)
-    }
-
-    /// All figures of a name by their number.
-    fn series(&self, name: &str) -> Vec<(u32, f64)> {
-        self.0.iter().filter(|((n, _), _)| n == name).map(|((_, nr), ns)| (*nr, *ns)).collect()
-    }
-
-    fn table(&self) -> Table {
-        let mut table = Table::new("data", &["what", "number", "ns"]);
-        for ((name, nr), ns) in &self.0 {
-            table.row([name.clone(), nr.to_string(), format!("{ns:.2}")]);
-        }
-        table
-    }
+/// What `lines.c` prints in these modes.
+fn measure(lab: &Lab<'_>, modes: &[&str]) -> Done<Result<Figures, String>> {
+    let rounds: u32 = lab.pick(2_000, 100);
+    let runs: Vec<Vec<String>> = modes.iter().map(|m| vec![(*m).to_string(), rounds.to_string()]).collect();
+    Figures::measure(lab, "lines", &runs)
 }
 
 /// What would help where nothing can be measured.
@@ -133,7 +75,7 @@ fn spanned(here: f64, least: f64, most: f64) -> Judged {
 }
 
 fn levels(lab: &Lab<'_>) -> Done<Report> {
-    let f = match Figures::measure(lab, &["levels"])? {
+    let f = match measure(lab, &["levels"])? {
         Ok(f) => f,
         Err(why) => return recorded::instead(LEVELS.id, &why, HELP),
     };
@@ -201,7 +143,7 @@ fn curves(f: &Figures) -> Picture {
 }
 
 fn updates(lab: &Lab<'_>) -> Done<Report> {
-    let f = match Figures::measure(lab, &["updates"])? {
+    let f = match measure(lab, &["updates"])? {
         Ok(f) => f,
         Err(why) => return recorded::instead(UPDATES.id, &why, HELP),
     };
@@ -249,7 +191,7 @@ fn updates(lab: &Lab<'_>) -> Done<Report> {
 }
 
 fn crossing(lab: &Lab<'_>) -> Done<Report> {
-    let f = match Figures::measure(lab, &["updates"])? {
+    let f = match measure(lab, &["updates"])? {
         Ok(f) => f,
         Err(why) => return recorded::instead(CROSSING.id, &why, HELP),
     };
@@ -286,7 +228,7 @@ fn crossing(lab: &Lab<'_>) -> Done<Report> {
 }
 
 fn messages(lab: &Lab<'_>) -> Done<Report> {
-    let f = match Figures::measure(lab, &["levels", "messages"])? {
+    let f = match measure(lab, &["levels", "messages"])? {
         Ok(f) => f,
         Err(why) => return recorded::instead(MESSAGES.id, &why, HELP),
     };

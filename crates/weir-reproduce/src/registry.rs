@@ -4,9 +4,9 @@
 use crate::lab::{Done, Lab};
 use crate::report::Report;
 use crate::{
-    adaptation, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain,
+    adaptation, agility, collapse, composition, counters, foreign, gang_change, gang_clock, gang_grain,
     gang_interference, gang_service, gang_wait, gangs, hackbench, heat, heterogeneity, hw, least_laxity,
-    lines, nested, openmp, pause, scaling,
+    lines, nested, network, openmp, pause, scaling,
 };
 
 /// An experiment: a table or figure of a source, or a result reported elsewhere, reproduced.
@@ -38,6 +38,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     lines::CROSSING,
     lines::MESSAGES,
     lines::NOTIFY,
+    network::LOOPBACK,
+    network::WEB,
     gang_interference::LINUX,
     gang_wait::BLOCK,
     gang_wait::CLUSTER,
@@ -50,6 +52,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     gangs::EXPERIMENT,
     heat::EXPERIMENT,
     nested::EXPERIMENT,
+    agility::EXPERIMENT,
     gang_service::SOLVER,
     gang_grain::EXPERIMENT,
     hw::engine::E2,
