@@ -2,7 +2,7 @@
 //! Source 0, 8.6: what does it cost to divide a policy among 1 to 6 stages? Simulated and native.
 //!
 //! Topologies `chain1` to `chain6` on one CPU under hackbench; the work of all stages together stays the same. The
-//! default cost table was fitted to the source's stage (docs/costs.md), so the simulated slope is not a finding
+//! default cost table was fitted to the source's stage (docs/costs.md), so the simulated slope is no finding
 //! of its own; how it fades with work, and the native figures, are.
 
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ fn run(lab: &Lab<'_>) -> Done<Report> {
     let grid: Vec<(u32, u32)> = cycles.iter().flat_map(|c| stages.iter().map(move |s| (*c, *s))).collect();
     let measured = lab.points(&grid, |(c, s)| measure(lab, *c, *s))?;
     let points: BTreeMap<(u32, u32), Point> = grid.into_iter().zip(measured).collect();
-    let native = native::chains("head_queue", lab.pick(300, 10))?;
+    let native = native::chains("head_queue", lab.pick(300, 10), native::Way::Usual)?;
     let there = Figures::parse(SOURCE);
     let source = |c: u32, s: u32| {
         there.at(&[("cycles", &c.to_string()), ("stages", &s.to_string())], "update_us").unwrap_or(f64::NAN)
