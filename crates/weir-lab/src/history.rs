@@ -159,6 +159,8 @@ pub struct World {
     steps: u32,
     /// What was published last about each task.
     known: BTreeMap<(TaskId, usize), Msg>,
+    /// The same in topics that components have brought along.
+    known_own: BTreeMap<(TaskId, String), Vec<u64>>,
 }
 
 /// Topics of which the annotator of the same name answers what was published last.
@@ -173,7 +175,16 @@ const STEP_NS: u64 = 700_000;
 
 impl World {
     pub fn new(lab: Lab, plans: Vec<Plan>) -> Self {
-        Self { lab, tasks: Vec::new(), plans, swaps: 0, now_ns: 0, steps: 0, known: BTreeMap::new() }
+        Self {
+            lab,
+            tasks: Vec::new(),
+            plans,
+            swaps: 0,
+            now_ns: 0,
+            steps: 0,
+            known: BTreeMap::new(),
+            known_own: BTreeMap::new(),
+        }
     }
 
     /// Carry out one step, then check the law for every instance, the state of every task, and (within
@@ -225,6 +236,19 @@ impl World {
                 return Err(format!("task {}, {topic:?}: {have:?} is known, {want:?} was published", t.0));
             }
         }
+        for topic in self.lab.own_topics() {
+            let id = self.lab.sched.topic_find(&topic).map_err(|e| e.to_string())?;
+            for ((t, _), want) in self.known_own.iter().filter(|((_, name), _)| *name == topic.name) {
+                let msg = Msg { task: Some(*t), ..Msg::default() };
+                let have = self.lab.sched.ask(0, id, &msg).map(|r| r.data);
+                if have.as_ref() != Ok(want) {
+                    return Err(format!(
+                        "task {}, {}: {have:?} is known, {want:?} was published",
+                        t.0, topic.name
+                    ));
+                }
+            }
+        }
         Ok(())
     }
 
@@ -238,15 +262,21 @@ impl World {
         self.lab.notify(topic, msg)
     }
 
+    fn ended(&mut self, t: TaskId) {
+        self.known.retain(|(of, _), _| *of != t);
+        self.known_own.retain(|(of, _), _| *of != t);
+    }
+
     /// What the present topology has no annotator for is not known.
     fn forget(&mut self) {
         let all = &catalog().components;
-        let keeps = |topic: &Topic| {
-            let name = topic.name().to_lowercase();
+        let keeps = |topic: &str| {
+            let name = topic.to_lowercase();
             self.lab.plan.instances.iter().any(|i| all[i.class as usize].name == name)
         };
-        let kept = KEPT.map(|t| keeps(&t));
+        let kept = KEPT.map(|t| keeps(t.name()));
         self.known.retain(|(_, topic), _| kept[*topic]);
+        self.known_own.retain(|(_, topic), _| keeps(topic));
     }
 
     /// Gives the CPU that asked for a task.
@@ -303,7 +333,7 @@ impl World {
                 if let Some(i) = self.nth(n, |_| true) {
                     let (t, _) = self.tasks.swap_remove(i);
                     self.lab.exit(t)?;
-                    self.known.retain(|(of, _), _| *of != t);
+                    self.ended(t);
                 }
             }
             Op::Priority { n, value } => self.notify_value(n, Topic::Priority, value as i64 as u64)?,
@@ -324,6 +354,8 @@ impl World {
                 for topic in self.lab.own_topics().iter().filter(|t| t.from_users) {
                     let words = vec![value.into(); topic.bytes as usize / 8];
                     self.lab.publish(topic, &msg, &words)?;
+                    self.known_own.insert((self.tasks[i].0, topic.name.clone()), words);
+                    self.forget();
                 }
             }
             Op::Affinity { n, mask } => {
@@ -486,7 +518,7 @@ impl World {
                 if to_the_end {
                     self.lab.exit(t)?;
                     self.tasks.retain(|(id, _)| *id != t);
-                    self.known.retain(|(of, _), _| *of != t);
+                    self.ended(t);
                 } else {
                     self.lab.block(t)?;
                     self.set(t, State::Unconsidered);

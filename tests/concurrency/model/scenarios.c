@@ -738,6 +738,128 @@ static void topic_remove(void)
 	outcome.err[1] = weir_topic_remove(sched, (u32)topic);
 }
 
+#define TENANT 0x9c1f3b7ae24d5680ull /* of components/annotate/tenant.c */
+
+/* Tasks of tenant 0 go to CPU 0, those of tenant 1 to CPU 1. */
+static void tenants(struct plan *p)
+{
+	u32 split, end[2];
+
+	plan_begin(p, 3);
+	plan_instance(p, "tenant");
+	split = plan_instance(p, "tenant_split");
+	end[0] = plan_instance(p, "termination");
+	end[1] = plan_instance(p, "termination");
+	plan_pipe(p, WEIR_NONE, split);
+	p->cpus[0].exit = plan_pipe(p, split, end[0]);
+	p->cpus[1].exit = plan_pipe(p, split, end[1]);
+	plan_end(p);
+}
+
+/* As a program does, which has the topic's name only. */
+static int publish_tenant(u32 by, struct weir_task *t, u64 tenant)
+{
+	int id = weir_topic_find(sched, TENANT, 1);
+	struct weir_msg msg = { .topic = (u32)id, .task = t, .data = &tenant };
+
+	return id < 0 ? id : weir_notify(sched, by, &msg);
+}
+
+static u64 tenant_of(struct weir_task *t)
+{
+	struct weir_msg msg = { .topic = (u32)weir_topic_find(sched, TENANT, 1), .task = t };
+
+	REQUIRE(!weir_ask(sched, CTL, &msg));
+	return *(const u64 *)msg.data;
+}
+
+static void tenant_setup(void)
+{
+	tenants(&first);
+	sched = plan_sched(3, ARENA, 1);
+	swap(&first);
+	a = weir_task_new(sched, CTL, 0);
+	b = weir_task_new(sched, CTL, 1);
+	REQUIRE(!publish_tenant(CTL, b, 1));
+	admit(0, a);
+	admit(1, b);
+	REQUIRE(weir_pick(sched, 0, 0) == a && weir_pick(sched, 1, 1) == b);
+	REQUIRE(!weir_block(sched, 0, a) && !weir_block(sched, 1, b));
+	admit(0, a);
+	make_idle(1);
+}
+
+static void tenant_again_setup(void)
+{
+	tenants(&second);
+	/* The annotator goes on, the splitter is new. */
+	second.instances[0].keep = 0;
+	tenant_setup();
+}
+
+static void tenant_away_setup(void)
+{
+	balanced(&second, "load_balancer", 0);
+	tenant_setup();
+}
+
+static void publish_tenant_1(void)
+{
+	outcome.err[1] = publish_tenant(1, a, 1);
+}
+
+/* The topic outlives the change, the message is delivered once, in one graph or the other, and a waits where its tenant belongs. */
+static void tenant_again_check(void)
+{
+	REQUIRE(!outcome.err[2] && !outcome.err[1]);
+	REQUIRE(a->state == WEIR_SCHEDULABLE && tenant_of(a) == 1);
+	REQUIRE(waits_in(a, 1) && !length(0));
+	no_lost_wakeup(1);
+}
+
+/* It ends with the components that brought it along; a message that comes too late is refused, or nobody hears it. */
+static void tenant_away_check(void)
+{
+	REQUIRE(!outcome.err[2]);
+	REQUIRE(!outcome.err[1] || outcome.err[1] == -WEIR_ENOENT);
+	REQUIRE(weir_topic_find(sched, TENANT, 1) == -WEIR_ENOENT);
+	REQUIRE(a->state == WEIR_SCHEDULABLE && length(0) + length(1) == 1);
+}
+
+/* --- a topology that reshapes itself ------------------------------------------------------------------
+
+ * `when cpus.online > 1 { … } else { … }`: CPU 1 goes, and the runtime exchanges the graph for that of the other case.
+ */
+
+static void reshape_setup(void)
+{
+	merged_balanced(&first);
+	shared(&second, "affinity", "head_queue");
+	begin(&first);
+	admit(1, b);
+}
+
+static void reshape_ctl(void)
+{
+	cpu_1_leaves();
+	swap_ctl();
+}
+
+/* Both wait at CPU 0 now, whatever the balancer thought when a came. */
+static void reshape_admit_check(void)
+{
+	REQUIRE(!outcome.err[2]);
+	REQUIRE(a->state == WEIR_SCHEDULABLE && b->state == WEIR_SCHEDULABLE);
+	REQUIRE(waits_in(a, 0) && waits_in(b, 0) && length(0) == 2);
+}
+
+static void reshape_pick_check(void)
+{
+	REQUIRE(!outcome.err[2]);
+	REQUIRE(running(b) ? outcome.picked[0] == b : waits_in(b, 0));
+	REQUIRE(length(0) == !running(b));
+}
+
 /* --- hand-over ------------------------------------------------------------------------------------- */
 
 /* CPU 0 or CPU 1 has it, and the loser says so. */
@@ -1173,6 +1295,10 @@ const struct scenario scenarios[] = {
 	TWO("hand-over-running", hand_over_running_setup, hand_b_a_0, pick_1,
 	    hand_over_running_check),
 	TWO("hand-over-urgent", urgent_setup, hand_b_0, admit_a_1, hand_over_urgent_check),
+	TWO("topic-swap", tenant_again_setup, publish_tenant_1, swap_ctl, tenant_again_check),
+	TWO("topic-swap-away", tenant_away_setup, publish_tenant_1, swap_ctl, tenant_away_check),
+	TWO("reshape-admit", reshape_setup, admit_a_0, reshape_ctl, reshape_admit_check),
+	TWO("reshape-pick", reshape_setup, pick_0, reshape_ctl, reshape_pick_check),
 	TWO("topic-hold-remove", topic_setup, topic_hold, topic_remove, topic_check),
 	STOP("stop-admit", stop_own_setup, admit_a_stopping, enter_b_pick_1, stop_own_stopped,
 	     ab_check),
