@@ -46,6 +46,19 @@ fn contention_for_a_shared_queue_grows_with_the_cpus() {
     assert!(two < eight && 4 * eight < thirty, "{two} {eight} {thirty} ns a decision");
 }
 
+/// Source 0, 6.1.1: a costly stage behind one entry is carried out by the CPU that asks, not under the lock that all need.
+#[test]
+fn postponed_updates_leave_costly_stages_to_the_cpu_that_asks() {
+    let takes = |arrow| {
+        let stage = "each cpu { burn(iterations = 2000) -> round_robin -> cpu }";
+        let out = chat(16, &format!("annotate affinity; entry -> load_balancer {arrow} {stage};"), &mut ());
+        assert_eq!(out.alive, 0);
+        out.scheduler_ns
+    };
+    let (at_once, postponed) = (takes("->"), takes("~>"));
+    assert!(5 * postponed < 4 * at_once, "{postponed} instead of {at_once} ns");
+}
+
 #[derive(Default)]
 struct Sums {
     sched_ns: u64,
