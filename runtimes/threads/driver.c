@@ -275,12 +275,22 @@ void cpu_begin(struct cpu *c, struct weir_thread *t)
 	arm_by(c, t, from);
 }
 
+/*
+ * Before the policy is asked. An exchange costs as much as half a choice, and the word is rarely set: if another CPU sets it after the look, it
+ * stays set, as if that had come after the exchange.
+ */
+static void clear(u32 *word)
+{
+	if (__atomic_load_n(word, __ATOMIC_ACQUIRE))
+		__atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
+}
+
 /* The next thread of a CPU that the caller holds, or null. From here on, `resched` is about the new thread. */
 struct weir_thread *cpu_choose(struct cpu *c)
 {
 	struct weir_task *task;
 
-	__atomic_store_n(&c->resched, 0, __ATOMIC_SEQ_CST);
+	clear(&c->resched);
 	task = weir_pick(rt.sched, c->id, c->id);
 	return task ? (struct weir_thread *)weir_load(&task->cookie) : 0;
 }
@@ -334,6 +344,64 @@ void bound_wait(struct weir_thread *t)
 		s->pending = 1;
 }
 
+/* --- green threads ------------------------------------------------------------------------------------------------ */
+
+/* The policy has claimed @t, whose stack is not in use. What follows is the switch to it. */
+static void green_begin(struct self *s, struct cpu *c, struct weir_thread *t)
+{
+	__atomic_store_n(&t->on_cpu, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
+	cpu_begin(c, t);
+	s->thread = t;
+	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
+		s->pending = 1;
+}
+
+static void green_left(struct weir_thread *t)
+{
+	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->on_cpu, 0, __ATOMIC_RELEASE);
+}
+
+/* On the stack of a green thread that has got the CPU: if another one switched to it, that one's stack is free now. */
+__attribute__((noinline)) void green_arrived(void)
+{
+	struct cpu *c = me()->cpu;
+	struct weir_thread *before = c->leaving;
+
+	if (!before)
+		return;
+	c->leaving = 0;
+	green_left(before);
+	if (c->request == REQUEST_PARK)
+		thread_finish_park(before);
+}
+
+/*
+ * @t is in the queue again, or parks: switch to the next thread directly, without the driver. Its stack may still be in use on a CPU that, in
+ * turn, waits for this one: that is the driver's case, as it waits on a stack of its own.
+ */
+static void green_next(struct cpu *c, struct weir_thread *t, enum request request)
+{
+	struct weir_thread *next = c->next ? c->next : cpu_choose(c);
+
+	c->next = 0;
+	c->request = request;
+	if (next == t) {
+		green_begin(me(), c, t);
+		return;
+	}
+	if (next && next->kind == WEIR_GREEN && !__atomic_load_n(&next->on_cpu, __ATOMIC_ACQUIRE)) {
+		green_begin(me(), c, next);
+		c->leaving = t;
+		weir_switch(&t->sp, next->sp);
+	} else {
+		c->next = next;
+		weir_switch(&t->sp, c->sp);
+	}
+	green_arrived();
+}
+
 void switch_out(enum request request)
 {
 	struct self *s = me();
@@ -351,8 +419,12 @@ void switch_out(enum request request)
 						: LEFT_YIELD);
 	c->left = 0;
 	if (t->kind == WEIR_GREEN) {
-		c->request = request;
-		weir_switch(&t->sp, c->sp);
+		if (request == REQUEST_EXIT) {
+			c->request = request;
+			weir_switch(&t->sp, c->sp);
+			__builtin_trap();
+		}
+		green_next(c, t, request);
 		me()->disabled = depth;
 		set_errno(was);
 		return;
@@ -376,6 +448,7 @@ void switch_out(enum request request)
 
 /* --- the driver ------------------------------------------------------------------------------------------------- */
 
+/* Run @t, and the green threads that follow it without the driver, until one of them leaves the CPU to the driver. */
 static void run_green(struct cpu *c, struct weir_thread *t)
 {
 	struct self *s = me();
@@ -384,18 +457,12 @@ static void run_green(struct cpu *c, struct weir_thread *t)
 	/* Another CPU may not have left the thread's stack yet; it leaves it without waiting for another CPU. */
 	while (__atomic_load_n(&t->on_cpu, __ATOMIC_ACQUIRE))
 		weir_port_relax(spins++);
-	__atomic_store_n(&t->on_cpu, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&t->cpu, (int)c->id, __ATOMIC_RELAXED);
-	cpu_begin(c, t);
-	s->thread = t;
-	if (__atomic_load_n(&c->resched, __ATOMIC_SEQ_CST))
-		s->pending = 1;
-	c->request = REQUEST_NOTHING;
+	green_begin(s, c, t);
 	weir_switch(&c->sp, t->sp);
+	t = s->thread;
 	s->thread = 0;
 	s->disabled = 1;
-	__atomic_store_n(&t->cpu, -1, __ATOMIC_RELAXED);
-	__atomic_store_n(&t->on_cpu, 0, __ATOMIC_RELEASE);
+	green_left(t);
 	if (c->request == REQUEST_PARK)
 		thread_finish_park(t);
 	else if (c->request == REQUEST_EXIT)
@@ -459,7 +526,7 @@ static void *driver(void *arg)
 
 		c->next = 0;
 		if (!t) {
-			__atomic_store_n(&c->kicked, 0, __ATOMIC_SEQ_CST);
+			clear(&c->kicked);
 			t = cpu_choose(c);
 		}
 		if (!t) {

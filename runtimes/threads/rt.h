@@ -89,10 +89,11 @@ struct cpu {
 	int holder;  /* (a) Linux's number of the thread that has the CPU */
 	int driver;
 	enum request request;
-	u32 left;		  /* enum left, if not a yield */
-	struct weir_thread *next; /* chosen already, for the driver */
-	void *sp;		  /* of the driver, while a green thread runs */
-	u64 slice_end;		  /* 0: `slice_ns` after the counter was at `slice_from` */
+	u32 left;		     /* enum left, if not a yield */
+	struct weir_thread *next;    /* chosen already, for the driver */
+	struct weir_thread *leaving; /* green: it switched to another one, which frees its stack */
+	void *sp;		     /* of the driver, while a green thread runs */
+	u64 slice_end;		     /* 0: `slice_ns` after the counter was at `slice_from` */
 	u64 slice_ns;
 	u64 slice_from;
 	u64 next_tick;
@@ -172,6 +173,7 @@ void bound_wait(struct weir_thread *t);
 /* The running thread, which has set its task's state and is in hold(), gives up the CPU. Returns with the next CPU that it gets. */
 void switch_out(enum request request);
 void preempt_point(void);
+void green_arrived(void);
 int drivers_start(void);
 void drivers_stop(void);
 void on_signal(int sig, siginfo_t *info, void *context);

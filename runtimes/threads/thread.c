@@ -314,6 +314,7 @@ static void green_main(void)
 	struct self *s = me();
 	struct weir_thread *t = s->thread;
 
+	green_arrived();
 	s->disabled = 0;
 	if (s->pending)
 		preempt_point();

@@ -137,6 +137,71 @@ static void t_create(void)
 	}
 }
 
+/* --- crossing: CPUs that take each other's threads while these still leave their stacks ------------------------------ */
+
+static u64 crossings;
+static weir_thread *crossing[4];
+
+static void wake_other(u64 who)
+{
+	weir_thread *t = __atomic_load_n(&crossing[who], __ATOMIC_ACQUIRE);
+
+	if (t)
+		weir_thread_unpark(t);
+	else
+		weir_thread_yield();
+}
+
+/* Two yield, two wake each other; each looks whether its own stack is as it left it. */
+static void *crosses(void *arg)
+{
+	volatile u64 mine[32];
+	u64 me = (u64)arg, n = 0;
+
+	for (int i = 0; i < 32; i++)
+		mine[i] = me << 32;
+	while (time_left()) {
+		for (int i = 0; i < 32; i++) {
+			REQUIRE(mine[i] == (me << 32 | n));
+			mine[i] = me << 32 | (n + 1);
+		}
+		n++;
+		if (me < 2) {
+			weir_thread_yield();
+		} else {
+			wake_other(me ^ 1);
+			weir_thread_park();
+		}
+	}
+	if (me >= 2)
+		wake_other(me ^ 1);
+	__atomic_fetch_add(&crossings, n, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void t_crossing(void)
+{
+	static const char *const policies[] = { "central", "worksteal", "decentral" };
+	enum { N = 4 };
+
+	if (no_green)
+		return;
+	for (unsigned p = 0; p < sizeof(policies) / sizeof(policies[0]); p++) {
+		struct weir_thread_attr attr = kind_of(1);
+
+		begin(policies[p]);
+		crossings = 0;
+		memset(crossing, 0, sizeof(crossing));
+		run_for(seconds);
+		for (u64 i = 0; i < N; i++)
+			REQUIRE(!weir_thread_create(&crossing[i], &attr, crosses, (void *)i));
+		for (u64 i = 0; i < N; i++)
+			REQUIRE(!weir_thread_join(crossing[i], 0));
+		REQUIRE(crossings > 1000);
+		end();
+	}
+}
+
 /* --- mutual exclusion: threads that count without atomics ------------------------------------------------------------- */
 
 static weir_mutex mutex;
@@ -1066,23 +1131,15 @@ static const struct test {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	{ "create", t_create },
-	{ "mutex", t_mutex },
-	{ "semaphore", t_semaphore },
-	{ "condition", t_condition },
-	{ "barrier", t_barrier },
-	{ "channel", t_channel },
-	{ "preemption", t_preemption },
-	{ "priority", t_priority },
-	{ "hand-over", t_hand_over },
-	{ "disable", t_disable },
-	{ "files", t_files },
-	{ "sleep", t_sleep },
-	{ "idle", t_idle },
-	{ "swap", t_swap },
-	{ "gangs", t_gangs },
-	{ "words", t_words },
-	{ "trace", t_trace },
+	{ "create", t_create },	      { "crossing", t_crossing },
+	{ "mutex", t_mutex },	      { "semaphore", t_semaphore },
+	{ "condition", t_condition }, { "barrier", t_barrier },
+	{ "channel", t_channel },     { "preemption", t_preemption },
+	{ "priority", t_priority },   { "hand-over", t_hand_over },
+	{ "disable", t_disable },     { "files", t_files },
+	{ "sleep", t_sleep },	      { "idle", t_idle },
+	{ "swap", t_swap },	      { "gangs", t_gangs },
+	{ "words", t_words },	      { "trace", t_trace },
 	{ "refusals", t_refusals },
 };
 
