@@ -171,6 +171,25 @@ impl From<Setting> for weir::Setting {
     }
 }
 
+/// What `--hw` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum HwArg {
+    /// The rules, and the clocks that the RTL takes
+    #[default]
+    Model,
+    /// The RTL, simulated clock by clock; only where it was built in
+    Cosim,
+}
+
+impl From<HwArg> for weir::Hw {
+    fn from(arg: HwArg) -> Self {
+        match arg {
+            HwArg::Model => Self::Model,
+            HwArg::Cosim => Self::Cosim,
+        }
+    }
+}
+
 /// What `--trace` says.
 pub fn parse_part(text: &str) -> Result<Part, String> {
     let time = |t: &str| match t.trim() {
@@ -249,6 +268,9 @@ pub struct RunArgs {
     /// Check after every event that no task is lost or duplicated (slower)
     #[arg(long)]
     pub checks: bool,
+    /// On a machine with `scheduler = "engine"`: a model with the clocks measured on the RTL, or the RTL itself
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub hw: HwArg,
     /// Changes to the scheduler during the run: a catalogue name or a TOML file, which can also name topology, machine and workload
     #[arg(long, value_name = "S", value_parser = Text::new(), value_hint = ValueHint::FilePath)]
     pub scenario: Option<String>,

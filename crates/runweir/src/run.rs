@@ -23,6 +23,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         scenario: args.scenario.clone(),
         seed: args.seed,
         checks: args.checks,
+        hw: args.hw.into(),
         trace: output.trace,
         zstd: output.zstd,
     })?;

@@ -5,6 +5,10 @@
 //! by tick, written after its rules and not after its RTL. With the feature `verilated` the RTL itself is linked in, and the
 //! tests compare the three of them: RTL, model, and the components that run in the simulator and in the kernel.
 
+pub mod clocks;
+#[cfg(feature = "verilated")]
+pub mod cosim;
+pub mod device;
 pub mod engine;
 pub mod kernel;
 pub mod regs;

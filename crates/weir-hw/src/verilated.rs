@@ -114,6 +114,7 @@ pub struct Model<I: 'static, O: 'static> {
     pub clocks: u64,
 }
 
+pub type EngineKind = Kind<EngineIn, EngineOut>;
 pub type Engine = Model<EngineIn, EngineOut>;
 pub type Queue = Model<QueueIn, QueueOut>;
 pub type KernelRtl = Model<KernelIn, KernelOut>;
@@ -185,7 +186,7 @@ models! {
 }
 
 /// All engines that are built.
-pub static ENGINES: &[&Kind<EngineIn, EngineOut>] = &[&ENGINE_8X2, &ENGINE_5X3, &ENGINE_16X1, &ENGINE_64X8];
+pub static ENGINES: &[&EngineKind] = &[&ENGINE_8X2, &ENGINE_5X3, &ENGINE_16X1, &ENGINE_64X8];
 
 impl Lists {
     /// A call: its answer, and the clocks until it came.

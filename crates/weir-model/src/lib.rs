@@ -16,7 +16,7 @@ pub mod workload;
 
 pub use costs::Costs;
 pub use error::{Error, ErrorKind, Result};
-pub use machine::{CpuKind, Distance, Machine, MachineEvent, OperatingPoint};
+pub use machine::{CpuKind, Distance, HwEngine, HwSelect, Machine, MachineEvent, OperatingPoint};
 pub use scenario::{Composer, Proposal, Reconfiguration, Scenario, Verb};
 pub use weir_text::quantity as units;
 pub use workload::{Criticality, OnMiss, Op, Policy, TaskSpec, Timing, Workload};

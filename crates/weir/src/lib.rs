@@ -94,3 +94,4 @@ pub use shrink::{ShrinkOptions, ShrinkResult, shrink};
 pub use sweep::{Sweep, SweepResult, sweep};
 pub use tune::{TuneResult, tune};
 pub use watch::{Unwatched, Watch};
+pub use weir_sim::Hw;

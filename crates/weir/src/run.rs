@@ -3,6 +3,7 @@
 
 use weir_model::Scenario;
 use weir_report::Part;
+use weir_sim::Hw;
 
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::OutDir;
@@ -24,6 +25,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Check after every event that no task is lost or duplicated.
     pub checks: bool,
+    /// What is the scheduler of a machine that has it in hardware.
+    pub hw: Hw,
     /// What of the run goes into the trace, where files are written.
     pub trace: Part,
     /// The trace is compressed: `trace.pftrace.zst`.
@@ -38,6 +41,7 @@ impl Default for RunOptions {
             scenario: None,
             seed: 1,
             checks: false,
+            hw: Hw::Model,
             trace: Part::Full,
             zstd: false,
         }
@@ -79,6 +83,13 @@ impl PreparedRun {
         setting.duration_ns = setting.duration_ns.or_else(|| file?.duration_ns);
         let mut session = Session::open(&setting, options.seed)?;
         session.checks = options.checks;
+        session.hw = options.hw;
+        if options.hw == Hw::Cosim && session.machine.engine.is_none() {
+            return Err(Fault::user(
+                "this machine's scheduler is software, so there is no RTL to simulate",
+                "take a machine with `scheduler = \"engine\"`, for example engine-2, or leave out `--hw cosim`",
+            ));
+        }
         session.part = options.trace;
         session.zstd = options.zstd;
         let topology = match options.topology.clone().or_else(|| beside(&file?.topology)) {

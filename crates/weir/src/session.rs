@@ -18,7 +18,7 @@ use weir_report::{
     BarrierSummary, ClockSummary, CrashSummary, FaultSummary, GangSummary, Gantt, GuestSummary, HtmlExtras,
     InMemory, Jobs, Meta, Metrics, Part, Summary, Trace, Wakeups, Windowed,
 };
-use weir_sim::engine::{self, Control, Inside, Outcome, RunConfig};
+use weir_sim::engine::{self, Control, Hw, Inside, Outcome, RunConfig};
 
 use crate::fault::{Diag, Fault, Result};
 use crate::outdir::{OutDir, write_error};
@@ -74,6 +74,8 @@ pub struct Session {
     /// The machine is the one that the workload describes.
     own_machine: bool,
     pub checks: bool,
+    /// What is the scheduler of a machine that has it in hardware.
+    pub hw: Hw,
     /// What of a run goes into the trace.
     pub part: Part,
     /// The trace is compressed.
@@ -216,6 +218,7 @@ impl Session {
             duration_ns,
             own_machine,
             checks: false,
+            hw: Hw::Model,
             part: Part::Full,
             zstd: false,
             warnings,
@@ -345,6 +348,7 @@ impl Session {
             progress: Some(&on_progress),
             control,
             inside: &self.inside,
+            hw: self.hw,
             ..RunConfig::default()
         };
         let began = Instant::now();

@@ -200,6 +200,25 @@ fn unreadable_files_are_named() {
     assert!(ran.stderr.contains("secret.weir") && ran.stderr.contains("chmod"), "{}", ran.stderr);
 }
 
+/// Machines whose scheduler is in hardware, in a program without its RTL.
+#[test]
+#[cfg(not(feature = "cosim"))]
+fn engines() {
+    let dir = temp();
+    let tasks = "periodic:tasks=4,util=100%,unit=1ms -d 1s";
+    let lines = [
+        format!("run llf-tick -m engine-2 -w {tasks} --hw cosim"),
+        format!("run llf-tick -m smp-2 -w {tasks} --hw cosim"),
+        format!("run llf-tick -m engine-2 -w {tasks} --hw rtl"),
+        format!("run llf -m engine-2 -w {tasks}"),
+        format!("run cfs -m engine-2 -w {tasks}"),
+        "run llf-tick -m engine-2 -w periodic:tasks=9,util=100%,unit=1ms -d 1s".into(),
+        "run llf-tick -m engine-2 -w hackbench:groups=1,fds=2 -d 1s".into(),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    snapshot!("wrong_engines", refused(dir.path(), &lines));
+}
+
 #[test]
 fn virtual_machines() {
     let dir = temp();

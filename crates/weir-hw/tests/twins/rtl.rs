@@ -3,6 +3,9 @@
 
 use std::path::PathBuf;
 
+use weir_hw::clocks::{self, Select};
+use weir_hw::cosim::Cosim;
+use weir_hw::device::{Claim, Device, Model, Setup};
 use weir_hw::engine::{Policy, Task};
 use weir_hw::regs;
 use weir_hw::verilated::{ENGINES, Engine, EngineIn, EngineOut, Kind as Built};
@@ -253,6 +256,101 @@ fn edzl_in_lock_step() {
 #[test]
 fn mllf_in_lock_step() {
     all(Policy::Mllf);
+}
+
+/// The selectors of build.rs.
+fn select(built: &BuiltEngine) -> Select {
+    match built.name {
+        "engine_8x2" | "engine_64x8" => Select::Serial,
+        "engine_5x3" => Select::Tree,
+        "engine_16x1" => Select::Pipelined,
+        other => panic!("the selector of {other} is not known here"),
+    }
+}
+
+/// From a tick to the decision and to the interrupt the RTL takes what the table of the simulator's `--hw model` says, with no
+/// task that is ready and with all.
+#[test]
+fn the_rtl_takes_the_clocks_of_the_table() {
+    for built in ENGINES {
+        let decision = u64::from(clocks::to_decision(select(built), built.tasks as u32));
+        for tasks in [1, built.tasks] {
+            let mut rtl = Rtl::new(built, Policy::Llf, true);
+            let task = Task { period: 50, wcet: 20, deadline: 50, phase: 0, sporadic: false };
+            (0..tasks).for_each(|n| rtl.set(n, &task));
+            rtl.engine.write(0, regs::CTRL, 1);
+            let tick = rtl.engine.clocks;
+            let (mut decided, mut risen) = (None, None);
+            while rtl.engine.clocks < tick + decision + 10 {
+                let out = rtl.engine.clock(EngineIn::default());
+                let now = rtl.engine.clocks - tick;
+                decided = decided.or((out.decided == 1).then_some(now));
+                risen = risen.or((out.irq != 0).then_some(now));
+            }
+            let (decided, risen) = (decided.expect("a decision"), risen.expect("an interrupt"));
+            println!(
+                "{}, {tasks} tasks: decision after {decided} clocks, interrupt after {risen}",
+                built.name
+            );
+            assert_eq!(decided, decision, "{}, {tasks} tasks", built.name);
+            assert_eq!(risen, decision + u64::from(clocks::TO_INTERRUPT), "{}, {tasks} tasks", built.name);
+        }
+    }
+}
+
+/// What the simulator drives with `--hw cosim` is what it drives with `--hw model`: the same choices, interrupts, claims and
+/// states under tasks of which some end early.
+#[test]
+fn both_devices_of_the_simulator_agree() {
+    let ticks = number("WEIR_HW_DECISIONS", 20_000).min(200_000);
+    for built in ENGINES {
+        for policy in [Policy::Llf, Policy::Edf, Policy::Edzl] {
+            let setup = Setup {
+                tasks: built.tasks,
+                cpus: built.cpus,
+                policy,
+                keep: true,
+                stay: true,
+                tick_clocks: 300,
+            };
+            let mut rtl = Cosim::new(&setup, select(built)).expect("it is built");
+            let mut model = Model::new(&setup);
+            for n in 0..built.tasks {
+                // About as much as the CPUs can do.
+                let period = 20 + 7 * n as u32;
+                let wcet = (period * built.cpus as u32 / built.tasks as u32).clamp(1, period - 1);
+                let task = Task { period, wcet, deadline: period, phase: n as u32, sporadic: false };
+                rtl.set(n, task);
+                model.set(n, task);
+            }
+            let claimed = |c: Claim| if let Claim::Task(n, _) = c { Some(n) } else { None };
+            for tick in 0..ticks / 20 {
+                rtl.tick();
+                model.tick();
+                for round in 0..2 {
+                    for c in 0..built.cpus {
+                        let at = format!("{}, {policy:?}, tick {tick}, CPU {c}, round {round}", built.name);
+                        assert_eq!(rtl.chosen(c), model.chosen(c), "{at}");
+                        let interrupt = model.interrupts(c);
+                        assert_eq!(rtl.interrupts(c), interrupt, "{at}");
+                        if interrupt {
+                            let claim = model.claim(c);
+                            assert_eq!(rtl.claim(c), claim, "{at}");
+                            // Now and then a job ends as soon as it has the CPU.
+                            if let Some(n) = claimed(claim).filter(|n| (n + tick as usize).is_multiple_of(5))
+                            {
+                                let (_, job) = model.state(n);
+                                rtl.done(n, job);
+                                model.done(n, job);
+                            }
+                        }
+                    }
+                }
+                let n = tick as usize % built.tasks;
+                assert_eq!(rtl.state(n), model.state(n), "{}, {policy:?}, tick {tick}, task {n}", built.name);
+            }
+        }
+    }
 }
 
 /// On every engine that has room for them.

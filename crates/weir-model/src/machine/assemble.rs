@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use weir_core::{CpuShape, MachineShape};
 
 use super::{
-    Clocks, CpuKind, DOMAIN_DISTANCE, LOCAL_DISTANCE, Machine, MachineEvent, REMOTE_DISTANCE, Thermal,
+    Clocks, CpuKind, DOMAIN_DISTANCE, HwEngine, LOCAL_DISTANCE, Machine, MachineEvent, REMOTE_DISTANCE,
+    Thermal,
 };
 
 /// Numbers of CPUs and nodes stay below this in every source.
@@ -53,6 +54,7 @@ pub(super) struct Facts {
     pub events: Vec<(u64, MachineEvent)>,
     pub thermal: Option<Thermal>,
     pub clocks: Option<Clocks>,
+    pub engine: Option<HwEngine>,
     pub on_battery: bool,
     pub warnings: Vec<String>,
 }
@@ -73,6 +75,7 @@ impl Facts {
             events: Vec::new(),
             thermal: None,
             clocks: None,
+            engine: None,
             on_battery: false,
             warnings: Vec::new(),
         }
@@ -146,6 +149,7 @@ impl Facts {
             events,
             thermal: self.thermal,
             clocks: self.clocks,
+            engine: self.engine,
             on_battery: self.on_battery,
             llc_level: self.llc_level,
             warnings: self.warnings,

@@ -24,6 +24,8 @@ pub(super) enum Place {
     Cpu(u32),
     /// Index of an event.
     Event(usize),
+    /// Its scheduler in hardware.
+    Engine,
 }
 
 fn fault(place: Place, message: impl Into<String>, help: impl Into<String>) -> Result<(), Fault> {
@@ -49,6 +51,9 @@ pub(super) fn check(m: &Machine) -> Result<(), Fault> {
             "no CPU is online that can run the scheduler",
             "let at least one CPU without `host` be online at the start",
         );
+    }
+    if let Some((message, help)) = m.engine_misfit() {
+        return fault(Place::Engine, message, help);
     }
     nested(m)?;
     for (i, c) in m.shape.cpus.iter().enumerate() {

@@ -8,6 +8,7 @@
 mod assemble;
 mod bitmap;
 mod check;
+mod engine;
 mod host;
 mod hwloc;
 mod hwloc_write;
@@ -23,6 +24,7 @@ mod tests;
 
 use weir_core::MachineShape;
 
+pub use engine::{HwEngine, HwSelect};
 pub use preset::presets;
 pub use resolve::ReadFile;
 
@@ -110,6 +112,8 @@ pub struct Machine {
     pub thermal: Option<Thermal>,
     /// None: all CPUs read one clock.
     pub clocks: Option<Clocks>,
+    /// The scheduler is in hardware; none: it is software.
+    pub engine: Option<HwEngine>,
     /// It runs on battery at first.
     pub on_battery: bool,
     /// Dense index of the mid-level cache (L2) of each CPU: a cluster of cores may share one.
@@ -247,6 +251,9 @@ impl Machine {
             let isas: Vec<String> =
                 self.shape.isas.iter().enumerate().map(|(i, name)| format!("{} {name}", of(i))).collect();
             parts.push(format!("instruction sets: {}", isas.join(" + ")));
+        }
+        if let Some(engine) = &self.engine {
+            parts.push(engine.describe());
         }
         let absent = cpus.iter().filter(|c| !c.online).count();
         if absent > 0 {

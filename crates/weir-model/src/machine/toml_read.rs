@@ -9,7 +9,7 @@ use weir_core::MAX_CPUS;
 use super::assemble::{CpuFacts, DEFAULT_SMT_PCT, Facts, MAX_NUMBER};
 use super::bitmap::parse_list;
 use super::check::{self, Fault, Place};
-use super::{Clocks, CpuKind, Machine, MachineEvent, OperatingPoint, Thermal, power};
+use super::{Clocks, CpuKind, HwEngine, HwSelect, Machine, MachineEvent, OperatingPoint, Thermal, power};
 use crate::document::{Source, Table, Value};
 use crate::error::{ErrorKind, Result, did_you_mean};
 use crate::units;
@@ -24,6 +24,8 @@ const TOP: &[&str] = &[
     "battery",
     "thermal",
     "clocks",
+    "scheduler",
+    "engine",
     "kind",
     "cpus",
     "event",
@@ -91,6 +93,7 @@ pub(super) fn read(name: &str, text: &str, stem: &str) -> Result<Machine> {
     if let Some(v) = top.get("clocks") {
         facts.clocks = Some(clocks(source, &v.table("[clocks]", CLOCKS)?)?);
     }
+    facts.engine = engine(source, &top)?;
     if let Some(v) = top.get("thermal") {
         facts.thermal = Some(thermal(source, &v.table("[thermal]", THERMAL)?)?);
     }
@@ -139,6 +142,7 @@ pub(super) fn read(name: &str, text: &str, stem: &str) -> Result<Machine> {
                     let os = machine.shape.cpus[cpu as usize].os_index;
                     groups.iter().find(|(cpus, _)| cpus.contains(&os)).map_or(0..0, |(_, s)| s.clone())
                 }
+                Place::Engine => top.get("scheduler").map_or(0..0, |v| v.span()),
                 Place::Machine => groups.first().map_or(0..0, |(_, s)| s.clone()),
             };
             Err(source.error(span, message).help(help))
@@ -171,6 +175,48 @@ fn clocks(source: Source<'_>, t: &Table<'_, '_>) -> Result<Clocks> {
             .help("write 1s"));
     }
     Ok(clocks)
+}
+
+const ENGINE: &[&str] = &["tasks", "clock", "select"];
+
+/// The scheduler in hardware, if the machine has one.
+fn engine(source: Source<'_>, top: &Table<'_, '_>) -> Result<Option<HwEngine>> {
+    let there = match top.get("scheduler") {
+        None => false,
+        Some(v) => match v.str("\"engine\"")? {
+            "engine" => true,
+            "software" => false,
+            other => {
+                return Err(v
+                    .error(format!("`{}` is no kind of scheduler", other.escape_debug()))
+                    .help(did_you_mean(other, &["engine", "software"])));
+            }
+        },
+    };
+    let Some(v) = top.get("engine") else {
+        return Ok(there.then(HwEngine::default));
+    };
+    let t = v.table("[engine]", ENGINE)?;
+    if !there {
+        return Err(source
+            .error(t.span(), "this machine describes an engine and schedules in software")
+            .help("write `scheduler = \"engine\"` at the top of the file, or leave [engine] out"));
+    }
+    let usual = HwEngine::default();
+    let select = match t.get("select") {
+        None => usual.select,
+        Some(v) => {
+            let name = v.str("\"serial\"")?;
+            HwSelect::named(name).ok_or_else(|| {
+                v.error(format!("`{}` is no selector of the engine", name.escape_debug()))
+                    .help(did_you_mean(name, &HwSelect::ALL.map(HwSelect::name)))
+            })?
+        }
+    };
+    let hz = t.get("clock").map_or(Ok(usual.hz), |v| v.quantity(units::CLOCK))?;
+    let tasks =
+        t.get("tasks").map_or(Ok(u64::from(usual.tasks)), |v| v.int((2, HwEngine::MAX_TASKS.into())))?;
+    Ok(Some(HwEngine { tasks: tasks as u32, hz, select }))
 }
 
 fn thermal(source: Source<'_>, t: &Table<'_, '_>) -> Result<Thermal> {

@@ -64,6 +64,9 @@ impl Machine {
         if self.on_battery {
             writeln!(out, "battery = true")?;
         }
+        if self.engine.is_some() {
+            writeln!(out, "scheduler = \"engine\"")?;
+        }
         if let Some(c) = &self.clocks {
             let show = |ns| units::show(ns, TIME);
             writeln!(out, "\n[clocks]\noffset = \"{}\"\ndrift = {}", show(c.offset_ns), c.drift_ppm)?;
@@ -74,6 +77,10 @@ impl Machine {
             writeln!(out, "\n[thermal]\nambient = {}\nrise = {}", t.ambient_c, t.rise_per_w)?;
             writeln!(out, "settle = \"{settle}\"\nsample = \"{sample}\"")?;
             writeln!(out, "throttle = {}\nrelease = {}", t.throttle_c, t.release_c)?;
+        }
+        if let Some(e) = &self.engine {
+            writeln!(out, "\n[engine]\ntasks = {}\nclock = \"{}\"", e.tasks, units::show(e.hz, CLOCK))?;
+            writeln!(out, "select = {}", quoted(e.select.name()))?;
         }
         for (k, kind) in self.kinds.iter().enumerate() {
             writeln!(out, "\n[[kind]]\nname = {}", quoted(&kind.name))?;

@@ -17,6 +17,7 @@ mod drop;
 mod gang;
 mod guest;
 mod heat;
+mod hw;
 mod inherit;
 mod interpret;
 mod jobs;
@@ -40,6 +41,7 @@ use weir_core::event::{Observer, TaskNo};
 use weir_core::{CpuSet, Plan, Topic};
 
 pub use guest::Inside;
+pub use hw::Hw;
 use weir_model::costs::Costs;
 use weir_model::scenario::{Composer, Reconfiguration, Scenario, Subject, Tap, Watch};
 use weir_model::{Error, Machine, Op, Result, Verb, Workload};
@@ -70,6 +72,8 @@ pub struct RunConfig<'a> {
     pub control: Option<Control<'a>>,
     /// Machines and topologies of the workload's guests, in the order of [`Workload::all_guests`].
     pub inside: &'a [Inside],
+    /// What is the scheduler of a machine that has it in hardware.
+    pub hw: Hw,
 }
 
 /// A scenario that is to be carried out.
@@ -265,6 +269,9 @@ pub fn run(
     cfg: &RunConfig<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
+    if let Some(engine) = machine.engine {
+        return hw::run(machine, engine, plan, workload, costs, cfg, observer);
+    }
     let placed = gang::Placed::new(machine, plan, workload)?;
     let placed = &placed;
     let rules = cfg.control.filter(|c| !c.scenario.rules.is_empty());

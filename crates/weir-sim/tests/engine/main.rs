@@ -9,6 +9,7 @@ mod counters;
 mod gangs;
 mod growth;
 mod heat;
+mod hw;
 mod late;
 mod locking;
 mod machines;
