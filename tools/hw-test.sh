@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 #
 # The hardware against the software: lint, then the RTL as simulated by Verilator in lock step with its model and with the
-# components. A difference is printed with the path of a waveform (FST) of the ticks before it.
+# components, and as the scheduler of simulated machines. A difference is printed with the path of a waveform (FST) of the ticks before it.
 #
 #   tools/hw-test.sh [DECISIONS]
 #
@@ -21,3 +21,5 @@ if ! command -v verilator >/dev/null 2>&1; then
 fi
 tools/hw-lint.sh
 WEIR_HW_DECISIONS=$decisions cargo test --locked -p weir-hw --features verilated -- --nocapture
+# The simulator with the RTL in the loop.
+cargo test --locked -p weir-sim --features cosim --test engine -- hw:: --nocapture

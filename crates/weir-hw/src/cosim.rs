@@ -58,11 +58,11 @@ impl Cosim {
 }
 
 impl Device for Cosim {
-    fn set(&mut self, n: usize, task: Task) {
+    fn set(&mut self, n: usize, task: Task) -> bool {
         self.engine.write(0, regs::PARAM0, task.period | task.wcet << 16);
         self.engine.write(0, regs::PARAM1, task.deadline | task.phase << 16);
         self.engine.write(0, regs::CMD, regs::SET_TASK | (n as u32) << 8);
-        assert_eq!(self.engine.read(0, regs::CMD), 0, "the engine refuses {task:?}");
+        self.engine.read(0, regs::CMD) == 0
     }
 
     fn tick(&mut self) {

@@ -30,8 +30,9 @@ pub enum Claim {
 
 /// An engine.
 pub trait Device {
-    /// A task, before the first tick.
-    fn set(&mut self, n: usize, task: Task);
+    /// Set a task, before the first tick. False: this engine was built without what the task needs.
+    #[must_use]
+    fn set(&mut self, n: usize, task: Task) -> bool;
     /// On to the next tick and past its decision.
     fn tick(&mut self);
     /// A job of the task is there and has not ended; its number.
@@ -61,8 +62,9 @@ impl Model {
 }
 
 impl Device for Model {
-    fn set(&mut self, n: usize, task: Task) {
+    fn set(&mut self, n: usize, task: Task) -> bool {
         self.engine.set(n, task);
+        true
     }
 
     fn tick(&mut self) {

@@ -320,8 +320,7 @@ fn both_devices_of_the_simulator_agree() {
                 let period = 20 + 7 * n as u32;
                 let wcet = (period * built.cpus as u32 / built.tasks as u32).clamp(1, period - 1);
                 let task = Task { period, wcet, deadline: period, phase: n as u32, sporadic: false };
-                rtl.set(n, task);
-                model.set(n, task);
+                assert!(rtl.set(n, task) && model.set(n, task), "{task:?}");
             }
             let claimed = |c: Claim| if let Claim::Task(n, _) = c { Some(n) } else { None };
             for tick in 0..ticks / 20 {

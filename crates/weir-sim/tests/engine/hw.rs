@@ -180,3 +180,70 @@ fn cosimulation_agrees_or_says_that_it_is_not_there() {
         assert!(run(Hw::Cosim).unwrap_err().message.contains("built without the engine's RTL"));
     }
 }
+
+/// On every engine that is built, with every policy that the simulator has for it and switches that take 0 to 60 % of a tick,
+/// model and RTL tell the same events at the same times, under tasks of which some end early and some overrun.
+#[test]
+#[cfg(feature = "cosim")]
+fn model_and_rtl_tell_the_same_on_every_engine() {
+    use weir_hw::clocks::Select;
+
+    struct All(Vec<String>);
+    impl Observer for All {
+        fn event(&mut self, t: u64, event: &Event<'_>) {
+            self.0.push(format!("{t} {event:?}"));
+        }
+    }
+    for (tasks, cpus, select) in weir_hw::cosim::built() {
+        let select = match select {
+            Select::Serial => "serial",
+            Select::Tree => "tree",
+            Select::Pipelined => "pipelined",
+        };
+        let text = format!(
+            "name = \"hw\"\nscheduler = \"engine\"\n[engine]\ntasks = {tasks}\nclock = \"10MHz\"\nselect = \"{select}\"\n\
+             [[cpus]]\ncount = {cpus}\nllc = 0\n"
+        );
+        let machine = Machine::resolve("hw.toml", &|_| Ok(text.as_bytes().to_vec()), &[]).unwrap();
+        let (mut preempted, mut moved, mut ended) = (0, 0, 0);
+        for by in 0..3 {
+            for switch in [0, 7 * US, 60 * US] {
+                let task = |n: usize| {
+                    // Together about as much as the CPUs have, and more with switches.
+                    let period = (12 + 5 * (n as u64 % 7)) * TICK;
+                    let wcet = (period * cpus as u64 / tasks as u64 / 2).min(period / 4);
+                    let run = wcet * [4, 7, 8, 9, 12][n % 5] / 8;
+                    // The largest engine is built for deadlines that equal periods.
+                    let earlier = if tasks == 64 { 0 } else { n as u64 % 3 * TICK };
+                    real_time(&format!("t{n}"), wcet, run, period, period - earlier)
+                };
+                let w = workload((0..tasks).map(task).collect());
+                let costs = Costs { context_switch: switch, ..Costs::zero() };
+                let run = |hw| {
+                    let cfg = RunConfig { duration_ns: Some(200 * TICK), hw, ..RunConfig::default() };
+                    let mut all = All(Vec::new());
+                    let out = run_on(&machine, &laxity(by), &w, &costs, cfg, &mut all).unwrap();
+                    (all.0, out)
+                };
+                let (model, rtl) = (run(Hw::Model), run(Hw::Cosim));
+                let at = format!("{tasks} tasks on {cpus} CPUs, by {by}, switch {switch} ns");
+                let differs = model.0.iter().zip(&rtl.0).find(|(a, b)| a != b);
+                assert_eq!(differs, None, "{at}: model, RTL");
+                assert_eq!(model, rtl, "{at}");
+                let out = &model.1;
+                assert!(out.context_switches > 20 && out.jobs_completed > 20, "{at}: {out:?}");
+                preempted += out.preemptions;
+                moved += out.migrations;
+                ended += u32::from(out.warnings.iter().any(|w| w.contains("ended")));
+                println!("{at}: {} events, {} jobs, no difference", model.0.len(), out.jobs);
+            }
+        }
+        if tasks == 64 {
+            let w = workload(vec![real_time("t", US, US, MS, 9 * TICK)]);
+            let cfg = RunConfig { duration_ns: Some(MS), hw: Hw::Cosim, ..RunConfig::default() };
+            let out = run_on(&machine, &laxity(0), &w, &Costs::zero(), cfg, &mut Gantt::default());
+            assert!(out.unwrap_err().message.contains("built for deadlines that equal periods"));
+        }
+        assert!(preempted > 0 && ended > 0 && (moved > 0 || cpus == 1), "{preempted} {moved} {ended}");
+    }
+}

@@ -76,7 +76,12 @@ pub(super) fn run(
         Hw::Cosim => cosim(&ready.setup, select(engine))?,
     };
     for (n, row) in ready.rows.iter().enumerate() {
-        device.set(n, row.task);
+        if !device.set(n, row.task) {
+            let what =
+                format!("task `{}`: this engine is built for deadlines that equal periods", row.spec.name);
+            return Err(Error::run(what)
+                .help("choose such a task or another engine (`[engine]`), or leave out `--hw cosim`"));
+        }
     }
     run::run(machine, &ready, device.as_mut(), workload, costs, cfg, observer)
 }
