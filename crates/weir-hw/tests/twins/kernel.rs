@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_hw::kernel::{Call, FAILED, Kernel, unit};
 use weir_hw::verilated::{KERNEL_256, KernelIn, KernelRtl};
