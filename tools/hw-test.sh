@@ -20,6 +20,9 @@ if ! command -v verilator >/dev/null 2>&1; then
 	exit 77
 fi
 tools/hw-lint.sh
-WEIR_HW_DECISIONS=$decisions cargo test --locked -p weir-hw --features verilated -- --nocapture
+# Many decisions are worth an optimised build, which takes minutes itself.
+build=()
+((decisions < 100000)) || build=(--release)
+WEIR_HW_DECISIONS=$decisions cargo test --locked "${build[@]}" -p weir-hw --features verilated -- --nocapture
 # The simulator with the RTL in the loop.
 cargo test --locked -p weir-sim --features cosim --test engine -- hw:: --nocapture

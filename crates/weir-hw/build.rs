@@ -42,7 +42,9 @@ mod verilated {
 
         let support = root.join("include");
         let files = ["verilated.cpp", "verilated_fst_c.cpp", "verilated_threads.cpp"];
-        let mut runtime = compiler(&root, 1);
+        // Optimising large models takes minutes: for long runs only.
+        let level = if env::var("PROFILE").is_ok_and(|p| p == "release") { 3 } else { 1 };
+        let mut runtime = compiler(&root, level);
         runtime.files(files.iter().map(|f| support.join(f)));
         let shared = text_of(&[here.join("native/model.h")]);
         for (name, module, params, shim) in MODELS {
@@ -90,7 +92,7 @@ mod verilated {
                 let file = f.file_name().unwrap_or_default().to_string_lossy();
                 file.contains("Slow") || file.contains("__Trace__") || file.contains("__Syms")
             });
-            compiler(&root, 1).include(&dir).file(&unit).files(fast).compile(&format!("weir_{name}"));
+            compiler(&root, level).include(&dir).file(&unit).files(fast).compile(&format!("weir_{name}"));
             compiler(&root, 0).include(&dir).files(slow).compile(&format!("weir_{name}_slow"));
             std::fs::write(&stamped, stamp()).expect("OUT_DIR is writable");
         }
